@@ -1,0 +1,84 @@
+package zktest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// Child lets a test binary play the process that really dies. A test starts
+// its own binary again with Process; Child, called in TestMain before Main, is
+// where that process finds its part:
+//
+//	func TestMain(m *testing.M) {
+//		zktest.Child("holder", hold)
+//		zktest.Main(m)
+//	}
+//
+// The part gets the server's addresses and the arguments given to Process. The
+// process ends when the part returns, and when its parent is gone.
+func Child(name string, part func(servers, args []string)) {
+	if os.Getenv("ZKTEST_CHILD") != name {
+		return
+	}
+	go func() { // the parent's end of this pipe closes when the parent ends
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
+	part(strings.Split(os.Getenv("ZKTEST_CHILD_SERVERS"), ","), os.Args[1:])
+	os.Exit(0)
+}
+
+// Say is for the child: it prints one line for its parent's Line.
+func Say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+// Process is a child process that plays a part.
+type Process struct {
+	cmd   *exec.Cmd
+	lines chan string
+	zoo   *Zoo
+}
+
+// Process starts this test binary again as the named Child. It ends with the
+// test.
+func (z *Zoo) Process(name string, args ...string) *Process {
+	z.t.Helper()
+	p := &Process{cmd: exec.Command(os.Args[0], args...), lines: make(chan string, 100), zoo: z}
+	p.cmd.Env = append(os.Environ(), "ZKTEST_CHILD="+name, "ZKTEST_CHILD_SERVERS="+strings.Join(z.Servers(), ","))
+	p.cmd.Stderr = os.Stderr
+	stdin, err1 := p.cmd.StdinPipe()
+	stdout, err2 := p.cmd.StdoutPipe()
+	if err1 != nil || err2 != nil {
+		fail(z.t, "pipes to child process %s: %v, %v", name, err1, err2)
+	}
+	if err := p.cmd.Start(); err != nil {
+		fail(z.t, "start child process %s: %v", name, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+			p.lines <- scanner.Text()
+		}
+		_ = p.cmd.Wait() // killed on purpose, as a rule
+	}()
+	z.t.Cleanup(func() {
+		stdin.Close()
+		p.Signal(syscall.SIGKILL)
+		<-ended
+	})
+	return p
+}
+
+// Line returns the next line that the process prints.
+func (p *Process) Line() string {
+	p.zoo.t.Helper()
+	return AwaitChan(p.zoo, "a line from the child process", p.lines)
+}
+
+// Signal sends the process a signal, such as SIGKILL or SIGSTOP.
+func (p *Process) Signal(signal syscall.Signal) { _ = p.cmd.Process.Signal(signal) }

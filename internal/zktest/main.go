@@ -1,0 +1,62 @@
+package zktest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+var (
+	running atomic.Pointer[Server] // what Shared has started
+
+	shared = sync.OnceValues(func() (*Server, error) {
+		s, err := Start(context.Background())
+		running.Store(s)
+		return s, err
+	})
+)
+
+// Shared returns the one server of this process, which the first call starts.
+func Shared() (*Server, error) {
+	return shared()
+}
+
+// Main is for a package's TestMain: it runs the tests, stops the shared
+// server, and fails the test binary if a goroutine is left behind.
+func Main(m *testing.M) {
+	code := m.Run()
+	if s := running.Load(); s != nil {
+		if err := s.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	// After a failure, leftovers are no news.
+	if code == 0 {
+		if err := leaks(); err != nil {
+			fmt.Fprintln(os.Stderr, "the tests passed, but left goroutines running:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// A closed session's goroutines need a moment to end, on a busy machine a
+// long one.
+var patience = 5 * time.Second
+
+// leaks names the goroutines that do not end.
+func leaks() error {
+	for deadline := time.Now().Add(patience); ; {
+		err := goleak.Find()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}

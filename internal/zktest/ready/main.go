@@ -1,0 +1,69 @@
+// Command ready sees to it that a ZooKeeper can be had before the tests or
+// the tour start: where none is there, and no question has to be asked for
+// it, it installs one.
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"zklock/internal/zktest"
+)
+
+func main() {
+	ctx := context.Background()
+	err := zktest.Check(ctx)
+	if err != nil && mayInstall() {
+		command := zktest.InstallCommand()
+		fmt.Printf("no ZooKeeper found on this machine, so one is installed: %s\n", command)
+		if err := install(command); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		err = zktest.Check(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// mayInstall reports whether an installation would help, and needs neither a
+// password nor an answer. Who has named a server or a folder wants no other.
+func mayInstall() bool {
+	for _, name := range []string{"ZK_SERVERS", "ZOOKEEPER_HOME"} {
+		if os.Getenv(name) != "" {
+			return false
+		}
+	}
+	if backend := os.Getenv("ZK_BACKEND"); backend != "" && backend != "local" {
+		return false
+	}
+	switch command := zktest.InstallCommand(); {
+	case strings.HasPrefix(command, "sudo "):
+		return exec.Command("sudo", "-n", "true").Run() == nil
+	case strings.HasPrefix(command, "apt-get "), strings.HasPrefix(command, "brew "):
+		return true
+	default:
+		return false
+	}
+}
+
+// install runs the command, after bringing apt's lists up to date as far as
+// its sources answer. What it prints is of interest only if it fails.
+func install(command string) error {
+	if before, _, isApt := strings.Cut(command, "apt-get "); isApt {
+		command = before + "apt-get update; " + command
+	}
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "HOMEBREW_NO_AUTO_UPDATE=1")
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", command, err, output.String())
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+// Package zktest gives a test binary, or the tour, a real ZooKeeper server
+// and the vocabulary to talk about it. Nothing in it is mocked.
+package zktest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Server is one real ZooKeeper that serves.
+type Server struct {
+	Addr   string // host:port; of an ensemble, the first member that serves
+	Origin string // where it came from, in one line for people
+
+	servers   []string
+	stop      func() error // nil: the server is not ours to stop
+	pid       int          // of a local java
+	container string       // its name
+}
+
+// Servers returns the addresses to give to zk.Connect. A single address is
+// given twice: with only one, the client sleeps a second before each
+// reconnect, by which time a short session has expired.
+func (s *Server) Servers() []string {
+	if len(s.servers) == 1 {
+		return []string{s.servers[0], s.servers[0]}
+	}
+	return s.servers
+}
+
+// Stop ends the server and removes all it has left on the machine. Further
+// calls do nothing. An ensemble that ran before Start is left running.
+func (s *Server) Stop() error {
+	if s.stop == nil {
+		return nil
+	}
+	return s.stop()
+}
+
+// A backend is one way to a ZooKeeper.
+type backend struct {
+	name  string
+	check func(context.Context) error // is all there that start needs?
+	start func(context.Context) (*Server, error)
+	mend  func(error) string // the command that would make it work
+}
+
+// backends returns the ways to try, in order.
+func backends() ([]backend, error) {
+	existing := backend{"existing", checkExisting, startExisting, mendExisting}
+	local := backend{"local", checkLocal, startLocal, mendLocal}
+	docker := backend{"docker", checkDocker, startDocker, mendDocker}
+
+	switch name := os.Getenv("ZK_BACKEND"); name {
+	case "":
+		// Who names a server wants that one, and no other in its place.
+		if os.Getenv("ZK_SERVERS") != "" {
+			return []backend{existing}, nil
+		}
+		return []backend{existing, local, docker}, nil
+	case "existing":
+		return []backend{existing}, nil
+	case "local":
+		return []backend{local}, nil
+	case "docker":
+		return []backend{docker}, nil
+	default:
+		return nil, fmt.Errorf("ZK_BACKEND=%q is unknown: it is existing, local or docker, or not set", name)
+	}
+}
+
+// Start gives a server that is ready for sessions: the one that ZK_SERVERS
+// names, else a private process of a local installation, else a container.
+// ZK_BACKEND (existing, local, docker) forces one of these. When none can be
+// had, the error names each way, why it failed and the command that mends it.
+//
+// ctx bounds the start only. A private server never outlives this process,
+// however the process ends.
+func Start(ctx context.Context) (*Server, error) {
+	var server *Server
+	err := firstOf(func(b backend) (err error) {
+		server, err = b.start(ctx)
+		return err
+	})
+	return server, err
+}
+
+// Check reports whether Start can be expected to succeed, without starting
+// anything. It may pull the container image, if no other way is left.
+func Check(ctx context.Context) error {
+	return firstOf(func(b backend) error { return b.check(ctx) })
+}
+
+// firstOf tries the backends in order until one succeeds.
+func firstOf(try func(backend) error) error {
+	ways, err := backends()
+	if err != nil {
+		return err
+	}
+	var failed strings.Builder
+	failed.WriteString("no ZooKeeper can be had:")
+	for _, b := range ways {
+		err := try(b)
+		if err == nil {
+			return nil
+		}
+		reason := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\n            ")
+		fmt.Fprintf(&failed, "\n  %-9s %s\n            mend it with: %s", b.name, reason, b.mend(err))
+	}
+	return errors.New(failed.String())
+}
+
+// InstallCommand returns the shell command that installs ZooKeeper and Java
+// on this machine.
+func InstallCommand() string {
+	if _, err := exec.LookPath("apt-get"); err == nil {
+		command := "apt-get install -y --no-install-recommends zookeeper default-jre-headless"
+		if os.Geteuid() != 0 {
+			command = "sudo " + command
+		}
+		return command
+	}
+	if _, err := exec.LookPath("brew"); err == nil {
+		return "brew install zookeeper"
+	}
+	return "export ZOOKEEPER_HOME=/path/to/apache-zookeeper-3.9-bin JAVA_HOME=/path/to/java"
+}
+
+// mendExisting returns the command that helps against an error of startExisting.
+func mendExisting(error) string {
+	if os.Getenv("ZK_SERVERS") != "" {
+		return "unset ZK_SERVERS ZK_BACKEND"
+	}
+	return "export ZK_SERVERS=host:2181"
+}
+
+func checkExisting(ctx context.Context) error {
+	_, err := startExisting(ctx)
+	return err
+}
+
+// startExisting uses the ensemble that ZK_SERVERS names.
+func startExisting(ctx context.Context) (*Server, error) {
+	list := os.Getenv("ZK_SERVERS")
+	if list == "" {
+		return nil, errors.New("ZK_SERVERS is not set")
+	}
+	var servers []string
+	for addr := range strings.SplitSeq(list, ",") {
+		addr = strings.TrimSpace(addr)
+		switch {
+		case addr == "":
+			continue
+		case strings.Contains(addr, "/"):
+			return nil, fmt.Errorf("ZK_SERVERS=%s: the Go client knows no chroot: leave out the path after %s", list, addr[:strings.Index(addr, "/")])
+		case !strings.Contains(addr, ":"):
+			addr += ":2181"
+		}
+		servers = append(servers, addr)
+	}
+	if len(servers) == 0 {
+		return nil, fmt.Errorf("ZK_SERVERS=%q names no server", list)
+	}
+	// Every server's default whitelist has this word.
+	addr, err := await(ctx, servers, "srvr", versionIs, 2*time.Second, time.Second, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ZK_SERVERS=%s: %w", list, err)
+	}
+	s := &Server{Addr: addr, servers: servers}
+	s.Origin = fmt.Sprintf("ZK_SERVERS, %s at %s", s.version(), strings.Join(servers, ","))
+	return s, nil
+}
+
+// await polls the addresses until one answers a four-letter word as wanted,
+// and returns that one. It waits for at most the given limit, and for a single
+// answer for at most probe. It gives up at once when exited, which may be nil,
+// reports that the server is gone.
+//
+// An open port would prove nothing, least of all one that a container maps:
+// it is open before the server behind it is. A word is answered with what it
+// asks for only by a server that serves.
+func await(ctx context.Context, addrs []string, word, want string, probe, limit time.Duration, exited func() error) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for begin := time.Now(); ; {
+		var failed error
+		for _, addr := range addrs {
+			answer, err := ask(addr, word, probe)
+			switch {
+			case strings.Contains(answer, want):
+				return addr, nil
+			case err == nil:
+				err = fmt.Errorf("%s to %s: %s", word, addr, strings.TrimSpace(answer))
+			}
+			failed = errors.Join(failed, err)
+		}
+		if exited != nil {
+			if err := exited(); err != nil {
+				return "", err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("it does not serve after %v: %w", time.Since(begin).Round(100*time.Millisecond), failed)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+const versionIs = "Zookeeper version: " // begins the answer to srvr
+
+// version asks the server who it is.
+func (s *Server) version() string {
+	answer, _ := s.Word("srvr")
+	_, rest, _ := strings.Cut(answer, versionIs)
+	number, _, _ := strings.Cut(rest, "-")
+	return "ZooKeeper " + cmp.Or(number, "(version not told)")
+}
+
+// config is the zoo.cfg of a private server.
+//
+// A short tick lets sessions expire quickly. The longest session is then 20
+// ticks, unless raised: longer ones would be cut to two seconds in silence.
+// forceSync stays on, so that a write costs here what it costs in earnest.
+func config(dataDir, address string, port int) string {
+	return fmt.Sprintf(`dataDir=%s
+clientPortAddress=%s
+clientPort=%d
+tickTime=100
+maxSessionTimeout=60000
+maxClientCnxns=0
+admin.enableServer=false
+4lw.commands.whitelist=*
+`, dataDir, address, port)
+}

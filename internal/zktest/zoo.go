@@ -1,0 +1,212 @@
+package zktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/wiretap"
+)
+
+// T is what this package needs of a test. A *testing.T is one, and so is a
+// check of internal/lockcheck, which also runs outside of tests.
+type T interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	FailNow()
+}
+
+// Patience is the deadline of one test: long enough for a slow machine, short
+// enough to be told what a stuck test was waiting for.
+const Patience = 30 * time.Second
+
+// Session time-outs. A mortal client is one that a test lets die: its session
+// must expire soon, and yet not by accident on a busy machine.
+const (
+	SessionTimeout = 10 * time.Second
+	MortalTimeout  = 1500 * time.Millisecond
+)
+
+// Zoo is one test's share of a real ZooKeeper: a root of its own, and clients
+// that are gone when the test ends.
+type Zoo struct {
+	*Server
+	Ctx  context.Context // ends with the test, at the latest after Patience
+	Root string          // the path of a znode that is this test's own
+	t    T
+	eye  *Client // looks on from outside the test's story
+}
+
+// New gives a test its share of the test binary's server.
+func New(t T) *Zoo {
+	t.Helper()
+	server, err := Shared()
+	if err != nil {
+		fail(t, "%v", err)
+	}
+	return NewOn(t, server)
+}
+
+// NewOn is New on a server of the caller's choice.
+func NewOn(t T, server *Server) *Zoo {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	t.Cleanup(cancel)
+	z := &Zoo{Server: server, Ctx: ctx, t: t, Root: fmt.Sprintf("/zklock-%016x", rand.Uint64())}
+	z.eye = z.Client("the observer")
+	if _, err := z.eye.Create(z.Root, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		fail(t, "create this test's root %s: %v", z.Root, err)
+	}
+	t.Cleanup(func() { z.remove(z.Root) }) // before the observer closes
+	return z
+}
+
+// Client is one session with a tap on its line.
+type Client struct {
+	*zk.Conn
+	Tap  *wiretap.Tap
+	Name string
+	ID   int64 // of the session; stays the same after the session has ended
+
+	end func()
+}
+
+// Close ends the session: the server deletes its ephemeral znodes at once.
+func (c *Client) Close() { c.end() }
+
+// Client opens a session that ends with the test.
+func (z *Zoo) Client(name string) *Client { return z.Connect(name, SessionTimeout) }
+
+// Mortal opens a session that the server expires soon after Crash.
+func (z *Zoo) Mortal(name string) *Client { return z.Connect(name, MortalTimeout) }
+
+// Connect opens a session with a time-out of the caller's choice.
+func (z *Zoo) Connect(name string, timeout time.Duration) *Client {
+	z.t.Helper()
+	return z.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		conn, _, err := zk.Connect(z.Servers(), timeout,
+			zk.WithDialer(dial), zk.WithLogger(quiet{}), zk.WithMaxConnBufferSize(64<<10))
+		return conn, conn.Close, err
+	})
+}
+
+// Adopt makes a client of a connection that is opened, and closed, in another
+// way, but over the client's tap.
+func (z *Zoo) Adopt(name string, open func(zk.Dialer) (*zk.Conn, func(), error)) *Client {
+	z.t.Helper()
+	tap := wiretap.New()
+	conn, closeIt, err := open(tap.Dial)
+	if err != nil {
+		fail(z.t, "%s: connect to %v: %v", name, z.Servers(), err)
+	}
+	z.t.Cleanup(closeIt)
+	z.Await(name+" to have a session", func() bool { return conn.State() == zk.StateHasSession })
+	return &Client{Conn: conn, Tap: tap, Name: name, ID: conn.SessionID(), end: closeIt}
+}
+
+// quiet drops the client's own log: what happened is in the tap's record.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// Crash makes the client go silent without a goodbye, as a process does that
+// is killed or a machine that loses its network: the server keeps the session
+// until it expires.
+func (c *Client) Crash() { c.Tap.Silence() }
+
+// AwaitExpiry returns when the server has ended the client's session, and with
+// it the session's ephemeral znodes.
+func (z *Zoo) AwaitExpiry(c *Client) {
+	z.t.Helper()
+	z.Await(fmt.Sprintf("the server to expire session %#x of %s", c.ID, c.Name), func() bool {
+		sessions, err1 := z.Sessions()
+		ephemerals, err2 := z.Ephemerals()
+		return err1 == nil && err2 == nil && !sessions[c.ID] && len(ephemerals[c.ID]) == 0
+	})
+}
+
+// Await returns when cond is true, and fails the test at its deadline with
+// what it was waiting for.
+func (z *Zoo) Await(what string, cond func() bool) {
+	z.t.Helper()
+	for !cond() {
+		select {
+		case <-z.Ctx.Done():
+			fail(z.t, "waited in vain for %s", what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// AwaitChan returns when ch is closed or has a value.
+func AwaitChan[V any](z *Zoo, what string, ch <-chan V) V {
+	z.t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-z.Ctx.Done():
+		fail(z.t, "waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// Names lists the children of a znode, asked by an observer and so on nobody's
+// account. A znode that is not there has none.
+func (z *Zoo) Names(path string) []string {
+	z.t.Helper()
+	names, _, err := z.eye.Children(path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		fail(z.t, "list %s: %v", path, err)
+	}
+	return names
+}
+
+// Owner is the session that the ephemeral znode belongs to: 0 when it is
+// persistent. It tells whether the znode is there at all.
+func (z *Zoo) Owner(path string) (session int64, there bool) {
+	z.t.Helper()
+	there, stat, err := z.eye.Exists(path)
+	if err != nil {
+		fail(z.t, "look at %s: %v", path, err)
+	}
+	return stat.EphemeralOwner, there
+}
+
+// Observer is a session outside of the test's story, to arrange things with.
+func (z *Zoo) Observer() *Client { return z.eye }
+
+// Barrier returns when each client has received every notification of what the
+// server did before the call: the answer to a read stands behind them on the
+// line. The read is an exists on "/".
+func (z *Zoo) Barrier(clients ...*Client) {
+	z.t.Helper()
+	for _, c := range clients {
+		if _, _, err := c.Exists("/"); err != nil {
+			fail(z.t, "%s: a read to flush its notifications: %v", c.Name, err)
+		}
+	}
+}
+
+// remove deletes a znode and all below it, as far as that is allowed.
+func (z *Zoo) remove(path string) {
+	names, _, err := z.eye.Children(path)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		z.remove(path + "/" + name)
+	}
+	_ = z.eye.Delete(path, -1) // not empty, if a client was late: nobody minds
+}
+
+// fail ends the test.
+func fail(t T, format string, args ...any) {
+	t.Helper()
+	t.Errorf(format, args...)
+	t.FailNow()
+}
