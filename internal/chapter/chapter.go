@@ -1,0 +1,86 @@
+// Package chapter holds the text of a chapter against what is measured. A test
+// that has measured something says so in a sentence:
+//
+//	chapter.Says(t, "%d waiters, one release: %d notifications", 10, n)
+//
+// The sentence is printed after a », and the test fails unless the package's
+// README.md holds it, letter for letter. So every number that a chapter quotes
+// comes from a run, and no run can disagree with it.
+package chapter
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Rough is a number that differs from run to run. A sentence holds it with %v.
+type Rough struct {
+	value  float64
+	factor float64
+}
+
+// About says that the chapter may differ from value by a factor, both ways.
+func About[N int | int64 | float64](value N, factor float64) Rough {
+	return Rough{float64(value), factor}
+}
+
+// String rounds to two digits: more would be noise.
+func (r Rough) String() string {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(r.value, 'g', 2, 64), 64)
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
+// Says prints the sentence and holds README.md of the test's package against it.
+func Says(t *testing.T, format string, args ...any) {
+	t.Helper()
+	SaysIn(t, "README.md", format, args...)
+}
+
+// SaysIn is Says for the text of another file.
+func SaysIn(t *testing.T, file, format string, args ...any) {
+	t.Helper()
+	sentence := fmt.Sprintf(format, args...)
+	fmt.Fprintln(t.Output(), "» "+sentence)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if err := compare(string(text), format, args); err != nil {
+		t.Errorf("%s does not say what was measured: %q (%v)", file, sentence, err)
+	}
+}
+
+// compare looks for the sentence in the text. Rough numbers may differ by
+// their factor.
+func compare(text, format string, args []any) error {
+	const gap = "\x00"
+	var rough []Rough
+	exact := make([]any, len(args))
+	for i, arg := range args {
+		exact[i] = arg
+		if r, ok := arg.(Rough); ok {
+			rough = append(rough, r)
+			exact[i] = gap
+		}
+	}
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(fmt.Sprintf(format, exact...)), gap, `([0-9.]*[0-9])`)
+	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	if found == nil {
+		return fmt.Errorf("no such sentence")
+	}
+	for i, r := range rough {
+		said, err := strconv.ParseFloat(found[i+1], 64)
+		if err != nil {
+			return err
+		}
+		if said > r.value*r.factor || said < r.value/r.factor {
+			return fmt.Errorf("it says %v, measured %v", said, r.value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+// Package lockcheck is the one list of properties that every lock of this
+// repository is held against: the steps, the exercises, the published mistakes
+// and the client's own zk.Lock.
+//
+// A property is checked by a story that is arranged, not hoped for: faults and
+// orders are made on the wire. Its verdict comes with evidence, a count, a path
+// or an order as the server or the wire saw it.
+package lockcheck
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/zktest"
+)
+
+// A Subject is a kind of lock under test.
+type Subject struct {
+	Name string
+	// Join makes one client of the lock at path: a session with the given
+	// time-out, and the lock's methods over it.
+	Join func(z *zktest.Zoo, name string, timeout time.Duration, path string) (*zktest.Client, Contender)
+}
+
+// A Contender is the lock as one client has it. A method that the lock does
+// not offer is nil.
+type Contender struct {
+	Lock   func(context.Context) error
+	Unlock func() error
+	Again  func(context.Context) error // the holder locks again
+	Lost   func() <-chan struct{}      // closed when the lock can no longer be relied on
+	Token  func() int64                // the fencing token of the hold
+
+	RLock   func(context.Context) error // shared with other readers
+	RUnlock func() error
+}
+
+// Locker is what steps 1 to 4 offer.
+type Locker interface {
+	Lock(context.Context) error
+	Unlock() error
+}
+
+// Over makes a Subject of a lock that is made from a connection and a path.
+func Over[L Locker](name string, newLock func(*zk.Conn, string) L) Subject {
+	return Subject{name, func(z *zktest.Zoo, client string, timeout time.Duration, path string) (*zktest.Client, Contender) {
+		c := z.Connect(client, timeout)
+		l := newLock(c.Conn, path)
+		return c, Contender{Lock: l.Lock, Unlock: l.Unlock}
+	}}
+}
+
+// A Property is something that a good lock has.
+type Property struct {
+	Name string
+	Why  string // one line: what goes wrong without it
+	Hint string // a question that leads to the mend
+	tell func(*story)
+}
+
+// A Verdict is the answer to whether a property holds.
+type Verdict string
+
+// The verdicts.
+const (
+	Yes   Verdict = "✓"
+	No    Verdict = "✗"
+	Void  Verdict = "–" // the question does not arise: the evidence says why
+	Stuck Verdict = "?" // no answer: the evidence says what was waited for in vain
+)
+
+// A Result is the verdict on one property of one subject.
+type Result struct {
+	Subject  string
+	Property *Property
+	Verdict  Verdict
+	Evidence string // a count, a path or an order, as the server or the wire saw it
+}
+
+func (r Result) String() string {
+	return fmt.Sprintf("%s %s: %s", r.Verdict, r.Property.Name, r.Evidence)
+}
+
+// Check holds a subject against a property, on a real server.
+func Check(server *zktest.Server, subject Subject, property *Property) Result {
+	s := &story{subject: subject, result: Result{Subject: subject.Name, Property: property}}
+	ended := make(chan struct{})
+	go func() { // on a goroutine of its own, which a verdict ends at once
+		defer close(ended)
+		defer s.cleanUp()
+		s.Zoo = zktest.NewOn(s, server)
+		s.path = s.Root + "/lock"
+		property.tell(s)
+	}()
+	<-ended
+	return s.result
+}
+
+// Holds tests that the subject has the properties.
+func Holds(t *testing.T, subject Subject, properties ...*Property) {
+	expect(t, subject, Yes, properties)
+}
+
+// Fails tests that the subject lacks the properties, and that each is seen to
+// fail: a story that merely got stuck is not evidence.
+func Fails(t *testing.T, subject Subject, properties ...*Property) {
+	expect(t, subject, No, properties)
+}
+
+// Empty tests that the question of these properties does not arise.
+func Empty(t *testing.T, subject Subject, properties ...*Property) {
+	expect(t, subject, Void, properties)
+}
+
+func expect(t *testing.T, subject Subject, want Verdict, properties []*Property) {
+	for _, p := range properties {
+		t.Run(strings.ReplaceAll(subject.Name+": "+p.Name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			server, err := zktest.Shared()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := Check(server, subject, p)
+			t.Log(r)
+			if r.Verdict != want {
+				t.Errorf("%s: want %s here, not %s. Why it matters: %s. Ask yourself: %s", subject.Name, want, r.Verdict, p.Why, p.Hint)
+			}
+		})
+	}
+}
+
+// A story is one run of a property's check. It is a zktest.T.
+type story struct {
+	*zktest.Zoo
+	subject Subject
+	path    string
+	result  Result
+
+	mu       sync.Mutex
+	cleanups []func()
+}
+
+// holds ends the story with the verdict that the property holds.
+func (s *story) holds(evidence string, args ...any) { s.verdict(Yes, evidence, args) }
+
+// fails ends the story with the verdict that it does not.
+func (s *story) fails(evidence string, args ...any) { s.verdict(No, evidence, args) }
+
+// void ends the story with the verdict that the question does not arise.
+func (s *story) void(why string, args ...any) { s.verdict(Void, why, args) }
+
+func (s *story) verdict(v Verdict, evidence string, args []any) {
+	s.result.Verdict, s.result.Evidence = v, s.short(fmt.Sprintf(evidence, args...))
+	runtime.Goexit()
+}
+
+// short takes the test's own root out of paths: nobody can tell it from another.
+func (s *story) short(text string) string { return strings.ReplaceAll(text, s.Root, "") }
+
+// Errorf is what a wait in vain ends in.
+func (s *story) Errorf(format string, args ...any) {
+	s.result.Verdict, s.result.Evidence = Stuck, fmt.Sprintf(format, args...)
+	if s.Zoo != nil {
+		s.result.Evidence = s.short(s.result.Evidence)
+	}
+}
+
+func (s *story) FailNow() { runtime.Goexit() }
+func (s *story) Helper()  {}
+
+func (s *story) Cleanup(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cleanups = append(s.cleanups, f)
+}
+
+func (s *story) cleanUp() {
+	for i := len(s.cleanups) - 1; i >= 0; i-- {
+		s.cleanups[i]()
+	}
+}
+
+// A client of the story.
+type client struct {
+	*zktest.Client
+	Contender
+	s *story
+}
+
+// join brings a new client to the lock.
+func (s *story) join(name string) *client { return s.joinAt(name, zktest.SessionTimeout, s.path) }
+
+// joinMortal brings a client whose session expires soon after a crash.
+func (s *story) joinMortal(name string) *client { return s.joinAt(name, zktest.MortalTimeout, s.path) }
+
+func (s *story) joinAt(name string, timeout time.Duration, path string) *client {
+	c, contender := s.subject.Join(s.Zoo, name, timeout, path)
+	return &client{c, contender, s}
+}
+
+// start calls Lock in the background.
+func (c *client) start() *zktest.Attempt { return c.s.Go(c.Client, c.Lock) }
+
+// acquire calls Lock, and the story is stuck if it does not succeed.
+func (c *client) acquire() { c.start().Acquired() }
+
+// release calls Unlock, and the story is stuck if it fails.
+func (c *client) release() {
+	if err := c.Unlock(); err != nil {
+		c.s.Errorf("%s: Unlock: %v", c.Name, err)
+		c.s.FailNow()
+	}
+}
+
+// queue brings clients to the lock one after the other: each waits before the
+// next comes. The story fails if one is let in.
+func (s *story) queue(clients ...*client) []*zktest.Attempt {
+	var attempts []*zktest.Attempt
+	for _, c := range clients {
+		a := c.start()
+		s.mustWait(c, a.Waits(), a, "arrived")
+		attempts = append(attempts, a)
+	}
+	return attempts
+}
+
+// mustWait fails the story if the client, whose wait is how, holds the lock
+// beside somebody else.
+func (s *story) mustWait(c *client, how zktest.Wait, a *zktest.Attempt, when string) {
+	if how != zktest.Returned {
+		return
+	}
+	if err := a.Err(); err != nil {
+		s.Errorf("%s %s and its Lock answered: %v", c.Name, when, err)
+		s.FailNow()
+	}
+	s.fails("%s %s and was let in beside the holder; the queue: %v", c.Name, when, s.Names(s.path))
+}

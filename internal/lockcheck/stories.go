@@ -1,0 +1,558 @@
+package lockcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
+)
+
+// A holds the lock; nobody gets in beside it: not by arriving, not by losing
+// its connection, not by having held the lock before. Then all contend, and a
+// witness outside the lock looks on: a znode that only one can create.
+func tellOneHolder(s *story) {
+	a, b, c, d := s.join("A"), s.join("B"), s.join("C"), s.join("D")
+	a.acquire()
+	waiting := s.queue(b, c)
+
+	d.Tap.LoseReply(wiretap.GetChildren, 1) // only a lock that lists will lose it
+	lost := d.start()
+	if lost.Waits() == zktest.Returned && lost.Err() == nil {
+		s.fails("D lost its connection while A held the lock, and was let in beside it")
+	}
+	d.Close()
+
+	a.release()
+	s.Await("B or C to be let in", func() bool { return waiting[0].Returned() || waiting[1].Returned() })
+	if waiting[1].Returned() { // not every lock is fair
+		b, c, waiting[0], waiting[1] = c, b, waiting[1], waiting[0]
+	}
+	waiting[0].Acquired()
+	again := a.start()
+	s.mustWait(a, again.Waits(), again, "locked a second time")
+	s.mustWait(c, waiting[1].StillWaits(), waiting[1], "went on waiting")
+	b.release()
+	waiting[1].Acquired()
+	c.release()
+	again.Acquired()
+	a.release()
+
+	const rounds = 5
+	clients := []*client{a, b, c, s.join("E")}
+	breaches := make(chan string, len(clients)*rounds)
+	var attempts []*zktest.Attempt
+	for _, c := range clients {
+		attempts = append(attempts, s.Go(c.Client, func(ctx context.Context) error {
+			for range rounds {
+				if err := c.Lock(ctx); err != nil {
+					return err
+				}
+				if err := s.witness(c); err != nil {
+					breaches <- err.Error()
+				}
+				if err := c.Unlock(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	for _, a := range attempts {
+		a.Acquired()
+	}
+	if len(breaches) > 0 {
+		s.fails("%s", <-breaches)
+	}
+	s.holds("%d turns by %d clients, and never two inside at a time", rounds*len(clients), len(clients))
+}
+
+// witness goes through a room that holds one: a znode that does not exist yet.
+func (s *story) witness(c *client) error {
+	room := s.Root + "/witness"
+	if _, err := c.Create(room, []byte(c.Name), 0, zk.WorldACL(zk.PermAll)); err != nil {
+		other, _, _ := s.Observer().Get(room)
+		return fmt.Errorf("%s held the lock and found %s inside (%w)", c.Name, other, err)
+	}
+	return c.Delete(room, -1)
+}
+
+// A holds the lock and crashes. B must get it when A's session has expired.
+func tellCrashFrees(s *story) {
+	a, b := s.joinMortal("A"), s.join("B")
+	a.acquire()
+	waiting := s.queue(b)[0]
+	a.Crash()
+	s.AwaitExpiry(a.Client)
+	if waiting.StillWaits() != zktest.Returned {
+		s.fails("the session of A is gone, its znode is not, and B waits: %v", s.left(a))
+	}
+	waiting.Acquired()
+	s.holds("A's session expired, and B was let in")
+}
+
+// left lists what a client has put below the test's root and not taken out.
+func (s *story) left(c *client) []string {
+	made := []string{}
+	for _, f := range c.Tap.Frames() {
+		if f.Kind == wiretap.Reply && f.Op == wiretap.Create && f.Err == wiretap.OK {
+			made = append(made, f.Path)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(made), func(path string) bool {
+		_, there := s.Owner(path)
+		directory := slices.ContainsFunc(made, func(other string) bool { return strings.HasPrefix(other, path+"/") })
+		return !there || directory
+	})
+}
+
+// A holds the lock; B, C and D come in this order. At each release the line of
+// the one whose turn it is stands still, so that everyone else has time to
+// overtake.
+func tellFirstCome(s *story) {
+	a := s.join("A")
+	line := []*client{s.join("B"), s.join("C"), s.join("D")}
+	a.acquire()
+	waiting := s.queue(line...)
+	holder := a
+	for i, next := range line {
+		slow := next.Tap.HoldRequest(wiretap.Any, 1)
+		if waiting[i].Waits() == zktest.Polling {
+			zktest.AwaitChan(s.Zoo, next.Name+"'s next poll", slow.Sprung())
+		}
+		holder.release()
+		for j := i + 1; j < len(line); j++ {
+			if waiting[j].StillWaits() == zktest.Returned {
+				s.fails("%s came before %s, and %s was served first, while a request of %s was on its way",
+					next.Name, line[j].Name, line[j].Name, next.Name)
+			}
+		}
+		slow.Let()
+		waiting[i].Acquired()
+		holder = next
+	}
+	s.holds("B, C and D came in this order and were served in it, each with a slow line when its turn came")
+}
+
+// S, who holds nothing, calls Unlock while A holds the lock. Then A loses its
+// session, B gets the lock, and A calls Unlock too late.
+func tellNoStranger(s *story) {
+	a, b, stranger := s.joinMortal("A"), s.join("B"), s.join("the stranger")
+	a.acquire()
+	err := stranger.Unlock()
+	if gone := deleted(stranger); len(gone) > 0 {
+		s.fails("A held the lock, and the stranger's Unlock deleted %v", gone)
+	}
+	if err == nil {
+		s.fails("the stranger's Unlock said that it had released a lock that it did not hold")
+	}
+	waiting := s.queue(b)[0]
+	a.Crash()
+	s.AwaitExpiry(a.Client)
+	waiting.Acquired()
+	a.Tap.Restore()
+	s.Await("A to have a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+	late := a.Unlock()
+	if gone := deleted(a); len(gone) > 0 {
+		s.fails("A had lost the lock to B, and its late Unlock deleted %v", gone)
+	}
+	if late == nil {
+		s.fails("A had lost the lock to B, and its late Unlock said that all was well")
+	}
+	s.holds("the stranger was told %q, and the late holder %q", err, late)
+}
+
+// deleted lists what the server has deleted for a client.
+func deleted(c *client) (paths []string) {
+	for _, f := range c.Tap.Frames() {
+		if f.Kind == wiretap.Reply && f.Op == wiretap.Delete && f.Err == wiretap.OK {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
+// A holds the lock. B is cancelled while it waits, D runs into its deadline,
+// E is cancelled while its create is on its way. C must get the lock.
+func tellGivingUp(s *story) {
+	a, b, c, d, e := s.join("A"), s.join("B"), s.join("C"), s.join("D"), s.join("E")
+	a.acquire()
+	waiting := s.queue(b, c)
+	s.gaveUp(b, waiting[0].Cancel(), context.Canceled)
+
+	overdue := s.Go(d.Client, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		return d.Lock(ctx)
+	})
+	s.gaveUp(d, overdue.Err(), context.DeadlineExceeded)
+
+	held := e.Tap.HoldReply(wiretap.Create, 1)
+	caught := s.Go(e.Client, func(ctx context.Context) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			select {
+			case <-held.Sprung():
+				cancel()
+				held.Let()
+			case <-ctx.Done():
+			}
+		}()
+		return e.Lock(ctx)
+	})
+	s.gaveUp(e, caught.Err(), context.Canceled)
+
+	s.mustWait(c, waiting[1].StillWaits(), waiting[1], "went on waiting")
+	a.release()
+	waiting[1].Acquired()
+	s.holds("three gave up, each was told so, and left nothing; the next in line was served")
+}
+
+// gaveUp fails the story unless the client was told why its Lock ended, and
+// has left nothing behind.
+func (s *story) gaveUp(c *client, err, why error) {
+	if !errors.Is(err, why) {
+		s.fails("%s gave up, and its Lock answered %v instead of %q", c.Name, err, why)
+	}
+	for deadline := time.Now().Add(5 * time.Second); len(s.left(c)) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) { // a lock may clean up in the background
+			s.fails("%s gave up, and left %v behind", c.Name, s.left(c))
+		}
+	}
+}
+
+// Another lock beside this one is held, and strange znodes stand in the lock's
+// directory. A must get the lock, and B after it.
+func tellUnrelated(s *story) {
+	neighbour := s.joinAt("the neighbour", zktest.SessionTimeout, s.path+"-too")
+	neighbour.acquire()
+	a, b := s.join("A"), s.join("B")
+	a.acquire() // makes the directory, where there is one
+	a.release()
+	names := []string{"notes", "lock-", "lock-x", "0000000000", "_c_short-lock-", "_c_", "-", "lock-0000000000-old"}
+	for _, name := range names {
+		_, err := s.Observer().Create(s.path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
+		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a lock without a directory has no such guests
+			s.Errorf("create %s: %v", name, err)
+			s.FailNow()
+		}
+	}
+	attempt := a.start()
+	if attempt.Waits() != zktest.Returned {
+		s.fails("nobody holds the lock, and A waits; beside it: %v", s.Names(s.Root))
+	}
+	if err := attempt.Err(); err != nil {
+		s.fails("with strange znodes in the directory Lock answered: %v", err)
+	}
+	waiting := s.queue(b)[0]
+	a.release()
+	waiting.Acquired()
+	s.holds("with a held neighbour and %d strange znodes, A and B were served", len(names))
+}
+
+// A holds the lock, B waits, C waits behind B. B crashes, and C must wait on.
+func tellWaiterCrash(s *story) {
+	a, b, c := s.join("A"), s.joinMortal("B"), s.join("C")
+	a.acquire()
+	waiting := s.queue(b, c)[1]
+	if len(s.left(b)) == 0 {
+		s.void("a waiter has no znode that could go")
+	}
+	b.Crash()
+	s.AwaitExpiry(b.Client)
+	if how := waiting.StillWaits(); how == zktest.Returned {
+		s.mustWait(c, how, waiting, "saw the waiter B die")
+	}
+	a.release()
+	waiting.Acquired()
+	s.holds("B died in the queue; C waited on, and was served after A's release")
+}
+
+// crowd brings a holder and n waiters who have settled down.
+func (s *story) crowd(n int) (holder *client, waiters []*client, attempts []*zktest.Attempt) {
+	holder = s.join("the holder")
+	holder.acquire()
+	for i := range n {
+		waiters = append(waiters, s.joinMortal(fmt.Sprintf("waiter %d", i+1))) // its pings are the clock
+	}
+	attempts = s.queue(waiters...)
+	for _, a := range attempts {
+		a.StillWaits() // the arrivals behind it have had their effect
+	}
+	return holder, waiters, attempts
+}
+
+// Five clients wait, for as long as their sessions send two pings each.
+func tellSilentWait(s *story) {
+	_, waiters, _ := s.crowd(5)
+	marks := map[*client]int{}
+	for _, w := range waiters {
+		marks[w] = w.Tap.Mark()
+	}
+	var sent wiretap.Counts
+	s.Await("two pings from each waiter", func() bool {
+		var all [][]wiretap.Frame
+		for _, w := range waiters {
+			frames, pings := w.Tap.Since(marks[w]), 0
+			for _, f := range frames {
+				if f.Kind == wiretap.Request && f.Op == wiretap.Ping {
+					pings++
+				}
+			}
+			if pings < 2 {
+				return false
+			}
+			all = append(all, frames)
+		}
+		sent = wiretap.Count(all...)
+		return true
+	})
+	if n := sent.All(); n > 0 {
+		s.fails("%d waiters sent %d requests between two pings: %v", len(waiters), n, sent.Requests)
+	}
+	s.holds("%d waiters sent 0 requests between two pings", len(waiters))
+}
+
+// Five wait, the holder releases: how many are notified?
+func tellWakesOne(s *story) {
+	holder, waiters, attempts := s.crowd(5)
+	s.needsWatches(attempts)
+	n := s.notified(waiters, func() {
+		holder.release()
+		attempts[0].Acquired()
+	})
+	if n != 1 {
+		s.fails("one release sent %d notifications to %d waiters", n, len(waiters))
+	}
+	s.holds("one release sent 1 notification to %d waiters", len(waiters))
+}
+
+// Five wait, a sixth arrives: how many are notified?
+func tellArrivalWakesNobody(s *story) {
+	_, waiters, attempts := s.crowd(5)
+	s.needsWatches(attempts)
+	n := s.notified(waiters, func() { s.queue(s.join("the newcomer")) })
+	if n != 0 {
+		s.fails("one arrival sent %d notifications to %d waiters", n, len(waiters))
+	}
+	s.holds("one arrival sent 0 notifications to %d waiters", len(waiters))
+}
+
+// needsWatches ends the story if the waiters poll.
+func (s *story) needsWatches(attempts []*zktest.Attempt) {
+	if attempts[0].Waits() == zktest.Polling {
+		s.void("nobody is ever woken: the waiters poll")
+	}
+}
+
+// notified counts the notifications that the clients get for what happens.
+func (s *story) notified(clients []*client, happens func()) int {
+	marks := map[*client]int{}
+	for _, c := range clients {
+		marks[c] = c.Tap.Mark()
+	}
+	happens()
+	n := 0
+	for _, c := range clients {
+		s.Barrier(c.Client)
+		n += wiretap.Count(c.Tap.Since(marks[c])).Notifications
+	}
+	return n
+}
+
+// A holds, B waits. C arrives, and its third request, which is where a watch on
+// one znode is set, is held up until B, whom C would watch, has left with its
+// session. Then A releases and C is served.
+func tellNoWatchLeft(s *story) {
+	a, b, c := s.join("A"), s.join("B"), s.join("C")
+	a.acquire()
+	s.queue(b)
+	slow := c.Tap.HoldRequest(wiretap.Any, 3)
+	last := c.start()
+	s.Await("C to be held up, or to wait", func() bool {
+		select {
+		case <-slow.Sprung():
+			return true
+		default:
+			silently, _ := c.Tap.Waiting(0)
+			return silently
+		}
+	})
+	b.Close()
+	slow.Let()
+	s.mustWait(c, last.StillWaits(), last, "watched a znode that was gone")
+	a.release()
+	last.Acquired()
+	c.release()
+	for _, c := range []*client{a, c} {
+		s.Barrier(c.Client)
+		if left := c.Tap.Watched(); len(left) > 0 {
+			s.fails("all is over, and %s still has a watch at the server, on %v", c.Name, left)
+		}
+	}
+	s.holds("B left while C was about to watch it; all is over, and 0 watches are left")
+}
+
+// The server carries out A's create, and the reply is lost with the
+// connection. A must get the lock, if need be by calling Lock once more as any
+// caller would. Then the same, and the connection is lost again at the first
+// list that A asks for.
+func tellLostCreateReply(s *story) {
+	a, b := s.join("A"), s.join("B")
+	b.acquire() // so that the directory is there
+	b.release()
+	for _, again := range []string{"", ", and the reply to the next list as well"} {
+		if again != "" {
+			a.Tap.LoseReply(wiretap.GetChildren, 1)
+		}
+		lost := a.Tap.LoseReply(wiretap.Create, 1)
+		attempt := a.start()
+		zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
+		if attempt.Waits() == zktest.Returned && attempt.Err() != nil {
+			attempt = a.start()
+		}
+		if attempt.Waits() != zktest.Returned {
+			s.fails("the reply to A's create was lost%s; now nobody holds the lock, and A waits behind a znode of its own: %v", again, s.left(a))
+		}
+		attempt.Acquired()
+		if left := s.left(a); len(left) != 1 {
+			s.fails("the reply to A's create was lost%s; A holds the lock with %d znodes: %v", again, len(left), left)
+		}
+		a.release()
+		b.acquire()
+		b.release()
+	}
+	s.holds("A's create was answered to nobody, twice, and A held the lock with one znode each time")
+}
+
+// The server carries out A's delete, and the reply is lost with the
+// connection. Then a delete is lost before the server has heard of it. Each
+// time one call to Unlock must be enough: it says that the lock is released,
+// and so it is, while A's session lives on.
+func tellLostDeleteReply(s *story) {
+	a, b := s.join("A"), s.join("B")
+	for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest} {
+		a.acquire()
+		lost := lose(wiretap.Delete, 1)
+		err := a.Unlock()
+		zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
+		if err != nil {
+			s.fails("A's delete was carried out and the reply lost: Unlock said %q, left at the server: %v, and a second Unlock said: %v", err, s.left(a), a.Unlock())
+		}
+		b.acquire()
+		b.release()
+	}
+	if a.ID != a.SessionID() {
+		s.fails("A got rid of the lock only with its session")
+	}
+	s.holds("a delete without reply and a delete that was never heard: Unlock saw to both")
+}
+
+// A holds the lock and locks again, and releases twice.
+func tellLocksAgain(s *story) {
+	a, b := s.join("A"), s.join("B")
+	a.acquire()
+	lock := a.Again
+	if lock == nil {
+		lock = a.Lock
+	}
+	second := s.Go(a.Client, lock)
+	if second.Waits() != zktest.Returned {
+		s.fails("A holds the lock and waits for it: %v", s.left(a))
+	}
+	if err := second.Err(); err != nil {
+		s.fails("A holds the lock, and its second Lock answered: %v", err)
+	}
+	waiting := s.queue(b)[0]
+	a.release()
+	s.mustWait(b, waiting.StillWaits(), waiting, "saw A release once of two times")
+	a.release()
+	waiting.Acquired()
+	s.holds("A locked twice with one znode, and B was let in after the second release")
+}
+
+// A holds the lock and is cut off. By the time that B is let in, A must know.
+func tellToldOfLoss(s *story) {
+	a, b := s.joinMortal("A"), s.join("B")
+	a.acquire()
+	waiting := s.queue(b)[0]
+	a.Crash()
+	if a.Lost == nil {
+		s.AwaitExpiry(a.Client)
+		s.fails("session %#x of A has expired, and nothing can tell A, which is still inside", a.ID)
+	}
+	waiting.Acquired()
+	select {
+	case <-a.Lost():
+		s.holds("A was cut off, and knew it before B was let in")
+	default:
+		s.fails("session %#x of A has expired and B holds the lock: A has not been told", a.ID)
+	}
+}
+
+// A and B take turns; between two turns the directory is deleted and so made
+// anew, which starts the sequence numbers over.
+func tellFenced(s *story) {
+	a, b := s.join("A"), s.join("B")
+	if a.Token == nil {
+		s.fails("the lock hands out no number that a store could check")
+	}
+	var tokens []int64
+	for i, c := range []*client{a, b, a, b, a, b} {
+		c.acquire()
+		tokens = append(tokens, c.Token())
+		c.release()
+		if i == 2 {
+			if err := s.Observer().Delete(s.path, -1); err != nil {
+				s.Errorf("delete the directory: %v", err)
+				s.FailNow()
+			}
+		}
+	}
+	for i := 1; i < len(tokens); i++ {
+		if tokens[i] <= tokens[i-1] {
+			s.fails("turn %d got token %d after token %d", i+1, tokens[i], tokens[i-1])
+		}
+	}
+	s.holds("%d turns got the tokens %v, over a directory that was made anew", len(tokens), tokens)
+}
+
+// Two readers come, then a writer, then a third reader. The two share; the
+// writer waits for both; the third waits for the writer.
+func tellShared(s *story) {
+	r1, r2, w, r3 := s.join("reader 1"), s.join("reader 2"), s.join("the writer"), s.join("reader 3")
+	read := func(c *client) *zktest.Attempt {
+		if c.RLock == nil {
+			return c.start()
+		}
+		return s.Go(c.Client, c.RLock)
+	}
+	read(r1).Acquired()
+	second := read(r2)
+	if second.Waits() != zktest.Returned {
+		s.fails("reader 2 waits for reader 1: %v", s.Names(s.path))
+	}
+	second.Acquired()
+	writing := s.queue(w)[0]
+	third := read(r3)
+	s.mustWait(r3, third.Waits(), third, "overtook a waiting writer")
+	for _, r := range []*client{r1, r2} {
+		s.mustWait(w, writing.StillWaits(), writing, "wrote while somebody read")
+		if err := r.RUnlock(); err != nil {
+			s.Errorf("%s: RUnlock: %v", r.Name, err)
+			s.FailNow()
+		}
+	}
+	writing.Acquired()
+	s.mustWait(r3, third.StillWaits(), third, "read while somebody wrote")
+	w.release()
+	third.Acquired()
+	s.holds("two readers shared, the writer waited for both, the late reader for the writer")
+}

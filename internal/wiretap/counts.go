@@ -1,0 +1,101 @@
+package wiretap
+
+import "slices"
+
+// Counts sums up frames. What is not the lock's own doing is left out: pings,
+// the session's handshake and end, and an exists on "/", which tests send to
+// flush a line.
+type Counts struct {
+	Requests      map[Op]int
+	Sent          int // bytes to the server
+	Received      int // bytes from the server, notifications included
+	Notifications int
+	Names         int // names in all lists received
+}
+
+// All is the number of requests of every kind.
+func (c Counts) All() int {
+	n := 0
+	for _, count := range c.Requests {
+		n += count
+	}
+	return n
+}
+
+// Count sums up frames, those of several clients together if need be.
+func Count(frames ...[]Frame) Counts {
+	c := Counts{Requests: map[Op]int{}}
+	for _, f := range slices.Concat(frames...) {
+		if f.aside() {
+			continue
+		}
+		switch f.Kind {
+		case Request:
+			c.Requests[f.Op]++
+			c.Sent += f.Bytes
+		case Notification:
+			c.Notifications++
+			c.Received += f.Bytes
+		case Reply:
+			c.Received += f.Bytes
+			c.Names += f.Names
+		}
+	}
+	return c
+}
+
+// aside tells whether a frame is not the lock's own doing.
+func (f Frame) aside() bool {
+	return f.Op == Ping || f.Op == Connect || f.Op == Close || f.Op == Exists && f.Path == "/"
+}
+
+// Frames is a copy of all that has passed so far, in order.
+func (t *Tap) Frames() []Frame { return t.Since(0) }
+
+// Mark is a place in the record: the number of frames so far.
+func (t *Tap) Mark() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.frames)
+}
+
+// Since is a copy of all that has passed since a Mark, in order.
+func (t *Tap) Since(mark int) []Frame {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.frames[mark:])
+}
+
+// Watched lists the paths that the server watches for the client's present
+// connection, one entry a watch.
+func (t *Tap) Watched() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	paths := []string{}
+	for w := range t.armed {
+		paths = append(paths, w.path)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// Waiting tells how the client waits at this moment, judged by the record
+// since a Mark. Silently: the last thing it asked has been answered and set a
+// watch that has not fired. Polling: its last three requests were alike and
+// set no watch.
+func (t *Tap) Waiting(mark int) (silently, polling bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var last []Frame // the newest three requests, newest first
+	for i := len(t.frames) - 1; i >= mark && len(last) < 3; i-- {
+		if f := t.frames[i]; f.Kind == Request && !f.aside() {
+			last = append(last, f)
+		}
+	}
+	if len(last) > 0 {
+		f := last[0]
+		silently = f.Watch && len(t.open) == 0 && t.armed[watch{f.Path, f.Op == GetChildren}]
+	}
+	polling = len(last) == 3 && !last[0].Watch && last[0].Op == last[1].Op && last[1].Op == last[2].Op
+	return silently, polling
+}

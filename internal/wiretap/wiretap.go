@@ -1,0 +1,391 @@
+// Package wiretap listens to the line between a ZooKeeper client and its
+// server. It is the evidence behind every number in this repository: it counts
+// requests, replies and notifications as they stood on the wire, and it can
+// lose, hold, cut or silence them, so that a fault happens because a test says
+// so and not by luck.
+//
+// A Tap goes in as the client's dialer:
+//
+//	tap := wiretap.New()
+//	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(tap.Dial))
+//
+// The frames are ZooKeeper's own: length, xid, opcode and body to the server;
+// length, xid, zxid, error and body from it. The first frame each way, the
+// session's handshake, has none of these but the length.
+package wiretap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Tap taps all connections of one client, one after the other.
+// It is safe for use by many goroutines.
+type Tap struct {
+	mu      sync.Mutex
+	frames  []Frame
+	armed   map[watch]bool
+	open    map[int32]bool // requests without a reply yet
+	traps   []*Trap        // not sprung yet
+	holding []*Trap        // sprung, with a frame on hold
+	conns   map[*conn]bool
+	line    line
+	delay   time.Duration
+}
+
+// watch is one watch as the server keeps it: getData and exists share a table.
+type watch struct {
+	path     string
+	children bool
+}
+
+// line is the state of the client's network.
+type line int
+
+const (
+	up     line = iota
+	cut         // connections are closed, new ones refused
+	silent      // connections stay, nothing passes
+)
+
+// New makes a tap that lets everything pass.
+func New() *Tap {
+	return &Tap{armed: map[watch]bool{}, open: map[int32]bool{}, conns: map[*conn]bool{}}
+}
+
+// errDown is what a dial gets while the line is cut or silent.
+var errDown = errors.New("wiretap: the line is down, as the test asked")
+
+// Dial connects as net.DialTimeout does. Its type is zk.Dialer.
+func (t *Tap) Dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	t.mu.Lock()
+	down := t.line != up
+	t.mu.Unlock()
+	if down {
+		return nil, errDown
+	}
+	real, err := net.DialTimeout(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: real, tap: t, asked: map[int32]Frame{}, closed: make(chan struct{})}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.line != up { // it went down while we dialled
+		real.Close()
+		return nil, errDown
+	}
+	t.conns[c] = true
+	return c, nil
+}
+
+// Cut closes the connections and refuses new ones until Restore: the client is
+// cut off and knows it.
+func (t *Tap) Cut() {
+	t.setLine(cut)
+	t.hangUp()
+}
+
+// Silence leaves the connections open and lets nothing pass, either way, until
+// Restore: for the server the client is dead, for the client the server is.
+func (t *Tap) Silence() { t.setLine(silent) }
+
+// Restore ends every fault: traps are taken away, frames on hold go on, and
+// the client can connect again. A line that was silent is closed, since frames
+// are missing from it.
+func (t *Tap) Restore() {
+	was := t.setLine(up)
+	t.mu.Lock()
+	traps := append(t.traps, t.holding...)
+	t.traps, t.holding = nil, nil
+	t.mu.Unlock()
+	for _, trap := range traps {
+		trap.Let()
+	}
+	if was == silent {
+		t.hangUp()
+	}
+}
+
+func (t *Tap) setLine(state line) (was line) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was, t.line = t.line, state
+	return was
+}
+
+func (t *Tap) hangUp() {
+	t.mu.Lock()
+	conns := slices.Collect(maps.Keys(t.conns))
+	t.mu.Unlock()
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+// Delay makes everything from the server arrive d late.
+func (t *Tap) Delay(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.delay = d
+}
+
+// A Trap is a fault that waits for its frame.
+type Trap struct {
+	kind   Kind
+	op     Op
+	nth    int
+	fate   fate
+	sprung chan struct{}
+	let    chan struct{}
+	once   sync.Once
+}
+
+type fate int
+
+const (
+	hold    fate = iota
+	lose         // the frame is dropped and the connection closed
+	swallow      // the frame is dropped, the connection stays
+)
+
+// LoseRequest drops the nth request of a kind, counted from now (the next is
+// 1), and closes the connection: the server never hears of it.
+func (t *Tap) LoseRequest(op Op, nth int) *Trap { return t.trap(Request, op, nth, lose) }
+
+// LoseReply drops the reply to the nth request of a kind and closes the
+// connection: the server did what was asked, and the client cannot know.
+func (t *Tap) LoseReply(op Op, nth int) *Trap { return t.trap(Reply, op, nth, lose) }
+
+// SwallowReply drops the reply to the nth request of a kind and leaves the
+// connection open: the client waits for it until something else happens.
+func (t *Tap) SwallowReply(op Op, nth int) *Trap { return t.trap(Reply, op, nth, swallow) }
+
+// HoldRequest stops the nth request of a kind, and all behind it, until Let.
+func (t *Tap) HoldRequest(op Op, nth int) *Trap { return t.trap(Request, op, nth, hold) }
+
+// HoldReply stops the reply to the nth request of a kind, and all behind it,
+// until Let.
+func (t *Tap) HoldReply(op Op, nth int) *Trap { return t.trap(Reply, op, nth, hold) }
+
+func (t *Tap) trap(kind Kind, op Op, nth int, fate fate) *Trap {
+	trap := &Trap{kind: kind, op: op, nth: nth, fate: fate, sprung: make(chan struct{}), let: make(chan struct{})}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.traps = append(t.traps, trap)
+	return trap
+}
+
+// Sprung is closed when the frame has come and met its fate. For a reply this
+// proves that the server has done what was asked.
+func (tr *Trap) Sprung() <-chan struct{} { return tr.sprung }
+
+// Let lets a held frame go on. Calling it before the frame comes disarms the
+// hold; calling it again does nothing.
+func (tr *Trap) Let() { tr.once.Do(func() { close(tr.let) }) }
+
+// pass records a frame and returns the trap that it springs, or nil.
+// The caller holds no lock.
+func (t *Tap) pass(f *Frame) *Trap {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.At = time.Now()
+	f.Lost = t.line == silent
+	var sprung *Trap
+	for i, trap := range t.traps {
+		if f.Lost || trap.kind != f.Kind || trap.op != f.Op && (trap.op != Any || f.Op == Ping) {
+			continue
+		}
+		if trap.nth--; trap.nth == 0 {
+			sprung = trap
+			t.traps = append(t.traps[:i:i], t.traps[i+1:]...)
+			if f.Lost = trap.fate != hold; !f.Lost {
+				t.holding = append(t.holding, trap)
+			}
+			break
+		}
+	}
+	t.frames = append(t.frames, *f)
+	t.account(f)
+	return sprung
+}
+
+// account keeps the open requests and the armed watches, as the server has them.
+func (t *Tap) account(f *Frame) {
+	switch f.Kind {
+	case Request:
+		if f.Op != Ping && f.Op != Connect {
+			t.open[f.Xid] = true
+		}
+	case Reply:
+		delete(t.open, f.Xid)
+		if f.Watch && (f.Err == OK || f.Op == Exists && f.Err == NoNode) {
+			t.armed[watch{f.Path, f.Op == GetChildren}] = true
+		}
+	case Notification:
+		if f.Event != ChildrenChanged {
+			delete(t.armed, watch{f.Path, false})
+		}
+		if f.Event == ChildrenChanged || f.Event == NodeDeleted {
+			delete(t.armed, watch{f.Path, true})
+		}
+	}
+}
+
+// rearm notes the watches of a setWatches request.
+func (t *Tap) rearm(frame []byte) {
+	data, children := rearmed(frame)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, path := range data {
+		t.armed[watch{path, false}] = true
+	}
+	for _, path := range children {
+		t.armed[watch{path, true}] = true
+	}
+}
+
+// conn is one tapped connection. The client writes one whole frame a Write and
+// reads from one goroutine, as the two locks below rely on.
+type conn struct {
+	net.Conn
+	tap    *Tap
+	closed chan struct{}
+	once   sync.Once
+
+	writing bool // the handshake has been written
+	reading bool // the handshake has been read
+	unread  []byte
+
+	mu    sync.Mutex
+	asked map[int32]Frame
+}
+
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		close(c.closed)
+		t := c.tap
+		t.mu.Lock()
+		delete(t.conns, c)
+		clear(t.open)  // nobody will answer them
+		clear(t.armed) // the server drops a connection's watches with it
+		t.mu.Unlock()
+	})
+	return c.Conn.Close()
+}
+
+// Write takes one whole frame from the client.
+func (c *conn) Write(b []byte) (int, error) {
+	f := Frame{Kind: Request, Op: Connect, Bytes: len(b)}
+	if c.writing && len(b) >= 12 {
+		f = readRequest(b)
+		c.mu.Lock()
+		c.asked[f.Xid] = f
+		c.mu.Unlock()
+	}
+	c.writing = true
+	if f.Op == SetWatches {
+		c.tap.rearm(b)
+	}
+	if trap := c.tap.pass(&f); trap != nil {
+		if err := c.meet(trap); err != nil {
+			return 0, err
+		}
+	}
+	if f.Lost {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// Read gives the client what the server sent, a frame at a time.
+func (c *conn) Read(b []byte) (int, error) {
+	for len(c.unread) == 0 {
+		if err := c.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, c.unread)
+	c.unread = c.unread[n:]
+	return n, nil
+}
+
+// maxFrame is what a frame may hold: the server's own limit is 1 MiB of
+// request, and a list of very many names can be longer.
+const maxFrame = 64 << 20
+
+// next reads one frame from the server and decides what becomes of it.
+func (c *conn) next() error {
+	var head [4]byte
+	if _, err := io.ReadFull(c.Conn, head[:]); err != nil {
+		return err
+	}
+	size := binary.BigEndian.Uint32(head[:])
+	if size > maxFrame {
+		return fmt.Errorf("wiretap: a frame of %d bytes: this is not ZooKeeper's protocol", size)
+	}
+	b := make([]byte, 4+size)
+	copy(b, head[:])
+	if _, err := io.ReadFull(c.Conn, b[4:]); err != nil {
+		return err
+	}
+	f := Frame{Kind: Reply, Op: Connect, Bytes: len(b)}
+	if c.reading {
+		f = readReply(b, c.takeAsked)
+	}
+	c.reading = true
+	trap := c.tap.pass(&f)
+	if d := c.tap.lateness(); d > 0 {
+		time.Sleep(d)
+	}
+	if trap != nil {
+		if err := c.meet(trap); err != nil {
+			return err
+		}
+	}
+	if !f.Lost {
+		c.unread = b
+	}
+	return nil
+}
+
+// meet carries out what a trap has in store for the frame in hand.
+func (c *conn) meet(trap *Trap) error {
+	close(trap.sprung)
+	switch trap.fate {
+	case hold:
+		select {
+		case <-trap.let:
+		case <-c.closed:
+			return net.ErrClosed
+		}
+	case lose:
+		c.Close()
+		return net.ErrClosed
+	}
+	return nil
+}
+
+func (c *conn) takeAsked(xid int32) Frame {
+	if xid == -2 {
+		return Frame{Op: Ping}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.asked[xid]
+	delete(c.asked, xid)
+	return f
+}
+
+func (t *Tap) lateness() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.delay
+}
