@@ -1,0 +1,91 @@
+// Package plainnode is step 1: one znode is the lock. Whoever creates it holds
+// the lock, whoever deletes it releases it, and whoever finds it there tries
+// again a little later.
+//
+// It is an exclusive lock and nothing more: a crash leaves it locked for ever,
+// every try of every waiter is a write, nobody stands in line, and anyone can
+// release it.
+package plainnode
+
+import (
+	"context"
+	"errors"
+	pathpkg "path"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// pollInterval is how long a waiter rests between two tries.
+const pollInterval = 20 * time.Millisecond
+
+// Lock is one lock, seen by one client. It is safe for use by many goroutines.
+type Lock struct {
+	conn *zk.Conn
+	path string
+	mode int32 // of the znode that is the lock
+	poll time.Duration
+}
+
+// New returns the lock whose znode is path, an absolute path below the root
+// such as /locks/orders. It sends nothing: Lock reports a bad argument.
+func New(conn *zk.Conn, path string) *Lock {
+	return &Lock{conn: conn, path: path, mode: zk.FlagPersistent, poll: pollInterval}
+}
+
+// NewEphemeral returns the same lock on a znode that the server deletes when
+// its creator's session ends: the mend for a holder that crashes.
+func NewEphemeral(conn *zk.Conn, path string) *Lock {
+	return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral, poll: pollInterval}
+}
+
+// Lock blocks until this client has created the znode. Parents that are
+// missing are created.
+//
+// When ctx ends first, Lock returns ctx's error and leaves nothing behind. It
+// does so between two requests: one that is on its way is waited for. Any
+// other error of ZooKeeper ends the wait and is returned; after
+// zk.ErrConnectionClosed nobody knows whether the znode was created.
+func (l *Lock) Lock(ctx context.Context) error {
+	if err := check(l.conn, l.path); err != nil {
+		return err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return failed("lock", l.path, err)
+		}
+		err := create(l.conn, l.path, l.mode)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, zk.ErrNodeExists) {
+			return failed("lock", l.path, err)
+		}
+		select {
+		case <-time.After(l.poll):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Unlock deletes the znode, whoever created it. It returns zk.ErrNoNode when
+// the lock is free.
+func (l *Lock) Unlock() error {
+	if err := check(l.conn, l.path); err != nil {
+		return err
+	}
+	return failed("unlock", l.path, l.conn.Delete(l.path, -1))
+}
+
+// create makes the znode at path, and its parents where they are missing.
+func create(conn *zk.Conn, path string, mode int32) error {
+	_, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
+	if !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	err = create(conn, pathpkg.Dir(path), zk.FlagPersistent)
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return err
+	}
+	return create(conn, path, mode)
+}
