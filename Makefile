@@ -1,13 +1,25 @@
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+STEP ?= 01
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+tour: ready ## all steps side by side, measured
+	@go run ./internal/tour
 
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	go test -timeout 120s ./...
 
-tour: ready ## steps 1 to 4 side by side, measured
-	@go run ./internal/tour
+see: ready ## what one step's tests measured: make see STEP=03
+	@go test -count=1 -timeout 120s -v ./step$(STEP)_* | sed -n 's/^ *» /» /p; /--- FAIL/p'
+
+matrix: ready ## every lock held against every property, with the evidence
+	@go run ./internal/tour matrix
+
+bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
+	@go run ./internal/bench
 
 check: ## gofmt, go vet, staticcheck
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
@@ -20,4 +32,4 @@ race: ready ## the tests ten times over, with the race detector
 ready:
 	@go run ./internal/zktest/ready
 
-.PHONY: help test tour check race ready
+.PHONY: help tour test see matrix bench check race ready

@@ -39,6 +39,10 @@ func tellOneHolder(s *story) {
 	s.mustWait(a, again.Waits(), again, "locked a second time")
 	s.mustWait(c, waiting[1].StillWaits(), waiting[1], "went on waiting")
 	b.release()
+	s.Await("A or C to be let in", func() bool { return again.Returned() || waiting[1].Returned() })
+	if again.Returned() {
+		a, c, again, waiting[1] = c, a, waiting[1], again
+	}
 	waiting[1].Acquired()
 	c.release()
 	again.Acquired()
@@ -221,7 +225,7 @@ func (s *story) gaveUp(c *client, err, why error) {
 	if !errors.Is(err, why) {
 		s.fails("%s gave up, and its Lock answered %v instead of %q", c.Name, err, why)
 	}
-	for deadline := time.Now().Add(5 * time.Second); len(s.left(c)) > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Second); len(s.left(c)) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) { // a lock may clean up in the background
 			s.fails("%s gave up, and left %v behind", c.Name, s.left(c))
 		}
@@ -234,7 +238,12 @@ func tellUnrelated(s *story) {
 	neighbour := s.joinAt("the neighbour", zktest.SessionTimeout, s.path+"-too")
 	neighbour.acquire()
 	a, b := s.join("A"), s.join("B")
-	a.acquire() // makes the directory, where there is one
+	first := a.start() // makes the directory, where there is one
+	if first.Waits() == zktest.Returned {
+		first.Acquired()
+	} else {
+		s.fails("the neighbour holds another lock, and A waits: %v", s.Names(s.Root))
+	}
 	a.release()
 	names := []string{"notes", "lock-", "lock-x", "0000000000", "_c_short-lock-", "_c_", "-", "lock-0000000000-old"}
 	for _, name := range names {

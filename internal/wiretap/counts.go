@@ -96,6 +96,7 @@ func (t *Tap) Waiting(mark int) (silently, polling bool) {
 		f := last[0]
 		silently = f.Watch && len(t.open) == 0 && t.armed[watch{f.Path, f.Op == GetChildren}]
 	}
-	polling = len(last) == 3 && !last[0].Watch && last[0].Op == last[1].Op && last[1].Op == last[2].Op
+	alike := func(f, g Frame) bool { return f.Op == g.Op && f.Path == g.Path }
+	polling = len(last) == 3 && !last[0].Watch && alike(last[0], last[1]) && alike(last[1], last[2])
 	return silently, polling
 }

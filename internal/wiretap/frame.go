@@ -131,7 +131,7 @@ func readReply(b []byte, asked func(xid int32) Frame) Frame {
 		f.Path = r.string() // with the sequence number that the server added
 	}
 	if err == OK && f.Op == GetChildren {
-		f.Names = int(r.int32())
+		f.Names = max(0, int(r.int32()))
 	}
 	return f
 }
@@ -151,9 +151,12 @@ func rearmed(b []byte) (data, children []string) {
 // behind their length.
 type reader struct{ b []byte }
 
+// take returns the next n bytes. If there are not so many, it returns none, and
+// nothing more can be read.
 func (r *reader) take(n int) []byte {
 	if n < 0 || n > len(r.b) {
-		n = len(r.b)
+		r.b = nil
+		return nil
 	}
 	taken := r.b[:n]
 	r.b = r.b[n:]

@@ -130,7 +130,8 @@ func (t *Tap) hangUp() {
 	}
 }
 
-// Delay makes everything from the server arrive d late.
+// Delay makes each frame from the server take d longer. Frames that come
+// together arrive one after the other, d apart.
 func (t *Tap) Delay(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

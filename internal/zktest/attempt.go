@@ -64,12 +64,13 @@ func (a *Attempt) Cancel() error {
 	return a.Err()
 }
 
-// Queued returns once the server has answered the call's create.
+// Queued returns once the server has answered the call's create, or a list: a
+// lock may have made its znode earlier.
 func (a *Attempt) Queued() {
 	a.zoo.t.Helper()
 	a.zoo.Await(a.client.Name+"'s create to be answered", func() bool {
 		for _, f := range a.client.Tap.Since(a.mark) {
-			if f.Kind == wiretap.Reply && f.Op == wiretap.Create && f.Err != wiretap.NoNode {
+			if f.Kind == wiretap.Reply && (f.Op == wiretap.Create && f.Err != wiretap.NoNode || f.Op == wiretap.GetChildren) {
 				return true
 			}
 		}

@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -30,6 +31,8 @@ func Shared() (*Server, error) {
 // Main is for a package's TestMain: it runs the tests, stops the shared
 // server, and fails the test binary if a goroutine is left behind.
 func Main(m *testing.M) {
+	// These tests mostly wait. A -parallel on the command line comes later and wins.
+	_ = flag.Set("test.parallel", "8")
 	code := m.Run()
 	if s := running.Load(); s != nil {
 		if err := s.Stop(); err != nil {
