@@ -32,6 +32,8 @@ func failed(what, path string, err error) error {
 		return nil
 	case errors.Is(err, zk.ErrNoNode):
 		advice = " (it is not there: never created, deleted by somebody, or gone with its session)"
+	case errors.Is(err, zk.ErrNoChildrenForEphemerals):
+		advice = " (a znode on this path is ephemeral and can have no children: choose another path)"
 	case errors.Is(err, zk.ErrNoAuth):
 		advice = " (the session lacks the permission: look at the ACL there, or log in with AddAuth)"
 	case errors.Is(err, zk.ErrNoServer):

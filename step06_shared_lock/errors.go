@@ -41,6 +41,8 @@ func failed(what, path string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, zk.ErrNoChildrenForEphemerals):
+		advice = " (a znode on this path is ephemeral and can have no children: choose another path)"
 	case errors.Is(err, zk.ErrNoAuth):
 		advice = " (the session lacks the permission: look at the ACL there, or log in with AddAuth)"
 	}

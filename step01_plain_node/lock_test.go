@@ -1,0 +1,180 @@
+package plainnode
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/lockcheck"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
+)
+
+func TestMain(m *testing.M) {
+	zktest.Child("holder", hold)
+	zktest.Main(m)
+}
+
+func TestProperties(t *testing.T) {
+	plain := lockcheck.Over("plainnode", New)
+	lockcheck.Holds(t, plain, lockcheck.OneHolder, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft)
+	lockcheck.Empty(t, plain, lockcheck.WaiterCrash, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
+	lockcheck.Fails(t, plain, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.SilentWait,
+		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
+		lockcheck.Fenced, lockcheck.Shared)
+
+	lockcheck.Holds(t, lockcheck.Over("ephemeral", NewEphemeral), lockcheck.OneHolder, lockcheck.CrashFrees)
+}
+
+func TestBadInput(t *testing.T) {
+	lockcheck.BadInput(t, New, "never created, deleted by somebody")
+}
+
+// Both kinds of the lock: what New promises, NewEphemeral does too.
+var kinds = []struct {
+	name string
+	new  func(*zk.Conn, string) *Lock
+}{
+	{"New", New},
+	{"NewEphemeral", NewEphemeral},
+}
+
+func TestLockIsOneCreateAndUnlockOneDelete(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			c := z.Client("A")
+			path := z.Root + "/lock"
+			lock := kind.new(c.Conn, path)
+			before := c.Tap.Mark()
+			if err := lock.Lock(z.Ctx); err != nil {
+				t.Fatal(err)
+			}
+			owner, there := z.Owner(path)
+			if !there || (owner == c.ID) != (kind.name == "NewEphemeral") {
+				t.Errorf("the lock is held; its znode is there: %v, and belongs to session %#x, A's being %#x", there, owner, c.ID)
+			}
+			if err := lock.Unlock(); err != nil {
+				t.Fatal(err)
+			}
+			if left := z.Names(z.Root); len(left) > 0 {
+				t.Errorf("the lock is released, and %v is left", left)
+			}
+			sent := wiretap.Count(c.Tap.Since(before))
+			if sent.Requests[wiretap.Create] != 1 || sent.Requests[wiretap.Delete] != 1 || sent.All() != 2 {
+				t.Errorf("want one create and one delete, sent %v", sent.Requests)
+			}
+		})
+	}
+}
+
+func TestMissingParentsAreMade(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	lock := New(z.Client("A").Conn, z.Root+"/shop/locks/orders")
+	if err := errors.Join(lock.Lock(z.Ctx), lock.Unlock()); err != nil {
+		t.Fatal(err)
+	}
+	if names := z.Names(z.Root + "/shop"); len(names) != 1 || names[0] != "locks" {
+		t.Errorf("below /shop stands %v, want the directory of the lock", names)
+	}
+}
+
+func TestManyGoroutinesShareOneLock(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	c := z.Client("A")
+	lock := New(c.Conn, z.Root+"/lock")
+	var inside atomic.Int32
+	var attempts []*zktest.Attempt
+	for range 8 {
+		attempts = append(attempts, z.Go(c, func(ctx context.Context) error {
+			for range 5 {
+				if err := lock.Lock(ctx); err != nil {
+					return err
+				}
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d goroutines are inside", n)
+				}
+				inside.Add(-1)
+				if err := lock.Unlock(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	for _, a := range attempts {
+		a.Acquired()
+	}
+}
+
+// Whoever puts a znode below the lock's keeps it from being deleted.
+func TestUnlockSaysWhatIsInTheWay(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	path := z.Root + "/lock"
+	lock := New(z.Client("A").Conn, path)
+	if err := lock.Lock(z.Ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.Observer().Create(path+"/note", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	err := lock.Unlock()
+	if !errors.Is(err, zk.ErrNotEmpty) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "delete that first") {
+		t.Errorf("Unlock said: %v", err)
+	}
+	if err := errors.Join(z.Observer().Delete(path+"/note", -1), lock.Unlock()); err != nil {
+		t.Error(err)
+	}
+}
+
+// hold is the part of a process that takes the lock and keeps it.
+func hold(servers, args []string) {
+	conn, _, err := zk.Connect(servers, zktest.MortalTimeout, zk.WithLogger(log.New(io.Discard, "", 0)))
+	if err == nil {
+		err = NewEphemeral(conn, args[0]).Lock(context.Background())
+	}
+	if err != nil {
+		zktest.Say("%v", err)
+		return
+	}
+	zktest.Say("%d", conn.SessionID())
+	select {}
+}
+
+func TestKilledHolderFreesTheEphemeralLock(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	path := z.Root + "/lock"
+	holder := z.Process("holder", path)
+	session, err := strconv.ParseInt(holder.Line(), 10, 64)
+	if owner, _ := z.Owner(path); err != nil || owner != session {
+		t.Fatalf("the process does not hold the lock: %v", err)
+	}
+	b := z.Client("B")
+	waiting := z.Go(b, NewEphemeral(b.Conn, path).Lock)
+	if how := waiting.Waits(); how != zktest.Polling {
+		t.Fatalf("a process holds the lock, and B %v", how)
+	}
+
+	holder.Signal(syscall.SIGKILL)
+	waiting.Acquired()
+	z.Await("the killed process's session to be gone", func() bool {
+		sessions, err := z.Sessions()
+		return err == nil && !sessions[session]
+	})
+	if owner, _ := z.Owner(path); owner != b.ID {
+		t.Errorf("B has the lock, and its znode belongs to session %#x, B's being %#x", owner, b.ID)
+	}
+}

@@ -1,0 +1,291 @@
+package sequentialspin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	pathpkg "path"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/lockcheck"
+	"zklock/internal/zktest"
+)
+
+// Published locks get copied. Here are the mistakes of some, W1 to W17, each in
+// a lock that is otherwise right, and each with the property that finds it.
+
+// right is this step's lock, as a part of a wrong one.
+type right = Lock
+
+// wrong is this step's lock, open in the places where the mistakes are made.
+type wrong struct {
+	*right
+	mode    int32                                           // of the znode
+	prefix  string                                          // of the znode's path, before the number
+	isFirst func(names []string, mine string) (bool, error) // is it our turn?
+}
+
+func newWrong(conn *zk.Conn, path string) *wrong {
+	return &wrong{New(conn, path), zk.FlagEphemeralSequential, path + "/lock-", isFirst}
+}
+
+func (l *wrong) Lock(ctx context.Context) error {
+	node, err := create(l.conn, l.prefix, l.mode)
+	if err != nil {
+		return err
+	}
+	if err := l.wait(ctx, node); err != nil {
+		return errors.Join(err, l.leave(node))
+	}
+	l.hold(node)
+	return nil
+}
+
+func (l *wrong) wait(ctx context.Context, node string) error {
+	for {
+		names, _, err := l.conn.Children(l.dir)
+		if err != nil {
+			return err
+		}
+		if first, err := l.isFirst(names, pathpkg.Base(node)); first || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(l.poll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (l *wrong) hold(node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.node = node
+}
+
+// Without a mistake in it, the lock that the mistakes are made in is right.
+func TestTheWrongLocksAreOtherwiseRight(t *testing.T) {
+	lockcheck.Holds(t, lockcheck.Over("no mistake", newWrong),
+		lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.Unrelated)
+}
+
+// W1, in 基于zookeeper实现分布式锁(下). The idea: a sequential znode is all that
+// a queue needs. It is persistent, and so it outlives the holder that crashes:
+// everybody behind it waits for ever.
+func TestW1PersistentZnode(t *testing.T) {
+	lockcheck.Fails(t, lockcheck.Over("W1", func(conn *zk.Conn, path string) *wrong {
+		l := newWrong(conn, path)
+		l.mode = zk.FlagSequence
+		return l
+	}), lockcheck.CrashFrees)
+}
+
+// W2, in the same article. The idea: compare each child's number with our own.
+// A slip reads the number out of our own name instead of the child's, so no
+// number is ever smaller, and everyone is let in.
+func TestW2ComparesItselfWithItself(t *testing.T) {
+	lockcheck.Fails(t, lockcheck.Over("W2", func(conn *zk.Conn, path string) *wrong {
+		l := newWrong(conn, path)
+		l.isFirst = func(names []string, mine string) (bool, error) {
+			own, _ := number(mine)
+			for range names {
+				if n, ok := number(mine); ok && n < own {
+					return false, nil
+				}
+			}
+			return true, nil
+		}
+		return l
+	}), lockcheck.OneHolder)
+}
+
+// W3, in the same article, once W2 is mended. The idea: our predecessor is the
+// greatest number below ours. The search starts at 0 and looks for a greater
+// number, so number 0 is nobody's predecessor, and number 1 is let in beside it.
+func TestW3OverlooksNumberZero(t *testing.T) {
+	lockcheck.Fails(t, lockcheck.Over("W3", func(conn *zk.Conn, path string) *wrong {
+		l := newWrong(conn, path)
+		l.isFirst = func(names []string, mine string) (bool, error) {
+			own, _ := number(mine)
+			greatest, predecessor := 0, ""
+			for _, name := range names {
+				if n, ok := number(name); ok && n < own && n > greatest {
+					greatest, predecessor = n, name
+				}
+			}
+			return predecessor == "", nil
+		}
+		return l
+	}), lockcheck.OneHolder)
+}
+
+// W4, in the same article. The idea: an error while waiting is printed. Then
+// lock() returns as it does with the lock, so a lost connection lets a waiter in.
+type shrugs struct{ *wrong }
+
+func (l shrugs) Lock(ctx context.Context) error {
+	node, err := create(l.conn, l.prefix, l.mode)
+	if err != nil {
+		return nil // printed
+	}
+	if err := l.wait(ctx, node); err != nil {
+		return nil // printed
+	}
+	l.hold(node)
+	return nil
+}
+
+func TestW4ReturnsAfterAnError(t *testing.T) {
+	lockcheck.Fails(t, lockcheck.Over("W4", func(conn *zk.Conn, path string) shrugs {
+		return shrugs{newWrong(conn, path)}
+	}), lockcheck.OneHolder)
+}
+
+// W5, in the same article. The idea: one directory for all locks, whose names
+// stand before the numbers. Nobody looks at the names, so the locks share one
+// queue, and who wants one waits for the holder of another.
+func TestW5OneQueueForAllLocks(t *testing.T) {
+	lockcheck.Fails(t, lockcheck.Over("W5", func(conn *zk.Conn, path string) *wrong {
+		l := newWrong(conn, pathpkg.Dir(path))
+		l.prefix = path + "_"
+		l.isFirst = func(names []string, mine string) (bool, error) {
+			for _, name := range names {
+				if numberBehind("_", name) < numberBehind("_", mine) {
+					return false, nil
+				}
+			}
+			return true, nil
+		}
+		return l
+	}), lockcheck.Unrelated)
+}
+
+// numberBehind reads the number at the end of a name.
+func numberBehind(separator, name string) int {
+	n, _ := strconv.Atoi(name[strings.LastIndex(name, separator)+1:])
+	return n
+}
+
+// W6, in the same article. The idea: the constructor creates the znode, lock()
+// only waits. So building a lock queues for it, and a second lock() after
+// unlock() finds no smaller number and is let in, without any znode.
+type oneZnode struct {
+	*wrong
+	node string
+}
+
+func newOneZnode(conn *zk.Conn, path string) *oneZnode {
+	l := newWrong(conn, path)
+	l.isFirst = func(names []string, mine string) (bool, error) {
+		return isFirst(append(names, mine), mine) // does not miss its own
+	}
+	node, _ := create(conn, l.prefix, l.mode)
+	return &oneZnode{l, node}
+}
+
+func (l *oneZnode) Lock(ctx context.Context) error { return l.wait(ctx, l.node) }
+func (l *oneZnode) Unlock() error                  { return l.conn.Delete(l.node, -1) }
+
+func TestW6ZnodeMadeInTheConstructor(t *testing.T) {
+	lockcheck.Fails(t, lockcheck.Over("W6", newOneZnode), lockcheck.OneHolder)
+}
+
+// W7, in the same article. The idea: to look again, lock() calls itself. Each
+// look is a frame on the stack, until the stack is full. A lock's answers do
+// not show it, so no property can; the stack does.
+type recursive struct {
+	*wrong
+	depths []int // of the stack, at each look
+}
+
+func (l *recursive) wait(ctx context.Context, node string) error {
+	l.depths = append(l.depths, runtime.Callers(0, make([]uintptr, 10000)))
+	names, _, err := l.conn.Children(l.dir)
+	if err != nil {
+		return err
+	}
+	if first, err := l.isFirst(names, pathpkg.Base(node)); first || err != nil {
+		return err
+	}
+	select {
+	case <-time.After(l.poll):
+		return l.wait(ctx, node)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestW7WaitsByRecursion(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	path := z.Root + "/lock"
+	z.Enter("the holder", polling(path, pollInterval)).Acquired()
+	b := z.Client("B")
+	l := &recursive{wrong: newWrong(b.Conn, path)}
+	l.poll = time.Millisecond
+	node, err := create(b.Conn, l.prefix, l.mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const looks = 100
+	l.isFirst = func([]string, string) (bool, error) { return len(l.depths) == looks, nil }
+	if err := l.wait(z.Ctx, node); err != nil {
+		t.Fatal(err)
+	}
+	if grown := l.depths[looks-1] - l.depths[0]; grown != looks-1 {
+		t.Errorf("%d looks after the first, the stack is %d frames deeper", looks-1, grown)
+	}
+}
+
+// For W16 and W17: each client's name sorts before those of all who came
+// earlier. In life this is a matter of luck, here it is certain.
+var newcomers atomic.Int64
+
+func newcomer() int64 { return 0xffff - newcomers.Add(1) }
+
+// W16, in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: a guid before
+// the number lets a client know its own znode, and the number is the third of
+// the fields between the dashes. A guid has dashes itself, so the queue is
+// sorted by a piece of it: a late-comer is let in beside the holder.
+func TestW16SortsByAPieceOfTheGuid(t *testing.T) {
+	third := func(name string) string { return append(strings.Split(name, "-"), "", "", "")[2] }
+	lockcheck.Fails(t, lockcheck.Over("W16", func(conn *zk.Conn, path string) *wrong {
+		l := newWrong(conn, path)
+		l.prefix = fmt.Sprintf("%s/3f9a6c10-7be2-%04x-9c3b-5d0f8a1e44c7-lock-", path, newcomer())
+		l.isFirst = firstBy(third)
+		return l
+	}), lockcheck.OneHolder)
+}
+
+// W17: as in ZooKeeper 如何实现分布式锁, a hostname stands before the number.
+// Who then sorts the whole names sorts the hosts: a late-comer from a host that
+// is early in the alphabet is let in beside the holder.
+func TestW17SortsByTheHostname(t *testing.T) {
+	whole := func(name string) string { return name }
+	lockcheck.Fails(t, lockcheck.Over("W17", func(conn *zk.Conn, path string) *wrong {
+		l := newWrong(conn, path)
+		l.prefix = fmt.Sprintf("%s/host%04x-lock-", path, newcomer())
+		l.isFirst = firstBy(whole)
+		return l
+	}), lockcheck.OneHolder)
+}
+
+// firstBy is isFirst with another order.
+func firstBy(key func(name string) string) func([]string, string) (bool, error) {
+	return func(names []string, mine string) (bool, error) {
+		for _, name := range names {
+			if key(name) < key(mine) {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+}
