@@ -14,6 +14,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // A tenure is handed on inside the process so often and for so long at most:
@@ -39,7 +41,7 @@ type Lock struct {
 	mu       sync.Mutex
 	line     []*waiter          // the process's own goroutines that want the lock, in order
 	held     bool               // one of them has it
-	running  bool               // run stands in ZooKeeper's queue for them
+	busy     bool               // it is held, or run stands in ZooKeeper's queue for the line
 	withdraw context.CancelFunc // makes run leave that queue
 }
 
@@ -57,11 +59,17 @@ type answer struct {
 
 // hold is the lock held by one of the process's goroutines.
 type hold struct {
+	tenure
+	count   int                     // calls to Lock without an Unlock yet, guarded by Lock.mu
+	end     context.CancelCauseFunc // ends the context that was given out
+	unwatch func() bool             // stops waiting for the loss; false: it has come
+}
+
+// tenure is the time for which our znode is the first in ZooKeeper's queue.
+type tenure struct {
 	place
-	count    int    // calls to Lock without an Unlock yet, guarded by Lock.mu
-	end      func() // ends the context that was given out
-	released chan struct{}
-	result   chan error // what the release came to
+	start   time.Time
+	handOns int
 }
 
 // holdOf is the key under which a context carries its hold of a lock.
@@ -115,9 +123,11 @@ func (l *Lock) acquire(ctx context.Context, late <-chan time.Time, once bool) (c
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, failed("lock", l.dir, context.Cause(ctx))
+		return nil, failed("lock", l.dir, ended(ctx))
 	}
-	if l.reenter(ctx) {
+	if again, err := l.reenter(ctx); err != nil {
+		return nil, failed("lock", l.dir, err)
+	} else if again {
 		return ctx, nil
 	}
 	w := &waiter{ctx, once, make(chan answer, 1)}
@@ -129,7 +139,7 @@ func (l *Lock) acquire(ctx context.Context, late <-chan time.Time, once bool) (c
 	case <-late:
 		err = ErrLocked
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = ended(ctx)
 	}
 	if !l.leave(w) { // it was answered at the same moment
 		if a := <-w.answer; a.err == nil {
@@ -140,15 +150,18 @@ func (l *Lock) acquire(ctx context.Context, late <-chan time.Time, once bool) (c
 }
 
 // reenter counts one more entry if ctx carries a hold of this lock.
-func (l *Lock) reenter(ctx context.Context) bool {
+func (l *Lock) reenter(ctx context.Context) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, ok := ctx.Value(holdOf{l}).(*hold)
 	if !ok || h.count == 0 {
-		return false
+		return false, nil
+	}
+	if h.life.ctx.Err() != nil {
+		return false, ErrLost
 	}
 	h.count++
-	return true
+	return true, nil
 }
 
 // join puts a waiter at the end of the process's line, and sets run going if it
@@ -160,11 +173,11 @@ func (l *Lock) join(w *waiter) {
 		w.answer <- answer{err: ErrLocked}
 		return
 	}
-	if !l.running && !l.s.background(l.run) {
+	if !l.busy && !l.s.background(l.run) {
 		w.answer <- answer{err: errClosed}
 		return
 	}
-	l.running = true
+	l.busy = true
 	l.line = append(l.line, w)
 }
 
@@ -213,14 +226,54 @@ func (l *Lock) Unlock(held context.Context) error {
 	if again {
 		return nil
 	}
-	h.end() // before anybody else can get in
-	close(h.released)
+	if !h.unwatch() {
+		return failed("unlock", h.node, ErrLost)
+	}
+	h.end(ErrNotHeld) // before anybody else can get in
+	h.handOns++
+	if h.handOns <= maxHandOns && time.Since(h.start) < maxTenure && l.grant(h.tenure) {
+		return nil
+	}
+	return failed("unlock", h.node, l.finish(h.place))
+}
+
+// finish deletes the znode and, when that is certain, lets the line go on. As a
+// rule one try does it, on the caller's own goroutine. The rest is done in the
+// background, and waited for until one session time-out is over.
+func (l *Lock) finish(p place) error {
+	start := time.Now()
+	tried := l.s.conn.State() == zk.StateHasSession
+	if tried {
+		if err, sure := l.tryRemove(p, false); sure {
+			l.proceed()
+			return err
+		}
+	}
+	result := make(chan error, 1)
+	if !l.s.background(func() {
+		result <- l.remove(p, tried)
+		l.proceed()
+	}) {
+		l.proceed()
+		return ErrLost
+	}
 	_, timeout := l.s.now()
 	select {
-	case err := <-h.result:
-		return failed("unlock", h.node, err)
-	case <-time.After(timeout):
-		return failed("unlock", h.node, fmt.Errorf("no word from the server for %v, and the delete goes on: %w", timeout, ErrLost))
+	case err := <-result:
+		return err
+	case <-time.After(time.Until(start.Add(timeout))):
+		return fmt.Errorf("no word from the server for %v, and the delete goes on: %w", timeout, ErrLost)
+	}
+}
+
+// proceed is called when a tenure is over: run goes on if somebody waits.
+func (l *Lock) proceed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = false
+	l.busy = len(l.line) > 0 && l.s.background(l.run)
+	if !l.busy { // nobody waits, or the session is closed
+		l.turnAway(errClosed, false)
 	}
 }
 
@@ -239,18 +292,19 @@ func Token(held context.Context) (int64, bool) {
 	return h.token, true
 }
 
-// run stands in ZooKeeper's queue for as long as somebody waits in the line.
+// run stands in ZooKeeper's queue until the first of the line holds the lock,
+// or nobody waits any more.
 func (l *Lock) run() {
 	for ctx := l.begin(); ctx != nil; ctx = l.begin() {
 		p, err := l.enqueue(ctx)
 		if err == nil {
 			err = l.wait(ctx, &p)
 		}
-		switch {
-		case err == nil:
-			l.serve(p)
-		case p.node != "":
-			_ = l.remove(p)
+		if err == nil && l.grant(tenure{place: p, start: time.Now()}) {
+			return
+		}
+		if p.node != "" {
+			_ = l.remove(p, false)
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, errGone) {
 			l.refuse(err, false)
@@ -268,7 +322,7 @@ func (l *Lock) begin() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.line) == 0 {
-		l.running = false
+		l.busy = false
 		return nil
 	}
 	var ctx context.Context
@@ -276,64 +330,25 @@ func (l *Lock) begin() context.Context {
 	return ctx
 }
 
-// serve gives the lock to the waiters in the line, one after the other, and
-// deletes the znode when the tenure is over.
-func (l *Lock) serve(p place) {
-	start := time.Now()
-	last := l.grant(p)
-	for handOns := 0; last != nil; handOns++ {
-		select {
-		case <-last.released:
-		case <-p.life.ctx.Done():
-		}
-		if p.life.ctx.Err() != nil {
-			last.finish(ErrLost)
-			break
-		}
-		if handOns == maxHandOns || time.Since(start) > maxTenure {
-			break
-		}
-		next := l.grant(p)
-		if next == nil {
-			break
-		}
-		last.finish(nil)
-		last = next
-	}
-	err := l.remove(p)
-	l.mu.Lock()
-	l.held = false
-	l.mu.Unlock()
-	if last != nil {
-		last.finish(err)
-	}
-}
-
-// grant gives the lock to the first in the line, or returns nil if it is empty.
-func (l *Lock) grant(p place) *hold {
+// grant gives the lock to the first in the line; false means that it is empty.
+func (l *Lock) grant(t tenure) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.line) == 0 {
-		return nil
+		return false
 	}
 	w := l.line[0]
 	l.line = l.line[1:]
 	l.held = true
-	h := &hold{place: p, count: 1, released: make(chan struct{}), result: make(chan error, 1)}
+	h := &hold{tenure: t, count: 1}
 	held := context.WithValue(context.WithValue(w.ctx, holdOf{l}, h), anyHold{}, h)
-	held, end := context.WithCancelCause(held)
-	stop := context.AfterFunc(p.life.ctx, func() { end(ErrLost) })
-	h.end = func() { stop(); end(ErrNotHeld) }
+	held, h.end = context.WithCancelCause(held)
+	h.unwatch = context.AfterFunc(t.life.ctx, func() {
+		h.end(ErrLost)
+		_ = l.finish(t.place) // the session may live on, and so the znode
+	})
 	w.answer <- answer{held, nil}
-	return h
-}
-
-// finish says what the release came to. Only the first word counts.
-func (h *hold) finish(err error) {
-	select {
-	case h.result <- err:
-	default:
-	}
+	return true
 }
 
 // refuse answers the waiters with an error: all of them, or those that will not
@@ -341,6 +356,12 @@ func (h *hold) finish(err error) {
 func (l *Lock) refuse(err error, onlyOnce bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.turnAway(err, onlyOnce)
+	l.withdrawIfIdle()
+}
+
+// turnAway is refuse for a caller who holds mu.
+func (l *Lock) turnAway(err error, onlyOnce bool) {
 	l.line = slices.DeleteFunc(l.line, func(w *waiter) bool {
 		if onlyOnce && !w.once {
 			return false
@@ -348,5 +369,4 @@ func (l *Lock) refuse(err error, onlyOnce bool) {
 		w.answer <- answer{nil, err}
 		return true
 	})
-	l.withdrawIfIdle()
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// pulse is a connection that tells its session of every handshake and ping
-// that was answered, and when the question had been sent. It reads ZooKeeper's
-// frames: a length of four bytes, then the frame; the first four bytes of it
-// are the number -2 in a ping, both ways. The first frame is the handshake.
-// The client writes one whole frame a Write.
+// pulse is a connection that tells its session of every answer, and when the
+// question had been sent. It reads ZooKeeper's frames: a length of four bytes,
+// then the frame. The first frame each way is the handshake. After it each
+// request and each ping has one answer, in order; what begins with the number
+// -1 is no answer, but a notification. The client writes one whole frame a
+// Write.
 type pulse struct {
 	net.Conn
 	s *Session
 
-	mu    sync.Mutex
-	wrote bool
-	sent  []time.Time // of the handshake and the pings without an answer yet
+	mu   sync.Mutex
+	sent []time.Time // when the questions without an answer yet were sent
 
 	greeted bool
 	head    []byte // the first bytes of the frame being read
@@ -30,10 +30,7 @@ type pulse struct {
 
 func (p *pulse) Write(b []byte) (int, error) {
 	p.mu.Lock()
-	if ping := len(b) >= 8 && int32(binary.BigEndian.Uint32(b[4:])) == -2; ping || !p.wrote {
-		p.sent = append(p.sent, time.Now())
-	}
-	p.wrote = true
+	p.sent = append(p.sent, time.Now())
 	p.mu.Unlock()
 	n, err := p.Conn.Write(b)
 	if err != nil { // the client would pass on the bare network error
@@ -54,6 +51,9 @@ func (p *pulse) SetReadDeadline(t time.Time) error {
 
 func (p *pulse) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
+	if err != nil && !p.greeted {
+		p.s.hindered(fmt.Errorf("%s did not answer the handshake: %w", p.RemoteAddr(), err))
+	}
 	for seen := b[:n]; len(seen) > 0; {
 		if p.rest > 0 {
 			skip := min(p.rest, len(seen))
@@ -68,8 +68,12 @@ func (p *pulse) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// minFrame is the head of an answer: without it the client would panic.
 // maxFrame is far above any answer that a lock asks for.
-const maxFrame = 64 << 20
+const (
+	minFrame = 16
+	maxFrame = 64 << 20
+)
 
 // look looks at the frame's first bytes, once they are there.
 func (p *pulse) look() error {
@@ -78,8 +82,8 @@ func (p *pulse) look() error {
 		want = 20 // length, protocol version, time-out in ms, session id
 	}
 	if len(p.head) == 4 {
-		if size := binary.BigEndian.Uint32(p.head); size > maxFrame || int(size)+4 < want {
-			return fmt.Errorf("zklock: %s sent a frame of %d bytes: this is not ZooKeeper", p.RemoteAddr(), size)
+		if size := binary.BigEndian.Uint32(p.head); size > maxFrame || size < minFrame {
+			return p.strange("sent a frame of %d bytes", size)
 		}
 	}
 	if len(p.head) < want {
@@ -90,19 +94,30 @@ func (p *pulse) look() error {
 	if !p.greeted {
 		p.greeted = true
 		id := int64(binary.BigEndian.Uint64(p.head[12:]))
-		p.s.greeted(p.asked(), id, time.Duration(int32(number(8)))*time.Millisecond)
-	} else if int32(number(4)) == -2 {
+		timeout := time.Duration(int32(number(8))) * time.Millisecond
+		if id != 0 && timeout <= 0 { // the client would panic
+			return p.strange("granted a session time-out of %v", timeout)
+		}
+		p.s.greeted(p.asked(), id, timeout)
+	} else if int32(number(4)) != -1 {
 		p.s.heard(p.asked())
 	}
 	p.head = p.head[:0]
 	return nil
 }
 
+// strange says what a server did that no ZooKeeper does.
+func (p *pulse) strange(did string, value any) error {
+	err := fmt.Errorf("%s "+did+": this is not ZooKeeper", p.RemoteAddr(), value)
+	p.s.hindered(err)
+	return err
+}
+
 // asked takes the time at which the oldest unanswered question was sent.
 func (p *pulse) asked() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.sent) == 0 { // an answer to nothing proves nothing
+	if len(p.sent) == 0 {
 		return time.Time{}
 	}
 	sent := p.sent[0]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -14,6 +15,9 @@ import (
 // openPatience is how long Open waits for a server to grant a session.
 const openPatience = 10 * time.Second
 
+// maxTimeout is the longest session time-out that the protocol can ask for.
+const maxTimeout = math.MaxInt32 * time.Millisecond
+
 // errClosed is what a closed session's locks answer.
 var errClosed = errors.New("the session is closed")
 
@@ -22,9 +26,13 @@ var errClosed = errors.New("the session is closed")
 //
 // The server ends a session when it has heard nothing for the time-out that it
 // granted. A client that is cut off is not told; but it knows when it sent the
-// last ping that was answered, and until that time plus the time-out the
-// session lives for certain. This is the session's lease. When it runs out,
+// last request or ping that was answered, and until that time plus the time-out
+// the session lives for certain. This is the session's lease. When it runs out,
 // what hangs on the session is given up, whatever the server may say later.
+//
+// Two things no lease can see: a process that is stopped, and a server of an
+// ensemble that has lost its leader and answers pings for syncLimit ticks more.
+// Then the word may come late, and the fencing token is what protects.
 type Session struct {
 	conn *zk.Conn
 	ctx  context.Context // ends at Close
@@ -37,6 +45,7 @@ type Session struct {
 	until   time.Time     // the lease
 	timer   *time.Timer   // fires when the lease may have run out
 	life    *life
+	hurdle  error // what last kept the client from a session, for Open's error
 }
 
 // life is the time for which a session can be relied on without a break.
@@ -49,7 +58,10 @@ type life struct {
 // Option changes how Open connects.
 type Option func(*options)
 
-type options struct{ dial zk.Dialer }
+type options struct {
+	dial     zk.Dialer
+	patience time.Duration
+}
 
 // WithDialer makes the session connect through dial, for TLS or for tests.
 func WithDialer(dial zk.Dialer) Option { return func(o *options) { o.dial = dial } }
@@ -59,23 +71,24 @@ func WithDialer(dial zk.Dialer) Option { return func(o *options) { o.dial = dial
 // grant another, and the session goes by what is granted. After ten seconds
 // without a session Open returns an error. The caller calls Close in the end.
 func Open(servers []string, timeout time.Duration, opts ...Option) (*Session, error) {
-	if len(servers) == 0 || timeout <= 0 {
-		return nil, fmt.Errorf("zklock: open a session with servers %q and time-out %v: want host:port and more than 0", servers, timeout)
+	if len(servers) == 0 || timeout < time.Millisecond || timeout > maxTimeout {
+		return nil, fmt.Errorf("zklock: open a session with servers %q and time-out %v: want host:port and 1ms to %v", servers, timeout, maxTimeout)
 	}
 	if len(servers) == 1 { // after the last of its servers the client rests for a second
 		servers = []string{servers[0], servers[0]}
 	}
-	o := options{dial: net.DialTimeout}
+	o := options{dial: net.DialTimeout, patience: openPatience}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	s := &Session{timeout: timeout}
+	s := &Session{timeout: timeout, hurdle: errors.New("nobody answers")}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.timer = time.AfterFunc(time.Hour, s.checkLease)
 	s.timer.Stop()
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
 		conn, err := o.dial(network, address, timeout)
 		if err != nil {
+			s.hindered(err)
 			return nil, err
 		}
 		return &pulse{Conn: conn, s: s}, nil
@@ -85,7 +98,7 @@ func Open(servers []string, timeout time.Duration, opts ...Option) (*Session, er
 		return nil, fmt.Errorf("zklock: connect to %q: %w", servers, err)
 	}
 	s.conn = conn
-	for patience := time.After(openPatience); ; {
+	for patience := time.After(o.patience); ; {
 		select {
 		case event := <-events:
 			if event.State == zk.StateHasSession {
@@ -93,7 +106,9 @@ func Open(servers []string, timeout time.Duration, opts ...Option) (*Session, er
 			}
 		case <-patience:
 			s.Close()
-			return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q?", openPatience, servers)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q? %w", o.patience, servers, s.hurdle)
 		}
 	}
 }
@@ -154,11 +169,21 @@ func (s *Session) greeted(sent time.Time, id int64, timeout time.Duration) {
 	}
 }
 
-// heard is called when a server has answered the ping sent at the given time.
+// hindered notes what keeps the client from a session.
+func (s *Session) hindered(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hurdle = err
+}
+
+// heard is called when a server has answered what was sent at the given time.
+// An answer to nothing proves nothing.
 func (s *Session) heard(sent time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.renew(sent)
+	if !sent.IsZero() {
+		s.renew(sent)
+	}
 }
 
 // renew extends the lease, and begins a new life if the last one was lost. A
@@ -168,18 +193,21 @@ func (s *Session) renew(sent time.Time) {
 		return
 	}
 	s.until = sent.Add(s.timeout * 9 / 10)
-	s.timer.Reset(time.Until(s.until))
 	if s.life == nil || s.life.ctx.Err() != nil {
+		s.timer.Reset(time.Until(s.until))
 		ctx, lose := context.WithCancelCause(context.Background())
 		s.life = &life{ctx, lose, s.id}
 	}
 }
 
-// checkLease ends the session's life if the lease has run out.
+// checkLease ends the session's life if the lease has run out, or looks again
+// when it would.
 func (s *Session) checkLease() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !time.Now().Before(s.until) {
+	if left := time.Until(s.until); left > 0 {
+		s.timer.Reset(left)
+	} else {
 		s.life.lose(ErrLost)
 	}
 }

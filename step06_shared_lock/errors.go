@@ -34,6 +34,14 @@ func unanswered(err error) bool {
 	return false
 }
 
+// ended says that ctx has ended, and why, if that was said: a lost hold is one.
+func ended(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
+}
+
 // failed says what was being done to which path, why it failed, and where it
 // helps, what to do. It returns nil for nil.
 func failed(what, path string, err error) error {

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // The errors that callers ask for, with errors.Is.
@@ -99,10 +101,12 @@ func (l *RWLock) acquire(ctx context.Context, kind string, late <-chan time.Time
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, failed("lock", l.dir, context.Cause(ctx))
+		return nil, failed("lock", l.dir, ended(ctx))
 	}
-	if again, err := l.reenter(ctx, kind); again || err != nil {
-		return ctx, failed("lock", l.dir, err)
+	if again, err := l.reenter(ctx, kind); err != nil {
+		return nil, failed("lock", l.dir, err)
+	} else if again {
+		return ctx, nil
 	}
 	queueing, withdraw := context.WithCancel(l.s.ctx)
 	defer withdraw()
@@ -119,7 +123,7 @@ func (l *RWLock) acquire(ctx context.Context, kind string, late <-chan time.Time
 	case <-late:
 		err = ErrLocked
 	case <-ctx.Done():
-		err = ctx.Err()
+		err = ended(ctx)
 	}
 	return nil, failed("lock", l.dir, err)
 }
@@ -131,6 +135,9 @@ func (l *RWLock) reenter(ctx context.Context, kind string) (bool, error) {
 	h, ok := ctx.Value(holdOf{l}).(*hold)
 	if !ok || h.entries() == 0 {
 		return false, nil
+	}
+	if h.life.ctx.Err() != nil {
+		return false, ErrLost
 	}
 	if kind == write && h.kind == read {
 		return false, ErrUpgrade
@@ -159,7 +166,7 @@ func (l *RWLock) stand(ctx context.Context, kind string, once bool, first chan<-
 			}
 		}
 		if p.node != "" {
-			_ = l.remove(p)
+			_ = l.remove(p, false)
 		}
 		switch {
 		case l.s.ctx.Err() != nil:
@@ -179,7 +186,7 @@ func (l *RWLock) grant(ctx context.Context, kind string, p place) context.Contex
 	held, h.end = context.WithCancelCause(held)
 	h.unwatch = context.AfterFunc(p.life.ctx, func() {
 		h.end(ErrLost)
-		l.s.background(func() { _ = l.remove(p) }) // the session may live on
+		_ = l.finish(p) // the session may live on, and so the znode
 	})
 	return held
 }
@@ -216,16 +223,30 @@ func (l *RWLock) release(held context.Context, kind string) error {
 		return failed("unlock", h.node, ErrLost)
 	}
 	h.end(ErrNotHeld) // before anybody else can get in
+	return failed("unlock", h.node, l.finish(h.place))
+}
+
+// finish deletes the znode. As a rule one try does it, on the caller's own
+// goroutine. The rest is done in the background, and waited for until one
+// session time-out is over.
+func (l *RWLock) finish(p place) error {
+	start := time.Now()
+	tried := l.s.conn.State() == zk.StateHasSession
+	if tried {
+		if err, sure := l.tryRemove(p, false); sure {
+			return err
+		}
+	}
 	result := make(chan error, 1)
-	if !l.s.background(func() { result <- l.remove(h.place) }) {
-		return failed("unlock", h.node, ErrLost)
+	if !l.s.background(func() { result <- l.remove(p, tried) }) {
+		return ErrLost
 	}
 	_, timeout := l.s.now()
 	select {
 	case err := <-result:
-		return failed("unlock", h.node, err)
-	case <-time.After(timeout):
-		return failed("unlock", h.node, fmt.Errorf("no word from the server for %v, and the delete goes on: %w", timeout, ErrLost))
+		return err
+	case <-time.After(time.Until(start.Add(timeout))):
+		return fmt.Errorf("no word from the server for %v, and the delete goes on: %w", timeout, ErrLost)
 	}
 }
 

@@ -1,21 +1,991 @@
 package sharedlock
 
 import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	pathpkg "path"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/lockcheck"
+	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
-func TestMain(m *testing.M) { zktest.Main(m) }
-
-var subject = lockcheck.OverSession("step 6", func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
-	return Open(servers, timeout, WithDialer(dial))
-}, New, Token)
+func TestMain(m *testing.M) {
+	zktest.Child("holder", holdUntilKilled)
+	_ = flag.Set("test.parallel", "8") // most of the time these tests wait for a session to expire
+	zktest.Main(m)
+}
 
 func TestProperties(t *testing.T) {
-	lockcheck.Holds(t, subject, lockcheck.Properties...)
+	t.Parallel()
+	lockcheck.Holds(t, lockcheck.OverSession("step 6", open, New, Token), lockcheck.Properties...)
+}
+
+// ---- Whom one waits for, and who wakes whom.
+
+func TestEachWatchesTheOneItWaitsFor(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	var turns []*turn
+	for i, c := range []struct {
+		kind   string
+		behind int // whom it waits for
+	}{
+		{write, -1},
+		{read, 0}, {read, 0}, // the last writer before a reader,
+		{write, 2}, // the last of all before a writer
+		{read, 3},
+		{write, 4}, {write, 5},
+		{read, 6}, {read, 6},
+	} {
+		u := s.join(fmt.Sprintf("number %d (%s)", i, c.kind))
+		if c.behind < 0 {
+			turns = append(turns, u.holds(c.kind))
+			continue
+		}
+		turns = append(turns, u.waits(c.kind))
+		if watched, want := u.Tap.Watched(), []string{turns[c.behind].node()}; !slices.Equal(watched, want) {
+			t.Errorf("%s watches %v, want %v; the queue: %v", u.Name, watched, want, s.queue())
+		}
+	}
+}
+
+func TestWritersReleaseNotifiesEachReaderBehindItAndNobodyElse(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	const n = 10
+	writer := s.join("the writer").holds(write)
+	var readers, later []*turn
+	for i := range n {
+		readers = append(readers, s.join(fmt.Sprintf("reader %d", i+1)).waits(read))
+	}
+	for i, kind := range []string{write, read, read} {
+		later = append(later, s.join(fmt.Sprintf("later %d", i+1)).waits(kind))
+	}
+	all := append(slices.Clone(readers), later...)
+	if woken := s.notified(func() {
+		writer.releases()
+		for _, r := range readers {
+			r.Acquired() // every notification was of use
+		}
+	}, all...); woken != n {
+		t.Errorf("the writer's release sent %d notifications, want one to each of %d readers", woken, n)
+	}
+	for _, l := range later {
+		l.mustWait("saw the readers let in")
+	}
+}
+
+func TestReadersReleaseWakesAWriterOnlyIfItIsTheOneWatched(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		order []int // in which the readers 1, 2, 3 release
+		woken []int // notifications to the writer, who watches reader 3
+	}{
+		{[]int{1, 2, 3}, []int{0, 0, 1}},
+		{[]int{3, 1, 2}, []int{1, 0, 1}}, // after 3 it watches 2
+		{[]int{3, 2, 1}, []int{1, 1, 1}},
+	} {
+		s := newScene(t)
+		var readers []*turn
+		for i := range 3 {
+			readers = append(readers, s.join(fmt.Sprintf("reader %d", i+1)).holds(read))
+		}
+		writer := s.join("the writer").waits(write)
+		for i, who := range c.order {
+			woken := s.notified(func() {
+				readers[who-1].releases()
+				if i < 2 {
+					writer.mustWait(fmt.Sprintf("saw %d of three readers leave", i+1))
+				} else {
+					writer.Acquired()
+				}
+			}, writer)
+			if woken != c.woken[i] {
+				t.Errorf("the readers leave in the order %v: reader %d's release sent the writer %d notifications, want %d", c.order, who, woken, c.woken[i])
+			}
+		}
+	}
+}
+
+func TestArrivalWakesNobody(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	turns := []*turn{s.join("the holder").holds(write)}
+	for i, kind := range []string{read, write, read, read, write} {
+		turns = append(turns, s.join(fmt.Sprintf("waiter %d", i+1)).waits(kind))
+	}
+	for _, kind := range kinds {
+		newcomer := s.join("the newcomer")
+		if woken := s.notified(func() { newcomer.waits(kind) }, turns...); woken != 0 {
+			t.Errorf("the arrival of one more %s sent %d notifications, want 0", kind, woken)
+		}
+	}
+}
+
+func TestLateReaderDoesNotOvertakeAWaitingWriter(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	early := s.join("the early reader").holds(read)
+	writer := s.join("the writer").waits(write)
+	late := s.join("the late reader").waits(read)
+	early.releases()
+	writer.Acquired()
+	late.mustWait("saw the writer let in")
+	writer.releases()
+	late.Acquired()
+}
+
+// Three readers and three writers go on until each of them has had its turns:
+// if one side kept the other out, the test would not end.
+func TestNeitherSideStarves(t *testing.T) {
+	t.Parallel()
+	const turns = 10
+	s := newScene(t)
+	var hungry atomic.Int32
+	var calls []*zktest.Attempt
+	for i := range 6 {
+		kind := kinds[i%2]
+		u := s.join(fmt.Sprintf("client %d (%s)", i+1, kind))
+		hungry.Add(1)
+		calls = append(calls, s.Go(u.Client, func(ctx context.Context) error {
+			for had := 0; hungry.Load() > 0; {
+				held, err := acquire(ctx, u.lock, kind, -1)
+				if err != nil {
+					return fmt.Errorf("after %d turns: %w", had, err)
+				}
+				if err := release(held, u.lock, kind); err != nil {
+					return err
+				}
+				if had++; had == turns {
+					hungry.Add(-1)
+				}
+			}
+			return nil
+		}))
+	}
+	for _, c := range calls {
+		c.Acquired()
+	}
+}
+
+// A room is where holders go, and look who else is there.
+type room struct{ inside atomic.Int64 }
+
+const aWriter = 1000 // in the room counts as much as that many readers
+
+func (r *room) visit(kind string) error {
+	weight := int64(1)
+	if kind == write {
+		weight = aWriter
+	}
+	defer r.inside.Add(-weight)
+	if n := r.inside.Add(weight); n > aWriter || kind == read && n == aWriter {
+		return fmt.Errorf("%s: inside are %d writers and %d readers", kind, n/aWriter, n%aWriter)
+	}
+	return nil
+}
+
+func TestManyGoroutinesOfManySessions(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	var room room
+	var calls []*zktest.Attempt
+	for i := range 4 {
+		u := s.join(fmt.Sprintf("session %d", i+1))
+		for j := range 6 {
+			kind := read
+			if j%3 == 0 {
+				kind = write
+			}
+			calls = append(calls, s.Go(u.Client, func(ctx context.Context) error {
+				for range 5 {
+					held, err := acquire(ctx, u.lock, kind, -1)
+					if err != nil {
+						return err
+					}
+					if err := errors.Join(room.visit(kind), release(held, u.lock, kind)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		}
+	}
+	for _, c := range calls {
+		c.Acquired()
+	}
+	if left := s.queue(); len(left) > 0 {
+		t.Errorf("all is over, and the queue holds %v", left)
+	}
+}
+
+// ---- The queue and strangers in it.
+
+func TestOrderIsTheNumberAlone(t *testing.T) {
+	t.Parallel()
+	// In the order of the numbers. Sorted by the whole name, or by the kind, or
+	// by the first digits, the order would be another.
+	names := []string{
+		"z-__WRIT__0000000002",
+		"_c_f0-__READ__0000000003",
+		"a-__READ__0000000010",
+		"_c_00-__WRIT__0000000011",
+		"m-__READ__0000000100",
+		"b-__WRIT__2147483647",
+	}
+	for _, c := range []struct{ mine, kind, behind string }{
+		{names[0], write, ""},
+		{names[1], read, names[0]},
+		{names[2], read, names[0]},
+		{names[3], write, names[2]},
+		{names[4], read, names[3]},
+		{names[5], write, names[4]},
+	} {
+		shuffled := slices.Concat(names[3:], []string{"notes", "_c_00-lock-0000000001"}, names[:3])
+		if got := predecessor(shuffled, "/dir/"+c.mine, c.kind); got != c.behind {
+			t.Errorf("%s waits for %q, want %q", c.mine, got, c.behind)
+		}
+	}
+}
+
+// Curator's InterProcessReadWriteLock has such names. What stands before the
+// kind says nothing of the order: here it sorts behind our own names.
+func TestForeignReadersAndWritersCount(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.makeDir()
+	foreignRead := s.stranger("_c_ffffffff-0b2c-4a61-9d3e-5f1f6a7b8c9d-__READ__", zk.FlagEphemeralSequential)
+	reader := s.join("a reader").holds(read)
+	foreignWrite := s.stranger("~-__WRIT__", zk.FlagEphemeralSequential)
+	late := s.join("a late reader").waits(read)
+	s.stranger("A-__WRIT__", zk.FlagEphemeralSequential) // behind us, whatever its name
+	writer := s.join("a writer").waits(write)
+	if watched := late.Tap.Watched(); !slices.Equal(watched, []string{foreignWrite}) {
+		t.Errorf("the late reader watches %v, want %s", watched, foreignWrite)
+	}
+	if err := s.Observer().Delete(foreignWrite, -1); err != nil {
+		t.Fatal(err)
+	}
+	late.Acquired()
+	reader.releases()
+	late.releases()
+	writer.mustWait("saw our readers leave")
+	if _, there := s.Owner(foreignRead); !there {
+		t.Error("the foreign reader's znode is gone")
+	}
+}
+
+func TestAWriterWaitsForAForeignReader(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.makeDir()
+	foreign := s.stranger("_c_ffffffff-0b2c-4a61-9d3e-5f1f6a7b8c9d-__READ__0000000000", 0)
+	writer := s.join("the writer").waits(write) // number 1: the directory has had one child
+	if watched := writer.Tap.Watched(); !slices.Equal(watched, []string{foreign}) {
+		t.Errorf("the writer watches %v, want %s", watched, foreign)
+	}
+	if err := s.Observer().Delete(foreign, -1); err != nil {
+		t.Fatal(err)
+	}
+	writer.Acquired()
+}
+
+func TestOddNamesAreIgnored(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.makeDir()
+	odd := []string{
+		"notes", "_c_", "-", "0000000000", "__READ__", "__WRIT__", "__WRIT__x", "_c_short-__READ__",
+		"__WRIT__0000000000-old", "_c_00112233445566778899aabbccddeeff-lock-0000000000", "00__rlock__0000000000",
+	}
+	for _, name := range odd {
+		s.stranger(name, 0)
+	}
+	for _, kind := range kinds {
+		s.join("a client").holds(kind).releases()
+	}
+	if left := s.queue(); len(left) != len(odd) {
+		t.Errorf("want the %d odd names and no more: %v", len(odd), left)
+	}
+}
+
+// ---- Re-entry.
+
+func TestWriteInsideAReadHoldIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	u := s.join("the reader")
+	reader := u.holds(read)
+	deeper, err := u.lock.RLock(context.WithValue(reader.held, anyHold{}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := u.Tap.Mark()
+	for _, wait := range []time.Duration{-1, 0, time.Hour} {
+		for _, held := range []context.Context{reader.held, deeper} {
+			if _, err := acquire(held, u.lock, write, wait); !errors.Is(err, ErrUpgrade) {
+				t.Errorf("write asked for inside a read hold, wait %v: %v, want ErrUpgrade", wait, err)
+			}
+		}
+	}
+	if sent := wiretap.Count(u.Tap.Since(mark)); sent.All() != 0 {
+		t.Errorf("that took the requests %v, want none", sent.Requests)
+	}
+	reader.releases()
+	reader.releases() // the deeper one
+	u.holds(write).releases()
+}
+
+// Whatever is inside a write hold is one znode, and nobody gets in before all
+// is released, in whatever order.
+func TestReadInsideAWriteHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ enter, leave []string }{
+		{[]string{read}, []string{read, write}},
+		{[]string{read}, []string{write, read}},
+		{[]string{write, read}, []string{write, write, read}},
+		{[]string{read, read}, []string{read, write, read}},
+	} {
+		s := newScene(t)
+		u := s.join("the writer")
+		first := u.holds(write)
+		mark := u.Tap.Mark()
+		for _, kind := range c.enter {
+			again, err := acquire(first.held, u.lock, kind, -1)
+			if err != nil {
+				t.Fatalf("%s inside a write hold: %v", kind, err)
+			}
+			if again != first.held {
+				t.Errorf("%s inside a write hold returned another context", kind)
+			}
+		}
+		if sent := wiretap.Count(u.Tap.Since(mark)); sent.All() != 0 {
+			t.Errorf("re-entry by %v sent the requests %v, want none", c.enter, sent.Requests)
+		}
+		reader := s.join("a reader").waits(read)
+		for i, kind := range c.leave {
+			reader.mustWait(fmt.Sprintf("saw %d of the releases %v", i, c.leave))
+			if err := release(first.held, u.lock, kind); err != nil {
+				t.Fatalf("release %d of %v: %v", i+1, c.leave, err)
+			}
+		}
+		reader.Acquired()
+	}
+}
+
+func TestReaderMayReadAgainWhileAWriterWaits(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	u := s.join("the reader")
+	reader := u.holds(read)
+	writer := s.join("the writer").waits(write)
+	if _, err := u.lock.RLock(reader.held); err != nil {
+		t.Fatal(err)
+	}
+	reader.releases()
+	writer.mustWait("saw the first of two releases")
+	reader.releases()
+	writer.Acquired()
+}
+
+func TestWhatIsNotHeldIsNotReleased(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		u := s.join("the holder")
+		holder := u.holds(kind)
+		elsewhere, err := New(u.lock.s, s.dir+"-too").Lock(s.Ctx)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		mark := u.Tap.Mark()
+		other := map[string]string{read: write, write: read}[kind]
+		for what, err := range map[string]error{
+			"released by the other method":  release(holder.held, u.lock, other),
+			"released by a stranger":        release(s.Ctx, u.lock, kind),
+			"released with another's hold":  release(elsewhere, u.lock, kind),
+			"released through another lock": release(holder.held, New(u.lock.s, s.dir), kind),
+		} {
+			if !errors.Is(err, ErrNotHeld) {
+				s.t.Errorf("%s: %v, want ErrNotHeld", what, err)
+			}
+		}
+		if sent := wiretap.Count(u.Tap.Since(mark)); sent.All() != 0 || holder.held.Err() != nil {
+			s.t.Errorf("that sent the requests %v, and the hold is %v", sent.Requests, holder.held.Err())
+		}
+		holder.releases()
+		if cause := context.Cause(holder.held); !errors.Is(cause, ErrNotHeld) {
+			s.t.Errorf("after its release the hold's context ended with %v, want ErrNotHeld", cause)
+		}
+		if err := release(holder.held, u.lock, kind); !errors.Is(err, ErrNotHeld) {
+			s.t.Errorf("released a second time: %v, want ErrNotHeld", err)
+		}
+	})
+}
+
+// ---- Deaths.
+
+func TestWaitersDeathLetsNobodyInWrongly(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		holder, dies, behind string
+		letIn                bool // and rightly so
+	}{
+		{write, read, write, false},
+		{write, write, read, false},
+		{write, write, write, false},
+		{read, write, write, false},
+		{read, write, read, true}, // only the writer stood between two readers
+	} {
+		t.Run(strings.Trim(strings.Join([]string{c.holder, c.dies, c.behind}, ""), "_"), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			holder := s.join("the holder").holds(c.holder)
+			dies := s.mortal("the one that dies").waits(c.dies)
+			behind := s.join("the one behind").waits(c.behind)
+			dies.Crash()
+			s.AwaitExpiry(dies.Client)
+			if !c.letIn {
+				behind.mustWait("saw the one before it die")
+				holder.releases()
+			}
+			behind.Acquired()
+		})
+	}
+}
+
+// holdUntilKilled is a process of its own.
+func holdUntilKilled(servers, args []string) {
+	dir, kind := args[0], args[1]
+	s, err := Open(servers, zktest.MortalTimeout)
+	if err == nil {
+		_, err = acquire(context.Background(), New(s, dir), kind, -1)
+	}
+	zktest.Say("holds: %v", err)
+	select {}
+}
+
+func TestKilledProcessIsNoHolderForEver(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		process := s.Process("holder", s.dir, kind)
+		if line := process.Line(); line != "holds: <nil>" {
+			s.t.Fatalf("the child process says %q", line)
+		}
+		node := s.dir + "/" + s.queue()[0]
+		owner, _ := s.Owner(node)
+		writer := s.join("the writer").waits(write)
+		process.Signal(syscall.SIGKILL)
+		writer.Acquired()
+		if sessions, err := s.Sessions(); sessions[owner] || err != nil {
+			s.t.Errorf("the writer is in, and session %#x of the killed process lives (%v)", owner, err)
+		}
+		if _, there := s.Owner(node); there {
+			s.t.Errorf("the writer is in, and the killed process's znode stands before it: %v", s.queue())
+		}
+	})
+}
+
+// The session of a waiter expires. It queues again, under its new session.
+func TestExpiryDoesNotEndTheWait(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		holder := s.join("the holder").holds(write)
+		waiter := s.mortal("the waiter").waits(kind)
+		waiter.Crash()
+		s.AwaitExpiry(waiter.Client)
+		waiter.Tap.Restore()
+		s.Await("the waiter to queue again", func() bool { return len(s.queue()) == 2 })
+		waiter.mustWait("lost its session")
+		holder.releases()
+		waiter.Acquired()
+		if owner, _ := s.Owner(waiter.node()); owner != waiter.SessionID() || owner == waiter.ID {
+			s.t.Errorf("the znode belongs to session %#x; the old session was %#x, the new one is %#x", owner, waiter.ID, waiter.SessionID())
+		}
+		waiter.releases()
+	})
+}
+
+// ---- Lost replies.
+
+func TestLostCreateReply(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		s.makeDir()
+		u := s.join("the unlucky one")
+		for _, listToo := range []bool{false, true} {
+			lost := []*wiretap.Trap{u.Tap.LoseReply(wiretap.Create, 1)}
+			if listToo { // the recovery is cut off as well
+				lost = append(lost, u.Tap.LoseReply(wiretap.GetChildren, 1))
+			}
+			mark := u.Tap.Mark()
+			holder := u.holds(kind)
+			for _, trap := range lost {
+				zktest.AwaitChan(s.Zoo, "the reply to be lost", trap.Sprung())
+			}
+			creates := wiretap.Count(u.Tap.Since(mark)).Requests[wiretap.Create]
+			if queue := s.queue(); creates != 1 || len(queue) != 1 {
+				s.t.Errorf("after %d lost replies: %d creates, and the queue %v, want the one znode found again", len(lost), creates, queue)
+			}
+			holder.releases()
+			if left := s.queue(); len(left) > 0 {
+				s.t.Errorf("after the release the queue holds %v", left)
+			}
+		}
+	})
+}
+
+// The create is lost before the server hears of it. In its stead stands a znode
+// with the same guid, of another session, as an earlier session of the client
+// may have left one that the server is about to remove. It is not ours.
+func TestZnodeOfAnotherSessionIsNotAdopted(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		s.makeDir()
+		u := s.join("the client")
+		lost := u.Tap.LoseRequest(wiretap.Create, 1)
+		recovery := u.Tap.HoldRequest(wiretap.Sync, 1)
+		attempt := u.asks(kind)
+		zktest.AwaitChan(s.Zoo, "the create to be lost", lost.Sprung())
+		zktest.AwaitChan(s.Zoo, "the client to look for its znode", recovery.Sprung())
+		var asked string
+		for _, f := range u.Tap.Frames() {
+			if f.Kind == wiretap.Request && f.Op == wiretap.Create {
+				asked = f.Path
+			}
+		}
+		twin := s.stranger(pathpkg.Base(asked), zk.FlagEphemeralSequential)
+		recovery.Let()
+		if kind == read { // a reader shares with its twin; a writer waits for it
+			attempt.Acquired()
+		} else {
+			s.Await("the client to hold the lock or to have a znode of its own", func() bool { return attempt.Returned() || len(s.queue()) == 2 })
+			if attempt.Returned() {
+				s.t.Fatalf("the client holds the lock by znode %v of session %#x, which is not its own session %#x", s.queue(), s.Observer().ID, u.ID)
+			}
+			attempt.mustWait("found a znode of another session with its guid")
+		}
+		if node := attempt.node(); node == "" || len(s.queue()) != 2 {
+			s.t.Fatalf("the client holds the lock by a znode of session %#x, which is not its own session %#x: %v", s.Observer().ID, u.ID, s.queue())
+		}
+		if err := s.Observer().Delete(twin, -1); err != nil {
+			s.t.Fatal(err)
+		}
+		attempt.Acquired()
+		attempt.releases()
+	})
+}
+
+func TestLostDeleteDoesNoHarm(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		u, other := s.join("the holder"), s.join("the other")
+		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{u.Tap.LoseReply, u.Tap.LoseRequest} {
+			holder := u.holds(kind)
+			waiting := other.asks(write)
+			waiting.mustWait("came second")
+			lost := lose(wiretap.Delete, 1)
+			holder.releases()
+			zktest.AwaitChan(s.Zoo, "the delete to be lost", lost.Sprung())
+			waiting.Acquired()
+			waiting.releases()
+		}
+		if u.SessionID() != u.ID {
+			s.t.Errorf("the znode went with session %#x, not by a delete", u.ID)
+		}
+	})
+}
+
+// ---- Giving up.
+
+func TestGivingUpLeavesNothing(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		s.join("the holder").holds(write)
+		alone := s.queue()
+		gone := func(when string) {
+			s.t.Helper()
+			s.Await("the znode to go of one that gave up "+when, func() bool { return slices.Equal(s.queue(), alone) })
+		}
+
+		u := s.join("one that is cancelled")
+		if err := u.waits(kind).Cancel(); !errors.Is(err, context.Canceled) {
+			s.t.Errorf("cancelled while waiting: %v", err)
+		}
+		gone("while waiting")
+
+		soon, cancel := context.WithTimeout(s.Ctx, 20*time.Millisecond)
+		defer cancel()
+		if _, err := acquire(soon, u.lock, kind, -1); !errors.Is(err, context.DeadlineExceeded) {
+			s.t.Errorf("deadline while waiting: %v", err)
+		}
+		gone("at its deadline")
+
+		slow := u.Tap.HoldReply(wiretap.Create, 1)
+		attempt := u.asks(kind)
+		zktest.AwaitChan(s.Zoo, "the create to be under way", slow.Sprung())
+		if err := attempt.Cancel(); !errors.Is(err, context.Canceled) { // at once: the line still stands
+			s.t.Errorf("cancelled with the create under way: %v", err)
+		}
+		if queue := s.queue(); len(queue) != 2 {
+			s.t.Errorf("the server has carried out the create: want two znodes, not %v", queue)
+		}
+		slow.Let()
+		gone("while its create was under way")
+
+		lost := u.Tap.LoseReply(wiretap.Create, 1)
+		attempt = u.asks(kind)
+		zktest.AwaitChan(s.Zoo, "the reply to the create to be lost", lost.Sprung())
+		u.Tap.Cut()
+		if err := attempt.Cancel(); !errors.Is(err, context.Canceled) {
+			s.t.Errorf("cancelled while cut off: %v", err)
+		}
+		u.Tap.Restore()
+		gone("while it did not know whether it had a znode")
+		if u.SessionID() != u.ID {
+			s.t.Errorf("the znode went with session %#x, not by a delete", u.ID)
+		}
+	})
+}
+
+func TestTryAsksOnceOrForAWhile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		holders string // who holds, and then waits
+		kind    string
+		got     bool
+	}{
+		{"", read, true}, {"", write, true},
+		{"R", read, true}, {"R", write, false},
+		{"W", read, false}, {"W", write, false},
+		{"RW", read, false}, {"RW", write, false}, // no overtaking the writer
+	} {
+		s := newScene(t)
+		for i, who := range c.holders {
+			kind := map[rune]string{'R': read, 'W': write}[who]
+			if u := s.join(fmt.Sprintf("client %d", i+1)); i == 0 {
+				u.holds(kind)
+			} else {
+				u.waits(kind)
+			}
+		}
+		before := s.queue()
+		u := s.join("the one that tries")
+		for _, wait := range []time.Duration{0, 20 * time.Millisecond} {
+			if c.got && wait > 0 {
+				wait = time.Hour // it is not needed, and 20 ms may pass on a busy machine
+			}
+			mark := u.Tap.Mark()
+			held, err := acquire(s.Ctx, u.lock, c.kind, wait)
+			if c.got && err != nil || !c.got && !errors.Is(err, ErrLocked) {
+				t.Errorf("%q in the queue, try %s for %v: %v", c.holders, c.kind, wait, err)
+			}
+			if err == nil {
+				err = release(held, u.lock, c.kind)
+			}
+			if c.got && err != nil {
+				t.Error(err)
+			}
+			s.Await("what tried to leave the queue", func() bool { return slices.Equal(s.queue(), before) })
+			if watches := wiretap.Count(u.Tap.Since(mark)).Requests[wiretap.GetData]; wait == 0 && watches != 0 {
+				t.Errorf("%q in the queue, try %s once: it set a watch", c.holders, c.kind)
+			}
+		}
+	}
+}
+
+func TestTryGetsWhatComesFreeInTime(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		holder := s.join("the holder").holds(write)
+		tries := s.join("the one that tries").asksFor(kind, time.Hour)
+		tries.mustWait("asked for an hour")
+		holder.releases()
+		tries.Acquired()
+		tries.releases()
+	})
+}
+
+// ---- Loss.
+
+func TestHolderIsToldBeforeAnybodyElseIsLetIn(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		holder := s.mortal("the holder").holds(kind)
+		next := s.join("the next").waits(write)
+		holder.Crash()
+		next.Acquired()
+		if cause := context.Cause(holder.held); !errors.Is(cause, ErrLost) {
+			s.t.Errorf("the next is in, and the hold that was lost says %v, want ErrLost", cause)
+		}
+		if err := release(holder.held, holder.lock, kind); !errors.Is(err, ErrLost) {
+			s.t.Errorf("the release of a lost hold: %v, want ErrLost", err)
+		}
+		if err := release(holder.held, holder.lock, kind); !errors.Is(err, ErrNotHeld) {
+			s.t.Errorf("the second release: %v, want ErrNotHeld", err)
+		}
+		holder.Tap.Restore() // with a new session the lock serves as before
+		again := holder.user.asks(kind)
+		next.releases()
+		again.Acquired()
+		again.releases()
+	})
+}
+
+// Cut off for nearly as long as the session's time-out, the holder gives the
+// lock up, and the session lives on after all. So does its znode, for which
+// nobody is left to call Unlock.
+func TestLostHoldIsTakenOutOfTheQueueWhenTheSessionLivesOn(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		holder := s.hasty("the holder").holds(kind)
+		waiting := s.join("the writer behind").waits(write)
+		holder.Tap.Cut()
+		zktest.AwaitChan(s.Zoo, "the holder to be told", holder.held.Done())
+		if cause := context.Cause(holder.held); !errors.Is(cause, ErrLost) {
+			s.t.Errorf("the lease ran out, and the hold ended with %v, want ErrLost", cause)
+		}
+		waiting.mustWait("came second, and the first one's znode stands")
+		holder.Tap.Restore()
+		s.Await("the znode of the hold that was lost to be taken out, though nobody calls "+unlock(kind), waiting.Returned)
+		waiting.Acquired()
+		if holder.SessionID() != holder.ID {
+			s.t.Errorf("the znode went with session %#x, not by a delete", holder.ID)
+		}
+	})
+}
+
+// The lease runs out, and a new one begins, while the client asks whether it is
+// its turn. What it gets hangs on the new lease.
+func TestHoldDoesNotBeginWithALostLease(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		u := s.join("the client")
+		slow := u.Tap.HoldReply(wiretap.GetChildren, 1)
+		attempt := u.asks(kind)
+		zktest.AwaitChan(s.Zoo, "the list to be under way", slow.Sprung())
+		session := u.lock.s
+		session.mu.Lock()
+		session.until = time.Now()
+		session.mu.Unlock()
+		session.checkLease()
+		session.heard(time.Now())
+		slow.Let()
+		attempt.Acquired()
+		if attempt.held.Err() != nil {
+			s.t.Errorf("the hold began with %v", context.Cause(attempt.held))
+		}
+		attempt.releases()
+	})
+}
+
+func TestReleaseReturnsOnceTheLineIsBack(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		holder := s.join("the holder").holds(kind)
+		lost := holder.Tap.LoseRequest(wiretap.Delete, 1)
+		hello := holder.Tap.HoldRequest(wiretap.Connect, 1) // the next handshake
+		release := s.Go(holder.Client, func(context.Context) error { return release(holder.held, holder.lock, kind) })
+		zktest.AwaitChan(s.Zoo, "the delete to be lost", lost.Sprung())
+		zktest.AwaitChan(s.Zoo, "the client to connect again", hello.Sprung())
+		if release.Returned() {
+			s.t.Errorf("the line is down, and %s answered %v", unlock(kind), release.Err())
+		}
+		hello.Let()
+		if err := release.Err(); err != nil || len(s.queue()) > 0 || holder.SessionID() != holder.ID {
+			s.t.Errorf("the line is back: %s answered %v, the queue is %v, the session %#x (was %#x)", unlock(kind), err, s.queue(), holder.SessionID(), holder.ID)
+		}
+	})
+}
+
+// The line is down for longer than the session's time-out, as far as the client
+// knows. It is told that nothing is certain, and the session goes on trying.
+func TestReleaseWhileCutOffIsTriedOn(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		holder := s.hasty("the holder").holds(kind)
+		waiting := s.join("the writer behind").waits(write)
+		holder.Tap.Cut()
+		if err := release(holder.held, holder.lock, kind); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "no word from the server") {
+			s.t.Errorf("cut off: %s answered %v, want ErrLost and the reason", unlock(kind), err)
+		}
+		waiting.mustWait("came second, and the first one's znode stands")
+		holder.Tap.Restore()
+		waiting.Acquired()
+		if holder.SessionID() != holder.ID {
+			s.t.Errorf("the znode went with session %#x, not by a delete", holder.ID)
+		}
+	})
+}
+
+func TestReleaseWorksWithAContextThatHasEnded(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		holder := s.join("the holder").holds(kind)
+		_ = holder.Cancel()
+		if holder.held.Err() == nil {
+			s.t.Error("the hold does not end with the context given to the lock")
+		}
+		holder.releases()
+		if left := s.queue(); len(left) > 0 {
+			s.t.Errorf("after the release the queue holds %v", left)
+		}
+	})
+}
+
+func TestZnodeDeletedByHandIsReportedByTheRelease(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		holder := s.join("the holder").holds(kind)
+		if err := s.Observer().Delete(holder.node(), -1); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := release(holder.held, holder.lock, kind); !errors.Is(err, ErrLost) {
+			s.t.Errorf("the release of a znode that was deleted by hand: %v, want ErrLost", err)
+		}
+	})
+}
+
+// ---- Tokens.
+
+func TestTokensRise(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	u, v := s.join("A"), s.join("B")
+	var writers, all int64 // the greatest of each so far
+	for round := range 3 {
+		for _, group := range []string{"W", "RR", "W", "R", "RR", "W"} {
+			var turns []*turn
+			for i, who := range group {
+				turns = append(turns, []*user{u, v}[(i+round)%2].holds(map[rune]string{'R': read, 'W': write}[who]))
+			}
+			for _, tn := range turns {
+				token, ok := Token(tn.held)
+				if limit := map[string]int64{read: writers, write: all}[tn.kind]; !ok || token <= limit {
+					t.Errorf("round %d: %s got token %d, %v, after %d", round, tn.kind, token, ok, limit)
+				}
+				if all = max(all, token); tn.kind == write {
+					writers = token
+				}
+				tn.releases()
+			}
+		}
+		if err := s.Observer().Delete(s.dir, -1); err != nil { // and so the numbers start over
+			t.Fatal(err)
+		}
+	}
+	if token, ok := Token(s.Ctx); ok {
+		t.Errorf("a context without a hold has token %d", token)
+	}
+}
+
+func TestTokenIsOfTheLockThatWasLockedLast(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	u := s.join("A")
+	outer := u.holds(read)
+	other := New(u.lock.s, s.dir+"-too")
+	inner, err := other.Lock(outer.held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(held context.Context) int64 { token, _ := Token(held); return token }
+	if of(inner) <= of(outer.held) {
+		t.Errorf("the inner lock's token is %d, the outer one's %d", of(inner), of(outer.held))
+	}
+	if err := other.Unlock(inner); err != nil {
+		t.Error(err)
+	}
+	outer.releases()
+}
+
+// ---- Bad input.
+
+func TestBadInput(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		u := s.join("A")
+		mark := u.Tap.Mark()
+		cancelled, cancel := context.WithCancel(s.Ctx)
+		cancel()
+		late, cancel := context.WithDeadline(s.Ctx, time.Now())
+		defer cancel()
+		var noContext context.Context
+		type input struct {
+			ctx  context.Context
+			lock *RWLock
+			want error
+			says string
+		}
+		inputs := []input{
+			{noContext, u.lock, nil, "the context is nil"},
+			{s.Ctx, New(nil, s.dir), nil, "the session is nil"},
+			{cancelled, u.lock, context.Canceled, s.dir},
+			{late, u.lock, context.DeadlineExceeded, s.dir},
+		}
+		for _, path := range []string{"", "/", "locks/orders", "/locks/", "//locks", "/locks//orders", "/locks/../orders"} {
+			inputs = append(inputs, input{s.Ctx, New(u.lock.s, path), nil, "want an absolute path below the root"})
+		}
+		says := func(err error, in input) {
+			s.t.Helper()
+			if err == nil || in.want != nil && !errors.Is(err, in.want) || !strings.Contains(err.Error(), in.says) {
+				s.t.Errorf("%v: want %v and %q", err, in.want, in.says)
+			}
+		}
+		for _, in := range inputs {
+			for _, wait := range []time.Duration{-1, 0, time.Minute} {
+				_, err := acquire(in.ctx, in.lock, kind, wait)
+				says(err, in)
+			}
+			if in.want == nil {
+				says(release(in.ctx, in.lock, kind), in)
+			}
+		}
+		if sent := wiretap.Count(u.Tap.Since(mark)); sent.All() != 0 {
+			s.t.Errorf("bad input was sent to the server: %v", sent.Requests)
+		}
+	})
+}
+
+func TestNoPermission(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		acl := append(zk.DigestACL(zk.PermAll, "owner", "secret"), zk.WorldACL(zk.PermRead)...)
+		if _, err := s.Observer().Create(s.dir, nil, 0, acl); err != nil {
+			s.t.Fatal(err)
+		}
+		_, err := acquire(s.Ctx, s.join("A").lock, kind, -1)
+		if !errors.Is(err, zk.ErrNoAuth) || !strings.Contains(err.Error(), s.dir) || !strings.Contains(err.Error(), "AddAuth") {
+			s.t.Errorf("%v: want ErrNoAuth, the path and what to do", err)
+		}
+	})
+}
+
+func TestMissingParentsAreMade(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.dir += "/shop/orders"
+	s.join("A").holds(write).releases()
+	if names := s.Names(pathpkg.Dir(s.dir)); !slices.Equal(names, []string{"orders"}) {
+		t.Errorf("below the lock's parent stands %v", names)
+	}
+}
+
+func TestClosedSession(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		u := s.join("A")
+		holder := u.holds(kind)
+		waiting := s.join("B")
+		attempt := waiting.waits(write)
+		waiting.lock.s.Close()
+		u.lock.s.Close()
+		if err := attempt.Err(); !errors.Is(err, errClosed) {
+			s.t.Errorf("Close while waiting: %v", err)
+		}
+		if cause := context.Cause(holder.held); !errors.Is(cause, ErrLost) {
+			s.t.Errorf("Close while holding: the hold ended with %v, want ErrLost", cause)
+		}
+		if err := release(holder.held, u.lock, kind); !errors.Is(err, ErrLost) {
+			s.t.Errorf("a release after Close: %v, want ErrLost", err)
+		}
+		if _, err := acquire(s.Ctx, u.lock, kind, -1); !errors.Is(err, errClosed) {
+			s.t.Errorf("lock after Close: %v", err)
+		}
+		if left := s.queue(); len(left) > 0 {
+			s.t.Errorf("the sessions are closed, and the queue holds %v", left)
+		}
+	})
 }

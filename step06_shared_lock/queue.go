@@ -81,6 +81,9 @@ func (l *RWLock) find(name string) (place, error) {
 			if err == nil && stat.EphemeralOwner == life.id {
 				return place{node: l.dir + "/" + n, owner: life.id}, nil
 			}
+			if errors.Is(err, zk.ErrNoNode) { // it went with its session: look at the next
+				err = nil
+			}
 		}
 		if !unanswered(err) {
 			if errors.Is(err, zk.ErrNoNode) {
@@ -109,6 +112,9 @@ func (l *RWLock) wait(ctx context.Context, p *place, kind string, once bool) err
 			return errGone
 		}
 		before := predecessor(names, p.node, kind)
+		if before == "" && life.ctx.Err() != nil {
+			continue // the line was down for too long, and is back
+		}
 		if before == "" {
 			// Pzxid is the transaction that last changed the directory's children.
 			// The holder before us took its own from a list that still had its
@@ -133,26 +139,35 @@ func (l *RWLock) wait(ctx context.Context, p *place, kind string, once bool) err
 	}
 }
 
-// remove deletes the znode, and goes on until it is certain that it is gone. It
-// returns ErrLost when it was gone before, or went with its session.
-func (l *RWLock) remove(p place) error {
-	for tried := false; ; tried = true {
-		life, _ := l.s.now()
-		err := l.s.conn.Delete(p.node, -1)
-		switch {
-		case err == nil:
-			return nil
-		case life.id != p.owner || l.s.ctx.Err() != nil:
-			return ErrLost
-		case unanswered(err):
-			continue
-		case errors.Is(err, zk.ErrNoNode) && tried: // the first reply was lost
-			return nil
-		case errors.Is(err, zk.ErrNoNode):
-			return ErrLost
+// remove deletes the znode, and goes on until it is certain that it is gone.
+// It returns ErrLost when it was gone before, or went with its session. tried
+// says that a delete was sent before, to which no answer came.
+func (l *RWLock) remove(p place, tried bool) error {
+	for {
+		err, sure := l.tryRemove(p, tried)
+		if sure {
+			return err
 		}
-		return err
+		tried = true
 	}
+}
+
+func (l *RWLock) tryRemove(p place, tried bool) (err error, sure bool) {
+	err = l.s.conn.Delete(p.node, -1)
+	life, _ := l.s.now() // after the answer, which may be a new session's
+	switch {
+	case err == nil:
+		return nil, true
+	case life.id != p.owner || l.s.ctx.Err() != nil:
+		return ErrLost, true
+	case unanswered(err):
+		return err, false
+	case errors.Is(err, zk.ErrNoNode) && tried: // the first reply was lost
+		return nil, true
+	case errors.Is(err, zk.ErrNoNode):
+		return ErrLost, true
+	}
+	return err, true
 }
 
 // create makes a znode and returns its path, with the number that the server

@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
@@ -82,6 +83,14 @@ type Result struct {
 	Property *Property
 	Verdict  Verdict
 	Evidence string // a count, a path or an order, as the server or the wire saw it
+	Lines    []Line // what passed on the wire until the verdict
+}
+
+// A Line is what passed between one client of a story and the server. Paths are
+// told from the story's own root.
+type Line struct {
+	Client string
+	Frames []wiretap.Frame
 }
 
 func (r Result) String() string {
@@ -142,6 +151,7 @@ type story struct {
 	subject Subject
 	path    string
 	result  Result
+	clients []*client // in the order of their coming
 
 	mu       sync.Mutex
 	cleanups []func()
@@ -158,6 +168,13 @@ func (s *story) void(why string, args ...any) { s.verdict(Void, why, args) }
 
 func (s *story) verdict(v Verdict, evidence string, args []any) {
 	s.result.Verdict, s.result.Evidence = v, s.short(fmt.Sprintf(evidence, args...))
+	for _, c := range s.clients {
+		frames := c.Tap.Frames()
+		for i := range frames {
+			frames[i].Path = s.short(frames[i].Path)
+		}
+		s.result.Lines = append(s.result.Lines, Line{c.Name, frames})
+	}
 	runtime.Goexit()
 }
 
@@ -202,7 +219,9 @@ func (s *story) joinMortal(name string) *client { return s.joinAt(name, zktest.M
 
 func (s *story) joinAt(name string, timeout time.Duration, path string) *client {
 	c, contender := s.subject.Join(s.Zoo, name, timeout, path)
-	return &client{c, contender, s}
+	joined := &client{c, contender, s}
+	s.clients = append(s.clients, joined)
+	return joined
 }
 
 // start calls Lock in the background.

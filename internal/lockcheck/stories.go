@@ -549,6 +549,9 @@ func tellShared(s *story) {
 		s.fails("reader 2 waits for reader 1: %v", s.Names(s.path))
 	}
 	second.Acquired()
+	if r1.RUnlock == nil {
+		s.fails("reader 2 was let in beside reader 1 by a lock that knows no readers")
+	}
 	writing := s.queue(w)[0]
 	third := read(r3)
 	s.mustWait(r3, third.Waits(), third, "overtook a waiting writer")

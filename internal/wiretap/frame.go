@@ -24,7 +24,7 @@ const (
 	SetWatches  Op = 101 // re-arms the watches on a new connection
 	Connect     Op = -10 // the handshake that makes or resumes a session
 	Close       Op = -11
-	Any         Op = -99 // for a trap: whatever comes next, but no ping
+	Any         Op = -99 // for a trap: whatever comes next, but no ping and no handshake
 )
 
 var opNames = map[Op]string{

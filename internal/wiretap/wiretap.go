@@ -201,7 +201,8 @@ func (t *Tap) pass(f *Frame) *Trap {
 	f.Lost = t.line == silent
 	var sprung *Trap
 	for i, trap := range t.traps {
-		if f.Lost || trap.kind != f.Kind || trap.op != f.Op && (trap.op != Any || f.Op == Ping) {
+		fits := trap.op == f.Op || trap.op == Any && f.Op != Ping && f.Op != Connect
+		if f.Lost || trap.kind != f.Kind || !fits {
 			continue
 		}
 		if trap.nth--; trap.nth == 0 {
@@ -306,10 +307,13 @@ func (c *conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Read gives the client what the server sent, a frame at a time.
+// Read gives the client what the server sent, a frame at a time. An error is
+// the end of the connection, and of a request on hold: the client, busy with
+// writing it, could not close the connection.
 func (c *conn) Read(b []byte) (int, error) {
 	for len(c.unread) == 0 {
 		if err := c.next(); err != nil {
+			c.Close()
 			return 0, err
 		}
 	}

@@ -110,8 +110,9 @@ func TestCountsAreTheServersOwn(t *testing.T) {
 	}
 	agree("nothing")
 
-	path, missing := z.Root+"/a", z.Root+"/missing"
+	path, short, missing := z.Root+"/a", z.Root+"/short", z.Root+"/missing"
 	create(t, a, path, 0)
+	create(t, a, short, 0)
 	if _, err := a.Create(path, nil, 0, acl); !errors.Is(err, zk.ErrNodeExists) {
 		t.Fatal(err)
 	}
@@ -127,7 +128,8 @@ func TestCountsAreTheServersOwn(t *testing.T) {
 			watch(t, c, last, exists)
 			watch(t, c, missing, exists)
 		}
-		if _, _, _, err := c.GetW(missing); !errors.Is(err, zk.ErrNoNode) { // leaves none
+		watch(t, c, short, children)
+		if _, _, _, err := c.GetW(missing + " too"); !errors.Is(err, zk.ErrNoNode) { // leaves none
 			t.Fatal(err)
 		}
 	}
@@ -135,14 +137,15 @@ func TestCountsAreTheServersOwn(t *testing.T) {
 
 	_, err1 := a.Set(path, []byte("more"), -1)
 	err2 := b.Delete(last, -1)
+	err3 := b.Delete(short, -1)
 	create(t, z.Observer(), missing, 0)
 	z.Barrier(a, b)
-	if err := errors.Join(err1, err2); err != nil {
+	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
 	agree("notifications")
-	if n := wiretap.Count(a.Tap.Frames(), b.Tap.Frames()).Notifications; n != 2*4 {
-		t.Errorf("%d notifications, want 8", n)
+	if n := wiretap.Count(a.Tap.Frames(), b.Tap.Frames()).Notifications; n != 2*5 {
+		t.Errorf("%d notifications, want 10", n)
 	}
 
 	z.Await("a ping and its reply", func() bool { return find(pinger.Tap.Frames(), wiretap.Reply, wiretap.Ping) != nil })
@@ -484,12 +487,18 @@ func TestRestoreTakesTrapsAway(t *testing.T) {
 	}
 }
 
-// Any is whatever comes next, but no ping.
+// Any is whatever comes next, but no ping and no handshake.
 func TestAny(t *testing.T) {
 	z := zktest.New(t)
 	c := z.Mortal("the client") // it pings often
 	held := c.Tap.HoldRequest(wiretap.Any, 2)
 	z.Await("a ping", func() bool { return find(c.Tap.Frames(), wiretap.Request, wiretap.Ping) != nil })
+	lost := c.Tap.LoseRequest(wiretap.Ping, 1)
+	zktest.AwaitChan(z, "a ping to be lost", lost.Sprung())
+	z.Await("a second handshake", func() bool {
+		frames := c.Tap.Frames()
+		return find(frames[2:], wiretap.Reply, wiretap.Connect) != nil && c.State() == zk.StateHasSession
+	})
 	create(t, c, z.Root+"/a", 0)
 	notYet(t, held.Sprung())
 	answer := call(func() error { return c.Delete(z.Root+"/a", -1) })
@@ -498,6 +507,23 @@ func TestAny(t *testing.T) {
 	held.Let()
 	if err := zktest.AwaitChan(z, "the call to return", answer); err != nil {
 		t.Error(err)
+	}
+}
+
+// While a request is on hold the client sends no ping, so the server hears
+// nothing and the client hears nothing: at last it takes the line for dead.
+func TestRequestOnHoldEndsWithItsConnection(t *testing.T) {
+	z := zktest.New(t)
+	c := z.Mortal("the client")
+	held := c.Tap.HoldRequest(wiretap.Create, 1)
+	answer := call(func() error { _, err := c.Create(z.Root+"/a", nil, 0, acl); return err })
+	zktest.AwaitChan(z, "the request to be held", held.Sprung())
+	if err := zktest.AwaitChan(z, "the call to return", answer); err == nil {
+		t.Error("the call answered nil")
+	}
+	z.Await("the client to be connected again", func() bool { return c.State() == zk.StateHasSession })
+	if names := z.Names(z.Root); len(names) > 0 {
+		t.Errorf("the server has heard of %v", names)
 	}
 }
 

@@ -122,7 +122,7 @@ func (a *Attempt) settled(mark int) (how Wait) {
 			how = Returned
 		case polling:
 			how = Polling
-		case quiet == 5: // a list with a watch may also be what lets it in
+		case quiet == 15: // for 30 ms: a list with a watch may also be what lets it in
 			how = Silently
 		default:
 			return false

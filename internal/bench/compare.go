@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/lockcheck"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
+	predecessorwatch "zklock/step04_predecessor_watch"
+	reentrant "zklock/step05_reentrant"
+	sharedlock "zklock/step06_shared_lock"
+)
+
+// The locks take turns, often and for a short while, so that whatever disturbs
+// the machine disturbs all.
+const (
+	rounds     = 61
+	window     = 35 * time.Millisecond // one lock's part of a round
+	goroutines = 8
+)
+
+// A turn is one hand-over: the caller comes, holds the lock, and goes.
+type turn func(context.Context) error
+
+// A contender is a way to take turns. It makes n of them, and the clients over
+// whose lines they go.
+type contender struct {
+	name string
+	join func(z *zktest.Zoo, path string, n int) ([]turn, []*zktest.Client)
+}
+
+// apart are the locks with a session for each that wants the lock.
+var apart = []contender{
+	{"create and delete alone", each(func(c *zktest.Client, path string) turn {
+		return func(context.Context) error {
+			node, err := c.CreateProtectedEphemeralSequential(path+"/lock-", nil, zk.WorldACL(zk.PermAll))
+			if err != nil {
+				return err
+			}
+			return c.Delete(node, -1)
+		}
+	})},
+	{"zk.Lock", each(clientLock)},
+	{"step 4", each(func(c *zktest.Client, path string) turn {
+		lock := predecessorwatch.New(c.Conn, path)
+		return func(ctx context.Context) error {
+			if err := lock.Lock(ctx); err != nil {
+				return err
+			}
+			return lock.Unlock()
+		}
+	})},
+	{"step 5", held(openReentrant, reentrant.New)},
+	{"step 6, as a writer", held(func(servers []string, dial zk.Dialer) (*sharedlock.Session, error) {
+		return sharedlock.Open(servers, zktest.SessionTimeout, sharedlock.WithDialer(dial))
+	}, sharedlock.New)},
+}
+
+// together are the ways in which the goroutines of one process can share one
+// session.
+var together = []contender{
+	{"zk.Lock for each", func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
+		c := z.Client("the process")
+		for range n {
+			turns = append(turns, clientLock(c, path))
+		}
+		return turns, []*zktest.Client{c}
+	}},
+	{"zk.Lock behind a mutex", func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
+		c := z.Client("the process")
+		turns = repeat(n, behindMutex(clientLock(c, path)))
+		return turns, []*zktest.Client{c}
+	}},
+	{"step 5, a Lock for each", func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
+		s, c := session(z, "the process", openReentrant)
+		for range n {
+			turns = append(turns, through(reentrant.New(s, path)))
+		}
+		return turns, []*zktest.Client{c}
+	}},
+	{"step 5, one Lock", func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
+		s, c := session(z, "the process", openReentrant)
+		turns = repeat(n, through(reentrant.New(s, path)))
+		return turns, []*zktest.Client{c}
+	}},
+}
+
+// each makes a contender of a turn over a session of its own.
+func each(make func(*zktest.Client, string) turn) func(*zktest.Zoo, string, int) ([]turn, []*zktest.Client) {
+	return func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
+		for i := range n {
+			c := z.Client(fmt.Sprintf("client %d", i+1))
+			turns = append(turns, make(c, path))
+			clients = append(clients, c)
+		}
+		return turns, clients
+	}
+}
+
+func clientLock(c *zktest.Client, path string) turn {
+	lock := zk.NewLock(c.Conn, path, zk.WorldACL(zk.PermAll))
+	return func(context.Context) error {
+		if err := lock.Lock(); err != nil {
+			return err
+		}
+		return lock.Unlock()
+	}
+}
+
+// held makes a contender of steps 5 and 6, with a session for each.
+func held[S lockcheck.Session, L lockcheck.Holder](open func([]string, zk.Dialer) (S, error), newLock func(S, string) L) func(*zktest.Zoo, string, int) ([]turn, []*zktest.Client) {
+	return func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
+		for i := range n {
+			s, c := session(z, fmt.Sprintf("client %d", i+1), open)
+			turns = append(turns, through(newLock(s, path)))
+			clients = append(clients, c)
+		}
+		return turns, clients
+	}
+}
+
+func openReentrant(servers []string, dial zk.Dialer) (*reentrant.Session, error) {
+	return reentrant.Open(servers, zktest.SessionTimeout, reentrant.WithDialer(dial))
+}
+
+func session[S lockcheck.Session](z *zktest.Zoo, name string, open func([]string, zk.Dialer) (S, error)) (s S, c *zktest.Client) {
+	c = z.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		var err error
+		if s, err = open(z.Servers(), dial); err != nil {
+			return nil, nil, err
+		}
+		return s.Conn(), s.Close, nil
+	})
+	return s, c
+}
+
+func through(lock lockcheck.Holder) turn {
+	return func(ctx context.Context) error {
+		held, err := lock.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		return lock.Unlock(held)
+	}
+}
+
+func behindMutex(t turn) turn {
+	var mu sync.Mutex
+	return func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return t(ctx)
+	}
+}
+
+func repeat(n int, t turn) []turn { return slices.Repeat([]turn{t}, n) }
+
+// A figure is what has been measured of one contender.
+type figure struct {
+	name            string
+	rate            float64   // hand-overs a second, the median of the rounds
+	ratios          []float64 // to the one that all are compared with, round by round, sorted
+	requests, bytes float64   // a hand-over
+}
+
+// compare measures contenders, round by round. The first zk.Lock among them is
+// what the others are compared with.
+func (s *stage) compare(contenders []contender, n int) []figure {
+	z := s.zoo()
+	turns := make([][]turn, len(contenders))
+	clients := make([][]*zktest.Client, len(contenders))
+	base := slices.IndexFunc(contenders, func(c contender) bool { return strings.HasPrefix(c.name, "zk.Lock") })
+	for i, c := range contenders {
+		path := fmt.Sprintf("%s/lock-%d", z.Root, i)
+		_, err := z.Observer().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+		s.must(err)
+		turns[i], clients[i] = c.join(z, path, n)
+		s.run(z.Ctx, turns[i], 0)
+	}
+	rates := make([][]float64, len(contenders))
+	totals := make([]int, len(contenders))
+	frames := make([][]wiretap.Counts, len(contenders))
+	for r := range rounds {
+		for j := range contenders {
+			i := (r + j) % len(contenders) // nobody is always the first
+			marks := make([]int, len(clients[i]))
+			for k, c := range clients[i] {
+				marks[k] = c.Tap.Mark()
+			}
+			done, took := s.run(z.Ctx, turns[i], window)
+			rates[i] = append(rates[i], float64(done)/took.Seconds())
+			totals[i] += done
+			for k, c := range clients[i] {
+				frames[i] = append(frames[i], wiretap.Count(c.Tap.Since(marks[k])))
+			}
+		}
+	}
+	figures := make([]figure, len(contenders))
+	for i, c := range contenders {
+		f := figure{name: c.name, rate: median(rates[i])}
+		for r := range rates[i] {
+			f.ratios = append(f.ratios, rates[i][r]/rates[base][r])
+		}
+		slices.Sort(f.ratios)
+		for _, count := range frames[i] {
+			f.requests += float64(count.All()) / float64(totals[i])
+			f.bytes += float64(count.Sent+count.Received) / float64(totals[i])
+		}
+		figures[i] = f
+	}
+	return figures
+}
+
+// run takes turns on as many goroutines as there are, for d and at least once
+// each, and returns how many were taken in what time.
+func (s *stage) run(ctx context.Context, turns []turn, d time.Duration) (done int, took time.Duration) {
+	if s.ctx.Err() != nil {
+		s.FailNow()
+	}
+	var all sync.WaitGroup
+	counts := make([]int, len(turns))
+	errs := make([]error, len(turns))
+	begin := time.Now()
+	for i, t := range turns {
+		all.Go(func() {
+			for counts[i] == 0 || time.Since(begin) < d {
+				if errs[i] = t(ctx); errs[i] != nil {
+					return
+				}
+				counts[i]++
+			}
+		})
+	}
+	all.Wait()
+	took = time.Since(begin)
+	for i := range turns {
+		s.must(errs[i])
+		done += counts[i]
+	}
+	return done, took
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}

@@ -1,0 +1,112 @@
+package sharedlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"zklock/internal/zktest"
+	sharedlock "zklock/step06_shared_lock"
+)
+
+// open opens a session with the tests' server. A program of your own names its
+// servers here.
+func open() *sharedlock.Session {
+	server, err := zktest.Shared()
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := sharedlock.Open(server.Servers(), 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return session
+}
+
+// tidy removes the example's directory and ends the session.
+func tidy(session *sharedlock.Session) {
+	for _, path := range []string{"/zklock-example-06/prices", "/zklock-example-06"} {
+		_ = session.Conn().Delete(path, -1)
+	}
+	session.Close()
+}
+
+func Example() {
+	session := open()
+	defer tidy(session)
+	ctx := context.Background()
+
+	lock := sharedlock.New(session, "/zklock-example-06/prices")
+	first, err := lock.RLock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	second, err := lock.RLock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("two readers are inside")
+	if err := errors.Join(lock.RUnlock(first), lock.RUnlock(second)); err != nil {
+		log.Fatal(err)
+	}
+
+	held, err := lock.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("one writer is inside")
+	if err := lock.Unlock(held); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// two readers are inside
+	// one writer is inside
+}
+
+func ExampleRWLock_TryLock() {
+	session := open()
+	defer tidy(session)
+	ctx := context.Background()
+
+	lock := sharedlock.New(session, "/zklock-example-06/prices")
+	reading, err := lock.RLock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.RUnlock(reading)
+
+	_, err = lock.TryLock(ctx, 0)
+	fmt.Println("a writer:", errors.Is(err, sharedlock.ErrLocked))
+	_, err = lock.TryLock(reading, 0)
+	fmt.Println("the reader itself:", errors.Is(err, sharedlock.ErrUpgrade))
+	// Output:
+	// a writer: true
+	// the reader itself: true
+}
+
+// A writer may read inside its hold. The lock stays exclusive until all is
+// released, in whatever order.
+func ExampleRWLock_RLock_insideLock() {
+	session := open()
+	defer tidy(session)
+	ctx := context.Background()
+
+	lock := sharedlock.New(session, "/zklock-example-06/prices")
+	held, err := lock.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := lock.RLock(held); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("Unlock:", lock.Unlock(held))
+	_, err = lock.TryRLock(ctx, 0)
+	fmt.Println("another reader:", errors.Is(err, sharedlock.ErrLocked))
+	fmt.Println("RUnlock:", lock.RUnlock(held))
+	// Output:
+	// Unlock: <nil>
+	// another reader: true
+	// RUnlock: <nil>
+}
