@@ -152,7 +152,11 @@ func (l *RWLock) remove(p place, tried bool) error {
 	}
 }
 
+// tryRemove sends one delete. sure says that the answer leaves no doubt.
 func (l *RWLock) tryRemove(p place, tried bool) (err error, sure bool) {
+	if l.s.ctx.Err() != nil { // the znode goes with the session
+		return ErrLost, true
+	}
 	err = l.s.conn.Delete(p.node, -1)
 	life, _ := l.s.now() // after the answer, which may be a new session's
 	switch {

@@ -209,7 +209,7 @@ func printMatrix(w io.Writer, properties []*lockcheck.Property, columns []column
 	width := min(10, (screen-label)/len(columns))
 	fmt.Fprintf(w, "%*s", label, "")
 	for _, c := range columns {
-		fmt.Fprintf(w, "%*s", width, c.subject.Name)
+		fmt.Fprintf(w, "%*s", width, strings.TrimPrefix(c.subject.Name, "step "))
 	}
 	fmt.Fprintln(w)
 	for j, p := range properties {
