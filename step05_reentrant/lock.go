@@ -131,7 +131,13 @@ func (l *Lock) acquire(ctx context.Context, late <-chan time.Time, once bool) (c
 		return ctx, nil
 	}
 	w := &waiter{ctx, once, make(chan answer, 1)}
-	l.join(w)
+	if l.join(w) {
+		if late == nil && ctx.Done() == nil { // a caller who cannot give up may as well go itself
+			l.run()
+		} else if !l.s.background(l.run) {
+			l.proceed()
+		}
+	}
 	var err error
 	select {
 	case a := <-w.answer:
@@ -164,21 +170,19 @@ func (l *Lock) reenter(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// join puts a waiter at the end of the process's line, and sets run going if it
-// does not run yet. A waiter that will not wait is refused if it had to.
-func (l *Lock) join(w *waiter) {
+// join puts a waiter at the end of the process's line. A waiter that will not
+// wait is refused if it had to. first says that run is to be started for it.
+func (l *Lock) join(w *waiter) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if w.once && (l.held || len(l.line) > 0) {
 		w.answer <- answer{err: ErrLocked}
-		return
+		return false
 	}
-	if !l.busy && !l.s.background(l.run) {
-		w.answer <- answer{err: errClosed}
-		return
-	}
-	l.busy = true
 	l.line = append(l.line, w)
+	first = !l.busy
+	l.busy = true
+	return first
 }
 
 // leave takes a waiter out of the line; false means that it has its answer.
@@ -292,42 +296,29 @@ func Token(held context.Context) (int64, bool) {
 	return h.token, true
 }
 
-// run stands in ZooKeeper's queue until the first of the line holds the lock,
-// or nobody waits any more.
+// run stands in ZooKeeper's queue once, and gives the lock to the first of the
+// line, if it gets there and somebody still waits.
 func (l *Lock) run() {
-	for ctx := l.begin(); ctx != nil; ctx = l.begin() {
-		p, err := l.enqueue(ctx)
-		if err == nil {
-			err = l.wait(ctx, &p)
-		}
-		if err == nil && l.grant(tenure{place: p, start: time.Now()}) {
-			return
-		}
-		if p.node != "" {
-			_ = l.remove(p, false)
-		}
-		if err != nil && ctx.Err() == nil && !errors.Is(err, errGone) {
-			l.refuse(err, false)
-		}
-		l.withdraw()
-	}
-}
-
-// begin returns a context that ends when nobody waits any more, or nil if
-// nobody does now.
-func (l *Lock) begin() context.Context {
-	if l.s.ctx.Err() != nil {
-		l.refuse(errClosed, false)
-	}
+	ctx, withdraw := context.WithCancel(l.s.ctx)
+	defer withdraw()
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.line) == 0 {
-		l.busy = false
-		return nil
+	l.withdraw = withdraw
+	l.withdrawIfIdle() // they may have left already
+	l.mu.Unlock()
+	p, err := l.enqueue(ctx)
+	if err == nil {
+		err = l.wait(ctx, &p)
 	}
-	var ctx context.Context
-	ctx, l.withdraw = context.WithCancel(l.s.ctx)
-	return ctx
+	if err == nil && l.grant(tenure{place: p, start: time.Now()}) {
+		return
+	}
+	if p.node != "" {
+		_ = l.remove(p, false)
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errGone) {
+		l.refuse(err, false)
+	}
+	l.proceed()
 }
 
 // grant gives the lock to the first in the line; false means that it is empty.

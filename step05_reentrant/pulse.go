@@ -1,6 +1,7 @@
 package reentrant
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -23,9 +24,14 @@ type pulse struct {
 	mu   sync.Mutex
 	sent []time.Time // when the questions without an answer yet were sent
 
+	in      *bufio.Reader // of Conn: the client reads a frame in two pieces
 	greeted bool
 	head    []byte // the first bytes of the frame being read
 	rest    int    // how many bytes of it are still to come
+}
+
+func newPulse(conn net.Conn, s *Session) *pulse {
+	return &pulse{Conn: conn, s: s, in: bufio.NewReader(conn)}
 }
 
 func (p *pulse) Write(b []byte) (int, error) {
@@ -50,7 +56,7 @@ func (p *pulse) SetReadDeadline(t time.Time) error {
 }
 
 func (p *pulse) Read(b []byte) (int, error) {
-	n, err := p.Conn.Read(b)
+	n, err := p.in.Read(b)
 	if err != nil && !p.greeted {
 		p.s.hindered(fmt.Errorf("%s did not answer the handshake: %w", p.RemoteAddr(), err))
 	}

@@ -223,7 +223,9 @@ func TestAFrameWithoutAHeadEndsTheConnection(t *testing.T) {
 		defer server.Close()
 		_, _ = server.Write([]byte{0, 0, 0, 4, 255, 255, 255, 255})
 	}()
-	_, err := (&pulse{Conn: client, s: &Session{}, greeted: true}).Read(make([]byte, 4))
+	p := newPulse(client, &Session{})
+	p.greeted = true
+	_, err := p.Read(make([]byte, 4))
 	require.ErrorContains(t, err, "sent a frame of 4 bytes: this is not ZooKeeper")
 }
 

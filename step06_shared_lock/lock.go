@@ -110,9 +110,27 @@ func (l *RWLock) acquire(ctx context.Context, kind string, late <-chan time.Time
 	}
 	queueing, withdraw := context.WithCancel(l.s.ctx)
 	defer withdraw()
-	first := make(chan place)      // given away by stand, or taken back
+	if late == nil && ctx.Done() == nil { // a caller who cannot give up may as well go itself
+		p, err := l.stand(queueing, kind, once)
+		if err != nil {
+			return nil, failed("lock", l.dir, err)
+		}
+		return l.grant(ctx, kind, p), nil
+	}
+	first := make(chan place)      // given away, or taken back
 	refused := make(chan error, 1) // what ended it instead
-	if !l.s.background(func() { l.stand(queueing, kind, once, first, refused) }) {
+	if !l.s.background(func() {
+		p, err := l.stand(queueing, kind, once)
+		if err != nil {
+			refused <- err
+			return
+		}
+		select {
+		case first <- p:
+		case <-queueing.Done():
+			_ = l.remove(p, false)
+		}
+	}) {
 		return nil, failed("lock", l.dir, errClosed)
 	}
 	var err error
@@ -148,33 +166,25 @@ func (l *RWLock) reenter(ctx context.Context, kind string) (bool, error) {
 
 func (h *hold) entries() int { return h.count[read] + h.count[write] }
 
-// stand stands in ZooKeeper's queue with one znode, and gives its place away
-// when it has come to the front. If ctx ends before that, or while nobody takes
-// the place, the znode is removed.
-func (l *RWLock) stand(ctx context.Context, kind string, once bool, first chan<- place, refused chan<- error) {
+// stand stands in ZooKeeper's queue with one znode until it may hold the lock.
+// If that fails, or ctx ends before, the znode is removed.
+func (l *RWLock) stand(ctx context.Context, kind string, once bool) (place, error) {
 	for {
 		p, err := l.enqueue(ctx, kind)
 		if err == nil {
 			err = l.wait(ctx, &p, kind, once)
 		}
 		if err == nil {
-			select {
-			case first <- p:
-				return
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
+			return p, nil
 		}
 		if p.node != "" {
 			_ = l.remove(p, false)
 		}
-		switch {
-		case l.s.ctx.Err() != nil:
-			refused <- errClosed
-			return
-		case !errors.Is(err, errGone):
-			refused <- err
-			return
+		if l.s.ctx.Err() != nil {
+			return place{}, errClosed
+		}
+		if !errors.Is(err, errGone) {
+			return place{}, err
 		}
 	}
 }

@@ -617,11 +617,13 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 		}
 		gone("while waiting")
 
+		late := &turn{user: u, mark: u.Tap.Mark()}
 		soon, cancel := context.WithTimeout(s.Ctx, 20*time.Millisecond)
 		defer cancel()
 		if _, err := acquire(soon, u.lock, kind, -1); !errors.Is(err, context.DeadlineExceeded) {
 			s.t.Errorf("deadline while waiting: %v", err)
 		}
+		s.Await("the create to be answered", func() bool { return late.node() != "" }) // on a slow machine it is under way
 		gone("at its deadline")
 
 		slow := u.Tap.HoldReply(wiretap.Create, 1)

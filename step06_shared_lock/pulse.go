@@ -1,11 +1,14 @@
 package sharedlock
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"net"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // pulse is a connection that tells its session of every answer, and when the
@@ -21,19 +24,25 @@ type pulse struct {
 	mu   sync.Mutex
 	sent []time.Time // when the questions without an answer yet were sent
 
+	in      *bufio.Reader // of Conn: the client reads a frame in two pieces
 	greeted bool
 	head    []byte // the first bytes of the frame being read
 	rest    int    // how many bytes of it are still to come
+}
+
+func newPulse(conn net.Conn, s *Session) *pulse {
+	return &pulse{Conn: conn, s: s, in: bufio.NewReader(conn)}
 }
 
 func (p *pulse) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	p.sent = append(p.sent, time.Now())
 	p.mu.Unlock()
-	if _, err := p.Conn.Write(b); err != nil {
-		p.Conn.Close() // the client's reader finds out, and fails all that is in flight
+	n, err := p.Conn.Write(b)
+	if err != nil { // the client would pass on the bare network error
+		err = fmt.Errorf("%w: %w", zk.ErrConnectionClosed, err)
 	}
-	return len(b), nil // told of an error, the client fails a request twice, and may block for ever
+	return n, err
 }
 
 // SetReadDeadline shortens the client's patience with a server that accepts a
@@ -47,7 +56,7 @@ func (p *pulse) SetReadDeadline(t time.Time) error {
 }
 
 func (p *pulse) Read(b []byte) (int, error) {
-	n, err := p.Conn.Read(b)
+	n, err := p.in.Read(b)
 	if err != nil && !p.greeted {
 		p.s.hindered(fmt.Errorf("%s did not answer the handshake: %w", p.RemoteAddr(), err))
 	}

@@ -91,7 +91,7 @@ func Open(servers []string, timeout time.Duration, opts ...Option) (*Session, er
 			s.hindered(err)
 			return nil, err
 		}
-		return &pulse{Conn: conn, s: s}, nil
+		return newPulse(conn, s), nil
 	}
 	conn, events, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(silence{}))
 	if err != nil {

@@ -57,10 +57,11 @@ var apart = []contender{
 			return lock.Unlock()
 		}
 	})},
-	{"step 5", held(openReentrant, reentrant.New)},
+	{"step 5", held(openReentrant, reentrant.New, through)},
+	{"step 5, able to give up", held(openReentrant, reentrant.New, throughCancellable)},
 	{"step 6, as a writer", held(func(servers []string, dial zk.Dialer) (*sharedlock.Session, error) {
 		return sharedlock.Open(servers, zktest.SessionTimeout, sharedlock.WithDialer(dial))
-	}, sharedlock.New)},
+	}, sharedlock.New, through)},
 }
 
 // together are the ways in which the goroutines of one process can share one
@@ -115,14 +116,14 @@ func clientLock(c *zktest.Client, path string) turn {
 }
 
 // held makes a contender of steps 5 and 6, with a session for each.
-func held[S lockcheck.Session, L lockcheck.Holder](open func([]string, zk.Dialer) (S, error), newLock func(S, string) L) func(*zktest.Zoo, string, int) ([]turn, []*zktest.Client) {
-	return func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
+func held[S lockcheck.Session, L lockcheck.Holder](open func([]string, zk.Dialer) (S, error), newLock func(S, string) L, turns func(lockcheck.Holder) turn) func(*zktest.Zoo, string, int) ([]turn, []*zktest.Client) {
+	return func(z *zktest.Zoo, path string, n int) (all []turn, clients []*zktest.Client) {
 		for i := range n {
 			s, c := session(z, fmt.Sprintf("client %d", i+1), open)
-			turns = append(turns, through(newLock(s, path)))
+			all = append(all, turns(newLock(s, path)))
 			clients = append(clients, c)
 		}
-		return turns, clients
+		return all, clients
 	}
 }
 
@@ -141,7 +142,13 @@ func session[S lockcheck.Session](z *zktest.Zoo, name string, open func([]string
 	return s, c
 }
 
+// through takes turns as with zk.Lock: nobody can give up.
 func through(lock lockcheck.Holder) turn {
+	t := throughCancellable(lock)
+	return func(ctx context.Context) error { return t(context.WithoutCancel(ctx)) }
+}
+
+func throughCancellable(lock lockcheck.Holder) turn {
 	return func(ctx context.Context) error {
 		held, err := lock.Lock(ctx)
 		if err != nil {

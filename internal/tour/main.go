@@ -106,7 +106,7 @@ func untilDone(ctx context.Context, work func() error) error {
 	return ctx.Err()
 }
 
-// tour measures and prints the scoreboard.
+// tour measures and prints the scoreboard, and writes the page.
 func tour(ctx context.Context, server *zktest.Server, columns []column, crowds []int, say sayer) error {
 	score, err := measure(ctx, server, columns, crowds, say)
 	if err != nil {
@@ -114,7 +114,7 @@ func tour(ctx context.Context, server *zktest.Server, columns []column, crowds [
 	}
 	say("")
 	score.print(os.Stdout)
-	return nil
+	return writePage(ctx, server, score, say)
 }
 
 // measure runs all measurements, one after the other, so that none disturbs

@@ -174,7 +174,7 @@ func shared(t *testing.T) *zktest.Server {
 func tourProcess(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(append(os.Environ(), "ZKTEST_CHILD=tour"), env...)
+	cmd.Env = append(append(os.Environ(), "ZKTEST_CHILD=tour", "PAGE="+t.TempDir()+"/tour.html"), env...)
 	stdin, err := cmd.StdinPipe() // a child ends when this does
 	if err != nil {
 		t.Fatal(err)
