@@ -7,8 +7,6 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // pulse is a connection that tells its session of every answer, and when the
@@ -38,11 +36,10 @@ func (p *pulse) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	p.sent = append(p.sent, time.Now())
 	p.mu.Unlock()
-	n, err := p.Conn.Write(b)
-	if err != nil { // the client would pass on the bare network error
-		err = fmt.Errorf("%w: %w", zk.ErrConnectionClosed, err)
+	if _, err := p.Conn.Write(b); err != nil {
+		p.Conn.Close() // the client's reader finds out, and fails all that is in flight
 	}
-	return n, err
+	return len(b), nil // told of an error, the client fails a request twice, and may block for ever
 }
 
 // SetReadDeadline shortens the client's patience with a server that accepts a

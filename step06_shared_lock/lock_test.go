@@ -3,7 +3,6 @@ package sharedlock
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	pathpkg "path"
 	"slices"
@@ -22,7 +21,6 @@ import (
 
 func TestMain(m *testing.M) {
 	zktest.Child("holder", holdUntilKilled)
-	_ = flag.Set("test.parallel", "8") // most of the time these tests wait for a session to expire
 	zktest.Main(m)
 }
 
@@ -724,6 +722,11 @@ func TestHolderIsToldBeforeAnybodyElseIsLetIn(t *testing.T) {
 		if cause := context.Cause(holder.held); !errors.Is(cause, ErrLost) {
 			s.t.Errorf("the next is in, and the hold that was lost says %v, want ErrLost", cause)
 		}
+		for _, ctx := range []context.Context{holder.held, context.WithoutCancel(holder.held)} {
+			if _, err := acquire(ctx, holder.lock, kind, -1); !errors.Is(err, ErrLost) {
+				s.t.Errorf("locked again inside a lost hold: %v, want ErrLost", err)
+			}
+		}
 		if err := release(holder.held, holder.lock, kind); !errors.Is(err, ErrLost) {
 			s.t.Errorf("the release of a lost hold: %v, want ErrLost", err)
 		}
@@ -980,6 +983,7 @@ func TestClosedSession(t *testing.T) {
 		if err := attempt.Err(); !errors.Is(err, errClosed) {
 			s.t.Errorf("Close while waiting: %v", err)
 		}
+		zktest.AwaitChan(s.Zoo, "the holder to be told", holder.held.Done())
 		if cause := context.Cause(holder.held); !errors.Is(cause, ErrLost) {
 			s.t.Errorf("Close while holding: the hold ended with %v, want ErrLost", cause)
 		}

@@ -111,4 +111,12 @@ var (
 		Hint: "whom must a reader wait for, and whom a writer?",
 		tell: tellShared,
 	}
+
+	// Upgrade is of interest only where readers share, and so is not in the list.
+	Upgrade = &Property{
+		Name: "write inside a read hold is refused",
+		Why:  "two readers who ask to write would wait for each other",
+		Hint: "two readers are inside, and both ask to write: whom does each wait for?",
+		tell: tellUpgrade,
+	}
 )

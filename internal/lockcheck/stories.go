@@ -284,12 +284,13 @@ func tellWaiterCrash(s *story) {
 	s.holds("B died in the queue; C waited on, and was served after A's release")
 }
 
-// crowd brings a holder and n waiters who have settled down.
-func (s *story) crowd(n int) (holder *client, waiters []*client, attempts []*zktest.Attempt) {
+// crowd brings a holder and n waiters who have settled down. The waiters'
+// sessions have the given time-out.
+func (s *story) crowd(n int, timeout time.Duration) (holder *client, waiters []*client, attempts []*zktest.Attempt) {
 	holder = s.join("the holder")
 	holder.acquire()
 	for i := range n {
-		waiters = append(waiters, s.joinMortal(fmt.Sprintf("waiter %d", i+1))) // its pings are the clock
+		waiters = append(waiters, s.joinAt(fmt.Sprintf("waiter %d", i+1), timeout, s.path))
 	}
 	attempts = s.queue(waiters...)
 	for _, a := range attempts {
@@ -300,7 +301,7 @@ func (s *story) crowd(n int) (holder *client, waiters []*client, attempts []*zkt
 
 // Five clients wait, for as long as their sessions send two pings each.
 func tellSilentWait(s *story) {
-	_, waiters, _ := s.crowd(5)
+	_, waiters, _ := s.crowd(5, 2*zktest.MortalTimeout) // short, for the pings are the clock
 	marks := map[*client]int{}
 	for _, w := range waiters {
 		marks[w] = w.Tap.Mark()
@@ -331,7 +332,7 @@ func tellSilentWait(s *story) {
 
 // Five wait, the holder releases: how many are notified?
 func tellWakesOne(s *story) {
-	holder, waiters, attempts := s.crowd(5)
+	holder, waiters, attempts := s.crowd(5, zktest.SessionTimeout)
 	s.needsWatches(attempts)
 	n := s.notified(waiters, func() {
 		holder.release()
@@ -345,7 +346,7 @@ func tellWakesOne(s *story) {
 
 // Five wait, a sixth arrives: how many are notified?
 func tellArrivalWakesNobody(s *story) {
-	_, waiters, attempts := s.crowd(5)
+	_, waiters, attempts := s.crowd(5, zktest.SessionTimeout)
 	s.needsWatches(attempts)
 	n := s.notified(waiters, func() { s.queue(s.join("the newcomer")) })
 	if n != 0 {
@@ -427,7 +428,11 @@ func tellLostCreateReply(s *story) {
 		if attempt.Waits() == zktest.Returned && attempt.Err() != nil {
 			attempt = a.start()
 		}
-		if attempt.Waits() != zktest.Returned {
+		how := attempt.Waits()
+		if how == zktest.Polling { // or it has asked anew for what was lost
+			how = attempt.StillWaits()
+		}
+		if how != zktest.Returned {
 			s.fails("the reply to A's create was lost%s; now nobody holds the lock, and A waits behind a znode of its own: %v", again, s.left(a))
 		}
 		attempt.Acquired()
@@ -567,4 +572,28 @@ func tellShared(s *story) {
 	w.release()
 	third.Acquired()
 	s.holds("two readers shared, the writer waited for both, the late reader for the writer")
+}
+
+// A reads, and asks to write inside its read hold. It must be refused at once,
+// and go on reading.
+func tellUpgrade(s *story) {
+	a, b := s.join("A"), s.join("B")
+	if a.RLock == nil || a.Again == nil {
+		s.void("there is no read hold")
+	}
+	s.Go(a.Client, a.RLock).Acquired()
+	upgrade := s.Go(a.Client, a.Again)
+	if upgrade.Waits() != zktest.Returned {
+		s.fails("A reads, asks to write, and waits for itself: %v", s.Names(s.path))
+	}
+	refusal := upgrade.Err()
+	if refusal == nil {
+		s.fails("A reads, asks to write, and is let in: so would be a second reader beside it")
+	}
+	waiting := s.queue(b)[0]
+	if err := a.RUnlock(); err != nil {
+		s.fails("A was refused (%v), and its RUnlock answered: %v", refusal, err)
+	}
+	waiting.Acquired()
+	s.holds("A read, asked to write, and was told %q; a writer waited until it had stopped reading", refusal)
 }

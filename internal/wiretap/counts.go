@@ -3,8 +3,8 @@ package wiretap
 import "slices"
 
 // Counts sums up frames. What is not the lock's own doing is left out: pings,
-// the session's handshake and end, and an exists on "/", which tests send to
-// flush a line.
+// the session's handshake, its end and its setWatches after a reconnect, and an
+// exists on "/", which tests send to flush a line.
 type Counts struct {
 	Requests      map[Op]int
 	Sent          int // bytes to the server
@@ -46,7 +46,11 @@ func Count(frames ...[]Frame) Counts {
 
 // aside tells whether a frame is not the lock's own doing.
 func (f Frame) aside() bool {
-	return f.Op == Ping || f.Op == Connect || f.Op == Close || f.Op == Exists && f.Path == "/"
+	switch f.Op {
+	case Ping, Connect, Close, SetWatches:
+		return true
+	}
+	return f.Op == Exists && f.Path == "/"
 }
 
 // Frames is a copy of all that has passed so far, in order.
