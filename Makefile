@@ -6,11 +6,12 @@ SHELL := bash
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-tour: ready ## all steps side by side, measured
+tour: ready ## all steps side by side, measured, and a page to look at: OPEN=1 opens it
 	@go run ./internal/tour
 
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	go test -timeout 120s ./...
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the page in a browser (TestPageInABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 see: ready ## what one step's tests measured: make see STEP=03
 	@go test -count=1 -timeout 120s -v ./step$(STEP)_* | sed -n 's/^ *» /» /p; /--- FAIL/p'
@@ -20,6 +21,9 @@ matrix: ready ## every lock held against every property, with the evidence
 
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
 	@go run ./internal/bench
+
+figures: ready ## draw the chapters' pictures anew, from a run
+	@go run ./internal/page/figures
 
 check: ## gofmt, go vet, staticcheck
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
@@ -32,4 +36,4 @@ race: ready ## the tests ten times over, with the race detector
 ready:
 	@go run ./internal/zktest/ready
 
-.PHONY: help tour test see matrix bench check race ready
+.PHONY: help tour test see matrix bench figures check race ready
