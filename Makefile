@@ -1,5 +1,6 @@
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 STEP ?= 01
+WORKSHOP = @go build -o out/workshop ./internal/exercise && out/workshop
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
@@ -22,6 +23,27 @@ matrix: ready ## every lock held against every property, with the evidence
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
 	@go run ./internal/bench
 
+exercise: ready ## your version of a step, held against its properties: make exercise STEP=04
+	$(WORKSHOP) check $(STEP)
+
+watch: ready ## the same on every save
+	$(WORKSHOP) watch $(STEP)
+
+hint: ## the next hint, more direct each time: make hint STEP=04
+	$(WORKSHOP) hint $(STEP)
+
+progress: ## all exercises as bars
+	$(WORKSHOP) progress
+
+solution: ready ## your version beside the step's, once it passes: make solution STEP=04
+	$(WORKSHOP) solution $(STEP)
+
+reset: ## begin an exercise again: make reset STEP=04
+	$(WORKSHOP) reset $(STEP)
+
+hunt: ready ## which property does a published lock lack? (W=8 chooses one)
+	$(WORKSHOP) hunt $(W)
+
 figures: ready ## draw the chapters' pictures anew, from a run
 	@go run ./internal/page/figures
 
@@ -36,4 +58,4 @@ race: ready ## the tests ten times over, with the race detector
 ready:
 	@go run ./internal/zktest/ready
 
-.PHONY: help tour test see matrix bench figures check race ready
+.PHONY: help tour test see matrix bench exercise watch hint progress solution reset hunt figures check race ready

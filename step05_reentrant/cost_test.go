@@ -66,7 +66,8 @@ func asked(c *zktest.Client, mark int) (ops []string) {
 // The eight goroutines of one process want the lock, in three ways. The ways
 // take turns, so that noise hits all alike. This test runs alone.
 func TestThreeWays(t *testing.T) {
-	const goroutines, turns, rounds = 8, 5, 9
+	const turns, rounds = 5, 9
+	goroutines := chapter.Size(8)
 	z := zktest.New(t)
 	ways := []struct {
 		name string
@@ -124,7 +125,7 @@ func TestThreeWays(t *testing.T) {
 				first = took
 			}
 			ratios[i] = append(ratios[i], float64(first)/float64(took))
-			requests[i] = append(requests[i], float64(len(asked(clients[i], mark)))/(goroutines*turns))
+			requests[i] = append(requests[i], float64(len(asked(clients[i], mark)))/float64(goroutines*turns))
 		}
 	}
 	middle := func(values []float64) float64 { slices.Sort(values); return values[len(values)/2] }

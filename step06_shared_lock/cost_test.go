@@ -116,11 +116,12 @@ func TestAnArrival(t *testing.T) {
 // to know of the last one only.
 func TestReadersLeave(t *testing.T) {
 	t.Parallel()
+	n := chapter.Size(10)
 	for i, way := range ways {
 		s := newScene(t)
 		s.variant = way.variant
 		var readers []*turn
-		for i := range 10 {
+		for i := range n {
 			readers = append(readers, s.join(fmt.Sprintf("reader %d", i+1)).holds(read))
 		}
 		writer := s.join("the writer").waits(write)
@@ -133,8 +134,8 @@ func TestReadersLeave(t *testing.T) {
 			}
 			writer.Acquired()
 		}, writer)
-		chapter.Says(t, "%s: 10 readers leave one by one: notifications to the writer behind them: %d", way.name, told)
-		if want := []int{10, 1}[i]; told != want {
+		chapter.Says(t, "%s: %d readers leave one by one: notifications to the writer behind them: %d", way.name, n, told)
+		if want := []int{n, 1}[i]; told != want {
 			t.Errorf("want %d", want)
 		}
 	}

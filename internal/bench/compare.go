@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -181,33 +182,35 @@ type figure struct {
 // what the others are compared with.
 func (s *stage) compare(contenders []contender, n int) []figure {
 	z := s.zoo()
+	z.Untapped = true // the taps' own work would count
 	turns := make([][]turn, len(contenders))
-	clients := make([][]*zktest.Client, len(contenders))
 	base := slices.IndexFunc(contenders, func(c contender) bool { return strings.HasPrefix(c.name, "zk.Lock") })
 	for i, c := range contenders {
-		path := fmt.Sprintf("%s/lock-%d", z.Root, i)
-		_, err := z.Observer().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-		s.must(err)
-		turns[i], clients[i] = c.join(z, path, n)
-		s.run(z.Ctx, turns[i], 0)
+		turns[i], _ = s.join(z, c, n)
 	}
 	rates := make([][]float64, len(contenders))
-	totals := make([]int, len(contenders))
-	frames := make([][]wiretap.Counts, len(contenders))
 	for r := range rounds {
 		for j := range contenders {
 			i := (r + j) % len(contenders) // nobody is always the first
-			marks := make([]int, len(clients[i]))
-			for k, c := range clients[i] {
-				marks[k] = c.Tap.Mark()
-			}
 			done, took := s.run(z.Ctx, turns[i], window)
 			rates[i] = append(rates[i], float64(done)/took.Seconds())
-			totals[i] += done
-			for k, c := range clients[i] {
-				frames[i] = append(frames[i], wiretap.Count(c.Tap.Since(marks[k])))
-			}
 		}
+	}
+	tapped := s.zoo()
+	totals := make([]int, len(contenders))
+	counts := make([]wiretap.Counts, len(contenders))
+	for i, c := range contenders {
+		turns, clients := s.join(tapped, c, n)
+		marks := make([]int, len(clients))
+		for k, c := range clients {
+			marks[k] = c.Tap.Mark()
+		}
+		totals[i], _ = s.run(tapped.Ctx, turns, 10*window)
+		var frames [][]wiretap.Frame
+		for k, c := range clients {
+			frames = append(frames, c.Tap.Since(marks[k]))
+		}
+		counts[i] = wiretap.Count(frames...)
 	}
 	figures := make([]figure, len(contenders))
 	for i, c := range contenders {
@@ -216,13 +219,21 @@ func (s *stage) compare(contenders []contender, n int) []figure {
 			f.ratios = append(f.ratios, rates[i][r]/rates[base][r])
 		}
 		slices.Sort(f.ratios)
-		for _, count := range frames[i] {
-			f.requests += float64(count.All()) / float64(totals[i])
-			f.bytes += float64(count.Sent+count.Received) / float64(totals[i])
-		}
+		f.requests = float64(counts[i].All()) / float64(totals[i])
+		f.bytes = float64(counts[i].Sent+counts[i].Received) / float64(totals[i])
 		figures[i] = f
 	}
 	return figures
+}
+
+// join brings a contender to a lock of its own, and lets each take a turn.
+func (s *stage) join(z *zktest.Zoo, c contender, n int) ([]turn, []*zktest.Client) {
+	path := fmt.Sprintf("%s/lock-%08x", z.Root, rand.Uint32()) // all of one length: bytes are counted
+	_, err := z.Observer().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+	s.must(err)
+	turns, clients := c.join(z, path, n)
+	s.run(z.Ctx, turns, 0)
+	return turns, clients
 }
 
 // run takes turns on as many goroutines as there are, for d and at least once

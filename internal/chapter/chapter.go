@@ -34,6 +34,16 @@ func (r Rough) String() string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
+// Size is the chapter's own number, or the one that a reader puts in its place
+// with PREDICT=100, having written down what will come of it. What is measured
+// then is printed, and not looked for in the chapter.
+func Size(chapters int) int {
+	if n, err := strconv.Atoi(os.Getenv("PREDICT")); err == nil {
+		return n
+	}
+	return chapters
+}
+
 // Says prints the sentence and holds README.md of the test's package against it.
 func Says(t *testing.T, format string, args ...any) {
 	t.Helper()
@@ -45,6 +55,9 @@ func SaysIn(t *testing.T, file, format string, args ...any) {
 	t.Helper()
 	sentence := fmt.Sprintf(format, args...)
 	fmt.Fprintln(t.Output(), "» "+sentence)
+	if os.Getenv("PREDICT") != "" {
+		return
+	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Error(err)

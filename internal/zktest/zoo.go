@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -38,8 +39,11 @@ type Zoo struct {
 	*Server
 	Ctx  context.Context // ends with the test, at the latest after Patience
 	Root string          // the path of a znode that is this test's own
-	t    T
-	eye  *Client // looks on from outside the test's story
+
+	Untapped bool // new clients' lines are not tapped: for measuring speed
+
+	t   T
+	eye *Client // looks on from outside the test's story
 }
 
 // New gives a test its share of the test binary's server.
@@ -100,7 +104,11 @@ func (z *Zoo) Connect(name string, timeout time.Duration) *Client {
 func (z *Zoo) Adopt(name string, open func(zk.Dialer) (*zk.Conn, func(), error)) *Client {
 	z.t.Helper()
 	tap := wiretap.New()
-	conn, closeIt, err := open(tap.Dial)
+	dial := tap.Dial
+	if z.Untapped {
+		dial = net.DialTimeout
+	}
+	conn, closeIt, err := open(dial)
 	if err != nil {
 		fail(z.t, "%s: connect to %v: %v", name, z.Servers(), err)
 	}

@@ -1,0 +1,45 @@
+// Package exercise is a graduation exercise, for you to write: a semaphore lets
+// a fixed number of clients in at a time.
+//
+// What stands here is step 4's lock, which lets one in.
+//
+//	make exercise STEP=semaphore
+//	make hint STEP=semaphore
+package exercise
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	predecessorwatch "zklock/step04_predecessor_watch"
+)
+
+// Semaphore is one semaphore, seen by one client.
+type Semaphore struct {
+	conn    *zk.Conn
+	path    string
+	permits int
+}
+
+// New returns the semaphore at path. All clients must give the same number of
+// permits.
+func New(conn *zk.Conn, path string, permits int) *Semaphore {
+	return &Semaphore{conn, path, permits}
+}
+
+// Acquire blocks until a permit is to be had, and returns the function that
+// gives it back. When ctx ends first, it returns ctx's error and leaves nothing
+// behind.
+//
+// TODO 1: give each permit that is out a znode, and count them.
+// TODO 2: wait while all s.permits are out. Whose leaving do you wait for?
+// TODO 3: let one client at a time do so: then nobody is overtaken, and a
+// release wakes one. You have a lock for that.
+func (s *Semaphore) Acquire(ctx context.Context) (release func() error, err error) {
+	line := predecessorwatch.New(s.conn, s.path+"/line")
+	if err := line.Lock(ctx); err != nil {
+		return nil, err
+	}
+	return line.Unlock, nil
+}

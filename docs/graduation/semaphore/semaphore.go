@@ -1,0 +1,77 @@
+// Package semaphore is a graduation exercise, solved: a semaphore lets a fixed
+// number of clients in at a time.
+package semaphore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	predecessorwatch "zklock/step04_predecessor_watch"
+)
+
+// Semaphore is one semaphore, seen by one client.
+type Semaphore struct {
+	conn    *zk.Conn
+	path    string
+	permits int
+}
+
+// New returns the semaphore at path. All clients must give the same number of
+// permits. The line of those who wait is the lock path/line; each child of
+// path/permits is a permit that is out.
+func New(conn *zk.Conn, path string, permits int) *Semaphore {
+	return &Semaphore{conn, path, permits}
+}
+
+// Acquire blocks until a permit is to be had, and returns the function that
+// gives it back. When ctx ends first, it returns ctx's error and leaves nothing
+// behind.
+//
+// Whoever has the line's lock is the only one who takes a permit or waits for
+// one: so nobody is overtaken, and a release wakes one.
+func (s *Semaphore) Acquire(ctx context.Context) (release func() error, err error) {
+	line := predecessorwatch.New(s.conn, s.path+"/line")
+	if err := line.Lock(ctx); err != nil {
+		return nil, err
+	}
+	node, err := s.take(ctx)
+	if left := line.Unlock(); left != nil && err == nil {
+		err = errors.Join(left, s.conn.Delete(node, -1))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("semaphore %s: %w", s.path, err)
+	}
+	return func() error { return s.conn.Delete(node, -1) }, nil
+}
+
+// take waits until fewer permits are out than there are, and takes one. The
+// caller holds the line's lock, so nobody else takes any meanwhile.
+func (s *Semaphore) take(ctx context.Context) (node string, err error) {
+	for {
+		out, _, changed, err := s.conn.ChildrenW(s.path + "/permits")
+		if errors.Is(err, zk.ErrNoNode) {
+			// The line's lock has made path.
+			_, err = s.conn.Create(s.path+"/permits", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+			if err == nil || errors.Is(err, zk.ErrNodeExists) {
+				continue
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+		if len(out) < s.permits {
+			return s.conn.Create(s.path+"/permits/permit-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		}
+		select {
+		case event := <-changed:
+			if event.Err != nil { // the session has ended: no event will come
+				return "", event.Err
+			}
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}

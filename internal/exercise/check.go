@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"zklock/internal/zktest"
+)
+
+// outDir holds what may be lost: git ignores it.
+var outDir = "out/exercise"
+
+// The starters, as they were before anybody worked on them.
+//
+//go:embed starters
+var starters embed.FS
+
+// starter returns the files that the learner changes, as they were.
+func (e exercise) starter() map[string][]byte {
+	files := map[string][]byte{}
+	entries, _ := starters.ReadDir("starters/" + e.name)
+	for _, entry := range entries {
+		text, _ := starters.ReadFile("starters/" + e.name + "/" + entry.Name())
+		files[strings.TrimSuffix(entry.Name(), ".txt")] = text
+	}
+	return files
+}
+
+// files names the files that the learner changes.
+func (e exercise) files() []string { return slices.Sorted(maps.Keys(e.starter())) }
+
+// changed tells whether the learner has begun.
+func (e exercise) changed() bool {
+	for name, starter := range e.starter() {
+		if yours, err := os.ReadFile(e.path(name)); err != nil || !bytes.Equal(yours, starter) {
+			return true
+		}
+	}
+	return false
+}
+
+// version names the learner's version.
+func (e exercise) version() string {
+	sum := sha256.New()
+	for _, name := range e.files() {
+		yours, _ := os.ReadFile(e.path(name))
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(yours), yours)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))
+}
+
+// A record is what the last check has found, and which hints were given.
+type record struct {
+	Version  string // of the learner's files
+	Held, Of int    // properties
+	Missing  string // the first property that does not hold
+	Hints    map[string]int
+}
+
+func (e exercise) recordFile() string { return filepath.Join(outDir, e.name+".json") }
+
+func (e exercise) record() (r record) {
+	text, _ := os.ReadFile(e.recordFile())
+	_ = json.Unmarshal(text, &r)
+	return r
+}
+
+func (e exercise) keep(r record) error {
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(outDir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(e.recordFile(), text, 0o644)
+	}
+	return err
+}
+
+// A judge compiles the learner's version and holds it against its properties,
+// on one server.
+type judge struct {
+	server   *zktest.Server
+	scratch  string
+	patience time.Duration // for one property: those that hold take a second or two
+}
+
+func newJudge(ctx context.Context) (*judge, error) {
+	server, err := zktest.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp("", "zklock-exercise-")
+	if err != nil {
+		return nil, errors.Join(err, server.Stop())
+	}
+	return &judge{server, scratch, 8 * time.Second}, nil
+}
+
+func (j *judge) close() {
+	_ = j.server.Stop()
+	_ = os.RemoveAll(j.scratch)
+}
+
+func checkOnce(ctx context.Context, e exercise, out io.Writer) error {
+	j, err := newJudge(ctx)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	return j.check(ctx, e, out)
+}
+
+// check prints what the learner's version can do, and keeps it on record. It
+// returns errUnfinished unless all properties hold.
+func (j *judge) check(ctx context.Context, e exercise, out io.Writer) error {
+	fmt.Fprintf(out, "%s: yours is in %s\n", e, e.path(strings.Join(e.files(), ", ")))
+	r := e.record()
+	r.Version, r.Held, r.Of, r.Missing = e.version(), 0, 0, ""
+	err := j.checkFiles(ctx, e, startersBut(e), &r, out)
+	if r.Of > 0 && ctx.Err() == nil {
+		err = errors.Join(err, e.keep(r))
+	}
+	return err
+}
+
+// checkFiles is check with some files in place of those on the disk.
+func (j *judge) checkFiles(ctx context.Context, e exercise, files map[string][]byte, r *record, out io.Writer) error {
+	program, err := j.build(ctx, files)
+	if err == nil {
+		err = j.ask(ctx, program, e, func(a answer) {
+			r.Of++
+			fmt.Fprintf(out, "  %s %s: %s\n", a.Verdict, a.Property, a.Evidence)
+			switch {
+			case a.Verdict == "✓":
+				r.Held++
+			case r.Missing == "":
+				r.Missing = a.Property
+				fmt.Fprintf(out, "      Ask yourself: %s\n", a.Hint)
+			}
+		})
+	}
+	failed := new(complaint)
+	switch {
+	case errors.As(err, &failed):
+		r.Of = 0 // not all was asked
+		fmt.Fprintln(out, failed.text)
+		return errUnfinished
+	case err != nil:
+		return err
+	case r.Held < r.Of:
+		fmt.Fprintf(out, "%d of %d hold. Go on with %q; make hint STEP=%s helps.\n", r.Held, r.Of, r.Missing, e.name)
+		return errUnfinished
+	}
+	fmt.Fprintf(out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", r.Of, e.name)
+	return nil
+}
+
+// A complaint is about the learner's code: it does not compile, or it panics.
+type complaint struct{ text string }
+
+func (c *complaint) Error() string { return c.text }
+
+// startersBut holds the starters of all exercises but one, by their paths: a
+// version of another exercise that is half written must not stand in the way.
+func startersBut(this exercise) map[string][]byte {
+	files := map[string][]byte{}
+	for _, e := range exercises() {
+		for name, starter := range e.starter() {
+			if e != this {
+				files[e.path(name)] = starter
+			}
+		}
+	}
+	return files
+}
+
+// build compiles the program that holds an exercise against its properties,
+// with some files in place of those on the disk.
+func (j *judge) build(ctx context.Context, files map[string][]byte) (program string, err error) {
+	dir, err := os.MkdirTemp(j.scratch, "")
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for path, text := range files {
+		from, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		replace[from] = filepath.Join(dir, strings.ReplaceAll(path, "/", "-"))
+		if err := os.WriteFile(replace[from], text, 0o644); err != nil {
+			return "", err
+		}
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err == nil {
+		err = os.WriteFile(overlay, text, 0o644)
+	}
+	if err != nil {
+		return "", err
+	}
+	program = filepath.Join(j.scratch, "judge")
+	text, err = exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", program, "./internal/exercise/judge").CombinedOutput()
+	if err != nil && ctx.Err() == nil {
+		return "", &complaint{compilerWords(string(text))}
+	}
+	return program, err
+}
+
+// compilerWords leaves out the names of packages, which stand above the errors.
+func compilerWords(text string) string {
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(text), "\n"), func(line string) bool { return strings.HasPrefix(line, "# ") })
+	return strings.Join(lines, "\n")
+}
+
+// An answer is what the judge says of one property.
+type answer struct{ Verdict, Property, Evidence, Hint string }
+
+// ask runs the program and passes on its answers.
+func (j *judge) ask(ctx context.Context, program string, e exercise, say func(answer)) error {
+	cmd := exec.CommandContext(ctx, program, e.name, j.patience.String())
+	cmd.Env = append(os.Environ(), "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(j.server.Servers(), ","))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	for answers := json.NewDecoder(stdout); ; {
+		var a answer
+		if err := answers.Decode(&a); err != nil {
+			break
+		}
+		say(a)
+	}
+	if err := cmd.Wait(); err != nil && ctx.Err() == nil {
+		return &complaint{panicWords(stderr.String(), e)}
+	}
+	return ctx.Err()
+}
+
+// panicWords keeps of a panic what it says, and where in the learner's files
+// it has happened.
+func panicWords(text string, e exercise) string {
+	message, trace, _ := strings.Cut(strings.TrimSpace(text), "\n\ngoroutine ")
+	lines := []string{"  " + message}
+	first, _, _ := strings.Cut(trace, "\n\n")
+	for line := range strings.SplitSeq(first, "\n") {
+		if i := strings.Index(line, e.dir()+"/"); i >= 0 {
+			where, _, _ := strings.Cut(line[i:], " +0x")
+			lines = append(lines, "      at "+where)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

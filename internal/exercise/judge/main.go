@@ -1,0 +1,146 @@
+// Command judge holds the learner's lock of one exercise against the properties
+// that it is to have, and prints each answer as a line of JSON, in order.
+// internal/exercise builds it anew for each check.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/docs/graduation/check"
+	election "zklock/docs/graduation/election/exercise"
+	multilock "zklock/docs/graduation/multilock/exercise"
+	semaphore "zklock/docs/graduation/semaphore/exercise"
+	"zklock/internal/lockcheck"
+	"zklock/internal/zktest"
+	step01 "zklock/step01_plain_node/exercise"
+	step02 "zklock/step02_sequential_spin/exercise"
+	step03 "zklock/step03_children_watch/exercise"
+	step04 "zklock/step04_predecessor_watch/exercise"
+	step05 "zklock/step05_reentrant/exercise"
+	step06 "zklock/step06_shared_lock/exercise"
+)
+
+// A question is a property that an exercise is to have.
+type question struct {
+	name, hint string
+	ask        func(server *zktest.Server, patience time.Duration) (verdict, evidence string)
+}
+
+// over asks a lock for the properties of internal/lockcheck.
+func over(subject lockcheck.Subject, properties []*lockcheck.Property) (all []question) {
+	for _, p := range properties {
+		all = append(all, question{p.Name, p.Hint, func(server *zktest.Server, patience time.Duration) (string, string) {
+			r := lockcheck.CheckWithin(server, subject, p, patience)
+			return string(r.Verdict), r.Evidence
+		}})
+	}
+	return all
+}
+
+// graduation asks for the properties of a graduation exercise.
+func graduation(properties []check.Property) (all []question) {
+	for _, p := range properties {
+		all = append(all, question{p.Name, p.Hint, p.Ask})
+	}
+	return all
+}
+
+// An answer is what the judge says of one property.
+type answer struct {
+	Verdict, Property, Evidence, Hint string
+}
+
+// goals names the properties that each exercise is to have: those of its step.
+// What the starter lacks stands in the order in which it is best written.
+var goals = map[string][]*lockcheck.Property{
+	"01": {lockcheck.OneHolder, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft},
+	"02": upTo(lockcheck.WaiterCrash, lockcheck.NoWatchLeft),
+	"03": upTo(lockcheck.SilentWait, lockcheck.NoWatchLeft),
+	"04": upTo(lockcheck.NoWatchLeft),
+	"05": upTo(lockcheck.Fenced),
+	"06": upTo(lockcheck.Shared, lockcheck.Upgrade),
+}
+
+// upTo is the list of properties as far as last, and more.
+func upTo(last *lockcheck.Property, more ...*lockcheck.Property) (all []*lockcheck.Property) {
+	for _, p := range lockcheck.Properties {
+		all = append(all, p)
+		if p == last {
+			break
+		}
+	}
+	return append(all, more...)
+}
+
+// questions are what the learner's version of an exercise is asked.
+func questions(name string) []question {
+	switch name {
+	case "01": // the mend of a crashed holder is a constructor of its own
+		return append(over(lockcheck.Over("New", step01.New), goals[name]),
+			over(lockcheck.Over("NewEphemeral", step01.NewEphemeral), []*lockcheck.Property{lockcheck.CrashFrees})...)
+	case "02":
+		return over(lockcheck.Over("New", step02.New), goals[name])
+	case "03":
+		return over(lockcheck.Over("New", step03.New), goals[name])
+	case "04":
+		return over(lockcheck.Over("New", step04.New), goals[name])
+	case "05":
+		open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*step05.Session, error) {
+			return step05.Open(servers, timeout, step05.WithDialer(dial))
+		}
+		return over(lockcheck.OverSession("New", open, step05.New, step05.Token), goals[name])
+	case "06":
+		open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*step06.Session, error) {
+			return step06.Open(servers, timeout, step06.WithDialer(dial))
+		}
+		return over(lockcheck.OverSession("New", open, step06.New, step06.Token), goals[name])
+	case "semaphore":
+		return graduation(check.SemaphoreProperties(semaphore.New))
+	case "multilock":
+		return graduation(check.MultiLockProperties(multilock.New))
+	case "election":
+		return graduation(check.ElectionProperties(election.New))
+	}
+	panic("no such exercise: " + name) // internal/exercise names it
+}
+
+func main() {
+	patience, err := time.ParseDuration(os.Args[2])
+	if err != nil {
+		panic(err) // internal/exercise gives it
+	}
+	server, err := zktest.Shared()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	defer server.Stop()
+	say := json.NewEncoder(os.Stdout)
+	for _, answered := range ask(server, questions(os.Args[1]), patience) {
+		_ = say.Encode(<-answered)
+	}
+}
+
+// ask asks some questions at a time: they mostly wait.
+func ask(server *zktest.Server, questions []question, patience time.Duration) (answers []chan answer) {
+	slots := make(chan struct{}, 8)
+	for _, q := range questions {
+		answered := make(chan answer, 1)
+		answers = append(answers, answered)
+		go func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			verdict, evidence := q.ask(server, patience)
+			if verdict == "?" { // a busy machine can be the reason
+				verdict, evidence = q.ask(server, patience)
+			}
+			answered <- answer{verdict, q.name, evidence, q.hint}
+		}()
+	}
+	return answers
+}

@@ -1,0 +1,91 @@
+// Package exercise is step 2, for you to write: each client puts an ephemeral
+// sequential znode into the lock's directory, and the lowest number holds the
+// lock. The others list the directory again and again until they are the
+// lowest.
+//
+// What stands here is step 1 on an ephemeral znode. It is right, but nobody
+// stands in line, and anybody can release it.
+//
+//	make exercise STEP=02    what your lock can do, and what not yet
+//	make hint STEP=02        the next hint
+//
+// errors.go is given.
+package exercise
+
+import (
+	"context"
+	"errors"
+	pathpkg "path"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// pollInterval is how long a waiter rests between two looks.
+const pollInterval = 20 * time.Millisecond
+
+// Lock is one lock, seen by one client.
+type Lock struct {
+	conn *zk.Conn
+	dir  string
+	// TODO 4: Unlock must know which znode is this client's own.
+}
+
+// New returns the lock whose directory is path. It sends nothing. The
+// directory's children named lock-<number> are the queue; others are ignored.
+func New(conn *zk.Conn, path string) *Lock {
+	return &Lock{conn: conn, dir: path}
+}
+
+// Lock blocks until this client's znode is the first in the queue. When ctx
+// ends first, it deletes its znode and returns ctx's error.
+func (l *Lock) Lock(ctx context.Context) error {
+	if err := check(l.conn, l.dir); err != nil {
+		return err
+	}
+	// TODO 1: take a number, once: create l.dir+"/lock-" with
+	//         zk.FlagEphemeralSequential. The path that comes back ends in it.
+	// TODO 2: then ask again and again, not by a create, but by a list of
+	//         l.dir: is there a smaller number than mine?
+	// TODO 3: now there is something to take back when ctx ends, or when a
+	//         request fails.
+	for {
+		if err := ctx.Err(); err != nil {
+			return failed("lock", l.dir, err)
+		}
+		_, err := create(l.conn, l.dir, zk.FlagEphemeral)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, zk.ErrNodeExists) {
+			return failed("lock", l.dir, err)
+		}
+		select {
+		case <-time.After(pollInterval):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Unlock deletes the znode that holds the lock. It returns ErrNotHeld when this
+// client does not hold the lock.
+func (l *Lock) Unlock() error {
+	if err := check(l.conn, l.dir); err != nil {
+		return err
+	}
+	return failed("unlock", l.dir, l.conn.Delete(l.dir, -1)) // TODO 4: whose?
+}
+
+// create makes a znode and returns its path, with the number that the server
+// gave it. Parents are made where they are missing.
+func create(conn *zk.Conn, path string, mode int32) (string, error) {
+	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
+	if !errors.Is(err, zk.ErrNoNode) {
+		return made, err
+	}
+	_, err = create(conn, pathpkg.Dir(path), zk.FlagPersistent)
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return "", err
+	}
+	return create(conn, path, mode)
+}
