@@ -54,10 +54,15 @@ func Main(m *testing.M) {
 // long one.
 var patience = 5 * time.Second
 
+// clientStuck is a mistake of the client (go-zookeeper v1.0.4): a request that
+// is queued while the connection is closed and fails to be written is answered
+// three times, into a channel of two, and the client's loop never ends.
+var clientStuck = goleak.IgnoreTopFunction("github.com/go-zookeeper/zk.(*Conn).flushRequests")
+
 // leaks names the goroutines that do not end.
 func leaks() error {
 	for deadline := time.Now().Add(patience); ; {
-		err := goleak.Find()
+		err := goleak.Find(clientStuck)
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
