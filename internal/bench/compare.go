@@ -58,6 +58,7 @@ var apart = []contender{
 			return lock.Unlock()
 		}
 	})},
+	{"zk.Lock, once more", each(clientLock)}, // what it differs by is noise
 	{"step 5", held(openReentrant, reentrant.New, through)},
 	{"step 5, able to give up", held(openReentrant, reentrant.New, throughCancellable)},
 	{"step 6, as a writer", held(func(servers []string, dial zk.Dialer) (*sharedlock.Session, error) {
