@@ -101,13 +101,12 @@ func (r Result) String() string {
 
 // Check holds a subject against a property, on a real server.
 func Check(server *zktest.Server, subject Subject, property *Property) Result {
-	s := &story{subject: subject, result: Result{Subject: subject.Name, Property: property}}
+	s := newStory(subject, property)
 	ended := make(chan struct{})
 	go func() { // on a goroutine of its own, which a verdict ends at once
 		defer close(ended)
 		defer s.cleanUp()
-		s.Zoo = zktest.NewOn(s, server)
-		s.path = s.Root + "/lock"
+		s.enter(server)
 		property.tell(s)
 	}()
 	<-ended
@@ -117,13 +116,12 @@ func Check(server *zktest.Server, subject Subject, property *Property) Result {
 // CheckWithin is Check of a lock that may hang: the story has to come to its
 // verdict within limit, and what it leaves behind is not waited for.
 func CheckWithin(server *zktest.Server, subject Subject, property *Property, limit time.Duration) Result {
-	s := &story{subject: subject, result: Result{Subject: subject.Name, Property: property}}
+	s := newStory(subject, property)
 	told := make(chan Result, 1)
 	go func() {
 		defer s.cleanUp()
 		defer func() { told <- s.result }()
-		s.Zoo = zktest.NewOn(s, server)
-		s.path = s.Root + "/lock"
+		s.enter(server)
 		ctx, cancel := context.WithTimeout(s.Ctx, limit)
 		defer cancel()
 		s.Ctx = ctx
@@ -192,6 +190,17 @@ type story struct {
 
 	mu       sync.Mutex
 	cleanups []func()
+}
+
+func newStory(subject Subject, property *Property) *story {
+	return &story{subject: subject, result: Result{Subject: subject.Name, Property: property}}
+}
+
+// enter gives the story its share of the server. It may fail the story, so it is
+// called on the goroutine that a verdict ends.
+func (s *story) enter(server *zktest.Server) {
+	s.Zoo = zktest.NewOn(s, server)
+	s.path = s.Root + "/lock"
 }
 
 // holds ends the story with the verdict that the property holds.

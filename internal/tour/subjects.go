@@ -3,17 +3,9 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/lockcheck"
-	plainnode "zklock/step01_plain_node"
-	sequentialspin "zklock/step02_sequential_spin"
-	childrenwatch "zklock/step03_children_watch"
-	predecessorwatch "zklock/step04_predecessor_watch"
-	reentrant "zklock/step05_reentrant"
-	sharedlock "zklock/step06_shared_lock"
+	"zklock/internal/page"
 )
 
 // A column is a subject as the tour shows it.
@@ -26,31 +18,21 @@ type column struct {
 
 // columns holds the steps in order, and last the client's own lock.
 var columns = []column{
-	{"1", lockcheck.Over("step 1", plainnode.New), "plain",
+	{"1", page.Steps[0].Subject, "plain",
 		"One znode is the lock: every try of a waiter is a write, and a crash locks all out."},
-	{"2", lockcheck.Over("step 2", sequentialspin.New), "spin",
+	{"2", page.Steps[1].Subject, "spin",
 		"A queue of znodes that die with their session: fair, crash-proof, and asking all the time."},
-	{"3", lockcheck.Over("step 3", childrenwatch.New), "herd",
+	{"3", page.Steps[2].Subject, "herd",
 		"Nobody asks, the server tells. But it tells everyone, each time, and they all look: a herd."},
-	{"4", lockcheck.Over("step 4", predecessorwatch.New), "chain",
+	{"4", page.Steps[3].Subject, "chain",
 		"Each watches the one before it: a release wakes one client, however many wait."},
-	{"5", safe, "safe",
+	{"5", page.Steps[4].Subject, "safe",
 		"Step 4 made safe: lost replies, re-entry, notice of a loss, and a token for the store."},
-	{"6", sharedByReaders, "shared",
+	{"6", page.Steps[5].Subject, "shared",
 		"Readers share it, writers exclude; each still waits for one other only."},
 	{"", lockcheck.Over("zk.Lock", lockcheck.ClientLock), "client",
 		"The Go client's own lock, for comparison: it waits as step 4 does."},
 }
-
-var safe = lockcheck.OverSession("step 5",
-	func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
-		return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
-	}, reentrant.New, reentrant.Token)
-
-var sharedByReaders = lockcheck.OverSession("step 6",
-	func(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
-		return sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial))
-	}, sharedlock.New, sharedlock.Token)
 
 // chosen returns the columns of the steps in a list such as "3,4", and the
 // client's own lock. An empty list names all.
