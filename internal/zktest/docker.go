@@ -96,7 +96,7 @@ func containerTool() []string {
 // The container is removed however this process ends: by a watchdog, as for a
 // local java, where there is a command for it to run. Else testcontainers does
 // it with a second container, Ryuk, whose image has to be pulled as well.
-func startDocker(ctx context.Context) (*Server, error) {
+func startDocker(ctx context.Context, extra Extra) (*Server, error) {
 	host, err := reachDocker(ctx)
 	if err != nil {
 		return nil, err
@@ -113,14 +113,11 @@ func startDocker(ctx context.Context) (*Server, error) {
 
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	c, err := testcontainers.Run(ctx, image(),
-		testcontainers.WithName(name),
-		testcontainers.WithExposedPorts("2181/tcp"),
-		testcontainers.WithFiles(testcontainers.ContainerFile{
-			Reader:            strings.NewReader(config("/data", "0.0.0.0", 2181)),
-			ContainerFilePath: "/conf/zoo.cfg",
-			FileMode:          0o644,
-		}))
+	files := map[string]string{"/conf/zoo.cfg": config("/data", "0.0.0.0", 2181, extra.lines("/conf", "0.0.0.0", 2281))}
+	for file, text := range extra.Files {
+		files["/conf/"+file] = text
+	}
+	c, err := testcontainers.Run(ctx, image(), append(container(name, files), testcontainers.WithExposedPorts("2281/tcp"))...)
 	if tool == nil {
 		s.stop = sync.OnceValue(func() error {
 			return testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0))
@@ -134,7 +131,12 @@ func startDocker(ctx context.Context) (*Server, error) {
 		addrs, err = mapped(ctx, c, host)
 	}
 	if err == nil {
-		s.Addr, err = await(ctx, addrs, "srvr", versionIs, 150*time.Millisecond, 30*time.Second, func() error { return ended(ctx, c) })
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		s.Addr, err = await(ctx, addrs, "srvr", versionIs, 150*time.Millisecond, func() error { return ended(ctx, c) })
+	}
+	if err == nil {
+		s.Second, err = second(ctx, c, s.Addr)
 	}
 	if err != nil {
 		s.Stop()
@@ -143,6 +145,22 @@ func startDocker(ctx context.Context) (*Server, error) {
 	s.servers = []string{s.Addr}
 	s.Origin = fmt.Sprintf("Docker image %s, %s, container %s on %s", image(), s.version(), name, s.Addr)
 	return s, nil
+}
+
+// container describes a container with a ZooKeeper and these files.
+func container(name string, files map[string]string) []testcontainers.ContainerCustomizer {
+	options := []testcontainers.ContainerCustomizer{
+		testcontainers.WithName(name),
+		testcontainers.WithExposedPorts("2181/tcp"),
+	}
+	for path, text := range files {
+		options = append(options, testcontainers.WithFiles(testcontainers.ContainerFile{
+			Reader:            strings.NewReader(text),
+			ContainerFilePath: path,
+			FileMode:          0o644,
+		}))
+	}
+	return options
 }
 
 // mapped returns the addresses under which the container's server may be
@@ -155,6 +173,15 @@ func mapped(ctx context.Context, c *testcontainers.DockerContainer, host string)
 	}
 	_, port, err := net.SplitHostPort(guess)
 	return []string{"127.0.0.1:" + port, guess}, err
+}
+
+// second returns the address for a second port, on the host that the first is
+// found on.
+func second(ctx context.Context, c *testcontainers.DockerContainer, first string) (string, error) {
+	guess, err := c.PortEndpoint(ctx, "2281/tcp", "")
+	host, _, err1 := net.SplitHostPort(first)
+	_, port, err2 := net.SplitHostPort(guess)
+	return net.JoinHostPort(host, port), errors.Join(err, err1, err2)
 }
 
 // ended tells that the container has ended, if it has, and how.

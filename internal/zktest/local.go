@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -36,10 +37,11 @@ func findLocal() (installation, error) {
 		return withJava(installation{name: home, classpath: classpath})
 	}
 
-	// The manifest of Debian's jar names all others but one that writes a log.
-	const debian, debianLog = "/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"
+	// The manifest of Debian's jar names all others but the one that writes a
+	// log and two that TLS needs.
+	const debian, more = "/usr/share/java/zookeeper.jar", ":/usr/share/java/slf4j-simple.jar:/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
 	if _, err := os.Stat(debian); err == nil {
-		return withJava(installation{name: "Debian's package", classpath: debian + ":" + debianLog})
+		return withJava(installation{name: "Debian's package", classpath: debian + more})
 	}
 
 	for _, prefix := range []string{"/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"} {
@@ -95,63 +97,97 @@ func checkLocal(context.Context) error {
 
 // startLocal runs a private server as a child process on a free port, with
 // its data in a temporary folder.
-func startLocal(ctx context.Context) (*Server, error) {
+func startLocal(ctx context.Context, extra Extra) (*Server, error) {
 	found, err := findLocal()
 	if err != nil {
 		return nil, err
 	}
-	for attempt := 1; ; attempt++ {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		s, err := found.launch(ctx, port)
-		// Someone may have taken the port before java did: take another.
-		if err == nil || attempt == 5 || !strings.Contains(err.Error(), "BindException") {
-			return s, err
-		}
-	}
+	return onFreePorts(2, func(ports []int) (*Server, error) {
+		return found.launch(ctx, ports[0], ports[1], extra)
+	})
 }
 
-// launch starts java under a watchdog and waits until it serves.
-func (found installation) launch(ctx context.Context, port int) (*Server, error) {
-	dir, err := os.MkdirTemp("", "zklock-")
-	if err != nil {
-		return nil, err
+// onFreePorts calls start with n free ports, and again with others if someone
+// has taken one of them before the server did.
+func onFreePorts[S any](n int, start func(ports []int) (S, error)) (s S, err error) {
+	for range 5 {
+		var ports []int
+		for len(ports) < n {
+			port, err := freePort()
+			if err != nil {
+				return s, err
+			}
+			if !slices.Contains(ports, port) {
+				ports = append(ports, port)
+			}
+		}
+		if s, err = start(ports); err == nil || !portTaken.MatchString(err.Error()) {
+			break
+		}
 	}
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		os.RemoveAll(dir)
-		return nil, err
-	}
-	defer log.Close()
-	p, err := found.run(dir, port, log)
-	if err != nil {
-		os.RemoveAll(dir)
-		return nil, err
-	}
+	return s, err
+}
 
-	s := &Server{pid: p.pid, stop: p.stop}
-	addrs := []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-	// Should the port be another server's, that one would answer, and be gone
-	// when its own test ends: make sure that it is the one with our folder.
-	s.Addr, err = await(ctx, addrs, "conf", filepath.Base(dir)+"/data", 150*time.Millisecond, 30*time.Second, p.exited)
+// portTaken is how java and Docker say so.
+var portTaken = regexp.MustCompile("BindException|port is already allocated|address already in use")
+
+// launch starts a server in a folder of its own and waits until it serves.
+func (found installation) launch(ctx context.Context, port, second int, extra Extra) (*Server, error) {
+	home, remove, err := newHome()
 	if err != nil {
-		s.Stop()
-		text, _ := io.ReadAll(io.NewSectionReader(log, 0, 1<<20)) // readable though removed
-		return nil, fmt.Errorf("%s with the ZooKeeper of %s: %w; the end of its log:\n%s", found.java, found.name, err, lastLines(string(text), 25))
+		return nil, err
 	}
-	s.servers = addrs
+	c := &child{installation: found, dir: filepath.Join(home, "1"), addr: fmt.Sprintf("127.0.0.1:%d", port)}
+	err = c.prepare(config(c.data(), "127.0.0.1", port, extra.lines(c.dir, "127.0.0.1", second)), extra.Files)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		err = c.start(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.kill(), remove())
+	}
+	s := &Server{Addr: c.addr, Second: fmt.Sprintf("127.0.0.1:%d", second), servers: []string{c.addr}, pid: c.java.Process.Pid}
+	s.stop = sync.OnceValue(func() error { return errors.Join(c.kill(), remove()) })
 	s.Origin = fmt.Sprintf("%s, %s, private process on %s", found.name, s.version(), s.Addr)
 	return s, nil
 }
 
-// A process is a java under a watchdog.
-type process struct {
-	pid  int
-	gone chan struct{} // closed when java has ended
-	stop func() error
+// newHome makes the temporary folder that holds the folders of servers, under
+// a watchdog. remove, or the end of this process, kills these servers and
+// removes the folder.
+//
+// Java has to end, and its folder to go, however this process ends: by Stop,
+// os.Exit, a panic, Ctrl-C, or SIGKILL, which leaves no time for a clean-up.
+// Only another process can see to that, and the kernel tells it: it closes a
+// pipe that this process alone holds open. (Linux could kill java by itself,
+// through Pdeathsig, but it does so as soon as the *thread* that started java
+// ends, which Go's scheduler decides; and nothing would remove the folder.)
+func newHome() (home string, remove func() error, err error) {
+	home, err = os.MkdirTemp("", "zklock-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove, err = watchdog(`for file in "$1"/*/pid; do read -r pid <"$file" && kill -9 "$pid"; done
+		rm -rf "$1" || { sleep 1; rm -rf "$1"; }`, home)
+	if err != nil {
+		os.RemoveAll(home)
+	}
+	return home, remove, err
 }
+
+// A child is a server that runs as a child process.
+type child struct {
+	installation
+	dir  string // within a home
+	addr string // for clients
+
+	java   *exec.Cmd     // the last one
+	gone   chan struct{} // closed when it has ended
+	paused bool
+}
+
+func (c *child) data() string { return filepath.Join(c.dir, "data") }
 
 // Without a configuration, logback writes all it can, each request included.
 const quietLogback = `<configuration>
@@ -162,86 +198,114 @@ const quietLogback = `<configuration>
 </configuration>
 `
 
-// run starts java and its watchdog.
-//
-// Java has to end, and its folder to go, however this process ends: by Stop,
-// os.Exit, a panic, Ctrl-C, or SIGKILL, which leaves no time for a clean-up.
-// Only another process can see to that, and the kernel tells it: it closes a
-// pipe that this process alone holds open. (Linux could kill java by itself,
-// through Pdeathsig, but it does so as soon as the *thread* that started java
-// ends, which Go's scheduler decides; and nothing would remove the folder.)
-func (found installation) run(dir string, port int, log *os.File) (*process, error) {
-	write := func(name, text string) (path string, err error) {
-		path = filepath.Join(dir, name)
-		return path, os.WriteFile(path, []byte(text), 0o600)
+// prepare makes the server's folder, with its configuration and other files.
+func (c *child) prepare(config string, files map[string]string) error {
+	err := os.MkdirAll(c.data(), 0o700)
+	write := func(name, text string) {
+		err = errors.Join(err, os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600))
 	}
-	conf, err := write("zoo.cfg", config(filepath.Join(dir, "data"), "127.0.0.1", port))
+	write("zoo.cfg", config)
+	write("logback.xml", quietLogback)
+	for name, text := range files {
+		write(name, text)
+	}
+	return err
+}
+
+// start starts java and waits until it serves.
+func (c *child) start(ctx context.Context) error {
+	if err := c.run(); err != nil {
+		return err
+	}
+	// Should the port be another server's, that one would answer, and be gone
+	// when its own test ends: make sure that it is the one with our folder.
+	_, err := await(ctx, []string{c.addr}, "conf", c.data(), 150*time.Millisecond, c.failed)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("%s with the ZooKeeper of %s: %w; the end of its log:\n%s", c.installation.java, c.name, err, lastLines(c.log(), 25))
 	}
-	logback, err := write("logback.xml", quietLogback)
+	return nil
+}
+
+// run starts java.
+func (c *child) run() error {
+	log, err := os.Create(filepath.Join(c.dir, "log"))
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer log.Close()
 
 	// The shell becomes java only once it is told to, which is when the
-	// watchdog stands: at no moment is there a java that nobody watches.
-	java := exec.Command("sh", "-c", `read -r go && exec "$@" </dev/null`, "sh", found.java,
+	// watchdog can find its number: at no moment is there a java that nobody
+	// watches.
+	java := exec.Command("sh", "-c", `read -r go && exec "$@" </dev/null`, "sh", c.installation.java,
 		// Quick to start, and small.
 		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
 		// A killed java would leave its performance file in /tmp.
 		"-XX:-UsePerfData",
 		// Warnings only, in Apache's distribution and in Debian's.
-		"-Dlogback.configurationFile="+logback, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-cp", found.classpath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", conf)
+		"-Dlogback.configurationFile="+filepath.Join(c.dir, "logback.xml"), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", c.classpath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(c.dir, "zoo.cfg"))
 	java.Stdout, java.Stderr = log, log
 	java.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for java
 	start, err := java.StdinPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer start.Close()
 	if err := java.Start(); err != nil {
-		return nil, err
-	}
-
-	stop, err := watchdog(`kill -9 "$1"; rm -rf "$2" || { sleep 1; rm -rf "$2"; }`, strconv.Itoa(java.Process.Pid), dir)
-	if err != nil {
-		start.Close()
-		java.Wait()
-		return nil, err
-	}
-	p := &process{pid: java.Process.Pid, gone: make(chan struct{})}
-	p.stop = func() error {
-		err := stop()
-		if err != nil { // someone has ended the watchdog
-			java.Process.Kill()
-		}
-		<-p.gone
 		return err
 	}
+	pid := filepath.Join(c.dir, "pid")
+	err = os.WriteFile(pid, fmt.Appendln(nil, java.Process.Pid), 0o600)
+	if err == nil {
+		_, err = start.Write([]byte("go\n"))
+	}
+	gone := make(chan struct{})
 	go func() {
 		java.Wait()
-		close(p.gone)
-		// A java that ended by itself has freed its number: the watchdog must
-		// act before another process gets it.
-		stop()
+		os.Remove(pid) // the number is free for another process
+		close(gone)
 	}()
-	_, err = start.Write([]byte("go\n"))
-	if err != nil {
-		p.stop()
-	}
-	return p, err
+	c.java, c.gone, c.paused = java, gone, false
+	return err
 }
 
-// exited tells that java has ended, if it has.
-func (p *process) exited() error {
+// ended tells whether java has ended.
+func (c *child) ended() bool {
 	select {
-	case <-p.gone:
+	case <-c.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// failed tells why java will never serve, if so. A server of an ensemble that
+// cannot have its port goes on trying.
+func (c *child) failed() error {
+	switch {
+	case c.ended():
 		return errors.New("java ended before it served")
+	case strings.Contains(c.log(), "BindException"):
+		return errors.New("a port is taken")
 	default:
 		return nil
 	}
+}
+
+func (c *child) log() string {
+	text, _ := os.ReadFile(filepath.Join(c.dir, "log"))
+	return string(text)
+}
+
+// kill returns when java has ended.
+func (c *child) kill() error {
+	if c.java == nil {
+		return nil
+	}
+	c.java.Process.Kill() // fails if it has ended already
+	<-c.gone
+	return nil
 }
 
 // watchdog starts a shell that runs the script once this process has ended,
@@ -275,13 +339,18 @@ func watchdog(script string, args ...string) (stop func() error, err error) {
 	}), nil
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// freePort returns a port that nobody listens on. It is below those that
+// systems give to outgoing connections: one of these could take the port of a
+// server that is down for a while.
+func freePort() (port int, err error) {
+	for range 100 {
+		port = 20000 + rand.IntN(12000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, err
 }
 
 // lastLines returns the last n lines of a text.

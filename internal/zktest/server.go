@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -16,6 +17,7 @@ import (
 // Server is one real ZooKeeper that serves.
 type Server struct {
 	Addr   string // host:port; of an ensemble, the first member that serves
+	Second string // host:port that {host} and {port} are in an Extra's lines
 	Origin string // where it came from, in one line for people
 
 	servers   []string
@@ -47,16 +49,19 @@ func (s *Server) Stop() error {
 type backend struct {
 	name  string
 	check func(context.Context) error // is all there that start needs?
-	start func(context.Context) (*Server, error)
-	mend  func(error) string // the command that would make it work
+	start func(context.Context, Extra) (*Server, error)
+	three func(context.Context, []string) (*Ensemble, error) // nil: it cannot start an ensemble
+	mend  func(error) string                                 // the command that would make it work
 }
+
+var (
+	existing = backend{"existing", checkExisting, startExisting, nil, mendExisting}
+	local    = backend{"local", checkLocal, startLocal, startLocalEnsemble, mendLocal}
+	docker   = backend{"docker", checkDocker, startDocker, startDockerEnsemble, mendDocker}
+)
 
 // backends returns the ways to try, in order.
 func backends() ([]backend, error) {
-	existing := backend{"existing", checkExisting, startExisting, mendExisting}
-	local := backend{"local", checkLocal, startLocal, mendLocal}
-	docker := backend{"docker", checkDocker, startDocker, mendDocker}
-
 	switch name := os.Getenv("ZK_BACKEND"); name {
 	case "":
 		// Who names a server wants that one, and no other in its place.
@@ -75,6 +80,16 @@ func backends() ([]backend, error) {
 	}
 }
 
+// private returns the ways to a server of our own: those of backends without
+// the one that exists already.
+func private() ([]backend, error) {
+	ways, err := backends()
+	if err == nil && ways[0].name == "existing" {
+		ways = []backend{local, docker}
+	}
+	return ways, err
+}
+
 // Start gives a server that is ready for sessions: the one that ZK_SERVERS
 // names, else a private process of a local installation, else a container.
 // ZK_BACKEND (existing, local, docker) forces one of these. When none can be
@@ -84,8 +99,36 @@ func backends() ([]backend, error) {
 // however the process ends.
 func Start(ctx context.Context) (*Server, error) {
 	var server *Server
-	err := firstOf(func(b backend) (err error) {
-		server, err = b.start(ctx)
+	err := firstOf(backends, func(b backend) (err error) {
+		server, err = b.start(ctx, Extra{})
+		return err
+	})
+	return server, err
+}
+
+// Extra is what a private server's configuration has besides the usual.
+type Extra struct {
+	Lines []string          // of zoo.cfg; {dir} is the folder with the Files, {host} and {port} a second address
+	Files map[string]string // texts by name: keystores, certificates
+}
+
+// lines returns the Lines for a server that finds the Files in dir, and that
+// may listen on host and port besides.
+func (e Extra) lines(dir, host string, port int) []string {
+	var lines []string
+	for _, line := range e.Lines {
+		lines = append(lines, strings.NewReplacer("{dir}", dir, "{host}", host, "{port}", strconv.Itoa(port)).Replace(line))
+	}
+	return lines
+}
+
+// StartWith is Start for a private server with additions to its
+// configuration. It does not look at ZK_SERVERS: a server that exists already
+// cannot be configured.
+func StartWith(ctx context.Context, extra Extra) (*Server, error) {
+	var server *Server
+	err := firstOf(private, func(b backend) (err error) {
+		server, err = b.start(ctx, extra)
 		return err
 	})
 	return server, err
@@ -94,12 +137,12 @@ func Start(ctx context.Context) (*Server, error) {
 // Check reports whether Start can be expected to succeed, without starting
 // anything. It may pull the container image, if no other way is left.
 func Check(ctx context.Context) error {
-	return firstOf(func(b backend) error { return b.check(ctx) })
+	return firstOf(backends, func(b backend) error { return b.check(ctx) })
 }
 
 // firstOf tries the backends in order until one succeeds.
-func firstOf(try func(backend) error) error {
-	ways, err := backends()
+func firstOf(of func() ([]backend, error), try func(backend) error) error {
+	ways, err := of()
 	if err != nil {
 		return err
 	}
@@ -141,12 +184,12 @@ func mendExisting(error) string {
 }
 
 func checkExisting(ctx context.Context) error {
-	_, err := startExisting(ctx)
+	_, err := startExisting(ctx, Extra{})
 	return err
 }
 
 // startExisting uses the ensemble that ZK_SERVERS names.
-func startExisting(ctx context.Context) (*Server, error) {
+func startExisting(ctx context.Context, _ Extra) (*Server, error) {
 	list := os.Getenv("ZK_SERVERS")
 	if list == "" {
 		return nil, errors.New("ZK_SERVERS is not set")
@@ -167,8 +210,10 @@ func startExisting(ctx context.Context) (*Server, error) {
 	if len(servers) == 0 {
 		return nil, fmt.Errorf("ZK_SERVERS=%q names no server", list)
 	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	// Every server's default whitelist has this word.
-	addr, err := await(ctx, servers, "srvr", versionIs, 2*time.Second, time.Second, nil)
+	addr, err := await(ctx, servers, "srvr", versionIs, 2*time.Second, nil)
 	if err != nil {
 		return nil, fmt.Errorf("ZK_SERVERS=%s: %w", list, err)
 	}
@@ -178,16 +223,14 @@ func startExisting(ctx context.Context) (*Server, error) {
 }
 
 // await polls the addresses until one answers a four-letter word as wanted,
-// and returns that one. It waits for at most the given limit, and for a single
-// answer for at most probe. It gives up at once when exited, which may be nil,
-// reports that the server is gone.
+// and returns that one. It waits until ctx ends, and for a single answer for
+// at most probe. It gives up at once when exited, which may be nil, reports
+// that the server is gone.
 //
 // An open port would prove nothing, least of all one that a container maps:
 // it is open before the server behind it is. A word is answered with what it
 // asks for only by a server that serves.
-func await(ctx context.Context, addrs []string, word, want string, probe, limit time.Duration, exited func() error) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+func await(ctx context.Context, addrs []string, word, want string, probe time.Duration, exited func() error) (string, error) {
 	for begin := time.Now(); ; {
 		var failed error
 		for _, addr := range addrs {
@@ -201,7 +244,7 @@ func await(ctx context.Context, addrs []string, word, want string, probe, limit 
 			failed = errors.Join(failed, err)
 		}
 		if exited != nil {
-			if err := exited(); err != nil {
+			if err := exited(); err != nil && ctx.Err() == nil {
 				return "", err
 			}
 		}
@@ -223,12 +266,13 @@ func (s *Server) version() string {
 	return "ZooKeeper " + cmp.Or(number, "(version not told)")
 }
 
-// config is the zoo.cfg of a private server.
+// config is the zoo.cfg of a private server. Of two lines with the same key
+// the later one counts: the extra ones win.
 //
 // A short tick lets sessions expire quickly. The longest session is then 20
 // ticks, unless raised: longer ones would be cut to two seconds in silence.
 // forceSync stays on, so that a write costs here what it costs in earnest.
-func config(dataDir, address string, port int) string {
+func config(dataDir, address string, port int, extra []string) string {
 	return fmt.Sprintf(`dataDir=%s
 clientPortAddress=%s
 clientPort=%d
@@ -237,5 +281,5 @@ maxSessionTimeout=60000
 maxClientCnxns=0
 admin.enableServer=false
 4lw.commands.whitelist=*
-`, dataDir, address, port)
+`, dataDir, address, port) + strings.Join(extra, "\n") + "\n"
 }

@@ -22,6 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	Child("launcher", launcher)
+	Child("ensemble launcher", ensembleLauncher)
 	if os.Getenv("ZKTEST_LEAK") != "" {
 		patience = 0
 		go forgotten()
@@ -188,7 +189,7 @@ func TestServerIsNotMistakenForAnother(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(first.Addr)
 	taken, _ := strconv.Atoi(port)
-	second, err := found.launch(t.Context(), taken)
+	second, err := found.launch(t.Context(), taken, taken, Extra{})
 	if err == nil {
 		second.Stop()
 		t.Fatalf("the port of %s was taken, and yet a second server says it is there: %s", first.Origin, second.Origin)

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,8 +14,8 @@ import (
 
 var errNotWhitelisted = errors.New("the server refuses this word: put 4lw.commands.whitelist=* into its zoo.cfg")
 
-// Word sends one of ZooKeeper's four-letter words to the server and returns
-// the answer.
+// Word sends one of ZooKeeper's four-letter words to the server at Addr and
+// returns the answer. For an Ensemble, ask the Peer that is meant.
 func (s *Server) Word(word string) (string, error) {
 	return ask(s.Addr, word, 5*time.Second)
 }
@@ -54,6 +56,15 @@ func (s *Server) Mntr() (map[string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
+	counters := counters(text)
+	if len(counters) == 0 {
+		return nil, fmt.Errorf("mntr to %s: no counters in %q", s.Addr, text)
+	}
+	return counters, nil
+}
+
+// counters reads the whole numbers of an answer to mntr.
+func counters(text string) map[string]int64 {
 	counters := make(map[string]int64)
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "\t")
@@ -61,13 +72,11 @@ func (s *Server) Mntr() (map[string]int64, error) {
 			counters[key] = n
 		}
 	}
-	if len(counters) == 0 {
-		return nil, fmt.Errorf("mntr to %s: no counters in %q", s.Addr, text)
-	}
-	return counters, nil
+	return counters
 }
 
-// Sessions returns the sessions that live, as the server sees it.
+// Sessions returns the sessions that live, as the server sees it; of an
+// ensemble, as one or another of the members sees it that answer.
 func (s *Server) Sessions() (map[int64]bool, error) {
 	sessions, _, err := s.dump()
 	return sessions, err
@@ -81,13 +90,42 @@ func (s *Server) Ephemerals() (map[int64][]string, error) {
 }
 
 func (s *Server) dump() (map[int64]bool, map[int64][]string, error) {
-	text, err := s.Word("dump")
+	if len(s.servers) < 2 {
+		return dump(s.Addr, 5*time.Second)
+	}
+	sessions, ephemerals := make(map[int64]bool), make(map[int64][]string)
+	answered := false
+	var failed error
+	for _, addr := range s.servers {
+		someSessions, someEphemerals, err := dump(addr, 500*time.Millisecond)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		answered = true
+		maps.Copy(sessions, someSessions)
+		for id, paths := range someEphemerals {
+			for _, path := range paths {
+				if !slices.Contains(ephemerals[id], path) {
+					ephemerals[id] = append(ephemerals[id], path)
+				}
+			}
+		}
+	}
+	if !answered {
+		return nil, nil, failed
+	}
+	return sessions, ephemerals, nil
+}
+
+func dump(addr string, limit time.Duration) (map[int64]bool, map[int64][]string, error) {
+	text, err := ask(addr, "dump", limit)
 	if err != nil {
 		return nil, nil, err
 	}
 	sessions, ephemerals, err := parseDump(text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("dump to %s: %w", s.Addr, err)
+		return nil, nil, fmt.Errorf("dump to %s: %w", addr, err)
 	}
 	return sessions, ephemerals, nil
 }

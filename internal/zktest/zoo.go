@@ -29,7 +29,7 @@ const Patience = 30 * time.Second
 // Session time-outs. A mortal client is one that a test lets die: its session
 // must expire soon, and yet not by accident on a busy machine.
 const (
-	SessionTimeout = 10 * time.Second
+	SessionTimeout = 30 * time.Second
 	MortalTimeout  = 1500 * time.Millisecond
 )
 
