@@ -1,6 +1,7 @@
 package plainnode
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	pathpkg "path"
@@ -10,8 +11,10 @@ import (
 )
 
 // check refuses what can never become a lock.
-func check(conn *zk.Conn, path string) error {
+func check(ctx context.Context, conn *zk.Conn, path string) error {
 	switch {
+	case ctx == nil:
+		return errors.New("zklock: the context is nil: give context.Background(), or one with a deadline")
 	case conn == nil:
 		return errors.New("zklock: the connection is nil: give the one that zk.Connect returned")
 	case !strings.HasPrefix(path, "/") || path == "/" || path != pathpkg.Clean(path):

@@ -47,7 +47,7 @@ func NewEphemeral(conn *zk.Conn, path string) *Lock {
 // other error of ZooKeeper ends the wait and is returned; after
 // zk.ErrConnectionClosed nobody knows whether the znode was created.
 func (l *Lock) Lock(ctx context.Context) error {
-	if err := check(l.conn, l.path); err != nil {
+	if err := check(ctx, l.conn, l.path); err != nil {
 		return err
 	}
 	for {
@@ -71,7 +71,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 // Unlock deletes the znode, whoever created it. It returns zk.ErrNoNode when
 // the lock is free.
 func (l *Lock) Unlock() error {
-	if err := check(l.conn, l.path); err != nil {
+	if err := check(context.Background(), l.conn, l.path); err != nil {
 		return err
 	}
 	return failed("unlock", l.path, l.conn.Delete(l.path, -1))

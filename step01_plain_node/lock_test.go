@@ -34,10 +34,6 @@ func TestProperties(t *testing.T) {
 	lockcheck.Holds(t, lockcheck.Over("ephemeral", NewEphemeral), lockcheck.OneHolder, lockcheck.CrashFrees)
 }
 
-func TestBadInput(t *testing.T) {
-	lockcheck.BadInput(t, New, "never created, deleted by somebody")
-}
-
 // Both kinds of the lock: what New promises, NewEphemeral does too.
 var kinds = []struct {
 	name string

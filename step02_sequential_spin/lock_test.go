@@ -3,9 +3,13 @@ package sequentialspin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -29,10 +33,6 @@ func TestProperties(t *testing.T) {
 	lockcheck.Empty(t, spin, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
 	lockcheck.Fails(t, spin, lockcheck.SilentWait, lockcheck.LostCreateReply, lockcheck.LostDeleteReply,
 		lockcheck.LocksAgain, lockcheck.ToldOfLoss, lockcheck.Fenced, lockcheck.Shared)
-}
-
-func TestBadInput(t *testing.T) {
-	lockcheck.BadInput(t, New, "each Unlock needs a Lock before it")
 }
 
 func TestLockIsOneCreateAndOneList(t *testing.T) {
@@ -105,27 +105,6 @@ func TestManyGoroutinesShareOneLock(t *testing.T) {
 	}
 }
 
-// A client that may put a znode into the queue, and may not look at the queue,
-// takes its znode out again.
-func TestAQueueThatMayNotBeReadIsLeft(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	path := z.Root + "/lock"
-	if _, err := z.Observer().Create(path, nil, 0, zk.WorldACL(zk.PermCreate|zk.PermDelete)); err != nil {
-		t.Fatal(err)
-	}
-	a := z.Client("A")
-	if err := New(a.Conn, path).Lock(z.Ctx); !errors.Is(err, zk.ErrNoAuth) {
-		t.Errorf("the queue may not be read, and Lock said: %v", err)
-	}
-	if owner, there := z.Owner(path + "/lock-0000000000"); there {
-		t.Errorf("a znode of session %#x is left in the queue", owner)
-	}
-	if err := z.Observer().Delete(path, -1); err != nil {
-		t.Error(err)
-	}
-}
-
 // Somebody deletes a waiter's znode: it has no place any more, and must say so.
 func TestAWaiterWithoutItsZnodeSaysSo(t *testing.T) {
 	t.Parallel()
@@ -194,4 +173,35 @@ func TestKilledHolderFreesTheLock(t *testing.T) {
 	if names := z.Names(path); len(names) != 1 || names[0] != "lock-0000000001" {
 		t.Errorf("B has the lock, and in the queue stands %v", names)
 	}
+}
+
+// FuzzNames puts a znode with a number among names of anybody's.
+func FuzzNames(f *testing.F) {
+	f.Add("", int32(0))
+	f.Add("lock-0000000001/lock-0000000003/lock-0000000002/lock-0000000005/foreign", int32(4))
+	f.Add("lock--2147483648/lock-2147483647/lock-99999999999999999999", int32(-1))
+	f.Add("lock-/lock-x/lock-+1/_c_0-lock-0000000000/lock-٣", int32(7))
+	ofTheQueue := regexp.MustCompile(`^lock-[+-]?[0-9]{1,18}$`)
+	f.Fuzz(func(t *testing.T, names string, own int32) {
+		mine, others := fmt.Sprintf("lock-%010d", own), strings.Split(names, "/")
+		if n, ok := number(mine); n != int(own) || !ok {
+			t.Errorf("the number of %s is %d, %v", mine, n, ok)
+		}
+		first := true
+		for _, name := range others {
+			n, ok := number(name)
+			if ok != ofTheQueue.MatchString(name) && len(name) < len("lock-+")+18 {
+				t.Errorf("the number of %q is %d, %v", name, n, ok)
+			}
+			first = first && !(ok && n < int(own))
+		}
+		if is, err := isFirst(others, mine); !slices.Contains(others, mine) && (is || !errors.Is(err, zk.ErrNoNode)) {
+			t.Errorf("%s is not among %q: %v, %v", mine, others, is, err)
+		}
+		for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
+			if is, err := isFirst(list, mine); is != first || err != nil {
+				t.Errorf("%s is the first of %q: %v, %v", mine, list, is, err)
+			}
+		}
+	})
 }

@@ -3,6 +3,10 @@ package predecessorwatch
 import (
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -23,11 +27,6 @@ func TestProperties(t *testing.T) {
 	lockcheck.Fails(t, lock,
 		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
 		lockcheck.Fenced, lockcheck.Shared)
-}
-
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	lockcheck.BadInput(t, New, ErrNotHeld.Error())
 }
 
 func TestMissingParentsAreMade(t *testing.T) {
@@ -71,15 +70,6 @@ func TestManyGoroutinesShareOneLock(t *testing.T) {
 	}
 }
 
-func TestUnlockWithoutLock(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	lock := New(z.Client("A").Conn, z.Root+"/lock")
-	if err := lock.Unlock(); !errors.Is(err, ErrNotHeld) {
-		t.Errorf("Unlock answered %v, want ErrNotHeld", err)
-	}
-}
-
 // A waiter sleeps on a channel. When its session ends, its znode and its watch
 // are gone: no change of the queue would wake it any more, so the end must.
 func TestSessionLostWhileWaiting(t *testing.T) {
@@ -119,4 +109,44 @@ func TestReleaseWhileDisconnected(t *testing.T) {
 	if id := waiter.SessionID(); id != waiter.ID {
 		t.Errorf("the waiter was let in with session %#x instead of %#x", id, waiter.ID)
 	}
+}
+
+// FuzzNames puts a znode with a number among names of anybody's.
+func FuzzNames(f *testing.F) {
+	f.Add("", int32(0))
+	f.Add("lock-0000000001/lock-0000000003/lock-0000000002/lock-0000000005/foreign", int32(4))
+	f.Add("lock--2147483648/lock-2147483647/lock-99999999999999999999", int32(-1))
+	f.Add("lock-/lock-x/lock-+1/_c_0-lock-0000000000/lock-٣", int32(7))
+	ofTheQueue := regexp.MustCompile(`^lock-[+-]?[0-9]{1,18}$`)
+	f.Fuzz(func(t *testing.T, names string, own int32) {
+		mine, others := fmt.Sprintf("lock-%010d", own), strings.Split(names, "/")
+		if n, ok := number(mine); n != int(own) || !ok {
+			t.Errorf("the number of %s is %d, %v", mine, n, ok)
+		}
+		for _, name := range others {
+			if n, ok := number(name); ok != ofTheQueue.MatchString(name) && len(name) < len("lock-+")+18 {
+				t.Errorf("the number of %q is %d, %v", name, n, ok)
+			}
+		}
+		if before, err := predecessor(others, mine); !slices.Contains(others, mine) && (before != "" || !errors.Is(err, zk.ErrNoNode)) {
+			t.Errorf("%s is not among %q: %q, %v", mine, others, before, err)
+		}
+		for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
+			if before, err := predecessor(list, mine); err != nil || !isBefore(before, others, int(own)) {
+				t.Errorf("before %s in %q stands %q, %v", mine, list, before, err)
+			}
+		}
+	})
+}
+
+// isBefore tells whether before is the right one of the names: its number is the
+// greatest below own. There is none if it is "".
+func isBefore(before string, names []string, own int) bool {
+	highest, there := number(before)
+	for _, name := range names {
+		if n, ok := number(name); ok && n < own && (!there || n > highest) {
+			return false
+		}
+	}
+	return before == "" || there && highest < own && slices.Contains(names, before)
 }

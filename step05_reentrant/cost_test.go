@@ -254,8 +254,8 @@ func record(c *zktest.Client, mark int) (told []string) {
 }
 
 // The holder is cut off. It counts from the sending of the last question that
-// was answered, the server from its arrival, which is later: so the holder's
-// time is up first.
+// the leader answered, the server from its arrival, which is later: so the
+// holder's time is up first.
 func TestLeaseEndsFirst(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -282,19 +282,45 @@ func TestLeaseEndsFirst(t *testing.T) {
 		t.Errorf("held was cancelled because %v", cause)
 	}
 	var open []time.Time
-	var proof time.Time // when the last question was sent that was answered
+	var proof time.Time // when the last question was sent that the leader answered
 	for _, f := range c.Tap.Frames() {
 		switch {
 		case f.Lost:
 		case f.Kind == wiretap.Request:
 			open = append(open, f.At)
 		case f.Kind == wiretap.Reply: // in the order of the questions
-			proof, open = open[0], open[1:]
+			if slices.Contains([]wiretap.Op{wiretap.Connect, wiretap.Create, wiretap.Delete, wiretap.Sync}, f.Op) {
+				proof = open[0]
+			}
+			open = open[1:]
 		}
 	}
 	chapter.Says(t, "cut off, the holder is told after %v of the session time-out, before the next one is let in",
 		chapter.About(told.Sub(proof).Seconds()/zktest.MortalTimeout.Seconds(), 2))
 	next.Acquired()
+}
+
+// Only the leader's answers renew the lease, and pings are not among them. So a
+// long hold costs a sync now and then.
+func TestALongHoldAsksTheLeader(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	s, c := tapped(z, "the holder", zktest.MortalTimeout)
+	lock := New(s, z.Root+"/lock")
+	held, err := lock.Lock(z.Ctx)
+	must(t, err)
+	begin, mark := time.Now(), c.Tap.Mark()
+	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
+	asked := wiretap.Count(c.Tap.Since(mark))
+	if err := held.Err(); err != nil {
+		t.Fatalf("the hold ended: %v", context.Cause(held))
+	}
+	must(t, lock.Unlock(held))
+	syncs := asked.Requests[wiretap.Sync]
+	chapter.Says(t, "a hold of two session time-outs: %v syncs", chapter.About(float64(syncs), 2))
+	if asked.All() != syncs {
+		t.Errorf("requests during the hold: %v", asked.Requests)
+	}
 }
 
 // store is what the lock protects: one value, somewhere else. A store that

@@ -39,15 +39,24 @@ func joinMortal(t *testing.T, z *zktest.Zoo, name string) *party {
 // that changes the handshake, if over is not nil.
 func joinOver(t *testing.T, z *zktest.Zoo, name string, timeout time.Duration, over func(net.Conn) net.Conn) *party {
 	t.Helper()
-	p := &party{t: t, z: z}
-	p.Client = z.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		session, err := Open(z.Servers(), timeout, WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
+	return joinThrough(t, z, name, timeout, func(dial zk.Dialer) zk.Dialer {
+		return func(network, address string, limit time.Duration) (net.Conn, error) {
 			conn, err := dial(network, address, limit)
 			if err == nil && over != nil {
 				conn = over(conn)
 			}
 			return conn, err
-		}))
+		}
+	})
+}
+
+// joinThrough brings a party that connects through what a test makes of its
+// tap's dialer.
+func joinThrough(t *testing.T, z *zktest.Zoo, name string, timeout time.Duration, through func(zk.Dialer) zk.Dialer) *party {
+	t.Helper()
+	p := &party{t: t, z: z}
+	p.Client = z.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		session, err := Open(z.Servers(), timeout, WithDialer(through(dial)))
 		if err != nil {
 			return nil, nil, err
 		}

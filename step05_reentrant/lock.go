@@ -289,11 +289,12 @@ func (l *Lock) proceed() {
 // is handed on in the process it stays the same: there the lock is passed on by
 // memory, which cannot be late.
 func Token(held context.Context) (int64, bool) {
-	h, ok := held.Value(anyHold{}).(*hold)
-	if !ok {
-		return 0, false
+	if held != nil {
+		if h, ok := held.Value(anyHold{}).(*hold); ok {
+			return h.token, true
+		}
 	}
-	return h.token, true
+	return 0, false
 }
 
 // run stands in ZooKeeper's queue once, and gives the lock to the first of the
@@ -334,7 +335,7 @@ func (l *Lock) grant(t tenure) bool {
 	h := &hold{tenure: t, count: 1}
 	held := context.WithValue(context.WithValue(w.ctx, holdOf{l}, h), anyHold{}, h)
 	held, h.end = context.WithCancelCause(held)
-	h.unwatch = context.AfterFunc(t.life.ctx, func() {
+	h.unwatch = l.s.rely(t.life, func() {
 		h.end(ErrLost)
 		_ = l.finish(t.place) // the session may live on, and so the znode
 	})

@@ -40,25 +40,34 @@ func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := join(t, z, "A")
-	a.release(a.acquire()) // makes the directory
-	mark := a.Tap.Mark()
-	held := a.acquire()
-	var line []*call
-	for n := range 5 {
-		line = append(line, a.queueUp(n+1))
-	}
-	for len(line) > 0 {
-		require.Len(t, a.queue(), 1, "znodes of a process in which %d goroutines wait", len(line))
+	a.release(a.acquire())          // makes the directory
+	for inTime := false; !inTime; { // on a busy machine the tenure may be over before all had their turn
+		require.NoError(t, z.Ctx.Err(), "waited in vain for six goroutines to have their turns within %v", maxTenure)
+		mark, begun := a.Tap.Mark(), time.Now()
+		held := a.acquire()
+		var line []*call
+		for n := range 5 {
+			line = append(line, a.queueUp(n+1))
+		}
+		for len(line) > 0 {
+			znodes := len(a.queue())
+			if inTime = time.Since(begun) < maxTenure; inTime {
+				require.Equal(t, 1, znodes, "znodes of a process in which %d goroutines wait", len(line))
+			}
+			a.release(held)
+			held = line[0].in()
+			line = line[1:]
+			for _, later := range line {
+				require.False(t, later.Returned(), "a later goroutine was served beside, or before, an earlier one")
+			}
+		}
+		inTime = time.Since(begun) < maxTenure
 		a.release(held)
-		held = line[0].in()
-		line = line[1:]
-		for _, later := range line {
-			require.False(t, later.Returned(), "a later goroutine was served beside, or before, an earlier one")
+		if inTime {
+			require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1}, a.requests(mark),
+				"requests of 6 holds, handed on from one to the next")
 		}
 	}
-	a.release(held)
-	require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1}, a.requests(mark),
-		"requests of 6 holds, handed on from one to the next")
 }
 
 func TestEachWaiterObeysItsOwnContext(t *testing.T) {
@@ -474,71 +483,6 @@ func TestItAsksForNoMoreThanTheClientsLock(t *testing.T) {
 		require.LessOrEqual(t, c.ours.Sent, c.theirs.Sent, "bytes sent %s", c.when)
 		require.LessOrEqual(t, c.ours.Received, c.theirs.Received, "bytes received %s", c.when)
 	}
-}
-
-// What cannot work.
-
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := join(t, z, "A")
-	cancelled, cancel := context.WithCancel(z.Ctx)
-	cancel()
-	overdue, cancel := context.WithDeadline(z.Ctx, time.Now())
-	defer cancel()
-	private := z.Root + "/private"
-	_, err := z.Observer().Create(private, nil, 0, append(zk.DigestACL(zk.PermAll, "owner", "secret"), zk.WorldACL(zk.PermRead)...))
-	require.NoError(t, err)
-	_, err = z.Observer().Create(z.Root+"/ephemeral", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
-	lock := z.Root + "/lock"
-
-	for _, c := range []struct {
-		what string
-		ctx  context.Context
-		s    *Session
-		path string
-		is   error
-		says string
-	}{
-		{"no context", nil, a.s, lock, nil, "the context is nil"},
-		{"no session", z.Ctx, nil, lock, nil, "the session is nil"},
-		{"no path", z.Ctx, a.s, "", nil, `path ""`},
-		{"the root", z.Ctx, a.s, "/", nil, `path "/"`},
-		{"a relative path", z.Ctx, a.s, "locks/orders", nil, `path "locks/orders"`},
-		{"a slash at the end", z.Ctx, a.s, "/locks/", nil, `path "/locks/"`},
-		{"a path with dots", z.Ctx, a.s, "/locks/../orders", nil, `path "/locks/../orders"`},
-		{"a cancelled context", cancelled, a.s, lock, context.Canceled, lock},
-		{"a deadline that has passed", overdue, a.s, lock, context.DeadlineExceeded, lock},
-		{"no permission", z.Ctx, a.s, private + "/lock", zk.ErrNoAuth, "AddAuth"},
-		{"a parent that can have no children", z.Ctx, a.s, z.Root + "/ephemeral/lock", zk.ErrNoChildrenForEphemerals, "/ephemeral/lock"},
-	} {
-		bad := New(c.s, c.path)
-		for name, lock := range map[string]func(context.Context) (context.Context, error){
-			"Lock":       bad.Lock,
-			"TryLock(0)": func(ctx context.Context) (context.Context, error) { return bad.TryLock(ctx, 0) },
-			"TryLock":    func(ctx context.Context) (context.Context, error) { return bad.TryLock(ctx, time.Minute) },
-		} {
-			held, err := lock(c.ctx)
-			require.Nil(t, held, "%s with %s", name, c.what)
-			require.ErrorContains(t, err, c.says, "%s with %s", name, c.what)
-			if c.is != nil {
-				require.ErrorIs(t, err, c.is, "%s with %s", name, c.what)
-			}
-		}
-	}
-	require.ElementsMatch(t, []string{"private", "ephemeral"}, z.Names(z.Root), "left at the server")
-
-	good := New(a.s, lock)
-	var none context.Context
-	require.ErrorContains(t, good.Unlock(none), "the context is nil")
-	require.ErrorIs(t, good.Unlock(context.Background()), ErrNotHeld)
-	require.ErrorContains(t, New(nil, lock).Unlock(context.Background()), "the session is nil")
-	held, err := good.Lock(z.Ctx)
-	require.NoError(t, err)
-	require.NoError(t, good.Unlock(held))
-	require.ErrorIs(t, good.Unlock(held), ErrNotHeld, "a second Unlock")
-	require.Empty(t, z.Names(lock))
 }
 
 // The server turns away what is asked later: here, a permission that is taken

@@ -3,6 +3,9 @@ package reentrant
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -279,4 +282,42 @@ func TestNumberAndPredecessor(t *testing.T) {
 	} {
 		require.Equal(t, before, predecessor(names, "/orders/"+mine), "the one before %s", mine)
 	}
+}
+
+// FuzzNames puts a znode with a number among names of anybody's.
+func FuzzNames(f *testing.F) {
+	f.Add("", "", int32(0))
+	f.Add("_c_0-", "_c_1-lock-0000000001/zz-lock-0000000003/_c_2-lock-0000000002/lock-0000000005/foreign", int32(4))
+	f.Add("lock-", "lock--2147483648/lock-2147483647/lock-99999999999999999999", int32(-1))
+	f.Add("-lock-0000000000-", "lock-/lock-x/lock-+1/_c_0-__READ__0000000000/lock-٣", int32(7))
+	ofTheQueue := regexp.MustCompile(`(?s)^.*lock-[+-]?[0-9]{1,18}$`)
+	f.Fuzz(func(t *testing.T, prefix, names string, own int32) {
+		mine, others := fmt.Sprintf("%slock-%010d", prefix, own), strings.Split(names, "/")
+		if n, ok := number(mine); n != int(own) || !ok {
+			t.Errorf("the number of %q is %d, %v", mine, n, ok)
+		}
+		for _, name := range others {
+			digits := len(name) - strings.LastIndex(name, "-")
+			if n, ok := number(name); ok != ofTheQueue.MatchString(name) && digits < 18 {
+				t.Errorf("the number of %q is %d, %v", name, n, ok)
+			}
+		}
+		for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
+			if before := predecessor(list, "/orders/"+mine); !isBefore(before, others, int(own)) {
+				t.Errorf("before %q in %q stands %q", mine, list, before)
+			}
+		}
+	})
+}
+
+// isBefore tells whether before is the right one of the names: its number is the
+// greatest below own. There is none if it is "".
+func isBefore(before string, names []string, own int) bool {
+	highest, there := number(before)
+	for _, name := range names {
+		if n, ok := number(name); ok && n < own && (!there || n > highest) {
+			return false
+		}
+	}
+	return before == "" || there && highest < own && slices.Contains(names, before)
 }

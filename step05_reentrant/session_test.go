@@ -1,14 +1,17 @@
 package reentrant
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"io"
 	"math"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,6 +125,67 @@ func (p *party) life() *life {
 	return l
 }
 
+// A server that is slow takes longer over a handshake than the first try waits
+// for. Each try keeps the session alive: with no more patience for the next one,
+// nobody would ever get in, and the znode would stay.
+func TestASlowServerIsHeardInTheEnd(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	var late atomic.Int64 // how much longer an answer takes, in nanoseconds
+	a := joinOver(t, z, "A", zktest.MortalTimeout, func(c net.Conn) net.Conn {
+		near, far := net.Pipe()
+		go func() {
+			_, _ = io.Copy(c, far)
+			c.Close()
+		}()
+		go func() {
+			defer far.Close()
+			for b := make([]byte, 4096); ; {
+				n, err := c.Read(b)
+				if err != nil {
+					return
+				}
+				time.Sleep(time.Duration(late.Load()))
+				if _, err := far.Write(b[:n]); err != nil {
+					return
+				}
+			}
+		}()
+		return near
+	})
+	held := a.acquire()
+	late.Store(int64(zktest.MortalTimeout / 2)) // a first try waits for a third
+	a.Tap.Cut()
+	z.Await("A to see that it is cut off", func() bool { return a.State() != zk.StateHasSession })
+	a.Tap.Restore()
+	z.Await("A to be heard", func() bool { return a.State() == zk.StateHasSession })
+	late.Store(0)
+	if err := a.lock.Unlock(held); err != nil { // the lease may be over by now
+		require.ErrorIs(t, err, ErrLost)
+	}
+	z.Await("A's znode to go", func() bool { return len(a.queue()) == 0 })
+}
+
+// Two session time-outs pass. A waiter is silent, and the leader is asked when
+// its turn has come. (For the holder's sake it is asked all the while: see
+// TestALongHoldAsksTheLeader.)
+func TestALongWaitEndsWithAGoodLease(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := join(t, z, "A"), joinMortal(t, z, "B")
+	held := a.acquire()
+	waiting := b.start()
+	b.waits(waiting, "A holds the lock")
+	begin, mark := time.Now(), b.Tap.Mark()
+	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
+	require.Empty(t, b.requests(mark), "sent while it waited")
+	a.release(held)
+	second := waiting.in()
+	require.NoError(t, context.Cause(second))
+	require.NotZero(t, b.requests(mark)[wiretap.Sync], "the leader was not asked when the turn had come")
+	b.release(second)
+}
+
 func TestCloseWhileWaitingAndWhileHolding(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -152,68 +216,6 @@ func TestCloseWhileWaitingAndWhileHolding(t *testing.T) {
 	require.ErrorIs(t, a.lock.Unlock(context.Background()), ErrNotHeld)
 }
 
-func TestOpenRefusesWhatCannotWork(t *testing.T) {
-	t.Parallel()
-	for what, c := range map[string]struct {
-		servers []string
-		timeout time.Duration
-		says    []string
-	}{
-		"no servers":         {nil, time.Second, []string{"servers []", "want host:port"}},
-		"no time-out":        {[]string{"127.0.0.1:2181"}, 0, []string{"time-out 0s", "want host:port and 1ms to"}},
-		"a negative one":     {[]string{"127.0.0.1:2181"}, -time.Second, []string{"time-out -1s"}},
-		"less than the wire": {[]string{"127.0.0.1:2181"}, time.Microsecond, []string{"time-out 1µs"}},
-		"more than the wire": {[]string{"127.0.0.1:2181"}, math.MaxInt64, []string{"time-out 2562047h47m16.854775807s"}},
-		"no such host":       {[]string{"no-such-host.invalid:2181"}, time.Second, []string{"connect to", "no-such-host.invalid"}},
-		"not an address":     {[]string{"::1::"}, time.Second, []string{"connect to", "::1::"}},
-	} {
-		s, err := Open(c.servers, c.timeout)
-		require.Nil(t, s, what)
-		for _, words := range c.says {
-			require.ErrorContains(t, err, words, what)
-		}
-	}
-}
-
-// Each of these is something else than a ZooKeeper. Open says what it met.
-func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
-	t.Parallel()
-	// granted is an answer to the handshake: a session, with a time-out of t ms.
-	granted := func(ms int) []byte {
-		b := binary.BigEndian.AppendUint32(nil, 36)
-		b = binary.BigEndian.AppendUint32(b, 0)
-		b = binary.BigEndian.AppendUint32(b, uint32(ms))
-		b = binary.BigEndian.AppendUint64(b, 7)
-		return append(binary.BigEndian.AppendUint32(b, 16), make([]byte, 16)...)
-	}
-	for what, c := range map[string]struct {
-		answer func(net.Conn)
-		says   string
-	}{
-		"nobody listens":      {nil, "connection refused"},
-		"it says nothing":     {func(net.Conn) {}, "did not answer the handshake"},
-		"it hangs up":         {func(c net.Conn) { c.Close() }, "did not answer the handshake"},
-		"it speaks HTTP":      {says("HTTP/1.1 400 Bad Request\r\n\r\n"), "sent a frame of 1213486160 bytes: this is not ZooKeeper"},
-		"a frame of 2 GB":     {says("\x7f\xff\xff\xff"), "sent a frame of 2147483647 bytes: this is not ZooKeeper"},
-		"a frame of -1 bytes": {says("\xff\xff\xff\xff"), "sent a frame of 4294967295 bytes: this is not ZooKeeper"},
-		"a frame too short":   {says("\x00\x00\x00\x04abcd"), "sent a frame of 4 bytes: this is not ZooKeeper"},
-		"a time-out of 0":     {says(string(granted(0))), "granted a session time-out of 0s: this is not ZooKeeper"},
-		"a negative time-out": {says(string(granted(-1000))), "granted a session time-out of -1s: this is not ZooKeeper"},
-		"only half an answer": {says(string(granted(1000)[:10])), "did not answer the handshake"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			address := serve(t, c.answer)
-			impatient := func(o *options) { o.patience = 300 * time.Millisecond }
-			s, err := Open([]string{address}, 300*time.Millisecond, impatient)
-			require.Nil(t, s)
-			require.ErrorContains(t, err, "no session after 300ms")
-			require.ErrorContains(t, err, address)
-			require.ErrorContains(t, err, c.says)
-		})
-	}
-}
-
 // A frame without a head would make the client panic.
 func TestAFrameWithoutAHeadEndsTheConnection(t *testing.T) {
 	t.Parallel()
@@ -229,36 +231,128 @@ func TestAFrameWithoutAHeadEndsTheConnection(t *testing.T) {
 	require.ErrorContains(t, err, "sent a frame of 4 bytes: this is not ZooKeeper")
 }
 
-func says(text string) func(net.Conn) {
-	return func(c net.Conn) { _, _ = io.WriteString(c, text) }
+// FuzzPulse reads what a server sends, cut into pieces of any size. What is let
+// through is what was sent. Each answer, and nothing else, takes one question,
+// and if that was one to the leader, the lease counts from the newest question
+// that was sent a tenth of the time-out earlier.
+func FuzzPulse(f *testing.F) {
+	frame := func(size uint32, rest ...uint32) (b []byte) {
+		b = binary.BigEndian.AppendUint32(b, size)
+		for _, n := range rest {
+			b = binary.BigEndian.AppendUint32(b, n)
+		}
+		return b
+	}
+	hello := frame(36, 0, 10_000, 0, 7, 16, 0, 0, 0, 0)
+	answer, event := frame(16, 1, 0, 9, 0), frame(24, math.MaxUint32, 0, 0, 0, 3, 0)
+	f.Add(bytes.Join([][]byte{hello, event, answer, event, answer, frame(20, 2, 0, 10, 0, 5)}, nil), []byte{4, 36, 1}, []byte{4, opDelete, 11, opCreate, opSync, opDelete})
+	f.Add(append(hello, bytes.Repeat(answer, 8)...), []byte{}, bytes.Repeat([]byte{11}, 8)) // pings
+	f.Add(append(hello, bytes.Repeat(answer, 8)...), []byte{}, bytes.Repeat([]byte{opSync}, 8))
+	f.Add(append(hello, frame(math.MaxInt32, 1, 2)...), []byte{3}, []byte{opCreate})
+	f.Add(append(hello, frame(math.MaxUint32)...), []byte{100}, []byte{opCreate})
+	f.Add(append(hello, frame(4, math.MaxUint32)...), []byte{43}, []byte{})
+	f.Add(frame(36, 0, 0, 0, 7), []byte{7, 5}, []byte{})
+	f.Add(frame(36, 0, math.MaxUint32, 0, 7), []byte{7, 5}, []byte{})
+	f.Add(append(frame(36, 0, 0, 0, 0, 0, 0, 0, 0, 0), answer...), []byte{}, []byte{opCreate})
+	f.Add([]byte("HTTP/1.1 400 Bad Request"), []byte{}, []byte{})
+
+	f.Fuzz(func(t *testing.T, stream, cuts, kinds []byte) {
+		s := &Session{timeout: time.Second, timer: time.AfterFunc(time.Hour, func() {})}
+		defer s.timer.Stop()
+		s.ctx, s.end = context.WithCancel(context.Background())
+		defer s.end()
+		p := newPulse(&feed{left: stream, cuts: cuts}, s)
+		var toLeader []bool
+		ask := func(question []byte, leader bool) {
+			_, err := p.Write(question)
+			require.NoError(t, err)
+			toLeader = append(toLeader, leader)
+		}
+		ask(frame(44), true) // the handshake
+		for _, kind := range kinds {
+			ask(frame(8, 1, uint32(kind)), slices.Contains([]byte{opCreate, opDelete, opSync}, kind))
+		}
+		var asked []time.Time
+		for i := range p.sent {
+			p.sent[i].at = p.sent[i].at.Add(time.Duration(i) * 400 * time.Millisecond)
+			asked = append(asked, p.sent[i].at)
+		}
+
+		// What there is in the stream, up to the first that is no ZooKeeper's.
+		ok, timeout, answers, renewed := len(stream), time.Second, 0, -1
+		for at := 0; at+4 <= len(stream); {
+			left := stream[at:]
+			size := int(binary.BigEndian.Uint32(left))
+			if size < minFrame || size > maxFrame {
+				ok = at + 3 // its length is not all let through
+				break
+			}
+			at += 4 + size
+			if answers == 0 && len(left) >= 20 {
+				if binary.BigEndian.Uint64(left[12:]) != 0 { // a session
+					timeout, renewed = time.Duration(int32(binary.BigEndian.Uint32(left[8:])))*time.Millisecond, 0
+				}
+				if timeout <= 0 {
+					ok, renewed = at-size+15, -1
+					break
+				}
+				answers = 1
+			} else if answers > 0 && len(left) >= 8 && binary.BigEndian.Uint32(left[4:]) != math.MaxUint32 {
+				if answers < len(toLeader) && toLeader[answers] {
+					for older := answers; older >= 0; older-- {
+						if asked[answers].Sub(asked[older]) >= timeout/10 {
+							renewed = older
+							break
+						}
+					}
+				}
+				answers++
+			}
+		}
+
+		var through []byte
+		var err error
+		for size := 1; err == nil; size = size*7%97 + 1 {
+			b := make([]byte, size)
+			var n int
+			n, err = p.Read(b)
+			through = append(through, b[:n]...)
+			require.LessOrEqual(t, cap(p.head), 32)
+		}
+		require.True(t, bytes.HasPrefix(stream, through), "let through: %q", through)
+		require.Equal(t, ok < len(stream), err != io.EOF, "the end: %v", err)
+		require.LessOrEqual(t, len(through), ok)
+		if err == io.EOF {
+			require.Len(t, through, len(stream))
+		}
+		require.Len(t, p.sent, max(0, len(toLeader)-answers))
+		if renewed < 0 {
+			require.Zero(t, s.until)
+			return
+		}
+		require.True(t, s.until.Equal(asked[renewed].Add(timeout*9/10)), "the lease is not that of question %d", renewed)
+	})
 }
 
-// serve listens on a free port until the test ends, and answers each connection
-// once it has asked something. With a nil answer it gives the port back.
-func serve(t *testing.T, answer func(net.Conn)) (address string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	if answer == nil {
-		l.Close()
-		return l.Addr().String()
+// feed is a connection on which a server sends something in pieces.
+type feed struct {
+	net.Conn
+	left, cuts []byte
+}
+
+func (c *feed) Write(b []byte) (int, error) { return len(b), nil }
+func (c *feed) RemoteAddr() net.Addr        { return &net.TCPAddr{} }
+
+func (c *feed) Read(b []byte) (int, error) {
+	if len(c.left) == 0 {
+		return 0, io.EOF
 	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				if _, err := c.Read(make([]byte, 100)); err != nil {
-					return
-				}
-				answer(c)
-				_, _ = io.Copy(io.Discard, c)
-			}()
-		}
-	}()
-	return l.Addr().String()
+	n := min(len(b), len(c.left))
+	if len(c.cuts) > 0 {
+		n = min(n, 1+int(c.cuts[0]))
+		c.cuts = c.cuts[1:]
+	}
+	n = copy(b, c.left[:n])
+	c.left = c.left[n:]
+	return n, nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	pathpkg "path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -786,6 +788,32 @@ func TestHoldDoesNotBeginWithALostLease(t *testing.T) {
 	})
 }
 
+// Two session time-outs pass. For the holder's sake the leader is asked all the
+// while; a waiter is silent, and the leader is asked when its turn has come.
+func TestLongHoldsAndLongWaitsHaveAGoodLease(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		holder := s.mortal("the holder").holds(kind)
+		waiting := s.mortal("the writer behind").waits(write)
+		begin, mark := time.Now(), waiting.Tap.Mark()
+		s.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
+		if asked := wiretap.Count(waiting.Tap.Since(mark)); asked.All() > 0 {
+			s.t.Errorf("waiting sent %v", asked.Requests)
+		}
+		if holder.held.Err() != nil {
+			s.t.Errorf("the hold ended with %v", context.Cause(holder.held))
+		}
+		holder.releases()
+		waiting.Acquired()
+		if waiting.held.Err() != nil {
+			s.t.Errorf("after a long wait the hold began with %v", context.Cause(waiting.held))
+		}
+		if syncs := wiretap.Count(waiting.Tap.Since(mark)).Requests[wiretap.Sync]; syncs == 0 {
+			s.t.Error("the leader was not asked when the turn had come")
+		}
+		waiting.releases()
+	})
+}
+
 func TestReleaseReturnsOnceTheLineIsBack(t *testing.T) {
 	eachKind(t, func(s *scene, kind string) {
 		holder := s.join("the holder").holds(kind)
@@ -902,65 +930,7 @@ func TestTokenIsOfTheLockThatWasLockedLast(t *testing.T) {
 	outer.releases()
 }
 
-// ---- Bad input.
-
-func TestBadInput(t *testing.T) {
-	eachKind(t, func(s *scene, kind string) {
-		u := s.join("A")
-		mark := u.Tap.Mark()
-		cancelled, cancel := context.WithCancel(s.Ctx)
-		cancel()
-		late, cancel := context.WithDeadline(s.Ctx, time.Now())
-		defer cancel()
-		var noContext context.Context
-		type input struct {
-			ctx  context.Context
-			lock *RWLock
-			want error
-			says string
-		}
-		inputs := []input{
-			{noContext, u.lock, nil, "the context is nil"},
-			{s.Ctx, New(nil, s.dir), nil, "the session is nil"},
-			{cancelled, u.lock, context.Canceled, s.dir},
-			{late, u.lock, context.DeadlineExceeded, s.dir},
-		}
-		for _, path := range []string{"", "/", "locks/orders", "/locks/", "//locks", "/locks//orders", "/locks/../orders"} {
-			inputs = append(inputs, input{s.Ctx, New(u.lock.s, path), nil, "want an absolute path below the root"})
-		}
-		says := func(err error, in input) {
-			s.t.Helper()
-			if err == nil || in.want != nil && !errors.Is(err, in.want) || !strings.Contains(err.Error(), in.says) {
-				s.t.Errorf("%v: want %v and %q", err, in.want, in.says)
-			}
-		}
-		for _, in := range inputs {
-			for _, wait := range []time.Duration{-1, 0, time.Minute} {
-				_, err := acquire(in.ctx, in.lock, kind, wait)
-				says(err, in)
-			}
-			if in.want == nil {
-				says(release(in.ctx, in.lock, kind), in)
-			}
-		}
-		if sent := wiretap.Count(u.Tap.Since(mark)); sent.All() != 0 {
-			s.t.Errorf("bad input was sent to the server: %v", sent.Requests)
-		}
-	})
-}
-
-func TestNoPermission(t *testing.T) {
-	eachKind(t, func(s *scene, kind string) {
-		acl := append(zk.DigestACL(zk.PermAll, "owner", "secret"), zk.WorldACL(zk.PermRead)...)
-		if _, err := s.Observer().Create(s.dir, nil, 0, acl); err != nil {
-			s.t.Fatal(err)
-		}
-		_, err := acquire(s.Ctx, s.join("A").lock, kind, -1)
-		if !errors.Is(err, zk.ErrNoAuth) || !strings.Contains(err.Error(), s.dir) || !strings.Contains(err.Error(), "AddAuth") {
-			s.t.Errorf("%v: want ErrNoAuth, the path and what to do", err)
-		}
-	})
-}
+// ---- The rest.
 
 func TestMissingParentsAreMade(t *testing.T) {
 	t.Parallel()
@@ -997,4 +967,67 @@ func TestClosedSession(t *testing.T) {
 			s.t.Errorf("the sessions are closed, and the queue holds %v", left)
 		}
 	})
+}
+
+// ---- Names.
+
+// FuzzNames puts a znode of each kind with a number among names of anybody's.
+func FuzzNames(f *testing.F) {
+	f.Add("", "", int32(0))
+	f.Add("_c_0-", "_c_1-__WRIT__0000000001/_c_3-__READ__0000000003/_c_2-__WRIT__0000000002/_c_5-__WRIT__0000000005/foreign", int32(4))
+	f.Add("__READ__", "__READ__-2147483648/__WRIT__2147483647/__WRIT__99999999999999999999", int32(-1))
+	f.Add("__WRIT__", "__READ__/__WRIT__x/__READ__+1/lock-0000000000/__WRIT__٣/__READ____WRIT__0000000003", int32(7))
+	ofTheQueue := regexp.MustCompile(`(?s)^.*__(READ|WRIT)__[+-]?[0-9]{1,18}$`)
+	f.Fuzz(func(t *testing.T, prefix, names string, own int32) {
+		others := strings.Split(names, "/")
+		for _, name := range others {
+			digits := len(name) - strings.LastIndex(name, "_")
+			if n, kind, ok := number(name); ok != ofTheQueue.MatchString(name) && digits < 18 {
+				t.Errorf("the number of %q is %d, its kind %q, %v", name, n, kind, ok)
+			}
+		}
+		for _, kind := range []string{read, write} {
+			mine := fmt.Sprintf("%s%s%010d", prefix, kind, own)
+			if n, is, ok := number(mine); n != int(own) || is != kind || !ok {
+				t.Errorf("the number of %q is %d, its kind %q, %v", mine, n, is, ok)
+			}
+			for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
+				if before := predecessor(list, "/orders/"+mine, kind); !isBefore(before, others, int(own), kind) {
+					t.Errorf("before %q in %q stands %q", mine, list, before)
+				}
+			}
+		}
+	})
+}
+
+// isBefore tells whether before is the right one of the names for a znode of
+// the given kind: of those whom it waits for, its number is the greatest below
+// own. There is none if it is "".
+func isBefore(before string, names []string, own int, kind string) bool {
+	highest, _, there := number(before)
+	for _, name := range names {
+		n, other, ok := number(name)
+		if ok && n < own && (!there || n > highest) && !(kind == read && other == read) {
+			return false
+		}
+	}
+	_, other, _ := number(before)
+	return before == "" || there && highest < own && slices.Contains(names, before) && !(kind == read && other == read)
+}
+
+// The session is step 5's, and so are its tests.
+func TestTheSessionIsStep5s(t *testing.T) {
+	for _, name := range []string{"session.go", "pulse.go", "errors.go"} {
+		theirs, err := os.ReadFile("../step05_reentrant/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Replace(string(theirs), "package reentrant", "package sharedlock", 1) != string(ours) {
+			t.Errorf("%s is not step 5's", name)
+		}
+	}
 }

@@ -99,7 +99,7 @@ func (l *RWLock) find(name string) (place, error) {
 // queue. With once it returns ErrLocked instead of waiting.
 func (l *RWLock) wait(ctx context.Context, p *place, kind string, once bool) error {
 	for {
-		life, _ := l.s.now() // before the list: a loss after it counts
+		life := l.s.renewed() // before the list: a loss after it counts
 		names, stat, err := l.s.conn.Children(l.dir)
 		switch {
 		case ctx.Err() != nil:
@@ -208,8 +208,9 @@ func predecessor(names []string, mine, kind string) string {
 func number(name string) (n int, kind string, ok bool) {
 	for _, kind := range []string{read, write} {
 		if at := strings.LastIndex(name, kind); at >= 0 {
-			n, err := strconv.Atoi(name[at+len(kind):])
-			return n, kind, err == nil
+			if n, err := strconv.Atoi(name[at+len(kind):]); err == nil {
+				return n, kind, true
+			}
 		}
 	}
 	return 0, "", false

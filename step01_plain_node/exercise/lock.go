@@ -39,7 +39,7 @@ func NewEphemeral(conn *zk.Conn, path string) *Lock {
 // Lock blocks until this client has created the znode. When ctx ends first, it
 // returns ctx's error and leaves nothing behind.
 func (l *Lock) Lock(ctx context.Context) error {
-	if err := check(l.conn, l.path); err != nil {
+	if err := check(ctx, l.conn, l.path); err != nil {
 		return err
 	}
 	// TODO 1: create answers; look at the answer. Which one says that the lock
@@ -52,7 +52,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 
 // Unlock releases the lock.
 func (l *Lock) Unlock() error {
-	if err := check(l.conn, l.path); err != nil {
+	if err := check(context.Background(), l.conn, l.path); err != nil {
 		return err
 	}
 	// TODO 4: delete the znode. (A version of -1 means: whichever.)

@@ -40,7 +40,7 @@ func New(conn *zk.Conn, path string) *Lock {
 // Lock blocks until this client's znode is the first in the queue. When ctx
 // ends first, it deletes its znode and returns ctx's error.
 func (l *Lock) Lock(ctx context.Context) error {
-	if err := check(l.conn, l.dir); err != nil {
+	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err
 	}
 	// TODO 1: take a number, once: create l.dir+"/lock-" with
@@ -70,7 +70,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when this
 // client does not hold the lock.
 func (l *Lock) Unlock() error {
-	if err := check(l.conn, l.dir); err != nil {
+	if err := check(context.Background(), l.conn, l.dir); err != nil {
 		return err
 	}
 	return failed("unlock", l.dir, l.conn.Delete(l.dir, -1)) // TODO 4: whose?

@@ -52,7 +52,7 @@ func New(conn *zk.Conn, path string) *Lock {
 // error of ZooKeeper ends the wait likewise. When the create itself answers
 // zk.ErrConnectionClosed, nobody knows whether there is a znode to delete.
 func (l *Lock) Lock(ctx context.Context) error {
-	if err := check(l.conn, l.dir); err != nil {
+	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {

@@ -11,32 +11,57 @@ import (
 	"time"
 )
 
-// pulse is a connection that tells its session of every answer, and when the
-// question had been sent. It reads ZooKeeper's frames: a length of four bytes,
-// then the frame. The first frame each way is the handshake. After it each
-// request and each ping has one answer, in order; what begins with the number
-// -1 is no answer, but a notification. The client writes one whole frame a
-// Write.
+// pulse is a connection that tells its session of every answer that comes from
+// the leader, and when the question had been sent. It reads ZooKeeper's frames:
+// a length of four bytes, then the frame. The first frame each way is the
+// handshake. After it each request and each ping has one answer, in order; what
+// begins with the number -1 is no answer, but a notification. The client writes
+// one whole frame a Write.
 type pulse struct {
 	net.Conn
-	s *Session
+	s        *Session
+	patience time.Duration // with the handshake
 
 	mu   sync.Mutex
-	sent []time.Time // when the questions without an answer yet were sent
+	sent []question // those without an answer yet
 
+	known []time.Time // when those were sent of which the leader may know last
+
+	wrote   bool          // the handshake
 	in      *bufio.Reader // of Conn: the client reads a frame in two pieces
 	greeted bool
 	head    []byte // the first bytes of the frame being read
 	rest    int    // how many bytes of it are still to come
 }
 
+// question is a frame from the client. The handshake and what changes something
+// are the leader's to answer; a ping and a read any server answers by itself,
+// even one that has lost its leader and does not know it yet.
+type question struct {
+	at       time.Time
+	toLeader bool
+}
+
+// The requests of a lock that the leader answers, by ZooKeeper's own numbers.
+const (
+	opCreate = 1
+	opDelete = 2
+	opSync   = 9
+)
+
 func newPulse(conn net.Conn, s *Session) *pulse {
-	return &pulse{Conn: conn, s: s, in: bufio.NewReader(conn)}
+	return &pulse{Conn: conn, s: s, patience: s.dialled(), in: bufio.NewReader(conn)}
 }
 
 func (p *pulse) Write(b []byte) (int, error) {
+	q := question{at: time.Now(), toLeader: true}
+	if p.wrote && len(b) >= 12 { // length, number, kind of request
+		op := binary.BigEndian.Uint32(b[8:])
+		q.toLeader = op == opCreate || op == opDelete || op == opSync
+	}
+	p.wrote = true
 	p.mu.Lock()
-	p.sent = append(p.sent, time.Now())
+	p.sent = append(p.sent, q)
 	p.mu.Unlock()
 	if _, err := p.Conn.Write(b); err != nil {
 		p.Conn.Close() // the client's reader finds out, and fails all that is in flight
@@ -48,8 +73,7 @@ func (p *pulse) Write(b []byte) (int, error) {
 // connection and does not answer the handshake: others may serve meanwhile.
 func (p *pulse) SetReadDeadline(t time.Time) error {
 	if !p.greeted {
-		_, timeout := p.s.now()
-		t = time.Now().Add(timeout / 3)
+		t = time.Now().Add(p.patience)
 	}
 	return p.Conn.SetReadDeadline(t)
 }
@@ -103,12 +127,32 @@ func (p *pulse) look() error {
 		if id != 0 && timeout <= 0 { // the client would panic
 			return p.strange("granted a session time-out of %v", timeout)
 		}
-		p.s.greeted(p.asked(), id, timeout)
+		sent := p.asked().at
+		p.known = []time.Time{sent}
+		p.s.greeted(sent, id, timeout)
 	} else if int32(number(4)) != -1 {
-		p.s.heard(p.asked())
+		p.answered(p.asked())
 	}
 	p.head = p.head[:0]
 	return nil
+}
+
+// answered renews the lease. A follower passes a request on at once, but reports
+// only twice a tick who is alive. So the leader's answer proves that it knows of
+// what we asked some time before: a tenth of the time-out, which is half a tick
+// or more if the time-out is five ticks or more.
+func (p *pulse) answered(q question) {
+	if q.at.IsZero() { // an answer to nothing
+		return
+	}
+	_, timeout := p.s.now()
+	p.known = append(p.known, q.at)
+	for len(p.known) > 1 && q.at.Sub(p.known[1]) >= timeout/10 {
+		p.known = p.known[1:]
+	}
+	if q.toLeader && q.at.Sub(p.known[0]) >= timeout/10 {
+		p.s.heard(p.known[0])
+	}
 }
 
 // strange says what a server did that no ZooKeeper does.
@@ -118,14 +162,14 @@ func (p *pulse) strange(did string, value any) error {
 	return err
 }
 
-// asked takes the time at which the oldest unanswered question was sent.
-func (p *pulse) asked() time.Time {
+// asked takes the oldest unanswered question. An answer to nothing has none.
+func (p *pulse) asked() question {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.sent) == 0 {
-		return time.Time{}
+		return question{}
 	}
-	sent := p.sent[0]
+	q := p.sent[0]
 	p.sent = p.sent[1:]
-	return sent
+	return q
 }

@@ -191,7 +191,7 @@ func (l *RWLock) grant(ctx context.Context, p place) context.Context {
 	h := &hold{place: p, count: 1}
 	held := context.WithValue(context.WithValue(ctx, holdOf{l}, h), anyHold{}, h)
 	held, h.end = context.WithCancelCause(held)
-	h.unwatch = context.AfterFunc(p.life.ctx, func() {
+	h.unwatch = l.s.rely(p.life, func() {
 		h.end(ErrLost)
 		_ = l.finish(p) // the session may live on, and so the znode
 	})
@@ -262,9 +262,10 @@ func (l *RWLock) finish(p place) error {
 // token is greater than those of all holders before it on the same path, a
 // reader's greater than those of all writers before it.
 func Token(held context.Context) (int64, bool) {
-	h, ok := held.Value(anyHold{}).(*hold)
-	if !ok {
-		return 0, false
+	if held != nil {
+		if h, ok := held.Value(anyHold{}).(*hold); ok {
+			return h.token, true
+		}
 	}
-	return h.token, true
+	return 0, false
 }
