@@ -1,5 +1,6 @@
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 STEP ?= 01
+TIME ?= 60s
 WORKSHOP = @go build -o out/workshop ./internal/exercise && out/workshop
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
@@ -22,6 +23,9 @@ matrix: ready ## every lock held against every property, with the evidence
 
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
 	@go run ./internal/bench
+
+storm: ready ## four locks on three servers that fall: make storm TIME=10m SEED=42
+	@go build -o out/storm ./internal/storm && out/storm -time $(TIME) $(if $(SEED),-seed $(SEED))
 
 exercise: ready ## your version of a step, held against its properties: make exercise STEP=04
 	$(WORKSHOP) check $(STEP)
@@ -58,4 +62,4 @@ race: ready ## the tests ten times over, with the race detector
 ready:
 	@go run ./internal/zktest/ready
 
-.PHONY: help tour test see matrix bench exercise watch hint progress solution reset hunt figures check race ready
+.PHONY: help tour test see matrix bench storm exercise watch hint progress solution reset hunt figures check race ready

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/chapter"
+	"zklock/internal/zktest"
+)
+
+func TestMain(m *testing.M) {
+	zktest.Child("worker", work)
+	zktest.Main(m)
+}
+
+// A short storm, over all that this package does.
+func TestStorm(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 110*time.Second)
+	defer cancel()
+	s, err := run(ctx, 15*time.Second, 42, false, t.Output())
+	require.NoError(t, err)
+	s.print(t.Output())
+	for _, b := range s.breaches {
+		if trusted(b.kind) {
+			t.Errorf("%s: %s: %s", kinds[b.kind].name, propertyNames[b.property], b.detail)
+		}
+	}
+
+	chapter.SaysIn(t, "../../docs/storm.md", "steps 5 and 6 in a storm of 15 seconds: %s", map[bool]string{true: "no violation", false: "violations"}[violations(s.breaches) == 0])
+
+	// It was a storm, and they were all in it.
+	_, faults := s.happened()
+	require.Greater(t, faults, 8)
+	for k, kind := range kinds {
+		require.NotEmpty(t, s.holds[k], kind.name)
+		var who []int
+		for _, h := range s.holds[k] {
+			if !slices.Contains(who, h.Client) {
+				who = append(who, h.Client)
+			}
+		}
+		if trusted(k) {
+			require.Len(t, who, clients, "%s: the clients that had the lock", kind.name)
+		}
+	}
+}
+
+func TestTheSeedIsTheList(t *testing.T) {
+	first := func(seed uint64) (all []Order) {
+		for o := range list(seed, serverFaults+1, resetAtAny) {
+			if all = append(all, o); len(all) == 50 {
+				break
+			}
+		}
+		return all
+	}
+	require.Equal(t, first(42), first(42))
+	require.NotEqual(t, first(42), first(43))
+	for what := serverFaults + 1; what < resetAtAny; what++ {
+		comes := slices.ContainsFunc(first(42), func(o Order) bool { return o.What == what })
+		require.True(t, comes, faultNames[what])
+	}
+}
+
+func TestTheStoreRefusesWhatIsStale(t *testing.T) {
+	var n number
+	write := func(token int64, client int) bool { return n.admit(Access{Token: token, Client: client}) }
+	read := func(token int64, client int) bool { return n.admit(Access{Token: token, Client: client, Read: true}) }
+	require.True(t, write(5, 1))
+	require.True(t, write(5, 1), "the same holder comes again")
+	require.False(t, write(5, 2), "somebody else with the same token")
+	require.True(t, write(7, 2))
+	require.False(t, write(5, 1), "the token is smaller than one before")
+	require.True(t, read(9, 3))
+	require.True(t, read(8, 4), "a reader beside another")
+	require.False(t, read(6, 5), "a reader from before a writer")
+	require.False(t, write(8, 6), "a writer from before a reader")
+	require.True(t, write(10, 7))
+	require.Equal(t, 4, n.refused)
+}
+
+// A judge that finds nothing would make every storm a success.
+func TestTheJudgeFindsWhatIsWrong(t *testing.T) {
+	const step5, step6 = 1, 2
+	begin := time.Now()
+	at := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
+	hold := func(kind, client, from, until int) Hold {
+		return Hold{Kind: kind, Client: client, From: at(from), Until: at(until)}
+	}
+	reading := func(h Hold) Hold { h.Read = true; return h }
+	wrote := func(h Hold) Hold { h.Wrote = true; return h }
+	refused := func(h Hold) Hold { h.RefusedAlive = h.Until; return h }
+	stall := func(process, from, to int) Stall { return Stall{process, at(from), at(to)} }
+
+	for name, c := range map[string]struct {
+		holds  []Hold
+		stalls []Stall
+		number int64 // that the store has in the end
+		want   string
+	}{
+		"one after the other":                   {holds: []Hold{hold(step5, 1, 0, 10), hold(step5, 2, 11, 20)}},
+		"two at one time":                       {holds: []Hold{hold(step5, 1, 0, 10), hold(step5, 2, 8, 20)}, want: propertyNames[oneHolder]},
+		"one inside the other":                  {holds: []Hold{hold(step5, 1, 0, 100), hold(step5, 2, 50, 60)}, want: propertyNames[oneHolder]},
+		"not next to one another":               {holds: []Hold{hold(step5, 1, 0, 100), hold(step5, 2, 20, 30), hold(step5, 3, 50, 60)}, want: propertyNames[oneHolder]},
+		"the first was stopped":                 {holds: []Hold{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)}, stalls: []Stall{stall(0, 10, 3000)}},
+		"another process was stopped":           {holds: []Hold{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)}, stalls: []Stall{stall(2, 10, 3000)}, want: propertyNames[oneHolder]},
+		"it went on long after it was stopped":  {holds: []Hold{hold(step5, 1, 0, 3500), hold(step5, 5, 2500, 3500)}, stalls: []Stall{stall(0, 10, 3000)}, want: propertyNames[oneHolder]},
+		"readers together":                      {holds: []Hold{reading(hold(step6, 1, 0, 10)), reading(hold(step6, 2, 5, 20))}},
+		"a writer among readers":                {holds: []Hold{reading(hold(step6, 1, 0, 10)), hold(step6, 2, 5, 20)}, want: propertyNames[oneHolder]},
+		"an increment each":                     {holds: []Hold{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))}, number: 2},
+		"an increment lost":                     {holds: []Hold{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))}, number: 1, want: propertyNames[noLostIncrement]},
+		"an increment doubled":                  {holds: []Hold{wrote(hold(step5, 1, 0, 10))}, number: 2, want: propertyNames[noLostIncrement]},
+		"a holder was refused":                  {holds: []Hold{refused(hold(step5, 1, 0, 10))}, want: propertyNames[risingTokens]},
+		"a holder was refused that was stopped": {holds: []Hold{refused(hold(step5, 1, 0, 3050))}, stalls: []Stall{stall(0, 10, 3000)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &storm{store: newStore()}
+			for _, h := range c.holds {
+				require.NoError(t, s.Done(h, nil))
+			}
+			s.stalls = c.stalls
+			s.numbers[c.holds[0].Kind].value = c.number
+			s.conclude(at(10000))
+			if c.want == "" {
+				require.Empty(t, s.breaches)
+				stopped := len(c.stalls) > 0 && len(c.holds) > 1
+				require.Equal(t, stopped, s.excused[c.holds[0].Kind] == 1, "two holders are excused: %v", s.excused)
+				return
+			}
+			require.Equal(t, make([]int, len(kinds)), s.excused)
+			require.Len(t, s.breaches, 1)
+			require.Equal(t, c.want, propertyNames[s.breaches[0].property])
+			var table strings.Builder
+			s.print(&table)
+			require.Contains(t, table.String(), kinds[c.holds[0].Kind].name+": "+c.want)
+			require.Equal(t, 1, violations(s.breaches))
+			early, _ := s.judge(at(0))
+			require.Empty(t, early, "not over yet at that moment")
+		})
+	}
+}
+
+// A write that another has overtaken is one increment less.
+func TestAnOvertakenWriteIsABreach(t *testing.T) {
+	s := newStore()
+	use := func(method func(Access, *Value) error, a Access) (v Value) {
+		require.NoError(t, method(a, &v))
+		return v
+	}
+	require.Zero(t, use(s.Read, Access{Client: 1}).Number)
+	require.Zero(t, use(s.Read, Access{Client: 2}).Number)
+	require.Equal(t, int64(1), use(s.Write, Access{Client: 1}).Number)
+	require.Empty(t, s.breaches)
+	require.Equal(t, int64(1), use(s.Write, Access{Client: 2}).Number)
+	require.Len(t, s.breaches, 1)
+	require.Equal(t, noLostIncrement, s.breaches[0].property)
+}
+
+// A breach goes back to the last fault of its clients, else of the servers.
+func TestCauses(t *testing.T) {
+	begin := time.Now()
+	happened := func(what, client, kind, sec int) fault {
+		at := begin.Add(time.Duration(sec) * time.Second)
+		return fault{Order{What: what, Client: client, Kind: kind}, Outcome{What: what, Happened: true, From: at, To: at}, true}
+	}
+	s := &storm{store: newStore(), faults: []fault{
+		happened(leaderKilled, -1, 0, 1),
+		happened(cutForLong, 3, 0, 2),
+		happened(createReplyLost, 3, 1, 3),
+		happened(stoppedForLong, 4, 0, 4),
+		{Order: Order{What: followerPaused, Client: -1}},
+	}}
+	cause := func(kind, client int) string {
+		return s.cause(breach{kind: kind, clients: []int{client}, at: begin.Add(5 * time.Second)})
+	}
+	require.Equal(t, faultNames[cutForLong], cause(0, 3))
+	require.Equal(t, faultNames[createReplyLost], cause(1, 3))
+	require.Equal(t, faultNames[stoppedForLong], cause(0, 5), "a process has four clients")
+	require.Equal(t, faultNames[leaderKilled], cause(0, 9))
+	s.faults = nil
+	require.Equal(t, "no fault near", cause(0, 3))
+}
+
+func TestRacesAreReported(t *testing.T) {
+	const report = "==================\nWARNING: DATA RACE\nWrite at 0x1 by goroutine 7:\n  %s\n"
+	require.NoError(t, races(""))
+	require.NoError(t, races(fmt.Sprintf(report, "github.com/go-zookeeper/zk.(*Conn).sendSetWatches()")))
+	both := fmt.Sprintf(report+report, "github.com/go-zookeeper/zk.(*Conn).sendSetWatches()", "zklock/step05_reentrant.(*Lock).grant()")
+	require.ErrorContains(t, races(both), "grant")
+}
