@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +30,6 @@ type storm struct {
 	ensemble  *zktest.Ensemble
 	observer  *zk.Conn
 	processes []*exec.Cmd
-	said      [processes]bytes.Buffer // what they wrote to their standard error
 	orders    []chan Order
 	idle      chan int
 	calm      atomic.Bool // all faults are over
@@ -146,8 +144,7 @@ func (s *storm) startProcesses() (stop func(), err error) {
 	for i := range processes {
 		p := exec.Command(program, strconv.Itoa(i), strconv.FormatUint(s.seed, 10), listener.Addr().String())
 		p.Env = append(os.Environ(), "ZKTEST_CHILD=worker", "ZKTEST_CHILD_SERVERS="+strings.Join(s.ensemble.Servers(), ","))
-		p.Env = append(p.Env, "GORACE=exitcode=0") // see races
-		p.Stderr = io.MultiWriter(os.Stderr, &s.said[i])
+		p.Stderr = os.Stderr
 		if _, err := p.StdinPipe(); err != nil { // it ends when this pipe does
 			return stop, err
 		}
@@ -364,9 +361,6 @@ func (s *storm) dismiss(ctx context.Context) error {
 		go func() { ended <- p.Wait() }()
 		select {
 		case err := <-ended:
-			if err == nil {
-				err = races(s.said[i].String())
-			}
 			if err != nil {
 				return fmt.Errorf("client process %d: %w", i, err)
 			}
@@ -374,18 +368,6 @@ func (s *storm) dismiss(ctx context.Context) error {
 			return ctx.Err()
 		case <-time.After(30 * time.Second):
 			return fmt.Errorf("client process %d does not end", i)
-		}
-	}
-	return nil
-}
-
-// races looks for reports of the race detector. One race is the client's own
-// (go-zookeeper v1.0.4): after a reconnection sendSetWatches reads the last zxid
-// while an answer sets it.
-func races(said string) error {
-	for _, report := range strings.Split(said, "WARNING: DATA RACE")[1:] {
-		if !strings.Contains(report, "zk.(*Conn).sendSetWatches") {
-			return fmt.Errorf("data race: %s", report)
 		}
 	}
 	return nil

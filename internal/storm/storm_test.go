@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -185,12 +184,4 @@ func TestCauses(t *testing.T) {
 	require.Equal(t, faultNames[leaderKilled], cause(0, 9))
 	s.faults = nil
 	require.Equal(t, "no fault near", cause(0, 3))
-}
-
-func TestRacesAreReported(t *testing.T) {
-	const report = "==================\nWARNING: DATA RACE\nWrite at 0x1 by goroutine 7:\n  %s\n"
-	require.NoError(t, races(""))
-	require.NoError(t, races(fmt.Sprintf(report, "github.com/go-zookeeper/zk.(*Conn).sendSetWatches()")))
-	both := fmt.Sprintf(report+report, "github.com/go-zookeeper/zk.(*Conn).sendSetWatches()", "zklock/step05_reentrant.(*Lock).grant()")
-	require.ErrorContains(t, races(both), "grant")
 }
