@@ -80,11 +80,7 @@ func (l *Lock) remove(p place) error {
 // create makes a znode and returns its path, with the number that the server
 // gave it. Parents are made where they are missing.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
-	acl := zk.WorldACL(zk.PermAll) // a directory that nobody has made
-	if mode == zk.FlagEphemeralSequential {
-		acl = zk.WorldACL(zk.PermRead) // a place in the queue: others watch it, and must not change it
-	}
-	made, err := conn.Create(path, nil, mode, acl)
+	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
 		return made, err
 	}

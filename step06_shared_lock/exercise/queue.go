@@ -178,11 +178,7 @@ func (l *RWLock) tryRemove(p place, tried bool) (err error, sure bool) {
 // gave it. Parents are made only when the server says that they are missing:
 // asking for them each time would be a write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
-	acl := zk.WorldACL(zk.PermAll) // a directory that nobody has made
-	if mode == zk.FlagEphemeralSequential {
-		acl = zk.WorldACL(zk.PermRead) // a place in the queue: others watch it, and must not change it
-	}
-	made, err := conn.Create(path, nil, mode, acl)
+	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
 		return made, err
 	}
