@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
@@ -184,4 +185,33 @@ func TestCauses(t *testing.T) {
 	require.Equal(t, faultNames[leaderKilled], cause(0, 9))
 	s.faults = nil
 	require.Equal(t, "no fault near", cause(0, 3))
+}
+
+// Two servers that know nothing of one another disagree for good.
+func TestServersThatDisagree(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := &storm{ensemble: &zktest.Ensemble{}}
+	var conns []*zk.Conn
+	for id := 1; id <= 2; id++ {
+		server, err := zktest.StartWith(ctx, zktest.Extra{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, server.Stop()) })
+		s.ensemble.Members = append(s.ensemble.Members, &zktest.Peer{Server: server, ID: id})
+		conn, _, err := zk.Connect(server.Servers(), zktest.SessionTimeout, zk.WithLogger(silence{}))
+		require.NoError(t, err)
+		t.Cleanup(conn.Close)
+		conns = append(conns, conn)
+	}
+	create := func(conn *zk.Conn, path string) {
+		_, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	for _, conn := range conns {
+		create(conn, "/storm")
+		create(conn, "/storm/step6")
+	}
+	require.NoError(t, s.serversAgree(ctx))
+	create(conns[1], "/storm/step6/ghost")
+	require.ErrorContains(t, s.serversAgree(ctx), "/storm/step6/ghost is at member 2, and not at member 1")
 }

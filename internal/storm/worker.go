@@ -67,7 +67,7 @@ func work(servers, args []string) {
 	for c := process * perProcess; c < (process+1)*perProcess; c++ {
 		for k, kind := range kinds {
 			l := &line{client: c, kind: k, tap: wiretap.New(), inHold: make(chan func() <-chan struct{})}
-			if err := w.open(l); err != nil {
+			if l.lock, err = w.open(l); err != nil {
 				fmt.Fprintf(os.Stderr, "client %d opens %s: %v\n", c, kind.name, err)
 				os.Exit(1)
 			}
@@ -92,15 +92,32 @@ func (w *worker) tell(method string, args any) {
 	w.call(method, args, &nothing)
 }
 
-func (w *worker) open(l *line) error {
-	lock, err := kinds[l.kind].open(w.servers, l.tap, kinds[l.kind].dir)
-	if err != nil {
-		return err
-	}
+func (w *worker) open(l *line) (*lock, error) {
+	return kinds[l.kind].open(w.servers, l.tap, kinds[l.kind].dir)
+}
+
+// present is the lock that the client uses now.
+func (l *line) present() *lock {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lock = lock
-	return nil
+	return l.lock
+}
+
+// replace gives the client another lock in the place of one that is stuck,
+// unless its other goroutine has done so.
+func (w *worker) replace(l *line, stuck *lock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lock != stuck {
+		return
+	}
+	go stuck.close()
+	for !w.finishing.Load() {
+		if lock, err := w.open(l); err == nil {
+			l.lock = lock
+			return
+		}
+	}
 }
 
 // watchForStalls tells when this process did not run for a while.
@@ -119,17 +136,13 @@ func (w *worker) watchForStalls() {
 func (w *worker) loop(l *line, random *rand.Rand) {
 	named := int64(0)
 	for !w.finishing.Load() {
-		l.mu.Lock()
-		lock := l.lock
-		l.mu.Unlock()
+		lock := l.present()
 		if id := lock.conn.SessionID(); id != named {
 			w.tell("Session", Name{l.client, id})
 			named = id
 		}
-		if !w.turn(l, lock, random) { // this client is stuck: open another in its place
-			go lock.close()
-			for w.open(l) != nil && !w.finishing.Load() {
-			}
+		if !w.turn(l, lock, random) {
+			w.replace(l, lock)
 		}
 		time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
 	}
@@ -154,7 +167,9 @@ func (w *worker) turn(l *line, lock *lock, random *rand.Rand) bool {
 		w.tell("TurnedAway", Turn{l.kind, l.client, ""})
 		return true
 	case err != nil:
-		w.tell("TurnedAway", Turn{l.kind, l.client, err.Error()})
+		if l.present() == lock { // and not closed by replace
+			w.tell("TurnedAway", Turn{l.kind, l.client, err.Error()})
+		}
 		return true
 	}
 	h := Hold{Kind: l.kind, Client: l.client, Read: wish.read, Waited: time.Since(asked)}
