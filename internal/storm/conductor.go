@@ -29,7 +29,7 @@ type storm struct {
 	out       io.Writer
 	ensemble  *zktest.Ensemble
 	observer  *zk.Conn
-	processes []*exec.Cmd
+	processes []*process
 	orders    []chan Order
 	idle      chan int
 	calm      atomic.Bool // all faults are over
@@ -81,7 +81,10 @@ func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, o
 	}
 	defer s.observer.Close()
 	fmt.Fprintf(out, "%d clients in %d processes, %s\n", clients, processes, ensemble.Origin)
-	stop, err := s.startProcesses()
+	whole := ctx
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	stop, err := s.startProcesses(fail)
 	defer stop()
 	if err != nil {
 		return nil, err
@@ -107,6 +110,8 @@ func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, o
 		})
 	})
 	faults.Wait()
+	for s.anyTrouble() && rest(ctx, 10*time.Millisecond) { // all are over within patience and a few time-outs
+	}
 	if err == nil {
 		err = s.comeToRest(ctx)
 	}
@@ -116,7 +121,7 @@ func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, o
 		return nil, err
 	}
 	s.lookForLeftovers(ctx)
-	if err := s.dismiss(ctx); err != nil {
+	if err := s.dismiss(whole); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -125,9 +130,16 @@ func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, o
 	return s, nil
 }
 
+// A process has four of the clients.
+type process struct {
+	*exec.Cmd
+	ended chan struct{}
+	err   error // once it has
+}
+
 // startProcesses starts the client processes. They end when stop is called, or
-// when this process ends.
-func (s *storm) startProcesses() (stop func(), err error) {
+// when this process ends. When one ends, fail is called.
+func (s *storm) startProcesses(fail func(error)) (stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return func() {}, err
@@ -140,7 +152,7 @@ func (s *storm) startProcesses() (stop func(), err error) {
 		listener.Close()
 		for _, p := range s.processes {
 			_ = p.Process.Kill() // as a rule it has ended
-			_ = p.Wait()
+			<-p.ended
 		}
 	}
 	program, err := os.Executable()
@@ -148,7 +160,7 @@ func (s *storm) startProcesses() (stop func(), err error) {
 		return stop, err
 	}
 	for i := range processes {
-		p := exec.Command(program, strconv.Itoa(i), strconv.FormatUint(s.seed, 10), listener.Addr().String())
+		p := &process{Cmd: exec.Command(program, strconv.Itoa(i), strconv.FormatUint(s.seed, 10), listener.Addr().String()), ended: make(chan struct{})}
 		p.Env = append(os.Environ(), "ZKTEST_CHILD=worker", "ZKTEST_CHILD_SERVERS="+strings.Join(s.ensemble.Servers(), ","))
 		p.Stderr = os.Stderr
 		if _, err := p.StdinPipe(); err != nil { // it ends when this pipe does
@@ -159,6 +171,11 @@ func (s *storm) startProcesses() (stop func(), err error) {
 			return stop, err
 		}
 		s.processes = append(s.processes, p)
+		go func() {
+			p.err = p.Wait()
+			close(p.ended)
+			fail(fmt.Errorf("client process %d has ended: %v", i, p.ProcessState))
+		}()
 	}
 	go func() { // now that all is there that they ask for
 		for {
@@ -265,9 +282,6 @@ func (s *storm) clientFaults(ctx context.Context) {
 		o = s.begin(o)
 		s.orders[o.Client/perProcess] <- o
 	}
-	for s.anyTrouble() { // all are over within patience and a few time-outs
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 // troubled tells whether a client has a fault, or had one a second ago.
@@ -354,7 +368,7 @@ func (s *storm) comeToRest(ctx context.Context) error {
 		select {
 		case <-s.idle:
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-deadline:
 			return errors.New("the clients do not come to rest")
 		}
@@ -366,12 +380,10 @@ func (s *storm) comeToRest(ctx context.Context) error {
 func (s *storm) dismiss(ctx context.Context) error {
 	for i, p := range s.processes {
 		s.orders[i] <- Order{What: leave}
-		ended := make(chan error, 1)
-		go func() { ended <- p.Wait() }()
 		select {
-		case err := <-ended:
-			if err != nil {
-				return fmt.Errorf("client process %d: %w", i, err)
+		case <-p.ended:
+			if p.err != nil {
+				return fmt.Errorf("client process %d: %w", i, p.err)
 			}
 		case <-ctx.Done():
 			return ctx.Err()

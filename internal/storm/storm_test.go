@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	zktest.Child("worker", work)
+	zktest.Child("worker", func(servers, args []string) {
+		if args[0] == os.Getenv("STORM_CRASH") {
+			os.Exit(3)
+		}
+		work(servers, args)
+	})
 	zktest.Main(m)
 }
 
@@ -49,6 +55,15 @@ func TestStorm(t *testing.T) {
 			require.Len(t, who, clients, "%s: the clients that had the lock", kind.name)
 		}
 	}
+}
+
+// A client process that ends too early ends the storm.
+func TestAClientProcessThatEnds(t *testing.T) {
+	t.Setenv("STORM_CRASH", "1")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := run(ctx, time.Minute, 1, false, t.Output())
+	require.ErrorContains(t, err, "client process 1 has ended: exit status 3")
 }
 
 func TestTheSeedIsTheList(t *testing.T) {
