@@ -63,7 +63,11 @@ func NewOn(t T, server *Server) *Zoo {
 	t.Cleanup(cancel)
 	z := &Zoo{Server: server, Ctx: ctx, t: t, Root: fmt.Sprintf("/zklock-%016x", rand.Uint64())}
 	z.eye = z.Client("the observer")
-	if _, err := z.eye.Create(z.Root, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+	err := zk.ErrConnectionClosed
+	for errors.Is(err, zk.ErrConnectionClosed) && ctx.Err() == nil { // as when there is an election
+		_, err = z.eye.Create(z.Root, nil, 0, zk.WorldACL(zk.PermAll))
+	}
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 		fail(t, "create this test's root %s: %v", z.Root, err)
 	}
 	t.Cleanup(func() { z.remove(z.Root) }) // before the observer closes
