@@ -377,8 +377,9 @@ func TestOverTLS(t *testing.T) {
 	t.Run("silence", func(t *testing.T) {
 		t.Parallel()
 		z := zktest.NewOn(t, server)
+		const timeout = 2 * zktest.MortalTimeout // the machine may be busy
 		var line mute
-		s, err := reentrant.Open([]string{server.Second}, zktest.MortalTimeout, reentrant.WithDialer(line.dial(config)))
+		s, err := reentrant.Open([]string{server.Second}, timeout, reentrant.WithDialer(line.dial(config)))
 		must(t, err)
 		defer s.Close()
 		held, err := reentrant.New(s, z.Root+"/lock").Lock(z.Ctx)
@@ -386,7 +387,7 @@ func TestOverTLS(t *testing.T) {
 		select {
 		case <-held.Done():
 			t.Fatalf("the lock ended on a sound line: %v", context.Cause(held))
-		case <-time.After(2 * zktest.MortalTimeout):
+		case <-time.After(2 * timeout):
 		}
 		line.silent.Store(true)
 		zktest.AwaitChan(z, "the hold to end", held.Done())
