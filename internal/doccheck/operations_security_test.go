@@ -414,7 +414,8 @@ func (m *mute) dial(config *tls.Config) zk.Dialer {
 		}
 		config := config.Clone()
 		config.ServerName, _, _ = net.SplitHostPort(address)
-		return tls.Client(muteConn{conn, m}, config), nil
+		secure := tls.Client(muteConn{conn, m}, config)
+		return secure, secure.Handshake() // now: the lease counts from the first frame
 	}
 }
 
