@@ -132,21 +132,9 @@ func FuzzNames(f *testing.F) {
 			t.Errorf("%s is not among %q: %q, %v", mine, others, before, err)
 		}
 		for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
-			if before, err := predecessor(list, mine); err != nil || !isBefore(before, others, int(own)) {
+			if before, err := predecessor(list, mine); err != nil || !lockcheck.IsBefore(number, before, others, int(own)) {
 				t.Errorf("before %s in %q stands %q, %v", mine, list, before, err)
 			}
 		}
 	})
-}
-
-// isBefore tells whether before is the right one of the names: its number is the
-// greatest below own. There is none if it is "".
-func isBefore(before string, names []string, own int) bool {
-	highest, there := number(before)
-	for _, name := range names {
-		if n, ok := number(name); ok && n < own && (!there || n > highest) {
-			return false
-		}
-	}
-	return before == "" || there && highest < own && slices.Contains(names, before)
 }

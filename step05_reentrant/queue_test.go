@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -303,21 +303,9 @@ func FuzzNames(f *testing.F) {
 			}
 		}
 		for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
-			if before := predecessor(list, "/orders/"+mine); !isBefore(before, others, int(own)) {
+			if before := predecessor(list, "/orders/"+mine); !lockcheck.IsBefore(number, before, others, int(own)) {
 				t.Errorf("before %q in %q stands %q", mine, list, before)
 			}
 		}
 	})
-}
-
-// isBefore tells whether before is the right one of the names: its number is the
-// greatest below own. There is none if it is "".
-func isBefore(before string, names []string, own int) bool {
-	highest, there := number(before)
-	for _, name := range names {
-		if n, ok := number(name); ok && n < own && (!there || n > highest) {
-			return false
-		}
-	}
-	return before == "" || there && highest < own && slices.Contains(names, before)
 }

@@ -66,16 +66,25 @@ func (s *scene) hasty(name string) *user {
 
 func (s *scene) joinFor(name string, timeout, told time.Duration) *user {
 	s.t.Helper()
-	var session *Session
-	c := s.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		var err error
-		session, err = Open(s.Servers(), timeout, WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
+	return s.joinThrough(name, timeout, func(dial zk.Dialer) zk.Dialer {
+		return func(network, address string, limit time.Duration) (net.Conn, error) {
 			conn, err := dial(network, address, limit)
 			if err != nil || told == 0 {
 				return conn, err
 			}
 			return &handshake{Conn: conn, told: told}, nil
-		}))
+		}
+	})
+}
+
+// joinThrough brings a user that connects through what a test makes of its
+// tap's dialer.
+func (s *scene) joinThrough(name string, timeout time.Duration, through func(zk.Dialer) zk.Dialer) *user {
+	s.t.Helper()
+	var session *Session
+	c := s.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		var err error
+		session, err = Open(s.Servers(), timeout, WithDialer(through(dial)))
 		if err != nil {
 			return nil, nil, err
 		}

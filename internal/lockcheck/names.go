@@ -42,3 +42,15 @@ func FuzzFirst(f *testing.F, number func(name string) (n int, ok bool), isFirst 
 		}
 	})
 }
+
+// IsBefore tells whether before is the right one of the names to watch: its
+// number is the greatest below own. There is none if it is "".
+func IsBefore(number func(name string) (n int, ok bool), before string, names []string, own int) bool {
+	highest, there := number(before)
+	for _, name := range names {
+		if n, ok := number(name); ok && n < own && (!there || n > highest) {
+			return false
+		}
+	}
+	return before == "" || there && highest < own && slices.Contains(names, before)
+}

@@ -1,0 +1,115 @@
+package zktest
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/wiretap"
+)
+
+// StartRoles is StartEnsemble for one test, which is told who leads. The
+// servers end with the test.
+func StartRoles(t T, lines ...string) (ensemble *Ensemble, leader *Peer, followers []*Peer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	ensemble, err := StartEnsemble(ctx, lines...)
+	if err != nil {
+		fail(t, "%v", err)
+	}
+	t.Cleanup(func() {
+		if err := ensemble.Stop(); err != nil {
+			t.Errorf("stop %s: %v", ensemble.Origin, err)
+		}
+	})
+	leader, followers, err = ensemble.roles(ctx)
+	if err != nil {
+		fail(t, "%v", err)
+	}
+	return ensemble, leader, followers
+}
+
+// Lag is an ensemble with a follower that learns of a create late. Its
+// observer looks at that follower, so Names are the ones that are known there.
+type Lag struct {
+	*Zoo
+	ensemble     *Ensemble
+	leader, late *Peer
+	paused       *Peer                // the third server: without it the late one must agree
+	server       atomic.Pointer[Peer] // that Through leads to
+	agree        func()               // lets the late one's consent pass
+}
+
+// NewLag gives a test such an ensemble, in which all is well as yet.
+func NewLag(t T) *Lag {
+	t.Helper()
+	ensemble, leader, followers := StartRoles(t, "initLimit=300", "syncLimit=300") // longer than a test
+	l := &Lag{Zoo: NewOn(t, followers[0].Server), ensemble: ensemble, leader: leader, late: followers[0], paused: followers[1]}
+	l.server.Store(leader)
+	return l
+}
+
+// Through connects a client to the leader, and once LoseCreate was called to
+// the follower that lags.
+func (l *Lag) Through(dial zk.Dialer) zk.Dialer {
+	return func(network, _ string, limit time.Duration) (net.Conn, error) {
+		return dial(network, l.server.Load().Addr, limit)
+	}
+}
+
+// LoseCreate cuts c's line while the create that begin sends is being decided:
+// the leader has proposed it, and nobody has agreed. It returns when c is back,
+// at the follower that does not know of the create, and has asked for something
+// that must wait for the leader: a sync, or a second create.
+func (l *Lag) LoseCreate(c *Client, begin func()) {
+	l.t.Helper()
+	if _, err := l.Observer().Sync(l.Root); err != nil { // it lags from here on, not before
+		fail(l.t, "sync: %v", err)
+	}
+	if err := l.paused.Pause(); err != nil {
+		fail(l.t, "%v", err)
+	}
+	toLate := l.hold(l.leader, l.late)
+	proposals := l.leaderCounts("zk_proposal_count")
+	begin()
+	l.Await("the leader to propose the create", func() bool { return l.leaderCounts("zk_proposal_count") > proposals })
+
+	asked := l.leaderCounts("zk_revalidate_count")
+	l.server.Store(l.late)
+	c.Tap.Cut()
+	back := c.Tap.Mark()
+	c.Tap.Restore()
+	l.Await("the follower to ask the leader for the session", func() bool { return l.leaderCounts("zk_revalidate_count") > asked })
+	l.agree = l.hold(l.late, l.leader)
+	toLate()
+	l.Await(c.Name+" to be back, and to ask what only the leader can answer", func() bool {
+		asks := wiretap.Count(c.Tap.Since(back)).Requests
+		return asks[wiretap.Sync]+asks[wiretap.Create] > 0
+	})
+}
+
+// CatchUp lets the follower agree to the create, and so learn of it.
+func (l *Lag) CatchUp() { l.agree() }
+
+func (l *Lag) hold(from, to *Peer) (release func()) {
+	l.t.Helper()
+	release, err := l.ensemble.Hold(from, to)
+	if err != nil {
+		fail(l.t, "%v", err)
+	}
+	l.t.Cleanup(release)
+	return release
+}
+
+func (l *Lag) leaderCounts(key string) int64 {
+	l.t.Helper()
+	counters, err := l.leader.Mntr()
+	if err != nil {
+		fail(l.t, "%v", err)
+	}
+	return counters[key]
+}
