@@ -92,7 +92,7 @@ func (l *Lock) find(name string) (place, error) {
 // wait returns when our znode is the first in ZooKeeper's queue.
 func (l *Lock) wait(ctx context.Context, p *place) error {
 	for {
-		life := l.s.renewed() // before the list: a loss after it counts
+		life := l.s.renewed(ctx) // before the list: a loss after it counts
 		names, stat, err := l.s.conn.Children(l.dir)
 		switch {
 		case ctx.Err() != nil:

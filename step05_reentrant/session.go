@@ -164,16 +164,29 @@ func (s *Session) now() (*life, time.Duration) {
 }
 
 // renewed is now for a lock that is about to be held: if little is left of the
-// lease, it asks the leader first.
-func (s *Session) renewed() *life {
-	s.mu.Lock()
-	short := time.Until(s.until) < s.timeout/3
-	s.mu.Unlock()
-	if short {
-		_, _ = s.conn.Sync("/") // the answer, if there is one, renews the lease
+// lease, it asks the leader first. The answer proves no more than the handshake
+// did if that took long; a tenth of the time-out later another one does.
+func (s *Session) renewed(ctx context.Context) *life {
+	if s.short() {
+		_, err := s.conn.Sync("/") // the answer, if there is one, renews the lease
+		if err == nil && s.short() {
+			_, timeout := s.now()
+			select {
+			case <-time.After(timeout / 10):
+			case <-ctx.Done():
+			}
+			_, _ = s.conn.Sync("/")
+		}
 	}
 	life, _ := s.now()
 	return life
+}
+
+// short tells whether less than a third of the time-out is left of the lease.
+func (s *Session) short() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Until(s.until) < s.timeout/3
 }
 
 // rely has the lease renewed from now on, until the returned function is called

@@ -120,6 +120,41 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	a.release(held)
 }
 
+// A's line goes down as its turn comes, and the server is so slow with the next
+// handshake that the lease which it renews is over by then. Of what is asked now
+// the leader's answers are proof only a tenth of the time-out later. A must not
+// spend that time with asking.
+func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := joinOver(t, z, "A", zktest.SessionTimeout, func(c net.Conn) net.Conn {
+		return patient{&handshake{Conn: c, ask: zktest.SessionTimeout, tell: time.Second}} // each time
+	})
+	b := join(t, z, "B")
+	held := b.acquire()
+	waiting := a.start()
+	a.waits(waiting, "B holds the lock")
+	hello := a.Tap.HoldReply(wiretap.Connect, 1)
+	lost := a.Tap.LoseRequest(wiretap.GetChildren, 1)
+	b.release(held)
+	zktest.AwaitChan(z, "A to ask for the list", lost.Sprung())
+	zktest.AwaitChan(z, "A's handshake to be answered", hello.Sprung())
+	begin, mark := time.Now(), a.Tap.Mark()
+	z.Await("the handshake's lease to be over", func() bool { return time.Since(begin) > time.Second })
+	hello.Let()
+	held = waiting.in()
+	require.NoError(t, held.Value(holdOf{a.lock}).(*hold).life.ctx.Err(), "a new hold")
+	asked := a.requests(mark)
+	t.Log("asked after the handshake:", asked)
+	require.Less(t, asked[wiretap.GetChildren]+asked[wiretap.Sync], 10, "lists and syncs, until it had a lease: %v", asked)
+	a.release(held)
+}
+
+// patient is a line on which nothing comes too late.
+type patient struct{ net.Conn }
+
+func (patient) SetReadDeadline(time.Time) error { return nil }
+
 func (p *party) life() *life {
 	l, _ := p.s.now()
 	return l

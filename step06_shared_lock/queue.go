@@ -99,7 +99,7 @@ func (l *RWLock) find(name string) (place, error) {
 // queue. With once it returns ErrLocked instead of waiting.
 func (l *RWLock) wait(ctx context.Context, p *place, kind string, once bool) error {
 	for {
-		life := l.s.renewed() // before the list: a loss after it counts
+		life := l.s.renewed(ctx) // before the list: a loss after it counts
 		names, stat, err := l.s.conn.Children(l.dir)
 		switch {
 		case ctx.Err() != nil:
