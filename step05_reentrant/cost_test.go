@@ -317,7 +317,9 @@ func TestALongHoldAsksTheLeader(t *testing.T) {
 	}
 	must(t, lock.Unlock(held))
 	syncs := asked.Requests[wiretap.Sync]
-	chapter.Says(t, "a hold of two session time-outs: %v syncs", chapter.About(float64(syncs), 2))
+	// A server that is slow is asked less often: each sync waits for the last one's
+	// answer.
+	chapter.Says(t, "a hold of two session time-outs: %v syncs", chapter.About(float64(syncs), 5))
 	if asked.All() != syncs {
 		t.Errorf("requests during the hold: %v", asked.Requests)
 	}
