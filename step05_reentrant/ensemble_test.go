@@ -24,9 +24,9 @@ func TestALostReplyAtAServerThatLags(t *testing.T) {
 
 	mark := a.Tap.Mark()
 	var call *call
-	lag.LoseCreate(a.Client, func() { call = a.start() })
+	catchUp := lag.LoseCreate(a.Client, func() { call = a.start() })
 	before := len(a.queue())
-	lag.CatchUp()
+	catchUp()
 	require.Equal(t, zktest.Returned, call.Waits(), "A's Lock: it waits for itself; the queue: %v", a.queue())
 	creates := a.requests(mark)[wiretap.Create]
 	chapter.Says(t, "back at a server that lags: %d names there while the sync is under way, %d name when it is answered; creates: %d",

@@ -11,16 +11,16 @@ import (
 // nobody has agreed, and A comes back to a follower that hears of it late.
 func TestALostReplyAtAServerThatLags(t *testing.T) {
 	lag := zktest.NewLag(t)
-	s := &scene{lag.Zoo, t, lag.Root + "/lock", nil}
+	s := newSceneOn(t, lag.Zoo)
 	s.makeDir()
 	a := s.joinThrough("A", zktest.SessionTimeout, lag.Through)
 
 	var turn *turn
-	lag.LoseCreate(a.Client, func() { turn = a.asks(read) })
+	catchUp := lag.LoseCreate(a.Client, func() { turn = a.asks(read) })
 	if queue := s.queue(); len(queue) != 0 {
 		t.Fatalf("the follower does not lag: its list is %v", queue)
 	}
-	lag.CatchUp()
+	catchUp()
 	turn.Acquired()
 	creates := wiretap.Count(a.Tap.Since(turn.mark)).Requests[wiretap.Create]
 	if queue := s.queue(); len(queue) != 1 || creates != 1 {

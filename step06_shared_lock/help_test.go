@@ -40,8 +40,9 @@ type scene struct {
 	variant func(*RWLock) locker // what its users use instead, if not nil
 }
 
-func newScene(t *testing.T) *scene {
-	z := zktest.New(t)
+func newScene(t *testing.T) *scene { return newSceneOn(t, zktest.New(t)) }
+
+func newSceneOn(t *testing.T, z *zktest.Zoo) *scene {
 	return &scene{z, t, z.Root + "/lock", nil}
 }
 

@@ -41,7 +41,6 @@ type Lag struct {
 	leader, late *Peer
 	paused       *Peer                // the third server: without it the late one must agree
 	server       atomic.Pointer[Peer] // that Through leads to
-	agree        func()               // lets the late one's consent pass
 }
 
 // NewLag gives a test such an ensemble, in which all is well as yet.
@@ -64,8 +63,9 @@ func (l *Lag) Through(dial zk.Dialer) zk.Dialer {
 // LoseCreate cuts c's line while the create that begin sends is being decided:
 // the leader has proposed it, and nobody has agreed. It returns when c is back,
 // at the follower that does not know of the create, and has asked for something
-// that must wait for the leader: a sync, or a second create.
-func (l *Lag) LoseCreate(c *Client, begin func()) {
+// that must wait for the leader: a sync, or a second create. catchUp lets the
+// follower agree to the create, and so learn of it.
+func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
 	l.t.Helper()
 	if _, err := l.Observer().Sync(l.Root); err != nil { // it lags from here on, not before
 		fail(l.t, "sync: %v", err)
@@ -84,16 +84,14 @@ func (l *Lag) LoseCreate(c *Client, begin func()) {
 	back := c.Tap.Mark()
 	c.Tap.Restore()
 	l.Await("the follower to ask the leader for the session", func() bool { return l.leaderCounts("zk_revalidate_count") > asked })
-	l.agree = l.hold(l.late, l.leader)
+	catchUp = l.hold(l.late, l.leader)
 	toLate()
 	l.Await(c.Name+" to be back, and to ask what only the leader can answer", func() bool {
 		asks := wiretap.Count(c.Tap.Since(back)).Requests
 		return asks[wiretap.Sync]+asks[wiretap.Create] > 0
 	})
+	return catchUp
 }
-
-// CatchUp lets the follower agree to the create, and so learn of it.
-func (l *Lag) CatchUp() { l.agree() }
 
 func (l *Lag) hold(from, to *Peer) (release func()) {
 	l.t.Helper()
