@@ -37,7 +37,7 @@ func tapped(z *zktest.Zoo, name string, timeout time.Duration) (s *Session, c *z
 }
 
 // inTurn takes the lock, calls inside, and releases it.
-func inTurn(ctx context.Context, lock *Lock, inside func(held context.Context)) error {
+func inTurn(ctx context.Context, lock mutex, inside func(held context.Context)) error {
 	held, err := lock.Lock(ctx)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func TestThreeWays(t *testing.T) {
 		}},
 		{"local first", func(s *Session) []func() error {
 			lock := New(s, z.Root+"/local")
-			var mu sync.Mutex // one goroutine at a time reaches the Lock: it has nobody to hand on to
+			var mu sync.Mutex
 			return slices.Repeat([]func() error{func() error {
 				mu.Lock()
 				defer mu.Unlock()
@@ -90,7 +90,7 @@ func TestThreeWays(t *testing.T) {
 			}}, goroutines)
 		}},
 		{"local first, and handed on", func(s *Session) []func() error {
-			lock := New(s, z.Root+"/handed-on")
+			lock := NewCohort(s, z.Root+"/handed-on")
 			return slices.Repeat([]func() error{func() error {
 				return inTurn(z.Ctx, lock, func(context.Context) {})
 			}}, goroutines)
@@ -289,7 +289,7 @@ func TestLeaseEndsFirst(t *testing.T) {
 		case f.Kind == wiretap.Request:
 			open = append(open, f.At)
 		case f.Kind == wiretap.Reply: // in the order of the questions
-			if slices.Contains([]wiretap.Op{wiretap.Connect, wiretap.Create, wiretap.Delete, wiretap.Sync}, f.Op) {
+			if slices.Contains([]wiretap.Op{wiretap.Connect, wiretap.Create, wiretap.Delete}, f.Op) {
 				proof = open[0]
 			}
 			open = open[1:]
@@ -316,11 +316,11 @@ func TestALongHoldAsksTheLeader(t *testing.T) {
 		t.Fatalf("the hold ended: %v", context.Cause(held))
 	}
 	must(t, lock.Unlock(held))
-	syncs := asked.Requests[wiretap.Sync]
-	// A server that is slow is asked less often: each sync waits for the last one's
+	writes := asked.Requests[wiretap.Delete]
+	// A server that is slow is asked less often: each write waits for the last one's
 	// answer.
-	chapter.Says(t, "a hold of two session time-outs: %v syncs", chapter.About(float64(syncs), 5))
-	if asked.All() != syncs {
+	chapter.Says(t, "a hold of two session time-outs: %v writes in vain", chapter.About(float64(writes), 5))
+	if asked.All() != writes {
 		t.Errorf("requests during the hold: %v", asked.Requests)
 	}
 }

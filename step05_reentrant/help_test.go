@@ -21,9 +21,16 @@ import (
 type party struct {
 	*zktest.Client
 	s    *Session
-	lock *Lock
+	lock mutex
 	t    *testing.T
 	z    *zktest.Zoo
+}
+
+// mutex is what a Lock and a Cohort have in common.
+type mutex interface {
+	Lock(ctx context.Context) (held context.Context, err error)
+	TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error)
+	Unlock(held context.Context) error
 }
 
 func join(t *testing.T, z *zktest.Zoo, name string) *party {
@@ -63,30 +70,31 @@ func joinThrough(t *testing.T, z *zktest.Zoo, name string, timeout time.Duration
 		p.s = session
 		return session.Conn(), session.Close, nil
 	})
-	p.lock = New(p.s, z.Root+"/lock")
+	p.lock = New(p.s, p.path())
 	return p
 }
 
 // asking makes the server hear another session time-out than the client asks
 // for. A server with a short maxSessionTimeout would grant the same.
 func asking(d time.Duration) func(net.Conn) net.Conn {
-	return func(c net.Conn) net.Conn { return &handshake{Conn: c, ask: d} }
+	return func(c net.Conn) net.Conn { return &altered{Conn: c, ask: d} }
 }
 
 // told makes the client hear another session time-out than the server granted.
 // A server with a long tickTime, too, keeps a session longer than it says.
 func told(d time.Duration) func(net.Conn) net.Conn {
-	return func(c net.Conn) net.Conn { return &handshake{Conn: c, tell: d} }
+	return func(c net.Conn) net.Conn { return &altered{Conn: c, tell: d} }
 }
 
-type handshake struct {
+// altered is a line that changes the handshake.
+type altered struct {
 	net.Conn
 	ask, tell time.Duration // 0: as it was
 	wrote     bool
 	read      int
 }
 
-func (c *handshake) Write(b []byte) (int, error) {
+func (c *altered) Write(b []byte) (int, error) {
 	if !c.wrote && c.ask > 0 { // length, version, last zxid, time-out
 		b = slices.Clone(b)
 		binary.BigEndian.PutUint32(b[16:], uint32(c.ask.Milliseconds()))
@@ -95,7 +103,7 @@ func (c *handshake) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-func (c *handshake) Read(b []byte) (int, error) {
+func (c *altered) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	timeout := binary.BigEndian.AppendUint32(nil, uint32(c.tell.Milliseconds()))
 	for i := range b[:n] {
@@ -137,18 +145,6 @@ func (c *call) in() context.Context {
 	return c.held
 }
 
-// queueUp calls Lock and returns when the call is the nth in the process's line.
-func (p *party) queueUp(n int) *call {
-	p.t.Helper()
-	c := p.start()
-	p.z.Await(p.Name+"'s next goroutine to stand in the process's line", func() bool {
-		p.lock.mu.Lock()
-		defer p.lock.mu.Unlock()
-		return len(p.lock.line) == n
-	})
-	return c
-}
-
 // waits fails the test unless the call has settled down to wait at ZooKeeper.
 func (p *party) waits(c *call, why string) {
 	p.t.Helper()
@@ -161,8 +157,11 @@ func (p *party) release(held context.Context) {
 	require.NoError(p.t, p.lock.Unlock(held))
 }
 
-// queue lists the names in the lock's directory.
-func (p *party) queue() []string { return p.z.Names(p.lock.dir) }
+// path is the lock's directory.
+func (p *party) path() string { return p.z.Root + "/lock" }
+
+// queue lists the names in it.
+func (p *party) queue() []string { return p.z.Names(p.path()) }
 
 // requests counts what the party has asked for since the mark.
 func (p *party) requests(mark int) map[wiretap.Op]int {

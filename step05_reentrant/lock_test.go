@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,162 +32,6 @@ func TestProperties(t *testing.T) {
 	lockcheck.Fails(t, subject, lockcheck.Shared)
 }
 
-// The process's own line.
-
-func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := join(t, z, "A")
-	a.release(a.acquire())          // makes the directory
-	for inTime := false; !inTime; { // on a busy machine the tenure may be over before all had their turn
-		require.NoError(t, z.Ctx.Err(), "waited in vain for six goroutines to have their turns within %v", maxTenure)
-		mark, begun := a.Tap.Mark(), time.Now()
-		held := a.acquire()
-		var line []*call
-		for n := range 5 {
-			line = append(line, a.queueUp(n+1))
-		}
-		for len(line) > 0 {
-			znodes := len(a.queue())
-			if inTime = time.Since(begun) < maxTenure; inTime {
-				require.Equal(t, 1, znodes, "znodes of a process in which %d goroutines wait", len(line))
-			}
-			a.release(held)
-			held = line[0].in()
-			line = line[1:]
-			for _, later := range line {
-				require.False(t, later.Returned(), "a later goroutine was served beside, or before, an earlier one")
-			}
-		}
-		inTime = time.Since(begun) < maxTenure
-		a.release(held)
-		if inTime {
-			require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1}, a.requests(mark),
-				"requests of 6 holds, handed on from one to the next")
-		}
-	}
-}
-
-func TestEachWaiterObeysItsOwnContext(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := join(t, z, "A")
-	held := a.acquire()
-	first, second, third := a.queueUp(1), a.queueUp(2), a.queueUp(3)
-	require.ErrorIs(t, second.Cancel(), context.Canceled)
-	a.release(held)
-	held = first.in()
-	require.False(t, third.Returned(), "the third was let in beside the first")
-	a.release(held)
-	a.release(third.in())
-}
-
-func TestTheLastWaiterToGiveUpTakesTheZnodeAlong(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a, b := join(t, z, "A"), join(t, z, "B")
-	held := b.acquire()
-	first := a.start()
-	a.waits(first, "B holds the lock")
-	second := a.queueUp(2)
-	require.ErrorIs(t, first.Cancel(), context.Canceled)
-	z.Barrier(a.Client)
-	require.Len(t, a.queue(), 2, "znodes, while one of A's goroutines still waits")
-	require.ErrorIs(t, second.Cancel(), context.Canceled)
-	z.Await("A's znode to leave the queue", func() bool { return len(a.queue()) == 1 })
-	b.release(held)
-}
-
-// More goroutines of A wait than a tenure is handed on to, and B waits behind
-// A's znode.
-func TestATenureIsHandedOnSixteenTimesAtMost(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a, b := join(t, z, "A"), join(t, z, "B")
-	var mu sync.Mutex
-	order := ""
-	visit := func(p *party) *call {
-		return p.call(func(ctx context.Context) (context.Context, error) {
-			held, err := p.lock.Lock(ctx)
-			if err != nil {
-				return nil, err
-			}
-			mu.Lock()
-			order += p.Name
-			mu.Unlock()
-			return held, p.lock.Unlock(held)
-		})
-	}
-	held := a.acquire()
-	var calls []*call
-	for range 2 * maxHandOns {
-		calls = append(calls, visit(a))
-	}
-	z.Await("A's goroutines to stand in line", func() bool {
-		a.lock.mu.Lock()
-		defer a.lock.mu.Unlock()
-		return len(a.lock.line) == len(calls)
-	})
-	other := visit(b)
-	b.waits(other, "A holds the lock")
-	a.release(held)
-	for _, c := range append(calls, other) {
-		c.Acquired()
-	}
-	// Fewer than 16 on a machine so slow that the tenure's time was over first.
-	require.LessOrEqual(t, strings.Index(order, "B"), maxHandOns, "hand-ons before B's turn: %s", order)
-	require.Len(t, order, len(calls)+1)
-}
-
-func TestATenureIsHandedOnForATenthOfASecondAtMost(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a, b := join(t, z, "A"), join(t, z, "B")
-	held := a.acquire()
-	begun := time.Now()
-	next := a.queueUp(1)
-	other := b.start()
-	b.waits(other, "A holds the lock")
-	z.Await("the tenure's time to be over", func() bool { return time.Since(begun) > maxTenure })
-	a.release(held)
-	z.Await("the next to be let in", func() bool { return other.Returned() || next.Returned() })
-	require.False(t, next.Returned(), "A's tenure was over, B waited, and A's next goroutine was let in first")
-	b.release(other.in())
-	a.release(next.in())
-}
-
-func TestLossOfTheSessionEndsTheTenureAndTheWaitersQueueAnew(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := joinMortal(t, z, "A")
-	first := a.acquire()
-	next, waiter := a.queueUp(1), a.queueUp(2)
-	a.release(first)
-	held := next.in()
-	again, err := a.lock.Lock(held)
-	require.NoError(t, err)
-	before, _ := Token(held)
-
-	a.Crash()
-	for _, lost := range []context.Context{held, again} {
-		zktest.AwaitChan(z, "the hold to be told of its loss", lost.Done())
-		require.ErrorIs(t, context.Cause(lost), ErrLost)
-	}
-	require.ErrorIs(t, context.Cause(first), ErrNotHeld, "the hold that was released before")
-	require.False(t, waiter.Returned(), "a waiter was let in while A was cut off")
-	z.AwaitExpiry(a.Client)
-	a.Tap.Restore()
-
-	requeued := waiter.in()
-	require.NotEqual(t, a.ID, a.SessionID(), "A's session")
-	a.holds(requeued)
-	after, _ := Token(requeued)
-	require.Greater(t, after, before, "the next tenure's token")
-	require.NoError(t, a.lock.Unlock(again), "one of two entries")
-	require.ErrorIs(t, a.lock.Unlock(held), ErrLost)
-	a.release(requeued)
-}
-
 // TryLock and deadlines.
 
 func TestTryLockAsksOnce(t *testing.T) {
@@ -202,14 +44,6 @@ func TestTryLockAsksOnce(t *testing.T) {
 			a.holds(held)
 			a.release(held)
 		},
-		"held in the process": func(t *testing.T, z *zktest.Zoo, a, b *party) {
-			held := a.acquire()
-			mark := a.Tap.Mark()
-			_, err := try(z.Ctx, a)
-			require.ErrorIs(t, err, ErrLocked)
-			require.Empty(t, a.requests(mark), "requests")
-			a.release(held)
-		},
 		"held elsewhere": func(t *testing.T, z *zktest.Zoo, a, b *party) {
 			held := b.acquire()
 			mark := a.Tap.Mark()
@@ -220,17 +54,6 @@ func TestTryLockAsksOnce(t *testing.T) {
 			require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1}, a.requests(mark))
 			require.Empty(t, a.Tap.Watched(), "watches left at the server")
 			b.release(held)
-		},
-		"another goroutine waits": func(t *testing.T, z *zktest.Zoo, a, b *party) {
-			held := b.acquire()
-			waiter := a.start()
-			a.waits(waiter, "B holds the lock")
-			mark := a.Tap.Mark()
-			_, err := try(z.Ctx, a)
-			require.ErrorIs(t, err, ErrLocked)
-			require.Empty(t, a.requests(mark), "requests")
-			b.release(held)
-			a.release(waiter.in())
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -314,7 +137,7 @@ func TestAsManyUnlocksAsLocksAndTheLastOneDeletes(t *testing.T) {
 	b.release(waiting.in())
 	require.ErrorIs(t, a.lock.Unlock(held), ErrNotHeld, "an Unlock too many")
 	_, err = a.lock.Lock(held)
-	require.ErrorIs(t, err, ErrNotHeld, "Lock with a hold that has been released")
+	require.ErrorIs(t, err, ErrNotHeld, "Lock with a hold that has been released: its context has ended")
 	_, err = a.lock.Lock(derived)
 	require.ErrorIs(t, err, ErrNotHeld, "Lock with a context made from it")
 }
@@ -358,8 +181,9 @@ func TestLockWithALostHoldIsErrLost(t *testing.T) {
 	z := zktest.New(t)
 	a := join(t, z, "A")
 	held := a.acquire()
-	life, _ := a.s.now()
-	life.lose(ErrLost)
+	a.s.mu.Lock()
+	a.s.lose(ErrLost)
+	a.s.mu.Unlock()
 	zktest.AwaitChan(z, "the hold to be told", held.Done())
 	_, err := a.lock.Lock(held)
 	require.ErrorIs(t, err, ErrLost)
@@ -367,7 +191,7 @@ func TestLockWithALostHoldIsErrLost(t *testing.T) {
 
 // The token.
 
-func TestATokenIsTheTenures(t *testing.T) {
+func TestATokenIsThatOfTheLockWhoseLockReturnedIt(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := join(t, z, "A")
@@ -379,12 +203,6 @@ func TestATokenIsTheTenures(t *testing.T) {
 	token, ok := Token(held)
 	require.True(t, ok)
 	require.Positive(t, token)
-	next := a.queueUp(1)
-	a.release(held)
-	held = next.in()
-	handedOn, _ := Token(held)
-	require.Equal(t, token, handedOn, "the token of a tenure that was handed on")
-
 	inner := New(a.s, z.Root+"/inner")
 	both, err := inner.Lock(held)
 	require.NoError(t, err)
@@ -392,10 +210,14 @@ func TestATokenIsTheTenures(t *testing.T) {
 	require.Greater(t, innermost, token, "with two locks: the token of the one locked last")
 	outer, _ := Token(held)
 	require.Equal(t, token, outer)
+	again, err := a.lock.Lock(both)
+	require.NoError(t, err)
+	outer, _ = Token(again)
+	require.Equal(t, token, outer, "re-entry of the outer lock inside the inner one")
+	a.release(again)
 	require.NoError(t, inner.Unlock(both))
 	a.release(held)
-	next = a.start()
-	held = next.in()
+	held = a.acquire()
 	later, _ := Token(held)
 	require.Greater(t, later, token, "the next tenure's token")
 	a.release(held)
@@ -494,47 +316,11 @@ func TestAnErrorWhileWaitingEndsTheWaitAndLeavesNothing(t *testing.T) {
 	held := b.acquire()
 	call := a.start()
 	a.waits(call, "B holds the lock")
-	_, err := z.Observer().SetACL(a.lock.dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+	_, err := z.Observer().SetACL(a.path(), zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
 	require.NoError(t, err)
 	b.release(held)
 	require.ErrorIs(t, call.Err(), zk.ErrNoAuth)
-	_, err = z.Observer().SetACL(a.lock.dir, zk.WorldACL(zk.PermAll), -1)
+	_, err = z.Observer().SetACL(a.path(), zk.WorldACL(zk.PermAll), -1)
 	require.NoError(t, err)
 	z.Await("A's znode to leave the queue", func() bool { return len(a.queue()) == 0 })
-}
-
-func TestManyGoroutinesOfManyProcesses(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	const processes, goroutines, rounds = 3, 6, 4
-	inside := make(chan string, 1) // the witness: a room for one
-	var calls []*call
-	for i := range processes {
-		p := join(t, z, strconv.Itoa(i))
-		for range goroutines {
-			calls = append(calls, p.call(func(ctx context.Context) (context.Context, error) {
-				for range rounds {
-					held, err := p.lock.Lock(ctx)
-					if err != nil {
-						return nil, err
-					}
-					select {
-					case inside <- p.Name:
-						_, _, _ = p.Exists("/") // stay for a while
-						<-inside
-					default:
-						t.Errorf("%s held the lock and was not alone", p.Name)
-					}
-					if err := p.lock.Unlock(held); err != nil {
-						return nil, err
-					}
-				}
-				return nil, nil
-			}))
-		}
-	}
-	for _, c := range calls {
-		c.Acquired()
-	}
-	require.Empty(t, z.Names(z.Root+"/lock"))
 }

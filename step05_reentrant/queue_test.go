@@ -67,7 +67,7 @@ func TestASessionLostWithTheCreatesReplyMeansANewCreate(t *testing.T) {
 	require.Len(t, a.queue(), 1)
 }
 
-// Each step of the recovery loses its reply once: the sync, the list, the look
+// Each step of the recovery loses its reply once: the write in vain, the list, the look
 // at the owner.
 func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 	a := join(t, z, "A")
 	a.release(a.acquire())
 	traps := []*wiretap.Trap{a.Tap.LoseReply(wiretap.Create, 1)}
-	for _, op := range []wiretap.Op{wiretap.Sync, wiretap.GetChildren, wiretap.GetData} {
+	for _, op := range []wiretap.Op{wiretap.Delete, wiretap.GetChildren, wiretap.GetData} {
 		traps = append(traps, a.Tap.LoseReply(op, 1))
 	}
 	mark := a.Tap.Mark()
@@ -104,7 +104,6 @@ func TestWhoGivesUpAnUnansweredCreateReturnsAtOnceAndLeavesNothing(t *testing.T)
 	z.Await("the znode of a caller that gave up to be removed in the background", func() bool { return len(a.queue()) == 0 })
 	require.Equal(t, a.ID, a.SessionID(), "A's session: the znode must not need its end")
 	a.Close() // waits for the background
-	require.False(t, a.lock.busy)
 }
 
 // A gives up while it is cut off, and its session is closed before the line is
@@ -119,7 +118,6 @@ func TestCloseEndsARecovery(t *testing.T) {
 	cut.begun()
 	require.ErrorIs(t, call.Cancel(), context.Canceled)
 	a.Close()
-	require.False(t, a.lock.busy)
 }
 
 func TestNamesOfOthersDoNoHarmDuringRecovery(t *testing.T) {
@@ -129,7 +127,7 @@ func TestNamesOfOthersDoNoHarmDuringRecovery(t *testing.T) {
 	a.release(a.acquire())
 	for _, name := range []string{"_c_", "_c_short", "_c_short-lock-", "_c_-lock-x", "-lock-", "lock-", "_", "-", "notes",
 		"_c_0123456789abcdef0123456789abcdef", "_c_0123456789abcdef0123456789abcdef-lock-", "lock-0000000000-old"} {
-		_, err := z.Observer().Create(a.lock.dir+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
+		_, err := z.Observer().Create(a.path()+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 	}
 	lost := a.Tap.LoseReply(wiretap.Create, 1)
@@ -243,7 +241,7 @@ func TestTheQueueGoesByNumbersAlone(t *testing.T) {
 	a := join(t, z, "A")
 	a.release(a.acquire())
 	other := func(prefix string) (node string) {
-		node, err := z.Observer().Create(a.lock.dir+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		node, err := z.Observer().Create(a.path()+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		return node
 	}
@@ -280,8 +278,12 @@ func TestNumberAndPredecessor(t *testing.T) {
 		"_c_b-lock-0000000002": "_c_a-lock-0000000001",
 		"_c_0-lock-0000000003": "_c_b-lock-0000000002",
 	} {
-		require.Equal(t, before, predecessor(names, "/orders/"+mine), "the one before %s", mine)
+		got, err := predecessor(names, mine)
+		require.NoError(t, err)
+		require.Equal(t, before, got, "the one before %s", mine)
 	}
+	_, err := predecessor(names, "_c_d-lock-0000000001")
+	require.ErrorIs(t, err, zk.ErrNoNode, "our own znode is not there")
 }
 
 // FuzzNames puts a znode with a number among names of anybody's.
@@ -303,7 +305,7 @@ func FuzzNames(f *testing.F) {
 			}
 		}
 		for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
-			if before := predecessor(list, "/orders/"+mine); !lockcheck.IsBefore(number, before, others, int(own)) {
+			if before, err := predecessor(list, mine); err != nil || !lockcheck.IsBefore(number, before, others, int(own)) {
 				t.Errorf("before %q in %q stands %q", mine, list, before)
 			}
 		}

@@ -43,9 +43,9 @@ func (l *basic) queueUp(ctx context.Context) (waited bool, err error) {
 		if err != nil {
 			return waited, err
 		}
-		before := predecessor(names, l.node)
-		if before == "" {
-			return waited, nil
+		before, err := predecessor(names, pathpkg.Base(l.node))
+		if before == "" || err != nil {
+			return waited, err
 		}
 		_, _, gone, err := l.conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
@@ -186,9 +186,9 @@ func (l *wakesUnderTheWaitersLock) Lock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := predecessor(names, l.node)
-	if before == "" {
-		return nil
+	before, err := predecessor(names, pathpkg.Base(l.node))
+	if before == "" || err != nil {
+		return err
 	}
 	_, _, gone, err := l.conn.GetW(l.dir + "/" + before)
 	if err != nil {

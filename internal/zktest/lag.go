@@ -63,7 +63,7 @@ func (l *Lag) Through(dial zk.Dialer) zk.Dialer {
 // LoseCreate cuts c's line while the create that begin sends is being decided:
 // the leader has proposed it, and nobody has agreed. It returns when c is back,
 // at the follower that does not know of the create, and has asked for something
-// that must wait for the leader: a sync, or a second create. catchUp lets the
+// that must wait for the leader: a sync, or a write. catchUp lets the
 // follower agree to the create, and so learn of it.
 func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
 	l.t.Helper()
@@ -88,7 +88,7 @@ func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
 	toLate()
 	l.Await(c.Name+" to be back, and to ask what only the leader can answer", func() bool {
 		asks := wiretap.Count(c.Tap.Since(back)).Requests
-		return asks[wiretap.Sync]+asks[wiretap.Create] > 0
+		return asks[wiretap.Sync]+asks[wiretap.Create]+asks[wiretap.Delete] > 0
 	})
 	return catchUp
 }
