@@ -10,12 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A tenure is handed on inside the process so often and for so long at most:
-// then other processes have their turn.
-const (
-	maxHandOns = 16
-	maxTenure  = 100 * time.Millisecond
-)
+// After so many hand-ons, or so long, other processes have their turn.
+const maxHandOns, maxTenure = 16, 100 * time.Millisecond
 
 // Cohort is a Lock for the goroutines of one process. One at a time has the turn,
 // and stands in ZooKeeper's queue with a znode. When it unlocks, the next has the
@@ -24,12 +20,9 @@ const (
 type Cohort struct {
 	s       *Session
 	lock    *Lock
-	turn    chan struct{} // has room for one: whoever put it in has the turn
-	waiting atomic.Int32  // who waits for the turn
-
-	// The tenure that has been handed on, or is held. It is the turn's.
-	held    context.Context // nil: none
-	end     context.CancelFunc
+	turn    chan struct{}   // has room for one: whoever put it in has the turn
+	waiting atomic.Int32    // goroutines that wait for it
+	held    context.Context // the tenure, if there is one; it goes with the turn
 	since   time.Time
 	handOns int
 }
@@ -60,7 +53,9 @@ func (c *Cohort) acquire(ctx, waiting context.Context, once bool) (held context.
 		return held, err
 	}
 	if err := c.takeTurn(waiting, once); err != nil {
-		c.s.Go(c.sweep) // it may have been handed on to us
+		if !once { // it may have been handed on to us
+			c.s.Go(c.sweep)
+		}
 		return nil, failed("lock", c.lock.dir, err)
 	}
 	if c.held == nil || c.held.Err() != nil {
@@ -93,18 +88,18 @@ func (c *Cohort) takeTurn(waiting context.Context, once bool) error {
 	}
 }
 
-// fetch gets the lock from ZooKeeper, for a tenure that may outlast this caller.
-// Without it, it gives the turn back.
+// fetch gets the lock from ZooKeeper, or gives the turn back. The tenure may last
+// longer than this caller's context.
 func (c *Cohort) fetch(waiting context.Context, once bool) error {
 	_ = c.finish() // a tenure that was lost
-	tenure, end := context.WithCancel(context.Background())
-	stop := context.AfterFunc(waiting, end)
+	ctx, end := context.WithCancelCause(context.Background())
+	stop := context.AfterFunc(waiting, func() { end(nil) })
 	lock := c.lock.Lock
 	if once {
 		lock = func(ctx context.Context) (context.Context, error) { return c.lock.TryLock(ctx, 0) }
 	}
-	held, err := lock(tenure)
-	c.held, c.end, c.since, c.handOns = held, end, time.Now(), 0
+	held, err := lock(ctx)
+	c.held, c.since, c.handOns = held, time.Now(), 0
 	if !stop() { // it may have come too late
 		c.s.Go(func() {
 			_ = c.finish()
@@ -118,14 +113,12 @@ func (c *Cohort) fetch(waiting context.Context, once bool) error {
 	return err
 }
 
-// finish ends the tenure, if there is one.
-func (c *Cohort) finish() error {
-	if c.held == nil {
-		return nil
+// finish ends the tenure, if there is one and the server does not refuse it.
+func (c *Cohort) finish() (err error) {
+	if c.held != nil {
+		err = c.lock.Unlock(c.held)
 	}
-	err := c.lock.Unlock(c.held)
 	if err == nil || errors.Is(err, ErrLost) {
-		c.end()
 		c.held = nil
 	}
 	return err
@@ -150,7 +143,7 @@ func (c *Cohort) Unlock(held context.Context) error {
 		return nil
 	}
 	err = cmp.Or(h.left(c.finish()), failed("unlock", c.lock.dir, err))
-	if c.held == nil { // else the server refuses the release
+	if c.held == nil {
 		<-c.turn
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/wiretap"
@@ -257,4 +258,46 @@ func TestTryLockOfACohortDoesNotWaitInTheProcess(t *testing.T) {
 			z.Await("the queue to be empty", func() bool { return len(a.queue()) == 0 })
 		})
 	}
+}
+
+// A second goroutine joins while the create of a TryLock that waits for nobody is
+// under way. B holds the lock: TryLock must come back.
+func TestTryLockOfACohortComesBackThoughAnotherJoins(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := cohort(join(t, z, "A")), join(t, z, "B")
+	held := b.acquire()
+	create := a.Tap.HoldReply(wiretap.Create, 1)
+	try := a.call(func(context.Context) (context.Context, error) { return a.lock.TryLock(context.Background(), 0) })
+	zktest.AwaitChan(z, "the create to be under way", create.Sprung())
+	other := a.lineUp(1)
+	create.Let()
+	require.ErrorIs(t, try.Err(), ErrLocked)
+	a.waits(other, "B holds the lock")
+	b.release(held)
+	a.release(other.in())
+}
+
+// Two goroutines of A wait in the process, and each asks ZooKeeper in its turn: an
+// error is for the one whose question it answers.
+func TestEachWaiterGetsItsOwnError(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := cohort(join(t, z, "A")), join(t, z, "B")
+	held := b.acquire()
+	first := a.start()
+	a.waits(first, "B holds the lock")
+	second := a.lineUp(1)
+	permit := func(permissions int32) {
+		_, err := z.Observer().SetACL(a.path(), zk.WorldACL(permissions), -1)
+		require.NoError(t, err)
+	}
+	permit(zk.PermAll &^ zk.PermRead)
+	turn := a.Tap.HoldRequest(wiretap.Create, 1) // the second one's
+	b.release(held)
+	require.ErrorIs(t, first.Err(), zk.ErrNoAuth)
+	zktest.AwaitChan(z, "the second to have its turn", turn.Sprung())
+	permit(zk.PermAll)
+	turn.Let()
+	a.release(second.in())
 }

@@ -67,7 +67,7 @@ func again(ctx, waiting context.Context, s *Session, dir string, lock any) (held
 	if h.count == 0 {
 		return nil, nil
 	}
-	if h.lease.Err() != nil {
+	if context.Cause(h.lease) == ErrLost {
 		return nil, failed("lock", dir, ErrLost)
 	}
 	h.count++
@@ -86,7 +86,7 @@ func exit(held context.Context, lock any) (last *hold, err error) {
 	if h.count == 0 {
 		return nil, ErrNotHeld
 	}
-	if h.lease.Err() != nil {
+	if context.Cause(h.lease) == ErrLost {
 		err = ErrLost
 	}
 	if h.count--; h.count > 0 {

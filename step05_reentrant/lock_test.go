@@ -3,7 +3,9 @@ package reentrant
 import (
 	"context"
 	"errors"
+	"net"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -181,9 +183,7 @@ func TestLockWithALostHoldIsErrLost(t *testing.T) {
 	z := zktest.New(t)
 	a := join(t, z, "A")
 	held := a.acquire()
-	a.s.mu.Lock()
-	a.s.lose(ErrLost)
-	a.s.mu.Unlock()
+	a.lose()
 	zktest.AwaitChan(z, "the hold to be told", held.Done())
 	_, err := a.lock.Lock(held)
 	require.ErrorIs(t, err, ErrLost)
@@ -323,4 +323,159 @@ func TestAnErrorWhileWaitingEndsTheWaitAndLeavesNothing(t *testing.T) {
 	_, err = z.Observer().SetACL(a.path(), zk.WorldACL(zk.PermAll), -1)
 	require.NoError(t, err)
 	z.Await("A's znode to leave the queue", func() bool { return len(a.queue()) == 0 })
+}
+
+// What a loss does, and what it does not.
+
+// cutOffBriefly brings A, whose lease runs out while it is cut off, and whose
+// session lives on: back ends the outage.
+func cutOffBriefly(t *testing.T, z *zktest.Zoo) (a *party, back func()) {
+	gate := make(chan struct{})
+	back = sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(back)
+	first := true
+	a = joinOver(t, z, "A", zktest.SessionTimeout, func(c net.Conn) net.Conn {
+		if !first {
+			<-gate
+		}
+		first = false
+		return told(time.Second)(c)
+	})
+	return a, back
+}
+
+func TestALossLetsNobodyInBeforeTheHolderUnlocks(t *testing.T) {
+	t.Parallel()
+	for what, lock := range map[string]func(*party) *party{
+		"of another process": func(p *party) *party { return p },
+		"of its own":         cohort,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			a, back := cutOffBriefly(t, z)
+			a = lock(a)
+			held := a.acquire()
+			next := a
+			if what == "of another process" {
+				next = join(t, z, "B")
+			}
+			waiting := next.start()
+			next.waitsHere(waiting)
+			a.Tap.Cut()
+			a.Tap.Restore()
+			zktest.AwaitChan(z, "the hold to be told of its loss", held.Done())
+			require.ErrorIs(t, context.Cause(held), ErrLost)
+			back()
+			z.Await("A to be back", func() bool { return a.State() == zk.StateHasSession })
+			require.Equal(t, a.ID, a.SessionID(), "A's session, which lives on")
+			require.NoError(t, a.s.Ask())
+			z.Barrier(next.Client)
+			require.False(t, waiting.Returned(), "the next was let in while A, who was told, still works: %v", a.queue())
+			require.ErrorIs(t, a.lock.Unlock(held), ErrLost)
+			next.release(waiting.in())
+		})
+	}
+}
+
+// waitsHere returns when the call waits, at ZooKeeper or in the process.
+func (p *party) waitsHere(c *call) {
+	if _, ok := p.lock.(*Cohort); ok {
+		p.z.Await(p.Name+"'s next goroutine to wait in the process", func() bool { return p.line() == 1 })
+		return
+	}
+	p.waits(c, "the lock is held")
+}
+
+func TestEachUnlockAfterALossSaysSo(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := join(t, z, "A")
+	held := a.acquire()
+	again, err := a.lock.Lock(held)
+	require.NoError(t, err)
+	a.lose()
+	require.ErrorIs(t, a.lock.Unlock(again), ErrLost, "the inner one")
+	require.Len(t, a.queue(), 1, "A's znode: the outer one still works")
+	require.ErrorIs(t, a.lock.Unlock(held), ErrLost, "the outer one")
+	require.Empty(t, a.queue())
+	require.ErrorIs(t, a.lock.Unlock(held), ErrNotHeld, "one too many")
+}
+
+// lose ends the lease.
+func (p *party) lose() {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.s.lose(ErrLost)
+}
+
+func TestAReleasedHoldIsNoHold(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := join(t, z, "A")
+	held := a.acquire()
+	a.release(held)
+	_, err := a.lock.Lock(held)
+	require.ErrorIs(t, err, context.Canceled, "its context has ended")
+	mark := a.Tap.Mark()
+	another, err := a.lock.Lock(context.WithoutCancel(held))
+	require.NoError(t, err)
+	require.Equal(t, 1, a.requests(mark)[wiretap.Create], "creates: it is no re-entry")
+	a.release(another)
+}
+
+func TestAReleaseThatTheServerRefusesCanBeTriedAgain(t *testing.T) {
+	t.Parallel()
+	for what, lock := range map[string]func(*party) *party{
+		"a Lock":   func(p *party) *party { return p },
+		"a Cohort": cohort,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			a, b := lock(join(t, z, "A")), join(t, z, "B")
+			held := a.acquire()
+			permit := func(permissions int32) {
+				_, err := z.Observer().SetACL(a.path(), zk.WorldACL(permissions), -1)
+				require.NoError(t, err)
+			}
+			permit(zk.PermAll &^ zk.PermDelete)
+			require.ErrorIs(t, a.lock.Unlock(held), zk.ErrNoAuth)
+			require.Error(t, held.Err(), "work under the lock has been ended")
+			require.ErrorIs(t, a.lock.Unlock(held), zk.ErrNoAuth, "once more")
+			require.Len(t, a.queue(), 1)
+			permit(zk.PermAll)
+			a.release(held)
+			require.ErrorIs(t, a.lock.Unlock(held), ErrNotHeld, "one too many")
+			b.release(b.acquire())
+			a.release(a.acquire())
+		})
+	}
+}
+
+// The delete's answer does not come, and the line does not break, for A asks for
+// other things, too.
+func TestUnlockWaitsForOneTimeout(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := joinMortal(t, z, "A")
+	held := a.acquire()
+	ctx, stop := context.WithCancel(z.Ctx)
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		for ctx.Err() == nil {
+			_, _, _ = a.Exists("/")
+		}
+	})
+	lost := a.Tap.SwallowReply(wiretap.Delete, 1)
+	unlock := z.Go(a.Client, func(context.Context) error { return a.lock.Unlock(held) })
+	zktest.AwaitChan(z, "the answer to be swallowed", lost.Sprung())
+	begun := time.Now()
+	require.ErrorIs(t, unlock.Err(), ErrLost, "without an answer")
+	waited := time.Since(begun)
+	stop()
+	asking.Wait()
+	require.Empty(t, a.queue())
+	require.Equal(t, a.ID, a.SessionID(), "A's session")
+	t.Logf("Unlock waited for %.1f session time-outs", waited.Seconds()/zktest.MortalTimeout.Seconds())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -247,3 +248,68 @@ func TestCloseWhileWaitingAndWhileHolding(t *testing.T) {
 	require.ErrorContains(t, err, "the session is closed")
 	require.ErrorIs(t, a.lock.Unlock(context.Background()), ErrNotHeld)
 }
+
+// The user closes the connection, of which the session knows nothing. A loop that
+// repeats what was not answered would spin.
+func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := join(t, z, "A"), join(t, z, "B")
+	held := b.acquire()
+	waiting := a.start()
+	a.waits(waiting, "B holds the lock")
+	a.s.Conn().Close()
+	require.ErrorContains(t, waiting.Err(), "the session is closed")
+	_, err := a.lock.Lock(z.Ctx)
+	require.ErrorContains(t, err, "the session is closed")
+	z.Await("A's znode to go with its session", func() bool { return len(a.queue()) == 1 })
+	b.release(held)
+}
+
+// B holds the lock, and A's line goes down right behind the list that tells A so.
+// The getData that A's client had not sent yet goes out on A's next session, which
+// has no znode: a watch set so would wait without a place in the queue. Whether
+// the client still sends it is up to chance, so there are several rounds.
+func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	b := join(t, z, "B")
+	held := b.acquire()
+	for late := false; !late; {
+		a := &party{t: t, z: z}
+		a.Client = z.Adopt("A", func(dial zk.Dialer) (*zk.Conn, func(), error) {
+			// With few servers the client gives up what it has not sent.
+			session, err := Open(slices.Repeat(z.Servers(), 3), zktest.MortalTimeout, WithDialer(dial))
+			require.NoError(t, err)
+			a.s, a.lock = session, New(session, z.Root+"/lock")
+			return session.Conn(), session.Close, nil
+		})
+		list := a.Tap.HoldReply(wiretap.GetChildren, 1)
+		busy := a.Tap.HoldRequest(wiretap.Exists, 1) // with it the client is busy sending
+		waiting := a.start()
+		zktest.AwaitChan(z, "the list to be answered", list.Sprung())
+		go func() { _, _, _ = a.Exists("/") }()
+		zktest.AwaitChan(z, "A's client to be busy", busy.Sprung())
+		list.Let()
+		z.Await("the getData to wait for it", func() bool { return unsent(a.Conn) == 1 })
+		cut := a.outageAt(nil)
+		mark := a.Tap.Mark()
+		a.Tap.HangUp()
+		zktest.AwaitChan(z, "A to connect again", cut.hello.Sprung())
+		z.AwaitExpiry(a.Client)
+		cut.end()
+		z.Await("A to stand in the queue again", func() bool { return len(a.queue()) == 2 })
+		for _, f := range a.Tap.Since(mark) {
+			if f.Kind == wiretap.Request && f.Op == wiretap.Create {
+				break
+			}
+			late = late || f.Kind == wiretap.Request && f.Op == wiretap.GetData
+		}
+		_ = waiting.Cancel()
+		a.Close()
+	}
+	b.release(held)
+}
+
+// unsent is how many requests the client holds in its channel.
+func unsent(c *zk.Conn) int { return reflect.ValueOf(c).Elem().FieldByName("sendChan").Len() }

@@ -90,7 +90,7 @@ func (t *Tap) Dial(network, address string, timeout time.Duration) (net.Conn, er
 // cut off and knows it.
 func (t *Tap) Cut() {
 	t.setLine(cut)
-	t.hangUp()
+	t.HangUp()
 }
 
 // Silence leaves the connections open and lets nothing pass, either way, until
@@ -110,7 +110,7 @@ func (t *Tap) Restore() {
 		trap.Let()
 	}
 	if was == silent {
-		t.hangUp()
+		t.HangUp()
 	}
 }
 
@@ -121,7 +121,8 @@ func (t *Tap) setLine(state line) (was line) {
 	return was
 }
 
-func (t *Tap) hangUp() {
+// HangUp closes the connections: the client connects again at once.
+func (t *Tap) HangUp() {
 	t.mu.Lock()
 	conns := slices.Collect(maps.Keys(t.conns))
 	t.mu.Unlock()
