@@ -312,14 +312,14 @@ func TestTheFirstWriteAfterAnIdleTimeAssumesAReport(t *testing.T) {
 	back := n.hold(n.follower, n.leader)
 	release()
 	held := call.in()
-	begun := time.Now()
 	second := n.b.start().in()
 	require.NoError(t, held.Err(), "A was told in time: docs/lease.md could promise more")
 	both := time.Now()
 	zktest.AwaitChan(n.z, "A to be told", held.Done())
-	t.Logf("after %.2f of a time-out B is inside, too, and A is told %.2f later",
-		both.Sub(begun).Seconds()/n.a.s.Timeout().Seconds(), time.Since(both).Seconds()/n.a.s.Timeout().Seconds())
+	part := time.Since(both).Seconds() / n.a.s.Timeout().Seconds()
 	require.Greater(t, token(second), token(held), "a store that checks tokens is safe")
+	chapter.SaysIn(t, "../docs/lease.md", "after the double fault B is inside, too, %v of a time-out before A is told; B's token is greater",
+		chapter.About(part, 4))
 	back()
 }
 

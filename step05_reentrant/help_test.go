@@ -90,6 +90,7 @@ func told(d time.Duration) func(net.Conn) net.Conn {
 type altered struct {
 	net.Conn
 	ask, tell time.Duration // 0: as it was
+	expired   bool          // the client hears that its session has expired
 	wrote     bool
 	read      int
 }
@@ -107,8 +108,12 @@ func (c *altered) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	timeout := binary.BigEndian.AppendUint32(nil, uint32(c.tell.Milliseconds()))
 	for i := range b[:n] {
-		if at := c.read + i - 8; c.tell > 0 && at >= 0 && at < 4 { // length, version, time-out
+		at := c.read + i - 8 // length, version, time-out, session
+		if c.tell > 0 && at >= 0 && at < 4 {
 			b[i] = timeout[at]
+		}
+		if c.expired && at >= 0 && at < 12 {
+			b[i] = 0
 		}
 	}
 	c.read += n

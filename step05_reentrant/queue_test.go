@@ -3,6 +3,7 @@ package reentrant
 import (
 	"context"
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
 	"testing"
@@ -49,6 +50,31 @@ func TestAZnodeOfAnotherSessionIsNotAdopted(t *testing.T) {
 			require.Len(t, a.queue(), 1, "the other's second znode alone")
 		})
 	}
+}
+
+// A hears that its session has expired, and has another one, before the znodes of
+// the first are gone: here, long before. The old znode comes to the front, and is
+// no place in the queue.
+func TestAZnodeOfAnEndedSessionIsNoPlaceInTheQueue(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	lines := 0
+	a := joinOver(t, z, "A", zktest.SessionTimeout, func(c net.Conn) net.Conn {
+		lines++
+		return &altered{Conn: c, expired: lines == 2}
+	})
+	b := join(t, z, "B")
+	held := b.acquire()
+	call := a.start()
+	a.waits(call, "B holds the lock")
+	old := a.made()
+	a.Tap.HangUp()
+	z.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+	b.release(held)
+	z.Await("A to queue again, or to be let in", func() bool { return len(a.queue()) == 2 || call.Returned() })
+	require.False(t, call.Returned(), "A holds the lock with %s, a znode of its old session", old)
+	require.NoError(t, z.Observer().Delete(old, -1))
+	a.holds(call.in())
 }
 
 func TestASessionLostWithTheCreatesReplyMeansANewCreate(t *testing.T) {

@@ -299,11 +299,13 @@ func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
 		z.AwaitExpiry(a.Client)
 		cut.end()
 		z.Await("A to stand in the queue again", func() bool { return len(a.queue()) == 2 })
+		connected := false
 		for _, f := range a.Tap.Since(mark) {
-			if f.Kind == wiretap.Request && f.Op == wiretap.Create {
+			connected = connected || f.Op == wiretap.Connect
+			if connected && f.Kind == wiretap.Request && f.Op == wiretap.Create {
 				break
 			}
-			late = late || f.Kind == wiretap.Request && f.Op == wiretap.GetData
+			late = late || connected && f.Kind == wiretap.Request && f.Op == wiretap.GetData
 		}
 		_ = waiting.Cancel()
 		a.Close()
