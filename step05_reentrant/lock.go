@@ -69,11 +69,11 @@ func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (held context.Co
 
 // queueUp is stand that returns as soon as ctx ends. What is under way then goes
 // on in the background.
-func (l *Lock) queueUp(ctx context.Context, once bool) (p place, err error) {
+func (l *Lock) queueUp(ctx context.Context, once bool) (place, error) {
 	if ctx.Done() == nil { // nobody can give up, and no goroutine is needed
 		return l.stand(ctx, once)
 	}
-	taken := make(chan struct{})
+	taken, p, err := make(chan struct{}), place{}, error(nil) // not the results: a return sets those
 	if !l.s.Go(func() {
 		p, err = l.stand(ctx, once)
 		select {

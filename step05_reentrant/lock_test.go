@@ -6,10 +6,12 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/lockcheck"
@@ -92,6 +94,45 @@ func TestWaitingThatTakesTooLongLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, inTime.Err(), "TryLock's wait is not for the work")
 	a.release(inTime)
+}
+
+// Hundreds give up, each at another moment: while the create is under way, while it
+// waits, just as it is let in.
+func TestGivingUpAtAnyMomentLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for what, lock := range map[string]func(*party) *party{
+		"a Lock":   func(p *party) *party { return p },
+		"a Cohort": cohort,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			a := lock(join(t, z, "A"))
+			a.release(a.acquire())
+			var all sync.WaitGroup
+			var held, given atomic.Int64
+			for n := range 4 {
+				all.Go(func() {
+					for i := range 60 {
+						ctx, cancel := context.WithTimeout(z.Ctx, time.Duration(60*n+i)*20*time.Microsecond)
+						h, err := a.lock.Lock(ctx)
+						if err == nil {
+							held.Add(1)
+							assert.NoError(t, a.lock.Unlock(h))
+						} else {
+							given.Add(1)
+							assert.ErrorIs(t, err, context.DeadlineExceeded)
+						}
+						cancel()
+					}
+				})
+			}
+			all.Wait()
+			t.Logf("%d were let in, %d gave up", held.Load(), given.Load())
+			z.Await("the queue to be empty", func() bool { return len(a.queue()) == 0 })
+			a.release(a.acquire())
+		})
+	}
 }
 
 func TestTheHoldEndsWithTheContextGivenToLock(t *testing.T) {
