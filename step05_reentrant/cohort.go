@@ -88,8 +88,7 @@ func (c *Cohort) takeTurn(waiting context.Context, once bool) error {
 	}
 }
 
-// fetch gets the lock from ZooKeeper, or gives the turn back. The tenure may last
-// longer than this caller's context.
+// fetch gets the lock from ZooKeeper, for the tenure, or gives the turn back.
 func (c *Cohort) fetch(waiting context.Context, once bool) error {
 	_ = c.finish() // a tenure that was lost
 	ctx, end := context.WithCancelCause(context.Background())
@@ -142,8 +141,7 @@ func (c *Cohort) Unlock(held context.Context) error {
 		}
 		return nil
 	}
-	err = cmp.Or(h.left(c.finish()), failed("unlock", c.lock.dir, err))
-	if c.held == nil {
+	if err = cmp.Or(h.left(c.finish()), failed("unlock", c.lock.dir, err)); c.held == nil {
 		<-c.turn
 	}
 	return err

@@ -13,24 +13,21 @@ import (
 // what hangs on it is lost, whatever a server may say later.
 //
 // The leader ends a session of which it has not heard for the session time-out. A
-// client that is cut off must know that from the answers it got: which of them
-// prove that the leader had heard of it? Not one to a ping or a read: a follower
-// gives it alone. Not one to a sync or to the handshake of an old session: a leader
-// gives it alone, and may have been deposed without knowing. But a majority has to
-// agree to a write, even to one in vain; and a later leader gives each session a
-// whole time-out.
+// client must know that from the answers it got: which of them prove that the
+// leader had heard of it? Not one to a ping or a read: a follower gives it alone.
+// Not one to a sync or to the handshake of an old session: a leader gives it alone,
+// and may have been deposed without knowing. But a majority has to agree to a write,
+// even to one in vain; and a later leader gives each session a whole time-out.
 //
-// The present leader may have heard less, for a follower passes a write on at
-// once, and reports only twice a tick which sessions are alive. So it takes three
-// writes. After the first, we are in the follower's next report. The second is
-// sent half a tick after the first was answered: its own answer comes behind the
-// leader's request for that report. The third comes to the leader behind the
-// report. Its answer makes the lease count from the sending of the first. It ends
-// a tenth of the time-out early, for the holder to stop in.
+// The present leader may have heard less: a follower passes a write on at once, and
+// reports only twice a tick which sessions are alive. So it takes three writes.
+// After the first, we are in the follower's next report. The second is sent half a
+// tick after the first was answered: its answer comes behind the leader's request
+// for that report. The third comes to the leader behind the report. Its answer makes
+// the lease count from the sending of the first, for 0.9 of the time-out.
 //
-// A new session's handshake is a write, and counts in full. In a session that
-// holds nothing, one write counts for two fifths: this assumes that the follower
-// has reported as it should. docs/lease.md has what breaks that, and the rest.
+// A new session's handshake is a write, and counts in full. In a session that holds
+// nothing, one write counts for two fifths: docs/lease.md says what this assumes.
 type lease struct {
 	id      int64         // of ZooKeeper's session; 0: it has expired
 	timeout time.Duration // as the server granted it
@@ -72,33 +69,31 @@ func (s *Session) Prove(write func() error) error {
 	if s.holds.Load() == 0 {
 		s.renew(sent.Add(s.timeout * 2 / 5))
 	}
-	if n := len(s.proofs); n == 0 || sent.Sub(s.proofs[n-1].answered) >= s.timeout/10 { // half a tick, or more
-		s.proofs = append(s.proofs, proof{sent, time.Now()})
-	}
-	if len(s.proofs) == 3 {
+	n := len(s.proofs)
+	if n == 2 && sent.After(s.proofs[1].answered) {
 		s.renew(s.proofs[0].sent.Add(s.timeout * 9 / 10))
-		s.proofs = s.proofs[1:]
+	}
+	if n == 0 || sent.Sub(s.proofs[n-1].answered) >= s.timeout/10 { // half a tick, or more
+		s.proofs = append(s.proofs[max(0, n-1):], proof{sent, time.Now()})
 	}
 	return err
 }
 
 // Ask makes a write in vain. Its answer comes behind all that was decided before.
 func (s *Session) Ask() error {
-	err := s.Prove(func() error { return s.conn.Delete("/zklock-nobody/nothing", -1) })
-	if errors.Is(err, zk.ErrNoNode) {
-		err = nil
+	if err := s.Prove(func() error { return s.conn.Delete("/zklock-nobody/nothing", -1) }); !errors.Is(err, zk.ErrNoNode) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // renew makes the lease longer, or begins another one if it was lost.
 func (s *Session) renew(until time.Time) {
-	left := time.Until(until)
-	if left <= 0 || !until.After(s.until) || s.Closed() {
+	if !until.After(s.until) || !until.After(time.Now()) || s.Closed() {
 		return
 	}
 	s.until = until
-	s.over.Reset(left)
+	s.over.Reset(time.Until(until))
 	if s.life.Err() != nil {
 		s.life, s.lose = context.WithCancelCause(context.Background())
 	}
@@ -113,43 +108,48 @@ func (s *Session) expire() {
 	}
 }
 
-// Lease is the lease as a context. If little is left, and nobody has asked just
-// now, Lease asks first.
-func (s *Session) Lease() context.Context {
+// left is how much is left of the lease, and whether it was proved just now.
+func (s *Session) left() (part float64, fresh bool, lease context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, left := len(s.proofs), time.Until(s.until)
-	if left <= 0 || left < s.timeout*3/5 && (n == 0 || time.Since(s.proofs[n-1].answered) > s.timeout/10) {
-		s.mu.Unlock()
-		_ = s.Ask()
-		s.mu.Lock()
-	}
-	return s.life
+	n := len(s.proofs)
+	fresh = n > 0 && time.Since(s.proofs[n-1].answered) < s.timeout/10
+	return time.Until(s.until).Seconds() / s.timeout.Seconds(), fresh, s.life
 }
 
-// Keep asks five times in a time-out, until rest is called or the lease ends.
+// Lease is the lease as a context. If little is left, Lease asks first.
+func (s *Session) Lease() context.Context {
+	part, fresh, lease := s.left()
+	if part <= 0 || part < 0.6 && !fresh {
+		_ = s.Ask()
+		_, _, lease = s.left()
+	}
+	return lease
+}
+
+// Keep renews the lease by five writes a time-out, until rest is called or it ends.
 func (s *Session) Keep(lease context.Context) (rest func()) {
 	kept, rest := context.WithCancel(lease)
 	s.holds.Add(1)
 	s.Go(func() {
 		defer s.holds.Add(-1)
-		for kept.Err() == nil {
+		for {
+			pause := s.Timeout() / 5
+			if part, _, _ := s.left(); part < 0.4 {
+				pause /= 2
+			}
 			select {
 			case <-kept.Done():
-			case <-time.After(s.pause()):
+				return
+			case <-time.After(pause):
+			}
+			if _, fresh, _ := s.left(); !fresh { // else another hold has asked
 				_ = s.Ask()
+				if part, _, _ := s.left(); part < 0.4 { // the third write may follow at once
+					_ = s.Ask()
+				}
 			}
 		}
 	})
 	return rest
-}
-
-// pause is how long Keep waits before it asks again.
-func (s *Session) pause() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Until(s.until) < s.timeout*2/5 {
-		return s.timeout / 10
-	}
-	return s.timeout / 5
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	pathpkg "path"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,16 +18,17 @@ import (
 
 // watchAll is how the course's shared lock waits at first: with a watch on the
 // directory.
-func watchAll(ctx context.Context, l *right, p *place, kind string) error {
+func watchAll(ctx context.Context, l *right, p *place) error {
 	for {
-		life, _ := l.s.now()
-		names, stat, changed, err := l.s.conn.ChildrenW(l.dir)
+		lease := l.s.Lease()
+		names, stat, changed, err := l.s.Conn().ChildrenW(l.dir)
 		if err != nil {
 			return err
 		}
-		if predecessor(names, p.node, kind) == "" {
-			p.token, p.life = stat.Pzxid, life
-			return nil
+		before, err := predecessor(names, pathpkg.Base(p.node))
+		if before == "" || err != nil {
+			p.lease, p.token = lease, stat.Pzxid
+			return err
 		}
 		select {
 		case <-changed:

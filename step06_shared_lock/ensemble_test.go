@@ -1,7 +1,13 @@
 package sharedlock
 
 import (
+	"context"
+	"net"
 	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -27,4 +33,35 @@ func TestALostReplyAtAServerThatLags(t *testing.T) {
 		t.Errorf("%d creates; the queue: %v", creates, queue)
 	}
 	turn.releases()
+}
+
+// The writer's server is the leader, and is cut off from the others. They are
+// started again, elect, end the session and let a reader in. The deposed leader
+// goes on answering pings and reads by itself, for it does not know; but it gets
+// no write through. By the time the reader is in, the writer has been told.
+func TestAWriterBehindADeposedLeaderIsToldBeforeAReaderIsIn(t *testing.T) {
+	_, leader, followers := zktest.StartRoles(t, "syncLimit=100") // it finds out after 10 s
+	s := newSceneOn(t, zktest.NewOn(t, followers[0].Server))
+	writer := s.joinThrough("the writer", zktest.MortalTimeout, func(dial zk.Dialer) zk.Dialer {
+		return func(network, _ string, limit time.Duration) (net.Conn, error) {
+			return dial(network, leader.Addr, limit)
+		}
+	}).holds(write)
+	next := s.join("the next").waits(read)
+	require.NoError(t, leader.CutOff())
+	again := make(chan error, len(followers))
+	for _, f := range followers {
+		require.NoError(t, f.Kill())
+	}
+	for _, f := range followers { // one alone would wait for the other
+		go func() { again <- f.Restart(s.Ctx) }()
+	}
+	for range followers {
+		require.NoError(t, <-again)
+	}
+	next.Acquired()
+	require.ErrorIs(t, context.Cause(writer.held), ErrLost, "the reader is in, and the writer has not been told")
+	next.releases()
+	require.NoError(t, leader.Rejoin())
+	require.ErrorIs(t, release(writer.held, writer.lock, write), ErrLost)
 }

@@ -6,8 +6,17 @@ import (
 	"fmt"
 	pathpkg "path"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
+)
+
+// The errors that callers ask for, with errors.Is.
+var (
+	ErrLocked  = errors.New("somebody else holds the lock")
+	ErrNotHeld = errors.New("the context does not hold the lock that way: give RUnlock what RLock returned, Unlock what Lock returned, once for each")
+	ErrLost    = errors.New("the lock was lost: its session ended or was cut off, or its znode was deleted")
+	ErrUpgrade = errors.New("write asked for inside a read hold: two readers who do so would wait for each other; release the read hold first")
 )
 
 // check refuses what can never become a lock.
@@ -34,12 +43,24 @@ func unanswered(err error) bool {
 	return false
 }
 
-// ended says that ctx has ended, and why, if that was said: a lost hold is one.
-func ended(ctx context.Context) error {
-	if cause := context.Cause(ctx); cause != ctx.Err() {
-		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+// Retry tells whether a request that ended with err is to be made again: it was
+// not answered, and the session is not closed. It rests for a moment, since a
+// client that is being closed fails each request at once.
+func (s *Session) Retry(err error) bool {
+	if !unanswered(err) || s.Closed() {
+		return false
 	}
-	return ctx.Err()
+	time.Sleep(time.Millisecond)
+	return !s.Closed()
+}
+
+// ended says why a wait is over: TryLock's time, or the caller's context.
+func ended(waiting context.Context) error {
+	cause := context.Cause(waiting)
+	if cause == ErrLocked || cause == waiting.Err() {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", waiting.Err(), cause)
 }
 
 // failed says what was being done to which path, why it failed, and where it
@@ -51,6 +72,8 @@ func failed(what, path string, err error) error {
 		return nil
 	case errors.Is(err, zk.ErrNoChildrenForEphemerals):
 		advice = " (a znode on this path is ephemeral and can have no children: choose another path)"
+	case unanswered(err): // else it would have been repeated
+		advice = " (the session is closed: open another one)"
 	case errors.Is(err, zk.ErrNoAuth):
 		advice = " (the session lacks the permission: look at the ACL there, or log in with AddAuth)"
 	}

@@ -73,7 +73,7 @@ func (s *scene) joinFor(name string, timeout, told time.Duration) *user {
 			if err != nil || told == 0 {
 				return conn, err
 			}
-			return &handshake{Conn: conn, told: told}, nil
+			return &altered{Conn: conn, tell: told}, nil
 		}
 	})
 }
@@ -98,23 +98,23 @@ func (s *scene) joinThrough(name string, timeout time.Duration, through func(zk.
 	return &user{c, s, lock, lock}
 }
 
-// handshake is a line that changes the session time-out that the server grants:
+// altered is a line that changes the session time-out that the server grants:
 // bytes 8 to 11 of what it says first.
-type handshake struct {
+type altered struct {
 	net.Conn
-	told time.Duration
+	tell time.Duration
 	read int
 }
 
-func (h *handshake) Read(b []byte) (int, error) {
-	n, err := h.Conn.Read(b)
-	timeout := binary.BigEndian.AppendUint32(nil, uint32(h.told.Milliseconds()))
+func (c *altered) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	timeout := binary.BigEndian.AppendUint32(nil, uint32(c.tell.Milliseconds()))
 	for i := range b[:n] {
-		if at := h.read + i - 8; at >= 0 && at < len(timeout) {
+		if at := c.read + i - 8; at >= 0 && at < len(timeout) {
 			b[i] = timeout[at]
 		}
 	}
-	h.read += n
+	c.read += n
 	return n, err
 }
 

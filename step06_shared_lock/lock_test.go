@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	pathpkg "path"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
@@ -253,9 +253,15 @@ func TestOrderIsTheNumberAlone(t *testing.T) {
 		{names[5], write, names[4]},
 	} {
 		shuffled := slices.Concat(names[3:], []string{"notes", "_c_00-lock-0000000001"}, names[:3])
-		if got := predecessor(shuffled, "/dir/"+c.mine, c.kind); got != c.behind {
-			t.Errorf("%s waits for %q, want %q", c.mine, got, c.behind)
+		if _, kind, ok := number(c.mine); kind != c.kind || !ok {
+			t.Errorf("%s is a znode of the queue: %v, of kind %q", c.mine, ok, kind)
 		}
+		if got, err := predecessor(shuffled, c.mine); got != c.behind || err != nil {
+			t.Errorf("%s waits for %q (%v), want %q", c.mine, got, err, c.behind)
+		}
+	}
+	if _, err := predecessor(names, "_c_0f-__READ__0000000005"); !errors.Is(err, zk.ErrNoNode) {
+		t.Errorf("our own znode is not there: %v, want ErrNoNode", err)
 	}
 }
 
@@ -327,7 +333,7 @@ func TestWriteInsideAReadHoldIsRefusedAtOnce(t *testing.T) {
 	s := newScene(t)
 	u := s.join("the reader")
 	reader := u.holds(read)
-	deeper, err := u.lock.RLock(context.WithValue(reader.held, anyHold{}, nil))
+	deeper, err := u.lock.RLock(context.WithValue(reader.held, t, "a context of the caller's"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,14 +366,15 @@ func TestReadInsideAWriteHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
 		s := newScene(t)
 		u := s.join("the writer")
 		first := u.holds(write)
+		token, _ := Token(first.held)
 		mark := u.Tap.Mark()
 		for _, kind := range c.enter {
 			again, err := acquire(first.held, u.lock, kind, -1)
 			if err != nil {
 				t.Fatalf("%s inside a write hold: %v", kind, err)
 			}
-			if again != first.held {
-				t.Errorf("%s inside a write hold returned another context", kind)
+			if inner, ok := Token(again); !ok || inner != token {
+				t.Errorf("%s inside a write hold has token %d, %v, and the hold has %d", kind, inner, ok, token)
 			}
 		}
 		if sent := wiretap.Count(u.Tap.Since(mark)); sent.All() != 0 {
@@ -382,6 +389,45 @@ func TestReadInsideAWriteHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
 		}
 		reader.Acquired()
 	}
+}
+
+// Entries are counted by kind: a hold has as many exits of each as it has entries.
+func TestAnExitOfTheOtherKindIsNotOneOfTheHold(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	u := s.join("the writer")
+	held := u.holds(write).held
+	require.ErrorIs(t, u.lock.RUnlock(held), ErrNotHeld, "RUnlock of a write entry")
+	inner, err := u.lock.RLock(held)
+	require.NoError(t, err)
+	require.NoError(t, u.lock.RUnlock(inner))
+	require.ErrorIs(t, u.lock.RUnlock(inner), ErrNotHeld, "one RUnlock more than RLocks")
+	require.NoError(t, held.Err(), "the hold, after all that")
+	require.Len(t, s.queue(), 1, "the lock, which is held until Unlock")
+	require.NoError(t, u.lock.Unlock(held))
+
+	held = u.holds(read).held
+	require.ErrorIs(t, u.lock.Unlock(held), ErrNotHeld, "Unlock of a read entry")
+	require.Len(t, s.queue(), 1, "the lock, which is held until RUnlock")
+	require.NoError(t, u.lock.RUnlock(held))
+	require.Empty(t, s.queue())
+}
+
+// The znode is a writer's until it goes, and so is the hold.
+func TestWhoReadsOnInsideAWriteHoldMayWriteAgain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	u := s.join("the writer")
+	held := u.holds(write).held
+	inner, err := u.lock.RLock(held)
+	require.NoError(t, err)
+	require.NoError(t, u.lock.Unlock(held))
+	again, err := u.lock.Lock(inner)
+	require.NoError(t, err)
+	require.NoError(t, u.lock.RUnlock(inner))
+	require.Len(t, s.queue(), 1, "the lock, which is held until the last exit")
+	require.NoError(t, u.lock.Unlock(again))
+	require.Empty(t, s.queue())
 }
 
 func TestReaderMayReadAgainWhileAWriterWaits(t *testing.T) {
@@ -549,7 +595,7 @@ func TestZnodeOfAnotherSessionIsNotAdopted(t *testing.T) {
 		s.makeDir()
 		u := s.join("the client")
 		lost := u.Tap.LoseRequest(wiretap.Create, 1)
-		recovery := u.Tap.HoldRequest(wiretap.Sync, 1)
+		recovery := u.Tap.HoldRequest(wiretap.Delete, 1) // the write in vain
 		attempt := u.asks(kind)
 		zktest.AwaitChan(s.Zoo, "the create to be lost", lost.Sprung())
 		zktest.AwaitChan(s.Zoo, "the client to look for its znode", recovery.Sprung())
@@ -656,6 +702,29 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 	})
 }
 
+// The caller gives up while the list that lets it in arrives: the lock is its own,
+// or nobody's. Which of the two is up to chance, so there are many rounds.
+func TestGivingUpAsTheLockIsGottenLeavesNothing(t *testing.T) {
+	eachKind(t, func(s *scene, kind string) {
+		s.makeDir()
+		u := s.join("the undecided one")
+		gotten := 0
+		for range 100 {
+			list := u.Tap.HoldReply(wiretap.GetChildren, 1)
+			attempt := u.asks(kind)
+			zktest.AwaitChan(s.Zoo, "the list to be under way", list.Sprung())
+			go list.Let()
+			if attempt.Cancel() == nil {
+				gotten++
+				attempt.releases()
+			}
+		}
+		s.t.Logf("%d of 100 got the lock", gotten)
+		s.Await("the znodes to go of those that gave up", func() bool { return len(s.queue()) == 0 })
+		require.Equal(s.t, u.ID, u.SessionID(), "the session: no znode must need its end")
+	})
+}
+
 func TestTryAsksOnceOrForAWhile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -743,30 +812,43 @@ func TestHolderIsToldBeforeAnybodyElseIsLetIn(t *testing.T) {
 	})
 }
 
-// Cut off for nearly as long as the session's time-out, the holder gives the
-// lock up, and the session lives on after all. So does its znode, for which
-// nobody is left to call Unlock.
-func TestLostHoldIsTakenOutOfTheQueueWhenTheSessionLivesOn(t *testing.T) {
+// The lease runs out while the holder is cut off, and the session lives on. Who
+// is told may still be stopping: nobody gets in beside it before it has released
+// the lock as often as it has locked it, neither elsewhere nor in its own process.
+func TestALostHoldKeepsTheOthersOutUntilItsRelease(t *testing.T) {
 	eachKind(t, func(s *scene, kind string) {
 		holder := s.hasty("the holder").holds(kind)
-		waiting := s.join("the writer behind").waits(write)
+		inner, err := acquire(holder.held, holder.lock, read, -1)
+		require.NoError(s.t, err)
+		behind := []*turn{s.join("the writer behind").waits(write), s.join("the reader behind it").waits(read)}
 		holder.Tap.Cut()
 		zktest.AwaitChan(s.Zoo, "the holder to be told", holder.held.Done())
-		if cause := context.Cause(holder.held); !errors.Is(cause, ErrLost) {
-			s.t.Errorf("the lease ran out, and the hold ended with %v, want ErrLost", cause)
-		}
-		waiting.mustWait("came second, and the first one's znode stands")
+		require.ErrorIs(s.t, context.Cause(holder.held), ErrLost, "the lease ran out")
+		require.ErrorIs(s.t, context.Cause(inner), ErrLost, "and what is inside the hold ends as well")
+
 		holder.Tap.Restore()
-		s.Await("the znode of the hold that was lost to be taken out, though nobody calls "+unlock(kind), waiting.Returned)
-		waiting.Acquired()
-		if holder.SessionID() != holder.ID {
-			s.t.Errorf("the znode went with session %#x, not by a delete", holder.ID)
+		other := New(holder.lock.s, s.dir+"-too")
+		elsewhere, err := other.Lock(s.Ctx) // all goes on as if nothing had happened
+		require.NoError(s.t, err)
+		require.NoError(s.t, elsewhere.Err())
+		require.NoError(s.t, other.Unlock(elsewhere))
+		behind = append(behind, holder.waits(write), holder.waits(read))
+		for _, exit := range []string{kind, read} {
+			for _, b := range behind {
+				b.mustWait("saw the holder's lease run out, and not the last " + unlock(exit))
+			}
+			require.ErrorIs(s.t, release(holder.held, holder.lock, exit), ErrLost, "each release of a lost hold")
 		}
+		for _, b := range behind {
+			b.Acquired()
+			b.releases()
+		}
+		require.Equal(s.t, holder.ID, holder.SessionID(), "the holder's session: the znode must not need its end")
 	})
 }
 
-// The lease runs out, and a new one begins, while the client asks whether it is
-// its turn. What it gets hangs on the new lease.
+// The lease runs out while the client asks whether it is its turn. What it gets
+// hangs on a new lease.
 func TestHoldDoesNotBeginWithALostLease(t *testing.T) {
 	eachKind(t, func(s *scene, kind string) {
 		u := s.join("the client")
@@ -777,8 +859,7 @@ func TestHoldDoesNotBeginWithALostLease(t *testing.T) {
 		session.mu.Lock()
 		session.until = time.Now()
 		session.mu.Unlock()
-		session.checkLease()
-		session.heard(time.Now())
+		session.expire()
 		slow.Let()
 		attempt.Acquired()
 		if attempt.held.Err() != nil {
@@ -807,10 +888,10 @@ func TestLongHoldsAndLongWaitsHaveAGoodLease(t *testing.T) {
 		if waiting.held.Err() != nil {
 			s.t.Errorf("after a long wait the hold began with %v", context.Cause(waiting.held))
 		}
-		// A handshake does as well as a sync, should the machine have stopped for so
+		// A handshake does as well as a write, should the machine have stopped for so
 		// long that the line was given up.
 		asked := slices.ContainsFunc(waiting.Tap.Since(mark), func(f wiretap.Frame) bool {
-			return f.Kind == wiretap.Request && (f.Op == wiretap.Sync || f.Op == wiretap.Connect)
+			return f.Kind == wiretap.Request && (f.Op == wiretap.Delete || f.Op == wiretap.Connect)
 		})
 		if !asked {
 			s.t.Error("the leader was not asked when the turn had come")
@@ -844,7 +925,7 @@ func TestReleaseWhileCutOffIsTriedOn(t *testing.T) {
 		holder := s.hasty("the holder").holds(kind)
 		waiting := s.join("the writer behind").waits(write)
 		holder.Tap.Cut()
-		if err := release(holder.held, holder.lock, kind); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "no word from the server") {
+		if err := release(holder.held, holder.lock, kind); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "no answer for") {
 			s.t.Errorf("cut off: %s answered %v, want ErrLost and the reason", unlock(kind), err)
 		}
 		waiting.mustWait("came second, and the first one's znode stands")
@@ -854,6 +935,48 @@ func TestReleaseWhileCutOffIsTriedOn(t *testing.T) {
 			s.t.Errorf("the znode went with session %#x, not by a delete", holder.ID)
 		}
 	})
+}
+
+// The directory's ACL forbids the delete. The lock stays as it is until the exit
+// that was refused is tried again; the other kind's is not that exit.
+func TestARefusedReleaseCanBeTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ enter, leave []string }{
+		{[]string{write}, []string{write}},
+		{[]string{read}, []string{read}},
+		{[]string{write, read}, []string{read, write}},
+		{[]string{write, read}, []string{write, read}},
+	} {
+		t.Run(fmt.Sprint(c.leave), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			u := s.join("the holder")
+			held, err := s.Ctx, error(nil)
+			for _, kind := range c.enter {
+				held, err = acquire(held, u.lock, kind, -1)
+				require.NoError(t, err)
+			}
+			next := s.join("the next").waits(write)
+			_, err = s.Observer().SetACL(s.dir, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+			require.NoError(t, err)
+			last := c.leave[len(c.leave)-1]
+			for _, kind := range c.leave[:len(c.leave)-1] {
+				require.NoError(t, release(held, u.lock, kind))
+			}
+			for range 2 {
+				require.ErrorIs(t, release(held, u.lock, last), zk.ErrNoAuth)
+				next.mustWait("saw the server refuse the release")
+			}
+			require.ErrorIs(t, context.Cause(held), ErrNotHeld, "who has called "+unlock(last)+" does not work on")
+			_, err = s.Observer().SetACL(s.dir, zk.WorldACL(zk.PermAll), -1)
+			require.NoError(t, err)
+			other := map[string]string{read: write, write: read}[last]
+			require.ErrorIs(t, release(held, u.lock, other), ErrNotHeld, "the exit that was not refused")
+			require.NoError(t, release(held, u.lock, last), "the exit that was")
+			next.Acquired()
+			require.ErrorIs(t, release(held, u.lock, last), ErrNotHeld, "once more")
+		})
+	}
 }
 
 func TestReleaseWorksWithAContextThatHasEnded(t *testing.T) {
@@ -929,10 +1052,18 @@ func TestTokenIsOfTheLockThatWasLockedLast(t *testing.T) {
 	if of(inner) <= of(outer.held) {
 		t.Errorf("the inner lock's token is %d, the outer one's %d", of(inner), of(outer.held))
 	}
+	again, err := u.lock.RLock(inner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of(again) != of(outer.held) {
+		t.Errorf("the outer lock, locked again inside the inner one, has token %d, and not %d", of(again), of(outer.held))
+	}
+	outer.releases()
 	if err := other.Unlock(inner); err != nil {
 		t.Error(err)
 	}
-	outer.releases()
+	outer.releases() // the first entry
 }
 
 // ---- The rest.
@@ -955,9 +1086,7 @@ func TestClosedSession(t *testing.T) {
 		attempt := waiting.waits(write)
 		waiting.lock.s.Close()
 		u.lock.s.Close()
-		if err := attempt.Err(); !errors.Is(err, errClosed) {
-			s.t.Errorf("Close while waiting: %v", err)
-		}
+		require.ErrorContains(s.t, attempt.Err(), "the session is closed", "Close while waiting")
 		zktest.AwaitChan(s.Zoo, "the holder to be told", holder.held.Done())
 		if cause := context.Cause(holder.held); !errors.Is(cause, ErrLost) {
 			s.t.Errorf("Close while holding: the hold ended with %v, want ErrLost", cause)
@@ -965,8 +1094,9 @@ func TestClosedSession(t *testing.T) {
 		if err := release(holder.held, u.lock, kind); !errors.Is(err, ErrLost) {
 			s.t.Errorf("a release after Close: %v, want ErrLost", err)
 		}
-		if _, err := acquire(s.Ctx, u.lock, kind, -1); !errors.Is(err, errClosed) {
-			s.t.Errorf("lock after Close: %v", err)
+		for _, wait := range []time.Duration{-1, 0, time.Hour} {
+			_, err := acquire(s.Ctx, u.lock, kind, wait)
+			require.ErrorContains(s.t, err, "the session is closed", "lock after Close, with wait %v", wait)
 		}
 		if left := s.queue(); len(left) > 0 {
 			s.t.Errorf("the sessions are closed, and the queue holds %v", left)
@@ -997,8 +1127,8 @@ func FuzzNames(f *testing.F) {
 				t.Errorf("the number of %q is %d, its kind %q, %v", mine, n, is, ok)
 			}
 			for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
-				if before := predecessor(list, "/orders/"+mine, kind); !isBefore(before, others, int(own), kind) {
-					t.Errorf("before %q in %q stands %q", mine, list, before)
+				if before, err := predecessor(list, mine); err != nil || !isBefore(before, others, int(own), kind) {
+					t.Errorf("before %q in %q stands %q (%v)", mine, list, before, err)
 				}
 			}
 		}
@@ -1018,21 +1148,4 @@ func isBefore(before string, names []string, own int, kind string) bool {
 	}
 	_, other, _ := number(before)
 	return before == "" || there && highest < own && slices.Contains(names, before) && !(kind == read && other == read)
-}
-
-// The session is step 5's, and so are its tests.
-func TestTheSessionIsStep5s(t *testing.T) {
-	for _, name := range []string{"session.go", "pulse.go", "errors.go"} {
-		theirs, err := os.ReadFile("../step05_reentrant/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ours, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Replace(string(theirs), "package reentrant", "package sharedlock", 1) != string(ours) {
-			t.Errorf("%s is not step 5's", name)
-		}
-	}
 }

@@ -23,47 +23,50 @@ type right = RWLock
 // of its own.
 type variant struct {
 	*right
-	wait func(ctx context.Context, l *right, p *place, kind string) error
+	wait func(ctx context.Context, l *right, p *place) error
 	name func(kind string) string
 }
 
-func (v variant) RLock(ctx context.Context) (context.Context, error) { return v.acquire(ctx, read) }
-func (v variant) Lock(ctx context.Context) (context.Context, error)  { return v.acquire(ctx, write) }
+func (v variant) RLock(ctx context.Context) (context.Context, error) { return v.take(ctx, v.other) }
+func (v variant) Lock(ctx context.Context) (context.Context, error)  { return v.take(ctx, v.right) }
 
-func (v variant) acquire(ctx context.Context, kind string) (context.Context, error) {
-	p, err := v.queueUp(ctx, kind)
+func (v variant) take(ctx context.Context, l *right) (context.Context, error) {
+	p, err := v.join(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.wait(ctx, v.right, &p, kind); err != nil {
-		return nil, errors.Join(err, v.remove(p, false))
+	if err := v.wait(ctx, l, &p); err != nil {
+		return nil, errors.Join(err, l.leave(p))
 	}
-	return v.grant(ctx, kind, p), nil
+	return begin(ctx, l, p, l.s.Keep(p.lease)), nil
 }
 
-func (v variant) queueUp(ctx context.Context, kind string) (place, error) {
+func (v variant) join(ctx context.Context, l *right) (place, error) {
 	if v.name == nil {
-		return v.enqueue(ctx, kind)
+		return l.enqueue(ctx)
 	}
-	node, err := create(v.s.conn, v.dir+"/"+v.name(kind), zk.FlagEphemeralSequential)
-	return place{node: node, owner: v.s.conn.SessionID()}, err
+	node, err := create(l.s.Conn(), l.dir+"/"+v.name(l.kind), zk.FlagEphemeralSequential)
+	return place{node: node, owner: l.s.Conn().SessionID()}, err
 }
+
+// order tells whom a znode waits for, as predecessor does.
+type order func(names []string, mine string) (before string, err error)
 
 // waitFor is the step's wait, for somebody else.
-func waitFor(predecessor func(names []string, mine, kind string) string) func(context.Context, *right, *place, string) error {
-	return func(ctx context.Context, l *right, p *place, kind string) error {
+func waitFor(predecessor order) func(context.Context, *right, *place) error {
+	return func(ctx context.Context, l *right, p *place) error {
 		for {
-			life, _ := l.s.now()
-			names, stat, err := l.s.conn.Children(l.dir)
+			lease := l.s.Lease()
+			names, stat, err := l.s.Conn().Children(l.dir)
 			if err != nil {
 				return err
 			}
-			before := predecessor(names, p.node, kind)
-			if before == "" {
-				p.token, p.life = stat.Pzxid, life
-				return nil
+			before, err := predecessor(names, pathpkg.Base(p.node))
+			if before == "" || err != nil {
+				p.lease, p.token = lease, stat.Pzxid
+				return err
 			}
-			_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
+			_, _, gone, err := l.s.Conn().GetW(l.dir + "/" + before)
 			if errors.Is(err, zk.ErrNoNode) {
 				continue
 			}
@@ -92,7 +95,10 @@ func wrong(name string, v variant) lockcheck.Subject {
 // a writer must not meet another writer. It must not meet a reader either.
 func TestWriterThatWaitsForWritersOnly(t *testing.T) {
 	t.Parallel()
-	lastWriter := func(names []string, mine, _ string) string { return predecessor(names, mine, read) }
+	lastWriter := func(names []string, mine string) (string, error) {
+		asReader := strings.Replace(mine, write, read, 1)
+		return predecessor(append(names, asReader), asReader)
+	}
 	lockcheck.Fails(t, wrong("a writer that waits for the last writer", variant{wait: waitFor(lastWriter)}), lockcheck.Shared)
 }
 
@@ -101,28 +107,30 @@ func TestWriterThatWaitsForWritersOnly(t *testing.T) {
 // keep coming it waits for ever.
 func TestReaderThatLooksAtTheFirstOnly(t *testing.T) {
 	t.Parallel()
-	joinReaders := func(names []string, mine, kind string) string {
+	joinReaders := func(names []string, mine string) (string, error) {
+		_, kind, _ := number(mine)
 		if _, inside, _ := number(slices.MinFunc(names, byNumber)); kind == read && inside == read {
-			return ""
+			return "", nil
 		}
-		return predecessor(names, mine, kind)
+		return predecessor(names, mine)
 	}
 	lockcheck.Fails(t, wrong("a reader that looks at the first znode", variant{wait: waitFor(joinReaders)}), lockcheck.Shared)
 }
 
 // sorted finds the predecessor in names that are sorted by key.
-func sorted(key func(name string) string) func(names []string, mine, kind string) string {
-	return func(names []string, mine, kind string) (before string) {
+func sorted(key func(name string) string) order {
+	return func(names []string, mine string) (before string, err error) {
+		_, kind, _ := number(mine)
 		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(key(a), key(b)) })
 		for _, name := range names {
-			if name == pathpkg.Base(mine) {
+			if name == mine {
 				break
 			}
 			if _, other, ok := number(name); ok && (kind == write || other == write) {
 				before = name
 			}
 		}
-		return before
+		return before, nil
 	}
 }
 
@@ -166,11 +174,11 @@ func (l deletesTheFirst) Unlock(held context.Context) error {
 	if _, ok := held.Value(holdOf{l.right}).(*hold); !ok {
 		return ErrNotHeld
 	}
-	names, _, err := l.s.conn.Children(l.dir)
+	names, _, err := l.s.Conn().Children(l.dir)
 	if err != nil || len(names) == 0 {
 		return errors.Join(err, ErrNotHeld)
 	}
-	return l.s.conn.Delete(l.dir+"/"+slices.MinFunc(names, byNumber), -1)
+	return l.s.Conn().Delete(l.dir+"/"+slices.MinFunc(names, byNumber), -1)
 }
 
 func TestW14DeletesWhicheverZnodeIsFirst(t *testing.T) {
