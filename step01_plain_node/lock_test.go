@@ -25,13 +25,14 @@ func TestMain(m *testing.M) {
 
 func TestProperties(t *testing.T) {
 	plain := lockcheck.Over("plainnode", New)
-	lockcheck.Holds(t, plain, lockcheck.OneHolder, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft)
+	lockcheck.Holds(t, plain, lockcheck.OneHolder, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft,
+		lockcheck.LongHold)
 	lockcheck.Empty(t, plain, lockcheck.WaiterCrash, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
 	lockcheck.Fails(t, plain, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.SilentWait,
 		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
 		lockcheck.Fenced, lockcheck.Shared)
 
-	lockcheck.Holds(t, lockcheck.Over("ephemeral", NewEphemeral), lockcheck.OneHolder, lockcheck.CrashFrees)
+	lockcheck.Holds(t, lockcheck.Over("ephemeral", NewEphemeral), lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.LongHold)
 }
 
 // Both kinds of the lock: what New promises, NewEphemeral does too.

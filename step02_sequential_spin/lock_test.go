@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 func TestProperties(t *testing.T) {
 	spin := lockcheck.Over("sequentialspin", New)
 	lockcheck.Holds(t, spin, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger,
-		lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.WaiterCrash, lockcheck.NoWatchLeft)
+		lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.WaiterCrash, lockcheck.NoWatchLeft,
+		lockcheck.LongHold)
 	lockcheck.Empty(t, spin, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
 	lockcheck.Fails(t, spin, lockcheck.SilentWait, lockcheck.LostCreateReply, lockcheck.LostDeleteReply,
 		lockcheck.LocksAgain, lockcheck.ToldOfLoss, lockcheck.Fenced, lockcheck.Shared)

@@ -18,7 +18,8 @@ func TestProperties(t *testing.T) {
 	t.Parallel()
 	lock := lockcheck.Over("step 3", New)
 	lockcheck.Holds(t, lock, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger,
-		lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.WaiterCrash, lockcheck.SilentWait, lockcheck.NoWatchLeft)
+		lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.WaiterCrash, lockcheck.SilentWait, lockcheck.NoWatchLeft,
+		lockcheck.LongHold)
 	lockcheck.Fails(t, lock, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody, // the herd: step 4
 		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
 		lockcheck.Fenced, lockcheck.Shared)

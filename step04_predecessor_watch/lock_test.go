@@ -23,6 +23,7 @@ func TestProperties(t *testing.T) {
 	lock := lockcheck.Over("step 4", New)
 	lockcheck.Holds(t, lock, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger,
 		lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.WaiterCrash, lockcheck.SilentWait, lockcheck.NoWatchLeft,
+		lockcheck.LongHold,
 		lockcheck.WakesOne, lockcheck.ArrivalWakesNobody) // new in this step
 	lockcheck.Fails(t, lock,
 		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,

@@ -75,6 +75,9 @@ var table = []way{
 	{5, "New Lock.Lock Lock.Unlock", open5, mutex((*reentrant.Lock).Lock), reentrant.ErrNotHeld},
 	{5, "New Lock.TryLock Lock.Unlock", open5, mutex(try((*reentrant.Lock).TryLock, 0)), reentrant.ErrNotHeld},
 	{5, "New Lock.TryLock(wait) Lock.Unlock", open5, mutex(try((*reentrant.Lock).TryLock, time.Hour)), reentrant.ErrNotHeld},
+	{5, "NewCohort Cohort.Lock Cohort.Unlock", open5, cohort((*reentrant.Cohort).Lock), reentrant.ErrNotHeld},
+	{5, "NewCohort Cohort.TryLock Cohort.Unlock", open5, cohort(try((*reentrant.Cohort).TryLock, 0)), reentrant.ErrNotHeld},
+	{5, "NewCohort Cohort.TryLock(wait) Cohort.Unlock", open5, cohort(try((*reentrant.Cohort).TryLock, time.Hour)), reentrant.ErrNotHeld},
 	{6, "New RWLock.Lock RWLock.Unlock", open6, writer((*sharedlock.RWLock).Lock), sharedlock.ErrNotHeld},
 	{6, "New RWLock.TryLock RWLock.Unlock", open6, writer(try((*sharedlock.RWLock).TryLock, 0)), sharedlock.ErrNotHeld},
 	{6, "New RWLock.TryLock(wait) RWLock.Unlock", open6, writer(try((*sharedlock.RWLock).TryLock, time.Hour)), sharedlock.ErrNotHeld},
@@ -85,9 +88,11 @@ var table = []way{
 
 // The calls that take no lock have tests of their own.
 var others = map[int]string{
-	5: "Open WithDialer Session.Conn Session.Close Token",
-	6: "Open WithDialer Session.Conn Session.Close Token",
+	5: "Open WithDialer Token " + methods,
+	6: "Open WithDialer Token " + methods,
 }
+
+const methods = "Session.Ask Session.Close Session.Closed Session.Conn Session.Go Session.Keep Session.Lease Session.Prove Session.Retry Session.Timeout"
 
 func TestEveryPublicCallIsHere(t *testing.T) {
 	for step, dir := range steps {
@@ -282,13 +287,8 @@ func TestNoPermission(t *testing.T) {
 		node := w.dir(z) + "/" + z.Names(w.dir(z))[0]
 		says(t, a.unlock(held), zk.ErrNoAuth, append(advice, node)...)
 		without(0)
-		if w.step < 5 {
-			if err := a.unlock(held); err != nil {
-				t.Errorf("Unlock, called again once it is permitted: %v", err)
-			}
-		} else { // the hold has ended, and the znode stays until the session ends
-			says(t, a.unlock(held), w.notHeld, a.path)
-			a.link.Close()
+		if err := a.unlock(held); err != nil {
+			t.Errorf("Unlock, called again once it is permitted: %v", err)
 		}
 	})
 }
@@ -306,16 +306,14 @@ func TestAParentThatCanHaveNoChildren(t *testing.T) {
 }
 
 // A server that turns out to be none: it has done what was asked, and instead of
-// its reply comes something else. In steps 1 to 4 the connection is the
-// caller's. There the client makes room for any length that a frame claims, and
-// panics if a frame is too short: only what leaves no frame is tried.
+// its reply comes something else. The client itself makes room for any length
+// that a frame claims, and panics if a frame is too short, and nobody reads the
+// frames before it does: such frames are not tried.
 func TestAReplyThatIsNone(t *testing.T) {
 	eachWay(t, func(t *testing.T, z *zktest.Zoo, w way) {
 		var telling sync.WaitGroup // most of the time is spent waiting
 		for what, lie := range lies {
-			if w.step >= 5 || lie.plain {
-				telling.Go(func() { aReplyThatIsNone(t, z, w, what, &liar{says: lie.says, hangs: lie.hangs}) })
-			}
+			telling.Go(func() { aReplyThatIsNone(t, z, w, what, &liar{says: lie.says, hangs: lie.hangs}) })
 		}
 		telling.Wait()
 	})
@@ -452,18 +450,19 @@ var sessions = map[string]struct {
 	open                 func(servers []string, timeout time.Duration) (link, error)
 	nilOption, nilDialer func() (link, error)
 	token                func(context.Context) (int64, bool)
+	lost                 error
 }{
 	steps[5]: {
 		func(servers []string, timeout time.Duration) (link, error) { return reentrant.Open(servers, timeout) },
 		func() (link, error) { return reentrant.Open(anywhere, time.Second, nil) },
 		func() (link, error) { return reentrant.Open(anywhere, time.Second, reentrant.WithDialer(nil)) },
-		reentrant.Token,
+		reentrant.Token, reentrant.ErrLost,
 	},
 	steps[6]: {
 		func(servers []string, timeout time.Duration) (link, error) { return sharedlock.Open(servers, timeout) },
 		func() (link, error) { return sharedlock.Open(anywhere, time.Second, nil) },
 		func() (link, error) { return sharedlock.Open(anywhere, time.Second, sharedlock.WithDialer(nil)) },
-		sharedlock.Token,
+		sharedlock.Token, sharedlock.ErrLost,
 	},
 }
 
@@ -508,6 +507,7 @@ func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 	said := func(text string) func(net.Conn) {
 		return func(c net.Conn) { _, _ = io.WriteString(c, text) }
 	}
+	const notZooKeeper = "this is not ZooKeeper"
 	var opening sync.WaitGroup
 	for what, c := range map[string]struct {
 		answer func(net.Conn)
@@ -516,12 +516,13 @@ func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 		"nobody listens":      {nil, "connection refused"},
 		"it says nothing":     {said(""), "did not answer the handshake"},
 		"it hangs up":         {func(c net.Conn) { c.Close() }, "did not answer the handshake"},
-		"it speaks HTTP":      {said("HTTP/1.1 400 Bad Request\r\n\r\n"), "sent a frame of 1213486160 bytes: this is not ZooKeeper"},
-		"a frame of 2 GB":     {said("\x7f\xff\xff\xff"), "sent a frame of 2147483647 bytes: this is not ZooKeeper"},
-		"a frame of -1 bytes": {said("\xff\xff\xff\xff"), "sent a frame of 4294967295 bytes: this is not ZooKeeper"},
-		"a frame too short":   {said("\x00\x00\x00\x04abcd"), "sent a frame of 4 bytes: this is not ZooKeeper"},
-		"a time-out of 0":     {said(granted(0)), "granted a session time-out of 0s: this is not ZooKeeper"},
-		"a negative time-out": {said(granted(-1000)), "granted a session time-out of -1s: this is not ZooKeeper"},
+		"it speaks HTTP":      {said("HTTP/1.1 400 Bad Request\r\n\r\n"), `answered the handshake with "HTTP/1.1`},
+		"a frame of 2 GB":     {said("\x7f\xff\xff\xff" + granted(1000)[4:]), notZooKeeper},
+		"a frame of -1 bytes": {said("\xff\xff\xff\xff" + granted(1000)[4:]), notZooKeeper},
+		"a frame too short":   {said("\x00\x00\x00\x04" + granted(1000)[4:]), notZooKeeper},
+		"no password":         {said("\x00\x00\x00\x10" + granted(1000)[4:20]), "zk: buffer too small"},
+		"a time-out of 0":     {said(granted(0)), notZooKeeper},
+		"a negative time-out": {said(granted(-1000)), notZooKeeper},
 		"only half an answer": {said(granted(1000)[:10]), "did not answer the handshake"},
 	} {
 		for step, s := range sessions {
@@ -548,6 +549,104 @@ func TestCloseTwiceAndWhatIsLeftOfASession(t *testing.T) {
 		if _, _, err := l.(interface{ Conn() *zk.Conn }).Conn().Exists(z.Root); !errors.Is(err, zk.ErrConnectionClosed) {
 			t.Errorf("%s: a closed session's connection answers %v", step, err)
 		}
+	}
+}
+
+// session is what both steps' sessions offer to a lock.
+type session interface {
+	Ask() error
+	Close()
+	Closed() bool
+	Conn() *zk.Conn
+	Go(func()) bool
+	Keep(lease context.Context) (rest func())
+	Lease() context.Context
+	Prove(write func() error) error
+	Retry(error) bool
+	Timeout() time.Duration
+}
+
+// A lock may use its session after the end of it.
+func TestAClosedSessionsMethods(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	for step, opened := range sessions {
+		l, err := opened.open(z.Servers(), zktest.SessionTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := l.(session)
+		lease := s.Lease()
+		rest := s.Keep(lease)
+		waiting := make(chan struct{})
+		if s.Closed() || lease.Err() != nil || !s.Go(func() { <-waiting }) {
+			t.Errorf("%s: a session that is open: closed %v, its lease %v", step, s.Closed(), lease.Err())
+		}
+		closed := make(chan struct{})
+		go func() {
+			s.Close()
+			close(closed)
+		}()
+		zktest.AwaitChan(z, "the lease to end", lease.Done())
+		close(waiting)
+		zktest.AwaitChan(z, "Close to return, while the lease is kept", closed)
+
+		if cause := context.Cause(lease); cause != opened.lost {
+			t.Errorf("%s: its lease ended with %v", step, cause)
+		}
+		says(t, s.Ask(), zk.ErrConnectionClosed)
+		own := errors.New("the write's own error")
+		says(t, s.Prove(func() error { return own }), own)
+		for _, err := range []error{nil, zk.ErrConnectionClosed, zk.ErrClosing, zk.ErrNoAuth} {
+			if s.Retry(err) {
+				t.Errorf("%s: closed, and %v is to be tried again", step, err)
+			}
+		}
+		if err := s.Prove(func() error { return nil }); err != nil || s.Lease().Err() == nil {
+			t.Errorf("%s: closed, and a write's answer (%v) begins a lease", step, err)
+		}
+		if !s.Closed() || s.Go(func() { t.Errorf("%s: closed, and begins something", step) }) || s.Timeout() != zktest.SessionTimeout {
+			t.Errorf("%s: closed %v, time-out %v", step, s.Closed(), s.Timeout())
+		}
+		rest()
+		rest()
+		s.Keep(s.Lease())()
+		s.Close()
+	}
+}
+
+// Nothing in place of a function, or of a lease, is the caller's mistake, and as
+// everywhere in Go it panics. Whoever recovers has a session that works.
+func TestASessionsMethodsGivenNothing(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	var none context.Context
+	for step, opened := range sessions {
+		l, err := opened.open(z.Servers(), zktest.SessionTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := l.(session)
+		for what, call := range map[string]func(){
+			"Prove": func() { _ = s.Prove(nil) },
+			"Keep":  func() { s.Keep(none) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: %s(nil) does not panic", step, what)
+					}
+				}()
+				call()
+			}()
+		}
+		if s.Retry(nil) {
+			t.Errorf("%s: what was answered is to be tried again", step)
+		}
+		if err := s.Ask(); err != nil || s.Lease().Err() != nil {
+			t.Errorf("%s: then Ask answers %v, and its lease %v", step, err, s.Lease().Err())
+		}
+		s.Close()
 	}
 }
 
@@ -611,6 +710,14 @@ func mutex(lock locking[*reentrant.Lock]) func(link, string) door {
 		s, _ := l.(*reentrant.Session)
 		m := reentrant.New(s, path)
 		return door{func(ctx context.Context) (context.Context, error) { return lock(m, ctx) }, m.Unlock}
+	}
+}
+
+func cohort(lock locking[*reentrant.Cohort]) func(link, string) door {
+	return func(l link, path string) door {
+		s, _ := l.(*reentrant.Session)
+		c := reentrant.NewCohort(s, path)
+		return door{func(ctx context.Context) (context.Context, error) { return lock(c, ctx) }, c.Unlock}
 	}
 }
 
@@ -816,19 +923,15 @@ func serve(t *testing.T, answer func(net.Conn)) (address string) {
 	return l.Addr().String()
 }
 
-// lies are what comes instead of a reply. The plain ones are no frames.
+// lies are what comes instead of a reply.
 var lies = map[string]struct {
-	says         string
-	hangs, plain bool
+	says  string
+	hangs bool
 }{
-	"it closes":             {"", false, true},
-	"it hangs":              {"", true, true},
-	"a frame of 2 GB":       {"\x7f\xff\xff\xff", true, false},
-	"a frame of -1 bytes":   {"\xff\xff\xff\xff", true, false},
-	"a frame without head":  {"\x00\x00\x00\x04\xff\xff\xff\xff", true, false},
-	"HTTP":                  {"HTTP/1.1 400 Bad Request\r\n\r\n", true, false},
-	"an answer to nobody":   {"\x00\x00\x00\x14" + "aaaa" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "ccccdddd", false, false},
-	"half a frame's length": {"\x00\x00", false, false},
+	"it closes":             {"", false},
+	"it hangs":              {"", true},
+	"an answer to nobody":   {"\x00\x00\x00\x14" + "aaaa" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "ccccdddd", false},
+	"half a frame's length": {"\x00\x00", false},
 }
 
 // A liar stands between a client and its server. It lets the handshake pass, and

@@ -88,9 +88,9 @@ var together = []contender{
 		}
 		return turns, []*zktest.Client{c}
 	}},
-	{"step 5, one Lock", func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
+	{"step 5, a Cohort", func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
 		s, c := session(z, "the process", openReentrant)
-		turns = repeat(n, through(reentrant.New(s, path)))
+		turns = repeat(n, through(reentrant.NewCohort(s, path)))
 		return turns, []*zktest.Client{c}
 	}},
 }

@@ -47,7 +47,7 @@ func (p printer) processes(tenures []tenure) {
 		waits = append(waits, s.waits...)
 	}
 	fair := mean(waits)
-	p.line("\n%d processes of %d goroutines, one Lock in each, turns of %v, for %v", processes, goroutines, work, contest)
+	p.line("\n%d processes of %d goroutines, one Cohort in each, turns of %v, for %v", processes, goroutines, work, contest)
 	p.line("A process waits from the end of a tenure to the beginning of its next; the fair share is the mean of all waits, %s.", ms(fair))
 	p.line("At the longest, nobody had the lock for %s, while the server was at work.", ms(still(tenures)))
 	p.line("  %-24s %10s %8s %14s %14s %17s", "", "turns", "tenures", "longest wait", "in fair shares", "others' tenures")

@@ -100,7 +100,7 @@ func shares(all []tenure) []share {
 	return got
 }
 
-// contend is the child process: its goroutines share one Lock. It prints its
+// contend is the child process: its goroutines share one Cohort. It prints its
 // tenures when all is over: printing meanwhile would be work.
 func contend(servers, args []string) {
 	root := args[0]
@@ -110,7 +110,7 @@ func contend(servers, args []string) {
 		return
 	}
 	defer s.Close()
-	lock := reentrant.New(s, root+"/lock")
+	lock := reentrant.NewCohort(s, root+"/lock")
 	if err := through(lock)(context.Background()); err != nil { // the directory is there now
 		zktest.Say("%v", err)
 		return
@@ -133,7 +133,7 @@ func contend(servers, args []string) {
 }
 
 // contendFor takes turns for a time. The lock guards the tenures.
-func contendFor(lock *reentrant.Lock, d time.Duration) (tenures []tenure, err error) {
+func contendFor(lock *reentrant.Cohort, d time.Duration) (tenures []tenure, err error) {
 	var all sync.WaitGroup
 	errs := make(chan error, goroutines)
 	begin := time.Now()

@@ -39,11 +39,42 @@ func (e exercise) starter() map[string][]byte {
 	return files
 }
 
-// files names the files that the learner changes.
-func (e exercise) files() []string { return slices.Sorted(maps.Keys(e.starter())) }
+// added names the files that the learner has added.
+func (e exercise) added() (names []string) {
+	starter := e.starter()
+	paths, _ := filepath.Glob(e.path("*.go"))
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if _, known := starter[name]; !known && name != given && !strings.HasSuffix(name, "_test.go") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// given is the file that stands beside the learner's.
+const given = "errors.go"
+
+// files names the learner's files.
+func (e exercise) files() []string {
+	return slices.Sorted(slices.Values(slices.AppendSeq(e.added(), maps.Keys(e.starter()))))
+}
+
+// solved names the files of the solution: those of the starter, and hold.go
+// where the step has one.
+func (e exercise) solved() []string {
+	names := slices.Sorted(maps.Keys(e.starter()))
+	if _, err := os.Stat(filepath.Join(e.home, "hold.go")); err == nil {
+		names = slices.Compact(slices.Sorted(slices.Values(append(names, "hold.go"))))
+	}
+	return names
+}
 
 // changed tells whether the learner has begun.
 func (e exercise) changed() bool {
+	if len(e.added()) > 0 {
+		return true
+	}
 	for name, starter := range e.starter() {
 		if yours, err := os.ReadFile(e.path(name)); err != nil || !bytes.Equal(yours, starter) {
 			return true
@@ -173,22 +204,27 @@ type complaint struct{ text string }
 
 func (c *complaint) Error() string { return c.text }
 
-// startersBut holds the starters of all exercises but one, by their paths: a
-// version of another exercise that is half written must not stand in the way.
+// startersBut holds the starters of all exercises but one, by their paths, and
+// nil for what was added: a version of another exercise that is half written
+// must not stand in the way.
 func startersBut(this exercise) map[string][]byte {
 	files := map[string][]byte{}
 	for _, e := range exercises() {
+		if e == this {
+			continue
+		}
+		for _, name := range e.added() {
+			files[e.path(name)] = nil
+		}
 		for name, starter := range e.starter() {
-			if e != this {
-				files[e.path(name)] = starter
-			}
+			files[e.path(name)] = starter
 		}
 	}
 	return files
 }
 
 // build compiles the program that holds an exercise against its properties,
-// with some files in place of those on the disk.
+// with some files in place of those on the disk; nil stands for no file.
 func (j *judge) build(ctx context.Context, files map[string][]byte) (program string, err error) {
 	dir, err := os.MkdirTemp(j.scratch, "")
 	if err != nil {
@@ -199,6 +235,10 @@ func (j *judge) build(ctx context.Context, files map[string][]byte) (program str
 		from, err := filepath.Abs(path)
 		if err != nil {
 			return "", err
+		}
+		if text == nil {
+			replace[from] = ""
+			continue
 		}
 		replace[from] = filepath.Join(dir, strings.ReplaceAll(path, "/", "-"))
 		if err := os.WriteFile(replace[from], text, 0o644); err != nil {

@@ -107,9 +107,9 @@ func inExercise(t *testing.T, e exercise, name string) []byte {
 func TestTheStepItselfIsTheSolution(t *testing.T) {
 	t.Parallel()
 	j := testJudge(t)
-	files := map[string][]byte{}
+	files := startersBut(exercise{})
 	for _, e := range exercises() {
-		for _, name := range e.files() {
+		for _, name := range e.solved() {
 			files[e.path(name)] = inExercise(t, e, name)
 		}
 	}
@@ -139,24 +139,66 @@ func TestTheStartersAreInPlace(t *testing.T) {
 	}
 }
 
+// Steps 1 to 4 give the step's own errors.go. That of steps 5 and 6 is the part of
+// it which is no method of the Session: this is the step's own, and so are its
+// errors.
 func TestWhatIsGivenIsAsInTheStep(t *testing.T) {
 	const head = "//lint:file-ignore U1000 given: your lock will use it\n\n"
 	for _, e := range exercises() {
-		for _, name := range []string{"errors.go", "session.go", "pulse.go"} {
-			if _, err := os.Stat(filepath.Join(e.home, name)); err != nil {
-				continue // not every step has it
-			}
-			given, err := os.ReadFile(e.path(name))
-			if err != nil || string(given) != head+string(inExercise(t, e, name)) {
+		if e.name > "a" {
+			continue // a graduation exercise
+		}
+		is, err := os.ReadFile(e.path(given))
+		if err != nil {
+			t.Error(err)
+		}
+		step := string(inExercise(t, e, given))
+		if e.name < "05" {
+			if string(is) != head+step {
 				t.Errorf("%s is not as in the step; make it so with:\n(printf '%s'; sed 's/^package .*/package exercise/' %s/%s) > %s",
-					e.path(name), strings.ReplaceAll(head, "\n", `\n`), e.home, name, e.path(name))
+					e.path(given), strings.ReplaceAll(head, "\n", `\n`), e.home, given, e.path(given))
+			}
+			continue
+		}
+		for _, name := range regexp.MustCompile(`(?m)^\t(Err\w+)`).FindAllStringSubmatch(step, -1) {
+			if !regexp.MustCompile(name[1] + `\s+= \w+\.` + name[1] + `\n`).Match(is) {
+				t.Errorf("%s: %s is not the step's", e.path(given), name[1])
+			}
+		}
+		// Before the Session's Retry is used, such an error does not say that it is closed.
+		step = regexp.MustCompile(`(?m)^\tcase unanswered.*\n.*\n`).ReplaceAllString(step, "")
+		for _, name := range []string{"check", "ended", "failed"} {
+			f := regexp.MustCompile(`(?ms)^// ` + name + ` .*?^}\n`).FindString(step)
+			if f == "" || !strings.Contains(string(is), f) {
+				t.Errorf("%s: %s is not as in the step, where it is\n%s", e.path(given), name, f)
+			}
+		}
+	}
+}
+
+// The starter of step 6 is the step's lock, but for what is to be written: what a
+// learner has no need to touch is as in the step.
+func TestTheStarterOfStep6IsTheStep(t *testing.T) {
+	e, err := find("6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, untouched := range map[string][]string{
+		"lock.go": {"Lock", "TryLock", "queueUp", "stand", "find", "wait", "leave", "create"},
+		"hold.go": {"acquire", "Token"},
+	} {
+		step, starter := inExercise(t, e, name), e.starter()[name]
+		for _, f := range untouched {
+			code := regexp.MustCompile(`(?ms)^func (?:\(\w+ \*?\w+\) )?` + f + `\(.*?^}\n`).Find(step)
+			if code == nil || !bytes.Contains(starter, code) {
+				t.Errorf("%s: %s is not as in the step, where it is\n%s", name, f, code)
 			}
 		}
 	}
 }
 
 func TestHintsLeadFromTheFirstFailure(t *testing.T) {
-	known := map[string]bool{lockcheck.Upgrade.Name: true}
+	known := map[string]bool{lockcheck.ByKind.Name: true, lockcheck.Upgrade.Name: true}
 	for _, p := range lockcheck.Properties {
 		known[p.Name] = true
 	}
@@ -201,7 +243,7 @@ func TestAVersionThatIsNotRightYet(t *testing.T) {
 		"panics": {"func (l *Lock) Lock(context.Context) error {\n\tpanic(\"oh\")\n}\nfunc (l *Lock) Unlock() error { return nil }\n",
 			[]string{"panic: oh", "at " + yours.path("lock.go") + ":14"}},
 		"waits for ever": {"func (l *Lock) Lock(context.Context) error { select {} }\nfunc (l *Lock) Unlock() error { return nil }\n",
-			[]string{"? one holder at a time: waited in vain for A's Lock to return\n      Ask yourself: ", "0 of 11 hold"}},
+			[]string{"? one holder at a time: waited in vain for A's Lock to return\n      Ask yourself: ", "0 of 12 hold"}},
 		"never comes back from Unlock": {"func (l *Lock) Lock(context.Context) error { return nil }\nfunc (l *Lock) Unlock() error { select {} }\n",
 			[]string{"? a stranger cannot release it: a call without a context, such as Unlock, has not come back"}},
 	} {
@@ -271,49 +313,77 @@ func TestHintResetProgressAndSolution(t *testing.T) {
 	says(do(t, "", "hint", "06"), "hint 2 of 5", "More direct: make hint STEP=06")
 
 	mine := []byte("package exercise // mine\n")
-	if err := os.WriteFile(yours.path("queue.go"), mine, 0o644); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"lock.go", "added.go"} {
+		if err := os.WriteFile(yours.path(name), mine, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	says(do(t, "", "progress"), "not checked yet")
-	r := record{Version: yours.version(), Held: 9, Of: 18, Missing: lockcheck.Upgrade.Name}
+	r := record{Version: yours.version(), Held: 10, Of: 20, Missing: lockcheck.Upgrade.Name}
 	if err := yours.keep(r); err != nil {
 		t.Fatal(err)
 	}
-	says(do(t, "", "progress"), "██████████░░░░░░░░░░   9/18  next: write inside a read hold is refused")
-	says(do(t, "", "hint", "6"), "hint 1 of 4", "Two readers are inside")
+	says(do(t, "", "progress"), "██████████░░░░░░░░░░  10/20  next: write inside a read hold is refused")
+	says(do(t, "", "hint", "6"), "hint 1 of 3", "Two readers are inside")
 	r.Missing = lockcheck.WaiterCrash.Name
 	if err := yours.keep(r); err != nil {
 		t.Fatal(err)
 	}
 	says(do(t, "", "hint", "6"), "hint 1 of 3", "Your predecessor has gone.")
 
-	r.Held, r.Missing = 18, ""
+	r.Held, r.Missing = 20, ""
 	if err := yours.keep(r); err != nil {
 		t.Fatal(err)
 	}
-	says(do(t, "", "progress"), "████████████████████  18/18  done")
-	says(do(t, "", "hint", "6"), "All 18 properties hold")
-	says(do(t, "", "solution", "6"), "+ step06_shared_lock/queue.go", "+func predecessor(names []string, mine, kind string) string {")
+	says(do(t, "", "progress"), "████████████████████  20/20  done")
+	says(do(t, "", "hint", "6"), "All 20 properties hold")
+	says(do(t, "", "solution", "6"), "+ step06_shared_lock/lock.go", "+	own, kind, _ := number(mine)", "+ step06_shared_lock/hold.go", "+	count map[string]int")
 
 	says(do(t, "n\n", "reset", "6"), "nothing was changed")
-	if text, _ := os.ReadFile(yours.path("queue.go")); !bytes.Equal(text, mine) {
+	if text, _ := os.ReadFile(yours.path("lock.go")); !bytes.Equal(text, mine) {
 		t.Error("it was changed")
 	}
 	says(do(t, "y\n", "reset", "6"), "the starter is back")
 	if yours.changed() {
 		t.Error("the starter is not back")
 	}
-	aside, _ := filepath.Glob(filepath.Join(outDir, "old", "*", "queue.go"))
-	if len(aside) != 1 {
-		t.Fatalf("put aside: %v", aside)
-	}
-	if text, _ := os.ReadFile(aside[0]); !bytes.Equal(text, mine) {
-		t.Error("what was put aside is not the learner's version")
+	for _, name := range []string{"lock.go", "added.go"} {
+		aside, _ := filepath.Glob(filepath.Join(outDir, "old", "*", name))
+		if len(aside) != 1 {
+			t.Fatalf("put aside: %v", aside)
+		}
+		if text, _ := os.ReadFile(aside[0]); !bytes.Equal(text, mine) {
+			t.Errorf("what was put aside as %s is not the learner's version", name)
+		}
 	}
 	for _, args := range [][]string{{}, {"dance"}, {"check", "7"}, {"check", "4", "5"}, {"hunt", "W18"}} {
 		if err := run(t.Context(), args, bufio.NewReader(strings.NewReader("")), io.Discard); err == nil {
 			t.Errorf("%v is accepted", args)
 		}
+	}
+}
+
+// A learner has added a file to one exercise, and does not get it to compile. The
+// other exercises can be checked all the same.
+func TestAnAddedFileOfAnotherExerciseIsNotInTheWay(t *testing.T) {
+	t.Parallel()
+	other, err := find("5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := startersBut(other)
+	for name, starter := range other.starter() {
+		files[other.path(name)] = starter
+	}
+	j := testJudge(t)
+	added := other.path("hold.go")
+	files[added] = []byte("package exercise\n\nvar held = dunno\n")
+	if _, err := j.build(t.Context(), files); err == nil || !strings.Contains(err.Error(), "undefined: dunno") {
+		t.Errorf("with it: %v", err)
+	}
+	files[added] = nil
+	if _, err := j.build(t.Context(), files); err != nil {
+		t.Errorf("without it: %v", err)
 	}
 }
 

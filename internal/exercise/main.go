@@ -299,7 +299,8 @@ func reset(e exercise, in *bufio.Reader, out io.Writer) error {
 	if err := os.MkdirAll(aside, 0o755); err != nil {
 		return err
 	}
-	for name, starter := range e.starter() {
+	starter := e.starter()
+	for _, name := range e.files() {
 		yours, err := os.ReadFile(e.path(name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(aside, name), yours, 0o644)
@@ -307,7 +308,12 @@ func reset(e exercise, in *bufio.Reader, out io.Writer) error {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		if err := os.WriteFile(e.path(name), starter, 0o644); err != nil {
+		if text, known := starter[name]; known {
+			err = os.WriteFile(e.path(name), text, 0o644)
+		} else {
+			err = os.Remove(e.path(name))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -333,12 +339,12 @@ func solution(ctx context.Context, e exercise, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	for _, name := range e.files() {
+	for _, name := range e.solved() {
 		both := []string{e.path(name), filepath.Join(e.home, name)}
 		fmt.Fprintf(out, "\n- %s\n+ %s\n", both[0], both[1])
 		for i, path := range both {
 			text, err := os.ReadFile(path)
-			if err != nil {
+			if err != nil && !errors.Is(err, os.ErrNotExist) { // the learner may have put all into one file
 				return err
 			}
 			both[i] = filepath.Join(scratch, strconv.Itoa(i))

@@ -69,6 +69,7 @@ func contexts(l Holder, token func(context.Context) (int64, bool)) Contender {
 	}
 	if r, shared := l.(sharer); shared {
 		c.RLock = func(ctx context.Context) error { return keep(r.RLock(ctx)) }
+		c.RAgain = func(ctx context.Context) error { return keep(r.RLock(now())) }
 		c.RUnlock = func() error { return r.RUnlock(now()) }
 	}
 	return c

@@ -42,6 +42,7 @@ type Contender struct {
 	Token  func() int64                // the fencing token of the hold
 
 	RLock   func(context.Context) error // shared with other readers
+	RAgain  func(context.Context) error // the holder reads inside
 	RUnlock func() error
 }
 

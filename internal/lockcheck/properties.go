@@ -4,7 +4,7 @@ package lockcheck
 var Properties = []*Property{
 	OneHolder, CrashFrees, FirstCome, NoStranger, GivingUp, Unrelated, WaiterCrash,
 	SilentWait, WakesOne, ArrivalWakesNobody, NoWatchLeft,
-	LostCreateReply, LostDeleteReply, LocksAgain, ToldOfLoss, Fenced, Shared,
+	LostCreateReply, LostDeleteReply, LocksAgain, ToldOfLoss, Fenced, LongHold, Shared,
 }
 
 // The properties.
@@ -105,6 +105,12 @@ var (
 		Hint: "which number at the server only ever grows?",
 		tell: tellFenced,
 	}
+	LongHold = &Property{
+		Name: "a long hold and a long wait come to a good end",
+		Why:  "under long work the hold is lost, or the next in line is never served",
+		Hint: "two session time-outs have gone by: what has made the lease longer, for the holder and for the one who waits?",
+		tell: tellLongHold,
+	}
 	Shared = &Property{
 		Name: "readers share, writers do not, nobody starves",
 		Why:  "readers, who do each other no harm, wait for one another",
@@ -112,7 +118,13 @@ var (
 		tell: tellShared,
 	}
 
-	// Upgrade is of interest only where readers share, and so is not in the list.
+	// These are of interest only where readers share, and so are not in the list.
+	ByKind = &Property{
+		Name: "each release ends its own kind of hold",
+		Why:  "an Unlock too many in a reader's code would end somebody else's read, and let a writer in",
+		Hint: "how many entries has the hold by RLock, and how many by Lock?",
+		tell: tellByKind,
+	}
 	Upgrade = &Property{
 		Name: "write inside a read hold is refused",
 		Why:  "two readers who ask to write would wait for each other",

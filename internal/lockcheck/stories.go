@@ -538,6 +538,125 @@ func tellFenced(s *story) {
 	s.holds("%d turns got the tokens %v, over a directory that was made anew", len(tokens), tokens)
 }
 
+// A holds for two of its session's time-outs, while B waits. Then A releases, and
+// B holds for one more. If the machine itself stood still meanwhile, that was no
+// healthy line, and the story is told again, with others.
+func tellLongHold(s *story) {
+	wrong, still := "", time.Duration(0)
+	for try := range 3 {
+		l := &longHold{story: s, last: time.Now()}
+		wrong = l.told(fmt.Sprintf("%s-%d", s.path, try))
+		if still = l.still; wrong == "" {
+			s.holds("A held for two session time-outs and sent %d requests; B waited for it with %d, and held for one more with %d",
+				l.sent[0], l.sent[1], l.sent[2])
+		}
+		if still < zktest.MortalTimeout/5 {
+			s.fails("%s", wrong)
+		}
+	}
+	s.Errorf("%s; but nothing at all went on for %v: the machine is too busy", wrong, still)
+	s.FailNow()
+}
+
+// longHold is one telling of that story. What goes wrong ends it.
+type longHold struct {
+	*story
+	sent        []int         // requests: by A, by B as a waiter, by B as a holder
+	last, asked time.Time     // when the line was looked at, and when with a write
+	still       time.Duration // for which nothing went on, at the longest
+}
+
+func (l *longHold) told(path string) (wrong string) {
+	a, b := l.joinAt("A", zktest.MortalTimeout, path), l.joinAt("B", zktest.MortalTimeout, path)
+	defer a.Close()
+	defer b.Close()
+	a.acquire()
+	waiting := l.queue(b)[0]
+	polls := waiting.Waits() == zktest.Polling // as it is made to
+	wasted := l.counter(b, polls)
+	if wrong = l.keeps(a, 2, waiting.Returned); wrong == "" {
+		wrong = wasted(2)
+	}
+	if wrong == "" {
+		wrong = l.comesIn(b, waiting)
+	}
+	if wrong == "" {
+		wrong = l.keeps(b, 1, func() bool { return false })
+	}
+	return wrong
+}
+
+// keeps is told of a holder that releases after some session time-outs.
+func (l *longHold) keeps(holder *client, timeouts int, otherIsIn func() bool) (wrong string) {
+	wasted, begin := l.counter(holder, false), time.Now()
+	l.Await("session time-outs to go by", func() bool { // not a wait for a state: the time is the story
+		l.look()
+		passed := time.Since(begin).Seconds() / zktest.MortalTimeout.Seconds()
+		if holder.Lost != nil {
+			select {
+			case <-holder.Lost():
+				wrong = fmt.Sprintf("the line was healthy, and %s was told of a loss after %.1f session time-outs", holder.Name, passed)
+			default:
+			}
+		}
+		if otherIsIn() {
+			wrong = fmt.Sprintf("the line was healthy, and after %.1f session time-outs another was let in beside %s", passed, holder.Name)
+		}
+		return wrong != "" || passed > float64(timeouts)
+	})
+	if wrong == "" {
+		wrong = wasted(timeouts)
+	}
+	if wrong != "" {
+		return wrong
+	}
+	if err := holder.Unlock(); err != nil {
+		return fmt.Sprintf("the line was healthy, and after %d session time-outs %s's Unlock answered: %v", timeouts, holder.Name, err)
+	}
+	return ""
+}
+
+// comesIn is told of a waiter whose turn it is, after a long wait.
+func (l *longHold) comesIn(waiter *client, waiting *zktest.Attempt) (wrong string) {
+	begin, mark := time.Now(), waiter.Tap.Mark()
+	l.Await("the waiter to be let in", func() bool {
+		l.look()
+		return waiting.Returned() || time.Since(begin) > zktest.MortalTimeout
+	})
+	if !waiting.Returned() {
+		return fmt.Sprintf("%s's turn came after two session time-outs; one more later it was still not in, and had sent %d requests",
+			waiter.Name, wiretap.Count(waiter.Tap.Since(mark)).All())
+	}
+	if err := waiting.Err(); err != nil {
+		return fmt.Sprintf("%s's turn came after two session time-outs, and its Lock answered: %v", waiter.Name, err)
+	}
+	return ""
+}
+
+// look finds out whether this process and the server are at work. Now and then
+// it makes a write, as those that keep a lease.
+func (l *longHold) look() {
+	if time.Since(l.asked) > 20*time.Millisecond {
+		_ = l.Observer().Delete(l.Root+"/nobody", -1)
+		l.asked = time.Now()
+	}
+	l.still, l.last = max(l.still, time.Since(l.last)), time.Now()
+}
+
+// counter counts what a client sends from now on, and says so if it spins.
+func (l *longHold) counter(c *client, polls bool) (wasted func(timeouts int) string) {
+	const most = 50 // in a time-out
+	mark := c.Tap.Mark()
+	return func(timeouts int) string {
+		n := wiretap.Count(c.Tap.Since(mark)).All()
+		l.sent = append(l.sent, n)
+		if polls || n <= timeouts*most {
+			return ""
+		}
+		return fmt.Sprintf("%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
+	}
+}
+
 // Two readers come, then a writer, then a third reader. The two share; the
 // writer waits for both; the third waits for the writer.
 func tellShared(s *story) {
@@ -596,4 +715,35 @@ func tellUpgrade(s *story) {
 	}
 	waiting.Acquired()
 	s.holds("A read, asked to write, and was told %q; a writer waited until it had stopped reading", refusal)
+}
+
+// A reads, and calls Unlock. Then B writes, reads inside, and calls RUnlock twice.
+// What was not locked that way must not be released.
+func tellByKind(s *story) {
+	a, b := s.join("A"), s.join("B")
+	if a.RLock == nil || a.RAgain == nil {
+		s.void("there is no read hold")
+	}
+	s.Go(a.Client, a.RLock).Acquired()
+	waiting := s.queue(b)[0]
+	if a.Unlock() == nil {
+		s.fails("A reads, and Unlock, which it did not lock, ends that; left in the queue: %v", s.Names(s.path))
+	}
+	s.mustWait(b, waiting.StillWaits(), waiting, "saw A's Unlock refused")
+	if err := a.RUnlock(); err != nil {
+		s.fails("A reads, its Unlock was refused, and its RUnlock answered: %v", err)
+	}
+	waiting.Acquired()
+	s.Go(b.Client, b.RAgain).Acquired()
+	again := s.queue(a)[0]
+	if err := b.RUnlock(); err != nil {
+		s.fails("B writes and reads inside, and its RUnlock answered: %v", err)
+	}
+	if b.RUnlock() == nil {
+		s.fails("B writes and reads inside once, and RUnlock ends both; left in the queue: %v", s.Names(s.path))
+	}
+	s.mustWait(a, again.StillWaits(), again, "saw B's RUnlock refused")
+	b.release()
+	again.Acquired()
+	s.holds("A's Unlock of a read hold and B's second RUnlock of one were refused, and ended nothing")
 }

@@ -11,6 +11,6 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 func TestTheClientsOwnLock(t *testing.T) {
 	lock := Over("zk.Lock", ClientLock)
 	Holds(t, lock, OneHolder, CrashFrees, FirstCome, NoStranger, WaiterCrash,
-		SilentWait, WakesOne, ArrivalWakesNobody, NoWatchLeft)
+		SilentWait, WakesOne, ArrivalWakesNobody, NoWatchLeft, LongHold)
 	Fails(t, lock, GivingUp, Unrelated, LostCreateReply, LostDeleteReply, LocksAgain, ToldOfLoss, Fenced, Shared)
 }

@@ -37,7 +37,7 @@ func messages(lines []lockcheck.Line) (all []message) {
 }
 
 var (
-	guid   = regexp.MustCompile(`_c_[0-9a-f-]{32,36}-`)
+	guid   = regexp.MustCompile(`_c_[0-9a-f-]{16,36}-`)
 	zeroes = regexp.MustCompile(`0{3,9}(\d)`)
 )
 

@@ -44,7 +44,7 @@ type storm struct {
 type fault struct {
 	Order
 	Outcome
-	over bool
+	ready, over bool // ready: its witness is
 }
 
 // what it was in the end.
@@ -57,7 +57,8 @@ func (f fault) what() int {
 
 // befell tells whether it hit a client: all four of a process that was stopped.
 func (f fault) befell(client int) bool {
-	if f.what() == stoppedBriefly || f.what() == stoppedForLong {
+	switch f.what() {
+	case stoppedBriefly, stoppedForLong, stoppedInHandshakeBriefly, stoppedInHandshakeForLong:
 		return client >= 0 && f.Client/perProcess == client/perProcess
 	}
 	return f.Client == client
@@ -69,7 +70,8 @@ func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, o
 	fmt.Fprintf(out, "a storm of %v, seed %d\n", length, seed)
 	// A server that returns gets a whole copy. Told only what it missed, it may miss
 	// some of that, too, and never find out: see docs/storm.md.
-	ensemble, err := zktest.StartEnsemble(ctx, "forceSnapshotSync=true")
+	// And a server that is cut off finds out after five seconds, not after one.
+	ensemble, err := zktest.StartEnsemble(ctx, "forceSnapshotSync=true", "syncLimit=50")
 	if err != nil {
 		return nil, err
 	}
@@ -212,13 +214,18 @@ func (s *storm) serverFaults(ctx context.Context) error {
 		if !rest(ctx, 3*time.Second) {
 			return nil
 		}
-		o.Client = -1
+		if !o.witnessed() {
+			o.Client = -1
+		} else if o.Client = s.untroubled(ctx, o.Client); o.Client < 0 {
+			return nil
+		}
 		o = s.begin(o)
 		from := time.Now()
-		if err := s.serverFault(o); err != nil {
+		err := s.serverFault(o)
+		s.end(Outcome{o.Number, o.What, true, from, time.Now()})
+		if err != nil {
 			return fmt.Errorf("%s: %w", faultNames[o.What], err)
 		}
-		s.end(Outcome{o.Number, o.What, true, from, time.Now()})
 		if err := s.serversAgree(ctx); err != nil {
 			return fmt.Errorf("after a fault, %s: %w", faultNames[o.What], err)
 		}
@@ -253,18 +260,52 @@ func (s *storm) serverFault(o Order) error {
 		time.Sleep(o.For)
 		err = errors.Join(err, follower.Rejoin())
 	case ensembleRestarted:
-		for _, m := range s.ensemble.Members {
-			err = errors.Join(err, m.Kill())
-		}
-		restarted := make(chan error)
-		for _, m := range s.ensemble.Members {
-			go func() { restarted <- m.Restart(ctx) }()
-		}
-		for range s.ensemble.Members {
-			err = errors.Join(err, <-restarted)
-		}
+		err = startAgain(ctx, s.ensemble.Members)
+	case leaderDeposed:
+		s.callWitness(o, leader)
+		err = leader.CutOff()
+		err = errors.Join(err, startAgain(ctx, followers))
+		time.Sleep(o.For)
+		err = errors.Join(err, leader.Rejoin())
+		_, deposed := s.ensemble.Leader(ctx) // there is one only when the old one knows
+		err = errors.Join(err, deposed)
+	case stalledThenCutOff:
+		s.callWitness(o, follower)
+		err = follower.CutOff()
+		time.Sleep(o.For)
+		err = errors.Join(err, follower.Rejoin())
 	}
 	return errors.Join(err, s.ensemble.Serving(ctx))
+}
+
+// startAgain kills members and starts them again, all at the same time.
+func startAgain(ctx context.Context, members []*zktest.Peer) (err error) {
+	for _, m := range members {
+		err = errors.Join(err, m.Kill())
+	}
+	restarted := make(chan error)
+	for _, m := range members {
+		go func() { restarted <- m.Restart(ctx) }()
+	}
+	for range members {
+		err = errors.Join(err, <-restarted)
+	}
+	return err
+}
+
+// callWitness lets the fault's client take its locks at a server, and keep them
+// until the fault is over. If they are not to be had, the fault has no witness.
+func (s *storm) callWitness(o Order, server *zktest.Peer) {
+	o.Server = server.Addr
+	s.orders[o.Client/perProcess] <- o
+	ready := func() bool {
+		s.faultsMu.Lock()
+		defer s.faultsMu.Unlock()
+		return s.faults[o.Number].ready
+	}
+	for late := time.Now().Add(patience + sessionTimeout); !ready() && time.Now().Before(late); {
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // clientFaults lets the clients' faults happen, each to a client that has none
@@ -274,14 +315,23 @@ func (s *storm) clientFaults(ctx context.Context) {
 		if !rest(ctx, 700*time.Millisecond) {
 			break
 		}
-		for s.troubled(o.Client) {
-			if o.Client = (o.Client + 1) % clients; o.Client == 0 && !rest(ctx, 100*time.Millisecond) {
-				break
-			}
+		if o.Client = s.untroubled(ctx, o.Client); o.Client < 0 {
+			break
 		}
 		o = s.begin(o)
 		s.orders[o.Client/perProcess] <- o
 	}
+}
+
+// untroubled returns the client, or the next one that has no fault. -1 means that
+// ctx has ended.
+func (s *storm) untroubled(ctx context.Context, client int) int {
+	for s.troubled(client) {
+		if client = (client + 1) % clients; client == 0 && !rest(ctx, 100*time.Millisecond) {
+			return -1
+		}
+	}
+	return client
 }
 
 // troubled tells whether a client has a fault, or had one a second ago.
@@ -332,6 +382,23 @@ func (r *remote) Next(process int, o *Order) error {
 // Happened takes what became of an order.
 func (r *remote) Happened(o Outcome, _ *bool) error {
 	r.storm.end(o)
+	return nil
+}
+
+// Witness is told that a client holds its locks for a fault of the servers. It
+// returns when the fault is over.
+func (r *remote) Witness(number int, _ *bool) error {
+	over := func() bool {
+		r.storm.faultsMu.Lock()
+		defer r.storm.faultsMu.Unlock()
+		return r.storm.faults[number].over
+	}
+	r.storm.faultsMu.Lock()
+	r.storm.faults[number].ready = true
+	r.storm.faultsMu.Unlock()
+	for !over() {
+		time.Sleep(5 * time.Millisecond)
+	}
 	return nil
 }
 

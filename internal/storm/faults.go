@@ -15,7 +15,9 @@ const (
 	followerPaused
 	followerCutOff
 	ensembleRestarted
-	serverFaults // how many there are
+	leaderDeposed     // by followers that it cannot reach, and that start again
+	stalledThenCutOff // a client, then its server
+	serverFaults      // how many there are
 
 	cutBriefly
 	cutForLong
@@ -23,6 +25,8 @@ const (
 	silentForLong
 	stoppedBriefly
 	stoppedForLong
+	stoppedInHandshakeBriefly
+	stoppedInHandshakeForLong
 	createReplyLost
 	deleteReplyLost
 	createReplyLostThenCut
@@ -31,11 +35,11 @@ const (
 	resetAtDelete
 	resetAtList
 	resetAtWatch
-	resetAtSync
+	resetAtSearch
 	resetAtPing
 	resetAtSetWatches
 	resetAtConnect
-	resetAtAny // what the two before are if their moment did not come
+	resetAtAny // what the two before, and those in a handshake, are if their moment did not come
 	allFaults
 
 	finish // not a fault: the orders to come to rest, and to leave
@@ -43,29 +47,33 @@ const (
 )
 
 var faultNames = [allFaults]string{
-	leaderKilled:           "leader killed",
-	followerPaused:         "follower paused",
-	followerCutOff:         "follower cut off from the others",
-	ensembleRestarted:      "whole ensemble restarted",
-	cutBriefly:             "client cut off, for less than its time-out",
-	cutForLong:             "client cut off, for more",
-	silentBriefly:          "client's network silent, for less",
-	silentForLong:          "client's network silent, for more",
-	stoppedBriefly:         "process of a holder stopped, for less",
-	stoppedForLong:         "process of a holder stopped, for more",
-	createReplyLost:        "reply to create lost",
-	deleteReplyLost:        "reply to delete lost",
-	createReplyLostThenCut: "reply to create lost, then cut off for more",
-	deleteReplyLostThenCut: "reply to delete lost, then cut off for more",
-	resetAtCreate:          "connection reset at create",
-	resetAtDelete:          "connection reset at delete",
-	resetAtList:            "connection reset at getChildren",
-	resetAtWatch:           "connection reset at getData",
-	resetAtSync:            "connection reset at sync",
-	resetAtPing:            "connection reset at ping",
-	resetAtSetWatches:      "connection reset at setWatches",
-	resetAtConnect:         "connection reset at connect",
-	resetAtAny:             "connection reset at some request",
+	leaderKilled:              "leader killed",
+	followerPaused:            "follower paused",
+	followerCutOff:            "follower cut off from the others",
+	ensembleRestarted:         "whole ensemble restarted",
+	leaderDeposed:             "leader cut off, followers started again",
+	stalledThenCutOff:         "a line stalled, then its follower cut off",
+	cutBriefly:                "client cut off, for less than its time-out",
+	cutForLong:                "client cut off, for more",
+	silentBriefly:             "client's network silent, for less",
+	silentForLong:             "client's network silent, for more",
+	stoppedBriefly:            "process of a holder stopped, for less",
+	stoppedForLong:            "process of a holder stopped, for more",
+	stoppedInHandshakeBriefly: "process stopped in a handshake, for less",
+	stoppedInHandshakeForLong: "process stopped in a handshake, for more",
+	createReplyLost:           "reply to create lost",
+	deleteReplyLost:           "reply to delete lost",
+	createReplyLostThenCut:    "reply to create lost, then cut off for more",
+	deleteReplyLostThenCut:    "reply to delete lost, then cut off for more",
+	resetAtCreate:             "connection reset at create",
+	resetAtDelete:             "connection reset at delete",
+	resetAtList:               "connection reset at getChildren",
+	resetAtWatch:              "connection reset at getData",
+	resetAtSearch:             "connection reset at the search for a znode",
+	resetAtPing:               "connection reset at ping",
+	resetAtSetWatches:         "connection reset at setWatches",
+	resetAtConnect:            "connection reset at connect",
+	resetAtAny:                "connection reset at some request",
 }
 
 // An Order is a fault for a client's process, or finish or leave.
@@ -75,8 +83,23 @@ type Order struct {
 	Client int
 	Kind   int // which of the client's locks, if it matters
 	For    time.Duration
-	InHold bool // it comes when the client holds that lock next
+	InHold bool   // it comes when the client holds that lock next: see locks
+	Server string // that the client is to be connected to; "": any
 }
+
+// locks are those of the client that it holds meanwhile, or whose connection the
+// fault is about. A holder of step 5 waits for step 6, too, and the other way
+// round: only a hold that lasts shows what a lease is worth.
+func (o Order) locks() []int {
+	if o.InHold && trusted(o.Kind) && o.What < createReplyLost {
+		return []int{o.Kind, 3 - o.Kind}
+	}
+	return []int{o.Kind}
+}
+
+// witnessed tells whether a fault of the servers needs a client that holds its
+// locks at one of them.
+func (o Order) witnessed() bool { return o.What == leaderDeposed || o.What == stalledThenCutOff }
 
 // list is the seed's list of faults between two numbers of those above. It is
 // shuffled like cards: each comes once before any comes twice.
@@ -95,14 +118,19 @@ func list(seed uint64, from, to int) iter.Seq[Order] {
 					o.What = leaderKilled
 				}
 				switch o.What {
-				case resetAtSync: // steps 5 and 6 alone send one
-					o.Kind = 1 + o.Kind%2
-				case cutBriefly, silentBriefly, stoppedBriefly:
-					o.For = span / 2
-				case cutForLong, silentForLong, stoppedForLong, createReplyLostThenCut, deleteReplyLostThenCut:
+				case cutBriefly, silentBriefly, stoppedBriefly, stoppedInHandshakeBriefly:
+					o.For = sessionTimeout/4 + span/2 // often longer than a lease that has just begun
+				case cutForLong, silentForLong, stoppedForLong, stoppedInHandshakeForLong, createReplyLostThenCut, deleteReplyLostThenCut, leaderDeposed, stalledThenCutOff:
 					o.For = sessionTimeout*5/4 + span/2
 				default: // how long a server is away
 					o.For = span
+				}
+				switch o.What {
+				case leaderDeposed, stalledThenCutOff:
+					o.InHold = true
+					fallthrough
+				case resetAtSearch: // steps 5 and 6 alone do
+					o.Kind = 1 + o.Kind%2
 				}
 				if !yield(o) {
 					return
@@ -141,23 +169,30 @@ func (w *worker) fault(o Order) {
 			w.lines[[2]int{o.Client, k}].tap.Restore()
 		}
 	}
-	// inHold lets do happen when the client holds the lock, if that matters.
+	var lines []*line
+	for _, k := range o.locks() {
+		lines = append(lines, w.lines[[2]int{o.Client, k}])
+	}
+	// inHold lets do happen when the client holds the locks, if that matters. The
+	// first must do if the second does not come soon, for it blocks all others.
 	inHold := func(do func()) {
 		over := make(chan struct{})
-		whenHeld := func() <-chan struct{} {
-			begun()
-			go func() { defer close(over); do() }()
-			return over
+		defer close(over)
+		if o.InHold {
+			wait := patience
+			for i, l := range lines {
+				select {
+				case l.inHold <- over:
+				case <-time.After(wait):
+					if lines = lines[:i]; i == 0 {
+						return
+					}
+				}
+				wait = sessionTimeout / 2
+			}
 		}
-		if !o.InHold {
-			<-whenHeld()
-			return
-		}
-		select {
-		case l.inHold <- whenHeld:
-			<-over
-		case <-time.After(patience):
-		}
+		begun()
+		do()
 	}
 	// sprung waits for a trap's frame.
 	sprung := func(t *wiretap.Trap) bool {
@@ -184,6 +219,28 @@ func (w *worker) fault(o Order) {
 		inHold(func() { cut((*wiretap.Tap).Silence) })
 	case stoppedBriefly, stoppedForLong:
 		inHold(func() { w.tell("Stop", Stop{w.process, o.For}) })
+	case stoppedInHandshakeBriefly, stoppedInHandshakeForLong:
+		inHold(func() {
+			reset(lines)
+			answer := func(t *wiretap.Tap) *wiretap.Trap { return t.HoldReply(wiretap.Connect, 1) }
+			if !holding(lines, answer, func() { w.tell("Stop", Stop{w.process, o.For}) }) {
+				result.What = resetAtAny
+			}
+		})
+	case leaderDeposed, stalledThenCutOff: // the conductor's, which tells what became of it
+		for _, l := range lines {
+			l.server.Store(o.Server)
+			defer l.server.Store("")
+		}
+		reset(lines)
+		inHold(func() {
+			if o.What == stalledThenCutOff {
+				question := func(t *wiretap.Tap) *wiretap.Trap { return t.HoldRequest(wiretap.Any, 1) }
+				holding(lines, question, func() { time.Sleep(o.For / 4) })
+			}
+			w.tell("Witness", o.Number) // comes back when the fault is over
+		})
+		return
 	case createReplyLost:
 		sprung(l.tap.LoseReply(wiretap.Create, 1))
 	case deleteReplyLost:
@@ -206,8 +263,8 @@ func (w *worker) fault(o Order) {
 		sprung(l.tap.LoseRequest(wiretap.GetData, 1))
 	case resetAtPing:
 		sprung(l.tap.LoseRequest(wiretap.Ping, 1))
-	case resetAtSync: // what sends one is the search for a lost znode
-		both(createReplyLost, l.tap.LoseReply(wiretap.Create, 1), l.tap.LoseRequest(wiretap.Sync, 1))
+	case resetAtSearch: // which begins with a write in vain
+		both(createReplyLost, l.tap.LoseReply(wiretap.Create, 1), l.tap.LoseRequest(wiretap.Delete, 1))
 	case resetAtSetWatches: // what sends it is a reconnection
 		both(resetAtAny, l.tap.LoseRequest(wiretap.Any, 1), l.tap.LoseRequest(wiretap.SetWatches, 1))
 	case resetAtConnect:
@@ -217,4 +274,33 @@ func (w *worker) fault(o Order) {
 		result.To = time.Now()
 	}
 	w.tell("Happened", result)
+}
+
+// reset closes connections. The lines are up: a client that is refused would rest
+// for a second.
+func reset(lines []*line) {
+	for _, l := range lines {
+		l.tap.Silence()
+		l.tap.Restore()
+	}
+}
+
+// holding lets do happen when the next frame of a kind is on hold on all lines, and
+// then lets these go on.
+func holding(lines []*line, next func(*wiretap.Tap) *wiretap.Trap, do func()) (all bool) {
+	var traps []*wiretap.Trap
+	for _, l := range lines {
+		traps = append(traps, next(l.tap))
+		defer l.tap.Restore()
+	}
+	late := time.After(patience)
+	for _, trap := range traps {
+		select {
+		case <-trap.Sprung():
+		case <-late:
+			return false
+		}
+	}
+	do()
+	return true
 }

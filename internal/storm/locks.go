@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/wiretap"
 	predecessorwatch "zklock/step04_predecessor_watch"
 	reentrant "zklock/step05_reentrant"
 	sharedlock "zklock/step06_shared_lock"
@@ -22,7 +21,7 @@ type kind struct {
 	name  string
 	dir   string
 	loops int // how many goroutines of a client use it
-	open  func(servers []string, tap *wiretap.Tap, dir string) (*lock, error)
+	open  func(servers []string, dial zk.Dialer, dir string) (*lock, error)
 }
 
 var kinds = []kind{
@@ -42,11 +41,19 @@ type lock struct {
 	take  func(wish) (*grip, error)
 }
 
+// lives tells whether a session of the lock has not ended. The servers have to
+// agree to a write, even to one in vain.
+func (l *lock) lives(session int64) bool {
+	err := l.conn.Delete("/storm/nobody", -1)
+	return errors.Is(err, zk.ErrNoNode) && l.conn.SessionID() == session
+}
+
 // A wish is how a client wants the lock this time.
 type wish struct {
-	read  bool          // step 6: together with other readers
-	again bool          // steps 5 and 6: enter twice
-	wait  time.Duration // give up after it; 0: wait as long as it takes
+	read   bool          // step 6: together with other readers
+	cohort bool          // step 5: in the line of this process
+	again  bool          // steps 5 and 6: enter twice
+	wait   time.Duration // give up after it; 0: wait as long as it takes
 }
 
 // A grip is the lock held. Steps 5 and 6 end held when they lose it; nobody
@@ -69,8 +76,13 @@ func (w wish) gaveUp(err error) error {
 	return err
 }
 
-func openStep4(servers []string, tap *wiretap.Tap, dir string) (*lock, error) {
-	conn, err := connect(servers, tap)
+// lost tells whether an error of steps 5 and 6 says so.
+func lost(err error) bool {
+	return errors.Is(err, reentrant.ErrLost) || errors.Is(err, sharedlock.ErrLost)
+}
+
+func openStep4(servers []string, dial zk.Dialer, dir string) (*lock, error) {
+	conn, err := connect(servers, dial)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +101,8 @@ func openStep4(servers []string, tap *wiretap.Tap, dir string) (*lock, error) {
 }
 
 // The client's own lock can neither be given up nor be asked for a moment only.
-func openZkLock(servers []string, tap *wiretap.Tap, dir string) (*lock, error) {
-	conn, err := connect(servers, tap)
+func openZkLock(servers []string, dial zk.Dialer, dir string) (*lock, error) {
+	conn, err := connect(servers, dial)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +117,8 @@ func openZkLock(servers []string, tap *wiretap.Tap, dir string) (*lock, error) {
 	return &lock{conn, conn.Close, take}, nil
 }
 
-func connect(servers []string, tap *wiretap.Tap) (*zk.Conn, error) {
-	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithDialer(tap.Dial), zk.WithLogger(silence{}))
+func connect(servers []string, dial zk.Dialer) (*zk.Conn, error) {
+	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithDialer(dial), zk.WithLogger(silence{}))
 	return conn, err
 }
 
@@ -114,18 +126,25 @@ type silence struct{}
 
 func (silence) Printf(string, ...any) {}
 
-func openStep5(servers []string, tap *wiretap.Tap, dir string) (*lock, error) {
-	s, err := reentrant.Open(servers, sessionTimeout, reentrant.WithDialer(tap.Dial))
+func openStep5(servers []string, dial zk.Dialer, dir string) (*lock, error) {
+	s, err := reentrant.Open(servers, sessionTimeout, reentrant.WithDialer(dial))
 	if err != nil {
 		return nil, err
 	}
-	l := reentrant.New(s, dir)
-	mutex := contextLock{l.Lock, l.TryLock, l.Unlock, reentrant.Token}
-	return &lock{s.Conn(), s.Close, mutex.take}, nil
+	l, c := reentrant.New(s, dir), reentrant.NewCohort(s, dir)
+	plain := contextLock{l.Lock, l.TryLock, l.Unlock, reentrant.Token}
+	cohort := contextLock{c.Lock, c.TryLock, c.Unlock, reentrant.Token}
+	take := func(w wish) (*grip, error) {
+		if w.cohort {
+			return cohort.take(w)
+		}
+		return plain.take(w)
+	}
+	return &lock{s.Conn(), s.Close, take}, nil
 }
 
-func openStep6(servers []string, tap *wiretap.Tap, dir string) (*lock, error) {
-	s, err := sharedlock.Open(servers, sessionTimeout, sharedlock.WithDialer(tap.Dial))
+func openStep6(servers []string, dial zk.Dialer, dir string) (*lock, error) {
+	s, err := sharedlock.Open(servers, sessionTimeout, sharedlock.WithDialer(dial))
 	if err != nil {
 		return nil, err
 	}

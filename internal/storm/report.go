@@ -13,6 +13,7 @@ import (
 // The properties that a storm asks for.
 const (
 	oneHolder = iota
+	nobodyEarly
 	noLostIncrement
 	risingTokens
 	served
@@ -24,6 +25,7 @@ const (
 
 var propertyNames = [allProperties]string{
 	oneHolder:       "one holder at a time",
+	nobodyEarly:     "nobody comes in before Unlock",
 	noLostIncrement: "no increment lost, none doubled",
 	risingTokens:    "each token greater than the last",
 	served:          "every waiter is served",
@@ -60,26 +62,29 @@ func (s *storm) judge(upTo time.Time) (found []breach, excused []int) {
 			if h.Until.After(upTo) {
 				continue
 			}
-			before = slices.DeleteFunc(before, func(b earlier) bool { return b.Until.Before(h.From) })
+			before = slices.DeleteFunc(before, func(b earlier) bool { return b.Until.Before(h.From) && !b.inside(h.From) })
 			for i := range before {
 				b := &before[i]
+				if b.Read && h.Read || b.met {
+					continue
+				}
 				until := b.Until
 				if h.Until.Before(until) {
 					until = h.Until
 				}
-				if b.Read && h.Read || b.met {
-					continue
+				both := !until.Before(h.From)
+				stopped := both && s.explained(h.From, until, b.Client, h.Client)
+				switch who := []int{b.Client, h.Client}; {
+				case both && !stopped:
+					b.met = true
+					found = append(found, breach{oneHolder, k, who, h.From, fmt.Sprintf("clients %d and %d, for %v", b.Client, h.Client, until.Sub(h.From))})
+				case b.inside(h.From) && !s.explained(h.From, h.From, h.Client):
+					b.met = true
+					found = append(found, breach{nobodyEarly, k, who, h.From, fmt.Sprintf("client %d was in %v before client %d called Unlock", h.Client, b.Unlocked.Sub(h.From), b.Client)})
+				case stopped && !b.excused:
+					b.excused = true
+					excused[k]++
 				}
-				if s.explained(h.From, until, b.Client, h.Client) {
-					if !b.excused {
-						b.excused = true
-						excused[k]++
-					}
-					continue
-				}
-				b.met = true
-				found = append(found, breach{oneHolder, k, []int{b.Client, h.Client}, h.From,
-					fmt.Sprintf("clients %d and %d, for %v", b.Client, h.Client, until.Sub(h.From))})
 			}
 			before = append(before, earlier{Hold: h})
 			if t := h.RefusedAlive; !t.IsZero() && !s.explained(t, t, h.Client) {
@@ -134,10 +139,10 @@ func (s *storm) cause(b breach) string {
 			continue
 		}
 		switch {
-		case f.Client < 0:
-			servers = faultNames[f.what()]
 		case slices.ContainsFunc(b.clients, f.befell) && (f.what() < createReplyLost || f.Kind == b.kind): // that of a connection matters to its lock alone
 			own = faultNames[f.what()]
+		case f.what() < serverFaults:
+			servers = faultNames[f.what()]
 		}
 	}
 	return cmp.Or(own, servers, "no fault near")

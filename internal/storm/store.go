@@ -120,10 +120,17 @@ type Hold struct {
 	Read         bool
 	Waited       time.Duration
 	From, Until  time.Time // at both moments it held the lock, for all it could know
+	Unlocked     time.Time // when it called Unlock
+	Lived        bool      // its session lived on until then
 	Wrote        bool
 	Lost         bool      // it was told that it had lost the lock
 	RefusedAlive time.Time // the store refused it while it held the lock for all it could know
 }
+
+// inside tells whether nobody else may have been let in at that time, for the
+// session lived and the holder had not called Unlock. That the holder was told, or
+// stopped, is no excuse.
+func (h Hold) inside(at time.Time) bool { return h.Lived && at.Before(h.Unlocked) }
 
 // Done records a hold that is over.
 func (s *store) Done(h Hold, _ *bool) error {

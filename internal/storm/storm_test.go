@@ -67,19 +67,28 @@ func TestAClientProcessThatEnds(t *testing.T) {
 }
 
 func TestTheSeedIsTheList(t *testing.T) {
-	first := func(seed uint64) (all []Order) {
-		for o := range list(seed, serverFaults+1, resetAtAny) {
-			if all = append(all, o); len(all) == 50 {
-				break
+	for _, deck := range [][2]int{{0, serverFaults}, {serverFaults + 1, resetAtAny}} {
+		first := func(seed uint64) (all []Order) {
+			for o := range list(seed, deck[0], deck[1]) {
+				if all = append(all, o); len(all) == 50 {
+					break
+				}
+			}
+			return all
+		}
+		require.Equal(t, first(42), first(42))
+		require.NotEqual(t, first(42), first(43))
+		for what := deck[0]; what < deck[1]; what++ {
+			require.NotEmpty(t, faultNames[what])
+			comes := slices.ContainsFunc(first(42), func(o Order) bool { return o.What == what })
+			require.True(t, comes, faultNames[what])
+		}
+		for _, o := range first(42) {
+			if o.witnessed() {
+				require.ElementsMatch(t, []int{1, 2}, o.locks())
+				require.Greater(t, o.For, sessionTimeout, "the sessions have to end: %s", faultNames[o.What])
 			}
 		}
-		return all
-	}
-	require.Equal(t, first(42), first(42))
-	require.NotEqual(t, first(42), first(43))
-	for what := serverFaults + 1; what < resetAtAny; what++ {
-		comes := slices.ContainsFunc(first(42), func(o Order) bool { return o.What == what })
-		require.True(t, comes, faultNames[what])
 	}
 }
 
@@ -110,6 +119,7 @@ func TestTheJudgeFindsWhatIsWrong(t *testing.T) {
 	}
 	reading := func(h Hold) Hold { h.Read = true; return h }
 	wrote := func(h Hold) Hold { h.Wrote = true; return h }
+	unlocked := func(h Hold, at time.Time) Hold { h.Unlocked, h.Lived = at, true; return h }
 	refused := func(h Hold) Hold { h.RefusedAlive = h.Until; return h }
 	stall := func(process, from, to int) Stall { return Stall{process, at(from), at(to)} }
 
@@ -126,6 +136,10 @@ func TestTheJudgeFindsWhatIsWrong(t *testing.T) {
 		"the first was stopped":                 {holds: []Hold{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)}, stalls: []Stall{stall(0, 10, 3000)}},
 		"another process was stopped":           {holds: []Hold{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)}, stalls: []Stall{stall(2, 10, 3000)}, want: propertyNames[oneHolder]},
 		"it went on long after it was stopped":  {holds: []Hold{hold(step5, 1, 0, 3500), hold(step5, 5, 2500, 3500)}, stalls: []Stall{stall(0, 10, 3000)}, want: propertyNames[oneHolder]},
+		"in while the first was stopping":       {holds: []Hold{unlocked(hold(step5, 1, 0, 10), at(50)), hold(step5, 2, 20, 30)}, want: propertyNames[nobodyEarly]},
+		"in after the first unlocked":           {holds: []Hold{unlocked(hold(step5, 1, 0, 10), at(50)), hold(step5, 2, 51, 60)}},
+		"the first was stopped, and lived":      {holds: []Hold{unlocked(hold(step5, 1, 0, 1050), at(1060)), hold(step5, 5, 500, 510)}, stalls: []Stall{stall(0, 10, 1000)}, want: propertyNames[nobodyEarly]},
+		"the second was stopped":                {holds: []Hold{unlocked(hold(step5, 1, 2500, 3060), at(3070)), hold(step5, 5, 3050, 3050)}, stalls: []Stall{stall(1, 10, 3045)}},
 		"readers together":                      {holds: []Hold{reading(hold(step6, 1, 0, 10)), reading(hold(step6, 2, 5, 20))}},
 		"a writer among readers":                {holds: []Hold{reading(hold(step6, 1, 0, 10)), hold(step6, 2, 5, 20)}, want: propertyNames[oneHolder]},
 		"an increment each":                     {holds: []Hold{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))}, number: 2},
@@ -182,13 +196,14 @@ func TestCauses(t *testing.T) {
 	begin := time.Now()
 	happened := func(what, client, kind, sec int) fault {
 		at := begin.Add(time.Duration(sec) * time.Second)
-		return fault{Order{What: what, Client: client, Kind: kind}, Outcome{What: what, Happened: true, From: at, To: at}, true}
+		return fault{Order: Order{What: what, Client: client, Kind: kind}, Outcome: Outcome{What: what, Happened: true, From: at, To: at}, over: true}
 	}
 	s := &storm{store: newStore(), faults: []fault{
 		happened(leaderKilled, -1, 0, 1),
 		happened(cutForLong, 3, 0, 2),
 		happened(createReplyLost, 3, 1, 3),
 		happened(stoppedForLong, 4, 0, 4),
+		happened(leaderDeposed, 8, 0, 4),
 		{Order: Order{What: followerPaused, Client: -1}},
 	}}
 	cause := func(kind, client int) string {
@@ -197,7 +212,7 @@ func TestCauses(t *testing.T) {
 	require.Equal(t, faultNames[cutForLong], cause(0, 3))
 	require.Equal(t, faultNames[createReplyLost], cause(1, 3))
 	require.Equal(t, faultNames[stoppedForLong], cause(0, 5), "a process has four clients")
-	require.Equal(t, faultNames[leaderKilled], cause(0, 9))
+	require.Equal(t, faultNames[leaderDeposed], cause(0, 9), "it has a witness, and befalls all")
 	s.faults = nil
 	require.Equal(t, "no fault near", cause(0, 3))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/rpc"
 	"os"
 	"strconv"
@@ -44,7 +45,8 @@ type worker struct {
 type line struct {
 	client, kind int
 	tap          *wiretap.Tap
-	inHold       chan func() <-chan struct{} // a fault for the next hold; what it returns is closed when it is over
+	server       atomic.Value           // the only one that the client can reach; "": it can reach all
+	inHold       chan (<-chan struct{}) // the end of a fault that is for the next hold
 
 	mu   sync.Mutex
 	lock *lock
@@ -66,7 +68,7 @@ func work(servers, args []string) {
 	go w.watchForStalls()
 	for c := process * perProcess; c < (process+1)*perProcess; c++ {
 		for k, kind := range kinds {
-			l := &line{client: c, kind: k, tap: wiretap.New(), inHold: make(chan func() <-chan struct{})}
+			l := &line{client: c, kind: k, tap: wiretap.New(), inHold: make(chan (<-chan struct{}))}
 			if l.lock, err = w.open(l); err != nil {
 				fmt.Fprintf(os.Stderr, "client %d opens %s: %v\n", c, kind.name, err)
 				os.Exit(1)
@@ -93,7 +95,14 @@ func (w *worker) tell(method string, args any) {
 }
 
 func (w *worker) open(l *line) (*lock, error) {
-	return kinds[l.kind].open(w.servers, l.tap, kinds[l.kind].dir)
+	return kinds[l.kind].open(w.servers, l.dial, kinds[l.kind].dir)
+}
+
+func (l *line) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	if only, _ := l.server.Load().(string); only != "" {
+		address = only
+	}
+	return l.tap.Dial(network, address, timeout)
 }
 
 // present is the lock that the client uses now.
@@ -151,7 +160,7 @@ func (w *worker) loop(l *line, random *rand.Rand) {
 // turn takes the lock once, works and releases it. It returns false if the lock
 // never came back from a call.
 func (w *worker) turn(l *line, lock *lock, random *rand.Rand) bool {
-	wish := wish{read: random.IntN(3) == 0 && l.kind == 2, again: random.IntN(10) == 0}
+	wish := wish{read: random.IntN(3) == 0 && l.kind == 2, cohort: random.IntN(2) == 0, again: random.IntN(10) == 0}
 	if random.IntN(10) == 0 {
 		wish.wait = time.Duration(1+random.IntN(200)) * time.Millisecond
 	}
@@ -172,20 +181,38 @@ func (w *worker) turn(l *line, lock *lock, random *rand.Rand) bool {
 		}
 		return true
 	}
+	session := lock.conn.SessionID()
 	h := Hold{Kind: l.kind, Client: l.client, Read: wish.read, Waited: time.Since(asked)}
 	w.work(l, &h, grip, random)
-	if !within(hung, func() {
-		err := grip.release()
+	h.Unlocked = time.Now()
+	lived := false
+	back := within(hung, func() {
+		err = grip.release()
 		for range 2 { // a user tries again, and then gives up
 			if err != nil && !trusted(l.kind) {
 				err = grip.release()
 			}
 		}
-	}) {
-		w.tell("TurnedAway", Turn{l.kind, l.client, "a release did not come back"})
-		return false
+		lived = lock.conn.SessionID() == session && (err == nil || lock.lives(session))
+	})
+	h.Lived = back && lived
+	if !h.From.IsZero() {
+		w.tell("Done", h)
 	}
-	return true
+	failure := ""
+	switch {
+	case !back:
+		failure = "a release did not come back"
+	case !trusted(l.kind):
+	case err != nil && !lost(err):
+		failure = "a release failed: " + err.Error()
+	case err == nil && h.Lost:
+		failure = "the release of a lock that was lost does not say so"
+	}
+	if failure != "" {
+		w.tell("TurnedAway", Turn{l.kind, l.client, failure})
+	}
+	return back
 }
 
 // within tells whether f comes back in time. If not, it goes on alone.
@@ -218,11 +245,7 @@ func (w *worker) work(l *line, h *Hold, g *grip, random *rand.Rand) {
 		h.Until = now
 		return true
 	}
-	defer func() {
-		if h.Lost = g.held.Err() != nil; !h.From.IsZero() {
-			w.tell("Done", *h)
-		}
-	}()
+	defer func() { h.Lost = g.held.Err() != nil }()
 	if !alive() {
 		return
 	}
@@ -243,8 +266,7 @@ func (w *worker) work(l *line, h *Hold, g *grip, random *rand.Rand) {
 
 	var over <-chan struct{}
 	select {
-	case fault := <-l.inHold:
-		over = fault()
+	case over = <-l.inHold:
 	default:
 	}
 	for until := time.Now().Add(time.Duration(random.IntN(10)) * time.Millisecond); ; time.Sleep(time.Millisecond) {
@@ -261,6 +283,12 @@ func (w *worker) work(l *line, h *Hold, g *grip, random *rand.Rand) {
 		if over == nil && time.Now().After(until) {
 			break
 		}
+	}
+	if !alive() { // it is told, and does not stop at once: while its session lives, it has the time
+		if over != nil && random.IntN(4) > 0 {
+			<-over
+		}
+		time.Sleep(time.Duration(random.Int64N(int64(sessionTimeout / 2))))
 	}
 	careless := random.IntN(2) == 0 // writes even though it has been told
 	if !h.Read && (careless || alive()) {

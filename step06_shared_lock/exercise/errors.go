@@ -10,6 +10,19 @@ import (
 	"strings"
 
 	"github.com/go-zookeeper/zk"
+
+	sharedlock "zklock/step06_shared_lock"
+)
+
+// Session is the step's own.
+type Session = sharedlock.Session
+
+// The errors that callers ask for, with errors.Is: the step's own, too.
+var (
+	ErrLocked  = sharedlock.ErrLocked
+	ErrNotHeld = sharedlock.ErrNotHeld
+	ErrLost    = sharedlock.ErrLost
+	ErrUpgrade = sharedlock.ErrUpgrade
 )
 
 // check refuses what can never become a lock.
@@ -25,23 +38,13 @@ func check(ctx context.Context, s *Session, path string) error {
 	return nil
 }
 
-// unanswered tells an error that comes from the connection: nobody knows
-// whether the server did what was asked. Any other is the server's own answer.
-func unanswered(err error) bool {
-	for _, lost := range []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrClosing} {
-		if errors.Is(err, lost) {
-			return true
-		}
+// ended says why a wait is over: TryLock's time, or the caller's context.
+func ended(waiting context.Context) error {
+	cause := context.Cause(waiting)
+	if cause == ErrLocked || cause == waiting.Err() {
+		return cause
 	}
-	return false
-}
-
-// ended says that ctx has ended, and why, if that was said: a lost hold is one.
-func ended(ctx context.Context) error {
-	if cause := context.Cause(ctx); cause != ctx.Err() {
-		return fmt.Errorf("%w: %w", ctx.Err(), cause)
-	}
-	return ctx.Err()
+	return fmt.Errorf("%w: %w", waiting.Err(), cause)
 }
 
 // failed says what was being done to which path, why it failed, and where it

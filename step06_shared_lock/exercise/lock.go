@@ -1,271 +1,315 @@
-// Package exercise is step 6, for you to write: step 5's lock, shared by
-// readers. Any number of readers hold it together; a writer holds it alone, and
-// nobody is overtaken.
+// Package exercise is step 6, for you to write: step 5's lock, shared by readers.
+// Any number of readers hold it together; a writer holds it alone. All stand in
+// one queue, and nobody is overtaken.
 //
-// What stands here, and in queue.go, is step 5 with one znode for each
-// goroutine. Readers lock as writers do: the lock is right, but nobody shares
-// it.
+// What stands here, and in hold.go, is step 5. Readers lock as writers do: the
+// lock is right, but nobody shares it.
 //
 //	make exercise STEP=06    what your lock can do, and what not yet
 //	make hint STEP=06        the next hint
 //
-// session.go, pulse.go and errors.go are given.
-//
-//lint:file-ignore U1000 what is not used yet is there for you
+// errors.go is given, and so is the Session, which is the step's own.
 package exercise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"math/rand/v2"
+	pathpkg "path"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// The errors that callers ask for, with errors.Is.
-var (
-	ErrLocked  = errors.New("somebody else holds the lock")
-	ErrNotHeld = errors.New("the context does not hold the lock that way: give RUnlock what RLock returned, Unlock what Lock returned, once for each")
-	ErrLost    = errors.New("the lock was lost: its session ended or was cut off, or its znode was deleted")
-	ErrUpgrade = errors.New("write asked for inside a read hold: two readers who do so would wait for each other; release the read hold first")
-)
+const read, write = "__READ__", "__WRIT__" // the kinds of znodes, as their names are to say
 
-// RWLock is one lock for readers and writers, as one process has it. It is safe
-// for use by many goroutines.
+// RWLock is one lock, seen by one process. It is safe for use by many goroutines.
 type RWLock struct {
 	s   *Session
 	dir string
-	mu  sync.Mutex // guards the counts of the holds
 }
 
-// hold is the lock held by one caller.
-type hold struct {
-	place
-	count   int                     // calls to RLock and Lock without an unlock yet, guarded by RWLock.mu
-	end     context.CancelCauseFunc // ends the context that was given out
-	unwatch func() bool             // stops waiting for the loss; false: it has come
+// place is a znode in the queue; a holder's has a lease and a token.
+type place struct {
+	node         string
+	owner, token int64 // owner: the session with which the znode goes
+	lease        context.Context
 }
 
-// holdOf is the key under which a context carries its hold of a lock.
-type holdOf struct{ *RWLock }
+// New returns the lock whose directory is path. Its children named …__READ__<number>
+// or …__WRIT__<number> are to be the queue, as for Curator's
+// InterProcessReadWriteLock; others are ignored. It sends nothing: Lock reports a
+// bad argument.
+func New(s *Session, path string) *RWLock {
+	return &RWLock{s: s, dir: path}
+}
 
-// anyHold is the key of the innermost hold, for Token.
-type anyHold struct{}
+// Lock blocks until its znode is the first in the queue, and returns the context
+// that is the hold: see step 5. Lock or RLock with it is re-entry: what was exclusive
+// stays so until all is released. But Lock inside a read hold is to be ErrUpgrade
+// (TODO 4, in hold.go).
+func (l *RWLock) Lock(ctx context.Context) (held context.Context, err error) {
+	return l.acquire(ctx, ctx, false)
+}
 
-// New returns the lock whose directory is path, an absolute path below the
-// root such as /locks/orders. It sends nothing: Lock reports a bad argument.
-// The directory's children whose names end in __READ__<number> or
-// __WRIT__<number> are to be the queue.
-func New(s *Session, path string) *RWLock { return &RWLock{s: s, dir: path} }
-
-// RLock blocks until the caller holds the lock together with other readers,
-// and returns the context that is the hold. Inside a write hold it is re-entry,
-// and the lock stays exclusive until all is released.
+// RLock is Lock for a reader, who is to hold the lock together with other readers.
 //
 // TODO 1: a reader has to say that it reads, all the way to its znode's name.
-func (l *RWLock) RLock(ctx context.Context) (held context.Context, err error) {
-	return l.acquire(ctx, nil, false)
-}
+func (l *RWLock) RLock(ctx context.Context) (context.Context, error) { return l.Lock(ctx) }
 
-// Lock is RLock for a writer, who holds the lock alone. Inside a read hold it
-// returns ErrUpgrade at once (TODO 4).
-func (l *RWLock) Lock(ctx context.Context) (held context.Context, err error) {
-	return l.acquire(ctx, nil, false)
-}
-
-// TryRLock is RLock that returns ErrLocked when the lock is not to be had
-// within wait. With 0 it asks once, and does not wait behind anybody.
-func (l *RWLock) TryRLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
-	return l.try(ctx, wait)
-}
-
-// TryLock is TryRLock for a writer.
+// TryLock is Lock that returns ErrLocked when the lock is not to be had within
+// wait. With 0 it asks once, and does not wait behind anybody.
 func (l *RWLock) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
-	return l.try(ctx, wait)
+	if ctx == nil || wait <= 0 {
+		return l.acquire(ctx, ctx, true)
+	}
+	waiting, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
+	defer stop()
+	return l.acquire(ctx, waiting, false)
 }
 
-func (l *RWLock) try(ctx context.Context, wait time.Duration) (context.Context, error) {
-	if wait <= 0 {
-		return l.acquire(ctx, nil, true)
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	return l.acquire(ctx, timer.C, false)
+// TryRLock is TryLock for a reader.
+func (l *RWLock) TryRLock(ctx context.Context, wait time.Duration) (context.Context, error) {
+	return l.TryLock(ctx, wait)
 }
 
-func (l *RWLock) acquire(ctx context.Context, late <-chan time.Time, once bool) (context.Context, error) {
-	if err := check(ctx, l.s, l.dir); err != nil {
-		return nil, err
+// queueUp is stand that returns as soon as ctx ends. What is under way then goes
+// on in the background.
+func (l *RWLock) queueUp(ctx context.Context, once bool) (place, error) {
+	if ctx.Done() == nil { // nobody can give up, and no goroutine is needed
+		return l.stand(ctx, once)
 	}
-	if ctx.Err() != nil {
-		return nil, failed("lock", l.dir, ended(ctx))
-	}
-	if again, err := l.reenter(ctx); err != nil {
-		return nil, failed("lock", l.dir, err)
-	} else if again {
-		return ctx, nil
-	}
-	queueing, withdraw := context.WithCancel(l.s.ctx)
-	defer withdraw()
-	if late == nil && ctx.Done() == nil { // a caller who cannot give up may as well go itself
-		p, err := l.stand(queueing, once)
-		if err != nil {
-			return nil, failed("lock", l.dir, err)
-		}
-		return l.grant(ctx, p), nil
-	}
-	first := make(chan place)      // given away, or taken back
-	refused := make(chan error, 1) // what ended it instead
-	if !l.s.background(func() {
-		p, err := l.stand(queueing, once)
-		if err != nil {
-			refused <- err
-			return
-		}
+	taken, p, err := make(chan struct{}), place{}, error(nil) // not the results: a return sets those
+	if !l.s.Go(func() {
+		p, err = l.stand(ctx, once)
 		select {
-		case first <- p:
-		case <-queueing.Done():
-			_ = l.remove(p, false)
+		case taken <- struct{}{}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = l.leave(p)
+			}
 		}
 	}) {
-		return nil, failed("lock", l.dir, errClosed)
+		return place{}, zk.ErrClosing
 	}
-	var err error
 	select {
-	case p := <-first:
-		return l.grant(ctx, p), nil
-	case err = <-refused:
-	case <-late:
-		err = ErrLocked
+	case <-taken:
+		return p, err
 	case <-ctx.Done():
-		err = ended(ctx)
+		return place{}, ended(ctx)
 	}
-	return nil, failed("lock", l.dir, err)
 }
 
-// reenter counts one more entry if ctx carries a hold of this lock.
-//
-// TODO 4: who reads and asks to write must be refused: two readers who do so
-// would wait for each other. So a hold has to know what it is.
-func (l *RWLock) reenter(ctx context.Context) (bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	h, ok := ctx.Value(holdOf{l}).(*hold)
-	if !ok || h.count == 0 {
-		return false, nil
-	}
-	if h.life.ctx.Err() != nil {
-		return false, ErrLost
-	}
-	h.count++
-	return true, nil
-}
-
-// stand stands in ZooKeeper's queue with one znode until it may hold the lock.
-// If that fails, or ctx ends before, the znode is removed.
+// stand creates our znode and waits until it has no predecessor.
 func (l *RWLock) stand(ctx context.Context, once bool) (place, error) {
-	for {
-		p, err := l.enqueue(ctx)
-		if err == nil {
-			err = l.wait(ctx, &p, once)
+	p, err := l.enqueue(ctx)
+	if err == nil {
+		err = l.wait(ctx, &p, once)
+	}
+	if err != nil && p.node != "" {
+		if left := l.leave(p); !errors.Is(left, ErrLost) {
+			err = errors.Join(err, left)
 		}
-		if err == nil {
+	}
+	return p, err
+}
+
+// enqueue creates our znode, a writer's. If the reply is lost, it looks for the guid.
+// It ends when it knows whether there is a znode, and does not spin: the client fails a
+// request when a connection ends or no server can be reached.
+func (l *RWLock) enqueue(ctx context.Context) (p place, err error) {
+	conn, path := l.s.Conn(), fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), write) // TODO 1: a reader, too?
+	for lost := false; ; lost = true {
+		p = place{owner: conn.SessionID()}
+		if lost {
+			p.node, err = l.find(path, p.owner)
+		}
+		if err == nil && p.node == "" {
+			if lost && ctx.Err() != nil { // there is none, and none is wanted
+				return place{}, ended(ctx)
+			}
+			err = l.s.Prove(func() (err error) {
+				p.node, err = create(conn, path, zk.FlagEphemeralSequential)
+				return err
+			})
+		}
+		if err == nil && conn.SessionID() == p.owner { // else another session may have made it
 			return p, nil
 		}
-		if p.node != "" {
-			_ = l.remove(p, false)
-		}
-		if l.s.ctx.Err() != nil {
-			return place{}, errClosed
-		}
-		if !errors.Is(err, errGone) {
+		if err != nil && !l.s.Retry(err) {
 			return place{}, err
 		}
 	}
 }
 
-// grant makes the hold and its context.
-func (l *RWLock) grant(ctx context.Context, p place) context.Context {
-	h := &hold{place: p, count: 1}
-	held := context.WithValue(context.WithValue(ctx, holdOf{l}, h), anyHold{}, h)
-	held, h.end = context.WithCancelCause(held)
-	h.unwatch = l.s.rely(p.life, func() {
-		h.end(ErrLost)
-		_ = l.finish(p) // the session may live on, and so the znode
-	})
-	return held
+// find looks for a znode whose path begins so. It asks first, for the server that
+// we are connected to now may lag behind the one that carried out the create. A
+// znode of another session is not ours: it goes with that session.
+func (l *RWLock) find(path string, owner int64) (node string, err error) {
+	if err := l.s.Ask(); err != nil {
+		return "", err
+	}
+	names, _, err := l.s.Conn().Children(l.dir)
+	for _, name := range names {
+		if node := l.dir + "/" + name; err == nil && strings.HasPrefix(node, path) {
+			_, stat, failed := l.s.Conn().Get(node)
+			if failed == nil && stat.EphemeralOwner == owner {
+				return node, nil
+			}
+			if !errors.Is(failed, zk.ErrNoNode) { // else it has gone meanwhile
+				err = failed
+			}
+		}
+	}
+	if errors.Is(err, zk.ErrNoNode) { // not even the directory is there
+		err = nil
+	}
+	return "", err
 }
 
-// RUnlock ends one entry by RLock. The last release of a hold deletes the
-// znode: it returns once the server has said so. Lost replies are seen to.
-//
-// It works with a context that has ended. It returns ErrNotHeld when held does
-// not hold this lock that way (any more), and ErrLost when the lock was no
-// longer there to be released. Without a word from the server for one session
-// time-out it returns ErrLost, too, and the session goes on trying.
-func (l *RWLock) RUnlock(held context.Context) error { return l.release(held) }
-
-// Unlock ends one entry by Lock, as RUnlock does for RLock.
-func (l *RWLock) Unlock(held context.Context) error { return l.release(held) }
-
-func (l *RWLock) release(held context.Context) error {
-	if err := check(held, l.s, l.dir); err != nil {
-		return err
+// wait returns when our znode has no predecessor. After a wake-up it looks
+// again: the predecessor may have been a waiter that died. If our own znode has
+// gone, by hand or with its session, wait makes another one.
+func (l *RWLock) wait(ctx context.Context, p *place, once bool) error {
+	conn := l.s.Conn()
+	for ctx.Err() == nil {
+		lease := l.s.Lease() // before the list: a loss after it is the hold's
+		names, stat, err := conn.Children(l.dir)
+		before := ""
+		if err == nil {
+			before, err = predecessor(names, pathpkg.Base(p.node))
+		}
+		if l.s.Retry(err) || err == nil && before == "" && lease.Err() != nil { // the line was down for too long
+			continue
+		}
+		if errors.Is(err, zk.ErrNoNode) || conn.SessionID() != p.owner {
+			if *p, err = l.enqueue(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if before == "" {
+			// Pzxid is the transaction that last changed the children: at least the
+			// delete of the holder before us, which came after the list that let it in.
+			p.lease, p.token = lease, stat.Pzxid
+			return nil
+		}
+		if once {
+			return ErrLocked
+		}
+		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
+		_, _, gone, err := conn.GetW(l.dir + "/" + before)
+		if l.s.Retry(err) || errors.Is(err, zk.ErrNoNode) || conn.SessionID() != p.owner {
+			continue // look again: the watch may be a new session's, which has no znode
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-gone: // or the session has ended: the next look tells
+		case <-ctx.Done():
+		}
 	}
-	l.mu.Lock()
-	h, ok := held.Value(holdOf{l}).(*hold)
-	if !ok || h.count == 0 {
-		l.mu.Unlock()
-		return failed("unlock", l.dir, ErrNotHeld)
-	}
-	h.count--
-	again := h.count > 0
-	l.mu.Unlock()
-	if again {
-		return nil
-	}
-	if !h.unwatch() {
-		return failed("unlock", h.node, ErrLost)
-	}
-	h.end(ErrNotHeld) // before anybody else can get in
-	return failed("unlock", h.node, l.finish(h.place))
+	return ended(ctx)
 }
 
-// finish deletes the znode. As a rule one try does it, on the caller's own
-// goroutine. The rest is done in the background, and waited for until one
-// session time-out is over.
-func (l *RWLock) finish(p place) error {
-	start := time.Now()
-	tried := l.s.conn.State() == zk.StateHasSession
-	if tried {
-		if err, sure := l.tryRemove(p, false); sure {
+// leave deletes our znode, and goes on until it knows that it is gone: ErrLost
+// means that it was gone before, or went with its session.
+func (l *RWLock) leave(p place) error {
+	for lost := false; ; lost = true {
+		err := l.s.Prove(func() error { return l.s.Conn().Delete(p.node, -1) })
+		switch {
+		case err == nil:
+			return nil
+		case l.s.Closed(), l.s.Conn().SessionID() != p.owner, errors.Is(err, zk.ErrNoNode) && !lost:
+			return ErrLost
+		case errors.Is(err, zk.ErrNoNode): // the delete whose reply was lost has done it
+			return nil
+		case !l.s.Retry(err):
 			return err
 		}
 	}
-	result := make(chan error, 1)
-	if !l.s.background(func() { result <- l.remove(p, tried) }) {
-		return ErrLost
-	}
-	_, timeout := l.s.now()
-	select {
-	case err := <-result:
-		return err
-	case <-time.After(time.Until(start.Add(timeout))):
-		return fmt.Errorf("no word from the server for %v, and the delete goes on: %w", timeout, ErrLost)
-	}
 }
 
-// Token returns the fencing token of the hold that the context carries, and
-// whether it carries one: of several locks, the one locked last. A writer's
-// token is greater than those of all holders before it on the same path, a
-// reader's greater than those of all writers before it.
-func Token(held context.Context) (int64, bool) {
-	if held != nil {
-		if h, ok := held.Value(anyHold{}).(*hold); ok {
-			return h.token, true
-		}
+// Unlock ends an entry by Lock, as in step 5. What the server refuses can be tried again.
+func (l *RWLock) Unlock(held context.Context) error {
+	if err := check(held, l.s, l.dir); err != nil {
+		return err
 	}
-	return 0, false
+	h, err := exit(held, l)
+	if h == nil {
+		return failed("unlock", l.dir, err)
+	}
+	h.end() // before anybody else can get in
+	left := make(chan error, 1)
+	if !l.s.Go(func() { left <- h.left(l.leave(h.place)) }) {
+		left <- ErrLost
+	}
+	select {
+	case gone := <-left:
+		err = cmp.Or(gone, err)
+	case <-time.After(l.s.Timeout()):
+		err = fmt.Errorf("no answer for %v, and the delete goes on: %w", l.s.Timeout(), ErrLost)
+	}
+	return failed("unlock", h.node, err)
+}
+
+// RUnlock is Unlock for an entry by RLock.
+//
+// TODO 3: it ends an entry by Lock just as well, and Unlock one by RLock.
+func (l *RWLock) RUnlock(held context.Context) error { return l.Unlock(held) }
+
+// create makes a znode and returns its path, with the number that the server
+// gave it. Parents are made only when the server says that they are missing:
+// asking for them each time would be a write each time.
+func create(conn *zk.Conn, path string, mode int32) (string, error) {
+	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
+	if !errors.Is(err, zk.ErrNoNode) {
+		return made, err
+	}
+	_, err = create(conn, pathpkg.Dir(path), zk.FlagPersistent)
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return "", err
+	}
+	return create(conn, path, mode)
+}
+
+// predecessor names the znode that mine waits for, "" when there is none. It is an
+// error when mine is not there at all: then nothing holds our place.
+//
+// TODO 2: now everybody waits for the last znode before its own. Whom has a reader
+// to wait for? And a writer?
+func predecessor(names []string, mine string) (string, error) {
+	own, _ := number(mine)
+	before, highest, present := "", 0, false
+	for _, name := range names {
+		if n, ok := number(name); ok && n < own && (before == "" || n > highest) {
+			before, highest = name, n
+		}
+		present = present || name == mine
+	}
+	if !present {
+		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
+	}
+	return before, nil
+}
+
+// number reads a queue znode's number out of its name's end. Numbers are compared,
+// never names; ok is false for a child that is not of the queue.
+//
+// TODO 1: readers are of the queue, too, and predecessor needs to know the kind.
+func number(name string) (n int, ok bool) {
+	at := strings.LastIndex(name, write)
+	if at < 0 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(name[at+len(write):])
+	return n, err == nil
 }

@@ -21,7 +21,9 @@ import (
 	step02 "zklock/step02_sequential_spin/exercise"
 	step03 "zklock/step03_children_watch/exercise"
 	step04 "zklock/step04_predecessor_watch/exercise"
+	reentrant "zklock/step05_reentrant"
 	step05 "zklock/step05_reentrant/exercise"
+	sharedlock "zklock/step06_shared_lock"
 	step06 "zklock/step06_shared_lock/exercise"
 )
 
@@ -58,12 +60,12 @@ type answer struct {
 // goals names the properties that each exercise is to have: those of its step.
 // What the starter lacks stands in the order in which it is best written.
 var goals = map[string][]*lockcheck.Property{
-	"01": {lockcheck.OneHolder, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft},
-	"02": upTo(lockcheck.WaiterCrash, lockcheck.NoWatchLeft),
-	"03": upTo(lockcheck.SilentWait, lockcheck.NoWatchLeft),
-	"04": upTo(lockcheck.NoWatchLeft),
-	"05": upTo(lockcheck.Fenced),
-	"06": upTo(lockcheck.Shared, lockcheck.Upgrade),
+	"01": {lockcheck.OneHolder, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft, lockcheck.LongHold},
+	"02": upTo(lockcheck.WaiterCrash, lockcheck.NoWatchLeft, lockcheck.LongHold),
+	"03": upTo(lockcheck.SilentWait, lockcheck.NoWatchLeft, lockcheck.LongHold),
+	"04": upTo(lockcheck.NoWatchLeft, lockcheck.LongHold),
+	"05": upTo(lockcheck.LongHold),
+	"06": upTo(lockcheck.Shared, lockcheck.ByKind, lockcheck.Upgrade),
 }
 
 // upTo is the list of properties as far as last, and more.
@@ -90,13 +92,13 @@ func questions(name string) []question {
 	case "04":
 		return over(lockcheck.Over("New", step04.New), goals[name])
 	case "05":
-		open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*step05.Session, error) {
-			return step05.Open(servers, timeout, step05.WithDialer(dial))
+		open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
+			return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
 		}
 		return over(lockcheck.OverSession("New", open, step05.New, step05.Token), goals[name])
 	case "06":
-		open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*step06.Session, error) {
-			return step06.Open(servers, timeout, step06.WithDialer(dial))
+		open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
+			return sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial))
 		}
 		return over(lockcheck.OverSession("New", open, step06.New, step06.Token), goals[name])
 	case "semaphore":
