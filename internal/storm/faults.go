@@ -88,11 +88,14 @@ type Order struct {
 }
 
 // locks are those of the client that it holds meanwhile, or whose connection the
-// fault is about. A holder of step 5 waits for step 6, too, and the other way
-// round: only a hold that lasts shows what a lease is worth.
+// fault is about. Where much depends on the moment, a holder of step 5 waits for
+// step 6, too, and the other way round.
 func (o Order) locks() []int {
-	if o.InHold && trusted(o.Kind) && o.What < createReplyLost {
-		return []int{o.Kind, 3 - o.Kind}
+	switch o.What {
+	case leaderDeposed, stalledThenCutOff, cutBriefly, silentBriefly, stoppedBriefly, stoppedInHandshakeBriefly:
+		if o.InHold && trusted(o.Kind) {
+			return []int{o.Kind, 3 - o.Kind}
+		}
 	}
 	return []int{o.Kind}
 }

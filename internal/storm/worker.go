@@ -25,7 +25,7 @@ const (
 )
 
 // hung is how long a call may take before the client behind it is given up.
-const hung = 40 * time.Second
+const hung = time.Minute
 
 // A worker is one of the processes, with four clients.
 type worker struct {
