@@ -27,8 +27,7 @@ type Cohort struct {
 	handOns int
 }
 
-// NewCohort returns the lock whose directory is path, as New does. The goroutines
-// of a process should share one.
+// NewCohort is New for the goroutines of a process, which should share one.
 func NewCohort(s *Session, path string) *Cohort {
 	return &Cohort{s: s, lock: New(s, path), turn: make(chan struct{}, 1)}
 }
@@ -90,7 +89,10 @@ func (c *Cohort) takeTurn(waiting context.Context, once bool) error {
 
 // fetch gets the lock from ZooKeeper, for the tenure, or gives the turn back.
 func (c *Cohort) fetch(waiting context.Context, once bool) error {
-	_ = c.finish() // a tenure that was lost
+	if err := c.finish(); c.held != nil { // a tenure that was lost, and whose znode stays
+		<-c.turn
+		return err
+	}
 	ctx, end := context.WithCancelCause(context.Background())
 	stop := context.AfterFunc(waiting, func() { end(nil) })
 	lock := c.lock.Lock
@@ -100,10 +102,8 @@ func (c *Cohort) fetch(waiting context.Context, once bool) error {
 	held, err := lock(ctx)
 	c.held, c.since, c.handOns = held, time.Now(), 0
 	if !stop() { // it may have come too late
-		c.s.Go(func() {
-			_ = c.finish()
-			<-c.turn
-		})
+		<-c.turn
+		c.s.Go(c.sweep)
 		return failed("lock", c.lock.dir, ended(waiting))
 	}
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Cohort) fetch(waiting context.Context, once bool) error {
 	return err
 }
 
-// finish ends the tenure, if there is one and the server does not refuse it.
+// finish ends the tenure, if there is one.
 func (c *Cohort) finish() (err error) {
 	if c.held != nil {
 		err = c.lock.Unlock(c.held)

@@ -301,3 +301,27 @@ func TestEachWaiterGetsItsOwnError(t *testing.T) {
 	turn.Let()
 	a.release(second.in())
 }
+
+// A tenure is handed on to somebody who gives up at that moment, and the server
+// refuses to end it. The next one must not wait behind the process's own znode.
+func TestATenureThatCannotBeEndedIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := cohort(join(t, z, "A"))
+	c := a.lock.(*Cohort)
+	h, err := exit(a.acquire(), c) // what Unlock does before it hands on
+	require.NoError(t, err)
+	h.end()
+	<-c.turn
+	permit := func(permissions int32) {
+		_, err := z.Observer().SetACL(a.path(), zk.WorldACL(permissions), -1)
+		require.NoError(t, err)
+	}
+	permit(zk.PermAll &^ zk.PermDelete)
+	c.sweep()
+	_, err = c.TryLock(z.Ctx, zktest.Patience)
+	require.ErrorIs(t, err, zk.ErrNoAuth, "the old znode is still there")
+	permit(zk.PermAll)
+	a.release(a.acquire())
+	require.Empty(t, a.queue())
+}

@@ -32,7 +32,7 @@ func TestProperties(t *testing.T) {
 	lockcheck.Holds(t, subject, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger,
 		lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.WaiterCrash, lockcheck.SilentWait, lockcheck.WakesOne,
 		lockcheck.ArrivalWakesNobody, lockcheck.NoWatchLeft, lockcheck.LostCreateReply, lockcheck.LostDeleteReply,
-		lockcheck.LocksAgain, lockcheck.ToldOfLoss, lockcheck.Fenced)
+		lockcheck.LocksAgain, lockcheck.ToldOfLoss, lockcheck.Fenced, lockcheck.LongHold)
 	lockcheck.Fails(t, subject, lockcheck.Shared)
 }
 

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 func TestProperties(t *testing.T) {
 	t.Parallel()
-	lockcheck.Holds(t, lockcheck.OverSession("step 6", open, New, Token), lockcheck.Properties...)
+	lockcheck.Holds(t, lockcheck.OverSession("step 6", open, New, Token), append(slices.Clone(lockcheck.Properties), lockcheck.ByKind)...)
 }
 
 // ---- Whom one waits for, and who wakes whom.
