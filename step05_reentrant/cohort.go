@@ -93,8 +93,8 @@ func (c *Cohort) fetch(waiting context.Context, once bool) error {
 		<-c.turn
 		return err
 	}
-	ctx, end := context.WithCancelCause(context.Background())
-	stop := context.AfterFunc(waiting, func() { end(nil) })
+	ctx, end := context.WithCancel(context.Background())
+	stop := context.AfterFunc(waiting, end)
 	lock := c.lock.Lock
 	if once {
 		lock = func(ctx context.Context) (context.Context, error) { return c.lock.TryLock(ctx, 0) }

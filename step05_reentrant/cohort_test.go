@@ -288,16 +288,12 @@ func TestEachWaiterGetsItsOwnError(t *testing.T) {
 	first := a.start()
 	a.waits(first, "B holds the lock")
 	second := a.lineUp(1)
-	permit := func(permissions int32) {
-		_, err := z.Observer().SetACL(a.path(), zk.WorldACL(permissions), -1)
-		require.NoError(t, err)
-	}
-	permit(zk.PermAll &^ zk.PermRead)
+	a.permit(zk.PermAll &^ zk.PermRead)
 	turn := a.Tap.HoldRequest(wiretap.Create, 1) // the second one's
 	b.release(held)
 	require.ErrorIs(t, first.Err(), zk.ErrNoAuth)
 	zktest.AwaitChan(z, "the second to have its turn", turn.Sprung())
-	permit(zk.PermAll)
+	a.permit(zk.PermAll)
 	turn.Let()
 	a.release(second.in())
 }
@@ -313,15 +309,11 @@ func TestATenureThatCannotBeEndedIsNotForgotten(t *testing.T) {
 	require.NoError(t, err)
 	h.end()
 	<-c.turn
-	permit := func(permissions int32) {
-		_, err := z.Observer().SetACL(a.path(), zk.WorldACL(permissions), -1)
-		require.NoError(t, err)
-	}
-	permit(zk.PermAll &^ zk.PermDelete)
+	a.permit(zk.PermAll &^ zk.PermDelete)
 	c.sweep()
 	_, err = c.TryLock(z.Ctx, zktest.Patience)
 	require.ErrorIs(t, err, zk.ErrNoAuth, "the old znode is still there")
-	permit(zk.PermAll)
+	a.permit(zk.PermAll)
 	a.release(a.acquire())
 	require.Empty(t, a.queue())
 }

@@ -2,7 +2,6 @@ package reentrant
 
 import (
 	"context"
-	"errors"
 	"net"
 	"slices"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
@@ -46,6 +44,7 @@ type network struct {
 	*zktest.Ensemble
 	z                *zktest.Zoo
 	leader, follower *zktest.Peer // A's server is one of them
+	followers        []*zktest.Peer
 	held             context.Context
 	a, b             *party
 	next             *call // B's
@@ -60,10 +59,10 @@ func part(t *testing.T, e *zktest.Ensemble, timeout time.Duration, server func(*
 	var err error
 	n.leader, err = e.Leader(ctx)
 	require.NoError(t, err)
-	followers, err := e.Followers(ctx)
+	n.followers, err = e.Followers(ctx)
 	require.NoError(t, err)
-	n.follower = followers[0]
-	n.z = zktest.NewOn(t, followers[1].Server)
+	n.follower = n.followers[0]
+	n.z = zktest.NewOn(t, n.followers[1].Server)
 	n.a = joinThrough(t, n.z, "A", timeout, func(dial zk.Dialer) zk.Dialer {
 		return func(network, _ string, limit time.Duration) (net.Conn, error) {
 			conn, err := dial(network, server(n).Addr, limit)
@@ -84,16 +83,12 @@ func part(t *testing.T, e *zktest.Ensemble, timeout time.Duration, server func(*
 func sound(c net.Conn) net.Conn             { return c }
 func (n *network) toLeader() *zktest.Peer   { return n.leader }
 func (n *network) toFollower() *zktest.Peer { return n.follower }
-func (n *network) others(m *zktest.Peer) (all []*zktest.Peer) {
-	return slices.DeleteFunc(slices.Clone(n.Members), func(o *zktest.Peer) bool { return o == m })
-}
 
 // told fails the test if B is let in before A has been told.
 func (n *network) told(why string) {
 	n.Helper()
-	second := n.next.in()
+	n.next.in()
 	require.ErrorIs(n, context.Cause(n.held), ErrLost, "%s: B has the lock, and A has not been told", why)
-	_ = second
 }
 
 func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
@@ -137,11 +132,7 @@ func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
 				n.a.Tap.Cut()
 				n.a.Tap.Restore()
 			}
-			var restarts sync.WaitGroup
-			for _, m := range n.others(n.leader) {
-				restarts.Go(func() { assert.NoError(t, errors.Join(m.Kill(), m.Restart(n.z.Ctx))) })
-			}
-			restarts.Wait()
+			require.NoError(t, zktest.StartAgain(n.z.Ctx, n.followers))
 			n.told("the server is the leader, deposed without knowing")
 			require.NoError(t, n.leader.Rejoin())
 		})

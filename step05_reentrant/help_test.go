@@ -168,6 +168,13 @@ func (p *party) path() string { return p.z.Root + "/lock" }
 // queue lists the names in it.
 func (p *party) queue() []string { return p.z.Names(p.path()) }
 
+// permit gives the lock's directory an ACL with these permissions, for everybody.
+func (p *party) permit(permissions int32) {
+	p.t.Helper()
+	_, err := p.z.Observer().SetACL(p.path(), zk.WorldACL(permissions), -1)
+	require.NoError(p.t, err)
+}
+
 // requests counts what the party has asked for since the mark.
 func (p *party) requests(mark int) map[wiretap.Op]int {
 	return wiretap.Count(p.Tap.Since(mark)).Requests

@@ -376,12 +376,10 @@ func TestAnErrorWhileWaitingEndsTheWaitAndLeavesNothing(t *testing.T) {
 	held := b.acquire()
 	call := a.start()
 	a.waits(call, "B holds the lock")
-	_, err := z.Observer().SetACL(a.path(), zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-	require.NoError(t, err)
+	a.permit(zk.PermAll &^ zk.PermRead)
 	b.release(held)
 	require.ErrorIs(t, call.Err(), zk.ErrNoAuth)
-	_, err = z.Observer().SetACL(a.path(), zk.WorldACL(zk.PermAll), -1)
-	require.NoError(t, err)
+	a.permit(zk.PermAll)
 	z.Await("A's znode to leave the queue", func() bool { return len(a.queue()) == 0 })
 }
 
@@ -502,16 +500,12 @@ func TestAReleaseThatTheServerRefusesCanBeTriedAgain(t *testing.T) {
 			z := zktest.New(t)
 			a, b := lock(join(t, z, "A")), join(t, z, "B")
 			held := a.acquire()
-			permit := func(permissions int32) {
-				_, err := z.Observer().SetACL(a.path(), zk.WorldACL(permissions), -1)
-				require.NoError(t, err)
-			}
-			permit(zk.PermAll &^ zk.PermDelete)
+			a.permit(zk.PermAll &^ zk.PermDelete)
 			require.ErrorIs(t, a.lock.Unlock(held), zk.ErrNoAuth)
 			require.Error(t, held.Err(), "work under the lock has been ended")
 			require.ErrorIs(t, a.lock.Unlock(held), zk.ErrNoAuth, "once more")
 			require.Len(t, a.queue(), 1)
-			permit(zk.PermAll)
+			a.permit(zk.PermAll)
 			a.release(held)
 			require.ErrorIs(t, a.lock.Unlock(held), ErrNotHeld, "one too many")
 			b.release(b.acquire())

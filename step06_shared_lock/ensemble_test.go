@@ -49,16 +49,7 @@ func TestAWriterBehindADeposedLeaderIsToldBeforeAReaderIsIn(t *testing.T) {
 	}).holds(write)
 	next := s.join("the next").waits(read)
 	require.NoError(t, leader.CutOff())
-	again := make(chan error, len(followers))
-	for _, f := range followers {
-		require.NoError(t, f.Kill())
-	}
-	for _, f := range followers { // one alone would wait for the other
-		go func() { again <- f.Restart(s.Ctx) }()
-	}
-	for range followers {
-		require.NoError(t, <-again)
-	}
+	require.NoError(t, zktest.StartAgain(s.Ctx, followers))
 	next.Acquired()
 	require.ErrorIs(t, context.Cause(writer.held), ErrLost, "the reader is in, and the writer has not been told")
 	next.releases()

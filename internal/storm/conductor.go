@@ -260,11 +260,11 @@ func (s *storm) serverFault(o Order) error {
 		time.Sleep(o.For)
 		err = errors.Join(err, follower.Rejoin())
 	case ensembleRestarted:
-		err = startAgain(ctx, s.ensemble.Members)
+		err = zktest.StartAgain(ctx, s.ensemble.Members)
 	case leaderDeposed:
 		s.callWitness(o, leader)
 		err = leader.CutOff()
-		err = errors.Join(err, startAgain(ctx, followers))
+		err = errors.Join(err, zktest.StartAgain(ctx, followers))
 		time.Sleep(o.For)
 		err = errors.Join(err, leader.Rejoin())
 		_, deposed := s.ensemble.Leader(ctx) // there is one only when the old one knows
@@ -276,21 +276,6 @@ func (s *storm) serverFault(o Order) error {
 		err = errors.Join(err, follower.Rejoin())
 	}
 	return errors.Join(err, s.ensemble.Serving(ctx))
-}
-
-// startAgain kills members and starts them again, all at the same time.
-func startAgain(ctx context.Context, members []*zktest.Peer) (err error) {
-	for _, m := range members {
-		err = errors.Join(err, m.Kill())
-	}
-	restarted := make(chan error)
-	for _, m := range members {
-		go func() { restarted <- m.Restart(ctx) }()
-	}
-	for range members {
-		err = errors.Join(err, <-restarted)
-	}
-	return err
 }
 
 // callWitness lets the fault's client take its locks at a server, and keep them

@@ -283,8 +283,7 @@ func (w *worker) fault(o Order) {
 // for a second.
 func reset(lines []*line) {
 	for _, l := range lines {
-		l.tap.Silence()
-		l.tap.Restore()
+		l.tap.HangUp()
 	}
 }
 

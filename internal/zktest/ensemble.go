@@ -77,6 +77,21 @@ func (m *Peer) Resume() error { return m.named("resume", m.host.resume()) }
 // off stays so.
 func (m *Peer) Restart(ctx context.Context) error { return m.named("restart", m.host.start(ctx)) }
 
+// StartAgain kills members of an ensemble, and restarts them all at the same time.
+func StartAgain(ctx context.Context, members []*Peer) (err error) {
+	for _, m := range members {
+		err = errors.Join(err, m.Kill())
+	}
+	restarted := make(chan error)
+	for _, m := range members {
+		go func() { restarted <- m.Restart(ctx) }()
+	}
+	for range members {
+		err = errors.Join(err, <-restarted)
+	}
+	return err
+}
+
 // CutOff parts the server from the other members, as a network does that is
 // partitioned: nothing passes, either way, and no connection is closed by it.
 // Clients still reach the server.
