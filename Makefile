@@ -1,5 +1,4 @@
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
-STEP ?= 01
 TIME ?= 60s
 WORKSHOP = @go build -o out/workshop ./internal/exercise && out/workshop
 SHELL := bash
@@ -16,7 +15,7 @@ test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the page in a browser (TestPageInABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 see: ready ## what one step's tests measured: make see STEP=03
-	@go test -count=1 -timeout 120s -v ./step$(STEP)_* | sed -n 's/^ *» /» /p; /--- FAIL/p'
+	@go test -count=1 -timeout 120s -v ./step$$(printf %02d $$((10#$(or $(STEP),1))))_* | sed -n 's/^ *» /» /p; /--- FAIL/p'
 
 matrix: ready ## every lock held against every property, with the evidence
 	@go run ./internal/tour matrix
@@ -27,8 +26,20 @@ bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
 storm: ready ## four locks on three servers that fall: make storm TIME=10m SEED=42
 	@go build -o out/storm ./internal/storm && out/storm -time $(TIME) $(if $(SEED),-seed $(SEED))
 
+part: ready ## one idea of steps 5 and 6, and what it is good for: make part STEP=05 PART=2
+	@go build -o out/workshop ./internal/exercise && PART=$(PART) out/workshop part $(STEP)
+
+zk: ready ## keep a server for make hold, until Ctrl-C
+	@go build -o out/hold ./internal/hold && out/hold zk
+
+hold: ## take a step's lock by hand, in several terminals: make hold STEP=04 NAME=a
+	@go build -o out/hold ./internal/hold && out/hold hold $(or $(STEP),1) "$(NAME)" $(if $(READ),read)
+
 exercise: ready ## your version of a step, held against its properties: make exercise STEP=04
 	$(WORKSHOP) check $(STEP)
+
+replay: ready ## a page of what your version did in the property that failed: make replay STEP=04
+	$(WORKSHOP) replay $(STEP)
 
 watch: ready ## the same on every save
 	$(WORKSHOP) watch $(STEP)
@@ -62,4 +73,4 @@ race: ready ## the tests ten times over, with the race detector
 ready:
 	@go run ./internal/zktest/ready
 
-.PHONY: help tour test see matrix bench storm exercise watch hint progress solution reset hunt figures check race ready
+.PHONY: help tour test see matrix bench storm part zk hold exercise replay watch hint progress solution reset hunt figures check race ready

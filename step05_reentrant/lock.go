@@ -24,17 +24,17 @@ type Lock struct {
 	dir string
 }
 
-// place is a znode in the queue; the first one has a lease and a token.
+// place is a znode in the queue.
 type place struct {
-	node         string
-	owner, token int64 // owner: the session with which the znode goes
-	lease        context.Context
+	node  string
+	owner int64           // the session with which the znode goes
+	lease context.Context // once it is the first
+	token int64           // likewise
 }
 
-// New returns the lock whose directory is path, an absolute path below the
-// root such as /locks/orders. It sends nothing: Lock reports a bad argument.
-// The directory's children named …lock-<number> are the queue, also those of
-// zk.Lock and of Curator's InterProcessMutex; others are ignored.
+// New returns the lock whose directory is path, absolute and below the root, such
+// as /locks/orders. It sends nothing: Lock reports a bad argument. The children named
+// …lock-<number> are the queue, also zk.Lock's and Curator's; others are ignored.
 func New(s *Session, path string) *Lock {
 	return &Lock{s: s, dir: path}
 }
@@ -49,9 +49,9 @@ func New(s *Session, path string) *Lock {
 // nobody comes in before that. (A znode deleted by hand only Unlock notices.) It
 // ends with ctx, too: a deadline for the waiting alone belongs in TryLock.
 //
-// When ctx ends first, Lock returns its error at once, and the znode is deleted in
-// the background. A connection that fails, or a session that expires, does not end
-// the wait. What the server refuses, such as zk.ErrNoAuth, does.
+// When ctx ends first, Lock returns its error at once; the znode is deleted later.
+// A connection that fails, or a session that expires, does not end the wait. What
+// the server refuses, such as zk.ErrNoAuth, does.
 func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
 	return l.acquire(ctx, ctx, false)
 }
@@ -119,7 +119,7 @@ func (l *Lock) enqueue(ctx context.Context) (p place, err error) {
 			p.node, err = l.find(path, p.owner)
 		}
 		if err == nil && p.node == "" {
-			if lost && ctx.Err() != nil { // there is none, and none is wanted
+			if lost && ctx.Err() != nil { // there is no znode, and none is wanted
 				return place{}, ended(ctx)
 			}
 			err = l.s.Prove(func() (err error) {
@@ -228,11 +228,11 @@ func (l *Lock) leave(p place) error {
 	}
 }
 
-// Unlock ends a hold, also one whose context has ended: the last Unlock of it
-// deletes the znode. It returns ErrNotHeld when held does not hold this lock (any
-// more), and ErrLost when the hold was lost or the znode gone. With no answer for
-// one session time-out it returns ErrLost, too, and the delete goes on. After any
-// other error, such as zk.ErrNoAuth, Unlock can be called again.
+// Unlock ends a hold, also one whose context has ended: the last one deletes the
+// znode. It returns ErrNotHeld when held does not hold this lock (any more), and
+// ErrLost when the hold was lost or the znode gone. With no answer for one session
+// time-out it returns ErrLost, too, and the delete goes on. After any other error,
+// such as zk.ErrNoAuth, Unlock can be called again.
 func (l *Lock) Unlock(held context.Context) error {
 	if err := check(held, l.s, l.dir); err != nil {
 		return err

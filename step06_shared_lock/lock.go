@@ -26,11 +26,12 @@ type RWLock struct {
 	other *RWLock // the same lock for the other kind
 }
 
-// place is a znode in the queue; a holder's has a lease and a token.
+// place is a znode in the queue.
 type place struct {
-	node         string
-	owner, token int64 // owner: the session with which the znode goes
-	lease        context.Context
+	node  string
+	owner int64           // the session with which the znode goes
+	lease context.Context // once it has no predecessor
+	token int64           // likewise
 }
 
 // New returns the lock whose directory is path. Its children named …__READ__<number>
@@ -44,7 +45,7 @@ func New(s *Session, path string) *RWLock {
 
 // Lock blocks until its znode is the first in the queue, and returns the context
 // that is the hold: see step 5. Lock or RLock with it is re-entry: what was exclusive
-// stays so until all is released. But Lock inside a read hold is ErrUpgrade.
+// stays so until all is released. Lock inside a read hold is ErrUpgrade.
 func (l *RWLock) Lock(ctx context.Context) (held context.Context, err error) {
 	return l.acquire(ctx, ctx, false)
 }
@@ -120,7 +121,7 @@ func (l *RWLock) enqueue(ctx context.Context) (p place, err error) {
 			p.node, err = l.find(path, p.owner)
 		}
 		if err == nil && p.node == "" {
-			if lost && ctx.Err() != nil { // there is none, and none is wanted
+			if lost && ctx.Err() != nil { // there is no znode, and none is wanted
 				return place{}, ended(ctx)
 			}
 			err = l.s.Prove(func() (err error) {
@@ -162,9 +163,8 @@ func (l *RWLock) find(path string, owner int64) (node string, err error) {
 	return "", err
 }
 
-// wait returns when our znode has no predecessor. After a wake-up it looks
-// again: the predecessor may have been a waiter that died. If our own znode has
-// gone, by hand or with its session, wait makes another one.
+// wait returns when our znode has no predecessor. After a wake-up it looks again:
+// a waiter may have died. If our own znode has gone, it makes another one.
 func (l *RWLock) wait(ctx context.Context, p *place, once bool) error {
 	conn := l.s.Conn()
 	for ctx.Err() == nil {

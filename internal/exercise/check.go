@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -60,15 +61,8 @@ func (e exercise) files() []string {
 	return slices.Sorted(slices.Values(slices.AppendSeq(e.added(), maps.Keys(e.starter()))))
 }
 
-// solved names the files of the solution: those of the starter, and hold.go
-// where the step has one.
-func (e exercise) solved() []string {
-	names := slices.Sorted(maps.Keys(e.starter()))
-	if _, err := os.Stat(filepath.Join(e.home, "hold.go")); err == nil {
-		names = slices.Compact(slices.Sorted(slices.Values(append(names, "hold.go"))))
-	}
-	return names
-}
+// solved names the files of the solution.
+func (e exercise) solved() []string { return slices.Sorted(maps.Keys(e.starter())) }
 
 // changed tells whether the learner has begun.
 func (e exercise) changed() bool {
@@ -159,7 +153,7 @@ func checkOnce(ctx context.Context, e exercise, out io.Writer) error {
 func (j *judge) check(ctx context.Context, e exercise, out io.Writer) error {
 	fmt.Fprintf(out, "%s: yours is in %s\n", e, e.path(strings.Join(e.files(), ", ")))
 	r := e.record()
-	r.Version, r.Held, r.Of, r.Missing = e.version(), 0, 0, ""
+	r.Version = e.version()
 	err := j.checkFiles(ctx, e, startersBut(e), &r, out)
 	if r.Of > 0 && ctx.Err() == nil {
 		err = errors.Join(err, e.keep(r))
@@ -167,17 +161,28 @@ func (j *judge) check(ctx context.Context, e exercise, out io.Writer) error {
 	return err
 }
 
-// checkFiles is check with some files in place of those on the disk.
+// checkFiles is check with some files in place of those on the disk. In a step with
+// parts, the property of the part that the learner is in is asked first.
 func (j *judge) checkFiles(ctx context.Context, e exercise, files map[string][]byte, r *record, out io.Writer) error {
+	n, which := e.part(r.Missing), []string(nil)
+	if n > 0 {
+		fmt.Fprintf(out, "You are in %s. Its property comes first.\n", e.partName(n))
+		which = first(e.parts()[n-1].property)
+	}
+	r.Held, r.Of, r.Missing = 0, 0, ""
 	program, err := j.build(ctx, files)
 	if err == nil {
-		err = j.ask(ctx, program, e, func(a answer) {
+		err = j.ask(ctx, program, e, which, func(a answer) {
 			r.Of++
 			fmt.Fprintf(out, "  %s %s: %s\n", a.Verdict, a.Property, a.Evidence)
 			switch {
 			case a.Verdict == "✓":
 				r.Held++
-			case r.Missing == "":
+				return
+			case a.Verdict == "?":
+				fmt.Fprintln(out, "      ? means no answer: a call has hung, or took longer than the check waits")
+			}
+			if r.Missing == "" {
 				r.Missing = a.Property
 				fmt.Fprintf(out, "      Ask yourself: %s\n", a.Hint)
 			}
@@ -192,11 +197,28 @@ func (j *judge) checkFiles(ctx context.Context, e exercise, files map[string][]b
 	case err != nil:
 		return err
 	case r.Held < r.Of:
-		fmt.Fprintf(out, "%d of %d hold. Go on with %q; make hint STEP=%s helps.\n", r.Held, r.Of, r.Missing, e.name)
+		next := fmt.Sprintf("%q", r.Missing)
+		if after := e.part(r.Missing); after > n {
+			next = e.partName(after)
+		}
+		fmt.Fprintf(out, "%d of %d hold. Go on with %s; make hint STEP=%s helps.\n", r.Held, r.Of, next, e.name)
 		return errUnfinished
 	}
 	fmt.Fprintf(out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", r.Of, e.name)
+	if next, ok := e.next(); ok {
+		fmt.Fprintf(out, "The next: make exercise STEP=%s\n", next.name)
+	}
 	return nil
+}
+
+// next is the exercise after this one.
+func (e exercise) next() (next exercise, ok bool) {
+	all := exercises()
+	i := slices.Index(all, e) + 1
+	if i == len(all) {
+		return exercise{}, false
+	}
+	return all[i], true
 }
 
 // A complaint is about the learner's code: it does not compile, or it panics.
@@ -221,6 +243,32 @@ func startersBut(this exercise) map[string][]byte {
 		}
 	}
 	return files
+}
+
+var clause = regexp.MustCompile(`(?m)^package \w+$`)
+
+// replacedBy holds other files in the place of the learner's, by their paths, and the
+// starters of all other exercises.
+func (e exercise) replacedBy(others map[string][]byte) map[string][]byte {
+	files := startersBut(e)
+	for _, name := range e.files() {
+		files[e.path(name)] = nil
+	}
+	for name, text := range others {
+		files[e.path(name)] = clause.ReplaceAll(text, []byte("package exercise"))
+	}
+	return files
+}
+
+// own reads the step's own files that solve the exercise.
+func (e exercise) own() (files map[string][]byte, err error) {
+	files = map[string][]byte{}
+	for _, name := range e.solved() {
+		if files[name], err = os.ReadFile(filepath.Join(e.home, name)); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
 }
 
 // build compiles the program that holds an exercise against its properties,
@@ -270,9 +318,14 @@ func compilerWords(text string) string {
 // An answer is what the judge says of one property.
 type answer struct{ Verdict, Property, Evidence, Hint string }
 
-// ask runs the program and passes on its answers.
-func (j *judge) ask(ctx context.Context, program string, e exercise, say func(answer)) error {
-	cmd := exec.CommandContext(ctx, program, e.name, j.patience.String())
+// What to ask: all properties, but this one first, or only this one.
+func first(property string) []string { return []string{"first", property} }
+func only(property string) []string  { return []string{"only", property} }
+
+// ask runs the program and passes on its answers. The program asks for all properties
+// of the exercise, or for those that which names: see first and only.
+func (j *judge) ask(ctx context.Context, program string, e exercise, which []string, say func(answer)) error {
+	cmd := exec.CommandContext(ctx, program, append([]string{e.name, j.patience.String()}, which...)...)
 	cmd.Env = append(os.Environ(), "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(j.server.Servers(), ","))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

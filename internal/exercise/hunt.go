@@ -45,6 +45,9 @@ var unasked = map[int]*lockcheck.Property{
 	15: lockcheck.WakesOne,
 }
 
+// besides is what suffers, too, where the property that a mistake lacks does not say so.
+var besides = map[int]*lockcheck.Property{8: lockcheck.OneHolder}
+
 var numbered = regexp.MustCompile(`^(?:Test)?W(\d+)\D`)
 
 // mistakes reads the published mistakes out of the steps' wrong_test.go. Of one
@@ -235,8 +238,48 @@ func hunt(ctx context.Context, which string, in *bufio.Reader, out io.Writer) er
 			fmt.Fprintf(out, "  No property asks for this by itself; the test shows it. What suffers: %s\n", suffers.Name)
 		}
 	}
-	fmt.Fprintf(out, "\n%s\n\n%s", map[bool]string{true: "Right.", false: "Not this one."}[right], m.text)
+	if suffers, ok := besides[n]; ok && named == suffers.Name {
+		right = true
+		fmt.Fprintf(out, "  The property's own story does not meet it, but what the test has seen is two inside.\n")
+	}
+	said := map[bool]string{true: "Right.", false: "Not this one."}[right]
+	if right && choice > 0 {
+		base, err := m.base(ctx, named)
+		if err != nil {
+			return err
+		}
+		if base == "✗" {
+			said = fmt.Sprintf("True, and %s lacks that, too. What did this change break?", m.step())
+		}
+	}
+	fmt.Fprintf(out, "\n%s\n\n%s", said, m.text)
 	return nil
+}
+
+// step is the one that the mistake is a change of.
+func (m mistake) step() exercise {
+	all := exercises()
+	return all[slices.IndexFunc(all, func(e exercise) bool { return e.home == filepath.Dir(m.file) })]
+}
+
+// base holds the step's own lock against a property.
+func (m mistake) base(ctx context.Context, property string) (verdict string, err error) {
+	e := m.step()
+	step, err := e.own()
+	if err != nil {
+		return "", err
+	}
+	j, err := newJudge(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer j.close()
+	program, err := j.build(ctx, e.replacedBy(step))
+	if err != nil {
+		return "", err
+	}
+	err = j.ask(ctx, program, e, only(property), func(a answer) { verdict = a.Verdict })
+	return verdict, err
 }
 
 var verdictLine = regexp.MustCompile(`(?:✗|✓|–|\?) .*: .*`)

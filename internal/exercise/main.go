@@ -25,9 +25,11 @@ import (
 )
 
 const usage = `usage, from the root of the repository:
-  go run ./internal/exercise check 04      hold your lock against the properties
-  go run ./internal/exercise watch 04      the same on every save
-  go run ./internal/exercise hint 04       the next hint
+  go run ./internal/exercise check [04]    hold your lock against the properties
+  go run ./internal/exercise watch [04]    the same on every save
+  go run ./internal/exercise hint [04]     the next hint
+  go run ./internal/exercise part 05       the parts of a step; PART=2: what one changes
+  go run ./internal/exercise replay 04     a page of what your lock did in the property that failed
   go run ./internal/exercise progress      all of them as bars
   go run ./internal/exercise solution 04   your lock beside the step's
   go run ./internal/exercise reset 04      begin again
@@ -67,21 +69,27 @@ func run(ctx context.Context, args []string, in *bufio.Reader, out io.Writer) er
 	case command == "hunt":
 		return hunt(ctx, argument, in, out)
 	}
-	do, ok := map[string]func(exercise) error{
-		"check":    func(e exercise) error { return checkOnce(ctx, e, out) },
-		"watch":    func(e exercise) error { return watch(ctx, e, out) },
-		"hint":     func(e exercise) error { return hint(e, out) },
-		"solution": func(e exercise) error { return solution(ctx, e, out) },
-		"reset":    func(e exercise) error { return reset(e, in, out) },
-	}[command]
-	if !ok {
-		return errors.New(usage)
-	}
 	e, err := find(argument)
 	if err != nil {
 		return err
 	}
-	return do(e)
+	switch command {
+	case "check":
+		return checkOnce(ctx, e, out)
+	case "watch":
+		return watch(ctx, e, out)
+	case "hint":
+		return hint(e, out)
+	case "part":
+		return showPart(ctx, e, os.Getenv("PART"), out)
+	case "replay":
+		return replay(ctx, e, out)
+	case "solution":
+		return solution(ctx, e, out)
+	case "reset":
+		return reset(e, in, out)
+	}
+	return errors.New(usage)
 }
 
 // An exercise is something for the learner to write.
@@ -100,9 +108,17 @@ func (e exercise) String() string {
 func (e exercise) dir() string             { return filepath.Join(e.home, "exercise") }
 func (e exercise) path(name string) string { return filepath.Join(e.dir(), name) }
 
-// find returns an exercise by its name: "4" and "04" are the same.
+// find returns an exercise by its name: "4" and "04" are the same. Without a name it
+// is the first that is not done.
 func find(asked string) (exercise, error) {
 	name, known := asked, []string{}
+	if asked == "" {
+		for _, e := range exercises() {
+			if !e.done() {
+				return e, nil
+			}
+		}
+	}
 	if n, err := strconv.Atoi(asked); err == nil {
 		name = fmt.Sprintf("%02d", n)
 	}
@@ -130,7 +146,15 @@ func exercises() (all []exercise) {
 	return all
 }
 
-// watch checks at once, and again on every save, until all properties hold.
+// done tells whether the last check found that all properties hold, and nothing was
+// saved since.
+func (e exercise) done() bool {
+	r := e.record()
+	return r.Of > 0 && r.Missing == "" && r.Version == e.version()
+}
+
+// watch checks at once, and again on every save. When all properties hold, it goes on
+// with the next exercise.
 func watch(ctx context.Context, e exercise, out io.Writer) error {
 	j, err := newJudge(ctx)
 	if err != nil {
@@ -140,10 +164,16 @@ func watch(ctx context.Context, e exercise, out io.Writer) error {
 	for {
 		seen := e.saved()
 		fmt.Fprintf(out, "\n%s\n", time.Now().Format("── 15:04:05 ──"))
-		switch err := j.check(ctx, e, out); {
-		case err == nil:
-			return nil
-		case !errors.Is(err, errUnfinished):
+		err := j.check(ctx, e, out)
+		if err == nil {
+			next, ok := e.next()
+			if !ok {
+				return nil
+			}
+			e = next
+			continue
+		}
+		if !errors.Is(err, errUnfinished) {
 			return err
 		}
 		fmt.Fprintf(out, "\nwaiting for you to save a file in %s; Ctrl-C ends\n", e.dir())
@@ -172,7 +202,7 @@ func (e exercise) saved() (times string) {
 // the learner's version was last checked.
 func hint(e exercise, out io.Writer) error {
 	r := e.record()
-	if r.Of > 0 && r.Missing == "" && r.Version == e.version() {
+	if e.done() {
 		fmt.Fprintf(out, "All %d properties hold: make solution STEP=%s\n", r.Of, e.name)
 		return nil
 	}
@@ -321,11 +351,43 @@ func reset(e exercise, in *bufio.Reader, out io.Writer) error {
 	return os.RemoveAll(e.recordFile())
 }
 
+// replay writes a page of what the learner's lock does in the property that was the
+// first to fail, and the step's own beside it.
+func replay(ctx context.Context, e exercise, out io.Writer) error {
+	property := e.record().Missing
+	if e.home == "docs/graduation/"+e.name {
+		return fmt.Errorf("STEP=%s: there is a replay of the steps only", e.name)
+	}
+	if property == "" {
+		return fmt.Errorf("STEP=%s: nothing has failed yet: make exercise STEP=%s", e.name, e.name)
+	}
+	j, err := newJudge(ctx)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	program, err := j.build(ctx, startersBut(e))
+	if err != nil {
+		return err
+	}
+	file, err := filepath.Abs(filepath.Join(outDir, e.name+".html"))
+	if err == nil {
+		err = os.MkdirAll(outDir, 0o755)
+	}
+	if err == nil {
+		err = j.ask(ctx, program, e, []string{"replay", property, file}, nil)
+	}
+	if err == nil {
+		fmt.Fprintf(out, "%s, %q, yours beside the step's own: file://%s\n", e, property, file)
+	}
+	return err
+}
+
 // solution shows the step's own lock beside the learner's, once that one
 // passes, or with FORCE=1.
 func solution(ctx context.Context, e exercise, out io.Writer) error {
 	if os.Getenv("FORCE") != "1" {
-		if r := e.record(); r.Version != e.version() || r.Of == 0 || r.Missing != "" {
+		if !e.done() {
 			if err := checkOnce(ctx, e, out); errors.Is(err, errUnfinished) {
 				fmt.Fprintf(out, "\nThe solution is shown when all hold, or at once with: make solution STEP=%s FORCE=1\n", e.name)
 				return err

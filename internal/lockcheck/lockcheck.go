@@ -94,6 +94,14 @@ type Result struct {
 type Line struct {
 	Client string
 	Frames []wiretap.Frame
+	Moods  []Mood
+}
+
+// A Mood is what a client believes of itself from a moment on, after a call to the
+// lock: it waits, holds, is idle, or got an error.
+type Mood struct {
+	At time.Time
+	Is string
 }
 
 func (r Result) String() string {
@@ -215,12 +223,19 @@ func (s *story) void(why string, args ...any) { s.verdict(Void, why, args) }
 
 func (s *story) verdict(v Verdict, evidence string, args []any) {
 	s.result.Verdict, s.result.Evidence = v, s.short(fmt.Sprintf(evidence, args...))
+	s.FailNow()
+}
+
+// FailNow ends the story, with what has passed until now.
+func (s *story) FailNow() {
 	for _, c := range s.clients {
 		frames := c.Tap.Frames()
 		for i := range frames {
 			frames[i].Path = s.short(frames[i].Path)
 		}
-		s.result.Lines = append(s.result.Lines, Line{c.Name, frames})
+		c.mu.Lock()
+		s.result.Lines = append(s.result.Lines, Line{c.Name, frames, slices.Clone(c.moods)})
+		c.mu.Unlock()
 	}
 	runtime.Goexit()
 }
@@ -236,8 +251,7 @@ func (s *story) Errorf(format string, args ...any) {
 	}
 }
 
-func (s *story) FailNow() { runtime.Goexit() }
-func (s *story) Helper()  {}
+func (s *story) Helper() {}
 
 func (s *story) Cleanup(f func()) {
 	s.mu.Lock()
@@ -256,6 +270,32 @@ type client struct {
 	*zktest.Client
 	Contender
 	s *story
+
+	mu    sync.Mutex
+	moods []Mood
+}
+
+func (c *client) becomes(is string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.moods = append(c.moods, Mood{time.Now(), is})
+}
+
+// tell makes a call to lock also tell the client's mood.
+func (c *client) tell(lock func(context.Context) error, then string) func(context.Context) error {
+	if lock == nil {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		c.becomes("waits")
+		err := lock(ctx)
+		if err != nil {
+			c.becomes("got an error")
+		} else {
+			c.becomes(then)
+		}
+		return err
+	}
 }
 
 // join brings a new client to the lock.
@@ -266,7 +306,15 @@ func (s *story) joinMortal(name string) *client { return s.joinAt(name, zktest.M
 
 func (s *story) joinAt(name string, timeout time.Duration, path string) *client {
 	c, contender := s.subject.Join(s.Zoo, name, timeout, path)
-	joined := &client{c, contender, s}
+	joined := &client{Client: c, Contender: contender, s: s}
+	joined.Lock, joined.RLock = joined.tell(contender.Lock, "holds"), joined.tell(contender.RLock, "reads")
+	joined.Unlock = func() error {
+		err := contender.Unlock()
+		if err == nil {
+			joined.becomes("idle")
+		}
+		return err
+	}
 	s.clients = append(s.clients, joined)
 	return joined
 }

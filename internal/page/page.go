@@ -42,6 +42,7 @@ type Recording struct {
 	Began  time.Time
 	Crowd  int // the largest
 
+	Steps     []Step
 	Titles    []story
 	Stories   []Story
 	Releases  []Release
@@ -78,7 +79,7 @@ type Row struct {
 // it. Stories that wait for a session to expire, most of the time, run side by
 // side.
 func Record(ctx context.Context, server *zktest.Server, steps []string, crowd int, say func(format string, args ...any)) (Recording, error) {
-	rec := Recording{Origin: server.Origin, Began: time.Now(), Crowd: crowd}
+	rec := Recording{Origin: server.Origin, Began: time.Now(), Crowd: crowd, Steps: Steps}
 	var mu sync.Mutex
 	var failed error
 	tell := func(key string, s story) Story {
@@ -162,7 +163,7 @@ func (rec Recording) Write(w io.Writer) error {
 		"Date":   rec.Began.Format("2 January 2006, 15:04 MST"),
 		"Crowd":  number(rec.Crowd + 1),
 		"Sides":  []string{"left", "right"},
-		"Data":   map[string]any{"steps": Steps, "titles": rec.Titles, "stories": rec.Stories},
+		"Data":   map[string]any{"steps": rec.Steps, "titles": rec.Titles, "stories": rec.Stories},
 	}
 	if rec.Score != nil {
 		view["Score"], view["ScoreWidth"] = rec.Score, len(rec.Score.Columns)+1

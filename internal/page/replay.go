@@ -113,27 +113,44 @@ func (r *recorder) story() Story {
 		d.frames = append(d.frames, a.Tap.Frames())
 	}
 	d.ends = r.ends
-	d.deduce()
-
-	end := time.Now()
+	s := d.story(r.start, time.Now())
 	us := func(t time.Time) int { return max(0, int(t.Sub(r.start).Microseconds())) }
+	for i, a := range r.actors {
+		frames := slices.DeleteFunc(d.frames[i], func(f wiretap.Frame) bool { return f.At.Before(r.start) })
+		s.lines = append(s.lines, lockcheck.Line{Client: a.Name, Frames: frames})
+	}
+	s.Clients = r.clients(us)
+	for _, p := range r.phases {
+		s.Phases = append(s.Phases, Phase{us(p.at), us(p.over), p.title, p.sum})
+		if !p.window {
+			s.trim(&s.Phases[len(s.Phases)-1])
+		}
+	}
+	s.seat(r.dir)
+	return s
+}
+
+// story is what has passed between start and end, without the clients and the phases.
+func (d *deduction) story(start, end time.Time) Story {
+	d.deduce()
+	us := func(t time.Time) int { return max(0, int(t.Sub(start).Microseconds())) }
 	until := func(t time.Time) int {
 		if t.IsZero() {
 			return -1
 		}
 		return us(t)
 	}
-	s := Story{Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}, End: us(end), start: r.start}
+	s := Story{Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}, End: us(end), start: start}
 	for _, n := range d.nodes {
 		s.Nodes = append(s.Nodes, Node{path.Base(n.path), n.owner, -1, us(n.from), until(n.to)})
 	}
 	for _, w := range d.watches {
-		if w.to.IsZero() || w.to.After(r.start) {
+		if w.to.IsZero() || w.to.After(start) {
 			s.Watches = append(s.Watches, Watch{w.client, d.target(w.path), us(w.from), until(w.to)})
 		}
 	}
 	for _, f := range d.flights {
-		if f.frame.At.Before(r.start) {
+		if f.frame.At.Before(start) {
 			continue
 		}
 		flight := Flight{Client: f.client, Kind: f.frame.Kind, Op: int(f.frame.Op), Node: d.target(f.frame.Path),
@@ -151,18 +168,6 @@ func (r *recorder) story() Story {
 		s.Frames = append(s.Frames, flight)
 	}
 	slices.SortStableFunc(s.Frames, func(a, b Flight) int { return cmp.Compare(a.At, b.At) })
-	for i, a := range r.actors {
-		frames := slices.DeleteFunc(d.frames[i], func(f wiretap.Frame) bool { return f.At.Before(r.start) })
-		s.lines = append(s.lines, lockcheck.Line{Client: a.Name, Frames: frames})
-	}
-	s.Clients = r.clients(us)
-	for _, p := range r.phases {
-		s.Phases = append(s.Phases, Phase{us(p.at), us(p.over), p.title, p.sum})
-		if !p.window {
-			s.trim(&s.Phases[len(s.Phases)-1])
-		}
-	}
-	s.seat(r.dir)
 	return s
 }
 

@@ -2,10 +2,10 @@
 // lock to rely on. A lost reply does no harm, the holder may lock again, a
 // holder that has lost the lock is told, and each tenure has a fencing token.
 //
-// What stands here is step 4 over a Session. Lock returns a context, and Unlock
-// takes it: the caller's own, for now.
+// What stands here, and in hold.go, is part 0: step 4 over a Session, with a
+// context as the hold. The TODOs are numbered as the parts of the chapter are.
 //
-//	make exercise STEP=05    what your lock can do, and what not yet
+//	make exercise STEP=05    which part you are in, and what your lock can do
 //	make hint STEP=05        the next hint
 //
 // errors.go is given, and so is the Session, which is the step's own. Your lock
@@ -15,6 +15,7 @@
 //	Retry(err)    tells whether a request was not answered, and is to be made again
 //	Ask()         makes a write in vain: a read after it sees what was decided before
 //	Closed()      tells whether the session has been closed
+//	Go(f)         runs f in the background: Close waits for it
 //	Lease()       a context that ends when the session cannot be relied on any more
 //	Keep(lease)   makes the lease go on until you call rest, which it returns
 //	Prove(write)  makes one of your writes; a short hold then needs no Ask of its own
@@ -27,82 +28,103 @@ import (
 	pathpkg "path"
 	"strconv"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// Lock is one lock, seen by one process. It is safe for use by many goroutines.
+// Lock is one lock, seen by one process. It is safe for use by many goroutines:
+// each of them stands in the queue with a znode of its own.
 type Lock struct {
 	s   *Session
 	dir string
-
-	// TODO 3: the count of a hold, and its znode, belong to the context that Lock
-	// returns. Then any number of holds can wait and go on.
-	mu   sync.Mutex
-	node string // the znode that holds the lock; "" while this process does not
 }
 
-// New returns the lock whose directory is path, an absolute path below the
-// root such as /locks/orders. It sends nothing: Lock reports a bad argument.
-// The directory's children named lock-<number> are the queue; others are
-// ignored.
+// place is a znode in the queue.
+type place struct {
+	node string
+}
+
+// New returns the lock whose directory is path, absolute and below the root, such
+// as /locks/orders. It sends nothing: Lock reports a bad argument. The children named
+// …lock-<number> are the queue, also zk.Lock's and Curator's; others are ignored.
 func New(s *Session, path string) *Lock {
 	return &Lock{s: s, dir: path}
 }
 
 // Lock blocks until its znode is the first in the queue, and returns the context
-// that is the hold. The directory and its parents are created where they are
-// missing.
+// that is the hold. Unlock needs it, so a stranger cannot unlock.
+//
+// The context ends with ctx: a deadline for the waiting alone belongs in TryLock.
 //
 // When ctx ends first, Lock deletes its znode and returns ctx's error.
+// Any other error ends the wait likewise.
+func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
+	return l.acquire(ctx, ctx, false)
+}
+
+// TryLock is Lock that returns ErrLocked when the lock is not to be had within
+// wait. With 0 it asks once, and does not wait behind anybody.
+func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
+	if ctx == nil || wait <= 0 {
+		return l.acquire(ctx, ctx, true)
+	}
+	waiting, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
+	defer stop()
+	return l.acquire(ctx, waiting, false)
+}
+
+// stand creates our znode and waits until it is the first.
+func (l *Lock) stand(ctx context.Context, once bool) (place, error) {
+	p, err := l.enqueue(ctx)
+	if err == nil {
+		err = l.wait(ctx, &p, once)
+	}
+	if err != nil && p.node != "" {
+		if left := l.leave(p); !errors.Is(left, ErrLost) {
+			err = errors.Join(err, left)
+		}
+	}
+	return p, err
+}
+
+// enqueue creates our znode.
 //
 // TODO 1: when the create was not answered (Retry), nobody knows whether there
 // is a znode. Give it a name by which you know it again, _c_<guid>-lock-<number>,
-// and look for it, after an Ask. number has to read such names, too.
-// TODO 3: does ctx carry a hold of this lock already? Then count one more. So
-// the context that Lock returns has to carry one: context.WithValue.
-// TODO 4: held must end when the lease does, with the cause ErrLost. While the
-// lock is held, Keep makes the lease go on.
-func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
-	if err := check(ctx, l.s, l.dir); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, failed("lock", l.dir, err)
-	}
-	node, err := create(l.s.Conn(), l.dir+"/lock-", zk.FlagEphemeralSequential)
-	if err != nil {
-		return nil, failed("lock", l.dir, err)
-	}
-	if err := l.wait(ctx, node); err != nil {
-		return nil, failed("lock", l.dir, errors.Join(err, l.leave(node)))
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.node = node
-	return ctx, nil
+// and look for it, after an Ask.
+func (l *Lock) enqueue(context.Context) (p place, err error) {
+	p.node, err = create(l.s.Conn(), l.dir+"/lock-", zk.FlagEphemeralSequential)
+	return p, err
 }
 
-// wait returns when node is the first in the queue. After a wake-up it looks
+// wait returns when our znode is the first in the queue. After a wake-up it looks
 // again: the predecessor may have been a waiter that died.
 //
 // TODO 1: a list without an answer (Retry) is no reason to give up the place.
 // TODO 4: which lease does the hold hang on? Take it (Lease) before the list that
-// says that you are the first.
+// says that you are the first. And if the session has ended, and our znode with it,
+// take a new place.
 // TODO 5: that list brings a number with it that only ever grows.
-func (l *Lock) wait(ctx context.Context, node string) error {
-	for {
-		names, _, err := l.s.Conn().Children(l.dir)
+func (l *Lock) wait(ctx context.Context, p *place, once bool) error {
+	conn := l.s.Conn()
+	for ctx.Err() == nil {
+		names, _, err := conn.Children(l.dir)
+		before := ""
+		if err == nil {
+			before, err = predecessor(names, pathpkg.Base(p.node))
+		}
 		if err != nil {
 			return err
 		}
-		before, err := predecessor(names, pathpkg.Base(node))
-		if before == "" || err != nil {
-			return err
+		if before == "" {
+			return nil
+		}
+		if once {
+			return ErrLocked
 		}
 		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
-		_, _, gone, err := l.s.Conn().GetW(l.dir + "/" + before)
+		_, _, gone, err := conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
 		}
@@ -110,57 +132,40 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 			return err
 		}
 		select {
-		case event := <-gone:
-			if event.Err != nil { // the session has ended: no event will come
-				return event.Err
-			}
+		case <-gone: // or the session has ended: the next look tells
 		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
+	return ended(ctx)
 }
 
-// leave deletes the znode of a waiter that has given up.
-func (l *Lock) leave(node string) error {
-	err := l.s.Conn().Delete(node, -1)
-	if errors.Is(err, zk.ErrNoNode) { // gone with its session
-		return nil
-	}
-	return failed("leave the queue: delete", node, err)
-}
-
-// Unlock deletes the znode that holds the lock. It returns ErrNotHeld when this
-// process does not hold the lock. After any other error Unlock can be called
-// again.
+// leave deletes our znode: ErrLost means that it was gone before.
 //
-// TODO 2: when the delete was not answered (Retry), nobody knows whether the
-// znode is still there. Go on until you know that it is gone. If it was gone
-// before, the lock was lost: ErrLost.
-// TODO 3: only the last of several Unlocks deletes the znode.
-// TODO 4: held has to end here. Then it needs no Keep any more: rest.
+// TODO 2: when the delete was not answered (Retry), nobody knows whether the znode
+// is still there. Go on until you know that it is gone.
+func (l *Lock) leave(p place) error {
+	err := l.s.Conn().Delete(p.node, -1)
+	if errors.Is(err, zk.ErrNoNode) {
+		return ErrLost
+	}
+	return err
+}
+
+// Unlock ends a hold, also one whose context has ended: it deletes the
+// znode. It returns ErrNotHeld when held does not hold this lock (any more), and
+// ErrLost when the znode was gone. After any other error,
+// such as zk.ErrNoAuth, Unlock can be called again.
+//
+// TODO 4: the context has to end here, and needs no Keep any more.
 func (l *Lock) Unlock(held context.Context) error {
 	if err := check(held, l.s, l.dir); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.node == "" {
-		return failed("unlock", l.dir, ErrNotHeld)
+	h, err := exit(held, l)
+	if h == nil {
+		return failed("unlock", l.dir, err)
 	}
-	node := l.node
-	err := l.s.Conn().Delete(node, -1)
-	if err == nil || errors.Is(err, zk.ErrNoNode) {
-		l.node = ""
-	}
-	return failed("unlock", node, err)
-}
-
-// Token returns the fencing token of the lock whose Lock returned held, and whether
-// there is one. It is greater than those of all tenures before on the same path.
-//
-// TODO 5: the context can carry it, under a key of its own.
-func Token(held context.Context) (int64, bool) {
-	return 0, false
+	return failed("unlock", h.node, h.left(l.leave(h.place)))
 }
 
 // create makes a znode and returns its path, with the number that the server
@@ -196,10 +201,13 @@ func predecessor(names []string, mine string) (string, error) {
 	return before, nil
 }
 
-// number reads a queue znode's number out of its name. Numbers are compared,
-// never names; ok is false for a child that is not of the queue.
+// number reads a queue znode's number, behind the last "lock-" of its name. Numbers
+// are compared, never names; ok is false for a child that is not of the queue.
 func number(name string) (n int, ok bool) {
-	digits, ok := strings.CutPrefix(name, "lock-")
-	n, err := strconv.Atoi(digits)
-	return n, ok && err == nil
+	at := strings.LastIndex(name, "lock-")
+	if at < 0 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(name[at+len("lock-"):])
+	return n, err == nil
 }

@@ -6,21 +6,18 @@ import (
 	"sync"
 )
 
-// This file is the hold as a context, as in step 5.
-
 // hold is the lock held by one caller. The context that Lock returned carries it.
 type hold struct {
 	place
 	end func() // ends that context
 
 	mu    sync.Mutex
-	count int // calls to Lock and RLock without an unlock yet: TODO 3, which of them?
+	count int // calls to Lock and RLock without an unlock yet
 }
 
-// A context carries each hold under its lock, and the token of the lock whose
-// Lock returned it.
+// A context carries each hold under its lock, and the last token.
 type (
-	holdOf  struct{ lock *RWLock }
+	holdOf  struct{ lock any }
 	tokenOf struct{}
 )
 
@@ -54,7 +51,7 @@ func (l *RWLock) acquire(ctx, waiting context.Context, once bool) (held context.
 // again counts one more entry if ctx carries a hold of the lock. It returns nil
 // if it carries none, or one that was released. Bad arguments end here.
 //
-// TODO 4: who reads and asks to write must be refused with ErrUpgrade: two readers
+// TODO 3: who reads and asks to write must be refused with ErrUpgrade: two readers
 // who do so would wait for each other.
 func again(ctx, waiting context.Context, s *Session, dir string, lock *RWLock) (held context.Context, err error) {
 	if err := check(ctx, s, dir); err != nil {
@@ -82,7 +79,8 @@ func again(ctx, waiting context.Context, s *Session, dir string, lock *RWLock) (
 // exit ends one entry. It returns the hold if that was the last one, for it is to
 // be released then, and ErrLost if the hold was lost.
 //
-// TODO 3: RUnlock must not end an entry by Lock, and Unlock none by RLock.
+// TODO 2: RUnlock must not end an entry by Lock, and Unlock none by RLock. So the
+// hold has to count each kind by itself.
 func exit(held context.Context, lock *RWLock) (last *hold, err error) {
 	h, ok := held.Value(holdOf{lock}).(*hold)
 	if !ok {
@@ -113,10 +111,8 @@ func (h *hold) left(err error) error {
 	return err
 }
 
-// Token returns the fencing token of the lock whose Lock returned held, and whether
-// there is one. It is greater than those of all tenures before on the same path. A
-// store that refuses a smaller one than it has seen is safe from a holder that has
-// lost the lock and does not know it yet.
+// Token returns the fencing token of the lock whose Lock or RLock returned held. A
+// writer's is greater than those of all before it, a reader's than all writers'.
 func Token(held context.Context) (int64, bool) {
 	if held == nil {
 		return 0, false

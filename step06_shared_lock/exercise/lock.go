@@ -2,10 +2,11 @@
 // Any number of readers hold it together; a writer holds it alone. All stand in
 // one queue, and nobody is overtaken.
 //
-// What stands here, and in hold.go, is step 5. Readers lock as writers do: the
-// lock is right, but nobody shares it.
+// What stands here, and in hold.go, is part 0: step 5, where readers lock as writers
+// do. The lock is right, but nobody shares it. The TODOs are numbered as the parts of
+// the chapter are.
 //
-//	make exercise STEP=06    what your lock can do, and what not yet
+//	make exercise STEP=06    which part you are in, and what your lock can do
 //	make hint STEP=06        the next hint
 //
 // errors.go is given, and so is the Session, which is the step's own.
@@ -33,25 +34,24 @@ type RWLock struct {
 	dir string
 }
 
-// place is a znode in the queue; a holder's has a lease and a token.
+// place is a znode in the queue.
 type place struct {
-	node         string
-	owner, token int64 // owner: the session with which the znode goes
-	lease        context.Context
+	node  string
+	owner int64           // the session with which the znode goes
+	lease context.Context // once it has no predecessor
+	token int64           // likewise
 }
 
 // New returns the lock whose directory is path. Its children named …__READ__<number>
-// or …__WRIT__<number> are to be the queue, as for Curator's
-// InterProcessReadWriteLock; others are ignored. It sends nothing: Lock reports a
-// bad argument.
+// or …__WRIT__<number> are the queue, as for Curator's InterProcessReadWriteLock;
+// others are ignored. It sends nothing: Lock reports a bad argument.
 func New(s *Session, path string) *RWLock {
 	return &RWLock{s: s, dir: path}
 }
 
 // Lock blocks until its znode is the first in the queue, and returns the context
 // that is the hold: see step 5. Lock or RLock with it is re-entry: what was exclusive
-// stays so until all is released. But Lock inside a read hold is to be ErrUpgrade
-// (TODO 4, in hold.go).
+// stays so until all is released.
 func (l *RWLock) Lock(ctx context.Context) (held context.Context, err error) {
 	return l.acquire(ctx, ctx, false)
 }
@@ -118,18 +118,18 @@ func (l *RWLock) stand(ctx context.Context, once bool) (place, error) {
 	return p, err
 }
 
-// enqueue creates our znode, a writer's. If the reply is lost, it looks for the guid.
-// It ends when it knows whether there is a znode, and does not spin: the client fails a
+// enqueue creates our znode. If the reply is lost, it looks for the guid. It ends
+// when it knows whether there is a znode, and does not spin: the client fails a
 // request when a connection ends or no server can be reached.
 func (l *RWLock) enqueue(ctx context.Context) (p place, err error) {
-	conn, path := l.s.Conn(), fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), write) // TODO 1: a reader, too?
+	conn, path := l.s.Conn(), fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), write)
 	for lost := false; ; lost = true {
 		p = place{owner: conn.SessionID()}
 		if lost {
 			p.node, err = l.find(path, p.owner)
 		}
 		if err == nil && p.node == "" {
-			if lost && ctx.Err() != nil { // there is none, and none is wanted
+			if lost && ctx.Err() != nil { // there is no znode, and none is wanted
 				return place{}, ended(ctx)
 			}
 			err = l.s.Prove(func() (err error) {
@@ -171,9 +171,8 @@ func (l *RWLock) find(path string, owner int64) (node string, err error) {
 	return "", err
 }
 
-// wait returns when our znode has no predecessor. After a wake-up it looks
-// again: the predecessor may have been a waiter that died. If our own znode has
-// gone, by hand or with its session, wait makes another one.
+// wait returns when our znode has no predecessor. After a wake-up it looks again:
+// a waiter may have died. If our own znode has gone, it makes another one.
 func (l *RWLock) wait(ctx context.Context, p *place, once bool) error {
 	conn := l.s.Conn()
 	for ctx.Err() == nil {
@@ -263,7 +262,7 @@ func (l *RWLock) Unlock(held context.Context) error {
 
 // RUnlock is Unlock for an entry by RLock.
 //
-// TODO 3: it ends an entry by Lock just as well, and Unlock one by RLock.
+// TODO 2: it ends an entry by Lock just as well, and Unlock one by RLock.
 func (l *RWLock) RUnlock(held context.Context) error { return l.Unlock(held) }
 
 // create makes a znode and returns its path, with the number that the server
@@ -284,7 +283,7 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 // predecessor names the znode that mine waits for, "" when there is none. It is an
 // error when mine is not there at all: then nothing holds our place.
 //
-// TODO 2: now everybody waits for the last znode before its own. Whom has a reader
+// TODO 1: now everybody waits for the last znode before its own. Whom has a reader
 // to wait for? And a writer?
 func predecessor(names []string, mine string) (string, error) {
 	own, _ := number(mine)
@@ -301,8 +300,8 @@ func predecessor(names []string, mine string) (string, error) {
 	return before, nil
 }
 
-// number reads a queue znode's number out of its name's end. Numbers are compared,
-// never names; ok is false for a child that is not of the queue.
+// number reads a queue znode's number out of its name's end. Numbers are
+// compared, never names; ok is false for a child that is not of the queue.
 //
 // TODO 1: readers are of the queue, too, and predecessor needs to know the kind.
 func number(name string) (n int, ok bool) {

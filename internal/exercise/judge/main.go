@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -16,6 +17,7 @@ import (
 	multilock "zklock/docs/graduation/multilock/exercise"
 	semaphore "zklock/docs/graduation/semaphore/exercise"
 	"zklock/internal/lockcheck"
+	"zklock/internal/page"
 	"zklock/internal/zktest"
 	step01 "zklock/step01_plain_node/exercise"
 	step02 "zklock/step02_sequential_spin/exercise"
@@ -85,22 +87,6 @@ func questions(name string) []question {
 	case "01": // the mend of a crashed holder is a constructor of its own
 		return append(over(lockcheck.Over("New", step01.New), goals[name]),
 			over(lockcheck.Over("NewEphemeral", step01.NewEphemeral), []*lockcheck.Property{lockcheck.CrashFrees})...)
-	case "02":
-		return over(lockcheck.Over("New", step02.New), goals[name])
-	case "03":
-		return over(lockcheck.Over("New", step03.New), goals[name])
-	case "04":
-		return over(lockcheck.Over("New", step04.New), goals[name])
-	case "05":
-		open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
-			return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
-		}
-		return over(lockcheck.OverSession("New", open, step05.New, step05.Token), goals[name])
-	case "06":
-		open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
-			return sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial))
-		}
-		return over(lockcheck.OverSession("New", open, step06.New, step06.Token), goals[name])
 	case "semaphore":
 		return graduation(check.SemaphoreProperties(semaphore.New))
 	case "multilock":
@@ -108,7 +94,48 @@ func questions(name string) []question {
 	case "election":
 		return graduation(check.ElectionProperties(election.New))
 	}
+	return over(subject(name), goals[name])
+}
+
+// subject is the learner's version of a step.
+func subject(name string) lockcheck.Subject {
+	switch name {
+	case "01":
+		return lockcheck.Over("New", step01.New)
+	case "02":
+		return lockcheck.Over("New", step02.New)
+	case "03":
+		return lockcheck.Over("New", step03.New)
+	case "04":
+		return lockcheck.Over("New", step04.New)
+	case "05":
+		open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
+			return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
+		}
+		return lockcheck.OverSession("New", open, step05.New, step05.Token)
+	case "06":
+		open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
+			return sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial))
+		}
+		return lockcheck.OverSession("New", open, step06.New, step06.Token)
+	}
 	panic("no such exercise: " + name) // internal/exercise names it
+}
+
+// chosen are the questions of an exercise, one property "first", or "only" that one,
+// which then need not be among its goals.
+func chosen(name, how, property string) (all []question) {
+	is := func(q question) bool { return q.name == property }
+	if how == "only" {
+		all = over(subject(name), slices.Concat(lockcheck.Properties, goals[name]))
+		return all[slices.IndexFunc(all, is):][:1]
+	}
+	all = questions(name)
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		asked := all[i]
+		all = slices.Insert(slices.Delete(all, i, i+1), 0, asked)
+	}
+	return all
 }
 
 func main() {
@@ -123,9 +150,35 @@ func main() {
 	}
 	defer server.Stop()
 	say := json.NewEncoder(os.Stdout)
-	for _, answered := range ask(server, questions(os.Args[1]), patience) {
+	how, property := "", ""
+	if len(os.Args) > 4 {
+		how, property = os.Args[3], os.Args[4]
+	}
+	if how == "replay" {
+		if err := replay(server, os.Args[1], property, patience, os.Args[5]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	for _, answered := range ask(server, chosen(os.Args[1], how, property), patience) {
 		_ = say.Encode(<-answered)
 	}
+}
+
+// replay holds the learner's version and the step's own against a property, and writes
+// a page of what both have done.
+func replay(server *zktest.Server, name, property string, patience time.Duration, file string) error {
+	all := slices.Concat(lockcheck.Properties, goals[name])
+	p := all[slices.IndexFunc(all, func(p *lockcheck.Property) bool { return p.Name == property })]
+	step := page.Steps[slices.IndexFunc(page.Steps, func(s page.Step) bool { return "0"+s.Key == name })]
+	yours := lockcheck.CheckWithin(server, subject(name), p, patience)
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	return page.Evidence(server.Origin, step, "/lock", yours, lockcheck.Check(server, step.Subject, p)).Write(out)
 }
 
 // ask asks some questions at a time: they mostly wait.

@@ -1,0 +1,58 @@
+package page
+
+import (
+	"time"
+
+	"zklock/internal/lockcheck"
+	"zklock/internal/wiretap"
+)
+
+// Evidence makes a page of what a property's story has shown of two locks on one
+// server: the learner's version of a step, and beside it the step's own. dir is the
+// lock's path in their frames.
+func Evidence(origin string, step Step, dir string, yours, own lockcheck.Result) Recording {
+	const id = "property"
+	mine, theirs := step.Key+" (yours)", step.Key+" (the step's own)"
+	rec := Recording{
+		Began:   time.Now(),
+		Origin:  origin,
+		Steps:   []Step{{Key: mine, Name: step.Name, Lesson: yours.Evidence}, {Key: theirs, Name: step.Name, Lesson: own.Evidence}},
+		Titles:  []story{{ID: id, Title: yours.Property.Name, Watch: "Without it, " + yours.Property.Why + ". Ask yourself: " + yours.Property.Hint, Steps: []string{mine, theirs}, Pair: []string{mine, theirs}}},
+		Answers: [][]lockcheck.Result{{yours}, {own}},
+	}
+	for i, r := range []lockcheck.Result{yours, own} {
+		s := seen(dir, r)
+		s.ID, s.Step = id, rec.Steps[i].Key
+		rec.Stories, rec.Crowd = append(rec.Stories, s), max(rec.Crowd, len(s.Clients)-1)
+	}
+	return rec
+}
+
+// seen makes a story of a property's evidence.
+func seen(dir string, r lockcheck.Result) Story {
+	d := &deduction{dir: dir, node: map[string]int{}}
+	start, end := time.Now(), time.Time{}
+	for _, l := range r.Lines {
+		d.frames = append(d.frames, l.Frames)
+		for _, f := range l.Frames {
+			if f.Kind == wiretap.Request && f.Op != wiretap.Connect && !aside(f) && f.At.Before(start) {
+				start = f.At
+			}
+			if f.At.After(end) {
+				end = f.At
+			}
+		}
+	}
+	s := d.story(start, end)
+	us := func(t time.Time) int { return max(0, int(t.Sub(start).Microseconds())) }
+	for _, l := range r.Lines {
+		c := Client{Name: l.Client, Slot: -1, Moods: []Mood{{0, idle}}}
+		for _, m := range l.Moods {
+			c.Moods = append(c.Moods, Mood{us(m.At), m.Is})
+		}
+		s.Clients = append(s.Clients, c)
+	}
+	s.Phases = []Phase{{0, us(end), r.Property.Name, r.Evidence}}
+	s.seat(dir)
+	return s
+}
