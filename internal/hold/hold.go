@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/wiretap"
+	plainnode "zklock/step01_plain_node"
+	sequentialspin "zklock/step02_sequential_spin"
+	childrenwatch "zklock/step03_children_watch"
+	predecessorwatch "zklock/step04_predecessor_watch"
+	reentrant "zklock/step05_reentrant"
+	sharedlock "zklock/step06_shared_lock"
+)
+
+// timeout is short enough to wait for, and long enough for the servers' usual limit.
+const timeout = 6 * time.Second
+
+// hold takes the lock, and keeps it until Enter is pressed or ctx ends.
+func hold(ctx context.Context, stop func(), step int, name string, reader bool) error {
+	server, err := find(ctx)
+	if err != nil {
+		return err
+	}
+	path, tap := fmt.Sprintf("/locks/step%02d", step), wiretap.New()
+	c, err := open(step, reader, path, server.Servers(), tap.Dial)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	crashOnQuit()
+	enter := enters(stop)
+
+	s := newStory(name, path, c.conn, tap)
+	defer s.end()
+	s.say("my session at %s is %#x, time-out %v s", server.Addr, c.conn.SessionID(), c.timeout().Seconds())
+	s.say(`Ctrl-C ends me in good order, Ctrl-Z and fg are a pause, Ctrl-\ or kill -9 %d a crash`, os.Getpid())
+	held, err := c.lock(ctx)
+	if ctx.Err() != nil && err != nil {
+		s.say("I have given up")
+		return nil
+	}
+	if err != nil {
+		s.say("Lock has failed")
+		return err
+	}
+	select {
+	case <-enter: // pressed too early
+	default:
+	}
+	token := ""
+	if n, ok := c.token(held); ok {
+		token = fmt.Sprintf(", my token is %d", n)
+	}
+	s.say("I hold the lock%s; Enter releases it", token)
+	lost := false
+	select {
+	case <-enter:
+	case <-ctx.Done():
+	case <-held.Done():
+		if lost = ctx.Err() == nil; lost {
+			s.say("I am told: %v", context.Cause(held))
+		}
+	}
+	err = c.unlock(held)
+	if lost {
+		s.say("I have stopped, and called Unlock")
+		return nil
+	}
+	if err != nil {
+		s.say("Unlock has failed")
+		return err
+	}
+	s.say("I have released the lock")
+	return nil
+}
+
+// crashOnQuit makes Ctrl-\ what kill -9 is. By itself Go would print all that it does.
+func crashOnQuit() {
+	quit := make(chan os.Signal, 1)
+	signal.Notify(quit, syscall.SIGQUIT)
+	go func() {
+		<-quit
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}()
+}
+
+// enters has a value when Enter has been pressed. The end of the input is a Ctrl-C.
+func enters(stop func()) <-chan struct{} {
+	enter := make(chan struct{}, 1)
+	go func() {
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			select {
+			case enter <- struct{}{}:
+			default:
+			}
+		}
+		stop()
+	}()
+	return enter
+}
+
+// client is a session and the lock of one step. The hold is a context in all
+// steps: in steps 1 to 4 one that nobody ends.
+type client struct {
+	conn    *zk.Conn
+	timeout func() time.Duration
+	close   func()
+	lock    func(ctx context.Context) (held context.Context, err error)
+	unlock  func(held context.Context) error
+	token   func(held context.Context) (int64, bool)
+}
+
+// open opens a session. Steps 1 to 4 take theirs from step 5's, for it knows which
+// time-out the server has granted.
+func open(step int, reader bool, path string, servers []string, dial zk.Dialer) (*client, error) {
+	if step == 6 {
+		s, err := sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial))
+		if err != nil {
+			return nil, err
+		}
+		l := sharedlock.New(s, path)
+		c := &client{s.Conn(), s.Timeout, s.Close, l.Lock, l.Unlock, sharedlock.Token}
+		if reader {
+			c.lock, c.unlock = l.RLock, l.RUnlock
+		}
+		return c, nil
+	}
+	s, err := reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
+	if err != nil {
+		return nil, err
+	}
+	c := &client{s.Conn(), s.Timeout, s.Close, nil, nil, reentrant.Token}
+	if step == 5 {
+		l := reentrant.New(s, path)
+		c.lock, c.unlock = l.Lock, l.Unlock
+		return c, nil
+	}
+	l := []interface {
+		Lock(context.Context) error
+		Unlock() error
+	}{plainnode.New(c.conn, path), sequentialspin.New(c.conn, path), childrenwatch.New(c.conn, path), predecessorwatch.New(c.conn, path)}[step-1]
+	c.lock = func(ctx context.Context) (context.Context, error) { return context.Background(), l.Lock(ctx) }
+	c.unlock = func(context.Context) error { return l.Unlock() }
+	return c, nil
+}

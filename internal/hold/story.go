@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/wiretap"
+)
+
+// story tells what a client does, from what stands on its wire.
+type story struct {
+	name, path string
+	conn       *zk.Conn
+	tap        *wiretap.Tap
+	terminal   bool
+	done, told chan struct{}
+
+	mu      sync.Mutex
+	mark    int // frames before it are told
+	session int64
+	up      bool
+	last    string // the last sentence,
+	times   int    // how often it was true in a row,
+	printed time.Time
+}
+
+// newStory begins a story, which goes on by itself until end.
+func newStory(name, path string, conn *zk.Conn, tap *wiretap.Tap) *story {
+	info, err := os.Stdout.Stat()
+	s := &story{
+		name: name, path: path, conn: conn, tap: tap, session: conn.SessionID(), up: true,
+		terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+		done:     make(chan struct{}), told: make(chan struct{}),
+	}
+	go func() {
+		defer close(s.told)
+		for {
+			s.catchUp()
+			select {
+			case <-s.done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return s
+}
+
+func (s *story) end() {
+	close(s.done)
+	<-s.told
+}
+
+// say tells what the wire does not show, after what it has shown.
+func (s *story) say(format string, args ...any) {
+	s.catchUp()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.print(time.Now(), fmt.Sprintf(format, args...))
+}
+
+// catchUp tells what has passed on the wire, and how the connection is.
+func (s *story) catchUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	frames := s.tap.Since(s.mark)
+	s.mark += len(frames)
+	for _, f := range frames {
+		if text := s.sentence(f); text != "" {
+			s.print(f.At, text)
+		}
+	}
+	if up := s.conn.State() == zk.StateHasSession; up != s.up {
+		s.up = up
+		s.print(time.Now(), map[bool]string{true: "I am connected again", false: "my connection is gone"}[up])
+	}
+	if id := s.conn.SessionID(); s.up && id != s.session {
+		s.print(time.Now(), fmt.Sprintf("my session %#x has expired; I have a new one, %#x", s.session, id))
+		s.session = id
+	}
+}
+
+// print writes a line. One that says the same as the last is counted: in a terminal
+// it takes the place of the last, else it is written once a second.
+func (s *story) print(at time.Time, text string) {
+	line := fmt.Sprintf("%s %s  %s", s.name, at.Format("15:04:05.000"), text)
+	if text != s.last {
+		s.last, s.times = text, 0
+	}
+	s.times++
+	switch {
+	case s.times == 1:
+	case s.terminal:
+		line = fmt.Sprintf("\x1b[A\r\x1b[K%s (%d times)", line, s.times)
+	case at.Sub(s.printed) < time.Second:
+		return
+	default:
+		line = fmt.Sprintf("%s (%d times)", line, s.times)
+	}
+	s.printed = at
+	fmt.Println(line)
+}
+
+// sentence says what a frame means, "" if it is not the lock's doing.
+func (s *story) sentence(f wiretap.Frame) string {
+	name := strings.TrimPrefix(f.Path, s.path+"/")
+	switch {
+	case f.Kind == wiretap.Notification && f.Event == wiretap.NodeDeleted:
+		return fmt.Sprintf("I am told that %s is gone", name)
+	case f.Kind == wiretap.Notification && f.Event == wiretap.ChildrenChanged:
+		return fmt.Sprintf("I am told that the children of %s have changed", name)
+	case f.Kind != wiretap.Reply:
+		return ""
+	case f.Op == wiretap.SetWatches:
+		return "I hand my watches in again"
+	case f.Op == wiretap.Delete && f.Path == "/zklock-nobody/nothing":
+		return "I renew my lease, by a write in vain"
+	}
+	var did string
+	switch f.Op {
+	case wiretap.Create:
+		did = "create " + name
+	case wiretap.Delete:
+		did = "delete " + name
+	case wiretap.GetData:
+		did = "look at " + name
+		if f.Watch && f.Err == wiretap.OK {
+			return fmt.Sprintf("I am not the first: I watch %s", name)
+		}
+	case wiretap.GetChildren:
+		did = fmt.Sprintf("list %s: %d names", name, f.Names)
+		if f.Names == 1 {
+			did = strings.TrimSuffix(did, "s")
+		}
+		if f.Watch {
+			did += "; I watch the list"
+		}
+	default:
+		return ""
+	}
+	switch {
+	case f.Err == wiretap.OK:
+		return "I " + did
+	case f.Err == wiretap.NodeExists:
+		return "I try to " + did + ": it is there already"
+	case f.Err == wiretap.NoNode && f.Op == wiretap.Create:
+		return "I try to " + did + ": the znode above it is missing"
+	case f.Err == wiretap.NoNode:
+		return "I try to " + did + ": it is not there"
+	}
+	return fmt.Sprintf("I try to %s: error %d", did, f.Err)
+}
