@@ -42,6 +42,7 @@ func Figures(server *zktest.Server) (all []Drawing, err error) {
 		all = append(all, Drawing{name, svg, strings.Join(facts, " ")})
 	}
 	var rec Recording
+	var releases []Story
 	for _, key := range []string{"3", "4"} {
 		ten := tell(key, story{Title: "a release", tell: releaseAmong(10)})
 		few := tell(key, story{Title: "a release", tell: releaseAmong(3)})
@@ -51,12 +52,15 @@ func Figures(server *zktest.Server) (all []Drawing, err error) {
 		if err != nil {
 			return nil, err
 		}
+		releases = append(releases, ten)
 		svg, facts := Ring("Step "+key+": who watches whom", ten, ten.Phases[0].Over)
 		add("watches-step"+key, svg, facts)
 		svg, facts = Sequence("Step "+key+": a release, three waiting", few.phase(1), evidenceLimit)
 		slices.Sort(facts) // those who are woken together answer in any order
 		add("release-step"+key, svg, facts)
 	}
+	film, counts := HerdAndChain(releases[0], releases[1])
+	add("herd-and-chain", film, counts)
 	for _, key := range []string{"4", "5"} {
 		lost := tell(key, story{Title: "a lost reply", tell: tellLostReply})
 		if err != nil {
