@@ -67,7 +67,7 @@ func asked(c *zktest.Client, mark int) (ops []string) {
 // take turns, so that noise hits all alike. This test runs alone.
 func TestThreeWays(t *testing.T) {
 	const turns, rounds = 5, 9
-	goroutines := chapter.Size(8)
+	goroutines := chapter.Size(t, 8)
 	z := zktest.New(t)
 	ways := []struct {
 		name string
@@ -104,7 +104,7 @@ func TestThreeWays(t *testing.T) {
 		all[i] = way.turn(s)
 		must(t, all[i][0]()) // makes the directory
 	}
-	ratios, requests := make([][]float64, len(ways)), make([][]float64, len(ways))
+	ratios, requests, writes := make([][]float64, len(ways)), make([][]float64, len(ways)), make([][]float64, len(ways))
 	for range rounds {
 		var first time.Duration
 		for i := range ways {
@@ -125,14 +125,17 @@ func TestThreeWays(t *testing.T) {
 				first = took
 			}
 			ratios[i] = append(ratios[i], float64(first)/float64(took))
-			requests[i] = append(requests[i], float64(len(asked(clients[i], mark)))/float64(goroutines*turns))
+			ops := asked(clients[i], mark)
+			requests[i] = append(requests[i], float64(len(ops))/float64(goroutines*turns))
+			ops = slices.DeleteFunc(ops, func(op string) bool { return op != "create" && op != "delete" })
+			writes[i] = append(writes[i], float64(len(ops))/float64(goroutines*turns))
 		}
 	}
 	middle := func(values []float64) float64 { slices.Sort(values); return values[len(values)/2] }
-	chapter.Says(t, "| %d goroutines of one process | hand-overs | requests each |", goroutines)
-	chapter.Says(t, "| %s | %d | %v |", ways[0].name, 1, chapter.About(middle(requests[0]), 1.3))
-	chapter.Says(t, "| %s | %v | %v |", ways[1].name, chapter.About(middle(ratios[1]), 4), middle(requests[1]))
-	chapter.Says(t, "| %s | %v | %v |", ways[2].name, chapter.About(middle(ratios[2]), 8), chapter.About(middle(requests[2]), 3))
+	chapter.Says(t, "| %d goroutines of one process | hand-overs | requests each | writes among them |", goroutines)
+	chapter.Says(t, "| %s | %d | %v | %v |", ways[0].name, 1, chapter.About(middle(requests[0]), 1.3), middle(writes[0]))
+	chapter.Says(t, "| %s | %v | %v | %v |", ways[1].name, chapter.About(middle(ratios[1]), 4), middle(requests[1]), middle(writes[1]))
+	chapter.Says(t, "| %s | %v | %v | %v |", ways[2].name, chapter.About(middle(ratios[2]), 8), chapter.About(middle(requests[2]), 3), chapter.About(middle(writes[2]), 3))
 	if n := middle(requests[2]); n >= 1 {
 		t.Errorf("handed on, a hand-over takes %v requests: want less than one", n)
 	}

@@ -118,7 +118,7 @@ func TestAnArrival(t *testing.T) {
 // to know of the last one only.
 func TestReadersLeave(t *testing.T) {
 	t.Parallel()
-	n := chapter.Size(10)
+	n := chapter.Size(t, 10)
 	for i, way := range ways {
 		s := newScene(t)
 		s.variant = way.variant
