@@ -87,7 +87,7 @@ func TestArrivalWakesEveryWaiter(t *testing.T) {
 // up, over all changes of a directory, how many watches each has fired. It
 // counts for all clients, so this test runs alone.
 func TestQueueDrained(t *testing.T) {
-	for _, n := range []int{10, chapter.Size(50)} {
+	for _, n := range []int{10, chapter.Size(t, 50)} {
 		z := zktest.New(t)
 		line := z.Line(n, join(z))
 		before := fired(t, z)

@@ -25,7 +25,7 @@ func join(z *zktest.Zoo) func(*zktest.Client) zktest.Locker {
 // over all znodes deleted, how many watches each has fired. It counts for all
 // clients, so this test runs alone.
 func TestReleaseWakesOne(t *testing.T) {
-	for _, n := range []int{10, chapter.Size(50)} {
+	for _, n := range []int{10, chapter.Size(t, 50)} {
 		z := zktest.New(t)
 		line := z.Line(n, join(z))
 		before := counter(t, z, "zk_sum_node_deleted_watch_count")

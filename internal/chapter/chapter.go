@@ -34,14 +34,33 @@ func (r Rough) String() string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// Size is the chapter's own number, or the one that a reader puts in its place
-// with PREDICT=100, having written down what will come of it. What is measured
-// then is printed, and not looked for in the chapter.
-func Size(chapters int) int {
-	if n, err := strconv.Atoi(os.Getenv("PREDICT")); err == nil {
-		return n
+// crowd is the variable with which a reader chooses how many clients take part.
+const crowd = "WAITERS"
+
+// Size is the chapter's own number of clients, or the one that a reader puts in
+// its place with WAITERS=100, having written down what will come of it. What is
+// measured then is printed, and not looked for in the chapter.
+func Size(t *testing.T, chapters int) int {
+	t.Helper()
+	n, err := size(os.Getenv(crowd), chapters)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return chapters
+	return n
+}
+
+// most is what a test can do with two cores before it loses patience.
+const most = 150
+
+func size(asked string, chapters int) (int, error) {
+	if asked == "" {
+		return chapters, nil
+	}
+	n, err := strconv.Atoi(asked)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("%s=%s: this is how many clients take part, a number from 1 to %d (a prediction is not typed in: write it down)", crowd, asked, most)
+	}
+	return n, nil
 }
 
 // Says prints the sentence and holds README.md of the test's package against it.
@@ -55,7 +74,7 @@ func SaysIn(t *testing.T, file, format string, args ...any) {
 	t.Helper()
 	sentence := fmt.Sprintf(format, args...)
 	fmt.Fprintln(t.Output(), "» "+sentence)
-	if os.Getenv("PREDICT") != "" {
+	if os.Getenv(crowd) != "" {
 		return
 	}
 	text, err := os.ReadFile(file)
@@ -64,7 +83,9 @@ func SaysIn(t *testing.T, file, format string, args ...any) {
 		return
 	}
 	if err := compare(string(text), format, args); err != nil {
-		t.Errorf("%s does not say what was measured: %q (%v)", file, sentence, err)
+		t.Cleanup(func() { // what the test itself says of a broken lock comes first
+			t.Errorf("%s does not say what was measured: %q (%v)", file, sentence, err)
+		})
 	}
 }
 

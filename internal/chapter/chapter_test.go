@@ -1,6 +1,9 @@
 package chapter
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestCompare(t *testing.T) {
 	const text = "It wakes 10 waiters.\n| 3 | 490 requests |\n"
@@ -22,5 +25,18 @@ func TestCompare(t *testing.T) {
 	}
 	if got := About(0.01234, 2).String() + " " + About(1250, 2).String(); got != "0.012 1200" {
 		t.Errorf("rounded to %s", got)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for asked, want := range map[string]int{"": 50, "1": 1, "100": 100, "150": 150} {
+		if got, err := size(asked, 50); got != want || err != nil {
+			t.Errorf("WAITERS=%s: %d, %v; want %d", asked, got, err, want)
+		}
+	}
+	for _, asked := range []string{"0", "-3", "151", "ten", "5050", "100,000", "1.5"} {
+		if got, err := size(asked, 50); err == nil || !strings.HasPrefix(err.Error(), "WAITERS="+asked+": ") {
+			t.Errorf("WAITERS=%s: %d, %v; want an error that names the value", asked, got, err)
+		}
 	}
 }

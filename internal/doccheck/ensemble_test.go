@@ -390,10 +390,10 @@ func leaderFalls(t *testing.T, three *trio) {
 		u.unlock(t)
 	}
 	chapter.SaysIn(t, "../../docs/operations.md", "a holder has its znode, and its Unlock works: %s", kept)
-	chapter.SaysIn(t, "../../docs/operations.md", "who slept hands the watch in again, sleeps on, and has the lock in its turn: %s", slept)
-	chapter.SaysIn(t, "../../docs/operations.md", "who had just asked has the error %q: %s", zk.ErrConnectionClosed, failed)
-	chapter.SaysIn(t, "../../docs/operations.md", "and leaves a znode behind that its living session keeps: %s", left)
-	chapter.SaysIn(t, "../../docs/operations.md", "who had just asked goes on with the znode that it had, and has the lock in its turn: %s", waited)
+	chapter.SaysIn(t, "../../docs/operations.md", "a waiter that slept sends its watch again, sleeps on, and gets the lock in its turn: %s", slept)
+	chapter.SaysIn(t, "../../docs/operations.md", "a waiter that had just asked gets the error %q: %s", zk.ErrConnectionClosed, failed)
+	chapter.SaysIn(t, "../../docs/operations.md", "and it leaves a znode behind, since its session lives: %s", left)
+	chapter.SaysIn(t, "../../docs/operations.md", "a waiter that had just asked goes on with the znode that it had, and gets the lock in its turn: %s", waited)
 	must(t, three.leader.Restart(z.Ctx))
 }
 

@@ -26,7 +26,7 @@ func TestEveryMistakeIsTold(t *testing.T) {
 			end = parts[i+1][0]
 		}
 		id, part := string(text[at[2]:at[3]]), string(text[at[0]:end])
-		for _, want := range []string{"**The idea.**", "**What happens.**", "**The test.**", "**The mend.**"} {
+		for _, want := range []string{"**The idea.**", "**What happens.**", "**The test.**", "**The fix.**"} {
 			if strings.Count(part, want) != 1 {
 				t.Errorf("%s: want %s once", id, want)
 			}

@@ -148,7 +148,7 @@ func TestTheDirectorysACL(t *testing.T) {
 	must(t, err)
 	acl, _, err = c.GetACL(dir)
 	must(t, err)
-	chapter.SaysIn(t, securityPage, "a stranger deletes the empty directory, and the next lock makes it anew: %s", inWords(acl))
+	chapter.SaysIn(t, securityPage, "a stranger deletes the empty directory, and the next lock makes it again: %s", inWords(acl))
 	must(t, lock.Unlock(held))
 }
 
@@ -224,7 +224,7 @@ func TestAShutZnodeTurnsWaitersAway(t *testing.T) {
 	if !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("%v, want ErrNoAuth", err)
 	}
-	chapter.SaysIn(t, securityPage, "a stranger gives the holder's znode an ACL of its own; who comes next, with the password: %v", zk.ErrNoAuth)
+	chapter.SaysIn(t, securityPage, "a stranger gives the holder's znode an ACL of its own; the next client, with the password: %v", zk.ErrNoAuth)
 	must(t, lock.Unlock(held))
 }
 
