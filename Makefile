@@ -15,7 +15,8 @@ test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the page in a browser (TestPageInABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 see: ready ## what one step's tests measured: make see STEP=03
-	@go test -count=1 -timeout 120s -v ./step$$(printf %02d $$((10#$(or $(STEP),1))))_* | sed -n 's/^ *» /» /p; /--- FAIL/p'
+	@mkdir -p out; go test -count=1 -timeout 120s -v ./step$$(printf %02d $$((10#$(or $(STEP),1))))_* >out/see || { cat out/see; exit 1; }
+	@sed -n 's/^ *» /» /p' out/see
 
 matrix: ready ## every lock held against every property, with the evidence
 	@go run ./internal/tour matrix
@@ -59,7 +60,7 @@ reset: ## begin an exercise again: make reset STEP=04
 hunt: ready ## which property does a published lock lack? (W=8 chooses one)
 	$(WORKSHOP) hunt $(W)
 
-figures: ready ## draw the chapters' pictures anew, from a run
+figures: ready ## draw the chapters' pictures, from a run
 	@go run ./internal/page/figures
 
 check: ## gofmt, go vet, staticcheck

@@ -34,7 +34,7 @@ func New(conn *zk.Conn, path string) *Lock {
 }
 
 // NewEphemeral returns the same lock on a znode that the server deletes when
-// its creator's session ends: the mend for a holder that crashes.
+// its creator's session ends: the answer to a holder that crashes.
 func NewEphemeral(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral, poll: pollInterval}
 }

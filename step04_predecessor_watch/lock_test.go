@@ -95,7 +95,7 @@ func TestSessionLostWhileWaiting(t *testing.T) {
 }
 
 // A connection breaks, the session lives on. What happened meanwhile is told
-// when the client is back: it sends its watches to the server anew.
+// when the client is back: it sends its watches to the server again.
 func TestReleaseWhileDisconnected(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

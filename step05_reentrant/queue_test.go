@@ -246,7 +246,7 @@ func TestUnlockOfAZnodeDeletedByHandIsErrLost(t *testing.T) {
 	a.release(a.acquire())
 }
 
-// Deleted by hand while it waits, the znode is made anew when the wait goes on.
+// Deleted by hand while it waits, the znode is made again when the wait goes on.
 func TestAWaitersZnodeDeletedByHandIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

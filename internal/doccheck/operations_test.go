@@ -123,7 +123,7 @@ func TestPings(t *testing.T) {
 	chapter.SaysIn(t, operations, "an idle client sends a ping every %v of its time-out", chapter.About(gaps[3].Seconds()/zktest.MortalTimeout.Seconds(), 1.6))
 }
 
-// A container goes when it is empty, a directory by hand: a lock makes it anew.
+// A container goes when it is empty, a directory by hand: a lock makes it again.
 func TestALockOutlivesItsDirectory(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -65,7 +65,7 @@ func Over[L Locker](name string, newLock func(*zk.Conn, string) L) Subject {
 type Property struct {
 	Name string
 	Why  string // one line: what goes wrong without it
-	Hint string // a question that leads to the mend
+	Hint string // a question that leads to the answer
 	tell func(*story)
 }
 

@@ -429,7 +429,7 @@ func tellLostCreateReply(s *story) {
 			attempt = a.start()
 		}
 		how := attempt.Waits()
-		if how == zktest.Polling { // or it has asked anew for what was lost
+		if how == zktest.Polling { // or it has asked again for what was lost
 			how = attempt.StillWaits()
 		}
 		if how != zktest.Returned {
@@ -512,7 +512,7 @@ func tellToldOfLoss(s *story) {
 }
 
 // A and B take turns; between two turns the directory is deleted and so made
-// anew, which starts the sequence numbers over.
+// again, which starts the sequence numbers over.
 func tellFenced(s *story) {
 	a, b := s.join("A"), s.join("B")
 	if a.Token == nil {
@@ -535,7 +535,7 @@ func tellFenced(s *story) {
 			s.fails("turn %d got token %d after token %d", i+1, tokens[i], tokens[i-1])
 		}
 	}
-	s.holds("%d turns got the tokens %v, over a directory that was made anew", len(tokens), tokens)
+	s.holds("%d turns got the tokens %v, over a directory that was made again", len(tokens), tokens)
 }
 
 // A holds for two of its session's time-outs, while B waits. Then A releases, and

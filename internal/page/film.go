@@ -188,7 +188,7 @@ func (s *scene) queue() {
 	}
 }
 
-// watches draws who watches what: a watch fires once, and may be set anew.
+// watches draws who watches what: a watch fires once, and may be set again.
 func (s *scene) watches() {
 	for _, w := range s.Watches {
 		if !thereAt(s.before, w.From, w.To) {

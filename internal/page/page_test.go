@@ -147,7 +147,7 @@ func TestFiguresAreUpToDate(t *testing.T) {
 		_, rest, _ := strings.Cut(string(drawn), "<desc>")
 		facts, _, _ := strings.Cut(rest, "</desc>")
 		if html.UnescapeString(facts) != d.Facts {
-			t.Errorf("%s is out of date (make figures draws it anew).\nit shows:  %s\nmeasured: %s", file, html.UnescapeString(facts), d.Facts)
+			t.Errorf("%s is out of date (make figures draws it again).\nit shows:  %s\nmeasured: %s", file, html.UnescapeString(facts), d.Facts)
 		}
 	}
 }

@@ -279,7 +279,7 @@ func (s *storm) serverFault(o Order) error {
 }
 
 // callWitness lets the fault's client take its locks at a server, and keep them
-// until the fault is over. If they are not to be had, the fault has no witness.
+// until the fault is over. If there are none, the fault has no witness.
 func (s *storm) callWitness(o Order, server *zktest.Peer) {
 	o.Server = server.Addr
 	s.orders[o.Client/perProcess] <- o

@@ -49,7 +49,7 @@ func run(args []string) int {
 	server, err := zktest.Start(ctx)
 	if err == nil {
 		defer server.Stop()
-		say = progress() // anew: this line is not to be left out
+		say = progress() // another one: this line is not to be left out
 		say("%s", server.Origin)
 		err = untilDone(ctx, func() error {
 			if matrix {

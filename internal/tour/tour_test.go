@@ -217,7 +217,7 @@ func TestTourSaysWhatIsWrong(t *testing.T) {
 		env, args []string
 		want      string
 	}{
-		{[]string{"ZK_BACKEND=", "ZK_SERVERS=127.0.0.1:1"}, nil, `no ZooKeeper can be had:\n +existing .*refused\n +mend it with: `},
+		{[]string{"ZK_BACKEND=", "ZK_SERVERS=127.0.0.1:1"}, nil, `no ZooKeeper was found:\n +existing .*refused\n +repair it with: `},
 		{[]string{"STEPS=3,9"}, nil, `STEPS=3,9: there is no step "9"`},
 		{[]string{"WAITERS=many"}, nil, `WAITERS=many: .* a number`},
 		{[]string{"WAITERS=9"}, nil, `WAITERS=9: .* at least 10`},

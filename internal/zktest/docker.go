@@ -27,8 +27,8 @@ var (
 	errNoTool   = errors.New("testcontainers needs Ryuk, as no docker or podman command is on the PATH")
 )
 
-// mendDocker returns the command that helps against an error of startDocker.
-func mendDocker(err error) string {
+// repairDocker returns the command that helps against an error of startDocker.
+func repairDocker(err error) string {
 	switch {
 	case errors.Is(err, errNoDocker):
 		return "sudo systemctl start docker"

@@ -415,7 +415,7 @@ func TestStartEnsembleSaysWhyItCannot(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s has found a server", name)
 		}
-		for _, want := range []string{"local ", "docker ", "mend it with: unset ZOOKEEPER_HOME"} {
+		for _, want := range []string{"local ", "docker ", "repair it with: unset ZOOKEEPER_HOME"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s does not say %q: %v", name, want, err)
 			}

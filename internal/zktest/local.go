@@ -82,8 +82,8 @@ func withJava(found installation, candidates ...string) (installation, error) {
 	return found, fmt.Errorf("ZooKeeper is there (%s), but %w: %s not found", found.name, errNoJava, strings.Join(candidates, ", "))
 }
 
-// mendLocal returns the command that helps against an error of startLocal.
-func mendLocal(err error) string {
+// repairLocal returns the command that helps against an error of startLocal.
+func repairLocal(err error) string {
 	if os.Getenv("ZOOKEEPER_HOME") != "" && !errors.Is(err, errNoJava) {
 		return "unset ZOOKEEPER_HOME"
 	}

@@ -14,7 +14,7 @@ import (
 // The client has a data race (go-zookeeper v1.0.4): after a reconnection
 // sendSetWatches reads the last zxid, while an answer sets it. It fails
 // whatever test runs at that moment. So a process with the race detector in it
-// starts itself anew, and the detector reads in race.txt that this one race is
+// starts itself again, and the detector reads in race.txt that this one race is
 // known. All others are reported.
 func init() {
 	options := os.Getenv("GORACE")
@@ -30,5 +30,5 @@ func init() {
 	if err == nil {
 		err = syscall.Exec(program, os.Args, os.Environ())
 	}
-	panic(fmt.Sprintf("start %s anew, with GORACE=%s: %v", program, options, err))
+	panic(fmt.Sprintf("start %s again, with GORACE=%s: %v", program, options, err))
 }

@@ -47,17 +47,17 @@ func (s *Server) Stop() error {
 
 // A backend is one way to a ZooKeeper.
 type backend struct {
-	name  string
-	check func(context.Context) error // is all there that start needs?
-	start func(context.Context, Extra) (*Server, error)
-	three func(context.Context, []string) (*Ensemble, error) // nil: it cannot start an ensemble
-	mend  func(error) string                                 // the command that would make it work
+	name   string
+	check  func(context.Context) error // is all there that start needs?
+	start  func(context.Context, Extra) (*Server, error)
+	three  func(context.Context, []string) (*Ensemble, error) // nil: it cannot start an ensemble
+	repair func(error) string                                 // the command that would make it work
 }
 
 var (
-	existing = backend{"existing", checkExisting, startExisting, nil, mendExisting}
-	local    = backend{"local", checkLocal, startLocal, startLocalEnsemble, mendLocal}
-	docker   = backend{"docker", checkDocker, startDocker, startDockerEnsemble, mendDocker}
+	existing = backend{"existing", checkExisting, startExisting, nil, repairExisting}
+	local    = backend{"local", checkLocal, startLocal, startLocalEnsemble, repairLocal}
+	docker   = backend{"docker", checkDocker, startDocker, startDockerEnsemble, repairDocker}
 )
 
 // backends returns the ways to try, in order.
@@ -93,7 +93,7 @@ func private() ([]backend, error) {
 // Start gives a server that is ready for sessions: the one that ZK_SERVERS
 // names, else a private process of a local installation, else a container.
 // ZK_BACKEND (existing, local, docker) forces one of these. When none can be
-// had, the error names each way, why it failed and the command that mends it.
+// had, the error names each way, why it failed and the command that repairs it.
 //
 // ctx bounds the start only. A private server never outlives this process,
 // however the process ends.
@@ -147,14 +147,14 @@ func firstOf(of func() ([]backend, error), try func(backend) error) error {
 		return err
 	}
 	var failed strings.Builder
-	failed.WriteString("no ZooKeeper can be had:")
+	failed.WriteString("no ZooKeeper was found:")
 	for _, b := range ways {
 		err := try(b)
 		if err == nil {
 			return nil
 		}
 		reason := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\n            ")
-		fmt.Fprintf(&failed, "\n  %-9s %s\n            mend it with: %s", b.name, reason, b.mend(err))
+		fmt.Fprintf(&failed, "\n  %-9s %s\n            repair it with: %s", b.name, reason, b.repair(err))
 	}
 	return errors.New(failed.String())
 }
@@ -175,8 +175,8 @@ func InstallCommand() string {
 	return "export ZOOKEEPER_HOME=/path/to/apache-zookeeper-3.9-bin JAVA_HOME=/path/to/java"
 }
 
-// mendExisting returns the command that helps against an error of startExisting.
-func mendExisting(error) string {
+// repairExisting returns the command that helps against an error of startExisting.
+func repairExisting(error) string {
 	if os.Getenv("ZK_SERVERS") != "" {
 		return "unset ZK_SERVERS ZK_BACKEND"
 	}

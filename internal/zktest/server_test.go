@@ -238,11 +238,11 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 		},
 		"existing, but none is named": {
 			map[string]string{"ZK_BACKEND": "existing"},
-			[]string{`existing +ZK_SERVERS is not set`, `mend it with: export ZK_SERVERS=host:2181`},
+			[]string{`existing +ZK_SERVERS is not set`, `repair it with: export ZK_SERVERS=host:2181`},
 		},
 		"nothing listens": {
 			map[string]string{"ZK_SERVERS": closed()},
-			[]string{`existing +ZK_SERVERS=127.0.0.1:\d+: .*connection refused`, `mend it with: unset ZK_SERVERS`},
+			[]string{`existing +ZK_SERVERS=127.0.0.1:\d+: .*connection refused`, `repair it with: unset ZK_SERVERS`},
 		},
 		"no ZooKeeper listens": {
 			map[string]string{"ZK_SERVERS": notZooKeeper.Addr().String()},
@@ -258,7 +258,7 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 		},
 		"ZOOKEEPER_HOME without a jar": {
 			map[string]string{"ZK_BACKEND": "local", "ZOOKEEPER_HOME": noJar},
-			[]string{`local +ZOOKEEPER_HOME=` + noJar + ` holds no zookeeper-\*\.jar`, `mend it with: unset ZOOKEEPER_HOME`},
+			[]string{`local +ZOOKEEPER_HOME=` + noJar + ` holds no zookeeper-\*\.jar`, `repair it with: unset ZOOKEEPER_HOME`},
 		},
 		"no java": {
 			map[string]string{"ZK_BACKEND": "local", "ZOOKEEPER_HOME": fakeJar, "JAVA_HOME": "/nowhere", "PATH": ""},
@@ -274,7 +274,7 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 		},
 		"no way at all": {
 			map[string]string{"ZOOKEEPER_HOME": noJar, "ZK_IMAGE": noImage},
-			[]string{`no ZooKeeper can be had:\n +existing .*\n.*mend it with: .*\n +local .*\n.*mend it with: .*\n +docker .*\n(.*\n)*.*mend it with: (docker pull|.*start docker)`},
+			[]string{`no ZooKeeper was found:\n +existing .*\n.*repair it with: .*\n +local .*\n.*repair it with: .*\n +docker .*\n(.*\n)*.*repair it with: (docker pull|.*start docker)`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

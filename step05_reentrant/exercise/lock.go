@@ -63,7 +63,7 @@ func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
 	return l.acquire(ctx, ctx, false)
 }
 
-// TryLock is Lock that returns ErrLocked when the lock is not to be had within
+// TryLock is Lock that returns ErrLocked when it does not get the lock within
 // wait. With 0 it asks once, and does not wait behind anybody.
 func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
 	if ctx == nil || wait <= 0 {

@@ -61,7 +61,7 @@ func (l *RWLock) Lock(ctx context.Context) (held context.Context, err error) {
 // TODO 1: a reader has to say that it reads, all the way to its znode's name.
 func (l *RWLock) RLock(ctx context.Context) (context.Context, error) { return l.Lock(ctx) }
 
-// TryLock is Lock that returns ErrLocked when the lock is not to be had within
+// TryLock is Lock that returns ErrLocked when it does not get the lock within
 // wait. With 0 it asks once, and does not wait behind anybody.
 func (l *RWLock) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
 	if ctx == nil || wait <= 0 {

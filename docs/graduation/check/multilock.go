@@ -68,7 +68,7 @@ func MultiLockProperties[L Locker](newLock func(conn *zk.Conn, paths ...string) 
 			}
 			s.holds("B waited for /x and C for /y, and both were let in by one Unlock")
 		}},
-		{"all or none", "the second lock is not to be had: what about the first?", func(s *story) {
+		{"all or none", "the second lock is held by somebody: what about the first?", func(s *story) {
 			b := one(s, "B", "/y")
 			a := owns(s, "A", "/x", "/y", "/z")
 			locks(s, b)

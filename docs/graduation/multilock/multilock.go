@@ -29,7 +29,7 @@ func New(conn *zk.Conn, paths ...string) *MultiLock {
 	return m
 }
 
-// Lock blocks until this client holds all the locks. When one is not to be had,
+// Lock blocks until this client holds all the locks. When it cannot get one,
 // because ctx has ended or for any other reason, it holds none.
 func (m *MultiLock) Lock(ctx context.Context) error {
 	for i, lock := range m.locks {

@@ -26,7 +26,7 @@ func New(conn *zk.Conn, path string, permits int) *Semaphore {
 	return &Semaphore{conn, path, permits}
 }
 
-// Acquire blocks until a permit is to be had, and returns the function that
+// Acquire blocks until it gets a permit, and returns the function that
 // gives it back. When ctx ends first, it returns ctx's error and leaves nothing
 // behind.
 //

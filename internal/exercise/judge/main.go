@@ -1,6 +1,6 @@
 // Command judge holds the learner's lock of one exercise against the properties
 // that it is to have, and prints each answer as a line of JSON, in order.
-// internal/exercise builds it anew for each check.
+// internal/exercise builds it for each check.
 package main
 
 import (
@@ -84,7 +84,7 @@ func upTo(last *lockcheck.Property, more ...*lockcheck.Property) (all []*lockche
 // questions are what the learner's version of an exercise is asked.
 func questions(name string) []question {
 	switch name {
-	case "01": // the mend of a crashed holder is a constructor of its own
+	case "01": // what frees a crashed holder's lock is a constructor of its own
 		return append(over(lockcheck.Over("New", step01.New), goals[name]),
 			over(lockcheck.Over("NewEphemeral", step01.NewEphemeral), []*lockcheck.Property{lockcheck.CrashFrees})...)
 	case "semaphore":

@@ -1,4 +1,4 @@
-// Command ready sees to it that a ZooKeeper can be had before the tests or
+// Command ready sees to it that a ZooKeeper is there before the tests or
 // the tour start: where none is there, and no question has to be asked for
 // it, it installs one.
 package main
