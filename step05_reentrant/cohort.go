@@ -141,7 +141,7 @@ func (c *Cohort) Unlock(held context.Context) error {
 		}
 		return nil
 	}
-	if err = cmp.Or(h.left(c.finish()), failed("unlock", c.lock.dir, err)); c.held == nil {
+	if err = cmp.Or(h.released(c.finish()), failed("unlock", c.lock.dir, err)); c.held == nil {
 		<-c.turn
 	}
 	return err

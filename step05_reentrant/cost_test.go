@@ -164,7 +164,8 @@ func TestRequestsForOneHold(t *testing.T) {
 	}))
 	ops := asked(a, alone)
 	chapter.Says(t, "a hold, alone: %d requests: %s", len(ops), strings.Join(ops, ", "))
-	chapter.Says(t, "locking again inside it: %d requests; its token: %d", again, token)
+	chapter.Says(t, "locking again inside it: %d requests", again)
+	chapter.Says(t, "reading its token: %d requests", token)
 	if len(ops) != 3 || again != 0 || token != 0 {
 		t.Errorf("want 3, 0 and 0")
 	}

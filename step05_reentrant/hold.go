@@ -28,9 +28,9 @@ func begin(ctx context.Context, lock any, p place, rest func()) (held context.Co
 	h := &hold{place: p, count: 1}
 	held = context.WithValue(context.WithValue(ctx, holdOf{lock}, h), tokenOf{}, p.token)
 	held, end := context.WithCancelCause(held)
-	deaf := context.AfterFunc(p.lease, func() { end(ErrLost) })
+	stop := context.AfterFunc(p.lease, func() { end(ErrLost) })
 	h.end = func() {
-		deaf()
+		stop()
 		end(ErrNotHeld)
 		rest()
 	}
@@ -95,9 +95,9 @@ func exit(held context.Context, lock any) (last *hold, err error) {
 	return h, err
 }
 
-// left is told what became of the release. If the server refused it, the last
+// released is told what became of the release. If the server refused it, the last
 // entry stays, and its exit can be tried again.
-func (h *hold) left(err error) error {
+func (h *hold) released(err error) error {
 	if err != nil && !errors.Is(err, ErrLost) {
 		h.mu.Lock()
 		defer h.mu.Unlock()

@@ -28,9 +28,9 @@ func begin(ctx context.Context, lock *RWLock, p place, rest func()) (held contex
 	held = context.WithValue(ctx, holdOf{lock.other}, h)
 	held = context.WithValue(context.WithValue(held, holdOf{lock}, h), tokenOf{}, p.token)
 	held, end := context.WithCancelCause(held)
-	deaf := context.AfterFunc(p.lease, func() { end(ErrLost) })
+	stop := context.AfterFunc(p.lease, func() { end(ErrLost) })
 	h.end = func() {
-		deaf()
+		stop()
 		end(ErrNotHeld)
 		rest()
 	}
@@ -98,9 +98,9 @@ func exit(held context.Context, lock *RWLock) (last *hold, err error) {
 	return h, err
 }
 
-// left is told what became of the release. If the server refused it, the last
+// released is told what became of the release. If the server refused it, the last
 // entry stays, and its exit can be tried again.
-func (h *hold) left(kind string, err error) error {
+func (h *hold) released(kind string, err error) error {
 	if err != nil && !errors.Is(err, ErrLost) {
 		h.mu.Lock()
 		defer h.mu.Unlock()

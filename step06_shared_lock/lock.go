@@ -110,18 +110,18 @@ func (l *RWLock) stand(ctx context.Context, once bool) (place, error) {
 	return p, err
 }
 
-// enqueue creates our znode. If the reply is lost, it looks for the guid. It ends
-// when it knows whether there is a znode, and does not spin: the client fails a
-// request when a connection ends or no server can be reached.
+// enqueue creates our znode. If the reply is lost, it looks for the guid. It goes
+// on until it knows whether there is a znode. That is no spin: without a connection
+// a request waits for the next one, or until all servers have been tried.
 func (l *RWLock) enqueue(ctx context.Context) (p place, err error) {
 	conn, path := l.s.Conn(), fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), l.kind)
-	for lost := false; ; lost = true {
+	for unsure := false; ; unsure = true {
 		p = place{owner: conn.SessionID()}
-		if lost {
+		if unsure {
 			p.node, err = l.find(path, p.owner)
 		}
 		if err == nil && p.node == "" {
-			if lost && ctx.Err() != nil { // there is no znode, and none is wanted
+			if unsure && ctx.Err() != nil { // there is no znode, and none is wanted
 				return place{}, ended(ctx)
 			}
 			err = l.s.Prove(func() (err error) {
@@ -148,12 +148,12 @@ func (l *RWLock) find(path string, owner int64) (node string, err error) {
 	names, _, err := l.s.Conn().Children(l.dir)
 	for _, name := range names {
 		if node := l.dir + "/" + name; err == nil && strings.HasPrefix(node, path) {
-			_, stat, failed := l.s.Conn().Get(node)
-			if failed == nil && stat.EphemeralOwner == owner {
+			_, stat, unread := l.s.Conn().Get(node)
+			if unread == nil && stat.EphemeralOwner == owner {
 				return node, nil
 			}
-			if !errors.Is(failed, zk.ErrNoNode) { // else it has gone meanwhile
-				err = failed
+			if !errors.Is(unread, zk.ErrNoNode) { // else it has gone meanwhile
+				err = unread
 			}
 		}
 	}
@@ -168,7 +168,7 @@ func (l *RWLock) find(path string, owner int64) (node string, err error) {
 func (l *RWLock) wait(ctx context.Context, p *place, once bool) error {
 	conn := l.s.Conn()
 	for ctx.Err() == nil {
-		lease := l.s.Lease() // before the list: a loss after it is the hold's
+		lease := l.s.Lease() // it may ask; taken before the list, so that a later loss is the hold's
 		names, stat, err := conn.Children(l.dir)
 		before := ""
 		if err == nil {
@@ -239,12 +239,12 @@ func (l *RWLock) Unlock(held context.Context) error {
 		return failed("unlock", l.dir, err)
 	}
 	h.end() // before anybody else can get in
-	left := make(chan error, 1)
-	if !l.s.Go(func() { left <- h.left(l.kind, l.leave(h.place)) }) {
-		left <- ErrLost
+	deleted := make(chan error, 1)
+	if !l.s.Go(func() { deleted <- h.released(l.kind, l.leave(h.place)) }) {
+		deleted <- ErrLost
 	}
 	select {
-	case gone := <-left:
+	case gone := <-deleted:
 		err = cmp.Or(gone, err)
 	case <-time.After(l.s.Timeout()):
 		err = fmt.Errorf("no answer for %v, and the delete goes on: %w", l.s.Timeout(), ErrLost)

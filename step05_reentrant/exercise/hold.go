@@ -61,9 +61,9 @@ func exit(held context.Context, lock any) (last *hold, err error) {
 	return h, nil
 }
 
-// left is told what became of the release. If the server refused it, the last
+// released is told what became of the release. If the server refused it, the last
 // entry stays, and its exit can be tried again.
-func (h *hold) left(err error) error {
+func (h *hold) released(err error) error {
 	if err != nil && !errors.Is(err, ErrLost) {
 		h.mu.Lock()
 		defer h.mu.Unlock()

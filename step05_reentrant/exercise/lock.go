@@ -55,7 +55,7 @@ func New(s *Session, path string) *Lock {
 // Lock blocks until its znode is the first in the queue, and returns the context
 // that is the hold. Unlock needs it, so a stranger cannot unlock.
 //
-// The context ends with ctx: a deadline for the waiting alone belongs in TryLock.
+// The context ends with ctx: a deadline for the waiting belongs in TryLock.
 //
 // When ctx ends first, Lock deletes its znode and returns ctx's error.
 // Any other error ends the wait likewise.
@@ -165,7 +165,7 @@ func (l *Lock) Unlock(held context.Context) error {
 	if h == nil {
 		return failed("unlock", l.dir, err)
 	}
-	return failed("unlock", h.node, h.left(l.leave(h.place)))
+	return failed("unlock", h.node, h.released(l.leave(h.place)))
 }
 
 // create makes a znode and returns its path, with the number that the server
