@@ -365,7 +365,7 @@ func TestAnAddedFileOfAnotherExerciseIsNotInTheWay(t *testing.T) {
 		files[other.path(name)] = starter
 	}
 	j := testJudge(t)
-	added := other.path("hold.go")
+	added := other.path("added.go")
 	files[added] = []byte("package exercise\n\nvar held = dunno\n")
 	if _, err := j.build(t.Context(), files); err == nil || !strings.Contains(err.Error(), "undefined: dunno") {
 		t.Errorf("with it: %v", err)

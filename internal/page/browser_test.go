@@ -127,6 +127,7 @@ func TestPageInABrowser(t *testing.T) {
 	path := chromium(t)
 	herd, chain := recorded(t, "3", titled("release")), recorded(t, "4", titled("release"))
 	rec := Recording{
+		Steps:  Steps,
 		Origin: "a test", Began: time.Now(), Crowd: 10,
 		Titles: []story{titled("release")}, Stories: []Story{herd, chain},
 		Answers: [][]lockcheck.Result{
