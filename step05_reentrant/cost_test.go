@@ -26,7 +26,7 @@ import (
 
 // tapped opens a session with a tap on its line. It ends with the test.
 func tapped(z *zktest.Zoo, name string, timeout time.Duration) (s *Session, c *zktest.Client) {
-	c = z.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+	c = z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
 		var err error
 		if s, err = Open(z.Servers(), timeout, WithDialer(dial)); err != nil {
 			return nil, nil, err

@@ -13,6 +13,7 @@ import (
 
 	"zklock/internal/chapter"
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -41,25 +42,23 @@ func TestALostReplyAtAServerThatLags(t *testing.T) {
 // end A's session, and let B in. By then A must have been told, each time.
 type network struct {
 	*testing.T
-	*zktest.Ensemble
+	*zkserver.Ensemble
 	z                *zktest.Zoo
-	leader, follower *zktest.Peer // A's server is one of them
-	followers        []*zktest.Peer
+	leader, follower *zkserver.Peer // A's server is one of them
+	followers        []*zkserver.Peer
 	held             context.Context
 	a, b             *party
 	next             *call // B's
 }
 
 // part brings A, over server, and B, who waits behind A's znode.
-func part(t *testing.T, e *zktest.Ensemble, timeout time.Duration, server func(*network) *zktest.Peer, line func(net.Conn) net.Conn) *network {
+func part(t *testing.T, e *zkserver.Ensemble, timeout time.Duration, server func(*network) *zkserver.Peer, line func(net.Conn) net.Conn) *network {
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
 	require.NoError(t, e.Serving(ctx))
 	n := &network{T: t, Ensemble: e}
 	var err error
-	n.leader, err = e.Leader(ctx)
-	require.NoError(t, err)
-	n.followers, err = e.Followers(ctx)
+	n.leader, n.followers, err = e.Roles(ctx)
 	require.NoError(t, err)
 	n.follower = n.followers[0]
 	n.z = zktest.NewOn(t, n.followers[1].Server)
@@ -80,9 +79,9 @@ func part(t *testing.T, e *zktest.Ensemble, timeout time.Duration, server func(*
 	return n
 }
 
-func sound(c net.Conn) net.Conn             { return c }
-func (n *network) toLeader() *zktest.Peer   { return n.leader }
-func (n *network) toFollower() *zktest.Peer { return n.follower }
+func sound(c net.Conn) net.Conn               { return c }
+func (n *network) toLeader() *zkserver.Peer   { return n.leader }
+func (n *network) toFollower() *zkserver.Peer { return n.follower }
 
 // told fails the test if B is let in before A has been told.
 func (n *network) told(why string) {
@@ -93,21 +92,21 @@ func (n *network) told(why string) {
 
 func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
 	// A server that is cut off finds out after 10 s only.
-	e, _, _ := zktest.StartRoles(t, "syncLimit=100", "initLimit=100")
+	e, _, _ := zktest.Ensemble(t, "syncLimit=100", "initLimit=100")
 
 	// The follower answers pings and reads by itself.
 	t.Run("with a follower", func(t *testing.T) {
 		n := part(t, e, zktest.MortalTimeout, (*network).toFollower, sound)
-		require.NoError(t, n.follower.CutOff())
+		n.follower.CutOff()
 		n.told("the server is a follower, cut off")
 		chapter.Says(t, "cut off together with its server, the holder is told before the next one is let in")
-		require.NoError(t, n.follower.Rejoin())
+		n.follower.Rejoin()
 	})
 
 	// AddAuth is answered out of turn, by the follower alone.
 	t.Run("with a follower, logging in", func(t *testing.T) {
 		n := part(t, e, zktest.MortalTimeout, (*network).toFollower, sound)
-		require.NoError(t, n.follower.CutOff())
+		n.follower.CutOff()
 		ctx, stop := context.WithCancel(n.z.Ctx)
 		var logins sync.WaitGroup
 		logins.Go(func() {
@@ -117,7 +116,7 @@ func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
 		})
 		n.told("the server is a follower, cut off, and A logs in")
 		stop()
-		require.NoError(t, n.follower.Rejoin())
+		n.follower.Rejoin()
 		n.a.Close()
 		logins.Wait()
 	})
@@ -127,14 +126,14 @@ func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
 	for what, comesBack := range map[string]bool{"with a leader that is deposed": false, "with one, and A comes back to it": true} {
 		t.Run(what, func(t *testing.T) {
 			n := part(t, e, zktest.MortalTimeout, (*network).toLeader, sound)
-			require.NoError(t, n.leader.CutOff())
+			n.leader.CutOff()
 			if comesBack {
 				n.a.Tap.Cut()
 				n.a.Tap.Restore()
 			}
-			require.NoError(t, zktest.StartAgain(n.z.Ctx, n.followers))
+			require.NoError(t, zkserver.StartAgain(n.z.Ctx, n.followers))
 			n.told("the server is the leader, deposed without knowing")
-			require.NoError(t, n.leader.Rejoin())
+			n.leader.Rejoin()
 		})
 	}
 }
@@ -153,13 +152,6 @@ func (n *network) asks() (answered func()) {
 	go func() { answer <- n.a.s.Ask() }()
 	n.z.Await("A to ask", func() bool { return n.a.requests(mark)[wiretap.Delete] > 0 })
 	return func() { require.NoError(n, zktest.AwaitChan(n.z, "an answer to A", answer)) }
-}
-
-// hold holds what one server sends to another.
-func (n *network) hold(from, to *zktest.Peer) (release func()) {
-	release, err := n.Hold(from, to)
-	require.NoError(n, err)
-	return release
 }
 
 // proposed returns when the leader has proposed one thing more than before.
@@ -217,7 +209,7 @@ func (s *stall) Write(b []byte) (int, error) {
 // half a tick before, and not from what was answered, counts on questions of
 // which the leader has never heard.
 func TestQuestionsThatArriveTogetherProveNothing(t *testing.T) {
-	e, _, _ := zktest.StartRoles(t, "tickTime=600", "syncLimit=20") // five ticks are a time-out
+	e, _, _ := zktest.Ensemble(t, "tickTime=600", "syncLimit=20") // five ticks are a time-out
 	var gate sync.Mutex
 	n := part(t, e, 3*time.Second, (*network).toFollower, func(c net.Conn) net.Conn { return stalled(t, c, &gate) })
 	gate.Lock()
@@ -233,9 +225,9 @@ func TestQuestionsThatArriveTogetherProveNothing(t *testing.T) {
 	for range cap(answers) {
 		require.NoError(t, zktest.AwaitChan(n.z, "an answer to A", answers))
 	}
-	require.NoError(t, n.follower.CutOff())
+	n.follower.CutOff()
 	n.told("three questions came together")
-	require.NoError(t, n.follower.Rejoin())
+	n.follower.Rejoin()
 }
 
 // The leader's word to A's follower stalls as soon as A has an answer; A asks
@@ -243,7 +235,7 @@ func TestQuestionsThatArriveTogetherProveNothing(t *testing.T) {
 // and the leader's let go. So A has two answers, a tenth of the time-out apart, and
 // the follower has not reported since before the first.
 func TestTwoAnswersAreNotEnough(t *testing.T) {
-	e, _, _ := zktest.StartRoles(t, "syncLimit=100", "initLimit=100")
+	e, _, _ := zktest.Ensemble(t, "syncLimit=100", "initLimit=100")
 	n := part(t, e, 4500*time.Millisecond, (*network).toFollower, sound)
 	// The session's own questions are a fifth apart. Ours comes just before one is
 	// due, and with no ping since the last.
@@ -252,12 +244,12 @@ func TestTwoAnswersAreNotEnough(t *testing.T) {
 		last = n.question(n.a.Tap.Mark())
 	}
 	n.asks()()
-	release := n.hold(n.leader, n.follower)
+	release := n.Hold(n.leader, n.follower)
 	first := time.Now()
 	n.after(first, 0.11)
 	var answered func()
 	n.proposed(func() { answered = n.asks() })
-	back := n.hold(n.follower, n.leader)
+	back := n.Hold(n.follower, n.leader)
 	release()
 	answered()
 	n.told("two answers came, and no report has reached the leader since before the first")
@@ -283,7 +275,7 @@ func (n *network) question(mark int) (at time.Time) {
 // and from then on the follower's word is. A's lease is two fifths of the time-out
 // then, and the leader has not heard of A for longer than the other three.
 func TestTheFirstWriteAfterAnIdleTimeAssumesAReport(t *testing.T) {
-	e, _, _ := zktest.StartRoles(t, "syncLimit=100", "initLimit=100")
+	e, _, _ := zktest.Ensemble(t, "syncLimit=100", "initLimit=100")
 	n := part(t, e, 3*time.Second, (*network).toFollower, sound)
 	n.a.release(n.held)
 	n.b.release(n.next.in())
@@ -296,11 +288,11 @@ func TestTheFirstWriteAfterAnIdleTimeAssumesAReport(t *testing.T) {
 	n.z.Await("A's next ping", func() bool { return n.lastPing().After(ping) })
 	ping = n.lastPing()
 	n.after(ping, 0.25) // the next one is due after a third
-	release := n.hold(n.leader, n.follower)
+	release := n.Hold(n.leader, n.follower)
 	n.after(ping, 0.8)
 	var call *call
 	n.proposed(func() { call = n.a.start() })
-	back := n.hold(n.follower, n.leader)
+	back := n.Hold(n.follower, n.leader)
 	release()
 	held := call.in()
 	second := n.b.start().in()

@@ -62,7 +62,7 @@ func joinOver(t *testing.T, z *zktest.Zoo, name string, timeout time.Duration, o
 func joinThrough(t *testing.T, z *zktest.Zoo, name string, timeout time.Duration, through func(zk.Dialer) zk.Dialer) *party {
 	t.Helper()
 	p := &party{t: t, z: z}
-	p.Client = z.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+	p.Client = z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
 		session, err := Open(z.Servers(), timeout, WithDialer(through(dial)))
 		if err != nil {
 			return nil, nil, err

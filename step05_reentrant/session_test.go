@@ -278,7 +278,7 @@ func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
 	late := false
 	for round := 0; !late && round < 6; round++ {
 		a := &party{t: t, z: z}
-		a.Client = z.Adopt("A", func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		a.Client = z.ConnectWith("A", func(dial zk.Dialer) (*zk.Conn, func(), error) {
 			// With few servers the client gives up what it has not sent.
 			session, err := Open(slices.Repeat(z.Servers(), 3), zktest.MortalTimeout, WithDialer(dial))
 			require.NoError(t, err)

@@ -83,7 +83,7 @@ func (s *scene) joinFor(name string, timeout, told time.Duration) *user {
 func (s *scene) joinThrough(name string, timeout time.Duration, through func(zk.Dialer) zk.Dialer) *user {
 	s.t.Helper()
 	var session *Session
-	c := s.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+	c := s.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
 		var err error
 		session, err = Open(s.Servers(), timeout, WithDialer(through(dial)))
 		if err != nil {

@@ -28,7 +28,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 	plainnode "zklock/step01_plain_node"
@@ -688,7 +687,7 @@ func open6(servers []string, timeout time.Duration, dial zk.Dialer) (link, error
 	return s, nil
 }
 
-func over[L lockcheck.Locker](newLock func(*zk.Conn, string) L) func(link, string) door {
+func over[L zktest.Locker](newLock func(*zk.Conn, string) L) func(link, string) door {
 	return func(l link, path string) door {
 		conn, _ := l.(*zk.Conn)
 		lock := newLock(conn, path)
@@ -789,7 +788,7 @@ func (w way) join(z *zktest.Zoo, name string) *client {
 // joinAt brings a client over a line of its own, if dial is not nil.
 func (w way) joinAt(z *zktest.Zoo, name string, timeout time.Duration, path string, dial zk.Dialer) *client {
 	c := &client{path: path}
-	c.Client = z.Adopt(name, func(tapped zk.Dialer) (*zk.Conn, func(), error) {
+	c.Client = z.ConnectWith(name, func(tapped zk.Dialer) (*zk.Conn, func(), error) {
 		if dial == nil {
 			dial = tapped
 		}
@@ -949,10 +948,10 @@ func (l *liar) dial(network, address string, timeout time.Duration) (net.Conn, e
 
 type lying struct {
 	net.Conn
-	liar    *liar
-	greeted bool
-	lied    bool
-	unread  []byte
+	liar       *liar
+	handshaken bool
+	lied       bool
+	unread     []byte
 }
 
 func (c *lying) Read(b []byte) (int, error) {
@@ -974,10 +973,10 @@ func (c *lying) Read(b []byte) (int, error) {
 		}
 		c.unread = frame
 		ping := binary.BigEndian.Uint32(frame[4:]) == 0xfffffffe
-		if c.greeted && !ping && c.liar.lies.Add(-1) >= 0 {
+		if c.handshaken && !ping && c.liar.lies.Add(-1) >= 0 {
 			c.unread, c.lied = []byte(c.liar.says), true
 		}
-		c.greeted = true
+		c.handshaken = true
 	}
 	n := copy(b, c.unread)
 	c.unread = c.unread[n:]

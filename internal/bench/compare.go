@@ -134,7 +134,7 @@ func openReentrant(servers []string, dial zk.Dialer) (*reentrant.Session, error)
 }
 
 func session[S lockcheck.Session](z *zktest.Zoo, name string, open func([]string, zk.Dialer) (S, error)) (s S, c *zktest.Client) {
-	c = z.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+	c = z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
 		var err error
 		if s, err = open(z.Servers(), dial); err != nil {
 			return nil, nil, err
@@ -181,40 +181,42 @@ type figure struct {
 
 // compare measures contenders, round by round. The first zk.Lock among them is
 // what the others are compared with.
-func (s *stage) compare(contenders []contender, n int) []figure {
-	z := s.zoo()
-	z.Untapped = true // the taps' own work would count
-	turns := make([][]turn, len(contenders))
+func (s stage) compare(contenders []contender, n int) []figure {
 	base := slices.IndexFunc(contenders, func(c contender) bool { return strings.HasPrefix(c.name, "zk.Lock") })
-	for i, c := range contenders {
-		turns[i], _ = s.join(z, c, n)
-	}
 	ctx, cancel := context.WithTimeout(s.ctx, 3*time.Minute) // on a busy machine it takes more than a test's patience
 	defer cancel()
 	rates := make([][]float64, len(contenders))
-	for r := range rounds {
-		for j := range contenders {
-			i := (r + j) % len(contenders) // nobody is always the first
-			done, took := s.run(ctx, turns[i], window)
-			rates[i] = append(rates[i], float64(done)/took.Seconds())
+	s.on(func(s stage, z *zktest.Zoo) {
+		z.Untapped = true // the taps' own work would count
+		turns := make([][]turn, len(contenders))
+		for i, c := range contenders {
+			turns[i], _ = s.join(z, c, n)
 		}
-	}
-	tapped := s.zoo()
+		for r := range rounds {
+			for j := range contenders {
+				i := (r + j) % len(contenders) // nobody is always the first
+				done, took := s.run(ctx, turns[i], window)
+				rates[i] = append(rates[i], float64(done)/took.Seconds())
+			}
+		}
+	})
 	totals := make([]int, len(contenders))
 	counts := make([]wiretap.Counts, len(contenders))
-	for i, c := range contenders {
-		turns, clients := s.join(tapped, c, n)
-		marks := make([]int, len(clients))
-		for k, c := range clients {
-			marks[k] = c.Tap.Mark()
+	s.on(func(s stage, z *zktest.Zoo) {
+		for i, c := range contenders {
+			turns, clients := s.join(z, c, n)
+			marks := make([]int, len(clients))
+			for k, c := range clients {
+				marks[k] = c.Tap.Mark()
+			}
+			totals[i], _ = s.run(ctx, turns, 10*window)
+			var frames [][]wiretap.Frame
+			for k, c := range clients {
+				frames = append(frames, c.Tap.Since(marks[k]))
+			}
+			counts[i] = wiretap.Count(frames...)
 		}
-		totals[i], _ = s.run(ctx, turns, 10*window)
-		var frames [][]wiretap.Frame
-		for k, c := range clients {
-			frames = append(frames, c.Tap.Since(marks[k]))
-		}
-		counts[i] = wiretap.Count(frames...)
-	}
+	})
 	figures := make([]figure, len(contenders))
 	for i, c := range contenders {
 		f := figure{name: c.name, rate: median(rates[i])}
@@ -230,7 +232,7 @@ func (s *stage) compare(contenders []contender, n int) []figure {
 }
 
 // join brings a contender to a lock of its own, and lets each take a turn.
-func (s *stage) join(z *zktest.Zoo, c contender, n int) ([]turn, []*zktest.Client) {
+func (s stage) join(z *zktest.Zoo, c contender, n int) ([]turn, []*zktest.Client) {
 	path := fmt.Sprintf("%s/lock-%08x", z.Root, rand.Uint32()) // all of one length: bytes are counted
 	_, err := z.Observer().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 	s.must(err)
@@ -241,10 +243,8 @@ func (s *stage) join(z *zktest.Zoo, c contender, n int) ([]turn, []*zktest.Clien
 
 // run takes turns on as many goroutines as there are, for d and at least once
 // each, and returns how many were taken in what time.
-func (s *stage) run(ctx context.Context, turns []turn, d time.Duration) (done int, took time.Duration) {
-	if s.ctx.Err() != nil {
-		s.FailNow()
-	}
+func (s stage) run(ctx context.Context, turns []turn, d time.Duration) (done int, took time.Duration) {
+	s.must(s.ctx.Err())
 	var all sync.WaitGroup
 	counts := make([]int, len(turns))
 	errs := make([]error, len(turns))

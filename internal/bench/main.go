@@ -6,16 +6,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"slices"
-	"sync"
 	"syscall"
 
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -42,22 +41,22 @@ func run(wanted []string, out io.Writer) int {
 // A part is a group of measurements.
 type part struct {
 	name    string
-	measure func(*stage, printer)
+	measure func(stage, printer)
 }
 
 // parts stand in the order of the report; arguments choose some of them.
 var parts = []part{
-	{"sessions", func(s *stage, p printer) {
+	{"sessions", func(s stage, p printer) {
 		for _, n := range []int{1, 8, 32} {
 			say("sessions: %d, %d rounds", n, rounds)
 			p.sessions(n, s.compare(apart, n))
 		}
 	}},
-	{"goroutines", func(s *stage, p printer) {
+	{"goroutines", func(s stage, p printer) {
 		say("%d goroutines of one process, %d rounds", goroutines, rounds)
 		p.goroutines(s.compare(together, goroutines))
 	}},
-	{"processes", func(s *stage, p printer) {
+	{"processes", func(s stage, p printer) {
 		say("%d processes of %d goroutines, for %v", processes, goroutines, contest)
 		p.processes(s.share())
 	}},
@@ -70,7 +69,7 @@ func bench(ctx context.Context, wanted []string, out io.Writer) error {
 		}
 	}
 	say("looking for a ZooKeeper")
-	server, err := zktest.Start(ctx)
+	server, err := zkserver.Start(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,8 +81,7 @@ func bench(ctx context.Context, wanted []string, out io.Writer) error {
 		if len(wanted) > 0 && !slices.Contains(wanted, part.name) {
 			continue
 		}
-		s := &stage{ctx: ctx, server: server}
-		if err := s.play(func() { part.measure(s, p) }); err != nil {
+		if err := zktest.Play(func(t zktest.T) { part.measure(stage{t, ctx, server}, p) }); err != nil {
 			return err
 		}
 	}
@@ -93,54 +91,25 @@ func bench(ctx context.Context, wanted []string, out io.Writer) error {
 // say tells on stderr what is going on.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }
 
-// A stage is where things are measured: the zktest.T of a run outside of tests.
+// A stage is where things are measured.
 type stage struct {
-	ctx      context.Context // ends with Ctrl-C
-	server   *zktest.Server
-	mu       sync.Mutex
-	err      error
-	cleanups []func()
+	zktest.T
+	ctx    context.Context // ends with Ctrl-C
+	server *zkserver.Server
 }
 
-// zoo is for one measurement: it brings the last one's sessions to their end.
-func (s *stage) zoo() *zktest.Zoo {
-	s.cleanUp()
-	return zktest.NewOn(s, s.server)
-}
-
-func (s *stage) cleanUp() {
-	for _, f := range slices.Backward(s.cleanups) {
-		f()
-	}
-	s.cleanups = nil
-}
-
-// play runs measurements and returns what went wrong.
-func (s *stage) play(measurements func()) error {
-	ended := make(chan struct{})
-	go func() { // on a goroutine of its own, which FailNow ends
-		defer close(ended)
-		defer s.cleanUp()
-		measurements()
-	}()
-	<-ended
-	return s.err
-}
-
-func (s *stage) Helper()          {}
-func (s *stage) FailNow()         { runtime.Goexit() }
-func (s *stage) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
-
-func (s *stage) Errorf(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.err = errors.Join(s.err, fmt.Errorf(format, args...))
+// on runs one measurement, and ends its sessions.
+func (s stage) on(measure func(stage, *zktest.Zoo)) {
+	s.must(s.ctx.Err())
+	s.must(zktest.Play(func(t zktest.T) {
+		s.T = t
+		measure(s, zktest.NewOn(t, s.server))
+	}))
 }
 
 // must ends the measurement if there is an error.
-func (s *stage) must(err error) {
+func (s stage) must(err error) {
 	if err != nil {
-		s.Errorf("%w", err)
-		s.FailNow()
+		s.Fatalf("%v", err)
 	}
 }

@@ -51,34 +51,31 @@ func still(all []tenure) (longest time.Duration) {
 
 // share lets processes contend for one lock, each with several goroutines, and
 // returns all tenures, in order.
-func (s *stage) share() []tenure {
-	if s.ctx.Err() != nil {
-		s.FailNow()
-	}
-	z := s.zoo()
-	var children []*zktest.Process
-	for range processes {
-		children = append(children, z.Process("bench", z.Root))
-	}
-	for _, child := range children {
-		if line := child.Line(); line != "ready" {
-			s.must(fmt.Errorf("a child process said %q", line))
+func (s stage) share() (all []tenure) {
+	s.on(func(s stage, z *zktest.Zoo) {
+		var children []*zktest.Process
+		for range processes {
+			children = append(children, z.Process("bench", z.Root))
 		}
-	}
-	_, err := z.Observer().Create(z.Root+"/go", nil, 0, zk.WorldACL(zk.PermAll))
-	s.must(err)
-	var all []tenure
-	for i, child := range children {
-		for line := child.Line(); line != "done"; line = child.Line() {
-			t := tenure{process: i}
-			var begin, end int64
-			if _, err := fmt.Sscan(line, &t.token, &begin, &end, &t.turns); err != nil {
-				s.must(fmt.Errorf("a child process said %q", line))
+		for _, child := range children {
+			if line := child.Line(); line != "ready" {
+				s.Fatalf("a child process said %q", line)
 			}
-			t.begin, t.end = time.Unix(0, begin), time.Unix(0, end)
-			all = append(all, t)
 		}
-	}
+		_, err := z.Observer().Create(z.Root+"/go", nil, 0, zk.WorldACL(zk.PermAll))
+		s.must(err)
+		for i, child := range children {
+			for line := child.Line(); line != "done"; line = child.Line() {
+				t := tenure{process: i}
+				var begin, end int64
+				if _, err := fmt.Sscan(line, &t.token, &begin, &end, &t.turns); err != nil {
+					s.Fatalf("a child process said %q", line)
+				}
+				t.begin, t.end = time.Unix(0, begin), time.Unix(0, end)
+				all = append(all, t)
+			}
+		}
+	})
 	slices.SortFunc(all, func(a, b tenure) int { return cmp.Compare(a.token, b.token) })
 	return all
 }

@@ -18,6 +18,7 @@ import (
 	"zklock/internal/chapter"
 	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 	plainnode "zklock/step01_plain_node"
 	sequentialspin "zklock/step02_sequential_spin"
@@ -33,7 +34,7 @@ import (
 func TestEnsemble(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	ensemble, err := zktest.StartEnsemble(ctx, "initLimit=300", "syncLimit=300") // so that no server gives up a silent one
+	ensemble, err := zkserver.StartEnsemble(ctx, "initLimit=300", "syncLimit=300") // so that no server gives up a silent one
 	must(t, err)
 	t.Cleanup(func() { must(t, ensemble.Stop()) })
 	for _, part := range []struct {
@@ -46,9 +47,7 @@ func TestEnsemble(t *testing.T) {
 		{"no majority", noMajority},
 	} {
 		if !t.Run(part.name, func(t *testing.T) {
-			leader, err := ensemble.Leader(ctx)
-			must(t, err)
-			followers, err := ensemble.Followers(ctx)
+			leader, followers, err := ensemble.Roles(ctx)
 			must(t, err)
 			part.tell(t, &trio{ensemble, leader, followers})
 			must(t, ensemble.Serving(ctx))
@@ -60,16 +59,15 @@ func TestEnsemble(t *testing.T) {
 
 // trio is the ensemble as a part finds it.
 type trio struct {
-	*zktest.Ensemble
-	leader    *zktest.Peer
-	followers []*zktest.Peer
+	*zkserver.Ensemble
+	leader    *zkserver.Peer
+	followers []*zkserver.Peer
 }
 
 // hold stops what one server sends to another, until release.
-func (three *trio) hold(t *testing.T, from, to *zktest.Peer) (release func()) {
+func (three *trio) hold(t *testing.T, from, to *zkserver.Peer) (release func()) {
 	t.Helper()
-	release, err := three.Hold(from, to)
-	must(t, err)
+	release = three.Hold(from, to)
 	t.Cleanup(release)
 	return release
 }
@@ -140,9 +138,9 @@ func followerLags(t *testing.T, three *trio) {
 	}
 
 	// near has seen the newest state, and goes to the follower that has not.
-	var server atomic.Pointer[zktest.Peer]
+	var server atomic.Pointer[zkserver.Peer]
 	server.Store(three.leader)
-	near = atLeader.Adopt("a client that goes from one to the other", func(dial zk.Dialer) (*zk.Conn, func(), error) {
+	near = atLeader.ConnectWith("a client that goes from one to the other", func(dial zk.Dialer) (*zk.Conn, func(), error) {
 		conn, _, err := zk.Connect(three.Servers(), zktest.SessionTimeout, zk.WithLogger(quiet{}),
 			zk.WithDialer(func(network, _ string, limit time.Duration) (net.Conn, error) {
 				return dial(network, server.Load().Addr, limit)
@@ -172,7 +170,7 @@ func followerLags(t *testing.T, three *trio) {
 	}
 }
 
-func counter(t *testing.T, server *zktest.Peer, key string) int64 {
+func counter(t *testing.T, server *zkserver.Peer, key string) int64 {
 	t.Helper()
 	counters, err := server.Mntr()
 	must(t, err)
@@ -266,9 +264,9 @@ type user struct {
 
 // join brings a user of a step's lock whose first connection is to the given
 // server.
-func join(z *zktest.Zoo, step int, who string, timeout time.Duration, first *zktest.Peer) *user {
+func join(z *zktest.Zoo, step int, who string, timeout time.Duration, first *zkserver.Peer) *user {
 	u := &user{step: step, z: z}
-	u.Client = z.Adopt(fmt.Sprintf("%s of step %d", who, step), func(dial zk.Dialer) (*zk.Conn, func(), error) {
+	u.Client = z.ConnectWith(fmt.Sprintf("%s of step %d", who, step), func(dial zk.Dialer) (*zk.Conn, func(), error) {
 		conn, end, lock, err := open[step](z.Servers(), timeout, func(network, address string, limit time.Duration) (net.Conn, error) {
 			if first != nil {
 				address, first = first.Addr, nil
@@ -411,7 +409,7 @@ func noMajority(t *testing.T, three *trio) {
 	for _, u := range holders {
 		must(t, u.lock.(*kept).held.Err())
 	}
-	killed := []*zktest.Peer{three.leader, three.followers[0]}
+	killed := []*zkserver.Peer{three.leader, three.followers[0]}
 	for _, m := range killed {
 		must(t, m.Kill())
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/chapter"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 	reentrant "zklock/step05_reentrant"
 )
@@ -300,7 +301,7 @@ func (a *authority) client(t *testing.T, name string) *tls.Config {
 
 // secure starts a server with the page's own lines for zoo.cfg, but for the
 // clientAuth given.
-func secure(t *testing.T, clientAuth string) (*zktest.Server, *authority) {
+func secure(t *testing.T, clientAuth string) (*zkserver.Server, *authority) {
 	t.Helper()
 	var lines []string
 	for _, p := range repo(t).pages {
@@ -319,7 +320,7 @@ func secure(t *testing.T, clientAuth string) (*zktest.Server, *authority) {
 		lines[i] = strings.NewReplacer("/etc/zookeeper/", "{dir}/", "=2281", "={port}").Replace(lines[i])
 	}
 	ca := newAuthority(t, "our CA")
-	server, err := zktest.StartWith(t.Context(), zktest.Extra{
+	server, err := zkserver.StartWith(t.Context(), zkserver.Config{
 		Lines: append(lines, "secureClientPortAddress={host}"),
 		Files: map[string]string{"server.pem": ca.issue(t, "zk1"), "ca.pem": ca.pem()}})
 	must(t, err)
@@ -328,7 +329,7 @@ func secure(t *testing.T, clientAuth string) (*zktest.Server, *authority) {
 }
 
 // turnedAway is why Open gets no session at the secure port.
-func turnedAway(t *testing.T, server *zktest.Server, opts ...reentrant.Option) string {
+func turnedAway(t *testing.T, server *zkserver.Server, opts ...reentrant.Option) string {
 	t.Helper()
 	s, err := reentrant.Open([]string{server.Second}, zktest.SessionTimeout, opts...)
 	if err == nil {

@@ -24,7 +24,7 @@ const operations = "../../docs/operations.md"
 
 // session opens a session of step 5 with a tap on its line.
 func session(z *zktest.Zoo, name string, timeout time.Duration) (s *reentrant.Session, c *zktest.Client) {
-	c = z.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+	c = z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
 		var err error
 		if s, err = reentrant.Open(z.Servers(), timeout, reentrant.WithDialer(dial)); err != nil {
 			return nil, nil, err

@@ -439,7 +439,7 @@ func states(t *testing.T, z *zktest.Zoo) (told []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var seen []string
-	c := z.Adopt("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
+	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
 		conn, _, err := zk.Connect(z.Servers(), zktest.MortalTimeout, zk.WithDialer(dial), zk.WithLogger(quiet{}),
 			zk.WithEventCallback(func(event zk.Event) {
 				mu.Lock()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -18,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/zktest"
+	"zklock/internal/zkserver"
 )
 
 // outDir holds what may be lost: git ignores it.
@@ -117,13 +118,13 @@ func (e exercise) keep(r record) error {
 // A judge compiles the learner's version and holds it against its properties,
 // on one server.
 type judge struct {
-	server   *zktest.Server
+	server   *zkserver.Server
 	scratch  string
 	patience time.Duration // for one property: those that hold take a second or two
 }
 
 func newJudge(ctx context.Context) (*judge, error) {
-	server, err := zktest.Start(ctx)
+	server, err := zkserver.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -164,29 +165,35 @@ func (j *judge) check(ctx context.Context, e exercise, out io.Writer) error {
 // checkFiles is check with some files in place of those on the disk. In a step with
 // parts, the property of the part that the learner is in is asked first.
 func (j *judge) checkFiles(ctx context.Context, e exercise, files map[string][]byte, r *record, out io.Writer) error {
-	n, which := e.part(r.Missing), []string(nil)
-	if n > 0 {
+	parts, which := e.parts(), []string(nil)
+	n := e.part(r.Missing)
+	if r.Of == 0 {
+		n = min(1, len(parts))
+	}
+	program, err := j.build(ctx, files)
+	if err == nil && n > 0 {
 		fmt.Fprintf(out, "You are in %s. Its property comes first.\n", e.partName(n))
-		which = first(e.parts()[n-1].property)
+		which = first(parts[n-1].property)
 	}
 	r.Held, r.Of, r.Missing = 0, 0, ""
-	program, err := j.build(ctx, files)
+	var missing []answer
+	printed := ""
 	if err == nil {
-		err = j.ask(ctx, program, e, which, func(a answer) {
+		printed, err = j.ask(ctx, program, e, which, func(a answer) {
 			r.Of++
 			fmt.Fprintf(out, "  %s %s: %s\n", a.Verdict, a.Property, a.Evidence)
-			switch {
-			case a.Verdict == "✓":
+			switch a.Verdict {
+			case "✓":
 				r.Held++
 				return
-			case a.Verdict == "?":
+			case "?":
 				fmt.Fprintln(out, "      ? means no answer: a call has hung, or took longer than the check waits")
 			}
-			if r.Missing == "" {
-				r.Missing = a.Property
-				fmt.Fprintf(out, "      Ask yourself: %s\n", a.Hint)
-			}
+			missing = append(missing, a)
 		})
+	}
+	if printed != "" {
+		fmt.Fprintf(out, "Your lock printed:\n%s\n", printed)
 	}
 	failed := new(complaint)
 	switch {
@@ -197,11 +204,17 @@ func (j *judge) checkFiles(ctx context.Context, e exercise, files map[string][]b
 	case err != nil:
 		return err
 	case r.Held < r.Of:
-		next := fmt.Sprintf("%q", r.Missing)
-		if after := e.part(r.Missing); after > n {
-			next = e.partName(after)
+		// What no part brings held in part 0, and what an earlier part brings held then.
+		next := slices.MinFunc(missing, func(a, b answer) int { return cmp.Compare(e.part(a.Property), e.part(b.Property)) })
+		r.Missing = next.Property
+		goOn := fmt.Sprintf("%q", next.Property)
+		switch at := e.part(next.Property); {
+		case at > n && n > 0:
+			goOn = fmt.Sprintf("%s. Part %d holds", e.partName(at), n)
+		case at > 0:
+			goOn = e.partName(at)
 		}
-		fmt.Fprintf(out, "%d of %d hold. Go on with %s; make hint STEP=%s helps.\n", r.Held, r.Of, next, e.name)
+		fmt.Fprintf(out, "%d of %d hold. Go on with %s.\nAsk yourself: %s\nMore help: make hint STEP=%s\n", r.Held, r.Of, goOn, next.Hint, e.name)
 		return errUnfinished
 	}
 	fmt.Fprintf(out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", r.Of, e.name)
@@ -304,7 +317,7 @@ func (j *judge) build(ctx context.Context, files map[string][]byte) (program str
 	program = filepath.Join(j.scratch, "judge")
 	text, err = exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", program, "./internal/exercise/judge").CombinedOutput()
 	if err != nil && ctx.Err() == nil {
-		return "", &complaint{compilerWords(string(text))}
+		return "", &complaint{"It does not compile:\n" + compilerWords(string(text))}
 	}
 	return program, err
 }
@@ -312,6 +325,9 @@ func (j *judge) build(ctx context.Context, files map[string][]byte) (program str
 // compilerWords leaves out the names of packages, which stand above the errors.
 func compilerWords(text string) string {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(text), "\n"), func(line string) bool { return strings.HasPrefix(line, "# ") })
+	if strings.Contains(text, "internal/exercise/judge/") {
+		lines = append(lines, "The check calls what stands there: keep the exported names.")
+	}
 	return strings.Join(lines, "\n")
 }
 
@@ -324,29 +340,42 @@ func only(property string) []string  { return []string{"only", property} }
 
 // ask runs the program and passes on its answers. The program asks for all properties
 // of the exercise, or for those that which names: see first and only.
-func (j *judge) ask(ctx context.Context, program string, e exercise, which []string, say func(answer)) error {
+// It returns what the lock has printed.
+func (j *judge) ask(ctx context.Context, program string, e exercise, which []string, say func(answer)) (printed string, err error) {
 	cmd := exec.CommandContext(ctx, program, append([]string{e.name, j.patience.String()}, which...)...)
 	cmd.Env = append(os.Environ(), "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(j.server.Servers(), ","))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := cmd.Start(); err != nil {
-		return err
+		return "", err
 	}
-	for answers := json.NewDecoder(stdout); ; {
+	complete := false
+	for answers := json.NewDecoder(stdout); !complete; {
 		var a answer
 		if err := answers.Decode(&a); err != nil {
 			break
 		}
-		say(a)
+		if complete = a == (answer{}); !complete {
+			say(a)
+		}
 	}
-	if err := cmd.Wait(); err != nil && ctx.Err() == nil {
-		return &complaint{panicWords(stderr.String(), e)}
+	switch err := cmd.Wait(); {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", &complaint{panicWords(stderr.String(), e)}
+	case !complete:
+		return "", &complaint{"The check has ended before its last question. Does your lock end the program?"}
 	}
-	return ctx.Err()
+	lines := strings.SplitAfterN(stderr.String(), "\n", 21)
+	if len(lines) > 20 {
+		lines[20] = "…"
+	}
+	return strings.TrimSpace(strings.Join(lines, "")), nil
 }
 
 // panicWords keeps of a panic what it says, and where in the learner's files

@@ -58,7 +58,7 @@ func testJudge(t *testing.T) *judge {
 // verdicts asks for all properties of an exercise.
 func (j *judge) verdicts(t *testing.T, program string, e exercise) (all []answer) {
 	t.Helper()
-	if err := j.ask(t.Context(), program, e, nil, func(a answer) { all = append(all, a) }); err != nil {
+	if _, err := j.ask(t.Context(), program, e, nil, func(a answer) { all = append(all, a) }); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -224,7 +224,7 @@ func TestAVersionThatIsNotRightYet(t *testing.T) {
 		"panics": {"func (l *Lock) Lock(context.Context) error {\n\tpanic(\"oh\")\n}\nfunc (l *Lock) Unlock() error { return nil }\n",
 			[]string{"panic: oh", "at " + yours.path("lock.go") + ":14"}},
 		"waits for ever": {"func (l *Lock) Lock(context.Context) error { select {} }\nfunc (l *Lock) Unlock() error { return nil }\n",
-			[]string{"? one holder at a time: waited in vain for ", "\n      Ask yourself: ", "0 of 12 hold"}},
+			[]string{"? one holder at a time: waited in vain for ", "\nAsk yourself: ", "0 of 12 hold"}},
 		"never comes back from Unlock": {"func (l *Lock) Lock(context.Context) error { return nil }\nfunc (l *Lock) Unlock() error { select {} }\n",
 			[]string{"? a stranger cannot release it: a call without a context, such as Unlock, has not come back"}},
 	} {
@@ -318,7 +318,7 @@ func TestHintResetProgressAndSolution(t *testing.T) {
 	}
 	says(do(t, "", "progress"), "████████████████████  20/20  done")
 	says(do(t, "", "hint", "6"), "All 20 properties hold")
-	says(do(t, "", "solution", "6"), "+ step06_shared_lock/lock.go", "+	own, kind, _ := number(mine)", "+ step06_shared_lock/hold.go", "+	count map[string]int")
+	says(do(t, "", "solution", "6"), "+ the step's own, step06_shared_lock/lock.go", "+	own, kind, _ := number(mine)", "+ the step's own, step06_shared_lock/hold.go", "+	count map[string]int")
 
 	says(do(t, "n\n", "reset", "6"), "nothing was changed")
 	if text, _ := os.ReadFile(yours.path("lock.go")); !bytes.Equal(text, mine) {

@@ -278,7 +278,7 @@ func (m mistake) base(ctx context.Context, property string) (verdict string, err
 	if err != nil {
 		return "", err
 	}
-	err = j.ask(ctx, program, e, only(property), func(a answer) { verdict = a.Verdict })
+	_, err = j.ask(ctx, program, e, only(property), func(a answer) { verdict = a.Verdict })
 	return verdict, err
 }
 

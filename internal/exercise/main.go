@@ -46,7 +46,7 @@ func main() {
 	case ctx.Err() != nil:
 		os.Exit(130) // as a shell has it for Ctrl-C
 	case errors.Is(err, errUnfinished):
-		os.Exit(1)
+		os.Exit(3)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -375,7 +375,7 @@ func replay(ctx context.Context, e exercise, out io.Writer) error {
 		err = os.MkdirAll(outDir, 0o755)
 	}
 	if err == nil {
-		err = j.ask(ctx, program, e, []string{"replay", property, file}, nil)
+		_, err = j.ask(ctx, program, e, []string{"replay", property, file}, nil)
 	}
 	if err == nil {
 		fmt.Fprintf(out, "%s, %q, yours beside the step's own: file://%s\n", e, property, file)
@@ -403,7 +403,7 @@ func solution(ctx context.Context, e exercise, out io.Writer) error {
 	defer os.RemoveAll(scratch)
 	for _, name := range e.solved() {
 		both := []string{e.path(name), filepath.Join(e.home, name)}
-		fmt.Fprintf(out, "\n- %s\n+ %s\n", both[0], both[1])
+		fmt.Fprintf(out, "- yours, %s\n+ the step's own, %s\n", both[0], both[1])
 		for i, path := range both {
 			text, err := os.ReadFile(path)
 			if err != nil && !errors.Is(err, os.ErrNotExist) { // the learner may have put all into one file

@@ -35,12 +35,9 @@ func (e exercise) parts() (all []part) {
 	}
 }
 
-// part is the number of the part that brings a property: 1 for one that no part
-// brings, and 0 in a step without parts.
+// part is the number of the part that brings a property, 0 if none does.
 func (e exercise) part(property string) int {
-	parts := e.parts()
-	i := slices.IndexFunc(parts, func(p part) bool { return p.property == property })
-	return min(max(i, 0)+1, len(parts))
+	return slices.IndexFunc(e.parts(), func(p part) bool { return p.property == property }) + 1
 }
 
 func (e exercise) partName(n int) string {
@@ -124,7 +121,7 @@ func showPart(ctx context.Context, e exercise, which string, out io.Writer) erro
 	for before, when := range []string{"before", "after"} {
 		program, err := j.buildPart(ctx, e, n-1+before)
 		if err == nil {
-			err = j.ask(ctx, program, e, only(p.property), func(a answer) {
+			_, err = j.ask(ctx, program, e, only(p.property), func(a answer) {
 				fmt.Fprintf(out, "%-6s  %s %s: %s\n", when, a.Verdict, a.Property, a.Evidence)
 			})
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -147,7 +148,7 @@ func TestHoldInTerminals(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, "*", "*")) // out/zk, and the server's own folder
 	require.NoError(t, err)
 	require.Empty(t, left)
-	_, err = (&zktest.Server{Addr: string(addr)}).Word("srvr")
+	_, err = (&zkserver.Server{Addr: string(addr)}).Word("srvr")
 	require.ErrorContains(t, err, "refused")
 }
 
@@ -163,7 +164,7 @@ func holds(t *testing.T, dir, addr string) {
 		return names
 	}
 	lives := func(id int64) (bool, error) {
-		all, err := (&zktest.Server{Addr: addr}).Sessions()
+		all, err := (&zkserver.Server{Addr: addr}).Sessions()
 		return all[id], err
 	}
 	expired := func(t *testing.T, id int64) {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"zklock/internal/zktest"
+	"zklock/internal/zkserver"
 )
 
 // addressFile is where hold finds the server that zk keeps.
@@ -22,7 +22,7 @@ func keep(ctx context.Context) error {
 	if addr := running(); addr != "" {
 		return fmt.Errorf("make zk runs already, in another terminal: its server is at %s", addr)
 	}
-	server, err := zktest.Start(ctx)
+	server, err := zkserver.Start(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,14 +45,14 @@ func running() string {
 	if err != nil {
 		return ""
 	}
-	if _, err := (&zktest.Server{Addr: string(addr)}).Word("srvr"); err != nil { // zk was killed
+	if _, err := (&zkserver.Server{Addr: string(addr)}).Word("srvr"); err != nil { // zk was killed
 		return ""
 	}
 	return string(addr)
 }
 
 // find returns the server to use: what ZK_SERVERS names, else what zk keeps.
-func find(ctx context.Context) (*zktest.Server, error) {
+func find(ctx context.Context) (*zkserver.Server, error) {
 	if os.Getenv("ZK_SERVERS") == "" {
 		addr := running()
 		if addr == "" {
@@ -61,7 +61,7 @@ func find(ctx context.Context) (*zktest.Server, error) {
 		os.Setenv("ZK_SERVERS", addr)
 	}
 	os.Setenv("ZK_BACKEND", "existing")
-	return zktest.Start(ctx)
+	return zkserver.Start(ctx)
 }
 
 // shell is ZooKeeper's own shell, where an installation has it, "" if there is none.

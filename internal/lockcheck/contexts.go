@@ -35,7 +35,7 @@ func OverSession[S Session, L Holder](name string,
 	newLock func(S, string) L, token func(context.Context) (int64, bool)) Subject {
 	return Subject{name, func(z *zktest.Zoo, client string, timeout time.Duration, path string) (*zktest.Client, Contender) {
 		var session S
-		c := z.Adopt(client, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		c := z.ConnectWith(client, func(dial zk.Dialer) (*zk.Conn, func(), error) {
 			var err error
 			if session, err = open(z.Servers(), timeout, dial); err != nil {
 				return nil, nil, err
@@ -64,6 +64,7 @@ func contexts(l Holder, token func(context.Context) (int64, bool)) Contender {
 		Lock:   lock,
 		Unlock: func() error { return l.Unlock(now()) },
 		Again:  func(context.Context) error { return lock(now()) },
+		Held:   now,
 		Lost:   func() <-chan struct{} { return now().Done() },
 		Token:  func() int64 { n, _ := token(now()); return n },
 	}

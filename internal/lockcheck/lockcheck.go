@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -38,6 +38,7 @@ type Contender struct {
 	Lock   func(context.Context) error
 	Unlock func() error
 	Again  func(context.Context) error // the holder locks again
+	Held   func() context.Context      // the hold, if it is a context
 	Lost   func() <-chan struct{}      // closed when the lock can no longer be relied on
 	Token  func() int64                // the fencing token of the hold
 
@@ -46,14 +47,8 @@ type Contender struct {
 	RUnlock func() error
 }
 
-// Locker is what steps 1 to 4 offer.
-type Locker interface {
-	Lock(context.Context) error
-	Unlock() error
-}
-
 // Over makes a Subject of a lock that is made from a connection and a path.
-func Over[L Locker](name string, newLock func(*zk.Conn, string) L) Subject {
+func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subject {
 	return Subject{name, func(z *zktest.Zoo, client string, timeout time.Duration, path string) (*zktest.Client, Contender) {
 		c := z.Connect(client, timeout)
 		l := newLock(c.Conn, path)
@@ -109,40 +104,44 @@ func (r Result) String() string {
 }
 
 // Check holds a subject against a property, on a real server.
-func Check(server *zktest.Server, subject Subject, property *Property) Result {
-	s := newStory(subject, property)
-	ended := make(chan struct{})
-	go func() { // on a goroutine of its own, which a verdict ends at once
-		defer close(ended)
-		defer s.cleanUp()
-		s.enter(server)
-		property.tell(s)
-	}()
-	<-ended
-	return s.result
+func Check(server *zkserver.Server, subject Subject, property *Property) Result {
+	return check(server, subject, property, zktest.Patience, zktest.Play)
 }
 
 // CheckWithin is Check of a lock that may hang: the story has to come to its
 // verdict within limit, and what it leaves behind is not waited for.
-func CheckWithin(server *zktest.Server, subject Subject, property *Property, limit time.Duration) Result {
-	s := newStory(subject, property)
-	told := make(chan Result, 1)
-	go func() {
-		defer s.cleanUp()
-		defer func() { told <- s.result }()
-		s.enter(server)
+func CheckWithin(server *zkserver.Server, subject Subject, property *Property, limit time.Duration) Result {
+	return check(server, subject, property, limit, func(tell func(zktest.T)) error { return zktest.PlayWithin(limit, tell) })
+}
+
+func check(server *zkserver.Server, subject Subject, property *Property, limit time.Duration, play func(func(zktest.T)) error) Result {
+	told := make(chan *story, 1)
+	err := play(func(t zktest.T) {
+		s := &story{T: t, Zoo: zktest.NewOn(t, server), subject: subject}
+		s.path = s.Root + "/lock"
 		ctx, cancel := context.WithTimeout(s.Ctx, limit)
 		defer cancel()
 		s.Ctx = ctx
+		defer func() {
+			s.result.Lines = s.lines()
+			told <- s
+		}()
 		property.tell(s)
-	}()
-	select {
-	case r := <-told:
-		return r
-	case <-time.After(limit + 2*time.Second):
-		return Result{Subject: subject.Name, Property: property, Verdict: Stuck,
-			Evidence: fmt.Sprintf("a call without a context, such as Unlock, has not come back within %v", limit)}
+	})
+	var r Result
+	if err != nil { // a wait in vain
+		r.Verdict, r.Evidence = Stuck, err.Error()
 	}
+	select {
+	case s := <-told:
+		r.Evidence = s.short(r.Evidence)
+		if r.Lines = s.result.Lines; err == nil {
+			r = s.result
+		}
+	default: // it has not begun, or it hangs
+	}
+	r.Subject, r.Property = subject.Name, property
+	return r
 }
 
 // Holds tests that the subject has the properties.
@@ -189,27 +188,14 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 	}
 }
 
-// A story is one run of a property's check. It is a zktest.T.
+// A story is one run of a property's check.
 type story struct {
+	zktest.T
 	*zktest.Zoo
 	subject Subject
 	path    string
 	result  Result
 	clients []*client // in the order of their coming
-
-	mu       sync.Mutex
-	cleanups []func()
-}
-
-func newStory(subject Subject, property *Property) *story {
-	return &story{subject: subject, result: Result{Subject: subject.Name, Property: property}}
-}
-
-// enter gives the story its share of the server. It may fail the story, so it is
-// called on the goroutine that a verdict ends.
-func (s *story) enter(server *zktest.Server) {
-	s.Zoo = zktest.NewOn(s, server)
-	s.path = s.Root + "/lock"
 }
 
 // holds ends the story with the verdict that the property holds.
@@ -226,44 +212,22 @@ func (s *story) verdict(v Verdict, evidence string, args []any) {
 	s.FailNow()
 }
 
-// FailNow ends the story, with what has passed until now.
-func (s *story) FailNow() {
+// lines tells what has passed until now.
+func (s *story) lines() (lines []Line) {
 	for _, c := range s.clients {
 		frames := c.Tap.Frames()
 		for i := range frames {
 			frames[i].Path = s.short(frames[i].Path)
 		}
 		c.mu.Lock()
-		s.result.Lines = append(s.result.Lines, Line{c.Name, frames, slices.Clone(c.moods)})
+		lines = append(lines, Line{c.Name, frames, slices.Clone(c.moods)})
 		c.mu.Unlock()
 	}
-	runtime.Goexit()
+	return lines
 }
 
 // short takes the test's own root out of paths: nobody can tell it from another.
 func (s *story) short(text string) string { return strings.ReplaceAll(text, s.Root, "") }
-
-// Errorf is what a wait in vain ends in.
-func (s *story) Errorf(format string, args ...any) {
-	s.result.Verdict, s.result.Evidence = Stuck, fmt.Sprintf(format, args...)
-	if s.Zoo != nil {
-		s.result.Evidence = s.short(s.result.Evidence)
-	}
-}
-
-func (s *story) Helper() {}
-
-func (s *story) Cleanup(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cleanups = append(s.cleanups, f)
-}
-
-func (s *story) cleanUp() {
-	for i := len(s.cleanups) - 1; i >= 0; i-- {
-		s.cleanups[i]()
-	}
-}
 
 // A client of the story.
 type client struct {
@@ -328,8 +292,7 @@ func (c *client) acquire() { c.start().Acquired() }
 // release calls Unlock, and the story is stuck if it fails.
 func (c *client) release() {
 	if err := c.Unlock(); err != nil {
-		c.s.Errorf("%s: Unlock: %v", c.Name, err)
-		c.s.FailNow()
+		c.s.Fatalf("%s: Unlock: %v", c.Name, err)
 	}
 }
 
@@ -352,8 +315,7 @@ func (s *story) mustWait(c *client, how zktest.Wait, a *zktest.Attempt, when str
 		return
 	}
 	if err := a.Err(); err != nil {
-		s.Errorf("%s %s and its Lock answered: %v", c.Name, when, err)
-		s.FailNow()
+		s.Fatalf("%s %s and its Lock answered: %v", c.Name, when, err)
 	}
 	s.fails("%s %s and was let in beside the holder; the queue: %v", c.Name, when, s.Names(s.path))
 }

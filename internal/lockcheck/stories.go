@@ -232,7 +232,7 @@ func (s *story) gaveUp(c *client, err, why error) {
 	}
 }
 
-// Another lock beside this one is held, and strange znodes stand in the lock's
+// Another lock beside this one is held, and foreign znodes stand in the lock's
 // directory. A must get the lock, and B after it.
 func tellUnrelated(s *story) {
 	neighbour := s.joinAt("the neighbour", zktest.SessionTimeout, s.path+"-too")
@@ -249,8 +249,7 @@ func tellUnrelated(s *story) {
 	for _, name := range names {
 		_, err := s.Observer().Create(s.path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
 		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a lock without a directory has no such guests
-			s.Errorf("create %s: %v", name, err)
-			s.FailNow()
+			s.Fatalf("create %s: %v", name, err)
 		}
 	}
 	attempt := a.start()
@@ -258,12 +257,12 @@ func tellUnrelated(s *story) {
 		s.fails("nobody holds the lock, and A waits; beside it: %v", s.Names(s.Root))
 	}
 	if err := attempt.Err(); err != nil {
-		s.fails("with strange znodes in the directory Lock answered: %v", err)
+		s.fails("with foreign znodes in the directory Lock answered: %v", err)
 	}
 	waiting := s.queue(b)[0]
 	a.release()
 	waiting.Acquired()
-	s.holds("with a held neighbour and %d strange znodes, A and B were served", len(names))
+	s.holds("with a held neighbour and %d foreign znodes, A and B were served", len(names))
 }
 
 // A holds the lock, B waits, C waits behind B. B crashes, and C must wait on.
@@ -364,17 +363,13 @@ func (s *story) needsWatches(attempts []*zktest.Attempt) {
 
 // notified counts the notifications that the clients get for what happens.
 func (s *story) notified(clients []*client, happens func()) int {
-	marks := map[*client]int{}
+	var counted []*zktest.Client
 	for _, c := range clients {
-		marks[c] = c.Tap.Mark()
+		counted = append(counted, c.Client)
 	}
+	count := s.CountClients(counted...)
 	happens()
-	n := 0
-	for _, c := range clients {
-		s.Barrier(c.Client)
-		n += wiretap.Count(c.Tap.Since(marks[c])).Notifications
-	}
-	return n
+	return count().Notifications
 }
 
 // A holds, B waits. C arrives, and its third request, which is where a watch on
@@ -484,6 +479,15 @@ func tellLocksAgain(s *story) {
 	if err := second.Err(); err != nil {
 		s.fails("A holds the lock, and its second Lock answered: %v", err)
 	}
+	if a.Held != nil { // another lock inside is no re-entry
+		other := s.joinAt("C", zktest.SessionTimeout, s.path+"-other")
+		lock := s.Go(other.Client, func(context.Context) error { return other.Lock(a.Held()) })
+		lock.Acquired()
+		if names := s.Names(s.path + "-other"); len(names) != 1 {
+			s.fails("inside the hold of one lock another one was locked, and that one's queue is %v", names)
+		}
+		other.release()
+	}
 	waiting := s.queue(b)[0]
 	a.release()
 	s.mustWait(b, waiting.StillWaits(), waiting, "saw A release once of two times")
@@ -496,6 +500,12 @@ func tellLocksAgain(s *story) {
 func tellToldOfLoss(s *story) {
 	a, b := s.joinMortal("A"), s.join("B")
 	a.acquire()
+	var released <-chan struct{}
+	if a.Lost != nil {
+		released = a.Lost()
+	}
+	a.release()
+	a.acquire()
 	waiting := s.queue(b)[0]
 	a.Crash()
 	if a.Lost == nil {
@@ -505,9 +515,14 @@ func tellToldOfLoss(s *story) {
 	waiting.Acquired()
 	select {
 	case <-a.Lost():
-		s.holds("A was cut off, and knew it before B was let in")
 	default:
 		s.fails("session %#x of A has expired and B holds the lock: A has not been told", a.ID)
+	}
+	select {
+	case <-released:
+		s.holds("A was cut off, and knew it before B was let in")
+	default:
+		s.fails("A was told of its loss, but the context of an earlier hold goes on after Unlock")
 	}
 }
 
@@ -525,8 +540,7 @@ func tellFenced(s *story) {
 		c.release()
 		if i == 2 {
 			if err := s.Observer().Delete(s.path, -1); err != nil {
-				s.Errorf("delete the directory: %v", err)
-				s.FailNow()
+				s.Fatalf("delete the directory: %v", err)
 			}
 		}
 	}
@@ -554,8 +568,7 @@ func tellLongHold(s *story) {
 			s.fails("%s", wrong)
 		}
 	}
-	s.Errorf("%s; but nothing at all went on for %v: the machine is too busy", wrong, still)
-	s.FailNow()
+	s.Fatalf("%s; but nothing at all went on for %v: the machine is too busy", wrong, still)
 }
 
 // longHold is one telling of that story. What goes wrong ends it.
@@ -682,8 +695,7 @@ func tellShared(s *story) {
 	for _, r := range []*client{r1, r2} {
 		s.mustWait(w, writing.StillWaits(), writing, "wrote while somebody read")
 		if err := r.RUnlock(); err != nil {
-			s.Errorf("%s: RUnlock: %v", r.Name, err)
-			s.FailNow()
+			s.Fatalf("%s: RUnlock: %v", r.Name, err)
 		}
 	}
 	writing.Acquired()
@@ -727,7 +739,7 @@ func tellByKind(s *story) {
 	s.Go(a.Client, a.RLock).Acquired()
 	waiting := s.queue(b)[0]
 	if a.Unlock() == nil {
-		s.fails("A reads, and Unlock, which it did not lock, ends that; left in the queue: %v", s.Names(s.path))
+		s.fails("A holds by RLock, and its Unlock is accepted and ends the hold; left in the queue: %v", s.Names(s.path))
 	}
 	s.mustWait(b, waiting.StillWaits(), waiting, "saw A's Unlock refused")
 	if err := a.RUnlock(); err != nil {

@@ -4,13 +4,15 @@ import (
 	"context"
 
 	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/zktest"
 )
 
-// ClientLock is the client library's own zk.Lock, made a Locker so that the
+// ClientLock is the client library's own zk.Lock, made a zktest.Locker so that the
 // steps can be compared with it. zk.Lock knows no context: a caller who gives
 // up can only leave it to itself, so a cancelled Lock returns while the znode
 // stays in the queue, and the goroutine that waits ends with the session.
-func ClientLock(conn *zk.Conn, path string) Locker {
+func ClientLock(conn *zk.Conn, path string) zktest.Locker {
 	return clientLock{zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
-	"zklock/internal/zktest"
+	"zklock/internal/zkserver"
 )
 
 // A Drawing is a picture for the chapters, drawn from a run.
@@ -30,7 +30,7 @@ func (d Drawing) File() string {
 }
 
 // Figures records what the chapters show, and draws it.
-func Figures(server *zktest.Server) (all []Drawing, err error) {
+func Figures(server *zkserver.Server) (all []Drawing, err error) {
 	tell := func(key string, s story) Story {
 		var told Story
 		if err == nil {

@@ -13,11 +13,12 @@ import (
 func Evidence(origin string, step Step, dir string, yours, own lockcheck.Result) Recording {
 	const id = "property"
 	mine, theirs := step.Key+" (yours)", step.Key+" (the step's own)"
+	yours.Subject, own.Subject = "yours", "the step's own"
 	rec := Recording{
 		Began:   time.Now(),
 		Origin:  origin,
 		Steps:   []Step{{Key: mine, Name: step.Name, Lesson: yours.Evidence}, {Key: theirs, Name: step.Name, Lesson: own.Evidence}},
-		Titles:  []story{{ID: id, Title: yours.Property.Name, Watch: "Without it, " + yours.Property.Why + ". Ask yourself: " + yours.Property.Hint, Steps: []string{mine, theirs}, Pair: []string{mine, theirs}}},
+		Titles:  []story{{ID: id, Title: yours.Property.Name, Watch: "Why it matters: " + yours.Property.Why + ". Ask yourself: " + yours.Property.Hint, Steps: []string{mine, theirs}, Pair: []string{mine, theirs}}},
 		Answers: [][]lockcheck.Result{{yours}, {own}},
 	}
 	for i, r := range []lockcheck.Result{yours, own} {
@@ -52,7 +53,7 @@ func seen(dir string, r lockcheck.Result) Story {
 		}
 		s.Clients = append(s.Clients, c)
 	}
-	s.Phases = []Phase{{0, us(end), r.Property.Name, r.Evidence}}
+	s.Phases = []Phase{{0, us(end), string(r.Verdict) + " " + r.Property.Name, r.Evidence}}
 	s.seat(dir)
 	return s
 }

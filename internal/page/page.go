@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"zklock/internal/lockcheck"
-	"zklock/internal/zktest"
+	"zklock/internal/zkserver"
 )
 
 //go:embed page.html.tmpl
@@ -78,7 +78,7 @@ type Row struct {
 // What is measured is recorded one after the other, so that nothing disturbs
 // it. Stories that wait for a session to expire, most of the time, run side by
 // side.
-func Record(ctx context.Context, server *zktest.Server, steps []string, crowd int, say func(format string, args ...any)) (Recording, error) {
+func Record(ctx context.Context, server *zkserver.Server, steps []string, crowd int, say func(format string, args ...any)) (Recording, error) {
 	rec := Recording{Origin: server.Origin, Began: time.Now(), Crowd: crowd, Steps: Steps}
 	var mu sync.Mutex
 	var failed error

@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-func server(t *testing.T) *zktest.Server {
+func server(t *testing.T) *zkserver.Server {
 	t.Helper()
 	s, err := zktest.Shared()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -73,7 +74,7 @@ const (
 )
 
 // record tells a story on a server and returns what was recorded.
-func record(server *zktest.Server, step Step, s story) (story Story, err error) {
+func record(server *zkserver.Server, step Step, s story) (story Story, err error) {
 	err = zktest.Play(func(t zktest.T) {
 		z := zktest.NewOn(t, server)
 		r := &recorder{Zoo: z, t: t, subject: step.Subject, dir: z.Root + "/lock"}

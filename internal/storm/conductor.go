@@ -18,7 +18,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/zktest"
+	"zklock/internal/zkserver"
 )
 
 // A storm runs the ensemble, the client processes and the faults.
@@ -27,7 +27,7 @@ type storm struct {
 	length    time.Duration
 	seed      uint64
 	out       io.Writer
-	ensemble  *zktest.Ensemble
+	ensemble  *zkserver.Ensemble
 	observer  *zk.Conn
 	processes []*process
 	orders    []chan Order
@@ -71,7 +71,7 @@ func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, o
 	// A server that returns gets a whole copy. Told only what it missed, it may miss
 	// some of that, too, and never find out: see docs/storm.md.
 	// And a server that is cut off finds out after five seconds, not after one.
-	ensemble, err := zktest.StartEnsemble(ctx, "forceSnapshotSync=true", "syncLimit=50")
+	ensemble, err := zkserver.StartEnsemble(ctx, "forceSnapshotSync=true", "syncLimit=50")
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +237,7 @@ func (s *storm) serverFaults(ctx context.Context) error {
 func (s *storm) serverFault(o Order) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	leader, err := s.ensemble.Leader(ctx)
-	if err != nil {
-		return err
-	}
-	followers, err := s.ensemble.Followers(ctx)
+	leader, followers, err := s.ensemble.Roles(ctx)
 	if err != nil {
 		return err
 	}
@@ -256,31 +252,31 @@ func (s *storm) serverFault(o Order) error {
 		time.Sleep(o.For)
 		err = errors.Join(err, follower.Resume())
 	case followerCutOff:
-		err = follower.CutOff()
+		follower.CutOff()
 		time.Sleep(o.For)
-		err = errors.Join(err, follower.Rejoin())
+		follower.Rejoin()
 	case ensembleRestarted:
-		err = zktest.StartAgain(ctx, s.ensemble.Members)
+		err = zkserver.StartAgain(ctx, s.ensemble.Members)
 	case leaderDeposed:
 		s.callWitness(o, leader)
-		err = leader.CutOff()
-		err = errors.Join(err, zktest.StartAgain(ctx, followers))
+		leader.CutOff()
+		err = zkserver.StartAgain(ctx, followers)
 		time.Sleep(o.For)
-		err = errors.Join(err, leader.Rejoin())
-		_, deposed := s.ensemble.Leader(ctx) // there is one only when the old one knows
+		leader.Rejoin()
+		_, _, deposed := s.ensemble.Roles(ctx) // there is one only when the old one knows
 		err = errors.Join(err, deposed)
 	case stalledThenCutOff:
 		s.callWitness(o, follower)
-		err = follower.CutOff()
+		follower.CutOff()
 		time.Sleep(o.For)
-		err = errors.Join(err, follower.Rejoin())
+		follower.Rejoin()
 	}
 	return errors.Join(err, s.ensemble.Serving(ctx))
 }
 
 // callWitness lets the fault's client take its locks at a server, and keep them
 // until the fault is over. If there are none, the fault has no witness.
-func (s *storm) callWitness(o Order, server *zktest.Peer) {
+func (s *storm) callWitness(o Order, server *zkserver.Peer) {
 	o.Server = server.Addr
 	s.orders[o.Client/perProcess] <- o
 	ready := func() bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -221,13 +222,13 @@ func TestCauses(t *testing.T) {
 func TestServersThatDisagree(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	s := &storm{ensemble: &zktest.Ensemble{}}
+	s := &storm{ensemble: &zkserver.Ensemble{}}
 	var conns []*zk.Conn
 	for id := 1; id <= 2; id++ {
-		server, err := zktest.StartWith(ctx, zktest.Extra{})
+		server, err := zkserver.StartWith(ctx, zkserver.Config{})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, server.Stop()) })
-		s.ensemble.Members = append(s.ensemble.Members, &zktest.Peer{Server: server, ID: id})
+		s.ensemble.Members = append(s.ensemble.Members, &zkserver.Peer{Server: server, ID: id})
 		conn, _, err := zk.Connect(server.Servers(), zktest.SessionTimeout, zk.WithLogger(silence{}))
 		require.NoError(t, err)
 		t.Cleanup(conn.Close)

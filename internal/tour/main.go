@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"zklock/internal/lockcheck"
-	"zklock/internal/zktest"
+	"zklock/internal/zkserver"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -46,7 +46,7 @@ func run(args []string) int {
 	defer stop()
 	say := progress()
 	say("looking for a ZooKeeper")
-	server, err := zktest.Start(ctx)
+	server, err := zkserver.Start(ctx)
 	if err == nil {
 		defer server.Stop()
 		say = progress() // another one: this line is not to be left out
@@ -107,7 +107,7 @@ func untilDone(ctx context.Context, work func() error) error {
 }
 
 // tour measures and prints the scoreboard, and writes the page.
-func tour(ctx context.Context, server *zktest.Server, columns []column, crowds []int, say sayer) error {
+func tour(ctx context.Context, server *zkserver.Server, columns []column, crowds []int, say sayer) error {
 	score, err := measure(ctx, server, columns, crowds, say)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func tour(ctx context.Context, server *zktest.Server, columns []column, crowds [
 
 // measure runs all measurements, one after the other, so that none disturbs
 // another.
-func measure(ctx context.Context, server *zktest.Server, columns []column, crowds []int, say sayer) (Score, error) {
+func measure(ctx context.Context, server *zkserver.Server, columns []column, crowds []int, say sayer) (Score, error) {
 	score := Score{Origin: server.Origin, Began: time.Now(), Crowds: crowds, Columns: columns}
 	for _, c := range columns {
 		numbers, err := c.measure(ctx, server, crowds, say)
@@ -136,7 +136,7 @@ func measure(ctx context.Context, server *zktest.Server, columns []column, crowd
 }
 
 // measure measures one lock, but for the properties.
-func (c column) measure(ctx context.Context, server *zktest.Server, crowds []int, say sayer) (n Numbers, err error) {
+func (c column) measure(ctx context.Context, server *zkserver.Server, crowds []int, say sayer) (n Numbers, err error) {
 	n.Subject = c.subject.Name
 	say("%s, %s: one client alone", n.Subject, c.title)
 	if n.Alone, err = measureAlone(server, c.subject); err != nil {
@@ -164,7 +164,7 @@ func (c column) measure(ctx context.Context, server *zktest.Server, crowds []int
 }
 
 // tourMatrix holds every lock against every property and prints the answers.
-func tourMatrix(server *zktest.Server, columns []column, say sayer) error {
+func tourMatrix(server *zkserver.Server, columns []column, say sayer) error {
 	results := check(server, subjects(columns), lockcheck.Properties, say)
 	say("")
 	fmt.Printf("Which lock has which property, on %s\n\n", server.Origin)

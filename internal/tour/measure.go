@@ -10,6 +10,7 @@ import (
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -48,7 +49,7 @@ func writes(c wiretap.Counts) int {
 }
 
 // measureAlone counts what one Lock and Unlock cost when nobody else is there.
-func measureAlone(server *zktest.Server, subject lockcheck.Subject) (counts wiretap.Counts, err error) {
+func measureAlone(server *zkserver.Server, subject lockcheck.Subject) (counts wiretap.Counts, err error) {
 	err = zktest.Play(func(t zktest.T) {
 		z := zktest.NewOn(t, server)
 		c, lock := subject.Join(z, "the only client", zktest.SessionTimeout, z.Root+"/lock")
@@ -65,7 +66,7 @@ func measureAlone(server *zktest.Server, subject lockcheck.Subject) (counts wire
 
 // measureCrowd lets a crowd wait for a Window, then one more arrive, then the
 // holder release, several times.
-func measureCrowd(server *zktest.Server, subject lockcheck.Subject, waiters int, say func(string)) (crowd Crowd, err error) {
+func measureCrowd(server *zkserver.Server, subject lockcheck.Subject, waiters int, say func(string)) (crowd Crowd, err error) {
 	rounds := 11
 	if waiters > 10 {
 		rounds = 3
@@ -123,7 +124,7 @@ type member struct {
 }
 
 // newQueue makes one client hold the lock and many wait for it.
-func newQueue(t zktest.T, server *zktest.Server, subject lockcheck.Subject, waiters int) *queue {
+func newQueue(t zktest.T, server *zkserver.Server, subject lockcheck.Subject, waiters int) *queue {
 	z := zktest.NewOn(t, server)
 	ctx, cancel := context.WithCancel(z.Ctx)
 	q := &queue{t: t, zoo: z, subject: subject, ctx: ctx, cancel: cancel, waiting: make([]*member, waiters)}
@@ -275,7 +276,7 @@ func each[V any](t zktest.T, values []V, do func(int, V)) {
 
 // check holds all subjects against all properties, a few at a time. The
 // answers of a subject stand in the order of the properties.
-func check(server *zktest.Server, subjects []lockcheck.Subject, properties []*lockcheck.Property, say sayer) [][]lockcheck.Result {
+func check(server *zkserver.Server, subjects []lockcheck.Subject, properties []*lockcheck.Property, say sayer) [][]lockcheck.Result {
 	const atATime = 12 // they wait for sessions to expire, most of the time
 	places := make(chan struct{}, atATime)
 	results := make([][]lockcheck.Result, len(subjects))

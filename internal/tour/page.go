@@ -11,12 +11,12 @@ import (
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/page"
-	"zklock/internal/zktest"
+	"zklock/internal/zkserver"
 )
 
 // writePage records the tour's page, writes it to out/tour.html or where PAGE
 // says, and says where it is. OPEN=1 opens it in the browser.
-func writePage(ctx context.Context, server *zktest.Server, score Score, say sayer) error {
+func writePage(ctx context.Context, server *zkserver.Server, score Score, say sayer) error {
 	var steps []string
 	table := page.Score{}
 	for _, c := range score.Columns {

@@ -20,6 +20,7 @@ import (
 
 	"zklock/internal/chapter"
 	"zklock/internal/lockcheck"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -161,7 +162,7 @@ func fits(t *testing.T, print func(io.Writer)) {
 	}
 }
 
-func shared(t *testing.T) *zktest.Server {
+func shared(t *testing.T) *zkserver.Server {
 	t.Helper()
 	server, err := zktest.Shared()
 	if err != nil {
@@ -254,7 +255,7 @@ func TestCtrlCLeavesNothingOnTheServer(t *testing.T) {
 		t.Setenv("ZK_SERVERS", "")
 		t.Setenv("ZK_BACKEND", "")
 	}
-	server, err := zktest.Start(t.Context())
+	server, err := zkserver.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -162,7 +163,7 @@ func TestCountsAreTheServersOwn(t *testing.T) {
 }
 
 // ownServer is a server that no other test binary uses.
-func ownServer(t *testing.T) *zktest.Server {
+func ownServer(t *testing.T) *zkserver.Server {
 	t.Helper()
 	if os.Getenv("ZK_SERVERS") == "" {
 		server, err := zktest.Shared()
@@ -173,7 +174,7 @@ func ownServer(t *testing.T) *zktest.Server {
 	}
 	t.Setenv("ZK_SERVERS", "")
 	t.Setenv("ZK_BACKEND", "")
-	server, err := zktest.Start(t.Context())
+	server, err := zkserver.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (a *Attempt) Err() error {
 func (a *Attempt) Acquired() {
 	a.zoo.t.Helper()
 	if err := a.Err(); err != nil {
-		fail(a.zoo.t, "%s: Lock: %v", a.client.Name, err)
+		a.zoo.t.Fatalf("%s: Lock: %v", a.client.Name, err)
 	}
 }
 

@@ -53,10 +53,10 @@ func (z *Zoo) Process(name string, args ...string) *Process {
 	stdin, err1 := p.cmd.StdinPipe()
 	stdout, err2 := p.cmd.StdoutPipe()
 	if err1 != nil || err2 != nil {
-		fail(z.t, "pipes to child process %s: %v, %v", name, err1, err2)
+		z.t.Fatalf("pipes to child process %s: %v, %v", name, err1, err2)
 	}
 	if err := p.cmd.Start(); err != nil {
-		fail(z.t, "start child process %s: %v", name, err)
+		z.t.Fatalf("start child process %s: %v", name, err)
 	}
 	ended := make(chan struct{})
 	go func() {

@@ -9,26 +9,26 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 )
 
-// StartRoles is StartEnsemble for one test, which is told who leads. The
-// servers end with the test.
-func StartRoles(t T, lines ...string) (ensemble *Ensemble, leader *Peer, followers []*Peer) {
+// Ensemble starts an ensemble that ends with the test, which is told who leads.
+func Ensemble(t T, lines ...string) (ensemble *zkserver.Ensemble, leader *zkserver.Peer, followers []*zkserver.Peer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	ensemble, err := StartEnsemble(ctx, lines...)
+	ensemble, err := zkserver.StartEnsemble(ctx, lines...)
 	if err != nil {
-		fail(t, "%v", err)
+		t.Fatalf("%v", err)
 	}
 	t.Cleanup(func() {
 		if err := ensemble.Stop(); err != nil {
 			t.Errorf("stop %s: %v", ensemble.Origin, err)
 		}
 	})
-	leader, followers, err = ensemble.roles(ctx)
+	leader, followers, err = ensemble.Roles(ctx)
 	if err != nil {
-		fail(t, "%v", err)
+		t.Fatalf("%v", err)
 	}
 	return ensemble, leader, followers
 }
@@ -37,16 +37,16 @@ func StartRoles(t T, lines ...string) (ensemble *Ensemble, leader *Peer, followe
 // observer looks at that follower, so Names are the ones that are known there.
 type Lag struct {
 	*Zoo
-	ensemble     *Ensemble
-	leader, late *Peer
-	paused       *Peer                // the third server: without it the late one must agree
-	server       atomic.Pointer[Peer] // that Through leads to
+	ensemble     *zkserver.Ensemble
+	leader, late *zkserver.Peer
+	paused       *zkserver.Peer                // the third server: without it the late one must agree
+	server       atomic.Pointer[zkserver.Peer] // that Through leads to
 }
 
 // NewLag gives a test such an ensemble, in which all is well as yet.
 func NewLag(t T) *Lag {
 	t.Helper()
-	ensemble, leader, followers := StartRoles(t, "initLimit=300", "syncLimit=300") // longer than a test
+	ensemble, leader, followers := Ensemble(t, "initLimit=300", "syncLimit=300") // longer than a test
 	l := &Lag{Zoo: NewOn(t, followers[0].Server), ensemble: ensemble, leader: leader, late: followers[0], paused: followers[1]}
 	l.server.Store(leader)
 	return l
@@ -68,10 +68,10 @@ func (l *Lag) Through(dial zk.Dialer) zk.Dialer {
 func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
 	l.t.Helper()
 	if _, err := l.Observer().Sync(l.Root); err != nil { // it lags from here on, not before
-		fail(l.t, "sync: %v", err)
+		l.t.Fatalf("sync: %v", err)
 	}
 	if err := l.paused.Pause(); err != nil {
-		fail(l.t, "%v", err)
+		l.t.Fatalf("%v", err)
 	}
 	toLate := l.hold(l.leader, l.late)
 	proposals := l.leaderCounts("zk_proposal_count")
@@ -93,12 +93,8 @@ func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
 	return catchUp
 }
 
-func (l *Lag) hold(from, to *Peer) (release func()) {
-	l.t.Helper()
-	release, err := l.ensemble.Hold(from, to)
-	if err != nil {
-		fail(l.t, "%v", err)
-	}
+func (l *Lag) hold(from, to *zkserver.Peer) (release func()) {
+	release = l.ensemble.Hold(from, to)
 	l.t.Cleanup(release)
 	return release
 }
@@ -107,7 +103,7 @@ func (l *Lag) leaderCounts(key string) int64 {
 	l.t.Helper()
 	counters, err := l.leader.Mntr()
 	if err != nil {
-		fail(l.t, "%v", err)
+		l.t.Fatalf("%v", err)
 	}
 	return counters[key]
 }

@@ -49,7 +49,7 @@ func (z *Zoo) Line(n int, join func(*Client) Locker) (line []*Member) {
 func (z *Zoo) Pass(line []*Member) []*Member {
 	z.t.Helper()
 	if err := line[0].Unlock(); err != nil {
-		fail(z.t, "%s: Unlock: %v", line[0].Name, err)
+		z.t.Fatalf("%s: Unlock: %v", line[0].Name, err)
 	}
 	line = line[1:]
 	if len(line) > 0 {
@@ -67,7 +67,7 @@ func (z *Zoo) Settle(waiters ...*Member) {
 		z.Barrier(m.Client)
 		z.Await(m.Name+" to wait silently", func() bool {
 			if m.Returned() {
-				fail(z.t, "%s is not the first in the queue, and its Lock returned %v", m.Name, m.err)
+				z.t.Fatalf("%s is not the first in the queue, and its Lock returned %v", m.Name, m.err)
 			}
 			silently, _ := m.Tap.Waiting(0)
 			return silently
@@ -75,19 +75,28 @@ func (z *Zoo) Settle(waiters ...*Member) {
 	}
 }
 
-// Count counts, from now on, what passes between the clients and the server.
-// The function that it returns gives the sum so far.
+// Count is CountClients for members of a line.
 func (z *Zoo) Count(members ...*Member) func() wiretap.Counts {
-	marks := make([]int, len(members))
-	for i, m := range members {
-		marks[i] = m.Tap.Mark()
+	var clients []*Client
+	for _, m := range members {
+		clients = append(clients, m.Client)
+	}
+	return z.CountClients(clients...)
+}
+
+// CountClients counts, from now on, what passes between the clients and the
+// server. The function that it returns gives the sum so far.
+func (z *Zoo) CountClients(clients ...*Client) func() wiretap.Counts {
+	marks := make([]int, len(clients))
+	for i, c := range clients {
+		marks[i] = c.Tap.Mark()
 	}
 	return func() wiretap.Counts {
 		z.t.Helper()
+		z.Barrier(clients...)
 		var frames [][]wiretap.Frame
-		for i, m := range members {
-			z.Barrier(m.Client)
-			frames = append(frames, m.Tap.Since(marks[i]))
+		for i, c := range clients {
+			frames = append(frames, c.Tap.Since(marks[i]))
 		}
 		return wiretap.Count(frames...)
 	}

@@ -11,20 +11,22 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"zklock/internal/zkserver"
 )
 
 var (
-	running atomic.Pointer[Server] // what Shared has started
+	running atomic.Pointer[zkserver.Server] // what Shared has started
 
-	shared = sync.OnceValues(func() (*Server, error) {
-		s, err := Start(context.Background())
+	shared = sync.OnceValues(func() (*zkserver.Server, error) {
+		s, err := zkserver.Start(context.Background())
 		running.Store(s)
 		return s, err
 	})
 )
 
 // Shared returns the one server of this process, which the first call starts.
-func Shared() (*Server, error) {
+func Shared() (*zkserver.Server, error) {
 	return shared()
 }
 

@@ -5,27 +5,48 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Play tells a story outside of tests: tell gets a T, and Play returns what the
-// story failed with.
+// story failed with, once all that it has set up is gone.
 func Play(tell func(T)) error {
-	p := &player{}
-	ended := make(chan struct{})
-	go func() { // on a goroutine of its own, which FailNow ends
-		defer close(ended)
-		defer p.cleanUp()
-		tell(p)
-	}()
-	<-ended
-	return p.err
+	p := play(tell)
+	<-p.ended
+	return p.failure()
 }
 
-// player is the T of Play.
+// PlayWithin is Play of a story that may hang: it has to come to its end within
+// the limit, and what it leaves behind is not waited for.
+func PlayWithin(limit time.Duration, tell func(T)) error {
+	p := play(tell)
+	select {
+	case <-p.told:
+		return p.failure()
+	case <-time.After(limit + 2*time.Second): // its waits should have ended it by now
+		return fmt.Errorf("a call without a context, such as Unlock, has not come back within %v", limit)
+	}
+}
+
+// player is the T of a story.
 type player struct {
+	told  chan struct{} // closed when the story has come to its end
+	ended chan struct{} // closed when all is gone
+
 	mu       sync.Mutex
-	err      error
+	err      error // the first
 	cleanups []func()
+}
+
+func play(tell func(T)) *player {
+	p := &player{told: make(chan struct{}), ended: make(chan struct{})}
+	go func() { // on a goroutine of its own, which FailNow ends
+		defer close(p.ended)
+		defer p.cleanUp()
+		defer close(p.told)
+		tell(p)
+	}()
+	return p
 }
 
 func (p *player) Helper()  {}
@@ -37,6 +58,17 @@ func (p *player) Errorf(format string, args ...any) {
 	if p.err == nil {
 		p.err = fmt.Errorf(format, args...)
 	}
+}
+
+func (p *player) Fatalf(format string, args ...any) {
+	p.Errorf(format, args...)
+	p.FailNow()
+}
+
+func (p *player) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
 }
 
 func (p *player) Cleanup(f func()) {

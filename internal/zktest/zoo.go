@@ -1,3 +1,6 @@
+// Package zktest is the vocabulary with which tests, and the tour, talk about
+// clients of a real ZooKeeper: sessions and what passes on their lines, calls
+// that wait, crashes, whole queues.
 package zktest
 
 import (
@@ -11,14 +14,16 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 )
 
-// T is what this package needs of a test. A *testing.T is one, and so is a
-// check of internal/lockcheck, which also runs outside of tests.
+// T is what this package needs of a test. A *testing.T is one; outside of
+// tests, Play gives one.
 type T interface {
 	Helper()
 	Cleanup(func())
 	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
 	FailNow()
 }
 
@@ -36,7 +41,7 @@ const (
 // Zoo is one test's share of a real ZooKeeper: a root of its own, and clients
 // that are gone when the test ends.
 type Zoo struct {
-	*Server
+	*zkserver.Server
 	Ctx  context.Context // ends with the test, at the latest after Patience
 	Root string          // the path of a znode that is this test's own
 
@@ -51,13 +56,13 @@ func New(t T) *Zoo {
 	t.Helper()
 	server, err := Shared()
 	if err != nil {
-		fail(t, "%v", err)
+		t.Fatalf("%v", err)
 	}
 	return NewOn(t, server)
 }
 
 // NewOn is New on a server of the caller's choice.
-func NewOn(t T, server *Server) *Zoo {
+func NewOn(t T, server *zkserver.Server) *Zoo {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	t.Cleanup(cancel)
@@ -68,7 +73,7 @@ func NewOn(t T, server *Server) *Zoo {
 		_, err = z.eye.Create(z.Root, nil, 0, zk.WorldACL(zk.PermAll))
 	}
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		fail(t, "create this test's root %s: %v", z.Root, err)
+		t.Fatalf("create this test's root %s: %v", z.Root, err)
 	}
 	t.Cleanup(func() { z.remove(z.Root) }) // before the observer closes
 	return z
@@ -96,16 +101,16 @@ func (z *Zoo) Mortal(name string) *Client { return z.Connect(name, MortalTimeout
 // Connect opens a session with a time-out of the caller's choice.
 func (z *Zoo) Connect(name string, timeout time.Duration) *Client {
 	z.t.Helper()
-	return z.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+	return z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
 		conn, _, err := zk.Connect(z.Servers(), timeout,
 			zk.WithDialer(dial), zk.WithLogger(quiet{}), zk.WithMaxConnBufferSize(64<<10))
 		return conn, conn.Close, err
 	})
 }
 
-// Adopt makes a client of a connection that is opened, and closed, in another
-// way, but over the client's tap.
-func (z *Zoo) Adopt(name string, open func(zk.Dialer) (*zk.Conn, func(), error)) *Client {
+// ConnectWith is Connect with a connection that open makes in its own way, over
+// the client's tap, and that is closed by the function that open returns.
+func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), error)) *Client {
 	z.t.Helper()
 	tap := wiretap.New()
 	dial := tap.Dial
@@ -114,7 +119,7 @@ func (z *Zoo) Adopt(name string, open func(zk.Dialer) (*zk.Conn, func(), error))
 	}
 	conn, closeIt, err := open(dial)
 	if err != nil {
-		fail(z.t, "%s: connect to %v: %v", name, z.Servers(), err)
+		z.t.Fatalf("%s: connect to %v: %v", name, z.Servers(), err)
 	}
 	z.t.Cleanup(closeIt)
 	z.Await(name+" to have a session", func() bool { return conn.State() == zk.StateHasSession })
@@ -149,7 +154,7 @@ func (z *Zoo) Await(what string, cond func() bool) {
 	for !cond() {
 		select {
 		case <-z.Ctx.Done():
-			fail(z.t, "waited in vain for %s", what)
+			z.t.Fatalf("waited in vain for %s", what)
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
@@ -162,7 +167,7 @@ func AwaitChan[V any](z *Zoo, what string, ch <-chan V) V {
 	case v := <-ch:
 		return v
 	case <-z.Ctx.Done():
-		fail(z.t, "waited in vain for %s", what)
+		z.t.Fatalf("waited in vain for %s", what)
 		panic("unreachable")
 	}
 }
@@ -173,7 +178,7 @@ func (z *Zoo) Names(path string) []string {
 	z.t.Helper()
 	names, _, err := z.eye.Children(path)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		fail(z.t, "list %s: %v", path, err)
+		z.t.Fatalf("list %s: %v", path, err)
 	}
 	return names
 }
@@ -184,7 +189,7 @@ func (z *Zoo) Owner(path string) (session int64, there bool) {
 	z.t.Helper()
 	there, stat, err := z.eye.Exists(path)
 	if err != nil {
-		fail(z.t, "look at %s: %v", path, err)
+		z.t.Fatalf("look at %s: %v", path, err)
 	}
 	return stat.EphemeralOwner, there
 }
@@ -199,7 +204,7 @@ func (z *Zoo) Barrier(clients ...*Client) {
 	z.t.Helper()
 	for _, c := range clients {
 		if _, _, err := c.Exists("/"); err != nil {
-			fail(z.t, "%s: a read to flush its notifications: %v", c.Name, err)
+			z.t.Fatalf("%s: a read to flush its notifications: %v", c.Name, err)
 		}
 	}
 }
@@ -214,11 +219,4 @@ func (z *Zoo) remove(path string) {
 		z.remove(path + "/" + name)
 	}
 	_ = z.eye.Delete(path, -1) // not empty, if a client was late: nobody minds
-}
-
-// fail ends the test.
-func fail(t T, format string, args ...any) {
-	t.Helper()
-	t.Errorf(format, args...)
-	t.FailNow()
 }

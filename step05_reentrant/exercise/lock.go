@@ -12,7 +12,8 @@
 // needs these of it:
 //
 //	Conn()        the connection: create, list, watch and delete over it
-//	Retry(err)    tells whether a request was not answered, and is to be made again
+//	Retry(err)    tells whether a request was not answered, and is to be made again; it rests
+//	              for a millisecond
 //	Ask()         makes a write in vain: a read after it sees what was decided before
 //	Closed()      tells whether the session has been closed
 //	Go(f)         runs f in the background: Close waits for it
@@ -104,7 +105,7 @@ func (l *Lock) enqueue(context.Context) (p place, err error) {
 // TODO 1: a list without an answer (Retry) is no reason to give up the place.
 // TODO 4: which lease does the hold hang on? Take it (Lease) before the list that
 // says that you are the first. And if the session has ended, and our znode with it,
-// take a new place.
+// take a new place. Let Prove make your create and your delete.
 // TODO 5: that list brings a number with it that only ever grows.
 func (l *Lock) wait(ctx context.Context, p *place, once bool) error {
 	conn := l.s.Conn()
@@ -156,7 +157,8 @@ func (l *Lock) leave(p place) error {
 // ErrLost when the znode was gone. After any other error,
 // such as zk.ErrNoAuth, Unlock can be called again.
 //
-// TODO 4: the context has to end here, and needs no Keep any more.
+// TODO 2: wait for leave no longer than one time-out of the session.
+// TODO 4: the context has to end here, before leave, and needs no Keep any more.
 func (l *Lock) Unlock(held context.Context) error {
 	if err := check(held, l.s, l.dir); err != nil {
 		return err

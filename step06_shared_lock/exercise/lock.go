@@ -58,7 +58,8 @@ func (l *RWLock) Lock(ctx context.Context) (held context.Context, err error) {
 
 // RLock is Lock for a reader, who is to hold the lock together with other readers.
 //
-// TODO 1: a reader has to say that it reads, all the way to its znode's name.
+// TODO 1: a reader has to say that it reads, all the way to its znode's name. One way:
+// an RWLock makes znodes of one kind, and has another one for the other kind.
 func (l *RWLock) RLock(ctx context.Context) (context.Context, error) { return l.Lock(ctx) }
 
 // TryLock is Lock that returns ErrLocked when it does not get the lock within

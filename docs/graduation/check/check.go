@@ -7,15 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -28,22 +26,28 @@ type Property struct {
 
 // Ask tells the property's story. The verdict is ✓, ✗, or ? when something was
 // waited for in vain.
-func (p Property) Ask(server *zktest.Server, patience time.Duration) (verdict, evidence string) {
-	s := &story{told: make(chan [2]string, 1)}
-	go func() {
-		defer s.cleanUp()
-		s.Zoo = zktest.NewOn(s, server)
+func (p Property) Ask(server *zkserver.Server, patience time.Duration) (verdict, evidence string) {
+	told := make(chan *story, 1)
+	err := zktest.PlayWithin(patience, func(t zktest.T) {
+		s := &story{T: t, Zoo: zktest.NewOn(t, server)}
 		ctx, cancel := context.WithTimeout(s.Ctx, patience)
 		defer cancel()
 		s.Ctx = ctx
+		defer func() { told <- s }()
 		p.tell(s)
-	}()
-	select {
-	case answer := <-s.told:
-		return answer[0], strings.ReplaceAll(answer[1], s.root(), "")
-	case <-time.After(patience + 2*time.Second):
-		return "?", fmt.Sprintf("a call without a context has not come back within %v", patience)
+	})
+	if err != nil {
+		verdict, evidence = "?", err.Error()
 	}
+	select {
+	case s := <-told:
+		if err == nil {
+			verdict, evidence = s.verdict, s.evidence
+		}
+		evidence = strings.ReplaceAll(evidence, s.Root, "") // nobody can tell it from another
+	default: // it has not begun, or it hangs
+	}
+	return verdict, evidence
 }
 
 // All tests that the properties hold.
@@ -64,52 +68,20 @@ func All(t *testing.T, properties []Property) {
 	}
 }
 
-// A story is one run of a property's check. It is a zktest.T.
+// A story is one run of a property's check.
 type story struct {
+	zktest.T
 	*zktest.Zoo
-	told     chan [2]string // the first word counts
-	mu       sync.Mutex
-	cleanups []func()
+	verdict, evidence string
 }
+
+// holds and fails end the story.
+func (s *story) holds(evidence string, args ...any) { s.say("✓", evidence, args) }
+func (s *story) fails(evidence string, args ...any) { s.say("✗", evidence, args) }
 
 func (s *story) say(verdict, evidence string, args []any) {
-	select {
-	case s.told <- [2]string{verdict, fmt.Sprintf(evidence, args...)}:
-	default:
-	}
-}
-
-func (s *story) holds(evidence string, args ...any) { s.say("✓", evidence, args) }
-
-// fails ends the story.
-func (s *story) fails(evidence string, args ...any) {
-	s.say("✗", evidence, args)
-	runtime.Goexit()
-}
-
-// Errorf is what a wait in vain ends in.
-func (s *story) Errorf(format string, args ...any) { s.say("?", format, args) }
-func (s *story) FailNow()                          { runtime.Goexit() }
-func (s *story) Helper()                           {}
-
-func (s *story) Cleanup(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cleanups = append(s.cleanups, f)
-}
-
-func (s *story) cleanUp() {
-	for i := len(s.cleanups) - 1; i >= 0; i-- {
-		s.cleanups[i]()
-	}
-}
-
-// root is the path that nobody can tell from another.
-func (s *story) root() string {
-	if s.Zoo == nil {
-		return "\x00"
-	}
-	return s.Root
+	s.verdict, s.evidence = verdict, fmt.Sprintf(evidence, args...)
+	s.FailNow()
 }
 
 // A call is running in the background.
@@ -184,23 +156,15 @@ func (s *story) leftNothing(c *zktest.Client) {
 }
 
 // notified counts the notifications that the clients get for what happens.
-func (s *story) notified(happens func(), clients ...*zktest.Client) (n int) {
-	marks := map[*zktest.Client]int{}
-	for _, c := range clients {
-		marks[c] = c.Tap.Mark()
-	}
+func (s *story) notified(happens func(), clients ...*zktest.Client) int {
+	count := s.CountClients(clients...)
 	happens()
-	for _, c := range clients {
-		s.Barrier(c)
-		n += wiretap.Count(c.Tap.Since(marks[c])).Notifications
-	}
-	return n
+	return count().Notifications
 }
 
 // makes puts a persistent znode there.
 func (s *story) makes(path string) {
 	if _, err := s.Observer().Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		s.Errorf("create %s: %v", path, err)
-		s.FailNow()
+		s.Fatalf("create %s: %v", path, err)
 	}
 }

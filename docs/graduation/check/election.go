@@ -27,7 +27,7 @@ func ElectionProperties[C Candidate](newCandidate func(s *reentrant.Session, pat
 	}
 	joins := func(s *story, name string, timeout time.Duration) *candidate {
 		c := &candidate{}
-		c.Client = s.Adopt(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		c.Client = s.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
 			session, err := reentrant.Open(s.Servers(), timeout, reentrant.WithDialer(dial))
 			if err != nil {
 				return nil, nil, err

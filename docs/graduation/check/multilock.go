@@ -11,17 +11,11 @@ import (
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
-// A Locker is a lock as in step 4.
-type Locker interface {
-	Lock(context.Context) error
-	Unlock() error
-}
-
 // MultiLockProperties are those of several locks taken as one.
-func MultiLockProperties[L Locker](newLock func(conn *zk.Conn, paths ...string) L) []Property {
+func MultiLockProperties[L zktest.Locker](newLock func(conn *zk.Conn, paths ...string) L) []Property {
 	type owner struct {
 		*zktest.Client
-		Locker
+		zktest.Locker
 	}
 	// owns brings a client with a multi-lock of /x, /y, …, whose directories are there.
 	owns := func(s *story, name string, paths ...string) owner {

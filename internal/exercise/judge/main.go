@@ -18,6 +18,7 @@ import (
 	semaphore "zklock/docs/graduation/semaphore/exercise"
 	"zklock/internal/lockcheck"
 	"zklock/internal/page"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 	step01 "zklock/step01_plain_node/exercise"
 	step02 "zklock/step02_sequential_spin/exercise"
@@ -32,13 +33,13 @@ import (
 // A question is a property that an exercise is to have.
 type question struct {
 	name, hint string
-	ask        func(server *zktest.Server, patience time.Duration) (verdict, evidence string)
+	ask        func(server *zkserver.Server, patience time.Duration) (verdict, evidence string)
 }
 
 // over asks a lock for the properties of internal/lockcheck.
 func over(subject lockcheck.Subject, properties []*lockcheck.Property) (all []question) {
 	for _, p := range properties {
-		all = append(all, question{p.Name, p.Hint, func(server *zktest.Server, patience time.Duration) (string, string) {
+		all = append(all, question{p.Name, p.Hint, func(server *zkserver.Server, patience time.Duration) (string, string) {
 			r := lockcheck.CheckWithin(server, subject, p, patience)
 			return string(r.Verdict), r.Evidence
 		}})
@@ -150,6 +151,8 @@ func main() {
 	}
 	defer server.Stop()
 	say := json.NewEncoder(os.Stdout)
+	os.Stdout = os.Stderr                       // for what the learner's lock prints
+	defer func() { _ = say.Encode(answer{}) }() // the last
 	how, property := "", ""
 	if len(os.Args) > 4 {
 		how, property = os.Args[3], os.Args[4]
@@ -168,7 +171,7 @@ func main() {
 
 // replay holds the learner's version and the step's own against a property, and writes
 // a page of what both have done.
-func replay(server *zktest.Server, name, property string, patience time.Duration, file string) error {
+func replay(server *zkserver.Server, name, property string, patience time.Duration, file string) error {
 	all := slices.Concat(lockcheck.Properties, goals[name])
 	p := all[slices.IndexFunc(all, func(p *lockcheck.Property) bool { return p.Name == property })]
 	step := page.Steps[slices.IndexFunc(page.Steps, func(s page.Step) bool { return "0"+s.Key == name })]
@@ -182,7 +185,7 @@ func replay(server *zktest.Server, name, property string, patience time.Duration
 }
 
 // ask asks some questions at a time: they mostly wait.
-func ask(server *zktest.Server, questions []question, patience time.Duration) (answers []chan answer) {
+func ask(server *zkserver.Server, questions []question, patience time.Duration) (answers []chan answer) {
 	slots := make(chan struct{}, 8)
 	for _, q := range questions {
 		answered := make(chan answer, 1)

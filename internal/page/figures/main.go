@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"zklock/internal/page"
-	"zklock/internal/zktest"
+	"zklock/internal/zkserver"
 )
 
 func main() {
@@ -20,7 +20,7 @@ func main() {
 }
 
 func run(folder string) error {
-	server, err := zktest.Start(context.Background())
+	server, err := zkserver.Start(context.Background())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
-// Package zktest gives a test binary, or the tour, a real ZooKeeper server
-// and the vocabulary to talk about it. Nothing in it is mocked.
-package zktest
+// Package zkserver finds or starts real ZooKeeper servers: one that runs
+// already, processes of this machine, a container. Nothing in it is mocked.
+package zkserver
 
 import (
 	"cmp"
@@ -9,21 +9,24 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/testcontainers/testcontainers-go"
 )
 
 // Server is one real ZooKeeper that serves.
 type Server struct {
 	Addr   string // host:port; of an ensemble, the first member that serves
-	Second string // host:port that {host} and {port} are in an Extra's lines
+	Second string // host:port that {host} and {port} are in a Config's lines
 	Origin string // where it came from, in one line for people
 
 	servers   []string
 	stop      func() error // nil: the server is not ours to stop
-	pid       int          // of a local java
-	container string       // its name
+	process   *process     // nil: it is none of ours
+	container *testcontainers.DockerContainer
 }
 
 // Servers returns the addresses to give to zk.Connect. A single address is
@@ -49,45 +52,30 @@ func (s *Server) Stop() error {
 type backend struct {
 	name   string
 	check  func(context.Context) error // is all there that start needs?
-	start  func(context.Context, Extra) (*Server, error)
-	three  func(context.Context, []string) (*Ensemble, error) // nil: it cannot start an ensemble
-	repair func(error) string                                 // the command that would make it work
+	start  func(context.Context, Config) (*Server, error)
+	repair func(error) string // the command that would make it work
 }
 
 var (
-	existing = backend{"existing", checkExisting, startExisting, nil, repairExisting}
-	local    = backend{"local", checkLocal, startLocal, startLocalEnsemble, repairLocal}
-	docker   = backend{"docker", checkDocker, startDocker, startDockerEnsemble, repairDocker}
+	existing = backend{"existing", checkExisting, startExisting, repairExisting}
+	local    = backend{"local", checkLocal, startLocal, repairLocal}
+	docker   = backend{"docker", checkDocker, startDocker, repairDocker}
 )
 
 // backends returns the ways to try, in order.
 func backends() ([]backend, error) {
-	switch name := os.Getenv("ZK_BACKEND"); name {
-	case "":
-		// Who names a server wants that one, and no other in its place.
-		if os.Getenv("ZK_SERVERS") != "" {
-			return []backend{existing}, nil
-		}
-		return []backend{existing, local, docker}, nil
-	case "existing":
-		return []backend{existing}, nil
-	case "local":
-		return []backend{local}, nil
-	case "docker":
-		return []backend{docker}, nil
-	default:
+	all, name := []backend{existing, local, docker}, os.Getenv("ZK_BACKEND")
+	if name == "" && os.Getenv("ZK_SERVERS") != "" {
+		name = "existing" // who names a server wants that one, and no other in its place
+	}
+	if name == "" {
+		return all, nil
+	}
+	i := slices.IndexFunc(all, func(b backend) bool { return b.name == name })
+	if i < 0 {
 		return nil, fmt.Errorf("ZK_BACKEND=%q is unknown: it is existing, local or docker, or not set", name)
 	}
-}
-
-// private returns the ways to a server of our own: those of backends without
-// the one that exists already.
-func private() ([]backend, error) {
-	ways, err := backends()
-	if err == nil && ways[0].name == "existing" {
-		ways = []backend{local, docker}
-	}
-	return ways, err
+	return all[i : i+1], nil
 }
 
 // Start gives a server that is ready for sessions: the one that ZK_SERVERS
@@ -95,29 +83,28 @@ func private() ([]backend, error) {
 // ZK_BACKEND (existing, local, docker) forces one of these. When none can be
 // had, the error names each way, why it failed and the command that repairs it.
 //
-// ctx bounds the start only. A private server never outlives this process,
-// however the process ends.
+// ctx bounds the start only. A private server ends with this process, however
+// the process ends.
 func Start(ctx context.Context) (*Server, error) {
-	var server *Server
-	err := firstOf(backends, func(b backend) (err error) {
-		server, err = b.start(ctx, Extra{})
-		return err
-	})
-	return server, err
+	ways, err := backends()
+	if err != nil {
+		return nil, err
+	}
+	return firstOf(ways, func(b backend) (*Server, error) { return b.start(ctx, Config{}) })
 }
 
-// Extra is what a private server's configuration has besides the usual.
-type Extra struct {
+// Config is what a private server's configuration has besides the usual.
+type Config struct {
 	Lines []string          // of zoo.cfg; {dir} is the folder with the Files, {host} and {port} a second address
 	Files map[string]string // texts by name: keystores, certificates
 }
 
 // lines returns the Lines for a server that finds the Files in dir, and that
 // may listen on host and port besides.
-func (e Extra) lines(dir, host string, port int) []string {
-	var lines []string
-	for _, line := range e.Lines {
-		lines = append(lines, strings.NewReplacer("{dir}", dir, "{host}", host, "{port}", strconv.Itoa(port)).Replace(line))
+func (c Config) lines(dir, host string, port int) (lines []string) {
+	replacer := strings.NewReplacer("{dir}", dir, "{host}", host, "{port}", strconv.Itoa(port))
+	for _, line := range c.Lines {
+		lines = append(lines, replacer.Replace(line))
 	}
 	return lines
 }
@@ -125,38 +112,39 @@ func (e Extra) lines(dir, host string, port int) []string {
 // StartWith is Start for a private server with additions to its
 // configuration. It does not look at ZK_SERVERS: a server that exists already
 // cannot be configured.
-func StartWith(ctx context.Context, extra Extra) (*Server, error) {
-	var server *Server
-	err := firstOf(private, func(b backend) (err error) {
-		server, err = b.start(ctx, extra)
-		return err
-	})
-	return server, err
+func StartWith(ctx context.Context, config Config) (*Server, error) {
+	ways, err := backends()
+	if err != nil {
+		return nil, err
+	}
+	if ways[0].name == "existing" {
+		ways = []backend{local, docker}
+	}
+	return firstOf(ways, func(b backend) (*Server, error) { return b.start(ctx, config) })
 }
 
 // Check reports whether Start can be expected to succeed, without starting
 // anything. It may pull the container image, if no other way is left.
 func Check(ctx context.Context) error {
-	return firstOf(backends, func(b backend) error { return b.check(ctx) })
+	ways, err := backends()
+	if err == nil {
+		_, err = firstOf(ways, func(b backend) (*Server, error) { return nil, b.check(ctx) })
+	}
+	return err
 }
 
 // firstOf tries the backends in order until one succeeds.
-func firstOf(of func() ([]backend, error), try func(backend) error) error {
-	ways, err := of()
-	if err != nil {
-		return err
-	}
+func firstOf[S any](ways []backend, try func(backend) (S, error)) (s S, err error) {
 	var failed strings.Builder
 	failed.WriteString("no ZooKeeper was found:")
 	for _, b := range ways {
-		err := try(b)
-		if err == nil {
-			return nil
+		if s, err = try(b); err == nil {
+			return s, nil
 		}
 		reason := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\n            ")
 		fmt.Fprintf(&failed, "\n  %-9s %s\n            repair it with: %s", b.name, reason, b.repair(err))
 	}
-	return errors.New(failed.String())
+	return s, errors.New(failed.String())
 }
 
 // InstallCommand returns the shell command that installs ZooKeeper and Java
@@ -184,12 +172,12 @@ func repairExisting(error) string {
 }
 
 func checkExisting(ctx context.Context) error {
-	_, err := startExisting(ctx, Extra{})
+	_, err := startExisting(ctx, Config{})
 	return err
 }
 
 // startExisting uses the ensemble that ZK_SERVERS names.
-func startExisting(ctx context.Context, _ Extra) (*Server, error) {
+func startExisting(ctx context.Context, _ Config) (*Server, error) {
 	list := os.Getenv("ZK_SERVERS")
 	if list == "" {
 		return nil, errors.New("ZK_SERVERS is not set")
@@ -266,13 +254,13 @@ func (s *Server) version() string {
 	return "ZooKeeper " + cmp.Or(number, "(version not told)")
 }
 
-// config is the zoo.cfg of a private server. Of two lines with the same key
-// the later one counts: the extra ones win.
+// zooCfg is the zoo.cfg of a private server. Of two lines with the same key
+// the later one counts: more wins.
 //
 // A short tick lets sessions expire quickly. The longest session is then 20
 // ticks, unless raised: longer ones would be cut to two seconds in silence.
 // forceSync stays on, so that a write costs here what it costs in earnest.
-func config(dataDir, address string, port int, extra []string) string {
+func zooCfg(dataDir, address string, port int, more []string) string {
 	return fmt.Sprintf(`dataDir=%s
 clientPortAddress=%s
 clientPort=%d
@@ -281,5 +269,5 @@ maxSessionTimeout=60000
 maxClientCnxns=0
 admin.enableServer=false
 4lw.commands.whitelist=*
-`, dataDir, address, port) + strings.Join(extra, "\n") + "\n"
+`, dataDir, address, port) + strings.Join(more, "\n") + "\n"
 }

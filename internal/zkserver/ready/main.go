@@ -11,19 +11,19 @@ import (
 	"os/exec"
 	"strings"
 
-	"zklock/internal/zktest"
+	"zklock/internal/zkserver"
 )
 
 func main() {
 	ctx := context.Background()
-	err := zktest.Check(ctx)
+	err := zkserver.Check(ctx)
 	if err != nil && mayInstall() {
-		command := zktest.InstallCommand()
+		command := zkserver.InstallCommand()
 		fmt.Printf("no ZooKeeper found on this machine, so one is installed: %s\n", command)
 		if err := install(command); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-		err = zktest.Check(ctx)
+		err = zkserver.Check(ctx)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -42,7 +42,7 @@ func mayInstall() bool {
 	if backend := os.Getenv("ZK_BACKEND"); backend != "" && backend != "local" {
 		return false
 	}
-	switch command := zktest.InstallCommand(); {
+	switch command := zkserver.InstallCommand(); {
 	case strings.HasPrefix(command, "sudo "):
 		return exec.Command("sudo", "-n", "true").Run() == nil
 	case strings.HasPrefix(command, "apt-get "), strings.HasPrefix(command, "brew "):

@@ -1,4 +1,4 @@
-package zktest
+package zkserver
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -97,13 +96,13 @@ func checkLocal(context.Context) error {
 
 // startLocal runs a private server as a child process on a free port, with
 // its data in a temporary folder.
-func startLocal(ctx context.Context, extra Extra) (*Server, error) {
+func startLocal(ctx context.Context, config Config) (*Server, error) {
 	found, err := findLocal()
 	if err != nil {
 		return nil, err
 	}
 	return onFreePorts(2, func(ports []int) (*Server, error) {
-		return found.launch(ctx, ports[0], ports[1], extra)
+		return found.launch(ctx, ports[0], ports[1], config)
 	})
 }
 
@@ -121,34 +120,33 @@ func onFreePorts[S any](n int, start func(ports []int) (S, error)) (s S, err err
 				ports = append(ports, port)
 			}
 		}
-		if s, err = start(ports); err == nil || !portTaken.MatchString(err.Error()) {
+		if s, err = start(ports); err == nil || !strings.Contains(err.Error(), portTaken) {
 			break
 		}
 	}
 	return s, err
 }
 
-// portTaken is how java and Docker say so.
-var portTaken = regexp.MustCompile("BindException|port is already allocated|address already in use")
+const portTaken = "BindException" // as java says it
 
 // launch starts a server in a folder of its own and waits until it serves.
-func (found installation) launch(ctx context.Context, port, second int, extra Extra) (*Server, error) {
+func (found installation) launch(ctx context.Context, port, second int, config Config) (*Server, error) {
 	home, remove, err := newHome()
 	if err != nil {
 		return nil, err
 	}
-	c := &child{installation: found, dir: filepath.Join(home, "1"), addr: fmt.Sprintf("127.0.0.1:%d", port)}
-	err = c.prepare(config(c.data(), "127.0.0.1", port, extra.lines(c.dir, "127.0.0.1", second)), extra.Files)
+	p := &process{installation: found, dir: filepath.Join(home, "1"), addr: fmt.Sprintf("127.0.0.1:%d", port)}
+	err = p.prepare(zooCfg(p.data(), "127.0.0.1", port, config.lines(p.dir, "127.0.0.1", second)), config.Files)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		err = c.start(ctx)
+		err = p.start(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.kill(), remove())
+		return nil, errors.Join(err, p.kill(), remove())
 	}
-	s := &Server{Addr: c.addr, Second: fmt.Sprintf("127.0.0.1:%d", second), servers: []string{c.addr}, pid: c.java.Process.Pid}
-	s.stop = sync.OnceValue(func() error { return errors.Join(c.kill(), remove()) })
+	s := &Server{Addr: p.addr, Second: fmt.Sprintf("127.0.0.1:%d", second), servers: []string{p.addr}, process: p}
+	s.stop = sync.OnceValue(func() error { return errors.Join(p.kill(), remove()) })
 	s.Origin = fmt.Sprintf("%s, %s, private process on %s", found.name, s.version(), s.Addr)
 	return s, nil
 }
@@ -176,8 +174,8 @@ func newHome() (home string, remove func() error, err error) {
 	return home, remove, err
 }
 
-// A child is a server that runs as a child process.
-type child struct {
+// A process is a server that runs as a child process.
+type process struct {
 	installation
 	dir  string // within a home
 	addr string // for clients
@@ -187,7 +185,7 @@ type child struct {
 	paused bool
 }
 
-func (c *child) data() string { return filepath.Join(c.dir, "data") }
+func (p *process) data() string { return filepath.Join(p.dir, "data") }
 
 // Without a configuration, logback writes all it can, each request included.
 const quietLogback = `<configuration>
@@ -199,10 +197,10 @@ const quietLogback = `<configuration>
 `
 
 // prepare makes the server's folder, with its configuration and other files.
-func (c *child) prepare(config string, files map[string]string) error {
-	err := os.MkdirAll(c.data(), 0o700)
+func (p *process) prepare(config string, files map[string]string) error {
+	err := os.MkdirAll(p.data(), 0o700)
 	write := func(name, text string) {
-		err = errors.Join(err, os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600))
+		err = errors.Join(err, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
 	}
 	write("zoo.cfg", config)
 	write("logback.xml", quietLogback)
@@ -213,22 +211,25 @@ func (c *child) prepare(config string, files map[string]string) error {
 }
 
 // start starts java and waits until it serves.
-func (c *child) start(ctx context.Context) error {
-	if err := c.run(); err != nil {
+func (p *process) start(ctx context.Context) error {
+	if p.java != nil && !p.ended() {
+		return errors.New("it runs already")
+	}
+	if err := p.run(); err != nil {
 		return err
 	}
 	// Should the port be another server's, that one would answer, and be gone
 	// when its own test ends: make sure that it is the one with our folder.
-	_, err := await(ctx, []string{c.addr}, "conf", c.data(), 150*time.Millisecond, c.failed)
+	_, err := await(ctx, []string{p.addr}, "conf", p.data(), 150*time.Millisecond, p.failed)
 	if err != nil {
-		return fmt.Errorf("%s with the ZooKeeper of %s: %w; the end of its log:\n%s", c.installation.java, c.name, err, lastLines(c.log(), 25))
+		return fmt.Errorf("%s with the ZooKeeper of %s: %w; the end of its log:\n%s", p.installation.java, p.name, err, lastLines(p.log(), 25))
 	}
 	return nil
 }
 
 // run starts java.
-func (c *child) run() error {
-	log, err := os.Create(filepath.Join(c.dir, "log"))
+func (p *process) run() error {
+	log, err := os.Create(filepath.Join(p.dir, "log"))
 	if err != nil {
 		return err
 	}
@@ -237,14 +238,14 @@ func (c *child) run() error {
 	// The shell becomes java only once it is told to, which is when the
 	// watchdog can find its number: at no moment is there a java that nobody
 	// watches.
-	java := exec.Command("sh", "-c", `read -r go && exec "$@" </dev/null`, "sh", c.installation.java,
+	java := exec.Command("sh", "-c", `read -r go && exec "$@" </dev/null`, "sh", p.installation.java,
 		// Quick to start, and small.
 		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
 		// A killed java would leave its performance file in /tmp.
 		"-XX:-UsePerfData",
 		// Warnings only, in Apache's distribution and in Debian's.
-		"-Dlogback.configurationFile="+filepath.Join(c.dir, "logback.xml"), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-cp", c.classpath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(c.dir, "zoo.cfg"))
+		"-Dlogback.configurationFile="+filepath.Join(p.dir, "logback.xml"), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", p.classpath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(p.dir, "zoo.cfg"))
 	java.Stdout, java.Stderr = log, log
 	java.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for java
 	start, err := java.StdinPipe()
@@ -255,7 +256,7 @@ func (c *child) run() error {
 	if err := java.Start(); err != nil {
 		return err
 	}
-	pid := filepath.Join(c.dir, "pid")
+	pid := filepath.Join(p.dir, "pid")
 	err = os.WriteFile(pid, fmt.Appendln(nil, java.Process.Pid), 0o600)
 	if err == nil {
 		_, err = start.Write([]byte("go\n"))
@@ -266,14 +267,14 @@ func (c *child) run() error {
 		os.Remove(pid) // the number is free for another process
 		close(gone)
 	}()
-	c.java, c.gone, c.paused = java, gone, false
+	p.java, p.gone, p.paused = java, gone, false
 	return err
 }
 
 // ended tells whether java has ended.
-func (c *child) ended() bool {
+func (p *process) ended() bool {
 	select {
-	case <-c.gone:
+	case <-p.gone:
 		return true
 	default:
 		return false
@@ -282,30 +283,61 @@ func (c *child) ended() bool {
 
 // failed tells why java will never serve, if so. A server of an ensemble that
 // cannot have its port goes on trying.
-func (c *child) failed() error {
+func (p *process) failed() error {
 	switch {
-	case c.ended():
+	case p.ended():
 		return errors.New("java ended before it served")
-	case strings.Contains(c.log(), "BindException"):
+	case strings.Contains(p.log(), portTaken):
 		return errors.New("a port is taken")
 	default:
 		return nil
 	}
 }
 
-func (c *child) log() string {
-	text, _ := os.ReadFile(filepath.Join(c.dir, "log"))
+func (p *process) log() string {
+	text, _ := os.ReadFile(filepath.Join(p.dir, "log"))
 	return string(text)
 }
 
 // kill returns when java has ended.
-func (c *child) kill() error {
-	if c.java == nil {
+func (p *process) kill() error {
+	if p.java == nil {
 		return nil
 	}
-	c.java.Process.Kill() // fails if it has ended already
-	<-c.gone
+	p.java.Process.Kill() // fails if it has ended already
+	<-p.gone
 	return nil
+}
+
+// quit returns when java has ended, in good order.
+func (p *process) quit() error {
+	if err := p.java.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-p.gone
+	return nil
+}
+
+func (p *process) pause() error {
+	if p.paused {
+		return nil
+	}
+	if err := p.java.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	p.paused = true
+	// All of java's threads have to stop; the kernel tells when they have.
+	for {
+		_, err := syscall.Wait4(p.java.Process.Pid, nil, syscall.WUNTRACED, nil)
+		if err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
+func (p *process) resume() error {
+	p.paused = false
+	return p.java.Process.Signal(syscall.SIGCONT)
 }
 
 // watchdog starts a shell that runs the script once this process has ended,
@@ -314,7 +346,7 @@ func (c *child) kill() error {
 func watchdog(script string, args ...string) (stop func() error, err error) {
 	for _, arg := range args {
 		if arg == "" {
-			return nil, errors.New("zktest: a watchdog's argument is empty") // think of rm -rf
+			return nil, errors.New("zkserver: a watchdog's argument is empty") // think of rm -rf
 		}
 	}
 	// Go opens both ends close-on-exec: no child inherits the write end.
