@@ -120,6 +120,9 @@ func TestTheStepItselfIsTheSolution(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range exercises() {
+		if len(e.parts()) > 0 {
+			continue // TestEachPartTurnsItsOwnProperty asks the last part
+		}
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			for _, a := range j.verdicts(t, program, e) {
