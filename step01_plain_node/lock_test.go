@@ -10,8 +10,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
@@ -24,6 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestProperties(t *testing.T) {
+	t.Parallel()
 	plain := lockcheck.Over("plainnode", New)
 	lockcheck.Holds(t, plain, lockcheck.OneHolder, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft,
 		lockcheck.LongHold)
@@ -84,6 +88,75 @@ func TestMissingParentsAreMade(t *testing.T) {
 	if names := z.Names(z.Root + "/shop"); len(names) != 1 || names[0] != "locks" {
 		t.Errorf("below /shop stands %v, want the directory of the lock", names)
 	}
+}
+
+// What cannot work is refused before anything is sent.
+func TestWhatCannotWorkIsRefused(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	c, path := z.Client("A"), z.Root+"/lock"
+	over, cancel := context.WithCancel(z.Ctx)
+	cancel()
+	assert.ErrorContains(t, New(nil, path).Lock(z.Ctx), "the connection is nil")
+	assert.ErrorContains(t, New(nil, path).Unlock(), "the connection is nil")
+	assert.EqualError(t, New(c.Conn, path).Lock(over), "zklock: lock "+path+": context canceled")
+	assert.Zero(t, wiretap.Count(c.Tap.Frames()).All(), "requests that were sent all the same")
+}
+
+// A parent is ephemeral: it can have no children.
+func TestLockSaysWhyItsZnodeCannotBeMade(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	c, parent := z.Client("A"), z.Root+"/shop"
+	_, err := c.Create(parent, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	for _, path := range []string{parent + "/lock", parent + "/locks/lock"} {
+		err := z.Go(c, New(c.Conn, path).Lock).Err()
+		assert.ErrorIs(t, err, zk.ErrNoChildrenForEphemerals)
+		assert.ErrorContains(t, err, "zklock: lock "+path+": ")
+	}
+}
+
+// A finds its lock's parent missing; before A can make it, B has done so.
+func TestTwoMakeTheParentAtOnce(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := z.Client("A"), z.Client("B")
+	slow := a.Tap.HoldRequest(wiretap.Create, 2)
+	second := z.Go(a, New(a.Conn, z.Root+"/shop/lock").Lock)
+	zktest.AwaitChan(z, "A to make the parent", slow.Sprung())
+	first := New(b.Conn, z.Root+"/shop/lock")
+	z.Go(b, first.Lock).Acquired()
+	slow.Let()
+	assert.Equal(t, zktest.Polling, second.Waits(), "how A waits for B")
+	require.NoError(t, first.Unlock())
+	second.Acquired()
+}
+
+// Somebody has written into the znode: it is deleted all the same.
+func TestTheZnodeIsDeletedWhateverIsInIt(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	path := z.Root + "/lock"
+	lock := New(z.Client("A").Conn, path)
+	require.NoError(t, lock.Lock(z.Ctx))
+	_, err := z.Observer().Set(path, []byte("a note"), -1)
+	require.NoError(t, err)
+	assert.NoError(t, lock.Unlock())
+	assert.ErrorContains(t, lock.Unlock(), "zklock: unlock "+path+": ", "there is nothing left to delete")
+}
+
+// A waiter that rests for an hour is told at once that its context has ended.
+func TestGivingUpDoesNotWaitForTheNextTry(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, path := z.Client("A"), z.Client("B"), z.Root+"/lock"
+	require.NoError(t, New(a.Conn, path).Lock(z.Ctx))
+	lock := New(b.Conn, path)
+	lock.poll = time.Hour
+	waiting := z.Go(b, lock.Lock)
+	waiting.Queued()
+	assert.ErrorIs(t, waiting.Cancel(), context.Canceled)
 }
 
 func TestManyGoroutinesShareOneLock(t *testing.T) {
