@@ -158,7 +158,7 @@ func (w worker) try(ctx context.Context, source []byte) verdict {
 			v = w.test(ctx, program, ".")
 		}
 		return v
-	case strings.Contains(string(text), mutant):
+	case strings.Contains(string(text), filepath.Join(filepath.Base(filepath.Dir(mutant)), filepath.Base(mutant))+":"): // the rest of the path may be relative
 		return verdict{refused, ""}
 	}
 	return verdict{unnoticed, string(text)} // something else is broken
