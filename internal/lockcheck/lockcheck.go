@@ -93,11 +93,20 @@ type Line struct {
 }
 
 // A Mood is what a client believes of itself from a moment on, after a call to the
-// lock: it waits, holds, is idle, or got an error.
+// lock.
 type Mood struct {
 	At time.Time
 	Is string
 }
+
+// What a call to the lock makes a client believe.
+const (
+	MoodIdle   = "idle"
+	MoodWaits  = "waits"
+	MoodHolds  = "holds"
+	MoodReads  = "reads"
+	MoodFailed = "got an error"
+)
 
 func (r Result) String() string {
 	return fmt.Sprintf("%s %s: %s", r.Verdict, r.Property.Name, r.Evidence)
@@ -251,10 +260,10 @@ func (c *client) tell(lock func(context.Context) error, then string) func(contex
 		return nil
 	}
 	return func(ctx context.Context) error {
-		c.becomes("waits")
+		c.becomes(MoodWaits)
 		err := lock(ctx)
 		if err != nil {
-			c.becomes("got an error")
+			c.becomes(MoodFailed)
 		} else {
 			c.becomes(then)
 		}
@@ -271,11 +280,11 @@ func (s *story) joinMortal(name string) *client { return s.joinAt(name, zktest.M
 func (s *story) joinAt(name string, timeout time.Duration, path string) *client {
 	c, contender := s.subject.Join(s.Zoo, name, timeout, path)
 	joined := &client{Client: c, Contender: contender, s: s}
-	joined.Lock, joined.RLock = joined.tell(contender.Lock, "holds"), joined.tell(contender.RLock, "reads")
+	joined.Lock, joined.RLock = joined.tell(contender.Lock, MoodHolds), joined.tell(contender.RLock, MoodReads)
 	joined.Unlock = func() error {
 		err := contender.Unlock()
 		if err == nil {
-			joined.becomes("idle")
+			joined.becomes(MoodIdle)
 		}
 		return err
 	}

@@ -45,15 +45,14 @@ func seen(dir string, r lockcheck.Result) Story {
 		}
 	}
 	s := d.story(start, end)
-	us := func(t time.Time) int { return max(0, int(t.Sub(start).Microseconds())) }
 	for _, l := range r.Lines {
 		c := Client{Name: l.Client, Slot: -1, Moods: []Mood{{0, idle}}}
 		for _, m := range l.Moods {
-			c.Moods = append(c.Moods, Mood{us(m.At), m.Is})
+			c.Moods = append(c.Moods, Mood{s.us(m.At), m.Is})
 		}
 		s.Clients = append(s.Clients, c)
 	}
-	s.Phases = []Phase{{0, us(end), string(r.Verdict) + " " + r.Property.Name, r.Evidence}}
+	s.Phases = []Phase{{0, s.End, string(r.Verdict) + " " + r.Property.Name, r.Evidence}}
 	s.seat(dir)
 	return s
 }

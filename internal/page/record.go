@@ -63,14 +63,14 @@ type mood struct {
 
 // What a client can be. The page's script has a sign for each.
 const (
-	idle    = "idle"
-	waits   = "waits"
-	holds   = "holds"
-	reads   = "reads"
+	idle    = lockcheck.MoodIdle
+	waits   = lockcheck.MoodWaits
+	holds   = lockcheck.MoodHolds
+	reads   = lockcheck.MoodReads
 	crashed = "crashed"
 	cutOff  = "cut off, believes it holds"
 	told    = "told that it lost the lock"
-	failed  = "got an error"
+	failed  = lockcheck.MoodFailed
 )
 
 // record tells a story on a server and returns what was recorded.

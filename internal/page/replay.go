@@ -114,14 +114,13 @@ func (r *recorder) story() Story {
 	}
 	d.ends = r.ends
 	s := d.story(r.start, time.Now())
-	us := func(t time.Time) int { return max(0, int(t.Sub(r.start).Microseconds())) }
 	for i, a := range r.actors {
 		frames := slices.DeleteFunc(d.frames[i], func(f wiretap.Frame) bool { return f.At.Before(r.start) })
 		s.lines = append(s.lines, lockcheck.Line{Client: a.Name, Frames: frames})
 	}
-	s.Clients = r.clients(us)
+	s.Clients = r.clients(s.us)
 	for _, p := range r.phases {
-		s.Phases = append(s.Phases, Phase{us(p.at), us(p.over), p.title, p.sum})
+		s.Phases = append(s.Phases, Phase{s.us(p.at), s.us(p.over), p.title, p.sum})
 		if !p.window {
 			s.trim(&s.Phases[len(s.Phases)-1])
 		}
@@ -133,20 +132,20 @@ func (r *recorder) story() Story {
 // story is what has passed between start and end, without the clients and the phases.
 func (d *deduction) story(start, end time.Time) Story {
 	d.deduce()
-	us := func(t time.Time) int { return max(0, int(t.Sub(start).Microseconds())) }
+	s := Story{Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}, start: start}
+	s.End = s.us(end)
 	until := func(t time.Time) int {
 		if t.IsZero() {
 			return -1
 		}
-		return us(t)
+		return s.us(t)
 	}
-	s := Story{Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}, End: us(end), start: start}
 	for _, n := range d.nodes {
-		s.Nodes = append(s.Nodes, Node{path.Base(n.path), n.owner, -1, us(n.from), until(n.to)})
+		s.Nodes = append(s.Nodes, Node{path.Base(n.path), n.owner, -1, s.us(n.from), until(n.to)})
 	}
 	for _, w := range d.watches {
 		if w.to.IsZero() || w.to.After(start) {
-			s.Watches = append(s.Watches, Watch{w.client, d.target(w.path), us(w.from), until(w.to)})
+			s.Watches = append(s.Watches, Watch{w.client, d.target(w.path), s.us(w.from), until(w.to)})
 		}
 	}
 	for _, f := range d.flights {
@@ -154,7 +153,7 @@ func (d *deduction) story(start, end time.Time) Story {
 			continue
 		}
 		flight := Flight{Client: f.client, Kind: f.frame.Kind, Op: int(f.frame.Op), Node: d.target(f.frame.Path),
-			From: us(f.from), To: us(f.to), At: us(f.frame.At),
+			From: s.us(f.from), To: s.us(f.to), At: s.us(f.frame.At),
 			Bytes: f.frame.Bytes, Names: f.frame.Names, Err: int(f.frame.Err)}
 		if f.frame.Kind == wiretap.Notification {
 			flight.Op = int(f.frame.Event)
@@ -170,6 +169,9 @@ func (d *deduction) story(start, end time.Time) Story {
 	slices.SortStableFunc(s.Frames, func(a, b Flight) int { return cmp.Compare(a.At, b.At) })
 	return s
 }
+
+// us is a moment of the story, in microseconds from its start.
+func (s Story) us(t time.Time) int { return max(0, int(t.Sub(s.start).Microseconds())) }
 
 func (r *recorder) clients(us func(time.Time) int) (clients []Client) {
 	for _, a := range r.actors {
