@@ -8,53 +8,19 @@
 package lockcheck
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/wiretap"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
-
-// A Subject is a kind of lock under test.
-type Subject struct {
-	Name string
-	// Join makes one client of the lock at path: a session with the given
-	// time-out, and the lock's methods over it.
-	Join func(z *zktest.Zoo, name string, timeout time.Duration, path string) (*zktest.Client, Contender)
-}
-
-// A Contender is the lock as one client has it. A method that the lock does
-// not offer is nil.
-type Contender struct {
-	Lock   func(context.Context) error
-	Unlock func() error
-	Again  func(context.Context) error // the holder locks again
-	Held   func() context.Context      // the hold, if it is a context
-	Lost   func() <-chan struct{}      // closed when the lock can no longer be relied on
-	Token  func() int64                // the fencing token of the hold
-
-	RLock   func(context.Context) error // shared with other readers
-	RAgain  func(context.Context) error // the holder reads inside
-	RUnlock func() error
-}
-
-// Over makes a Subject of a lock that is made from a connection and a path.
-func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subject {
-	return Subject{name, func(z *zktest.Zoo, client string, timeout time.Duration, path string) (*zktest.Client, Contender) {
-		c := z.Connect(client, timeout)
-		l := newLock(c.Conn, path)
-		return c, Contender{Lock: l.Lock, Unlock: l.Unlock}
-	}}
-}
 
 // A Property is something that a good lock has.
 type Property struct {
@@ -89,24 +55,8 @@ type Result struct {
 type Line struct {
 	Client string
 	Frames []wiretap.Frame
-	Moods  []Mood
+	Moods  []zktest.Mood
 }
-
-// A Mood is what a client believes of itself from a moment on, after a call to the
-// lock.
-type Mood struct {
-	At time.Time
-	Is string
-}
-
-// What a call to the lock makes a client believe.
-const (
-	MoodIdle   = "idle"
-	MoodWaits  = "waits"
-	MoodHolds  = "holds"
-	MoodReads  = "reads"
-	MoodFailed = "got an error"
-)
 
 func (r Result) String() string {
 	return fmt.Sprintf("%s %s: %s", r.Verdict, r.Property.Name, r.Evidence)
@@ -204,7 +154,7 @@ type story struct {
 	subject Subject
 	path    string
 	result  Result
-	clients []*client // in the order of their coming
+	members []*zktest.Member // in the order of their coming
 }
 
 // holds ends the story with the verdict that the property holds.
@@ -223,14 +173,12 @@ func (s *story) verdict(v Verdict, evidence string, args []any) {
 
 // lines tells what has passed until now.
 func (s *story) lines() (lines []Line) {
-	for _, c := range s.clients {
-		frames := c.Tap.Frames()
+	for _, m := range s.members {
+		frames := m.Tap.Frames()
 		for i := range frames {
 			frames[i].Path = s.short(frames[i].Path)
 		}
-		c.mu.Lock()
-		lines = append(lines, Line{c.Name, frames, slices.Clone(c.moods)})
-		c.mu.Unlock()
+		lines = append(lines, Line{m.Name, frames, m.Moods()})
 	}
 	return lines
 }
@@ -238,93 +186,44 @@ func (s *story) lines() (lines []Line) {
 // short takes the test's own root out of paths: nobody can tell it from another.
 func (s *story) short(text string) string { return strings.ReplaceAll(text, s.Root, "") }
 
-// A client of the story.
-type client struct {
-	*zktest.Client
-	Contender
-	s *story
-
-	mu    sync.Mutex
-	moods []Mood
-}
-
-func (c *client) becomes(is string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.moods = append(c.moods, Mood{time.Now(), is})
-}
-
-// tell makes a call to lock also tell the client's mood.
-func (c *client) tell(lock func(context.Context) error, then string) func(context.Context) error {
-	if lock == nil {
-		return nil
-	}
-	return func(ctx context.Context) error {
-		c.becomes(MoodWaits)
-		err := lock(ctx)
-		if err != nil {
-			c.becomes(MoodFailed)
-		} else {
-			c.becomes(then)
-		}
-		return err
-	}
-}
-
 // join brings a new client to the lock.
-func (s *story) join(name string) *client { return s.joinAt(name, zktest.SessionTimeout, s.path) }
+func (s *story) join(name string) *zktest.Member { return s.joinAs(name, Seat{}) }
 
 // joinMortal brings a client whose session expires soon after a crash.
-func (s *story) joinMortal(name string) *client { return s.joinAt(name, zktest.MortalTimeout, s.path) }
-
-func (s *story) joinAt(name string, timeout time.Duration, path string) *client {
-	c, contender := s.subject.Join(s.Zoo, name, timeout, path)
-	joined := &client{Client: c, Contender: contender, s: s}
-	joined.Lock, joined.RLock = joined.tell(contender.Lock, MoodHolds), joined.tell(contender.RLock, MoodReads)
-	joined.Unlock = func() error {
-		err := contender.Unlock()
-		if err == nil {
-			joined.becomes(MoodIdle)
-		}
-		return err
-	}
-	s.clients = append(s.clients, joined)
-	return joined
+func (s *story) joinMortal(name string) *zktest.Member {
+	return s.joinAs(name, Seat{Timeout: zktest.MortalTimeout})
 }
 
-// start calls Lock in the background.
-func (c *client) start() *zktest.Attempt { return c.s.Go(c.Client, c.Lock) }
-
-// acquire calls Lock, and the story is stuck if it does not succeed.
-func (c *client) acquire() { c.start().Acquired() }
-
-// release calls Unlock, and the story is stuck if it fails.
-func (c *client) release() {
-	if err := c.Unlock(); err != nil {
-		c.s.Fatalf("%s: Unlock: %v", c.Name, err)
+func (s *story) joinAs(name string, seat Seat) *zktest.Member {
+	seat.Path = cmp.Or(seat.Path, s.path)
+	m := s.subject.JoinAs(s.Zoo, name, seat)
+	s.members = append(s.members, m)
+	if reads := s.subject.reads; reads != nil && reads(len(s.members)-1) {
+		return m.Reader
 	}
+	return m
 }
 
 // queue brings clients to the lock one after the other: each waits before the
 // next comes. The story fails if one is let in.
-func (s *story) queue(clients ...*client) []*zktest.Attempt {
-	var attempts []*zktest.Attempt
-	for _, c := range clients {
-		a := c.start()
-		s.mustWait(c, a.Waits(), a, "arrived")
-		attempts = append(attempts, a)
+func (s *story) queue(members ...*zktest.Member) []*zktest.Turn {
+	var turns []*zktest.Turn
+	for _, m := range members {
+		t := m.Start()
+		s.mustWait(t, t.Waits(), "arrived")
+		turns = append(turns, t)
 	}
-	return attempts
+	return turns
 }
 
-// mustWait fails the story if the client, whose wait is how, holds the lock
-// beside somebody else.
-func (s *story) mustWait(c *client, how zktest.Wait, a *zktest.Attempt, when string) {
+// mustWait fails the story if the one whose turn it is not, and who waits so,
+// holds the lock beside somebody else.
+func (s *story) mustWait(t *zktest.Turn, how zktest.Wait, when string) {
 	if how != zktest.Returned {
 		return
 	}
-	if err := a.Err(); err != nil {
-		s.Fatalf("%s %s and its Lock answered: %v", c.Name, when, err)
+	if err := t.Err(); err != nil {
+		s.Fatalf("%s %s and its Lock answered: %v", t.Name, when, err)
 	}
-	s.fails("%s %s and was let in beside the holder; the queue: %v", c.Name, when, s.Names(s.path))
+	s.fails("%s %s and was let in beside the holder; the queue: %v", t.Name, when, s.Names(s.path))
 }

@@ -19,49 +19,41 @@ import (
 // witness outside the lock looks on: a znode that only one can create.
 func tellOneHolder(s *story) {
 	a, b, c, d := s.join("A"), s.join("B"), s.join("C"), s.join("D")
-	a.acquire()
+	held := a.Acquire()
 	waiting := s.queue(b, c)
 
 	d.Tap.LoseReply(wiretap.GetChildren, 1) // only a lock that lists will lose it
-	lost := d.start()
+	lost := d.Start()
 	if lost.Waits() == zktest.Returned && lost.Err() == nil {
 		s.fails("D lost its connection while A held the lock, and was let in beside it")
 	}
 	d.Close()
 
-	a.release()
-	s.Await("B or C to be let in", func() bool { return waiting[0].Returned() || waiting[1].Returned() })
-	if waiting[1].Returned() { // not every lock is fair
-		b, c, waiting[0], waiting[1] = c, b, waiting[1], waiting[0]
-	}
-	waiting[0].Acquired()
-	again := a.start()
-	s.mustWait(a, again.Waits(), again, "locked a second time")
-	s.mustWait(c, waiting[1].StillWaits(), waiting[1], "went on waiting")
-	b.release()
-	s.Await("A or C to be let in", func() bool { return again.Returned() || waiting[1].Returned() })
-	if again.Returned() {
-		a, c, again, waiting[1] = c, a, waiting[1], again
-	}
-	waiting[1].Acquired()
-	c.release()
-	again.Acquired()
-	a.release()
+	held.Release()
+	first, second := s.oneOf(waiting[0], waiting[1])
+	again := a.Start()
+	s.mustWait(again, again.Waits(), "locked a second time")
+	s.mustWait(second, second.StillWaits(), "went on waiting")
+	first.Release()
+	first, second = s.oneOf(again, second)
+	first.Release()
+	second.Release()
 
 	const rounds = 5
-	clients := []*client{a, b, c, s.join("E")}
+	clients := []*zktest.Member{a, b, c, s.join("E")}
 	breaches := make(chan string, len(clients)*rounds)
 	var attempts []*zktest.Attempt
 	for _, c := range clients {
 		attempts = append(attempts, s.Go(c.Client, func(ctx context.Context) error {
 			for range rounds {
-				if err := c.Lock(ctx); err != nil {
+				held, err := c.Lock(ctx)
+				if err != nil {
 					return err
 				}
 				if err := s.witness(c); err != nil {
 					breaches <- err.Error()
 				}
-				if err := c.Unlock(); err != nil {
+				if err := c.Unlock(held); err != nil {
 					return err
 				}
 			}
@@ -77,8 +69,18 @@ func tellOneHolder(s *story) {
 	s.holds("%d turns by %d clients, and never two inside at a time", rounds*len(clients), len(clients))
 }
 
+// oneOf returns the two turns, first the one that is let in: not every lock is fair.
+func (s *story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
+	s.Await(fmt.Sprintf("%s or %s to be let in", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
+	if b.Returned() {
+		a, b = b, a
+	}
+	a.Acquired()
+	return a, b
+}
+
 // witness goes through a room that holds one: a znode that does not exist yet.
-func (s *story) witness(c *client) error {
+func (s *story) witness(c *zktest.Member) error {
 	room := s.Root + "/witness"
 	if _, err := c.Create(room, []byte(c.Name), 0, zk.WorldACL(zk.PermAll)); err != nil {
 		other, _, _ := s.Observer().Get(room)
@@ -90,7 +92,7 @@ func (s *story) witness(c *client) error {
 // A holds the lock and crashes. B must get it when A's session has expired.
 func tellCrashFrees(s *story) {
 	a, b := s.joinMortal("A"), s.join("B")
-	a.acquire()
+	a.Acquire()
 	waiting := s.queue(b)[0]
 	a.Crash()
 	s.AwaitExpiry(a.Client)
@@ -102,7 +104,7 @@ func tellCrashFrees(s *story) {
 }
 
 // left lists what a client has put below the test's root and not taken out.
-func (s *story) left(c *client) []string {
+func (s *story) left(c *zktest.Member) []string {
 	made := []string{}
 	for _, f := range c.Tap.Frames() {
 		if f.Kind == wiretap.Reply && f.Op == wiretap.Create && f.Err == wiretap.OK {
@@ -121,16 +123,15 @@ func (s *story) left(c *client) []string {
 // overtake.
 func tellFirstCome(s *story) {
 	a := s.join("A")
-	line := []*client{s.join("B"), s.join("C"), s.join("D")}
-	a.acquire()
+	line := []*zktest.Member{s.join("B"), s.join("C"), s.join("D")}
+	holder := a.Acquire()
 	waiting := s.queue(line...)
-	holder := a
 	for i, next := range line {
 		slow := next.Tap.HoldRequest(wiretap.Any, 1)
 		if waiting[i].Waits() == zktest.Polling {
 			zktest.AwaitChan(s.Zoo, next.Name+"'s next poll", slow.Sprung())
 		}
-		holder.release()
+		holder.Release()
 		for j := i + 1; j < len(line); j++ {
 			if waiting[j].StillWaits() == zktest.Returned {
 				s.fails("%s came before %s, and %s was served first, while a request of %s was on its way",
@@ -139,7 +140,7 @@ func tellFirstCome(s *story) {
 		}
 		slow.Let()
 		waiting[i].Acquired()
-		holder = next
+		holder = waiting[i]
 	}
 	s.holds("B, C and D came in this order and were served in it, each with a slow line when its turn came")
 }
@@ -148,8 +149,8 @@ func tellFirstCome(s *story) {
 // session, B gets the lock, and A calls Unlock too late.
 func tellNoStranger(s *story) {
 	a, b, stranger := s.joinMortal("A"), s.join("B"), s.join("the stranger")
-	a.acquire()
-	err := stranger.Unlock()
+	held := a.Acquire().Held()
+	err := stranger.Unlock(s.Ctx)
 	if gone := deleted(stranger); len(gone) > 0 {
 		s.fails("A held the lock, and the stranger's Unlock deleted %v", gone)
 	}
@@ -162,7 +163,7 @@ func tellNoStranger(s *story) {
 	waiting.Acquired()
 	a.Tap.Restore()
 	s.Await("A to have a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
-	late := a.Unlock()
+	late := a.Unlock(held)
 	if gone := deleted(a); len(gone) > 0 {
 		s.fails("A had lost the lock to B, and its late Unlock deleted %v", gone)
 	}
@@ -173,7 +174,7 @@ func tellNoStranger(s *story) {
 }
 
 // deleted lists what the server has deleted for a client.
-func deleted(c *client) (paths []string) {
+func deleted(c *zktest.Member) (paths []string) {
 	for _, f := range c.Tap.Frames() {
 		if f.Kind == wiretap.Reply && f.Op == wiretap.Delete && f.Err == wiretap.OK {
 			paths = append(paths, f.Path)
@@ -186,26 +187,26 @@ func deleted(c *client) (paths []string) {
 // E is cancelled while its create is on its way. C must get the lock.
 func tellGivingUp(s *story) {
 	a, b, c, d, e := s.join("A"), s.join("B"), s.join("C"), s.join("D"), s.join("E")
-	a.acquire()
+	held := a.Acquire()
 	waiting := s.queue(b, c)
 	s.gaveUp(b, waiting[0].Cancel(), context.Canceled)
 
-	overdue := s.Go(d.Client, func(ctx context.Context) error {
+	overdue := d.Call(func(ctx context.Context) (context.Context, error) {
 		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 		defer cancel()
 		return d.Lock(ctx)
 	})
 	s.gaveUp(d, overdue.Err(), context.DeadlineExceeded)
 
-	held := e.Tap.HoldReply(wiretap.Create, 1)
-	caught := s.Go(e.Client, func(ctx context.Context) error {
+	slow := e.Tap.HoldReply(wiretap.Create, 1)
+	caught := e.Call(func(ctx context.Context) (context.Context, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		go func() {
 			select {
-			case <-held.Sprung():
+			case <-slow.Sprung():
 				cancel()
-				held.Let()
+				slow.Let()
 			case <-ctx.Done():
 			}
 		}()
@@ -213,15 +214,15 @@ func tellGivingUp(s *story) {
 	})
 	s.gaveUp(e, caught.Err(), context.Canceled)
 
-	s.mustWait(c, waiting[1].StillWaits(), waiting[1], "went on waiting")
-	a.release()
+	s.mustWait(waiting[1], waiting[1].StillWaits(), "went on waiting")
+	held.Release()
 	waiting[1].Acquired()
 	s.holds("three gave up, each was told so, and left nothing; the next in line was served")
 }
 
 // gaveUp fails the story unless the client was told why its Lock ended, and
 // has left nothing behind.
-func (s *story) gaveUp(c *client, err, why error) {
+func (s *story) gaveUp(c *zktest.Member, err, why error) {
 	if !errors.Is(err, why) {
 		s.fails("%s gave up, and its Lock answered %v instead of %q", c.Name, err, why)
 	}
@@ -235,16 +236,15 @@ func (s *story) gaveUp(c *client, err, why error) {
 // Another lock beside this one is held, and foreign znodes stand in the lock's
 // directory. A must get the lock, and B after it.
 func tellUnrelated(s *story) {
-	neighbour := s.joinAt("the neighbour", zktest.SessionTimeout, s.path+"-too")
-	neighbour.acquire()
+	s.joinAs("the neighbour", Seat{Path: s.path + "-too"}).Acquire()
 	a, b := s.join("A"), s.join("B")
-	first := a.start() // makes the directory, where there is one
+	first := a.Start() // makes the directory, where there is one
 	if first.Waits() == zktest.Returned {
 		first.Acquired()
 	} else {
 		s.fails("the neighbour holds another lock, and A waits: %v", s.Names(s.Root))
 	}
-	a.release()
+	first.Release()
 	names := []string{"notes", "lock-", "lock-x", "0000000000", "_c_short-lock-", "_c_", "-", "lock-0000000000-old"}
 	for _, name := range names {
 		_, err := s.Observer().Create(s.path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
@@ -252,7 +252,7 @@ func tellUnrelated(s *story) {
 			s.Fatalf("create %s: %v", name, err)
 		}
 	}
-	attempt := a.start()
+	attempt := a.Start()
 	if attempt.Waits() != zktest.Returned {
 		s.fails("nobody holds the lock, and A waits; beside it: %v", s.Names(s.Root))
 	}
@@ -260,7 +260,7 @@ func tellUnrelated(s *story) {
 		s.fails("with foreign znodes in the directory Lock answered: %v", err)
 	}
 	waiting := s.queue(b)[0]
-	a.release()
+	attempt.Release()
 	waiting.Acquired()
 	s.holds("with a held neighbour and %d foreign znodes, A and B were served", len(names))
 }
@@ -268,7 +268,7 @@ func tellUnrelated(s *story) {
 // A holds the lock, B waits, C waits behind B. B crashes, and C must wait on.
 func tellWaiterCrash(s *story) {
 	a, b, c := s.join("A"), s.joinMortal("B"), s.join("C")
-	a.acquire()
+	held := a.Acquire()
 	waiting := s.queue(b, c)[1]
 	if len(s.left(b)) == 0 {
 		s.void("a waiter has no znode that could go")
@@ -276,32 +276,30 @@ func tellWaiterCrash(s *story) {
 	b.Crash()
 	s.AwaitExpiry(b.Client)
 	if how := waiting.StillWaits(); how == zktest.Returned {
-		s.mustWait(c, how, waiting, "saw the waiter B die")
+		s.mustWait(waiting, how, "saw the waiter B die")
 	}
-	a.release()
+	held.Release()
 	waiting.Acquired()
 	s.holds("B died in the queue; C waited on, and was served after A's release")
 }
 
 // crowd brings a holder and n waiters who have settled down. The waiters'
 // sessions have the given time-out.
-func (s *story) crowd(n int, timeout time.Duration) (holder *client, waiters []*client, attempts []*zktest.Attempt) {
-	holder = s.join("the holder")
-	holder.acquire()
+func (s *story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waiting []*zktest.Turn) {
+	holder = s.join("the holder").Acquire()
 	for i := range n {
-		waiters = append(waiters, s.joinAt(fmt.Sprintf("waiter %d", i+1), timeout, s.path))
+		waiting = append(waiting, s.queue(s.joinAs(fmt.Sprintf("waiter %d", i+1), Seat{Timeout: timeout}))...)
 	}
-	attempts = s.queue(waiters...)
-	for _, a := range attempts {
-		a.StillWaits() // the arrivals behind it have had their effect
+	for _, w := range waiting {
+		w.StillWaits() // the arrivals behind it have had their effect
 	}
-	return holder, waiters, attempts
+	return holder, waiting
 }
 
 // Five clients wait, for as long as their sessions send two pings each.
 func tellSilentWait(s *story) {
-	_, waiters, _ := s.crowd(5, 2*zktest.MortalTimeout) // short, for the pings are the clock
-	marks := map[*client]int{}
+	_, waiters := s.crowd(5, 2*zktest.MortalTimeout) // short, for the pings are the clock
+	marks := map[*zktest.Turn]int{}
 	for _, w := range waiters {
 		marks[w] = w.Tap.Mark()
 	}
@@ -331,13 +329,12 @@ func tellSilentWait(s *story) {
 
 // Five wait, the holder releases: how many are notified?
 func tellWakesOne(s *story) {
-	holder, waiters, attempts := s.crowd(5, zktest.SessionTimeout)
-	s.needsWatches(attempts)
-	n := s.notified(waiters, func() {
-		holder.release()
-		attempts[0].Acquired()
-	})
-	if n != 1 {
+	holder, waiters := s.crowd(5, zktest.SessionTimeout)
+	s.needsWatches(waiters)
+	count := s.Count(waiters...)
+	holder.Release()
+	waiters[0].Acquired()
+	if n := count().Notifications; n != 1 {
 		s.fails("one release sent %d notifications to %d waiters", n, len(waiters))
 	}
 	s.holds("one release sent 1 notification to %d waiters", len(waiters))
@@ -345,31 +342,21 @@ func tellWakesOne(s *story) {
 
 // Five wait, a sixth arrives: how many are notified?
 func tellArrivalWakesNobody(s *story) {
-	_, waiters, attempts := s.crowd(5, zktest.SessionTimeout)
-	s.needsWatches(attempts)
-	n := s.notified(waiters, func() { s.queue(s.join("the newcomer")) })
-	if n != 0 {
+	_, waiters := s.crowd(5, zktest.SessionTimeout)
+	s.needsWatches(waiters)
+	count := s.Count(waiters...)
+	s.queue(s.join("the newcomer"))
+	if n := count().Notifications; n != 0 {
 		s.fails("one arrival sent %d notifications to %d waiters", n, len(waiters))
 	}
 	s.holds("one arrival sent 0 notifications to %d waiters", len(waiters))
 }
 
 // needsWatches ends the story if the waiters poll.
-func (s *story) needsWatches(attempts []*zktest.Attempt) {
-	if attempts[0].Waits() == zktest.Polling {
+func (s *story) needsWatches(waiters []*zktest.Turn) {
+	if waiters[0].Waits() == zktest.Polling {
 		s.void("nobody is ever woken: the waiters poll")
 	}
-}
-
-// notified counts the notifications that the clients get for what happens.
-func (s *story) notified(clients []*client, happens func()) int {
-	var counted []*zktest.Client
-	for _, c := range clients {
-		counted = append(counted, c.Client)
-	}
-	count := s.CountClients(counted...)
-	happens()
-	return count().Notifications
 }
 
 // A holds, B waits. C arrives, and its third request, which is where a watch on
@@ -377,10 +364,10 @@ func (s *story) notified(clients []*client, happens func()) int {
 // session. Then A releases and C is served.
 func tellNoWatchLeft(s *story) {
 	a, b, c := s.join("A"), s.join("B"), s.join("C")
-	a.acquire()
+	held := a.Acquire()
 	s.queue(b)
 	slow := c.Tap.HoldRequest(wiretap.Any, 3)
-	last := c.start()
+	last := c.Start()
 	s.Await("C to be held up, or to wait", func() bool {
 		select {
 		case <-slow.Sprung():
@@ -392,11 +379,10 @@ func tellNoWatchLeft(s *story) {
 	})
 	b.Close()
 	slow.Let()
-	s.mustWait(c, last.StillWaits(), last, "watched a znode that was gone")
-	a.release()
-	last.Acquired()
-	c.release()
-	for _, c := range []*client{a, c} {
+	s.mustWait(last, last.StillWaits(), "watched a znode that was gone")
+	held.Release()
+	last.Release()
+	for _, c := range []*zktest.Member{a, c} {
 		s.Barrier(c.Client)
 		if left := c.Tap.Watched(); len(left) > 0 {
 			s.fails("all is over, and %s still has a watch at the server, on %v", c.Name, left)
@@ -411,17 +397,16 @@ func tellNoWatchLeft(s *story) {
 // list that A asks for.
 func tellLostCreateReply(s *story) {
 	a, b := s.join("A"), s.join("B")
-	b.acquire() // so that the directory is there
-	b.release()
+	b.Acquire().Release() // so that the directory is there
 	for _, again := range []string{"", ", and the reply to the next list as well"} {
 		if again != "" {
 			a.Tap.LoseReply(wiretap.GetChildren, 1)
 		}
 		lost := a.Tap.LoseReply(wiretap.Create, 1)
-		attempt := a.start()
+		attempt := a.Start()
 		zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
 		if attempt.Waits() == zktest.Returned && attempt.Err() != nil {
-			attempt = a.start()
+			attempt = a.Start()
 		}
 		how := attempt.Waits()
 		if how == zktest.Polling { // or it has asked again for what was lost
@@ -434,9 +419,8 @@ func tellLostCreateReply(s *story) {
 		if left := s.left(a); len(left) != 1 {
 			s.fails("the reply to A's create was lost%s; A holds the lock with %d znodes: %v", again, len(left), left)
 		}
-		a.release()
-		b.acquire()
-		b.release()
+		attempt.Release()
+		b.Acquire().Release()
 	}
 	s.holds("A's create was answered to nobody, twice, and A held the lock with one znode each time")
 }
@@ -448,15 +432,14 @@ func tellLostCreateReply(s *story) {
 func tellLostDeleteReply(s *story) {
 	a, b := s.join("A"), s.join("B")
 	for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest} {
-		a.acquire()
+		held := a.Acquire().Held()
 		lost := lose(wiretap.Delete, 1)
-		err := a.Unlock()
+		err := a.Unlock(held)
 		zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
 		if err != nil {
-			s.fails("A's delete was carried out and the reply lost: Unlock said %q, left at the server: %v, and a second Unlock said: %v", err, s.left(a), a.Unlock())
+			s.fails("A's delete was carried out and the reply lost: Unlock said %q, left at the server: %v, and a second Unlock said: %v", err, s.left(a), a.Unlock(held))
 		}
-		b.acquire()
-		b.release()
+		b.Acquire().Release()
 	}
 	if a.ID != a.SessionID() {
 		s.fails("A got rid of the lock only with its session")
@@ -467,31 +450,27 @@ func tellLostDeleteReply(s *story) {
 // A holds the lock and locks again, and releases twice.
 func tellLocksAgain(s *story) {
 	a, b := s.join("A"), s.join("B")
-	a.acquire()
-	lock := a.Again
-	if lock == nil {
-		lock = a.Lock
-	}
-	second := s.Go(a.Client, lock)
+	first := a.Acquire()
+	second := first.Again()
 	if second.Waits() != zktest.Returned {
 		s.fails("A holds the lock and waits for it: %v", s.left(a))
 	}
 	if err := second.Err(); err != nil {
 		s.fails("A holds the lock, and its second Lock answered: %v", err)
 	}
-	if a.Held != nil { // another lock inside is no re-entry
-		other := s.joinAt("C", zktest.SessionTimeout, s.path+"-other")
-		lock := s.Go(other.Client, func(context.Context) error { return other.Lock(a.Held()) })
-		lock.Acquired()
-		if names := s.Names(s.path + "-other"); len(names) != 1 {
+	if a.Token != nil { // another lock inside is no re-entry
+		other := s.joinAs("C", Seat{Path: s.path + "-other"})
+		inside := other.Call(func(context.Context) (context.Context, error) { return other.Lock(first.Held()) })
+		inside.Acquired()
+		if names := other.Queue(); len(names) != 1 {
 			s.fails("inside the hold of one lock another one was locked, and that one's queue is %v", names)
 		}
-		other.release()
+		inside.Release()
 	}
 	waiting := s.queue(b)[0]
-	a.release()
-	s.mustWait(b, waiting.StillWaits(), waiting, "saw A release once of two times")
-	a.release()
+	second.Release()
+	s.mustWait(waiting, waiting.StillWaits(), "saw A release once of two times")
+	first.Release()
 	waiting.Acquired()
 	s.holds("A locked twice with one znode, and B was let in after the second release")
 }
@@ -499,31 +478,23 @@ func tellLocksAgain(s *story) {
 // A holds the lock and is cut off. By the time that B is let in, A must know.
 func tellToldOfLoss(s *story) {
 	a, b := s.joinMortal("A"), s.join("B")
-	a.acquire()
-	var released <-chan struct{}
-	if a.Lost != nil {
-		released = a.Lost()
-	}
-	a.release()
-	a.acquire()
+	earlier := a.Acquire()
+	earlier.Release()
+	held := a.Acquire().Held()
 	waiting := s.queue(b)[0]
 	a.Crash()
-	if a.Lost == nil {
+	if a.Token == nil {
 		s.AwaitExpiry(a.Client)
 		s.fails("session %#x of A has expired, and nothing can tell A, which is still inside", a.ID)
 	}
 	waiting.Acquired()
-	select {
-	case <-a.Lost():
-	default:
+	if held.Err() == nil {
 		s.fails("session %#x of A has expired and B holds the lock: A has not been told", a.ID)
 	}
-	select {
-	case <-released:
-		s.holds("A was cut off, and knew it before B was let in")
-	default:
+	if earlier.Held().Err() == nil {
 		s.fails("A was told of its loss, but the context of an earlier hold goes on after Unlock")
 	}
+	s.holds("A was cut off, and knew it before B was let in")
 }
 
 // A and B take turns; between two turns the directory is deleted and so made
@@ -534,10 +505,11 @@ func tellFenced(s *story) {
 		s.fails("the lock hands out no number that a store could check")
 	}
 	var tokens []int64
-	for i, c := range []*client{a, b, a, b, a, b} {
-		c.acquire()
-		tokens = append(tokens, c.Token())
-		c.release()
+	for i, c := range []*zktest.Member{a, b, a, b, a, b} {
+		turn := c.Acquire()
+		token, _ := c.Token(turn.Held())
+		tokens = append(tokens, token)
+		turn.Release()
 		if i == 2 {
 			if err := s.Observer().Delete(s.path, -1); err != nil {
 				s.Fatalf("delete the directory: %v", err)
@@ -580,37 +552,34 @@ type longHold struct {
 }
 
 func (l *longHold) told(path string) (wrong string) {
-	a, b := l.joinAt("A", zktest.MortalTimeout, path), l.joinAt("B", zktest.MortalTimeout, path)
+	seat := Seat{Timeout: zktest.MortalTimeout, Path: path}
+	a, b := l.joinAs("A", seat), l.joinAs("B", seat)
 	defer a.Close()
 	defer b.Close()
-	a.acquire()
+	held := a.Acquire()
 	waiting := l.queue(b)[0]
 	polls := waiting.Waits() == zktest.Polling // as it is made to
 	wasted := l.counter(b, polls)
-	if wrong = l.keeps(a, 2, waiting.Returned); wrong == "" {
+	if wrong = l.keeps(held, 2, waiting.Returned); wrong == "" {
 		wrong = wasted(2)
 	}
 	if wrong == "" {
-		wrong = l.comesIn(b, waiting)
+		wrong = l.comesIn(waiting)
 	}
 	if wrong == "" {
-		wrong = l.keeps(b, 1, func() bool { return false })
+		wrong = l.keeps(waiting, 1, func() bool { return false })
 	}
 	return wrong
 }
 
 // keeps is told of a holder that releases after some session time-outs.
-func (l *longHold) keeps(holder *client, timeouts int, otherIsIn func() bool) (wrong string) {
-	wasted, begin := l.counter(holder, false), time.Now()
+func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() bool) (wrong string) {
+	wasted, begin := l.counter(holder.Member, false), time.Now()
 	l.Await("session time-outs to go by", func() bool { // not a wait for a state: the time is the story
 		l.look()
 		passed := time.Since(begin).Seconds() / zktest.MortalTimeout.Seconds()
-		if holder.Lost != nil {
-			select {
-			case <-holder.Lost():
-				wrong = fmt.Sprintf("the line was healthy, and %s was told of a loss after %.1f session time-outs", holder.Name, passed)
-			default:
-			}
+		if holder.Held().Err() != nil {
+			wrong = fmt.Sprintf("the line was healthy, and %s was told of a loss after %.1f session time-outs", holder.Name, passed)
 		}
 		if otherIsIn() {
 			wrong = fmt.Sprintf("the line was healthy, and after %.1f session time-outs another was let in beside %s", passed, holder.Name)
@@ -623,25 +592,25 @@ func (l *longHold) keeps(holder *client, timeouts int, otherIsIn func() bool) (w
 	if wrong != "" {
 		return wrong
 	}
-	if err := holder.Unlock(); err != nil {
+	if err := holder.Unlock(holder.Held()); err != nil {
 		return fmt.Sprintf("the line was healthy, and after %d session time-outs %s's Unlock answered: %v", timeouts, holder.Name, err)
 	}
 	return ""
 }
 
 // comesIn is told of a waiter whose turn it is, after a long wait.
-func (l *longHold) comesIn(waiter *client, waiting *zktest.Attempt) (wrong string) {
-	begin, mark := time.Now(), waiter.Tap.Mark()
+func (l *longHold) comesIn(waiting *zktest.Turn) (wrong string) {
+	begin, mark := time.Now(), waiting.Tap.Mark()
 	l.Await("the waiter to be let in", func() bool {
 		l.look()
 		return waiting.Returned() || time.Since(begin) > zktest.MortalTimeout
 	})
 	if !waiting.Returned() {
 		return fmt.Sprintf("%s's turn came after two session time-outs; one more later it was still not in, and had sent %d requests",
-			waiter.Name, wiretap.Count(waiter.Tap.Since(mark)).All())
+			waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
 	}
 	if err := waiting.Err(); err != nil {
-		return fmt.Sprintf("%s's turn came after two session time-outs, and its Lock answered: %v", waiter.Name, err)
+		return fmt.Sprintf("%s's turn came after two session time-outs, and its Lock answered: %v", waiting.Name, err)
 	}
 	return ""
 }
@@ -657,7 +626,7 @@ func (l *longHold) look() {
 }
 
 // counter counts what a client sends from now on, and says so if it spins.
-func (l *longHold) counter(c *client, polls bool) (wasted func(timeouts int) string) {
+func (l *longHold) counter(c *zktest.Member, polls bool) (wasted func(timeouts int) string) {
 	const most = 50 // in a time-out
 	mark := c.Tap.Mark()
 	return func(timeouts int) string {
@@ -674,33 +643,32 @@ func (l *longHold) counter(c *client, polls bool) (wasted func(timeouts int) str
 // writer waits for both; the third waits for the writer.
 func tellShared(s *story) {
 	r1, r2, w, r3 := s.join("reader 1"), s.join("reader 2"), s.join("the writer"), s.join("reader 3")
-	read := func(c *client) *zktest.Attempt {
-		if c.RLock == nil {
-			return c.start()
+	read := func(m *zktest.Member) *zktest.Turn {
+		if m.Reader == nil {
+			return m.Start()
 		}
-		return s.Go(c.Client, c.RLock)
+		return m.Reader.Start()
 	}
-	read(r1).Acquired()
+	first := read(r1)
+	first.Acquired()
 	second := read(r2)
 	if second.Waits() != zktest.Returned {
 		s.fails("reader 2 waits for reader 1: %v", s.Names(s.path))
 	}
 	second.Acquired()
-	if r1.RUnlock == nil {
+	if r1.Reader == nil {
 		s.fails("reader 2 was let in beside reader 1 by a lock that knows no readers")
 	}
 	writing := s.queue(w)[0]
 	third := read(r3)
-	s.mustWait(r3, third.Waits(), third, "overtook a waiting writer")
-	for _, r := range []*client{r1, r2} {
-		s.mustWait(w, writing.StillWaits(), writing, "wrote while somebody read")
-		if err := r.RUnlock(); err != nil {
-			s.Fatalf("%s: RUnlock: %v", r.Name, err)
-		}
+	s.mustWait(third, third.Waits(), "overtook a waiting writer")
+	for _, r := range []*zktest.Turn{first, second} {
+		s.mustWait(writing, writing.StillWaits(), "wrote while somebody read")
+		r.Release()
 	}
 	writing.Acquired()
-	s.mustWait(r3, third.StillWaits(), third, "read while somebody wrote")
-	w.release()
+	s.mustWait(third, third.StillWaits(), "read while somebody wrote")
+	writing.Release()
 	third.Acquired()
 	s.holds("two readers shared, the writer waited for both, the late reader for the writer")
 }
@@ -709,11 +677,11 @@ func tellShared(s *story) {
 // and go on reading.
 func tellUpgrade(s *story) {
 	a, b := s.join("A"), s.join("B")
-	if a.RLock == nil || a.Again == nil {
+	if a.Reader == nil {
 		s.void("there is no read hold")
 	}
-	s.Go(a.Client, a.RLock).Acquired()
-	upgrade := s.Go(a.Client, a.Again)
+	reads := a.Reader.Acquire()
+	upgrade := a.Call(func(context.Context) (context.Context, error) { return a.Lock(reads.Held()) })
 	if upgrade.Waits() != zktest.Returned {
 		s.fails("A reads, asks to write, and waits for itself: %v", s.Names(s.path))
 	}
@@ -722,7 +690,7 @@ func tellUpgrade(s *story) {
 		s.fails("A reads, asks to write, and is let in: so would be a second reader beside it")
 	}
 	waiting := s.queue(b)[0]
-	if err := a.RUnlock(); err != nil {
+	if err := reads.Unlock(reads.Held()); err != nil {
 		s.fails("A was refused (%v), and its RUnlock answered: %v", refusal, err)
 	}
 	waiting.Acquired()
@@ -733,29 +701,29 @@ func tellUpgrade(s *story) {
 // What was not locked that way must not be released.
 func tellByKind(s *story) {
 	a, b := s.join("A"), s.join("B")
-	if a.RLock == nil || a.RAgain == nil {
+	if a.Reader == nil {
 		s.void("there is no read hold")
 	}
-	s.Go(a.Client, a.RLock).Acquired()
-	waiting := s.queue(b)[0]
-	if a.Unlock() == nil {
+	reads := a.Reader.Acquire()
+	writes := s.queue(b)[0]
+	if a.Unlock(reads.Held()) == nil {
 		s.fails("A holds by RLock, and its Unlock is accepted and ends the hold; left in the queue: %v", s.Names(s.path))
 	}
-	s.mustWait(b, waiting.StillWaits(), waiting, "saw A's Unlock refused")
-	if err := a.RUnlock(); err != nil {
+	s.mustWait(writes, writes.StillWaits(), "saw A's Unlock refused")
+	if err := reads.Unlock(reads.Held()); err != nil {
 		s.fails("A reads, its Unlock was refused, and its RUnlock answered: %v", err)
 	}
-	waiting.Acquired()
-	s.Go(b.Client, b.RAgain).Acquired()
+	inside := b.Reader.Call(func(context.Context) (context.Context, error) { return b.Reader.Lock(writes.Held()) })
+	inside.Acquired()
 	again := s.queue(a)[0]
-	if err := b.RUnlock(); err != nil {
+	if err := inside.Unlock(inside.Held()); err != nil {
 		s.fails("B writes and reads inside, and its RUnlock answered: %v", err)
 	}
-	if b.RUnlock() == nil {
+	if inside.Unlock(inside.Held()) == nil {
 		s.fails("B writes and reads inside once, and RUnlock ends both; left in the queue: %v", s.Names(s.path))
 	}
-	s.mustWait(a, again.StillWaits(), again, "saw B's RUnlock refused")
-	b.release()
+	s.mustWait(again, again.StillWaits(), "saw B's RUnlock refused")
+	writes.Release()
 	again.Acquired()
 	s.holds("A's Unlock of a read hold and B's second RUnlock of one were refused, and ended nothing")
 }

@@ -39,6 +39,7 @@ func Say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 // Process is a child process that plays a part.
 type Process struct {
 	cmd   *exec.Cmd
+	stdin io.Writer
 	lines chan string
 	zoo   *Zoo
 }
@@ -47,20 +48,30 @@ type Process struct {
 // test.
 func (z *Zoo) Process(name string, args ...string) *Process {
 	z.t.Helper()
-	p := &Process{cmd: exec.Command(os.Args[0], args...), lines: make(chan string, 100), zoo: z}
-	p.cmd.Env = append(os.Environ(), "ZKTEST_CHILD="+name, "ZKTEST_CHILD_SERVERS="+strings.Join(z.Servers(), ","))
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "ZKTEST_CHILD="+name, "ZKTEST_CHILD_SERVERS="+strings.Join(z.Servers(), ","))
+	return z.Command(cmd)
+}
+
+// Command starts a program that plays a part. It is killed at the test's end, and
+// may take the end of its input for its parent's.
+func (z *Zoo) Command(cmd *exec.Cmd) *Process {
+	z.t.Helper()
+	p := &Process{cmd: cmd, lines: make(chan string, 100), zoo: z}
 	p.cmd.Stderr = os.Stderr
 	stdin, err1 := p.cmd.StdinPipe()
 	stdout, err2 := p.cmd.StdoutPipe()
 	if err1 != nil || err2 != nil {
-		z.t.Fatalf("pipes to child process %s: %v, %v", name, err1, err2)
+		z.t.Fatalf("pipes to %s: %v, %v", cmd, err1, err2)
 	}
+	p.stdin = stdin
 	if err := p.cmd.Start(); err != nil {
-		z.t.Fatalf("start child process %s: %v", name, err)
+		z.t.Fatalf("start %s: %v", cmd, err)
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		defer close(p.lines)
 		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
 			p.lines <- scanner.Text()
 		}
@@ -69,9 +80,19 @@ func (z *Zoo) Process(name string, args ...string) *Process {
 	z.t.Cleanup(func() {
 		stdin.Close()
 		p.Signal(syscall.SIGKILL)
+		for range p.lines { // nobody reads them any more
+		}
 		<-ended
 	})
 	return p
+}
+
+// Tell writes a line to the process.
+func (p *Process) Tell(line string) {
+	p.zoo.t.Helper()
+	if _, err := fmt.Fprintln(p.stdin, line); err != nil {
+		p.zoo.t.Fatalf("tell %s %q: %v", p.cmd, line, err)
+	}
 }
 
 // Line returns the next line that the process prints.

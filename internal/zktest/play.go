@@ -3,6 +3,7 @@ package zktest
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -44,6 +45,11 @@ func play(tell func(T)) *player {
 		defer close(p.ended)
 		defer p.cleanUp()
 		defer close(p.told)
+		defer func() {
+			if broken := recover(); broken != nil { // as by the lock that the story is told of
+				p.Errorf("panic: %v\n%s", broken, debug.Stack())
+			}
+		}()
 		tell(p)
 	}()
 	return p

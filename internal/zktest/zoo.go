@@ -102,11 +102,22 @@ func (z *Zoo) Mortal(name string) *Client { return z.Connect(name, MortalTimeout
 func (z *Zoo) Connect(name string, timeout time.Duration) *Client {
 	z.t.Helper()
 	return z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		conn, _, err := zk.Connect(z.Servers(), timeout,
-			zk.WithDialer(dial), zk.WithLogger(quiet{}), zk.WithMaxConnBufferSize(64<<10))
+		conn, err := Dial(z.Servers(), timeout, dial)
 		return conn, conn.Close, err
 	})
 }
+
+// Dial begins a session as all of them are begun here: without a word of the
+// client's own log, for what happened is in the tap's record.
+func Dial(servers []string, timeout time.Duration, dial zk.Dialer) (*zk.Conn, error) {
+	conn, _, err := zk.Connect(servers, timeout,
+		zk.WithDialer(dial), zk.WithLogger(quiet{}), zk.WithMaxConnBufferSize(64<<10))
+	return conn, err
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
 
 // ConnectWith is Connect with a connection that open makes in its own way, over
 // the client's tap, and that is closed by the function that open returns.
@@ -125,11 +136,6 @@ func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), e
 	z.Await(name+" to have a session", func() bool { return conn.State() == zk.StateHasSession })
 	return &Client{Conn: conn, Tap: tap, Name: name, ID: conn.SessionID(), end: closeIt}
 }
-
-// quiet drops the client's own log: what happened is in the tap's record.
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
 
 // Crash makes the client go silent without a goodbye, as a process does that
 // is killed or a machine that loses its network: the server keeps the session
