@@ -2,76 +2,76 @@ package plainnode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"zklock/internal/chapter"
+	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
 func TestACrashedHolderLocksForEver(t *testing.T) {
 	t.Parallel()
-	for _, kind := range kinds {
+	for _, kind := range []lockcheck.Subject{plain, ephemeral} {
 		z := zktest.New(t)
-		path := z.Root + "/lock"
-		a, b := z.Mortal("A"), z.Client("B")
-		mustLock(t, z, kind.new(a.Conn, path))
-		waiting := z.Go(b, kind.new(b.Conn, path).Lock)
-		if how := waiting.Waits(); how != zktest.Polling {
-			t.Fatalf("%s: A holds the lock, and B %v", kind.name, how)
-		}
+		a, b := kind.JoinMortal(z, "A"), kind.Join(z, "B")
+		a.Acquire()
+		waiting := b.Start()
+		require.Equal(t, zktest.Polling, waiting.Waits(), "how B waits while A holds the lock")
 		a.Crash()
-		z.AwaitExpiry(a)
+		z.AwaitExpiry(a.Client)
 		if waiting.StillWaits() == zktest.Returned {
 			waiting.Acquired()
-			chapter.Says(t, "%s: the holder's session has expired, and B is let in", kind.name)
+			chapter.Says(t, "%s: the holder's session has expired, and B is let in", kind.Name)
 			continue
 		}
-		owner, there := z.Owner(path)
-		chapter.Says(t, "%s: the holder's session has expired, its znode is there: %v (owner %d), and B waits", kind.name, there, owner)
-		if err := z.Observer().Delete(path, -1); err != nil {
-			t.Fatal(err)
-		}
+		owner, there := z.Owner(a.Path)
+		chapter.Says(t, "%s: the holder's session has expired, its znode is there: %v (owner %d), and B waits", kind.Name, there, owner)
+		require.NoError(t, z.Observer().Delete(a.Path, -1))
 		waiting.Acquired()
-		chapter.Says(t, "%s: somebody deletes the znode by hand, and B is let in", kind.name)
+		chapter.Says(t, "%s: somebody deletes the znode by hand, and B is let in", kind.Name)
 	}
 }
 
-// Not parallel: the server's transactions are counted.
+// The server's transactions are counted, so it is the test's own.
 func TestEveryTryIsAWrite(t *testing.T) {
-	z := zktest.New(t)
-	path := z.Root + "/lock"
-	mustLock(t, z, New(z.Client("the holder").Conn, path))
+	t.Parallel()
+	server, err := zkserver.StartWith(t.Context(), zkserver.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
+	z := zktest.NewOn(t, server)
+	zxid := func() int64 { // of one more transaction
+		stat, err := z.Observer().Set(z.Root, nil, -1)
+		require.NoError(t, err)
+		return stat.Mzxid
+	}
+	plain.Join(z, "the holder").Acquire()
 	const waiters = 10
+	var members []*zktest.Member
 	var clients []*zktest.Client
 	for i := range waiters {
-		clients = append(clients, z.Client(fmt.Sprintf("waiter %d", i+1)))
+		members = append(members, plain.Join(z, fmt.Sprintf("waiter %d", i+1)))
+		clients = append(clients, members[i].Client)
 	}
-	strangers := sessions(t, z) - waiters - 2 // of earlier tests: the end of one is a write, too
-
-	first := lastZxid(t, z)
-	var attempts []*zktest.Attempt
-	for _, c := range clients {
-		attempts = append(attempts, z.Go(c, New(c.Conn, path).Lock))
+	before, count := zxid(), z.CountClients(clients...)
+	var turns []*zktest.Turn
+	for _, m := range members {
+		turns = append(turns, m.Start())
 	}
 	time.Sleep(time.Second) // the measure
-	var all [][]wiretap.Frame
-	for i, c := range clients {
-		if err := attempts[i].Cancel(); !errors.Is(err, context.Canceled) {
-			t.Fatalf("%s: Lock: %v", c.Name, err)
-		}
-		all = append(all, c.Tap.Frames())
+	for _, turn := range turns {
+		require.ErrorIs(t, turn.Cancel(), context.Canceled)
 	}
-	grown := int(lastZxid(t, z) - first)
-
-	sent := wiretap.Count(all...)
+	sent, grown := count(), int(zxid()-before-1)
 	tries := sent.Requests[wiretap.Create]
-	if tries == 0 || grown < tries || grown > tries+strangers {
-		t.Fatalf("%d failed creates, and the server's zxid grew by %d", tries, grown)
-	}
+	require.NotZero(t, tries)
+	assert.Equal(t, tries, grown, "transactions of the server, for so many creates in vain")
 	chapter.Says(t, "%d waiters, one second: %v creates, all in vain, and the server's zxid grew by %v",
 		waiters, chapter.About(tries, 8), chapter.About(grown, 8))
 	chapter.Says(t, "a create in vain: %d bytes sent, %d received, %.1f zxids",
@@ -82,37 +82,27 @@ func TestEveryTryIsAWrite(t *testing.T) {
 func TestTheFirstIsNotTheOneServed(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	path := z.Root + "/lock"
-	a, b, c := z.Client("A"), z.Client("B"), z.Client("C")
-	holder := New(a.Conn, path)
-	mustLock(t, z, holder)
+	a, b, c := plain.Join(z, "A"), plain.Join(z, "B"), plain.Join(z, "C")
+	holder := a.Acquire()
 	slow := b.Tap.HoldRequest(wiretap.Create, 3)
-	first := z.Go(b, New(b.Conn, path).Lock)
+	first := b.Start()
 	zktest.AwaitChan(z, "B's third try", slow.Sprung())
-	if err := holder.Unlock(); err != nil {
-		t.Fatal(err)
-	}
-	last := z.Go(c, New(c.Conn, path).Lock)
-	last.Acquired()
-	tries := func(c *zktest.Client) int { return wiretap.Count(c.Tap.Frames()).Requests[wiretap.Create] }
-	chapter.Says(t, "B came first and has tried %d times, C came last and has tried %d time: C holds the lock", tries(b), tries(c))
+	holder.Release()
+	c.Acquire()
+	chapter.Says(t, "B came first and has tried %d times, C came last and has tried %d time: C holds the lock",
+		b.Requests(0)[wiretap.Create], c.Requests(0)[wiretap.Create])
 	slow.Let()
-	if how := first.StillWaits(); how != zktest.Polling {
-		t.Fatalf("C holds the lock, and B %v", how)
-	}
+	assert.Equal(t, zktest.Polling, first.StillWaits(), "how B waits while C holds the lock")
 }
 
 func TestAStrangerReleasesTheLock(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	path := z.Root + "/lock"
-	mustLock(t, z, New(z.Client("A").Conn, path))
-	if err := New(z.Client("the stranger").Conn, path).Unlock(); err != nil {
-		t.Fatal(err)
-	}
-	b := z.Client("B")
-	beside := z.Go(b, New(b.Conn, path).Lock)
+	plain.Join(z, "A").Acquire()
+	stranger := plain.Join(z, "the stranger")
+	require.NoError(t, stranger.Unlock(z.Ctx))
 	inside := 1 // A, who has not released
+	beside := plain.Join(z, "B").Start()
 	if beside.Waits() == zktest.Returned {
 		beside.Acquired()
 		inside++
@@ -122,52 +112,14 @@ func TestAStrangerReleasesTheLock(t *testing.T) {
 
 func TestALostReplyMakesTheHolderWaitForItself(t *testing.T) {
 	t.Parallel()
-	for _, kind := range kinds {
+	for _, kind := range []lockcheck.Subject{plain, ephemeral} {
 		z := zktest.New(t)
-		path := z.Root + "/lock"
-		a := z.Client("A")
-		lock := kind.new(a.Conn, path)
+		a := kind.Join(z, "A")
 		a.Tap.LoseReply(wiretap.Create, 1)
-		err := lock.Lock(z.Ctx)
-		_, there := z.Owner(path)
-		again := z.Go(a, lock.Lock)
-		chapter.Says(t, "%s: the reply to A's create is lost; its znode is there: %v; A locks again and %v", kind.name, there, again.Waits())
-		if err == nil {
-			t.Error("the reply was lost, and Lock said that all was well")
-		}
-		if err := again.Cancel(); !errors.Is(err, context.Canceled) {
-			t.Errorf("A's second Lock: %v", err)
-		}
+		assert.Error(t, a.Start().Err(), "Lock, whose create was not answered")
+		_, there := z.Owner(a.Path)
+		again := a.Start()
+		chapter.Says(t, "%s: the reply to A's create is lost; its znode is there: %v; A locks again and %v", kind.Name, there, again.Waits())
+		assert.ErrorIs(t, again.Cancel(), context.Canceled, "A's second Lock")
 	}
-}
-
-// mustLock takes a lock that is free.
-func mustLock(t *testing.T, z *zktest.Zoo, lock *Lock) {
-	t.Helper()
-	if err := lock.Lock(z.Ctx); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// lastZxid is the last transaction that the server has applied: any reply
-// bears it.
-func lastZxid(t *testing.T, z *zktest.Zoo) int64 {
-	t.Helper()
-	z.Barrier(z.Observer())
-	frames := z.Observer().Tap.Frames()
-	for i := len(frames) - 1; ; i-- {
-		if f := frames[i]; f.Kind == wiretap.Reply && f.Op == wiretap.Exists {
-			return f.Zxid
-		}
-	}
-}
-
-// sessions counts all sessions that the server has.
-func sessions(t *testing.T, z *zktest.Zoo) int {
-	t.Helper()
-	all, err := z.Sessions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(all)
 }

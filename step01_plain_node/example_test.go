@@ -3,15 +3,13 @@ package plainnode_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	plainnode "zklock/step01_plain_node"
-
 	"zklock/internal/zktest"
+	plainnode "zklock/step01_plain_node"
 )
 
 // connect opens a session with the tests' server. A program of your own names
@@ -21,50 +19,32 @@ func connect() *zk.Conn {
 	if err != nil {
 		log.Fatal(err)
 	}
-	quiet := log.New(io.Discard, "", 0)
-	conn, _, err := zk.Connect(server.Servers(), 10*time.Second, zk.WithLogger(quiet))
+	conn, _, err := zk.Connect(server.Servers(), 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		log.Fatal(err)
 	}
 	return conn
 }
 
-// tidy removes the example's directory and ends the session.
-func tidy(conn *zk.Conn) {
-	_ = conn.Delete("/zklock-example-01", -1)
-	conn.Close()
-}
-
+// A deadline bounds the second client's wait. The error says for which lock.
 func Example() {
-	conn := connect()
-	defer tidy(conn)
+	const path = "/zklock-example-01"
+	first, second := connect(), connect()
+	defer second.Close()
+	defer first.Close()
 
-	lock := plainnode.NewEphemeral(conn, "/zklock-example-01/orders")
+	lock := plainnode.NewEphemeral(first, path)
 	if err := lock.Lock(context.Background()); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("one client at a time comes here")
-	if err := lock.Unlock(); err != nil {
-		log.Fatal(err)
-	}
-	// Output: one client at a time comes here
-}
 
-// A deadline bounds the wait. The error says for which lock.
-func ExampleLock_Lock_deadline() {
-	first, second := connect(), connect()
-	defer tidy(first)
-	defer second.Close()
-
-	held := plainnode.NewEphemeral(first, "/zklock-example-01/orders")
-	if err := held.Lock(context.Background()); err != nil {
-		log.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	fmt.Println(plainnode.NewEphemeral(second, "/zklock-example-01/orders").Lock(ctx))
-	fmt.Println("unlock:", held.Unlock())
+	fmt.Println(plainnode.NewEphemeral(second, path).Lock(ctx))
+	fmt.Println("unlock:", lock.Unlock())
 	// Output:
-	// zklock: lock /zklock-example-01/orders: context deadline exceeded
+	// one client at a time comes here
+	// zklock: lock /zklock-example-01: context deadline exceeded
 	// unlock: <nil>
 }

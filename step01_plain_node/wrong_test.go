@@ -21,6 +21,7 @@ func (l careless) Lock(context.Context) error {
 func (l careless) Unlock() error { return l.right.Unlock() }
 
 func TestAnErrorIsTakenForTheLock(t *testing.T) {
+	t.Parallel()
 	lockcheck.Fails(t, lockcheck.Over("a careless lock", func(conn *zk.Conn, path string) careless {
 		return careless{New(conn, path)}
 	}), lockcheck.OneHolder)

@@ -3,15 +3,13 @@ package sequentialspin_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	sequentialspin "zklock/step02_sequential_spin"
-
 	"zklock/internal/zktest"
+	sequentialspin "zklock/step02_sequential_spin"
 )
 
 // connect opens a session with the tests' server. A program of your own names
@@ -21,56 +19,36 @@ func connect() *zk.Conn {
 	if err != nil {
 		log.Fatal(err)
 	}
-	quiet := log.New(io.Discard, "", 0)
-	conn, _, err := zk.Connect(server.Servers(), 10*time.Second, zk.WithLogger(quiet))
+	conn, _, err := zk.Connect(server.Servers(), 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		log.Fatal(err)
 	}
 	return conn
 }
 
-// tidy removes the example's directories and ends the session.
-func tidy(conn *zk.Conn) {
-	for _, path := range []string{"/zklock-example-02/orders", "/zklock-example-02"} {
-		_ = conn.Delete(path, -1)
-	}
-	conn.Close()
-}
-
+// The second client gives up after a while, and leaves nothing in the queue.
 func Example() {
-	conn := connect()
-	defer tidy(conn)
+	const path = "/zklock-example-02"
+	first, second := connect(), connect()
+	defer second.Close()
+	defer first.Close()
 
-	lock := sequentialspin.New(conn, "/zklock-example-02/orders")
+	lock := sequentialspin.New(first, path)
 	if err := lock.Lock(context.Background()); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("one client at a time comes here")
-	if err := lock.Unlock(); err != nil {
-		log.Fatal(err)
-	}
-	// Output: one client at a time comes here
-}
 
-// A deadline bounds the wait. The error says for which lock, and the place in
-// the queue is given up.
-func ExampleLock_Lock_deadline() {
-	first, second := connect(), connect()
-	defer tidy(first)
-	defer second.Close()
-
-	held := sequentialspin.New(first, "/zklock-example-02/orders")
-	if err := held.Lock(context.Background()); err != nil {
-		log.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	fmt.Println(sequentialspin.New(second, "/zklock-example-02/orders").Lock(ctx))
-	queue, _, _ := first.Children("/zklock-example-02/orders")
+	fmt.Println(sequentialspin.New(second, path).Lock(ctx))
+	queue, _, _ := first.Children(path)
 	fmt.Println("in the queue:", queue)
-	fmt.Println("unlock:", held.Unlock())
+	fmt.Println("unlock:", lock.Unlock())
+	_ = first.Delete(path, -1) // the directory stays, as a rule
 	// Output:
-	// zklock: lock /zklock-example-02/orders: context deadline exceeded
+	// one client at a time comes here
+	// zklock: lock /zklock-example-02: context deadline exceeded
 	// in the queue: [lock-0000000000]
 	// unlock: <nil>
 }

@@ -1,6 +1,7 @@
 package sequentialspin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/zktest"
@@ -44,7 +47,9 @@ func (l *wrong) Lock(ctx context.Context) error {
 	if err := l.wait(ctx, node); err != nil {
 		return errors.Join(err, l.leave(node))
 	}
-	l.hold(node)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.node = node
 	return nil
 }
 
@@ -65,10 +70,16 @@ func (l *wrong) wait(ctx context.Context, node string) error {
 	}
 }
 
-func (l *wrong) hold(node string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.node = node
+// firstBy is isFirst with another order.
+func firstBy[K cmp.Ordered](key func(name string) K) func([]string, string) (bool, error) {
+	return func(names []string, mine string) (bool, error) {
+		for _, name := range names {
+			if key(name) < key(mine) {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
 }
 
 // Without a mistake in it, the lock that the mistakes are made in is right.
@@ -132,14 +143,7 @@ func TestW3OverlooksNumberZero(t *testing.T) {
 type shrugs struct{ *wrong }
 
 func (l shrugs) Lock(ctx context.Context) error {
-	node, err := create(l.conn, l.prefix, l.mode)
-	if err != nil {
-		return nil // printed
-	}
-	if err := l.wait(ctx, node); err != nil {
-		return nil // printed
-	}
-	l.hold(node)
+	_ = l.wrong.Lock(ctx) // the published listings print it
 	return nil
 }
 
@@ -156,22 +160,12 @@ func TestW5OneQueueForAllLocks(t *testing.T) {
 	lockcheck.Fails(t, lockcheck.Over("W5", func(conn *zk.Conn, path string) *wrong {
 		l := newWrong(conn, pathpkg.Dir(path))
 		l.prefix = path + "_"
-		l.isFirst = func(names []string, mine string) (bool, error) {
-			for _, name := range names {
-				if numberBehind("_", name) < numberBehind("_", mine) {
-					return false, nil
-				}
-			}
-			return true, nil
-		}
+		l.isFirst = firstBy(func(name string) int {
+			n, _ := strconv.Atoi(name[strings.LastIndex(name, "_")+1:])
+			return n
+		})
 		return l
 	}), lockcheck.Unrelated)
-}
-
-// numberBehind reads the number at the end of a name.
-func numberBehind(separator, name string) int {
-	n, _ := strconv.Atoi(name[strings.LastIndex(name, separator)+1:])
-	return n
 }
 
 // W6, in the same article. The idea: the constructor creates the znode, lock()
@@ -201,13 +195,9 @@ func TestW6ZnodeMadeInTheConstructor(t *testing.T) {
 // W7, in the same article. The idea: to look again, lock() calls itself. Each
 // look is a frame on the stack, until the stack is full. A lock's answers do
 // not show it, so no property can; the stack does.
-type recursive struct {
-	*wrong
-	depths []int // of the stack, at each look
-}
+type recursive struct{ *wrong }
 
-func (l *recursive) wait(ctx context.Context, node string) error {
-	l.depths = append(l.depths, runtime.Callers(0, make([]uintptr, 10000)))
+func (l recursive) wait(ctx context.Context, node string) error {
 	names, _, err := l.conn.Children(l.dir)
 	if err != nil {
 		return err
@@ -224,25 +214,16 @@ func (l *recursive) wait(ctx context.Context, node string) error {
 }
 
 func TestW7WaitsByRecursion(t *testing.T) {
-	t.Parallel()
 	z := zktest.New(t)
-	path := z.Root + "/lock"
-	z.Enter("the holder", polling(path, pollInterval)).Acquired()
-	b := z.Client("B")
-	l := &recursive{wrong: newWrong(b.Conn, path)}
+	l := recursive{newWrong(z.Client("the waiter").Conn, z.Root)}
 	l.poll = time.Millisecond
-	node, err := create(b.Conn, l.prefix, l.mode)
-	if err != nil {
-		t.Fatal(err)
+	var depths []int // of the stack, at each look
+	l.isFirst = func([]string, string) (bool, error) {
+		depths = append(depths, runtime.Callers(0, make([]uintptr, 10000)))
+		return len(depths) == 100, nil
 	}
-	const looks = 100
-	l.isFirst = func([]string, string) (bool, error) { return len(l.depths) == looks, nil }
-	if err := l.wait(z.Ctx, node); err != nil {
-		t.Fatal(err)
-	}
-	if grown := l.depths[looks-1] - l.depths[0]; grown != looks-1 {
-		t.Errorf("%d looks after the first, the stack is %d frames deeper", looks-1, grown)
-	}
+	require.NoError(t, l.wait(z.Ctx, ""))
+	assert.Equal(t, 99, depths[99]-depths[0], "frames on the stack, after 99 looks more")
 }
 
 // For W16 and W17: each client's name sorts before those of all who came
@@ -276,16 +257,4 @@ func TestW17SortsByTheHostname(t *testing.T) {
 		l.isFirst = firstBy(whole)
 		return l
 	}), lockcheck.OneHolder)
-}
-
-// firstBy is isFirst with another order.
-func firstBy(key func(name string) string) func([]string, string) (bool, error) {
-	return func(names []string, mine string) (bool, error) {
-		for _, name := range names {
-			if key(name) < key(mine) {
-				return false, nil
-			}
-		}
-		return true, nil
-	}
 }

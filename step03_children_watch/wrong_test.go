@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -21,11 +22,8 @@ type right = Lock
 // latch to open, the latch is made after it, and nobody ever opens it.
 type lateLatch struct {
 	*right
-	latch chan struct{}
-
-	// Where the test looks on: between the watch and the latch, and after.
-	between func(ctx context.Context, called <-chan struct{})
-	after   func()
+	latch   chan struct{}
+	between func(called, givenUp <-chan struct{}) // the watch and the latch: here the test looks on
 }
 
 func (l *lateLatch) Lock(ctx context.Context) error {
@@ -49,9 +47,8 @@ func (l *lateLatch) Lock(ctx context.Context) error {
 				close(l.latch)
 			}
 		}()
-		l.between(ctx, called)
+		l.between(called, ctx.Done())
 		l.latch = make(chan struct{})
-		l.after()
 		select {
 		case <-l.latch:
 		case <-ctx.Done():
@@ -67,40 +64,27 @@ func (l *lateLatch) Lock(ctx context.Context) error {
 func TestW13MakesItsLatchTooLate(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	holder := z.Line(0, join(z))[0]
-	waiter := z.Client("the waiter")
-	watching, asleep := make(chan struct{}), make(chan struct{})
-	lock := &lateLatch{
-		right: New(waiter.Conn, z.Root+"/lock"),
-		between: func(ctx context.Context, called <-chan struct{}) {
-			close(watching)
-			select {
-			case <-called:
-			case <-ctx.Done():
-			}
-		},
-		after: func() { close(asleep) },
-	}
-	attempt := z.Go(waiter, lock.Lock)
+	holder, waiter := lock.Join(z, "the holder").Acquire(), z.Client("the waiter")
+	watching, told := make(chan struct{}), make(chan struct{})
+	late := &lateLatch{right: New(waiter.Conn, holder.Path), between: func(called, givenUp <-chan struct{}) {
+		close(watching)
+		select {
+		case <-called:
+			close(told)
+		case <-givenUp:
+		}
+	}}
+	waiting := z.Go(waiter, late.Lock)
 	zktest.AwaitChan(z, "the waiter to set its watch", watching)
-	if err := holder.Unlock(); err != nil {
-		t.Fatal(err)
-	}
-	zktest.AwaitChan(z, "the waiter to make its latch", asleep)
+	holder.Release()
+	zktest.AwaitChan(z, "the waiter's callback to be done", told)
 
+	queue := holder.Queue()
+	assert.ErrorIs(t, waiting.Cancel(), context.Canceled, "only its context can end the wait")
 	seen := wiretap.Count(waiter.Tap.Frames())
-	queue := z.Names(z.Root + "/lock")
 	t.Logf("✗ notifications received: %d, lists asked for: %d, queue: %v; and the waiter sleeps",
 		seen.Notifications, seen.Requests[wiretap.GetChildren], queue)
-	if seen.Notifications != 1 || seen.Requests[wiretap.GetChildren] != 1 || len(queue) != 1 {
-		t.Error("want 1 notification, 1 list, and the waiter alone in the queue")
-	}
-	select {
-	case <-lock.latch:
-		t.Error("the latch is open: the wake-up was not lost")
-	default:
-	}
-	if err := attempt.Cancel(); !errors.Is(err, context.Canceled) {
-		t.Errorf("only its context can end the wait, and Lock answered %v", err)
-	}
+	assert.Equal(t, 1, seen.Notifications, "notifications received")
+	assert.Equal(t, 1, seen.Requests[wiretap.GetChildren], "lists asked for")
+	assert.Equal(t, []string{"lock-0000000001"}, queue, "the waiter is the first in the queue")
 }

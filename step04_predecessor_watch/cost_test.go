@@ -1,143 +1,103 @@
 package predecessorwatch
 
 import (
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
-// join gives a client the lock of its test.
-func join(z *zktest.Zoo) func(*zktest.Client) zktest.Locker {
-	return func(c *zktest.Client) zktest.Locker { return New(c.Conn, z.Root+"/lock") }
-}
-
 // Each waiter watches one znode, and each znode is watched by one waiter. So a
-// release wakes one client, however long the queue is.
+// release wakes one client, and one client lists, however long the queue is.
 //
 // The server's own counter agrees: zk_sum_node_deleted_watch_count adds up,
 // over all znodes deleted, how many watches each has fired. It counts for all
-// clients, so this test runs alone.
+// clients, so this server is the test's own.
 func TestReleaseWakesOne(t *testing.T) {
+	t.Parallel()
+	server, err := zkserver.StartWith(t.Context(), zkserver.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
+	fired := func() int64 {
+		counters, err := server.Mntr()
+		require.NoError(t, err)
+		return counters["zk_sum_node_deleted_watch_count"]
+	}
 	for _, n := range []int{10, chapter.Size(t, 50)} {
-		z := zktest.New(t)
-		line := z.Line(n, join(z))
-		before := counter(t, z, "zk_sum_node_deleted_watch_count")
-		notifications, lists, names := 0, 0, 0
-		for len(line) > 1 {
-			everybody, next := z.Count(line...), z.Count(line[1])
+		z := zktest.NewOn(t, server)
+		line := lock.Line(z, n)
+		before, count := fired(), z.Count(line[1:]...)
+		line = z.Pass(line)
+		woken := count()
+		chapter.Says(t, "%d waiters, one release: %d notification, %d list, %d names in it",
+			n, woken.Notifications, woken.Requests[wiretap.GetChildren], woken.Names)
+		for len(line) > 0 {
 			line = z.Pass(line)
-			woken := everybody()
-			if woken.Notifications != 1 || next().Notifications != 1 {
-				t.Fatalf("a release with %d waiting sent %d notifications, %d of them to the next in line; want 1, to the next", len(line), woken.Notifications, next().Notifications)
-			}
-			notifications += woken.Notifications
-			lists += woken.Requests[wiretap.GetChildren]
-			names += woken.Names
 		}
-		z.Pass(line)
-		server := counter(t, z, "zk_sum_node_deleted_watch_count") - before
-		chapter.Says(t, "%d waiters, all served: %d notifications, %d by the server's own count", n, notifications, server)
-		chapter.Says(t, "%d waiters, all served: %d lists, %d names in them", n, lists, names)
-		if notifications != n || lists != n || server != int64(n) {
-			t.Errorf("want %d notifications and as many lists", n)
-		}
+		all, byServer := count(), fired()-before
+		lists := all.Requests[wiretap.GetChildren]
+		chapter.Says(t, "%d waiters, all served: %d notifications, %d by the server's own count", n, all.Notifications, byServer)
+		chapter.Says(t, "%d waiters, all served: %d lists, %d names in them", n, lists, all.Names)
+		assert.Equal(t, n, all.Notifications, "notifications")
+		assert.EqualValues(t, n, byServer, "notifications by the server's own count")
+		assert.Equal(t, n, lists, "lists")
 	}
-}
-
-// counter is one of the server's own.
-func counter(t *testing.T, z *zktest.Zoo, name string) int64 {
-	t.Helper()
-	counters, err := z.Mntr()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return counters[name]
 }
 
 // A watch on a znode that does not exist waits for it to be made. A directory
 // gives no number twice, so that watch would stay for as long as its session
-// does. GetW fails without one. The server's count of watches is for all
-// clients, so this test runs alone.
+// does. GetW fails without one.
 func TestWatchOnAGoneZnode(t *testing.T) {
-	z := zktest.New(t)
-	c := z.Client("the client")
-	z.Await("the watches of earlier tests to be gone", func() bool { return counter(t, z, "zk_watch_count") == 0 })
-	gone := z.Root + "/lock-0000000007"
-
-	if _, _, _, err := c.GetW(gone); !errors.Is(err, zk.ErrNoNode) {
-		t.Errorf("GetW answered %v", err)
-	}
-	got := counter(t, z, "zk_watch_count")
-	if there, _, _, err := c.ExistsW(gone); there || err != nil {
-		t.Errorf("ExistsW answered %v, %v", there, err)
-	}
-	exists := counter(t, z, "zk_watch_count")
-	chapter.Says(t, "a znode that is gone: GetW leaves %d watches at the server, ExistsW %d", got, exists)
-	if got != 0 || exists != 1 {
-		t.Errorf("want 0 and 1")
-	}
-}
-
-// Step 3's bill for one release grew with waiters × names. Here one client
-// lists.
-func TestReleaseIsOneList(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{10, 50} {
-		z := zktest.New(t)
-		line := z.Line(n, join(z))
-		count := z.Count(line[1:]...)
-		z.Pass(line)
-		woken := count()
-		chapter.Says(t, "%d waiters, one release: %d notification, %d list, %d names in it",
-			n, woken.Notifications, woken.Requests[wiretap.GetChildren], woken.Names)
-		if woken.Notifications != 1 || woken.All() != 1 || woken.Names != n {
-			t.Errorf("want 1 notification, 1 request and %d names: got %+v", n, woken)
-		}
+	z := zktest.New(t)
+	c, gone := z.Client("the client"), z.Root+"/lock-0000000007"
+	watches := func() int { // by the server's own list, of a path and its watchers in turn
+		list, err := z.Word("wchp")
+		require.NoError(t, err)
+		return strings.Count(list, gone)
 	}
+	_, _, _, err := c.GetW(gone)
+	require.ErrorIs(t, err, zk.ErrNoNode, "what GetW answers")
+	got := watches()
+	_, _, _, err = c.ExistsW(gone)
+	require.NoError(t, err, "what ExistsW answers")
+	exists := watches()
+	chapter.Says(t, "a znode that is gone: GetW leaves %d watches at the server, ExistsW %d", got, exists)
 }
 
 func TestArrivalWakesNobody(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	line := z.Line(10, join(z))
+	line := lock.Line(z, 10)
 	count := z.Count(line...)
-	newcomer := z.Enter("the newcomer", join(z))
+	newcomer := lock.Join(z, "the newcomer").Start()
 	z.Settle(append(line[1:], newcomer)...)
 	woken := count()
 	chapter.Says(t, "10 waiters, one arrival: %d notifications, %d lists", woken.Notifications, woken.Requests[wiretap.GetChildren])
-	if woken.Notifications != 0 || woken.All() != 0 {
-		t.Errorf("want neither: got %+v", woken)
-	}
 }
 
 // What a lock and an unlock cost the client, the directory being there.
 func TestRequestsForOneTenure(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	first := z.Line(0, join(z)) // makes the directory
-	z.Pass(first)
-	mark := first[0].Tap.Mark()
-	if err := first[0].Lock(z.Ctx); err != nil {
-		t.Fatal(err)
-	}
-	z.Pass(first)
-	alone := requests(first[0], mark)
+	a := lock.Join(z, "A")
+	a.Acquire().Release() // makes the directory
+	mark := a.Tap.Mark()
+	a.Acquire().Release()
+	alone := requests(a, mark)
 
-	line := z.Line(1, join(z))
+	line := lock.Line(z, 1)
 	z.Pass(z.Pass(line))
-	waited := requests(line[1], 0)
+	waited := requests(line[1].Member, 0)
 	chapter.Says(t, "lock and unlock, alone: %d requests: %s", len(alone), strings.Join(alone, ", "))
 	chapter.Says(t, "lock and unlock, after a wait: %d requests: %s", len(waited), strings.Join(waited, ", "))
-	if len(alone) != 3 || len(waited) != 5 {
-		t.Errorf("want 3 and 5")
-	}
 }
 
 // requests lists what a client has asked since the mark, in order.
@@ -155,18 +115,15 @@ func requests(m *zktest.Member, mark int) (ops []string) {
 func TestWaiterDies(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	line := z.Line(2, join(z))
-	holder, second, third := line[0], line[1], line[2]
+	line := lock.Line(z, 2)
+	third := line[2]
 	mark, count := third.Tap.Mark(), z.Count(third)
-	second.Close()
+	line[1].Client.Close()
 	z.Settle(third)
-	woken, asked := count().Notifications, requests(third, mark)
 	chapter.Says(t, "a waiter dies: the one behind it gets %d notification, sends %s, and waits on",
-		woken, strings.Join(asked, ", "))
-	if woken != 1 || !slices.Equal(asked, []string{"getChildren", "getData"}) {
-		t.Errorf("want 1 notification, one list and one new watch: got %d and %v", woken, asked)
-	}
-	z.Pass([]*zktest.Member{holder, third})
+		count().Notifications, strings.Join(requests(third.Member, mark), ", "))
+	line[0].Release()
+	third.Acquired()
 }
 
 // The server carries out a create, and the connection breaks before it can say
@@ -175,34 +132,20 @@ func TestWaiterDies(t *testing.T) {
 func TestStillBrokenLostCreateReply(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	unlucky, other := z.Client("the unlucky client"), z.Client("the other client")
-	lock, dir := join(z)(unlucky), z.Root+"/lock"
-	z.Pass(z.Line(0, join(z))) // makes the directory
-
+	unlucky, other := lock.Join(z, "the unlucky client"), lock.Join(z, "the other client")
+	other.Acquire().Release() // makes the directory
 	unlucky.Tap.LoseReply(wiretap.Create, 1)
-	if err := lock.Lock(z.Ctx); !errors.Is(err, zk.ErrConnectionClosed) {
-		t.Fatalf("with the reply to its create lost, Lock answered %v", err)
-	}
-	again := z.Go(unlucky, lock.Lock)
-	if how := again.Waits(); how != zktest.Silently {
-		t.Fatalf("the unlucky client %v", how)
-	}
-	waiting := z.Go(other, join(z)(other).Lock)
-	if how := waiting.Waits(); how != zktest.Silently {
-		t.Fatalf("the other client %v", how)
-	}
-	own := 0
-	for _, name := range z.Names(dir) {
-		if owner, _ := z.Owner(dir + "/" + name); owner == unlucky.ID {
-			own++
-		}
-	}
-	chapter.Says(t, "a lost reply to create: %d znodes of one session stand in the queue, nobody holds the lock, and everyone waits", own)
-	if own != 2 || len(z.Names(dir)) != 3 {
-		t.Errorf("want 2 znodes of session %#x and 1 of the other: %v", unlucky.ID, z.Names(dir))
-	}
+	require.ErrorIs(t, unlucky.Start().Err(), zk.ErrConnectionClosed, "what Lock answers, its create being unanswered")
 
-	unlucky.Close() // what a restart does
+	unlucky.Start().MustWait("a znode of its own")
+	waiting := other.Start()
+	waiting.MustWait("the unlucky client")
+	ephemerals, err := z.Ephemerals()
+	require.NoError(t, err)
+	chapter.Says(t, "a lost reply to create: %d znodes of one session stand in the queue, nobody holds the lock, and everyone waits",
+		len(ephemerals[unlucky.ID]))
+
+	unlucky.Client.Close() // what a restart does
 	waiting.Acquired()
 	chapter.Says(t, "the lock comes free when that session ends")
 }
@@ -212,31 +155,14 @@ func TestStillBrokenLostCreateReply(t *testing.T) {
 func TestStillBrokenLockingTwice(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	holder := z.Line(0, join(z))[0]
-	dir := z.Root + "/lock"
-	first := z.Names(dir)
+	first := lock.Join(z, "the holder").Acquire()
+	znode := first.Znode()
+	second := first.Start()
+	second.MustWait("the first hold")
+	assert.Equal(t, []string{znode}, first.Tap.Watched(), "what the second Lock waits for")
+	chapter.Says(t, "locking twice: the holder has %d znodes in the queue, and waits for its own", len(first.Queue()))
 
-	second := z.Go(holder.Client, holder.Lock)
-	if how := second.Waits(); how != zktest.Silently {
-		t.Fatalf("the second Lock of the holder %v", how)
-	}
-	watched := holder.Tap.Watched()
-	chapter.Says(t, "locking twice: the holder has %d znodes in the queue, and waits for its own", len(z.Names(dir)))
-	if len(first) != 1 || !slices.Equal(watched, []string{dir + "/" + first[0]}) || len(z.Names(dir)) != 2 {
-		t.Errorf("want the second of two znodes to wait for %v: it watches %v", first, watched)
-	}
-
-	if err := second.Cancel(); err == nil {
-		t.Error("the second Lock was let in")
-	}
-	if left := z.Names(dir); !slices.Equal(left, first) {
-		t.Errorf("the second Lock was cancelled: want %v in the queue, not %v", first, left)
-	}
-	if err := holder.Unlock(); err != nil {
-		t.Errorf("the first hold outlives the second try: Unlock answered %v", err)
-	}
-	z.Barrier(holder.Client)
-	if left := holder.Tap.Watched(); len(left) > 0 {
-		t.Errorf("left at the server: watches on %v", left)
-	}
+	assert.Error(t, second.Cancel(), "the second Lock")
+	assert.Len(t, first.Queue(), 1, "the queue when the second Lock has given up")
+	first.Release()
 }

@@ -14,15 +14,20 @@ import (
 // right is this step's lock, as a part of the wrong ones.
 type right = Lock
 
-// queueUp is Lock with another way to wait, or another thing to do when the
-// wait has failed.
-func queueUp(ctx context.Context, l *right, wait func(context.Context, string) error, giveUp func(string) error) error {
+// wrong is this step's lock, open in the places where the mistakes are made.
+type wrong struct {
+	*right
+	wait  func(l *right, ctx context.Context, node string) error // until it is our turn
+	leave func(l *right, node string) error                      // when the wait has failed
+}
+
+func (l wrong) Lock(ctx context.Context) error {
 	node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
 	if err != nil {
 		return err
 	}
-	if err := wait(ctx, node); err != nil {
-		return errors.Join(err, giveUp(node))
+	if err := l.wait(l.right, ctx, node); err != nil {
+		return errors.Join(err, l.leave(l.right, node))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,105 +35,92 @@ func queueUp(ctx context.Context, l *right, wait func(context.Context, string) e
 	return nil
 }
 
+// before is the path of the znode before ours, "" when ours is the first.
+func before(l *right, node string) (path string, err error) {
+	names, _, err := l.conn.Children(l.dir)
+	if err != nil {
+		return "", err
+	}
+	name, err := predecessor(names, pathpkg.Base(node))
+	if name == "" || err != nil {
+		return "", err
+	}
+	return l.dir + "/" + name, nil
+}
+
+// told returns when the watch has fired.
+func told(ctx context.Context, gone <-chan zk.Event) error {
+	select {
+	case event := <-gone:
+		return event.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // W8, published in 基于zookeeper实现分布式锁(下) and in 51CTO, "ZooKeeper locks
 // and Curator's source". The idea: I wait for the znode before mine to go; it
 // has gone; it is my turn. But it may have been a waiter that died, and the
 // holder is still inside.
-type trustsTheWakeUp struct{ *right }
-
-func (l trustsTheWakeUp) Lock(ctx context.Context) error {
-	return queueUp(ctx, l.right, l.wait, l.leave)
-}
-
-func (l trustsTheWakeUp) wait(ctx context.Context, node string) error {
+func trustsTheWakeUp(l *right, ctx context.Context, node string) error {
 	for {
-		names, _, err := l.conn.Children(l.dir)
-		if err != nil {
+		path, err := before(l, node)
+		if path == "" || err != nil {
 			return err
 		}
-		before, err := predecessor(names, pathpkg.Base(node))
-		if before == "" || err != nil {
+		_, _, gone, err := l.conn.GetW(path)
+		if err == nil {
+			return told(ctx, gone) // the mistake: it does not look again
+		}
+		if !errors.Is(err, zk.ErrNoNode) {
 			return err
-		}
-		_, _, gone, err := l.conn.GetW(l.dir + "/" + before)
-		if errors.Is(err, zk.ErrNoNode) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		select {
-		case event := <-gone:
-			return event.Err // the mistake: it does not look again
-		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
 }
 
 func TestW8TrustsTheWakeUp(t *testing.T) {
 	t.Parallel()
-	lock := lockcheck.Over("W8", func(conn *zk.Conn, path string) trustsTheWakeUp { return trustsTheWakeUp{New(conn, path)} })
-	lockcheck.Fails(t, lock, lockcheck.WaiterCrash)
+	lockcheck.Fails(t, lockcheck.Over("W8", func(conn *zk.Conn, path string) wrong {
+		return wrong{New(conn, path), trustsTheWakeUp, (*right).leave}
+	}), lockcheck.WaiterCrash)
 }
 
 // W9, published in the same two and in nileader's article on the herd effect.
 // The idea: exists() tells whether the znode is there and sets the watch. It
 // sets one as well when the znode is not there, to tell when it is made, which
 // never happens: the watch stays.
-type asksIfItExists struct{ *right }
-
-func (l asksIfItExists) Lock(ctx context.Context) error {
-	return queueUp(ctx, l.right, l.wait, l.leave)
-}
-
-func (l asksIfItExists) wait(ctx context.Context, node string) error {
+func asksIfItExists(l *right, ctx context.Context, node string) error {
 	for {
-		names, _, err := l.conn.Children(l.dir)
+		path, err := before(l, node)
+		if path == "" || err != nil {
+			return err
+		}
+		there, _, gone, err := l.conn.ExistsW(path) // the mistake
+		if there {
+			err = told(ctx, gone)
+		}
 		if err != nil {
 			return err
-		}
-		before, err := predecessor(names, pathpkg.Base(node))
-		if before == "" || err != nil {
-			return err
-		}
-		there, _, gone, err := l.conn.ExistsW(l.dir + "/" + before) // the mistake
-		if err != nil {
-			return err
-		}
-		if !there {
-			continue
-		}
-		select {
-		case event := <-gone:
-			if event.Err != nil {
-				return event.Err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
 }
 
 func TestW9AsksIfItExists(t *testing.T) {
 	t.Parallel()
-	lock := lockcheck.Over("W9", func(conn *zk.Conn, path string) asksIfItExists { return asksIfItExists{New(conn, path)} })
-	lockcheck.Fails(t, lock, lockcheck.NoWatchLeft)
+	lockcheck.Fails(t, lockcheck.Over("W9", func(conn *zk.Conn, path string) wrong {
+		return wrong{New(conn, path), asksIfItExists, (*right).leave}
+	}), lockcheck.NoWatchLeft)
 }
 
 // W12, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
 // the time is up, so tell the caller. The znode is forgotten; it comes to the
 // front of the queue, and everyone behind it waits for a client that has given
 // up.
-type forgetsItsZnode struct{ *right }
-
-func (l forgetsItsZnode) Lock(ctx context.Context) error {
-	forget := func(string) error { return nil } // the mistake: not l.leave
-	return queueUp(ctx, l.right, l.wait, forget)
-}
+func forgetsItsZnode(*right, string) error { return nil } // the mistake: it does not delete it
 
 func TestW12ForgetsItsZnode(t *testing.T) {
 	t.Parallel()
-	lock := lockcheck.Over("W12", func(conn *zk.Conn, path string) forgetsItsZnode { return forgetsItsZnode{New(conn, path)} })
-	lockcheck.Fails(t, lock, lockcheck.GivingUp)
+	lockcheck.Fails(t, lockcheck.Over("W12", func(conn *zk.Conn, path string) wrong {
+		return wrong{New(conn, path), (*right).wait, forgetsItsZnode}
+	}), lockcheck.GivingUp)
 }

@@ -2,9 +2,11 @@ package reentrant
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net"
-	"strconv"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,282 +26,209 @@ func TestMain(m *testing.M) {
 	zktest.Main(m)
 }
 
-var subject = lockcheck.OverSession("step 5", func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
-	return Open(servers, timeout, WithDialer(dial))
-}, New, Token)
-
 func TestProperties(t *testing.T) {
-	lockcheck.Holds(t, subject, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger,
-		lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.WaiterCrash, lockcheck.SilentWait, lockcheck.WakesOne,
-		lockcheck.ArrivalWakesNobody, lockcheck.NoWatchLeft, lockcheck.LostCreateReply, lockcheck.LostDeleteReply,
-		lockcheck.LocksAgain, lockcheck.ToldOfLoss, lockcheck.Fenced, lockcheck.LongHold)
-	lockcheck.Fails(t, subject, lockcheck.Shared)
+	kept := slices.Concat(lockcheck.Properties, lockcheck.Promises, []*lockcheck.Property{lockcheck.ReleasedWhileCutOff})
+	kept = slices.DeleteFunc(kept, func(p *lockcheck.Property) bool { return p == lockcheck.Shared || p == lockcheck.LongHold })
+	lockcheck.Holds(t, locks, append(slices.Clone(kept), lockcheck.LongHold)...)
+	lockcheck.Holds(t, cohorts, kept...) // a long hold of theirs is a Lock's
+	lockcheck.Holds(t, lockcheck.Trying(locks, time.Hour), lockcheck.OneHolder, lockcheck.FirstCome, lockcheck.GivingUp, lockcheck.LocksAgain)
+	lockcheck.Fails(t, locks, lockcheck.Shared)
+}
+
+// That a server is none is for Open to say: see session_test.go.
+func TestBadInput(t *testing.T) {
+	asked := slices.DeleteFunc(slices.Clone(lockcheck.BadInput), func(p *lockcheck.Property) bool { return p == lockcheck.NoServer })
+	for _, kind := range []lockcheck.Subject{locks, cohorts} {
+		for _, way := range []lockcheck.Subject{kind, lockcheck.Trying(kind, 0), lockcheck.Trying(kind, time.Hour)} {
+			lockcheck.Holds(t, way, asked...)
+		}
+	}
 }
 
 // TryLock and deadlines.
 
-func TestTryLockAsksOnce(t *testing.T) {
-	t.Parallel()
-	try := func(ctx context.Context, p *party) (context.Context, error) { return p.lock.TryLock(ctx, 0) }
-	for what, story := range map[string]func(t *testing.T, z *zktest.Zoo, a, b *party){
-		"a free lock is taken": func(t *testing.T, z *zktest.Zoo, a, b *party) {
-			held, err := try(z.Ctx, a)
-			require.NoError(t, err)
-			a.holds(held)
-			a.release(held)
-		},
-		"held elsewhere": func(t *testing.T, z *zktest.Zoo, a, b *party) {
-			held := b.acquire()
-			mark := a.Tap.Mark()
-			attempt := a.call(func(ctx context.Context) (context.Context, error) { return try(ctx, a) })
-			require.Equal(t, zktest.Returned, attempt.Waits(), "TryLock(0) waits behind B")
-			require.ErrorIs(t, attempt.Err(), ErrLocked)
-			z.Await("A's znode to leave the queue", func() bool { return len(a.queue()) == 1 })
-			require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1}, a.requests(mark))
-			require.Empty(t, a.Tap.Watched(), "watches left at the server")
-			b.release(held)
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			z := zktest.New(t)
-			a, b := join(t, z, "A"), join(t, z, "B")
-			b.release(b.acquire()) // makes the directory
-			story(t, z, a, b)
-			z.Await("the queue to be empty", func() bool { return len(a.queue()) == 0 })
-		})
-	}
-}
+func TestTryLockWaitsNoLongerThanItIsTold(t *testing.T) {
+	both(t, func(t *testing.T, z *zktest.Zoo, kind lockcheck.Subject) {
+		a, b := kind.Join(z, "A"), locks.Join(z, "B")
+		b.Acquire().Release() // makes the directory
+		for _, wait := range []time.Duration{0, zktest.Patience} {
+			free := try(a, z.Ctx, wait)
+			holds(t, z, free)
+			require.NoError(t, free.Held().Err(), "the wait of %v is not for the work", wait)
+			free.Release()
+		}
 
-func TestWaitingThatTakesTooLongLeavesNothing(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a, b := join(t, z, "A"), join(t, z, "B")
-	held := b.acquire()
-	for want, lock := range map[error]func(context.Context) (context.Context, error){
-		ErrLocked: func(ctx context.Context) (context.Context, error) {
-			return a.lock.TryLock(ctx, 30*time.Millisecond)
-		},
-		context.DeadlineExceeded: func(ctx context.Context) (context.Context, error) {
-			ctx, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
-			defer cancel()
-			return a.lock.Lock(ctx)
-		},
-	} {
-		require.ErrorIs(t, a.call(lock).Err(), want)
-		z.Await("A's znode to leave the queue", func() bool { return len(a.queue()) == 1 })
-	}
-	b.release(held)
-	inTime, err := a.lock.TryLock(z.Ctx, zktest.Patience)
-	require.NoError(t, err)
-	require.NoError(t, inTime.Err(), "TryLock's wait is not for the work")
-	a.release(inTime)
+		held, mark := b.Acquire(), a.Tap.Mark()
+		require.ErrorIs(t, try(a, z.Ctx, 0).Err(), ErrLocked, "B holds the lock")
+		asked := map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1}
+		require.Equal(t, asked, a.Requests(mark), "what TryLock asks, which waits for nobody")
+		require.Empty(t, a.Tap.Watched(), "watches left at the server")
+		require.ErrorIs(t, try(a, z.Ctx, 30*time.Millisecond).Err(), ErrLocked, "B still holds the lock")
+		z.Await("A's znode to leave the queue", func() bool { return len(a.Queue()) == 1 })
+
+		own := a.Start()
+		own.MustWait("B holds the lock")
+		if kind.Name == cohorts.Name {
+			asked = map[wiretap.Op]int{} // in the process, too, it waits for nobody
+		}
+		for _, does := range []string{"waits", "holds"} {
+			mark = a.Tap.Mark()
+			require.ErrorIs(t, try(a, z.Ctx, 0).Err(), ErrLocked, "another goroutine of A %s", does)
+			require.Equal(t, asked, a.Requests(mark), "what TryLock asks while another goroutine %s", does)
+			if does == "waits" {
+				held.Release()
+				own.Acquired()
+			}
+		}
+		own.Release()
+		require.Empty(t, a.Queue())
+	})
 }
 
 // Hundreds give up, each at another moment: while the create is under way, while it
 // waits, just as it is let in.
 func TestGivingUpAtAnyMomentLeavesNothing(t *testing.T) {
-	t.Parallel()
-	for what, lock := range map[string]func(*party) *party{
-		"a Lock":   func(p *party) *party { return p },
-		"a Cohort": cohort,
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			z := zktest.New(t)
-			a := lock(join(t, z, "A"))
-			a.release(a.acquire())
-			var all sync.WaitGroup
-			var held, given atomic.Int64
-			for n := range 4 {
-				all.Go(func() {
-					for i := range 60 {
-						ctx, cancel := context.WithTimeout(z.Ctx, time.Duration(60*n+i)*20*time.Microsecond)
-						h, err := a.lock.Lock(ctx)
-						if err == nil {
-							held.Add(1)
-							assert.NoError(t, a.lock.Unlock(h))
-						} else {
-							given.Add(1)
-							assert.ErrorIs(t, err, context.DeadlineExceeded)
-						}
-						cancel()
+	both(t, func(t *testing.T, z *zktest.Zoo, kind lockcheck.Subject) {
+		a := kind.Join(z, "A")
+		a.Acquire().Release() // makes the directory
+		begun := time.Now()
+		a.Acquire().Release()
+		span := 2 * time.Since(begun)
+		var all sync.WaitGroup
+		var held, given atomic.Int64
+		for n := range 4 {
+			all.Go(func() {
+				for i := range 60 {
+					ctx, cancel := context.WithTimeout(z.Ctx, span*time.Duration(60*n+i)/240)
+					hold, err := a.Lock(ctx)
+					if err == nil {
+						held.Add(1)
+						assert.NoError(t, a.Unlock(hold))
+					} else {
+						given.Add(1)
+						assert.ErrorIs(t, err, context.DeadlineExceeded)
 					}
-				})
-			}
-			all.Wait()
-			t.Logf("%d were let in, %d gave up", held.Load(), given.Load())
-			z.Await("the queue to be empty", func() bool { return len(a.queue()) == 0 })
-			a.release(a.acquire())
-		})
-	}
+					cancel()
+				}
+			})
+		}
+		all.Wait()
+		t.Logf("%d were let in, %d gave up", held.Load(), given.Load())
+		z.Await("the queue to be empty", func() bool { return len(a.Queue()) == 0 })
+		a.Acquire().Release()
+	})
 }
 
-func TestTheHoldEndsWithTheContextGivenToLock(t *testing.T) {
+func TestABrokenLineDoesNotEndTheHoldAndTheContextGivenToLockDoes(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := join(t, z, "A")
+	a := locks.Join(z, "A")
 	ctx, cancel := context.WithCancel(z.Ctx)
-	held, err := a.lock.Lock(ctx)
-	require.NoError(t, err)
+	turn := lock(a, ctx)
+	turn.Acquired()
+	for range 3 {
+		a.Tap.LoseReply(wiretap.Exists, 1)
+		_, _, err := a.Exists("/")
+		require.ErrorIs(t, err, zk.ErrConnectionClosed)
+	}
+	z.Barrier(a.Client)
+	require.NoError(t, turn.Held().Err(), "three times A's line was down for a moment")
 	cancel()
-	require.ErrorIs(t, context.Cause(held), context.Canceled)
-	require.Len(t, a.queue(), 1, "the lock, which is held until Unlock")
-	a.release(held)
-	require.Empty(t, a.queue())
+	require.ErrorIs(t, context.Cause(turn.Held()), context.Canceled)
+	holds(t, z, turn) // until Unlock
+	turn.Release()
+	require.Empty(t, a.Queue())
 }
 
 // Reentrancy.
 
+// The goroutines to which the context is handed share the hold, whoever is the first
+// to unlock.
 func TestAsManyUnlocksAsLocksAndTheLastOneDeletes(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := join(t, z, "A"), join(t, z, "B")
+	a, b := locks.Join(z, "A"), locks.Join(z, "B")
 	mark := a.Tap.Mark()
-	held := a.acquire()
-	derived, cancel := context.WithTimeout(context.WithValue(held, t, "a context of the caller's"), zktest.Patience)
+	first := a.Acquire()
+	held := first.Held()
+	derived, cancel := context.WithTimeout(held, zktest.Patience)
 	defer cancel()
-	holds := []context.Context{held}
-	for _, ctx := range []context.Context{held, derived} {
-		again, err := a.lock.Lock(ctx)
-		require.NoError(t, err)
-		holds = append(holds, again)
+	turns := []*zktest.Turn{first, first.Again(), lock(a, derived), try(a, held, 0)}
+	for _, turn := range turns {
+		turn.Acquired()
 	}
-	again, err := a.lock.TryLock(held, 0)
-	require.NoError(t, err)
-	holds = append(holds, again)
-
-	waiting := b.start()
-	b.waits(waiting, "A holds the lock")
-	for i, held := range holds {
-		require.Zero(t, a.requests(mark)[wiretap.Delete], "deletes after %d of %d Unlocks", i, len(holds))
-		require.Equal(t, zktest.Silently, waiting.StillWaits(), "B, after %d of %d Unlocks by A", i, len(holds))
-		a.release(held)
+	waiting := b.Start()
+	for i, turn := range turns {
+		waiting.MustWait("%d of %d Unlocks", i, len(turns))
+		require.NoError(t, turn.Held().Err(), "the hold after %d of %d Unlocks", i, len(turns))
+		require.Zero(t, a.Requests(mark)[wiretap.Delete], "deletes after %d of %d Unlocks", i, len(turns))
+		turn.Release()
 	}
-	require.Equal(t, 1, a.requests(mark)[wiretap.Delete], "deletes after the last Unlock")
-	b.release(waiting.in())
-	require.ErrorIs(t, a.lock.Unlock(held), ErrNotHeld, "an Unlock too many")
-	_, err = a.lock.Lock(held)
-	require.ErrorIs(t, err, ErrNotHeld, "Lock with a hold that has been released: its context has ended")
-	_, err = a.lock.Lock(derived)
-	require.ErrorIs(t, err, ErrNotHeld, "Lock with a context made from it")
+	require.Equal(t, 1, a.Requests(mark)[wiretap.Delete], "deletes after the last Unlock")
+	waiting.Release()
+
+	for _, released := range []context.Context{held, derived} {
+		require.ErrorIs(t, a.Unlock(released), ErrNotHeld, "an Unlock too many")
+		_, err := a.Lock(released)
+		require.ErrorIs(t, err, context.Canceled, "Lock with a context that ended with the hold")
+		require.ErrorIs(t, err, ErrNotHeld, "why it ended")
+	}
+	mark = a.Tap.Mark()
+	another := lock(a, context.WithoutCancel(held))
+	another.Release()
+	require.Equal(t, 1, a.Requests(mark)[wiretap.Create], "creates: a hold that was released is no re-entry")
 }
 
-func TestHoldingOneLockNeverGrantsAnother(t *testing.T) {
+func TestEachLockHasItsOwnHoldAndToken(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := join(t, z, "A"), join(t, z, "B")
-	other := b.acquire()
-	orders := New(a.s, z.Root+"/orders")
-	held, err := orders.Lock(z.Ctx)
-	require.NoError(t, err)
+	a, b := locks.Join(z, "A"), locks.Join(z, "B")
+	theirs := b.Acquire()
+	orders := locks.At(z, a, z.Root+"/orders")
+	outer := orders.Acquire()
+	require.ErrorIs(t, try(a, outer.Held(), 0).Err(), ErrLocked, "B holds the lock, and A asks for it while it holds orders")
+	require.ErrorIs(t, a.Unlock(outer.Held()), ErrNotHeld, "the hold of orders given to the Unlock of another lock")
+	require.ErrorIs(t, a.Unlock(theirs.Held()), ErrNotHeld, "B's hold given to A's Unlock")
+	theirs.Release()
 
-	_, err = a.lock.TryLock(held, 0)
-	require.ErrorIs(t, err, ErrLocked, "B holds the lock, and A asks for it while it holds orders")
-	require.ErrorIs(t, a.lock.Unlock(held), ErrNotHeld, "the hold of orders given to the Unlock of another lock")
-	require.ErrorIs(t, a.lock.Unlock(other), ErrNotHeld, "B's hold given to A's Unlock")
-	b.release(other)
-	both, err := a.lock.Lock(held)
-	require.NoError(t, err)
-	require.Len(t, a.queue(), 1, "A's znode in the second lock's own queue")
-	a.release(both)
-	require.NoError(t, orders.Unlock(held))
+	inner := lock(a, outer.Held())
+	again := lock(orders, inner.Held())
+	require.Greater(t, token(inner), token(outer), "with two locks: the token of the one locked last")
+	require.Equal(t, token(outer), token(again), "re-entry of the outer lock inside the inner one")
+	require.Len(t, a.Queue(), 1, "A's znode in the second lock's own queue")
+	again.Release()
+	inner.Release()
+	outer.Release()
 }
 
-func TestAContextHandedToAnotherGoroutineSharesTheHold(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := join(t, z, "A")
-	held := a.acquire()
-	shared := a.call(func(context.Context) (context.Context, error) { return a.lock.Lock(held) }).in()
-	a.release(held)
-	require.Len(t, a.queue(), 1, "the other goroutine's part of the hold")
-	require.NoError(t, shared.Err())
-	a.release(shared)
-	require.Empty(t, a.queue())
+func token(turn *zktest.Turn) int64 {
+	n, _ := Token(turn.Held())
+	return n
 }
 
-func TestLockWithALostHoldIsErrLost(t *testing.T) {
+func TestTokenOfNoHold(t *testing.T) {
 	t.Parallel()
-	z := zktest.New(t)
-	a := join(t, z, "A")
-	held := a.acquire()
-	a.lose()
-	zktest.AwaitChan(z, "the hold to be told", held.Done())
-	_, err := a.lock.Lock(held)
-	require.ErrorIs(t, err, ErrLost)
-}
-
-// The token.
-
-func TestATokenIsThatOfTheLockWhoseLockReturnedIt(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := join(t, z, "A")
-	none, ok := Token(context.Background())
-	require.Zero(t, none)
-	require.False(t, ok)
-
-	held := a.acquire()
-	token, ok := Token(held)
-	require.True(t, ok)
-	require.Positive(t, token)
-	inner := New(a.s, z.Root+"/inner")
-	both, err := inner.Lock(held)
-	require.NoError(t, err)
-	innermost, _ := Token(both)
-	require.Greater(t, innermost, token, "with two locks: the token of the one locked last")
-	outer, _ := Token(held)
-	require.Equal(t, token, outer)
-	again, err := a.lock.Lock(both)
-	require.NoError(t, err)
-	outer, _ = Token(again)
-	require.Equal(t, token, outer, "re-entry of the outer lock inside the inner one")
-	a.release(again)
-	require.NoError(t, inner.Unlock(both))
-	a.release(held)
-	held = a.acquire()
-	later, _ := Token(held)
-	require.Greater(t, later, token, "the next tenure's token")
-	a.release(held)
+	for _, ctx := range []context.Context{nil, context.Background()} {
+		n, ok := Token(ctx)
+		require.False(t, ok, "whether there is a token")
+		require.Zero(t, n)
+	}
 }
 
 // Beside the client library's own lock.
 
+var clientLocks = lockcheck.Over("zk.Lock", lockcheck.ClientLock)
+
 func TestStep5AndTheClientsLockExcludeOneAnother(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	type member struct {
-		*zktest.Attempt
-		name   string
-		unlock func() error
-	}
-	var line []member
-	for i := range 4 { // zk.Lock and step 5 in turn
-		name := strconv.Itoa(i + 1)
-		var m member
-		if i%2 == 0 {
-			c := z.Client("zk.Lock " + name)
-			lock := lockcheck.ClientLock(c.Conn, z.Root+"/lock")
-			m = member{z.Go(c, lock.Lock), c.Name, lock.Unlock}
-		} else {
-			p := join(t, z, "step 5 "+name)
-			call := p.start()
-			m = member{call.Attempt, p.Name, func() error { return p.lock.Unlock(call.held) }}
-		}
-		line = append(line, m)
-		if i == 0 {
-			m.Acquired()
-		} else {
-			require.Equal(t, zktest.Silently, m.Waits(), "%s arrived while %s held the lock", m.name, line[0].name)
-		}
-	}
-	for i, m := range line {
-		m.Acquired()
-		for _, behind := range line[i+1:] {
-			require.Equal(t, zktest.Silently, behind.StillWaits(), "%s, while %s holds the lock", behind.name, m.name)
-		}
-		require.NoError(t, m.unlock())
+	joined := 0
+	line := z.Line(3, func(name string) *zktest.Member {
+		joined++
+		return []lockcheck.Subject{clientLocks, locks}[joined%2].Join(z, name)
+	})
+	for len(line) > 0 {
+		line = z.Pass(line)
 	}
 }
 
@@ -309,234 +238,254 @@ func TestStep5AndTheClientsLockExcludeOneAnother(t *testing.T) {
 func TestTheClientsLockFindsItsZnodeAmongOurs(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, c := join(t, z, "A"), z.Client("zk.Lock")
-	held := a.acquire()
+	a, c := locks.Join(z, "A"), clientLocks.Join(z, "zk.Lock")
+	held := a.Acquire()
 	lost := c.Tap.LoseReply(wiretap.Create, 1)
-	theirs := lockcheck.ClientLock(c.Conn, a.path())
-	attempt := z.Go(c, theirs.Lock)
+	theirs := c.Start()
 	zktest.AwaitChan(z, "the reply to be lost", lost.Sprung())
-	require.Equal(t, zktest.Silently, attempt.Waits(), "zk.Lock behind ours: %v", a.queue())
-	require.Len(t, a.queue(), 2)
-	a.release(held)
-	attempt.Acquired()
-	require.NoError(t, theirs.Unlock())
-}
-
-func TestItAsksForNoMoreThanTheClientsLock(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	holder := lockcheck.ClientLock(z.Client("the holder").Conn, z.Root+"/lock")
-	require.NoError(t, errors.Join(holder.Lock(z.Ctx), holder.Unlock())) // makes the directory
-
-	// spent counts what a hold costs, without and with somebody to wait for.
-	spent := func(c *zktest.Client, lock func(context.Context) error, unlock func() error) (alone, waiting wiretap.Counts) {
-		mark := c.Tap.Mark()
-		z.Go(c, lock).Acquired()
-		require.NoError(t, unlock())
-		z.Barrier(c)
-		alone = wiretap.Count(c.Tap.Since(mark))
-
-		require.NoError(t, holder.Lock(z.Ctx))
-		mark = c.Tap.Mark()
-		attempt := z.Go(c, lock)
-		require.Equal(t, zktest.Silently, attempt.Waits())
-		require.NoError(t, holder.Unlock())
-		attempt.Acquired()
-		require.NoError(t, unlock())
-		z.Barrier(c)
-		return alone, wiretap.Count(c.Tap.Since(mark))
-	}
-	a, c := join(t, z, "A"), z.Client("zk.Lock")
-	var held context.Context
-	alone, waiting := spent(a.Client, func(ctx context.Context) (err error) {
-		held, err = a.lock.Lock(ctx)
-		return err
-	}, func() error { return a.lock.Unlock(held) })
-	theirs := lockcheck.ClientLock(c.Conn, z.Root+"/lock")
-	theirAlone, theirWaiting := spent(c, theirs.Lock, theirs.Unlock)
-
-	require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1}, alone.Requests)
-	require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 2, wiretap.GetData: 1, wiretap.Delete: 1}, waiting.Requests)
-	for _, c := range []struct {
-		when         string
-		ours, theirs wiretap.Counts
-	}{{"alone", alone, theirAlone}, {"as a waiter", waiting, theirWaiting}} {
-		require.LessOrEqual(t, c.ours.All(), c.theirs.All(), "requests %s", c.when)
-		require.Less(t, c.ours.Sent, c.theirs.Sent, "bytes sent %s: the guid is shorter", c.when)
-		require.Less(t, c.ours.Received, c.theirs.Received, "bytes received %s", c.when)
-	}
-}
-
-// The server turns away what is asked later: here, a permission that is taken
-// away while the znode waits.
-func TestAnErrorWhileWaitingEndsTheWaitAndLeavesNothing(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a, b := join(t, z, "A"), join(t, z, "B")
-	held := b.acquire()
-	call := a.start()
-	a.waits(call, "B holds the lock")
-	a.permit(zk.PermAll &^ zk.PermRead)
-	b.release(held)
-	require.ErrorIs(t, call.Err(), zk.ErrNoAuth)
-	a.permit(zk.PermAll)
-	z.Await("A's znode to leave the queue", func() bool { return len(a.queue()) == 0 })
+	theirs.MustWait("A holds the lock")
+	require.Len(t, a.Queue(), 2)
+	held.Release()
+	theirs.Release()
 }
 
 // What a loss does, and what it does not.
 
-// cutOffBriefly brings A, whose lease runs out while it is cut off, and whose
-// session lives on: back ends the outage.
-func cutOffBriefly(t *testing.T, z *zktest.Zoo) (a *party, back func()) {
-	gate := make(chan struct{})
-	back = sync.OnceFunc(func() { close(gate) })
-	t.Cleanup(back)
-	first := true
-	a = joinOver(t, z, "A", zktest.SessionTimeout, func(c net.Conn) net.Conn {
-		if !first {
-			<-gate
-		}
-		first = false
-		return told(time.Second)(c)
-	})
-	return a, back
-}
-
+// A's lease runs out while it is cut off, and its session lives on. A is told, and
+// goes on working.
 func TestALossLetsNobodyInBeforeTheHolderUnlocks(t *testing.T) {
+	both(t, func(t *testing.T, z *zktest.Zoo, kind lockcheck.Subject) {
+		a, back := cutOffBriefly(t, z, kind)
+		b := locks.Join(z, "B")
+		outer := a.Acquire()
+		inner := outer.Again()
+		inner.Acquired()
+		other := b.Start()
+		other.MustWait("A holds the lock")
+		own := a.Start() // in another goroutine of A
+		a.Tap.HangUp()
+		held := outer.Held()
+		zktest.AwaitChan(z, "the hold to be told of its loss", held.Done())
+		require.ErrorIs(t, context.Cause(held), ErrLost)
+		require.ErrorIs(t, context.Cause(inner.Held()), ErrLost)
+		back()
+		z.Await("A to be back", func() bool { return a.State() == zk.StateHasSession })
+		require.NoError(t, a.Session.(*Session).Ask())
+		require.Equal(t, a.ID, a.SessionID(), "A's session, which lives on")
+		other.MustWait("A, which works on")
+		require.False(t, own.Returned(), "A's other goroutine was let in beside the one that works on")
+
+		for _, ctx := range []context.Context{held, context.WithoutCancel(held)} {
+			_, err := a.Lock(ctx)
+			require.ErrorIs(t, err, ErrLost, "Lock with a lost hold")
+		}
+		require.ErrorIs(t, a.Unlock(inner.Held()), ErrLost, "the inner Unlock")
+		other.MustWait("the outer Unlock")
+		require.False(t, own.Returned(), "A's other goroutine was let in after one of two Unlocks")
+		require.ErrorIs(t, a.Unlock(held), ErrLost, "the outer Unlock")
+		require.ErrorIs(t, a.Unlock(held), ErrNotHeld, "one too many")
+		other.Release()
+		holds(t, z, own) // on the session that lives
+		require.NoError(t, own.Held().Err(), "a new hold")
+		own.Release()
+	})
+}
+
+// What is lost, and what others put into the queue.
+
+// A's create is lost, and while A is cut off somebody else, whose session lives,
+// makes znodes with A's guid: one before A's own number and one behind it.
+func TestAZnodeOfAnotherSessionIsNotAdopted(t *testing.T) {
 	t.Parallel()
-	for what, lock := range map[string]func(*party) *party{
-		"of another process": func(p *party) *party { return p },
-		"of its own":         cohort,
+	for what, lose := range map[string]func(*wiretap.Tap, wiretap.Op, int) *wiretap.Trap{
+		"the server has made A's": (*wiretap.Tap).LoseReply,
+		"the server has not":      (*wiretap.Tap).LoseRequest,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			z := zktest.New(t)
-			a, back := cutOffBriefly(t, z)
-			a = lock(a)
-			held := a.acquire()
-			next := a
-			if what == "of another process" {
-				next = join(t, z, "B")
+			a := locks.Join(z, "A")
+			a.Acquire().Release() // takes number 0
+			begun, end := outage(z, a, lose(a.Tap, wiretap.Create, 1))
+			mark := a.Tap.Mark()
+			call := a.Start()
+			begun()
+			create := a.Tap.Since(mark)[0]
+			before, behind := create.Path+"0000000000", create.Path+"0000000007"
+			for _, path := range []string{before, behind} {
+				_, err := z.Observer().Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+				require.NoError(t, err)
 			}
-			waiting := next.start()
-			next.waitsHere(waiting)
-			a.Tap.Cut()
-			a.Tap.Restore()
-			zktest.AwaitChan(z, "the hold to be told of its loss", held.Done())
-			require.ErrorIs(t, context.Cause(held), ErrLost)
-			back()
-			z.Await("A to be back", func() bool { return a.State() == zk.StateHasSession })
-			require.Equal(t, a.ID, a.SessionID(), "A's session, which lives on")
-			require.NoError(t, a.s.Ask())
-			require.NotEqual(t, zktest.Returned, next.still(waiting), "the next was let in while A, who was told, still works: %v", a.queue())
-			require.ErrorIs(t, a.lock.Unlock(held), ErrLost)
-			next.release(waiting.in())
+
+			end()
+			call.MustWait("number 0, whoever owns it")
+			require.NoError(t, z.Observer().Delete(before, -1))
+			holds(t, z, call)
+			call.Release()
+			require.Len(t, a.Queue(), 1, "the other's second znode alone")
 		})
 	}
 }
 
-// waitsHere returns when the call waits, at ZooKeeper or in the process.
-func (p *party) waitsHere(c *call) {
-	if _, ok := p.lock.(*Cohort); ok {
-		p.z.Await(p.Name+"'s next goroutine to wait in the process", func() bool { return p.line() == 1 })
-		return
-	}
-	p.waits(c, "the lock is held")
-}
-
-// still tells how the call waits after all that has happened so far.
-func (p *party) still(c *call) zktest.Wait {
-	if _, ok := p.lock.(*Cohort); ok && p.line() == 1 {
-		return zktest.Silently
-	}
-	return c.StillWaits()
-}
-
-func TestEachUnlockAfterALossSaysSo(t *testing.T) {
+// A hears that its session has expired, and has another one, before the znodes of
+// the first are gone: here, long before. The old znode comes to the front, and is
+// no place in the queue.
+func TestAZnodeOfAnEndedSessionIsNoPlaceInTheQueue(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := join(t, z, "A")
-	held := a.acquire()
-	again, err := a.lock.Lock(held)
-	require.NoError(t, err)
-	a.lose()
-	require.ErrorIs(t, a.lock.Unlock(again), ErrLost, "the inner one")
-	require.Len(t, a.queue(), 1, "A's znode: the outer one still works")
-	require.ErrorIs(t, a.lock.Unlock(held), ErrLost, "the outer one")
-	require.Empty(t, a.queue())
-	require.ErrorIs(t, a.lock.Unlock(held), ErrNotHeld, "one too many")
+	lines := 0
+	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
+		lines++
+		return zktest.Handshake{Expired: lines == 2}.Conn(c)
+	})})
+	held := locks.Join(z, "B").Acquire()
+	call := a.Start()
+	call.MustWait("B holds the lock")
+	old := a.Znode()
+	a.Tap.HangUp()
+	z.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+	held.Release()
+	z.Await("A to queue again, or to be let in", func() bool { return len(a.Queue()) == 2 || call.Returned() })
+	require.False(t, call.Returned(), "A holds the lock with %s, a znode of its old session", old)
+	require.NoError(t, z.Observer().Delete(old, -1))
+	holds(t, z, call)
 }
 
-// lose ends the lease.
-func (p *party) lose() {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	p.s.lose(ErrLost)
-}
-
-func TestAReleasedHoldIsNoHold(t *testing.T) {
+// The server has made A's znode, and A, who is cut off, does not know.
+func TestACreateWithoutAReply(t *testing.T) {
 	t.Parallel()
-	z := zktest.New(t)
-	a := join(t, z, "A")
-	held := a.acquire()
-	a.release(held)
-	_, err := a.lock.Lock(held)
-	require.ErrorIs(t, err, context.Canceled, "its context has ended")
-	mark := a.Tap.Mark()
-	another, err := a.lock.Lock(context.WithoutCancel(held))
-	require.NoError(t, err)
-	require.Equal(t, 1, a.requests(mark)[wiretap.Create], "creates: it is no re-entry")
-	a.release(another)
-}
-
-func TestAReleaseThatTheServerRefusesCanBeTriedAgain(t *testing.T) {
-	t.Parallel()
-	for what, lock := range map[string]func(*party) *party{
-		"a Lock":   func(p *party) *party { return p },
-		"a Cohort": cohort,
+	for what, story := range map[string]func(t *testing.T, z *zktest.Zoo, a *zktest.Member, call *zktest.Turn, end func()){
+		"the session expires, and there is another create": func(t *testing.T, z *zktest.Zoo, a *zktest.Member, call *zktest.Turn, end func()) {
+			z.AwaitExpiry(a.Client)
+			end()
+			holds(t, z, call)
+			require.NotEqual(t, a.ID, a.SessionID(), "A's session")
+			require.Len(t, a.Queue(), 1)
+		},
+		"who gives up returns at once, and the znode is removed": func(t *testing.T, z *zktest.Zoo, a *zktest.Member, call *zktest.Turn, end func()) {
+			require.ErrorIs(t, call.Cancel(), context.Canceled, "Lock's answer while A is cut off")
+			require.Len(t, a.Queue(), 1, "the znode that nobody told A of")
+			end()
+			z.Await("the znode to be removed in the background", func() bool { return len(a.Queue()) == 0 })
+			require.Equal(t, a.ID, a.SessionID(), "A's session: the znode must not need its end")
+			a.Close() // waits for the background
+		},
+		"Close ends the search for it": func(t *testing.T, z *zktest.Zoo, a *zktest.Member, call *zktest.Turn, end func()) {
+			require.ErrorIs(t, call.Cancel(), context.Canceled)
+			a.Close() // the znode goes with the session
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			z := zktest.New(t)
-			a, b := lock(join(t, z, "A")), join(t, z, "B")
-			held := a.acquire()
-			a.permit(zk.PermAll &^ zk.PermDelete)
-			require.ErrorIs(t, a.lock.Unlock(held), zk.ErrNoAuth)
-			require.Error(t, held.Err(), "work under the lock has been ended")
-			require.ErrorIs(t, a.lock.Unlock(held), zk.ErrNoAuth, "once more")
-			require.Len(t, a.queue(), 1)
-			a.permit(zk.PermAll)
-			a.release(held)
-			require.ErrorIs(t, a.lock.Unlock(held), ErrNotHeld, "one too many")
-			b.release(b.acquire())
-			a.release(a.acquire())
+			a := locks.JoinMortal(z, "A")
+			a.Acquire().Release() // makes the directory
+			begun, end := outage(z, a, a.Tap.LoseReply(wiretap.Create, 1))
+			call := a.Start()
+			begun()
+			story(t, z, a, call, end)
 		})
 	}
 }
 
-// The delete's answer does not come, and the line does not break, for A asks for
-// other things, too.
-func TestUnlockWaitsForOneTimeout(t *testing.T) {
+// The create's reply is lost, and each step of the recovery loses its reply once: the
+// write in vain, the list among names of others, the look at the owner.
+func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := joinMortal(t, z, "A")
-	held := a.acquire()
-	ctx, stop := context.WithCancel(z.Ctx)
-	var asking sync.WaitGroup
-	asking.Go(func() {
-		for ctx.Err() == nil {
-			_, _, _ = a.Exists("/")
+	a := locks.Join(z, "A")
+	a.Acquire().Release()
+	for _, name := range []string{"_c_", "_c_short", "_c_short-lock-", "_c_-lock-x", "-lock-", "lock-", "_", "-", "notes",
+		"_c_0123456789abcdef0123456789abcdef", "_c_0123456789abcdef0123456789abcdef-lock-", "lock-0000000000-old"} {
+		_, err := z.Observer().Create(a.Path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	var traps []*wiretap.Trap
+	for _, op := range []wiretap.Op{wiretap.Create, wiretap.Delete, wiretap.GetChildren, wiretap.GetData} {
+		traps = append(traps, a.Tap.LoseReply(op, 1))
+	}
+	mark := a.Tap.Mark()
+	turn := a.Acquire()
+	for _, trap := range traps {
+		zktest.AwaitChan(z, "each reply to be lost", trap.Sprung())
+	}
+	holds(t, z, turn)
+	require.Equal(t, 1, a.Requests(mark)[wiretap.Create], "creates: the one without a reply was found")
+	turn.Release()
+}
+
+// A believes that the server gave it one second; the server keeps the session
+// for longer.
+func TestUnlockWithoutALineForGoodIsErrLostAndTheZnodeGoesLater(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Handshake{Tell: time.Second}.Through})
+	turn := a.Acquire()
+	a.Tap.Cut()
+	require.ErrorIs(t, a.Unlock(turn.Held()), ErrLost, "Unlock's answer while A is cut off")
+	require.Len(t, a.Queue(), 1, "A's znode, which it could not delete")
+	next := a.Start() // while it is cut off, too
+	a.Tap.Restore()
+	holds(t, z, next) // so the delete went on
+	require.Equal(t, a.ID, a.SessionID(), "A's session: the release must not need its end")
+	next.Release()
+}
+
+// The session expires while the delete is on its way. The server keeps it for
+// less than it said, so that A is still patient when the line is back.
+func TestADeleteThatComesAfterTheSessionsEndIsErrLost(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.JoinAs(z, "A", lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Handshake{Tell: zktest.SessionTimeout}.Through})
+	turn := a.Acquire()
+	owner, _ := z.Owner(turn.Znode()) // the session may be another one already
+	begun, end := outage(z, a, a.Tap.LoseRequest(wiretap.Delete, 1))
+	unlock := z.Go(a.Client, func(context.Context) error { return a.Unlock(turn.Held()) })
+	begun()
+	z.AwaitExpiry(&zktest.Client{Name: "A", ID: owner})
+	end()
+	require.ErrorIs(t, unlock.Err(), ErrLost, "the znode went with the session and not by the delete")
+}
+
+func TestAZnodeDeletedByHand(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := locks.Join(z, "A"), locks.Join(z, "B")
+	held, waiting := a.Acquire(), b.Start()
+	waiting.MustWait("A holds the lock")
+	for _, node := range []string{b.Znode(), a.Znode()} {
+		require.NoError(t, z.Observer().Delete(node, -1))
+	}
+	holds(t, z, waiting) // with a znode that it has made anew
+	require.NoError(t, held.Held().Err(), "nobody asks the server, and so nobody knows")
+	require.ErrorIs(t, a.Unlock(held.Held()), ErrLost)
+	waiting.Release()
+}
+
+// FuzzNames puts a znode with a number among names of anybody's. It asks the two
+// functions that read names, for no server would give such numbers.
+func FuzzNames(f *testing.F) {
+	f.Add("", "", int32(0))
+	f.Add("_c_0-", "_c_1-lock-0000000001/zz-lock-0000000003/_c_2-lock-0000000002/lock-0000000005/foreign", int32(4))
+	f.Add("lock-", "lock--2147483648/lock-2147483647/lock-99999999999999999999", int32(-1))
+	f.Add("-lock-0000000000-", "lock-/lock-x/lock-+1/_c_0-__READ__0000000000/lock-٣", int32(7))
+	f.Add("_c_0-", "_c_block-lock-0000000002/_c_1b2c0000-0000-lock-0000000003-backup/0000000004", int32(5)) // the last lock- counts
+	ofTheQueue := regexp.MustCompile(`(?s)^.*lock-[+-]?[0-9]{1,18}$`)
+	f.Fuzz(func(t *testing.T, prefix, names string, own int32) {
+		mine, others := fmt.Sprintf("%slock-%010d", prefix, own), strings.Split(names, "/")
+		n, ok := number(mine)
+		require.True(t, ok, "whether %q has a number", mine)
+		require.Equal(t, int(own), n, "the number of %q", mine)
+		for _, name := range others {
+			if digits := len(name) - strings.LastIndex(name, "-"); digits < 18 {
+				_, ok := number(name)
+				require.Equal(t, ofTheQueue.MatchString(name), ok, "whether %q is of the queue", name)
+			}
+		}
+		for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
+			before, err := predecessor(list, mine)
+			require.NoError(t, err)
+			require.True(t, lockcheck.IsBefore(number, before, others, int(own)), "before %q in %q stands %q", mine, list, before)
 		}
 	})
-	lost := a.Tap.SwallowReply(wiretap.Delete, 1)
-	unlock := z.Go(a.Client, func(context.Context) error { return a.lock.Unlock(held) })
-	zktest.AwaitChan(z, "the answer to be swallowed", lost.Sprung())
-	begun := time.Now()
-	require.ErrorIs(t, unlock.Err(), ErrLost, "without an answer")
-	waited := time.Since(begun)
-	stop()
-	asking.Wait()
-	require.Empty(t, a.queue())
-	require.Equal(t, a.ID, a.SessionID(), "A's session")
-	t.Logf("Unlock waited for %.1f session time-outs", waited.Seconds()/zktest.MortalTimeout.Seconds())
 }

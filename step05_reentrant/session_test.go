@@ -2,87 +2,154 @@ package reentrant
 
 import (
 	"context"
+	"errors"
 	"io"
+	"math"
 	"net"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
-func TestTheSessionGoesByTheTimeoutThatTheServerGranted(t *testing.T) {
+func TestOpenRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
-	z := zktest.New(t)
-	conf, err := z.Word("conf")
-	require.NoError(t, err)
-	longest, err := strconv.Atoi(regexp.MustCompile(`maxSessionTimeout=(\d+)`).FindStringSubmatch(conf)[1])
-	require.NoError(t, err)
-	a := joinOver(t, z, "A", time.Duration(longest)*time.Millisecond*5, nil)
-	granted := a.s.Timeout()
-	require.Equal(t, time.Duration(longest)*time.Millisecond, granted)
-}
-
-// A asks for five minutes and is granted a second and a half. Cut off, it must
-// know of the loss before B is let in.
-func TestTheHolderIsToldInTimeWhenTheServerGrantedLessThanAskedFor(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := joinOver(t, z, "A", 5*time.Minute, asking(zktest.MortalTimeout))
-	b := join(t, z, "B")
-	held := a.acquire()
-	waiting := b.start()
-	b.waits(waiting, "A holds the lock")
-	a.Crash()
-	waiting.Acquired()
-	require.ErrorIs(t, context.Cause(held), ErrLost, "what A knows when B is let in")
-}
-
-func TestABriefDisconnectDoesNotEndTheHold(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := join(t, z, "A")
-	held := a.acquire()
-	for range 3 {
-		a.Tap.LoseReply(wiretap.Exists, 1)
-		_, _, err := a.Exists("/")
-		require.ErrorIs(t, err, zk.ErrConnectionClosed)
+	anywhere := []string{"127.0.0.1:2181"}
+	for _, c := range []struct {
+		servers []string
+		timeout time.Duration
+		option  Option
+		says    string
+	}{
+		{nil, time.Second, WithDialer(net.DialTimeout), "servers [] and time-out 1s: want host:port and 1ms to"},
+		{anywhere, 0, WithDialer(net.DialTimeout), "time-out 0s: want host:port and 1ms to"},
+		{anywhere, -time.Second, WithDialer(net.DialTimeout), "time-out -1s: want"},
+		{anywhere, time.Microsecond, WithDialer(net.DialTimeout), "time-out 1µs: want"},
+		{anywhere, math.MaxInt64, WithDialer(net.DialTimeout), "time-out 2562047h47m16.854775807s: want"},
+		{[]string{"no-such-host.invalid:2181"}, time.Second, WithDialer(net.DialTimeout), `connect to ["no-such-host.invalid:2181"]`},
+		{[]string{"::1::"}, time.Second, WithDialer(net.DialTimeout), `connect to ["::1::"]`},
+		{anywhere, time.Second, nil, "an option is nil: leave it out"},
+		{anywhere, time.Second, WithDialer(nil), "the dialer is nil: give one, or leave WithDialer out"},
+	} {
+		_, err := Open(c.servers, c.timeout, c.option)
+		require.ErrorContains(t, err, c.says)
 	}
-	z.Barrier(a.Client)
-	require.NoError(t, held.Err())
-	require.Equal(t, a.ID, a.SessionID())
-	a.holds(held)
-	a.release(held)
 }
 
-// The lease runs out while A is cut off, and the server still has the session
-// when the line is back: the hold is lost, the lock is not.
-func TestALostLeaseEndsTheHoldAndNotTheSession(t *testing.T) {
+// Each of these is something else than a ZooKeeper. Open says what it met. It
+// takes its ten seconds, and so all are opened at the same time.
+func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
+	t.Parallel()
+	said := func(text string) func(net.Conn) {
+		return func(c net.Conn) { _, _ = io.WriteString(c, text) }
+	}
+	var opening sync.WaitGroup
+	for _, c := range []struct { // FuzzHandshake has more
+		answer func(net.Conn)
+		says   string
+	}{
+		{nil, "connection refused"},
+		{said(""), "did not answer the handshake"},
+		{func(c net.Conn) { c.Close() }, "did not answer the handshake"},
+		{said("\x00\x00\x00\x24\x00\x00\x00\x00\x00\x00"), "did not answer the handshake"},
+		{said("HTTP/1.1 400 Bad Request\r\n\r\n"), `answered the handshake with "HTTP/1.1 400 Bad Req": this is not ZooKeeper`},
+		{said("\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x03\xe8\x00\x00\x00\x00\x00\x00\x00\x07"), "zk: buffer too small"}, // no password
+	} {
+		address := lockcheck.Impostor(t, c.answer)
+		opening.Go(func() {
+			_, err := Open([]string{address}, zktest.MortalTimeout) // a busy machine must not be what it met
+			assert.ErrorContains(t, err, "no session after 10s: does ZooKeeper run at [\""+address+"\"]?")
+			assert.ErrorContains(t, err, c.says)
+		})
+	}
+	opening.Wait()
+}
+
+// A lock may use its session after the end of it.
+func TestAClosedSessionsMethods(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := joinOver(t, z, "A", zktest.SessionTimeout, told(time.Second))
-	held := a.acquire()
-	a.Tap.Cut()
-	zktest.AwaitChan(z, "the hold to be told of its loss", held.Done())
-	require.ErrorIs(t, context.Cause(held), ErrLost)
-	require.ErrorIs(t, a.lock.Unlock(held), ErrLost)
-	waiting := a.start() // while it is cut off
+	s, err := Open(z.Servers(), zktest.SessionTimeout)
+	require.NoError(t, err)
+	lease := s.Lease()
+	rest := s.Keep(lease)
+	waiting, closed := make(chan struct{}), make(chan struct{})
+	require.False(t, s.Closed())
+	require.NoError(t, lease.Err())
+	require.True(t, s.Go(func() { <-waiting }), "an open session runs what it is given")
+	go func() {
+		s.Close()
+		close(closed)
+	}()
+	zktest.AwaitChan(z, "the lease to end", lease.Done())
+	z.Await("the connection to be closed", func() bool { return s.Conn().State() == zk.StateDisconnected })
+	z.Names(z.Root) // and for as long as a request takes
+	select {
+	case <-closed:
+		t.Error("Close has not waited for what Go has begun")
+	default:
+	}
+	close(waiting)
+	zktest.AwaitChan(z, "Close to return, while the lease is kept", closed)
 
-	a.Tap.Restore()
-	held = waiting.in()
-	require.NoError(t, held.Err(), "a new hold, on a session that lives")
-	require.Equal(t, a.ID, a.SessionID())
-	a.holds(held)
-	a.release(held)
+	require.True(t, s.Closed())
+	require.ErrorIs(t, context.Cause(lease), ErrLost)
+	require.ErrorIs(t, s.Ask(), zk.ErrConnectionClosed)
+	own := errors.New("the write's own error")
+	require.ErrorIs(t, s.Prove(func() error { return own }), own)
+	for _, err := range []error{nil, zk.ErrConnectionClosed, zk.ErrClosing, zk.ErrNoAuth} {
+		require.False(t, s.Retry(err), "closed, and to be tried again: %v", err)
+	}
+	require.NoError(t, s.Prove(func() error { return nil }))
+	require.Error(t, s.Lease().Err(), "closed, and a write's answer begins a lease")
+	require.False(t, s.Go(func() { t.Error("closed, and begins something") }))
+	require.Equal(t, zktest.SessionTimeout, s.Timeout())
+	rest()
+	rest()
+	s.Keep(s.Lease())()
+	s.Close()
+	_, _, err = s.Conn().Exists(z.Root)
+	require.ErrorIs(t, err, zk.ErrConnectionClosed)
+}
+
+// Nothing in place of a function, or of a lease, is the caller's mistake, and as
+// everywhere in Go it panics. Whoever recovers has a session that works.
+func TestASessionsMethodsGivenNothing(t *testing.T) {
+	t.Parallel()
+	s := locks.Join(zktest.New(t), "A").Session.(*Session)
+	var none context.Context
+	require.Panics(t, func() { _ = s.Prove(nil) })
+	require.Panics(t, func() { s.Keep(none) })
+	require.False(t, s.Retry(nil), "what was answered is to be tried again")
+	require.NoError(t, s.Ask())
+	require.NoError(t, s.Lease().Err())
+}
+
+// cutOffBriefly brings A, which believes in a session time-out of a second, while
+// the server keeps the session for longer. Once its first line is down, A is cut
+// off, until back.
+func cutOffBriefly(t *testing.T, z *zktest.Zoo, kind lockcheck.Subject) (a *zktest.Member, back func()) {
+	gate := make(chan struct{})
+	back = sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(back)
+	first := true
+	a = kind.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
+		if !first {
+			<-gate
+		}
+		first = false
+		return zktest.Handshake{Tell: time.Second}.Conn(c)
+	})})
+	return a, back
 }
 
 // A's turn comes, and its line goes down for longer than its lease just as it
@@ -91,31 +158,19 @@ func TestALostLeaseEndsTheHoldAndNotTheSession(t *testing.T) {
 func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	gate := make(chan struct{})
-	back := sync.OnceFunc(func() { close(gate) })
-	defer back()
-	first := true
-	a := joinOver(t, z, "A", zktest.SessionTimeout, func(c net.Conn) net.Conn {
-		if !first {
-			<-gate
-		}
-		first = false
-		return told(time.Second)(c)
-	})
-	b := join(t, z, "B")
-	held := b.acquire()
-	waiting := a.start()
-	a.waits(waiting, "B holds the lock")
-	node, lease := a.made(), a.s.Lease()
+	a, back := cutOffBriefly(t, z, locks)
+	held := locks.Join(z, "B").Acquire()
+	waiting := a.Start()
+	waiting.MustWait("B holds the lock")
+	node, lease := a.Znode(), a.Session.(*Session).Lease()
 	lost := a.Tap.LoseRequest(wiretap.GetChildren, 1)
-	b.release(held)
+	held.Release()
 	zktest.AwaitChan(z, "A to ask for the list", lost.Sprung())
 	zktest.AwaitChan(z, "A's lease to run out", lease.Done())
 	back()
-	held = waiting.in()
-	require.NoError(t, held.Err(), "a new hold")
-	require.Equal(t, node, a.made(), "A's place in the queue")
-	a.release(held)
+	require.NoError(t, waiting.Held().Err(), "a new hold")
+	require.Equal(t, node, a.Znode(), "A's place in the queue")
+	waiting.Release()
 }
 
 // A's line goes down as its turn comes, and the server is so slow with the next
@@ -125,33 +180,31 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := joinOver(t, z, "A", zktest.SessionTimeout, func(c net.Conn) net.Conn {
-		return patient{&altered{Conn: c, ask: zktest.SessionTimeout, tell: time.Second}} // each time
-	})
-	b := join(t, z, "B")
-	held := b.acquire()
-	waiting := a.start()
-	a.waits(waiting, "B holds the lock")
+	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { // each time
+		return patient{zktest.Handshake{Ask: zktest.SessionTimeout, Tell: time.Second}.Conn(c)}
+	})})
+	held := locks.Join(z, "B").Acquire()
+	waiting := a.Start()
+	waiting.MustWait("B holds the lock")
 	hello := a.Tap.HoldReply(wiretap.Connect, 1)
 	lost := a.Tap.LoseRequest(wiretap.GetChildren, 1)
-	b.release(held)
+	held.Release()
 	zktest.AwaitChan(z, "A to ask for the list", lost.Sprung())
 	zktest.AwaitChan(z, "A's handshake to be answered", hello.Sprung())
 	begin, mark := time.Now(), a.Tap.Mark()
 	z.Await("the handshake's lease to be over", func() bool { return time.Since(begin) > time.Second })
 	hello.Let()
-	held = waiting.in()
-	require.NoError(t, held.Err(), "a new hold")
-	asked := a.requests(mark)
-	t.Log("asked after the handshake:", asked)
+	require.NoError(t, waiting.Held().Err(), "a new hold")
+	asked := a.Requests(mark)
 	require.Less(t, asked[wiretap.GetChildren]+asked[wiretap.Delete], 10, "lists and writes in vain, until it had a lease: %v", asked)
-	a.release(held)
+	waiting.Release()
 }
 
 // patient is a line on which nothing comes too late.
 type patient struct{ net.Conn }
 
-func (patient) SetReadDeadline(time.Time) error { return nil }
+func (patient) SetReadDeadline(time.Time) error  { return nil }
+func (patient) SetWriteDeadline(time.Time) error { return nil }
 
 // A server that is slow takes longer over a handshake than the first try waits
 // for. Each try keeps the session alive: with no more patience for the next one,
@@ -159,94 +212,43 @@ func (patient) SetReadDeadline(time.Time) error { return nil }
 func TestASlowServerIsHeardInTheEnd(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	var late atomic.Int64 // how much longer an answer takes, in nanoseconds
-	a := joinOver(t, z, "A", zktest.MortalTimeout, func(c net.Conn) net.Conn {
-		near, far := net.Pipe()
+	a := locks.JoinAs(z, "A", lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Over(func(c net.Conn) net.Conn {
+		near, far := net.Pipe() // has deadlines, which are for what comes late, too
 		go func() {
 			_, _ = io.Copy(c, far)
 			c.Close()
 		}()
 		go func() {
-			defer far.Close()
-			for b := make([]byte, 4096); ; {
-				n, err := c.Read(b)
-				if err != nil {
-					return
-				}
-				time.Sleep(time.Duration(late.Load()))
-				if _, err := far.Write(b[:n]); err != nil {
-					return
-				}
-			}
+			_, _ = io.Copy(far, c)
+			far.Close()
 		}()
 		return near
-	})
-	held := a.acquire()
-	late.Store(int64(zktest.MortalTimeout / 2)) // a first try waits for a third
+	})})
+	turn := a.Acquire()
 	a.Tap.Cut()
 	z.Await("A to see that it is cut off", func() bool { return a.State() != zk.StateHasSession })
+	a.Tap.Delay(zktest.MortalTimeout / 2) // a first try waits for a third
 	a.Tap.Restore()
 	z.Await("A to be heard", func() bool { return a.State() == zk.StateHasSession })
-	late.Store(0)
-	if err := a.lock.Unlock(held); err != nil { // the lease may be over by now
+	a.Tap.Delay(0)
+	if err := a.Unlock(turn.Held()); err != nil { // the lease may be over by now
 		require.ErrorIs(t, err, ErrLost)
 	}
-	z.Await("A's znode to go", func() bool { return len(a.queue()) == 0 })
+	z.Await("A's znode to go", func() bool { return len(a.Queue()) == 0 })
 }
 
-// Two session time-outs pass. A waiter is silent, and the leader is asked when
-// its turn has come. (For the holder's sake it is asked all the while: see
-// TestALongHoldAsksTheLeader.)
-func TestALongWaitEndsWithAGoodLease(t *testing.T) {
+func TestCloseTellsWhoHoldsAndWhoWaits(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := join(t, z, "A"), joinMortal(t, z, "B")
-	held := a.acquire()
-	waiting := b.start()
-	b.waits(waiting, "A holds the lock")
-	begin, mark := time.Now(), b.Tap.Mark()
-	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
-	require.Empty(t, b.requests(mark), "sent while it waited")
-	a.release(held)
-	second := waiting.in()
-	require.NoError(t, context.Cause(second))
-	// A handshake does as well as a sync, should the machine have stopped for so
-	// long that the line was given up.
-	asked := slices.ContainsFunc(b.Tap.Since(mark), func(f wiretap.Frame) bool {
-		return f.Kind == wiretap.Request && (f.Op == wiretap.Delete || f.Op == wiretap.Connect)
-	})
-	require.True(t, asked, "the leader was not asked when the turn had come")
-	b.release(second)
-}
-
-func TestCloseWhileWaitingAndWhileHolding(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a, b := cohort(join(t, z, "A")), join(t, z, "B")
-	held := a.acquire()
+	a := joinProcess(z, "A")
+	held := a.Acquire().Held()
 	behind := a.lineUp(1)
-	waiting := b.start()
-	b.waits(waiting, "A holds the lock")
-	elsewhere := b.start()
-
-	b.Close()
-	require.ErrorContains(t, waiting.Err(), "the session is closed")
-	require.ErrorContains(t, elsewhere.Err(), "the session is closed")
-	require.Len(t, a.queue(), 1, "A's znode alone")
-
 	a.Close()
 	zktest.AwaitChan(z, "the hold to be told of its loss", held.Done())
 	require.ErrorIs(t, context.Cause(held), ErrLost)
-	require.ErrorIs(t, a.lock.Unlock(held), ErrLost)
-	require.ErrorContains(t, behind.Err(), "the session is closed")
-	require.Empty(t, a.queue())
-
-	a.Close() // a second time
-	_, err := a.lock.Lock(z.Ctx)
-	require.ErrorContains(t, err, "the session is closed")
-	_, err = a.lock.TryLock(z.Ctx, 0)
-	require.ErrorContains(t, err, "the session is closed")
-	require.ErrorIs(t, a.lock.Unlock(context.Background()), ErrNotHeld)
+	require.ErrorContains(t, behind.Err(), "the session is closed", "though the holder has not unlocked")
+	require.ErrorIs(t, a.Unlock(held), ErrLost)
+	require.Empty(t, a.Queue())
 }
 
 // The user closes the connection, of which the session knows nothing. A loop that
@@ -254,16 +256,14 @@ func TestCloseWhileWaitingAndWhileHolding(t *testing.T) {
 func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := join(t, z, "A"), join(t, z, "B")
-	held := b.acquire()
-	waiting := a.start()
-	a.waits(waiting, "B holds the lock")
-	a.s.Conn().Close()
+	a, b := locks.Join(z, "A"), locks.Join(z, "B")
+	held, waiting := b.Acquire(), a.Start()
+	waiting.MustWait("B holds the lock")
+	a.Session.Conn().Close()
 	require.ErrorContains(t, waiting.Err(), "the session is closed")
-	_, err := a.lock.Lock(z.Ctx)
-	require.ErrorContains(t, err, "the session is closed")
-	z.Await("A's znode to go with its session", func() bool { return len(a.queue()) == 1 })
-	b.release(held)
+	require.ErrorContains(t, a.Start().Err(), "the session is closed")
+	z.Await("A's znode to go with its session", func() bool { return len(a.Queue()) == 1 })
+	held.Release()
 }
 
 // B holds the lock, and A's line goes down right behind the list that tells A so.
@@ -273,33 +273,29 @@ func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	b := join(t, z, "B")
-	held := b.acquire()
+	held := locks.Join(z, "B").Acquire()
+	crowd := locks
+	crowd.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+		return locks.Open(slices.Repeat(servers, 3), timeout, dial) // with few servers the client gives up what it has not sent
+	}
 	late := false
 	for round := 0; !late && round < 6; round++ {
-		a := &party{t: t, z: z}
-		a.Client = z.ConnectWith("A", func(dial zk.Dialer) (*zk.Conn, func(), error) {
-			// With few servers the client gives up what it has not sent.
-			session, err := Open(slices.Repeat(z.Servers(), 3), zktest.MortalTimeout, WithDialer(dial))
-			require.NoError(t, err)
-			a.s, a.lock = session, New(session, z.Root+"/lock")
-			return session.Conn(), session.Close, nil
-		})
+		a := crowd.JoinMortal(z, "A")
 		list := a.Tap.HoldReply(wiretap.GetChildren, 1)
 		busy := a.Tap.HoldRequest(wiretap.Exists, 1) // with it the client is busy sending
-		waiting := a.start()
+		waiting := a.Start()
 		zktest.AwaitChan(z, "the list to be answered", list.Sprung())
 		go func() { _, _, _ = a.Exists("/") }()
 		zktest.AwaitChan(z, "A's client to be busy", busy.Sprung())
 		list.Let()
 		z.Await("the getData to wait for it", func() bool { return unsent(a.Conn) == 1 })
-		cut := a.outageAt(nil)
+		begun, end := outage(z, a, busy)
 		mark := a.Tap.Mark()
 		a.Tap.HangUp()
-		zktest.AwaitChan(z, "A to connect again", cut.hello.Sprung())
+		begun()
 		z.AwaitExpiry(a.Client)
-		cut.end()
-		z.Await("A to stand in the queue again", func() bool { return len(a.queue()) == 2 })
+		end()
+		z.Await("A to stand in the queue again", func() bool { return len(a.Queue()) == 2 })
 		connected := false
 		for _, f := range a.Tap.Since(mark) {
 			connected = connected || f.Op == wiretap.Connect
@@ -312,7 +308,7 @@ func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
 		a.Close()
 	}
 	t.Log("a getData went out on the next session:", late)
-	b.release(held)
+	held.Release()
 }
 
 // unsent is how many requests the client holds in its channel.

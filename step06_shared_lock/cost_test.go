@@ -2,13 +2,13 @@ package sharedlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	pathpkg "path"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
 	"zklock/internal/lockcheck"
@@ -16,101 +16,53 @@ import (
 	"zklock/internal/zktest"
 )
 
-// watchAll is how the course's shared lock waits at first: with a watch on the
-// directory.
-func watchAll(ctx context.Context, l *right, p *place) error {
-	for {
-		lease := l.s.Lease()
-		names, stat, changed, err := l.s.Conn().ChildrenW(l.dir)
-		if err != nil {
-			return err
-		}
-		before, err := predecessor(names, pathpkg.Base(p.node))
-		if before == "" || err != nil {
-			p.lease, p.token = lease, stat.Pzxid
-			return err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// ways are the two ways to wait.
-var ways = []struct {
-	name    string
-	variant func(*RWLock) locker
-}{
-	{"a watch on the directory", func(l *RWLock) locker { return variant{right: l, wait: watchAll} }},
-	{"a watch on one znode", nil},
+// ways are the two ways to wait: the first is how the course's shared lock waits
+// at first.
+var ways = []lockcheck.Subject{
+	wrong("a watch on the directory", variant{before: predecessor, watchAll: true}),
+	lockcheck.OverSession("a watch on one znode", open, New, Token),
 }
 
 func TestTheFirstFormIsARightLockWithAHerd(t *testing.T) {
 	t.Parallel()
-	lock := wrong(ways[0].name, variant{wait: watchAll})
-	lockcheck.Holds(t, lock, lockcheck.OneHolder, lockcheck.Shared)
-	lockcheck.Fails(t, lock, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
-}
-
-// crowd brings a holder and those who wait behind it, R for a reader and W for
-// a writer.
-func (s *scene) crowd(holder, waiting string) (first *turn, rest []*turn) {
-	s.t.Helper()
-	kind := map[string]string{"R": read, "W": write}
-	first = s.join("the holder").holds(kind[holder])
-	for i, who := range strings.Split(waiting, "") {
-		rest = append(rest, s.join(fmt.Sprintf("waiter %d", i+1)).waits(kind[who]))
-	}
-	for _, w := range rest {
-		w.mustWait("saw the others arrive")
-	}
-	return first, rest
+	lockcheck.Holds(t, ways[0], lockcheck.OneHolder, lockcheck.Shared)
+	lockcheck.Fails(t, ways[0], lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
 }
 
 // The readers before the first writer in the queue are let in together. Each of
 // them has to be told; anybody else is told in vain.
 func TestAWritersRelease(t *testing.T) {
 	t.Parallel()
-	for i, way := range ways {
+	for _, way := range ways {
 		for _, c := range []struct {
 			waiting, says string
 			letIn         int
-			notified      [2]int // the ways'
 		}{
-			{"RRRRRRRRRR", "10 readers wait", 10, [2]int{10, 10}},
-			{"RRRRRWRRRRR", "5 readers, a writer and 5 readers wait", 5, [2]int{11, 5}},
+			{"RRRRRRRRRR", "10 readers wait", 10},
+			{"RRRRRWRRRRR", "5 readers, a writer and 5 readers wait", 5},
 		} {
-			s := newScene(t)
-			s.variant = way.variant
-			writer, waiters := s.crowd("W", c.waiting)
-			told := s.notified(func() {
-				writer.releases()
-				for _, w := range waiters[:c.letIn] {
-					w.Acquired()
-				}
-			}, waiters...)
-			chapter.Says(t, "%s: a writer releases, and %s: %d notifications, %d let in", way.name, c.says, told, c.letIn)
-			if told != c.notified[i] {
-				t.Errorf("want %d notifications", c.notified[i])
+			z := zktest.New(t)
+			turns := queue(z, way, "W"+c.waiting)
+			writer, waiters := turns[0], turns[1:]
+			count := z.Count(waiters...)
+			writer.Release()
+			for _, w := range waiters[:c.letIn] {
+				w.Acquired()
 			}
+			z.Settle(waiters[c.letIn:]...)
+			chapter.Says(t, "%s: a writer releases, and %s: %d notifications, %d let in", way.Name, c.says, count().Notifications, c.letIn)
 		}
 	}
 }
 
 func TestAnArrival(t *testing.T) {
 	t.Parallel()
-	for i, way := range ways {
-		s := newScene(t)
-		s.variant = way.variant
-		_, waiters := s.crowd("W", "RRRRRWRRRRR")
-		newcomer := s.join("the newcomer")
-		told := s.notified(func() { newcomer.waits(read) }, waiters...)
-		chapter.Says(t, "%s: one more comes, and these 11 wait: %d notifications", way.name, told)
-		if want := []int{11, 0}[i]; told != want {
-			t.Errorf("want %d", want)
-		}
+	for _, way := range ways {
+		z := zktest.New(t)
+		waiters := queue(z, way, "WRRRRRWRRRRR")[1:]
+		count := z.Count(waiters...)
+		way.Join(z, "the newcomer").Reader.Start().MustWait("the others")
+		chapter.Says(t, "%s: one more comes, and these 11 wait: %d notifications", way.Name, count().Notifications)
 	}
 }
 
@@ -120,112 +72,83 @@ func TestReadersLeave(t *testing.T) {
 	t.Parallel()
 	n := chapter.Size(t, 10)
 	for i, way := range ways {
-		s := newScene(t)
-		s.variant = way.variant
-		var readers []*turn
-		for i := range n {
-			readers = append(readers, s.join(fmt.Sprintf("reader %d", i+1)).holds(read))
-		}
-		writer := s.join("the writer").waits(write)
-		told := s.notified(func() {
-			for i := range readers {
-				readers[i].releases()
-				if i < len(readers)-1 {
-					writer.mustWait("saw a reader leave")
-				}
+		z := zktest.New(t)
+		turns := queue(z, way, strings.Repeat("R", n)+"W")
+		readers, writer := turns[:n], turns[n]
+		count := z.Count(writer)
+		for i, reader := range readers {
+			reader.Release()
+			if i < n-1 {
+				z.Settle(writer)
 			}
-			writer.Acquired()
-		}, writer)
-		chapter.Says(t, "%s: %d readers leave one by one: notifications to the writer behind them: %d", way.name, n, told)
-		if want := []int{n, 1}[i]; told != want {
-			t.Errorf("want %d", want)
 		}
+		writer.Acquired()
+		told := count().Notifications
+		chapter.Says(t, "%s: %d readers leave one by one: notifications to the writer behind them: %d", way.Name, n, told)
+		require.Equal(t, []int{n, 1}[i], told, "notifications")
 	}
 }
 
-// A turn of the room begins when somebody enters it empty. Readers meet inside:
-// each stays until all are there, which only a shared lock can bring about.
-// (They would wait for ever, and the test would say so.)
+// Whoever is let in together takes a turn together: in it all of them do their work,
+// and leave.
 func TestTenReadersTakeOneTurn(t *testing.T) {
 	t.Parallel()
 	const n, work = 10, 50 // ms
-	for _, kind := range kinds {
-		s := newScene(t)
-		var inside, most, turns atomic.Int64
-		full := make(chan struct{})
-		var calls []*zktest.Attempt
+	for _, c := range []struct{ kind, who, times string }{{read, "readers", "turn"}, {write, "writers", "turns"}} {
+		z := zktest.New(t)
+		var waiting []*zktest.Turn
 		for i := range n {
-			u := s.join(fmt.Sprintf("client %d (%s)", i+1, kind))
-			calls = append(calls, s.Go(u.Client, func(ctx context.Context) error {
-				held, err := acquire(ctx, u.lock, kind, -1)
-				if err != nil {
-					return err
-				}
-				now := inside.Add(1)
-				for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
-				}
-				if now == 1 {
-					turns.Add(1)
-				}
-				if now == n {
-					close(full)
-				}
-				if kind == read {
-					select {
-					case <-full:
-					case <-ctx.Done():
-						return fmt.Errorf("%d of %d readers are inside", inside.Load(), n)
-					}
-				}
-				time.Sleep(work * time.Millisecond) // stands for the work
-				inside.Add(-1)
-				return release(held, u.lock, kind)
-			}))
+			waiting = append(waiting, as(c.kind, subject.Join(z, fmt.Sprintf("client %d (%s)", i+1, c.kind))).Start())
 		}
-		for _, c := range calls {
-			c.Acquired()
+		most, turns := 0, 0
+		for ; len(waiting) > 0; turns++ {
+			z.Await("somebody to be let in", func() bool { return slices.ContainsFunc(waiting, (*zktest.Turn).Returned) })
+			var inside, outside []*zktest.Turn
+			for _, w := range waiting {
+				if w.Waits() == zktest.Returned {
+					inside = append(inside, w)
+				} else {
+					outside = append(outside, w)
+				}
+			}
+			most = max(most, len(inside))
+			time.Sleep(work * time.Millisecond) // stands for the work
+			for _, w := range inside {
+				w.Release()
+			}
+			waiting = outside
 		}
-		who, times := "readers", "turn"
-		if kind == write {
-			who, times = "writers", "turns"
-		}
-		chapter.Says(t, "10 %s of %d ms: %d inside at a time, %d %s", who, work, most.Load(), turns.Load(), times)
-		if want := map[string][2]int64{read: {n, 1}, write: {1, n}}[kind]; most.Load() != want[0] || turns.Load() != want[1] {
-			t.Errorf("want %d inside and %d turns", want[0], want[1])
-		}
+		chapter.Says(t, "10 %s of %d ms: %d inside at a time, %d %s", c.who, work, most, turns, c.times)
 	}
 }
 
 // What a lock and an unlock cost the client, the directory being there.
 func TestRequestsForOneTenure(t *testing.T) {
 	t.Parallel()
-	for _, kind := range kinds {
-		s := newScene(t)
-		s.makeDir()
-		u := s.join("the client")
-		u.holds(kind).releases()
-		alone := asked(u, 0)
+	for _, c := range []struct{ kind, calls string }{{read, "RLock and RUnlock"}, {write, "Lock and Unlock"}} {
+		z := zktest.New(t)
+		holder := subject.Join(z, "the holder")
+		holder.Acquire().Release() // makes the directory
+		m := as(c.kind, subject.Join(z, "the client"))
+		m.Acquire().Release()
+		alone := asked(m, 0)
 
-		holder := s.join("the holder").holds(write)
-		mark := u.Tap.Mark()
-		waiter := u.waits(kind)
-		holder.releases()
-		waiter.Acquired()
-		waiter.releases()
-		waited := asked(u, mark)
+		held := holder.Acquire()
+		mark := m.Tap.Mark()
+		waiter := m.Start()
+		waiter.MustWait("the holder")
+		held.Release()
+		waiter.Release()
+		waited := asked(m, mark)
 
-		lock := strings.TrimSuffix(unlock(kind), "Unlock") + "Lock"
-		chapter.Says(t, "%s and %s, alone: %d requests: %s", lock, unlock(kind), len(alone), strings.Join(alone, ", "))
-		chapter.Says(t, "%s and %s, after a wait: %d requests: %s", lock, unlock(kind), len(waited), strings.Join(waited, ", "))
-		if len(alone) != 3 || len(waited) != 5 {
-			t.Errorf("want 3 and 5")
-		}
+		chapter.Says(t, "%s, alone: %d requests: %s", c.calls, len(alone), strings.Join(alone, ", "))
+		chapter.Says(t, "%s, after a wait: %d requests: %s", c.calls, len(waited), strings.Join(waited, ", "))
 	}
 }
 
-// asked lists what a user has asked since the mark, in order.
-func asked(u *user, mark int) (ops []string) {
-	for _, f := range u.Tap.Since(mark) {
+// asked lists what a member has asked since the mark, in order.
+func asked(m *zktest.Member, mark int) (ops []string) {
+	for _, f := range m.Tap.Since(mark) {
 		if wiretap.Count([]wiretap.Frame{f}).All() == 1 { // neither a ping nor the test's own
 			ops = append(ops, f.Op.String())
 		}
@@ -238,28 +161,18 @@ func asked(u *user, mark int) (ops []string) {
 func TestLeftOutHandingOn(t *testing.T) {
 	t.Parallel()
 	const goroutines, turns = 8, 10
-	s := newScene(t)
-	s.makeDir()
-	u := s.join("the process")
+	z := zktest.New(t)
+	m := subject.Join(z, "the process")
+	m.Acquire().Release() // makes the directory
+	mark := m.Tap.Mark()
 	var calls []*zktest.Attempt
 	for range goroutines {
-		calls = append(calls, s.Go(u.Client, func(ctx context.Context) error {
-			for range turns {
-				held, err := u.lock.Lock(ctx)
-				if err != nil {
-					return err
-				}
-				if err := u.lock.Unlock(held); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
+		calls = append(calls, againAndAgain(z, m, func(had int) bool { return had == turns }, func(context.Context) error { return nil }))
 	}
 	for _, c := range calls {
 		c.Acquired()
 	}
-	each := float64(len(asked(u, 0))) / (goroutines * turns)
+	each := float64(len(asked(m, mark))) / (goroutines * turns)
 	chapter.Says(t, "%d goroutines of one process, %d turns: %v requests each", goroutines, goroutines*turns, chapter.About(each, 1.3))
 }
 
@@ -267,24 +180,21 @@ func TestLeftOutHandingOn(t *testing.T) {
 // queuing up as writers while they hold the lock: each waits for the other.
 func TestLeftOutUpgrade(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	a, b := s.join("A"), s.join("B")
-	readA, readB := a.holds(read), b.holds(read)
-	who := map[string]string{readA.node(): "A's read znode", readB.node(): "B's read znode"}
+	z := zktest.New(t)
+	a, b := subject.Join(z, "A"), subject.Join(z, "B")
+	reading := a.Reader.Acquire()
+	who := map[string]string{a.Znode(): "A's read znode"}
+	b.Reader.Acquire()
+	who[b.Znode()] = "B's read znode"
 
 	mark := a.Tap.Mark()
-	_, err := a.lock.Lock(readA.held)
-	if !errors.Is(err, ErrUpgrade) {
-		t.Errorf("write asked for inside a read hold: %v, want ErrUpgrade", err)
-	}
+	_, err := a.Lock(reading.Held())
+	require.ErrorIs(t, err, ErrUpgrade, "write asked for inside a read hold")
 	chapter.Says(t, "write asked for inside a read hold: ErrUpgrade after %d requests", len(asked(a, mark)))
 
-	writeA, writeB := a.waits(write), b.waits(write)
-	who[writeA.node()], who[writeB.node()] = "A's write znode", "B's write znode"
-	forA, forB := who[a.Tap.Watched()[0]], who[b.Tap.Watched()[0]]
-	chapter.Says(t, "two readers queue up as writers: A waits for %s, B for %s, and nobody is ever let in", forA, forB)
-	if forA != "B's read znode" || forB != "A's write znode" {
-		t.Errorf("want the two to wait for each other; the queue: %v", s.queue())
-	}
-	_, _ = writeA.Cancel(), writeB.Cancel()
+	a.Start().MustWait("B's read znode")
+	who[a.Znode()] = "A's write znode"
+	b.Start().MustWait("A's write znode")
+	chapter.Says(t, "two readers queue up as writers: A waits for %s, B for %s, and nobody is ever let in",
+		who[a.Tap.Watched()[0]], who[b.Tap.Watched()[0]])
 }

@@ -16,79 +16,87 @@ import (
 	"zklock/internal/lockcheck"
 )
 
-// right is this step's lock, as a part of the wrong ones.
-type right = RWLock
-
-// variant is the step's lock with another way to wait, and perhaps with names
-// of its own.
+// variant is the step's lock, whose clients wait in another way. It is made of
+// functions that are not exported: a mistake is one of them done wrong.
 type variant struct {
-	*right
-	wait func(ctx context.Context, l *right, p *place) error
-	name func(kind string) string
+	*RWLock
+	before   func(names []string, mine string) (before string, err error) // whom a znode waits for
+	prefix   func() string                                                // of a znode's name, if not nil
+	watchAll bool                                                         // by a watch on the directory, and not on one znode
 }
 
 func (v variant) RLock(ctx context.Context) (context.Context, error) { return v.take(ctx, v.other) }
-func (v variant) Lock(ctx context.Context) (context.Context, error)  { return v.take(ctx, v.right) }
+func (v variant) Lock(ctx context.Context) (context.Context, error)  { return v.take(ctx, v.RWLock) }
 
-func (v variant) take(ctx context.Context, l *right) (context.Context, error) {
-	p, err := v.join(ctx, l)
+func (v variant) take(ctx context.Context, l *RWLock) (context.Context, error) {
+	name := l.kind
+	if v.prefix != nil {
+		name = v.prefix() + name
+	}
+	node, err := create(l.s.Conn(), l.dir+"/"+name, zk.FlagEphemeralSequential)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.wait(ctx, l, &p); err != nil {
+	p := place{node: node, owner: l.s.Conn().SessionID()}
+	if err := v.wait(ctx, &p); err != nil {
 		return nil, errors.Join(err, l.leave(p))
 	}
 	return begin(ctx, l, p, l.s.Keep(p.lease)), nil
 }
 
-func (v variant) join(ctx context.Context, l *right) (place, error) {
-	if v.name == nil {
-		return l.enqueue(ctx)
-	}
-	node, err := create(l.s.Conn(), l.dir+"/"+v.name(l.kind), zk.FlagEphemeralSequential)
-	return place{node: node, owner: l.s.Conn().SessionID()}, err
-}
-
-// order tells whom a znode waits for, as predecessor does.
-type order func(names []string, mine string) (before string, err error)
-
-// waitFor is the step's wait, for somebody else.
-func waitFor(predecessor order) func(context.Context, *right, *place) error {
-	return func(ctx context.Context, l *right, p *place) error {
-		for {
-			lease := l.s.Lease()
-			names, stat, err := l.s.Conn().Children(l.dir)
-			if err != nil {
-				return err
-			}
-			before, err := predecessor(names, pathpkg.Base(p.node))
-			if before == "" || err != nil {
-				p.lease, p.token = lease, stat.Pzxid
-				return err
-			}
-			_, _, gone, err := l.s.Conn().GetW(l.dir + "/" + before)
-			if errors.Is(err, zk.ErrNoNode) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			select {
-			case <-gone:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+func (v variant) wait(ctx context.Context, p *place) error {
+	for {
+		lease := v.s.Lease()
+		names, stat, gone, err := v.list()
+		if err != nil {
+			return err
+		}
+		before, err := v.before(names, pathpkg.Base(p.node))
+		if before == "" || err != nil {
+			p.lease, p.token = lease, stat.Pzxid
+			return err
+		}
+		if !v.watchAll {
+			_, _, gone, err = v.s.Conn().GetW(v.dir + "/" + before)
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-gone:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
+}
+
+func (v variant) list() (names []string, stat *zk.Stat, changed <-chan zk.Event, err error) {
+	if v.watchAll {
+		return v.s.Conn().ChildrenW(v.dir)
+	}
+	names, stat, err = v.s.Conn().Children(v.dir)
+	return names, stat, nil, err
 }
 
 // wrong makes a Subject of a variant.
 func wrong(name string, v variant) lockcheck.Subject {
 	return lockcheck.OverSession(name, open, func(s *Session, dir string) variant {
 		mine := v
-		mine.right = New(s, dir)
+		mine.RWLock = New(s, dir)
 		return mine
 	}, Token)
+}
+
+// first is the name with the least number.
+func first(names []string) string {
+	return slices.MinFunc(names, func(a, b string) int {
+		n, _, _ := number(a)
+		m, _, _ := number(b)
+		return cmp.Compare(n, m)
+	})
 }
 
 // The first mistake that suggests itself: readers and writers are two kinds, and
@@ -99,7 +107,7 @@ func TestWriterThatWaitsForWritersOnly(t *testing.T) {
 		asReader := strings.Replace(mine, write, read, 1)
 		return predecessor(append(names, asReader), asReader)
 	}
-	lockcheck.Fails(t, wrong("a writer that waits for the last writer", variant{wait: waitFor(lastWriter)}), lockcheck.Shared)
+	lockcheck.Fails(t, wrong("a writer that waits for the last writer", variant{before: lastWriter}), lockcheck.Shared)
 }
 
 // The second: when the first in the queue is a reader, readers are inside, and
@@ -109,16 +117,16 @@ func TestReaderThatLooksAtTheFirstOnly(t *testing.T) {
 	t.Parallel()
 	joinReaders := func(names []string, mine string) (string, error) {
 		_, kind, _ := number(mine)
-		if _, inside, _ := number(slices.MinFunc(names, byNumber)); kind == read && inside == read {
+		if _, inside, _ := number(first(names)); kind == read && inside == read {
 			return "", nil
 		}
 		return predecessor(names, mine)
 	}
-	lockcheck.Fails(t, wrong("a reader that looks at the first znode", variant{wait: waitFor(joinReaders)}), lockcheck.Shared)
+	lockcheck.Fails(t, wrong("a reader that looks at the first znode", variant{before: joinReaders}), lockcheck.Shared)
 }
 
 // sorted finds the predecessor in names that are sorted by key.
-func sorted(key func(name string) string) order {
+func sorted(key func(name string) string) func([]string, string) (string, error) {
 	return func(names []string, mine string) (before string, err error) {
 		_, kind, _ := number(mine)
 		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(key(a), key(b)) })
@@ -145,11 +153,9 @@ func countdown() int64 { return 0xffff + later.Add(-1) }
 // too, and the third field is a part of it.
 func TestW16SortsByAPartOfTheGuid(t *testing.T) {
 	t.Parallel()
-	name := func(kind string) string {
-		return fmt.Sprintf("_c_6a0e1c52-9f3b-%04x-8d11-0c5b7e2f9a64-%s", countdown(), kind)
-	}
+	prefix := func() string { return fmt.Sprintf("_c_6a0e1c52-9f3b-%04x-8d11-0c5b7e2f9a64-", countdown()) }
 	thirdField := func(name string) string { return strings.Split(name, "-")[2] }
-	lock := wrong("W16", variant{wait: waitFor(sorted(thirdField)), name: name})
+	lock := wrong("W16", variant{before: sorted(thirdField), prefix: prefix})
 	lockcheck.Fails(t, lock, lockcheck.OneHolder, lockcheck.FirstCome, lockcheck.Shared)
 }
 
@@ -158,9 +164,9 @@ func TestW16SortsByAPartOfTheGuid(t *testing.T) {
 // queue. Sorted by the whole name, the queue goes by host.
 func TestW17SortsByTheHostName(t *testing.T) {
 	t.Parallel()
-	name := func(kind string) string { return fmt.Sprintf("host%05d-%s", countdown(), kind) }
+	prefix := func() string { return fmt.Sprintf("host%05d-", countdown()) }
 	wholeName := func(name string) string { return name }
-	lock := wrong("W17", variant{wait: waitFor(sorted(wholeName)), name: name})
+	lock := wrong("W17", variant{before: sorted(wholeName), prefix: prefix})
 	lockcheck.Fails(t, lock, lockcheck.OneHolder, lockcheck.FirstCome, lockcheck.Shared)
 }
 
@@ -168,23 +174,23 @@ func TestW17SortsByTheHostName(t *testing.T) {
 // the lock, and the holder's znode is the first; so delete the first. But the
 // session may be gone, and the first another's by now. Among readers it need
 // not even be that: the second to come deletes the znode of the first.
-type deletesTheFirst struct{ variant }
+type deletesTheFirst struct{ *RWLock }
 
 func (l deletesTheFirst) Unlock(held context.Context) error {
-	if _, ok := held.Value(holdOf{l.right}).(*hold); !ok {
+	if _, ok := held.Value(holdOf{l.RWLock}).(*hold); !ok {
 		return ErrNotHeld
 	}
 	names, _, err := l.s.Conn().Children(l.dir)
 	if err != nil || len(names) == 0 {
 		return errors.Join(err, ErrNotHeld)
 	}
-	return l.s.Conn().Delete(l.dir+"/"+slices.MinFunc(names, byNumber), -1)
+	return l.s.Conn().Delete(l.dir+"/"+first(names), -1)
 }
 
 func TestW14DeletesWhicheverZnodeIsFirst(t *testing.T) {
 	t.Parallel()
 	lock := lockcheck.OverSession("W14", open, func(s *Session, dir string) deletesTheFirst {
-		return deletesTheFirst{variant{right: New(s, dir), wait: waitFor(predecessor)}}
+		return deletesTheFirst{New(s, dir)}
 	}, Token)
 	lockcheck.Fails(t, lock, lockcheck.NoStranger)
 }
