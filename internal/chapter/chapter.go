@@ -9,9 +9,11 @@
 package chapter
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,42 +80,37 @@ func SaysIn(t *testing.T, file, format string, args ...any) {
 		return
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Error(err)
-		return
+	if err == nil {
+		err = compare(string(text), format, args)
 	}
-	if err := compare(string(text), format, args); err != nil {
+	if err != nil {
 		t.Cleanup(func() { // what the test itself says of a broken lock comes first
 			t.Errorf("%s does not say what was measured: %q (%v)", file, sentence, err)
 		})
 	}
 }
 
-// compare looks for the sentence in the text. Rough numbers may differ by
-// their factor.
+// compare looks for the sentence in the text, where it has its line, or lines, for
+// itself. Rough numbers may differ by their factor.
 func compare(text, format string, args []any) error {
 	const gap = "\x00"
 	var rough []Rough
-	exact := make([]any, len(args))
+	exact := slices.Clone(args)
 	for i, arg := range args {
-		exact[i] = arg
 		if r, ok := arg.(Rough); ok {
 			rough = append(rough, r)
 			exact[i] = gap
 		}
 	}
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(fmt.Sprintf(format, exact...)), gap, `([0-9.]*[0-9])`)
-	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	found := regexp.MustCompile(`(?m)^(?:» )?` + pattern + `$`).FindStringSubmatch(text)
 	if found == nil {
-		return fmt.Errorf("no such sentence")
+		return errors.New("no such line")
 	}
 	for i, r := range rough {
 		said, err := strconv.ParseFloat(found[i+1], 64)
-		if err != nil {
-			return err
-		}
-		if said > r.value*r.factor || said < r.value/r.factor {
-			return fmt.Errorf("it says %v, measured %v", said, r.value)
+		if err != nil || said > r.value*r.factor || said < r.value/r.factor {
+			return fmt.Errorf("it says %v, measured %v", found[i+1], r)
 		}
 	}
 	return nil

@@ -1,42 +1,44 @@
 package chapter
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestCompare(t *testing.T) {
-	const text = "It wakes 10 waiters.\n| 3 | 490 requests |\n"
+	const text = "» it wakes 10 waiters\n| 3 | 490 requests |\n"
 	for _, c := range []struct {
 		format string
 		args   []any
-		ok     bool
+		says   string
 	}{
-		{"wakes %d waiters", []any{10}, true},
-		{"wakes %d waiters", []any{11}, false},
-		{"| %d | %v requests |", []any{3, About(500, 2)}, true},
-		{"| %d | %v requests |", []any{3, About(1500, 2)}, false},
-		{"| %d | %v requests |", []any{3, About(100, 2)}, false},
-		{"%v notifications", []any{About(10, 2)}, false},
+		{"it wakes %d waiters", []any{10}, ""},
+		{"it wakes %d waiters", []any{1}, "no such line"},
+		{"it wakes %d waiter", []any{10}, "no such line"},
+		{"| %d | %v requests |", []any{3, About(500, 2)}, ""},
+		{"| %d | %v requests |", []any{3, About(1500, 2)}, "it says 490, measured 1500"},
+		{"| %d | %v requests |", []any{3, About(100, 2)}, "it says 490, measured 100"},
+		{"%v notifications", []any{About(10, 2)}, "no such line"},
 	} {
-		if err := compare(text, c.format, c.args); (err == nil) != c.ok {
-			t.Errorf("compare(%q, %v) = %v, want ok %v", c.format, c.args, err, c.ok)
+		said := ""
+		if err := compare(text, c.format, c.args); err != nil {
+			said = err.Error()
 		}
+		assert.Equal(t, c.says, said, "compare(%q, %v)", c.format, c.args)
 	}
-	if got := About(0.01234, 2).String() + " " + About(1250, 2).String(); got != "0.012 1200" {
-		t.Errorf("rounded to %s", got)
-	}
+	assert.Equal(t, "0.012", About(0.01234, 2).String())
+	assert.Equal(t, "1200", About(1250, 2).String())
 }
 
 func TestSize(t *testing.T) {
 	for asked, want := range map[string]int{"": 50, "1": 1, "100": 100, "150": 150} {
-		if got, err := size(asked, 50); got != want || err != nil {
-			t.Errorf("WAITERS=%s: %d, %v; want %d", asked, got, err, want)
-		}
+		got, err := size(asked, 50)
+		assert.NoError(t, err, "WAITERS=%s", asked)
+		assert.Equal(t, want, got, "WAITERS=%s", asked)
 	}
 	for _, asked := range []string{"0", "-3", "151", "ten", "5050", "100,000", "1.5"} {
-		if got, err := size(asked, 50); err == nil || !strings.HasPrefix(err.Error(), "WAITERS="+asked+": ") {
-			t.Errorf("WAITERS=%s: %d, %v; want an error that names the value", asked, got, err)
-		}
+		_, err := size(asked, 50)
+		assert.ErrorContains(t, err, "WAITERS="+asked+": ")
 	}
 }

@@ -3,6 +3,8 @@ package doccheck
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // Each check is shown pages that are wrong in one thing, and has to find it;
@@ -10,10 +12,10 @@ import (
 func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
-	const chapter, doc = "step04_predecessor_watch/README.md", "docs/zookeeper.md"
-	fence := func(language, text string) string { return "# T\n\n```" + language + "\n" + text + "\n```\n" }
+	const chapter, zh, doc = "step04_predecessor_watch/README.md", chinese + "/step04.md", "docs/zookeeper.md"
+	block := func(language, text string) string { return "# T\n\n```" + language + "\n" + text + "\n```\n" }
 	for _, c := range []struct {
-		finds       func(repository, page) []string
+		finds       func(repository, Page) []string
 		path        string
 		wrong, says string
 		right       string
@@ -23,52 +25,94 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		{repository.badLinks, doc, "# Here\n[a](#there)", "no such heading", "[a](#sessions)"},
 		{repository.badLinks, doc, "[a](../out/tour.html)", "git does not keep", "`out/tour.html`"},
 		{repository.badLinks, doc, "[a](../../elsewhere.md)", "leaves the repository", "[a](../README.md)"},
+		{repository.badLinks, doc, "[a](/README.md)", "root of the disk", "[a]\n\n[a]: fencing.md"},
+		{repository.badLinks, doc, "[a][b]\n\n[b]: nowhere.md", "no such file", "`[a](nowhere.md)`"},
 		{repository.badLinks, doc, "![a](herd.svg)", "no such file", "[a](https://zookeeper.apache.org)"},
-		{repository.badLinks, doc, `<img src="herd.svg">`, "no such file", "`<img src=\"herd.svg\">`"},
-		{repository.badCode, chapter, fence("go", "\tbefore := \"\""), "stands in no Go file",
-			fence("go", "\t\tnames, _, err := l.conn.Children(l.dir)")},
-		{repository.badCode, chapter, fence("go", "\tw := &waiter{ctx, once, make(chan answer, 1)}"), "stands in no Go file", ""}, // step 5's
-		{repository.badCode, doc, fence("go", "package main\n\nfunc main() { f() }"), "does not compile",
-			fence("go", "package main\n\nfunc main() {}")},
-		{repository.badCode, chapter, fence("go", "func New(conn *zk.Conn) *Lock"), "stands in no Go file",
-			fence("go", "func New(conn *zk.Conn, path string) *Lock\nfunc (l *Lock) Unlock() error")},
-		{repository.badCode, "step01_plain_node/exercise/hints.md", fence("go", "if {"), "not Go", fence("go", "if f() {\n}")},
-		{repository.badQuotes, chapter, fence("", "» 10 waiters, one release: many notifications"), "no test says this",
-			fence("", "» 11 waiters, one release: 2 notification, 3 list, 4 names in it")}, // the numbers are held from the other side
-		{repository.badQuotes, doc, fence("", "» a read: 0 zxid s"), "no test says this", fence("", "» a create: 1 zxid")},
+		{repository.badLinks, doc, `<img src="herd.svg">`, "would not be looked at", "`<img src=\"herd.svg\">`"},
+		{repository.badFences, doc, "# T\n```go\nx\n", "a code block is not closed", block("go", "x")},
+		{repository.badCode, chapter, block("go", "\tbefore := \"\""), "stands in no Go file",
+			block("go", "\t\tnames, _, err := l.conn.Children(l.dir)")},
+		{repository.badCode, chapter, block("go", "\tw := &waiter{ctx, once, make(chan answer, 1)}"), "stands in no Go file", ""}, // step 5's
+		{repository.badCode, zh, block("go", "\t\tnames, _, changed, err := l.conn.ChildrenW(l.dir)"), "stands in no Go file", // step 3's
+			block("go", "\t\tnames, _, err := l.conn.Children(l.dir)")},
+		{repository.badCode, doc, block("go", "package main\n\nfunc main() { f() }"), "stands in no Go file", ""},
+		{repository.badCode, chapter, block("go", "func New(conn *zk.Conn) *Lock"), "stands in no Go file",
+			block("go", "func New(conn *zk.Conn, path string) *Lock\nfunc (l *Lock) Unlock() error")},
+		{repository.badCode, "step01_plain_node/exercise/hints.md", block("go", "if {"), "not Go", block("go", "if f() {\n}")},
+		{repository.badDiffs, "step05_reentrant/README.md", block("diff", "+nothing"), "no part of step05_reentrant", ""},
+		{repository.badQuotes, chapter, block("", "» 10 waiters, one release: many notifications"), "no test says this",
+			block("", "» 11 waiters, one release: 2 notification, 3 list, 4 names in it")}, // the numbers are held from the other side
+		{repository.badQuotes, zh, block("", "» 10 waiters, 1 second: 0 requests but pings"), "no test says this", // step 3's
+			block("", "» a znode that is gone: GetW leaves 0 watches at the server, ExistsW 1")},
+		{repository.badQuotes, doc, block("", "» a read: 0 zxid s"), "no test says this", block("", "» a create: 1 zxid")},
 		{repository.badNames, chapter, "`TestNowhere`", "there is no TestNowhere", "`TestReleaseWakesOne`"},
 		{repository.badNames, chapter, "`TestW1PersistentZnode`", "there is no TestW1", "`TestW8TrustsTheWakeUp`"}, // step 2's
-		{repository.badCommands, doc, fence("", "make nothing"), "no nothing", fence("", "make test")},
+		{repository.badNames, zh, "`TestQueueDrained`", "there is no TestQueueDrained", "`TestReleaseWakesOne`"},
+		{repository.tooLong, chapter, strings.Repeat("word ", 1501), "1501 words", strings.Repeat("word ", 1500) + "\n\n```\ncode\n```"},
+		{repository.badCommands, doc, block("", "make nothing"), "no nothing", block("", "make test")},
 		{repository.badCommands, doc, "say `make see STEP=07`", "no step 07", "say `make see STEP=03`"},
-		{repository.badCommands, doc, fence("sh", "make tour STOPS=3"), "nobody looks at STOPS", fence("sh", "WAITERS=9 make tour STEPS=3 # few")},
-		{repository.badCommands, doc, fence("", "go test ./step7"), "no package", fence("", "go test -timeout 9s ./step0* ./internal/...")},
-		{repository.badCommands, doc, fence("", "go test -run TestNowhere ./step01_plain_node"), "no test there", fence("", "go test -v -run 'TestW[0-9]/x' ./step02_sequential_spin")},
-		{repository.badCommands, doc, fence("", "go run ./internal/nothing"), "no package", fence("", "go run ./internal/tour matrix")},
-		{repository.badCommands, doc, fence("", "diff -u step01_plain_node/lock.go step02/lock.go"), "exit status 2", fence("", "diff -u step01_plain_node/lock.go step02_sequential_spin/lock.go")},
-		{repository.badCommands, doc, fence("", "diff README.md README.md"), "do not differ", ""},
-		{repository.badCommands, doc, fence("", "go list ./step07_nothing"), "no package", fence("", "go list ./step01_plain_node")},
+		{repository.badCommands, doc, block("sh", "make tour STOPS=3"), "nobody looks at STOPS", block("sh", "WAITERS=9 make tour STEPS=3 # few")},
+		{repository.badCommands, doc, block("", "go test ./step7"), "no package", block("", "go test -timeout 9s ./step0* ./internal/...")},
+		{repository.badCommands, doc, block("", "go test -run TestNowhere ./step01_plain_node"), "no test there", block("", "go test -v -run 'TestW[0-9]/x' ./step02_sequential_spin")},
+		{repository.badCommands, doc, "`go test -bench=BenchmarkNowhere ./internal/wiretap`", "no test there", "`go mod edit -replace=zklock=../zklock`"},
+		{repository.badCommands, doc, block("", "$ go run ./internal/nothing"), "no package", block("", "go run ./internal/tour matrix")},
+		{repository.badCommands, doc, block("", "diff -u step01_plain_node/lock.go step02/lock.go"), "exit status 2", block("", "diff -u step01_plain_node/lock.go step02_sequential_spin/lock.go")},
+		{repository.badCommands, doc, block("", "diff README.md README.md"), "do not differ", ""},
 	} {
-		broken, err := parsePage(c.path, c.wrong)
-		if err != nil {
-			t.Fatal(err)
+		found := c.finds(r, Parse(c.path, c.wrong))
+		if assert.Len(t, found, 1, "problems of\n%s", c.wrong) {
+			assert.Contains(t, found[0], c.path+":", "where the problem is")
+			assert.Contains(t, found[0], c.says, "the problem of\n%s", c.wrong)
 		}
-		if found := c.finds(r, broken); len(found) != 1 || !strings.Contains(found[0], c.says) {
-			t.Errorf("%s\nwant one problem, %q, and found %q", c.wrong, c.says, found)
-		}
-		sound, err := parsePage(c.path, c.right)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// A page of the same path stands for it where its own headings are asked for.
-		if found := c.finds(r, sound); len(found) != 0 {
-			t.Errorf("%s\nis right, and found was %q", c.right, found)
-		}
+		assert.Empty(t, c.finds(r, Parse(c.path, c.right)), "problems of\n%s\nwhich is right", c.right)
 	}
 }
 
-func TestACodeBlockThatIsNotClosedIsFound(t *testing.T) {
+// Each comparison is shown two pages that differ in one thing, and has to find
+// it; and a pair that says the same, where it may find nothing.
+func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 	t.Parallel()
-	if _, err := parsePage("a.md", "# T\n```go\nx\n"); err == nil {
-		t.Error("want an error")
+	const en, zh = "step04_predecessor_watch/README.md", chinese + "/step04.md"
+	block := func(text string) string { return "```\n" + text + "\n```" }
+	table := func(rows string) string { return "| a | b |\n|---|---|\n" + rows }
+	compare := func(english, chinese string) []string {
+		names := map[string]string{"公平": "it is fair", "快": "it is quick"}
+		return edition{Parse(zh, "[English](../../"+en+")\n\n"+chinese), Parse(en, "[中文](../"+zh+")\n\n"+english), names}.differences()
 	}
+	const outline = "the order of headings, paragraphs and tables differ"
+	for _, c := range []struct {
+		english, wrong, says, right string
+	}{
+		{block("» 10 waiters: 1 list"), block("» 10 waiters: 2 lists"), zh + ":4: and " + en + ":4: the code differ", block("» 10 waiters: 1 list")},
+		{block("a\nb"), block("a"), "(ends before)", block("a\nb")},
+		{block("a"), "", "the code differ", block("a")},
+		{"```go\na\n```", "```sh\na\n```", "Chinese: \"```sh\"\n\tEnglish: \"```go\"", "```go\na\n```"},
+		{"`Lock`", "`Unlock`", "Chinese: [\"Unlock\"]\n\tEnglish: [\"Lock\"]", "`Lock` `Lock`"},
+		{"## A\nten take 1,275 in step 3", "## 甲\n第 3 步中十个用 1,257", "Chinese: [\"1257\"]\n\tEnglish: [\"1275\"]", "## 甲\n十个，第 3 步 1275"},
+		{"ten and four", "4 个", "Chinese: []\n\tEnglish: [\"10\"]", "四次和 10"},
+		{"the third try, one by one", "三次", "Chinese: [\"3\"]", "第三次，一个接一个"},
+		{"# A\n## B", "# 甲\n### 乙", "Chinese: \"Heading###\"\n\tEnglish: \"Heading##\"", "# 甲\n## 乙"},
+		{"# A\n## B", "# 甲", outline, "# 甲\n## 乙"},
+		{"a\n\nb", "甲乙", outline, "甲\n\n乙"},
+		{"- a\n- b", "- 甲", outline, "- 甲\n- 乙"},
+		{table("| a | ✓ |"), table("| 甲 | ✗ |"), "what stands in the table differ", table("| 甲 | ✓ |")},
+		{table("| a | 1 · 3 |"), table("| 甲 | 3 · 1 |"), "what stands in the table differ", table("| 甲 | 1 · 3 |")},
+		{table("| a | b |"), table("| 甲 |"), outline, table("| 甲 | 乙 |")},
+		{table("| a |\n| b |"), table("| 甲 |"), outline, table("| 甲 |\n| 乙 |")},
+		{table("| ✓ | it is fair · it is quick |"), table("| ✓ | 快 · 公平 |"), "what stands in the table differ", table("| ✓ | 公平 · 快 |")},
+		{"[a](../step05_reentrant/README.md)", "[甲](../../step05_reentrant/README.md)", `["docs/zh-CN/step05.md"]`, "[甲](step05.md#x)"},
+		{"[a](wrong_test.go)", "甲", `["step04_predecessor_watch/wrong_test.go"]`, "[甲](../../step04_predecessor_watch/wrong_test.go)"},
+		{"say `make see STEP=04`", "`make see STEP=04`, `make see STEP=04`", "the commands differ:\n\tChinese: [\"make see STEP=04\"]", "`make see STEP=04`"},
+	} {
+		found := strings.Join(compare(c.english, c.wrong), "\n")
+		assert.Contains(t, found, c.says, "%s\nfor\n%s", c.wrong, c.english)
+		assert.Regexp(t, `^`+zh+`:\d+: and `+en+`:\d+: `, found, "the two pages")
+		assert.Empty(t, compare(c.english, c.right), "%s\nsays what\n%s\nsays", c.right, c.english)
+	}
+	alone := edition{Parse(zh, "甲"), Page{Path: en}, nil}.links()
+	assert.Contains(t, strings.Join(alone, ""), en, "a page without a link to its original")
+	_, problems := translated([]string{"it is fair", "it is quick"}, Parse(chinese+"/README.md", table("| 公平<br>it is fair | ✓ |")))
+	assert.Contains(t, strings.Join(problems, ""), "<br>it is quick", "a property without a Chinese name")
+	lonely := repository{pages: []Page{{Path: en}, {Path: chinese + "/step09.md"}}}.withoutTwin()
+	assert.Len(t, lonely, 2, "pages without a twin")
 }

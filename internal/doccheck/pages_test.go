@@ -1,109 +1,32 @@
 package doccheck
 
 import (
-	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"zklock/internal/zktest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
-
-const root = "../.."
-
-func TestMain(m *testing.M) { zktest.Main(m) }
-
-// repository is all that the tests of this file look at.
-type repository struct {
-	pages   []page
-	files   []goFile
-	targets map[string]bool // of the Makefile
-}
-
-var readRepository = sync.OnceValues(func() (repository, error) {
-	pages, err1 := readPages(root)
-	files, err2 := readGoFiles(root)
-	makefile, err3 := os.ReadFile(filepath.Join(root, "Makefile"))
-	return repository{pages, files, targets(string(makefile))}, errors.Join(err1, err2, err3)
-})
-
-func repo(t *testing.T) repository {
-	t.Helper()
-	r, err := readRepository()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.pages) < 15 || len(r.files) < 40 || len(r.targets) < 5 {
-		t.Fatalf("%d pages, %d Go files, %d make targets: this is not the repository", len(r.pages), len(r.files), len(r.targets))
-	}
-	return r
-}
-
-var target = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
-
-func targets(makefile string) map[string]bool {
-	found := map[string]bool{}
-	for _, m := range target.FindAllStringSubmatch(makefile, -1) {
-		found[m[1]] = true
-	}
-	return found
-}
-
-// folder is where the code that a page speaks of is: the folder of its step, or
-// of its graduation exercise; "" if it may be anywhere.
-func (p page) folder() string {
-	parts := strings.Split(p.original(), "/")
-	switch {
-	case strings.HasPrefix(parts[0], "step"):
-		return parts[0]
-	case len(parts) > 3 && parts[1] == "graduation":
-		return path.Join(parts[:3]...)
-	}
-	return ""
-}
-
-// in lists the Go files below a folder; "" is the whole repository.
-func (r repository) in(folder string) (found []goFile) {
-	for _, f := range r.files {
-		if folder == "" || strings.HasPrefix(f.path, folder+"/") {
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
-// check tests that a check finds nothing on any page.
-func check(t *testing.T, finds func(repository, page) []string) {
-	t.Helper()
-	t.Parallel()
-	r := repo(t)
-	for _, p := range r.pages {
-		for _, problem := range finds(r, p) {
-			t.Error(problem)
-		}
-	}
-}
-
-// at says where on a page something is wrong.
-func (p page) at(line int, format string, args ...any) string {
-	return fmt.Sprintf("%s:%d: %s", p.path, line, fmt.Sprintf(format, args...))
-}
 
 func TestEveryLinkLeadsSomewhere(t *testing.T) { check(t, repository.badLinks) }
 
-func (r repository) badLinks(p page) (problems []string) {
-	for _, l := range p.links() {
-		if why := r.deadEnd(p, l.target); why != "" {
-			problems = append(problems, p.at(l.line, "%s: %s", l.target, why))
+func (r repository) badLinks(p Page) (problems []string) {
+	for _, l := range p.Of("Link", "Image") {
+		if why := r.deadEnd(p, l.Text); why != "" {
+			problems = append(problems, p.at(l.Line, "%s: %s", l.Text, why))
+		}
+	}
+	for _, html := range p.Of("RawHTML", "HTMLBlock") {
+		if html.Text != "<br>" {
+			problems = append(problems, p.at(html.Line, "%s: a link in HTML would not be looked at", html.Text))
 		}
 	}
 	return problems
@@ -111,64 +34,90 @@ func (r repository) badLinks(p page) (problems []string) {
 
 var scheme = regexp.MustCompile(`^[a-z]+:`)
 
+// resolve is where a link leads, from the repository's root, without its anchor.
+func (p Page) resolve(target string) string {
+	file, _, _ := strings.Cut(target, "#")
+	switch {
+	case scheme.MatchString(target):
+		return target
+	case file == "":
+		return p.Path
+	}
+	return path.Join(path.Dir(p.Path), file)
+}
+
 // deadEnd says why a link leads nowhere, or "". What is on other hosts is not
 // looked at.
-func (r repository) deadEnd(from page, to string) string {
-	if scheme.MatchString(to) {
-		return ""
-	}
-	file, anchor, _ := strings.Cut(to, "#")
-	name := from.path
-	if file != "" {
-		name = path.Join(path.Dir(from.path), file)
-	}
+func (r repository) deadEnd(from Page, to string) string {
+	name := from.resolve(to)
+	_, anchor, _ := strings.Cut(to, "#")
 	switch {
-	case strings.HasPrefix(file, "/"):
+	case scheme.MatchString(to):
+		return ""
+	case strings.HasPrefix(to, "/"):
 		return "a path from the root of the disk"
 	case strings.HasPrefix(name, "../"):
 		return "it leaves the repository"
 	case strings.HasPrefix(name, "out/"):
 		return "git does not keep this folder, so who has just cloned does not have it"
 	}
-	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(name))); err != nil {
+	if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 		return "no such file"
 	}
 	if anchor == "" {
 		return ""
 	}
-	for _, p := range r.pages {
-		if p.path == name {
-			if p.anchors()[anchor] {
-				return ""
-			}
-			return "no such heading"
-		}
+	i := slices.IndexFunc(r.pages, func(p Page) bool { return p.Path == name })
+	if i < 0 {
+		return "an anchor in a file that is no page"
 	}
-	return "an anchor in a file that is no page"
+	if !slices.Contains(r.pages[i].anchors(), anchor) {
+		return "no such heading"
+	}
+	return ""
+}
+
+var notInAnchors = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// anchors lists what a link to this page may have behind a #, as the usual hosts
+// of Markdown make it of the headings.
+func (p Page) anchors() (all []string) {
+	for _, h := range p.Of("Heading") {
+		first := strings.ReplaceAll(strings.ToLower(notInAnchors.ReplaceAllString(h.Text, "")), " ", "-")
+		name := first
+		for n := 1; slices.Contains(all, name); n++ {
+			name = fmt.Sprintf("%s-%d", first, n)
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+func TestEveryCodeBlockIsClosed(t *testing.T) { check(t, repository.badFences) }
+
+var fence = regexp.MustCompile("(?m)^[> ]*```")
+
+func (r repository) badFences(p Page) []string {
+	if fences := fence.FindAllString(p.Source, -1); len(fences) != 2*len(p.Blocks()) {
+		return []string{p.at(1, "a code block is not closed: %d code blocks, %d lines with ```", len(p.Blocks()), len(fences))}
+	}
+	return nil
 }
 
 func TestGoCodeStandsInTheFiles(t *testing.T) { check(t, repository.badCode) }
 
 // badCode: Go code in a chapter is the step's own, letter for letter; elsewhere
-// that of any file. Of a list of functions each stands there. A block that is a
-// whole file need only compile, and a hint need only be Go.
-func (r repository) badCode(p page) (problems []string) {
-	for _, b := range p.blocks {
-		if b.language != "go" || stands(b, p.shows(r)) {
+// that of any file. Of a list of functions each stands there. A hint need only be
+// Go. TestUseInYourOwnService runs what docs/use.md shows.
+func (r repository) badCode(p Page) (problems []string) {
+	for _, b := range p.Blocks() {
+		if b.Language != "go" || p.Path == "docs/use.md" || stands(b.Text, p.shows(r)) {
 			continue
 		}
-		switch {
-		case path.Base(p.path) == "hints.md":
-			if err := parses(b.text()); err != nil {
-				problems = append(problems, p.at(b.first, "this is not Go: %v", err))
-			}
-		case p.path == use: // TestUseInYourOwnService runs it
-		case strings.HasPrefix(b.text(), "package "):
-			if err := compiles(b.text()); err != nil {
-				problems = append(problems, p.at(b.first, "this file does not compile: %v", err))
-			}
-		default:
-			problems = append(problems, p.at(b.first, "this code stands in no Go file of %q:\n%s", p.folder(), b.text()))
+		if path.Base(p.Path) != "hints.md" {
+			problems = append(problems, p.at(b.Line, "this code stands in no Go file of %q:\n%s", p.folder(), b.Text))
+		} else if err := parses(b.Text); err != nil {
+			problems = append(problems, p.at(b.Line, "this is not Go: %v", err))
 		}
 	}
 	return problems
@@ -176,33 +125,28 @@ func (r repository) badCode(p page) (problems []string) {
 
 // shows lists the files that a page shows code of. The exercises and the wrong
 // locks begin as copies of a step: a page's code must be the step's own.
-func (p page) shows(r repository) (files []goFile) {
-	for _, f := range r.in(p.folder()) {
-		if !strings.Contains(f.path, "/exercise/") && path.Base(f.path) != "wrong_test.go" {
-			files = append(files, f)
-		}
-	}
-	return files
+func (p Page) shows(r repository) []goFile {
+	return slices.DeleteFunc(r.in(p.folder()), func(f goFile) bool {
+		return strings.Contains(f.path, "/exercise/") || path.Base(f.path) == "wrong_test.go"
+	})
 }
 
-func stands(b block, files []goFile) bool {
-	want := "\n" + b.text() + "\n"
-	if slices.ContainsFunc(b.lines, func(line string) bool { return !strings.HasPrefix(line, "func ") || strings.HasSuffix(line, "{") }) {
-		return slices.ContainsFunc(files, func(f goFile) bool { return strings.Contains("\n"+f.text, want) })
+func stands(code string, files []goFile) bool {
+	in := func(text string) bool {
+		return slices.ContainsFunc(files, func(f goFile) bool { return strings.Contains("\n"+f.text, "\n"+text) })
 	}
-	for _, line := range b.lines {
-		if !slices.ContainsFunc(files, func(f goFile) bool { return strings.Contains("\n"+f.text, "\n"+line+" {") }) {
-			return false
-		}
+	lines := strings.Split(code, "\n")
+	if slices.ContainsFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "func ") || strings.HasSuffix(line, "{") }) {
+		return in(code + "\n")
 	}
-	return true
+	return !slices.ContainsFunc(lines, func(line string) bool { return !in(line + " {") })
 }
 
 // parses takes a file, declarations, or statements, whose end may be left open.
-func parses(text string) (err error) {
+func parses(code string) (err error) {
 	for open := range 4 {
 		for _, around := range []string{"%s", "package p\n%s", "package p\nfunc f() {\n%s\n}"} {
-			sketch := fmt.Sprintf(around, text+strings.Repeat("\n}", open))
+			sketch := fmt.Sprintf(around, code+strings.Repeat("\n}", open))
 			if _, err = parser.ParseFile(token.NewFileSet(), "", sketch, parser.SkipObjectResolution); err == nil {
 				return nil
 			}
@@ -211,68 +155,64 @@ func parses(text string) (err error) {
 	return err
 }
 
-func compiles(text string) error {
-	dir, err := os.MkdirTemp("", "zklock-doccheck-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	name := filepath.Join(dir, "page.go")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		return err
-	}
-	return run("go", "vet", name)
-}
+func TestADiffStandsInAPart(t *testing.T) { check(t, repository.badDiffs) }
 
-// run runs a command at the repository's root.
-func run(name string, args ...string) error {
-	command := exec.Command(name, args...)
-	command.Dir = root
-	output, err := command.CombinedOutput()
-	if err != nil {
-		return errors.Join(err, errors.New(strings.TrimSpace(string(output))))
+// badDiffs: what a chapter shows of a part stands in that part's patch.
+func (r repository) badDiffs(p Page) (problems []string) {
+	parts, _ := filepath.Glob(filepath.Join(root, p.folder(), "parts", "*.diff"))
+	var diffs strings.Builder
+	for _, part := range parts {
+		diff, err := os.ReadFile(part)
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+		diffs.WriteString("\n" + string(diff))
 	}
-	return nil
+	for _, b := range p.Blocks() {
+		if b.Language == "diff" && !strings.Contains(diffs.String(), "\n"+b.Text+"\n") {
+			problems = append(problems, p.at(b.Line, "no part of %s has this diff", p.folder()))
+		}
+	}
+	return problems
 }
 
 func TestEveryQuotedLineIsSaidByATest(t *testing.T) { check(t, repository.badQuotes) }
 
 // badQuotes: what a page quotes from a run, a » in front, is what a test holds
 // that page to. Pages that are no chapters may also quote a chapter's lines.
-func (r repository) badQuotes(p page) (problems []string) {
+func (r repository) badQuotes(p Page) (problems []string) {
 	var said []*regexp.Regexp
 	for _, f := range r.files {
-		for _, s := range f.says {
-			if s.page == p.original() {
-				said = append(said, s.patterns()...)
-			}
+		for _, format := range f.says[p.original()] {
+			said = append(said, patterns(format)...)
 		}
 	}
 	inChapters := map[string]bool{}
 	for _, other := range r.pages {
 		for _, l := range other.quoted() {
-			inChapters[l.text] = inChapters[l.text] || other.folder() != ""
+			inChapters[l.Text] = inChapters[l.Text] || other.folder() != ""
 		}
 	}
 	for _, l := range p.quoted() {
-		matches := func(pattern *regexp.Regexp) bool { return pattern.MatchString(l.text) }
-		if !slices.ContainsFunc(said, matches) && (p.folder() != "" || !inChapters[l.text]) {
-			problems = append(problems, p.at(l.number, "no test says this: %s", l.text))
+		matches := func(pattern *regexp.Regexp) bool { return pattern.MatchString(l.Text) }
+		if !slices.ContainsFunc(said, matches) && (p.folder() != "" || !inChapters[l.Text]) {
+			problems = append(problems, p.at(l.Line, "no test says this: %s", l.Text))
 		}
 	}
 	return problems
 }
 
-// quoted lists the lines of a page's code blocks that begin with a ».
-func (p page) quoted() (lines []line) {
-	for _, b := range p.blocks {
-		for i, text := range b.lines {
-			if strings.HasPrefix(text, "»") {
-				lines = append(lines, line{b.first + i, text})
-			}
-		}
+// lines lists the lines of a code block.
+func (p Piece) lines() (all []Piece) {
+	for i, text := range strings.Split(p.Text, "\n") {
+		all = append(all, Piece{Line: p.Line + 1 + i, Text: text, Language: p.Language})
 	}
-	return lines
+	return all
+}
+
+// quoted lists the lines of code blocks that begin with a ».
+func (p Page) quoted() []Piece {
+	return slices.DeleteFunc(p.code(), func(l Piece) bool { return !strings.HasPrefix(l.Text, "»") })
 }
 
 var testWord = regexp.MustCompile(`^(Test[A-Z]\w+)(/\S*)?$`)
@@ -280,18 +220,79 @@ var testWord = regexp.MustCompile(`^(Test[A-Z]\w+)(/\S*)?$`)
 func TestEveryNamedTestExists(t *testing.T) { check(t, repository.badNames) }
 
 // badNames: a test that a page names exists, and in a chapter, in that step.
-func (r repository) badNames(p page) (problems []string) {
-	for _, l := range p.prose {
-		for _, span := range spans(l.text) {
-			m := testWord.FindStringSubmatch(span)
-			if m != nil && !has(r.in(p.folder()), m[1]) {
-				problems = append(problems, p.at(l.number, "there is no %s in %q", m[1], p.folder()))
-			}
+func (r repository) badNames(p Page) (problems []string) {
+	for _, code := range p.Of("CodeSpan") {
+		m := testWord.FindStringSubmatch(code.Text)
+		if m != nil && !has(r.in(p.folder()), m[1]) {
+			problems = append(problems, p.at(code.Line, "there is no %s in %q", m[1], p.folder()))
 		}
 	}
 	return problems
 }
 
-func has(files []goFile, test string) bool {
-	return slices.ContainsFunc(files, func(f goFile) bool { return slices.Contains(f.tests, test) })
+func TestAChapterIsShort(t *testing.T) { check(t, repository.tooLong) }
+
+// tooLong: a chapter can be read in one go. Code blocks and tables are not counted.
+func (r repository) tooLong(p Page) []string {
+	const most = 1500
+	words := 0
+	for _, text := range p.Of("Heading", "Paragraph", "TextBlock") {
+		words += len(strings.Fields(text.Text))
+	}
+	if stepReadme.MatchString(p.Path) && words > most {
+		return []string{p.at(1, "%d words, want at most %d", words, most)}
+	}
+	return nil
+}
+
+// Every mistake has its paragraph, and every test of one is named there.
+func TestEveryMistakeIsTold(t *testing.T) {
+	t.Parallel()
+	r := repo(t)
+	var named []string
+	mistakes := 0
+	i := slices.IndexFunc(r.pages, func(p Page) bool { return p.Path == "docs/mistakes.md" })
+	for _, s := range r.pages[i].sections() {
+		id, _, _ := strings.Cut(s.Pieces[0].Text, ": ")
+		if !regexp.MustCompile(`^W\d+$`).MatchString(id) {
+			continue
+		}
+		mistakes++
+		for _, want := range []string{"The idea.", "What happens.", "The test.", "The fix."} {
+			parts := slices.DeleteFunc(s.Of("Emphasis"), func(e Piece) bool { return e.Text != want })
+			assert.Len(t, parts, 1, "%s: **%s**", id, want)
+		}
+		tests := 0
+		for _, code := range s.Of("CodeSpan") {
+			if !testWord.MatchString(code.Text) {
+				continue
+			}
+			tests++
+			assert.Regexp(t, id+`([^0-9]|$)`, code.Text, "a test that %s names", id)
+			for _, link := range s.Of("Link") {
+				named = append(named, s.resolve(link.Text)+" "+code.Text)
+			}
+		}
+		assert.NotZero(t, tests, "tests that %s names", id)
+	}
+	require.Equal(t, 17, mistakes, "mistakes")
+	for _, f := range r.files {
+		for _, name := range f.tests {
+			if regexp.MustCompile(`^TestW\d`).MatchString(name) {
+				assert.Contains(t, named, f.path+" "+name, "what docs/mistakes.md names")
+			}
+		}
+	}
+}
+
+// sections splits a page before each of its headings.
+func (p Page) sections() (all []Page) {
+	for i, piece := range p.Pieces {
+		if i == 0 || piece.Kind == "Heading" {
+			all = append(all, Page{Path: p.Path})
+		}
+		last := &all[len(all)-1]
+		last.Pieces = append(last.Pieces, piece)
+	}
+	return all
 }

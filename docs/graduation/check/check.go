@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
@@ -30,24 +28,21 @@ func (p Property) Ask(server *zkserver.Server, patience time.Duration) (verdict,
 	told := make(chan *story, 1)
 	err := zktest.PlayWithin(patience, func(t zktest.T) {
 		s := &story{T: t, Zoo: zktest.NewOn(t, server)}
+		defer func() { told <- s }()
 		ctx, cancel := context.WithTimeout(s.Ctx, patience)
 		defer cancel()
 		s.Ctx = ctx
-		defer func() { told <- s }()
 		p.tell(s)
 	})
-	if err != nil {
-		verdict, evidence = "?", err.Error()
-	}
 	select {
 	case s := <-told:
-		if err == nil {
-			verdict, evidence = s.verdict, s.evidence
+		if err != nil {
+			s.verdict, s.evidence = "?", err.Error()
 		}
-		evidence = strings.ReplaceAll(evidence, s.Root, "") // nobody can tell it from another
+		return s.verdict, strings.ReplaceAll(s.evidence, s.Root, "") // nobody can tell it from another
 	default: // it has not begun, or it hangs
+		return "?", err.Error()
 	}
-	return verdict, evidence
 }
 
 // All tests that the properties hold.
@@ -59,10 +54,8 @@ func All(t *testing.T, properties []Property) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			verdict, evidence := p.Ask(server, zktest.Patience)
-			t.Log(verdict, evidence)
-			if verdict != "✓" {
-				t.Errorf("ask yourself: %s", p.Hint)
+			if verdict, evidence := p.Ask(server, zktest.Patience); verdict != "✓" {
+				t.Errorf("%s %s\nask yourself: %s", verdict, evidence, p.Hint)
 			}
 		})
 	}
@@ -131,40 +124,15 @@ func (c *call) givesUp() {
 	}
 }
 
-// below lists all znodes at and below a path that belong to a session.
-func (s *story) below(path string, session int64) (owned []string) {
-	if owner, there := s.Owner(path); there && owner == session {
-		owned = append(owned, path)
-	}
-	for _, name := range s.Names(path) {
-		owned = append(owned, s.below(path+"/"+name, session)...)
-	}
-	return owned
-}
-
-// leftNothing fails the story if a client has left znodes behind.
+// leftNothing fails the story if a client has left znodes behind. It may clean up
+// in the background.
 func (s *story) leftNothing(c *zktest.Client) {
-	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(time.Millisecond) {
-		left := s.below(s.Root, c.ID)
-		if len(left) == 0 {
+	var left []string
+	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		ephemerals, err := s.Ephemerals()
+		if left = ephemerals[c.ID]; err == nil && len(left) == 0 {
 			return
 		}
-		if time.Now().After(deadline) { // it may clean up in the background
-			s.fails("%s gave up, and left %v behind", c.Name, left)
-		}
 	}
-}
-
-// notified counts the notifications that the clients get for what happens.
-func (s *story) notified(happens func(), clients ...*zktest.Client) int {
-	count := s.CountClients(clients...)
-	happens()
-	return count().Notifications
-}
-
-// makes puts a persistent znode there.
-func (s *story) makes(path string) {
-	if _, err := s.Observer().Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		s.Fatalf("create %s: %v", path, err)
-	}
+	s.fails("%s gave up, and left %v behind", c.Name, left)
 }

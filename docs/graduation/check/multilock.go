@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -22,8 +23,9 @@ func MultiLockProperties[L zktest.Locker](newLock func(conn *zk.Conn, paths ...s
 		c := s.Client(name)
 		var all []string
 		for _, path := range paths {
-			if _, there := s.Owner(s.Root + path); !there {
-				s.makes(s.Root + path)
+			_, err := s.Observer().Create(s.Root+path, nil, 0, zk.WorldACL(zk.PermAll))
+			if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+				s.Fatalf("create %s: %v", path, err)
 			}
 			all = append(all, s.Root+path)
 		}

@@ -1,13 +1,11 @@
-package doccheck
+package docs
 
 import (
 	"context"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,33 +13,33 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/doccheck"
 	"zklock/internal/zktest"
 )
 
-const use = "docs/use.md"
-
-// What docs/use.md says, done in empty folders beside the repository, with every
-// step's folder.
+// What use.md says, done in empty folders beside the repository, with every step's
+// folder.
 func TestUseInYourOwnService(t *testing.T) {
 	t.Parallel()
-	r := repo(t)
-	p := r.pages[slices.IndexFunc(r.pages, func(p page) bool { return p.path == use })]
-	require.Len(t, p.blocks, 3)
-	copied, program, started := p.blocks[0].text(), p.blocks[1].text(), p.blocks[2].text()
-	version := regexp.MustCompile(`github.com/go-zookeeper/zk (v\S+)`).FindStringSubmatch(text(t, "go.mod"))
-	require.Contains(t, copied+"\n", "github.com/go-zookeeper/zk@"+version[1]+"\n", "%s does not say the repository's own version", use)
+	page := doccheck.Parse("use.md", text(t, "use.md"))
+	require.Len(t, page.Blocks(), 3)
+	copied, program, started := page.Blocks()[0].Text, page.Blocks()[1].Text, page.Blocks()[2].Text
+	client := regexp.MustCompile(`github.com/go-zookeeper/zk v(\S+)`).FindStringSubmatch(text(t, "../go.mod"))
+	require.Contains(t, copied+"\n", "github.com/go-zookeeper/zk@v"+client[1]+"\n", "the repository's own version")
 
-	steps, err := filepath.Glob(filepath.Join(root, "step??_*"))
+	steps, err := filepath.Glob("../step??_*")
 	require.NoError(t, err)
 	require.Len(t, steps, 6)
 	for _, step := range steps {
-		t.Run(filepath.Base(step), func(t *testing.T) {
+		step = filepath.Base(step)
+		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			home, name := besideTheRepository(t), packageOf(t, step)
-			as := strings.NewReplacer("step05_reentrant", filepath.Base(step), "*reentrant.Lock", "*sharedlock.RWLock", "reentrant", name)
+			name := regexp.MustCompile(`(?m)^package (\w+)$`).FindStringSubmatch(text(t, "../"+step+"/lock.go"))[1]
+			as := strings.NewReplacer("step05_reentrant", step, "*reentrant.Lock", "*sharedlock.RWLock", "reentrant", name)
 			if name == "reentrant" {
 				as = strings.NewReplacer()
 			}
+			home := besideTheRepository(t)
 			shell(t, home, as.Replace(copied))
 			orders := filepath.Join(home, "orders")
 			if name != "reentrant" && name != "sharedlock" {
@@ -50,26 +48,23 @@ func TestUseInYourOwnService(t *testing.T) {
 			}
 			z := zktest.New(t)
 			dir := z.Root + "/locks/orders"
-			require.NoError(t, os.WriteFile(filepath.Join(orders, "main.go"), []byte(strings.ReplaceAll(as.Replace(program), "/locks/orders", dir)), 0o644))
+			write(t, orders, strings.ReplaceAll(as.Replace(program), "/locks/orders", dir))
 			said := shell(t, orders, strings.ReplaceAll(started, "127.0.0.1:2181", z.Addr))
 			require.Regexp(t, `stored "shipped" with token [0-9]+`, said)
-			_, there := z.Owner(dir)
-			require.True(t, there, "nobody has locked %s", dir)
+			require.Equal(t, "there", is(z, dir), "the lock's directory")
 			require.Empty(t, z.Names(dir))
 		})
 	}
-
 	t.Run("where it is", func(t *testing.T) {
 		t.Parallel()
 		home := besideTheRepository(t)
 		shell(t, home, "go mod init orders")
-		for _, c := range p.commands() {
-			if words := strings.Join(c.words, " "); strings.Contains(words, "-replace") || strings.HasSuffix(words, "/step05_reentrant") {
-				shell(t, home, strings.ReplaceAll(words, "../zklock", "./zklock"))
+		for _, code := range page.Of("CodeSpan") {
+			if strings.HasPrefix(code.Text, "go mod edit ") || strings.HasPrefix(code.Text, "go get zklock/") {
+				shell(t, home, strings.ReplaceAll(code.Text, "../zklock", "./zklock"))
 			}
 		}
-		moved := strings.ReplaceAll(program, "orders/reentrant", "zklock/step05_reentrant")
-		require.NoError(t, os.WriteFile(filepath.Join(home, "main.go"), []byte(moved), 0o644))
+		write(t, home, strings.ReplaceAll(program, "orders/reentrant", "zklock/step05_reentrant"))
 		shell(t, home, "go build -o main .")
 	})
 }
@@ -84,17 +79,16 @@ func besideTheRepository(t *testing.T) string {
 	return home
 }
 
-func packageOf(t *testing.T, step string) string {
-	t.Helper()
-	return regexp.MustCompile(`(?m)^package (\w+)$`).FindStringSubmatch(text(t, path.Join(filepath.Base(step), "lock.go")))[1]
-}
-
-// text is a file of the repository.
 func text(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(root, name))
+	text, err := os.ReadFile(name)
 	require.NoError(t, err)
-	return string(b)
+	return string(text)
+}
+
+func write(t *testing.T, dir, program string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o644))
 }
 
 // shell runs a script, and returns what it prints. The client has been downloaded,

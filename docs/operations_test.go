@@ -1,0 +1,294 @@
+package docs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/chapter"
+	"zklock/internal/doccheck"
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
+	reentrant "zklock/step05_reentrant"
+)
+
+const members = zk.PermRead | zk.PermCreate | zk.PermDelete
+
+// hasTheKeys tests that the server's mntr has the keys that the pages name: one on
+// its own, but for those of which the line says that they are in an ensemble.
+func hasTheKeys(t *testing.T, server *zkserver.Server, inEnsemble bool) {
+	t.Helper()
+	mntr, err := server.Word("mntr")
+	require.NoError(t, err)
+	pages, err := doccheck.Pages(root)
+	require.NoError(t, err)
+	for _, p := range pages {
+		for line := range strings.SplitSeq(p.Source, "\n") {
+			if !inEnsemble && strings.Contains(line, "in an ensemble") {
+				continue
+			}
+			for _, m := range regexp.MustCompile("`(zk_[a-z0-9_]+)`").FindAllStringSubmatch(line, -1) {
+				there := strings.Contains("\n"+mntr, "\n"+m[1]+"\t")
+				assert.True(t, there, "mntr has no %s; %s has:\n%s", m[1], p.Path, line)
+			}
+		}
+	}
+}
+
+func TestTheServerHasTheseKeys(t *testing.T) {
+	t.Parallel()
+	hasTheKeys(t, zktest.New(t).Server, false)
+}
+
+// Each znode right below the root has metrics of its own, for ever.
+func TestEachTopLevelZnodeAddsMetrics(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	mntr, err := z.Word("mntr")
+	require.NoError(t, err)
+	n := strings.Count(mntr, "_"+strings.TrimPrefix(z.Root, "/")+"_write_per_namespace\t")
+	chapter.SaysIn(t, "operations.md", "one znode below the root, one write: %d new lines in mntr", n)
+}
+
+// The counter that says how many sessions died without a goodbye.
+func TestExpiriesAreCounted(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	crashed := z.Mortal("one that says no goodbye")
+	before := counter(t, z.Server, "zk_stale_sessions_expired")
+	crashed.Crash()
+	z.AwaitExpiry(crashed)
+	assert.Greater(t, counter(t, z.Server, "zk_stale_sessions_expired"), before, "an expiry is counted") // others may expire meanwhile
+}
+
+func counter(t *testing.T, server *zkserver.Server, key string) int64 {
+	t.Helper()
+	counters, err := server.Mntr()
+	require.NoError(t, err)
+	return counters[key]
+}
+
+// An idle client's pings are what keeps its session, and its lease.
+func TestPings(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	c := z.Mortal("the client")
+	var gaps []time.Duration
+	z.Await("eight pings", func() bool {
+		gaps = nil
+		var last time.Time
+		for _, f := range c.Tap.Frames() {
+			if f.Kind == wiretap.Request && f.Op == wiretap.Ping {
+				gaps, last = append(gaps, f.At.Sub(last)), f.At
+			}
+		}
+		return len(gaps) == 8
+	})
+	gaps = gaps[1:]
+	slices.Sort(gaps)
+	chapter.SaysIn(t, "operations.md", "an idle client sends a ping every %v of its time-out", chapter.About(gaps[3].Seconds()/zktest.MortalTimeout.Seconds(), 1.6))
+}
+
+// greater says in words how the token of a hold is to that of an earlier one.
+func greater(later, earlier context.Context) string {
+	after, _ := reentrant.Token(later)
+	before, _ := reentrant.Token(earlier)
+	return map[bool]string{true: "greater", false: "not greater"}[after > before]
+}
+
+// A container goes when it is empty, a directory by hand: a lock makes it again.
+func TestALockOutlivesItsDirectory(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	dir := z.Root + "/orders"
+	_, err := z.Observer().CreateContainer(dir, nil, zk.FlagContainer, anyone)
+	require.NoError(t, err)
+	s, _ := open(z, "the client")
+	lock := reentrant.New(s, dir)
+	turn := func() (held context.Context, number int) {
+		held, err := lock.Lock(z.Ctx)
+		require.NoError(t, err)
+		number = suffix(t, z.Names(dir)[0])
+		require.NoError(t, lock.Unlock(held))
+		return held, number
+	}
+	turn()
+	before, number := turn()
+	require.NoError(t, z.Observer().Delete(dir, -1)) // the server itself does so only once a minute
+	after, numberAfter := turn()
+	chapter.SaysIn(t, "operations.md", "the directory is deleted between two turns: number %d, then %d; the second token is %s",
+		number, numberAfter, greater(after, before))
+}
+
+// The Go client knows no chroot: it takes the path for a part of the address.
+func TestNoChroot(t *testing.T) {
+	t.Parallel()
+	dialled := make(chan string, 100)
+	conn, _, err := zk.Connect([]string{"127.0.0.1:2181/app"}, time.Second, zk.WithLogger(quiet{}),
+		zk.WithDialer(func(_, address string, _ time.Duration) (net.Conn, error) {
+			dialled <- address
+			return nil, errors.New("not today")
+		}))
+	require.NoError(t, err)
+	defer conn.Close()
+	chapter.SaysIn(t, "operations.md", "given 127.0.0.1:2181/app, the client dials %s", <-dialled)
+}
+
+// A directory is one lock's: admin makes it, and decides who may use it.
+type directory struct {
+	*testing.T
+	*zktest.Zoo
+	admin *zktest.Client
+	path  string
+}
+
+func newDirectory(t *testing.T) *directory {
+	t.Parallel()
+	z := zktest.New(t)
+	d := &directory{t, z, z.Client("who sets it up"), z.Root + "/orders"}
+	require.NoError(t, d.admin.AddAuth("digest", []byte("admin:sesame")))
+	t.Cleanup(func() { // the observer may not
+		for _, path := range append(d.queue(), d.path) {
+			_ = d.admin.Delete(path, -1)
+		}
+	})
+	return d
+}
+
+// give makes the directory for admin, and for others with some permissions.
+func (d *directory) give(perms int32, others ...string) {
+	acl := zk.DigestACL(zk.PermAll, "admin", "sesame")
+	for _, other := range others {
+		user, password, _ := strings.Cut(other, ":")
+		acl = append(acl, zk.DigestACL(perms, user, password)...)
+	}
+	_, err := d.admin.Create(d.path, nil, zk.FlagPersistent, acl)
+	require.NoError(d, err)
+}
+
+// client is the lock, seen by one who knows a password.
+func (d *directory) client(password string) (s *reentrant.Session, lock *reentrant.Lock) {
+	s, _ = open(d.Zoo, password)
+	require.NoError(d, s.Conn().AddAuth("digest", []byte(password)))
+	return s, reentrant.New(s, d.path)
+}
+
+func (d *directory) lock(lock *reentrant.Lock) context.Context {
+	held, err := lock.Lock(d.Ctx)
+	require.NoError(d, err)
+	return held
+}
+
+// queue lists the znodes of a queue that the observer may not list: the server
+// tells them to anybody who says dump.
+func (d *directory) queue() (nodes []string) {
+	ephemerals, err := d.Ephemerals()
+	require.NoError(d, err)
+	for _, paths := range ephemerals {
+		nodes = append(nodes, slices.DeleteFunc(paths, func(path string) bool { return !strings.HasPrefix(path, d.path+"/") })...)
+	}
+	return nodes
+}
+
+// acl is the directory's ACL, written as zkCli.sh does.
+func (d *directory) acl(c *zktest.Client) string {
+	acl, _, err := c.GetACL(d.path)
+	require.NoError(d, err)
+	letters := map[int32]string{zk.PermAll: "cdrwa", members: "cdr"}
+	var all []string
+	for _, a := range acl {
+		all = append(all, fmt.Sprintf("%s:%s:%s", a.Scheme, a.ID, letters[a.Perms]))
+	}
+	return strings.Join(all, ",")
+}
+
+// The directory's ACL decides who may queue, and who may take others out.
+func TestTheDirectorysACL(t *testing.T) {
+	d := newDirectory(t)
+	admin, dir := d.admin, d.path
+	acl := append(zk.DigestACL(zk.PermAll, "admin", "sesame"),
+		zk.DigestACL(zk.PermRead|zk.PermCreate|zk.PermDelete, "orders", "secret")...)
+	_, err := admin.Create(dir, nil, zk.FlagPersistent, acl)
+	require.NoError(t, err)
+	chapter.SaysIn(t, "operations.md", `create /locks/orders "" %s`, d.acl(admin))
+
+	session, stranger := open(d.Zoo, "the stranger")
+	_, err = reentrant.New(session, dir).Lock(d.Ctx)
+	require.ErrorIs(t, err, zk.ErrNoAuth)
+	chapter.SaysIn(t, "operations.md", "without the password: %s", strings.ReplaceAll(err.Error(), d.Root, "/locks"))
+	_, lock := d.client("orders:secret")
+	held := d.lock(lock)
+	require.Len(t, d.queue(), 1)
+	chapter.SaysIn(t, "operations.md", "with it: the lock; and a stranger who deletes the holder's znode: %v", stranger.Delete(d.queue()[0], -1))
+	chapter.SaysIn(t, "operations.md", "a stranger who puts a znode in front: %v", makes(stranger, dir+"/lock--000000001"))
+	require.NoError(t, lock.Unlock(held))
+
+	require.NoError(t, stranger.Delete(dir, -1)) // the znode above is open to the world
+	held = d.lock(lock)
+	chapter.SaysIn(t, "operations.md", "a stranger deletes the empty directory, and the next lock makes it again: %s", d.acl(stranger))
+	require.NoError(t, lock.Unlock(held))
+}
+
+// A password each does not protect members of a queue from one another.
+func TestAMemberCanTakeAnotherOut(t *testing.T) {
+	d := newDirectory(t)
+	d.give(members, "till:one", "web:two")
+	_, first := d.client("till:one")
+	web, second := d.client("web:two")
+	held := d.lock(first)
+	require.NoError(t, web.Conn().Delete(d.queue()[0], -1))
+	chapter.SaysIn(t, "operations.md", "one member deletes the other's znode, and has the lock, with a token that is %s", greater(d.lock(second), held))
+	require.NoError(t, held.Err(), "the holder learns of it only when it calls Unlock")
+	err := first.Unlock(held)
+	require.ErrorIs(t, err, reentrant.ErrLost)
+	chapter.SaysIn(t, "operations.md", "the first holder's Unlock: %v", reentrant.ErrLost)
+}
+
+// Where nobody may delete, a session's end is the way out.
+func TestADirectoryWithoutDelete(t *testing.T) {
+	d := newDirectory(t)
+	d.give(zk.PermRead|zk.PermCreate, "till:one", "web:two")
+	till, first := d.client("till:one")
+	web, second := d.client("web:two")
+	held, node := d.lock(first), d.queue()[0]
+	theirs := web.Conn().Delete(node, -1)
+	require.ErrorIs(t, first.Unlock(held), zk.ErrNoAuth)
+	require.Equal(t, []string{node}, d.queue(), "the queue after Unlock")
+	chapter.SaysIn(t, "operations.md", "without delete: the other's znode: %v; one's own, at Unlock: %v", theirs, zk.ErrNoAuth)
+	till.Close()
+	_, err := second.TryLock(d.Ctx, 0)
+	require.NoError(t, err)
+	chapter.SaysIn(t, "operations.md", "the holder's session is closed: the other has the lock")
+
+	_, third := d.client("till:one")
+	_, err = third.TryLock(d.Ctx, 0)
+	require.ErrorIs(t, err, reentrant.ErrLocked)
+	chapter.SaysIn(t, "operations.md", "a waiter gives up, and its session lives on: %d znodes in the queue", len(d.queue()))
+}
+
+// The queue's znodes are open to the world: who knows the name of one can close
+// it to those who would watch it.
+func TestAShutZnodeTurnsWaitersAway(t *testing.T) {
+	d := newDirectory(t)
+	d.give(members, "orders:secret")
+	_, first := d.client("orders:secret")
+	_, next := d.client("orders:secret")
+	held := d.lock(first)
+	_, err := d.Client("the stranger").SetACL(d.queue()[0], zk.DigestACL(zk.PermAll, "stranger", "pw"), -1)
+	require.NoError(t, err)
+	_, err = next.Lock(d.Ctx)
+	require.ErrorIs(t, err, zk.ErrNoAuth)
+	chapter.SaysIn(t, "operations.md", "a stranger gives the holder's znode an ACL of its own; the next client, with the password: %v", zk.ErrNoAuth)
+	require.NoError(t, first.Unlock(held))
+}

@@ -1,0 +1,351 @@
+package docs
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/chapter"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
+)
+
+// start gives a test its share of the server, and a client.
+func start(t *testing.T) (*zktest.Zoo, *zktest.Client) {
+	t.Helper()
+	z := zktest.New(t)
+	return z, z.Client("the client")
+}
+
+// watched makes a znode and watches it.
+func watched(t *testing.T, c *zktest.Client, z *zktest.Zoo) (path string, changed <-chan zk.Event) {
+	t.Helper()
+	path = create(t, c, z.Root+"/a", 0)
+	_, _, changed, err := c.GetW(path)
+	require.NoError(t, err)
+	return path, changed
+}
+
+// Transactions are numbered for the whole server: this test runs alone.
+func TestWritesAreNumbered(t *testing.T) {
+	z, c := start(t)
+	path := z.Root + "/a"
+	last := func() int64 { // the transaction that the server had applied last
+		z.Barrier(c)
+		frames := c.Tap.Frames()
+		return frames[len(frames)-1].Zxid
+	}
+	creates := func() error { return makes(c, path) }
+	for _, step := range []struct {
+		what string
+		does func() error
+		want error
+	}{
+		{"a create", creates, nil},
+		{"a create in vain", creates, zk.ErrNodeExists},
+		{"a list", func() error { _, _, err := c.Children(z.Root); return err }, nil},
+		{"a sync", func() error { _, err := c.Sync(path); return err }, nil},
+		{"a delete", func() error { return c.Delete(path, -1) }, nil},
+	} {
+		before := last()
+		require.Equal(t, step.want, step.does(), "the answer to %s", step.what)
+		chapter.SaysIn(t, "zookeeper.md", "%s: %d zxid", step.what, last()-before)
+	}
+}
+
+func TestKindsOfZnodes(t *testing.T) {
+	t.Parallel()
+	z, c := start(t)
+	kinds := map[string]int32{"persistent": zk.FlagPersistent, "persistent sequential": zk.FlagSequence,
+		"ephemeral": zk.FlagEphemeral, "ephemeral sequential": zk.FlagEphemeralSequential}
+	made := map[string]string{}
+	for kind, mode := range kinds {
+		made[kind] = create(t, c, z.Root+"/"+strings.ReplaceAll(kind, " ", "-"), mode)
+	}
+	_, err := c.Create(made["ephemeral"]+"/child", nil, 0, anyone)
+	chapter.SaysIn(t, "zookeeper.md", "a child of an ephemeral znode: %v", err)
+	c.Close()
+	for kind, path := range made {
+		chapter.SaysIn(t, "zookeeper.md", "its session has been closed: the %s znode is %s", kind, is(z, path))
+	}
+}
+
+// suffix is the number at the end of a sequential znode's name.
+func suffix(t *testing.T, path string) int {
+	t.Helper()
+	n, err := strconv.Atoi(path[len(path)-10:])
+	require.NoError(t, err)
+	return n
+}
+
+func TestTheNumberCountsCreates(t *testing.T) {
+	t.Parallel()
+	z, c := start(t)
+	dir := create(t, c, z.Root+"/dir", 0)
+	says := func(what string) {
+		t.Helper()
+		made := create(t, c, dir+"/n-", zk.FlagSequence)
+		chapter.SaysIn(t, "zookeeper.md", "%s: number %d", what, suffix(t, made))
+		require.NoError(t, c.Delete(made, -1))
+	}
+	says("the first child")
+	says("the next, after the first was deleted")
+	create(t, c, dir+"/plain", 0)
+	says("the next, after one was made without a number")
+	require.NoError(t, c.Delete(dir+"/plain", -1))
+	require.NoError(t, c.Delete(dir, -1))
+	create(t, c, dir, 0)
+	says("the next, after the directory was deleted and made again")
+}
+
+// milliseconds asks the server with a word, and reads a number out of its answer.
+func milliseconds(t *testing.T, z *zktest.Zoo, word, pattern string) time.Duration {
+	t.Helper()
+	text, err := z.Word(word)
+	require.NoError(t, err)
+	require.Regexp(t, pattern, text, "the server's answer to %s", word)
+	n, err := strconv.Atoi(regexp.MustCompile(pattern).FindStringSubmatch(text)[1])
+	require.NoError(t, err)
+	return time.Duration(n) * time.Millisecond
+}
+
+func TestTheServerGrantsTheTimeout(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	shortest, longest := milliseconds(t, z, "conf", `minSessionTimeout=(\d+)`), milliseconds(t, z, "conf", `maxSessionTimeout=(\d+)`)
+	names := map[time.Duration]string{shortest: "minSessionTimeout", longest: "maxSessionTimeout"}
+	for what, asked := range map[string]time.Duration{
+		"less than minSessionTimeout": shortest - time.Millisecond,
+		"more than maxSessionTimeout": longest + time.Second,
+	} {
+		c := z.Connect("the client", asked)
+		granted := milliseconds(t, z, "cons", fmt.Sprintf(`sid=0x%x,.*,to=(\d+),`, c.ID))
+		chapter.SaysIn(t, "zookeeper.md", "asked for %s: granted %s", what, names[granted])
+	}
+}
+
+func TestASessionOutlivesItsConnection(t *testing.T) {
+	t.Parallel()
+	z, c := start(t)
+	path := create(t, c, z.Root+"/mine", zk.FlagEphemeral)
+	c.Tap.Cut()
+	z.Await("the client to notice", func() bool { return c.State() != zk.StateHasSession })
+	c.Tap.Restore()
+	z.Await("the client to be back", func() bool { return c.State() == zk.StateHasSession })
+	chapter.SaysIn(t, "zookeeper.md", "cut off and back in time: %s, and its ephemeral znode is %s", sameSession(c), is(z, path))
+}
+
+// A client falls silent. The server waits for the time-out, the client knows
+// nothing: it believes that it is between two connections.
+func TestASilentSessionExpires(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	c := z.Mortal("the client")
+	path := create(t, c, z.Root+"/mine", zk.FlagEphemeral)
+	_, _, gone, err := c.GetW(z.Root)
+	require.NoError(t, err)
+	frames := c.Tap.Frames()
+	heard := frames[len(frames)-1].At
+	part := func() chapter.Rough {
+		return chapter.About(time.Since(heard).Seconds()/zktest.MortalTimeout.Seconds(), 2.5)
+	}
+	c.Crash()
+	z.Await("the client to give the connection up", func() bool { return c.State() != zk.StateHasSession })
+	chapter.SaysIn(t, "zookeeper.md", "silence: the client gives its connection up after %v of the time-out", part())
+	z.Await("the znode to go", func() bool { return is(z, path) == "gone" })
+	chapter.SaysIn(t, "zookeeper.md", "silence: the server deletes its ephemeral znode after %v of the time-out", part())
+	z.AwaitExpiry(c)
+	assert.NotContains(t, []zk.State{zk.StateExpired, zk.StateHasSession}, c.State(), "the client, still cut off")
+	assert.Empty(t, gone, "what the watch said to a client that is cut off")
+	chapter.SaysIn(t, "zookeeper.md", "silence: the session is gone, and the client, still cut off, has not been told")
+	c.Tap.Restore()
+	event := zktest.AwaitChan(z, "the watch to end", gone)
+	chapter.SaysIn(t, "zookeeper.md", "back: the watch says %v (%v)", event.Err, event.Type)
+}
+
+func TestAWatchFiresOnce(t *testing.T) {
+	t.Parallel()
+	z, c := start(t)
+	path, changed := watched(t, c, z)
+	for range 2 {
+		_, err := z.Observer().Set(path, nil, -1)
+		require.NoError(t, err)
+	}
+	event := zktest.AwaitChan(z, "the watch to fire", changed)
+	z.Barrier(c)
+	chapter.SaysIn(t, "zookeeper.md", "one watch, two changes: %d notification (%v)", wiretap.Count(c.Tap.Frames()).Notifications, event.Type)
+}
+
+// What happens to a znode that is watched.
+func sets(c *zktest.Client, path string) error { _, err := c.Set(path, []byte("new"), -1); return err }
+func makes(c *zktest.Client, path string) error {
+	_, err := c.Create(path, nil, 0, anyone)
+	return err
+}
+func makesChild(c *zktest.Client, path string) error { return makes(c, path+"/child") }
+func deletes(c *zktest.Client, path string) error    { return c.Delete(path, -1) }
+
+// Which changes a watch tells depends on the read that has set it.
+func TestTheReadDecidesWhatAWatchTells(t *testing.T) {
+	t.Parallel()
+	for what, happens := range map[string]func(*zktest.Client, string) error{
+		"its data is set": sets, "it gets a child": makesChild, "it is deleted": deletes,
+	} {
+		z, c := start(t)
+		path, data := watched(t, c, z)
+		_, _, children, err := c.ChildrenW(path)
+		require.NoError(t, err)
+		require.NoError(t, happens(z.Observer(), path))
+		z.Barrier(c) // the client hands out a notification before the next answer
+		var told []string
+		if len(data) > 0 {
+			told = append(told, "getData")
+		}
+		if len(children) > 0 {
+			told = append(told, "getChildren")
+		}
+		chapter.SaysIn(t, "zookeeper.md", "a znode is watched, and %s: told is the watch of %s", what, strings.Join(told, ", "))
+	}
+}
+
+func TestTheNotificationComesBeforeTheChange(t *testing.T) {
+	t.Parallel()
+	z, c := start(t)
+	path, _ := watched(t, c, z)
+	mark := c.Tap.Mark()
+	require.NoError(t, sets(z.Observer(), path))
+	data, _, err := c.Get(path) // does not wait for the notification
+	require.NoError(t, err)
+	var order []string
+	for _, f := range c.Tap.Since(mark) {
+		switch {
+		case f.Kind == wiretap.Notification:
+			order = append(order, "the notification")
+		case f.Kind == wiretap.Reply && f.Op == wiretap.GetData:
+			order = append(order, fmt.Sprintf("the data %q", data))
+		}
+	}
+	chapter.SaysIn(t, "zookeeper.md", "in this order on the line: %s", strings.Join(order, ", "))
+}
+
+// What happens while the watcher is cut off is told afterwards, as far as the
+// difference shows.
+func TestAWatchOutlivesItsConnection(t *testing.T) {
+	t.Parallel()
+	for what, happens := range map[string][]func(*zktest.Client, string) error{
+		"deleted": {deletes}, "deleted and made again": {deletes, makes},
+	} {
+		z, c := start(t)
+		path, changed := watched(t, c, z)
+		c.Tap.Cut()
+		for _, change := range happens {
+			require.NoError(t, change(z.Observer(), path))
+		}
+		c.Tap.Restore()
+		event := zktest.AwaitChan(z, "the watch to fire", changed)
+		require.NoError(t, event.Err, "the watch's event")
+		chapter.SaysIn(t, "zookeeper.md", "while the watcher was cut off, its znode was %s: it is told %v", what, event.Type)
+	}
+}
+
+// A change falls between a read and its watch? There is nothing in between.
+func TestReadAndWatchAreOneStep(t *testing.T) {
+	t.Parallel()
+	for when, hold := range map[string]func(*wiretap.Tap, wiretap.Op, int) *wiretap.Trap{
+		"before": (*wiretap.Tap).HoldRequest, "after": (*wiretap.Tap).HoldReply,
+	} {
+		z, c := start(t)
+		slow := hold(c.Tap, wiretap.GetChildren, 1)
+		listed := make(chan []string, 1)
+		go func() {
+			names, _, _, err := c.ChildrenW(z.Root)
+			assert.NoError(t, err)
+			listed <- names
+		}()
+		zktest.AwaitChan(z, "the list to be under way", slow.Sprung())
+		create(t, z.Observer(), z.Root+"/new", 0)
+		slow.Let()
+		names := zktest.AwaitChan(z, "the list", listed)
+		z.Barrier(c)
+		chapter.SaysIn(t, "zookeeper.md", "a child is made just %s the server reads: names in the list: %d, notifications: %d",
+			when, len(names), wiretap.Count(c.Tap.Frames()).Notifications)
+	}
+}
+
+// The client's words for its state, in the order in which they come.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	var mu sync.Mutex
+	var seen []string
+	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		conn, _, err := zk.Connect(z.Servers(), 2*zktest.MortalTimeout, zk.WithDialer(dial), zk.WithLogger(quiet{}),
+			zk.WithEventCallback(func(event zk.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				if event.Type == zk.EventSession {
+					seen = append(seen, strings.TrimPrefix(event.State.String(), "State"))
+				}
+			}))
+		return conn, conn.Close, err
+	})
+	take := func(until string) string {
+		var states []string
+		z.Await("the client to be told "+until, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			at := slices.Index(seen, until) + 1
+			states, seen = seen[:at:at], seen[at:]
+			return at > 0
+		})
+		// Servers may be tried in vain, how many is a matter of luck.
+		return strings.Join(slices.Compact(states), ", ")
+	}
+	says := func(what string) {
+		t.Helper()
+		chapter.SaysIn(t, "zookeeper.md", "the states of a client that %s: %s", what, take("HasSession"))
+	}
+	says("is new")
+	c.Tap.Cut()
+	take("Disconnected")
+	c.Tap.Restore()
+	says("was cut off, and is back in time")
+	c.Crash()
+	z.AwaitExpiry(c)
+	c.Tap.Restore()
+	says("was silenced, and is back too late")
+}
+
+// Two faults, one error: the request was lost, or its reply.
+func TestTheErrorDoesNotTellWhatHappened(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lost   string
+		fault  func(*wiretap.Tap)
+		frames int // on the line until then
+	}{
+		{"request", (*wiretap.Tap).Silence, 1},
+		{"reply", func(tap *wiretap.Tap) { tap.LoseReply(wiretap.Create, 1) }, 2},
+	} {
+		z := zktest.New(t)
+		client := z.Client("the client")
+		mark := client.Tap.Mark()
+		c.fault(client.Tap)
+		answer := make(chan error, 1)
+		go func() { answer <- makes(client, z.Root+"/a") }()
+		z.Await("the "+c.lost+" to be lost", func() bool { return len(client.Tap.Since(mark)) >= c.frames })
+		client.Tap.Restore()
+		err := zktest.AwaitChan(z, "the create's answer", answer)
+		chapter.SaysIn(t, "zookeeper.md", "a create, and its %s is lost: error %q, and the znode is %s",
+			c.lost, err, strings.ReplaceAll(is(z, z.Root+"/a"), "gone", "not there"))
+	}
+}

@@ -1,0 +1,143 @@
+// Package doccheck reads the repository's Markdown. Its tests hold the pages
+// against the repository: the links lead somewhere, the Go code stands in the
+// files, the commands exist, what is quoted from a run is what a test says, and
+// the Chinese pages say what the English ones do.
+package doccheck
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/text"
+)
+
+// A Page is one Markdown file.
+type Page struct {
+	Path   string // from the repository's root, with slashes
+	Source string
+	Pieces []Piece // in the order in which they begin; a row is followed by its cells
+}
+
+// A Piece is a node of the page's tree.
+type Piece struct {
+	Kind     string // goldmark's word: Heading, Paragraph, TableCell, CodeSpan, Link, …
+	Line     int    // the number of the line on which it begins
+	Text     string // of a link, where it leads
+	Words    string // the text without the code in it
+	Language string // of a code block
+	Level    int    // of a heading
+	Block    bool   // it is no part of a line
+	ToPage   bool   // a link in it leads to a page
+}
+
+// Of lists the pieces of some kinds.
+func (p Page) Of(kinds ...string) (all []Piece) {
+	for _, piece := range p.Pieces {
+		if slices.Contains(kinds, piece.Kind) {
+			all = append(all, piece)
+		}
+	}
+	return all
+}
+
+// Blocks lists the fenced code blocks.
+func (p Page) Blocks() []Piece { return p.Of("FencedCodeBlock") }
+
+// Pages reads all Markdown below root.
+func Pages(root string) (pages []Page, err error) {
+	err = walk(root, ".md", func(path, text string) error {
+		pages = append(pages, Parse(path, text))
+		return nil
+	})
+	return pages, err
+}
+
+// walk reads all files below root whose names end in extension. Folders that git
+// does not keep, and those with a dot in front, are left out.
+func walk(root, extension string, take func(path, text string) error) error {
+	tree := os.DirFS(root)
+	return fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "out"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, extension):
+			return nil
+		}
+		text, err := fs.ReadFile(tree, path)
+		if err != nil {
+			return err
+		}
+		return take(path, string(text))
+	})
+}
+
+var markdown = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser()
+
+// Parse reads one page.
+func Parse(path, page string) Page {
+	p, source, block := Page{Path: path, Source: page}, []byte(page), 0
+	_ = ast.Walk(markdown.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		missing := n.Pos() < 0 // a cell that the row lacks
+		if !entering || missing || n.Kind() == ast.KindText || n.Kind() == ast.KindDocument {
+			return ast.WalkContinue, nil
+		}
+		line := 1 + bytes.Count(source[:n.Pos()], []byte("\n"))
+		piece := Piece{Kind: n.Kind().String(), Line: line, Block: n.Type() != ast.TypeInline}
+		if piece.Block {
+			block = len(p.Pieces)
+		}
+		switch n := n.(type) {
+		case *ast.Link:
+			piece.Text = string(n.Destination)
+			file, _, _ := strings.Cut(piece.Text, "#")
+			p.Pieces[block].ToPage = p.Pieces[block].ToPage || strings.HasSuffix(file, ".md")
+		case *ast.Image:
+			piece.Text = string(n.Destination)
+		case *ast.FencedCodeBlock:
+			piece.Language = string(n.Language(source))
+			piece.Text = strings.TrimSuffix(string(n.Lines().Value(source)), "\n")
+		case *ast.HTMLBlock:
+			piece.Text = string(n.Lines().Value(source))
+		case *ast.Heading:
+			piece.Level = n.Level
+			piece.Text, piece.Words = textOf(n, source)
+		default:
+			piece.Text, piece.Words = textOf(n, source)
+		}
+		p.Pieces = append(p.Pieces, piece)
+		return ast.WalkContinue, nil
+	})
+	return p
+}
+
+// textOf is what a reader sees of a node, and the same without its code.
+func textOf(n ast.Node, source []byte) (all, words string) {
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		seen := ""
+		switch n := n.(type) {
+		case *ast.Text:
+			seen = string(n.Value(source))
+			if n.SoftLineBreak() {
+				seen += " "
+			}
+		case *ast.RawHTML:
+			seen = string(n.Segments.Value(source))
+		}
+		if entering {
+			all += seen
+		}
+		if entering && n.Parent().Kind() != ast.KindCodeSpan {
+			words += seen
+		}
+		return ast.WalkContinue, nil
+	})
+	return all, words
+}
