@@ -96,9 +96,13 @@ func (t *Tap) Waiting(mark int) (silently, polling bool) {
 			last = append(last, f)
 		}
 	}
+	unanswered := 0
+	for c := range t.conns {
+		unanswered += len(c.asked)
+	}
 	if len(last) > 0 {
 		f := last[0]
-		silently = f.Watch && len(t.open) == 0 && t.armed[watch{f.Path, f.Op == GetChildren}]
+		silently = f.Watch && unanswered == 0 && t.armed[watch{f.Path, f.Op == GetChildren}]
 	}
 	alike := func(f, g Frame) bool { return f.Op == g.Op && f.Path == g.Path }
 	polling = len(last) == 3 && !last[0].Watch && alike(last[0], last[1]) && alike(last[1], last[2])

@@ -1,6 +1,7 @@
 package wiretap
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -99,91 +100,79 @@ func (f Frame) String() string {
 	return s
 }
 
-// readRequest decodes a request. It never fails: what a short or strange body
-// does not say stays at its zero value, for a tap must not disturb the line.
+// readRequest decodes a request. It never fails: what a short body does not
+// say stays at its zero value, for a tap must not disturb the line.
 func readRequest(b []byte) Frame {
-	r := reader{b[4:]}
-	f := Frame{Kind: Request, Xid: r.int32(), Op: Op(r.int32()), Bytes: len(b)}
+	r := bytes.NewReader(b[4:])
+	f := Frame{Kind: Request, Xid: read[int32](r), Op: Op(read[int32](r)), Bytes: len(b)}
 	switch f.Op {
 	case Create, Delete, SetData, Sync:
-		f.Path = r.string()
+		f.Path = readString(r)
 	case Exists, GetData, GetChildren:
-		f.Path = r.string()
-		f.Watch = r.bool()
+		f.Path = readString(r)
+		f.Watch = read[bool](r)
 	}
 	return f
 }
 
-// readReply decodes what comes from the server. asked is the request that it
-// answers, looked up by its xid.
+// readReply decodes what comes from the server. asked gives the request that it
+// answers, by its xid.
 func readReply(b []byte, asked func(xid int32) Frame) Frame {
-	r := reader{b[4:]}
-	xid, zxid, err := r.int32(), r.int64(), r.int32()
+	r := bytes.NewReader(b[4:])
+	xid, zxid, err := read[int32](r), read[int64](r), read[int32](r)
 	if xid == -1 {
-		f := Frame{Kind: Notification, Xid: xid, Event: r.int32(), Bytes: len(b)}
-		r.int32() // the session's state
-		f.Path = r.string()
+		f := Frame{Kind: Notification, Xid: xid, Event: read[int32](r), Bytes: len(b)}
+		read[int32](r) // the session's state
+		f.Path = readString(r)
 		return f
 	}
 	f := asked(xid)
 	f.Kind, f.Xid, f.Zxid, f.Err, f.Bytes = Reply, xid, zxid, err, len(b)
 	if err == OK && f.Op == Create {
-		f.Path = r.string() // with the sequence number that the server added
+		f.Path = readString(r) // with the sequence number that the server added
 	}
 	if err == OK && f.Op == GetChildren {
-		f.Names = max(0, int(r.int32()))
+		f.Names = max(0, int(read[int32](r)))
 	}
 	return f
 }
 
-// rearmed lists what a setWatches request watches: data (and existence) first,
-// children second.
-func rearmed(b []byte) (data, children []string) {
-	r := reader{b[4:]}
-	r.int32() // xid
-	r.int32() // op
-	r.int64() // the last zxid seen
-	data = append(r.strings(), r.strings()...)
-	return data, r.strings()
+// A watch is one as the server keeps it: getData and exists share a table.
+type watch struct {
+	path     string
+	children bool
 }
 
-// reader takes ZooKeeper's encoding apart: big-endian numbers, and strings
-// behind their length.
-type reader struct{ b []byte }
-
-// take returns the next n bytes. If there are not so many, it returns none, and
-// nothing more can be read.
-func (r *reader) take(n int) []byte {
-	if n < 0 || n > len(r.b) {
-		r.b = nil
-		return nil
+// readWatches decodes what a setWatches request sets again: three lists of
+// paths, of data, of existence and of children.
+func readWatches(b []byte) (set []watch) {
+	r := bytes.NewReader(b[4:])
+	read[int32](r) // xid
+	read[int32](r) // op
+	read[int64](r) // the last zxid seen
+	for _, children := range []bool{false, false, true} {
+		for n := read[int32](r); n > 0 && r.Len() > 0; n-- {
+			set = append(set, watch{readString(r), children})
+		}
 	}
-	taken := r.b[:n]
-	r.b = r.b[n:]
-	return taken
+	return set
 }
 
-func (r *reader) int32() int32 {
-	if b := r.take(4); len(b) == 4 {
-		return int32(binary.BigEndian.Uint32(b))
-	}
-	return 0
+// read takes a number or a bool, big-endian, off the front. It is zero if there
+// is too little, and nothing more can be read then.
+func read[V int32 | int64 | bool](r *bytes.Reader) (v V) {
+	_ = binary.Read(r, binary.BigEndian, &v)
+	return v
 }
 
-func (r *reader) int64() int64 {
-	if b := r.take(8); len(b) == 8 {
-		return int64(binary.BigEndian.Uint64(b))
+// readString takes a string, which stands behind its length.
+func readString(r *bytes.Reader) string {
+	n := int(read[int32](r))
+	if n < 0 || n > r.Len() {
+		n = 0
+		r.Reset(nil)
 	}
-	return 0
-}
-
-func (r *reader) bool() bool     { b := r.take(1); return len(b) == 1 && b[0] != 0 }
-func (r *reader) string() string { return string(r.take(int(r.int32()))) }
-
-func (r *reader) strings() []string {
-	var all []string
-	for n := r.int32(); n > 0 && len(r.b) > 0; n-- {
-		all = append(all, r.string())
-	}
-	return all
+	b := make([]byte, n)
+	_, _ = r.Read(b)
+	return string(b)
 }

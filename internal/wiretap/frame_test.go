@@ -3,26 +3,19 @@ package wiretap
 import (
 	"bytes"
 	"encoding/binary"
-	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
-// frame puts together what follows a frame's length.
+// frame puts a frame together, behind its length.
 func frame(parts ...any) []byte {
 	var body []byte
 	for _, p := range parts {
-		switch p := p.(type) {
-		case string:
-			body = append(binary.BigEndian.AppendUint32(body, uint32(len(p))), p...)
-		case []string:
-			body = binary.BigEndian.AppendUint32(body, uint32(len(p)))
-			for _, s := range p {
-				body = append(binary.BigEndian.AppendUint32(body, uint32(len(s))), s...)
-			}
-		case bool:
-			body = append(body, map[bool]byte{true: 1}[p])
-		default:
+		if s, ok := p.(string); ok {
+			body = append(binary.BigEndian.AppendUint32(body, uint32(len(s))), s...)
+		} else {
 			body, _ = binary.Append(body, binary.BigEndian, p)
 		}
 	}
@@ -31,7 +24,7 @@ func frame(parts ...any) []byte {
 
 func TestShortFrameStaysZero(t *testing.T) {
 	whole := frame(int32(7), GetData, "/a/b", true)
-	for n, f := range map[int]Frame{
+	for n, want := range map[int]Frame{
 		4:  {},
 		8:  {Xid: 7},
 		12: {Xid: 7, Op: GetData},
@@ -39,15 +32,10 @@ func TestShortFrameStaysZero(t *testing.T) {
 		20: {Xid: 7, Op: GetData, Path: "/a/b"},
 		21: {Xid: 7, Op: GetData, Path: "/a/b", Watch: true},
 	} {
-		f.Bytes = n
-		if got := readRequest(whole[:n]); got != f {
-			t.Errorf("%d bytes: got %+v, want %+v", n, got, f)
-		}
+		want.Bytes = n
+		assert.Equal(t, want, readRequest(whole[:n]), "the first %d bytes", n)
 	}
-	null := frame(int32(7), GetData, int32(-1), true)
-	if got := readRequest(null); got.Path != "" {
-		t.Errorf("a path of length -1 was read as %q", got.Path)
-	}
+	assert.Empty(t, readRequest(frame(int32(7), GetData, int32(-1), true)).Path, "a path of length -1")
 }
 
 // FuzzFrame feeds the three readers what no server and no client would send.
@@ -57,10 +45,10 @@ func FuzzFrame(f *testing.F) {
 		f.Add(frame(int32(1), op, "/path", true)[4:], int32(op))
 	}
 	f.Add(frame(int32(1), int64(9), OK, "/path0000000001")[4:], int32(Create))
-	f.Add(frame(int32(1), int64(9), OK, []string{"a", "b"})[4:], int32(GetChildren))
+	f.Add(frame(int32(1), int64(9), OK, int32(2), "a", "b")[4:], int32(GetChildren))
 	f.Add(frame(int32(1), int64(9), NoNode)[4:], int32(GetChildren))
 	f.Add(frame(int32(-1), int64(-1), OK, NodeDeleted, int32(3), "/path")[4:], int32(0))
-	f.Add(frame(int32(1), SetWatches, int64(9), []string{"/a"}, []string{"/b"}, []string{"/c", "/d"})[4:], int32(0))
+	f.Add(frame(int32(1), SetWatches, int64(9), int32(1), "/a", int32(1), "/b", int32(2), "/c", "/d")[4:], int32(0))
 	f.Add(frame(int32(1), SetWatches, int64(9), int32(1<<31-1))[4:], int32(0))
 	f.Add([]byte{}, int32(0))
 
@@ -72,33 +60,29 @@ func FuzzFrame(f *testing.F) {
 
 		request := readRequest(room)
 		reply := readReply(room, func(int32) Frame { return Frame{Op: Op(op), Path: "/asked"} })
-		data, children := rearmed(room)
-		for _, path := range append(append(data, children...), request.Path, strings.TrimPrefix(reply.Path, "/asked")) {
-			if !bytes.Contains(body, []byte(path)) {
-				t.Errorf("the path %q is not in the frame %q", path, body)
-			}
+		paths := []string{request.Path, strings.TrimPrefix(reply.Path, "/asked")}
+		for _, w := range readWatches(room) {
+			paths = append(paths, w.path)
 		}
-		if request.Kind != Request || reply.Kind == Request || request.Bytes != len(room) || reply.Bytes != len(room) {
-			t.Errorf("a request of %d bytes was read as %+v, and as a reply as %+v", len(room), request, reply)
+		for _, path := range paths {
+			assert.True(t, bytes.Contains(body, []byte(path)), "the path %q is in the frame %q", path, body)
 		}
-		if reply.Names < 0 {
-			t.Errorf("a list of %d names", reply.Names)
-		}
-		if !reflect.DeepEqual(before, room) {
-			t.Error("the frame was changed")
-		}
+		assert.Equal(t, Request, request.Kind)
+		assert.NotEqual(t, Request, reply.Kind)
+		assert.Equal(t, len(room), request.Bytes)
+		assert.Equal(t, len(room), reply.Bytes)
+		assert.GreaterOrEqual(t, reply.Names, 0)
+		assert.Equal(t, before, room, "a reader changes nothing")
 	})
 }
 
 func TestNamesForPeople(t *testing.T) {
-	for f, want := range map[Frame]string{
-		{Kind: Request, Op: GetData, Path: "/a", Watch: true}:      "request getData /a and watch",
-		{Kind: Reply, Op: Create, Path: "/a", Err: -110, Zxid: 16}: "reply create /a error -110 zxid 0x10",
-		{Kind: Notification, Event: NodeDeleted, Path: "/a"}:       "notification 2 /a",
-		{Kind: Request, Op: 77, Lost: true}:                        "request op 77  (lost)",
+	for want, f := range map[string]Frame{
+		"request getData /a and watch":         {Kind: Request, Op: GetData, Path: "/a", Watch: true},
+		"reply create /a error -110 zxid 0x10": {Kind: Reply, Op: Create, Path: "/a", Err: NodeExists, Zxid: 16},
+		"notification 2 /a":                    {Kind: Notification, Event: NodeDeleted, Path: "/a"},
+		"request op 77  (lost)":                {Kind: Request, Op: 77, Lost: true},
 	} {
-		if got := f.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		assert.Equal(t, want, f.String())
 	}
 }

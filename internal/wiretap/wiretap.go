@@ -31,19 +31,12 @@ import (
 type Tap struct {
 	mu      sync.Mutex
 	frames  []Frame
-	armed   map[watch]bool
-	open    map[int32]bool // requests without a reply yet
+	armed   map[watch]bool // as the server has them
 	traps   []*Trap        // not sprung yet
 	holding []*Trap        // sprung, with a frame on hold
 	conns   map[*conn]bool
 	line    line
 	delay   time.Duration
-}
-
-// watch is one watch as the server keeps it: getData and exists share a table.
-type watch struct {
-	path     string
-	children bool
 }
 
 // line is the state of the client's network.
@@ -57,7 +50,7 @@ const (
 
 // New makes a tap that lets everything pass.
 func New() *Tap {
-	return &Tap{armed: map[watch]bool{}, open: map[int32]bool{}, conns: map[*conn]bool{}}
+	return &Tap{armed: map[watch]bool{}, conns: map[*conn]bool{}}
 }
 
 // errDown is what a dial gets while the line is cut or silent.
@@ -193,14 +186,28 @@ func (tr *Trap) Sprung() <-chan struct{} { return tr.sprung }
 // hold; calling it again does nothing.
 func (tr *Trap) Let() { tr.once.Do(func() { close(tr.let) }) }
 
-// pass records a frame and returns the trap that it springs, or nil.
-// The caller holds no lock.
-func (t *Tap) pass(f *Frame) *Trap {
+// conn is one tapped connection. The client writes one whole frame a Write and
+// reads from one goroutine.
+type conn struct {
+	net.Conn
+	tap    *Tap
+	asked  map[int32]Frame // with tap.mu, by xid: requests without a reply yet
+	closed chan struct{}
+	once   sync.Once
+
+	writing bool // the handshake has been written
+	reading bool // the handshake has been read
+	unread  []byte
+}
+
+// pass records a frame. It returns the trap that the frame springs, or nil, and
+// how late a frame from the server is to be.
+func (c *conn) pass(f *Frame) (sprung *Trap, late time.Duration) {
+	t := c.tap
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f.At = time.Now()
 	f.Lost = t.line == silent
-	var sprung *Trap
 	for i, trap := range t.traps {
 		fits := trap.op == f.Op || trap.op == Any && f.Op != Ping && f.Op != Connect
 		if f.Lost || trap.kind != f.Kind || !fits {
@@ -208,7 +215,7 @@ func (t *Tap) pass(f *Frame) *Trap {
 		}
 		if trap.nth--; trap.nth == 0 {
 			sprung = trap
-			t.traps = append(t.traps[:i:i], t.traps[i+1:]...)
+			t.traps = slices.Delete(t.traps, i, i+1)
 			if f.Lost = trap.fate != hold; !f.Lost {
 				t.holding = append(t.holding, trap)
 			}
@@ -216,59 +223,43 @@ func (t *Tap) pass(f *Frame) *Trap {
 		}
 	}
 	t.frames = append(t.frames, *f)
-	t.account(f)
-	return sprung
+	c.account(*f)
+	return sprung, t.delay
 }
 
-// account keeps the open requests and the armed watches, as the server has them.
-func (t *Tap) account(f *Frame) {
+// account keeps the requests without a reply, and the watches that the server
+// has for the connection.
+func (c *conn) account(f Frame) {
+	armed := c.tap.armed
 	switch f.Kind {
 	case Request:
 		if f.Op != Ping && f.Op != Connect {
-			t.open[f.Xid] = true
+			c.asked[f.Xid] = f
 		}
 	case Reply:
-		delete(t.open, f.Xid)
+		delete(c.asked, f.Xid)
 		if f.Watch && (f.Err == OK || f.Op == Exists && f.Err == NoNode) {
-			t.armed[watch{f.Path, f.Op == GetChildren}] = true
+			armed[watch{f.Path, f.Op == GetChildren}] = true
 		}
 	case Notification:
 		if f.Event != ChildrenChanged {
-			delete(t.armed, watch{f.Path, false})
+			delete(armed, watch{f.Path, false})
 		}
 		if f.Event == ChildrenChanged || f.Event == NodeDeleted {
-			delete(t.armed, watch{f.Path, true})
+			delete(armed, watch{f.Path, true})
 		}
 	}
 }
 
-// rearm notes the watches of a setWatches request.
-func (t *Tap) rearm(frame []byte) {
-	data, children := rearmed(frame)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, path := range data {
-		t.armed[watch{path, false}] = true
+// request returns the request that a reply answers.
+func (c *conn) request(xid int32) Frame {
+	if xid == -2 {
+		return Frame{Op: Ping}
 	}
-	for _, path := range children {
-		t.armed[watch{path, true}] = true
-	}
-}
-
-// conn is one tapped connection. The client writes one whole frame a Write and
-// reads from one goroutine, as the two locks below rely on.
-type conn struct {
-	net.Conn
-	tap    *Tap
-	closed chan struct{}
-	once   sync.Once
-
-	writing bool // the handshake has been written
-	reading bool // the handshake has been read
-	unread  []byte
-
-	mu    sync.Mutex
-	asked map[int32]Frame
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	f := c.asked[xid]
+	return Frame{Op: f.Op, Path: f.Path, Watch: f.Watch}
 }
 
 func (c *conn) Close() error {
@@ -276,10 +267,9 @@ func (c *conn) Close() error {
 		close(c.closed)
 		t := c.tap
 		t.mu.Lock()
+		defer t.mu.Unlock()
 		delete(t.conns, c)
-		clear(t.open)  // nobody will answer them
 		clear(t.armed) // the server drops a connection's watches with it
-		t.mu.Unlock()
 	})
 	return c.Conn.Close()
 }
@@ -289,16 +279,17 @@ func (c *conn) Write(b []byte) (int, error) {
 	f := Frame{Kind: Request, Op: Connect, Bytes: len(b)}
 	if c.writing && len(b) >= 12 {
 		f = readRequest(b)
-		c.mu.Lock()
-		c.asked[f.Xid] = f
-		c.mu.Unlock()
 	}
 	c.writing = true
 	if f.Op == SetWatches {
-		c.tap.rearm(b)
+		c.tap.mu.Lock()
+		for _, w := range readWatches(b) {
+			c.tap.armed[w] = true
+		}
+		c.tap.mu.Unlock()
 	}
-	if trap := c.tap.pass(&f); trap != nil {
-		if err := c.meet(trap); err != nil {
+	if trap, _ := c.pass(&f); trap != nil {
+		if err := c.spring(trap); err != nil {
 			return 0, err
 		}
 	}
@@ -329,30 +320,27 @@ const maxFrame = 64 << 20
 
 // next reads one frame from the server and decides what becomes of it.
 func (c *conn) next() error {
-	var head [4]byte
-	if _, err := io.ReadFull(c.Conn, head[:]); err != nil {
+	b := make([]byte, 4)
+	if _, err := io.ReadFull(c.Conn, b); err != nil {
 		return err
 	}
-	size := binary.BigEndian.Uint32(head[:])
+	size := binary.BigEndian.Uint32(b)
 	if size > maxFrame {
 		return fmt.Errorf("wiretap: a frame of %d bytes: this is not ZooKeeper's protocol", size)
 	}
-	b := make([]byte, 4+size)
-	copy(b, head[:])
+	b = append(b, make([]byte, size)...)
 	if _, err := io.ReadFull(c.Conn, b[4:]); err != nil {
 		return err
 	}
 	f := Frame{Kind: Reply, Op: Connect, Bytes: len(b)}
 	if c.reading {
-		f = readReply(b, c.takeAsked)
+		f = readReply(b, c.request)
 	}
 	c.reading = true
-	trap := c.tap.pass(&f)
-	if d := c.tap.lateness(); d > 0 {
-		time.Sleep(d)
-	}
+	trap, late := c.pass(&f)
+	time.Sleep(late)
 	if trap != nil {
-		if err := c.meet(trap); err != nil {
+		if err := c.spring(trap); err != nil {
 			return err
 		}
 	}
@@ -362,8 +350,8 @@ func (c *conn) next() error {
 	return nil
 }
 
-// meet carries out what a trap has in store for the frame in hand.
-func (c *conn) meet(trap *Trap) error {
+// spring does with the frame in hand what the trap is for.
+func (c *conn) spring(trap *Trap) error {
 	close(trap.sprung)
 	switch trap.fate {
 	case hold:
@@ -377,21 +365,4 @@ func (c *conn) meet(trap *Trap) error {
 		return net.ErrClosed
 	}
 	return nil
-}
-
-func (c *conn) takeAsked(xid int32) Frame {
-	if xid == -2 {
-		return Frame{Op: Ping}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f := c.asked[xid]
-	delete(c.asked, xid)
-	return f
-}
-
-func (t *Tap) lateness() time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.delay
 }

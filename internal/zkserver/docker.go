@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -29,7 +30,8 @@ const ryukDisabled = "TESTCONTAINERS_RYUK_DISABLED"
 
 var errNoDocker = errors.New("no Docker daemon answers")
 
-// repairDocker returns the command that helps against an error of startDocker.
+// repairDocker returns the command that helps against an error of findDocker,
+// or of the start.
 func repairDocker(err error) string {
 	switch {
 	case errors.Is(err, errNoDocker):
@@ -41,14 +43,9 @@ func repairDocker(err error) string {
 	}
 }
 
-func checkDocker(ctx context.Context) error {
-	_, err := reachDocker(ctx)
-	return err
-}
-
-// reachDocker returns the address of a Docker daemon that answers and has the
-// image, which it has pulled if need be.
-func reachDocker(ctx context.Context) (host string, err error) {
+// findDocker finds a Docker daemon that answers and has the image, which it has
+// pulled if need be.
+func findDocker(ctx context.Context) (launcher, error) {
 	log.SetDefault(log.NewNoopLogger()) // testcontainers talks a lot
 	long, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -60,21 +57,21 @@ func reachDocker(ctx context.Context) (host string, err error) {
 	defer cancel()
 	client, err := testcontainers.NewDockerClientWithOpts(short)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", errNoDocker, err)
+		return nil, fmt.Errorf("%w: %w", errNoDocker, err)
 	}
 	defer client.Close()
-	provider, err := testcontainers.NewDockerProvider()
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", errNoDocker, err)
-	}
-	defer provider.Close()
-
-	if _, err := provider.Client().ImageInspect(short, image()); err != nil {
-		if err := provider.PullImage(long, image()); err != nil {
-			return "", fmt.Errorf("the image %s is not there and cannot be pulled: %w", image(), err)
+	if _, err := client.ImageInspect(short, image()); err != nil {
+		provider, err := testcontainers.NewDockerProvider()
+		if err == nil {
+			defer provider.Close()
+			err = provider.PullImage(long, image())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the image %s is not there and cannot be pulled: %w", image(), err)
 		}
 	}
-	return provider.Client().DaemonHost(), nil
+	daemon := client.DaemonHost()
+	return func(ctx context.Context, config Config) (*Server, error) { return startContainer(ctx, daemon, config) }, nil
 }
 
 // lookForRyuk leaves Ryuk, the container that removes the others, out if its
@@ -103,18 +100,14 @@ func containerTool() []string {
 	return nil
 }
 
-// startDocker runs a container of the image.
+// startContainer runs a container of the image.
 //
 // Its configuration is a file and not ZOO_... variables, so that any image
 // will do whose ZooKeeper reads /conf/zoo.cfg, not the official one alone.
 //
 // The container is removed however this process ends: by Ryuk, or else by a
 // watchdog, as for a local java.
-func startDocker(ctx context.Context, config Config) (*Server, error) {
-	daemon, err := reachDocker(ctx)
-	if err != nil {
-		return nil, err
-	}
+func startContainer(ctx context.Context, daemon string, config Config) (s *Server, err error) {
 	name, unwatch := fmt.Sprintf("zklock-%d-%d", os.Getpid(), time.Now().UnixNano()), func() error { return nil }
 	if tool := containerTool(); tool != nil && testcontainers.ReadConfig().Config.RyukDisabled {
 		unwatch, err = watchdog(`"$@" >/dev/null 2>&1 || true`, append(tool, daemon, "rm", "-f", "-v", name)...)
@@ -122,53 +115,45 @@ func startDocker(ctx context.Context, config Config) (*Server, error) {
 			return nil, err
 		}
 	}
-	session := &sessionStrategy{daemon: daemon}
+	files := map[string]string{"zoo.cfg": zooCfg("/data", "0.0.0.0", 2181, config.lines("/conf", "0.0.0.0", 2281))}
+	maps.Copy(files, config.Files)
+	s = &Server{}
 	options := []testcontainers.ContainerCustomizer{
 		testcontainers.WithName(name),
 		testcontainers.WithExposedPorts("2181/tcp", "2281/tcp"),
-		testcontainers.WithWaitStrategyAndDeadline(30*time.Second, wait.ForMappedPort("2181/tcp"), session),
-		withFile("zoo.cfg", zooCfg("/data", "0.0.0.0", 2181, config.lines("/conf", "0.0.0.0", 2281))),
+		testcontainers.WithWaitStrategyAndDeadline(30*time.Second, wait.ForMappedPort("2181/tcp"), &session{daemon, s}),
 	}
-	for file, text := range config.Files {
-		options = append(options, withFile(file, text))
+	for file, text := range files {
+		options = append(options, testcontainers.WithFiles(testcontainers.ContainerFile{
+			Reader: strings.NewReader(text), ContainerFilePath: "/conf/" + file, FileMode: 0o644,
+		}))
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	c, err := testcontainers.Run(ctx, image(), options...)
-	s := &Server{container: c, stop: sync.OnceValue(func() error {
+	s.stop = sync.OnceValue(func() error {
 		return errors.Join(testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0)), unwatch())
-	})}
-	if err == nil {
-		s.Addr = session.addr
-		s.Second, err = c.PortEndpoint(ctx, "2281/tcp", "")
-	}
+	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("a container of %s: %w", image(), err), s.Stop())
 	}
-	host, _, _ := net.SplitHostPort(s.Addr)
-	_, port, _ := net.SplitHostPort(s.Second)
-	s.Second = net.JoinHostPort(host, port)
 	s.servers = []string{s.Addr}
 	s.Origin = fmt.Sprintf("Docker image %s, %s, container %s on %s", image(), s.version(), name, s.Addr)
 	return s, nil
 }
 
-func withFile(name, text string) testcontainers.CustomizeRequestOption {
-	return testcontainers.WithFiles(testcontainers.ContainerFile{
-		Reader: strings.NewReader(text), ContainerFilePath: "/conf/" + name, FileMode: 0o644,
-	})
-}
-
-// sessionStrategy waits until a session can be made.
-type sessionStrategy struct {
+// session is a wait.Strategy: it waits until a session can be made, and notes
+// the addresses of the server.
+type session struct {
 	daemon string
-	addr   string // where it can
+	server *Server
 }
 
-func (s *sessionStrategy) WaitUntilReady(ctx context.Context, target wait.StrategyTarget) error {
-	host, err1 := target.Host(ctx)
-	port, err2 := target.MappedPort(ctx, "2181/tcp")
-	if err := errors.Join(err1, err2); err != nil {
+func (s *session) WaitUntilReady(ctx context.Context, container wait.StrategyTarget) error {
+	host, err1 := container.Host(ctx)
+	port, err2 := container.MappedPort(ctx, "2181/tcp")
+	second, err3 := container.MappedPort(ctx, "2281/tcp")
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
 	// The library's guess is wrong where the daemon runs beside us inside a
@@ -177,42 +162,36 @@ func (s *sessionStrategy) WaitUntilReady(ctx context.Context, target wait.Strate
 	if strings.HasPrefix(s.daemon, "unix:") {
 		addrs = append([]string{"127.0.0.1:" + port.Port()}, addrs...)
 	}
-	var err error
-	s.addr, err = await(ctx, addrs, "srvr", versionIs, 150*time.Millisecond, func() error { return ended(ctx, target) })
+	addr, err := await(ctx, addrs, "srvr", versionIs, 150*time.Millisecond, func() error { return ended(ctx, container) })
 	if err != nil {
 		return err
 	}
-	conn, events, err := zk.Connect([]string{s.addr, s.addr}, 10*time.Second, zk.WithLogger(silent{}))
+	host, _, _ = net.SplitHostPort(addr)
+	s.server.Addr, s.server.Second = addr, net.JoinHostPort(host, second.Port())
+
+	conn, _, err := zk.Connect([]string{addr, addr}, 10*time.Second, zk.WithLogger(log.NewNoopLogger()))
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	for {
-		select {
-		case event := <-events:
-			if event.State == zk.StateHasSession {
-				return nil
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("no session can be made at %s: %w", s.addr, ctx.Err())
+	return poll(ctx, func() error {
+		if state := conn.State(); state != zk.StateHasSession {
+			return fmt.Errorf("no session can be made at %s: %v", addr, state)
 		}
-	}
+		return nil
+	})
 }
 
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
-
 // ended tells that the container has ended, if it has, and how.
-func ended(ctx context.Context, target wait.StrategyTarget) error {
-	state, err := target.State(ctx)
+func ended(ctx context.Context, container wait.StrategyTarget) error {
+	state, err := container.State(ctx)
 	if err != nil || state.Running {
 		return err
 	}
 	var text []byte
-	if logs, err := target.Logs(ctx); err == nil {
-		text, _ = io.ReadAll(logs)
-		logs.Close()
+	if log, err := container.Logs(ctx); err == nil {
+		text, _ = io.ReadAll(log)
+		log.Close()
 	}
 	return fmt.Errorf("it ended before it served; the end of its log:\n%s", lastLines(string(text), 12))
 }

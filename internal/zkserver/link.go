@@ -3,6 +3,7 @@ package zkserver
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -11,139 +12,127 @@ import (
 // A link is one direction between two servers: all that the one sends to the
 // other, on whatever connections, and whichever of them has opened these.
 type link struct {
-	ctx context.Context // its end closes all connections
-
-	mu      sync.Mutex
-	changed *sync.Cond
-	holds   int
-	passed  int64
-}
-
-func newLink(ctx context.Context) *link {
-	l := &link{ctx: ctx}
-	l.changed = sync.NewCond(&l.mu)
-	context.AfterFunc(ctx, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.changed.Broadcast()
-	})
-	return l
+	holds int
+	cond  *sync.Cond // its lock guards holds, and the order of what passes
 }
 
 // hold stops the link until release. Once hold has returned, nothing passes;
 // what is sent meanwhile is late, as in a network, and not lost.
 func (l *link) hold() (release func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.cond.L.Lock()
+	defer l.cond.L.Unlock()
 	l.holds++
 	return sync.OnceFunc(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+		l.cond.L.Lock()
+		defer l.cond.L.Unlock()
 		l.holds--
-		l.changed.Broadcast()
+		l.cond.Broadcast()
 	})
 }
 
-// pass waits until nobody holds the link, and writes to dst. What is for a
-// connection that has been closed is lost.
-func (l *link) pass(dst net.Conn, data []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for l.holds > 0 && l.ctx.Err() == nil {
-		l.changed.Wait()
+// pass waits until nobody holds the link, and sends.
+func (l *link) pass(send func()) {
+	l.cond.L.Lock()
+	defer l.cond.L.Unlock()
+	for l.holds > 0 {
+		l.cond.Wait()
 	}
-	if dst != nil && l.ctx.Err() == nil {
-		n, _ := dst.Write(data)
-		l.passed += int64(n)
-	}
+	send()
 }
 
-// copy passes on what comes from src, until src is closed and that, too, may
-// pass.
-func (l *link) copy(dst, src net.Conn) {
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := src.Read(buffer)
-		l.pass(dst, buffer[:n])
-		if err != nil {
-			return
-		}
-	}
+// far is a connection's end that is reached over a link. What is for one that
+// has been closed is lost.
+type far struct {
+	*link
+	net.Conn
 }
 
-// proxies are ports of this process that lead to the servers, over the links
-// between them.
-type proxies struct {
+func (f far) Write(b []byte) (int, error) {
+	f.pass(func() { _, _ = f.Conn.Write(b) })
+	return len(b), nil
+}
+
+// A network is what lies between the servers of an ensemble: ports of this
+// process that lead to the servers, over links.
+type network struct {
 	ctx     context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
+	links   map[[2]int]*link // from, to
 }
 
-func newProxies() *proxies {
-	p := &proxies{}
-	p.ctx, p.end = context.WithCancel(context.Background())
-	return p
+func newNetwork(ids ...int) *network {
+	n := &network{links: make(map[[2]int]*link)}
+	n.ctx, n.end = context.WithCancel(context.Background())
+	for _, from := range ids {
+		for _, to := range ids {
+			n.links[[2]int{from, to}] = &link{cond: sync.NewCond(&sync.Mutex{})}
+		}
+	}
+	return n
 }
 
-// close ends all proxies and their connections.
-func (p *proxies) close() {
-	p.end()
-	p.running.Wait()
+// close ends all ports and connections.
+func (n *network) close() {
+	n.end()
+	for _, l := range n.links {
+		l.cond.L.Lock()
+		l.holds = 0
+		l.cond.Broadcast()
+		l.cond.L.Unlock()
+	}
+	n.running.Wait()
 }
 
-// open makes a port whose connections lead on to target. there is the link
-// for what is sent to target, back the one for the answers.
-func (p *proxies) open(target string, there, back *link) (port int, err error) {
+// lead opens a port for one server, which leads on to a port of another.
+func (n *network) lead(from, to, target int) (port int, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("a port between two servers: %w", err)
+		return 0, err
 	}
-	context.AfterFunc(p.ctx, func() { listener.Close() })
-	p.running.Go(func() {
+	context.AfterFunc(n.ctx, func() { listener.Close() })
+	n.running.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			p.running.Go(func() { p.connect(conn, target, there, back) })
+			n.running.Go(func() { n.connect(conn, target, n.links[[2]int{from, to}], n.links[[2]int{to, from}]) })
 		}
 	})
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-// dial waits a moment for the server if it does not listen yet. A follower is
-// often faster than its new leader, and tries again when it is refused, but
-// the proxy cannot refuse a connection that it has accepted.
-func (p *proxies) dial(target string) (net.Conn, error) {
-	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := new(net.Dialer).DialContext(p.ctx, "tcp", target)
-		if err == nil || p.ctx.Err() != nil || time.Now().After(deadline) {
-			return conn, err
-		}
-	}
-}
-
-func (p *proxies) connect(near net.Conn, target string, there, back *link) {
-	defer context.AfterFunc(p.ctx, func() { near.Close() })()
-	defer near.Close()
-	there.pass(nil, nil) // a new connection has to wait, too
-	far, err := p.dial(target)
+func (n *network) connect(caller net.Conn, target int, there, back *link) {
+	defer caller.Close()
+	there.pass(func() {}) // a new connection has to wait, too
+	called, err := n.dial(target)
 	if err != nil {
 		return
 	}
-	defer context.AfterFunc(p.ctx, func() { far.Close() })()
-	defer far.Close()
+	defer called.Close()
+	defer context.AfterFunc(n.ctx, func() { caller.Close(); called.Close() })()
 
-	// The first side to close its end closes the connection.
-	closed := make(chan bool, 2)
-	for _, way := range []struct {
-		*link
-		dst, src net.Conn
-	}{{there, far, near}, {back, near, far}} {
-		p.running.Go(func() {
-			way.copy(way.dst, way.src)
-			closed <- true
-		})
+	// The first side to close its end closes the connection, once that may pass.
+	ends := make(chan bool, 2)
+	forward := func(l *link, dst, src net.Conn) {
+		_, _ = io.Copy(far{l, dst}, src)
+		l.pass(func() { ends <- true })
 	}
-	<-closed
+	n.running.Go(func() { forward(there, called, caller) })
+	n.running.Go(func() { forward(back, caller, called) })
+	<-ends
+}
+
+// dial waits a moment for a server that does not listen yet. A follower is
+// often faster than its new leader, and tries again when it is refused, but a
+// connection that has been accepted for the leader cannot be refused.
+func (n *network) dial(target int) (conn net.Conn, err error) {
+	ctx, cancel := context.WithTimeout(n.ctx, time.Second)
+	defer cancel()
+	err = poll(ctx, func() error {
+		conn, err = new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", target))
+		return err
+	})
+	return conn, err
 }

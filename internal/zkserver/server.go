@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/testcontainers/testcontainers-go"
+	"github.com/go-zookeeper/zk"
 )
 
 // Server is one real ZooKeeper that serves.
@@ -23,10 +23,8 @@ type Server struct {
 	Second string // host:port that {host} and {port} are in a Config's lines
 	Origin string // where it came from, in one line for people
 
-	servers   []string
-	stop      func() error // nil: the server is not ours to stop
-	process   *process     // nil: it is none of ours
-	container *testcontainers.DockerContainer
+	servers []string
+	stop    func() error // nil: the server is not ours to stop
 }
 
 // Servers returns the addresses to give to zk.Connect. A single address is
@@ -48,35 +46,34 @@ func (s *Server) Stop() error {
 	return s.stop()
 }
 
+// Config is what a private server's configuration has besides the usual.
+type Config struct {
+	Lines []string          // of zoo.cfg; {dir} is the folder with the Files, {host} and {port} a second address
+	Files map[string]string // texts by name: keystores, certificates
+}
+
+// lines returns the Lines for a server that finds the Files in dir, and that
+// may listen on host and port besides.
+func (c Config) lines(dir, host string, port int) []string {
+	replacer := strings.NewReplacer("{dir}", dir, "{host}", host, "{port}", strconv.Itoa(port))
+	return strings.Split(replacer.Replace(strings.Join(c.Lines, "\n")), "\n")
+}
+
 // A backend is one way to a ZooKeeper.
 type backend struct {
 	name   string
-	check  func(context.Context) error // is all there that start needs?
-	start  func(context.Context, Config) (*Server, error)
-	repair func(error) string // the command that would make it work
+	find   func(context.Context) (launcher, error) // fails if a start would
+	repair func(error) string                      // the command that would make it work
 }
+
+// A launcher starts the server that a backend has found.
+type launcher func(context.Context, Config) (*Server, error)
 
 var (
-	existing = backend{"existing", checkExisting, startExisting, repairExisting}
-	local    = backend{"local", checkLocal, startLocal, repairLocal}
-	docker   = backend{"docker", checkDocker, startDocker, repairDocker}
+	existing = backend{"existing", findExisting, repairExisting}
+	local    = backend{"local", findLocal, repairLocal}
+	docker   = backend{"docker", findDocker, repairDocker}
 )
-
-// backends returns the ways to try, in order.
-func backends() ([]backend, error) {
-	all, name := []backend{existing, local, docker}, os.Getenv("ZK_BACKEND")
-	if name == "" && os.Getenv("ZK_SERVERS") != "" {
-		name = "existing" // who names a server wants that one, and no other in its place
-	}
-	if name == "" {
-		return all, nil
-	}
-	i := slices.IndexFunc(all, func(b backend) bool { return b.name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("ZK_BACKEND=%q is unknown: it is existing, local or docker, or not set", name)
-	}
-	return all[i : i+1], nil
-}
 
 // Start gives a server that is ready for sessions: the one that ZK_SERVERS
 // names, else a private process of a local installation, else a container.
@@ -86,65 +83,53 @@ func backends() ([]backend, error) {
 // ctx bounds the start only. A private server ends with this process, however
 // the process ends.
 func Start(ctx context.Context) (*Server, error) {
-	ways, err := backends()
-	if err != nil {
-		return nil, err
-	}
-	return firstOf(ways, func(b backend) (*Server, error) { return b.start(ctx, Config{}) })
-}
-
-// Config is what a private server's configuration has besides the usual.
-type Config struct {
-	Lines []string          // of zoo.cfg; {dir} is the folder with the Files, {host} and {port} a second address
-	Files map[string]string // texts by name: keystores, certificates
-}
-
-// lines returns the Lines for a server that finds the Files in dir, and that
-// may listen on host and port besides.
-func (c Config) lines(dir, host string, port int) (lines []string) {
-	replacer := strings.NewReplacer("{dir}", dir, "{host}", host, "{port}", strconv.Itoa(port))
-	for _, line := range c.Lines {
-		lines = append(lines, replacer.Replace(line))
-	}
-	return lines
+	return firstOf([]backend{existing, local, docker}, func(b backend) (*Server, error) { return b.start(ctx, Config{}) })
 }
 
 // StartWith is Start for a private server with additions to its
 // configuration. It does not look at ZK_SERVERS: a server that exists already
 // cannot be configured.
 func StartWith(ctx context.Context, config Config) (*Server, error) {
-	ways, err := backends()
-	if err != nil {
-		return nil, err
-	}
-	if ways[0].name == "existing" {
-		ways = []backend{local, docker}
-	}
-	return firstOf(ways, func(b backend) (*Server, error) { return b.start(ctx, config) })
+	return firstOf([]backend{local, docker}, func(b backend) (*Server, error) { return b.start(ctx, config) })
 }
 
 // Check reports whether Start can be expected to succeed, without starting
 // anything. It may pull the container image, if no other way is left.
 func Check(ctx context.Context) error {
-	ways, err := backends()
-	if err == nil {
-		_, err = firstOf(ways, func(b backend) (*Server, error) { return nil, b.check(ctx) })
-	}
+	_, err := firstOf([]backend{existing, local, docker}, func(b backend) (launcher, error) { return b.find(ctx) })
 	return err
 }
 
-// firstOf tries the backends in order until one succeeds.
-func firstOf[S any](ways []backend, try func(backend) (S, error)) (s S, err error) {
-	var failed strings.Builder
-	failed.WriteString("no ZooKeeper was found:")
+func (b backend) start(ctx context.Context, config Config) (*Server, error) {
+	launch, err := b.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return launch(ctx, config)
+}
+
+// firstOf tries the backends in order until one succeeds. It tries only the one
+// that the environment forces, if that is among them.
+func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err error) {
+	forced := os.Getenv("ZK_BACKEND")
+	if forced == "" && os.Getenv("ZK_SERVERS") != "" {
+		forced = "existing" // who names a server wants that one, and no other in its place
+	}
+	if !slices.Contains([]string{"", "existing", "local", "docker"}, forced) {
+		return found, fmt.Errorf("ZK_BACKEND=%q is unknown: it is existing, local or docker, or not set", forced)
+	}
+	if i := slices.IndexFunc(ways, func(b backend) bool { return b.name == forced }); i >= 0 {
+		ways = ways[i : i+1]
+	}
+	failed := "no ZooKeeper was found:"
 	for _, b := range ways {
-		if s, err = try(b); err == nil {
-			return s, nil
+		if found, err = try(b); err == nil {
+			return found, nil
 		}
 		reason := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\n            ")
-		fmt.Fprintf(&failed, "\n  %-9s %s\n            repair it with: %s", b.name, reason, b.repair(err))
+		failed += fmt.Sprintf("\n  %-9s %s\n            repair it with: %s", b.name, reason, b.repair(err))
 	}
-	return s, errors.New(failed.String())
+	return found, errors.New(failed)
 }
 
 // InstallCommand returns the shell command that installs ZooKeeper and Java
@@ -163,7 +148,7 @@ func InstallCommand() string {
 	return "export ZOOKEEPER_HOME=/path/to/apache-zookeeper-3.9-bin JAVA_HOME=/path/to/java"
 }
 
-// repairExisting returns the command that helps against an error of startExisting.
+// repairExisting returns the command that helps against an error of findExisting.
 func repairExisting(error) string {
 	if os.Getenv("ZK_SERVERS") != "" {
 		return "unset ZK_SERVERS ZK_BACKEND"
@@ -171,30 +156,16 @@ func repairExisting(error) string {
 	return "export ZK_SERVERS=host:2181"
 }
 
-func checkExisting(ctx context.Context) error {
-	_, err := startExisting(ctx, Config{})
-	return err
-}
-
-// startExisting uses the ensemble that ZK_SERVERS names.
-func startExisting(ctx context.Context, _ Config) (*Server, error) {
+// findExisting finds the ensemble that ZK_SERVERS names.
+func findExisting(ctx context.Context) (launcher, error) {
 	list := os.Getenv("ZK_SERVERS")
 	if list == "" {
 		return nil, errors.New("ZK_SERVERS is not set")
 	}
-	var servers []string
-	for addr := range strings.SplitSeq(list, ",") {
-		addr = strings.TrimSpace(addr)
-		switch {
-		case addr == "":
-			continue
-		case strings.Contains(addr, "/"):
-			return nil, fmt.Errorf("ZK_SERVERS=%s: the Go client knows no chroot: leave out the path after %s", list, addr[:strings.Index(addr, "/")])
-		case !strings.Contains(addr, ":"):
-			addr += ":2181"
-		}
-		servers = append(servers, addr)
+	if server, _, found := strings.Cut(list, "/"); found {
+		return nil, fmt.Errorf("ZK_SERVERS=%s: the Go client knows no chroot: leave out the path after %s", list, server)
 	}
+	servers := zk.FormatServers(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }))
 	if len(servers) == 0 {
 		return nil, fmt.Errorf("ZK_SERVERS=%q names no server", list)
 	}
@@ -207,38 +178,52 @@ func startExisting(ctx context.Context, _ Config) (*Server, error) {
 	}
 	s := &Server{Addr: addr, servers: servers}
 	s.Origin = fmt.Sprintf("ZK_SERVERS, %s at %s", s.version(), strings.Join(servers, ","))
-	return s, nil
+	return func(context.Context, Config) (*Server, error) { return s, nil }, nil
 }
 
 // await polls the addresses until one answers a four-letter word as wanted,
 // and returns that one. It waits until ctx ends, and for a single answer for
-// at most probe. It gives up at once when exited, which may be nil, reports
-// that the server is gone.
+// at most probe. It gives up at once when ended, which may be nil, reports
+// that the server has ended.
 //
 // An open port would prove nothing, least of all one that a container maps:
 // it is open before the server behind it is. A word is answered with what it
 // asks for only by a server that serves.
-func await(ctx context.Context, addrs []string, word, want string, probe time.Duration, exited func() error) (string, error) {
-	for begin := time.Now(); ; {
-		var failed error
-		for _, addr := range addrs {
+func await(ctx context.Context, addrs []string, word, want string, probe time.Duration, ended func() error) (addr string, err error) {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	err = poll(ctx, func() (failed error) {
+		for _, addr = range addrs {
 			answer, err := ask(addr, word, probe)
 			switch {
 			case strings.Contains(answer, want):
-				return addr, nil
+				return nil
 			case err == nil:
 				err = fmt.Errorf("%s to %s: %s", word, addr, strings.TrimSpace(answer))
 			}
 			failed = errors.Join(failed, err)
 		}
-		if exited != nil {
-			if err := exited(); err != nil && ctx.Err() == nil {
-				return "", err
+		if ended != nil {
+			if err := ended(); err != nil {
+				giveUp(err)
 			}
+		}
+		return failed
+	})
+	return addr, err
+}
+
+// poll calls try until it succeeds. When ctx ends first, its error says why,
+// and what try failed with.
+func poll(ctx context.Context, try func() error) error {
+	for begin := time.Now(); ; {
+		err := try()
+		if err == nil {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("it does not serve after %v: %w", time.Since(begin).Round(100*time.Millisecond), failed)
+			return fmt.Errorf("after %v: %w: %w", time.Since(begin).Round(100*time.Millisecond), context.Cause(ctx), err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -269,5 +254,6 @@ maxSessionTimeout=60000
 maxClientCnxns=0
 admin.enableServer=false
 4lw.commands.whitelist=*
-`, dataDir, address, port) + strings.Join(more, "\n") + "\n"
+%s
+`, dataDir, address, port, strings.Join(more, "\n"))
 }

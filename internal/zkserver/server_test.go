@@ -2,13 +2,11 @@ package zkserver_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
-	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,7 +16,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/testcontainers/testcontainers-go"
 
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
@@ -26,141 +23,59 @@ import (
 
 func TestMain(m *testing.M) {
 	zktest.Child("launcher", launcher)
-	zktest.Child("ensemble launcher", ensembleLauncher)
 	zktest.Main(m)
 }
 
-func TestServerServesAndStops(t *testing.T) {
-	tmp := ownServer(t)
-	begin := time.Now()
-	s := started(t)
-	t.Logf("%s, after %v", s.Origin, time.Since(begin).Round(time.Millisecond))
-	conn := session(t, s)
-	_, err := conn.Create("/it-serves", nil, 0, zk.WorldACL(zk.PermAll))
+var acl = zk.WorldACL(zk.PermAll)
+
+func TestServerServesTellsAndStops(t *testing.T) {
+	ownServer(t)
+	config := zkserver.Config{Lines: []string{"maxSessionTimeout=7000", "dynamicConfigFile={dir}/members"}}
+	_, err := zkserver.StartWith(t.Context(), config)
+	require.ErrorContains(t, err, "ended before it served", "it lacks a file")
+	config.Files = map[string]string{"members": "server.1=127.0.0.1:2888:3888\n"}
+	s, err := zkserver.StartWith(t.Context(), config)
 	require.NoError(t, err)
-	conn.Close()
+	t.Cleanup(func() { assert.NoError(t, s.Stop()) })
+	assert.Equal(t, []string{s.Addr, s.Addr}, s.Servers(), "the client reconnects at once if it knows two")
+	text, err := s.Word("conf")
+	require.NoError(t, err)
+	assert.Contains(t, text, "maxSessionTimeout=7000\n")
+
+	conn := session(t, s)
+	path, err := conn.Create("/ephemeral-", nil, zk.FlagEphemeralSequential, acl)
+	require.NoError(t, err)
+	sessions, ephemerals := dump(t, s)
+	assert.Contains(t, sessions, conn.SessionID())
+	assert.Equal(t, []string{path}, ephemerals[conn.SessionID()])
+	counters, err := s.Mntr()
+	require.NoError(t, err)
+	assert.Positive(t, counters["zk_ephemerals_count"])
+	conn.Close() // the server has ended the session when this returns
+	sessions, ephemerals = dump(t, s)
+	assert.NotContains(t, sessions, conn.SessionID())
+	assert.NotContains(t, ephemerals, conn.SessionID())
 
 	require.NoError(t, s.Stop())
-	require.NoError(t, s.Stop())
-	require.Empty(t, remains(traceOf(s), tmp))
+	assert.Empty(t, remains(s.Origin))
 }
 
-// A process that has started a server may end in any way, even in one that
-// lets it do nothing more: the server ends with it.
-func TestServerEndsWithItsProcess(t *testing.T) {
-	for name, end := range map[string]syscall.Signal{
-		"killed":  syscall.SIGKILL,
-		"Ctrl-C":  syscall.SIGINT,
-		"panic":   syscall.SIGUSR1, // see launcher
-		"os.Exit": syscall.SIGUSR2,
-	} {
-		t.Run(name, func(t *testing.T) { endsWithItsProcess(t, "launcher", 1, end) })
-	}
-}
-
-// endsWithItsProcess tests that a child process's servers end as it does.
-func endsWithItsProcess(t *testing.T, launcher string, servers int, end syscall.Signal) {
-	tmp := ownServer(t)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "ZKTEST_CHILD="+launcher,
-		fmt.Sprintf("TESTCONTAINERS_SESSION_ID=%d", time.Now().UnixNano())) // a Ryuk of its own: the last child's is about to go
-	var said strings.Builder
-	cmd.Stderr = &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a job, as a terminal makes it
-	stdin, err1 := cmd.StdinPipe()
-	stdout, err2 := cmd.StdoutPipe()
-	require.NoError(t, errors.Join(err1, err2, cmd.Start()))
-	defer stdin.Close()
-
-	traces := make([]trace, servers)
-	for i := range traces {
-		if _, err := fmt.Fscanf(stdout, "%q %d %q\n", &traces[i].addr, &traces[i].pid, &traces[i].container); err != nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			t.Fatalf("the child process has started no server: %s", said.String())
-		}
-	}
-	left := func() (left string) {
-		for _, trace := range traces {
-			left += remains(trace, tmp)
-		}
-		return left
-	}
-	assert.NotEmpty(t, left(), "the child process has a server, but this test cannot see it")
-	require.NoError(t, syscall.Kill(-cmd.Process.Pid, end)) // the whole job, as Ctrl-C does
-	assert.Error(t, cmd.Wait(), "the child process has come to a good end")
-	for deadline := time.Now().Add(30 * time.Second); left() != ""; time.Sleep(5 * time.Millisecond) { // Ryuk waits for ten
-		require.True(t, time.Now().Before(deadline), "30 s after its process has ended %s", left())
-	}
-}
-
-// launcher is the child process: it starts a server and ends as it is told.
-func launcher(_, _ []string) {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGUSR1, syscall.SIGUSR2)
-	s, err := zkserver.Start(context.Background())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	say(s)
-	if <-told == syscall.SIGUSR1 {
-		panic("told to")
-	}
-	os.Exit(1)
-}
-
-// ownServer makes Start start a server, with its files in the folder tmp.
-func ownServer(t *testing.T) (tmp string) {
+// ownServer makes Start start a server, whose files are gone when the test ends.
+func ownServer(t *testing.T) {
 	t.Helper()
 	if os.Getenv("ZK_SERVERS") != "" || os.Getenv("ZK_BACKEND") == "existing" {
 		t.Setenv("ZK_SERVERS", "")
 		t.Setenv("ZK_BACKEND", "local")
 	}
-	tmp = t.TempDir()
+	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	return tmp
-}
-
-// started is Start for a server that ends with the test.
-func started(t *testing.T) *zkserver.Server {
-	t.Helper()
-	s, err := zkserver.Start(t.Context())
-	require.NoError(t, err)
-	testcontainers.CleanupContainer(t, s.Container())
-	t.Cleanup(func() { assert.NoError(t, s.Stop()) })
-	return s
-}
-
-// A trace is where to look for a server.
-type trace struct {
-	addr      string
-	pid       int
-	container string
-}
-
-func traceOf(s *zkserver.Server) trace { return trace{s.Addr, s.Pid(), s.ContainerID()} }
-
-func say(s *zkserver.Server) { zktest.Say("%q %d %q", s.Addr, s.Pid(), s.ContainerID()) }
-
-// remains tells what is left of a server that was started with ownServer.
-func remains(s trace, tmp string) string {
-	var left []string
-	if conn, err := net.DialTimeout("tcp", s.addr, time.Second); err == nil {
-		conn.Close()
-		left = append(left, s.addr+" is open")
-	}
-	// A process that has ended may stay a zombie (Z) for a while.
-	if state, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(s.pid)).Output(); s.pid != 0 && len(state) > 0 && state[0] != 'Z' {
-		left = append(left, fmt.Sprintf("process %d runs", s.pid))
-	}
-	if s.container != "" && exec.Command("docker", "inspect", s.container).Run() == nil {
-		left = append(left, "container "+s.container+" is there")
-	}
-	if files, _ := filepath.Glob(tmp + "/*"); len(files) > 0 {
-		left = append(left, strings.Join(files, " ")+" is there")
-	}
-	return strings.Join(left, ", ")
+	t.Cleanup(func() { // a watchdog needs them until it has killed the servers
+		assert.EventuallyWithT(t, func(c *assert.CollectT) {
+			files, err := os.ReadDir(tmp)
+			assert.NoError(c, err)
+			assert.Empty(c, files)
+		}, 30*time.Second, 10*time.Millisecond)
+	})
 }
 
 // session opens a session that ends with the test.
@@ -169,110 +84,100 @@ func session(t *testing.T, s *zkserver.Server) *zk.Conn {
 	return zktest.NewOn(t, s).Client("a client").Conn
 }
 
-// Of two test binaries that choose the same free port, one gets it. The other
-// must not take that one's server for its own.
-func TestServerIsNotMistakenForAnother(t *testing.T) {
-	ownServer(t)
-	t.Setenv("ZK_BACKEND", "local")
-	first := started(t)
-	_, port, _ := net.SplitHostPort(first.Addr)
-	taken, _ := strconv.Atoi(port)
-	_, err := zkserver.Launch(t.Context(), taken)
-	require.ErrorContains(t, err, "BindException") // what startLocal looks for
+func dump(t *testing.T, s *zkserver.Server) (map[int64]bool, map[int64][]string) {
+	t.Helper()
+	sessions, err := s.Sessions()
+	require.NoError(t, err)
+	ephemerals, err := s.Ephemerals()
+	require.NoError(t, err)
+	return sessions, ephemerals
 }
 
-func TestStartSaysWhyItCannot(t *testing.T) {
-	closed := func() string {
-		port, err := zkserver.FreePort()
-		require.NoError(t, err)
-		return fmt.Sprintf("127.0.0.1:%d", port)
-	}
-	notZooKeeper := zkserver.Answering(t, func(conn net.Conn) { fmt.Fprint(conn, "220 mail.example.org\r\n") })
-	noJar, fakeJar := t.TempDir(), t.TempDir()
-	require.NoError(t, os.WriteFile(fakeJar+"/zookeeper-3.9.3.jar", nil, 0o600))
-	noImage := closed() + "/none:1" // on a registry that is not there
+var originEnds = regexp.MustCompile(`(?:container (\S+) )?on (\S+)$`)
 
+// remains tells what is left of servers, but for their files.
+func remains(origin string) (left []string) {
+	names := originEnds.FindStringSubmatch(origin)
+	for addr := range strings.SplitSeq(names[2], ",") {
+		if conn, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
+			conn.Close()
+			left = append(left, addr+" is open")
+		}
+	}
+	if names[1] != "" && exec.Command("docker", "inspect", names[1]).Run() == nil {
+		left = append(left, "there is container "+names[1])
+	}
+	return left
+}
+
+// A process that has started servers may end in any way, even in one that lets
+// it do nothing more: the servers end with it, in whatever state they are.
+func TestServersEndWithTheirProcess(t *testing.T) {
 	for name, test := range map[string]struct {
-		env  map[string]string
-		want []string // regular expressions
+		servers string
+		end     syscall.Signal
 	}{
-		"an unknown backend": {
-			map[string]string{"ZK_BACKEND": "podman"},
-			[]string{`ZK_BACKEND="podman" is unknown`, `existing, local or docker`},
-		},
-		"existing, but none is named": {
-			map[string]string{"ZK_BACKEND": "existing"},
-			[]string{`existing +ZK_SERVERS is not set`, `repair it with: export ZK_SERVERS=host:2181`},
-		},
-		"nothing listens": {
-			map[string]string{"ZK_SERVERS": closed()},
-			[]string{`existing +ZK_SERVERS=127.0.0.1:\d+: .*connection refused`, `repair it with: unset ZK_SERVERS`},
-		},
-		"no ZooKeeper listens": {
-			map[string]string{"ZK_SERVERS": notZooKeeper},
-			[]string{`existing +ZK_SERVERS=127.0.0.1:\d+: `, `220 mail|connection reset|broken pipe`},
-		},
-		"a list of nothing": {
-			map[string]string{"ZK_SERVERS": " , "},
-			[]string{`ZK_SERVERS=" , " names no server`},
-		},
-		"a chroot": {
-			map[string]string{"ZK_SERVERS": "127.0.0.1:2181/course"},
-			[]string{`the Go client knows no chroot`},
-		},
-		"ZOOKEEPER_HOME without a jar": {
-			map[string]string{"ZK_BACKEND": "local", "ZOOKEEPER_HOME": noJar},
-			[]string{`local +ZOOKEEPER_HOME=` + noJar + ` holds no zookeeper-\*\.jar`, `repair it with: unset ZOOKEEPER_HOME`},
-		},
-		"no java": {
-			map[string]string{"ZK_BACKEND": "local", "ZOOKEEPER_HOME": fakeJar, "JAVA_HOME": "/nowhere", "PATH": ""},
-			[]string{`local +ZooKeeper is there.*no java`, `/nowhere/bin/java, java not found`},
-		},
-		"java ends at once": {
-			map[string]string{"ZK_BACKEND": "local", "ZOOKEEPER_HOME": fakeJar},
-			[]string{`java ended before it served`, `Could not find or load main class`},
-		},
-		"an image that cannot be had": {
-			map[string]string{"ZK_BACKEND": "docker", "ZK_IMAGE": noImage},
-			[]string{`docker +(the image ` + noImage + ` is not there and cannot be pulled|no Docker daemon answers)`},
-		},
-		"no way at all": {
-			map[string]string{"ZOOKEEPER_HOME": noJar, "ZK_IMAGE": noImage},
-			[]string{`no ZooKeeper was found:\n +existing .*\n.*repair it with: .*\n +local .*\n.*repair it with: .*\n +docker .*\n(.*\n)*.*repair it with: (docker pull|.*start docker)`},
-		},
+		"killed":              {"one", syscall.SIGKILL},
+		"Ctrl-C":              {"one", syscall.SIGINT},
+		"killed, with others": {"an ensemble", syscall.SIGKILL},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, key := range []string{"ZK_SERVERS", "ZK_BACKEND", "ZK_IMAGE", "ZOOKEEPER_HOME"} {
-				t.Setenv(key, test.env[key])
-			}
-			for _, key := range []string{"JAVA_HOME", "PATH"} {
-				if value, ok := test.env[key]; ok {
-					t.Setenv(key, value)
-				}
-			}
-			begin := time.Now()
-			_, err := zkserver.Start(t.Context())
-			require.Error(t, err)
-			t.Logf("after %v: %v", time.Since(begin).Round(time.Millisecond), err)
-			for _, want := range test.want {
-				assert.Regexp(t, want, err.Error())
-			}
+			z := zktest.New(t)
+			ownServer(t)
+			t.Setenv("TESTCONTAINERS_SESSION_ID", strconv.FormatInt(time.Now().UnixNano(), 10)) // a Ryuk of its own: the last child's is about to go
+			pid, origin, _ := strings.Cut(z.Process("launcher", test.servers).Line(), " ")
+			job, err := strconv.Atoi(pid)
+			require.NoError(t, err, "%s %s", pid, origin)
+			assert.NotEmpty(t, remains(origin), "there is a server, and this test cannot see it")
+			require.NoError(t, syscall.Kill(-job, test.end))
+			assert.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, remains(origin)) }, 30*time.Second, 10*time.Millisecond) // Ryuk waits for ten
 		})
 	}
 }
 
-func TestServersNamesASingleAddressTwice(t *testing.T) {
-	require.Equal(t, []string{"a:1", "a:1"}, zkserver.NewServer("a:1").Servers())
-	require.Equal(t, []string{"a:1", "b:2"}, zkserver.NewServer("a:1", "b:2").Servers())
+// launcher is the child process: it starts servers, and waits for its end.
+func launcher(_, args []string) {
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	must(syscall.Setpgid(0, 0)) // a job, as a terminal makes it
+	ctx, origin := context.Background(), ""
+	if args[0] == "one" {
+		s, err := zkserver.Start(ctx)
+		must(err)
+		origin = s.Origin
+	} else {
+		e, err := zkserver.StartEnsemble(ctx)
+		must(err)
+		must(zkserver.StartAgain(ctx, e.Members[:1]))
+		must(e.Members[1].Pause())
+		origin = e.Origin
+	}
+	zktest.Say("%d %s", os.Getpid(), origin)
+	select {}
+}
+
+// Of two test binaries that choose the same free port, one gets it. The other
+// must not take that one's server for its own.
+func TestServerIsNotMistakenForAnother(t *testing.T) {
+	found, err := zkserver.FindInstallation()
+	require.NoError(t, err)
+	ports, err := zkserver.FreePorts(2)
+	require.NoError(t, err)
+	first, err := zkserver.Launch(found, t.Context(), ports, zkserver.Config{})
+	require.NoError(t, err)
+	defer first.Stop()
+	_, err = zkserver.Launch(found, t.Context(), ports, zkserver.Config{})
+	require.ErrorContains(t, err, "BindException", "so that other ports are tried")
 }
 
 func TestExistingServerIsFoundAndLeftRunning(t *testing.T) {
 	shared, err := zktest.Shared()
 	require.NoError(t, err)
-	port, err := zkserver.FreePort()
-	require.NoError(t, err)
 	t.Setenv("ZK_BACKEND", "")
-	t.Setenv("ZK_SERVERS", fmt.Sprintf("127.0.0.1:%d, %s", port, shared.Addr)) // the first is down
+	t.Setenv("ZK_SERVERS", closed(t)+", "+shared.Addr)
 	s, err := zkserver.Start(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, shared.Addr, s.Addr)
@@ -281,30 +186,53 @@ func TestExistingServerIsFoundAndLeftRunning(t *testing.T) {
 	session(t, shared)
 }
 
-func TestWordsTellTheServersOwnTruth(t *testing.T) {
-	s, err := zktest.Shared()
+// closed is an address that nobody listens on.
+func closed(t *testing.T) string {
+	ports, err := zkserver.FreePorts(1)
 	require.NoError(t, err)
-	conn := session(t, s)
-	path, err := conn.Create("/words-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
-	id := conn.SessionID()
+	return fmt.Sprintf("127.0.0.1:%d", ports[0])
+}
 
-	sessions, err := s.Sessions()
-	require.NoError(t, err)
-	require.Contains(t, sessions, id)
-	ephemerals, err := s.Ephemerals()
-	require.NoError(t, err)
-	require.Equal(t, []string{path}, ephemerals[id])
-	counters, err := s.Mntr()
-	require.NoError(t, err)
-	require.Positive(t, counters["zk_ephemerals_count"])
-	require.Greater(t, counters["zk_znode_count"], int64(1))
+func TestStartSaysWhyItCannot(t *testing.T) {
+	mail := answering(t, func(conn net.Conn) { fmt.Fprint(conn, "220 mail.example.org\r\n") })
+	noJar, fakeJar := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(fakeJar+"/zookeeper-3.9.3.jar", nil, 0o600))
+	noImage := "ZK_IMAGE=" + closed(t) + "/none:1" // on a registry that is not there
+	const noLocal = `local +ZOOKEEPER_HOME=\S+ holds no zookeeper-\*\.jar, nor does its lib folder\n +repair it with: unset ZOOKEEPER_HOME`
+	const noDocker = `docker +(the image \S+/none:1 is not there and cannot be pulled: (.|\n)*repair it with: docker pull|no Docker daemon answers: (.|\n)*start docker)`
 
-	conn.Close() // the server has ended the session when this returns
-	sessions, err = s.Sessions()
-	require.NoError(t, err)
-	require.NotContains(t, sessions, id)
-	ephemerals, err = s.Ephemerals()
-	require.NoError(t, err)
-	require.NotContains(t, ephemerals, id)
+	start := func(ctx context.Context) error { _, err := zkserver.Start(ctx); return err }
+	startWith := func(ctx context.Context) error { _, err := zkserver.StartWith(ctx, zkserver.Config{}); return err }
+	startEnsemble := func(ctx context.Context) error { _, err := zkserver.StartEnsemble(ctx); return err }
+	for name, test := range map[string]struct {
+		start func(context.Context) error
+		env   []string
+		want  string // a regular expression
+	}{
+		"an unknown backend": {start, []string{"ZK_BACKEND=podman"}, `^ZK_BACKEND="podman" is unknown: it is existing, local or docker`},
+		"nothing listens":    {start, []string{"ZK_SERVERS=" + closed(t)}, `existing +ZK_SERVERS=\S+: .*connection refused\n +repair it with: unset ZK_SERVERS`},
+		"no ZooKeeper":       {start, []string{"ZK_SERVERS=" + mail}, `existing +ZK_SERVERS=\S+: .*(220 mail|connection reset|broken pipe)`},
+		"a list of nothing":  {start, []string{"ZK_SERVERS= , "}, `ZK_SERVERS=" , " names no server`},
+		"a chroot":           {start, []string{"ZK_SERVERS=127.0.0.1:2181/course"}, `the Go client knows no chroot: leave out the path after 127.0.0.1:2181`},
+		"no java": {start, []string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar, "JAVA_HOME=/nowhere", "PATH="},
+			`local +ZooKeeper is there.*no java to run it: /nowhere/bin/java, java not found\n +repair it with: export ZOOKEEPER_HOME=`},
+		"java ends at once": {start, []string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar}, `java ended before it served(.|\n)*Could not find or load main class`},
+		"no way at all": {start, []string{"ZOOKEEPER_HOME=" + noJar, noImage},
+			`^no ZooKeeper was found:\n +existing +ZK_SERVERS is not set\n +repair it with: export ZK_SERVERS=host:2181\n +` + noLocal + `\n +` + noDocker},
+		"one way is forced": {start, []string{"ZK_BACKEND=docker", noImage}, `^no ZooKeeper was found:\n +` + noDocker},
+		"StartWith wants a server of its own": {startWith, []string{"ZK_SERVERS=127.0.0.1:1", "ZOOKEEPER_HOME=" + noJar, noImage},
+			`^no ZooKeeper was found:\n +` + noLocal + `\n +` + noDocker},
+		"an ensemble is local": {startEnsemble, []string{"ZK_SERVERS=127.0.0.1:1", "ZK_BACKEND=docker", "ZOOKEEPER_HOME=" + noJar},
+			`^an ensemble is three processes on this machine: no ZooKeeper was found:\n +` + noLocal + `$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, setting := range append([]string{"ZK_SERVERS=", "ZK_BACKEND=", "ZK_IMAGE=", "ZOOKEEPER_HOME="}, test.env...) {
+				key, value, _ := strings.Cut(setting, "=")
+				t.Setenv(key, value)
+			}
+			err := test.start(t.Context())
+			require.Error(t, err)
+			assert.Regexp(t, test.want, err.Error())
+		})
+	}
 }

@@ -1,18 +1,17 @@
 package zkserver
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
-
-var errNotWhitelisted = errors.New("the server refuses this word: put 4lw.commands.whitelist=* into its zoo.cfg")
 
 // Word sends one of ZooKeeper's four-letter words to the server at Addr and
 // returns the answer. For an Ensemble, ask the Peer that is meant.
@@ -20,32 +19,28 @@ func (s *Server) Word(word string) (string, error) {
 	return ask(s.Addr, word, 5*time.Second)
 }
 
-func ask(addr, word string, limit time.Duration) (answer string, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s to %s: %w", word, addr, err)
-		}
-	}()
+func ask(addr, word string, limit time.Duration) (string, error) {
+	var answer []byte
 	deadline := time.Now().Add(limit)
 	conn, err := net.DialTimeout("tcp", addr, limit)
-	if err != nil {
-		return "", err
+	if err == nil {
+		defer conn.Close()
+		conn.SetDeadline(deadline)
+		_, err = io.WriteString(conn, word)
 	}
-	defer conn.Close()
-	conn.SetDeadline(deadline)
-	if _, err := io.WriteString(conn, word); err != nil {
-		return "", err
+	if err == nil {
+		answer, err = io.ReadAll(conn)
 	}
-	text, err := io.ReadAll(conn)
 	switch {
 	case err != nil:
-		return "", err
-	case len(text) == 0:
-		return "", errors.New("an empty answer: the server does not know this word, or is no ZooKeeper")
-	case strings.Contains(string(text), "is not executed because it is not in the whitelist"):
-		return "", errNotWhitelisted
+	case len(answer) == 0:
+		err = errors.New("an empty answer: the server does not know this word, or is no ZooKeeper")
+	case bytes.Contains(answer, []byte("is not executed because it is not in the whitelist")):
+		err = errors.New("the server refuses this word: put 4lw.commands.whitelist=* into its zoo.cfg")
+	default:
+		return string(answer), nil
 	}
-	return string(text), nil
+	return "", fmt.Errorf("%s to %s: %w", word, addr, err)
 }
 
 // Mntr returns the server's own counters, as "mntr" tells them: those that
@@ -56,11 +51,7 @@ func (s *Server) Mntr() (map[string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	counters := counters(text)
-	if len(counters) == 0 {
-		return nil, fmt.Errorf("mntr to %s: no counters in %q", s.Addr, text)
-	}
-	return counters, nil
+	return counters(text), nil
 }
 
 // counters reads the whole numbers of an answer to mntr.
@@ -89,49 +80,33 @@ func (s *Server) Ephemerals() (map[int64][]string, error) {
 	return ephemerals, err
 }
 
-func (s *Server) dump() (map[int64]bool, map[int64][]string, error) {
-	if len(s.servers) < 2 {
-		return dump(s.Addr, 5*time.Second)
+func (s *Server) dump() (sessions map[int64]bool, ephemerals map[int64][]string, err error) {
+	limit := 5 * time.Second
+	if len(s.servers) > 1 {
+		limit = 500 * time.Millisecond // a member may be down
 	}
-	sessions, ephemerals := make(map[int64]bool), make(map[int64][]string)
-	answered := false
-	var failed error
+	sessions, ephemerals = make(map[int64]bool), make(map[int64][]string)
+	var failed []error
 	for _, addr := range s.servers {
-		someSessions, someEphemerals, err := dump(addr, 500*time.Millisecond)
+		text, err := ask(addr, "dump", limit)
+		if err == nil {
+			err = readDump(text, sessions, ephemerals)
+		}
 		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		answered = true
-		maps.Copy(sessions, someSessions)
-		for id, paths := range someEphemerals {
-			for _, path := range paths {
-				if !slices.Contains(ephemerals[id], path) {
-					ephemerals[id] = append(ephemerals[id], path)
-				}
-			}
+			failed = append(failed, err)
 		}
 	}
-	if !answered {
-		return nil, nil, failed
+	if len(failed) == len(s.servers) {
+		return nil, nil, errors.Join(failed...)
 	}
 	return sessions, ephemerals, nil
 }
 
-func dump(addr string, limit time.Duration) (map[int64]bool, map[int64][]string, error) {
-	text, err := ask(addr, "dump", limit)
-	if err != nil {
-		return nil, nil, err
-	}
-	sessions, ephemerals, err := parseDump(text)
-	if err != nil {
-		return nil, nil, fmt.Errorf("dump to %s: %w", addr, err)
-	}
-	return sessions, ephemerals, nil
-}
+// begins is what matters of a dump: a line that begins with a session, which
+// the server prints unsigned, or with a path.
+var begins = regexp.MustCompile(`(?m)^[ \t]*(?:0x([0-9a-f]+)|(/.*))`)
 
-// parseDump reads the answer to "dump". It has three parts, each with a
-// title, and only the lines that begin with a session or a path matter:
+// readDump adds what an answer to "dump" tells. It has three parts:
 //
 //	SessionTracker dump:
 //	Session Sets (1)/(1):
@@ -143,40 +118,24 @@ func dump(addr string, limit time.Duration) (map[int64]bool, map[int64][]string,
 //		/lock/lock-0000000000
 //	Connections dump:
 //	...
-func parseDump(text string) (map[int64]bool, map[int64][]string, error) {
+func readDump(text string, sessions map[int64]bool, ephemerals map[int64][]string) error {
 	trackers, rest, found := strings.Cut(text, "ephemeral nodes dump:")
 	if !found {
-		return nil, nil, fmt.Errorf("no list of ephemerals in %q", text)
+		return fmt.Errorf("no list of ephemerals in the dump %q", text)
 	}
-	sessions := make(map[int64]bool)
-	for line := range strings.Lines(trackers) {
-		if id, ok := sessionID(line); ok {
-			sessions[id] = true
+	for _, line := range begins.FindAllStringSubmatch(trackers, -1) {
+		if id, err := strconv.ParseUint(line[1], 16, 64); err == nil {
+			sessions[int64(id)] = true
 		}
 	}
 	owned, _, _ := strings.Cut(rest, "Connections dump:")
-	ephemerals := make(map[int64][]string)
 	var owner int64
-	for line := range strings.Lines(owned) {
-		if id, ok := sessionID(line); ok {
-			owner = id
-		} else if path := strings.TrimSpace(line); strings.HasPrefix(path, "/") {
+	for _, line := range begins.FindAllStringSubmatch(owned, -1) {
+		if id, err := strconv.ParseUint(line[1], 16, 64); err == nil {
+			owner = int64(id)
+		} else if path := line[2]; path != "" && !slices.Contains(ephemerals[owner], path) {
 			ephemerals[owner] = append(ephemerals[owner], path)
 		}
 	}
-	return sessions, ephemerals, nil
-}
-
-// sessionID reads the session that a line of a dump begins with. The server
-// prints it unsigned.
-func sessionID(line string) (int64, bool) {
-	digits, found := strings.CutPrefix(strings.TrimSpace(line), "0x")
-	if !found {
-		return 0, false
-	}
-	if end := strings.IndexAny(digits, ":\t "); end >= 0 {
-		digits = digits[:end]
-	}
-	id, err := strconv.ParseUint(digits, 16, 64)
-	return int64(id), err == nil
+	return nil
 }

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -17,8 +16,7 @@ import (
 func main() {
 	ctx := context.Background()
 	err := zkserver.Check(ctx)
-	if err != nil && mayInstall() {
-		command := zkserver.InstallCommand()
+	if command := zkserver.InstallCommand(); err != nil && mayInstall(command) {
 		fmt.Printf("no ZooKeeper found on this machine, so one is installed: %s\n", command)
 		if err := install(command); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -31,25 +29,19 @@ func main() {
 	}
 }
 
-// mayInstall reports whether an installation would help, and needs neither a
+// mayInstall reports whether the command would help, and needs neither a
 // password nor an answer. Who has named a server or a folder wants no other.
-func mayInstall() bool {
-	for _, name := range []string{"ZK_SERVERS", "ZOOKEEPER_HOME"} {
-		if os.Getenv(name) != "" {
-			return false
-		}
+func mayInstall(command string) bool {
+	if os.Getenv("ZK_SERVERS") != "" || os.Getenv("ZOOKEEPER_HOME") != "" {
+		return false
 	}
 	if backend := os.Getenv("ZK_BACKEND"); backend != "" && backend != "local" {
 		return false
 	}
-	switch command := zkserver.InstallCommand(); {
-	case strings.HasPrefix(command, "sudo "):
+	if strings.HasPrefix(command, "sudo ") {
 		return exec.Command("sudo", "-n", "true").Run() == nil
-	case strings.HasPrefix(command, "apt-get "), strings.HasPrefix(command, "brew "):
-		return true
-	default:
-		return false
 	}
+	return !strings.HasPrefix(command, "export ") // which a reader has to complete
 }
 
 // install runs the command, after bringing apt's lists up to date as far as
@@ -60,10 +52,9 @@ func install(command string) error {
 	}
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "HOMEBREW_NO_AUTO_UPDATE=1")
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", command, err, output.String())
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", command, err, output)
 	}
 	return nil
 }
