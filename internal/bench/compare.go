@@ -30,85 +30,88 @@ const (
 // A turn is one hand-over: the caller comes, holds the lock, and goes.
 type turn func(context.Context) error
 
-// A contender is a way to take turns. It makes n of them, and the clients over
-// whose lines they go.
+// A contender is a way to take turns. open opens a session for the lock at path;
+// each call of newTurn makes one more lock over it.
 type contender struct {
-	name string
-	join func(z *zktest.Zoo, path string, n int) ([]turn, []*zktest.Client)
+	name  string
+	open  func(z *zktest.Zoo, name, path string) (c *zktest.Client, newTurn func() turn)
+	share bool // the goroutines of a process use one lock together
 }
 
 // apart are the locks with a session for each that wants the lock.
 var apart = []contender{
-	{"create and delete alone", each(func(c *zktest.Client, path string) turn {
-		return func(context.Context) error {
-			node, err := c.CreateProtectedEphemeralSequential(path+"/lock-", nil, zk.WorldACL(zk.PermAll))
-			if err != nil {
-				return err
-			}
-			return c.Delete(node, -1)
-		}
-	})},
-	{"zk.Lock", each(clientLock)},
-	{"step 4", each(func(c *zktest.Client, path string) turn {
-		lock := predecessorwatch.New(c.Conn, path)
-		return func(ctx context.Context) error {
-			if err := lock.Lock(ctx); err != nil {
-				return err
-			}
-			return lock.Unlock()
-		}
-	})},
-	{"zk.Lock, once more", each(clientLock)}, // what it differs by is noise
-	{"step 5", held(openReentrant, reentrant.New, through)},
-	{"step 5, able to give up", held(openReentrant, reentrant.New, throughCancellable)},
-	{"step 6, as a writer", held(func(servers []string, dial zk.Dialer) (*sharedlock.Session, error) {
-		return sharedlock.Open(servers, zktest.SessionTimeout, sharedlock.WithDialer(dial))
-	}, sharedlock.New, through)},
+	{name: "create and delete alone", open: overConn(createAndDelete)},
+	{name: "zk.Lock", open: overConn(clientLock)},
+	{name: "step 4", open: overConn(step4)},
+	{name: "zk.Lock, once more", open: overConn(clientLock)}, // what it differs by is noise
+	{name: "step 5", open: overSession(openReentrant, reentrant.New, through)},
+	{name: "step 5, able to give up", open: overSession(openReentrant, reentrant.New, throughCancellable)},
+	{name: "step 6, as a writer", open: overSession(openShared, sharedlock.New, through)},
 }
 
 // together are the ways in which the goroutines of one process can share one
 // session.
 var together = []contender{
-	{"zk.Lock for each", func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
-		c := z.Client("the process")
-		for range n {
-			turns = append(turns, clientLock(c, path))
-		}
-		return turns, []*zktest.Client{c}
-	}},
-	{"zk.Lock behind a mutex", func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
-		c := z.Client("the process")
-		turns = repeat(n, behindMutex(clientLock(c, path)))
-		return turns, []*zktest.Client{c}
-	}},
-	{"step 5, a Lock for each", func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
-		s, c := session(z, "the process", openReentrant)
-		for range n {
-			turns = append(turns, through(reentrant.New(s, path)))
-		}
-		return turns, []*zktest.Client{c}
-	}},
-	{"step 5, a Cohort", func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
-		s, c := session(z, "the process", openReentrant)
-		turns = repeat(n, through(reentrant.NewCohort(s, path)))
-		return turns, []*zktest.Client{c}
-	}},
+	{name: "zk.Lock for each", open: overConn(clientLock)},
+	{name: "zk.Lock behind a mutex", open: overConn(behindMutex), share: true},
+	{name: "step 5, a Lock for each", open: overSession(openReentrant, reentrant.New, through)},
+	{name: "step 5, a Cohort", open: overSession(openReentrant, reentrant.NewCohort, through), share: true},
 }
 
-// each makes a contender of a turn over a session of its own.
-func each(make func(*zktest.Client, string) turn) func(*zktest.Zoo, string, int) ([]turn, []*zktest.Client) {
-	return func(z *zktest.Zoo, path string, n int) (turns []turn, clients []*zktest.Client) {
-		for i := range n {
-			c := z.Client(fmt.Sprintf("client %d", i+1))
-			turns = append(turns, make(c, path))
-			clients = append(clients, c)
-		}
-		return turns, clients
+// overConn opens a plain session of the client's.
+func overConn(newTurn func(*zk.Conn, string) turn) func(*zktest.Zoo, string, string) (*zktest.Client, func() turn) {
+	return func(z *zktest.Zoo, name, path string) (*zktest.Client, func() turn) {
+		c := z.Client(name)
+		return c, func() turn { return newTurn(c.Conn, path) }
 	}
 }
 
-func clientLock(c *zktest.Client, path string) turn {
-	lock := zk.NewLock(c.Conn, path, zk.WorldACL(zk.PermAll))
+// overSession opens a session of step 5 or 6.
+func overSession[S zktest.Session, L lockcheck.Holder](
+	open func(*zktest.Zoo, zk.Dialer) (S, error), newLock func(S, string) L, take func(lockcheck.Holder) turn,
+) func(*zktest.Zoo, string, string) (*zktest.Client, func() turn) {
+	return func(z *zktest.Zoo, name, path string) (*zktest.Client, func() turn) {
+		var s S
+		c := z.ConnectWith(name, func(dial zk.Dialer) (_ *zk.Conn, end func(), err error) {
+			if s, err = open(z, dial); err != nil {
+				return nil, nil, err
+			}
+			return s.Conn(), s.Close, nil
+		})
+		return c, func() turn { return take(newLock(s, path)) }
+	}
+}
+
+func openReentrant(z *zktest.Zoo, dial zk.Dialer) (*reentrant.Session, error) {
+	return reentrant.Open(z.Servers(), zktest.SessionTimeout, reentrant.WithDialer(dial))
+}
+
+func openShared(z *zktest.Zoo, dial zk.Dialer) (*sharedlock.Session, error) {
+	return sharedlock.Open(z.Servers(), zktest.SessionTimeout, sharedlock.WithDialer(dial))
+}
+
+func createAndDelete(conn *zk.Conn, path string) turn {
+	return func(context.Context) error {
+		node, err := conn.CreateProtectedEphemeralSequential(path+"/lock-", nil, zk.WorldACL(zk.PermAll))
+		if err != nil {
+			return err
+		}
+		return conn.Delete(node, -1)
+	}
+}
+
+func step4(conn *zk.Conn, path string) turn {
+	lock := predecessorwatch.New(conn, path)
+	return func(ctx context.Context) error {
+		if err := lock.Lock(ctx); err != nil {
+			return err
+		}
+		return lock.Unlock()
+	}
+}
+
+func clientLock(conn *zk.Conn, path string) turn {
+	lock := zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
 	return func(context.Context) error {
 		if err := lock.Lock(); err != nil {
 			return err
@@ -117,37 +120,20 @@ func clientLock(c *zktest.Client, path string) turn {
 	}
 }
 
-// held makes a contender of steps 5 and 6, with a session for each.
-func held[S lockcheck.Session, L lockcheck.Holder](open func([]string, zk.Dialer) (S, error), newLock func(S, string) L, turns func(lockcheck.Holder) turn) func(*zktest.Zoo, string, int) ([]turn, []*zktest.Client) {
-	return func(z *zktest.Zoo, path string, n int) (all []turn, clients []*zktest.Client) {
-		for i := range n {
-			s, c := session(z, fmt.Sprintf("client %d", i+1), open)
-			all = append(all, turns(newLock(s, path)))
-			clients = append(clients, c)
-		}
-		return all, clients
+func behindMutex(conn *zk.Conn, path string) turn {
+	var mu sync.Mutex
+	take := clientLock(conn, path)
+	return func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return take(ctx)
 	}
-}
-
-func openReentrant(servers []string, dial zk.Dialer) (*reentrant.Session, error) {
-	return reentrant.Open(servers, zktest.SessionTimeout, reentrant.WithDialer(dial))
-}
-
-func session[S lockcheck.Session](z *zktest.Zoo, name string, open func([]string, zk.Dialer) (S, error)) (s S, c *zktest.Client) {
-	c = z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		var err error
-		if s, err = open(z.Servers(), dial); err != nil {
-			return nil, nil, err
-		}
-		return s.Conn(), s.Close, nil
-	})
-	return s, c
 }
 
 // through takes turns as with zk.Lock: nobody can give up.
 func through(lock lockcheck.Holder) turn {
-	t := throughCancellable(lock)
-	return func(ctx context.Context) error { return t(context.WithoutCancel(ctx)) }
+	take := throughCancellable(lock)
+	return func(ctx context.Context) error { return take(context.WithoutCancel(ctx)) }
 }
 
 func throughCancellable(lock lockcheck.Holder) turn {
@@ -160,37 +146,19 @@ func throughCancellable(lock lockcheck.Holder) turn {
 	}
 }
 
-func behindMutex(t turn) turn {
-	var mu sync.Mutex
-	return func(ctx context.Context) error {
-		mu.Lock()
-		defer mu.Unlock()
-		return t(ctx)
-	}
-}
-
-func repeat(n int, t turn) []turn { return slices.Repeat([]turn{t}, n) }
-
-// A figure is what has been measured of one contender.
-type figure struct {
-	name            string
-	rate            float64   // hand-overs a second, the median of the rounds
-	ratios          []float64 // to the one that all are compared with, round by round, sorted
-	requests, bytes float64   // a hand-over
-}
-
-// compare measures contenders, round by round. The first zk.Lock among them is
-// what the others are compared with.
-func (s stage) compare(contenders []contender, n int) []figure {
-	base := slices.IndexFunc(contenders, func(c contender) bool { return strings.HasPrefix(c.name, "zk.Lock") })
+// compare measures contenders with n goroutines on some sessions, round by round,
+// and prints what it has found. The first zk.Lock among them is what the others
+// are compared with.
+func (s stage) compare(title string, contenders []contender, n, sessions int) {
+	say("%s, %d rounds", title, rounds)
 	ctx, cancel := context.WithTimeout(s.ctx, 3*time.Minute) // on a busy machine it takes more than a test's patience
 	defer cancel()
-	rates := make([][]float64, len(contenders))
+	rates := make([][]float64, len(contenders)) // hand-overs a second, by round
 	s.on(func(s stage, z *zktest.Zoo) {
 		z.Untapped = true // the taps' own work would count
 		turns := make([][]turn, len(contenders))
 		for i, c := range contenders {
-			turns[i], _ = s.join(z, c, n)
+			turns[i], _ = s.join(z, c, n, sessions)
 		}
 		for r := range rounds {
 			for j := range contenders {
@@ -204,39 +172,46 @@ func (s stage) compare(contenders []contender, n int) []figure {
 	counts := make([]wiretap.Counts, len(contenders))
 	s.on(func(s stage, z *zktest.Zoo) {
 		for i, c := range contenders {
-			turns, clients := s.join(z, c, n)
-			marks := make([]int, len(clients))
-			for k, c := range clients {
-				marks[k] = c.Tap.Mark()
-			}
+			turns, clients := s.join(z, c, n, sessions)
+			counted := z.CountClients(clients...)
 			totals[i], _ = s.run(ctx, turns, 10*window)
-			var frames [][]wiretap.Frame
-			for k, c := range clients {
-				frames = append(frames, c.Tap.Since(marks[k]))
-			}
-			counts[i] = wiretap.Count(frames...)
+			counts[i] = counted()
 		}
 	})
-	figures := make([]figure, len(contenders))
+
+	line("\n%s", title)
+	line("  %-24s %10s %8s %14s %10s %8s", "", "a second", "ratio", "", "requests", "bytes")
+	base := slices.IndexFunc(contenders, func(c contender) bool { return strings.HasPrefix(c.name, "zk.Lock") })
 	for i, c := range contenders {
-		f := figure{name: c.name, rate: median(rates[i])}
-		for r := range rates[i] {
-			f.ratios = append(f.ratios, rates[i][r]/rates[base][r])
+		ratios := make([]float64, rounds)
+		for r := range rounds {
+			ratios[r] = rates[i][r] / rates[base][r]
 		}
-		slices.Sort(f.ratios)
-		f.requests = float64(counts[i].All()) / float64(totals[i])
-		f.bytes = float64(counts[i].Sent+counts[i].Received) / float64(totals[i])
-		figures[i] = f
+		line("  %-24s %10.0f %8.2f %14s %10.2f %8.0f", c.name, median(rates[i]), median(ratios),
+			fmt.Sprintf("%.2f to %.2f", slices.Min(ratios), slices.Max(ratios)),
+			float64(counts[i].All())/float64(totals[i]), float64(counts[i].Sent+counts[i].Received)/float64(totals[i]))
 	}
-	return figures
 }
 
-// join brings a contender to a lock of its own, and lets each take a turn.
-func (s stage) join(z *zktest.Zoo, c contender, n int) ([]turn, []*zktest.Client) {
+// join brings n goroutines on some sessions to a lock of their own, and lets each
+// take a turn.
+func (s stage) join(z *zktest.Zoo, c contender, n, sessions int) (turns []turn, clients []*zktest.Client) {
 	path := fmt.Sprintf("%s/lock-%08x", z.Root, rand.Uint32()) // all of one length: bytes are counted
 	_, err := z.Observer().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 	s.must(err)
-	turns, clients := c.join(z, path, n)
+	var newTurn func() turn
+	for i := range n {
+		if i < sessions {
+			var client *zktest.Client
+			client, newTurn = c.open(z, fmt.Sprintf("client %d", i+1), path)
+			clients = append(clients, client)
+		}
+		if i > 0 && c.share {
+			turns = append(turns, turns[0])
+		} else {
+			turns = append(turns, newTurn())
+		}
+	}
 	s.run(z.Ctx, turns, 0)
 	return turns, clients
 }
@@ -249,10 +224,10 @@ func (s stage) run(ctx context.Context, turns []turn, d time.Duration) (done int
 	counts := make([]int, len(turns))
 	errs := make([]error, len(turns))
 	begin := time.Now()
-	for i, t := range turns {
+	for i, take := range turns {
 		all.Go(func() {
 			for counts[i] == 0 || time.Since(begin) < d {
-				if errs[i] = t(ctx); errs[i] != nil {
+				if errs[i] = take(ctx); errs[i] != nil {
 					return
 				}
 				counts[i]++

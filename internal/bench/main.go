@@ -1,72 +1,76 @@
 // Command bench measures how many hand-overs a second the locks make, side by
 // side in one run on one real ZooKeeper, and what each hand-over costs. A
 // hand-over is one Lock and one Unlock with nothing in between. It takes about
-// a minute.
+// a minute. PARTS=sessions,goroutines chooses some of its parts.
 package main
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
+	"zklock/internal/process"
+	"zklock/internal/setting"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
 func main() {
-	zktest.Child("bench", contend)
-	os.Exit(run(os.Args[1:], os.Stdout))
-}
-
-func run(wanted []string, out io.Writer) int {
+	process.Part("contender", func(process.Call) any { return &Contestant{} })
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := bench(ctx, wanted, out)
+	err := bench(ctx)
 	switch {
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "stopped")
-		return 130 // as a shell has it for Ctrl-C
+		os.Exit(130) // as a shell has it for Ctrl-C
 	case err != nil:
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		os.Exit(1)
 	}
-	return 0
 }
 
 // A part is a group of measurements.
 type part struct {
 	name    string
-	measure func(stage, printer)
+	measure func(stage)
 }
 
-// parts stand in the order of the report; arguments choose some of them.
+// parts stand in the order of the report.
 var parts = []part{
-	{"sessions", func(s stage, p printer) {
-		for _, n := range []int{1, 8, 32} {
-			say("sessions: %d, %d rounds", n, rounds)
-			p.sessions(n, s.compare(apart, n))
-		}
+	{"sessions", func(s stage) {
+		s.compare("one session, alone", apart, 1, 1)
+		s.compare("8 sessions at once", apart, 8, 8)
+		s.compare("32 sessions at once", apart, 32, 32)
 	}},
-	{"goroutines", func(s stage, p printer) {
-		say("%d goroutines of one process, %d rounds", goroutines, rounds)
-		p.goroutines(s.compare(together, goroutines))
+	{"goroutines", func(s stage) {
+		s.compare(fmt.Sprintf("%d goroutines of one process, on one session", goroutines), together, goroutines, 1)
 	}},
-	{"processes", func(s stage, p printer) {
-		say("%d processes of %d goroutines, for %v", processes, goroutines, contest)
-		p.processes(s.share())
-	}},
+	{"processes", stage.contest},
+	{"peers", stage.peers},
 }
 
-func bench(ctx context.Context, wanted []string, out io.Writer) error {
-	for _, name := range wanted {
-		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			return fmt.Errorf("usage: bench [sessions] [goroutines] [processes], and not %s", name)
+// chosen finds the parts of a list such as sessions,goroutines.
+func chosen(list string) (some []part, err error) {
+	for name := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no part %s", name)
 		}
+		some = append(some, parts[i])
+	}
+	return some, nil
+}
+
+func bench(ctx context.Context) error {
+	wanted, err := setting.Read("PARTS", parts, "one or more of sessions,goroutines,processes,peers", chosen)
+	if err != nil {
+		return err
 	}
 	say("looking for a ZooKeeper")
 	server, err := zkserver.Start(ctx)
@@ -75,13 +79,10 @@ func bench(ctx context.Context, wanted []string, out io.Writer) error {
 	}
 	defer server.Stop()
 	say("%s, %d cores", server.Origin, runtime.NumCPU())
-	p := printer{out}
-	p.head(server.Origin)
-	for _, part := range parts {
-		if len(wanted) > 0 && !slices.Contains(wanted, part.name) {
-			continue
-		}
-		if err := zktest.Play(func(t zktest.T) { part.measure(stage{t, ctx, server}, p) }); err != nil {
+	line("Hand-overs on %s.", server.Origin)
+	line("Ratios are to zk.Lock in the same round: the median of %d rounds, and the lowest and highest.", rounds)
+	for _, part := range wanted {
+		if err := zktest.Play(func(t zktest.T) { part.measure(stage{t, ctx, server}) }); err != nil {
 			return err
 		}
 	}
@@ -90,6 +91,9 @@ func bench(ctx context.Context, wanted []string, out io.Writer) error {
 
 // say tells on stderr what is going on.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }
+
+// line writes a line of the report.
+func line(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
 // A stage is where things are measured.
 type stage struct {

@@ -1,16 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/rpc"
-	"os"
-	"os/exec"
-	"strconv"
-	"strings"
+	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/process"
 	"zklock/internal/zkserver"
 )
 
@@ -29,44 +27,17 @@ type storm struct {
 	out       io.Writer
 	ensemble  *zkserver.Ensemble
 	observer  *zk.Conn
-	processes []*process
-	orders    []chan Order
-	idle      chan int
-	calm      atomic.Bool // all faults are over
+	processes []*process.Process
+	fail      context.CancelCauseFunc // ends all, and kills the processes
+	calm      atomic.Bool             // all faults are over
 
-	excused []int // see judge
-
-	faultsMu sync.Mutex
-	faults   []fault
-}
-
-// A fault is what happened, when, and to whom.
-type fault struct {
-	Order
-	Outcome
-	ready, over bool // ready: its witness is
-}
-
-// what it was in the end.
-func (f fault) what() int {
-	if f.Happened {
-		return f.Outcome.What
-	}
-	return f.Order.What
-}
-
-// befell tells whether it hit a client: all four of a process that was stopped.
-func (f fault) befell(client int) bool {
-	switch f.what() {
-	case stoppedBriefly, stoppedForLong, stoppedInHandshakeBriefly, stoppedInHandshakeForLong:
-		return client >= 0 && f.Client/perProcess == client/perProcess
-	}
-	return f.Client == client
+	faults  []*fault // guarded by mu
+	excused []int    // see judge
 }
 
 // run makes a storm, and returns when all is quiet again and has been looked
 // through. With atFirst it is over soon after the first violation.
-func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, out io.Writer) (s *storm, err error) {
+func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, out io.Writer) (_ *storm, err error) {
 	fmt.Fprintf(out, "a storm of %v, seed %d\n", length, seed)
 	// A server that returns gets a whole copy. Told only what it missed, it may miss
 	// some of that, too, and never find out: see docs/storm.md.
@@ -75,28 +46,91 @@ func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, o
 	if err != nil {
 		return nil, err
 	}
-	s = &storm{store: newStore(), length: length, seed: seed, out: out, ensemble: ensemble, idle: make(chan int, processes)}
+	s := &storm{store: newStore(), length: length, seed: seed, out: out, ensemble: ensemble}
 	defer func() { err = errors.Join(err, ensemble.Stop()) }()
-	s.observer, _, err = zk.Connect(ensemble.Servers(), 30*time.Second, zk.WithLogger(silence{}))
+	s.observer, _, err = zk.Connect(ensemble.Servers(), 30*time.Second, zk.WithLogger(noLog{}))
 	if err != nil {
 		return nil, err
 	}
 	defer s.observer.Close()
 	fmt.Fprintf(out, "%d clients in %d processes, %s\n", clients, processes, ensemble.Origin)
-	whole := ctx
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	stop, err := s.startProcesses(fail)
-	defer stop()
+	ctx, s.fail = context.WithCancelCause(ctx)
+	defer s.fail(nil)
+	err = s.startProcesses()
+	spare := context.AfterFunc(ctx, func() {
+		for _, p := range s.processes {
+			_ = p.Signal(syscall.SIGKILL)
+		}
+	})
+	defer func() {
+		spare()
+		for _, p := range s.processes {
+			if ended := p.Close(); err == nil {
+				err = ended
+			}
+		}
+	}()
 	if err != nil {
 		return nil, err
 	}
+	if _, err := s.askAll(ctx, "Begin"); err != nil {
+		return nil, err
+	}
+	if err := s.blow(ctx, atFirst); err != nil {
+		return nil, err
+	}
+	s.lookForLeftovers(ctx)
+	left, err := s.askAll(ctx, "Leave")
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range left {
+		s.breach(nothingRuns, l.Kind, l.Client, "%s", l.Failure)
+	}
+	s.conclude(time.Now())
+	return s, nil
+}
 
-	blowing, calm := context.WithTimeout(ctx, length)
+// startProcesses starts the client processes. When one ends, the storm fails.
+func (s *storm) startProcesses() error {
+	for i := range processes {
+		p, err := process.Start("client")
+		if err != nil {
+			return err
+		}
+		s.processes = append(s.processes, p)
+		p.Serve(&remote{s, p})
+		go func() {
+			<-p.Ended()
+			s.fail(fmt.Errorf("client process %d has ended: %v", i, p.Close()))
+		}()
+	}
+	return nil
+}
+
+// askAll asks all client processes for the same, and returns what they tell.
+func (s *storm) askAll(ctx context.Context, what string) (told []Turn, err error) {
+	late := time.AfterFunc(2*hung, func() { s.fail(errors.New("the client processes do not come to an end with " + what)) })
+	defer late.Stop()
+	var asking sync.WaitGroup
+	errs, answers := make([]error, processes), make([][]Turn, processes)
+	for i, p := range s.processes {
+		asking.Go(func() { errs[i] = p.Call(what, Place{i, s.seed, s.ensemble.Servers()}, &answers[i]) })
+	}
+	asking.Wait()
+	return slices.Concat(answers...), cmp.Or(context.Cause(ctx), errors.Join(errs...))
+}
+
+// blow lets the faults happen, and returns when all clients are idle again.
+func (s *storm) blow(ctx context.Context, atFirst bool) (err error) {
+	blowing, calm := context.WithTimeout(ctx, s.length)
 	defer calm()
 	helping, noHelp := context.WithCancel(ctx)
-	defer noHelp()
 	var faults, helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer noHelp()
 	faults.Go(func() {
 		if err = s.serverFaults(blowing); err != nil {
 			calm()
@@ -112,203 +146,139 @@ func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, o
 		})
 	})
 	faults.Wait()
-	for s.anyTrouble() && rest(ctx, 10*time.Millisecond) { // all are over within patience and a few time-outs
-	}
+	s.calm.Store(true)
 	if err == nil {
-		err = s.comeToRest(ctx)
+		_, err = s.askAll(ctx, "Finish")
 	}
-	noHelp()
-	helpers.Wait()
-	if err != nil {
-		return nil, err
-	}
-	s.lookForLeftovers(ctx)
-	if err := s.dismiss(whole); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.conclude(time.Now())
-	return s, nil
+	return err
 }
 
-// A process has four of the clients.
-type process struct {
-	*exec.Cmd
-	ended chan struct{}
-	err   error // once it has
+// A fault is what was ordered, and what became of it.
+type fault struct {
+	Order
+	Outcome
+	ready chan struct{} // closed when its witness holds the locks
+	over  chan struct{} // closed when it is over
 }
 
-// startProcesses starts the client processes. They end when stop is called, or
-// when this process ends. When one ends, fail is called.
-func (s *storm) startProcesses(fail func(error)) (stop func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return func() {}, err
-	}
-	server := rpc.NewServer()
-	if err := server.RegisterName("Storm", &remote{s.store, s}); err != nil {
-		return func() {}, err
-	}
-	stop = func() {
-		listener.Close()
-		for _, p := range s.processes {
-			_ = p.Process.Kill() // as a rule it has ended
-			<-p.ended
-		}
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return stop, err
-	}
-	for i := range processes {
-		p := &process{Cmd: exec.Command(program, strconv.Itoa(i), strconv.FormatUint(s.seed, 10), listener.Addr().String()), ended: make(chan struct{})}
-		p.Env = append(os.Environ(), "ZKTEST_CHILD=worker", "ZKTEST_CHILD_SERVERS="+strings.Join(s.ensemble.Servers(), ","))
-		p.Stderr = os.Stderr
-		if _, err := p.StdinPipe(); err != nil { // it ends when this pipe does
-			return stop, err
-		}
-		s.orders = append(s.orders, make(chan Order, 100))
-		if err := p.Start(); err != nil {
-			return stop, err
-		}
-		s.processes = append(s.processes, p)
-		go func() {
-			p.err = p.Wait()
-			close(p.ended)
-			fail(fmt.Errorf("client process %d has ended: %v", i, p.ProcessState))
-		}()
-	}
-	go func() { // now that all is there that they ask for
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
+// begin yields the seed's faults of a deck, with a pause before each, until ctx
+// ends. Each befalls a client that has none at the time and had none just before.
+func (s *storm) begin(ctx context.Context, stream uint64, deck []faultKind, pause time.Duration) iter.Seq[*fault] {
+	return func(yield func(*fault) bool) {
+		for o := range list(s.seed, stream, deck) {
+			if !rest(ctx, pause) {
 				return
 			}
-			go server.ServeConn(conn)
+			if o.Reach == theServers && !o.Witnessed {
+				o.Client = -1
+			} else if o.Client = s.untroubled(ctx, o.Client); o.Client < 0 {
+				return
+			}
+			s.mu.Lock()
+			o.Number = len(s.faults)
+			f := &fault{Order: o, ready: make(chan struct{}), over: make(chan struct{})}
+			s.faults = append(s.faults, f)
+			s.mu.Unlock()
+			if !yield(f) {
+				return
+			}
 		}
-	}()
-	return stop, nil
-}
-
-// begin notes that a fault is on its way.
-func (s *storm) begin(o Order) Order {
-	s.faultsMu.Lock()
-	defer s.faultsMu.Unlock()
-	o.Number = len(s.faults)
-	s.faults = append(s.faults, fault{Order: o})
-	return o
+	}
 }
 
 // end notes what became of it.
-func (s *storm) end(r Outcome) {
-	s.faultsMu.Lock()
-	defer s.faultsMu.Unlock()
-	s.faults[r.Number].Outcome = r
-	s.faults[r.Number].over = true
+func (s *storm) end(f *fault, r Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.Outcome = r
+	close(f.over)
+}
+
+// reach is whom it befell, in the end.
+func (f *fault) reach() reach {
+	if f.happened() && f.Was != f.What {
+		return aLock
+	}
+	return f.Reach
+}
+
+// befell tells whether it hit a client.
+func (f *fault) befell(client int) bool {
+	if f.reach() == aProcess {
+		return client >= 0 && f.Client/perProcess == client/perProcess
+	}
+	return f.Client == client
 }
 
 // serverFaults lets the servers' faults happen, one after the other.
 func (s *storm) serverFaults(ctx context.Context) error {
-	for o := range list(s.seed, 0, serverFaults) {
-		if !rest(ctx, 3*time.Second) {
-			return nil
-		}
-		if !o.witnessed() {
-			o.Client = -1
-		} else if o.Client = s.untroubled(ctx, o.Client); o.Client < 0 {
-			return nil
-		}
-		o = s.begin(o)
+	for f := range s.begin(ctx, 0, serverDeck, 3*time.Second) {
 		from := time.Now()
-		err := s.serverFault(o)
-		s.end(Outcome{o.Number, o.What, true, from, time.Now()})
-		if err != nil {
-			return fmt.Errorf("%s: %w", faultNames[o.What], err)
+		err := s.strike(f)
+		s.end(f, Outcome{f.What, from, time.Now()})
+		if err == nil {
+			err = s.serversAgree(ctx)
 		}
-		if err := s.serversAgree(ctx); err != nil {
-			return fmt.Errorf("after a fault, %s: %w", faultNames[o.What], err)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.What, err)
 		}
 	}
 	return nil
 }
 
-// serverFault makes one fault, and returns when all servers serve again.
-func (s *storm) serverFault(o Order) error {
+// strike makes a fault of the servers, and returns when all serve again.
+func (s *storm) strike(f *fault) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	leader, followers, err := s.ensemble.Roles(ctx)
 	if err != nil {
 		return err
 	}
-	follower := followers[o.Number%len(followers)]
-	switch o.What {
-	case leaderKilled:
-		err = leader.Kill()
-		time.Sleep(o.For)
-		err = errors.Join(err, leader.Restart(ctx))
-	case followerPaused:
-		err = follower.Pause()
-		time.Sleep(o.For)
-		err = errors.Join(err, follower.Resume())
-	case followerCutOff:
-		follower.CutOff()
-		time.Sleep(o.For)
-		follower.Rejoin()
-	case ensembleRestarted:
-		err = zkserver.StartAgain(ctx, s.ensemble.Members)
-	case leaderDeposed:
-		s.callWitness(o, leader)
-		leader.CutOff()
-		err = zkserver.StartAgain(ctx, followers)
-		time.Sleep(o.For)
-		leader.Rejoin()
-		_, _, deposed := s.ensemble.Roles(ctx) // there is one only when the old one knows
-		err = errors.Join(err, deposed)
-	case stalledThenCutOff:
-		s.callWitness(o, follower)
-		follower.CutOff()
-		time.Sleep(o.For)
-		follower.Rejoin()
-	}
-	return errors.Join(err, s.ensemble.Serving(ctx))
+	at := servers{s, leader, followers[f.Number%len(followers)], followers}
+	return errors.Join(kindOf(f.What).atServers(ctx, f, at), s.ensemble.Serving(ctx))
 }
 
-// callWitness lets the fault's client take its locks at a server, and keep them
-// until the fault is over. If there are none, the fault has no witness.
-func (s *storm) callWitness(o Order, server *zkserver.Peer) {
+// callWitness lets the client that a fault needs, if it needs one, take its locks
+// at a server, and keep them until the fault is over. If there are none, the fault
+// has no witness.
+func (s *storm) callWitness(f *fault, server *zkserver.Peer) {
+	if !f.Witnessed {
+		return
+	}
+	o := f.Order
 	o.Server = server.Addr
-	s.orders[o.Client/perProcess] <- o
-	ready := func() bool {
-		s.faultsMu.Lock()
-		defer s.faultsMu.Unlock()
-		return s.faults[o.Number].ready
-	}
-	for late := time.Now().Add(patience + sessionTimeout); !ready() && time.Now().Before(late); {
-		time.Sleep(5 * time.Millisecond)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		s.order(o)
+	}()
+	select {
+	case <-f.ready:
+	case <-gone:
 	}
 }
 
-// clientFaults lets the clients' faults happen, each to a client that has none
-// at the time and had none just before.
+// order lets a client's process make a fault, and returns what became of it. That
+// a process has ended is noticed elsewhere.
+func (s *storm) order(o Order) (r Outcome) {
+	_ = s.processes[o.Client/perProcess].Call("Fault", o, &r)
+	return r
+}
+
+// clientFaults lets the clients' faults happen, and returns when all are over.
 func (s *storm) clientFaults(ctx context.Context) {
-	for o := range list(s.seed, serverFaults+1, resetAtAny) {
-		if !rest(ctx, 700*time.Millisecond) {
-			break
-		}
-		if o.Client = s.untroubled(ctx, o.Client); o.Client < 0 {
-			break
-		}
-		o = s.begin(o)
-		s.orders[o.Client/perProcess] <- o
+	var faults sync.WaitGroup
+	for f := range s.begin(ctx, 7, clientDeck, 700*time.Millisecond) {
+		faults.Go(func() { s.end(f, s.order(f.Order)) })
 	}
+	faults.Wait()
 }
 
 // untroubled returns the client, or the next one that has no fault. -1 means that
 // ctx has ended.
 func (s *storm) untroubled(ctx context.Context, client int) int {
-	for s.troubled(client) {
-		if client = (client + 1) % clients; client == 0 && !rest(ctx, 100*time.Millisecond) {
+	for ; s.troubled(client); client = (client + 1) % clients {
+		if client == 0 && !rest(ctx, 100*time.Millisecond) {
 			return -1
 		}
 	}
@@ -317,25 +287,16 @@ func (s *storm) untroubled(ctx context.Context, client int) int {
 
 // troubled tells whether a client has a fault, or had one a second ago.
 func (s *storm) troubled(client int) bool {
-	s.faultsMu.Lock()
-	defer s.faultsMu.Unlock()
-	for _, f := range s.faults {
-		if f.befell(client) && (!f.over || time.Since(f.To) < time.Second) {
-			return true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.faults, func(f *fault) bool {
+		select {
+		case <-f.over:
+			return f.befell(client) && time.Since(f.To) < time.Second
+		default:
+			return f.befell(client)
 		}
-	}
-	return false
-}
-
-func (s *storm) anyTrouble() bool {
-	s.faultsMu.Lock()
-	defer s.faultsMu.Unlock()
-	for _, f := range s.faults {
-		if !f.over && f.Client >= 0 {
-			return true
-		}
-	}
-	return false
+	})
 }
 
 // rest waits; false means that ctx has ended.
@@ -348,96 +309,26 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// remote is what the client processes call, besides the store.
+// remote is what a client process calls, besides the store.
 type remote struct {
-	*store
-	storm *storm
-}
-
-// Next returns the next order for a process.
-func (r *remote) Next(process int, o *Order) error {
-	*o = <-r.storm.orders[process]
-	return nil
-}
-
-// Happened takes what became of an order.
-func (r *remote) Happened(o Outcome, _ *bool) error {
-	r.storm.end(o)
-	return nil
+	*storm
+	process *process.Process
 }
 
 // Witness is told that a client holds its locks for a fault of the servers. It
 // returns when the fault is over.
 func (r *remote) Witness(number int, _ *bool) error {
-	over := func() bool {
-		r.storm.faultsMu.Lock()
-		defer r.storm.faultsMu.Unlock()
-		return r.storm.faults[number].over
-	}
-	r.storm.faultsMu.Lock()
-	r.storm.faults[number].ready = true
-	r.storm.faultsMu.Unlock()
-	for !over() {
-		time.Sleep(5 * time.Millisecond)
-	}
+	r.mu.Lock()
+	f := r.faults[number]
+	r.mu.Unlock()
+	close(f.ready)
+	<-f.over
 	return nil
 }
 
-// Idle is told when a process has come to rest.
-func (r *remote) Idle(process int, _ *bool) error {
-	r.storm.idle <- process
-	return nil
-}
-
-// Stop asks to be stopped for a while.
-type Stop struct {
-	Process int
-	For     time.Duration
-}
-
-// Stop stops the process that asks.
-func (r *remote) Stop(stop Stop, _ *bool) error {
-	p := r.storm.processes[stop.Process].Process
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	time.Sleep(stop.For)
-	return p.Signal(syscall.SIGCONT)
-}
-
-// comeToRest lets everybody finish: all faults are over.
-func (s *storm) comeToRest(ctx context.Context) error {
-	s.calm.Store(true)
-	for _, orders := range s.orders {
-		orders <- Order{What: finish}
-	}
-	deadline := time.After(2 * hung)
-	for range processes {
-		select {
-		case <-s.idle:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-deadline:
-			return errors.New("the clients do not come to rest")
-		}
-	}
-	return nil
-}
-
-// dismiss makes the client processes close their sessions and end.
-func (s *storm) dismiss(ctx context.Context) error {
-	for i, p := range s.processes {
-		s.orders[i] <- Order{What: leave}
-		select {
-		case <-p.ended:
-			if p.err != nil {
-				return fmt.Errorf("client process %d: %w", i, p.err)
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(30 * time.Second):
-			return fmt.Errorf("client process %d does not end", i)
-		}
-	}
-	return nil
+// Stop stops the process that asks for a while.
+func (r *remote) Stop(d time.Duration, _ *bool) error {
+	err := r.process.Signal(syscall.SIGSTOP)
+	time.Sleep(d)
+	return errors.Join(err, r.process.Signal(syscall.SIGCONT))
 }

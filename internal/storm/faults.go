@@ -1,308 +1,217 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"iter"
 	"math/rand/v2"
 	"time"
 
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 )
 
-// What can happen. Those up to serverFaults befall the servers, the others one
-// client's network, one connection of it, or one client process.
+// A faultKind is something that can happen. The conductor makes what befalls the
+// servers, the client's process the rest. What has both is a fault of the servers
+// with a witness: a client that holds its locks at one of them.
+type faultKind struct {
+	name      string
+	reach     reach
+	length    length
+	rare      bool // every second time it is the first of its deck
+	safeOnly  bool // only steps 5 and 6 have such a moment
+	atServers func(context.Context, *fault, servers) error
+	atClient  func(*moment)
+}
+
+// reach is whom a fault befalls.
+type reach int
+
 const (
-	leaderKilled = iota
-	followerPaused
-	followerCutOff
-	ensembleRestarted
-	leaderDeposed     // by followers that it cannot reach, and that start again
-	stalledThenCutOff // a client, then its server
-	serverFaults      // how many there are
-
-	cutBriefly
-	cutForLong
-	silentBriefly
-	silentForLong
-	stoppedBriefly
-	stoppedForLong
-	stoppedInHandshakeBriefly
-	stoppedInHandshakeForLong
-	createReplyLost
-	deleteReplyLost
-	createReplyLostThenCut
-	deleteReplyLostThenCut
-	resetAtCreate
-	resetAtDelete
-	resetAtList
-	resetAtWatch
-	resetAtSearch
-	resetAtPing
-	resetAtSetWatches
-	resetAtConnect
-	resetAtAny // what the two before, and those in a handshake, are if their moment did not come
-	allFaults
-
-	finish // not a fault: the orders to come to rest, and to leave
-	leave
+	aLock    reach = iota // a client with one of its locks
+	aClient               // with all of them
+	aProcess              // all four clients of a process
+	theServers
 )
 
-var faultNames = [allFaults]string{
-	leaderKilled:              "leader killed",
-	followerPaused:            "follower paused",
-	followerCutOff:            "follower cut off from the others",
-	ensembleRestarted:         "whole ensemble restarted",
-	leaderDeposed:             "leader cut off, followers started again",
-	stalledThenCutOff:         "a line stalled, then its follower cut off",
-	cutBriefly:                "client cut off, for less than its time-out",
-	cutForLong:                "client cut off, for more",
-	silentBriefly:             "client's network silent, for less",
-	silentForLong:             "client's network silent, for more",
-	stoppedBriefly:            "process of a holder stopped, for less",
-	stoppedForLong:            "process of a holder stopped, for more",
-	stoppedInHandshakeBriefly: "process stopped in a handshake, for less",
-	stoppedInHandshakeForLong: "process stopped in a handshake, for more",
-	createReplyLost:           "reply to create lost",
-	deleteReplyLost:           "reply to delete lost",
-	createReplyLostThenCut:    "reply to create lost, then cut off for more",
-	deleteReplyLostThenCut:    "reply to delete lost, then cut off for more",
-	resetAtCreate:             "connection reset at create",
-	resetAtDelete:             "connection reset at delete",
-	resetAtList:               "connection reset at getChildren",
-	resetAtWatch:              "connection reset at getData",
-	resetAtSearch:             "connection reset at the search for a znode",
-	resetAtPing:               "connection reset at ping",
-	resetAtSetWatches:         "connection reset at setWatches",
-	resetAtConnect:            "connection reset at connect",
-	resetAtAny:                "connection reset at some request",
+// length is how long a fault lasts, beside a session's time-out.
+type length int
+
+const (
+	whatever length = iota
+	shorter
+	longer
+)
+
+// servers are the ensemble, by the roles of the moment.
+type servers struct {
+	*storm
+	leader    *zkserver.Peer
+	follower  *zkserver.Peer // one of
+	followers []*zkserver.Peer
 }
 
-// An Order is a fault for a client's process, or finish or leave.
-type Order struct {
-	Number int // of the fault
-	What   int
-	Client int
-	Kind   int // which of the client's locks, if it matters
-	For    time.Duration
-	InHold bool   // it comes when the client holds that lock next: see locks
-	Server string // that the client is to be connected to; "": any
+var serverDeck = []faultKind{
+	{name: "leader killed", reach: theServers, atServers: func(ctx context.Context, f *fault, s servers) error {
+		err := s.leader.Kill()
+		time.Sleep(f.For)
+		return errors.Join(err, s.leader.Restart(ctx))
+	}},
+	{name: "follower paused", reach: theServers, atServers: func(_ context.Context, f *fault, s servers) error {
+		err := s.follower.Pause()
+		time.Sleep(f.For)
+		return errors.Join(err, s.follower.Resume())
+	}},
+	{name: "follower cut off from the others", reach: theServers, atServers: cutOff},
+	{name: "whole ensemble restarted", reach: theServers, rare: true, atServers: func(ctx context.Context, _ *fault, s servers) error {
+		return zkserver.StartAgain(ctx, s.ensemble.Members) // it keeps everybody from working for long
+	}},
+	{name: "leader cut off, followers started again", reach: theServers, length: longer, safeOnly: true, atServers: depose, atClient: func(m *moment) {
+		m.witness(func() {})
+	}},
+	{name: "a line stalled, then its follower cut off", reach: theServers, length: longer, safeOnly: true, atServers: cutOff, atClient: func(m *moment) {
+		m.witness(func() {
+			question := func(t *wiretap.Tap) *wiretap.Trap { return t.HoldRequest(wiretap.Any, 1) }
+			m.holding(question, func() { time.Sleep(m.For / 4) })
+		})
+	}},
 }
 
-// locks are those of the client that it holds meanwhile, or whose connection the
-// fault is about. Where much depends on the moment, a holder of step 5 waits for
-// step 6, too, and the other way round.
-func (o Order) locks() []int {
-	switch o.What {
-	case leaderDeposed, stalledThenCutOff, cutBriefly, silentBriefly, stoppedBriefly, stoppedInHandshakeBriefly:
-		if o.InHold && trusted(o.Kind) {
-			return []int{o.Kind, 3 - o.Kind}
+func cutOff(_ context.Context, f *fault, s servers) error {
+	s.callWitness(f, s.follower)
+	s.follower.CutOff()
+	time.Sleep(f.For)
+	s.follower.Rejoin()
+	return nil
+}
+
+// depose lets followers that the leader cannot reach elect another.
+func depose(ctx context.Context, f *fault, s servers) error {
+	s.callWitness(f, s.leader)
+	s.leader.CutOff()
+	err := zkserver.StartAgain(ctx, s.followers)
+	time.Sleep(f.For)
+	s.leader.Rejoin()
+	_, _, deposed := s.ensemble.Roles(ctx) // there is one only when the old one knows
+	return errors.Join(err, deposed)
+}
+
+const (
+	createReplyLost = "reply to create lost"
+	resetAtSome     = "connection reset at some request" // when the moment of more did not come
+)
+
+var clientDeck = []faultKind{
+	{name: "client cut off, for less than its time-out", reach: aClient, length: shorter, atClient: cut},
+	{name: "client cut off, for more", reach: aClient, length: longer, atClient: cut},
+	{name: "client's network silent, for less", reach: aClient, length: shorter, atClient: silence},
+	{name: "client's network silent, for more", reach: aClient, length: longer, atClient: silence},
+	{name: "process of a holder stopped, for less", reach: aProcess, length: shorter, atClient: stop},
+	{name: "process of a holder stopped, for more", reach: aProcess, length: longer, atClient: stop},
+	{name: "process stopped in a handshake, for less", reach: aProcess, length: shorter, atClient: stopInHandshake},
+	{name: "process stopped in a handshake, for more", reach: aProcess, length: longer, atClient: stopInHandshake},
+	{name: createReplyLost, atClient: frameLost((*wiretap.Tap).LoseReply, wiretap.Create)},
+	{name: "reply to delete lost", atClient: frameLost((*wiretap.Tap).LoseReply, wiretap.Delete)},
+	{name: "reply to create lost, then cut off for more", length: longer, atClient: lostThenCut(wiretap.Create)},
+	{name: "reply to delete lost, then cut off for more", length: longer, atClient: lostThenCut(wiretap.Delete)},
+	{name: "connection reset at create", atClient: frameLost((*wiretap.Tap).LoseRequest, wiretap.Create)},
+	{name: "connection reset at delete", atClient: frameLost((*wiretap.Tap).LoseRequest, wiretap.Delete)},
+	{name: "connection reset at getChildren", atClient: frameLost((*wiretap.Tap).LoseRequest, wiretap.GetChildren)},
+	{name: "connection reset at getData", atClient: frameLost((*wiretap.Tap).LoseRequest, wiretap.GetData)},
+	{name: "connection reset at the search for a znode", safeOnly: true, atClient: func(m *moment) { // it begins with a write in vain
+		m.both(createReplyLost, m.tap.LoseReply(wiretap.Create, 1), m.tap.LoseRequest(wiretap.Delete, 1))
+	}},
+	{name: "connection reset at ping", atClient: frameLost((*wiretap.Tap).LoseRequest, wiretap.Ping)},
+	{name: "connection reset at setWatches", atClient: func(m *moment) { // what sends it is a reconnection
+		m.both(resetAtSome, m.tap.LoseRequest(wiretap.Any, 1), m.tap.LoseRequest(wiretap.SetWatches, 1))
+	}},
+	{name: "connection reset at connect", atClient: func(m *moment) {
+		m.both(resetAtSome, m.tap.LoseRequest(wiretap.Any, 1), m.tap.LoseReply(wiretap.Connect, 1))
+	}},
+}
+
+func cut(m *moment)     { m.inHold(func() { m.disturb((*wiretap.Tap).Cut) }) }
+func silence(m *moment) { m.inHold(func() { m.disturb((*wiretap.Tap).Silence) }) }
+func stop(m *moment)    { m.inHold(func() { m.tell("Stop", m.For) }) }
+
+func stopInHandshake(m *moment) {
+	m.inHold(func() {
+		m.reset()
+		answer := func(t *wiretap.Tap) *wiretap.Trap { return t.HoldReply(wiretap.Connect, 1) }
+		if !m.holding(answer, func() { m.tell("Stop", m.For) }) {
+			m.Was = resetAtSome
+		}
+	})
+}
+
+func frameLost(lose func(*wiretap.Tap, wiretap.Op, int) *wiretap.Trap, op wiretap.Op) func(*moment) {
+	return func(m *moment) { m.sprung(lose(m.tap, op, 1)) }
+}
+
+func lostThenCut(op wiretap.Op) func(*moment) {
+	return func(m *moment) {
+		if m.sprung(m.tap.LoseReply(op, 1)) {
+			m.disturb((*wiretap.Tap).Cut)
 		}
 	}
-	return []int{o.Kind}
 }
 
-// witnessed tells whether a fault of the servers needs a client that holds its
-// locks at one of them.
-func (o Order) witnessed() bool { return o.What == leaderDeposed || o.What == stalledThenCutOff }
+// An Order is a fault that is to happen.
+type Order struct {
+	What      string
+	Reach     reach
+	Number    int // of the fault
+	Client    int
+	Kind      int // which of the client's locks, if it matters
+	For       time.Duration
+	InHold    bool   // it comes when the client holds that lock next: see Both
+	Both      bool   // a holder of step 5 waits for step 6, too, and the other way round: much depends on the moment
+	Witnessed bool   // the servers' fault needs a client that holds its locks at one of them
+	Server    string // that one
+}
 
-// list is the seed's list of faults between two numbers of those above. It is
-// shuffled like cards: each comes once before any comes twice.
-func list(seed uint64, from, to int) iter.Seq[Order] {
+// An Outcome is what became of it.
+type Outcome struct {
+	Was      string // What or, if its moment did not come, what came instead; "": nothing did
+	From, To time.Time
+}
+
+// list is the seed's list of faults out of a deck. It is shuffled like cards: each
+// comes once before any comes twice.
+func list(seed, stream uint64, deck []faultKind) iter.Seq[Order] {
 	return func(yield func(Order) bool) {
-		random := rand.New(rand.NewPCG(seed, uint64(from)))
+		random := rand.New(rand.NewPCG(seed, stream))
 		for {
-			for _, card := range random.Perm(to - from) {
+			for _, card := range random.Perm(len(deck)) {
 				o := Order{
-					What: from + card, Client: random.IntN(clients),
+					Client: random.IntN(clients),
 					Kind:   []int{0, 1, 1, 2, 2, 3}[random.IntN(6)], // steps 5 and 6 have more to prove
 					InHold: random.IntN(4) > 0,
 				}
 				span := time.Duration(random.Int64N(int64(sessionTimeout)))
-				if o.What == ensembleRestarted && random.IntN(2) == 0 { // it keeps everybody from working for long
-					o.What = leaderKilled
+				kind := deck[card]
+				if kind.rare && random.IntN(2) == 0 {
+					kind = deck[0]
 				}
-				switch o.What {
-				case cutBriefly, silentBriefly, stoppedBriefly, stoppedInHandshakeBriefly:
-					o.For = sessionTimeout/4 + span/2 // often longer than a lease that has just begun
-				case cutForLong, silentForLong, stoppedForLong, stoppedInHandshakeForLong, createReplyLostThenCut, deleteReplyLostThenCut, leaderDeposed, stalledThenCutOff:
-					o.For = sessionTimeout*5/4 + span/2
-				default: // how long a server is away
+				o.What, o.Reach = kind.name, kind.reach
+				switch kind.length {
+				case whatever: // how long a server is away
 					o.For = span
+				case shorter:
+					o.For = sessionTimeout/4 + span/2 // often longer than a lease that has just begun
+				case longer:
+					o.For = sessionTimeout*5/4 + span/2
 				}
-				switch o.What {
-				case leaderDeposed, stalledThenCutOff:
-					o.InHold = true
-					fallthrough
-				case resetAtSearch: // steps 5 and 6 alone do
+				if kind.safeOnly {
 					o.Kind = 1 + o.Kind%2
 				}
+				o.Witnessed = kind.atServers != nil && kind.atClient != nil
+				o.InHold = o.InHold || o.Witnessed
+				o.Both = o.InHold && trusted(o.Kind) && (o.Witnessed || kind.length == shorter)
 				if !yield(o) {
 					return
 				}
 			}
 		}
 	}
-}
-
-// patience is how long a fault waits for its moment.
-const patience = 4 * time.Second
-
-// An Outcome is what became of an order.
-type Outcome struct {
-	Number   int
-	What     int
-	Happened bool // its moment came
-	From, To time.Time
-}
-
-// fault carries out an order, and tells what became of it.
-func (w *worker) fault(o Order) {
-	l := w.lines[[2]int{o.Client, o.Kind}]
-	result := Outcome{Number: o.Number, What: o.What}
-	begun := func() {
-		if !result.Happened {
-			result.Happened, result.From = true, time.Now()
-		}
-	}
-	cut := func(how func(*wiretap.Tap)) {
-		for k := range kinds {
-			how(w.lines[[2]int{o.Client, k}].tap)
-		}
-		time.Sleep(o.For)
-		for k := range kinds {
-			w.lines[[2]int{o.Client, k}].tap.Restore()
-		}
-	}
-	var lines []*line
-	for _, k := range o.locks() {
-		lines = append(lines, w.lines[[2]int{o.Client, k}])
-	}
-	// inHold lets do happen when the client holds the locks, if that matters. The
-	// first must do if the second does not come soon, for it blocks all others.
-	inHold := func(do func()) {
-		over := make(chan struct{})
-		defer close(over)
-		if o.InHold {
-			wait := patience
-			for i, l := range lines {
-				select {
-				case l.inHold <- over:
-				case <-time.After(wait):
-					if lines = lines[:i]; i == 0 {
-						return
-					}
-				}
-				wait = sessionTimeout / 2
-			}
-		}
-		begun()
-		do()
-	}
-	// sprung waits for a trap's frame.
-	sprung := func(t *wiretap.Trap) bool {
-		select {
-		case <-t.Sprung():
-			begun()
-			return true
-		case <-time.After(patience):
-			l.tap.Restore()
-			return false
-		}
-	}
-	// both waits for a first fault that brings about the moment of a second.
-	both := func(first int, bringsAbout, then *wiretap.Trap) {
-		if sprung(bringsAbout) && !sprung(then) {
-			result.What = first
-		}
-	}
-
-	switch o.What {
-	case cutBriefly, cutForLong:
-		inHold(func() { cut((*wiretap.Tap).Cut) })
-	case silentBriefly, silentForLong:
-		inHold(func() { cut((*wiretap.Tap).Silence) })
-	case stoppedBriefly, stoppedForLong:
-		inHold(func() { w.tell("Stop", Stop{w.process, o.For}) })
-	case stoppedInHandshakeBriefly, stoppedInHandshakeForLong:
-		inHold(func() {
-			reset(lines)
-			answer := func(t *wiretap.Tap) *wiretap.Trap { return t.HoldReply(wiretap.Connect, 1) }
-			if !holding(lines, answer, func() { w.tell("Stop", Stop{w.process, o.For}) }) {
-				result.What = resetAtAny
-			}
-		})
-	case leaderDeposed, stalledThenCutOff: // the conductor's, which tells what became of it
-		for _, l := range lines {
-			l.server.Store(o.Server)
-			defer l.server.Store("")
-		}
-		reset(lines)
-		inHold(func() {
-			if o.What == stalledThenCutOff {
-				question := func(t *wiretap.Tap) *wiretap.Trap { return t.HoldRequest(wiretap.Any, 1) }
-				holding(lines, question, func() { time.Sleep(o.For / 4) })
-			}
-			w.tell("Witness", o.Number) // comes back when the fault is over
-		})
-		return
-	case createReplyLost:
-		sprung(l.tap.LoseReply(wiretap.Create, 1))
-	case deleteReplyLost:
-		sprung(l.tap.LoseReply(wiretap.Delete, 1))
-	case createReplyLostThenCut, deleteReplyLostThenCut:
-		op := wiretap.Create
-		if o.What == deleteReplyLostThenCut {
-			op = wiretap.Delete
-		}
-		if sprung(l.tap.LoseReply(op, 1)) {
-			cut((*wiretap.Tap).Cut)
-		}
-	case resetAtCreate:
-		sprung(l.tap.LoseRequest(wiretap.Create, 1))
-	case resetAtDelete:
-		sprung(l.tap.LoseRequest(wiretap.Delete, 1))
-	case resetAtList:
-		sprung(l.tap.LoseRequest(wiretap.GetChildren, 1))
-	case resetAtWatch:
-		sprung(l.tap.LoseRequest(wiretap.GetData, 1))
-	case resetAtPing:
-		sprung(l.tap.LoseRequest(wiretap.Ping, 1))
-	case resetAtSearch: // which begins with a write in vain
-		both(createReplyLost, l.tap.LoseReply(wiretap.Create, 1), l.tap.LoseRequest(wiretap.Delete, 1))
-	case resetAtSetWatches: // what sends it is a reconnection
-		both(resetAtAny, l.tap.LoseRequest(wiretap.Any, 1), l.tap.LoseRequest(wiretap.SetWatches, 1))
-	case resetAtConnect:
-		both(resetAtAny, l.tap.LoseRequest(wiretap.Any, 1), l.tap.LoseReply(wiretap.Connect, 1))
-	}
-	if result.Happened {
-		result.To = time.Now()
-	}
-	w.tell("Happened", result)
-}
-
-// reset closes connections. The lines are up: a client that is refused would rest
-// for a second.
-func reset(lines []*line) {
-	for _, l := range lines {
-		l.tap.HangUp()
-	}
-}
-
-// holding lets do happen when the next frame of a kind is on hold on all lines, and
-// then lets these go on.
-func holding(lines []*line, next func(*wiretap.Tap) *wiretap.Trap, do func()) (all bool) {
-	var traps []*wiretap.Trap
-	for _, l := range lines {
-		traps = append(traps, next(l.tap))
-		defer l.tap.Restore()
-	}
-	late := time.After(patience)
-	for _, trap := range traps {
-		select {
-		case <-trap.Sprung():
-		case <-late:
-			return false
-		}
-	}
-	do()
-	return true
 }

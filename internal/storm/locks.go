@@ -21,14 +21,15 @@ type kind struct {
 	name  string
 	dir   string
 	loops int // how many goroutines of a client use it
+	other int // one turn in so many is taken in the lock's other way, if it has one
 	open  func(servers []string, dial zk.Dialer, dir string) (*lock, error)
 }
 
 var kinds = []kind{
-	{"step 4", "/storm/step4", 1, openStep4},
-	{"step 5", "/storm/step5", 2, openStep5},
-	{"step 6", "/storm/step6", 1, openStep6},
-	{"zk.Lock", "/storm/zklock", 1, openZkLock},
+	{"step 4", "/storm/step4", 1, 1, openStep4},
+	{"step 5", "/storm/step5", 2, 2, openStep5},
+	{"step 6", "/storm/step6", 1, 3, openStep6},
+	{"zk.Lock", "/storm/zklock", 1, 1, openZkLock},
 }
 
 // trusted are the kinds that have to come through without a breach.
@@ -50,10 +51,9 @@ func (l *lock) lives(session int64) bool {
 
 // A wish is how a client wants the lock this time.
 type wish struct {
-	read   bool          // step 6: together with other readers
-	cohort bool          // step 5: in the line of this process
-	again  bool          // steps 5 and 6: enter twice
-	wait   time.Duration // give up after it; 0: wait as long as it takes
+	other bool          // step 5: in the line of this process; step 6: together with other readers
+	again bool          // steps 5 and 6: enter twice
+	wait  time.Duration // give up after it; 0: wait as long as it takes
 }
 
 // A grip is the lock held. Steps 5 and 6 end held when they lose it; nobody
@@ -64,16 +64,9 @@ type grip struct {
 	release func() error
 }
 
-// errGaveUp is what take returns to a client that wanted to wait no longer.
-var errGaveUp = errors.New("gave up")
-
-// gaveUp turns the error that a wish asked for into errGaveUp.
-func (w wish) gaveUp(err error) error {
-	asked := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, reentrant.ErrLocked) || errors.Is(err, sharedlock.ErrLocked)
-	if w.wait > 0 && asked {
-		return errGaveUp
-	}
-	return err
+// gaveUp tells whether an error is the one that the wish asked for.
+func (w wish) gaveUp(err error) bool {
+	return w.wait > 0 && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, reentrant.ErrLocked) || errors.Is(err, sharedlock.ErrLocked))
 }
 
 // lost tells whether an error of steps 5 and 6 says so.
@@ -82,49 +75,49 @@ func lost(err error) bool {
 }
 
 func openStep4(servers []string, dial zk.Dialer, dir string) (*lock, error) {
-	conn, err := connect(servers, dial)
+	return overConn(servers, dial, func(conn *zk.Conn) (func(context.Context) error, func() error) {
+		l := predecessorwatch.New(conn, dir)
+		return l.Lock, l.Unlock
+	})
+}
+
+// The client's own lock cannot be given up.
+func openZkLock(servers []string, dial zk.Dialer, dir string) (*lock, error) {
+	return overConn(servers, dial, func(conn *zk.Conn) (func(context.Context) error, func() error) {
+		l := zk.NewLock(conn, dir, zk.WorldACL(zk.PermAll))
+		lock := func(context.Context) error {
+			err := l.Lock()
+			if errors.Is(err, zk.ErrDeadlock) { // a failed Unlock has left it so, for ever
+				l = zk.NewLock(conn, dir, zk.WorldACL(zk.PermAll))
+			}
+			return err
+		}
+		return lock, func() error { return l.Unlock() }
+	})
+}
+
+// overConn is a lock that is made from a connection, and ends no hold by itself.
+func overConn(servers []string, dial zk.Dialer, methods func(*zk.Conn) (lock func(context.Context) error, unlock func() error)) (*lock, error) {
+	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithDialer(dial), zk.WithLogger(noLog{}))
 	if err != nil {
 		return nil, err
 	}
-	l := predecessorwatch.New(conn, dir)
-	take := func(w wish) (*grip, error) {
+	take, release := methods(conn)
+	return &lock{conn, conn.Close, func(w wish) (*grip, error) {
 		ctx := context.Background()
 		if w.wait > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, w.wait)
 			defer cancel()
 		}
-		err := l.Lock(ctx)
-		return &grip{held: context.Background(), release: l.Unlock}, w.gaveUp(err)
-	}
-	return &lock{conn, conn.Close, take}, nil
+		return &grip{held: context.Background(), release: release}, take(ctx)
+	}}, nil
 }
 
-// The client's own lock can neither be given up nor be asked for a moment only.
-func openZkLock(servers []string, dial zk.Dialer, dir string) (*lock, error) {
-	conn, err := connect(servers, dial)
-	if err != nil {
-		return nil, err
-	}
-	l := zk.NewLock(conn, dir, zk.WorldACL(zk.PermAll))
-	take := func(wish) (*grip, error) {
-		err := l.Lock()
-		if errors.Is(err, zk.ErrDeadlock) { // a failed Unlock has left it so, for ever
-			l = zk.NewLock(conn, dir, zk.WorldACL(zk.PermAll))
-		}
-		return &grip{held: context.Background(), release: l.Unlock}, err
-	}
-	return &lock{conn, conn.Close, take}, nil
-}
+// noLog drops the client's own log.
+type noLog struct{}
 
-func connect(servers []string, dial zk.Dialer) (*zk.Conn, error) {
-	conn, _, err := zk.Connect(servers, sessionTimeout, zk.WithDialer(dial), zk.WithLogger(silence{}))
-	return conn, err
-}
-
-type silence struct{}
-
-func (silence) Printf(string, ...any) {}
+func (noLog) Printf(string, ...any) {}
 
 func openStep5(servers []string, dial zk.Dialer, dir string) (*lock, error) {
 	s, err := reentrant.Open(servers, sessionTimeout, reentrant.WithDialer(dial))
@@ -132,15 +125,8 @@ func openStep5(servers []string, dial zk.Dialer, dir string) (*lock, error) {
 		return nil, err
 	}
 	l, c := reentrant.New(s, dir), reentrant.NewCohort(s, dir)
-	plain := contextLock{l.Lock, l.TryLock, l.Unlock, reentrant.Token}
-	cohort := contextLock{c.Lock, c.TryLock, c.Unlock, reentrant.Token}
-	take := func(w wish) (*grip, error) {
-		if w.cohort {
-			return cohort.take(w)
-		}
-		return plain.take(w)
-	}
-	return &lock{s.Conn(), s.Close, take}, nil
+	return overSession(s, contextLock{l.Lock, l.TryLock, l.Unlock, reentrant.Token},
+		contextLock{c.Lock, c.TryLock, c.Unlock, reentrant.Token}), nil
 }
 
 func openStep6(servers []string, dial zk.Dialer, dir string) (*lock, error) {
@@ -149,15 +135,21 @@ func openStep6(servers []string, dial zk.Dialer, dir string) (*lock, error) {
 		return nil, err
 	}
 	l := sharedlock.New(s, dir)
-	writer := contextLock{l.Lock, l.TryLock, l.Unlock, sharedlock.Token}
-	reader := contextLock{l.RLock, l.TryRLock, l.RUnlock, sharedlock.Token}
-	take := func(w wish) (*grip, error) {
-		if w.read {
-			return reader.take(w)
+	return overSession(s, contextLock{l.Lock, l.TryLock, l.Unlock, sharedlock.Token},
+		contextLock{l.RLock, l.TryRLock, l.RUnlock, sharedlock.Token}), nil
+}
+
+// overSession is a lock of step 5 or 6, with its other way of taking it.
+func overSession(s interface {
+	Conn() *zk.Conn
+	Close()
+}, usual, other contextLock) *lock {
+	return &lock{s.Conn(), s.Close, func(w wish) (*grip, error) {
+		if w.other {
+			return other.take(w)
 		}
-		return writer.take(w)
-	}
-	return &lock{s.Conn(), s.Close, take}, nil
+		return usual.take(w)
+	}}
 }
 
 // A contextLock is a lock whose hold is a context, as in steps 5 and 6.
@@ -176,7 +168,7 @@ func (l contextLock) take(w wish) (*grip, error) {
 		held, err = l.lock(context.Background())
 	}
 	if err != nil {
-		return nil, w.gaveUp(err)
+		return nil, err
 	}
 	token, _ := l.token(held)
 	release := func() error { return l.unlock(held) }

@@ -4,36 +4,50 @@
 //
 // What happens is the seed's: the same faults in the same order. When exactly
 // each one hits is the machine's.
+//
+// TIME=10m is how long the faults go on, SEED=42 is which ones, and FIRST=1 ends
+// the storm at the first violation in steps 5 and 6.
 package main
 
 import (
 	"context"
-	"flag"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"time"
 
-	"zklock/internal/zktest"
+	"zklock/internal/process"
+	"zklock/internal/setting"
 )
 
 func main() {
-	zktest.Child("worker", work)
-	length := flag.Duration("time", time.Minute, "how long the faults go on")
-	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()%1_000_000), "which faults")
-	atFirst := flag.Bool("first", false, "end at the first violation in steps 5 and 6")
-	flag.Parse()
+	process.Part("client", func(conductor process.Call) any { return begin(conductor) })
+	length, err1 := setting.Read("TIME", time.Minute, "a time of at least a second, such as 60s or 10m", parseLength)
+	seed, err2 := setting.Number("SEED", int(time.Now().UnixNano()%1_000_000), 0, 999_999_999)
+	first, err3 := setting.Number("FIRST", 0, 0, 1)
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
-	s, err := run(ctx, *length, *seed, *atFirst, os.Stdout)
+	s, err := (*storm)(nil), errors.Join(err1, err2, err3)
+	if err == nil {
+		s, err = run(ctx, length, uint64(seed), first == 1, os.Stdout)
+	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "storm:", err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	s.print(os.Stdout)
 	if n := violations(s.breaches); n > 0 {
-		fmt.Printf("\n%d violations in steps 5 and 6: make storm TIME=%v SEED=%d makes the same faults again\n", n, *length, *seed)
+		fmt.Printf("\n%d violations in steps 5 and 6: make storm TIME=%v SEED=%d makes the same faults again\n", n, length, seed)
 		os.Exit(1)
 	}
-	fmt.Printf("\nno violation in steps 5 and 6, seed %d\n", *seed)
+	fmt.Printf("\nno violation in steps 5 and 6, seed %d\n", seed)
+}
+
+func parseLength(text string) (time.Duration, error) {
+	length, err := time.ParseDuration(text)
+	if err == nil && length < time.Second {
+		err = errors.New("too short")
+	}
+	return length, err
 }

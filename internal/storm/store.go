@@ -8,27 +8,17 @@ import (
 
 // The store is what the locks protect: for each, a number that holders add one
 // to. It checks tokens as a store should, and keeps the record of the storm. The
-// client processes reach it, and take their orders, by remote calls on a line
-// that no fault touches.
+// client processes reach it on a line that no fault touches.
 type store struct {
 	began time.Time
 
 	mu       sync.Mutex
 	numbers  []number // one for each of kinds
-	holds    [][]Hold
-	gaveUp   []int
-	sessions map[int64]int // the client that a session is
-	stalls   []Stall
 	breaches []breach
+	Record
 }
 
-func newStore() *store {
-	return &store{
-		began:   time.Now(),
-		numbers: make([]number, len(kinds)), holds: make([][]Hold, len(kinds)), gaveUp: make([]int, len(kinds)),
-		sessions: map[int64]int{},
-	}
-}
+func newStore() *store { return &store{began: time.Now(), numbers: make([]number, len(kinds))} }
 
 type number struct {
 	value     int64
@@ -48,8 +38,9 @@ type fence struct {
 // An Access is a holder's use of a number.
 type Access struct {
 	Kind, Client int
-	Read         bool
+	Read         bool  // by one who lets others read meanwhile
 	Token        int64 // 0: the lock has none
+	Write        bool
 	Base         int64 // to write: the number that was read
 }
 
@@ -83,34 +74,43 @@ type Value struct {
 	Refused bool
 }
 
-// Read is a holder's first access.
-func (s *store) Read(a Access, v *Value) error {
+// Use gives a holder the number or, to write, sets it to one more than the holder
+// has read.
+func (s *store) Use(a Access, v *Value) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := &s.numbers[a.Kind]
 	v.Refused = !n.admit(a)
-	v.Number = n.value
-	if n.last != a.Client {
+	switch {
+	case a.Write && !v.Refused:
+		if n.value != a.Base {
+			s.breach(noLostIncrement, a.Kind, a.Client, "client %d wrote over %d as if it were %d", a.Client, n.value, a.Base)
+		}
+		n.value = a.Base + 1
+	case !a.Write && n.last != a.Client:
 		n.last = a.Client
 		n.handOvers++
 	}
+	v.Number = n.value
 	return nil
 }
 
-// Write sets the number to one more than the holder has read.
-func (s *store) Write(a Access, v *Value) error {
+// A Record is what clients tell of themselves.
+type Record struct {
+	Holds    []Hold
+	Turns    []Turn
+	Stalls   []Stall
+	Sessions []Session
+}
+
+// Note adds to the record.
+func (s *store) Note(r Record, _ *bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := &s.numbers[a.Kind]
-	v.Refused = !n.admit(a)
-	if v.Refused {
-		return nil
-	}
-	if n.value != a.Base {
-		s.breach(noLostIncrement, a.Kind, a.Client, fmt.Sprintf("client %d wrote over %d as if it were %d", a.Client, n.value, a.Base))
-	}
-	n.value = a.Base + 1
-	v.Number = n.value
+	s.Holds = append(s.Holds, r.Holds...)
+	s.Turns = append(s.Turns, r.Turns...)
+	s.Stalls = append(s.Stalls, r.Stalls...)
+	s.Sessions = append(s.Sessions, r.Sessions...)
 	return nil
 }
 
@@ -132,44 +132,12 @@ type Hold struct {
 // stopped, is no excuse.
 func (h Hold) inside(at time.Time) bool { return h.Lived && at.Before(h.Unlocked) }
 
-// Done records a hold that is over.
-func (s *store) Done(h Hold, _ *bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.holds[h.Kind] = append(s.holds[h.Kind], h)
-	return nil
-}
-
-// A Turn is a call for the lock that did not end with a hold.
+// A Turn is a call for the lock that did not end with a hold, or a hold that did
+// not end well.
 type Turn struct {
 	Kind, Client int
+	At           time.Time
 	Failure      string // "": the client gave up
-}
-
-// TurnedAway records such a call.
-func (s *store) TurnedAway(t Turn, _ *bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t.Failure == "" {
-		s.gaveUp[t.Kind]++
-		return nil
-	}
-	s.breach(served, t.Kind, t.Client, fmt.Sprintf("client %d: %s", t.Client, t.Failure))
-	return nil
-}
-
-// A Name is what a session's number belongs to.
-type Name struct {
-	Client  int
-	Session int64
-}
-
-// Session records it.
-func (s *store) Session(n Name, _ *bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sessions[n.Session] = n.Client
-	return nil
 }
 
 // A Stall is a time for which a process did not run: it was stopped, or the
@@ -179,23 +147,13 @@ type Stall struct {
 	From, To time.Time
 }
 
-// Stalled records it.
-func (s *store) Stalled(stall Stall, _ *bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stalls = append(s.stalls, stall)
-	return nil
-}
-
-// Left records goroutines that a process could not get rid of.
-func (s *store) Left(t Turn, _ *bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.breach(nothingRuns, t.Kind, t.Client, t.Failure)
-	return nil
+// A Session is one that a client has had.
+type Session struct {
+	Client int
+	ID     int64
 }
 
 // breach records that a property was broken. The caller holds mu.
-func (s *store) breach(property, kind, client int, detail string) {
-	s.breaches = append(s.breaches, breach{property, kind, []int{client}, time.Now(), detail})
+func (s *store) breach(property string, kind, client int, detail string, args ...any) {
+	s.breaches = append(s.breaches, breach{property, kind, []int{client}, time.Now(), fmt.Sprintf(detail, args...)})
 }

@@ -1,19 +1,17 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/rpc"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"zklock/internal/process"
 	"zklock/internal/wiretap"
 )
 
@@ -27,17 +25,16 @@ const (
 // hung is how long a call may take before the client behind it is given up.
 const hung = time.Minute
 
-// A worker is one of the processes, with four clients.
-type worker struct {
-	process   int
+// A Worker is one of the processes, with four clients. The conductor calls its
+// exported methods.
+type Worker struct {
+	conductor process.Call
+	before    goleak.Option // the goroutines that run before there are clients
 	servers   []string
-	store     *rpc.Client
-	random    *rand.Rand
 	finishing atomic.Bool
 	leaving   atomic.Bool
 	loops     sync.WaitGroup
-
-	lines map[[2]int]*line // by client and kind
+	lines     map[int][]*line // by client, in the order of kinds
 }
 
 // A line is what one client has of one lock: a session over a network of its
@@ -47,54 +44,80 @@ type line struct {
 	tap          *wiretap.Tap
 	server       atomic.Value           // the only one that the client can reach; "": it can reach all
 	inHold       chan (<-chan struct{}) // the end of a fault that is for the next hold
-
-	mu   sync.Mutex
-	lock *lock
+	lock         atomic.Pointer[lock]
 }
 
-// work is a client process's life. It ends when the conductor says so.
-func work(servers, args []string) {
-	process, _ := strconv.Atoi(args[0])
-	seed, _ := strconv.ParseUint(args[1], 10, 64)
-	store, err := rpc.Dial("tcp", args[2])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "reach the store:", err)
-		os.Exit(1)
-	}
-	w := &worker{
-		process: process, servers: servers, store: store,
-		random: rand.New(rand.NewPCG(seed, uint64(process))), lines: map[[2]int]*line{},
-	}
-	go w.watchForStalls()
-	for c := process * perProcess; c < (process+1)*perProcess; c++ {
+func begin(conductor process.Call) *Worker {
+	return &Worker{conductor: conductor, lines: map[int][]*line{}}
+}
+
+// A Place is a process's in the storm.
+type Place struct {
+	Process int
+	Seed    uint64
+	Servers []string
+}
+
+// Begin opens all sessions, and lets the clients go to work.
+func (w *Worker) Begin(place Place, _ *[]Turn) error {
+	w.servers, w.before = place.Servers, goleak.IgnoreCurrent()
+	go w.watchForStalls(place)
+	for c := place.Process * perProcess; c < (place.Process+1)*perProcess; c++ {
 		for k, kind := range kinds {
 			l := &line{client: c, kind: k, tap: wiretap.New(), inHold: make(chan (<-chan struct{}))}
-			if l.lock, err = w.open(l); err != nil {
-				fmt.Fprintf(os.Stderr, "client %d opens %s: %v\n", c, kind.name, err)
-				os.Exit(1)
+			lock, err := w.open(l)
+			if err != nil {
+				return fmt.Errorf("client %d opens %s: %w", c, kind.name, err)
 			}
-			w.lines[[2]int{c, k}] = l
-			for range kind.loops {
-				random := rand.New(rand.NewPCG(w.random.Uint64(), 0))
+			l.lock.Store(lock)
+			w.lines[c] = append(w.lines[c], l)
+			for i := range kind.loops {
+				random := rand.New(rand.NewPCG(place.Seed, uint64(c<<16+k<<8+i)))
 				w.loops.Go(func() { w.loop(l, random) })
 			}
 		}
 	}
-	w.obey()
+	return nil
 }
 
-func (w *worker) call(method string, args, reply any) {
-	if err := w.store.Call("Storm."+method, args, reply); err != nil {
-		os.Exit(1) // the conductor is gone
+// Finish returns when all clients have come to rest.
+func (w *Worker) Finish(Place, *[]Turn) error {
+	w.finishing.Store(true)
+	w.loops.Wait()
+	return nil
+}
+
+// Leave closes all sessions and looks for goroutines that stay.
+func (w *Worker) Leave(place Place, left *[]Turn) error {
+	w.leaving.Store(true)
+	for _, lines := range w.lines {
+		for _, l := range lines {
+			if !within(10*time.Second, l.lock.Load().close) {
+				*left = append(*left, Turn{l.kind, l.client, time.Now(), "Close did not come back"})
+			}
+		}
+	}
+	err := goleak.Find(w.before)
+	for late := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(late); {
+		err = goleak.Find(w.before)
+	}
+	if err != nil {
+		*left = append(*left, Turn{-1, place.Process * perProcess, time.Now(), err.Error()})
+	}
+	return nil
+}
+
+// call calls the conductor.
+func (w *Worker) call(method string, args, reply any) {
+	if err := w.conductor(method, args, reply); err != nil {
+		os.Exit(1) // it is gone
 	}
 }
 
-func (w *worker) tell(method string, args any) {
-	var nothing bool
-	w.call(method, args, &nothing)
-}
+func (w *Worker) tell(method string, args any) { w.call(method, args, new(bool)) }
+func (w *Worker) note(r Record)                { w.tell("Note", r) }
 
-func (w *worker) open(l *line) (*lock, error) {
+func (w *Worker) open(l *line) (*lock, error) {
 	return kinds[l.kind].open(w.servers, l.dial, kinds[l.kind].dir)
 }
 
@@ -105,49 +128,40 @@ func (l *line) dial(network, address string, timeout time.Duration) (net.Conn, e
 	return l.tap.Dial(network, address, timeout)
 }
 
-// present is the lock that the client uses now.
-func (l *line) present() *lock {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lock
-}
-
 // replace gives the client another lock in the place of one that is stuck,
 // unless its other goroutine has done so.
-func (w *worker) replace(l *line, stuck *lock) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.lock != stuck {
-		return
-	}
-	go stuck.close()
-	for !w.finishing.Load() {
-		if lock, err := w.open(l); err == nil {
-			l.lock = lock
-			return
+func (w *Worker) replace(l *line, stuck *lock) {
+	for l.lock.Load() == stuck && !w.finishing.Load() {
+		fresh, err := w.open(l)
+		switch {
+		case err != nil:
+		case l.lock.CompareAndSwap(stuck, fresh):
+			go stuck.close()
+		default:
+			fresh.close()
 		}
 	}
 }
 
 // watchForStalls tells when this process did not run for a while.
-func (w *worker) watchForStalls() {
+func (w *Worker) watchForStalls(place Place) {
 	for last := time.Now(); !w.leaving.Load(); {
 		time.Sleep(5 * time.Millisecond)
 		now := time.Now()
 		if now.Sub(last) > 50*time.Millisecond {
-			w.tell("Stalled", Stall{w.process, last, now})
+			w.note(Record{Stalls: []Stall{{place.Process, last, now}}})
 		}
 		last = now
 	}
 }
 
 // loop takes the lock, again and again, as a user would.
-func (w *worker) loop(l *line, random *rand.Rand) {
+func (w *Worker) loop(l *line, random *rand.Rand) {
 	named := int64(0)
 	for !w.finishing.Load() {
-		lock := l.present()
+		lock := l.lock.Load()
 		if id := lock.conn.SessionID(); id != named {
-			w.tell("Session", Name{l.client, id})
+			w.note(Record{Sessions: []Session{{l.client, id}}})
 			named = id
 		}
 		if !w.turn(l, lock, random) {
@@ -159,8 +173,11 @@ func (w *worker) loop(l *line, random *rand.Rand) {
 
 // turn takes the lock once, works and releases it. It returns false if the lock
 // never came back from a call.
-func (w *worker) turn(l *line, lock *lock, random *rand.Rand) bool {
-	wish := wish{read: random.IntN(3) == 0 && l.kind == 2, cohort: random.IntN(2) == 0, again: random.IntN(10) == 0}
+func (w *Worker) turn(l *line, lock *lock, random *rand.Rand) (back bool) {
+	noHold := func(failure string) {
+		w.note(Record{Turns: []Turn{{l.kind, l.client, time.Now(), failure}}})
+	}
+	wish := wish{other: random.IntN(kinds[l.kind].other) == 0, again: random.IntN(10) == 0}
 	if random.IntN(10) == 0 {
 		wish.wait = time.Duration(1+random.IntN(200)) * time.Millisecond
 	}
@@ -168,25 +185,24 @@ func (w *worker) turn(l *line, lock *lock, random *rand.Rand) bool {
 	var grip *grip
 	var err error
 	if !within(hung, func() { grip, err = lock.take(wish) }) {
-		w.tell("TurnedAway", Turn{l.kind, l.client, "a call did not come back"})
+		noHold("a call did not come back")
 		return false
 	}
-	switch {
-	case errors.Is(err, errGaveUp):
-		w.tell("TurnedAway", Turn{l.kind, l.client, ""})
-		return true
-	case err != nil:
-		if l.present() == lock { // and not closed by replace
-			w.tell("TurnedAway", Turn{l.kind, l.client, err.Error()})
+	if err != nil {
+		switch {
+		case wish.gaveUp(err):
+			noHold("")
+		case l.lock.Load() == lock: // and not closed by replace
+			noHold(err.Error())
 		}
 		return true
 	}
 	session := lock.conn.SessionID()
-	h := Hold{Kind: l.kind, Client: l.client, Read: wish.read, Waited: time.Since(asked)}
+	h := Hold{Kind: l.kind, Client: l.client, Read: wish.other && l.kind == 2, Waited: time.Since(asked)}
 	w.work(l, &h, grip, random)
 	h.Unlocked = time.Now()
 	lived := false
-	back := within(hung, func() {
+	back = within(hung, func() {
 		err = grip.release()
 		for range 2 { // a user tries again, and then gives up
 			if err != nil && !trusted(l.kind) {
@@ -197,20 +213,16 @@ func (w *worker) turn(l *line, lock *lock, random *rand.Rand) bool {
 	})
 	h.Lived = back && lived
 	if !h.From.IsZero() {
-		w.tell("Done", h)
+		w.note(Record{Holds: []Hold{h}})
 	}
-	failure := ""
 	switch {
 	case !back:
-		failure = "a release did not come back"
+		noHold("a release did not come back")
 	case !trusted(l.kind):
 	case err != nil && !lost(err):
-		failure = "a release failed: " + err.Error()
+		noHold("a release failed: " + err.Error())
 	case err == nil && h.Lost:
-		failure = "the release of a lock that was lost does not say so"
-	}
-	if failure != "" {
-		w.tell("TurnedAway", Turn{l.kind, l.client, failure})
+		noHold("the release of a lock that was lost does not say so")
 	}
 	return back
 }
@@ -233,7 +245,7 @@ func within(d time.Duration, f func()) bool {
 // work adds one to the number, for a while. A fault may come meanwhile: then the
 // work takes until the fault is over, or the holder is told that the lock is
 // lost.
-func (w *worker) work(l *line, h *Hold, g *grip, random *rand.Rand) {
+func (w *Worker) work(l *line, h *Hold, g *grip, random *rand.Rand) {
 	alive := func() bool { // it was, at the moment noted
 		now := time.Now()
 		if g.held.Err() != nil {
@@ -250,35 +262,30 @@ func (w *worker) work(l *line, h *Hold, g *grip, random *rand.Rand) {
 		return
 	}
 	access := Access{Kind: h.Kind, Client: h.Client, Read: h.Read, Token: g.token}
-	var value Value
-	ask := func(method string) bool {
-		value = Value{}
-		w.call(method, access, &value)
+	use := func() (accepted bool) {
+		var value Value
+		w.call("Use", access, &value)
 		if value.Refused && alive() {
 			h.RefusedAlive = h.Until
 		}
+		access.Base = value.Number
 		return !value.Refused
 	}
-	if !ask("Read") {
+	if !use() {
 		return
 	}
-	access.Base = value.Number
+	access.Write = true
 
-	var over <-chan struct{}
+	var over <-chan struct{} // nil for ever: no fault comes
 	select {
 	case over = <-l.inHold:
 	default:
 	}
-	for until := time.Now().Add(time.Duration(random.IntN(10)) * time.Millisecond); ; time.Sleep(time.Millisecond) {
-		if !alive() {
-			break
-		}
-		if over != nil {
-			select {
-			case <-over:
-				over = nil
-			default:
-			}
+	for until := time.Now().Add(time.Duration(random.IntN(10)) * time.Millisecond); alive(); time.Sleep(time.Millisecond) {
+		select {
+		case <-over:
+			over = nil
+		default:
 		}
 		if over == nil && time.Now().After(until) {
 			break
@@ -292,53 +299,7 @@ func (w *worker) work(l *line, h *Hold, g *grip, random *rand.Rand) {
 	}
 	careless := random.IntN(2) == 0 // writes even though it has been told
 	if !h.Read && (careless || alive()) {
-		h.Wrote = ask("Write")
+		h.Wrote = use()
 	}
 	alive()
-}
-
-// obey carries out orders until there are no more.
-func (w *worker) obey() {
-	for {
-		var o Order
-		w.call("Next", w.process, &o)
-		switch o.What {
-		case finish:
-			w.finishing.Store(true)
-			go func() {
-				w.loops.Wait()
-				w.tell("Idle", w.process)
-			}()
-		case leave:
-			w.leave()
-			return
-		default:
-			go w.fault(o)
-		}
-	}
-}
-
-// leave closes all sessions and looks for goroutines that stay.
-func (w *worker) leave() {
-	w.leaving.Store(true)
-	var closing sync.WaitGroup
-	for _, l := range w.lines {
-		closing.Go(func() {
-			if !within(10*time.Second, l.lock.close) {
-				w.tell("Left", Turn{l.kind, l.client, "Close did not come back"})
-			}
-		})
-	}
-	closing.Wait()
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		err := goleak.Find(goleak.IgnoreAnyFunction("net/rpc.(*Client).input"),
-			goleak.IgnoreAnyFunction("zklock/internal/zktest.Child.func1"))
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			w.tell("Left", Turn{-1, w.process * perProcess, err.Error()})
-			return
-		}
-	}
 }

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"zklock/internal/process"
+	"zklock/internal/zktest"
+	reentrant "zklock/step05_reentrant"
+)
+
+// The processes contend for a while. Each turn has a little work in it: with
+// none, a tenure would be over so soon that the waits would tell how the machine
+// shares its cores out, and not how the lock does.
+const (
+	processes  = 4
+	contention = 6 * time.Second
+	work       = time.Millisecond
+)
+
+// A Tenure is the time for which one process has the lock, told by its token.
+type Tenure struct {
+	Process    int
+	Token      int64
+	Begin, End time.Time
+	Turns      int
+}
+
+// A share is what one process got. It waits from the end of one of its tenures
+// to the beginning of the next.
+type share struct {
+	turns, tenures int
+	waits          []time.Duration
+	others         int // the most tenures that others had during one wait
+}
+
+// contest lets processes contend for one lock, each with several goroutines, and
+// prints what each process got. The fair share of waiting is the mean of all
+// waits of all processes.
+func (s stage) contest() {
+	say("%d processes of %d goroutines, for %v", processes, goroutines, contention)
+	var all []Tenure
+	s.on(func(s stage, z *zktest.Zoo) {
+		place := Place{Servers: z.Servers(), Path: z.Root + "/lock"}
+		var children []*process.Process
+		for range processes {
+			child, err := process.Start("contender")
+			s.must(err)
+			s.Cleanup(func() { _ = child.Close() })
+			s.must(child.Call("Come", place, new(bool)))
+			children = append(children, child)
+		}
+		errs := make([]error, processes)
+		tenures := make([][]Tenure, processes)
+		var contending sync.WaitGroup
+		for i, child := range children {
+			contending.Go(func() { errs[i] = child.Call("Contend", i, &tenures[i]) })
+		}
+		contending.Wait()
+		s.must(errors.Join(errs...))
+		all = slices.Concat(tenures...)
+	})
+	slices.SortFunc(all, func(a, b Tenure) int { return cmp.Compare(a.Token, b.Token) })
+
+	shares := shares(all)
+	var waits []time.Duration
+	for _, s := range shares {
+		waits = append(waits, s.waits...)
+	}
+	fair := mean(waits)
+	still := time.Duration(0)
+	for i := 1; i < len(all); i++ {
+		still = max(still, all[i].Begin.Sub(all[i-1].End))
+	}
+	line("\n%d processes of %d goroutines, one Cohort in each, turns of %v, for %v", processes, goroutines, work, contention)
+	line("A process waits from the end of a tenure to the beginning of its next; the fair share is the mean of all waits, %s.", ms(fair))
+	line("At the longest, nobody had the lock for %s, while the server was at work.", ms(still))
+	line("  %-24s %10s %8s %14s %14s %17s", "", "turns", "tenures", "longest wait", "in fair shares", "others' tenures")
+	for i, s := range shares {
+		longest := slices.Max(append(s.waits, 0))
+		line("  %-24s %10d %8d %14s %14.1f %17d", fmt.Sprintf("process %d", i+1), s.turns, s.tenures, ms(longest),
+			float64(longest)/float64(fair), s.others)
+	}
+}
+
+// shares reads the shares off the tenures, which are in order.
+func shares(all []Tenure) []share {
+	got := make([]share, processes)
+	last := make([]int, processes) // where its last tenure stands, from 1
+	for at, t := range all {
+		g := &got[t.Process]
+		if before := last[t.Process]; before > 0 {
+			g.waits = append(g.waits, t.Begin.Sub(all[before-1].End))
+			g.others = max(g.others, at-before)
+		}
+		last[t.Process] = at + 1
+		g.tenures++
+		g.turns += t.Turns
+	}
+	return got
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
+
+func mean(values []time.Duration) time.Duration {
+	sum := time.Duration(0)
+	for _, v := range values {
+		sum += v
+	}
+	return sum / time.Duration(max(len(values), 1))
+}
+
+// A Contestant is one of the processes. Its goroutines share one Cohort.
+type Contestant struct {
+	session *reentrant.Session
+	lock    *reentrant.Cohort
+}
+
+// A Place is where the lock is.
+type Place struct {
+	Servers []string
+	Path    string
+}
+
+// Come opens the session, and takes the lock once: its directory is there then.
+func (c *Contestant) Come(at Place, _ *bool) (err error) {
+	if c.session, err = reentrant.Open(at.Servers, zktest.SessionTimeout); err != nil {
+		return err
+	}
+	c.lock = reentrant.NewCohort(c.session, at.Path)
+	return through(c.lock)(context.Background())
+}
+
+// Contend takes turns for a time, and tells the tenures. The lock guards them.
+func (c *Contestant) Contend(process int, tenures *[]Tenure) error {
+	defer c.session.Close()
+	base := time.Now() // from here on the clock of the machine may be set, and does not count
+	now := func() time.Time { return base.Round(0).Add(time.Since(base)) }
+	takeTurn := func() error {
+		held, err := c.lock.Lock(context.Background())
+		if err != nil {
+			return err
+		}
+		begin := now()
+		token, _ := reentrant.Token(held)
+		if n := len(*tenures); n == 0 || (*tenures)[n-1].Token != token {
+			*tenures = append(*tenures, Tenure{Process: process, Token: token, Begin: begin})
+		}
+		time.Sleep(work)
+		t := &(*tenures)[len(*tenures)-1]
+		t.Turns++
+		t.End = now()
+		return c.lock.Unlock(held)
+	}
+	var all sync.WaitGroup
+	errs := make([]error, goroutines)
+	for i := range goroutines {
+		all.Go(func() {
+			for errs[i] == nil && time.Since(base) < contention {
+				errs[i] = takeTurn()
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

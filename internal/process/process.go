@@ -1,0 +1,148 @@
+// Package process starts client processes: this program once more, to play a
+// part of its own. Parent and child call one another's methods, by net/rpc over
+// pipes that no fault of a network touches. A child can be stopped, continued
+// and killed, and ends with its parent.
+//
+// A program has its parts at the beginning of main, or of TestMain:
+//
+//	process.Part("client", func(parent process.Call) any { return &Client{parent} })
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/rpc"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// A Call calls a method of the other side: exported, with two arguments, the second
+// a pointer for the answer, and an error.
+type Call func(method string, args, answer any) error
+
+// other is what each side calls the other.
+const other = "Other"
+
+// variable names the part that a child plays.
+const variable = "ZKLOCK_PART"
+
+// Part makes a process that Start has started for this part a child: begin
+// returns what the parent can call. In any other process it does nothing.
+func Part(name string, begin func(parent Call) any) {
+	if os.Getenv(variable) != name {
+		return
+	}
+	os.Unsetenv(variable)
+	parent := rpc.NewClient(pipes{os.NewFile(3, "answers"), os.NewFile(4, "calls")})
+	call := func(method string, args, answer any) error { return parent.Call(other+"."+method, args, answer) }
+	serve(begin(call), pipes{lifeline{os.Stdin}, os.Stdout})
+}
+
+// Process is a child.
+type Process struct {
+	cmd       *exec.Cmd
+	toChild   *rpc.Client
+	fromChild pipes
+	ended     chan struct{}
+	err       error // once it has ended
+}
+
+// Start starts a child that plays a part. Its standard output is in use; what it
+// has to say to people goes to the standard error.
+func Start(name string) (*Process, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{cmd: exec.Command(program), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), variable+"="+name)
+	p.cmd.Stderr = os.Stderr
+	stdin, err1 := p.cmd.StdinPipe()
+	stdout, err2 := p.cmd.StdoutPipe()
+	childReads, answers, err3 := os.Pipe()
+	calls, childWrites, err4 := os.Pipe()
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return nil, err
+	}
+	p.cmd.ExtraFiles = []*os.File{childReads, childWrites}
+	p.fromChild = pipes{calls, answers}
+	err = p.cmd.Start()
+	childReads.Close()
+	childWrites.Close()
+	if err != nil {
+		return nil, errors.Join(err, p.fromChild.Close())
+	}
+	p.toChild = rpc.NewClient(pipes{stdout, stdin})
+	go func() {
+		defer close(p.ended)
+		p.err = p.cmd.Wait()
+		p.fromChild.Close()
+	}()
+	return p, nil
+}
+
+// Serve lets the child call the methods of a receiver, until the child ends.
+func (p *Process) Serve(receiver any) { go serve(receiver, p.fromChild) }
+
+// Call calls one of the child's methods. If the child ends meanwhile, the error
+// says how.
+func (p *Process) Call(method string, args, answer any) error {
+	err := p.toChild.Call(other+"."+method, args, answer)
+	var answered rpc.ServerError
+	if err != nil && !errors.As(err, &answered) {
+		<-p.ended
+		err = fmt.Errorf("it has ended: %v", p.cmd.ProcessState)
+	}
+	return err
+}
+
+// Signal sends a signal: SIGSTOP, SIGCONT or SIGKILL.
+func (p *Process) Signal(signal syscall.Signal) error { return p.cmd.Process.Signal(signal) }
+
+// Ended is closed when the child has ended, however that came.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Close ends the child in good order, or kills it if it does not end, as when it
+// is stopped. The error is about how it ended.
+func (p *Process) Close() error {
+	p.toChild.Close()
+	select {
+	case <-p.ended:
+	case <-time.After(10 * time.Second):
+		_ = p.Signal(syscall.SIGKILL)
+		<-p.ended
+	}
+	return p.err
+}
+
+// serve answers calls until the line ends.
+func serve(receiver any, line io.ReadWriteCloser) {
+	server := rpc.NewServer()
+	if err := server.RegisterName(other, receiver); err != nil {
+		panic(err) // it has no methods that can be called
+	}
+	server.ServeConn(line)
+}
+
+// pipes are a line both ways.
+type pipes struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (p pipes) Close() error { return errors.Join(p.WriteCloser.Close(), p.ReadCloser.Close()) }
+
+// lifeline is what a child reads from. Its end is the child's: what still runs is
+// not waited for.
+type lifeline struct{ io.ReadCloser }
+
+func (l lifeline) Read(b []byte) (int, error) {
+	n, err := l.ReadCloser.Read(b)
+	if err != nil {
+		os.Exit(0)
+	}
+	return n, err
+}

@@ -1,0 +1,35 @@
+// Package setting reads what a command is told by make's variables: make hands
+// TIME of "make storm TIME=10m" on in the environment.
+package setting
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// Read returns what a variable says, or the usual if it is not set. An error of
+// parse becomes one that names the variable, its value and what is allowed.
+func Read[T any](variable string, usual T, allowed string, parse func(string) (T, error)) (T, error) {
+	text := os.Getenv(variable)
+	if text == "" {
+		return usual, nil
+	}
+	value, err := parse(text)
+	if err != nil {
+		return usual, fmt.Errorf("%s=%s: it has to be %s", variable, text, allowed)
+	}
+	return value, nil
+}
+
+// Number reads a whole number of at least least and at most most. 03 is 3.
+func Number(variable string, usual, least, most int) (int, error) {
+	allowed := fmt.Sprintf("a number from %d to %d", least, most)
+	return Read(variable, usual, allowed, func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err == nil && (n < least || n > most) {
+			err = strconv.ErrRange
+		}
+		return n, err
+	})
+}
