@@ -3,9 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"errors"
-	"io"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/docs/graduation/check"
 	"zklock/docs/graduation/election"
@@ -29,108 +30,146 @@ func TestMain(m *testing.M) {
 	zktest.Main(m)
 }
 
-// firstFailures are what a learner sees first: the property that the starter
-// lacks, and the evidence.
-var firstFailures = map[string]struct{ property, evidence string }{
-	"01":        {"one holder at a time", "B arrived and was let in beside the holder; the queue: []"},
-	"02":        {"first come, first served", "B came before "},
-	"03":        {"waiting sends no request", "5 waiters sent "},
-	"04":        {"a release wakes one", "one release sent 5 notifications to 5 waiters"},
-	"05":        {"a lost reply to create does no harm", "the reply to A's create was lost; now nobody holds the lock"},
-	"semaphore": {"two at a time, and no more", "a permit is left, and B waits"},
-	"multilock": {"it holds all its locks", "A holds /x and /y, and C was let in"},
-	"election":  {"one leads at a time", "somebody leads, and B was let in"},
-
-	"06": {"readers share, writers do not, nobody starves", "reader 2 waits for reader 1"},
-}
-
-// testJudge holds versions of the exercises against their properties, on the
-// test's own server.
-func testJudge(t *testing.T) *judge {
+// newWorkshop is one on the test's own server.
+func newWorkshop(t *testing.T) *workshop {
 	t.Helper()
 	server, err := zktest.Shared()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &judge{server, t.TempDir(), 8 * time.Second}
+	require.NoError(t, err)
+	return &workshop{scratch: t.TempDir(), patience: zktest.Patience, server: server}
 }
 
-// verdicts asks for all properties of an exercise.
-func (j *judge) verdicts(t *testing.T, program string, e exercise) (all []answer) {
+// said is what the workshop prints while it does something, to somebody who types a text.
+func (w workshop) said(typed string, do func(*workshop) error) (string, error) {
+	var out bytes.Buffer
+	w.in, w.out = bufio.NewReader(strings.NewReader(typed)), &out
+	err := do(&w)
+	return out.String(), err
+}
+
+// typed is what a command prints.
+func (w workshop) typed(t *testing.T, typed string, args ...string) string {
 	t.Helper()
-	if _, err := j.ask(t.Context(), program, e, nil, func(a answer) { all = append(all, a) }); err != nil {
-		t.Fatal(err)
-	}
-	return all
+	said, err := w.said(typed, func(w *workshop) error { return w.run(t.Context(), args) })
+	require.NoError(t, err, "%v", args)
+	return said
 }
 
-func TestEachStarterFailsFirstWithWhatItsStepMends(t *testing.T) {
+func step(t *testing.T, name string) exercise {
+	t.Helper()
+	e, err := find(name)
+	require.NoError(t, err)
+	return e
+}
+
+// firstFailures are what a learner sees first: the property that the starter
+// lacks, and the evidence.
+var firstFailures = map[string]string{
+	"01":        "one holder at a time: B arrived and was let in beside the holder; the queue: []",
+	"02":        "first come, first served: B came before ",
+	"03":        "waiting sends no request: 5 waiters sent ",
+	"04":        "a release wakes one: one release sent 5 notifications to 5 waiters",
+	"05":        "a lost reply to create does no harm: the reply to A's create was lost; now nobody holds the lock",
+	"06":        "readers share, writers do not, nobody starves: reader 2 waits for reader 1",
+	"semaphore": "two at a time, and no more: a permit is left, and B waits",
+	"multilock": "it holds all its locks: A holds /x and /y, and C was let in",
+	"election":  "one leads at a time: somebody leads, and B was let in",
+}
+
+// The starter of an exercise fails first with what its step mends, and the step itself is
+// the solution. Steps 5 and 6 are climbed in parts, from the starter to the step's own
+// files: each part turns one property from ✗ to ✓, and no other answer changes. One
+// program holds a version of each exercise.
+func TestWhatEachVersionLacks(t *testing.T) {
 	t.Parallel()
-	j := testJudge(t)
-	program, err := j.build(t.Context(), startersBut(exercise{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range exercises() {
-		t.Run(e.name, func(t *testing.T) {
+	const last = 5
+	for n := range last + 1 {
+		t.Run(fmt.Sprint("part ", n), func(t *testing.T) {
 			t.Parallel()
-			all := j.verdicts(t, program, e)
-			want := firstFailures[e.name]
-			first := slices.IndexFunc(all, func(a answer) bool { return a.Verdict != "✓" })
-			if first < 0 {
-				t.Fatal("the starter has all properties")
-			}
-			if a := all[first]; a.Verdict != "✗" || a.Property != want.property || !strings.HasPrefix(a.Evidence, want.evidence) {
-				t.Errorf("the first failure is %v, want %v", a, want)
-			}
-			for _, a := range all {
-				if a.Verdict == "?" {
-					t.Errorf("the starter gets stuck: %v", a)
+			w, versions := newWorkshop(t), map[exercise]files{}
+			for _, e := range exercises() {
+				switch {
+				case n == 0:
+					versions[e] = e.starter()
+				case n == last:
+					versions[e] = e.own().moved()
+				case n < len(e.parts()):
+					version, err := w.at(t.Context(), e, n)
+					require.NoError(t, err)
+					versions[e] = version
 				}
+			}
+			program, err := w.build(t.Context(), versions)
+			require.NoError(t, err)
+			for e := range versions {
+				t.Run(e.name, func(t *testing.T) {
+					t.Parallel()
+					lacks(t, w, program, e, n)
+				})
 			}
 		})
 	}
 }
 
-// inExercise is a file of a step as one of its exercise's.
-func inExercise(t *testing.T, e exercise, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(e.home, name))
-	if err != nil {
-		t.Fatal(err)
+var toldAnswer = regexp.MustCompile(`(?m)^  (✓|✗|–|\?) (.+?): (.*)$`)
+
+// lacks tests what is reported of an exercise after part n.
+func lacks(t *testing.T, w *workshop, program string, e exercise, n int) {
+	parts, before := e.parts(), record{}
+	n = min(n, max(1, len(parts))) // without parts, the step's own is part 1
+	if n > 0 && len(parts) > 0 {
+		before = record{Of: 17, Missing: parts[n-1].property} // as when this part was not done
 	}
-	return clause.ReplaceAll(text, []byte("package exercise"))
+	var said string
+	var err error
+	var answers [][]string
+	for range 2 { // for an answer, too, a busy machine can be the reason
+		r := before
+		said, err = w.said("", func(w *workshop) error { return w.report(t.Context(), e, program, &r) })
+		answers = toldAnswer.FindAllStringSubmatch(said, -1)
+		if !slices.ContainsFunc(answers, func(a []string) bool { return a[1] == "?" || a[1] == "✗" && n > 0 && parts.bringing(a[2]) <= n }) {
+			break
+		}
+	}
+	for _, a := range answers {
+		switch {
+		case parts.bringing(a[2]) > n:
+			assert.Equal(t, "✗", a[1], "before its part: %s", a[0])
+		case n > 0 || len(parts) > 0:
+			assert.Equal(t, "✓", a[1], "after part %d: %s", n, a[0])
+		}
+	}
+	if n > 0 && len(parts) > 0 {
+		assert.Regexp(t, fmt.Sprintf("^You are in %s. Its property comes first.\n  ✓ %s: ", parts.name(n), parts[n-1].property), said)
+	}
+	switch {
+	case n < len(parts):
+		assert.Contains(t, said, fmt.Sprintf(" hold. Go on with %s", parts.name(n+1)))
+	case n > 0:
+		assert.NoError(t, err)
+		assert.Contains(t, said, fmt.Sprintf("\nAll %d hold.", len(answers)))
+	}
+	if n == 0 {
+		require.ErrorIs(t, err, errUnfinished)
+		first := answers[slices.IndexFunc(answers, func(a []string) bool { return a[1] != "✓" })][0]
+		assert.True(t, strings.HasPrefix(first, "  ✗ "+firstFailures[e.name]), "the first failure: %s", first)
+		assert.NotContains(t, said, "\n  ? ", "the starter gets stuck")
+	}
 }
 
-func TestTheStepItselfIsTheSolution(t *testing.T) {
-	t.Parallel()
-	j := testJudge(t)
-	files := startersBut(exercise{})
-	for _, e := range exercises() {
-		own, err := e.own()
-		if err != nil {
-			t.Fatal(err)
+func TestEachPartIsShortAndTheLastIsTheStep(t *testing.T) {
+	const projector = 70 // lines
+	for name, count := range map[string]int{"05": 5, "06": 3} {
+		e := step(t, name)
+		parts := e.parts()
+		require.Len(t, parts, count, "the parts of step %s", name)
+		for n, p := range parts {
+			assert.LessOrEqual(t, p.changed(), projector, "lines that part %d changes", n+1)
 		}
-		for name, text := range own {
-			files[e.path(name)] = clause.ReplaceAll(text, []byte("package exercise"))
+		last, err := newWorkshop(t).at(t.Context(), e, count)
+		require.NoError(t, err)
+		for file, own := range e.own().moved() {
+			assert.Equal(t, string(own), string(last[file]), "%s, and what the parts lead to", file)
 		}
-	}
-	program, err := j.build(t.Context(), files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range exercises() {
-		if len(e.parts()) > 0 {
-			continue // TestEachPartTurnsItsOwnProperty asks the last part
-		}
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			for _, a := range j.verdicts(t, program, e) {
-				if a.Verdict != "✓" {
-					t.Errorf("%v", a)
-				}
-			}
-		})
 	}
 }
 
@@ -138,9 +177,7 @@ func TestTheStepItselfIsTheSolution(t *testing.T) {
 // is set, as hosts for continuous integration do, must the starters be in place.
 func TestTheStartersAreInPlace(t *testing.T) {
 	for _, e := range exercises() {
-		if e.changed() && os.Getenv("CI") != "" {
-			t.Errorf("%s is not as in internal/exercise/starters/%s: copy one to the other", e.dir(), e.name)
-		}
+		assert.False(t, e.changed() && os.Getenv("CI") != "", "%s is not as in internal/exercise/starters/%s: copy one to the other", e.dir(), e.name)
 	}
 }
 
@@ -148,63 +185,45 @@ func TestTheStartersAreInPlace(t *testing.T) {
 // it which is no method of the Session: this is the step's own, and so are its
 // errors.
 func TestWhatIsGivenIsAsInTheStep(t *testing.T) {
-	const head = "//lint:file-ignore U1000 given: your lock will use it\n\n"
 	for _, e := range exercises() {
-		if e.name > "a" {
-			continue // a graduation exercise
-		}
-		is, err := os.ReadFile(e.path(given))
-		if err != nil {
-			t.Error(err)
-		}
-		step := string(inExercise(t, e, given))
-		if e.name < "05" {
-			if string(is) != head+step {
-				t.Errorf("%s is not as in the step; make it so with:\n(printf '%s'; sed 's/^package .*/package exercise/' %s/%s) > %s",
-					e.path(given), strings.ReplaceAll(head, "\n", `\n`), e.home, given, e.path(given))
-			}
+		if !e.isStep() {
 			continue
 		}
-		for _, name := range regexp.MustCompile(`(?m)^\t(Err\w+)`).FindAllStringSubmatch(step, -1) {
-			if !regexp.MustCompile(name[1] + `\s+= \w+\.` + name[1] + `\n`).Match(is) {
-				t.Errorf("%s: %s is not the step's", e.path(given), name[1])
-			}
+		is := string(read([]string{e.path(given)})[given])
+		own := string(read([]string{filepath.Join(e.home, given)}).moved()[given])
+		if len(e.parts()) == 0 {
+			assert.Equal(t, "//lint:file-ignore U1000 given: your lock will use it\n\n"+own, is, e.path(given))
+			continue
+		}
+		for _, name := range regexp.MustCompile(`(?m)^\t(Err\w+)`).FindAllStringSubmatch(own, -1) {
+			assert.Regexp(t, name[1]+`\s+= \w+\.`+name[1]+`\n`, is, "%s: an error of the step", e.path(given))
 		}
 		// Before the Session's Retry is used, such an error does not say that it is closed.
-		step = regexp.MustCompile(`(?m)^\tcase unanswered.*\n.*\n`).ReplaceAllString(step, "")
+		own = regexp.MustCompile(`(?m)^\tcase unanswered.*\n.*\n`).ReplaceAllString(own, "")
 		for _, name := range []string{"check", "ended", "failed"} {
-			f := regexp.MustCompile(`(?ms)^// ` + name + ` .*?^}\n`).FindString(step)
-			if f == "" || !strings.Contains(string(is), f) {
-				t.Errorf("%s: %s is not as in the step, where it is\n%s", e.path(given), name, f)
-			}
+			f := regexp.MustCompile(`(?ms)^// ` + name + ` .*?^}\n`).FindString(own)
+			require.NotEmpty(t, f, "%s: %s", e.home, name)
+			assert.Contains(t, is, f, "%s, and what it is in the step", e.path(given))
 		}
 	}
 }
 
 func TestHintsLeadFromTheFirstFailure(t *testing.T) {
-	known := map[string]bool{lockcheck.ByKind.Name: true, lockcheck.Upgrade.Name: true}
+	known := []string{lockcheck.ByKind.Name, lockcheck.Upgrade.Name}
 	for _, p := range lockcheck.Properties {
-		known[p.Name] = true
+		known = append(known, p.Name)
 	}
 	for _, p := range slices.Concat(check.SemaphoreProperties(semaphore.New), check.MultiLockProperties(multilock.New), check.ElectionProperties(election.New)) {
-		known[p.Name] = true
+		known = append(known, p.Name)
 	}
 	for _, e := range exercises() {
-		sections, err := readHints(e.path("hints.md"))
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if first := sections[0].property; first != firstFailures[e.name].property {
-			t.Errorf("step %s begins with hints for %q, its starter fails with %q", e.name, first, firstFailures[e.name].property)
-		}
+		sections := e.sections()
+		require.NotEmpty(t, sections, e)
+		assert.True(t, strings.HasPrefix(firstFailures[e.name], sections[0].property+": "), "%s begins with hints for %q", e, sections[0].property)
 		for _, s := range sections {
-			if !known[s.property] {
-				t.Errorf("step %s has hints for %q, which is no property", e.name, s.property)
-			}
-			if len(s.hints) < 3 || !strings.Contains(s.hints[0], "?") {
-				t.Errorf("step %s, %q: want three hints or more, and first a question: %q", e.name, s.property, s.hints)
-			}
+			assert.Contains(t, known, s.property, "%s has hints for it", e)
+			assert.GreaterOrEqual(t, len(s.hints), 3, "%s, %q: how many hints", e, s.property)
+			assert.Contains(t, s.hints[0], "?", "%s, %q: the first is a question", e, s.property)
 		}
 	}
 }
@@ -212,229 +231,192 @@ func TestHintsLeadFromTheFirstFailure(t *testing.T) {
 // Whatever a learner writes, the answer is short and comes soon.
 func TestAVersionThatIsNotRightYet(t *testing.T) {
 	t.Parallel()
-	const head = "package exercise\n\nimport (\n\t\"context\"\n\n\t\"github.com/go-zookeeper/zk\"\n)\n\ntype Lock struct{ conn *zk.Conn }\n\n" +
-		"func New(conn *zk.Conn, path string) *Lock { return &Lock{conn} }\n\n"
-	yours, err := find("4")
-	if err != nil {
-		t.Fatal(err)
+	code := func(lock, unlock string) files {
+		const head = "package exercise\n\nimport (\n\t\"context\"\n\n\t\"github.com/go-zookeeper/zk\"\n)\n\ntype Lock struct{ conn *zk.Conn }\n\n" +
+			"func New(conn *zk.Conn, path string) *Lock { return &Lock{conn} }\n\n"
+		return files{"lock.go": []byte(head + "func (l *Lock) Lock(context.Context) error { " + lock + " }\nfunc (l *Lock) Unlock() error { " + unlock + " }\n")}
 	}
+	w := newWorkshop(t)
+	broken, err := w.at(t.Context(), step(t, "5"), 2)
+	require.NoError(t, err)
+	broken["lock.go"] = bytes.Replace(broken["lock.go"], []byte("case !l.s.Retry(err):"), []byte("default:"), 1)
+	program, err := w.build(t.Context(), map[exercise]files{
+		step(t, "2"): code(`panic("oh")`, "return nil"),
+		step(t, "3"): code("return nil", "select {}"),
+		step(t, "4"): code("select {}", "return nil"),
+		step(t, "5"): broken,
+	})
+	require.NoError(t, err)
+	lastPart := step(t, "5").parts()[4].property
 	for name, c := range map[string]struct {
-		code string
-		want []string
+		step     string
+		patience time.Duration
+		says     []string
 	}{
-		"does not compile": {"func (l *Lock) Lock(context.Context) error { return nil }\nfunc (l *Lock) Unlock() error { return dunno }\n",
-			[]string{"lock.go:14:40: undefined: dunno"}},
-		"panics": {"func (l *Lock) Lock(context.Context) error {\n\tpanic(\"oh\")\n}\nfunc (l *Lock) Unlock() error { return nil }\n",
-			[]string{"panic: oh", "at " + yours.path("lock.go") + ":14"}},
-		"waits for ever": {"func (l *Lock) Lock(context.Context) error { select {} }\nfunc (l *Lock) Unlock() error { return nil }\n",
-			[]string{"? one holder at a time: waited in vain for ", "\nAsk yourself: ", "0 of 12 hold"}},
-		"never comes back from Unlock": {"func (l *Lock) Lock(context.Context) error { return nil }\nfunc (l *Lock) Unlock() error { select {} }\n",
-			[]string{"? a stranger cannot release it: a call without a context, such as Unlock, has not come back"}},
+		"it panics":                 {"2", 2 * time.Second, []string{"panic: oh", "at step02_sequential_spin/exercise/lock.go:13"}},
+		"Unlock never comes back":   {"3", 2 * time.Second, []string{"? a stranger cannot release it: a call without a context, such as Unlock, has not come back"}},
+		"Lock waits for ever":       {"4", 2 * time.Second, []string{"? one holder at a time: waited in vain for ", "\nAsk yourself: ", "0 of 12 hold"}},
+		"an earlier part is broken": {"5", w.patience, []string{"You are in part 5 of 5: The token.", "13 of 17 hold. Go on with part 2 of 5: A lost reply to delete: the sure release.\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j := testJudge(t)
-			j.patience = time.Second
-			files := startersBut(yours)
-			files[yours.path("lock.go")] = []byte(head + c.code)
-			var out bytes.Buffer
-			if err := j.checkFiles(t.Context(), yours, files, &record{}, &out); !errors.Is(err, errUnfinished) {
-				t.Errorf("it answered %v", err)
+			w := *w
+			w.patience = c.patience
+			said, err := w.said("", func(w *workshop) error {
+				return w.report(t.Context(), step(t, c.step), program, &record{Of: 17, Missing: lastPart})
+			})
+			require.Error(t, err)
+			said += err.Error()
+			for _, says := range c.says {
+				assert.Contains(t, said, says)
 			}
-			for _, want := range c.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("it does not say %q:\n%s", want, &out)
-				}
-			}
-			for _, noise := range []string{"# zklock", "goroutine ", "exit status"} {
-				if strings.Contains(out.String(), noise) {
-					t.Errorf("it says %q:\n%s", noise, &out)
-				}
-			}
+			assert.NotRegexp(t, "goroutine |exit status", said)
 		})
 	}
-}
-
-// do runs a command as a learner does, who types the given text.
-func do(t *testing.T, typed string, args ...string) string {
-	t.Helper()
-	var out bytes.Buffer
-	if err := run(t.Context(), args, bufio.NewReader(strings.NewReader(typed)), &out); err != nil {
-		t.Errorf("%v: %v", args, err)
-	}
-	return out.String()
+	t.Run("it does not compile", func(t *testing.T) {
+		t.Parallel()
+		said, err := newWorkshop(t).said("", func(w *workshop) error {
+			return w.check(t.Context(), step(t, "4"), code("return nil", "return dunno"))
+		})
+		require.ErrorIs(t, err, errUnfinished)
+		assert.Contains(t, said, "lock.go:14:40: undefined: dunno")
+		assert.NotRegexp(t, "# zklock|exit status", said)
+	})
 }
 
 func TestHintResetProgressAndSolution(t *testing.T) {
-	copied := t.TempDir()
+	w, copied := newWorkshop(t), t.TempDir()
 	for _, e := range exercises() {
-		if err := errors.Join(os.MkdirAll(filepath.Join(copied, e.dir()), 0o755), copyFile(e.path("hints.md"), copied)); err != nil {
-			t.Fatal(err)
-		}
-		for name, starter := range e.starter() {
-			if err := errors.Join(os.WriteFile(filepath.Join(copied, e.path(name)), starter, 0o644), copyFile(filepath.Join(e.home, name), copied)); err != nil {
-				t.Fatal(err)
-			}
-		}
+		hints := read([]string{e.path("hints.md")})
+		require.NoError(t, hints.write(filepath.Join(copied, e.dir())))
+		require.NoError(t, e.starter().write(filepath.Join(copied, e.dir())))
+		require.NoError(t, e.own().write(filepath.Join(copied, e.home)))
 	}
 	t.Chdir(copied)
-	yours, err := find("6")
-	if err != nil {
-		t.Fatal(err)
+	yours := step(t, "6")
+	keeps := func(held int, missing string) {
+		require.NoError(t, yours.keep(record{Version: yours.yours().version(), Held: held, Of: 20, Missing: missing}))
 	}
 
-	says := func(got string, want ...string) {
-		t.Helper()
-		for _, w := range want {
-			if !strings.Contains(got, w) {
-				t.Errorf("it does not say %q:\n%s", w, got)
-			}
-		}
-	}
-	says(do(t, "", "progress"), "step 06    ░░░░░░░░░░░░░░░░░░░░    0/?  not begun")
-	says(do(t, "", "reset", "6"), "is the starter already")
-	says(do(t, "", "hint", "6"), "hint 1 of 5")
-	says(do(t, "", "hint", "06"), "hint 2 of 5", "More direct: make hint STEP=06")
+	assert.Contains(t, w.typed(t, "", "progress"), "step 06    ░░░░░░░░░░░░░░░░░░░░    0/?  not begun")
+	assert.Contains(t, w.typed(t, "", "reset", "6"), "is the starter already")
+	assert.Contains(t, w.typed(t, "", "hint", "6"), "hint 1 of 5")
+	second := w.typed(t, "", "hint", "06")
+	assert.Contains(t, second, "hint 2 of 5")
+	assert.Contains(t, second, "More direct: make hint STEP=06")
 
-	mine := []byte("package exercise // mine\n")
-	for _, name := range []string{"lock.go", "added.go"} {
-		if err := os.WriteFile(yours.path(name), mine, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	says(do(t, "", "progress"), "not checked yet")
-	r := record{Version: yours.version(), Held: 10, Of: 20, Missing: lockcheck.Upgrade.Name}
-	if err := yours.keep(r); err != nil {
-		t.Fatal(err)
-	}
-	says(do(t, "", "progress"), "██████████░░░░░░░░░░  10/20  next: write inside a read hold is refused")
-	says(do(t, "", "hint", "6"), "hint 1 of 3", "Two readers are inside")
-	r.Missing = lockcheck.WaiterCrash.Name
-	if err := yours.keep(r); err != nil {
-		t.Fatal(err)
-	}
-	says(do(t, "", "hint", "6"), "hint 1 of 3", "Your predecessor has gone.")
+	mine := files{"lock.go": []byte("package exercise // mine\n"), "added.go": []byte("package exercise // mine, too\n")}
+	require.NoError(t, mine.write(yours.dir()))
+	assert.Contains(t, w.typed(t, "", "progress"), "not checked yet")
+	keeps(10, lockcheck.Upgrade.Name)
+	assert.Contains(t, w.typed(t, "", "progress"), "██████████░░░░░░░░░░  10/20  next: write inside a read hold is refused")
+	assert.Regexp(t, "(?s)hint 1 of 3.*Two readers are inside", w.typed(t, "", "hint", "6"))
+	keeps(10, lockcheck.WaiterCrash.Name)
+	assert.Regexp(t, "(?s)hint 1 of 3.*Your predecessor has gone.", w.typed(t, "", "hint", "6"), "an earlier step's hints")
+	keeps(20, "")
+	assert.Contains(t, w.typed(t, "", "progress"), "████████████████████  20/20  done")
+	assert.Contains(t, w.typed(t, "", "hint", "6"), "All 20 properties hold")
+	assert.Regexp(t, `(?s)\+ the step's own, step06_shared_lock/hold.go\n.*\n\+	count map\[string\]int.*\+ the step's own, step06_shared_lock/lock.go\n.*\n\+	own, kind, _ := number\(mine\)`,
+		w.typed(t, "", "solution", "6"))
 
-	r.Held, r.Missing = 20, ""
-	if err := yours.keep(r); err != nil {
-		t.Fatal(err)
-	}
-	says(do(t, "", "progress"), "████████████████████  20/20  done")
-	says(do(t, "", "hint", "6"), "All 20 properties hold")
-	says(do(t, "", "solution", "6"), "+ the step's own, step06_shared_lock/lock.go", "+	own, kind, _ := number(mine)", "+ the step's own, step06_shared_lock/hold.go", "+	count map[string]int")
+	// The check of another exercise does not see what was added here.
+	others := overlay(map[exercise]files{step(t, "5"): {}})
+	added, replaced := others[yours.path("added.go")]
+	assert.True(t, replaced, "added.go is replaced")
+	assert.Nil(t, added, "what stands in the place of added.go")
+	assert.Equal(t, string(yours.starter()["lock.go"]), string(others[yours.path("lock.go")]))
 
-	says(do(t, "n\n", "reset", "6"), "nothing was changed")
-	if text, _ := os.ReadFile(yours.path("lock.go")); !bytes.Equal(text, mine) {
-		t.Error("it was changed")
-	}
-	says(do(t, "y\n", "reset", "6"), "the starter is back")
-	if yours.changed() {
-		t.Error("the starter is not back")
-	}
-	for _, name := range []string{"lock.go", "added.go"} {
-		aside, _ := filepath.Glob(filepath.Join(outDir, "old", "*", name))
-		if len(aside) != 1 {
-			t.Fatalf("put aside: %v", aside)
-		}
-		if text, _ := os.ReadFile(aside[0]); !bytes.Equal(text, mine) {
-			t.Errorf("what was put aside as %s is not the learner's version", name)
-		}
-	}
-	first, err := find("")
-	if err != nil || first.name != "01" {
-		t.Errorf("the first that is not done: %v, %v", first, err)
-	}
-	if err := first.keep(record{Version: first.version(), Held: 6, Of: 6}); err != nil {
-		t.Fatal(err)
-	}
-	says(do(t, "", "hint"), "step 02, ")
+	assert.Contains(t, w.typed(t, "n\n", "reset", "6"), "nothing was changed")
+	assert.Equal(t, string(mine["lock.go"]), string(yours.yours()["lock.go"]))
+	assert.Contains(t, w.typed(t, "y\n", "reset", "6"), "the starter is back")
+	assert.False(t, yours.changed())
+	aside, err := filepath.Glob(filepath.Join(outDir, "old", "*", "*"))
+	require.NoError(t, err)
+	putAside := read(aside)
+	assert.Equal(t, string(mine["lock.go"]), string(putAside["lock.go"]))
+	assert.Equal(t, string(mine["added.go"]), string(putAside["added.go"]))
+
+	first := step(t, "")
+	assert.Equal(t, "01", first.name, "the first that is not done")
+	require.NoError(t, first.keep(record{Version: first.yours().version(), Held: 6, Of: 6}))
+	assert.Contains(t, w.typed(t, "", "hint"), "step 02, ")
 	for _, args := range [][]string{{}, {"dance"}, {"part", "4"}, {"replay", "4"}, {"replay", "election"}, {"check", "7"}, {"check", "4", "5"}, {"hunt", "W18"}} {
-		if err := run(t.Context(), args, bufio.NewReader(strings.NewReader("")), io.Discard); err == nil {
-			t.Errorf("%v is accepted", args)
-		}
+		_, err := w.said("", func(w *workshop) error { return w.run(t.Context(), args) })
+		assert.Error(t, err, "%v is accepted", args)
 	}
 }
 
-// A learner has added a file to one exercise, and does not get it to compile. The
-// other exercises can be checked all the same.
-func TestAnAddedFileOfAnotherExerciseIsNotInTheWay(t *testing.T) {
-	t.Parallel()
-	other, err := find("5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := startersBut(other)
-	for name, starter := range other.starter() {
-		files[other.path(name)] = starter
-	}
-	j := testJudge(t)
-	added := other.path("added.go")
-	files[added] = []byte("package exercise\n\nvar held = dunno\n")
-	if _, err := j.build(t.Context(), files); err == nil || !strings.Contains(err.Error(), "undefined: dunno") {
-		t.Errorf("with it: %v", err)
-	}
-	files[added] = nil
-	if _, err := j.build(t.Context(), files); err != nil {
-		t.Errorf("without it: %v", err)
+// What the learner's lock prints is shown, and is not taken for an answer. What was found
+// is kept. The page of a property that failed shows the learner's lock beside the step's own.
+func TestALockThatPrintsIsCheckedAndReplayed(t *testing.T) {
+	outDir = t.TempDir()
+	t.Cleanup(func() { outDir = "out/exercise" })
+	w, e := newWorkshop(t), step(t, "4")
+	yours := e.own().moved()
+	yours["lock.go"] = bytes.Replace(yours["lock.go"], []byte("\tnode, err := create("), []byte("\tfmt.Println(\"here\")\n\tnode, err := create("), 1)
+	said, err := w.said("", func(w *workshop) error { return w.check(t.Context(), e, yours) })
+	require.NoError(t, err)
+	assert.Contains(t, said, "step 04: yours is in step04_predecessor_watch/exercise/lock.go\n")
+	assert.Contains(t, said, "Your lock printed:\nhere\nhere\n")
+	assert.Contains(t, said, "All 12 hold.")
+	assert.Equal(t, record{Version: yours.version(), Held: 12, Of: 12}, e.record())
+
+	require.NoError(t, e.keep(record{Missing: "a release wakes one", Of: 12}))
+	said, err = w.said("", func(w *workshop) error { return w.replay(t.Context(), e, yours) })
+	require.NoError(t, err)
+	page, err := os.ReadFile(filepath.Join(outDir, "04.html"))
+	require.NoError(t, err, said)
+	for _, shown := range []string{"4 (yours)", "4 (the step's own)", "one release sent 1 notification to 5 waiters"} {
+		assert.Contains(t, string(page), shown)
 	}
 }
 
-func copyFile(path, root string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(root, path), text, 0o644)
+func TestPartShowsBeforeAndAfter(t *testing.T) {
+	t.Setenv("PART", "5")
+	said := newWorkshop(t).typed(t, "", "part", "5")
+	assert.Contains(t, said, "Step 05, part 5 of 5: The token\n")
+	assert.Contains(t, said, "\n+	return context.WithValue(ctx, tokenOf{}, h.token), nil\n")
+	assert.Contains(t, said, "\nbefore  ✗ each tenure's token is greater than the last: ")
+	assert.Contains(t, said, "\nafter   ✓ each tenure's token is greater than the last: ")
 }
 
 func TestHuntKnowsEachPublishedMistake(t *testing.T) {
-	all, err := mistakes()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for n := 1; n <= 17; n++ {
-		m, ok := all[n]
-		if !ok {
-			t.Errorf("W%d is missing", n)
-			continue
-		}
+		m, err := findMistake(n)
+		require.NoError(t, err)
 		code := m.code()
-		_, unasked := unasked[n]
-		switch body := source(t, m); {
-		case strings.Contains(body, "lockcheck.Fails(") == unasked:
-			t.Errorf("W%d: a property asks for it, or is said not to, wrongly", n)
-		case !strings.Contains(code, "\nfunc (l ") || strings.Contains(code, "//") || strings.Contains(code, "lockcheck."):
-			t.Errorf("W%d is shown as\n%s", n, code)
-		case !strings.HasPrefix(m.text, "W"):
-			t.Errorf("W%d is explained by %q", n, m.text)
-		}
+		assert.Contains(t, code, "\nfunc (l ", "W%d: the code", n)
+		assert.NotContains(t, code, "//", "W%d: comments tell", n)
+		assert.NotContains(t, code, "lockcheck.", "W%d: the property tells", n)
+		assert.True(t, strings.HasPrefix(m.text, "W"), "W%d is explained by %q", n, m.text)
+		asked := strings.Contains(m.print(m.test), "lockcheck.Fails(")
+		_, besides := suffers[n]
+		assert.Equal(t, asked, !besides || n == 8, "W%d: a property asks for it", n)
 	}
 }
 
-// source is the text of a mistake's test.
-func source(t *testing.T, m mistake) string {
-	t.Helper()
-	text, err := os.ReadFile(m.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text[m.files.Position(m.test.Pos()).Offset:m.files.Position(m.test.End()).Offset])
-}
-
-// W8 does not look again after a wake-up. A crashed holder's lock comes free all
-// the same.
+// W8 does not look again after a wake-up. A lost reply to create does harm all the same,
+// as it does in step 4.
 func TestHuntHoldsTheLockAgainstTheAnswer(t *testing.T) {
 	t.Parallel()
-	got := do(t, "2\n", "hunt", "8")
-	for _, want := range []string{"✓ a crashed holder's lock comes free: ", "✗ a waiter's crash lets nobody in: ", "\nNot this one.\n\nW8, "} {
-		if !strings.Contains(got, want) {
-			t.Errorf("it does not say %q:\n%s", want, got)
-		}
-	}
-	if got := do(t, "12\n", "hunt", "8"); !strings.Contains(got, "\nTrue, and step 04 lacks that, too.") {
-		t.Errorf("it does not say that the step lacks it, too:\n%s", got)
-	}
-	if err := run(context.Background(), []string{"hunt"}, bufio.NewReader(strings.NewReader("")), io.Discard); err == nil {
-		t.Error("no answer is accepted as one")
+	w := newWorkshop(t)
+	said := w.typed(t, "12\n", "hunt", "8")
+	assert.Contains(t, said, "✗ a waiter's crash lets nobody in: ")
+	assert.Contains(t, said, "✗ a lost reply to create does no harm: ")
+	assert.Contains(t, said, "\nTrue, and step 04 lacks that, too. What did this change break?\n\nW8, ")
+	_, err := w.said("", func(w *workshop) error { return w.hunt(t.Context(), "") })
+	assert.ErrorContains(t, err, "this is no number of the list")
+
+	seen := []string{"✗ a waiter's crash lets nobody in: B is in", "✓ a crashed holder's lock comes free: it is"}
+	for _, c := range []struct {
+		mistake int
+		named   string
+		right   bool
+	}{
+		{8, lockcheck.WaiterCrash.Name, true}, {8, lockcheck.CrashFrees.Name, false}, {8, lockcheck.OneHolder.Name, true},
+		{7, none, true}, {12, none, false}, {10, lockcheck.OneHolder.Name, true},
+	} {
+		right, _ := mistake{number: c.mistake}.lacks(c.named, seen)
+		assert.Equal(t, c.right, right, "W%d lacks %q", c.mistake, c.named)
 	}
 }

@@ -1,17 +1,17 @@
 // Command exercise is the workshop: it holds a learner's version of a step's
 // lock against the step's properties, gives hints, and hunts published
-// mistakes. The make targets exercise, hint, watch, progress, reset, solution
-// and hunt call it, from the root of the repository.
+// mistakes. The make targets exercise, watch, hint, part, replay, progress,
+// solution, reset and hunt call it, from the root of the repository.
 package main
 
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"zklock/internal/zkserver"
 )
 
 const usage = `usage, from the root of the repository:
@@ -38,10 +40,24 @@ const usage = `usage, from the root of the repository:
 // errUnfinished is a failure that has been told already.
 var errUnfinished = errors.New("unfinished")
 
+// A workshop is what all commands share.
+type workshop struct {
+	in       *bufio.Reader
+	out      io.Writer
+	scratch  string           // a folder that goes with the workshop
+	patience time.Duration    // for one property: those that hold take a second or two
+	server   *zkserver.Server // nil until it is needed
+}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, os.Args[1:], bufio.NewReader(os.Stdin), os.Stdout)
+	scratch, err := os.MkdirTemp("", "zklock-exercise-")
+	w := &workshop{in: bufio.NewReader(os.Stdin), out: os.Stdout, scratch: scratch, patience: 8 * time.Second}
+	if err == nil {
+		err = w.run(ctx, os.Args[1:])
+		err = errors.Join(err, w.close())
+	}
 	switch {
 	case ctx.Err() != nil:
 		os.Exit(130) // as a shell has it for Ctrl-C
@@ -53,21 +69,16 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, in *bufio.Reader, out io.Writer) error {
-	command, argument := "", ""
-	if len(args) > 0 {
-		command = args[0]
-	}
-	if len(args) > 1 {
-		argument = args[1]
-	}
-	switch {
-	case len(args) > 2 || command == "":
+func (w *workshop) run(ctx context.Context, args []string) error {
+	if len(args) == 0 || len(args) > 2 {
 		return errors.New(usage)
-	case command == "progress":
-		return progress(out)
-	case command == "hunt":
-		return hunt(ctx, argument, in, out)
+	}
+	command, argument := args[0], strings.Join(args[1:], "")
+	switch command {
+	case "progress":
+		return w.progress()
+	case "hunt":
+		return w.hunt(ctx, argument)
 	}
 	e, err := find(argument)
 	if err != nil {
@@ -75,135 +86,48 @@ func run(ctx context.Context, args []string, in *bufio.Reader, out io.Writer) er
 	}
 	switch command {
 	case "check":
-		return checkOnce(ctx, e, out)
+		return w.check(ctx, e, e.yours())
 	case "watch":
-		return watch(ctx, e, out)
+		return w.watch(ctx, e)
 	case "hint":
-		return hint(e, out)
+		return w.hint(e)
 	case "part":
-		return showPart(ctx, e, os.Getenv("PART"), out)
+		return w.part(ctx, e, os.Getenv("PART"))
 	case "replay":
-		return replay(ctx, e, out)
+		return w.replay(ctx, e, e.yours())
 	case "solution":
-		return solution(ctx, e, out)
+		return w.solution(ctx, e)
 	case "reset":
-		return reset(e, in, out)
+		return w.reset(e)
 	}
 	return errors.New(usage)
 }
 
-// An exercise is something for the learner to write.
-type exercise struct {
-	name string // "04"
-	home string // step04_predecessor_watch: where the solution is
-}
-
-func (e exercise) String() string {
-	if e.name < "a" {
-		return "step " + e.name
-	}
-	return e.name
-}
-
-func (e exercise) dir() string             { return filepath.Join(e.home, "exercise") }
-func (e exercise) path(name string) string { return filepath.Join(e.dir(), name) }
-
-// find returns an exercise by its name: "4" and "04" are the same. Without a name it
-// is the first that is not done.
-func find(asked string) (exercise, error) {
-	name, known := asked, []string{}
-	if asked == "" {
-		for _, e := range exercises() {
-			if !e.done() {
-				return e, nil
-			}
-		}
-	}
-	if n, err := strconv.Atoi(asked); err == nil {
-		name = fmt.Sprintf("%02d", n)
-	}
-	for _, e := range exercises() {
-		if e.name == name {
-			return e, nil
-		}
-		known = append(known, e.name)
-	}
-	return exercise{}, fmt.Errorf("STEP=%s: there is no such exercise. Found here, which has to be the root of the repository: %s", asked, strings.Join(known, ", "))
-}
-
-// exercises are the steps, and what comes after them.
-func exercises() (all []exercise) {
-	dirs, _ := filepath.Glob("step[0-9][0-9]_*")
-	for _, dir := range dirs {
-		all = append(all, exercise{dir[len("step"):len("step04")], dir})
-	}
-	for _, name := range []string{"semaphore", "multilock", "election"} {
-		home := filepath.Join("docs", "graduation", name)
-		if _, err := os.Stat(home); err == nil {
-			all = append(all, exercise{name, home})
-		}
-	}
-	return all
-}
-
-// done tells whether the last check found that all properties hold, and nothing was
-// saved since.
-func (e exercise) done() bool {
-	r := e.record()
-	return r.Of > 0 && r.Missing == "" && r.Version == e.version()
-}
-
-// watch checks at once, and again on every save. When all properties hold, it goes on
-// with the next exercise.
-func watch(ctx context.Context, e exercise, out io.Writer) error {
-	j, err := newJudge(ctx)
-	if err != nil {
-		return err
-	}
-	defer j.close()
-	for {
-		seen := e.saved()
-		fmt.Fprintf(out, "\n%s\n", time.Now().Format("── 15:04:05 ──"))
-		err := j.check(ctx, e, out)
-		if err == nil {
-			next, ok := e.next()
-			if !ok {
-				return nil
-			}
-			e = next
-			continue
-		}
-		if !errors.Is(err, errUnfinished) {
+// serves makes a command use the workshop's server, which the first one starts.
+func (w *workshop) serves(ctx context.Context, cmd *exec.Cmd) (err error) {
+	if w.server == nil {
+		if w.server, err = zkserver.Start(ctx); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "\nwaiting for you to save a file in %s; Ctrl-C ends\n", e.dir())
-		for e.saved() == seen {
-			select {
-			case <-time.After(300 * time.Millisecond):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
 	}
+	cmd.Env = append(os.Environ(), "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(w.server.Servers(), ","))
+	return nil
 }
 
-// saved changes when a file of the exercise is saved.
-func (e exercise) saved() (times string) {
-	files, _ := filepath.Glob(e.path("*.go"))
-	for _, file := range files {
-		if info, err := os.Stat(file); err == nil {
-			times += fmt.Sprintln(file, info.ModTime(), info.Size())
-		}
+// close stops the server and removes what is in the scratch folder.
+func (w *workshop) close() (err error) {
+	if w.server != nil {
+		err = w.server.Stop()
 	}
-	return times
+	return errors.Join(err, os.RemoveAll(w.scratch))
 }
 
 // hint gives the next hint for the property that was the first to fail when
 // the learner's version was last checked.
-func hint(e exercise, out io.Writer) error {
+func (w *workshop) hint(e exercise) error {
 	r := e.record()
 	if e.done() {
-		fmt.Fprintf(out, "All %d properties hold: make solution STEP=%s\n", r.Of, e.name)
+		fmt.Fprintf(w.out, "All %d properties hold: make solution STEP=%s\n", r.Of, e.name)
 		return nil
 	}
 	now, err := e.section(r.Missing)
@@ -211,11 +135,11 @@ func hint(e exercise, out io.Writer) error {
 		return err
 	}
 	given := r.Hints[now.property]
-	fmt.Fprintf(out, "%s, %q, hint %d of %d\n\n%s\n\n", e, now.property, given+1, len(now.hints), now.hints[given])
+	fmt.Fprintf(w.out, "%s, %q, hint %d of %d\n\n%s\n\n", e, now.property, given+1, len(now.hints), now.hints[given])
 	if given+1 < len(now.hints) {
-		fmt.Fprintf(out, "More direct: make hint STEP=%s\n", e.name)
+		fmt.Fprintf(w.out, "More direct: make hint STEP=%s\n", e.name)
 	} else {
-		fmt.Fprintf(out, "This was the last; the next is the first again. The step itself: make solution STEP=%s FORCE=1\n", e.name)
+		fmt.Fprintf(w.out, "This was the last; the next is the first again. The step itself: make solution STEP=%s FORCE=1\n", e.name)
 	}
 	if r.Hints == nil {
 		r.Hints = map[string]int{}
@@ -224,205 +148,147 @@ func hint(e exercise, out io.Writer) error {
 	return e.keep(r)
 }
 
-// section returns the hints for a property: this step's, or those of a step
-// before it. Without any, and before the first check, it is the step's first.
-func (e exercise) section(property string) (section, error) {
-	own, err := readHints(e.path("hints.md"))
-	if err != nil {
-		return section{}, err
-	}
-	for _, earlier := range slices.Backward(exercises()) {
-		if earlier.name > e.name {
-			continue
-		}
-		sections, err := readHints(earlier.path("hints.md"))
-		if err != nil {
-			return section{}, err
-		}
-		for _, s := range sections {
-			if s.property == property {
-				return s, nil
-			}
-		}
-	}
-	return own[0], nil
-}
-
-// A section holds the hints for one property, each more direct than the last.
+// A section of hints.md holds the hints for one property, each more direct than the last.
 type section struct {
 	property string
 	hints    []string
 }
 
-// readHints reads "## property" and "1. hint"; what is indented below a hint
+// section returns the hints for a property: this exercise's, or those of a step
+// before it. Without any, and before the first check, it is the exercise's first.
+func (e exercise) section(property string) (section, error) {
+	all := e.sections()
+	if len(all) == 0 {
+		return section{}, fmt.Errorf("%s: no hints found", e.path("hints.md"))
+	}
+	for _, earlier := range slices.Backward(exercises()) {
+		if earlier.name < e.name {
+			all = append(all, earlier.sections()...)
+		}
+	}
+	i := slices.IndexFunc(all, func(s section) bool { return s.property == property })
+	return all[max(0, i)], nil
+}
+
+var numbered = regexp.MustCompile(`(?m)^\d+\. `)
+
+// sections reads "## property" and "1. hint"; what is indented below a hint
 // belongs to it.
-func readHints(file string) (sections []section, err error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\n")
-		if property, ok := strings.CutPrefix(line, "## "); ok {
-			sections = append(sections, section{property: property})
-			continue
+func (e exercise) sections() (all []section) {
+	text, _ := os.ReadFile(e.path("hints.md"))
+	for _, part := range strings.Split(string(text), "\n## ")[1:] {
+		property, list, _ := strings.Cut(part, "\n")
+		s := section{property: property}
+		for _, hint := range numbered.Split(list, -1)[1:] {
+			s.hints = append(s.hints, strings.TrimSpace(strings.ReplaceAll(hint, "\n   ", "\n")))
 		}
-		if len(sections) == 0 {
-			continue
-		}
-		s := &sections[len(sections)-1]
-		number, hint, _ := strings.Cut(line, ". ")
-		if _, err := strconv.Atoi(number); err == nil {
-			s.hints = append(s.hints, hint)
-		} else if n := len(s.hints); n > 0 {
-			s.hints[n-1] += "\n" + strings.TrimPrefix(line, "   ")
-		}
+		all = append(all, s)
 	}
-	for _, s := range sections {
-		for i := range s.hints {
-			s.hints[i] = strings.TrimSpace(s.hints[i])
-		}
-	}
-	if len(sections) == 0 || len(sections[0].hints) == 0 {
-		return nil, fmt.Errorf("%s: no hints found", file)
-	}
-	return sections, nil
+	return all
 }
 
 // progress shows how far the last check of each exercise came.
-func progress(out io.Writer) error {
+func (w *workshop) progress() error {
 	const width = 20
 	for _, e := range exercises() {
-		r, state := e.record(), ""
+		r, state, of := e.record(), "", "?"
 		switch {
 		case !e.changed():
 			r.Held, state = 0, "not begun"
 		case r.Of == 0:
 			state = "not checked yet"
-		case r.Version != e.version():
+		case r.Version != e.yours().version():
 			state = "saved since the last check"
 		case r.Missing == "":
 			state = "done"
 		default:
 			state = "next: " + r.Missing
 		}
+		if r.Of > 0 {
+			of = strconv.Itoa(r.Of)
+		}
 		filled := width * r.Held / max(r.Of, 1)
-		fmt.Fprintf(out, "%-9s  %s%s  %5s  %s\n", e,
-			strings.Repeat("█", filled), strings.Repeat("░", width-filled), fmt.Sprintf("%d/%s", r.Held, cmp.Or(strings.TrimPrefix(strconv.Itoa(r.Of), "0"), "?")), state)
+		fmt.Fprintf(w.out, "%-9s  %s%s  %5s  %s\n", e, strings.Repeat("█", filled), strings.Repeat("░", width-filled), fmt.Sprint(r.Held, "/", of), state)
 	}
 	return nil
 }
 
 // reset brings the starter back. A version of the learner's own is put aside
 // first, and only after a yes.
-func reset(e exercise, in *bufio.Reader, out io.Writer) error {
+func (w *workshop) reset(e exercise) error {
 	if !e.changed() {
-		fmt.Fprintf(out, "%s is the starter already\n", e.dir())
+		fmt.Fprintf(w.out, "%s is the starter already\n", e.dir())
 		return os.RemoveAll(e.recordFile())
 	}
 	aside := filepath.Join(outDir, "old", time.Now().Format("20060102-150405-")+e.name)
-	fmt.Fprintf(out, "Replace your version of %s by the starter? It is put aside in %s. [y/N] ", e, aside)
-	if line, _ := in.ReadString('\n'); !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
-		fmt.Fprintln(out, "nothing was changed")
+	fmt.Fprintf(w.out, "Replace your version of %s by the starter? It is put aside in %s. [y/N] ", e, aside)
+	if line, _ := w.in.ReadString('\n'); !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
+		fmt.Fprintln(w.out, "nothing was changed")
 		return nil
 	}
-	if err := os.MkdirAll(aside, 0o755); err != nil {
+	yours := e.yours()
+	if err := yours.write(aside); err != nil {
 		return err
 	}
-	starter := e.starter()
-	for _, name := range e.files() {
-		yours, err := os.ReadFile(e.path(name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(aside, name), yours, 0o644)
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if text, known := starter[name]; known {
-			err = os.WriteFile(e.path(name), text, 0o644)
-		} else {
-			err = os.Remove(e.path(name))
-		}
-		if err != nil {
+	for name := range yours {
+		if err := os.Remove(e.path(name)); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(out, "the starter is back")
+	if err := e.starter().write(e.dir()); err != nil {
+		return err
+	}
+	fmt.Fprintln(w.out, "the starter is back")
 	return os.RemoveAll(e.recordFile())
 }
 
 // replay writes a page of what the learner's lock does in the property that was the
 // first to fail, and the step's own beside it.
-func replay(ctx context.Context, e exercise, out io.Writer) error {
+func (w *workshop) replay(ctx context.Context, e exercise, yours files) error {
 	property := e.record().Missing
-	if e.home == "docs/graduation/"+e.name {
+	if !e.isStep() {
 		return fmt.Errorf("STEP=%s: there is a replay of the steps only", e.name)
 	}
 	if property == "" {
 		return fmt.Errorf("STEP=%s: nothing has failed yet: make exercise STEP=%s", e.name, e.name)
 	}
-	j, err := newJudge(ctx)
+	page, err := filepath.Abs(filepath.Join(outDir, e.name+".html"))
 	if err != nil {
 		return err
 	}
-	defer j.close()
-	program, err := j.build(ctx, startersBut(e))
-	if err != nil {
+	if err := w.askOf(ctx, e, yours, nil, "-only", property, "-replay", page); err != nil {
 		return err
 	}
-	file, err := filepath.Abs(filepath.Join(outDir, e.name+".html"))
-	if err == nil {
-		err = os.MkdirAll(outDir, 0o755)
-	}
-	if err == nil {
-		_, err = j.ask(ctx, program, e, []string{"replay", property, file}, nil)
-	}
-	if err == nil {
-		fmt.Fprintf(out, "%s, %q, yours beside the step's own: file://%s\n", e, property, file)
-	}
-	return err
+	fmt.Fprintf(w.out, "%s, %q, yours beside the step's own: file://%s\n", e, property, page)
+	return nil
 }
 
 // solution shows the step's own lock beside the learner's, once that one
 // passes, or with FORCE=1.
-func solution(ctx context.Context, e exercise, out io.Writer) error {
-	if os.Getenv("FORCE") != "1" {
-		if !e.done() {
-			if err := checkOnce(ctx, e, out); errors.Is(err, errUnfinished) {
-				fmt.Fprintf(out, "\nThe solution is shown when all hold, or at once with: make solution STEP=%s FORCE=1\n", e.name)
-				return err
-			} else if err != nil {
-				return err
-			}
+func (w *workshop) solution(ctx context.Context, e exercise) error {
+	yours, own := e.yours(), e.own()
+	if os.Getenv("FORCE") != "1" && !e.done() {
+		err := w.check(ctx, e, yours)
+		if errors.Is(err, errUnfinished) {
+			fmt.Fprintf(w.out, "\nThe solution is shown when all hold, or at once with: make solution STEP=%s FORCE=1\n", e.name)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	scratch, err := os.MkdirTemp("", "zklock-solution-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(scratch)
-	for _, name := range e.solved() {
-		both := []string{e.path(name), filepath.Join(e.home, name)}
-		fmt.Fprintf(out, "- yours, %s\n+ the step's own, %s\n", both[0], both[1])
-		for i, path := range both {
-			text, err := os.ReadFile(path)
-			if err != nil && !errors.Is(err, os.ErrNotExist) { // the learner may have put all into one file
-				return err
-			}
-			both[i] = filepath.Join(scratch, strconv.Itoa(i))
-			if err := os.WriteFile(both[i], withoutHead(text), 0o644); err != nil {
-				return err
-			}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		fmt.Fprintf(w.out, "- yours, %s\n+ the step's own, %s\n", e.path(name), filepath.Join(e.home, name))
+		both := files{"yours": withoutHead(yours[name]), "own": withoutHead(own[name])} // the learner may have put all into one file
+		if err := both.write(w.scratch); err != nil {
+			return err
 		}
-		diff := exec.CommandContext(ctx, "diff", "-u", both[0], both[1])
+		diff := exec.CommandContext(ctx, "diff", "-u", "yours", "own")
+		diff.Dir = w.scratch
 		text, err := diff.Output()
-		if exit := new(exec.ExitError); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
+		if err != nil && diff.ProcessState.ExitCode() != 1 { // 1: they differ
 			return fmt.Errorf("%v: %w", diff.Args, err)
 		}
-		if i := bytes.Index(text, []byte("@@")); i >= 0 { // without diff's own head
-			text = text[i:]
-		}
-		out.Write(text)
+		w.out.Write(text[max(0, bytes.Index(text, []byte("@@"))):]) // without diff's own head
 	}
 	return nil
 }

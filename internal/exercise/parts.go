@@ -17,13 +17,12 @@ import (
 // A part is one idea of a step that brings several. The step's folder parts holds
 // each as a patch, whose head has the part's title and the property that it brings.
 // Part 0 is the exercise's starter, and the last part is the step's own lock.
-type part struct {
-	title, property string
-	diff            string
-}
+type part struct{ title, property, diff string }
+
+type parts []part
 
 // parts returns the parts of a step from 1 on; most steps have none.
-func (e exercise) parts() (all []part) {
+func (e exercise) parts() (all parts) {
 	for {
 		text, err := os.ReadFile(filepath.Join(e.home, "parts", strconv.Itoa(len(all)+1)+".diff"))
 		if err != nil {
@@ -35,37 +34,32 @@ func (e exercise) parts() (all []part) {
 	}
 }
 
-// part is the number of the part that brings a property, 0 if none does.
-func (e exercise) part(property string) int {
-	return slices.IndexFunc(e.parts(), func(p part) bool { return p.property == property }) + 1
+// bringing is the number of the part that brings a property, 0 if none does.
+func (all parts) bringing(property string) int {
+	return slices.IndexFunc(all, func(p part) bool { return p.property == property }) + 1
 }
 
-func (e exercise) partName(n int) string {
-	parts := e.parts()
-	return fmt.Sprintf("part %d of %d: %s", n, len(parts), parts[n-1].title)
+func (all parts) name(n int) string {
+	return fmt.Sprintf("part %d of %d: %s", n, len(all), all[n-1].title)
 }
 
 // todo is what a starter says of the work to do, at the end of a comment.
 var todo = regexp.MustCompile(`(?m)^//\n// TODO (?:.*\n)(?:^//.*\n)*`)
 
-// at returns the files of a step's lock as they are after part n, by their names.
+// at returns the files of a step's lock as they are after part n, in the exercise.
 // What stands above each file's package clause is always the step's own.
-func (e exercise) at(ctx context.Context, n int) (files map[string][]byte, err error) {
-	dir, err := os.MkdirTemp("", "zklock-part-")
+func (w *workshop) at(ctx context.Context, e exercise, n int) (files, error) {
+	now := e.own()
+	for name, starter := range e.starter() {
+		head := now[name][:clause.FindIndex(now[name])[1]]
+		now[name] = append(bytes.Clone(head), todo.ReplaceAll(starter[clause.FindIndex(starter)[1]:], nil)...)
+	}
+	dir, err := os.MkdirTemp(w.scratch, "part-")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	for name, starter := range e.starter() {
-		step, err := os.ReadFile(filepath.Join(e.home, name))
-		if err != nil {
-			return nil, err
-		}
-		head := clause.FindIndex(step)[1]
-		text := append(bytes.Clone(step[:head]), todo.ReplaceAll(starter[clause.FindIndex(starter)[1]:], nil)...)
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return nil, err
-		}
+	if err := now.write(dir); err != nil {
+		return nil, err
 	}
 	for i, p := range e.parts()[:n] {
 		apply := exec.CommandContext(ctx, "git", "apply", "--whitespace=nowarn", "-")
@@ -74,58 +68,38 @@ func (e exercise) at(ctx context.Context, n int) (files map[string][]byte, err e
 			return nil, fmt.Errorf("part %d of %s: %v: %w\n%s", i+1, e, apply.Args, err, said)
 		}
 	}
-	files = map[string][]byte{}
-	for name := range e.starter() {
-		if files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
+	paths, _ := filepath.Glob(filepath.Join(dir, "*"))
+	return read(paths).moved(), nil
 }
 
-// buildPart compiles the judge with a step's lock as it is after part n in the place
-// of the exercise.
-func (j *judge) buildPart(ctx context.Context, e exercise, n int) (program string, err error) {
-	files, err := e.at(ctx, n)
-	if err != nil {
-		return "", err
-	}
-	return j.build(ctx, e.replacedBy(files))
-}
-
-// showPart shows what a part changes, and what its property answers before and after.
+// part shows what a part changes, and what its property answers before and after.
 // Without a number it lists the parts.
-func showPart(ctx context.Context, e exercise, which string, out io.Writer) error {
-	parts := e.parts()
-	if len(parts) == 0 {
+func (w *workshop) part(ctx context.Context, e exercise, which string) error {
+	all := e.parts()
+	if len(all) == 0 {
 		return fmt.Errorf("STEP=%s: this step has one idea, and no parts; steps 05 and 06 have", e.name)
 	}
-	n, err := strconv.Atoi(which)
 	if which == "" {
-		for i, p := range parts {
-			fmt.Fprintf(out, "part %d  %2d lines  %s\n", i+1, p.changed(), p.title)
+		for i, p := range all {
+			fmt.Fprintf(w.out, "part %d  %2d lines  %s\n", i+1, p.changed(), p.title)
 		}
-		fmt.Fprintf(out, "One of them, with what it is good for: make part STEP=%s PART=1\n", e.name)
+		fmt.Fprintf(w.out, "One of them, with what it is good for: make part STEP=%s PART=1\n", e.name)
 		return nil
 	}
-	if err != nil || n < 1 || n > len(parts) {
-		return fmt.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.name, len(parts))
+	n, err := strconv.Atoi(which)
+	if err != nil || n < 1 || n > len(all) {
+		return fmt.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.name, len(all))
 	}
-	p := parts[n-1]
-	fmt.Fprintf(out, "Step %s, part %d of %d: %s\n\n%s\n", e.name, n, len(parts), p.title, coloured(p.diff, out))
-	j, err := newJudge(ctx)
-	if err != nil {
-		return err
-	}
-	defer j.close()
+	p := all[n-1]
+	fmt.Fprintf(w.out, "Step %s, %s\n\n%s\n", e.name, all.name(n), coloured(p.diff, w.out))
 	for before, when := range []string{"before", "after"} {
-		program, err := j.buildPart(ctx, e, n-1+before)
-		if err == nil {
-			_, err = j.ask(ctx, program, e, only(p.property), func(a answer) {
-				fmt.Fprintf(out, "%-6s  %s %s: %s\n", when, a.Verdict, a.Property, a.Evidence)
-			})
-		}
+		version, err := w.at(ctx, e, n-1+before)
 		if err != nil {
+			return err
+		}
+		if err := w.askOf(ctx, e, version, func(a answer) {
+			fmt.Fprintf(w.out, "%-6s  %s %s: %s\n", when, a.Verdict, a.Property, a.Evidence)
+		}, "-only", p.property); err != nil {
 			return err
 		}
 	}

@@ -34,20 +34,20 @@ func hold(ctx context.Context, stop func(), step int, name string, reader bool) 
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 	crashOnQuit()
 	enter := enters(stop)
 
-	s := newStory(name, path, c.conn, tap)
-	defer s.end()
-	s.say("my session at %s is %#x, time-out %v s", server.Addr, c.conn.SessionID(), c.timeout().Seconds())
+	s, end := newStory(name, path, c.Conn(), tap)
+	defer end()
+	s.say("my session at %s is %#x, time-out %v s", server.Addr, c.Conn().SessionID(), c.Timeout().Seconds())
 	s.say(`Ctrl-C ends me in good order, Ctrl-Z and fg are a pause, Ctrl-\ or kill -9 %d a crash`, os.Getpid())
 	held, err := c.lock(ctx)
-	if ctx.Err() != nil && err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		s.say("I have given up")
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		s.say("Lock has failed")
 		return err
 	}
@@ -60,21 +60,18 @@ func hold(ctx context.Context, stop func(), step int, name string, reader bool) 
 		token = fmt.Sprintf(", my token is %d", n)
 	}
 	s.say("I hold the lock%s; Enter releases it", token)
-	lost := false
 	select {
 	case <-enter:
 	case <-ctx.Done():
 	case <-held.Done():
-		if lost = ctx.Err() == nil; lost {
-			s.say("I am told: %v", context.Cause(held))
-		}
 	}
-	err = c.unlock(held)
-	if lost {
+	if held.Err() != nil && ctx.Err() == nil {
+		s.say("I am told: %v", context.Cause(held))
+		_ = c.unlock(held)
 		s.say("I have stopped, and called Unlock")
 		return nil
 	}
-	if err != nil {
+	if err := c.unlock(held); err != nil {
 		s.say("Unlock has failed")
 		return err
 	}
@@ -110,12 +107,16 @@ func enters(stop func()) <-chan struct{} {
 // client is a session and the lock of one step. The hold is a context in all
 // steps: in steps 1 to 4 one that nobody ends.
 type client struct {
-	conn    *zk.Conn
-	timeout func() time.Duration
-	close   func()
-	lock    func(ctx context.Context) (held context.Context, err error)
-	unlock  func(held context.Context) error
-	token   func(held context.Context) (int64, bool)
+	session
+	lock   func(ctx context.Context) (held context.Context, err error)
+	unlock func(held context.Context) error
+	token  func(held context.Context) (int64, bool)
+}
+
+type session interface {
+	Conn() *zk.Conn
+	Timeout() time.Duration
+	Close()
 }
 
 // open opens a session. Steps 1 to 4 take theirs from step 5's, for it knows which
@@ -127,27 +128,24 @@ func open(step int, reader bool, path string, servers []string, dial zk.Dialer) 
 			return nil, err
 		}
 		l := sharedlock.New(s, path)
-		c := &client{s.Conn(), s.Timeout, s.Close, l.Lock, l.Unlock, sharedlock.Token}
 		if reader {
-			c.lock, c.unlock = l.RLock, l.RUnlock
+			return &client{s, l.RLock, l.RUnlock, sharedlock.Token}, nil
 		}
-		return c, nil
+		return &client{s, l.Lock, l.Unlock, sharedlock.Token}, nil
 	}
 	s, err := reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
 	if err != nil {
 		return nil, err
 	}
-	c := &client{s.Conn(), s.Timeout, s.Close, nil, nil, reentrant.Token}
 	if step == 5 {
 		l := reentrant.New(s, path)
-		c.lock, c.unlock = l.Lock, l.Unlock
-		return c, nil
+		return &client{s, l.Lock, l.Unlock, reentrant.Token}, nil
 	}
 	l := []interface {
 		Lock(context.Context) error
 		Unlock() error
-	}{plainnode.New(c.conn, path), sequentialspin.New(c.conn, path), childrenwatch.New(c.conn, path), predecessorwatch.New(c.conn, path)}[step-1]
-	c.lock = func(ctx context.Context) (context.Context, error) { return context.Background(), l.Lock(ctx) }
-	c.unlock = func(context.Context) error { return l.Unlock() }
-	return c, nil
+	}{plainnode.New(s.Conn(), path), sequentialspin.New(s.Conn(), path), childrenwatch.New(s.Conn(), path), predecessorwatch.New(s.Conn(), path)}[step-1]
+	return &client{s,
+		func(ctx context.Context) (context.Context, error) { return context.Background(), l.Lock(ctx) },
+		func(context.Context) error { return l.Unlock() }, reentrant.Token}, nil
 }

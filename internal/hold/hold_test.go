@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -9,7 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,40 +38,34 @@ func TestMain(m *testing.M) {
 
 // terminal is a command in a terminal of its own.
 type terminal struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	keys  io.WriteCloser
-	lines chan string
-	said  string
+	t    *testing.T
+	cmd  *exec.Cmd
+	keys io.WriteCloser
+	out  string // the file with what it says
+	seen int    // what stands before it was waited for
 }
 
 // typed starts a command in a folder, with this ZK_SERVERS.
 func typed(t *testing.T, dir, servers string, args ...string) *terminal {
 	t.Helper()
-	c := &terminal{t: t, cmd: exec.Command(os.Args[0], args...), lines: make(chan string, 1000)}
-	c.cmd.Dir = dir
+	ctx, cancel := context.WithTimeout(context.Background(), 3*zktest.Patience)
+	out, err := os.CreateTemp(t.TempDir(), "said")
+	require.NoError(t, err)
+	defer out.Close()
+	c := &terminal{t: t, cmd: exec.CommandContext(ctx, os.Args[0], args...), out: out.Name()}
+	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = dir, out, out
 	c.cmd.Env = append(os.Environ(), "HOLD_TEST=1", "TMPDIR="+dir, "ZK_SERVERS="+servers)
 	if os.Getenv("ZK_BACKEND") == "existing" {
 		c.cmd.Env = append(c.cmd.Env, "ZK_BACKEND=")
 	}
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	out, err := c.cmd.StdoutPipe()
-	require.NoError(t, err)
-	c.cmd.Stderr = c.cmd.Stdout
 	c.keys, err = c.cmd.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.cmd.Start())
-	go func() {
-		defer close(c.lines)
-		for scanner := bufio.NewScanner(out); scanner.Scan(); {
-			c.lines <- scanner.Text()
-		}
-		_ = c.cmd.Wait() // the exit code is looked at by ends
-	}()
 	t.Cleanup(func() {
 		c.signal(syscall.SIGKILL)
-		for range c.lines {
-		}
+		_ = c.cmd.Wait()
+		cancel()
 	})
 	return c
 }
@@ -80,241 +73,238 @@ func typed(t *testing.T, dir, servers string, args ...string) *terminal {
 // signal is what a key such as Ctrl-C sends: to all processes of the terminal.
 func (c *terminal) signal(s syscall.Signal) { _ = syscall.Kill(-c.cmd.Process.Pid, s) }
 
-func (c *terminal) enter() {
-	c.t.Helper()
-	_, err := io.WriteString(c.keys, "\n")
-	require.NoError(c.t, err)
+func (c *terminal) enter() { _, _ = io.WriteString(c.keys, "\n") }
+
+// String is what the command has said.
+func (c *terminal) String() string {
+	said, _ := os.ReadFile(c.out)
+	return string(said)
 }
 
-// next returns the next line, and whether there is one before the command ends.
-func (c *terminal) next(what string) (line string, ok bool) {
+// says waits for a text, behind the last that was waited for.
+func (c *terminal) says(text string) {
 	c.t.Helper()
-	select {
-	case line, ok = <-c.lines:
-		c.said += line + "\n"
-	case <-time.After(zktest.Patience):
-		require.Fail(c.t, "waited in vain", "for %v %s; so far:\n%s", c.cmd.Args[1:], what, c.said)
-	}
-	return line, ok
-}
-
-// says returns the next line in which the text stands.
-func (c *terminal) says(text string) string {
-	c.t.Helper()
-	for {
-		line, ok := c.next("to say: " + text)
-		require.True(c.t, ok, "%v has ended, and not said: %s\n%s", c.cmd.Args[1:], text, c.said)
-		if strings.Contains(line, text) {
-			return line
+	require.Eventually(c.t, func() bool {
+		said := c.String()
+		i := strings.Index(said[c.seen:], text)
+		if i >= 0 {
+			c.seen += i + len(text)
 		}
-	}
+		return i >= 0
+	}, zktest.Patience, 10*time.Millisecond, "waited in vain for %v to say %q. It has said:\n%v", c.cmd.Args[1:], text, c)
 }
 
-// ends returns the exit code, -1 after a signal.
-func (c *terminal) ends() int {
+// ends waits for the end of the command, with an exit code: -1 after a signal.
+func (c *terminal) ends(code int) {
 	c.t.Helper()
-	for ok := true; ok; {
-		_, ok = c.next("to end")
-	}
-	return c.cmd.ProcessState.ExitCode()
+	_ = c.cmd.Wait()
+	require.Equal(c.t, code, c.cmd.ProcessState.ExitCode(), "the exit code of %v, which has said:\n%v", c.cmd.Args[1:], c)
 }
 
-var session = regexp.MustCompile(`my session at \S+ is 0x([0-9a-f]+), time-out 6 s`)
-
-// holder types hold, and returns with the session.
-func holder(t *testing.T, dir string, args ...string) (c *terminal, id int64) {
-	t.Helper()
-	c = typed(t, dir, "", append([]string{"hold"}, args...)...)
-	m := session.FindStringSubmatch(c.says("my session"))
-	require.NotNil(t, m, c.said)
-	n, err := strconv.ParseUint(m[1], 16, 64)
-	require.NoError(t, err)
-	return c, int64(n)
+// A chapter is what a learner does with a step, on the server that make zk keeps in dir.
+type chapter struct {
+	*testing.T
+	step, dir, addr string
+	conn            *zk.Conn
+	typed           []*terminal
 }
 
-func TestHoldInTerminals(t *testing.T) {
+// client types make hold, and waits until it says something.
+func (c *chapter) client(says string, args ...string) *terminal {
+	c.Helper()
+	a := typed(c.T, c.dir, "", append([]string{"hold", c.step}, args...)...)
+	c.typed = append(c.typed, a)
+	a.says(", time-out 6 s")
+	a.says(says)
+	return a
+}
+
+func (c *chapter) queue() []string {
+	names, _, err := c.conn.Children("/locks/step" + c.step)
+	require.NoError(c, err)
+	return names
+}
+
+// The chapters' part "Touch it", in all steps at the same time, on the server that make zk
+// keeps. What a chapter quotes is what the clients say, in that order.
+func TestTheChaptersInTerminals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := typed(t, dir, "", "zk")
 	server.says("make hold STEP=01 NAME=a")
-	addr, err := os.ReadFile(filepath.Join(dir, addressFile))
+	text, err := os.ReadFile(filepath.Join(dir, addressFile))
 	require.NoError(t, err)
-	require.Contains(t, server.said, string(addr))
+	addr := string(text)
+	require.Contains(t, server.String(), addr)
+	conn, _, err := zk.Connect([]string{addr, addr}, zktest.SessionTimeout, zk.WithLogInfo(false))
+	require.NoError(t, err)
+	defer conn.Close()
 
-	t.Run("while it runs", func(t *testing.T) { holds(t, dir, string(addr)) })
+	t.Run("while it runs", func(t *testing.T) {
+		for step, play := range map[string]func(*chapter){"01": crashLocksAllOut, "02": crashLetsTheNextIn, "03": allAreTold, "04": oneIsTold, "05": pausedHolderIsTold, "06": readersShare} {
+			t.Run("step "+step, func(t *testing.T) {
+				t.Parallel()
+				c := &chapter{T: t, step: step, dir: dir, addr: addr, conn: conn}
+				play(c)
+				c.saysWhatIsQuoted()
+			})
+		}
+		t.Run("a second server", func(t *testing.T) {
+			t.Parallel()
+			refused(t, dir, "", "make zk runs already, in another terminal: its server is at "+addr, "zk")
+		})
+	})
 
 	server.signal(syscall.SIGINT)
-	require.Zero(t, server.ends(), server.said)
+	server.ends(0)
 	left, err := filepath.Glob(filepath.Join(dir, "*", "*")) // out/zk, and the server's own folder
 	require.NoError(t, err)
 	require.Empty(t, left)
-	_, err = (&zkserver.Server{Addr: string(addr)}).Word("srvr")
+	_, err = (&zkserver.Server{Addr: addr}).Word("srvr")
 	require.ErrorContains(t, err, "refused")
 }
 
-// holds runs what a learner does, in all steps at the same time.
-func holds(t *testing.T, dir, addr string) {
-	conn, _, err := zk.Connect([]string{addr, addr}, zktest.SessionTimeout, zk.WithLogInfo(false))
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	names := func(t *testing.T, path string) []string {
-		t.Helper()
-		names, _, err := conn.Children(path)
-		require.NoError(t, err)
-		return names
-	}
-	lives := func(id int64) (bool, error) {
-		all, err := (&zkserver.Server{Addr: addr}).Sessions()
-		return all[id], err
-	}
-	expired := func(t *testing.T, id int64) {
-		t.Helper()
-		require.Eventually(t, func() bool {
-			alive, err := lives(id)
-			return err == nil && !alive
-		}, zktest.Patience, 20*time.Millisecond, "waited in vain for the session %#x to end", id)
-	}
+var (
+	quoted  = regexp.MustCompile(`(?m)^(\w+) [\d:.]{12}  (.*)$`)
+	varying = regexp.MustCompile(`_c_[0-9a-f]{16}-lock-\d{10}|[0-9a-f]{16}|\d+ times|token is \d+`)
+)
 
-	t.Run("step 1: a crash locks all out", func(t *testing.T) {
-		t.Parallel()
-		a, id := holder(t, dir, "01", "a")
-		a.says("I hold the lock")
-		b, _ := holder(t, dir, "01", "b")
-		b.says("I try to create /locks/step01: it is there already")
-		a.signal(syscall.SIGQUIT)
-		require.Equal(t, -1, a.ends())
-		require.NotContains(t, a.said, "goroutine")
-		expired(t, id)
-		for range len(b.lines) + 2 { // what it says later, and polls each 20 ms
-			b.says("it is there already (")
+// saysWhatIsQuoted tests that the chapter's quotes have been said.
+func (c *chapter) saysWhatIsQuoted() {
+	readme, err := filepath.Glob("../../step" + c.step + "_*/README.md")
+	require.NoError(c, err)
+	text, err := os.ReadFile(readme[0])
+	require.NoError(c, err)
+	said := map[string][]string{}
+	for _, a := range c.typed {
+		for _, m := range quoted.FindAllStringSubmatch(a.String(), -1) {
+			said[m[1]] = append(said[m[1]], varying.ReplaceAllString(m[2], "…"))
 		}
-		require.Contains(t, names(t, "/locks"), "step01")
-		b.signal(syscall.SIGINT)
-		b.says("I have given up")
-		require.Zero(t, b.ends())
-		require.NotContains(t, b.said, "I hold the lock")
-	})
+	}
+	quotes := quoted.FindAllStringSubmatch(string(text), -1)
+	require.NotEmpty(c, quotes, readme[0])
+	for _, m := range quotes {
+		i := slices.Index(said[m[1]], varying.ReplaceAllString(m[2], "…"))
+		require.GreaterOrEqual(c, i, 0, "%s quotes %q; %s says, after what is quoted before:\n%s", readme[0], m[0], m[1], strings.Join(said[m[1]], "\n"))
+		said[m[1]] = said[m[1]][i+1:]
+	}
+}
 
-	t.Run("step 2: after a crash the next one is let in", func(t *testing.T) {
-		t.Parallel()
-		a, id := holder(t, dir, "02", "a")
-		a.says("I create lock-0000000000")
-		a.says("I list /locks/step02: 1 name")
-		a.says("I hold the lock")
-		b, _ := holder(t, dir, "2", "b")
-		b.says("I create lock-0000000001")
-		b.says("I list /locks/step02: 2 names")
-		alive, err := lives(id)
-		require.NoError(t, err)
-		require.True(t, alive)
-		a.signal(syscall.SIGKILL)
-		b.says("I list /locks/step02: 1 name")
-		b.says("I hold the lock")
-		expired(t, id)
-		require.Equal(t, []string{"lock-0000000001"}, names(t, "/locks/step02"))
-		b.enter()
-		b.says("I delete lock-0000000001")
-		b.says("I have released the lock")
-		require.Zero(t, b.ends())
-		require.Empty(t, names(t, "/locks/step02"))
-	})
+func crashLocksAllOut(c *chapter) {
+	a := c.client("I hold the lock", "a")
+	b := c.client("I try to create /locks/step01: it is there already", "b")
+	a.signal(syscall.SIGQUIT)
+	a.ends(-1)
+	require.NotContains(c, a.String(), "goroutine")
+	_, stat, err := c.conn.Exists("/locks/step01")
+	require.NoError(c, err)
+	require.Zero(c, stat.EphemeralOwner, "as get -s in zkCli.sh shows it")
+	b.seen = len(b.String())
+	b.says("it is there already (") // it polls each 20 ms
+	b.says("it is there already (")
+	require.NotContains(c, b.String(), "I hold the lock")
+	require.NoError(c, c.conn.Delete("/locks/step01", -1), "as in zkCli.sh")
+	b.says("I hold the lock")
+	b.enter()
+	b.ends(0)
+}
 
-	t.Run("step 3: on servers that ZK_SERVERS names", func(t *testing.T) {
-		t.Parallel()
-		elsewhere := t.TempDir()
-		other := typed(t, elsewhere, addr, "zk")
-		other.says("ZK_SERVERS is set, so there are servers already: " + addr)
-		require.Zero(t, other.ends())
-		a := typed(t, elsewhere, addr, "hold", "03", "a")
-		a.says("I hold the lock")
-		b, _ := holder(t, dir, "03", "b")
-		b.says("2 names; I watch the list")
-		a.says("I am told that the children of /locks/step03 have changed")
-		a.enter()
-		b.says("I am told that the children of /locks/step03 have changed")
-		b.says("I hold the lock")
-		b.signal(syscall.SIGINT)
-		b.says("I have released the lock")
-		require.Zero(t, b.ends())
-		require.Empty(t, names(t, "/locks/step03"))
-	})
+func crashLetsTheNextIn(c *chapter) {
+	a := c.client("I hold the lock", "a")
+	b := c.client("I list /locks/step02: 2 names (", "b")
+	a.signal(syscall.SIGKILL)
+	b.says("I hold the lock")
+	require.Equal(c, []string{"lock-0000000001"}, c.queue())
+	b.enter()
+	b.says("I delete lock-0000000001")
+	b.says("I have released the lock")
+	b.ends(0)
+	require.Empty(c, c.queue())
+}
 
-	t.Run("step 4: told by the one before", func(t *testing.T) {
-		t.Parallel()
-		a, _ := holder(t, dir, "04", "a")
-		a.says("I hold the lock")
-		b, _ := holder(t, dir, "04", "b")
-		b.enter() // before it holds: that counts for nothing
-		b.says("I am not the first: I watch lock-0000000000")
-		a.enter()
-		b.says("I am told that lock-0000000000 is gone")
-		b.says("I hold the lock")
-		b.keys.Close()
-		b.says("I have released the lock")
-		require.Zero(t, b.ends())
-	})
+func allAreTold(c *chapter) {
+	elsewhere := c.TempDir() // where no make zk runs: ZK_SERVERS names the server
+	other := typed(c.T, elsewhere, c.addr, "zk")
+	other.says("ZK_SERVERS is set, so there are servers already: " + c.addr)
+	other.ends(0)
+	a := typed(c.T, elsewhere, c.addr, "hold", "03", "a")
+	a.says("I hold the lock")
+	b := c.client("2 names; I watch the list", "b")
+	waiter := c.client("3 names; I watch the list", "c")
+	a.signal(syscall.SIGQUIT)
+	b.says("I hold the lock")
+	waiter.says("2 names; I watch the list")
+	waiter.signal(syscall.SIGINT)
+	waiter.says("I have given up")
+	waiter.ends(0)
+	b.signal(syscall.SIGINT)
+	b.says("I have released the lock")
+	b.ends(0)
+	require.Empty(c, c.queue())
+}
 
-	t.Run("step 5: a paused holder is told", func(t *testing.T) {
-		t.Parallel()
-		a, _ := holder(t, dir, "05", "a")
-		a.says("I hold the lock, my token is ")
-		a.says("I renew my lease")
-		b, _ := holder(t, dir, "05", "b")
-		b.says("I am not the first")
-		a.signal(syscall.SIGSTOP)
-		b.says("I hold the lock, my token is ")
-		a.signal(syscall.SIGCONT)
-		a.says("I am told: the lock was lost")
-		a.says("I have stopped, and called Unlock")
-		require.Zero(t, a.ends())
-		b.enter()
-		require.Zero(t, b.ends())
-	})
+func oneIsTold(c *chapter) {
+	a := c.client("I hold the lock", "a")
+	b := c.client("I am not the first: I watch lock-0000000000", "b")
+	last := c.client("I am not the first: I watch lock-0000000001", "c")
+	b.enter() // before it holds: that counts for nothing
+	a.signal(syscall.SIGQUIT)
+	b.says("I hold the lock")
+	require.NotContains(c, last.String(), "I am told")
+	b.keys.Close()
+	b.says("I have released the lock")
+	b.ends(0)
+	last.says("I am told that lock-0000000001 is gone")
+}
 
-	t.Run("step 6: readers", func(t *testing.T) {
-		t.Parallel()
-		a, _ := holder(t, dir, "06", "a", "read")
-		b, _ := holder(t, dir, "06", "b", "read")
-		a.says("I hold the lock")
-		b.says("I hold the lock")
-		writer, _ := holder(t, dir, "06")
-		require.True(t, strings.HasPrefix(writer.says("I am not the first"), fmt.Sprintf("p%d ", writer.cmd.Process.Pid)), writer.said)
-		a.enter()
-		b.enter()
-		writer.says("I hold the lock")
-		writer.enter()
-		require.Zero(t, writer.ends())
-	})
+func pausedHolderIsTold(c *chapter) {
+	a := c.client("I hold the lock, my token is ", "a")
+	a.says("I renew my lease")
+	b := c.client("I am not the first", "b")
+	a.signal(syscall.SIGSTOP)
+	b.says("I hold the lock, my token is ")
+	a.signal(syscall.SIGCONT)
+	a.says("I have stopped, and called Unlock")
+	a.ends(0)
+	b.enter()
+	b.ends(0)
+}
 
-	t.Run("a second server", func(t *testing.T) {
-		t.Parallel()
-		second := typed(t, dir, "", "zk")
-		second.says("make zk runs already, in another terminal: its server is at " + addr)
-		require.Equal(t, 1, second.ends())
-		text, err := os.ReadFile(filepath.Join(dir, addressFile))
-		require.NoError(t, err)
-		require.Equal(t, addr, string(text))
-	})
+func readersShare(c *chapter) {
+	first := c.client("I hold the lock", "w1")
+	a := c.client("I am not the first", "a", "read")
+	b := c.client("I am not the first", "b", "read")
+	writer := c.client("I am not the first")
+	require.Contains(c, writer.String(), fmt.Sprintf("\np%d ", writer.cmd.Process.Pid), "a client without a name")
+	first.enter()
+	first.ends(0)
+	a.says("I hold the lock")
+	b.says("I hold the lock")
+	require.NotContains(c, writer.String(), "I hold the lock")
+	a.enter()
+	b.enter()
+	writer.says("I hold the lock")
+	writer.enter()
+	writer.ends(0)
 }
 
 func TestHoldWithoutAServer(t *testing.T) {
 	t.Parallel()
+	const noServer = "there is no server: type make zk in another terminal first"
 	dir := t.TempDir()
-	for _, prepare := range []func(){
-		func() {},
-		func() { // zk was killed
-			require.NoError(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, addressFile), []byte("127.0.0.1:1"), 0o644))
-		},
-	} {
-		prepare()
-		a := typed(t, dir, "", "hold", "01", "a")
-		a.says("there is no server: type make zk in another terminal first")
-		require.Equal(t, 1, a.ends())
-	}
-	a := typed(t, dir, "127.0.0.1:1", "hold", "01", "a")
-	a.says("ZK_SERVERS=127.0.0.1:1: it does not serve")
-	require.Equal(t, 1, a.ends())
+	refused(t, dir, "", noServer, "hold", "01", "a")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, addressFile), []byte("127.0.0.1:1"), 0o644))
+	refused(t, dir, "", noServer, "hold", "01", "a") // zk was killed
+	refused(t, dir, "127.0.0.1:1", "ZK_SERVERS=127.0.0.1:1: ", "hold", "01", "a")
+}
+
+// refused tests that a command says why it cannot be.
+func refused(t *testing.T, dir, servers, why string, args ...string) {
+	t.Helper()
+	c := typed(t, dir, servers, args...)
+	c.says(why)
+	c.ends(1)
 }
 
 func TestWhatCannotBeHeld(t *testing.T) {

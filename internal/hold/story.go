@@ -18,7 +18,6 @@ type story struct {
 	conn       *zk.Conn
 	tap        *wiretap.Tap
 	terminal   bool
-	done, told chan struct{}
 
 	mu      sync.Mutex
 	mark    int // frames before it are told
@@ -29,31 +28,26 @@ type story struct {
 	printed time.Time
 }
 
-// newStory begins a story, which goes on by itself until end.
-func newStory(name, path string, conn *zk.Conn, tap *wiretap.Tap) *story {
+// newStory begins a story, which goes on by itself until end is called.
+func newStory(name, path string, conn *zk.Conn, tap *wiretap.Tap) (s *story, end func()) {
 	info, err := os.Stdout.Stat()
-	s := &story{
+	s = &story{
 		name: name, path: path, conn: conn, tap: tap, session: conn.SessionID(), up: true,
 		terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
-		done:     make(chan struct{}), told: make(chan struct{}),
 	}
+	done, told := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(s.told)
-		for {
+		defer close(told)
+		for tick := time.Tick(20 * time.Millisecond); ; {
 			s.catchUp()
 			select {
-			case <-s.done:
+			case <-tick:
+			case <-done:
 				return
-			case <-time.After(20 * time.Millisecond):
 			}
 		}
 	}()
-	return s
-}
-
-func (s *story) end() {
-	close(s.done)
-	<-s.told
+	return s, func() { close(done); <-told }
 }
 
 // say tells what the wire does not show, after what it has shown.
@@ -92,15 +86,14 @@ func (s *story) print(at time.Time, text string) {
 	if text != s.last {
 		s.last, s.times = text, 0
 	}
-	s.times++
-	switch {
-	case s.times == 1:
-	case s.terminal:
-		line = fmt.Sprintf("\x1b[A\r\x1b[K%s (%d times)", line, s.times)
-	case at.Sub(s.printed) < time.Second:
-		return
-	default:
-		line = fmt.Sprintf("%s (%d times)", line, s.times)
+	if s.times++; s.times > 1 {
+		if !s.terminal && at.Sub(s.printed) < time.Second {
+			return
+		}
+		line += fmt.Sprintf(" (%d times)", s.times)
+		if s.terminal {
+			line = "\x1b[A\r\x1b[K" + line
+		}
 	}
 	s.printed = at
 	fmt.Println(line)
@@ -120,38 +113,34 @@ func (s *story) sentence(f wiretap.Frame) string {
 		return "I hand my watches in again"
 	case f.Op == wiretap.Delete && f.Path == "/zklock-nobody/nothing":
 		return "I renew my lease, by a write in vain"
+	case f.Op == wiretap.GetData && f.Watch && f.Err == wiretap.OK:
+		return "I am not the first: I watch " + name
 	}
-	var did string
-	switch f.Op {
-	case wiretap.Create:
-		did = "create " + name
-	case wiretap.Delete:
-		did = "delete " + name
-	case wiretap.GetData:
-		did = "look at " + name
-		if f.Watch && f.Err == wiretap.OK {
-			return fmt.Sprintf("I am not the first: I watch %s", name)
-		}
-	case wiretap.GetChildren:
-		did = fmt.Sprintf("list %s: %d names", name, f.Names)
+	did := map[wiretap.Op]string{wiretap.Create: "create ", wiretap.Delete: "delete ", wiretap.GetData: "look at ", wiretap.GetChildren: "list "}[f.Op]
+	if did == "" {
+		return ""
+	}
+	did += name
+	if f.Op == wiretap.GetChildren {
+		did += fmt.Sprintf(": %d names", f.Names)
 		if f.Names == 1 {
 			did = strings.TrimSuffix(did, "s")
 		}
 		if f.Watch {
 			did += "; I watch the list"
 		}
-	default:
-		return ""
 	}
 	switch {
 	case f.Err == wiretap.OK:
 		return "I " + did
 	case f.Err == wiretap.NodeExists:
-		return "I try to " + did + ": it is there already"
+		did += ": it is there already"
 	case f.Err == wiretap.NoNode && f.Op == wiretap.Create:
-		return "I try to " + did + ": the znode above it is missing"
+		did += ": the znode above it is missing"
 	case f.Err == wiretap.NoNode:
-		return "I try to " + did + ": it is not there"
+		did += ": it is not there"
+	default:
+		did += fmt.Sprintf(": error %d", f.Err)
 	}
-	return fmt.Sprintf("I try to %s: error %d", did, f.Err)
+	return "I try to " + did
 }

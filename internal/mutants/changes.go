@@ -14,13 +14,16 @@ import (
 
 // A change replaces a piece of a file.
 type change struct {
+	path     string // of the file
+	source   string // the file as it is
 	in       string // the function, or what else is declared
 	what     string // has been done
 	nth      int    // of those with the same words
-	line     int
 	from, to int
 	text     string
 }
+
+func (c change) line() int { return 1 + strings.Count(c.source[:c.from], "\n") }
 
 // String names the change, whatever stands above it in the file.
 func (c change) String() string {
@@ -34,25 +37,38 @@ func (c change) String() string {
 var moved = map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">"}
 
 // flags are the constants of the client that are numbers.
-var flags = regexp.MustCompile(`^zk\.(Flag|Perm)`)
+var flags = regexp.MustCompile(`^zk\.(Flag|Perm)\w+$`)
+
+// others are the texts that a constant is changed to; what is no constant has none.
+func others(text string) []string {
+	if n, err := strconv.Atoi(text); err == nil {
+		return []string{strconv.Itoa(n - 1), strconv.Itoa(n + 1)}
+	}
+	if s, err := strconv.Unquote(text); err == nil && s != "" {
+		return []string{`""`}
+	}
+	if flags.MatchString(text) {
+		return []string{text + " - 1", text + " + 1"}
+	}
+	return map[string][]string{`""`: {`"x"`}, "true": {"false"}, "false": {"true"}}[text]
+}
 
 // changes lists all single changes of a file: each condition negated, each
 // comparison moved by one, each statement deleted, each constant changed.
-func changes(source []byte) (all []change, err error) {
+// Those with the same words are numbered, also over several files: seen counts them.
+func changes(path, source string, seen map[string]int) (all []change, err error) {
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, "", source, 0)
+	file, err := parser.ParseFile(files, path, source, 0)
 	if err != nil {
 		return nil, err
 	}
 	at := func(p token.Pos) int { return files.Position(p).Offset }
-	in, seen := "", map[string]int{}
+	in := ""
 	add := func(n ast.Node, text, what string) {
-		c := change{in: in, what: what, line: files.Position(n.Pos()).Line, from: at(n.Pos()), to: at(n.End()), text: text}
-		seen[c.String()]++
-		c.nth = seen[c.String()]
-		all = append(all, c)
+		seen[in+what]++
+		all = append(all, change{path, source, in, what, seen[in+what], at(n.Pos()), at(n.End()), text})
 	}
-	was := func(n ast.Node) string { return string(source[at(n.Pos()):at(n.End())]) }
+	was := func(n ast.Node) string { return source[at(n.Pos()):at(n.End())] }
 	replace := func(n ast.Node, text string) { add(n, text, fmt.Sprintf("`%s` becomes `%s`", was(n), text)) }
 	negate := func(n ast.Node) { add(n, "!("+was(n)+")", fmt.Sprintf("`%s` negated", was(n))) }
 	remove := func(body []ast.Stmt) {
@@ -63,12 +79,6 @@ func changes(source []byte) (all []change, err error) {
 				first += " …"
 			}
 			add(n, "", fmt.Sprintf("`%s` deleted", first))
-		}
-	}
-	number := func(n ast.Node) {
-		if value, err := strconv.Atoi(was(n)); err == nil {
-			replace(n, strconv.Itoa(value-1))
-			replace(n, strconv.Itoa(value+1))
 		}
 	}
 	for _, decl := range file.Decls {
@@ -100,41 +110,30 @@ func changes(source []byte) (all []change, err error) {
 				if op, ok := moved[n.Op]; ok {
 					replace(n, was(n.X)+" "+op+" "+was(n.Y))
 				}
-			case *ast.UnaryExpr:
-				number(n) // -1
-				_, literal := n.X.(*ast.BasicLit)
-				return !literal
-			case *ast.BasicLit:
-				number(n)
-				if n.Kind == token.STRING && len(n.Value) > 2 {
-					replace(n, `""`)
-				} else if n.Kind == token.STRING {
-					replace(n, `"x"`)
+			}
+			if e, ok := n.(ast.Expr); ok {
+				for _, other := range others(was(e)) {
+					replace(e, other)
 				}
-			case *ast.Ident:
-				if n.Name == "true" || n.Name == "false" {
-					replace(n, map[string]string{"true": "false", "false": "true"}[n.Name])
-				}
-			case *ast.SelectorExpr:
-				if flags.MatchString(was(n)) {
-					replace(n, was(n)+" - 1")
-					replace(n, was(n)+" + 1")
-				}
+				return others(was(e)) == nil
 			}
 			return true
 		})
 	}
-	slices.SortStableFunc(all, func(a, b change) int { return a.line - b.line })
+	slices.SortStableFunc(all, func(a, b change) int { return a.from - b.from })
 	return all, nil
 }
 
-// apply makes the change. An import that is used no more is kept, or the
+// version is what stands behind a package's name, as in math/rand/v2.
+var version = regexp.MustCompile(`/v\d+$`)
+
+// made is the file with the change. An import that is used no more is kept, or the
 // compiler would notice before the tests.
-func (c change) apply(source []byte) []byte {
-	text := string(source[:c.from]) + c.text + string(source[c.to:])
+func (c change) made() string {
+	text := c.source[:c.from] + c.text + c.source[c.to:]
 	file, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
 	if err != nil {
-		return []byte(text)
+		return text
 	}
 	used := map[string]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -146,7 +145,7 @@ func (c change) apply(source []byte) []byte {
 		return true
 	})
 	for _, spec := range file.Imports {
-		name := path.Base(strings.Trim(spec.Path.Value, `"`))
+		name := path.Base(version.ReplaceAllString(strings.Trim(spec.Path.Value, `"`), ""))
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}
@@ -154,5 +153,5 @@ func (c change) apply(source []byte) []byte {
 			text = strings.Replace(text, text[spec.Pos()-1:spec.End()-1], "_ "+spec.Path.Value, 1)
 		}
 	}
-	return []byte(text)
+	return text
 }

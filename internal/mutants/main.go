@@ -1,10 +1,12 @@
-// Command mutants makes every single change of a step's lock.go, and runs the
-// step's own tests against each. A change that no test notices is a promise that
-// nobody holds the lock to. docs/mutants.md lists those that change nothing.
+// Command mutants makes every single change of a step's lock.go, and of its hold.go
+// where it has one, and runs the step's own tests against each. A change that no test
+// notices is a promise that nobody holds the lock to. docs/mutants.md lists those that
+// change nothing.
 package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,14 +17,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
 const (
-	page    = "docs/mutants.md"
-	workers = 2
-	limit   = 60 * time.Second // for one run of the tests: longer than a test is patient
+	page  = "docs/mutants.md"
+	limit = 120 * time.Second // for one run of the tests: those of steps 5 and 6 take a minute
 )
 
 func main() {
@@ -39,49 +41,34 @@ func main() {
 
 // run tries the changes of a step, such as 04, and prints a line for each.
 func run(ctx context.Context, step, skip, only string) error {
-	found, _ := filepath.Glob("step" + step + "_*/lock.go")
-	if len(found) != 1 {
-		return fmt.Errorf("there is no step %q: want a number such as 04", step)
-	}
-	lock, err1 := filepath.Abs(found[0])
-	source, err2 := os.ReadFile(lock)
-	all, err3 := changes(source)
-	equal, err4 := listed(step, all)
-	wanted, err5 := regexp.Compile(only)
-	scratch, err6 := os.MkdirTemp("", "zklock-mutants-")
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+	all, err1 := changesOf(step)
+	why, err2 := listed(step, all)
+	wanted, err3 := regexp.Compile(only)
+	scratch, err4 := os.MkdirTemp("", "zklock-mutants-")
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	if v := (worker{lock, filepath.Join(scratch, "none"), skip}).try(ctx, source); v.kind != unnoticed {
+	if v := try(ctx, scratch, skip, all[0].path, all[0].source); v.kind != unnoticed {
 		return fmt.Errorf("nothing is changed, and the tests fail: %s", v)
 	}
-
-	verdicts := make([]chan verdict, len(all)) // in the order of the file
-	for i := range all {
+	verdicts := make([]chan verdict, len(all)) // in the order of the files
+	workers := make(chan struct{}, 2)
+	for i, c := range all {
 		verdicts[i] = make(chan verdict, 1)
-	}
-	next := make(chan int)
-	for n := range workers {
-		w := worker{lock, filepath.Join(scratch, fmt.Sprint(n)), skip}
 		go func() {
-			for i := range next {
-				verdicts[i] <- w.try(ctx, all[i].apply(source))
+			workers <- struct{}{}
+			defer func() { <-workers }()
+			switch {
+			case why[c.String()] != "":
+				verdicts[i] <- verdict{same, why[c.String()]}
+			case wanted.MatchString(c.String()):
+				verdicts[i] <- try(ctx, scratch, skip, c.path, c.made())
+			default:
+				verdicts[i] <- verdict{}
 			}
 		}()
 	}
-	go func() {
-		defer close(next)
-		for i, c := range all {
-			if why, ok := equal[c.String()]; ok {
-				verdicts[i] <- verdict{same, why}
-			} else if wanted.MatchString(c.String()) {
-				next <- i
-			} else {
-				verdicts[i] <- verdict{}
-			}
-		}
-	}()
 
 	count := map[string]int{}
 	for i, c := range all {
@@ -91,7 +78,7 @@ func run(ctx context.Context, step, skip, only string) error {
 		}
 		count[v.kind]++
 		if v.kind != "" {
-			fmt.Printf("%s:%d: %s: %s\n", found[0], c.line, c, v)
+			fmt.Printf("%s:%d: %s: %s\n", c.path, c.line(), c, v)
 		}
 	}
 	fmt.Printf("\n| step | changes | do not compile | noticed | change nothing | unnoticed |\n| %s | %d | %d | %d | %d | %d |\n",
@@ -102,15 +89,33 @@ func run(ctx context.Context, step, skip, only string) error {
 	return nil
 }
 
+// changesOf lists the changes of a step's lock.go and hold.go.
+func changesOf(step string) (all []change, err error) {
+	paths, _ := filepath.Glob("step" + step + "_*/lock.go")
+	if len(paths) != 1 {
+		return nil, fmt.Errorf("there is no step %q: want a number such as 04", step)
+	}
+	hold, _ := filepath.Glob("step" + step + "_*/hold.go")
+	seen := map[string]int{}
+	for _, path := range append(paths, hold...) {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		more, err := changes(path, string(source), seen)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
 // row is a line of the page's list of changes that change nothing.
 var row = regexp.MustCompile(`^\| ([0-9, ]+) \| (\w+: .+) \| (.+) \|$`)
 
 // listed reads from the page why some changes of a step change nothing.
 func listed(step string, all []change) (why map[string]string, err error) {
-	known := map[string]bool{}
-	for _, c := range all {
-		known[c.String()] = true
-	}
 	text, err := os.ReadFile(page)
 	why = map[string]string{}
 	for line := range strings.Lines(string(text)) {
@@ -118,10 +123,10 @@ func listed(step string, all []change) (why map[string]string, err error) {
 		if m == nil || !strings.Contains(m[1], step) {
 			continue
 		}
-		if !known[m[2]] {
+		why[m[2]] = m[3]
+		if !slices.ContainsFunc(all, func(c change) bool { return c.String() == m[2] }) {
 			err = errors.Join(err, fmt.Errorf("%s lists what is no change of step %s: %s", page, step, m[2]))
 		}
-		why[m[2]] = m[3]
 	}
 	return why, err
 }
@@ -138,40 +143,39 @@ const (
 
 func (v verdict) String() string { return strings.TrimSpace(v.kind + " " + v.why) }
 
-// A worker tries one change after the other.
-type worker struct{ lock, scratch, skip string }
-
-// try builds the step's tests with another lock.go, and runs them.
-func (w worker) try(ctx context.Context, source []byte) verdict {
-	mutant, overlay, program := w.scratch+".go", w.scratch+".json", w.scratch+".test"
-	replace, _ := json.Marshal(map[string]any{"Replace": map[string]string{w.lock: mutant}})
-	if err := errors.Join(os.WriteFile(mutant, source, 0o644), os.WriteFile(overlay, replace, 0o644)); err != nil {
+// try builds a step's tests with another text in the place of one file, and runs them.
+func try(ctx context.Context, scratch, skip, path, text string) verdict {
+	scratch, err1 := os.MkdirTemp(scratch, "")
+	defer os.RemoveAll(scratch)
+	dir, mutant, overlay, program := filepath.Dir(path), filepath.Join(scratch, "mutant.go"), filepath.Join(scratch, "overlay.json"), filepath.Join(scratch, "test")
+	file, err2 := filepath.Abs(path)
+	replace, err3 := json.Marshal(map[string]any{"Replace": map[string]string{file: mutant}})
+	if err := errors.Join(err1, err2, err3, os.WriteFile(mutant, []byte(text), 0o644), os.WriteFile(overlay, replace, 0o644)); err != nil {
 		return verdict{unnoticed, err.Error()}
 	}
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, filepath.Dir(w.lock))
-	text, err := build.CombinedOutput()
-	switch {
-	case err == nil:
-		// What the lock promises first: what it costs is measured, and takes time.
-		v := w.test(ctx, program, w.promises())
-		if v.kind == unnoticed {
-			v = w.test(ctx, program, ".")
-		}
-		return v
-	case strings.Contains(string(text), filepath.Join(filepath.Base(filepath.Dir(mutant)), filepath.Base(mutant))+":"): // the rest of the path may be relative
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, "./"+dir)
+	said, err := build.CombinedOutput()
+	if err != nil && strings.Contains(string(said), "mutant.go:") {
 		return verdict{refused, ""}
+	} else if err != nil {
+		return verdict{unnoticed, string(said)} // something else is broken
 	}
-	return verdict{unnoticed, string(text)} // something else is broken
+	// What the lock promises first: what it costs is measured, and takes time.
+	v := test(ctx, dir, program, promises(dir), skip)
+	if v.kind == unnoticed {
+		v = test(ctx, dir, program, ".", skip)
+	}
+	return v
 }
 
 var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 
 // promises is a pattern of the tests in lock_test.go.
-func (w worker) promises() string {
-	text, _ := os.ReadFile(filepath.Join(filepath.Dir(w.lock), "lock_test.go"))
+func promises(dir string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, "lock_test.go"))
 	var names []string
-	for _, m := range testName.FindAllSubmatch(text, -1) {
-		names = append(names, string(m[1]))
+	for _, m := range testName.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, m[1])
 	}
 	return "^(" + strings.Join(names, "|") + ")$"
 }
@@ -180,19 +184,16 @@ func (w worker) promises() string {
 // program.
 var failure = regexp.MustCompile(`^(?: *--- FAIL: |\t\t|fatal error: )(\S.*?)(?: \([0-9.ms]+\))?$`)
 
-// test runs the tests that which names until one of them fails. Each run starts a server of its
-// own: a broken lock may leave anything behind on it.
-func (w worker) test(ctx context.Context, program, which string) verdict {
+// test runs the tests that which names until one of them fails. Each run starts a server
+// of its own: a broken lock may leave anything behind on it.
+func test(ctx context.Context, dir, program, which, skip string) verdict {
 	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
-	test := exec.CommandContext(ctx, program, "-test.run", which, "-test.v", "-test.failfast", "-test.timeout", limit.String(), "-test.skip", w.skip)
-	test.Dir, test.Env = filepath.Dir(w.lock), append(os.Environ(), "ZK_SERVERS=")
+	test := exec.CommandContext(ctx, program, "-test.run", which, "-test.v", "-test.failfast", "-test.timeout", limit.String(), "-test.skip", skip)
+	test.Dir, test.Env = dir, append(os.Environ(), "ZK_SERVERS=")
 	out, err := test.StdoutPipe()
-	if err == nil {
-		test.Stderr = test.Stdout
-		err = test.Start()
-	}
-	if err != nil {
+	test.Stderr = test.Stdout
+	if err := errors.Join(err, test.Start()); err != nil {
 		return verdict{unnoticed, err.Error()}
 	}
 	name, last := "", ""
@@ -204,11 +205,8 @@ func (w worker) test(ctx context.Context, program, which string) verdict {
 			time.AfterFunc(time.Second/2, cancel) // its parts are told after it; nothing else is needed
 		}
 	}
-	switch err := test.Wait(); {
-	case err == nil:
+	if test.Wait() == nil {
 		return verdict{unnoticed, ""}
-	case name == "":
-		return verdict{noticed, "no test: " + last}
 	}
-	return verdict{noticed, name}
+	return verdict{noticed, cmp.Or(name, "no test: "+last)}
 }
