@@ -1,11 +1,13 @@
 package page
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/lockcheck"
 )
@@ -60,9 +64,7 @@ func openBrowser(t *testing.T, path, file string) *browser {
 	t.Cleanup(cancel)
 
 	b := &browser{t: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, chromedp.Listen(ctx, b.hear))
 	b.do(chromedp.EmulateViewport(1280, 800), chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
 		return err
@@ -92,119 +94,85 @@ func (b *browser) hear(event any) {
 
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.t.Fatal(err)
-	}
+	require.NoError(b.t, chromedp.Do(b.ctx, steps...))
 }
 
 // text is what an element says.
 func (b *browser) text(selector string) string {
 	b.t.Helper()
 	text, err := chromedp.Run(b.ctx, chromedp.TextContent(chromedp.CSS(selector)))
-	if err != nil {
-		b.t.Fatalf("%s: %v", selector, err)
-	}
+	require.NoError(b.t, err, selector)
 	return strings.TrimSpace(text)
 }
 
 // says fails the test unless an element says so.
 func (b *browser) says(selector, want string) {
 	b.t.Helper()
-	if got := b.text(selector); got != want {
-		b.t.Errorf("%s says %q, want %q", selector, got, want)
-	}
+	assert.Equal(b.t, want, b.text(selector), selector)
 }
 
 // until waits for an expression to be true.
 func (b *browser) until(expression string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(40*time.Second))); err != nil {
-		b.t.Fatalf("waited in vain for %s: %v", expression, err)
-	}
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(40*time.Second)))
+	require.NoError(b.t, err, "waited in vain for %s", expression)
 }
 
 func TestPageInABrowser(t *testing.T) {
 	path := chromium(t)
-	herd, chain := recorded(t, "3", titled("release")), recorded(t, "4", titled("release"))
-	rec := Recording{
-		Steps:  Steps,
-		Origin: "a test", Began: time.Now(), Crowd: 10,
-		Titles: []story{titled("release")}, Stories: []Story{herd, chain},
-		Answers: [][]lockcheck.Result{
-			{lockcheck.Check(server(t), Steps[2].Subject, lockcheck.WakesOne)},
-			{lockcheck.Check(server(t), Steps[3].Subject, lockcheck.WakesOne)},
-		},
-	}
+	rec := recorded(t)
+	var page bytes.Buffer
+	require.NoError(t, rec.Write(&page))
 	file := filepath.Join(t.TempDir(), "tour.html")
-	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rec.Write(f); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, page.Bytes(), 0o644))
 	b := openBrowser(t, path, file)
 
 	// It opens on the herd beside the chain, with all clients in line.
 	b.says("#left .step", "Step 3: watch the directory")
 	b.says("#right .step", "Step 4: watch the one before")
-	b.says("#left .caption", herd.Phases[0].Sum)
+	b.says("#left .caption", "Client 0 holds the lock, 10 wait.")
 
 	// It plays to the end, and its counts are those that were recorded.
 	b.do(chromedp.SetValue(chromedp.CSS("#speed"), "4"), chromedp.Click(chromedp.CSS("#play")))
 	b.until(`!player.playing && player.now >= player.clock.length`)
-	for side, s := range map[string]Story{"#left": herd, "#right": chain} {
-		r := s.release()
-		b.says(side+" .caption", fmt.Sprintf("Client 0 released: %s, %s, 1 of them useful.",
-			plural(r.Notifications, "notification"), plural(r.Lists, "list")))
-		b.says(side+" [data-count=notifications]", number(r.Notifications))
-		b.says(side+" [data-count=requests]", number(r.Requests))
-		b.says(side+" [data-count=bytes]", number(r.Bytes))
+	for side, key := range map[string]string{"#left": "3", "#right": "4"} {
+		c := rec.story("release", key).counts(1)
+		b.says(side+" .caption", map[string]string{
+			"#left":  "Client 0 released: 10 notifications, 10 lists, 1 of them useful.",
+			"#right": "Client 0 released: 1 notification, 1 list, 1 of them useful.",
+		}[side])
+		b.says(side+" [data-count=notifications]", number(c.Notifications))
+		b.says(side+" [data-count=requests]", number(c.All()))
+		b.says(side+" [data-count=bytes]", number(c.Received))
 		b.says(side+" tbody tr:nth-child(2)", "client 1holds1"+map[string]string{"#left": "the directory", "#right": "nothing"}[side])
 	}
 	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out := filepath.Join("..", "..", "out")
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(out, "page.png"), picture, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(out, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(out, "page.png"), picture, 0o644))
 
 	// The keyboard goes through the frames, one at a time.
 	b.do(chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.PageDown), chromedp.KeyEvent(kb.ArrowRight))
 	b.until(`player.focus !== null`)
 	first := b.text("#left .detail") + b.text("#right .detail")
-	if first != "Client 0 asks: delete znode 0." {
-		t.Errorf("the first frame of the release says %q", first)
-	}
+	assert.Equal(t, "Client 0 asks: delete znode 0.", first, "the first frame of the release")
 	b.do(chromedp.KeyEvent(kb.ArrowRight))
-	if second := b.text("#left .detail") + b.text("#right .detail"); second == "" || b.text("#left .caption") == "" {
-		t.Errorf("the second frame says %q", second)
-	}
+	assert.NotEmpty(t, b.text("#left .detail")+b.text("#right .detail"), "the second frame")
 	b.do(chromedp.KeyEvent(kb.ArrowLeft))
-	if again := b.text("#left .detail") + b.text("#right .detail"); again != first {
-		t.Errorf("one frame on and one back says %q, and before that %q", again, first)
-	}
+	assert.Equal(t, first, b.text("#left .detail")+b.text("#right .detail"), "one frame on and one back")
 	b.do(chromedp.KeyEvent(" "))
 	b.until(`player.playing`)
 	b.do(chromedp.KeyEvent(" "))
 	b.until(`!player.playing`)
 
 	// A ✗ opens the frames that prove it.
-	b.do(chromedp.Click(chromedp.CSS("[data-evidence]")))
-	b.until(`document.querySelector("dialog[open] svg text") !== null`)
-	b.says("dialog[open] h3", "✗ step 3: a release wakes one")
+	evidence := fmt.Sprintf("#evidence-%d-2", slices.Index(lockcheck.Properties, lockcheck.WakesOne))
+	b.do(chromedp.Click(chromedp.CSS(fmt.Sprintf("[data-evidence=%q]", evidence[1:]))))
+	b.until(fmt.Sprintf(`document.querySelector("%s[open] svg text") !== null`, evidence))
+	b.says(evidence+" h3", "✗ step 3: a release wakes one")
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, trouble := range b.troubles {
-		t.Error(trouble)
-	}
+	assert.Empty(t, b.troubles, "the page makes no errors and asks for nothing")
 }

@@ -1,11 +1,11 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
-	"html"
+	"html/template"
 	"math"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -26,6 +26,8 @@ func (c Curve) slope() float64 {
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }
 
+func last(values []float64) float64 { return values[len(values)-1] }
+
 // Measures of a chart, in pixels.
 const (
 	chartWidth, chartHeight                   = 580, 330
@@ -33,12 +35,12 @@ const (
 )
 
 // LogLog draws curves on logarithmic axes, with each one's slope beside it.
-func LogLog(title, across string, curves []Curve) string {
+func LogLog(title, across string, curves []Curve) template.HTML {
 	top := 10.0
 	for _, c := range curves {
 		top = max(top, slices.Max(c.Y))
 	}
-	low, high := curves[0].X[0], curves[0].X[len(curves[0].X)-1]
+	low, high := curves[0].X[0], last(curves[0].X)
 	decades := math.Ceil(math.Log10(top))
 	x := func(v float64) float64 {
 		return chartLeft + 12 + math.Log(v/low)/math.Log(max(high/low, 2))*(chartEnd-chartLeft-24)
@@ -47,82 +49,78 @@ func LogLog(title, across string, curves []Curve) string {
 		return chartFloor - 8 - math.Log10(max(v, 1))/decades*(chartFloor-chartTop-8)
 	}
 
-	var b strings.Builder
-	open(&b, title, chartWidth, chartHeight)
-	fmt.Fprintf(&b, `<text class="b" x="8" y="20">%s</text>`, html.EscapeString(title))
-	for d := range int(decades) + 1 {
-		v := math.Pow(10, float64(d))
-		if decades > 5 && d%2 == 1 {
-			continue
+	d := headed(title, chartWidth, chartHeight)
+	for i := 0.0; i <= decades; i++ {
+		if v := math.Pow(10, i); decades <= 5 || math.Mod(i, 2) == 0 {
+			d.path("l", "M%v %vH%v", chartLeft, y(v), chartEnd)
+			d.text("s e", chartLeft-6, y(v)+4, "%s", number(int(v)))
 		}
-		fmt.Fprintf(&b, `<path class="l" d="M%d %.0fH%d"/><text class="s e" x="%d" y="%.0f">%s</text>`, chartLeft, y(v), chartEnd, chartLeft-6, y(v)+4, number(int(v)))
 	}
 	for _, v := range curves[0].X {
-		fmt.Fprintf(&b, `<path class="l" d="M%.0f %dv6"/><text class="s m" x="%.0f" y="%d">%s</text>`, x(v), chartFloor, x(v), chartFloor+18, number(int(v)))
+		d.path("l", "M%v %vv6", x(v), chartFloor)
+		d.text("s m", x(v), chartFloor+18, "%s", number(int(v)))
 	}
-	fmt.Fprintf(&b, `<text class="s m" x="%d" y="%d">%s</text>`, (chartLeft+chartEnd)/2, chartFloor+38, html.EscapeString(across))
+	d.text("s m", (chartLeft+chartEnd)/2, chartFloor+38, "%s", across)
 
 	labels := slices.Clone(curves) // from the top down, so that none lies on another
-	slices.SortStableFunc(labels, func(a, b Curve) int { return int(math.Copysign(1, b.Y[len(b.Y)-1]-a.Y[len(a.Y)-1])) })
+	slices.SortStableFunc(labels, func(a, b Curve) int { return cmp.Compare(last(b.Y), last(a.Y)) })
 	free := 0.0
 	for _, c := range labels {
 		slope := ""
 		if len(c.X) > 1 {
 			slope = fmt.Sprintf(": slope %.1f", max(0, c.slope()))
 		}
-		free = max(free, y(c.Y[len(c.Y)-1])+4)
-		b.WriteString(mark(c.Step, chartEnd+16, free-4))
-		fmt.Fprintf(&b, `<text x="%d" y="%.0f">step %s%s</text>`, chartEnd+28, free, c.Step, slope)
+		free = max(free, y(last(c.Y))+4)
+		d.mark(c.Step, chartEnd+16, free-4)
+		d.text("", chartEnd+28, free, "step %s%s", c.Step, slope)
 		free += 17
 	}
 	for _, c := range curves {
-		var points []string
-		for i := range c.X {
-			points = append(points, fmt.Sprintf("%.1f %.1f", x(c.X[i]), y(c.Y[i])))
+		for i := range c.X[1:] {
+			d.path("c c"+c.Step, "M%v %vL%v %v", x(c.X[i]), y(c.Y[i]), x(c.X[i+1]), y(c.Y[i+1]))
 		}
-		fmt.Fprintf(&b, `<path class="c c%s" d="M%s"/>`, c.Step, strings.Join(points, "L"))
 		for i := range c.X {
-			b.WriteString(mark(c.Step, x(c.X[i]), y(c.Y[i])))
+			d.mark(c.Step, x(c.X[i]), y(c.Y[i]))
 		}
 	}
-	b.WriteString("</svg>")
-	return b.String()
+	return d.end()
 }
 
-// mark is a point of a step's curve: every step has a shape of its own.
-func mark(step string, x, y float64) string {
-	shape := map[string]string{"1": "m-5 -5l10 10m0-10l-10 10", "2": "m-6 0h12m-6-6v12", "3": "m0-6l6 10h-12z",
-		"4": "m-4.500-4.500h9v9h-9z", "5": "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0", "6": "m0-6l6 6l-6 6l-6-6z"}[step]
-	return fmt.Sprintf(`<path class="d d%s" d="M%.1f %.1f%s"/>`, step, x, y, shape)
+// mark draws a point of a step's curve: every step has a shape of its own.
+func (d *drawing) mark(step string, x, y float64) {
+	d.path("d d"+step, "M%v %v"+map[string]string{"1": "m-5 -5l10 10m0-10l-10 10", "2": "m-6 0h12m-6-6v12", "3": "m0-6l6 10h-12z",
+		"4": "m-4.500-4.500h9v9h-9z", "5": "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0", "6": "m0-6l6 6l-6 6l-6-6z"}[step], x, y)
 }
 
-// Spread draws how long hand-overs took: a mark each, and their median.
-func Spread(title string, all []HandOvers) string {
+// Spread draws how long the first crowd's hand-overs took: a mark each, and their
+// median.
+func Spread(title string, queues []*Queue) template.HTML {
 	const row = 44
-	height := 66 + row*len(all)
+	height := 66 + row*float64(len(queues))
 	low, high := math.Inf(1), 0.0
-	for _, h := range all {
-		low, high = min(low, millis(slices.Min(h.Took))), max(high, millis(slices.Max(h.Took)))
+	for _, q := range queues {
+		for _, r := range q.Crowds[0].Releases {
+			low, high = min(low, millis(r.Took)), max(high, millis(r.Took))
+		}
 	}
 	low, high = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high)))
 	x := func(v float64) float64 { return 124 + math.Log(v/low)/math.Log(high/low)*(chartWidth-124-20) }
 
-	var b strings.Builder
-	open(&b, title, chartWidth, height)
-	fmt.Fprintf(&b, `<text class="b" x="8" y="20">%s</text>`, html.EscapeString(title))
+	d := headed(title, chartWidth, int(height))
 	for v := low; v <= high*1.01; v *= 10 {
-		fmt.Fprintf(&b, `<path class="l" d="M%.0f 32V%d"/><text class="s m" x="%.0f" y="%d">%g ms</text>`, x(v), height-28, x(v), height-10, v)
+		d.path("l", "M%v 32V%v", x(v), height-28)
+		d.text("s m", x(v), height-10, "%g ms", v)
 	}
-	for i, h := range all {
-		y := 54 + row*i
-		fmt.Fprintf(&b, `<text class="b" x="8" y="%d">step %s</text><text class="s" x="8" y="%d">median %.2g ms</text>`, y, h.Step, y+15, millis(h.Median()))
-		for j, took := range h.Took {
-			fmt.Fprintf(&b, `<circle class="d d%s" cx="%.1f" cy="%d" r="3"/>`, h.Step, x(millis(took)), y+(j*7)%15-7)
+	for i, q := range queues {
+		y, median := 54+row*float64(i), millis(time.Duration(q.Crowds[0].median(took)))
+		d.text("b", 8, y, "%s", q.Step.Subject.Name)
+		d.text("s", 8, y+15, "median %.2g ms", median)
+		for j, r := range q.Crowds[0].Releases {
+			d.circle("d d"+q.Step.Key, x(millis(r.Took)), y+float64((j*7)%15-7), 3)
 		}
-		fmt.Fprintf(&b, `<path class="c" d="M%.1f %dv26"/>`, x(millis(h.Median())), y-13)
+		d.path("c", "M%v %vv26", x(median), y-13)
 	}
-	b.WriteString("</svg>")
-	return b.String()
+	return d.end()
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -3,13 +3,10 @@ package page
 import (
 	"fmt"
 	"html"
+	"html/template"
 	"math"
 	"slices"
 	"strings"
-
-	"zklock/internal/lockcheck"
-	"zklock/internal/wiretap"
-	"zklock/internal/zkserver"
 )
 
 // A Drawing is a picture for the chapters, drawn from a run.
@@ -29,88 +26,55 @@ func (d Drawing) File() string {
 		"</style>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"var(--paper)\"/>\n" + d.SVG[at:] + "\n"
 }
 
-// Figures records what the chapters show, and draws it.
-func Figures(server *zkserver.Server) (all []Drawing, err error) {
-	tell := func(key string, s story) Story {
-		var told Story
-		if err == nil {
-			told, err = record(server, Steps[slices.IndexFunc(Steps, func(s Step) bool { return s.Key == key })], s)
-		}
-		return told
+// Figures draws what the chapters show, from a recording of steps 3 to 5.
+func (rec *Recording) Figures() (all []Drawing) {
+	add := func(name string, svg template.HTML, facts []string) {
+		all = append(all, Drawing{name, string(svg), strings.Join(facts, " ")})
 	}
-	add := func(name, svg string, facts []string) {
-		all = append(all, Drawing{name, svg, strings.Join(facts, " ")})
-	}
-	var rec Recording
-	var releases []Story
 	for _, key := range []string{"3", "4"} {
-		ten := tell(key, story{Title: "a release", tell: releaseAmong(10)})
-		few := tell(key, story{Title: "a release", tell: releaseAmong(3)})
-		for _, n := range []int{10, 30, 100, 300} {
-			rec.Releases = append(rec.Releases, tell(key, story{Title: "a release", tell: releaseAmong(n)}).release())
-		}
-		if err != nil {
-			return nil, err
-		}
-		releases = append(releases, ten)
+		ten := rec.story("release", key)
 		svg, facts := Ring("Step "+key+": who watches whom", ten, ten.Phases[0].Over)
 		add("watches-step"+key, svg, facts)
-		svg, facts = Sequence("Step "+key+": a release, three waiting", few.phase(1), evidenceLimit)
+		svg, facts = Sequence("Step "+key+": a release, three waiting", rec.story("few", key).since(1), evidenceLimit)
 		slices.Sort(facts) // those who are woken together answer in any order
 		add("release-step"+key, svg, facts)
 	}
-	film, counts := HerdAndChain(releases[0], releases[1])
+	film, counts := HerdAndChain(rec.story("release", "3"), rec.story("release", "4"))
 	add("herd-and-chain", film, counts)
 	for _, key := range []string{"4", "5"} {
-		lost := tell(key, story{Title: "a lost reply", tell: tellLostReply})
-		if err != nil {
-			return nil, err
-		}
-		svg, facts := Sequence("Step "+key+": the reply to a create gets lost", lost.lines, evidenceLimit)
+		svg, facts := Sequence("Step "+key+": the reply to a create gets lost", rec.story("lost", key).since(0), evidenceLimit)
 		add("lost-reply-step"+key, svg, facts)
 	}
+	const largest = 300
 	var facts []string
-	for _, r := range rec.Releases {
-		facts = append(facts, fmt.Sprintf("step %s, %d wait: %d notifications, %d requests, %d bytes.", r.Step, r.Waiters, r.Notifications, r.Requests, r.Bytes))
+	for _, row := range rec.releases("34") {
+		if row[1].(int) <= largest {
+			facts = append(facts, fmt.Sprintf("%s, %d wait: %d notifications, %d requests, %d bytes.", row...))
+		}
 	}
 	for i, name := range []string{"growth-notifications", "growth-requests", "growth-bytes"} {
-		add(name, rec.Charts()[i], facts)
+		add(name, rec.Charts("34", largest)[i], facts)
 	}
-	return all, nil
-}
-
-// phase is what passed on the wire in one phase.
-func (s Story) phase(i int) (lines []lockcheck.Line) {
-	for client, line := range s.lines {
-		var frames []wiretap.Frame
-		for _, f := range line.Frames {
-			if at := int(f.At.Sub(s.start).Microseconds()); at >= s.Phases[i].At && at <= s.Phases[i].Over {
-				frames = append(frames, f)
-			}
-		}
-		lines = append(lines, lockcheck.Line{Client: s.Clients[client].Name, Frames: frames})
-	}
-	return lines
+	return all
 }
 
 // Ring draws a moment of a story as the page's stage does: the directory with
 // its znodes in the middle, the clients around it, an arrow from each to what
 // it watches.
-func Ring(title string, s Story, t int) (svg string, facts []string) {
+func Ring(title string, s Story, t int) (svg template.HTML, facts []string) {
 	const side, hub, nodes, clients = 440, 58.0, 118.0, 178.0
-	there := func(from, to int) bool { return from <= t && (to < 0 || t < to) }
 	at := func(slot int, radius float64) (x, y float64) {
 		angle := 2*math.Pi*float64(slot)/float64(s.Slots) - math.Pi/2
 		return side/2 + radius*math.Cos(angle), side/2 + 12 + radius*math.Sin(angle)
 	}
-	var b strings.Builder
-	open(&b, title, side, side+14)
-	fmt.Fprintf(&b, `<text class="b" x="8" y="20">%s</text><circle class="l" cx="%d" cy="%d" r="%v"/><circle cx="%d" cy="%d" r="%v"/>`,
-		html.EscapeString(title), side/2, side/2+12, nodes, side/2, side/2+12, hub)
-	fmt.Fprintf(&b, `<text class="b m" x="%d" y="%d">ZooKeeper</text><text class="s m" x="%d" y="%d">/lock</text>`, side/2, side/2+10, side/2, side/2+27)
+	d := headed(title, side, side+14)
+	d.circle("l", side/2, side/2+12, nodes)
+	d.circle("", side/2, side/2+12, hub)
+	d.text("b m", side/2, side/2+10, "ZooKeeper")
+	d.text("s m", side/2, side/2+27, "/lock")
 	held := func(client int) bool { return s.Clients[client].mood(t) == holds }
 	for _, n := range s.Nodes {
-		if !there(n.From, n.To) {
+		if !thereAt(t, n.From, n.To) {
 			continue
 		}
 		x, y := at(n.Slot, nodes)
@@ -119,11 +83,12 @@ func Ring(title string, s Story, t int) (svg string, facts []string) {
 		if held(n.Owner) {
 			line, box, text = "hold", "full", " on"
 		}
-		fmt.Fprintf(&b, `<path class="%s" d="M%.0f %.0fL%.0f %.0f"/><rect class="box %s" x="%.0f" y="%.0f" width="34" height="20" rx="4"/><text class="b m%s" x="%.0f" y="%.0f">%s</text>`,
-			line, cx, cy, x, y, box, x-17, y-10, text, x, y+5, strings.TrimPrefix(short(n.Name), "lock-"))
+		d.path(line, "M%v %vL%v %v", cx, cy, x, y)
+		d.box("box "+box, x, y, 34, 20)
+		d.text("b m"+text, x, y+5, "%s", strings.TrimPrefix(short(n.Name), "lock-"))
 	}
 	for _, w := range s.Watches {
-		if !there(w.From, w.To) {
+		if !thereAt(t, w.From, w.To) {
 			continue
 		}
 		slot := s.Clients[w.Client].Slot
@@ -137,9 +102,12 @@ func Ring(title string, s Story, t int) (svg string, facts []string) {
 			what, bend = "the znode of "+s.Clients[s.Nodes[w.Node].Owner].Name, 0
 		}
 		far := math.Hypot(tx-x, ty-y)
-		mx, my := (x+tx)/2-(y-ty)/far*bend, (y+ty)/2+(x-tx)/far*bend
-		angle := math.Atan2(ty-my, tx-mx) * 180 / math.Pi
-		fmt.Fprintf(&b, `<path class="w" d="M%.0f %.0fQ%.0f %.0f %.0f %.0f"/><path class="wf" d="M0 0l-9-4v8z" transform="translate(%.0f %.0f)rotate(%.0f)"/>`, x, y, mx, my, tx, ty, tx, ty, angle)
+		dx, dy := (tx-x)/far, (ty-y)/far
+		mx, my := (x+tx)/2-dy*bend, (y+ty)/2+dx*bend
+		d.path("w", "M%v %vQ%v %v %v %v", x, y, mx, my, tx, ty)
+		far = math.Hypot(tx-mx, ty-my)
+		dx, dy = (tx-mx)/far, (ty-my)/far // the arrow's direction
+		d.path("wf", "M%v %vL%v %vL%v %vz", tx, ty, tx-9*dx+4*dy, ty-9*dy-4*dx, tx-9*dx-4*dy, ty-9*dy+4*dx)
 		facts = append(facts, fmt.Sprintf("%s watches %s.", s.Clients[w.Client].Name, what))
 	}
 	for i, c := range s.Clients {
@@ -147,14 +115,14 @@ func Ring(title string, s Story, t int) (svg string, facts []string) {
 		circle, text := "plain", ""
 		if held(i) {
 			circle, text = "full", " on"
-			fmt.Fprintf(&b, `<circle class="hold" cx="%.0f" cy="%.0f" r="19"/>`, x, y)
+			d.circle("hold", x, y, 19)
 			facts = append(facts, c.Name+" holds the lock.")
 		}
-		fmt.Fprintf(&b, `<circle class="%s" cx="%.0f" cy="%.0f" r="15"/><text class="b m%s" x="%.0f" y="%.0f">%s</text>`, circle, x, y, text, x, y+5, strings.TrimPrefix(c.Name, "client "))
+		d.circle(circle, x, y, 15)
+		d.text("b m"+text, x, y+5, "%s", strings.TrimPrefix(c.Name, "client "))
 	}
-	b.WriteString("</svg>")
 	slices.Sort(facts)
-	return b.String(), facts
+	return d.end(), facts
 }
 
 // mood is what the client believes of itself at a moment.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
 
@@ -12,6 +13,9 @@ import (
 
 //go:embed film.css
 var filmCSS string
+
+//go:embed film_legend.svg
+var filmLegend string // what the signs mean, below the queues and between them
 
 // The film's clock, in seconds.
 const (
@@ -25,16 +29,16 @@ const (
 
 // Measures of the film, in pixels.
 const (
-	panelWidth, panelGap          = 440, 20
-	queueTop, nodesAt, queueFloor = 76, 116, 136 // at the server
-	clientsAt, clientSize         = 262, 15
-	captionAt, countAt, legendAt  = 334, 382, 430
+	panelWidth, panelGap           = 440, 20
+	queueTop, nodesAt, queueFloor  = 76, 116, 136 // at the server
+	clientsAt, clientSize          = 262, 15
+	captionAt, countAt, filmHeight = 334, 382, 472
 )
 
 // A film is a drawing with things that move. Without the moves it is a picture
 // of one moment: so it is printed, and shown to readers who want no motion.
 type film struct {
-	strings.Builder
+	*drawing
 	moves   strings.Builder   // as CSS
 	classes map[string]string // of the moves
 }
@@ -85,9 +89,9 @@ func percent(seconds float64) string { return fmt.Sprintf("%.4g%%", 100*seconds/
 
 // HerdAndChain is the film at the head of the README: a release with step 3's
 // lock beside one with step 4's.
-func HerdAndChain(herd, chain Story) (svg string, facts []string) {
-	f := &film{classes: map[string]string{}}
-	open(&f.Builder, "One release: step 3 wakes all who wait, step 4 wakes one", 2*panelWidth+panelGap, legendAt+42)
+func HerdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
+	f := &film{classes: map[string]string{},
+		drawing: draw("One release: step 3 wakes all who wait, step 4 wakes one", 2*panelWidth+panelGap, filmHeight)}
 	for i, side := range []struct {
 		Story
 		title, idea string
@@ -95,8 +99,9 @@ func HerdAndChain(herd, chain Story) (svg string, facts []string) {
 		{herd, "Step 3: a herd", "every waiter watches the whole queue"},
 		{chain, "Step 4: a chain", "every waiter watches the one in front of it"},
 	} {
-		fmt.Fprintf(f, `<g transform="translate(%d 0)"><text class="title m" x="%d" y="34">%s</text><text class="m" x="%[2]d" y="58">%[4]s</text>`,
-			i*(panelWidth+panelGap), panelWidth/2, side.title, side.idea)
+		fmt.Fprintf(f, `<g transform="translate(%d 0)">`, i*(panelWidth+panelGap))
+		f.text("title m", panelWidth/2, 34, "%s", side.title)
+		f.text("m", panelWidth/2, 58, "%s", side.idea)
 		s := newScene(f, side.Story)
 		s.queue()
 		s.watches()
@@ -104,18 +109,19 @@ func HerdAndChain(herd, chain Story) (svg string, facts []string) {
 		s.messages()
 		s.words()
 		f.WriteString("</g>\n")
-		facts = append(facts, fmt.Sprintf("step %s, %d wait: 1 release, %d notifications, %d lists.", s.Step, s.cost.Waiters, s.cost.Notifications, s.cost.Lists))
+		facts = append(facts, fmt.Sprintf("step %s, %d wait: 1 release, %d notifications, %d lists.",
+			s.Step, len(s.Clients)-1, s.cost.Notifications, s.cost.Requests[wiretap.GetChildren]))
 	}
-	f.legend()
-	fmt.Fprintf(f, "<style>\n%s@media screen and (prefers-reduced-motion: no-preference) {\n%s}\n</style></svg>", filmCSS, &f.moves)
-	return f.String(), facts
+	f.WriteString(filmLegend)
+	fmt.Fprintf(f, "<style>\n%s@media screen and (prefers-reduced-motion: no-preference) {\n%s}\n</style>", filmCSS, &f.moves)
+	return f.end(), facts
 }
 
 // A scene is a recorded release, by the film's clock.
 type scene struct {
 	*film
 	Story
-	cost          Release
+	cost          wiretap.Counts
 	legs          []leg
 	of            [][3]leg // a client's legs, by kind
 	released      float64  // at the server
@@ -135,7 +141,7 @@ func (l leg) lands() float64 { return l.leaves + flight }
 // nobody hears of the release before it has reached the server.
 func newScene(f *film, s Story) *scene {
 	sc := &scene{
-		film: f, Story: s, cost: s.release(), of: make([][3]leg, len(s.Clients)),
+		film: f, Story: s, cost: s.counts(1), of: make([][3]leg, len(s.Clients)),
 		released: opening + flight, before: s.Phases[0].Over, after: s.Phases[1].Over,
 	}
 	for _, frame := range s.Frames {
@@ -173,8 +179,8 @@ func (s *scene) watched(i int) point {
 
 // queue draws the znodes at the server.
 func (s *scene) queue() {
-	fmt.Fprintf(s, `<rect class="server" x="6" y="%d" width="%d" height="%d" rx="8"/><text class="soft m" x="%d" y="%d">ZooKeeper, the server, keeps the queue</text>`,
-		queueTop, panelWidth-12, queueFloor-queueTop, panelWidth/2, queueTop+20)
+	s.box("server", panelWidth/2, (queueTop+queueFloor)/2, panelWidth-12, queueFloor-queueTop)
+	s.text("soft m", panelWidth/2, queueTop+20, "ZooKeeper, the server, keeps the queue")
 	for _, n := range s.Nodes {
 		if n.Slot < 0 || !thereAt(s.before, n.From, n.To) {
 			continue
@@ -183,9 +189,18 @@ func (s *scene) queue() {
 		if !thereAt(s.after, n.From, n.To) {
 			class = "gone " + s.looks(look{0, "opacity:1"}, look{s.released, "opacity:.3"})
 		}
-		fmt.Fprintf(s, `<g class="%s"><rect class="node" x="%.0f" y="%.0f" width="30" height="22" rx="4"/><text class="m" x="%.0f" y="%.0f">%d</text></g>`,
-			class, at.x-15, at.y-11, at.x, at.y+5, n.Slot)
+		s.group(class, func() {
+			s.box("node", at.x, at.y, 30, 22)
+			s.text("m", at.x, at.y+5, "%d", n.Slot)
+		})
 	}
+}
+
+// group draws things that look alike.
+func (f *film) group(class string, draw func()) {
+	fmt.Fprintf(f, `<g class="%s">`, class)
+	draw()
+	f.WriteString("</g>")
 }
 
 // watches draws who watches what: a watch fires once, and may be set again.
@@ -195,42 +210,45 @@ func (s *scene) watches() {
 			continue
 		}
 		from, to := s.watched(w.Node), place(s.Clients[w.Client].Slot, clientsAt-clientSize)
-		line := fmt.Sprintf(`d="M%.0f %.0fL%.0f %.0f"/>`, from.x, from.y, to.x, to.y)
+		line := func(class string) { s.path(class, "M%v %vL%v %v", from.x, from.y, to.x, to.y) }
 		told := s.of[w.Client][wiretap.Notification]
 		if told.leaves == 0 {
-			s.WriteString(`<path class="watch" ` + line)
+			line("watch")
 			continue
 		}
 		set := during(0, told.leaves)
 		if slices.ContainsFunc(s.Watches, func(again Watch) bool { return again.Client == w.Client && thereAt(s.after, again.From, again.To) }) {
 			set = append(set, look{s.of[w.Client][wiretap.Reply].lands(), "opacity:1"})
 		}
-		fmt.Fprintf(s, `<path class="watch off %s" %s<path class="fires %s" %[2]s`, s.looks(set...), line, s.looks(during(told.leaves, told.lands())...))
+		line("watch off " + s.looks(set...))
+		line("fires " + s.looks(during(told.leaves, told.lands())...))
 	}
 }
 
 // clients draws the clients: asleep, woken, inside.
 func (s *scene) clients() {
 	for i, c := range s.Clients {
-		at := place(c.Slot, clientsAt)
+		x := place(c.Slot, 0).x
 		told, knows := s.of[i][wiretap.Notification], s.of[i][wiretap.Reply].lands()
-		disc := func(class string) string {
-			return fmt.Sprintf(`<circle class="client %s" cx="%.0f" cy="%d" r="%d"/><text class="b m" x="%.0f" y="%d">%d</text>`,
-				class, at.x, clientsAt, clientSize, at.x, clientsAt+5, i)
+		disc := func(class string) {
+			s.circle("client "+class, x, clientsAt, clientSize)
+			s.text("b m", x, clientsAt+5, "%d", i)
 		}
 		inside := during(knows, filmEnd)
 		switch {
 		case c.mood(s.before) == holds:
 			inside = during(0, s.released)
-			s.WriteString(`<g class="gone">` + disc("") + "</g>")
+			s.group("gone", func() { disc("") })
 		case told.leaves > 0:
-			s.WriteString(disc("woken " + s.looks(look{0, "fill:var(--paper)"}, look{told.lands(), "fill:var(--awake)"}, look{knows, "fill:var(--paper)"})))
+			disc("woken " + s.looks(look{0, "fill:var(--paper)"}, look{told.lands(), "fill:var(--awake)"}, look{knows, "fill:var(--paper)"}))
 		default:
-			s.WriteString(disc(""))
+			disc("")
 		}
 		if c.mood(s.before) == holds || c.mood(s.after) == holds {
-			fmt.Fprintf(s, `<g class="off %s">%s<text class="holds" x="%.0f" y="%d">holds the lock</text></g>`,
-				s.looks(inside...), disc("in"), at.x-clientSize, clientsAt+clientSize+18)
+			s.group("off "+s.looks(inside...), func() {
+				disc("in")
+				s.text("holds", x-clientSize, clientsAt+clientSize+18, "holds the lock")
+			})
 		}
 	}
 }
@@ -247,7 +265,7 @@ func (s *scene) messages() {
 			class, from = "", s.watched(l.Node)
 		}
 		fmt.Fprintf(s, `<circle class="dot dot%d %s %s" r="5" transform="translate(%.0f %.0f)"/>`,
-			l.Kind, class, s.flies(l, from, to), (from.x+2*to.x)/3, (from.y+2*to.y)/3)
+			l.Kind, class, s.flies(l, from, to), (from.x+2*to.x)/3, (from.y+2*to.y)/3) // moved by another transform
 	}
 }
 
@@ -273,57 +291,36 @@ func (s *scene) words() {
 		from float64
 		text string
 	}{
-		{0, sentence("%s holds the lock. %d wait.", []any{holder(s.before), s.cost.Waiters})},
-		{opening, sentence("%s releases. The server notifies %s.", []any{holder(s.before), whom})},
-		{told[0], sentence("%s: is it my turn?", []any{wake})},
-		{known, sentence("%s holds the lock. %s", []any{next, others})},
+		{0, sentence("%s holds the lock. %d wait.", holder(s.before), len(s.Clients)-1)},
+		{opening, sentence("%s releases. The server notifies %s.", holder(s.before), whom)},
+		{told[0], sentence("%s: is it my turn?", wake)},
+		{known, sentence("%s holds the lock. %s", next, others)},
 	}
 	for i, c := range captions {
 		to := filmEnd
 		if i+1 < len(captions) {
 			to = captions[i+1].from
 		}
-		s.text("caption m", panelWidth/2, captionAt, c.text, i == 1, during(c.from, to)...)
+		s.caption("caption m", panelWidth/2, captionAt, c.text, i == 1, during(c.from, to)...)
 	}
 	// Before the release, the count of the round before is still there.
 	old, now := look{0, "opacity:.35"}, look{opening, "opacity:1"}
 	_, noun, _ := strings.Cut(plural(len(told), "notification"), " ")
-	s.text("big e", 180, countAt, "1 release →", true, old, now)
-	s.text("big", 246, countAt, noun, true, old, now)
+	s.caption("big e", 180, countAt, "1 release →", true, old, now)
+	s.caption("big", 246, countAt, noun, true, old, now)
 	from := opening
 	for i, to := range told {
-		s.text("count m", 213, countAt+3, number(i), false, during(from, to)...)
+		s.caption("count m", 213, countAt+3, number(i), false, during(from, to)...)
 		from = to
 	}
-	s.text("count m", 213, countAt+3, number(len(told)), true, old, look{opening - blend, "opacity:0"}, look{from, "opacity:1"})
+	s.caption("count m", 213, countAt+3, number(len(told)), true, old, look{opening - blend, "opacity:0"}, look{from, "opacity:1"})
 }
 
-// text writes a text. If it is still, it is also in the picture without moves.
-func (f *film) text(class string, x, y int, text string, still bool, all ...look) {
+// caption writes a text that changes its looks. If it is still, it is also in the
+// picture without moves.
+func (f *film) caption(class string, x, y float64, text string, still bool, all ...look) {
 	if !still {
 		class += " off"
 	}
-	fmt.Fprintf(f, `<text class="%s %s" x="%d" y="%d">%s</text>`, class, f.looks(all...), x, y, text)
-}
-
-// legend says what the signs mean.
-func (f *film) legend() {
-	fmt.Fprintf(f, `<path class="l" d="M%d 20V%d"/>`, panelWidth+panelGap/2, countAt+6)
-	x := 70
-	for _, l := range []struct {
-		sign, text string
-		width      int
-	}{
-		{`<circle class="client" cx="8" cy="-5" r="8"/>`, "waits, asleep", 146},
-		{`<circle class="client woken" cx="8" cy="-5" r="8"/>`, "awake", 90},
-		{`<circle class="client in" cx="8" cy="-5" r="8"/>`, "holds the lock", 152},
-		{`<path class="watch" d="M0-5h18"/>`, "watch", 90},
-		{`<circle class="dot dot2" cx="8" cy="-5" r="5"/>`, "notification", 130},
-		{`<circle class="dot dot0" cx="8" cy="-5" r="5"/>`, "request", 100},
-		{`<circle class="dot dot1" cx="8" cy="-5" r="5"/>`, "reply", 80},
-	} {
-		fmt.Fprintf(f, `<g transform="translate(%d %d)">%s<text x="24">%s</text></g>`, x, legendAt, l.sign, l.text)
-		x += l.width
-	}
-	fmt.Fprintf(f, `<text class="s m" x="%d" y="%d">Every dot is a message that was recorded between a client and a real ZooKeeper. The pace is for the eye.</text>`, panelWidth+panelGap/2, legendAt+26)
+	f.text(class+" "+f.looks(all...), x, y, "%s", text)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/wiretap"
 )
@@ -18,27 +20,23 @@ var filmFile = filepath.Join("..", "..", "docs", "figures", "herd-and-chain.svg"
 
 // The film shows the frames of a run, every one, and counts them.
 func TestFilmIsOfARun(t *testing.T) {
-	herd, chain := recorded(t, "3", titled("release")), recorded(t, "4", titled("release"))
+	herd, chain := recorded(t).story("release", "3"), recorded(t).story("release", "4")
 	svg, _ := HerdAndChain(herd, chain)
-	sides := strings.Split(svg, "</g>\n")
+	sides := strings.Split(string(svg), "</g>\n")
 	for i, s := range []Story{herd, chain} {
 		dots := func(k wiretap.Kind) int { return strings.Count(sides[i], fmt.Sprintf(`class="dot dot%d`, k)) }
-		r := s.release()
-		got := [...]int{dots(wiretap.Notification), dots(wiretap.Request), dots(wiretap.Reply)}
-		if want := [...]int{r.Notifications, r.Requests, r.Requests}; got != want {
-			t.Errorf("step %s: notifications, requests and replies in the film: %v, recorded: %v", s.Step, got, want)
-		}
+		c := s.counts(1)
+		assert.Equal(t, c.Notifications, dots(wiretap.Notification), "step %s: notifications in the film, and recorded", s.Step)
+		assert.Equal(t, c.All(), dots(wiretap.Request), "step %s: requests in the film, and recorded", s.Step)
+		assert.Equal(t, c.All(), dots(wiretap.Reply), "step %s: replies in the film, and requests recorded", s.Step)
 	}
 }
 
 func TestFilmIsSmall(t *testing.T) {
 	film, err := os.Stat(filmFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if t.Logf("%d bytes", film.Size()); film.Size() > 60_000 {
-		t.Errorf("the film has %d bytes, want at most 60,000", film.Size())
-	}
+	require.NoError(t, err)
+	t.Logf("%d bytes", film.Size())
+	assert.LessOrEqual(t, film.Size(), int64(60_000), "bytes of the film")
 }
 
 // The film moves; in print, and for those who want no motion, it stands still. At
@@ -46,9 +44,7 @@ func TestFilmIsSmall(t *testing.T) {
 func TestFilmInABrowser(t *testing.T) {
 	path := chromium(t)
 	file, err := filepath.Abs(filmFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b := openBrowser(t, path, file)
 	for _, c := range []struct {
 		media, motion string

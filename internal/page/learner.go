@@ -1,58 +1,54 @@
 package page
 
 import (
+	"slices"
 	"time"
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // Evidence makes a page of what a property's story has shown of two locks on one
 // server: the learner's version of a step, and beside it the step's own. dir is the
 // lock's path in their frames.
-func Evidence(origin string, step Step, dir string, yours, own lockcheck.Result) Recording {
+func Evidence(origin string, step Step, dir string, yours, own lockcheck.Result) *Recording {
 	const id = "property"
 	mine, theirs := step.Key+" (yours)", step.Key+" (the step's own)"
 	yours.Subject, own.Subject = "yours", "the step's own"
-	rec := Recording{
+	rec := &Recording{
 		Began:   time.Now(),
 		Origin:  origin,
-		Steps:   []Step{{Key: mine, Name: step.Name, Lesson: yours.Evidence}, {Key: theirs, Name: step.Name, Lesson: own.Evidence}},
+		Locks:   []Step{{Key: mine, Name: step.Name, Lesson: yours.Evidence}, {Key: theirs, Name: step.Name, Lesson: own.Evidence}},
 		Titles:  []story{{ID: id, Title: yours.Property.Name, Watch: "Why it matters: " + yours.Property.Why + ". Ask yourself: " + yours.Property.Hint, Steps: []string{mine, theirs}, Pair: []string{mine, theirs}}},
 		Answers: [][]lockcheck.Result{{yours}, {own}},
 	}
 	for i, r := range []lockcheck.Result{yours, own} {
 		s := seen(dir, r)
-		s.ID, s.Step = id, rec.Steps[i].Key
-		rec.Stories, rec.Crowd = append(rec.Stories, s), max(rec.Crowd, len(s.Clients)-1)
+		s.ID, s.Step = id, rec.Locks[i].Key
+		rec.Stories, rec.Largest = append(rec.Stories, s), max(rec.Largest, len(s.Clients)-1)
 	}
 	return rec
 }
 
 // seen makes a story of a property's evidence.
 func seen(dir string, r lockcheck.Result) Story {
-	d := &deduction{dir: dir, node: map[string]int{}}
-	start, end := time.Now(), time.Time{}
+	d := &deduction{dir: dir, start: time.Now()}
 	for _, l := range r.Lines {
-		d.frames = append(d.frames, l.Frames)
 		for _, f := range l.Frames {
-			if f.Kind == wiretap.Request && f.Op != wiretap.Connect && !aside(f) && f.At.Before(start) {
-				start = f.At
+			if f.Kind == wiretap.Request && f.Op != wiretap.Connect && !aside(f) && f.At.Before(d.start) {
+				d.start = f.At
 			}
-			if f.At.After(end) {
-				end = f.At
+			if f.At.After(d.end) {
+				d.end = f.At
 			}
 		}
 	}
-	s := d.story(start, end)
 	for _, l := range r.Lines {
-		c := Client{Name: l.Client, Slot: -1, Moods: []Mood{{0, idle}}}
-		for _, m := range l.Moods {
-			c.Moods = append(c.Moods, Mood{s.us(m.At), m.Is})
-		}
-		s.Clients = append(s.Clients, c)
+		l.Moods = slices.Concat([]zktest.Mood{{At: d.start, Is: idle}}, l.Moods)
+		d.add(l, true)
 	}
+	s := d.deduce()
 	s.Phases = []Phase{{0, s.End, string(r.Verdict) + " " + r.Property.Name, r.Evidence}}
-	s.seat(dir)
 	return s
 }

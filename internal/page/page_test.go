@@ -2,60 +2,125 @@ package page
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"html"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/chapter"
+	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
-	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-func server(t *testing.T) *zkserver.Server {
-	t.Helper()
-	s, err := zktest.Shared()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+var largest = 1000 // crowd
+
+// An ending is what there was on the stage at the end of a story.
+type ending struct {
+	Story
+	nodes, watches []string
 }
 
-// recorded tells a story with a step.
-func recorded(t *testing.T, key string, s story) Story {
-	t.Helper()
-	told, err := record(server(t), Steps[slices.IndexFunc(Steps, func(s Step) bool { return s.Key == key })], s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return told
-}
-
-// titled finds one of the page's stories.
-func titled(id string) story {
-	all := stories(1000)
-	return all[slices.IndexFunc(all, func(s story) bool { return s.ID == id })]
-}
-
-func TestReleaseCosts(t *testing.T) {
-	for key, want := range map[string]Release{
-		"3": {Step: "3", Waiters: 10, Notifications: 10, Requests: 11, Lists: 10},
-		"4": {Step: "4", Waiters: 10, Notifications: 1, Requests: 2, Lists: 1},
-	} {
-		s := recorded(t, key, titled("release"))
-		got := s.release()
-		got.Bytes = 0
-		if got != want {
-			t.Errorf("step %s: the recorded release is %+v, want %+v", key, got, want)
+var (
+	endings []ending
+	theTour = sync.OnceValues(func() (*Recording, error) {
+		server, err := zktest.Shared()
+		if err != nil {
+			return nil, err
 		}
-		sum := fmt.Sprintf("Client 0 released: %s, %s, 1 of them useful.", plural(want.Notifications, "notification"), plural(want.Lists, "list"))
-		if s.Phases[1].Sum != sum {
-			t.Errorf("step %s: the caption is %q, want %q", key, s.Phases[1].Sum, sum)
+		tour := &Tour{
+			Server: server, Locks: append(slices.Clone(Steps), ClientLock), Largest: largest,
+			Say: func(string, ...any) {}, Scored: func(*Recording) {},
+			told: func(r *recorder, s Story) {
+				end := ending{Story: s, nodes: r.Names(r.dir)}
+				for _, a := range r.actors {
+					end.watches = append(end.watches, a.Tap.Watched()...)
+				}
+				endings = append(endings, end)
+			},
+		}
+		return tour.Record(context.Background())
+	})
+)
+
+// recorded is what the tour records, once for all tests.
+func recorded(t *testing.T) *Recording {
+	t.Helper()
+	rec, err := theTour()
+	require.NoError(t, err)
+	return rec
+}
+
+// The scoreboard and the matrix of README.md are what the tour measures, and both
+// fit the screen.
+func TestREADME(t *testing.T) {
+	const readme = "../../README.md"
+	rec := recorded(t)
+	row := "| %s |" + strings.Repeat(" %v |", len(rec.Locks))
+	groups := rec.Score()
+	for _, g := range groups[:len(groups)-1] { // the last is part of the matrix
+		if strings.Contains(g.Title, "100 ") || strings.Contains(g.Title, "300 ") {
+			continue
+		}
+		lines, cells := []string{"| **" + g.Title + "** |" + strings.Repeat(" |", len(rec.Locks))}, []any{}
+		for _, r := range g.Rows {
+			lines, cells = append(lines, row), append(append(cells, r.Label), r.Cells...)
+		}
+		chapter.SaysIn(t, readme, strings.Join(lines, "\n"), cells...)
+	}
+	for j, p := range lockcheck.Properties {
+		cells := []any{p.Name}
+		for i, lock := range rec.Locks {
+			r := rec.Answers[i][j]
+			assert.NotEqual(t, lockcheck.Stuck, r.Verdict, "%s: the question gets an answer: %v", lock.Subject.Name, r)
+			cells = append(cells, r.Verdict)
+		}
+		chapter.SaysIn(t, readme, row, cells...)
+	}
+	var out bytes.Buffer
+	rec.PrintScore(&out)
+	rec.PrintMatrix(&out)
+	for line := range strings.Lines(out.String()) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(line)), screen, "the columns of %q", line)
+	}
+}
+
+// What a lock costs is the same in every run, and grows with the crowd as the
+// steps say.
+func TestWhatIsTheSameInEveryRun(t *testing.T) {
+	for _, q := range recorded(t).Queues {
+		name := q.Step.Subject.Name
+		polls, herd := q.Step.Key == "1" || q.Step.Key == "2", q.Step.Key == "3"
+		assert.Equal(t, polls, q.Polls, "%s: its waiters poll", name)
+		if q.Step.Key == "1" {
+			waiting := q.Crowds[0].Waiting
+			assert.Equal(t, waiting.All(), writes(waiting), "step 1: each request of those who wait is a write")
+		}
+		for _, c := range q.Crowds {
+			if c.Waiters <= 100 && c.Waiters != 30 {
+				assert.Equal(t, polls, c.Waiting.All() > 0, "%s: %d clients send requests while they wait: %v", name, c.Waiters, c.Waiting)
+			}
+			for _, r := range c.Releases {
+				woken := 1
+				if herd {
+					woken = c.Waiters
+				}
+				if !polls {
+					assert.Equal(t, woken, r.Notifications, "%s: notifications for one release, %d waiting", name, c.Waiters)
+					assert.Equal(t, 1+woken, r.All(), "%s: one delete, and a look of each who is woken, %d waiting", name, c.Waiters)
+				}
+			}
 		}
 	}
 }
@@ -63,104 +128,74 @@ func TestReleaseCosts(t *testing.T) {
 // At the end of a story the replay must have the znodes and the watches that
 // the server and the taps have, and at no time may it go back in time.
 func TestReplayIsTrue(t *testing.T) {
-	for _, s := range stories(50) {
-		for _, key := range s.Steps {
-			t.Run(s.ID+"/step"+key, func(t *testing.T) {
-				t.Parallel()
-				var names, watched []string
-				tell := s.tell
-				s := s
-				s.tell = func(r *recorder) {
-					tell(r)
-					names = r.Names(r.dir)
-					for _, a := range r.actors {
-						watched = append(watched, a.Tap.Watched()...)
-					}
+	rec, told := recorded(t), 0
+	for _, s := range rec.Titles {
+		told += len(s.Steps)
+	}
+	assert.Len(t, endings, told, "all stories are told")
+	for _, s := range endings {
+		t.Run(s.ID+"/step"+s.Step, func(t *testing.T) {
+			var left []string
+			for _, n := range s.Nodes {
+				if n.To < 0 && n.Slot >= 0 {
+					left = append(left, n.Name)
 				}
-				told := recorded(t, key, s)
-				var left []string
-				for _, n := range told.Nodes {
-					if n.To < 0 && n.Slot >= 0 {
-						left = append(left, n.Name)
-					}
-					if n.To >= 0 && n.To < n.From {
-						t.Errorf("znode %s is deleted before it is made", n.Name)
-					}
+				assert.True(t, n.To < 0 || n.To >= n.From, "znode %s is made before it is deleted", n.Name)
+			}
+			assert.ElementsMatch(t, s.nodes, left, "at the end the replay has the server's znodes")
+			armed := 0
+			for _, w := range s.Watches {
+				if w.To < 0 {
+					armed++
 				}
-				if slices.Sort(names); !slices.Equal(slices.Sorted(slices.Values(left)), names) {
-					t.Errorf("at the end the replay has the znodes %v, the server %v", left, names)
-				}
-				armed := 0
-				for _, w := range told.Watches {
-					if w.To < 0 {
-						armed++
-					}
-				}
-				if armed != len(watched) {
-					t.Errorf("at the end the replay has %d watches, the taps %v", armed, watched)
-				}
-				for _, f := range told.Frames {
-					if f.To < f.From {
-						t.Errorf("%+v arrives before it leaves", f)
-					}
-					if f.Kind == wiretap.Notification && f.Node == -2 {
-						t.Errorf("%+v is about nothing that is shown", f)
-					}
-				}
-				for i, p := range told.Phases {
-					if p.Sum == "" || p.Over < p.At || i > 0 && p.At < told.Phases[i-1].Over {
-						t.Errorf("phase %d is %+v", i+1, p)
-					}
-				}
-			})
-		}
+			}
+			assert.Equal(t, len(s.watches), armed, "at the end the replay has as many watches as the taps: %v", s.watches)
+			for _, f := range s.Frames {
+				assert.LessOrEqual(t, f.From, f.To, "a frame leaves before it arrives: %+v", f)
+				assert.False(t, f.Kind == wiretap.Notification && f.Node == -2, "a notification is about something that is shown: %+v", f)
+			}
+			for i, p := range s.Phases {
+				assert.NotEmpty(t, p.Sum, "part %d is summed up", i+1)
+				assert.LessOrEqual(t, p.At, p.Over, "part %d begins before it is over", i+1)
+				assert.True(t, i == 0 || s.Phases[i-1].Over <= p.At, "part %d comes after the one before", i+1)
+			}
+		})
 	}
 }
 
 func TestPageIsSmall(t *testing.T) {
-	rec := Recording{Titles: []story{titled("crowd")}}
-	for _, key := range []string{"3", "4"} {
-		rec.Stories = append(rec.Stories, recorded(t, key, titled("crowd")))
-	}
 	var page bytes.Buffer
-	if err := rec.Write(&page); err != nil {
-		t.Fatal(err)
-	}
-	const most = 3 << 20
-	if t.Logf("%d bytes with 1,000 waiting", page.Len()); page.Len() > most {
-		t.Errorf("the page has %d bytes with 1,000 waiting, want at most %d", page.Len(), most)
-	}
+	require.NoError(t, recorded(t).Write(&page))
+	t.Logf("%d bytes", page.Len())
+	assert.LessOrEqual(t, page.Len(), 3<<20, "bytes of the page")
 }
 
 // What a chapter's picture shows must be what is measured now.
 func TestFiguresAreUpToDate(t *testing.T) {
-	drawings, err := Figures(server(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range drawings {
-		file := filepath.Join("..", "..", "docs", "figures", d.Name+".svg")
-		drawn, err := os.ReadFile(file)
-		if err != nil {
-			t.Errorf("%v (make figures draws it)", err)
-			continue
-		}
+	for _, d := range recorded(t).Figures() {
+		drawn, err := os.ReadFile(filepath.Join("..", "..", "docs", "figures", d.Name+".svg"))
+		require.NoError(t, err, "make figures draws it")
 		_, rest, _ := strings.Cut(string(drawn), "<desc>")
 		facts, _, _ := strings.Cut(rest, "</desc>")
-		if html.UnescapeString(facts) != d.Facts {
-			t.Errorf("%s is out of date (make figures draws it again).\nit shows:  %s\nmeasured: %s", file, html.UnescapeString(facts), d.Facts)
-		}
+		assert.Equal(t, d.Facts, html.UnescapeString(facts), "what %s shows is what is measured (make figures draws it again)", d.Name)
 	}
 }
 
 func TestSlope(t *testing.T) {
-	for _, c := range []struct {
-		y    []float64
-		want string
-	}{{[]float64{1, 1, 1}, "0.0"}, {[]float64{10, 100, 1000}, "1.0"}, {[]float64{1, 100, 10000}, "2.0"}} {
-		got := fmt.Sprintf("%.1f", Curve{X: []float64{10, 100, 1000}, Y: c.y}.slope())
-		if got != c.want {
-			t.Errorf("the slope through %v is %s, want %s", c.y, got, c.want)
-		}
+	for want, y := range map[string][]float64{"0.0": {1, 1, 1}, "1.0": {10, 100, 1000}, "2.0": {1, 100, 10000}} {
+		assert.Equal(t, want, fmt.Sprintf("%.1f", Curve{X: []float64{10, 100, 1000}, Y: y}.slope()), "the slope through %v", y)
 	}
+}
+
+func TestCrowdsOfTheScoreboard(t *testing.T) {
+	for largest, want := range map[int][]int{10: {10}, 50: {10, 50}, 100: {10, 100}, 1000: {10, 100, 1000}} {
+		var got []int
+		for _, s := range sizes(largest) {
+			if s.Scored {
+				got = append(got, s.Waiters)
+			}
+		}
+		assert.Equal(t, want, got, "WAITERS=%d", largest)
+	}
+	assert.Equal(t, "1,234,567", number(1234567))
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"zklock/internal/lockcheck"
@@ -26,7 +25,7 @@ type Story struct {
 	Slots   int      `json:"slots"` // places around the directory
 
 	start time.Time
-	lines []lockcheck.Line // the same frames, as they stood on the wire
+	lines []lockcheck.Line // the clients' frames, as they stood on the wire
 }
 
 // A Client of the story. Moods are what it believes of itself, in order.
@@ -86,104 +85,43 @@ type Phase struct {
 	Sum   string `json:"sum"`
 }
 
-// trip is a request with its reply, and when the server carried it out. The
-// tap stands at the client, so that moment is not seen; but it lies between the
+// trip is a request with its reply. The tap stands at the client, so the moment is
+// not seen in which the server carries the request out; but it lies between the
 // two, and the zxid of the reply says between which changes at the server.
 type trip struct {
 	client         int
 	request, reply *wiretap.Frame
-	served         time.Time
 }
 
 // change is a transaction that made or deleted znodes.
 type change struct {
-	zxid     int64
-	lo, hi   time.Time // it happened between these
-	at       time.Time
-	made     string
-	deleted  string // a path; "" with an end of a session
-	ended    int    // the client whose session it ends, or -1
-	children bool   // of the lock's directory
+	zxid          int64
+	client        int
+	lo, hi        time.Time // it happened between these
+	at            time.Time
+	made, deleted string // a path
+	ended         bool   // the client's session, and what belonged to it
+	children      bool   // of the lock's directory
 }
 
-// story works out what there is to see from what was recorded.
+// story works out what there is to see from what was recorded in the phases. Who
+// has left is not shown, though others may have been told of it.
 func (r *recorder) story() Story {
-	d := &deduction{dir: r.dir, node: map[string]int{}}
+	d := &deduction{dir: r.dir, start: r.start, end: time.Now(), ends: r.ends}
 	for _, a := range r.actors {
-		d.frames = append(d.frames, a.Tap.Frames())
+		d.add(lockcheck.Line{Client: a.Name, Frames: a.Tap.Frames(), Moods: a.Moods()}, !a.left)
 	}
-	d.ends = r.ends
-	s := d.story(r.start, time.Now())
-	for i, a := range r.actors {
-		frames := slices.DeleteFunc(d.frames[i], func(f wiretap.Frame) bool { return f.At.Before(r.start) })
-		s.lines = append(s.lines, lockcheck.Line{Client: a.Name, Frames: frames})
-	}
-	s.Clients = r.clients(s.us)
+	s := d.deduce()
 	for _, p := range r.phases {
-		s.Phases = append(s.Phases, Phase{s.us(p.at), s.us(p.over), p.title, p.sum})
+		s.Phases = append(s.Phases, Phase{d.us(p.at), d.us(p.over), p.title, p.sum})
 		if !p.window {
 			s.trim(&s.Phases[len(s.Phases)-1])
 		}
 	}
-	s.seat(r.dir)
+	s.Frames = slices.DeleteFunc(s.Frames, func(f Flight) bool {
+		return !slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.At <= f.At && f.At <= p.Over })
+	})
 	return s
-}
-
-// story is what has passed between start and end, without the clients and the phases.
-func (d *deduction) story(start, end time.Time) Story {
-	d.deduce()
-	s := Story{Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}, start: start}
-	s.End = s.us(end)
-	until := func(t time.Time) int {
-		if t.IsZero() {
-			return -1
-		}
-		return s.us(t)
-	}
-	for _, n := range d.nodes {
-		s.Nodes = append(s.Nodes, Node{path.Base(n.path), n.owner, -1, s.us(n.from), until(n.to)})
-	}
-	for _, w := range d.watches {
-		if w.to.IsZero() || w.to.After(start) {
-			s.Watches = append(s.Watches, Watch{w.client, d.target(w.path), s.us(w.from), until(w.to)})
-		}
-	}
-	for _, f := range d.flights {
-		if f.frame.At.Before(start) {
-			continue
-		}
-		flight := Flight{Client: f.client, Kind: f.frame.Kind, Op: int(f.frame.Op), Node: d.target(f.frame.Path),
-			From: s.us(f.from), To: s.us(f.to), At: s.us(f.frame.At),
-			Bytes: f.frame.Bytes, Names: f.frame.Names, Err: int(f.frame.Err)}
-		if f.frame.Kind == wiretap.Notification {
-			flight.Op = int(f.frame.Event)
-		}
-		if f.frame.Watch {
-			flight.Flags |= setsWatch
-		}
-		if f.frame.Lost {
-			flight.Flags |= gotLost
-		}
-		s.Frames = append(s.Frames, flight)
-	}
-	slices.SortStableFunc(s.Frames, func(a, b Flight) int { return cmp.Compare(a.At, b.At) })
-	return s
-}
-
-// us is a moment of the story, in microseconds from its start.
-func (s Story) us(t time.Time) int { return max(0, int(t.Sub(s.start).Microseconds())) }
-
-func (r *recorder) clients(us func(time.Time) int) (clients []Client) {
-	for _, a := range r.actors {
-		c := Client{Name: a.Name, Slot: -1}
-		a.mu.Lock()
-		for _, m := range a.moods {
-			c.Moods = append(c.Moods, Mood{us(m.at), m.is})
-		}
-		a.mu.Unlock()
-		clients = append(clients, c)
-	}
-	return clients
 }
 
 // trim ends a phase with the last thing that happens in it.
@@ -210,11 +148,83 @@ func (s *Story) trim(p *Phase) {
 	p.Over = last
 }
 
+// A deduction finds out what happened at the server from what passed at the
+// clients.
+type deduction struct {
+	dir        string
+	start, end time.Time        // of the story
+	lines      []lockcheck.Line // of each client
+	shown      []int            // the clients' places in the story, or -1
+	ends       []sessionEnd
+
+	trips   []*trip
+	changes []*change // in the order of their zxid
+	served  map[*wiretap.Frame]time.Time
+	node    map[string]int // by path
+	story   Story
+}
+
+// add brings a client, and shows it or not.
+func (d *deduction) add(line lockcheck.Line, show bool) {
+	d.lines, d.shown = append(d.lines, line), append(d.shown, -1)
+	if !show {
+		return
+	}
+	d.shown[len(d.shown)-1] = len(d.story.Clients)
+	c := Client{Name: line.Client, Slot: -1}
+	for _, m := range line.Moods {
+		c.Moods = append(c.Moods, Mood{d.us(m.At), m.Is})
+	}
+	d.story.Clients, d.story.lines = append(d.story.Clients, c), append(d.story.lines, line)
+}
+
+// us is a moment of the story, in microseconds from its start.
+func (d *deduction) us(t time.Time) int { return max(0, int(t.Sub(d.start).Microseconds())) }
+
+// target is the index of the path's znode, -1 for the directory.
+func (d *deduction) target(path string) int {
+	if i, ok := d.node[path]; ok {
+		return i
+	}
+	if path == d.dir {
+		return -1
+	}
+	return -2
+}
+
+// deduce tells all that has passed, but for the phases.
+func (d *deduction) deduce() Story {
+	d.node, d.served = map[string]int{}, map[*wiretap.Frame]time.Time{}
+	s := &d.story
+	s.Nodes, s.Watches, s.Frames, s.End, s.start = []Node{}, []Watch{}, []Flight{}, d.us(d.end), d.start
+	for client, line := range d.lines {
+		d.pair(client, line.Frames)
+	}
+	d.findChanges()
+	d.timeChanges()
+	for _, t := range d.trips {
+		d.served[t.request] = d.servedAt(t)
+		if t.reply != nil {
+			d.served[t.reply] = d.served[t.request]
+		}
+	}
+	d.followNodes()
+	for client, line := range d.lines {
+		if d.shown[client] >= 0 {
+			d.follow(client, line.Frames)
+		}
+	}
+	slices.SortStableFunc(s.Frames, func(a, b Flight) int { return cmp.Compare(a.At, b.At) })
+	d.seat()
+	return *s
+}
+
 // seat gives each znode a place around the directory, in the queue's order, and
 // each client the place of its first znode.
-func (s *Story) seat(dir string) {
+func (d *deduction) seat() {
+	s := &d.story
 	for i, n := range s.Nodes {
-		if n.Name == path.Base(dir) {
+		if n.Name == path.Base(d.dir) {
 			continue // the lock itself
 		}
 		s.Nodes[i].Slot = s.Slots
@@ -228,65 +238,6 @@ func (s *Story) seat(dir string) {
 			s.Clients[i].Slot = s.Slots
 			s.Slots++
 		}
-	}
-}
-
-// A deduction finds out what happened at the server from what passed at the
-// clients.
-type deduction struct {
-	dir    string
-	frames [][]wiretap.Frame // of each client
-	ends   []sessionEnd
-
-	trips   []*trip
-	changes []*change // in the order of their zxid
-	node    map[string]int
-	nodes   []deducedNode
-	watches []deducedWatch
-	flights []deducedFlight
-}
-
-type deducedNode struct {
-	path     string
-	owner    int
-	from, to time.Time
-}
-
-type deducedWatch struct {
-	client   int
-	path     string
-	from, to time.Time
-}
-
-type deducedFlight struct {
-	client   int
-	frame    wiretap.Frame
-	from, to time.Time
-}
-
-// target is the index of the path's znode, -1 for the directory.
-func (d *deduction) target(path string) int {
-	if i, ok := d.node[path]; ok {
-		return i
-	}
-	if path == d.dir {
-		return -1
-	}
-	return -2
-}
-
-func (d *deduction) deduce() {
-	for client, frames := range d.frames {
-		d.pair(client, frames)
-	}
-	d.findChanges()
-	d.timeChanges()
-	for _, t := range d.trips {
-		t.served = d.servedAt(t)
-	}
-	d.followNodes()
-	for client, frames := range d.frames {
-		d.follow(client, frames)
 	}
 }
 
@@ -322,7 +273,7 @@ func (d *deduction) findChanges() {
 		if t.reply == nil || t.reply.Err != wiretap.OK {
 			continue
 		}
-		c := &change{zxid: t.reply.Zxid, lo: t.request.At, hi: t.reply.At, ended: -1}
+		c := &change{zxid: t.reply.Zxid, client: t.client, lo: t.request.At, hi: t.reply.At}
 		switch t.reply.Op {
 		case wiretap.Create:
 			c.made = t.reply.Path
@@ -335,7 +286,7 @@ func (d *deduction) findChanges() {
 		d.changes = append(d.changes, c)
 	}
 	for _, e := range d.ends {
-		d.changes = append(d.changes, &change{zxid: e.zxid, lo: e.after, hi: e.seen, ended: e.actor, children: true})
+		d.changes = append(d.changes, &change{zxid: e.zxid, client: e.actor, lo: e.after, hi: e.seen, ended: true, children: true})
 	}
 	slices.SortStableFunc(d.changes, func(a, b *change) int { return cmp.Compare(a.zxid, b.zxid) })
 }
@@ -344,15 +295,15 @@ func (d *deduction) findChanges() {
 // seen: after its request, before its reply and all that was told of it, and in
 // the order of the zxids.
 func (d *deduction) timeChanges() {
-	for client, frames := range d.frames {
+	for _, line := range d.lines {
 		var reads []*wiretap.Frame // replies that have set a watch
-		for i := range frames {
-			f := &frames[i]
+		for i := range line.Frames {
+			f := &line.Frames[i]
 			switch {
 			case f.Kind == wiretap.Reply && f.Watch && f.Err == wiretap.OK:
 				reads = append(reads, f)
 			case f.Kind == wiretap.Notification:
-				if c := d.cause(client, f, reads); c != nil && f.At.Before(c.hi) {
+				if c := d.cause(f, reads); c != nil && f.At.Before(c.hi) {
 					c.hi = f.At
 				}
 			}
@@ -381,7 +332,7 @@ func between(lo, hi time.Time) time.Time {
 
 // cause is the change that a notification tells of: the first one after the
 // read that set the watch.
-func (d *deduction) cause(client int, f *wiretap.Frame, reads []*wiretap.Frame) *change {
+func (d *deduction) cause(f *wiretap.Frame, reads []*wiretap.Frame) *change {
 	var since int64 = math.MaxInt64
 	for _, r := range slices.Backward(reads) {
 		if r.Path == f.Path {
@@ -396,7 +347,7 @@ func (d *deduction) cause(client int, f *wiretap.Frame, reads []*wiretap.Frame) 
 		switch {
 		case f.Event == wiretap.ChildrenChanged && c.children,
 			f.Event == wiretap.NodeDeleted && c.deleted == f.Path,
-			f.Event == wiretap.NodeDeleted && c.ended >= 0 && d.ownedBy(f.Path, c.ended):
+			f.Event == wiretap.NodeDeleted && c.ended && d.ownedBy(f.Path, c.client):
 			return c
 		}
 	}
@@ -437,22 +388,30 @@ func (d *deduction) servedAt(t *trip) time.Time {
 
 // followNodes tells from when to when each znode was there.
 func (d *deduction) followNodes() {
+	var nodes []Node
+	var paths []string
+	last := map[string]int{}
 	for _, c := range d.changes {
 		switch {
 		case c.made != "" && (path.Dir(c.made) == d.dir || c.made == d.dir):
-			owner := slices.IndexFunc(d.trips, func(t *trip) bool { return t.reply != nil && t.reply.Zxid == c.zxid && t.reply.Path == c.made })
-			d.node[c.made] = len(d.nodes)
-			d.nodes = append(d.nodes, deducedNode{path: c.made, owner: d.trips[owner].client, from: c.at})
+			last[c.made] = len(nodes)
+			nodes, paths = append(nodes, Node{path.Base(c.made), d.shown[c.client], -1, d.us(c.at), -1}), append(paths, c.made)
 		case c.deleted != "":
-			if i, ok := d.node[c.deleted]; ok {
-				d.nodes[i].to = c.at
+			if i, ok := last[c.deleted]; ok {
+				nodes[i].To = d.us(c.at)
 			}
-		case c.ended >= 0:
-			for i, n := range d.nodes {
-				if n.owner == c.ended && n.to.IsZero() && strings.HasPrefix(n.path, d.dir+"/") {
-					d.nodes[i].to = c.at
+		case c.ended:
+			for i, n := range nodes {
+				if n.Owner == d.shown[c.client] && n.To < 0 && paths[i] != d.dir {
+					nodes[i].To = d.us(c.at)
 				}
 			}
+		}
+	}
+	for i, n := range nodes {
+		if n.Owner >= 0 && n.To != 0 { // else it was gone before the start
+			d.node[paths[i]] = len(d.story.Nodes)
+			d.story.Nodes = append(d.story.Nodes, n)
 		}
 	}
 }
@@ -460,20 +419,12 @@ func (d *deduction) followNodes() {
 // follow tells of each frame of a client when it was on its way, and of each
 // watch from when to when it was set.
 func (d *deduction) follow(client int, frames []wiretap.Frame) {
-	served := map[*wiretap.Frame]time.Time{}
-	for _, t := range d.trips {
-		if t.client == client {
-			served[t.request] = t.served
-			if t.reply != nil {
-				served[t.reply] = t.served
-			}
-		}
-	}
+	var watches []Watch
 	armed := map[string]int{}
 	var reads []*wiretap.Frame
 	disarm := func(path string, at time.Time) {
 		if i, ok := armed[path]; ok {
-			d.watches[i].to = at
+			watches[i].To = d.us(at)
 			delete(armed, path)
 		}
 	}
@@ -482,38 +433,77 @@ func (d *deduction) follow(client int, frames []wiretap.Frame) {
 		if aside(*f) {
 			continue
 		}
-		flight := deducedFlight{client, *f, f.At, f.At}
-		at := served[f]
+		from, to, at := f.At, f.At, d.served[f]
 		switch {
-		case f.Kind == wiretap.Request && f.Op == wiretap.Connect:
-			for path := range armed { // a new connection: the old one's watches are gone
-				disarm(path, f.At)
-			}
-			flight.to = at
 		case f.Kind == wiretap.Request:
-			flight.to = at
-		case f.Kind == wiretap.Notification:
-			if c := d.cause(client, f, reads); c != nil {
-				flight.from = c.at
+			if f.Op == wiretap.Connect {
+				for path := range armed { // a new connection: the old one's watches are gone
+					disarm(path, f.At)
+				}
 			}
-			disarm(f.Path, flight.from)
+			to = at
+		case f.Kind == wiretap.Notification:
+			if c := d.cause(f, reads); c != nil {
+				from = c.at
+			}
+			disarm(f.Path, from)
 		case at.IsZero():
-			flight.from = f.At.Add(-300 * time.Microsecond)
+			from = f.At.Add(-300 * time.Microsecond)
 		default:
-			flight.from = at
+			from = at
 			if f.Watch && f.Err == wiretap.OK {
-				armed[f.Path] = len(d.watches)
-				d.watches = append(d.watches, deducedWatch{client: client, path: f.Path, from: at})
+				armed[f.Path] = len(watches)
+				watches = append(watches, Watch{d.shown[client], d.target(f.Path), d.us(at), -1})
 				reads = append(reads, f)
 			}
 		}
-		d.flights = append(d.flights, flight)
+		if !f.At.Before(d.start) {
+			d.story.Frames = append(d.story.Frames, d.flight(client, f, from, to))
+		}
 	}
 	for _, c := range d.changes {
 		for path := range armed {
-			if c.ended == client {
+			if c.ended && c.client == client {
 				disarm(path, c.at)
 			}
 		}
 	}
+	gone := func(w Watch) bool { return w.To == 0 } // before the start
+	d.story.Watches = append(d.story.Watches, slices.DeleteFunc(watches, gone)...)
+}
+
+func (d *deduction) flight(client int, f *wiretap.Frame, from, to time.Time) Flight {
+	flight := Flight{Client: d.shown[client], Kind: f.Kind, Op: int(f.Op), Node: d.target(f.Path),
+		From: d.us(from), To: d.us(to), At: d.us(f.At), Bytes: f.Bytes, Names: f.Names, Err: int(f.Err)}
+	if f.Kind == wiretap.Notification {
+		flight.Op = int(f.Event)
+	}
+	if f.Watch {
+		flight.Flags |= setsWatch
+	}
+	if f.Lost {
+		flight.Flags |= gotLost
+	}
+	return flight
+}
+
+// counts sums up what passed in a phase and after it.
+func (s Story) counts(phase int) wiretap.Counts {
+	var frames []wiretap.Frame
+	for _, line := range s.since(phase) {
+		frames = append(frames, line.Frames...)
+	}
+	return wiretap.Count(frames)
+}
+
+// since is what passed on the wire in a phase and after it.
+func (s Story) since(phase int) (lines []lockcheck.Line) {
+	for _, line := range s.lines {
+		begin := slices.IndexFunc(append(line.Frames, wiretap.Frame{At: time.Now()}), func(f wiretap.Frame) bool {
+			return !f.At.Before(s.start.Add(time.Duration(s.Phases[phase].At) * time.Microsecond))
+		})
+		line.Frames = line.Frames[begin:]
+		lines = append(lines, line)
+	}
+	return lines
 }

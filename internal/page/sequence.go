@@ -2,7 +2,7 @@ package page
 
 import (
 	"fmt"
-	"html"
+	"html/template"
 	"path"
 	"regexp"
 	"slices"
@@ -85,67 +85,54 @@ const (
 // Sequence draws what passed as a sequence diagram: a lane for the server, and
 // one a client. Of more than limit messages it draws the last. The same is
 // returned in words.
-func Sequence(title string, lines []lockcheck.Line, limit int) (svg string, words []string) {
+func Sequence(title string, lines []lockcheck.Line, limit int) (svg template.HTML, words []string) {
 	all := messages(lines)
 	left := max(0, len(all)-limit)
 	shown := all[left:]
 	if left > 0 {
 		words = append(words, fmt.Sprintf("%s came before.", plural(left, "message")))
 	}
-	width := timeGap + 60 + laneGap*len(lines) + 40
-	height := 46 + rowGap*len(shown) + 28
-	lane := func(i int) int { return timeGap + 50 + laneGap*(i+1) } // -1: the server
-	var b strings.Builder
-	open(&b, title, width, height)
-	for i := -1; i < len(lines); i++ {
-		name := "ZooKeeper"
-		if i >= 0 {
-			name = lines[i].Client
-		}
-		fmt.Fprintf(&b, `<path class="l" d="M%d 28V%d"/>`, lane(i), height-22)
-		for _, y := range []int{20, height - 8} {
-			fmt.Fprintf(&b, `<text class="b m" x="%d" y="%d">%s</text>`, lane(i), y, html.EscapeString(name))
-		}
+	height := 46 + rowGap*float64(len(shown)) + 28
+	d := draw(title, timeGap+60+laneGap*len(lines)+40, int(height))
+	const server = timeGap + 50
+	lane := func(client int) float64 { return server + laneGap*float64(client+1) }
+	for i, name := range append([]string{"ZooKeeper"}, names(lines)...) {
+		d.path("l", "M%v 28V%v", lane(i-1), height-22)
+		d.text("b m", lane(i-1), 20, "%s", name)
+		d.text("b m", lane(i-1), height-8, "%s", name)
 	}
 	for row, m := range shown {
-		y := 50 + row*rowGap
-		from, to := lane(m.client), lane(-1)
-		who, whom := lines[m.client].Client, "the server"
+		y, x := 50+rowGap*float64(row), lane(m.client)
+		from, to, head, class := x, float64(server), 7.0, [...]string{"q", "r", "n"}[m.Kind]
+		said := fmt.Sprintf("%s to the server: %s", lines[m.client].Client, m.text)
 		if m.Kind != wiretap.Request {
-			from, to = to, from
-			who, whom = "the server", lines[m.client].Client
+			from, to, head = to, from, -head
+			said = fmt.Sprintf("the server to %s: %s", lines[m.client].Client, m.text)
 		}
-		class := [...]string{"q", "r", "n"}[m.Kind]
-		sentence := fmt.Sprintf("%s to %s: %s", who, whom, m.text)
-		fmt.Fprintf(&b, `<text class="s e" x="%d" y="%d">%.1f</text>`, timeGap, y+4, float64(m.At.Sub(all[0].At).Microseconds())/1000)
-		text := m.text
 		if m.Kind == wiretap.Notification {
-			text = "! " + text
+			m.text = "! " + m.text
 		}
 		if m.Lost {
 			to = (from + to) / 2
-			text += ": lost"
-			sentence += ", lost on the way"
+			m.text += ": lost"
+			said += ", lost on the way"
 		}
-		head := 7
-		if to > from {
-			head = -7
-		}
-		fmt.Fprintf(&b, `<path class="%s" d="M%d %dH%d"/>`, class, from, y, to)
-		fmt.Fprintf(&b, `<text class="h m" x="%d" y="%d">%s</text>`, lane(m.client)-laneGap/2, y-3, html.EscapeString(text))
+		words = append(words, said+".")
+		d.text("s e", timeGap, y+4, "%.1f", millis(m.At.Sub(all[0].At)))
+		d.path(class, "M%v %vH%v", from, y, to)
+		d.text("h m", x-laneGap/2, y-3, "%s", m.text)
 		if m.Lost {
-			fmt.Fprintf(&b, `<path class="x" d="M%d %dl10 10m0-10l-10 10"/>`, to-5, y-5)
+			d.path("x", "M%v %vl10 10m0-10l-10 10", to-5, y-5)
 		} else {
-			fmt.Fprintf(&b, `<path class="%sf" d="M%d %dl%d-4v8z"/>`, class, to, y, head)
+			d.path(class+"f", "M%v %vl%v-4v8z", to, y, head)
 		}
-		words = append(words, sentence+".")
 	}
-	b.WriteString("</svg>")
-	return b.String(), words
+	return d.end(), words
 }
 
-// open begins a drawing. Standing alone, it is a file of its own.
-func open(b *strings.Builder, title string, width, height int) {
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" class="drawing" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`,
-		width, height, width, height, html.EscapeString(title))
+func names(lines []lockcheck.Line) (all []string) {
+	for _, l := range lines {
+		all = append(all, l.Client)
+	}
+	return all
 }

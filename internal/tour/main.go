@@ -1,5 +1,6 @@
-// Command tour measures all steps side by side on a real ZooKeeper and prints
-// the scoreboard; "tour matrix" prints which lock has which property.
+// Command tour measures all steps side by side on a real ZooKeeper, prints the
+// scoreboard and writes a page; "tour matrix" prints which lock has which
+// property, and "tour figures" draws the chapters' pictures.
 //
 // STEPS=3,4 narrows it to some steps. WAITERS=200 changes the largest crowd,
 // which is 1000.
@@ -11,7 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,23 +23,22 @@ import (
 	"time"
 
 	"zklock/internal/lockcheck"
+	"zklock/internal/page"
 	"zklock/internal/zkserver"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// promises are the properties that the scoreboard shows.
-var promises = []*lockcheck.Property{
-	lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.LostCreateReply, lockcheck.LocksAgain,
-}
+// parts are what can be asked for.
+var parts = map[string]func(context.Context, *page.Tour) error{"": score, "matrix": matrix, "figures": figures}
 
 func run(args []string) int {
-	columns, err1 := chosen(os.Getenv("STEPS"))
-	crowds, err2 := crowdsUpTo(cmp.Or(os.Getenv("WAITERS"), "1000"))
+	locks, err1 := chosen(os.Getenv("STEPS"))
+	largest, err2 := crowd(cmp.Or(os.Getenv("WAITERS"), "1000"))
 	err := errors.Join(err1, err2)
-	matrix := slices.Equal(args, []string{"matrix"})
-	if len(args) > 0 && !matrix {
-		err = errors.Join(err, fmt.Errorf("usage: tour [matrix], and not %s", strings.Join(args, " ")))
+	part := parts[strings.Join(args, " ")]
+	if part == nil {
+		err = errors.Join(err, fmt.Errorf("usage: tour [matrix | figures], and not %s", strings.Join(args, " ")))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -51,12 +54,11 @@ func run(args []string) int {
 		defer server.Stop()
 		say = progress() // another one: this line is not to be left out
 		say("%s", server.Origin)
-		err = untilDone(ctx, func() error {
-			if matrix {
-				return tourMatrix(server, columns, say)
-			}
-			return tour(ctx, server, columns, crowds, say)
-		})
+		tour := &page.Tour{Server: server, Locks: locks, Largest: largest, Say: say, Scored: func(rec *page.Recording) {
+			say("")
+			rec.PrintScore(os.Stdout)
+		}}
+		err = untilDone(ctx, func() error { return part(ctx, tour) })
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -71,16 +73,32 @@ func run(args []string) int {
 	return 0
 }
 
-// crowdsUpTo returns how many clients wait, in three crowds or fewer.
-func crowdsUpTo(largest string) ([]int, error) {
-	n, err := strconv.Atoi(largest)
-	if err != nil || n < 10 {
-		return nil, fmt.Errorf("WAITERS=%s: this must be a number, and at least 10", largest)
+// chosen returns the locks of the steps in a list such as "3,4", and the
+// client's own lock. An empty list names all.
+func chosen(steps string) (locks []page.Step, err error) {
+	var wanted []string
+	for step := range strings.SplitSeq(steps, ",") {
+		step = strings.TrimLeft(strings.TrimSpace(step), "0")
+		if steps != "" && !slices.ContainsFunc(page.Steps, func(s page.Step) bool { return s.Key == step }) {
+			return nil, fmt.Errorf("STEPS=%s: there is no step %q", steps, step)
+		}
+		wanted = append(wanted, step)
 	}
-	crowds := []int{10, 100, n}
-	slices.Sort(crowds)
-	crowds = slices.Compact(crowds)
-	return crowds[:slices.Index(crowds, n)+1], nil
+	for _, lock := range page.Steps {
+		if steps == "" || slices.Contains(wanted, lock.Key) {
+			locks = append(locks, lock)
+		}
+	}
+	return append(locks, page.ClientLock), nil
+}
+
+// crowd returns how many clients wait in the largest crowd.
+func crowd(waiters string) (int, error) {
+	n, err := strconv.Atoi(waiters)
+	if err != nil || n < 10 {
+		return 0, fmt.Errorf("WAITERS=%s: this must be a number, and at least 10", waiters)
+	}
+	return n, nil
 }
 
 // untilDone returns when the work is done, or at once when ctx ends. On a
@@ -106,70 +124,53 @@ func untilDone(ctx context.Context, work func() error) error {
 	return ctx.Err()
 }
 
-// tour measures and prints the scoreboard, and writes the page.
-func tour(ctx context.Context, server *zkserver.Server, columns []column, crowds []int, say sayer) error {
-	score, err := measure(ctx, server, columns, crowds, say)
+// score records everything: the scoreboard is printed as soon as it is known, and
+// the page written to out/tour.html or where PAGE says. OPEN=1 opens it in the
+// browser.
+func score(ctx context.Context, tour *page.Tour) error {
+	rec, err := tour.Record(ctx)
 	if err != nil {
 		return err
 	}
-	say("")
-	score.print(os.Stdout)
-	return writePage(ctx, server, score, say)
+	tour.Say("")
+	file, err := filepath.Abs(cmp.Or(os.Getenv("PAGE"), filepath.Join("out", "tour.html")))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(rec.Write(out), out.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	fmt.Fprintf(os.Stderr, "\nSee it move: file://%s\n", file)
+	if os.Getenv("OPEN") == "" {
+		return nil
+	}
+	open := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		open = "open"
+	}
+	if err := exec.Command(open, file).Start(); err != nil {
+		fmt.Fprintf(os.Stderr, "OPEN=1: %v: open the file above in a browser\n", err)
+	}
+	return nil
 }
 
-// measure runs all measurements, one after the other, so that none disturbs
-// another.
-func measure(ctx context.Context, server *zkserver.Server, columns []column, crowds []int, say sayer) (Score, error) {
-	score := Score{Origin: server.Origin, Began: time.Now(), Crowds: crowds, Columns: columns}
-	for _, c := range columns {
-		numbers, err := c.measure(ctx, server, crowds, say)
-		if err != nil {
-			return score, err
-		}
-		score.Numbers = append(score.Numbers, numbers)
+// matrix holds every lock against every property and prints the answers.
+func matrix(ctx context.Context, tour *page.Tour) error {
+	rec, err := tour.Ask(ctx)
+	if err != nil {
+		return err
 	}
-	for i, answers := range check(server, subjects(columns), promises, say) {
-		score.Numbers[i].Answers = answers
-	}
-	score.Took = time.Since(score.Began)
-	return score, nil
-}
-
-// measure measures one lock, but for the properties.
-func (c column) measure(ctx context.Context, server *zkserver.Server, crowds []int, say sayer) (n Numbers, err error) {
-	n.Subject = c.subject.Name
-	say("%s, %s: one client alone", n.Subject, c.title)
-	if n.Alone, err = measureAlone(server, c.subject); err != nil {
-		return n, fmt.Errorf("%s, one client alone: %w", n.Subject, err)
-	}
-	for _, waiters := range crowds {
-		if len(n.Crowds) > 0 && n.Crowds[0].Polls && waiters > 100 {
-			continue // the server would do nothing but answer them
-		}
-		crowd, err := measureCrowd(server, c.subject, waiters, func(what string) {
-			say("%s, %s: %s clients: %s", n.Subject, c.title, number(waiters), what)
-		})
-		switch {
-		case ctx.Err() != nil:
-			return n, ctx.Err()
-		case err != nil && os.Getenv("ZK_SERVERS") != "":
-			err = fmt.Errorf("%w\n(a server allows 60 connections from one machine, unless its maxClientCnxns says otherwise: try WAITERS=50)", err)
-			fallthrough
-		case err != nil:
-			return n, fmt.Errorf("%s, %s clients: %w", n.Subject, number(waiters), err)
-		}
-		n.Crowds = append(n.Crowds, crowd)
-	}
-	return n, nil
-}
-
-// tourMatrix holds every lock against every property and prints the answers.
-func tourMatrix(server *zkserver.Server, columns []column, say sayer) error {
-	results := check(server, subjects(columns), lockcheck.Properties, say)
-	say("")
-	fmt.Printf("Which lock has which property, on %s\n\n", server.Origin)
-	printMatrix(os.Stdout, lockcheck.Properties, columns, results)
-	for _, r := range slices.Concat(results...) {
+	tour.Say("")
+	fmt.Printf("Which lock has which property, on %s\n\n", rec.Origin)
+	rec.PrintMatrix(os.Stdout)
+	for _, r := range slices.Concat(rec.Answers...) {
 		if r.Verdict == lockcheck.Stuck {
 			return errors.New("a ? is a question that got no answer: the machine may be too busy; what was waited for stands above")
 		}
@@ -177,12 +178,27 @@ func tourMatrix(server *zkserver.Server, columns []column, say sayer) error {
 	return nil
 }
 
-// A sayer tells what is going on at the moment; "" takes it back.
-type sayer func(format string, args ...any)
+// figures draws the chapters' pictures into docs/figures.
+func figures(ctx context.Context, tour *page.Tour) error {
+	tour.Locks, tour.Largest, tour.Scored = page.Steps[2:5], 300, nil
+	rec, err := tour.Record(ctx)
+	if err != nil {
+		return err
+	}
+	tour.Say("")
+	for _, d := range rec.Figures() {
+		file := filepath.Join("docs", "figures", d.Name+".svg")
+		if err := os.WriteFile(file, []byte(d.File()), 0o644); err != nil {
+			return err
+		}
+		fmt.Println(file)
+	}
+	return nil
+}
 
-// progress writes to stderr: in a terminal, over and over into one line, and
-// else a line a second.
-func progress() sayer {
+// progress tells what is going on at the moment; "" takes it back. It writes to
+// stderr: in a terminal, over and over into one line, and else a line a second.
+func progress() func(format string, args ...any) {
 	info, err := os.Stderr.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	var last time.Time

@@ -1,0 +1,61 @@
+package page
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"math"
+	"strings"
+)
+
+// A drawing is an SVG picture in the making: what is drawn later lies above. A
+// class says how a thing looks; drawing.css has them all.
+type drawing struct{ strings.Builder }
+
+// draw begins a picture that can also be a file of its own.
+func draw(title string, width, height int) *drawing {
+	d := &drawing{}
+	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" class="drawing" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" aria-label="%[3]s">`,
+		width, height, html.EscapeString(title))
+	return d
+}
+
+// headed is draw, with the title in the picture.
+func headed(title string, width, height int) *drawing {
+	d := draw(title, width, height)
+	d.text("b", 8, 20, "%s", title)
+	return d
+}
+
+func (d *drawing) text(class string, x, y float64, format string, args ...any) {
+	fmt.Fprintf(d, `<text class="%s" x="%v" y="%v">%s</text>`, class, px(x), px(y), html.EscapeString(fmt.Sprintf(format, args...)))
+}
+
+// path draws a path in SVG's own words; its numbers are pixels.
+func (d *drawing) path(class, way string, pixels ...float64) {
+	fmt.Fprintf(d, `<path class="%s" d="%s"/>`, class, sprintpx(way, pixels))
+}
+
+func (d *drawing) circle(class string, x, y, radius float64) {
+	fmt.Fprintf(d, `<circle class="%s" cx="%v" cy="%v" r="%v"/>`, class, px(x), px(y), px(radius))
+}
+
+// box draws a rectangle around a point, with round corners.
+func (d *drawing) box(class string, x, y, width, height float64) {
+	fmt.Fprintf(d, `<rect class="%s" x="%v" y="%v" width="%v" height="%v" rx="4"/>`, class, px(x-width/2), px(y-height/2), width, height)
+}
+
+// end ends the picture.
+func (d *drawing) end() template.HTML { return template.HTML(d.String() + "</svg>") }
+
+// px rounds to what an eye can see.
+func px(x float64) float64 { return math.Round(10*x) / 10 }
+
+// sprintpx puts pixels in the place of each %v.
+func sprintpx(format string, pixels []float64) string {
+	var rounded []any
+	for _, x := range pixels {
+		rounded = append(rounded, px(x))
+	}
+	return fmt.Sprintf(format, rounded...)
+}

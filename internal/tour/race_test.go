@@ -1,5 +1,0 @@
-//go:build race
-
-package main
-
-func init() { largest = 100 } // a thousand sessions are too much for the race detector
