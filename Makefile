@@ -1,68 +1,106 @@
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
-TIME ?= 60s
 WORKSHOP = @go build -o out/workshop ./internal/exercise && out/workshop
 UNFINISHED = || case $$? in 3|130) ;; *) exit 1;; esac # a lock that is not finished, or Ctrl-C, is no error
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
-help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+# A line "## NAME=value" below a command is an example of one of its variables. What
+# is typed there, as in make tour STEPS=3,4, stands in the program's environment.
 
-tour: ready ## all steps side by side, measured, and a page to look at: OPEN=1 opens it
+help: ## this list: a command's variables stand below it, as in make see STEP=3
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) }' Makefile
+
+tour: ready ## all steps side by side, measured, and a page to look at
+## STEPS=3,4        these steps only
+## WAITERS=200      how many wait in the largest crowd; else 1000
+## OPEN=1           opens the page
+## PAGE=tour.html   where the page goes; else out/tour.html
 	@go run ./internal/tour
 
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	go test -timeout 120s ./...
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the page in a browser (TestPageInABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
-see: ready ## what one step's tests measured: make see STEP=03
-	@mkdir -p out; go test -count=1 -timeout 120s -v ./step$$(printf %02d $$((10#$(or $(STEP),1))))_* >out/see || { cat out/see; exit 1; }
+see: ready ## what one step's tests measured
+## STEP=3           which step; else the first
+## WAITERS=100      how many clients take part, in place of the chapter's number
+	@mkdir -p out; go test -count=1 -timeout 120s -v ./$(HOME_OF_STEP) >out/see || { cat out/see; exit 1; }
 	@sed -n 's/^ *» /» /p' out/see
 
+HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),1)))_*),$(error STEP=$(STEP): it has to be a number from 1 to 6))
+
 matrix: ready ## every lock held against every property, with the evidence
+## STEPS=3,4        these steps only
 	@go run ./internal/tour matrix
 
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
+## PARTS=sessions   these parts only, of sessions,goroutines,processes,peers
+## CONTENDERS=1,8   how many contend beside other people's locks; else 1,8,32,100
+## ROUNDS=3         in how many rounds; else 9
 	@go run ./internal/bench
 
-storm: ready ## four locks on three servers that fall: make storm TIME=10m SEED=42
-	@go build -o out/storm ./internal/storm && out/storm -time $(TIME) $(if $(SEED),-seed $(SEED))
+peers: ## other people's locks for make bench and make java: Curator, kazoo, Redis, etcd
+	$(SUDO) apt-get install -qq -y --no-install-recommends libcurator-recipes-java default-jdk-headless python3-kazoo redis-server etcd-server
 
-part: ready ## one idea of steps 5 and 6, and what it is good for: make part STEP=05 PART=2
+SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
+
+java: ready ## a Java client and a Go client hand one lock to and fro
+	@go run ./internal/peers/java
+
+storm: ready ## four locks on three servers that fall
+## TIME=10m         how long; else 60s
+## SEED=42          which faults, in which order; else by chance
+## FIRST=1          ends at the first violation in steps 5 and 6
+	@go build -o out/storm ./internal/storm && out/storm
+
+part: ready ## the ideas of steps 5 and 6 one by one, and what each is good for
+## STEP=5           which step; else the first that is not done
+## PART=2           which idea; else the list of them
 	@go build -o out/workshop ./internal/exercise && PART=$(PART) out/workshop part $(STEP)
 
 zk: ready ## keep a server for make hold, until Ctrl-C
 	@go build -o out/hold ./internal/hold && out/hold zk
 
-hold: ## take a step's lock by hand, in several terminals: make hold STEP=04 NAME=a
+hold: ## take a step's lock by hand, in several terminals
+## STEP=4           which step; else the first
+## NAME=a           the client's name
+## READ=1           as a reader, in step 6
 	@go build -o out/hold ./internal/hold && out/hold hold $(or $(STEP),1) "$(NAME)" $(if $(READ),read)
 
-exercise: ready ## your version of a step, held against its properties: make exercise STEP=04
+exercise: ready ## your version of a step, held against its properties
+## STEP=4           which exercise; else the first that is not done
 	$(WORKSHOP) check $(STEP) $(UNFINISHED)
 
-replay: ready ## a page of what your version did in the property that failed: make replay STEP=04
+replay: ready ## a page of what your version did in the property that failed
+## STEP=4           which exercise; else the first that is not done
 	$(WORKSHOP) replay $(STEP)
 
-watch: ready ## the same on every save
+watch: ready ## make exercise, on every save
+## STEP=4           which exercise; else the first that is not done
 	$(WORKSHOP) watch $(STEP) $(UNFINISHED)
 
-hint: ## the next hint, more direct each time: make hint STEP=04
+hint: ## the next hint, more direct each time
+## STEP=4           which exercise; else the first that is not done
 	$(WORKSHOP) hint $(STEP)
 
 progress: ## all exercises as bars
 	$(WORKSHOP) progress
 
-solution: ready ## your version beside the step's, once it passes: make solution STEP=04
+solution: ready ## your version beside the step's, once it passes
+## STEP=4           which exercise; else the first that is not done
+## FORCE=1          before it passes, too
 	$(WORKSHOP) solution $(STEP) $(UNFINISHED)
 
-reset: ## begin an exercise again: make reset STEP=04
+reset: ## begin an exercise again
+## STEP=4           which exercise; else the first that is not done
 	$(WORKSHOP) reset $(STEP)
 
-hunt: ready ## which property does a published lock lack? (W=8 chooses one)
+hunt: ready ## which property does a published lock lack?
+## W=8              which lock; else one by chance
 	$(WORKSHOP) hunt $(W)
 
 figures: ready ## draw the chapters' pictures, from a run
-	@go run ./internal/page/figures
+	@go run ./internal/tour figures
 
 check: ## gofmt, go vet, staticcheck
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
@@ -72,7 +110,7 @@ check: ## gofmt, go vet, staticcheck
 race: ready ## the tests ten times over, with the race detector
 	go test -race -count=10 -timeout 30m ./...
 
-ready:
-	@go run ./internal/zkserver/ready
+ready: # the modules in silence, so that what is installed stands in the first line
+	@go mod download && go run ./internal/zkserver/ready
 
-.PHONY: help tour test see matrix bench storm part zk hold exercise replay watch hint progress solution reset hunt figures check race ready
+.PHONY: peers java help tour test see matrix bench storm part zk hold exercise replay watch hint progress solution reset hunt figures check race ready

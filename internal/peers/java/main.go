@@ -1,0 +1,83 @@
+// Command java shows a Java client, Curator's InterProcessMutex, and a Go client,
+// step 5, that hand one lock to and fro on a real ZooKeeper.
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/lockcheck"
+	"zklock/internal/peers"
+	"zklock/internal/zktest"
+	reentrant "zklock/step05_reentrant"
+)
+
+const turns = 3
+
+var step5 = lockcheck.OverSession("step 5", func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
+	return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
+}, reentrant.New, reentrant.Token)
+
+func main() {
+	err := peers.Missing()
+	if err != nil {
+		err = fmt.Errorf("no Curator here: make peers, or %w", err)
+	} else {
+		err = zktest.Play(toAndFro)
+	}
+	if server, _ := zktest.Shared(); server != nil {
+		_ = server.Stop()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func toAndFro(t zktest.T) {
+	z := zktest.New(t)
+	ours := step5.Join(z, "Go")
+	theirs := peers.Curator(z, t, z.Servers()[0], "mutex", ours.Path, "", 1)
+	show := func(said string) {
+		fmt.Println(said)
+		names := ours.Queue()
+		slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+		for _, name := range names {
+			owner, there := z.Owner(ours.Path + "/" + name)
+			who := "Java"
+			if owner == ours.SessionID() {
+				who = "Go"
+			}
+			if there {
+				fmt.Printf("    %-4s  session %#x  %s\n", who, owner, name)
+			}
+		}
+		fmt.Println()
+	}
+	both := func() bool { return len(ours.Queue()) == 2 }
+	held := ours.Acquire()
+	for range turns {
+		theirs.Begin("lock")
+		z.Await("Java to queue", both)
+		show("Go holds the lock, and Java waits:")
+		held.Release()
+		if !theirs.Done() {
+			t.Fatalf("Java did not get the lock")
+		}
+		held = ours.Start()
+		z.Await("Go to queue", both)
+		show("Java holds the lock, and Go waits:")
+		theirs.Begin("unlock")
+		if !theirs.Done() {
+			t.Fatalf("Java did not release the lock")
+		}
+		held.Acquired()
+	}
+	held.Release()
+	show(fmt.Sprintf("Each had it %d times. The queue is empty.", turns))
+}

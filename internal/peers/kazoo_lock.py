@@ -1,0 +1,76 @@
+"""Clients of kazoo's Lock that do what the lines of their input say: see package
+peers. To look is to go into a room that holds one: a znode that does not exist yet.
+
+Arguments: servers, the lock's path, the room's path, and how many clients, each with
+a session of its own.
+"""
+import sys
+import threading
+import time
+
+from kazoo.client import KazooClient
+from kazoo.recipe.lock import Lock
+
+
+class QueueLock(Lock):
+    """Its znodes have the names of step 5, of zk.Lock and of Curator."""
+
+    _NODE_NAME = "-lock-"
+
+
+def connect():
+    client = KazooClient(hosts=servers, timeout=5)
+    client.start()
+    return client, QueueLock(client, path, extra_lock_patterns=["-lock-"])
+
+
+def run(seconds):
+    """Lets all take turns for a while, and each at least one."""
+    shares = []
+    begin = time.monotonic()
+
+    def takes_turns(lock):
+        turns, longest, together = 0, 0.0, 0.0
+        while turns == 0 or time.monotonic() - begin < seconds:
+            asked = time.monotonic()
+            lock.acquire()
+            lock.release()
+            turn = time.monotonic() - asked
+            turns += 1
+            longest = max(longest, turn)
+            together += turn
+        shares.append((turns, longest, together))
+
+    threads = [threading.Thread(target=takes_turns, args=[lock]) for _, lock in clients]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    took = time.monotonic() - begin
+    turns, longest, together = zip(*shares)
+    print("run:", sum(turns), *(int(s * 1e6) for s in (took, max(longest), sum(together))))
+
+
+servers, path, room, contenders = sys.argv[1:]
+clients = [connect() for _ in range(int(contenders))]
+client, lock = clients[0]
+print("ready", flush=True)
+for line in sys.stdin:
+    words = line.split()
+    if words[0] == "lock":
+        lock.acquire()
+    elif words[0] == "unlock":
+        lock.release()
+    elif words[0] == "turns":
+        for _ in range(int(words[1])):
+            lock.acquire()
+            client.create(room, ephemeral=True)  # fails if somebody is there
+            client.delete(room)
+            lock.release()
+    elif words[0] == "run":
+        run(int(words[1]) / 1000)
+    else:
+        raise ValueError(line)
+    print(line.strip() + ": done", flush=True)
+for client, _ in clients:
+    client.stop()

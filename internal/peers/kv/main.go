@@ -1,0 +1,170 @@
+// Command kv is a client of other stores' locks: Redis's and etcd's. It does what
+// the lines of its input say, as the clients of ZooKeeper do: see package peers.
+//
+// Arguments: the lock, the server's address, the lock's name, and how many contend,
+// each over a connection of its own.
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.uber.org/zap"
+)
+
+// A contender takes the lock and releases it.
+type contender struct{ lock, unlock func(context.Context) error }
+
+const expiry = 30 * time.Second // after which Redis, or etcd's lease, frees a dead holder's lock
+
+func main() {
+	if err := serve(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func serve(ctx context.Context, args []string) error {
+	if len(args) != 4 {
+		return errors.New("usage: kv setnx-100ms|setnx-1ms|redsync|etcd ADDRESS NAME CONTENDERS")
+	}
+	n, err := strconv.Atoi(args[3])
+	if err != nil {
+		return err
+	}
+	var all []contender
+	for range n {
+		c, err := join(ctx, args[0], args[1], args[2])
+		if err != nil {
+			return err
+		}
+		all = append(all, c)
+	}
+	fmt.Println("ready")
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		if len(words) != 2 || words[0] != "run" {
+			return fmt.Errorf("want run MILLISECONDS, not %q", lines.Text())
+		}
+		ms, err := strconv.Atoi(words[1])
+		if err != nil {
+			return err
+		}
+		if err := run(ctx, all, time.Duration(ms)*time.Millisecond); err != nil {
+			return err
+		}
+		fmt.Println(lines.Text() + ": done")
+	}
+	return nil
+}
+
+func join(ctx context.Context, kind, address, name string) (contender, error) {
+	switch kind {
+	case "setnx-100ms":
+		return setnx(address, name, 100*time.Millisecond), nil
+	case "setnx-1ms":
+		return setnx(address, name, time.Millisecond), nil
+	case "redsync":
+		m := redsync.New(goredis.NewPool(connect(address))).NewMutex(name)
+		return contender{m.LockContext, func(ctx context.Context) error {
+			_, err := m.UnlockContext(ctx)
+			return err
+		}}, nil
+	case "etcd":
+		client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, Logger: zap.NewNop()})
+		if err != nil {
+			return contender{}, err
+		}
+		session, err := concurrency.NewSession(client, concurrency.WithTTL(int(expiry/time.Second)))
+		if err != nil {
+			return contender{}, err
+		}
+		m := concurrency.NewMutex(session, "/"+name)
+		return contender{m.Lock, m.Unlock}, nil
+	}
+	return contender{}, fmt.Errorf("there is no lock %q", kind)
+}
+
+func connect(address string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: address, PoolSize: 1})
+}
+
+// setnx is the lock that the course's documents compare with: SET with NX and PX, tried
+// again after a while, and released by a script that compares the value.
+func setnx(address, name string, rest time.Duration) contender {
+	client, mine := connect(address), rand.Text()
+	release := redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
+	return contender{
+		func(ctx context.Context) error {
+			for {
+				ok, err := client.SetNX(ctx, name, mine, expiry).Result()
+				if ok || err != nil {
+					return err
+				}
+				time.Sleep(rest)
+			}
+		},
+		func(ctx context.Context) error { return release.Run(ctx, client, []string{name}, mine).Err() },
+	}
+}
+
+// run lets all take turns for a while, and each at least one. It prints how many
+// turns there were in how many microseconds, and how long they took: the longest, and
+// all together.
+func run(ctx context.Context, all []contender, d time.Duration) error {
+	var running sync.WaitGroup
+	var mu sync.Mutex // of the sums
+	var turns int
+	var longest, together time.Duration
+	errs := make([]error, len(all))
+	begin := time.Now()
+	for i, c := range all {
+		running.Go(func() {
+			for had := 0; had == 0 || time.Since(begin) < d; had++ {
+				asked := time.Now()
+				if errs[i] = c.turn(ctx); errs[i] != nil {
+					return
+				}
+				turn := time.Since(asked)
+				mu.Lock()
+				turns++
+				longest, together = max(longest, turn), together+turn
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	fmt.Println("run:", turns, time.Since(begin).Microseconds(), longest.Microseconds(), together.Microseconds())
+	return errors.Join(errs...)
+}
+
+// turn takes the lock and releases it. redsync gives up after 32 tries: who needs the
+// lock asks again.
+func (c contender) turn(ctx context.Context) error {
+	err := c.lock(ctx)
+	for errors.Is(err, redsync.ErrFailed) || isTaken(err) {
+		err = c.lock(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return c.unlock(ctx)
+}
+
+func isTaken(err error) bool {
+	var taken *redsync.ErrTaken
+	return errors.As(err, &taken)
+}

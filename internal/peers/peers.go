@@ -1,0 +1,135 @@
+// Package peers starts other people's locks, each in a process of its own:
+// Curator's, in Java, and kazoo's, in Python, on a real ZooKeeper; and those of
+// Redis and etcd on servers of theirs. All come as Debian packages but for the
+// clients of the last two.
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"zklock/internal/zktest"
+)
+
+// Curator's jars, as Debian places them.
+var jars = []string{"curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute", "guava",
+	"slf4j-api", "slf4j-nop", "netty-all"}
+
+const python = "/usr/bin/python3" // Debian's, for which its kazoo is installed
+
+// Missing says what has to be installed to start both, or nil.
+func Missing() error {
+	var missing []string
+	if found, _ := filepath.Glob("/usr/share/java/curator-recipes.jar"); len(found) == 0 {
+		missing = append(missing, "libcurator-recipes-java")
+	}
+	if exec.Command("javac", "-version").Run() != nil {
+		missing = append(missing, "default-jdk-headless")
+	}
+	if exec.Command(python, "-c", "import kazoo").Run() != nil {
+		missing = append(missing, "python3-kazoo")
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return errors.New("apt-get install -y --no-install-recommends " + strings.Join(missing, " "))
+}
+
+// MissingStores says what has to be installed to start Redis and etcd, or nil.
+func MissingStores() error {
+	var missing []string
+	for program, name := range map[string]string{"redis-server": "redis-server", "etcd": "etcd-server"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return errors.New("apt-get install -y --no-install-recommends " + strings.Join(missing, " "))
+}
+
+// A Peer is a process whose clients contend for one lock.
+type Peer struct{ *zktest.Process }
+
+// Curator starts n clients of the lock at path, each with a session of its own: of
+// an InterProcessMutex, or of the read or write side of an
+// InterProcessReadWriteLock. Their turns look into the room, a path that only one
+// client at a time can create.
+func Curator(z *zktest.Zoo, t zktest.T, servers, kind, path, room string, n int) Peer {
+	var all []string
+	for _, jar := range jars {
+		all = append(all, "/usr/share/java/"+jar+".jar")
+	}
+	return begin(z, t, exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(all, ":"),
+		here("Curator.java"), servers, path, kind, room, strconv.Itoa(n)))
+}
+
+// Kazoo starts n clients of the lock at path, with znodes named as ours are.
+func Kazoo(z *zktest.Zoo, t zktest.T, servers, path, room string, n int) Peer {
+	return begin(z, t, exec.Command(python, here("kazoo_lock.py"), servers, path, room, strconv.Itoa(n)))
+}
+
+// KV starts n clients of a lock of Redis or etcd: setnx-100ms, setnx-1ms, redsync,
+// etcd. The program is the one that BuildKV has built.
+func KV(z *zktest.Zoo, t zktest.T, program, kind, address, name string, n int) Peer {
+	return begin(z, t, exec.Command(program, kind, address, name, strconv.Itoa(n)))
+}
+
+// BuildKV builds the clients of Redis and etcd. They are a module of their own, so
+// that nobody else has to download their libraries.
+func BuildKV(ctx context.Context, program string) error {
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
+	build.Dir = here("kv")
+	if said, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s in %s: %w: %s", build, build.Dir, err, said)
+	}
+	return nil
+}
+
+func here(name string) string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), name)
+}
+
+func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
+	p := Peer{z.Command(cmd)}
+	if line := p.Line(); line != "ready" {
+		t.Fatalf("%s says %q", cmd, line)
+	}
+	return p
+}
+
+// Begin gives the first of the clients a command: lock, unlock, or turns with a
+// number, which is so many times lock, look and unlock. Done waits for its end.
+func (p Peer) Begin(format string, args ...any) { p.Tell(fmt.Sprintf(format, args...)) }
+
+// Done returns once the last command has come to its end, or the process has: ok
+// is false then.
+func (p Peer) Done() (ok bool) { return strings.HasSuffix(p.Line(), ": done") }
+
+// Turns is what the clients of a peer had when they took turns for a while.
+type Turns struct {
+	N                       int
+	Took, Longest, Together time.Duration // by the clock; the longest turn; the times of all turns
+}
+
+// Run lets all clients take turns for a while, and each at least one.
+func (p Peer) Run(d time.Duration) (t Turns, err error) {
+	p.Begin("run %d", d.Milliseconds())
+	line := p.Line()
+	var took, longest, together int64
+	if _, err := fmt.Sscanf(line, "run: %d %d %d %d", &t.N, &took, &longest, &together); err != nil || !p.Done() {
+		return t, fmt.Errorf("a peer says %q: %w", line, err)
+	}
+	const us = time.Microsecond
+	t.Took, t.Longest, t.Together = time.Duration(took)*us, time.Duration(longest)*us, time.Duration(together)*us
+	return t, nil
+}

@@ -1,0 +1,185 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/lockcheck"
+	"zklock/internal/zktest"
+	reentrant "zklock/step05_reentrant"
+	sharedlock "zklock/step06_shared_lock"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+var (
+	step5 = lockcheck.OverSession("step 5", func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
+		return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
+	}, reentrant.New, reentrant.Token)
+	step6 = lockcheck.OverSession("step 6", func(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
+		return sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial))
+	}, sharedlock.New, sharedlock.Token)
+	client = lockcheck.Over("zk.Lock", lockcheck.ClientLock)
+)
+
+// needsPeers leaves a test out where Curator and kazoo are not installed, and
+// says so.
+func needsPeers(t *testing.T) *zktest.Zoo {
+	t.Helper()
+	if missing := Missing(); missing != nil {
+		if os.Getenv("ZKLOCK_REQUIRE_PEERS") != "" {
+			t.Fatal(missing)
+		}
+		t.Skipf("left out: Curator and kazoo in one queue with ours; %v", missing)
+	}
+	t.Parallel()
+	return zktest.New(t)
+}
+
+const turns = 200
+
+// takeTurns is what the peers do when they are told to take turns.
+func takeTurns(m *zktest.Member, room string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for i := range turns {
+			held, err := m.Lock(ctx)
+			if err != nil {
+				return fmt.Errorf("turn %d: %w", i+1, err)
+			}
+			if _, err := m.Create(room, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+				return fmt.Errorf("turn %d: somebody is inside: %w", i+1, err)
+			}
+			if err := m.Delete(room, -1); err != nil {
+				return err
+			}
+			if err := m.Unlock(held); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func TestCuratorKazooAndTheClientsLockStandInOneQueueWithStep5(t *testing.T) {
+	z := needsPeers(t)
+	path, room := z.Root+"/lock", z.Root+"/room"
+	ours, theirs := step5.Join(z, "step 5"), client.Join(z, "zk.Lock")
+	peers := map[string]Peer{"Curator": Curator(z, t, z.Servers()[0], "mutex", path, room, 1), "kazoo": Kazoo(z, t, z.Servers()[0], path, room, 1)}
+	for _, p := range peers {
+		p.Begin("turns %d", turns)
+	}
+	a, b := z.Go(ours.Client, takeTurns(ours, room)), z.Go(theirs.Client, takeTurns(theirs, room))
+	a.Acquired()
+	b.Acquired()
+	for name, p := range peers {
+		assert.True(t, p.Done(), "%s had its %d turns, and met nobody inside", name, turns)
+	}
+	assert.Empty(t, z.Names(path), "the queue, when all is over")
+}
+
+// A holds, and B of another language waits until A has released: both ways.
+func TestEachWaitsForTheOther(t *testing.T) {
+	z := needsPeers(t)
+	for name, start := range map[string]func(path string) Peer{
+		"Curator": func(path string) Peer { return Curator(z, t, z.Servers()[0], "mutex", path, "", 1) },
+		"kazoo":   func(path string) Peer { return Kazoo(z, t, z.Servers()[0], path, "", 1) },
+	} {
+		path := z.Root + "/" + name
+		ours, peer := step5.JoinAs(z, "step 5", lockcheck.Seat{Path: path}), start(path)
+		held := ours.Acquire()
+		peer.Begin("lock")
+		z.Await(name+" to queue", func() bool { return len(ours.Queue()) == 2 })
+		z.Await(name+" to watch our znode", func() bool { return watched(z, held.Znode()) })
+		held.Release()
+		require.True(t, peer.Done(), "%s is let in by our release", name)
+
+		waiting := ours.Start()
+		waiting.MustWait("%s holds the lock", name)
+		peer.Begin("unlock")
+		require.True(t, peer.Done())
+		waiting.Acquired()
+
+		peer.Begin("lock")
+		z.Await(name+" to watch our znode", func() bool { return watched(z, waiting.Znode()) })
+		waiting.Release()
+		require.True(t, peer.Done())
+		waiting = ours.Start()
+		waiting.MustWait("%s holds the lock", name)
+		peer.Signal(syscall.SIGKILL)
+		waiting.Acquired()
+		assert.Len(t, ours.Queue(), 1, "%s was killed, and its session has expired", name)
+		waiting.Release()
+	}
+}
+
+// watched tells whether anybody has a watch on a znode.
+func watched(z *zktest.Zoo, path string) bool {
+	word, err := z.Word("wchp")
+	return err == nil && strings.Contains("\n"+word, "\n"+path+"\n")
+}
+
+// Curator's readers and writers stand in one queue with ours: two writers and a
+// reader of each take turns, and the writers look for somebody inside.
+func TestCuratorsReadWriteLockStandsInOneQueueWithStep6(t *testing.T) {
+	z := needsPeers(t)
+	path, room := z.Root+"/lock", z.Root+"/room"
+	writer, reader := step6.Join(z, "our writer"), step6.Join(z, "our reader").Reader
+	theirWriter, theirReader := Curator(z, t, z.Servers()[0], "write", path, room, 1), Curator(z, t, z.Servers()[0], "read", path, "", 1)
+	theirWriter.Begin("turns %d", turns)
+	theirReader.Begin("turns %d", turns)
+	writes := z.Go(writer.Client, takeTurns(writer, room))
+	reads := z.Go(reader.Client, func(ctx context.Context) error {
+		for range turns {
+			held, err := reader.Lock(ctx)
+			if err != nil {
+				return err
+			}
+			if found, _, err := reader.Exists(room); found || err != nil {
+				return fmt.Errorf("our reader is inside, and a writer is: %v, %v", found, err)
+			}
+			if err := reader.Unlock(held); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	writes.Acquired()
+	reads.Acquired()
+	assert.True(t, theirWriter.Done(), "Curator's writer had its turns, and met nobody inside")
+	assert.True(t, theirReader.Done(), "Curator's reader had its turns")
+	assert.Empty(t, z.Names(path), "the queue, when all is over")
+}
+
+// One holds, and the other, of the other language, waits or shares: both ways.
+func TestReadersOfBothShareAndWritersOfBothExclude(t *testing.T) {
+	z := needsPeers(t)
+	path := z.Root + "/lock"
+	ours := step6.Join(z, "step 6")
+	theirReader, theirWriter := Curator(z, t, z.Servers()[0], "read", path, "", 1), Curator(z, t, z.Servers()[0], "write", path, "", 1)
+
+	reading := ours.Reader.Acquire()
+	theirReader.Begin("lock")
+	require.True(t, theirReader.Done(), "Curator's reader shares with ours")
+	theirWriter.Begin("lock")
+	z.Await("Curator's writer to queue", func() bool { return len(ours.Queue()) == 3 })
+	reading.Release()
+	waiting := ours.Start()
+	waiting.MustWait("Curator's writer is before it")
+	theirReader.Begin("unlock")
+	require.True(t, theirReader.Done())
+	require.True(t, theirWriter.Done(), "Curator's writer is let in when both readers have gone")
+	waiting.MustWait("Curator's writer is inside")
+	theirWriter.Signal(syscall.SIGKILL)
+	waiting.Acquired()
+	assert.Len(t, ours.Queue(), 1, "Curator's writer was killed, and its session has expired")
+	waiting.Release()
+}
