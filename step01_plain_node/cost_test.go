@@ -3,6 +3,7 @@ package plainnode
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -76,6 +77,26 @@ func TestEveryTryIsAWrite(t *testing.T) {
 		waiters, chapter.About(tries, 8), chapter.About(grown, 8))
 	chapter.Says(t, "a create in vain: %d bytes sent, %d received, %.1f zxids",
 		sent.Sent/tries, sent.Received/tries, float64(grown)/float64(tries))
+}
+
+// All who watch the znode are told that it has gone, and all try to create it.
+func TestAReleaseWakesAllAndEachWrites(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{10, chapter.Size(t, 50)} {
+		z := zktest.New(t)
+		line := watched.Line(z, n)
+		holder, waiting := line[0], line[1:]
+		count := z.Count(waiting...)
+		holder.Release()
+		z.Await("one of them to be let in", func() bool { return slices.ContainsFunc(waiting, (*zktest.Turn).Returned) })
+		z.Settle(slices.DeleteFunc(slices.Clone(waiting), (*zktest.Turn).Returned)...)
+		woken := count()
+		creates := woken.Requests[wiretap.Create]
+		chapter.Says(t, "NewWatched, %d waiters, one release: %d notifications, %d creates, %d of them in vain",
+			n, woken.Notifications, creates, creates-1)
+		assert.Equal(t, n, woken.Notifications, "notifications: to each of the waiters")
+		assert.Equal(t, n, creates, "creates: each of the waiters tries")
+	}
 }
 
 // By construction: B's third try is held up on the wire, and A releases.

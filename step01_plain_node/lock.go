@@ -21,10 +21,11 @@ const pollInterval = 20 * time.Millisecond
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
 type Lock struct {
-	conn *zk.Conn
-	path string
-	mode int32 // of the znode that is the lock
-	poll time.Duration
+	conn    *zk.Conn
+	path    string
+	mode    int32         // of the znode that is the lock
+	poll    time.Duration // a waiter's rest,
+	watches bool          // or it sleeps until the znode has changed
 }
 
 // New returns the lock whose znode is path, an absolute path below the root
@@ -37,6 +38,12 @@ func New(conn *zk.Conn, path string) *Lock {
 // its creator's session ends: the answer to a holder that crashes.
 func NewEphemeral(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral, poll: pollInterval}
+}
+
+// NewWatched returns the ephemeral lock whose waiters do not poll: each watches the
+// znode, and tries again when it has changed.
+func NewWatched(conn *zk.Conn, path string) *Lock {
+	return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral, watches: true}
 }
 
 // Lock blocks until this client has created the znode. Parents that are
@@ -61,10 +68,33 @@ func (l *Lock) Lock(ctx context.Context) error {
 		if !errors.Is(err, zk.ErrNodeExists) {
 			return failed("lock", l.path, err)
 		}
+		if err := l.rest(ctx); err != nil {
+			return failed("lock", l.path, err)
+		}
+	}
+}
+
+// rest returns when it is time to try again, or when ctx has ended.
+func (l *Lock) rest(ctx context.Context) error {
+	if !l.watches {
 		select {
 		case <-time.After(l.poll):
 		case <-ctx.Done():
 		}
+		return nil
+	}
+	_, _, changed, err := l.conn.GetW(l.path)
+	if errors.Is(err, zk.ErrNoNode) { // it has gone meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case event := <-changed:
+		return event.Err // nil, unless our session has ended
+	case <-ctx.Done():
+		return nil
 	}
 }
 

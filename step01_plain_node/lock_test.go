@@ -18,14 +18,15 @@ func TestMain(m *testing.M) {
 	zktest.Main(m)
 }
 
-// The two kinds of this step's lock.
+// The three kinds of this step's lock.
 var (
 	plain     = lockcheck.Over("New", New)
 	ephemeral = lockcheck.Over("NewEphemeral", NewEphemeral)
+	watched   = lockcheck.Over("NewWatched", NewWatched)
 )
 
 func init() {
-	for _, kind := range []*lockcheck.Subject{&plain, &ephemeral} {
+	for _, kind := range []*lockcheck.Subject{&plain, &ephemeral, &watched} {
 		kind.Znode, kind.NotHeld, kind.Lost = true, zk.ErrNoNode, zk.ErrConnectionClosed
 	}
 }
@@ -33,7 +34,7 @@ func init() {
 // The only test that is not parallel, and so the first to speak: when a line of
 // lock.go is broken, the properties say what it was good for.
 func TestProperties(t *testing.T) {
-	for _, kind := range []lockcheck.Subject{plain, ephemeral} {
+	for _, kind := range []lockcheck.Subject{plain, ephemeral, watched} {
 		lockcheck.Holds(t, kind, lockcheck.OneHolder, lockcheck.LongHold)
 		lockcheck.Holds(t, kind, lockcheck.Promises...)
 		lockcheck.Holds(t, kind, lockcheck.BadInput...)
@@ -44,6 +45,12 @@ func TestProperties(t *testing.T) {
 		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
 		lockcheck.Fenced, lockcheck.Shared)
 	lockcheck.Holds(t, ephemeral, lockcheck.CrashFrees, lockcheck.KilledHolder)
+	lockcheck.Holds(t, watched, lockcheck.CrashFrees, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft,
+		lockcheck.SilentWait, lockcheck.ArrivalWakesNobody, lockcheck.ReleasedWhileCutOff)
+	lockcheck.Empty(t, watched, lockcheck.WaiterCrash)
+	lockcheck.Fails(t, watched, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.WakesOne, // a herd, and no queue
+		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
+		lockcheck.Fenced, lockcheck.Shared)
 }
 
 func TestLockIsOneCreateAndUnlockOneDelete(t *testing.T) {

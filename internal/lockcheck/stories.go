@@ -333,7 +333,7 @@ func tellWakesOne(s *story) {
 	s.needsWatches(waiters)
 	count := s.Count(waiters...)
 	holder.Release()
-	waiters[0].Acquired()
+	s.Await("a waiter to be let in", func() bool { return slices.ContainsFunc(waiters, (*zktest.Turn).Returned) })
 	if n := count().Notifications; n != 1 {
 		s.fails("one release sent %d notifications to %d waiters", n, len(waiters))
 	}
