@@ -11,13 +11,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/steps"
 	"zklock/internal/wiretap"
-	plainnode "zklock/step01_plain_node"
-	sequentialspin "zklock/step02_sequential_spin"
-	childrenwatch "zklock/step03_children_watch"
-	predecessorwatch "zklock/step04_predecessor_watch"
-	reentrant "zklock/step05_reentrant"
-	sharedlock "zklock/step06_shared_lock"
+	"zklock/internal/words"
+	"zklock/internal/zktest"
 )
 
 // timeout is short enough to wait for, and long enough for the servers' usual limit.
@@ -42,7 +39,7 @@ func hold(ctx context.Context, stop func(), step int, name string, reader bool) 
 	defer end()
 	s.say("my session at %s is %#x, time-out %v s", server.Addr, c.Conn().SessionID(), c.Timeout().Seconds())
 	s.say(`Ctrl-C ends me in good order, Ctrl-Z and fg are a pause, Ctrl-\ or kill -9 %d a crash`, os.Getpid())
-	held, err := c.lock(ctx)
+	held, err := c.Lock(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		s.say("I have given up")
@@ -56,8 +53,9 @@ func hold(ctx context.Context, stop func(), step int, name string, reader bool) 
 	default:
 	}
 	token := ""
-	if n, ok := c.token(held); ok {
-		token = fmt.Sprintf(", my token is %d", n)
+	if c.Token != nil {
+		n, _ := c.Token(held)
+		token = words.Sprintf(", my token is %d", n)
 	}
 	s.say("I hold the lock%s; Enter releases it", token)
 	select {
@@ -67,11 +65,11 @@ func hold(ctx context.Context, stop func(), step int, name string, reader bool) 
 	}
 	if held.Err() != nil && ctx.Err() == nil {
 		s.say("I am told: %v", context.Cause(held))
-		_ = c.unlock(held)
+		_ = c.Unlock(held)
 		s.say("I have stopped, and called Unlock")
 		return nil
 	}
-	if err := c.unlock(held); err != nil {
+	if err := c.Unlock(held); err != nil {
 		s.say("Unlock has failed")
 		return err
 	}
@@ -104,48 +102,27 @@ func enters(stop func()) <-chan struct{} {
 	return enter
 }
 
-// client is a session and the lock of one step. The hold is a context in all
-// steps: in steps 1 to 4 one that nobody ends.
+// client is a session and the way to take a step's lock over it.
 type client struct {
 	session
-	lock   func(ctx context.Context) (held context.Context, err error)
-	unlock func(held context.Context) error
-	token  func(held context.Context) (int64, bool)
+	zktest.Way
 }
 
 type session interface {
-	Conn() *zk.Conn
+	zktest.Session
 	Timeout() time.Duration
-	Close()
 }
 
 // open opens a session. Steps 1 to 4 take theirs from step 5's, for it knows which
 // time-out the server has granted.
 func open(step int, reader bool, path string, servers []string, dial zk.Dialer) (*client, error) {
-	if step == 6 {
-		s, err := sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial))
-		if err != nil {
-			return nil, err
-		}
-		l := sharedlock.New(s, path)
-		if reader {
-			return &client{s, l.RLock, l.RUnlock, sharedlock.Token}, nil
-		}
-		return &client{s, l.Lock, l.Unlock, sharedlock.Token}, nil
-	}
-	s, err := reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
+	s, err := steps.All[max(step, 5)-1].Open(servers, timeout, dial)
 	if err != nil {
 		return nil, err
 	}
-	if step == 5 {
-		l := reentrant.New(s, path)
-		return &client{s, l.Lock, l.Unlock, reentrant.Token}, nil
+	write, read := steps.All[step-1].Ways(s, path)
+	if reader {
+		write = *read
 	}
-	l := []interface {
-		Lock(context.Context) error
-		Unlock() error
-	}{plainnode.New(s.Conn(), path), sequentialspin.New(s.Conn(), path), childrenwatch.New(s.Conn(), path), predecessorwatch.New(s.Conn(), path)}[step-1]
-	return &client{s,
-		func(ctx context.Context) (context.Context, error) { return context.Background(), l.Lock(ctx) },
-		func(context.Context) error { return l.Unlock() }, reentrant.Token}, nil
+	return &client{s.(session), write}, nil
 }

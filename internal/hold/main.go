@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"zklock/internal/words"
 	"zklock/internal/zkserver"
 )
 
@@ -29,7 +30,7 @@ func run(args []string) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for anything
 	if err := do(ctx, stop, args); err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
@@ -63,7 +64,7 @@ const addressFile = "out/zk"
 // keep keeps a private server until ctx ends.
 func keep(ctx context.Context) error {
 	if list := os.Getenv("ZK_SERVERS"); list != "" {
-		fmt.Printf("ZK_SERVERS is set, so there are servers already: %s\nmake hold uses them; none is started here\n", list)
+		words.Fprintf(os.Stdout, "ZK_SERVERS is set, so there are servers already: %s\nmake hold uses them; none is started here\n", list)
 		return nil
 	}
 	if addr := running(); addr != "" {
@@ -76,12 +77,12 @@ func keep(ctx context.Context) error {
 	defer os.Remove(addressFile)
 	err = errors.Join(os.MkdirAll(filepath.Dir(addressFile), 0o755), os.WriteFile(addressFile, []byte(server.Addr), 0o644))
 	if err == nil {
-		fmt.Printf("%s\nIt is kept until Ctrl-C. In other terminals:\n  make hold STEP=01 NAME=a\n", server.Origin)
+		words.Fprintf(os.Stdout, "%s\nIt is kept until Ctrl-C. In other terminals:\n  make hold STEP=01 NAME=a\n", server.Origin)
 		if cli := shell(); cli != "" {
 			fmt.Printf("  %s -server %s ls /locks/step01\n", cli, server.Addr)
 		}
 		<-ctx.Done()
-		fmt.Println("\nthe server is stopped")
+		words.Fprintln(os.Stdout, "\nthe server is stopped")
 	}
 	return errors.Join(err, server.Stop())
 }

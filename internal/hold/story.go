@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/wiretap"
+	"zklock/internal/words"
 )
 
 // story tells what a client does, from what stands on its wire.
@@ -55,7 +56,7 @@ func (s *story) say(format string, args ...any) {
 	s.catchUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.print(time.Now(), fmt.Sprintf(format, args...))
+	s.print(time.Now(), words.Sprintf(format, args...))
 }
 
 // catchUp tells what has passed on the wire, and how the connection is.
@@ -82,7 +83,7 @@ func (s *story) catchUp() {
 // print writes a line. One that says the same as the last is counted: in a terminal
 // it takes the place of the last, else it is written once a second.
 func (s *story) print(at time.Time, text string) {
-	line := fmt.Sprintf("%s %s  %s", s.name, at.Format("15:04:05.000"), text)
+	line := fmt.Sprintf("%s %s  %s", s.name, at.Format("15:04:05.000"), words.In(text))
 	if text != s.last {
 		s.last, s.times = text, 0
 	}
@@ -90,7 +91,7 @@ func (s *story) print(at time.Time, text string) {
 		if !s.terminal && at.Sub(s.printed) < time.Second {
 			return
 		}
-		line += fmt.Sprintf(" (%d times)", s.times)
+		line += words.Sprintf(" (%d times)", s.times)
 		if s.terminal {
 			line = "\x1b[A\r\x1b[K" + line
 		}
@@ -116,31 +117,31 @@ func (s *story) sentence(f wiretap.Frame) string {
 	case f.Op == wiretap.GetData && f.Watch && f.Err == wiretap.OK:
 		return "I am not the first: I watch " + name
 	}
-	did := map[wiretap.Op]string{wiretap.Create: "create ", wiretap.Delete: "delete ", wiretap.GetData: "look at ", wiretap.GetChildren: "list "}[f.Op]
-	if did == "" {
+	says, ok := map[wiretap.Op][2]string{
+		wiretap.Create: {"I create %s", "I try to create %s"}, wiretap.Delete: {"I delete %s", "I try to delete %s"},
+		wiretap.GetData: {"I look at %s", "I try to look at %s"}, wiretap.GetChildren: {"I list %s", "I try to list %s"}}[f.Op]
+	if !ok {
 		return ""
 	}
-	did += name
-	if f.Op == wiretap.GetChildren {
-		did += fmt.Sprintf(": %d names", f.Names)
+	tries := fmt.Sprintf(says[1], name)
+	switch {
+	case f.Op == wiretap.GetChildren && f.Err == wiretap.OK:
+		found := fmt.Sprintf("%d names", f.Names)
 		if f.Names == 1 {
-			did = strings.TrimSuffix(did, "s")
+			found = "1 name"
 		}
 		if f.Watch {
-			did += "; I watch the list"
+			found = found + "; I watch the list"
 		}
-	}
-	switch {
+		return fmt.Sprintf("I list %s: %s", name, found)
 	case f.Err == wiretap.OK:
-		return "I " + did
+		return fmt.Sprintf(says[0], name)
 	case f.Err == wiretap.NodeExists:
-		did += ": it is there already"
+		return tries + ": it is there already"
 	case f.Err == wiretap.NoNode && f.Op == wiretap.Create:
-		did += ": the znode above it is missing"
+		return tries + ": the znode above it is missing"
 	case f.Err == wiretap.NoNode:
-		did += ": it is not there"
-	default:
-		did += fmt.Sprintf(": error %d", f.Err)
+		return tries + ": it is not there"
 	}
-	return "I try to " + did
+	return fmt.Sprintf("%s: error %d", tries, f.Err)
 }

@@ -158,10 +158,10 @@ func tellRefusedUnasked(s *story) {
 	g.says("Lock(nil)", lock(a.Way, none), nil, "the context is nil", "give context.Background()")
 	g.says("Lock with a cancelled context", lock(a.Way, cancelled), context.Canceled, a.Path)
 	g.says("Lock after its deadline", lock(a.Way, overdue), context.DeadlineExceeded, a.Path)
-	nothing, _ := s.subject.ways(nil, a.Path)
+	nothing, _ := s.subject.Ways(nil, a.Path)
 	g.says("Lock over nil", lock(nothing, s.Ctx), nil, "is nil: give the one that")
 	for _, path := range []string{"", "/", "locks/orders", "/locks/", "//locks", "/locks//orders", "/locks/../orders", "/."} {
-		at, _ := s.subject.ways(a.Session, path)
+		at, _ := s.subject.Ways(a.Session, path)
 		const advice = "want an absolute path below the root, such as /locks/orders"
 		g.says("Lock", lock(at, s.Ctx), nil, strconv.Quote(path), advice)
 		if s.subject.Znode || hasHolds(at) {
@@ -170,7 +170,7 @@ func tellRefusedUnasked(s *story) {
 			g.says("Unlock", at.Unlock(s.Ctx), s.subject.NotHeld, path)
 		}
 	}
-	zero, _ := s.subject.ways(a.Session, "/locks/\x00")
+	zero, _ := s.subject.Ways(a.Session, "/locks/\x00")
 	g.says("Lock", lock(zero, s.Ctx), zk.ErrInvalidPath, "/locks/")
 	if hasHolds(a.Way) {
 		g.says("Unlock(nil)", a.Unlock(none), nil, "the context is nil", "what Lock returned")
@@ -311,7 +311,7 @@ func tellChildlessParent(s *story) {
 	}
 	a := s.join("A")
 	for _, path := range []string{parent + "/lock", parent + "/locks/lock"} {
-		at, _ := s.subject.ways(a.Session, path)
+		at, _ := s.subject.Ways(a.Session, path)
 		g.says("Lock", lock(at, s.Ctx), zk.ErrNoChildrenForEphemerals, "zklock: lock "+path, "ephemeral", "choose another path")
 	}
 	_ = s.Observer().Delete(parent, -1)
@@ -512,7 +512,7 @@ func tellNoServer(s *story) {
 		if err != nil {
 			s.Fatalf("%s: %v", what, err)
 		}
-		at, _ := s.subject.ways(session, a.Path)
+		at, _ := s.subject.Ways(session, a.Path)
 		g.says(what+": Lock", lock(at, s.Ctx), zk.ErrNoServer, a.Path, "is the address right", "does ZooKeeper run")
 		g.says(what+": Unlock", at.Unlock(s.Ctx), nil, a.Path)
 		session.Close()

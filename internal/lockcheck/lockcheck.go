@@ -111,6 +111,7 @@ func Holds(t *testing.T, subject Subject, properties ...*Property) {
 // Fails tests that the subject lacks the properties, and that each is seen to
 // fail: a story that merely got stuck is not evidence.
 func Fails(t *testing.T, subject Subject, properties ...*Property) {
+	subject.Acts() // in make play
 	expect(t, subject, No, properties)
 	if asked := os.Getenv("LOCKCHECK_ASK"); asked != "" { // the bug hunt: does the subject lack this one, too?
 		for _, p := range Properties {

@@ -123,7 +123,7 @@ func tellPlaceLost(s *story) {
 func (s Subject) Hold(servers, args []string) {
 	session, err := s.Open(servers, zktest.MortalTimeout, net.DialTimeout)
 	if err == nil {
-		way, _ := s.ways(session, args[0])
+		way, _ := s.Ways(session, args[0])
 		_, err = way.Lock(context.Background())
 	}
 	if err != nil {

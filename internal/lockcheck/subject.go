@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/actor"
 	"zklock/internal/zktest"
 )
 
@@ -18,9 +19,9 @@ type Subject struct {
 	// Open makes what a lock is made over.
 	Open func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error)
 
-	// ways to take the lock at path: to write, and, if not nil, to read. A nil
+	// Ways to take the lock at path: to write, and, if not nil, to read. A nil
 	// session stands for what the lock takes for one.
-	ways func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way)
+	Ways func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way)
 
 	// What the properties of bad input have to know.
 	Znode         bool  // the path is that of the lock's one znode, and not of a directory
@@ -33,7 +34,7 @@ type Subject struct {
 // Over makes a Subject of a lock that is made from a connection and a path, as
 // in steps 1 to 4.
 func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subject {
-	return Subject{Name: name, Open: connect, ways: func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
+	return Subject{Name: name, Open: connect, Ways: func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
 		var conn *zk.Conn
 		if s != nil {
 			conn = s.Conn()
@@ -45,6 +46,9 @@ func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subjec
 		}, nil
 	}}
 }
+
+// Acts makes a process that was started to be a client of this subject one.
+func (s Subject) Acts() { actor.Lock{Open: s.Open, Ways: s.Ways}.Part(s.Name) }
 
 // alone stands for a session where there is only a connection.
 type alone struct{ conn *zk.Conn }
@@ -92,7 +96,7 @@ func OverSession[S zktest.Session, L Holder](name string,
 			}
 			return s, nil
 		},
-		ways: func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
+		Ways: func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
 			session, _ := s.(S)
 			var l any = newLock(session, path)
 			holder := l.(Holder)
@@ -115,8 +119,8 @@ func OverSession[S zktest.Session, L Holder](name string,
 func Trying(subject Subject, wait time.Duration) Subject {
 	trying := subject
 	trying.Name = fmt.Sprintf("%s, TryLock(%v)", subject.Name, wait)
-	trying.ways = func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
-		write, read := subject.ways(s, path)
+	trying.Ways = func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
+		write, read := subject.Ways(s, path)
 		for _, way := range []*zktest.Way{&write, read} {
 			if way != nil {
 				try := way.TryLock
@@ -142,8 +146,8 @@ func Readers(subject Subject) Subject {
 	reading := subject
 	reading.Name += ", readers"
 	reading.whole = &subject
-	reading.ways = func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
-		_, read := subject.ways(s, path)
+	reading.Ways = func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
+		_, read := subject.Ways(s, path)
 		return *read, nil
 	}
 	return reading
@@ -188,7 +192,7 @@ func (s Subject) At(z *zktest.Zoo, m *zktest.Member, path string) *zktest.Member
 }
 
 func (s Subject) at(z *zktest.Zoo, c *zktest.Client, session zktest.Session, path string) *zktest.Member {
-	write, read := s.ways(session, path)
+	write, read := s.Ways(session, path)
 	return zktest.NewMember(z, c, session, path, write, read)
 }
 

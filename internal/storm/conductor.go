@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,9 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/process"
+	"zklock/internal/words"
 	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // A storm runs the ensemble, the client processes and the faults.
@@ -38,7 +41,7 @@ type storm struct {
 // run makes a storm, and returns when all is quiet again and has been looked
 // through. With atFirst it is over soon after the first violation.
 func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, out io.Writer) (_ *storm, err error) {
-	fmt.Fprintf(out, "a storm of %v, seed %d\n", length, seed)
+	words.Fprintf(out, "a storm of %v, seed %d\n", length, seed)
 	// A server that returns gets a whole copy. Told only what it missed, it may miss
 	// some of that, too, and never find out: see docs/storm.md.
 	// And a server that is cut off finds out after five seconds, not after one.
@@ -48,12 +51,12 @@ func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, o
 	}
 	s := &storm{store: newStore(), length: length, seed: seed, out: out, ensemble: ensemble}
 	defer func() { err = errors.Join(err, ensemble.Stop()) }()
-	s.observer, _, err = zk.Connect(ensemble.Servers(), 30*time.Second, zk.WithLogger(noLog{}))
+	s.observer, err = zktest.Dial(ensemble.Servers(), 30*time.Second, net.DialTimeout)
 	if err != nil {
 		return nil, err
 	}
 	defer s.observer.Close()
-	fmt.Fprintf(out, "%d clients in %d processes, %s\n", clients, processes, ensemble.Origin)
+	words.Fprintf(out, "%d clients in %d processes, %s\n", clients, processes, ensemble.Origin)
 	ctx, s.fail = context.WithCancelCause(ctx)
 	defer s.fail(nil)
 	err = s.startProcesses()

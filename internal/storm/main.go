@@ -12,13 +12,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"time"
 
 	"zklock/internal/process"
 	"zklock/internal/setting"
+	"zklock/internal/words"
 )
 
 func main() {
@@ -33,15 +33,15 @@ func main() {
 		s, err = run(ctx, length, uint64(seed), first == 1, os.Stdout)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	s.print(os.Stdout)
 	if n := violations(s.breaches); n > 0 {
-		fmt.Printf("\n%d violations in steps 5 and 6: make storm TIME=%v SEED=%d makes the same faults again\n", n, length, seed)
+		words.Fprintf(os.Stdout, "\n%d violations in steps 5 and 6: make storm TIME=%v SEED=%d makes the same faults again\n", n, length, seed)
 		os.Exit(1)
 	}
-	fmt.Printf("\nno violation in steps 5 and 6, seed %d\n", seed)
+	words.Fprintf(os.Stdout, "\nno violation in steps 5 and 6, seed %d\n", seed)
 }
 
 func parseLength(text string) (time.Duration, error) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"zklock/internal/words"
 )
 
 // The properties that a storm asks for.
@@ -161,7 +163,7 @@ func (s *storm) progress(ctx context.Context, found func()) {
 		holds := len(s.Holds)
 		s.mu.Unlock()
 		n := violations(breaches)
-		fmt.Fprintf(s.out, "  %4.0f s  %4d faults  %7d acquisitions  %d violations in steps 5 and 6, %d breaches in the others\n",
+		words.Fprintf(s.out, "  %4.0f s  %4d faults  %7d acquisitions  %d violations in steps 5 and 6, %d breaches in the others\n",
 			time.Since(s.began).Seconds(), faults, holds, n, len(breaches)-n)
 		if n > 0 {
 			found()
@@ -171,19 +173,19 @@ func (s *storm) progress(ctx context.Context, found func()) {
 
 // print writes the table.
 func (s *storm) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%-48s %7d\n", "faults", count(s.faults, (*fault).happened))
+	words.Fprintf(w, "\n%-48s %7d\n", "faults", count(s.faults, (*fault).happened))
 	each := map[string]int{}
 	for _, f := range s.faults {
 		each[f.Was]++
 	}
 	delete(each, "")
 	for _, what := range slices.Sorted(maps.Keys(each)) {
-		fmt.Fprintf(w, "  %-46s %7d\n", what, each[what])
+		words.Fprintf(w, "  %-46s %7d\n", what, each[what])
 	}
 	row := func(title string, value func(kind int) any) {
-		fmt.Fprintf(w, "%-48s", title)
+		words.Fprintf(w, "%-48s", title)
 		for k := range kinds {
-			fmt.Fprintf(w, " %9v", value(k))
+			words.Fprintf(w, " %9v", value(k))
 		}
 		fmt.Fprintln(w)
 	}
@@ -191,7 +193,7 @@ func (s *storm) print(w io.Writer) {
 		row(title, func(k int) any { return count(s.Holds, func(h Hold) bool { return h.Kind == k && so(h) }) })
 	}
 	fmt.Fprintln(w)
-	row("", func(k int) any { return kinds[k].name })
+	row("", func(k int) any { return kinds[k].Name })
 	holds("acquisitions", func(Hold) bool { return true })
 	holds("  of them to read", func(h Hold) bool { return h.Read })
 	row("hand-overs from client to client", func(k int) any { return s.numbers[k].handOvers })
@@ -210,7 +212,7 @@ func (s *storm) print(w io.Writer) {
 		}
 		return longest.Round(100 * time.Millisecond)
 	})
-	fmt.Fprintln(w, "breaches")
+	words.Fprintln(w, "breaches")
 	for _, property := range properties {
 		row("  "+property, func(k int) any {
 			return count(s.breaches, func(b breach) bool { return b.property == property && b.kind == k })
@@ -226,7 +228,7 @@ func (s *storm) printCauses(w io.Writer) {
 	for _, b := range s.breaches {
 		who := "the client"
 		if b.kind >= 0 {
-			who = kinds[b.kind].name
+			who = kinds[b.kind].Name
 		}
 		l := line{who + ": " + b.property, s.cause(b)}
 		counts[l]++
@@ -237,8 +239,8 @@ func (s *storm) printCauses(w io.Writer) {
 	})
 	for i, l := range lines {
 		if i == 0 || l.title != lines[i-1].title {
-			fmt.Fprintf(w, "\n%s\n", l.title)
+			words.Fprintf(w, "\n%s\n", l.title)
 		}
-		fmt.Fprintf(w, "  %5d  %-46s %s\n", counts[l], l.cause, example[l])
+		words.Fprintf(w, "  %5d  %-46s %s\n", counts[l], l.cause, example[l])
 	}
 }

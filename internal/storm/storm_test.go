@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -52,9 +53,9 @@ func TestStorm(t *testing.T) {
 				who[h.Client] = true
 			}
 		}
-		require.NotEmpty(t, who, kind.name)
+		require.NotEmpty(t, who, kind.Name)
 		if trusted(k) {
-			require.Len(t, who, clients, "%s: the clients that had the lock", kind.name)
+			require.Len(t, who, clients, "%s: the clients that had the lock", kind.Name)
 		}
 	}
 }
@@ -165,7 +166,7 @@ func TestTheJudgeFindsWhatIsWrong(t *testing.T) {
 			require.Equal(t, c.want, s.breaches[0].property)
 			var table strings.Builder
 			s.print(&table)
-			require.Contains(t, table.String(), kinds[c.holds[0].Kind].name+": "+c.want)
+			require.Contains(t, table.String(), kinds[c.holds[0].Kind].Name+": "+c.want)
 			require.Equal(t, 1, violations(s.breaches))
 			early, _ := s.judge(at(0))
 			require.Empty(t, early, "not over yet at that moment")
@@ -231,7 +232,7 @@ func TestServersThatDisagree(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, server.Stop()) })
 		s.ensemble.Members = append(s.ensemble.Members, &zkserver.Peer{Server: server, ID: id})
-		conn, _, err := zk.Connect(server.Servers(), zktest.SessionTimeout, zk.WithLogger(noLog{}))
+		conn, err := zktest.Dial(server.Servers(), zktest.SessionTimeout, net.DialTimeout)
 		require.NoError(t, err)
 		t.Cleanup(conn.Close)
 		conns = append(conns, conn)

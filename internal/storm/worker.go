@@ -67,7 +67,7 @@ func (w *Worker) Begin(place Place, _ *[]Turn) error {
 			l := &line{client: c, kind: k, tap: wiretap.New(), inHold: make(chan (<-chan struct{}))}
 			lock, err := w.open(l)
 			if err != nil {
-				return fmt.Errorf("client %d opens %s: %w", c, kind.name, err)
+				return fmt.Errorf("client %d opens %s: %w", c, kind.Name, err)
 			}
 			l.lock.Store(lock)
 			w.lines[c] = append(w.lines[c], l)
@@ -92,7 +92,7 @@ func (w *Worker) Leave(place Place, left *[]Turn) error {
 	w.leaving.Store(true)
 	for _, lines := range w.lines {
 		for _, l := range lines {
-			if !within(10*time.Second, l.lock.Load().close) {
+			if !within(10*time.Second, l.lock.Load().session.Close) {
 				*left = append(*left, Turn{l.kind, l.client, time.Now(), "Close did not come back"})
 			}
 		}
@@ -118,7 +118,7 @@ func (w *Worker) tell(method string, args any) { w.call(method, args, new(bool))
 func (w *Worker) note(r Record)                { w.tell("Note", r) }
 
 func (w *Worker) open(l *line) (*lock, error) {
-	return kinds[l.kind].open(w.servers, l.dial, kinds[l.kind].dir)
+	return kinds[l.kind].open(w.servers, l.dial)
 }
 
 func (l *line) dial(network, address string, timeout time.Duration) (net.Conn, error) {
@@ -136,9 +136,9 @@ func (w *Worker) replace(l *line, stuck *lock) {
 		switch {
 		case err != nil:
 		case l.lock.CompareAndSwap(stuck, fresh):
-			go stuck.close()
+			go stuck.session.Close()
 		default:
-			fresh.close()
+			fresh.session.Close()
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (w *Worker) loop(l *line, random *rand.Rand) {
 	named := int64(0)
 	for !w.finishing.Load() {
 		lock := l.lock.Load()
-		if id := lock.conn.SessionID(); id != named {
+		if id := lock.session.Conn().SessionID(); id != named {
 			w.note(Record{Sessions: []Session{{l.client, id}}})
 			named = id
 		}
@@ -177,7 +177,7 @@ func (w *Worker) turn(l *line, lock *lock, random *rand.Rand) (back bool) {
 	noHold := func(failure string) {
 		w.note(Record{Turns: []Turn{{l.kind, l.client, time.Now(), failure}}})
 	}
-	wish := wish{other: random.IntN(kinds[l.kind].other) == 0, again: random.IntN(10) == 0}
+	wish := wish{other: lock.kind.other > 0 && random.IntN(lock.kind.other) == 0, again: random.IntN(10) == 0}
 	if random.IntN(10) == 0 {
 		wish.wait = time.Duration(1+random.IntN(200)) * time.Millisecond
 	}
@@ -197,7 +197,7 @@ func (w *Worker) turn(l *line, lock *lock, random *rand.Rand) (back bool) {
 		}
 		return true
 	}
-	session := lock.conn.SessionID()
+	session := lock.session.Conn().SessionID()
 	h := Hold{Kind: l.kind, Client: l.client, Read: wish.other && l.kind == 2, Waited: time.Since(asked)}
 	w.work(l, &h, grip, random)
 	h.Unlocked = time.Now()
@@ -209,7 +209,7 @@ func (w *Worker) turn(l *line, lock *lock, random *rand.Rand) (back bool) {
 				err = grip.release()
 			}
 		}
-		lived = lock.conn.SessionID() == session && (err == nil || lock.lives(session))
+		lived = lock.session.Conn().SessionID() == session && (err == nil || lock.lives(session))
 	})
 	h.Lived = back && lived
 	if !h.From.IsZero() {

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/zktest"
 )
 
 // The same znode may be the first of a queue at so many looks, a second apart:
@@ -106,7 +109,7 @@ func (s *storm) lookForLeftovers(ctx context.Context) {
 func (s *storm) serversAgree(ctx context.Context) error {
 	conns := make([]*zk.Conn, len(s.ensemble.Members))
 	for i, m := range s.ensemble.Members {
-		conn, _, err := zk.Connect([]string{m.Addr}, 30*time.Second, zk.WithLogger(noLog{}))
+		conn, err := zktest.Dial([]string{m.Addr}, 30*time.Second, net.DialTimeout)
 		if err != nil {
 			return err
 		}
