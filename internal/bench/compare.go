@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/lockcheck"
+	"zklock/internal/peers"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
@@ -44,6 +46,7 @@ var apart = []contender{
 	{name: "zk.Lock", open: overConn(clientLock)},
 	{name: "step 4", open: overConn(step4)},
 	{name: "zk.Lock, once more", open: overConn(clientLock)}, // what it differs by is noise
+	{name: "step 4, looks one release early", open: overConn(func(c *zk.Conn, path string) turn { return inTurn(newEarly(c, path)) })},
 	{name: "step 5", open: overSession(openReentrant, reentrant.New, through)},
 	{name: "step 5, able to give up", open: overSession(openReentrant, reentrant.New, throughCancellable)},
 	{name: "step 6, as a writer", open: overSession(openShared, sharedlock.New, through)},
@@ -100,8 +103,10 @@ func createAndDelete(conn *zk.Conn, path string) turn {
 	}
 }
 
-func step4(conn *zk.Conn, path string) turn {
-	lock := predecessorwatch.New(conn, path)
+func step4(conn *zk.Conn, path string) turn { return inTurn(predecessorwatch.New(conn, path)) }
+
+// inTurn is the turn of a lock as steps 1 to 4 offer it.
+func inTurn(lock zktest.Locker) turn {
 	return func(ctx context.Context) error {
 		if err := lock.Lock(ctx); err != nil {
 			return err
@@ -163,8 +168,8 @@ func (s stage) compare(title string, contenders []contender, n, sessions int) {
 		for r := range rounds {
 			for j := range contenders {
 				i := (r + j) % len(contenders) // nobody is always the first
-				done, took := s.run(ctx, turns[i], window)
-				rates[i] = append(rates[i], float64(done)/took.Seconds())
+				had := s.run(ctx, turns[i], window)
+				rates[i] = append(rates[i], float64(len(had))/took(had).Seconds())
 			}
 		}
 	})
@@ -174,20 +179,20 @@ func (s stage) compare(title string, contenders []contender, n, sessions int) {
 		for i, c := range contenders {
 			turns, clients := s.join(z, c, n, sessions)
 			counted := z.CountClients(clients...)
-			totals[i], _ = s.run(ctx, turns, 10*window)
+			totals[i] = len(s.run(ctx, turns, 10*window))
 			counts[i] = counted()
 		}
 	})
 
 	line("\n%s", title)
-	line("  %-24s %10s %8s %14s %10s %8s", "", "a second", "ratio", "", "requests", "bytes")
+	line("  %-32s %10s %8s %14s %10s %8s", "", "a second", "ratio", "", "requests", "bytes")
 	base := slices.IndexFunc(contenders, func(c contender) bool { return strings.HasPrefix(c.name, "zk.Lock") })
 	for i, c := range contenders {
 		ratios := make([]float64, rounds)
 		for r := range rounds {
 			ratios[r] = rates[i][r] / rates[base][r]
 		}
-		line("  %-24s %10.0f %8.2f %14s %10.2f %8.0f", c.name, median(rates[i]), median(ratios),
+		line("  %-32s %10.0f %8.2f %14s %10.2f %8.0f", c.name, median(rates[i]), median(ratios),
 			fmt.Sprintf("%.2f to %.2f", slices.Min(ratios), slices.Max(ratios)),
 			float64(counts[i].All())/float64(totals[i]), float64(counts[i].Sent+counts[i].Received)/float64(totals[i]))
 	}
@@ -216,31 +221,40 @@ func (s stage) join(z *zktest.Zoo, c contender, n, sessions int) (turns []turn, 
 	return turns, clients
 }
 
-// run takes turns on as many goroutines as there are, for d and at least once
-// each, and returns how many were taken in what time.
-func (s stage) run(ctx context.Context, turns []turn, d time.Duration) (done int, took time.Duration) {
+// run takes turns on as many goroutines as there are, for d and at least once each.
+func (s stage) run(ctx context.Context, turns []turn, d time.Duration) []peers.Turn {
 	s.must(s.ctx.Err())
-	var all sync.WaitGroup
-	counts := make([]int, len(turns))
+	had, err := takeTurns(ctx, turns, d)
+	s.must(err)
+	return had
+}
+
+func takeTurns(ctx context.Context, turns []turn, d time.Duration) (all []peers.Turn, err error) {
+	var running sync.WaitGroup
+	had := make([][]peers.Turn, len(turns))
 	errs := make([]error, len(turns))
 	begin := time.Now()
 	for i, take := range turns {
-		all.Go(func() {
-			for counts[i] == 0 || time.Since(begin) < d {
+		running.Go(func() {
+			for had[i] == nil || time.Since(begin) < d {
+				asked := time.Since(begin)
 				if errs[i] = take(ctx); errs[i] != nil {
 					return
 				}
-				counts[i]++
+				had[i] = append(had[i], peers.Turn{Client: i, Asked: asked, Done: time.Since(begin)})
 			}
 		})
 	}
-	all.Wait()
-	took = time.Since(begin)
-	for i := range turns {
-		s.must(errs[i])
-		done += counts[i]
+	running.Wait()
+	return slices.Concat(had...), errors.Join(errs...)
+}
+
+// took is the time until all turns were done.
+func took(turns []peers.Turn) (last time.Duration) {
+	for _, t := range turns {
+		last = max(last, t.Done)
 	}
-	return done, took
+	return last
 }
 
 func median(values []float64) float64 {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"zklock/internal/peers"
 	"zklock/internal/process"
 	"zklock/internal/zktest"
 	reentrant "zklock/step05_reentrant"
@@ -49,11 +50,7 @@ func (s stage) contest() {
 		place := Place{Servers: z.Servers(), Path: z.Root + "/lock"}
 		var children []*process.Process
 		for range processes {
-			child, err := process.Start("contender")
-			s.must(err)
-			s.Cleanup(func() { _ = child.Close() })
-			s.must(child.Call("Come", place, new(bool)))
-			children = append(children, child)
+			children = append(children, s.contestant(place))
 		}
 		errs := make([]error, processes)
 		tenures := make([][]Tenure, processes)
@@ -86,6 +83,15 @@ func (s stage) contest() {
 		line("  %-24s %10d %8d %14s %14.1f %17d", fmt.Sprintf("process %d", i+1), s.turns, s.tenures, ms(longest),
 			float64(longest)/float64(fair), s.others)
 	}
+}
+
+// contestant starts a process that has come to the place.
+func (s stage) contestant(at Place) *process.Process {
+	child, err := process.Start("contender")
+	s.must(err)
+	s.Cleanup(func() { _ = child.Close() })
+	s.must(child.Call("Come", at, new(bool)))
+	return child
 }
 
 // shares reads the shares off the tenures, which are in order.
@@ -168,4 +174,16 @@ func (c *Contestant) Contend(process int, tenures *[]Tenure) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+// A Load is what a process does for a while, each goroutine at least once.
+type Load struct {
+	Goroutines int
+	For        time.Duration
+}
+
+// Turns takes turns with nothing in between.
+func (c *Contestant) Turns(load Load, had *[]peers.Turn) (err error) {
+	*had, err = takeTurns(context.Background(), slices.Repeat([]turn{through(c.lock)}, load.Goroutines), load.For)
+	return err
 }

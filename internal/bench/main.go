@@ -1,7 +1,8 @@
 // Command bench measures how many hand-overs a second the locks make, side by
 // side in one run on one real ZooKeeper, and what each hand-over costs. A
-// hand-over is one Lock and one Unlock with nothing in between. It takes about
-// a minute. PARTS=sessions,goroutines chooses some of its parts.
+// hand-over is one Lock and one Unlock with nothing in between. It takes about ten
+// minutes, most of them for other people's locks with many contenders.
+// PARTS=sessions,goroutines chooses some of its parts.
 package main
 
 import (
@@ -13,9 +14,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"zklock/internal/process"
 	"zklock/internal/setting"
+	"zklock/internal/words"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
@@ -27,10 +30,10 @@ func main() {
 	err := bench(ctx)
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "stopped")
+		words.Fprintln(os.Stderr, "stopped")
 		os.Exit(130) // as a shell has it for Ctrl-C
 	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -53,6 +56,7 @@ var parts = []part{
 	}},
 	{"processes", stage.contest},
 	{"peers", stage.peers},
+	{"servers", stage.servers},
 }
 
 // chosen finds the parts of a list such as sessions,goroutines.
@@ -68,7 +72,7 @@ func chosen(list string) (some []part, err error) {
 }
 
 func bench(ctx context.Context) error {
-	wanted, err := setting.Read("PARTS", parts, "one or more of sessions,goroutines,processes,peers", chosen)
+	wanted, err := setting.Read("PARTS", parts, "one or more of sessions,goroutines,processes,peers,servers", chosen)
 	if err != nil {
 		return err
 	}
@@ -79,8 +83,13 @@ func bench(ctx context.Context) error {
 	}
 	defer server.Stop()
 	say("%s, %d cores", server.Origin, runtime.NumCPU())
+	synced, err := fsync()
+	if err != nil {
+		return err
+	}
 	line("Hand-overs on %s.", server.Origin)
-	line("Ratios are to zk.Lock in the same round: the median of %d rounds, and the lowest and highest.", rounds)
+	line("Cores: %d. To write a few bytes to a file and have them on the disk takes %.2f ms, the median of %d times.", runtime.NumCPU(), synced, writes)
+	line("Ratios are to zk.Lock in the same round: the median of all rounds, and the lowest and highest.")
 	for _, part := range wanted {
 		if err := zktest.Play(func(t zktest.T) { part.measure(stage{t, ctx, server}) }); err != nil {
 			return err
@@ -89,11 +98,38 @@ func bench(ctx context.Context) error {
 	return nil
 }
 
+const writes = 100
+
+// fsync measures, in milliseconds, what every lock here that survives a loss of power
+// has to wait for.
+func fsync() (float64, error) {
+	file, err := os.CreateTemp("", "zklock-fsync")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	var took []float64
+	for range writes {
+		begin := time.Now()
+		if _, err := file.Write(make([]byte, 100)); err != nil {
+			return 0, err
+		}
+		if err := file.Sync(); err != nil {
+			return 0, err
+		}
+		took = append(took, time.Since(begin).Seconds()*1000)
+	}
+	return median(took), nil
+}
+
 // say tells on stderr what is going on.
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }
+func say(format string, args ...any) {
+	fmt.Fprintln(os.Stderr, "bench:", words.Sprintf(format, args...))
+}
 
 // line writes a line of the report.
-func line(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+func line(format string, args ...any) { fmt.Println(words.Sprintf(format, args...)) }
 
 // A stage is where things are measured.
 type stage struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,32 +18,84 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/peers"
+	"zklock/internal/process"
 	"zklock/internal/setting"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 	plainnode "zklock/step01_plain_node"
 	sequentialspin "zklock/step02_sequential_spin"
 	childrenwatch "zklock/step03_children_watch"
+	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
-// A rival is somebody's lock beside zk.Lock: ours, over sessions in this process, or
-// other people's, in a process of its own.
+// A rival is somebody's lock beside zk.Lock.
 type rival struct {
-	name string
-	ours contender                                                           // or
-	join func(s stage, z *zktest.Zoo, server, path string, n int) peers.Peer // nil: it is ours
-	at   *peers.Store                                                        // nil: at ZooKeeper
+	name  string
+	bring bring
+	at    *peers.Store // nil: at ZooKeeper
 }
 
-// inTurn is the turn of a lock as steps 1 to 4 offer it.
-func inTurn(lock zktest.Locker) turn {
-	return func(ctx context.Context) error {
-		if err := lock.Lock(ctx); err != nil {
-			return err
+// A bring brings n contenders to a lock of their own on a server. Clients are those of
+// them that are tapped.
+type bring func(s stage, z *zktest.Zoo, server string, n int) (runner, []*zktest.Client)
+
+// A runner lets the contenders take turns for a while, each at least one.
+type runner func(d time.Duration) ([]peers.Turn, error)
+
+// here brings contenders of this process.
+func here(c contender) bring {
+	return func(s stage, z *zktest.Zoo, server string, n int) (runner, []*zktest.Client) {
+		sessions := n
+		if c.share {
+			sessions = 1
 		}
-		return lock.Unlock()
+		turns, clients := s.join(z, c, n, sessions)
+		return func(d time.Duration) ([]peers.Turn, error) { return takeTurns(z.Ctx, turns, d) }, clients
 	}
 }
+
+// conn brings contenders with a lock over a session of the client's own.
+func conn[L zktest.Locker](newLock func(*zk.Conn, string) L) bring {
+	return here(contender{open: overConn(func(c *zk.Conn, path string) turn { return inTurn(newLock(c, path)) })})
+}
+
+// peer brings contenders in a process of other people's.
+func peer(start func(s stage, z *zktest.Zoo, server, path string, n int) peers.Peer) bring {
+	return func(s stage, z *zktest.Zoo, server string, n int) (runner, []*zktest.Client) {
+		p := start(s, z, server, anyPath(z), n)
+		_, err := p.Run(0)
+		s.must(err)
+		return p.Run, nil
+	}
+}
+
+// cohorts brings n goroutines, as many in each of some processes as in the others, or
+// one more. Those of a process share a Cohort.
+func cohorts(s stage, z *zktest.Zoo, server string, n int) (runner, []*zktest.Client) {
+	place := Place{Servers: []string{server}, Path: anyPath(z)}
+	var children []*process.Process
+	for range min(n, processes) {
+		children = append(children, s.contestant(place))
+	}
+	return func(d time.Duration) ([]peers.Turn, error) {
+		var running sync.WaitGroup
+		had := make([][]peers.Turn, len(children))
+		errs := make([]error, len(children))
+		for i, child := range children {
+			load := Load{Goroutines: (n + i) / len(children), For: d}
+			running.Go(func() {
+				errs[i] = child.Call("Turns", load, &had[i])
+				for j := range had[i] {
+					had[i][j].Client += i * n // told apart from the other processes'
+				}
+			})
+		}
+		running.Wait()
+		return slices.Concat(had...), errors.Join(errs...)
+	}, nil
+}
+
+func anyPath(z *zktest.Zoo) string { return fmt.Sprintf("%s/lock-%08x", z.Root, rand.Uint32()) }
 
 // sizes reads a list such as 1,8,32.
 func sizes(list string) (all []int, err error) {
@@ -56,6 +109,22 @@ func sizes(list string) (all []int, err error) {
 	return all, nil
 }
 
+// ours are the locks that need nothing but ZooKeeper.
+var ours = []rival{
+	{name: "zk.Lock", bring: here(contender{open: overConn(clientLock)})},
+	{name: "zk.Lock, once more", bring: here(contender{open: overConn(clientLock)})}, // what it differs by is noise
+	{name: "step 1", bring: conn(func(c *zk.Conn, path string) *plainnode.Lock { return plainnode.NewEphemeral(c, path+"/lock") })},
+	{name: "step 1, waiters watch", bring: conn(func(c *zk.Conn, path string) *plainnode.Lock { return plainnode.NewWatched(c, path+"/lock") })},
+	{name: "step 2", bring: conn(sequentialspin.New)},
+	{name: "step 3", bring: conn(childrenwatch.New)},
+	{name: "step 4", bring: conn(predecessorwatch.New)},
+	{name: "step 4, looks one release early", bring: conn(newEarly)},
+	{name: "step 5", bring: here(apart[5])},
+	{name: "step 5, Cohort in 1 process", bring: here(together[3])},
+	{name: "step 5, Cohorts in 4 processes", bring: cohorts},
+	{name: "step 6, as a writer", bring: here(apart[7])},
+}
+
 // peers measures the locks of other people and all of ours, with few and with many
 // contenders, each with a session or a connection of its own.
 func (s stage) peers() {
@@ -63,17 +132,7 @@ func (s stage) peers() {
 	s.must(err)
 	rounds, err := setting.Number("ROUNDS", 9, 1, 99)
 	s.must(err)
-	rivals := []rival{
-		{name: "zk.Lock", ours: contender{open: overConn(clientLock)}},
-		{name: "zk.Lock, once more", ours: contender{open: overConn(clientLock)}}, // what it differs by is noise
-		{name: "step 1", ours: contender{open: overConn(func(c *zk.Conn, path string) turn { return inTurn(plainnode.NewEphemeral(c, path+"/lock")) })}},
-		{name: "step 2", ours: contender{open: overConn(func(c *zk.Conn, path string) turn { return inTurn(sequentialspin.New(c, path)) })}},
-		{name: "step 3", ours: contender{open: overConn(func(c *zk.Conn, path string) turn { return inTurn(childrenwatch.New(c, path)) })}},
-		{name: "step 4", ours: contender{open: overConn(step4)}},
-		{name: "step 5", ours: apart[4]},
-		{name: "step 5, a Cohort", ours: together[3]},
-		{name: "step 6, as a writer", ours: apart[6]},
-	}
+	rivals := slices.Clone(ours)
 	missing := s.others(&rivals)
 	for _, n := range contenders {
 		s.race(rivals, n, rounds)
@@ -89,12 +148,12 @@ func (s stage) others(rivals *[]rival) (missing []string) {
 		missing = append(missing, fmt.Sprintf("Curator and kazoo: make peers, or %v", err))
 	} else {
 		*rivals = append(*rivals,
-			rival{name: "Curator's mutex", join: func(s stage, z *zktest.Zoo, server, path string, n int) peers.Peer {
+			rival{name: "Curator's mutex", bring: peer(func(s stage, z *zktest.Zoo, server, path string, n int) peers.Peer {
 				return peers.Curator(z, s.T, server, "mutex", path, "", n)
-			}},
-			rival{name: "kazoo's Lock", join: func(s stage, z *zktest.Zoo, server, path string, n int) peers.Peer {
+			})},
+			rival{name: "kazoo's Lock", bring: peer(func(s stage, z *zktest.Zoo, server, path string, n int) peers.Peer {
 				return peers.Kazoo(z, s.T, server, path, "", n)
-			}})
+			})})
 	}
 	if err := peers.MissingStores(); err != nil {
 		return append(missing, fmt.Sprintf("Redis and etcd: make peers, or %v", err))
@@ -112,9 +171,9 @@ func (s stage) others(rivals *[]rival) (missing []string) {
 		return store
 	}
 	kv := func(name, kind string, store *peers.Store) rival {
-		return rival{name: name, at: store, join: func(s stage, z *zktest.Zoo, server, path string, n int) peers.Peer {
-			return peers.KV(z, s.T, program, kind, server, strings.TrimPrefix(path, "/"), n)
-		}}
+		return rival{name: name, at: store, bring: peer(func(s stage, z *zktest.Zoo, _, path string, n int) peers.Peer {
+			return peers.KV(z, s.T, program, kind, store.Address, strings.TrimPrefix(path, "/"), n)
+		})}
 	}
 	always, everysec := keep(peers.StartRedis(s.ctx, "always")), keep(peers.StartRedis(s.ctx, "everysec"))
 	*rivals = append(*rivals,
@@ -127,82 +186,63 @@ func (s stage) others(rivals *[]rival) (missing []string) {
 	return missing
 }
 
-// A runner lets a rival's contenders take turns for a while.
-type runner func(d time.Duration) (peers.Turns, error)
-
 // race measures all rivals with n contenders, round by round.
 func (s stage) race(rivals []rival, n, rounds int) {
-	const window = 100 * time.Millisecond // one lock's part of a round
 	say("%d contenders, %d locks, %d rounds", n, len(rivals), rounds)
 	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Minute)
 	defer cancel()
-	rates := make([][]float64, len(rivals))
-	unfair := make([][]float64, len(rivals)) // the longest turn, in mean turns
+	rates := make([][]float64, len(rivals))   // turns a second
+	changes := make([][]float64, len(rivals)) // turns that went to another than the one before, of all turns
+	unfair := make([][]float64, len(rivals))  // the longest turn, in mean turns
 	s.on(func(s stage, z *zktest.Zoo) {
 		z.Untapped, z.Ctx = true, ctx
 		var runners []runner
 		for _, r := range rivals {
-			run, _ := s.bring(z, r, n, z.Servers()[0])
+			run, _ := r.bring(s, z, z.Servers()[0], n)
 			runners = append(runners, run)
 		}
 		for round := range rounds {
 			for j := range rivals {
 				i := (round + j) % len(rivals) // nobody is always the first
-				t, err := runners[i](window)
+				turns, err := runners[i](stint)
 				s.must(err)
-				rates[i] = append(rates[i], float64(t.N)/t.Took.Seconds())
-				unfair[i] = append(unfair[i], float64(t.Longest)*float64(t.N)/float64(t.Together))
+				rate, changed, longest := judge(turns)
+				rates[i], changes[i], unfair[i] = append(rates[i], rate), append(changes[i], changed), append(unfair[i], longest)
 			}
 		}
 	})
-	line("\n%d contenders, each with a session or a connection of its own, and %d rounds; longest: the longest turn, in mean turns", n, rounds)
-	line("  %-36s %9s %7s %14s %9s %9s %7s %11s", "", "a second", "ratio", "", "longest", "requests", "writes", "reply bytes")
+	line("\nContenders: %d. Rounds: %d.", n, rounds)
+	line("  %-36s %9s %7s %14s %10s %9s %9s %7s %11s", "", "a second", "ratio", "", "to another", "longest", "requests", "writes", "reply bytes")
 	for i, r := range rivals {
 		var ratios []float64
 		for round := range rates[i] {
 			ratios = append(ratios, rates[i][round]/rates[0][round])
 		}
 		c := s.count(ctx, r, n)
-		line("  %-36s %9.0f %7.2f %14s %9.1f %9.2f %7.2f %11.0f", r.name, median(rates[i]), median(ratios),
-			fmt.Sprintf("%.2f to %.2f", slices.Min(ratios), slices.Max(ratios)), median(unfair[i]), c[0], c[1], c[2])
+		line("  %-36s %9.0f %7.2f %14s %10.2f %9.1f %9.2f %7.2f %11.0f", r.name, median(rates[i]), median(ratios),
+			fmt.Sprintf("%.2f to %.2f", slices.Min(ratios), slices.Max(ratios)), median(changes[i]), median(unfair[i]), c[0], c[1], c[2])
 	}
 }
 
-// bring brings n contenders of a rival to a lock of their own.
-func (s stage) bring(z *zktest.Zoo, r rival, n int, server string) (runner, []*zktest.Client) {
-	if r.join == nil {
-		sessions := n
-		if r.ours.share {
-			sessions = 1
-		}
-		turns, clients := s.join(z, r.ours, n, sessions)
-		return func(d time.Duration) (peers.Turns, error) { return s.timed(z.Ctx, turns, d), nil }, clients
-	}
-	if r.at != nil {
-		server = r.at.Address
-	}
-	peer := r.join(s, z, server, fmt.Sprintf("%s/lock-%08x", z.Root, rand.Uint32()), n)
-	_, err := peer.Run(0)
-	s.must(err)
-	return peer.Run, nil
-}
+// stint is one lock's part of a round. All begin at once, and who has had no turn by
+// its end has one still.
+const stint = 500 * time.Millisecond
 
-// timed is run that also tells how long the turns took.
-func (s stage) timed(ctx context.Context, turns []turn, d time.Duration) (t peers.Turns) {
-	var mu sync.Mutex
-	timed := make([]turn, len(turns))
-	for i, take := range turns {
-		timed[i] = func(ctx context.Context) error {
-			begin := time.Now()
-			err := take(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			t.Longest, t.Together = max(t.Longest, time.Since(begin)), t.Together+time.Since(begin)
-			return err
+// judge tells how many turns a second were done within the stint, how large a part of
+// them went to another than the one before, and the longest of all, in mean turns.
+func judge(turns []peers.Turn) (rate, changed, longest float64) {
+	slices.SortFunc(turns, func(a, b peers.Turn) int { return cmp.Compare(a.Done, b.Done) })
+	var slowest, together time.Duration
+	for i, t := range turns {
+		if t.Done <= stint {
+			rate++
+			if i > 0 && t.Client != turns[i-1].Client {
+				changed++
+			}
 		}
+		slowest, together = max(slowest, t.Done-t.Asked), together+t.Done-t.Asked
 	}
-	t.N, t.Took = s.run(ctx, timed, d)
-	return t
+	return rate / stint.Seconds(), changed / max(rate, 1), float64(slowest) * float64(len(turns)) / float64(together)
 }
 
 // count tells what a hand-over takes: requests, writes and bytes of replies. The
@@ -213,7 +253,7 @@ func (s stage) count(ctx context.Context, r rival, n int) (each [3]float64) {
 		relay := &relay{to: z.Servers()[0]}
 		s.must(relay.listen())
 		s.Cleanup(relay.close)
-		run, clients := s.bring(z, r, n, relay.address)
+		run, clients := r.bring(s, z, relay.address, n)
 		taps := relay.taps()
 		for _, c := range clients {
 			taps = append(taps, c.Tap)
@@ -228,7 +268,7 @@ func (s stage) count(ctx context.Context, r rival, n int) (each [3]float64) {
 			before, err = r.at.Counts()
 			s.must(err)
 		}
-		t, err := run(300 * time.Millisecond)
+		turns, err := run(300 * time.Millisecond)
 		s.must(err)
 		if r.at != nil {
 			after, err := r.at.Counts()
@@ -244,7 +284,7 @@ func (s stage) count(ctx context.Context, r rival, n int) (each [3]float64) {
 			each = [3]float64{float64(c.All()), float64(writes), float64(c.Received)}
 		}
 		for i := range each {
-			each[i] /= float64(t.N)
+			each[i] /= float64(len(turns))
 		}
 	})
 	return each

@@ -6,6 +6,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
@@ -17,16 +18,13 @@ import org.apache.zookeeper.CreateMode;
 /**
  * Clients of one of Curator's locks that do what the lines of their input say: see
  * package peers. To look is to go into a room that holds one: a znode that does not
- * exist yet. Readers do not look, for they share.
+ * exist yet. Readers share, and only look whether somebody is there.
  *
  * Arguments: servers, the lock's path, mutex or read or write, the room's path, and
  * how many clients, each with a session of its own.
  */
 public class Curator {
     record Client(CuratorFramework framework, InterProcessLock lock) {}
-
-    /** What one client had: turns, the longest of them and all together, in nanoseconds. */
-    record Share(int turns, long longest, long all) {}
 
     public static void main(String[] args) throws Exception {
         String path = args[1], kind = args[2], room = args[3];
@@ -51,10 +49,20 @@ public class Curator {
             switch (words[0]) {
                 case "lock" -> first.lock.acquire();
                 case "unlock" -> first.lock.release();
+                case "try" -> {
+                    if (first.lock.acquire(Long.parseLong(words[1]), TimeUnit.MILLISECONDS)) {
+                        throw new IllegalStateException("the lock was free");
+                    }
+                }
+                case "unwatch" -> first.framework.watchers().removeAll().forPath(words[1]);
                 case "turns" -> {
                     for (int i = 0; i < Integer.parseInt(words[1]); i++) {
                         first.lock.acquire();
-                        if (!kind.equals("read")) {
+                        if (kind.equals("read")) {
+                            if (first.framework.checkExists().forPath(room) != null) {
+                                throw new IllegalStateException("a writer is inside");
+                            }
+                        } else {
                             first.framework.create().withMode(CreateMode.EPHEMERAL).forPath(room); // fails if somebody is there
                             first.framework.delete().forPath(room);
                         }
@@ -71,37 +79,27 @@ public class Curator {
         }
     }
 
-    /** Lets all take turns for a while, and each at least one. */
+    /** Lets all take turns for a while, and each at least one, and prints them: who, and from when to when. */
     static void run(List<Client> clients, long nanos) throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(clients.size());
-        List<Future<Share>> shares = new ArrayList<>();
+        List<Future<List<String>>> all = new ArrayList<>();
         long begin = System.nanoTime();
         for (Client c : clients) {
-            Callable<Share> takesTurns = () -> {
-                int turns = 0;
-                long longest = 0, all = 0;
-                while (turns == 0 || System.nanoTime() - begin < nanos) {
-                    long asked = System.nanoTime();
+            Callable<List<String>> takesTurns = () -> {
+                List<String> turns = new ArrayList<>();
+                while (turns.isEmpty() || System.nanoTime() - begin < nanos) {
+                    long asked = System.nanoTime() - begin;
                     c.lock.acquire();
                     c.lock.release();
-                    long turn = System.nanoTime() - asked;
-                    turns++;
-                    longest = Math.max(longest, turn);
-                    all += turn;
+                    turns.add("turn: " + clients.indexOf(c) + " " + asked / 1000 + " " + (System.nanoTime() - begin) / 1000);
                 }
-                return new Share(turns, longest, all);
+                return turns;
             };
-            shares.add(threads.submit(takesTurns));
+            all.add(threads.submit(takesTurns));
         }
-        int turns = 0;
-        long longest = 0, all = 0;
-        for (Future<Share> share : shares) {
-            turns += share.get().turns;
-            longest = Math.max(longest, share.get().longest);
-            all += share.get().all;
+        for (Future<List<String>> turns : all) {
+            turns.get().forEach(System.out::println);
         }
-        long took = System.nanoTime() - begin;
         threads.shutdown();
-        System.out.printf("run: %d %d %d %d%n", turns, took / 1000, longest / 1000, all / 1000);
     }
 }

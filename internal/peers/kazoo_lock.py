@@ -25,30 +25,27 @@ def connect():
 
 
 def run(seconds):
-    """Lets all take turns for a while, and each at least one."""
-    shares = []
+    """Lets all take turns for a while, and each at least one, and prints them: who, and
+    from when to when."""
+    turns = []
     begin = time.monotonic()
 
-    def takes_turns(lock):
-        turns, longest, together = 0, 0.0, 0.0
-        while turns == 0 or time.monotonic() - begin < seconds:
-            asked = time.monotonic()
+    def takes_turns(i, lock):
+        asked = 0.0
+        while not asked or asked < seconds:
             lock.acquire()
             lock.release()
-            turn = time.monotonic() - asked
-            turns += 1
-            longest = max(longest, turn)
-            together += turn
-        shares.append((turns, longest, together))
+            done = time.monotonic() - begin
+            turns.append((i, asked, done))
+            asked = done
 
-    threads = [threading.Thread(target=takes_turns, args=[lock]) for _, lock in clients]
+    threads = [threading.Thread(target=takes_turns, args=[i, lock]) for i, (_, lock) in enumerate(clients)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    took = time.monotonic() - begin
-    turns, longest, together = zip(*shares)
-    print("run:", sum(turns), *(int(s * 1e6) for s in (took, max(longest), sum(together))))
+    for i, asked, done in turns:
+        print("turn:", i, int(asked * 1e6), int(done * 1e6))
 
 
 servers, path, room, contenders = sys.argv[1:]

@@ -108,28 +108,31 @@ func begin(z *zktest.Zoo, t zktest.T, cmd *exec.Cmd) Peer {
 }
 
 // Begin gives the first of the clients a command: lock, unlock, or turns with a
-// number, which is so many times lock, look and unlock. Done waits for its end.
+// number, which is so many times lock, look and unlock. Curator's can also try for
+// some milliseconds to get a lock that is not free, and unwatch a path with
+// removeWatches. Done waits for its end.
 func (p Peer) Begin(format string, args ...any) { p.Tell(fmt.Sprintf(format, args...)) }
 
 // Done returns once the last command has come to its end, or the process has: ok
 // is false then.
 func (p Peer) Done() (ok bool) { return strings.HasSuffix(p.Line(), ": done") }
 
-// Turns is what the clients of a peer had when they took turns for a while.
-type Turns struct {
-	N                       int
-	Took, Longest, Together time.Duration // by the clock; the longest turn; the times of all turns
+// A Turn is one Lock and one Unlock, with nothing in between: whose, and when it was
+// asked for and done, from the beginning of the run.
+type Turn struct {
+	Client      int
+	Asked, Done time.Duration
 }
 
 // Run lets all clients take turns for a while, and each at least one.
-func (p Peer) Run(d time.Duration) (t Turns, err error) {
+func (p Peer) Run(d time.Duration) (turns []Turn, err error) {
 	p.Begin("run %d", d.Milliseconds())
-	line := p.Line()
-	var took, longest, together int64
-	if _, err := fmt.Sscanf(line, "run: %d %d %d %d", &t.N, &took, &longest, &together); err != nil || !p.Done() {
-		return t, fmt.Errorf("a peer says %q: %w", line, err)
+	for line := p.Line(); !strings.HasSuffix(line, ": done"); line = p.Line() {
+		var client, asked, done int
+		if _, err := fmt.Sscanf(line, "turn: %d %d %d", &client, &asked, &done); err != nil {
+			return nil, fmt.Errorf("a peer says %q: %w", line, err)
+		}
+		turns = append(turns, Turn{client, time.Duration(asked) * time.Microsecond, time.Duration(done) * time.Microsecond})
 	}
-	const us = time.Microsecond
-	t.Took, t.Longest, t.Together = time.Duration(took)*us, time.Duration(longest)*us, time.Duration(together)*us
-	return t, nil
+	return turns, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/chapter"
 	"zklock/internal/lockcheck"
 	"zklock/internal/zktest"
 	reentrant "zklock/step05_reentrant"
@@ -32,7 +33,8 @@ var (
 )
 
 // needsPeers leaves a test out where Curator and kazoo are not installed, and
-// says so.
+// says so. These tests run one after the other: each starts its own Java, which
+// compiles first, and all at once they would keep two cores busy for too long.
 func needsPeers(t *testing.T) *zktest.Zoo {
 	t.Helper()
 	if missing := Missing(); missing != nil {
@@ -41,7 +43,6 @@ func needsPeers(t *testing.T) *zktest.Zoo {
 		}
 		t.Skipf("left out: Curator and kazoo in one queue with ours; %v", missing)
 	}
-	t.Parallel()
 	return zktest.New(t)
 }
 
@@ -127,13 +128,42 @@ func watched(z *zktest.Zoo, path string) bool {
 	return err == nil && strings.Contains("\n"+word, "\n"+path+"\n")
 }
 
+// What docs/java.md says of Curator's lock beside ours.
+func TestWhereStep5DiffersFromCurator(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	theirs := Curator(z, t, z.Servers()[0], "mutex", ours.Path, "", 1)
+	does := func(command string, args ...any) {
+		t.Helper()
+		theirs.Begin(command, args...)
+		require.True(t, theirs.Done(), command)
+	}
+	says := func(format string, args ...any) {
+		t.Helper()
+		chapter.SaysIn(t, "../../docs/java.md", format, args...)
+	}
+	held := ours.Acquire()
+	does("try 100") // which fails if it gets the lock
+	require.Len(t, ours.Queue(), 1, "the queue: only the holder")
+	says("Curator has given up: the server watches the holder's znode for it: %v", watched(z, held.Znode()))
+	does("unwatch %s", held.Znode())
+	says("Curator has sent removeWatches: the server watches the holder's znode for it: %v", watched(z, held.Znode()))
+	held.Release()
+
+	_, err := z.Observer().Create(ours.Path+"/0-a-note", nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	ours.Acquire().Release()
+	theirs.Begin("try 100")
+	says("nobody holds the lock, and somebody's znode 0-a-note is in its directory: step 5 gets the lock; Curator waits: %v", theirs.Done())
+}
+
 // Curator's readers and writers stand in one queue with ours: two writers and a
-// reader of each take turns, and the writers look for somebody inside.
+// reader of each take turns, and all look for a writer inside.
 func TestCuratorsReadWriteLockStandsInOneQueueWithStep6(t *testing.T) {
 	z := needsPeers(t)
 	path, room := z.Root+"/lock", z.Root+"/room"
 	writer, reader := step6.Join(z, "our writer"), step6.Join(z, "our reader").Reader
-	theirWriter, theirReader := Curator(z, t, z.Servers()[0], "write", path, room, 1), Curator(z, t, z.Servers()[0], "read", path, "", 1)
+	theirWriter, theirReader := Curator(z, t, z.Servers()[0], "write", path, room, 1), Curator(z, t, z.Servers()[0], "read", path, room, 1)
 	theirWriter.Begin("turns %d", turns)
 	theirReader.Begin("turns %d", turns)
 	writes := z.Go(writer.Client, takeTurns(writer, room))
@@ -155,7 +185,7 @@ func TestCuratorsReadWriteLockStandsInOneQueueWithStep6(t *testing.T) {
 	writes.Acquired()
 	reads.Acquired()
 	assert.True(t, theirWriter.Done(), "Curator's writer had its turns, and met nobody inside")
-	assert.True(t, theirReader.Done(), "Curator's reader had its turns")
+	assert.True(t, theirReader.Done(), "Curator's reader had its turns, and met no writer inside")
 	assert.Empty(t, z.Names(path), "the queue, when all is over")
 }
 
@@ -181,5 +211,8 @@ func TestReadersOfBothShareAndWritersOfBothExclude(t *testing.T) {
 	theirWriter.Signal(syscall.SIGKILL)
 	waiting.Acquired()
 	assert.Len(t, ours.Queue(), 1, "Curator's writer was killed, and its session has expired")
+	theirReader.Begin("lock")
+	z.Await("Curator's reader to watch our writer's znode", func() bool { return watched(z, waiting.Znode()) })
 	waiting.Release()
+	require.True(t, theirReader.Done(), "Curator's reader is let in when our writer has gone")
 }

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Ensemble is three real ZooKeeper servers that together are one. Any two of
-// them, a majority, can serve without the third.
+// Ensemble is three real ZooKeeper servers, or another odd number, that together are
+// one. A majority of them can serve without the others.
 type Ensemble struct {
-	*Server         // all three: Stop ends them; Word and Mntr ask the first, a Peer has its own
-	Members []*Peer // by their ID: 1, 2, 3
+	*Server         // all of them: Stop ends them; Word and Mntr ask the first, a Peer has its own
+	Members []*Peer // by their ID: 1, 2, 3 …
 
 	network *network
 }
@@ -40,27 +40,35 @@ type Peer struct {
 // They are processes of a local installation, whatever ZK_BACKEND says, and
 // end with this process.
 func StartEnsemble(ctx context.Context, lines ...string) (*Ensemble, error) {
+	return StartServers(ctx, 3, lines...)
+}
+
+// StartServers is StartEnsemble of n servers.
+func StartServers(ctx context.Context, n int, lines ...string) (*Ensemble, error) {
 	e, err := firstOf([]backend{local}, func(backend) (*Ensemble, error) {
 		found, err := findInstallation()
 		if err != nil {
 			return nil, err
 		}
-		return onFreePorts(9, func(ports []int) (*Ensemble, error) { return found.launchEnsemble(ctx, ports, lines) })
+		return onFreePorts(3*n, func(ports []int) (*Ensemble, error) { return found.launchEnsemble(ctx, ports, lines) })
 	})
 	if err != nil {
-		err = fmt.Errorf("an ensemble is three processes on this machine: %w", err)
+		err = fmt.Errorf("an ensemble is %d processes on this machine: %w", n, err)
 	}
 	return e, err
 }
 
-// launchEnsemble runs the three servers. What one sends to another goes through
+// launchEnsemble runs a server for every three ports. What one sends to another goes through
 // a network in this process, which can hold it.
 func (i installation) launchEnsemble(ctx context.Context, ports []int, lines []string) (*Ensemble, error) {
 	home, remove, err := newHome()
 	if err != nil {
 		return nil, err
 	}
-	ids := []int{1, 2, 3}
+	ids := make([]int, len(ports)/3)
+	for i := range ids {
+		ids[i] = i + 1
+	}
 	e := &Ensemble{Server: &Server{}, network: newNetwork(ids...)}
 	e.stop = sync.OnceValue(func() error {
 		for _, m := range e.Members {
@@ -74,7 +82,7 @@ func (i installation) launchEnsemble(ctx context.Context, ports []int, lines []s
 		for _, other := range ids {
 			// A server tells the others where to call it back. They ignore
 			// 0.0.0.0 and do so where their own configuration says.
-			quorum, election := ports[2+other], ports[5+other]
+			quorum, election := ports[len(ids)-1+other], ports[2*len(ids)-1+other]
 			address := fmt.Sprintf("0.0.0.0:%d:%d", quorum, election)
 			if other != id {
 				lead := func(port int) int {

@@ -244,7 +244,8 @@ func (s *Server) version() string {
 //
 // A short tick lets sessions expire quickly. The longest session is then 20
 // ticks, unless raised: longer ones would be cut to two seconds in silence.
-// forceSync stays on, so that a write costs here what it costs in earnest.
+// A thousand clients come at once: an attempt to connect that finds no place is made
+// again a second later. forceSync stays on, so that a write costs here what it costs in earnest.
 func zooCfg(dataDir, address string, port int, more []string) string {
 	return fmt.Sprintf(`dataDir=%s
 clientPortAddress=%s
@@ -252,6 +253,7 @@ clientPort=%d
 tickTime=100
 maxSessionTimeout=60000
 maxClientCnxns=0
+clientPortListenBacklog=1000
 admin.enableServer=false
 4lw.commands.whitelist=*
 %s

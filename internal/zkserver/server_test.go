@@ -223,7 +223,7 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 		"StartWith wants a server of its own": {startWith, []string{"ZK_SERVERS=127.0.0.1:1", "ZOOKEEPER_HOME=" + noJar, noImage},
 			`^no ZooKeeper was found:\n +` + noLocal + `\n +` + noDocker},
 		"an ensemble is local": {startEnsemble, []string{"ZK_SERVERS=127.0.0.1:1", "ZK_BACKEND=docker", "ZOOKEEPER_HOME=" + noJar},
-			`^an ensemble is three processes on this machine: no ZooKeeper was found:\n +` + noLocal + `$`},
+			`^an ensemble is 3 processes on this machine: no ZooKeeper was found:\n +` + noLocal + `$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, setting := range append([]string{"ZK_SERVERS=", "ZK_BACKEND=", "ZK_IMAGE=", "ZOOKEEPER_HOME="}, test.env...) {

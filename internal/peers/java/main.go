@@ -7,21 +7,14 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/go-zookeeper/zk"
-
-	"zklock/internal/lockcheck"
 	"zklock/internal/peers"
+	"zklock/internal/steps"
+	"zklock/internal/words"
 	"zklock/internal/zktest"
-	reentrant "zklock/step05_reentrant"
 )
 
 const turns = 3
-
-var step5 = lockcheck.OverSession("step 5", func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
-	return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
-}, reentrant.New, reentrant.Token)
 
 func main() {
 	err := peers.Missing()
@@ -34,17 +27,17 @@ func main() {
 		_ = server.Stop()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 func toAndFro(t zktest.T) {
 	z := zktest.New(t)
-	ours := step5.Join(z, "Go")
+	ours := steps.All[4].Join(z, "Go")
 	theirs := peers.Curator(z, t, z.Servers()[0], "mutex", ours.Path, "", 1)
 	show := func(said string) {
-		fmt.Println(said)
+		words.Fprintln(os.Stdout, said)
 		names := ours.Queue()
 		slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
 		for _, name := range names {
@@ -54,7 +47,7 @@ func toAndFro(t zktest.T) {
 				who = "Go"
 			}
 			if there {
-				fmt.Printf("    %-4s  session %#x  %s\n", who, owner, name)
+				words.Fprintf(os.Stdout, "    %-4s  session %#x  %s\n", who, owner, name)
 			}
 		}
 		fmt.Println()

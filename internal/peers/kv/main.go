@@ -121,33 +121,31 @@ func setnx(address, name string, rest time.Duration) contender {
 	}
 }
 
-// run lets all take turns for a while, and each at least one. It prints how many
-// turns there were in how many microseconds, and how long they took: the longest, and
-// all together.
+// run lets all take turns for a while, and each at least one, and prints them: who,
+// and from when to when, in microseconds.
 func run(ctx context.Context, all []contender, d time.Duration) error {
 	var running sync.WaitGroup
-	var mu sync.Mutex // of the sums
-	var turns int
-	var longest, together time.Duration
+	turns := make([][]time.Duration, len(all)) // when each ended
 	errs := make([]error, len(all))
 	begin := time.Now()
 	for i, c := range all {
 		running.Go(func() {
-			for had := 0; had == 0 || time.Since(begin) < d; had++ {
-				asked := time.Now()
+			for turns[i] == nil || time.Since(begin) < d {
 				if errs[i] = c.turn(ctx); errs[i] != nil {
 					return
 				}
-				turn := time.Since(asked)
-				mu.Lock()
-				turns++
-				longest, together = max(longest, turn), together+turn
-				mu.Unlock()
+				turns[i] = append(turns[i], time.Since(begin))
 			}
 		})
 	}
 	running.Wait()
-	fmt.Println("run:", turns, time.Since(begin).Microseconds(), longest.Microseconds(), together.Microseconds())
+	for i := range turns {
+		var asked time.Duration
+		for _, done := range turns[i] {
+			fmt.Println("turn:", i, asked.Microseconds(), done.Microseconds())
+			asked = done
+		}
+	}
 	return errors.Join(errs...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"zklock/internal/words"
 	"zklock/internal/zkserver"
 )
 
@@ -17,14 +18,14 @@ func main() {
 	ctx := context.Background()
 	err := zkserver.Check(ctx)
 	if command := zkserver.InstallCommand(); err != nil && mayInstall(command) {
-		fmt.Printf("no ZooKeeper found on this machine, so one is installed: %s\n", command)
+		words.Fprintf(os.Stdout, "no ZooKeeper found on this machine, so one is installed: %s\n", command)
 		if err := install(command); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+			words.Fprintln(os.Stderr, err)
 		}
 		err = zkserver.Check(ctx)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
