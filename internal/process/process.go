@@ -15,6 +15,7 @@ import (
 	"net/rpc"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"time"
 )
@@ -36,9 +37,12 @@ func Part(name string, begin func(parent Call) any) {
 		return
 	}
 	os.Unsetenv(variable)
+	signal.Ignore(os.Interrupt) // Ctrl-C is for the parent, which ends this one
+	stdout := os.Stdout
+	os.Stdout = os.Stderr // for whatever else prints
 	parent := rpc.NewClient(pipes{os.NewFile(3, "answers"), os.NewFile(4, "calls")})
 	call := func(method string, args, answer any) error { return parent.Call(other+"."+method, args, answer) }
-	serve(begin(call), pipes{lifeline{os.Stdin}, os.Stdout})
+	serve(begin(call), pipes{lifeline{os.Stdin}, stdout})
 }
 
 // Process is a child.
@@ -50,16 +54,21 @@ type Process struct {
 	err       error // once it has ended
 }
 
-// Start starts a child that plays a part. Its standard output is in use; what it
-// has to say to people goes to the standard error.
+// Start starts a child that plays a part. What it has to say to people goes to the
+// standard error.
 func Start(name string) (*Process, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{cmd: exec.Command(program), ended: make(chan struct{})}
+	return StartAs(name, os.Stderr, program)
+}
+
+// StartAs is Start of another program that has the part, with its arguments.
+func StartAs(name string, stderr io.Writer, program string, args ...string) (*Process, error) {
+	p := &Process{cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), variable+"="+name)
-	p.cmd.Stderr = os.Stderr
+	p.cmd.Stderr = stderr
 	stdin, err1 := p.cmd.StdinPipe()
 	stdout, err2 := p.cmd.StdoutPipe()
 	childReads, answers, err3 := os.Pipe()
@@ -69,7 +78,7 @@ func Start(name string) (*Process, error) {
 	}
 	p.cmd.ExtraFiles = []*os.File{childReads, childWrites}
 	p.fromChild = pipes{calls, answers}
-	err = p.cmd.Start()
+	err := p.cmd.Start()
 	childReads.Close()
 	childWrites.Close()
 	if err != nil {

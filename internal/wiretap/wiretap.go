@@ -15,6 +15,7 @@
 package wiretap
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ type Tap struct {
 	conns   map[*conn]bool
 	line    line
 	delay   time.Duration
+	gate    *gate  // nil: nothing is held up
+	session []byte // and its password
 }
 
 // line is the state of the client's network.
@@ -76,6 +79,9 @@ func (t *Tap) Dial(network, address string, timeout time.Duration) (net.Conn, er
 		return nil, errDown
 	}
 	t.conns[c] = true
+	if t.gate != nil {
+		c.queueUp(t.gate)
+	}
 	return c, nil
 }
 
@@ -105,6 +111,13 @@ func (t *Tap) Restore() {
 	if was == silent {
 		t.HangUp()
 	}
+}
+
+// Session is the present session and its password, as they stand in a handshake.
+func (t *Tap) Session() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.session)
 }
 
 func (t *Tap) setLine(state line) (was line) {
@@ -198,6 +211,7 @@ type conn struct {
 	writing bool // the handshake has been written
 	reading bool // the handshake has been read
 	unread  []byte
+	*queues // nil: frames do not wait for a gate
 }
 
 // pass records a frame. It returns the trap that the frame springs, or nil, and
@@ -222,7 +236,9 @@ func (c *conn) pass(f *Frame) (sprung *Trap, late time.Duration) {
 			break
 		}
 	}
-	t.frames = append(t.frames, *f)
+	if t.gate == nil {
+		t.frames = append(t.frames, *f)
+	}
 	c.account(*f)
 	return sprung, t.delay
 }
@@ -288,15 +304,22 @@ func (c *conn) Write(b []byte) (int, error) {
 		}
 		c.tap.mu.Unlock()
 	}
-	if trap, _ := c.pass(&f); trap != nil {
-		if err := c.spring(trap); err != nil {
-			return 0, err
+	trap, _ := c.pass(&f)
+	send := func() error {
+		err := c.spring(trap)
+		if err == nil && !f.Lost {
+			_, err = c.Conn.Write(b)
 		}
+		return err
 	}
-	if f.Lost {
-		return len(b), nil
+	if c.queues != nil {
+		b = bytes.Clone(b) // the client writes the next one into the same
+		return len(b), c.queues.line(c.up, f, send)
 	}
-	return c.Conn.Write(b)
+	if err := send(); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // Read gives the client what the server sent, a frame at a time. An error is
@@ -318,40 +341,57 @@ func (c *conn) Read(b []byte) (int, error) {
 // request, and a list of very many names can be longer.
 const maxFrame = 64 << 20
 
-// next reads one frame from the server and decides what becomes of it.
+// next gets the next frame for the client, if one is to arrive.
 func (c *conn) next() error {
-	b := make([]byte, 4)
+	if c.queues != nil {
+		return c.queues.next(c)
+	}
+	b, _, arrive, err := c.receive()
+	if err == nil {
+		err = arrive(func() { c.unread = b })
+	}
+	return err
+}
+
+// receive reads one frame from the server. To arrive it may take time, or fail.
+func (c *conn) receive() (b []byte, f Frame, arrive func(there func()) error, err error) {
+	b = make([]byte, 4)
 	if _, err := io.ReadFull(c.Conn, b); err != nil {
-		return err
+		return nil, f, nil, err
 	}
 	size := binary.BigEndian.Uint32(b)
 	if size > maxFrame {
-		return fmt.Errorf("wiretap: a frame of %d bytes: this is not ZooKeeper's protocol", size)
+		return nil, f, nil, fmt.Errorf("wiretap: a frame of %d bytes: this is not ZooKeeper's protocol", size)
 	}
 	b = append(b, make([]byte, size)...)
 	if _, err := io.ReadFull(c.Conn, b[4:]); err != nil {
-		return err
+		return nil, f, nil, err
 	}
-	f := Frame{Kind: Reply, Op: Connect, Bytes: len(b)}
+	f = Frame{Kind: Reply, Op: Connect, Bytes: len(b)}
 	if c.reading {
 		f = readReply(b, c.request)
+	} else if len(b) >= 40 {
+		c.tap.mu.Lock()
+		c.tap.session = b[12:40]
+		c.tap.mu.Unlock()
 	}
 	c.reading = true
 	trap, late := c.pass(&f)
-	time.Sleep(late)
-	if trap != nil {
-		if err := c.spring(trap); err != nil {
-			return err
+	return b, f, func(there func()) error {
+		time.Sleep(late)
+		err := c.spring(trap)
+		if err == nil && !f.Lost {
+			there()
 		}
-	}
-	if !f.Lost {
-		c.unread = b
-	}
-	return nil
+		return err
+	}, nil
 }
 
-// spring does with the frame in hand what the trap is for.
+// spring does with the frame in hand what the trap is for, if it sprang one.
 func (c *conn) spring(trap *Trap) error {
+	if trap == nil {
+		return nil
+	}
 	close(trap.sprung)
 	switch trap.fate {
 	case hold:

@@ -470,3 +470,37 @@ func TestFrameThatIsTooLong(t *testing.T) {
 	_, err = conn.Read(make([]byte, 10))
 	assert.ErrorContains(t, err, "not ZooKeeper's protocol")
 }
+
+// A line may stand still for longer than its session's time-out: pings go past what
+// waits. Each way frames keep their order.
+func TestASessionOutlivesAGateThatIsShut(t *testing.T) {
+	z := zktest.New(t)
+	shut, opened := make(chan wiretap.Frame, 10), make(chan bool)
+	tap := wiretap.New()
+	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		tap.Gate(func(f wiretap.Frame) {
+			if f.Op == wiretap.Create || f.Kind == wiretap.Notification {
+				shut <- f
+				<-opened
+			}
+		}, func(f wiretap.Frame) bool { return f.Op == wiretap.Exists })
+		conn, err := zktest.Dial(z.Servers(), zktest.MortalTimeout, tap.Dial)
+		return conn, conn.Close, err
+	})
+	_, _, changed, err := c.ChildrenW(z.Root)
+	require.NoError(t, err)
+	first, second := creating(c, z.Root+"/a"), creating(c, z.Root+"/b")
+	require.Equal(t, wiretap.Request, zktest.AwaitChan(z, "a create to stand before the gate", shut).Kind)
+	for began := time.Now(); time.Since(began) < 2*zktest.MortalTimeout; {
+		_, _, err := c.Exists("/")
+		require.NoError(t, err, "what may go past")
+	}
+	require.Equal(t, c.ID, c.SessionID(), "the session")
+	require.Empty(t, z.Names(z.Root), "what the server has heard of")
+	notYet(t, first)
+	close(opened)
+	require.NoError(t, zktest.AwaitChan(z, "the first to return", first))
+	require.NoError(t, zktest.AwaitChan(z, "the second to return", second))
+	zktest.AwaitChan(z, "the notification", changed)
+	require.Empty(t, tap.Frames(), "what is kept")
+}

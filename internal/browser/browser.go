@@ -1,0 +1,133 @@
+// Package browser opens a page in a Chromium, as its reader has it, for a test.
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A Browser has a page open.
+type Browser struct {
+	*testing.T
+	Ctx context.Context
+
+	mu       sync.Mutex
+	troubles []string // what a page must not do
+}
+
+// patience is how long a page may take for what a test waits for.
+const patience = 90 * time.Second
+
+// Open opens a page of a size, of which all that it asks for has the same origin as
+// the page or is in it. It fails the test, at its end, if the page has asked for
+// anything else or made an error. Without a browser the test is left out, or, where
+// ZKLOCK_REQUIRE_BROWSER is set, fails.
+func Open(t *testing.T, url string, width, height int) *Browser {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)))
+	if os.Geteuid() == 0 { // Chromium's sandbox does not run as root
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+
+	b := &Browser{T: t, Ctx: ctx}
+	home, _, _ := strings.Cut(url, "?")
+	require.NoError(t, chromedp.Listen(ctx, func(event any) { b.hear(event, home) }))
+	b.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
+		return err
+	}), chromedp.Navigate(url))
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		assert.Empty(t, b.troubles, "the page makes no errors and asks for nothing from elsewhere")
+	})
+	return b
+}
+
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	const why = "no Chromium on this machine, so the page was not tried in a browser; repair it with: apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
+	if os.Getenv("ZKLOCK_REQUIRE_BROWSER") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+	return ""
+}
+
+// hear notes an error on the console, and a request to another address.
+func (b *Browser) hear(event any, home string) {
+	trouble := ""
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		trouble = fmt.Sprintf("an exception: %s %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
+	case *runtime.EventConsoleAPICalled:
+		trouble = fmt.Sprintf("the console: %s", e.Type)
+	case *network.EventRequestWillBeSent:
+		if url := e.Request.URL; !strings.HasPrefix(url, home) && !strings.HasPrefix(url, "data:") {
+			trouble = "a request to " + url
+		}
+	}
+	if trouble != "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.troubles = append(b.troubles, trouble)
+	}
+}
+
+// Do does something in the page.
+func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	require.NoError(b, chromedp.Do(b.Ctx, steps...))
+}
+
+// Text is what an element says.
+func (b *Browser) Text(selector string) string {
+	b.Helper()
+	text, err := chromedp.Run(b.Ctx, chromedp.TextContent(chromedp.CSS(selector)))
+	require.NoError(b, err, selector)
+	return strings.TrimSpace(text)
+}
+
+// Says fails the test unless an element says so.
+func (b *Browser) Says(selector, want string) {
+	b.Helper()
+	assert.Equal(b, want, b.Text(selector), selector)
+}
+
+// Until waits for an expression to be true.
+func (b *Browser) Until(expression string) {
+	b.Helper()
+	_, err := chromedp.Run(b.Ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
+	require.NoError(b, err, "waited in vain for %s", expression)
+}
+
+// Picture writes what is seen to a file.
+func (b *Browser) Picture(path string) {
+	b.Helper()
+	picture, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
+	require.NoError(b, err)
+	require.NoError(b, os.WriteFile(path, picture, 0o644))
+}

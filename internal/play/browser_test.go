@@ -1,0 +1,272 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/browser"
+	"zklock/internal/zktest"
+)
+
+// A window is the page in a browser, and the service behind it.
+type window struct {
+	*browser.Browser
+	player *player
+}
+
+// shows opens the page of a service with a lock on each board, on the smallest screen
+// that it is made for.
+func shows(t *testing.T, keys string, clients int) *window {
+	return showsIn(t, "", keys, clients)
+}
+
+func showsIn(t *testing.T, mine, keys string, clients int) *window {
+	p := playsIn(t, mine, zktest.New(t), nil, keys, clients)
+	w := &window{browser.Open(t, p.address.String(), 1024, 768), p}
+	w.ready(clients)
+	return w
+}
+
+// ready waits until all clients of the left board have a session and are idle.
+func (w *window) ready(clients int) {
+	w.Helper()
+	w.Until(fmt.Sprintf(`(r => r.length === %d && r.every(r => r.cells[1].textContent === "idle"))([...document.querySelectorAll("#clients tbody tr")])`, clients))
+}
+
+// lay chooses a lock on a board, as a mouse does.
+func (w *window) lay(board int, key string, clients int) {
+	w.Helper()
+	_, err := chromedp.Run(w.Ctx, chromedp.Evaluate[any](fmt.Sprintf(`(s => { s.value = %q; s.dispatchEvent(new Event("change")); })(document.getElementById("lock%d"))`, key, board)))
+	require.NoError(w, err)
+	w.Until(fmt.Sprintf(`boards[%d].is?.lock === %[2]q && location.hash.split(/[#\/]/)[%d] === %[2]q`, board, key, board+1))
+	w.ready(clients)
+}
+
+// click chooses a client and presses a button for it.
+func (w *window) click(client int, do string) {
+	w.Helper()
+	w.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf(`[data-choose="%d"]`, client))), chromedp.Click(chromedp.CSS(fmt.Sprintf(`#commands [data-do=%s]`, do))))
+}
+
+// becomes waits until the list says of a client how it is.
+func (w *window) becomes(client int, mood string) {
+	w.Helper()
+	w.Until(fmt.Sprintf(`document.querySelector("#clients tbody").rows[%d]?.cells[1]?.textContent.startsWith(%q)`, client, mood))
+}
+
+// says waits until an element has a text.
+func (w *window) says(selector, text string) {
+	w.Helper()
+	w.Until(fmt.Sprintf(`document.querySelector(%q).textContent.includes(%q)`, selector, text))
+}
+
+// told is how many notifications of a queue's change the server has sent.
+func (w *window) told() int64 {
+	w.Helper()
+	counters, err := w.player.zoo.Mntr()
+	require.NoError(w, err)
+	return counters["zk_sum_node_children_watch_count"]
+}
+
+func TestAReleaseInABrowser(t *testing.T) {
+	w := shows(t, "3", 6)
+	w.Do(chromedp.KeyEvent("L")) // all lock
+	w.becomes(0, "holds")
+	w.Until(`boards[0].watches.size === 6 - 1`)
+	before := w.told()
+	w.click(0, "unlock")
+	w.becomes(1, "holds")
+	w.says("#board0 [data-count=notifications]", "5")
+	w.says("#board0 [data-count=requests]", "6")
+	assert.EqualValues(t, 5, w.told()-before, "notifications, as the server counts them")
+	w.says("#log", "that the queue has changed")
+	w.Do(chromedp.Click(chromedp.CSS("#board0 summary")))
+	w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 6`)
+
+	// The page holds no truth of its own: loaded again, it says the same.
+	all := []string{"#board0 details tbody", "#board0 .tally", "#board0 .ls", "#clients tbody", "#log ol", "#count"}
+	var first, again []string
+	for _, s := range all {
+		first = append(first, w.Text(s))
+	}
+	w.Do(chromedp.Reload())
+	w.becomes(1, "holds")
+	w.Do(chromedp.Click(chromedp.CSS("#board0 summary")))
+	w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 6`)
+	for _, s := range all {
+		again = append(again, w.Text(s))
+	}
+	assert.Equal(t, first, again)
+
+	// The keyboard is enough: the holder, found and released.
+	w.Do(chromedp.KeyEvent("h"), chromedp.KeyEvent("u"))
+	w.becomes(2, "holds")
+	w.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent("g"))
+	w.becomes(2, "holds")
+	w.Do(chromedp.KeyEvent("3")) // holds the wire
+	w.Until(`document.querySelector("[data-pace=pause]").getAttribute("aria-pressed") === "true"`)
+	w.Do(chromedp.KeyEvent("h"), chromedp.KeyEvent("u"))
+	w.says("#held", "1 held")
+	w.Until(`boards[0].story.frames.some(f => f.to === Infinity)`)
+	w.Do(chromedp.KeyEvent("1"))
+	w.becomes(3, "holds")
+}
+
+func TestTheHolderIsKilledInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "1", 3)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.becomes(2, "waits")
+	session, err := strconv.ParseInt(w.player.snapshot()[0].Rows[0].Session, 0, 64)
+	require.NoError(t, err)
+	w.click(0, "kill")
+	w.becomes(0, "crashed")
+	w.says("#board0 .banners", "a crashed holder's lock comes free")
+	w.player.zoo.Await("its session has ended", func() bool {
+		sessions, err := w.player.zoo.Server.Sessions()
+		return err == nil && len(sessions) > 0 && !sessions[session]
+	})
+	_, err = chromedp.Run(w.Ctx, chromedp.Evaluate[any](`tried = boards[0].is.counters.requests`))
+	require.NoError(t, err)
+	w.Until(`boards[0].is.counters.requests > tried + 20`) // the others still try
+	w.Says("#board0 .ls ol", "lock of 0")
+	w.becomes(1, "waits")
+	w.becomes(2, "waits")
+
+	w.lay(0, "2", 3)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.becomes(2, "waits")
+	w.click(0, "kill")
+	w.becomes(1, "holds")
+	w.becomes(2, "waits")
+}
+
+func TestALostReplyInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "4", 3)
+	lost := func() {
+		w.click(0, "lock")
+		w.becomes(0, "holds")
+		w.click(1, "losecreate")
+		w.Until(`document.querySelector("#commands [data-do=losecreate]").getAttribute("aria-pressed") === "true"`)
+		w.click(1, "lock")
+		w.says("#log", "The reply to 1's create is lost")
+	}
+	const property = "a lost reply to create does no harm"
+	lost()
+	w.becomes(1, "got an error")
+	w.click(2, "lock")
+	w.becomes(2, "waits")
+	w.click(0, "unlock")
+	w.says("#board0 .banners", property)
+	w.becomes(2, "waits") // for a znode whose owner does not know it
+	w.Until(`document.querySelector("#board0 .ls li").textContent.endsWith("of 1")`)
+
+	w.lay(0, "5", 3)
+	lost()
+	w.becomes(1, "waits")
+	w.click(0, "unlock")
+	w.becomes(1, "holds")
+	w.Says("#board0 .banners", "")
+}
+
+func TestThePausedHolderInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "5", 2)
+	w.click(0, "lock")
+	w.becomes(0, "holds")
+	w.click(1, "lock")
+	w.becomes(1, "waits")
+	w.click(0, "stop")
+	w.becomes(0, "stopped, believes it holds")
+	w.becomes(1, "holds")
+	w.click(1, "put")
+	w.says("#board0 .store", "accepted")
+	w.click(0, "put")
+	w.click(0, "continue")
+	w.says("#board0 .store", "refused")
+	late := regexp.MustCompile(`✗ client 0, token (\d+): refused.*✓ client 1, token (\d+): accepted`).FindStringSubmatch(w.Text("#board0 .store"))
+	require.Len(t, late, 3, w.Text("#board0 .store"))
+	older, err1 := strconv.Atoi(late[1])
+	newer, err2 := strconv.Atoi(late[2])
+	require.NoError(t, errors.Join(err1, err2))
+	assert.Less(t, older, newer, "the late write's token, and the other's")
+	w.becomes(0, "told that it lost the lock")
+}
+
+func TestTheLearnersLockInABrowser(t *testing.T) {
+	t.Parallel()
+	dir, step := t.TempDir(), filepath.Join("..", "..", "step01_plain_node")
+	yours := filepath.Join(dir, "step01_plain_node", "exercise", "lock.go")
+	starter, err := os.ReadFile(filepath.Join(step, "exercise", "lock.go"))
+	require.NoError(t, err)
+	own, err := os.ReadFile(filepath.Join(step, "lock.go"))
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Dir(yours), 0o755))
+	save := func(text string) { require.NoError(t, os.WriteFile(yours, []byte(text), 0o644)) }
+
+	save(string(starter))
+	w := showsIn(t, dir, "1", 2)
+	w.lay(0, "mine1", 2)
+	w.Do(chromedp.KeyEvent("L")) // the starter lets everybody in
+	w.says("#board0 .banners", "one holder at a time")
+	save(strings.Replace(string(starter), "return nil", "return nothing", 1))
+	w.says("#board0 .build", "undefined: nothing")
+	save(strings.Replace(string(own), "package plainnode", "package exercise", 1))
+	w.Until(`document.querySelector("#board0 .build").hidden`)
+	w.ready(2)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.becomes(1, "waits")
+	w.Says("#board0 .banners", "")
+}
+
+// From a click to what it does on the page: of ten clients the holder releases, and
+// the next one is seen to hold.
+func TestAClickIsSeenSoon(t *testing.T) {
+	w := shows(t, "4", 10)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.becomes(9, "waits")
+	_, err := chromedp.Run(w.Ctx, chromedp.Evaluate[any](`
+		took = [];
+		const rows = () => document.querySelector("#clients tbody").rows;
+		const seen = (what) => new Promise((done) => {
+			const look = () => what() && (watcher.disconnect(), requestAnimationFrame(() => setTimeout(done))); // it is painted
+			const watcher = new MutationObserver(look);
+			watcher.observe(document.querySelector("#clients"), { subtree: true, childList: true, characterData: true });
+			look();
+		});
+		const quick = (i) => rows()[i].querySelector("[data-do]").click();
+		(async () => {
+			for (let round = 0; round < 50; round++) {
+				const holder = round % 10, next = (round + 1) % 10, began = performance.now();
+				quick(holder);
+				await seen(() => rows()[next].cells[1].textContent.startsWith("holds"));
+				took.push(performance.now() - began);
+				await seen(() => rows()[holder].cells[1].textContent === "idle");
+				quick(holder);
+				await seen(() => rows()[holder].cells[1].textContent === "waits");
+			}
+		})();
+		null`))
+	require.NoError(t, err)
+	w.Until(`took.length === 50`)
+	median, err := chromedp.Run(w.Ctx, chromedp.Evaluate[float64](`took.sort((a, b) => a - b)[25]`))
+	require.NoError(t, err)
+	t.Logf("» ten clients, from a click on Unlock to the next holder on the page: median %.0f ms of 50", median)
+	assert.Less(t, median, 1000.0, "a page that lags behind")
+}

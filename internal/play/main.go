@@ -1,0 +1,93 @@
+// Command play serves a page to play with the locks: real clients, processes of their
+// own, on a real ZooKeeper, with the steps' own code or the learner's.
+//
+// SERVERS=3 has three servers, which can fail; LEFT=3 and RIGHT=4 choose the locks,
+// OPENING=3 a situation to begin from, and OPEN=1 opens the page.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"zklock/internal/setting"
+	"zklock/internal/words"
+	"zklock/internal/zkserver"
+)
+
+func main() {
+	part()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := play(ctx); err != nil && ctx.Err() == nil {
+		words.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func play(ctx context.Context) (err error) {
+	servers, err1 := setting.Read("SERVERS", "1", "1 or 3", func(text string) (string, error) {
+		if text != "1" && text != "3" {
+			return "", errors.New("neither")
+		}
+		return text, nil
+	})
+	opening, err2 := setting.Number("OPENING", 0, 1, len(openings))
+	three, _ := find("3")
+	left, err3 := setting.Read("LEFT", three, "a lock, such as 3, zk, W8 or mine", find)
+	right, err4 := setting.Read("RIGHT", lock{}, "a lock, such as 3, zk, W8 or mine", find)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return err
+	}
+	server, ensemble, err := start(ctx, servers)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	s, end, err := begin(ctx, ".", ".", server, ensemble)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	address, close, err := s.listen()
+	if err != nil {
+		return err
+	}
+	defer close()
+	_ = s.goes(func() {
+		if opening > 0 {
+			s.open(opening)
+			return
+		}
+		s.lay(0, left, 0, nil)
+		s.lay(1, right, 0, nil)
+	})
+	words.Fprintf(os.Stdout, "%s\nPlay: %s\nCtrl-C ends it, and leaves nothing behind.\n", server.Origin, address)
+	if os.Getenv("OPEN") != "" {
+		opener := map[bool]string{true: "open", false: "xdg-open"}[runtime.GOOS == "darwin"]
+		if err := exec.Command(opener, address).Start(); err != nil {
+			words.Fprintf(os.Stderr, "OPEN=1: %v: open the address above in a browser\n", err)
+		}
+	}
+	<-ctx.Done()
+	words.Fprintln(os.Stdout, "\nending all clients")
+	return nil
+}
+
+// start finds or starts one server, or starts three.
+func start(ctx context.Context, n string) (*zkserver.Server, *zkserver.Ensemble, error) {
+	if n == "1" {
+		server, err := zkserver.Start(ctx)
+		return server, nil, err
+	}
+	// A server that comes back gets a whole copy: see docs/storm.md.
+	ensemble, err := zkserver.StartEnsemble(ctx, "forceSnapshotSync=true")
+	if err != nil {
+		return nil, nil, err
+	}
+	return ensemble.Server, ensemble, nil
+}

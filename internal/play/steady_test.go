@@ -1,0 +1,227 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"zklock/internal/setting"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
+)
+
+// children counts the client processes that there are.
+func children(t *testing.T) (n int) {
+	text, err := exec.Command("ps", "-axo", "ppid=,args=").Output()
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		ppid, args, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if ppid == fmt.Sprint(os.Getpid()) && strings.Contains(args, os.Args[0]) {
+			n++
+		}
+	}
+	return n
+}
+
+// A minute of clicks at random leaves all as it should be: ZKLOCK_CLICKS=60s in .ci/run.
+func TestClicksAtRandom(t *testing.T) {
+	const seed, clients = 15, 8
+	length, err := setting.Read("ZKLOCK_CLICKS", 8*time.Second, "a time", time.ParseDuration)
+	require.NoError(t, err)
+	p := plays(t, "3,5", clients)
+	p.patience(length + time.Minute)
+	idle := goleak.IgnoreCurrent()
+	before := children(t)
+	require.Equal(t, 2*clients, before, "processes")
+
+	keys := []string{"1", "2", "3", "4", "5", "6", "zk"}
+	dos := []string{"lock", "lock", "lock", "lock", "unlock", "unlock", "unlock", "again", "giveup", "giveup", "read", "put", "stop", "continue", "continue", "cut", "mend", "mend",
+		"losecreate", "losedelete", "delaylist"}
+	random := rand.New(rand.NewPCG(seed, seed))
+	clicks, refused := 0, 0
+	var heaps []uint64
+	for began := time.Now(); time.Since(began) < length; time.Sleep(10 * time.Millisecond) {
+		command := fmt.Sprintf(`{"do":%q,"client":%d}`, dos[random.IntN(len(dos))], random.IntN(clients))
+		switch random.IntN(100) {
+		case 0:
+			command = fmt.Sprintf(`{"do":"kill","client":%d}`, random.IntN(clients))
+		case 1, 2:
+			command = fmt.Sprintf(`{"do":"pace","pace":%q}`, []string{"real", "slow", "pause", "step"}[random.IntN(4)])
+		case 3, 4, 5:
+			command = `{"do":"pace","pace":"real"}`
+		case 6:
+			command = `{"do":"unlock","client":-1}`
+		case 7:
+			if random.IntN(3) == 0 {
+				command = fmt.Sprintf(`{"do":"choose","board":%d,"lock":%q}`, random.IntN(2), keys[random.IntN(len(keys))])
+			}
+		}
+		switch r := p.post(command); r.StatusCode {
+		case http.StatusBadRequest:
+			refused++
+		default:
+			require.Equal(t, http.StatusNoContent, r.StatusCode, "%s: %s", command, r.Status)
+		}
+		if clicks++; clicks%50 == 0 {
+			p.snapshot()
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			heaps = append(heaps, m.HeapAlloc>>10)
+		}
+	}
+	p.do(`{"do":"pace","pace":"real"}`)
+	n := len(heaps) / 3
+	t.Logf("» %d clicks, %d refused; the heap in KiB: %v", clicks, refused, heaps)
+	require.Less(t, slices.Max(heaps[len(heaps)-n:]), 2*slices.Max(heaps[:n])+8<<10, "KiB of heap, at the end and in the first third")
+
+	// All that are alive go on; then what the page says of each board is what the server says.
+	for c := range clients {
+		for _, do := range []string{"continue", "mend"} {
+			p.post(fmt.Sprintf(`{"do":%q,"client":%d}`, do, c))
+		}
+	}
+	p.zoo.Await("all boards to be laid", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, b := range p.boards {
+			if len(p.jobs) > 0 || b.dir == "" || slices.ContainsFunc(b.clients, func(c *client) bool { return c.process == starting }) {
+				return false
+			}
+		}
+		return true
+	})
+	for at := range 2 {
+		var page, server []string
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("board %d, as the page has it: %v; as the server has it: %v", at, page, server)
+			}
+		})
+		p.zoo.Await("the page to have the server's queue", func() bool {
+			b := p.snapshot()[at]
+			page, server = nil, p.queue(at)
+			for _, n := range b.Ls {
+				page = append(page, fmt.Sprintf("%s of %s", n.Name, p.session(b, n.Owner)))
+			}
+			slices.Sort(page)
+			return slices.Equal(page, server)
+		})
+		p.zoo.Await("who holds to be whose the first znode is", func() bool {
+			b := p.snapshot()[at]
+			inside := b.count("holds") + b.count("reads")
+			if inside == 0 || len(b.Banners) > 0 { // nobody, or the page says that something is wrong
+				return true
+			}
+			return len(b.Ls) > 0 && b.Ls[0].Owner >= 0 && believes(b.mood(b.Ls[0].Owner)) || inside > 1 && b.count("reads") > 0
+		})
+	}
+	alive := 0
+	for _, b := range p.snapshot() {
+		for _, r := range b.Rows {
+			if r.Process != dead {
+				alive++
+			}
+		}
+	}
+	require.Equal(t, alive, children(t), "processes, and clients that are alive")
+	http.DefaultClient.CloseIdleConnections()
+	require.NoError(t, p.stop())
+	p.stop = func() error { return nil }
+	require.Zero(t, children(t), "processes when it has ended")
+	http.DefaultClient.CloseIdleConnections()
+	require.NoError(t, goleak.Find(idle, goleak.IgnoreTopFunction("github.com/go-zookeeper/zk.(*Conn).flushRequests")))
+}
+
+// queue asks the server for the znodes of a board's lock, with their sessions.
+func (p *player) queue(at int) (all []string) {
+	p.mu.Lock()
+	b := p.boards[at]
+	p.mu.Unlock()
+	if b.znode {
+		if session, there := p.zoo.Owner(b.dir); there {
+			all = append(all, fmt.Sprintf("lock of %#x", session))
+		}
+		return all
+	}
+	for _, name := range p.zoo.Names(b.dir) {
+		if session, there := p.zoo.Owner(b.dir + "/" + name); there {
+			all = append(all, fmt.Sprintf("%s of %#x", name, session))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (p *player) session(b seen, owner int) string {
+	if owner < 0 || b.Lock == "1" { // its znode belongs to no session
+		return "0x0"
+	}
+	return b.Rows[owner].Session
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	p := plays(t, "4,1", 3)
+	p.holdsAndWait()
+	p.do(`{"do":"pace","pace":"pause"}`)
+	p.do(`{"do":"unlock","client":0}`)
+	p.do(`{"do":"stop","client":1}`)
+	p.do(`{"do":"kill","client":2}`)
+	root, scratch := p.root, p.scratch
+	require.NotEmpty(t, p.zoo.Names(root))
+	require.NoError(t, p.stop())
+	p.stop = func() error { return nil }
+	require.Zero(t, children(t), "processes")
+	require.NoFileExists(t, scratch)
+	_, there := p.zoo.Owner(root)
+	require.False(t, there, "the znode %s", root)
+	p.zoo.Await("the server to have no sessions but this test's", func() bool {
+		sessions, err := p.zoo.Sessions()
+		return err == nil && len(sessions) == 1
+	})
+}
+
+func TestThreeServersThatFail(t *testing.T) {
+	t.Parallel()
+	ensemble, err := zkserver.StartEnsemble(t.Context(), "forceSnapshotSync=true")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, ensemble.Stop()) })
+	p := playsOn(t, zktest.NewOn(t, ensemble.Server), ensemble, "5", 3)
+	p.patience(90 * time.Second)
+	p.holdsAndWait()
+	leads := func() int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return slices.IndexFunc(p.servers, func(s peer) bool { return s.Leader }) + 1
+	}
+	p.zoo.Await("a leader", func() bool { return leads() > 0 })
+	first := leads()
+	p.do(`{"do":"server","n":%d,"fault":"kill"}`, first)
+	p.zoo.Await("another leader", func() bool { n := leads(); return n > 0 && n != first })
+	p.do(`{"do":"unlock","client":0}`)
+	p.until("the next to hold, with two servers", func(b seen) bool { return b.says("1 holds") })
+	p.do(`{"do":"server","n":%d,"fault":"mend"}`, first)
+	other := first%3 + 1
+	for _, fault := range []string{"stop", "cut"} {
+		p.do(`{"do":"server","n":%d,"fault":%q}`, other, fault)
+		p.do(`{"do":"server","n":%d,"fault":"mend"}`, other)
+	}
+	require.Equal(t, http.StatusBadRequest, p.post(fmt.Sprintf(`{"do":"server","n":%d,"fault":"mend"}`, other)).StatusCode)
+	p.zoo.Await("all to serve again", func() bool { return ensemble.Serving(p.zoo.Ctx) == nil && leads() > 0 })
+}
+
+func TestWhatAPanicSays(t *testing.T) {
+	words := &tail{}
+	fmt.Fprint(words, "hello\n", strings.Repeat("x", 9000), "\npanic: my mistake [recovered]\n\ngoroutine 7 [running]:\n\tlock.go:12\n")
+	require.Equal(t, "panic: my mistake [recovered]", words.panic())
+}
