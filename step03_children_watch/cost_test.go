@@ -56,6 +56,44 @@ func TestArrivalWakesEveryWaiter(t *testing.T) {
 	chapter.Says(t, "10 waiters, one arrival: %d notifications, %d lists", woken.Notifications, woken.Requests[wiretap.GetChildren])
 }
 
+// Three of the twelve who wait expire: in one moment, before anybody has looked, and
+// one after the other.
+func TestDeathsWakeEveryWaiter(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"in one moment", "one after the other"} {
+		z := zktest.New(t)
+		line := lock.Line(z, 12)
+		var dead []*zktest.Client
+		var alive []*zktest.Turn
+		for i, waiter := range line[1:] {
+			if i%4 == 1 {
+				dead = append(dead, waiter.Client)
+			} else {
+				alive = append(alive, waiter)
+			}
+		}
+		count := z.Count(alive...)
+		if at == "in one moment" {
+			var looks []*wiretap.Trap
+			for _, waiter := range alive {
+				looks = append(looks, waiter.Tap.HoldRequest(wiretap.GetChildren, 1))
+			}
+			z.Expire(dead...)
+			for _, look := range looks {
+				look.Let()
+			}
+			z.Settle(alive...)
+		} else {
+			for _, d := range dead {
+				z.Expire(d)
+				z.Settle(alive...)
+			}
+		}
+		woken := count()
+		chapter.Says(t, "12 waiters, 3 expire %s: %d notifications, %d lists", at, woken.Notifications, woken.Requests[wiretap.GetChildren])
+	}
+}
+
 // A queue of n is served, each release after all have looked and gone back to
 // sleep: n + ... + 1 notifications. There is one more a holder: the list that
 // let it in has set a watch, too, which its own release fires. (The very first

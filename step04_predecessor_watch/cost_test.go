@@ -14,6 +14,28 @@ import (
 	"zklock/internal/zktest"
 )
 
+// Three of the twelve who wait expire in one moment: each is of interest to the one
+// behind it.
+func TestDeathsWakeThoseBehind(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	line := lock.Line(z, 12)
+	var dead []*zktest.Client
+	var alive []*zktest.Turn
+	for i, waiter := range line[1:] {
+		if i%4 == 1 {
+			dead = append(dead, waiter.Client)
+		} else {
+			alive = append(alive, waiter)
+		}
+	}
+	count := z.Count(alive...)
+	z.Expire(dead...)
+	z.Settle(alive...)
+	woken := count()
+	chapter.Says(t, "12 waiters, 3 expire in one moment: %d notifications, %d lists", woken.Notifications, woken.Requests[wiretap.GetChildren])
+}
+
 // Each waiter watches one znode, and each znode is watched by one waiter. So a
 // release wakes one client, and one client lists, however long the queue is.
 //

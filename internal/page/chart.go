@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// A Curve is one step's line in a chart.
+// A Curve is one step's line in a chart. With a name it is somebody's beside the
+// steps, whose slope is not asked for.
 type Curve struct {
-	Step string
-	X, Y []float64
+	Step, Name string
+	X, Y       []float64
 }
 
 // slope is that of the line through the points on logarithmic axes, by least
@@ -49,7 +50,11 @@ func LogLog(title, across string, curves []Curve) template.HTML {
 		return chartFloor - 8 - math.Log10(max(v, 1))/decades*(chartFloor-chartTop-8)
 	}
 
-	d := headed(title, chartWidth, chartHeight)
+	width := chartWidth
+	for _, c := range curves {
+		width = max(width, chartEnd+44+6*len(c.Name))
+	}
+	d := headed(title, width, chartHeight)
 	for i := 0.0; i <= decades; i++ {
 		if v := math.Pow(10, i); decades <= 5 || math.Mod(i, 2) == 0 {
 			d.path("l", "M%v %vH%v", chartLeft, y(v), chartEnd)
@@ -72,7 +77,11 @@ func LogLog(title, across string, curves []Curve) template.HTML {
 		}
 		free = max(free, y(last(c.Y))+4)
 		d.mark(c.Step, chartEnd+16, free-4)
-		d.text("", chartEnd+28, free, "step %s%s", c.Step, slope)
+		if c.Name != "" {
+			d.text("", chartEnd+28, free, "%s", c.Name)
+		} else {
+			d.text("", chartEnd+28, free, "step %s%s", c.Step, slope)
+		}
 		free += 17
 	}
 	for _, c := range curves {
@@ -86,10 +95,11 @@ func LogLog(title, across string, curves []Curve) template.HTML {
 	return d.end()
 }
 
-// mark draws a point of a step's curve: every step has a shape of its own.
+// mark draws a point of a curve: every step has a shape of its own.
 func (d *drawing) mark(step string, x, y float64) {
 	d.path("d d"+step, "M%v %v"+map[string]string{"1": "m-5 -5l10 10m0-10l-10 10", "2": "m-6 0h12m-6-6v12", "3": "m0-6l6 10h-12z",
-		"4": "m-4.500-4.500h9v9h-9z", "5": "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0", "6": "m0-6l6 6l-6 6l-6-6z"}[step], x, y)
+		"4": "m-4.500-4.500h9v9h-9z", "5": "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0", "6": "m0-6l6 6l-6 6l-6-6z",
+		"7": "m0 6l6-10h-12z", "8": "m-3-6h6v12h-6z"}[step], x, y)
 }
 
 // Spread draws how long the first crowd's hand-overs took: a mark each, and their

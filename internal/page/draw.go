@@ -36,6 +36,13 @@ func (d *drawing) path(class, way string, pixels ...float64) {
 	fmt.Fprintf(d, `<path class="%s" d="%s"/>`, class, sprintpx(way, pixels))
 }
 
+// head draws the head of an arrow that comes from one point to another.
+func (d *drawing) head(class string, x, y, tx, ty float64) {
+	far := math.Hypot(tx-x, ty-y)
+	dx, dy := (tx-x)/far, (ty-y)/far
+	d.path(class, "M%v %vL%v %vL%v %vz", tx, ty, tx-9*dx+4*dy, ty-9*dy-4*dx, tx-9*dx-4*dy, ty-9*dy+4*dx)
+}
+
 func (d *drawing) circle(class string, x, y, radius float64) {
 	fmt.Fprintf(d, `<circle class="%s" cx="%v" cy="%v" r="%v"/>`, class, px(x), px(y), px(radius))
 }

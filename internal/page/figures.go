@@ -5,8 +5,11 @@ import (
 	"html"
 	"html/template"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
+
+	"zklock/internal/words"
 )
 
 // A Drawing is a picture for the chapters, drawn from a run.
@@ -25,6 +28,16 @@ func (d Drawing) File() string {
 	return d.SVG[:at] + "<desc>" + html.EscapeString(d.Facts) + "</desc>\n<style>\n" + drawingColours + drawingCSS +
 		"</style>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"var(--paper)\"/>\n" + d.SVG[at:] + "\n"
 }
+
+// Chinese is a picture's file with Chinese words.
+func Chinese(file string) string {
+	return spoken.ReplaceAllStringFunc(file, func(element string) string {
+		m := spoken.FindStringSubmatch(element)
+		return m[1] + html.EscapeString(words.Translate(html.UnescapeString(m[2]))) + m[3]
+	})
+}
+
+var spoken = regexp.MustCompile(`(<text[^>]*>|<desc>|<title>|aria-label=")([^<"]*)(<|")`)
 
 // Figures draws what the chapters show, from a recording of steps 3 to 5.
 func (rec *Recording) Figures() (all []Drawing) {
@@ -45,8 +58,10 @@ func (rec *Recording) Figures() (all []Drawing) {
 		svg, facts := Sequence("Step "+key+": the reply to a create gets lost", rec.story("lost", key).since(0), evidenceLimit)
 		add("lost-reply-step"+key, svg, facts)
 	}
+	svg, facts := Architecture()
+	add("architecture", svg, facts)
 	const largest = 300
-	var facts []string
+	facts = nil
 	for _, row := range rec.releases("34") {
 		if row[1].(int) <= largest {
 			facts = append(facts, fmt.Sprintf("%s, %d wait: %d notifications, %d requests, %d bytes.", row...))
@@ -105,9 +120,7 @@ func Ring(title string, s Story, t int) (svg template.HTML, facts []string) {
 		dx, dy := (tx-x)/far, (ty-y)/far
 		mx, my := (x+tx)/2-dy*bend, (y+ty)/2+dx*bend
 		d.path("w", "M%v %vQ%v %v %v %v", x, y, mx, my, tx, ty)
-		far = math.Hypot(tx-mx, ty-my)
-		dx, dy = (tx-mx)/far, (ty-my)/far // the arrow's direction
-		d.path("wf", "M%v %vL%v %vL%v %vz", tx, ty, tx-9*dx+4*dy, ty-9*dy-4*dx, tx-9*dx-4*dy, ty-9*dy+4*dx)
+		d.head("wf", mx, my, tx, ty)
 		facts = append(facts, fmt.Sprintf("%s watches %s.", s.Clients[w.Client].Name, what))
 	}
 	for i, c := range s.Clients {
@@ -123,6 +136,49 @@ func Ring(title string, s Story, t int) (svg template.HTML, facts []string) {
 	}
 	slices.Sort(facts)
 	return d.end(), facts
+}
+
+// Architecture draws who talks to whom: clients, the servers of an ensemble, and the
+// ways of a read, a watch and a write.
+func Architecture() (svg template.HTML, facts []string) {
+	const left, middle, right, servers, clients = 110.0, 390.0, 670.0, 120.0, 300.0
+	d := headed("An ensemble: where reads, watches and writes go", 780, 345)
+	arrow := func(class string, x, y, tx, ty float64, label string, lx, ly float64) {
+		d.path(class, "M%v %vL%v %v", x, y, tx, ty)
+		d.head(class+"f", x, y, tx, ty)
+		d.text("h m", lx, ly, "%s", label)
+	}
+	between := func(from, to, y float64, class, label string) {
+		side := math.Copysign(75, to-from)
+		arrow(class, from+side, y, to-side, y, label, (from+to)/2, y-4)
+	}
+	for i, x := range []float64{left, middle, right} {
+		d.box("box plain", x, servers, 150, 104)
+		d.text("b m", x, servers-20, "%s", [...]string{"follower", "leader", "follower"}[i])
+		d.text("s m", x, servers+2, "all znodes, in memory")
+		d.text("s m", x, servers+20, "the watches of its clients")
+	}
+	for i, x := range []float64{62, 160, right} {
+		d.circle("plain", x, clients, 17)
+		d.text("b m", x, clients+5, "%c", 'A'+i)
+	}
+	between(right, middle, 84, "q", "2 passed on")
+	for _, follower := range []float64{left, right} {
+		between(middle, follower, 110, "q", "3 a proposal")
+		between(follower, middle, 136, "r", "4 yes")
+		between(middle, follower, 162, "q", "5 decided")
+	}
+	const up, down = servers + 53, clients - 20 // the ends of a client's line
+	arrow("q", 54, down, 54, up, "a read", 28, 232)
+	arrow("r", 70, up, 70, down, "answer", 97, 232)
+	arrow("n", 160, up, 160, down, "! a notification", 212, 232)
+	arrow("q", right-8, down, right-8, up, "1 a write", right-42, 232)
+	arrow("r", right+8, up, right+8, down, "6 done", right+36, 232)
+	d.text("s", 250, 296, "A reads: its server answers alone.")
+	d.text("s", 250, 312, "B has a watch: its server notifies it.")
+	d.text("s", 250, 328, "C writes: a majority of the servers agrees.")
+	return d.end(), []string{"A client asks the one server that it is connected to.", "That server answers a read alone, and keeps the client's watches.",
+		"A write goes to the leader, which proposes it to all, and is done when a majority has agreed."}
 }
 
 // mood is what the client believes of itself at a moment.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/browser"
 	"zklock/internal/wiretap"
 )
 
@@ -42,22 +43,21 @@ func TestFilmIsSmall(t *testing.T) {
 // The film moves; in print, and for those who want no motion, it stands still. At
 // its end and when it stands still it says what a release costs.
 func TestFilmInABrowser(t *testing.T) {
-	path := chromium(t)
 	file, err := filepath.Abs(filmFile)
 	require.NoError(t, err)
-	b := openBrowser(t, path, file)
+	b := browser.Open(t, "file://"+file, 1280, 800)
 	for _, c := range []struct {
 		media, motion string
 		moves         bool
 	}{{"screen", "no-preference", true}, {"screen", "reduce", false}, {"print", "no-preference", false}} {
-		b.do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		b.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 				Media: c.media, Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: c.motion}},
 			})
 			return err
 		}))
-		b.until(fmt.Sprintf(`document.getAnimations().length > 0 === %v`, c.moves))
-		b.until(`(document.getAnimations().forEach((a) => { a.pause(); a.currentTime = 9000 }),
+		b.Until(fmt.Sprintf(`document.getAnimations().length > 0 === %v`, c.moves))
+		b.Until(`(document.getAnimations().forEach((a) => { a.pause(); a.currentTime = 9000 }),
 			[...document.querySelectorAll(".count")].filter((text) => getComputedStyle(text).opacity == 1).map((text) => text.textContent).join() === "10,1")`)
 	}
 }

@@ -31,6 +31,24 @@ func Evidence(origin string, step Step, dir string, yours, own lockcheck.Result)
 	return rec
 }
 
+// Kept makes a page of what was seen on the boards of make play: a story for each lock.
+func Kept(origin string, locks []Step, stories []Story) *Recording {
+	const id = "play"
+	rec := &Recording{Began: time.Now(), Origin: origin, Locks: locks, Stories: stories}
+	var keys []string
+	for i, l := range locks {
+		keys = append(keys, l.Key)
+		s := &stories[i]
+		s.ID, s.Step = id, l.Key
+		for p := range s.Phases {
+			s.trim(&s.Phases[p])
+		}
+		rec.Largest = max(rec.Largest, len(s.Clients)-1)
+	}
+	rec.Titles = []story{{ID: id, Title: "What was played", Watch: "What was done, in its order, and what came of it.", Steps: keys, Pair: keys}}
+	return rec
+}
+
 // seen makes a story of a property's evidence.
 func seen(dir string, r lockcheck.Result) Story {
 	d := &deduction{dir: dir, start: time.Now()}

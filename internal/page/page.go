@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"zklock/internal/lockcheck"
+	"zklock/internal/words"
 )
 
 //go:embed page.html.tmpl
@@ -23,8 +24,14 @@ var drawingCSS string
 //go:embed page.css
 var css string
 
+//go:embed stage.js
+var Stage string // draws a story; internal/play draws a live one with it
+
 //go:embed page.js
 var script string
+
+// Style is how this page and the one of internal/play look.
+var Style = drawingColours + drawingCSS + css
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number,
@@ -44,9 +51,10 @@ const evidenceLimit = 60 // messages of a diagram
 // Write writes the page. It needs nothing beside itself.
 func (rec *Recording) Write(w io.Writer) error {
 	view := map[string]any{
-		"CSS":     template.CSS(drawingColours + drawingCSS + css),
-		"Script":  template.JS(script),
+		"CSS":     template.CSS(Style),
+		"Script":  template.JS(words.Script + Stage + script),
 		"Rec":     rec,
+		"Words":   words.Pairs(),
 		"Date":    rec.Began.Format("2 January 2006, 15:04 MST"),
 		"Sides":   []string{"left", "right"},
 		"Data":    map[string]any{"steps": rec.Locks, "titles": rec.Titles, "stories": rec.Stories},
@@ -56,7 +64,7 @@ func (rec *Recording) Write(w io.Writer) error {
 	if len(rec.Queues) > 0 {
 		steps := rec.measured("123456")
 		view["Score"], view["Measured"], view["Sizes"] = rec.Score(), steps, sizes(min(rec.Largest, 100))
-		view["Charts"], view["Releases"] = rec.Charts("3456", rec.Largest), rec.releases("3456")
+		view["Charts"], view["Releases"] = rec.Charts(drawn, rec.Largest), rec.releases(drawn)
 		view["HandOvers"], view["Spread"] = handOvers, Spread("Hand-over in milliseconds", steps)
 	}
 	return page.Execute(w, view)

@@ -3,27 +3,29 @@ package page
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"zklock/internal/lockcheck"
+	"zklock/internal/words"
 )
 
 // screen is the number of columns that everything printed fits into.
-const screen = 100
+const screen = 102
 
 // PrintScore writes the scoreboard.
 func (rec *Recording) PrintScore(w io.Writer) {
-	fmt.Fprintf(w, "zklock, the tour: one lock, step by step, and the Go client's own beside it\n\n")
-	fmt.Fprintf(w, "  on    %s\n", rec.Origin)
-	fmt.Fprintf(w, "  date  %s, measured within %.0f s\n\n", rec.Began.Format("2 January 2006, 15:04 MST"), rec.Took.Seconds())
+	words.Fprintf(w, "zklock, the tour: one lock, step by step, and the Go client's own beside it\n\n")
+	words.Fprintf(w, "  on    %s\n", rec.Origin)
+	words.Fprintf(w, "  date  %s, measured within %.0f s\n\n", rec.Began.Format(words.In("2 January 2006, 15:04 MST")), rec.Took.Seconds())
 
 	const label = 38
 	width := min(12, (screen-label)/len(rec.Locks))
 	line := func(first string, cells []any) {
-		fmt.Fprintf(w, "%-*s", label, first)
+		words.Fprintf(w, "%-*s", label, first)
 		for _, c := range cells {
-			fmt.Fprintf(w, "%*v", width, c)
+			words.Fprintf(w, "%*v", width, c)
 		}
 		fmt.Fprintln(w)
 	}
@@ -36,17 +38,17 @@ func (rec *Recording) PrintScore(w io.Writer) {
 	line("", titles)
 	fmt.Fprintln(w, rule)
 	for _, g := range rec.Score() {
-		fmt.Fprintln(w, g.Title)
+		words.Fprintln(w, g.Title)
 		for _, r := range g.Rows {
 			line("  "+r.Label, r.Cells)
 		}
 	}
 	fmt.Fprintln(w, rule)
-	fmt.Fprintf(w, "%s  does not arise: these waiters are never told, they ask\n", none)
-	fmt.Fprintf(w, "A write is one round of consensus of the servers, also when it fails. All is counted on the wire.\n")
-	fmt.Fprintf(w, "make matrix shows every property of every lock; each step's README.md tells its story.\n\n")
+	words.Fprintf(w, "%s  does not arise: these waiters are never told, they ask. A blank: not measured of this lock.\n", none)
+	words.Fprintf(w, "A write is one round of consensus of the servers, also when it fails. All is counted on the wire.\n")
+	words.Fprintf(w, "make matrix shows every property of every lock; each step's README.md tells its story.\n\n")
 	for _, lock := range rec.Locks {
-		fmt.Fprintf(w, "%-8s %s\n", lock.Subject.Name, lock.Lesson)
+		words.Fprintf(w, "%-8s %s\n", lock.Subject.Name, lock.Lesson)
 	}
 }
 
@@ -58,38 +60,42 @@ func (rec *Recording) PrintMatrix(w io.Writer) {
 		label = max(label, utf8.RuneCountInString(p.Name))
 	}
 	width := min(10, (screen-label)/len(rec.Locks))
-	fmt.Fprintf(w, "%*s", label, "")
+	words.Fprintf(w, "%*s", label, "")
 	for _, lock := range rec.Locks {
-		fmt.Fprintf(w, "%*s", width, strings.TrimPrefix(lock.Subject.Name, "step "))
+		words.Fprintf(w, "%*s", width, strings.TrimPrefix(lock.Subject.Name, "step "))
 	}
 	fmt.Fprintln(w)
 	for j, p := range lockcheck.Properties {
-		fmt.Fprintf(w, "%-*s", label, p.Name)
+		words.Fprintf(w, "%-*s", label, p.Name)
 		for i := range rec.Locks {
-			fmt.Fprintf(w, "%*s", width, rec.Answers[i][j].Verdict)
+			words.Fprintf(w, "%*s", width, rec.Answers[i][j].Verdict)
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "\n%s it holds   %s it does not   %s the question does not arise\n", lockcheck.Yes, lockcheck.No, lockcheck.Void)
+	words.Fprintf(w, "\n%s it holds   %s it does not   %s the question does not arise\n", lockcheck.Yes, lockcheck.No, lockcheck.Void)
 	for i, lock := range rec.Locks {
-		fmt.Fprintf(w, "\n%s, %s: what was seen\n", lock.Subject.Name, lock.Title)
+		words.Fprintf(w, "\n%s, %s: what was seen\n", lock.Subject.Name, lock.Title)
 		for _, r := range rec.Answers[i] {
 			if r.Verdict != lockcheck.Yes {
-				wrap(w, r.String())
+				wrap(w, words.In(r.String()))
 			}
 		}
 	}
 }
 
-// wrap writes a text as an item of a list, in lines that fit the screen.
+// wrap writes a text as an item of a list, in lines that fit the screen. A line
+// breaks at a blank, and before a Chinese character.
 func wrap(w io.Writer, text string) {
-	line := " "
-	for word := range strings.FieldsSeq(text) {
-		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > screen {
-			fmt.Fprintln(w, line)
-			line = "   "
+	line, used := "  ", 2
+	for _, piece := range pieces.FindAllString(text, -1) {
+		wide := utf8.RuneCountInString(piece) + words.Wide(piece)
+		if used+utf8.RuneCountInString(strings.TrimRight(piece, " "))+words.Wide(piece) > screen {
+			fmt.Fprintln(w, strings.TrimRight(line, " "))
+			line, used = "    ", 4
 		}
-		line += " " + word
+		line, used = line+piece, used+wide
 	}
-	fmt.Fprintln(w, line)
+	fmt.Fprintln(w, strings.TrimRight(line, " "))
 }
+
+var pieces = regexp.MustCompile(`\p{Han}[，。：；、）]*|[^\s\p{Han}]+ *`)

@@ -30,6 +30,9 @@ type Crowd struct {
 	Waiters  int
 	Waiting  wiretap.Counts // all their traffic in one Window of waiting
 	Releases []Release      // with the same number waiting each time
+
+	Bystander *Bystander // of the largest, if it was measured
+	Deaths    *Deaths
 }
 
 // Window is how long a crowd is watched while it waits.
@@ -69,10 +72,14 @@ func sizes(largest int) []size {
 // patience is the deadline of queues that are measured together.
 const patience = 5 * time.Minute
 
-// together are the steps that are measured together; "" is zk.Lock. Those who poll
-// would disturb the others. And a holder of steps 5 and 6 must keep its session
-// proved: it does not wait until a herd of a thousand has passed.
-var together = [][]string{{"1", "2"}, {"3", "4", ""}, {"5", "6"}}
+// together are the locks that are measured together, in the order of their largest
+// crowds; "" is zk.Lock. Those who poll would disturb the others. And a holder of
+// steps 5 and 6 must keep its session proved: it does not wait until a herd of a
+// thousand has passed.
+var together = [][]string{{"1", "2"}, {"5", "6", "", "1w", "4", "3"}}
+
+// drawn are the steps whose growth the page draws.
+const drawn = "3456"
 
 // measure lets the queues grow until so many wait. They come and wait together; what
 // is timed is done by one after the other.
@@ -82,7 +89,11 @@ func measure(t zktest.T, queues []*Queue, largest int, say func(string, ...any))
 	}
 	crowds := sizes(largest)
 	large := slices.IndexFunc(append(crowds, size{Waiters: 101}), func(s size) bool { return s.Waiters > 100 })
+	having := func(s size) []*Queue {
+		return slices.DeleteFunc(slices.Clone(queues), func(q *Queue) bool { return !s.Scored && !q.Step.among(drawn) })
+	}
 	for i, s := range crowds[:large] {
+		queues := having(s)
 		each(t, queues, func(_ int, q *Queue) {
 			if i > 0 {
 				q.swell(s.Waiters)
@@ -106,11 +117,17 @@ func measure(t zktest.T, queues []*Queue, largest int, say func(string, ...any))
 	}
 	for _, q := range queues { // so many are there one lock at a time
 		for _, s := range crowds[large:] {
-			if !q.Polls { // else the server would do nothing but answer them
+			if !q.Polls && slices.Contains(having(s), q) { // else the server would do nothing but answer them
 				about(q, s, "they come, and the holder releases")
 				q.swell(s.Waiters)
 				q.releases(s)
 			}
+		}
+		if s := crowds[len(crowds)-1]; s.Waiters > 100 && q.Step.among("34") {
+			about(q, s, "a bystander reads and writes")
+			q.bystander()
+			about(q, s, "every tenth of them expires")
+			q.deaths()
 		}
 		q.leave()
 	}
@@ -201,13 +218,19 @@ func (q *Queue) arrival() {
 	after := time.Now()
 	newcomer.left = true
 	newcomer.Close() // zk.Lock does not know how to give up
-	q.ended(newcomer, after)
+	q.ended(after, newcomer)
 	q.settles()
 }
 
-// swell brings more clients, until n wait. All look around when all stand in line:
-// else each arrival would wake the others, n×n/2 times in all.
+// swell makes a crowd of n of those who wait.
 func (q *Queue) swell(n int) {
+	q.fill(n)
+	q.Crowds = append(q.Crowds, Crowd{Waiters: n})
+}
+
+// fill brings more clients, until n wait. All look around when all stand in line:
+// else each arrival would wake the others, n×n/2 times in all.
+func (q *Queue) fill(n int) {
 	more := append(q.idle, q.cast(n-len(q.waiting)-len(q.idle))...)
 	q.waiting, q.idle = append(q.waiting, more...), nil
 	var looks []*wiretap.Trap
@@ -224,7 +247,6 @@ func (q *Queue) swell(n int) {
 		look.Let()
 	}
 	q.settles()
-	q.Crowds = append(q.Crowds, Crowd{Waiters: n})
 }
 
 // releases lets the holder release several times. In between it goes to the end of
@@ -277,7 +299,11 @@ func (q *Queue) release() Release {
 		q.sum("%s released: nobody was told; %d requests later %s found out by asking, after %.1f ms.",
 			old.Name, r.All()-1, next.Name, millis(took))
 	} else {
-		q.sum("%s released: %s, %s, 1 of them useful.", old.Name, plural(r.Notifications, "notification"), plural(r.Requests[wiretap.GetChildren], "list"))
+		looks := plural(r.Requests[wiretap.GetChildren], "list")
+		if n := r.Requests[wiretap.Create]; n > 0 {
+			looks = plural(n, "create")
+		}
+		q.sum("%s released: %s, %s, 1 of them useful.", old.Name, plural(r.Notifications, "notification"), looks)
 	}
 	q.holder = next
 	q.waiting = slices.DeleteFunc(q.waiting, func(a *actor) bool { return a == next })

@@ -50,6 +50,7 @@ type actor struct {
 	r    *recorder
 	turn *zktest.Turn // the last call to Lock; nil: none yet
 	left bool         // it is no part of what is told from now on
+	dead bool         // it has crashed
 }
 
 // What a client can be. The page's script has a sign for each.
@@ -85,7 +86,7 @@ func stage(ctx context.Context, patience time.Duration, t zktest.T, server *zkse
 	z.Ctx, cancel = context.WithTimeout(ctx, patience)
 	t.Cleanup(cancel)
 	r := &recorder{Zoo: z, t: t, step: step, told: told, dir: z.Root + "/lock"}
-	if step.Key != "1" { // the queue's directory: making it is no part of the story
+	if !strings.HasPrefix(step.Key, "1") { // the queue's directory: making it is no part of the story
 		_, err := z.Observer().Create(r.dir, nil, 0, zk.WorldACL(zk.PermAll))
 		r.must(err)
 	}
@@ -179,29 +180,33 @@ func (a *actor) releases() { a.r.must(a.turn.Unlock(a.turn.Held())) }
 func (a *actor) crashes(then string) time.Time {
 	a.Crash()
 	a.Becomes(then)
+	a.dead = true
 	return time.Now()
 }
 
 // expires returns when the server has ended a crashed client's session.
 func (r *recorder) expires(a *actor, after time.Time) {
 	r.AwaitExpiry(a.Client)
-	r.ended(a, after)
+	r.ended(after, a)
 }
 
-// ended notes that the server has deleted, since then, what belonged to a
-// client's session.
-func (r *recorder) ended(a *actor, after time.Time) {
+// ended notes that the server has deleted, since then, what belonged to the
+// sessions of some clients.
+func (r *recorder) ended(after time.Time, gone ...*actor) {
 	seen := time.Now()
-	// The children of the directory have changed last when the session ended.
+	// The children of the directory have changed last when the last session ended.
+	// The others are taken to have ended right before it.
 	_, stat, err := r.Observer().Exists(r.dir)
 	r.must(err)
-	r.ends = append(r.ends, sessionEnd{slices.Index(r.actors, a), after, seen, stat.Pzxid})
+	for i, a := range gone {
+		r.ends = append(r.ends, sessionEnd{slices.Index(r.actors, a), after, seen, stat.Pzxid - int64(len(gone)-1-i)})
+	}
 }
 
 // settles returns when all that has happened has had its effect on those who
 // still wait.
 func (r *recorder) settles() {
-	waiting := slices.DeleteFunc(slices.Clone(r.actors), func(a *actor) bool { return a.left || a.turn == nil || a.turn.Returned() })
+	waiting := slices.DeleteFunc(slices.Clone(r.actors), func(a *actor) bool { return a.left || a.dead || a.turn == nil || a.turn.Returned() })
 	each(r.t, waiting, func(_ int, a *actor) { r.Barrier(a.Client) })
 	r.Await("all who wait to settle down", func() bool {
 		waiting = slices.DeleteFunc(waiting, func(a *actor) bool {

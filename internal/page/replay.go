@@ -73,8 +73,8 @@ type Flight struct {
 
 // Flags of a Flight.
 const (
-	setsWatch = 1 << iota
-	gotLost
+	SetsWatch = 1 << iota
+	GotLost
 )
 
 // A Phase is a part of the story.
@@ -479,10 +479,10 @@ func (d *deduction) flight(client int, f *wiretap.Frame, from, to time.Time) Fli
 		flight.Op = int(f.Event)
 	}
 	if f.Watch {
-		flight.Flags |= setsWatch
+		flight.Flags |= SetsWatch
 	}
 	if f.Lost {
-		flight.Flags |= gotLost
+		flight.Flags |= GotLost
 	}
 	return flight
 }

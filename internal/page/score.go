@@ -53,6 +53,7 @@ func (rec *Recording) Score() []Group {
 			}),
 		}})
 	}
+	groups = append(groups, rec.beside(rec.Largest)...)
 	kept := Group{Title: "does it keep its promises?"}
 	for _, p := range promises {
 		r := Row{Label: p.Name}
@@ -62,6 +63,39 @@ func (rec *Recording) Score() []Group {
 		kept.Rows = append(kept.Rows, r)
 	}
 	return append(groups, kept)
+}
+
+// beside is what a queue of n does to others, and many deaths to the queue.
+func (rec *Recording) beside(n int) []Group {
+	if !slices.ContainsFunc(rec.Queues, func(q *Queue) bool { c := q.Crowd(n); return c != nil && c.Deaths != nil }) {
+		return nil
+	}
+	waits := func(label string, percent int) Row {
+		return rec.row(label, n, ifMeasured(func(c *Crowd) any {
+			return chapter.About(c.Bystander.times(percent), 500) // a time is the machine's
+		}))
+	}
+	crowd, dead := number(n), number(n/10)
+	return []Group{{"a bystander reads and writes while " + crowd + " are served", []Row{
+		waits("its median wait, times quiet", 50),
+		waits("99th percentile, times quiet", 99),
+		waits("longest wait, times quiet", 100),
+		rec.row("kilobytes to others in one wait", n, ifMeasured(func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) })),
+	}}, {dead + " of " + crowd + " who wait expire at once", []Row{
+		rec.row("notifications", n, ifMeasured(func(c *Crowd) any { return often(c.Deaths.Notifications) })),
+		rec.row("requests", n, ifMeasured(func(c *Crowd) any { return often(c.Deaths.All()) })),
+		rec.row("kilobytes sent to them", n, ifMeasured(func(c *Crowd) any { return kilobytes(c.Deaths.Received, 10) })),
+	}}}
+}
+
+// ifMeasured leaves a cell blank if that was not measured of the lock.
+func ifMeasured(cell func(*Crowd) any) func(*Queue, *Crowd) any {
+	return func(_ *Queue, c *Crowd) any {
+		if c.Deaths == nil {
+			return ""
+		}
+		return cell(c)
+	}
 }
 
 // row is about the crowds of a size. Not every lock has one.

@@ -54,9 +54,9 @@ func inWords(f wiretap.Frame) string {
 	}
 	switch {
 	case f.Kind == wiretap.Notification:
-		event := map[int32]string{wiretap.NodeCreated: "created", wiretap.NodeDeleted: "is deleted",
-			wiretap.NodeDataChanged: "has changed", wiretap.ChildrenChanged: "has other children"}[f.Event]
-		return short(f.Path) + " " + event
+		event := map[int32]string{wiretap.NodeCreated: "%s is created", wiretap.NodeDeleted: "%s is deleted",
+			wiretap.NodeDataChanged: "%s has changed", wiretap.ChildrenChanged: "%s has other children"}[f.Event]
+		return fmt.Sprintf(event, short(f.Path))
 	case f.Kind == wiretap.Request && f.Watch:
 		return what + ", watch"
 	case f.Kind == wiretap.Request:
@@ -114,8 +114,8 @@ func Sequence(title string, lines []lockcheck.Line, limit int) (svg template.HTM
 		}
 		if m.Lost {
 			to = (from + to) / 2
-			m.text += ": lost"
-			said += ", lost on the way"
+			m.text = m.text + ": lost"
+			said = said + ", lost on the way"
 		}
 		words = append(words, said+".")
 		d.text("s e", timeGap, y+4, "%.1f", millis(m.At.Sub(all[0].At)))

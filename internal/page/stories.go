@@ -22,11 +22,11 @@ type story struct {
 // parts of what is told of a queue.
 var stories = []story{
 	{"release", "A release, ten waiting", "How many clients does one release wake, and how many of them have something to do?",
-		[]string{"1", "2", "3", "4", "5", "6"}, []string{"3", "4"}, nil},
+		[]string{"1", "1w", "2", "3", "4", "5", "6"}, []string{"3", "4"}, nil},
 	{"few", "A release, three waiting", "The same with fewer, so that each frame can bear its name: who says what to whom?",
 		[]string{"3", "4"}, []string{"3", "4"}, tellFew},
 	{"wait", "Ten wait", "What does it cost to wait while nothing happens?",
-		[]string{"1", "2", "3", "4"}, []string{"2", "3"}, nil},
+		[]string{"1", "1w", "2", "3", "4"}, []string{"2", "3"}, nil},
 	{"arrival", "One more comes", "Whom does it concern that somebody joins the end of the line?",
 		[]string{"3", "4"}, []string{"3", "4"}, nil},
 	{"crash", "The holder crashes", "Who deletes the znode of a client that is no more?",
@@ -35,6 +35,8 @@ var stories = []story{
 		[]string{"1", "2"}, []string{"1", "2"}, tellStranger},
 	{"death", "A waiter dies", "Client 2 is told that the znode before its own is gone. Is it client 2's turn?",
 		[]string{"3", "4"}, []string{"4"}, tellDeath},
+	{"deaths", "Many die at once", "Three of the ten who wait expire in one moment. Whom does it concern, and how often?",
+		[]string{"3", "4"}, []string{"3", "4"}, tellDeaths},
 	{"lost", "A reply gets lost", "The server makes the znode, and client 0 never hears of it. Whom does client 0 wait for then?",
 		[]string{"4", "5"}, []string{"4", "5"}, tellLostReply},
 	{"cut", "The holder is cut off", "When does client 0 know that it no longer holds the lock, and when is client 1 let in?",
@@ -134,6 +136,39 @@ func tellDeath(r *recorder) {
 	holder.releases()
 	last.turn.Acquired()
 	r.sum("client 0 released: now it is client 2's turn.")
+}
+
+// tellDeaths tells of several waiters that die in the line in one moment.
+func tellDeaths(r *recorder) {
+	q := &Queue{recorder: r}
+	q.come(10)
+	var dead, alive []*actor
+	for i, a := range q.waiting {
+		if i%3 == 1 {
+			dead = append(dead, a)
+		} else {
+			alive = append(alive, a)
+		}
+	}
+	r.phase("clients 2, 5 and 8 crash")
+	counted := counting(alive...)
+	r.expireTogether(dead)
+	r.settles()
+	c := counted(time.Now())
+	r.sum("3 sessions expired: %s, %s, and it is nobody's turn.", plural(c.Notifications, "notification"), plural(c.Requests[wiretap.GetChildren], "list"))
+}
+
+// expireTogether returns when the clients have crashed, and the server has ended
+// their sessions.
+func (r *recorder) expireTogether(dead []*actor) {
+	var clients []*zktest.Client
+	begin := time.Now()
+	for _, a := range dead {
+		a.crashes(crashed)
+		clients = append(clients, a.Client)
+	}
+	r.Expire(clients...)
+	r.ended(begin, dead...)
 }
 
 // tellLostReply tells of a create whose reply never arrives.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,9 +89,9 @@ func (t *Tour) queues(ctx context.Context, rec *Recording, keep func(*recorder, 
 	for _, keys := range together {
 		err := zktest.Play(func(z zktest.T) {
 			var group []*Queue
-			for i, lock := range t.Locks {
-				if slices.Contains(keys, lock.Key) {
-					rec.Queues[i] = &Queue{Step: lock, recorder: stage(ctx, patience, z, t.Server, lock, keep)}
+			for _, key := range keys {
+				if i := slices.IndexFunc(t.Locks, func(lock Step) bool { return lock.Key == key }); i >= 0 {
+					rec.Queues[i] = &Queue{Step: t.Locks[i], recorder: stage(ctx, patience, z, t.Server, t.Locks[i], keep)}
 					group = append(group, rec.Queues[i])
 				}
 			}
@@ -218,7 +217,7 @@ func (rec *Recording) story(id, step string) Story {
 // measured are the queues of the steps that some keys name, in their order.
 func (rec *Recording) measured(keys string) (queues []*Queue) {
 	for _, q := range rec.Queues {
-		if q.Step.Key != "" && strings.Contains(keys, q.Step.Key) {
+		if q.Step.among(keys) {
 			queues = append(queues, q)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/page"
+	"zklock/internal/words"
 	"zklock/internal/zkserver"
 )
 
@@ -41,7 +42,7 @@ func run(args []string) int {
 		err = errors.Join(err, fmt.Errorf("usage: tour [matrix | figures], and not %s", strings.Join(args, " ")))
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		return 1
 	}
 
@@ -63,11 +64,11 @@ func run(args []string) int {
 	switch {
 	case ctx.Err() != nil:
 		say("")
-		fmt.Fprintln(os.Stderr, "stopped")
+		words.Fprintln(os.Stderr, "stopped")
 		return 130 // as a shell has it for Ctrl-C
 	case err != nil:
 		say("")
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
@@ -84,12 +85,12 @@ func chosen(steps string) (locks []page.Step, err error) {
 		}
 		wanted = append(wanted, step)
 	}
-	for _, lock := range page.Steps {
-		if steps == "" || slices.Contains(wanted, lock.Key) {
+	for _, lock := range page.Locks {
+		if steps == "" || lock.Key == "" || slices.Contains(wanted, lock.Key[:1]) {
 			locks = append(locks, lock)
 		}
 	}
-	return append(locks, page.ClientLock), nil
+	return locks, nil
 }
 
 // crowd returns how many clients wait in the largest crowd.
@@ -115,7 +116,7 @@ func untilDone(ctx context.Context, work func() error) error {
 	if os.Getenv("ZK_SERVERS") != "" {
 		again, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		fmt.Fprintln(os.Stderr, "\nleaving nothing behind on the server; Ctrl-C again to end at once")
+		words.Fprintln(os.Stderr, "\nleaving nothing behind on the server; Ctrl-C again to end at once")
 		select {
 		case <-done:
 		case <-again.Done():
@@ -147,7 +148,7 @@ func score(ctx context.Context, tour *page.Tour) error {
 	if err := errors.Join(rec.Write(out), out.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
-	fmt.Fprintf(os.Stderr, "\nSee it move: file://%s\n", file)
+	words.Fprintf(os.Stderr, "\nSee it move: file://%s\n", file)
 	if os.Getenv("OPEN") == "" {
 		return nil
 	}
@@ -156,7 +157,7 @@ func score(ctx context.Context, tour *page.Tour) error {
 		open = "open"
 	}
 	if err := exec.Command(open, file).Start(); err != nil {
-		fmt.Fprintf(os.Stderr, "OPEN=1: %v: open the file above in a browser\n", err)
+		words.Fprintf(os.Stderr, "OPEN=1: %v: open the file above in a browser\n", err)
 	}
 	return nil
 }
@@ -168,7 +169,7 @@ func matrix(ctx context.Context, tour *page.Tour) error {
 		return err
 	}
 	tour.Say("")
-	fmt.Printf("Which lock has which property, on %s\n\n", rec.Origin)
+	words.Fprintf(os.Stdout, "Which lock has which property, on %s\n\n", rec.Origin)
 	rec.PrintMatrix(os.Stdout)
 	for _, r := range slices.Concat(rec.Answers...) {
 		if r.Verdict == lockcheck.Stuck {
@@ -178,7 +179,7 @@ func matrix(ctx context.Context, tour *page.Tour) error {
 	return nil
 }
 
-// figures draws the chapters' pictures into docs/figures.
+// figures draws the chapters' pictures into docs/figures and docs/zh-CN/figures.
 func figures(ctx context.Context, tour *page.Tour) error {
 	tour.Locks, tour.Largest, tour.Scored = page.Steps[2:5], 300, nil
 	rec, err := tour.Record(ctx)
@@ -186,12 +187,18 @@ func figures(ctx context.Context, tour *page.Tour) error {
 		return err
 	}
 	tour.Say("")
-	for _, d := range rec.Figures() {
-		file := filepath.Join("docs", "figures", d.Name+".svg")
-		if err := os.WriteFile(file, []byte(d.File()), 0o644); err != nil {
-			return err
+	measured, err := os.ReadFile("docs/benchmark.md")
+	if err != nil {
+		return err
+	}
+	for _, d := range append(rec.Figures(), page.BenchmarkFigures(page.ReadBenchmark(string(measured)))...) {
+		for dir, text := range map[string]string{"docs/figures": d.File(), "docs/zh-CN/figures": page.Chinese(d.File())} {
+			file := filepath.Join(dir, d.Name+".svg")
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				return err
+			}
+			fmt.Println(file)
 		}
-		fmt.Println(file)
 	}
 	return nil
 }
@@ -203,7 +210,7 @@ func progress() func(format string, args ...any) {
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	var last time.Time
 	return func(format string, args ...any) {
-		text := []rune(fmt.Sprintf(format, args...))
+		text := []rune(words.Sprintf(format, args...))
 		switch {
 		case terminal:
 			fmt.Fprint(os.Stderr, "\r\x1b[K"+string(text[:min(len(text), 79)]))

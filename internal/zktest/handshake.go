@@ -2,6 +2,9 @@ package zktest
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"slices"
 	"time"
@@ -73,4 +76,53 @@ func (c *altered) Read(b []byte) (int, error) {
 	}
 	c.read += n
 	return n, err
+}
+
+// Expire returns when the sessions of the clients have expired, all in one moment.
+// They crash; and so that nobody has to wait for their time-outs, another
+// connection takes each session over, agrees on the shortest time-out that the
+// server grants, and is heard of no more.
+func (z *Zoo) Expire(clients ...*Client) {
+	z.t.Helper()
+	for _, c := range clients {
+		c.Crash()
+	}
+	taken := make(chan error)
+	for some := range slices.Chunk(clients, 16) { // a server has few places for who is not accepted yet
+		for _, c := range some {
+			go func() { taken <- z.takeOver(c.Tap.Session()) }()
+		}
+		for range some {
+			if err := <-taken; err != nil {
+				z.t.Errorf("take a session over: %v", err)
+			}
+		}
+	}
+	z.Await(fmt.Sprintf("the server to expire %d sessions", len(clients)), func() bool {
+		sessions, err1 := z.Sessions()
+		ephemerals, err2 := z.Ephemerals()
+		return err1 == nil && err2 == nil && !slices.ContainsFunc(clients, func(c *Client) bool {
+			return sessions[c.ID] || len(ephemerals[c.ID]) > 0
+		})
+	})
+}
+
+// takeOver connects with a session that somebody else has begun, and hangs up.
+func (z *Zoo) takeOver(session []byte) error {
+	conn, err := net.DialTimeout("tcp", z.Servers()[0], Patience)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	b := make([]byte, 20) // length, version, last zxid, time-out
+	binary.BigEndian.PutUint32(b, uint32(16+len(session)))
+	binary.BigEndian.PutUint32(b[16:], 1)
+	if _, err = conn.Write(append(b, session...)); err != nil {
+		return err
+	}
+	_, err = io.ReadFull(conn, b)
+	if err == nil && binary.BigEndian.Uint64(b[12:]) == 0 {
+		err = errors.New("the server says that it has expired")
+	}
+	return err
 }
