@@ -21,7 +21,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Published locks get copied. Here are the mistakes of some, W1 to W17, each in
+// Published locks get copied. Here are the mistakes of some, W1 to W22, each in
 // a lock that is otherwise right, and each with the property that finds it.
 
 // right is this step's lock, as a part of a wrong one.
@@ -213,7 +213,19 @@ func (l recursive) wait(ctx context.Context, node string) error {
 	}
 }
 
+func (l recursive) Lock(ctx context.Context) error {
+	var err error
+	if l.node, err = create(l.conn, l.prefix, l.mode); err != nil {
+		return err
+	}
+	if err = l.wait(ctx, l.node); err != nil {
+		err = errors.Join(err, l.leave(l.node))
+	}
+	return err
+}
+
 func TestW7WaitsByRecursion(t *testing.T) {
+	lockcheck.Over("W7", func(conn *zk.Conn, path string) recursive { return recursive{newWrong(conn, path)} }).Acts()
 	z := zktest.New(t)
 	l := recursive{newWrong(z.Client("the waiter").Conn, z.Root)}
 	l.poll = time.Millisecond

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 
+	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -57,23 +58,32 @@ func (l *lateLatch) Lock(ctx context.Context) error {
 	}
 }
 
+func newLateLatch(conn *zk.Conn, path string) *lateLatch {
+	return &lateLatch{right: New(conn, path), between: func(called, givenUp <-chan struct{}) {
+		select {
+		case <-called:
+		case <-givenUp:
+		}
+	}}
+}
+
 // The property it breaks is "first come, first served": it is first in the
 // queue, and is never served. No check from outside can be sure to hit the gap,
 // so this test stands inside it. The evidence is on the wire: the waiter has
 // been told, asks nothing, and sleeps.
 func TestW13MakesItsLatchTooLate(t *testing.T) {
+	lockcheck.Over("W13", newLateLatch).Acts()
 	t.Parallel()
 	z := zktest.New(t)
 	holder, waiter := lock.Join(z, "the holder").Acquire(), z.Client("the waiter")
 	watching, told := make(chan struct{}), make(chan struct{})
-	late := &lateLatch{right: New(waiter.Conn, holder.Path), between: func(called, givenUp <-chan struct{}) {
+	late := newLateLatch(waiter.Conn, holder.Path)
+	stays := late.between
+	late.between = func(called, givenUp <-chan struct{}) {
 		close(watching)
-		select {
-		case <-called:
-			close(told)
-		case <-givenUp:
-		}
-	}}
+		stays(called, givenUp)
+		close(told)
+	}
 	waiting := z.Go(waiter, late.Lock)
 	zktest.AwaitChan(z, "the waiter to set its watch", watching)
 	holder.Release()

@@ -81,7 +81,24 @@ func (l *oneCountForAllLocks) Lock(ctx context.Context) (context.Context, error)
 	return context.WithValue(ctx, countOfAll{}, &count), l.basic.Lock(ctx)
 }
 
+// holdsOrders asks for stock when it holds orders of its own.
+type holdsOrders struct{ orders, stock oneCountForAllLocks }
+
+func (l *holdsOrders) Lock(ctx context.Context) error {
+	held, err := l.orders.Lock(ctx)
+	if err == nil {
+		_, err = l.stock.Lock(held)
+	}
+	return err
+}
+
+func (l *holdsOrders) Unlock() error { return l.orders.Unlock() }
+
 func TestW10OneCountForAllLocks(t *testing.T) {
+	lockcheck.Over("W10", func(conn *zk.Conn, path string) *holdsOrders {
+		orders := fmt.Sprintf("%s-of-%x", path, conn.SessionID())
+		return &holdsOrders{oneCountForAllLocks{basic{conn: conn, dir: orders}}, oneCountForAllLocks{basic{conn: conn, dir: path}}}
+	}).Acts()
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := z.Client("A"), z.Client("B")
@@ -211,6 +228,9 @@ func (l *wakesUnderTheWaitersLock) Lock(ctx context.Context) error {
 }
 
 func TestW15WakesUnderTheWaitersLock(t *testing.T) {
+	lockcheck.Over("W15", func(conn *zk.Conn, path string) *wakesUnderTheWaitersLock {
+		return &wakesUnderTheWaitersLock{basic: basic{conn: conn, dir: path}}
+	}).Acts()
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := z.Client("A"), z.Client("B")
