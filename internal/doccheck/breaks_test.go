@@ -42,12 +42,12 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		{repository.badDiffs, "step05_reentrant/README.md", block("diff", "+nothing"), "no part of step05_reentrant", ""},
 		{repository.badQuotes, chapter, block("", "» 10 waiters, one release: many notifications"), "no test says this",
 			block("", "» 11 waiters, one release: 2 notification, 3 list, 4 names in it")}, // the numbers are held from the other side
-		{repository.badQuotes, zh, block("", "» 10 waiters, 1 second: 0 requests but pings"), "no test says this", // step 3's
-			block("", "» a znode that is gone: GetW leaves 0 watches at the server, ExistsW 1")},
 		{repository.badQuotes, doc, block("", "» a read: 0 zxid s"), "no test says this", block("", "» a create: 1 zxid")},
 		{repository.badNames, chapter, "`TestNowhere`", "there is no TestNowhere", "`TestReleaseWakesOne`"},
 		{repository.badNames, chapter, "`TestW1PersistentZnode`", "there is no TestW1", "`TestW8TrustsTheWakeUp`"}, // step 2's
 		{repository.badNames, zh, "`TestQueueDrained`", "there is no TestQueueDrained", "`TestReleaseWakesOne`"},
+		{repository.badWords, zh, "它的任期", "任期: the glossary says 持锁期", "它的持锁期"},
+		{repository.badWords, zh, "一\n\n锁存器", "锁存器: the glossary says 闭锁", "闭锁"},
 		{repository.tooLong, chapter, strings.Repeat("word ", 1501), "1501 words", strings.Repeat("word ", 1500) + "\n\n```\ncode\n```"},
 		{repository.badCommands, doc, block("", "make nothing"), "no nothing", block("", "make test")},
 		{repository.badCommands, doc, "say `make see STEP=07`", "no step 07", "say `make see STEP=03`"},
@@ -73,19 +73,22 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 	t.Parallel()
 	const en, zh = "step04_predecessor_watch/README.md", chinese + "/step04.md"
+	twins := map[string]Page{en: {Path: zh}, "step05_reentrant/README.md": {Path: chinese + "/step05.md"}, "docs/fencing.md": {Path: chinese + "/fencing.md"}}
 	block := func(text string) string { return "```\n" + text + "\n```" }
 	table := func(rows string) string { return "| a | b |\n|---|---|\n" + rows }
 	compare := func(english, chinese string) []string {
 		names := map[string]string{"公平": "it is fair", "快": "it is quick"}
-		return edition{Parse(zh, "[English](../../"+en+")\n\n"+chinese), Parse(en, "[中文](../"+zh+")\n\n"+english), names}.differences()
+		return edition{Parse(zh, "[English](../../"+en+")\n\n"+chinese), Parse(en, "[中文](../"+zh+")\n\n"+english), names, twins}.differences()
 	}
 	const outline = "the order of headings, paragraphs and tables differ"
 	for _, c := range []struct {
 		english, wrong, says, right string
 	}{
-		{block("» 10 waiters: 1 list"), block("» 10 waiters: 2 lists"), zh + ":4: and " + en + ":4: the code differ", block("» 10 waiters: 1 list")},
+		{block("» 10 waiters: 1 look"), block("» 10 waiters: 2 looks"), zh + ":4: and " + en + ":4: the code differ", block("» 10 waiters: 1 look")},
 		{block("a\nb"), block("a"), "(ends before)", block("a\nb")},
+		{block("b 04:52:11  I hold the lock; Enter releases it"), block("b 04:52:11  I hold the lock; Enter releases it"), "the code differ", block("b 04:52:11  我持有锁；按 Enter 释放")},
 		{block("a"), "", "the code differ", block("a")},
+		{block("make help # all"), block("make test # 全部"), "the code differ", block("make help # 全部")},
 		{"```go\na\n```", "```sh\na\n```", "Chinese: \"```sh\"\n\tEnglish: \"```go\"", "```go\na\n```"},
 		{"`Lock`", "`Unlock`", "Chinese: [\"Unlock\"]\n\tEnglish: [\"Lock\"]", "`Lock` `Lock`"},
 		{"## A\nten take 1,275 in step 3", "## 甲\n第 3 步中十个用 1,257", "Chinese: [\"1257\"]\n\tEnglish: [\"1275\"]", "## 甲\n十个，第 3 步 1275"},
@@ -101,6 +104,7 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 		{table("| a |\n| b |"), table("| 甲 |"), outline, table("| 甲 |\n| 乙 |")},
 		{table("| ✓ | it is fair · it is quick |"), table("| ✓ | 快 · 公平 |"), "what stands in the table differ", table("| ✓ | 公平 · 快 |")},
 		{"[a](../step05_reentrant/README.md)", "[甲](../../step05_reentrant/README.md)", `["docs/zh-CN/step05.md"]`, "[甲](step05.md#x)"},
+		{"[a](../docs/fencing.md)", "[甲](../fencing.md)", `["docs/zh-CN/fencing.md"]`, "[甲](fencing.md#令牌)"},
 		{"[a](wrong_test.go)", "甲", `["step04_predecessor_watch/wrong_test.go"]`, "[甲](../../step04_predecessor_watch/wrong_test.go)"},
 		{"say `make see STEP=04`", "`make see STEP=04`, `make see STEP=04`", "the commands differ:\n\tChinese: [\"make see STEP=04\"]", "`make see STEP=04`"},
 	} {
@@ -109,8 +113,11 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 		assert.Regexp(t, `^`+zh+`:\d+: and `+en+`:\d+: `, found, "the two pages")
 		assert.Empty(t, compare(c.english, c.right), "%s\nsays what\n%s\nsays", c.right, c.english)
 	}
-	alone := edition{Parse(zh, "甲"), Page{Path: en}, nil}.links()
-	assert.Contains(t, strings.Join(alone, ""), en, "a page without a link to its original")
+	alone := strings.Join(edition{Parse(zh, "甲"), Page{Path: en}, nil, twins}.links(), "\n")
+	assert.Contains(t, alone, `["`+en+`"]`, "a page without a link to its original")
+	assert.Contains(t, alone, en+":1: no link leads to "+zh, "a page without a link to its twin")
+	both := edition{Parse(zh, "[甲](../../"+en+") [乙](../fencing.md) [乙](fencing.md)"), Parse(en, "[a](../"+zh+") [b](../docs/fencing.md)"), nil, twins}.links()
+	assert.Equal(t, []string{zh + ":1: docs/fencing.md is there in Chinese: " + chinese + "/fencing.md"}, both, "a link to an English page beside one to the Chinese")
 	_, problems := translated([]string{"it is fair", "it is quick"}, Parse(chinese+"/README.md", table("| 公平<br>it is fair | ✓ |")))
 	assert.Contains(t, strings.Join(problems, ""), "<br>it is quick", "a property without a Chinese name")
 	lonely := repository{pages: []Page{{Path: en}, {Path: chinese + "/step09.md"}}}.withoutTwin()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"zklock/internal/words"
 )
 
 // chinese is the folder of the Chinese edition.
@@ -23,48 +25,87 @@ var stepReadme = regexp.MustCompile(`^(step\d\d)_[a-z_]+/README\.md$`)
 // other page, the page itself.
 func (p Page) original() string {
 	dir, file := path.Split(p.Path)
-	found, _ := fs.Glob(os.DirFS(root), strings.TrimSuffix(file, ".md")+"_*/README.md")
+	name := strings.TrimSuffix(file, ".md")
 	switch {
-	case dir == chinese+"/" && file == "README.md":
+	case dir != chinese+"/":
+		return p.Path
+	case name == "README":
 		return file
-	case dir == chinese+"/" && len(found) == 1:
-		return found[0]
+	case name == "guide":
+		return "docs/README.md"
+	case name == "graduation":
+		return "docs/graduation/README.md"
+	}
+	for _, pattern := range []string{name + "_*/README.md", "docs/" + file, "docs/graduation/" + name + "/README.md"} {
+		if found, _ := fs.Glob(os.DirFS(root), pattern); len(found) == 1 {
+			return found[0]
+		}
 	}
 	return p.Path
+}
+
+// twins gives the Chinese page by the English one.
+func (r repository) twins() map[string]Page {
+	twins := map[string]Page{}
+	for _, p := range r.pages {
+		if p.original() != p.Path {
+			twins[p.original()] = p
+		}
+	}
+	return twins
 }
 
 func TestTheChineseEditionSaysTheSame(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
 	assert.Empty(t, strings.Join(r.withoutTwin(), "\n"))
-	pages := map[string]Page{}
-	for _, p := range r.pages {
-		pages[p.Path] = p
-	}
-	properties := pages["README.md"].properties()
+	twins := r.twins()
+	i := slices.IndexFunc(r.pages, func(p Page) bool { return p.Path == "README.md" })
+	properties := r.pages[i].properties()
 	require.GreaterOrEqual(t, len(properties), 17, "properties in README.md's matrix")
-	names, problems := translated(properties, pages[chinese+"/README.md"])
+	names, problems := translated(properties, twins["README.md"])
 	for _, p := range r.pages {
-		if p.original() != p.Path {
-			problems = append(problems, edition{p, pages[p.original()], names}.differences()...)
+		if zh, ok := twins[p.Path]; ok {
+			problems = append(problems, edition{zh, p, names, twins}.differences()...)
 		}
 	}
 	assert.Empty(t, strings.Join(problems, "\n"))
 }
 
-// withoutTwin: each chapter has its Chinese page, and each Chinese page its chapter.
+// withoutTwin: each page has its Chinese one, and each Chinese page its English
+// one; the exercises' hints are one page in both languages.
 func (r repository) withoutTwin() (problems []string) {
-	told := map[string]bool{}
+	twins := r.twins()
 	for _, p := range r.pages {
-		told[p.original()] = told[p.original()] || p.original() != p.Path
-	}
-	for _, p := range r.pages {
-		isChapter := p.Path == "README.md" || stepReadme.MatchString(p.Path)
-		if isChapter && !told[p.Path] {
+		_, told := twins[p.Path]
+		switch {
+		case path.Dir(p.Path) == chinese && p.original() == p.Path:
+			problems = append(problems, p.at(1, "there is no English page of it"))
+		case path.Dir(p.Path) == chinese || strings.HasPrefix(path.Base(p.Path), "hints."):
+		case !told:
 			problems = append(problems, p.at(1, "%s has no page of it", chinese))
 		}
-		if path.Dir(p.Path) == chinese && p.original() == p.Path {
-			problems = append(problems, p.at(1, "there is no English page of it"))
+	}
+	return problems
+}
+
+func TestTheChinesePagesUseTheWordsOfTheGlossary(t *testing.T) { check(t, repository.badWords) }
+
+// badWords: what the last table of the Chinese glossary has in its first column
+// stands on no other Chinese page.
+func (r repository) badWords(p Page) (problems []string) {
+	glossary := chinese + "/glossary.md"
+	if path.Dir(p.Path) != chinese || p.Path == glossary {
+		return nil
+	}
+	i := slices.IndexFunc(r.pages, func(p Page) bool { return p.Path == glossary })
+	sections := r.pages[i].sections()
+	cells := sections[len(sections)-1].Of("TableCell")
+	for row := range slices.Chunk(cells[3:], 3) { // behind the head
+		for word := range strings.SplitSeq(row[0].Text, "，") {
+			if n := strings.Index(p.Source, word); n >= 0 {
+				problems = append(problems, p.at(1+strings.Count(p.Source[:n], "\n"), "%s: the glossary says %s", word, row[1].Text))
+			}
 		}
 	}
 	return problems
@@ -105,12 +146,13 @@ func translated(properties []string, zh Page) (english map[string]string, proble
 type edition struct {
 	zh, en  Page
 	english map[string]string // the properties' names by the Chinese ones
+	twins   map[string]Page   // the Chinese pages by the English ones
 }
 
 // differences lists what the two pages do not say alike.
 func (e edition) differences() []string {
 	all := slices.Concat(
-		e.inOrder("the code", e.zh.code(), e.en.code()),
+		e.inOrder("the code", withoutComments(e.zh.code()), asPrinted(withoutComments(e.en.code()))),
 		e.inAnyOrder(1, 1, "the commands", texts(e.zh.commands()), texts(e.en.commands())),
 		e.inAnyOrder(1, 1, "the words in code", e.zh.words(), e.en.words()),
 		e.links())
@@ -168,13 +210,40 @@ func texts(pieces []Piece) (all []string) {
 	return all
 }
 
-// code lists the lines of the code blocks, and how each block begins.
+// code lists the lines of the code blocks, and how each block begins. A block of
+// text is a drawing: its words are in the page's language.
 func (p Page) code() (all []Piece) {
 	for _, b := range p.Blocks() {
 		all = append(all, Piece{Line: b.Line, Text: "```" + b.Language})
-		all = append(all, b.lines()...)
+		if b.Language != "text" {
+			all = append(all, b.lines()...)
+		}
 	}
 	return all
+}
+
+var output = regexp.MustCompile(`^(» |[a-z]\w* +\d\d:\d\d:\d\d)`)
+
+// asPrinted turns output into what the tools print to a Chinese reader.
+func asPrinted(code []Piece) []Piece {
+	for i, l := range code {
+		if output.MatchString(l.Text) {
+			code[i].Text = words.Translate(l.Text)
+		}
+	}
+	return code
+}
+
+var shellComment = regexp.MustCompile(` +# .*`)
+
+// withoutComments cuts what follows a command: it stands in the page's language.
+func withoutComments(code []Piece) []Piece {
+	for i, l := range code {
+		if l.Language == "" || l.Language == "sh" {
+			code[i].Text = shellComment.ReplaceAllString(l.Text, "")
+		}
+	}
+	return code
 }
 
 // words lists what stands between backquotes. How often is a matter of style.
@@ -185,23 +254,30 @@ func (p Page) words() []string {
 }
 
 // links: where the English page leads, the Chinese one does, and to a page in
-// Chinese where there is one. It also leads to the English page.
-func (e edition) links() []string {
+// Chinese where there is one. Both lead to one another.
+func (e edition) links() (problems []string) {
 	wanted, found := []string{e.en.Path}, []string{e.zh.Path} // to itself: the English page's link to it
 	for _, l := range e.zh.Of("Link", "Image") {
-		found = append(found, e.zh.resolve(l.Text))
+		to := e.zh.resolve(l.Text)
+		if twin, ok := e.twins[to]; ok && to != e.en.Path {
+			problems = append(problems, e.zh.at(l.Line, "%s is there in Chinese: %s", to, twin.Path))
+		}
+		found = append(found, to)
 	}
 	for _, l := range e.en.Of("Link", "Image") {
 		to := e.en.resolve(l.Text)
-		if chapter := stepReadme.FindStringSubmatch(to); chapter != nil {
-			to = chinese + "/" + chapter[1] + ".md"
-		} else if to == "README.md" {
-			to = chinese + "/README.md"
+		if twin, ok := e.twins[to]; ok {
+			to = twin.Path
+		} else if figure, ok := strings.CutPrefix(to, "docs/figures/"); ok {
+			to = chinese + "/figures/" + figure
 		}
 		wanted = append(wanted, to)
 	}
+	if !slices.ContainsFunc(e.en.Of("Link"), func(l Piece) bool { return e.en.resolve(l.Text) == e.zh.Path }) {
+		problems = append(problems, e.en.at(1, "no link leads to %s", e.zh.Path))
+	}
 	missing := slices.DeleteFunc(wanted, func(to string) bool { return slices.Contains(found, to) })
-	return e.inAnyOrder(1, 1, "the links", nil, missing)
+	return append(e.inAnyOrder(1, 1, "the links", nil, missing), problems...)
 }
 
 // withoutWayOn leaves out a line at the head of a page that leads to other pages:
@@ -258,13 +334,13 @@ func (p Page) numbers() (all []string) {
 // no numbers (one another, 一起). In Chinese a word for a thing counted follows.
 var (
 	figures   = regexp.MustCompile(`\d+(?:,\d{3})*(?:\.\d+)?`)
-	inEnglish = regexp.MustCompile(`(?i)\b(three|four|five|six|seven|eight|nine|ten|eleven|sixteen|seventeen|twenty|hundred)\b`)
-	inChinese = regexp.MustCompile(`(第?)(一百|二十|十七|十六|十一|三|四|五|六|七|八|九|十)[个种次件点步轮项倍台名条行份章场]`)
+	inEnglish = regexp.MustCompile(`(?i)\b(three|four|five|six|seven|eight|nine|ten|eleven|sixteen|seventeen|twenty-two|twenty|hundred)\b`)
+	inChinese = regexp.MustCompile(`(第?)(一百|二十二|二十|十七|十六|十一|三|四|五|六|七|八|九|十)[个种次件点步轮项倍台名条行份章场]`)
 	values    = map[string]string{
 		"three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10",
-		"eleven": "11", "sixteen": "16", "seventeen": "17", "twenty": "20", "hundred": "100",
+		"eleven": "11", "sixteen": "16", "seventeen": "17", "twenty-two": "22", "twenty": "20", "hundred": "100",
 		"三": "3", "四": "4", "五": "5", "六": "6", "七": "7", "八": "8", "九": "9", "十": "10",
-		"十一": "11", "十六": "16", "十七": "17", "二十": "20", "一百": "100",
+		"十一": "11", "十六": "16", "十七": "17", "二十二": "22", "二十": "20", "一百": "100",
 	}
 )
 
