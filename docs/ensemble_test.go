@@ -278,6 +278,13 @@ func noMajority(s *trio) {
 	for _, m := range killed {
 		require.NoError(s, m.Kill())
 	}
+	var word string
+	s.Await("the third server to stop serving", func() (stopped bool) {
+		said, err := s.followers[1].Word("srvr")
+		word, stopped = strings.TrimSpace(said), strings.Contains(said, "not currently serving")
+		return err == nil && stopped
+	})
+	chapter.SaysIn(s.T, "operations.md", "two of three servers are killed: the third says %q", word)
 	lost := func(err error) bool { return errors.Is(err, reentrant.ErrLost) || errors.Is(err, sharedlock.ErrLost) }
 	told := steps(holders, func(u *user) bool {
 		held := u.call.Held()
@@ -285,6 +292,7 @@ func noMajority(s *trio) {
 		return lost(context.Cause(held))
 	})
 	chapter.SaysIn(s.T, "operations.md", "no server answers any more: a holder is told ErrLost: %s", told)
+	chapter.SaysIn(s.T, "operations.md", "and a waiter is not let in, nor told anything: %s", steps(waiters, func(u *user) bool { return !u.call.Returned() }))
 	require.NoError(s, zkserver.StartAgain(s.Ctx, killed))
 	for i, u := range holders {
 		s.Await(u.Name+" to be back", func() bool { return u.State() == zk.StateHasSession })

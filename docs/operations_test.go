@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"zklock/internal/chapter"
 	"zklock/internal/doccheck"
+	"zklock/internal/page"
 	"zklock/internal/wiretap"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
@@ -35,7 +37,7 @@ func hasTheKeys(t *testing.T, server *zkserver.Server, inEnsemble bool) {
 	require.NoError(t, err)
 	for _, p := range pages {
 		for line := range strings.SplitSeq(p.Source, "\n") {
-			if !inEnsemble && strings.Contains(line, "in an ensemble") {
+			if !inEnsemble && (strings.Contains(line, "in an ensemble") || strings.Contains(line, "在集群里")) {
 				continue
 			}
 			for _, m := range regexp.MustCompile("`(zk_[a-z0-9_]+)`").FindAllStringSubmatch(line, -1) {
@@ -59,6 +61,66 @@ func TestEachTopLevelZnodeAddsMetrics(t *testing.T) {
 	require.NoError(t, err)
 	n := strings.Count(mntr, "_"+strings.TrimPrefix(z.Root, "/")+"_write_per_namespace\t")
 	chapter.SaysIn(t, "operations.md", "one znode below the root, one write: %d new lines in mntr", n)
+}
+
+// What an operator can read of a queue: each of the znodes tells who came, and when.
+func TestTheQueueTellsWhoWaits(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	clock := func() int64 { // the server's
+		_, stat, err := z.Observer().Get(create(t, z.Observer(), z.Root+"/now-", zk.FlagSequence))
+		require.NoError(t, err)
+		return stat.Ctime
+	}
+	var line []*zktest.Turn
+	times := []int64{clock()}
+	for i, who := range []string{"the holder", "the first waiter", "the second waiter"} {
+		turn := page.Steps[4].Subject.Join(z, who).Start()
+		if i == 0 {
+			turn.Acquired()
+		} else {
+			turn.MustWait("the holder has the lock")
+		}
+		line, times = append(line, turn), append(times, clock())
+	}
+	holder, first := line[0], line[1]
+	names := holder.Queue()
+	slices.SortFunc(names, func(a, b string) int { return suffix(t, a) - suffix(t, b) })
+	ephemerals, err := z.Ephemerals()
+	require.NoError(t, err)
+	cons, err := z.Word("cons")
+	require.NoError(t, err)
+	var ls, stats, dump, connected, waits int
+	count := func(n *int, so bool) {
+		if so {
+			*n++
+		}
+	}
+	for i, turn := range line {
+		znode, session := turn.Znode(), turn.SessionID()
+		_, stat, err := z.Observer().Get(znode)
+		require.NoError(t, err)
+		count(&ls, path.Base(znode) == names[i])
+		count(&stats, times[i] <= stat.Ctime && stat.Ctime <= times[i+1] && stat.EphemeralOwner == session)
+		count(&dump, slices.Equal(ephemerals[session], []string{znode}))
+		count(&connected, regexp.MustCompile(fmt.Sprintf(`(?m)^ */[0-9.:a-f]+\[.*sid=0x%x,`, session)).MatchString(cons))
+		if i > 0 {
+			count(&waits, slices.Equal(watching(t, z, line[i-1].Znode()), []string{fmt.Sprintf("0x%x", session)}))
+		}
+	}
+	chapter.SaysIn(t, "operations.md", "ls: %d names; by their numbers, first the holder, then the waiters as they came: %d of 3", len(names), ls)
+	chapter.SaysIn(t, "operations.md", "stat: ctime is the server's time at the create, ephemeralOwner the client's session: %d of 3", stats)
+	chapter.SaysIn(t, "operations.md", "dump: below the session, its znode: %d of 3", dump)
+	chapter.SaysIn(t, "operations.md", "cons: a line with the session, and the address that it comes from: %d of 3", connected)
+	chapter.SaysIn(t, "operations.md", "wchp: below the holder's znode the first waiter's session, below the first waiter's the second's: %d of 2", waits)
+	_, before, err := z.Observer().Get(first.Znode())
+	require.NoError(t, err)
+	holder.Release()
+	first.Acquired()
+	_, after, err := z.Observer().Get(first.Znode())
+	require.NoError(t, err)
+	chapter.SaysIn(t, "operations.md", "the holder releases: %d names; the first waiter's znode is %s",
+		len(first.Queue()), map[bool]string{true: "as old as before"}[after.Ctime == before.Ctime && after.Mzxid == before.Mzxid])
 }
 
 // The counter that says how many sessions died without a goodbye.

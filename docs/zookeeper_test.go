@@ -2,7 +2,10 @@ package docs
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -17,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
+	"zklock/internal/page"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -79,6 +83,40 @@ func TestKindsOfZnodes(t *testing.T) {
 	for kind, path := range made {
 		chapter.SaysIn(t, "zookeeper.md", "its session has been closed: the %s znode is %s", kind, is(z, path))
 	}
+}
+
+// The server reads no request that is longer than its jute.maxbuffer: it hangs up.
+// The client's own buffer is larger than that, and not much.
+func TestARequestHasALimit(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) { // with its usual buffer
+		conn, _, err := zk.Connect(z.Servers(), zktest.SessionTimeout, zk.WithDialer(dial), zk.WithLogger(quiet{}))
+		return conn, conn.Close, err
+	})
+	path := create(t, c, z.Root+"/a", 0)
+	const limit = 1<<20 - 1
+	sends := func(bytes int) (sent int, err error) {
+		mark := c.Tap.Mark()
+		_, err = c.Set(path, make([]byte, bytes-len(path)-20), -1) // the rest is numbers: lengths, the version, which request it is
+		z.Await("the client to be connected", func() bool { return c.State() == zk.StateHasSession })
+		return frames(c, mark, wiretap.Request, wiretap.SetData), err
+	}
+	_, err := sends(limit)
+	require.NoError(t, err)
+	data, before, err := c.Get(path)
+	require.NoError(t, err)
+	chapter.SaysIn(t, "zookeeper.md", "a request of %d bytes: done, and the znode has %d bytes of data", limit, len(data))
+	sent, err := sends(limit + 1)
+	if cut := (*net.OpError)(nil); errors.As(err, &cut) { // the server has hung up before all was sent
+		err = zk.ErrConnectionClosed
+	}
+	_, after, unread := c.Get(path)
+	require.NoError(t, unread)
+	chapter.SaysIn(t, "zookeeper.md", "a request of %d bytes: sent %d time, error %q", limit+1, sent, err)
+	chapter.SaysIn(t, "zookeeper.md", "after it: %s, on a new connection; writes to the znode: %d", sameSession(c), after.Version-before.Version)
+	sent, err = sends(2 << 20)
+	chapter.SaysIn(t, "zookeeper.md", "a request of %d bytes: sent %d times, error %q", 2<<20, sent, err)
 }
 
 // suffix is the number at the end of a sequential znode's name.
@@ -277,6 +315,66 @@ func TestAWatchOutlivesItsConnection(t *testing.T) {
 		require.NoError(t, event.Err, "the watch's event")
 		chapter.SaysIn(t, "zookeeper.md", "while the watcher was cut off, its znode was %s: it is told %v", what, event.Type)
 	}
+}
+
+// watching lists the sessions that the server would notify of a znode's change.
+func watching(t *testing.T, z *zktest.Zoo, path string) (sessions []string) {
+	t.Helper()
+	word, err := z.Word("wchp") // a path, and below it its watchers
+	require.NoError(t, err)
+	_, below, _ := strings.Cut("\n"+word, "\n"+path+"\n")
+	for line := range strings.Lines(below) {
+		if !strings.HasPrefix(line, "\t0x") {
+			break
+		}
+		sessions = append(sessions, strings.TrimSpace(line))
+	}
+	return sessions
+}
+
+// Who gives up deletes its znode. Its watch, on the znode before, stays until that
+// goes, or the session.
+func TestAWaiterThatGivesUpLeavesItsWatch(t *testing.T) {
+	t.Parallel()
+	const waiters = 20
+	step4 := page.Steps[3].Subject
+	for _, order := range []string{"the first of them first", "the last of them first"} {
+		z := zktest.New(t)
+		line := step4.Line(z, waiters)
+		holder, line := line[0], line[1:]
+		if order == "the last of them first" {
+			slices.Reverse(line)
+		}
+		inVain := 0
+		for i, waiter := range line {
+			count := z.Count(line[:i]...)
+			require.ErrorIs(t, waiter.Cancel(), context.Canceled)
+			z.Settle(line[i+1:]...)
+			inVain += count().Notifications
+		}
+		require.Len(t, holder.Queue(), 1, "the queue: only the holder")
+		left := len(watching(t, z, holder.Znode()))
+		chapter.SaysIn(t, "zookeeper.md", "%d waiters give up, %s: watches on the holder's znode: %d, notifications in vain: %d", waiters, order, left, inVain)
+
+		last := line[len(line)-1]
+		last.Close()
+		z.Await("the watch to end with the session", func() bool { return len(watching(t, z, holder.Znode())) < left })
+		left = len(watching(t, z, holder.Znode()))
+		count := z.Count(line[:len(line)-1]...)
+		holder.Release()
+		chapter.SaysIn(t, "zookeeper.md", "the session of the last to give up ends: watches: %d; the holder releases: notifications in vain: %d, watches: %d",
+			left, count().Notifications, len(watching(t, z, holder.Znode())))
+	}
+
+	z := zktest.New(t)
+	holder, impatient := step4.Join(z, "the holder").Acquire(), step4.Join(z, "one that gives up")
+	for range waiters {
+		waiting := impatient.Start()
+		waiting.MustWait("the lock is held")
+		require.ErrorIs(t, waiting.Cancel(), context.Canceled)
+	}
+	chapter.SaysIn(t, "zookeeper.md", "one client gives up %d times behind the same holder: watches on the holder's znode: %d", waiters, len(watching(t, z, holder.Znode())))
+	holder.Release()
 }
 
 // A change falls between a read and its watch? There is nothing in between.

@@ -30,7 +30,9 @@ func New(s *reentrant.Session, path, name string) *Candidate {
 // its time in office: it ends when the office is lost, and Resign needs it.
 //
 // TODO 1: one at a time. You have a lock for that, which also tells of a loss.
+// 待办 1：同一时刻一个。你有一把锁做这件事，它还会通知锁丢失。
 // TODO 2: put up the leader's name, so that everybody can read it.
+// 待办 2：把领导者的名字挂出来，人人都能读到。
 func (c *Candidate) Campaign(ctx context.Context) (leading context.Context, err error) {
 	return ctx, nil
 }
@@ -38,6 +40,7 @@ func (c *Candidate) Campaign(ctx context.Context) (leading context.Context, err 
 // Leader names the one who leads, "" when nobody does.
 //
 // TODO 2: read the name. What does it say of a leader that has died?
+// 待办 2：读名字。领导者死了，它会说什么？
 func (c *Candidate) Leader() (name string, err error) {
 	return c.name, nil
 }
@@ -46,6 +49,7 @@ func (c *Candidate) Leader() (name string, err error) {
 // already, and then takes nobody else's name away.
 //
 // TODO 1, TODO 3: and when somebody else leads by now?
+// 待办 1、待办 3：这时若已由别人领导呢？
 func (c *Candidate) Resign(leading context.Context) error {
 	return nil
 }

@@ -21,7 +21,9 @@ type MultiLock struct{ locks []*predecessorwatch.Lock }
 // New returns the locks at paths as one.
 //
 // TODO 3: two clients name the same paths in different orders.
+// 待办 3：两个客户端以不同的次序写同样的路径。
 // TODO 4: a client names a path twice.
+// 待办 4：一个客户端把同一个路径写了两遍。
 func New(conn *zk.Conn, paths ...string) *MultiLock {
 	m := &MultiLock{}
 	for _, path := range paths {
@@ -34,7 +36,9 @@ func New(conn *zk.Conn, paths ...string) *MultiLock {
 // because ctx has ended or for any other reason, it holds none.
 //
 // TODO 1: take all of them.
+// 待办 1：全部加锁。
 // TODO 2: or none.
+// 待办 2：否则一把也不要。
 func (m *MultiLock) Lock(ctx context.Context) error {
 	return m.locks[0].Lock(ctx)
 }
@@ -42,7 +46,9 @@ func (m *MultiLock) Lock(ctx context.Context) error {
 // Unlock releases all the locks. An error with one does not keep the others.
 //
 // TODO 1: all of them.
+// 待办 1：全部。
 // TODO 5: and if one of them answers with an error?
+// 待办 5：其中一把返回错误怎么办？
 func (m *MultiLock) Unlock() error {
 	return m.locks[0].Unlock()
 }
