@@ -8,7 +8,9 @@ SHELL := bash
 # is typed there, as in make tour STEPS=3,4, stands in the program's environment.
 
 help: ## this list: a command's variables stand below it, as in make see STEP=3
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) }' Makefile $(IN_CHINESE)
+
+IN_CHINESE = $(if $(filter zh%,$(or $(ZKLOCK_LANG),$(LC_ALL),$(LANG))),| go run ./internal/words/filter)
 
 tour: ready ## all steps side by side, measured, and a page to look at
 ## STEPS=3,4        these steps only
@@ -17,15 +19,22 @@ tour: ready ## all steps side by side, measured, and a page to look at
 ## PAGE=tour.html   where the page goes; else out/tour.html
 	@go run ./internal/tour
 
+play: ready ## a page to play with the locks: real clients, a real server
+## SERVERS=3        three servers, which can fail, too
+## OPENING=3        begins in chapter 3's situation
+## LEFT=3 RIGHT=4   the locks side by side: 1 to 6, zk, W1 to W22 or mine
+## OPEN=1           opens the page
+	@mkdir -p out; go build -o out/play ./internal/play && out/play
+
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
-	go test -timeout 120s ./...
-	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the page in a browser (TestPageInABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
+	go test -timeout 180s ./...
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 see: ready ## what one step's tests measured
 ## STEP=3           which step; else the first
 ## WAITERS=100      how many clients take part, in place of the chapter's number
 	@mkdir -p out; go test -count=1 -timeout 120s -v ./$(HOME_OF_STEP) >out/see || { cat out/see; exit 1; }
-	@sed -n 's/^ *» /» /p' out/see
+	@sed -n 's/^ *» /» /p' out/see $(IN_CHINESE)
 
 HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),1)))_*),$(error STEP=$(STEP): it has to be a number from 1 to 6))
 
@@ -34,7 +43,7 @@ matrix: ready ## every lock held against every property, with the evidence
 	@go run ./internal/tour matrix
 
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
-## PARTS=sessions   these parts only, of sessions,goroutines,processes,peers
+## PARTS=sessions   these parts only, of sessions,goroutines,processes,peers,servers
 ## CONTENDERS=1,8   how many contend beside other people's locks; else 1,8,32,100
 ## ROUNDS=3         in how many rounds; else 9
 	@go run ./internal/bench
@@ -113,4 +122,4 @@ race: ready ## the tests ten times over, with the race detector
 ready: # the modules in silence, so that what is installed stands in the first line
 	@go mod download && go run ./internal/zkserver/ready
 
-.PHONY: peers java help tour test see matrix bench storm part zk hold exercise replay watch hint progress solution reset hunt figures check race ready
+.PHONY: peers java help tour play test see matrix bench storm part zk hold exercise replay watch hint progress solution reset hunt figures check race ready
