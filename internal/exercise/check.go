@@ -12,15 +12,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"zklock/internal/words"
 )
 
 // check prints what the learner's version can do, and keeps it on record. It
 // returns errUnfinished unless all properties hold.
 func (w *workshop) check(ctx context.Context, e exercise, yours files) error {
-	fmt.Fprintf(w.out, "%s: yours is in %s\n", e, e.path(strings.Join(slices.Sorted(maps.Keys(yours)), ", ")))
+	words.Fprintf(w.out, "%s: yours is in %s\n", e, e.path(strings.Join(slices.Sorted(maps.Keys(yours)), ", ")))
 	r := e.record()
 	r.Version = yours.version()
 	program, err := w.build(ctx, map[exercise]files{e: yours})
@@ -28,7 +29,7 @@ func (w *workshop) check(ctx context.Context, e exercise, yours files) error {
 		err = w.report(ctx, e, program, &r)
 	}
 	if told := complaint(""); errors.As(err, &told) { // not all was asked
-		fmt.Fprintln(w.out, told)
+		words.Fprintln(w.out, told)
 		return errUnfinished
 	}
 	if err == nil || errors.Is(err, errUnfinished) {
@@ -46,15 +47,15 @@ func (w *workshop) report(ctx context.Context, e exercise, program string, r *re
 		in = min(1, len(parts))
 	}
 	if in > 0 {
-		fmt.Fprintf(w.out, "You are in %s. Its property comes first.\n", parts.name(in))
+		words.Fprintf(w.out, "You are in %s. Its property comes first.\n", parts.name(in))
 		first = []string{"-first", parts[in-1].property}
 	}
 	r.Held, r.Of, r.Missing = 0, 0, ""
 	var missing []answer
 	printed, err := w.ask(ctx, program, e, func(a answer) {
-		fmt.Fprintf(w.out, "  %s %s: %s\n", a.Verdict, a.Property, a.Evidence)
+		words.Fprintf(w.out, "  %s %s: %s\n", a.Verdict, a.Property, a.Evidence)
 		if a.Verdict == "?" {
-			fmt.Fprintln(w.out, "      ? means no answer: a call has hung, or took longer than the check waits")
+			words.Fprintln(w.out, "      ? means no answer: a call has hung, or took longer than the check waits")
 		}
 		r.Of++
 		if a.Verdict == "✓" {
@@ -67,25 +68,26 @@ func (w *workshop) report(ctx context.Context, e exercise, program string, r *re
 		return err
 	}
 	if printed != "" {
-		fmt.Fprintf(w.out, "Your lock printed:\n%s\n", printed)
+		words.Fprintln(w.out, "Your lock printed:")
+		fmt.Fprintln(w.out, printed)
 	}
 	if len(missing) > 0 {
 		// What no part brings held in part 0, and what an earlier part brings held then.
 		next := slices.MinFunc(missing, func(a, b answer) int { return cmp.Compare(parts.bringing(a.Property), parts.bringing(b.Property)) })
 		r.Missing = next.Property
-		goOn, at := strconv.Quote(next.Property), parts.bringing(next.Property)
+		goOn, at := words.Sprintf("%q", next.Property), parts.bringing(next.Property)
 		if at > 0 {
 			goOn = parts.name(at)
 		}
 		if at > in && in > 0 {
-			goOn += fmt.Sprintf(". Part %d holds", in)
+			goOn = words.In(goOn) + words.Sprintf(". Part %d holds", in)
 		}
-		fmt.Fprintf(w.out, "%d of %d hold. Go on with %s.\nAsk yourself: %s\nMore help: make hint STEP=%s\n", r.Held, r.Of, goOn, next.Hint, e.name)
+		words.Fprintf(w.out, "%d of %d hold. Go on with %s.\nAsk yourself: %s\nMore help: make hint STEP=%s\n", r.Held, r.Of, goOn, next.Hint, e.name)
 		return errUnfinished
 	}
-	fmt.Fprintf(w.out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", r.Of, e.name)
+	words.Fprintf(w.out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", r.Of, e.name)
 	if next, ok := e.next(); ok {
-		fmt.Fprintf(w.out, "The next: make exercise STEP=%s\n", next.name)
+		words.Fprintf(w.out, "The next: make exercise STEP=%s\n", next.name)
 	}
 	return nil
 }
@@ -115,7 +117,7 @@ func (w *workshop) watch(ctx context.Context, e exercise) error {
 		case !errors.Is(err, errUnfinished):
 			return err
 		}
-		fmt.Fprintf(w.out, "\nwaiting for you to save a file in %s; Ctrl-C ends\n", e.dir())
+		words.Fprintf(w.out, "\nwaiting for you to save a file in %s; Ctrl-C ends\n", e.dir())
 		for e.saved() == seen {
 			select {
 			case <-time.After(300 * time.Millisecond):
@@ -186,9 +188,35 @@ func (w *workshop) build(ctx context.Context, versions map[exercise]files) (prog
 	build := exec.CommandContext(ctx, "go", "build", "-overlay", filepath.Join(w.scratch, "overlay.json"), "-o", program, "./internal/exercise/judge")
 	said, err := build.CombinedOutput()
 	if err != nil && ctx.Err() == nil {
-		return "", complaint("It does not compile:\n" + compilerWords(string(said)))
+		words := string(said)
+		for path, text := range replace { // where the learner has it
+			if text != "" {
+				words = strings.ReplaceAll(words, text, path)
+			}
+		}
+		here, _ := filepath.Abs(".")
+		return "", complaint("It does not compile:\n" + compilerWords(strings.ReplaceAll(words, here+"/", "")))
 	}
 	return program, err
+}
+
+// keepBuilt builds the judge with the learner's version of a step, which is in a folder
+// laid out as the repository is, as a program that make play can use, and prints which
+// step that is.
+func (w *workshop) keepBuilt(ctx context.Context, asked, root, file string) error {
+	e, err := find(asked)
+	if err != nil {
+		return err
+	}
+	if !e.isStep() {
+		return errors.New("all steps are done: choose the one to play with")
+	}
+	program, err := w.build(ctx, map[exercise]files{e: e.yoursIn(root)})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w.out, e.name)
+	return os.Rename(program, file)
 }
 
 // compilerWords leaves out the names of packages, which stand above the errors.

@@ -54,7 +54,8 @@ func (e exercise) isStep() bool { return e.name < "a" }
 
 func (e exercise) String() string {
 	if e.isStep() {
-		return "step " + e.name
+		n, _ := strconv.Atoi(e.name)
+		return fmt.Sprintf("step %02d", n)
 	}
 	return e.name
 }
@@ -105,8 +106,11 @@ func (e exercise) starter() files {
 const given = "errors.go"
 
 // yours returns the learner's files, also those that the starter does not have.
-func (e exercise) yours() files {
-	paths, _ := filepath.Glob(e.path("*.go"))
+func (e exercise) yours() files { return e.yoursIn("") }
+
+// yoursIn is yours in a folder that is laid out as the repository is.
+func (e exercise) yoursIn(root string) files {
+	paths, _ := filepath.Glob(filepath.Join(root, e.path("*.go")))
 	all := read(paths)
 	maps.DeleteFunc(all, func(name string, _ []byte) bool { return name == given || strings.HasSuffix(name, "_test.go") })
 	return all

@@ -19,9 +19,10 @@ import (
 	"strings"
 
 	"zklock/internal/lockcheck"
+	"zklock/internal/words"
 )
 
-// A mistake is a published one, W1 to W17, as a test of a step has it.
+// A mistake is a published one, W1 to W22, as a test of a step has it.
 type mistake struct {
 	number int
 	file   string // the step's wrong_test.go
@@ -53,7 +54,15 @@ func findMistake(n int) (mistake, error) {
 			}
 		}
 	}
-	return mistake{}, errors.New("they are W1 to W17, in the root of the repository")
+	return mistake{}, errors.New("they are W1 to W22, in the root of the repository")
+}
+
+// told is what the comment says, in the reader's language.
+func (m mistake) told() string {
+	if words.Chinese() {
+		return words.In(strings.Join(strings.Fields(m.text), " "))
+	}
+	return strings.TrimSpace(m.text)
 }
 
 var declares = regexp.MustCompile(`^(?:type|var|func(?: \(\w+ \*?(\w+)\))?) (\w+)`)
@@ -112,12 +121,13 @@ func (m mistake) print(nodes ...ast.Node) string {
 const none = "none of these"
 
 // suffers is what some mistakes break that the answers of their properties do not show.
-var suffers = map[int]string{7: none, 8: lockcheck.OneHolder.Name, 10: lockcheck.OneHolder.Name, 13: lockcheck.FirstCome.Name, 15: lockcheck.WakesOne.Name}
+var suffers = map[int]string{7: none, 8: lockcheck.OneHolder.Name, 10: lockcheck.OneHolder.Name, 13: lockcheck.FirstCome.Name, 15: lockcheck.WakesOne.Name,
+	18: lockcheck.GivingUp.Name, 20: lockcheck.FirstCome.Name, 21: lockcheck.FirstCome.Name, 22: lockcheck.GivingUp.Name}
 
 // hunt shows a wrong lock, asks which property it lacks, and holds the lock
 // against the property that is named.
 func (w *workshop) hunt(ctx context.Context, which string) error {
-	n := 1 + rand.IntN(17)
+	n := 1 + rand.IntN(22)
 	if which != "" {
 		n, _ = strconv.Atoi(strings.TrimPrefix(strings.ToUpper(which), "W"))
 	}
@@ -125,12 +135,13 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	if err != nil {
 		return fmt.Errorf("there is no mistake %q: %w", which, err)
 	}
-	fmt.Fprintf(w.out, "W%d, a lock that was published, in Go:\n\n%s\n\n", n, m.code())
-	fmt.Fprintf(w.out, "What is not shown is as in %s.\nWhich property does it lack?\n", filepath.Dir(m.file))
+	words.Fprintf(w.out, "W%d, a lock that was published, in Go:\n\n", n)
+	fmt.Fprintf(w.out, "%s\n\n", m.code())
+	words.Fprintf(w.out, "What is not shown is as in %s.\nWhich property does it lack?\n", filepath.Dir(m.file))
 	for i, p := range lockcheck.Properties {
-		fmt.Fprintf(w.out, "%3d  %s\n", i+1, p.Name)
+		words.Fprintf(w.out, "%3d  %s\n", i+1, p.Name)
 	}
-	fmt.Fprint(w.out, "  0  none of these: its answers are right, and something else is wrong\nYour answer: ")
+	words.Fprintf(w.out, "  0  none of these: its answers are right, and something else is wrong\nYour answer: ")
 	line, _ := w.in.ReadString('\n')
 	choice, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil || choice < 0 || choice > len(lockcheck.Properties) {
@@ -140,16 +151,16 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	if choice > 0 {
 		named = lockcheck.Properties[choice-1].Name
 	}
-	fmt.Fprintf(w.out, "%s\n\nrunning it: %s in %s\n", named, m.test.Name.Name, m.file)
+	words.Fprintf(w.out, "%s\n\nrunning it: %s in %s\n", named, m.test.Name.Name, m.file)
 	seen, err := w.tests(ctx, m, named)
 	if err != nil {
 		return err
 	}
 	for _, verdict := range seen {
-		fmt.Fprintln(w.out, " ", verdict)
+		words.Fprintf(w.out, "  %s\n", verdict)
 	}
 	right, more := m.lacks(named, seen)
-	fmt.Fprint(w.out, more)
+	words.Fprintf(w.out, "%s", more)
 	said := "Not this one."
 	if right {
 		said = "Right."
@@ -164,7 +175,7 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(w.out, "\n%s\n\n%s", said, m.text)
+	words.Fprintf(w.out, "\n%s\n\n%s\n", said, m.told())
 	return nil
 }
 
@@ -177,7 +188,7 @@ func (m mistake) lacks(named string, seen []string) (right bool, more string) {
 		if named == suffers[m.number] {
 			more = "  The property's own story does not meet it, but what the test has seen is two inside.\n"
 		}
-	case 10, 13, 15:
+	case 10, 13, 15, 18, 20, 21, 22:
 		more = fmt.Sprintf("  No property asks for this by itself; the test shows it. What suffers: %s\n", suffers[m.number])
 	}
 	return right, more

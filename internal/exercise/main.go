@@ -23,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"zklock/internal/words"
 	"zklock/internal/zkserver"
 )
 
@@ -64,12 +65,15 @@ func main() {
 	case errors.Is(err, errUnfinished):
 		os.Exit(3)
 	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 func (w *workshop) run(ctx context.Context, args []string) error {
+	if len(args) == 4 && args[0] == "build" {
+		return w.keepBuilt(ctx, args[1], args[2], args[3])
+	}
 	if len(args) == 0 || len(args) > 2 {
 		return errors.New(usage)
 	}
@@ -127,7 +131,7 @@ func (w *workshop) close() (err error) {
 func (w *workshop) hint(e exercise) error {
 	r := e.record()
 	if e.done() {
-		fmt.Fprintf(w.out, "All %d properties hold: make solution STEP=%s\n", r.Of, e.name)
+		words.Fprintf(w.out, "All %d properties hold: make solution STEP=%s\n", r.Of, e.name)
 		return nil
 	}
 	now, err := e.section(r.Missing)
@@ -135,11 +139,12 @@ func (w *workshop) hint(e exercise) error {
 		return err
 	}
 	given := r.Hints[now.property]
-	fmt.Fprintf(w.out, "%s, %q, hint %d of %d\n\n%s\n\n", e, now.property, given+1, len(now.hints), now.hints[given])
+	words.Fprintf(w.out, "%s, %q, hint %d of %d\n\n", e, now.property, given+1, len(now.hints))
+	fmt.Fprintf(w.out, "%s\n\n", now.hints[given])
 	if given+1 < len(now.hints) {
-		fmt.Fprintf(w.out, "More direct: make hint STEP=%s\n", e.name)
+		words.Fprintf(w.out, "More direct: make hint STEP=%s\n", e.name)
 	} else {
-		fmt.Fprintf(w.out, "This was the last; the next is the first again. The step itself: make solution STEP=%s FORCE=1\n", e.name)
+		words.Fprintf(w.out, "This was the last; the next is the first again. The step itself: make solution STEP=%s FORCE=1\n", e.name)
 	}
 	if r.Hints == nil {
 		r.Hints = map[string]int{}
@@ -159,14 +164,14 @@ type section struct {
 func (e exercise) section(property string) (section, error) {
 	all := e.sections()
 	if len(all) == 0 {
-		return section{}, fmt.Errorf("%s: no hints found", e.path("hints.md"))
+		return section{}, fmt.Errorf("%s: no hints found", e.dir())
 	}
 	for _, earlier := range slices.Backward(exercises()) {
 		if earlier.name < e.name {
 			all = append(all, earlier.sections()...)
 		}
 	}
-	i := slices.IndexFunc(all, func(s section) bool { return s.property == property })
+	i := slices.IndexFunc(all, func(s section) bool { return s.property == words.In(property) })
 	return all[max(0, i)], nil
 }
 
@@ -175,7 +180,11 @@ var numbered = regexp.MustCompile(`(?m)^\d+\. `)
 // sections reads "## property" and "1. hint"; what is indented below a hint
 // belongs to it.
 func (e exercise) sections() (all []section) {
-	text, _ := os.ReadFile(e.path("hints.md"))
+	file := "hints.md"
+	if words.Chinese() {
+		file = "hints.zh.md"
+	}
+	text, _ := os.ReadFile(e.path(file))
 	for _, part := range strings.Split(string(text), "\n## ")[1:] {
 		property, list, _ := strings.Cut(part, "\n")
 		s := section{property: property}
@@ -208,7 +217,7 @@ func (w *workshop) progress() error {
 			of = strconv.Itoa(r.Of)
 		}
 		filled := width * r.Held / max(r.Of, 1)
-		fmt.Fprintf(w.out, "%-9s  %s%s  %5s  %s\n", e, strings.Repeat("█", filled), strings.Repeat("░", width-filled), fmt.Sprint(r.Held, "/", of), state)
+		words.Fprintf(w.out, "%-9s  %s%s  %5s  %s\n", e, strings.Repeat("█", filled), strings.Repeat("░", width-filled), fmt.Sprint(r.Held, "/", of), state)
 	}
 	return nil
 }
@@ -217,13 +226,13 @@ func (w *workshop) progress() error {
 // first, and only after a yes.
 func (w *workshop) reset(e exercise) error {
 	if !e.changed() {
-		fmt.Fprintf(w.out, "%s is the starter already\n", e.dir())
+		words.Fprintf(w.out, "%s is the starter already\n", e.dir())
 		return os.RemoveAll(e.recordFile())
 	}
 	aside := filepath.Join(outDir, "old", time.Now().Format("20060102-150405-")+e.name)
-	fmt.Fprintf(w.out, "Replace your version of %s by the starter? It is put aside in %s. [y/N] ", e, aside)
+	words.Fprintf(w.out, "Replace your version of %s by the starter? It is put aside in %s. [y/N] ", e, aside)
 	if line, _ := w.in.ReadString('\n'); !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
-		fmt.Fprintln(w.out, "nothing was changed")
+		words.Fprintln(w.out, "nothing was changed")
 		return nil
 	}
 	yours := e.yours()
@@ -238,7 +247,7 @@ func (w *workshop) reset(e exercise) error {
 	if err := e.starter().write(e.dir()); err != nil {
 		return err
 	}
-	fmt.Fprintln(w.out, "the starter is back")
+	words.Fprintln(w.out, "the starter is back")
 	return os.RemoveAll(e.recordFile())
 }
 
@@ -259,7 +268,7 @@ func (w *workshop) replay(ctx context.Context, e exercise, yours files) error {
 	if err := w.askOf(ctx, e, yours, nil, "-only", property, "-replay", page); err != nil {
 		return err
 	}
-	fmt.Fprintf(w.out, "%s, %q, yours beside the step's own: file://%s\n", e, property, page)
+	words.Fprintf(w.out, "%s, %q, yours beside the step's own: file://%s\n", e, property, page)
 	return nil
 }
 
@@ -270,14 +279,14 @@ func (w *workshop) solution(ctx context.Context, e exercise) error {
 	if os.Getenv("FORCE") != "1" && !e.done() {
 		err := w.check(ctx, e, yours)
 		if errors.Is(err, errUnfinished) {
-			fmt.Fprintf(w.out, "\nThe solution is shown when all hold, or at once with: make solution STEP=%s FORCE=1\n", e.name)
+			words.Fprintf(w.out, "\nThe solution is shown when all hold, or at once with: make solution STEP=%s FORCE=1\n", e.name)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		fmt.Fprintf(w.out, "- yours, %s\n+ the step's own, %s\n", e.path(name), filepath.Join(e.home, name))
+		words.Fprintf(w.out, "- yours, %s\n+ the step's own, %s\n", e.path(name), filepath.Join(e.home, name))
 		both := files{"yours": withoutHead(yours[name]), "own": withoutHead(own[name])} // the learner may have put all into one file
 		if err := both.write(w.scratch); err != nil {
 			return err

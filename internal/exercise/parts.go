@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"zklock/internal/words"
 )
 
 // A part is one idea of a step that brings several. The step's folder parts holds
@@ -81,9 +83,9 @@ func (w *workshop) part(ctx context.Context, e exercise, which string) error {
 	}
 	if which == "" {
 		for i, p := range all {
-			fmt.Fprintf(w.out, "part %d  %2d lines  %s\n", i+1, p.changed(), p.title)
+			words.Fprintf(w.out, "part %d  %2d lines  %s\n", i+1, p.changed(), p.title)
 		}
-		fmt.Fprintf(w.out, "One of them, with what it is good for: make part STEP=%s PART=1\n", e.name)
+		words.Fprintf(w.out, "One of them, with what it is good for: make part STEP=%s PART=1\n", e.name)
 		return nil
 	}
 	n, err := strconv.Atoi(which)
@@ -91,14 +93,15 @@ func (w *workshop) part(ctx context.Context, e exercise, which string) error {
 		return fmt.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.name, len(all))
 	}
 	p := all[n-1]
-	fmt.Fprintf(w.out, "Step %s, %s\n\n%s\n", e.name, all.name(n), coloured(p.diff, w.out))
+	words.Fprintf(w.out, "Step %s, %s\n\n", e.name, all.name(n))
+	fmt.Fprintln(w.out, coloured(p.diff, w.out))
 	for before, when := range []string{"before", "after"} {
 		version, err := w.at(ctx, e, n-1+before)
 		if err != nil {
 			return err
 		}
 		if err := w.askOf(ctx, e, version, func(a answer) {
-			fmt.Fprintf(w.out, "%-6s  %s %s: %s\n", when, a.Verdict, a.Property, a.Evidence)
+			words.Fprintf(w.out, "%-6s  %s %s: %s\n", when, a.Verdict, a.Property, a.Evidence)
 		}, "-only", p.property); err != nil {
 			return err
 		}

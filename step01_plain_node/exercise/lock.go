@@ -32,6 +32,7 @@ func New(conn *zk.Conn, path string) *Lock {
 // its creator's session ends.
 //
 // TODO 5: this one is persistent still.
+// 待办 5：这一种还是持久的。
 func NewEphemeral(conn *zk.Conn, path string) *Lock {
 	return New(conn, path)
 }
@@ -44,8 +45,11 @@ func (l *Lock) Lock(ctx context.Context) error {
 	}
 	// TODO 1: create answers; look at the answer. Which one says that the lock
 	//         is yours, which one that somebody else has it?
+	// 待办 1：create 有应答，看看应答。哪个说锁归你？哪个说锁被别人持有？
 	// TODO 2: while somebody else has it, rest for 20 ms and try again.
+	// 待办 2：别人持有时，休息 20 ms，再试。
 	// TODO 3: stop trying when ctx has ended, and say why.
+	// 待办 3：ctx 结束时停止尝试，并说明原因。
 	_ = create(l.conn, l.path, l.mode)
 	return nil
 }
@@ -56,6 +60,7 @@ func (l *Lock) Unlock() error {
 		return err
 	}
 	// TODO 4: delete the znode. (A version of -1 means: whichever.)
+	// 待办 4：删掉 znode。（version 为 -1 表示任意版本。）
 	return nil
 }
 

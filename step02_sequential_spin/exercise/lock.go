@@ -29,6 +29,7 @@ type Lock struct {
 	conn *zk.Conn
 	dir  string
 	// TODO 4: Unlock must know which znode is this client's own.
+	// 待办 4：Unlock 必须知道哪个 znode 是这个客户端自己的。
 }
 
 // New returns the lock whose directory is path. It sends nothing. The
@@ -45,10 +46,14 @@ func (l *Lock) Lock(ctx context.Context) error {
 	}
 	// TODO 1: take a number, once: create l.dir+"/lock-" with
 	//         zk.FlagEphemeralSequential. The path that comes back ends in it.
+	// 待办 1：取一个号，只取一次：用 zk.FlagEphemeralSequential 创建 l.dir+"/lock-"。
+	//         返回的路径以号结尾。
 	// TODO 2: then ask again and again, not by a create, but by a list of
 	//         l.dir: is there a smaller number than mine?
+	// 待办 2：然后一遍遍地问，不用 create，而是列出 l.dir：有比我小的号吗？
 	// TODO 3: now there is something to take back when ctx ends, or when a
 	//         request fails.
+	// 待办 3：现在，ctx 结束或请求失败时，有东西要收回了。
 	for {
 		if err := ctx.Err(); err != nil {
 			return failed("lock", l.dir, err)
@@ -73,7 +78,7 @@ func (l *Lock) Unlock() error {
 	if err := check(context.Background(), l.conn, l.dir); err != nil {
 		return err
 	}
-	return failed("unlock", l.dir, l.conn.Delete(l.dir, -1)) // TODO 4: whose?
+	return failed("unlock", l.dir, l.conn.Delete(l.dir, -1)) // TODO 4: whose? 删谁的？
 }
 
 // create makes a znode and returns its path, with the number that the server

@@ -68,9 +68,13 @@ func (l *Lock) Lock(ctx context.Context) error {
 // wait returns when node is the first in the queue.
 //
 // TODO 2: list without a watch; then set a watch on the predecessor alone.
+// 待办 2：列出而不监听；然后只监听前一个节点。
 // TODO 3: list and watch are two requests now. What if the predecessor has gone
 // between them? And which read sets no watch on a znode that is not there?
+// 待办 3：现在列出和监听是两个请求。前一个节点在两者之间没了怎么办？
+// 哪一种读对不在的 znode 不设置监听？
 // TODO 4: the watch has fired. Is it your turn, for certain?
+// 待办 4：监听触发了。这就一定轮到你了吗？
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {
 		names, _, changed, err := l.conn.ChildrenW(l.dir)
@@ -135,6 +139,7 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 
 // TODO 1: it is not enough to know whether mine is the first: name the znode
 // right before it.
+// 待办 1：只知道我是不是第一个还不够：要说出紧挨在前面的 znode。
 
 // isFirst tells whether mine has the lowest number in the queue. It is an
 // error when mine is not there at all: then nothing holds our place.

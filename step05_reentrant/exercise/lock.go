@@ -94,6 +94,8 @@ func (l *Lock) stand(ctx context.Context, once bool) (place, error) {
 // TODO 1: when the create was not answered (Retry), nobody knows whether there
 // is a znode. Give it a name by which you know it again, _c_<guid>-lock-<number>,
 // and look for it, after an Ask.
+// 待办 1：create 没有应答时（Retry），没有人知道有没有 znode。给它一个认得出的名字
+// _c_<guid>-lock-<number>，先 Ask，再去找它。
 func (l *Lock) enqueue(context.Context) (p place, err error) {
 	p.node, err = create(l.s.Conn(), l.dir+"/lock-", zk.FlagEphemeralSequential)
 	return p, err
@@ -103,10 +105,14 @@ func (l *Lock) enqueue(context.Context) (p place, err error) {
 // again: the predecessor may have been a waiter that died.
 //
 // TODO 1: a list without an answer (Retry) is no reason to give up the place.
+// 待办 1：列目录没有应答（Retry），不是放弃位置的理由。
 // TODO 4: which lease does the hold hang on? Take it (Lease) before the list that
 // says that you are the first. And if the session has ended, and our znode with it,
 // take a new place. Let Prove make your create and your delete.
+// 待办 4：持锁靠的是哪一份租约？在得知自己是第一个的那次列出之前取（Lease）。
+// 如果会话已结束，znode 随之没了，就重新排队。create 和 delete 都经 Prove 去做。
 // TODO 5: that list brings a number with it that only ever grows.
+// 待办 5：那次列出带来一个只增不减的数字。
 func (l *Lock) wait(ctx context.Context, p *place, once bool) error {
 	conn := l.s.Conn()
 	for ctx.Err() == nil {
@@ -144,6 +150,7 @@ func (l *Lock) wait(ctx context.Context, p *place, once bool) error {
 //
 // TODO 2: when the delete was not answered (Retry), nobody knows whether the znode
 // is still there. Go on until you know that it is gone.
+// 待办 2：delete 没有应答时（Retry），没有人知道 znode 还在不在。一直做到确定它没了。
 func (l *Lock) leave(p place) error {
 	err := l.s.Conn().Delete(p.node, -1)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -158,7 +165,9 @@ func (l *Lock) leave(p place) error {
 // such as zk.ErrNoAuth, Unlock can be called again.
 //
 // TODO 2: wait for leave no longer than one time-out of the session.
+// 待办 2：等 leave 不超过一个会话超时。
 // TODO 4: the context has to end here, before leave, and needs no Keep any more.
+// 待办 4：context 必须在这里结束，早于 leave；此后也不再需要 Keep。
 func (l *Lock) Unlock(held context.Context) error {
 	if err := check(held, l.s, l.dir); err != nil {
 		return err

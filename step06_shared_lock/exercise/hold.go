@@ -53,6 +53,7 @@ func (l *RWLock) acquire(ctx, waiting context.Context, once bool) (held context.
 //
 // TODO 3: who reads and asks to write must be refused with ErrUpgrade: two readers
 // who do so would wait for each other.
+// 待办 3：持有读锁又要求写的，必须以 ErrUpgrade 拒绝：两个读者都这样做就会互相等待。
 func again(ctx, waiting context.Context, s *Session, dir string, lock *RWLock) (held context.Context, err error) {
 	if err := check(ctx, s, dir); err != nil {
 		return nil, err
@@ -81,6 +82,7 @@ func again(ctx, waiting context.Context, s *Session, dir string, lock *RWLock) (
 //
 // TODO 2: RUnlock must not end an entry by Lock, and Unlock none by RLock. So the
 // hold has to count each kind by itself.
+// 待办 2：RUnlock 不能结束经 Lock 的进入，Unlock 不能结束经 RLock 的。所以要按类型分别计数。
 func exit(held context.Context, lock *RWLock) (last *hold, err error) {
 	h, ok := held.Value(holdOf{lock}).(*hold)
 	if !ok {

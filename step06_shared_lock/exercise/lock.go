@@ -60,6 +60,8 @@ func (l *RWLock) Lock(ctx context.Context) (held context.Context, err error) {
 //
 // TODO 1: a reader has to say that it reads, all the way to its znode's name. One way:
 // an RWLock makes znodes of one kind, and has another one for the other kind.
+// 待办 1：读者必须一路说明自己是读，直到 znode 的名字。一种做法：一个 RWLock 只创建
+// 一种类型的 znode，另有一个管另一种类型。
 func (l *RWLock) RLock(ctx context.Context) (context.Context, error) { return l.Lock(ctx) }
 
 // TryLock is Lock that returns ErrLocked when it does not get the lock within
@@ -264,6 +266,7 @@ func (l *RWLock) Unlock(held context.Context) error {
 // RUnlock is Unlock for an entry by RLock.
 //
 // TODO 2: it ends an entry by Lock just as well, and Unlock one by RLock.
+// 待办 2：它照样会结束经 Lock 的进入，Unlock 也会结束经 RLock 的。
 func (l *RWLock) RUnlock(held context.Context) error { return l.Unlock(held) }
 
 // create makes a znode and returns its path, with the number that the server
@@ -286,6 +289,7 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 //
 // TODO 1: now everybody waits for the last znode before its own. Whom has a reader
 // to wait for? And a writer?
+// 待办 1：现在每个都等自己前面最后一个 znode。读者必须等谁？写者呢？
 func predecessor(names []string, mine string) (string, error) {
 	own, _ := number(mine)
 	before, highest, present := "", 0, false
@@ -305,6 +309,7 @@ func predecessor(names []string, mine string) (string, error) {
 // compared, never names; ok is false for a child that is not of the queue.
 //
 // TODO 1: readers are of the queue, too, and predecessor needs to know the kind.
+// 待办 1：读者也属于队列，predecessor 要知道类型。
 func number(name string) (n int, ok bool) {
 	at := strings.LastIndex(name, write)
 	if at < 0 {

@@ -1,0 +1,283 @@
+// Package words lets the tools speak Chinese. Their code is written in English:
+// a sentence in it is the key to the Chinese one in zh-CN.txt. Tools print by
+// this package's functions; what they compare and keep stays English.
+//
+// ZKLOCK_LANG=zh, or a LC_ALL or LANG that begins with zh, chooses Chinese.
+package words
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+)
+
+func init() {
+	if testing.Testing() { // tests, and what they start, compare English
+		os.Setenv("ZKLOCK_LANG", cmp.Or(os.Getenv("ZKLOCK_TEST_LANG"), "en"))
+	}
+}
+
+// Chinese tells whether the reader wants Chinese.
+func Chinese() bool {
+	return strings.HasPrefix(cmp.Or(os.Getenv("ZKLOCK_LANG"), os.Getenv("LC_ALL"), os.Getenv("LANG")), "zh")
+}
+
+// Fprintf is fmt.Fprintf in the reader's language.
+func Fprintf(w io.Writer, format string, args ...any) {
+	fmt.Fprint(w, Sprintf(format, args...))
+}
+
+// Fprintln prints a text in the reader's language, and ends the line.
+func Fprintln(w io.Writer, text any) { fmt.Fprintln(w, In(fmt.Sprint(text))) }
+
+// Sprintf is fmt.Sprintf in the reader's language: of the format, and of what is put
+// into it.
+func Sprintf(format string, args ...any) string {
+	if !Chinese() {
+		return fmt.Sprintf(format, args...)
+	}
+	own := slices.Clone(args)
+	for i, arg := range args {
+		switch arg.(type) {
+		case string, error, fmt.Stringer:
+			own[i] = printed(Translate(fmt.Sprint(arg)))
+		}
+	}
+	return fmt.Sprintf(around(format, func(core string) string { return cmp.Or(read().exact[core], core) }), own...)
+}
+
+// printed is a text that knows how wide it is in a terminal.
+type printed string
+
+func (p printed) Format(f fmt.State, verb rune) {
+	text := string(p)
+	if verb == 'q' {
+		text = strconv.Quote(text)
+	}
+	width, _ := f.Width()
+	pad := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)-Wide(text)))
+	if f.Flag('-') {
+		text, pad = pad, text
+	}
+	io.WriteString(f, pad+text)
+}
+
+// Wide counts the characters of a text that are twice as wide as others in a terminal.
+func Wide(text string) (n int) {
+	for _, r := range text {
+		if r >= 0x2e80 && r < 0xfe50 || r >= 0xff00 && r < 0xff61 {
+			n++
+		}
+	}
+	return n
+}
+
+// In is a text in the reader's language.
+func In(text string) string {
+	if !Chinese() {
+		return text
+	}
+	return Translate(text)
+}
+
+// Translate returns the Chinese of a text that was printed in English. What no
+// sentence of zh-CN.txt prints stays as it is.
+func Translate(text string) string {
+	return around(text, func(core string) string {
+		if known, ok := translated.Load(core); ok {
+			return known.(string)
+		}
+		chinese := translate(core)
+		translated.Store(core, chinese)
+		return chinese
+	})
+}
+
+var translated sync.Map
+
+func translate(text string) string {
+	if chinese, ok := read().exact[text]; ok && !strings.Contains(text, "%") {
+		return chinese
+	}
+	if han.MatchString(text) { // it is Chinese already
+		return text
+	}
+	if mark, rest, ok := strings.Cut(text, " "); ok && strings.Contains("✓✗–?»!", mark) {
+		return mark + " " + Translate(rest)
+	}
+	best, left := text, len(english.FindAllString(text, -1))
+	try := func(chinese string) { // the one that leaves the least in English
+		if n := len(english.FindAllString(chinese, -1)); n < left {
+			best, left = chinese, n
+		}
+	}
+	split := func(between string) { // several sentences: each for itself
+		i := strings.Index(text, between)
+		if i <= 0 {
+			return
+		}
+		cut := i + len(strings.TrimRight(between, "(")) // a bracket goes with what it is around
+		if between[0] == '.' {
+			i++ // and the full stop with what it ends
+		}
+		try(Translate(text[:i]) + text[i:cut] + Translate(text[cut:]))
+	}
+	split("\n")
+	split(". ")
+	for _, s := range read().patterns {
+		if strings.Contains(text, s.longest) {
+			if m := s.pattern().FindStringSubmatch(text); m != nil {
+				try(s.filled(m[1:]))
+			}
+		}
+	}
+	for _, between := range []string{"  ", " (", ": ", "; ", ", "} {
+		split(between)
+	}
+	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
+		try("（" + Translate(text[1:len(text)-1]) + "）")
+	}
+	if rest, ok := strings.CutSuffix(text, "."); ok {
+		try(Translate(rest) + "。")
+	}
+	if text[0] >= 'A' && text[0] <= 'Z' { // a sentence that begins with a name
+		try(Translate(strings.ToLower(text[:1]) + text[1:]))
+	}
+	return best
+}
+
+var han = regexp.MustCompile(`\p{Han}`)
+
+var english = regexp.MustCompile(`[A-Za-z]+`)
+
+// around changes a text without the white space around it.
+func around(text string, change func(core string) string) string {
+	core := strings.TrimSpace(text)
+	if core == "" {
+		return text
+	}
+	before, after, _ := strings.Cut(text, core)
+	return before + change(core) + after
+}
+
+//go:embed zh-CN.txt
+var file string
+
+// Script puts a page into the reader's language, with the Pairs that stand in the
+// page's element "words". A button "language" changes it.
+//
+//go:embed words.js
+var Script string
+
+// Pairs are all sentences in English and in Chinese.
+func Pairs() (pairs [][2]string) {
+	for _, english := range slices.Sorted(maps.Keys(read().exact)) {
+		pairs = append(pairs, [2]string{english, read().exact[english]})
+	}
+	return pairs
+}
+
+// A catalogue has the sentences of zh-CN.txt.
+type catalogue struct {
+	exact    map[string]string // English to Chinese, both without the white space around them
+	patterns []*sentence       // those with a verb, first those that say most
+}
+
+var read = sync.OnceValue(func() catalogue {
+	c := catalogue{exact: map[string]string{}}
+	for block := range strings.SplitSeq(file, "\n\n") {
+		english, chinese, two := strings.Cut(strings.Trim(block, "\n"), "\n")
+		if !two || strings.HasPrefix(english, "#") {
+			continue
+		}
+		lines := strings.NewReplacer(`\n`, "\n")
+		english, chinese = lines.Replace(english), lines.Replace(chinese)
+		c.exact[english] = chinese
+		if verb.MatchString(english) {
+			s := &sentence{english: english, chinese: chinese}
+			for _, fixed := range verb.Split(english, -1) {
+				s.letters += len(fixed)
+				if len(fixed) > len(s.longest) {
+					s.longest = fixed
+				}
+			}
+			if len(strings.TrimSpace(s.longest)) > 2 { // "to" says too little
+				c.patterns = append(c.patterns, s)
+			}
+		}
+	}
+	slices.SortStableFunc(c.patterns, func(a, b *sentence) int { return b.letters - a.letters })
+	return c
+})
+
+// A sentence has places for what is put into it.
+type sentence struct {
+	english, chinese string
+	letters          int    // bytes that are no verbs
+	longest          string // such piece
+	once             sync.Once
+	compiled         *regexp.Regexp
+}
+
+var verb = regexp.MustCompile(`%(?:\[(\d+)\])?([-+# 0]*)([0-9]*)(?:\.[0-9]+)?(?:\[(\d+)\])?([a-zA-Z%])`)
+
+// pattern fits what the English sentence prints.
+func (s *sentence) pattern() *regexp.Regexp {
+	s.once.Do(func() {
+		text, rest := "(?s)^", s.english
+		for _, v := range verb.FindAllString(s.english, -1) {
+			fixed, after, _ := strings.Cut(rest, v)
+			rest = after
+			text += regexp.QuoteMeta(fixed)
+			switch v[len(v)-1] {
+			case '%':
+				text += "%"
+			case 'd':
+				text += ` *(-?[0-9][0-9,]*) *`
+			case 'f', 'g':
+				text += ` *(-?[0-9.e+-]+) *`
+			case 'q':
+				text += `"(.*?)"`
+			default:
+				text += `(.*?)`
+			}
+		}
+		s.compiled = regexp.MustCompile(text + regexp.QuoteMeta(rest) + "$")
+	})
+	return s.compiled
+}
+
+// filled puts what an English sentence had in its places into the Chinese one.
+func (s *sentence) filled(parts []string) string {
+	next := 0
+	return verb.ReplaceAllStringFunc(s.chinese, func(v string) string {
+		m := verb.FindStringSubmatch(v)
+		if m[0] == "%%" {
+			return "%"
+		}
+		if n, err := strconv.Atoi(cmp.Or(m[1], m[4])); err == nil {
+			next = n - 1
+		}
+		part := Translate(strings.TrimSpace(parts[next]))
+		next++
+		if m[5] == "q" {
+			return `"` + part + `"`
+		}
+		width, _ := strconv.Atoi(m[3])
+		pad := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(part)-Wide(part)))
+		if strings.Contains(m[2], "-") {
+			return part + pad
+		}
+		return pad + part
+	})
+}
