@@ -141,7 +141,7 @@ func TestTheHolderIsKilledInABrowser(t *testing.T) {
 	_, err = chromedp.Run(w.Ctx, chromedp.Evaluate[any](`tried = boards[0].is.counters.requests`))
 	require.NoError(t, err)
 	w.Until(`boards[0].is.counters.requests > tried + 20`) // the others still try
-	w.Says("#board0 .ls ol", "lock of 0")
+	w.Says("#board0 .ls ol", "lock client 0")
 	w.becomes(1, "waits")
 	w.becomes(2, "waits")
 
@@ -173,7 +173,7 @@ func TestALostReplyInABrowser(t *testing.T) {
 	w.click(0, "unlock")
 	w.says("#board0 .banners", property)
 	w.becomes(2, "waits") // for a znode whose owner does not know it
-	w.Until(`document.querySelector("#board0 .ls li").textContent.endsWith("of 1")`)
+	w.Until(`document.querySelector("#board0 .ls li").textContent.endsWith("client 1")`)
 
 	w.lay(0, "5", 3)
 	lost()

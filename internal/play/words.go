@@ -126,7 +126,7 @@ func (b *board) tells(now int, c *client, was string, w actor.Word) {
 	case believes(w.Mood) && w.Token != 0:
 		b.say(now, "%d %s, with the token %d.", c.number, w.Mood, w.Token)
 	case believes(w.Mood):
-		b.say(now, "%d %s.", c.number, w.Mood)
+		b.say(now, "%d now %s.", c.number, w.Mood)
 	case w.Mood == zktest.MoodIdle && was == zktest.MoodWaits:
 		b.say(now, "%d has given up.", c.number)
 	}
