@@ -14,6 +14,7 @@ import (
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/peers"
+	"zklock/internal/steps"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
@@ -47,9 +48,9 @@ var apart = []contender{
 	{name: "step 4", open: overConn(step4)},
 	{name: "zk.Lock, once more", open: overConn(clientLock)}, // what it differs by is noise
 	{name: "step 4, looks one release early", open: overConn(func(c *zk.Conn, path string) turn { return inTurn(newEarly(c, path)) })},
-	{name: "step 5", open: overSession(openReentrant, reentrant.New, through)},
-	{name: "step 5, able to give up", open: overSession(openReentrant, reentrant.New, throughCancellable)},
-	{name: "step 6, as a writer", open: overSession(openShared, sharedlock.New, through)},
+	{name: "step 5", open: overSession(steps.OpenReentrant, reentrant.New, through)},
+	{name: "step 5, able to give up", open: overSession(steps.OpenReentrant, reentrant.New, throughCancellable)},
+	{name: "step 6, as a writer", open: overSession(steps.OpenShared, sharedlock.New, through)},
 }
 
 // together are the ways in which the goroutines of one process can share one
@@ -57,8 +58,8 @@ var apart = []contender{
 var together = []contender{
 	{name: "zk.Lock for each", open: overConn(clientLock)},
 	{name: "zk.Lock behind a mutex", open: overConn(behindMutex), share: true},
-	{name: "step 5, a Lock for each", open: overSession(openReentrant, reentrant.New, through)},
-	{name: "step 5, a Cohort", open: overSession(openReentrant, reentrant.NewCohort, through), share: true},
+	{name: "step 5, a Lock for each", open: overSession(steps.OpenReentrant, reentrant.New, through)},
+	{name: "step 5, a Cohort", open: overSession(steps.OpenReentrant, reentrant.NewCohort, through), share: true},
 }
 
 // overConn opens a plain session of the client's.
@@ -71,26 +72,18 @@ func overConn(newTurn func(*zk.Conn, string) turn) func(*zktest.Zoo, string, str
 
 // overSession opens a session of step 5 or 6.
 func overSession[S zktest.Session, L lockcheck.Holder](
-	open func(*zktest.Zoo, zk.Dialer) (S, error), newLock func(S, string) L, take func(lockcheck.Holder) turn,
+	open func([]string, time.Duration, zk.Dialer) (S, error), newLock func(S, string) L, take func(lockcheck.Holder) turn,
 ) func(*zktest.Zoo, string, string) (*zktest.Client, func() turn) {
 	return func(z *zktest.Zoo, name, path string) (*zktest.Client, func() turn) {
 		var s S
 		c := z.ConnectWith(name, func(dial zk.Dialer) (_ *zk.Conn, end func(), err error) {
-			if s, err = open(z, dial); err != nil {
+			if s, err = open(z.Servers(), zktest.SessionTimeout, dial); err != nil {
 				return nil, nil, err
 			}
 			return s.Conn(), s.Close, nil
 		})
 		return c, func() turn { return take(newLock(s, path)) }
 	}
-}
-
-func openReentrant(z *zktest.Zoo, dial zk.Dialer) (*reentrant.Session, error) {
-	return reentrant.Open(z.Servers(), zktest.SessionTimeout, reentrant.WithDialer(dial))
-}
-
-func openShared(z *zktest.Zoo, dial zk.Dialer) (*sharedlock.Session, error) {
-	return sharedlock.Open(z.Servers(), zktest.SessionTimeout, sharedlock.WithDialer(dial))
 }
 
 func createAndDelete(conn *zk.Conn, path string) turn {

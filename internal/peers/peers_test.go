@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
@@ -15,22 +14,13 @@ import (
 
 	"zklock/internal/chapter"
 	"zklock/internal/lockcheck"
+	"zklock/internal/steps"
 	"zklock/internal/zktest"
-	reentrant "zklock/step05_reentrant"
-	sharedlock "zklock/step06_shared_lock"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-var (
-	step5 = lockcheck.OverSession("step 5", func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
-		return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
-	}, reentrant.New, reentrant.Token)
-	step6 = lockcheck.OverSession("step 6", func(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
-		return sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial))
-	}, sharedlock.New, sharedlock.Token)
-	client = lockcheck.Over("zk.Lock", lockcheck.ClientLock)
-)
+var step5, step6, client = steps.All[4], steps.All[5], steps.Client
 
 // needsPeers leaves a test out where Curator and kazoo are not installed, and
 // says so. These tests run one after the other: each starts its own Java, which
