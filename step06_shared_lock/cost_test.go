@@ -165,7 +165,7 @@ func TestLeftOutHandingOn(t *testing.T) {
 	m := subject.Join(z, "the process")
 	m.Acquire().Release() // makes the directory
 	mark := m.Tap.Mark()
-	var calls []*zktest.Attempt
+	var calls []*zktest.Turn
 	for range goroutines {
 		calls = append(calls, againAndAgain(z, m, func(had int) bool { return had == turns }, func(context.Context) error { return nil }))
 	}

@@ -62,7 +62,7 @@ func queue(z *zktest.Zoo, lock lockcheck.Subject, letters string) (turns []*zkte
 
 // againAndAgain lets a member take the lock, work inside, and release it, until it
 // has had enough turns.
-func againAndAgain(z *zktest.Zoo, m *zktest.Member, enough func(had int) bool, work func(context.Context) error) *zktest.Attempt {
+func againAndAgain(z *zktest.Zoo, m *zktest.Member, enough func(had int) bool, work func(context.Context) error) *zktest.Turn {
 	return z.Go(m.Client, func(ctx context.Context) error {
 		for had := 0; !enough(had); had++ {
 			held, err := m.Lock(ctx)

@@ -110,7 +110,7 @@ func TestNeitherSideStarvesNorMeetsTheOther(t *testing.T) {
 	z := zktest.New(t)
 	var room sync.RWMutex
 	var hungry atomic.Int64
-	var calls []*zktest.Attempt
+	var calls []*zktest.Turn
 	for i := range 6 {
 		m, enter, leave := subject.Join(z, fmt.Sprintf("writer %d", i+1)), room.TryLock, room.Unlock
 		if i%2 == 0 {

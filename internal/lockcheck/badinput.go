@@ -234,7 +234,7 @@ func tellClosedDuring(s *story) {
 					return silently || polls || call.Returned()
 				}
 			})
-			closeDuring(a, call.Attempt, reply)
+			closeDuring(a, call, reply)
 			g.says(fmt.Sprintf("Lock with %s, closed at %v,", what, op), call.Err(), nil, a.Path)
 			b.Session.Close()
 			g.sweep()
@@ -260,7 +260,7 @@ func (s *story) writer(name string) *zktest.Member {
 
 // closeDuring closes the session while the call is under way and a reply on hold,
 // which is let go once the call has come back.
-func closeDuring(a *zktest.Member, call *zktest.Attempt, reply *wiretap.Trap) {
+func closeDuring(a *zktest.Member, call *zktest.Turn, reply *wiretap.Trap) {
 	closed := make(chan struct{})
 	go func() {
 		a.Session.Close()

@@ -72,7 +72,7 @@ func tellManyShare(s *story) {
 	const goroutines, rounds = 8, 5
 	a := s.join("A")
 	var inside, together atomic.Int32
-	var all []*zktest.Attempt
+	var all []*zktest.Turn
 	for range goroutines {
 		all = append(all, s.Go(a.Client, func(ctx context.Context) error {
 			for range rounds {

@@ -42,7 +42,7 @@ func tellOneHolder(s *story) {
 	const rounds = 5
 	clients := []*zktest.Member{a, b, c, s.join("E")}
 	breaches := make(chan string, len(clients)*rounds)
-	var attempts []*zktest.Attempt
+	var attempts []*zktest.Turn
 	for _, c := range clients {
 		attempts = append(attempts, s.Go(c.Client, func(ctx context.Context) error {
 			for range rounds {

@@ -150,41 +150,29 @@ type Trap struct {
 	kind   Kind
 	op     Op
 	nth    int
-	fate   fate
+	hold   bool // the frame, until let; else it is dropped and the connection closed
 	sprung chan struct{}
 	let    chan struct{}
 	once   sync.Once
 }
 
-type fate int
-
-const (
-	hold    fate = iota
-	lose         // the frame is dropped and the connection closed
-	swallow      // the frame is dropped, the connection stays
-)
-
 // LoseRequest drops the nth request of a kind, counted from now (the next is
 // 1), and closes the connection: the server never hears of it.
-func (t *Tap) LoseRequest(op Op, nth int) *Trap { return t.trap(Request, op, nth, lose) }
+func (t *Tap) LoseRequest(op Op, nth int) *Trap { return t.trap(Request, op, nth, false) }
 
 // LoseReply drops the reply to the nth request of a kind and closes the
 // connection: the server did what was asked, and the client cannot know.
-func (t *Tap) LoseReply(op Op, nth int) *Trap { return t.trap(Reply, op, nth, lose) }
-
-// SwallowReply drops the reply to the nth request of a kind and leaves the
-// connection open: the client waits for it until something else happens.
-func (t *Tap) SwallowReply(op Op, nth int) *Trap { return t.trap(Reply, op, nth, swallow) }
+func (t *Tap) LoseReply(op Op, nth int) *Trap { return t.trap(Reply, op, nth, false) }
 
 // HoldRequest stops the nth request of a kind, and all behind it, until Let.
-func (t *Tap) HoldRequest(op Op, nth int) *Trap { return t.trap(Request, op, nth, hold) }
+func (t *Tap) HoldRequest(op Op, nth int) *Trap { return t.trap(Request, op, nth, true) }
 
 // HoldReply stops the reply to the nth request of a kind, and all behind it,
 // until Let.
-func (t *Tap) HoldReply(op Op, nth int) *Trap { return t.trap(Reply, op, nth, hold) }
+func (t *Tap) HoldReply(op Op, nth int) *Trap { return t.trap(Reply, op, nth, true) }
 
-func (t *Tap) trap(kind Kind, op Op, nth int, fate fate) *Trap {
-	trap := &Trap{kind: kind, op: op, nth: nth, fate: fate, sprung: make(chan struct{}), let: make(chan struct{})}
+func (t *Tap) trap(kind Kind, op Op, nth int, hold bool) *Trap {
+	trap := &Trap{kind: kind, op: op, nth: nth, hold: hold, sprung: make(chan struct{}), let: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.traps = append(t.traps, trap)
@@ -230,7 +218,7 @@ func (c *conn) pass(f *Frame) (sprung *Trap, late time.Duration) {
 		if trap.nth--; trap.nth == 0 {
 			sprung = trap
 			t.traps = slices.Delete(t.traps, i, i+1)
-			if f.Lost = trap.fate != hold; !f.Lost {
+			if f.Lost = !trap.hold; trap.hold {
 				t.holding = append(t.holding, trap)
 			}
 			break
@@ -393,16 +381,14 @@ func (c *conn) spring(trap *Trap) error {
 		return nil
 	}
 	close(trap.sprung)
-	switch trap.fate {
-	case hold:
-		select {
-		case <-trap.let:
-		case <-c.closed:
-			return net.ErrClosed
-		}
-	case lose:
+	if !trap.hold {
 		c.Close()
 		return net.ErrClosed
 	}
-	return nil
+	select {
+	case <-trap.let:
+		return nil
+	case <-c.closed:
+		return net.ErrClosed
+	}
 }

@@ -58,68 +58,6 @@ func NewMember(z *Zoo, c *Client, s Session, path string, write Way, read *Way) 
 	return m
 }
 
-// A Turn is a member's call to Lock, in the background, and the hold that came
-// of it.
-type Turn struct {
-	*Member
-	*Attempt
-	held context.Context
-}
-
-// Start calls Lock.
-func (m *Member) Start() *Turn { return m.Call(m.Lock) }
-
-// Call is Start of another call, such as a TryLock, or a Lock with a hold.
-func (m *Member) Call(lock func(context.Context) (context.Context, error)) *Turn {
-	t := &Turn{Member: m}
-	t.Attempt = m.zoo.Go(m.Client, func(ctx context.Context) (err error) {
-		t.held, err = lock(ctx)
-		return err
-	})
-	return t
-}
-
-// Acquire calls Lock, and returns when the member holds the lock.
-func (m *Member) Acquire() *Turn {
-	m.zoo.t.Helper()
-	t := m.Start()
-	t.Acquired()
-	return t
-}
-
-// Again enters the hold of the turn once more.
-func (t *Turn) Again() *Turn {
-	return t.Call(func(context.Context) (context.Context, error) { return t.Lock(t.Held()) })
-}
-
-// Held returns the hold, once the call has come back with it.
-func (t *Turn) Held() context.Context {
-	t.zoo().t.Helper()
-	t.Acquired()
-	return t.held
-}
-
-func (t *Turn) zoo() *Zoo { return t.Member.zoo }
-
-// Release calls Unlock, which must succeed, once the call has come back.
-func (t *Turn) Release() {
-	t.zoo().t.Helper()
-	if err := t.Unlock(t.Held()); err != nil {
-		t.zoo().t.Fatalf("%s: Unlock: %v", t.Name, err)
-	}
-}
-
-// MustWait returns when the member waits silently, after all that has happened
-// so far. It fails the test if the member was let in, or polls.
-func (t *Turn) MustWait(why string, args ...any) {
-	t.zoo().t.Helper()
-	t.Waits()
-	if how := t.StillWaits(); how != Silently {
-		t.zoo().t.Fatalf("%s %v (error: %v), and should wait silently, for %s; the queue: %v",
-			t.Name, how, t.err, fmt.Sprintf(why, args...), t.Queue())
-	}
-}
-
 // Queue lists the names in the lock's directory.
 func (m *Member) Queue() []string {
 	m.zoo.t.Helper()

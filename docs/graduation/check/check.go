@@ -79,19 +79,18 @@ func (s *story) say(verdict, evidence string, args []any) {
 
 // A call is running in the background.
 type call struct {
-	*zktest.Attempt
-	s      *story
-	client *zktest.Client
+	*zktest.Turn
+	s *story
 }
 
 func (s *story) start(c *zktest.Client, f func(context.Context) error) *call {
-	return &call{s.Go(c, f), s, c}
+	return &call{s.Go(c, f), s}
 }
 
 // isServed fails the story unless the call comes back, and does not wait.
 func (c *call) isServed(why string) {
 	if c.Waits() != zktest.Returned {
-		c.s.fails("%s, and %s waits", why, c.client.Name)
+		c.s.fails("%s, and %s waits", why, c.Name)
 	}
 	c.succeeds()
 }
@@ -99,7 +98,7 @@ func (c *call) isServed(why string) {
 // succeeds returns once the call has come back without an error.
 func (c *call) succeeds() {
 	if err := c.Err(); err != nil {
-		c.s.fails("%s was told: %v", c.client.Name, err)
+		c.s.fails("%s was told: %v", c.Name, err)
 	}
 }
 
@@ -109,18 +108,18 @@ func (c *call) mustWait(why string) {
 	switch c.StillWaits() {
 	case zktest.Returned:
 		if err := c.Err(); err != nil {
-			c.s.fails("%s, and %s was told: %v", why, c.client.Name, err)
+			c.s.fails("%s, and %s was told: %v", why, c.Name, err)
 		}
-		c.s.fails("%s, and %s was let in", why, c.client.Name)
+		c.s.fails("%s, and %s was let in", why, c.Name)
 	case zktest.Polling:
-		c.s.fails("%s, and %s asks again and again", why, c.client.Name)
+		c.s.fails("%s, and %s asks again and again", why, c.Name)
 	}
 }
 
 // givesUp cancels the call, which must say so.
 func (c *call) givesUp() {
 	if err := c.Cancel(); !errors.Is(err, context.Canceled) {
-		c.s.fails("%s gave up, and was told: %v", c.client.Name, err)
+		c.s.fails("%s gave up, and was told: %v", c.Name, err)
 	}
 }
 

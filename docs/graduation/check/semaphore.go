@@ -19,14 +19,13 @@ type Semaphore interface {
 func SemaphoreProperties[S Semaphore](newSemaphore func(conn *zk.Conn, path string, permits int) S) []Property {
 	// A guest is a client that comes for a permit.
 	type guest struct {
-		*zktest.Client
 		*call
 		leave func() error
 	}
 	const permits = 2
 	come := func(s *story, c *zktest.Client) *guest {
 		sem := newSemaphore(c.Conn, s.Root+"/room", permits)
-		g := &guest{Client: c}
+		g := &guest{}
 		g.call = s.start(c, func(ctx context.Context) (err error) {
 			g.leave, err = sem.Acquire(ctx)
 			return err
@@ -96,7 +95,7 @@ func SemaphoreProperties[S Semaphore](newSemaphore func(conn *zk.Conn, path stri
 			for _, g := range line {
 				g.mustWait("two are inside") // the arrivals behind it have had their effect
 			}
-			count := s.CountClients(line[2].Client, line[3].Client) // D, the next in line, moves up
+			count := s.Count(line[2].Turn, line[3].Turn) // D, the next in line, moves up
 			leaves(s, a)
 			line[0].succeeds()
 			if n := count().Notifications; n > 0 {
