@@ -30,13 +30,30 @@ type right = Lock
 // wrong is this step's lock, open in the places where the mistakes are made.
 type wrong struct {
 	*right
-	mode    int32                                           // of the znode
-	prefix  string                                          // of the znode's path, before the number
-	isFirst func(names []string, mine string) (bool, error) // is it our turn?
+	mode    int32                                              // of the znode
+	prefix  string                                             // of the znode's path, before the number
+	isFirst func(names []string, mine string) (bool, error)    // is it our turn?
+	wait    func(ctx context.Context, node string) (err error) // until it is
 }
 
 func newWrong(conn *zk.Conn, path string) *wrong {
-	return &wrong{New(conn, path), zk.FlagEphemeralSequential, path + "/lock-", isFirst}
+	l := &wrong{right: New(conn, path), mode: zk.FlagEphemeralSequential, prefix: path + "/lock-", isFirst: isFirst}
+	l.wait = func(ctx context.Context, node string) (err error) {
+		for first := false; !first && err == nil; {
+			first, err = l.look(ctx, node)
+		}
+		return err
+	}
+	return l
+}
+
+// with makes the lock with a mistake in it.
+func with(mistake func(l *wrong)) func(*zk.Conn, string) *wrong {
+	return func(conn *zk.Conn, path string) *wrong {
+		l := newWrong(conn, path)
+		mistake(l)
+		return l
+	}
 }
 
 func (l *wrong) Lock(ctx context.Context) error {
@@ -53,20 +70,20 @@ func (l *wrong) Lock(ctx context.Context) error {
 	return nil
 }
 
-func (l *wrong) wait(ctx context.Context, node string) error {
-	for {
-		names, _, err := l.conn.Children(l.dir)
-		if err != nil {
-			return err
-		}
-		if first, err := l.isFirst(names, pathpkg.Base(node)); first || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(l.poll):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// look tells whether it is our turn, and rests if it is not.
+func (l *wrong) look(ctx context.Context, node string) (first bool, err error) {
+	names, _, err := l.conn.Children(l.dir)
+	if err != nil {
+		return false, err
+	}
+	if first, err := l.isFirst(names, pathpkg.Base(node)); first || err != nil {
+		return first, err
+	}
+	select {
+	case <-time.After(l.poll):
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
 	}
 }
 
@@ -92,19 +109,14 @@ func TestTheWrongLocksAreOtherwiseRight(t *testing.T) {
 // a queue needs. It is persistent, and so it outlives the holder that crashes:
 // everybody behind it waits for ever.
 func TestW1PersistentZnode(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W1", func(conn *zk.Conn, path string) *wrong {
-		l := newWrong(conn, path)
-		l.mode = zk.FlagSequence
-		return l
-	}), lockcheck.CrashFrees)
+	lockcheck.Fails(t, lockcheck.Over("W1", with(func(l *wrong) { l.mode = zk.FlagSequence })), lockcheck.CrashFrees)
 }
 
 // W2, in the same article. The idea: compare each child's number with our own.
 // A slip reads the number out of our own name instead of the child's, so no
 // number is ever smaller, and everyone is let in.
 func TestW2ComparesItselfWithItself(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W2", func(conn *zk.Conn, path string) *wrong {
-		l := newWrong(conn, path)
+	lockcheck.Fails(t, lockcheck.Over("W2", with(func(l *wrong) {
 		l.isFirst = func(names []string, mine string) (bool, error) {
 			own, _ := number(mine)
 			for range names {
@@ -114,16 +126,14 @@ func TestW2ComparesItselfWithItself(t *testing.T) {
 			}
 			return true, nil
 		}
-		return l
-	}), lockcheck.OneHolder)
+	})), lockcheck.OneHolder)
 }
 
 // W3, in the same article, once W2 is mended. The idea: our predecessor is the
 // greatest number below ours. The search starts at 0 and looks for a greater
 // number, so number 0 is nobody's predecessor, and number 1 is let in beside it.
 func TestW3OverlooksNumberZero(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W3", func(conn *zk.Conn, path string) *wrong {
-		l := newWrong(conn, path)
+	lockcheck.Fails(t, lockcheck.Over("W3", with(func(l *wrong) {
 		l.isFirst = func(names []string, mine string) (bool, error) {
 			own, _ := number(mine)
 			greatest, predecessor := 0, ""
@@ -134,38 +144,32 @@ func TestW3OverlooksNumberZero(t *testing.T) {
 			}
 			return predecessor == "", nil
 		}
-		return l
-	}), lockcheck.OneHolder)
+	})), lockcheck.OneHolder)
 }
 
 // W4, in the same article. The idea: an error while waiting is printed. Then
 // lock() returns as it does with the lock, so a lost connection lets a waiter in.
-type shrugs struct{ *wrong }
-
-func (l shrugs) Lock(ctx context.Context) error {
-	_ = l.wrong.Lock(ctx) // the published listings print it
-	return nil
-}
-
 func TestW4ReturnsAfterAnError(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W4", func(conn *zk.Conn, path string) shrugs {
-		return shrugs{newWrong(conn, path)}
-	}), lockcheck.OneHolder)
+	lockcheck.Fails(t, lockcheck.Over("W4", with(func(l *wrong) {
+		wait := l.wait
+		l.wait = func(ctx context.Context, node string) error {
+			_ = wait(ctx, node) // the published listings print it
+			return nil
+		}
+	})), lockcheck.OneHolder)
 }
 
 // W5, in the same article. The idea: one directory for all locks, whose names
 // stand before the numbers. Nobody looks at the names, so the locks share one
 // queue, and who wants one waits for the holder of another.
 func TestW5OneQueueForAllLocks(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W5", func(conn *zk.Conn, path string) *wrong {
-		l := newWrong(conn, pathpkg.Dir(path))
-		l.prefix = path + "_"
+	lockcheck.Fails(t, lockcheck.Over("W5", with(func(l *wrong) {
+		l.prefix, l.dir = l.dir+"_", pathpkg.Dir(l.dir)
 		l.isFirst = firstBy(func(name string) int {
 			n, _ := strconv.Atoi(name[strings.LastIndex(name, "_")+1:])
 			return n
 		})
-		return l
-	}), lockcheck.Unrelated)
+	})), lockcheck.Unrelated)
 }
 
 // W6, in the same article. The idea: the constructor creates the znode, lock()
@@ -195,39 +199,19 @@ func TestW6ZnodeMadeInTheConstructor(t *testing.T) {
 // W7, in the same article. The idea: to look again, lock() calls itself. Each
 // look is a frame on the stack, until the stack is full. A lock's answers do
 // not show it, so no property can; the stack does.
-type recursive struct{ *wrong }
-
-func (l recursive) wait(ctx context.Context, node string) error {
-	names, _, err := l.conn.Children(l.dir)
-	if err != nil {
-		return err
-	}
-	if first, err := l.isFirst(names, pathpkg.Base(node)); first || err != nil {
-		return err
-	}
-	select {
-	case <-time.After(l.poll):
+func waitsByRecursion(l *wrong) {
+	l.wait = func(ctx context.Context, node string) error {
+		if first, err := l.look(ctx, node); first || err != nil {
+			return err
+		}
 		return l.wait(ctx, node)
-	case <-ctx.Done():
-		return ctx.Err()
 	}
-}
-
-func (l recursive) Lock(ctx context.Context) error {
-	var err error
-	if l.node, err = create(l.conn, l.prefix, l.mode); err != nil {
-		return err
-	}
-	if err = l.wait(ctx, l.node); err != nil {
-		err = errors.Join(err, l.leave(l.node))
-	}
-	return err
 }
 
 func TestW7WaitsByRecursion(t *testing.T) {
-	lockcheck.Over("W7", func(conn *zk.Conn, path string) recursive { return recursive{newWrong(conn, path)} }).Acts()
+	lockcheck.Over("W7", with(waitsByRecursion)).Acts()
 	z := zktest.New(t)
-	l := recursive{newWrong(z.Client("the waiter").Conn, z.Root)}
+	l := with(waitsByRecursion)(z.Client("the waiter").Conn, z.Root)
 	l.poll = time.Millisecond
 	var depths []int // of the stack, at each look
 	l.isFirst = func([]string, string) (bool, error) {
@@ -250,12 +234,10 @@ func newcomer() int64 { return 0xffff - newcomers.Add(1) }
 // sorted by a piece of it: a late-comer is let in beside the holder.
 func TestW16SortsByAPieceOfTheGuid(t *testing.T) {
 	third := func(name string) string { return append(strings.Split(name, "-"), "", "", "")[2] }
-	lockcheck.Fails(t, lockcheck.Over("W16", func(conn *zk.Conn, path string) *wrong {
-		l := newWrong(conn, path)
-		l.prefix = fmt.Sprintf("%s/3f9a6c10-7be2-%04x-9c3b-5d0f8a1e44c7-lock-", path, newcomer())
+	lockcheck.Fails(t, lockcheck.Over("W16", with(func(l *wrong) {
+		l.prefix = fmt.Sprintf("%s/3f9a6c10-7be2-%04x-9c3b-5d0f8a1e44c7-lock-", l.dir, newcomer())
 		l.isFirst = firstBy(third)
-		return l
-	}), lockcheck.OneHolder)
+	})), lockcheck.OneHolder)
 }
 
 // W17: as in ZooKeeper 如何实现分布式锁, a hostname stands before the number.
@@ -263,10 +245,8 @@ func TestW16SortsByAPieceOfTheGuid(t *testing.T) {
 // is early in the alphabet is let in beside the holder.
 func TestW17SortsByTheHostname(t *testing.T) {
 	whole := func(name string) string { return name }
-	lockcheck.Fails(t, lockcheck.Over("W17", func(conn *zk.Conn, path string) *wrong {
-		l := newWrong(conn, path)
-		l.prefix = fmt.Sprintf("%s/host%04x-lock-", path, newcomer())
+	lockcheck.Fails(t, lockcheck.Over("W17", with(func(l *wrong) {
+		l.prefix = fmt.Sprintf("%s/host%04x-lock-", l.dir, newcomer())
 		l.isFirst = firstBy(whole)
-		return l
-	}), lockcheck.OneHolder)
+	})), lockcheck.OneHolder)
 }

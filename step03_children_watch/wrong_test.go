@@ -5,6 +5,7 @@ import (
 	"errors"
 	pathpkg "path"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
@@ -21,17 +22,23 @@ type right = Lock
 // set the watch first, then make the latch that its callback will open, and
 // wait there. When the event arrives between the two, the callback finds no
 // latch to open, the latch is made after it, and nobody ever opens it.
-type lateLatch struct {
-	*right
-	latch   chan struct{}
-	between func(called, givenUp <-chan struct{}) // the watch and the latch: here the test looks on
-}
+type lateLatch struct{ *right }
 
-func (l *lateLatch) Lock(ctx context.Context) error {
+func (l lateLatch) Lock(ctx context.Context) error {
 	node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
 	if err != nil {
 		return err
 	}
+	if err := l.wait(ctx, node); err != nil {
+		return errors.Join(err, l.leave(node))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.node = node
+	return nil
+}
+
+func (l lateLatch) wait(ctx context.Context, node string) error {
 	for {
 		names, _, changed, err := l.conn.ChildrenW(l.dir)
 		if err != nil {
@@ -40,61 +47,45 @@ func (l *lateLatch) Lock(ctx context.Context) error {
 		if first, err := isFirst(names, pathpkg.Base(node)); first || err != nil {
 			return err
 		}
+		var latch chan struct{}
 		called := make(chan struct{})
 		go func() { // the watch's callback
-			defer close(called)
 			<-changed
-			if l.latch != nil {
-				close(l.latch)
+			if latch != nil {
+				close(latch)
 			}
+			close(called)
 		}()
-		l.between(called, ctx.Done())
-		l.latch = make(chan struct{})
 		select {
-		case <-l.latch:
+		case <-called: // before the next line: in life now and then, here each time
+			latch = make(chan struct{})
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), l.leave(node))
+			return ctx.Err()
+		}
+		select {
+		case <-latch:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-}
-
-func newLateLatch(conn *zk.Conn, path string) *lateLatch {
-	return &lateLatch{right: New(conn, path), between: func(called, givenUp <-chan struct{}) {
-		select {
-		case <-called:
-		case <-givenUp:
-		}
-	}}
 }
 
 // The property it breaks is "first come, first served": it is first in the
-// queue, and is never served. No check from outside can be sure to hit the gap,
-// so this test stands inside it. The evidence is on the wire: the waiter has
-// been told, asks nothing, and sleeps.
+// queue, and is never served. The evidence is on the wire: the waiter has been
+// told, asks nothing, and sleeps.
 func TestW13MakesItsLatchTooLate(t *testing.T) {
-	lockcheck.Over("W13", newLateLatch).Acts()
+	late := lockcheck.Over("W13", func(conn *zk.Conn, path string) lateLatch { return lateLatch{New(conn, path)} })
+	late.Acts()
 	t.Parallel()
-	z := zktest.New(t)
-	holder, waiter := lock.Join(z, "the holder").Acquire(), z.Client("the waiter")
-	watching, told := make(chan struct{}), make(chan struct{})
-	late := newLateLatch(waiter.Conn, holder.Path)
-	stays := late.between
-	late.between = func(called, givenUp <-chan struct{}) {
-		close(watching)
-		stays(called, givenUp)
-		close(told)
-	}
-	waiting := z.Go(waiter, late.Lock)
-	zktest.AwaitChan(z, "the waiter to set its watch", watching)
+	line := late.Line(zktest.New(t), 1)
+	holder, waiter := line[0], line[1]
 	holder.Release()
-	zktest.AwaitChan(z, "the waiter's callback to be done", told)
-
-	queue := holder.Queue()
-	assert.ErrorIs(t, waiting.Cancel(), context.Canceled, "only its context can end the wait")
+	assert.Never(t, waiter.Returned, 100*time.Millisecond, 10*time.Millisecond, "the lock is free, and the waiter's Lock has returned")
 	seen := wiretap.Count(waiter.Tap.Frames())
 	t.Logf("✗ notifications received: %d, lists asked for: %d, queue: %v; and the waiter sleeps",
-		seen.Notifications, seen.Requests[wiretap.GetChildren], queue)
+		seen.Notifications, seen.Requests[wiretap.GetChildren], waiter.Queue())
 	assert.Equal(t, 1, seen.Notifications, "notifications received")
 	assert.Equal(t, 1, seen.Requests[wiretap.GetChildren], "lists asked for")
-	assert.Equal(t, []string{"lock-0000000001"}, queue, "the waiter is the first in the queue")
+	assert.Equal(t, []string{"lock-0000000001"}, waiter.Queue(), "the waiter is the first in the queue")
+	assert.ErrorIs(t, waiter.Cancel(), context.Canceled, "only its context can end the wait")
 }

@@ -20,11 +20,13 @@ import (
 // right is this step's lock, as a part of the wrong ones.
 type right = Lock
 
-// wrong is this step's lock, open in the places where the mistakes are made.
+// waiting returns when node is the first in the queue.
+type waiting func(l *right, ctx context.Context, node string) error
+
+// wrong is this step's lock, whose waiting has a mistake in it.
 type wrong struct {
 	*right
-	wait  func(l *right, ctx context.Context, node string) error // until it is our turn
-	leave func(l *right, node string) error                      // when the wait has failed
+	wait waiting
 }
 
 func (l wrong) Lock(ctx context.Context) error {
@@ -33,12 +35,28 @@ func (l wrong) Lock(ctx context.Context) error {
 		return err
 	}
 	if err := l.wait(l.right, ctx, node); err != nil {
-		return errors.Join(err, l.leave(l.right, node))
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.node = node
 	return nil
+}
+
+// waits makes a lock that waits so, and keeps its znode when the wait has failed.
+func waits(wait waiting) func(*zk.Conn, string) wrong {
+	return func(conn *zk.Conn, path string) wrong { return wrong{New(conn, path), wait} }
+}
+
+// leaves makes one that deletes it, as is right.
+func leaves(wait waiting) func(*zk.Conn, string) wrong {
+	return waits(func(l *right, ctx context.Context, node string) error {
+		err := wait(l, ctx, node)
+		if err != nil {
+			err = errors.Join(err, l.leave(node))
+		}
+		return err
+	})
 }
 
 // before is the path of the znode before ours, "" when ours is the first.
@@ -64,31 +82,33 @@ func told(ctx context.Context, gone <-chan zk.Event) error {
 	}
 }
 
+// watch returns when the znode has gone.
+func watch(l *right, ctx context.Context, path string) error {
+	_, _, gone, err := l.conn.GetW(path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return told(ctx, gone)
+}
+
 // W8, published in 基于zookeeper实现分布式锁(下) and in 51CTO, "ZooKeeper locks
 // and Curator's source". The idea: I wait for the znode before mine to go; it
 // has gone; it is my turn. But it may have been a waiter that died, and the
 // holder is still inside.
 func trustsTheWakeUp(l *right, ctx context.Context, node string) error {
-	for {
-		path, err := before(l, node)
-		if path == "" || err != nil {
-			return err
-		}
-		_, _, gone, err := l.conn.GetW(path)
-		if err == nil {
-			return told(ctx, gone) // the mistake: it does not look again
-		}
-		if !errors.Is(err, zk.ErrNoNode) {
-			return err
-		}
+	path, err := before(l, node)
+	if path == "" || err != nil {
+		return err
 	}
+	return watch(l, ctx, path) // the mistake: it does not look again
 }
 
 func TestW8TrustsTheWakeUp(t *testing.T) {
 	t.Parallel()
-	lockcheck.Fails(t, lockcheck.Over("W8", func(conn *zk.Conn, path string) wrong {
-		return wrong{New(conn, path), trustsTheWakeUp, (*right).leave}
-	}), lockcheck.WaiterCrash)
+	lockcheck.Fails(t, lockcheck.Over("W8", leaves(trustsTheWakeUp)), lockcheck.WaiterCrash)
 }
 
 // W9, published in the same two and in nileader's article on the herd effect.
@@ -113,49 +133,38 @@ func asksIfItExists(l *right, ctx context.Context, node string) error {
 
 func TestW9AsksIfItExists(t *testing.T) {
 	t.Parallel()
-	lockcheck.Fails(t, lockcheck.Over("W9", func(conn *zk.Conn, path string) wrong {
-		return wrong{New(conn, path), asksIfItExists, (*right).leave}
-	}), lockcheck.NoWatchLeft)
+	lockcheck.Fails(t, lockcheck.Over("W9", leaves(asksIfItExists)), lockcheck.NoWatchLeft)
 }
 
 // W12, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
 // the time is up, so tell the caller. The znode is forgotten; it comes to the
 // front of the queue, and everyone behind it waits for a client that has given
 // up.
-func forgetsItsZnode(*right, string) error { return nil } // the mistake: it does not delete it
-
 func TestW12ForgetsItsZnode(t *testing.T) {
 	t.Parallel()
-	lockcheck.Fails(t, lockcheck.Over("W12", func(conn *zk.Conn, path string) wrong {
-		return wrong{New(conn, path), (*right).wait, forgetsItsZnode}
-	}), lockcheck.GivingUp)
+	lockcheck.Fails(t, lockcheck.Over("W12", waits((*right).wait)), lockcheck.GivingUp)
 }
 
 // W18, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
 // tryLock makes a znode, looks once, and says no if another is before it. But the
 // znode stays: the caller's next try stands behind its first, and everybody else
 // behind both. What it breaks is "giving up leaves nothing behind".
-type triesAndStays struct{ *right }
-
-func (l triesAndStays) tryLock() (got bool, err error) {
-	node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
-	if err != nil {
-		return false, err
+func looksOnce(l *right, _ context.Context, node string) error {
+	path, err := before(l, node)
+	if path != "" {
+		err = errHeld
 	}
-	path, err := before(l.right, node)
-	if path != "" || err != nil {
-		return false, err // the mistake: it does not delete the znode
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.node = node
-	return true, nil
+	return err
 }
 
-// Lock tries again and again, as callers of tryLock do.
-func (l triesAndStays) Lock(ctx context.Context) error {
+var errHeld = errors.New("somebody else holds the lock")
+
+// tries is Lock that tries again and again, as callers of tryLock do.
+type tries struct{ wrong }
+
+func (l tries) Lock(ctx context.Context) error {
 	for {
-		if got, err := l.tryLock(); got || err != nil {
+		if err := l.wrong.Lock(ctx); !errors.Is(err, errHeld) {
 			return err
 		}
 		select {
@@ -167,21 +176,16 @@ func (l triesAndStays) Lock(ctx context.Context) error {
 }
 
 func TestW18TriesAndStays(t *testing.T) {
-	lockcheck.Over("W18", func(conn *zk.Conn, path string) triesAndStays { return triesAndStays{New(conn, path)} }).Acts()
+	lockcheck.Over("W18", func(conn *zk.Conn, path string) tries { return tries{waits(looksOnce)(conn, path)} }).Acts()
 	t.Parallel()
 	z := zktest.New(t)
-	holder, b := lock.Join(z, "the holder").Acquire(), z.Client("B")
-	tries := triesAndStays{New(b.Conn, holder.Path)}
-	got, err := tries.tryLock()
-	require.NoError(t, err)
-	require.False(t, got, "B gets the lock that is held")
+	holder, b := lock.Join(z, "the holder").Acquire(), lockcheck.Over("tryLock", waits(looksOnce)).Join(z, "B")
+	require.ErrorIs(t, b.Start().Err(), errHeld, "B's first try")
 	next := lock.Join(z, "the next").Start()
 	next.Queued()
 	holder.Release()
 	next.MustWait("B has been told no, and its znode is before this one")
-	got, err = tries.tryLock()
-	require.NoError(t, err)
-	assert.False(t, got, "B gets the lock that nobody has: its first znode is before its second")
+	assert.ErrorIs(t, b.Start().Err(), errHeld, "B's second try, while nobody has the lock: its first znode is before its second")
 	assert.Len(t, holder.Queue(), 3, "the queue: two of B's, and the next one's, and nobody holds the lock")
 }
 
@@ -192,22 +196,13 @@ func TestW18TriesAndStays(t *testing.T) {
 func waitsForNobody(l *right, ctx context.Context, node string) error {
 	for {
 		path, unknown := before(l, node)
-		if path == "" && unknown == nil {
+		if unknown != nil {
+			return watch(l, ctx, l.dir+"/null") // the mistake
+		}
+		if path == "" {
 			return nil
 		}
-		if unknown != nil {
-			path = l.dir + "/null"
-		}
-		_, _, gone, err := l.conn.GetW(path)
-		if err == nil {
-			err = told(ctx, gone)
-		} else if errors.Is(err, zk.ErrNoNode) {
-			if unknown != nil {
-				return nil // the mistake
-			}
-			err = nil
-		}
-		if err != nil {
+		if err := watch(l, ctx, path); err != nil {
 			return err
 		}
 	}
@@ -215,9 +210,7 @@ func waitsForNobody(l *right, ctx context.Context, node string) error {
 
 func TestW19WaitsForNobody(t *testing.T) {
 	t.Parallel()
-	lockcheck.Fails(t, lockcheck.Over("W19", func(conn *zk.Conn, path string) wrong {
-		return wrong{New(conn, path), waitsForNobody, (*right).leave}
-	}), lockcheck.OneHolder)
+	lockcheck.Fails(t, lockcheck.Over("W19", leaves(waitsForNobody)), lockcheck.OneHolder)
 }
 
 var errNoneBefore = errors.New("no znode is before ours")
@@ -240,22 +233,15 @@ func comparesAPathWithAName(l *right, ctx context.Context, node string) error {
 	if at < 0 {
 		return errNoneBefore
 	}
-	_, _, gone, err := l.conn.GetW(l.dir + "/" + names[at])
-	if err != nil {
-		return err
-	}
-	return errors.Join(told(ctx, gone), comparesAPathWithAName(l, ctx, node))
+	return errors.Join(watch(l, ctx, l.dir+"/"+names[at]), comparesAPathWithAName(l, ctx, node))
 }
 
 func TestW20ComparesAPathWithAName(t *testing.T) {
-	lockcheck.Over("W20", func(conn *zk.Conn, path string) wrong {
-		return wrong{New(conn, path), comparesAPathWithAName, (*right).leave}
-	}).Acts()
+	compares := lockcheck.Over("W20", leaves(comparesAPathWithAName))
+	compares.Acts()
 	t.Parallel()
-	z := zktest.New(t)
-	alone := z.Client("the only one")
-	lock := wrong{New(alone.Conn, z.Root+"/lock"), comparesAPathWithAName, (*right).leave}
-	require.ErrorIs(t, lock.Lock(z.Ctx), errNoneBefore, "the lock is free, and nobody else has ever asked for it")
+	alone := compares.Join(zktest.New(t), "the only one")
+	require.ErrorIs(t, alone.Start().Err(), errNoneBefore, "the lock is free, and nobody else has ever asked for it")
 	assert.Equal(t, 1, wiretap.Count(alone.Tap.Frames()).Names, "names in the list: its own is the first, and there is no other")
 }
 
@@ -275,24 +261,20 @@ func looksTwice(l *right, ctx context.Context, node string) error {
 		if path == "" {
 			return errNoneBefore
 		}
-		_, _, gone, err := l.conn.GetW(path)
-		if err == nil {
-			err = told(ctx, gone)
-		}
-		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		if err := watch(l, ctx, path); err != nil {
 			return err
 		}
 	}
 }
 
 func TestW21LooksTwice(t *testing.T) {
-	lockcheck.Over("W21", func(conn *zk.Conn, path string) wrong { return wrong{New(conn, path), looksTwice, (*right).leave} }).Acts()
+	looks := lockcheck.Over("W21", leaves(looksTwice))
+	looks.Acts()
 	t.Parallel()
 	z := zktest.New(t)
-	holder, waiter := lock.Join(z, "the holder").Acquire(), z.Client("the waiter")
-	looks := wrong{New(waiter.Conn, holder.Path), looksTwice, (*right).leave}
+	holder, waiter := lock.Join(z, "the holder").Acquire(), looks.Join(z, "the waiter")
 	slow := waiter.Tap.HoldRequest(wiretap.GetChildren, 2)
-	waiting := z.Go(waiter, looks.Lock)
+	waiting := waiter.Start()
 	zktest.AwaitChan(z, "the waiter's second look", slow.Sprung())
 	holder.Release()
 	assert.Len(t, holder.Queue(), 1, "the queue: the waiter is the first")
@@ -304,40 +286,68 @@ func TestW21LooksTwice(t *testing.T) {
 // which deletes the znode when it fails. But the first look comes before the try. If
 // that fails, the caller is told, and the znode stays: everyone behind it waits
 // until the session ends. What it breaks is "giving up leaves nothing behind".
-type looksBeforeTheTry struct{ *right }
-
-func (l looksBeforeTheTry) Lock(ctx context.Context) error {
-	node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
-	if err != nil {
-		return err
-	}
-	path, err := before(l.right, node)
-	if err != nil {
+func looksBeforeTheTry(l *right, ctx context.Context, node string) error {
+	path, err := before(l, node)
+	if path == "" || err != nil {
 		return err // the mistake
 	}
-	if path != "" {
-		if err := l.wait(ctx, node); err != nil {
-			return errors.Join(err, l.leave(node))
-		}
+	if err := l.wait(ctx, node); err != nil {
+		return errors.Join(err, l.leave(node))
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.node = node
 	return nil
 }
 
 func TestW22LooksBeforeTheTry(t *testing.T) {
-	lockcheck.Over("W22", func(conn *zk.Conn, path string) looksBeforeTheTry { return looksBeforeTheTry{New(conn, path)} }).Acts()
+	looks := lockcheck.Over("W22", waits(looksBeforeTheTry))
+	looks.Acts()
 	t.Parallel()
 	z := zktest.New(t)
-	a := z.Client("A")
-	looks := looksBeforeTheTry{New(a.Conn, z.Root+"/lock")}
-	require.NoError(t, looks.Lock(z.Ctx)) // makes the directory
-	require.NoError(t, looks.Unlock())
+	a := looks.Join(z, "A")
+	a.Acquire().Release() // makes the directory
 	a.Tap.LoseReply(wiretap.GetChildren, 1)
-	require.ErrorIs(t, looks.Lock(z.Ctx), zk.ErrConnectionClosed, "what the caller is told")
+	require.ErrorIs(t, a.Start().Err(), zk.ErrConnectionClosed, "what the caller is told")
 	z.Await("A to be back", func() bool { return a.State() == zk.StateHasSession })
 	assert.Equal(t, a.ID, a.SessionID(), "A's session lives on")
-	next := lock.JoinAs(z, "the next", lockcheck.Seat{Path: z.Root + "/lock"}).Start()
-	next.MustWait("A has given up, and its znode is before this one")
+	lock.Join(z, "the next").Start().MustWait("A has given up, and its znode is before this one")
+}
+
+// W15, published in the same. The idea: the watcher wakes the waiting thread,
+// and takes the local lock to do so. But the waiting thread has the local lock:
+// each waits for the other. The properties get stuck on it, which is no
+// evidence; what it breaks is "a release wakes one".
+func wakesUnderTheWaitersLock(l *right, ctx context.Context, node string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	path, err := before(l, node)
+	if path == "" || err != nil {
+		return err
+	}
+	woken := make(chan error, 1)
+	go func() {
+		err := watch(l, ctx, path)
+		l.mu.Lock() // the mistake: the waiter has it until it is woken
+		defer l.mu.Unlock()
+		woken <- err
+	}()
+	select {
+	case err := <-woken:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestW15WakesUnderTheWaitersLock(t *testing.T) {
+	wakes := lockcheck.Over("W15", leaves(wakesUnderTheWaitersLock))
+	wakes.Acts()
+	t.Parallel()
+	z := zktest.New(t)
+	line := wakes.Line(z, 1)
+	holder, waiter := line[0], line[1]
+	count := z.Count(waiter)
+	holder.Release()
+	assert.Equal(t, 1, count().Notifications, "the waiter was notified of the release")
+	assert.Equal(t, []string{pathpkg.Base(waiter.Znode())}, waiter.Queue(), "the queue: the waiter is the first")
+	assert.Never(t, waiter.Returned, 100*time.Millisecond, 10*time.Millisecond, "its Lock, whose watcher waits for it, has returned")
+	assert.ErrorIs(t, waiter.Cancel(), context.Canceled, "only giving up ends the wait")
 }

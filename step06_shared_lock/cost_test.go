@@ -19,7 +19,7 @@ import (
 // ways are the two ways to wait: the first is how the course's shared lock waits
 // at first.
 var ways = []lockcheck.Subject{
-	wrong("a watch on the directory", variant{before: predecessor, watchAll: true}),
+	watching("a watch on the directory", predecessor),
 	lockcheck.OverSession("a watch on one znode", open, New, Token),
 }
 

@@ -98,8 +98,8 @@ func (m mistake) code() string {
 			}
 		case *ast.CallExpr:
 			if over, ok := n.Fun.(*ast.SelectorExpr); ok && over.Sel.Name == "Over" {
-				if newLock, ok := n.Args[1].(*ast.FuncLit); ok {
-					shown = append(shown, &ast.AssignStmt{Lhs: []ast.Expr{ast.NewIdent("newLock")}, Tok: token.DEFINE, Rhs: []ast.Expr{newLock}})
+				if _, named := n.Args[1].(*ast.Ident); !named {
+					shown = append(shown, &ast.AssignStmt{Lhs: []ast.Expr{ast.NewIdent("newLock")}, Tok: token.DEFINE, Rhs: n.Args[1:]})
 				}
 				return false
 			}

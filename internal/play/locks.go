@@ -48,7 +48,7 @@ var mistakes = []struct {
 	{4, "forgets its znode"},
 	{3, "makes its latch too late"},
 	{5, "deletes the first"},
-	{5, "wakes under the waiter's lock"},
+	{4, "wakes under the waiter's lock"},
 	{2, "sorts by a piece of the guid"},
 	{2, "sorts by the host's name"},
 	{4, "tries, and stays"},
