@@ -89,14 +89,8 @@ type Actor struct {
 	giveUp  func()          // nil: it does not wait
 }
 
-// A Joined client has a session.
-type Joined struct {
-	Session int64
-	Reads   bool // the lock has a way to read
-}
-
-// Begin joins a lock.
-func (a *Actor) Begin(place Place, joined *Joined) (err error) {
+// Begin joins a lock, and tells whether it has a way to read.
+func (a *Actor) Begin(place Place, reads *bool) (err error) {
 	pass := func(f wiretap.Frame) {
 		p := Passage{Frame: f}
 		if f.Op == wiretap.SetWatches {
@@ -118,9 +112,8 @@ func (a *Actor) Begin(place Place, joined *Joined) (err error) {
 			return errors.New("no server gives it a session")
 		}
 	}
-	joined.Session = conn.SessionID()
 	a.write, a.read = a.lock.Ways(a.session, place.Path)
-	joined.Reads = a.read != nil
+	*reads = a.read != nil
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.becomes(zktest.MoodIdle, nil)
@@ -134,11 +127,14 @@ func (a *Actor) becomes(mood string, err error) {
 	if err != nil {
 		w.Said = err.Error()
 	}
-	if mood == zktest.MoodHolds || mood == zktest.MoodReads {
+	if a.believes() {
 		w.Token = a.token()
 	}
 	_ = a.director("Becomes", w, new(bool))
 }
+
+// believes tells whether it takes the lock for its own.
+func (a *Actor) believes() bool { return a.mood == zktest.MoodHolds || a.mood == zktest.MoodReads }
 
 func (a *Actor) token() (n int64) {
 	if a.held != nil && a.way.Token != nil {
@@ -191,7 +187,7 @@ func (a *Actor) take(way *zktest.Way, mood string) error {
 	switch {
 	case a.giveUp != nil:
 		return errors.New("it waits already")
-	case a.mood == zktest.MoodHolds || a.mood == zktest.MoodReads:
+	case a.believes():
 		return errors.New("it holds the lock already")
 	}
 	a.becomes(zktest.MoodWaits, nil)
@@ -232,7 +228,7 @@ func (a *Actor) hears(held context.Context) {
 	<-held.Done()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.held == held && (a.mood == zktest.MoodHolds || a.mood == zktest.MoodReads) {
+	if a.held == held && a.believes() {
 		a.becomes(Told, context.Cause(held))
 	}
 }
@@ -242,7 +238,7 @@ func (a *Actor) again() error {
 	switch {
 	case a.giveUp != nil:
 		return errors.New("it waits already")
-	case a.mood != zktest.MoodHolds && a.mood != zktest.MoodReads:
+	case !a.believes():
 		return errors.New("it does not hold the lock")
 	}
 	mood, held := a.mood, a.held

@@ -25,15 +25,13 @@ type window struct {
 	player *player
 }
 
-// shows opens the page of a service with a lock on each board, on the smallest screen
-// that it is made for.
+// shows plays, and opens the page on the smallest screen that it is made for.
 func shows(t *testing.T, keys string, clients int) *window {
-	return showsIn(t, "", keys, clients)
+	return plays(t, keys, clients).shows(clients)
 }
 
-func showsIn(t *testing.T, mine, keys string, clients int) *window {
-	p := playsIn(t, mine, zktest.New(t), nil, keys, clients)
-	w := &window{browser.Open(t, p.address.String(), 1024, 768), p}
+func (p *player) shows(clients int) *window {
+	w := &window{browser.Open(p.T, p.address.String(), 1024, 768), p}
 	w.ready(clients)
 	return w
 }
@@ -44,12 +42,25 @@ func (w *window) ready(clients int) {
 	w.Until(fmt.Sprintf(`(r => r.length === %d && r.every(r => r.cells[1].textContent === "idle"))([...document.querySelectorAll("#clients tbody tr")])`, clients))
 }
 
-// lay chooses a lock on a board, as a mouse does.
-func (w *window) lay(board int, key string, clients int) {
+// choose chooses of a list, as a mouse does.
+func (w *window) choose(list, what string) {
 	w.Helper()
-	_, err := chromedp.Run(w.Ctx, chromedp.Evaluate[any](fmt.Sprintf(`(s => { s.value = %q; s.dispatchEvent(new Event("change")); })(document.getElementById("lock%d"))`, key, board)))
+	w.Do(chromedp.SetValue(chromedp.CSS("#"+list), what))
+	evaluate[any](w, fmt.Sprintf(`document.getElementById(%q).dispatchEvent(new Event("change"))`, list))
+}
+
+func evaluate[V any](w *window, expression string) V {
+	w.Helper()
+	value, err := chromedp.Run(w.Ctx, chromedp.Evaluate[V](expression))
 	require.NoError(w, err)
-	w.Until(fmt.Sprintf(`boards[%d].is?.lock === %[2]q && location.hash.split(/[#\/]/)[%d] === %[2]q`, board, key, board+1))
+	return value
+}
+
+// lay lays a lock on the left.
+func (w *window) lay(key string, clients int) {
+	w.Helper()
+	w.choose("lock0", key)
+	w.Until(fmt.Sprintf(`boards[0].is?.lock === %[1]q && location.hash === "#%[1]s"`, key))
 	w.ready(clients)
 }
 
@@ -59,10 +70,12 @@ func (w *window) click(client int, do string) {
 	w.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf(`[data-choose="%d"]`, client))), chromedp.Click(chromedp.CSS(fmt.Sprintf(`#commands [data-do=%s]`, do))))
 }
 
-// becomes waits until the list says of a client how it is.
-func (w *window) becomes(client int, mood string) {
+// becomes waits until the list says of a client how it is, on the left and on the right.
+func (w *window) becomes(client int, moods ...string) {
 	w.Helper()
-	w.Until(fmt.Sprintf(`document.querySelector("#clients tbody").rows[%d]?.cells[1]?.textContent.startsWith(%q)`, client, mood))
+	for i, mood := range moods {
+		w.Until(fmt.Sprintf(`document.querySelector("#clients tbody").rows[%d]?.cells[%d]?.textContent.startsWith(%q)`, client, 1+i, mood))
+	}
 }
 
 // says waits until an element has a text.
@@ -84,30 +97,26 @@ func TestAReleaseInABrowser(t *testing.T) {
 	w.Do(chromedp.KeyEvent("L")) // all lock
 	w.becomes(0, "holds")
 	w.Until(`boards[0].watches.size === 6 - 1`)
-	before := w.told()
+	told := w.told()
 	w.click(0, "unlock")
 	w.becomes(1, "holds")
 	w.says("#board0 [data-count=notifications]", "5")
 	w.says("#board0 [data-count=requests]", "6")
-	assert.EqualValues(t, 5, w.told()-before, "notifications, as the server counts them")
+	assert.EqualValues(t, 5, w.told()-told, "notifications, as the server counts them")
 	w.says("#log", "that the queue has changed")
-	w.Do(chromedp.Click(chromedp.CSS("#board0 summary")))
-	w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 6`)
-
 	// The page holds no truth of its own: loaded again, it says the same.
-	all := []string{"#board0 details tbody", "#board0 .tally", "#board0 .ls", "#clients tbody", "#log ol", "#count"}
-	var first, again []string
-	for _, s := range all {
-		first = append(first, w.Text(s))
+	all := func() (texts []string) {
+		w.Do(chromedp.Click(chromedp.CSS("#board0 summary")))
+		w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 6`)
+		for _, s := range []string{"#board0 details tbody", "#board0 .tally", "#board0 .ls", "#clients tbody", "#log ol", "#count"} {
+			texts = append(texts, w.Text(s))
+		}
+		return texts
 	}
+	before := all()
 	w.Do(chromedp.Reload())
 	w.becomes(1, "holds")
-	w.Do(chromedp.Click(chromedp.CSS("#board0 summary")))
-	w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 6`)
-	for _, s := range all {
-		again = append(again, w.Text(s))
-	}
-	assert.Equal(t, first, again)
+	assert.Equal(t, before, all())
 
 	// The keyboard is enough: the holder, found and released.
 	w.Do(chromedp.KeyEvent("h"), chromedp.KeyEvent("u"))
@@ -129,8 +138,7 @@ func TestTheHolderIsKilledInABrowser(t *testing.T) {
 	w.Do(chromedp.KeyEvent("L"))
 	w.becomes(0, "holds")
 	w.becomes(2, "waits")
-	session, err := strconv.ParseInt(w.player.snapshot()[0].Rows[0].Session, 0, 64)
-	require.NoError(t, err)
+	session := w.player.sides[0].clients[0].Session
 	w.click(0, "kill")
 	w.becomes(0, "crashed")
 	w.says("#board0 .banners", "a crashed holder's lock comes free")
@@ -138,20 +146,20 @@ func TestTheHolderIsKilledInABrowser(t *testing.T) {
 		sessions, err := w.player.zoo.Server.Sessions()
 		return err == nil && len(sessions) > 0 && !sessions[session]
 	})
-	_, err = chromedp.Run(w.Ctx, chromedp.Evaluate[any](`tried = boards[0].is.counters.requests`))
-	require.NoError(t, err)
+	evaluate[any](w, `tried = boards[0].is.counters.requests`)
 	w.Until(`boards[0].is.counters.requests > tried + 20`) // the others still try
 	w.Says("#board0 .ls ol", "lock client 0")
 	w.becomes(1, "waits")
 	w.becomes(2, "waits")
 
-	w.lay(0, "2", 3)
+	w.lay("2", 3)
 	w.Do(chromedp.KeyEvent("L"))
 	w.becomes(0, "holds")
 	w.becomes(2, "waits")
 	w.click(0, "kill")
 	w.becomes(1, "holds")
 	w.becomes(2, "waits")
+	w.says("#log", "The server ends the session of 0")
 }
 
 func TestALostReplyInABrowser(t *testing.T) {
@@ -165,17 +173,16 @@ func TestALostReplyInABrowser(t *testing.T) {
 		w.click(1, "lock")
 		w.says("#log", "The reply to 1's create is lost")
 	}
-	const property = "a lost reply to create does no harm"
 	lost()
 	w.becomes(1, "got an error")
 	w.click(2, "lock")
 	w.becomes(2, "waits")
 	w.click(0, "unlock")
-	w.says("#board0 .banners", property)
+	w.says("#board0 .banners", "it is 1's, which does not know it a lost reply to create does no harm")
 	w.becomes(2, "waits") // for a znode whose owner does not know it
 	w.Until(`document.querySelector("#board0 .ls li").textContent.endsWith("client 1")`)
 
-	w.lay(0, "5", 3)
+	w.lay("5", 3)
 	lost()
 	w.becomes(1, "waits")
 	w.click(0, "unlock")
@@ -185,26 +192,25 @@ func TestALostReplyInABrowser(t *testing.T) {
 
 func TestThePausedHolderInABrowser(t *testing.T) {
 	t.Parallel()
-	w := shows(t, "5", 2)
-	w.click(0, "lock")
-	w.becomes(0, "holds")
-	w.click(1, "lock")
-	w.becomes(1, "waits")
-	w.click(0, "stop")
-	w.becomes(0, "stopped, believes it holds")
-	w.becomes(1, "holds")
+	w := shows(t, "6", 1)
+	w.choose("opening", "5") // step 4 on the left, step 5 on the right
+	w.becomes(0, "stopped, believes it holds", "stopped, believes it holds")
+	w.becomes(1, "holds", "holds")
+	w.says("#board0 .banners", "two inside: each of 0, 1")
 	w.click(1, "put")
-	w.says("#board0 .store", "accepted")
+	w.says("#board1 .store", "accepted")
 	w.click(0, "put")
 	w.click(0, "continue")
-	w.says("#board0 .store", "refused")
-	late := regexp.MustCompile(`✗ client 0, token (\d+): refused.*✓ client 1, token (\d+): accepted`).FindStringSubmatch(w.Text("#board0 .store"))
-	require.Len(t, late, 3, w.Text("#board0 .store"))
+	w.says("#board0 .store", "client 0: accepted") // what step 4 cannot prevent
+	w.says("#board1 .store", "refused")
+	store := w.Text("#board1 .store")
+	late := regexp.MustCompile(`✗ client 0, token (\d+): refused.*✓ client 1, token (\d+): accepted`).FindStringSubmatch(store)
+	require.Len(t, late, 3, store)
 	older, err1 := strconv.Atoi(late[1])
 	newer, err2 := strconv.Atoi(late[2])
 	require.NoError(t, errors.Join(err1, err2))
 	assert.Less(t, older, newer, "the late write's token, and the other's")
-	w.becomes(0, "told that it lost the lock")
+	w.becomes(0, "holds", "told that it lost the lock")
 }
 
 func TestTheLearnersLockInABrowser(t *testing.T) {
@@ -219,8 +225,8 @@ func TestTheLearnersLockInABrowser(t *testing.T) {
 	save := func(text string) { require.NoError(t, os.WriteFile(yours, []byte(text), 0o644)) }
 
 	save(string(starter))
-	w := showsIn(t, dir, "1", 2)
-	w.lay(0, "mine1", 2)
+	w := playsOn(t, zktest.New(t), nil, dir, "1", 2).shows(2)
+	w.lay("mine1", 2)
 	w.Do(chromedp.KeyEvent("L")) // the starter lets everybody in
 	w.says("#board0 .banners", "one holder at a time")
 	save(strings.Replace(string(starter), "return nil", "return nothing", 1))
@@ -241,7 +247,7 @@ func TestAClickIsSeenSoon(t *testing.T) {
 	w.Do(chromedp.KeyEvent("L"))
 	w.becomes(0, "holds")
 	w.becomes(9, "waits")
-	_, err := chromedp.Run(w.Ctx, chromedp.Evaluate[any](`
+	evaluate[any](w, `
 		took = [];
 		const rows = () => document.querySelector("#clients tbody").rows;
 		const seen = (what) => new Promise((done) => {
@@ -262,11 +268,9 @@ func TestAClickIsSeenSoon(t *testing.T) {
 				await seen(() => rows()[holder].cells[1].textContent === "waits");
 			}
 		})();
-		null`))
-	require.NoError(t, err)
+		null`)
 	w.Until(`took.length === 50`)
-	median, err := chromedp.Run(w.Ctx, chromedp.Evaluate[float64](`took.sort((a, b) => a - b)[25]`))
-	require.NoError(t, err)
+	median := evaluate[float64](w, `took.sort((a, b) => a - b)[25]`)
 	t.Logf("» ten clients, from a click on Unlock to the next holder on the page: median %.0f ms of 50", median)
 	assert.Less(t, median, 1000.0, "a page that lags behind")
 }

@@ -10,13 +10,12 @@ import (
 	"html/template"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"zklock/internal/board"
 	"zklock/internal/page"
 	"zklock/internal/words"
 )
@@ -51,7 +50,10 @@ func (s *service) guarded(host, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = live.Execute(w, map[string]any{"Token": token, "CSS": template.CSS(page.Style + css), "Words": words.Pairs(), "Stage": template.JS(words.Script + page.Stage), "Script": template.JS(script)})
+		_ = live.Execute(w, map[string]any{
+			"Token": token, "CSS": template.CSS(page.Style + css), "Script": template.JS(words.Script + page.Stage + script),
+			"Words": words.Pairs(), "Choice": map[string]any{"locks": locks, "openings": openings, "max": most},
+		})
 	})
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("POST /do", s.command)
@@ -81,20 +83,14 @@ func (s *service) guarded(host, token string) http.Handler {
 // events tells the page all that there is, and then what is new.
 func (s *service) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	news, stop := s.read()
-	defer stop()
-	for {
+	told := &reader{told: board.Nothing()}
+	for tick := time.Tick(10 * time.Millisecond); ; {
+		if news := s.news(told); news != "" {
+			fmt.Fprintf(w, "data: %s\n\n", news)
+			w.(http.Flusher).Flush()
+		}
 		select {
-		case text, ok := <-news:
-			if !ok {
-				return
-			}
-			if _, err := fmt.Fprintf(w, "data: %s\n\n", text); err != nil {
-				return
-			}
-			if len(news) == 0 {
-				w.(http.Flusher).Flush()
-			}
+		case <-tick:
 		case <-r.Context().Done():
 			return
 		case <-s.ctx.Done():
@@ -123,13 +119,13 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 	var locks []page.Step
 	var stories []page.Story
 	s.mu.Lock()
-	for _, b := range s.boards {
-		if b != nil && len(b.phases) > 0 {
+	for _, b := range s.laid() {
+		if b.Acted() {
 			l := page.Step{Key: b.Key, Name: strings.TrimPrefix(b.Name, "Step "+b.Key+": "), Lesson: b.Lesson}
 			if len(locks) > 0 && locks[0].Key == l.Key {
 				l.Key += " once more"
 			}
-			locks, stories = append(locks, l), append(stories, b.story(s.us(time.Now())))
+			locks, stories = append(locks, l), append(stories, b.Story(s.now()))
 		}
 	}
 	s.mu.Unlock()
@@ -149,16 +145,11 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 
 // chapter shows a step's chapter.
 func (s *service) chapter(w http.ResponseWriter, r *http.Request) {
-	n, err := strconv.Atoi(r.PathValue("n"))
-	if err != nil || n < 1 || n > len(homes) {
+	home, ok := homes[r.PathValue("n")]
+	if !ok {
 		http.NotFound(w, r)
 		return
 	}
-	text, err := os.ReadFile(filepath.Join(s.repo, homes[n-1], "README.md"))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write(text)
+	http.ServeFile(w, r, filepath.Join(s.repo, home, "README.md"))
 }

@@ -17,17 +17,17 @@ import (
 
 // A lock is one that can be chosen.
 type lock struct {
-	Key     string `json:"key"`
-	Name    string `json:"name"`
-	Lesson  string `json:"lesson"`
-	Chapter string `json:"chapter"` // the address of its step's chapter, "" if it has none
+	Key    string `json:"key"`
+	Name   string `json:"name"`
+	Lesson string `json:"-"`
 
-	home string // its step's folder, "" if it has none
+	step string // whose lock it is, "" if it is of none
 	test string // of a published mistake: the test that has it
 }
 
-var homes = []string{"step01_plain_node", "step02_sequential_spin", "step03_children_watch",
-	"step04_predecessor_watch", "step05_reentrant", "step06_shared_lock"}
+// homes are the steps' folders.
+var homes = map[string]string{"1": "step01_plain_node", "2": "step02_sequential_spin", "3": "step03_children_watch",
+	"4": "step04_predecessor_watch", "5": "step05_reentrant", "6": "step06_shared_lock"}
 
 // mistakes are the published ones, by their number from 1.
 var mistakes = []struct {
@@ -60,17 +60,19 @@ var mistakes = []struct {
 
 // locks are all that can be chosen, in the order of the list.
 var locks = func() (all []lock) {
-	for i, s := range page.Steps {
-		all = append(all, lock{s.Key, "Step " + s.Key + ": " + s.Name, s.Lesson, "/chapter/" + s.Key, homes[i], ""})
+	for _, s := range page.Steps {
+		all = append(all, lock{s.Key, "Step " + s.Key + ": " + s.Name, s.Lesson, s.Key, ""})
 	}
 	all = append(all, lock{Key: "zk", Name: "zk.Lock, the Go client's own", Lesson: page.ClientLock.Lesson})
 	for i, m := range mistakes {
-		all = append(all, lock{fmt.Sprintf("W%d", i+1), fmt.Sprintf("W%d: %s", i+1, m.name), fmt.Sprintf("A mistake that was published: make hunt W=%d shows its code.", i+1),
-			fmt.Sprintf("/chapter/%d", m.step), homes[m.step-1], fmt.Sprintf(`^TestW%d\D`, i+1)})
+		key := fmt.Sprintf("W%d", i+1)
+		lesson := fmt.Sprintf("A mistake that was published: make hunt W=%d shows its code.", i+1)
+		all = append(all, lock{key, key + ": " + m.name, lesson, fmt.Sprint(m.step), `^Test` + key + `\D`})
 	}
-	all = append(all, lock{Key: "mine", Name: "Mine: the first that is not done", Lesson: "Your exercise, built anew whenever you save it."})
-	for i := range page.Steps {
-		all = append(all, lock{fmt.Sprintf("mine%d", i+1), fmt.Sprintf("Mine: step %d", i+1), "Your exercise, built anew whenever you save it.", fmt.Sprintf("/chapter/%d", i+1), homes[i], ""})
+	yours := lock{Key: "mine", Name: "Mine: the first that is not done", Lesson: "Your exercise, built anew whenever you save it."}
+	all = append(all, yours)
+	for _, s := range page.Steps {
+		all = append(all, lock{"mine" + s.Key, "Mine: step " + s.Key, yours.Lesson, s.Key, ""})
 	}
 	return all
 }()
@@ -84,6 +86,14 @@ func find(key string) (lock, error) {
 }
 
 func (l lock) mine() bool { return strings.HasPrefix(l.Key, "mine") }
+
+// chapter is the address of a step's chapter, "" if there is no step.
+func chapter(step string) string {
+	if step == "" {
+		return ""
+	}
+	return "/chapter/" + step
+}
 
 // A program has the part of a lock's client.
 type program struct {
@@ -102,11 +112,12 @@ func part() {
 // program returns the program of a lock's clients, which is built first if it is not
 // this one. A complaint of the compiler is its error.
 func (l lock) program(ctx context.Context, repo, exercises, scratch string) (p program, err error) {
+	p.step = l.step
 	switch {
 	case l.test != "":
-		p = program{l.Key, filepath.Join(scratch, l.home+".test"), []string{"-test.run", l.test}, l.Chapter[len("/chapter/"):]}
+		p.part, p.path, p.args = l.Key, filepath.Join(scratch, homes[l.step]+".test"), []string{"-test.run", l.test}
 		if _, err = os.Stat(p.path); err != nil {
-			_, err = run(ctx, repo, "go", "test", "-c", "-o", p.path, "./"+l.home)
+			_, err = run(ctx, repo, "go", "test", "-c", "-o", p.path, "./"+homes[l.step])
 		}
 	case l.mine():
 		p.path = filepath.Join(scratch, "mine"+rand.Text())
@@ -114,9 +125,9 @@ func (l lock) program(ctx context.Context, repo, exercises, scratch string) (p p
 		said, err = run(ctx, repo, "go", "run", "./internal/exercise", "build", strings.TrimPrefix(l.Key, "mine"), exercises, p.path)
 		p.part, p.step = "mine "+said, strings.TrimPrefix(said, "0")
 	default:
-		p.part, p.step = "step "+l.Key, l.Key
-		if l.Key == "zk" {
-			p.part, p.step = steps.Client.Name, ""
+		p.part = "step " + l.Key
+		if l.step == "" {
+			p.part = steps.Client.Name
 		}
 		p.path, err = os.Executable()
 	}

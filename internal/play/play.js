@@ -54,48 +54,42 @@ class Board {
     this.stage = new LiveStage(this.root, 1.7);
   }
 
-  // lay takes a whole board, or none.
-  lay(board) {
-    this.root.hidden = !board;
-    this.is = board;
-    if (!board) return;
-    this.width = 0; // its drawing has no size yet
-    this.clients = [];
-    this.nodes = new Map();
-    this.watches = new Map();
-    this.flights = new Map(); // what is still told as on its way
-    this.story = { step: board.lock, clients: [], nodes: [], watches: [], frames: [], awake: [], slots: 0 };
-    this.stage.show(this.story, board.name, board.lesson);
-    const chapter = this.root.querySelector(".chapter");
-    chapter.hidden = !board.chapter;
-    chapter.href = `${board.chapter}?token=${token}`;
-    this.log = [];
-    this.take(board, true);
-  }
-
-  // take takes what has changed; old is true for frames that have passed already.
-  take(change, old = false) {
-    Object.assign(this.is, change);
-    if (change.story) this.grow(change.story, old);
-    if (change.log) this.log = [...change.log.map((l) => ({ ...l, side: this.i })), ...this.log].slice(0, 200);
-  }
-
-  grow(story, old) {
-    for (const [i, c] of Object.entries(story.clients ?? {})) {
-      this.clients[i] = { name: c.name, slot: c.slot, moods: [{ at: 0, is: c.moods.at(-1).is }] };
+  // take takes what is new: all of a lock that has been laid, or null, or what has changed.
+  take(news) {
+    const laid = news && "lock" in news;
+    if (!news || laid) this.is = news;
+    this.root.hidden = !this.is;
+    if (!news) return;
+    if (laid) {
+      this.width = 0; // its drawing has no size yet
+      this.nodes = new Map();
+      this.watches = new Map();
+      this.flights = new Map(); // what is still told as on its way
+      this.log = new Map();
+      this.story = { step: news.lock, awake: [], frames: [] };
+      this.stage.show(this.story, news.name, news.lesson);
     }
-    for (const [i, n] of Object.entries(story.nodes ?? {})) n.to < 0 ? this.nodes.set(i, n) : this.nodes.delete(i);
-    for (const [i, row] of Object.entries(story.watches ?? {})) row[3] < 0 ? this.watches.set(i, watch(row)) : this.watches.delete(i);
-    const frames = Object.entries(story.frames ?? {}).map(([i, row]) => [i, frame(row)]);
-    for (const [i, f] of frames) if (!old || f.to < 0) this.fly(i, f);
-    this.story.slots = story.slots ?? this.story.slots;
+    Object.assign(this.is, news);
+    const chapter = this.root.querySelector(".chapter");
+    chapter.hidden = !this.is.chapter;
+    chapter.href = `${this.is.chapter}?token=${token}`;
+    const told = (what) => Object.entries(news[what] ?? {});
+    this.clients = this.is.rows.map((r, i) => ({ name: `client ${i}`, slot: 2 * i, moods: [{ at: 0, is: r.is }] }));
+    for (const [i, n] of told("nodes")) n.to < 0 ? this.nodes.set(i, n) : this.nodes.delete(i);
+    for (const [i, row] of told("watches")) row[3] < 0 ? this.watches.set(i, watch(row)) : this.watches.delete(i);
     this.arrange();
+    for (const [i, f] of told("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
+    for (const [i, l] of told("log")) this.log.set(Number(i), { ...l, i: Number(i), side: this.i }).delete(i - 200);
   }
+
+  // lines are the log's, newest first.
+  lines() { return [...this.log.values()].sort((a, b) => b.i - a.i); }
 
   // arrange makes of what stands the story that the stage draws.
   arrange() {
     const { story } = this, places = new Map();
     story.clients = this.clients;
+    story.slots = 2 * this.clients.length;
     story.nodes = [...this.nodes].map(([i, n], at) => { places.set(Number(i), at); return { ...n, from: 0 }; });
     story.watches = [...this.watches.values()].filter((w) => w.node < 0 || places.has(w.node))
       .map((w) => ({ ...w, node: places.get(w.node) ?? -1, from: 0 }));
@@ -144,14 +138,15 @@ class Board {
   // words writes all that stands around the drawing.
   words() {
     const { root, is } = this;
-    for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), (is.counters[name] ?? 0).toLocaleString("en"));
+    for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), is.counters[name].toLocaleString("en"));
     set(root.querySelector("[data-count=action]"), is.counters.action || "–");
     const mine = root.querySelector(".build");
     mine.hidden = !is.build && !is.building;
     set(mine, is.building ? WORDS.building : is.build);
     fill(root.querySelector(".banners"), is.banners.map((b) => make("p", {}, make("strong", {}, b.text), " ",
-      b.link ? make("a", { href: `${b.link}?token=${token}`, target: "_blank" }, b.property) : b.property)));
-    fill(root.querySelector(".ls ol"), is.ls.length ? is.ls.map((n) => make("li", { className: inside(this.mood(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${WORDS.nameOf(n.owner)}`))) : [make("li", {}, WORDS.empty)]);
+      is.chapter ? make("a", { href: `${is.chapter}?token=${token}`, target: "_blank" }, b.property) : b.property)));
+    const queue = [...this.nodes.values()].sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
+    fill(root.querySelector(".ls ol"), queue.length ? queue.map((n) => make("li", { className: inside(this.mood(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${WORDS.nameOf(n.owner)}`))) : [make("li", {}, WORDS.empty)]);
     const { token: greatest, log: writes } = is.store;
     fill(root.querySelector(".store"), [make("b", {}, WORDS.store), " ", writes?.length ? WORDS.token(greatest) : WORDS.storeEmpty,
       ...(writes ?? []).slice(0, 3).map((w) => make("p", { className: w.ok ? "ok" : "refused" }, WORDS.write(w)))]);
@@ -198,23 +193,13 @@ function options(select, list, chosen) {
 // ---- What the service tells ----
 
 const boards = [new Board(0), new Board(1)];
-const service = {}; // pace, held, locks, openings, servers, max, opening
+const service = JSON.parse($("choice").textContent); // locks, openings, max; and then pace, held, opening, servers
 let chosen = 0, dirty = false, rendered = 0;
 
-function take(message) {
-  if (message.snapshot) {
-    const { boards: laid, ...rest } = message.snapshot;
-    Object.assign(service, rest);
-    boards.forEach((b, i) => b.lay(laid[i]));
-    wish();
-  } else if (message.board === undefined) {
-    Object.assign(service, message);
-  } else if ("laid" in message) {
-    boards[message.board].lay(message.laid);
-    service.opening = message.opening;
-  } else if (boards[message.board].is) {
-    boards[message.board].take(message);
-  }
+function take({ left, right, ...rest }) {
+  Object.assign(service, rest);
+  [left, right].forEach((news, i) => news !== undefined && boards[i].take(news));
+  wish();
   if (dirty) return;
   dirty = true;
   performance.now() - rendered > 50 ? render() : requestAnimationFrame(render); // what comes alone is seen at once
@@ -254,7 +239,7 @@ function render() {
 }
 
 function servers() {
-  $("servers").hidden = (service.servers ?? []).length < 2;
+  $("servers").hidden = service.servers.length < 2;
   if ($("servers").hidden) return;
   fill($("servers"), service.servers.map((s) => make("span", { className: "server " + s.state }, make("b", {}, WORDS.server(s.n)), ` ${s.leader ? "★ " + WORDS.leader : WORDS.states[s.state]} `,
     ...(s.state === "up" ? ["kill", "stop", "cut"] : ["mend"]).map((fault) => button({ do: "server", n: String(s.n), fault }, WORDS.serverFaults[fault])))));
@@ -277,14 +262,14 @@ function list() {
     tr.querySelector("button").setAttribute("aria-pressed", i === chosen);
     return tr;
   }));
-  const any = (f) => live().some((b) => f(b.is.rows[chosen] ?? {}, b));
+  const any = (f) => live().some((b) => f(b.is.rows[chosen] ?? {}));
   set($("chosen"), names.length ? WORDS.chosen(names[chosen]) : WORDS.none);
   for (const b of $("commands").querySelectorAll("button")) {
     b.disabled = !names.length;
     if (["losecreate", "losedelete", "delaylist"].includes(b.dataset.do)) b.setAttribute("aria-pressed", any((r) => r.armed?.includes(b.dataset.do)));
   }
   const show = (name, is) => { $("commands").querySelector(`[data-do=${name}]`).hidden = !is; };
-  show("read", any((r, b) => b.is.reads));
+  show("read", any((r) => r.reads));
   show("continue", any((r) => r.process === "stopped"));
   show("stop", !any((r) => r.process === "stopped"));
   show("mend", any((r) => r.line === "cut"));
@@ -301,7 +286,7 @@ function state(b, i) {
 const look = (is) => is === "holds" || is === "reads" ? "in" : trouble(is) ? "bad" : "";
 
 function log() {
-  const all = live().flatMap((b) => b.log).sort((a, b) => b.at - a.at).slice(0, 200);
+  const all = live().flatMap((b) => b.lines()).sort((a, b) => b.at - a.at).slice(0, 200);
   const pair = live().length > 1, ol = $("log").querySelector("ol");
   const item = (l) => make("li", { line: l }, ...(pair ? [make("b", { className: "side" + l.side }, l.side ? WORDS.right : WORDS.left), " "] : []), l.text);
   const fresh = all.indexOf(ol.firstElementChild?.line), old = [...ol.children];

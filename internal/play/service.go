@@ -15,21 +15,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/page"
+	"zklock/internal/board"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
-)
-
-// most is how many clients a board can have.
-const most = 200
-
-// What the wire does.
-const (
-	real   = "real"
-	slow   = "slow"
-	paused = "pause"
-
-	slowly = 700 * time.Millisecond
 )
 
 // A service is what the page shows and commands.
@@ -40,27 +28,19 @@ type service struct {
 	observer *zk.Conn
 	root     string // of all locks
 	repo     string // the root of the repository
-	mine     string // where the learner's exercises are; laid out as that
+	yours    string // where the learner's exercises are; laid out as that
 	scratch  string // a folder for the programs that are built
 	ctx      context.Context
-	running  sync.WaitGroup // what has to end before the service has
-
-	jobs   chan func() // what takes time, one after the other
-	laying sync.Mutex  // one change of boards at a time
-	over   bool        // no board is laid any more; guarded by laying
-
-	mu       sync.Mutex
-	boards   [2]*board
-	laid     [2]bool // anew, which is news
-	pace     string
-	held     []chan struct{} // frames on the wire, in the order of their coming
-	heldNews bool
-	opening  int
-	servers  []peer
-	peerNews bool
-	dirs     int           // made so far
+	jobs     chan func()   // what takes time, one after the other
 	starting chan struct{} // has room for as many clients as start at a time
-	readers  map[chan []byte]bool
+
+	mu      sync.Mutex
+	sides   [2]*side
+	opening int
+	servers []peer
+	pace    string
+	held    []*held    // frames on the wire, in the order of their coming
+	changed *sync.Cond // what they wait for has
 }
 
 type peer struct {
@@ -69,63 +49,95 @@ type peer struct {
 	Leader bool   `json:"leader"`
 }
 
-// us is a moment, in microseconds since the service began.
-func (s *service) us(t time.Time) int { return int(t.Sub(s.began).Microseconds()) }
+// most is how many clients a side can have.
+const most = 200
+
+// A side of the page is a lock, and its clients. All of it is guarded by the service's mu.
+type side struct {
+	*service
+	*board.Board
+	lock
+	program program
+	build   string // what the compiler complains of
+	making  bool
+	clients []*client
+	wanted  int            // clients, once it is built
+	left    sync.WaitGroup // has each client until its process has ended
+	saved   string         // what the exercises were when it was built
+	ended   bool           // another lock has been laid in its place
+}
+
+// now is the moment, in microseconds since the service began.
+func (s *service) now() int { return int(time.Since(s.began).Microseconds()) }
 
 // begin begins a service on a server, which goes on until ctx ends. Then stop ends what is left.
-func begin(ctx context.Context, repo, mine string, server *zkserver.Server, ensemble *zkserver.Ensemble) (s *service, stop func() error, err error) {
-	s = &service{
-		began: time.Now(), server: server, ensemble: ensemble, ctx: ctx, pace: real, repo: repo, mine: mine,
-		root: fmt.Sprintf("/zklock-play-%08x", rand.Uint32()), readers: map[chan []byte]bool{}, starting: make(chan struct{}, 8), jobs: make(chan func(), 10), servers: []peer{{1, "up", true}},
-	}
+func begin(ctx context.Context, repo, yours string, server *zkserver.Server, ensemble *zkserver.Ensemble) (s *service, stop func() error, err error) {
+	s = &service{began: time.Now(), server: server, ensemble: ensemble, pace: real, repo: repo, yours: yours,
+		root: fmt.Sprintf("/zklock-play-%08x", rand.Uint32()), jobs: make(chan func(), 10), starting: make(chan struct{}, 8),
+		servers: []peer{{1, board.Up, true}}}
+	s.changed = sync.NewCond(&s.mu)
 	if ensemble != nil {
-		s.servers = []peer{{1, "up", false}, {2, "up", false}, {3, "up", false}}
+		s.servers = []peer{{1, board.Up, false}, {2, board.Up, false}, {3, board.Up, false}}
 	}
 	if s.scratch, err = os.MkdirTemp("", "zklock-play-"); err != nil {
 		return nil, nil, err
 	}
-	if s.observer, err = zktest.Dial(server.Servers(), timeout, net.DialTimeout); err == nil {
-		_, err = s.observer.Create(s.root, nil, 0, zk.WorldACL(zk.PermAll))
+	if s.observer, err = zktest.Dial(server.Servers(), board.Timeout, net.DialTimeout); err == nil {
+		_, err = s.create(s.root, 0)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(s.scratch))
 	}
-	ctx, end := context.WithCancel(ctx)
-	s.running.Go(func() {
-		for {
+	var end func()
+	s.ctx, end = context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for tick := time.Tick(300 * time.Millisecond); ; {
 			select {
 			case do := <-s.jobs:
 				do()
-			case <-ctx.Done():
+			case <-tick:
+				s.rebuild()
+			case <-s.ctx.Done():
 				return
 			}
 		}
 	})
-	s.running.Go(func() { s.every(ctx, 10*time.Millisecond, s.flush) })
-	s.running.Go(func() { s.every(ctx, 100*time.Millisecond, s.look) })
-	s.running.Go(func() { s.every(ctx, 300*time.Millisecond, s.rebuild) })
-	s.running.Go(func() { s.every(ctx, time.Second, s.roles) })
+	running.Go(func() { s.every(100*time.Millisecond, s.look) })
+	running.Go(func() { s.every(time.Second, s.roles) })
 	return s, func() error {
-		s.setPace(real)
-		s.laying.Lock()
-		s.over = true
-		s.laying.Unlock()
+		end()
+		running.Wait()
 		s.lay(0, lock{}, 0, nil)
 		s.lay(1, lock{}, 0, nil)
-		end()
-		s.running.Wait()
 		s.clean(s.root)
 		s.observer.Close()
 		return os.RemoveAll(s.scratch)
 	}, nil
 }
 
-func (s *service) every(ctx context.Context, d time.Duration, do func()) {
+func (s *service) create(path string, flags int32) (made string, err error) {
+	return s.observer.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
+}
+
+func (s *service) every(d time.Duration, do func()) {
 	for tick := time.Tick(d); ; {
 		select {
 		case <-tick:
 			do()
-		case <-ctx.Done():
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// await returns when something is so, at the latest after a while, or when the service ends.
+func (s *service) await(patience time.Duration, is func() bool) {
+	for late := time.Now().Add(patience); time.Now().Before(late) && s.ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+		s.mu.Lock()
+		done := is()
+		s.mu.Unlock()
+		if done {
 			return
 		}
 	}
@@ -134,7 +146,7 @@ func (s *service) every(ctx context.Context, d time.Duration, do func()) {
 // clean removes what is left at the server. What belongs to dead clients goes with
 // their sessions.
 func (s *service) clean(path string) {
-	for late := time.Now().Add(2 * timeout); time.Now().Before(late); time.Sleep(100 * time.Millisecond) {
+	for late := time.Now().Add(2 * board.Timeout); time.Now().Before(late); time.Sleep(100 * time.Millisecond) {
 		names, _, err := s.observer.Children(path)
 		if err != nil {
 			return
@@ -148,75 +160,76 @@ func (s *service) clean(path string) {
 	}
 }
 
-// lay puts a lock on a board, with so many clients. No lock empties it. Its program is
-// built if there is none.
+// lay puts a lock on a side, with so many clients. No lock empties it. Its program is
+// built if there is none. Only one job at a time lays.
 func (s *service) lay(at int, l lock, clients int, built *program) {
-	s.laying.Lock()
-	defer s.laying.Unlock()
-	var b *board
-	if l.Key != "" && !s.over {
-		b = &board{service: s, lock: l, at: at, nodes: newShelf[node](), watches: newShelf[page.Watch](), frames: newShelf[page.Flight](),
-			present: map[int]*node{}, places: map[string]int{}, armed: map[[2]int]int{}, moods: map[int]bool{}, strange: map[string]int{}, saved: s.saved(), wanted: clients}
+	var fresh *side
+	if l.Key != "" {
+		fresh = &side{service: s, Board: board.New(), lock: l, wanted: clients, saved: s.saved()}
 	}
 	s.mu.Lock()
-	old := s.boards[at]
+	old := s.sides[at]
+	s.sides[at] = fresh
 	if old != nil {
 		old.ended = true
 	}
-	s.boards[at], s.laid[at] = b, true
+	s.changed.Broadcast()
 	s.mu.Unlock()
 	if old != nil {
-		var leaving sync.WaitGroup
 		for _, c := range old.clients {
-			leaving.Go(c.leave)
+			old.left.Go(c.leave)
 		}
-		leaving.Wait()
 		old.left.Wait()
 	}
-	if b != nil {
-		s.furnish(b, built)
+	if fresh == nil {
+		return
 	}
-}
-
-// furnish gives a board its program, its place at the server and its clients.
-func (s *service) furnish(b *board, built *program) {
 	if built == nil {
-		p, err := s.compile(b)
+		p, err := fresh.compile()
 		if err != nil {
 			return
 		}
 		built = &p
 	}
-	s.mu.Lock()
-	s.dirs++
-	home := fmt.Sprintf("%s/%d", s.root, s.dirs)
-	s.mu.Unlock()
-	path, znode := home+"/lock", built.step == "1"
-	_, err := s.observer.Create(home, nil, 0, zk.WorldACL(zk.PermAll))
-	dir := path
-	if b.Key == "W5" { // all locks have one queue, beside them
-		dir = home
-	} else if err == nil && !znode { // making the queue is no part of what is shown
-		_, err = s.observer.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b.program, b.path, b.dir, b.znode = *built, path, dir, znode
-	if err != nil {
-		b.say(s.us(time.Now()), "the server does not make a place for the lock: %v", err)
-	}
-	b.add(b.wanted)
+	fresh.furnish(*built)
 }
 
-// compile builds the program of a board's lock.
-func (s *service) compile(b *board) (program, error) {
+// furnish gives a side its program, its place at the server and its clients.
+func (b *side) furnish(p program) {
+	home, err := b.create(b.root+"/", zk.FlagSequence)
+	path, dir := home+"/lock", home+"/lock"
+	if b.Key == "W5" { // all locks have one queue, beside them
+		dir = home
+	} else if err == nil && p.step != "1" { // making the queue is no part of what is shown
+		_, err = b.create(path, 0)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.program, b.Path, b.Dir, b.Znode, b.Chapter = p, path, dir, p.step == "1", chapter(p.step)
+	if err != nil {
+		b.Say(b.now(), "the server does not make a place for the lock: %v", err)
+	}
+	b.fill()
+}
+
+// fill brings the clients that are wanted, once the lock is built. The caller holds mu.
+func (b *side) fill() {
+	for b.program.path != "" && len(b.clients) < b.wanted {
+		c := &client{Client: b.Add(b.now()), side: b, orders: make(chan string, 20)}
+		b.clients = append(b.clients, c)
+		b.left.Go(c.plays)
+	}
+}
+
+// compile builds the program of a side's lock.
+func (b *side) compile() (program, error) {
 	tell := func(making bool, build string) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		b.making, b.build, b.built = making, build, true
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.making, b.build = making, build
 	}
 	tell(true, "")
-	p, err := b.lock.program(s.ctx, s.repo, s.mine, s.scratch)
+	p, err := b.lock.program(b.ctx, b.repo, b.yours, b.scratch)
 	if err != nil {
 		tell(false, err.Error())
 	} else {
@@ -225,114 +238,72 @@ func (s *service) compile(b *board) (program, error) {
 	return p, err
 }
 
-// rebuild builds the learner's lock anew when it has been saved.
+// rebuild builds the learner's locks anew that have been saved.
 func (s *service) rebuild() {
-	for at := range s.boards {
-		s.mu.Lock()
-		b := s.boards[at]
-		s.mu.Unlock()
-		if b == nil || !b.lock.mine() {
+	for at, b := range s.sides {
+		if b == nil || !b.mine() || b.saved == s.saved() {
 			continue
 		}
-		now := s.saved()
-		s.mu.Lock()
-		fresh := b.saved == now || b.making
-		if !fresh {
-			b.saved = now
-		}
-		s.mu.Unlock()
-		if fresh {
-			continue
-		}
-		if p, err := s.compile(b); err == nil {
+		b.saved = s.saved()
+		if p, err := b.compile(); err == nil {
 			s.mu.Lock()
-			n := max(len(b.clients), b.wanted)
-			still := s.boards[at] == b
+			wanted := b.wanted
 			s.mu.Unlock()
-			if still {
-				s.lay(at, b.lock, n, &p)
-			}
+			s.lay(at, b.lock, wanted, &p)
 		}
 	}
 }
 
 // saved changes when a file of an exercise is saved.
 func (s *service) saved() (times string) {
-	for _, home := range homes {
-		paths, _ := filepath.Glob(filepath.Join(s.mine, home, "exercise", "*.go"))
-		for _, path := range paths {
-			if info, err := os.Stat(path); err == nil {
-				times += fmt.Sprintln(path, info.ModTime(), info.Size())
-			}
+	paths, _ := filepath.Glob(filepath.Join(s.yours, "step*", "exercise", "*.go"))
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			times += fmt.Sprintln(path, info.ModTime(), info.Size())
 		}
 	}
 	return times
 }
 
-// add brings clients to the board. The caller holds mu.
-func (b *board) add(n int) {
-	if b.program.path == "" { // not built yet
-		b.wanted = min(b.wanted+n, most)
-		return
-	}
-	for range min(n, most-len(b.clients)) {
-		c := &client{service: b.service, board: b, number: len(b.clients), process: starting, line: up, orders: make(chan string, 20), gone: make(chan struct{})}
-		b.clients = append(b.clients, c)
-		b.rows = true
-		c.becomes(b.us(time.Now()))
-		b.left.Go(c.begin)
-	}
-}
-
 // look asks the server what there is, and looks for what is wrong.
 func (s *service) look() {
-	for _, b := range s.here() {
-		s.mu.Lock()
-		dir, asked, known := b.dir, s.us(time.Now()), map[string]bool{}
-		for _, n := range b.present {
-			known[n.path] = true
-		}
-		s.mu.Unlock()
-		if dir == "" {
-			continue
-		}
-		names, err := []string{dir}, error(nil)
-		if !b.znode {
-			if names, _, err = s.observer.Children(dir); err != nil {
+	s.mu.Lock()
+	sides := slices.DeleteFunc(s.laid(), func(b *side) bool { return b.Dir == "" })
+	s.mu.Unlock()
+	for _, b := range sides {
+		asked, paths, sessions := s.now(), []string{b.Dir}, map[string]int64{}
+		if !b.Znode {
+			names, _, err := s.observer.Children(b.Dir)
+			if err != nil {
 				continue
 			}
+			paths = names
 			for i, name := range names {
-				names[i] = dir + "/" + name
+				paths[i] = b.Dir + "/" + name
 			}
 		}
-		owners := map[string]int64{}
-		for _, path := range names {
-			if known[path] && !b.znode {
-				owners[path] = 1
+		for _, path := range paths {
+			s.mu.Lock()
+			known := b.Knows(path) && !b.Znode
+			s.mu.Unlock()
+			if known {
+				sessions[path] = 0 // whose it is need not be asked
 			} else if there, stat, err := s.observer.Exists(path); err != nil {
 				return
 			} else if there {
-				owners[path] = stat.EphemeralOwner
+				sessions[path] = stat.EphemeralOwner
 			}
 		}
 		s.mu.Lock()
-		now := time.Now()
-		b.looked(asked, s.us(now), owners)
-		b.warn(now)
+		b.Looked(asked, s.now(), sessions)
+		b.Warn(s.now())
 		s.mu.Unlock()
 	}
 }
 
-// here are the boards that are laid.
-func (s *service) here() (all []*board) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range s.boards {
-		if b != nil {
-			all = append(all, b)
-		}
-	}
-	return all
+// laid are the sides that have a lock. The caller holds mu, or is a job.
+func (s *service) laid() []*side {
+	return slices.DeleteFunc(slices.Clone(s.sides[:]), func(b *side) bool { return b == nil })
 }
 
 // roles asks who leads.
@@ -346,168 +317,41 @@ func (s *service) roles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.servers {
-		leads := err == nil && leader.ID == s.servers[i].N
-		s.peerNews = s.peerNews || leads != s.servers[i].Leader
-		s.servers[i].Leader = leads
+		s.servers[i].Leader = err == nil && leader.ID == s.servers[i].N
 	}
 }
 
-// A message tells the page.
-type message map[string]any
+// A reader is a page that is open.
+type reader struct {
+	told   *board.Told
+	sides  [2]*side // as far as it knows
+	boards [2]*board.Told
+}
 
-// flush tells the page what is new.
-func (s *service) flush() {
+// news is what the reader does not know, "" if it knows all.
+func (s *service) news(r *reader) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.us(time.Now())
-	all := message{}
-	if s.heldNews {
-		all["held"], all["pace"], s.heldNews = len(s.held), s.pace, false
-	}
-	if s.peerNews {
-		all["servers"], s.peerNews = s.servers, false
-	}
-	s.tell(now, all)
-	for at, b := range s.boards {
-		switch {
-		case s.laid[at]:
-			s.laid[at] = false
-			m := message{"board": at, "laid": nil, "opening": s.opening}
-			if b != nil {
-				b.news()
-				m["laid"] = b.whole()
-			}
-			s.tell(now, m)
-		case b != nil:
-			if m := b.news(); len(m) > 0 {
-				m["board"] = at
-				s.tell(now, m)
-			}
+	news := r.told.Changes(map[string]any{"pace": s.pace, "held": len(s.held), "opening": s.opening, "servers": s.servers})
+	for at, b := range s.sides {
+		var of map[string]any // nil: the side is empty
+		laid := b != r.sides[at]
+		if laid {
+			r.sides[at], r.boards[at] = b, board.Nothing()
+		}
+		if b != nil {
+			of = b.News(r.boards[at], map[string]any{"lock": b.Key, "name": b.Name, "lesson": b.Lesson, "build": b.build, "building": b.making})
+		}
+		if laid || len(of) > 0 {
+			news[[]string{"left", "right"}[at]] = of
 		}
 	}
-}
-
-// tell sends a message to all who read. Who is too slow has to come again.
-func (s *service) tell(now int, m message) {
-	if len(m) == 0 || len(s.readers) == 0 {
-		return
+	if len(news) == 0 {
+		return ""
 	}
-	m["now"] = now
-	text, err := json.Marshal(m)
+	text, err := json.Marshal(news)
 	if err != nil {
 		panic(err) // it is ours
 	}
-	for r := range s.readers {
-		select {
-		case r <- text:
-		default:
-			delete(s.readers, r)
-			close(r)
-		}
-	}
-}
-
-// read returns all there is, and what comes from now on, until stop is called.
-func (s *service) read() (news chan []byte, stop func()) {
-	s.flush() // to those who read already
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	news = make(chan []byte, 512)
-	boards := []any{nil, nil}
-	for at, b := range s.boards {
-		if b != nil {
-			boards[at] = b.whole()
-		}
-	}
-	text, err := json.Marshal(message{"snapshot": message{"now": s.us(time.Now()), "max": most, "pace": s.pace, "held": len(s.held), "opening": s.opening,
-		"locks": locks, "openings": openings, "servers": s.servers, "boards": boards}})
-	if err != nil {
-		panic(err)
-	}
-	news <- text
-	s.readers[news] = true
-	return news, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.readers, news)
-	}
-}
-
-// news tells what of the board is new.
-func (b *board) news() message {
-	m, story := message{}, message{}
-	if nodes := b.nodes.told(); len(nodes) > 0 {
-		story["nodes"], m["ls"] = nodes, b.ls()
-	}
-	if watches := b.watches.told(); len(watches) > 0 {
-		story["watches"] = watches
-	}
-	if frames := b.frames.told(); len(frames) > 0 {
-		story["frames"] = frames
-	}
-	if len(b.moods) > 0 {
-		clients := map[int]page.Client{}
-		for i := range b.moods {
-			shown := b.clients[i].shown
-			clients[i] = page.Client{Name: b.clients[i].name(), Slot: 2 * i, Moods: shown[len(shown)-1:]}
-		}
-		story["clients"], story["slots"] = clients, 2*len(b.clients)
-		clear(b.moods)
-	}
-	if len(story) > 0 {
-		m["story"] = story
-	}
-	if b.rows {
-		m["rows"], m["reads"] = b.allRows(), b.reads()
-	}
-	if b.counted {
-		m["counters"] = b.counters
-	}
-	if b.said > 0 {
-		m["log"] = b.lines[:b.said]
-	}
-	if b.warnings {
-		m["banners"] = append([]banner{}, b.warned...)
-	}
-	if b.stored {
-		m["store"] = b.store
-	}
-	if b.built {
-		m["build"], m["building"] = b.build, b.making
-	}
-	b.rows, b.counted, b.said, b.warnings, b.stored, b.built = false, false, 0, false, false, false
-	return m
-}
-
-// whole tells all of the board.
-func (b *board) whole() message {
-	clients := map[int]page.Client{}
-	for i, c := range b.clients {
-		clients[i] = page.Client{Name: c.name(), Slot: 2 * i, Moods: c.shown[len(c.shown)-1:]}
-	}
-	return message{"lock": b.Key, "name": b.Name, "lesson": b.Lesson, "chapter": b.chapter(), "reads": b.reads(),
-		"story": message{"clients": clients, "nodes": b.nodes, "watches": b.watches, "frames": b.frames, "slots": 2 * len(b.clients)},
-		"rows":  b.allRows(), "ls": b.ls(), "counters": b.counters, "log": append([]line{}, b.lines...),
-		"banners": append([]banner{}, b.warned...), "store": b.store, "build": b.build, "building": b.making}
-}
-
-// reads tells whether the lock has readers.
-func (b *board) reads() bool {
-	return slices.ContainsFunc(b.clients, func(c *client) bool { return c.reads })
-}
-
-func (b *board) allRows() []row {
-	all := []row{}
-	for _, c := range b.clients {
-		all = append(all, c.row())
-	}
-	return all
-}
-
-// chapter is the address of the chapter that the lock belongs to.
-func (b *board) chapter() string {
-	if b.program.step != "" {
-		return "/chapter/" + b.program.step
-	}
-	return b.Chapter
+	return string(text)
 }

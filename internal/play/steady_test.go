@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -73,7 +74,7 @@ func TestClicksAtRandom(t *testing.T) {
 			require.Equal(t, http.StatusNoContent, r.StatusCode, "%s: %s", command, r.Status)
 		}
 		if clicks++; clicks%50 == 0 {
-			p.snapshot()
+			p.page()
 			var m runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&m)
@@ -91,48 +92,30 @@ func TestClicksAtRandom(t *testing.T) {
 			p.post(fmt.Sprintf(`{"do":%q,"client":%d}`, do, c))
 		}
 	}
-	p.zoo.Await("all boards to be laid", func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		for _, b := range p.boards {
-			if len(p.jobs) > 0 || b.dir == "" || slices.ContainsFunc(b.clients, func(c *client) bool { return c.process == starting }) {
-				return false
-			}
-		}
-		return true
-	})
+	alive := 0
 	for at := range 2 {
-		var page, server []string
-		t.Cleanup(func() {
-			if t.Failed() {
-				t.Logf("board %d, as the page has it: %v; as the server has it: %v", at, page, server)
+		p.until(at, "the side to be laid", func(b *side) bool { return len(p.jobs) == 0 && len(b.clients) == clients && b.count("starting") == 0 })
+		b := p.sides[at]
+		p.until(at, "the page to have the server's queue", func(b *side) bool {
+			var all []string
+			for _, n := range b.Queue() {
+				session := int64(0) // that of nobody
+				if n.Owner >= 0 && !b.Znode {
+					session = b.clients[n.Owner].Session
+				}
+				all = append(all, fmt.Sprintf("%s of %#x", n.Name, session))
 			}
+			slices.Sort(all)
+			return slices.Equal(all, p.queue(b))
 		})
-		p.zoo.Await("the page to have the server's queue", func() bool {
-			b := p.snapshot()[at]
-			page, server = nil, p.queue(at)
-			for _, n := range b.Ls {
-				page = append(page, fmt.Sprintf("%s of %s", n.Name, p.session(b, n.Owner)))
-			}
-			slices.Sort(page)
-			return slices.Equal(page, server)
-		})
-		p.zoo.Await("who holds to be whose the first znode is", func() bool {
-			b := p.snapshot()[at]
-			inside := b.count("holds") + b.count("reads")
+		p.until(at, "who holds to be whose the first znode is", func(b *side) bool {
+			inside, queue := b.count("holds")+b.count("reads"), b.Queue()
 			if inside == 0 || len(b.Banners) > 0 { // nobody, or the page says that something is wrong
 				return true
 			}
-			return len(b.Ls) > 0 && b.Ls[0].Owner >= 0 && believes(b.mood(b.Ls[0].Owner)) || inside > 1 && b.count("reads") > 0
+			return len(queue) > 0 && queue[0].Owner >= 0 && b.clients[queue[0].Owner].Believes() || inside > 1 && b.count("reads") > 0
 		})
-	}
-	alive := 0
-	for _, b := range p.snapshot() {
-		for _, r := range b.Rows {
-			if r.Process != dead {
-				alive++
-			}
-		}
+		alive += clients - b.count("crashed")
 	}
 	require.Equal(t, alive, children(t), "processes, and clients that are alive")
 	http.DefaultClient.CloseIdleConnections()
@@ -143,31 +126,22 @@ func TestClicksAtRandom(t *testing.T) {
 	require.NoError(t, goleak.Find(idle, goleak.IgnoreTopFunction("github.com/go-zookeeper/zk.(*Conn).flushRequests")))
 }
 
-// queue asks the server for the znodes of a board's lock, with their sessions.
-func (p *player) queue(at int) (all []string) {
-	p.mu.Lock()
-	b := p.boards[at]
-	p.mu.Unlock()
-	if b.znode {
-		if session, there := p.zoo.Owner(b.dir); there {
-			all = append(all, fmt.Sprintf("lock of %#x", session))
+// queue asks the server for the znodes of a side's lock, with their sessions.
+func (p *player) queue(b *side) (all []string) {
+	paths := []string{b.Dir}
+	if !b.Znode {
+		paths = p.zoo.Names(b.Dir)
+		for i, name := range paths {
+			paths[i] = b.Dir + "/" + name
 		}
-		return all
 	}
-	for _, name := range p.zoo.Names(b.dir) {
-		if session, there := p.zoo.Owner(b.dir + "/" + name); there {
-			all = append(all, fmt.Sprintf("%s of %#x", name, session))
+	for _, path := range paths {
+		if session, there := p.zoo.Owner(path); there {
+			all = append(all, fmt.Sprintf("%s of %#x", filepath.Base(path), session))
 		}
 	}
 	slices.Sort(all)
 	return all
-}
-
-func (p *player) session(b seen, owner int) string {
-	if owner < 0 || b.Lock == "1" { // its znode belongs to no session
-		return "0x0"
-	}
-	return b.Rows[owner].Session
 }
 
 func TestNothingIsLeft(t *testing.T) {
@@ -196,7 +170,7 @@ func TestThreeServersThatFail(t *testing.T) {
 	ensemble, err := zkserver.StartEnsemble(t.Context(), "forceSnapshotSync=true")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, ensemble.Stop()) })
-	p := playsOn(t, zktest.NewOn(t, ensemble.Server), ensemble, "5", 3)
+	p := playsOn(t, zktest.NewOn(t, ensemble.Server), ensemble, "", "5", 3)
 	p.patience(90 * time.Second)
 	p.holdsAndWait()
 	leads := func() int {
@@ -209,7 +183,7 @@ func TestThreeServersThatFail(t *testing.T) {
 	p.do(`{"do":"server","n":%d,"fault":"kill"}`, first)
 	p.zoo.Await("another leader", func() bool { n := leads(); return n > 0 && n != first })
 	p.do(`{"do":"unlock","client":0}`)
-	p.until("the next to hold, with two servers", func(b seen) bool { return b.says("1 holds") })
+	p.says("1 holds")
 	p.do(`{"do":"server","n":%d,"fault":"mend"}`, first)
 	other := first%3 + 1
 	for _, fault := range []string{"stop", "cut"} {

@@ -1,4 +1,4 @@
-package main
+package board
 
 // A store is what the lock protects. It checks tokens as a store should: it refuses
 // one that is less than the greatest it has seen. A lock without tokens leaves
@@ -15,20 +15,19 @@ type write struct {
 	Text   string `json:"text"`
 }
 
-const keptWrites = 20
-
-func (s *store) put(client int, token int64) write {
-	w := write{client, token, token == 0 || token >= s.Token, ""}
+// Put writes to the store.
+func (b *Board) Put(now int, c *Client, token int64) {
+	s := &b.Store
+	w := write{c.Number, token, token == 0 || token >= s.Token, "accepted"}
 	switch {
 	case token == 0:
 		w.Text = "accepted, for it bears no token that could be checked"
 	case w.OK:
-		w.Text = "accepted"
 		s.Token = token
 	default:
 		w.Text = "refused: a later holder has written"
 	}
 	s.Log = append([]write{w}, s.Log...)
 	s.Log = s.Log[:min(len(s.Log), keptWrites)]
-	return w
+	b.Say(now, "%d writes to the store with the token %d: %s.", c.Number, token, w.Text)
 }
