@@ -15,10 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/docs/graduation/check"
-	"zklock/docs/graduation/election"
-	"zklock/docs/graduation/multilock"
-	"zklock/docs/graduation/semaphore"
 	"zklock/internal/lockcheck"
 	"zklock/internal/words"
 	"zklock/internal/zktest"
@@ -267,10 +263,7 @@ func TestWhatIsGivenIsAsInTheStep(t *testing.T) {
 
 func TestHintsLeadFromTheFirstFailure(t *testing.T) {
 	known := []string{lockcheck.ByKind.Name, lockcheck.Upgrade.Name}
-	for _, p := range lockcheck.Properties {
-		known = append(known, p.Name)
-	}
-	for _, p := range slices.Concat(check.SemaphoreProperties(semaphore.New), check.MultiLockProperties(multilock.New), check.ElectionProperties(election.New)) {
+	for _, p := range slices.Concat(lockcheck.Properties, lockcheck.SemaphoreProperties, lockcheck.MultiLockProperties, lockcheck.ElectionProperties) {
 		known = append(known, p.Name)
 	}
 	for _, e := range exercises() {

@@ -118,7 +118,7 @@ func mistakes(t *testing.T) []string {
 
 var (
 	// What speaks to the user of a tool: the tools' packages, and the errors of the locks.
-	tools = regexp.MustCompile(`^(internal|docs/graduation/check)/|^step[^/]*/[^/]+\.go$`)
+	tools = regexp.MustCompile(`^internal/|^step[^/]*/[^/]+\.go$`)
 	// What the pages quote.
 	quoted = regexp.MustCompile(`^(step[^/]*|docs|internal/(storm|peers))/[^/]+_test\.go$|^internal/page/beside_test\.go$`)
 	// What speaks to nobody but a test.

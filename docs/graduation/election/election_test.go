@@ -3,10 +3,13 @@ package election
 import (
 	"testing"
 
-	"zklock/docs/graduation/check"
+	"zklock/internal/lockcheck"
+	"zklock/internal/steps"
 	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-func TestProperties(t *testing.T) { check.All(t, check.ElectionProperties(New)) }
+func TestProperties(t *testing.T) {
+	lockcheck.Holds(t, lockcheck.OverElection(steps.OpenReentrant, New), lockcheck.ElectionProperties...)
+}

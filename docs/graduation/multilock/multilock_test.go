@@ -3,10 +3,13 @@ package multilock
 import (
 	"testing"
 
-	"zklock/docs/graduation/check"
+	"zklock/internal/lockcheck"
 	"zklock/internal/zktest"
+	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-func TestProperties(t *testing.T) { check.All(t, check.MultiLockProperties(New)) }
+func TestProperties(t *testing.T) {
+	lockcheck.Holds(t, lockcheck.OverMultiLock(New, predecessorwatch.New), lockcheck.MultiLockProperties...)
+}

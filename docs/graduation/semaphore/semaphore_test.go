@@ -3,10 +3,12 @@ package semaphore
 import (
 	"testing"
 
-	"zklock/docs/graduation/check"
+	"zklock/internal/lockcheck"
 	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-func TestProperties(t *testing.T) { check.All(t, check.SemaphoreProperties(New)) }
+func TestProperties(t *testing.T) {
+	lockcheck.Holds(t, lockcheck.OverSemaphore(New), lockcheck.SemaphoreProperties...)
+}

@@ -9,20 +9,19 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
-	"zklock/docs/graduation/check"
 	election "zklock/docs/graduation/election/exercise"
 	multilock "zklock/docs/graduation/multilock/exercise"
 	semaphore "zklock/docs/graduation/semaphore/exercise"
 	"zklock/internal/lockcheck"
 	"zklock/internal/page"
-	locks "zklock/internal/steps"
+	"zklock/internal/steps"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 	step01 "zklock/step01_plain_node/exercise"
 	step02 "zklock/step02_sequential_spin/exercise"
 	step03 "zklock/step03_children_watch/exercise"
+	predecessorwatch "zklock/step04_predecessor_watch"
 	step04 "zklock/step04_predecessor_watch/exercise"
 	step05 "zklock/step05_reentrant/exercise"
 	step06 "zklock/step06_shared_lock/exercise"
@@ -35,25 +34,22 @@ var (
 	file     = flag.String("replay", "", "give no answer to -only, but a page of what was seen")
 )
 
-// steps are the learner's versions, and the properties that each is to have: those of
+// exercises are the learner's versions, and the properties that each is to have: those of
 // its step. What the starter lacks stands in the order in which it is best written.
-var steps = map[string]struct {
+var exercises = map[string]struct {
 	yours lockcheck.Subject
 	goals []*lockcheck.Property
 }{
 	"01": {lockcheck.Over("New", step01.New),
 		[]*lockcheck.Property{lockcheck.OneHolder, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft, lockcheck.LongHold}},
-	"02": {lockcheck.Over("New", step02.New), upTo(lockcheck.WaiterCrash, lockcheck.NoWatchLeft, lockcheck.LongHold)},
-	"03": {lockcheck.Over("New", step03.New), upTo(lockcheck.SilentWait, lockcheck.NoWatchLeft, lockcheck.LongHold)},
-	"04": {lockcheck.Over("New", step04.New), upTo(lockcheck.NoWatchLeft, lockcheck.LongHold)},
-	"05": {lockcheck.OverSession("New", locks.OpenReentrant, step05.New, step05.Token), upTo(lockcheck.LongHold)},
-	"06": {lockcheck.OverSession("New", locks.OpenShared, step06.New, step06.Token), upTo(lockcheck.Shared, lockcheck.ByKind, lockcheck.Upgrade)},
-}
-
-var graduation = map[string][]check.Property{
-	"semaphore": check.SemaphoreProperties(semaphore.New),
-	"multilock": check.MultiLockProperties(multilock.New),
-	"election":  check.ElectionProperties(election.New),
+	"02":        {lockcheck.Over("New", step02.New), upTo(lockcheck.WaiterCrash, lockcheck.NoWatchLeft, lockcheck.LongHold)},
+	"03":        {lockcheck.Over("New", step03.New), upTo(lockcheck.SilentWait, lockcheck.NoWatchLeft, lockcheck.LongHold)},
+	"04":        {lockcheck.Over("New", step04.New), upTo(lockcheck.NoWatchLeft, lockcheck.LongHold)},
+	"05":        {lockcheck.OverSession("New", steps.OpenReentrant, step05.New, step05.Token), upTo(lockcheck.LongHold)},
+	"06":        {lockcheck.OverSession("New", steps.OpenShared, step06.New, step06.Token), upTo(lockcheck.Shared, lockcheck.ByKind, lockcheck.Upgrade)},
+	"semaphore": {lockcheck.OverSemaphore(semaphore.New), lockcheck.SemaphoreProperties},
+	"multilock": {lockcheck.OverMultiLock(multilock.New, predecessorwatch.New), lockcheck.MultiLockProperties},
+	"election":  {lockcheck.OverElection(steps.OpenReentrant, election.New), lockcheck.ElectionProperties},
 }
 
 // upTo is the list of properties as far as last, and more.
@@ -64,34 +60,23 @@ func upTo(last *lockcheck.Property, more ...*lockcheck.Property) []*lockcheck.Pr
 
 // A question is a property that an exercise is to have.
 type question struct {
-	name, hint string
-	ask        func(server *zkserver.Server, patience time.Duration) (verdict, evidence string)
-}
-
-// over asks a lock for the properties of internal/lockcheck.
-func over(subject lockcheck.Subject, properties ...*lockcheck.Property) (all []question) {
-	for _, p := range properties {
-		all = append(all, question{p.Name, p.Hint, func(server *zkserver.Server, patience time.Duration) (string, string) {
-			r := lockcheck.CheckWithin(server, subject, p, patience)
-			return string(r.Verdict), r.Evidence
-		}})
-	}
-	return all
+	of lockcheck.Subject
+	*lockcheck.Property
 }
 
 // questions are what the learner's version of an exercise is asked.
 func questions(name string) (all []question) {
+	yours, goals := exercises[name].yours, exercises[name].goals
 	if *only != "" {
-		return over(steps[name].yours, property(name, *only))
+		return []question{{yours, property(name, *only)}}
 	}
-	for _, p := range graduation[name] {
-		all = append(all, question{p.Name, p.Hint, p.Ask})
+	for _, p := range goals {
+		all = append(all, question{yours, p})
 	}
-	all = append(all, over(steps[name].yours, steps[name].goals...)...)
 	if name == "01" { // what frees a crashed holder's lock is a constructor of its own
-		all = append(all, over(lockcheck.Over("NewEphemeral", step01.NewEphemeral), lockcheck.CrashFrees)...)
+		all = append(all, question{lockcheck.Over("NewEphemeral", step01.NewEphemeral), lockcheck.CrashFrees})
 	}
-	if i := slices.IndexFunc(all, func(q question) bool { return q.name == *first }); i >= 0 {
+	if i := slices.IndexFunc(all, func(q question) bool { return q.Name == *first }); i >= 0 {
 		all = slices.Concat(all[i:i+1], all[:i], all[i+1:])
 	}
 	return all
@@ -99,7 +84,7 @@ func questions(name string) (all []question) {
 
 // property finds a property of a step by its name.
 func property(name, asked string) *lockcheck.Property {
-	all := slices.Concat(lockcheck.Properties, steps[name].goals)
+	all := slices.Concat(lockcheck.Properties, exercises[name].goals)
 	return all[slices.IndexFunc(all, func(p *lockcheck.Property) bool { return p.Name == asked })]
 }
 
@@ -107,9 +92,9 @@ func property(name, asked string) *lockcheck.Property {
 type answer struct{ Verdict, Property, Evidence, Hint string }
 
 func main() {
-	for name, step := range steps { // make play has started it
-		step.yours.Name = "mine " + name
-		step.yours.Acts()
+	for name, exercise := range exercises { // make play has started it
+		exercise.yours.Name = "mine " + name
+		exercise.yours.Acts()
 	}
 	flag.Parse()
 	say := json.NewEncoder(os.Stdout)
@@ -140,11 +125,11 @@ func ask(server *zkserver.Server, questions []question) (answers []chan answer) 
 		go func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			verdict, evidence := q.ask(server, *patience)
-			if verdict == "?" { // a busy machine can be the reason
-				verdict, evidence = q.ask(server, *patience)
+			r := lockcheck.CheckWithin(server, q.of, q.Property, *patience)
+			if r.Verdict == lockcheck.Stuck { // a busy machine can be the reason
+				r = lockcheck.CheckWithin(server, q.of, q.Property, *patience)
 			}
-			answered <- answer{verdict, q.name, evidence, q.hint}
+			answered <- answer{string(r.Verdict), q.Name, r.Evidence, q.Hint}
 		}()
 	}
 	return answers
@@ -155,7 +140,7 @@ func ask(server *zkserver.Server, questions []question) (answers []chan answer) 
 func replay(server *zkserver.Server, name string) error {
 	p := property(name, *only)
 	step := page.Steps[slices.IndexFunc(page.Steps, func(s page.Step) bool { return "0"+s.Key == name })]
-	yours := lockcheck.CheckWithin(server, steps[name].yours, p, *patience)
+	yours := lockcheck.CheckWithin(server, exercises[name].yours, p, *patience)
 	out, err := os.Create(*file)
 	if err != nil {
 		return err
