@@ -72,16 +72,17 @@ const (
 type Frame struct {
 	At    time.Time // when it passed the tap
 	Kind  Kind
-	Op    Op     // a reply bears the Op of the request that it answers
-	Xid   int32  // the client's number for a request and its reply
-	Path  string // named by a request, made by a create, or watched
-	Watch bool   // the request (or the request answered) also sets a watch
-	Zxid  int64  // in a reply: the last transaction that the server had applied
-	Err   int32  // in a reply: OK, NoNode, …
-	Names int    // in a reply to getChildren: how many names the list held
-	Event int32  // in a notification: NodeDeleted, ChildrenChanged, …
-	Bytes int    // the whole frame, its length prefix included
-	Lost  bool   // a fault kept it from arriving
+	Op    Op        // a reply bears the Op of the request that it answers
+	Xid   int32     // the client's number for a request and its reply
+	Path  string    // named by a request, made by a create, or watched
+	Watch bool      // the request (or the request answered) also sets a watch
+	Zxid  int64     // in a reply: the last transaction that the server had applied
+	Err   int32     // in a reply: OK, NoNode, …
+	Names int       // in a reply to getChildren: how many names the list held
+	Event int32     // in a notification: NodeDeleted, ChildrenChanged, …
+	Asked time.Time // in a reply: when its request passed the tap
+	Bytes int       // the whole frame, its length prefix included
+	Lost  bool      // a fault kept it from arriving
 }
 
 func (f Frame) String() string {

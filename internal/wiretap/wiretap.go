@@ -263,7 +263,7 @@ func (c *conn) request(xid int32) Frame {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
 	f := c.asked[xid]
-	return Frame{Op: f.Op, Path: f.Path, Watch: f.Watch}
+	return Frame{Op: f.Op, Path: f.Path, Watch: f.Watch, Asked: f.At}
 }
 
 func (c *conn) Close() error {

@@ -217,12 +217,13 @@ func TestRequestsAndRepliesAreUnderstood(t *testing.T) {
 		require.Len(t, frames, 2, "row %d: %v", i, frames)
 		request, reply := frames[0], frames[1]
 		assert.Equal(t, request.Xid, reply.Xid)
+		assert.Equal(t, request.At, reply.Asked)
 		assert.True(t, reply.Zxid > 0 || reply.Op == wiretap.SetAuth, "the reply has a zxid: %v", reply)
 		for j := range frames {
 			f := &frames[j]
 			assert.WithinRange(t, f.At, begin, end, "each passes in its turn: %v", f)
 			assert.GreaterOrEqual(t, f.Bytes, 12, "the length of %v", f)
-			begin, f.At, f.Xid, f.Zxid, f.Bytes = f.At, time.Time{}, 0, 0, 0
+			begin, f.At, f.Asked, f.Xid, f.Zxid, f.Bytes = f.At, time.Time{}, time.Time{}, 0, 0, 0
 		}
 		test.reply.Kind, test.reply.Op, test.reply.Watch = wiretap.Reply, test.request.Op, test.request.Watch
 		test.reply.Path = cmp.Or(test.reply.Path, test.request.Path)
