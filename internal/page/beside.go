@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -18,7 +17,6 @@ import (
 type Bystander struct {
 	Quiet     []time.Duration // while the crowd waits
 	Served    []time.Duration // while the crowd is served: each holds the lock for 20 ms
-	HandOvers int             // in that time
 	Meanwhile int             // the most bytes that went to the lock's clients during one of these waits
 }
 
@@ -35,51 +33,40 @@ func (q *Queue) bystander() {
 	path := q.Root + "/bystander"
 	_, err := c.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	q.must(err)
-	for _, trip := range trips(c, path, func() { time.Sleep(Window / 2) }) {
-		b.Quiet = append(b.Quiet, trip.took())
+	b.Quiet = waits(replies(c, path, func() { time.Sleep(Window / 2) }))
+	marks := make([]int, len(q.members))
+	for i, m := range q.members {
+		marks[i] = m.Tap.Mark()
 	}
-	marks := make([]int, len(q.actors))
-	for i, a := range q.actors {
-		marks[i] = a.Tap.Mark()
-	}
-	served := trips(c, path, func() {
-		for begin := time.Now(); time.Since(begin) < Window/2; b.HandOvers++ {
+	served := replies(c, path, func() {
+		for begin := time.Now(); time.Since(begin) < Window/2; {
 			time.Sleep(holdTime)
+			q.idle = append(q.idle, q.holder.Member)
 			q.handOver()
 		}
 	})
+	b.Served = waits(served)
 	var others []wiretap.Frame
-	for i, a := range q.actors {
-		others = append(others, slices.DeleteFunc(a.Tap.Since(marks[i]), func(f wiretap.Frame) bool { return f.Kind == wiretap.Request })...)
+	for i, m := range q.members {
+		others = append(others, slices.DeleteFunc(m.Tap.Since(marks[i]), func(f wiretap.Frame) bool { return f.Kind == wiretap.Request })...)
 	}
-	for _, trip := range served {
-		b.Served = append(b.Served, trip.took())
+	for _, reply := range served {
 		sent := 0
 		for _, f := range others {
-			if f.At.After(trip.request.At) && f.At.Before(trip.reply.At) {
+			if f.At.After(reply.Asked) && f.At.Before(reply.At) {
 				sent += f.Bytes
 			}
 		}
 		b.Meanwhile = max(b.Meanwhile, sent)
 	}
-	slices.Sort(b.Quiet)
-	slices.Sort(b.Served)
-	q.Crowds[len(q.Crowds)-1].Bystander = b
-	q.settles()
+	q.crowd().Bystander = b
+	q.settles(q.waiting)
 	c.Close()
 }
 
-// handOver lets the holder release, and waits for the next one only.
-func (q *Queue) handOver() {
-	q.holder.releases()
-	q.idle = append(q.idle, q.holder)
-	q.holder = q.served(q.waiting)
-	q.waiting = slices.DeleteFunc(q.waiting, func(a *actor) bool { return a == q.holder })
-}
-
-// trips are the requests, each with its reply, of a client that reads and writes a
-// znode for as long as the work takes.
-func trips(c *zktest.Client, path string, work func()) (all []*trip) {
+// replies are what a client gets that reads and writes a znode for as long as the
+// work takes.
+func replies(c *zktest.Client, path string, work func()) []wiretap.Frame {
 	mark, done := c.Tap.Mark(), make(chan struct{})
 	var asking sync.WaitGroup
 	asking.Go(func() {
@@ -105,45 +92,24 @@ func trips(c *zktest.Client, path string, work func()) (all []*trip) {
 		work()
 	}()
 	asking.Wait()
-	d := &deduction{}
-	d.pair(0, c.Tap.Since(mark))
-	return slices.DeleteFunc(d.trips, func(t *trip) bool { return t.reply == nil })
+	return slices.DeleteFunc(c.Tap.Since(mark), func(f wiretap.Frame) bool { return f.Kind != wiretap.Reply || aside(f) })
 }
 
-func (t *trip) took() time.Duration { return t.reply.At.Sub(t.request.At) }
+// waits are the times from the requests to their replies, the shortest first.
+func waits(replies []wiretap.Frame) (all []time.Duration) {
+	for _, f := range replies {
+		all = append(all, f.At.Sub(f.Asked))
+	}
+	slices.Sort(all)
+	return all
+}
 
 // percentile is the wait that so many percent of the waits do not exceed.
-func percentile(waits []time.Duration, percent int) time.Duration {
-	return waits[min(len(waits)-1, len(waits)*percent/100)]
-}
-
-// Deaths is what passes between those who go on waiting and the server because so
-// many of the crowd expire in one moment.
-type Deaths struct {
-	wiretap.Counts
-	Dead int
-}
-
-// deaths lets every tenth of the line expire.
-func (q *Queue) deaths() {
-	crowd := &q.Crowds[len(q.Crowds)-1]
-	q.fill(crowd.Waiters) // who was served comes again
-	slices.SortFunc(q.waiting, func(a, b *actor) int { return cmp.Compare(a.Znode(), b.Znode()) })
-	var dead, alive []*actor
-	for i, a := range q.waiting {
-		if i%10 == 5 {
-			dead = append(dead, a)
-		} else {
-			alive = append(alive, a)
-		}
-	}
-	counted := counting(alive...)
-	q.expireTogether(dead)
-	q.settles()
-	crowd.Deaths = &Deaths{counted(time.Now()), len(dead)}
+func percentile(waits []time.Duration, percent int) float64 {
+	return float64(waits[min(len(waits)-1, len(waits)*percent/100)])
 }
 
 // times is by how much a bystander's wait is longer while the crowd is served.
 func (b *Bystander) times(percent int) float64 {
-	return float64(percentile(b.Served, percent)) / float64(percentile(b.Quiet, percent))
+	return percentile(b.Served, percent) / percentile(b.Quiet, percent)
 }

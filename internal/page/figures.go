@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"zklock/internal/words"
+	"zklock/internal/zktest"
 )
 
 // A Drawing is a picture for the chapters, drawn from a run.
@@ -87,7 +88,7 @@ func Ring(title string, s Story, t int) (svg template.HTML, facts []string) {
 	d.circle("", side/2, side/2+12, hub)
 	d.text("b m", side/2, side/2+10, "ZooKeeper")
 	d.text("s m", side/2, side/2+27, "/lock")
-	held := func(client int) bool { return s.Clients[client].mood(t) == holds }
+	held := func(client int) bool { return s.Clients[client].mood(t) == zktest.MoodHolds }
 	for _, n := range s.Nodes {
 		if !thereAt(t, n.From, n.To) {
 			continue

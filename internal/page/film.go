@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 //go:embed film.css
@@ -236,7 +237,7 @@ func (s *scene) clients() {
 		}
 		inside := during(knows, filmEnd)
 		switch {
-		case c.mood(s.before) == holds:
+		case c.mood(s.before) == zktest.MoodHolds:
 			inside = during(0, s.released)
 			s.group("gone", func() { disc("") })
 		case told.leaves > 0:
@@ -244,7 +245,7 @@ func (s *scene) clients() {
 		default:
 			disc("")
 		}
-		if c.mood(s.before) == holds || c.mood(s.after) == holds {
+		if c.mood(s.before) == zktest.MoodHolds || c.mood(s.after) == zktest.MoodHolds {
 			s.group("off "+s.looks(inside...), func() {
 				disc("in")
 				s.text("holds", x-clientSize, clientsAt+clientSize+18, "holds the lock")
@@ -272,7 +273,7 @@ func (s *scene) messages() {
 // words says what happens, and counts the notifications.
 func (s *scene) words() {
 	holder := func(t int) string {
-		return s.Clients[slices.IndexFunc(s.Clients, func(c Client) bool { return c.mood(t) == holds })].Name
+		return s.Clients[slices.IndexFunc(s.Clients, func(c Client) bool { return c.mood(t) == zktest.MoodHolds })].Name
 	}
 	next := holder(s.after)
 	whom, wake, others := next, next+" wakes and asks", "Nobody else woke."

@@ -1,12 +1,10 @@
 package page
 
 import (
-	"slices"
 	"time"
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
-	"zklock/internal/zktest"
 )
 
 // Evidence makes a page of what a property's story has shown of two locks on one
@@ -40,9 +38,7 @@ func Kept(origin string, locks []Step, stories []Story) *Recording {
 		keys = append(keys, l.Key)
 		s := &stories[i]
 		s.ID, s.Step = id, l.Key
-		for p := range s.Phases {
-			s.trim(&s.Phases[p])
-		}
+		s.trim()
 		rec.Largest = max(rec.Largest, len(s.Clients)-1)
 	}
 	rec.Titles = []story{{ID: id, Title: "What was played", Watch: "What was done, in its order, and what came of it.", Steps: keys, Pair: keys}}
@@ -51,22 +47,16 @@ func Kept(origin string, locks []Step, stories []Story) *Recording {
 
 // seen makes a story of a property's evidence.
 func seen(dir string, r lockcheck.Result) Story {
-	d := &deduction{dir: dir, start: time.Now()}
+	d := &deduction{dir: dir, start: time.Now(), lines: r.Lines}
 	for _, l := range r.Lines {
 		for _, f := range l.Frames {
-			if f.Kind == wiretap.Request && f.Op != wiretap.Connect && !aside(f) && f.At.Before(d.start) {
-				d.start = f.At
+			if f.Kind == wiretap.Request && f.Op != wiretap.Connect && !aside(f) {
+				d.start = earlier(d.start, f.At)
 			}
-			if f.At.After(d.end) {
-				d.end = f.At
-			}
+			d.end = later(d.end, f.At)
 		}
 	}
-	for _, l := range r.Lines {
-		l.Moods = slices.Concat([]zktest.Mood{{At: d.start, Is: idle}}, l.Moods)
-		d.add(l, true)
-	}
-	s := d.deduce()
-	s.Phases = []Phase{{0, s.End, string(r.Verdict) + " " + r.Property.Name, r.Evidence}}
+	s := d.deduce(len(r.Lines))
+	s.Phases = []Phase{{Over: s.End, Title: string(r.Verdict) + " " + r.Property.Name, Sum: r.Evidence}}
 	return s
 }

@@ -63,7 +63,7 @@ func (rec *Recording) Write(w io.Writer) error {
 	}
 	if len(rec.Queues) > 0 {
 		steps := rec.measured("123456")
-		view["Score"], view["Measured"], view["Sizes"] = rec.Score(), steps, sizes(min(rec.Largest, 100))
+		view["Score"], view["Measured"], view["Sizes"] = rec.Score(), steps, scored(min(rec.Largest, 100))
 		view["Charts"], view["Releases"] = rec.Charts(drawn, rec.Largest), rec.releases(drawn)
 		view["HandOvers"], view["Spread"] = handOvers, Spread("Hand-over in milliseconds", steps)
 	}

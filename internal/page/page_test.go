@@ -39,17 +39,17 @@ var (
 			return nil, err
 		}
 		tour := &Tour{
-			Server: server, Locks: Locks, Largest: largest,
-			Say: func(string, ...any) {}, Scored: func(*Recording) {},
+			Recording: Recording{Locks: Locks, Largest: largest}, Server: server,
+			Say: func(string, ...any) {}, Scored: func() {},
 			told: func(r *recorder, s Story) {
 				end := ending{Story: s, nodes: r.Names(r.dir)}
-				for _, a := range r.actors {
-					end.watches = append(end.watches, a.Tap.Watched()...)
+				for _, m := range r.members {
+					end.watches = append(end.watches, m.Tap.Watched()...)
 				}
 				endings = append(endings, end)
 			},
 		}
-		return tour.Record(context.Background())
+		return &tour.Recording, tour.Record(context.Background())
 	})
 )
 
@@ -195,13 +195,7 @@ func TestSlope(t *testing.T) {
 
 func TestCrowdsOfTheScoreboard(t *testing.T) {
 	for largest, want := range map[int][]int{10: {10}, 50: {10, 50}, 100: {10, 100}, 1000: {10, 100, 1000}} {
-		var got []int
-		for _, s := range sizes(largest) {
-			if s.Scored {
-				got = append(got, s.Waiters)
-			}
-		}
-		assert.Equal(t, want, got, "WAITERS=%d", largest)
+		assert.Equal(t, want, scored(largest), "WAITERS=%d", largest)
 	}
 	assert.Equal(t, "1,234,567", number(1234567))
 }

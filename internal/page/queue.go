@@ -2,6 +2,7 @@ package page
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"zklock/internal/lockcheck"
@@ -12,16 +13,15 @@ import (
 // A Queue is what was measured of one lock: one client alone, and then a queue
 // that grows.
 type Queue struct {
-	Step    Step
+	*recorder
 	Polls   bool           // those who wait ask again and again, and are never told
 	Alone   wiretap.Counts // one client, one Lock and Unlock
 	Arrival wiretap.Counts // the traffic of the first crowd because one more client comes
 	Crowds  []Crowd        // the smallest first, those that the scoreboard leaves out among them
 
-	*recorder
-	holder  *actor
-	waiting []*actor
-	idle    []*actor // they held the lock last, and come again with the next crowd
+	holder  *zktest.Turn
+	waiting []*zktest.Turn
+	idle    []*zktest.Member // they held the lock last, and come again with the next crowd
 }
 
 // A Crowd is so many clients that wait behind a holder, each with a session of
@@ -31,8 +31,9 @@ type Crowd struct {
 	Waiting  wiretap.Counts // all their traffic in one Window of waiting
 	Releases []Release      // with the same number waiting each time
 
-	Bystander *Bystander // of the largest, if it was measured
-	Deaths    *Deaths
+	// Of the largest crowd of some locks; else nil.
+	Bystander *Bystander
+	Deaths    *wiretap.Counts // the traffic of those who live because every tenth expires
 }
 
 // Window is how long a crowd is watched while it waits.
@@ -52,21 +53,16 @@ const (
 	someReleases = 3
 )
 
-// A size of a crowd. Some are measured for the drawings of the growth alone.
-type size struct {
-	Waiters int
-	Scored  bool
-	story   string // the page's, of the first release
+// sizes are those of the crowds, from ten to the largest.
+func sizes(largest int) []int {
+	all := slices.DeleteFunc([]int{10, 30, 100, 300, 1000}, func(n int) bool { return n >= largest })
+	return append(all, largest)
 }
 
-// sizes are those of the crowds, from ten to the largest.
-func sizes(largest int) []size {
-	all := []size{{10, true, "release"}, {30, false, ""}, {100, true, ""}, {300, false, ""}, {1000, false, ""}}
-	all = slices.DeleteFunc(all, func(s size) bool { return s.Waiters > 10 && s.Waiters >= largest })
-	if largest > 10 {
-		all = append(all, size{largest, true, "crowd"})
-	}
-	return all
+// scored are the sizes that the scoreboard shows. The others are measured for the
+// drawings of the growth alone.
+func scored(largest int) []int {
+	return slices.DeleteFunc(sizes(largest), func(n int) bool { return n != 10 && n != 100 && n != largest })
 }
 
 // patience is the deadline of queues that are measured together.
@@ -83,77 +79,77 @@ const drawn = "3456"
 
 // measure lets the queues grow until so many wait. They come and wait together; what
 // is timed is done by one after the other.
-func measure(t zktest.T, queues []*Queue, largest int, say func(string, ...any)) {
-	about := func(q *Queue, s size, what string) {
-		say("%s, %s: %s clients: %s", q.Step.Subject.Name, q.Step.Title, number(s.Waiters), what)
+func (t *Tour) measure(z zktest.T, queues []*Queue) {
+	about := func(q *Queue, n int, what string) {
+		t.say("%s, %s: %s clients: %s", q.Step.Subject.Name, q.Step.Title, number(n), what)
 	}
-	crowds := sizes(largest)
-	large := slices.IndexFunc(append(crowds, size{Waiters: 101}), func(s size) bool { return s.Waiters > 100 })
-	having := func(s size) []*Queue {
-		return slices.DeleteFunc(slices.Clone(queues), func(q *Queue) bool { return !s.Scored && !q.Step.among(drawn) })
-	}
-	for i, s := range crowds[:large] {
-		queues := having(s)
-		each(t, queues, func(_ int, q *Queue) {
-			if i > 0 {
-				q.swell(s.Waiters)
-				return
-			}
-			q.alone()
-			q.come(s.Waiters)
-		})
-		if s.Scored {
-			say("%d clients wait at each lock", s.Waiters)
+	for _, n := range sizes(min(t.Largest, 100)) {
+		each(z, queues, func(_ int, q *Queue) { q.grow(n) })
+		if slices.Contains(scored(t.Largest), n) {
+			t.say("%d clients wait at each lock", n)
 			wait(queues)
 		}
 		for _, q := range queues {
-			if i == 0 && !q.Polls {
-				about(q, s, "one more comes")
+			if n == 10 && !q.Polls {
+				about(q, n, "one more comes")
 				q.arrival()
 			}
-			about(q, s, "the holder releases")
-			q.releases(s)
+			about(q, n, "the holder releases")
+			q.releases()
 		}
 	}
-	for _, q := range queues { // so many are there one lock at a time
-		for _, s := range crowds[large:] {
-			if !q.Polls && slices.Contains(having(s), q) { // else the server would do nothing but answer them
-				about(q, s, "they come, and the holder releases")
-				q.swell(s.Waiters)
-				q.releases(s)
+	for _, q := range queues { // more are there one lock at a time
+		for _, n := range sizes(t.Largest) {
+			if n > 100 && !q.Polls { // else the server would do nothing but answer them
+				about(q, n, "they come, and the holder releases")
+				q.grow(n)
+				q.releases()
 			}
 		}
-		if s := crowds[len(crowds)-1]; s.Waiters > 100 && q.Step.among("34") {
-			about(q, s, "a bystander reads and writes")
+		if t.Largest > 100 && q.Step.among("34") {
+			about(q, t.Largest, "a bystander reads and writes")
 			q.bystander()
-			about(q, s, "every tenth of them expires")
-			q.deaths()
+			about(q, t.Largest, "every tenth of them expires")
+			q.fill(t.Largest) // who was served comes again
+			deaths := q.die(10)
+			q.crowd().Deaths = &deaths
 		}
 		q.leave()
 	}
 }
 
+// crowd is the present one.
+func (q *Queue) crowd() *Crowd { return &q.Crowds[len(q.Crowds)-1] }
+
+// grow makes a crowd of n, who wait.
+func (q *Queue) grow(n int) {
+	if len(q.Crowds) == 0 {
+		q.alone()
+		q.come(n)
+		return
+	}
+	q.fill(n)
+	q.Crowds = append(q.Crowds, Crowd{Waiters: n})
+}
+
 // alone counts what one Lock and Unlock cost when nobody else is there.
 func (q *Queue) alone() {
-	a := &actor{Member: q.step.Subject.JoinAs(q.Zoo, "the only client", lockcheck.Seat{Path: q.Root + "/alone"}), r: q.recorder}
+	m := q.Step.Subject.JoinAs(q.Zoo, "the only client", lockcheck.Seat{Path: q.Root + "/alone"})
 	for range 2 { // the first makes the directory
-		counted := counting(a)
-		a.takes()
-		a.releases()
-		q.Alone = counted(time.Now())
+		counted := q.CountClients(m.Client)
+		m.Acquire().Release()
+		q.Alone = counted()
 	}
-	a.Close()
+	m.Close()
 }
 
 // come brings the first crowd, one after the other.
 func (q *Queue) come(n int) {
 	cast := q.cast(n + 1)
-	q.holder, q.waiting = cast[0], cast[1:]
-	q.begin()
 	q.phase("%d clients come", n+1)
-	q.holder.takes()
-	q.lines(q.waiting...)
-	q.settles()
+	q.holder = q.takes(cast[0])
+	q.waiting = q.lines(cast[1:]...)
+	q.settles(q.waiting)
 	_, q.Polls = q.waiting[0].Tap.Waiting(0)
 	q.sum("%s holds the lock, %d wait.", q.holder.Name, n)
 	q.Crowds = append(q.Crowds, Crowd{Waiters: n})
@@ -181,7 +177,7 @@ func wait(queues []*Queue) {
 	}
 	time.Sleep(time.Until(begin.Add(Window)))
 	for i, q := range queues {
-		q.Crowds[len(q.Crowds)-1].Waiting = counted[i](begin.Add(Window))
+		q.crowd().Waiting = counted[i](begin.Add(Window))
 	}
 }
 
@@ -203,11 +199,10 @@ func (q *Queue) waited(c wiretap.Counts) {
 func (q *Queue) arrival() {
 	newcomer := q.cast(1)[0]
 	q.phase("%s comes, too", newcomer.Name)
-	counted := counting(q.waiting...)
-	q.lines(newcomer)
-	q.settles()
+	counted := q.Count(q.waiting...)
+	q.settles(append(q.lines(newcomer), q.waiting...))
 	q.Barrier(q.holder.Client)
-	q.Arrival = counted(time.Now())
+	q.Arrival = counted()
 	if told := q.Arrival.Notifications; told == 0 {
 		q.sum("%s came: no waiter was woken.", newcomer.Name)
 	} else {
@@ -216,62 +211,79 @@ func (q *Queue) arrival() {
 	}
 	q.excerpt("arrival")
 	after := time.Now()
-	newcomer.left = true
 	newcomer.Close() // zk.Lock does not know how to give up
+	q.members, q.left = q.members[:len(q.members)-1], append(q.left, newcomer)
 	q.ended(after, newcomer)
-	q.settles()
-}
-
-// swell makes a crowd of n of those who wait.
-func (q *Queue) swell(n int) {
-	q.fill(n)
-	q.Crowds = append(q.Crowds, Crowd{Waiters: n})
+	q.settles(q.waiting)
 }
 
 // fill brings more clients, until n wait. All look around when all stand in line:
 // else each arrival would wake the others, n×n/2 times in all.
 func (q *Queue) fill(n int) {
 	more := append(q.idle, q.cast(n-len(q.waiting)-len(q.idle))...)
-	q.waiting, q.idle = append(q.waiting, more...), nil
+	q.idle = nil
 	var looks []*wiretap.Trap
-	for _, a := range q.waiting {
-		looks = append(looks, a.Tap.HoldRequest(wiretap.GetChildren, 1))
+	look := func(m *zktest.Member) { looks = append(looks, m.Tap.HoldRequest(wiretap.GetChildren, 1)) }
+	for _, turn := range q.waiting {
+		look(turn.Member)
 	}
-	for _, a := range more {
-		a.asks()
+	for _, m := range more {
+		look(m)
+		q.waiting = append(q.waiting, q.asks(m))
 	}
-	for _, a := range more {
-		a.turn.Queued()
+	for _, turn := range q.waiting[n-len(more):] {
+		turn.Queued()
 	}
 	for _, look := range looks {
 		look.Let()
 	}
-	q.settles()
+	q.settles(q.waiting)
+}
+
+// die lets every nth of those who wait expire, all in one moment, and counts what
+// that means for the others.
+func (q *Queue) die(nth int) wiretap.Counts {
+	slices.SortFunc(q.waiting, func(a, b *zktest.Turn) int { return strings.Compare(a.Znode(), b.Znode()) })
+	var dead []*zktest.Member
+	var alive []*zktest.Turn
+	for i, turn := range q.waiting {
+		if i%nth == nth/2 {
+			dead = append(dead, turn.Member)
+		} else {
+			alive = append(alive, turn)
+		}
+	}
+	counted := q.Count(alive...)
+	q.expire(dead...)
+	q.settles(alive)
+	return counted()
 }
 
 // releases lets the holder release several times. In between it goes to the end of
 // the line, so that as many wait as before.
-func (q *Queue) releases(s size) {
-	crowd, rounds := &q.Crowds[len(q.Crowds)-1], someReleases
-	if len(q.Crowds) == 1 {
-		rounds = handOvers
-	} else {
-		q.begin()
+func (q *Queue) releases() {
+	rounds, id := handOvers, "release"
+	if len(q.Crowds) > 1 {
+		rounds, id, q.phases = someReleases, "", nil
+		if q.crowd().Waiters == q.tour.Largest {
+			id = "crowd"
+		}
 	}
 	for i := range rounds {
-		old := q.holder
-		crowd.Releases = append(crowd.Releases, q.release())
+		old := q.holder.Member
+		q.crowd().Releases = append(q.crowd().Releases, q.release())
 		if i == 0 {
-			q.tells(s.story)
+			q.tells(id)
 		}
 		if i == rounds-1 {
 			q.idle = append(q.idle, old)
 			return
 		}
-		old.asks().turn.Queued()
-		q.waiting = append(q.waiting, old)
+		turn := q.asks(old)
+		turn.Queued()
+		q.waiting = append(q.waiting, turn)
 		if !q.Polls {
-			q.settles()
+			q.settles(q.waiting)
 		}
 	}
 }
@@ -279,33 +291,33 @@ func (q *Queue) releases(s size) {
 // release is a phase in which the holder releases and the next is let in.
 func (q *Queue) release() Release {
 	old := q.holder
-	for _, a := range q.waiting {
-		a.mustWait()
-	}
 	q.phase("%s releases", old.Name)
 	all, waiters := counting(append(q.waiting, old)...), counting(q.waiting...)
 	begin := time.Now()
-	old.releases()
-	next := q.served(q.waiting)
-	quiet := next.last()
+	q.handOver()
+	quiet := since(q.holder.Member)
 	took := quiet.Sub(begin)
 	if !q.Polls {
-		q.settles()
-		q.Barrier(next.Client)
+		q.settles(q.waiting)
+		q.Barrier(q.holder.Client)
 		quiet = time.Now()
 	}
 	r := Release{all(quiet), waiters(quiet).Received, took}
 	if q.Polls {
 		q.sum("%s released: nobody was told; %d requests later %s found out by asking, after %.1f ms.",
-			old.Name, r.All()-1, next.Name, millis(took))
-	} else {
-		looks := plural(r.Requests[wiretap.GetChildren], "list")
-		if n := r.Requests[wiretap.Create]; n > 0 {
-			looks = plural(n, "create")
-		}
-		q.sum("%s released: %s, %s, 1 of them useful.", old.Name, plural(r.Notifications, "notification"), looks)
+			old.Name, r.All()-1, q.holder.Name, millis(took))
+		return r
 	}
-	q.holder = next
-	q.waiting = slices.DeleteFunc(q.waiting, func(a *actor) bool { return a == next })
+	looks := plural(r.Requests[wiretap.GetChildren], "list")
+	if n := r.Requests[wiretap.Create]; n > 0 {
+		looks = plural(n, "create")
+	}
+	q.sum("%s released: %s, %s, 1 of them useful.", old.Name, plural(r.Notifications, "notification"), looks)
 	return r
+}
+
+// handOver lets the holder release, and waits for the next one only.
+func (q *Queue) handOver() {
+	q.holder.Release()
+	q.holder, q.waiting = q.served(q.waiting)
 }

@@ -83,14 +83,66 @@ type Phase struct {
 	Over  int    `json:"over"`
 	Title string `json:"title"`
 	Sum   string `json:"sum"`
+
+	window bool // it ends with the clock, and else with the last thing that happens in it
 }
 
-// trip is a request with its reply. The tap stands at the client, so the moment is
-// not seen in which the server carries the request out; but it lies between the
-// two, and the zxid of the reply says between which changes at the server.
-type trip struct {
-	client         int
-	request, reply *wiretap.Frame
+// micros is a time of the story.
+func micros(d time.Duration) int { return max(0, int(d.Microseconds())) }
+
+// story works out what there is to see from what was recorded in the phases. Who
+// has left is not shown, though others may have been told of it.
+func (r *recorder) story() Story {
+	d := &deduction{dir: r.dir, start: r.start, end: time.Now()}
+	all := slices.Concat(r.members, r.left)
+	for _, m := range all {
+		d.lines = append(d.lines, lockcheck.Line{Client: m.Name, Frames: m.Tap.Frames(), Moods: m.Moods()})
+	}
+	for _, e := range r.ends {
+		d.changes = append(d.changes, &change{zxid: e.zxid, client: slices.Index(all, e.member), lo: e.after, hi: e.seen, ended: true, children: true})
+	}
+	s := d.deduce(len(r.members))
+	s.Phases = slices.Clone(r.phases)
+	s.trim()
+	s.Frames = slices.DeleteFunc(s.Frames, func(f Flight) bool {
+		return !slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.At <= f.At && f.At <= p.Over })
+	})
+	return s
+}
+
+// trim ends each phase with the last thing that happens in it.
+func (s *Story) trim() {
+	var happens []int
+	for _, f := range s.Frames {
+		happens = append(happens, f.From, f.To)
+	}
+	for _, n := range s.Nodes {
+		happens = append(happens, n.From, n.To)
+	}
+	for _, c := range s.Clients {
+		for _, m := range c.Moods {
+			happens = append(happens, m.At)
+		}
+	}
+	for i, p := range s.Phases {
+		if !p.window {
+			s.Phases[i].Over = slices.Max(append(slices.DeleteFunc(slices.Clone(happens), func(at int) bool { return at > p.Over }), p.At))
+		}
+	}
+}
+
+// A deduction finds out what happened at the server from what passed at the clients.
+// The taps stand there, so the moment is not seen in which the server carries a request
+// out; but it lies between the request and its reply, and the zxid of the reply says
+// between which changes at the server.
+type deduction struct {
+	dir        string
+	start, end time.Time        // of the story
+	lines      []lockcheck.Line // of each client, those that are shown first
+	changes    []*change        // in the order of their zxid
+	causes     map[*wiretap.Frame]*change
+	node       map[string]int // by path
+	story      Story
 }
 
 // change is a transaction that made or deleted znodes.
@@ -104,82 +156,8 @@ type change struct {
 	children      bool   // of the lock's directory
 }
 
-// story works out what there is to see from what was recorded in the phases. Who
-// has left is not shown, though others may have been told of it.
-func (r *recorder) story() Story {
-	d := &deduction{dir: r.dir, start: r.start, end: time.Now(), ends: r.ends}
-	for _, a := range r.actors {
-		d.add(lockcheck.Line{Client: a.Name, Frames: a.Tap.Frames(), Moods: a.Moods()}, !a.left)
-	}
-	s := d.deduce()
-	for _, p := range r.phases {
-		s.Phases = append(s.Phases, Phase{d.us(p.at), d.us(p.over), p.title, p.sum})
-		if !p.window {
-			s.trim(&s.Phases[len(s.Phases)-1])
-		}
-	}
-	s.Frames = slices.DeleteFunc(s.Frames, func(f Flight) bool {
-		return !slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.At <= f.At && f.At <= p.Over })
-	})
-	return s
-}
-
-// trim ends a phase with the last thing that happens in it.
-func (s *Story) trim(p *Phase) {
-	last := p.At
-	happens := func(at int) {
-		if at <= p.Over {
-			last = max(last, at)
-		}
-	}
-	for _, f := range s.Frames {
-		happens(f.From)
-		happens(f.To)
-	}
-	for _, n := range s.Nodes {
-		happens(n.From)
-		happens(n.To)
-	}
-	for _, c := range s.Clients {
-		for _, m := range c.Moods {
-			happens(m.At)
-		}
-	}
-	p.Over = last
-}
-
-// A deduction finds out what happened at the server from what passed at the
-// clients.
-type deduction struct {
-	dir        string
-	start, end time.Time        // of the story
-	lines      []lockcheck.Line // of each client
-	shown      []int            // the clients' places in the story, or -1
-	ends       []sessionEnd
-
-	trips   []*trip
-	changes []*change // in the order of their zxid
-	served  map[*wiretap.Frame]time.Time
-	node    map[string]int // by path
-	story   Story
-}
-
-// add brings a client, and shows it or not.
-func (d *deduction) add(line lockcheck.Line, show bool) {
-	d.lines, d.shown = append(d.lines, line), append(d.shown, -1)
-	if !show {
-		return
-	}
-	d.shown[len(d.shown)-1] = len(d.story.Clients)
-	c := Client{Name: line.Client, Slot: -1}
-	for _, m := range line.Moods {
-		c.Moods = append(c.Moods, Mood{d.us(m.At), m.Is})
-	}
-	d.story.Clients, d.story.lines = append(d.story.Clients, c), append(d.story.lines, line)
-}
-
 // us is a moment of the story, in microseconds from its start.
-func (d *deduction) us(t time.Time) int { return max(0, int(t.Sub(d.start).Microseconds())) }
+func (d *deduction) us(t time.Time) int { return micros(t.Sub(d.start)) }
 
 // target is the index of the path's znode, -1 for the directory.
 func (d *deduction) target(path string) int {
@@ -192,27 +170,22 @@ func (d *deduction) target(path string) int {
 	return -2
 }
 
-// deduce tells all that has passed, but for the phases.
-func (d *deduction) deduce() Story {
-	d.node, d.served = map[string]int{}, map[*wiretap.Frame]time.Time{}
+// deduce tells all that has passed at so many of the clients, but for the phases.
+func (d *deduction) deduce(shown int) Story {
 	s := &d.story
-	s.Nodes, s.Watches, s.Frames, s.End, s.start = []Node{}, []Watch{}, []Flight{}, d.us(d.end), d.start
-	for client, line := range d.lines {
-		d.pair(client, line.Frames)
+	*s = Story{Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}, End: d.us(d.end), start: d.start, lines: d.lines[:shown]}
+	for _, line := range s.lines {
+		c := Client{Name: line.Client, Slot: -1, Moods: []Mood{}}
+		for _, m := range line.Moods {
+			c.Moods = append(c.Moods, Mood{d.us(m.At), m.Is})
+		}
+		s.Clients = append(s.Clients, c)
 	}
 	d.findChanges()
 	d.timeChanges()
-	for _, t := range d.trips {
-		d.served[t.request] = d.servedAt(t)
-		if t.reply != nil {
-			d.served[t.reply] = d.served[t.request]
-		}
-	}
 	d.followNodes()
-	for client, line := range d.lines {
-		if d.shown[client] >= 0 {
-			d.follow(client, line.Frames)
-		}
+	for client, line := range s.lines {
+		d.follow(client, line.Frames)
 	}
 	slices.SortStableFunc(s.Frames, func(a, b Flight) int { return cmp.Compare(a.At, b.At) })
 	d.seat()
@@ -241,52 +214,25 @@ func (d *deduction) seat() {
 	}
 }
 
-// pair finds the reply to each request.
-func (d *deduction) pair(client int, frames []wiretap.Frame) {
-	open := map[int32]*trip{}
-	for i := range frames {
-		f := &frames[i]
-		if aside(*f) {
-			continue
-		}
-		switch f.Kind {
-		case wiretap.Request:
-			t := &trip{client: client, request: f}
-			d.trips = append(d.trips, t)
-			open[f.Xid] = t
-		case wiretap.Reply:
-			if t := open[f.Xid]; t != nil && t.request.Op == f.Op {
-				t.reply = f
-				delete(open, f.Xid)
-			}
-		}
-	}
-}
-
 // aside tells whether a frame is no part of the story.
 func aside(f wiretap.Frame) bool {
 	return f.Op == wiretap.Ping || f.Op == wiretap.Exists && f.Path == "/"
 }
 
 func (d *deduction) findChanges() {
-	for _, t := range d.trips {
-		if t.reply == nil || t.reply.Err != wiretap.OK {
-			continue
+	for client, line := range d.lines {
+		for _, f := range line.Frames {
+			if f.Kind != wiretap.Reply || f.Err != wiretap.OK || f.Op != wiretap.Create && f.Op != wiretap.Delete {
+				continue
+			}
+			c := &change{zxid: f.Zxid, client: client, lo: f.Asked, hi: f.At, children: path.Dir(f.Path) == d.dir}
+			if f.Op == wiretap.Create {
+				c.made = f.Path
+			} else {
+				c.deleted = f.Path
+			}
+			d.changes = append(d.changes, c)
 		}
-		c := &change{zxid: t.reply.Zxid, client: t.client, lo: t.request.At, hi: t.reply.At}
-		switch t.reply.Op {
-		case wiretap.Create:
-			c.made = t.reply.Path
-		case wiretap.Delete:
-			c.deleted = t.reply.Path
-		default:
-			continue
-		}
-		c.children = path.Dir(c.made+c.deleted) == d.dir
-		d.changes = append(d.changes, c)
-	}
-	for _, e := range d.ends {
-		d.changes = append(d.changes, &change{zxid: e.zxid, client: e.actor, lo: e.after, hi: e.seen, ended: true, children: true})
 	}
 	slices.SortStableFunc(d.changes, func(a, b *change) int { return cmp.Compare(a.zxid, b.zxid) })
 }
@@ -295,6 +241,7 @@ func (d *deduction) findChanges() {
 // seen: after its request, before its reply and all that was told of it, and in
 // the order of the zxids.
 func (d *deduction) timeChanges() {
+	d.causes = map[*wiretap.Frame]*change{}
 	for _, line := range d.lines {
 		var reads []*wiretap.Frame // replies that have set a watch
 		for i := range line.Frames {
@@ -303,23 +250,36 @@ func (d *deduction) timeChanges() {
 			case f.Kind == wiretap.Reply && f.Watch && f.Err == wiretap.OK:
 				reads = append(reads, f)
 			case f.Kind == wiretap.Notification:
-				if c := d.cause(f, reads); c != nil && f.At.Before(c.hi) {
-					c.hi = f.At
+				if c := d.cause(f, reads); c != nil {
+					d.causes[f] = c
+					c.hi = earlier(c.hi, f.At)
 				}
 			}
 		}
 	}
 	for i := len(d.changes) - 2; i >= 0; i-- {
-		if next := d.changes[i+1]; next.hi.Before(d.changes[i].hi) {
-			d.changes[i].hi = next.hi
-		}
+		d.changes[i].hi = earlier(d.changes[i].hi, d.changes[i+1].hi)
 	}
 	for i, c := range d.changes {
-		if i > 0 && d.changes[i-1].at.After(c.lo) {
-			c.lo = d.changes[i-1].at
+		if i > 0 {
+			c.lo = later(c.lo, d.changes[i-1].at)
 		}
 		c.at = between(c.lo, c.hi)
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // between is a moment in the middle; an end of a session is seen late.
@@ -355,36 +315,38 @@ func (d *deduction) cause(f *wiretap.Frame, reads []*wiretap.Frame) *change {
 }
 
 func (d *deduction) ownedBy(path string, client int) bool {
-	return slices.ContainsFunc(d.trips, func(t *trip) bool {
-		return t.client == client && t.reply != nil && t.reply.Op == wiretap.Create && t.reply.Path == path
-	})
+	return slices.ContainsFunc(d.changes, func(c *change) bool { return c.client == client && c.made == path })
 }
 
-// servedAt is when the server carried out a request: for a change, the moment
-// of the change; else between the changes that the reply's zxid stands between.
-func (d *deduction) servedAt(t *trip) time.Time {
-	if t.reply == nil {
-		return t.request.At.Add(300 * time.Microsecond)
+// servedAt is when the server carried out what a reply answers: for a change, the
+// moment of the change; else between the changes that the reply's zxid stands between.
+// What the reply itself does not say was so shortly before.
+func (d *deduction) servedAt(reply *wiretap.Frame) time.Time {
+	if reply.Asked.IsZero() {
+		return reply.At.Add(-onItsWay)
 	}
-	lo, hi := t.request.At, t.reply.At
-	i, found := slices.BinarySearchFunc(d.changes, t.reply.Zxid, func(c *change, zxid int64) int { return cmp.Compare(c.zxid, zxid) })
+	lo, hi := reply.Asked, reply.At
+	i, found := slices.BinarySearchFunc(d.changes, reply.Zxid, func(c *change, zxid int64) int { return cmp.Compare(c.zxid, zxid) })
 	if found {
-		if c := d.changes[i]; t.reply.Err == wiretap.OK && (c.made+c.deleted) == t.reply.Path && (t.reply.Op == wiretap.Create || t.reply.Op == wiretap.Delete) {
+		if c := d.changes[i]; reply.Err == wiretap.OK && c.made+c.deleted == reply.Path && (reply.Op == wiretap.Create || reply.Op == wiretap.Delete) {
 			return c.at
 		}
 		i++
 	}
-	if i > 0 && d.changes[i-1].at.After(lo) {
-		lo = d.changes[i-1].at
+	if i > 0 {
+		lo = later(lo, d.changes[i-1].at)
 	}
-	if i < len(d.changes) && d.changes[i].at.Before(hi) {
-		hi = d.changes[i].at
+	if i < len(d.changes) {
+		hi = earlier(hi, d.changes[i].at)
 	}
-	if hi.Before(lo) { // the connect's zxid says nothing
-		return t.request.At.Add(t.reply.At.Sub(t.request.At) / 2)
+	if hi.Before(lo) { // another client has learned of the change before
+		lo, hi = reply.Asked, reply.At
 	}
 	return lo.Add(hi.Sub(lo) / 2)
 }
+
+// onItsWay is how long a frame is taken to be that has no reply, or no request.
+const onItsWay = 300 * time.Microsecond
 
 // followNodes tells from when to when each znode was there.
 func (d *deduction) followNodes() {
@@ -393,23 +355,24 @@ func (d *deduction) followNodes() {
 	last := map[string]int{}
 	for _, c := range d.changes {
 		switch {
-		case c.made != "" && (path.Dir(c.made) == d.dir || c.made == d.dir):
+		case c.made != "" && (c.children || c.made == d.dir):
 			last[c.made] = len(nodes)
-			nodes, paths = append(nodes, Node{path.Base(c.made), d.shown[c.client], -1, d.us(c.at), -1}), append(paths, c.made)
+			nodes, paths = append(nodes, Node{path.Base(c.made), c.client, -1, d.us(c.at), -1}), append(paths, c.made)
 		case c.deleted != "":
 			if i, ok := last[c.deleted]; ok {
 				nodes[i].To = d.us(c.at)
 			}
 		case c.ended:
 			for i, n := range nodes {
-				if n.Owner == d.shown[c.client] && n.To < 0 && paths[i] != d.dir {
+				if n.Owner == c.client && n.To < 0 && paths[i] != d.dir {
 					nodes[i].To = d.us(c.at)
 				}
 			}
 		}
 	}
+	d.node = map[string]int{}
 	for i, n := range nodes {
-		if n.Owner >= 0 && n.To != 0 { // else it was gone before the start
+		if n.Owner < len(d.story.Clients) && n.To != 0 { // else it was gone before the start
 			d.node[paths[i]] = len(d.story.Nodes)
 			d.story.Nodes = append(d.story.Nodes, n)
 		}
@@ -420,8 +383,7 @@ func (d *deduction) followNodes() {
 // watch from when to when it was set.
 func (d *deduction) follow(client int, frames []wiretap.Frame) {
 	var watches []Watch
-	armed := map[string]int{}
-	var reads []*wiretap.Frame
+	armed, answered := map[string]int{}, map[int32]time.Time{}
 	disarm := func(path string, at time.Time) {
 		if i, ok := armed[path]; ok {
 			watches[i].To = d.us(at)
@@ -429,32 +391,37 @@ func (d *deduction) follow(client int, frames []wiretap.Frame) {
 		}
 	}
 	for i := range frames {
+		if f := &frames[i]; f.Kind == wiretap.Reply && !f.Asked.IsZero() {
+			answered[f.Xid] = d.servedAt(f)
+		}
+	}
+	for i := range frames {
 		f := &frames[i]
 		if aside(*f) {
 			continue
 		}
-		from, to, at := f.At, f.At, d.served[f]
-		switch {
-		case f.Kind == wiretap.Request:
+		from, to := f.At, f.At
+		switch f.Kind {
+		case wiretap.Request:
 			if f.Op == wiretap.Connect {
 				for path := range armed { // a new connection: the old one's watches are gone
 					disarm(path, f.At)
 				}
 			}
-			to = at
-		case f.Kind == wiretap.Notification:
-			if c := d.cause(f, reads); c != nil {
+			var ok bool
+			if to, ok = answered[f.Xid]; !ok {
+				to = f.At.Add(onItsWay)
+			}
+		case wiretap.Notification:
+			if c := d.causes[f]; c != nil {
 				from = c.at
 			}
 			disarm(f.Path, from)
-		case at.IsZero():
-			from = f.At.Add(-300 * time.Microsecond)
-		default:
-			from = at
+		case wiretap.Reply:
+			from = d.servedAt(f)
 			if f.Watch && f.Err == wiretap.OK {
 				armed[f.Path] = len(watches)
-				watches = append(watches, Watch{d.shown[client], d.target(f.Path), d.us(at), -1})
-				reads = append(reads, f)
+				watches = append(watches, Watch{client, d.target(f.Path), d.us(from), -1})
 			}
 		}
 		if !f.At.Before(d.start) {
@@ -473,7 +440,7 @@ func (d *deduction) follow(client int, frames []wiretap.Frame) {
 }
 
 func (d *deduction) flight(client int, f *wiretap.Frame, from, to time.Time) Flight {
-	flight := Flight{Client: d.shown[client], Kind: f.Kind, Op: int(f.Op), Node: d.target(f.Path),
+	flight := Flight{Client: client, Kind: f.Kind, Op: int(f.Op), Node: d.target(f.Path),
 		From: d.us(from), To: d.us(to), At: d.us(f.At), Bytes: f.Bytes, Names: f.Names, Err: int(f.Err)}
 	if f.Kind == wiretap.Notification {
 		flight.Op = int(f.Event)

@@ -27,11 +27,8 @@ func (rec *Recording) Score() []Group {
 	groups := []Group{{"one client, alone", []Row{
 		rec.row("requests to lock and unlock", 10, func(q *Queue, _ *Crowd) any { return q.Alone.All() }),
 	}}}
-	for _, s := range sizes(rec.Largest) {
-		if !s.Scored {
-			continue
-		}
-		n, crowd := s.Waiters, number(s.Waiters)
+	for _, n := range scored(rec.Largest) {
+		crowd := number(n)
 		if slices.ContainsFunc(rec.Queues, func(q *Queue) bool { return q.Polls && q.Crowd(n) != nil }) {
 			groups = append(groups, Group{crowd + " clients wait for one second", []Row{
 				rec.row("requests", n, func(_ *Queue, c *Crowd) any { return often(c.Waiting.All()) }),

@@ -77,64 +77,56 @@ func writes(c wiretap.Counts) int {
 
 // tellCrash tells of a holder that crashes while two wait.
 func tellCrash(r *recorder) {
-	holder := r.join("client 0", zktest.MortalTimeout)
-	waiting := r.cast(2)
-	r.begin()
+	cast := r.cast(3)
 	r.phase("3 clients come")
-	holder.takes()
-	r.lines(waiting...)
+	r.takes(cast[0])
+	waiting := r.lines(cast[1:]...)
 	r.sum("client 0 holds the lock, 2 wait.")
 	r.phase("client 0 crashes")
-	crash := holder.crashes(crashed)
-	r.expires(holder, crash)
+	r.expire(cast[0])
 	if len(r.Names(r.dir)) == 0 { // there is no queue: this is the lock itself
 		r.window()
 		r.sum("The server has ended client 0's session, and the znode is still there: nobody will ever get the lock.")
 		return
 	}
-	next := r.served(waiting)
-	r.settles()
+	next, waiting := r.served(waiting)
+	r.settles(waiting)
 	r.sum("The server has ended client 0's session and deleted its znode: %s holds the lock.", next.Name)
 }
 
 // tellStranger tells of an Unlock by a client that does not hold the lock.
 func tellStranger(r *recorder) {
 	cast := r.cast(3)
-	r.begin()
 	r.phase("client 0 locks, client 1 waits")
-	cast[0].takes()
-	r.lines(cast[1])
+	r.takes(cast[0])
+	next := r.lines(cast[1])[0]
 	r.sum("client 0 holds the lock, client 1 waits.")
 	r.phase("client 2 calls Unlock")
 	if err := cast[2].Unlock(r.Ctx); err != nil {
-		cast[1].turn.StillWaits()
+		next.StillWaits()
 		r.sum("client 2 has no znode to delete, and was told so. Client 0 holds the lock.")
 		return
 	}
-	cast[1].turn.Acquired()
+	next.Acquired()
 	r.sum("client 2 deleted the znode that client 0 had made: client 1 was let in beside client 0.")
 }
 
 // tellDeath tells of a waiter that dies in the line.
 func tellDeath(r *recorder) {
-	holder := r.cast(1)[0]
-	dies := r.join("client 1", zktest.MortalTimeout)
-	last := r.cast(1)[0]
-	r.begin()
+	cast := r.cast(3)
 	r.phase("3 clients come")
-	holder.takes()
-	r.lines(dies, last)
-	r.settles()
+	holder := r.takes(cast[0])
+	line := r.lines(cast[1:]...)
+	r.settles(line)
 	r.sum("client 0 holds the lock, 2 wait.")
 	r.phase("client 1 crashes")
-	r.expires(dies, dies.crashes(crashed))
-	last.turn.StillWaits()
-	last.mustWait()
-	r.Barrier(holder.Client)
+	r.expire(cast[1])
+	line[1].MustWait("client 0")
+	r.Barrier(cast[0].Client)
 	r.sum("client 2 was woken by the death of client 1, looked again, and waits on.")
 	r.phase("client 0 releases")
-	holder.releases()
-	last.turn.Acquired()
+	holder.Release()
+	line[1].Acquired()
 	r.sum("client 0 released: now it is client 2's turn.")
 }
 
@@ -142,52 +134,26 @@ func tellDeath(r *recorder) {
 func tellDeaths(r *recorder) {
 	q := &Queue{recorder: r}
 	q.come(10)
-	var dead, alive []*actor
-	for i, a := range q.waiting {
-		if i%3 == 1 {
-			dead = append(dead, a)
-		} else {
-			alive = append(alive, a)
-		}
-	}
 	r.phase("clients 2, 5 and 8 crash")
-	counted := counting(alive...)
-	r.expireTogether(dead)
-	r.settles()
-	c := counted(time.Now())
+	c := q.die(3)
 	r.sum("3 sessions expired: %s, %s, and it is nobody's turn.", plural(c.Notifications, "notification"), plural(c.Requests[wiretap.GetChildren], "list"))
-}
-
-// expireTogether returns when the clients have crashed, and the server has ended
-// their sessions.
-func (r *recorder) expireTogether(dead []*actor) {
-	var clients []*zktest.Client
-	begin := time.Now()
-	for _, a := range dead {
-		a.crashes(crashed)
-		clients = append(clients, a.Client)
-	}
-	r.Expire(clients...)
-	r.ended(begin, dead...)
 }
 
 // tellLostReply tells of a create whose reply never arrives.
 func tellLostReply(r *recorder) {
 	cast := r.cast(2)
-	r.begin()
 	r.phase("the reply to a create gets lost")
 	lost := cast[0].Tap.LoseReply(wiretap.Create, 1)
-	cast[0].asks()
+	unlucky := r.asks(cast[0])
 	zktest.AwaitChan(r.Zoo, "the reply to be lost", lost.Sprung())
-	gaveUp := cast[0].turn.Waits() == zktest.Returned && cast[0].turn.Err() != nil
-	if gaveUp {
+	if unlucky.Waits() == zktest.Returned && unlucky.Err() != nil {
 		r.sum("client 0 got an error, and does not know that it has a znode.")
 		r.phase("client 0 asks again, and client 1 comes")
 		r.lines(cast...)
 		r.sum("client 0 waits for its own first znode, and client 1 for client 0: nobody holds the lock.")
 		return
 	}
-	cast[0].turn.Acquired()
+	unlucky.Acquired()
 	r.sum("client 0 looked for its znode, knew it by the mark in its name, and holds the lock.")
 	r.phase("client 1 comes")
 	r.lines(cast[1])
@@ -196,57 +162,47 @@ func tellLostReply(r *recorder) {
 
 // tellCutOff tells of a holder that can no longer reach the server.
 func tellCutOff(r *recorder) {
-	holder := r.join("client 0", zktest.MortalTimeout)
-	next := r.cast(1)[0]
-	r.begin()
+	cast := []*zktest.Member{r.join("client 0", zktest.MortalTimeout), r.join("client 1", zktest.SessionTimeout)}
 	r.phase("client 0 locks, client 1 waits")
-	holder.takes()
-	r.lines(next)
+	holder := r.takes(cast[0])
+	next := r.lines(cast[1])[0]
 	r.sum("client 0 holds the lock, client 1 waits.")
 	r.phase("client 0 is cut off")
-	cut := holder.crashes(cutOff)
-	knows := make(chan time.Duration, 1)
+	holder.Crash()
+	holder.Becomes(cutOff)
+	cut, knows := time.Now(), 0.0
 	if holder.Token != nil {
-		r.t.Cleanup(func() { <-knows })
-		lost := holder.turn.Held().Done()
-		go func() {
-			defer close(knows)
-			select {
-			case <-lost:
-				holder.Becomes(told)
-				knows <- time.Since(cut)
-			case <-r.Ctx.Done():
-			}
-		}()
+		zktest.AwaitChan(r.Zoo, "client 0 to be told", holder.Held().Done())
+		holder.Becomes(told)
+		knows = time.Since(cut).Seconds()
 	}
-	r.expires(holder, cut)
-	next.turn.Acquired()
+	r.AwaitExpiry(holder.Client)
+	r.ended(cut, holder.Member)
+	next.Acquired()
+	in := since(next.Member).Sub(cut).Seconds()
 	if holder.Token == nil {
-		r.sum("client 1 was let in after %.1f s, and client 0 has not been told: two are inside.", next.last().Sub(cut).Seconds())
-		return
+		r.sum("client 1 was let in after %.1f s, and client 0 has not been told: two are inside.", in)
+	} else {
+		r.sum("client 0 knew after %.1f s that it could not rely on the lock; client 1 was let in after %.1f s.", knows, in)
 	}
-	r.sum("client 0 knew after %.1f s that it could not rely on the lock; client 1 was let in after %.1f s.",
-		(<-knows).Seconds(), next.last().Sub(cut).Seconds())
 }
 
 // tellShared tells of two readers, a writer, and two more readers. Where the
 // lock cannot be shared, they are five clients.
 func tellShared(r *recorder) {
-	var cast []*actor
+	var turns []*zktest.Turn
 	for _, name := range []string{"reader 1", "reader 2", "writer", "reader 3", "reader 4"} {
-		cast = append(cast, r.join(name, zktest.SessionTimeout))
+		r.join(name, zktest.SessionTimeout)
 	}
-	r1, r2, writer, r3, r4 := cast[0], cast[1], cast[2], cast[3], cast[4]
-	shares := r1.Reader != nil
-	r.begin()
+	shares := r.members[0].Reader != nil
 	r.phase("five come")
-	for _, a := range cast {
-		if shares && a != writer {
-			a.turn = a.Reader.Start()
-		} else {
-			a.asks()
+	for _, m := range r.members {
+		if shares && m.Name != "writer" {
+			m = m.Reader
 		}
-		a.turn.Waits()
+		turn := r.asks(m)
+		turn.Waits()
+		turns = append(turns, turn)
 	}
 	if shares {
 		r.sum("readers 1 and 2 read together; the writer waits for both, readers 3 and 4 for the writer.")
@@ -254,19 +210,18 @@ func tellShared(r *recorder) {
 		r.sum("reader 1 holds the lock; each of the others waits for the one before.")
 	}
 	r.phase("readers 1 and 2 are done")
-	counted := counting(writer)
-	r1.turn.Acquired()
-	r1.releases()
-	r2.turn.Acquired()
-	r2.releases()
-	writer.turn.Acquired()
-	r.settles()
-	r.sum("the writer has the lock, alone; %s told it so.", plural(counted(time.Now()).Notifications, "notification"))
+	writer := turns[2]
+	counted := r.Count(writer)
+	turns[0].Release()
+	turns[1].Release()
+	writer.Acquired()
+	r.settles(turns[3:])
+	r.sum("the writer has the lock, alone; %s told it so.", plural(counted().Notifications, "notification"))
 	r.phase("the writer is done")
-	writer.releases()
-	r3.turn.Acquired()
-	if r4.turn.Waits() == zktest.Returned {
-		r4.turn.Acquired()
+	writer.Release()
+	turns[3].Acquired()
+	if turns[4].Waits() == zktest.Returned {
+		turns[4].Acquired()
 		r.sum("readers 3 and 4 read together.")
 		return
 	}

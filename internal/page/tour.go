@@ -1,7 +1,9 @@
 package page
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -29,19 +31,18 @@ type Recording struct {
 	Answers [][]lockcheck.Result // of each lock, in the order of the properties
 }
 
-// A Tour is what to record.
+// A Tour records some locks, and crowds of at most so many clients.
 type Tour struct {
-	Server  *zkserver.Server
-	Locks   []Step
-	Largest int                              // crowd
-	Say     func(format string, args ...any) // is told what is going on
-	Scored  func(*Recording)                 // is told the scoreboard; if it is nil, no property is asked
+	Recording
+	Server *zkserver.Server
+	Say    func(format string, args ...any) // is told what is going on
+	Scored func()                           // is told that there is a scoreboard; if it is nil, no property is asked
 
-	told func(*recorder, Story) // looks at the stage at the end of each story
+	told     func(*recorder, Story) // looks at the stage at the end of each story
+	answered atomic.Int64           // questions
 
-	mu     sync.Mutex
-	doing  string // what Say was told last
-	failed error
+	mu    sync.Mutex
+	doing string // what Say was told last
 }
 
 func (t *Tour) say(format string, args ...any) {
@@ -51,53 +52,42 @@ func (t *Tour) say(format string, args ...any) {
 	t.Say("%s", t.doing)
 }
 
-// Record measures the queues first: they are what is timed. Then the other stories
-// are told and the properties asked, several at a time, for they wait for sessions
-// to expire, most of the time.
-func (t *Tour) Record(ctx context.Context) (*Recording, error) {
-	rec := &Recording{Origin: t.Server.Origin, Began: time.Now(), Largest: t.Largest, Locks: t.Locks, Titles: titles(t.Locks, t.Largest)}
-	keep := func(r *recorder, s Story) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		rec.Stories = append(rec.Stories, s)
-		if t.told != nil {
-			t.told(r, s)
-		}
-	}
-	if err := t.queues(ctx, rec, keep); err != nil {
+// Record measures the queues first: they are what is timed. Then the properties of the
+// scoreboard are asked. At last the other stories are told and the other properties
+// asked.
+func (t *Tour) Record(ctx context.Context) error {
+	t.Origin, t.Began, t.Titles = t.Server.Origin, time.Now(), titles(t.Locks, t.Largest)
+	if err := t.queues(ctx); err != nil {
 		if err = fmt.Errorf("%s: %w", t.doing, err); os.Getenv("ZK_SERVERS") != "" {
 			err = fmt.Errorf("%w\n(a server allows 60 connections from one machine, unless its maxClientCnxns says otherwise: try WAITERS=50)", err)
 		}
-		return rec, err
+		return err
 	}
-	told := t.stories(ctx, rec, keep)
-	if t.Scored == nil {
-		return rec, t.inParallel(ctx, told)
+	jobs := t.tellings(ctx)
+	if t.Scored != nil {
+		if err := inParallel(ctx, t.questions(true)); err != nil {
+			return err
+		}
+		t.Took = time.Since(t.Began)
+		t.Scored()
+		jobs = append(jobs, t.questions(false)...)
 	}
-	asked := t.questions(rec, func() {
-		t.mu.Lock() // nobody says anything in between
-		defer t.mu.Unlock()
-		rec.Took = time.Since(rec.Began)
-		t.Scored(rec)
-	})
-	return rec, t.inParallel(ctx, slices.Insert(asked, len(promises)*len(t.Locks), told...))
+	return inParallel(ctx, jobs)
 }
 
 // queues measures a queue of each lock.
-func (t *Tour) queues(ctx context.Context, rec *Recording, keep func(*recorder, Story)) error {
-	rec.Queues = make([]*Queue, len(t.Locks))
+func (t *Tour) queues(ctx context.Context) error {
+	t.Queues = make([]*Queue, len(t.Locks))
 	for _, keys := range together {
 		err := zktest.Play(func(z zktest.T) {
 			var group []*Queue
 			for _, key := range keys {
 				if i := slices.IndexFunc(t.Locks, func(lock Step) bool { return lock.Key == key }); i >= 0 {
-					rec.Queues[i] = &Queue{Step: t.Locks[i], recorder: stage(ctx, patience, z, t.Server, t.Locks[i], keep)}
-					group = append(group, rec.Queues[i])
+					t.Queues[i] = &Queue{recorder: t.stage(ctx, patience, z, t.Locks[i])}
+					group = append(group, t.Queues[i])
 				}
 			}
-			if len(group) > 0 {
-				measure(z, group, t.Largest, t.say)
-			}
+			t.measure(z, group)
 		})
 		if err != nil {
 			return err
@@ -107,21 +97,21 @@ func (t *Tour) queues(ctx context.Context, rec *Recording, keep func(*recorder, 
 }
 
 // Ask asks for the properties, and records nothing else.
-func (t *Tour) Ask(ctx context.Context) (*Recording, error) {
-	rec := &Recording{Origin: t.Server.Origin, Began: time.Now(), Locks: t.Locks}
-	return rec, t.inParallel(ctx, t.questions(rec, func() {}))
+func (t *Tour) Ask(ctx context.Context) error {
+	t.Origin = t.Server.Origin
+	return inParallel(ctx, append(t.questions(true), t.questions(false)...))
 }
 
 // titles are the page's stories that some of the locks have a part in.
 func titles(locks []Step, largest int) (all []story) {
+	missing := func(key string) bool {
+		return !slices.ContainsFunc(locks, func(lock Step) bool { return lock.Key == key })
+	}
 	for _, s := range stories {
 		if s.ID == "crowd" {
 			s.Title = fmt.Sprintf(s.Title, number(largest))
 		}
-		other := func(key string) bool {
-			return !slices.ContainsFunc(locks, func(lock Step) bool { return lock.Key == key })
-		}
-		s.Steps, s.Pair = slices.DeleteFunc(slices.Clone(s.Steps), other), slices.DeleteFunc(slices.Clone(s.Pair), other)
+		s.Steps, s.Pair = slices.DeleteFunc(slices.Clone(s.Steps), missing), slices.DeleteFunc(slices.Clone(s.Pair), missing)
 		if len(s.Steps) > 0 && (s.ID != "crowd" || largest > 10) { // else it is the first story
 			all = append(all, s)
 		}
@@ -129,24 +119,29 @@ func titles(locks []Step, largest int) (all []story) {
 	return all
 }
 
-// stories tell all stories but for those of the queues.
-func (t *Tour) stories(ctx context.Context, rec *Recording, keep func(*recorder, Story)) (all []func()) {
-	for _, s := range rec.Titles {
+// tellings tell all stories but for those of the queues.
+func (t *Tour) tellings(ctx context.Context) (jobs []func() error) {
+	for _, s := range t.Titles {
 		for _, lock := range t.Locks {
 			if s.tell == nil || !slices.Contains(s.Steps, lock.Key) {
 				continue
 			}
-			all = append(all, func() {
+			jobs = append(jobs, func() error {
 				t.say("for the page: %s, %s", s.Title, lock.Subject.Name)
-				if err := record(ctx, t.Server, lock, s, keep); err != nil {
-					t.mu.Lock()
-					defer t.mu.Unlock()
-					t.failed = err
+				err := zktest.Play(func(z zktest.T) {
+					r := t.stage(ctx, zktest.Patience, z, lock)
+					s.tell(r)
+					r.tells(s.ID)
+					r.leave()
+				})
+				if err != nil {
+					return fmt.Errorf("%s, %q: %w", lock.Subject.Name, s.Title, err)
 				}
+				return nil
 			})
 		}
 	}
-	return all
+	return jobs
 }
 
 // promises are the properties that the scoreboard shows.
@@ -154,59 +149,49 @@ var promises = []*lockcheck.Property{
 	lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.LostCreateReply, lockcheck.LocksAgain,
 }
 
-// questions ask every lock for every property, those of the scoreboard first, and
-// then those that take long.
-func (t *Tour) questions(rec *Recording, scored func()) (jobs []func()) {
-	rec.Answers = make([][]lockcheck.Result, len(t.Locks))
-	for i := range t.Locks {
-		rec.Answers[i] = make([]lockcheck.Result, len(lockcheck.Properties))
-	}
-	var answered, promised atomic.Int64
-	promised.Store(int64(len(promises) * len(t.Locks)))
-	ask := func(p *lockcheck.Property) {
-		for i, lock := range slices.Backward(t.Locks) { // zk.Lock has the longest story
-			jobs = append(jobs, func() {
-				rec.Answers[i][slices.Index(lockcheck.Properties, p)] = lockcheck.Check(t.Server, lock.Subject, p)
-				t.say("%d of %d questions answered: %s, %s", answered.Add(1), len(jobs), lock.Subject.Name, p.Name)
-				if slices.Contains(promises, p) && promised.Add(-1) == 0 {
-					scored()
-				}
-			})
+// questions ask every lock for the promises, or for all other properties. The last of
+// them take long.
+func (t *Tour) questions(promised bool) (jobs []func() error) {
+	if t.Answers == nil {
+		for range t.Locks {
+			t.Answers = append(t.Answers, make([]lockcheck.Result, len(lockcheck.Properties)))
 		}
 	}
-	for _, p := range promises {
-		ask(p)
-	}
-	for _, p := range slices.Backward(lockcheck.Properties) {
-		if !slices.Contains(promises, p) {
-			ask(p)
+	for j, p := range slices.Backward(lockcheck.Properties) {
+		if slices.Contains(promises, p) != promised {
+			continue
+		}
+		for i, lock := range slices.Backward(t.Locks) { // zk.Lock has the longest story
+			jobs = append(jobs, func() error {
+				t.Answers[i][j] = lockcheck.Check(t.Server, lock.Subject, p)
+				t.say("%d of %d questions answered: %s, %s", t.answered.Add(1), len(t.Locks)*len(lockcheck.Properties), lock.Subject.Name, p.Name)
+				return nil
+			})
 		}
 	}
 	return jobs
 }
 
-// inParallel does the jobs in their order, some at a time.
-func (t *Tour) inParallel(ctx context.Context, jobs []func()) error {
+// inParallel does the jobs in their order, some at a time: they mostly wait for
+// sessions to expire.
+func inParallel(ctx context.Context, jobs []func() error) error {
 	var all sync.WaitGroup
-	next := make(chan func())
+	errs, next := make([]error, len(jobs)), make(chan int)
 	for range 12 {
 		all.Go(func() {
-			for job := range next {
-				job()
+			for i := range next {
+				errs[i] = jobs[i]()
 			}
 		})
 	}
-	for _, job := range jobs {
+	for i := range jobs {
 		if ctx.Err() == nil {
-			next <- job
+			next <- i
 		}
 	}
 	close(next)
 	all.Wait()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return t.failed
+	return cmp.Or(ctx.Err(), errors.Join(errs...))
 }
 
 // story is one story of the recording.
@@ -216,10 +201,5 @@ func (rec *Recording) story(id, step string) Story {
 
 // measured are the queues of the steps that some keys name, in their order.
 func (rec *Recording) measured(keys string) (queues []*Queue) {
-	for _, q := range rec.Queues {
-		if q.Step.among(keys) {
-			queues = append(queues, q)
-		}
-	}
-	return queues
+	return slices.DeleteFunc(slices.Clone(rec.Queues), func(q *Queue) bool { return !q.Step.among(keys) })
 }

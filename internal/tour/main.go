@@ -55,10 +55,7 @@ func run(args []string) int {
 		defer server.Stop()
 		say = progress() // another one: this line is not to be left out
 		say("%s", server.Origin)
-		tour := &page.Tour{Server: server, Locks: locks, Largest: largest, Say: say, Scored: func(rec *page.Recording) {
-			say("")
-			rec.PrintScore(os.Stdout)
-		}}
+		tour := &page.Tour{Recording: page.Recording{Locks: locks, Largest: largest}, Server: server, Say: say}
 		err = untilDone(ctx, func() error { return part(ctx, tour) })
 	}
 	switch {
@@ -129,8 +126,11 @@ func untilDone(ctx context.Context, work func() error) error {
 // the page written to out/tour.html or where PAGE says. OPEN=1 opens it in the
 // browser.
 func score(ctx context.Context, tour *page.Tour) error {
-	rec, err := tour.Record(ctx)
-	if err != nil {
+	tour.Scored = func() {
+		tour.Say("")
+		tour.PrintScore(os.Stdout)
+	}
+	if err := tour.Record(ctx); err != nil {
 		return err
 	}
 	tour.Say("")
@@ -145,7 +145,7 @@ func score(ctx context.Context, tour *page.Tour) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(rec.Write(out), out.Close()); err != nil {
+	if err := errors.Join(tour.Write(out), out.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	words.Fprintf(os.Stderr, "\nSee it move: file://%s\n", file)
@@ -164,14 +164,13 @@ func score(ctx context.Context, tour *page.Tour) error {
 
 // matrix holds every lock against every property and prints the answers.
 func matrix(ctx context.Context, tour *page.Tour) error {
-	rec, err := tour.Ask(ctx)
-	if err != nil {
+	if err := tour.Ask(ctx); err != nil {
 		return err
 	}
 	tour.Say("")
-	words.Fprintf(os.Stdout, "Which lock has which property, on %s\n\n", rec.Origin)
-	rec.PrintMatrix(os.Stdout)
-	for _, r := range slices.Concat(rec.Answers...) {
+	words.Fprintf(os.Stdout, "Which lock has which property, on %s\n\n", tour.Origin)
+	tour.PrintMatrix(os.Stdout)
+	for _, r := range slices.Concat(tour.Answers...) {
 		if r.Verdict == lockcheck.Stuck {
 			return errors.New("a ? is a question that got no answer: the machine may be too busy; what was waited for stands above")
 		}
@@ -181,9 +180,8 @@ func matrix(ctx context.Context, tour *page.Tour) error {
 
 // figures draws the chapters' pictures into docs/figures and docs/zh-CN/figures.
 func figures(ctx context.Context, tour *page.Tour) error {
-	tour.Locks, tour.Largest, tour.Scored = page.Steps[2:5], 300, nil
-	rec, err := tour.Record(ctx)
-	if err != nil {
+	tour.Locks, tour.Largest = page.Steps[2:5], 300
+	if err := tour.Record(ctx); err != nil {
 		return err
 	}
 	tour.Say("")
@@ -191,7 +189,7 @@ func figures(ctx context.Context, tour *page.Tour) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range append(rec.Figures(), page.BenchmarkFigures(page.ReadBenchmark(string(measured)))...) {
+	for _, d := range append(tour.Figures(), page.BenchmarkFigures(page.ReadBenchmark(string(measured)))...) {
 		for dir, text := range map[string]string{"docs/figures": d.File(), "docs/zh-CN/figures": page.Chinese(d.File())} {
 			file := filepath.Join(dir, d.Name+".svg")
 			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
