@@ -64,7 +64,7 @@ func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 		{said("HTTP/1.1 400 Bad Request\r\n\r\n"), `answered the handshake with "HTTP/1.1 400 Bad Req": this is not ZooKeeper`},
 		{said("\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x03\xe8\x00\x00\x00\x00\x00\x00\x00\x07"), "zk: buffer too small"}, // no password
 	} {
-		address := lockcheck.Impostor(t, c.answer)
+		address := zktest.Impostor(t, c.answer)
 		opening.Go(func() {
 			_, err := Open([]string{address}, zktest.MortalTimeout) // a busy machine must not be what it met
 			assert.ErrorContains(t, err, "no session after 10s: does ZooKeeper run at [\""+address+"\"]?")

@@ -30,6 +30,11 @@ type Property struct {
 	tell func(*story)
 }
 
+// property is something that a good lock has. Its story shows whether a lock has it.
+func property(name, why, hint string, tell func(*story)) *Property {
+	return &Property{name, why, hint, tell}
+}
+
 // A Verdict is the answer to whether a property holds.
 type Verdict string
 
@@ -77,7 +82,8 @@ func check(server *zkserver.Server, subject Subject, property *Property, limit t
 	told := make(chan *story, 1)
 	err := play(func(t zktest.T) {
 		s := &story{T: t, Zoo: zktest.NewOn(t, server), subject: subject}
-		s.path = s.Root + "/lock"
+		s.dir = s.Root + "/lock"
+		s.path = s.in(s.dir)
 		ctx, cancel := context.WithTimeout(s.Ctx, limit)
 		defer cancel()
 		s.Ctx = ctx
@@ -153,7 +159,8 @@ type story struct {
 	zktest.T
 	*zktest.Zoo
 	subject Subject
-	path    string
+	path    string // of the lock
+	dir     string // in which its znodes are
 	result  Result
 	members []*zktest.Member // in the order of their coming
 }
@@ -170,6 +177,14 @@ func (s *story) void(why string, args ...any) { s.verdict(Void, why, args) }
 func (s *story) verdict(v Verdict, evidence string, args []any) {
 	s.result.Verdict, s.result.Evidence = v, s.short(fmt.Sprintf(evidence, args...))
 	s.FailNow()
+}
+
+// in is the path to give to a lock whose znodes are to be in dir.
+func (s *story) in(dir string) string {
+	if s.subject.Znode {
+		return dir + "/lock"
+	}
+	return dir
 }
 
 // lines tells what has passed until now.
@@ -196,13 +211,31 @@ func (s *story) joinMortal(name string) *zktest.Member {
 }
 
 func (s *story) joinAs(name string, seat Seat) *zktest.Member {
-	seat.Path = cmp.Or(seat.Path, s.path)
-	m := s.subject.JoinAs(s.Zoo, name, seat)
-	s.members = append(s.members, m)
-	if reads := s.subject.reads; reads != nil && reads(len(s.members)-1) {
+	m := s.writerAs(name, seat)
+	if s.reads(len(s.members) - 1) {
 		return m.Reader
 	}
 	return m
+}
+
+// writerAs brings a client that lets nobody in beside it.
+func (s *story) writerAs(name string, seat Seat) *zktest.Member {
+	seat.Path = cmp.Or(seat.Path, s.path)
+	m := s.subject.JoinAs(s.Zoo, name, seat)
+	s.members = append(s.members, m)
+	return m
+}
+
+// reads tells whether the n-th client of the story is a reader.
+func (s *story) reads(n int) bool { return s.subject.reads != nil && s.subject.reads(n) }
+
+// way is how the first client of the story takes a lock, given a session and a path.
+func (s *story) way(session zktest.Session, path string) zktest.Way {
+	write, read := s.subject.Ways(session, path)
+	if s.reads(0) {
+		return *read
+	}
+	return write
 }
 
 // queue brings clients to the lock one after the other: each waits before the

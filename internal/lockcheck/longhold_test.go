@@ -2,14 +2,14 @@ package lockcheck
 
 import (
 	"context"
-	pathpkg "path"
-	"slices"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/zktest"
+	predecessorwatch "zklock/step04_predecessor_watch"
 	reentrant "zklock/step05_reentrant"
 )
 
@@ -46,73 +46,52 @@ func TestAHoldThatIsLostOnAHealthyLine(t *testing.T) {
 	Fails(t, wrong, LongHold)
 }
 
-// queue is the queue of step 4, as a part of the next two. It is used by one
-// goroutine a client.
-type queue struct {
-	conn      *zk.Conn
-	dir, node string
-	first     func(waited time.Duration) bool // may we go in?
-	wait      func(ctx context.Context, gone <-chan zk.Event)
-}
+type step4 = predecessorwatch.Lock
 
-func (q *queue) Lock(ctx context.Context) (err error) {
-	begin, acl := time.Now(), zk.WorldACL(zk.PermAll)
-	_, _ = q.conn.Create(q.dir, nil, zk.FlagPersistent, acl) // it may be there
-	if q.node, err = q.conn.Create(q.dir+"/lock-", nil, zk.FlagEphemeralSequential, acl); err != nil {
+// neverServed is step 4's lock, with a lease that is taken when the wait begins. A
+// waiter whose turn comes later waits for ever: so did a starter of step 6.
+type neverServed struct{ *step4 }
+
+func (l neverServed) Lock(ctx context.Context) error {
+	begin := time.Now()
+	if err := l.step4.Lock(ctx); err != nil || time.Since(begin) < zktest.MortalTimeout {
 		return err
 	}
-	for ctx.Err() == nil {
-		names, _, err := q.conn.Children(q.dir)
-		if err != nil {
-			return err
-		}
-		slices.Sort(names)
-		mine := slices.Index(names, pathpkg.Base(q.node))
-		if mine == 0 && q.first(time.Since(begin)) {
-			return nil
-		}
-		if mine > 0 {
-			_, _, gone, err := q.conn.GetW(q.dir + "/" + names[mine-1])
-			if err == nil {
-				q.wait(ctx, gone)
-			}
-		}
-	}
-	return ctx.Err()
+	<-ctx.Done() // the mistake
+	return errors.Join(ctx.Err(), l.Unlock())
 }
 
-func (q *queue) Unlock() error { return q.conn.Delete(q.node, -1) }
-
-func sleep(ctx context.Context, gone <-chan zk.Event) {
-	select {
-	case <-gone:
-	case <-ctx.Done():
-	}
-}
-
-// The lease is taken when the wait begins. A waiter whose turn comes later than
-// that looks again, for ever: so did a starter of step 6.
 func TestAWaiterThatIsNeverServedAfterALongWait(t *testing.T) {
-	wrong := Over("never served", func(conn *zk.Conn, path string) *queue {
-		return &queue{conn: conn, dir: path, wait: sleep,
-			first: func(waited time.Duration) bool { return waited < zktest.MortalTimeout }} // the mistake
+	wrong := Over("never served", func(conn *zk.Conn, path string) neverServed {
+		return neverServed{predecessorwatch.New(conn, path)}
 	})
 	Holds(t, wrong, OneHolder, SilentWait)
 	Fails(t, wrong, LongHold)
 }
 
-// After a while, the waiter asks all the time whether its session lives.
+// spins is step 4's lock. After a while, its waiter asks all the time whether its
+// session lives.
+type spins struct {
+	*step4
+	conn *zk.Conn
+}
+
+func (l spins) Lock(ctx context.Context) error {
+	answer := make(chan error, 1)
+	go func() { answer <- l.step4.Lock(ctx) }()
+	for enough := time.Now().Add(zktest.MortalTimeout); ; {
+		select {
+		case err := <-answer:
+			return err
+		case <-time.After(time.Until(enough)):
+			_, _, _ = l.conn.Exists("/zklock-nobody") // the mistake
+		}
+	}
+}
+
 func TestAWaiterThatSpinsAfterAWhile(t *testing.T) {
-	wrong := Over("spins after a while", func(conn *zk.Conn, path string) *queue {
-		return &queue{conn: conn, dir: path, first: func(time.Duration) bool { return true },
-			wait: func(ctx context.Context, gone <-chan zk.Event) {
-				ctx, stop := context.WithTimeout(ctx, zktest.MortalTimeout)
-				defer stop()
-				sleep(ctx, gone)
-				for context.Cause(ctx) == context.DeadlineExceeded && len(gone) == 0 {
-					_, _, _ = conn.Exists(path) // the mistake
-				}
-			}}
+	wrong := Over("spins after a while", func(conn *zk.Conn, path string) spins {
+		return spins{predecessorwatch.New(conn, path), conn}
 	})
 	Holds(t, wrong, OneHolder)
 	Fails(t, wrong, LongHold)

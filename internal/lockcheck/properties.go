@@ -1,5 +1,19 @@
 package lockcheck
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
+)
+
 // Properties is the list, in the order of the steps that bring them.
 var Properties = []*Property{
 	OneHolder, CrashFrees, FirstCome, NoStranger, GivingUp, Unrelated, WaiterCrash,
@@ -7,128 +21,753 @@ var Properties = []*Property{
 	LostCreateReply, LostDeleteReply, LocksAgain, ToldOfLoss, Fenced, LongHold, Shared,
 }
 
-// The properties.
-var (
-	OneHolder = &Property{
-		Name: "one holder at a time",
-		Why:  "two holders at one time write over one another",
-		Hint: "when does Lock return, and has it seen that every other client is behind it?",
-		tell: tellOneHolder,
-	}
-	CrashFrees = &Property{
-		Name: "a crashed holder's lock comes free",
-		Why:  "a process that dies inside the lock would lock everybody out for ever",
-		Hint: "who deletes the holder's znode when the holder cannot?",
-		tell: tellCrashFrees,
-	}
-	FirstCome = &Property{
-		Name: "first come, first served",
-		Why:  "a client with a slow line could wait for ever while others come and go",
-		Hint: "where is it written down who came first?",
-		tell: tellFirstCome,
-	}
-	NoStranger = &Property{
-		Name: "a stranger cannot release it",
-		Why:  "an Unlock too many, or too late, would let a second client in beside the holder",
-		Hint: "how does Unlock know that what it deletes is its own?",
-		tell: tellNoStranger,
-	}
-	GivingUp = &Property{
-		Name: "giving up leaves nothing behind",
-		Why:  "everyone behind would wait for a client that is no longer there",
-		Hint: "the context has ended: what have you put into ZooKeeper by now, and who takes it out?",
-		tell: tellGivingUp,
-	}
-	Unrelated = &Property{
-		Name: "unrelated znodes are no obstacle",
-		Why:  "another lock, or a stray znode in the directory, would block or break this one",
-		Hint: "which of the names in the list are really of this queue?",
-		tell: tellUnrelated,
-	}
-	WaiterCrash = &Property{
-		Name: "a waiter's crash lets nobody in",
-		Why:  "whoever waited behind it would take its death for a release",
-		Hint: "you were woken: does that mean that it is your turn?",
-		tell: tellWaiterCrash,
-	}
-	SilentWait = &Property{
-		Name: "waiting sends no request",
-		Why:  "the server works for clients that have nothing to do",
-		Hint: "who could tell the waiter, so that it need not ask?",
-		tell: tellSilentWait,
-	}
-	WakesOne = &Property{
-		Name: "a release wakes one",
-		Why:  "all waiters wake, look, and go back to sleep, but for one: the herd",
-		Hint: "which single change must happen before it can be your turn?",
-		tell: tellWakesOne,
-	}
-	ArrivalWakesNobody = &Property{
-		Name: "an arrival wakes nobody",
-		Why:  "a newcomer at the end of the line disturbs all who stand in it",
-		Hint: "does it matter to you who stands behind you?",
-		tell: tellArrivalWakesNobody,
-	}
-	NoWatchLeft = &Property{
-		Name: "no watch is left behind",
-		Why:  "watches that can never fire fill the server's memory",
-		Hint: "what does the read that sets the watch do when its znode is gone?",
-		tell: tellNoWatchLeft,
-	}
-	LostCreateReply = &Property{
-		Name: "a lost reply to create does no harm",
-		Why:  "the znode that nobody knows of stands in the line, and its own maker waits behind it",
-		Hint: "the create has failed, or has it? How could you recognise your own znode?",
-		tell: tellLostCreateReply,
-	}
-	LostDeleteReply = &Property{
-		Name: "a lost reply to delete does no harm",
-		Why:  "the holder does not know whether it has released the lock, or the lock is never released",
-		Hint: "the delete has failed, or has it? Who goes on until it is sure?",
-		tell: tellLostDeleteReply,
-	}
-	LocksAgain = &Property{
-		Name: "the holder may lock again",
-		Why:  "a function that locks, called from one that has locked, waits for itself",
-		Hint: "how can Lock tell that the caller is the holder?",
-		tell: tellLocksAgain,
-	}
-	ToldOfLoss = &Property{
-		Name: "the holder is told when the lock is lost",
-		Why:  "a holder whose session is gone goes on writing beside the next one",
-		Hint: "what does the client know, and when, while it cannot reach the server?",
-		tell: tellToldOfLoss,
-	}
-	Fenced = &Property{
-		Name: "each tenure's token is greater than the last",
-		Why:  "a store cannot tell the late write of an earlier holder from a good one",
-		Hint: "which number at the server only ever grows?",
-		tell: tellFenced,
-	}
-	LongHold = &Property{
-		Name: "a long hold and a long wait come to a good end",
-		Why:  "under long work the hold is lost, or the next in line is never served",
-		Hint: "two session time-outs have gone by: what has made the lease longer, for the holder and for the one who waits?",
-		tell: tellLongHold,
-	}
-	Shared = &Property{
-		Name: "readers share, writers do not, nobody starves",
-		Why:  "readers, who do each other no harm, wait for one another",
-		Hint: "whom must a reader wait for, and whom a writer?",
-		tell: tellShared,
-	}
+// A holds the lock; nobody gets in beside it: not by arriving, not by losing
+// its connection, not by having held the lock before. Then all contend, and a
+// witness outside the lock looks on: a znode that only one can create.
+var OneHolder = property("one holder at a time",
+	"two holders at one time write over one another",
+	"when does Lock return, and has it seen that every other client is behind it?",
+	func(s *story) {
+		a, b, c, d := s.join("A"), s.join("B"), s.join("C"), s.join("D")
+		held := a.Acquire()
+		waiting := s.queue(b, c)
 
-	// These are of interest only where readers share, and so are not in the list.
-	ByKind = &Property{
-		Name: "each release ends its own kind of hold",
-		Why:  "an Unlock too many in a reader's code would end somebody else's read, and let a writer in",
-		Hint: "how many entries has the hold by RLock, and how many by Lock?",
-		tell: tellByKind,
+		d.Tap.LoseReply(wiretap.GetChildren, 1) // only a lock that lists will lose it
+		lost := d.Start()
+		if lost.Waits() == zktest.Returned && lost.Err() == nil {
+			s.fails("D lost its connection while A held the lock, and was let in beside it")
+		}
+		d.Close()
+
+		held.Release()
+		first, second := s.oneOf(waiting[0], waiting[1])
+		again := a.Start()
+		s.mustWait(again, again.Waits(), "locked a second time")
+		s.mustWait(second, second.StillWaits(), "went on waiting")
+		first.Release()
+		first, second = s.oneOf(again, second)
+		first.Release()
+		second.Release()
+
+		clients := []*zktest.Member{a, b, c, s.join("E")}
+		turns, breaches := s.contend(clients)
+		if len(breaches) > 0 {
+			s.fails("%s", <-breaches)
+		}
+		s.holds("%d turns by %d clients, and never two inside at a time", turns, len(clients))
+	})
+
+// contend lets members take turns, all at once. It tells how many turns they had,
+// and whom the witness found inside together.
+func (s *story) contend(members []*zktest.Member) (turns int, breaches chan string) {
+	const rounds = 5
+	breaches = make(chan string, rounds*len(members))
+	var contending []*zktest.Turn
+	for _, m := range members {
+		contending = append(contending, s.Go(m.Client, func(ctx context.Context) error {
+			for range rounds {
+				held, err := m.Lock(ctx)
+				if err != nil {
+					return err
+				}
+				if err := s.witness(m); err != nil {
+					breaches <- err.Error()
+				}
+				if err := m.Unlock(held); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
 	}
-	Upgrade = &Property{
-		Name: "write inside a read hold is refused",
-		Why:  "two readers who ask to write would wait for each other",
-		Hint: "two readers are inside, and both ask to write: whom does each wait for?",
-		tell: tellUpgrade,
+	for _, c := range contending {
+		c.Acquired()
 	}
-)
+	return rounds * len(members), breaches
+}
+
+// oneOf returns the two turns, first the one that is let in: not every lock is fair.
+func (s *story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
+	s.Await(fmt.Sprintf("%s or %s to be let in", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
+	if b.Returned() {
+		a, b = b, a
+	}
+	a.Acquired()
+	return a, b
+}
+
+// witness goes through a room that holds one: a znode that does not exist yet.
+func (s *story) witness(c *zktest.Member) error {
+	room := s.Root + "/witness"
+	if _, err := c.Create(room, []byte(c.Name), 0, zk.WorldACL(zk.PermAll)); err != nil {
+		other, _, _ := s.Observer().Get(room)
+		return fmt.Errorf("%s held the lock and found %s inside (%w)", c.Name, other, err)
+	}
+	return c.Delete(room, -1)
+}
+
+// A holds the lock and crashes. B must get it when A's session has expired.
+var CrashFrees = property("a crashed holder's lock comes free",
+	"a process that dies inside the lock would lock everybody out for ever",
+	"who deletes the holder's znode when the holder cannot?",
+	func(s *story) {
+		a, b := s.joinMortal("A"), s.join("B")
+		a.Acquire()
+		waiting := s.queue(b)[0]
+		a.Crash()
+		s.AwaitExpiry(a.Client)
+		if waiting.StillWaits() != zktest.Returned {
+			s.fails("the session of A is gone, its znode is not, and B waits: %v", s.left(a))
+		}
+		waiting.Acquired()
+		s.holds("A's session expired, and B was let in")
+	})
+
+// left lists what a client has put below the test's root and not taken out.
+func (s *story) left(c *zktest.Member) []string {
+	made := c.Tap.Done(wiretap.Create)
+	return slices.DeleteFunc(slices.Clone(made), func(path string) bool {
+		_, there := s.Owner(path)
+		directory := slices.ContainsFunc(made, func(other string) bool { return strings.HasPrefix(other, path+"/") })
+		return !there || directory
+	})
+}
+
+// A holds the lock; B, C and D come in this order. At each release the line of
+// the one whose turn it is stands still, so that everyone else has time to
+// overtake.
+var FirstCome = property("first come, first served",
+	"a client with a slow line could wait for ever while others come and go",
+	"where is it written down who came first?",
+	func(s *story) {
+		a := s.join("A")
+		line := []*zktest.Member{s.join("B"), s.join("C"), s.join("D")}
+		holder := a.Acquire()
+		waiting := s.queue(line...)
+		for i, next := range line {
+			slow := next.Tap.HoldRequest(wiretap.Any, 1)
+			if waiting[i].Waits() == zktest.Polling {
+				zktest.AwaitChan(s.Zoo, next.Name+"'s next poll", slow.Sprung())
+			}
+			holder.Release()
+			for j := i + 1; j < len(line); j++ {
+				if waiting[j].StillWaits() == zktest.Returned {
+					s.fails("%s came before %s, and %s was served first, while a request of %s was on its way",
+						next.Name, line[j].Name, line[j].Name, next.Name)
+				}
+			}
+			slow.Let()
+			waiting[i].Acquired()
+			holder = waiting[i]
+		}
+		s.holds("B, C and D came in this order and were served in it, each with a slow line when its turn came")
+	})
+
+// S, who holds nothing, calls Unlock while A holds the lock. Then A loses its
+// session, B gets the lock, and A calls Unlock too late.
+var NoStranger = property("a stranger cannot release it",
+	"an Unlock too many, or too late, would let a second client in beside the holder",
+	"how does Unlock know that what it deletes is its own?",
+	func(s *story) {
+		a, b, stranger := s.joinMortal("A"), s.join("B"), s.join("the stranger")
+		held := a.Acquire().Held()
+		err := stranger.Unlock(s.Ctx)
+		if gone := stranger.Tap.Done(wiretap.Delete); len(gone) > 0 {
+			s.fails("A held the lock, and the stranger's Unlock deleted %v", gone)
+		}
+		if err == nil {
+			s.fails("the stranger's Unlock said that it had released a lock that it did not hold")
+		}
+		waiting := s.queue(b)[0]
+		a.Crash()
+		s.AwaitExpiry(a.Client)
+		waiting.Acquired()
+		a.Tap.Restore()
+		s.Await("A to have a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		late := a.Unlock(held)
+		if gone := a.Tap.Done(wiretap.Delete); len(gone) > 0 {
+			s.fails("A had lost the lock to B, and its late Unlock deleted %v", gone)
+		}
+		if late == nil {
+			s.fails("A had lost the lock to B, and its late Unlock said that all was well")
+		}
+		s.holds("the stranger was told %q, and the late holder %q", err, late)
+	})
+
+// A holds the lock. B is cancelled while it waits, D runs into its deadline,
+// E is cancelled while its create is on its way. C must get the lock.
+var GivingUp = property("giving up leaves nothing behind",
+	"everyone behind would wait for a client that is no longer there",
+	"the context has ended: what have you put into ZooKeeper by now, and who takes it out?",
+	func(s *story) {
+		a, b, c, d, e := s.join("A"), s.join("B"), s.join("C"), s.join("D"), s.join("E")
+		held := a.Acquire()
+		waiting := s.queue(b, c)
+		s.gaveUp(b, waiting[0].Cancel(), context.Canceled)
+
+		overdue := d.Call(func(ctx context.Context) (context.Context, error) {
+			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			return d.Lock(ctx)
+		})
+		s.gaveUp(d, overdue.Err(), context.DeadlineExceeded)
+
+		slow := e.Tap.HoldReply(wiretap.Create, 1)
+		caught := e.Call(func(ctx context.Context) (context.Context, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			go func() {
+				select {
+				case <-slow.Sprung():
+					cancel()
+					slow.Let()
+				case <-ctx.Done():
+				}
+			}()
+			return e.Lock(ctx)
+		})
+		s.gaveUp(e, caught.Err(), context.Canceled)
+
+		s.mustWait(waiting[1], waiting[1].StillWaits(), "went on waiting")
+		held.Release()
+		waiting[1].Acquired()
+		s.holds("three gave up, each was told so, and left nothing; the next in line was served")
+	})
+
+// gaveUp fails the story unless the client was told why its Lock ended, and
+// has left nothing behind.
+func (s *story) gaveUp(c *zktest.Member, err, why error) {
+	if !errors.Is(err, why) {
+		s.fails("%s gave up, and its Lock answered %v instead of %q", c.Name, err, why)
+	}
+	for deadline := time.Now().Add(3 * time.Second); len(s.left(c)) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) { // a lock may clean up in the background
+			s.fails("%s gave up, and left %v behind", c.Name, s.left(c))
+		}
+	}
+}
+
+// Another lock beside this one is held, and foreign znodes stand in the lock's
+// directory. A must get the lock, and B after it.
+var Unrelated = property("unrelated znodes are no obstacle",
+	"another lock, or a stray znode in the directory, would block or break this one",
+	"which of the names in the list are really of this queue?",
+	func(s *story) {
+		s.joinAs("the neighbour", Seat{Path: s.path + "-too"}).Acquire()
+		a, b := s.join("A"), s.join("B")
+		first := a.Start() // makes the directory, where there is one
+		if first.Waits() == zktest.Returned {
+			first.Acquired()
+		} else {
+			s.fails("the neighbour holds another lock, and A waits: %v", s.Names(s.Root))
+		}
+		first.Release()
+		names := []string{"notes", "lock-", "lock-x", "0000000000", "_c_short-lock-", "_c_", "-", "lock-0000000000-old"}
+		for _, name := range names {
+			_, err := s.Observer().Create(s.path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
+			if err != nil && !errors.Is(err, zk.ErrNoNode) { // a lock without a directory has no such guests
+				s.Fatalf("create %s: %v", name, err)
+			}
+		}
+		attempt := a.Start()
+		if attempt.Waits() != zktest.Returned {
+			s.fails("nobody holds the lock, and A waits; beside it: %v", s.Names(s.Root))
+		}
+		if err := attempt.Err(); err != nil {
+			s.fails("with foreign znodes in the directory Lock answered: %v", err)
+		}
+		waiting := s.queue(b)[0]
+		attempt.Release()
+		waiting.Acquired()
+		s.holds("with a held neighbour and %d foreign znodes, A and B were served", len(names))
+	})
+
+// A holds the lock, B waits, C waits behind B. B crashes, and C must wait on.
+var WaiterCrash = property("a waiter's crash lets nobody in",
+	"whoever waited behind it would take its death for a release",
+	"you were woken: does that mean that it is your turn?",
+	func(s *story) {
+		a, b, c := s.join("A"), s.joinMortal("B"), s.join("C")
+		held := a.Acquire()
+		waiting := s.queue(b, c)[1]
+		if len(s.left(b)) == 0 {
+			s.void("a waiter has no znode that could go")
+		}
+		b.Crash()
+		s.AwaitExpiry(b.Client)
+		if how := waiting.StillWaits(); how == zktest.Returned {
+			s.mustWait(waiting, how, "saw the waiter B die")
+		}
+		held.Release()
+		waiting.Acquired()
+		s.holds("B died in the queue; C waited on, and was served after A's release")
+	})
+
+// crowd brings a holder and n waiters who have settled down. The waiters'
+// sessions have the given time-out.
+func (s *story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waiting []*zktest.Turn) {
+	holder = s.join("the holder").Acquire()
+	for i := range n {
+		waiting = append(waiting, s.queue(s.joinAs(fmt.Sprintf("waiter %d", i+1), Seat{Timeout: timeout}))...)
+	}
+	for _, w := range waiting {
+		w.StillWaits() // the arrivals behind it have had their effect
+	}
+	return holder, waiting
+}
+
+// Five clients wait, for as long as their sessions send two pings each.
+var SilentWait = property("waiting sends no request",
+	"the server works for clients that have nothing to do",
+	"who could tell the waiter, so that it need not ask?",
+	func(s *story) {
+		_, waiters := s.crowd(5, 2*zktest.MortalTimeout) // short, for the pings are the clock
+		marks := map[*zktest.Turn]int{}
+		for _, w := range waiters {
+			marks[w] = w.Tap.Mark()
+		}
+		var sent wiretap.Counts
+		s.Await("two pings from each waiter", func() bool {
+			var all [][]wiretap.Frame
+			for _, w := range waiters {
+				frames, pings := w.Tap.Since(marks[w]), 0
+				for _, f := range frames {
+					if f.Kind == wiretap.Request && f.Op == wiretap.Ping {
+						pings++
+					}
+				}
+				if pings < 2 {
+					return false
+				}
+				all = append(all, frames)
+			}
+			sent = wiretap.Count(all...)
+			return true
+		})
+		if n := sent.All(); n > 0 {
+			s.fails("%d waiters sent %d requests between two pings: %v", len(waiters), n, sent.Requests)
+		}
+		s.holds("%d waiters sent 0 requests between two pings", len(waiters))
+	})
+
+// Five wait, the holder releases: how many are notified?
+var WakesOne = property("a release wakes one",
+	"all waiters wake, look, and go back to sleep, but for one: the herd",
+	"which single change must happen before it can be your turn?",
+	func(s *story) {
+		holder, waiters := s.crowd(5, zktest.SessionTimeout)
+		s.needsWatches(waiters)
+		count := s.Count(waiters...)
+		holder.Release()
+		s.Await("a waiter to be let in", func() bool { return slices.ContainsFunc(waiters, (*zktest.Turn).Returned) })
+		if n := count().Notifications; n != 1 {
+			s.fails("one release sent %d notifications to %d waiters", n, len(waiters))
+		}
+		s.holds("one release sent 1 notification to %d waiters", len(waiters))
+	})
+
+// Five wait, a sixth arrives: how many are notified?
+var ArrivalWakesNobody = property("an arrival wakes nobody",
+	"a newcomer at the end of the line disturbs all who stand in it",
+	"does it matter to you who stands behind you?",
+	func(s *story) {
+		_, waiters := s.crowd(5, zktest.SessionTimeout)
+		s.needsWatches(waiters)
+		count := s.Count(waiters...)
+		s.queue(s.join("the newcomer"))
+		if n := count().Notifications; n != 0 {
+			s.fails("one arrival sent %d notifications to %d waiters", n, len(waiters))
+		}
+		s.holds("one arrival sent 0 notifications to %d waiters", len(waiters))
+	})
+
+// needsWatches ends the story if the waiters poll.
+func (s *story) needsWatches(waiters []*zktest.Turn) {
+	if waiters[0].Waits() == zktest.Polling {
+		s.void("nobody is ever woken: the waiters poll")
+	}
+}
+
+// A holds, B waits. C arrives, and its third request, which is where a watch on
+// one znode is set, is held up until B, whom C would watch, has left with its
+// session. Then A releases and C is served.
+var NoWatchLeft = property("no watch is left behind",
+	"watches that can never fire fill the server's memory",
+	"what does the read that sets the watch do when its znode is gone?",
+	func(s *story) {
+		a, b, c := s.join("A"), s.join("B"), s.join("C")
+		held := a.Acquire()
+		s.queue(b)
+		slow := c.Tap.HoldRequest(wiretap.Any, 3)
+		last := c.Start()
+		s.Await("C to be held up, or to wait", func() bool {
+			select {
+			case <-slow.Sprung():
+				return true
+			default:
+				silently, _ := c.Tap.Waiting(0)
+				return silently
+			}
+		})
+		b.Close()
+		slow.Let()
+		s.mustWait(last, last.StillWaits(), "watched a znode that was gone")
+		held.Release()
+		last.Release()
+		for _, c := range []*zktest.Member{a, c} {
+			s.Barrier(c.Client)
+			if left := c.Tap.Watched(); len(left) > 0 {
+				s.fails("all is over, and %s still has a watch at the server, on %v", c.Name, left)
+			}
+		}
+		s.holds("B left while C was about to watch it; all is over, and 0 watches are left")
+	})
+
+// The server carries out A's create, and the reply is lost with the
+// connection. A must get the lock, if need be by calling Lock once more as any
+// caller would. Then the same, and the connection is lost again at the first
+// list that A asks for.
+var LostCreateReply = property("a lost reply to create does no harm",
+	"the znode that nobody knows of stands in the line, and its own maker waits behind it",
+	"the create has failed, or has it? How could you recognise your own znode?",
+	func(s *story) {
+		a, b := s.join("A"), s.join("B")
+		b.Acquire().Release() // so that the directory is there
+		for _, again := range []string{"", ", and the reply to the next list as well"} {
+			if again != "" {
+				a.Tap.LoseReply(wiretap.GetChildren, 1)
+			}
+			lost := a.Tap.LoseReply(wiretap.Create, 1)
+			attempt := a.Start()
+			zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
+			if attempt.Waits() == zktest.Returned && attempt.Err() != nil {
+				attempt = a.Start()
+			}
+			how := attempt.Waits()
+			if how == zktest.Polling { // or it has asked again for what was lost
+				how = attempt.StillWaits()
+			}
+			if how != zktest.Returned {
+				s.fails("the reply to A's create was lost%s; now nobody holds the lock, and A waits behind a znode of its own: %v",
+					again, s.left(a))
+			}
+			attempt.Acquired()
+			if left := s.left(a); len(left) != 1 {
+				s.fails("the reply to A's create was lost%s; A holds the lock with %d znodes: %v", again, len(left), left)
+			}
+			attempt.Release()
+			b.Acquire().Release()
+		}
+		s.holds("A's create was answered to nobody, twice, and A held the lock with one znode each time")
+	})
+
+// The server carries out A's delete, and the reply is lost with the
+// connection. Then a delete is lost before the server has heard of it. Each
+// time one call to Unlock must be enough: it says that the lock is released,
+// and so it is, while A's session lives on.
+var LostDeleteReply = property("a lost reply to delete does no harm",
+	"the holder does not know whether it has released the lock, or the lock is never released",
+	"the delete has failed, or has it? Who goes on until it is sure?",
+	func(s *story) {
+		a, b := s.join("A"), s.join("B")
+		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest} {
+			held := a.Acquire().Held()
+			lost := lose(wiretap.Delete, 1)
+			err := a.Unlock(held)
+			zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
+			if err != nil {
+				s.fails("A's delete was carried out and the reply lost: Unlock said %q, left at the server: %v, and a second Unlock said: %v",
+					err, s.left(a), a.Unlock(held))
+			}
+			b.Acquire().Release()
+		}
+		if a.ID != a.SessionID() {
+			s.fails("A got rid of the lock only with its session")
+		}
+		s.holds("a delete without reply and a delete that was never heard: Unlock saw to both")
+	})
+
+// A holds the lock and locks again, and releases twice.
+var LocksAgain = property("the holder may lock again",
+	"a function that locks, called from one that has locked, waits for itself",
+	"how can Lock tell that the caller is the holder?",
+	func(s *story) {
+		a, b := s.join("A"), s.join("B")
+		first := a.Acquire()
+		second := first.Again()
+		if second.Waits() != zktest.Returned {
+			s.fails("A holds the lock and waits for it: %v", s.left(a))
+		}
+		if err := second.Err(); err != nil {
+			s.fails("A holds the lock, and its second Lock answered: %v", err)
+		}
+		if a.Token != nil { // another lock inside is no re-entry
+			other := s.joinAs("C", Seat{Path: s.path + "-other"})
+			inside := other.Call(func(context.Context) (context.Context, error) { return other.Lock(first.Held()) })
+			inside.Acquired()
+			if names := other.Queue(); len(names) != 1 {
+				s.fails("inside the hold of one lock another one was locked, and that one's queue is %v", names)
+			}
+			inside.Release()
+		}
+		waiting := s.queue(b)[0]
+		second.Release()
+		s.mustWait(waiting, waiting.StillWaits(), "saw A release once of two times")
+		first.Release()
+		waiting.Acquired()
+		s.holds("A locked twice with one znode, and B was let in after the second release")
+	})
+
+// A holds the lock and is cut off. By the time that B is let in, A must know.
+var ToldOfLoss = property("the holder is told when the lock is lost",
+	"a holder whose session is gone goes on writing beside the next one",
+	"what does the client know, and when, while it cannot reach the server?",
+	func(s *story) {
+		a, b := s.joinMortal("A"), s.join("B")
+		earlier := a.Acquire()
+		earlier.Release()
+		held := a.Acquire().Held()
+		waiting := s.queue(b)[0]
+		a.Crash()
+		if a.Token == nil {
+			s.AwaitExpiry(a.Client)
+			s.fails("session %#x of A has expired, and nothing can tell A, which is still inside", a.ID)
+		}
+		waiting.Acquired()
+		if held.Err() == nil {
+			s.fails("session %#x of A has expired and B holds the lock: A has not been told", a.ID)
+		}
+		if earlier.Held().Err() == nil {
+			s.fails("A was told of its loss, but the context of an earlier hold goes on after Unlock")
+		}
+		s.holds("A was cut off, and knew it before B was let in")
+	})
+
+// A and B take turns; between two turns the directory is deleted and so made
+// again, which starts the sequence numbers over.
+var Fenced = property("each tenure's token is greater than the last",
+	"a store cannot tell the late write of an earlier holder from a good one",
+	"which number at the server only ever grows?",
+	func(s *story) {
+		a, b := s.join("A"), s.join("B")
+		if a.Token == nil {
+			s.fails("the lock hands out no number that a store could check")
+		}
+		var tokens []int64
+		for i, c := range []*zktest.Member{a, b, a, b, a, b} {
+			turn := c.Acquire()
+			token, _ := c.Token(turn.Held())
+			tokens = append(tokens, token)
+			turn.Release()
+			if i == 2 {
+				if err := s.Observer().Delete(s.path, -1); err != nil {
+					s.Fatalf("delete the directory: %v", err)
+				}
+			}
+		}
+		for i := 1; i < len(tokens); i++ {
+			if tokens[i] <= tokens[i-1] {
+				s.fails("turn %d got token %d after token %d", i+1, tokens[i], tokens[i-1])
+			}
+		}
+		s.holds("%d turns got the tokens %v, over a directory that was made again", len(tokens), tokens)
+	})
+
+// A holds for two of its session's time-outs, while B waits. Then A releases, and
+// B holds for one more. If the machine itself stood still meanwhile, that was no
+// healthy line, and the story is told again, with others.
+var LongHold = property("a long hold and a long wait come to a good end",
+	"under long work the hold is lost, or the next in line is never served",
+	"two session time-outs have gone by: what has made the lease longer, for the holder and for the one who waits?",
+	func(s *story) {
+		var wrong error
+		var still time.Duration
+		for try := range 3 {
+			seat := Seat{Timeout: zktest.MortalTimeout, Path: fmt.Sprintf("%s-%d", s.path, try)}
+			a, b := s.joinAs("A", seat), s.joinAs("B", seat)
+			l := &longHold{story: s, last: time.Now()}
+			held, waiting := a.Acquire(), s.queue(b)[0]
+			wrong = zktest.Play(func(t zktest.T) {
+				l.t = t
+				l.tell(held, waiting)
+			})
+			a.Close()
+			b.Close()
+			if wrong == nil {
+				s.holds("A held for two session time-outs and sent %d requests; B waited for it with %d, and held for one more with %d",
+					l.sent[0], l.sent[1], l.sent[2])
+			}
+			if still = l.still; still < zktest.MortalTimeout/5 {
+				s.fails("%s", wrong)
+			}
+		}
+		s.Fatalf("%s; but nothing at all went on for %v: the machine is too busy", wrong, still)
+	})
+
+// longHold is one telling of that story.
+type longHold struct {
+	*story
+	t           zktest.T      // which what goes wrong ends
+	sent        []int         // requests: by A, by B as a waiter, by B as a holder
+	last, asked time.Time     // when the line was looked at, and when with a write
+	still       time.Duration // for which nothing went on, at the longest
+}
+
+func (l *longHold) tell(held, waiting *zktest.Turn) {
+	polls := waiting.Waits() == zktest.Polling // as it is made to
+	mark := waiting.Tap.Mark()
+	l.keeps(held, 2, waiting.Returned)
+	l.mayHaveSent(waiting, mark, 2, polls)
+
+	mark = waiting.Tap.Mark()
+	if l.goBy(1, waiting.Returned); !waiting.Returned() {
+		l.t.Fatalf("%s's turn came after two session time-outs; one more later it was still not in, and had sent %d requests",
+			waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
+	}
+	if err := waiting.Err(); err != nil {
+		l.t.Fatalf("%s's turn came after two session time-outs, and its Lock answered: %v", waiting.Name, err)
+	}
+	l.keeps(waiting, 1, func() bool { return false })
+}
+
+// keeps is told of a holder that releases after some session time-outs.
+func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() bool) {
+	mark, lost := holder.Tap.Mark(), holder.Held().Err
+	passed := l.goBy(timeouts, func() bool { return lost() != nil || otherIsIn() })
+	if lost() != nil {
+		l.t.Fatalf("the line was healthy, and %s was told of a loss after %.1f session time-outs", holder.Name, passed)
+	}
+	if otherIsIn() {
+		l.t.Fatalf("the line was healthy, and after %.1f session time-outs another was let in beside %s", passed, holder.Name)
+	}
+	l.mayHaveSent(holder, mark, timeouts, false)
+	if err := holder.Unlock(holder.Held()); err != nil {
+		l.t.Fatalf("the line was healthy, and after %d session time-outs %s's Unlock answered: %v", timeouts, holder.Name, err)
+	}
+}
+
+// goBy lets some session time-outs go by, or fewer if something has happened before.
+// Meanwhile it finds out whether this process and the server are at
+// work: now and then it makes a write, as those that keep a lease.
+func (l *longHold) goBy(timeouts int, happened func() bool) (passed float64) {
+	begin := time.Now()
+	l.Await("session time-outs to go by", func() bool { // not a wait for a state: the time is the story
+		if time.Since(l.asked) > 20*time.Millisecond {
+			_ = l.Observer().Delete(l.Root+"/nobody", -1)
+			l.asked = time.Now()
+		}
+		l.still, l.last = max(l.still, time.Since(l.last)), time.Now()
+		passed = time.Since(begin).Seconds() / zktest.MortalTimeout.Seconds()
+		return happened() || passed > float64(timeouts)
+	})
+	return passed
+}
+
+// mayHaveSent counts what a client has sent in some session time-outs, and says so
+// if it spins.
+func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
+	const most = 50 // in a time-out
+	n := wiretap.Count(c.Tap.Since(mark)).All()
+	l.sent = append(l.sent, n)
+	if n > timeouts*most && !polls {
+		l.t.Fatalf("%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
+	}
+}
+
+// Two readers come, then a writer, then a third reader. The two share; the
+// writer waits for both; the third waits for the writer.
+var Shared = property("readers share, writers do not, nobody starves",
+	"readers, who do each other no harm, wait for one another",
+	"whom must a reader wait for, and whom a writer?",
+	func(s *story) {
+		r1, r2, w, r3 := s.join("reader 1"), s.join("reader 2"), s.join("the writer"), s.join("reader 3")
+		read := func(m *zktest.Member) *zktest.Turn {
+			if m.Reader == nil {
+				return m.Start()
+			}
+			return m.Reader.Start()
+		}
+		first := read(r1)
+		first.Acquired()
+		second := read(r2)
+		if second.Waits() != zktest.Returned {
+			s.fails("reader 2 waits for reader 1: %v", s.Names(s.path))
+		}
+		second.Acquired()
+		if r1.Reader == nil {
+			s.fails("reader 2 was let in beside reader 1 by a lock that knows no readers")
+		}
+		writing := s.queue(w)[0]
+		third := read(r3)
+		s.mustWait(third, third.Waits(), "overtook a waiting writer")
+		for _, r := range []*zktest.Turn{first, second} {
+			s.mustWait(writing, writing.StillWaits(), "wrote while somebody read")
+			r.Release()
+		}
+		writing.Acquired()
+		s.mustWait(third, third.StillWaits(), "read while somebody wrote")
+		writing.Release()
+		third.Acquired()
+		s.holds("two readers shared, the writer waited for both, the late reader for the writer")
+	})
+
+// A reads, and asks to write inside its read hold. It must be refused at once,
+// and go on reading.
+var Upgrade = property("write inside a read hold is refused",
+	"two readers who ask to write would wait for each other",
+	"two readers are inside, and both ask to write: whom does each wait for?",
+	func(s *story) {
+		a, b := s.join("A"), s.join("B")
+		if a.Reader == nil {
+			s.void("there is no read hold")
+		}
+		reads := a.Reader.Acquire()
+		upgrade := a.Call(func(context.Context) (context.Context, error) { return a.Lock(reads.Held()) })
+		if upgrade.Waits() != zktest.Returned {
+			s.fails("A reads, asks to write, and waits for itself: %v", s.Names(s.path))
+		}
+		refusal := upgrade.Err()
+		if refusal == nil {
+			s.fails("A reads, asks to write, and is let in: so would be a second reader beside it")
+		}
+		waiting := s.queue(b)[0]
+		if err := reads.Unlock(reads.Held()); err != nil {
+			s.fails("A was refused (%v), and its RUnlock answered: %v", refusal, err)
+		}
+		waiting.Acquired()
+		s.holds("A read, asked to write, and was told %q; a writer waited until it had stopped reading", refusal)
+	})
+
+// A reads, and calls Unlock. Then B writes, reads inside, and calls RUnlock twice.
+// What was not locked that way must not be released.
+var ByKind = property("each release ends its own kind of hold",
+	"an Unlock too many in a reader's code would end somebody else's read, and let a writer in",
+	"how many entries has the hold by RLock, and how many by Lock?",
+	func(s *story) {
+		a, b := s.join("A"), s.join("B")
+		if a.Reader == nil {
+			s.void("there is no read hold")
+		}
+		reads := a.Reader.Acquire()
+		writes := s.queue(b)[0]
+		if a.Unlock(reads.Held()) == nil {
+			s.fails("A holds by RLock, and its Unlock is accepted and ends the hold; left in the queue: %v", s.Names(s.path))
+		}
+		s.mustWait(writes, writes.StillWaits(), "saw A's Unlock refused")
+		if err := reads.Unlock(reads.Held()); err != nil {
+			s.fails("A reads, its Unlock was refused, and its RUnlock answered: %v", err)
+		}
+		inside := b.Reader.Call(func(context.Context) (context.Context, error) { return b.Reader.Lock(writes.Held()) })
+		inside.Acquired()
+		again := s.queue(a)[0]
+		if err := inside.Unlock(inside.Held()); err != nil {
+			s.fails("B writes and reads inside, and its RUnlock answered: %v", err)
+		}
+		if inside.Unlock(inside.Held()) == nil {
+			s.fails("B writes and reads inside once, and RUnlock ends both; left in the queue: %v", s.Names(s.path))
+		}
+		s.mustWait(again, again.StillWaits(), "saw B's RUnlock refused")
+		writes.Release()
+		again.Acquired()
+		s.holds("A's Unlock of a read hold and B's second RUnlock of one were refused, and ended nothing")
+	})

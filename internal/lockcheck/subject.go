@@ -27,7 +27,6 @@ type Subject struct {
 	Znode         bool  // the path is that of the lock's one znode, and not of a directory
 	NotHeld, Lost error // what Unlock answers
 
-	whole *Subject         // the lock whose readers' side this is; nil: it is the whole lock
 	reads func(n int) bool // whether the n-th client of a story, from 0, is a reader; nil: none
 }
 
@@ -117,10 +116,10 @@ func OverSession[S zktest.Session, L Holder](name string,
 
 // Trying is the subject, with TryLock in place of Lock.
 func Trying(subject Subject, wait time.Duration) Subject {
-	trying := subject
-	trying.Name = fmt.Sprintf("%s, TryLock(%v)", subject.Name, wait)
-	trying.Ways = func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
-		write, read := subject.Ways(s, path)
+	ways := subject.Ways
+	subject.Name = fmt.Sprintf("%s, TryLock(%v)", subject.Name, wait)
+	subject.Ways = func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
+		write, read := ways(s, path)
 		for _, way := range []*zktest.Way{&write, read} {
 			if way != nil {
 				try := way.TryLock
@@ -129,28 +128,22 @@ func Trying(subject Subject, wait time.Duration) Subject {
 		}
 		return write, read
 	}
-	return trying
+	return subject
 }
 
 // Reading is the subject, whose clients read and write in turn: the first of a
 // story, the third and so on are readers, or all the others.
 func Reading(subject Subject, first bool) Subject {
-	reading := subject
-	reading.Name += map[bool]string{true: ", readers and writers", false: ", writers and readers"}[first]
-	reading.reads = func(n int) bool { return n%2 == 0 == first }
-	return reading
+	subject.Name += map[bool]string{true: ", readers and writers", false: ", writers and readers"}[first]
+	subject.reads = func(n int) bool { return n%2 == 0 == first }
+	return subject
 }
 
 // Readers is the subject, whose clients only read.
 func Readers(subject Subject) Subject {
-	reading := subject
-	reading.Name += ", readers"
-	reading.whole = &subject
-	reading.Ways = func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
-		_, read := subject.Ways(s, path)
-		return *read, nil
-	}
-	return reading
+	subject.Name += ", readers"
+	subject.reads = func(int) bool { return true }
+	return subject
 }
 
 // A Seat says how a client comes to a lock. In place of zero values stand a

@@ -70,6 +70,17 @@ func (t *Tap) Since(mark int) []Frame {
 	return slices.Clone(t.frames[mark:])
 }
 
+// Done lists the paths that the server has made, deleted and so on for the client,
+// by a kind of request, in order.
+func (t *Tap) Done(op Op) (paths []string) {
+	for _, f := range t.Frames() {
+		if f.Kind == Reply && f.Op == op && f.Err == OK {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
 // Watched lists the paths that the server watches for the client's present
 // connection, one entry a watch.
 func (t *Tap) Watched() []string {

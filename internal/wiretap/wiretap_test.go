@@ -448,18 +448,12 @@ func TestCloseDoesNotWait(t *testing.T) {
 
 // A server that is no ZooKeeper does not make the tap take all memory.
 func TestFrameThatIsTooLong(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	go func() {
-		if conn, err := listener.Accept(); err == nil {
-			conn.Write(binary.BigEndian.AppendUint32(nil, 1<<31))
-			conn.Close()
-		}
-	}()
-	conn, err := wiretap.New().Dial("tcp", listener.Addr().String(), 5*time.Second)
+	address := zktest.Impostor(t, func(conn net.Conn) { conn.Write(binary.BigEndian.AppendUint32(nil, 1<<31)) })
+	conn, err := wiretap.New().Dial("tcp", address, 5*time.Second)
 	require.NoError(t, err)
 	defer conn.Close()
+	_, err = conn.Write(make([]byte, 48))
+	require.NoError(t, err)
 	_, err = conn.Read(make([]byte, 10))
 	assert.ErrorContains(t, err, "not ZooKeeper's protocol")
 }

@@ -78,6 +78,38 @@ func (c *altered) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Impostor listens on a free port until the test ends, and answers each
+// connection once it has asked something. With a nil answer it gives the port
+// back.
+func Impostor(t T, answer func(net.Conn)) (address string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	if answer == nil {
+		l.Close()
+		return l.Addr().String()
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				if _, err := c.Read(make([]byte, 100)); err != nil {
+					return
+				}
+				answer(c)
+				_, _ = io.Copy(io.Discard, c)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
 // Expire returns when the sessions of the clients have expired, all in one moment.
 // They crash; and so that nobody has to wait for their time-outs, another
 // connection takes each session over, agrees on the shortest time-out that the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,13 +67,12 @@ func (m *Member) Queue() []string {
 
 // Znode is the path of the last znode that the server has made for the member in
 // the lock's directory: "" if there is none.
-func (m *Member) Znode() (path string) {
-	for _, f := range m.Tap.Frames() {
-		if f.Kind == wiretap.Reply && f.Op == wiretap.Create && f.Err == wiretap.OK && len(f.Path) > len(m.Path) && f.Path[:len(m.Path)+1] == m.Path+"/" {
-			path = f.Path
-		}
+func (m *Member) Znode() string {
+	made := slices.DeleteFunc(m.Tap.Done(wiretap.Create), func(path string) bool { return !strings.HasPrefix(path, m.Path+"/") })
+	if len(made) == 0 {
+		return ""
 	}
-	return path
+	return made[len(made)-1]
 }
 
 // Requests counts what the member has asked for since the mark, by kind.
