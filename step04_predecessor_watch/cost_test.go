@@ -113,23 +113,13 @@ func TestRequestsForOneTenure(t *testing.T) {
 	a.Acquire().Release() // makes the directory
 	mark := a.Tap.Mark()
 	a.Acquire().Release()
-	alone := requests(a, mark)
+	alone := a.Asked(mark)
 
 	line := lock.Line(z, 1)
 	z.Pass(z.Pass(line))
-	waited := requests(line[1].Member, 0)
+	waited := line[1].Asked(0)
 	chapter.Says(t, "lock and unlock, alone: %d requests: %s", len(alone), strings.Join(alone, ", "))
 	chapter.Says(t, "lock and unlock, after a wait: %d requests: %s", len(waited), strings.Join(waited, ", "))
-}
-
-// requests lists what a client has asked since the mark, in order.
-func requests(m *zktest.Member, mark int) (ops []string) {
-	for _, f := range m.Tap.Since(mark) {
-		if wiretap.Count([]wiretap.Frame{f}).All() == 1 { // neither a ping nor the test's own
-			ops = append(ops, f.Op.String())
-		}
-	}
-	return ops
 }
 
 // The second in the queue dies. The third watched it and is woken, but it is
@@ -139,11 +129,12 @@ func TestWaiterDies(t *testing.T) {
 	z := zktest.New(t)
 	line := lock.Line(z, 2)
 	third := line[2]
-	mark, count := third.Tap.Mark(), z.Count(third)
+	count := z.Count(third)
 	line[1].Client.Close()
 	z.Settle(third)
+	told := count()
 	chapter.Says(t, "a waiter dies: the one behind it gets %d notification, sends %s, and waits on",
-		count().Notifications, strings.Join(requests(third.Member, mark), ", "))
+		told.Notifications, strings.Join(told.Asked, ", "))
 	line[0].Release()
 	third.Acquired()
 }

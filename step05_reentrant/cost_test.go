@@ -89,54 +89,38 @@ func TestRequestsForOneHold(t *testing.T) {
 	holder.Acquire().Release() // makes the directory
 
 	// spent is what passes for a hold, without and with somebody to wait for.
-	spent := func(m *zktest.Member) (alone, waiting []wiretap.Frame) {
-		mark := m.Tap.Mark()
+	spent := func(m *zktest.Member) (alone, waiting wiretap.Counts) {
+		count := z.CountClients(m.Client)
 		m.Acquire().Release()
-		z.Barrier(m.Client)
-		alone = m.Tap.Since(mark)
+		alone = count()
 
-		first, mark := holder.Acquire(), m.Tap.Mark()
+		first := holder.Acquire()
+		count = z.CountClients(m.Client)
 		turn := m.Start()
 		turn.MustWait("the holder")
 		first.Release()
 		turn.Release()
-		z.Barrier(m.Client)
-		return alone, m.Tap.Since(mark)
+		return alone, count()
 	}
 	a := locks.Join(z, "A")
 	alone, waiting := spent(a)
 	theirAlone, theirWaiting := spent(clientLocks.Join(z, "zk.Lock"))
-	for _, c := range []struct {
-		when         string
-		ours, theirs wiretap.Counts
-	}{
-		{"alone", wiretap.Count(alone), wiretap.Count(theirAlone)},
-		{"as a waiter", wiretap.Count(waiting), wiretap.Count(theirWaiting)},
+	for when, c := range map[string]struct{ ours, theirs wiretap.Counts }{
+		"alone": {alone, theirAlone}, "as a waiter": {waiting, theirWaiting},
 	} {
-		require.LessOrEqual(t, c.ours.All(), c.theirs.All(), "requests %s", c.when)
-		require.Less(t, c.ours.Sent, c.theirs.Sent, "bytes sent %s: the guid is shorter", c.when)
-		require.Less(t, c.ours.Received, c.theirs.Received, "bytes received %s", c.when)
+		require.LessOrEqual(t, c.ours.All(), c.theirs.All(), "requests %s", when)
+		require.Less(t, c.ours.Sent, c.theirs.Sent, "bytes sent %s: the guid is shorter", when)
+		require.Less(t, c.ours.Received, c.theirs.Received, "bytes received %s", when)
 	}
-	chapter.Says(t, "a hold, alone: %d requests: %s", wiretap.Count(alone).All(), asked(alone))
-	chapter.Says(t, "a hold, after a wait: %d requests: %s", wiretap.Count(waiting).All(), asked(waiting))
+	chapter.Says(t, "a hold, alone: %d requests: %s", alone.All(), strings.Join(alone.Asked, ", "))
+	chapter.Says(t, "a hold, after a wait: %d requests: %s", waiting.All(), strings.Join(waiting.Asked, ", "))
 
 	turn, mark := a.Acquire(), a.Tap.Mark()
 	turn.Again().Release()
-	chapter.Says(t, "locking again inside it: %d requests", wiretap.Count(a.Tap.Since(mark)).All())
+	chapter.Says(t, "locking again inside it: %d requests", len(a.Asked(mark)))
 	require.Positive(t, token(turn))
-	chapter.Says(t, "reading its token: %d requests", wiretap.Count(a.Tap.Since(mark)).All())
+	chapter.Says(t, "reading its token: %d requests", len(a.Asked(mark)))
 	turn.Release()
-}
-
-// asked lists what a client has asked, in order.
-func asked(frames []wiretap.Frame) string {
-	var ops []string
-	for _, f := range frames {
-		if wiretap.Count([]wiretap.Frame{f}).All() == 1 {
-			ops = append(ops, f.Op.String())
-		}
-	}
-	return strings.Join(ops, ", ")
 }
 
 // The server carries out a create, and the connection breaks before it can say

@@ -12,7 +12,6 @@ import (
 
 	"zklock/internal/chapter"
 	"zklock/internal/lockcheck"
-	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
@@ -131,7 +130,7 @@ func TestRequestsForOneTenure(t *testing.T) {
 		holder.Acquire().Release() // makes the directory
 		m := as(c.kind, subject.Join(z, "the client"))
 		m.Acquire().Release()
-		alone := asked(m, 0)
+		alone := m.Asked(0)
 
 		held := holder.Acquire()
 		mark := m.Tap.Mark()
@@ -139,21 +138,11 @@ func TestRequestsForOneTenure(t *testing.T) {
 		waiter.MustWait("the holder")
 		held.Release()
 		waiter.Release()
-		waited := asked(m, mark)
+		waited := m.Asked(mark)
 
 		chapter.Says(t, "%s, alone: %d requests: %s", c.calls, len(alone), strings.Join(alone, ", "))
 		chapter.Says(t, "%s, after a wait: %d requests: %s", c.calls, len(waited), strings.Join(waited, ", "))
 	}
-}
-
-// asked lists what a member has asked since the mark, in order.
-func asked(m *zktest.Member, mark int) (ops []string) {
-	for _, f := range m.Tap.Since(mark) {
-		if wiretap.Count([]wiretap.Frame{f}).All() == 1 { // neither a ping nor the test's own
-			ops = append(ops, f.Op.String())
-		}
-	}
-	return ops
 }
 
 // Left out on purpose: step 5 hands a tenure on to the next goroutine of its
@@ -172,7 +161,7 @@ func TestLeftOutHandingOn(t *testing.T) {
 	for _, c := range calls {
 		c.Acquired()
 	}
-	each := float64(len(asked(m, mark))) / (goroutines * turns)
+	each := float64(len(m.Asked(mark))) / (goroutines * turns)
 	chapter.Says(t, "%d goroutines of one process, %d turns: %v requests each", goroutines, goroutines*turns, chapter.About(each, 1.3))
 }
 
@@ -190,7 +179,7 @@ func TestLeftOutUpgrade(t *testing.T) {
 	mark := a.Tap.Mark()
 	_, err := a.Lock(reading.Held())
 	require.ErrorIs(t, err, ErrUpgrade, "write asked for inside a read hold")
-	chapter.Says(t, "write asked for inside a read hold: ErrUpgrade after %d requests", len(asked(a, mark)))
+	chapter.Says(t, "write asked for inside a read hold: ErrUpgrade after %d requests", len(a.Asked(mark)))
 
 	a.Start().MustWait("B's read znode")
 	who[a.Znode()] = "A's write znode"

@@ -7,8 +7,9 @@ import "slices"
 // exists on "/", which tests send to flush a line.
 type Counts struct {
 	Requests      map[Op]int
-	Sent          int // bytes to the server
-	Received      int // bytes from the server, notifications included
+	Asked         []string // the requests, in order
+	Sent          int      // bytes to the server
+	Received      int      // bytes from the server, notifications included
 	Notifications int
 	Names         int // names in all lists received
 }
@@ -32,6 +33,7 @@ func Count(frames ...[]Frame) Counts {
 		switch f.Kind {
 		case Request:
 			c.Requests[f.Op]++
+			c.Asked = append(c.Asked, f.Op.String())
 			c.Sent += f.Bytes
 		case Notification:
 			c.Notifications++

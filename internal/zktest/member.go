@@ -80,6 +80,9 @@ func (m *Member) Requests(mark int) map[wiretap.Op]int {
 	return wiretap.Count(m.Tap.Since(mark)).Requests
 }
 
+// Asked lists what the member has asked for since the mark, in order.
+func (m *Member) Asked(mark int) []string { return wiretap.Count(m.Tap.Since(mark)).Asked }
+
 // Line brings a holder and n waiters to a lock, one after the other. It is for
 // locks whose waiters wait silently, and returns when all of them do.
 func (z *Zoo) Line(n int, join func(name string) *Member) (line []*Turn) {
