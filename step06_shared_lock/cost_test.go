@@ -1,13 +1,14 @@
 package sharedlock
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
@@ -154,13 +155,18 @@ func TestLeftOutHandingOn(t *testing.T) {
 	m := subject.Join(z, "the process")
 	m.Acquire().Release() // makes the directory
 	mark := m.Tap.Mark()
-	var calls []*zktest.Turn
+	var all sync.WaitGroup
 	for range goroutines {
-		calls = append(calls, againAndAgain(z, m, func(had int) bool { return had == turns }, func(context.Context) error { return nil }))
+		all.Go(func() {
+			for range turns {
+				held, err := m.Lock(z.Ctx)
+				if assert.NoError(t, err) {
+					assert.NoError(t, m.Unlock(held))
+				}
+			}
+		})
 	}
-	for _, c := range calls {
-		c.Acquired()
-	}
+	all.Wait()
 	each := float64(len(m.Asked(mark))) / (goroutines * turns)
 	chapter.Says(t, "%d goroutines of one process, %d turns: %v requests each", goroutines, goroutines*turns, chapter.About(each, 1.3))
 }
