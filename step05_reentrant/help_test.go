@@ -84,3 +84,8 @@ func lock(m *zktest.Member, ctx context.Context) *zktest.Turn {
 func try(m *zktest.Member, ctx context.Context, wait time.Duration) *zktest.Turn {
 	return m.Call(func(context.Context) (context.Context, error) { return m.TryLock(ctx, wait) })
 }
+
+func token(turn *zktest.Turn) int64 {
+	n, _ := Token(turn.Held())
+	return n
+}

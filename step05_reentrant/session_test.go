@@ -86,6 +86,10 @@ func TestAClosedSessionsMethods(t *testing.T) {
 	require.False(t, s.Closed())
 	require.NoError(t, lease.Err())
 	require.True(t, s.Go(func() { <-waiting }), "an open session runs what it is given")
+	// Nothing in place of a function is the caller's mistake. Whoever recovers has a
+	// session that works.
+	require.Panics(t, func() { _ = s.Prove(nil) })
+	require.NoError(t, s.Ask())
 	go func() {
 		s.Close()
 		close(closed)
@@ -121,53 +125,24 @@ func TestAClosedSessionsMethods(t *testing.T) {
 	require.ErrorIs(t, err, zk.ErrConnectionClosed)
 }
 
-// Nothing in place of a function, or of a lease, is the caller's mistake, and as
-// everywhere in Go it panics. Whoever recovers has a session that works.
-func TestASessionsMethodsGivenNothing(t *testing.T) {
-	t.Parallel()
-	s := locks.Join(zktest.New(t), "A").Session.(*Session)
-	var none context.Context
-	require.Panics(t, func() { _ = s.Prove(nil) })
-	require.Panics(t, func() { s.Keep(none) })
-	require.False(t, s.Retry(nil), "what was answered is to be tried again")
-	require.NoError(t, s.Ask())
-	require.NoError(t, s.Lease().Err())
-}
-
-// cutOffBriefly brings A, which believes in a session time-out of a second, while
-// the server keeps the session for longer. Once its first line is down, A is cut
-// off, until back.
-func cutOffBriefly(t *testing.T, z *zktest.Zoo, kind lockcheck.Subject) (a *zktest.Member, back func()) {
-	gate := make(chan struct{})
-	back = sync.OnceFunc(func() { close(gate) })
-	t.Cleanup(back)
-	first := true
-	a = kind.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
-		if !first {
-			<-gate
-		}
-		first = false
-		return zktest.Handshake{Tell: time.Second}.Conn(c)
-	})})
-	return a, back
-}
-
 // A's turn comes, and its line goes down for longer than its lease just as it
 // asks for the list. The list that it gets in the end must not make it a holder
 // whose hold is lost already.
 func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, back := cutOffBriefly(t, z, locks)
+	believes := zktest.Handshake{Tell: time.Second} // and the server keeps the session for longer
+	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: believes.Through})
 	held := locks.Join(z, "B").Acquire()
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
 	node, lease := a.Znode(), a.Session.(*Session).Lease()
-	lost := a.Tap.LoseRequest(wiretap.GetChildren, 1)
+	asks := a.Tap.HoldRequest(wiretap.GetChildren, 1)
 	held.Release()
-	zktest.AwaitChan(z, "A to ask for the list", lost.Sprung())
+	zktest.AwaitChan(z, "A to ask for the list", asks.Sprung())
+	a.Tap.Cut()
 	zktest.AwaitChan(z, "A's lease to run out", lease.Done())
-	back()
+	a.Tap.Restore()
 	require.NoError(t, waiting.Held().Err(), "a new hold")
 	require.Equal(t, node, a.Znode(), "A's place in the queue")
 	waiting.Release()
@@ -237,33 +212,25 @@ func TestASlowServerIsHeardInTheEnd(t *testing.T) {
 	z.Await("A's znode to go", func() bool { return len(a.Queue()) == 0 })
 }
 
-func TestCloseTellsWhoHoldsAndWhoWaits(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := joinProcess(z, "A")
-	held := a.Acquire().Held()
-	behind := a.lineUp(1)
-	a.Close()
-	zktest.AwaitChan(z, "the hold to be told of its loss", held.Done())
-	require.ErrorIs(t, context.Cause(held), ErrLost)
-	require.ErrorContains(t, behind.Err(), "the session is closed", "though the holder has not unlocked")
-	require.ErrorIs(t, a.Unlock(held), ErrLost)
-	require.Empty(t, a.Queue())
-}
-
 // The user closes the connection, of which the session knows nothing. A loop that
 // repeats what was not answered would spin.
 func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := locks.Join(z, "A"), locks.Join(z, "B")
-	held, waiting := b.Acquire(), a.Start()
-	waiting.MustWait("B holds the lock")
+	a := joinProcess(z, "A")
+	other := locks.At(z, a.Member, z.Root+"/other")
+	held, theirs := a.Acquire().Held(), locks.JoinAs(z, "B", lockcheck.Seat{Path: other.Path}).Acquire()
+	inLine, waiting := a.lineUp(1), other.Start()
+	waiting.MustWait("B holds the other lock")
 	a.Session.Conn().Close()
-	require.ErrorContains(t, waiting.Err(), "the session is closed")
-	require.ErrorContains(t, a.Start().Err(), "the session is closed")
-	z.Await("A's znode to go with its session", func() bool { return len(a.Queue()) == 1 })
-	held.Release()
+	zktest.AwaitChan(z, "the hold to be told of its loss", held.Done())
+	require.ErrorIs(t, context.Cause(held), ErrLost)
+	for _, call := range []*zktest.Turn{inLine, waiting, other.Start()} {
+		require.ErrorContains(t, call.Err(), "the session is closed")
+	}
+	require.ErrorIs(t, a.Unlock(held), ErrLost)
+	z.Await("A's znodes to go with its session", func() bool { return len(a.Queue()) == 0 && len(other.Queue()) == 1 })
+	theirs.Release()
 }
 
 // B holds the lock, and A's line goes down right behind the list that tells A so.

@@ -122,7 +122,7 @@ var (
 	// What the pages quote.
 	quoted = regexp.MustCompile(`^(step[^/]*|docs|internal/(storm|peers))/[^/]+_test\.go$|^internal/page/beside_test\.go$`)
 	// What speaks to nobody but a test.
-	silent = regexp.MustCompile(`^(\.git|out|exercise|internal/(words|browser|doccheck|mutants|chapter|wiretap)|internal/lockcheck/(badinput|promises|queued|names)\.go|internal/peers/(kv|[a-z]+\.go)|internal/zktest/(lag|race|child|main)\.go)$`)
+	silent = regexp.MustCompile(`^(\.git|out|exercise|internal/(words|browser|doccheck|mutants|chapter|wiretap)|internal/lockcheck/(badinput|contexts|promises|queued|names)\.go|internal/peers/(kv|[a-z]+\.go)|internal/zktest/(lag|race|child|main)\.go)$`)
 	// What is no sentence: markup and drawing, commands, ZooKeeper's own words, words of code.
 	code = regexp.MustCompile(`<|\{|^M%|^[a-z]( [a-z])?$|^(big|caption|count|soft|title|watch|dot) [a-z]+ ?$|^(apt-get|brew|docker|export|sudo|unset|import|package|for file|read -r|if redis|INFO) |` +
 		`^wiretap: |^(Zookeeper version|ephemeral nodes dump|Connections dump):|not in the whitelist$|\\[wdW.]|\(\?|"\$|^cat |apt-get update|px system-ui|^(GET|POST) /|^attachment; |^\[data-|^Step %v:$|^%v (makes?|lists?|watch(es)?|has|have|tries|try|looks?|deletes?)$|^text/|^default-src|^data: |^exit status|^\.ls |^button, a, |^button\[|^select, input$|^\(prefers-|^button, a$|^select, summary$|^use strict$|^zklock: %s %s|^step %s%s$|^box plain$|^(box|gone|watch off|fires|woken|off|mine) %v$`)
