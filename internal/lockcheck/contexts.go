@@ -10,21 +10,14 @@ import (
 // Contexts are what a lock promises besides, whose hold is a context: steps 5 and 6.
 var Contexts = []*Property{OwnHold, LossLetsNobodyIn}
 
-// What the context that Lock returns is good for.
-var (
-	OwnHold = &Property{
-		Name: "each lock has its own hold and token",
-		Why:  "who holds one lock would be let into another, or release it",
-		Hint: "which lock's hold does the context carry, and does it carry others as well?",
-		tell: tellOwnHold,
+// another gives the first client of the story another lock.
+func (s *story) another(path string) *zktest.Member {
+	m := s.subject.At(s.Zoo, s.members[0], path)
+	if s.reads(0) {
+		return m.Reader
 	}
-	LossLetsNobodyIn = &Property{
-		Name: "a loss lets nobody in before the holder unlocks",
-		Why:  "who is told that the lock is lost needs time to stop, and somebody would be inside beside it",
-		Hint: "the lease has run out and the session lives on: who may delete the znode, and when?",
-		tell: tellLossLetsNobodyIn,
-	}
-)
+	return m
+}
 
 // entersWith is a member's call to Lock with a context that it has already.
 func entersWith(m *zktest.Member, held context.Context) *zktest.Turn {
@@ -35,79 +28,84 @@ func entersWith(m *zktest.Member, held context.Context) *zktest.Turn {
 
 // A holds another lock, and B this one. Then A locks this one inside the other, and
 // the other one again inside this.
-func tellOwnHold(s *story) {
-	g, a, b := s.ground(), s.join("A"), s.writer("B")
-	other := s.subject.At(s.Zoo, a, a.Path+"-other")
-	outer, theirs := other.Acquire(), b.Acquire()
-	g.says("A's Unlock with the hold of another lock", a.Unlock(outer.Held()), s.subject.NotHeld, a.Path)
-	g.says("A's Unlock with B's hold", a.Unlock(theirs.Held()), s.subject.NotHeld, a.Path)
-	theirs.Release()
+var OwnHold = property("each lock has its own hold and token",
+	"who holds one lock would be let into another, or release it",
+	"which lock's hold does the context carry, and does it carry others as well?",
+	func(s *story) {
+		a, b := s.join("A"), s.writerAs("B", Seat{})
+		other := s.another(a.Path + "-other")
+		outer, theirs := other.Acquire(), b.Acquire()
+		s.says("A's Unlock with the hold of another lock", a.Unlock(outer.Held()), s.subject.NotHeld, a.Path)
+		s.says("A's Unlock with B's hold", a.Unlock(theirs.Held()), s.subject.NotHeld, a.Path)
+		theirs.Release()
 
-	inner := entersWith(a, outer.Held())
-	again := entersWith(other, inner.Held())
-	token := func(t *zktest.Turn) int64 {
-		n, _ := t.Token(t.Held())
-		return n
-	}
-	if out, in, back := token(outer), token(inner), token(again); in <= out || back != out {
-		s.fails("A's holds of one lock, of another inside, and of the first again inside have the tokens %d, %d and %d", out, in, back)
-	}
-	inner.Release()
-	outer.Release()
-	g.says("Unlock through a third lock", s.subject.At(s.Zoo, a, other.Path).Unlock(again.Held()), s.subject.NotHeld, other.Path)
-	if names := other.Queue(); len(names) != 1 {
-		s.fails("A locked twice and released once: %v", names)
-	}
-	again.Release()
-	if cause := context.Cause(outer.Held()); !errors.Is(cause, s.subject.NotHeld) {
-		s.fails("A has released the lock, and its context ended with the cause: %v", cause)
-	}
-	anew := entersWith(other, context.WithoutCancel(outer.Held()))
-	if names := other.Queue(); len(names) != 1 {
-		s.fails("A locked anew, with a context that carried a hold once: %v", names)
-	}
-	anew.Release()
-	s.holds("A held two locks, one inside the other: each Unlock took its own lock's hold alone")
-}
+		inner := entersWith(a, outer.Held())
+		again := entersWith(other, inner.Held())
+		token := func(t *zktest.Turn) int64 {
+			n, _ := t.Token(t.Held())
+			return n
+		}
+		if out, in, back := token(outer), token(inner), token(again); in <= out || back != out {
+			s.fails("A's holds of one lock, of another inside, and of the first again inside have the tokens %d, %d and %d", out, in, back)
+		}
+		inner.Release()
+		outer.Release()
+		s.says("Unlock through a third lock", s.another(other.Path).Unlock(again.Held()), s.subject.NotHeld, other.Path)
+		if names := other.Queue(); len(names) != 1 {
+			s.fails("A locked twice and released once: %v", names)
+		}
+		again.Release()
+		if cause := context.Cause(outer.Held()); !errors.Is(cause, s.subject.NotHeld) {
+			s.fails("A has released the lock, and its context ended with the cause: %v", cause)
+		}
+		anew := entersWith(other, context.WithoutCancel(outer.Held()))
+		if names := other.Queue(); len(names) != 1 {
+			s.fails("A locked anew, with a context that carried a hold once: %v", names)
+		}
+		anew.Release()
+		s.holds("A held two locks, one inside the other: each Unlock took its own lock's hold alone")
+	})
 
 // A's lease runs out while it is cut off, and its session lives on. A is told, and
 // works on. Another client waits meanwhile, and another goroutine of A.
-func tellLossLetsNobodyIn(s *story) {
-	believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
-	g := s.ground()
-	a, b := s.joinAs("A", Seat{Through: believes.Through}), s.writer("B")
-	outer := a.Acquire()
-	inner := outer.Again()
-	inner.Acquired()
-	other := s.queue(b)[0]
-	own := a.Start()
-	a.Tap.Cut()
-	for _, held := range []context.Context{outer.Held(), inner.Held()} {
-		zktest.AwaitChan(s.Zoo, "A to be told of its loss", held.Done())
-		if cause := context.Cause(held); !errors.Is(cause, s.subject.Lost) {
-			s.fails("A's lease ran out, and its context ended with the cause: %v", cause)
+var LossLetsNobodyIn = property("a loss lets nobody in before the holder unlocks",
+	"who is told that the lock is lost needs time to stop, and somebody would be inside beside it",
+	"the lease has run out and the session lives on: who may delete the znode, and when?",
+	func(s *story) {
+		believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
+		a, b := s.joinAs("A", Seat{Through: believes.Through}), s.writerAs("B", Seat{})
+		outer := a.Acquire()
+		inner := outer.Again()
+		inner.Acquired()
+		other := s.queue(b)[0]
+		own := a.Start()
+		a.Tap.Cut()
+		for _, held := range []context.Context{outer.Held(), inner.Held()} {
+			zktest.AwaitChan(s.Zoo, "A to be told of its loss", held.Done())
+			if cause := context.Cause(held); !errors.Is(cause, s.subject.Lost) {
+				s.fails("A's lease ran out, and its context ended with the cause: %v", cause)
+			}
 		}
-	}
-	a.Tap.Restore()
-	s.subject.At(s.Zoo, a, a.Path+"-other").Acquire().Release() // A's session can be relied on again
-	nobodyIn := func(when string) {
-		s.mustWait(other, other.StillWaits(), when)
-		if own.Returned() {
-			s.fails("another goroutine of A %s and was let in beside it", when)
+		a.Tap.Restore()
+		s.another(a.Path + "-other").Acquire().Release() // A's session can be relied on again
+		nobodyIn := func(when string) {
+			s.mustWait(other, other.StillWaits(), when)
+			if own.Returned() {
+				s.fails("another goroutine of A %s and was let in beside it", when)
+			}
 		}
-	}
-	nobodyIn("saw that A had lost the lock")
-	for _, ctx := range []context.Context{outer.Held(), context.WithoutCancel(outer.Held())} {
-		g.says("A's Lock with a lost hold", lock(a.Way, ctx), s.subject.Lost, a.Path)
-	}
-	g.says("A's first Unlock", a.Unlock(inner.Held()), s.subject.Lost, a.Path)
-	nobodyIn("saw A's first Unlock of two")
-	g.says("A's last Unlock", a.Unlock(outer.Held()), s.subject.Lost, a.Path)
-	g.says("one Unlock more", a.Unlock(outer.Held()), s.subject.NotHeld, a.Path)
-	other.Release()
-	own.Release()
-	if a.ID != a.SessionID() {
-		s.fails("A got rid of the lock only with its session")
-	}
-	s.holds("A was told of its loss; its two Unlocks said so, too, and B was let in after the second")
-}
+		nobodyIn("saw that A had lost the lock")
+		for _, ctx := range []context.Context{outer.Held(), context.WithoutCancel(outer.Held())} {
+			s.says("A's Lock with a lost hold", lock(a.Way, ctx), s.subject.Lost, a.Path)
+		}
+		s.says("A's first Unlock", a.Unlock(inner.Held()), s.subject.Lost, a.Path)
+		nobodyIn("saw A's first Unlock of two")
+		s.says("A's last Unlock", a.Unlock(outer.Held()), s.subject.Lost, a.Path)
+		s.says("one Unlock more", a.Unlock(outer.Held()), s.subject.NotHeld, a.Path)
+		other.Release()
+		own.Release()
+		if a.ID != a.SessionID() {
+			s.fails("A got rid of the lock only with its session")
+		}
+		s.holds("A was told of its loss; its two Unlocks said so, too, and B was let in after the second")
+	})
