@@ -3,16 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"net"
 	"slices"
-	"sync"
 	"time"
 
 	"zklock/internal/peers"
 	"zklock/internal/process"
+	"zklock/internal/steps"
 	"zklock/internal/zktest"
-	reentrant "zklock/step05_reentrant"
 )
 
 // The processes contend for a while. Each turn has a little work in it: with
@@ -47,20 +46,10 @@ func (s stage) contest() {
 	say("%d processes of %d goroutines, for %v", processes, goroutines, contention)
 	var all []Tenure
 	s.on(func(s stage, z *zktest.Zoo) {
-		place := Place{Servers: z.Servers(), Path: z.Root + "/lock"}
-		var children []*process.Process
-		for range processes {
-			children = append(children, s.contestant(place))
-		}
-		errs := make([]error, processes)
-		tenures := make([][]Tenure, processes)
-		var contending sync.WaitGroup
-		for i, child := range children {
-			contending.Go(func() { errs[i] = child.Call("Contend", i, &tenures[i]) })
-		}
-		contending.Wait()
-		s.must(errors.Join(errs...))
-		all = slices.Concat(tenures...)
+		children := s.contestants(processes, Place{Servers: z.Servers(), Path: z.Root + "/lock"})
+		tenures, err := process.CallAll[Tenure](children, "Contend", func(i int) any { return i })
+		s.must(err)
+		all = tenures
 	})
 	slices.SortFunc(all, func(a, b Tenure) int { return cmp.Compare(a.Token, b.Token) })
 
@@ -85,13 +74,16 @@ func (s stage) contest() {
 	}
 }
 
-// contestant starts a process that has come to the place.
-func (s stage) contestant(at Place) *process.Process {
-	child, err := process.Start("contender")
-	s.must(err)
-	s.Cleanup(func() { _ = child.Close() })
-	s.must(child.Call("Come", at, new(bool)))
-	return child
+// contestants starts processes that have come to the place.
+func (s stage) contestants(n int, at Place) (children []*process.Process) {
+	for range n {
+		child, err := process.Start("contender")
+		s.must(err)
+		s.Cleanup(func() { _ = child.Close() })
+		s.must(child.Call("Come", at, new(bool)))
+		children = append(children, child)
+	}
+	return children
 }
 
 // shares reads the shares off the tenures, which are in order.
@@ -122,10 +114,7 @@ func mean(values []time.Duration) time.Duration {
 }
 
 // A Contestant is one of the processes. Its goroutines share one Cohort.
-type Contestant struct {
-	session *reentrant.Session
-	lock    *reentrant.Cohort
-}
+type Contestant struct{ cohort zktest.Way }
 
 // A Place is where the lock is.
 type Place struct {
@@ -133,27 +122,26 @@ type Place struct {
 	Path    string
 }
 
-// Come opens the session, and takes the lock once: its directory is there then.
-func (c *Contestant) Come(at Place, _ *bool) (err error) {
-	if c.session, err = reentrant.Open(at.Servers, zktest.SessionTimeout); err != nil {
-		return err
+// Come opens the session, which ends with the process.
+func (c *Contestant) Come(at Place, _ *bool) error {
+	session, err := steps.Cohort.Open(at.Servers, zktest.SessionTimeout, net.DialTimeout)
+	if err == nil {
+		c.cohort, _ = steps.Cohort.Ways(session, at.Path)
 	}
-	c.lock = reentrant.NewCohort(c.session, at.Path)
-	return through(c.lock)(context.Background())
+	return err
 }
 
 // Contend takes turns for a time, and tells the tenures. The lock guards them.
 func (c *Contestant) Contend(process int, tenures *[]Tenure) error {
-	defer c.session.Close()
 	base := time.Now() // from here on the clock of the machine may be set, and does not count
 	now := func() time.Time { return base.Round(0).Add(time.Since(base)) }
 	takeTurn := func() error {
-		held, err := c.lock.Lock(context.Background())
+		held, err := c.cohort.Lock(context.Background())
 		if err != nil {
 			return err
 		}
 		begin := now()
-		token, _ := reentrant.Token(held)
+		token, _ := c.cohort.Token(held)
 		if n := len(*tenures); n == 0 || (*tenures)[n-1].Token != token {
 			*tenures = append(*tenures, Tenure{Process: process, Token: token, Begin: begin})
 		}
@@ -161,29 +149,24 @@ func (c *Contestant) Contend(process int, tenures *[]Tenure) error {
 		t := &(*tenures)[len(*tenures)-1]
 		t.Turns++
 		t.End = now()
-		return c.lock.Unlock(held)
+		return c.cohort.Unlock(held)
 	}
-	var all sync.WaitGroup
-	errs := make([]error, goroutines)
-	for i := range goroutines {
-		all.Go(func() {
-			for errs[i] == nil && time.Since(base) < contention {
-				errs[i] = takeTurn()
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	_, err := takeTurns(slices.Repeat([]turn{takeTurn}, goroutines), contention)
+	return err
 }
 
 // A Load is what a process does for a while, each goroutine at least once.
 type Load struct {
 	Goroutines int
+	First      int // as which contender the first of them counts
 	For        time.Duration
 }
 
 // Turns takes turns with nothing in between.
 func (c *Contestant) Turns(load Load, had *[]peers.Turn) (err error) {
-	*had, err = takeTurns(context.Background(), slices.Repeat([]turn{through(c.lock)}, load.Goroutines), load.For)
+	*had, err = takeTurns(slices.Repeat([]turn{turnOf(context.Background(), c.cohort)}, load.Goroutines), load.For)
+	for i := range *had {
+		(*had)[i].Client += load.First
+	}
 	return err
 }

@@ -14,15 +14,12 @@ import (
 // its own, and lists when that goes. Then it knows that it is next, and lists no more:
 // when the znode before its own goes, it goes in. It is here for its price alone:
 // docs/benchmark.md says what it lacks.
-type early struct {
-	conn      *zk.Conn
-	dir, node string
-}
+type early struct{ *bare }
 
-func newEarly(conn *zk.Conn, path string) *early { return &early{conn: conn, dir: path} }
+func newEarly(conn *zk.Conn, dir string) early { return early{newBare(conn, dir)} }
 
-func (l *early) Lock(ctx context.Context) (err error) {
-	if l.node, err = l.conn.CreateProtectedEphemeralSequential(l.dir+"/lock-", nil, zk.WorldACL(zk.PermAll)); err != nil {
+func (l early) Lock(ctx context.Context) error {
+	if err := l.bare.Lock(ctx); err != nil {
 		return err
 	}
 	for {
@@ -52,5 +49,3 @@ func (l *early) Lock(ctx context.Context) (err error) {
 		}
 	}
 }
-
-func (l *early) Unlock() error { return l.conn.Delete(l.node, -1) }

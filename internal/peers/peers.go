@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,34 +28,28 @@ const python = "/usr/bin/python3" // Debian's, for which its kazoo is installed
 
 // Missing says what has to be installed to start both, or nil.
 func Missing() error {
-	var missing []string
-	if found, _ := filepath.Glob("/usr/share/java/curator-recipes.jar"); len(found) == 0 {
-		missing = append(missing, "libcurator-recipes-java")
-	}
-	if exec.Command("javac", "-version").Run() != nil {
-		missing = append(missing, "default-jdk-headless")
-	}
-	if exec.Command(python, "-c", "import kazoo").Run() != nil {
-		missing = append(missing, "python3-kazoo")
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return errors.New("apt-get install -y --no-install-recommends " + strings.Join(missing, " "))
+	return missing(map[string]*exec.Cmd{
+		"libcurator-recipes-java": exec.Command("test", "-e", "/usr/share/java/curator-recipes.jar"),
+		"default-jdk-headless":    exec.Command("javac", "-version"),
+		"python3-kazoo":           exec.Command(python, "-c", "import kazoo"),
+	})
 }
 
 // MissingStores says what has to be installed to start Redis and etcd, or nil.
 func MissingStores() error {
-	var missing []string
-	for program, name := range map[string]string{"redis-server": "redis-server", "etcd": "etcd-server"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) == 0 {
+	return missing(map[string]*exec.Cmd{
+		"redis-server": exec.Command("redis-server", "--version"),
+		"etcd-server":  exec.Command("etcd", "--version"),
+	})
+}
+
+// missing tries a command of each package.
+func missing(packages map[string]*exec.Cmd) error {
+	maps.DeleteFunc(packages, func(_ string, try *exec.Cmd) bool { return try.Run() == nil })
+	if len(packages) == 0 {
 		return nil
 	}
-	return errors.New("apt-get install -y --no-install-recommends " + strings.Join(missing, " "))
+	return errors.New("apt-get install -y --no-install-recommends " + strings.Join(slices.Sorted(maps.Keys(packages)), " "))
 }
 
 // A Peer is a process whose clients contend for one lock.

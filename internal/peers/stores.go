@@ -3,7 +3,6 @@ package peers
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,81 +11,74 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/zktest"
 )
 
-// A Store is a server that is not ZooKeeper, started for a while, private to
-// this process.
+// A Store is a server that is not ZooKeeper, private to this process.
 type Store struct {
 	Address string
-	counts  func() (Counts, error)
-	stop    func()
+	Counts  func() (Counts, error)
 }
 
 // Counts is what a store has done so far for its clients.
 type Counts struct {
-	Requests int // a ZooKeeper calls them so; for Redis, the commands that clients sent
+	Requests int // as ZooKeeper calls them; for Redis, the commands that clients sent
 	Writes   int // that changed something
-	Bytes    int // of replies
+	Sent     int // bytes of requests, which only ZooKeeper's clients tell
+	Received int // bytes of replies
 }
-
-// Counts asks the store.
-func (s *Store) Counts() (Counts, error) { return s.counts() }
-
-// Stop ends the store, and removes what it wrote.
-func (s *Store) Stop() { s.stop() }
 
 // StartRedis starts a Redis that writes each command to a file, and has the
 // kernel write it to the disk as appendfsync says: always, everysec.
-func StartRedis(ctx context.Context, appendfsync string) (*Store, error) {
-	return start(ctx, "redis-server", func(dir, port string) []string {
+func StartRedis(ctx context.Context, t zktest.T, appendfsync string) *Store {
+	return start(ctx, t, "redis-server", func(dir, port string) []string {
 		return []string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", appendfsync}
 	}, redisCounts)
 }
 
 // StartEtcd starts an etcd of one member.
-func StartEtcd(ctx context.Context) (*Store, error) {
-	return start(ctx, "etcd", func(dir, port string) []string {
+func StartEtcd(ctx context.Context, t zktest.T) *Store {
+	return start(ctx, t, "etcd", func(dir, port string) []string {
 		client, peer := "http://127.0.0.1:"+port, "http://127.0.0.1:0"
 		return []string{"--data-dir", dir, "--log-level", "error", "--listen-client-urls", client, "--advertise-client-urls", client,
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer}
 	}, etcdCounts)
 }
 
-func start(ctx context.Context, program string, args func(dir, port string) []string, counts func(address string) (Counts, error)) (*Store, error) {
+// start runs a store until the end of t, which then removes what it wrote.
+func start(ctx context.Context, t zktest.T, program string, args func(dir, port string) []string, counts func(address string) (Counts, error)) *Store {
 	dir, err := os.MkdirTemp("", "zklock-"+program)
-	if err != nil {
-		return nil, err
-	}
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
+	require.NoError(t, err)
 	address := free.Addr().String()
 	free.Close()
 	_, port, _ := net.SplitHostPort(address)
 	cmd := exec.Command(program, args(dir, port)...)
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		os.RemoveAll(dir)
-		return nil, err
-	}
-	s := &Store{Address: address, counts: func() (Counts, error) { return counts(address) }, stop: func() {
+	require.NoError(t, cmd.Start())
+	stop := func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		os.RemoveAll(dir)
-	}}
+	}
+	t.Cleanup(stop)
+	s := &Store{address, func() (Counts, error) { return counts(address) }}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	for _, err = s.Counts(); err != nil; _, err = s.Counts() {
 		select {
 		case <-ctx.Done():
-			s.Stop()
-			return nil, fmt.Errorf("%s at %s: %w; it said: %s", program, address, err, said.String())
+			stop()
+			t.Fatalf("%s at %s: %v; it said: %s", program, address, err, said.String())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return s, nil
+	return s
 }
 
 // redisCounts reads what Redis says of itself in INFO.
@@ -100,7 +92,7 @@ func redisCounts(address string) (c Counts, err error) {
 		return c, err
 	}
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		c.Bytes += len(lines.Bytes()) + len("\n") // of this reply, which is not counted in it yet
+		c.Received += len(lines.Bytes()) + len("\n") // of this reply, which is not counted in it yet
 		name, value, _ := strings.Cut(strings.TrimSpace(lines.Text()), ":")
 		switch name {
 		case "cmdstat_set", "cmdstat_evalsha", "cmdstat_eval":
@@ -111,7 +103,7 @@ func redisCounts(address string) (c Counts, err error) {
 			c.Writes, _ = strconv.Atoi(value)
 		case "total_net_output_bytes":
 			n, _ := strconv.Atoi(value)
-			c.Bytes += n
+			c.Received += n
 		}
 	}
 	return c, nil
@@ -133,7 +125,7 @@ func etcdCounts(address string) (c Counts, err error) {
 		case name == "etcd_mvcc_put_total" || name == "etcd_mvcc_delete_total":
 			c.Writes += int(n)
 		case name == "etcd_network_client_grpc_sent_bytes_total":
-			c.Bytes += int(n)
+			c.Received += int(n)
 		}
 	}
 	return c, nil

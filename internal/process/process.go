@@ -16,6 +16,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -106,6 +108,18 @@ func (p *Process) Call(method string, args, answer any) error {
 		err = fmt.Errorf("it has ended: %v", p.cmd.ProcessState)
 	}
 	return err
+}
+
+// CallAll calls a method of all children at the same time, each with arguments of its
+// own, and returns all that they answer.
+func CallAll[Answer any](children []*Process, method string, args func(i int) any) ([]Answer, error) {
+	var calls sync.WaitGroup
+	answers, errs := make([][]Answer, len(children)), make([]error, len(children))
+	for i, child := range children {
+		calls.Go(func() { errs[i] = child.Call(method, args(i), &answers[i]) })
+	}
+	calls.Wait()
+	return slices.Concat(answers...), errors.Join(errs...)
 }
 
 // Signal sends a signal: SIGSTOP, SIGCONT or SIGKILL.
