@@ -40,69 +40,48 @@ type storm struct {
 
 // run makes a storm, and returns when all is quiet again and has been looked
 // through. With atFirst it is over soon after the first violation.
-func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, out io.Writer) (_ *storm, err error) {
+func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, out io.Writer) (s *storm, err error) {
+	s = &storm{store: newStore(), length: length, seed: seed, out: out}
 	words.Fprintf(out, "a storm of %v, seed %d\n", length, seed)
-	// A server that returns gets a whole copy. Told only what it missed, it may miss
-	// some of that, too, and never find out: see docs/storm.md.
-	// And a server that is cut off finds out after five seconds, not after one.
-	ensemble, err := zkserver.StartEnsemble(ctx, "forceSnapshotSync=true", "syncLimit=50")
-	if err != nil {
-		return nil, err
-	}
-	s := &storm{store: newStore(), length: length, seed: seed, out: out, ensemble: ensemble}
-	defer func() { err = errors.Join(err, ensemble.Stop()) }()
-	s.observer, err = zktest.Dial(ensemble.Servers(), 30*time.Second, net.DialTimeout)
-	if err != nil {
-		return nil, err
-	}
-	defer s.observer.Close()
-	words.Fprintf(out, "%d clients in %d processes, %s\n", clients, processes, ensemble.Origin)
-	ctx, s.fail = context.WithCancelCause(ctx)
-	defer s.fail(nil)
-	err = s.startProcesses()
-	spare := context.AfterFunc(ctx, func() {
-		for _, p := range s.processes {
-			_ = p.Signal(syscall.SIGKILL)
+	return s, zktest.Play(func(t zktest.T) {
+		// A server that returns gets a whole copy. Told only what it missed, it may miss
+		// some of that, too, and never find out: see docs/storm.md.
+		// And a server that is cut off finds out after five seconds, not after one.
+		s.ensemble, _, _ = zktest.Ensemble(t, "forceSnapshotSync=true", "syncLimit=50")
+		observer, err := zktest.Dial(s.ensemble.Servers(), 30*time.Second, net.DialTimeout)
+		must(t, err)
+		t.Cleanup(observer.Close)
+		s.observer = observer
+		words.Fprintf(out, "%d clients in %d processes, %s\n", clients, processes, s.ensemble.Origin)
+		ctx, fail := context.WithCancelCause(ctx)
+		s.fail = fail
+		s.startProcesses(ctx, t)
+		s.askAll(ctx, t, "Begin")
+		s.blow(ctx, t, atFirst)
+		s.lookForLeftovers(ctx)
+		left := s.askAll(ctx, t, "Leave")
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, l := range left {
+			s.breaches.broken(nothingRuns, l.Kind, []int{l.Client}, time.Now(), "%s", l.Failure)
 		}
+		s.conclude(time.Now())
 	})
-	defer func() {
-		spare()
-		for _, p := range s.processes {
-			if ended := p.Close(); err == nil {
-				err = ended
-			}
-		}
-	}()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.askAll(ctx, "Begin"); err != nil {
-		return nil, err
-	}
-	if err := s.blow(ctx, atFirst); err != nil {
-		return nil, err
-	}
-	s.lookForLeftovers(ctx)
-	left, err := s.askAll(ctx, "Leave")
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range left {
-		s.breach(nothingRuns, l.Kind, l.Client, "%s", l.Failure)
-	}
-	s.conclude(time.Now())
-	return s, nil
 }
 
-// startProcesses starts the client processes. When one ends, the storm fails.
-func (s *storm) startProcesses() error {
+// must ends the storm if there is an error.
+func must(t zktest.T, err error) {
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+}
+
+// startProcesses starts the client processes. When one ends, the storm fails, and
+// they all end.
+func (s *storm) startProcesses(ctx context.Context, t zktest.T) {
 	for i := range processes {
 		p, err := process.Start("client")
-		if err != nil {
-			return err
-		}
+		must(t, err)
 		s.processes = append(s.processes, p)
 		p.Serve(&remote{s, p})
 		go func() {
@@ -110,34 +89,42 @@ func (s *storm) startProcesses() error {
 			s.fail(fmt.Errorf("client process %d has ended: %v", i, p.Close()))
 		}()
 	}
-	return nil
+	spare := context.AfterFunc(ctx, func() {
+		for _, p := range s.processes {
+			_ = p.Signal(syscall.SIGKILL)
+		}
+	})
+	t.Cleanup(func() {
+		spare()
+		for _, p := range s.processes {
+			if err := p.Close(); err != nil {
+				t.Errorf("%v", err)
+			}
+		}
+	})
 }
 
 // askAll asks all client processes for the same, and returns what they tell.
-func (s *storm) askAll(ctx context.Context, what string) (told []Turn, err error) {
+func (s *storm) askAll(ctx context.Context, t zktest.T, what string) []Turn {
 	late := time.AfterFunc(2*hung, func() { s.fail(errors.New("the client processes do not come to an end with " + what)) })
 	defer late.Stop()
-	var asking sync.WaitGroup
-	errs, answers := make([]error, processes), make([][]Turn, processes)
-	for i, p := range s.processes {
-		asking.Go(func() { errs[i] = p.Call(what, Place{i, s.seed, s.ensemble.Servers()}, &answers[i]) })
-	}
-	asking.Wait()
-	return slices.Concat(answers...), cmp.Or(context.Cause(ctx), errors.Join(errs...))
+	told, err := process.CallAll[Turn](s.processes, what, func(i int) any { return Place{i, s.seed, s.ensemble.Servers()} })
+	must(t, cmp.Or(context.Cause(ctx), err))
+	return told
 }
 
 // blow lets the faults happen, and returns when all clients are idle again.
-func (s *storm) blow(ctx context.Context, atFirst bool) (err error) {
+func (s *storm) blow(ctx context.Context, t zktest.T, atFirst bool) {
 	blowing, calm := context.WithTimeout(ctx, s.length)
 	defer calm()
 	helping, noHelp := context.WithCancel(ctx)
 	var faults, helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer noHelp()
+	var err error
 	faults.Go(func() {
-		if err = s.serverFaults(blowing); err != nil {
-			calm()
-		}
+		err = s.serverFaults(blowing)
+		calm()
 	})
 	faults.Go(func() { s.clientFaults(blowing) })
 	helpers.Go(func() { s.removeOrphans(helping) })
@@ -150,10 +137,8 @@ func (s *storm) blow(ctx context.Context, atFirst bool) (err error) {
 	})
 	faults.Wait()
 	s.calm.Store(true)
-	if err == nil {
-		_, err = s.askAll(ctx, "Finish")
-	}
-	return err
+	must(t, err)
+	s.askAll(ctx, t, "Finish")
 }
 
 // A fault is what was ordered, and what became of it.

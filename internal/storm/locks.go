@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/steps"
+	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 	reentrant "zklock/step05_reentrant"
 	sharedlock "zklock/step06_shared_lock"
@@ -23,7 +26,7 @@ type kind struct {
 	lockcheck.Subject
 	dir   string
 	loops int // how many goroutines of a client use it
-	other int // one turn in so many is taken in the lock's other way; 0: it has none
+	oneIn int // one turn in so many is taken in the lock's other way; 0: it has none
 }
 
 var kinds = []kind{
@@ -36,38 +39,48 @@ var kinds = []kind{
 // trusted are the kinds that have to come through without a breach.
 func trusted(kind int) bool { return kind == 1 || kind == 2 }
 
-// A lock is one client's, over a session of its own.
-type lock struct {
+// A line is what one client has of one lock: a session over a network of its own, in
+// which faults happen.
+type line struct {
 	kind
+	client, at   int // which client's, and where in kinds
+	tap          *wiretap.Tap
+	server       atomic.Value           // the only one that the client can reach; "": it can reach all
+	inHold       chan (<-chan struct{}) // the end of a fault that is for the next hold
 	session      zktest.Session
 	usual, other zktest.Way
 }
 
-// open opens a session, and makes the lock over it.
-func (k kind) open(servers []string, dial zk.Dialer) (*lock, error) {
-	session, err := k.Open(servers, sessionTimeout, dial)
-	if err != nil {
-		return nil, err
+// open opens a line of a client to kinds[at].
+func open(servers []string, client, at int) (l *line, err error) {
+	l = &line{kind: kinds[at], client: client, at: at, tap: wiretap.New(), inHold: make(chan (<-chan struct{}))}
+	if l.session, err = l.Open(servers, sessionTimeout, l.dial); err == nil {
+		l.makeLock()
 	}
-	l := &lock{kind: k, session: session}
-	l.make()
-	return l, nil
+	return l, err
 }
 
-func (l *lock) make() {
+func (l *line) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	if only, _ := l.server.Load().(string); only != "" {
+		address = only
+	}
+	return l.tap.Dial(network, address, timeout)
+}
+
+func (l *line) makeLock() {
 	usual, readers := l.Ways(l.session, l.dir)
 	switch {
 	case readers != nil:
 		l.other = *readers
-	case l.Name == steps.All[4].Name: // its other way is the line of this process
+	case l.at == 1: // step 5's other way is the line of this process
 		l.other, _ = steps.Cohort.Ways(l.session, l.dir)
 	}
 	l.usual = usual
 }
 
-// lives tells whether a session of the lock has not ended. The servers have to
+// lives tells whether a session of the client has not ended. The servers have to
 // agree to a write, even to one in vain.
-func (l *lock) lives(session int64) bool {
+func (l *line) lives(session int64) bool {
 	err := l.session.Conn().Delete("/storm/nobody", -1)
 	return errors.Is(err, zk.ErrNoNode) && l.session.Conn().SessionID() == session
 }
@@ -98,7 +111,7 @@ func lost(err error) bool {
 }
 
 // take takes the lock. The client's own lock cannot be given up.
-func (l *lock) take(w wish) (*grip, error) {
+func (l *line) take(w wish) (*grip, error) {
 	way, ctx := l.usual, context.Background()
 	if w.other {
 		way = l.other
@@ -114,7 +127,7 @@ func (l *lock) take(w wish) (*grip, error) {
 	}
 	held, err := take(ctx)
 	if errors.Is(err, zk.ErrDeadlock) { // a failed Unlock has left zk.Lock so, for ever
-		l.make()
+		l.makeLock()
 	}
 	if err != nil {
 		return nil, err

@@ -36,59 +36,65 @@ type breach struct {
 	detail   string
 }
 
+// breaches are all that were found.
+type breaches []breach
+
+// broken adds one. Whoever calls it for a store holds its mu.
+func (all *breaches) broken(property string, kind int, clients []int, at time.Time, detail string, args ...any) {
+	*all = append(*all, breach{property, kind, clients, at, fmt.Sprintf(detail, args...)})
+}
+
 // stopReserve is the time within which a process that ran again has found out
 // that it had been stopped.
 const stopReserve = 100 * time.Millisecond
 
 // judge returns the breaches that the record shows, up to a moment, and for each
 // of kinds how often a process that did not run excuses two holders.
-func (r Record) judge(upTo time.Time) (found []breach, excused []int) {
+func (r Record) judge(upTo time.Time) (found breaches, excused []int) {
 	excused = make([]int, len(kinds))
-	breaks := func(property string, kind int, clients []int, at time.Time, detail string, args ...any) {
-		found = append(found, breach{property, kind, clients, at, fmt.Sprintf(detail, args...)})
-	}
-	for _, t := range r.Turns {
-		if t.Failure != "" && !t.At.After(upTo) {
-			breaks(served, t.Kind, []int{t.Client}, t.At, "client %d: %s", t.Client, t.Failure)
-		}
-	}
 	type earlier struct {
-		Hold
+		Turn
 		met, excused bool // by a later one: it counts once
 	}
 	before := make([][]earlier, len(kinds)) // those that may reach into the next
-	for _, h := range slices.SortedFunc(slices.Values(r.Holds), func(a, b Hold) int { return a.From.Compare(b.From) }) {
-		if h.Until.After(upTo) {
+	for _, t := range slices.SortedFunc(slices.Values(r.Turns), func(a, b Turn) int { return a.From.Compare(b.From) }) {
+		if t.At.After(upTo) {
 			continue
 		}
-		k := h.Kind
-		before[k] = slices.DeleteFunc(before[k], func(b earlier) bool { return b.Until.Before(h.From) && !b.inside(h.From) })
+		k := t.Kind
+		if t.Failure != "" {
+			found.broken(served, k, []int{t.Client}, t.At, "client %d: %s", t.Client, t.Failure)
+		}
+		if !t.held() {
+			continue
+		}
+		before[k] = slices.DeleteFunc(before[k], func(b earlier) bool { return b.Until.Before(t.From) && !b.inside(t.From) })
 		for i := range before[k] {
 			b := &before[k][i]
-			if b.Read && h.Read || b.met {
+			if b.Read && t.Read || b.met {
 				continue
 			}
 			until := b.Until
-			if h.Until.Before(until) {
-				until = h.Until
+			if t.Until.Before(until) {
+				until = t.Until
 			}
-			both := !until.Before(h.From)
-			stopped := both && r.explained(h.From, until, b.Client, h.Client)
-			switch who := []int{b.Client, h.Client}; {
+			both := !until.Before(t.From)
+			stopped := both && r.explained(t.From, until, b.Client, t.Client)
+			switch who := []int{b.Client, t.Client}; {
 			case both && !stopped:
 				b.met = true
-				breaks(oneHolder, k, who, h.From, "clients %d and %d, for %v", b.Client, h.Client, until.Sub(h.From))
-			case b.inside(h.From) && !r.explained(h.From, h.From, h.Client):
+				found.broken(oneHolder, k, who, t.From, "clients %d and %d, for %v", b.Client, t.Client, until.Sub(t.From))
+			case b.inside(t.From) && !r.explained(t.From, t.From, t.Client):
 				b.met = true
-				breaks(nobodyEarly, k, who, h.From, "client %d was in %v before client %d called Unlock", h.Client, b.Unlocked.Sub(h.From), b.Client)
+				found.broken(nobodyEarly, k, who, t.From, "client %d was in %v before client %d called Unlock", t.Client, b.Unlocked.Sub(t.From), b.Client)
 			case stopped && !b.excused:
 				b.excused = true
 				excused[k]++
 			}
 		}
-		before[k] = append(before[k], earlier{Hold: h})
-		if t := h.RefusedAlive; !t.IsZero() && !r.explained(t, t, h.Client) {
-			breaks(risingTokens, k, []int{h.Client}, t, "the store refused client %d, which held the lock", h.Client)
+		before[k] = append(before[k], earlier{Turn: t})
+		if at := t.RefusedAlive; !at.IsZero() && !r.explained(at, at, t.Client) {
+			found.broken(risingTokens, k, []int{t.Client}, at, "the store refused client %d, which held the lock", t.Client)
 		}
 	}
 	return found, excused
@@ -119,9 +125,9 @@ func (s *storm) conclude(end time.Time) {
 	s.breaches = append(s.breaches, found...)
 	s.excused = excused
 	for k, number := range s.numbers {
-		written := count(s.Holds, func(h Hold) bool { return h.Kind == k && h.Wrote })
+		written := count(s.Turns, func(t Turn) bool { return t.Kind == k && t.Wrote })
 		if number.value != int64(written) {
-			s.breach(noLostIncrement, k, -1, "%d increments were made, and the number is %d", written, number.value)
+			s.breaches.broken(noLostIncrement, k, nil, end, "%d increments were made, and the number is %d", written, number.value)
 		}
 	}
 }
@@ -145,28 +151,28 @@ func (s *storm) cause(b breach) string {
 }
 
 // violations counts the breaches of steps 5 and 6, which have to be none.
-func violations(breaches []breach) int {
+func violations(breaches breaches) int {
 	return count(breaches, func(b breach) bool { return trusted(b.kind) })
 }
 
 // happened tells whether the fault's moment came.
 func (f *fault) happened() bool { return f.Was != "" }
 
-// progress prints a line now and then, and calls found when there is a violation.
-func (s *storm) progress(ctx context.Context, found func()) {
+// progress prints a line now and then, and tells when there is a violation.
+func (s *storm) progress(ctx context.Context, violated func()) {
 	for rest(ctx, max(s.length/12, 5*time.Second)) {
 		s.mu.Lock()
 		faults := count(s.faults, (*fault).happened)
 		// Processes tell of their holds and of their stalls one after the other.
 		breaches, _ := s.judge(time.Now().Add(-time.Second))
 		breaches = append(breaches, s.breaches...)
-		holds := len(s.Holds)
+		holds := count(s.Turns, Turn.held)
 		s.mu.Unlock()
 		n := violations(breaches)
 		words.Fprintf(s.out, "  %4.0f s  %4d faults  %7d acquisitions  %d violations in steps 5 and 6, %d breaches in the others\n",
 			time.Since(s.began).Seconds(), faults, holds, n, len(breaches)-n)
 		if n > 0 {
-			found()
+			violated()
 		}
 	}
 }
@@ -189,25 +195,23 @@ func (s *storm) print(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	holds := func(title string, so func(Hold) bool) {
-		row(title, func(k int) any { return count(s.Holds, func(h Hold) bool { return h.Kind == k && so(h) }) })
+	turns := func(title string, so func(Turn) bool) {
+		row(title, func(k int) any { return count(s.Turns, func(t Turn) bool { return t.Kind == k && so(t) }) })
 	}
 	fmt.Fprintln(w)
 	row("", func(k int) any { return kinds[k].Name })
-	holds("acquisitions", func(Hold) bool { return true })
-	holds("  of them to read", func(h Hold) bool { return h.Read })
+	turns("acquisitions", Turn.held)
+	turns("  of them to read", func(t Turn) bool { return t.held() && t.Read })
 	row("hand-overs from client to client", func(k int) any { return s.numbers[k].handOvers })
-	row("gave up by its own wish", func(k int) any {
-		return count(s.Turns, func(t Turn) bool { return t.Kind == k && t.Failure == "" })
-	})
-	holds("was told that the lock was lost", func(h Hold) bool { return h.Lost })
+	turns("gave up by its own wish", func(t Turn) bool { return t.GaveUp })
+	turns("was told that the lock was lost", func(t Turn) bool { return t.held() && t.Lost })
 	row("stale accesses that the store refused", func(k int) any { return s.numbers[k].refused })
 	row("two holders, one in a process that did not run", func(k int) any { return s.excused[k] })
 	row("longest wait", func(k int) any {
 		longest := time.Duration(0)
-		for _, h := range s.Holds {
-			if h.Kind == k {
-				longest = max(longest, h.Waited)
+		for _, t := range s.Turns {
+			if t.Kind == k && t.held() {
+				longest = max(longest, t.Waited)
 			}
 		}
 		return longest.Round(100 * time.Millisecond)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
@@ -14,11 +14,13 @@ type store struct {
 
 	mu       sync.Mutex
 	numbers  []number // one for each of kinds
-	breaches []breach
+	breaches breaches
 	Record
 }
 
-func newStore() *store { return &store{began: time.Now(), numbers: make([]number, len(kinds))} }
+func newStore() *store {
+	return &store{began: time.Now(), numbers: make([]number, len(kinds)), Record: Record{Sessions: map[int64]int{}}}
+}
 
 type number struct {
 	value     int64
@@ -84,7 +86,7 @@ func (s *store) Use(a Access, v *Value) error {
 	switch {
 	case a.Write && !v.Refused:
 		if n.value != a.Base {
-			s.breach(noLostIncrement, a.Kind, a.Client, "client %d wrote over %d as if it were %d", a.Client, n.value, a.Base)
+			s.breaches.broken(noLostIncrement, a.Kind, []int{a.Client}, time.Now(), "client %d wrote over %d as if it were %d", a.Client, n.value, a.Base)
 		}
 		n.value = a.Base + 1
 	case !a.Write && n.last != a.Client:
@@ -97,63 +99,49 @@ func (s *store) Use(a Access, v *Value) error {
 
 // A Record is what clients tell of themselves.
 type Record struct {
-	Holds    []Hold
 	Turns    []Turn
 	Stalls   []Stall
-	Sessions []Session
+	Sessions map[int64]int // whose they are
 }
 
 // Note adds to the record.
 func (s *store) Note(r Record, _ *bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.Holds = append(s.Holds, r.Holds...)
 	s.Turns = append(s.Turns, r.Turns...)
 	s.Stalls = append(s.Stalls, r.Stalls...)
-	s.Sessions = append(s.Sessions, r.Sessions...)
+	maps.Copy(s.Sessions, r.Sessions)
 	return nil
 }
 
-// A Hold is one tenure, as the holder saw it.
-type Hold struct {
+// A Turn is one call for the lock and, if it came to that, the hold, as the client
+// saw it.
+type Turn struct {
 	Kind, Client int
 	Read         bool
 	Waited       time.Duration
-	From, Until  time.Time // at both moments it held the lock, for all it could know
+	From, Until  time.Time // at both moments it held the lock, for all it could know; zero: it never did
 	Unlocked     time.Time // when it called Unlock
 	Lived        bool      // its session lived on until then
 	Wrote        bool
 	Lost         bool      // it was told that it had lost the lock
 	RefusedAlive time.Time // the store refused it while it held the lock for all it could know
+	GaveUp       bool
+	Failure      string // of a call to the lock
+	At           time.Time
 }
+
+// held tells whether it came to a hold.
+func (t Turn) held() bool { return !t.From.IsZero() }
 
 // inside tells whether nobody else may have been let in at that time, for the
 // session lived and the holder had not called Unlock. That the holder was told, or
 // stopped, is no excuse.
-func (h Hold) inside(at time.Time) bool { return h.Lived && at.Before(h.Unlocked) }
-
-// A Turn is a call for the lock that did not end with a hold, or a hold that did
-// not end well.
-type Turn struct {
-	Kind, Client int
-	At           time.Time
-	Failure      string // "": the client gave up
-}
+func (t Turn) inside(at time.Time) bool { return t.Lived && at.Before(t.Unlocked) }
 
 // A Stall is a time for which a process did not run: it was stopped, or the
 // machine was busy with others.
 type Stall struct {
 	Process  int
 	From, To time.Time
-}
-
-// A Session is one that a client has had.
-type Session struct {
-	Client int
-	ID     int64
-}
-
-// breach records that a property was broken. The caller holds mu.
-func (s *store) breach(property string, kind, client int, detail string, args ...any) {
-	s.breaches = append(s.breaches, breach{property, kind, []int{client}, time.Now(), fmt.Sprintf(detail, args...)})
 }

@@ -48,9 +48,9 @@ func TestStorm(t *testing.T) {
 	require.Greater(t, count(s.faults, (*fault).happened), 8)
 	for k, kind := range kinds {
 		who := map[int]bool{}
-		for _, h := range s.Holds {
-			if h.Kind == k {
-				who[h.Client] = true
+		for _, turn := range s.Turns {
+			if turn.Kind == k && turn.held() {
+				who[turn.Client] = true
 			}
 		}
 		require.NotEmpty(t, who, kind.Name)
@@ -116,45 +116,45 @@ func TestTheJudgeFindsWhatIsWrong(t *testing.T) {
 	const step5, step6 = 1, 2
 	begin := time.Now()
 	at := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
-	hold := func(kind, client, from, until int) Hold {
-		return Hold{Kind: kind, Client: client, From: at(from), Until: at(until)}
+	hold := func(kind, client, from, until int) Turn {
+		return Turn{Kind: kind, Client: client, From: at(from), Until: at(until), At: at(until)}
 	}
-	reading := func(h Hold) Hold { h.Read = true; return h }
-	wrote := func(h Hold) Hold { h.Wrote = true; return h }
-	unlocked := func(h Hold, at time.Time) Hold { h.Unlocked, h.Lived = at, true; return h }
-	refused := func(h Hold) Hold { h.RefusedAlive = h.Until; return h }
+	reading := func(t Turn) Turn { t.Read = true; return t }
+	wrote := func(t Turn) Turn { t.Wrote = true; return t }
+	unlocked := func(t Turn, at time.Time) Turn { t.Unlocked, t.Lived = at, true; return t }
+	refused := func(t Turn) Turn { t.RefusedAlive = t.Until; return t }
 	stall := func(process, from, to int) Stall { return Stall{process, at(from), at(to)} }
 
 	for name, c := range map[string]struct {
-		holds  []Hold
+		holds  []Turn
 		stalls []Stall
 		number int64 // that the store has in the end
 
 		want    string
 		excused int
 	}{
-		"one after the other":                   {holds: []Hold{hold(step5, 1, 0, 10), hold(step5, 2, 11, 20)}},
-		"two at one time":                       {holds: []Hold{hold(step5, 1, 0, 10), hold(step5, 2, 8, 20)}, want: oneHolder},
-		"one inside the other":                  {holds: []Hold{hold(step5, 1, 0, 100), hold(step5, 2, 50, 60)}, want: oneHolder},
-		"not next to one another":               {holds: []Hold{hold(step5, 1, 0, 100), hold(step5, 2, 20, 30), hold(step5, 3, 50, 60)}, want: oneHolder},
-		"the first was stopped":                 {holds: []Hold{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)}, stalls: []Stall{stall(0, 10, 3000)}, excused: 1},
-		"another process was stopped":           {holds: []Hold{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)}, stalls: []Stall{stall(2, 10, 3000)}, want: oneHolder},
-		"it went on long after it was stopped":  {holds: []Hold{hold(step5, 1, 0, 3500), hold(step5, 5, 2500, 3500)}, stalls: []Stall{stall(0, 10, 3000)}, want: oneHolder},
-		"in while the first was stopping":       {holds: []Hold{unlocked(hold(step5, 1, 0, 10), at(50)), hold(step5, 2, 20, 30)}, want: nobodyEarly},
-		"in after the first unlocked":           {holds: []Hold{unlocked(hold(step5, 1, 0, 10), at(50)), hold(step5, 2, 51, 60)}},
-		"the first was stopped, and lived":      {holds: []Hold{unlocked(hold(step5, 1, 0, 1050), at(1060)), hold(step5, 5, 500, 510)}, stalls: []Stall{stall(0, 10, 1000)}, want: nobodyEarly},
-		"the second was stopped":                {holds: []Hold{unlocked(hold(step5, 1, 2500, 3060), at(3070)), hold(step5, 5, 3050, 3050)}, stalls: []Stall{stall(1, 10, 3045)}, excused: 1},
-		"readers together":                      {holds: []Hold{reading(hold(step6, 1, 0, 10)), reading(hold(step6, 2, 5, 20))}},
-		"a writer among readers":                {holds: []Hold{reading(hold(step6, 1, 0, 10)), hold(step6, 2, 5, 20)}, want: oneHolder},
-		"an increment each":                     {holds: []Hold{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))}, number: 2},
-		"an increment lost":                     {holds: []Hold{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))}, number: 1, want: noLostIncrement},
-		"an increment doubled":                  {holds: []Hold{wrote(hold(step5, 1, 0, 10))}, number: 2, want: noLostIncrement},
-		"a holder was refused":                  {holds: []Hold{refused(hold(step5, 1, 0, 10))}, want: risingTokens},
-		"a holder was refused that was stopped": {holds: []Hold{refused(hold(step5, 1, 0, 3050))}, stalls: []Stall{stall(0, 10, 3000)}},
+		"one after the other":                   {holds: []Turn{hold(step5, 1, 0, 10), hold(step5, 2, 11, 20)}},
+		"two at one time":                       {holds: []Turn{hold(step5, 1, 0, 10), hold(step5, 2, 8, 20)}, want: oneHolder},
+		"one inside the other":                  {holds: []Turn{hold(step5, 1, 0, 100), hold(step5, 2, 50, 60)}, want: oneHolder},
+		"not next to one another":               {holds: []Turn{hold(step5, 1, 0, 100), hold(step5, 2, 20, 30), hold(step5, 3, 50, 60)}, want: oneHolder},
+		"the first was stopped":                 {holds: []Turn{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)}, stalls: []Stall{stall(0, 10, 3000)}, excused: 1},
+		"another process was stopped":           {holds: []Turn{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)}, stalls: []Stall{stall(2, 10, 3000)}, want: oneHolder},
+		"it went on long after it was stopped":  {holds: []Turn{hold(step5, 1, 0, 3500), hold(step5, 5, 2500, 3500)}, stalls: []Stall{stall(0, 10, 3000)}, want: oneHolder},
+		"in while the first was stopping":       {holds: []Turn{unlocked(hold(step5, 1, 0, 10), at(50)), hold(step5, 2, 20, 30)}, want: nobodyEarly},
+		"in after the first unlocked":           {holds: []Turn{unlocked(hold(step5, 1, 0, 10), at(50)), hold(step5, 2, 51, 60)}},
+		"the first was stopped, and lived":      {holds: []Turn{unlocked(hold(step5, 1, 0, 1050), at(1060)), hold(step5, 5, 500, 510)}, stalls: []Stall{stall(0, 10, 1000)}, want: nobodyEarly},
+		"the second was stopped":                {holds: []Turn{unlocked(hold(step5, 1, 2500, 3060), at(3070)), hold(step5, 5, 3050, 3050)}, stalls: []Stall{stall(1, 10, 3045)}, excused: 1},
+		"readers together":                      {holds: []Turn{reading(hold(step6, 1, 0, 10)), reading(hold(step6, 2, 5, 20))}},
+		"a writer among readers":                {holds: []Turn{reading(hold(step6, 1, 0, 10)), hold(step6, 2, 5, 20)}, want: oneHolder},
+		"an increment each":                     {holds: []Turn{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))}, number: 2},
+		"an increment lost":                     {holds: []Turn{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))}, number: 1, want: noLostIncrement},
+		"an increment doubled":                  {holds: []Turn{wrote(hold(step5, 1, 0, 10))}, number: 2, want: noLostIncrement},
+		"a holder was refused":                  {holds: []Turn{refused(hold(step5, 1, 0, 10))}, want: risingTokens},
+		"a holder was refused that was stopped": {holds: []Turn{refused(hold(step5, 1, 0, 3050))}, stalls: []Stall{stall(0, 10, 3000)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &storm{store: newStore()}
-			require.NoError(t, s.Note(Record{Holds: c.holds, Stalls: c.stalls}, nil))
+			require.NoError(t, s.Note(Record{Turns: c.holds, Stalls: c.stalls}, nil))
 			s.numbers[c.holds[0].Kind].value = c.number
 			s.conclude(at(10000))
 			require.Equal(t, c.excused, s.excused[c.holds[0].Kind], "two holders are excused")

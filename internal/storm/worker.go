@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 	"go.uber.org/goleak"
 
 	"zklock/internal/process"
-	"zklock/internal/wiretap"
 )
 
 // The clients, in their processes.
@@ -30,21 +28,10 @@ const hung = time.Minute
 type Worker struct {
 	conductor process.Call
 	before    goleak.Option // the goroutines that run before there are clients
-	servers   []string
 	finishing atomic.Bool
 	leaving   atomic.Bool
 	loops     sync.WaitGroup
 	lines     map[int][]*line // by client, in the order of kinds
-}
-
-// A line is what one client has of one lock: a session over a network of its
-// own, in which faults happen.
-type line struct {
-	client, kind int
-	tap          *wiretap.Tap
-	server       atomic.Value           // the only one that the client can reach; "": it can reach all
-	inHold       chan (<-chan struct{}) // the end of a fault that is for the next hold
-	lock         atomic.Pointer[lock]
 }
 
 func begin(conductor process.Call) *Worker {
@@ -60,16 +47,14 @@ type Place struct {
 
 // Begin opens all sessions, and lets the clients go to work.
 func (w *Worker) Begin(place Place, _ *[]Turn) error {
-	w.servers, w.before = place.Servers, goleak.IgnoreCurrent()
+	w.before = goleak.IgnoreCurrent()
 	go w.watchForStalls(place)
 	for c := place.Process * perProcess; c < (place.Process+1)*perProcess; c++ {
 		for k, kind := range kinds {
-			l := &line{client: c, kind: k, tap: wiretap.New(), inHold: make(chan (<-chan struct{}))}
-			lock, err := w.open(l)
+			l, err := open(place.Servers, c, k)
 			if err != nil {
 				return fmt.Errorf("client %d opens %s: %w", c, kind.Name, err)
 			}
-			l.lock.Store(lock)
 			w.lines[c] = append(w.lines[c], l)
 			for i := range kind.loops {
 				random := rand.New(rand.NewPCG(place.Seed, uint64(c<<16+k<<8+i)))
@@ -92,8 +77,8 @@ func (w *Worker) Leave(place Place, left *[]Turn) error {
 	w.leaving.Store(true)
 	for _, lines := range w.lines {
 		for _, l := range lines {
-			if !within(10*time.Second, l.lock.Load().session.Close) {
-				*left = append(*left, Turn{l.kind, l.client, time.Now(), "Close did not come back"})
+			if !within(10*time.Second, l.session.Close) {
+				*left = append(*left, Turn{Kind: l.at, Client: l.client, Failure: "Close did not come back"})
 			}
 		}
 	}
@@ -102,7 +87,7 @@ func (w *Worker) Leave(place Place, left *[]Turn) error {
 		err = goleak.Find(w.before)
 	}
 	if err != nil {
-		*left = append(*left, Turn{-1, place.Process * perProcess, time.Now(), err.Error()})
+		*left = append(*left, Turn{Kind: -1, Client: place.Process * perProcess, Failure: err.Error()})
 	}
 	return nil
 }
@@ -117,32 +102,6 @@ func (w *Worker) call(method string, args, reply any) {
 func (w *Worker) tell(method string, args any) { w.call(method, args, new(bool)) }
 func (w *Worker) note(r Record)                { w.tell("Note", r) }
 
-func (w *Worker) open(l *line) (*lock, error) {
-	return kinds[l.kind].open(w.servers, l.dial)
-}
-
-func (l *line) dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	if only, _ := l.server.Load().(string); only != "" {
-		address = only
-	}
-	return l.tap.Dial(network, address, timeout)
-}
-
-// replace gives the client another lock in the place of one that is stuck,
-// unless its other goroutine has done so.
-func (w *Worker) replace(l *line, stuck *lock) {
-	for l.lock.Load() == stuck && !w.finishing.Load() {
-		fresh, err := w.open(l)
-		switch {
-		case err != nil:
-		case l.lock.CompareAndSwap(stuck, fresh):
-			go stuck.session.Close()
-		default:
-			fresh.session.Close()
-		}
-	}
-}
-
 // watchForStalls tells when this process did not run for a while.
 func (w *Worker) watchForStalls(place Place) {
 	for last := time.Now(); !w.leaving.Load(); {
@@ -155,76 +114,65 @@ func (w *Worker) watchForStalls(place Place) {
 	}
 }
 
-// loop takes the lock, again and again, as a user would.
+// loop takes the lock, again and again, as a user would, unless a call never comes back.
 func (w *Worker) loop(l *line, random *rand.Rand) {
-	named := int64(0)
-	for !w.finishing.Load() {
-		lock := l.lock.Load()
-		if id := lock.session.Conn().SessionID(); id != named {
-			w.note(Record{Sessions: []Session{{l.client, id}}})
-			named = id
-		}
-		if !w.turn(l, lock, random) {
-			w.replace(l, lock)
-		}
+	for back := true; back && !w.finishing.Load(); {
+		w.note(Record{Sessions: map[int64]int{l.session.Conn().SessionID(): l.client}})
+		t := Turn{Kind: l.at, Client: l.client}
+		back = w.turn(l, &t, random)
+		t.At = time.Now()
+		w.note(Record{Turns: []Turn{t}})
 		time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
 	}
 }
 
 // turn takes the lock once, works and releases it. It returns false if the lock
 // never came back from a call.
-func (w *Worker) turn(l *line, lock *lock, random *rand.Rand) (back bool) {
-	noHold := func(failure string) {
-		w.note(Record{Turns: []Turn{{l.kind, l.client, time.Now(), failure}}})
-	}
-	wish := wish{other: lock.kind.other > 0 && random.IntN(lock.kind.other) == 0, again: random.IntN(10) == 0}
+func (w *Worker) turn(l *line, t *Turn, random *rand.Rand) (back bool) {
+	wish := wish{other: l.oneIn > 0 && random.IntN(l.oneIn) == 0, again: random.IntN(10) == 0}
 	if random.IntN(10) == 0 {
 		wish.wait = time.Duration(1+random.IntN(200)) * time.Millisecond
 	}
+	t.Read = wish.other && l.at == 2
 	asked := time.Now()
 	var grip *grip
 	var err error
-	if !within(hung, func() { grip, err = lock.take(wish) }) {
-		noHold("a call did not come back")
+	if !within(hung, func() { grip, err = l.take(wish) }) {
+		t.Failure = "a call did not come back"
 		return false
 	}
+	t.Waited = time.Since(asked)
 	if err != nil {
-		switch {
-		case wish.gaveUp(err):
-			noHold("")
-		case l.lock.Load() == lock: // and not closed by replace
-			noHold(err.Error())
+		if t.GaveUp = wish.gaveUp(err); !t.GaveUp {
+			t.Failure = err.Error()
 		}
 		return true
 	}
-	session := lock.session.Conn().SessionID()
-	h := Hold{Kind: l.kind, Client: l.client, Read: wish.other && l.kind == 2, Waited: time.Since(asked)}
-	w.work(l, &h, grip, random)
-	h.Unlocked = time.Now()
+	session := l.session.Conn().SessionID()
+	w.work(l, t, grip, random)
+	t.Unlocked = time.Now()
 	lived := false
-	back = within(hung, func() {
+	if !within(hung, func() {
 		err = grip.release()
 		for range 2 { // a user tries again, and then gives up
-			if err != nil && !trusted(l.kind) {
+			if err != nil && !trusted(l.at) {
 				err = grip.release()
 			}
 		}
-		lived = lock.session.Conn().SessionID() == session && (err == nil || lock.lives(session))
-	})
-	h.Lived = back && lived
-	if !h.From.IsZero() {
-		w.note(Record{Holds: []Hold{h}})
+		lived = l.session.Conn().SessionID() == session && (err == nil || l.lives(session))
+	}) {
+		t.Failure = "a release did not come back"
+		return false
 	}
+	t.Lived = lived
 	switch {
-	case !back:
-		noHold("a release did not come back")
-	case !trusted(l.kind):
+	case !trusted(l.at):
 	case err != nil && !lost(err):
-		noHold("a release failed: " + err.Error())
-	case err == nil && h.Lost:
-		noHold("the release of a lock that was lost does not say so")
+		t.Failure = "a release failed: " + err.Error()
+	case err == nil && t.Lost:
+		t.Failure = "the release of a lock that was lost does not say so"
 	}
-	return back
+	return true
 }
 
 // within tells whether f comes back in time. If not, it goes on alone.
@@ -245,28 +193,28 @@ func within(d time.Duration, f func()) bool {
 // work adds one to the number, for a while. A fault may come meanwhile: then the
 // work takes until the fault is over, or the holder is told that the lock is
 // lost.
-func (w *Worker) work(l *line, h *Hold, g *grip, random *rand.Rand) {
+func (w *Worker) work(l *line, t *Turn, g *grip, random *rand.Rand) {
 	alive := func() bool { // it was, at the moment noted
 		now := time.Now()
 		if g.held.Err() != nil {
 			return false
 		}
-		if h.From.IsZero() {
-			h.From = now
+		if t.From.IsZero() {
+			t.From = now
 		}
-		h.Until = now
+		t.Until = now
 		return true
 	}
-	defer func() { h.Lost = g.held.Err() != nil }()
+	defer func() { t.Lost = g.held.Err() != nil }()
 	if !alive() {
 		return
 	}
-	access := Access{Kind: h.Kind, Client: h.Client, Read: h.Read, Token: g.token}
+	access := Access{Kind: t.Kind, Client: t.Client, Read: t.Read, Token: g.token}
 	use := func() (accepted bool) {
 		var value Value
 		w.call("Use", access, &value)
 		if value.Refused && alive() {
-			h.RefusedAlive = h.Until
+			t.RefusedAlive = t.Until
 		}
 		access.Base = value.Number
 		return !value.Refused
@@ -298,8 +246,8 @@ func (w *Worker) work(l *line, h *Hold, g *grip, random *rand.Rand) {
 		time.Sleep(time.Duration(random.Int64N(int64(sessionTimeout / 2))))
 	}
 	careless := random.IntN(2) == 0 // writes even though it has been told
-	if !h.Read && (careless || alive()) {
-		h.Wrote = use()
+	if !t.Read && (careless || alive()) {
+		t.Wrote = use()
 	}
 	alive()
 }

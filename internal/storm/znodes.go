@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -30,8 +29,8 @@ func (s *storm) removeOrphans(ctx context.Context) {
 	looks := map[string]int{} // at which a path was the first
 	for rest(ctx, time.Second) {
 		for k, kind := range kinds {
-			names, _, err := s.observer.Children(kind.dir)
-			if err != nil || len(names) == 0 { // no directory yet, or no server now
+			names, err := children(s.observer, kind.dir)
+			if err != nil || len(names) == 0 { // no server now, or nobody
 				continue
 			}
 			path := kind.dir + "/" + slices.MinFunc(names, func(a, b string) int { return cmp.Compare(sequence(a), sequence(b)) })
@@ -55,13 +54,11 @@ func (s *storm) orphan(kind int, path string, since time.Time, harm string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	client := -1
-	for _, session := range s.Sessions {
-		if session.ID == stat.EphemeralOwner {
-			client = session.Client
-		}
+	client, known := s.Sessions[stat.EphemeralOwner]
+	if !known {
+		client = -1
 	}
-	s.breaches = append(s.breaches, breach{noOrphan, kind, []int{client}, since, fmt.Sprintf("%s of client %d: %s", path, client, harm)})
+	s.breaches.broken(noOrphan, kind, []int{client}, since, "%s of client %d: %s", path, client, harm)
 }
 
 // lookForLeftovers looks for znodes and watches once all clients are idle, with
@@ -69,37 +66,40 @@ func (s *storm) orphan(kind int, path string, since time.Time, harm string) {
 func (s *storm) lookForLeftovers(ctx context.Context) {
 	began := time.Now()
 	// last is what a look finds in the end.
-	last := func(look func() (left int, err error)) (left int, err error) {
-		for left, err = look(); (left > 0 || err != nil) && time.Since(began) < 2*sessionTimeout; left, err = look() {
+	last := func(look func() (left []string, err error)) (left []string, err error) {
+		for left, err = look(); (len(left) > 0 || err != nil) && time.Since(began) < 2*sessionTimeout; left, err = look() {
 			rest(ctx, 50*time.Millisecond)
 		}
 		return left, err
 	}
 	for k, kind := range kinds {
-		var names []string
-		_, _ = last(func() (left int, err error) {
-			if names, _, err = s.observer.Children(kind.dir); errors.Is(err, zk.ErrNoNode) {
-				return 0, nil
-			}
-			return len(names), err
-		})
+		names, _ := last(func() ([]string, error) { return children(s.observer, kind.dir) })
 		for _, name := range names {
 			s.orphan(k, kind.dir+"/"+name, began, "it was left when all were idle")
 		}
 	}
 	for _, member := range s.ensemble.Members {
 		for k, kind := range kinds {
-			left, err := last(func() (left int, err error) {
+			watched, err := last(func() (paths []string, err error) {
 				answer, err := member.Word("wchp")
-				return strings.Count("\n"+answer, "\n"+kind.dir+"/"), err
+				return slices.DeleteFunc(strings.Split(answer, "\n"), func(line string) bool { return !strings.HasPrefix(line, kind.dir+"/") }), err
 			})
-			if left > 0 || err != nil {
+			if len(watched) > 0 || err != nil {
 				s.mu.Lock()
-				s.breach(noWatch, k, -1, "%d watches at %s, error %v", left, member.Addr, err)
+				s.breaches.broken(noWatch, k, nil, time.Now(), "%d watches at %s, error %v", len(watched), member.Addr, err)
 				s.mu.Unlock()
 			}
 		}
 	}
+}
+
+// children returns the names in a directory. One that is not there has none.
+func children(conn *zk.Conn, dir string) ([]string, error) {
+	names, _, err := conn.Children(dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	return names, err
 }
 
 // serversAgree asks each server for its own lists, after a sync. A difference
@@ -107,49 +107,36 @@ func (s *storm) lookForLeftovers(ctx context.Context) {
 // servers that break their own promise. Servers that cannot be asked now are
 // asked after the next fault.
 func (s *storm) serversAgree(ctx context.Context) error {
-	conns := make([]*zk.Conn, len(s.ensemble.Members))
-	for i, m := range s.ensemble.Members {
+	var conns []*zk.Conn
+	for _, m := range s.ensemble.Members {
 		conn, err := zktest.Dial([]string{m.Addr}, 30*time.Second, net.DialTimeout)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		conns[i] = conn
+		conns = append(conns, conn)
 	}
-	var lasting map[string]bool
-	for look := range 10 {
-		if look > 0 && !rest(ctx, 200*time.Millisecond) {
-			return nil
-		}
-		now, err := s.differences(conns)
-		if err != nil {
-			return nil
-		}
-		if look == 0 {
-			lasting = now
-		}
-		maps.DeleteFunc(lasting, func(difference string, _ bool) bool { return !now[difference] })
-		if len(lasting) == 0 {
-			return nil
-		}
+	lasting, err := s.differences(conns)
+	for look := 1; look < 10 && err == nil && len(lasting) > 0 && rest(ctx, 200*time.Millisecond); look++ {
+		var now []string
+		now, err = s.differences(conns)
+		lasting = slices.DeleteFunc(lasting, func(difference string) bool { return !slices.Contains(now, difference) })
 	}
-	for difference := range lasting {
-		return fmt.Errorf("the servers disagree: %s, in spite of a sync. That is ZooKeeper's own mistake: see docs/storm.md, and run it again", difference)
+	if err != nil || ctx.Err() != nil || len(lasting) == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the servers disagree: %s, in spite of a sync. That is ZooKeeper's own mistake: see docs/storm.md, and run it again", lasting[0])
 }
 
 // differences compares the queues, as the servers behind conns have them.
-func (s *storm) differences(conns []*zk.Conn) (map[string]bool, error) {
-	found := map[string]bool{}
+func (s *storm) differences(conns []*zk.Conn) (found []string, err error) {
 	for _, kind := range kinds {
 		lists := make([][]string, len(conns))
 		for i, conn := range conns {
-			_, err := conn.Sync(kind.dir)
-			if err == nil {
-				lists[i], _, err = conn.Children(kind.dir)
+			if _, err := conn.Sync(kind.dir); err != nil && !errors.Is(err, zk.ErrNoNode) {
+				return nil, err
 			}
-			if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			if lists[i], err = children(conn, kind.dir); err != nil {
 				return nil, err
 			}
 		}
@@ -157,7 +144,7 @@ func (s *storm) differences(conns []*zk.Conn) (map[string]bool, error) {
 			for j, others := range lists {
 				for _, name := range names {
 					if !slices.Contains(others, name) {
-						found[fmt.Sprintf("%s/%s is at member %d, and not at member %d", kind.dir, name, s.ensemble.Members[i].ID, s.ensemble.Members[j].ID)] = true
+						found = append(found, fmt.Sprintf("%s/%s is at member %d, and not at member %d", kind.dir, name, s.ensemble.Members[i].ID, s.ensemble.Members[j].ID))
 					}
 				}
 			}

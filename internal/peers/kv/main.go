@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,37 +30,28 @@ type contender struct{ lock, unlock func(context.Context) error }
 const expiry = 30 * time.Second // after which Redis, or etcd's lease, frees a dead holder's lock
 
 func main() {
-	if err := serve(context.Background(), os.Args[1:]); err != nil {
+	if err := serve(context.Background(), os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func serve(ctx context.Context, args []string) error {
-	if len(args) != 4 {
-		return errors.New("usage: kv setnx-100ms|setnx-1ms|redsync|etcd ADDRESS NAME CONTENDERS")
+func serve(ctx context.Context, kind, address, name, contenders string) error {
+	n, err := strconv.Atoi(contenders)
+	all := make([]contender, n)
+	for i := range all {
+		if err == nil {
+			all[i], err = join(kind, address, name)
+		}
 	}
-	n, err := strconv.Atoi(args[3])
 	if err != nil {
 		return err
 	}
-	var all []contender
-	for range n {
-		c, err := join(ctx, args[0], args[1], args[2])
-		if err != nil {
-			return err
-		}
-		all = append(all, c)
-	}
 	fmt.Println("ready")
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		words := strings.Fields(lines.Text())
-		if len(words) != 2 || words[0] != "run" {
+		var ms int
+		if _, err := fmt.Sscanf(lines.Text(), "run %d", &ms); err != nil {
 			return fmt.Errorf("want run MILLISECONDS, not %q", lines.Text())
-		}
-		ms, err := strconv.Atoi(words[1])
-		if err != nil {
-			return err
 		}
 		if err := run(ctx, all, time.Duration(ms)*time.Millisecond); err != nil {
 			return err
@@ -71,7 +61,7 @@ func serve(ctx context.Context, args []string) error {
 	return nil
 }
 
-func join(ctx context.Context, kind, address, name string) (contender, error) {
+func join(kind, address, name string) (contender, error) {
 	switch kind {
 	case "setnx-100ms":
 		return setnx(address, name, 100*time.Millisecond), nil
@@ -79,7 +69,14 @@ func join(ctx context.Context, kind, address, name string) (contender, error) {
 		return setnx(address, name, time.Millisecond), nil
 	case "redsync":
 		m := redsync.New(goredis.NewPool(connect(address))).NewMutex(name)
-		return contender{m.LockContext, func(ctx context.Context) error {
+		lock := func(ctx context.Context) error { // redsync gives up after 32 tries: who needs the lock asks again
+			err, taken := m.LockContext(ctx), new(redsync.ErrTaken)
+			for errors.Is(err, redsync.ErrFailed) || errors.As(err, &taken) {
+				err = m.LockContext(ctx)
+			}
+			return err
+		}
+		return contender{lock, func(ctx context.Context) error {
 			_, err := m.UnlockContext(ctx)
 			return err
 		}}, nil
@@ -149,20 +146,10 @@ func run(ctx context.Context, all []contender, d time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// turn takes the lock and releases it. redsync gives up after 32 tries: who needs the
-// lock asks again.
+// turn takes the lock and releases it.
 func (c contender) turn(ctx context.Context) error {
-	err := c.lock(ctx)
-	for errors.Is(err, redsync.ErrFailed) || isTaken(err) {
-		err = c.lock(ctx)
-	}
-	if err != nil {
+	if err := c.lock(ctx); err != nil {
 		return err
 	}
 	return c.unlock(ctx)
-}
-
-func isTaken(err error) bool {
-	var taken *redsync.ErrTaken
-	return errors.As(err, &taken)
 }
