@@ -35,8 +35,8 @@ type Tenure struct {
 // to the beginning of the next.
 type share struct {
 	turns, tenures int
-	waits          []time.Duration
-	others         int // the most tenures that others had during one wait
+	waits, longest time.Duration // all of them together, and one
+	others         int           // the most tenures that others had during one wait
 }
 
 // contest lets processes contend for one lock, each with several goroutines, and
@@ -54,11 +54,10 @@ func (s stage) contest() {
 	slices.SortFunc(all, func(a, b Tenure) int { return cmp.Compare(a.Token, b.Token) })
 
 	shares := shares(all)
-	var waits []time.Duration
+	fair := time.Duration(0)
 	for _, s := range shares {
-		waits = append(waits, s.waits...)
+		fair += s.waits / time.Duration(max(len(all)-processes, 1))
 	}
-	fair := mean(waits)
 	still := time.Duration(0)
 	for i := 1; i < len(all); i++ {
 		still = max(still, all[i].Begin.Sub(all[i-1].End))
@@ -68,9 +67,8 @@ func (s stage) contest() {
 	line("At the longest, nobody had the lock for %s, while the server was at work.", ms(still))
 	line("  %-24s %10s %8s %14s %14s %17s", "", "turns", "tenures", "longest wait", "in fair shares", "others' tenures")
 	for i, s := range shares {
-		longest := slices.Max(append(s.waits, 0))
-		line("  %-24s %10d %8d %14s %14.1f %17d", fmt.Sprintf("process %d", i+1), s.turns, s.tenures, ms(longest),
-			float64(longest)/float64(fair), s.others)
+		line("  %-24s %10d %8d %14s %14.1f %17d", fmt.Sprintf("process %d", i+1), s.turns, s.tenures, ms(s.longest),
+			float64(s.longest)/float64(fair), s.others)
 	}
 }
 
@@ -93,7 +91,8 @@ func shares(all []Tenure) []share {
 	for at, t := range all {
 		g := &got[t.Process]
 		if before := last[t.Process]; before > 0 {
-			g.waits = append(g.waits, t.Begin.Sub(all[before-1].End))
+			wait := t.Begin.Sub(all[before-1].End)
+			g.waits, g.longest = g.waits+wait, max(g.longest, wait)
 			g.others = max(g.others, at-before)
 		}
 		last[t.Process] = at + 1
@@ -104,14 +103,6 @@ func shares(all []Tenure) []share {
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
-
-func mean(values []time.Duration) time.Duration {
-	sum := time.Duration(0)
-	for _, v := range values {
-		sum += v
-	}
-	return sum / time.Duration(max(len(values), 1))
-}
 
 // A Contestant is one of the processes. Its goroutines share one Cohort.
 type Contestant struct{ cohort zktest.Way }

@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -36,45 +37,79 @@ func needsPeers(t *testing.T) *zktest.Zoo {
 	return zktest.New(t)
 }
 
-const turns = 200
-
-// takeTurns is what the peers do when they are told to take turns.
-func takeTurns(m *zktest.Member, room string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		for i := range turns {
-			held, err := m.Lock(ctx)
-			if err != nil {
-				return fmt.Errorf("turn %d: %w", i+1, err)
-			}
-			if _, err := m.Create(room, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-				return fmt.Errorf("turn %d: somebody is inside: %w", i+1, err)
-			}
-			if err := m.Delete(room, -1); err != nil {
-				return err
-			}
-			if err := m.Unlock(held); err != nil {
-				return err
-			}
-		}
-		return nil
+// inOneQueue lets ours and theirs take many turns at one lock, all at the same time.
+// Each looks into a room whether a writer is inside: ours as their function does.
+func inOneQueue(t *testing.T, z *zktest.Zoo, room string, theirs map[string]Peer, ours map[*zktest.Member]func(*zktest.Member, string) error) {
+	const turns = 200
+	for _, p := range theirs {
+		p.Begin("turns %d", turns)
 	}
+	var calls []*zktest.Turn
+	for m, look := range ours {
+		calls = append(calls, z.Go(m.Client, func(ctx context.Context) error {
+			for i := range turns {
+				held, err := m.Lock(ctx)
+				if err == nil {
+					err = look(m, room)
+				}
+				if err == nil {
+					err = m.Unlock(held)
+				}
+				if err != nil {
+					return fmt.Errorf("turn %d: %w", i+1, err)
+				}
+			}
+			return nil
+		}))
+	}
+	for _, call := range calls {
+		call.Acquired()
+	}
+	for name, p := range theirs {
+		assert.True(t, p.Done(), "%s had its %d turns, and met nobody inside", name, turns)
+	}
+	assert.Empty(t, z.Names(z.Root+"/lock"), "the queue, when all is over")
+}
+
+// goIn fails if somebody is inside.
+func goIn(m *zktest.Member, room string) error {
+	_, err := m.Create(room, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	if err == nil {
+		err = m.Delete(room, -1)
+	}
+	return err
+}
+
+// lookIn fails if a writer is inside.
+func lookIn(m *zktest.Member, room string) error {
+	found, _, err := m.Exists(room)
+	if found {
+		err = errors.New("a writer is inside")
+	}
+	return err
 }
 
 func TestCuratorKazooAndTheClientsLockStandInOneQueueWithStep5(t *testing.T) {
 	z := needsPeers(t)
 	path, room := z.Root+"/lock", z.Root+"/room"
-	ours, theirs := step5.Join(z, "step 5"), client.Join(z, "zk.Lock")
-	peers := map[string]Peer{"Curator": Curator(z, t, z.Servers()[0], "mutex", path, room, 1), "kazoo": Kazoo(z, t, z.Servers()[0], path, room, 1)}
-	for _, p := range peers {
-		p.Begin("turns %d", turns)
-	}
-	a, b := z.Go(ours.Client, takeTurns(ours, room)), z.Go(theirs.Client, takeTurns(theirs, room))
-	a.Acquired()
-	b.Acquired()
-	for name, p := range peers {
-		assert.True(t, p.Done(), "%s had its %d turns, and met nobody inside", name, turns)
-	}
-	assert.Empty(t, z.Names(path), "the queue, when all is over")
+	inOneQueue(t, z, room,
+		map[string]Peer{
+			"Curator": Curator(z, t, z.Servers()[0], "mutex", path, room, 1),
+			"kazoo":   Kazoo(z, t, z.Servers()[0], path, room, 1),
+		},
+		map[*zktest.Member]func(*zktest.Member, string) error{step5.Join(z, "step 5"): goIn, client.Join(z, "zk.Lock"): goIn})
+}
+
+// Curator's readers and writers stand in one queue with ours.
+func TestCuratorsReadWriteLockStandsInOneQueueWithStep6(t *testing.T) {
+	z := needsPeers(t)
+	path, room := z.Root+"/lock", z.Root+"/room"
+	inOneQueue(t, z, room,
+		map[string]Peer{
+			"Curator's writer": Curator(z, t, z.Servers()[0], "write", path, room, 1),
+			"Curator's reader": Curator(z, t, z.Servers()[0], "read", path, room, 1),
+		},
+		map[*zktest.Member]func(*zktest.Member, string) error{step6.Join(z, "our writer"): goIn, step6.Join(z, "our reader").Reader: lookIn})
 }
 
 // A holds, and B of another language waits until A has released: both ways.
@@ -145,38 +180,6 @@ func TestWhereStep5DiffersFromCurator(t *testing.T) {
 	ours.Acquire().Release()
 	theirs.Begin("try 100")
 	says("nobody holds the lock, and somebody's znode 0-a-note is in its directory: step 5 gets the lock; Curator waits: %v", theirs.Done())
-}
-
-// Curator's readers and writers stand in one queue with ours: two writers and a
-// reader of each take turns, and all look for a writer inside.
-func TestCuratorsReadWriteLockStandsInOneQueueWithStep6(t *testing.T) {
-	z := needsPeers(t)
-	path, room := z.Root+"/lock", z.Root+"/room"
-	writer, reader := step6.Join(z, "our writer"), step6.Join(z, "our reader").Reader
-	theirWriter, theirReader := Curator(z, t, z.Servers()[0], "write", path, room, 1), Curator(z, t, z.Servers()[0], "read", path, room, 1)
-	theirWriter.Begin("turns %d", turns)
-	theirReader.Begin("turns %d", turns)
-	writes := z.Go(writer.Client, takeTurns(writer, room))
-	reads := z.Go(reader.Client, func(ctx context.Context) error {
-		for range turns {
-			held, err := reader.Lock(ctx)
-			if err != nil {
-				return err
-			}
-			if found, _, err := reader.Exists(room); found || err != nil {
-				return fmt.Errorf("our reader is inside, and a writer is: %v, %v", found, err)
-			}
-			if err := reader.Unlock(held); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	writes.Acquired()
-	reads.Acquired()
-	assert.True(t, theirWriter.Done(), "Curator's writer had its turns, and met nobody inside")
-	assert.True(t, theirReader.Done(), "Curator's reader had its turns, and met no writer inside")
-	assert.Empty(t, z.Names(path), "the queue, when all is over")
 }
 
 // One holds, and the other, of the other language, waits or shares: both ways.

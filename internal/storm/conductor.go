@@ -106,8 +106,6 @@ func (s *storm) startProcesses(ctx context.Context, t zktest.T) {
 
 // askAll asks all client processes for the same, and returns what they tell.
 func (s *storm) askAll(ctx context.Context, t zktest.T, what string) []Turn {
-	late := time.AfterFunc(2*hung, func() { s.fail(errors.New("the client processes do not come to an end with " + what)) })
-	defer late.Stop()
 	told, err := process.CallAll[Turn](s.processes, what, func(i int) any { return Place{i, s.seed, s.ensemble.Servers()} })
 	must(t, cmp.Or(context.Cause(ctx), err))
 	return told
@@ -278,12 +276,7 @@ func (s *storm) troubled(client int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.faults, func(f *fault) bool {
-		select {
-		case <-f.over:
-			return f.befell(client) && time.Since(f.To) < time.Second
-		default:
-			return f.befell(client)
-		}
+		return f.befell(client) && (f.To.IsZero() || time.Since(f.To) < time.Second)
 	})
 }
 

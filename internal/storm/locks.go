@@ -116,31 +116,33 @@ func (l *line) take(w wish) (*grip, error) {
 	if w.other {
 		way = l.other
 	}
-	take := way.Lock
+	var held context.Context
+	var err error
 	switch {
-	case way.TryLock != nil && w.wait > 0:
-		take = func(ctx context.Context) (context.Context, error) { return way.TryLock(ctx, w.wait) }
-	case w.wait > 0 && l.Name != steps.Client.Name:
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, w.wait)
+	case w.wait == 0 || l.Name == steps.Client.Name:
+		held, err = way.Lock(ctx)
+	case way.TryLock != nil:
+		held, err = way.TryLock(ctx, w.wait)
+	default:
+		ctx, cancel := context.WithTimeout(ctx, w.wait)
 		defer cancel()
+		held, err = way.Lock(ctx)
 	}
-	held, err := take(ctx)
 	if errors.Is(err, zk.ErrDeadlock) { // a failed Unlock has left zk.Lock so, for ever
 		l.makeLock()
 	}
 	if err != nil {
 		return nil, err
 	}
+	unlock := func() error { return way.Unlock(held) }
 	if way.Token == nil { // nobody ends such a hold
-		return &grip{context.Background(), 0, func() error { return way.Unlock(held) }}, nil
+		return &grip{context.Background(), 0, unlock}, nil
 	}
 	token, _ := way.Token(held)
-	release := func() error { return way.Unlock(held) }
 	if w.again {
 		if _, err := way.Lock(held); err == nil {
-			release = func() error { return errors.Join(way.Unlock(held), way.Unlock(held)) }
+			return &grip{held, token, func() error { return errors.Join(unlock(), unlock()) }}, nil
 		}
 	}
-	return &grip{held, token, release}, nil
+	return &grip{held, token, unlock}, nil
 }
