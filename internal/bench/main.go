@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -86,44 +87,34 @@ func bench(ctx context.Context) error {
 	}
 	defer server.Stop()
 	say("%s, %d cores", server.Origin, runtime.NumCPU())
-	synced, err := fsync()
-	if err != nil {
-		return err
-	}
 	line("Hand-overs on %s.", server.Origin)
-	line("Cores: %d. To write a few bytes to a file and have them on the disk takes %.2f ms, the median of %d times.", runtime.NumCPU(), synced, writes)
-	line("Ratios are to zk.Lock in the same round: the median of all rounds, and the lowest and highest.")
-	for _, part := range wanted {
-		if err := zktest.Play(func(t zktest.T) { part.measure(stage{t, ctx, server}) }); err != nil {
-			return err
+	return zktest.Play(func(t zktest.T) {
+		s := stage{t, ctx, server}
+		line("Cores: %d. To write a few bytes to a file and have them on the disk takes %.2f ms, the median of %d times.", runtime.NumCPU(), s.fsync(), writes)
+		line("Ratios are to zk.Lock in the same round: the median of all rounds, and the lowest and highest.")
+		for _, part := range wanted {
+			s.must(zktest.Play(func(t zktest.T) { part.measure(stage{t, ctx, server}) }))
 		}
-	}
-	return nil
+	})
 }
 
 const writes = 100
 
 // fsync measures, in milliseconds, what every lock here that survives a loss of power
 // has to wait for.
-func fsync() (float64, error) {
+func (s stage) fsync() float64 {
 	file, err := os.CreateTemp("", "zklock-fsync")
-	if err != nil {
-		return 0, err
-	}
+	s.must(err)
 	defer os.Remove(file.Name())
 	defer file.Close()
 	var took []float64
 	for range writes {
 		begin := time.Now()
-		if _, err := file.Write(make([]byte, 100)); err != nil {
-			return 0, err
-		}
-		if err := file.Sync(); err != nil {
-			return 0, err
-		}
+		_, err := file.Write(make([]byte, 100))
+		s.must(errors.Join(err, file.Sync()))
 		took = append(took, time.Since(begin).Seconds()*1000)
 	}
-	return median(took), nil
+	return median(took)
 }
 
 // say tells on stderr what is going on.

@@ -53,10 +53,13 @@ func (s stage) begin(r rival, z *zktest.Zoo, server string, n int) runner {
 }
 
 // rounds lets the rivals' contenders take turns, often and for a short while, so that
-// whatever disturbs the machine disturbs all. It returns what each rival's had in each
-// round.
-func (s stage) rounds(rivals []rival, n, rounds int, stint time.Duration) [][][]peers.Turn {
-	had := make([][][]peers.Turn, len(rivals))
+// whatever disturbs the machine disturbs all. It returns what each measure says of each
+// rival's turns, round by round.
+func (s stage) rounds(rivals []rival, n, rounds int, stint time.Duration, measures ...func([]peers.Turn) float64) [][][]float64 {
+	measured := make([][][]float64, len(measures))
+	for m := range measures {
+		measured[m] = make([][]float64, len(rivals))
+	}
 	s.on(func(s stage, z *zktest.Zoo) {
 		var runners []runner
 		for _, r := range rivals {
@@ -68,21 +71,12 @@ func (s stage) rounds(rivals []rival, n, rounds int, stint time.Duration) [][][]
 				i := (round + j) % len(rivals) // nobody is always the first
 				turns, err := runners[i](stint)
 				s.must(err)
-				had[i] = append(had[i], turns)
+				for m, measure := range measures {
+					measured[m][i] = append(measured[m][i], measure(turns))
+				}
 			}
 		}
 	})
-	return had
-}
-
-// each measures what each rival's contenders had in each round.
-func each(had [][][]peers.Turn, measure func([]peers.Turn) float64) [][]float64 {
-	measured := make([][]float64, len(had))
-	for i, rounds := range had {
-		for _, turns := range rounds {
-			measured[i] = append(measured[i], measure(turns))
-		}
-	}
 	return measured
 }
 
@@ -112,7 +106,7 @@ func median(values []float64) float64 {
 func (s stage) compare(title string, rivals []rival, n int) {
 	const rounds, stint = 61, 35 * time.Millisecond
 	say("%s, %d rounds", title, rounds)
-	rates := each(s.rounds(rivals, n, rounds, stint), pace)
+	rates := s.rounds(rivals, n, rounds, stint, pace)[0]
 	line("\n%s", title)
 	line("  %-32s %9s %7s %14s %10s %8s", "", "a second", "ratio", "", "requests", "bytes")
 	for i, r := range rivals {
@@ -153,8 +147,8 @@ func sizes(list string) (all []int, err error) {
 // turns, too.
 func (s stage) race(rivals []rival, n, rounds int) {
 	say("%d contenders, %d locks, %d rounds", n, len(rivals), rounds)
-	had := s.rounds(rivals, n, rounds, stint)
-	rates, changes, longest := each(had, withinStint), each(had, toAnother), each(had, longestTurn)
+	measured := s.rounds(rivals, n, rounds, stint, withinStint, toAnother, longestTurn)
+	rates, changes, longest := measured[0], measured[1], measured[2]
 	line("\nContenders: %d. Rounds: %d.", n, rounds)
 	line("  %-36s %9s %7s %14s %10s %9s %9s %7s %11s", "", "a second", "ratio", "", "to another", "longest", "requests", "writes", "reply bytes")
 	for i, r := range rivals {

@@ -23,7 +23,7 @@ func (s stage) servers() {
 	}
 	line("\nWrites from 1 session, one after the other, and then from %d sessions at once. Rounds: %d.", goroutines, rounds)
 	line("  %-24s %9s %7s %14s %9s %7s %14s", "", "a second", "ratio", "", "a second", "ratio", "")
-	one, several := each(s.rounds(all, 1, rounds, stint), pace), each(s.rounds(all, goroutines, rounds, stint), pace)
+	one, several := s.rounds(all, 1, rounds, stint, pace)[0], s.rounds(all, goroutines, rounds, stint, pace)[0]
 	for i, r := range all {
 		line("  %-24s %s %s", r.name, beside(one[i], one[0]), beside(several[i], several[0]))
 	}
