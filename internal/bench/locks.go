@@ -86,10 +86,10 @@ func (s stage) others() (rivals []rival, missing []string) {
 	} else {
 		rivals = append(rivals,
 			rival{name: "Curator's mutex", bring: func(s stage, z *zktest.Zoo, server string, n int) runner {
-				return peers.Curator(z, s.T, server, "mutex", newDirectory(s, z), "", n).Run
+				return peers.Curator(z, s.T, server, "mutex", newDirectory(s, z), n).Run
 			}},
 			rival{name: "kazoo's Lock", bring: func(s stage, z *zktest.Zoo, server string, n int) runner {
-				return peers.Kazoo(z, s.T, server, newDirectory(s, z), "", n).Run
+				return peers.Kazoo(z, s.T, server, newDirectory(s, z), n).Run
 			}})
 	}
 	if err := peers.MissingStores(); err != nil {
@@ -175,7 +175,7 @@ func cohorts(s stage, z *zktest.Zoo, server string, n int) runner {
 	}
 }
 
-// newPath makes the directory of a lock.
+// newDirectory makes the directory of a lock.
 func newDirectory(s stage, z *zktest.Zoo) string {
 	dir := fmt.Sprintf("%s/lock-%08x", z.Root, rand.Uint32()) // all of one length: bytes are counted
 	_, err := z.Observer().Create(dir, nil, 0, zk.WorldACL(zk.PermAll))

@@ -57,21 +57,23 @@ type Peer struct{ *zktest.Process }
 
 // Curator starts n clients of the lock at path, each with a session of its own: of
 // an InterProcessMutex, or of the read or write side of an
-// InterProcessReadWriteLock. Their turns look into the room, a path that only one
-// client at a time can create.
-func Curator(z *zktest.Zoo, t zktest.T, servers, kind, path, room string, n int) Peer {
+// InterProcessReadWriteLock. Their turns look into the lock's Room.
+func Curator(z *zktest.Zoo, t zktest.T, servers, kind, path string, n int) Peer {
 	var all []string
 	for _, jar := range jars {
 		all = append(all, "/usr/share/java/"+jar+".jar")
 	}
 	return begin(z, t, exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(all, ":"),
-		here("Curator.java"), servers, path, kind, room, strconv.Itoa(n)))
+		here("Curator.java"), servers, path, kind, Room(path), strconv.Itoa(n)))
 }
 
 // Kazoo starts n clients of the lock at path, with znodes named as ours are.
-func Kazoo(z *zktest.Zoo, t zktest.T, servers, path, room string, n int) Peer {
-	return begin(z, t, exec.Command(python, here("kazoo_lock.py"), servers, path, room, strconv.Itoa(n)))
+func Kazoo(z *zktest.Zoo, t zktest.T, servers, path string, n int) Peer {
+	return begin(z, t, exec.Command(python, here("kazoo_lock.py"), servers, path, Room(path), strconv.Itoa(n)))
 }
+
+// Room is where turns at a lock look: a path that only one client at a time can create.
+func Room(path string) string { return path + "-room" }
 
 // KV starts n clients of a lock of Redis or etcd: setnx-100ms, setnx-1ms, redsync,
 // etcd. The program is the one that BuildKV has built.

@@ -37,9 +37,12 @@ func needsPeers(t *testing.T) *zktest.Zoo {
 	return zktest.New(t)
 }
 
+// looks is how a member looks into the room whether a writer is inside.
+type looks func(m *zktest.Member, room string) error
+
 // inOneQueue lets ours and theirs take many turns at one lock, all at the same time.
-// Each looks into a room whether a writer is inside: ours as their function does.
-func inOneQueue(t *testing.T, z *zktest.Zoo, room string, theirs map[string]Peer, ours map[*zktest.Member]func(*zktest.Member, string) error) {
+// Each looks into the room.
+func inOneQueue(t *testing.T, z *zktest.Zoo, path string, theirs map[string]Peer, ours map[*zktest.Member]looks) {
 	const turns = 200
 	for _, p := range theirs {
 		p.Begin("turns %d", turns)
@@ -50,7 +53,7 @@ func inOneQueue(t *testing.T, z *zktest.Zoo, room string, theirs map[string]Peer
 			for i := range turns {
 				held, err := m.Lock(ctx)
 				if err == nil {
-					err = look(m, room)
+					err = look(m, Room(path))
 				}
 				if err == nil {
 					err = m.Unlock(held)
@@ -68,7 +71,7 @@ func inOneQueue(t *testing.T, z *zktest.Zoo, room string, theirs map[string]Peer
 	for name, p := range theirs {
 		assert.True(t, p.Done(), "%s had its %d turns, and met nobody inside", name, turns)
 	}
-	assert.Empty(t, z.Names(z.Root+"/lock"), "the queue, when all is over")
+	assert.Empty(t, z.Names(path), "the queue, when all is over")
 }
 
 // goIn fails if somebody is inside.
@@ -91,33 +94,33 @@ func lookIn(m *zktest.Member, room string) error {
 
 func TestCuratorKazooAndTheClientsLockStandInOneQueueWithStep5(t *testing.T) {
 	z := needsPeers(t)
-	path, room := z.Root+"/lock", z.Root+"/room"
-	inOneQueue(t, z, room,
+	path := z.Root + "/lock"
+	inOneQueue(t, z, path,
 		map[string]Peer{
-			"Curator": Curator(z, t, z.Servers()[0], "mutex", path, room, 1),
-			"kazoo":   Kazoo(z, t, z.Servers()[0], path, room, 1),
+			"Curator": Curator(z, t, z.Servers()[0], "mutex", path, 1),
+			"kazoo":   Kazoo(z, t, z.Servers()[0], path, 1),
 		},
-		map[*zktest.Member]func(*zktest.Member, string) error{step5.Join(z, "step 5"): goIn, client.Join(z, "zk.Lock"): goIn})
+		map[*zktest.Member]looks{step5.Join(z, "step 5"): goIn, client.Join(z, "zk.Lock"): goIn})
 }
 
 // Curator's readers and writers stand in one queue with ours.
 func TestCuratorsReadWriteLockStandsInOneQueueWithStep6(t *testing.T) {
 	z := needsPeers(t)
-	path, room := z.Root+"/lock", z.Root+"/room"
-	inOneQueue(t, z, room,
+	path := z.Root + "/lock"
+	inOneQueue(t, z, path,
 		map[string]Peer{
-			"Curator's writer": Curator(z, t, z.Servers()[0], "write", path, room, 1),
-			"Curator's reader": Curator(z, t, z.Servers()[0], "read", path, room, 1),
+			"Curator's writer": Curator(z, t, z.Servers()[0], "write", path, 1),
+			"Curator's reader": Curator(z, t, z.Servers()[0], "read", path, 1),
 		},
-		map[*zktest.Member]func(*zktest.Member, string) error{step6.Join(z, "our writer"): goIn, step6.Join(z, "our reader").Reader: lookIn})
+		map[*zktest.Member]looks{step6.Join(z, "our writer"): goIn, step6.Join(z, "our reader").Reader: lookIn})
 }
 
 // A holds, and B of another language waits until A has released: both ways.
 func TestEachWaitsForTheOther(t *testing.T) {
 	z := needsPeers(t)
 	for name, start := range map[string]func(path string) Peer{
-		"Curator": func(path string) Peer { return Curator(z, t, z.Servers()[0], "mutex", path, "", 1) },
-		"kazoo":   func(path string) Peer { return Kazoo(z, t, z.Servers()[0], path, "", 1) },
+		"Curator": func(path string) Peer { return Curator(z, t, z.Servers()[0], "mutex", path, 1) },
+		"kazoo":   func(path string) Peer { return Kazoo(z, t, z.Servers()[0], path, 1) },
 	} {
 		path := z.Root + "/" + name
 		ours, peer := step5.JoinAs(z, "step 5", lockcheck.Seat{Path: path}), start(path)
@@ -157,7 +160,7 @@ func watched(z *zktest.Zoo, path string) bool {
 func TestWhereStep5DiffersFromCurator(t *testing.T) {
 	z := needsPeers(t)
 	ours := step5.Join(z, "step 5")
-	theirs := Curator(z, t, z.Servers()[0], "mutex", ours.Path, "", 1)
+	theirs := Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
 	does := func(command string, args ...any) {
 		t.Helper()
 		theirs.Begin(command, args...)
@@ -187,7 +190,7 @@ func TestReadersOfBothShareAndWritersOfBothExclude(t *testing.T) {
 	z := needsPeers(t)
 	path := z.Root + "/lock"
 	ours := step6.Join(z, "step 6")
-	theirReader, theirWriter := Curator(z, t, z.Servers()[0], "read", path, "", 1), Curator(z, t, z.Servers()[0], "write", path, "", 1)
+	theirReader, theirWriter := Curator(z, t, z.Servers()[0], "read", path, 1), Curator(z, t, z.Servers()[0], "write", path, 1)
 
 	reading := ours.Reader.Acquire()
 	theirReader.Begin("lock")

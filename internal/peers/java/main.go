@@ -35,7 +35,7 @@ func main() {
 func toAndFro(t zktest.T) {
 	z := zktest.New(t)
 	ours := steps.All[4].Join(z, "Go")
-	theirs := peers.Curator(z, t, z.Servers()[0], "mutex", ours.Path, "", 1)
+	theirs := peers.Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
 	show := func(said string) {
 		words.Fprintln(os.Stdout, said)
 		names := ours.Queue()
