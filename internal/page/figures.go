@@ -49,14 +49,14 @@ func (rec *Recording) Figures() (all []Drawing) {
 		ten := rec.story("release", key)
 		svg, facts := Ring("Step "+key+": who watches whom", ten, ten.Phases[0].Over)
 		add("watches-step"+key, svg, facts)
-		svg, facts = Sequence("Step "+key+": a release, three waiting", rec.story("few", key).since(1), evidenceLimit)
+		svg, facts = Sequence("Step "+key+": a release, three waiting", rec.story("few", key).since(1))
 		slices.Sort(facts) // those who are woken together answer in any order
 		add("release-step"+key, svg, facts)
 	}
 	film, counts := HerdAndChain(rec.story("release", "3"), rec.story("release", "4"))
 	add("herd-and-chain", film, counts)
 	for _, key := range []string{"4", "5"} {
-		svg, facts := Sequence("Step "+key+": the reply to a create gets lost", rec.story("lost", key).since(0), evidenceLimit)
+		svg, facts := Sequence("Step "+key+": the reply to a create gets lost", rec.story("lost", key).since(0))
 		add("lost-reply-step"+key, svg, facts)
 	}
 	svg, facts := Architecture()

@@ -3,7 +3,6 @@ package page
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,13 +30,6 @@ func TestFilmIsOfARun(t *testing.T) {
 		assert.Equal(t, c.All(), dots(wiretap.Request), "step %s: requests in the film, and recorded", s.Step)
 		assert.Equal(t, c.All(), dots(wiretap.Reply), "step %s: replies in the film, and requests recorded", s.Step)
 	}
-}
-
-func TestFilmIsSmall(t *testing.T) {
-	film, err := os.Stat(filmFile)
-	require.NoError(t, err)
-	t.Logf("%d bytes", film.Size())
-	assert.LessOrEqual(t, film.Size(), int64(60_000), "bytes of the film")
 }
 
 // The film moves; in print, and for those who want no motion, it stands still. At

@@ -11,52 +11,53 @@ import (
 // server: the learner's version of a step, and beside it the step's own. dir is the
 // lock's path in their frames.
 func Evidence(origin string, step Step, dir string, yours, own lockcheck.Result) *Recording {
-	const id = "property"
-	mine, theirs := step.Key+" (yours)", step.Key+" (the step's own)"
 	yours.Subject, own.Subject = "yours", "the step's own"
-	rec := &Recording{
-		Began:   time.Now(),
-		Origin:  origin,
-		Locks:   []Step{{Key: mine, Name: step.Name, Lesson: yours.Evidence}, {Key: theirs, Name: step.Name, Lesson: own.Evidence}},
-		Titles:  []story{{ID: id, Title: yours.Property.Name, Watch: "Why it matters: " + yours.Property.Why + ". Ask yourself: " + yours.Property.Hint, Steps: []string{mine, theirs}, Pair: []string{mine, theirs}}},
-		Answers: [][]lockcheck.Result{{yours}, {own}},
+	locks := []Step{
+		{Key: step.Key + " (yours)", Name: step.Name, Lesson: yours.Evidence},
+		{Key: step.Key + " (the step's own)", Name: step.Name, Lesson: own.Evidence},
 	}
-	for i, r := range []lockcheck.Result{yours, own} {
-		s := seen(dir, r)
-		s.ID, s.Step = id, rec.Locks[i].Key
-		rec.Stories, rec.Largest = append(rec.Stories, s), max(rec.Largest, len(s.Clients)-1)
-	}
+	p := yours.Property
+	rec := oneStory(origin, p.Name, "Why it matters: "+p.Why+". Ask yourself: "+p.Hint, locks, []Story{seen(dir, yours), seen(dir, own)})
+	rec.Answers = [][]lockcheck.Result{{yours}, {own}}
 	return rec
 }
 
 // Kept makes a page of what was seen on the boards of make play: a story for each lock.
 func Kept(origin string, locks []Step, stories []Story) *Recording {
-	const id = "play"
+	return oneStory(origin, "What was played", "What was done, in its order, and what came of it.", locks, stories)
+}
+
+// oneStory makes a page of one story, as each of the locks has told it.
+func oneStory(origin, title, watch string, locks []Step, stories []Story) *Recording {
 	rec := &Recording{Began: time.Now(), Origin: origin, Locks: locks, Stories: stories}
-	var keys []string
+	about := story{ID: "story", Title: title, Watch: watch}
 	for i, l := range locks {
-		keys = append(keys, l.Key)
 		s := &stories[i]
-		s.ID, s.Step = id, l.Key
+		s.ID, s.Step = about.ID, l.Key
 		s.trim()
+		about.Steps = append(about.Steps, l.Key)
 		rec.Largest = max(rec.Largest, len(s.Clients)-1)
 	}
-	rec.Titles = []story{{ID: id, Title: "What was played", Watch: "What was done, in its order, and what came of it.", Steps: keys, Pair: keys}}
+	about.Pair = about.Steps
+	rec.Titles = []story{about}
 	return rec
 }
 
 // seen makes a story of a property's evidence.
 func seen(dir string, r lockcheck.Result) Story {
-	d := &deduction{dir: dir, start: time.Now(), lines: r.Lines}
+	start, end := time.Now(), time.Time{}
 	for _, l := range r.Lines {
 		for _, f := range l.Frames {
-			if f.Kind == wiretap.Request && f.Op != wiretap.Connect && !aside(f) {
-				d.start = earlier(d.start, f.At)
+			if f.Kind == wiretap.Request && f.Op != wiretap.Connect && !aside(f) && f.At.Before(start) {
+				start = f.At
 			}
-			d.end = later(d.end, f.At)
+			if f.At.After(end) {
+				end = f.At
+			}
 		}
 	}
-	s := d.deduce(len(r.Lines))
+	d := &deduction{dir: dir, start: start, lines: r.Lines}
+	s := d.deduce(len(r.Lines), end)
 	s.Phases = []Phase{{Over: s.End, Title: string(r.Verdict) + " " + r.Property.Name, Sum: r.Evidence}}
 	return s
 }

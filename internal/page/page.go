@@ -40,13 +40,11 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		Words   []string
 	}) {
 		if r.Verdict == lockcheck.No {
-			p.Drawing, p.Words = Sequence(r.Subject+": "+r.Property.Name, r.Lines, evidenceLimit)
+			p.Drawing, p.Words = Sequence(r.Subject+": "+r.Property.Name, r.Lines)
 		}
 		return p
 	},
 }).Parse(markup))
-
-const evidenceLimit = 60 // messages of a diagram
 
 // Write writes the page. It needs nothing beside itself.
 func (rec *Recording) Write(w io.Writer) error {
@@ -82,26 +80,20 @@ func (rec *Recording) releases(keys string) (rows [][]any) {
 
 // Charts draws how the cost of a release grows with the crowd.
 func (rec *Recording) Charts(keys string, largest int) (drawings []template.HTML) {
-	for _, c := range []struct {
-		title string
-		cost  func(Release) int
-	}{
-		{"Notifications for one release", notifications},
-		{"Requests for one release", requests},
-		{"Bytes to clients for one release", received},
-	} {
+	costs := []func(Release) int{notifications, requests, received}
+	for i, title := range []string{"Notifications for one release", "Requests for one release", "Bytes to clients for one release"} {
 		var curves []Curve
 		for _, q := range rec.measured(keys) {
 			curve := Curve{Step: q.Step.Key}
 			for _, crowd := range q.Crowds {
 				if crowd.Waiters <= largest {
-					curve.X, curve.Y = append(curve.X, float64(crowd.Waiters)), append(curve.Y, float64(crowd.median(c.cost)))
+					curve.X, curve.Y = append(curve.X, float64(crowd.Waiters)), append(curve.Y, float64(crowd.median(costs[i])))
 				}
 			}
 			curves = append(curves, curve)
 		}
 		if len(curves) > 0 {
-			drawings = append(drawings, LogLog(c.title, "clients that wait", curves))
+			drawings = append(drawings, LogLog(title, "clients that wait", curves))
 		}
 	}
 	return drawings

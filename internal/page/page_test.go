@@ -95,39 +95,6 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// What a lock costs is the same in every run, and grows with the crowd as the
-// steps say.
-func TestWhatIsTheSameInEveryRun(t *testing.T) {
-	for _, q := range recorded(t).Queues {
-		name := q.Step.Subject.Name
-		polls, herd := q.Step.Key == "1" || q.Step.Key == "2", q.Step.Key == "3" || q.Step.Key == "1w"
-		assert.Equal(t, polls, q.Polls, "%s: its waiters poll", name)
-		if q.Step.Key == "1" {
-			waiting := q.Crowds[0].Waiting
-			assert.Equal(t, waiting.All(), writes(waiting), "step 1: each request of those who wait is a write")
-		}
-		for _, c := range q.Crowds {
-			if c.Waiters <= 100 && c.Waiters != 30 {
-				assert.Equal(t, polls, c.Waiting.All() > 0, "%s: %d clients send requests while they wait: %v", name, c.Waiters, c.Waiting)
-			}
-			for _, r := range c.Releases {
-				woken := 1
-				if herd {
-					woken = c.Waiters
-				}
-				looks := woken
-				if q.Step.Key == "1w" { // one of them creates the znode, and the others try to, and watch it
-					looks += woken - 1
-				}
-				if !polls {
-					assert.Equal(t, woken, r.Notifications, "%s: notifications for one release, %d waiting", name, c.Waiters)
-					assert.Equal(t, 1+looks, r.All(), "%s: one delete, and the looks of each who is woken, %d waiting", name, c.Waiters)
-				}
-			}
-		}
-	}
-}
-
 // At the end of a story the replay must have the znodes and the watches that
 // the server and the taps have, and at no time may it go back in time.
 func TestReplayIsTrue(t *testing.T) {
@@ -166,13 +133,6 @@ func TestReplayIsTrue(t *testing.T) {
 	}
 }
 
-func TestPageIsSmall(t *testing.T) {
-	var page bytes.Buffer
-	require.NoError(t, recorded(t).Write(&page))
-	t.Logf("%d bytes", page.Len())
-	assert.LessOrEqual(t, page.Len(), 3<<20, "bytes of the page")
-}
-
 // What a chapter's picture shows must be what is measured now.
 func TestFiguresAreUpToDate(t *testing.T) {
 	for _, d := range recorded(t).Figures() {
@@ -185,6 +145,15 @@ func TestFiguresAreUpToDate(t *testing.T) {
 		assert.True(t, Chinese(string(drawn)) == string(chinese), "%s with Chinese words (make figures draws it again)", d.Name)
 		assert.Equal(t, d.Facts, html.UnescapeString(facts), "what %s shows is what is measured (make figures draws it again)", d.Name)
 	}
+}
+
+func TestPageAndFilmAreSmall(t *testing.T) {
+	var page bytes.Buffer
+	require.NoError(t, recorded(t).Write(&page))
+	assert.LessOrEqual(t, page.Len(), 3<<20, "bytes of the page")
+	film, err := os.Stat(filmFile)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, film.Size(), int64(60_000), "bytes of the film")
 }
 
 func TestSlope(t *testing.T) {

@@ -22,13 +22,7 @@ func (rec *Recording) PrintScore(w io.Writer) {
 
 	const label = 38
 	width := min(12, (screen-label)/len(rec.Locks))
-	line := func(first string, cells []any) {
-		words.Fprintf(w, "%-*s", label, first)
-		for _, c := range cells {
-			words.Fprintf(w, "%*v", width, c)
-		}
-		fmt.Fprintln(w)
-	}
+	line := columns(w, label, width)
 	var names, titles []any
 	for _, lock := range rec.Locks {
 		names, titles = append(names, lock.Subject.Name), append(titles, lock.Title)
@@ -52,6 +46,17 @@ func (rec *Recording) PrintScore(w io.Writer) {
 	}
 }
 
+// columns writes the lines of a table.
+func columns(w io.Writer, label, width int) func(first string, cells []any) {
+	return func(first string, cells []any) {
+		words.Fprintf(w, "%-*s", label, first)
+		for _, c := range cells {
+			words.Fprintf(w, "%*v", width, c)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
 // PrintMatrix writes which lock has which property, and below what was seen where
 // it lacks one.
 func (rec *Recording) PrintMatrix(w io.Writer) {
@@ -59,18 +64,14 @@ func (rec *Recording) PrintMatrix(w io.Writer) {
 	for _, p := range lockcheck.Properties {
 		label = max(label, utf8.RuneCountInString(p.Name))
 	}
-	width := min(10, (screen-label)/len(rec.Locks))
-	words.Fprintf(w, "%*s", label, "")
+	line := columns(w, label, min(10, (screen-label)/len(rec.Locks)))
+	var names []any
 	for _, lock := range rec.Locks {
-		words.Fprintf(w, "%*s", width, strings.TrimPrefix(lock.Subject.Name, "step "))
+		names = append(names, strings.TrimPrefix(lock.Subject.Name, "step "))
 	}
-	fmt.Fprintln(w)
+	line("", names)
 	for j, p := range lockcheck.Properties {
-		words.Fprintf(w, "%-*s", label, p.Name)
-		for i := range rec.Locks {
-			words.Fprintf(w, "%*s", width, rec.Answers[i][j].Verdict)
-		}
-		fmt.Fprintln(w)
+		line(p.Name, rec.verdicts(j))
 	}
 	words.Fprintf(w, "\n%s it holds   %s it does not   %s the question does not arise\n", lockcheck.Yes, lockcheck.No, lockcheck.Void)
 	for i, lock := range rec.Locks {

@@ -213,13 +213,16 @@ func (r *recorder) phase(title string, args ...any) {
 	if len(r.phases) == 0 {
 		r.start = time.Now()
 	}
-	r.phases = append(r.phases, Phase{At: micros(time.Since(r.start)), Title: sentence(title, args...)})
+	r.phases = append(r.phases, Phase{At: r.now(), Title: sentence(title, args...)})
 }
+
+// now is in microseconds from the story's start.
+func (r *recorder) now() int { return int(time.Since(r.start).Microseconds()) }
 
 // sum ends the present phase with a sentence.
 func (r *recorder) sum(format string, args ...any) {
 	p := &r.phases[len(r.phases)-1]
-	p.Over, p.Sum = micros(time.Since(r.start)), sentence(format, args...)
+	p.Over, p.Sum = r.now(), sentence(format, args...)
 }
 
 // sentence begins with a capital letter.

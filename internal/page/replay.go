@@ -87,21 +87,18 @@ type Phase struct {
 	window bool // it ends with the clock, and else with the last thing that happens in it
 }
 
-// micros is a time of the story.
-func micros(d time.Duration) int { return max(0, int(d.Microseconds())) }
-
 // story works out what there is to see from what was recorded in the phases. Who
 // has left is not shown, though others may have been told of it.
 func (r *recorder) story() Story {
-	d := &deduction{dir: r.dir, start: r.start, end: time.Now()}
+	d := &deduction{dir: r.dir, start: r.start}
 	all := slices.Concat(r.members, r.left)
 	for _, m := range all {
 		d.lines = append(d.lines, lockcheck.Line{Client: m.Name, Frames: m.Tap.Frames(), Moods: m.Moods()})
 	}
 	for _, e := range r.ends {
-		d.changes = append(d.changes, &change{zxid: e.zxid, client: slices.Index(all, e.member), lo: e.after, hi: e.seen, ended: true, children: true})
+		d.changes = append(d.changes, &change{zxid: e.zxid, client: slices.Index(all, e.member), lo: d.us(e.after), hi: d.us(e.seen), ended: true, children: true})
 	}
-	s := d.deduce(len(r.members))
+	s := d.deduce(len(r.members), time.Now())
 	s.Phases = slices.Clone(r.phases)
 	s.trim()
 	s.Frames = slices.DeleteFunc(s.Frames, func(f Flight) bool {
@@ -136,28 +133,28 @@ func (s *Story) trim() {
 // out; but it lies between the request and its reply, and the zxid of the reply says
 // between which changes at the server.
 type deduction struct {
-	dir        string
-	start, end time.Time        // of the story
-	lines      []lockcheck.Line // of each client, those that are shown first
-	changes    []*change        // in the order of their zxid
-	causes     map[*wiretap.Frame]*change
-	node       map[string]int // by path
-	story      Story
+	dir     string
+	start   time.Time        // of the story
+	lines   []lockcheck.Line // of each client, those that are shown first
+	changes []*change        // in the order of their zxid
+	causes  map[*wiretap.Frame]*change
+	node    map[string]int // by path
+	story   Story
 }
 
 // change is a transaction that made or deleted znodes.
 type change struct {
 	zxid          int64
 	client        int
-	lo, hi        time.Time // it happened between these
-	at            time.Time
+	lo, hi, at    int    // it happened between lo and hi; at is taken to be its moment
 	made, deleted string // a path
 	ended         bool   // the client's session, and what belonged to it
 	children      bool   // of the lock's directory
 }
 
-// us is a moment of the story, in microseconds from its start.
-func (d *deduction) us(t time.Time) int { return micros(t.Sub(d.start)) }
+// us is a moment, in microseconds from the story's start. What was before the start is
+// told as of the start.
+func (d *deduction) us(t time.Time) int { return int(t.Sub(d.start).Microseconds()) }
 
 // target is the index of the path's znode, -1 for the directory.
 func (d *deduction) target(path string) int {
@@ -170,14 +167,15 @@ func (d *deduction) target(path string) int {
 	return -2
 }
 
-// deduce tells all that has passed at so many of the clients, but for the phases.
-func (d *deduction) deduce(shown int) Story {
+// deduce tells all that has passed at so many of the clients until the end, but for the
+// phases.
+func (d *deduction) deduce(shown int, end time.Time) Story {
 	s := &d.story
-	*s = Story{Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}, End: d.us(d.end), start: d.start, lines: d.lines[:shown]}
+	*s = Story{Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}, End: d.us(end), start: d.start, lines: d.lines[:shown]}
 	for _, line := range s.lines {
 		c := Client{Name: line.Client, Slot: -1, Moods: []Mood{}}
 		for _, m := range line.Moods {
-			c.Moods = append(c.Moods, Mood{d.us(m.At), m.Is})
+			c.Moods = append(c.Moods, Mood{max(0, d.us(m.At)), m.Is})
 		}
 		s.Clients = append(s.Clients, c)
 	}
@@ -225,7 +223,7 @@ func (d *deduction) findChanges() {
 			if f.Kind != wiretap.Reply || f.Err != wiretap.OK || f.Op != wiretap.Create && f.Op != wiretap.Delete {
 				continue
 			}
-			c := &change{zxid: f.Zxid, client: client, lo: f.Asked, hi: f.At, children: path.Dir(f.Path) == d.dir}
+			c := &change{zxid: f.Zxid, client: client, lo: d.us(f.Asked), hi: d.us(f.At), children: path.Dir(f.Path) == d.dir}
 			if f.Op == wiretap.Create {
 				c.made = f.Path
 			} else {
@@ -252,42 +250,28 @@ func (d *deduction) timeChanges() {
 			case f.Kind == wiretap.Notification:
 				if c := d.cause(f, reads); c != nil {
 					d.causes[f] = c
-					c.hi = earlier(c.hi, f.At)
+					c.hi = min(c.hi, d.us(f.At))
 				}
 			}
 		}
 	}
 	for i := len(d.changes) - 2; i >= 0; i-- {
-		d.changes[i].hi = earlier(d.changes[i].hi, d.changes[i+1].hi)
+		d.changes[i].hi = min(d.changes[i].hi, d.changes[i+1].hi)
 	}
 	for i, c := range d.changes {
 		if i > 0 {
-			c.lo = later(c.lo, d.changes[i-1].at)
+			c.lo = max(c.lo, d.changes[i-1].at)
 		}
 		c.at = between(c.lo, c.hi)
 	}
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
 // between is a moment in the middle; an end of a session is seen late.
-func between(lo, hi time.Time) time.Time {
-	if gap := hi.Sub(lo); gap > 2*time.Millisecond {
-		return hi.Add(-time.Millisecond)
+func between(lo, hi int) int {
+	if hi-lo > 2000 {
+		return hi - 1000
 	}
-	return lo.Add(hi.Sub(lo) / 2)
+	return lo + (hi-lo)/2
 }
 
 // cause is the change that a notification tells of: the first one after the
@@ -320,12 +304,12 @@ func (d *deduction) ownedBy(path string, client int) bool {
 
 // servedAt is when the server carried out what a reply answers: for a change, the
 // moment of the change; else between the changes that the reply's zxid stands between.
-// What the reply itself does not say was so shortly before.
-func (d *deduction) servedAt(reply *wiretap.Frame) time.Time {
+func (d *deduction) servedAt(reply *wiretap.Frame) int {
+	asked, answered := d.us(reply.Asked), d.us(reply.At)
 	if reply.Asked.IsZero() {
-		return reply.At.Add(-onItsWay)
+		return answered - onItsWay
 	}
-	lo, hi := reply.Asked, reply.At
+	lo, hi := asked, answered
 	i, found := slices.BinarySearchFunc(d.changes, reply.Zxid, func(c *change, zxid int64) int { return cmp.Compare(c.zxid, zxid) })
 	if found {
 		if c := d.changes[i]; reply.Err == wiretap.OK && c.made+c.deleted == reply.Path && (reply.Op == wiretap.Create || reply.Op == wiretap.Delete) {
@@ -334,19 +318,19 @@ func (d *deduction) servedAt(reply *wiretap.Frame) time.Time {
 		i++
 	}
 	if i > 0 {
-		lo = later(lo, d.changes[i-1].at)
+		lo = max(lo, d.changes[i-1].at)
 	}
 	if i < len(d.changes) {
-		hi = earlier(hi, d.changes[i].at)
+		hi = min(hi, d.changes[i].at)
 	}
-	if hi.Before(lo) { // another client has learned of the change before
-		lo, hi = reply.Asked, reply.At
+	if hi < lo { // another client has learned of the change before
+		lo, hi = asked, answered
 	}
-	return lo.Add(hi.Sub(lo) / 2)
+	return lo + (hi-lo)/2
 }
 
 // onItsWay is how long a frame is taken to be that has no reply, or no request.
-const onItsWay = 300 * time.Microsecond
+const onItsWay = 300
 
 // followNodes tells from when to when each znode was there.
 func (d *deduction) followNodes() {
@@ -357,15 +341,15 @@ func (d *deduction) followNodes() {
 		switch {
 		case c.made != "" && (c.children || c.made == d.dir):
 			last[c.made] = len(nodes)
-			nodes, paths = append(nodes, Node{path.Base(c.made), c.client, -1, d.us(c.at), -1}), append(paths, c.made)
+			nodes, paths = append(nodes, Node{path.Base(c.made), c.client, -1, max(0, c.at), -1}), append(paths, c.made)
 		case c.deleted != "":
 			if i, ok := last[c.deleted]; ok {
-				nodes[i].To = d.us(c.at)
+				nodes[i].To = max(0, c.at)
 			}
 		case c.ended:
 			for i, n := range nodes {
 				if n.Owner == c.client && n.To < 0 && paths[i] != d.dir {
-					nodes[i].To = d.us(c.at)
+					nodes[i].To = max(0, c.at)
 				}
 			}
 		}
@@ -383,10 +367,10 @@ func (d *deduction) followNodes() {
 // watch from when to when it was set.
 func (d *deduction) follow(client int, frames []wiretap.Frame) {
 	var watches []Watch
-	armed, answered := map[string]int{}, map[int32]time.Time{}
-	disarm := func(path string, at time.Time) {
+	armed, answered := map[string]int{}, map[int32]int{}
+	disarm := func(path string, at int) {
 		if i, ok := armed[path]; ok {
-			watches[i].To = d.us(at)
+			watches[i].To = max(0, at)
 			delete(armed, path)
 		}
 	}
@@ -400,17 +384,18 @@ func (d *deduction) follow(client int, frames []wiretap.Frame) {
 		if aside(*f) {
 			continue
 		}
-		from, to := f.At, f.At
+		at := d.us(f.At)
+		from, to := at, at
 		switch f.Kind {
 		case wiretap.Request:
 			if f.Op == wiretap.Connect {
 				for path := range armed { // a new connection: the old one's watches are gone
-					disarm(path, f.At)
+					disarm(path, at)
 				}
 			}
 			var ok bool
 			if to, ok = answered[f.Xid]; !ok {
-				to = f.At.Add(onItsWay)
+				to = at + onItsWay
 			}
 		case wiretap.Notification:
 			if c := d.causes[f]; c != nil {
@@ -421,11 +406,11 @@ func (d *deduction) follow(client int, frames []wiretap.Frame) {
 			from = d.servedAt(f)
 			if f.Watch && f.Err == wiretap.OK {
 				armed[f.Path] = len(watches)
-				watches = append(watches, Watch{client, d.target(f.Path), d.us(from), -1})
+				watches = append(watches, Watch{client, d.target(f.Path), max(0, from), -1})
 			}
 		}
-		if !f.At.Before(d.start) {
-			d.story.Frames = append(d.story.Frames, d.flight(client, f, from, to))
+		if at >= 0 {
+			d.story.Frames = append(d.story.Frames, d.flight(client, f, max(0, from), to))
 		}
 	}
 	for _, c := range d.changes {
@@ -439,9 +424,9 @@ func (d *deduction) follow(client int, frames []wiretap.Frame) {
 	d.story.Watches = append(d.story.Watches, slices.DeleteFunc(watches, gone)...)
 }
 
-func (d *deduction) flight(client int, f *wiretap.Frame, from, to time.Time) Flight {
+func (d *deduction) flight(client int, f *wiretap.Frame, from, to int) Flight {
 	flight := Flight{Client: client, Kind: f.Kind, Op: int(f.Op), Node: d.target(f.Path),
-		From: d.us(from), To: d.us(to), At: d.us(f.At), Bytes: f.Bytes, Names: f.Names, Err: int(f.Err)}
+		From: from, To: to, At: d.us(f.At), Bytes: f.Bytes, Names: f.Names, Err: int(f.Err)}
 	if f.Kind == wiretap.Notification {
 		flight.Op = int(f.Event)
 	}
@@ -465,11 +450,9 @@ func (s Story) counts(phase int) wiretap.Counts {
 
 // since is what passed on the wire in a phase and after it.
 func (s Story) since(phase int) (lines []lockcheck.Line) {
+	begin := s.start.Add(time.Duration(s.Phases[phase].At) * time.Microsecond)
 	for _, line := range s.lines {
-		begin := slices.IndexFunc(append(line.Frames, wiretap.Frame{At: time.Now()}), func(f wiretap.Frame) bool {
-			return !f.At.Before(s.start.Add(time.Duration(s.Phases[phase].At) * time.Microsecond))
-		})
-		line.Frames = line.Frames[begin:]
+		line.Frames = slices.DeleteFunc(slices.Clone(line.Frames), func(f wiretap.Frame) bool { return f.At.Before(begin) })
 		lines = append(lines, line)
 	}
 	return lines

@@ -23,99 +23,90 @@ type Row struct {
 const none = "–"
 
 // Score is the scoreboard: a column a lock.
-func (rec *Recording) Score() []Group {
-	groups := []Group{{"one client, alone", []Row{
-		rec.row("requests to lock and unlock", 10, func(q *Queue, _ *Crowd) any { return q.Alone.All() }),
-	}}}
+func (rec *Recording) Score() (groups []Group) {
+	type row struct {
+		label string
+		cell  func(*Queue, *Crowd) any
+	}
+	group := func(title string, waiters int, rows ...row) {
+		g := Group{Title: title}
+		for _, r := range rows {
+			var cells []any
+			for _, q := range rec.Queues {
+				if c := q.Crowd(waiters); c != nil { // not every lock has one
+					cells = append(cells, r.cell(q, c))
+				} else {
+					cells = append(cells, none)
+				}
+			}
+			g.Rows = append(g.Rows, Row{r.label, cells})
+		}
+		groups = append(groups, g)
+	}
+	// What waiters are told who are never told does not arise.
+	told := func(label string, cell func(*Queue, *Crowd) any) row {
+		return row{label, func(q *Queue, c *Crowd) any {
+			if q.Polls {
+				return none
+			}
+			return cell(q, c)
+		}}
+	}
+	// A cell is blank if that was not measured of the lock.
+	beside := func(label string, cell func(*Crowd) any) row {
+		return row{label, func(_ *Queue, c *Crowd) any {
+			if c.Deaths == nil {
+				return ""
+			}
+			return cell(c)
+		}}
+	}
+	waits := func(label string, percent int) row {
+		return beside(label, func(c *Crowd) any { return machines(c.Bystander.times(percent)) })
+	}
+
+	group("one client, alone", 10, row{"requests to lock and unlock", func(q *Queue, _ *Crowd) any { return q.Alone.All() }})
 	for _, n := range scored(rec.Largest) {
 		crowd := number(n)
 		if slices.ContainsFunc(rec.Queues, func(q *Queue) bool { return q.Polls && q.Crowd(n) != nil }) {
-			groups = append(groups, Group{crowd + " clients wait for one second", []Row{
-				rec.row("requests", n, func(_ *Queue, c *Crowd) any { return often(c.Waiting.All()) }),
-				rec.row("of these, writes", n, func(_ *Queue, c *Crowd) any { return often(writes(c.Waiting)) }),
-				rec.row("kilobytes sent to them", n, func(_ *Queue, c *Crowd) any { return kilobytes(c.Waiting.Received, 10) }),
-			}})
+			group(crowd+" clients wait for one second", n,
+				row{"requests", func(_ *Queue, c *Crowd) any { return often(c.Waiting.All()) }},
+				row{"of these, writes", func(_ *Queue, c *Crowd) any { return often(writes(c.Waiting)) }},
+				row{"kilobytes sent to them", func(_ *Queue, c *Crowd) any { return kilobytes(c.Waiting.Received, 10) }})
 		}
 		if n == 10 {
-			groups = append(groups, Group{"one more comes, " + crowd + " wait", []Row{
-				rec.row("notifications", n, ifTold(func(q *Queue, _ *Crowd) any { return q.Arrival.Notifications })),
-			}})
+			group("one more comes, "+crowd+" wait", n, told("notifications", func(q *Queue, _ *Crowd) any { return q.Arrival.Notifications }))
 		}
-		groups = append(groups, Group{"the holder releases, " + crowd + " wait", []Row{
-			rec.row("notifications", n, ifTold(func(_ *Queue, c *Crowd) any { return c.median(notifications) })),
-			rec.row("requests until all is quiet", n, ifTold(func(_ *Queue, c *Crowd) any { return c.median(requests) })),
-			rec.row("kilobytes sent to them", n, ifTold(func(_ *Queue, c *Crowd) any { return kilobytes(c.median(toWaiters), 1.1) })),
-			rec.row("milliseconds until the next is in", n, func(_ *Queue, c *Crowd) any {
-				return chapter.About(float64(c.median(took))/1e6, 500) // a time is the machine's
-			}),
-		}})
+		group("the holder releases, "+crowd+" wait", n,
+			told("notifications", func(_ *Queue, c *Crowd) any { return c.median(notifications) }),
+			told("requests until all is quiet", func(_ *Queue, c *Crowd) any { return c.median(requests) }),
+			told("kilobytes sent to them", func(_ *Queue, c *Crowd) any { return kilobytes(c.median(toWaiters), 1.1) }),
+			row{"milliseconds until the next is in", func(_ *Queue, c *Crowd) any { return machines(float64(c.median(took)) / 1e6) }})
 	}
-	groups = append(groups, rec.beside(rec.Largest)...)
+	if n := rec.Largest; n > 100 && len(rec.measured("34")) > 0 {
+		group("a bystander reads and writes while "+number(n)+" are served", n,
+			waits("its median wait, times quiet", 50),
+			waits("99th percentile, times quiet", 99),
+			waits("longest wait, times quiet", 100),
+			beside("kilobytes to others in one wait", func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) }))
+		group(number(n/10)+" of "+number(n)+" who wait expire at once", n,
+			beside("notifications", func(c *Crowd) any { return often(c.Deaths.Notifications) }),
+			beside("requests", func(c *Crowd) any { return often(c.Deaths.All()) }),
+			beside("kilobytes sent to them", func(c *Crowd) any { return kilobytes(c.Deaths.Received, 10) }))
+	}
 	kept := Group{Title: "does it keep its promises?"}
 	for _, p := range promises {
-		r := Row{Label: p.Name}
-		for _, answers := range rec.Answers {
-			r.Cells = append(r.Cells, string(answers[slices.Index(lockcheck.Properties, p)].Verdict))
-		}
-		kept.Rows = append(kept.Rows, r)
+		kept.Rows = append(kept.Rows, Row{p.Name, rec.verdicts(slices.Index(lockcheck.Properties, p))})
 	}
 	return append(groups, kept)
 }
 
-// beside is what a queue of n does to others, and many deaths to the queue.
-func (rec *Recording) beside(n int) []Group {
-	if !slices.ContainsFunc(rec.Queues, func(q *Queue) bool { c := q.Crowd(n); return c != nil && c.Deaths != nil }) {
-		return nil
+// verdicts are all locks' on a property.
+func (rec *Recording) verdicts(property int) (cells []any) {
+	for _, answers := range rec.Answers {
+		cells = append(cells, string(answers[property].Verdict))
 	}
-	waits := func(label string, percent int) Row {
-		return rec.row(label, n, ifMeasured(func(c *Crowd) any {
-			return chapter.About(c.Bystander.times(percent), 500) // a time is the machine's
-		}))
-	}
-	crowd, dead := number(n), number(n/10)
-	return []Group{{"a bystander reads and writes while " + crowd + " are served", []Row{
-		waits("its median wait, times quiet", 50),
-		waits("99th percentile, times quiet", 99),
-		waits("longest wait, times quiet", 100),
-		rec.row("kilobytes to others in one wait", n, ifMeasured(func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) })),
-	}}, {dead + " of " + crowd + " who wait expire at once", []Row{
-		rec.row("notifications", n, ifMeasured(func(c *Crowd) any { return often(c.Deaths.Notifications) })),
-		rec.row("requests", n, ifMeasured(func(c *Crowd) any { return often(c.Deaths.All()) })),
-		rec.row("kilobytes sent to them", n, ifMeasured(func(c *Crowd) any { return kilobytes(c.Deaths.Received, 10) })),
-	}}}
-}
-
-// ifMeasured leaves a cell blank if that was not measured of the lock.
-func ifMeasured(cell func(*Crowd) any) func(*Queue, *Crowd) any {
-	return func(_ *Queue, c *Crowd) any {
-		if c.Deaths == nil {
-			return ""
-		}
-		return cell(c)
-	}
-}
-
-// row is about the crowds of a size. Not every lock has one.
-func (rec *Recording) row(label string, waiters int, cell func(*Queue, *Crowd) any) Row {
-	r := Row{Label: label}
-	for _, q := range rec.Queues {
-		if c := q.Crowd(waiters); c != nil {
-			r.Cells = append(r.Cells, cell(q, c))
-		} else {
-			r.Cells = append(r.Cells, none)
-		}
-	}
-	return r
-}
-
-// ifTold leaves a cell empty if the waiters ask instead of being told.
-func ifTold(cell func(*Queue, *Crowd) any) func(*Queue, *Crowd) any {
-	return func(q *Queue, c *Crowd) any {
-		if q.Polls {
-			return none
-		}
-		return cell(q, c)
-	}
+	return cells
 }
 
 // Crowd is the one of that size, if the lock has it.
@@ -143,6 +134,9 @@ func (c *Crowd) median(of func(Release) int) int {
 	slices.Sort(all)
 	return all[len(all)/2]
 }
+
+// machines is a time, or a ratio of times: the machine's.
+func machines(time float64) any { return chapter.About(time, 500) }
 
 // often is how often something was done that depends on the clock: 0 does not.
 func often(n int) any {

@@ -83,11 +83,11 @@ const (
 )
 
 // Sequence draws what passed as a sequence diagram: a lane for the server, and
-// one a client. Of more than limit messages it draws the last. The same is
-// returned in words.
-func Sequence(title string, lines []lockcheck.Line, limit int) (svg template.HTML, words []string) {
+// one a client. Of very many messages it draws the last. The same is returned in words.
+func Sequence(title string, lines []lockcheck.Line) (svg template.HTML, words []string) {
+	const most = 60
 	all := messages(lines)
-	left := max(0, len(all)-limit)
+	left := max(0, len(all)-most)
 	shown := all[left:]
 	if left > 0 {
 		words = append(words, fmt.Sprintf("%s came before.", plural(left, "message")))
@@ -96,10 +96,10 @@ func Sequence(title string, lines []lockcheck.Line, limit int) (svg template.HTM
 	d := draw(title, timeGap+60+laneGap*len(lines)+40, int(height))
 	const server = timeGap + 50
 	lane := func(client int) float64 { return server + laneGap*float64(client+1) }
-	for i, name := range append([]string{"ZooKeeper"}, names(lines)...) {
+	for i, line := range slices.Concat([]lockcheck.Line{{Client: "ZooKeeper"}}, lines) {
 		d.path("l", "M%v 28V%v", lane(i-1), height-22)
-		d.text("b m", lane(i-1), 20, "%s", name)
-		d.text("b m", lane(i-1), height-8, "%s", name)
+		d.text("b m", lane(i-1), 20, "%s", line.Client)
+		d.text("b m", lane(i-1), height-8, "%s", line.Client)
 	}
 	for row, m := range shown {
 		y, x := 50+rowGap*float64(row), lane(m.client)
@@ -128,11 +128,4 @@ func Sequence(title string, lines []lockcheck.Line, limit int) (svg template.HTM
 		}
 	}
 	return d.end(), words
-}
-
-func names(lines []lockcheck.Line) (all []string) {
-	for _, l := range lines {
-		all = append(all, l.Client)
-	}
-	return all
 }

@@ -17,13 +17,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/page"
+	"zklock/internal/setting"
 	"zklock/internal/words"
 	"zklock/internal/zkserver"
 )
@@ -35,7 +35,7 @@ var parts = map[string]func(context.Context, *page.Tour) error{"": score, "matri
 
 func run(args []string) int {
 	locks, err1 := chosen(os.Getenv("STEPS"))
-	largest, err2 := crowd(cmp.Or(os.Getenv("WAITERS"), "1000"))
+	largest, err2 := setting.Number("WAITERS", 1000, 10, 10000)
 	err := errors.Join(err1, err2)
 	part := parts[strings.Join(args, " ")]
 	if part == nil {
@@ -88,15 +88,6 @@ func chosen(steps string) (locks []page.Step, err error) {
 		}
 	}
 	return locks, nil
-}
-
-// crowd returns how many clients wait in the largest crowd.
-func crowd(waiters string) (int, error) {
-	n, err := strconv.Atoi(waiters)
-	if err != nil || n < 10 {
-		return 0, fmt.Errorf("WAITERS=%s: this must be a number, and at least 10", waiters)
-	}
-	return n, nil
 }
 
 // untilDone returns when the work is done, or at once when ctx ends. On a

@@ -69,7 +69,7 @@ func TestTourSaysWhatIsWrong(t *testing.T) {
 		{[]string{"ZK_BACKEND=", "ZK_SERVERS=127.0.0.1:1"}, nil, `no ZooKeeper was found:\n +existing .*refused\n +repair it with: `},
 		{[]string{"STEPS=3,9"}, nil, `STEPS=3,9: there is no step "9"`},
 		{[]string{"WAITERS=many"}, nil, `WAITERS=many: .* a number`},
-		{[]string{"WAITERS=9"}, nil, `WAITERS=9: .* at least 10`},
+		{[]string{"WAITERS=9"}, nil, `WAITERS=9: .* from 10 to`},
 		{nil, []string{"matrxi"}, `usage: tour \[matrix \| figures\], and not matrxi`},
 	} {
 		cmd := tourProcess(t, test.env, test.args...)
