@@ -1,7 +1,6 @@
 package page
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,24 +15,26 @@ type Benched struct {
 	Requests, Writes, ReplyBytes  float64
 }
 
-var benched = regexp.MustCompile(`^  (\S.*?) {2,}([\d.]+ .* to .*)$`)
+var benched = regexp.MustCompile(`^  (\S.*?) {2,}([\d.]+) +([\d.]+) +([\d.]+) to ([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)$`)
 
 // ReadBenchmark reads the part peers of what make bench has printed, out of a page that
 // quotes it.
 func ReadBenchmark(text string) (rows []Benched) {
-	var r Benched
+	contenders := 0
 	for line := range strings.SplitSeq(text, "\n") {
-		_, _ = fmt.Sscanf(line, "Contenders: %d.", &r.Contenders)
+		if rest, ok := strings.CutPrefix(line, "Contenders: "); ok {
+			first, _, _ := strings.Cut(rest, ".")
+			contenders, _ = strconv.Atoi(first)
+		}
 		found := benched.FindStringSubmatch(line)
 		if found == nil {
 			continue
 		}
-		r.Lock = found[1]
-		_, err := fmt.Sscanf(found[2], "%f %f %f to %f %f %f %f %f %f",
-			&r.PerSecond, &r.Ratio, &r.Least, &r.Most, &r.ToAnother, &r.Longest, &r.Requests, &r.Writes, &r.ReplyBytes)
-		if err == nil {
-			rows = append(rows, r)
+		r := Benched{Contenders: contenders, Lock: found[1]}
+		for i, to := range []*float64{&r.PerSecond, &r.Ratio, &r.Least, &r.Most, &r.ToAnother, &r.Longest, &r.Requests, &r.Writes, &r.ReplyBytes} {
+			*to, _ = strconv.ParseFloat(found[2+i], 64)
 		}
+		rows = append(rows, r)
 	}
 	return rows
 }

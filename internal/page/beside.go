@@ -41,7 +41,6 @@ func (q *Queue) bystander() {
 	served := replies(c, path, func() {
 		for begin := time.Now(); time.Since(begin) < Window/2; {
 			time.Sleep(holdTime)
-			q.idle = append(q.idle, q.holder.Member)
 			q.handOver()
 		}
 	})

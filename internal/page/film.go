@@ -26,6 +26,7 @@ const (
 	flight     = 1.0  // of each frame
 	apart      = 0.12 // between two frames of a kind
 	blend      = 0.1  // between two looks of a thing
+	released   = opening + flight
 )
 
 // Measures of the film, in pixels.
@@ -125,7 +126,6 @@ type scene struct {
 	cost          wiretap.Counts
 	legs          []leg
 	of            [][3]leg // a client's legs, by kind
-	released      float64  // at the server
 	before, after int      // the release, by the recording's clock
 }
 
@@ -143,7 +143,7 @@ func (l leg) lands() float64 { return l.leaves + flight }
 func newScene(f *film, s Story) *scene {
 	sc := &scene{
 		film: f, Story: s, cost: s.counts(1), of: make([][3]leg, len(s.Clients)),
-		released: opening + flight, before: s.Phases[0].Over, after: s.Phases[1].Over,
+		before: s.Phases[0].Over, after: s.Phases[1].Over,
 	}
 	for _, frame := range s.Frames {
 		if frame.At >= s.Phases[1].At && frame.At <= sc.after {
@@ -151,7 +151,7 @@ func newScene(f *film, s Story) *scene {
 		}
 	}
 	slices.SortStableFunc(sc.legs, func(a, b leg) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
-	next := [3]float64{wiretap.Request: opening, wiretap.Reply: sc.released, wiretap.Notification: sc.released}
+	next := [3]float64{wiretap.Request: opening, wiretap.Reply: released, wiretap.Notification: released}
 	free := make([]float64, len(s.Clients)) // when a client's last frame has landed
 	for i := range sc.legs {
 		l := &sc.legs[i]
@@ -188,7 +188,7 @@ func (s *scene) queue() {
 		}
 		at, class := place(n.Slot, nodesAt), ""
 		if !thereAt(s.after, n.From, n.To) {
-			class = "gone " + s.looks(look{0, "opacity:1"}, look{s.released, "opacity:.3"})
+			class = "gone " + s.looks(look{0, "opacity:1"}, look{released, "opacity:.3"})
 		}
 		s.group(class, func() {
 			s.box("node", at.x, at.y, 30, 22)
@@ -238,7 +238,7 @@ func (s *scene) clients() {
 		inside := during(knows, filmEnd)
 		switch {
 		case c.mood(s.before) == zktest.MoodHolds:
-			inside = during(0, s.released)
+			inside = during(0, released)
 			s.group("gone", func() { disc("") })
 		case told.leaves > 0:
 			disc("woken " + s.looks(look{0, "fill:var(--paper)"}, look{told.lands(), "fill:var(--awake)"}, look{knows, "fill:var(--paper)"}))

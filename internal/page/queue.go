@@ -21,7 +21,7 @@ type Queue struct {
 
 	holder  *zktest.Turn
 	waiting []*zktest.Turn
-	idle    []*zktest.Member // they held the lock last, and come again with the next crowd
+	idle    []*zktest.Member // they have held the lock, and come again
 }
 
 // A Crowd is so many clients that wait behind a holder, each with a session of
@@ -87,7 +87,7 @@ func (t *Tour) measure(z zktest.T, queues []*Queue) {
 		each(z, queues, func(_ int, q *Queue) { q.grow(n) })
 		if slices.Contains(scored(t.Largest), n) {
 			t.say("%d clients wait at each lock", n)
-			wait(queues)
+			each(z, queues, func(_ int, q *Queue) { q.wait() })
 		}
 		for _, q := range queues {
 			if n == 10 && !q.Polls {
@@ -110,7 +110,7 @@ func (t *Tour) measure(z zktest.T, queues []*Queue) {
 			about(q, t.Largest, "a bystander reads and writes")
 			q.bystander()
 			about(q, t.Largest, "every tenth of them expires")
-			q.fill(t.Largest) // who was served comes again
+			q.fill(t.Largest)
 			deaths := q.die(10)
 			q.crowd().Deaths = &deaths
 		}
@@ -161,24 +161,16 @@ func (q *Queue) excerpt(id string) {
 	q.phases = q.phases[:1]
 }
 
-// wait watches the waiting of several queues for one Window.
-func wait(queues []*Queue) {
-	var counted []func(time.Time) wiretap.Counts
-	for _, q := range queues {
-		q.phase("a fifth of a second goes by")
-		counted = append(counted, counting(q.waiting...))
-	}
-	begin := time.Now()
-	time.Sleep(Window / 5) // not a wait for a state: the time is the measure, and what is told of
-	for i, q := range queues {
-		if len(q.Crowds) == 1 {
-			q.waited(counted[i](time.Now()))
-		}
+// wait watches the waiting for one Window, and tells of a part of it.
+func (q *Queue) wait() {
+	q.phase("a fifth of a second goes by")
+	counted, begin := counting(q.waiting...), time.Now()
+	time.Sleep(Window / 5) // not a wait for a state: the time is the measure
+	if len(q.Crowds) == 1 {
+		q.waited(counted(time.Now()))
 	}
 	time.Sleep(time.Until(begin.Add(Window)))
-	for i, q := range queues {
-		q.crowd().Waiting = counted[i](begin.Add(Window))
-	}
+	q.crowd().Waiting = counted(begin.Add(Window))
 }
 
 // waited sums up what the first crowd has asked while it waited.
@@ -217,13 +209,17 @@ func (q *Queue) arrival() {
 	q.settles(q.waiting)
 }
 
-// fill brings more clients, until n wait. All look around when all stand in line:
-// else each arrival would wake the others, n×n/2 times in all.
+// fill brings who has held the lock, and more clients, until n wait. All look around
+// when all stand in line: else each arrival would wake the others, n×n/2 times in all.
 func (q *Queue) fill(n int) {
 	more := append(q.idle, q.cast(n-len(q.waiting)-len(q.idle))...)
 	q.idle = nil
 	var looks []*wiretap.Trap
-	look := func(m *zktest.Member) { looks = append(looks, m.Tap.HoldRequest(wiretap.GetChildren, 1)) }
+	look := func(m *zktest.Member) {
+		if !q.Polls {
+			looks = append(looks, m.Tap.HoldRequest(wiretap.GetChildren, 1))
+		}
+	}
 	for _, turn := range q.waiting {
 		look(turn.Member)
 	}
@@ -237,7 +233,9 @@ func (q *Queue) fill(n int) {
 	for _, look := range looks {
 		look.Let()
 	}
-	q.settles(q.waiting)
+	if !q.Polls {
+		q.settles(q.waiting)
+	}
 }
 
 // die lets every nth of those who wait expire, all in one moment, and counts what
@@ -259,8 +257,7 @@ func (q *Queue) die(nth int) wiretap.Counts {
 	return counted()
 }
 
-// releases lets the holder release several times. In between it goes to the end of
-// the line, so that as many wait as before.
+// releases lets the holder release several times, with as many waiting each time.
 func (q *Queue) releases() {
 	rounds, id := handOvers, "release"
 	if len(q.Crowds) > 1 {
@@ -270,29 +267,19 @@ func (q *Queue) releases() {
 		}
 	}
 	for i := range rounds {
-		old := q.holder.Member
+		q.fill(q.crowd().Waiters)
 		q.crowd().Releases = append(q.crowd().Releases, q.release())
 		if i == 0 {
 			q.tells(id)
-		}
-		if i == rounds-1 {
-			q.idle = append(q.idle, old)
-			return
-		}
-		turn := q.asks(old)
-		turn.Queued()
-		q.waiting = append(q.waiting, turn)
-		if !q.Polls {
-			q.settles(q.waiting)
 		}
 	}
 }
 
 // release is a phase in which the holder releases and the next is let in.
 func (q *Queue) release() Release {
-	old := q.holder
-	q.phase("%s releases", old.Name)
-	all, waiters := counting(append(q.waiting, old)...), counting(q.waiting...)
+	old := q.holder.Name
+	q.phase("%s releases", old)
+	all, waiters := counting(append(q.waiting, q.holder)...), counting(q.waiting...)
 	begin := time.Now()
 	q.handOver()
 	quiet := since(q.holder.Member)
@@ -305,19 +292,20 @@ func (q *Queue) release() Release {
 	r := Release{all(quiet), waiters(quiet).Received, took}
 	if q.Polls {
 		q.sum("%s released: nobody was told; %d requests later %s found out by asking, after %.1f ms.",
-			old.Name, r.All()-1, q.holder.Name, millis(took))
+			old, r.All()-1, q.holder.Name, millis(took))
 		return r
 	}
 	looks := plural(r.Requests[wiretap.GetChildren], "list")
 	if n := r.Requests[wiretap.Create]; n > 0 {
 		looks = plural(n, "create")
 	}
-	q.sum("%s released: %s, %s, 1 of them useful.", old.Name, plural(r.Notifications, "notification"), looks)
+	q.sum("%s released: %s, %s, 1 of them useful.", old, plural(r.Notifications, "notification"), looks)
 	return r
 }
 
 // handOver lets the holder release, and waits for the next one only.
 func (q *Queue) handOver() {
 	q.holder.Release()
+	q.idle = append(q.idle, q.holder.Member)
 	q.holder, q.waiting = q.served(q.waiting)
 }

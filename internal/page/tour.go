@@ -176,20 +176,16 @@ func (t *Tour) questions(promised bool) (jobs []func() error) {
 // sessions to expire.
 func inParallel(ctx context.Context, jobs []func() error) error {
 	var all sync.WaitGroup
-	errs, next := make([]error, len(jobs)), make(chan int)
-	for range 12 {
+	errs, slots := make([]error, len(jobs)), make(chan struct{}, 12)
+	for i, job := range jobs {
+		slots <- struct{}{}
 		all.Go(func() {
-			for i := range next {
-				errs[i] = jobs[i]()
+			defer func() { <-slots }()
+			if ctx.Err() == nil {
+				errs[i] = job()
 			}
 		})
 	}
-	for i := range jobs {
-		if ctx.Err() == nil {
-			next <- i
-		}
-	}
-	close(next)
 	all.Wait()
 	return cmp.Or(ctx.Err(), errors.Join(errs...))
 }

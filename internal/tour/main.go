@@ -7,6 +7,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -129,14 +130,9 @@ func score(ctx context.Context, tour *page.Tour) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	out, err := os.Create(file)
+	var text bytes.Buffer
+	err = errors.Join(tour.Write(&text), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, text.Bytes(), 0o644))
 	if err != nil {
-		return err
-	}
-	if err := errors.Join(tour.Write(out), out.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	words.Fprintf(os.Stderr, "\nSee it move: file://%s\n", file)
