@@ -84,7 +84,7 @@ func TestEveryServerWritesEachWrite(t *testing.T) {
 		z := zktest.New(t)
 		members := []*zkserver.Server{z.Server}
 		if n > 1 {
-			e, err := zkserver.StartServers(z.Ctx, n)
+			e, err := zkserver.StartEnsemble(z.Ctx, n)
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = e.Stop() })
 			z, members = zktest.NewOn(t, e.Server), nil

@@ -1,11 +1,11 @@
 package docs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,7 +18,7 @@ import (
 
 	"zklock/internal/chapter"
 	"zklock/internal/lockcheck"
-	"zklock/internal/page"
+	"zklock/internal/steps"
 	"zklock/internal/wiretap"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
@@ -64,27 +64,32 @@ func (s *trio) hold(from, to *zkserver.Peer) (release func()) {
 	return release
 }
 
-// A user is a client of one step's lock.
+// A user is a client of one step's lock, and its turn.
 type user struct {
-	*zktest.Member
+	*zktest.Turn
 	step int
-	call *zktest.Turn
 }
 
-// joins brings a user of a step's lock, at whichever server.
-func (s *trio) joins(who string, step int, timeout time.Duration) *user {
-	who = fmt.Sprintf("%s of step %d", who, step)
+// joins brings a client to a step's lock, at whichever server.
+func (s *trio) joins(who string, step int, timeout time.Duration) *zktest.Member {
 	seat := lockcheck.Seat{Timeout: timeout, Path: fmt.Sprintf("%s/lock%d", s.Root, step)}
-	return &user{page.Steps[step-1].Subject.JoinAs(s.Zoo, who, seat), step, nil}
+	return steps.All[step-1].JoinAs(s.Zoo, fmt.Sprintf("%s of step %d", who, step), seat)
 }
 
-// goesTo returns when the user is connected to the server.
-func (u *user) goesTo(s *trio, to *zkserver.Peer) {
-	s.Await(u.Name+" to be at the server", func() bool {
-		if u.State() == zk.StateHasSession && u.Server() != to.Addr {
-			u.Tap.HangUp() // it tries the next
+// sleeper brings one that waits silently.
+func (s *trio) sleeper(step int) user {
+	turn := s.joins("the sleeper", step, zktest.SessionTimeout).Start()
+	turn.MustWait("somebody holds the lock")
+	return user{turn, step}
+}
+
+// goesTo returns when the client is connected to the server.
+func (s *trio) goesTo(m *zktest.Member, to *zkserver.Peer) {
+	s.Await(m.Name+" to be at the server", func() bool {
+		if m.State() == zk.StateHasSession && m.Server() != to.Addr {
+			m.Tap.HangUp() // it tries the next
 		}
-		return u.State() == zk.StateHasSession && u.Server() == to.Addr
+		return m.State() == zk.StateHasSession && m.Server() == to.Addr
 	})
 }
 
@@ -107,10 +112,9 @@ func followerLags(s *trio) {
 	var server atomic.Pointer[zkserver.Peer]
 	server.Store(s.leader)
 	near := s.ConnectWith("a client that goes from one to the other", func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		conn, _, err := zk.Connect(s.Servers(), zktest.SessionTimeout, zk.WithLogger(quiet{}),
-			zk.WithDialer(func(network, _ string, limit time.Duration) (net.Conn, error) {
-				return dial(network, server.Load().Addr, limit)
-			}))
+		conn, err := zktest.Dial(s.Servers(), zktest.SessionTimeout, func(network, _ string, limit time.Duration) (net.Conn, error) {
+			return dial(network, server.Load().Addr, limit)
+		})
 		return conn, conn.Close, err
 	})
 	path := create(s.T, near, s.Root+"/a", 0)
@@ -161,34 +165,13 @@ func followerLags(s *trio) {
 	chapter.SaysIn(s.T, "zookeeper.md", "the follower hears of that: the client is taken, with %s, and reads %q", sameSession(near), read(near))
 }
 
-// sleeps calls Lock, and returns when the user waits silently.
-func (u *user) sleeps(s *trio) {
-	u.call = u.Start()
-	require.Equal(s, zktest.Silently, u.call.Waits(), u.Name)
-}
-
-// unlocks releases the lock, with a deadline.
-func (u *user) unlocks(s *trio) {
-	assert.NoError(s, s.Go(u.Client, func(context.Context) error { return u.Unlock(u.call.Held()) }).Err(), "%s: Unlock", u.Name)
-}
-
-// made is the last znode that the server has made for the user.
-func (u *user) made() (path string) {
-	for _, f := range u.Tap.Frames() {
-		if f.Kind == wiretap.Reply && f.Op == wiretap.Create && f.Err == wiretap.OK {
-			path = f.Path
-		}
-	}
-	return path
-}
-
 // waitsOn tells whether the user waits, with the one znode that it has made.
-func (u *user) waitsOn() bool {
-	return u.call.StillWaits() == zktest.Silently && frames(u.Client, 0, wiretap.Request, wiretap.Create) == 1
+func (u user) waitsOn() bool {
+	return u.StillWaits() == zktest.Silently && u.Requests(0)[wiretap.Create] == 1
 }
 
-// steps lists the steps of those users for whom something is so.
-func steps(users []*user, so func(*user) bool) string {
+// stepsOf lists the steps of those users for whom something is so.
+func stepsOf(users []user, so func(user) bool) string {
 	var list []string
 	for _, u := range users {
 		if so(u) {
@@ -202,25 +185,20 @@ func steps(users []*user, so func(*user) bool) string {
 // just asked the leader something when that is killed. The election is held up
 // until the clients have tried all servers in vain.
 func leaderFalls(s *trio) {
-	var holders, sleepers, askers []*user
+	var holders, sleepers, askers []user
 	for step := 1; step <= 6; step++ {
-		holder := s.joins("the holder", step, zktest.SessionTimeout)
-		holder.call = holder.Acquire()
-		holders = append(holders, holder)
+		holders = append(holders, user{s.joins("the holder", step, zktest.SessionTimeout).Acquire(), step})
 		if step >= 3 {
-			sleeper := s.joins("the sleeper", step, zktest.SessionTimeout)
-			sleeper.sleeps(s)
-			sleepers = append(sleepers, sleeper)
+			sleepers = append(sleepers, s.sleeper(step))
 		}
 		asker := s.joins("the asker", step, zktest.SessionTimeout)
-		asker.goesTo(s, s.leader)
+		s.goesTo(asker, s.leader)
 		answer := asker.Tap.HoldReply(wiretap.Create, 1)
-		asker.call = asker.Start()
+		askers = append(askers, user{asker.Start(), step})
 		zktest.AwaitChan(s.Zoo, asker.Name+"'s create to be answered", answer.Sprung())
-		askers = append(askers, asker)
 	}
 	require.NoError(s, s.leader.Pause())
-	marks := map[*user]int{}
+	marks := map[user]int{}
 	all := slices.Concat(holders, sleepers, askers)
 	for _, u := range all {
 		marks[u] = u.Tap.Mark()
@@ -231,9 +209,9 @@ func leaderFalls(s *trio) {
 	}
 	elect := s.hold(s.followers[0], s.followers[1])
 	require.NoError(s, s.leader.Kill())
-	failed := steps(askers[:4], func(u *user) bool { return errors.Is(u.call.Err(), zk.ErrConnectionClosed) })
+	failed := stepsOf(askers[:4], func(u user) bool { return errors.Is(u.Err(), zk.ErrConnectionClosed) })
 	elect()
-	same := steps(all, func(u *user) bool {
+	same := stepsOf(all, func(u user) bool {
 		s.Await(u.Name+" to be back", func() bool {
 			return u.State() == zk.StateHasSession && frames(u.Client, marks[u], wiretap.Reply, wiretap.Connect) > 0
 		})
@@ -241,20 +219,16 @@ func leaderFalls(s *trio) {
 	})
 	s.Await("the observer to be back", func() bool { return s.Observer().State() == zk.StateHasSession })
 	chapter.SaysIn(s.T, "operations.md", "the leader is killed: %d clients lose their connection; back with the same session: %d", len(all), 1+strings.Count(same, ","))
-	hasZnode := func(u *user) bool {
-		owner, there := s.Owner(u.made())
+	hasZnode := func(u user) bool {
+		owner, there := s.Owner(cmp.Or(u.Znode(), u.Path)) // step 1's path is the znode
 		return there && (owner == u.ID || u.step == 1)
 	}
-	kept, left, waited := steps(holders, hasZnode), steps(askers[1:4], hasZnode), steps(askers[4:], (*user).waitsOn)
-	slept := steps(sleepers, func(u *user) bool {
+	kept, left, waited := stepsOf(holders, hasZnode), stepsOf(askers[1:4], hasZnode), stepsOf(askers[4:], user.waitsOn)
+	slept := stepsOf(sleepers, func(u user) bool {
 		return u.waitsOn() && frames(u.Client, marks[u], wiretap.Request, wiretap.SetWatches) > 0
 	})
-	for _, u := range holders {
-		u.unlocks(s)
-	}
-	for _, u := range slices.Concat(sleepers, askers[4:]) {
-		u.call.Acquired()
-		u.unlocks(s)
+	for _, u := range slices.Concat(holders, sleepers, askers[4:]) {
+		u.Release()
 	}
 	chapter.SaysIn(s.T, "operations.md", "a holder has its znode, and its Unlock works: %s", kept)
 	chapter.SaysIn(s.T, "operations.md", "a waiter that slept sends its watch again, sleeps on, and gets the lock in its turn: %s", slept)
@@ -266,13 +240,12 @@ func leaderFalls(s *trio) {
 
 // Two of three servers are killed.
 func noMajority(s *trio) {
-	var holders, waiters []*user
+	var holders, waiters []user
 	for step := 5; step <= 6; step++ {
-		holder, waiter := s.joins("the holder", step, 4*time.Second), s.joins("the waiter", step, zktest.SessionTimeout)
-		holder.call = holder.Acquire()
-		waiter.sleeps(s)
-		require.NoError(s, holder.call.Held().Err())
-		holders, waiters = append(holders, holder), append(waiters, waiter)
+		holder := s.joins("the holder", step, 4*time.Second).Acquire()
+		waiters = append(waiters, s.sleeper(step))
+		require.NoError(s, holder.Held().Err())
+		holders = append(holders, user{holder, step})
 	}
 	killed := []*zkserver.Peer{s.leader, s.followers[0]}
 	for _, m := range killed {
@@ -286,25 +259,25 @@ func noMajority(s *trio) {
 	})
 	chapter.SaysIn(s.T, "operations.md", "two of three servers are killed: the third says %q", word)
 	lost := func(err error) bool { return errors.Is(err, reentrant.ErrLost) || errors.Is(err, sharedlock.ErrLost) }
-	told := steps(holders, func(u *user) bool {
-		held := u.call.Held()
+	told := stepsOf(holders, func(u user) bool {
+		held := u.Held()
 		zktest.AwaitChan(s.Zoo, u.Name+" to be told", held.Done())
 		return lost(context.Cause(held))
 	})
 	chapter.SaysIn(s.T, "operations.md", "no server answers any more: a holder is told ErrLost: %s", told)
-	chapter.SaysIn(s.T, "operations.md", "and a waiter is not let in, nor told anything: %s", steps(waiters, func(u *user) bool { return !u.call.Returned() }))
+	chapter.SaysIn(s.T, "operations.md", "and a waiter is not let in, nor told anything: %s", stepsOf(waiters, func(u user) bool { return !u.Returned() }))
 	require.NoError(s, zkserver.StartAgain(s.Ctx, killed))
 	for i, u := range holders {
 		s.Await(u.Name+" to be back", func() bool { return u.State() == zk.StateHasSession })
 		require.Equal(s, u.ID, u.SessionID(), "the session of %s", u.Name)
-		require.Equal(s, zktest.Silently, waiters[i].call.StillWaits(), waiters[i].Name)
-		require.True(s, lost(u.Unlock(u.call.Held())), "%s was told of the loss, and its Unlock says it again", u.Name)
+		require.Equal(s, zktest.Silently, waiters[i].StillWaits(), waiters[i].Name)
+		require.True(s, lost(u.Unlock(u.Held())), "%s was told of the loss, and its Unlock says it again", u.Name)
 	}
-	served := steps(waiters, func(u *user) bool {
-		u.call.Acquired()
-		queue := s.Names(path.Dir(u.made()))
-		u.unlocks(s)
-		return len(queue) == 1 && frames(u.Client, 0, wiretap.Request, wiretap.Create) == 1
+	served := stepsOf(waiters, func(u user) bool {
+		u.Acquired()
+		queue := u.Queue()
+		u.Release()
+		return len(queue) == 1 && u.Requests(0)[wiretap.Create] == 1
 	})
 	chapter.SaysIn(s.T, "operations.md", "they are back, and the holder has called Unlock: a waiter has the lock with the znode that it had: %s", served)
 }

@@ -2,20 +2,26 @@
 package docs
 
 import (
+	"io"
+	"log"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/steps"
 	"zklock/internal/zktest"
-	reentrant "zklock/step05_reentrant"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
 const root = ".." // of the repository
 
-var anyone = zk.WorldACL(zk.PermAll)
+var (
+	anyone = zk.WorldACL(zk.PermAll)
+	quiet  = log.New(io.Discard, "", 0) // in place of the client's own log
+	step5  = steps.All[4]
+)
 
 // create makes a znode and returns its path, with the number if it has one.
 func create(t *testing.T, c *zktest.Client, path string, mode int32) string {
@@ -23,18 +29,6 @@ func create(t *testing.T, c *zktest.Client, path string, mode int32) string {
 	made, err := c.Create(path, nil, mode, anyone)
 	require.NoError(t, err)
 	return made
-}
-
-// open opens a session of step 5 that ends with the test, with a tap on its line.
-func open(z *zktest.Zoo, name string) (s *reentrant.Session, c *zktest.Client) {
-	c = z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		var err error
-		if s, err = reentrant.Open(z.Servers(), zktest.SessionTimeout, reentrant.WithDialer(dial)); err != nil {
-			return nil, nil, err
-		}
-		return s.Conn(), s.Close, nil
-	})
-	return s, c
 }
 
 // is says in words whether a znode is there.
@@ -52,8 +46,3 @@ func sameSession(c *zktest.Client) string {
 	}
 	return "another session"
 }
-
-// quiet drops the client's own log.
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}

@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +17,7 @@ import (
 
 	"zklock/internal/chapter"
 	"zklock/internal/doccheck"
-	"zklock/internal/page"
+	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
@@ -75,7 +74,7 @@ func TestTheQueueTellsWhoWaits(t *testing.T) {
 	var line []*zktest.Turn
 	times := []int64{clock()}
 	for i, who := range []string{"the holder", "the first waiter", "the second waiter"} {
-		turn := page.Steps[4].Subject.Join(z, who).Start()
+		turn := step5.Join(z, who).Start()
 		if i == 0 {
 			turn.Acquired()
 		} else {
@@ -86,7 +85,7 @@ func TestTheQueueTellsWhoWaits(t *testing.T) {
 	holder, first := line[0], line[1]
 	names := holder.Queue()
 	slices.SortFunc(names, func(a, b string) int { return suffix(t, a) - suffix(t, b) })
-	ephemerals, err := z.Ephemerals()
+	sessions, err := z.Sessions()
 	require.NoError(t, err)
 	cons, err := z.Word("cons")
 	require.NoError(t, err)
@@ -102,7 +101,7 @@ func TestTheQueueTellsWhoWaits(t *testing.T) {
 		require.NoError(t, err)
 		count(&ls, path.Base(znode) == names[i])
 		count(&stats, times[i] <= stat.Ctime && stat.Ctime <= times[i+1] && stat.EphemeralOwner == session)
-		count(&dump, slices.Equal(ephemerals[session], []string{znode}))
+		count(&dump, slices.Equal(sessions[session], []string{znode}))
 		count(&connected, regexp.MustCompile(fmt.Sprintf(`(?m)^ */[0-9.:a-f]+\[.*sid=0x%x,`, session)).MatchString(cons))
 		if i > 0 {
 			count(&waits, slices.Equal(watching(t, z, line[i-1].Znode()), []string{fmt.Sprintf("0x%x", session)}))
@@ -128,17 +127,14 @@ func TestExpiriesAreCounted(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	crashed := z.Mortal("one that says no goodbye")
-	before := counter(t, z.Server, "zk_stale_sessions_expired")
+	before, err := z.Mntr()
+	require.NoError(t, err)
 	crashed.Crash()
 	z.AwaitExpiry(crashed)
-	assert.Greater(t, counter(t, z.Server, "zk_stale_sessions_expired"), before, "an expiry is counted") // others may expire meanwhile
-}
-
-func counter(t *testing.T, server *zkserver.Server, key string) int64 {
-	t.Helper()
-	counters, err := server.Mntr()
+	after, err := z.Mntr()
 	require.NoError(t, err)
-	return counters[key]
+	const expired = "zk_stale_sessions_expired"
+	assert.Greater(t, after[expired], before[expired], "an expiry is counted") // others may expire meanwhile
 }
 
 // An idle client's pings are what keeps its session, and its lease.
@@ -162,10 +158,10 @@ func TestPings(t *testing.T) {
 	chapter.SaysIn(t, "operations.md", "an idle client sends a ping every %v of its time-out", chapter.About(gaps[3].Seconds()/zktest.MortalTimeout.Seconds(), 1.6))
 }
 
-// greater says in words how the token of a hold is to that of an earlier one.
-func greater(later, earlier context.Context) string {
-	after, _ := reentrant.Token(later)
-	before, _ := reentrant.Token(earlier)
+// greater says in words how the token of a turn is to that of an earlier one.
+func greater(later, earlier *zktest.Turn) string {
+	after, _ := later.Token(later.Held())
+	before, _ := earlier.Token(earlier.Held())
 	return map[bool]string{true: "greater", false: "not greater"}[after > before]
 }
 
@@ -176,19 +172,16 @@ func TestALockOutlivesItsDirectory(t *testing.T) {
 	dir := z.Root + "/orders"
 	_, err := z.Observer().CreateContainer(dir, nil, zk.FlagContainer, anyone)
 	require.NoError(t, err)
-	s, _ := open(z, "the client")
-	lock := reentrant.New(s, dir)
-	turn := func() (held context.Context, number int) {
-		held, err := lock.Lock(z.Ctx)
-		require.NoError(t, err)
-		number = suffix(t, z.Names(dir)[0])
-		require.NoError(t, lock.Unlock(held))
-		return held, number
+	m := step5.JoinAs(z, "the client", lockcheck.Seat{Path: dir})
+	takes := func() (turn *zktest.Turn, number int) {
+		turn = m.Acquire()
+		turn.Release()
+		return turn, suffix(t, turn.Znode())
 	}
-	turn()
-	before, number := turn()
+	takes()
+	before, number := takes()
 	require.NoError(t, z.Observer().Delete(dir, -1)) // the server itself does so only once a minute
-	after, numberAfter := turn()
+	after, numberAfter := takes()
 	chapter.SaysIn(t, "operations.md", "the directory is deleted between two turns: number %d, then %d; the second token is %s",
 		number, numberAfter, greater(after, before))
 }
@@ -197,11 +190,10 @@ func TestALockOutlivesItsDirectory(t *testing.T) {
 func TestNoChroot(t *testing.T) {
 	t.Parallel()
 	dialled := make(chan string, 100)
-	conn, _, err := zk.Connect([]string{"127.0.0.1:2181/app"}, time.Second, zk.WithLogger(quiet{}),
-		zk.WithDialer(func(_, address string, _ time.Duration) (net.Conn, error) {
-			dialled <- address
-			return nil, errors.New("not today")
-		}))
+	conn, err := zktest.Dial([]string{"127.0.0.1:2181/app"}, time.Second, func(_, address string, _ time.Duration) (net.Conn, error) {
+		dialled <- address
+		return nil, errors.New("not today")
+	})
 	require.NoError(t, err)
 	defer conn.Close()
 	chapter.SaysIn(t, "operations.md", "given 127.0.0.1:2181/app, the client dials %s", <-dialled)
@@ -239,25 +231,23 @@ func (d *directory) give(perms int32, others ...string) {
 	require.NoError(d, err)
 }
 
-// client is the lock, seen by one who knows a password.
-func (d *directory) client(password string) (s *reentrant.Session, lock *reentrant.Lock) {
-	s, _ = open(d.Zoo, password)
-	require.NoError(d, s.Conn().AddAuth("digest", []byte(password)))
-	return s, reentrant.New(s, d.path)
+// join brings a client to the lock, and member one who knows a password.
+func (d *directory) join(name string) *zktest.Member {
+	return step5.JoinAs(d.Zoo, name, lockcheck.Seat{Path: d.path})
 }
 
-func (d *directory) lock(lock *reentrant.Lock) context.Context {
-	held, err := lock.Lock(d.Ctx)
-	require.NoError(d, err)
-	return held
+func (d *directory) member(password string) *zktest.Member {
+	m := d.join(password)
+	require.NoError(d, m.AddAuth("digest", []byte(password)))
+	return m
 }
 
 // queue lists the znodes of a queue that the observer may not list: the server
 // tells them to anybody who says dump.
 func (d *directory) queue() (nodes []string) {
-	ephemerals, err := d.Ephemerals()
+	sessions, err := d.Sessions()
 	require.NoError(d, err)
-	for _, paths := range ephemerals {
+	for _, paths := range sessions {
 		nodes = append(nodes, slices.DeleteFunc(paths, func(path string) bool { return !strings.HasPrefix(path, d.path+"/") })...)
 	}
 	return nodes
@@ -285,35 +275,31 @@ func TestTheDirectorysACL(t *testing.T) {
 	require.NoError(t, err)
 	chapter.SaysIn(t, "operations.md", `create /locks/orders "" %s`, d.acl(admin))
 
-	session, stranger := open(d.Zoo, "the stranger")
-	_, err = reentrant.New(session, dir).Lock(d.Ctx)
+	stranger := d.join("the stranger")
+	_, err = stranger.Lock(d.Ctx)
 	require.ErrorIs(t, err, zk.ErrNoAuth)
 	chapter.SaysIn(t, "operations.md", "without the password: %s", strings.ReplaceAll(err.Error(), d.Root, "/locks"))
-	_, lock := d.client("orders:secret")
-	held := d.lock(lock)
+	m := d.member("orders:secret")
+	turn := m.Acquire()
 	require.Len(t, d.queue(), 1)
-	chapter.SaysIn(t, "operations.md", "with it: the lock; and a stranger who deletes the holder's znode: %v", stranger.Delete(d.queue()[0], -1))
-	chapter.SaysIn(t, "operations.md", "a stranger who puts a znode in front: %v", makes(stranger, dir+"/lock--000000001"))
-	require.NoError(t, lock.Unlock(held))
+	chapter.SaysIn(t, "operations.md", "with it: the lock; and a stranger who deletes the holder's znode: %v", deletes(stranger.Client, turn.Znode()))
+	chapter.SaysIn(t, "operations.md", "a stranger who puts a znode in front: %v", makes(stranger.Client, dir+"/lock--000000001"))
+	turn.Release()
 
-	require.NoError(t, stranger.Delete(dir, -1)) // the znode above is open to the world
-	held = d.lock(lock)
-	chapter.SaysIn(t, "operations.md", "a stranger deletes the empty directory, and the next lock makes it again: %s", d.acl(stranger))
-	require.NoError(t, lock.Unlock(held))
+	require.NoError(t, deletes(stranger.Client, dir)) // the znode above is open to the world
+	m.Acquire().Release()
+	chapter.SaysIn(t, "operations.md", "a stranger deletes the empty directory, and the next lock makes it again: %s", d.acl(stranger.Client))
 }
 
 // A password each does not protect members of a queue from one another.
 func TestAMemberCanTakeAnotherOut(t *testing.T) {
 	d := newDirectory(t)
 	d.give(members, "till:one", "web:two")
-	_, first := d.client("till:one")
-	web, second := d.client("web:two")
-	held := d.lock(first)
-	require.NoError(t, web.Conn().Delete(d.queue()[0], -1))
-	chapter.SaysIn(t, "operations.md", "one member deletes the other's znode, and has the lock, with a token that is %s", greater(d.lock(second), held))
-	require.NoError(t, held.Err(), "the holder learns of it only when it calls Unlock")
-	err := first.Unlock(held)
-	require.ErrorIs(t, err, reentrant.ErrLost)
+	first, web := d.member("till:one").Acquire(), d.member("web:two")
+	require.NoError(t, deletes(web.Client, first.Znode()))
+	chapter.SaysIn(t, "operations.md", "one member deletes the other's znode, and has the lock, with a token that is %s", greater(web.Acquire(), first))
+	require.NoError(t, first.Held().Err(), "the holder learns of it only when it calls Unlock")
+	require.ErrorIs(t, first.Unlock(first.Held()), reentrant.ErrLost)
 	chapter.SaysIn(t, "operations.md", "the first holder's Unlock: %v", reentrant.ErrLost)
 }
 
@@ -321,20 +307,17 @@ func TestAMemberCanTakeAnotherOut(t *testing.T) {
 func TestADirectoryWithoutDelete(t *testing.T) {
 	d := newDirectory(t)
 	d.give(zk.PermRead|zk.PermCreate, "till:one", "web:two")
-	till, first := d.client("till:one")
-	web, second := d.client("web:two")
-	held, node := d.lock(first), d.queue()[0]
-	theirs := web.Conn().Delete(node, -1)
-	require.ErrorIs(t, first.Unlock(held), zk.ErrNoAuth)
-	require.Equal(t, []string{node}, d.queue(), "the queue after Unlock")
+	first, web := d.member("till:one").Acquire(), d.member("web:two")
+	theirs := deletes(web.Client, first.Znode())
+	require.ErrorIs(t, first.Unlock(first.Held()), zk.ErrNoAuth)
+	require.Equal(t, []string{first.Znode()}, d.queue(), "the queue after Unlock")
 	chapter.SaysIn(t, "operations.md", "without delete: the other's znode: %v; one's own, at Unlock: %v", theirs, zk.ErrNoAuth)
-	till.Close()
-	_, err := second.TryLock(d.Ctx, 0)
+	first.Session.Close()
+	_, err := web.TryLock(d.Ctx, 0)
 	require.NoError(t, err)
 	chapter.SaysIn(t, "operations.md", "the holder's session is closed: the other has the lock")
 
-	_, third := d.client("till:one")
-	_, err = third.TryLock(d.Ctx, 0)
+	_, err = d.member("till:one").TryLock(d.Ctx, 0)
 	require.ErrorIs(t, err, reentrant.ErrLocked)
 	chapter.SaysIn(t, "operations.md", "a waiter gives up, and its session lives on: %d znodes in the queue", len(d.queue()))
 }
@@ -344,13 +327,11 @@ func TestADirectoryWithoutDelete(t *testing.T) {
 func TestAShutZnodeTurnsWaitersAway(t *testing.T) {
 	d := newDirectory(t)
 	d.give(members, "orders:secret")
-	_, first := d.client("orders:secret")
-	_, next := d.client("orders:secret")
-	held := d.lock(first)
+	first, next := d.member("orders:secret").Acquire(), d.member("orders:secret")
 	_, err := d.Client("the stranger").SetACL(d.queue()[0], zk.DigestACL(zk.PermAll, "stranger", "pw"), -1)
 	require.NoError(t, err)
 	_, err = next.Lock(d.Ctx)
 	require.ErrorIs(t, err, zk.ErrNoAuth)
 	chapter.SaysIn(t, "operations.md", "a stranger gives the holder's znode an ACL of its own; the next client, with the password: %v", zk.ErrNoAuth)
-	require.NoError(t, first.Unlock(held))
+	first.Release()
 }

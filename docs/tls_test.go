@@ -166,7 +166,7 @@ func TestOverTLS(t *testing.T) {
 	})
 }
 
-// gated is a line below TLS on which nothing passes while the gate is locked.
+// gated is a line below TLS on which a client cannot send while the gate is locked.
 type gated struct {
 	net.Conn
 	gate *sync.RWMutex
@@ -176,15 +176,6 @@ func (c gated) Write(b []byte) (int, error) {
 	c.gate.RLock()
 	defer c.gate.RUnlock()
 	return c.Conn.Write(b)
-}
-
-func (c gated) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if err == nil {
-		c.gate.RLock()
-		defer c.gate.RUnlock()
-	}
-	return n, err
 }
 
 // Where the server wants certificates, one is a name for an ACL.

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
-	"zklock/internal/page"
+	"zklock/internal/steps"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -91,7 +91,7 @@ func TestARequestHasALimit(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) { // with its usual buffer
-		conn, _, err := zk.Connect(z.Servers(), zktest.SessionTimeout, zk.WithDialer(dial), zk.WithLogger(quiet{}))
+		conn, _, err := zk.Connect(z.Servers(), zktest.SessionTimeout, zk.WithDialer(dial), zk.WithLogger(quiet))
 		return conn, conn.Close, err
 	})
 	path := create(t, c, z.Root+"/a", 0)
@@ -337,7 +337,7 @@ func watching(t *testing.T, z *zktest.Zoo, path string) (sessions []string) {
 func TestAWaiterThatGivesUpLeavesItsWatch(t *testing.T) {
 	t.Parallel()
 	const waiters = 20
-	step4 := page.Steps[3].Subject
+	step4 := steps.All[3]
 	for _, order := range []string{"the first of them first", "the last of them first"} {
 		z := zktest.New(t)
 		line := step4.Line(z, waiters)
@@ -408,7 +408,7 @@ func TestStates(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		conn, _, err := zk.Connect(z.Servers(), 2*zktest.MortalTimeout, zk.WithDialer(dial), zk.WithLogger(quiet{}),
+		conn, _, err := zk.Connect(z.Servers(), 2*zktest.MortalTimeout, zk.WithDialer(dial), zk.WithLogger(quiet),
 			zk.WithEventCallback(func(event zk.Event) {
 				mu.Lock()
 				defer mu.Unlock()
