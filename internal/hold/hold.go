@@ -9,12 +9,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"zklock/internal/steps"
 	"zklock/internal/wiretap"
 	"zklock/internal/words"
-	"zklock/internal/zktest"
 )
 
 // timeout is short enough to wait for, and long enough for the servers' usual limit.
@@ -27,19 +24,26 @@ func hold(ctx context.Context, stop func(), step int, name string, reader bool) 
 		return err
 	}
 	path, tap := fmt.Sprintf("/locks/step%02d", step), wiretap.New()
-	c, err := open(step, reader, path, server.Servers(), tap.Dial)
+	// Steps 1 to 4 take theirs from step 5's session, for it knows which time-out the
+	// server has granted.
+	session, err := steps.All[max(step, 5)-1].Open(server.Servers(), timeout, tap.Dial)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer session.Close()
+	way, read := steps.All[step-1].Ways(session, path)
+	if reader {
+		way = *read
+	}
 	crashOnQuit()
 	enter := enters(stop)
 
-	s, end := newStory(name, path, c.Conn(), tap)
+	s, end := newStory(name, path, session.Conn(), tap)
 	defer end()
-	s.say("my session at %s is %#x, time-out %v s", server.Addr, c.Conn().SessionID(), c.Timeout().Seconds())
+	granted := session.(interface{ Timeout() time.Duration }).Timeout()
+	s.say("my session at %s is %#x, time-out %v s", server.Addr, session.Conn().SessionID(), granted.Seconds())
 	s.say(`Ctrl-C ends me in good order, Ctrl-Z and fg are a pause, Ctrl-\ or kill -9 %d a crash`, os.Getpid())
-	held, err := c.Lock(ctx)
+	held, err := way.Lock(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		s.say("I have given up")
@@ -53,8 +57,8 @@ func hold(ctx context.Context, stop func(), step int, name string, reader bool) 
 	default:
 	}
 	token := ""
-	if c.Token != nil {
-		n, _ := c.Token(held)
+	if way.Token != nil {
+		n, _ := way.Token(held)
 		token = words.Sprintf(", my token is %d", n)
 	}
 	s.say("I hold the lock%s; Enter releases it", token)
@@ -65,11 +69,11 @@ func hold(ctx context.Context, stop func(), step int, name string, reader bool) 
 	}
 	if held.Err() != nil && ctx.Err() == nil {
 		s.say("I am told: %v", context.Cause(held))
-		_ = c.Unlock(held)
+		_ = way.Unlock(held)
 		s.say("I have stopped, and called Unlock")
 		return nil
 	}
-	if err := c.Unlock(held); err != nil {
+	if err := way.Unlock(held); err != nil {
 		s.say("Unlock has failed")
 		return err
 	}
@@ -100,29 +104,4 @@ func enters(stop func()) <-chan struct{} {
 		stop()
 	}()
 	return enter
-}
-
-// client is a session and the way to take a step's lock over it.
-type client struct {
-	session
-	zktest.Way
-}
-
-type session interface {
-	zktest.Session
-	Timeout() time.Duration
-}
-
-// open opens a session. Steps 1 to 4 take theirs from step 5's, for it knows which
-// time-out the server has granted.
-func open(step int, reader bool, path string, servers []string, dial zk.Dialer) (*client, error) {
-	s, err := steps.All[max(step, 5)-1].Open(servers, timeout, dial)
-	if err != nil {
-		return nil, err
-	}
-	write, read := steps.All[step-1].Ways(s, path)
-	if reader {
-		write = *read
-	}
-	return &client{s.(session), write}, nil
 }
