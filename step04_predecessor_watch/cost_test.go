@@ -153,10 +153,10 @@ func TestStillBrokenLostCreateReply(t *testing.T) {
 	unlucky.Start().MustWait("a znode of its own")
 	waiting := other.Start()
 	waiting.MustWait("the unlucky client")
-	ephemerals, err := z.Ephemerals()
+	sessions, err := z.Sessions()
 	require.NoError(t, err)
 	chapter.Says(t, "a lost reply to create: %d znodes of one session stand in the queue, nobody holds the lock, and everyone waits",
-		len(ephemerals[unlucky.ID]))
+		len(sessions[unlucky.ID]))
 
 	unlucky.Client.Close() // what a restart does
 	waiting.Acquired()

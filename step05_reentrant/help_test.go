@@ -44,7 +44,7 @@ func both(t *testing.T, tell func(t *testing.T, z *zktest.Zoo, kind lockcheck.Su
 func holds(t *testing.T, z *zktest.Zoo, turn *zktest.Turn) {
 	t.Helper()
 	turn.Acquired()
-	owned, err := z.Ephemerals()
+	owned, err := z.Sessions()
 	require.NoError(t, err)
 	mine := owned[turn.SessionID()]
 	require.Len(t, mine, 1, "znodes of %s's session", turn.Name)

@@ -16,7 +16,7 @@ func (s stage) servers() {
 	say("writes with 1, 3 and 5 servers, %d rounds", rounds)
 	all := []rival{writers("1 server", s.server)}
 	for _, n := range []int{3, 5} {
-		e, err := zkserver.StartServers(s.ctx, n)
+		e, err := zkserver.StartEnsemble(s.ctx, n)
 		s.must(err)
 		s.Cleanup(func() { _ = e.Stop() })
 		all = append(all, writers(fmt.Sprintf("%d servers", n), e.Server))

@@ -144,7 +144,8 @@ func TestTheHolderIsKilledInABrowser(t *testing.T) {
 	w.says("#board0 .banners", "a crashed holder's lock comes free")
 	w.player.zoo.Await("its session has ended", func() bool {
 		sessions, err := w.player.zoo.Server.Sessions()
-		return err == nil && len(sessions) > 0 && !sessions[session]
+		_, lives := sessions[session]
+		return err == nil && len(sessions) > 0 && !lives
 	})
 	evaluate[any](w, `tried = boards[0].is.counters.requests`)
 	w.Until(`boards[0].is.counters.requests > tried + 20`) // the others still try

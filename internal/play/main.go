@@ -85,7 +85,7 @@ func start(ctx context.Context, n string) (*zkserver.Server, *zkserver.Ensemble,
 		return server, nil, err
 	}
 	// A server that comes back gets a whole copy: see docs/storm.md.
-	ensemble, err := zkserver.StartEnsemble(ctx, "forceSnapshotSync=true")
+	ensemble, err := zkserver.StartEnsemble(ctx, 3, "forceSnapshotSync=true")
 	if err != nil {
 		return nil, nil, err
 	}

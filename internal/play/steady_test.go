@@ -167,7 +167,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 func TestThreeServersThatFail(t *testing.T) {
 	t.Parallel()
-	ensemble, err := zkserver.StartEnsemble(t.Context(), "forceSnapshotSync=true")
+	ensemble, err := zkserver.StartEnsemble(t.Context(), 3, "forceSnapshotSync=true")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, ensemble.Stop()) })
 	p := playsOn(t, zktest.NewOn(t, ensemble.Server), ensemble, "", "5", 3)

@@ -121,7 +121,8 @@ func startContainer(ctx context.Context, daemon string, config Config) (s *Serve
 	options := []testcontainers.ContainerCustomizer{
 		testcontainers.WithName(name),
 		testcontainers.WithExposedPorts("2181/tcp", "2281/tcp"),
-		testcontainers.WithWaitStrategyAndDeadline(30*time.Second, wait.ForMappedPort("2181/tcp"), &session{daemon, s}),
+		testcontainers.WithWaitStrategyAndDeadline(30*time.Second, wait.ForMappedPort("2181/tcp"), wait.ForNop(
+			func(ctx context.Context, c wait.StrategyTarget) error { return s.waitFor(ctx, c, daemon) })),
 	}
 	for file, text := range files {
 		options = append(options, testcontainers.WithFiles(testcontainers.ContainerFile{
@@ -142,14 +143,8 @@ func startContainer(ctx context.Context, daemon string, config Config) (s *Serve
 	return s, nil
 }
 
-// session is a wait.Strategy: it waits until a session can be made, and notes
-// the addresses of the server.
-type session struct {
-	daemon string
-	server *Server
-}
-
-func (s *session) WaitUntilReady(ctx context.Context, container wait.StrategyTarget) error {
+// waitFor waits until a session can be made, and notes the addresses of the server.
+func (s *Server) waitFor(ctx context.Context, container wait.StrategyTarget, daemon string) error {
 	host, err1 := container.Host(ctx)
 	port, err2 := container.MappedPort(ctx, "2181/tcp")
 	second, err3 := container.MappedPort(ctx, "2281/tcp")
@@ -159,7 +154,7 @@ func (s *session) WaitUntilReady(ctx context.Context, container wait.StrategyTar
 	// The library's guess is wrong where the daemon runs beside us inside a
 	// container, and "localhost" may mean ::1, which is mapped separately.
 	addrs := []string{net.JoinHostPort(host, port.Port())}
-	if strings.HasPrefix(s.daemon, "unix:") {
+	if strings.HasPrefix(daemon, "unix:") {
 		addrs = append([]string{"127.0.0.1:" + port.Port()}, addrs...)
 	}
 	addr, err := await(ctx, addrs, "srvr", versionIs, 150*time.Millisecond, func() error { return ended(ctx, container) })
@@ -167,7 +162,7 @@ func (s *session) WaitUntilReady(ctx context.Context, container wait.StrategyTar
 		return err
 	}
 	host, _, _ = net.SplitHostPort(addr)
-	s.server.Addr, s.server.Second = addr, net.JoinHostPort(host, second.Port())
+	s.Addr, s.Second = addr, net.JoinHostPort(host, second.Port())
 
 	conn, _, err := zk.Connect([]string{addr, addr}, 10*time.Second, zk.WithLogger(log.NewNoopLogger()))
 	if err != nil {

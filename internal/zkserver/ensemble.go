@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,35 +23,34 @@ type Ensemble struct {
 	network *network
 }
 
-// Peer is one member of an Ensemble. Its methods are not for use by two
-// goroutines at once; those of two Peers are.
+// Peer is one member of an Ensemble: a server that runs as a child process. Its
+// methods are not for use by two goroutines at once; those of two Peers are.
 type Peer struct {
 	*Server // at its own address alone; its Stop does nothing
-	*process
-	ID int
+	ID      int
+
+	installation
+	dir    string          // within a home
+	child  *exec.Cmd       // the last java
+	alive  context.Context // ends with it
+	paused bool
 
 	network *network
 	rejoin  []func() // not nil: it is cut off
 }
 
-// StartEnsemble starts three servers, and returns when each one serves, as
-// leader or as follower. lines go into each one's zoo.cfg and win over the
-// usual ones.
+// StartEnsemble starts n servers, and returns when each one serves, as leader or as
+// follower. lines go into each one's zoo.cfg and win over the usual ones.
 //
 // They are processes of a local installation, whatever ZK_BACKEND says, and
 // end with this process.
-func StartEnsemble(ctx context.Context, lines ...string) (*Ensemble, error) {
-	return StartServers(ctx, 3, lines...)
-}
-
-// StartServers is StartEnsemble of n servers.
-func StartServers(ctx context.Context, n int, lines ...string) (*Ensemble, error) {
+func StartEnsemble(ctx context.Context, n int, lines ...string) (*Ensemble, error) {
 	e, err := firstOf([]backend{local}, func(backend) (*Ensemble, error) {
 		found, err := findInstallation()
 		if err != nil {
 			return nil, err
 		}
-		return onFreePorts(3*n, func(ports []int) (*Ensemble, error) { return found.launchEnsemble(ctx, ports, lines) })
+		return found.start(ctx, n, Config{Lines: lines})
 	})
 	if err != nil {
 		err = fmt.Errorf("an ensemble is %d processes on this machine: %w", n, err)
@@ -58,18 +58,17 @@ func StartServers(ctx context.Context, n int, lines ...string) (*Ensemble, error
 	return e, err
 }
 
-// launchEnsemble runs a server for every three ports. What one sends to another goes through
-// a network in this process, which can hold it.
-func (i installation) launchEnsemble(ctx context.Context, ports []int, lines []string) (*Ensemble, error) {
+// launch runs a server for every three ports: for clients, and for the other servers,
+// if there are any; the second port of a single one is for the lines of its Config.
+// What one sends to another goes through a network in this process, which can hold it.
+func (i installation) launch(ctx context.Context, ports []int, config Config) (*Ensemble, error) {
 	home, remove, err := newHome()
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]int, len(ports)/3)
-	for i := range ids {
-		ids[i] = i + 1
-	}
-	e := &Ensemble{Server: &Server{}, network: newNetwork(ids...)}
+	n := len(ports) / 3
+	clients, quorum, election := ports[:n], ports[n:2*n], ports[2*n:]
+	e := &Ensemble{Server: &Server{Second: fmt.Sprintf("127.0.0.1:%d", quorum[0])}, network: newNetwork(n)}
 	e.stop = sync.OnceValue(func() error {
 		for _, m := range e.Members {
 			m.Kill()
@@ -77,28 +76,19 @@ func (i installation) launchEnsemble(ctx context.Context, ports []int, lines []s
 		e.network.close()
 		return remove()
 	})
-	for _, id := range ids {
-		config := []string{"initLimit=20", "syncLimit=10"} // in ticks: a follower may be silent for a second
-		for _, other := range ids {
-			// A server tells the others where to call it back. They ignore
-			// 0.0.0.0 and do so where their own configuration says.
-			quorum, election := ports[len(ids)-1+other], ports[2*len(ids)-1+other]
-			address := fmt.Sprintf("0.0.0.0:%d:%d", quorum, election)
-			if other != id {
-				lead := func(port int) int {
-					at, failed := e.network.lead(id, other, port)
-					err = errors.Join(err, failed)
-					return at
-				}
-				address = fmt.Sprintf("127.0.0.1:%d:%d", lead(quorum), lead(election))
-			}
-			config = append(config, fmt.Sprintf("server.%d=%s", other, address))
+	for id := 1; id <= n; id++ {
+		addr := fmt.Sprintf("127.0.0.1:%d", clients[id-1])
+		m := &Peer{
+			Server: &Server{Addr: addr, servers: []string{addr}}, ID: id,
+			installation: i, dir: filepath.Join(home, strconv.Itoa(id)), network: e.network,
 		}
-		p, failed := i.prepare(filepath.Join(home, strconv.Itoa(id)), ports[id-1], append(config, lines...),
-			map[string]string{"data/myid": fmt.Sprintln(id)})
-		err = errors.Join(err, failed)
-		e.Members = append(e.Members, &Peer{Server: &Server{Addr: p.addr, servers: []string{p.addr}}, process: p, ID: id, network: e.network})
-		e.servers = append(e.servers, p.addr)
+		lines := config.lines(m.dir, "127.0.0.1", quorum[0])
+		if n > 1 {
+			others, failed := e.network.lines(id, quorum, election)
+			lines, err = append(others, lines...), errors.Join(err, failed)
+		}
+		err = errors.Join(err, m.prepare(clients[id-1], lines, config.Files))
+		e.Members, e.servers = append(e.Members, m), append(e.servers, addr)
 	}
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -111,10 +101,11 @@ func (i installation) launchEnsemble(ctx context.Context, ports []int, lines []s
 		return nil, errors.Join(err, e.Stop())
 	}
 	e.Addr = e.servers[0]
-	e.Origin = fmt.Sprintf("%s, %s, ensemble on %s", i.name, e.version(), strings.Join(e.servers, ","))
-	for _, m := range e.Members {
-		m.Origin = fmt.Sprintf("member %d of %s", m.ID, e.Origin)
+	origin := "%s, %s, private process on %s"
+	if n > 1 {
+		origin = "%s, %s, ensemble on %s"
 	}
+	e.Origin = fmt.Sprintf(origin, i.name, e.version(), strings.Join(e.servers, ","))
 	return e, nil
 }
 
@@ -215,7 +206,7 @@ func (e *Ensemble) Roles(ctx context.Context) (leader *Peer, followers []*Peer, 
 func (e *Ensemble) Serving(ctx context.Context) error {
 	return poll(ctx, func() (idle error) {
 		for _, m := range e.Members {
-			if role, _ := m.role(); role != leads && role != follows {
+			if role, _ := m.role(); role == "" {
 				idle = errors.Join(idle, fmt.Errorf("member %d (%s) does not serve", m.ID, m.Addr))
 			}
 		}

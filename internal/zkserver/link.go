@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -61,15 +62,33 @@ type network struct {
 	links   map[[2]int]*link // from, to
 }
 
-func newNetwork(ids ...int) *network {
+func newNetwork(servers int) *network {
 	n := &network{links: make(map[[2]int]*link)}
 	n.ctx, n.end = context.WithCancel(context.Background())
-	for _, from := range ids {
-		for _, to := range ids {
-			n.links[[2]int{from, to}] = &link{cond: sync.NewCond(&sync.Mutex{})}
-		}
+	for i := range servers * servers {
+		n.links[[2]int{1 + i/servers, 1 + i%servers}] = &link{cond: sync.NewCond(&sync.Mutex{})}
 	}
 	return n
+}
+
+// lines tells one server in its zoo.cfg where the others are: behind ports that lead
+// to theirs.
+func (n *network) lines(id int, quorum, election []int) (lines []string, err error) {
+	lines = []string{"initLimit=20", "syncLimit=10"} // in ticks: a follower may be silent for a second
+	for i := range quorum {
+		// A server tells the others where to call it back. They ignore
+		// 0.0.0.0 and do so where their own configuration says.
+		host, ports := "0.0.0.0", []int{quorum[i], election[i]}
+		if i+1 != id {
+			host = "127.0.0.1"
+			for j, port := range ports {
+				at, failed := n.lead(id, i+1, port)
+				ports[j], err = at, errors.Join(err, failed)
+			}
+		}
+		lines = append(lines, fmt.Sprintf("server.%d=%s:%d:%d", i+1, host, ports[0], ports[1]))
+	}
+	return lines, err
 }
 
 // close ends all ports and connections.

@@ -11,9 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
-	"time"
 )
 
 // An installation is a ZooKeeper on this machine and the java to run it with.
@@ -91,23 +89,27 @@ func repairLocal(err error) string {
 func findLocal(context.Context) (launcher, error) {
 	found, err := findInstallation()
 	return func(ctx context.Context, config Config) (*Server, error) {
-		return onFreePorts(2, func(ports []int) (*Server, error) { return found.launch(ctx, ports, config) })
+		e, err := found.start(ctx, 1, config)
+		if err != nil {
+			return nil, err
+		}
+		return e.Server, nil
 	}, err
 }
 
-// onFreePorts calls start with n free ports, and again with others if someone
-// has taken one of them before the server did.
-func onFreePorts[S any](n int, start func(ports []int) (S, error)) (s S, err error) {
+// start launches n servers on free ports, and again on others if someone has taken
+// one of them before the server did.
+func (i installation) start(ctx context.Context, n int, config Config) (e *Ensemble, err error) {
 	for range 5 {
-		var ports []int
-		if ports, err = freePorts(n); err != nil {
-			break
+		ports, err := freePorts(3 * n)
+		if err != nil {
+			return nil, err
 		}
-		if s, err = start(ports); err == nil || !strings.Contains(err.Error(), portTaken) {
-			break
+		if e, err = i.launch(ctx, ports, config); err == nil || !strings.Contains(err.Error(), portTaken) {
+			return e, err
 		}
 	}
-	return s, err
+	return nil, err
 }
 
 const portTaken = "BindException" // as java says it
@@ -129,28 +131,6 @@ func freePorts(n int) (ports []int, err error) {
 		ports = append(ports, port)
 	}
 	return ports, nil
-}
-
-// launch starts a server in a folder of its own and waits until it serves.
-func (i installation) launch(ctx context.Context, ports []int, config Config) (*Server, error) {
-	home, remove, err := newHome()
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(home, "1")
-	p, err := i.prepare(dir, ports[0], config.lines(dir, "127.0.0.1", ports[1]), config.Files)
-	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-		defer cancel()
-		err = p.Restart(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, p.Kill(), remove())
-	}
-	s := &Server{Addr: p.addr, Second: fmt.Sprintf("127.0.0.1:%d", ports[1]), servers: []string{p.addr}}
-	s.stop = sync.OnceValue(func() error { return errors.Join(p.Kill(), remove()) })
-	s.Origin = fmt.Sprintf("%s, %s, private process on %s", i.name, s.version(), s.Addr)
-	return s, nil
 }
 
 // newHome makes the temporary folder that holds the folders of servers, under

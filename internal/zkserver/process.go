@@ -13,18 +13,6 @@ import (
 	"time"
 )
 
-// A process is a server that runs as a child process. Its methods are not for
-// use by two goroutines at once.
-type process struct {
-	installation
-	dir  string // within a home
-	addr string // for clients
-
-	child  *exec.Cmd       // the last java
-	alive  context.Context // ends with it
-	paused bool
-}
-
 // Without a configuration, logback writes all it can, each request included.
 const quietLogback = `<configuration>
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
@@ -34,37 +22,37 @@ const quietLogback = `<configuration>
 </configuration>
 `
 
-// prepare makes a server's folder, with its configuration and other files.
-func (i installation) prepare(dir string, port int, lines []string, files map[string]string) (*process, error) {
-	p := &process{installation: i, dir: dir, addr: fmt.Sprintf("127.0.0.1:%d", port)}
+// prepare makes the server's folder, with its configuration and other files.
+func (p *Peer) prepare(port int, lines []string, files map[string]string) error {
 	err := os.MkdirAll(p.data(), 0o700)
 	write := func(name, text string) {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		err = errors.Join(err, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
 	}
 	write("zoo.cfg", zooCfg(p.data(), "127.0.0.1", port, lines))
 	write("logback.xml", quietLogback)
+	write("data/myid", fmt.Sprintln(p.ID))
 	for name, text := range files {
 		write(name, text)
 	}
-	return p, err
+	return err
 }
 
-func (p *process) data() string { return filepath.Join(p.dir, "data") }
+func (p *Peer) data() string { return filepath.Join(p.dir, "data") }
 
 // Restart starts the server, again after a Kill, at the same address and with
 // the data it had. It returns when the server serves, for which a member of an
 // ensemble needs another one: of several, restart all at the same time. A
 // member that is cut off stays so.
-func (p *process) Restart(ctx context.Context) error {
+func (p *Peer) Restart(ctx context.Context) error {
 	if p.child != nil && p.alive.Err() == nil {
-		return fmt.Errorf("the server at %s runs already", p.addr)
+		return fmt.Errorf("the server at %s runs already", p.Addr)
 	}
 	if err := p.run(); err != nil {
 		return err
 	}
 	// Should the port be another server's, that one would answer, and be gone
 	// when its own test ends: make sure that it is the one with our folder.
-	_, err := await(ctx, []string{p.addr}, "conf", p.data(), 150*time.Millisecond, p.failed)
+	_, err := await(ctx, []string{p.Addr}, "conf", p.data(), 150*time.Millisecond, p.failed)
 	if err != nil {
 		return fmt.Errorf("%s with the ZooKeeper of %s: %w; the end of its log:\n%s", p.java, p.name, err, lastLines(p.log(), 25))
 	}
@@ -72,7 +60,7 @@ func (p *process) Restart(ctx context.Context) error {
 }
 
 // run starts java.
-func (p *process) run() error {
+func (p *Peer) run() error {
 	log, err := os.Create(filepath.Join(p.dir, "log"))
 	if err != nil {
 		return err
@@ -117,7 +105,7 @@ func (p *process) run() error {
 
 // failed tells why java will never serve, if so. A server of an ensemble that
 // cannot have its port goes on trying.
-func (p *process) failed() error {
+func (p *Peer) failed() error {
 	switch {
 	case p.alive.Err() != nil:
 		return errors.New("java ended before it served")
@@ -128,7 +116,7 @@ func (p *process) failed() error {
 	}
 }
 
-func (p *process) log() string {
+func (p *Peer) log() string {
 	text, _ := os.ReadFile(filepath.Join(p.dir, "log"))
 	return string(text)
 }
@@ -141,7 +129,7 @@ func lastLines(text string, n int) string {
 
 // Kill ends the server as kill -9 does, paused or not. It returns when the
 // server has ended.
-func (p *process) Kill() error {
+func (p *Peer) Kill() error {
 	if p.child == nil {
 		return nil
 	}
@@ -152,13 +140,13 @@ func (p *process) Kill() error {
 
 // Pause stops the server in the midst of what it does: it still accepts
 // connections, as its system does that for it, but answers nothing.
-func (p *process) Pause() error {
+func (p *Peer) Pause() error {
 	if p.paused {
 		return nil
 	}
 	err := p.child.Process.Signal(syscall.SIGSTOP)
 	if err != nil {
-		return fmt.Errorf("pause the server at %s: %w", p.addr, err)
+		return fmt.Errorf("pause the server at %s: %w", p.Addr, err)
 	}
 	p.paused = true
 	// All of java's threads have to stop; the kernel tells when they have.
@@ -169,10 +157,10 @@ func (p *process) Pause() error {
 }
 
 // Resume lets a paused server go on, as if no time had passed.
-func (p *process) Resume() error {
+func (p *Peer) Resume() error {
 	p.paused = false
 	if err := p.child.Process.Signal(syscall.SIGCONT); err != nil {
-		return fmt.Errorf("resume the server at %s: %w", p.addr, err)
+		return fmt.Errorf("resume the server at %s: %w", p.Addr, err)
 	}
 	return nil
 }

@@ -66,40 +66,29 @@ func counters(text string) map[string]int64 {
 	return counters
 }
 
-// Sessions returns the sessions that live, as the server sees it; of an
-// ensemble, as one or another of the members sees it that answer.
-func (s *Server) Sessions() (map[int64]bool, error) {
-	sessions, _, err := s.dump()
-	return sessions, err
-}
-
-// Ephemerals returns the paths of all ephemeral znodes by the session that
-// owns them.
-func (s *Server) Ephemerals() (map[int64][]string, error) {
-	_, ephemerals, err := s.dump()
-	return ephemerals, err
-}
-
-func (s *Server) dump() (sessions map[int64]bool, ephemerals map[int64][]string, err error) {
+// Sessions returns the sessions that live, each with the paths of its ephemeral
+// znodes, as the server sees it; of an ensemble, as one or another of the members
+// sees it that answer.
+func (s *Server) Sessions() (map[int64][]string, error) {
 	limit := 5 * time.Second
 	if len(s.servers) > 1 {
 		limit = 500 * time.Millisecond // a member may be down
 	}
-	sessions, ephemerals = make(map[int64]bool), make(map[int64][]string)
+	sessions := make(map[int64][]string)
 	var failed []error
 	for _, addr := range s.servers {
 		text, err := ask(addr, "dump", limit)
 		if err == nil {
-			err = readDump(text, sessions, ephemerals)
+			err = readDump(text, sessions)
 		}
 		if err != nil {
 			failed = append(failed, err)
 		}
 	}
 	if len(failed) == len(s.servers) {
-		return nil, nil, errors.Join(failed...)
+		return nil, errors.Join(failed...)
 	}
-	return sessions, ephemerals, nil
+	return sessions, nil
 }
 
 // begins is what matters of a dump: a line that begins with a session, which
@@ -118,23 +107,23 @@ var begins = regexp.MustCompile(`(?m)^[ \t]*(?:0x([0-9a-f]+)|(/.*))`)
 //		/lock/lock-0000000000
 //	Connections dump:
 //	...
-func readDump(text string, sessions map[int64]bool, ephemerals map[int64][]string) error {
-	trackers, rest, found := strings.Cut(text, "ephemeral nodes dump:")
-	if !found {
+func readDump(text string, sessions map[int64][]string) error {
+	text, _, _ = strings.Cut(text, "Connections dump:")
+	if !strings.Contains(text, "ephemeral nodes dump:") {
 		return fmt.Errorf("no list of ephemerals in the dump %q", text)
 	}
-	for _, line := range begins.FindAllStringSubmatch(trackers, -1) {
-		if id, err := strconv.ParseUint(line[1], 16, 64); err == nil {
-			sessions[int64(id)] = true
-		}
-	}
-	owned, _, _ := strings.Cut(rest, "Connections dump:")
 	var owner int64
-	for _, line := range begins.FindAllStringSubmatch(owned, -1) {
-		if id, err := strconv.ParseUint(line[1], 16, 64); err == nil {
+	for _, line := range begins.FindAllStringSubmatch(text, -1) {
+		id, err := strconv.ParseUint(line[1], 16, 64)
+		if err == nil {
 			owner = int64(id)
-		} else if path := line[2]; path != "" && !slices.Contains(ephemerals[owner], path) {
-			ephemerals[owner] = append(ephemerals[owner], path)
+		}
+		paths, known := sessions[owner]
+		switch path := line[2]; {
+		case err == nil:
+			sessions[owner] = paths // it may have none
+		case known && path != "" && !slices.Contains(paths, path):
+			sessions[owner] = append(paths, path)
 		}
 	}
 	return nil

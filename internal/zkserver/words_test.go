@@ -23,13 +23,13 @@ func FuzzDump(f *testing.F) {
 		"Sessions with Ephemerals (1):\n0x10000191fa70000:\n\t/lock/lock-0000000000\nConnections dump:\n", int64(-1), "/orders/lock-0000000001")
 	f.Add("ephemeral nodes dump:/a\n0xfffffffffffffffff:\n\t/b\n0x:\n/c 0x1\n", int64(1), "/a b")
 	f.Fuzz(func(t *testing.T, text string, id int64, path string) {
-		sessions, ephemerals := make(map[int64]bool), make(map[int64][]string)
-		err := zkserver.ReadDump(text, sessions, ephemerals)
+		sessions := make(map[int64][]string)
+		err := zkserver.ReadDump(text, sessions)
 		assert.Equal(t, strings.Contains(text, "ephemeral nodes dump:"), err == nil, "a dump is known by its list of ephemerals: %v", err)
 		for id := range sessions {
 			assert.Contains(t, strings.ToLower(text), strconv.FormatUint(uint64(id), 16))
 		}
-		for _, path := range slices.Concat(slices.Collect(maps.Values(ephemerals))...) {
+		for _, path := range slices.Concat(slices.Collect(maps.Values(sessions))...) {
 			assert.Contains(t, text, path)
 			assert.True(t, strings.HasPrefix(path, "/"), "a path: %q", path)
 			assert.NotContains(t, path, "\n")
@@ -41,11 +41,9 @@ func FuzzDump(f *testing.F) {
 		}
 		session := fmt.Sprintf("0x%x", uint64(id))
 		clear(sessions)
-		clear(ephemerals)
 		require.NoError(t, zkserver.ReadDump("SessionTracker dump:\n1 expire at Sat Nov 21 02:14:51 UTC 2026:\n\t"+session+
-			"\nephemeral nodes dump:\nSessions with Ephemerals (1):\n"+session+":\n\t"+path+"\nConnections dump:\n", sessions, ephemerals))
-		assert.Equal(t, map[int64]bool{id: true}, sessions)
-		assert.Equal(t, map[int64][]string{id: {path}}, ephemerals)
+			"\nephemeral nodes dump:\nSessions with Ephemerals (1):\n"+session+":\n\t"+path+"\nConnections dump:\n", sessions))
+		assert.Equal(t, map[int64][]string{id: {path}}, sessions)
 	})
 }
 
@@ -53,13 +51,12 @@ func FuzzDump(f *testing.F) {
 // session's number begins with that of the server that made it.
 func TestDumpOfAFollower(t *testing.T) {
 	const first, second = 0x10000191fa70000, -0xffffe6e058ffff
-	sessions, ephemerals := make(map[int64]bool), map[int64][]string{second: {"/a"}} // which another member has told
+	sessions := map[int64][]string{second: {"/a"}} // which another member has told
 	require.NoError(t, zkserver.ReadDump("SessionTracker dump:\nGlobal Sessions(2):\n"+
 		"0x10000191fa70000\t10000ms\n0xff0000191fa70001\t10000ms\n"+
 		"ephemeral nodes dump:\nSessions with Ephemerals (1):\n0xff0000191fa70001:\n\t/a\n\t/b c\n"+
-		"Connections dump:\nConnections Sets (1)/(1):\n1 expire at Sat Nov 21 02:15:00 UTC 2026:\n\tip: /127.0.0.1:40094 sessionId: 0x0\n", sessions, ephemerals))
-	assert.Equal(t, map[int64]bool{first: true, second: true}, sessions)
-	assert.Equal(t, map[int64][]string{second: {"/a", "/b c"}}, ephemerals)
+		"Connections dump:\nConnections Sets (1)/(1):\n1 expire at Sat Nov 21 02:15:00 UTC 2026:\n\tip: /127.0.0.1:40094 sessionId: 0x0\n", sessions))
+	assert.Equal(t, map[int64][]string{first: nil, second: {"/a", "/b c"}}, sessions)
 }
 
 func TestWordErrors(t *testing.T) {

@@ -131,10 +131,10 @@ func (z *Zoo) Expire(clients ...*Client) {
 		}
 	}
 	z.Await(fmt.Sprintf("the server to expire %d sessions", len(clients)), func() bool {
-		sessions, err1 := z.Sessions()
-		ephemerals, err2 := z.Ephemerals()
-		return err1 == nil && err2 == nil && !slices.ContainsFunc(clients, func(c *Client) bool {
-			return sessions[c.ID] || len(ephemerals[c.ID]) > 0
+		sessions, err := z.Sessions()
+		return err == nil && !slices.ContainsFunc(clients, func(c *Client) bool {
+			_, lives := sessions[c.ID]
+			return lives
 		})
 	})
 }

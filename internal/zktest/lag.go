@@ -17,7 +17,7 @@ func Ensemble(t T, lines ...string) (ensemble *zkserver.Ensemble, leader *zkserv
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	ensemble, err := zkserver.StartEnsemble(ctx, lines...)
+	ensemble, err := zkserver.StartEnsemble(ctx, 3, lines...)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
