@@ -15,11 +15,7 @@ import (
 // connect opens a session with the tests' server. A program of your own names
 // its servers here.
 func connect() *zk.Conn {
-	server, err := zktest.Shared()
-	if err != nil {
-		log.Fatal(err)
-	}
-	conn, _, err := zk.Connect(server.Servers(), 10*time.Second, zk.WithLogInfo(false))
+	conn, _, err := zk.Connect(zktest.Servers(), 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,11 +15,7 @@ import (
 // open opens a session with the tests' server. A program of your own names its
 // servers here.
 func open() *reentrant.Session {
-	server, err := zktest.Shared()
-	if err != nil {
-		log.Fatal(err)
-	}
-	session, err := reentrant.Open(server.Servers(), 10*time.Second)
+	session, err := reentrant.Open(zktest.Servers(), 10*time.Second)
 	if err != nil {
 		log.Fatal(err)
 	}

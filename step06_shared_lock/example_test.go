@@ -14,11 +14,7 @@ import (
 // open opens a session with the tests' server. A program of your own names its
 // servers here.
 func open() *sharedlock.Session {
-	server, err := zktest.Shared()
-	if err != nil {
-		log.Fatal(err)
-	}
-	session, err := sharedlock.Open(server.Servers(), 10*time.Second)
+	session, err := sharedlock.Open(zktest.Servers(), 10*time.Second)
 	if err != nil {
 		log.Fatal(err)
 	}

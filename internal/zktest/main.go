@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,15 @@ var (
 // Shared returns the one server of this process, which the first call starts.
 func Shared() (*zkserver.Server, error) {
 	return shared()
+}
+
+// Servers are the addresses of Shared, for examples: they have no test to fail.
+func Servers() []string {
+	server, err := Shared()
+	if err != nil {
+		log.Fatal(err)
+	}
+	return server.Servers()
 }
 
 // Main is for a package's TestMain: it runs the tests, stops the shared
