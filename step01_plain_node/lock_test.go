@@ -86,11 +86,6 @@ func TestGivingUpDoesNotWaitForTheNextTry(t *testing.T) {
 	assert.Equal(t, 1, b.Requests(0)[wiretap.Create], "tries within the hour")
 }
 
-func TestUnlockRefusesWhatLockRefuses(t *testing.T) {
-	t.Parallel()
-	assert.ErrorContains(t, New(nil, "/lock").Unlock(), "the connection is nil")
-}
-
 // Whoever puts a znode below the lock's keeps it from being deleted.
 func TestUnlockSaysWhatIsInTheWay(t *testing.T) {
 	t.Parallel()

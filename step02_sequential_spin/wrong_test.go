@@ -7,6 +7,7 @@ import (
 	"fmt"
 	pathpkg "path"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -90,12 +91,7 @@ func (l *wrong) look(ctx context.Context, node string) (first bool, err error) {
 // firstBy is isFirst with another order.
 func firstBy[K cmp.Ordered](key func(name string) K) func([]string, string) (bool, error) {
 	return func(names []string, mine string) (bool, error) {
-		for _, name := range names {
-			if key(name) < key(mine) {
-				return false, nil
-			}
-		}
-		return true, nil
+		return !slices.ContainsFunc(names, func(name string) bool { return key(name) < key(mine) }), nil
 	}
 }
 

@@ -63,15 +63,7 @@ func TestDeathsWakeEveryWaiter(t *testing.T) {
 	for _, at := range []string{"in one moment", "one after the other"} {
 		z := zktest.New(t)
 		line := lock.Line(z, 12)
-		var dead []*zktest.Client
-		var alive []*zktest.Turn
-		for i, waiter := range line[1:] {
-			if i%4 == 1 {
-				dead = append(dead, waiter.Client)
-			} else {
-				alive = append(alive, waiter)
-			}
-		}
+		dead, alive := []*zktest.Client{line[1].Client, line[2].Client, line[3].Client}, line[4:]
 		count := z.Count(alive...)
 		if at == "in one moment" {
 			var looks []*wiretap.Trap

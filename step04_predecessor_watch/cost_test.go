@@ -1,6 +1,7 @@
 package predecessorwatch
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,17 +21,9 @@ func TestDeathsWakeThoseBehind(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	line := lock.Line(z, 12)
-	var dead []*zktest.Client
-	var alive []*zktest.Turn
-	for i, waiter := range line[1:] {
-		if i%4 == 1 {
-			dead = append(dead, waiter.Client)
-		} else {
-			alive = append(alive, waiter)
-		}
-	}
+	alive := slices.Concat(line[1:2], line[3:6], line[7:10], line[11:])
 	count := z.Count(alive...)
-	z.Expire(dead...)
+	z.Expire(line[2].Client, line[6].Client, line[10].Client)
 	z.Settle(alive...)
 	woken := count()
 	chapter.Says(t, "12 waiters, 3 expire in one moment: %d notifications, %d lists", woken.Notifications, woken.Requests[wiretap.GetChildren])

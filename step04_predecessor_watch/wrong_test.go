@@ -48,15 +48,15 @@ func waits(wait waiting) func(*zk.Conn, string) wrong {
 	return func(conn *zk.Conn, path string) wrong { return wrong{New(conn, path), wait} }
 }
 
-// leaves makes one that deletes it, as is right.
-func leaves(wait waiting) func(*zk.Conn, string) wrong {
-	return waits(func(l *right, ctx context.Context, node string) error {
+// leaving is the same wait, which deletes the znode when it has failed, as is right.
+func leaving(wait waiting) waiting {
+	return func(l *right, ctx context.Context, node string) error {
 		err := wait(l, ctx, node)
 		if err != nil {
 			err = errors.Join(err, l.leave(node))
 		}
 		return err
-	})
+	}
 }
 
 // before is the path of the znode before ours, "" when ours is the first.
@@ -108,7 +108,7 @@ func trustsTheWakeUp(l *right, ctx context.Context, node string) error {
 
 func TestW8TrustsTheWakeUp(t *testing.T) {
 	t.Parallel()
-	lockcheck.Fails(t, lockcheck.Over("W8", leaves(trustsTheWakeUp)), lockcheck.WaiterCrash)
+	lockcheck.Fails(t, lockcheck.Over("W8", waits(leaving(trustsTheWakeUp))), lockcheck.WaiterCrash)
 }
 
 // W9, published in the same two and in nileader's article on the herd effect.
@@ -133,7 +133,7 @@ func asksIfItExists(l *right, ctx context.Context, node string) error {
 
 func TestW9AsksIfItExists(t *testing.T) {
 	t.Parallel()
-	lockcheck.Fails(t, lockcheck.Over("W9", leaves(asksIfItExists)), lockcheck.NoWatchLeft)
+	lockcheck.Fails(t, lockcheck.Over("W9", waits(leaving(asksIfItExists))), lockcheck.NoWatchLeft)
 }
 
 // W12, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
@@ -210,7 +210,7 @@ func waitsForNobody(l *right, ctx context.Context, node string) error {
 
 func TestW19WaitsForNobody(t *testing.T) {
 	t.Parallel()
-	lockcheck.Fails(t, lockcheck.Over("W19", leaves(waitsForNobody)), lockcheck.OneHolder)
+	lockcheck.Fails(t, lockcheck.Over("W19", waits(leaving(waitsForNobody))), lockcheck.OneHolder)
 }
 
 var errNoneBefore = errors.New("no znode is before ours")
@@ -237,7 +237,7 @@ func comparesAPathWithAName(l *right, ctx context.Context, node string) error {
 }
 
 func TestW20ComparesAPathWithAName(t *testing.T) {
-	compares := lockcheck.Over("W20", leaves(comparesAPathWithAName))
+	compares := lockcheck.Over("W20", waits(leaving(comparesAPathWithAName)))
 	compares.Acts()
 	t.Parallel()
 	alone := compares.Join(zktest.New(t), "the only one")
@@ -268,7 +268,7 @@ func looksTwice(l *right, ctx context.Context, node string) error {
 }
 
 func TestW21LooksTwice(t *testing.T) {
-	looks := lockcheck.Over("W21", leaves(looksTwice))
+	looks := lockcheck.Over("W21", waits(leaving(looksTwice)))
 	looks.Acts()
 	t.Parallel()
 	z := zktest.New(t)
@@ -291,10 +291,7 @@ func looksBeforeTheTry(l *right, ctx context.Context, node string) error {
 	if path == "" || err != nil {
 		return err // the mistake
 	}
-	if err := l.wait(ctx, node); err != nil {
-		return errors.Join(err, l.leave(node))
-	}
-	return nil
+	return leaving((*right).wait)(l, ctx, node)
 }
 
 func TestW22LooksBeforeTheTry(t *testing.T) {
@@ -338,7 +335,7 @@ func wakesUnderTheWaitersLock(l *right, ctx context.Context, node string) error 
 }
 
 func TestW15WakesUnderTheWaitersLock(t *testing.T) {
-	wakes := lockcheck.Over("W15", leaves(wakesUnderTheWaitersLock))
+	wakes := lockcheck.Over("W15", waits(leaving(wakesUnderTheWaitersLock)))
 	wakes.Acts()
 	t.Parallel()
 	z := zktest.New(t)

@@ -92,26 +92,3 @@ func TestReaderThatLooksAtTheFirstOnly(t *testing.T) {
 	}
 	lockcheck.Fails(t, watching("a reader that looks at the first znode", joinReaders), lockcheck.Shared)
 }
-
-// W14, published in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: whoever
-// unlocks holds the lock, and the holder's znode is the first; so delete the
-// first. But the session may be gone, and the first another's by now. Among readers
-// it need not even be that: the second to come deletes the znode of the first.
-type deletesTheFirst struct{ *RWLock }
-
-func (l deletesTheFirst) Unlock(held context.Context) error {
-	if _, ok := held.Value(holdOf{l.RWLock}).(*hold); !ok {
-		return ErrNotHeld
-	}
-	names, _, err := l.s.Conn().Children(l.dir)
-	if err != nil || len(names) == 0 {
-		return errors.Join(err, ErrNotHeld)
-	}
-	return l.s.Conn().Delete(l.dir+"/"+first(names), -1)
-}
-
-func TestW14DeletesWhicheverZnodeIsFirst(t *testing.T) {
-	t.Parallel()
-	newLock := func(s *Session, dir string) deletesTheFirst { return deletesTheFirst{New(s, dir)} }
-	lockcheck.Fails(t, lockcheck.OverSession("W14", open, newLock, Token), lockcheck.NoStranger)
-}
