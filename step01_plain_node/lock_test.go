@@ -27,7 +27,7 @@ var (
 
 func init() {
 	for _, kind := range []*lockcheck.Subject{&plain, &ephemeral, &watched} {
-		kind.Znode, kind.NotHeld, kind.Lost = true, zk.ErrNoNode, zk.ErrConnectionClosed
+		kind.Znode, kind.NotHeld = true, zk.ErrNoNode
 	}
 }
 

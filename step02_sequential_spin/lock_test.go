@@ -3,7 +3,6 @@ package sequentialspin
 import (
 	"testing"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 
 	"zklock/internal/lockcheck"
@@ -18,7 +17,7 @@ func TestMain(m *testing.M) {
 
 var lock = lockcheck.Over("step 2", New)
 
-func init() { lock.NotHeld, lock.Lost = ErrNotHeld, zk.ErrConnectionClosed }
+func init() { lock.NotHeld = ErrNotHeld }
 
 // The first test to speak: when a line of lock.go is broken, the properties say
 // what it was good for.

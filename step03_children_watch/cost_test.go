@@ -15,14 +15,19 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Step 2's waiters list the directory all the time. These sleep.
-func TestWaitersAreSilent(t *testing.T) {
+// Step 2's waiters list the directory all the time. These sleep. But a newcomer
+// wakes them all, though it stands behind everybody else and is nobody's business.
+func TestWaitersAreSilentUntilSomebodyArrives(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	line := lock.Line(z, 10)
-	count := z.Count(line[1:]...)
+	count := z.Count(line...)
 	time.Sleep(time.Second) // the length of the measurement
 	chapter.Says(t, "10 waiters, 1 second: %d requests but pings", count().All())
+	newcomer := lock.Join(z, "the newcomer").Start()
+	z.Settle(append(line[1:], newcomer)...)
+	woken := count()
+	chapter.Says(t, "10 waiters, one arrival: %d notifications, %d lists", woken.Notifications, woken.Requests[wiretap.GetChildren])
 }
 
 // One release is of use to one client. It wakes all of them.
@@ -42,18 +47,6 @@ func TestReleaseWakesEveryWaiter(t *testing.T) {
 			n, woken.Notifications, woken.Requests[wiretap.GetChildren], woken.Names, bytes)
 		assert.Equal(t, n, woken.All(), "requests: a list for each waiter, and nothing else")
 	}
-}
-
-// A newcomer stands behind everybody else and is nobody's business.
-func TestArrivalWakesEveryWaiter(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	line := lock.Line(z, 10)
-	count := z.Count(line...)
-	newcomer := lock.Join(z, "the newcomer").Start()
-	z.Settle(append(line[1:], newcomer)...)
-	woken := count()
-	chapter.Says(t, "10 waiters, one arrival: %d notifications, %d lists", woken.Notifications, woken.Requests[wiretap.GetChildren])
 }
 
 // Three of the twelve who wait expire: in one moment, before anybody has looked, and

@@ -3,8 +3,6 @@ package childrenwatch
 import (
 	"testing"
 
-	"github.com/go-zookeeper/zk"
-
 	"zklock/internal/lockcheck"
 	"zklock/internal/zktest"
 )
@@ -13,7 +11,7 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 
 var lock = lockcheck.Over("step 3", New)
 
-func init() { lock.NotHeld, lock.Lost = ErrNotHeld, zk.ErrConnectionClosed }
+func init() { lock.NotHeld = ErrNotHeld }
 
 // The only test that is not parallel, and so the first to speak: when a line of
 // lock.go is broken, the properties say what it was good for.

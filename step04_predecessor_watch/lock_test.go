@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-zookeeper/zk"
-
 	"zklock/internal/lockcheck"
 	"zklock/internal/zktest"
 )
@@ -14,7 +12,7 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 
 var lock = lockcheck.Over("step 4", New)
 
-func init() { lock.NotHeld, lock.Lost = ErrNotHeld, zk.ErrConnectionClosed }
+func init() { lock.NotHeld = ErrNotHeld }
 
 // The only test that is not parallel, and so the first to speak: when a line of
 // lock.go is broken, the properties say what it was good for.

@@ -1,6 +1,7 @@
 package predecessorwatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	pathpkg "path"
@@ -255,11 +256,8 @@ func looksTwice(l *right, ctx context.Context, node string) error {
 			return err
 		}
 		path, err := before(l, node) // the mistake: it may be our turn by now
-		if err != nil {
-			return err
-		}
-		if path == "" {
-			return errNoneBefore
+		if path == "" || err != nil {
+			return cmp.Or(err, errNoneBefore)
 		}
 		if err := watch(l, ctx, path); err != nil {
 			return err

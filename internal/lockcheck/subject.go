@@ -33,7 +33,7 @@ type Subject struct {
 // Over makes a Subject of a lock that is made from a connection and a path, as
 // in steps 1 to 4.
 func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subject {
-	return Subject{Name: name, Open: connect, Ways: func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
+	return Subject{Name: name, Open: connect, Lost: zk.ErrConnectionClosed, Ways: func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
 		var conn *zk.Conn
 		if s != nil {
 			conn = s.Conn()
