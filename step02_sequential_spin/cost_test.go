@@ -103,13 +103,13 @@ func TestSlowerThanSpinningOnCreate(t *testing.T) {
 		for i := range 10 {
 			m := contest.lock.Join(z, fmt.Sprintf("waiter %d", i+1))
 			time.Sleep(rand.N(pollInterval)) // not all look at the same moment
-			turns = append(turns, m.Call(func(ctx context.Context) (context.Context, error) {
+			turns = append(turns, z.Go(m.Client, func(ctx context.Context) error {
 				held, err := m.Lock(ctx)
-				if err != nil {
-					return nil, err
+				if err == nil {
+					time.Sleep(rand.N(pollInterval))
+					err = m.Unlock(held)
 				}
-				time.Sleep(rand.N(pollInterval))
-				return held, m.Unlock(held)
+				return err
 			}))
 			turns[i].Waits()
 		}

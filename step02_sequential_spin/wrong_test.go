@@ -229,10 +229,9 @@ func newcomer() int64 { return 0xffff - newcomers.Add(1) }
 // the fields between the dashes. A guid has dashes itself, so the queue is
 // sorted by a piece of it: a late-comer is let in beside the holder.
 func TestW16SortsByAPieceOfTheGuid(t *testing.T) {
-	third := func(name string) string { return append(strings.Split(name, "-"), "", "", "")[2] }
 	lockcheck.Fails(t, lockcheck.Over("W16", with(func(l *wrong) {
 		l.prefix = fmt.Sprintf("%s/3f9a6c10-7be2-%04x-9c3b-5d0f8a1e44c7-lock-", l.dir, newcomer())
-		l.isFirst = firstBy(third)
+		l.isFirst = firstBy(func(name string) string { return append(strings.Split(name, "-"), "", "", "")[2] })
 	})), lockcheck.OneHolder)
 }
 
@@ -240,9 +239,8 @@ func TestW16SortsByAPieceOfTheGuid(t *testing.T) {
 // Who then sorts the whole names sorts the hosts: a late-comer from a host that
 // is early in the alphabet is let in beside the holder.
 func TestW17SortsByTheHostname(t *testing.T) {
-	whole := func(name string) string { return name }
 	lockcheck.Fails(t, lockcheck.Over("W17", with(func(l *wrong) {
 		l.prefix = fmt.Sprintf("%s/host%04x-lock-", l.dir, newcomer())
-		l.isFirst = firstBy(whole)
+		l.isFirst = firstBy(func(name string) string { return name })
 	})), lockcheck.OneHolder)
 }

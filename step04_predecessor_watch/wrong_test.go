@@ -298,7 +298,6 @@ func TestW22LooksBeforeTheTry(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := looks.Join(z, "A")
-	a.Acquire().Release() // makes the directory
 	a.Tap.LoseReply(wiretap.GetChildren, 1)
 	require.ErrorIs(t, a.Start().Err(), zk.ErrConnectionClosed, "what the caller is told")
 	z.Await("A to be back", func() bool { return a.State() == zk.StateHasSession })
