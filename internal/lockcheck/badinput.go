@@ -152,12 +152,7 @@ var ClosedDuring = property("a session closed during a call ends the call",
 				call := a.Call(func(context.Context) (context.Context, error) { return a.Lock(ctx) })
 				s.Await(fmt.Sprintf("the reply to A's %v, an answer, or A to wait", op), func() bool {
 					silently, polls := a.Tap.Waiting(mark)
-					select {
-					case <-reply.Sprung():
-						return true
-					default:
-						return silently || polls || call.Returned()
-					}
+					return reply.IsSprung() || silently || polls || call.Returned()
 				})
 				closeDuring(a, call, reply)
 				s.says(fmt.Sprintf("Lock with %s, closed at %v,", what, op), call.Err(), nil, a.Path)

@@ -82,14 +82,7 @@ var MultiLockProperties = []*Property{
 		a, b := s.owner("A", "/x", "/y"), s.owner("B", "/y", "/x")
 		slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and is on its way to the other
 		first := a.Start()
-		s.Await("A to ask for its second lock", func() bool {
-			select {
-			case <-slow.Sprung():
-				return true
-			default:
-				return first.Returned()
-			}
-		})
+		s.Await("A to ask for its second lock", func() bool { return slow.IsSprung() || first.Returned() })
 		if first.Returned() {
 			s.fails("A's Lock has come back without asking for the second of two locks")
 		}

@@ -213,19 +213,11 @@ var GivingUp = property("giving up leaves nothing behind",
 		s.gaveUp(d, overdue.Err(), context.DeadlineExceeded)
 
 		slow := e.Tap.HoldReply(wiretap.Create, 1)
-		caught := e.Call(func(ctx context.Context) (context.Context, error) {
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			go func() {
-				select {
-				case <-slow.Sprung():
-					cancel()
-					slow.Let()
-				case <-ctx.Done():
-				}
-			}()
-			return e.Lock(ctx)
-		})
+		ctx, cancel := context.WithCancel(s.Ctx)
+		caught := e.Call(func(context.Context) (context.Context, error) { return e.Lock(ctx) })
+		zktest.AwaitChan(s.Zoo, "the server to carry out E's create", slow.Sprung())
+		cancel()
+		slow.Let()
 		s.gaveUp(e, caught.Err(), context.Canceled)
 
 		s.mustWait(waiting[1], waiting[1].StillWaits(), "went on waiting")
@@ -322,28 +314,14 @@ var SilentWait = property("waiting sends no request",
 	"who could tell the waiter, so that it need not ask?",
 	func(s *story) {
 		_, waiters := s.crowd(5, 2*zktest.MortalTimeout) // short, for the pings are the clock
-		marks := map[*zktest.Turn]int{}
+		count, pings := s.Count(waiters...), map[*zktest.Turn]int{}
 		for _, w := range waiters {
-			marks[w] = w.Tap.Mark()
+			pings[w] = len(w.Tap.Done(wiretap.Ping)) + 2
 		}
-		var sent wiretap.Counts
 		s.Await("two pings from each waiter", func() bool {
-			var all [][]wiretap.Frame
-			for _, w := range waiters {
-				frames, pings := w.Tap.Since(marks[w]), 0
-				for _, f := range frames {
-					if f.Kind == wiretap.Request && f.Op == wiretap.Ping {
-						pings++
-					}
-				}
-				if pings < 2 {
-					return false
-				}
-				all = append(all, frames)
-			}
-			sent = wiretap.Count(all...)
-			return true
+			return !slices.ContainsFunc(waiters, func(w *zktest.Turn) bool { return len(w.Tap.Done(wiretap.Ping)) < pings[w] })
 		})
+		sent := count()
 		if n := sent.All(); n > 0 {
 			s.fails("%d waiters sent %d requests between two pings: %v", len(waiters), n, sent.Requests)
 		}
@@ -401,13 +379,8 @@ var NoWatchLeft = property("no watch is left behind",
 		slow := c.Tap.HoldRequest(wiretap.Any, 3)
 		last := c.Start()
 		s.Await("C to be held up, or to wait", func() bool {
-			select {
-			case <-slow.Sprung():
-				return true
-			default:
-				silently, _ := c.Tap.Waiting(0)
-				return silently
-			}
+			silently, _ := c.Tap.Waiting(0)
+			return silently || slow.IsSprung()
 		})
 		b.Close()
 		slow.Let()

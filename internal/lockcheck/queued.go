@@ -69,11 +69,9 @@ var ErrorEndsWait = property("an error ends the wait",
 		held := a.Acquire()
 		for _, op := range []wiretap.Op{wiretap.GetChildren, wiretap.GetData} {
 			lost, waiting := b.Tap.LoseReply(op, 1), b.Start()
-			waiting.Waits()
-			select {
-			case <-lost.Sprung():
+			if waiting.Waits(); lost.IsSprung() {
 				s.says("Lock", waiting.Err(), zk.ErrConnectionClosed, "zklock: lock "+b.Path+": ")
-			default: // it does not ask for this
+			} else { // it does not ask for this
 				_ = waiting.Cancel()
 			}
 			if left := s.left(b); len(left) > 0 {

@@ -20,35 +20,26 @@ func (t *Tap) Gate(pass func(Frame), past func(Frame) bool) {
 	t.gate = &gate{pass, past}
 }
 
-// queues are where a connection's frames wait, to the server and to the client.
-type queues struct {
-	*gate
-	up, down chan waiting
-	arrived  chan []byte
-	closed   chan struct{}
-}
-
 // waiting is a frame, and what lets it go on.
 type waiting struct {
 	Frame
 	on func() error
 }
 
-// queueUp gives a connection its queues, which end with it.
-func (c *conn) queueUp(g *gate) {
-	q := &queues{g, make(chan waiting, 64), make(chan waiting, 64), make(chan []byte), c.closed}
-	c.queues = q
-	for _, line := range []chan waiting{q.up, q.down} {
+// queueUp gives a connection queues before its gate, which end with it.
+func (c *conn) queueUp() {
+	c.up, c.down, c.arrived = make(chan waiting, 64), make(chan waiting, 64), make(chan []byte)
+	for _, line := range []chan waiting{c.up, c.down} {
 		go func() {
 			for {
 				select {
 				case w := <-line:
-					q.pass(w.Frame)
+					c.gate.pass(w.Frame)
 					if w.on() != nil {
 						c.Close()
 						return
 					}
-				case <-q.closed:
+				case <-c.closed:
 					return
 				}
 			}
@@ -56,48 +47,30 @@ func (c *conn) queueUp(g *gate) {
 	}
 	go func() {
 		defer c.Close()
-		for {
-			b, f, arrive, err := c.receive()
-			if err == nil {
-				err = q.line(q.down, f, func() error {
-					return arrive(func() {
-						select {
-						case q.arrived <- b:
-						case <-q.closed:
-						}
-					})
-				})
+		arrive := func(b []byte) {
+			select {
+			case c.arrived <- b:
+			case <-c.closed:
 			}
-			if err != nil {
-				return
-			}
+		}
+		for c.receive(arrive) == nil {
 		}
 	}()
 }
 
-// line lets a frame stand in line, or go past it.
-func (q *queues) line(line chan<- waiting, f Frame, on func() error) error {
+// line lets a frame stand in line before the gate, or go past it.
+func (c *conn) line(line chan<- waiting, f Frame, on func() error) error {
 	switch {
-	case f.Op == Ping:
+	case c.gate == nil || f.Op == Ping:
 		return on()
-	case q.past(f):
-		q.pass(f)
+	case c.gate.past(f):
+		c.gate.pass(f)
 		return on()
 	}
 	select {
 	case line <- waiting{f, on}:
 		return nil
-	case <-q.closed:
-		return net.ErrClosed
-	}
-}
-
-// next waits for the next frame that has arrived.
-func (q *queues) next(c *conn) error {
-	select {
-	case c.unread = <-q.arrived:
-		return nil
-	case <-q.closed:
+	case <-c.closed:
 		return net.ErrClosed
 	}
 }

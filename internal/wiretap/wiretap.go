@@ -79,8 +79,8 @@ func (t *Tap) Dial(network, address string, timeout time.Duration) (net.Conn, er
 		return nil, errDown
 	}
 	t.conns[c] = true
-	if t.gate != nil {
-		c.queueUp(t.gate)
+	if c.gate = t.gate; c.gate != nil {
+		c.queueUp()
 	}
 	return c, nil
 }
@@ -183,6 +183,16 @@ func (t *Tap) trap(kind Kind, op Op, nth int, hold bool) *Trap {
 // proves that the server has done what was asked.
 func (tr *Trap) Sprung() <-chan struct{} { return tr.sprung }
 
+// IsSprung tells whether the frame has come.
+func (tr *Trap) IsSprung() bool {
+	select {
+	case <-tr.sprung:
+		return true
+	default:
+		return false
+	}
+}
+
 // Let lets a held frame go on. Calling it before the frame comes disarms the
 // hold; calling it again does nothing.
 func (tr *Trap) Let() { tr.once.Do(func() { close(tr.let) }) }
@@ -199,7 +209,10 @@ type conn struct {
 	writing bool // the handshake has been written
 	reading bool // the handshake has been read
 	unread  []byte
-	*queues // nil: frames do not wait for a gate
+
+	gate     *gate        // nil: frames do not wait
+	up, down chan waiting // before the gate
+	arrived  chan []byte  // behind it
 }
 
 // pass records a frame. It returns the trap that the frame springs, or nil, and
@@ -293,21 +306,14 @@ func (c *conn) Write(b []byte) (int, error) {
 		c.tap.mu.Unlock()
 	}
 	trap, _ := c.pass(&f)
-	send := func() error {
+	b = bytes.Clone(b) // the client writes the next one into the same
+	return len(b), c.line(c.up, f, func() error {
 		err := c.spring(trap)
 		if err == nil && !f.Lost {
 			_, err = c.Conn.Write(b)
 		}
 		return err
-	}
-	if c.queues != nil {
-		b = bytes.Clone(b) // the client writes the next one into the same
-		return len(b), c.queues.line(c.up, f, send)
-	}
-	if err := send(); err != nil {
-		return 0, err
-	}
-	return len(b), nil
+	})
 }
 
 // Read gives the client what the server sent, a frame at a time. An error is
@@ -331,31 +337,32 @@ const maxFrame = 64 << 20
 
 // next gets the next frame for the client, if one is to arrive.
 func (c *conn) next() error {
-	if c.queues != nil {
-		return c.queues.next(c)
+	if c.gate == nil {
+		return c.receive(func(b []byte) { c.unread = b })
 	}
-	b, _, arrive, err := c.receive()
-	if err == nil {
-		err = arrive(func() { c.unread = b })
+	select {
+	case c.unread = <-c.arrived:
+		return nil
+	case <-c.closed:
+		return net.ErrClosed
 	}
-	return err
 }
 
-// receive reads one frame from the server. To arrive it may take time, or fail.
-func (c *conn) receive() (b []byte, f Frame, arrive func(there func()) error, err error) {
-	b = make([]byte, 4)
+// receive reads one frame from the server, and lets it arrive, if it is to.
+func (c *conn) receive(arrive func(b []byte)) error {
+	b := make([]byte, 4)
 	if _, err := io.ReadFull(c.Conn, b); err != nil {
-		return nil, f, nil, err
+		return err
 	}
 	size := binary.BigEndian.Uint32(b)
 	if size > maxFrame {
-		return nil, f, nil, fmt.Errorf("wiretap: a frame of %d bytes: this is not ZooKeeper's protocol", size)
+		return fmt.Errorf("wiretap: a frame of %d bytes: this is not ZooKeeper's protocol", size)
 	}
 	b = append(b, make([]byte, size)...)
 	if _, err := io.ReadFull(c.Conn, b[4:]); err != nil {
-		return nil, f, nil, err
+		return err
 	}
-	f = Frame{Kind: Reply, Op: Connect, Bytes: len(b)}
+	f := Frame{Kind: Reply, Op: Connect, Bytes: len(b)}
 	if c.reading {
 		f = readReply(b, c.request)
 	} else if len(b) >= 40 {
@@ -365,14 +372,14 @@ func (c *conn) receive() (b []byte, f Frame, arrive func(there func()) error, er
 	}
 	c.reading = true
 	trap, late := c.pass(&f)
-	return b, f, func(there func()) error {
+	return c.line(c.down, f, func() error {
 		time.Sleep(late)
 		err := c.spring(trap)
 		if err == nil && !f.Lost {
-			there()
+			arrive(b)
 		}
 		return err
-	}, nil
+	})
 }
 
 // spring does with the frame in hand what the trap is for, if it sprang one.
