@@ -28,21 +28,18 @@ var BadInput = []*Property{RefusedUnasked, UnlockTooMany, ClosedBefore, ClosedDu
 
 // done ends the story, if nothing is left at the server but an empty directory.
 func (s *story) done(evidence string, args ...any) {
-	if left := s.Names(s.dir); len(left) > 0 {
-		s.fails("left in the lock's directory: %v", left)
-	}
-	if left := s.Names(s.Root); len(left) > 1 || len(left) == 1 && left[0] != "lock" {
-		s.fails("left at the server: %v", left)
-	}
+	left := s.Names(s.dir)
+	s.failsIf(len(left) > 0, "left in the lock's directory: %v", left)
+	left = s.Names(s.Root)
+	s.failsIf(len(left) > 1 || len(left) == 1 && left[0] != "lock", "left at the server: %v", left)
 	s.holds(evidence, args...)
 }
 
 // says fails the story unless err is an error of the kind wanted, if any, and
 // holds all the words.
 func (s *story) says(call string, err, want error, words ...string) {
-	if wrong := wrongAnswer(call, err, want, words...); wrong != nil {
-		s.fails("%v", wrong)
-	}
+	wrong := wrongAnswer(call, err, want, words...)
+	s.failsIf(wrong != nil, "%v", wrong)
 }
 
 func wrongAnswer(call string, err, want error, words ...string) error {
@@ -100,9 +97,8 @@ var RefusedUnasked = property("what cannot work is refused before anything is se
 		}
 		s.Barrier(a.Client)
 		a.Session.Close() // waits for what is done in the background
-		if sent := wiretap.Count(a.Tap.Since(mark)); sent.All() > 0 {
-			s.fails("all of it was refused, and yet there were the requests %v", sent.Requests)
-		}
+		sent := wiretap.Count(a.Tap.Since(mark))
+		s.failsIf(sent.All() > 0, "all of it was refused, and yet there were the requests %v", sent.Requests)
 		s.done("nil, ended contexts and bad paths were refused without a request")
 	})
 

@@ -107,9 +107,7 @@ var ElectionProperties = []*Property{
 		b := s.follower("B")
 		a.Crash()
 		s.succeeds(b)
-		if a.Held().Err() == nil {
-			s.fails("A was cut off and B leads: A's context has not ended")
-		}
+		s.failsIf(a.Held().Err() == nil, "A was cut off and B leads: A's context has not ended")
 		s.holds("A was cut off, and its context had ended when B led")
 	}},
 	{Name: "a late resignation harms nobody", Hint: "A has lost its session, and B leads: what does A's Resign delete?", tell: func(s *story) {

@@ -8,9 +8,7 @@ import "zklock/internal/zktest"
 // enters brings a member's call to its end, without a wait.
 func (s *story) enters(m *zktest.Member, why string) *zktest.Turn {
 	t := m.Start()
-	if t.Waits() != zktest.Returned {
-		s.fails("%s, and %s waits", why, m.Name)
-	}
+	s.failsIf(t.Waits() != zktest.Returned, "%s, and %s waits", why, m.Name)
 	s.succeeds(t)
 	return t
 }

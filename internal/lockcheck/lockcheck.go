@@ -69,24 +69,20 @@ func (r Result) String() string {
 
 // Check holds a subject against a property, on a real server.
 func Check(server *zkserver.Server, subject Subject, property *Property) Result {
-	return check(server, subject, property, zktest.Patience, zktest.Play)
+	return CheckWithin(server, subject, property, 0)
 }
 
 // CheckWithin is Check of a lock that may hang: the story has to come to its
 // verdict within limit, and what it leaves behind is not waited for.
 func CheckWithin(server *zkserver.Server, subject Subject, property *Property, limit time.Duration) Result {
-	return check(server, subject, property, limit, func(tell func(zktest.T)) error { return zktest.PlayWithin(limit, tell) })
-}
-
-func check(server *zkserver.Server, subject Subject, property *Property, limit time.Duration, play func(func(zktest.T)) error) Result {
 	told := make(chan *story, 1)
-	err := play(func(t zktest.T) {
+	err := zktest.PlayWithin(limit, func(t zktest.T) {
 		s := &story{T: t, Zoo: zktest.NewOn(t, server), subject: subject}
 		s.dir = s.Root + "/lock"
 		s.path = s.in(s.dir)
-		ctx, cancel := context.WithTimeout(s.Ctx, limit)
+		var cancel context.CancelFunc
+		s.Ctx, cancel = context.WithTimeout(s.Ctx, cmp.Or(limit, zktest.Patience))
 		defer cancel()
-		s.Ctx = ctx
 		defer func() {
 			s.result.Lines = s.lines()
 			told <- s
@@ -170,6 +166,13 @@ func (s *story) holds(evidence string, args ...any) { s.verdict(Yes, evidence, a
 
 // fails ends the story with the verdict that it does not.
 func (s *story) fails(evidence string, args ...any) { s.verdict(No, evidence, args) }
+
+// failsIf is fails, if something is so.
+func (s *story) failsIf(wrong bool, evidence string, args ...any) {
+	if wrong {
+		s.fails(evidence, args...)
+	}
+}
 
 // void ends the story with the verdict that the question does not arise.
 func (s *story) void(why string, args ...any) { s.verdict(Void, why, args) }

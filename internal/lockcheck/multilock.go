@@ -40,9 +40,8 @@ func (s *story) owner(name string, paths ...string) *zktest.Member {
 // isFree fails the story if somebody stands in one of the locks.
 func (s *story) isFree(why string, paths ...string) {
 	for _, path := range paths {
-		if names := s.Names(s.Root + path); len(names) > 0 {
-			s.fails("%s, and in %s there is %v", why, path, names)
-		}
+		names := s.Names(s.Root + path)
+		s.failsIf(len(names) > 0, "%s, and in %s there is %v", why, path, names)
 	}
 }
 
@@ -67,13 +66,11 @@ var MultiLockProperties = []*Property{
 			defer cancel()
 			return a.Lock(ctx)
 		})
-		if err := trying.Err(); err == nil {
-			s.fails("B holds /y, and A's Lock of /x, /y and /z said that it has all")
-		}
+		err := trying.Err()
+		s.failsIf(err == nil, "B holds /y, and A's Lock of /x, /y and /z said that it has all")
 		s.isFree("B holds /y, A has given up", "/x", "/z")
-		if names := b.Queue(); len(names) != 1 {
-			s.fails("B holds /y, A has given up, and in /y there is %v", names)
-		}
+		names := b.Queue()
+		s.failsIf(len(names) != 1, "B holds /y, A has given up, and in /y there is %v", names)
 		s.leaves(b)
 		s.succeeds(a.Start())
 		s.holds("A did not get /y, and let go of the rest; when /y was free it got all")
@@ -83,14 +80,11 @@ var MultiLockProperties = []*Property{
 		slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and is on its way to the other
 		first := a.Start()
 		s.Await("A to ask for its second lock", func() bool { return slow.IsSprung() || first.Returned() })
-		if first.Returned() {
-			s.fails("A's Lock has come back without asking for the second of two locks")
-		}
+		s.failsIf(first.Returned(), "A's Lock has come back without asking for the second of two locks")
 		second := s.stands(b, "A has one of two locks")
 		slow.Let()
-		if first.Waits() != zktest.Returned {
-			s.fails("A, for /x and /y, waits for B; B, for /y and /x, waits for A: /x has %v, /y has %v", s.Names(s.Root+"/x"), s.Names(s.Root+"/y"))
-		}
+		s.failsIf(first.Waits() != zktest.Returned,
+			"A, for /x and /y, waits for B; B, for /y and /x, waits for A: /x has %v, /y has %v", s.Names(s.Root+"/x"), s.Names(s.Root+"/y"))
 		s.succeeds(first)
 		s.leaves(first)
 		s.succeeds(second)
@@ -98,9 +92,7 @@ var MultiLockProperties = []*Property{
 	}},
 	{Name: "a lock named twice is one", Hint: "the same path comes twice: who holds it when it is asked for the second time?", tell: func(s *story) {
 		a := s.owner("A", "/x", "/y", "/x").Start()
-		if a.Waits() != zktest.Returned {
-			s.fails("A, for /x, /y and /x, waits for itself: /x has %v", s.Names(s.Root+"/x"))
-		}
+		s.failsIf(a.Waits() != zktest.Returned, "A, for /x, /y and /x, waits for itself: /x has %v", s.Names(s.Root+"/x"))
 		s.succeeds(a)
 		s.leaves(a)
 		s.isFree("A has released all", "/x", "/y")
@@ -111,9 +103,8 @@ var MultiLockProperties = []*Property{
 		for _, name := range s.Names(s.Root + "/y") {
 			_ = s.Observer().Delete(s.Root+"/y/"+name, -1)
 		}
-		if err := a.Unlock(a.Held()); err == nil {
-			s.fails("somebody had deleted A's znode in /y, and A's Unlock said that all was well")
-		}
+		err := a.Unlock(a.Held())
+		s.failsIf(err == nil, "somebody had deleted A's znode in /y, and A's Unlock said that all was well")
 		s.isFree("A has released all", "/x", "/y", "/z")
 		s.holds("A's znode in /y was gone; Unlock said so, and released /x and /z")
 	}},

@@ -30,9 +30,8 @@ var ParentsMade = property("missing parents are made",
 		s.mustWait(second, second.Waits(), "made the lock's parents together with B")
 		first.Release()
 		second.Release()
-		if names := s.Names(s.Root + "/shop"); len(names) != 1 || names[0] != "locks" {
-			s.fails("the lock is /shop/locks/orders, and below /shop stands %v", names)
-		}
+		names := s.Names(s.Root + "/shop")
+		s.failsIf(len(names) != 1 || names[0] != "locks", "the lock is /shop/locks/orders, and below /shop stands %v", names)
 		s.holds("two made the parents of /shop/locks/orders at once, and were let in one after the other")
 	})
 
@@ -43,9 +42,7 @@ var ManyShare = property("many goroutines share one lock",
 	func(s *story) {
 		const goroutines = 8
 		turns, breaches := s.contend(slices.Repeat([]*zktest.Member{s.join("A")}, goroutines))
-		if n := len(breaches); n > 0 {
-			s.fails("%d goroutines had %d turns with one lock, and %d times there were two inside", goroutines, turns, n)
-		}
+		s.failsIf(len(breaches) > 0, "%d goroutines had %d turns with one lock, and %d times there were two inside", goroutines, turns, len(breaches))
 		s.holds("%d goroutines had %d turns with one lock, and never were there two inside", goroutines, turns)
 	})
 
@@ -64,9 +61,8 @@ var WhateverIsInIt = property("a znode is deleted whatever is in it",
 			}
 		}
 		waiting.StillWaits() // it has looked again
-		if err := waiting.Cancel(); !errors.Is(err, context.Canceled) {
-			s.fails("somebody wrote into the znodes; B gave up, and its Lock answered: %v", err)
-		}
+		err := waiting.Cancel()
+		s.failsIf(!errors.Is(err, context.Canceled), "somebody wrote into the znodes; B gave up, and its Lock answered: %v", err)
 		if err := a.Unlock(held.Held()); err != nil {
 			s.fails("somebody wrote into the znodes, and A's Unlock answered: %v", err)
 		}
@@ -100,12 +96,10 @@ var LostWhileWaiting = property("a waiter whose session expires says so or queue
 		s.AwaitExpiry(b.Client)
 		b.Tap.Restore()
 		if b.Token == nil { // it knows no other session than the one it had
-			if err := waiting.Err(); !errors.Is(err, told) {
-				s.fails("B's session expired while it waited, and its Lock answered: %v", err)
-			}
-			if left := s.left(b); len(left) > 0 {
-				s.fails("B's session expired while it waited, B was told, and left %v", left)
-			}
+			err := waiting.Err()
+			s.failsIf(!errors.Is(err, told), "B's session expired while it waited, and its Lock answered: %v", err)
+			left := s.left(b)
+			s.failsIf(len(left) > 0, "B's session expired while it waited, B was told, and left %v", left)
 			s.holds("B's session expired while it waited: its Lock answered %q, and nothing was left", waiting.Err())
 		}
 		s.Await("B to queue again", func() bool { return len(b.Queue()) == 2 || waiting.Returned() })
@@ -131,8 +125,6 @@ var ReleasedWhileCutOff = property("a release is not missed while the line is do
 		held.Release()
 		b.Tap.Restore()
 		waiting.Acquired()
-		if id := b.SessionID(); id != b.ID {
-			s.fails("B was let in, with session %#x in place of %#x", id, b.ID)
-		}
+		s.failsIf(b.SessionID() != b.ID, "B was let in, with session %#x in place of %#x", b.SessionID(), b.ID)
 		s.holds("A released while B's line was down, and B was let in when it was back")
 	})

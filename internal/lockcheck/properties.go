@@ -34,9 +34,8 @@ var OneHolder = property("one holder at a time",
 
 		d.Tap.LoseReply(wiretap.GetChildren, 1) // only a lock that lists will lose it
 		lost := d.Start()
-		if lost.Waits() == zktest.Returned && lost.Err() == nil {
-			s.fails("D lost its connection while A held the lock, and was let in beside it")
-		}
+		s.failsIf(lost.Waits() == zktest.Returned && lost.Err() == nil,
+			"D lost its connection while A held the lock, and was let in beside it")
 		d.Close()
 
 		held.Release()
@@ -116,9 +115,8 @@ var CrashFrees = property("a crashed holder's lock comes free",
 		waiting := s.queue(b)[0]
 		a.Crash()
 		s.AwaitExpiry(a.Client)
-		if waiting.StillWaits() != zktest.Returned {
-			s.fails("the session of A is gone, its znode is not, and B waits: %v", s.left(a))
-		}
+		s.failsIf(waiting.StillWaits() != zktest.Returned,
+			"the session of A is gone, its znode is not, and B waits: %v", s.left(a))
 		waiting.Acquired()
 		s.holds("A's session expired, and B was let in")
 	})
@@ -172,12 +170,9 @@ var NoStranger = property("a stranger cannot release it",
 		a, b, stranger := s.joinMortal("A"), s.join("B"), s.join("the stranger")
 		held := a.Acquire().Held()
 		err := stranger.Unlock(s.Ctx)
-		if gone := stranger.Tap.Done(wiretap.Delete); len(gone) > 0 {
-			s.fails("A held the lock, and the stranger's Unlock deleted %v", gone)
-		}
-		if err == nil {
-			s.fails("the stranger's Unlock said that it had released a lock that it did not hold")
-		}
+		gone := stranger.Tap.Done(wiretap.Delete)
+		s.failsIf(len(gone) > 0, "A held the lock, and the stranger's Unlock deleted %v", gone)
+		s.failsIf(err == nil, "the stranger's Unlock said that it had released a lock that it did not hold")
 		waiting := s.queue(b)[0]
 		a.Crash()
 		s.AwaitExpiry(a.Client)
@@ -185,12 +180,9 @@ var NoStranger = property("a stranger cannot release it",
 		a.Tap.Restore()
 		s.Await("A to have a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
 		late := a.Unlock(held)
-		if gone := a.Tap.Done(wiretap.Delete); len(gone) > 0 {
-			s.fails("A had lost the lock to B, and its late Unlock deleted %v", gone)
-		}
-		if late == nil {
-			s.fails("A had lost the lock to B, and its late Unlock said that all was well")
-		}
+		gone = a.Tap.Done(wiretap.Delete)
+		s.failsIf(len(gone) > 0, "A had lost the lock to B, and its late Unlock deleted %v", gone)
+		s.failsIf(late == nil, "A had lost the lock to B, and its late Unlock said that all was well")
 		s.holds("the stranger was told %q, and the late holder %q", err, late)
 	})
 
@@ -229,9 +221,7 @@ var GivingUp = property("giving up leaves nothing behind",
 // gaveUp fails the story unless the client was told why its Lock ended, and
 // has left nothing behind.
 func (s *story) gaveUp(c *zktest.Member, err, why error) {
-	if !errors.Is(err, why) {
-		s.fails("%s gave up, and its Lock answered %v instead of %q", c.Name, err, why)
-	}
+	s.failsIf(!errors.Is(err, why), "%s gave up, and its Lock answered %v instead of %q", c.Name, err, why)
 	for deadline := time.Now().Add(3 * time.Second); len(s.left(c)) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) { // a lock may clean up in the background
 			s.fails("%s gave up, and left %v behind", c.Name, s.left(c))
@@ -262,9 +252,7 @@ var Unrelated = property("unrelated znodes are no obstacle",
 			}
 		}
 		attempt := a.Start()
-		if attempt.Waits() != zktest.Returned {
-			s.fails("nobody holds the lock, and A waits; beside it: %v", s.Names(s.Root))
-		}
+		s.failsIf(attempt.Waits() != zktest.Returned, "nobody holds the lock, and A waits; beside it: %v", s.Names(s.Root))
 		if err := attempt.Err(); err != nil {
 			s.fails("with foreign znodes in the directory Lock answered: %v", err)
 		}
@@ -322,9 +310,7 @@ var SilentWait = property("waiting sends no request",
 			return !slices.ContainsFunc(waiters, func(w *zktest.Turn) bool { return len(w.Tap.Done(wiretap.Ping)) < pings[w] })
 		})
 		sent := count()
-		if n := sent.All(); n > 0 {
-			s.fails("%d waiters sent %d requests between two pings: %v", len(waiters), n, sent.Requests)
-		}
+		s.failsIf(sent.All() > 0, "%d waiters sent %d requests between two pings: %v", len(waiters), sent.All(), sent.Requests)
 		s.holds("%d waiters sent 0 requests between two pings", len(waiters))
 	})
 
@@ -338,9 +324,8 @@ var WakesOne = property("a release wakes one",
 		count := s.Count(waiters...)
 		holder.Release()
 		s.Await("a waiter to be let in", func() bool { return slices.ContainsFunc(waiters, (*zktest.Turn).Returned) })
-		if n := count().Notifications; n != 1 {
-			s.fails("one release sent %d notifications to %d waiters", n, len(waiters))
-		}
+		n := count().Notifications
+		s.failsIf(n != 1, "one release sent %d notifications to %d waiters", n, len(waiters))
 		s.holds("one release sent 1 notification to %d waiters", len(waiters))
 	})
 
@@ -353,9 +338,8 @@ var ArrivalWakesNobody = property("an arrival wakes nobody",
 		s.needsWatches(waiters)
 		count := s.Count(waiters...)
 		s.queue(s.join("the newcomer"))
-		if n := count().Notifications; n != 0 {
-			s.fails("one arrival sent %d notifications to %d waiters", n, len(waiters))
-		}
+		n := count().Notifications
+		s.failsIf(n != 0, "one arrival sent %d notifications to %d waiters", n, len(waiters))
 		s.holds("one arrival sent 0 notifications to %d waiters", len(waiters))
 	})
 
@@ -389,9 +373,8 @@ var NoWatchLeft = property("no watch is left behind",
 		last.Release()
 		for _, c := range []*zktest.Member{a, c} {
 			s.Barrier(c.Client)
-			if left := c.Tap.Watched(); len(left) > 0 {
-				s.fails("all is over, and %s still has a watch at the server, on %v", c.Name, left)
-			}
+			left := c.Tap.Watched()
+			s.failsIf(len(left) > 0, "all is over, and %s still has a watch at the server, on %v", c.Name, left)
 		}
 		s.holds("B left while C was about to watch it; all is over, and 0 watches are left")
 	})
@@ -425,9 +408,8 @@ var LostCreateReply = property("a lost reply to create does no harm",
 					again, s.left(a))
 			}
 			attempt.Acquired()
-			if left := s.left(a); len(left) != 1 {
-				s.fails("the reply to A's create was lost%s; A holds the lock with %d znodes: %v", again, len(left), left)
-			}
+			left := s.left(a)
+			s.failsIf(len(left) != 1, "the reply to A's create was lost%s; A holds the lock with %d znodes: %v", again, len(left), left)
 			attempt.Release()
 			b.Acquire().Release()
 		}
@@ -454,9 +436,7 @@ var LostDeleteReply = property("a lost reply to delete does no harm",
 			}
 			b.Acquire().Release()
 		}
-		if a.ID != a.SessionID() {
-			s.fails("A got rid of the lock only with its session")
-		}
+		s.failsIf(a.ID != a.SessionID(), "A got rid of the lock only with its session")
 		s.holds("a delete without reply and a delete that was never heard: Unlock saw to both")
 	})
 
@@ -468,9 +448,7 @@ var LocksAgain = property("the holder may lock again",
 		a, b := s.join("A"), s.join("B")
 		first := a.Acquire()
 		second := first.Again()
-		if second.Waits() != zktest.Returned {
-			s.fails("A holds the lock and waits for it: %v", s.left(a))
-		}
+		s.failsIf(second.Waits() != zktest.Returned, "A holds the lock and waits for it: %v", s.left(a))
 		if err := second.Err(); err != nil {
 			s.fails("A holds the lock, and its second Lock answered: %v", err)
 		}
@@ -478,9 +456,8 @@ var LocksAgain = property("the holder may lock again",
 			other := s.joinAs("C", Seat{Path: s.path + "-other"})
 			inside := other.Call(func(context.Context) (context.Context, error) { return other.Lock(first.Held()) })
 			inside.Acquired()
-			if names := other.Queue(); len(names) != 1 {
-				s.fails("inside the hold of one lock another one was locked, and that one's queue is %v", names)
-			}
+			names := other.Queue()
+			s.failsIf(len(names) != 1, "inside the hold of one lock another one was locked, and that one's queue is %v", names)
 			inside.Release()
 		}
 		waiting := s.queue(b)[0]
@@ -507,12 +484,8 @@ var ToldOfLoss = property("the holder is told when the lock is lost",
 			s.fails("session %#x of A has expired, and nothing can tell A, which is still inside", a.ID)
 		}
 		waiting.Acquired()
-		if held.Err() == nil {
-			s.fails("session %#x of A has expired and B holds the lock: A has not been told", a.ID)
-		}
-		if earlier.Held().Err() == nil {
-			s.fails("A was told of its loss, but the context of an earlier hold goes on after Unlock")
-		}
+		s.failsIf(held.Err() == nil, "session %#x of A has expired and B holds the lock: A has not been told", a.ID)
+		s.failsIf(earlier.Held().Err() == nil, "A was told of its loss, but the context of an earlier hold goes on after Unlock")
 		s.holds("A was cut off, and knew it before B was let in")
 	})
 
@@ -523,9 +496,7 @@ var Fenced = property("each tenure's token is greater than the last",
 	"which number at the server only ever grows?",
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
-		if a.Token == nil {
-			s.fails("the lock hands out no number that a store could check")
-		}
+		s.failsIf(a.Token == nil, "the lock hands out no number that a store could check")
 		var tokens []int64
 		for i, c := range []*zktest.Member{a, b, a, b, a, b} {
 			turn := c.Acquire()
@@ -539,9 +510,7 @@ var Fenced = property("each tenure's token is greater than the last",
 			}
 		}
 		for i := 1; i < len(tokens); i++ {
-			if tokens[i] <= tokens[i-1] {
-				s.fails("turn %d got token %d after token %d", i+1, tokens[i], tokens[i-1])
-			}
+			s.failsIf(tokens[i] <= tokens[i-1], "turn %d got token %d after token %d", i+1, tokens[i], tokens[i-1])
 		}
 		s.holds("%d turns got the tokens %v, over a directory that was made again", len(tokens), tokens)
 	})
@@ -663,13 +632,9 @@ var Shared = property("readers share, writers do not, nobody starves",
 		first := read(r1)
 		first.Acquired()
 		second := read(r2)
-		if second.Waits() != zktest.Returned {
-			s.fails("reader 2 waits for reader 1: %v", s.Names(s.path))
-		}
+		s.failsIf(second.Waits() != zktest.Returned, "reader 2 waits for reader 1: %v", s.Names(s.path))
 		second.Acquired()
-		if r1.Reader == nil {
-			s.fails("reader 2 was let in beside reader 1 by a lock that knows no readers")
-		}
+		s.failsIf(r1.Reader == nil, "reader 2 was let in beside reader 1 by a lock that knows no readers")
 		writing := s.queue(w)[0]
 		third := read(r3)
 		s.mustWait(third, third.Waits(), "overtook a waiting writer")
@@ -696,13 +661,9 @@ var Upgrade = property("write inside a read hold is refused",
 		}
 		reads := a.Reader.Acquire()
 		upgrade := a.Call(func(context.Context) (context.Context, error) { return a.Lock(reads.Held()) })
-		if upgrade.Waits() != zktest.Returned {
-			s.fails("A reads, asks to write, and waits for itself: %v", s.Names(s.path))
-		}
+		s.failsIf(upgrade.Waits() != zktest.Returned, "A reads, asks to write, and waits for itself: %v", s.Names(s.path))
 		refusal := upgrade.Err()
-		if refusal == nil {
-			s.fails("A reads, asks to write, and is let in: so would be a second reader beside it")
-		}
+		s.failsIf(refusal == nil, "A reads, asks to write, and is let in: so would be a second reader beside it")
 		waiting := s.queue(b)[0]
 		if err := reads.Unlock(reads.Held()); err != nil {
 			s.fails("A was refused (%v), and its RUnlock answered: %v", refusal, err)
@@ -723,9 +684,8 @@ var ByKind = property("each release ends its own kind of hold",
 		}
 		reads := a.Reader.Acquire()
 		writes := s.queue(b)[0]
-		if a.Unlock(reads.Held()) == nil {
-			s.fails("A holds by RLock, and its Unlock is accepted and ends the hold; left in the queue: %v", s.Names(s.path))
-		}
+		s.failsIf(a.Unlock(reads.Held()) == nil,
+			"A holds by RLock, and its Unlock is accepted and ends the hold; left in the queue: %v", s.Names(s.path))
 		s.mustWait(writes, writes.StillWaits(), "saw A's Unlock refused")
 		if err := reads.Unlock(reads.Held()); err != nil {
 			s.fails("A reads, its Unlock was refused, and its RUnlock answered: %v", err)
@@ -736,9 +696,8 @@ var ByKind = property("each release ends its own kind of hold",
 		if err := inside.Unlock(inside.Held()); err != nil {
 			s.fails("B writes and reads inside, and its RUnlock answered: %v", err)
 		}
-		if inside.Unlock(inside.Held()) == nil {
-			s.fails("B writes and reads inside once, and RUnlock ends both; left in the queue: %v", s.Names(s.path))
-		}
+		s.failsIf(inside.Unlock(inside.Held()) == nil,
+			"B writes and reads inside once, and RUnlock ends both; left in the queue: %v", s.Names(s.path))
 		s.mustWait(again, again.StillWaits(), "saw B's RUnlock refused")
 		writes.Release()
 		again.Acquired()

@@ -74,9 +74,8 @@ var ErrorEndsWait = property("an error ends the wait",
 			} else { // it does not ask for this
 				_ = waiting.Cancel()
 			}
-			if left := s.left(b); len(left) > 0 {
-				s.fails("the reply to B's %v was lost, its Lock has returned, and left %v", op, left)
-			}
+			left := s.left(b)
+			s.failsIf(len(left) > 0, "the reply to B's %v was lost, its Lock has returned, and left %v", op, left)
 		}
 		held.Release()
 		s.done("B's line broke at each request of its wait: its Lock said so, and left nothing")
@@ -94,9 +93,8 @@ var PlaceLost = property("a waiter whose znode was deleted says so",
 		held.Release() // who watches its predecessor looks now
 		err := waiting.Err()
 		s.says("Lock", err, zk.ErrNoNode, "own znode "+path.Base(b.Znode())+": ")
-		if strings.Contains(err.Error(), "leave the queue") {
-			s.fails("B's znode was gone, and its Lock said that it could not delete it: %q", err)
-		}
+		s.failsIf(strings.Contains(err.Error(),
+			"leave the queue"), "B's znode was gone, and its Lock said that it could not delete it: %q", err)
 		s.done("somebody deleted B's znode, and its Lock said so")
 	})
 
@@ -131,9 +129,8 @@ var KilledHolder = property("a killed holder's lock comes free",
 		waiting := s.queue(s.join("B"))[0]
 		process.Signal(syscall.SIGKILL)
 		s.AwaitExpiry(&zktest.Client{Name: "the killed process", ID: session})
-		if waiting.StillWaits() != zktest.Returned {
-			s.fails("the process was killed, its session is gone, and B waits: %v", s.Names(s.path))
-		}
+		s.failsIf(waiting.StillWaits() != zktest.Returned,
+			"the process was killed, its session is gone, and B waits: %v", s.Names(s.path))
 		waiting.Acquired()
 		s.holds("session %#x of a killed process expired, and B was let in", session)
 	})

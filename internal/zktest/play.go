@@ -11,16 +11,16 @@ import (
 
 // Play tells a story outside of tests: tell gets a T, and Play returns what the
 // story failed with, once all that it has set up is gone.
-func Play(tell func(T)) error {
-	p := play(tell)
-	<-p.ended
-	return p.failure()
-}
+func Play(tell func(T)) error { return PlayWithin(0, tell) }
 
-// PlayWithin is Play of a story that may hang: it has to come to its end within
-// the limit, and what it leaves behind is not waited for.
+// PlayWithin is Play of a story that may hang: with a limit it has to come to its end
+// in this time, and what it leaves behind is not waited for.
 func PlayWithin(limit time.Duration, tell func(T)) error {
 	p := play(tell)
+	if limit == 0 {
+		<-p.ended
+		return p.failure()
+	}
 	select {
 	case <-p.told:
 		return p.failure()
