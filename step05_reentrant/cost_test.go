@@ -115,7 +115,7 @@ func TestRequestsForOneHold(t *testing.T) {
 	chapter.Says(t, "a hold, after a wait: %d requests: %s", waiting.All(), strings.Join(waiting.Asked, ", "))
 
 	turn, mark := a.Acquire(), a.Tap.Mark()
-	turn.Again().Release()
+	turn.StartIn(turn.Held()).Release()
 	chapter.Says(t, "locking again inside it: %d requests", len(a.Asked(mark)))
 	require.Positive(t, token(turn))
 	chapter.Says(t, "reading its token: %d requests", len(a.Asked(mark)))

@@ -77,7 +77,7 @@ func inTurn(m *zktest.Member, inside func()) func(context.Context) (context.Cont
 
 // lock is a call to Lock with a context of the test's own.
 func lock(m *zktest.Member, ctx context.Context) *zktest.Turn {
-	return m.Call(func(context.Context) (context.Context, error) { return m.Lock(ctx) })
+	return m.StartIn(ctx)
 }
 
 // try is a call to TryLock, likewise.

@@ -149,7 +149,7 @@ func TestAsManyUnlocksAsLocksAndTheLastOneDeletes(t *testing.T) {
 	held := first.Held()
 	derived, cancel := context.WithTimeout(held, zktest.Patience)
 	defer cancel()
-	turns := []*zktest.Turn{first, first.Again(), lock(a, derived), try(a, held, 0)}
+	turns := []*zktest.Turn{first, first.StartIn(first.Held()), lock(a, derived), try(a, held, 0)}
 	for _, turn := range turns {
 		turn.Acquired()
 	}

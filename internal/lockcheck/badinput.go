@@ -145,7 +145,7 @@ var ClosedDuring = property("a session closed during a call ends the call",
 				b, a := s.writerAs("B", Seat{}), s.join("A")
 				b.Acquire()
 				mark, reply := a.Tap.Mark(), a.Tap.HoldReply(op, 1)
-				call := a.Call(func(context.Context) (context.Context, error) { return a.Lock(ctx) })
+				call := a.StartIn(ctx)
 				s.Await(fmt.Sprintf("the reply to A's %v, an answer, or A to wait", op), func() bool {
 					silently, polls := a.Tap.Waiting(mark)
 					return reply.IsSprung() || silently || polls || call.Returned()

@@ -21,7 +21,7 @@ func (s *story) another(path string) *zktest.Member {
 
 // entersWith is a member's call to Lock with a context that it has already.
 func entersWith(m *zktest.Member, held context.Context) *zktest.Turn {
-	turn := m.Call(func(context.Context) (context.Context, error) { return m.Lock(held) })
+	turn := m.StartIn(held)
 	turn.Acquired()
 	return turn
 }
@@ -75,7 +75,7 @@ var LossLetsNobodyIn = property("a loss lets nobody in before the holder unlocks
 		believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
 		a, b := s.joinAs("A", Seat{Through: believes.Through}), s.writerAs("B", Seat{})
 		outer := a.Acquire()
-		inner := outer.Again()
+		inner := outer.StartIn(outer.Held())
 		inner.Acquired()
 		other := s.queue(b)[0]
 		own := a.Start()

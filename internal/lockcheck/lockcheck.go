@@ -115,15 +115,9 @@ func Holds(t *testing.T, subject Subject, properties ...*Property) {
 func Fails(t *testing.T, subject Subject, properties ...*Property) {
 	subject.Acts() // in make play
 	expect(t, subject, No, properties)
-	if asked := os.Getenv("LOCKCHECK_ASK"); asked != "" { // the bug hunt: does the subject lack this one, too?
-		for _, p := range Properties {
-			if p.Name == asked && !slices.Contains(properties, p) {
-				server, err := zktest.Shared()
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Log(CheckWithin(server, subject, p, 12*time.Second))
-			}
+	for _, p := range Properties { // the bug hunt: does the subject lack this one, too?
+		if p.Name == os.Getenv("LOCKCHECK_ASK") && !slices.Contains(properties, p) {
+			ask(t, subject, p, 12*time.Second)
 		}
 	}
 }
@@ -137,17 +131,23 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 	for _, p := range properties {
 		t.Run(strings.ReplaceAll(subject.Name+": "+p.Name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			server, err := zktest.Shared()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := Check(server, subject, p)
-			t.Log(r)
+			r := ask(t, subject, p, 0)
 			if r.Verdict != want {
-				t.Errorf("%s: want %s here, not %s. Why it matters: %s. Ask yourself: %s", subject.Name, want, r.Verdict, cmp.Or(p.Why, p.Name), p.Hint)
+				t.Errorf("%s: want %s here, not %s. Why it matters: %s. Ask yourself: %s",
+					subject.Name, want, r.Verdict, cmp.Or(p.Why, p.Name), p.Hint)
 			}
 		})
 	}
+}
+
+func ask(t *testing.T, subject Subject, p *Property, limit time.Duration) Result {
+	server, err := zktest.Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := CheckWithin(server, subject, p, limit)
+	t.Log(r)
+	return r
 }
 
 // A story is one run of a property's check.

@@ -148,11 +148,10 @@ var FirstCome = property("first come, first served",
 				zktest.AwaitChan(s.Zoo, next.Name+"'s next poll", slow.Sprung())
 			}
 			holder.Release()
-			for j := i + 1; j < len(line); j++ {
-				if waiting[j].StillWaits() == zktest.Returned {
-					s.fails("%s came before %s, and %s was served first, while a request of %s was on its way",
-						next.Name, line[j].Name, line[j].Name, next.Name)
-				}
+			for _, later := range waiting[i+1:] {
+				s.failsIf(later.StillWaits() == zktest.Returned,
+					"%s came before %s, and %s was served first, while a request of %s was on its way",
+					next.Name, later.Name, later.Name, next.Name)
 			}
 			slow.Let()
 			waiting[i].Acquired()
@@ -206,7 +205,7 @@ var GivingUp = property("giving up leaves nothing behind",
 
 		slow := e.Tap.HoldReply(wiretap.Create, 1)
 		ctx, cancel := context.WithCancel(s.Ctx)
-		caught := e.Call(func(context.Context) (context.Context, error) { return e.Lock(ctx) })
+		caught := e.StartIn(ctx)
 		zktest.AwaitChan(s.Zoo, "the server to carry out E's create", slow.Sprung())
 		cancel()
 		slow.Let()
@@ -238,11 +237,7 @@ var Unrelated = property("unrelated znodes are no obstacle",
 		s.joinAs("the neighbour", Seat{Path: s.path + "-too"}).Acquire()
 		a, b := s.join("A"), s.join("B")
 		first := a.Start() // makes the directory, where there is one
-		if first.Waits() == zktest.Returned {
-			first.Acquired()
-		} else {
-			s.fails("the neighbour holds another lock, and A waits: %v", s.Names(s.Root))
-		}
+		s.failsIf(first.Waits() != zktest.Returned, "the neighbour holds another lock, and A waits: %v", s.Names(s.Root))
 		first.Release()
 		names := []string{"notes", "lock-", "lock-x", "0000000000", "_c_short-lock-", "_c_", "-", "lock-0000000000-old"}
 		for _, name := range names {
@@ -275,9 +270,7 @@ var WaiterCrash = property("a waiter's crash lets nobody in",
 		}
 		b.Crash()
 		s.AwaitExpiry(b.Client)
-		if how := waiting.StillWaits(); how == zktest.Returned {
-			s.mustWait(waiting, how, "saw the waiter B die")
-		}
+		s.mustWait(waiting, waiting.StillWaits(), "saw the waiter B die")
 		held.Release()
 		waiting.Acquired()
 		s.holds("B died in the queue; C waited on, and was served after A's release")
@@ -403,10 +396,9 @@ var LostCreateReply = property("a lost reply to create does no harm",
 			if how == zktest.Polling { // or it has asked again for what was lost
 				how = attempt.StillWaits()
 			}
-			if how != zktest.Returned {
-				s.fails("the reply to A's create was lost%s; now nobody holds the lock, and A waits behind a znode of its own: %v",
-					again, s.left(a))
-			}
+			s.failsIf(how != zktest.Returned,
+				"the reply to A's create was lost%s; now nobody holds the lock, and A waits behind a znode of its own: %v",
+				again, s.left(a))
 			attempt.Acquired()
 			left := s.left(a)
 			s.failsIf(len(left) != 1, "the reply to A's create was lost%s; A holds the lock with %d znodes: %v", again, len(left), left)
@@ -447,14 +439,14 @@ var LocksAgain = property("the holder may lock again",
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		first := a.Acquire()
-		second := first.Again()
+		second := first.StartIn(first.Held())
 		s.failsIf(second.Waits() != zktest.Returned, "A holds the lock and waits for it: %v", s.left(a))
 		if err := second.Err(); err != nil {
 			s.fails("A holds the lock, and its second Lock answered: %v", err)
 		}
 		if a.Token != nil { // another lock inside is no re-entry
 			other := s.joinAs("C", Seat{Path: s.path + "-other"})
-			inside := other.Call(func(context.Context) (context.Context, error) { return other.Lock(first.Held()) })
+			inside := other.StartIn(first.Held())
 			inside.Acquired()
 			names := other.Queue()
 			s.failsIf(len(names) != 1, "inside the hold of one lock another one was locked, and that one's queue is %v", names)
@@ -660,7 +652,7 @@ var Upgrade = property("write inside a read hold is refused",
 			s.void("there is no read hold")
 		}
 		reads := a.Reader.Acquire()
-		upgrade := a.Call(func(context.Context) (context.Context, error) { return a.Lock(reads.Held()) })
+		upgrade := a.StartIn(reads.Held())
 		s.failsIf(upgrade.Waits() != zktest.Returned, "A reads, asks to write, and waits for itself: %v", s.Names(s.path))
 		refusal := upgrade.Err()
 		s.failsIf(refusal == nil, "A reads, asks to write, and is let in: so would be a second reader beside it")
@@ -690,7 +682,7 @@ var ByKind = property("each release ends its own kind of hold",
 		if err := reads.Unlock(reads.Held()); err != nil {
 			s.fails("A reads, its Unlock was refused, and its RUnlock answered: %v", err)
 		}
-		inside := b.Reader.Call(func(context.Context) (context.Context, error) { return b.Reader.Lock(writes.Held()) })
+		inside := b.Reader.StartIn(writes.Held())
 		inside.Acquired()
 		again := s.queue(a)[0]
 		if err := inside.Unlock(inside.Held()); err != nil {

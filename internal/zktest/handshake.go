@@ -3,7 +3,6 @@ package zktest
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -130,13 +129,7 @@ func (z *Zoo) Expire(clients ...*Client) {
 			}
 		}
 	}
-	z.Await(fmt.Sprintf("the server to expire %d sessions", len(clients)), func() bool {
-		sessions, err := z.Sessions()
-		return err == nil && !slices.ContainsFunc(clients, func(c *Client) bool {
-			_, lives := sessions[c.ID]
-			return lives
-		})
-	})
+	z.AwaitExpiry(clients...)
 }
 
 // takeOver connects with a session that somebody else has begun, and hangs up.

@@ -16,20 +16,14 @@ import (
 	"zklock/internal/zkserver"
 )
 
-var (
-	running atomic.Pointer[zkserver.Server] // what Shared has started
-
-	shared = sync.OnceValues(func() (*zkserver.Server, error) {
-		s, err := zkserver.Start(context.Background())
-		running.Store(s)
-		return s, err
-	})
-)
+var running atomic.Pointer[zkserver.Server] // what Shared has started
 
 // Shared returns the one server of this process, which the first call starts.
-func Shared() (*zkserver.Server, error) {
-	return shared()
-}
+var Shared = sync.OnceValues(func() (*zkserver.Server, error) {
+	s, err := zkserver.Start(context.Background())
+	running.Store(s)
+	return s, err
+})
 
 // Servers are the addresses of Shared, for examples: they have no test to fail.
 func Servers() []string {

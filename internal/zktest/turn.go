@@ -21,6 +21,11 @@ type Turn struct {
 // Start calls Lock.
 func (m *Member) Start() *Turn { return m.Call(m.Lock) }
 
+// StartIn is Start with a context of its own, such as a hold to enter again.
+func (m *Member) StartIn(ctx context.Context) *Turn {
+	return m.Call(func(context.Context) (context.Context, error) { return m.Lock(ctx) })
+}
+
 // Acquire calls Lock, and returns when the member holds the lock.
 func (m *Member) Acquire() *Turn {
 	m.zoo.t.Helper()
@@ -50,11 +55,6 @@ func (m *Member) Call(lock func(context.Context) (context.Context, error)) *Turn
 func (z *Zoo) Go(c *Client, call func(context.Context) error) *Turn {
 	m := &Member{Client: c, zoo: z}
 	return m.Call(func(ctx context.Context) (context.Context, error) { return ctx, call(ctx) })
-}
-
-// Again enters the hold of the turn once more.
-func (t *Turn) Again() *Turn {
-	return t.Call(func(context.Context) (context.Context, error) { return t.Lock(t.Held()) })
 }
 
 // Returned tells whether the call has come back.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -142,14 +143,20 @@ func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), e
 // until it expires.
 func (c *Client) Crash() { c.Tap.Silence() }
 
-// AwaitExpiry returns when the server has ended the client's session, and with
-// it the session's ephemeral znodes.
-func (z *Zoo) AwaitExpiry(c *Client) {
+// AwaitExpiry returns when the server has ended the clients' sessions, and with
+// them the sessions' ephemeral znodes.
+func (z *Zoo) AwaitExpiry(clients ...*Client) {
 	z.t.Helper()
-	z.Await(fmt.Sprintf("the server to expire session %#x of %s", c.ID, c.Name), func() bool {
+	what := fmt.Sprintf("the server to expire session %#x of %s", clients[0].ID, clients[0].Name)
+	if len(clients) > 1 {
+		what = fmt.Sprintf("the server to expire %d sessions", len(clients))
+	}
+	z.Await(what, func() bool {
 		sessions, err := z.Sessions()
-		_, lives := sessions[c.ID]
-		return err == nil && !lives
+		return err == nil && !slices.ContainsFunc(clients, func(c *Client) bool {
+			_, lives := sessions[c.ID]
+			return lives
+		})
 	})
 }
 
