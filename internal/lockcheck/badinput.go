@@ -38,20 +38,10 @@ func (s *story) done(evidence string, args ...any) {
 // says fails the story unless err is an error of the kind wanted, if any, and
 // holds all the words.
 func (s *story) says(call string, err, want error, words ...string) {
-	wrong := wrongAnswer(call, err, want, words...)
-	s.failsIf(wrong != nil, "%v", wrong)
-}
-
-func wrongAnswer(call string, err, want error, words ...string) error {
-	if err == nil || want != nil && !errors.Is(err, want) {
-		return fmt.Errorf("%s answered %v, and not an error that is %v", call, err, want)
-	}
+	s.failsIf(err == nil || want != nil && !errors.Is(err, want), "%s answered %v, and not an error that is %v", call, err, want)
 	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			return fmt.Errorf("%s answered %q, which does not say %q", call, err, word)
-		}
+		s.failsIf(!strings.Contains(err.Error(), word), "%s answered %q, which does not say %q", call, err, word)
 	}
-	return nil
 }
 
 func lock(w zktest.Way, ctx context.Context) error {
@@ -239,38 +229,28 @@ var RepliesThatAreNone = property("a reply that is none does no harm",
 	"the server has done what was asked, and the reply is nonsense: what is known?",
 	func(s *story) {
 		var telling sync.WaitGroup // most of the time is spent waiting
-		wrong := make([]error, len(lies))
+		wrong := make([]string, len(lies))
 		for i, lie := range lies {
 			liar := &liar{lie: lie}
 			dir := s.dir + "/" + strings.ReplaceAll(lie.what, " ", "-")
 			a := s.joinAs("A", Seat{Timeout: zktest.MortalTimeout, Path: s.in(dir), Through: liar.over})
-			telling.Go(func() { wrong[i] = zktest.Play(func(t zktest.T) { s.lied(t, liar, a, dir) }) })
+			telling.Go(func() { wrong[i] = s.apart(func(part *story) { part.lied(liar, a, dir) }) })
 		}
 		telling.Wait()
-		if err := errors.Join(wrong...); err != nil {
-			s.fails("%v", err)
-		}
+		all := strings.Join(wrong, "")
+		s.failsIf(all != "", "%s", all)
 		s.done("%d kinds of lies: the calls came back, and left nothing", len(lies))
 	})
 
-// lied tells t of one lie, to a client whose lock is in dir.
-func (s *story) lied(t zktest.T, liar *liar, a *zktest.Member, dir string) {
+// lied tells of one lie, to a client whose lock is in dir.
+func (s *story) lied(liar *liar, a *zktest.Member, dir string) {
 	const always = 1 << 30
 	lying := func(times int32, call func() error) error {
 		liar.left.Store(times)
 		defer liar.left.Store(0)
 		return call()
 	}
-	answers := func(call string, err, want error, words ...string) {
-		if wrong := wrongAnswer(call, err, want, words...); wrong != nil {
-			t.Fatalf("%s: %v", liar.what, wrong)
-		}
-	}
-	works := func(call string, err error) {
-		if err != nil {
-			t.Fatalf("%s: %s answered %v", liar.what, call, err)
-		}
-	}
+	works := func(call string, err error) { s.failsIf(err != nil, "%s: %s answered %v", liar.what, call, err) }
 	empty := func(after string) {
 		s.Await(liar.what+": the directory to be empty after "+after, func() bool { return len(s.Names(dir)) == 0 })
 	}
@@ -288,20 +268,20 @@ func (s *story) lied(t zktest.T, liar *liar, a *zktest.Member, dir string) {
 
 	if a.Token == nil { // the caller is told that nobody knows
 		nobodyKnows := []string{a.Path, "nobody knows", "look at the znodes there"}
-		answers("Lock", lying(always, try), zk.ErrConnectionClosed, nobodyKnows...)
+		s.says(liar.what+": Lock", lying(always, try), zk.ErrConnectionClosed, nobodyKnows...)
 		for _, name := range s.Names(dir) { // as it says
 			_ = s.Observer().Delete(dir+"/"+name, -1)
 		}
 		works("Lock without a lie", take())
-		answers("Unlock", lying(1, release), zk.ErrConnectionClosed, nobodyKnows...)
-		answers("Unlock again", release(), zk.ErrNoNode, a.Path)
+		s.says(liar.what+": Unlock", lying(1, release), zk.ErrConnectionClosed, nobodyKnows...)
+		s.says(liar.what+": Unlock again", release(), zk.ErrNoNode, a.Path)
 	} else { // each call tries again, until the context or the session ends
-		answers("Lock, each time,", lying(always, try), context.DeadlineExceeded, a.Path)
+		s.says(liar.what+": Lock, each time,", lying(always, try), context.DeadlineExceeded, a.Path)
 		empty("the call that gave up")
 		works("Lock, once,", lying(1, take))
 		works("Unlock, once,", lying(1, release))
 		works("Lock without a lie", take())
-		answers("Unlock, each time,", lying(always, release), s.subject.Lost, a.Path)
+		s.says(liar.what+": Unlock, each time,", lying(always, release), s.subject.Lost, a.Path)
 	}
 	empty("the release")
 	_ = s.Observer().Delete(dir, -1)
@@ -328,40 +308,22 @@ type liar struct {
 }
 
 func (l *liar) over(tap zk.Dialer) zk.Dialer {
-	return zktest.Over(func(c net.Conn) net.Conn { return &lying{Conn: c, liar: l} })(tap)
-}
-
-type lying struct {
-	net.Conn
-	liar       *liar
-	handshaken bool
-	lied       bool
-	unread     []byte
-}
-
-func (c *lying) Read(b []byte) (int, error) {
-	for len(c.unread) == 0 {
-		if c.lied && !c.liar.hangs {
-			return 0, io.EOF
-		}
-		frame := make([]byte, 64<<10) // the tap gives one at a time
-		n, err := c.Conn.Read(frame)
-		switch {
-		case err != nil:
-			return 0, err
-		case c.lied: // until the client loses patience, or hangs up
-			continue
-		}
-		c.unread = frame[:n]
-		ping := binary.BigEndian.Uint32(frame[4:]) == 0xfffffffe
-		if c.handshaken && !ping && c.liar.left.Add(-1) >= 0 {
-			c.unread, c.lied = []byte(c.liar.says), true
-		}
-		c.handshaken = true
-	}
-	n := copy(b, c.unread)
-	c.unread = c.unread[n:]
-	return n, nil
+	return zktest.Over(func(c net.Conn) net.Conn {
+		hung := false
+		return &zktest.Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
+			ping := binary.BigEndian.Uint32(frame[4:]) == 0xfffffffe
+			switch {
+			case hung: // until the client loses patience, or hangs up
+				return nil, nil
+			case n == 0 || ping || l.left.Add(-1) < 0:
+				return frame, nil
+			case l.hangs:
+				hung = true
+				return nil, nil
+			}
+			return []byte(l.says), io.EOF
+		}}
+	})(tap)
 }
 
 // The directory has 1,000 children of somebody else, with names of 200

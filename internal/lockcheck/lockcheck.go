@@ -190,6 +190,19 @@ func (s *story) in(dir string) string {
 	return dir
 }
 
+// apart tells a part of the story that ends where it fails, and returns with what.
+func (s *story) apart(tell func(part *story)) (wrong string) {
+	part := *s
+	err := zktest.Play(func(t zktest.T) {
+		part.T = t
+		tell(&part)
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return part.result.Evidence
+}
+
 // lines tells what has passed until now.
 func (s *story) lines() (lines []Line) {
 	for _, m := range s.members {

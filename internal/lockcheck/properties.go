@@ -514,34 +514,30 @@ var LongHold = property("a long hold and a long wait come to a good end",
 	"under long work the hold is lost, or the next in line is never served",
 	"two session time-outs have gone by: what has made the lease longer, for the holder and for the one who waits?",
 	func(s *story) {
-		var wrong error
-		var still time.Duration
+		var l longHold
+		var wrong string
 		for try := range 3 {
 			seat := Seat{Timeout: zktest.MortalTimeout, Path: fmt.Sprintf("%s-%d", s.path, try)}
 			a, b := s.joinAs("A", seat), s.joinAs("B", seat)
-			l := &longHold{story: s, last: time.Now()}
 			held, waiting := a.Acquire(), s.queue(b)[0]
-			wrong = zktest.Play(func(t zktest.T) {
-				l.t = t
+			wrong = s.apart(func(part *story) {
+				l = longHold{story: part, last: time.Now()}
 				l.tell(held, waiting)
 			})
 			a.Close()
 			b.Close()
-			if wrong == nil {
+			if wrong == "" {
 				s.holds("A held for two session time-outs and sent %d requests; B waited for it with %d, and held for one more with %d",
 					l.sent[0], l.sent[1], l.sent[2])
 			}
-			if still = l.still; still < zktest.MortalTimeout/5 {
-				s.fails("%s", wrong)
-			}
+			s.failsIf(l.still < zktest.MortalTimeout/5, "%s", wrong)
 		}
-		s.Fatalf("%s; but nothing at all went on for %v: the machine is too busy", wrong, still)
+		s.Fatalf("%s; but nothing at all went on for %v: the machine is too busy", wrong, l.still)
 	})
 
 // longHold is one telling of that story.
 type longHold struct {
 	*story
-	t           zktest.T      // which what goes wrong ends
 	sent        []int         // requests: by A, by B as a waiter, by B as a holder
 	last, asked time.Time     // when the line was looked at, and when with a write
 	still       time.Duration // for which nothing went on, at the longest
@@ -554,12 +550,12 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 	l.mayHaveSent(waiting, mark, 2, polls)
 
 	mark = waiting.Tap.Mark()
-	if l.goBy(1, waiting.Returned); !waiting.Returned() {
-		l.t.Fatalf("%s's turn came after two session time-outs; one more later it was still not in, and had sent %d requests",
-			waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
-	}
+	l.goBy(1, waiting.Returned)
+	l.failsIf(!waiting.Returned(),
+		"%s's turn came after two session time-outs; one more later it was still not in, and had sent %d requests",
+		waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
 	if err := waiting.Err(); err != nil {
-		l.t.Fatalf("%s's turn came after two session time-outs, and its Lock answered: %v", waiting.Name, err)
+		l.fails("%s's turn came after two session time-outs, and its Lock answered: %v", waiting.Name, err)
 	}
 	l.keeps(waiting, 1, func() bool { return false })
 }
@@ -568,15 +564,11 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() bool) {
 	mark, lost := holder.Tap.Mark(), holder.Held().Err
 	passed := l.goBy(timeouts, func() bool { return lost() != nil || otherIsIn() })
-	if lost() != nil {
-		l.t.Fatalf("the line was healthy, and %s was told of a loss after %.1f session time-outs", holder.Name, passed)
-	}
-	if otherIsIn() {
-		l.t.Fatalf("the line was healthy, and after %.1f session time-outs another was let in beside %s", passed, holder.Name)
-	}
+	l.failsIf(lost() != nil, "the line was healthy, and %s was told of a loss after %.1f session time-outs", holder.Name, passed)
+	l.failsIf(otherIsIn(), "the line was healthy, and after %.1f session time-outs another was let in beside %s", passed, holder.Name)
 	l.mayHaveSent(holder, mark, timeouts, false)
 	if err := holder.Unlock(holder.Held()); err != nil {
-		l.t.Fatalf("the line was healthy, and after %d session time-outs %s's Unlock answered: %v", timeouts, holder.Name, err)
+		l.fails("the line was healthy, and after %d session time-outs %s's Unlock answered: %v", timeouts, holder.Name, err)
 	}
 }
 
@@ -603,9 +595,7 @@ func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 	const most = 50 // in a time-out
 	n := wiretap.Count(c.Tap.Since(mark)).All()
 	l.sent = append(l.sent, n)
-	if n > timeouts*most && !polls {
-		l.t.Fatalf("%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
-	}
+	l.failsIf(n > timeouts*most && !polls, "%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
 }
 
 // Two readers come, then a writer, then a third reader. The two share; the

@@ -433,19 +433,6 @@ func TestDelay(t *testing.T) {
 	z.Await("an answer without delay", func() bool { return takes() < late })
 }
 
-// A connection closes at once, whatever is on hold, and what is on hold ends.
-func TestCloseDoesNotWait(t *testing.T) {
-	z := zktest.New(t)
-	tap := wiretap.New()
-	held := tap.HoldRequest(wiretap.Connect, 1)
-	conn, err := tap.Dial("tcp", z.Addr, 5*time.Second)
-	require.NoError(t, err)
-	writing := call(func() error { _, err := conn.Write(make([]byte, 48)); return err })
-	zktest.AwaitChan(z, "the frame to be held", held.Sprung())
-	assert.NoError(t, zktest.AwaitChan(z, "Close to return", call(conn.Close)))
-	assert.ErrorIs(t, zktest.AwaitChan(z, "Write to return", writing), net.ErrClosed)
-}
-
 // A server that is no ZooKeeper does not make the tap take all memory.
 func TestFrameThatIsTooLong(t *testing.T) {
 	address := zktest.Impostor(t, func(conn net.Conn) { conn.Write(binary.BigEndian.AppendUint32(nil, 1<<31)) })

@@ -29,8 +29,62 @@ type Handshake struct {
 // Through is a dialer whose connections change the handshake.
 func (h Handshake) Through(tap zk.Dialer) zk.Dialer { return Over(h.Conn)(tap) }
 
-// Conn is a connection that changes the handshake.
-func (h Handshake) Conn(c net.Conn) net.Conn { return &altered{Conn: c, Handshake: h} }
+// Conn is a connection over a tap that changes the handshake.
+func (h Handshake) Conn(c net.Conn) net.Conn {
+	return &handshaking{Altered: Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
+		if n == 0 && h.Tell > 0 { // length, version, time-out, session
+			binary.BigEndian.PutUint32(frame[8:], uint32(h.Tell.Milliseconds()))
+		}
+		if n == 0 && h.Expired {
+			clear(frame[8:20])
+		}
+		return frame, nil
+	}}, ask: h.Ask}
+}
+
+type handshaking struct {
+	Altered
+	ask   time.Duration
+	wrote bool
+}
+
+func (c *handshaking) Write(b []byte) (int, error) {
+	if !c.wrote && c.ask > 0 { // length, version, last zxid, time-out
+		b = slices.Clone(b)
+		binary.BigEndian.PutUint32(b[16:], uint32(c.ask.Milliseconds()))
+	}
+	c.wrote = true
+	return c.Conn.Write(b)
+}
+
+// Altered is a connection over a tap. Alter makes something else of the n-th frame
+// from the server, counted from 0: with an error, it is the last.
+type Altered struct {
+	net.Conn
+	Alter func(n int, frame []byte) ([]byte, error)
+
+	n      int
+	unread []byte
+	err    error
+}
+
+func (c *Altered) Read(b []byte) (int, error) {
+	for len(c.unread) == 0 {
+		if c.err != nil {
+			return 0, c.err
+		}
+		frame := make([]byte, 64<<10) // the tap gives one at a time
+		n, err := c.Conn.Read(frame)
+		if err != nil {
+			return 0, err
+		}
+		c.unread, c.err = c.Alter(c.n, frame[:n])
+		c.n++
+	}
+	n := copy(b, c.unread)
+	c.unread = c.unread[n:]
+	return n, nil
+}
 
 // Over makes each connection of a dialer another one.
 func Over(change func(net.Conn) net.Conn) func(zk.Dialer) zk.Dialer {
@@ -43,38 +97,6 @@ func Over(change func(net.Conn) net.Conn) func(zk.Dialer) zk.Dialer {
 			return change(conn), nil
 		}
 	}
-}
-
-type altered struct {
-	net.Conn
-	Handshake
-	wrote bool
-	read  int
-}
-
-func (c *altered) Write(b []byte) (int, error) {
-	if !c.wrote && c.Ask > 0 { // length, version, last zxid, time-out
-		b = slices.Clone(b)
-		binary.BigEndian.PutUint32(b[16:], uint32(c.Ask.Milliseconds()))
-	}
-	c.wrote = true
-	return c.Conn.Write(b)
-}
-
-func (c *altered) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	timeout := binary.BigEndian.AppendUint32(nil, uint32(c.Tell.Milliseconds()))
-	for i := range b[:n] {
-		at := c.read + i - 8 // length, version, time-out, session
-		if c.Tell > 0 && at >= 0 && at < 4 {
-			b[i] = timeout[at]
-		}
-		if c.Expired && at >= 0 && at < 12 {
-			b[i] = 0
-		}
-	}
-	c.read += n
-	return n, err
 }
 
 // Impostor listens on a free port until the test ends, and answers each

@@ -3,17 +3,16 @@
 package zktest
 
 import (
-	"bytes"
 	"encoding/binary"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/wiretap"
 )
 
 func init() {
@@ -58,32 +57,25 @@ func racer(_, _ []string) {
 	<-ended
 }
 
-// early is a connection on which an answer comes right after the handshake's:
-// as to a request that was in the queue when the last connection broke.
-type early struct {
-	net.Conn
-	answers io.Reader
-}
-
-func (e early) Read(b []byte) (int, error) { return e.answers.Read(b) }
-
 // reconnector is a child process whose client has a watch, and loses its
-// connection ten times.
+// connection ten times. On each connection an answer comes right after the
+// handshake's: as to a request that was in the queue when the last one broke.
 func reconnector(servers, _ []string) {
-	const handshake = 40 // bytes, of the server's answer
 	var answer []byte
 	for _, field := range []any{int32(16), int32(1 << 30), int64(1), int32(0)} { // length, xid, zxid, error
 		answer, _ = binary.Append(answer, binary.BigEndian, field)
 	}
 	conns := make(chan net.Conn, 100)
-	conn, events, err := zk.Connect(servers, SessionTimeout, zk.WithLogInfo(false), zk.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
-		conn, err := net.DialTimeout(network, address, limit)
-		if err != nil {
-			return nil, err
-		}
+	over := Over(func(conn net.Conn) net.Conn {
 		conns <- conn
-		return early{conn, io.MultiReader(io.LimitReader(conn, handshake), bytes.NewReader(answer), conn)}, nil
-	}))
+		return &Altered{Conn: conn, Alter: func(n int, frame []byte) ([]byte, error) {
+			if n == 0 {
+				frame = append(frame, answer...)
+			}
+			return frame, nil
+		}}
+	})
+	conn, events, err := zk.Connect(servers, SessionTimeout, zk.WithLogInfo(false), zk.WithDialer(over(wiretap.New().Dial)))
 	if err != nil {
 		panic(err)
 	}
