@@ -81,20 +81,13 @@ func TestEveryServerWritesEachWrite(t *testing.T) {
 	const writes = 100
 	var fsyncs [3]int
 	for i, n := range []int{1, 3, 5} {
-		z := zktest.New(t)
-		members := []*zkserver.Server{z.Server}
-		if n > 1 {
-			e, err := zkserver.StartEnsemble(z.Ctx, n)
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = e.Stop() })
-			z, members = zktest.NewOn(t, e.Server), nil
-			for _, m := range e.Members {
-				members = append(members, m.Server)
-			}
-		}
+		e, err := zkserver.StartEnsemble(t.Context(), n)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = e.Stop() })
+		z := zktest.NewOn(t, e.Server)
 		c := z.Client("a client")
 		count := func() (sum int) {
-			for _, m := range members {
+			for _, m := range e.Members {
 				said, err := m.Mntr()
 				require.NoError(t, err)
 				sum += int(said["zk_cnt_fsynctime"])

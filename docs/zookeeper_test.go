@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,9 +19,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
+	"zklock/internal/lockcheck"
 	"zklock/internal/steps"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
+	reentrant "zklock/step05_reentrant"
 )
 
 // start gives a test its share of the server, and a client.
@@ -147,29 +148,23 @@ func TestTheNumberCountsCreates(t *testing.T) {
 	says("the next, after the directory was deleted and made again")
 }
 
-// milliseconds asks the server with a word, and reads a number out of its answer.
-func milliseconds(t *testing.T, z *zktest.Zoo, word, pattern string) time.Duration {
-	t.Helper()
-	text, err := z.Word(word)
-	require.NoError(t, err)
-	require.Regexp(t, pattern, text, "the server's answer to %s", word)
-	n, err := strconv.Atoi(regexp.MustCompile(pattern).FindStringSubmatch(text)[1])
-	require.NoError(t, err)
-	return time.Duration(n) * time.Millisecond
-}
-
 func TestTheServerGrantsTheTimeout(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	shortest, longest := milliseconds(t, z, "conf", `minSessionTimeout=(\d+)`), milliseconds(t, z, "conf", `maxSessionTimeout=(\d+)`)
-	names := map[time.Duration]string{shortest: "minSessionTimeout", longest: "maxSessionTimeout"}
-	for what, asked := range map[string]time.Duration{
-		"less than minSessionTimeout": shortest - time.Millisecond,
-		"more than maxSessionTimeout": longest + time.Second,
+	conf, err := z.Word("conf")
+	require.NoError(t, err)
+	for what, beyond := range map[string]time.Duration{
+		"less than minSessionTimeout": -time.Millisecond,
+		"more than maxSessionTimeout": time.Second,
 	} {
-		c := z.Connect("the client", asked)
-		granted := milliseconds(t, z, "cons", fmt.Sprintf(`sid=0x%x,.*,to=(\d+),`, c.ID))
-		chapter.SaysIn(t, "zookeeper.md", "asked for %s: granted %s", what, names[granted])
+		limit := strings.Fields(what)[2]
+		line := regexp.MustCompile(limit + `=(\d+)`).FindStringSubmatch(conf)
+		require.NotNil(t, line, conf)
+		timeout, err := time.ParseDuration(line[1] + "ms")
+		require.NoError(t, err)
+		m := step5.JoinAs(z, "the client", lockcheck.Seat{Timeout: timeout + beyond})
+		require.Equal(t, timeout, m.Session.(*reentrant.Session).Timeout())
+		chapter.SaysIn(t, "zookeeper.md", "asked for %s: granted %s", what, limit)
 	}
 }
 
@@ -405,38 +400,28 @@ func TestReadAndWatchAreOneStep(t *testing.T) {
 func TestStates(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	var mu sync.Mutex
-	var seen []string
+	told := make(chan zk.State, 1000)
 	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
 		conn, _, err := zk.Connect(z.Servers(), 2*zktest.MortalTimeout, zk.WithDialer(dial), zk.WithLogger(quiet),
-			zk.WithEventCallback(func(event zk.Event) {
-				mu.Lock()
-				defer mu.Unlock()
-				if event.Type == zk.EventSession {
-					seen = append(seen, strings.TrimPrefix(event.State.String(), "State"))
-				}
-			}))
+			zk.WithEventCallback(func(event zk.Event) { told <- event.State }))
 		return conn, conn.Close, err
 	})
-	take := func(until string) string {
+	take := func(until zk.State) string {
 		var states []string
-		z.Await("the client to be told "+until, func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			at := slices.Index(seen, until) + 1
-			states, seen = seen[:at:at], seen[at:]
-			return at > 0
-		})
+		for state := zk.StateUnknown; state != until; {
+			state = zktest.AwaitChan(z, "the client to be told "+until.String(), told)
+			states = append(states, strings.TrimPrefix(state.String(), "State"))
+		}
 		// Servers may be tried in vain, how many is a matter of luck.
 		return strings.Join(slices.Compact(states), ", ")
 	}
 	says := func(what string) {
 		t.Helper()
-		chapter.SaysIn(t, "zookeeper.md", "the states of a client that %s: %s", what, take("HasSession"))
+		chapter.SaysIn(t, "zookeeper.md", "the states of a client that %s: %s", what, take(zk.StateHasSession))
 	}
 	says("is new")
 	c.Tap.Cut()
-	take("Disconnected")
+	take(zk.StateDisconnected)
 	c.Tap.Restore()
 	says("was cut off, and is back in time")
 	c.Crash()

@@ -25,7 +25,7 @@ import (
 // A Property is something that a good lock has.
 type Property struct {
 	Name string
-	Why  string // one line: what goes wrong without it; "" where the exercise says it
+	Why  string // one line: what goes wrong without it, if a step's test may say it
 	Hint string // a question that leads to the answer
 	tell func(*story)
 }
@@ -134,7 +134,7 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 			r := ask(t, subject, p, 0)
 			if r.Verdict != want {
 				t.Errorf("%s: want %s here, not %s. Why it matters: %s. Ask yourself: %s",
-					subject.Name, want, r.Verdict, cmp.Or(p.Why, p.Name), p.Hint)
+					subject.Name, want, r.Verdict, p.Why, p.Hint)
 			}
 		})
 	}
