@@ -24,7 +24,7 @@ func hold(ctx context.Context, stop func(), step int, name string, reader bool) 
 		return err
 	}
 	path, tap := fmt.Sprintf("/locks/step%02d", step), wiretap.New()
-	// Steps 1 to 4 take theirs from step 5's session, for it knows which time-out the
+	// Steps 1 to 4 are taken over step 5's session, which knows the time-out that the
 	// server has granted.
 	session, err := steps.All[max(step, 5)-1].Open(server.Servers(), timeout, tap.Dial)
 	if err != nil {
