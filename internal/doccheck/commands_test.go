@@ -78,7 +78,7 @@ func (r repository) checkMake(words []string) error {
 
 // looksAt tells whether the Makefile or a Go file knows a variable.
 func (r repository) looksAt(variable string) bool {
-	return strings.Contains(r.makefile, variable) || slices.ContainsFunc(r.files, func(f goFile) bool {
+	return strings.Contains(r.makefile, variable) || slices.ContainsFunc(r.files, func(f file) bool {
 		return !strings.HasPrefix(f.path, "internal/doccheck/") && strings.Contains(f.text, `"`+variable+`"`)
 	})
 }
@@ -87,7 +87,7 @@ func (r repository) looksAt(variable string) bool {
 // its -run or -bench names.
 func (r repository) checkGo(words []string) error {
 	tests := ""
-	var files []goFile
+	var files []file
 	words = strings.Fields(strings.ReplaceAll(strings.Join(words, " "), "=", " ")) // -run=X is -run X
 	for i, w := range words {
 		if before := words[max(i-1, 0)]; before == "-run" || before == "-bench" {
@@ -105,15 +105,15 @@ func (r repository) checkGo(words []string) error {
 	if err != nil || tests == "" {
 		return err
 	}
-	if !slices.ContainsFunc(files, func(f goFile) bool { return slices.ContainsFunc(f.tests, pattern.MatchString) }) {
+	if !hasTest(files, pattern.MatchString) {
 		return errors.New("no test there is called " + tests)
 	}
 	return nil
 }
 
 // ofPackage lists the Go files of a package path, in which * and ... may stand.
-func (r repository) ofPackage(name string) []goFile {
+func (r repository) ofPackage(name string) []file {
 	pattern := strings.NewReplacer(`/\.\.\.`, `(/.*)?`, `\.\.\.`, `.*`, `\*`, `[^/]*`).Replace(regexp.QuoteMeta(strings.TrimSuffix(name, "/")))
 	matches := regexp.MustCompile("^" + pattern + "/[^/]*$").MatchString
-	return slices.DeleteFunc(r.in(""), func(f goFile) bool { return !matches(f.path) })
+	return slices.DeleteFunc(r.in(""), func(f file) bool { return !matches(f.path) })
 }

@@ -38,11 +38,9 @@ var course = map[string][]string{
 // run, and what came out.
 func TestEverySectionOfTheCourseHasARow(t *testing.T) {
 	t.Parallel()
-	r := repo(t)
-	i := slices.IndexFunc(r.pages, func(p Page) bool { return p.Path == "docs/course.md" })
 	verdict := regexp.MustCompile(`holds|in this sense|not so|W[0-9]`)
 	told := 0
-	for _, s := range r.pages[i].sections() {
+	for _, s := range repo(t).pages["docs/course.md"].sections() {
 		sections, ok := course[s.Pieces[0].Text]
 		if !ok {
 			continue
@@ -52,7 +50,7 @@ func TestEverySectionOfTheCourseHasARow(t *testing.T) {
 		for row := range slices.Chunk(s.Of("TableCell")[4:], 4) { // behind the head
 			rows = append(rows, row[0].Text)
 			for _, cell := range row {
-				assert.NotEmpty(t, strings.TrimSpace(cell.Text), "%s, a cell of %q", r.pages[i].Path, row[0].Text)
+				assert.NotEmpty(t, strings.TrimSpace(cell.Text), "%s, a cell of %q", s.Path, row[0].Text)
 			}
 			assert.Regexp(t, verdict, row[3].Text, "what came out of %q", row[0].Text)
 		}

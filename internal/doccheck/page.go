@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -33,7 +34,6 @@ type Piece struct {
 	Language string // of a code block
 	Level    int    // of a heading
 	Block    bool   // it is no part of a line
-	ToPage   bool   // a link in it leads to a page
 }
 
 // Of lists the pieces of some kinds.
@@ -49,33 +49,23 @@ func (p Page) Of(kinds ...string) (all []Piece) {
 // Blocks lists the fenced code blocks.
 func (p Page) Blocks() []Piece { return p.Of("FencedCodeBlock") }
 
-// Pages reads all Markdown below root.
-func Pages(root string) (pages []Page, err error) {
-	err = walk(root, ".md", func(path, text string) error {
-		pages = append(pages, Parse(path, text))
-		return nil
-	})
-	return pages, err
-}
-
-// walk reads all files below root whose names end in extension. Folders that git
-// does not keep, and those with a dot in front, are left out.
-func walk(root, extension string, take func(path, text string) error) error {
+// Files reads all files below root that have one of these extensions, by their paths.
+// Folders that git does not keep, and those with a dot in front, are left out.
+func Files(root string, extensions ...string) (texts map[string]string, err error) {
 	tree := os.DirFS(root)
-	return fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
+	texts = map[string]string{}
+	return texts, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "out"):
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "out"):
 			return fs.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, extension):
+		case d.IsDir() || !slices.Contains(extensions, path.Ext(name)):
 			return nil
 		}
-		text, err := fs.ReadFile(tree, path)
-		if err != nil {
-			return err
-		}
-		return take(path, string(text))
+		text, err := fs.ReadFile(tree, name)
+		texts[name] = string(text)
+		return err
 	})
 }
 
@@ -83,7 +73,7 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser()
 
 // Parse reads one page.
 func Parse(path, page string) Page {
-	p, source, block := Page{Path: path, Source: page}, []byte(page), 0
+	p, source := Page{Path: path, Source: page}, []byte(page)
 	_ = ast.Walk(markdown.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		missing := n.Pos() < 0 // a cell that the row lacks
 		if !entering || missing || n.Kind() == ast.KindText || n.Kind() == ast.KindDocument {
@@ -91,14 +81,10 @@ func Parse(path, page string) Page {
 		}
 		line := 1 + bytes.Count(source[:n.Pos()], []byte("\n"))
 		piece := Piece{Kind: n.Kind().String(), Line: line, Block: n.Type() != ast.TypeInline}
-		if piece.Block {
-			block = len(p.Pieces)
-		}
+		piece.Text, piece.Words = textOf(n, source)
 		switch n := n.(type) {
 		case *ast.Link:
 			piece.Text = string(n.Destination)
-			file, _, _ := strings.Cut(piece.Text, "#")
-			p.Pieces[block].ToPage = p.Pieces[block].ToPage || strings.HasSuffix(file, ".md")
 		case *ast.Image:
 			piece.Text = string(n.Destination)
 		case *ast.FencedCodeBlock:
@@ -108,9 +94,6 @@ func Parse(path, page string) Page {
 			piece.Text = string(n.Lines().Value(source))
 		case *ast.Heading:
 			piece.Level = n.Level
-			piece.Text, piece.Words = textOf(n, source)
-		default:
-			piece.Text, piece.Words = textOf(n, source)
 		}
 		p.Pieces = append(p.Pieces, piece)
 		return ast.WalkContinue, nil

@@ -67,11 +67,7 @@ func (r repository) deadEnd(from Page, to string) string {
 	if anchor == "" {
 		return ""
 	}
-	i := slices.IndexFunc(r.pages, func(p Page) bool { return p.Path == name })
-	if i < 0 {
-		return "an anchor in a file that is no page"
-	}
-	if !slices.Contains(r.pages[i].anchors(), anchor) {
+	if !slices.Contains(r.pages[name].anchors(), anchor) {
 		return "no such heading"
 	}
 	return ""
@@ -104,18 +100,18 @@ func (r repository) badFences(p Page) []string {
 	return nil
 }
 
-func TestGoCodeStandsInTheFiles(t *testing.T) { check(t, repository.badCode) }
+func TestCodeStandsInTheFiles(t *testing.T) { check(t, repository.badCode) }
 
-// badCode: Go code in a chapter is the step's own, letter for letter; elsewhere
-// that of any file. Of a list of functions each stands there. A hint need only be
-// Go. TestUseInYourOwnService runs what docs/use.md shows.
+// badCode: Go code in a chapter is the step's own, letter for letter, and a diff that of
+// one of its parts; elsewhere that of any file. Of a list of functions each stands there.
+// A hint need only be Go. TestUseInYourOwnService runs what docs/use.md shows.
 func (r repository) badCode(p Page) (problems []string) {
 	for _, b := range p.Blocks() {
-		if b.Language != "go" || p.original() == "docs/use.md" || stands(b.Text, p.shows(r)) {
+		if b.Language != "go" && b.Language != "diff" || p.original() == "docs/use.md" || stands(b.Text, r.shown(p, b.Language)) {
 			continue
 		}
 		if !strings.HasPrefix(path.Base(p.Path), "hints.") {
-			problems = append(problems, p.at(b.Line, "this code stands in no Go file of %q:\n%s", p.folder(), b.Text))
+			problems = append(problems, p.at(b.Line, "this stands in no %s file of %q:\n%s", b.Language, p.folder(), b.Text))
 		} else if err := parses(b.Text); err != nil {
 			problems = append(problems, p.at(b.Line, "this is not Go: %v", err))
 		}
@@ -123,17 +119,17 @@ func (r repository) badCode(p Page) (problems []string) {
 	return problems
 }
 
-// shows lists the files that a page shows code of. The exercises and the wrong
+// shown lists the files that a page shows code of. The exercises and the wrong
 // locks begin as copies of a step: a page's code must be the step's own.
-func (p Page) shows(r repository) []goFile {
-	return slices.DeleteFunc(r.in(p.folder()), func(f goFile) bool {
-		return strings.Contains(f.path, "/exercise/") || path.Base(f.path) == "wrong_test.go"
+func (r repository) shown(p Page, language string) []file {
+	return slices.DeleteFunc(r.in(p.folder()), func(f file) bool {
+		return path.Ext(f.path) != "."+language || strings.Contains(f.path, "/exercise/") || path.Base(f.path) == "wrong_test.go"
 	})
 }
 
-func stands(code string, files []goFile) bool {
+func stands(code string, files []file) bool {
 	in := func(text string) bool {
-		return slices.ContainsFunc(files, func(f goFile) bool { return strings.Contains("\n"+f.text, "\n"+text) })
+		return slices.ContainsFunc(files, func(f file) bool { return strings.Contains("\n"+f.text, "\n"+text) })
 	}
 	lines := strings.Split(code, "\n")
 	if slices.ContainsFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "func ") || strings.HasSuffix(line, "{") }) {
@@ -153,27 +149,6 @@ func parses(code string) (err error) {
 		}
 	}
 	return err
-}
-
-func TestADiffStandsInAPart(t *testing.T) { check(t, repository.badDiffs) }
-
-// badDiffs: what a chapter shows of a part stands in that part's patch.
-func (r repository) badDiffs(p Page) (problems []string) {
-	parts, _ := filepath.Glob(filepath.Join(root, p.folder(), "parts", "*.diff"))
-	var diffs strings.Builder
-	for _, part := range parts {
-		diff, err := os.ReadFile(part)
-		if err != nil {
-			problems = append(problems, err.Error())
-		}
-		diffs.WriteString("\n" + string(diff))
-	}
-	for _, b := range p.Blocks() {
-		if b.Language == "diff" && !strings.Contains(diffs.String(), "\n"+b.Text+"\n") {
-			problems = append(problems, p.at(b.Line, "no part of %s has this diff", p.folder()))
-		}
-	}
-	return problems
 }
 
 func TestEveryQuotedLineIsSaidByATest(t *testing.T) { check(t, repository.badQuotes) }
@@ -226,7 +201,7 @@ func TestEveryNamedTestExists(t *testing.T) { check(t, repository.badNames) }
 func (r repository) badNames(p Page) (problems []string) {
 	for _, code := range p.Of("CodeSpan") {
 		m := testWord.FindStringSubmatch(code.Text)
-		if m != nil && !has(r.in(p.folder()), m[1]) {
+		if m != nil && !hasTest(r.in(p.folder()), func(name string) bool { return name == m[1] }) {
 			problems = append(problems, p.at(code.Line, "there is no %s in %q", m[1], p.folder()))
 		}
 	}
@@ -254,8 +229,7 @@ func TestEveryMistakeIsTold(t *testing.T) {
 	r := repo(t)
 	var named []string
 	mistakes := 0
-	i := slices.IndexFunc(r.pages, func(p Page) bool { return p.Path == "docs/mistakes.md" })
-	for _, s := range r.pages[i].sections() {
+	for _, s := range r.pages["docs/mistakes.md"].sections() {
 		id, _, _ := strings.Cut(s.Pieces[0].Text, ": ")
 		if !regexp.MustCompile(`^W\d+$`).MatchString(id) {
 			continue

@@ -7,13 +7,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"go/types"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,21 +25,27 @@ const root = "../.."
 
 // A repository is all that pages are held against.
 type repository struct {
-	pages    []Page
-	files    []goFile
+	pages    map[string]Page // by their paths
+	files    []file
 	makefile string
 }
 
-var readRepository = sync.OnceValues(func() (r repository, err error) {
-	pages, err1 := Pages(root)
-	err2 := walk(root, ".go", func(path, text string) error {
-		f := goFile{path: path, text: text, says: map[string][]string{}}
+var readRepository = sync.OnceValues(func() (repository, error) {
+	makefile, err1 := os.ReadFile(filepath.Join(root, "Makefile"))
+	texts, err2 := Files(root, ".md", ".go", ".diff")
+	r, err := repository{pages: map[string]Page{}, makefile: string(makefile)}, errors.Join(err1, err2)
+	for name, text := range texts {
+		if path.Ext(name) == ".md" {
+			r.pages[name] = Parse(name, text)
+			continue
+		}
+		f := file{path: name, text: text}
+		if strings.HasSuffix(name, "_test.go") {
+			err = errors.Join(err, f.look())
+		}
 		r.files = append(r.files, f)
-		return r.files[len(r.files)-1].look()
-	})
-	makefile, err3 := os.ReadFile(filepath.Join(root, "Makefile"))
-	r.pages, r.makefile = pages, string(makefile)
-	return r, errors.Join(err1, err2, err3)
+	}
+	return r, err
 })
 
 func repo(t *testing.T) repository {
@@ -81,80 +85,42 @@ func (p Page) folder() string {
 	return ""
 }
 
-// A goFile is one Go file, with what pages can name in it.
-type goFile struct {
+// A file holds Go or a diff, and what pages can name or show of it.
+type file struct {
 	path  string // from the repository's root, with slashes
 	text  string
 	tests []string            // its tests, examples and benchmarks
 	says  map[string][]string // the formats of what it says, by the page that it holds to them
 }
 
-// in lists the Go files below a folder; "" is the whole repository.
-func (r repository) in(folder string) (found []goFile) {
-	for _, f := range r.files {
-		if folder == "" || strings.HasPrefix(f.path, folder+"/") {
-			found = append(found, f)
-		}
-	}
-	return found
+// in lists the files below a folder; "" is the whole repository.
+func (r repository) in(folder string) []file {
+	return slices.DeleteFunc(slices.Clone(r.files), func(f file) bool { return folder != "" && !strings.HasPrefix(f.path, folder+"/") })
 }
 
-func has(files []goFile, test string) bool {
-	return slices.ContainsFunc(files, func(f goFile) bool { return slices.Contains(f.tests, test) })
+func hasTest(files []file, is func(name string) bool) bool {
+	return slices.ContainsFunc(files, func(f file) bool { return slices.ContainsFunc(f.tests, is) })
 }
 
 var testName = regexp.MustCompile(`^(Test|Example|Benchmark|Fuzz)([^a-z]|$)`)
 
-// look finds a test file's tests, and its calls to chapter.Says and SaysIn.
-func (f *goFile) look() error {
-	if !strings.HasSuffix(f.path, "_test.go") {
-		return nil
-	}
+// look finds a test file's tests, and what they say.
+func (f *file) look() error {
 	parsed, err := parser.ParseFile(token.NewFileSet(), f.path, f.text, parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
 	for _, decl := range parsed.Decls {
 		function, ok := decl.(*ast.FuncDecl)
-		if !ok {
-			continue
+		if ok && function.Recv == nil && testName.MatchString(function.Name.Name) && function.Name.Name != "TestMain" {
+			f.tests = append(f.tests, function.Name.Name)
 		}
-		if name := function.Name.Name; function.Recv == nil && testName.MatchString(name) && name != "TestMain" {
-			f.tests = append(f.tests, name)
-		}
-		for n := range ast.Preorder(function) {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				continue
-			}
-			page, format := "README.md", 1
-			switch types.ExprString(call.Fun) {
-			case "chapter.Says":
-			case "chapter.SaysIn":
-				page, format = strings.Join(literals(call.Args[1]), ""), 2
-			default:
-				continue
-			}
-			formats := []string{strings.Join(literals(call.Args[format]), "")}
-			if formats[0] == "" { // a variable: it is one of the strings of this function
-				formats = slices.DeleteFunc(literals(function), func(s string) bool { return !strings.Contains(s, "%") })
-			}
-			page = path.Join(path.Dir(f.path), page)
-			f.says[page] = append(f.says[page], formats...)
-		}
+	}
+	f.says = map[string][]string{}
+	for page, formats := range Said(parsed) {
+		f.says[path.Join(path.Dir(f.path), page)] = formats
 	}
 	return nil
-}
-
-// literals lists the strings in a piece of code.
-func literals(code ast.Node) (all []string) {
-	for n := range ast.Preorder(code) {
-		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-			value, _ := strconv.Unquote(literal.Value)
-			all = append(all, value)
-		}
-	}
-	return all
 }
 
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(?:\.[0-9]+)?[a-zA-Z%]`)

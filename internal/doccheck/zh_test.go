@@ -1,9 +1,7 @@
 package doccheck
 
 import (
-	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -11,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
+	"zklock/internal/lockcheck"
 	"zklock/internal/words"
 )
 
@@ -21,24 +19,12 @@ const chinese = "docs/zh-CN"
 
 var stepReadme = regexp.MustCompile(`^(step\d\d)_[a-z_]+/README\.md$`)
 
-// original is the English page that a page of the Chinese edition tells; of any
-// other page, the page itself.
+// original is the English page that a page of the Chinese edition tells, where its
+// link "English" leads; of any other page, the page itself.
 func (p Page) original() string {
-	dir, file := path.Split(p.Path)
-	name := strings.TrimSuffix(file, ".md")
-	switch {
-	case dir != chinese+"/":
-		return p.Path
-	case name == "README":
-		return file
-	case name == "guide":
-		return "docs/README.md"
-	case name == "graduation":
-		return "docs/graduation/README.md"
-	}
-	for _, pattern := range []string{name + "_*/README.md", "docs/" + file, "docs/graduation/" + name + "/README.md"} {
-		if found, _ := fs.Glob(os.DirFS(root), pattern); len(found) == 1 {
-			return found[0]
+	for _, l := range p.Of("Link") {
+		if path.Dir(p.Path) == chinese && l.Words == "English" {
+			return p.resolve(l.Text)
 		}
 	}
 	return p.Path
@@ -58,18 +44,14 @@ func (r repository) twins() map[string]Page {
 func TestTheChineseEditionSaysTheSame(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
-	assert.Empty(t, strings.Join(r.withoutTwin(), "\n"))
-	twins := r.twins()
-	i := slices.IndexFunc(r.pages, func(p Page) bool { return p.Path == "README.md" })
-	properties := r.pages[i].properties()
-	require.GreaterOrEqual(t, len(properties), 17, "properties in README.md's matrix")
-	names, problems := translated(properties, twins["README.md"])
-	for _, p := range r.pages {
-		if zh, ok := twins[p.Path]; ok {
-			problems = append(problems, edition{zh, p, names, twins}.differences()...)
-		}
+	problems, twins := r.withoutTwin(), r.twins()
+	for english, zh := range twins {
+		problems = append(problems, edition{zh, r.pages[english], twins}.differences()...)
 	}
 	assert.Empty(t, strings.Join(problems, "\n"))
+	for _, p := range lockcheck.Properties { // the tests print the English name
+		assert.Contains(t, twins["README.md"].Source, "\n| "+words.Translate(p.Name)+"<br>"+p.Name+" |", "the Chinese matrix")
+	}
 }
 
 // withoutTwin: each page has its Chinese one, and each Chinese page its English
@@ -98,8 +80,7 @@ func (r repository) badWords(p Page) (problems []string) {
 	if path.Dir(p.Path) != chinese || p.Path == glossary {
 		return nil
 	}
-	i := slices.IndexFunc(r.pages, func(p Page) bool { return p.Path == glossary })
-	sections := r.pages[i].sections()
+	sections := r.pages[glossary].sections()
 	cells := sections[len(sections)-1].Of("TableCell")
 	for row := range slices.Chunk(cells[3:], 3) { // behind the head
 		for word := range strings.SplitSeq(row[0].Text, "，") {
@@ -111,42 +92,10 @@ func (r repository) badWords(p Page) (problems []string) {
 	return problems
 }
 
-// properties lists the rows of the matrix.
-func (p Page) properties() (names []string) {
-	inMatrix := false
-	for i, piece := range p.Pieces {
-		switch {
-		case piece.Kind == "TableHeader":
-			inMatrix = p.Pieces[i+1].Text == "property"
-		case piece.Kind == "TableRow" && inMatrix:
-			names = append(names, p.Pieces[i+1].Text)
-		}
-	}
-	return names
-}
-
-// translated gives the properties' English names by the Chinese ones, which stand
-// above them in the Chinese matrix: the tests print the English ones.
-func translated(properties []string, zh Page) (english map[string]string, problems []string) {
-	english = map[string]string{}
-	for _, cell := range zh.Of("TableCell") {
-		if above, below, both := strings.Cut(cell.Text, "<br>"); both && slices.Contains(properties, below) {
-			english[above] = below
-		}
-	}
-	for _, name := range properties {
-		if !slices.Contains(slices.Collect(maps.Values(english)), name) {
-			problems = append(problems, zh.at(1, "the Chinese matrix has no row 中文<br>%s", name))
-		}
-	}
-	return english, problems
-}
-
 // An edition is a page in both languages.
 type edition struct {
-	zh, en  Page
-	english map[string]string // the properties' names by the Chinese ones
-	twins   map[string]Page   // the Chinese pages by the English ones
+	zh, en Page
+	twins  map[string]Page // the Chinese pages by the English ones
 }
 
 // differences lists what the two pages do not say alike.
@@ -156,13 +105,12 @@ func (e edition) differences() []string {
 		e.inAnyOrder(1, 1, "the commands", texts(e.zh.commands()), texts(e.en.commands())),
 		e.inAnyOrder(1, 1, "the words in code", e.zh.words(), e.en.words()),
 		e.links())
-	e.zh, e.en = e.zh.withoutWayOn(), e.en.withoutWayOn()
 	outline := e.inOrder("the order of headings, paragraphs and tables", e.zh.outline(), e.en.outline())
 	zh, en := e.zh.sections(), e.en.sections()
 	for i := range min(len(zh), len(en)) {
 		all = append(all, e.inAnyOrder(zh[i].Pieces[0].Line, en[i].Pieces[0].Line, "the numbers below this heading", zh[i].numbers(), en[i].numbers())...)
 	}
-	return slices.Concat(all, outline, e.inOrder("what stands in the table", e.cells(e.zh), e.cells(e.en)))
+	return slices.Concat(all, outline, e.inOrder("what stands in the table", e.zh.cells(), e.en.cells()))
 }
 
 // unlike names both pages, and what differs.
@@ -254,9 +202,9 @@ func (p Page) words() []string {
 }
 
 // links: where the English page leads, the Chinese one does, and to a page in
-// Chinese where there is one. Both lead to one another.
+// Chinese where there is one. The English one leads to the Chinese.
 func (e edition) links() (problems []string) {
-	wanted, found := []string{e.en.Path}, []string{e.zh.Path} // to itself: the English page's link to it
+	wanted, found := []string{}, []string{e.zh.Path} // to itself: the English page's link to it
 	for _, l := range e.zh.Of("Link", "Image") {
 		to := e.zh.resolve(l.Text)
 		if twin, ok := e.twins[to]; ok && to != e.en.Path {
@@ -280,14 +228,6 @@ func (e edition) links() (problems []string) {
 	return append(e.inAnyOrder(1, 1, "the links", nil, missing), problems...)
 }
 
-// withoutWayOn leaves out a line at the head of a page that leads to other pages:
-// only one of the editions may have it.
-func (p Page) withoutWayOn() Page {
-	head := p.Pieces[:len(p.sections()[0].Pieces)]
-	all := slices.DeleteFunc(slices.Clone(head), func(l Piece) bool { return l.ToPage })
-	return Page{Path: p.Path, Pieces: append(all, p.Pieces[len(head):]...)}
-}
-
 // outline lists the kinds of the blocks, and the levels of the headings.
 func (p Page) outline() (all []Piece) {
 	for _, piece := range p.Pieces {
@@ -299,22 +239,30 @@ func (p Page) outline() (all []Piece) {
 	return all
 }
 
+// englishOf gives the marks that stand in tables, and the names of the properties, by what
+// either edition has: the Chinese matrix has both names.
+var englishOf = func() map[string]string {
+	all := map[string]string{"✓": "✓", "✗": "✗", "–": "–"}
+	for _, p := range lockcheck.Properties {
+		zh := words.Translate(p.Name)
+		all[p.Name], all[zh], all[zh+"<br>"+p.Name] = p.Name, p.Name, p.Name
+	}
+	return all
+}()
+
+var inCells = func() *regexp.Regexp {
+	either := regexp.MustCompile(strings.Join(slices.Collect(maps.Keys(englishOf)), "|"))
+	either.Longest()
+	return either
+}()
+
 // cells lists what the cells of the tables have besides words: numbers, marks, and
 // names of properties.
-func (e edition) cells(p Page) (all []Piece) {
+func (p Page) cells() (all []Piece) {
 	for _, cell := range p.Of("TableCell") {
 		has := numbers(cell.Words)
-		for _, mark := range []string{"✓", "✗", "–"} {
-			has = append(has, slices.Repeat([]string{mark}, strings.Count(cell.Text, mark))...)
-		}
-		at := map[string]int{}
-		for zh, en := range e.english {
-			at[en] = max(strings.Index(cell.Text, zh), strings.Index(cell.Text, en))
-		}
-		for _, name := range slices.SortedFunc(maps.Keys(at), func(a, b string) int { return at[a] - at[b] }) {
-			if at[name] >= 0 {
-				has = append(has, name)
-			}
+		for _, seen := range inCells.FindAllString(cell.Text, -1) {
+			has = append(has, englishOf[seen])
 		}
 		cell.Text = strings.Join(has, ", ")
 		all = append(all, cell)
