@@ -10,11 +10,9 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -62,7 +60,7 @@ type printed string
 func (p printed) Format(f fmt.State, verb rune) {
 	text := string(p)
 	if verb == 'q' {
-		text = strconv.Quote(text)
+		text = `"` + text + `"`
 	}
 	width, _ := f.Width()
 	pad := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)-Wide(text)))
@@ -137,7 +135,7 @@ func translate(text string) string {
 	for _, s := range read().patterns {
 		if strings.Contains(text, s.longest) {
 			if m := s.pattern().FindStringSubmatch(text); m != nil {
-				try(s.filled(m[1:]))
+				try(fmt.Sprintf(s.chinese, translations(m[1:])...))
 			}
 		}
 	}
@@ -179,18 +177,13 @@ var file string
 //go:embed words.js
 var Script string
 
-// Pairs are all sentences in English and in Chinese.
-func Pairs() (pairs [][2]string) {
-	for _, english := range slices.Sorted(maps.Keys(read().exact)) {
-		pairs = append(pairs, [2]string{english, read().exact[english]})
-	}
-	return pairs
-}
+// Pairs are all sentences, in Chinese by the English ones.
+func Pairs() map[string]string { return read().exact }
 
 // A catalogue has the sentences of zh-CN.txt.
 type catalogue struct {
 	exact    map[string]string // English to Chinese, both without the white space around them
-	patterns []*sentence       // those with a verb, first those that say most
+	patterns []sentence        // those with a verb, first those that say most
 }
 
 var read = sync.OnceValue(func() catalogue {
@@ -204,7 +197,7 @@ var read = sync.OnceValue(func() catalogue {
 		english, chinese = lines.Replace(english), lines.Replace(chinese)
 		c.exact[english] = chinese
 		if verb.MatchString(english) {
-			s := &sentence{english: english, chinese: chinese}
+			s := sentence{chinese: strings.NewReplacer("%w", "%v", "]w", "]v").Replace(chinese), pattern: sync.OnceValue(func() *regexp.Regexp { return pattern(english) })}
 			for _, fixed := range verb.Split(english, -1) {
 				s.letters += len(fixed)
 				if len(fixed) > len(s.longest) {
@@ -216,68 +209,35 @@ var read = sync.OnceValue(func() catalogue {
 			}
 		}
 	}
-	slices.SortStableFunc(c.patterns, func(a, b *sentence) int { return b.letters - a.letters })
+	slices.SortStableFunc(c.patterns, func(a, b sentence) int { return b.letters - a.letters })
 	return c
 })
 
 // A sentence has places for what is put into it.
 type sentence struct {
-	english, chinese string
-	letters          int    // bytes that are no verbs
-	longest          string // such piece
-	once             sync.Once
-	compiled         *regexp.Regexp
+	chinese string
+	letters int                   // bytes of the English one that are no verbs
+	longest string                // such piece
+	pattern func() *regexp.Regexp // fits what the English one prints
 }
 
-var verb = regexp.MustCompile(`%(?:\[(\d+)\])?([-+# 0]*)([0-9]*)(?:\.[0-9]+)?(?:\[(\d+)\])?([a-zA-Z%])`)
+var verb = regexp.MustCompile(`%(?:\[\d+\])?[-+# 0]*[0-9]*(?:\.[0-9]+)?(?:\[\d+\])?[a-zA-Z%]`)
 
-// pattern fits what the English sentence prints.
-func (s *sentence) pattern() *regexp.Regexp {
-	s.once.Do(func() {
-		text, rest := "(?s)^", s.english
-		for _, v := range verb.FindAllString(s.english, -1) {
-			fixed, after, _ := strings.Cut(rest, v)
-			rest = after
-			text += regexp.QuoteMeta(fixed)
-			switch v[len(v)-1] {
-			case '%':
-				text += "%"
-			case 'd':
-				text += ` *(-?[0-9][0-9,]*) *`
-			case 'f', 'g':
-				text += ` *(-?[0-9.e+-]+) *`
-			case 'q':
-				text += `"(.*?)"`
-			default:
-				text += `(.*?)`
-			}
-		}
-		s.compiled = regexp.MustCompile(text + regexp.QuoteMeta(rest) + "$")
-	})
-	return s.compiled
+func pattern(english string) *regexp.Regexp {
+	text, fixed := "(?s)^", verb.Split(english, -1)
+	for i, v := range verb.FindAllString(english, -1) {
+		text += regexp.QuoteMeta(fixed[i]) + cmp.Or(places[v[len(v)-1]], `(.*?)`)
+	}
+	return regexp.MustCompile(text + regexp.QuoteMeta(fixed[len(fixed)-1]) + "$")
 }
 
-// filled puts what an English sentence had in its places into the Chinese one.
-func (s *sentence) filled(parts []string) string {
-	next := 0
-	return verb.ReplaceAllStringFunc(s.chinese, func(v string) string {
-		m := verb.FindStringSubmatch(v)
-		if m[0] == "%%" {
-			return "%"
-		}
-		if n, err := strconv.Atoi(cmp.Or(m[1], m[4])); err == nil {
-			next = n - 1
-		}
-		part := Translate(strings.TrimSpace(parts[next]))
-		next++
-		if m[5] == "q" {
-			return `"` + part + `"`
-		}
-		width, _ := strconv.Atoi(m[3])
-		pad := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(part)-Wide(part)))
-		if strings.Contains(m[2], "-") {
-			return part + pad
-		}
-		return pad + part
-	})
+// places are what verbs print; any other prints anything.
+var places = map[byte]string{'%': "%", 'd': ` *(-?[0-9][0-9,]*) *`, 'f': ` *(-?[0-9.e+-]+) *`, 'g': ` *(-?[0-9.e+-]+) *`, 'q': `"(.*?)"`}
+
+// translations are what stood in the places of an English sentence, for the Chinese one.
+func translations(parts []string) (all []any) {
+	for _, part := range parts {
+		all = append(all, printed(Translate(strings.TrimSpace(part))))
+	}
+	return all
 }

@@ -4,7 +4,7 @@
 
 const language = (() => {
   const verb = /%(?:\[(\d+)\])?[-+# 0]*\d*(?:\.\d+)?(?:\[(\d+)\])?([a-zA-Z%])/g;
-  const pairs = JSON.parse(document.getElementById("words").textContent);
+  const pairs = Object.entries(JSON.parse(document.getElementById("words").textContent));
   const exact = new Map(pairs), english = (text) => (text.match(/[A-Za-z]+/g) ?? []).length;
   const quote = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const patterns = pairs.filter(([en]) => en.search(verb) >= 0).map(([en, zh]) => {

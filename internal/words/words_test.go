@@ -2,11 +2,9 @@ package words
 
 import (
 	"errors"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,88 +15,76 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"zklock/internal/doccheck"
 )
 
 const root = "../.."
 
 // said lists the sentences that the tools can print, with the place of each: the
-// strings of their code, what the Makefile says of its commands, and what
-// the tests say for the pages and for make see. Of a sum of strings, what is no constant is a %v.
+// strings of their code and of their pages, what the Makefile says of its commands, and
+// what the tests say for the pages and for make see. Of a sum of strings, what is no
+// constant is a %v. All are these, and what a sentence may stand in as a part.
 func said(t *testing.T) (sentences, all map[string]string) {
 	t.Helper()
 	sentences, all = map[string]string{}, map[string]string{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		rel, _ := filepath.Rel(root, path)
-		switch {
-		case err != nil:
-			return err
-		case quoted.MatchString(rel):
-			spoken(t, path, rel, func(text, where string) { sentences[text], all[text] = where, where })
-			written(t, path, rel, func(text, where string) { all[strings.Trim(text, ": ")] = where })
-		case silent.MatchString(rel):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-		case tools.MatchString(rel) && strings.HasSuffix(rel, ".go") && !strings.HasSuffix(rel, "_test.go"):
-			written(t, path, rel, func(text, where string) {
-				text = strings.ReplaceAll(text, "{who}", "%v") // make play says it of one client, or of several
-				all[text], all[several.Replace(text)] = where, where
-				all[strings.TrimLeft(text, ":;, ")] = where
-				all["%d "+text], all["%d "+text+"s"] = where, where // a number of something
-				if isSentence(text) {
-					sentences[text] = where
-				}
-			})
-		}
-		return nil
-	})
-	require.NoError(t, err)
-	for _, name := range []string{"page/page.html.tmpl", "page/film_legend.svg", "play/page.html.tmpl"} {
-		markup, err := os.ReadFile(filepath.Join(root, "internal", name))
-		require.NoError(t, err)
-		for _, m := range regexp.MustCompile(`>([^<>{}]+)<|(?:aria-label|title)="([^"{}]+)"`).FindAllStringSubmatch(placed.ReplaceAllString(string(markup), "%v"), -1) {
-			if text := strings.TrimSpace(m[1] + m[2]); word.MatchString(text) && text != "0 ms" && text != "ls" {
-				sentences[text], all[text], all[strings.TrimLeft(text, ":;, ")] = name, name, name
-			}
+	part := func(where, text string) {
+		all[text], all[several.Replace(text)], all[strings.Trim(text, ":;, ")] = where, where, where
+		all["%d "+text], all["%d "+text+"s"] = where, where // a number of something
+	}
+	whole := func(where, text string) {
+		part(where, text)
+		sentences[text] = where
+	}
+	either := func(where, text string) {
+		text = strings.ReplaceAll(strings.TrimSpace(text), "{who}", "%v") // make play says it of one client, or of several
+		if isSentence(text) {
+			whole(where, text)
+		} else {
+			part(where, text)
 		}
 	}
-	for _, name := range []string{"page/page.js", "page/stage.js", "play/play.js"} {
-		script, err := os.ReadFile(filepath.Join(root, "internal", name))
+	texts, err := doccheck.Files(root, ".go", ".diff", ".js", ".tmpl", ".svg")
+	require.NoError(t, err)
+	parsed := func(path, text string) *ast.File {
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
 		require.NoError(t, err)
-		for _, m := range regexp.MustCompile("\"((?:[^\"\\\\\n]|\\\\.)*)\"|`([^`]*)`").FindAllStringSubmatch(string(script), -1) {
-			text := strings.TrimSpace(regexp.MustCompile(`\$\{[^{}]*\}`).ReplaceAllString(m[1]+m[2], "%v"))
-			all[text], all[strings.TrimLeft(text, ":;, ")] = name, name
-			if isSentence(text) {
-				sentences[text] = name
+		return file
+	}
+	for path, text := range texts {
+		switch {
+		case quoted.MatchString(path):
+			test := parsed(path, text)
+			for _, formats := range doccheck.Said(test) {
+				for line := range strings.Lines(strings.Join(formats, "\n")) {
+					either(path, strings.TrimLeft(line, "» "))
+				}
 			}
+			written(test, func(text string) { part(path, strings.TrimSpace(text)) })
+			for _, told := range mistakes.FindAllString(text, -1) {
+				part(path, strings.Join(strings.Fields(strings.ReplaceAll(told, "// ", "")), " "))
+			}
+		case tools.MatchString(path) && !silent.MatchString(path):
+			written(parsed(path, text), func(text string) { either(path, text) })
+		case markup.MatchString(path):
+			for _, m := range shown.FindAllStringSubmatch(placed.ReplaceAllString(text, "%v"), -1) {
+				if text := strings.TrimSpace(m[1] + m[2]); word.MatchString(text) && text != "0 ms" && text != "ls" {
+					whole(path, text)
+				}
+			}
+		case scripts.MatchString(path):
+			for _, m := range quotes.FindAllStringSubmatch(text, -1) {
+				either(path, inserted.ReplaceAllString(m[1]+m[2], "%v"))
+			}
+		case strings.HasSuffix(path, ".diff"): // a part's title
+			title, _, _ := strings.Cut(text, "\n")
+			whole(path, title)
 		}
 	}
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	require.NoError(t, err)
 	for _, m := range regexp.MustCompile(`(?m)^(?:[a-z]+:.*)?## (?:[A-Z]+=\S* *)*(.*)$`).FindAllStringSubmatch(string(makefile), -1) {
-		text := strings.TrimSpace(m[1])
-		sentences[text], all[text] = "Makefile", "Makefile"
-	}
-	for n := 1; n <= 22; n++ { // as make hunt finds them
-		for _, path := range mistakes(t) {
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
-			if !regexp.MustCompile(fmt.Sprintf(`func TestW%d\D`, n)).Match(text) {
-				continue
-			}
-			comment := regexp.MustCompile(fmt.Sprintf(`(?m)^// W%d\D.*\n(?://.*\n)*`, n)).FindString(string(text))
-			told := strings.Join(strings.Fields(strings.ReplaceAll(comment, "// ", "")), " ")
-			sentences[told], all[told] = path, path
-			break
-		}
-	}
-	titles, err := filepath.Glob(root + "/step*/parts/*.diff")
-	require.NoError(t, err)
-	for _, path := range titles {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		title, _, _ := strings.Cut(string(text), "\n")
-		sentences[title], all[title] = path, path
+		whole("Makefile", strings.TrimSpace(m[1]))
 	}
 	return sentences, all
 }
@@ -106,77 +92,52 @@ func said(t *testing.T) (sentences, all map[string]string) {
 var several = strings.NewReplacer("%v makes", "%v make", "%v lists", "%v list", "%v watches", "%v watch", "%v has", "%v have",
 	"%v tries", "%v try", "%v looks", "%v look", "%v deletes", "%v delete")
 
-// placed is what a page's template puts into a sentence.
-var placed = regexp.MustCompile(`\{\{(?:number )?\.[^{}]*\}\}`)
-
-func mistakes(t *testing.T) []string {
-	t.Helper()
-	paths, err := filepath.Glob(root + "/step*/wrong_test.go")
-	require.NoError(t, err)
-	return paths
-}
-
 var (
 	// What speaks to the user of a tool: the tools' packages, and the errors of the locks.
-	tools = regexp.MustCompile(`^internal/|^step[^/]*/[^/]+\.go$`)
+	tools = regexp.MustCompile(`^(internal/.*|step[^/]*/[^/]+)\.go$`)
 	// What the pages quote.
 	quoted = regexp.MustCompile(`^(step[^/]*|docs|internal/(storm|peers))/[^/]+_test\.go$|^internal/page/beside_test\.go$`)
 	// What speaks to nobody but a test.
-	silent = regexp.MustCompile(`^(\.git|out|exercise|internal/(words|browser|doccheck|mutants|chapter|wiretap)|internal/lockcheck/(badinput|contexts|promises|queued|names)\.go|internal/peers/(kv|[a-z]+\.go)|internal/zktest/(lag|race|child|main)\.go)$`)
+	silent = regexp.MustCompile(`_test\.go$|^internal/((words|browser|doccheck|mutants|chapter|wiretap)/|lockcheck/(badinput|contexts|promises|queued|names)\.go$|` +
+		`peers/(kv/|[a-z]+\.go$)|zktest/(lag|race|child|main)\.go$)`)
+	// What stands on the pages that the tools make, and what their templates put into a sentence.
+	markup   = regexp.MustCompile(`^internal/(page/(page\.html\.tmpl|film_legend\.svg)|play/page\.html\.tmpl)$`)
+	shown    = regexp.MustCompile(`>([^<>{}]+)<|(?:aria-label|title)="([^"{}]+)"`)
+	placed   = regexp.MustCompile(`\{\{(?:number )?\.[^{}]*\}\}`)
+	scripts  = regexp.MustCompile(`^internal/(page|play)/.*\.js$`)
+	quotes   = regexp.MustCompile("\"((?:[^\"\\\\\n]|\\\\.)*)\"|`([^`]*)`")
+	inserted = regexp.MustCompile(`\$\{[^{}]*\}`)
+	// A mistake, as make hunt tells it.
+	mistakes = regexp.MustCompile(`(?m)^// W\d+\D.*\n(?://.*\n)*`)
 	// What is no sentence: markup and drawing, commands, ZooKeeper's own words, words of code.
 	code = regexp.MustCompile(`<|\{|^M%|^[a-z]( [a-z])?$|^(big|caption|count|soft|title|watch|dot) [a-z]+ ?$|^(apt-get|brew|docker|export|sudo|unset|import|package|for file|read -r|if redis|INFO) |` +
 		`^wiretap: |^(Zookeeper version|ephemeral nodes dump|Connections dump):|not in the whitelist$|\\[wdW.]|\(\?|"\$|^cat |apt-get update|px system-ui|^(GET|POST) /|^attachment; |^\[data-|^Step %v:$|^%v (makes?|lists?|watch(es)?|has|have|tries|try|looks?|deletes?)$|^text/|^default-src|^data: |^exit status|^\.ls |^button, a, |^button\[|^select, input$|^\(prefers-|^button, a$|^select, summary$|^use strict$|^zklock: %s %s|^step %s%s$|^box plain$|^(box|gone|watch off|fires|woken|off|mine) %v$`)
-	word  = regexp.MustCompile(`[A-Za-z]{2,}`)
-	verbs = regexp.MustCompile(`%(\[\d+\])?[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z%]`)
+	word = regexp.MustCompile(`[A-Za-z]{2,}`)
 )
 
 func isSentence(text string) bool {
-	bare := verbs.ReplaceAllString(text, " ")
-	return len(word.FindAllString(bare, -1)) > 0 && strings.Contains(text, " ") && !code.MatchString(text)
+	return word.MatchString(verb.ReplaceAllString(text, " ")) && strings.Contains(text, " ") && !code.MatchString(text)
 }
 
-func parsed(t *testing.T, path string) (*token.FileSet, *ast.File) {
-	t.Helper()
-	lines := token.NewFileSet()
-	file, err := parser.ParseFile(lines, path, nil, parser.SkipObjectResolution)
-	require.NoError(t, err)
-	return lines, file
-}
-
-// written takes each string of a file, without the white space around it.
-func written(t *testing.T, path, rel string, take func(text, where string)) {
-	lines, file := parsed(t, path)
-	ast.Inspect(file, func(n ast.Node) bool {
+// written takes each string of a file.
+func written(file *ast.File, take func(text string)) {
+	inside := map[ast.Node]bool{} // a sum that was taken
+	for n := range ast.Preorder(file) {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
-			return false
-		case *ast.Field: // its tag
-			return n.Tag == nil
-		case *ast.BinaryExpr:
+			inside[n.Path] = true
+		case *ast.Field:
+			inside[n.Tag] = true
+		case ast.Expr:
 			text, isText := sum(n)
-			if isText {
-				take(strings.TrimSpace(text), rel+":"+strconv.Itoa(lines.Position(n.Pos()).Line))
-				for _, side := range []ast.Expr{n.X, n.Y} { // what is not constant may have strings in it
-					ast.Inspect(side, func(n ast.Node) bool {
-						if call, ok := n.(*ast.CallExpr); ok {
-							for _, arg := range call.Args {
-								if text, isText := sum(arg); isText {
-									take(strings.TrimSpace(text), rel+":"+strconv.Itoa(lines.Position(n.Pos()).Line))
-								}
-							}
-						}
-						return true
-					})
-				}
-				return false
+			if isText && !inside[n] {
+				take(text)
 			}
-		case *ast.BasicLit:
-			if text, isText := sum(n); isText {
-				take(strings.TrimSpace(text), rel+":"+strconv.Itoa(lines.Position(n.Pos()).Line))
+			if of, ok := n.(*ast.BinaryExpr); ok && isText {
+				inside[of.X], inside[of.Y] = true, true
 			}
 		}
-		return true
-	})
+	}
 }
 
 // sum is the format that a string, or a sum of strings, prints.
@@ -201,45 +162,6 @@ func sum(e ast.Expr) (text string, isText bool) {
 		}
 	}
 	return "", false
-}
-
-// spoken takes what a test says for its chapter.
-func spoken(t *testing.T, path, rel string, take func(text, where string)) {
-	_, file := parsed(t, path)
-	for _, decl := range file.Decls {
-		for n := range ast.Preorder(decl) {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				continue
-			}
-			f, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok {
-				continue
-			}
-			format, says := map[string]int{"Says": 1, "SaysIn": 2}[f.Sel.Name]
-			if !says {
-				continue
-			}
-			text, isText := sum(call.Args[format])
-			if !isText { // a variable: it is one of the strings of this function
-				ast.Inspect(decl, func(n ast.Node) bool {
-					if e, ok := n.(ast.Expr); ok {
-						if text, _ := sum(e); strings.Contains(text, "%") && isSentence(text) {
-							take(text, rel)
-						}
-					}
-					return true
-				})
-			}
-			if isText {
-				for line := range strings.SplitSeq(text, "\n") {
-					if line = strings.TrimLeft(line, "» "); isSentence(line) {
-						take(line, rel)
-					}
-				}
-			}
-		}
-	}
 }
 
 func TestEverySentenceIsInBothLanguages(t *testing.T) {
