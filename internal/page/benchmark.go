@@ -54,7 +54,7 @@ func BenchmarkFigures(rows []Benched) []Drawing {
 			}
 			curves = append(curves, c)
 		}
-		return Drawing{Name: name, SVG: string(LogLog(title, "contenders", curves)), Facts: "Drawn from the table in docs/benchmark.md."}
+		return Drawing{Name: name, SVG: string(logLog(title, "contenders", curves)), Facts: "Drawn from the table in docs/benchmark.md."}
 	}
 	return []Drawing{
 		draw("benchmark-turns", "Turns a second", func(r Benched) float64 { return r.PerSecond }),

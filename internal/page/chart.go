@@ -35,8 +35,8 @@ const (
 	chartLeft, chartTop, chartEnd, chartFloor = 84, 40, 420, 280
 )
 
-// LogLog draws curves on logarithmic axes, with each one's slope beside it.
-func LogLog(title, across string, curves []Curve) template.HTML {
+// logLog draws curves on logarithmic axes, with each one's slope beside it.
+func logLog(title, across string, curves []Curve) template.HTML {
 	top := 10.0
 	for _, c := range curves {
 		top = max(top, slices.Max(c.Y))
@@ -102,9 +102,9 @@ func (d *drawing) mark(step string, x, y float64) {
 		"7": "m0 6l6-10h-12z", "8": "m-3-6h6v12h-6z"}[step], x, y)
 }
 
-// Spread draws how long the first crowd's hand-overs took: a mark each, and their
+// spread draws how long the first crowd's hand-overs took: a mark each, and their
 // median.
-func Spread(title string, queues []*Queue) template.HTML {
+func spread(title string, queues []*Queue) template.HTML {
 	const row = 44
 	height := 66 + row*float64(len(queues))
 	low, high := math.Inf(1), 0.0

@@ -47,19 +47,19 @@ func (rec *Recording) Figures() (all []Drawing) {
 	}
 	for _, key := range []string{"3", "4"} {
 		ten := rec.story("release", key)
-		svg, facts := Ring("Step "+key+": who watches whom", ten, ten.Phases[0].Over)
+		svg, facts := ring("Step "+key+": who watches whom", ten, ten.Phases[0].Over)
 		add("watches-step"+key, svg, facts)
-		svg, facts = Sequence("Step "+key+": a release, three waiting", rec.story("few", key).since(1))
+		svg, facts = sequence("Step "+key+": a release, three waiting", rec.story("few", key).since(1))
 		slices.Sort(facts) // those who are woken together answer in any order
 		add("release-step"+key, svg, facts)
 	}
-	film, counts := HerdAndChain(rec.story("release", "3"), rec.story("release", "4"))
+	film, counts := herdAndChain(rec.story("release", "3"), rec.story("release", "4"))
 	add("herd-and-chain", film, counts)
 	for _, key := range []string{"4", "5"} {
-		svg, facts := Sequence("Step "+key+": the reply to a create gets lost", rec.story("lost", key).since(0))
+		svg, facts := sequence("Step "+key+": the reply to a create gets lost", rec.story("lost", key).since(0))
 		add("lost-reply-step"+key, svg, facts)
 	}
-	svg, facts := Architecture()
+	svg, facts := architecture()
 	add("architecture", svg, facts)
 	const largest = 300
 	facts = nil
@@ -74,10 +74,10 @@ func (rec *Recording) Figures() (all []Drawing) {
 	return all
 }
 
-// Ring draws a moment of a story as the page's stage does: the directory with
+// ring draws a moment of a story as the page's stage does: the directory with
 // its znodes in the middle, the clients around it, an arrow from each to what
 // it watches.
-func Ring(title string, s Story, t int) (svg template.HTML, facts []string) {
+func ring(title string, s Story, t int) (svg template.HTML, facts []string) {
 	const side, hub, nodes, clients = 440, 58.0, 118.0, 178.0
 	at := func(slot int, radius float64) (x, y float64) {
 		angle := 2*math.Pi*float64(slot)/float64(s.Slots) - math.Pi/2
@@ -139,9 +139,9 @@ func Ring(title string, s Story, t int) (svg template.HTML, facts []string) {
 	return d.end(), facts
 }
 
-// Architecture draws who talks to whom: clients, the servers of an ensemble, and the
+// architecture draws who talks to whom: clients, the servers of an ensemble, and the
 // ways of a read, a watch and a write.
-func Architecture() (svg template.HTML, facts []string) {
+func architecture() (svg template.HTML, facts []string) {
 	const left, middle, right, servers, clients = 110.0, 390.0, 670.0, 120.0, 300.0
 	d := headed("An ensemble: where reads, watches and writes go", 780, 345)
 	arrow := func(class string, x, y, tx, ty float64, label string, lx, ly float64) {

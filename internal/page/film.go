@@ -89,9 +89,9 @@ func (f *film) move(frames string) (class string) {
 
 func percent(seconds float64) string { return fmt.Sprintf("%.4g%%", 100*seconds/filmLength) }
 
-// HerdAndChain is the film at the head of the README: a release with step 3's
+// herdAndChain is the film at the head of the README: a release with step 3's
 // lock beside one with step 4's.
-func HerdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
+func herdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
 	f := &film{classes: map[string]string{},
 		drawing: draw("One release: step 3 wakes all who wait, step 4 wakes one", 2*panelWidth+panelGap, filmHeight)}
 	for i, side := range []struct {

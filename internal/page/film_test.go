@@ -21,7 +21,7 @@ var filmFile = filepath.Join("..", "..", "docs", "figures", "herd-and-chain.svg"
 // The film shows the frames of a run, every one, and counts them.
 func TestFilmIsOfARun(t *testing.T) {
 	herd, chain := recorded(t).story("release", "3"), recorded(t).story("release", "4")
-	svg, _ := HerdAndChain(herd, chain)
+	svg, _ := herdAndChain(herd, chain)
 	sides := strings.Split(string(svg), "</g>\n")
 	for i, s := range []Story{herd, chain} {
 		dots := func(k wiretap.Kind) int { return strings.Count(sides[i], fmt.Sprintf(`class="dot dot%d`, k)) }

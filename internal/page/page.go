@@ -40,7 +40,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		Words   []string
 	}) {
 		if r.Verdict == lockcheck.No {
-			p.Drawing, p.Words = Sequence(r.Subject+": "+r.Property.Name, r.Lines)
+			p.Drawing, p.Words = sequence(r.Subject+": "+r.Property.Name, r.Lines)
 		}
 		return p
 	},
@@ -63,7 +63,7 @@ func (rec *Recording) Write(w io.Writer) error {
 		steps := rec.measured("123456")
 		view["Score"], view["Measured"], view["Sizes"] = rec.Score(), steps, scored(min(rec.Largest, 100))
 		view["Charts"], view["Releases"] = rec.Charts(drawn, rec.Largest), rec.releases(drawn)
-		view["HandOvers"], view["Spread"] = handOvers, Spread("Hand-over in milliseconds", steps)
+		view["HandOvers"], view["Spread"] = handOvers, spread("Hand-over in milliseconds", steps)
 	}
 	return page.Execute(w, view)
 }
@@ -93,7 +93,7 @@ func (rec *Recording) Charts(keys string, largest int) (drawings []template.HTML
 			curves = append(curves, curve)
 		}
 		if len(curves) > 0 {
-			drawings = append(drawings, LogLog(title, "clients that wait", curves))
+			drawings = append(drawings, logLog(title, "clients that wait", curves))
 		}
 	}
 	return drawings

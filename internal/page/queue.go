@@ -68,12 +68,6 @@ func scored(largest int) []int {
 // patience is the deadline of queues that are measured together.
 const patience = 5 * time.Minute
 
-// together are the locks that are measured together, in the order of their largest
-// crowds; "" is zk.Lock. Those who poll would disturb the others. And a holder of
-// steps 5 and 6 must keep its session proved: it does not wait until a herd of a
-// thousand has passed.
-var together = [][]string{{"1", "2"}, {"5", "6", "", "1w", "4", "3"}}
-
 // drawn are the steps whose growth the page draws.
 const drawn = "3456"
 

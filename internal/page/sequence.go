@@ -82,9 +82,9 @@ const (
 	timeGap = 62
 )
 
-// Sequence draws what passed as a sequence diagram: a lane for the server, and
+// sequence draws what passed as a sequence diagram: a lane for the server, and
 // one a client. Of very many messages it draws the last. The same is returned in words.
-func Sequence(title string, lines []lockcheck.Line) (svg template.HTML, words []string) {
+func sequence(title string, lines []lockcheck.Line) (svg template.HTML, words []string) {
 	const most = 60
 	all := messages(lines)
 	left := max(0, len(all)-most)
