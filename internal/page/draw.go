@@ -33,7 +33,11 @@ func (d *drawing) text(class string, x, y float64, format string, args ...any) {
 
 // path draws a path in SVG's own words; its numbers are pixels.
 func (d *drawing) path(class, way string, pixels ...float64) {
-	fmt.Fprintf(d, `<path class="%s" d="%s"/>`, class, sprintpx(way, pixels))
+	var rounded []any
+	for _, x := range pixels {
+		rounded = append(rounded, px(x))
+	}
+	fmt.Fprintf(d, `<path class="%s" d="%s"/>`, class, fmt.Sprintf(way, rounded...))
 }
 
 // head draws the head of an arrow that comes from one point to another.
@@ -57,12 +61,3 @@ func (d *drawing) end() template.HTML { return template.HTML(d.String() + "</svg
 
 // px rounds to what an eye can see.
 func px(x float64) float64 { return math.Round(10*x) / 10 }
-
-// sprintpx puts pixels in the place of each %v.
-func sprintpx(format string, pixels []float64) string {
-	var rounded []any
-	for _, x := range pixels {
-		rounded = append(rounded, px(x))
-	}
-	return fmt.Sprintf(format, rounded...)
-}

@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"math"
 	"path"
 	"slices"
 	"time"
@@ -96,7 +95,7 @@ func (r *recorder) story() Story {
 		d.lines = append(d.lines, lockcheck.Line{Client: m.Name, Frames: m.Tap.Frames(), Moods: m.Moods()})
 	}
 	for _, e := range r.ends {
-		d.changes = append(d.changes, &change{zxid: e.zxid, client: slices.Index(all, e.member), lo: d.us(e.after), hi: d.us(e.seen), ended: true, children: true})
+		d.changes = append(d.changes, &change{e.zxid, slices.Index(all, e.member), wiretap.Close, "", true, d.us(e.after), d.us(e.seen), 0})
 	}
 	s := d.deduce(len(r.members), time.Now())
 	s.Phases = slices.Clone(r.phases)
@@ -142,14 +141,15 @@ type deduction struct {
 	story   Story
 }
 
-// change is a transaction that made or deleted znodes.
+// change is a transaction that made or deleted a znode, or, if it is a Close, ended a
+// client's session and deleted what belonged to it.
 type change struct {
-	zxid          int64
-	client        int
-	lo, hi, at    int    // it happened between lo and hi; at is taken to be its moment
-	made, deleted string // a path
-	ended         bool   // the client's session, and what belonged to it
-	children      bool   // of the lock's directory
+	zxid       int64
+	client     int
+	op         wiretap.Op
+	path       string
+	children   bool // the children of the lock's directory have changed
+	lo, hi, at int  // it happened between lo and hi; at is taken to be its moment
 }
 
 // us is a moment, in microseconds from the story's start. What was before the start is
@@ -220,16 +220,9 @@ func aside(f wiretap.Frame) bool {
 func (d *deduction) findChanges() {
 	for client, line := range d.lines {
 		for _, f := range line.Frames {
-			if f.Kind != wiretap.Reply || f.Err != wiretap.OK || f.Op != wiretap.Create && f.Op != wiretap.Delete {
-				continue
+			if f.Kind == wiretap.Reply && f.Err == wiretap.OK && (f.Op == wiretap.Create || f.Op == wiretap.Delete) {
+				d.changes = append(d.changes, &change{f.Zxid, client, f.Op, f.Path, path.Dir(f.Path) == d.dir, d.us(f.Asked), d.us(f.At), 0})
 			}
-			c := &change{zxid: f.Zxid, client: client, lo: d.us(f.Asked), hi: d.us(f.At), children: path.Dir(f.Path) == d.dir}
-			if f.Op == wiretap.Create {
-				c.made = f.Path
-			} else {
-				c.deleted = f.Path
-			}
-			d.changes = append(d.changes, c)
 		}
 	}
 	slices.SortStableFunc(d.changes, func(a, b *change) int { return cmp.Compare(a.zxid, b.zxid) })
@@ -241,14 +234,14 @@ func (d *deduction) findChanges() {
 func (d *deduction) timeChanges() {
 	d.causes = map[*wiretap.Frame]*change{}
 	for _, line := range d.lines {
-		var reads []*wiretap.Frame // replies that have set a watch
+		set := map[string]int64{} // by path: the zxid of the read that has set the watch
 		for i := range line.Frames {
 			f := &line.Frames[i]
-			switch {
+			switch since, ok := set[f.Path]; {
 			case f.Kind == wiretap.Reply && f.Watch && f.Err == wiretap.OK:
-				reads = append(reads, f)
-			case f.Kind == wiretap.Notification:
-				if c := d.cause(f, reads); c != nil {
+				set[f.Path] = f.Zxid
+			case f.Kind == wiretap.Notification && ok:
+				if c := d.cause(f, since); c != nil {
 					d.causes[f] = c
 					c.hi = min(c.hi, d.us(f.At))
 				}
@@ -274,32 +267,22 @@ func between(lo, hi int) int {
 	return lo + (hi-lo)/2
 }
 
-// cause is the change that a notification tells of: the first one after the
-// read that set the watch.
-func (d *deduction) cause(f *wiretap.Frame, reads []*wiretap.Frame) *change {
-	var since int64 = math.MaxInt64
-	for _, r := range slices.Backward(reads) {
-		if r.Path == f.Path {
-			since = r.Zxid
-			break
-		}
+// cause is the change that a notification tells of: the first one since the read that
+// set the watch.
+func (d *deduction) cause(f *wiretap.Frame, since int64) *change {
+	i := slices.IndexFunc(d.changes, func(c *change) bool {
+		return c.zxid > since && (f.Event == wiretap.ChildrenChanged && c.children ||
+			f.Event == wiretap.NodeDeleted && (c.op == wiretap.Delete && c.path == f.Path || c.op == wiretap.Close && d.made(f.Path, c.client)))
+	})
+	if i < 0 {
+		return nil
 	}
-	for _, c := range d.changes {
-		if c.zxid <= since {
-			continue
-		}
-		switch {
-		case f.Event == wiretap.ChildrenChanged && c.children,
-			f.Event == wiretap.NodeDeleted && c.deleted == f.Path,
-			f.Event == wiretap.NodeDeleted && c.ended && d.ownedBy(f.Path, c.client):
-			return c
-		}
-	}
-	return nil
+	return d.changes[i]
 }
 
-func (d *deduction) ownedBy(path string, client int) bool {
-	return slices.ContainsFunc(d.changes, func(c *change) bool { return c.client == client && c.made == path })
+// made tells whether a client has made a znode.
+func (d *deduction) made(path string, client int) bool {
+	return slices.ContainsFunc(d.changes, func(c *change) bool { return c.client == client && c.op == wiretap.Create && c.path == path })
 }
 
 // servedAt is when the server carried out what a reply answers: for a change, the
@@ -312,7 +295,7 @@ func (d *deduction) servedAt(reply *wiretap.Frame) int {
 	lo, hi := asked, answered
 	i, found := slices.BinarySearchFunc(d.changes, reply.Zxid, func(c *change, zxid int64) int { return cmp.Compare(c.zxid, zxid) })
 	if found {
-		if c := d.changes[i]; reply.Err == wiretap.OK && c.made+c.deleted == reply.Path && (reply.Op == wiretap.Create || reply.Op == wiretap.Delete) {
+		if c := d.changes[i]; reply.Err == wiretap.OK && c.op == reply.Op && c.path == reply.Path {
 			return c.at
 		}
 		i++
@@ -338,15 +321,17 @@ func (d *deduction) followNodes() {
 	var paths []string
 	last := map[string]int{}
 	for _, c := range d.changes {
-		switch {
-		case c.made != "" && (c.children || c.made == d.dir):
-			last[c.made] = len(nodes)
-			nodes, paths = append(nodes, Node{path.Base(c.made), c.client, -1, max(0, c.at), -1}), append(paths, c.made)
-		case c.deleted != "":
-			if i, ok := last[c.deleted]; ok {
+		switch c.op {
+		case wiretap.Create:
+			if c.children || c.path == d.dir {
+				last[c.path] = len(nodes)
+				nodes, paths = append(nodes, Node{path.Base(c.path), c.client, -1, max(0, c.at), -1}), append(paths, c.path)
+			}
+		case wiretap.Delete:
+			if i, ok := last[c.path]; ok {
 				nodes[i].To = max(0, c.at)
 			}
-		case c.ended:
+		case wiretap.Close:
 			for i, n := range nodes {
 				if n.Owner == c.client && n.To < 0 && paths[i] != d.dir {
 					nodes[i].To = max(0, c.at)
@@ -415,7 +400,7 @@ func (d *deduction) follow(client int, frames []wiretap.Frame) {
 	}
 	for _, c := range d.changes {
 		for path := range armed {
-			if c.ended && c.client == client {
+			if c.op == wiretap.Close && c.client == client {
 				disarm(path, c.at)
 			}
 		}
