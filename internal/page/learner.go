@@ -8,16 +8,15 @@ import (
 )
 
 // Evidence makes a page of what a property's story has shown of two locks on one
-// server: the learner's version of a step, and beside it the step's own. dir is the
-// lock's path in their frames.
-func Evidence(origin string, step Step, dir string, yours, own lockcheck.Result) *Recording {
+// server: the learner's version of a step, and beside it the step's own.
+func Evidence(origin string, step Step, yours, own lockcheck.Result) *Recording {
 	yours.Subject, own.Subject = "yours", "the step's own"
 	locks := []Step{
 		{Key: step.Key + " (yours)", Name: step.Name, Lesson: yours.Evidence},
 		{Key: step.Key + " (the step's own)", Name: step.Name, Lesson: own.Evidence},
 	}
 	p := yours.Property
-	rec := oneStory(origin, p.Name, "Why it matters: "+p.Why+". Ask yourself: "+p.Hint, locks, []Story{seen(dir, yours), seen(dir, own)})
+	rec := oneStory(origin, p.Name, "Why it matters: "+p.Why+". Ask yourself: "+p.Hint, locks, []Story{seen(yours), seen(own)})
 	rec.Answers = [][]lockcheck.Result{{yours}, {own}}
 	return rec
 }
@@ -44,7 +43,7 @@ func oneStory(origin, title, watch string, locks []Step, stories []Story) *Recor
 }
 
 // seen makes a story of a property's evidence.
-func seen(dir string, r lockcheck.Result) Story {
+func seen(r lockcheck.Result) Story {
 	start, end := time.Now(), time.Time{}
 	for _, l := range r.Lines {
 		for _, f := range l.Frames {
@@ -56,7 +55,7 @@ func seen(dir string, r lockcheck.Result) Story {
 			}
 		}
 	}
-	d := &deduction{dir: dir, start: start, lines: r.Lines}
+	d := &deduction{dir: "/lock", start: start, lines: r.Lines}
 	s := d.deduce(len(r.Lines), end)
 	s.Phases = []Phase{{Over: s.End, Title: string(r.Verdict) + " " + r.Property.Name, Sum: r.Evidence}}
 	return s

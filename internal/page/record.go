@@ -67,7 +67,7 @@ func (r *recorder) must(err error) {
 
 // join brings a client.
 func (r *recorder) join(name string, timeout time.Duration) *zktest.Member {
-	m := r.Step.Subject.JoinAs(r.Zoo, name, lockcheck.Seat{Timeout: timeout, Path: r.dir})
+	m := r.Step.Subject.JoinAs(r.Zoo, name, lockcheck.Seat{Timeout: timeout})
 	r.members = append(r.members, m)
 	return m
 }
@@ -76,8 +76,7 @@ func (r *recorder) join(name string, timeout time.Duration) *zktest.Member {
 func (r *recorder) cast(n int) []*zktest.Member {
 	come := make([]*zktest.Member, n)
 	each(r.t, come, func(i int, _ *zktest.Member) {
-		name := fmt.Sprintf("client %d", len(r.members)+i)
-		come[i] = r.Step.Subject.JoinAs(r.Zoo, name, lockcheck.Seat{Path: r.dir})
+		come[i] = r.Step.Subject.Join(r.Zoo, fmt.Sprintf("client %d", len(r.members)+i))
 	})
 	r.members = append(r.members, come...)
 	return come

@@ -146,5 +146,5 @@ func replay(server *zkserver.Server, name string) error {
 		return err
 	}
 	defer out.Close()
-	return page.Evidence(server.Origin, step, "/lock", yours, lockcheck.Check(server, step.Subject, p)).Write(out)
+	return page.Evidence(server.Origin, step, yours, lockcheck.Check(server, step.Subject, p)).Write(out)
 }
