@@ -95,6 +95,27 @@ func TestREADME(t *testing.T) {
 	}
 }
 
+// What one release costs is the same each time, and grows with the crowd as the steps say.
+func TestEveryReleaseCostsTheSame(t *testing.T) {
+	for _, q := range recorded(t).Queues {
+		for _, c := range q.Crowds {
+			woken, looks := 1, 1
+			switch q.Step.Key {
+			case "1", "2":
+				continue // they are never told
+			case "1w": // one of them creates the znode, and the others try to, and watch it
+				woken, looks = c.Waiters, 2*c.Waiters-1
+			case "3":
+				woken, looks = c.Waiters, c.Waiters
+			}
+			for _, r := range c.Releases {
+				assert.Equal(t, woken, r.Notifications, "%s: notifications for one release, %d waiting", q.Step.Subject.Name, c.Waiters)
+				assert.Equal(t, 1+looks, r.All(), "%s: one delete, and the looks of each who is woken, %d waiting", q.Step.Subject.Name, c.Waiters)
+			}
+		}
+	}
+}
+
 // At the end of a story the replay must have the znodes and the watches that
 // the server and the taps have, and at no time may it go back in time.
 func TestReplayIsTrue(t *testing.T) {
