@@ -9,9 +9,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"os/signal"
-	"runtime"
 	"syscall"
 
 	"zklock/internal/setting"
@@ -67,11 +65,8 @@ func play(ctx context.Context) (err error) {
 		s.lay(1, right, 0, nil)
 	})
 	words.Fprintf(os.Stdout, "%s\nPlay: %s\nCtrl-C ends it, and leaves nothing behind.\n", server.Origin, address)
-	if os.Getenv("OPEN") != "" {
-		opener := map[bool]string{true: "open", false: "xdg-open"}[runtime.GOOS == "darwin"]
-		if err := exec.Command(opener, address).Start(); err != nil {
-			words.Fprintf(os.Stderr, "OPEN=1: %v: open the address above in a browser\n", err)
-		}
+	if err := setting.Open(address); err != nil {
+		words.Fprintln(os.Stderr, err)
 	}
 	<-ctx.Done()
 	words.Fprintln(os.Stdout, "\nending all clients")

@@ -5,6 +5,8 @@ package setting
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"runtime"
 	"strconv"
 )
 
@@ -32,4 +34,19 @@ func Number(variable string, usual, least, most int) (int, error) {
 		}
 		return n, err
 	})
+}
+
+// Open opens an address in the browser, if OPEN=1 asks for that.
+func Open(address string) error {
+	if os.Getenv("OPEN") == "" {
+		return nil
+	}
+	opener := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		opener = "open"
+	}
+	if err := exec.Command(opener, address).Start(); err != nil {
+		return fmt.Errorf("OPEN=1: %w: open the address above in a browser", err)
+	}
+	return nil
 }

@@ -13,10 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -136,15 +134,8 @@ func score(ctx context.Context, tour *page.Tour) error {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	words.Fprintf(os.Stderr, "\nSee it move: file://%s\n", file)
-	if os.Getenv("OPEN") == "" {
-		return nil
-	}
-	open := "xdg-open"
-	if runtime.GOOS == "darwin" {
-		open = "open"
-	}
-	if err := exec.Command(open, file).Start(); err != nil {
-		words.Fprintf(os.Stderr, "OPEN=1: %v: open the file above in a browser\n", err)
+	if err := setting.Open("file://" + file); err != nil {
+		words.Fprintln(os.Stderr, err)
 	}
 	return nil
 }
