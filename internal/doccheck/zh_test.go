@@ -250,11 +250,8 @@ var englishOf = func() map[string]string {
 	return all
 }()
 
-var inCells = func() *regexp.Regexp {
-	either := regexp.MustCompile(strings.Join(slices.Collect(maps.Keys(englishOf)), "|"))
-	either.Longest()
-	return either
-}()
+// inCells finds these: POSIX means the longest of them.
+var inCells = regexp.MustCompilePOSIX(strings.Join(slices.Collect(maps.Keys(englishOf)), "|"))
 
 // cells lists what the cells of the tables have besides words: numbers, marks, and
 // names of properties.

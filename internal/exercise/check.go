@@ -86,20 +86,16 @@ func (w *workshop) report(ctx context.Context, e exercise, program string, r *re
 		return errUnfinished
 	}
 	words.Fprintf(w.out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", r.Of, e.name)
-	if next, ok := e.next(); ok {
-		words.Fprintf(w.out, "The next: make exercise STEP=%s\n", next.name)
+	if after := e.after(); len(after) > 0 {
+		words.Fprintf(w.out, "The next: make exercise STEP=%s\n", after[0].name)
 	}
 	return nil
 }
 
-// next is the exercise after this one.
-func (e exercise) next() (next exercise, ok bool) {
+// after lists the exercises after this one.
+func (e exercise) after() []exercise {
 	all := exercises()
-	after := all[slices.Index(all, e)+1:]
-	if len(after) == 0 {
-		return exercise{}, false
-	}
-	return after[0], true
+	return all[slices.Index(all, e)+1:]
 }
 
 // watch checks at once, and again on every save. When all properties hold, it goes on
@@ -109,10 +105,10 @@ func (w *workshop) watch(ctx context.Context, e exercise) error {
 		seen := e.saved()
 		fmt.Fprintf(w.out, "\n%s\n", time.Now().Format("── 15:04:05 ──"))
 		err := w.check(ctx, e, e.yours())
-		next, more := e.next()
+		after := e.after()
 		switch {
-		case err == nil && more:
-			e = next
+		case err == nil && len(after) > 0:
+			e = after[0]
 			continue
 		case !errors.Is(err, errUnfinished):
 			return err

@@ -166,7 +166,8 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 		said = "Right."
 	}
 	if right && choice > 0 {
-		step := m.step()
+		all := exercises()
+		step := all[slices.IndexFunc(all, func(e exercise) bool { return e.home == filepath.Dir(m.file) })] // the mistake is a change of it
 		if err := w.askOf(ctx, step, step.own().moved(), func(a answer) {
 			if a.Verdict == "✗" {
 				said = fmt.Sprintf("True, and %s lacks that, too. What did this change break?", step)
@@ -182,22 +183,14 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 // lacks tells whether the mistake is said rightly to lack a property, after its test has
 // seen these verdicts, and what else there is to say.
 func (m mistake) lacks(named string, seen []string) (right bool, more string) {
-	right = named == suffers[m.number] || slices.ContainsFunc(seen, func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+named+": ") })
-	switch m.number {
-	case 8:
-		if named == suffers[m.number] {
-			more = "  The property's own story does not meet it, but what the test has seen is two inside.\n"
-		}
-	case 10, 13, 15, 18, 20, 21, 22:
-		more = fmt.Sprintf("  No property asks for this by itself; the test shows it. What suffers: %s\n", suffers[m.number])
+	what, besides := suffers[m.number]
+	switch {
+	case m.number == 8 && named == what:
+		more = "  The property's own story does not meet it, but what the test has seen is two inside.\n"
+	case besides && m.number != 8 && what != none:
+		more = fmt.Sprintf("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
 	}
-	return right, more
-}
-
-// step is the one that the mistake is a change of.
-func (m mistake) step() exercise {
-	all := exercises()
-	return all[slices.IndexFunc(all, func(e exercise) bool { return e.home == filepath.Dir(m.file) })]
+	return named == what || slices.ContainsFunc(seen, func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+named+": ") }), more
 }
 
 var verdictLine = regexp.MustCompile(`(?:✗|✓|–|\?) .*: .*`)

@@ -27,16 +27,7 @@ import (
 	"zklock/internal/zkserver"
 )
 
-const usage = `usage, from the root of the repository:
-  go run ./internal/exercise check [04]    hold your lock against the properties
-  go run ./internal/exercise watch [04]    the same on every save
-  go run ./internal/exercise hint [04]     the next hint
-  go run ./internal/exercise part 05       the parts of a step; PART=2: what one changes
-  go run ./internal/exercise replay 04     a page of what your lock did in the property that failed
-  go run ./internal/exercise progress      all of them as bars
-  go run ./internal/exercise solution 04   your lock beside the step's
-  go run ./internal/exercise reset 04      begin again
-  go run ./internal/exercise hunt [8]      find the property that a published lock lacks`
+const usage = "make help lists the workshop's commands, from make exercise to make hunt; they run in the root of the repository"
 
 // errUnfinished is a failure that has been told already.
 var errUnfinished = errors.New("unfinished")
