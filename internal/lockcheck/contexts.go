@@ -45,23 +45,18 @@ var OwnHold = property("each lock has its own hold and token",
 			n, _ := t.Token(t.Held())
 			return n
 		}
-		if out, in, back := token(outer), token(inner), token(again); in <= out || back != out {
-			s.fails("A's holds of one lock, of another inside, and of the first again inside have the tokens %d, %d and %d", out, in, back)
-		}
+		out, in, back := token(outer), token(inner), token(again)
+		s.failsIf(in <= out || back != out,
+			"A's holds of one lock, of another inside, and of the first again inside have the tokens %d, %d and %d", out, in, back)
 		inner.Release()
 		outer.Release()
 		s.says("Unlock through a third lock", s.another(other.Path).Unlock(again.Held()), s.subject.NotHeld, other.Path)
-		if names := other.Queue(); len(names) != 1 {
-			s.fails("A locked twice and released once: %v", names)
-		}
+		s.failsIf(len(other.Queue()) != 1, "A locked twice and released once: %v", other.Queue())
 		again.Release()
-		if cause := context.Cause(outer.Held()); !errors.Is(cause, s.subject.NotHeld) {
-			s.fails("A has released the lock, and its context ended with the cause: %v", cause)
-		}
+		cause := context.Cause(outer.Held())
+		s.failsIf(!errors.Is(cause, s.subject.NotHeld), "A has released the lock, and its context ended with the cause: %v", cause)
 		anew := entersWith(other, context.WithoutCancel(outer.Held()))
-		if names := other.Queue(); len(names) != 1 {
-			s.fails("A locked anew, with a context that carried a hold once: %v", names)
-		}
+		s.failsIf(len(other.Queue()) != 1, "A locked anew, with a context that carried a hold once: %v", other.Queue())
 		anew.Release()
 		s.holds("A held two locks, one inside the other: each Unlock took its own lock's hold alone")
 	})
@@ -82,17 +77,14 @@ var LossLetsNobodyIn = property("a loss lets nobody in before the holder unlocks
 		a.Tap.Cut()
 		for _, held := range []context.Context{outer.Held(), inner.Held()} {
 			zktest.AwaitChan(s.Zoo, "A to be told of its loss", held.Done())
-			if cause := context.Cause(held); !errors.Is(cause, s.subject.Lost) {
-				s.fails("A's lease ran out, and its context ended with the cause: %v", cause)
-			}
+			cause := context.Cause(held)
+			s.failsIf(!errors.Is(cause, s.subject.Lost), "A's lease ran out, and its context ended with the cause: %v", cause)
 		}
 		a.Tap.Restore()
 		s.another(a.Path + "-other").Acquire().Release() // A's session can be relied on again
 		nobodyIn := func(when string) {
 			s.mustWait(other, other.StillWaits(), when)
-			if own.Returned() {
-				s.fails("another goroutine of A %s and was let in beside it", when)
-			}
+			s.failsIf(own.Returned(), "another goroutine of A %s and was let in beside it", when)
 		}
 		nobodyIn("saw that A had lost the lock")
 		for _, ctx := range []context.Context{outer.Held(), context.WithoutCancel(outer.Held())} {
@@ -104,8 +96,6 @@ var LossLetsNobodyIn = property("a loss lets nobody in before the holder unlocks
 		s.says("one Unlock more", a.Unlock(outer.Held()), s.subject.NotHeld, a.Path)
 		other.Release()
 		own.Release()
-		if a.ID != a.SessionID() {
-			s.fails("A got rid of the lock only with its session")
-		}
+		s.failsIf(a.ID != a.SessionID(), "A got rid of the lock only with its session")
 		s.holds("A was told of its loss; its two Unlocks said so, too, and B was let in after the second")
 	})

@@ -15,9 +15,7 @@ func (s *story) enters(m *zktest.Member, why string) *zktest.Turn {
 
 // succeeds returns once the call has come back without an error.
 func (s *story) succeeds(t *zktest.Turn) {
-	if err := t.Err(); err != nil {
-		s.fails("%s was told: %v", t.Name, err)
-	}
+	s.failsIf(t.Err() != nil, "%s was told: %v", t.Name, t.Err())
 }
 
 // stands brings a member that has to wait.
@@ -32,9 +30,7 @@ func (s *story) stands(m *zktest.Member, why string) *zktest.Turn {
 func (s *story) stillStands(t *zktest.Turn, why string) {
 	switch t.StillWaits() {
 	case zktest.Returned:
-		if err := t.Err(); err != nil {
-			s.fails("%s, and %s was told: %v", why, t.Name, err)
-		}
+		s.failsIf(t.Err() != nil, "%s, and %s was told: %v", why, t.Name, t.Err())
 		s.fails("%s, and %s was let in", why, t.Name)
 	case zktest.Polling:
 		s.fails("%s, and %s asks again and again", why, t.Name)

@@ -248,9 +248,7 @@ var Unrelated = property("unrelated znodes are no obstacle",
 		}
 		attempt := a.Start()
 		s.failsIf(attempt.Waits() != zktest.Returned, "nobody holds the lock, and A waits; beside it: %v", s.Names(s.Root))
-		if err := attempt.Err(); err != nil {
-			s.fails("with foreign znodes in the directory Lock answered: %v", err)
-		}
+		s.failsIf(attempt.Err() != nil, "with foreign znodes in the directory Lock answered: %v", attempt.Err())
 		waiting := s.queue(b)[0]
 		attempt.Release()
 		waiting.Acquired()
@@ -441,9 +439,7 @@ var LocksAgain = property("the holder may lock again",
 		first := a.Acquire()
 		second := first.StartIn(first.Held())
 		s.failsIf(second.Waits() != zktest.Returned, "A holds the lock and waits for it: %v", s.left(a))
-		if err := second.Err(); err != nil {
-			s.fails("A holds the lock, and its second Lock answered: %v", err)
-		}
+		s.failsIf(second.Err() != nil, "A holds the lock, and its second Lock answered: %v", second.Err())
 		if a.Token != nil { // another lock inside is no re-entry
 			other := s.joinAs("C", Seat{Path: s.path + "-other"})
 			inside := other.StartIn(first.Held())
@@ -554,9 +550,7 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 	l.failsIf(!waiting.Returned(),
 		"%s's turn came after two session time-outs; one more later it was still not in, and had sent %d requests",
 		waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
-	if err := waiting.Err(); err != nil {
-		l.fails("%s's turn came after two session time-outs, and its Lock answered: %v", waiting.Name, err)
-	}
+	l.failsIf(waiting.Err() != nil, "%s's turn came after two session time-outs, and its Lock answered: %v", waiting.Name, waiting.Err())
 	l.keeps(waiting, 1, func() bool { return false })
 }
 

@@ -93,8 +93,8 @@ var PlaceLost = property("a waiter whose znode was deleted says so",
 		held.Release() // who watches its predecessor looks now
 		err := waiting.Err()
 		s.says("Lock", err, zk.ErrNoNode, "own znode "+path.Base(b.Znode())+": ")
-		s.failsIf(strings.Contains(err.Error(),
-			"leave the queue"), "B's znode was gone, and its Lock said that it could not delete it: %q", err)
+		s.failsIf(strings.Contains(err.Error(), "leave the queue"),
+			"B's znode was gone, and its Lock said that it could not delete it: %q", err)
 		s.done("somebody deleted B's znode, and its Lock said so")
 	})
 

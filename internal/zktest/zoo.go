@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -112,13 +114,9 @@ func (z *Zoo) Connect(name string, timeout time.Duration) *Client {
 // client's own log, for what happened is in the tap's record.
 func Dial(servers []string, timeout time.Duration, dial zk.Dialer) (*zk.Conn, error) {
 	conn, _, err := zk.Connect(servers, timeout,
-		zk.WithDialer(dial), zk.WithLogger(quiet{}), zk.WithMaxConnBufferSize(64<<10))
+		zk.WithDialer(dial), zk.WithLogger(log.New(io.Discard, "", 0)), zk.WithMaxConnBufferSize(64<<10))
 	return conn, err
 }
-
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
 
 // ConnectWith is Connect with a connection that open makes in its own way, over
 // the client's tap, and that is closed by the function that open returns.
@@ -147,11 +145,7 @@ func (c *Client) Crash() { c.Tap.Silence() }
 // them the sessions' ephemeral znodes.
 func (z *Zoo) AwaitExpiry(clients ...*Client) {
 	z.t.Helper()
-	what := fmt.Sprintf("the server to expire session %#x of %s", clients[0].ID, clients[0].Name)
-	if len(clients) > 1 {
-		what = fmt.Sprintf("the server to expire %d sessions", len(clients))
-	}
-	z.Await(what, func() bool {
+	z.Await(fmt.Sprintf("the server to expire session %#x of %s", clients[0].ID, clients[0].Name), func() bool {
 		sessions, err := z.Sessions()
 		return err == nil && !slices.ContainsFunc(clients, func(c *Client) bool {
 			_, lives := sessions[c.ID]
