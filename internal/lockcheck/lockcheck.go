@@ -67,14 +67,10 @@ func (r Result) String() string {
 	return fmt.Sprintf("%s %s: %s", r.Verdict, r.Property.Name, r.Evidence)
 }
 
-// Check holds a subject against a property, on a real server.
-func Check(server *zkserver.Server, subject Subject, property *Property) Result {
-	return CheckWithin(server, subject, property, 0)
-}
-
-// CheckWithin is Check of a lock that may hang: the story has to come to its
-// verdict within limit, and what it leaves behind is not waited for.
-func CheckWithin(server *zkserver.Server, subject Subject, property *Property, limit time.Duration) Result {
+// Check holds a subject against a property, on a real server. For a lock that may
+// hang there is a limit, other than 0: the story has to come to its verdict in this
+// time, and what it leaves behind is not waited for.
+func Check(server *zkserver.Server, subject Subject, property *Property, limit time.Duration) Result {
 	told := make(chan *story, 1)
 	err := zktest.PlayWithin(limit, func(t zktest.T) {
 		s := &story{T: t, Zoo: zktest.NewOn(t, server), subject: subject}
@@ -145,7 +141,7 @@ func ask(t *testing.T, subject Subject, p *Property, limit time.Duration) Result
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := CheckWithin(server, subject, p, limit)
+	r := Check(server, subject, p, limit)
 	t.Log(r)
 	return r
 }

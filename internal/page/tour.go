@@ -168,7 +168,7 @@ func (t *Tour) questions(promised bool) (jobs []func() error) {
 		}
 		for i, lock := range slices.Backward(t.Locks) { // zk.Lock has the longest story
 			jobs = append(jobs, func() error {
-				t.Answers[i][j] = lockcheck.Check(t.Server, lock.Subject, p)
+				t.Answers[i][j] = lockcheck.Check(t.Server, lock.Subject, p, 0)
 				t.say("%d of %d questions answered: %s, %s", t.answered.Add(1), len(t.Locks)*len(lockcheck.Properties), lock.Subject.Name, p.Name)
 				return nil
 			})

@@ -125,9 +125,9 @@ func ask(server *zkserver.Server, questions []question) (answers []chan answer) 
 		go func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			r := lockcheck.CheckWithin(server, q.of, q.Property, *patience)
+			r := lockcheck.Check(server, q.of, q.Property, *patience)
 			if r.Verdict == lockcheck.Stuck { // a busy machine can be the reason
-				r = lockcheck.CheckWithin(server, q.of, q.Property, *patience)
+				r = lockcheck.Check(server, q.of, q.Property, *patience)
 			}
 			answered <- answer{string(r.Verdict), q.Name, r.Evidence, q.Hint}
 		}()
@@ -140,11 +140,11 @@ func ask(server *zkserver.Server, questions []question) (answers []chan answer) 
 func replay(server *zkserver.Server, name string) error {
 	p := property(name, *only)
 	step := page.Steps[slices.IndexFunc(page.Steps, func(s page.Step) bool { return "0"+s.Key == name })]
-	yours := lockcheck.CheckWithin(server, exercises[name].yours, p, *patience)
+	yours := lockcheck.Check(server, exercises[name].yours, p, *patience)
 	out, err := os.Create(*file)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	return page.Evidence(server.Origin, step, yours, lockcheck.Check(server, step.Subject, p)).Write(out)
+	return page.Evidence(server.Origin, step, yours, lockcheck.Check(server, step.Subject, p, 0)).Write(out)
 }
