@@ -138,24 +138,22 @@ var FirstCome = property("first come, first served",
 	"a client with a slow line could wait for ever while others come and go",
 	"where is it written down who came first?",
 	func(s *story) {
-		a := s.join("A")
-		line := []*zktest.Member{s.join("B"), s.join("C"), s.join("D")}
-		holder := a.Acquire()
-		waiting := s.queue(line...)
+		holder := s.join("A").Acquire()
+		line := s.queue(s.join("B"), s.join("C"), s.join("D"))
 		for i, next := range line {
 			slow := next.Tap.HoldRequest(wiretap.Any, 1)
-			if waiting[i].Waits() == zktest.Polling {
+			if next.Waits() == zktest.Polling {
 				zktest.AwaitChan(s.Zoo, next.Name+"'s next poll", slow.Sprung())
 			}
 			holder.Release()
-			for _, later := range waiting[i+1:] {
+			for _, later := range line[i+1:] {
 				s.failsIf(later.StillWaits() == zktest.Returned,
 					"%s came before %s, and %s was served first, while a request of %s was on its way",
 					next.Name, later.Name, later.Name, next.Name)
 			}
 			slow.Let()
-			waiting[i].Acquired()
-			holder = waiting[i]
+			next.Acquired()
+			holder = next
 		}
 		s.holds("B, C and D came in this order and were served in it, each with a slow line when its turn came")
 	})
