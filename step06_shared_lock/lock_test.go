@@ -122,6 +122,8 @@ func TestAWriteHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
 		z := zktest.New(t)
 		a, b := subject.Join(z, "the writer"), subject.Join(z, "a reader")
 		held := a.Acquire().Held()
+		_, err := b.Reader.TryLock(z.Ctx, 0)
+		require.ErrorIs(t, err, ErrLocked, "a reader that asks once")
 		mark, reader := a.Tap.Mark(), b.Reader.Start()
 		for i, letter := range entriesAndExits {
 			reader.MustWait("the end of %s, from number %d", entriesAndExits, i+1)
