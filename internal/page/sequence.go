@@ -12,11 +12,10 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// A message is a frame between a client and the server, in words.
+// A message is a frame between a client and the server.
 type message struct {
 	client int
 	wiretap.Frame
-	text string
 }
 
 // messages puts the frames of all clients in the order of their passing.
@@ -29,7 +28,7 @@ func messages(lines []lockcheck.Line) (all []message) {
 			if aside(f) || greeting || f.Op == wiretap.Close {
 				continue
 			}
-			all = append(all, message{i, f, inWords(f)})
+			all = append(all, message{i, f})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b message) int { return a.At.Compare(b.At) })
@@ -104,23 +103,24 @@ func sequence(title string, lines []lockcheck.Line) (svg template.HTML, words []
 	for row, m := range shown {
 		y, x := 50+rowGap*float64(row), lane(m.client)
 		from, to, head, class := x, float64(server), 7.0, [...]string{"q", "r", "n"}[m.Kind]
-		said := fmt.Sprintf("%s to the server: %s", lines[m.client].Client, m.text)
+		text := inWords(m.Frame)
+		said := fmt.Sprintf("%s to the server: %s", lines[m.client].Client, text)
 		if m.Kind != wiretap.Request {
 			from, to, head = to, from, -head
-			said = fmt.Sprintf("the server to %s: %s", lines[m.client].Client, m.text)
+			said = fmt.Sprintf("the server to %s: %s", lines[m.client].Client, text)
 		}
 		if m.Kind == wiretap.Notification {
-			m.text = "! " + m.text
+			text = "! " + text
 		}
 		if m.Lost {
 			to = (from + to) / 2
-			m.text = m.text + ": lost"
+			text = text + ": lost"
 			said = said + ", lost on the way"
 		}
 		words = append(words, said+".")
 		d.text("s e", timeGap, y+4, "%.1f", millis(m.At.Sub(all[0].At)))
 		d.path(class, "M%v %vH%v", from, y, to)
-		d.text("h m", x-laneGap/2, y-3, "%s", m.text)
+		d.text("h m", x-laneGap/2, y-3, "%s", text)
 		if m.Lost {
 			d.path("x", "M%v %vl10 10m0-10l-10 10", to-5, y-5)
 		} else {
