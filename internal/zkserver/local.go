@@ -101,15 +101,15 @@ func findLocal(context.Context) (launcher, error) {
 // one of them before the server did.
 func (i installation) start(ctx context.Context, n int, config Config) (e *Ensemble, err error) {
 	for range 5 {
-		ports, err := freePorts(3 * n)
-		if err != nil {
-			return nil, err
+		var ports []int
+		if ports, err = freePorts(3 * n); err != nil {
+			break
 		}
 		if e, err = i.launch(ctx, ports, config); err == nil || !strings.Contains(err.Error(), portTaken) {
-			return e, err
+			break
 		}
 	}
-	return nil, err
+	return e, err
 }
 
 const portTaken = "BindException" // as java says it
