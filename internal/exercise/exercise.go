@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -94,10 +95,9 @@ var starters embed.FS
 // starter returns the files that the learner changes, as they were.
 func (e exercise) starter() files {
 	all := files{}
-	entries, _ := starters.ReadDir("starters/" + e.name)
-	for _, entry := range entries {
-		text, _ := starters.ReadFile("starters/" + e.name + "/" + entry.Name())
-		all[strings.TrimSuffix(entry.Name(), ".txt")] = text
+	paths, _ := fs.Glob(starters, "starters/"+e.name+"/*")
+	for _, path := range paths {
+		all[strings.TrimSuffix(filepath.Base(path), ".txt")], _ = starters.ReadFile(path)
 	}
 	return all
 }

@@ -116,11 +116,8 @@ var changedLine = regexp.MustCompile(`(?m)^[+-](?:[^+-].*)?$`)
 
 // coloured makes a diff green and red, on a terminal.
 func coloured(diff string, out io.Writer) string {
-	file, ok := out.(*os.File)
-	if !ok {
-		return diff
-	}
-	if info, err := file.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 || os.Getenv("NO_COLOR") != "" {
+	info, err := os.Stdout.Stat()
+	if out != os.Stdout || err != nil || info.Mode()&os.ModeCharDevice == 0 || os.Getenv("NO_COLOR") != "" {
 		return diff
 	}
 	return changedLine.ReplaceAllStringFunc(diff, func(line string) string {
