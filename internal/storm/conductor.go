@@ -260,24 +260,23 @@ func (s *storm) clientFaults(ctx context.Context) {
 	faults.Wait()
 }
 
-// untroubled returns the client, or the next one that has no fault. -1 means that
-// ctx has ended.
+// untroubled returns the client, or the next one, that has no fault, and had none a
+// second ago. -1 means that ctx has ended.
 func (s *storm) untroubled(ctx context.Context, client int) int {
-	for ; s.troubled(client); client = (client + 1) % clients {
-		if client == 0 && !rest(ctx, 100*time.Millisecond) {
+	for {
+		s.mu.Lock()
+		troubled := slices.ContainsFunc(s.faults, func(f *fault) bool {
+			return f.befell(client) && (f.To.IsZero() || time.Since(f.To) < time.Second)
+		})
+		s.mu.Unlock()
+		switch {
+		case !troubled:
+			return client
+		case client == 0 && !rest(ctx, 100*time.Millisecond):
 			return -1
 		}
+		client = (client + 1) % clients
 	}
-	return client
-}
-
-// troubled tells whether a client has a fault, or had one a second ago.
-func (s *storm) troubled(client int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.faults, func(f *fault) bool {
-		return f.befell(client) && (f.To.IsZero() || time.Since(f.To) < time.Second)
-	})
 }
 
 // rest waits; false means that ctx has ended.
