@@ -38,14 +38,14 @@ func main() {
 
 func serve(ctx context.Context, kind, address, name, contenders string) error {
 	n, err := strconv.Atoi(contenders)
-	all := make([]contender, n)
-	for i := range all {
-		if err == nil {
-			all[i], err = join(kind, address, name)
-		}
-	}
 	if err != nil {
 		return err
+	}
+	all := make([]contender, n)
+	for i := range all {
+		if all[i], err = join(kind, address, name); err != nil {
+			return err
+		}
 	}
 	fmt.Println("ready")
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
@@ -128,7 +128,10 @@ func run(ctx context.Context, all []contender, d time.Duration) error {
 	for i, c := range all {
 		running.Go(func() {
 			for turns[i] == nil || time.Since(begin) < d {
-				if errs[i] = c.turn(ctx); errs[i] != nil {
+				if errs[i] = c.lock(ctx); errs[i] == nil {
+					errs[i] = c.unlock(ctx)
+				}
+				if errs[i] != nil {
 					return
 				}
 				turns[i] = append(turns[i], time.Since(begin))
@@ -144,12 +147,4 @@ func run(ctx context.Context, all []contender, d time.Duration) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// turn takes the lock and releases it.
-func (c contender) turn(ctx context.Context) error {
-	if err := c.lock(ctx); err != nil {
-		return err
-	}
-	return c.unlock(ctx)
 }
