@@ -42,7 +42,7 @@ type looks func(m *zktest.Member, room string) error
 
 // inOneQueue lets ours and theirs take many turns at one lock, all at the same time.
 // Each looks into the room.
-func inOneQueue(t *testing.T, z *zktest.Zoo, path string, theirs map[string]Peer, ours map[*zktest.Member]looks) {
+func inOneQueue(t *testing.T, z *zktest.Zoo, path string, theirs []Peer, ours map[*zktest.Member]looks) {
 	const turns = 200
 	for _, p := range theirs {
 		p.Begin("turns %d", turns)
@@ -68,8 +68,8 @@ func inOneQueue(t *testing.T, z *zktest.Zoo, path string, theirs map[string]Peer
 	for _, call := range calls {
 		call.Acquired()
 	}
-	for name, p := range theirs {
-		assert.True(t, p.Done(), "%s had its %d turns, and met nobody inside", name, turns)
+	for i, p := range theirs {
+		assert.True(t, p.Done(), "theirs, number %d, had its %d turns, and met nobody inside", i+1, turns)
 	}
 	assert.Empty(t, z.Names(path), "the queue, when all is over")
 }
@@ -96,10 +96,7 @@ func TestCuratorKazooAndTheClientsLockStandInOneQueueWithStep5(t *testing.T) {
 	z := needsPeers(t)
 	path := z.Root + "/lock"
 	inOneQueue(t, z, path,
-		map[string]Peer{
-			"Curator": Curator(z, t, z.Servers()[0], "mutex", path, 1),
-			"kazoo":   Kazoo(z, t, z.Servers()[0], path, 1),
-		},
+		[]Peer{Curator(z, t, z.Servers()[0], "mutex", path, 1), Kazoo(z, t, z.Servers()[0], path, 1)},
 		map[*zktest.Member]looks{step5.Join(z, "step 5"): goIn, client.Join(z, "zk.Lock"): goIn})
 }
 
@@ -108,10 +105,7 @@ func TestCuratorsReadWriteLockStandsInOneQueueWithStep6(t *testing.T) {
 	z := needsPeers(t)
 	path := z.Root + "/lock"
 	inOneQueue(t, z, path,
-		map[string]Peer{
-			"Curator's writer": Curator(z, t, z.Servers()[0], "write", path, 1),
-			"Curator's reader": Curator(z, t, z.Servers()[0], "read", path, 1),
-		},
+		[]Peer{Curator(z, t, z.Servers()[0], "write", path, 1), Curator(z, t, z.Servers()[0], "read", path, 1)},
 		map[*zktest.Member]looks{step6.Join(z, "our writer"): goIn, step6.Join(z, "our reader").Reader: lookIn})
 }
 
