@@ -159,14 +159,11 @@ var ClosedDuring = property("a session closed during a call ends the call",
 // closeDuring closes the session while the call is under way and a reply on hold,
 // which is let go once the call has come back.
 func closeDuring(a *zktest.Member, call *zktest.Turn, reply *wiretap.Trap) {
-	closed := make(chan struct{})
-	go func() {
-		a.Session.Close()
-		close(closed)
-	}()
+	var closing sync.WaitGroup
+	closing.Go(a.Session.Close)
 	_ = call.Err()
 	reply.Let()
-	<-closed
+	closing.Wait()
 }
 
 var NoPermission = property("a missing permission is named, and can be given later",

@@ -490,9 +490,7 @@ var Fenced = property("each tenure's token is greater than the last",
 			tokens = append(tokens, token)
 			turn.Release()
 			if i == 2 {
-				if err := s.Observer().Delete(s.path, -1); err != nil {
-					s.Fatalf("delete the directory: %v", err)
-				}
+				s.deletes(s.path)
 			}
 		}
 		for i := 1; i < len(tokens); i++ {

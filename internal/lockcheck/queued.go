@@ -33,7 +33,7 @@ var UnlockTells = property("unlock says whether the lock was never held, or was 
 		s.done("the lock was never held, then lost, and Unlock said which")
 	})
 
-// deletes is what somebody else does to a client's znode.
+// deletes is what somebody else does to a znode of the lock.
 func (s *story) deletes(znode string) {
 	if err := s.Observer().Delete(znode, -1); err != nil {
 		s.Fatalf("delete %s: %v", znode, err)
