@@ -41,10 +41,6 @@ var OwnHold = property("each lock has its own hold and token",
 
 		inner := entersWith(a, outer.Held())
 		again := entersWith(other, inner.Held())
-		token := func(t *zktest.Turn) int64 {
-			n, _ := t.Token(t.Held())
-			return n
-		}
 		out, in, back := token(outer), token(inner), token(again)
 		s.failsIf(in <= out || back != out,
 			"A's holds of one lock, of another inside, and of the first again inside have the tokens %d, %d and %d", out, in, back)

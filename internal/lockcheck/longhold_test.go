@@ -15,38 +15,37 @@ import (
 
 // Three locks that are right for a second or two, and that only LongHold finds.
 
+type (
+	step4 = predecessorwatch.Lock
+	step5 = reentrant.Lock
+)
+
 // losesEarly never makes its lease longer.
 type losesEarly struct {
-	s    *reentrant.Session
-	lock *reentrant.Lock
+	*step5
+	session *reentrant.Session
 }
 
 func (l losesEarly) Lock(ctx context.Context) (context.Context, error) {
-	held, err := l.lock.Lock(ctx)
+	held, err := l.step5.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	held, end := context.WithCancelCause(held)
-	time.AfterFunc(l.s.Timeout()*9/10, func() { end(reentrant.ErrLost) }) // the mistake
+	time.AfterFunc(l.session.Timeout()*9/10, func() { end(reentrant.ErrLost) }) // the mistake
 	return held, nil
 }
-
-func (l losesEarly) Unlock(held context.Context) error { return l.lock.Unlock(held) }
 
 func TestAHoldThatIsLostOnAHealthyLine(t *testing.T) {
 	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
 		return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
 	}
-	right := OverSession("the lock itself", open, reentrant.New, reentrant.Token)
 	wrong := OverSession("loses early", open, func(s *reentrant.Session, path string) losesEarly {
-		return losesEarly{s, reentrant.New(s, path)}
+		return losesEarly{reentrant.New(s, path), s}
 	}, reentrant.Token)
-	Holds(t, right, LongHold)
 	Holds(t, wrong, OneHolder, LocksAgain, ToldOfLoss, Fenced)
 	Fails(t, wrong, LongHold)
 }
-
-type step4 = predecessorwatch.Lock
 
 // neverServed is step 4's lock, with a lease that is taken when the wait begins. A
 // waiter whose turn comes later waits for ever: so did a starter of step 6.

@@ -486,8 +486,7 @@ var Fenced = property("each tenure's token is greater than the last",
 		var tokens []int64
 		for i, c := range []*zktest.Member{a, b, a, b, a, b} {
 			turn := c.Acquire()
-			token, _ := c.Token(turn.Held())
-			tokens = append(tokens, token)
+			tokens = append(tokens, token(turn))
 			turn.Release()
 			if i == 2 {
 				s.deletes(s.path)
@@ -498,6 +497,11 @@ var Fenced = property("each tenure's token is greater than the last",
 		}
 		s.holds("%d turns got the tokens %v, over a directory that was made again", len(tokens), tokens)
 	})
+
+func token(t *zktest.Turn) int64 {
+	n, _ := t.Token(t.Held())
+	return n
+}
 
 // A holds for two of its session's time-outs, while B waits. Then A releases, and
 // B holds for one more. If the machine itself stood still meanwhile, that was no
