@@ -1,0 +1,28 @@
+package plainnode
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/lockcheck"
+)
+
+// W4, in its first form: an error is printed, and Lock returns as if all were
+// well. Here that error is the one that says that somebody else has the lock.
+type careless struct{ right *Lock }
+
+func (l careless) Lock(context.Context) error {
+	_ = create(l.right.conn, l.right.path, l.right.mode) // the published listings print it
+	return nil
+}
+
+func (l careless) Unlock() error { return l.right.Unlock() }
+
+func TestAnErrorIsTakenForTheLock(t *testing.T) {
+	t.Parallel()
+	lockcheck.Fails(t, lockcheck.Over("a careless lock", func(conn *zk.Conn, path string) careless {
+		return careless{New(conn, path)}
+	}), lockcheck.OneHolder)
+}
