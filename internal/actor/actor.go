@@ -149,14 +149,17 @@ func (a *Actor) Do(what string, _ *bool) error {
 	defer a.mu.Unlock()
 	switch what {
 	case "lock":
-		return a.take(&a.write, zktest.MoodHolds)
+		return a.take(&a.write, zktest.MoodHolds, nil)
 	case "read":
 		if a.read == nil {
 			return errors.New("this lock has no readers")
 		}
-		return a.take(a.read, zktest.MoodReads)
+		return a.take(a.read, zktest.MoodReads, nil)
 	case "again":
-		return a.again()
+		if !a.believes() {
+			return errors.New("it does not hold the lock")
+		}
+		return a.take(a.way, a.mood, a.held)
 	case "giveup":
 		if a.giveUp == nil {
 			return errors.New("it does not wait")
@@ -183,29 +186,20 @@ func (a *Actor) Do(what string, _ *bool) error {
 	return nil
 }
 
-func (a *Actor) take(way *zktest.Way, mood string) error {
+// take calls a way's Lock in the background: for a new hold, or, with a hold, to enter
+// that once more. It can be given up.
+func (a *Actor) take(way *zktest.Way, mood string, hold context.Context) error {
+	again := hold != nil
 	switch {
 	case a.giveUp != nil:
 		return errors.New("it waits already")
-	case a.believes():
+	case !again && a.believes():
 		return errors.New("it holds the lock already")
+	case !again:
+		hold = context.Background()
+		a.becomes(zktest.MoodWaits, nil)
 	}
-	a.becomes(zktest.MoodWaits, nil)
-	a.call(context.Background(), way, func(held context.Context, err error) {
-		if err != nil {
-			a.becomes(zktest.MoodFailed, err)
-			return
-		}
-		a.way, a.held, a.entries = way, held, 1
-		a.becomes(mood, nil)
-		go a.hears(held)
-	})
-	return nil
-}
-
-// call calls a way's Lock in the background, to be given up or to end with answer.
-func (a *Actor) call(ctx context.Context, way *zktest.Way, answer func(context.Context, error)) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(hold)
 	given := false
 	a.giveUp = func() { given = true; cancel() }
 	go func() {
@@ -213,14 +207,24 @@ func (a *Actor) call(ctx context.Context, way *zktest.Way, answer func(context.C
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.giveUp = nil
-		if err != nil && given && errors.Is(err, context.Canceled) {
+		switch {
+		case given && errors.Is(err, context.Canceled):
 			if a.mood == zktest.MoodWaits {
 				a.becomes(zktest.MoodIdle, nil)
 			}
-			return
+		case again && (a.held != hold || a.mood != mood): // that hold has ended
+		case err != nil:
+			a.becomes(zktest.MoodFailed, err)
+		case again:
+			a.entries++
+			a.becomes(mood, nil)
+		default:
+			a.way, a.held, a.entries = way, held, 1
+			a.becomes(mood, nil)
+			go a.hears(held)
 		}
-		answer(held, err)
 	}()
+	return nil
 }
 
 // hears waits for the end of a hold that is lost.
@@ -231,28 +235,6 @@ func (a *Actor) hears(held context.Context) {
 	if a.held == held && a.believes() {
 		a.becomes(Told, context.Cause(held))
 	}
-}
-
-// again enters the hold once more.
-func (a *Actor) again() error {
-	switch {
-	case a.giveUp != nil:
-		return errors.New("it waits already")
-	case !a.believes():
-		return errors.New("it does not hold the lock")
-	}
-	mood, held := a.mood, a.held
-	a.call(held, a.way, func(_ context.Context, err error) {
-		switch {
-		case a.held != held || a.mood != mood:
-		case err != nil:
-			a.becomes(zktest.MoodFailed, err)
-		default:
-			a.entries++
-			a.becomes(mood, nil)
-		}
-	})
-	return nil
 }
 
 // unlock calls Unlock, also without a hold: that is refused, if the lock is any good.

@@ -27,7 +27,6 @@ type Board struct {
 	Dir     string // the queue; in step 1 the lock itself
 	Path    string // what the clients are given
 	Znode   bool   // the lock is one znode, and no queue
-	Chapter string // the address of the chapter that the lock belongs to, "" if there is none
 	Store   store
 	Banners []Banner
 

@@ -32,7 +32,7 @@ func (t *Told) Changes(parts map[string]any) map[string]any {
 // News is what the page does not know of the board, and of what else there is to say of it.
 // From now on it does.
 func (b *Board) News(told *Told, more map[string]any) map[string]any {
-	maps.Copy(more, map[string]any{"rows": b.Clients, "counters": b.counters, "banners": b.Banners, "store": b.Store, "chapter": b.Chapter})
+	maps.Copy(more, map[string]any{"rows": b.Clients, "counters": b.counters, "banners": b.Banners, "store": b.Store})
 	news := told.Changes(more)
 	b.nodes.tell(news, "nodes", told)
 	b.watches.tell(news, "watches", told)

@@ -117,6 +117,27 @@ func (b *Browser) Says(selector, want string) {
 	assert.Equal(b, want, b.Text(selector), selector)
 }
 
+// Contains waits until an element says so, among other things.
+func (b *Browser) Contains(selector, text string) {
+	b.Helper()
+	b.Until(fmt.Sprintf(`document.querySelector(%q).textContent.includes(%q)`, selector, text))
+}
+
+// Choose chooses of a list, as a mouse does.
+func (b *Browser) Choose(list, what string) {
+	b.Helper()
+	b.Do(chromedp.SetValue(chromedp.CSS(list), what))
+	Evaluate[any](b, fmt.Sprintf(`document.querySelector(%q).dispatchEvent(new Event("change"))`, list))
+}
+
+// Evaluate is the value of an expression in the page.
+func Evaluate[V any](b *Browser, expression string) V {
+	b.Helper()
+	value, err := chromedp.Run(b.Ctx, chromedp.Evaluate[V](expression))
+	require.NoError(b, err, expression)
+	return value
+}
+
 // Until waits for an expression to be true.
 func (b *Browser) Until(expression string) {
 	b.Helper()

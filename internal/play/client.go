@@ -22,7 +22,7 @@ type client struct {
 // plays starts the client's process, which joins the lock and does what it is told, and
 // returns when it has ended.
 func (c *client) plays() {
-	words := &tail{}
+	words := &process.Tail{}
 	err := c.joins(words)
 	if err == nil {
 		c.obeys()
@@ -36,7 +36,7 @@ func (c *client) plays() {
 		return
 	}
 	if c.Process != board.Dead {
-		c.Process, c.Said = board.Dead, words.panic()
+		c.Process, c.Said = board.Dead, words.Panic()
 		if err != nil {
 			c.Said = strings.TrimSpace(err.Error() + "\n" + c.Said)
 		}
@@ -49,7 +49,7 @@ func (c *client) plays() {
 }
 
 // joins starts the client's process, and returns when that has joined the lock, or has failed to.
-func (c *client) joins(words *tail) error {
+func (c *client) joins(words *process.Tail) error {
 	c.starting <- struct{}{}
 	defer func() { <-c.starting }()
 	err := context.Canceled
@@ -144,20 +144,4 @@ func (d director) told(note func()) error {
 		note()
 	}
 	return nil
-}
-
-// tail keeps the last that was written to it.
-type tail struct{ text []byte }
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.text = append(t.text, b...)
-	t.text = t.text[max(0, len(t.text)-8000):]
-	return len(b), nil
-}
-
-// panic is what the process has died of, if it has panicked.
-func (t *tail) panic() string {
-	text := string(t.text)
-	text, _, _ = strings.Cut(text[max(0, strings.Index(text, "panic: ")):], "\n\ngoroutine ")
-	return strings.TrimSpace(text)
 }

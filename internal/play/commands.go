@@ -31,7 +31,7 @@ func (s *service) do(c command) error {
 		return s.goes(func() {
 			for at, b := range s.sides {
 				if b != nil {
-					s.lay(at, b.lock, 0, nil)
+					s.lay(at, b.lock, 0)
 				}
 			}
 		})
@@ -83,7 +83,7 @@ func (s *service) choose(c command) error {
 			n = max(n, b.wanted)
 		}
 		s.mu.Unlock()
-		s.lay(*c.Board, l, n, nil)
+		s.lay(*c.Board, l, n)
 	})
 }
 
@@ -95,27 +95,30 @@ func (s *service) befall(n int, fault string) error {
 		return errors.New("there is one server only: make play SERVERS=3 has three, which can fail")
 	}
 	m, p := s.ensemble.Members[n-1], &s.servers[n-1]
-	can := map[[2]string]struct {
-		do func() error
-		is string
-	}{
-		{board.Up, "kill"}: {m.Kill, "killed"},
-		{board.Up, "stop"}: {m.Pause, "stopped"},
-		{board.Up, "cut"}:  {func() error { m.CutOff(); return nil }, "cut"},
-		{"killed", "mend"}: {func() error {
+	var do func() error
+	is := board.Up
+	switch p.State + " " + fault {
+	case "up kill":
+		do, is = m.Kill, "killed"
+	case "up stop":
+		do, is = m.Pause, "stopped"
+	case "up cut":
+		do, is = func() error { m.CutOff(); return nil }, "cut"
+	case "killed mend":
+		do = func() error {
 			ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
 			defer cancel()
 			return m.Restart(ctx)
-		}, board.Up},
-		{"stopped", "mend"}: {m.Resume, board.Up},
-		{"cut", "mend"}:     {func() error { m.Rejoin(); return nil }, board.Up},
-	}
-	then, ok := can[[2]string{p.State, fault}]
-	if !ok {
+		}
+	case "stopped mend":
+		do = m.Resume
+	case "cut mend":
+		do = func() error { m.Rejoin(); return nil }
+	default:
 		return fmt.Errorf("server %d is %s", n, p.State)
 	}
 	err := s.goes(func() {
-		if err := then.do(); err != nil {
+		if err := do(); err != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			for _, b := range s.laid() {
@@ -126,7 +129,7 @@ func (s *service) befall(n int, fault string) error {
 	if err != nil {
 		return err
 	}
-	p.State = then.is
+	p.State = is
 	for _, b := range s.laid() {
 		b.Acts(s.now(), fmt.Sprintf("server %d: %s", n, fault))
 	}

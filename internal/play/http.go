@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/subtle"
 	_ "embed"
@@ -133,14 +132,9 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "nothing has happened yet", http.StatusConflict)
 		return
 	}
-	var text bytes.Buffer
-	if err := page.Kept(s.server.Origin, locks, stories).Write(&text); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="zklock.html"`)
-	_, _ = text.WriteTo(w)
+	_ = page.Kept(s.server.Origin, locks, stories).Write(w) // unless nobody waits for it any more
 }
 
 // chapter shows a step's chapter.

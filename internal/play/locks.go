@@ -87,14 +87,6 @@ func find(key string) (lock, error) {
 
 func (l lock) mine() bool { return strings.HasPrefix(l.Key, "mine") }
 
-// chapter is the address of a step's chapter, "" if there is no step.
-func chapter(step string) string {
-	if step == "" {
-		return ""
-	}
-	return "/chapter/" + step
-}
-
 // A program has the part of a lock's client.
 type program struct {
 	part, path string

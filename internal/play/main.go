@@ -61,8 +61,8 @@ func play(ctx context.Context) (err error) {
 			s.open(opening)
 			return
 		}
-		s.lay(0, left, 0, nil)
-		s.lay(1, right, 0, nil)
+		s.lay(0, left, 0)
+		s.lay(1, right, 0)
 	})
 	words.Fprintf(os.Stdout, "%s\nPlay: %s\nCtrl-C ends it, and leaves nothing behind.\n", server.Origin, address)
 	if err := setting.Open(address); err != nil {

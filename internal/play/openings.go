@@ -44,8 +44,8 @@ func (s *service) open(n int) {
 	s.mu.Unlock()
 	left, _ := find(o.left)
 	right, _ := find(o.right) // none: an empty side
-	s.lay(1, right, o.clients, nil)
-	s.lay(0, left, o.clients, nil)
+	s.lay(1, right, o.clients)
+	s.lay(0, left, o.clients)
 	s.await(time.Minute, func() bool {
 		return !slices.ContainsFunc(s.laid(), func(b *side) bool {
 			return slices.ContainsFunc(b.clients, func(c *client) bool { return c.Process == board.Starting })

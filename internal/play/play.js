@@ -71,8 +71,8 @@ class Board {
     }
     Object.assign(this.is, news);
     const chapter = this.root.querySelector(".chapter");
-    chapter.hidden = !this.is.chapter;
-    chapter.href = `${this.is.chapter}?token=${token}`;
+    chapter.hidden = !this.is.step;
+    chapter.href = this.chapter();
     const told = (what) => Object.entries(news[what] ?? {});
     this.clients = this.is.rows.map((r, i) => ({ name: `client ${i}`, slot: 2 * i, moods: [{ at: 0, is: r.is }] }));
     for (const [i, n] of told("nodes")) n.to < 0 ? this.nodes.set(i, n) : this.nodes.delete(i);
@@ -81,6 +81,8 @@ class Board {
     for (const [i, f] of told("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
     for (const [i, l] of told("log")) this.log.set(Number(i), { ...l, i: Number(i), side: this.i }).delete(i - 200);
   }
+
+  chapter() { return `/chapter/${this.is.step}?token=${token}`; }
 
   // lines are the log's, newest first.
   lines() { return [...this.log.values()].sort((a, b) => b.i - a.i); }
@@ -141,10 +143,10 @@ class Board {
     for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), is.counters[name].toLocaleString("en"));
     set(root.querySelector("[data-count=action]"), is.counters.action || "–");
     const mine = root.querySelector(".build");
-    mine.hidden = !is.build && !is.building;
-    set(mine, is.building ? WORDS.building : is.build);
+    mine.hidden = !is.complaint && !is.building;
+    set(mine, is.building ? WORDS.building : is.complaint);
     fill(root.querySelector(".banners"), is.banners.map((b) => make("p", {}, make("strong", {}, b.text), " ",
-      is.chapter ? make("a", { href: `${is.chapter}?token=${token}`, target: "_blank" }, b.property) : b.property)));
+      is.step ? make("a", { href: this.chapter(), target: "_blank" }, b.property) : b.property)));
     const queue = [...this.nodes.values()].sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
     fill(root.querySelector(".ls ol"), queue.length ? queue.map((n) => make("li", { className: inside(this.mood(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${WORDS.nameOf(n.owner)}`))) : [make("li", {}, WORDS.empty)]);
     const { token: greatest, log: writes } = is.store;

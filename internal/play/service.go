@@ -57,14 +57,14 @@ type side struct {
 	*service
 	*board.Board
 	lock
-	program program
-	build   string // what the compiler complains of
-	making  bool
-	clients []*client
-	wanted  int            // clients, once it is built
-	left    sync.WaitGroup // has each client until its process has ended
-	saved   string         // what the exercises were when it was built
-	ended   bool           // another lock has been laid in its place
+	saved     string // what the exercises were when it was laid
+	building  bool
+	complaint string // of the compiler
+	program   program
+	clients   []*client
+	wanted    int            // clients, once it is built
+	left      sync.WaitGroup // has each client until its process has ended
+	ended     bool           // another lock has been laid in its place
 }
 
 // now is the moment, in microseconds since the service began.
@@ -108,8 +108,8 @@ func begin(ctx context.Context, repo, yours string, server *zkserver.Server, ens
 	return s, func() error {
 		end()
 		running.Wait()
-		s.lay(0, lock{}, 0, nil)
-		s.lay(1, lock{}, 0, nil)
+		s.lay(0, lock{}, 0)
+		s.lay(1, lock{}, 0)
 		s.clean(s.root)
 		s.observer.Close()
 		return os.RemoveAll(s.scratch)
@@ -160,12 +160,12 @@ func (s *service) clean(path string) {
 	}
 }
 
-// lay puts a lock on a side, with so many clients. No lock empties it. Its program is
-// built if there is none. Only one job at a time lays.
-func (s *service) lay(at int, l lock, clients int, built *program) {
+// lay puts a lock on a side, with so many clients; no lock empties it. Only one job at a
+// time lays.
+func (s *service) lay(at int, l lock, clients int) {
 	var fresh *side
 	if l.Key != "" {
-		fresh = &side{service: s, Board: board.New(), lock: l, wanted: clients, saved: s.saved()}
+		fresh = &side{service: s, Board: board.New(), lock: l, wanted: clients, saved: s.saved(), building: true}
 	}
 	s.mu.Lock()
 	old := s.sides[at]
@@ -184,72 +184,55 @@ func (s *service) lay(at int, l lock, clients int, built *program) {
 	if fresh == nil {
 		return
 	}
-	if built == nil {
-		p, err := fresh.compile()
-		if err != nil {
-			return
-		}
-		built = &p
+	p, err := l.program(s.ctx, s.repo, s.yours, s.scratch)
+	var dir, path string
+	if err == nil {
+		dir, path, err = s.place(l, p)
 	}
-	fresh.furnish(*built)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh.building = false
+	if err != nil {
+		fresh.complaint = err.Error()
+		return
+	}
+	fresh.program, fresh.Dir, fresh.Path, fresh.Znode = p, dir, path, p.step == "1"
+	fresh.fill()
 }
 
-// furnish gives a side its program, its place at the server and its clients.
-func (b *side) furnish(p program) {
-	home, err := b.create(b.root+"/", zk.FlagSequence)
-	path, dir := home+"/lock", home+"/lock"
-	if b.Key == "W5" { // all locks have one queue, beside them
-		dir = home
-	} else if err == nil && p.step != "1" { // making the queue is no part of what is shown
-		_, err = b.create(path, 0)
+// place makes a place at the server: the queue, and what the clients are given.
+func (s *service) place(l lock, p program) (dir, path string, err error) {
+	dir, err = s.create(s.root+"/", zk.FlagSequence)
+	path = dir + "/lock"
+	if l.Key != "W5" { // whose locks have one queue, beside them
+		dir = path
+		if err == nil && p.step != "1" { // making the queue is no part of what is shown
+			_, err = s.create(path, 0)
+		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.program, b.Path, b.Dir, b.Znode, b.Chapter = p, path, dir, p.step == "1", chapter(p.step)
 	if err != nil {
-		b.Say(b.now(), "the server does not make a place for the lock: %v", err)
+		err = fmt.Errorf("the server does not make a place for the lock: %w", err)
 	}
-	b.fill()
+	return dir, path, err
 }
 
 // fill brings the clients that are wanted, once the lock is built. The caller holds mu.
 func (b *side) fill() {
-	for b.program.path != "" && len(b.clients) < b.wanted {
+	for b.Dir != "" && len(b.clients) < b.wanted {
 		c := &client{Client: b.Add(b.now()), side: b, orders: make(chan string, 20)}
 		b.clients = append(b.clients, c)
 		b.left.Go(c.plays)
 	}
 }
 
-// compile builds the program of a side's lock.
-func (b *side) compile() (program, error) {
-	tell := func(making bool, build string) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.making, b.build = making, build
-	}
-	tell(true, "")
-	p, err := b.lock.program(b.ctx, b.repo, b.yours, b.scratch)
-	if err != nil {
-		tell(false, err.Error())
-	} else {
-		tell(false, "")
-	}
-	return p, err
-}
-
-// rebuild builds the learner's locks anew that have been saved.
+// rebuild lays the learner's locks anew that have been saved.
 func (s *service) rebuild() {
 	for at, b := range s.sides {
-		if b == nil || !b.mine() || b.saved == s.saved() {
-			continue
-		}
-		b.saved = s.saved()
-		if p, err := b.compile(); err == nil {
+		if b != nil && b.mine() && b.saved != s.saved() {
 			s.mu.Lock()
 			wanted := b.wanted
 			s.mu.Unlock()
-			s.lay(at, b.lock, wanted, &p)
+			s.lay(at, b.lock, wanted)
 		}
 	}
 }
@@ -340,7 +323,8 @@ func (s *service) news(r *reader) string {
 			r.sides[at], r.boards[at] = b, board.Nothing()
 		}
 		if b != nil {
-			of = b.News(r.boards[at], map[string]any{"lock": b.Key, "name": b.Name, "lesson": b.Lesson, "build": b.build, "building": b.making})
+			of = b.News(r.boards[at], map[string]any{"lock": b.Key, "name": b.Name, "lesson": b.Lesson, "step": b.program.step,
+				"building": b.building, "complaint": b.complaint})
 		}
 		if laid || len(of) > 0 {
 			news[[]string{"left", "right"}[at]] = of

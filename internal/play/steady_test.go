@@ -22,16 +22,9 @@ import (
 )
 
 // children counts the client processes that there are.
-func children(t *testing.T) (n int) {
-	text, err := exec.Command("ps", "-axo", "ppid=,args=").Output()
-	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
-		ppid, args, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if ppid == fmt.Sprint(os.Getpid()) && strings.Contains(args, os.Args[0]) {
-			n++
-		}
-	}
-	return n
+func children() int {
+	pids, _ := exec.Command("pgrep", "-f", "-P", fmt.Sprint(os.Getpid()), os.Args[0]).Output()
+	return strings.Count(string(pids), "\n")
 }
 
 // A minute of clicks at random leaves all as it should be: ZKLOCK_CLICKS=60s in .ci/run.
@@ -42,8 +35,7 @@ func TestClicksAtRandom(t *testing.T) {
 	p := plays(t, "3,5", clients)
 	p.patience(length + time.Minute)
 	idle := goleak.IgnoreCurrent()
-	before := children(t)
-	require.Equal(t, 2*clients, before, "processes")
+	require.Equal(t, 2*clients, children(), "processes")
 
 	keys := []string{"1", "2", "3", "4", "5", "6", "zk"}
 	dos := []string{"lock", "lock", "lock", "lock", "unlock", "unlock", "unlock", "again", "giveup", "giveup", "read", "put", "stop", "continue", "continue", "cut", "mend", "mend",
@@ -117,12 +109,9 @@ func TestClicksAtRandom(t *testing.T) {
 		})
 		alive += clients - b.count("crashed")
 	}
-	require.Equal(t, alive, children(t), "processes, and clients that are alive")
+	require.Equal(t, alive, children(), "processes, and clients that are alive")
 	http.DefaultClient.CloseIdleConnections()
-	require.NoError(t, p.stop())
-	p.stop = func() error { return nil }
-	require.Zero(t, children(t), "processes when it has ended")
-	http.DefaultClient.CloseIdleConnections()
+	p.leavesNothing()
 	require.NoError(t, goleak.Find(idle, goleak.IgnoreTopFunction("github.com/go-zookeeper/zk.(*Conn).flushRequests")))
 }
 
@@ -144,6 +133,22 @@ func (p *player) queue(b *side) (all []string) {
 	return all
 }
 
+// leavesNothing ends the service.
+func (p *player) leavesNothing() {
+	p.Helper()
+	require.NotEmpty(p, p.zoo.Names(p.root))
+	require.NoError(p, p.stop())
+	p.stop = func() error { return nil }
+	require.Zero(p, children(), "processes")
+	require.NoFileExists(p, p.scratch)
+	_, there := p.zoo.Owner(p.root)
+	require.False(p, there, "the znode %s", p.root)
+	p.zoo.Await("the server to have no sessions but this test's", func() bool {
+		sessions, err := p.zoo.Sessions()
+		return err == nil && len(sessions) == 1
+	})
+}
+
 func TestNothingIsLeft(t *testing.T) {
 	p := plays(t, "4,1", 3)
 	p.holdsAndWait()
@@ -151,18 +156,7 @@ func TestNothingIsLeft(t *testing.T) {
 	p.do(`{"do":"unlock","client":0}`)
 	p.do(`{"do":"stop","client":1}`)
 	p.do(`{"do":"kill","client":2}`)
-	root, scratch := p.root, p.scratch
-	require.NotEmpty(t, p.zoo.Names(root))
-	require.NoError(t, p.stop())
-	p.stop = func() error { return nil }
-	require.Zero(t, children(t), "processes")
-	require.NoFileExists(t, scratch)
-	_, there := p.zoo.Owner(root)
-	require.False(t, there, "the znode %s", root)
-	p.zoo.Await("the server to have no sessions but this test's", func() bool {
-		sessions, err := p.zoo.Sessions()
-		return err == nil && len(sessions) == 1
-	})
+	p.leavesNothing()
 }
 
 func TestThreeServersThatFail(t *testing.T) {
@@ -192,10 +186,4 @@ func TestThreeServersThatFail(t *testing.T) {
 	}
 	require.Equal(t, http.StatusBadRequest, p.post(fmt.Sprintf(`{"do":"server","n":%d,"fault":"mend"}`, other)).StatusCode)
 	p.zoo.Await("all to serve again", func() bool { return ensemble.Serving(p.zoo.Ctx) == nil && leads() > 0 })
-}
-
-func TestWhatAPanicSays(t *testing.T) {
-	words := &tail{}
-	fmt.Fprint(words, "hello\n", strings.Repeat("x", 9000), "\npanic: my mistake [recovered]\n\ngoroutine 7 [running]:\n\tlock.go:12\n")
-	require.Equal(t, "panic: my mistake [recovered]", words.panic())
 }

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -168,4 +169,20 @@ func (l lifeline) Read(b []byte) (int, error) {
 		os.Exit(0)
 	}
 	return n, err
+}
+
+// A Tail keeps the end of what a child says to people.
+type Tail struct{ text []byte }
+
+func (t *Tail) Write(b []byte) (int, error) {
+	t.text = append(t.text, b...)
+	t.text = t.text[max(0, len(t.text)-8000):]
+	return len(b), nil
+}
+
+// Panic is what the child has died of, if it has panicked.
+func (t *Tail) Panic() string {
+	text := string(t.text)
+	text, _, _ = strings.Cut(text[max(0, strings.Index(text, "panic: ")):], "\n\ngoroutine ")
+	return strings.TrimSpace(text)
 }

@@ -2,10 +2,11 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -55,21 +56,6 @@ func TestParentAndChildCallOneAnother(t *testing.T) {
 	require.EqualError(t, <-hangs, "it has ended: exit status 0")
 }
 
-func TestAStoppedChildAnswersWhenItGoesOn(t *testing.T) {
-	p := start(t)
-	require.NoError(t, p.Signal(syscall.SIGSTOP))
-	var answer string
-	done := make(chan error)
-	go func() { done <- p.Call("Say", "late", &answer) }()
-	select {
-	case <-done:
-		require.Fail(t, "a stopped child answers")
-	case <-time.After(100 * time.Millisecond):
-	}
-	require.NoError(t, p.Signal(syscall.SIGCONT))
-	require.NoError(t, <-done)
-}
-
 func TestAChildThatEnds(t *testing.T) {
 	for what, c := range map[string]struct {
 		end  func(*Process)
@@ -86,4 +72,10 @@ func TestAChildThatEnds(t *testing.T) {
 			require.EqualError(t, p.Call("Say", "anything", new(string)), "it has ended: "+c.want)
 		})
 	}
+}
+
+func TestWhatAPanicSays(t *testing.T) {
+	said := &Tail{}
+	fmt.Fprint(said, "hello\n", strings.Repeat("x", 9000), "\npanic: my mistake [recovered]\n\ngoroutine 7 [running]:\n\tlock.go:12\n")
+	require.Equal(t, "panic: my mistake [recovered]", said.Panic())
 }
