@@ -244,13 +244,6 @@ for (const b of document.querySelectorAll("[data-evidence]")) b.onclick = () => 
   frames?.scrollTo(0, frames.scrollHeight); // the proof is at the end
 };
 
-$("theme").onclick = () => {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  resize();
-};
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", resize);
 addEventListener("resize", resize);
 addEventListener("beforeprint", resize);
 

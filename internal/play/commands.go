@@ -97,22 +97,22 @@ func (s *service) befall(n int, fault string) error {
 	m, p := s.ensemble.Members[n-1], &s.servers[n-1]
 	var do func() error
 	is := board.Up
-	switch p.State + " " + fault {
-	case "up kill":
+	switch p.State + "/" + fault {
+	case "up/kill":
 		do, is = m.Kill, "killed"
-	case "up stop":
+	case "up/stop":
 		do, is = m.Pause, "stopped"
-	case "up cut":
+	case "up/cut":
 		do, is = func() error { m.CutOff(); return nil }, "cut"
-	case "killed mend":
+	case "killed/mend":
 		do = func() error {
 			ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
 			defer cancel()
 			return m.Restart(ctx)
 		}
-	case "stopped mend":
+	case "stopped/mend":
 		do = m.Resume
-	case "cut mend":
+	case "cut/mend":
 		do = func() error { m.Rejoin(); return nil }
 	default:
 		return fmt.Errorf("server %d is %s", n, p.State)

@@ -29,45 +29,16 @@ type lock struct {
 var homes = map[string]string{"1": "step01_plain_node", "2": "step02_sequential_spin", "3": "step03_children_watch",
 	"4": "step04_predecessor_watch", "5": "step05_reentrant", "6": "step06_shared_lock"}
 
-// mistakes are the published ones, by their number from 1.
-var mistakes = []struct {
-	step int
-	name string
-}{
-	{2, "the znode is persistent"},
-	{2, "compares itself with itself"},
-	{2, "overlooks number zero"},
-	{2, "returns after an error"},
-	{2, "one queue for all locks"},
-	{2, "the znode is made in the constructor"},
-	{2, "waits by recursion"},
-	{4, "trusts the wake-up"},
-	{4, "asks if it exists"},
-	{5, "one count for all locks"},
-	{5, "counts only who waited"},
-	{4, "forgets its znode"},
-	{3, "makes its latch too late"},
-	{5, "deletes the first"},
-	{4, "wakes under the waiter's lock"},
-	{2, "sorts by a piece of the guid"},
-	{2, "sorts by the host's name"},
-	{4, "tries, and stays"},
-	{4, "waits for nobody"},
-	{4, "compares a path with a name"},
-	{4, "looks twice"},
-	{4, "looks before the try"},
-}
-
 // locks are all that can be chosen, in the order of the list.
 var locks = func() (all []lock) {
 	for _, s := range page.Steps {
 		all = append(all, lock{s.Key, "Step " + s.Key + ": " + s.Name, s.Lesson, s.Key, ""})
 	}
 	all = append(all, lock{Key: "zk", Name: "zk.Lock, the Go client's own", Lesson: page.ClientLock.Lesson})
-	for i, m := range mistakes {
+	for i, m := range steps.Mistakes {
 		key := fmt.Sprintf("W%d", i+1)
 		lesson := fmt.Sprintf("A mistake that was published: make hunt W=%d shows its code.", i+1)
-		all = append(all, lock{key, key + ": " + m.name, lesson, fmt.Sprint(m.step), `^Test` + key + `\D`})
+		all = append(all, lock{key, key + ": " + m.Name, lesson, fmt.Sprint(m.Step), `^Test` + key + `\D`})
 	}
 	yours := lock{Key: "mine", Name: "Mine: the first that is not done", Lesson: "Your exercise, built anew whenever you save it."}
 	all = append(all, yours)

@@ -41,7 +41,13 @@ func play(ctx context.Context) (err error) {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
-	server, ensemble, err := start(ctx, servers)
+	var server *zkserver.Server
+	var ensemble *zkserver.Ensemble
+	if servers == "1" { // of three, one that comes back gets a whole copy: see docs/storm.md
+		server, err = zkserver.Start(ctx)
+	} else if ensemble, err = zkserver.StartEnsemble(ctx, 3, "forceSnapshotSync=true"); err == nil {
+		server = ensemble.Server
+	}
 	if err != nil {
 		return err
 	}
@@ -71,18 +77,4 @@ func play(ctx context.Context) (err error) {
 	<-ctx.Done()
 	words.Fprintln(os.Stdout, "\nending all clients")
 	return nil
-}
-
-// start finds or starts one server, or starts three.
-func start(ctx context.Context, n string) (*zkserver.Server, *zkserver.Ensemble, error) {
-	if n == "1" {
-		server, err := zkserver.Start(ctx)
-		return server, nil, err
-	}
-	// A server that comes back gets a whole copy: see docs/storm.md.
-	ensemble, err := zkserver.StartEnsemble(ctx, 3, "forceSnapshotSync=true")
-	if err != nil {
-		return nil, nil, err
-	}
-	return ensemble.Server, ensemble, nil
 }

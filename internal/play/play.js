@@ -399,12 +399,6 @@ document.addEventListener("keydown", (e) => {
 for (const d of document.querySelectorAll("details")) d.ontoggle = render;
 $("help").onclick = moves["?"];
 $("wide").onclick = moves.f;
-$("theme").onclick = () => {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  resize();
-};
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", resize);
+addEventListener("resize", resize);
 const size = new ResizeObserver(resize);
 for (const b of boards) size.observe(b.stage.canvas);

@@ -211,7 +211,7 @@ func (s *service) place(l lock, p program) (dir, path string, err error) {
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("the server does not make a place for the lock: %w", err)
+		err = fmt.Errorf("the server does not make a place for the lock: %v", err)
 	}
 	return dir, path, err
 }

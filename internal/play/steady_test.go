@@ -29,7 +29,7 @@ func children() int {
 
 // A minute of clicks at random leaves all as it should be: ZKLOCK_CLICKS=60s in .ci/run.
 func TestClicksAtRandom(t *testing.T) {
-	const seed, clients = 15, 8
+	const clients = 8
 	length, err := setting.Read("ZKLOCK_CLICKS", 8*time.Second, "a time", time.ParseDuration)
 	require.NoError(t, err)
 	p := plays(t, "3,5", clients)
@@ -40,7 +40,7 @@ func TestClicksAtRandom(t *testing.T) {
 	keys := []string{"1", "2", "3", "4", "5", "6", "zk"}
 	dos := []string{"lock", "lock", "lock", "lock", "unlock", "unlock", "unlock", "again", "giveup", "giveup", "read", "put", "stop", "continue", "continue", "cut", "mend", "mend",
 		"losecreate", "losedelete", "delaylist"}
-	random := rand.New(rand.NewPCG(seed, seed))
+	random := rand.New(rand.NewPCG(15, 15))
 	clicks, refused := 0, 0
 	var heaps []uint64
 	for began := time.Now(); time.Since(began) < length; time.Sleep(10 * time.Millisecond) {
@@ -59,10 +59,9 @@ func TestClicksAtRandom(t *testing.T) {
 				command = fmt.Sprintf(`{"do":"choose","board":%d,"lock":%q}`, random.IntN(2), keys[random.IntN(len(keys))])
 			}
 		}
-		switch r := p.post(command); r.StatusCode {
-		case http.StatusBadRequest:
+		if r := p.post(command); r.StatusCode == http.StatusBadRequest {
 			refused++
-		default:
+		} else {
 			require.Equal(t, http.StatusNoContent, r.StatusCode, "%s: %s", command, r.Status)
 		}
 		if clicks++; clicks%50 == 0 {
