@@ -86,7 +86,7 @@ func TestClicksAtRandom(t *testing.T) {
 	alive := 0
 	for at := range 2 {
 		p.until(at, "the side to be laid", func(b *side) bool { return len(p.jobs) == 0 && len(b.clients) == clients && b.count("starting") == 0 })
-		b := p.sides[at]
+		crashed := 0
 		p.until(at, "the page to have the server's queue", func(b *side) bool {
 			var all []string
 			for _, n := range b.Queue() {
@@ -100,13 +100,14 @@ func TestClicksAtRandom(t *testing.T) {
 			return slices.Equal(all, p.queue(b))
 		})
 		p.until(at, "who holds to be whose the first znode is", func(b *side) bool {
+			crashed = b.count("crashed")
 			inside, queue := b.count("holds")+b.count("reads"), b.Queue()
 			if inside == 0 || len(b.Banners) > 0 { // nobody, or the page says that something is wrong
 				return true
 			}
 			return len(queue) > 0 && queue[0].Owner >= 0 && b.clients[queue[0].Owner].Believes() || inside > 1 && b.count("reads") > 0
 		})
-		alive += clients - b.count("crashed")
+		alive += clients - crashed
 	}
 	require.Equal(t, alive, children(), "processes, and clients that are alive")
 	http.DefaultClient.CloseIdleConnections()
