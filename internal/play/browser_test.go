@@ -225,10 +225,10 @@ func TestAClickIsSeenSoon(t *testing.T) {
 	w.becomes(9, "waits")
 	browser.Evaluate[any](w.Browser, `
 		took = [];
-		const row = (i) => document.querySelector("#clients tbody").rows[i];
-		const seen = async (i, is) => { while (!row(i).cells[1].textContent.startsWith(is)) await new Promise(requestAnimationFrame); };
-		const quick = (i) => row(i).querySelector("[data-do]").click();
 		(async () => {
+			const row = (i) => document.querySelector("#clients tbody").rows[i];
+			const seen = async (i, is) => { while (!row(i).cells[1].textContent.startsWith(is)) await new Promise(requestAnimationFrame); };
+			const quick = (i) => row(i).querySelector("[data-do]").click();
 			for (let round = 0; round < 50; round++) {
 				const holder = round % 10, next = (round + 1) % 10, began = performance.now();
 				quick(holder);
