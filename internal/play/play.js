@@ -25,7 +25,7 @@ const WORDS = {
   server: (n) => `server ${n}`, leader: "leader",
   states: { up: "up", killed: "killed", stopped: "stopped", cut: "cut off" },
   serverFaults: { kill: "Kill", stop: "Stop", cut: "Cut off", mend: "Mend" },
-  znodes: "none", watches: "nothing", directory: "the directory",
+  znodes: "none", watches: "nothing",
 };
 
 const $ = (id) => document.getElementById(id);
