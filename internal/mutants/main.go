@@ -53,17 +53,20 @@ func run(ctx context.Context, step, skip, only string) error {
 		return fmt.Errorf("nothing is changed, and the tests fail: %s", v)
 	}
 	all = slices.DeleteFunc(all, func(c change) bool { return !wanted.MatchString(c.String()) })
-	verdicts := make([]chan verdict, len(all)) // in the order of the files
-	workers := make(chan struct{}, 2)
-	for i, c := range all {
+	verdicts, next := make([]chan verdict, len(all)), make(chan int, len(all)) // in the order of the files
+	for i := range all {
 		verdicts[i] = make(chan verdict, 1)
+		next <- i
+	}
+	for range 2 {
 		go func() {
-			workers <- struct{}{}
-			defer func() { <-workers }()
-			if because := why[c.String()]; because != "" {
-				verdicts[i] <- verdict{same, because}
-			} else {
-				verdicts[i] <- try(ctx, scratch, skip, c.path, c.made())
+			for i := range next {
+				c := all[i]
+				if because := why[c.String()]; because != "" {
+					verdicts[i] <- verdict{same, because}
+				} else {
+					verdicts[i] <- try(ctx, scratch, skip, c.path, c.made())
+				}
 			}
 		}()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/actor"
 	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -186,12 +187,9 @@ func (r *recorder) served(waiting []*zktest.Turn) (next *zktest.Turn, others []*
 	return next, slices.Delete(slices.Clone(waiting), i, i+1)
 }
 
-// proof is the path of the write in vain with which steps 5 and 6 prove a session
-// that has been there for long. It is left out: that is not what a release costs.
-const proof = "/zklock-nobody/nothing"
-
-// counting counts what passes between clients and the server from now on. The
-// function that it returns gives the sum up to a moment.
+// counting counts what passes between clients and the server from now on, but for the
+// proofs of a session, which are not what a release costs. The function that it
+// returns gives the sum up to a moment.
 func counting(turns ...*zktest.Turn) func(until time.Time) wiretap.Counts {
 	marks := make([]int, len(turns))
 	for i, turn := range turns {
@@ -200,7 +198,7 @@ func counting(turns ...*zktest.Turn) func(until time.Time) wiretap.Counts {
 	return func(until time.Time) wiretap.Counts {
 		var all [][]wiretap.Frame
 		for i, turn := range turns {
-			all = append(all, slices.DeleteFunc(turn.Tap.Since(marks[i]), func(f wiretap.Frame) bool { return f.At.After(until) || f.Path == proof }))
+			all = append(all, slices.DeleteFunc(turn.Tap.Since(marks[i]), func(f wiretap.Frame) bool { return f.At.After(until) || f.Path == actor.Proof }))
 		}
 		return wiretap.Count(all...)
 	}
