@@ -86,6 +86,24 @@ func TestGivingUpDoesNotWaitForTheNextTry(t *testing.T) {
 	assert.Equal(t, 1, b.Requests(0)[wiretap.Create], "tries within the hour")
 }
 
+// The znode goes before B has set its watch on it. Then C, who waits, closes its session.
+func TestAWaiterThatWatchesIsToldOfAnEnd(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, c := watched.Join(z, "A"), watched.Join(z, "B"), watched.Join(z, "C")
+	held, slow := a.Acquire(), b.Tap.HoldRequest(wiretap.GetData, 1)
+	second := b.Start()
+	zktest.AwaitChan(z, "B to be about to watch", slow.Sprung())
+	held.Release()
+	slow.Let()
+	second.Acquired()
+	third := c.Start()
+	third.MustWait("B holds the lock")
+	c.Session.Close()
+	assert.ErrorContains(t, third.Err(), "zklock: lock "+c.Path+": ")
+	second.Release()
+}
+
 // Whoever puts a znode below the lock's keeps it from being deleted.
 func TestUnlockSaysWhatIsInTheWay(t *testing.T) {
 	t.Parallel()

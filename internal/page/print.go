@@ -51,7 +51,7 @@ func columns(w io.Writer, label, width int) func(first string, cells []any) {
 	return func(first string, cells []any) {
 		words.Fprintf(w, "%-*s", label, first)
 		for _, c := range cells {
-			words.Fprintf(w, "%*v", width, c)
+			words.Fprintf(w, " %*v", width-1, c)
 		}
 		fmt.Fprintln(w)
 	}
