@@ -127,14 +127,14 @@ func (a *Actor) becomes(mood string, err error) {
 	if err != nil {
 		w.Said = err.Error()
 	}
-	if a.believes() {
+	if Believes(a.mood) {
 		w.Token = a.token()
 	}
 	_ = a.director("Becomes", w, new(bool))
 }
 
-// believes tells whether it takes the lock for its own.
-func (a *Actor) believes() bool { return a.mood == zktest.MoodHolds || a.mood == zktest.MoodReads }
+// Believes tells whether a client in this mood takes the lock for its own.
+func Believes(mood string) bool { return mood == zktest.MoodHolds || mood == zktest.MoodReads }
 
 func (a *Actor) token() (n int64) {
 	if a.held != nil && a.way.Token != nil {
@@ -156,7 +156,7 @@ func (a *Actor) Do(what string, _ *bool) error {
 		}
 		return a.take(a.read, zktest.MoodReads, nil)
 	case "again":
-		if !a.believes() {
+		if !Believes(a.mood) {
 			return errors.New("it does not hold the lock")
 		}
 		return a.take(a.way, a.mood, a.held)
@@ -193,7 +193,7 @@ func (a *Actor) take(way *zktest.Way, mood string, hold context.Context) error {
 	switch {
 	case a.giveUp != nil:
 		return errors.New("it waits already")
-	case !again && a.believes():
+	case !again && Believes(a.mood):
 		return errors.New("it holds the lock already")
 	case !again:
 		hold = context.Background()
@@ -232,7 +232,7 @@ func (a *Actor) hears(held context.Context) {
 	<-held.Done()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.held == held && a.believes() {
+	if a.held == held && Believes(a.mood) {
 		a.becomes(Told, context.Cause(held))
 	}
 }

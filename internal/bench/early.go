@@ -5,9 +5,10 @@ import (
 	"errors"
 	pathpkg "path"
 	"slices"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/zktest"
 )
 
 // An early lock looks one release early. A waiter watches the znode two places before
@@ -27,7 +28,7 @@ func (l early) Lock(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) }) // by number
+		slices.SortFunc(names, zktest.BySequence)
 		mine := slices.Index(names, pathpkg.Base(l.node))
 		if mine == 0 {
 			return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"zklock/internal/actor"
 	"zklock/internal/page"
 	"zklock/internal/zktest"
 )
@@ -57,7 +58,7 @@ func (b *Board) Add(now int) *Client {
 func (c *Client) Name() string { return fmt.Sprintf("client %d", c.Number) }
 
 // Believes tells whether the client takes the lock for its own.
-func (c *Client) Believes() bool { return c.Mood == zktest.MoodHolds || c.Mood == zktest.MoodReads }
+func (c *Client) Believes() bool { return actor.Believes(c.Mood) }
 
 // Disarm takes a fault off those that wait.
 func (c *Client) Disarm(fault string) (was bool) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ func (s *storm) removeOrphans(ctx context.Context) {
 			if err != nil || len(names) == 0 { // no server now, or nobody
 				continue
 			}
-			path := kind.dir + "/" + slices.MinFunc(names, func(a, b string) int { return cmp.Compare(sequence(a), sequence(b)) })
+			path := kind.dir + "/" + slices.MinFunc(names, zktest.BySequence)
 			looks[path]++
 			if n := looks[path]; n >= stuck || s.calm.Load() && n >= stuckInTheCalm {
 				s.orphan(k, path, time.Now().Add(-time.Duration(n-1)*time.Second), "it blocked everybody")
@@ -41,9 +40,6 @@ func (s *storm) removeOrphans(ctx context.Context) {
 		}
 	}
 }
-
-// sequence is the number that ends a name.
-func sequence(name string) string { return name[max(0, len(name)-10):] }
 
 // orphan notes a znode that its client has forgotten since a certain time, and
 // deletes it.

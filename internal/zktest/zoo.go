@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -177,6 +178,11 @@ func AwaitChan[V any](z *Zoo, what string, ch <-chan V) V {
 		z.t.Fatalf("waited in vain for %s", what)
 		panic("unreachable")
 	}
+}
+
+// BySequence compares the names of sequential znodes by the numbers that end them.
+func BySequence(a, b string) int {
+	return strings.Compare(a[max(0, len(a)-10):], b[max(0, len(b)-10):])
 }
 
 // Names lists the children of a znode, asked by an observer and so on nobody's

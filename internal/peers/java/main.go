@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"zklock/internal/peers"
 	"zklock/internal/steps"
@@ -39,7 +38,7 @@ func toAndFro(t zktest.T) {
 	show := func(said string) {
 		words.Fprintln(os.Stdout, said)
 		names := ours.Queue()
-		slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+		slices.SortFunc(names, zktest.BySequence)
 		for _, name := range names {
 			owner, there := z.Owner(ours.Path + "/" + name)
 			who := "Java"
