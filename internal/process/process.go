@@ -19,9 +19,20 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
+
+// ErrWindows is why nothing runs on Windows itself: a process is stopped, continued and
+// killed with Unix's signals, and a shell cleans up after it.
+var ErrWindows = errors.New("this does not run on Windows itself: use WSL2, as docs/workshop.md says")
+
+// RunsOn returns an error on a system that cannot run this, named as in runtime.GOOS.
+func RunsOn(system string) error {
+	if system == "windows" {
+		return ErrWindows
+	}
+	return nil
+}
 
 // A Call calls a method of the other side: exported, with two arguments, the second
 // a pointer for the answer, and an error.
@@ -123,8 +134,14 @@ func CallAll[Answer any](children []*Process, method string, args func(i int) an
 	return slices.Concat(answers...), errors.Join(errs...)
 }
 
-// Signal sends a signal: SIGSTOP, SIGCONT or SIGKILL.
-func (p *Process) Signal(signal syscall.Signal) error { return p.cmd.Process.Signal(signal) }
+// Stop stops the child in the midst of what it does.
+func (p *Process) Stop() error { return Stop(p.cmd.Process) }
+
+// Continue lets the child go on that was stopped.
+func (p *Process) Continue() error { return Continue(p.cmd.Process) }
+
+// Kill ends the child as kill -9 does.
+func (p *Process) Kill() error { return p.cmd.Process.Kill() }
 
 // Ended is closed when the child has ended, however that came.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
@@ -136,7 +153,7 @@ func (p *Process) Close() error {
 	select {
 	case <-p.ended:
 	case <-time.After(10 * time.Second):
-		_ = p.Signal(syscall.SIGKILL)
+		_ = p.Kill()
 		<-p.ended
 	}
 	return p.err

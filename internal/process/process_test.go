@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -62,7 +62,7 @@ func TestAChildThatEnds(t *testing.T) {
 		want string
 	}{
 		"by itself": {func(p *Process) { _ = p.Call("Exit", 3, new(bool)) }, "exit status 3"},
-		"killed":    {func(p *Process) { _ = p.Signal(syscall.SIGKILL) }, "signal: killed"},
+		"killed":    {func(p *Process) { _ = p.Kill() }, "signal: killed"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			p := start(t)
@@ -72,6 +72,34 @@ func TestAChildThatEnds(t *testing.T) {
 			require.EqualError(t, p.Call("Say", "anything", new(string)), "it has ended: "+c.want)
 		})
 	}
+}
+
+func TestStoppedAndContinued(t *testing.T) {
+	p := start(t)
+	require.NoError(t, p.Stop())
+	stopped := make(chan error, 1)
+	go func() { stopped <- AwaitStop(p.cmd.Process) }()
+	await(t, "the child to stop", stopped)
+	answered := make(chan error, 1)
+	go func() { answered <- p.Call("Say", "hello", new(string)) }()
+	require.NoError(t, p.Continue())
+	await(t, "the child that goes on to answer", answered)
+}
+
+func await(t *testing.T, what string, done <-chan error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		require.NoError(t, err, what)
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "waited in vain for "+what)
+	}
+}
+
+func TestWindowsIsToldToUseWSL2(t *testing.T) {
+	require.ErrorContains(t, RunsOn("windows"), "use WSL2")
+	require.NoError(t, RunsOn("linux"))
+	require.NoError(t, RunsOn("darwin"))
 }
 
 func TestWhatAPanicSays(t *testing.T) {

@@ -96,6 +96,18 @@ func (t *Tap) Watched() []string {
 	return paths
 }
 
+// Idle tells whether all that the client has asked is answered.
+func (t *Tap) Idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range t.conns {
+		if len(c.asked) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Waiting tells how the client waits at this moment, judged by the record
 // since a Mark. Silently: the last thing it asked has been answered and set a
 // watch that has not fired. Polling: its last three requests were alike and

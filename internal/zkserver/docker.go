@@ -1,103 +1,72 @@
 package zkserver
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"log"
 	"net"
 	"os"
 	"os/exec"
-	"path"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/testcontainers/testcontainers-go"
-	"github.com/testcontainers/testcontainers-go/log"
-	"github.com/testcontainers/testcontainers-go/wait"
+
+	"zklock/internal/process"
 )
+
+// The program that runs containers, and what is said to it and by it.
+const (
+	containerProgram = "zklock/internal/zkserver/container"
+
+	ClientPort = "2181/tcp" // of a container
+	SecondPort = "2281/tcp"
+	NoDocker   = "no Docker daemon answers"
+)
+
+// Order is which container is to be run.
+type Order struct {
+	Image, Name string
+	Files       map[string][]byte // by path
+}
+
+// Place is where a container's ports are, seen from here; or, if the container has
+// ended by itself, the end of its log.
+type Place struct {
+	Daemon, Host, Port, Second string
+	Log                        string
+}
 
 // image is the container image: ZK_IMAGE, or the official one.
 func image() string {
 	return cmp.Or(os.Getenv("ZK_IMAGE"), "zookeeper:3.9.3")
 }
 
-const ryukDisabled = "TESTCONTAINERS_RYUK_DISABLED"
-
-var errNoDocker = errors.New("no Docker daemon answers")
-
 // repairDocker returns the command that helps against an error of findDocker,
 // or of the start.
 func repairDocker(err error) string {
-	switch {
-	case errors.Is(err, errNoDocker):
+	if strings.Contains(err.Error(), NoDocker) {
 		return "sudo systemctl start docker"
-	case strings.Contains(err.Error(), "reaper:"):
-		return "export " + ryukDisabled + "=true"
-	default:
-		return "docker pull " + image()
 	}
+	return "docker pull " + image()
 }
 
 // findDocker finds a Docker daemon that answers and has the image, which it has
 // pulled if need be.
 func findDocker(ctx context.Context) (launcher, error) {
-	log.SetDefault(log.NewNoopLogger()) // testcontainers talks a lot
-	long, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	lookForRyuk(long)
-
-	// The library gives its first call no deadline. This one has one, and the
-	// library keeps the answers and need not ask again.
-	short, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	client, err := testcontainers.NewDockerClientWithOpts(short)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoDocker, err)
+	if output, err := exec.CommandContext(ctx, "go", "run", containerProgram, "find", image()).CombinedOutput(); err != nil {
+		said := strings.TrimSuffix(strings.TrimSpace(string(output)), "\nexit status 1") // which go run adds
+		return nil, fmt.Errorf("%s (%w)", said, err)
 	}
-	defer client.Close()
-	if _, err := client.ImageInspect(short, image()); err != nil {
-		provider, err := testcontainers.NewDockerProvider()
-		if err == nil {
-			defer provider.Close()
-			err = provider.PullImage(long, image())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the image %s is not there and cannot be pulled: %w", image(), err)
-		}
-	}
-	daemon := client.DaemonHost()
-	return func(ctx context.Context, config Config) (*Server, error) { return startContainer(ctx, daemon, config) }, nil
-}
-
-// lookForRyuk leaves Ryuk, the container that removes the others, out if its
-// image cannot be had and a watchdog can do its work. It has to come before any
-// call to testcontainers, which reads its settings once.
-func lookForRyuk(ctx context.Context) {
-	tool := containerTool()
-	if tool == nil || os.Getenv(ryukDisabled) != "" {
-		return
-	}
-	//lint:ignore SA1019 nothing else tells its name
-	ryuk := path.Join(cmp.Or(os.Getenv("TESTCONTAINERS_HUB_IMAGE_NAME_PREFIX"), "docker.io"), testcontainers.ReaperDefaultImage)
-	if exec.CommandContext(ctx, tool[0], "image", "inspect", ryuk).Run() != nil && exec.CommandContext(ctx, tool[0], "pull", ryuk).Run() != nil {
-		os.Setenv(ryukDisabled, "true")
-	}
-}
-
-// containerTool returns the start of a command that takes a daemon's address
-// and orders: "docker -H" or "podman --url". It is nil if neither is there.
-func containerTool() []string {
-	for _, tool := range [][]string{{"docker", "-H"}, {"podman", "--url"}} {
-		if path, err := exec.LookPath(tool[0]); err == nil {
-			return []string{path, tool[1]}
-		}
-	}
-	return nil
+	return startContainer, nil
 }
 
 // startContainer runs a container of the image.
@@ -105,66 +74,106 @@ func containerTool() []string {
 // Its configuration is a file and not ZOO_... variables, so that any image
 // will do whose ZooKeeper reads /conf/zoo.cfg, not the official one alone.
 //
-// The container is removed however this process ends: by Ryuk, or else by a
-// watchdog, as for a local java.
-func startContainer(ctx context.Context, daemon string, config Config) (s *Server, err error) {
-	name, unwatch := fmt.Sprintf("zklock-%d-%d", os.Getpid(), time.Now().UnixNano()), func() error { return nil }
-	if tool := containerTool(); tool != nil && testcontainers.ReadConfig().Config.RyukDisabled {
-		unwatch, err = watchdog(`"$@" >/dev/null 2>&1 || true`, append(tool, daemon, "rm", "-f", "-v", name)...)
-		if err != nil {
-			return nil, err
-		}
+// The container is removed however this process ends.
+func startContainer(ctx context.Context, config Config) (*Server, error) {
+	lines := config.lines("/conf", "0.0.0.0", 2281)
+	order := Order{
+		Image: image(),
+		Name:  fmt.Sprintf("zklock-%d-%d", os.Getpid(), time.Now().UnixNano()),
+		Files: map[string][]byte{"/conf/zoo.cfg": []byte(zooCfg("/data", "0.0.0.0", 2181, lines))},
 	}
-	files := map[string]string{"zoo.cfg": zooCfg("/data", "0.0.0.0", 2181, config.lines("/conf", "0.0.0.0", 2281))}
-	maps.Copy(files, config.Files)
-	s = &Server{}
-	options := []testcontainers.ContainerCustomizer{
-		testcontainers.WithName(name),
-		testcontainers.WithExposedPorts("2181/tcp", "2281/tcp"),
-		testcontainers.WithWaitStrategyAndDeadline(30*time.Second, wait.ForMappedPort("2181/tcp"), wait.ForNop(
-			func(ctx context.Context, c wait.StrategyTarget) error { return s.waitFor(ctx, c, daemon) })),
+	for name, text := range config.Files {
+		order.Files["/conf/"+name] = []byte(text)
 	}
-	for file, text := range files {
-		options = append(options, testcontainers.WithFiles(testcontainers.ContainerFile{
-			Reader: strings.NewReader(text), ContainerFilePath: "/conf/" + file, FileMode: 0o644,
-		}))
+	for name, text := range config.Data {
+		order.Files["/data/"+name] = []byte(text)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	c, err := testcontainers.Run(ctx, image(), options...)
-	s.stop = sync.OnceValue(func() error {
-		return errors.Join(testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0)), unwatch())
-	})
+	c, err := runContainer(order)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("a container of %s: %w", image(), err), s.Stop())
+		return nil, err
+	}
+	s := &Server{stop: c.stop}
+	if err := c.await(ctx, s); err != nil {
+		return nil, errors.Join(fmt.Errorf("a container of %s: %w", order.Image, err), s.Stop())
 	}
 	s.servers = []string{s.Addr}
-	s.Origin = fmt.Sprintf("Docker image %s, %s, container %s on %s", image(), s.version(), name, s.Addr)
+	s.Origin = fmt.Sprintf("Docker image %s, %s, container %s on %s", order.Image, s.version(), order.Name, s.Addr)
 	return s, nil
 }
 
-// waitFor waits until a session can be made, and notes the addresses of the server.
-func (s *Server) waitFor(ctx context.Context, container wait.StrategyTarget, daemon string) error {
-	host, err1 := container.Host(ctx)
-	port, err2 := container.MappedPort(ctx, "2181/tcp")
-	second, err3 := container.MappedPort(ctx, "2281/tcp")
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return err
+// container is a running program that runs a container.
+type container struct {
+	stop  func() error
+	where chan Place // the first is where it is, the next that it has ended
+	said  *strings.Builder
+}
+
+func runContainer(order Order) (*container, error) {
+	c := &container{where: make(chan Place, 2), said: &strings.Builder{}}
+	program := exec.Command("go", "run", containerProgram, "run")
+	program.SysProcAttr = process.WithoutCtrlC()
+	program.Stderr = c.said
+	orders, err1 := program.StdinPipe() // no other child inherits its end of the pipe
+	news, err2 := program.StdoutPipe()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	if err := program.Start(); err != nil {
+		return nil, err
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer close(c.where)
+		for lines := bufio.NewScanner(news); lines.Scan(); {
+			var place Place
+			if json.Unmarshal(lines.Bytes(), &place) == nil {
+				c.where <- place
+			}
+		}
+	}()
+	c.stop = sync.OnceValue(func() error {
+		orders.Close()
+		<-read
+		if err := program.Wait(); err != nil {
+			return fmt.Errorf("removing the container %s: %w: %s", order.Name, err, c.said)
+		}
+		return nil
+	})
+	if err := json.NewEncoder(orders).Encode(order); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	return c, nil
+}
+
+// await waits until a session can be made, and notes the addresses of the server.
+func (c *container) await(ctx context.Context, s *Server) error {
+	var place Place
+	select {
+	case p, ok := <-c.where:
+		if !ok {
+			return errors.New("it did not start") // stop tells why
+		}
+		place = p
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	// The library's guess is wrong where the daemon runs beside us inside a
 	// container, and "localhost" may mean ::1, which is mapped separately.
-	addrs := []string{net.JoinHostPort(host, port.Port())}
-	if strings.HasPrefix(daemon, "unix:") {
-		addrs = append([]string{"127.0.0.1:" + port.Port()}, addrs...)
+	addrs := []string{net.JoinHostPort(place.Host, place.Port)}
+	if strings.HasPrefix(place.Daemon, "unix:") {
+		addrs = append([]string{"127.0.0.1:" + place.Port}, addrs...)
 	}
-	addr, err := await(ctx, addrs, "srvr", versionIs, 150*time.Millisecond, func() error { return ended(ctx, container) })
+	addr, err := await(ctx, addrs, "srvr", versionIs, 150*time.Millisecond, c.ended)
 	if err != nil {
 		return err
 	}
-	host, _, _ = net.SplitHostPort(addr)
-	s.Addr, s.Second = addr, net.JoinHostPort(host, second.Port())
+	host, _, _ := net.SplitHostPort(addr)
+	s.Addr, s.Second = addr, net.JoinHostPort(host, place.Second)
 
-	conn, _, err := zk.Connect([]string{addr, addr}, 10*time.Second, zk.WithLogger(log.NewNoopLogger()))
+	conn, _, err := zk.Connect([]string{addr, addr}, 10*time.Second, zk.WithLogger(log.New(io.Discard, "", 0)))
 	if err != nil {
 		return err
 	}
@@ -178,15 +187,11 @@ func (s *Server) waitFor(ctx context.Context, container wait.StrategyTarget, dae
 }
 
 // ended tells that the container has ended, if it has, and how.
-func ended(ctx context.Context, container wait.StrategyTarget) error {
-	state, err := container.State(ctx)
-	if err != nil || state.Running {
-		return err
+func (c *container) ended() error {
+	select {
+	case end := <-c.where:
+		return fmt.Errorf("it ended before it served; the end of its log:\n%s", lastLines(end.Log, 12))
+	default:
+		return nil
 	}
-	var text []byte
-	if log, err := container.Logs(ctx); err == nil {
-		text, _ = io.ReadAll(log)
-		log.Close()
-	}
-	return fmt.Errorf("it ended before it served; the end of its log:\n%s", lastLines(string(text), 12))
 }

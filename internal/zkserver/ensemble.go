@@ -29,11 +29,16 @@ type Peer struct {
 	*Server // at its own address alone; its Stop does nothing
 	ID      int
 
+	Line     string // of zoo.cfg, by which others know it; of servers that are direct, all of them
+	Observes bool   // it has no vote
+
 	installation
-	dir    string          // within a home
-	child  *exec.Cmd       // the last java
-	alive  context.Context // ends with it
-	paused bool
+	dir     string          // within a home
+	options []string        // more options for java
+	env     []string        // more variables
+	child   *exec.Cmd       // the last java
+	alive   context.Context // ends with it
+	paused  bool
 
 	network *network
 	rejoin  []func() // not nil: it is cut off
@@ -45,12 +50,18 @@ type Peer struct {
 // They are processes of a local installation, whatever ZK_BACKEND says, and
 // end with this process.
 func StartEnsemble(ctx context.Context, n int, lines ...string) (*Ensemble, error) {
+	return StartEnsembleWith(ctx, n, Config{Lines: lines})
+}
+
+// StartEnsembleWith is StartEnsemble for servers with more additions. n is all of
+// them, the observers, too.
+func StartEnsembleWith(ctx context.Context, n int, config Config) (*Ensemble, error) {
 	e, err := firstOf([]backend{local}, func(backend) (*Ensemble, error) {
 		found, err := findInstallation()
 		if err != nil {
 			return nil, err
 		}
-		return found.start(ctx, n, Config{Lines: lines})
+		return found.start(ctx, n, config)
 	})
 	if err != nil {
 		err = fmt.Errorf("an ensemble is %d processes on this machine: %w", n, err)
@@ -81,13 +92,15 @@ func (i installation) launch(ctx context.Context, ports []int, config Config) (*
 		m := &Peer{
 			Server: &Server{Addr: addr, servers: []string{addr}}, ID: id,
 			installation: i, dir: filepath.Join(home, strconv.Itoa(id)), network: e.network,
+			options: config.Java, Observes: id > n-config.Observers,
 		}
+		m.env = config.env(m.dir)
 		lines := config.lines(m.dir, "127.0.0.1", quorum[0])
 		if n > 1 {
-			others, failed := e.network.lines(id, quorum, election)
+			others, failed := e.membership(m, config, clients, quorum, election)
 			lines, err = append(others, lines...), errors.Join(err, failed)
 		}
-		err = errors.Join(err, m.prepare(clients[id-1], lines, config.Files))
+		err = errors.Join(err, m.prepare(clients[id-1], lines, config))
 		e.Members, e.servers = append(e.Members, m), append(e.servers, addr)
 	}
 	if err == nil {
@@ -107,6 +120,42 @@ func (i installation) launch(ctx context.Context, ports []int, config Config) (*
 	}
 	e.Origin = fmt.Sprintf(origin, i.name, e.version(), strings.Join(e.servers, ","))
 	return e, nil
+}
+
+// membership tells one server in its zoo.cfg who the servers are, and how it
+// reaches the others.
+func (e *Ensemble) membership(m *Peer, config Config, clients, quorum, election []int) (lines []string, err error) {
+	lines = []string{"initLimit=20", "syncLimit=10"} // in ticks: a follower may be silent for a second
+	if m.Observes {
+		lines = append(lines, "peerType=observer")
+	}
+	for i := range quorum {
+		// A server tells the others where to call it back. They ignore
+		// 0.0.0.0 and do so where their own configuration says.
+		host, ports, client := "0.0.0.0", []int{quorum[i], election[i]}, ""
+		if config.Direct {
+			host, client = "127.0.0.1", fmt.Sprintf(";127.0.0.1:%d", clients[i])
+		} else if i+1 != m.ID {
+			host = "127.0.0.1"
+			for j, port := range ports {
+				at, failed := e.network.lead(m.ID, i+1, port)
+				ports[j], err = at, errors.Join(err, failed)
+			}
+		}
+		if config.Behind && i == 0 && (m.ID == 1 || m.Observes) {
+			lines = append(lines, fmt.Sprint("observerMasterPort=", ports[0])) // at which a leader would listen
+		}
+		role := ""
+		if i >= len(quorum)-config.Observers {
+			role = ":observer"
+		}
+		line := fmt.Sprintf("server.%d=%s:%d:%d%s%s", i+1, host, ports[0], ports[1], role, client)
+		lines = append(lines, line)
+		if i+1 == m.ID {
+			m.Line = line
+		}
+	}
+	return lines, err
 }
 
 // StartAgain kills members of an ensemble, and restarts them all at the same time.
@@ -153,11 +202,21 @@ func (m *Peer) Rejoin() {
 	m.rejoin = nil
 }
 
+// Overhear calls hear with what one member sends to another, from now on, in the
+// pieces in which it passes. Nil ends it.
+func (e *Ensemble) Overhear(from, to *Peer, hear func(b []byte)) {
+	link := e.network.links[[2]int{from.ID, to.ID}]
+	link.pass(func() { link.hear = hear })
+}
+
 // Hold stops all that one member sends to another, until release; what the
 // other sends back still passes.
 func (e *Ensemble) Hold(from, to *Peer) (release func()) {
 	return e.network.links[[2]int{from.ID, to.ID}].hold()
 }
+
+// Dir is the folder of the server: its zoo.cfg, its log, and its data in data.
+func (m *Peer) Dir() string { return m.dir }
 
 // What a member says it is, if it serves.
 const (
@@ -179,6 +238,12 @@ func (m *Peer) role() (role string, followers int) {
 // Roles returns the one member that leads, and those that follow at present,
 // as soon as one leads, and only one, that a majority follows.
 func (e *Ensemble) Roles(ctx context.Context) (leader *Peer, followers []*Peer, err error) {
+	votes := 0
+	for _, m := range e.Members {
+		if !m.Observes {
+			votes++
+		}
+	}
 	err = poll(ctx, func() error {
 		var leaders []*Peer
 		majority := false
@@ -187,7 +252,7 @@ func (e *Ensemble) Roles(ctx context.Context) (leader *Peer, followers []*Peer, 
 			switch role, synced := m.role(); role {
 			case leads:
 				leaders = append(leaders, m)
-				majority = 1+synced > len(e.Members)/2
+				majority = 1+synced > votes/2
 			case follows:
 				followers = append(followers, m)
 			}

@@ -59,7 +59,7 @@ func TestEnsemble(t *testing.T) {
 
 			end := fault.begin(z.Ctx, m, other)
 			z.Await("the member to stop serving", func() bool {
-				text, err := zkserver.Ask(m.Addr, "srvr", 300*time.Millisecond)
+				text, err := zkserver.Ask(m.Addr, "srvr", 3*time.Second) // a busy member answers late
 				return err != nil || strings.Contains(text, "not currently serving")
 			})
 			once, cancel := context.WithCancel(z.Ctx)

@@ -6,5 +6,6 @@ var (
 	FindInstallation = findInstallation
 	FreePorts        = freePorts
 	Launch           = installation.launch
+	NamedIn          = namedIn
 	ReadDump         = readDump
 )

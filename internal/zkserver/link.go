@@ -2,7 +2,6 @@ package zkserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,7 +13,8 @@ import (
 // other, on whatever connections, and whichever of them has opened these.
 type link struct {
 	holds int
-	cond  *sync.Cond // its lock guards holds, and the order of what passes
+	hear  func([]byte) // nil: nobody listens
+	cond  *sync.Cond   // its lock guards all, and the order of what passes
 }
 
 // hold stops the link until release. Once hold has returned, nothing passes;
@@ -49,7 +49,12 @@ type far struct {
 }
 
 func (f far) Write(b []byte) (int, error) {
-	f.pass(func() { _, _ = f.Conn.Write(b) })
+	f.pass(func() {
+		if f.hear != nil {
+			f.hear(b)
+		}
+		_, _ = f.Conn.Write(b)
+	})
 	return len(b), nil
 }
 
@@ -69,26 +74,6 @@ func newNetwork(servers int) *network {
 		n.links[[2]int{1 + i/servers, 1 + i%servers}] = &link{cond: sync.NewCond(&sync.Mutex{})}
 	}
 	return n
-}
-
-// lines tells one server in its zoo.cfg where the others are: behind ports that lead
-// to theirs.
-func (n *network) lines(id int, quorum, election []int) (lines []string, err error) {
-	lines = []string{"initLimit=20", "syncLimit=10"} // in ticks: a follower may be silent for a second
-	for i := range quorum {
-		// A server tells the others where to call it back. They ignore
-		// 0.0.0.0 and do so where their own configuration says.
-		host, ports := "0.0.0.0", []int{quorum[i], election[i]}
-		if i+1 != id {
-			host = "127.0.0.1"
-			for j, port := range ports {
-				at, failed := n.lead(id, i+1, port)
-				ports[j], err = at, errors.Join(err, failed)
-			}
-		}
-		lines = append(lines, fmt.Sprintf("server.%d=%s:%d:%d", i+1, host, ports[0], ports[1]))
-	}
-	return lines, err
 }
 
 // close ends all ports and connections.

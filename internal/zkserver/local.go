@@ -66,7 +66,8 @@ func findInstallation() (found installation, err error) {
 func apache(name, home, java string) installation {
 	lib := filepath.Join(home, "lib")
 	const jar = "zookeeper-[0-9]*.jar"
-	return installation{name, []string{filepath.Join(lib, jar), filepath.Join(home, jar)}, filepath.Join(lib, "*") + ":" + filepath.Join(home, "*"), java}
+	jars := []string{filepath.Join(lib, jar), filepath.Join(home, jar), filepath.Join(home, "zookeeper.jar")} // the last as Debian calls it
+	return installation{name, jars, filepath.Join(lib, "*") + ":" + filepath.Join(home, "*"), java}
 }
 
 func (i installation) isThere() bool {

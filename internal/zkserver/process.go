@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"zklock/internal/process"
 )
 
 // Without a configuration, logback writes all it can, each request included.
@@ -23,16 +24,19 @@ const quietLogback = `<configuration>
 `
 
 // prepare makes the server's folder, with its configuration and other files.
-func (p *Peer) prepare(port int, lines []string, files map[string]string) error {
-	err := os.MkdirAll(p.data(), 0o700)
+func (p *Peer) prepare(port int, lines []string, config Config) (err error) {
 	write := func(name, text string) {
-		err = errors.Join(err, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
+		file := filepath.Join(p.dir, name)
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600))
 	}
 	write("zoo.cfg", zooCfg(p.data(), "127.0.0.1", port, lines))
 	write("logback.xml", quietLogback)
 	write("data/myid", fmt.Sprintln(p.ID))
-	for name, text := range files {
+	for name, text := range config.Files {
 		write(name, text)
+	}
+	for name, text := range config.Data {
+		write(filepath.Join("data", name), text)
 	}
 	return err
 }
@@ -70,16 +74,21 @@ func (p *Peer) run() error {
 	// The shell becomes java only once it is told to, which is when the
 	// watchdog can find its number: at no moment is there a java that nobody
 	// watches.
-	java := exec.Command("sh", "-c", `read -r go && exec "$@" </dev/null`, "sh", p.java,
+	arguments := []string{"-c", `read -r go && exec "$@" </dev/null`, "sh", p.java,
 		// Quick to start, and small.
 		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
 		// A killed java would leave its performance file in /tmp.
 		"-XX:-UsePerfData",
 		// Warnings only, in Apache's distribution and in Debian's.
-		"-Dlogback.configurationFile="+filepath.Join(p.dir, "logback.xml"), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-cp", p.classpath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(p.dir, "zoo.cfg"))
+		"-Dlogback.configurationFile=" + filepath.Join(p.dir, "logback.xml"), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", p.classpath}
+	arguments = append(arguments, p.options...)
+	java := exec.Command("sh", append(arguments, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(p.dir, "zoo.cfg"))...)
+	if p.env != nil {
+		java.Env = append(os.Environ(), p.env...)
+	}
 	java.Stdout, java.Stderr = log, log
-	java.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for java
+	java.SysProcAttr = process.WithoutCtrlC()
 	start, err := java.StdinPipe()
 	if err != nil {
 		return err
@@ -144,22 +153,17 @@ func (p *Peer) Pause() error {
 	if p.paused {
 		return nil
 	}
-	err := p.child.Process.Signal(syscall.SIGSTOP)
-	if err != nil {
+	if err := process.Stop(p.child.Process); err != nil {
 		return fmt.Errorf("pause the server at %s: %w", p.Addr, err)
 	}
 	p.paused = true
-	// All of java's threads have to stop; the kernel tells when they have.
-	for err = syscall.EINTR; err == syscall.EINTR; {
-		_, err = syscall.Wait4(p.child.Process.Pid, nil, syscall.WUNTRACED, nil)
-	}
-	return err
+	return process.AwaitStop(p.child.Process)
 }
 
 // Resume lets a paused server go on, as if no time had passed.
 func (p *Peer) Resume() error {
 	p.paused = false
-	if err := p.child.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := process.Continue(p.child.Process); err != nil {
 		return fmt.Errorf("resume the server at %s: %w", p.Addr, err)
 	}
 	return nil
@@ -170,8 +174,8 @@ func (p *Peer) Resume() error {
 // The script finds args in $1, $2 and so on.
 func watchdog(script string, args ...string) (stop func() error, err error) {
 	shell := exec.Command("sh", append([]string{"-c", "cat >/dev/null; " + script, "sh"}, args...)...)
-	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end it
-	alive, err := shell.StdinPipe()                         // no other child inherits its end of the pipe
+	shell.SysProcAttr = process.WithoutCtrlC()
+	alive, err := shell.StdinPipe() // no other child inherits its end of the pipe
 	if err == nil {
 		err = shell.Start()
 	}

@@ -9,12 +9,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/process"
 )
 
 // Server is one real ZooKeeper that serves.
@@ -50,6 +53,16 @@ func (s *Server) Stop() error {
 type Config struct {
 	Lines []string          // of zoo.cfg; {dir} is the folder with the Files, {host} and {port} a second address
 	Files map[string]string // texts by name: keystores, certificates
+	Data  map[string]string // the same, for the folder where the server keeps its data
+
+	// Of processes of this machine, and not of a container:
+	Java []string // options for java, as -Dname=value, for what zoo.cfg cannot say
+	Env  []string // NAME=value, for java; {dir} as above
+
+	// Of an ensemble:
+	Observers int  // how many of the servers, the last ones, have no vote
+	Behind    bool // these hear of the leader through server 1, which must not lead, by its observerMasterPort
+	Direct    bool // no network between the servers: nothing can be held, and they can be reconfigured
 }
 
 // lines returns the Lines for a server that finds the Files in dir, and that
@@ -57,6 +70,14 @@ type Config struct {
 func (c Config) lines(dir, host string, port int) []string {
 	replacer := strings.NewReplacer("{dir}", dir, "{host}", host, "{port}", strconv.Itoa(port))
 	return strings.Split(replacer.Replace(strings.Join(c.Lines, "\n")), "\n")
+}
+
+// env returns the Env for a server whose folder is dir.
+func (c Config) env(dir string) (env []string) {
+	for _, variable := range c.Env {
+		env = append(env, strings.ReplaceAll(variable, "{dir}", dir))
+	}
+	return env
 }
 
 // A backend is one way to a ZooKeeper.
@@ -111,6 +132,9 @@ func (b backend) start(ctx context.Context, config Config) (*Server, error) {
 // firstOf tries the backends in order until one succeeds. It tries only the one
 // that the environment forces, if that is among them.
 func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err error) {
+	if err := process.RunsOn(runtime.GOOS); err != nil {
+		return found, err
+	}
 	forced := os.Getenv("ZK_BACKEND")
 	if forced == "" && os.Getenv("ZK_SERVERS") != "" {
 		forced = "existing" // who names a server wants that one, and no other in its place

@@ -7,9 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,11 +18,6 @@ import (
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
-
-func TestMain(m *testing.M) {
-	zktest.Child("launcher", launcher)
-	zktest.Main(m)
-}
 
 var acl = zk.WorldACL(zk.PermAll)
 
@@ -99,55 +92,6 @@ func remains(origin string) (left []string) {
 		left = append(left, "there is container "+names[1])
 	}
 	return left
-}
-
-// A process that has started servers may end in any way, even in one that lets
-// it do nothing more: the servers end with it, in whatever state they are.
-func TestServersEndWithTheirProcess(t *testing.T) {
-	for name, test := range map[string]struct {
-		servers string
-		end     syscall.Signal
-	}{
-		"killed":              {"one", syscall.SIGKILL},
-		"Ctrl-C":              {"one", syscall.SIGINT},
-		"killed, with others": {"an ensemble", syscall.SIGKILL},
-	} {
-		t.Run(name, func(t *testing.T) {
-			z := zktest.New(t)
-			ownServer(t)
-			t.Setenv("TESTCONTAINERS_SESSION_ID", strconv.FormatInt(time.Now().UnixNano(), 10)) // a Ryuk of its own: the last child's is about to go
-			pid, origin, _ := strings.Cut(z.Process("launcher", test.servers).Line(), " ")
-			job, err := strconv.Atoi(pid)
-			require.NoError(t, err, "%s %s", pid, origin)
-			assert.NotEmpty(t, remains(origin), "there is a server, and this test cannot see it")
-			require.NoError(t, syscall.Kill(-job, test.end))
-			assert.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, remains(origin)) }, 30*time.Second, 10*time.Millisecond) // Ryuk waits for ten
-		})
-	}
-}
-
-// launcher is the child process: it starts servers, and waits for its end.
-func launcher(_, args []string) {
-	must := func(err error) {
-		if err != nil {
-			panic(err)
-		}
-	}
-	must(syscall.Setpgid(0, 0)) // a job, as a terminal makes it
-	ctx, origin := context.Background(), ""
-	if args[0] == "one" {
-		s, err := zkserver.Start(ctx)
-		must(err)
-		origin = s.Origin
-	} else {
-		e, err := zkserver.StartEnsemble(ctx, 3)
-		must(err)
-		must(zkserver.StartAgain(ctx, e.Members[:1]))
-		must(e.Members[1].Pause())
-		origin = e.Origin
-	}
-	zktest.Say("%d %s", os.Getpid(), origin)
-	select {}
 }
 
 // Of two test binaries that choose the same free port, one gets it. The other
