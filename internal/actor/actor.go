@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,9 +58,9 @@ type Passage struct {
 	Session int64    // that the client has; 0: none yet
 }
 
-// Proof is the path of the write in vain with which steps 5 and 6 prove a session: no
-// part of what the lock does.
-const Proof = "/zklock-nobody/nothing"
+// IsProof tells, by its path, the write that changes nothing with which steps 5 and 6
+// prove a session: no part of what the lock does.
+func IsProof(path string) bool { return strings.HasPrefix(path, "/zklock-nobody-") }
 
 // Aside tells whether a frame is no part of what a lock does, and does not wait.
 func Aside(f wiretap.Frame) bool {
@@ -67,7 +68,7 @@ func Aside(f wiretap.Frame) bool {
 	case wiretap.Ping, wiretap.Connect, wiretap.Close, wiretap.SetWatches:
 		return f.Kind != wiretap.Notification
 	}
-	return f.Path == Proof
+	return IsProof(f.Path)
 }
 
 // An Actor is the client. The director calls its exported methods. Its director has

@@ -7,7 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
+
+	"zklock/internal/process"
 )
 
 // Child lets a test binary play the process that really dies. A test starts
@@ -35,6 +36,9 @@ func Child(name string, part func(servers, args []string)) {
 
 // Say is for the child: it prints one line for its parent's Line.
 func Say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+// Continued is for the child: it tells each time when its parent lets it go on.
+func Continued() <-chan os.Signal { return process.Continued() }
 
 // Process is a child process that plays a part.
 type Process struct {
@@ -79,7 +83,7 @@ func (z *Zoo) Command(cmd *exec.Cmd) *Process {
 	}()
 	z.t.Cleanup(func() {
 		stdin.Close()
-		p.Signal(syscall.SIGKILL)
+		p.Kill()
 		for range p.lines { // nobody reads them any more
 		}
 		<-ended
@@ -101,5 +105,21 @@ func (p *Process) Line() string {
 	return AwaitChan(p.zoo, "a line from the child process", p.lines)
 }
 
-// Signal sends the process a signal, such as SIGKILL or SIGSTOP.
-func (p *Process) Signal(signal syscall.Signal) { _ = p.cmd.Process.Signal(signal) }
+// Kill ends the process at once.
+func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
+
+// Stop stops the process in the midst of what it does.
+func (p *Process) Stop() {
+	p.zoo.t.Helper()
+	if err := process.Stop(p.cmd.Process); err != nil {
+		p.zoo.t.Fatalf("stop %s: %v", p.cmd, err)
+	}
+}
+
+// Continue lets a process go on that was stopped.
+func (p *Process) Continue() {
+	p.zoo.t.Helper()
+	if err := process.Continue(p.cmd.Process); err != nil {
+		p.zoo.t.Fatalf("let %s go on: %v", p.cmd, err)
+	}
+}

@@ -3,6 +3,7 @@ package zktest
 import (
 	"context"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,10 +27,53 @@ func Ensemble(t T, lines ...string) (ensemble *zkserver.Ensemble, leader *zkserv
 			t.Errorf("stop %s: %v", ensemble.Origin, err)
 		}
 	})
-	leader, followers, err = ensemble.Roles(ctx)
+	leader, followers = Roles(t, ensemble)
+	return ensemble, leader, followers
+}
+
+// Roles returns who leads and who follows of three servers, when two follow. A leader that
+// was deposed needs a moment until it follows.
+func Roles(t T, ensemble *zkserver.Ensemble) (leader *zkserver.Peer, followers []*zkserver.Peer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	for len(followers) < 2 {
+		var err error
+		leader, followers, err = ensemble.Roles(ctx)
+		if err != nil {
+			t.Fatalf("three servers, of which two follow: %v", err)
+		}
+	}
+	return leader, followers
+}
+
+// threeServers are started by the first call to ThreeServers.
+var threeServers = sync.OnceValues(func() (*zkserver.Ensemble, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	e, err := zkserver.StartEnsemble(ctx, 3, "tickTime=300", "initLimit=300", "syncLimit=300")
+	if err == nil {
+		started(e.Server)
+	}
+	return e, err
+})
+
+// ofOneTest is locked while a test has the three servers.
+var ofOneTest sync.Mutex
+
+// ThreeServers returns three servers of this process, for to start three takes six
+// seconds of a core. One test has them at a time, until it ends, and leaves them as they
+// were: it may kill them and start them again. Their tick is 300 ms. A server that is
+// silent is not given up as long as a test takes.
+func ThreeServers(t T) (ensemble *zkserver.Ensemble, leader *zkserver.Peer, followers []*zkserver.Peer) {
+	t.Helper()
+	ofOneTest.Lock()
+	t.Cleanup(ofOneTest.Unlock)
+	ensemble, err := threeServers()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+	leader, followers = Roles(t, ensemble)
 	return ensemble, leader, followers
 }
 
@@ -46,7 +90,7 @@ type Lag struct {
 // NewLag gives a test such an ensemble, in which all is well as yet.
 func NewLag(t T) *Lag {
 	t.Helper()
-	ensemble, leader, followers := Ensemble(t, "initLimit=300", "syncLimit=300") // longer than a test
+	ensemble, leader, followers := ThreeServers(t)
 	l := &Lag{Zoo: NewOn(t, followers[0].Server), ensemble: ensemble, leader: leader, late: followers[0], paused: followers[1]}
 	l.server.Store(leader)
 	return l
@@ -73,6 +117,11 @@ func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
 	if err := l.paused.Pause(); err != nil {
 		l.t.Fatalf("%v", err)
 	}
+	l.t.Cleanup(func() {
+		if err := l.paused.Resume(); err != nil {
+			l.t.Errorf("%v", err)
+		}
+	})
 	toLate := l.hold(l.leader, l.late)
 	proposals := l.leaderCounts("zk_proposal_count")
 	begin()

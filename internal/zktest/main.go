@@ -2,12 +2,12 @@ package zktest
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,12 +16,34 @@ import (
 	"zklock/internal/zkserver"
 )
 
-var running atomic.Pointer[zkserver.Server] // what Shared has started
+// running are the servers that this package has started.
+var running struct {
+	sync.Mutex
+	servers []*zkserver.Server
+}
+
+// started notes a server for Main to stop: nil is none.
+func started(s *zkserver.Server) {
+	running.Lock()
+	defer running.Unlock()
+	if s != nil {
+		running.servers = append(running.servers, s)
+	}
+}
+
+func stopServers() (err error) {
+	running.Lock()
+	defer running.Unlock()
+	for _, s := range running.servers {
+		err = errors.Join(err, s.Stop())
+	}
+	return err
+}
 
 // Shared returns the one server of this process, which the first call starts.
 var Shared = sync.OnceValues(func() (*zkserver.Server, error) {
 	s, err := zkserver.Start(context.Background())
-	running.Store(s)
+	started(s)
 	return s, err
 })
 
@@ -34,17 +56,15 @@ func Servers() []string {
 	return server.Servers()
 }
 
-// Main is for a package's TestMain: it runs the tests, stops the shared
-// server, and fails the test binary if a goroutine is left behind.
+// Main is for a package's TestMain: it runs the tests, stops the servers that
+// they shared, and fails the test binary if a goroutine is left behind.
 func Main(m *testing.M) {
 	// These tests mostly wait. A -parallel on the command line comes later and wins.
-	_ = flag.Set("test.parallel", "8")
+	_ = flag.Set("test.parallel", "12")
 	code := m.Run()
-	if s := running.Load(); s != nil {
-		if err := s.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+	if err := stopServers(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	// After a failure, leftovers are no news.
 	if code == 0 {

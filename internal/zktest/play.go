@@ -34,9 +34,10 @@ type player struct {
 	told  chan struct{} // closed when the story has come to its end
 	ended chan struct{} // closed when all is gone
 
-	mu       sync.Mutex
-	err      error // the first
-	cleanups []func()
+	mu  sync.Mutex
+	err error // the first
+
+	cleanups
 }
 
 func play(tell func(T)) *player {
@@ -77,14 +78,44 @@ func (p *player) failure() error {
 	return p.err
 }
 
-func (p *player) Cleanup(f func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cleanups = append(p.cleanups, f)
+// cleanups are what is to be done at the end, the last one first.
+type cleanups struct {
+	mu  sync.Mutex
+	all []func()
 }
 
-func (p *player) cleanUp() {
-	for _, f := range slices.Backward(p.cleanups) {
+func (c *cleanups) Cleanup(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, f)
+}
+
+// cleanUp does them, and forgets them and all that they hold on to.
+func (c *cleanups) cleanUp() {
+	c.mu.Lock()
+	all := c.all
+	c.all = nil
+	c.mu.Unlock()
+	for _, f := range slices.Backward(all) {
 		f()
 	}
 }
+
+// A Part of a story is a T that may come to its end before the story does.
+type Part struct {
+	T
+	own cleanups
+}
+
+// NewPart begins a part of the story. It ends with the story at the latest.
+func NewPart(t T) *Part {
+	p := &Part{T: t}
+	t.Cleanup(p.End)
+	return p
+}
+
+// Cleanup is for the end of the part.
+func (p *Part) Cleanup(f func()) { p.own.Cleanup(f) }
+
+// End returns when all is gone that the part has set up. A second End does nothing.
+func (p *Part) End() { p.own.cleanUp() }

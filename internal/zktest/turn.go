@@ -3,6 +3,7 @@ package zktest
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"zklock/internal/wiretap"
 )
@@ -97,6 +98,15 @@ func (t *Turn) Release() {
 	}
 }
 
+// GiveUp ends the call's context, and does not wait for what the call answers.
+func (t *Turn) GiveUp() { t.cancel() }
+
+// LastAsked lists the last requests of the member since the call, at most three.
+func (t *Turn) LastAsked() []string {
+	asked := t.Asked(t.mark)
+	return asked[max(0, len(asked)-3):]
+}
+
 // Cancel ends the call's context and returns what the call answered.
 func (t *Turn) Cancel() error {
 	t.zoo.t.Helper()
@@ -123,7 +133,7 @@ type Wait int
 
 const (
 	Returned Wait = iota // it does not: it has come back
-	Silently             // with a watch that has not fired, and no request
+	Silently             // with a watch that has not fired, and no request; or for long without a request
 	Polling              // by the same request again and again
 )
 
@@ -152,14 +162,20 @@ func (t *Turn) StillWaits() Wait {
 func (t *Turn) settled(mark int) (how Wait) {
 	t.zoo.t.Helper()
 	quiet := 0 // looks in a row at which the client waited silently
+	asked, since := 0, time.Now()
 	t.zoo.Await(t.Name+" to be let in or to settle down to wait", func() bool {
 		silently, polling := t.Tap.Waiting(mark)
 		if quiet++; !silently {
 			quiet = 0
 		}
+		if n := len(t.Asked(mark)); n != asked || !t.Tap.Idle() {
+			asked, since = n, time.Now()
+		}
 		switch {
 		case t.Returned():
 			how = Returned
+		case time.Since(since) > MortalTimeout: // for whatever it waits
+			how = Silently
 		case polling:
 			how = Polling
 		case quiet == 15: // for 30 ms: a list with a watch may also be what lets it in

@@ -32,15 +32,14 @@ type T interface {
 }
 
 // Patience is the deadline of one test: long enough for a slow machine, short
-// enough to be told what a stuck test was waiting for.
-const Patience = 30 * time.Second
+// enough to be told what a stuck test was waiting for. A busy machine has more.
+var Patience = slower(30 * time.Second)
 
 // Session time-outs. A mortal client is one that a test lets die: its session
-// must expire soon, and yet not by accident on a busy machine.
-const (
-	SessionTimeout = 30 * time.Second
-	MortalTimeout  = 1500 * time.Millisecond
-)
+// must expire soon, and yet not by accident: so on a busy machine it lives longer.
+const SessionTimeout = 30 * time.Second
+
+var MortalTimeout = slower(1500 * time.Millisecond)
 
 // Zoo is one test's share of a real ZooKeeper: a root of its own, and clients
 // that are gone when the test ends.
@@ -68,9 +67,15 @@ func New(t T) *Zoo {
 // NewOn is New on a server of the caller's choice.
 func NewOn(t T, server *zkserver.Server) *Zoo {
 	t.Helper()
+	return newAt(t, server, fmt.Sprintf("/zklock-%016x", rand.Uint64()))
+}
+
+// newAt is NewOn with a root that may be there already.
+func newAt(t T, server *zkserver.Server, root string) *Zoo {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	t.Cleanup(cancel)
-	z := &Zoo{Server: server, Ctx: ctx, t: t, Root: fmt.Sprintf("/zklock-%016x", rand.Uint64())}
+	z := &Zoo{Server: server, Ctx: ctx, t: t, Root: root}
 	z.eye = z.Client("the observer")
 	err := zk.ErrConnectionClosed
 	for errors.Is(err, zk.ErrConnectionClosed) && ctx.Err() == nil { // as when there is an election
@@ -111,11 +116,33 @@ func (z *Zoo) Connect(name string, timeout time.Duration) *Client {
 	})
 }
 
-// Dial begins a session as all of them are begun here: without a word of the
-// client's own log, for what happened is in the tap's record.
+// Buffer is how many bytes a client keeps to send a request, and as many to read an
+// answer: else the client library takes 1.5 MB for each, and a thousand clients 3 GB. A
+// longer request is not sent. At a longer answer, such as a list of very many names, the
+// client hangs up, and whoever has asked for it gets zk.ErrConnectionClosed.
+//
+// The longest list of any test fits into this one. Who brings a thousand clients to a lock
+// sets another one, by BufferFor, before the first of them comes.
+var Buffer = 256 << 10
+
+// BufferFor is a Buffer for the list of a lock's directory that has so many names.
+func BufferFor(names int) int {
+	const (
+		longest = 55      // zk.Lock's names have 51 bytes, and 4 bytes before each tell its length
+		other   = 8 << 10 // the head of the answer, a few more names; and all that is no list
+	)
+	return names*longest + other
+}
+
+// Dial begins a session as all of them are begun here: with a Buffer, and without a word
+// of the client's own log, for what happened is in the tap's record.
 func Dial(servers []string, timeout time.Duration, dial zk.Dialer) (*zk.Conn, error) {
-	conn, _, err := zk.Connect(servers, timeout,
-		zk.WithDialer(dial), zk.WithLogger(log.New(io.Discard, "", 0)), zk.WithMaxConnBufferSize(64<<10))
+	return dialWith(Buffer, servers, timeout, dial)
+}
+
+func dialWith(buffer int, servers []string, timeout time.Duration, dial zk.Dialer) (*zk.Conn, error) {
+	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(log.New(io.Discard, "", 0)),
+		zk.WithMaxConnBufferSize(buffer), zk.WithMaxBufferSize(buffer))
 	return conn, err
 }
 
@@ -212,11 +239,16 @@ func (z *Zoo) Observer() *Client { return z.eye }
 
 // Barrier returns when each client has received every notification of what the
 // server did before the call: the answer to a read stands behind them on the
-// line. The read is an exists on "/".
+// line. The read is an exists on "/". On a busy machine a client may lose its
+// connection meanwhile: then it reads once more.
 func (z *Zoo) Barrier(clients ...*Client) {
 	z.t.Helper()
 	for _, c := range clients {
-		if _, _, err := c.Exists("/"); err != nil {
+		_, _, err := c.Exists("/")
+		for errors.Is(err, zk.ErrConnectionClosed) && z.Ctx.Err() == nil {
+			_, _, err = c.Exists("/")
+		}
+		if err != nil {
 			z.t.Fatalf("%s: a read to flush its notifications: %v", c.Name, err)
 		}
 	}
