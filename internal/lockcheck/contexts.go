@@ -8,7 +8,7 @@ import (
 )
 
 // Contexts are what a lock promises besides, whose hold is a context: steps 5 and 6.
-var Contexts = []*Property{OwnHold, LossLetsNobodyIn}
+var Contexts = []*Property{OwnHold, LossLetsNobodyIn, EndsFirst, EndsWithCaller, ShortBreak, UnlockEnds, AliveAtEntry, OutageAtEntry, Tries}
 
 // another gives the first client of the story another lock.
 func (s *story) another(path string) *zktest.Member {
@@ -20,9 +20,9 @@ func (s *story) another(path string) *zktest.Member {
 }
 
 // entersWith is a member's call to Lock with a context that it has already.
-func entersWith(m *zktest.Member, held context.Context) *zktest.Turn {
+func (s *story) entersWith(m *zktest.Member, held context.Context) *zktest.Turn {
 	turn := m.StartIn(held)
-	turn.Acquired()
+	s.letIn(turn, "nobody is in "+m.Name+"'s way")
 	return turn
 }
 
@@ -39,8 +39,8 @@ var OwnHold = property("each lock has its own hold and token",
 		s.says("A's Unlock with B's hold", a.Unlock(theirs.Held()), s.subject.NotHeld, a.Path)
 		theirs.Release()
 
-		inner := entersWith(a, outer.Held())
-		again := entersWith(other, inner.Held())
+		inner := s.entersWith(a, outer.Held())
+		again := s.entersWith(other, inner.Held())
 		out, in, back := token(outer), token(inner), token(again)
 		s.failsIf(in <= out || back != out,
 			"A's holds of one lock, of another inside, and of the first again inside have the tokens %d, %d and %d", out, in, back)
@@ -51,7 +51,7 @@ var OwnHold = property("each lock has its own hold and token",
 		again.Release()
 		cause := context.Cause(outer.Held())
 		s.failsIf(!errors.Is(cause, s.subject.NotHeld), "A has released the lock, and its context ended with the cause: %v", cause)
-		anew := entersWith(other, context.WithoutCancel(outer.Held()))
+		anew := s.entersWith(other, context.WithoutCancel(outer.Held()))
 		s.failsIf(len(other.Queue()) != 1, "A locked anew, with a context that carried a hold once: %v", other.Queue())
 		anew.Release()
 		s.holds("A held two locks, one inside the other: each Unlock took its own lock's hold alone")
@@ -66,13 +66,12 @@ var LossLetsNobodyIn = property("a loss lets nobody in before the holder unlocks
 		believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
 		a, b := s.joinAs("A", Seat{Through: believes.Through}), s.writerAs("B", Seat{})
 		outer := a.Acquire()
-		inner := outer.StartIn(outer.Held())
-		inner.Acquired()
+		inner := s.entersWith(a, context.WithoutCancel(outer.Held())) // as for work that outlives the caller
 		other := s.queue(b)[0]
 		own := a.Start()
 		a.Tap.Cut()
 		for _, held := range []context.Context{outer.Held(), inner.Held()} {
-			zktest.AwaitChan(s.Zoo, "A to be told of its loss", held.Done())
+			s.failsIf(!s.soon(func() bool { return held.Err() != nil }), "A was cut off for %d session time-outs, and one of its contexts goes on", enoughTimeouts)
 			cause := context.Cause(held)
 			s.failsIf(!errors.Is(cause, s.subject.Lost), "A's lease ran out, and its context ended with the cause: %v", cause)
 		}

@@ -263,13 +263,13 @@ func (s *story) queue(members ...*zktest.Member) []*zktest.Turn {
 }
 
 // mustWait fails the story if the one whose turn it is not, and who waits so,
-// holds the lock beside somebody else.
+// holds the lock beside somebody else, or was told of an error.
 func (s *story) mustWait(t *zktest.Turn, how zktest.Wait, when string) {
 	if how != zktest.Returned {
 		return
 	}
 	if err := t.Err(); err != nil {
-		s.Fatalf("%s %s and its Lock answered: %v", t.Name, when, err)
+		s.fails("%s %s and its Lock answered: %v", t.Name, when, err)
 	}
 	s.fails("%s %s and was let in beside the holder; the queue: %v", t.Name, when, s.Names(s.path))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -12,7 +13,8 @@ import (
 )
 
 // Promises are what every step keeps from the first one on.
-var Promises = []*Property{ParentsMade, ManyShare, WhateverIsInIt, LostWhileWaiting}
+var Promises = []*Property{ParentsMade, ManyShare, WhateverIsInIt, LostWhileWaiting,
+	ReleaseSeen, FailsClean, UnlockRepeated, LostTold, QuietAfter, OwnPlace, OldZnode}
 
 // A finds that the lock's parents are missing. Before A can make the second of
 // them, B has made it, and holds the lock.
@@ -35,13 +37,24 @@ var ParentsMade = property("missing parents are made",
 		s.holds("two made the parents of /shop/locks/orders at once, and were let in one after the other")
 	})
 
-// Eight goroutines take turns with one lock.
+// One goroutine of A holds, and another one waits. Then eight take turns with the one lock.
 var ManyShare = property("many goroutines share one lock",
 	"two goroutines that use one lock would be inside together",
 	"which of the lock's fields do two callers at once read and write?",
 	func(s *story) {
+		a := s.join("A")
+		held, second := a.Acquire(), a.Start()
+		s.mustWait(second, second.StillWaits(), "called Lock in another goroutine")
+		unlock := s.Go(a.Client, func(context.Context) error { return a.Unlock(held.Held()) })
+		if !s.soon(unlock.Returned) {
+			second.GiveUp()
+			s.fails("one goroutine of A holds the lock and calls Unlock, which does not return while another one waits in Lock")
+		}
+		s.failsIf(unlock.Err() != nil, "one goroutine of A holds the lock, another one waits, and Unlock answered: %v", unlock.Err())
+		s.letIn(second, "A's other goroutine released")
+		second.Release()
 		const goroutines = 8
-		turns, breaches := s.contend(slices.Repeat([]*zktest.Member{s.join("A")}, goroutines))
+		turns, breaches := s.contend(slices.Repeat([]*zktest.Member{a}, goroutines))
 		s.failsIf(len(breaches) > 0, "%d goroutines had %d turns with one lock, and %d times there were two inside",
 			goroutines, turns, len(breaches))
 		s.holds("%d goroutines had %d turns with one lock, and never were there two inside", goroutines, turns)
@@ -75,10 +88,11 @@ var WhateverIsInIt = property("a znode is deleted whatever is in it",
 
 // gone fails the story if a znode stays.
 func (s *story) gone(znode, why string) {
-	s.Await(znode+" to be gone, though "+why, func() bool {
+	gone := s.soon(func() bool {
 		_, there := s.Owner(znode)
 		return !there
 	})
+	s.failsIf(!gone, "%s stays, for %s", znode, why)
 }
 
 // A holds, B waits, and B's session expires.
@@ -103,7 +117,11 @@ var LostWhileWaiting = property("a waiter whose session expires says so or queue
 			s.failsIf(len(left) > 0, "B's session expired while it waited, B was told, and left %v", left)
 			s.holds("B's session expired while it waited: its Lock answered %q, and nothing was left", waiting.Err())
 		}
-		s.Await("B to queue again", func() bool { return len(b.Queue()) == 2 || waiting.Returned() })
+		s.failsIf(!s.soon(func() bool { return len(b.Queue()) == 2 || waiting.Returned() }),
+			"B's session expired while it waited, and B neither says so nor queues again; the queue: %v", b.Queue())
+		if waiting.Returned() && waiting.Err() != nil {
+			s.fails("B's session expired while it waited, the client has another one, and B's Lock answered: %v", waiting.Err())
+		}
 		s.mustWait(waiting, waiting.StillWaits(), "lost its session")
 		held.Release()
 		waiting.Acquired()
@@ -129,3 +147,33 @@ var ReleasedWhileCutOff = property("a release is not missed while the line is do
 		s.failsIf(b.SessionID() != b.ID, "B was let in, with session %#x in place of %#x", b.SessionID(), b.ID)
 		s.holds("A released while B's line was down, and B was let in when it was back")
 	})
+
+var UnlockTooMany = property("an unlock without the lock says so",
+	"a caller that releases what it does not hold would not know of its mistake",
+	"how does Unlock know that the lock is held?",
+	func(s *story) {
+		a := s.join("A")
+		s.says("Unlock before Lock", a.Unlock(s.Ctx), s.subject.NotHeld, a.Path)
+		turn := a.Acquire()
+		turn.Release()
+		s.says("a second Unlock", a.Unlock(turn.Held()), s.subject.NotHeld, a.Path)
+		s.done("before Lock, and a second time, Unlock answered %q", s.subject.NotHeld)
+	})
+
+// done ends the story, if nothing is left at the server but an empty directory.
+func (s *story) done(evidence string, args ...any) {
+	left := s.Names(s.dir)
+	s.failsIf(len(left) > 0, "left in the lock's directory: %v", left)
+	left = s.Names(s.Root)
+	s.failsIf(len(left) > 1 || len(left) == 1 && left[0] != "lock", "left at the server: %v", left)
+	s.holds(evidence, args...)
+}
+
+// says fails the story unless err is an error of the kind wanted, if any, and
+// holds all the words.
+func (s *story) says(call string, err, want error, words ...string) {
+	s.failsIf(err == nil || want != nil && !errors.Is(err, want), "%s answered %v, and not an error that is %v", call, err, want)
+	for _, word := range words {
+		s.failsIf(!strings.Contains(err.Error(), word), "%s answered %q, which does not say %q", call, err, word)
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -18,11 +20,12 @@ import (
 var Properties = []*Property{
 	OneHolder, CrashFrees, FirstCome, NoStranger, GivingUp, Unrelated, WaiterCrash,
 	SilentWait, WakesOne, ArrivalWakesNobody, NoWatchLeft,
-	LostCreateReply, LostDeleteReply, LocksAgain, ToldOfLoss, Fenced, LongHold, Shared,
+	LostCreateReply, LostDeleteReply, LocksAgain, ToldOfLoss, Fenced, LongHold, LastNumber, Shared,
 }
 
 // A holds the lock; nobody gets in beside it: not by arriving, not by losing
-// its connection, not by having held the lock before. Then all contend, and a
+// its connection, not by having held the lock before, not by having looked before A
+// came. Then all contend, and a
 // witness outside the lock looks on: a znode that only one can create.
 var OneHolder = property("one holder at a time",
 	"two holders at one time write over one another",
@@ -48,7 +51,20 @@ var OneHolder = property("one holder at a time",
 		first.Release()
 		second.Release()
 
-		clients := []*zktest.Member{a, b, c, s.join("E")}
+		e := s.join("E")
+		late := e.Tap.HoldRequest(wiretap.Create, 1)
+		slower := e.Start()
+		s.Await("E to be about to make its znode, or to wait", func() bool { // its znode may be there already
+			silently, polls := e.Tap.Waiting(0)
+			return late.IsSprung() || slower.Returned() || silently || polls
+		})
+		held = a.Acquire()
+		late.Let()
+		s.mustWait(slower, slower.Waits(), "had found the lock free, was slower than A")
+		held.Release()
+		slower.Release()
+
+		clients := []*zktest.Member{a, b, c, e}
 		turns, breaches := s.contend(clients)
 		if len(breaches) > 0 {
 			s.fails("%s", <-breaches)
@@ -62,6 +78,7 @@ func (s *story) contend(members []*zktest.Member) (turns int, breaches chan stri
 	const rounds = 5
 	breaches = make(chan string, rounds*len(members))
 	var contending []*zktest.Turn
+	var had atomic.Int64
 	for _, m := range members {
 		contending = append(contending, s.Go(m.Client, func(ctx context.Context) error {
 			for range rounds {
@@ -75,12 +92,19 @@ func (s *story) contend(members []*zktest.Member) (turns int, breaches chan stri
 				if err := m.Unlock(held); err != nil {
 					return err
 				}
+				had.Add(1)
 			}
 			return nil
 		}))
 	}
 	for _, c := range contending {
-		c.Acquired()
+		for !c.Returned() {
+			before := had.Load()
+			s.failsIf(!s.soon(func() bool { return had.Load() > before || c.Returned() }),
+				"%d contended, had %d turns of %d, and then none of them went on; the queue: %v",
+				len(members), before, rounds*len(members), s.Names(s.dir))
+		}
+		s.failsIf(c.Err() != nil, "%d contended, and one of them was told: %v", len(members), c.Err())
 	}
 	return rounds * len(members), breaches
 }
@@ -184,7 +208,8 @@ var NoStranger = property("a stranger cannot release it",
 	})
 
 // A holds the lock. B is cancelled while it waits, D runs into its deadline,
-// E is cancelled while its create is on its way. C must get the lock.
+// E is cancelled while its create is on its way. C must get the lock. At last nobody else is
+// there, and F is cancelled while its create is on its way, and then while its list is.
 var GivingUp = property("giving up leaves nothing behind",
 	"everyone behind would wait for a client that is no longer there",
 	"the context has ended: what have you put into ZooKeeper by now, and who takes it out?",
@@ -192,13 +217,14 @@ var GivingUp = property("giving up leaves nothing behind",
 		a, b, c, d, e := s.join("A"), s.join("B"), s.join("C"), s.join("D"), s.join("E")
 		held := a.Acquire()
 		waiting := s.queue(b, c)
-		s.gaveUp(b, waiting[0].Cancel(), context.Canceled)
+		s.gaveUp(b, s.givesUp(waiting[0], "B waits behind A"), context.Canceled)
 
 		overdue := d.Call(func(ctx context.Context) (context.Context, error) {
 			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 			defer cancel()
 			return d.Lock(ctx)
 		})
+		s.failsIf(!s.soon(overdue.Returned), "D waits behind A: its deadline has passed, and its Lock does not return; left by it: %v", s.left(d))
 		s.gaveUp(d, overdue.Err(), context.DeadlineExceeded)
 
 		slow := e.Tap.HoldReply(wiretap.Create, 1)
@@ -211,8 +237,23 @@ var GivingUp = property("giving up leaves nothing behind",
 
 		s.mustWait(waiting[1], waiting[1].StillWaits(), "went on waiting")
 		held.Release()
-		waiting[1].Acquired()
-		s.holds("three gave up, each was told so, and left nothing; the next in line was served")
+		waiting[1].Release()
+
+		f := s.join("F") // whose turn it is, just when it gives up
+		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
+			slow = f.Tap.HoldReply(op, 1)
+			ctx, cancel = context.WithCancel(s.Ctx)
+			caught = f.StartIn(ctx)
+			s.Await("F's request to be carried out", func() bool { return slow.IsSprung() || caught.Returned() })
+			cancel()
+			slow.Let()
+			if caught.Err() == nil {
+				caught.Release()
+			} else {
+				s.gaveUp(f, caught.Err(), context.Canceled)
+			}
+		}
+		s.holds("four gave up, each was told so, and left nothing; the next in line was served")
 	})
 
 // gaveUp fails the story unless the client was told why its Lock ended, and
@@ -484,9 +525,15 @@ var Fenced = property("each tenure's token is greater than the last",
 		a, b := s.join("A"), s.join("B")
 		s.failsIf(a.Token == nil, "the lock hands out no number that a store could check")
 		var tokens []int64
+		units := map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "µs": time.Microsecond, "ns": time.Nanosecond}
 		for i, c := range []*zktest.Member{a, b, a, b, a, b} {
+			begin := time.Now()
 			turn := c.Acquire()
 			tokens = append(tokens, token(turn))
+			maps.DeleteFunc(units, func(_ string, unit time.Duration) bool {
+				n, from, to := token(turn), begin.UnixNano()/int64(unit), time.Now().UnixNano()/int64(unit)
+				return n < from || n > to
+			})
 			turn.Release()
 			if i == 2 {
 				s.deletes(s.path)
@@ -494,6 +541,9 @@ var Fenced = property("each tenure's token is greater than the last",
 		}
 		for i := 1; i < len(tokens); i++ {
 			s.failsIf(tokens[i] <= tokens[i-1], "turn %d got token %d after token %d", i+1, tokens[i], tokens[i-1])
+		}
+		for unit := range units {
+			s.fails("each token was the time of day, in %s, by the clock of this machine: another's may go wrong, or back; tokens: %v", unit, tokens)
 		}
 		s.holds("%d turns got the tokens %v, over a directory that was made again", len(tokens), tokens)
 	})
@@ -590,6 +640,24 @@ func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 	n := wiretap.Count(c.Tap.Since(mark)).All()
 	l.sent = append(l.sent, n)
 	l.failsIf(n > timeouts*most && !polls, "%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
+	if atOnce := askedAtOnce(c.Tap.Since(mark)); polls {
+		l.failsIf(atOnce > n/4, "%s sent %d requests in %d session time-outs, %d of them as soon as the one before was answered: it does not rest between two",
+			c.Name, n, timeouts, atOnce)
+	}
+}
+
+// askedAtOnce counts the requests that came no later than a millisecond after an answer.
+func askedAtOnce(frames []wiretap.Frame) (n int) {
+	var answered time.Time
+	for _, f := range frames {
+		if f.Kind == wiretap.Reply && f.Op != wiretap.Ping {
+			answered = f.At
+		}
+		if f.Kind == wiretap.Request && f.Op != wiretap.Ping && f.At.Sub(answered) <= time.Millisecond {
+			n++
+		}
+	}
+	return n
 }
 
 // Two readers come, then a writer, then a third reader. The two share; the
@@ -614,6 +682,8 @@ var Shared = property("readers share, writers do not, nobody starves",
 		writing := s.queue(w)[0]
 		third := read(r3)
 		s.mustWait(third, third.Waits(), "overtook a waiting writer")
+		fourth := read(s.join("reader 4"))
+		s.mustWait(fourth, fourth.Waits(), "overtook a waiting writer")
 		for _, r := range []*zktest.Turn{first, second} {
 			s.mustWait(writing, writing.StillWaits(), "wrote while somebody read")
 			r.Release()
@@ -621,12 +691,13 @@ var Shared = property("readers share, writers do not, nobody starves",
 		writing.Acquired()
 		s.mustWait(third, third.StillWaits(), "read while somebody wrote")
 		writing.Release()
-		third.Acquired()
-		s.holds("two readers shared, the writer waited for both, the late reader for the writer")
+		s.letIn(third, "the writer has gone")
+		s.letIn(fourth, "the writer has gone, and reader 3 is inside")
+		s.holds("two readers shared, the writer waited for both, two late readers for the writer")
 	})
 
 // A reads, and asks to write inside its read hold. It must be refused at once,
-// and go on reading.
+// and go on reading. Then B writes, reads inside, and writes inside that, which is no upgrade.
 var Upgrade = property("write inside a read hold is refused",
 	"two readers who ask to write would wait for each other",
 	"two readers are inside, and both ask to write: whom does each wait for?",
@@ -645,7 +716,12 @@ var Upgrade = property("write inside a read hold is refused",
 			s.fails("A was refused (%v), and its RUnlock answered: %v", refusal, err)
 		}
 		waiting.Acquired()
-		s.holds("A read, asked to write, and was told %q; a writer waited until it had stopped reading", refusal)
+		inside := b.Reader.StartIn(waiting.Held()) // a writer may do all that it likes
+		inside.Acquired()
+		again := b.StartIn(inside.Held())
+		s.failsIf(!s.soon(again.Returned), "B writes, reads inside, writes inside that, and waits for itself: %v", s.Names(s.path))
+		s.failsIf(again.Err() != nil, "B writes, reads inside, asks to write inside that, and its Lock answered: %v", again.Err())
+		s.holds("A read, asked to write, and was told %q; a writer waited until it had stopped reading, and wrote, read and wrote", refusal)
 	})
 
 // A reads, and calls Unlock. Then B writes, reads inside, and calls RUnlock twice.
@@ -675,7 +751,12 @@ var ByKind = property("each release ends its own kind of hold",
 		s.failsIf(inside.Unlock(inside.Held()) == nil,
 			"B writes and reads inside once, and RUnlock ends both; left in the queue: %v", s.Names(s.path))
 		s.mustWait(again, again.StillWaits(), "saw B's RUnlock refused")
-		writes.Release()
-		again.Acquired()
-		s.holds("A's Unlock of a read hold and B's second RUnlock of one were refused, and ended nothing")
+		inside = b.Reader.StartIn(writes.Held())
+		inside.Acquired()
+		writes.Release() // and the read inside goes on
+		s.mustWait(again, again.StillWaits(), "saw B's Unlock, whose read inside goes on,")
+		s.failsIf(inside.Held().Err() != nil, "B writes, reads inside, and has called Unlock: its read %s", cause(inside.Held()))
+		inside.Release()
+		s.letIn(again, "B has called RUnlock and Unlock as often as RLock and Lock")
+		s.holds("A's Unlock of a read hold and B's second RUnlock of one were refused, and ended nothing; B's last release let A in")
 	})

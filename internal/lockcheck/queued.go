@@ -2,21 +2,22 @@ package lockcheck
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"path"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
 // Queued are what a lock promises besides, whose clients stand in a queue, and
 // that answers each error to its caller: steps 2 to 4.
-var Queued = []*Property{UnlockTells, GivingUpTells, ErrorEndsWait, PlaceLost}
+var Queued = []*Property{UnlockTells, GivingUpTells, ErrorEndsWait, PlaceLost, UsedUpTells}
 
 // A calls Unlock without a Lock before it. Then it locks, and somebody deletes
 // its znode.
@@ -25,7 +26,8 @@ var UnlockTells = property("unlock says whether the lock was never held, or was 
 	"the delete is answered with NoNode: has this client ever held the lock?",
 	func(s *story) {
 		a := s.join("A")
-		s.says("Unlock without the lock", a.Unlock(s.Ctx), s.subject.NotHeld, "zklock: unlock "+a.Path+": ")
+		s.says("Unlock without the lock", a.Unlock(s.Ctx), s.subject.NotHeld,
+			"zklock: unlock "+a.Path+": ", "each Unlock needs a Lock before it")
 		held := a.Acquire().Held()
 		s.deletes(a.Znode())
 		s.says("Unlock of a lost lock", a.Unlock(held), zk.ErrNoNode, "zklock: unlock "+a.Znode()+": ")
@@ -54,7 +56,8 @@ var GivingUpTells = property("who gives up is told what may be left",
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
 		b.Tap.LoseReply(wiretap.Delete, 1)
-		s.says("Lock", waiting.Cancel(), context.Canceled, says+"\n", "zklock: leave the queue: delete "+b.Znode()+": ")
+		says += "\nleave the queue: delete " + b.Znode() + ": "
+		s.says("Lock", waiting.Cancel(), context.Canceled, says, "nobody knows")
 		held.Release()
 		s.done("B gave up, nobody answered its delete, and Lock named the znode")
 	})
@@ -98,6 +101,35 @@ var PlaceLost = property("a waiter whose znode was deleted says so",
 		s.done("somebody deleted B's znode, and its Lock said so")
 	})
 
+// Of three numbers, A gets the first and B the second. C gets the last. Then somebody
+// keeps a znode of that number, and D gets none.
+var UsedUpTells = property("who gets no number of its own is told what to do",
+	"nobody would know why the lock can no longer be had, on a server that is well",
+	"the directory has given its last number: how does it get to begin again?",
+	func(s *story) {
+		s.dir = s.goesToTheEnd()[0]
+		s.path = s.dir
+		a, b, c, d := s.join("A"), s.join("B"), s.join("C"), s.join("D")
+		held := a.Acquire()
+		waiting := s.queue(b)[0]
+		words := []string{"zklock: lock " + s.path + ": ", "numbers are used up: delete it when nobody stands in it"}
+		refused := c.Start()
+		s.failsIf(refused.Waits() != zktest.Returned,
+			"C has got the last number, and waits; the queue: %v", s.Names(s.dir))
+		s.says("C's Lock", refused.Err(), nil, words...)
+		last := fmt.Sprintf("%s/lock-%d", s.dir, zkserver.LastNumber)
+		if _, err := s.Observer().Create(last, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			s.Fatalf("create %s: %v", last, err)
+		}
+		s.says("D's Lock", lock(d.Way, s.Ctx), zk.ErrNodeExists, words...)
+		s.deletes(last)
+		held.Release()
+		waiting.Release()
+		left := s.Names(s.dir)
+		s.failsIf(len(left) > 0, "left in the lock's directory: %v", left)
+		s.holds("the last number was C's, then nobody's, and Lock told both to delete the directory")
+	})
+
 // Hold is the part of a process, for zktest.Child, that takes the lock at a path
 // and keeps it.
 func (s Subject) Hold(servers, args []string) {
@@ -127,7 +159,7 @@ var KilledHolder = property("a killed holder's lock comes free",
 			s.Fatalf("the process does not hold the lock: %s", said)
 		}
 		waiting := s.queue(s.join("B"))[0]
-		process.Signal(syscall.SIGKILL)
+		process.Kill()
 		s.AwaitExpiry(&zktest.Client{Name: "the killed process", ID: session})
 		s.failsIf(waiting.StillWaits() != zktest.Returned,
 			"the process was killed, its session is gone, and B waits: %v", s.Names(s.path))

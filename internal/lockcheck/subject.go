@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/actor"
+	"zklock/internal/explore"
 	"zklock/internal/zktest"
 )
 
@@ -47,7 +48,11 @@ func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subjec
 }
 
 // Acts makes a process that was started to be a client of this subject one.
-func (s Subject) Acts() { actor.Lock{Open: s.Open, Ways: s.Ways}.Part(s.Name) }
+func (s Subject) Acts() {
+	lock := actor.Lock{Open: s.Open, Ways: s.Ways}
+	lock.Part(s.Name)
+	explore.Part(s.Name, lock)
+}
 
 // alone stands for a session where there is only a connection.
 type alone struct{ conn *zk.Conn }

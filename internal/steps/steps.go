@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/lockcheck"
+	"zklock/internal/zktest"
 	plainnode "zklock/step01_plain_node"
 	sequentialspin "zklock/step02_sequential_spin"
 	childrenwatch "zklock/step03_children_watch"
@@ -35,10 +36,10 @@ var (
 
 // OpenReentrant opens a session of step 5.
 func OpenReentrant(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
-	return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
+	return reentrant.Open(servers, timeout, reentrant.WithDialer(dial), reentrant.WithBuffer(zktest.Buffer))
 }
 
 // OpenShared opens a session of step 6.
 func OpenShared(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
-	return sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial))
+	return sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial), sharedlock.WithBuffer(zktest.Buffer))
 }
