@@ -1,0 +1,50 @@
+package leasemodel
+
+// action is one thing that can happen. It is given a state, and finds the states that may
+// come of it: none, if it cannot happen then. tell.go fills in what stands in braces.
+type action struct {
+	name string
+	do   func(m *model, s state, found func(state))
+}
+
+// actions are counted when the shortest order is looked for.
+var actions = []action{
+	{"A sends {next}", aSends},
+	{"A sends something else", aSendsOther},
+	{"A has the answer to {to A}", aHasAnswer},
+	{"A's connection breaks; A comes back with {next}", aComesBackWithHandshake},
+	{"A's connection breaks; A comes back to another server", aComesBack},
+	{"A's connection breaks; A comes back to a server of the deposed leader", aComesBackToDeposed},
+	{"A's connection breaks; A comes back to a server that grants half the time-out", aComesBackForHalf},
+
+	{"{server} gets {at server}, and {passes it on}", serverGetsRequest},
+	{"{server} gets {at server}, and forgets that it has heard of A", serverForgets},
+	{"{server} hears of A", serverGetsOther},
+	{"{server} passes the answer to {down} on to A", serverPassesAnswer},
+	{"the follower gets {at follower} from the observer, and passes it on", followerPassesUp},
+	{"the follower passes the answer to {down at follower} on to the observer", followerPassesDown},
+	{"the follower gets the observer's report: it has heard of A", followerGetsReport},
+	{"the follower answers {leader}'s question: it has {heard 0} of A", followerAnswers},
+	{"the observer answers the follower's question: it has {heard 1} of A", observerAnswers},
+
+	{"{leader} gets {at leader}, and {answers}", leaderGetsRequest},
+	{"{leader} hears of A", leaderGetsOther},
+	{"{leader} gets the follower's report: it has heard of A", leaderGetsReport},
+	{"{real leader} has not heard of A for too long, and decides to end its session", leaderDecides},
+	{"{real leader} {why}ends A's session", leaderEnds},
+	{"the leader stands still", leaderStands},
+	{"the leader goes on", leaderGoesOn},
+
+	{"the follower is cut off from the leader", followerIsCutOff},
+	{"the others elect a new leader; it gives A's session a whole time-out", othersElect},
+}
+
+// clockwork are actions that happen of themselves, when their time has come. They are not
+// counted.
+var clockwork = []action{
+	{"time passes", timePasses},
+	{"time passes, and A stands still", timePassesWithoutA},
+	{"{leader} asks the follower: of whom have you heard?", leaderAsks},
+	{"the follower asks the observer: of whom have you heard?", followerAsks},
+	{"A's client sends its ping", clientPings},
+}

@@ -1,0 +1,257 @@
+package leasemodel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The rules. Each request is sent when the one before it is answered.
+var (
+	threeWrites = Rule{
+		name:     "three writes",
+		lease:    90,
+		requests: []request{{write, 0}, {write, wholeTick}, {write, 0}},
+	}
+
+	// Weaker ones.
+	threePings = Rule{
+		name:     "three pings, or reads",
+		lease:    90,
+		requests: []request{{ping, 0}, {ping, wholeTick}, {ping, 0}},
+	}
+	threeSyncs = Rule{
+		name:     "three syncs",
+		lease:    90,
+		requests: []request{{sync, 0}, {sync, wholeTick}, {sync, 0}},
+	}
+	oldSession   = Rule{name: "the handshake of an old session", lease: 90, requests: []request{{handshake, 0}}}
+	twoWrites    = Rule{name: "two writes", lease: 90, requests: []request{{write, 0}, {write, wholeTick}}}
+	withoutSpace = Rule{
+		name:     "three writes without a space",
+		lease:    90,
+		requests: []request{{write, 0}, {write, 0}, {write, 0}},
+	}
+	halfTickApart = Rule{
+		name:     "three writes, half a tick between 1 and 2",
+		lease:    90,
+		requests: []request{{write, 0}, {write, halfTick}, {write, 0}},
+	}
+	sentApart = Rule{
+		name:        "three writes, each sent a tick after the last was sent",
+		lease:       90,
+		requests:    []request{{write, 0}, {write, wholeTick}, {write, wholeTick}},
+		fromSending: true,
+	}
+	oneWrite = Rule{name: "one write, for 0.9", lease: 90, requests: []request{{write, 0}}}
+
+	// For a session that held nothing.
+	afterAPing = Rule{
+		name:     "a ping, and one write a tick later",
+		lease:    90,
+		requests: []request{{ping, 0}, {write, wholeTick}},
+	}
+	soonAfterAPing = Rule{
+		name:     "a ping, and one write at once",
+		lease:    90,
+		requests: []request{{ping, 0}, {write, 0}},
+	}
+	pingForWrite1 = Rule{
+		name:     "a ping in place of write 1",
+		lease:    90,
+		requests: []request{{ping, 0}, {write, wholeTick}, {write, 0}},
+	}
+
+	// Other proofs.
+	aNewSession = Rule{
+		name:     "the handshake of a new session",
+		lease:    90,
+		requests: []request{{newSession, 0}},
+	}
+	oldSessionAndWrite = Rule{
+		name:     "the handshake of an old session, and one write",
+		lease:    90,
+		requests: []request{{handshake, 0}, {write, 0}},
+	}
+	fiveWrites = Rule{
+		name:     "five writes, a tick between 1 and 2, and between 3 and 4",
+		lease:    90,
+		requests: []request{{write, 0}, {write, wholeTick}, {write, 0}, {write, wholeTick}, {write, 0}},
+	}
+)
+
+// The settings. Each of the others is one of these three, and something more.
+var (
+	stalls = Setting{
+		name:             "every line stalls as it likes",
+		clock:            quarters,
+		places:           []place{atFollower},
+		clientLineStalls: true,
+		serverLinesStall: true,
+	}
+	elections = Setting{
+		name:             "elections; A comes back to the old leader or the new one",
+		clock:            quarters,
+		places:           []place{atLeader, atFollower},
+		clientLineStalls: true,
+		serverLinesStall: true,
+		elections:        true,
+		reconnects:       true,
+	}
+	idle = Setting{
+		name:             "no line stalls, until A's server is cut off",
+		clock:            quarters,
+		places:           []place{atFollower},
+		followerIsCutOff: true,
+		pingsEachThird:   true,
+	}
+)
+
+// with is a setting and something more.
+func (s Setting) with(name string, more func(*Setting)) Setting {
+	s.name = name
+	more(&s)
+	return s
+}
+
+// Case is a rule that is tried in a setting: a line of a table in docs/lease.md.
+type Case struct {
+	model
+	holds bool
+	told  bool // the page tells the order
+	wide  bool // there are millions of states
+}
+
+func holds(r Rule, s Setting) Case  { return Case{model: model{r, s}, holds: true} }
+func breaks(r Rule, s Setting) Case { return Case{model: model{r, s}} }
+
+func (c Case) inFull() Case { c.told = true; return c }
+func (c Case) asWide() Case { c.wide = true; return c }
+
+// Cases are the lines of the tables.
+var Cases = slices.Concat(theRule, weakerRules, afterIdleTime, otherProofs, notCovered)
+
+// The rule of lease.go.
+var theRule = []Case{
+	holds(threeWrites, stalls),
+	holds(threeWrites, stalls.with("A is connected to the leader", func(s *Setting) { s.places = []place{atLeader} })),
+	holds(threeWrites, stalls.with("A sends other requests, too, at any time", func(s *Setting) { s.places, s.sendsOthers = elections.places, true })),
+	holds(threeWrites, stalls.with("A's connection breaks; A comes back to another server", func(s *Setting) { s.reconnects = true })),
+	holds(threeWrites, elections),
+	holds(threeWrites, stalls.with("the leader stands still, and then asks before it answers", func(s *Setting) { s.leaderStandsAndAsks = true })),
+	holds(threeWrites, elections.with("all of these at once", func(s *Setting) { s.sendsOthers, s.leaderStandsAndAsks = true, true })).asWide(),
+	holds(threeWrites, stalls.with("every line stalls as it likes", func(s *Setting) { s.clock = twelfths })).asWide(),
+	holds(threeWrites, elections.with("elections; A comes back to the old leader or the new one", func(s *Setting) { s.clock = eighths })).asWide(),
+}
+
+// What is less than the rule.
+var weakerRules = []Case{
+	breaks(threePings, stalls).inFull(),
+	breaks(threeSyncs, elections.with("elections; A is connected to the leader", func(s *Setting) { s.places = []place{atLeader} })).inFull(),
+	breaks(oldSession, elections).inFull(),
+	breaks(oneWrite, stalls).inFull(),
+	breaks(twoWrites, stalls).inFull(),
+	breaks(withoutSpace, stalls),
+	breaks(halfTickApart, stalls).inFull(),
+	breaks(sentApart, stalls).inFull(),
+}
+
+// What a session may go by that held nothing, and so made no writes.
+var afterIdleTime = []Case{
+	breaks(oneWrite, idle),
+	breaks(soonAfterAPing, idle.with("A's line stalls, too", anyPing)),
+	holds(afterAPing, idle.with("A's line stalls, too, and elections", func(s *Setting) {
+		anyPing(s)
+		s.places = elections.places
+		s.elections, s.reconnects = true, true
+	})),
+	breaks(afterAPing, stalls).inFull(),
+	holds(pingForWrite1, elections),
+	holds(pingForWrite1, elections.with("elections; A comes back to the old leader or the new one", func(s *Setting) { s.clock = eighths })).asWide(),
+}
+
+// anyPing: the line of A stalls, and the rule may count on a ping that is sent at any time.
+func anyPing(s *Setting) {
+	s.clientLineStalls = true
+	s.pingsEachThird = false
+}
+
+// What else proves that A's session lives.
+var otherProofs = []Case{
+	holds(aNewSession, elections),
+	holds(oldSessionAndWrite, elections),
+}
+
+// What the rule does not cover.
+var notCovered = []Case{
+	breaks(threeWrites, stalls.with("A stands still", func(s *Setting) { s.clientStands = true })),
+	breaks(threeWrites, stalls.with("the time-out is four ticks", func(s *Setting) {
+		s.clock = eighths
+		s.clock.timeout = 4 * s.clock.tick
+	})),
+	breaks(threeWrites, stalls.with("another server grants half the time-out", func(s *Setting) { s.grantsHalf = true })),
+	breaks(threeWrites, stalls.with("the leader asks a whole tick after the last time", func(s *Setting) { s.clock.longestGap = s.clock.tick })),
+	breaks(threeWrites, stalls.with("the leader stands still, and then answers before it asks", func(s *Setting) { s.leaderStands = true })).inFull(),
+	breaks(threeWrites, stalls.with("A is connected to an observer behind a follower", behindAFollower)),
+	holds(fiveWrites, stalls.with("A is connected to an observer behind a follower", behindAFollower)),
+	breaks(threeWrites, stalls.with("the follower forgets that it has heard of A", func(s *Setting) { s.followerForgets = true })),
+	breaks(threeWrites, stalls.with("the leader ends A's session some time after it has decided to", func(s *Setting) { s.leaderEndsInSteps = true })).inFull(),
+}
+
+// behindAFollower has so many states that the unit is longer.
+func behindAFollower(s *Setting) {
+	s.places = []place{atObserver}
+	s.clock = halves
+}
+
+// Row is the line of the table: the states, and for how long there are two holders.
+func (c Case) Row(r Result) string {
+	verdict := "✓"
+	if r.Order != nil {
+		verdict = "✗ " + c.partOfTimeout(r.Worst)
+	}
+	return fmt.Sprintf("%s %s | %s |", c.title(), withCommas(r.States), verdict)
+}
+
+// title is the line's beginning.
+func (c Case) title() string {
+	return fmt.Sprintf("| %s | %s | %s |", c.Rule.name, c.Setting.name, c.clock.unit)
+}
+
+// withCommas writes 1234567 as 1,234,567.
+func withCommas(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", withCommas(n/1000), n%1000)
+}
+
+// Gaps is the table of how long the space between writes 1 and 2 has to be, for each
+// longest gap between two questions of the leader.
+func Gaps(most int) (string, error) {
+	quarterTick := percent(5)
+	var b strings.Builder
+	for spaces := percent(2); spaces <= 5; spaces++ {
+		fmt.Fprintf(&b, "| %s |", inQuarters(spaces))
+		for gap := uint8(2); gap <= 4; gap++ {
+			rule := Rule{lease: 90, requests: []request{{write, 0}, {write, spaces * quarterTick}, {write, 0}}}
+			m := model{rule, stalls}
+			m.clock.longestGap = gap
+			r, err := m.explore(most)
+			if err != nil {
+				return "", err
+			}
+			if r.Order == nil {
+				b.WriteString(" ✓ |")
+			} else {
+				b.WriteString(" ✗ |")
+			}
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+func inQuarters(n percent) string {
+	return map[percent]string{2: "½ tick", 3: "¾ tick", 4: "1 tick", 5: "1¼ ticks"}[n]
+}

@@ -1,0 +1,16 @@
+// Package leasemodel tries out the argument of docs/lease.md. It is a small model of a
+// client A, of the servers between A and their leader, and of the leader. A rule says from
+// which answers A concludes that its session lives, and for how long. The package goes
+// through all orders in which things can happen, and looks for one in which the leader has
+// ended A's session, so that B may come in, while A still relies on it.
+//
+// Read in this order: state.go (what there is), rule.go and setting.go (what is tried),
+// actions.go (what can happen, a sentence each), client.go and servers.go (how), explore.go
+// (all orders), tell.go (an order as a time line), cases.go (the tables in the page).
+//
+// Time goes in units of a quarter of a tick, or of another part. A number of things can
+// happen at the same time, in any order. All bounds of the model are whole units, and
+// include their ends ("at least", "at most"). For such bounds whole-number time finds
+// each bad order that there is in real time: Henzinger, Manna and Pnueli, "What good are
+// digital clocks?", 1992.
+package leasemodel

@@ -1,0 +1,98 @@
+package leasemodel
+
+// Setting says what there is, and what can happen. What it does not name cannot happen.
+type Setting struct {
+	name   string
+	clock  clock
+	places []place // where A's server may stand
+
+	// What is under way may be so for any time. If not, it comes in no time.
+	clientLineStalls bool // between A and its server
+	serverLinesStall bool // between the servers
+	followerIsCutOff bool // nothing passes any more between the follower and its leader
+
+	sendsOthers    bool // A sends anything else as well, whenever it likes
+	pingsEachThird bool // A's client sends a ping each third of the time-out, as it should
+	reconnects     bool // A's connection breaks, and A comes back to any server
+	elections      bool // the others elect a new leader, and the old one does not know
+
+	leaderStands        bool // the leader's process stands still for a time
+	leaderStandsAndAsks bool // the same, and it asks first when it goes on
+	clientStands        bool // A's process stands still for a time, and so does its clock
+	followerForgets     bool // the follower forgets that it has heard of A
+	leaderEndsInSteps   bool // the leader decides to end A's session, and ends it later
+	grantsHalf          bool // another server grants half the time-out
+}
+
+// clock says how long things last, in units.
+type clock struct {
+	unit    string
+	tick    uint8
+	timeout uint8 // after so long a silence the leader ends a session
+
+	// The leader waits for half a tick before it asks again, and then works. So its
+	// questions are half a tick apart, or more, up to this.
+	longestGap uint8
+}
+
+var (
+	halves   = clock{unit: "½ tick", tick: 2, timeout: 10, longestGap: 1}
+	quarters = clock{unit: "¼ tick", tick: 4, timeout: 20, longestGap: 3}
+	eighths  = clock{unit: "⅛ tick", tick: 8, timeout: 40, longestGap: 7}
+	twelfths = clock{unit: "¹⁄₁₂ tick", tick: 12, timeout: 60, longestGap: 11}
+)
+
+// model is a rule in a setting.
+type model struct {
+	Rule
+	Setting
+}
+
+// units is a part of the time-out, in whole units: a longer time if there is no such.
+func (c clock) units(part percent) uint8 {
+	return uint8((int(part)*int(c.timeout) + 99) / 100)
+}
+
+// aThird of the time-out is the pause between two pings, or a little more.
+func (c clock) aThird() uint8 { return (c.timeout + 2) / 3 }
+
+// leaseInUnits is how long A relies on its session, from the sending of the first request:
+// in whole units, a shorter time if there is no such.
+func (m *model) leaseInUnits() uint8 { return uint8(int(m.lease) * int(m.clock.timeout) / 100) }
+
+// relies tells whether A has a lease.
+func (m *model) relies(s *state) bool {
+	hasAllAnswers := int(s.answered) == len(m.requests)
+	return hasAllAnswers && s.sinceFirst < m.leaseInUnits()
+}
+
+// overlap is how long A goes on relying on its session, if B may come in.
+func (m *model) overlap(s *state) uint8 {
+	if s.ended && m.relies(s) {
+		return m.leaseInUnits() - s.sinceFirst
+	}
+	return 0
+}
+
+// isOver tells whether the lease is over, or would be when A has it. Nothing can come of
+// such a state.
+func (m *model) isOver(s *state) bool { return s.sent > 0 && s.sinceFirst >= m.leaseInUnits() }
+
+// normal forgets what makes no difference any more.
+func (m *model) normal(s state) state {
+	if s.sent == 0 || int(s.sent) == len(m.requests) {
+		s.sinceLast = 0 // nothing is sent that would have to wait
+	} else {
+		s.sinceLast = min(s.sinceLast, m.clock.units(m.requests[s.sent].space))
+	}
+	if s.ended {
+		s.silence = 0
+	}
+	if m.relies(&s) { // what still comes to the leader can only make it wait longer
+		s.toServer, s.toClient = 0, 0
+		for i := range s.between {
+			s.between[i].up, s.between[i].down, s.between[i].heard = 0, 0, false
+		}
+	}
+	return s
+}
