@@ -2,11 +2,14 @@ package plainnode
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	pathpkg "path"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -96,6 +99,74 @@ func TestAReleaseWakesAllAndEachWrites(t *testing.T) {
 			n, woken.Notifications, creates, creates-1)
 		assert.Equal(t, n, woken.Notifications, "notifications: to each of the waiters")
 		assert.Equal(t, n, creates, "creates: each of the waiters tries")
+	}
+}
+
+// inDirectory is the lock of ZooKeeper 如何实现分布式锁: its waiters watch the directory
+// in which the znode is, and not the znode.
+type inDirectory struct{ own *Lock }
+
+func newInDirectory(conn *zk.Conn, path string) inDirectory {
+	return inDirectory{NewEphemeral(conn, path)}
+}
+
+func (l inDirectory) Lock(ctx context.Context) error {
+	for {
+		err := create(l.own.conn, l.own.path, l.own.mode)
+		if !errors.Is(err, zk.ErrNodeExists) {
+			return err
+		}
+		names, _, changed, err := l.own.conn.ChildrenW(pathpkg.Dir(l.own.path))
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(names, pathpkg.Base(l.own.path)) { // it has gone meanwhile
+			continue
+		}
+		select {
+		case event := <-changed:
+			if event.Err != nil {
+				return event.Err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (l inDirectory) Unlock() error { return l.own.Unlock() }
+
+// Whom a release wakes, and whom somebody else's lock in the same directory wakes.
+func TestTheDocumentsWaitersWatchTheDirectory(t *testing.T) {
+	t.Parallel()
+	documents := lockcheck.Over("the document's lock", newInDirectory)
+	documents.Znode, documents.NotHeld = true, zk.ErrNoNode
+	lockcheck.Holds(t, documents, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.GivingUp)
+
+	const waiters = 10
+	for _, kind := range []lockcheck.Subject{watched, documents} {
+		z := zktest.New(t)
+		line := kind.Line(z, waiters)
+		holder, waiting := line[0], line[1:]
+		neighbour := ephemeral.JoinAs(z, "the neighbour", lockcheck.Seat{Path: holder.Path + "-too"})
+		count := z.Count(waiting...)
+		held := neighbour.Acquire()
+		z.Settle(waiting...)
+		held.Release()
+		z.Settle(waiting...)
+		woken := count()
+		chapter.SaysIn(t, "../docs/course.md",
+			"%s, %d waiters, another lock in the directory is taken and released: %d notifications, %d creates in vain",
+			kind.Name, waiters, woken.Notifications, woken.Requests[wiretap.Create])
+
+		count = z.Count(waiting...)
+		holder.Release()
+		z.Await("one of them to be let in", func() bool { return slices.ContainsFunc(waiting, (*zktest.Turn).Returned) })
+		z.Settle(slices.DeleteFunc(slices.Clone(waiting), (*zktest.Turn).Returned)...)
+		woken = count()
+		chapter.SaysIn(t, "../docs/course.md",
+			"%s, %d waiters, one release: %d notifications, %d creates, %d of them in vain",
+			kind.Name, waiters, woken.Notifications, woken.Requests[wiretap.Create], woken.Requests[wiretap.Create]-1)
 	}
 }
 

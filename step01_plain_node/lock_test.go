@@ -40,14 +40,18 @@ func TestProperties(t *testing.T) {
 		lockcheck.Holds(t, kind, lockcheck.BadInput...)
 	}
 	lockcheck.Holds(t, plain, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft)
-	lockcheck.Empty(t, plain, lockcheck.WaiterCrash, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
+	lockcheck.Empty(t, plain, lockcheck.WaiterCrash, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody, lockcheck.LastNumber)
 	lockcheck.Fails(t, plain, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.SilentWait,
 		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
 		lockcheck.Fenced, lockcheck.Shared)
+	for _, kind := range []lockcheck.Subject{plain, watched} {
+		lockcheck.Empty(t, kind, lockcheck.NotBeside)
+		lockcheck.Fails(t, kind, lockcheck.LineBreaks, lockcheck.GivesUpAtOnce)
+	}
 	lockcheck.Holds(t, ephemeral, lockcheck.CrashFrees, lockcheck.KilledHolder)
 	lockcheck.Holds(t, watched, lockcheck.CrashFrees, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft,
 		lockcheck.SilentWait, lockcheck.ArrivalWakesNobody, lockcheck.ReleasedWhileCutOff)
-	lockcheck.Empty(t, watched, lockcheck.WaiterCrash)
+	lockcheck.Empty(t, watched, lockcheck.WaiterCrash, lockcheck.LastNumber)
 	lockcheck.Fails(t, watched, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.WakesOne, // a herd, and no queue
 		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
 		lockcheck.Fenced, lockcheck.Shared)

@@ -24,10 +24,12 @@ func init() { lock.NotHeld = ErrNotHeld }
 func TestProperties(t *testing.T) {
 	lockcheck.Holds(t, lock, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger,
 		lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.WaiterCrash, lockcheck.NoWatchLeft,
-		lockcheck.LongHold, lockcheck.KilledHolder)
+		lockcheck.LongHold, lockcheck.LastNumber, lockcheck.KilledHolder)
 	lockcheck.Holds(t, lock, lockcheck.Promises...)
 	lockcheck.Holds(t, lock, lockcheck.Queued...)
 	lockcheck.Holds(t, lock, lockcheck.BadInput...)
+	lockcheck.Holds(t, lock, lockcheck.NotBeside)
+	lockcheck.Fails(t, lock, lockcheck.LineBreaks, lockcheck.GivesUpAtOnce)
 	lockcheck.Empty(t, lock, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
 	lockcheck.Fails(t, lock, lockcheck.SilentWait, lockcheck.LostCreateReply, lockcheck.LostDeleteReply,
 		lockcheck.LocksAgain, lockcheck.ToldOfLoss, lockcheck.Fenced, lockcheck.Shared)

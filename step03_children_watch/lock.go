@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	pathpkg "path"
 	"strconv"
 	"strings"
@@ -18,6 +19,13 @@ import (
 
 	"github.com/go-zookeeper/zk"
 )
+
+// ErrNotHeld is what Unlock answers when this client does not hold the lock.
+var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
+
+// lastNumber is the greatest that the server can give to a znode of a directory.
+// The server counts no further: each later create gets it again, or a number below 0.
+const lastNumber = math.MaxInt32
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
 type Lock struct {
@@ -88,10 +96,10 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 // leave deletes the znode of a waiter that has given up.
 func (l *Lock) leave(node string) error {
 	err := l.conn.Delete(node, -1)
-	if errors.Is(err, zk.ErrNoNode) { // gone with its session
+	if err == nil || errors.Is(err, zk.ErrNoNode) { // or gone with its session
 		return nil
 	}
-	return failed("leave the queue: delete", node, err)
+	return fmt.Errorf("leave the queue: delete %s: %w", node, err)
 }
 
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
@@ -128,9 +136,13 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 }
 
 // isFirst tells whether mine has the lowest number in the queue. It is an
-// error when mine is not there at all: then nothing holds our place.
+// error when mine is not there at all: then nothing holds our place. It is one,
+// too, when somebody else can have got our number.
 func isFirst(names []string, mine string) (bool, error) {
 	own, _ := number(mine)
+	if own < 0 || own == lastNumber {
+		return false, errors.New(usedUp)
+	}
 	first, present := true, false
 	for _, name := range names {
 		if n, ok := number(name); ok && n < own {

@@ -67,8 +67,8 @@ func TestReleaseWakesOne(t *testing.T) {
 }
 
 // A watch on a znode that does not exist waits for it to be made. A directory
-// gives no number twice, so that watch would stay for as long as its session
-// does. GetW fails without one.
+// gives no number twice before the last one, until it is made again. So that
+// watch would stay for as long as its session does. GetW fails without one.
 func TestWatchOnAGoneZnode(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	pathpkg "path"
 	"strconv"
 	"strings"
@@ -17,6 +18,13 @@ import (
 
 	"github.com/go-zookeeper/zk"
 )
+
+// ErrNotHeld is what Unlock answers when this client does not hold the lock.
+var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
+
+// lastNumber is the greatest that the server can give to a znode of a directory.
+// The server counts no further: each later create gets it again, or a number below 0.
+const lastNumber = math.MaxInt32
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
 type Lock struct {
@@ -96,10 +104,10 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 // leave deletes the znode of a waiter that has given up.
 func (l *Lock) leave(node string) error {
 	err := l.conn.Delete(node, -1)
-	if errors.Is(err, zk.ErrNoNode) { // gone with its session
+	if err == nil || errors.Is(err, zk.ErrNoNode) { // or gone with its session
 		return nil
 	}
-	return failed("leave the queue: delete", node, err)
+	return fmt.Errorf("leave the queue: delete %s: %w", node, err)
 }
 
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
@@ -137,9 +145,12 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 
 // predecessor names the znode right before mine in the queue, "" when mine is
 // the first. It is an error when mine is not there at all: then nothing holds
-// our place.
+// our place. It is also an error when another znode can have the same number.
 func predecessor(names []string, mine string) (string, error) {
 	own, _ := number(mine)
+	if own < 0 || own == lastNumber {
+		return "", errors.New(usedUp)
+	}
 	before, highest, present := "", 0, false
 	for _, name := range names {
 		if n, ok := number(name); ok && n < own && (before == "" || n > highest) {

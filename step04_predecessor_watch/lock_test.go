@@ -19,12 +19,14 @@ func init() { lock.NotHeld = ErrNotHeld }
 func TestProperties(t *testing.T) {
 	lockcheck.Holds(t, lock, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger,
 		lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.WaiterCrash, lockcheck.SilentWait, lockcheck.NoWatchLeft,
-		lockcheck.LongHold,
+		lockcheck.LongHold, lockcheck.LastNumber,
 		lockcheck.WakesOne, lockcheck.ArrivalWakesNobody, // new in this step
 		lockcheck.ReleasedWhileCutOff)
 	lockcheck.Holds(t, lock, lockcheck.Promises...)
 	lockcheck.Holds(t, lock, lockcheck.Queued...)
 	lockcheck.Holds(t, lock, lockcheck.BadInput...)
+	lockcheck.Holds(t, lock, lockcheck.NotBeside)
+	lockcheck.Fails(t, lock, lockcheck.LineBreaks, lockcheck.GivesUpAtOnce)
 	lockcheck.Fails(t, lock,
 		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
 		lockcheck.Fenced, lockcheck.Shared)
@@ -33,10 +35,13 @@ func TestProperties(t *testing.T) {
 func FuzzNames(f *testing.F) {
 	lockcheck.FuzzFirst(f, number, func(names []string, mine string) (bool, error) {
 		before, err := predecessor(names, mine)
+		if err != nil {
+			return before != "", err // beside an error, nothing is named
+		}
 		own, _ := number(mine)
-		if err != nil && before != "" || err == nil && !lockcheck.IsBefore(number, before, names, own) {
+		if !lockcheck.IsBefore(number, before, names, own) {
 			err = fmt.Errorf("what stands before it is not %q", before)
 		}
-		return before == "" && err == nil, err
+		return before == "", err
 	})
 }

@@ -218,9 +218,9 @@ var errNoneBefore = errors.New("no znode is before ours")
 
 // W20, published in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: it is our
 // turn when the first in the list is ours. But the list has names, and the create
-// has answered with a path. They are never equal, and nobody is ever let in. No
-// property sees it, for each begins with a lock that can be taken; what it breaks is
-// "first come, first served".
+// has answered with a path. They are never equal, and nobody is ever let in. Few
+// properties see it, for nearly all begin with a lock that can be taken; what it breaks
+// is "first come, first served".
 func comparesAPathWithAName(l *right, ctx context.Context, node string) error {
 	names, _, err := l.conn.Children(l.dir)
 	if err != nil {
@@ -303,6 +303,42 @@ func TestW22LooksBeforeTheTry(t *testing.T) {
 	z.Await("A to be back", func() bool { return a.State() == zk.StateHasSession })
 	assert.Equal(t, a.ID, a.SessionID(), "A's session lives on")
 	lock.Join(z, "the next").Start().MustWait("A has given up, and its znode is before this one")
+}
+
+// W24, published in the same. The idea: set a watch on the znode before ours, and wait to
+// be woken. Nobody looks at what the server has answered. If the znode has gone by then,
+// exists has set a watch that never fires, and the lock is free. What it breaks is "first
+// come, first served": it is first, and waits for ever.
+func waitsWhateverIsThere(l *right, ctx context.Context, node string) error {
+	for {
+		path, err := before(l, node)
+		if path == "" || err != nil {
+			return err
+		}
+		_, _, gone, err := l.conn.ExistsW(path) // the mistake: is it there?
+		if err != nil {
+			return err
+		}
+		if err := told(ctx, gone); err != nil {
+			return err
+		}
+	}
+}
+
+func TestW24WaitsWhateverIsThere(t *testing.T) {
+	waitsOn := lockcheck.Over("W24", waits(leaving(waitsWhateverIsThere)))
+	waitsOn.Acts()
+	t.Parallel()
+	z := zktest.New(t)
+	holder, waiter := lock.Join(z, "the holder").Acquire(), waitsOn.Join(z, "the waiter")
+	slow := waiter.Tap.HoldRequest(wiretap.Exists, 1)
+	waiting := waiter.Start()
+	zktest.AwaitChan(z, "the waiter's watch to be under way", slow.Sprung())
+	holder.Release()
+	slow.Let()
+	waiting.MustWait("nobody, by mistake")
+	assert.Equal(t, []string{pathpkg.Base(waiting.Znode())}, waiting.Queue(), "the queue: the waiter is the first")
+	assert.ErrorIs(t, waiting.Cancel(), context.Canceled, "only giving up ends the wait")
 }
 
 // W15, published in the same. The idea: the watcher wakes the waiting thread,
