@@ -1,125 +1,247 @@
 package reentrant
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
 // After so many hand-ons, or so long, other processes have their turn.
-const maxHandOns, maxTenure = 16, 100 * time.Millisecond
+const (
+	maxHandOns = 16
+	maxTenure  = 100 * time.Millisecond
+)
 
-// Cohort is a Lock for the goroutines of one process. One at a time has the turn,
-// and stands in ZooKeeper's queue with a znode. When it unlocks, the next has the
-// lock without a word to ZooKeeper. This is lock cohorting (Dice, Marathe, Shavit,
-// PPoPP 2012). A Cohort excludes every Lock on the same path.
+// Cohort is a Lock for the goroutines of one process. They stand in a queue of their
+// own, and only one at a time has the turn to queue up at ZooKeeper. When it unlocks,
+// the next one gets the turn, and the lock with it, without a request. This is lock
+// cohorting (Dice, Marathe, Shavit, PPoPP 2012). A Cohort excludes every Lock on the
+// same path.
 type Cohort struct {
-	s       *Session
-	lock    *Lock
-	turn    chan struct{}   // has room for one: whoever put it in has the turn
-	waiting atomic.Int32    // goroutines that wait for it
-	held    context.Context // the tenure, if there is one; it goes with the turn
-	since   time.Time
-	handOns int
+	s    *Session
+	lock *Lock
+
+	mu    sync.Mutex
+	busy  bool            // somebody has the turn
+	queue []chan struct{} // those who wait for it; closing the channel gives it
+
+	tenure *tenure // goes with the turn; nil if there is none
+}
+
+// tenure is the lock, had by the process.
+type tenure struct {
+	place
+	stopUsing func() // tells the lease that the tenure needs it no more
+	since     time.Time
+	handOns   int
 }
 
 // NewCohort is New for the goroutines of a process, which should share one.
 func NewCohort(s *Session, path string) *Cohort {
-	return &Cohort{s: s, lock: New(s, path), turn: make(chan struct{}, 1)}
+	return &Cohort{s: s, lock: New(s, path)}
 }
 
 // Lock is like the Lock of a Lock. All holds of a tenure have the same token.
 func (c *Cohort) Lock(ctx context.Context) (held context.Context, err error) {
-	return c.acquire(ctx, ctx, false)
+	if err := check(ctx, c.s, c.lock.dir); err != nil {
+		return nil, err
+	}
+	waiting := ctx
+	held, err = c.acquire(ctx, waiting, mayWait)
+	return held, failed("lock", c.lock.dir, err)
 }
 
 // TryLock is like the TryLock of a Lock. With 0 it waits for nobody, here either.
 func (c *Cohort) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
-	if ctx == nil || wait <= 0 {
-		return c.acquire(ctx, ctx, true)
+	if err := check(ctx, c.s, c.lock.dir); err != nil {
+		return nil, err
+	}
+	if wait <= 0 {
+		waiting := ctx
+		held, err = c.acquire(ctx, waiting, mustNotWait)
+		return held, failed("lock", c.lock.dir, err)
 	}
 	waiting, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
 	defer stop()
-	return c.acquire(ctx, waiting, false)
+	held, err = c.acquire(ctx, waiting, mayWait)
+	return held, failed("lock", c.lock.dir, err)
 }
 
-func (c *Cohort) acquire(ctx, waiting context.Context, once bool) (held context.Context, err error) {
-	if held, err := again(ctx, waiting, c.s, c.lock.dir, c); held != nil || err != nil {
+// acquire is as in lock.go, with the process's own queue before ZooKeeper's queue.
+func (c *Cohort) acquire(ctx, waiting context.Context, p patience) (held context.Context, err error) {
+	if waiting.Err() != nil {
+		return nil, whyEnded(waiting)
+	}
+	held, inside, err := enterAgain(ctx, c.lock)
+	if inside {
 		return held, err
 	}
-	if err := c.takeTurn(waiting, once); err != nil {
-		if !once { // it may have been handed on to us
-			c.s.Go(c.sweep)
-		}
-		return nil, failed("lock", c.lock.dir, err)
+	if err := c.takeTurn(waiting, p); err != nil {
+		return nil, err
 	}
-	if c.held == nil || c.held.Err() != nil {
-		if err := c.fetch(waiting, once); err != nil {
+	handedOn := c.tenureIsGood()
+	if !handedOn {
+		if err := c.beginTenure(waiting, p); err != nil {
 			return nil, err
 		}
 	}
-	token, _ := Token(c.held)
-	return begin(ctx, c, place{lease: c.held, token: token}, func() {}), nil
+	return begin(ctx, c.lock, c.tenure.place), nil
 }
 
-func (c *Cohort) takeTurn(waiting context.Context, once bool) error {
-	select {
-	case c.turn <- struct{}{}:
-		return nil
-	default:
-		if once {
-			return ErrLocked
-		}
-	}
-	c.waiting.Add(1)
-	defer c.waiting.Add(-1)
-	select {
-	case c.turn <- struct{}{}:
-		return nil
-	case <-waiting.Done():
-		return ended(waiting)
-	case <-c.s.ctx.Done():
-		return zk.ErrClosing
-	}
-}
-
-// fetch gets the lock from ZooKeeper, for the tenure, or gives the turn back.
-func (c *Cohort) fetch(waiting context.Context, once bool) error {
-	if err := c.finish(); c.held != nil { // a tenure that was lost, and whose znode stays
-		<-c.turn
+// takeTurn waits in the process's queue.
+func (c *Cohort) takeTurn(waiting context.Context, p patience) error {
+	mine, err := c.standInQueue(p)
+	if err != nil {
 		return err
 	}
-	ctx, end := context.WithCancel(context.Background())
-	stop := context.AfterFunc(waiting, end)
-	lock := c.lock.Lock
-	if once {
-		lock = func(ctx context.Context) (context.Context, error) { return c.lock.TryLock(ctx, 0) }
+	if mine == nil {
+		return nil // the turn was free
 	}
-	held, err := lock(ctx)
-	c.held, c.since, c.handOns = held, time.Now(), 0
-	if !stop() { // it may have come too late
-		<-c.turn
-		c.s.Go(c.sweep)
-		return failed("lock", c.lock.dir, ended(waiting))
+	select {
+	case <-mine:
+		return nil
+	case <-waiting.Done():
+		err = whyEnded(waiting)
+	case <-c.s.done:
+		err = zk.ErrClosing
 	}
-	if err != nil {
-		<-c.turn
+	if !c.leaveQueue(mine) { // the turn was given to us in this moment
+		c.s.run(c.passTurn)
 	}
 	return err
 }
 
-// finish ends the tenure, if there is one.
-func (c *Cohort) finish() (err error) {
-	if c.held != nil {
-		err = c.lock.Unlock(c.held)
+// standInQueue returns nil if the turn is free, and the caller has it now. Else the
+// turn is given to the caller by closing the channel.
+func (c *Cohort) standInQueue(p patience) (mine chan struct{}, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.busy {
+		c.busy = true
+		return nil, nil
 	}
-	if err == nil || errors.Is(err, ErrLost) {
-		c.held = nil
+	if p == mustNotWait {
+		return nil, ErrLocked
 	}
+	mine = make(chan struct{})
+	c.queue = append(c.queue, mine)
+	return mine, nil
+}
+
+// leaveQueue returns false if the turn has been given to mine already.
+func (c *Cohort) leaveQueue(mine chan struct{}) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.Index(c.queue, mine)
+	if at < 0 {
+		return false
+	}
+	c.queue = slices.Delete(c.queue, at, at+1)
+	return true
+}
+
+// giveTurn gives the turn to the first in the queue, or to nobody.
+func (c *Cohort) giveTurn() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		c.busy = false
+		return
+	}
+	c.callFirst()
+}
+
+// callFirst gives the turn to the first in the queue. The caller has c.mu.
+func (c *Cohort) callFirst() {
+	close(c.queue[0])
+	c.queue = c.queue[1:]
+}
+
+// handOn gives the turn to the first in the queue, and the tenure with it. It returns
+// false if nobody waits, or if it is the turn of other processes.
+func (c *Cohort) handOn() bool {
+	if !c.tenureIsGood() {
+		return false
+	}
+	othersTurn := c.tenure.handOns >= maxHandOns || time.Since(c.tenure.since) >= maxTenure
+	if othersTurn {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		return false
+	}
+	c.tenure.handOns++
+	c.callFirst()
+	return true
+}
+
+// passTurn is called when the turn was given to somebody who has given up.
+func (c *Cohort) passTurn() {
+	if c.handOn() {
+		return
+	}
+	_ = c.endTenure()
+	c.giveTurn()
+}
+
+func (c *Cohort) tenureIsGood() bool { return c.tenure != nil && !c.s.isOver(c.tenure.lease) }
+
+// beginTenure gets the lock from ZooKeeper. If that fails, it gives the turn back.
+func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
+	if err := c.endOldTenure(waiting); err != nil {
+		return err
+	}
+	mine, err := c.lock.queueUp(waiting, p)
+	if err != nil {
+		c.giveTurn()
+		return err
+	}
+	c.tenure = &tenure{place: mine, since: time.Now()}
+	doNothing := func() {} // each hold is told of a loss by itself
+	c.tenure.stopUsing = c.s.useLease(mine.lease, doNothing)
+	return nil
+}
+
+// endOldTenure ends a tenure that was lost, or that the server refused to end: we must
+// not queue up behind its znode. If it fails it gives the turn back, at the latest when
+// what is under way in the background is done.
+func (c *Cohort) endOldTenure(waiting context.Context) error {
+	if c.tenure == nil {
+		return nil
+	}
+	end := func() error {
+		err := c.endTenure()
+		if znodeStays(err) {
+			c.giveTurn() // refused: nobody goes on with the turn
+			return err
+		}
+		return nil // in time, our caller goes on with the turn
+	}
+	late := func(err error) {
+		if err == nil {
+			c.giveTurn() // too late: our caller has given up
+		}
+	}
+	return c.s.giveUpAt(waiting, end, late)
+}
+
+// endTenure leaves ZooKeeper's queue. If the server refuses that, the tenure stays.
+func (c *Cohort) endTenure() error {
+	if c.tenure == nil {
+		return nil
+	}
+	tenureStays := func() {}
+	err := c.lock.leaveInTime(c.tenure.place, tenureStays)
+	if znodeStays(err) {
+		return err
+	}
+	c.tenure.stopUsing()
+	c.tenure = nil
 	return err
 }
 
@@ -128,33 +250,22 @@ func (c *Cohort) Unlock(held context.Context) error {
 	if err := check(held, c.s, c.lock.dir); err != nil {
 		return err
 	}
-	h, err := exit(held, c)
-	if h == nil {
+	h, last, err := exit(held, c.lock)
+	if h == nil || !last {
 		return failed("unlock", c.lock.dir, err)
 	}
-	h.end() // before anybody else can get in
-	c.handOns++
-	if c.waiting.Load() > 0 && c.held.Err() == nil && c.handOns <= maxHandOns && time.Since(c.since) < maxTenure {
-		<-c.turn
-		if c.waiting.Load() == 0 { // it has been taken, or given up
-			c.s.Go(c.sweep)
-		}
-		return nil
+	h.release() // before anybody else can get in
+	if c.handOn() {
+		return failed("unlock", h.node, err)
 	}
-	if err = cmp.Or(h.released(c.finish()), failed("unlock", c.lock.dir, err)); c.held == nil {
-		<-c.turn
+	leaveErr := c.endTenure()
+	if znodeStays(leaveErr) {
+		h.allowUnlockAgain() // and we keep the turn
+		return failed("unlock", h.node, leaveErr)
 	}
-	return err
-}
-
-// sweep ends a tenure that was handed on, if nobody is there to take it.
-func (c *Cohort) sweep() {
-	select {
-	case c.turn <- struct{}{}:
-		if c.waiting.Load() == 0 {
-			_ = c.finish()
-		}
-		<-c.turn
-	default:
+	c.giveTurn()
+	if leaveErr != nil {
+		err = leaveErr
 	}
+	return failed("unlock", h.node, err)
 }

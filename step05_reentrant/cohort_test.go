@@ -2,12 +2,15 @@ package reentrant
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/wiretap"
@@ -34,8 +37,15 @@ func joinProcess(z *zktest.Zoo, name string) *process {
 // Nobody but the Cohort knows: it sends nothing.
 func (p *process) lineUp(n int) *zktest.Turn {
 	turn := p.Start()
-	p.Await(p.Name+"'s next goroutine to stand in the process's line", func() bool { return int(p.cohort.waiting.Load()) == n })
+	p.Await(p.Name+"'s next goroutine to stand in the process's line", func() bool { return p.cohort.inLine() == n })
 	return turn
+}
+
+// inLine is how many goroutines stand in the process's line.
+func (c *Cohort) inLine() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue)
 }
 
 // permit gives the lock's directory an ACL with these permissions, for everybody.
@@ -109,7 +119,7 @@ func TestATenureIsHandedOnSixteenTimesAtMost(t *testing.T) {
 	for range 2 * maxHandOns {
 		turns = append(turns, visit(a))
 	}
-	z.Await("A's goroutines to stand in line", func() bool { return int(a.cohort.waiting.Load()) == len(turns) })
+	z.Await("A's goroutines to stand in line", func() bool { return a.cohort.inLine() == len(turns) })
 	for range 3 {
 		turns = append(turns, visit(b))
 	}
@@ -183,14 +193,81 @@ func TestATenureThatCannotBeEndedIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := joinProcess(z, "A")
-	h, err := exit(a.Acquire().Held(), a.cohort) // what Unlock does before it hands on: the moment cannot be arranged
+	first := a.Acquire()
+	h, last, err := exit(first.Held(), a.cohort.lock) // what Unlock does before it hands on: the moment cannot be arranged
 	require.NoError(t, err)
-	h.end()
-	<-a.cohort.turn
+	require.True(t, last)
+	h.release()
 	a.permit(t, zk.PermAll&^zk.PermDelete)
-	a.cohort.sweep()
-	require.ErrorIs(t, try(a.Member, z.Ctx, zktest.Patience).Err(), zk.ErrNoAuth, "the old znode is still there")
+	node := a.Znode()
+	a.cohort.passTurn()
+	next := a.Acquire()
+	require.Equal(t, node, a.Znode(), "the znode with which the process holds the lock")
+	require.ErrorIs(t, a.Unlock(next.Held()), zk.ErrNoAuth)
+	require.Len(t, a.Queue(), 1)
 	a.permit(t, zk.PermAll)
-	a.Acquire().Release()
+	require.NoError(t, a.Unlock(next.Held()), "the release that was refused, tried again")
 	require.Empty(t, a.Queue())
+}
+
+// Several goroutines wait in the process, and all of them give up just as the holder
+// unlocks. Nobody of the process comes after them. One of them may have been given the
+// tenure in that moment: it must end it, or its znode shuts all other processes out.
+func TestATenureGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
+	t.Parallel()
+	const waiters = 8
+	z := zktest.New(t)
+	z.Untapped = true
+	a := joinProcess(z, "A")
+	c := a.cohort
+	for what, round := range map[string]struct {
+		times  int
+		unlock func(held context.Context, cancel func())
+	}{
+		"at the same time": {60, func(held context.Context, cancel func()) {
+			go cancel()
+			require.NoError(t, c.Unlock(held))
+		}},
+		"just before the turn is given": {20, func(held context.Context, cancel func()) {
+			h, last, err := exit(held, c.lock) // what Unlock does before it hands on
+			require.NoError(t, err)
+			require.True(t, last)
+			h.release()
+			c.mu.Lock()
+			cancel()
+			for range 100 { // the waiters see it, and want to leave the queue
+				runtime.Gosched()
+			}
+			c.callFirst() // as handOn does
+			c.mu.Unlock()
+		}},
+	} {
+		given := 0 // how often a goroutine got the lock after all
+		for range round.times {
+			held, err := c.Lock(z.Ctx)
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(z.Ctx)
+			var all sync.WaitGroup
+			var got atomic.Int32
+			for range waiters {
+				all.Go(func() {
+					if held, err := c.Lock(ctx); err == nil {
+						got.Add(1)
+						assert.NoError(t, c.Unlock(held))
+					}
+				})
+			}
+			z.Await("all to stand in the process's queue", func() bool { return c.inLine() == waiters })
+			round.unlock(held, cancel)
+			cancel()
+			all.Wait()
+			given += int(got.Load())
+			z.Await("the znode to go, now that nobody of the process holds the lock or waits for it: they gave up "+what,
+				func() bool { return len(a.Queue()) == 0 })
+		}
+		t.Logf("they gave up %s: in %d rounds %d had the lock all the same", what, round.times, given)
+		if round.times == 20 {
+			require.Less(t, given, round.times, "rounds in which nobody gave up too late")
+		}
+	}
 }

@@ -3,13 +3,10 @@ package reentrant
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 	"zklock/internal/lockcheck"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
+	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
 // The eight goroutines of one process want the lock, in three ways. The ways
@@ -72,11 +70,32 @@ func TestThreeWays(t *testing.T) {
 		}
 	}
 	middle := func(values []float64) float64 { slices.Sort(values); return values[len(values)/2] }
-	chapter.Says(t, "| %d goroutines of one process | hand-overs | requests each | writes among them |", goroutines)
-	chapter.Says(t, "| %s | %d | %v | %v |", ways[0].name, 1, chapter.About(middle(ways[0].requests), 1.3), middle(ways[0].writes))
-	chapter.Says(t, "| %s | %v | %v | %v |", ways[1].name, chapter.About(middle(ways[1].ratios), 4), middle(ways[1].requests), middle(ways[1].writes))
-	chapter.Says(t, "| %s | %v | %v | %v |", ways[2].name, chapter.About(middle(ways[2].ratios), 8), chapter.About(middle(ways[2].requests), 3), chapter.About(middle(ways[2].writes), 3))
+	chapter.SaysIn(t, "../docs/cohort.md", "| %d goroutines of one process | hand-overs | requests each | writes among them |", goroutines)
+	chapter.SaysIn(t, "../docs/cohort.md", "| %s | %d | %v | %v |", ways[0].name, 1, chapter.About(middle(ways[0].requests), 1.3), middle(ways[0].writes))
+	chapter.SaysIn(t, "../docs/cohort.md", "| %s | %v | %v | %v |", ways[1].name, chapter.About(middle(ways[1].ratios), 4), middle(ways[1].requests), middle(ways[1].writes))
+	chapter.SaysIn(t, "../docs/cohort.md", "| %s | %v | %v | %v |", ways[2].name, chapter.About(middle(ways[2].ratios), 8), chapter.About(middle(ways[2].requests), 3), chapter.About(middle(ways[2].writes), 3))
+	require.Less(t, 3*middle(ways[1].ratios), middle(ways[2].ratios), "hand-overs: what pays is to hand the lock on")
 	require.Less(t, middle(ways[2].requests), 1.0, "requests of a hand-over, handed on")
+}
+
+// Two goroutines of a process share a lock. One of them holds it, and the other calls
+// Unlock, with a context that is no hold.
+func TestOnlyTheHoldReleasesTheLock(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lock   lockcheck.Subject
+		answer error
+		says   string
+	}{
+		{lockcheck.Over("step 4", predecessorwatch.New), nil, "step 4: one goroutine holds the lock, another one calls Unlock: no error, %d znodes left"},
+		{locks, ErrNotHeld, "step 5: one goroutine holds the lock, another one calls Unlock: ErrNotHeld, %d znode left"},
+	} {
+		z := zktest.New(t)
+		a := c.lock.Join(z, "A")
+		a.Acquire()
+		require.ErrorIs(t, a.Unlock(z.Ctx), c.answer, c.lock.Name)
+		chapter.Says(t, c.says, len(a.Queue()))
+	}
 }
 
 // What a lock and an unlock cost the client, the directory being there, and what
@@ -133,9 +152,9 @@ func TestLostCreateReply(t *testing.T) {
 	mark := c.Tap.Mark()
 	c.Tap.LoseReply(wiretap.Create, 1)
 	turn := c.Acquire()
-	frames, guid := record(c, mark), regexp.MustCompile(`_c_[0-9a-f]{16}`)
+	frames, guid := record(c, mark), regexp.MustCompile(`(_c_|nobody-)[0-9a-f]{16}`)
 	for i, f := range frames {
-		f = guid.ReplaceAllString(strings.ReplaceAll(f, z.Root, ""), "_c_<guid>")
+		f = guid.ReplaceAllString(strings.ReplaceAll(f, z.Root, ""), "$1<guid>")
 		frames[i] = fmt.Sprintf("%d. %s", i+1, f)
 	}
 	chapter.Says(t, "a create, and its reply is lost:\n»   %s\n» nobody waits: the client holds the lock, with %d znode",
@@ -174,7 +193,7 @@ func record(c *zktest.Member, mark int) (told []string) {
 	return told
 }
 
-// The holder has asked for five minutes and was granted a second and a half. It is
+// The holder has asked for five minutes and was granted much less. It is
 // cut off. It counts from the sending of the last question that the leader answered,
 // the server from its arrival, which is later: so the holder's time is up first.
 func TestLeaseEndsFirst(t *testing.T) {
@@ -204,7 +223,7 @@ func TestLeaseEndsFirst(t *testing.T) {
 			open = open[1:]
 		}
 	}
-	chapter.Says(t, "cut off, the holder is told after %v of the session time-out, before the next one is let in",
+	chapter.Says(t, "cut off, the holder is told %v of the session time-out after it sent the last write that was answered, before the next one is let in",
 		chapter.About(told.Sub(proof).Seconds()/zktest.MortalTimeout.Seconds(), 2))
 	next.Release()
 }
@@ -248,10 +267,9 @@ func (s *store) write(token int64, value string) {
 
 // pausedHolder is the child process, whose lines are writes to the store. It looks
 // whether it still holds the lock, and then waits for a word before it writes. The
-// test stops it there: a garbage collector or a sleeping laptop does the same.
+// test stops it there: a garbage collector or a paused virtual machine does the same.
 func pausedHolder(servers, args []string) {
-	goOn := make(chan os.Signal, 1)
-	signal.Notify(goOn, syscall.SIGCONT)
+	goOn := zktest.Continued()
 	s, err := Open(servers, zktest.MortalTimeout)
 	var held context.Context
 	if err == nil {
@@ -295,11 +313,11 @@ func TestPausedHolder(t *testing.T) {
 				return session
 			}
 			session := writes()
-			child.Signal(syscall.SIGSTOP)
+			child.Stop()
 			z.AwaitExpiry(&zktest.Client{Name: "the stopped process", ID: session})
 			second := locks.Join(z, "the second holder").Acquire()
 			store.write(token(second), "second")
-			child.Signal(syscall.SIGCONT)
+			child.Continue()
 			writes()
 			require.Equal(t, ErrLost.Error(), child.Line(), "what the first holder is told, too late")
 			second.Release()

@@ -2,108 +2,141 @@ package reentrant
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 )
 
-// hold is the lock held by one caller. The context that Lock returned carries it.
+// hold is the lock, held. The contexts that Lock returned carry it.
 type hold struct {
 	place
-	end func() // ends that context
+	stopUsing func() // tells the lease that this hold needs it no more
 
-	mu    sync.Mutex
-	count int // calls to Lock without an Unlock yet
+	mu       sync.Mutex
+	count    int                   // calls to Lock without an Unlock yet
+	ended    error                 // ErrLost or errReleased, once the hold has ended
+	contexts map[*heldContext]bool // they end with the hold
 }
 
-// A context carries each hold under its lock, and the token of the lock whose
-// Lock returned it.
+// heldContext is what a context carries of a hold.
+type heldContext struct {
+	hold *hold
+	done <-chan struct{} // of the context that newContext made
+	end  context.CancelCauseFunc
+}
+
+// The keys of what a context carries: a heldContext for each lock that is held, and the
+// token of the lock whose Lock returned the context.
 type (
-	holdOf  struct{ lock any }
+	holdKey struct{ lock *Lock }
 	tokenOf struct{}
 )
 
-// begin makes the context that is the hold. It ends with ctx and with the lease,
-// and when the lock is released: then it calls rest.
-func begin(ctx context.Context, lock any, p place, rest func()) (held context.Context) {
-	h := &hold{place: p, count: 1}
-	held = context.WithValue(context.WithValue(ctx, holdOf{lock}, h), tokenOf{}, p.token)
-	held, end := context.WithCancelCause(held)
-	stop := context.AfterFunc(p.lease, func() { end(ErrLost) })
-	h.end = func() {
-		stop()
-		end(ErrNotHeld)
-		rest()
-	}
+// errReleased is the cause of a context whose hold was released.
+var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
+
+// begin makes a hold, and the first context that carries it. The context ends with
+// ctx, when the lease is over, and when the lock is released.
+func begin(ctx context.Context, lock *Lock, mine place) (held context.Context) {
+	h := &hold{place: mine, count: 1, contexts: map[*heldContext]bool{}}
+	h.mu.Lock()
+	held = h.newContext(ctx, lock)
+	h.mu.Unlock()
+	h.stopUsing = lock.s.useLease(mine.lease, h.lose)
 	return held
 }
 
-// acquire makes a hold that ends with ctx. It gives up when waiting ends.
-func (l *Lock) acquire(ctx, waiting context.Context, once bool) (held context.Context, err error) {
-	if held, err := again(ctx, waiting, l.s, l.dir, l); held != nil || err != nil {
-		return held, err
-	}
-	p, err := l.queueUp(waiting, once)
-	if err != nil {
-		return nil, failed("lock", l.dir, err)
-	}
-	return begin(ctx, l, p, l.s.Keep(p.lease)), nil
+// newContext makes a context that carries the hold: it ends with ctx, and with the
+// hold. The caller has h.mu.
+func (h *hold) newContext(ctx context.Context, lock *Lock) (held context.Context) {
+	held, end := context.WithCancelCause(ctx)
+	c := &heldContext{hold: h, done: held.Done(), end: end}
+	h.contexts[c] = true
+	context.AfterFunc(held, func() { h.forget(c) })
+	held = context.WithValue(held, holdKey{lock}, c)
+	return context.WithValue(held, tokenOf{}, h.token)
 }
 
-// again counts one more entry if ctx carries a hold of the lock. It returns nil
-// if it carries none, or one that was released. Bad arguments end here.
-func again(ctx, waiting context.Context, s *Session, dir string, lock any) (held context.Context, err error) {
-	if err := check(ctx, s, dir); err != nil {
-		return nil, err
-	}
-	if waiting.Err() != nil {
-		return nil, failed("lock", dir, ended(waiting))
-	}
-	h, ok := ctx.Value(holdOf{lock}).(*hold)
+// forget is called when a context has ended.
+func (h *hold) forget(c *heldContext) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.contexts, c)
+}
+
+// enterAgain counts one more call to Lock, if ctx carries a hold of the lock; inside
+// reports whether it does. A hold that was released does not count.
+func enterAgain(ctx context.Context, lock *Lock) (held context.Context, inside bool, err error) {
+	c, ok := ctx.Value(holdKey{lock}).(*heldContext)
 	if !ok {
-		return nil, nil
+		return nil, false, nil
 	}
+	h := c.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.count == 0 {
-		return nil, nil
+		return nil, false, nil
 	}
-	if context.Cause(h.lease) == ErrLost {
-		return nil, failed("lock", dir, ErrLost)
+	if h.ended != nil {
+		return nil, true, h.ended // lost, or the server refused the delete at its release
 	}
 	h.count++
-	return context.WithValue(ctx, tokenOf{}, h.token), nil
+	// A context with the Done channel of the one that we made ends with the hold. Any other
+	// may be one of context.WithoutCancel, which does not: then we make a new one.
+	sameDone := ctx.Done() == c.done
+	if sameDone {
+		return context.WithValue(ctx, tokenOf{}, h.token), true, nil
+	}
+	return h.newContext(ctx, lock), true, nil
 }
 
-// exit ends one entry. It returns the hold if that was the last one, for it is to
-// be released then, and ErrLost if the hold was lost.
-func exit(held context.Context, lock any) (last *hold, err error) {
-	h, ok := held.Value(holdOf{lock}).(*hold)
+// exit counts one call to Unlock for the hold that the context carries. last tells
+// that it was the last one: the lock is to be released. Without a hold exit returns
+// ErrNotHeld. Its error is ErrLost if the hold was lost.
+func exit(held context.Context, lock *Lock) (h *hold, last bool, err error) {
+	c, ok := held.Value(holdKey{lock}).(*heldContext)
 	if !ok {
-		return nil, ErrNotHeld
+		return nil, false, ErrNotHeld
 	}
+	h = c.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.count == 0 {
-		return nil, ErrNotHeld
+		return nil, false, ErrNotHeld
 	}
-	if context.Cause(h.lease) == ErrLost {
+	h.count--
+	if h.ended == ErrLost {
 		err = ErrLost
 	}
-	if h.count--; h.count > 0 {
-		return nil, err
-	}
-	return h, err
+	return h, h.count == 0, err
 }
 
-// released is told what became of the release. If the server refused it, the last
-// entry stays, and its exit can be tried again.
-func (h *hold) released(err error) error {
-	if err != nil && !errors.Is(err, ErrLost) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.count = 1
+// end ends all contexts of the hold.
+func (h *hold) end(cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended != nil {
+		return
 	}
-	return err
+	h.ended = cause
+	for c := range h.contexts {
+		c.end(cause)
+	}
+}
+
+// lose is called when the lease is over.
+func (h *hold) lose() { h.end(ErrLost) }
+
+// release is called by the last Unlock, before the znode is deleted.
+func (h *hold) release() {
+	h.end(errReleased)
+	h.stopUsing()
+}
+
+// allowUnlockAgain takes back the last Unlock: the server has refused the delete.
+func (h *hold) allowUnlockAgain() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count = 1
 }
 
 // Token returns the fencing token of the lock whose Lock returned held, and whether

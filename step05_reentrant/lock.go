@@ -1,13 +1,35 @@
 // Package reentrant is step 5: the queue of step 4, made into a lock to rely on.
-// This file is the queue. The hold, its count and its token are in hold.go, what
-// Prove, Ask, Lease and Keep do is in lease.go, and Retry is in errors.go.
+//
+// This file is the queue. What Lock returns is made in hold.go. How long the session
+// can be relied on is the matter of lease.go; session.go opens and closes it. client.go
+// is about mistakes of the client library: whoever trusts the library may skip it.
+//
+// The life of a hold, with the functions that lead from one state to the next:
+//
+//	Lock is called
+//	    │  join: it creates a znode
+//	queued ──────────── Lock gives up ────────┐
+//	    │  wait: nobody is before the znode   │
+//	first                                     │
+//	    │  begin: Lock returns a context      │
+//	held   (enterAgain and exit:              │
+//	    │   Lock and Unlock inside the hold)  │
+//	    ├─────────────┐ lose: the lease       │
+//	    │             │ is over               │
+//	    │           lost                      │
+//	    ├─────────────┘                       │
+//	    │  release: the last Unlock           │
+//	released                                  │
+//	    ├─────────────────────────────────────┘
+//	    │  leave: it deletes the znode
+//	gone
 package reentrant
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	pathpkg "path"
 	"strconv"
@@ -17,24 +39,39 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
+// lastNumber is the greatest that the server can give to a znode of a directory.
+// The server counts no further: each later create gets it again, or a number below 0.
+const lastNumber = math.MaxInt32
+
 // Lock is one lock, seen by one process. It is safe for use by many goroutines:
-// each of them stands in the queue with a znode of its own.
+// each of them queues up with a znode of its own.
 type Lock struct {
 	s   *Session
 	dir string
 }
 
-// place is a znode in the queue.
+// place is our znode in the queue.
 type place struct {
 	node  string
-	owner int64           // the session with which the znode goes
-	lease context.Context // once it is the first
-	token int64           // likewise
+	owner int64 // when this session ends, the znode is deleted
+
+	// These two are set when the znode is the first.
+	lease *lease // what the hold depends on
+	token int64
 }
+
+// patience says whether a call waits behind others.
+type patience int
+
+const (
+	mayWait patience = iota
+	mustNotWait
+)
 
 // New returns the lock whose directory is path, absolute and below the root, such
 // as /locks/orders. It sends nothing: Lock reports a bad argument. The children named
 // …lock-<number> are the queue, also zk.Lock's and Curator's; others are ignored.
+// To lock again inside a hold, use the same Lock: another one for the same path queues up.
 func New(s *Session, path string) *Lock {
 	return &Lock{s: s, dir: path}
 }
@@ -53,206 +90,327 @@ func New(s *Session, path string) *Lock {
 // A connection that fails, or a session that expires, does not end the wait. What
 // the server refuses, such as zk.ErrNoAuth, does.
 func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
-	return l.acquire(ctx, ctx, false)
+	if err := check(ctx, l.s, l.dir); err != nil {
+		return nil, err
+	}
+	waiting := ctx
+	held, err = l.acquire(ctx, waiting, mayWait)
+	return held, failed("lock", l.dir, err)
 }
 
 // TryLock is Lock that returns ErrLocked when it does not get the lock within
-// wait. With 0 it asks once, and does not wait behind anybody.
+// wait. With 0 it does not wait behind anybody: it waits for the servers' answers
+// alone, and without a connection as long as ctx lets it.
 func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
-	if ctx == nil || wait <= 0 {
-		return l.acquire(ctx, ctx, true)
+	if err := check(ctx, l.s, l.dir); err != nil {
+		return nil, err
+	}
+	if wait <= 0 {
+		waiting := ctx
+		held, err = l.acquire(ctx, waiting, mustNotWait)
+		return held, failed("lock", l.dir, err)
 	}
 	waiting, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
 	defer stop()
-	return l.acquire(ctx, waiting, false)
+	held, err = l.acquire(ctx, waiting, mayWait)
+	return held, failed("lock", l.dir, err)
 }
 
-// queueUp is stand that returns as soon as ctx ends. What is under way then goes
-// on in the background.
-func (l *Lock) queueUp(ctx context.Context, once bool) (place, error) {
-	if ctx.Done() == nil { // nobody can give up, and no goroutine is needed
-		return l.stand(ctx, once)
+// acquire gives up when waiting ends. The hold that it returns ends with ctx.
+func (l *Lock) acquire(ctx, waiting context.Context, p patience) (held context.Context, err error) {
+	if waiting.Err() != nil {
+		return nil, whyEnded(waiting)
 	}
-	taken, p, err := make(chan struct{}), place{}, error(nil) // not the results: a return sets those
-	if !l.s.Go(func() {
-		p, err = l.stand(ctx, once)
-		select {
-		case taken <- struct{}{}:
-		case <-ctx.Done():
-			if err == nil {
-				_ = l.leave(p)
-			}
+	held, inside, err := enterAgain(ctx, l)
+	if inside {
+		return held, err
+	}
+	mine, err := l.queueUp(waiting, p)
+	if err != nil {
+		return nil, err
+	}
+	return begin(ctx, l, mine), nil
+}
+
+// queueUp returns our place when it is the first. It returns as soon as waiting ends:
+// what is under way then goes on in the background.
+func (l *Lock) queueUp(waiting context.Context, p patience) (place, error) {
+	var mine place
+	joinAndWait := func() (err error) {
+		mine, err = l.joinAndWait(waiting, p)
+		return err
+	}
+	leaveIfTooLate := func(err error) {
+		isFirst := err == nil // and nobody waits for the answer any more
+		if isFirst {
+			_ = l.leave(mine)
 		}
-	}) {
-		return place{}, zk.ErrClosing
 	}
-	select {
-	case <-taken:
-		return p, err
-	case <-ctx.Done():
-		return place{}, ended(ctx)
+	err := l.s.giveUpAt(waiting, joinAndWait, leaveIfTooLate)
+	if err != nil {
+		return place{}, err // joinAndWait may still be writing to mine
 	}
+	return mine, nil
 }
 
-// stand creates our znode and waits until it is the first.
-func (l *Lock) stand(ctx context.Context, once bool) (place, error) {
-	p, err := l.enqueue(ctx)
+// joinAndWait creates our znode and waits until it is the first. If the wait fails, it
+// leaves the queue.
+func (l *Lock) joinAndWait(waiting context.Context, p patience) (place, error) {
+	mine, err := l.join(waiting)
+	if err != nil {
+		return place{}, err
+	}
+	mine, err = l.wait(waiting, mine, p)
 	if err == nil {
-		err = l.wait(ctx, &p, once)
+		return mine, nil
 	}
-	if err != nil && p.node != "" {
-		if left := l.leave(p); !errors.Is(left, ErrLost) {
-			err = errors.Join(err, left)
-		}
+	if mine.node == "" {
+		return place{}, err // there is no znode to delete
 	}
-	return p, err
+	leaveErr := l.leave(mine)
+	if znodeStays(leaveErr) {
+		err = errors.Join(err, leaveErr)
+	}
+	return place{}, err
 }
 
-// enqueue creates our znode. If the reply is lost, it looks for the guid. It goes
-// on until it knows whether there is a znode. That is no spin: without a connection
-// a request waits for the next one, or until all servers have been tried.
-func (l *Lock) enqueue(ctx context.Context) (p place, err error) {
-	conn, path := l.s.Conn(), fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.Uint64())
-	for unsure := false; ; unsure = true {
-		p = place{owner: conn.SessionID()}
-		if unsure {
-			p.node, err = l.find(path, p.owner)
+// join creates our znode. Its name has a guid, a random number: when the answer to a
+// create is lost, nobody knows whether there is a znode, and join looks for that name
+// until it knows.
+func (l *Lock) join(waiting context.Context) (place, error) {
+	conn := l.s.Conn()
+	ownName := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.Uint64())
+	for waiting.Err() == nil {
+		owner := conn.SessionID()
+		node := ""
+		err := l.s.write(func() (err error) {
+			node, err = create(conn, ownName, zk.FlagEphemeralSequential)
+			return err
+		})
+		// If the session has changed meanwhile, the old one or the new one may have made the znode.
+		sameSession := conn.SessionID() == owner
+		if err == nil && sameSession {
+			return place{node: node, owner: owner}, nil
 		}
-		if err == nil && p.node == "" {
-			if unsure && ctx.Err() != nil { // there is no znode, and none is wanted
-				return place{}, ended(ctx)
-			}
-			err = l.s.Prove(func() (err error) {
-				p.node, err = create(conn, path, zk.FlagEphemeralSequential)
-				return err
-			})
-		}
-		if err == nil && conn.SessionID() == p.owner { // else another session may have made it
-			return p, nil
-		}
-		if err != nil && !l.s.Retry(err) {
+		if err != nil && !l.s.canRetry(err) {
 			return place{}, err
 		}
+		pause()
+		if errors.Is(err, zk.ErrNoServer) {
+			continue // no server could be reached, and so nothing was sent
+		}
+		found, err := l.find(ownName)
+		if err != nil {
+			return place{}, err
+		}
+		if found.node != "" {
+			return found, nil
+		}
+	}
+	return place{}, whyEnded(waiting)
+}
+
+// find looks for a znode of our session whose path begins with ownName, until a
+// server has answered. The place has no node if there is none.
+func (l *Lock) find(ownName string) (place, error) {
+	for {
+		owner := l.s.Conn().SessionID()
+		node, err := l.look(ownName, owner)
+		sameSession := l.s.Conn().SessionID() == owner
+		if err == nil && sameSession {
+			return place{node: node, owner: owner}, nil
+		}
+		if err != nil && !l.s.canRetry(err) {
+			return place{}, err
+		}
+		pause()
 	}
 }
 
-// find looks for a znode whose path begins so. It asks first, for the server that
-// we are connected to now may lag behind the one that carried out the create. A
-// znode of another session is not ours: it goes with that session.
-func (l *Lock) find(path string, owner int64) (node string, err error) {
-	if err := l.s.Ask(); err != nil {
+// look is one try of find. The server that we are connected to now may lag behind the
+// one that carried out the create. So look first makes a write that changes nothing: when
+// it is answered, our server has caught up. A znode of another session is not ours: it
+// goes with that session.
+func (l *Lock) look(ownName string, owner int64) (node string, err error) {
+	if err := l.s.ask(); err != nil {
 		return "", err
 	}
 	names, _, err := l.s.Conn().Children(l.dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return "", nil // not even the directory is there
+	}
+	if err != nil {
+		return "", err
+	}
 	for _, name := range names {
-		if node := l.dir + "/" + name; err == nil && strings.HasPrefix(node, path) {
-			_, stat, unread := l.s.Conn().Get(node)
-			if unread == nil && stat.EphemeralOwner == owner {
-				return node, nil
-			}
-			if !errors.Is(unread, zk.ErrNoNode) { // else it has gone meanwhile
-				err = unread
-			}
+		node := l.dir + "/" + name
+		if !strings.HasPrefix(node, ownName) {
+			continue
+		}
+		_, stat, err := l.s.Conn().Get(node)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue // it has gone meanwhile
+		}
+		if err != nil {
+			return "", err
+		}
+		if stat.EphemeralOwner == owner {
+			return node, nil
 		}
 	}
-	if errors.Is(err, zk.ErrNoNode) { // not even the directory is there
-		err = nil
-	}
-	return "", err
+	return "", nil
 }
 
 // wait returns when our znode is the first in the queue. After a wake-up it looks
 // again: the predecessor may have been a waiter that died. If our own znode has
-// gone, by hand or with its session, wait makes another one.
-func (l *Lock) wait(ctx context.Context, p *place, once bool) error {
+// gone, by hand or with its session, wait makes another one. With an error it returns
+// the place to leave, which has no node if there is nothing to delete.
+func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, error) {
 	conn := l.s.Conn()
-	for ctx.Err() == nil {
-		lease := l.s.Lease() // it may ask; taken before the list, so that a later loss is the hold's
-		names, stat, err := conn.Children(l.dir)
+	for waiting.Err() == nil {
+		// The lease is taken before the list, and our hold will hang on it. If there is
+		// an outage after the list, the lease ends, and our hold with it: a lease that
+		// has ended does not begin again.
+		current := l.s.takeLease()
+
 		before := ""
+		names, stat, err := conn.Children(l.dir)
 		if err == nil {
-			before, err = predecessor(names, pathpkg.Base(p.node))
+			before, err = predecessor(names, pathpkg.Base(mine.node))
 		}
-		if l.s.Retry(err) || err == nil && before == "" && lease.Err() != nil { // the line was down for too long
+		if l.s.canRetry(err) {
+			pause()
 			continue
 		}
-		if errors.Is(err, zk.ErrNoNode) || conn.SessionID() != p.owner {
-			if *p, err = l.enqueue(ctx); err != nil {
-				return err
+		sessionEnded := conn.SessionID() != mine.owner
+		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
+		if sessionEnded || ownZnodeGone {
+			mine, err = l.join(waiting)
+			if err != nil {
+				return place{}, err
 			}
 			continue
 		}
 		if err != nil {
-			return err
+			return mine, err // the server has refused the list, or the numbers are used up
 		}
-		if before == "" {
-			// Pzxid is the transaction that last changed the children: at least the
-			// delete of the holder before us, which came after the list that let it in.
-			p.lease, p.token = lease, stat.Pzxid
-			return nil
+
+		nobodyToWaitFor := before == ""
+		if nobodyToWaitFor && l.s.isOver(current) {
+			l.s.waitHalfATick() // the line was down for too long, or the answers are slow
+			continue
 		}
-		if once {
-			return ErrLocked
+		if nobodyToWaitFor {
+			mine.lease = current
+			// The transaction that last changed the children. The holder before us
+			// took its token from a list, and deleted its znode later. That delete is
+			// such a change, and our list has seen it. So our token is greater.
+			mine.token = stat.Pzxid
+			return mine, nil
 		}
+		if p == mustNotWait {
+			return mine, ErrLocked
+		}
+
 		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
 		_, _, gone, err := conn.GetW(l.dir + "/" + before)
-		if l.s.Retry(err) || errors.Is(err, zk.ErrNoNode) || conn.SessionID() != p.owner {
-			continue // look again: the watch may be a new session's, which has no znode
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if l.s.canRetry(err) {
+			pause()
+			continue
 		}
 		if err != nil {
-			return err
+			return mine, err
+		}
+		if conn.SessionID() != mine.owner {
+			continue // the session has changed, and our znode has gone with the old one
 		}
 		select {
-		case <-gone: // or the session has ended: the next look tells
-		case <-ctx.Done():
+		case <-gone: // or the session has ended: the next round finds out
+		case <-waiting.Done():
+		case <-l.s.done: // closed: the next request fails
 		}
 	}
-	return ended(ctx)
+	return mine, whyEnded(waiting)
 }
 
-// leave deletes our znode, and goes on until it knows that it is gone: ErrLost
+// leave deletes our znode, and goes on until it knows that the znode is gone. ErrLost
 // means that it was gone before, or went with its session.
-func (l *Lock) leave(p place) error {
-	for lost := false; ; lost = true {
-		err := l.s.Prove(func() error { return l.s.Conn().Delete(p.node, -1) })
-		switch {
-		case err == nil:
+func (l *Lock) leave(mine place) error {
+	mayBeDone := false // a delete may have been sent whose answer is lost
+	for {
+		err := l.s.write(func() error { return l.s.Conn().Delete(mine.node, -1) })
+		if err == nil {
 			return nil
-		case l.s.Closed(), l.s.Conn().SessionID() != p.owner, errors.Is(err, zk.ErrNoNode) && !lost:
+		}
+		sessionEnded := l.s.isClosed() || l.s.Conn().SessionID() != mine.owner
+		if sessionEnded {
 			return ErrLost
-		case errors.Is(err, zk.ErrNoNode): // the delete whose reply was lost has done it
+		}
+		if errors.Is(err, zk.ErrNoNode) && mayBeDone {
 			return nil
-		case !l.s.Retry(err):
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			return ErrLost
+		}
+		if !l.s.canRetry(err) {
 			return err
 		}
+		if !errors.Is(err, zk.ErrNoServer) { // else nothing was sent
+			mayBeDone = true
+		}
+		pause()
 	}
 }
 
-// Unlock ends a hold, also one whose context has ended: the last one deletes the
-// znode. It returns ErrNotHeld when held does not hold this lock (any more), and
-// ErrLost when the hold was lost or the znode gone. With no answer for one session
-// time-out it returns ErrLost, too, and the delete goes on. After any other error,
-// such as zk.ErrNoAuth, Unlock can be called again.
+// Unlock is due once for each Lock; held may have ended. The last Unlock of a hold
+// deletes the znode. Unlock returns ErrNotHeld when held does not hold this lock (any
+// more), and ErrLost when the hold was lost or the znode gone. With no answer for one
+// session time-out it returns ErrLost, too, and the delete goes on. After any other
+// error, such as zk.ErrNoAuth, Unlock can be called again.
 func (l *Lock) Unlock(held context.Context) error {
 	if err := check(held, l.s, l.dir); err != nil {
 		return err
 	}
-	h, err := exit(held, l)
-	if h == nil {
+	h, last, err := exit(held, l)
+	if h == nil || !last {
 		return failed("unlock", l.dir, err)
 	}
-	h.end() // before anybody else can get in
-	deleted := make(chan error, 1)
-	if !l.s.Go(func() { deleted <- h.released(l.leave(h.place)) }) {
-		deleted <- ErrLost
-	}
-	select {
-	case gone := <-deleted:
-		err = cmp.Or(gone, err)
-	case <-time.After(l.s.Timeout()):
-		err = fmt.Errorf("no answer for %v, and the delete goes on: %w", l.s.Timeout(), ErrLost)
+	h.release() // before anybody else can get in
+	leaveErr := l.leaveInTime(h.place, h.allowUnlockAgain)
+	if leaveErr != nil {
+		err = leaveErr
 	}
 	return failed("unlock", h.node, err)
+}
+
+// leaveInTime is leave that waits no longer than one session time-out. Then the
+// delete goes on in the background. It calls refused if the server refuses the delete.
+func (l *Lock) leaveInTime(mine place, refused func()) error {
+	result := make(chan error, 1)
+	begun := l.s.run(func() {
+		err := l.leave(mine)
+		if znodeStays(err) {
+			refused()
+		}
+		result <- err
+	})
+	if !begun {
+		return ErrLost
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-time.After(l.s.Timeout()):
+		return fmt.Errorf("no answer for %v, and the delete goes on: %w", l.s.Timeout(), ErrLost)
+	}
+}
+
+// znodeStays reports whether leave failed because the server has refused the delete.
+func znodeStays(leaveErr error) bool {
+	return leaveErr != nil && !errors.Is(leaveErr, ErrLost)
 }
 
 // create makes a znode and returns its path, with the number that the server
@@ -272,9 +430,12 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 
 // predecessor names the znode right before mine in the queue, "" when mine is
 // the first. It is an error when mine is not there at all: then nothing holds
-// our place.
+// our place. It is also an error when another znode can have the same number.
 func predecessor(names []string, mine string) (string, error) {
 	own, _ := number(mine)
+	if own < 0 || own == lastNumber {
+		return "", errors.New(usedUp)
+	}
 	before, highest, present := "", 0, false
 	for _, name := range names {
 		if n, ok := number(name); ok && n < own && (before == "" || n > highest) {

@@ -3,6 +3,7 @@ package reentrant
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"regexp"
 	"slices"
@@ -26,9 +27,10 @@ func TestMain(m *testing.M) {
 }
 
 func TestProperties(t *testing.T) {
-	kept := slices.Concat(lockcheck.Properties, lockcheck.Promises, lockcheck.Contexts, []*lockcheck.Property{lockcheck.ReleasedWhileCutOff})
+	kept := slices.Concat(lockcheck.Properties, lockcheck.Promises, lockcheck.Contexts, lockcheck.Faults,
+		[]*lockcheck.Property{lockcheck.ReleasedWhileCutOff})
 	kept = slices.DeleteFunc(kept, func(p *lockcheck.Property) bool { return p == lockcheck.Shared || p == lockcheck.LongHold })
-	lockcheck.Holds(t, locks, append(slices.Clone(kept), lockcheck.LongHold)...)
+	lockcheck.Holds(t, locks, append(slices.Clone(kept), lockcheck.LongHold, lockcheck.LaggingServer)...)
 	lockcheck.Holds(t, cohorts, kept...) // a long hold of theirs is a Lock's
 	lockcheck.Holds(t, lockcheck.Trying(locks, time.Hour), lockcheck.OneHolder, lockcheck.FirstCome, lockcheck.GivingUp, lockcheck.LocksAgain)
 	lockcheck.Fails(t, locks, lockcheck.Shared)
@@ -311,12 +313,12 @@ func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 	turn.Release()
 }
 
-// A believes that the server gave it one second; the server keeps the session
+// A believes that the server gave it a short time-out; the server keeps the session
 // for longer.
 func TestUnlockWithoutALineForGoodIsErrLostAndTheZnodeGoesLater(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Handshake{Tell: time.Second}.Through})
+	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Handshake{Tell: zktest.MortalTimeout}.Through})
 	turn := a.Acquire()
 	a.Tap.Cut()
 	require.ErrorIs(t, a.Unlock(turn.Held()), ErrLost, "Unlock's answer while A is cut off")
@@ -381,6 +383,10 @@ func FuzzNames(f *testing.F) {
 		}
 		for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
 			before, err := predecessor(list, mine)
+			if own < 0 || own == math.MaxInt32 {
+				require.ErrorContains(t, err, "numbers are used up")
+				continue
+			}
 			require.NoError(t, err)
 			require.True(t, lockcheck.IsBefore(number, before, others, int(own)), "before %q in %q stands %q", mine, list, before)
 		}

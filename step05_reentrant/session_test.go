@@ -35,10 +35,12 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		{anywhere, -time.Second, WithDialer(net.DialTimeout), "time-out -1s: want"},
 		{anywhere, time.Microsecond, WithDialer(net.DialTimeout), "time-out 1µs: want"},
 		{anywhere, math.MaxInt64, WithDialer(net.DialTimeout), "time-out 2562047h47m16.854775807s: want"},
-		{[]string{"no-such-host.invalid:2181"}, time.Second, WithDialer(net.DialTimeout), `connect to ["no-such-host.invalid:2181"]`},
+		{[]string{""}, time.Second, WithDialer(net.DialTimeout), `connect to [""]: server ":2181" has no host: want host:port`},
 		{[]string{"::1::"}, time.Second, WithDialer(net.DialTimeout), `connect to ["::1::"]`},
 		{anywhere, time.Second, nil, "an option is nil: leave it out"},
 		{anywhere, time.Second, WithDialer(nil), "the dialer is nil: give one, or leave WithDialer out"},
+		{anywhere, time.Second, WithBuffer(-1), "a buffer of -1 bytes is too small: give 4096 or more, or leave WithBuffer out"},
+		{anywhere, time.Second, WithBuffer(4095), "a buffer of 4095 bytes is too small"},
 	} {
 		_, err := Open(c.servers, c.timeout, c.option)
 		require.ErrorContains(t, err, c.says)
@@ -66,7 +68,7 @@ func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 	} {
 		address := zktest.Impostor(t, c.answer)
 		opening.Go(func() {
-			_, err := Open([]string{address}, zktest.MortalTimeout) // a busy machine must not be what it met
+			_, err := Open([]string{address}, 1500*time.Millisecond) // short, so that several tries end within the ten seconds
 			assert.ErrorContains(t, err, "no session after 10s: does ZooKeeper run at [\""+address+"\"]?")
 			assert.ErrorContains(t, err, c.says)
 		})
@@ -75,51 +77,80 @@ func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 }
 
 // A lock may use its session after the end of it.
-func TestAClosedSessionsMethods(t *testing.T) {
+// With a small buffer, short requests and answers are as they are without it, and what is
+// longer fails at once.
+func TestASmallBuffer(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	small := kind("step 5, a small buffer", New)
+	small.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+		return Open(servers, timeout, WithDialer(dial), WithBuffer(smallestBuffer))
+	}
+	m := small.Join(z, "the client")
+	m.Acquire().Release()
+
+	path := z.Root + "/data"
+	_, err := z.Observer().Create(path, make([]byte, smallestBuffer), 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	mark := m.Tap.Mark()
+	_, err = m.Set(path, make([]byte, smallestBuffer), -1)
+	require.ErrorIs(t, err, zk.ErrShortBuffer)
+	require.Zero(t, m.Requests(mark)[wiretap.SetData], "requests that were sent")
+	_, _, err = m.Get(path)
+	require.ErrorIs(t, err, zk.ErrConnectionClosed)
+	m.Acquire().Release()
+	require.Equal(t, m.ID, m.SessionID(), "the session")
+}
+
+func TestAClosedSession(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	s, err := Open(z.Servers(), zktest.SessionTimeout)
 	require.NoError(t, err)
-	lease := s.Lease()
-	rest := s.Keep(lease)
+	lease := s.takeLease()
+	lost := make(chan struct{})
+	stop := s.useLease(lease, func() { close(lost) })
 	waiting, closed := make(chan struct{}), make(chan struct{})
-	require.False(t, s.Closed())
-	require.NoError(t, lease.Err())
-	require.True(t, s.Go(func() { <-waiting }), "an open session runs what it is given")
+	require.False(t, s.isClosed())
+	require.False(t, s.isOver(lease))
+	require.True(t, s.run(func() { <-waiting }), "an open session runs what it is given")
 	// Nothing in place of a function is the caller's mistake. Whoever recovers has a
 	// session that works.
-	require.Panics(t, func() { _ = s.Prove(nil) })
-	require.NoError(t, s.Ask())
+	require.Panics(t, func() { _ = s.write(nil) })
+	require.NoError(t, s.ask())
 	go func() {
 		s.Close()
 		close(closed)
 	}()
-	zktest.AwaitChan(z, "the lease to end", lease.Done())
+	zktest.AwaitChan(z, "what hangs on the lease to be told", lost)
+	require.True(t, s.isOver(lease))
+	zktest.AwaitChan(z, "the session to be done", s.Done())
 	z.Await("the connection to be closed", func() bool { return s.Conn().State() == zk.StateDisconnected })
 	z.Names(z.Root) // and for as long as a request takes
 	select {
 	case <-closed:
-		t.Error("Close has not waited for what Go has begun")
+		t.Error("Close has not waited for what run has begun")
 	default:
 	}
 	close(waiting)
 	zktest.AwaitChan(z, "Close to return, while the lease is kept", closed)
 
-	require.True(t, s.Closed())
-	require.ErrorIs(t, context.Cause(lease), ErrLost)
-	require.ErrorIs(t, s.Ask(), zk.ErrConnectionClosed)
+	require.True(t, s.isClosed())
+	require.ErrorIs(t, s.ask(), zk.ErrConnectionClosed)
 	own := errors.New("the write's own error")
-	require.ErrorIs(t, s.Prove(func() error { return own }), own)
+	require.ErrorIs(t, s.write(func() error { return own }), own)
 	for _, err := range []error{nil, zk.ErrConnectionClosed, zk.ErrClosing, zk.ErrNoAuth} {
-		require.False(t, s.Retry(err), "closed, and to be tried again: %v", err)
+		require.False(t, s.canRetry(err), "closed, and to be tried again: %v", err)
 	}
-	require.NoError(t, s.Prove(func() error { return nil }))
-	require.Error(t, s.Lease().Err(), "closed, and a write's answer begins a lease")
-	require.False(t, s.Go(func() { t.Error("closed, and begins something") }))
+	require.NoError(t, s.write(func() error { return nil }))
+	require.True(t, s.isOver(s.takeLease()), "closed, and a write's answer begins a lease")
+	require.False(t, s.run(func() { t.Error("closed, and begins something") }))
 	require.Equal(t, zktest.SessionTimeout, s.Timeout())
-	rest()
-	rest()
-	s.Keep(s.Lease())()
+	stop()
+	stop()
+	told := 0
+	s.useLease(s.takeLease(), func() { told++ })()
+	require.Equal(t, 1, told, "how often a hold is told whose lease was over when it began")
 	s.Close()
 	_, _, err = s.Conn().Exists(z.Root)
 	require.ErrorIs(t, err, zk.ErrConnectionClosed)
@@ -131,17 +162,18 @@ func TestAClosedSessionsMethods(t *testing.T) {
 func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	believes := zktest.Handshake{Tell: time.Second} // and the server keeps the session for longer
+	believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
 	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: believes.Through})
 	held := locks.Join(z, "B").Acquire()
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
-	node, lease := a.Znode(), a.Session.(*Session).Lease()
+	s := a.Session.(*Session)
+	node, lease := a.Znode(), s.takeLease()
 	asks := a.Tap.HoldRequest(wiretap.GetChildren, 1)
 	held.Release()
 	zktest.AwaitChan(z, "A to ask for the list", asks.Sprung())
 	a.Tap.Cut()
-	zktest.AwaitChan(z, "A's lease to run out", lease.Done())
+	z.Await("A's lease to run out", func() bool { return s.isOver(lease) })
 	a.Tap.Restore()
 	require.NoError(t, waiting.Held().Err(), "a new hold")
 	require.Equal(t, node, a.Znode(), "A's place in the queue")
@@ -171,7 +203,9 @@ func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 	hello.Let()
 	require.NoError(t, waiting.Held().Err(), "a new hold")
 	asked := a.Requests(mark)
-	require.Less(t, asked[wiretap.GetChildren]+asked[wiretap.Delete], 10, "lists and writes in vain, until it had a lease: %v", asked)
+	// Two requests in each half of a tick: 8, or 12 if the first of the writes was sent
+	// before the line was up again. A waiter that does not wait makes hundreds.
+	require.Less(t, asked[wiretap.GetChildren]+asked[wiretap.Delete], 30, "lists and writes in vain, until it had a lease: %v", asked)
 	waiting.Release()
 }
 

@@ -2,7 +2,9 @@ package reentrant
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	pathpkg "path"
 	"slices"
 	"testing"
 
@@ -137,4 +139,46 @@ func TestW14DeletesTheFirst(t *testing.T) {
 	lockcheck.Fails(t, lockcheck.Over("W14", func(conn *zk.Conn, path string) deletesTheFirst {
 		return deletesTheFirst{newBasic(conn, path)}
 	}), lockcheck.NoStranger)
+}
+
+// W23, published in the same, once W20 is mended. The idea: an interrupt ends the wait,
+// so catch it, and delete the znode. But then acquire() returns as it does with the
+// lock, and lock() notes that it is acquired: whoever has given up believes that it
+// holds the lock, and has no znode. With W14, its unlock() deletes the holder's.
+type takesAnInterruptForTheLock struct{ basic }
+
+func newTakesAnInterruptForTheLock(conn *zk.Conn, path string) takesAnInterruptForTheLock {
+	return takesAnInterruptForTheLock{newBasic(conn, path)}
+}
+
+func (l takesAnInterruptForTheLock) Lock(ctx context.Context) error {
+	err := l.basic.Lock(ctx)
+	if errors.Is(err, context.Canceled) {
+		return nil // the mistake: the znode is deleted, and the caller is not told
+	}
+	return err
+}
+
+// asPublished is W23 with the unlock() that stands beside it.
+type asPublished struct{ takesAnInterruptForTheLock }
+
+func newAsPublished(conn *zk.Conn, path string) asPublished {
+	return asPublished{newTakesAnInterruptForTheLock(conn, path)}
+}
+
+func (l asPublished) Unlock() error { return deletesTheFirst{l.basic}.Unlock() }
+
+func TestW23TakesAnInterruptForTheLock(t *testing.T) {
+	t.Parallel()
+	lockcheck.Fails(t, lockcheck.Over("W23", newTakesAnInterruptForTheLock), lockcheck.GivingUp)
+
+	z := zktest.New(t)
+	published := lockcheck.Over("W23 and W14", newAsPublished)
+	holder, interrupted := published.Join(z, "the holder").Acquire(), published.Join(z, "the interrupted one").Start()
+	interrupted.MustWait("somebody else holds the lock")
+	require.NoError(t, interrupted.Cancel(), "what the interrupted Lock answers: there are two inside")
+	require.Equal(t, []string{pathpkg.Base(holder.Znode())}, holder.Queue(), "the queue: only the holder has a znode")
+	interrupted.Release()
+	require.Empty(t, holder.Queue(), "the queue: the interrupted one has deleted the holder's znode")
+	published.Join(z, "the next").Acquire() // beside the holder
 }
