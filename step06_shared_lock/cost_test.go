@@ -94,7 +94,10 @@ func TestReadersLeave(t *testing.T) {
 func TestTenReadersTakeOneTurn(t *testing.T) {
 	t.Parallel()
 	const n, work = 10, 50 // ms
-	for _, c := range []struct{ kind, who, times string }{{read, "readers", "turn"}, {write, "writers", "turns"}} {
+	for _, c := range []struct {
+		kind       kind
+		who, times string
+	}{{read, "readers", "turn"}, {write, "writers", "turns"}} {
 		z := zktest.New(t)
 		var waiting []*zktest.Turn
 		for i := range n {
@@ -125,7 +128,10 @@ func TestTenReadersTakeOneTurn(t *testing.T) {
 // What a lock and an unlock cost the client, the directory being there.
 func TestRequestsForOneTenure(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ kind, calls string }{{read, "RLock and RUnlock"}, {write, "Lock and Unlock"}} {
+	for _, c := range []struct {
+		kind  kind
+		calls string
+	}{{read, "RLock and RUnlock"}, {write, "Lock and Unlock"}} {
 		z := zktest.New(t)
 		holder := subject.Join(z, "the holder")
 		holder.Acquire().Release() // makes the directory

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	pathpkg "path"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -32,10 +31,18 @@ func check(ctx context.Context, s *Session, path string) error {
 	return nil
 }
 
-// unanswered tells an error that comes from the connection: nobody knows
-// whether the server did what was asked. Any other is the server's own answer.
+// unanswered tells an error after which nobody knows whether the servers did what was
+// asked: the connection failed, or the session is another one. Any other error is an
+// answer.
 func unanswered(err error) bool {
-	for _, lost := range []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrClosing} {
+	noAnswers := []error{
+		zk.ErrConnectionClosed,
+		zk.ErrNoServer,
+		zk.ErrSessionExpired,
+		zk.ErrSessionMoved,
+		zk.ErrClosing,
+	}
+	for _, lost := range noAnswers {
 		if errors.Is(err, lost) {
 			return true
 		}
@@ -43,21 +50,12 @@ func unanswered(err error) bool {
 	return false
 }
 
-// Retry tells whether a request that ended with err is to be made again: it was
-// not answered, and the session is not closed. It rests for a moment, since a
-// client that is being closed fails each request at once.
-func (s *Session) Retry(err error) bool {
-	if !unanswered(err) || s.Closed() {
-		return false
-	}
-	time.Sleep(time.Millisecond)
-	return !s.Closed()
-}
-
-// ended says why a wait is over: TryLock's time, or the caller's context.
-func ended(waiting context.Context) error {
+// whyEnded says why a wait is over: TryLock's time, or the caller's context.
+func whyEnded(waiting context.Context) error {
 	cause := context.Cause(waiting)
-	if cause == ErrLocked || cause == waiting.Err() {
+	timeOfTryLock := cause == ErrLocked
+	noCauseGiven := cause == waiting.Err()
+	if timeOfTryLock || noCauseGiven {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", waiting.Err(), cause)
@@ -72,10 +70,13 @@ func failed(what, path string, err error) error {
 		return nil
 	case errors.Is(err, zk.ErrNoChildrenForEphemerals):
 		advice = " (a znode on this path is ephemeral and can have no children: choose another path)"
-	case unanswered(err): // else it would have been repeated
+	case unanswered(err): // the lock repeats such a request, unless the session is closed
 		advice = " (the session is closed: open another one)"
 	case errors.Is(err, zk.ErrNoAuth):
 		advice = " (the session lacks the permission: look at the ACL there, or log in with AddAuth)"
 	}
 	return fmt.Errorf("zklock: %s %s: %w%s", what, path, err, advice)
 }
+
+// usedUp is said of a directory whose znodes have had all numbers.
+const usedUp = "the directory's numbers are used up: delete it when nobody stands in it"

@@ -22,8 +22,8 @@ var subject = lockcheck.OverSession("step 6", open, New, Token)
 func init() { subject.NotHeld, subject.Lost = ErrNotHeld, ErrLost }
 
 // as is the member as a reader or a writer.
-func as(kind string, m *zktest.Member) *zktest.Member {
-	if kind == read {
+func as(k kind, m *zktest.Member) *zktest.Member {
+	if k == read {
 		return m.Reader
 	}
 	return m
@@ -34,8 +34,8 @@ func as(kind string, m *zktest.Member) *zktest.Member {
 func queue(z *zktest.Zoo, lock lockcheck.Subject, letters string) (turns []*zktest.Turn) {
 	var waiting []*zktest.Turn
 	for i, letter := range letters {
-		kind := map[rune]string{'R': read, 'W': write}[letter]
-		turn := as(kind, lock.Join(z, fmt.Sprintf("client %d (%s)", i+1, kind))).Start()
+		k := map[rune]kind{'R': read, 'W': write}[letter]
+		turn := as(k, lock.Join(z, fmt.Sprintf("client %d (%s)", i+1, k))).Start()
 		turn.Queued()
 		if i == 0 || !strings.Contains(letters[:i+1], "W") {
 			turn.Acquired()

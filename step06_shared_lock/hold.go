@@ -2,115 +2,152 @@ package sharedlock
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 )
 
-// hold is the lock held by one caller. The context that Lock returned carries it.
+// hold is the lock, held. The contexts that Lock and RLock returned carry it.
 type hold struct {
 	place
-	end func() // ends that context
+	stopUsing func() // tells the lease that this hold needs it no more
 
-	mu    sync.Mutex
-	count map[string]int // entries by kind: calls without an unlock yet
+	mu       sync.Mutex
+	count    map[kind]int          // calls to Lock, and to RLock, without an unlock yet
+	ended    error                 // ErrLost or errReleased, once the hold has ended
+	contexts map[*heldContext]bool // they end with the hold
 }
 
-// A context carries each hold under its lock, for either kind, and the last token.
+// heldContext is what a context carries of a hold.
+type heldContext struct {
+	hold *hold
+	done <-chan struct{} // of the context that newContext made
+	end  context.CancelCauseFunc
+}
+
+// The keys of what a context carries: a heldContext for each lock that is held, and the
+// token of the lock whose Lock or RLock returned the context.
 type (
-	holdOf  struct{ lock any }
+	holdKey struct{ lock *RWLock }
 	tokenOf struct{}
 )
 
-// begin makes the context that is the hold. It ends with ctx and with the lease,
-// and when the lock is released: then it calls rest.
-func begin(ctx context.Context, lock *RWLock, p place, rest func()) (held context.Context) {
-	h := &hold{place: p, count: map[string]int{lock.kind: 1}}
-	held = context.WithValue(ctx, holdOf{lock.other}, h)
-	held = context.WithValue(context.WithValue(held, holdOf{lock}, h), tokenOf{}, p.token)
-	held, end := context.WithCancelCause(held)
-	stop := context.AfterFunc(p.lease, func() { end(ErrLost) })
-	h.end = func() {
-		stop()
-		end(ErrNotHeld)
-		rest()
-	}
+// errReleased is the cause of a context whose hold was released.
+var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
+
+// begin makes a hold, and the first context that carries it. The context ends with
+// ctx, when the lease is over, and when the lock is released.
+func begin(ctx context.Context, lock *RWLock, mine place) (held context.Context) {
+	h := &hold{place: mine, count: map[kind]int{mine.kind: 1}, contexts: map[*heldContext]bool{}}
+	h.mu.Lock()
+	held = h.newContext(ctx, lock)
+	h.mu.Unlock()
+	h.stopUsing = lock.s.useLease(mine.lease, h.lose)
 	return held
 }
 
-// acquire makes a hold that ends with ctx. It gives up when waiting ends.
-func (l *RWLock) acquire(ctx, waiting context.Context, once bool) (held context.Context, err error) {
-	if held, err := again(ctx, waiting, l.s, l.dir, l); held != nil || err != nil {
-		return held, err
-	}
-	p, err := l.queueUp(waiting, once)
-	if err != nil {
-		return nil, failed("lock", l.dir, err)
-	}
-	return begin(ctx, l, p, l.s.Keep(p.lease)), nil
+// newContext makes a context that carries the hold: it ends with ctx, and with the
+// hold. The caller has h.mu.
+func (h *hold) newContext(ctx context.Context, lock *RWLock) (held context.Context) {
+	held, end := context.WithCancelCause(ctx)
+	c := &heldContext{hold: h, done: held.Done(), end: end}
+	h.contexts[c] = true
+	context.AfterFunc(held, func() { h.forget(c) })
+	held = context.WithValue(held, holdKey{lock}, c)
+	return context.WithValue(held, tokenOf{}, h.token)
 }
 
-// again counts one more entry if ctx carries a hold of the lock. It returns nil
-// if it carries none, or one that was released. Bad arguments end here.
-func again(ctx, waiting context.Context, s *Session, dir string, lock *RWLock) (held context.Context, err error) {
-	if err := check(ctx, s, dir); err != nil {
-		return nil, err
-	}
-	if waiting.Err() != nil {
-		return nil, failed("lock", dir, ended(waiting))
-	}
-	h, ok := ctx.Value(holdOf{lock}).(*hold)
-	if !ok {
-		return nil, nil
-	}
+// forget is called when a context has ended.
+func (h *hold) forget(c *heldContext) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.count[read]+h.count[write] == 0 {
-		return nil, nil
-	}
-	if context.Cause(h.lease) == ErrLost {
-		return nil, failed("lock", dir, ErrLost)
-	}
-	if _, kind, _ := number(h.node); kind == read && lock.kind == write {
-		return nil, failed("lock", dir, ErrUpgrade)
-	}
-	h.count[lock.kind]++
-	return context.WithValue(ctx, tokenOf{}, h.token), nil
+	delete(h.contexts, c)
 }
 
-// exit ends one entry. It returns the hold if that was the last one, for it is to
-// be released then, and ErrLost if the hold was lost.
-func exit(held context.Context, lock *RWLock) (last *hold, err error) {
-	h, ok := held.Value(holdOf{lock}).(*hold)
+// enterAgain counts one more call to Lock or RLock, if ctx carries a hold of the lock;
+// inside reports whether it does. A hold that was released does not count.
+func enterAgain(ctx context.Context, lock *RWLock, k kind) (held context.Context, inside bool, err error) {
+	c, ok := ctx.Value(holdKey{lock}).(*heldContext)
 	if !ok {
-		return nil, ErrNotHeld
+		return nil, false, nil
 	}
+	h := c.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.count[lock.kind] == 0 {
-		return nil, ErrNotHeld
+	if h.entries() == 0 {
+		return nil, false, nil
 	}
-	if context.Cause(h.lease) == ErrLost {
+	if h.ended != nil {
+		return nil, true, h.ended // lost, or the server refused the delete at its release
+	}
+	if h.kind == read && k == write {
+		return nil, true, ErrUpgrade
+	}
+	h.count[k]++
+	// A context with the Done channel of the one that we made ends with the hold. Any other
+	// may be one of context.WithoutCancel, which does not: then we make a new one.
+	sameDone := ctx.Done() == c.done
+	if sameDone {
+		return context.WithValue(ctx, tokenOf{}, h.token), true, nil
+	}
+	return h.newContext(ctx, lock), true, nil
+}
+
+// exit counts one call to Unlock or RUnlock for the hold that the context carries. last tells
+// that it was the last one: the lock is to be released. Without a hold exit returns
+// ErrNotHeld. Its error is ErrLost if the hold was lost.
+func exit(held context.Context, lock *RWLock, k kind) (h *hold, last bool, err error) {
+	c, ok := held.Value(holdKey{lock}).(*heldContext)
+	if !ok {
+		return nil, false, ErrNotHeld
+	}
+	h = c.hold
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.count[k] == 0 {
+		return nil, false, ErrNotHeld
+	}
+	h.count[k]--
+	if h.ended == ErrLost {
 		err = ErrLost
 	}
-	if h.count[lock.kind]--; h.count[read]+h.count[write] > 0 {
-		return nil, err
-	}
-	return h, err
+	return h, h.entries() == 0, err
 }
 
-// released is told what became of the release. If the server refused it, the last
-// entry stays, and its exit can be tried again.
-func (h *hold) released(kind string, err error) error {
-	if err != nil && !errors.Is(err, ErrLost) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.count[kind] = 1
+// end ends all contexts of the hold.
+func (h *hold) end(cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended != nil {
+		return
 	}
-	return err
+	h.ended = cause
+	for c := range h.contexts {
+		c.end(cause)
+	}
 }
 
-// Token returns the fencing token of the lock whose Lock or RLock returned held. A
-// writer's is greater than those of all before it, a reader's than all writers'.
+// lose is called when the lease is over.
+func (h *hold) lose() { h.end(ErrLost) }
+
+// release is called by the last Unlock, before the znode is deleted.
+func (h *hold) release() {
+	h.end(errReleased)
+	h.stopUsing()
+}
+
+// allowUnlockAgain takes back the last Unlock: the server has refused the delete.
+func (h *hold) allowUnlockAgain(k kind) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count[k] = 1
+}
+
+// entries is the number of calls without an unlock yet. The caller has h.mu.
+func (h *hold) entries() int { return h.count[read] + h.count[write] }
+
+// Token returns the fencing token of the lock whose Lock or RLock returned held, and
+// whether there is one. A writer's token is greater than those of all holders before
+// it; a reader's token is greater than those of all writers before it.
 func Token(held context.Context) (int64, bool) {
 	if held == nil {
 		return 0, false

@@ -1,155 +1,322 @@
 package sharedlock
 
 import (
-	"context"
 	"errors"
-	"sync/atomic"
+	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// The lease is the time for which the session can be relied on. When it runs out,
+// The lease is the time for which the session can be relied on. When it is over,
 // what hangs on it is lost, whatever a server may say later.
 //
-// The leader ends a session of which it has not heard for the session time-out. A
-// client must know that from the answers it got: which of them prove that the
-// leader had heard of it? Not one to a ping or a read: a follower gives it alone.
-// Not one to a sync or to the handshake of an old session: a leader gives it alone,
-// and may have been deposed without knowing. But a majority has to agree to a write,
-// even to one in vain; and a later leader gives each session a whole time-out.
+// The leader of the servers ends a session of which it has not heard for the session
+// time-out. The client must know by itself when that may be. So it asks: which answer
+// proves that the leader has heard of us?
 //
-// The present leader may have heard less: a follower passes a write on at once, and
-// reports only twice a tick which sessions are alive. So it takes three writes.
-// After the first, we are in the follower's next report. The second is sent half a
-// tick after the first was answered: its answer comes behind the leader's request
-// for that report. The third comes to the leader behind the report. Its answer makes
-// the lease count from the sending of the first, for 0.9 of the time-out.
+//   - Not the answer to a ping or a read: a follower gives it alone.
+//   - Not the answer to a sync, or to the handshake of an old session: a leader gives
+//     it alone, and may have been deposed without knowing.
+//   - A write is answered when a majority has agreed to it. Any other leader needs a
+//     majority, too, and so is elected after the write was sent. And a new leader gives
+//     each session a whole time-out.
 //
-// A new session's handshake is a write, and counts in full. In a session that holds
-// nothing, one write counts for two fifths: docs/lease.md says what this assumes.
+// But a write that a follower passes on does not count as a sign of life of our session
+// at the leader: only the follower's report does. The follower reports twice a tick
+// which sessions are alive, when the leader asks it. So it takes three writes:
+//
+//	write 1 is answered   The follower has heard of us: we are in its next report.
+//	a tick passes         The leader asks the follower for a report.
+//	write 2 is sent       Its answer will come to the follower behind that question.
+//	write 2 is answered   So the follower has sent the report.
+//	write 3 is sent       It will come to the leader behind the report.
+//	write 3 is answered   So the leader has the report.
+//
+// The leader counts the time-out from the report, which came after write 1 was sent. So
+// the lease may count from the sending of write 1. Each later write is a write 3 again,
+// if it is sent after the answer to a write 2. All this holds, too, if we change to
+// another server in between.
+//
+// A session that holds nothing makes no writes. If the first Lock had to wait for three,
+// it would wait for a tick. So the client's pings are of use. An answered ping proves no
+// lease, but it proves what write 1 proves: the follower has heard of us. In the tick that
+// follows, the leader asks for a report. So one write is enough, a tick after the ping was
+// answered, and the lease counts from the sending of the ping. This assumes that no line
+// between two servers fails at that moment. So we do it only while nothing hangs on the
+// lease.
+//
+// docs/lease.md has the whole argument, and a model that tries every order.
+
+// longestTick is the longest that the servers' tick can be. That is so if the time-out
+// is five ticks or more: Open asks the caller for that, and cannot see it. The leader
+// asks for a report twice a tick, or a little later. So in a whole tick it asks at
+// least once, unless it pauses.
+func longestTick(timeout time.Duration) time.Duration { return timeout / 5 }
+
+// fullLease is how long the lease is, from the sending of what it counts from: the whole
+// time-out, less a tenth for the holder to stop in.
+func fullLease(timeout time.Duration) time.Duration { return timeout * 9 / 10 }
+
+// proof is a write to which a majority has agreed, or a ping that a server has answered.
+type proof struct{ sent, answered time.Time }
+
+// lease is one unbroken time for which the session can be relied on. The session's
+// mutex guards it.
 type lease struct {
-	id      int64         // of ZooKeeper's session; 0: it has expired
-	timeout time.Duration // as the server granted it
-	holds   atomic.Int32  // locks that hang on it
-	proofs  []proof       // the last two
-	until   time.Time
-	over    *time.Timer     // fires then
-	life    context.Context // ends then
-	lose    context.CancelCauseFunc
+	until    time.Time           // zero when the lease has ended
+	users    map[*leaseUser]bool // the holds, and a Cohort's tenures, that hang on it
+	renewing bool                // a goroutine renews it
 }
 
-type proof struct{ sent, answered time.Time } // of a write
+// leaseUser is a hold, as the lease knows it.
+type leaseUser struct{ lose func() }
 
-// granted is told what a server answered to a handshake that began at that time.
+// granted is called when a server has answered the handshake that began at begun. The
+// id is 0 if the session has expired.
+//
+// The handshake of a new session is a write, and the leader hears of the session by
+// it: so it counts in full. The handshake of an old session proves nothing.
 func (s *Session) granted(begun time.Time, id int64, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if id == s.id {
+		if id != 0 {
+			s.timeout = timeout
+		}
+		return
+	}
+	s.endLease()
+	s.id = id
+	s.write1, s.write2 = proof{}, proof{}
+	s.ping, s.pingBefore = proof{}, proof{}
 	if id != 0 {
 		s.timeout = timeout
-	}
-	if id != s.id { // else an old session's handshake: no proof
-		s.lose(ErrLost)
-		s.id, s.proofs, s.until = id, nil, time.Time{}
-		s.renew(begun.Add(timeout * 9 / 10)) // not if it has expired: the time-out is 0
+		s.renew(begun.Add(fullLease(timeout)))
 	}
 }
 
-// Prove makes a write, whose answer is a proof.
-func (s *Session) Prove(write func() error) error {
+// write makes a write, and counts it when it is answered.
+func (s *Session) write(do func() error) error {
 	s.mu.Lock()
-	id, sent := s.id, time.Now()
+	id := s.id
 	s.mu.Unlock()
-	err := write()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if id != s.id || err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
-	}
-	if s.holds.Load() == 0 {
-		s.renew(sent.Add(s.timeout * 2 / 5))
-	}
-	n := len(s.proofs)
-	if n == 2 && sent.After(s.proofs[1].answered) {
-		s.renew(s.proofs[0].sent.Add(s.timeout * 9 / 10))
-	}
-	if n == 0 || sent.Sub(s.proofs[n-1].answered) >= s.timeout/10 { // half a tick, or more
-		s.proofs = append(s.proofs[max(0, n-1):], proof{sent, time.Now()})
+	sent := time.Now()
+	err := do()
+	if err == nil || agreed(err) {
+		s.count(id, proof{sent: sent, answered: time.Now()})
 	}
 	return err
 }
 
-// Ask makes a write in vain. Its answer comes behind all that was decided before.
-func (s *Session) Ask() error {
-	if err := s.Prove(func() error { return s.conn.Delete("/zklock-nobody/nothing", -1) }); !errors.Is(err, zk.ErrNoNode) {
-		return err
+// ask makes a write that changes nothing: it deletes a znode that is not there. When
+// it is answered, our server knows of everything that was decided before.
+func (s *Session) ask() error {
+	err := s.write(func() error { return s.conn.Delete(s.nobody, -1) })
+	if agreed(err) {
+		return nil
 	}
-	return nil
+	return err
 }
 
-// renew makes the lease longer, or begins another one if it was lost.
-func (s *Session) renew(until time.Time) {
-	if !until.After(s.until) || !until.After(time.Now()) || s.Closed() {
+// nobodysZnode is the path of a znode that nobody makes: it has 64 random bits. If a
+// stranger knew it, he could make it, or forbid the delete.
+func nobodysZnode() string { return fmt.Sprintf("/zklock-nobody-%016x/nothing", rand.Uint64()) }
+
+// agreed reports whether err is the leader's answer to a write that a majority has
+// agreed to refuse. ErrNoAuth is none: a follower can be set up to say that alone
+// (zookeeper.enableEagerACLCheck).
+func agreed(err error) bool { return errors.Is(err, zk.ErrNoNode) }
+
+// count counts a write that was answered in the session with that id.
+func (s *Session) count(id int64, w proof) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id != s.id {
 		return
 	}
-	s.until = until
-	s.over.Reset(time.Until(until))
-	if s.life.Err() != nil {
-		s.life, s.lose = context.WithCancelCause(context.Background())
+	holdsNothing := len(s.lease.users) == 0
+	if holdsNothing {
+		ping := s.aTickBefore(w.sent)
+		s.renew(ping.sent.Add(fullLease(s.timeout)))
+	}
+
+	isWrite3 := !s.write1.sent.IsZero() && w.sent.After(s.write2.answered)
+	if isWrite3 {
+		s.renew(s.write1.sent.Add(fullLease(s.timeout)))
+	}
+
+	// A write can be write 3 of the two before it, and write 2 of what comes. Of writes
+	// a, b, c and d, each sent a tick after the answer to the last, c is write 3 of a and
+	// b, and d is write 3 of b and c.
+	aTickLater := w.sent.Sub(s.write2.answered) >= longestTick(s.timeout)
+	if aTickLater {
+		s.write1, s.write2 = s.write2, w
 	}
 }
 
-// expire ends the lease, unless it has become longer.
-func (s *Session) expire() {
+// pingAnswered is called when a server has answered a ping of the client.
+func (s *Session) pingAnswered(ping proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Until(s.until) <= 0 {
-		s.lose(ErrLost)
-	}
+	s.pingBefore, s.ping = s.ping, ping
 }
 
-// left is how much is left of the lease, and whether it was proved just now.
-func (s *Session) left() (part float64, fresh bool, lease context.Context) {
+// aTickBefore returns the last ping that was answered a tick or more before then. If there
+// is none, it returns the zero proof, which gives no lease. The client sends a ping in each third of
+// the time-out, and a tick is a fifth: so the last two are enough. The caller has s.mu.
+func (s *Session) aTickBefore(then time.Time) (ping proof) {
+	if then.Sub(s.ping.answered) >= longestTick(s.timeout) {
+		return s.ping
+	}
+	if then.Sub(s.pingBefore.answered) >= longestTick(s.timeout) {
+		return s.pingBefore
+	}
+	return proof{}
+}
+
+// renew makes the lease longer, or begins another one if it is over. The caller has s.mu.
+func (s *Session) renew(until time.Time) {
+	if s.isClosed() || !until.After(time.Now()) {
+		return
+	}
+	if s.lease.isOver() {
+		s.endLease()
+		s.lease = &lease{users: map[*leaseUser]bool{}}
+	}
+	if !until.After(s.lease.until) {
+		return
+	}
+	s.lease.until = until
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.timer = time.AfterFunc(time.Until(until), s.timeIsUp)
+}
+
+// isOver looks at the clock: after a pause of the process the timer may be late. The
+// caller has the session's mutex.
+func (l *lease) isOver() bool { return !time.Now().Before(l.until) }
+
+// isOver reports whether a lease is over. Once it is, it stays so.
+func (s *Session) isOver(l *lease) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(s.proofs)
-	fresh = n > 0 && time.Since(s.proofs[n-1].answered) < s.timeout/10
-	return time.Until(s.until).Seconds() / s.timeout.Seconds(), fresh, s.life
+	return l.isOver()
 }
 
-// Lease is the lease as a context. If little is left, Lease asks first.
-func (s *Session) Lease() context.Context {
-	part, fresh, lease := s.left()
-	if part <= 0 || part < 0.6 && !fresh {
-		_ = s.Ask()
-		_, _, lease = s.left()
+// timeIsUp ends the lease, unless it has become longer meanwhile.
+func (s *Session) timeIsUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease.isOver() {
+		s.endLease()
 	}
-	return lease
 }
 
-// Keep renews the lease by five writes a time-out, until rest is called or it ends.
-func (s *Session) Keep(lease context.Context) (rest func()) {
-	kept, rest := context.WithCancel(lease)
-	s.holds.Add(1)
-	s.Go(func() {
-		defer s.holds.Add(-1)
-		for {
-			pause := s.Timeout() / 5
-			if part, _, _ := s.left(); part < 0.4 {
-				pause /= 2
-			}
-			select {
-			case <-kept.Done():
-				return
-			case <-time.After(pause):
-			}
-			if _, fresh, _ := s.left(); !fresh { // else another hold has asked
-				_ = s.Ask()
-				if part, _, _ := s.left(); part < 0.4 { // the third write may follow at once
-					_ = s.Ask()
-				}
-			}
+// endLease tells all holds that hang on the lease that they are lost. The caller has s.mu.
+func (s *Session) endLease() {
+	s.lease.until = time.Time{}
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	for user := range s.lease.users {
+		user.lose()
+	}
+	clear(s.lease.users)
+}
+
+// takeLease returns the lease. It makes a write first if little of the lease is left,
+// or if write2 was answered more than a tick ago: then this write becomes write2, and one
+// that follows a tick later can be write 3 before the lease is over.
+func (s *Session) takeLease() *lease {
+	s.mu.Lock()
+	tick := longestTick(s.timeout)
+	littleLeft := time.Until(s.lease.until) < tick
+	lastIsOld := time.Since(s.write2.answered) > tick
+	s.mu.Unlock()
+	if littleLeft || lastIsOld {
+		_ = s.ask() // if there is no answer, the lease runs out, and the caller sees that
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease
+}
+
+// waitHalfATick is for a loop that waits until the session has a lease again.
+func (s *Session) waitHalfATick() {
+	select {
+	case <-time.After(longestTick(s.Timeout()) / 2):
+	case <-s.done:
+	}
+}
+
+// useLease renews the lease until stop is called. If the lease is over before that,
+// it calls lose, once; the session's mutex is locked meanwhile.
+func (s *Session) useLease(l *lease, lose func()) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.isOver() {
+		lose()
+		return func() {}
+	}
+	user := &leaseUser{lose}
+	l.users[user] = true
+	if !l.renewing {
+		l.renewing = true
+		s.work.Go(func() { s.renewWhileUsed(l) })
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(l.users, user)
+	}
+}
+
+// renewWhileUsed makes a write a tick after the answer to write2, whoever made that: so
+// all holds of the session ask together. While the create of a hold is write2, a hold
+// that is shorter than a tick costs no write besides its own.
+func (s *Session) renewWhileUsed(l *lease) {
+	for {
+		wait, used := s.nextWrite(l)
+		if !used {
+			return
 		}
-	})
-	return rest
+		if wait > 0 {
+			select {
+			case <-time.After(wait):
+			case <-s.done:
+			}
+			continue
+		}
+		if err := s.ask(); err != nil {
+			s.waitHalfATick()
+			continue
+		}
+		if s.runsShort(l) {
+			_ = s.ask() // write 3 can follow write 2 at once
+		}
+	}
+}
+
+// nextWrite returns how long to wait for the next write, and whether a hold still uses
+// the lease.
+func (s *Session) nextWrite(l *lease) (wait time.Duration, used bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.isOver() || len(l.users) == 0 {
+		l.renewing = false
+		return 0, false
+	}
+	due := s.write2.answered.Add(longestTick(s.timeout))
+	return time.Until(due), true
+}
+
+// runsShort reports whether less than two ticks of the lease are left. One write a tick
+// leaves more, as long as the answers come soon.
+func (s *Session) runsShort(l *lease) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Until(l.until) < 2*longestTick(s.timeout)
 }

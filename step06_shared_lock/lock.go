@@ -1,12 +1,15 @@
 // Package sharedlock is step 6: step 5's lock, shared by readers. All stand in one
 // queue: a reader waits for the last writer before it, a writer for the last znode.
+//
+// This file is the queue, and hold.go is what the holder of the lock has. Both are
+// step 5's, with the kind of a znode besides. The session is step 5's as it is.
 package sharedlock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	pathpkg "path"
 	"strconv"
@@ -16,244 +19,401 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-const read, write = "__READ__", "__WRIT__" // the kinds of znodes, as their names say
+// lastNumber is the greatest that the server can give to a znode of a directory.
+// The server counts no further: each later create gets it again, or a number below 0.
+const lastNumber = math.MaxInt32
 
-// RWLock is one lock, seen by one process. It is safe for use by many goroutines.
+// kind is a kind of znode, as its name says.
+type kind string
+
+const (
+	read  kind = "__READ__"
+	write kind = "__WRIT__"
+)
+
+// RWLock is one lock, seen by one process. It is safe for use by many goroutines:
+// each of them queues up with a znode of its own.
 type RWLock struct {
-	s     *Session
-	dir   string
-	kind  string  // of the znodes that it makes
-	other *RWLock // the same lock for the other kind
+	s   *Session
+	dir string
 }
 
-// place is a znode in the queue.
+// place is our znode in the queue.
 type place struct {
+	kind  kind
 	node  string
-	owner int64           // the session with which the znode goes
-	lease context.Context // once it has no predecessor
-	token int64           // likewise
+	owner int64 // when this session ends, the znode is deleted
+
+	// These two are set when there is nobody to wait for.
+	lease *lease // what the hold depends on
+	token int64
 }
+
+// patience says whether a call waits behind others.
+type patience int
+
+const (
+	mayWait patience = iota
+	mustNotWait
+)
 
 // New returns the lock whose directory is path. Its children named …__READ__<number>
 // or …__WRIT__<number> are the queue, as for Curator's InterProcessReadWriteLock;
 // others are ignored. It sends nothing: Lock reports a bad argument.
 func New(s *Session, path string) *RWLock {
-	l := &RWLock{s: s, dir: path, kind: write}
-	l.other = &RWLock{s: s, dir: path, kind: read, other: l}
-	return l
+	return &RWLock{s: s, dir: path}
 }
 
 // Lock blocks until its znode is the first in the queue, and returns the context
-// that is the hold: see step 5. Lock or RLock with it is re-entry: what was exclusive
-// stays so until all is released. Lock inside a read hold is ErrUpgrade.
+// that is the hold: see step 5. Lock or RLock, called with that context, is re-entry:
+// what was exclusive stays so until all is released. Lock inside a read hold is
+// ErrUpgrade.
 func (l *RWLock) Lock(ctx context.Context) (held context.Context, err error) {
-	return l.acquire(ctx, ctx, false)
+	return l.lock(ctx, write)
 }
 
-// RLock is Lock for a reader, who holds the lock together with other readers.
-func (l *RWLock) RLock(ctx context.Context) (context.Context, error) { return l.other.Lock(ctx) }
+// RLock is Lock for a reader, who waits only for the writers before it: readers hold
+// the lock together.
+func (l *RWLock) RLock(ctx context.Context) (held context.Context, err error) {
+	return l.lock(ctx, read)
+}
 
 // TryLock is Lock that returns ErrLocked when it does not get the lock within
-// wait. With 0 it asks once, and does not wait behind anybody.
+// wait: see step 5.
 func (l *RWLock) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
-	if ctx == nil || wait <= 0 {
-		return l.acquire(ctx, ctx, true)
-	}
-	waiting, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
-	defer stop()
-	return l.acquire(ctx, waiting, false)
+	return l.tryLock(ctx, wait, write)
 }
 
 // TryRLock is TryLock for a reader.
-func (l *RWLock) TryRLock(ctx context.Context, wait time.Duration) (context.Context, error) {
-	return l.other.TryLock(ctx, wait)
+func (l *RWLock) TryRLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
+	return l.tryLock(ctx, wait, read)
 }
 
-// queueUp is stand that returns as soon as ctx ends. What is under way then goes
-// on in the background.
-func (l *RWLock) queueUp(ctx context.Context, once bool) (place, error) {
-	if ctx.Done() == nil { // nobody can give up, and no goroutine is needed
-		return l.stand(ctx, once)
+// lock is Lock or RLock.
+func (l *RWLock) lock(ctx context.Context, k kind) (held context.Context, err error) {
+	if err := check(ctx, l.s, l.dir); err != nil {
+		return nil, err
 	}
-	taken, p, err := make(chan struct{}), place{}, error(nil) // not the results: a return sets those
-	if !l.s.Go(func() {
-		p, err = l.stand(ctx, once)
-		select {
-		case taken <- struct{}{}:
-		case <-ctx.Done():
-			if err == nil {
-				_ = l.leave(p)
-			}
+	waiting := ctx
+	held, err = l.acquire(ctx, waiting, k, mayWait)
+	return held, failed("lock", l.dir, err)
+}
+
+// tryLock is TryLock or TryRLock.
+func (l *RWLock) tryLock(ctx context.Context, wait time.Duration, k kind) (held context.Context, err error) {
+	if err := check(ctx, l.s, l.dir); err != nil {
+		return nil, err
+	}
+	if wait <= 0 {
+		waiting := ctx
+		held, err = l.acquire(ctx, waiting, k, mustNotWait)
+		return held, failed("lock", l.dir, err)
+	}
+	waiting, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
+	defer stop()
+	held, err = l.acquire(ctx, waiting, k, mayWait)
+	return held, failed("lock", l.dir, err)
+}
+
+// acquire gives up when waiting ends. The hold that it returns ends with ctx.
+func (l *RWLock) acquire(ctx, waiting context.Context, k kind, p patience) (held context.Context, err error) {
+	if waiting.Err() != nil {
+		return nil, whyEnded(waiting)
+	}
+	held, inside, err := enterAgain(ctx, l, k)
+	if inside {
+		return held, err
+	}
+	mine, err := l.queueUp(waiting, k, p)
+	if err != nil {
+		return nil, err
+	}
+	return begin(ctx, l, mine), nil
+}
+
+// queueUp returns our place when nobody is left to wait for. It returns as soon as waiting
+// ends: what is under way then goes on in the background.
+func (l *RWLock) queueUp(waiting context.Context, k kind, p patience) (place, error) {
+	var mine place
+	joinAndWait := func() (err error) {
+		mine, err = l.joinAndWait(waiting, k, p)
+		return err
+	}
+	leaveIfTooLate := func(err error) {
+		isFirst := err == nil // and nobody waits for the answer any more
+		if isFirst {
+			_ = l.leave(mine)
 		}
-	}) {
-		return place{}, zk.ErrClosing
 	}
-	select {
-	case <-taken:
-		return p, err
-	case <-ctx.Done():
-		return place{}, ended(ctx)
+	err := l.s.giveUpAt(waiting, joinAndWait, leaveIfTooLate)
+	if err != nil {
+		return place{}, err // joinAndWait may still be writing to mine
 	}
+	return mine, nil
 }
 
-// stand creates our znode and waits until it has no predecessor.
-func (l *RWLock) stand(ctx context.Context, once bool) (place, error) {
-	p, err := l.enqueue(ctx)
+// joinAndWait creates our znode and waits until nobody is left to wait for. If the wait
+// fails, it leaves the queue.
+func (l *RWLock) joinAndWait(waiting context.Context, k kind, p patience) (place, error) {
+	mine, err := l.join(waiting, k)
+	if err != nil {
+		return place{}, err
+	}
+	mine, err = l.wait(waiting, mine, p)
 	if err == nil {
-		err = l.wait(ctx, &p, once)
+		return mine, nil
 	}
-	if err != nil && p.node != "" {
-		if left := l.leave(p); !errors.Is(left, ErrLost) {
-			err = errors.Join(err, left)
-		}
+	if mine.node == "" {
+		return place{}, err // there is no znode to delete
 	}
-	return p, err
+	leaveErr := l.leave(mine)
+	if znodeStays(leaveErr) {
+		err = errors.Join(err, leaveErr)
+	}
+	return place{}, err
 }
 
-// enqueue creates our znode. If the reply is lost, it looks for the guid. It goes
-// on until it knows whether there is a znode. That is no spin: without a connection
-// a request waits for the next one, or until all servers have been tried.
-func (l *RWLock) enqueue(ctx context.Context) (p place, err error) {
-	conn, path := l.s.Conn(), fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), l.kind)
-	for unsure := false; ; unsure = true {
-		p = place{owner: conn.SessionID()}
-		if unsure {
-			p.node, err = l.find(path, p.owner)
+// join creates our znode. Its name has a guid, a random number: when the answer to a
+// create is lost, nobody knows whether there is a znode, and join looks for that name
+// until it knows.
+func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
+	conn := l.s.Conn()
+	ownName := fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), k)
+	for waiting.Err() == nil {
+		owner := conn.SessionID()
+		node := ""
+		err := l.s.write(func() (err error) {
+			node, err = create(conn, ownName, zk.FlagEphemeralSequential)
+			return err
+		})
+		// If the session has changed meanwhile, the old one or the new one may have made the znode.
+		sameSession := conn.SessionID() == owner
+		if err == nil && sameSession {
+			return place{kind: k, node: node, owner: owner}, nil
 		}
-		if err == nil && p.node == "" {
-			if unsure && ctx.Err() != nil { // there is no znode, and none is wanted
-				return place{}, ended(ctx)
-			}
-			err = l.s.Prove(func() (err error) {
-				p.node, err = create(conn, path, zk.FlagEphemeralSequential)
-				return err
-			})
-		}
-		if err == nil && conn.SessionID() == p.owner { // else another session may have made it
-			return p, nil
-		}
-		if err != nil && !l.s.Retry(err) {
+		if err != nil && !l.s.canRetry(err) {
 			return place{}, err
 		}
+		pause()
+		if errors.Is(err, zk.ErrNoServer) {
+			continue // no server could be reached, and so nothing was sent
+		}
+		found, err := l.find(ownName, k)
+		if err != nil {
+			return place{}, err
+		}
+		if found.node != "" {
+			return found, nil
+		}
+	}
+	return place{}, whyEnded(waiting)
+}
+
+// find looks for a znode of our session whose path begins with ownName, until a
+// server has answered. The place has no node if there is none.
+func (l *RWLock) find(ownName string, k kind) (place, error) {
+	for {
+		owner := l.s.Conn().SessionID()
+		node, err := l.look(ownName, owner)
+		sameSession := l.s.Conn().SessionID() == owner
+		if err == nil && sameSession {
+			return place{kind: k, node: node, owner: owner}, nil
+		}
+		if err != nil && !l.s.canRetry(err) {
+			return place{}, err
+		}
+		pause()
 	}
 }
 
-// find looks for a znode whose path begins so. It asks first, for the server that
-// we are connected to now may lag behind the one that carried out the create. A
-// znode of another session is not ours: it goes with that session.
-func (l *RWLock) find(path string, owner int64) (node string, err error) {
-	if err := l.s.Ask(); err != nil {
+// look is one try of find. The server that we are connected to now may lag behind the
+// one that carried out the create. So look first makes a write that changes nothing: when
+// it is answered, our server has caught up. A znode of another session is not ours: it
+// goes with that session.
+func (l *RWLock) look(ownName string, owner int64) (node string, err error) {
+	if err := l.s.ask(); err != nil {
 		return "", err
 	}
 	names, _, err := l.s.Conn().Children(l.dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return "", nil // not even the directory is there
+	}
+	if err != nil {
+		return "", err
+	}
 	for _, name := range names {
-		if node := l.dir + "/" + name; err == nil && strings.HasPrefix(node, path) {
-			_, stat, unread := l.s.Conn().Get(node)
-			if unread == nil && stat.EphemeralOwner == owner {
-				return node, nil
-			}
-			if !errors.Is(unread, zk.ErrNoNode) { // else it has gone meanwhile
-				err = unread
-			}
-		}
-	}
-	if errors.Is(err, zk.ErrNoNode) { // not even the directory is there
-		err = nil
-	}
-	return "", err
-}
-
-// wait returns when our znode has no predecessor. After a wake-up it looks again:
-// a waiter may have died. If our own znode has gone, it makes another one.
-func (l *RWLock) wait(ctx context.Context, p *place, once bool) error {
-	conn := l.s.Conn()
-	for ctx.Err() == nil {
-		lease := l.s.Lease() // it may ask; taken before the list, so that a later loss is the hold's
-		names, stat, err := conn.Children(l.dir)
-		before := ""
-		if err == nil {
-			before, err = predecessor(names, pathpkg.Base(p.node))
-		}
-		if l.s.Retry(err) || err == nil && before == "" && lease.Err() != nil { // the line was down for too long
+		node := l.dir + "/" + name
+		if !strings.HasPrefix(node, ownName) {
 			continue
 		}
-		if errors.Is(err, zk.ErrNoNode) || conn.SessionID() != p.owner {
-			if *p, err = l.enqueue(ctx); err != nil {
-				return err
+		_, stat, err := l.s.Conn().Get(node)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue // it has gone meanwhile
+		}
+		if err != nil {
+			return "", err
+		}
+		if stat.EphemeralOwner == owner {
+			return node, nil
+		}
+	}
+	return "", nil
+}
+
+// wait returns when nobody is left to wait for. After a wake-up it looks
+// again: the predecessor may have been a waiter that died. If our own znode has
+// gone, by hand or with its session, wait makes another one. With an error it returns
+// the place to leave, which has no node if there is nothing to delete.
+func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, error) {
+	conn := l.s.Conn()
+	for waiting.Err() == nil {
+		// The lease is taken before the list, and our hold will hang on it. If there is
+		// an outage after the list, the lease ends, and our hold with it: a lease that
+		// has ended does not begin again.
+		current := l.s.takeLease()
+
+		before := ""
+		names, stat, err := conn.Children(l.dir)
+		if err == nil {
+			before, err = predecessor(names, pathpkg.Base(mine.node))
+		}
+		if l.s.canRetry(err) {
+			pause()
+			continue
+		}
+		sessionEnded := conn.SessionID() != mine.owner
+		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
+		if sessionEnded || ownZnodeGone {
+			mine, err = l.join(waiting, mine.kind)
+			if err != nil {
+				return place{}, err
 			}
 			continue
 		}
 		if err != nil {
-			return err
+			return mine, err // the server has refused the list, or the numbers are used up
 		}
-		if before == "" {
-			// Pzxid is the transaction that last changed the children: at least the
-			// delete of the holder before us, which came after the list that let it in.
-			p.lease, p.token = lease, stat.Pzxid
-			return nil
+
+		nobodyToWaitFor := before == ""
+		if nobodyToWaitFor && l.s.isOver(current) {
+			l.s.waitHalfATick() // the line was down for too long, or the answers are slow
+			continue
 		}
-		if once {
-			return ErrLocked
+		if nobodyToWaitFor {
+			mine.lease = current
+			// The transaction that last changed the children. Each holder that we waited for
+			// took its token from a list, and deleted its znode later. That delete is
+			// such a change, and our list has seen it. So our token is greater.
+			mine.token = stat.Pzxid
+			return mine, nil
 		}
+		if p == mustNotWait {
+			return mine, ErrLocked
+		}
+
 		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
 		_, _, gone, err := conn.GetW(l.dir + "/" + before)
-		if l.s.Retry(err) || errors.Is(err, zk.ErrNoNode) || conn.SessionID() != p.owner {
-			continue // look again: the watch may be a new session's, which has no znode
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if l.s.canRetry(err) {
+			pause()
+			continue
 		}
 		if err != nil {
-			return err
+			return mine, err
+		}
+		if conn.SessionID() != mine.owner {
+			continue // the session has changed, and our znode has gone with the old one
 		}
 		select {
-		case <-gone: // or the session has ended: the next look tells
-		case <-ctx.Done():
+		case <-gone: // or the session has ended: the next round finds out
+		case <-waiting.Done():
+		case <-l.s.done: // closed: the next request fails
 		}
 	}
-	return ended(ctx)
+	return mine, whyEnded(waiting)
 }
 
-// leave deletes our znode, and goes on until it knows that it is gone: ErrLost
+// leave deletes our znode, and goes on until it knows that the znode is gone. ErrLost
 // means that it was gone before, or went with its session.
-func (l *RWLock) leave(p place) error {
-	for lost := false; ; lost = true {
-		err := l.s.Prove(func() error { return l.s.Conn().Delete(p.node, -1) })
-		switch {
-		case err == nil:
+func (l *RWLock) leave(mine place) error {
+	mayBeDone := false // a delete may have been sent whose answer is lost
+	for {
+		err := l.s.write(func() error { return l.s.Conn().Delete(mine.node, -1) })
+		if err == nil {
 			return nil
-		case l.s.Closed(), l.s.Conn().SessionID() != p.owner, errors.Is(err, zk.ErrNoNode) && !lost:
+		}
+		sessionEnded := l.s.isClosed() || l.s.Conn().SessionID() != mine.owner
+		if sessionEnded {
 			return ErrLost
-		case errors.Is(err, zk.ErrNoNode): // the delete whose reply was lost has done it
+		}
+		if errors.Is(err, zk.ErrNoNode) && mayBeDone {
 			return nil
-		case !l.s.Retry(err):
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			return ErrLost
+		}
+		if !l.s.canRetry(err) {
 			return err
 		}
+		if !errors.Is(err, zk.ErrNoServer) { // else nothing was sent
+			mayBeDone = true
+		}
+		pause()
 	}
 }
 
-// Unlock ends an entry by Lock, as in step 5. What the server refuses can be tried again.
-func (l *RWLock) Unlock(held context.Context) error {
+// Unlock ends an entry by Lock, as in step 5. If the server refuses the delete, as with
+// zk.ErrNoAuth, Unlock can be called again.
+func (l *RWLock) Unlock(held context.Context) error { return l.unlock(held, write) }
+
+// RUnlock is Unlock for an entry by RLock.
+func (l *RWLock) RUnlock(held context.Context) error { return l.unlock(held, read) }
+
+// unlock is Unlock or RUnlock.
+func (l *RWLock) unlock(held context.Context, k kind) error {
 	if err := check(held, l.s, l.dir); err != nil {
 		return err
 	}
-	h, err := exit(held, l)
-	if h == nil {
+	h, last, err := exit(held, l, k)
+	if h == nil || !last {
 		return failed("unlock", l.dir, err)
 	}
-	h.end() // before anybody else can get in
-	deleted := make(chan error, 1)
-	if !l.s.Go(func() { deleted <- h.released(l.kind, l.leave(h.place)) }) {
-		deleted <- ErrLost
-	}
-	select {
-	case gone := <-deleted:
-		err = cmp.Or(gone, err)
-	case <-time.After(l.s.Timeout()):
-		err = fmt.Errorf("no answer for %v, and the delete goes on: %w", l.s.Timeout(), ErrLost)
+	h.release() // before anybody else can get in
+	leaveErr := l.leaveInTime(h.place, func() { h.allowUnlockAgain(k) })
+	if leaveErr != nil {
+		err = leaveErr
 	}
 	return failed("unlock", h.node, err)
 }
 
-// RUnlock is Unlock for an entry by RLock.
-func (l *RWLock) RUnlock(held context.Context) error { return l.other.Unlock(held) }
+// leaveInTime is leave that waits no longer than one session time-out. Then the
+// delete goes on in the background. It calls refused if the server refuses the delete.
+func (l *RWLock) leaveInTime(mine place, refused func()) error {
+	result := make(chan error, 1)
+	begun := l.s.run(func() {
+		err := l.leave(mine)
+		if znodeStays(err) {
+			refused()
+		}
+		result <- err
+	})
+	if !begun {
+		return ErrLost
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-time.After(l.s.Timeout()):
+		return fmt.Errorf("no answer for %v, and the delete goes on: %w", l.s.Timeout(), ErrLost)
+	}
+}
+
+// znodeStays reports whether leave failed because the server has refused the delete.
+func znodeStays(leaveErr error) bool {
+	return leaveErr != nil && !errors.Is(leaveErr, ErrLost)
+}
 
 // create makes a znode and returns its path, with the number that the server
 // gave it. Parents are made only when the server says that they are missing:
@@ -272,12 +432,18 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 
 // predecessor names the znode that mine waits for, "" when there is none: the last
 // writer before a reader, the last of all before a writer. It is an error when mine
-// is not there at all: then nothing holds our place.
+// is not there at all: then nothing holds our place. It is also an error when another
+// znode can have the same number.
 func predecessor(names []string, mine string) (string, error) {
-	own, kind, _ := number(mine)
+	own, ownKind, _ := number(mine)
+	if own < 0 || own == lastNumber {
+		return "", errors.New(usedUp)
+	}
 	before, highest, present := "", 0, false
 	for _, name := range names {
-		if n, other, ok := number(name); ok && n < own && (before == "" || n > highest) && (kind == write || other == write) {
+		n, k, ok := number(name)
+		bothRead := ownKind == read && k == read
+		if ok && !bothRead && n < own && (before == "" || n > highest) {
 			before, highest = name, n
 		}
 		present = present || name == mine
@@ -290,11 +456,12 @@ func predecessor(names []string, mine string) (string, error) {
 
 // number reads a queue znode's number and kind out of its name's end. Numbers are
 // compared, never names; ok is false for a child that is not of the queue.
-func number(name string) (n int, kind string, ok bool) {
-	at := max(strings.LastIndex(name, read), strings.LastIndex(name, write))
+func number(name string) (n int, k kind, ok bool) {
+	at := max(strings.LastIndex(name, string(read)), strings.LastIndex(name, string(write)))
 	if at < 0 {
 		return 0, "", false
 	}
-	n, err := strconv.Atoi(name[at+len(read):])
-	return n, name[at : at+len(read)], err == nil
+	behind := at + len(read) // both kinds are equally long
+	n, err := strconv.Atoi(name[behind:])
+	return n, kind(name[at:behind]), err == nil
 }

@@ -3,6 +3,7 @@ package sharedlock
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,8 +23,8 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 
 func TestProperties(t *testing.T) {
 	t.Parallel()
-	lockcheck.Holds(t, subject, slices.Concat(lockcheck.Properties, lockcheck.Promises,
-		[]*lockcheck.Property{lockcheck.ReleasedWhileCutOff, lockcheck.ByKind, lockcheck.Upgrade})...)
+	lockcheck.Holds(t, subject, slices.Concat(lockcheck.Properties, lockcheck.Promises, lockcheck.Faults,
+		[]*lockcheck.Property{lockcheck.ReleasedWhileCutOff, lockcheck.LaggingServer, lockcheck.ByKind, lockcheck.Upgrade, lockcheck.ReaderStays})...)
 	for _, way := range []lockcheck.Subject{subject, lockcheck.Readers(subject)} {
 		lockcheck.Holds(t, way, lockcheck.Contexts...)
 	}
@@ -74,6 +75,13 @@ func TestEachWatchesTheOneItWaitsFor(t *testing.T) {
 	}
 }
 
+// keepsNothing tells whether nothing hangs on the session's lease.
+func (s *Session) keepsNothing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.lease.users) == 0
+}
+
 // FuzzNames puts a znode of each kind with a number among names of anybody's. It asks
 // functions that are not exported: a server would not give these numbers.
 func FuzzNames(f *testing.F) {
@@ -88,25 +96,29 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, prefix, names string, own int32) {
 		others := strings.Split(names, "/")
 		for _, name := range others {
-			_, kind, ok := number(name)
+			_, k, ok := number(name)
 			if digits := len(name) - strings.LastIndex(name, "_"); digits < 18 {
-				require.Equal(t, ofTheQueue.MatchString(name), ok, "%q is of the queue, of kind %q", name, kind)
+				require.Equal(t, ofTheQueue.MatchString(name), ok, "%q is of the queue, of kind %q", name, k)
 			}
 		}
-		for _, kind := range []string{read, write} {
-			mine := fmt.Sprintf("%s%s%010d", prefix, kind, own)
+		for _, k := range []kind{read, write} {
+			mine := fmt.Sprintf("%s%s%010d", prefix, k, own)
 			n, is, ok := number(mine)
-			require.Equal(t, fmt.Sprint(own, kind, true), fmt.Sprint(n, is, ok), mine)
+			require.Equal(t, fmt.Sprint(own, k, true), fmt.Sprint(n, is, ok), mine)
 			waitsFor := func(name string) (int, bool) { // the number, if it is of those whom mine waits for
 				n, other, ok := number(name)
-				return n, ok && (kind == write || other == write)
+				return n, ok && (k == write || other == write)
 			}
-			if !slices.Contains(others, mine) {
+			if !slices.Contains(others, mine) && own >= 0 && own < math.MaxInt32 {
 				_, err := predecessor(others, mine)
 				require.ErrorIs(t, err, zk.ErrNoNode, "%q is not among %q", mine, others)
 			}
 			for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
 				before, err := predecessor(list, mine)
+				if own < 0 || own == math.MaxInt32 {
+					require.ErrorContains(t, err, "numbers are used up")
+					continue
+				}
 				require.NoError(t, err)
 				require.True(t, lockcheck.IsBefore(waitsFor, before, others, int(own)), "before %q in %q stands %q", mine, list, before)
 			}
@@ -127,18 +139,18 @@ func TestAWriteHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
 		mark, reader := a.Tap.Mark(), b.Reader.Start()
 		for i, letter := range entriesAndExits {
 			reader.MustWait("the end of %s, from number %d", entriesAndExits, i+1)
-			kind := map[rune]string{'R': read, 'W': write}[unicode.ToUpper(letter)]
+			k := map[rune]kind{'R': read, 'W': write}[unicode.ToUpper(letter)]
 			if unicode.IsUpper(letter) {
-				_, err := as(kind, a).Lock(held)
-				require.NoError(t, err, "%s inside a write hold", kind)
+				_, err := as(k, a).Lock(held)
+				require.NoError(t, err, "%s inside a write hold", k)
 			} else {
-				require.NoError(t, as(kind, a).Unlock(held), "exit number %d of %s", i+1, entriesAndExits)
+				require.NoError(t, as(k, a).Unlock(held), "exit number %d of %s", i+1, entriesAndExits)
 			}
 		}
 		reader.Acquired()
 		require.Zero(t, a.Requests(mark)[wiretap.Create], "znodes made by %s", entriesAndExits)
 		// No exported call tells for how many holds the session asks.
-		z.Await("the session to rest", func() bool { return a.Session.(*Session).holds.Load() == 0 })
+		z.Await("the session to rest", func() bool { return a.Session.(*Session).keepsNothing() })
 	}
 }
 
@@ -146,9 +158,9 @@ func TestAWriteHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
 // that was refused is tried again; the other kind's is not that exit.
 func TestARefusedReleaseCanBeTriedAgain(t *testing.T) {
 	t.Parallel()
-	for last, other := range map[string]string{read: write, write: read} {
+	for last, other := range map[kind]kind{read: write, write: read} {
 		z := zktest.New(t)
-		a := subject.Join(z, "the holder that calls for "+last+" last")
+		a := subject.Join(z, "the holder that calls for "+string(last)+" last")
 		permit := func(permissions int32) {
 			_, err := z.Observer().SetACL(a.Path, zk.WorldACL(permissions), -1)
 			require.NoError(t, err)

@@ -1,15 +1,12 @@
 package sharedlock
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"net"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -17,60 +14,92 @@ import (
 
 // Session is a ZooKeeper client that knows how long its session can be relied
 // on: see lease.go. It is safe for use by many goroutines.
+//
+// When the session expires, the client begins another one: what was held is lost,
+// and other locks can be had over the same Session.
 type Session struct {
-	conn *zk.Conn
-	dial zk.Dialer
-	ctx  context.Context // ends at Close
-	end  context.CancelFunc
-	work sync.WaitGroup // the goroutines that Close waits for
+	conn   *zk.Conn
+	client client        // what the client library leaves to us: see client.go
+	nobody string        // the path that ask deletes
+	done   chan struct{} // closed by Close
+	work   sync.WaitGroup
 
-	mu sync.Mutex
-	lease
+	mu      sync.Mutex
+	id      int64         // of ZooKeeper's session; 0 while there is none
+	timeout time.Duration // as the servers granted it
+	lease   *lease
+	timer   *time.Timer // fires when the lease is over
+
+	// What the lease goes by, see lease.go: writes 1 and 2, for which the next write is
+	// write 3, and the last two pings that were answered.
+	write1, write2   proof
+	ping, pingBefore proof
 }
 
 // Option changes how Open connects.
 type Option func(*Session)
 
-// WithDialer makes the session connect through dial, for TLS or for tests.
-func WithDialer(dial zk.Dialer) Option { return func(s *Session) { s.dial = dial } }
+// WithDialer makes the session connect through dial, for TLS or for tests. It is
+// given the servers' addresses as they were given to Open.
+func WithDialer(dial zk.Dialer) Option {
+	return func(s *Session) { s.client.dial = dial }
+}
+
+// WithBuffer gives the client library so many bytes to send a request, and as many to
+// read an answer, in place of 1.5 MB each: for a process that has very many sessions.
+// A longer request is not sent. At a longer answer the library closes the connection,
+// and connects again: who waits behind a queue that is too long for one answer waits
+// for ever. In a lock's queue a name takes about 40 bytes.
+func WithBuffer(size int) Option {
+	return func(s *Session) { s.client.buffer = size }
+}
+
+const (
+	smallestBuffer = 4 << 10
+	openPatience   = 10 * time.Second
+	longestTimeout = math.MaxInt32 * time.Millisecond // that the protocol can ask for
+)
 
 // Open connects to servers, each host:port, and asks for a session with the given
 // time-out; what counts is the time-out that is granted. It should be five of the
 // servers' ticks or more, 10 s at the usual tick of 2 s: with less, a holder may be
 // told of its loss too late. After ten seconds without a session Open returns an
 // error. The caller calls Close in the end.
+//
+// A name is looked up anew each time the session connects. A name that stands for
+// several addresses is one server: give each server a name of its own.
 func Open(servers []string, timeout time.Duration, options ...Option) (*Session, error) {
-	const patience, most = 10 * time.Second, math.MaxInt32 * time.Millisecond // most: that the protocol can ask for
-	if len(servers) == 0 || timeout < time.Millisecond || timeout > most {
-		return nil, fmt.Errorf("zklock: open a session with servers %q and time-out %v: want host:port and 1ms to %v", servers, timeout, most)
+	if len(servers) == 0 || timeout < time.Millisecond || timeout > longestTimeout {
+		return nil, fmt.Errorf("zklock: open a session with servers %q and time-out %v: want host:port and 1ms to %v",
+			servers, timeout, longestTimeout)
 	}
-	s := &Session{dial: net.DialTimeout, lease: lease{timeout: timeout}}
+	s := newSession(timeout)
 	for _, option := range options {
 		if option == nil {
 			return nil, errors.New("zklock: open a session: an option is nil: leave it out")
 		}
 		option(s)
 	}
-	if s.dial == nil {
+	if s.client.dial == nil {
 		return nil, errors.New("zklock: open a session: the dialer is nil: give one, or leave WithDialer out")
 	}
-	s.ctx, s.end = context.WithCancel(context.Background())
-	s.over = time.AfterFunc(time.Hour, s.expire)
-	s.life, s.lose = context.WithCancelCause(context.Background())
-	s.lose(ErrLost) // until a server has granted a session
-	var said lastLine
-	twice := slices.Repeat(servers, 2) // after the last one the client rests for a second
-	conn, events, err := zk.Connect(twice, timeout, zk.WithDialer(s.connect), zk.WithLogger(&said))
+	if s.client.buffer != 0 && s.client.buffer < smallestBuffer {
+		return nil, fmt.Errorf("zklock: open a session: a buffer of %d bytes is too small: give %d or more, or leave WithBuffer out",
+			s.client.buffer, smallestBuffer)
+	}
+	conn, events, err := s.client.connect(servers, timeout)
 	if err != nil {
 		return nil, fmt.Errorf("zklock: connect to %q: %w", servers, err)
 	}
 	s.conn = conn
-	for late := time.After(patience); conn.State() != zk.StateHasSession; {
+	tooLate := time.After(openPatience)
+	for conn.State() != zk.StateHasSession {
 		select {
 		case <-events:
-		case <-late:
+		case <-tooLate:
 			s.Close()
-			return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q? %v", patience, servers, said.Load())
+			return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q? %v",
+				openPatience, servers, s.client.lastWords())
 		}
 	}
 	go func() {
@@ -81,16 +110,11 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	return s, nil
 }
 
-type lastLine struct{ atomic.Value } // of the client's log, for Open's error
-
-func (l *lastLine) Printf(format string, a ...any) { l.Store(fmt.Sprintf(format, a...)) }
-
-func (s *Session) connect(network, address string, timeout time.Duration) (net.Conn, error) {
-	conn, err := s.dial(network, address, timeout)
-	if err != nil {
-		return nil, err
-	}
-	return &handshake{Conn: conn, in: bufio.NewReader(conn), s: s, begun: time.Now()}, nil
+// newSession is a session that is not connected yet. Its lease is over.
+func newSession(timeout time.Duration) *Session {
+	s := &Session{nobody: nobodysZnode(), done: make(chan struct{}), timeout: timeout, lease: &lease{}}
+	s.client = client{dial: net.DialTimeout, s: s}
+	return s
 }
 
 // Conn is the session's connection. Closing it closes the session.
@@ -103,28 +127,76 @@ func (s *Session) Timeout() time.Duration {
 	return s.timeout
 }
 
+// Done is closed when the session has been closed, by Close or through its
+// connection: then every hold is lost, and no lock can be had over it any more.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
 // Close ends the session: its ephemeral znodes are deleted, every hold is lost,
 // and every waiting Lock returns an error. A second Close does nothing.
 func (s *Session) Close() {
-	s.mu.Lock()
-	s.end()
-	s.over.Stop()
-	s.lose(ErrLost)
-	s.mu.Unlock()
+	s.markClosed()
 	s.conn.Close()
+	s.client.hangUp()
 	s.work.Wait()
 }
 
-// Closed tells whether the session has been closed.
-func (s *Session) Closed() bool { return s.ctx.Err() != nil }
-
-// Go runs f on a goroutine that Close waits for. Once closed it returns false.
-func (s *Session) Go(f func()) bool {
+// markClosed ends the lease for good, and stops what runs in the background.
+func (s *Session) markClosed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Closed() {
+	if s.isClosed() {
+		return
+	}
+	close(s.done)
+	s.endLease()
+}
+
+func (s *Session) isClosed() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// run runs f on a goroutine that Close waits for. Once closed it returns false.
+func (s *Session) run(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isClosed() {
 		return false
 	}
 	s.work.Go(f)
 	return true
 }
+
+// giveUpAt runs do, and returns its error. When waiting ends first, giveUpAt returns at
+// once why it ended: do goes on in the background, and late is called with do's error.
+func (s *Session) giveUpAt(waiting context.Context, do func() error, late func(error)) error {
+	if waiting.Done() == nil {
+		return do() // nobody can give up
+	}
+	result := make(chan error, 1)
+	begun := s.run(func() { result <- do() })
+	if !begun {
+		return zk.ErrClosing
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-waiting.Done():
+		s.run(func() { late(<-result) })
+		return whyEnded(waiting)
+	}
+}
+
+// canRetry tells whether a request that ended with err is to be made again: it was
+// not answered, and the session is not closed.
+func (s *Session) canRetry(err error) bool {
+	return unanswered(err) && !s.isClosed()
+}
+
+// pause is for a loop that makes a request again. Usually the request itself waits for
+// a connection. But when the connection is being closed, each request fails at once.
+func pause() { time.Sleep(time.Millisecond) }

@@ -19,30 +19,30 @@ type variant struct {
 	before func(names []string, mine string) (before string, err error) // whom a znode waits for
 }
 
-func (v variant) RLock(ctx context.Context) (context.Context, error) { return v.take(ctx, v.other) }
-func (v variant) Lock(ctx context.Context) (context.Context, error)  { return v.take(ctx, v.RWLock) }
+func (v variant) RLock(ctx context.Context) (context.Context, error) { return v.take(ctx, read) }
+func (v variant) Lock(ctx context.Context) (context.Context, error)  { return v.take(ctx, write) }
 
-func (v variant) take(ctx context.Context, l *RWLock) (context.Context, error) {
-	p, err := l.enqueue(ctx)
+func (v variant) take(ctx context.Context, k kind) (context.Context, error) {
+	mine, err := v.join(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.wait(ctx, &p); err != nil {
-		return nil, errors.Join(err, l.leave(p))
+	if err := v.wait(ctx, &mine); err != nil {
+		return nil, errors.Join(err, v.leave(mine))
 	}
-	return begin(ctx, l, p, l.s.Keep(p.lease)), nil
+	return begin(ctx, v.RWLock, mine), nil
 }
 
-func (v variant) wait(ctx context.Context, p *place) error {
+func (v variant) wait(ctx context.Context, mine *place) error {
 	for {
-		lease := v.s.Lease()
+		lease := v.s.takeLease()
 		names, stat, changed, err := v.s.Conn().ChildrenW(v.dir)
 		if err != nil {
 			return err
 		}
-		before, err := v.before(names, pathpkg.Base(p.node))
+		before, err := v.before(names, pathpkg.Base(mine.node))
 		if before == "" || err != nil {
-			p.lease, p.token = lease, stat.Pzxid
+			mine.lease, mine.token = lease, stat.Pzxid
 			return err
 		}
 		select {
@@ -72,7 +72,7 @@ func first(names []string) string {
 func TestWriterThatWaitsForWritersOnly(t *testing.T) {
 	t.Parallel()
 	lastWriter := func(names []string, mine string) (string, error) {
-		asReader := strings.Replace(mine, write, read, 1)
+		asReader := strings.Replace(mine, string(write), string(read), 1)
 		return predecessor(append(names, asReader), asReader)
 	}
 	lockcheck.Fails(t, watching("a writer that waits for the last writer", lastWriter), lockcheck.Shared)
@@ -84,8 +84,8 @@ func TestWriterThatWaitsForWritersOnly(t *testing.T) {
 func TestReaderThatLooksAtTheFirstOnly(t *testing.T) {
 	t.Parallel()
 	joinReaders := func(names []string, mine string) (string, error) {
-		_, kind, _ := number(mine)
-		if _, inside, _ := number(first(names)); kind == read && inside == read {
+		_, own, _ := number(mine)
+		if _, inside, _ := number(first(names)); own == read && inside == read {
 			return "", nil
 		}
 		return predecessor(names, mine)
