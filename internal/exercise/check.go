@@ -1,291 +1,391 @@
-package main
+package exercise
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
-	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
+	"testing"
 	"time"
 
+	"zklock/internal/lockcheck"
+	"zklock/internal/page"
+	"zklock/internal/wiretap"
 	"zklock/internal/words"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
-// check prints what the learner's version can do, and keeps it on record. It
-// returns errUnfinished unless all properties hold.
-func (w *workshop) check(ctx context.Context, e exercise, yours files) error {
-	words.Fprintf(w.out, "%s: yours is in %s\n", e, e.path(strings.Join(slices.Sorted(maps.Keys(yours)), ", ")))
-	r := e.record()
-	r.Version = yours.version()
-	program, err := w.build(ctx, map[exercise]files{e: yours})
-	if err == nil {
-		err = w.report(ctx, e, program, &r)
-	}
-	if told := complaint(""); errors.As(err, &told) { // not all was asked
-		words.Fprintln(w.out, told)
-		return errUnfinished
-	}
-	if err == nil || errors.Is(err, errUnfinished) {
-		err = errors.Join(err, e.keep(r))
-	}
-	return err
-}
+// here is the folder of the learner's package.
+var here string
 
-// report prints the judge's answers. In a step with parts, the property of the part
-// that the learner is in is asked first: r says which, and then what was found.
-func (w *workshop) report(ctx context.Context, e exercise, program string, r *record) error {
-	parts, first := e.parts(), []string(nil)
-	in := parts.bringing(r.Missing)
-	if r.Of == 0 {
-		in = min(1, len(parts))
+// Main is for the TestMain of the learner's package.
+func Main(m *testing.M) {
+	var err error
+	if here, err = os.Getwd(); err == nil {
+		err = toRoot()
 	}
-	if in > 0 {
-		words.Fprintf(w.out, "You are in %s. Its property comes first.\n", parts.name(in))
-		first = []string{"-first", parts[in-1].property}
-	}
-	r.Held, r.Of, r.Missing = 0, 0, ""
-	var missing []answer
-	printed, err := w.ask(ctx, program, e, func(a answer) {
-		words.Fprintf(w.out, "  %s %s: %s\n", a.Verdict, a.Property, a.Evidence)
-		if a.Verdict == "?" {
-			words.Fprintln(w.out, "      ? means no answer: a call has hung, or took longer than the check waits")
-		}
-		r.Of++
-		if a.Verdict == "✓" {
-			r.Held++
-		} else {
-			missing = append(missing, a)
-		}
-	}, first...)
 	if err != nil {
-		return err
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	if printed != "" {
-		words.Fprintln(w.out, "Your lock printed:")
-		fmt.Fprintln(w.out, printed)
-	}
-	if len(missing) > 0 {
-		// What no part brings held in part 0, and what an earlier part brings held then.
-		next := slices.MinFunc(missing, func(a, b answer) int { return cmp.Compare(parts.bringing(a.Property), parts.bringing(b.Property)) })
-		r.Missing = next.Property
-		goOn, at := words.Sprintf("%q", next.Property), parts.bringing(next.Property)
-		if at > 0 {
-			goOn = parts.name(at)
-		}
-		if at > in && in > 0 {
-			goOn = words.In(goOn) + words.Sprintf(". Part %d holds", in)
-		}
-		words.Fprintf(w.out, "%d of %d hold. Go on with %s.\nAsk yourself: %s\nMore help: make hint STEP=%s\n", r.Held, r.Of, goOn, next.Hint, e.name)
-		return errUnfinished
-	}
-	words.Fprintf(w.out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", r.Of, e.name)
-	if after := e.after(); len(after) > 0 {
-		words.Fprintf(w.out, "The next: make exercise STEP=%s\n", after[0].name)
-	}
-	return nil
+	words.AsAsked()
+	zktest.Main(m)
 }
 
-// after lists the exercises after this one.
-func (e exercise) after() []exercise {
-	all := exercises()
-	return all[slices.Index(all, e)+1:]
-}
-
-// watch checks at once, and again on every save. When all properties hold, it goes on
-// with the next exercise.
-func (w *workshop) watch(ctx context.Context, e exercise) error {
+// toRoot goes to the root of the repository.
+func toRoot() error {
 	for {
-		seen := e.saved()
-		fmt.Fprintf(w.out, "\n%s\n", time.Now().Format("── 15:04:05 ──"))
-		err := w.check(ctx, e, e.yours())
-		after := e.after()
-		switch {
-		case err == nil && len(after) > 0:
-			e = after[0]
-			continue
-		case !errors.Is(err, errUnfinished):
+		if _, err := os.Stat("internal/exercise"); !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		words.Fprintf(w.out, "\nwaiting for you to save a file in %s; Ctrl-C ends\n", e.dir())
-		for e.saved() == seen {
-			select {
-			case <-time.After(300 * time.Millisecond):
-			case <-ctx.Done():
-				return ctx.Err()
+		if err := os.Chdir(".."); err != nil {
+			return err
+		}
+		if dir, err := os.Getwd(); err != nil || dir == filepath.Dir(dir) {
+			return errors.Join(err, errors.New("the learner's package has to be inside of the repository"))
+		}
+	}
+}
+
+// patience is how long a lock has for one property. Those that hold take a second or
+// two, and more while others are asked, or on a busy machine.
+var patience = zktest.Patience / 3
+
+// spins is a number of requests without a rest that no client makes in one property, if
+// it ever sleeps.
+const spins = 300
+
+// A check is one run of the learner's test.
+type check struct {
+	*testing.T
+	exercise Exercise
+	subjects []lockcheck.Subject
+	server   *zkserver.Server
+	record   Record
+	asked    map[*lockcheck.Property]bool
+
+	mu    sync.Mutex
+	hangs int // properties that came to no answer, or to too many requests
+}
+
+// Check asks whether the learner's lock has the properties that the exercise is to
+// bring. Each is a subtest. In step 1 the second subject is the one that frees the lock
+// after a crash.
+//
+// First comes what every lock can do: if that fails, nothing else is asked. In a step
+// with parts the properties of the parts come next, as far as the learner has come. What
+// was found is kept beside the learner's files.
+func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
+	e, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subjects[0].Name = "mine " + e.Name
+	subjects[0].Acts() // in make play
+	server, err := zktest.Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	yours, err := Yours(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &check{T: t, exercise: e, subjects: subjects, server: server, record: Recorded(here)}
+	c.asked = map[*lockcheck.Property]bool{}
+	part := e.partOf(c.record)
+	if version := yours.Version(); version != c.record.Version {
+		c.record.Version, c.record.Answers = version, nil
+	}
+	if c.canBeUsed() && c.ask(e.upToPart(part)) {
+		c.ask(e.Goals)
+	}
+	if err := c.record.Keep(here); err != nil {
+		t.Error(err)
+	}
+	c.sum()
+}
+
+// partOf is the part that the learner was in when the lock was last checked: the first
+// whose property was missing.
+func (e Exercise) partOf(r Record) (n int) {
+	parts := e.Parts()
+	for n < len(parts) {
+		n++
+		if !slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == parts[n-1].Property && a.holds() }) {
+			break
+		}
+	}
+	return n
+}
+
+// upToPart are the properties that the parts bring, up to part n.
+func (e Exercise) upToPart(n int) (properties []*lockcheck.Property) {
+	parts := e.Parts()
+	for _, p := range e.Goals {
+		if at := parts.bringing(p); 0 < at && at <= n {
+			properties = append(properties, p)
+		}
+	}
+	return properties
+}
+
+// Run is the -run of go test that asks for one property.
+func Run(property string) string { return "^TestLock$/^" + underscored(property) + "$" }
+
+func underscored(name string) string { return strings.ReplaceAll(name, " ", "_") }
+
+// wanted tells whether -run leaves a subtest in.
+func wanted(name string) bool {
+	_, pattern, _ := strings.Cut(flag.Lookup("test.run").Value.String(), "/")
+	matches, err := regexp.MatchString(pattern, underscored(name))
+	return matches || err != nil
+}
+
+// ask asks for the properties that were not asked yet, some at a time, for they mostly
+// wait, and then tells of each. It tells whether all hold. If the first of the exercise
+// does not, the others go wrong for the same reason, and are not told.
+func (c *check) ask(properties []*lockcheck.Property) (hold bool) {
+	properties = slices.DeleteFunc(slices.Clone(properties), func(p *lockcheck.Property) bool {
+		return c.asked[p] || !wanted(p.Name)
+	})
+	results := make([]lockcheck.Result, len(properties))
+	slots := make(chan struct{}, 8)
+	var all sync.WaitGroup
+	for i, p := range properties {
+		c.asked[p] = true
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			results[i] = c.result(p)
+		})
+	}
+	all.Wait()
+	hold = true
+	for i, p := range properties {
+		r := results[i]
+		if r.Verdict == lockcheck.Stuck && c.hangs == 1 {
+			r = c.result(p) // a busy machine can be the reason
+		}
+		hold = c.tell(p, r) && hold
+		if !hold && p == c.exercise.Goals[0] {
+			break
+		}
+	}
+	return hold
+}
+
+// result asks for one property. It has no verdict if nothing more is asked, because
+// others have hung.
+func (c *check) result(p *lockcheck.Property) lockcheck.Result {
+	c.mu.Lock()
+	enough := c.hangs > 1
+	c.mu.Unlock()
+	if enough {
+		return lockcheck.Result{}
+	}
+	subject := c.subjects[0]
+	if p == lockcheck.CrashFrees && len(c.subjects) > 1 {
+		subject = c.subjects[1]
+	}
+	broken := &panics{}
+	r := lockcheck.Check(c.server, broken.in(subject), p, patience)
+	if said := broken.String(); said != "" {
+		r.Verdict, r.Evidence = lockcheck.No, said
+		return r
+	}
+	if r.Verdict == lockcheck.Yes {
+		return r
+	}
+	spinning := ""
+	for _, line := range r.Lines {
+		if n := restless(line.Frames); n > spins {
+			spinning = words.Sprintf("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.Verdict == lockcheck.Stuck {
+		c.hangs++
+	}
+	if spinning != "" {
+		r.Verdict, r.Evidence = lockcheck.No, spinning
+		c.hangs += 2
+	}
+	return r
+}
+
+// requests counts what a client has asked of the server.
+func requests(frames []wiretap.Frame) (n int) {
+	for _, f := range frames {
+		if asks(f) {
+			n++
+		}
+	}
+	return n
+}
+
+func asks(f wiretap.Frame) bool { return f.Kind == wiretap.Request && f.Op != wiretap.Ping }
+
+// restless counts the requests that were made as soon as the one before was answered.
+func restless(frames []wiretap.Frame) (n int) {
+	var answered time.Time
+	for _, f := range frames {
+		if f.Kind == wiretap.Reply {
+			answered = f.At
+		}
+		if asks(f) && f.At.Sub(answered) < 2*time.Millisecond {
+			n++
+		}
+	}
+	return n
+}
+
+// tell tells of one property, and tells whether it holds.
+func (c *check) tell(p *lockcheck.Property, r lockcheck.Result) bool {
+	if r.Verdict == "" {
+		return false
+	}
+	c.record.answer(Answer{p.Name, string(r.Verdict), r.Evidence})
+	return c.Run(p.Name, func(t *testing.T) {
+		if file := os.Getenv(pageVariable); file != "" {
+			if err := c.page(r, file); err != nil {
+				t.Error(err)
 			}
 		}
+		if r.Verdict == lockcheck.Yes {
+			say(t, "%s", r.Evidence)
+			return
+		}
+		t.Fail()
+		say(t, "seen: %s", r.Evidence)
+		say(t, "ask yourself: %s", p.Hint)
+	})
+}
+
+// say prints a line of a test, in the reader's language.
+func say(t *testing.T, format string, args ...any) {
+	words.Fprintf(t.Output(), format+"\n", args...)
+}
+
+// sum tells how far the lock has come, and what to go on with.
+func (c *check) sum() {
+	e := c.exercise
+	next := e.Missing(c.record)
+	if next == nil {
+		say(c.T, "All %d hold.", len(e.Goals))
+		return
+	}
+	if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		return // not all were asked
+	}
+	goOn := words.Sprintf("%q", next.Name)
+	if part := e.Parts().bringing(next); part > 0 {
+		goOn = e.Parts().Name(part)
+	}
+	if len(c.record.Answers) > 0 {
+		say(c.T, "%d of %d hold. Go on with %s.", e.Held(c.record), len(e.Goals), goOn)
+	}
+	if open := len(e.Goals) - len(c.record.Answers); open > 0 {
+		say(c.T, "The other %d are asked when what has failed holds.", open)
+	}
+	say(c.T, "More help: make hint STEP=%s", e.Name)
+}
+
+// panics notes that the learner's lock has panicked.
+type panics struct {
+	mu   sync.Mutex
+	said string
+}
+
+func (p *panics) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said
+}
+
+// in is the subject, whose calls return an error when they panic.
+func (p *panics) in(subject lockcheck.Subject) lockcheck.Subject {
+	ways := subject.Ways
+	subject.Ways = func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
+		write, read = ways(s, path)
+		write = p.inWay(write)
+		if read != nil {
+			reading := p.inWay(*read)
+			read = &reading
+		}
+		return write, read
+	}
+	return subject
+}
+
+func (p *panics) inWay(w zktest.Way) zktest.Way {
+	lock, unlock, try := w.Lock, w.Unlock, w.TryLock
+	w.Lock = func(ctx context.Context) (held context.Context, err error) {
+		defer p.caught(&err)
+		return lock(ctx)
+	}
+	w.Unlock = func(held context.Context) (err error) {
+		defer p.caught(&err)
+		return unlock(held)
+	}
+	if try != nil {
+		w.TryLock = func(ctx context.Context, wait time.Duration) (held context.Context, err error) {
+			defer p.caught(&err)
+			return try(ctx, wait)
+		}
+	}
+	return w
+}
+
+// caught makes a panic an error. It notes where in the learner's files it has happened.
+func (p *panics) caught(err *error) {
+	broken := recover()
+	if broken == nil {
+		return
+	}
+	*err = fmt.Errorf("panic: %v", broken)
+	said := (*err).Error()
+	for line := range strings.Lines(string(debug.Stack())) {
+		if _, at, ok := strings.Cut(line, here+string(filepath.Separator)); ok && !strings.Contains(at, "_test.go") {
+			at, _, _ = strings.Cut(at, " +0x")
+			said += ", at " + at
+			break
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.said == "" {
+		p.said = said
 	}
 }
 
-// saved changes when a file of the exercise is saved.
-func (e exercise) saved() (times string) {
-	paths, _ := filepath.Glob(e.path("*.go"))
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil {
-			times += fmt.Sprintln(path, info.ModTime(), info.Size())
-		}
+// pageVariable names the file for a page of what the property that is asked has shown.
+const pageVariable = "ZKLOCK_REPLAY"
+
+// Replay lets a test write a page of what the property that it asks for has shown.
+func Replay(page string, test func() error) error {
+	if err := os.Setenv(pageVariable, page); err != nil {
+		return err
 	}
-	return times
+	return errors.Join(test(), os.Unsetenv(pageVariable))
 }
 
-// A complaint is about the learner's code: it does not compile, or it panics.
-type complaint string
-
-func (c complaint) Error() string { return string(c) }
-
-// overlay holds versions of some exercises, and the starters of all others, against
-// what is on the disk, by its paths; nil stands for no file. So a version of another
-// exercise that is half written does not stand in the way.
-func overlay(versions map[exercise]files) files {
-	all := files{}
-	for _, e := range exercises() {
-		version, ok := versions[e]
-		if !ok {
-			version = e.starter()
-		}
-		for name := range e.yours() {
-			all[e.path(name)] = nil
-		}
-		for name, text := range version {
-			all[e.path(name)] = text
-		}
-	}
-	return all
-}
-
-// build compiles the judge with these versions of some exercises.
-func (w *workshop) build(ctx context.Context, versions map[exercise]files) (program string, err error) {
-	replace, texts := map[string]string{}, files{}
-	for path, text := range overlay(versions) {
-		from, err := filepath.Abs(path)
-		if err != nil {
-			return "", err
-		}
-		replace[from] = ""
-		if text != nil {
-			name := strings.ReplaceAll(path, "/", "-")
-			replace[from], texts[name] = filepath.Join(w.scratch, name), text
-		}
-	}
-	if texts["overlay.json"], err = json.Marshal(map[string]any{"Replace": replace}); err != nil {
-		return "", err
-	}
-	if err := texts.write(w.scratch); err != nil {
-		return "", err
-	}
-	program = filepath.Join(w.scratch, "judge")
-	build := exec.CommandContext(ctx, "go", "build", "-overlay", filepath.Join(w.scratch, "overlay.json"), "-o", program, "./internal/exercise/judge")
-	said, err := build.CombinedOutput()
-	if err != nil && ctx.Err() == nil {
-		words := string(said)
-		for path, text := range replace { // where the learner has it
-			if text != "" {
-				words = strings.ReplaceAll(words, text, path)
-			}
-		}
-		here, _ := filepath.Abs(".")
-		return "", complaint("It does not compile:\n" + compilerWords(strings.ReplaceAll(words, here+"/", "")))
-	}
-	return program, err
-}
-
-// keepBuilt builds the judge with the learner's version of a step, which is in a folder
-// laid out as the repository is, as a program that make play can use, and prints which
-// step that is.
-func (w *workshop) keepBuilt(ctx context.Context, asked, root, file string) error {
-	e, err := find(asked)
+// page writes a page of what the learner's lock has done, and the step's own beside it.
+func (c *check) page(yours lockcheck.Result, file string) error {
+	step := page.Steps[slices.IndexFunc(page.Steps, func(s page.Step) bool { return s.Key == c.exercise.Name })]
+	out, err := os.Create(file)
 	if err != nil {
 		return err
 	}
-	if !e.isStep() {
-		return errors.New("all steps are done: choose the one to play with")
-	}
-	program, err := w.build(ctx, map[exercise]files{e: e.yoursIn(root)})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(w.out, e.name)
-	return os.Rename(program, file)
-}
-
-// compilerWords leaves out the names of packages, which stand above the errors.
-func compilerWords(text string) string {
-	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(text), "\n"), func(line string) bool { return strings.HasPrefix(line, "# ") })
-	if strings.Contains(text, "internal/exercise/judge/") {
-		lines = append(lines, "The check calls what stands there: keep the exported names.")
-	}
-	return strings.Join(lines, "\n")
-}
-
-// An answer is what the judge says of one property.
-type answer struct{ Verdict, Property, Evidence, Hint string }
-
-// complete is the judge's exit code when it has come to its end.
-const complete = 7
-
-// ask runs the judge, whose flags say what to ask, and passes on its answers. It
-// returns what the lock has printed.
-func (w *workshop) ask(ctx context.Context, program string, e exercise, say func(answer), flags ...string) (printed string, err error) {
-	cmd := exec.CommandContext(ctx, program, append(flags, "-patience", w.patience.String(), e.name)...)
-	if err := w.serves(ctx, cmd); err != nil {
-		return "", err
-	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return "", err
-	}
-	var a answer
-	for answers := json.NewDecoder(stdout); answers.Decode(&a) == nil; {
-		say(a)
-	}
-	_ = cmd.Wait()
-	switch code := cmd.ProcessState.ExitCode(); {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case code == 0:
-		return "", complaint("The check has ended before its last question. Does your lock end the program?")
-	case code != complete:
-		return "", complaint(panicWords(stderr.String(), e))
-	}
-	lines := strings.SplitAfterN(stderr.String(), "\n", 21)
-	if len(lines) > 20 {
-		lines[20] = "…"
-	}
-	return strings.TrimSpace(strings.Join(lines, "")), nil
-}
-
-// askOf builds the judge with one version, and asks that.
-func (w *workshop) askOf(ctx context.Context, e exercise, version files, say func(answer), flags ...string) error {
-	program, err := w.build(ctx, map[exercise]files{e: version})
-	if err == nil {
-		_, err = w.ask(ctx, program, e, say, flags...)
-	}
-	return err
-}
-
-// panicWords keeps of a panic what it says, and where in the learner's files
-// it has happened.
-func panicWords(text string, e exercise) string {
-	message, trace, _ := strings.Cut(strings.TrimSpace(text), "\n\ngoroutine ")
-	lines := []string{"  " + message}
-	first, _, _ := strings.Cut(trace, "\n\n")
-	for line := range strings.SplitSeq(first, "\n") {
-		if i := strings.Index(line, e.dir()+"/"); i >= 0 {
-			where, _, _ := strings.Cut(line[i:], " +0x")
-			lines = append(lines, "      at "+where)
-		}
-	}
-	return strings.Join(lines, "\n")
+	defer out.Close()
+	own := lockcheck.Check(c.server, step.Subject, yours.Property, 0)
+	return page.Evidence(c.server.Origin, step, yours, own).Write(out)
 }
