@@ -1,0 +1,167 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The invariants, by what is said when one is broken.
+const (
+	twoInside   = "two clients are inside"
+	waitsOn     = "nobody is inside, and a client waits for ever"
+	noReturn    = "a call does not come back"
+	leftBehind  = "a znode is left behind"
+	notAllowed  = "a call fails that should not"
+	hidesLoss   = "Unlock does not tell that the session has ended"
+	tokenTooLow = "a token is not greater than the one before"
+	wakesMany   = "a release wakes more than one"
+	asksOn      = "a client asks again and again"
+)
+
+// looksInside looks at who is inside. Readers may be inside together.
+func (p *player) looksInside(r *Run) {
+	var inside []int
+	writes := false
+	for i, c := range p.clients {
+		if c.believes() {
+			inside = append(inside, i)
+			writes = writes || i >= p.Readers
+			p.looksAtToken(r, i, c)
+		}
+	}
+	if len(inside) > 1 && writes {
+		r.Wrong = append(r.Wrong, twoInside)
+	}
+	if p.WakesOne && p.woken > 1 {
+		r.Wrong = append(r.Wrong, wakesMany)
+	}
+}
+
+// looksAtToken looks whether the token of a new holder is greater than those before.
+func (p *player) looksAtToken(r *Run, i int, c *client) {
+	isReader := i < p.Readers
+	if c.way.Token == nil || c.counted || isReader {
+		return
+	}
+	c.counted = true
+	token, ok := c.way.Token(c.held)
+	if !ok || token <= p.token {
+		r.Wrong = append(r.Wrong, tokenTooLow)
+	}
+	p.token = token
+}
+
+// judge looks at what is left when nothing more can come.
+func (p *player) judge(r *Run) error {
+	var ends []string
+	for _, c := range p.clients {
+		c.mu.Lock()
+		end, wrong := c.end()
+		c.mu.Unlock()
+		ends = append(ends, end)
+		if wrong != "" && !slices.Contains(r.Wrong, wrong) {
+			r.Wrong = append(r.Wrong, wrong)
+		}
+	}
+	if slices.Contains(r.Wrong, waitsOn) {
+		if err := p.looksForTimers(); err != nil {
+			return err
+		}
+	}
+	left, err := p.leftBehind()
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		r.Wrong = append(r.Wrong, leftBehind)
+		ends = append(ends, "what stays: "+strings.Join(left, ", "))
+	}
+	r.Outcome = strings.Join(ends, "; ")
+	return nil
+}
+
+// aWhile is how long a client that waits for ever is looked at.
+const aWhile = 500 * time.Millisecond
+
+// looksForTimers looks, once, whether a client that waits for ever really does. The explorer
+// does not see a timer that somebody waits for.
+func (p *player) looksForTimers() error {
+	if p.looked {
+		return nil
+	}
+	p.looked = true
+	time.Sleep(aWhile)
+	if err := p.settle(); err != nil {
+		return err
+	}
+	if len(p.choices()) > 0 {
+		return errors.New("a client goes on by itself after a while: it keeps time, and that is not explored")
+	}
+	return nil
+}
+
+// end tells how an order has ended for a client, and what is wrong with that. The caller
+// has c.mu.
+func (c *client) end() (end, wrong string) {
+	switch {
+	case c.crashed:
+		return c.name + " crashed", ""
+	case c.call == "Lock" && c.gaveUp:
+		return c.name + " gave up, and its Lock does not come back", noReturn
+	case c.call == "Lock":
+		return c.name + " waits for ever", waitsOn
+	case c.call == "Unlock":
+		return c.name + " waits for its Unlock", noReturn
+	case c.err != nil && !c.mayFail():
+		return c.name + " fails", notAllowed
+	case c.err != nil:
+		return c.name + " fails as it may", ""
+	case c.lost && c.way.Token != nil:
+		return c.name + " is not told of its loss", hidesLoss
+	}
+	return c.name + " is done", ""
+}
+
+// mayFail tells whether the error of the client's last call is one that the lock may give.
+// The caller has c.mu.
+func (c *client) mayFail() bool {
+	if c.gaveUp && errors.Is(c.err, context.Canceled) {
+		return true
+	}
+	givesHolds := c.way.Token != nil
+	if givesHolds {
+		return c.lost // it promises to survive all else
+	}
+	return c.expired || c.faulty
+}
+
+// leftBehind lists the znodes in the directory of whose owners none waits.
+func (p *player) leftBehind() (left []string, err error) {
+	names, _, err := p.eye.Children(p.path)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %v", p.path, err)
+	}
+	waiting := map[int64]bool{}
+	for _, c := range p.clients {
+		c.mu.Lock()
+		if c.call != "" || c.inside {
+			waiting[c.session.Conn().SessionID()] = true
+		}
+		c.mu.Unlock()
+	}
+	for _, name := range names {
+		there, stat, err := p.eye.Exists(p.path + "/" + name)
+		if err != nil {
+			return nil, fmt.Errorf("look at %s: %v", name, err)
+		}
+		if there && !waiting[stat.EphemeralOwner] {
+			left = append(left, p.story.short(p.path+"/"+name))
+		}
+	}
+	slices.Sort(left)
+	return left, nil
+}

@@ -1,0 +1,56 @@
+package explore
+
+import (
+	"bytes"
+	"regexp"
+	"runtime"
+	"slices"
+)
+
+// What a goroutine can wait for. In any other state it runs, is about to run, or sleeps:
+// it is going to do something by itself.
+var waits = []string{
+	"IO wait",
+	"chan receive",
+	"chan send",
+	"select",
+	"select (no cases)",
+	"semacquire",
+	"sync.Cond.Wait",
+	"sync.Mutex.Lock",
+	"sync.RWMutex.Lock",
+	"sync.RWMutex.RLock",
+	"sync.WaitGroup.Wait",
+}
+
+// stateOf finds the state in the first line of what Go tells of a goroutine:
+// "goroutine 12 [select, 2 minutes]:".
+var stateOf = regexp.MustCompile(`^goroutine \d+ [^\[]*\[([^,\]]*)`)
+
+// director is what stands in the stacks of goroutines that are no client's: they wait for
+// the process that has started this one.
+var director = []byte("net/rpc.")
+
+// othersWait tells whether each goroutine but the caller's waits for another one, or for
+// the network. It stops the world for a moment, so no goroutine is missed on its way from
+// one state to the next. If nothing is on its way on the network, nothing will happen by
+// itself. The one exception is a timer, as in time.After: its end is not foreseen.
+func othersWait() bool {
+	stacks := make([]byte, 256<<10)
+	n := runtime.Stack(stacks, true)
+	for n == len(stacks) {
+		stacks = make([]byte, 2*len(stacks))
+		n = runtime.Stack(stacks, true)
+	}
+	goroutines := bytes.Split(stacks[:n], []byte("\n\n"))
+	for _, goroutine := range goroutines[1:] { // the first is the caller's
+		if bytes.Contains(goroutine, director) {
+			continue
+		}
+		state := stateOf.FindSubmatch(goroutine)
+		if state == nil || !slices.Contains(waits, string(state[1])) {
+			return false
+		}
+	}
+	return true
+}

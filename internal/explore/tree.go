@@ -1,0 +1,139 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// A Result is what an exploration has found until now.
+type Result struct {
+	Orders   int                // that were played to their end
+	Covered  int                // that were left, because what could come then comes in other orders, too
+	Wrong    int                // of the orders
+	Findings map[string]Finding // by the invariant that is broken
+	Outcomes map[string]int     // how the orders have ended: in how many
+	Waiting  int                // beginnings of orders that have not been played
+}
+
+// A Finding is an invariant that is broken.
+type Finding struct {
+	Orders   int // in so many
+	Shortest Run // the one with the fewest choices
+}
+
+// tree is an exploration. Its branches are the beginnings of the orders that have not been
+// played.
+type tree struct {
+	mu       sync.Mutex
+	changed  *sync.Cond
+	branches [][]Moment
+	playing  int
+	err      error
+	result   Result
+}
+
+// Explore plays all orders, one in each process at a time. It calls say after each.
+func Explore(ctx context.Context, players []*Player, say func(Result)) (Result, error) {
+	t := &tree{branches: [][]Moment{nil}}
+	t.changed = sync.NewCond(&t.mu)
+	t.result.Findings = map[string]Finding{}
+	t.result.Outcomes = map[string]int{}
+	var all sync.WaitGroup
+	for _, p := range players {
+		all.Go(func() {
+			for {
+				begin, ok := t.next(ctx)
+				if !ok {
+					return
+				}
+				run, err := p.play(begin)
+				t.played(begin, run, err, say)
+			}
+		})
+	}
+	all.Wait()
+	return t.result, cmp.Or(ctx.Err(), t.err)
+}
+
+// next returns a branch: the longest, so that few wait. There is none when all orders have
+// been played, or something has failed.
+func (t *tree) next(ctx context.Context) (begin []Moment, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.branches) == 0 && t.playing > 0 && t.err == nil {
+		t.changed.Wait()
+	}
+	if len(t.branches) == 0 || t.err != nil || ctx.Err() != nil {
+		return nil, false
+	}
+	last := len(t.branches) - 1
+	begin = t.branches[last]
+	t.branches = t.branches[:last]
+	t.playing++
+	return begin, true
+}
+
+// played notes an order, and the branches that leave it.
+func (t *tree) played(begin []Moment, run Run, err error, say func(Result)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	defer t.changed.Broadcast()
+	t.playing--
+	if err != nil {
+		t.err = cmp.Or(t.err, err)
+		return
+	}
+	for i := len(begin); i < len(run.Moments); i++ {
+		m := run.Moments[i]
+		for other := m.Taken + 1; other < len(m.Choices); other++ {
+			branch := slices.Clone(run.Moments[:i])
+			branch = append(branch, Moment{m.Choices, other})
+			t.branches = append(t.branches, branch)
+		}
+	}
+	t.result.add(run)
+	t.result.Waiting = len(t.branches)
+	say(t.result)
+}
+
+func (r *Result) add(run Run) {
+	if run.Covered {
+		r.Covered++
+		return
+	}
+	r.Orders++
+	r.Outcomes[run.Outcome]++
+	if len(run.Wrong) > 0 {
+		r.Wrong++
+	}
+	for _, wrong := range run.Wrong {
+		f, known := r.Findings[wrong]
+		f.Orders++
+		if !known || shorter(run, f.Shortest) {
+			f.Shortest = run
+		}
+		r.Findings[wrong] = f
+	}
+}
+
+// Broken are the invariants that are broken, those first that the fewest choices break.
+func (r Result) Broken() []string {
+	byShortest := func(a, b string) int {
+		shortestA, shortestB := r.Findings[a].Shortest, r.Findings[b].Shortest
+		return cmp.Or(cmp.Compare(len(shortestA.Moments), len(shortestB.Moments)), cmp.Compare(a, b))
+	}
+	return slices.SortedFunc(maps.Keys(r.Findings), byShortest)
+}
+
+// shorter compares the numbers of choices, and of two that are equal the choices: so it
+// does not matter which order was played first.
+func shorter(a, b Run) bool {
+	if len(a.Moments) != len(b.Moments) {
+		return len(a.Moments) < len(b.Moments)
+	}
+	byTaken := func(a, b Moment) int { return cmp.Compare(a.Taken, b.Taken) }
+	return slices.CompareFunc(a.Moments, b.Moments, byTaken) < 0
+}
