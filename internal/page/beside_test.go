@@ -1,10 +1,16 @@
 package page
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
 	"zklock/internal/wiretap"
@@ -43,4 +49,21 @@ func TestWhatALargeCrowdMeans(t *testing.T) {
 	}
 	chapter.SaysIn(t, "../../step03_children_watch/README.md", "1,000 waiters, 100 expire at once: %v notifications, %v lists, %v kilobytes", often(n), often(n), kilobytes(herd.Deaths.Received, 10))
 	chapter.SaysIn(t, "../../step04_predecessor_watch/README.md", "1,000 waiters, 100 expire at once: %v notifications, %v lists, %v kilobytes", dead, dead, kilobytes(chain.Deaths.Received, 1.1))
+}
+
+// The tour has a place on a small machine, its server and a browser beside it: each lock's
+// crowd goes before the next one comes, and no client keeps large buffers. The tour takes
+// most of what this process takes.
+func TestTheTourTakesLittleMemory(t *testing.T) {
+	recorded(t)
+	status, err := os.ReadFile("/proc/self/status")
+	if errors.Is(err, fs.ErrNotExist) || largest < 1000 {
+		return // only Linux has this file; and the race detector takes as much again, and more
+	}
+	require.NoError(t, err)
+	_, line, _ := strings.Cut(string(status), "VmHWM:") // the most that was in memory so far
+	var kilobytes int
+	_, err = fmt.Sscanf(line, "%d kB", &kilobytes)
+	require.NoError(t, err)
+	assert.Less(t, kilobytes, 1_000_000, "kilobytes")
 }

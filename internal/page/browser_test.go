@@ -43,6 +43,19 @@ func TestPageInABrowser(t *testing.T) {
 	b.Says("#left .step", "Step 3: watch the directory")
 	b.Says("#right .step", "Step 4: watch the one before")
 	b.Says("#left .caption", "Client 0 holds the lock, 10 wait.")
+	for _, side := range []string{"#left", "#right"} { // nothing is counted before the release
+		for _, count := range []string{"notifications", "requests", "bytes"} {
+			b.Says(side+" [data-count="+count+"]", "0")
+		}
+	}
+	b.Says("#story option", "Steps 1 and 2: The holder crashes")
+	b.Says("#story option:last-child", "Steps 5 and 6: A writer among readers")
+	assert.True(t, browser.Evaluate[bool](b, `document.querySelector(".controls .legend") !== null`), "the legend stands beside Play")
+	b.Do(chromedp.EmulateViewport(1920, 1080))
+	b.Until(`stages[0].scale > 1`) // the signs grow with their place
+	b.Do(chromedp.EmulateViewport(1280, 800))
+	b.Until(`stages[0].scale === 1`)
+	assert.NotContains(t, b.Text("#score"), "does it keep its promises?", "the matrix stands right below")
 
 	// It plays to the end, and its counts are those that were recorded.
 	b.Do(chromedp.SetValue(chromedp.CSS("#speed"), "4"), chromedp.Click(chromedp.CSS("#play")))
@@ -82,6 +95,12 @@ func TestPageInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf("[data-evidence=%q]", evidence[1:]))))
 	b.Until(fmt.Sprintf(`document.querySelector("%s[open] svg text") !== null`, evidence))
 	b.Says(evidence+" h3", "✗ step 3: a release wakes one")
+	at := func(what string) float64 {
+		return browser.Evaluate[float64](b, fmt.Sprintf(`document.querySelector("%s %s").getBoundingClientRect().top - document.querySelector("%[1]s .scroll").getBoundingClientRect().top`, evidence, what))
+	}
+	assert.InDelta(t, 0, at(".heads"), 2, "the names of the lanes stay at the top")
+	assert.Less(t, at("svg:not(.heads) .n"), 300.0, "the first notification is in sight")
+	assert.Greater(t, at("svg:not(.heads) .n"), 0.0, "the first notification is in sight")
 
 	// In Chinese it remembers so, and no story has three English words in a row.
 	b.Do(chromedp.KeyEvent(kb.Escape), chromedp.Click(chromedp.CSS("#language")))

@@ -26,7 +26,7 @@ type Drawing struct {
 // dark.
 func (d Drawing) File() string {
 	at := strings.Index(d.SVG, ">") + 1
-	return d.SVG[:at] + "<desc>" + html.EscapeString(d.Facts) + "</desc>\n<style>\n" + drawingColours + drawingCSS +
+	return d.SVG[:at] + "<desc>" + html.EscapeString(d.Facts) + "</desc>\n<style>\n" + Colours + drawingCSS +
 		"</style>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"var(--paper)\"/>\n" + d.SVG[at:] + "\n"
 }
 

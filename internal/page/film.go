@@ -116,7 +116,18 @@ func herdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
 	}
 	f.WriteString(filmLegend)
 	fmt.Fprintf(f, "<style>\n%s@media screen and (prefers-reduced-motion: no-preference) {\n%s}\n</style>", filmCSS, &f.moves)
-	return f.end(), facts
+	const width = 2*panelWidth + panelGap
+	svg = smaller(f.end(), `width="%d"`, width, shownWidth)
+	svg = smaller(svg, `height="%d"`, filmHeight, shownWidth*filmHeight/width)
+	return svg, facts
+}
+
+// shownWidth lets the commands below the film stand on the first screen of a laptop.
+const shownWidth = 720
+
+// smaller replaces the size that a picture has by the one in which it is shown.
+func smaller(svg template.HTML, format string, drawn, shown int) template.HTML {
+	return template.HTML(strings.Replace(string(svg), fmt.Sprintf(format, drawn), fmt.Sprintf(format, shown), 1))
 }
 
 // A scene is a recorded release, by the film's clock.

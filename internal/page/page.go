@@ -5,8 +5,11 @@ package page
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"html/template"
 	"io"
+	"strconv"
+	"strings"
 
 	"zklock/internal/lockcheck"
 	"zklock/internal/words"
@@ -16,7 +19,7 @@ import (
 var markup string
 
 //go:embed colours.css
-var drawingColours string
+var Colours string // of what is drawn, light and dark; internal/book has them, too
 
 //go:embed drawing.css
 var drawingCSS string
@@ -27,14 +30,23 @@ var css string
 //go:embed stage.js
 var Stage string // draws a story; internal/play draws a live one with it
 
+//go:embed clock.js
+var Clock string // lays out what was recorded, for a replay; internal/book plays by it, too
+
 //go:embed page.js
 var script string
 
+// Legend says what the signs of a drawing mean.
+//
+//go:embed legend.html.tmpl
+var Legend template.HTML
+
 // Style is how this page and the one of internal/play look.
-var Style = drawingColours + drawingCSS + css
+var Style = Colours + drawingCSS + css
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number,
+	"cell":   cell,
 	"proof": func(r lockcheck.Result) (p struct {
 		Drawing template.HTML
 		Words   []string
@@ -50,22 +62,40 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 func (rec *Recording) Write(w io.Writer) error {
 	view := map[string]any{
 		"CSS":     template.CSS(Style),
-		"Script":  template.JS(words.Script + Stage + script),
+		"Script":  template.JS(words.Script + Stage + Clock + script),
+		"Legend":  Legend,
 		"Rec":     rec,
 		"Words":   words.Pairs(),
 		"Date":    rec.Began.Format("2 January 2006, 15:04 MST"),
 		"Sides":   []string{"left", "right"},
 		"Data":    map[string]any{"steps": rec.Locks, "titles": rec.Titles, "stories": rec.Stories},
+		"Heading": "zklock: the tour",
 		"Columns": len(rec.Locks) + 1,
 		"Clients": rec.Largest + 1,
 	}
+	if len(rec.Titles) == 1 {
+		view["Heading"] = rec.Titles[0].Title
+	}
 	if len(rec.Queues) > 0 {
-		steps := rec.measured("123456")
-		view["Score"], view["Measured"], view["Sizes"] = rec.Score(), steps, scored(min(rec.Largest, 100))
+		steps, groups := rec.measured("123456"), rec.Score()
+		view["Score"] = groups[:len(groups)-1] // the last one is part of the matrix, which stands below
+		view["Measured"], view["Sizes"] = steps, scored(min(rec.Largest, 100))
 		view["Charts"], view["Releases"] = rec.Charts(drawn, rec.Largest), rec.releases(drawn)
 		view["HandOvers"], view["Spread"] = handOvers, spread("Hand-over in milliseconds", steps)
 	}
 	return page.Execute(w, view)
+}
+
+// cell is a cell of a table, as the page has it: with commas, and without what is noise.
+func cell(label string, value any) string {
+	text := fmt.Sprint(value)
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+		return number(n)
+	}
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n < 1 && strings.HasSuffix(label, "quiet") {
+		return "≤ 1"
+	}
+	return text
 }
 
 // releases is the table of what a release costs in crowds of several sizes.

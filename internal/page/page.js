@@ -3,69 +3,13 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 
-for (const s of data.stories) {
-  s.watches = s.watches.map(watch);
-  s.frames = s.frames.map(frame);
-  s.awake = awakenings(s);
-}
+const HEADS = 28; // pixels of a diagram that have the names of its lanes
 
-// ---- The clock: recorded microseconds, slowed down and with the idle times cut short ----
-
-const REST = 1500; // after each phase, to read what it came to
-
-// clock lays out the phases of the stories shown, in milliseconds of the show.
-// All stories have the same slow motion, so the shorter one waits for the longer.
-function clock(stories) {
-  const phases = [];
-  let at = 0;
-  for (let p = 0; p < Math.max(...stories.map((s) => s.phases.length)); p++) {
-    const bends = stories.map((s) => s.phases[p] && bend(s, s.phases[p]));
-    const longest = Math.max(1, ...bends.map((b) => b?.length ?? 0));
-    const lasts = Math.min(12000, Math.max(3000, longest * 2.5));
-    phases.push({ at, lasts, bends, slow: lasts / longest });
-    at += lasts + REST;
-  }
-  return {
-    phases, length: at,
-    phaseAt: (now) => Math.max(0, phases.findLastIndex((p) => p.at <= now)),
-    // recorded is the moment of a story at a moment of the show.
-    recorded(i, now) {
-      const phase = phases[this.phaseAt(now)], bent = phase.bends[i];
-      if (!bent) return stories[i].end;
-      return bent.unbend((now - phase.at) / phase.slow);
-    },
-    // shown is the moment of the show for a recorded one.
-    shown(i, t) {
-      const p = Math.max(0, stories[i].phases.findLastIndex((p) => p.at <= t));
-      return phases[p].at + phases[p].bends[i].bent(t) * phases[p].slow;
-    },
-  };
-}
-
-// bend cuts the idle times of a phase short: a gap of more than 0.3 ms counts by
-// its logarithm.
-function bend(story, phase) {
-  const inside = (t) => t > phase.at && t < phase.over;
-  const times = new Set([phase.at, phase.over]);
-  for (const f of story.frames) for (const t of [f.from, f.to]) if (inside(t)) times.add(t);
-  for (const n of story.nodes) for (const t of [n.from, n.to]) if (inside(t)) times.add(t);
-  for (const c of story.clients) for (const m of c.moods) if (inside(m.at)) times.add(m.at);
-  const t = [...times].sort((a, b) => a - b), b = [0];
-  for (let i = 1; i < t.length; i++) {
-    const gap = t[i] - t[i - 1];
-    b.push(b[i - 1] + (gap <= 300 ? gap : 300 + 120 * Math.log2(gap / 300)));
-  }
-  const through = (x, xs, ys) => {
-    if (x >= xs.at(-1)) return ys.at(-1);
-    const i = Math.max(1, xs.findIndex((v) => v > x)), share = (x - xs[i - 1]) / (xs[i] - xs[i - 1] || 1);
-    return ys[i - 1] + Math.max(0, share) * (ys[i] - ys[i - 1]);
-  };
-  return { length: b.at(-1), unbend: (x) => through(x, b, t), bent: (x) => through(x, t, b) };
-}
+data.stories.forEach(ready);
 
 // ---- The player ----
 
-const stages = [new Stage($("left")), new Stage($("right"))];
+const stages = [new Stage($("left"), 1.7), new Stage($("right"), 1.7)];
 const player = { now: 0, playing: false, speed: 1, stages: [], clock: null, moments: [], focus: null };
 
 // choose puts one story on the stages.
@@ -74,7 +18,7 @@ function choose(id, left, right) {
   const find = (step) => data.stories.find((s) => s.id === id && s.step === step);
   if (!find(left)) left = story.pair[0] ?? story.steps[0];
   if (right !== "" && (!find(right) || right === left)) right = story.pair[1] ?? "";
-  options($("story"), data.titles.map((s) => [s.id, s.title]), id);
+  options($("story"), data.titles.map((s) => [s.id, data.titles.length > 1 ? titled(s.pair, s.title) : s.title]), id);
   options($("first"), story.steps.map((k) => [k, stepName(k)]), left);
   options($("second"), [["", "nothing"], ...story.steps.filter((k) => k !== left).map((k) => [k, stepName(k)])], right);
   $("watch-for").textContent = story.watch;
@@ -91,11 +35,16 @@ function choose(id, left, right) {
   $("slider").max = Math.round(player.clock.length);
   phaseButtons();
   resize();
-  const second = player.clock.phases[1];
+  const { phases } = player.clock;
   pause();
-  go(second ? second.at - REST / 2 : 0);
-  history.replaceState(null, "", `#${id}/${left}/${right}`);
+  go((data.titles.length > 1 ? phases[1] : phases.at(-1))?.at ?? 0); // what has come of the beginning, or the last that was done
+  try {
+    history.replaceState(null, "", `#${id}/${left}/${right}`);
+  } catch { /* a browser refuses to do that often: then the address is not up to date */ }
 }
+
+// titled is the title of a story with the steps that it compares.
+const titled = ([one, other], title) => other ? `Steps ${one} and ${other}: ${title}` : `Step ${one}: ${title}`;
 
 const stepName = (key) => (/^\d/.test(key) ? `Step ${key}: ` : "") + data.steps.find((s) => s.key === key).name;
 
@@ -135,7 +84,8 @@ function render() {
     const of = stage.story.phases[Math.min(p, stage.story.phases.length - 1)];
     stage.draw(clock.recorded(i, now), focus?.stage === i ? focus.frame : null);
     const own = phase.bends[i], done = over || (own && (now - phase.at) / phase.slow >= own.length);
-    set(stage.root.querySelector(".caption"), done && of.sum ? of.sum : of.title + ".");
+    const before = now <= phase.at && stage.story.phases[p - 1]; // the part has not begun
+    set(stage.root.querySelector(".caption"), before ? before.sum : done && of.sum ? of.sum : of.title + ".");
     const c = stage.tally(of);
     for (const name of ["notifications", "requests", "bytes"]) {
       set(stage.root.querySelector(`[data-count=${name}]`), c[name].toLocaleString("en"));
@@ -239,14 +189,34 @@ document.addEventListener("keydown", (e) => {
 // ---- The page around it ----
 
 for (const b of document.querySelectorAll("[data-evidence]")) b.onclick = () => {
-  const dialog = $(b.dataset.evidence), frames = dialog.querySelector(".scroll");
+  const dialog = $(b.dataset.evidence), frames = dialog.querySelector(".scroll"), drawing = frames?.querySelector("svg");
   dialog.showModal();
-  frames?.scrollTo(0, frames.scrollHeight); // the proof is at the end
+  if (!drawing) return;
+  if (!frames.querySelector(".heads")) { // the names of the lanes, which stay
+    const heads = drawing.cloneNode(true), [, , width] = drawing.getAttribute("viewBox").split(" ");
+    heads.setAttribute("viewBox", `0 0 ${width} ${HEADS}`);
+    heads.setAttribute("height", HEADS);
+    heads.classList.add("heads");
+    heads.setAttribute("aria-hidden", "true");
+    drawing.style.marginTop = `-${HEADS}px`;
+    frames.prepend(heads);
+  }
+  const fault = drawing.querySelector(".x, .n"); // what got lost, or the first that the server tells
+  frames.scrollTo(0, fault ? fault.getBBox().y - 3 * HEADS : frames.scrollHeight);
 };
 
 addEventListener("resize", resize);
 addEventListener("beforeprint", resize);
 
-const [id, left, right] = decodeURIComponent(location.hash.slice(1)).split("/");
-const wanted = data.titles.find((s) => s.id === id) ?? data.titles[0];
+// named is what the address names, if it names anything.
+function named() {
+  try {
+    return decodeURIComponent(location.hash.slice(1)).split("/");
+  } catch { // it is no address of this page
+    return [];
+  }
+}
+
+const [id, left, right] = named();
+const wanted = data.titles.find((s) => s.id === id) ?? data.titles.find((s) => s.id === "release") ?? data.titles[0];
 choose(wanted.id, wanted.id === id ? left : wanted.pair[0], wanted.id === id ? right : wanted.pair[1] ?? "");

@@ -21,7 +21,10 @@ import (
 	"zklock/internal/zktest"
 )
 
-func TestMain(m *testing.M) { zktest.Main(m) }
+func TestMain(m *testing.M) {
+	zktest.Buffer = zktest.BufferFor(1000) // as in the tour
+	zktest.Main(m)
+}
 
 var largest = 1000 // crowd
 
@@ -61,10 +64,10 @@ func recorded(t *testing.T) *Recording {
 	return rec
 }
 
-// The scoreboard and the matrix of README.md are what the tour measures, and both
-// fit the screen.
-func TestREADME(t *testing.T) {
-	const readme = "../../README.md"
+// The pages of costs and of properties have what the tour measures, and both tables fit
+// the screen. The front page has two rows of it.
+func TestTheTablesAreWhatTheTourMeasures(t *testing.T) {
+	const costs, properties, front = "../../docs/costs.md", "../../docs/properties.md", "../../README.md"
 	rec := recorded(t)
 	row := "| %s |" + strings.Repeat(" %v |", len(rec.Locks))
 	groups := rec.Score()
@@ -76,7 +79,19 @@ func TestREADME(t *testing.T) {
 		for _, r := range g.Rows {
 			lines, cells = append(lines, row), append(append(cells, r.Label), r.Cells...)
 		}
-		chapter.SaysIn(t, readme, strings.Join(lines, "\n"), cells...)
+		chapter.SaysIn(t, costs, strings.Join(lines, "\n"), cells...)
+		if g.Title != "the holder releases, 1,000 wait" {
+			continue
+		}
+		for _, r := range g.Rows[2:] { // kilobytes and milliseconds
+			cells := []any{r.Label}
+			for i, q := range rec.Queues {
+				if !q.Polls {
+					cells = append(cells, r.Cells[i])
+				}
+			}
+			chapter.SaysIn(t, front, "| %s |"+strings.Repeat(" %v |", len(cells)-1), cells...)
+		}
 	}
 	for j, p := range lockcheck.Properties {
 		cells := []any{p.Name}
@@ -85,7 +100,7 @@ func TestREADME(t *testing.T) {
 			assert.NotEqual(t, lockcheck.Stuck, r.Verdict, "%s: the question gets an answer: %v", lock.Subject.Name, r)
 			cells = append(cells, r.Verdict)
 		}
-		chapter.SaysIn(t, readme, row, cells...)
+		chapter.SaysIn(t, properties, row, cells...)
 	}
 	var out bytes.Buffer
 	rec.PrintScore(&out)
@@ -180,6 +195,15 @@ func TestPageAndFilmAreSmall(t *testing.T) {
 func TestSlope(t *testing.T) {
 	for want, y := range map[string][]float64{"0.0": {1, 1, 1}, "1.0": {10, 100, 1000}, "2.0": {1, 100, 10000}} {
 		assert.Equal(t, want, fmt.Sprintf("%.1f", Curve{X: []float64{10, 100, 1000}, Y: y}.slope()), "the slope through %v", y)
+	}
+}
+
+func TestCells(t *testing.T) {
+	for want, c := range map[string][2]any{
+		"19,000": {"kilobytes sent to them", chapter.About(19_123, 10)}, "1,000": {"notifications", 1000}, "0.85": {"kilobytes sent to them", chapter.About(0.85, 10)},
+		"≤ 1": {"longest wait, times quiet", chapter.About(0.85, 10)}, "2.3": {"longest wait, times quiet", chapter.About(2.3, 10)}, "–": {"notifications", none}, "": {"requests", ""},
+	} {
+		assert.Equal(t, want, cell(c[0].(string), c[1]))
 	}
 }
 

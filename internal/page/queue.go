@@ -19,6 +19,7 @@ type Queue struct {
 	Arrival wiretap.Counts // the traffic of the first crowd because one more client comes
 	Crowds  []Crowd        // the smallest first, those that the scoreboard leaves out among them
 
+	part    *zktest.Part // of the story: it ends when all have left
 	holder  *zktest.Turn
 	waiting []*zktest.Turn
 	idle    []*zktest.Member // they have held the lock, and come again
@@ -108,8 +109,17 @@ func (t *Tour) measure(z zktest.T, queues []*Queue) {
 			deaths := q.die(10)
 			q.crowd().Deaths = &deaths
 		}
-		q.leave()
+		q.end()
 	}
+}
+
+// end lets all clients leave, and keeps nothing of them but what was measured: a
+// thousand take more memory than all the rest.
+func (q *Queue) end() {
+	q.leave()
+	q.part.End()
+	q.recorder, q.part = &recorder{Step: q.Step}, nil
+	q.holder, q.waiting, q.idle = nil, nil, nil
 }
 
 // crowd is the present one.

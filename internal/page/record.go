@@ -198,7 +198,9 @@ func counting(turns ...*zktest.Turn) func(until time.Time) wiretap.Counts {
 	return func(until time.Time) wiretap.Counts {
 		var all [][]wiretap.Frame
 		for i, turn := range turns {
-			all = append(all, slices.DeleteFunc(turn.Tap.Since(marks[i]), func(f wiretap.Frame) bool { return f.At.After(until) || f.Path == actor.Proof }))
+			all = append(all, slices.DeleteFunc(turn.Tap.Since(marks[i]), func(f wiretap.Frame) bool {
+				return f.At.After(until) || actor.IsProof(f.Path)
+			}))
 		}
 		return wiretap.Count(all...)
 	}

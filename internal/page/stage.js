@@ -138,13 +138,12 @@ class Stage {
     const watches = story.watches.filter((w) => there(w, t));
     if (this.many) this.rays(watches);
     else watches.forEach((w) => this.watch(w));
+    const flying = this.flying();
+    for (const f of flying) if (!this.over(f)) this.frame(f, focus);
     story.nodes.forEach((n, i) => there(n, t) && this.node(n, i));
     const awake = new Set(story.awake.filter((a) => there(a, t)).map((a) => a.client));
     story.clients.forEach((c, i) => this.client(c, i, awake.has(i)));
-    for (const f of story.frames) {
-      if (f.from > t) { if (f.at > t + 5e6) break; continue; }
-      if (t < f.to) this.frame(f, focus);
-    }
+    for (const f of flying) if (this.over(f)) this.frame(f, focus);
   }
 
   directory() {
@@ -266,8 +265,8 @@ class Stage {
     if (!words) return;
     const below = p.y >= this.middle.y - 1;
     const y = p.y + (below ? 1 : -1) * (size + (this.tiny ? 8 : this.small ? 11 : 14) * this.scale);
-    const half = words.length * (this.small ? 2.9 : 3.4) * this.scale, edge = this.middle.x * 2;
-    this.text(words, Math.min(edge - half - 2, Math.max(half + 2, p.x)), y, bad ? color.bad : holds ? color.holder : color.soft, this.small ? 10 : 12, holds || bad || awake ? "700" : "400");
+    const half = words.length * (this.tiny ? 2.9 : 3.4) * this.scale, edge = this.middle.x * 2;
+    this.text(words, Math.min(edge - half - 2, Math.max(half + 2, p.x)), y, bad ? color.bad : holds ? color.holder : color.soft, this.tiny ? 10 : 12, holds || bad || awake ? "700" : "400");
   }
 
   // frame is a frame on its way: a request is an arrow, a reply a disc, a
@@ -306,6 +305,9 @@ class Stage {
     }
     ink.globalAlpha = 1;
   }
+
+  // over tells whether a frame is drawn over the znodes, or under them.
+  over() { return true; }
 
   // along is the share of its way that a frame has gone.
   along(f) { return (this.t - f.from) / Math.max(1, f.to - f.from); }

@@ -3,7 +3,7 @@
 // property, and "tour figures" draws the chapters' pictures.
 //
 // STEPS=3,4 narrows it to some steps. WAITERS=200 changes the largest crowd,
-// which is 1000.
+// which is 1000, or as many as there is memory for.
 package main
 
 import (
@@ -25,6 +25,7 @@ import (
 	"zklock/internal/setting"
 	"zklock/internal/words"
 	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -34,7 +35,7 @@ var parts = map[string]func(context.Context, *page.Tour) error{"": score, "matri
 
 func run(args []string) int {
 	locks, err1 := chosen(os.Getenv("STEPS"))
-	largest, err2 := setting.Number("WAITERS", 1000, 10, 10000)
+	largest, err2 := setting.Number("WAITERS", usualWaiters, fewestWaiters, 10000)
 	err := errors.Join(err1, err2)
 	part := parts[strings.Join(args, " ")]
 	if part == nil {
@@ -120,6 +121,7 @@ func score(ctx context.Context, tour *page.Tour) error {
 		tour.Say("")
 		tour.PrintScore(os.Stdout)
 	}
+	limitCrowd(tour)
 	if err := tour.Record(ctx); err != nil {
 		return err
 	}
@@ -138,6 +140,19 @@ func score(ctx context.Context, tour *page.Tour) error {
 		words.Fprintln(os.Stderr, err)
 	}
 	return nil
+}
+
+// limitCrowd lets no more come than there is memory for, and says so. A tour that takes
+// more is killed by the system, without a word.
+func limitCrowd(tour *page.Tour) {
+	wanted := tour.Largest
+	if free, known := availableMemory(); known && takes(wanted) > free {
+		tour.Largest = fitting(wanted, free)
+		tour.Say("")
+		words.Fprintf(os.Stderr, "%d waiters would take %d MB of memory, and %d MB are free: so the largest crowd has %d\n",
+			wanted, takes(wanted)/megabyte, free/megabyte, tour.Largest)
+	}
+	zktest.Buffer = bufferFor(tour.Largest)
 }
 
 // matrix holds every lock against every property and prints the answers.
@@ -176,7 +191,13 @@ func figures(ctx context.Context, tour *page.Tour) error {
 			fmt.Println(file)
 		}
 	}
-	return nil
+	runs, err := tour.Runs()
+	if err != nil {
+		return err
+	}
+	const file = "docs/figures/runs.json"
+	fmt.Println(file)
+	return os.WriteFile(file, runs, 0o644)
 }
 
 // progress tells what is going on at the moment; "" takes it back. It writes to

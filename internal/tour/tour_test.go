@@ -21,7 +21,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	zktest.Child("tour", func(_, args []string) { os.Exit(run(args)) })
+	zktest.Child("tour", func(_, args []string) {
+		if folder := os.Getenv("TOUR_TEST_SYSTEM"); folder != "" {
+			system = os.DirFS(folder)
+		}
+		os.Exit(run(args))
+	})
 	zktest.Main(m)
 }
 
