@@ -64,6 +64,7 @@ func (n *node) over() bool { return n.To >= 0 }
 type counters struct {
 	Notifications int    `json:"notifications"`
 	Requests      int    `json:"requests"`
+	Lists         int    `json:"lists"` // of these
 	Writes        int    `json:"writes"`
 	Bytes         int    `json:"bytes"` // to the clients
 	Action        string `json:"action"`
@@ -85,6 +86,23 @@ func (b *Board) Acts(now int, action string) {
 
 // Passed is how many frames have passed so far.
 func (b *Board) Passed() int { return b.frames.next }
+
+// Counters are what has passed since the last action.
+func (b *Board) Counters() counters { return b.counters }
+
+// Quiet tells whether no frame is on its way.
+func (b *Board) Quiet() bool {
+	for _, f := range b.frames.kept {
+		if f.To < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// unseen tells whether a frame is no part of what is drawn: what keeps a session alive and
+// proved is not what a lock does.
+func unseen(f wiretap.Frame) bool { return f.Op == wiretap.Ping || actor.IsProof(f.Path) }
 
 // Departs writes down that a frame is on its way, and returns its number.
 func (b *Board) Departs(now int, c *Client, p actor.Passage) int {
@@ -120,6 +138,9 @@ func (b *Board) Departs(now int, c *Client, p actor.Passage) int {
 		b.arm(now, c.Number, target)
 	}
 	b.count(f)
+	if unseen(f) {
+		return -1
+	}
 	if f.Watch {
 		flags |= page.SetsWatch
 	}
@@ -273,6 +294,8 @@ func (b *Board) count(f wiretap.Frame) {
 		switch f.Op {
 		case wiretap.Create, wiretap.Delete, wiretap.SetData, wiretap.Multi:
 			b.counters.Writes++
+		case wiretap.GetChildren:
+			b.counters.Lists++
 		}
 	}
 	if f.Kind != wiretap.Request {

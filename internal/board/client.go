@@ -33,6 +33,8 @@ type Client struct {
 	Token   int64    `json:"token"`
 	Said    string   `json:"said"`
 	Reads   bool     `json:"reads"` // its lock has readers
+	Since   int      `json:"since"` // is it so
+	Can     []string `json:"can"`   // which commands make sense
 
 	Number   int    `json:"-"`
 	Session  int64  `json:"-"`
@@ -88,6 +90,7 @@ func (c *Client) Shows(now int) {
 		c.Is = befallen
 	}
 	if n := len(c.shown); n == 0 || c.shown[n-1].Is != c.Is {
+		c.Since = now
 		c.shown = append(c.shown, page.Mood{At: now, Is: c.Is})
 		c.shown = c.shown[max(0, len(c.shown)-keptMoods):]
 	}

@@ -13,7 +13,7 @@ import (
 // A Banner says aloud what is wrong.
 type Banner struct {
 	Text     string `json:"text"`
-	Property string `json:"property"` // which the lock lacks
+	Property string `json:"property"` // which the lock lacks; "": none
 }
 
 // settled is for how long something has to be wrong before it is said: what is told of
@@ -23,7 +23,7 @@ const settled = 400_000
 // Warn finds what is wrong on the board now.
 func (b *Board) Warn(now int) {
 	found, suspects := []Banner{}, map[string]int{}
-	suspect := func(p *lockcheck.Property, format string, args ...any) {
+	suspect := func(p string, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
 		since, ok := b.suspects[text]
 		if !ok {
@@ -31,7 +31,7 @@ func (b *Board) Warn(now int) {
 		}
 		suspects[text] = since
 		if now-since >= settled {
-			found = append(found, Banner{text, p.Name})
+			found = append(found, Banner{text, p})
 		}
 	}
 	b.twoInside(suspect)
@@ -40,20 +40,28 @@ func (b *Board) Warn(now int) {
 	b.suspects = suspects
 	for _, f := range found {
 		if !slices.Contains(b.Banners, f) {
-			b.Say(now, "Wrong: %s.", f.Text)
+			if f.Property == "" {
+				b.Say(now, "%s.", f.Text)
+			} else {
+				b.Say(now, "Wrong: %s.", f.Text)
+			}
 		}
 	}
 	b.Banners = found
 }
 
-type suspicion func(p *lockcheck.Property, format string, args ...any)
+type suspicion func(property, format string, args ...any)
+
+// unheard tells whether a client will be told of its loss when it goes on: its lock gives
+// tokens, and so tells, and the client is stopped.
+func (c *Client) unheard() bool { return c.Process == Stopped && c.Token != 0 }
 
 // twoInside: more than one believes that it holds the lock, and they do not all read.
 func (b *Board) twoInside(suspect suspicion) {
 	var inside []string
 	writers := 0
 	for _, c := range b.Clients {
-		if c.Process != Dead && c.Believes() {
+		if c.Process != Dead && c.Believes() && !c.unheard() {
 			inside = append(inside, fmt.Sprint(c.Number))
 			if c.Mood == zktest.MoodHolds {
 				writers++
@@ -61,7 +69,7 @@ func (b *Board) twoInside(suspect suspicion) {
 		}
 	}
 	if len(inside) > 1 && writers > 0 {
-		suspect(lockcheck.OneHolder, "two inside: each of %s believes that it holds the lock", strings.Join(inside, ", "))
+		suspect(lockcheck.OneHolder.Name, "%d inside at a time: each of %s believes that it holds the lock", len(inside), strings.Join(inside, ", "))
 	}
 }
 
@@ -74,7 +82,7 @@ func (b *Board) blocked(suspect suspicion) {
 	}
 	first := queue[0]
 	if first.Owner < 0 {
-		suspect(lockcheck.CrashFrees, "%s blocks everybody: it belongs to nobody here", first.Name)
+		suspect(lockcheck.CrashFrees.Name, "%s blocks everybody: it belongs to nobody here", first.Name)
 		return
 	}
 	c := b.Clients[first.Owner]
@@ -82,22 +90,26 @@ func (b *Board) blocked(suspect suspicion) {
 	knows := itsLast || !c.lostCreate
 	switch {
 	case c.Process == Dead && b.Znode:
-		suspect(lockcheck.CrashFrees, "%s blocks everybody: %d, which made it, is dead, and nobody will delete it", first.Name, c.Number)
+		suspect(lockcheck.CrashFrees.Name, "%s blocks everybody: %d, which made it, is dead, and nobody will delete it", first.Name, c.Number)
 	case c.Process == Dead:
-		suspect(lockcheck.CrashFrees, "%s blocks everybody: %d, whose it is, is dead, and the server does not know it yet", first.Name, c.Number)
+		suspect(lockcheck.CrashFrees.Name, "%s blocks everybody: %d, whose it is, is dead, and the server does not know it yet", first.Name, c.Number)
 	case knows && (c.Believes() || itsLast && c.Mood == zktest.MoodWaits || c.Mood == actor.Releases || c.Mood == actor.Told):
 	case c.lostCreate:
-		suspect(lockcheck.LostCreateReply, "%s blocks everybody: it is %d's, which does not know it", first.Name, c.Number)
+		suspect(lockcheck.LostCreateReply.Name, "%s blocks everybody: it is %d's, which does not know it", first.Name, c.Number)
 	default:
-		suspect(lockcheck.GivingUp, "%s blocks everybody: it is %d's, which neither waits nor holds", first.Name, c.Number)
+		suspect(lockcheck.GivingUp.Name, "%s blocks everybody: it is %d's, which neither waits nor holds", first.Name, c.Number)
 	}
 }
 
 // unaware: a client believes that it holds the lock, and has no znode.
 func (b *Board) unaware(suspect suspicion) {
 	for _, c := range b.Clients {
-		if c.Process != Dead && c.Believes() && b.newest(c.Number) == nil {
-			suspect(lockcheck.ToldOfLoss, "%d believes that it holds the lock, and has lost it: its znode is gone", c.Number)
+		switch {
+		case c.Process == Dead || !c.Believes() || b.newest(c.Number) != nil:
+		case c.unheard():
+			suspect("", "%d has lost the lock and is stopped: it is told of that when it goes on", c.Number)
+		default:
+			suspect(lockcheck.ToldOfLoss.Name, "%d believes that it holds the lock, and has lost it: its znode is gone", c.Number)
 		}
 	}
 }

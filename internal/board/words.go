@@ -76,12 +76,13 @@ func (b *Board) sayOf(now int, c *Client, form string) {
 	l := b.log.change(i)
 	l.who = append(l.who, c.Number)
 	slices.Sort(l.who)
-	who := fmt.Sprint(l.who[0])
+	who := fmt.Sprintf("client %d", l.who[0])
 	switch n := len(l.who); {
 	case n > 8:
 		who = fmt.Sprintf("%d clients", n)
 	case n > 1:
-		who = strings.ReplaceAll(strings.Trim(fmt.Sprint(l.who[:n-1]), "[]"), " ", ", ") + fmt.Sprintf(" and %d", l.who[n-1])
+		others := strings.ReplaceAll(strings.Trim(fmt.Sprint(l.who[:n-1]), "[]"), " ", ", ")
+		who = fmt.Sprintf("clients %s and %d", others, l.who[n-1])
 	}
 	if len(l.who) > 1 {
 		form = plural.Replace(form)

@@ -50,7 +50,16 @@ func (w *window) lay(key string, clients int) {
 // click chooses a client and presses a button for it.
 func (w *window) click(client int, do string) {
 	w.Helper()
-	w.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf(`[data-choose="%d"]`, client))), chromedp.Click(chromedp.CSS(fmt.Sprintf(`#commands [data-do=%s]`, do))))
+	w.press(fmt.Sprintf(`[data-choose="%d"]`, client))
+	w.press(fmt.Sprintf(`#commands [data-do=%s]`, do))
+}
+
+// press presses a button as soon as it can be pressed. The page does it: while the page
+// changes, a place on the screen may belong to another button a moment later.
+func (w *window) press(selector string) {
+	w.Helper()
+	w.Until(fmt.Sprintf(`(b => b !== null && !b.disabled)(document.querySelector(%q))`, selector))
+	browser.Evaluate[any](w.Browser, fmt.Sprintf(`document.querySelector(%q).click()`, selector))
 }
 
 // becomes waits until the list says of a client how it is, on the left and on the right.
@@ -73,7 +82,7 @@ func TestAReleaseInABrowser(t *testing.T) {
 	w := shows(t, "3", 6)
 	w.Do(chromedp.KeyEvent("L")) // all lock
 	w.becomes(0, "holds")
-	w.Until(`boards[0].watches.size === 6 - 1`)
+	w.Until(`boards[0].story.watches.filter((x) => there(x, performance.now())).length === 6 - 1`)
 	told := w.told()
 	w.click(0, "unlock")
 	w.becomes(1, "holds")
@@ -84,7 +93,7 @@ func TestAReleaseInABrowser(t *testing.T) {
 
 	// The page holds no truth of its own: loaded again, it says the same.
 	all := func() (texts []string) {
-		w.Do(chromedp.Click(chromedp.CSS("#board0 summary")))
+		w.press("#board0 summary")
 		w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 6`)
 		for _, s := range []string{"#board0 details tbody", "#board0 .tally", "#board0 .ls", "#clients tbody", "#log ol", "#count"} {
 			texts = append(texts, w.Text(s))
@@ -157,7 +166,7 @@ func TestALostReplyInABrowser(t *testing.T) {
 	w.click(2, "lock")
 	w.becomes(2, "waits")
 	w.click(0, "unlock")
-	w.Contains("#board0 .banners", "it is 1's, which does not know it a lost reply to create does no harm")
+	w.Contains("#board0 .banners", "it is 1's, which does not know it ✗ broken: a lost reply to create does no harm")
 	w.becomes(2, "waits") // for a znode whose owner does not know it
 	w.Until(`document.querySelector("#board0 .ls li").textContent.endsWith("client 1")`)
 
@@ -172,10 +181,10 @@ func TestALostReplyInABrowser(t *testing.T) {
 func TestThePausedHolderInABrowser(t *testing.T) {
 	t.Parallel()
 	w := shows(t, "6", 1)
-	w.Choose("#opening", "5") // step 4 on the left, step 5 on the right
+	w.Choose("#choice-of-lesson", "5") // step 4 on the left, step 5 on the right
 	w.becomes(0, "stopped, believes it holds", "stopped, believes it holds")
 	w.becomes(1, "holds", "holds")
-	w.Contains("#board0 .banners", "two inside: each of 0, 1")
+	w.Contains("#board0 .banners", "2 inside at a time: each of 0, 1")
 	w.click(1, "put")
 	w.Contains("#board1 .store", "accepted")
 	w.click(0, "put")
@@ -187,33 +196,39 @@ func TestThePausedHolderInABrowser(t *testing.T) {
 		return len(log) == 2 && !log[0].OK && log[1].OK && log[0].Token < log[1].Token
 	})
 	w.becomes(0, "holds", "told that it lost the lock")
+	w.Contains("#lesson", "Step 5: The store has refused the late write of client 0")
 }
 
 func TestTheLearnersLockInABrowser(t *testing.T) {
 	t.Parallel()
-	dir, step := t.TempDir(), filepath.Join("..", "..", "step01_plain_node")
-	yours := filepath.Join(dir, "step01_plain_node", "exercise", "lock.go")
-	starter, err := os.ReadFile(filepath.Join(step, "exercise", "lock.go"))
+	repo, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
-	own, err := os.ReadFile(filepath.Join(step, "lock.go"))
+	require.NoError(t, os.MkdirAll(filepath.Join(repo, "yours"), 0o755))
+	folder, err := os.MkdirTemp(filepath.Join(repo, "yours"), "scratch") // inside of the module
 	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Dir(yours), 0o755))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(folder)) })
+	w := playsOn(t, zktest.New(t), nil, folder, "1", 2).shows(2)
+	w.lay("mine1", 2) // the starter is laid first
+	yours := filepath.Join(folder, "step1", "lock.go")
+	starter, err := os.ReadFile(yours)
+	require.NoError(t, err)
+	own, err := os.ReadFile(filepath.Join(repo, "step01_plain_node", "lock.go"))
+	require.NoError(t, err)
 	save := func(text string) { require.NoError(t, os.WriteFile(yours, []byte(text), 0o644)) }
-
-	save(string(starter))
-	w := playsOn(t, zktest.New(t), nil, dir, "1", 2).shows(2)
-	w.lay("mine1", 2)
 	w.Do(chromedp.KeyEvent("L")) // the starter lets everybody in
 	w.Contains("#board0 .banners", "one holder at a time")
 	save(strings.Replace(string(starter), "return nil", "return nothing", 1))
 	w.Contains("#board0 .build", "undefined: nothing")
-	save(strings.Replace(string(own), "package plainnode", "package exercise", 1))
+	printing := "func (l *Lock) Lock(ctx context.Context) error {"
+	require.Contains(t, string(own), printing)
+	save(strings.NewReplacer("package plainnode", "package step1", printing, printing+"\n\tprintln(\"I am called\")").Replace(string(own)))
 	w.Until(`document.querySelector("#board0 .build").hidden`)
 	w.ready(2)
 	w.Do(chromedp.KeyEvent("L"))
 	w.becomes(0, "holds")
 	w.becomes(1, "waits")
 	w.Says("#board0 .banners", "")
+	w.Contains("#log", "0 prints: I am called")
 }
 
 // From a click to what it does on the page: of ten clients the holder releases, and
@@ -243,5 +258,5 @@ func TestAClickIsSeenSoon(t *testing.T) {
 	w.Until(`took.length === 50`)
 	median := browser.Evaluate[float64](w.Browser, `took.sort((a, b) => a - b)[25]`)
 	t.Logf("» ten clients, from a click on Unlock to the next holder on the page: median %.0f ms of 50", median)
-	assert.Less(t, median, 1000.0, "a page that lags behind")
+	assert.Less(t, median, 2500.0, "a page that lags behind: four frames fly, one after the other, for 220 ms each")
 }

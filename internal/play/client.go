@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"io"
 	"strings"
-	"syscall"
 	"time"
 
 	"zklock/internal/actor"
@@ -17,13 +17,20 @@ type client struct {
 	*side
 	child  *process.Process // nil: not started
 	orders chan string      // commands that it has not carried out
+	held   bool             // the lock, once at least
+	enters bool             // it has called Lock again, within its hold
+	puts   bool             // it has been told to write to the store
 }
 
 // plays starts the client's process, which joins the lock and does what it is told, and
 // returns when it has ended.
 func (c *client) plays() {
 	words := &process.Tail{}
-	err := c.joins(words)
+	var said io.Writer = words
+	if c.mine() {
+		said = io.MultiWriter(words, &printed{client: c})
+	}
+	err := c.joins(said)
 	if err == nil {
 		c.obeys()
 	}
@@ -40,8 +47,11 @@ func (c *client) plays() {
 		if err != nil {
 			c.Said = strings.TrimSpace(err.Error() + "\n" + c.Said)
 		}
-		first, _, _ := strings.Cut(c.Said, "\n")
-		c.Say(c.now(), "%d has ended by itself: %s.", c.Number, first)
+		if first, _, _ := strings.Cut(c.Said, "\n"); first != "" {
+			c.Say(c.now(), "%d has ended by itself: %s.", c.Number, first)
+		} else {
+			c.Say(c.now(), "%d has ended by itself, without a word.", c.Number)
+		}
 	}
 	c.changed.Broadcast()
 	c.Unwatched(c.now(), c.Client)
@@ -49,7 +59,7 @@ func (c *client) plays() {
 }
 
 // joins starts the client's process, and returns when that has joined the lock, or has failed to.
-func (c *client) joins(words *process.Tail) error {
+func (c *client) joins(words io.Writer) error {
 	c.starting <- struct{}{}
 	defer func() { <-c.starting }()
 	err := context.Canceled
@@ -74,6 +84,28 @@ func (c *client) joins(words *process.Tail) error {
 		c.Shows(c.now())
 	}
 	return nil
+}
+
+// printed writes into the log what the learner's lock prints, up to a panic, of which the log
+// has the first line anyway.
+type printed struct {
+	*client
+	line  string // not ended yet
+	panic bool
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lines := strings.Split(p.line+string(b), "\n")
+	p.line = lines[len(lines)-1]
+	for _, line := range lines[:len(lines)-1] {
+		p.panic = p.panic || strings.HasPrefix(line, "panic: ")
+		if line != "" && !p.panic && !p.ended {
+			p.Say(p.now(), "%d prints: %s", p.Number, line)
+		}
+	}
+	return len(b), nil
 }
 
 // obeys hands the commands on to the client's process, one after the other, until that ends.
@@ -102,10 +134,10 @@ func (c *client) leave() {
 		return
 	}
 	if process == board.Stopped {
-		_ = child.Signal(syscall.SIGCONT)
+		_ = child.Continue()
 	}
 	if process == board.Running || process == board.Stopped {
-		kill := time.AfterFunc(3*time.Second, func() { _ = child.Signal(syscall.SIGKILL) })
+		kill := time.AfterFunc(3*time.Second, func() { _ = child.Kill() })
 		_ = child.Call("Leave", true, new(bool))
 		kill.Stop()
 	}
@@ -128,7 +160,10 @@ func (d director) Pass(p actor.Passage, _ *bool) error {
 
 // Becomes is told what the client believes of itself.
 func (d director) Becomes(w actor.Word, _ *bool) error {
-	return d.told(func() { d.Hears(d.now(), d.Client, w) })
+	return d.told(func() {
+		d.held, d.enters = d.held || actor.Believes(w.Mood), false
+		d.Hears(d.now(), d.Client, w)
+	})
 }
 
 // Put is a write to the store.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 	"time"
 
+	"zklock/internal/actor"
 	"zklock/internal/board"
 	"zklock/internal/zktest"
 )
@@ -24,22 +24,28 @@ type command struct {
 }
 
 func (s *service) do(c command) error {
+	if c.Do != "pace" {
+		s.goesOn()
+	}
 	switch c.Do {
 	case "choose":
 		return s.choose(c)
 	case "clear":
 		return s.goes(func() {
+			s.mu.Lock()
+			s.leaves()
+			s.mu.Unlock()
 			for at, b := range s.sides {
 				if b != nil {
 					s.lay(at, b.lock, 0)
 				}
 			}
 		})
-	case "opening":
-		if c.N < 1 || c.N > len(openings) {
-			return fmt.Errorf("there are the openings 1 to %d", len(openings))
+	case "lesson":
+		if c.N < 1 || c.N > len(lessons) {
+			return fmt.Errorf("there are the lessons 1 to %d", len(lessons))
 		}
-		return s.goes(func() { s.open(c.N) })
+		return s.learn(c.N)
 	case "pace":
 		if !slices.Contains([]string{real, slow, paused, "step"}, c.Pace) {
 			return fmt.Errorf("there is no pace %q", c.Pace)
@@ -78,7 +84,7 @@ func (s *service) choose(c command) error {
 	return s.goes(func() {
 		n := 0
 		s.mu.Lock()
-		s.opening = 0
+		s.leaves()
 		for _, b := range s.laid() {
 			n = max(n, b.wanted)
 		}
@@ -178,7 +184,7 @@ func (b *side) gets(c command) error {
 	if err := one.may(c.Do); err != nil {
 		return err
 	}
-	b.Acts(b.now(), fmt.Sprintf("client %d: %s", c.Client, c.Do))
+	b.Acts(b.now(), fmt.Sprintf("client %d: %s", c.Client, names[c.Do]))
 	return one.does(c.Do)
 }
 
@@ -191,7 +197,7 @@ func (b *side) all(do string) error {
 	if len(whom) == 0 {
 		return errors.New("there is no client that it concerns")
 	}
-	b.Acts(b.now(), "all: "+do)
+	b.Acts(b.now(), "all: "+names[do])
 	return b.goes(func() {
 		for i, one := range whom {
 			one.follows(do, do == "lock" && (i == 0 || len(whom) <= 20)) // a crowd comes all at once
@@ -213,10 +219,21 @@ func (c *client) follows(do string, queues bool) {
 // toClient are the commands that a client's process carries out.
 var toClient = []string{"lock", "unlock", "again", "giveup", "read", "put", "cut", "mend", "losecreate", "losedelete"}
 
+// names are the words on the page's buttons.
+var names = map[string]string{"lock": "Lock", "unlock": "Unlock", "again": "Lock again", "giveup": "Give up", "read": "Read", "put": "Write to store",
+	"kill": "Kill", "stop": "Stop", "continue": "Go on", "cut": "Cut its line", "mend": "Mend it",
+	"losecreate": "Lose create reply", "losedelete": "Lose delete reply", "delaylist": "Delay next list"}
+
+// can are the commands that make sense now. The caller holds mu.
+func (c *client) can() []string {
+	return slices.DeleteFunc(append([]string{"kill", "stop", "continue", "delaylist"}, toClient...), func(do string) bool { return c.may(do) != nil })
+}
+
 // may tells whether a command makes sense now. The caller holds mu.
 func (c *client) may(do string) error {
 	stopped := c.Process == board.Stopped
 	onItsLine := slices.Contains([]string{"cut", "mend", "losecreate", "losedelete"}, do)
+	waits, takes := c.Mood == zktest.MoodWaits, do == "lock" || do == "read"
 	refused := ""
 	switch {
 	case c.Process == board.Starting || c.Process == board.Dead:
@@ -229,6 +246,24 @@ func (c *client) may(do string) error {
 		refused = "is stopped: its line is in its own hands"
 	case do == "cut" && c.Line == board.Cut:
 		refused = "is cut off already"
+	case do == "mend" && c.Line != board.Cut && len(c.Armed) == 0:
+		refused = "has a line that is in order"
+	case do == "read" && !c.Reads:
+		refused = "has a lock without readers"
+	case (takes || do == "again") && (waits || c.enters):
+		refused = "waits already"
+	case takes && c.Believes():
+		refused = "holds the lock already"
+	case (takes || do == "unlock") && c.Mood == actor.Releases:
+		refused = "calls Unlock already"
+	case do == "again" && !c.Believes():
+		refused = "does not hold the lock"
+	case do == "giveup" && !waits && !c.enters:
+		refused = "does not wait"
+	case do == "unlock" && waits:
+		refused = "waits: it can give up"
+	case do == "put" && !c.held:
+		refused = "has not held the lock"
 	case slices.Contains(c.Armed, do):
 		refused = "has that before it already"
 	case !slices.Contains(append([]string{"kill", "stop", "continue", "delaylist"}, toClient...), do):
@@ -242,18 +277,17 @@ func (c *client) may(do string) error {
 // does carries a command out, or has the client's process do so. The caller holds mu.
 func (c *client) does(do string) error {
 	defer c.Shows(c.now())
-	signal := func(process string, signal syscall.Signal) error {
-		c.Process = process
-		return c.child.Signal(signal)
-	}
 	switch do {
 	case "kill":
 		c.changed.Broadcast()
-		return signal(board.Dead, syscall.SIGKILL)
+		c.Process = board.Dead
+		return c.child.Kill()
 	case "stop":
-		return signal(board.Stopped, syscall.SIGSTOP)
+		c.Process = board.Stopped
+		return c.child.Stop()
 	case "continue":
-		return signal(board.Running, syscall.SIGCONT)
+		c.Process = board.Running
+		return c.child.Continue()
 	case "delaylist":
 		c.Armed = append(c.Armed, do)
 		return nil
@@ -266,6 +300,10 @@ func (c *client) does(do string) error {
 		c.Line, c.Armed = board.Up, nil
 	case "lock", "read":
 		c.Answered = false
+	case "again":
+		c.enters = true
+	case "put":
+		c.puts = true
 	}
 	if c.Process == board.Stopped {
 		c.Say(c.now(), "%d is stopped: it will do that when it goes on.", c.Number)

@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -51,13 +50,15 @@ func (s *service) guarded(host, token string) http.Handler {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = live.Execute(w, map[string]any{
 			"Token": token, "CSS": template.CSS(page.Style + css), "Script": template.JS(words.Script + page.Stage + script),
-			"Words": words.Pairs(), "Choice": map[string]any{"locks": locks, "openings": openings, "max": most},
+			"Words": words.Pairs(), "Choice": map[string]any{"locks": locks, "lessons": lessons, "called": names, "max": most},
+			"Legend": page.Legend,
 		})
 	})
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("POST /do", s.command)
 	mux.HandleFunc("GET /save", s.save)
 	mux.HandleFunc("GET /chapter/{n}", s.chapter)
+	mux.HandleFunc("GET /read/{path...}", s.read)
 	_, port, _ := net.SplitHostPort(host)
 	hosts := []string{host, "localhost:" + port}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +72,7 @@ func (s *service) guarded(host, token string) http.Handler {
 			http.Error(w, "make play answers only its own page, at the address that it has printed", http.StatusForbidden)
 			return
 		}
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
@@ -83,10 +84,13 @@ func (s *service) guarded(host, token string) http.Handler {
 func (s *service) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	told := &reader{told: board.Nothing()}
-	for tick := time.Tick(10 * time.Millisecond); ; {
-		if news := s.news(told); news != "" {
-			fmt.Fprintf(w, "data: %s\n\n", news)
-			w.(http.Flusher).Flush()
+	for tick, locked := time.Tick(10*time.Millisecond), int64(-1); ; {
+		if now := s.mu.locked.Load(); now != locked {
+			locked = now
+			if news := s.news(told); news != "" {
+				fmt.Fprintf(w, "data: %s\n\n", news)
+				w.(http.Flusher).Flush()
+			}
 		}
 		select {
 		case <-tick:
@@ -135,15 +139,4 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="zklock.html"`)
 	_ = page.Kept(s.server.Origin, locks, stories).Write(w) // unless nobody waits for it any more
-}
-
-// chapter shows a step's chapter.
-func (s *service) chapter(w http.ResponseWriter, r *http.Request) {
-	home, ok := homes[r.PathValue("n")]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	http.ServeFile(w, r, filepath.Join(s.repo, home, "README.md"))
 }

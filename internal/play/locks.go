@@ -85,8 +85,8 @@ func (l lock) program(ctx context.Context, repo, exercises, scratch string) (p p
 	case l.mine():
 		p.path = filepath.Join(scratch, "mine"+rand.Text())
 		var said string
-		said, err = run(ctx, repo, "go", "run", "./internal/exercise", "build", strings.TrimPrefix(l.Key, "mine"), exercises, p.path)
-		p.part, p.step = "mine "+said, strings.TrimPrefix(said, "0")
+		said, err = run(ctx, repo, "go", "run", "./internal/exercise/command", "build", strings.TrimPrefix(l.Key, "mine"), exercises, p.path)
+		p.part, p.step, p.args = "mine "+said, said, []string{"-test.run", "^TestLock$"}
 	default:
 		p.part = "step " + l.Key
 		if l.step == "" {

@@ -2,16 +2,19 @@
 // own, on a real ZooKeeper, with the steps' own code or the learner's.
 //
 // SERVERS=3 has three servers, which can fail; LEFT=3 and RIGHT=4 choose the locks,
-// OPENING=3 a situation to begin from, and OPEN=1 opens the page.
+// LESSON=3 (or OPENING=3) a lesson to begin with, and OPEN=1 opens the page. Without a lesson
+// and a lock the page begins with the choice of a lesson.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"zklock/internal/exercise"
 	"zklock/internal/setting"
 	"zklock/internal/words"
 	"zklock/internal/zkserver"
@@ -34,11 +37,14 @@ func play(ctx context.Context) (err error) {
 		}
 		return text, nil
 	})
-	opening, err2 := setting.Number("OPENING", 0, 1, len(openings))
-	three, _ := find("3")
-	left, err3 := setting.Read("LEFT", three, "a lock, such as 3, zk, W8 or mine", find)
-	right, err4 := setting.Read("RIGHT", lock{}, "a lock, such as 3, zk, W8 or mine", find)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	first, err2 := setting.Number("LESSON", 0, 1, len(lessons))
+	opening, err3 := setting.Number("OPENING", 0, 1, len(lessons))
+	left, err4 := setting.Read("LEFT", lock{}, "a lock, such as 3, zk, W8 or mine", find)
+	right, err5 := setting.Read("RIGHT", lock{}, "a lock, such as 3, zk, W8 or mine", find)
+	if right.Key != "" && left.Key == "" {
+		left, _ = find("3")
+	}
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	var server *zkserver.Server
@@ -52,7 +58,7 @@ func play(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	s, end, err := begin(ctx, ".", ".", server, ensemble)
+	s, end, err := begin(ctx, ".", exercise.Folder, server, ensemble)
 	if err != nil {
 		return err
 	}
@@ -63,8 +69,8 @@ func play(ctx context.Context) (err error) {
 	}
 	defer close()
 	_ = s.goes(func() {
-		if opening > 0 {
-			s.open(opening)
+		if n := cmp.Or(first, opening); n > 0 {
+			s.open(n)
 			return
 		}
 		s.lay(0, left, 0)

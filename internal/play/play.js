@@ -3,10 +3,18 @@
 // stretched, so that an eye can follow.
 
 const WORDS = {
-  choose: "an opening …",
+  choose: "a lesson …",
+  lesson: (l) => `Lesson ${l.n}: ${l.title}`,
+  laying: "The clients come and take their places …",
+  onBoard: (step, text) => `Step ${step}: ${text}`,
+  client: (i, what) => `Client ${i}: ${what}`,
+  next: "Next lesson ▸", all: "All lessons", onceMore: "Once more",
+  broken: (property) => `broken: ${property}`,
+  noMajority: "Only one of three servers answers: without a majority nothing can be written, and sessions cannot end.",
+  more: (n) => `and ${n} more`,
   nothing: "nothing",
   clients: (n, max) => `${n} of at most ${max} clients`,
-  none: "No clients yet. Add one, or choose an opening.",
+  none: "No clients yet. Add one, or choose a lesson.",
   held: (n) => n ? `${n} held` : "",
   left: "left", right: "right",
   is: "is", isLeft: "left", isRight: "right",
@@ -19,7 +27,7 @@ const WORDS = {
   token: (n) => n ? `greatest token ${n}` : "",
   write: (w) => `${w.ok ? "✓" : "✗"} client ${w.client}${w.token ? `, token ${w.token}` : ""}: ${w.text}`,
   building: "Your lock is being built …",
-  gone: "The service does not answer. Is make play still running? The page goes on by itself when it does.",
+  gone: "The service does not answer. If make play has ended, start it again, and open the address that it prints.",
   armed: { losecreate: "create reply will be lost", losedelete: "delete reply will be lost", delaylist: "next list will be late" },
   quick: { idle: ["lock", "Lock"], waits: ["giveup", "Give up"], holds: ["unlock", "Unlock"], reads: ["unlock", "Unlock"] },
   server: (n) => `server ${n}`, leader: "leader",
@@ -30,7 +38,10 @@ const WORDS = {
 
 const $ = (id) => document.getElementById(id);
 const { token } = document.body.dataset;
-const FLIGHT = 300, LAG = 700; // milliseconds: of a frame on the page, and at most behind the wire
+// Milliseconds: of a frame's flight on the page, and at most behind the wire. And how many
+// flights of a client are drawn at a time: who asks all the time is not drawn each time.
+const FLIGHT = 220, LAG = 1300, FLIGHTS = 6;
+const COMPLAINT = 5000; // milliseconds that an error stays
 
 // ---- A board: what the service has told of one lock ----
 
@@ -38,6 +49,9 @@ const FLIGHT = 300, LAG = 700; // milliseconds: of a frame on the page, and at m
 class LiveStage extends Stage {
   // labels: where clients ask again and again, names would lie on each other.
   labels(f) { return this.flying().length <= 8 && this.flying().filter((g) => g.client === f.client).length <= 2; }
+
+  // over tells whether a frame is drawn over the znodes: one that is held is.
+  over(f) { return f.to === Infinity; }
 
   // along is the share of its way that a frame has gone. One that is held on the
   // wire waits on the way.
@@ -64,8 +78,10 @@ class Board {
       this.width = 0; // its drawing has no size yet
       this.nodes = new Map();
       this.watches = new Map();
-      this.flights = new Map(); // what is still told as on its way
+      this.flights = new Map(); // what is still told as on its way; null: it is not drawn
       this.log = new Map();
+      this.clients = [];
+      this.changes = []; // when something is going to look different
       this.story = { step: news.lock, awake: [], frames: [] };
       this.stage.show(this.story, news.name, news.lesson);
     }
@@ -73,46 +89,75 @@ class Board {
     const chapter = this.root.querySelector(".chapter");
     chapter.hidden = !this.is.step;
     chapter.href = this.chapter();
+    this.story.step = this.is.step;
     const told = (what) => Object.entries(news[what] ?? {});
-    this.clients = this.is.rows.map((r, i) => ({ name: `client ${i}`, slot: 2 * i, moods: [{ at: 0, is: r.is }] }));
-    for (const [i, n] of told("nodes")) n.to < 0 ? this.nodes.set(i, n) : this.nodes.delete(i);
-    for (const [i, row] of told("watches")) row[3] < 0 ? this.watches.set(i, watch(row)) : this.watches.delete(i);
-    this.arrange();
     for (const [i, f] of told("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
+    const at = (moment, client) => laid ? 0 : this.moment(moment, client);
+    this.is.rows.forEach((r, i) => {
+      const { moods } = this.clients[i] ??= { name: `client ${i}`, slot: 2 * i, moods: [{ at: 0, is: r.is }] };
+      if (moods.at(-1).is !== r.is) moods.push({ at: Math.max(moods.at(-1).at, at(r.since, i)), is: r.is });
+    });
+    const lasts = (of, i, x, client) => {
+      const known = of.get(i);
+      if (known && x.to >= 0) known.to = at(x.to, client);
+      if (!known && x.to < 0) of.set(i, { ...x, from: at(x.from, client) });
+    };
+    for (const [i, n] of told("nodes")) lasts(this.nodes, i, n, n.owner);
+    for (const [i, w] of told("watches").map(([i, row]) => [i, watch(row)])) lasts(this.watches, i, w, w.client);
+    this.arrange();
     for (const [i, l] of told("log")) this.log.set(Number(i), { ...l, i: Number(i), side: this.i }).delete(i - 200);
   }
 
-  chapter() { return `/chapter/${this.is.step}?token=${token}`; }
+  chapter() { return `/chapter/${this.is.step}?token=${token}&language=${document.documentElement.lang}`; }
+
+  // moment is when the page shows what has happened to a client at a moment of the wire: once
+  // those frames have arrived that could be its cause, which are the client's own, and all
+  // that ask for a write.
+  moment(told, client) {
+    const now = performance.now();
+    let at = now;
+    for (const f of this.story.frames) {
+      if (f.arrived >= 0 && f.arrived <= told && (f.client === client || f.writes)) at = Math.max(at, f.to);
+    }
+    at = Math.min(at, now + LAG);
+    if (at > now) this.changes.push(at);
+    return at;
+  }
 
   // lines are the log's, newest first.
   lines() { return [...this.log.values()].sort((a, b) => b.i - a.i); }
 
-  // arrange makes of what stands the story that the stage draws.
+  // arrange makes of what stands the story that the stage draws, and forgets what is over.
   arrange() {
-    const { story } = this, places = new Map();
+    const { story } = this, places = new Map(), now = performance.now();
+    for (const c of this.clients) while (c.moods[1]?.at <= now) c.moods.shift();
+    for (const all of [this.nodes, this.watches]) for (const [i, x] of all) if (x.to >= 0 && x.to <= now) all.delete(i);
     story.clients = this.clients;
     story.slots = 2 * this.clients.length;
-    story.nodes = [...this.nodes].map(([i, n], at) => { places.set(Number(i), at); return { ...n, from: 0 }; });
+    story.nodes = [...this.nodes].map(([i, n], at) => { places.set(Number(i), at); return n; });
     story.watches = [...this.watches.values()].filter((w) => w.node < 0 || places.has(w.node))
-      .map((w) => ({ ...w, node: places.get(w.node) ?? -1, from: 0 }));
+      .map((w) => ({ ...w, node: places.get(w.node) ?? -1 }));
   }
 
-  // fly lets a frame fly. No frame leaves before those have arrived that had arrived
-  // when it left; but the page is never far behind the wire.
+  // fly lets a frame fly. No frame leaves before its causes have arrived; but the page is
+  // never far behind the wire.
   fly(i, told) {
     if (told.client < 0) return;
     const now = performance.now(), { story } = this;
     let f = this.flights.get(i);
-    if (!f) {
-      let from = now;
-      for (const g of story.frames) if (g.arrived >= 0 && g.arrived <= told.from) from = Math.max(from, g.to);
-      f = { ...told, from: Math.min(from, now + LAG), to: Infinity, share: 0, left: told.from };
-      story.frames.push(f);
+    if (f === undefined) {
+      const crowd = story.frames.filter((g) => g.client === told.client && g.to > now).length >= FLIGHTS;
+      if (crowd) f = null;
+      else story.frames.push(f = { ...told, from: this.moment(told.from, told.client), to: Infinity, share: 0, writes: told.kind === REQUEST && (told.op === 1 || told.op === 2) });
       this.flights.set(i, f);
+    }
+    if (f?.to === Infinity && !f.told) {
+      f.told = true;
       if (f.kind === REPLY) this.wake(f.client, f.from + FLIGHT);
     }
     if (told.to < 0) return;
     this.flights.delete(i);
+    if (!f) return;
     if (now > f.from) { // it was held: the rest of its way
       this.stage.t = now;
       f.share = this.stage.along(f);
@@ -134,7 +179,11 @@ class Board {
     story.frames = story.frames.filter((f) => now < f.to);
     story.awake = story.awake.filter((a) => this.mood(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
     this.stage.draw(now, null);
-    return story.frames.some((f) => f.to !== Infinity || now - f.from < 5 * FLIGHT) || story.awake.some((a) => a.to > 0);
+    if (this.changes.some((at) => at <= now)) {
+      this.changes = this.changes.filter((at) => at > now);
+      soon();
+    }
+    return this.changes.length > 0 || story.frames.some((f) => f.to !== Infinity || now - f.from < 5 * FLIGHT) || story.awake.some((a) => a.to > 0);
   }
 
   // words writes all that stands around the drawing.
@@ -144,23 +193,30 @@ class Board {
     set(root.querySelector("[data-count=action]"), is.counters.action || "–");
     const mine = root.querySelector(".build");
     mine.hidden = !is.complaint && !is.building;
+    mine.classList.toggle("works", is.building);
     set(mine, is.building ? WORDS.building : is.complaint);
-    fill(root.querySelector(".banners"), is.banners.map((b) => make("p", {}, make("strong", {}, b.text), " ",
-      is.step ? make("a", { href: this.chapter(), target: "_blank" }, b.property) : b.property)));
-    const queue = [...this.nodes.values()].sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
-    fill(root.querySelector(".ls ol"), queue.length ? queue.map((n) => make("li", { className: inside(this.mood(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${WORDS.nameOf(n.owner)}`))) : [make("li", {}, WORDS.empty)]);
+    const majority = service.servers.filter((s) => s.state === "up").length > service.servers.length / 2;
+    fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, WORDS.noMajority))]),
+      ...is.banners.map((b) => make("p", { className: b.property ? "" : "note" }, make("strong", {}, b.text), " ",
+        ...(b.property ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, "✗ ", WORDS.broken(b.property))] : [])))]);
+    const now = performance.now();
+    const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
+    const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.mood(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${WORDS.nameOf(n.owner)}`)));
+    if (!queue.length) shown.push(make("li", {}, WORDS.empty));
+    if (queue.length > LISTED) shown.push(make("li", { className: "more" }, WORDS.more(queue.length - LISTED)));
+    fill(root.querySelector(".ls ol"), shown);
     const { token: greatest, log: writes } = is.store;
     fill(root.querySelector(".store"), [make("b", {}, WORDS.store), " ", writes?.length ? WORDS.token(greatest) : WORDS.storeEmpty,
       ...(writes ?? []).slice(0, 3).map((w) => make("p", { className: w.ok ? "ok" : "refused" }, WORDS.write(w)))]);
     if (!root.querySelector("details").open) return;
     const { clients, nodes, watches } = this.story;
     fill(root.querySelector("tbody"), clients.map((c, i) => row(c.name, this.mood(i),
-      nodes.filter((n) => n.owner === i).map(number).join(", ") || WORDS.znodes,
-      watches.filter((w) => w.client === i).map((w) => target(this.story, w)).join(", ") || WORDS.watches,
+      nodes.filter((n) => n.owner === i && there(n, now)).map(number).join(", ") || WORDS.znodes,
+      watches.filter((w) => w.client === i && there(w, now)).map((w) => target(this.story, w)).join(", ") || WORDS.watches,
       is.rows[i]?.process ?? "", is.rows[i]?.line ?? "", is.rows[i]?.token || "–")));
   }
 
-  mood(i) { return this.clients[i]?.moods[0].is ?? "idle"; }
+  mood(i) { return this.clients[i] ? mood(this.clients[i], performance.now()) : "idle"; }
 }
 
 // ---- Writing into the page ----
@@ -175,11 +231,12 @@ const row = (first, ...rest) => make("tr", {}, make("th", { scope: "row" }, firs
 
 // set and fill write only what is new: a live region speaks at each change, and what
 // is under the mouse or has the focus must stay.
-function set(e, text) { if (e.textContent !== text) e.textContent = text; }
+function set(e, text) { if (e.said !== text) e.textContent = e.said = text; }
 function fill(e, children) {
   const old = [...e.childNodes];
   children = children.map((c) => typeof c === "string" ? document.createTextNode(c) : c);
   const at = e.contains(document.activeElement) ? { ...document.activeElement.dataset } : null;
+  children.forEach((c) => language.tell(c)); // so that what stands there in Chinese is the same
   children.forEach((c, i) => { if (!old[i]) e.append(c); else if (!old[i].isEqualNode(c)) old[i].replaceWith(c); });
   old.slice(children.length).forEach((o) => o.remove());
   if (at && !e.contains(document.activeElement)) {
@@ -195,23 +252,39 @@ function options(select, list, chosen) {
 // ---- What the service tells ----
 
 const boards = [new Board(0), new Board(1)];
-const service = JSON.parse($("choice").textContent); // locks, openings, max; and then pace, held, opening, servers
-let chosen = 0, dirty = false, rendered = 0;
+const service = JSON.parse($("choice").textContent); // locks, lessons, called, max; and then pace, rests, held, course, servers
+const RENDERS = 100; // milliseconds between two that are not alone
+const LISTED = 5; // znodes of the queue that are named
+let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, led = "", address = "";
 
 function take({ left, right, ...rest }) {
   Object.assign(service, rest);
   [left, right].forEach((news, i) => news !== undefined && boards[i].take(news));
   wish();
+  soon();
+}
+
+// soon writes what is new: at once, if it comes alone.
+function soon() {
   if (dirty) return;
   dirty = true;
-  performance.now() - rendered > 50 ? render() : requestAnimationFrame(render); // what comes alone is seen at once
+  setTimeout(render, Math.max(0, rendered + RENDERS - performance.now()));
 }
 
 // wish asks once for the locks that the address names.
 function wish() {
-  const locks = decodeURIComponent(location.hash.slice(1)).split("/");
-  if (location.hash) [0, 1].forEach((i) => (locks[i] ?? "") !== (boards[i].is?.lock ?? "") && ask({ do: "choose", board: i, lock: locks[i] ?? "" }));
+  const locks = named();
+  if (locks) [0, 1].forEach((i) => (locks[i] ?? "") !== (boards[i].is?.lock ?? "") && ask({ do: "choose", board: i, lock: locks[i] ?? "" }));
   wish = () => {};
+}
+
+// named are the locks that the address names, if it names any.
+function named() {
+  try {
+    return location.hash ? decodeURIComponent(location.hash.slice(1)).split("/") : null;
+  } catch { // it is no address of this page
+    return null;
+  }
 }
 
 const live = () => boards.filter((b) => b.is);
@@ -223,21 +296,78 @@ function render() {
   const pair = live().length > 1;
   $("stages").classList.toggle("pair", pair);
   document.body.classList.toggle("two", pair);
-  options($("opening"), [["0", WORDS.choose], ...service.openings.map((o) => [o.n, `${o.n}. ${o.title}`])], service.opening);
+  options($("choice-of-lesson"), [["0", WORDS.choose], ...service.lessons.map((l) => [l.n, `${l.n}. ${l.title}`])], service.course.lesson);
   boards.forEach((b, i) => options($("lock" + i), [...(i ? [["", WORDS.nothing]] : []), ...service.locks.map((l) => [l.key, l.name])], b.is?.lock ?? ""));
-  if (live().length) history.replaceState(null, "", "#" + live().map((b) => b.is.lock).join("/"));
-  const todo = service.openings.find((o) => o.n === service.opening)?.todo ?? "";
-  $("todo").hidden = !todo;
-  set($("todo"), todo);
+  locate();
+  lesson();
   set($("count"), WORDS.clients(boards[0].is ? boards[0].clients.length : 0, service.max));
   set($("held"), service.pace === "real" ? "" : WORDS.held(service.held));
+  $("proofs").hidden = !live().some((b) => /^[56]$/.test(b.is.step));
+  $("rests").hidden = !service.rests;
   for (const b of document.querySelectorAll("[data-pace]")) b.setAttribute("aria-pressed", b.dataset.pace === service.pace);
   servers();
   for (const b of live()) b.words();
   list();
   log();
-  if (live().some((b) => !b.width || b.many !== b.clients.length > 40)) resize();
+  if (live().some((b) => !b.width && !choosing || b.many !== b.clients.length > 40)) resize();
   animate();
+}
+
+// locate keeps the address up to date, in which the locks stand. Browsers refuse to do that often.
+function locate() {
+  const locks = "#" + live().map((b) => b.is.lock).join("/");
+  if (!live().length || locks === address) return;
+  address = locks;
+  try {
+    history.replaceState(null, "", locks);
+  } catch { /* then it is not up to date */ }
+}
+
+// toDo is the task that is to be done now, if there is one.
+function toDo() {
+  const { course, lessons } = service;
+  return course.begun && !choosing ? lessons[course.lesson - 1].tasks[course.done] : undefined;
+}
+
+// isNext tells whether a button is the one to press now.
+const isNext = (what, client) => toDo()?.do === what && toDo().client === client && !isDoing();
+
+// isDoing tells whether the button was pressed last, and what comes of it is awaited.
+const isDoing = () => live().every((b) => b.is.counters.action === `client ${toDo().client}: ${service.called[toDo().do]}`);
+
+// lesson shows the choice of a lesson, or what is to be done in the one that was chosen.
+function lesson() {
+  const { course, lessons } = service, l = lessons[course.lesson - 1];
+  const choice = choosing || !l && !live().length;
+  document.body.classList.toggle("choosing", choice);
+  $("start").hidden = !choice;
+  $("lesson").hidden = choice || !l;
+  document.body.classList.toggle("learning", !$("lesson").hidden);
+  fill($("start").querySelector("ol"), lessons.map((l) => {
+    const b = button({ do: "lesson", n: String(l.n) }, "");
+    b.append(make("b", {}, WORDS.lesson(l)), " ", make("span", {}, l.question));
+    return make("li", {}, b);
+  }));
+  if ($("lesson").hidden) return;
+  set($("lesson-title"), WORDS.lesson(l));
+  set($("lesson").querySelector(".situation"), course.begun ? l.situation : WORDS.laying);
+  const over = course.begun && course.done === l.tasks.length, steps = live().map((b) => b.is.step);
+  fill($("lesson").querySelector("ol"), l.tasks.map((t, i) => {
+    const now = course.begun && i === course.done, seen = course.seen[i] ?? [];
+    const li = make("li", { className: i < course.done ? "done" : now ? "now" : "" }, make("span", {}, t.text));
+    if (now && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, WORDS.client(t.client, service.called[t.do])), { className: "next" }));
+    const same = seen.every((s) => s === seen[0]);
+    for (const [at, s] of (same ? seen.slice(0, 1) : seen).entries()) li.append(make("p", { className: "seen" }, same ? s : WORDS.onBoard(steps[at], s)));
+    return li;
+  }));
+  const ways = over ? [l.n < lessons.length ? Object.assign(button({ do: "lesson", n: String(l.n + 1) }, WORDS.next), { className: "next" }) : "", button({ do: "lesson", n: String(l.n) }, WORDS.onceMore), button({ do: "lessons" }, WORDS.all)] : [];
+  fill($("lesson").querySelector(".ways"), ways.filter(Boolean));
+  const task = toDo(), place = `${course.lesson}/${course.done}`;
+  if (led !== place && course.begun) {
+    led = place;
+    $("lesson").scrollTop = ($("lesson").querySelector("li.now")?.offsetTop ?? 0) - $("lesson").clientHeight / 2; // on a small screen
+    if (task?.do) select(task.client);
+  }
 }
 
 function servers() {
@@ -256,10 +386,15 @@ function list() {
   $("head1").hidden = !pair;
   set($("head1"), WORDS.isRight);
   fill($("clients").querySelector("tbody"), names.map((name, i) => {
-    const quick = WORDS.quick[first.mood(i)];
+    const quick = (b) => WORDS.quick[b.mood(i)];
+    const same = live().every((b) => quick(b)?.[0] === quick(first)?.[0]); // one button for both boards
+    const press = (b, on) => {
+      const [what, text] = quick(b) ?? [];
+      return what && b.is.rows[i]?.can.includes(what) ? [Object.assign(button({ do: what, client: String(i), ...on }, text), { className: "quick" + (isNext(what, i) ? " next" : ""), ariaLabel: WORDS.client(i, text) })] : [];
+    };
     const tr = make("tr", { className: i === chosen ? "chosen" : "" }, make("th", { scope: "row" }, make("button", { type: "button", textContent: name })),
-      ...live().map((b) => make("td", { className: look(b.mood(i)) }, ...state(b, i))),
-      make("td", {}, ...(quick ? [button({ do: quick[0], client: String(i) }, quick[1])] : [])));
+      ...live().map((b) => make("td", { className: look(b.mood(i)) }, ...state(b, i), ...(same ? [] : press(b, { board: String(b.i) })))),
+      make("td", {}, ...(same ? press(first, {}) : [])));
     tr.querySelector("button").dataset.choose = i;
     tr.querySelector("button").setAttribute("aria-pressed", i === chosen);
     return tr;
@@ -267,7 +402,8 @@ function list() {
   const any = (f) => live().some((b) => f(b.is.rows[chosen] ?? {}));
   set($("chosen"), names.length ? WORDS.chosen(names[chosen]) : WORDS.none);
   for (const b of $("commands").querySelectorAll("button")) {
-    b.disabled = !names.length;
+    b.disabled = !any((r) => r.can?.includes(b.dataset.do));
+    b.classList.toggle("next", isNext(b.dataset.do, chosen));
     if (["losecreate", "losedelete", "delaylist"].includes(b.dataset.do)) b.setAttribute("aria-pressed", any((r) => r.armed?.includes(b.dataset.do)));
   }
   const show = (name, is) => { $("commands").querySelector(`[data-do=${name}]`).hidden = !is; };
@@ -311,7 +447,7 @@ function animate() {
   if (moving) return;
   moving = true;
   requestAnimationFrame(function tick(now) {
-    if (now - painted > 25 || !painted) { // thirty pictures a second are enough, and leave time for what is new
+    if (now - painted > 35 || !painted) { // twenty-five pictures a second are enough, and leave time for what is new
       painted = now;
       moving = live().map((b) => b.draw(performance.now())).some(Boolean);
     }
@@ -320,12 +456,17 @@ function animate() {
 }
 
 const events = new EventSource("/events?token=" + token);
-events.onmessage = (e) => { complain(""); take(JSON.parse(e.data)); };
-events.onerror = () => complain(WORDS.gone);
+events.onmessage = (e) => take(JSON.parse(e.data));
+events.onopen = () => complain("");
+events.onerror = () => complain(WORDS.gone, Infinity);
 
-function complain(text) {
+// complain shows an error for a while.
+let calm;
+function complain(text, length = COMPLAINT) {
+  clearTimeout(calm);
   $("trouble").hidden = !text;
   set($("trouble"), text);
+  if (text && length < Infinity) calm = setTimeout(() => complain(""), length);
 }
 
 // ---- What the page asks ----
@@ -333,9 +474,9 @@ function complain(text) {
 async function ask(command) {
   try {
     const answer = await fetch("/do", { method: "POST", headers: { "Zklock-Token": token, "Content-Type": "application/json" }, body: JSON.stringify(command) });
-    complain(answer.ok ? "" : await answer.text());
+    if (!answer.ok) complain(await answer.text());
   } catch {
-    complain(WORDS.gone);
+    complain(WORDS.gone, Infinity);
   }
 }
 
@@ -347,13 +488,23 @@ function button(data, text) {
 
 // press does what a button says.
 function press(b) {
-  const { do: what, n, pace, fault, client, choose } = b.dataset;
+  const { do: what, n, pace, fault, client, choose, board } = b.dataset;
+  if (what === "lessons") return start(!choosing || !live().length);
+  if (what === "lesson" || what === "freely") start(false);
+  if (what === "lesson") return ask({ do: what, n: Number(n) });
+  if (what === "freely") return live().length || ask({ do: "choose", board: 0, lock: "3" });
   if (choose !== undefined) return select(Number(choose));
   if (what === "pace") return ask({ do: what, pace });
   if (what === "server") return ask({ do: what, n: Number(n), fault });
   if (what === "add") return ask({ do: what, n: Number(n) });
   if (what === "clear") return ask({ do: what });
-  ask({ do: what, client: client === undefined ? chosen : Number(client) });
+  ask({ do: what, client: client === undefined ? chosen : Number(client), ...(board === undefined ? {} : { board: Number(board) }) });
+}
+
+// start shows the choice of a lesson, or what was there before it.
+function start(is) {
+  if (is !== choosing) soon();
+  choosing = is;
 }
 
 function select(i) {
@@ -364,10 +515,11 @@ function select(i) {
 
 document.addEventListener("click", (e) => {
   const b = e.target.closest("button[data-do], button[data-choose]");
-  if (b) press(b);
+  const second = e.detail > 1 && b?.classList.contains("quick"); // of a double click: the button says something else by now
+  if (b && !second) press(b);
 });
-$("opening").onchange = (e) => ask({ do: "opening", n: Number(e.target.value) });
-[0, 1].forEach((i) => { $("lock" + i).onchange = (e) => ask({ do: "choose", board: i, lock: e.target.value }); });
+$("choice-of-lesson").onchange = (e) => { start(false); ask({ do: "lesson", n: Number(e.target.value) }); };
+[0, 1].forEach((i) => { $("lock" + i).onchange = (e) => start(false) ?? ask({ do: "choose", board: i, lock: e.target.value }); });
 for (const b of boards) b.stage.canvas.onclick = (e) => {
   const at = b.clients.findIndex((c, i) => { const p = b.stage.clientAt(i); return Math.hypot(p.x - e.offsetX, p.y - e.offsetY) < Math.max(12, b.stage.dot * 1.5); });
   if (at >= 0) select(at);
@@ -399,6 +551,6 @@ document.addEventListener("keydown", (e) => {
 for (const d of document.querySelectorAll("details")) d.ontoggle = render;
 $("help").onclick = moves["?"];
 $("wide").onclick = moves.f;
-addEventListener("resize", resize);
+addEventListener("resize", () => { render(); resize(); }); // also when the language changes
 const size = new ResizeObserver(resize);
 for (const b of boards) size.observe(b.stage.canvas);

@@ -41,6 +41,20 @@ func plays(t *testing.T, keys string, clients int) *player {
 
 // playsOn plays on a server, with the exercises in a folder.
 func playsOn(t *testing.T, z *zktest.Zoo, ensemble *zkserver.Ensemble, yours, keys string, clients int) *player {
+	p := begins(t, z, ensemble, yours)
+	for i, key := range strings.Split(keys, ",") {
+		p.do(`{"do":"choose","board":%d,"lock":%q}`, i, key)
+		p.until(i, key+" to be laid", func(b *side) bool { return b.Key == key && b.Dir != "" })
+	}
+	p.do(`{"do":"add","n":%d}`, clients)
+	for i := range p.laid() {
+		p.until(i, "all clients to have a session", func(b *side) bool { return b.count("idle") == clients })
+	}
+	return p
+}
+
+// begins begins a service, and lays nothing.
+func begins(t *testing.T, z *zktest.Zoo, ensemble *zkserver.Ensemble, yours string) *player {
 	s, stop, err := begin(context.Background(), "../..", yours, z.Server, ensemble)
 	require.NoError(t, err)
 	address, hangUp, err := s.listen()
@@ -52,14 +66,6 @@ func playsOn(t *testing.T, z *zktest.Zoo, ensemble *zkserver.Ensemble, yours, ke
 		hangUp()
 		require.NoError(t, p.stop())
 	})
-	for i, key := range strings.Split(keys, ",") {
-		p.do(`{"do":"choose","board":%d,"lock":%q}`, i, key)
-		p.until(i, key+" to be laid", func(b *side) bool { return b.Key == key && b.Dir != "" })
-	}
-	p.do(`{"do":"add","n":%d}`, clients)
-	for i := range p.laid() {
-		p.until(i, "all clients to have a session", func(b *side) bool { return b.count("idle") == clients })
-	}
 	return p
 }
 
@@ -123,16 +129,6 @@ func (p *player) says(text string) {
 	p.zoo.Await("the page to say "+text, func() bool { return strings.Contains(p.page(), text) })
 }
 
-// are tells how the first clients are.
-func (b *side) are(moods ...string) bool {
-	for i, is := range moods {
-		if b.clients[i].Is != is {
-			return false
-		}
-	}
-	return true
-}
-
 func (b *side) count(is string) (n int) {
 	for _, c := range b.clients {
 		if c.Is == is {
@@ -171,7 +167,7 @@ func TestAHolderThatIsCutOff(t *testing.T) {
 	})
 	p.until(1, "step 5 to tell", func(b *side) bool { return b.are("told that it lost the lock", "holds") })
 	p.do(`{"do":"mend","client":0}`)
-	p.says("0 has connected again")
+	p.says("Client 0 has connected again")
 }
 
 func TestTheWireIsHeldAndLetGo(t *testing.T) {
@@ -190,7 +186,7 @@ func TestTheWireIsHeldAndLetGo(t *testing.T) {
 	p.do(`{"do":"lock","client":1}`)
 	p.says("The list for 1 comes late")
 	p.until(0, "client 1's list to stand on the wire", func(*side) bool { return len(p.held) == 1 })
-	p.says("1 lists: 2 znodes, with a watch")
+	p.says("Client 1 lists: 2 znodes, with a watch")
 }
 
 func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
@@ -219,7 +215,7 @@ func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 		case "W2", "W3", "W10", "W16": // W17 takes two hosts
 			p.until(0, "two inside with "+l.Key, func(b *side) bool { return b.warns("one holder at a time", "0, 1") })
 		case "W12":
-			p.says("1 watches ")
+			p.says("Client 1 watches ")
 			p.do(`{"do":"giveup","client":1}`)
 			p.until(0, "client 1 to give up", func(b *side) bool { return b.are("holds", "idle") })
 			p.do(`{"do":"unlock","client":0}`)
@@ -242,7 +238,7 @@ func TestThePageToKeep(t *testing.T) {
 	}
 	text, err := io.ReadAll(p.get("/save").Body)
 	require.NoError(t, err)
-	require.Equal(t, 2, strings.Count(string(text), `"title":"Client 0: unlock"`), "phases")
+	require.Equal(t, 2, strings.Count(string(text), `"title":"Client 0: Unlock"`), "phases")
 	require.Equal(t, 2, strings.Count(string(text), `"frames":[[`), "stories")
 }
 
@@ -268,6 +264,11 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 		"with its token in the path": {"POST", "/do?token=" + token, "", "", "", 403},
 		"a command of another page":  {"POST", "/do", "", "null", token, 403},
 		"a chapter":                  {"GET", "/chapter/3?token=" + token, "", "", "", 200},
+		"a file without the token":   {"GET", "/read/go.mod", "", "", "", 403},
+		"a file of no text":          {"GET", "/read/go.mod?token=" + token, "", "", "", 404},
+		"out of the repository":      {"GET", "/read/..%2F..%2F..%2Fetc/x.md?token=" + token, "", "", "", 404},
+		"a folder":                   {"GET", "/read/docs?token=" + token, "", "", "", 404},
+		"a page of docs":             {"GET", "/read/docs/fencing.md?token=" + token, "", "", "", 200},
 		"no chapter":                 {"GET", "/chapter/..%2F..%2Fgo.mod?token=" + token, "", "", "", 404},
 		"nor one":                    {"GET", "/chapter/7?token=" + token, "", "", "", 404},
 		"what is not there":          {"GET", "/etc?token=" + token, "", "", "", 404},
@@ -289,7 +290,7 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 	}
 	require.Equal(t, "127.0.0.1", p.address.Hostname())
 	for _, command := range []string{"", "{", `{"do":"rm"}`, `{"do":"rm","client":-1}`, `{"do":"lock","client":7}`, `{"do":"lock","client":-2}`, `{"do":"add","n":0}`, `{"do":"add","n":201}`,
-		`{"do":"choose","board":2,"lock":"3"}`, `{"do":"choose","board":0,"lock":"../../bin"}`, `{"do":"choose","board":0,"lock":""}`, `{"do":"opening","n":9}`,
+		`{"do":"choose","board":2,"lock":"3"}`, `{"do":"choose","board":0,"lock":"../../bin"}`, `{"do":"choose","board":0,"lock":""}`, `{"do":"lesson","n":9}`,
 		`{"do":"pace","pace":"fast"}`, `{"do":"server","n":1,"fault":"kill"}`, `{"do":"continue","client":0}`, `{"do":"lock","client":0,"path":"/x"}`, `{"do":"lock","client":0,"board":1}`} {
 		r := p.post(command)
 		require.Equal(t, http.StatusBadRequest, r.StatusCode, "%s %s", command, r.Status)

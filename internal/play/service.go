@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -28,19 +29,35 @@ type service struct {
 	observer *zk.Conn
 	root     string // of all locks
 	repo     string // the root of the repository
-	yours    string // where the learner's exercises are; laid out as that
+	yours    string // where the learner's packages are
 	scratch  string // a folder for the programs that are built
 	ctx      context.Context
 	jobs     chan func()   // what takes time, one after the other
 	starting chan struct{} // has room for as many clients as start at a time
 
-	mu      sync.Mutex
+	mu      guard
 	sides   [2]*side
-	opening int
+	course  course
+	wanted  int // lesson, which is to be laid; 0: none
 	servers []peer
 	pace    string
+	rests   bool // the wire is held, since nobody has done anything for a while
+	acted   time.Time
+	passed  int        // frames, when that was looked at last
 	held    []*held    // frames on the wire, in the order of their coming
 	changed *sync.Cond // what they wait for has
+}
+
+// A guard is a mutex that knows how often it was locked: while that stays as it is, nothing
+// has changed.
+type guard struct {
+	sync.Mutex
+	locked atomic.Int64
+}
+
+func (g *guard) Lock() {
+	g.Mutex.Lock()
+	g.locked.Add(1)
 }
 
 type peer struct {
@@ -74,7 +91,8 @@ func (s *service) now() int { return int(time.Since(s.began).Microseconds()) }
 func begin(ctx context.Context, repo, yours string, server *zkserver.Server, ensemble *zkserver.Ensemble) (s *service, stop func() error, err error) {
 	s = &service{began: time.Now(), server: server, ensemble: ensemble, pace: real, repo: repo, yours: yours,
 		root: fmt.Sprintf("/zklock-play-%08x", rand.Uint32()), jobs: make(chan func(), 10), starting: make(chan struct{}, 8),
-		servers: []peer{{1, board.Up, true}}}
+		servers: []peer{{1, board.Up, true}}, acted: time.Now()}
+	s.leaves()
 	s.changed = sync.NewCond(&s.mu)
 	if ensemble != nil {
 		s.servers = []peer{{1, board.Up, false}, {2, board.Up, false}, {3, board.Up, false}}
@@ -104,7 +122,9 @@ func begin(ctx context.Context, repo, yours string, server *zkserver.Server, ens
 		}
 	})
 	running.Go(func() { s.every(100*time.Millisecond, s.look) })
+	running.Go(func() { s.every(100*time.Millisecond, s.guide) })
 	running.Go(func() { s.every(time.Second, s.roles) })
+	running.Go(func() { s.every(time.Second, s.idles) })
 	return s, func() error {
 		end()
 		running.Wait()
@@ -239,7 +259,7 @@ func (s *service) rebuild() {
 
 // saved changes when a file of an exercise is saved.
 func (s *service) saved() (times string) {
-	paths, _ := filepath.Glob(filepath.Join(s.yours, "step*", "exercise", "*.go"))
+	paths, _ := filepath.Glob(filepath.Join(s.yours, "step*", "*.go"))
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil {
 			times += fmt.Sprintln(path, info.ModTime(), info.Size())
@@ -250,7 +270,7 @@ func (s *service) saved() (times string) {
 
 // look asks the server what there is, and looks for what is wrong.
 func (s *service) look() {
-	s.mu.Lock()
+	s.mu.Mutex.Lock() // to read only
 	sides := slices.DeleteFunc(s.laid(), func(b *side) bool { return b.Dir == "" })
 	s.mu.Unlock()
 	for _, b := range sides {
@@ -266,7 +286,7 @@ func (s *service) look() {
 			}
 		}
 		for _, path := range paths {
-			s.mu.Lock()
+			s.mu.Mutex.Lock() // to read only
 			known := b.Knows(path) && !b.Znode
 			s.mu.Unlock()
 			if known {
@@ -313,9 +333,9 @@ type reader struct {
 
 // news is what the reader does not know, "" if it knows all.
 func (s *service) news(r *reader) string {
-	s.mu.Lock()
+	s.mu.Mutex.Lock() // to read only
 	defer s.mu.Unlock()
-	news := r.told.Changes(map[string]any{"pace": s.pace, "held": len(s.held), "opening": s.opening, "servers": s.servers})
+	news := r.told.Changes(map[string]any{"pace": s.pace, "rests": s.rests, "held": len(s.held), "course": s.course, "servers": s.servers})
 	for at, b := range s.sides {
 		var of map[string]any // nil: the side is empty
 		laid := b != r.sides[at]
@@ -323,6 +343,9 @@ func (s *service) news(r *reader) string {
 			r.sides[at], r.boards[at] = b, board.Nothing()
 		}
 		if b != nil {
+			for _, c := range b.clients {
+				c.Can = c.can()
+			}
 			of = b.News(r.boards[at], map[string]any{"lock": b.Key, "name": b.Name, "lesson": b.Lesson, "step": b.program.step,
 				"building": b.building, "complaint": b.complaint})
 		}

@@ -19,6 +19,10 @@ const (
 	lateList = 3 * time.Second // a list that is delayed
 )
 
+// rest is after how much time without a command the wire is held, if clients ask all the
+// time: nobody looks at it.
+const rest = 30 * time.Second
+
 // held is a frame on the wire.
 type held struct {
 	came time.Time
@@ -35,9 +39,40 @@ func (s *service) setPace(pace string) {
 			s.held[i].goes = true
 		}
 	}
-	s.pace = pace
+	s.pace, s.rests, s.acted = pace, false, time.Now()
 	s.changed.Broadcast()
 	s.wake(slowly)
+}
+
+// idles holds the wire when nobody has done anything for a while, and clients still ask.
+func (s *service) idles() {
+	s.mu.Mutex.Lock() // to read only
+	passed := 0
+	for _, b := range s.laid() {
+		passed += b.Passed()
+	}
+	c := s.course
+	awaited := c.Begun && c.Done < len(lessons[c.Lesson-1].Tasks) && lessons[c.Lesson-1].Tasks[c.Done].Do == ""
+	still := passed == s.passed || s.pace == paused || awaited || time.Since(s.acted) < rest
+	s.passed = passed
+	s.mu.Unlock()
+	if !still {
+		s.setPace(paused)
+		s.mu.Lock()
+		s.rests = true
+		s.mu.Unlock()
+	}
+}
+
+// goesOn notes that somebody does something, and ends the rest.
+func (s *service) goesOn() {
+	s.mu.Lock()
+	rested := s.rests
+	s.acted = time.Now()
+	s.mu.Unlock()
+	if rested {
+		s.setPace(real)
+	}
 }
 
 // wake has the frames on the wire look, after a while, whether they can go.
