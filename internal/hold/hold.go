@@ -87,7 +87,9 @@ func crashOnQuit() {
 	signal.Notify(quit, syscall.SIGQUIT)
 	go func() {
 		<-quit
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
 	}()
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/actor"
 	"zklock/internal/wiretap"
 	"zklock/internal/words"
 )
@@ -112,7 +113,7 @@ func (s *story) sentence(f wiretap.Frame) string {
 		return ""
 	case f.Op == wiretap.SetWatches:
 		return "I hand my watches in again"
-	case f.Op == wiretap.Delete && f.Path == "/zklock-nobody/nothing":
+	case f.Op == wiretap.Delete && actor.IsProof(f.Path):
 		return "I renew my lease, by a write in vain"
 	case f.Op == wiretap.GetData && f.Watch && f.Err == wiretap.OK:
 		return "I am not the first: I watch " + name

@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	page  = "docs/mutants.md"
-	limit = 120 * time.Second // for one run of the tests: those of steps 5 and 6 take a minute
+	page = "docs/mutants.md"
+	// So many changes are tried at a time: most of the time a test waits.
+	atATime = 3
 )
 
 func main() {
@@ -49,23 +50,25 @@ func run(ctx context.Context, step, skip, only string) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	if v := try(ctx, scratch, skip, all[0].path, all[0].source); v.kind != unnoticed {
+	begun := time.Now()
+	if v := try(ctx, scratch, skip, all[0].path, all[0].source, 10*time.Minute); v.kind != unnoticed {
 		return fmt.Errorf("nothing is changed, and the tests fail: %s", v)
 	}
+	limit := 5 * time.Since(begun) // with a lock that hangs the tests would not end
 	all = slices.DeleteFunc(all, func(c change) bool { return !wanted.MatchString(c.String()) })
 	verdicts, next := make([]chan verdict, len(all)), make(chan int, len(all)) // in the order of the files
 	for i := range all {
 		verdicts[i] = make(chan verdict, 1)
 		next <- i
 	}
-	for range 2 {
+	for range atATime {
 		go func() {
 			for i := range next {
 				c := all[i]
 				if because := why[c.String()]; because != "" {
 					verdicts[i] <- verdict{same, because}
 				} else {
-					verdicts[i] <- try(ctx, scratch, skip, c.path, c.made())
+					verdicts[i] <- try(ctx, scratch, skip, c.path, c.made(), limit)
 				}
 			}
 		}()
@@ -142,8 +145,9 @@ const (
 
 func (v verdict) String() string { return strings.TrimSpace(v.kind + " " + v.why) }
 
-// try builds a step's tests with another text in the place of one file, and runs them.
-func try(ctx context.Context, scratch, skip, path, text string) verdict {
+// try builds a step's tests with another text in the place of one file, and runs them,
+// no longer than limit.
+func try(ctx context.Context, scratch, skip, path, text string, limit time.Duration) verdict {
 	scratch, err1 := os.MkdirTemp(scratch, "")
 	defer os.RemoveAll(scratch)
 	dir, mutant, overlay, program := filepath.Dir(path), filepath.Join(scratch, "mutant.go"), filepath.Join(scratch, "overlay.json"), filepath.Join(scratch, "test")
@@ -160,9 +164,9 @@ func try(ctx context.Context, scratch, skip, path, text string) verdict {
 		return verdict{unnoticed, string(said)} // something else is broken
 	}
 	// What the lock promises first: what it costs is measured, and takes time.
-	v := test(ctx, dir, program, promises(dir), skip)
+	v := test(ctx, dir, program, promises(dir), skip, limit)
 	if v.kind == unnoticed {
-		v = test(ctx, dir, program, ".", skip)
+		v = test(ctx, dir, program, ".", skip, limit)
 	}
 	return v
 }
@@ -185,7 +189,7 @@ var failure = regexp.MustCompile(`^(?: *--- FAIL: |\t\t|fatal error: )(\S.*?)(?:
 
 // test runs the tests that which names until one of them fails. Each run starts a server
 // of its own: a broken lock may leave anything behind on it.
-func test(ctx context.Context, dir, program, which, skip string) verdict {
+func test(ctx context.Context, dir, program, which, skip string, limit time.Duration) verdict {
 	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
 	test := exec.CommandContext(ctx, program, "-test.run", which, "-test.v", "-test.failfast", "-test.timeout", limit.String(), "-test.skip", skip)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -86,6 +87,7 @@ func KV(z *zktest.Zoo, t zktest.T, program, kind, address, name string, n int) P
 func BuildKV(ctx context.Context, program string) error {
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
 	build.Dir = here("kv")
+	build.Env = append(os.Environ(), "GOWORK=off") // a learner's workspace does not have this module
 	if said, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s in %s: %w: %s", build, build.Dir, err, said)
 	}

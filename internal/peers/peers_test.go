@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -137,7 +137,7 @@ func TestEachWaitsForTheOther(t *testing.T) {
 		require.True(t, peer.Done())
 		waiting = ours.Start()
 		waiting.MustWait("%s holds the lock", name)
-		peer.Signal(syscall.SIGKILL)
+		peer.Kill()
 		waiting.Acquired()
 		assert.Len(t, ours.Queue(), 1, "%s was killed, and its session has expired", name)
 		waiting.Release()
@@ -179,6 +179,29 @@ func TestWhereStep5DiffersFromCurator(t *testing.T) {
 	says("nobody holds the lock, and somebody's znode 0-a-note is in its directory: step 5 gets the lock; Curator waits: %v", theirs.Done())
 }
 
+// NoNode is not only what an expired session looks like: somebody may have deleted the
+// znode.
+func TestCuratorQueuesAgainWhenItsZnodeHasGone(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	theirs := Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
+	held := ours.Acquire()
+	theirs.Begin("lock")
+	z.Await("Curator to watch our znode", func() bool { return watched(z, held.Znode()) })
+	queue := ours.Queue()
+	slices.SortFunc(queue, zktest.BySequence)
+	first := ours.Path + "/" + queue[1]
+	session, _ := z.Owner(first)
+	require.NoError(t, z.Observer().Delete(first, -1))
+	held.Release()
+	require.True(t, theirs.Done(), "Curator has the lock")
+	queue = ours.Queue()
+	require.Len(t, queue, 1, "the queue: Curator has made another znode")
+	again, _ := z.Owner(ours.Path + "/" + queue[0])
+	chapter.SaysIn(t, "../../docs/java.md",
+		"somebody deletes the znode of a Curator that waits: it makes another one, in the same session: %v", session == again)
+}
+
 // One holds, and the other, of the other language, waits or shares: both ways.
 func TestReadersOfBothShareAndWritersOfBothExclude(t *testing.T) {
 	z := needsPeers(t)
@@ -198,7 +221,7 @@ func TestReadersOfBothShareAndWritersOfBothExclude(t *testing.T) {
 	require.True(t, theirReader.Done())
 	require.True(t, theirWriter.Done(), "Curator's writer is let in when both readers have gone")
 	waiting.MustWait("Curator's writer is inside")
-	theirWriter.Signal(syscall.SIGKILL)
+	theirWriter.Kill()
 	waiting.Acquired()
 	assert.Len(t, ours.Queue(), 1, "Curator's writer was killed, and its session has expired")
 	theirReader.Begin("lock")

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -91,7 +90,7 @@ func (s *storm) startProcesses(ctx context.Context, t zktest.T) {
 	}
 	spare := context.AfterFunc(ctx, func() {
 		for _, p := range s.processes {
-			_ = p.Signal(syscall.SIGKILL)
+			_ = p.Kill()
 		}
 	})
 	t.Cleanup(func() {
@@ -308,7 +307,7 @@ func (r *remote) Witness(number int, _ *bool) error {
 
 // Stop stops the process that asks for a while.
 func (r *remote) Stop(d time.Duration, _ *bool) error {
-	err := r.process.Signal(syscall.SIGSTOP)
+	err := r.process.Stop()
 	time.Sleep(d)
-	return errors.Join(err, r.process.Signal(syscall.SIGCONT))
+	return errors.Join(err, r.process.Continue())
 }
