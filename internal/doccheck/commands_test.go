@@ -66,9 +66,10 @@ func (r repository) checkMake(words []string) error {
 		case isVariable && !r.looksAt(name):
 			return errors.New("nobody looks at " + name)
 		case name == "STEP" && value != "":
-			step, _ := filepath.Glob(filepath.Join(root, "step"+value+"_*"))
-			graduation, _ := filepath.Glob(filepath.Join(root, "docs/graduation", value))
-			if len(step)+len(graduation) != 1 {
+			number := "0" + strings.TrimLeft(value, "0") // 4 is 04
+			step, _ := filepath.Glob(filepath.Join(root, "step"+number+"_*"))
+			after, _ := filepath.Glob(filepath.Join(root, "internal/exercise/after", value))
+			if len(step)+len(after) != 1 {
 				return errors.New("there is no step " + value)
 			}
 		}
@@ -83,6 +84,18 @@ func (r repository) looksAt(variable string) bool {
 	})
 }
 
+// whichExercise is the folder of an exercise, if a package is the learner's.
+func (r repository) whichExercise(name string) string {
+	yours, ok := strings.CutPrefix(name, "yours/")
+	if !ok {
+		return name
+	}
+	if step, ok := strings.CutPrefix(yours, "step"); ok {
+		return "step0" + step + "_*"
+	}
+	return "internal/exercise/after/" + yours
+}
+
 // checkGo looks at the packages that a go command names, and at the tests that
 // its -run or -bench names.
 func (r repository) checkGo(words []string) error {
@@ -94,6 +107,7 @@ func (r repository) checkGo(words []string) error {
 			tests, _, _ = strings.Cut(strings.Trim(w, `'"`), "/")
 		}
 		if name, ok := strings.CutPrefix(w, "./"); ok {
+			name = r.whichExercise(name)
 			found := r.ofPackage(name)
 			if len(found) == 0 {
 				return errors.New("there is no package " + w)
@@ -104,6 +118,9 @@ func (r repository) checkGo(words []string) error {
 	pattern, err := regexp.Compile(tests)
 	if err != nil || tests == "" {
 		return err
+	}
+	if learners := pattern.MatchString("TestLock"); learners && strings.Contains(strings.Join(words, " "), "./yours/") {
+		return nil // the one test of each
 	}
 	if !hasTest(files, pattern.MatchString) {
 		return errors.New("no test there is called " + tests)

@@ -6,9 +6,11 @@ package doccheck
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,7 +52,7 @@ func (p Page) Of(kinds ...string) (all []Piece) {
 func (p Page) Blocks() []Piece { return p.Of("FencedCodeBlock") }
 
 // Files reads all files below root that have one of these extensions, by their paths.
-// Folders that git does not keep, and those with a dot in front, are left out.
+// Folders that git does not keep, and those with a dot or a _ in front, are left out.
 func Files(root string, extensions ...string) (texts map[string]string, err error) {
 	tree := os.DirFS(root)
 	texts = map[string]string{}
@@ -58,7 +60,7 @@ func Files(root string, extensions ...string) (texts map[string]string, err erro
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "out"):
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "out"):
 			return fs.SkipDir
 		case d.IsDir() || !slices.Contains(extensions, path.Ext(name)):
 			return nil
@@ -99,6 +101,22 @@ func Parse(path, page string) Page {
 		return ast.WalkContinue, nil
 	})
 	return p
+}
+
+var notInAnchors = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// Anchors lists what a link to this page may have behind a #, as the usual hosts
+// of Markdown make it of the headings.
+func (p Page) Anchors() (all []string) {
+	for _, h := range p.Of("Heading") {
+		first := strings.ReplaceAll(strings.ToLower(notInAnchors.ReplaceAllString(h.Text, "")), " ", "-")
+		name := first
+		for n := 1; slices.Contains(all, name); n++ {
+			name = fmt.Sprintf("%s-%d", first, n)
+		}
+		all = append(all, name)
+	}
+	return all
 }
 
 // textOf is what a reader sees of a node, and the same without its code.

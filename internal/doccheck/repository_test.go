@@ -73,14 +73,14 @@ func (p Page) at(line int, format string, args ...any) string {
 }
 
 // folder is where the code that a page speaks of is: the folder of its step, or
-// of its graduation exercise; "" if it may be anywhere.
+// of its exercise after the steps; "" if it may be anywhere.
 func (p Page) folder() string {
 	parts := strings.Split(p.original(), "/")
 	switch {
 	case strings.HasPrefix(parts[0], "step"):
 		return parts[0]
-	case len(parts) > 3 && parts[1] == "graduation":
-		return path.Join(parts[:3]...)
+	case slices.Contains([]string{"docs/semaphore.md", "docs/multilock.md", "docs/election.md"}, p.original()):
+		return "internal/exercise/after/" + strings.TrimSuffix(parts[1], ".md")
 	}
 	return ""
 }

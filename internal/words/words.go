@@ -19,6 +19,12 @@ import (
 	"unicode/utf8"
 )
 
+// wished is the language that the environment asks for, also in a test.
+var wished = os.Getenv("ZKLOCK_LANG")
+
+// AsAsked is for a test that is read by a learner: it speaks the reader's language.
+func AsAsked() { os.Setenv("ZKLOCK_LANG", wished) }
+
 func init() {
 	if testing.Testing() { // tests, and what they start, compare English
 		os.Setenv("ZKLOCK_LANG", cmp.Or(os.Getenv("ZKLOCK_TEST_LANG"), "en"))

@@ -115,5 +115,5 @@ const language = (() => {
     try { localStorage.setItem("language", chosen); } catch { /* then it is not remembered */ }
   };
   choose(chosen);
-  return { translate };
+  return { translate, tell };
 })();

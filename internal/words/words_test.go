@@ -76,7 +76,7 @@ func said(t *testing.T) (sentences, all map[string]string) {
 			for _, m := range quotes.FindAllStringSubmatch(text, -1) {
 				either(path, inserted.ReplaceAllString(m[1]+m[2], "%v"))
 			}
-		case strings.HasSuffix(path, ".diff"): // a part's title
+		case strings.Contains(path, "/parts/"): // a part's title
 			title, _, _ := strings.Cut(text, "\n")
 			whole(path, title)
 		}
@@ -85,6 +85,9 @@ func said(t *testing.T) (sentences, all map[string]string) {
 	require.NoError(t, err)
 	for _, m := range regexp.MustCompile(`(?m)^(?:[a-z]+:.*)?## (?:[A-Z]+=\S* *)*(.*)$`).FindAllStringSubmatch(string(makefile), -1) {
 		whole("Makefile", strings.TrimSpace(m[1]))
+	}
+	for _, m := range regexp.MustCompile(`echo '([^']*)'`).FindAllStringSubmatch(string(makefile), -1) {
+		either("Makefile", m[1])
 	}
 	return sentences, all
 }
@@ -96,12 +99,12 @@ var (
 	// What speaks to the user of a tool: the tools' packages, and the errors of the locks.
 	tools = regexp.MustCompile(`^(internal/.*|step[^/]*/[^/]+)\.go$`)
 	// What the pages quote.
-	quoted = regexp.MustCompile(`^(step[^/]*|docs|internal/(storm|peers))/[^/]+_test\.go$|^internal/page/beside_test\.go$`)
+	quoted = regexp.MustCompile(`^(step[^/]*|docs|internal/(storm|peers|explore))/[^/]+_test\.go$|^internal/page/beside_test\.go$`)
 	// What speaks to nobody but a test.
-	silent = regexp.MustCompile(`_test\.go$|^internal/((words|browser|doccheck|mutants|chapter|wiretap)/|lockcheck/(badinput|contexts|promises|queued|names)\.go$|` +
-		`peers/(kv/|[a-z]+\.go$)|zktest/(lag|race|child|main)\.go$)`)
+	silent = regexp.MustCompile(`_test\.go$|^internal/((words|browser|doccheck|mutants|chapter|wiretap|leasemodel)/|exercise/(texts\.go$|after/|wronglocks/)|lockcheck/(badinput|queued|names)\.go$|` +
+		`explore/quiet\.go$|peers/(kv/|[a-z]+\.go$)|zktest/(lag|race|child|main)\.go$)`)
 	// What stands on the pages that the tools make, and what their templates put into a sentence.
-	markup   = regexp.MustCompile(`^internal/(page/(page\.html\.tmpl|film_legend\.svg)|play/page\.html\.tmpl)$`)
+	markup   = regexp.MustCompile(`^internal/(page/(page\.html\.tmpl|legend\.html\.tmpl|film_legend\.svg)|play/page\.html\.tmpl)$`)
 	shown    = regexp.MustCompile(`>([^<>{}]+)<|(?:aria-label|title)="([^"{}]+)"`)
 	placed   = regexp.MustCompile(`\{\{(?:number )?\.[^{}]*\}\}`)
 	scripts  = regexp.MustCompile(`^internal/(page|play)/.*\.js$`)
@@ -110,7 +113,7 @@ var (
 	// A mistake, as make hunt tells it.
 	mistakes = regexp.MustCompile(`(?m)^// W\d+\D.*\n(?://.*\n)*`)
 	// What is no sentence: markup and drawing, commands, ZooKeeper's own words, words of code.
-	code = regexp.MustCompile(`<|\{|^M%|^[a-z]( [a-z])?$|^(big|caption|count|soft|title|watch|dot) [a-z]+ ?$|^(apt-get|brew|docker|export|sudo|unset|import|package|for file|read -r|if redis|INFO) |` +
+	code = regexp.MustCompile(`<|\{|^M%|^go test |^[a-z]( [a-z])?$|^(big|caption|count|soft|title|watch|dot) [a-z]+ ?$|^(apt-get|brew|docker|export|sudo|tar|unset|import|package|for file|read -r|if redis|INFO) |` +
 		`^wiretap: |^(Zookeeper version|ephemeral nodes dump|Connections dump):|not in the whitelist$|\\[wdW.]|\(\?|"\$|^cat |apt-get update|px system-ui|^(GET|POST) /|^attachment; |^\[data-|^Step %v:$|^%v (makes?|lists?|watch(es)?|has|have|tries|try|looks?|deletes?)$|^text/|^default-src|^data: |^exit status|^\.ls |^button, a, |^button\[|^select, input$|^\(prefers-|^button, a$|^select, summary$|^use strict$|^zklock: %s %s|^step %s%s$|^box plain$|^(box|gone|watch off|fires|woken|off|mine) %v$`)
 	word = regexp.MustCompile(`[A-Za-z]{2,}`)
 )
