@@ -4,6 +4,7 @@ package docs
 import (
 	"io"
 	"log"
+	"os"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -45,4 +46,12 @@ func sameSession(c *zktest.Client) string {
 		return "the same session"
 	}
 	return "another session"
+}
+
+// text is what a file says.
+func text(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
 }

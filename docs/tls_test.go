@@ -35,7 +35,8 @@ func certify(t *testing.T, name string, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	template := &x509.Certificate{Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: name},
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		SerialNumber: big.NewInt(time.Now().UnixNano()), NotAfter: time.Now().Add(time.Hour),
 		IsCA: by == nil, BasicConstraintsValid: true}
 	if by == nil {
@@ -147,10 +148,34 @@ func TestOverTLS(t *testing.T) {
 		t.Parallel()
 		chapter.SaysIn(t, "operations.md", "the client speaks no TLS: %s", turnedAway(t, server))
 	})
+	t.Run("by name", func(t *testing.T) {
+		t.Parallel()
+		// Without a ServerName, TLS compares the certificate with the address that is
+		// dialled: so the session must dial the name that Open was given.
+		var mu sync.Mutex
+		checked := map[string]int{}
+		config := knows(authority)
+		config.ServerName = ""
+		config.VerifyConnection = func(state tls.ConnectionState) error {
+			mu.Lock()
+			defer mu.Unlock()
+			checked[state.ServerName]++
+			return state.PeerCertificates[0].VerifyHostname("localhost")
+		}
+		_, port, err := net.SplitHostPort(server.Second)
+		require.NoError(t, err)
+		s, err := reentrant.Open([]string{net.JoinHostPort("localhost", port)}, zktest.SessionTimeout, overTLS(config))
+		require.NoError(t, err)
+		s.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		require.Len(t, checked, 1, "the names with which the server's certificate was compared, and how often")
+		require.Contains(t, checked, "localhost")
+	})
 	t.Run("silence", func(t *testing.T) {
 		t.Parallel()
 		z := zktest.NewOn(t, server)
-		const timeout = 2 * zktest.MortalTimeout // the machine may be busy
+		timeout := 2 * zktest.MortalTimeout // the machine may be busy
 		var gate sync.RWMutex
 		s := join(t, server, timeout, reentrant.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
 			conn, err := net.DialTimeout(network, address, limit)

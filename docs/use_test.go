@@ -1,3 +1,5 @@
+//go:build unix
+
 package docs
 
 import (
@@ -77,13 +79,6 @@ func besideTheRepository(t *testing.T) string {
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(top, filepath.Join(home, "zklock")))
 	return home
-}
-
-func text(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
-	return string(text)
 }
 
 func write(t *testing.T, dir, program string) {

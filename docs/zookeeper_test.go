@@ -148,6 +148,20 @@ func TestTheNumberCountsCreates(t *testing.T) {
 	says("the next, after the directory was deleted and made again")
 }
 
+func TestTheNumberHasAnEnd(t *testing.T) {
+	t.Parallel()
+	z, dirs := zktest.NewAtTheEnd(t)
+	c := z.Client("the client")
+	makes := func(name string) string { return create(t, c, dirs[0]+"/"+name, zk.FlagSequence) }
+	makes("a-")
+	before := zktest.FirstAtTheEnd + 1
+	chapter.SaysIn(t, "zookeeper.md", "one more, after %d others: number %d", before, suffix(t, makes("a-")))
+	chapter.SaysIn(t, "zookeeper.md", "and the next: number %d", suffix(t, makes("a-")))
+	chapter.SaysIn(t, "zookeeper.md", "and the next, with another name: number %d", suffix(t, makes("b-")))
+	_, err := c.Create(dirs[0]+"/a-", nil, zk.FlagSequence, anyone)
+	chapter.SaysIn(t, "zookeeper.md", "and the next, with the same name: no number, but the error %q", err)
+}
+
 func TestTheServerGrantsTheTimeout(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
