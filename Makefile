@@ -1,5 +1,5 @@
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
-WORKSHOP = @go build -o out/workshop ./internal/exercise/command && out/workshop
+WORKSHOP = @go build -o out/workshop ./internal/teach/exercise/command && out/workshop
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
@@ -9,21 +9,21 @@ SHELL := bash
 help: ## this list: a command's variables stand below it, as in make see STEP=3
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) }' Makefile $(IN_CHINESE)
 
-IN_CHINESE = $(if $(filter zh%,$(or $(ZKLOCK_LANG),$(LC_ALL),$(LANG))),| go run ./internal/words/filter)
+IN_CHINESE = $(if $(filter zh%,$(or $(ZKLOCK_LANG),$(LC_ALL),$(LANG))),| go run ./internal/upkeep/words/filter)
 
 tour: ready ## all steps side by side, measured, and a page to look at
 ## STEPS=3,4        these steps only
 ## WAITERS=200      how many wait in the largest crowd; else 1000
 ## OPEN=1           opens the page
 ## PAGE=tour.html   where the page goes; else out/tour.html
-	@go run ./internal/tour
+	@go run ./internal/show/tour
 
 play: ready ## a page to play with the locks: real clients, a real server
 ## SERVERS=3        three servers, which can fail, too
 ## LESSON=3         begins with lesson 3; OPENING=3 does the same
 ## LEFT=3 RIGHT=4   the locks side by side: 1 to 6, zk, W1 to W24 or mine
 ## OPEN=1           opens the page
-	@mkdir -p out; go build -o out/play ./internal/play && out/play
+	@mkdir -p out; go build -o out/play ./internal/teach/play && out/play
 
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	go test $(RACE) -p 3 -timeout 600s -skip '$(RARE)' $(LONGEST) $$(go list ./... | grep -vE '$(TOOLS)')
@@ -34,8 +34,8 @@ tools: ready ## the tests that make test leaves out: for whoever changes the too
 	go test $(RACE) -timeout 300s -run '$(RARE)' ./docs
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
-# RACE=-race is for .ci/run. A package is left to make tools if its path has one of these, and a test if its name has RARE.
-TOOLS = /(bench|board|book|browser|container|exercise|explore|hold|java|mutants|offline|page|peers|play|process|storm|tour)(/|$$)
+# RACE=-race is for .ci/run. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
+TOOLS = /internal/(show|teach|check/explore|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
 RARE = ^TestRarerFaults$$
 LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
 
@@ -49,13 +49,13 @@ HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),
 
 matrix: ready ## every lock held against every property, with the evidence
 ## STEPS=3,4        these steps only
-	@go run ./internal/tour matrix
+	@go run ./internal/show/tour matrix
 
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
 ## PARTS=sessions   these parts only, of sessions,goroutines,processes,peers,servers
 ## CONTENDERS=1,8   how many contend beside other people's locks; else 1,8,32,100
 ## ROUNDS=3         in how many rounds; else 9
-	@go run ./internal/bench
+	@go run ./internal/show/bench
 
 peers: ## other people's locks for make bench and make java: Curator, kazoo, Redis, etcd
 	$(SUDO) apt-get install -qq -y --no-install-recommends libcurator-recipes-java default-jdk-headless python3-kazoo redis-server etcd-server sqlite3
@@ -63,13 +63,13 @@ peers: ## other people's locks for make bench and make java: Curator, kazoo, Red
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
 java: ready ## a Java client and a Go client hand one lock to and fro
-	@go run ./internal/peers/java
+	@go run ./internal/show/peers/java
 
 storm: ready ## four locks on three servers that fall
 ## TIME=10m         how long; else 60s
 ## SEED=42          which faults, in which order; else by chance
 ## FIRST=1          ends at the first violation in steps 5 and 6
-	@go build -o out/storm ./internal/storm && out/storm
+	@go build -o out/storm ./internal/show/storm && out/storm
 
 explore: ready ## every order of a few clients' requests, and a fault anywhere
 ## STEP=4           which lock: 1w, 3 to 6, cohort, zk, W1 to W24 or mine; else step 4
@@ -77,7 +77,7 @@ explore: ready ## every order of a few clients' requests, and a fault anywhere
 ## READERS=1        how many of them read, in step 6; else none
 ## FAULTS=2         at most so many faults in an order; else 1
 ## SWITCHES=1       at most so many times is a client interrupted; else any number
-	@mkdir -p out; go build -o out/explore ./internal/explore/command && out/explore
+	@mkdir -p out; go build -o out/explore ./internal/teach/explorer && out/explore
 
 part: ready ## the ideas of steps 5 and 6 one by one, and what each is good for
 ## STEP=5           which step; else the first that is not done
@@ -85,13 +85,13 @@ part: ready ## the ideas of steps 5 and 6 one by one, and what each is good for
 	$(WORKSHOP) part $(STEP)
 
 zk: ready ## keep a server for make hold, until Ctrl-C
-	@go build -o out/hold ./internal/hold && out/hold zk
+	@go build -o out/hold ./internal/show/hold && out/hold zk
 
 hold: ## take a step's lock by hand, in several terminals
 ## STEP=4           which step; else the first
 ## NAME=a           the client's name
 ## READ=1           as a reader, in step 6
-	@go build -o out/hold ./internal/hold && out/hold hold $(or $(STEP),1) "$(NAME)" $(if $(READ),read)
+	@go build -o out/hold ./internal/show/hold && out/hold hold $(or $(STEP),1) "$(NAME)" $(if $(READ),read)
 
 exercise: ready ## your version of a step, held against its properties
 ## STEP=4           which exercise; else the first that is not done
@@ -127,10 +127,10 @@ hunt: ready ## which property does a published lock lack?
 
 book: ## the chapters and pages as a site, in out/book: with questions, slides, search
 ## OPEN=1           opens it
-	@go run ./internal/book
+	@go run ./internal/teach/book
 
 figures: ready ## draw the chapters' pictures, from a run
-	@go run ./internal/tour figures
+	@go run ./internal/show/tour figures
 
 check: ## gofmt, go vet, staticcheck
 	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
@@ -141,11 +141,11 @@ race: ready ## the tests ten times over, with the race detector
 	go test -race -count=10 -timeout 30m ./...
 
 offline: ready ## an archive of all this, ZooKeeper and the modules, for machines without a network
-	@go run ./internal/offline
+	@go run ./internal/upkeep/offline
 
 ready: # the modules in silence, so that what is installed stands in the first line
 	@go mod download || { { $(NO_MODULES); } $(IN_CHINESE); exit 1; }
-	@go run ./internal/zkserver/ready
+	@go run ./internal/server/zkserver/ready
 
 NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of reach, name a mirror in your country, and try again:'; \
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/chapter"
-	"zklock/internal/page"
-	"zklock/internal/zkserver"
-	"zklock/internal/zktest"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/zkserver"
+	"zklock/internal/show/page"
+	"zklock/internal/upkeep/chapter"
 )
 
 // The page's sentences are those of its own table, which is a run that was recorded.

@@ -12,11 +12,11 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/chapter"
-	"zklock/internal/lockcheck"
-	"zklock/internal/wiretap"
-	"zklock/internal/zkserver"
-	"zklock/internal/zktest"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/server/zkserver"
+	"zklock/internal/upkeep/chapter"
 )
 
 // One server, which deletes empty directories at once, and enforces quotas.

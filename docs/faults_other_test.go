@@ -5,7 +5,7 @@ package docs
 import (
 	"testing"
 
-	"zklock/internal/zkserver"
+	"zklock/internal/server/zkserver"
 )
 
 // leaderThatDoesNotAsk is played on Linux, where one thread can be stopped.

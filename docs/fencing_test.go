@@ -7,8 +7,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/chapter"
-	"zklock/internal/zktest"
+	"zklock/internal/check/zktest"
+	"zklock/internal/upkeep/chapter"
 )
 
 // grow tells whether each number is greater than the one before it.

@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/steps"
-	"zklock/internal/zktest"
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

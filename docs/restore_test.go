@@ -11,11 +11,11 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/chapter"
-	"zklock/internal/lockcheck"
-	"zklock/internal/wiretap"
-	"zklock/internal/zkserver"
-	"zklock/internal/zktest"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/server/zkserver"
+	"zklock/internal/upkeep/chapter"
 	reentrant "zklock/step05_reentrant"
 )
 

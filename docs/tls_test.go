@@ -22,10 +22,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/chapter"
-	"zklock/internal/doccheck"
-	"zklock/internal/zkserver"
-	"zklock/internal/zktest"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/zkserver"
+	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/doccheck"
 	reentrant "zklock/step05_reentrant"
 )
 

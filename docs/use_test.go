@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/doccheck"
-	"zklock/internal/zktest"
+	"zklock/internal/check/zktest"
+	"zklock/internal/upkeep/doccheck"
 )
 
 // What use.md says, done in empty folders beside the repository, with every step's

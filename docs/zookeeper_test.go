@@ -18,11 +18,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/chapter"
-	"zklock/internal/lockcheck"
-	"zklock/internal/steps"
-	"zklock/internal/wiretap"
-	"zklock/internal/zktest"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/chapter"
 	reentrant "zklock/step05_reentrant"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/zktest"
+	"zklock/internal/check/zktest"
 	plainnode "zklock/step01_plain_node"
 )
 

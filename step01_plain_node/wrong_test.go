@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/lockcheck"
+	"zklock/internal/check/lockcheck"
 )
 
 // W4, in its first form: an error is printed, and Lock returns as if all were

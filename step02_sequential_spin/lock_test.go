@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"zklock/internal/lockcheck"
-	"zklock/internal/wiretap"
-	"zklock/internal/zktest"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
 )
 
 func TestMain(m *testing.M) {

@@ -3,8 +3,8 @@ package childrenwatch
 import (
 	"testing"
 
-	"zklock/internal/lockcheck"
-	"zklock/internal/zktest"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

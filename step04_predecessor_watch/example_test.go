@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/zktest"
+	"zklock/internal/check/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 

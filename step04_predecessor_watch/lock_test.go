@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"zklock/internal/lockcheck"
-	"zklock/internal/zktest"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

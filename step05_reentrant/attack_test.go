@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/lockcheck"
-	"zklock/internal/wiretap"
-	"zklock/internal/zkserver"
-	"zklock/internal/zktest"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/server/zkserver"
 )
 
 // Each of these attacks has broken the lock once. This file is the same in the steps 5

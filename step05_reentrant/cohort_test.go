@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/wiretap"
-	"zklock/internal/zktest"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
 )
 
 // A process is a client whose goroutines share a Cohort.

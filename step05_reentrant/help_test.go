@@ -9,9 +9,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/lockcheck"
-	"zklock/internal/wiretap"
-	"zklock/internal/zktest"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
 )
 
 // The two kinds of lock that stories are told of.

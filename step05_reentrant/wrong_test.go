@@ -11,8 +11,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/lockcheck"
-	"zklock/internal/zktest"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 

@@ -1,6 +1,6 @@
 package sharedlock
 
-import "zklock/internal/zktest"
+import "zklock/internal/check/zktest"
 
 // attacked is the kind of lock that attack_test.go is about. The steps 5 and 6 have
 // the same attack_test.go: what differs is here.

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/chapter"
-	"zklock/internal/lockcheck"
-	"zklock/internal/zktest"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/upkeep/chapter"
 )
 
 // ways are the two ways to wait: the first is how the course's shared lock waits

@@ -7,7 +7,7 @@ import (
 	"log"
 	"time"
 
-	"zklock/internal/zktest"
+	"zklock/internal/check/zktest"
 	sharedlock "zklock/step06_shared_lock"
 )
 

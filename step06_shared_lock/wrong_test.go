@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"zklock/internal/lockcheck"
+	"zklock/internal/check/lockcheck"
 )
 
 // variant is the step's lock, whose clients watch the directory. It is made of

@@ -1,0 +1,128 @@
+package explore
+
+import (
+	"slices"
+
+	"zklock/internal/server/wiretap"
+)
+
+// deed is what can be chosen to come next.
+type deed string
+
+const (
+	passes       deed = "pass"         // the request that waits goes to the server, and is answered
+	unlocks      deed = "unlock"       // the holder leaves the critical section
+	losesRequest deed = "lose-request" // the connection breaks, and the server has not heard of the request
+	losesReply   deed = "lose-reply"   // the server has done it, the connection breaks, and the client does not know
+	crashes      deed = "crash"        // and the server ends its session
+	givesUp      deed = "give-up"      // the context that it gave to Lock ends
+	expires      deed = "expire"       // and the client lives on, and connects again
+)
+
+// choice is one thing that can come next in an order. Its label is the same whenever the
+// order is played again.
+type choice struct {
+	client int
+	deed   deed
+	label  string
+	reads  bool // nothing changes at the server, and for nobody but this client
+}
+
+func (c choice) isFault() bool { return c.deed != passes && c.deed != unlocks }
+
+// independent tells whether two choices come to the same in either order. Two reads of two
+// clients do: neither changes what the other one reads, and a watch is its client's own. So
+// do two reads of which one is lost, or its reply: the connection that breaks is its client's
+// own.
+func independent(a, b choice) bool { return a.client != b.client && a.reads && b.reads }
+
+func isRead(op wiretap.Op) bool {
+	return slices.Contains([]wiretap.Op{wiretap.Exists, wiretap.GetData, wiretap.GetChildren}, op)
+}
+
+// choices are all things that can come next, first those of the client that came last:
+// so the first order is the one in which nobody is interrupted.
+func (p *player) choices() (all []choice) {
+	turns := []int{}
+	if p.last >= 0 {
+		turns = append(turns, p.last)
+	}
+	for i := range p.clients {
+		if i != p.last {
+			turns = append(turns, i)
+		}
+	}
+	for _, i := range turns {
+		all = append(all, p.steps(i)...)
+	}
+	lastCanGoOn := len(all) > 0 && all[0].client == p.last
+	if lastCanGoOn && p.switches == p.Switches { // Unbound is never reached
+		others := func(c choice) bool { return c.client != p.last }
+		all = slices.DeleteFunc(all, others)
+	}
+	canGoOn := len(all) > 0
+	if canGoOn && p.faults < p.Faults {
+		for _, i := range turns {
+			all = append(all, p.faultsOf(i)...)
+		}
+	}
+	return all
+}
+
+// steps are what a client can do next by itself.
+func (p *player) steps(i int) []choice {
+	c := p.clients[i]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.crashed:
+		return nil
+	case c.pending != nil:
+		return []choice{p.choice(i, passes)}
+	case c.inside:
+		return []choice{p.choice(i, unlocks)}
+	}
+	return nil
+}
+
+// faultsOf are the faults that can happen to a client.
+func (p *player) faultsOf(i int) (all []choice) {
+	c := p.clients[i]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	isDone := c.call == "" && !c.inside && c.pending == nil
+	if c.crashed || isDone {
+		return nil
+	}
+	if c.pending != nil {
+		all = append(all, p.choice(i, losesReply))
+	}
+	// A read changes nothing at the server: if it is lost, or its reply, comes to the same.
+	comesToTheSame := c.pending != nil && isRead(c.pending.Op) && !p.Full
+	if c.pending != nil && !comesToTheSame {
+		all = append(all, p.choice(i, losesRequest))
+	}
+	all = append(all, p.choice(i, crashes), p.choice(i, expires))
+	if c.call == "Lock" && !c.gaveUp {
+		all = append(all, p.choice(i, givesUp))
+	}
+	return all
+}
+
+// choice describes a choice. The caller has the client's mutex.
+func (p *player) choice(i int, d deed) choice {
+	c := p.clients[i]
+	ch := choice{client: i, deed: d, label: c.name + " " + string(d)}
+	if c.pending != nil {
+		ch.label += ": " + c.pending.Op.String() + " " + p.story.short(c.pending.Path)
+		ch.reads = isRead(c.pending.Op) && slices.Contains([]deed{passes, losesRequest, losesReply}, d)
+	}
+	return ch
+}
+
+func labels(choices []choice) (all []string) {
+	for _, c := range choices {
+		all = append(all, c.label)
+	}
+	return all
+}

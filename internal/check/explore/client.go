@@ -1,0 +1,340 @@
+package explore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+)
+
+// timeout is of the sessions: so long that time changes nothing in an order.
+const timeout = 30 * time.Second
+
+// patience is the explorer's with whatever it waits for.
+const patience = 20 * time.Second
+
+// client takes the lock once.
+type client struct {
+	name    string
+	tap     *wiretap.Tap
+	session zktest.Session
+	way     zktest.Way
+	giveUp  context.CancelFunc
+	story   *story
+
+	mu         sync.Mutex
+	connection int            // the number of its connection
+	isCut      bool           // that connection has been broken, and there is no other one yet
+	atServer   int            // requests at the server, without a reply
+	pending    *wiretap.Frame // the request that waits at the gate
+	let        chan struct{}  // lets it go
+	told       int            // notifications that have come
+	connects   sync.Mutex     // locked while the client must not connect
+
+	call    string          // Lock or Unlock, while it is under way
+	held    context.Context // what Lock has returned
+	inside  bool            // between Lock and Unlock
+	counted bool            // its token has been looked at
+	err     error           // that the last call has returned
+
+	crashed bool
+	gaveUp  bool
+	expired bool // its session has ended, and it lives on
+	lost    bool // and it had the lock
+	faulty  bool // its line has failed
+}
+
+// isFree tells whether a frame is no step of what a lock does: it does not wait.
+func isFree(f wiretap.Frame) bool { return actor.Aside(f) || isBarrier(f) }
+
+// isBarrier tells whether a frame belongs to the explorer's own read.
+func isBarrier(f wiretap.Frame) bool { return f.Op == wiretap.Exists && f.Path == "/" }
+
+// passesBy tells whether a frame overtakes those that wait at the gate. The handshake's reply
+// does: behind the one that a session has expired, the server closes the connection, and what
+// waits is lost.
+func passesBy(f wiretap.Frame) bool {
+	return f.Op == wiretap.Connect || f.Kind == wiretap.Request && isFree(f)
+}
+
+// newClient opens a session for a client.
+func newClient(name string, lock actor.Lock, servers []string, story *story) (*client, error) {
+	c := &client{name: name, tap: wiretap.New(), story: story}
+	address := servers[0]
+	several := []string{address, address, address, address} // with one alone, the library rests before it connects again
+	session, err := lock.Open(several, timeout, c.dial)
+	if err != nil {
+		return nil, fmt.Errorf("open a session for %s: %w", name, err)
+	}
+	c.session = session
+	return c, nil
+}
+
+// dial gives each connection a gate of its own: what comes late to the gate of an old one
+// is no news.
+func (c *client) dial(network, address string, limit time.Duration) (net.Conn, error) {
+	c.connects.Lock()
+	defer c.connects.Unlock()
+	c.mu.Lock()
+	c.connection++
+	connection := c.connection
+	c.isCut = false
+	c.atServer = 0
+	c.mu.Unlock()
+	pass := func(f wiretap.Frame) { c.pass(connection, f) }
+	c.tap.Gate(pass, passesBy)
+	return c.tap.Dial(network, address, limit)
+}
+
+// pass returns when a frame may go on.
+func (c *client) pass(connection int, f wiretap.Frame) {
+	switch f.Op {
+	case wiretap.Ping, wiretap.Connect, wiretap.Close:
+		if f.Kind != wiretap.Notification {
+			return
+		}
+	}
+	c.mu.Lock()
+	if connection != c.connection || c.crashed {
+		c.mu.Unlock()
+		return
+	}
+	let := make(chan struct{})
+	switch {
+	case f.Kind == wiretap.Reply:
+		c.atServer--
+		c.isCut = f.Lost
+		if !isFree(f) {
+			c.story.replied(c.name, f)
+		}
+		close(let)
+	case f.Kind == wiretap.Notification:
+		c.told++
+		c.story.notified(c.name, f)
+		close(let)
+	case isFree(f):
+		c.atServer++
+		close(let)
+	default:
+		c.pending = &f
+		c.let = let
+	}
+	c.mu.Unlock()
+	<-let
+}
+
+// letGo lets the pending request go on.
+func (c *client) letGo() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.atServer++
+	c.pending = nil
+	close(c.let)
+}
+
+// hangUp closes the connection. A pending request never gets to the server.
+func (c *client) hangUp() {
+	c.mu.Lock()
+	c.connection++ // what the old one still brings is no news
+	c.isCut = true
+	c.atServer = 0
+	let := c.let
+	if c.pending == nil {
+		let = nil
+	}
+	c.pending = nil
+	c.mu.Unlock()
+	c.tap.HangUp()
+	if let != nil {
+		close(let)
+	}
+}
+
+// isSettled tells whether the client has a session, and nothing is on its way to the server
+// or back.
+func (c *client) isSettled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.crashed {
+		return true
+	}
+	hasSession := c.session.Conn().State() == zk.StateHasSession // it may not know yet that it is cut
+	return c.atServer == 0 && !c.isCut && hasSession
+}
+
+// flush returns when all notifications have come that the server has sent until now: the
+// answer to a read comes behind them.
+func (c *client) flush() error {
+	_, _, err := c.session.Conn().Exists("/")
+	return err
+}
+
+// lock calls Lock.
+func (c *client) lock() {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.mu.Lock()
+	c.giveUp = cancel
+	c.call = "Lock"
+	c.mu.Unlock()
+	go func() {
+		var held context.Context
+		err := c.guarded(func() (err error) {
+			held, err = c.way.Lock(ctx)
+			return err
+		})
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.call = ""
+		c.held = held
+		c.err = err
+		c.inside = err == nil
+		c.returned("Lock", err)
+	}()
+}
+
+// unlock calls Unlock.
+func (c *client) unlock() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := c.held
+	c.inside = false
+	c.call = "Unlock"
+	go func() {
+		err := c.guarded(func() error { return c.way.Unlock(held) })
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.call = ""
+		c.err = err
+		c.returned("Unlock", err)
+	}()
+}
+
+// returned tells of a call that has come back. The caller has c.mu.
+func (c *client) returned(call string, err error) {
+	if !c.crashed {
+		c.story.returned(c.name, call, err)
+	}
+}
+
+// guarded makes a panic an error.
+func (c *client) guarded(do func() error) (err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
+		}
+	}()
+	return do()
+}
+
+// believes tells whether the client takes the lock for its own. The context that it holds
+// may have told it that the lock is lost.
+func (c *client) believes() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wasTold := c.held != nil && c.way.Token != nil && c.held.Err() != nil
+	return c.inside && !c.crashed && !wasTold
+}
+
+// endSession makes the server end the client's session at once: another connection takes
+// it over, and closes it.
+func (c *client) endSession(server string) error {
+	session := c.tap.Session()
+	conn, err := net.DialTimeout("tcp", server, patience)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	connect := make([]byte, 20) // length, version, last zxid, time-out; then session and password
+	binary.BigEndian.PutUint32(connect, uint32(16+len(session)))
+	binary.BigEndian.PutUint32(connect[16:], uint32(timeout.Milliseconds()))
+	if _, err := conn.Write(append(connect, session...)); err != nil {
+		return err
+	}
+	answer, err := readFrame(conn)
+	if err != nil {
+		return err
+	}
+	if len(answer) < 16 || binary.BigEndian.Uint64(answer[8:]) == 0 { // version, time-out, session
+		return errors.New("the session that was to end has ended before")
+	}
+	closing := make([]byte, 12) // length, xid, op
+	closeSession := int32(wiretap.Close)
+	binary.BigEndian.PutUint32(closing, 8)
+	binary.BigEndian.PutUint32(closing[4:], 1)
+	binary.BigEndian.PutUint32(closing[8:], uint32(closeSession))
+	if _, err := conn.Write(closing); err != nil {
+		return err
+	}
+	_, err = readFrame(conn)
+	if err == io.EOF { // the server has ended the session and so the connection, and says nothing
+		return nil
+	}
+	return err
+}
+
+// readFrame reads a frame that is not long, without its length.
+func readFrame(conn net.Conn) ([]byte, error) {
+	length := make([]byte, 4)
+	if _, err := io.ReadFull(conn, length); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(length)
+	if n > 1024 {
+		return nil, fmt.Errorf("a frame of %d bytes, which is not ZooKeeper's", n)
+	}
+	frame := make([]byte, n)
+	_, err := io.ReadFull(conn, frame)
+	return frame, err
+}
+
+// expire breaks the connection and ends the session, before the client can connect again.
+func (c *client) expire(server string) error {
+	c.connects.Lock()
+	defer c.connects.Unlock()
+	c.mu.Lock()
+	c.expired = true
+	c.lost = c.held != nil
+	c.mu.Unlock()
+	c.hangUp()
+	return c.endSession(server)
+}
+
+// crash ends the client without a word to the server, and then its session.
+func (c *client) crash(server string) error {
+	c.mu.Lock()
+	c.crashed = true
+	c.mu.Unlock()
+	c.tap.Cut()
+	c.hangUp()
+	go c.session.Close() // for the client's goroutines: the line is cut
+	return c.endSession(server)
+}
+
+// leave ends a client that has not crashed, whatever it does. Nothing more is said of it.
+func (c *client) leave() {
+	c.mu.Lock()
+	c.crashed = true
+	pending := c.pending != nil
+	c.pending = nil
+	let := c.let
+	c.mu.Unlock()
+	if c.giveUp != nil {
+		c.giveUp()
+	}
+	if pending {
+		close(let)
+	}
+	c.session.Close()
+}

@@ -1,0 +1,225 @@
+package explore_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/explore"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/upkeep/chapter"
+)
+
+func TestMain(m *testing.M) {
+	besides := []lockcheck.Subject{steps.Client, steps.Watched, steps.Cohort}
+	for _, s := range slices.Concat(steps.All, besides, wrongLocks) {
+		s.Acts()
+	}
+	zktest.Main(m)
+}
+
+// page is the chapter that has what the trees come to.
+const page = "../../../docs/explore.md"
+
+// isWide: trees are played that take minutes.
+var isWide = os.Getenv("ZKLOCK_EXPLORE") == "wide"
+
+// processes play the orders of one tree, beside other tests.
+const processes = 2
+
+// two clients, no bound on the switches.
+func two(faults int) explore.Settings {
+	return explore.Settings{Clients: 2, Faults: faults, Switches: explore.Unbound}
+}
+
+// explored plays a tree, and says what it comes to.
+func explored(t *testing.T, s explore.Settings, name string) explore.Result {
+	t.Helper()
+	r := played(t, s, name)
+	switches := "any"
+	if s.Switches != explore.Unbound {
+		switches = strconv.Itoa(s.Switches)
+	}
+	reads := "in one order"
+	if s.Full {
+		reads = "in both orders"
+	}
+	chapter.SaysIn(t, page, "%s; clients: %d, readers: %d, faults: %d, switches: %s, reads: %s; orders: %d, wrong: %d",
+		name, s.Clients, s.Readers, s.Faults, switches, reads, r.Orders, r.Wrong)
+	return r
+}
+
+// played plays a tree.
+func played(t *testing.T, s explore.Settings, name string) explore.Result {
+	t.Helper()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	r, err := exploredBy(t, program, s, name, func(explore.Result) bool { return false })
+	require.NoError(t, err)
+	return r
+}
+
+// exploredBy plays a tree by processes of a program, as far as it needs to be.
+func exploredBy(t *testing.T, program string, s explore.Settings, name string,
+	isEnough func(explore.Result) bool) (explore.Result, error) {
+	t.Helper()
+	z := zktest.New(t)
+	s.Servers = z.Servers()
+	s.Root = z.Root
+	players, err := explore.Start(processes, s, name, program)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, explore.End(players)) }()
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	return explore.Explore(ctx, players, func(r explore.Result) {
+		if isEnough(r) {
+			enough()
+		}
+	})
+}
+
+func outcomes(r explore.Result) []string { return slices.Sorted(maps.Keys(r.Outcomes)) }
+
+// breaks is for exploredBy: an order has been found that breaks an invariant.
+func breaks(invariant string) func(explore.Result) bool {
+	return func(r explore.Result) bool {
+		_, found := r.Findings[invariant]
+		return found
+	}
+}
+
+// The same choices give the same run, and so the same numbers. And nobody has to think of
+// the lost reply of step 4: it is found.
+func TestTheLostReplyOfStep4IsFoundEachTime(t *testing.T) {
+	t.Parallel()
+	s := two(1)
+	s.Switches = 0
+	first := explored(t, s, "step 4")
+	second := explored(t, s, "step 4")
+	assert.Equal(t, first.Outcomes, second.Outcomes)
+	require.Equal(t, first.Broken(), second.Broken())
+	for _, invariant := range first.Broken() {
+		a, b := first.Findings[invariant], second.Findings[invariant]
+		assert.Equal(t, a.Orders, b.Orders, invariant)
+		assert.Equal(t, a.Shortest.Tell(), b.Shortest.Tell(), invariant)
+	}
+	f, found := first.Findings["nobody is inside, and a client waits for ever"]
+	require.True(t, found, "what is wrong: %v", first.Broken())
+	told := f.Shortest.Tell()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "\n```text\n"+strings.Join(told, "\n")+"\n```\n", "the order in %s", page)
+	assert.Contains(t, told[0], "A asks: create /lock/lock-: the REPLY IS LOST")
+	assert.Contains(t, told[len(told)-1], "B waits for ever")
+}
+
+// What is left out comes to what is played.
+func TestTheReducedTreeHasTheOutcomesOfTheFullOne(t *testing.T) {
+	t.Parallel()
+	t.Run("a lock with a gap", func(t *testing.T) {
+		s := two(0)
+		reduced := played(t, s, "gap")
+		s.Full = true
+		full := played(t, s, "gap")
+		assert.Equal(t, outcomes(full), outcomes(reduced))
+		assert.Greater(t, len(outcomes(full)), 2, "different outcomes: %v", full.Outcomes)
+		assert.Less(t, reduced.Orders, full.Orders)
+	})
+	trees := map[string]int{"step 3": 0, "step 4": 0, "step 5": 0}
+	if isWide {
+		trees = map[string]int{"step 3": 1, "step 4": 1, "zk.Lock": 1}
+	}
+	for name, faults := range trees {
+		t.Run(name, func(t *testing.T) {
+			s := two(faults)
+			reduced := explored(t, s, name)
+			s.Full = true
+			full := explored(t, s, name)
+			assert.Equal(t, outcomes(full), outcomes(reduced))
+			assert.Equal(t, full.Broken(), reduced.Broken())
+			assert.Less(t, reduced.Orders, full.Orders)
+		})
+	}
+}
+
+func TestNoOrderOfSteps5And6IsWrong(t *testing.T) {
+	t.Parallel()
+	tree := func(name string, s explore.Settings) {
+		t.Run(fmt.Sprintf("%s, %d clients, %d read", name, s.Clients, s.Readers), func(t *testing.T) {
+			r := explored(t, s, name)
+			assert.Empty(t, r.Broken())
+			assert.Greater(t, r.Orders, 10)
+		})
+	}
+	writers := two(1)
+	if !isWide {
+		writers.Switches = 0
+	}
+	writers.WakesOne = true
+	mixed := writers
+	mixed.Readers = 1
+	tree("step 5", writers)
+	tree("step 6", writers)
+	tree("step 6", mixed)
+	if !isWide {
+		return
+	}
+	tree("step 5, a Cohort", writers)
+	readers := writers
+	readers.Readers = 2
+	tree("step 6", readers)
+	three := explore.Settings{Clients: 3, Switches: 2, WakesOne: true}
+	tree("step 5", three)
+	tree("step 6", three)
+}
+
+// Each invariant is broken by a lock that is made for that, or by one of the steps.
+func TestEachInvariantCanBeBroken(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	three := explore.Settings{Clients: 3, Switches: 1, WakesOne: true}
+	for _, c := range []struct {
+		lock     string
+		settings explore.Settings
+		breaks   string
+	}{
+		{"open", two(0), "two clients are inside"},
+		{"stays", two(0), "a znode is left behind"},
+		{"fails", two(0), "a call fails that should not"},
+		{"hangs", two(0), "a call does not come back"},
+		{"asks", two(0), "a client asks again and again"},
+		{"step 3", three, "a release wakes more than one"},
+	} {
+		t.Run(c.lock+", "+c.breaks, func(t *testing.T) {
+			r, _ := exploredBy(t, program, c.settings, c.lock, breaks(c.breaks))
+			assert.Contains(t, r.Broken(), c.breaks)
+		})
+	}
+}
+
+// A lock that throws dice has orders that cannot be repeated, and one that asks from time to
+// time does what nobody has chosen. The explorer says so, and takes neither for wrong.
+func TestWhatCannotBeExploredIsAnError(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	for lock, says := range map[string]string{
+		"dice":   "this order cannot be repeated",
+		"step 2": "a client goes on by itself after a while|this order cannot be repeated",
+	} {
+		_, err = exploredBy(t, program, two(0), lock, func(explore.Result) bool { return false })
+		require.Error(t, err)
+		require.Regexp(t, says, err.Error())
+	}
+}

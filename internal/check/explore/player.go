@@ -1,0 +1,324 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+)
+
+// longest is how many choices an order can have. A lock that asks again and again has
+// orders without end.
+const longest = 100
+
+// A Moment is one at which something was chosen.
+type Moment struct {
+	Choices []string
+	Taken   int
+}
+
+// A Run is an order that was played.
+type Run struct {
+	Moments []Moment
+	Wrong   []string // what is wrong, by the invariants that it breaks; nil: nothing
+	Told    []Line   // the order
+	Outcome string   // how it ended for each client
+	Covered bool     // what can come now comes in other orders, too: so it was not played to its end
+}
+
+// player plays one order after the other.
+type player struct {
+	Settings
+	lock   actor.Lock
+	eye    *zk.Conn // the explorer's own
+	number int      // of the order
+	looked bool     // for timers
+
+	// The present order:
+	path     string // of its directory
+	story    *story
+	clients  []*client
+	last     int // the client that came last; -1: none
+	faults   int // until now
+	switches int
+	asleep   []choice // they come in other orders, and need not come now
+	token    int64    // of the last tenure
+	woken    int      // the most waiters that one release has woken
+}
+
+// newPlayer connects to the server.
+func newPlayer(lock actor.Lock, settings Settings, root string) (*player, error) {
+	settings.Root = root
+	p := &player{Settings: settings, lock: lock}
+	eye, err := zktest.Dial(settings.Servers, timeout, wiretap.New().Dial)
+	if err != nil {
+		return nil, err
+	}
+	p.eye = eye
+	if _, err := eye.Create(root, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		eye.Close()
+		return nil, fmt.Errorf("create %s: %v", root, err)
+	}
+	return p, nil
+}
+
+// close ends the player, and removes what is left of its orders.
+func (p *player) close() error {
+	defer p.eye.Close()
+	return p.eye.Delete(p.Root, -1)
+}
+
+// play plays the order that begins with these moments. After them the first choice is taken
+// each time. An error is the explorer's own.
+func (p *player) play(begin []Moment) (r Run, err error) {
+	if err := p.enter(); err != nil {
+		return r, err
+	}
+	r, err = p.playOn(begin)
+	r.Told = p.story.told()
+	err = errors.Join(err, p.leave())
+	if err != nil {
+		return r, fmt.Errorf("%w\n%s", err, strings.Join(r.Tell(), "\n"))
+	}
+	return r, nil
+}
+
+// enter brings new clients to a new directory.
+func (p *player) enter() error {
+	p.number++
+	dir := fmt.Sprintf("%s/%d", p.Root, p.number)
+	if _, err := p.eye.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		return fmt.Errorf("create %s: %v", dir, err)
+	}
+	p.path = dir
+	p.story = &story{path: dir}
+	p.clients = make([]*client, p.Clients)
+	p.last = -1
+	p.faults = 0
+	p.switches = 0
+	p.asleep = nil
+	p.token = 0
+	p.woken = 0
+	errs := make([]error, p.Clients)
+	var all sync.WaitGroup
+	for i := range p.clients {
+		all.Go(func() {
+			name := string(rune('A' + i))
+			p.clients[i], errs[i] = newClient(name, p.lock, p.Servers, p.story)
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := p.settle(); err != nil {
+		return err
+	}
+	for i, c := range p.clients {
+		if err := p.takesItsWay(i, c); err != nil {
+			return err
+		}
+		c.lock()
+	}
+	return nil
+}
+
+// takesItsWay gives a client its lock.
+func (p *player) takesItsWay(i int, c *client) error {
+	path := p.path
+	if p.Znode {
+		path += "/lock"
+	}
+	write, read := p.lock.Ways(c.session, path)
+	c.way = write
+	if i < p.Readers && read == nil {
+		return errors.New("this lock has no readers")
+	}
+	if i < p.Readers {
+		c.way = *read
+	}
+	return nil
+}
+
+// leave ends the clients, and removes the directory.
+func (p *player) leave() error {
+	var all sync.WaitGroup
+	for _, c := range p.clients {
+		if !c.crashed {
+			all.Go(c.leave)
+		}
+	}
+	all.Wait()
+	names, _, err := p.eye.Children(p.path)
+	for _, name := range names {
+		err = errors.Join(err, p.eye.Delete(p.path+"/"+name, -1))
+	}
+	return errors.Join(err, p.eye.Delete(p.path, -1))
+}
+
+// playOn makes choices until there is nothing to choose.
+func (p *player) playOn(begin []Moment) (r Run, err error) {
+	for {
+		if err := p.settle(); err != nil {
+			return r, err
+		}
+		p.looksInside(&r)
+		if len(r.Wrong) > 0 {
+			r.Outcome = strings.Join(r.Wrong, "; ")
+			return r, nil
+		}
+		all := p.choices()
+		if len(all) == 0 {
+			return r, p.judge(&r)
+		}
+		if len(r.Moments) == longest {
+			r.Wrong = append(r.Wrong, asksOn)
+			return r, nil
+		}
+		sleeps := func(c choice) bool {
+			return slices.ContainsFunc(p.asleep, func(other choice) bool { return other.label == c.label })
+		}
+		awake := slices.DeleteFunc(slices.Clone(all), sleeps)
+		if len(awake) == 0 {
+			r.Covered = true
+			return r, nil
+		}
+		moment := Moment{Choices: labels(awake)}
+		if i := len(r.Moments); i < len(begin) {
+			if !slices.Equal(begin[i].Choices, moment.Choices) {
+				return r, fmt.Errorf("this order cannot be repeated: at choice %d there was %q, and now there is %q",
+					i+1, begin[i].Choices, moment.Choices)
+			}
+			moment.Taken = begin[i].Taken
+		}
+		r.Moments = append(r.Moments, moment)
+		if err := p.do(awake[moment.Taken], all[0]); err != nil {
+			return r, err
+		}
+		p.fallAsleep(awake, moment.Taken)
+	}
+}
+
+// fallAsleep notes what need not come next: a choice that was passed over, and that is
+// independent of the one taken. It comes in the order in which it was taken.
+func (p *player) fallAsleep(awake []choice, taken int) {
+	couldSleep := slices.Concat(p.asleep, awake[:taken])
+	p.asleep = nil
+	bounded := p.Switches != Unbound
+	if p.Full || bounded { // the other order may have a switch more, and not be played
+		return
+	}
+	for _, c := range couldSleep {
+		if independent(c, awake[taken]) {
+			p.asleep = append(p.asleep, c)
+		}
+	}
+}
+
+// do makes what was chosen happen. first is the first of the choices that there were.
+func (p *player) do(ch, first choice) error {
+	c := p.clients[ch.client]
+	if ch.isFault() {
+		p.faults++
+	} else {
+		lastCouldGoOn := first.client == p.last
+		if lastCouldGoOn && ch.client != p.last {
+			p.switches++
+		}
+		p.last = ch.client
+	}
+	request := ""
+	c.mu.Lock()
+	if c.pending != nil {
+		request = asked(*c.pending)
+	}
+	releases := c.call == "Unlock" && c.pending != nil && c.pending.Op == wiretap.Delete
+	c.mu.Unlock()
+	toldBefore := p.notifications(ch.client)
+	switch ch.deed {
+	case passes:
+		p.story.chosen("%s asks: %s", c.name, request)
+		c.letGo()
+	case unlocks:
+		p.story.chosen("%s calls Unlock", c.name)
+		c.unlock()
+	case losesRequest:
+		p.story.chosen("%s asks: %s: the REQUEST IS LOST, and the connection breaks", c.name, request)
+		c.hangUp()
+	case losesReply:
+		p.story.chosen("%s asks: %s: the REPLY IS LOST, and the connection breaks", c.name, request)
+		c.tap.LoseReply(wiretap.Any, 1)
+		c.letGo()
+	case crashes:
+		p.story.chosen("%s CRASHES, and its session ends", c.name)
+		return c.crash(p.Servers[0])
+	case expires:
+		p.story.chosen("%s's SESSION EXPIRES, and the client lives on", c.name)
+		return c.expire(p.Servers[0])
+	case givesUp:
+		p.story.chosen("%s GIVES UP", c.name)
+		c.gaveUp = true
+		c.giveUp()
+	}
+	if ch.deed == losesRequest || ch.deed == losesReply {
+		c.faulty = true
+	}
+	if !releases {
+		return nil
+	}
+	if err := p.settle(); err != nil {
+		return err
+	}
+	p.woken = max(p.woken, p.notifications(ch.client)-toldBefore)
+	return nil
+}
+
+// notifications counts what has come to the clients that wait, but for one.
+func (p *player) notifications(butFor int) (n int) {
+	for i, c := range p.clients {
+		c.mu.Lock()
+		if i != butFor && c.call == "Lock" {
+			n += c.told
+		}
+		c.mu.Unlock()
+	}
+	return n
+}
+
+// settle returns when nothing more happens by itself: each client waits, at the gate or for
+// another client, and has all notifications.
+func (p *player) settle() error {
+	flushed := false
+	pause := 20 * time.Microsecond
+	for begun := time.Now(); time.Since(begun) < patience; {
+		if !p.allSettled() || !othersWait() || !p.allSettled() {
+			time.Sleep(pause)
+			continue
+		}
+		if flushed {
+			return nil
+		}
+		flushed = true
+		for _, c := range p.clients {
+			if c.crashed {
+				continue
+			}
+			if err := c.flush(); err != nil {
+				return fmt.Errorf("a read to flush the line of %s: %w", c.name, err)
+			}
+		}
+	}
+	return errors.New("the clients do not come to rest")
+}
+
+func (p *player) allSettled() bool {
+	return !slices.ContainsFunc(p.clients, func(c *client) bool { return !c.isSettled() })
+}

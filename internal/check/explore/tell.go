@@ -1,0 +1,142 @@
+package explore
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
+)
+
+// A Line tells something that happened in an order.
+type Line struct {
+	Choice int // the number of the choice; 0: it is what came of the last one
+	Text   string
+}
+
+// story is what happens in an order. It is safe for use by many goroutines.
+type story struct {
+	path string // of the order's directory
+
+	mu      sync.Mutex
+	lines   []Line
+	choices int
+	since   int // the lines from here on came since the last choice
+}
+
+// guid is the random part of a znode's name.
+var guid = regexp.MustCompile(`_c_[0-9a-f-]+-`)
+
+// short is a text in which nothing differs when the order is played again: the directory has
+// always the same name, and random numbers are left out.
+func (s *story) short(text string) string {
+	text = strings.ReplaceAll(text, s.path, "/lock")
+	return guid.ReplaceAllString(text, "_c_…-")
+}
+
+func (s *story) add(format string, args ...any) {
+	text := s.short(fmt.Sprintf(format, args...))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, Line{Text: text})
+}
+
+// chosen tells of a choice.
+func (s *story) chosen(format string, args ...any) {
+	s.endChoice()
+	text := s.short(fmt.Sprintf(format, args...))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.choices++
+	s.lines = append(s.lines, Line{s.choices, text})
+	s.since = len(s.lines)
+}
+
+// endChoice brings what came of the last choice into an order: clients that do something at
+// the same time are told one after the other.
+func (s *story) endChoice() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	byClient := func(a, b Line) int { return strings.Compare(a.Text[:1], b.Text[:1]) }
+	slices.SortStableFunc(s.lines[s.since:], byClient)
+	s.since = len(s.lines)
+}
+
+// told are the lines until now.
+func (s *story) told() []Line {
+	s.endChoice()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.lines)
+}
+
+// Tell is the order as a numbered story, a line each.
+func (r Run) Tell() (lines []string) {
+	for _, line := range r.Told {
+		number := "    "
+		if line.Choice > 0 {
+			number = fmt.Sprintf("%3d.", line.Choice)
+		}
+		lines = append(lines, number+" "+words.In(line.Text))
+	}
+	return append(lines, "     "+words.Sprintf("In the end: %s", r.Outcome))
+}
+
+// asked tells of a request.
+func asked(f wiretap.Frame) string {
+	watching := ""
+	if f.Watch {
+		watching = ", and a watch"
+	}
+	return fmt.Sprintf("%s %s%s", f.Op, f.Path, watching)
+}
+
+var answers = map[int32]string{
+	wiretap.OK:         "done",
+	wiretap.NoNode:     "there is no such znode",
+	wiretap.NodeExists: "it is there already",
+}
+
+func (s *story) replied(client string, f wiretap.Frame) {
+	answer, known := answers[f.Err]
+	switch {
+	case !known:
+		answer = fmt.Sprintf("error %d", f.Err)
+	case f.Err == wiretap.OK && f.Op == wiretap.Create:
+		answer = f.Path
+	case f.Err == wiretap.OK && f.Op == wiretap.GetChildren:
+		answer = fmt.Sprintf("names: %d", f.Names)
+	}
+	if f.Lost {
+		s.add("%s does not get the reply: %s", client, answer)
+		return
+	}
+	s.add("%s gets the reply: %s", client, answer)
+}
+
+var events = map[int32]string{
+	wiretap.NodeCreated:     "is there",
+	wiretap.NodeDeleted:     "has gone",
+	wiretap.NodeDataChanged: "has other data",
+	wiretap.ChildrenChanged: "has other children",
+}
+
+func (s *story) notified(client string, f wiretap.Frame) {
+	s.add("%s is notified: %s %s", client, f.Path, events[f.Event])
+}
+
+func (s *story) returned(client, call string, err error) {
+	switch {
+	case err != nil && call == "Lock":
+		s.add("%s's Lock fails: %s", client, err)
+	case err != nil:
+		s.add("%s's Unlock fails: %s", client, err)
+	case call == "Lock":
+		s.add("%s is inside", client)
+	default:
+		s.add("%s's Unlock is done", client)
+	}
+}

@@ -1,0 +1,104 @@
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/lockcheck"
+)
+
+// wrongLocks are made to break an invariant each.
+var wrongLocks = []lockcheck.Subject{
+	lockcheck.Over("open", newOpen),
+	lockcheck.Over("stays", newStays),
+	lockcheck.Over("fails", newFails),
+	lockcheck.Over("hangs", newHangs),
+	lockcheck.Over("asks", newAsks),
+	lockcheck.Over("gap", newGap),
+	lockcheck.Over("dice", newDice),
+}
+
+// open lets everybody in.
+type open struct{}
+
+func newOpen(*zk.Conn, string) open { return open{} }
+
+func (open) Lock(context.Context) error { return nil }
+func (open) Unlock() error              { return nil }
+
+// stays keeps its znode. The others do not mind.
+type stays struct {
+	conn *zk.Conn
+	path string
+}
+
+func newStays(conn *zk.Conn, path string) stays { return stays{conn, path} }
+
+func (l stays) Lock(context.Context) error {
+	_, err := l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	return err
+}
+
+func (l stays) Unlock() error { return nil }
+
+// fails lets nobody in.
+type fails struct{ open }
+
+func newFails(*zk.Conn, string) fails { return fails{} }
+
+func (fails) Lock(context.Context) error { return errors.New("it does not want to") }
+
+// hangs in Unlock.
+type hangs struct{ stays }
+
+func newHangs(conn *zk.Conn, path string) hangs { return hangs{newStays(conn, path)} }
+
+func (hangs) Unlock() error { select {} }
+
+// asks asks again and again.
+type asks struct{ stays }
+
+func newAsks(conn *zk.Conn, path string) asks { return asks{newStays(conn, path)} }
+
+func (l asks) Lock(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if _, _, err := l.conn.Exists(l.path); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// gap looks whether anybody is there, and then comes. Only some orders show what is wrong
+// with that.
+type gap struct{ stays }
+
+func newGap(conn *zk.Conn, path string) gap { return gap{newStays(conn, path)} }
+
+func (l gap) Lock(ctx context.Context) error {
+	names, _, err := l.conn.Children(l.path)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return errors.New("somebody is there")
+	}
+	return l.stays.Lock(ctx)
+}
+
+// dice asks once or twice.
+type dice struct{ stays }
+
+func newDice(conn *zk.Conn, path string) dice { return dice{newStays(conn, path)} }
+
+func (l dice) Lock(ctx context.Context) error {
+	if rand.IntN(2) == 0 {
+		if _, _, err := l.conn.Exists(l.path); err != nil {
+			return err
+		}
+	}
+	return l.stays.Lock(ctx)
+}

@@ -1,0 +1,147 @@
+package leasemodel
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	page    = "../../../docs/lease.md"
+	chinese = "../../../docs/zh-CN/lease.md"
+)
+
+// More states than these need more than three gigabytes.
+var most = 25_000_000
+
+// isCoarse: the unit is longer, and explorations that become too large are left out. Else
+// they fail.
+var isCoarse = false
+
+func read(t *testing.T, file string) string {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Each rule is tried, and docs/lease.md has what came of it. With -v the orders are told
+// that make two holders.
+func TestRules(t *testing.T) {
+	did := map[string]bool{}
+	leftOut := 0
+	for _, c := range Cases {
+		t.Run(c.Rule.name+"; "+c.Setting.name+"; "+c.clock.unit, func(t *testing.T) {
+			isInThePage(t, "\n"+c.title())
+			r, err := explored(c)
+			if err != nil {
+				leftOut++
+				t.Log("left out: ", err)
+				return
+			}
+			t.Logf("%s\n%s", c.Row(r), c.Tell(r))
+			assert.Equal(t, c.holds, r.Order == nil, "whether the rule holds")
+			if !isCoarse {
+				isInThePage(t, "\n"+c.Row(r)+"\n")
+			}
+			if !isCoarse && c.told {
+				isInThePage(t, "\n```text\n"+c.Tell(r)+"\n```\n")
+			}
+			for action := range r.did {
+				did[action] = true
+			}
+		})
+	}
+	t.Logf("%d rules in a setting, of which %d are left out", len(Cases), leftOut)
+	if isCoarse {
+		t.Log("the unit was half a tick: the race detector is slow, and the page's numbers are not looked at")
+		require.Less(t, leftOut, len(Cases)/2, "what is left out")
+		return
+	}
+	require.LessOrEqual(t, leftOut, 4, "what is left out")
+	for _, a := range actionsAndClockwork {
+		assert.True(t, did[a.name], "it never happens that %s", a.name)
+	}
+}
+
+// explored gives an error for what is left out.
+func explored(c Case) (Result, error) {
+	if c.wide && os.Getenv("ZKLOCK_MODEL") != "wide" {
+		return Result{}, errors.New("it takes ZKLOCK_MODEL=wide")
+	}
+	if isCoarse && c.clock == quarters {
+		c.clock = halves
+	}
+	r, err := c.explore(most)
+	if err != nil && !isCoarse {
+		panic(err)
+	}
+	return r, err
+}
+
+func isInThePage(t *testing.T, words string) {
+	t.Helper()
+	if !strings.Contains(read(t, page), words) {
+		t.Errorf("%s does not say what came of it:%s", page, words)
+	}
+}
+
+// No line of the page's tables is of a rule that is not tried.
+func TestThePageHasNoOtherRules(t *testing.T) {
+	t.Parallel()
+	rows := regexp.MustCompile(`(?m)^\|.*\|.*\|.* tick \| [0-9,]+ \| [✓✗].*\|$`).FindAllString(read(t, page), -1)
+	assert.Len(t, rows, len(Cases), "lines of tables in %s", page)
+}
+
+// How long the space between two writes has to be.
+func TestTheSpaceIsLongerThanTheLongestGap(t *testing.T) {
+	if isCoarse {
+		t.Log("left out: the race detector is slow")
+		return
+	}
+	table, err := Gaps(most)
+	require.NoError(t, err)
+	t.Logf("\n%s", table)
+	isInThePage(t, "\n"+table+"\n")
+}
+
+// The Chinese page tells the same time lines, in its own words.
+func TestTheChinesePageHasTheSameTimeLines(t *testing.T) {
+	t.Parallel()
+	timeLine := regexp.MustCompile("(?ms)^```text\n([0-9].*?)^```")
+	number := regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+	numbers := func(file string) (all []string) {
+		for _, block := range timeLine.FindAllString(read(t, file), -1) {
+			for line := range strings.Lines(block) {
+				all = append(all, strings.Join(number.FindAllString(line, -1), " "))
+			}
+		}
+		return all
+	}
+	assert.Equal(t, numbers(page), numbers(chinese), "the numbers in the time lines of %s and %s", page, chinese)
+}
+
+func TestAnExplorationThatDoesNotEndIsAnError(t *testing.T) {
+	t.Parallel()
+	_, err := Cases[0].explore(1000)
+	require.ErrorContains(t, err, "more than 1000 states")
+}
+
+func TestNothingOvertakesAnythingOnALine(t *testing.T) {
+	t.Parallel()
+	l := line(0).with(question).with(counted).with(question).with(question).with(counted).with(counted)
+	var came []message
+	for ; l != 0; l = l.withoutFirst() {
+		came = append(came, l.first())
+	}
+	assert.Equal(t, []message{question, counted, question, counted, counted}, came)
+	full := line(0)
+	for range longestLine {
+		full = full.with(counted)
+	}
+	assert.Panics(t, func() { full.with(counted) }, "a full line")
+}

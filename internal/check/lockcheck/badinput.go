@@ -1,0 +1,361 @@
+package lockcheck
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+)
+
+// BadInput holds a way to take a lock against what cannot work. Each call has to
+// come back in time, with an error that names the path and says what to do, and
+// to leave nothing behind.
+var BadInput = []*Property{RefusedUnasked, UnlockTooMany, ClosedBefore, ClosedDuring, NoPermission,
+	ChildlessParent, RepliesThatAreNone, CrowdedDirectory, NoServer}
+
+func lock(w zktest.Way, ctx context.Context) error {
+	_, err := w.Lock(ctx)
+	return err
+}
+
+var RefusedUnasked = property("what cannot work is refused before anything is sent",
+	"a mistake in the caller's code would come back as a riddle, or not at all",
+	"what can be known to be wrong without the server's help?",
+	func(s *story) {
+		a := s.join("A")
+		mark := a.Tap.Mark()
+		var none context.Context
+		cancelled, cancel := context.WithCancel(s.Ctx)
+		cancel()
+		overdue, cancel := context.WithDeadline(s.Ctx, time.Now())
+		defer cancel()
+
+		s.says("Lock(nil)", lock(a.Way, none), nil, "the context is nil", "give context.Background()")
+		s.says("Lock with a cancelled context", lock(a.Way, cancelled), context.Canceled, a.Path)
+		s.says("Lock after its deadline", lock(a.Way, overdue), context.DeadlineExceeded, a.Path)
+		nothing := s.way(nil, a.Path)
+		s.says("Lock over nil", lock(nothing, s.Ctx), nil, "is nil: give the one that")
+		for _, path := range []string{"", "/", "locks/orders", "/locks/", "//locks", "/locks//orders", "/locks/../orders", "/."} {
+			at := s.way(a.Session, path)
+			const advice = "want an absolute path below the root, such as /locks/orders"
+			s.says("Lock", lock(at, s.Ctx), nil, strconv.Quote(path), advice)
+			if s.subject.Znode || at.Token != nil {
+				s.says("Unlock", at.Unlock(s.Ctx), nil, strconv.Quote(path), advice)
+			} else { // it holds nothing, whatever the path
+				s.says("Unlock", at.Unlock(s.Ctx), s.subject.NotHeld, path)
+			}
+		}
+		zero := s.way(a.Session, "/locks/\x00")
+		s.says("Lock", lock(zero, s.Ctx), zk.ErrInvalidPath, "/locks/")
+		if a.Token != nil {
+			s.says("Unlock(nil)", a.Unlock(none), nil, "the context is nil", "what Lock returned")
+			s.says("Unlock over nil", nothing.Unlock(s.Ctx), nil, "the session is nil", "Open")
+		}
+		if !s.subject.Znode {
+			s.says("Unlock", a.Unlock(s.Ctx), s.subject.NotHeld, a.Path)
+		}
+		s.Barrier(a.Client)
+		a.Session.Close() // waits for what is done in the background
+		sent := wiretap.Count(a.Tap.Since(mark))
+		s.failsIf(sent.All() > 0, "all of it was refused, and yet there were the requests %v", sent.Requests)
+		s.done("nil, ended contexts and bad paths were refused without a request")
+	})
+
+var ClosedBefore = property("a closed session is named in the error",
+	"the caller would look for the mistake at the server",
+	"what do the calls answer when the session is closed?",
+	func(s *story) {
+		a := s.join("A")
+		held := a.Acquire().Held()
+		a.Session.Close()
+		s.says("Unlock after Close", a.Unlock(held), s.subject.Lost, a.Path)
+		s.says("Lock after Close", lock(a.Way, s.Ctx), nil, a.Path, "closed")
+		s.sweep()
+		s.done("after Close, Unlock answered %q, and Lock that the session is closed", s.subject.Lost)
+	})
+
+// sweep removes a znode that outlives its session, as step 1's does.
+func (s *story) sweep() {
+	if s.subject.Znode {
+		_ = s.Observer().Delete(s.path, -1)
+	}
+}
+
+// While a call waits for the answer to its create, list or read, while it stands
+// in the queue, or waits for the answer to its delete, the session is closed.
+var ClosedDuring = property("a session closed during a call ends the call",
+	"the call would wait for an answer that cannot come",
+	"for what does the call wait, and does it come when the session is closed?",
+	func(s *story) {
+		for what, ctx := range map[string]context.Context{"a context": s.Ctx, "context.Background()": context.Background()} {
+			for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren, wiretap.GetData} {
+				b, a := s.writerAs("B", Seat{}), s.join("A")
+				b.Acquire()
+				mark, reply := a.Tap.Mark(), a.Tap.HoldReply(op, 1)
+				call := a.StartIn(ctx)
+				s.Await(fmt.Sprintf("the reply to A's %v, an answer, or A to wait", op), func() bool {
+					silently, polls := a.Tap.Waiting(mark)
+					return reply.IsSprung() || silently || polls || call.Returned()
+				})
+				closeDuring(a, call, reply)
+				s.says(fmt.Sprintf("Lock with %s, closed at %v,", what, op), call.Err(), nil, a.Path)
+				b.Session.Close()
+				s.sweep()
+			}
+		}
+		a := s.join("A")
+		held := a.Acquire().Held()
+		reply := a.Tap.HoldReply(wiretap.Delete, 1)
+		unlock := s.Go(a.Client, func(context.Context) error { return a.Unlock(held) })
+		zktest.AwaitChan(s.Zoo, "the server to carry out A's delete", reply.Sprung())
+		closeDuring(a, unlock, reply)
+		s.says("Unlock, closed at its delete,", unlock.Err(), s.subject.Lost, a.Path)
+		s.done("closed during each request and while it waited, each call came back and named the path")
+	})
+
+// closeDuring closes the session while the call is under way and a reply on hold,
+// which is let go once the call has come back.
+func closeDuring(a *zktest.Member, call *zktest.Turn, reply *wiretap.Trap) {
+	var closing sync.WaitGroup
+	closing.Go(a.Session.Close)
+	_ = call.Err()
+	reply.Let()
+	closing.Wait()
+}
+
+var NoPermission = property("a missing permission is named, and can be given later",
+	"the holder could not get rid of a lock that it may not delete",
+	"which requests does the server refuse, and what stands at the server then?",
+	func(s *story) {
+		a := s.join("A")
+		_, err := s.Observer().Create(s.dir, nil, 0, zk.WorldACL(zk.PermAll))
+		without := func(permission int32) {
+			if err == nil {
+				_, err = s.Observer().SetACL(s.dir, zk.WorldACL(zk.PermAll&^permission), -1)
+			}
+			if err != nil {
+				s.Fatalf("the ACL of %s: %v", s.dir, err)
+			}
+		}
+		advice := []string{a.Path, "look at the ACL there", "AddAuth"}
+		without(zk.PermCreate)
+		s.says("Lock without the permission to create", lock(a.Way, s.Ctx), zk.ErrNoAuth, advice...)
+		if !s.subject.Znode { // which asks for no list
+			without(zk.PermRead)
+			s.says("Lock without the permission to read", lock(a.Way, s.Ctx), zk.ErrNoAuth, advice...)
+			without(0)
+			s.Await("the znode of a caller who must not look to be removed", func() bool { return len(s.Names(s.dir)) == 0 })
+		}
+		without(zk.PermDelete)
+		held := a.Acquire().Held()
+		znode := s.dir + "/" + s.Names(s.dir)[0]
+		s.says("Unlock without the permission to delete", a.Unlock(held), zk.ErrNoAuth, append(advice, znode)...)
+		without(0)
+		if err := a.Unlock(held); err != nil {
+			s.fails("Unlock, called again once it is permitted, answered: %v", err)
+		}
+		s.done("without the permission to create, read or delete each call said so, and Unlock worked once it was permitted")
+	})
+
+var ChildlessParent = property("a parent that can have no children is named",
+	"NoChildrenForEphemerals alone does not say which path is meant",
+	"a parent is an ephemeral znode: what can the caller do?",
+	func(s *story) {
+		parent := s.Root + "/ephemeral"
+		if _, err := s.Observer().Create(parent, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+			s.Fatalf("create %s: %v", parent, err)
+		}
+		a := s.join("A")
+		for _, path := range []string{parent + "/lock", parent + "/locks/lock"} {
+			at := s.way(a.Session, path)
+			s.says("Lock", lock(at, s.Ctx), zk.ErrNoChildrenForEphemerals, "zklock: lock "+path, "ephemeral", "choose another path")
+		}
+		_ = s.Observer().Delete(parent, -1)
+		s.done("below an ephemeral znode, Lock said that another path is needed")
+	})
+
+// A server that turns out to be none: it has done what was asked, and instead of
+// its reply comes something else. The client itself makes room for any length
+// that a frame claims, and panics if a frame is too short, and nobody reads the
+// frames before it does: such frames are not tried.
+var RepliesThatAreNone = property("a reply that is none does no harm",
+	"a proxy or a broken server would leave a znode that nobody knows of",
+	"the server has done what was asked, and the reply is nonsense: what is known?",
+	func(s *story) {
+		var tell []func(part *story)
+		for _, lie := range lies {
+			liar := &liar{lie: lie}
+			dir := s.dir + "/" + strings.ReplaceAll(lie.what, " ", "-")
+			a := s.joinAs("A", Seat{Timeout: zktest.MortalTimeout, Path: s.in(dir), Through: liar.over})
+			tell = append(tell, func(part *story) { part.lied(liar, a, dir) })
+		}
+		// All have joined: joining changes the story. Most of the time is spent waiting.
+		var telling sync.WaitGroup
+		wrong := make([]string, len(lies))
+		for i := range tell {
+			telling.Go(func() { wrong[i] = s.apart(tell[i]) })
+		}
+		telling.Wait()
+		all := strings.Join(wrong, "")
+		s.failsIf(all != "", "%s", all)
+		s.done("%d kinds of lies: the calls came back, and left nothing", len(lies))
+	})
+
+// lied tells of one lie, to a client whose lock is in dir.
+func (s *story) lied(liar *liar, a *zktest.Member, dir string) {
+	const always = 1 << 30
+	lying := func(times int32, call func() error) error {
+		liar.left.Store(times)
+		defer liar.left.Store(0)
+		return call()
+	}
+	works := func(call string, err error) { s.failsIf(err != nil, "%s: %s answered %v", liar.what, call, err) }
+	empty := func(after string) {
+		s.Await(liar.what+": the directory to be empty after "+after, func() bool { return len(s.Names(dir)) == 0 })
+	}
+	var held context.Context
+	take := func() (err error) {
+		held, err = a.Lock(s.Ctx)
+		return err
+	}
+	try := func() error {
+		ctx, cancel := context.WithTimeout(s.Ctx, 200*time.Millisecond)
+		defer cancel()
+		return lock(a.Way, ctx)
+	}
+	release := func() error { return a.Unlock(held) }
+
+	if a.Token == nil { // the caller is told that nobody knows
+		nobodyKnows := []string{a.Path, "nobody knows", "look at the znodes there"}
+		s.says(liar.what+": Lock", lying(always, try), zk.ErrConnectionClosed, nobodyKnows...)
+		for _, name := range s.Names(dir) { // as it says
+			_ = s.Observer().Delete(dir+"/"+name, -1)
+		}
+		works("Lock without a lie", take())
+		s.says(liar.what+": Unlock", lying(1, release), zk.ErrConnectionClosed, nobodyKnows...)
+		s.says(liar.what+": Unlock again", release(), zk.ErrNoNode, a.Path)
+	} else { // each call tries again, until the context or the session ends
+		s.says(liar.what+": Lock, each time,", lying(always, try), context.DeadlineExceeded, a.Path)
+		empty("the call that gave up")
+		works("Lock, once,", lying(1, take))
+		works("Unlock, once,", lying(1, release))
+		works("Lock without a lie", take())
+		s.says(liar.what+": Unlock, each time,", lying(always, release), s.subject.Lost, a.Path)
+	}
+	empty("the release")
+	_ = s.Observer().Delete(dir, -1)
+}
+
+// A lie is what comes instead of a reply.
+type lie struct {
+	what, says string
+	hangs      bool // and does not close the connection then
+}
+
+var lies = []lie{
+	{"it closes", "", false},
+	{"it hangs", "", true},
+	{"an answer to nobody", "\x00\x00\x00\x14" + "aaaa" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "ccccdddd", false},
+	{"half a frame's length", "\x00\x00", false},
+}
+
+// A liar stands between a client and its tap. It lets the handshake pass, and as
+// long as it has lies left, it tells one instead of the next reply.
+type liar struct {
+	lie
+	left atomic.Int32
+}
+
+func (l *liar) over(tap zk.Dialer) zk.Dialer {
+	return zktest.Over(func(c net.Conn) net.Conn {
+		hung := false
+		return &zktest.Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
+			ping := binary.BigEndian.Uint32(frame[4:]) == 0xfffffffe
+			switch {
+			case hung: // until the client loses patience, or hangs up
+				return nil, nil
+			case n == 0 || ping || l.left.Add(-1) < 0:
+				return frame, nil
+			case l.hangs:
+				hung = true
+				return nil, nil
+			}
+			return []byte(l.says), io.EOF
+		}}
+	})(tap)
+}
+
+// The directory has 1,000 children of somebody else, with names of 200
+// characters, and some that look like the queue's.
+var CrowdedDirectory = property("a directory full of foreign children is no obstacle",
+	"names that only look like the queue's would block the lock, or be deleted",
+	"which of the names are really of this queue?",
+	func(s *story) {
+		names := []string{"lock-", "lock-abc", "lock-99999999999999999999", "lock--99999999999999999999", "lock-0000000000 ", "lock-0x1",
+			"lock-1e3", "lock-٣", "LOCK-0000000000", "lock_0000000000", "0000000000", "-1", "замок-0000000000", "锁",
+			"_c_", "_c_short", "_c_-lock-", "_c_-lock-abc", "_c_0123456789abcdef0123456789abcdef-lock-", "_c_-__WRIT__x",
+			"__READ__", "__WRIT__", "__READ__99999999999999999999", "__lock__0000000000"}
+		for len(names) < 1000 {
+			names = append(names, fmt.Sprintf("foreign-%0192d", len(names)))
+		}
+		inMany := func(op func(path string) any) {
+			for some := range slices.Chunk(names, 100) { // of which each multi fits the observer's buffer
+				var ops []any
+				for _, name := range some {
+					ops = append(ops, op(s.dir+"/"+name))
+				}
+				if _, err := s.Observer().Multi(ops...); err != nil {
+					s.Fatalf("%d foreign children: %v", len(names), err)
+				}
+			}
+		}
+		if _, err := s.Observer().Create(s.dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+			s.Fatalf("create %s: %v", s.dir, err)
+		}
+		inMany(func(path string) any { return &zk.CreateRequest{Path: path, Acl: zk.WorldACL(zk.PermAll)} })
+		s.join("A").Acquire().Release()
+		left := slices.Sorted(slices.Values(s.Names(s.dir)))
+		if slices.Sort(names); !slices.Equal(left, names) {
+			s.fails("of %d foreign children, %d names are left: they are not the same", len(names), len(left))
+		}
+		inMany(func(path string) any { return &zk.DeleteRequest{Path: path, Version: -1} })
+		s.done("A was served among %d foreign children, and they are all there", len(names))
+	})
+
+// No lock gets as far as a session. In steps 5 and 6 it is Open that says so.
+var NoServer = property("a server that is none is named",
+	"the caller would wait for ever for an address with a typing error",
+	"nothing answers at the address: when does the call come back?",
+	func(s *story) {
+		a := s.join("A")
+		if a.Token != nil {
+			s.void("there is no lock without a session")
+		}
+		for what, answer := range map[string]func(net.Conn){
+			"nobody listens":  nil,
+			"it says nothing": func(net.Conn) {},
+			"it hangs up":     func(c net.Conn) { c.Close() },
+		} {
+			session, err := s.subject.Open([]string{zktest.Impostor(s.T, answer)}, 100*time.Millisecond, net.DialTimeout)
+			if err != nil {
+				s.Fatalf("%s: %v", what, err)
+			}
+			at := s.way(session, a.Path)
+			s.says(what+": Lock", lock(at, s.Ctx), zk.ErrNoServer, a.Path, "is the address right", "does ZooKeeper run")
+			s.says(what+": Unlock", at.Unlock(s.Ctx), nil, a.Path)
+			session.Close()
+		}
+		s.done("three servers that are none: Lock asked whether the address is right")
+	})

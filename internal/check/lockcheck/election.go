@@ -1,0 +1,136 @@
+package lockcheck
+
+import (
+	"context"
+	pathpkg "path"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/zktest"
+)
+
+// A Candidate stands for election.
+type Candidate interface {
+	Campaign(context.Context) (leading context.Context, err error)
+	Leader() (name string, err error)
+	Resign(leading context.Context) error
+}
+
+// candidacy is a session, and who stands for election over it.
+type candidacy struct {
+	zktest.Session
+	Candidate
+}
+
+// OverElection makes a Subject of an election. The path is that of the election and,
+// behind it, the candidate's name.
+func OverElection[S zktest.Session, C Candidate](open func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error),
+	newCandidate func(s S, path, name string) C) Subject {
+	return Subject{
+		Name: "New",
+		Open: func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+			s, err := open(servers, timeout, dial)
+			return &candidacy{Session: s}, err
+		},
+		Ways: func(session zktest.Session, path string) (zktest.Way, *zktest.Way) {
+			c := session.(*candidacy)
+			c.Candidate = newCandidate(c.Session.(S), pathpkg.Dir(path), pathpkg.Base(path))
+			return zktest.Way{Lock: c.Campaign, Unlock: c.Resign}, nil
+		},
+	}
+}
+
+// candidate brings one who may stand for election.
+func (s *story) candidate(name string, timeout time.Duration) *zktest.Member {
+	return s.joinAs(name, Seat{Timeout: timeout, Path: s.Root + "/team/" + name})
+}
+
+// leader brings a candidate that leads, and follower one that waits.
+func (s *story) leader(name string, timeout time.Duration) *zktest.Turn {
+	t := s.candidate(name, timeout).Start()
+	s.succeeds(t)
+	return t
+}
+
+func (s *story) follower(name string) *zktest.Turn {
+	return s.stands(s.candidate(name, zktest.SessionTimeout), "somebody leads")
+}
+
+// named fails the story unless all name the same leader.
+func (s *story) named(want, when string, all ...*zktest.Member) {
+	for _, m := range all {
+		if name, err := m.Session.(*candidacy).Leader(); err != nil || name != want {
+			s.fails("%s, and %s takes %q for the leader (%v); it is %q", when, m.Name, name, err, want)
+		}
+	}
+}
+
+// ElectionProperties are those of an election.
+var ElectionProperties = []*Property{
+	{Name: "one leads at a time", Hint: "when does Campaign return, and for how many at a time?", tell: func(s *story) {
+		a := s.leader("A", zktest.SessionTimeout)
+		b, c := s.follower("B"), s.follower("C")
+		s.leaves(a)
+		s.succeeds(b)
+		s.stillStands(c, "B leads")
+		s.leaves(b)
+		s.succeeds(c)
+		s.holds("A led, then B, then C")
+	}},
+	{Name: "everybody knows who leads", Hint: "where could the leader's name stand, so that anybody can read it?", tell: func(s *story) {
+		onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
+		s.named("", "nobody has campaigned", onlooker)
+		a := s.leader("A", zktest.SessionTimeout)
+		b := s.follower("B")
+		s.named("A", "A leads", a.Member, b.Member, onlooker)
+		s.leaves(a)
+		s.succeeds(b)
+		s.named("B", "A has resigned and B leads", a.Member, b.Member, onlooker)
+		_ = b.Cancel() // its context ends; it has to resign all the same
+		s.leaves(b)
+		s.named("", "all have resigned", a.Member, b.Member, onlooker)
+		s.holds("nobody, A, B, nobody: all three said so")
+	}},
+	{Name: "a dead leader is not named", Hint: "who takes the name away when the leader cannot?", tell: func(s *story) {
+		a := s.leader("A", zktest.MortalTimeout)
+		onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
+		a.Crash()
+		s.AwaitExpiry(a.Client)
+		s.named("", "A's session has expired", onlooker)
+		b := s.leader("B", zktest.SessionTimeout)
+		s.named("B", "A's session has expired and B leads", b.Member, onlooker)
+		s.holds("A's session expired: nobody was named, and then B")
+	}},
+	{Name: "a leader that is cut off knows it first", Hint: "what does step 5 tell a holder, and how do you pass it on?", tell: func(s *story) {
+		a := s.leader("A", zktest.MortalTimeout)
+		b := s.follower("B")
+		a.Crash()
+		s.succeeds(b)
+		s.failsIf(a.Held().Err() == nil, "A was cut off and B leads: A's context has not ended")
+		s.holds("A was cut off, and its context had ended when B led")
+	}},
+	{Name: "a late resignation harms nobody", Hint: "A has lost its session, and B leads: what does A's Resign delete?", tell: func(s *story) {
+		a := s.leader("A", zktest.MortalTimeout)
+		b := s.follower("B")
+		a.Crash()
+		s.succeeds(b)
+		a.Tap.Restore()
+		s.Await("A to have a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		if err := a.Unlock(a.Held()); err == nil {
+			s.fails("A had lost its office to B, and its Resign said that all was well")
+		}
+		s.named("B", "B leads, and A has resigned too late", b.Member)
+		s.follower("C")
+		s.holds("A resigned too late, was told so, and B leads on")
+	}},
+	{Name: "giving up leaves nothing behind", Hint: "ctx has ended: what have you put into ZooKeeper by now?", tell: func(s *story) {
+		a := s.leader("A", zktest.SessionTimeout)
+		b, c := s.follower("B"), s.follower("C")
+		s.gaveUp(b.Member, b.Cancel(), context.Canceled)
+		s.leaves(a)
+		s.succeeds(c)
+		s.named("C", "B has given up, A has resigned", b.Member)
+		s.holds("B gave up and left nothing, and C leads after A")
+	}},
+}

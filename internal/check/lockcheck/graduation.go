@@ -1,0 +1,45 @@
+package lockcheck
+
+import "zklock/internal/check/zktest"
+
+// What the exercises after the steps have in common: their stories are told of
+// Members, whose Lock and Unlock are the exercise's own pair of calls.
+
+// enters brings a member's call to its end, without a wait.
+func (s *story) enters(m *zktest.Member, why string) *zktest.Turn {
+	t := m.Start()
+	s.failsIf(t.Waits() != zktest.Returned, "%s, and %s waits", why, m.Name)
+	s.succeeds(t)
+	return t
+}
+
+// succeeds returns once the call has come back without an error.
+func (s *story) succeeds(t *zktest.Turn) {
+	s.failsIf(t.Err() != nil, "%s was told: %v", t.Name, t.Err())
+}
+
+// stands brings a member that has to wait.
+func (s *story) stands(m *zktest.Member, why string) *zktest.Turn {
+	t := m.Start()
+	t.Waits()
+	s.stillStands(t, why)
+	return t
+}
+
+// stillStands fails the story unless the call waits, with a watch and no request.
+func (s *story) stillStands(t *zktest.Turn, why string) {
+	switch t.StillWaits() {
+	case zktest.Returned:
+		s.failsIf(t.Err() != nil, "%s, and %s was told: %v", why, t.Name, t.Err())
+		s.fails("%s, and %s was let in", why, t.Name)
+	case zktest.Polling:
+		s.fails("%s, and %s asks again and again", why, t.Name)
+	}
+}
+
+// leaves gives back what the call has got.
+func (s *story) leaves(t *zktest.Turn) {
+	if err := t.Unlock(t.Held()); err != nil {
+		s.fails("%s gave it back, and was told: %v", t.Name, err)
+	}
+}

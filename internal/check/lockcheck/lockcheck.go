@@ -1,0 +1,275 @@
+// Package lockcheck is the one list of properties that every lock of this
+// repository is held against: the steps, the exercises, the published mistakes
+// and the client's own zk.Lock.
+//
+// A property is checked by a story that is arranged, not hoped for: faults and
+// orders are made on the wire. Its verdict comes with evidence, a count, a path
+// or an order as the server or the wire saw it.
+package lockcheck
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/server/zkserver"
+)
+
+// A Property is something that a good lock has.
+type Property struct {
+	Name string
+	Why  string // one line: what goes wrong without it, if a step's test may say it
+	Hint string // a question that leads to the answer
+	tell func(*story)
+}
+
+// property is something that a good lock has. Its story shows whether a lock has it.
+func property(name, why, hint string, tell func(*story)) *Property {
+	return &Property{name, why, hint, tell}
+}
+
+// A Verdict is the answer to whether a property holds.
+type Verdict string
+
+// The verdicts.
+const (
+	Yes   Verdict = "✓"
+	No    Verdict = "✗"
+	Void  Verdict = "–" // the question does not arise: the evidence says why
+	Stuck Verdict = "?" // no answer: the evidence says what was waited for in vain
+)
+
+// A Result is the verdict on one property of one subject.
+type Result struct {
+	Subject  string
+	Property *Property
+	Verdict  Verdict
+	Evidence string // a count, a path or an order, as the server or the wire saw it
+	Lines    []Line // what passed on the wire until the verdict
+}
+
+// A Line is what passed between one client of a story and the server. Paths are
+// told from the story's own root.
+type Line struct {
+	Client string
+	Frames []wiretap.Frame
+	Moods  []zktest.Mood
+}
+
+func (r Result) String() string {
+	return fmt.Sprintf("%s %s: %s", r.Verdict, r.Property.Name, r.Evidence)
+}
+
+// Check holds a subject against a property, on a real server. For a lock that may
+// hang there is a limit, other than 0: the story has to come to its verdict in this
+// time, and what it leaves behind is not waited for.
+func Check(server *zkserver.Server, subject Subject, property *Property, limit time.Duration) Result {
+	told := make(chan *story, 1)
+	err := zktest.PlayWithin(limit, func(t zktest.T) {
+		s := &story{T: t, Zoo: zktest.NewOn(t, server), subject: subject}
+		s.dir = s.Root + "/lock"
+		s.path = s.in(s.dir)
+		var cancel context.CancelFunc
+		s.Ctx, cancel = context.WithTimeout(s.Ctx, cmp.Or(limit, zktest.Patience))
+		defer cancel()
+		defer func() {
+			s.result.Lines = s.lines()
+			told <- s
+		}()
+		property.tell(s)
+	})
+	var r Result
+	if err != nil { // a wait in vain
+		r.Verdict, r.Evidence = Stuck, err.Error()
+	}
+	select {
+	case s := <-told:
+		r.Evidence = s.short(r.Evidence)
+		if r.Lines = s.result.Lines; err == nil {
+			r = s.result
+		}
+	default: // it has not begun, or it hangs
+	}
+	r.Subject, r.Property = subject.Name, property
+	return r
+}
+
+// Holds tests that the subject has the properties.
+func Holds(t *testing.T, subject Subject, properties ...*Property) {
+	expect(t, subject, Yes, properties)
+}
+
+// Fails tests that the subject lacks the properties, and that each is seen to
+// fail: a story that merely got stuck is not evidence.
+func Fails(t *testing.T, subject Subject, properties ...*Property) {
+	subject.Acts() // in make play
+	expect(t, subject, No, properties)
+	for _, p := range Properties { // the bug hunt: does the subject lack this one, too?
+		if p.Name == os.Getenv("LOCKCHECK_ASK") && !slices.Contains(properties, p) {
+			ask(t, subject, p, 12*time.Second)
+		}
+	}
+}
+
+// Empty tests that the question of these properties does not arise.
+func Empty(t *testing.T, subject Subject, properties ...*Property) {
+	expect(t, subject, Void, properties)
+}
+
+func expect(t *testing.T, subject Subject, want Verdict, properties []*Property) {
+	for _, p := range properties {
+		t.Run(strings.ReplaceAll(subject.Name+": "+p.Name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			r := ask(t, subject, p, 0)
+			if r.Verdict != want {
+				t.Errorf("%s: want %s here, not %s. Why it matters: %s. Ask yourself: %s",
+					subject.Name, want, r.Verdict, p.Why, p.Hint)
+			}
+		})
+	}
+}
+
+func ask(t *testing.T, subject Subject, p *Property, limit time.Duration) Result {
+	server, err := zktest.Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Check(server, subject, p, limit)
+	t.Log(r)
+	return r
+}
+
+// A story is one run of a property's check.
+type story struct {
+	zktest.T
+	*zktest.Zoo
+	subject Subject
+	path    string // of the lock
+	dir     string // in which its znodes are
+	result  Result
+	members []*zktest.Member // in the order of their coming
+}
+
+// holds ends the story with the verdict that the property holds.
+func (s *story) holds(evidence string, args ...any) { s.verdict(Yes, evidence, args) }
+
+// fails ends the story with the verdict that it does not.
+func (s *story) fails(evidence string, args ...any) { s.verdict(No, evidence, args) }
+
+// failsIf is fails, if something is so.
+func (s *story) failsIf(wrong bool, evidence string, args ...any) {
+	if wrong {
+		s.fails(evidence, args...)
+	}
+}
+
+// void ends the story with the verdict that the question does not arise.
+func (s *story) void(why string, args ...any) { s.verdict(Void, why, args) }
+
+func (s *story) verdict(v Verdict, evidence string, args []any) {
+	s.result.Verdict, s.result.Evidence = v, s.short(fmt.Sprintf(evidence, args...))
+	s.FailNow()
+}
+
+// in is the path to give to a lock whose znodes are to be in dir.
+func (s *story) in(dir string) string {
+	if s.subject.Znode {
+		return dir + "/lock"
+	}
+	return dir
+}
+
+// apart tells a part of the story that ends where it fails, and returns with what.
+func (s *story) apart(tell func(part *story)) (wrong string) {
+	part := *s
+	err := zktest.Play(func(t zktest.T) {
+		part.T = t
+		tell(&part)
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return part.result.Evidence
+}
+
+// lines tells what has passed until now.
+func (s *story) lines() (lines []Line) {
+	for _, m := range s.members {
+		frames := m.Tap.Frames()
+		for i := range frames {
+			frames[i].Path = s.short(frames[i].Path)
+		}
+		lines = append(lines, Line{m.Name, frames, m.Moods()})
+	}
+	return lines
+}
+
+// short takes the test's own root out of paths: nobody can tell it from another.
+func (s *story) short(text string) string { return strings.ReplaceAll(text, s.Root, "") }
+
+// join brings a new client to the lock.
+func (s *story) join(name string) *zktest.Member { return s.joinAs(name, Seat{}) }
+
+// joinMortal brings a client whose session expires soon after a crash.
+func (s *story) joinMortal(name string) *zktest.Member {
+	return s.joinAs(name, Seat{Timeout: zktest.MortalTimeout})
+}
+
+func (s *story) joinAs(name string, seat Seat) *zktest.Member {
+	m := s.writerAs(name, seat)
+	if s.reads(len(s.members) - 1) {
+		return m.Reader
+	}
+	return m
+}
+
+// writerAs brings a client that lets nobody in beside it.
+func (s *story) writerAs(name string, seat Seat) *zktest.Member {
+	seat.Path = cmp.Or(seat.Path, s.path)
+	m := s.subject.JoinAs(s.Zoo, name, seat)
+	s.members = append(s.members, m)
+	return m
+}
+
+// reads tells whether the n-th client of the story is a reader.
+func (s *story) reads(n int) bool { return s.subject.reads != nil && s.subject.reads(n) }
+
+// way is how the first client of the story takes a lock, given a session and a path.
+func (s *story) way(session zktest.Session, path string) zktest.Way {
+	write, read := s.subject.Ways(session, path)
+	if s.reads(0) {
+		return *read
+	}
+	return write
+}
+
+// queue brings clients to the lock one after the other: each waits before the
+// next comes. The story fails if one is let in.
+func (s *story) queue(members ...*zktest.Member) []*zktest.Turn {
+	var turns []*zktest.Turn
+	for _, m := range members {
+		t := m.Start()
+		s.mustWait(t, t.Waits(), "arrived")
+		turns = append(turns, t)
+	}
+	return turns
+}
+
+// mustWait fails the story if the one whose turn it is not, and who waits so,
+// holds the lock beside somebody else, or was told of an error.
+func (s *story) mustWait(t *zktest.Turn, how zktest.Wait, when string) {
+	if how != zktest.Returned {
+		return
+	}
+	if err := t.Err(); err != nil {
+		s.fails("%s %s and its Lock answered: %v", t.Name, when, err)
+	}
+	s.fails("%s %s and was let in beside the holder; the queue: %v", t.Name, when, s.Names(s.path))
+}

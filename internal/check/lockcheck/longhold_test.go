@@ -1,0 +1,97 @@
+package lockcheck
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/zktest"
+	predecessorwatch "zklock/step04_predecessor_watch"
+	reentrant "zklock/step05_reentrant"
+)
+
+// Three locks that are right for a second or two, and that only LongHold finds.
+
+type (
+	step4 = predecessorwatch.Lock
+	step5 = reentrant.Lock
+)
+
+// losesEarly never makes its lease longer.
+type losesEarly struct {
+	*step5
+	session *reentrant.Session
+}
+
+func (l losesEarly) Lock(ctx context.Context) (context.Context, error) {
+	held, err := l.step5.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	held, end := context.WithCancelCause(held)
+	time.AfterFunc(l.session.Timeout()*9/10, func() { end(reentrant.ErrLost) }) // the mistake
+	return held, nil
+}
+
+func TestAHoldThatIsLostOnAHealthyLine(t *testing.T) {
+	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
+		return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
+	}
+	wrong := OverSession("loses early", open, func(s *reentrant.Session, path string) losesEarly {
+		return losesEarly{reentrant.New(s, path), s}
+	}, reentrant.Token)
+	Holds(t, wrong, OneHolder, LocksAgain, ToldOfLoss, Fenced)
+	Fails(t, wrong, LongHold)
+}
+
+// neverServed is step 4's lock, with a lease that is taken when the wait begins. A
+// waiter whose turn comes later waits for ever: so did a starter of step 6.
+type neverServed struct{ *step4 }
+
+func (l neverServed) Lock(ctx context.Context) error {
+	begin := time.Now()
+	if err := l.step4.Lock(ctx); err != nil || time.Since(begin) < zktest.MortalTimeout {
+		return err
+	}
+	<-ctx.Done() // the mistake
+	return errors.Join(ctx.Err(), l.Unlock())
+}
+
+func TestAWaiterThatIsNeverServedAfterALongWait(t *testing.T) {
+	wrong := Over("never served", func(conn *zk.Conn, path string) neverServed {
+		return neverServed{predecessorwatch.New(conn, path)}
+	})
+	Holds(t, wrong, OneHolder, SilentWait)
+	Fails(t, wrong, LongHold)
+}
+
+// spins is step 4's lock. After a while, its waiter asks all the time whether its
+// session lives.
+type spins struct {
+	*step4
+	conn *zk.Conn
+}
+
+func (l spins) Lock(ctx context.Context) error {
+	answer := make(chan error, 1)
+	go func() { answer <- l.step4.Lock(ctx) }()
+	for enough := time.Now().Add(zktest.MortalTimeout); ; {
+		select {
+		case err := <-answer:
+			return err
+		case <-time.After(time.Until(enough)):
+			_, _, _ = l.conn.Exists("/zklock-nobody") // the mistake
+		}
+	}
+}
+
+func TestAWaiterThatSpinsAfterAWhile(t *testing.T) {
+	wrong := Over("spins after a while", func(conn *zk.Conn, path string) spins {
+		return spins{predecessorwatch.New(conn, path), conn}
+	})
+	Holds(t, wrong, OneHolder)
+	Fails(t, wrong, LongHold)
+}

@@ -1,0 +1,32 @@
+package lockcheck
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/zktest"
+)
+
+// ClientLock is the client library's own zk.Lock, made a zktest.Locker so that the
+// steps can be compared with it. zk.Lock knows no context: a caller who gives
+// up can only leave it to itself, so a cancelled Lock returns while the znode
+// stays in the queue, and the goroutine that waits ends with the session.
+func ClientLock(conn *zk.Conn, path string) zktest.Locker {
+	return clientLock{zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))}
+}
+
+type clientLock struct{ lock *zk.Lock }
+
+func (l clientLock) Lock(ctx context.Context) error {
+	answer := make(chan error, 1)
+	go func() { answer <- l.lock.Lock() }()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l clientLock) Unlock() error { return l.lock.Unlock() }

@@ -1,0 +1,125 @@
+package zktest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"zklock/internal/server/process"
+)
+
+// Child lets a test binary play the process that really dies. A test starts
+// its own binary again with Process; Child, called in TestMain before Main, is
+// where that process finds its part:
+//
+//	func TestMain(m *testing.M) {
+//		zktest.Child("holder", hold)
+//		zktest.Main(m)
+//	}
+//
+// The part gets the server's addresses and the arguments given to Process. The
+// process ends when the part returns, and when its parent is gone.
+func Child(name string, part func(servers, args []string)) {
+	if os.Getenv("ZKTEST_CHILD") != name {
+		return
+	}
+	go func() { // the parent's end of this pipe closes when the parent ends
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
+	part(strings.Split(os.Getenv("ZKTEST_CHILD_SERVERS"), ","), os.Args[1:])
+	os.Exit(0)
+}
+
+// Say is for the child: it prints one line for its parent's Line.
+func Say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+// Continued is for the child: it tells each time when its parent lets it go on.
+func Continued() <-chan os.Signal { return process.Continued() }
+
+// Process is a child process that plays a part.
+type Process struct {
+	cmd   *exec.Cmd
+	stdin io.Writer
+	lines chan string
+	zoo   *Zoo
+}
+
+// Process starts this test binary again as the named Child. It ends with the
+// test.
+func (z *Zoo) Process(name string, args ...string) *Process {
+	z.t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "ZKTEST_CHILD="+name, "ZKTEST_CHILD_SERVERS="+strings.Join(z.Servers(), ","))
+	return z.Command(cmd)
+}
+
+// Command starts a program that plays a part. It is killed at the test's end, and
+// may take the end of its input for its parent's.
+func (z *Zoo) Command(cmd *exec.Cmd) *Process {
+	z.t.Helper()
+	p := &Process{cmd: cmd, lines: make(chan string, 100), zoo: z}
+	p.cmd.Stderr = os.Stderr
+	stdin, err1 := p.cmd.StdinPipe()
+	stdout, err2 := p.cmd.StdoutPipe()
+	if err1 != nil || err2 != nil {
+		z.t.Fatalf("pipes to %s: %v, %v", cmd, err1, err2)
+	}
+	p.stdin = stdin
+	if err := p.cmd.Start(); err != nil {
+		z.t.Fatalf("start %s: %v", cmd, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(p.lines)
+		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+			p.lines <- scanner.Text()
+		}
+		_ = p.cmd.Wait() // killed on purpose, as a rule
+	}()
+	z.t.Cleanup(func() {
+		stdin.Close()
+		p.Kill()
+		for range p.lines { // nobody reads them any more
+		}
+		<-ended
+	})
+	return p
+}
+
+// Tell writes a line to the process.
+func (p *Process) Tell(line string) {
+	p.zoo.t.Helper()
+	if _, err := fmt.Fprintln(p.stdin, line); err != nil {
+		p.zoo.t.Fatalf("tell %s %q: %v", p.cmd, line, err)
+	}
+}
+
+// Line returns the next line that the process prints.
+func (p *Process) Line() string {
+	p.zoo.t.Helper()
+	return AwaitChan(p.zoo, "a line from the child process", p.lines)
+}
+
+// Kill ends the process at once.
+func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
+
+// Stop stops the process in the midst of what it does.
+func (p *Process) Stop() {
+	p.zoo.t.Helper()
+	if err := process.Stop(p.cmd.Process); err != nil {
+		p.zoo.t.Fatalf("stop %s: %v", p.cmd, err)
+	}
+}
+
+// Continue lets a process go on that was stopped.
+func (p *Process) Continue() {
+	p.zoo.t.Helper()
+	if err := process.Continue(p.cmd.Process); err != nil {
+		p.zoo.t.Fatalf("let %s go on: %v", p.cmd, err)
+	}
+}

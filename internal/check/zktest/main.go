@@ -1,0 +1,96 @@
+package zktest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"zklock/internal/server/zkserver"
+)
+
+// running are the servers that this package has started.
+var running struct {
+	sync.Mutex
+	servers []*zkserver.Server
+}
+
+// started notes a server for Main to stop: nil is none.
+func started(s *zkserver.Server) {
+	running.Lock()
+	defer running.Unlock()
+	if s != nil {
+		running.servers = append(running.servers, s)
+	}
+}
+
+func stopServers() (err error) {
+	running.Lock()
+	defer running.Unlock()
+	for _, s := range running.servers {
+		err = errors.Join(err, s.Stop())
+	}
+	return err
+}
+
+// Shared returns the one server of this process, which the first call starts.
+var Shared = sync.OnceValues(func() (*zkserver.Server, error) {
+	s, err := zkserver.Start(context.Background())
+	started(s)
+	return s, err
+})
+
+// Servers are the addresses of Shared, for examples: they have no test to fail.
+func Servers() []string {
+	server, err := Shared()
+	if err != nil {
+		log.Fatal(err)
+	}
+	return server.Servers()
+}
+
+// Main is for a package's TestMain: it runs the tests, stops the servers that
+// they shared, and fails the test binary if a goroutine is left behind.
+func Main(m *testing.M) {
+	// These tests mostly wait. A -parallel on the command line comes later and wins.
+	_ = flag.Set("test.parallel", "12")
+	code := m.Run()
+	if err := stopServers(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	// After a failure, leftovers are no news.
+	if code == 0 {
+		if err := leaks(); err != nil {
+			fmt.Fprintln(os.Stderr, "the tests passed, but left goroutines running:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// A closed session's goroutines need a moment to end, on a busy machine a
+// long one.
+var patience = 5 * time.Second
+
+// clientStuck is a mistake of the client (go-zookeeper v1.0.4): a request that
+// is queued while the connection is closed and fails to be written is answered
+// three times, into a channel of two, and the client's loop never ends.
+var clientStuck = goleak.IgnoreTopFunction("github.com/go-zookeeper/zk.(*Conn).flushRequests")
+
+// leaks names the goroutines that do not end.
+func leaks() error {
+	for deadline := time.Now().Add(patience); ; {
+		err := goleak.Find(clientStuck)
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package zktest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/server/wiretap"
+)
+
+// A Locker is a lock as steps 1 to 4 offer it.
+type Locker interface {
+	Lock(context.Context) error
+	Unlock() error
+}
+
+// A Session is what a lock is made over: that of steps 5 and 6, or what stands
+// for it where a lock is made from a connection alone.
+type Session interface {
+	Conn() *zk.Conn
+	Close()
+}
+
+// A Way to take a lock and to release it, in one shape for all steps: Unlock
+// gets what Lock has returned. A lock without holds, as in steps 1 to 4, returns
+// the context that it was given.
+type Way struct {
+	Lock    func(ctx context.Context) (held context.Context, err error)
+	Unlock  func(held context.Context) error
+	TryLock func(ctx context.Context, wait time.Duration) (held context.Context, err error) // nil: the lock has none
+	Token   func(held context.Context) (int64, bool)                                        // nil: the lock has no holds
+}
+
+// A Member of a story is a client with its lock.
+type Member struct {
+	*Client
+	Way
+	Session Session
+	Path    string  // of the lock
+	Reader  *Member // the same client as a reader, where readers share
+
+	zoo   *Zoo
+	moods *moods
+}
+
+// NewMember gives a client its lock: the way to take it, and the way to take it
+// as a reader, or nil.
+func NewMember(z *Zoo, c *Client, s Session, path string, write Way, read *Way) *Member {
+	m := &Member{Client: c, Session: s, Path: path, zoo: z, moods: &moods{}}
+	m.Way = m.moods.told(write, MoodHolds)
+	if read != nil {
+		m.Reader = &Member{Client: c, Way: m.moods.told(*read, MoodReads), Session: s, Path: path, zoo: z, moods: m.moods}
+	}
+	return m
+}
+
+// Queue lists the names in the lock's directory.
+func (m *Member) Queue() []string {
+	m.zoo.t.Helper()
+	return m.zoo.Names(m.Path)
+}
+
+// Znode is the path of the last znode that the server has made for the member in
+// the lock's directory: "" if there is none.
+func (m *Member) Znode() string {
+	made := slices.DeleteFunc(m.Tap.Done(wiretap.Create), func(path string) bool { return !strings.HasPrefix(path, m.Path+"/") })
+	if len(made) == 0 {
+		return ""
+	}
+	return made[len(made)-1]
+}
+
+// Requests counts what the member has asked for since the mark, by kind.
+func (m *Member) Requests(mark int) map[wiretap.Op]int {
+	return wiretap.Count(m.Tap.Since(mark)).Requests
+}
+
+// Asked lists what the member has asked for since the mark, in order.
+func (m *Member) Asked(mark int) []string { return wiretap.Count(m.Tap.Since(mark)).Asked }
+
+// Line brings a holder and n waiters to a lock, one after the other. It is for
+// locks whose waiters wait silently, and returns when all of them do.
+func (z *Zoo) Line(n int, join func(name string) *Member) (line []*Turn) {
+	z.t.Helper()
+	line = append(line, join("the holder").Acquire())
+	for i := range n {
+		waiter := join(fmt.Sprintf("waiter %d", i+1)).Start()
+		waiter.Queued()
+		line = append(line, waiter)
+	}
+	z.Settle(line[1:]...)
+	return line
+}
+
+// Pass lets the first of the line release the lock. It returns the rest of the
+// line when its first holds the lock and all others wait silently again.
+func (z *Zoo) Pass(line []*Turn) []*Turn {
+	z.t.Helper()
+	line[0].Release()
+	line = line[1:]
+	if len(line) > 0 {
+		line[0].Acquired()
+		z.Settle(line[1:]...)
+	}
+	return line
+}
+
+// Settle returns when each waiter has received every notification of what has
+// happened so far, has done what it does about it, and waits silently.
+func (z *Zoo) Settle(waiters ...*Turn) {
+	z.t.Helper()
+	for _, t := range waiters {
+		z.Barrier(t.Client)
+		z.Await(t.Name+" to wait silently", func() bool {
+			if t.Returned() {
+				z.t.Fatalf("%s is not the first in the queue, and its Lock returned %v", t.Name, t.err)
+			}
+			silently, _ := t.Tap.Waiting(0)
+			return silently
+		})
+	}
+}
+
+// Count is CountClients for turns.
+func (z *Zoo) Count(turns ...*Turn) func() wiretap.Counts {
+	var clients []*Client
+	for _, t := range turns {
+		clients = append(clients, t.Client)
+	}
+	return z.CountClients(clients...)
+}
+
+// CountClients counts, from now on, what passes between the clients and the
+// server. The function that it returns gives the sum so far.
+func (z *Zoo) CountClients(clients ...*Client) func() wiretap.Counts {
+	marks := make([]int, len(clients))
+	for i, c := range clients {
+		marks[i] = c.Tap.Mark()
+	}
+	return func() wiretap.Counts {
+		z.t.Helper()
+		z.Barrier(clients...)
+		var frames [][]wiretap.Frame
+		for i, c := range clients {
+			frames = append(frames, c.Tap.Since(marks[i]))
+		}
+		return wiretap.Count(frames...)
+	}
+}
+
+// A Mood is what a client believes of itself from a moment on, after a call to
+// the lock.
+type Mood struct {
+	At time.Time
+	Is string
+}
+
+// What a call to the lock makes a client believe.
+const (
+	MoodIdle   = "idle"
+	MoodWaits  = "waits"
+	MoodHolds  = "holds"
+	MoodReads  = "reads"
+	MoodFailed = "got an error"
+)
+
+// Becomes notes a mood that no call tells of.
+func (m *Member) Becomes(is string) { m.moods.add(is) }
+
+// Moods tells what the client has believed so far.
+func (m *Member) Moods() []Mood {
+	m.moods.Lock()
+	defer m.moods.Unlock()
+	return slices.Clone(m.moods.all)
+}
+
+type moods struct {
+	sync.Mutex
+	all []Mood
+}
+
+func (m *moods) add(is string) {
+	m.Lock()
+	defer m.Unlock()
+	m.all = append(m.all, Mood{time.Now(), is})
+}
+
+// told is the same way, which tells the moods of who takes it.
+func (m *moods) told(w Way, held string) Way {
+	answer := func(h context.Context, err error) (context.Context, error) {
+		if err != nil {
+			m.add(MoodFailed)
+		} else {
+			m.add(held)
+		}
+		return h, err
+	}
+	tells := w
+	tells.Lock = func(ctx context.Context) (context.Context, error) {
+		m.add(MoodWaits)
+		return answer(w.Lock(ctx))
+	}
+	if w.TryLock != nil {
+		tells.TryLock = func(ctx context.Context, wait time.Duration) (context.Context, error) {
+			m.add(MoodWaits)
+			return answer(w.TryLock(ctx, wait))
+		}
+	}
+	tells.Unlock = func(held context.Context) error {
+		err := w.Unlock(held)
+		if err == nil {
+			m.add(MoodIdle)
+		}
+		return err
+	}
+	return tells
+}

@@ -1,0 +1,200 @@
+package zktest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"zklock/internal/server/wiretap"
+)
+
+// A Turn is a member's call to Lock, in the background, and the hold that came
+// of it.
+type Turn struct {
+	*Member
+	mark   int
+	cancel context.CancelFunc
+	done   chan struct{}
+	held   context.Context
+	err    error
+}
+
+// Start calls Lock.
+func (m *Member) Start() *Turn { return m.Call(m.Lock) }
+
+// StartIn is Start with a context of its own, such as a hold to enter again.
+func (m *Member) StartIn(ctx context.Context) *Turn {
+	return m.Call(func(context.Context) (context.Context, error) { return m.Lock(ctx) })
+}
+
+// Acquire calls Lock, and returns when the member holds the lock.
+func (m *Member) Acquire() *Turn {
+	m.zoo.t.Helper()
+	t := m.Start()
+	t.Acquired()
+	return t
+}
+
+// Call is Start of another call, such as a TryLock, or a Lock with a hold. The
+// test's end cancels it.
+func (m *Member) Call(lock func(context.Context) (context.Context, error)) *Turn {
+	ctx, cancel := context.WithCancel(m.zoo.Ctx)
+	t := &Turn{Member: m, mark: m.Tap.Mark(), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(t.done)
+		t.held, t.err = lock(ctx)
+	}()
+	m.zoo.t.Cleanup(func() { // before the client closes
+		cancel()
+		m.Tap.Restore() // a crashed client's call comes back, too
+		<-t.done
+	})
+	return t
+}
+
+// Go is Call for a client without a lock of its own, or of what gives no hold.
+func (z *Zoo) Go(c *Client, call func(context.Context) error) *Turn {
+	m := &Member{Client: c, zoo: z}
+	return m.Call(func(ctx context.Context) (context.Context, error) { return ctx, call(ctx) })
+}
+
+// Returned tells whether the call has come back.
+func (t *Turn) Returned() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Err returns what the call answered, once it has come back.
+func (t *Turn) Err() error {
+	t.zoo.t.Helper()
+	AwaitChan(t.zoo, t.Name+"'s Lock to return", t.done)
+	return t.err
+}
+
+// Acquired returns once the call has come back with the lock.
+func (t *Turn) Acquired() {
+	t.zoo.t.Helper()
+	if err := t.Err(); err != nil {
+		t.zoo.t.Fatalf("%s: Lock: %v", t.Name, err)
+	}
+}
+
+// Held returns the hold, once the call has come back with it.
+func (t *Turn) Held() context.Context {
+	t.zoo.t.Helper()
+	t.Acquired()
+	return t.held
+}
+
+// Release calls Unlock, which must succeed, once the call has come back.
+func (t *Turn) Release() {
+	t.zoo.t.Helper()
+	if err := t.Unlock(t.Held()); err != nil {
+		t.zoo.t.Fatalf("%s: Unlock: %v", t.Name, err)
+	}
+}
+
+// GiveUp ends the call's context, and does not wait for what the call answers.
+func (t *Turn) GiveUp() { t.cancel() }
+
+// LastAsked lists the last requests of the member since the call, at most three.
+func (t *Turn) LastAsked() []string {
+	asked := t.Asked(t.mark)
+	return asked[max(0, len(asked)-3):]
+}
+
+// Cancel ends the call's context and returns what the call answered.
+func (t *Turn) Cancel() error {
+	t.zoo.t.Helper()
+	t.cancel()
+	return t.Err()
+}
+
+// Queued returns once the server has answered the call's create, or a list: a
+// lock may have made its znode earlier.
+func (t *Turn) Queued() {
+	t.zoo.t.Helper()
+	t.zoo.Await(t.Name+"'s create to be answered", func() bool {
+		for _, f := range t.Tap.Since(t.mark) {
+			if f.Kind == wiretap.Reply && (f.Op == wiretap.Create && f.Err != wiretap.NoNode || f.Op == wiretap.GetChildren) {
+				return true
+			}
+		}
+		return t.Returned()
+	})
+}
+
+// Wait says how a call waits for the lock.
+type Wait int
+
+const (
+	Returned Wait = iota // it does not: it has come back
+	Silently             // with a watch that has not fired, and no request; or for long without a request
+	Polling              // by the same request again and again
+)
+
+func (w Wait) String() string { return [...]string{"returned", "waits silently", "polls"}[w] }
+
+// Waits returns once the call has settled down to wait, or has come back.
+func (t *Turn) Waits() Wait {
+	t.zoo.t.Helper()
+	t.Queued()
+	return t.settled(t.mark)
+}
+
+// StillWaits is Waits after all that has happened so far: the client has
+// received every notification of it, and has looked again if it polls.
+func (t *Turn) StillWaits() Wait {
+	t.zoo.t.Helper()
+	mark := t.Tap.Mark()
+	t.zoo.Barrier(t.Client)
+	how := t.settled(t.mark)
+	if how == Polling {
+		how = t.settled(mark)
+	}
+	return how
+}
+
+func (t *Turn) settled(mark int) (how Wait) {
+	t.zoo.t.Helper()
+	quiet := 0 // looks in a row at which the client waited silently
+	asked, since := 0, time.Now()
+	t.zoo.Await(t.Name+" to be let in or to settle down to wait", func() bool {
+		silently, polling := t.Tap.Waiting(mark)
+		if quiet++; !silently {
+			quiet = 0
+		}
+		if n := len(t.Asked(mark)); n != asked || !t.Tap.Idle() {
+			asked, since = n, time.Now()
+		}
+		switch {
+		case t.Returned():
+			how = Returned
+		case time.Since(since) > MortalTimeout: // for whatever it waits
+			how = Silently
+		case polling:
+			how = Polling
+		case quiet == 15: // for 30 ms: a list with a watch may also be what lets it in
+			how = Silently
+		default:
+			return false
+		}
+		return true
+	})
+	return how
+}
+
+// MustWait returns when the member waits silently, after all that has happened
+// so far. It fails the test if the member was let in, or polls.
+func (t *Turn) MustWait(why string, args ...any) {
+	t.zoo.t.Helper()
+	t.Waits()
+	if how := t.StillWaits(); how != Silently {
+		t.zoo.t.Fatalf("%s %v (error: %v), and should wait silently, for %s; the queue: %v",
+			t.Name, how, t.err, fmt.Sprintf(why, args...), t.Queue())
+	}
+}

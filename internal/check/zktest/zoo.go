@@ -1,0 +1,267 @@
+// Package zktest is the vocabulary with which tests, and the tour, talk about
+// clients of a real ZooKeeper: sessions and what passes on their lines, calls
+// that wait, crashes, whole queues.
+package zktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/server/wiretap"
+	"zklock/internal/server/zkserver"
+)
+
+// T is what this package needs of a test. A *testing.T is one; outside of
+// tests, Play gives one.
+type T interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	FailNow()
+}
+
+// Patience is the deadline of one test: long enough for a slow machine, short
+// enough to be told what a stuck test was waiting for. A busy machine has more.
+var Patience = slower(30 * time.Second)
+
+// Session time-outs. A mortal client is one that a test lets die: its session
+// must expire soon, and yet not by accident: so on a busy machine it lives longer.
+const SessionTimeout = 30 * time.Second
+
+var MortalTimeout = slower(1500 * time.Millisecond)
+
+// Zoo is one test's share of a real ZooKeeper: a root of its own, and clients
+// that are gone when the test ends.
+type Zoo struct {
+	*zkserver.Server
+	Ctx  context.Context // ends with the test, at the latest after Patience
+	Root string          // the path of a znode that is this test's own
+
+	Untapped bool // new clients' lines are not tapped: for measuring speed
+
+	t   T
+	eye *Client // looks on from outside the test's story
+}
+
+// New gives a test its share of the test binary's server.
+func New(t T) *Zoo {
+	t.Helper()
+	server, err := Shared()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return NewOn(t, server)
+}
+
+// NewOn is New on a server of the caller's choice.
+func NewOn(t T, server *zkserver.Server) *Zoo {
+	t.Helper()
+	return newAt(t, server, fmt.Sprintf("/zklock-%016x", rand.Uint64()))
+}
+
+// newAt is NewOn with a root that may be there already.
+func newAt(t T, server *zkserver.Server, root string) *Zoo {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	t.Cleanup(cancel)
+	z := &Zoo{Server: server, Ctx: ctx, t: t, Root: root}
+	z.eye = z.Client("the observer")
+	err := zk.ErrConnectionClosed
+	for errors.Is(err, zk.ErrConnectionClosed) && ctx.Err() == nil { // as when there is an election
+		_, err = z.eye.Create(z.Root, nil, 0, zk.WorldACL(zk.PermAll))
+	}
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		t.Fatalf("create this test's root %s: %v", z.Root, err)
+	}
+	t.Cleanup(func() { z.remove(z.Root) }) // before the observer closes
+	return z
+}
+
+// Client is one session with a tap on its line.
+type Client struct {
+	*zk.Conn
+	Tap  *wiretap.Tap
+	Name string
+	ID   int64 // of the session; stays the same after the session has ended
+
+	end func()
+}
+
+// Close ends the session: the server deletes its ephemeral znodes at once.
+func (c *Client) Close() { c.end() }
+
+// Client opens a session that ends with the test.
+func (z *Zoo) Client(name string) *Client { return z.Connect(name, SessionTimeout) }
+
+// Mortal opens a session that the server expires soon after Crash.
+func (z *Zoo) Mortal(name string) *Client { return z.Connect(name, MortalTimeout) }
+
+// Connect opens a session with a time-out of the caller's choice.
+func (z *Zoo) Connect(name string, timeout time.Duration) *Client {
+	z.t.Helper()
+	return z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		conn, err := Dial(z.Servers(), timeout, dial)
+		return conn, conn.Close, err
+	})
+}
+
+// Buffer is how many bytes a client keeps to send a request, and as many to read an
+// answer: else the client library takes 1.5 MB for each, and a thousand clients 3 GB. A
+// longer request is not sent. At a longer answer, such as a list of very many names, the
+// client hangs up, and whoever has asked for it gets zk.ErrConnectionClosed.
+//
+// The longest list of any test fits into this one. Who brings a thousand clients to a lock
+// sets another one, by BufferFor, before the first of them comes.
+var Buffer = 256 << 10
+
+// BufferFor is a Buffer for the list of a lock's directory that has so many names.
+func BufferFor(names int) int {
+	const (
+		longest = 55      // zk.Lock's names have 51 bytes, and 4 bytes before each tell its length
+		other   = 8 << 10 // the head of the answer, a few more names; and all that is no list
+	)
+	return names*longest + other
+}
+
+// Dial begins a session as all of them are begun here: with a Buffer, and without a word
+// of the client's own log, for what happened is in the tap's record.
+func Dial(servers []string, timeout time.Duration, dial zk.Dialer) (*zk.Conn, error) {
+	return dialWith(Buffer, servers, timeout, dial)
+}
+
+func dialWith(buffer int, servers []string, timeout time.Duration, dial zk.Dialer) (*zk.Conn, error) {
+	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(log.New(io.Discard, "", 0)),
+		zk.WithMaxConnBufferSize(buffer), zk.WithMaxBufferSize(buffer))
+	return conn, err
+}
+
+// ConnectWith is Connect with a connection that open makes in its own way, over
+// the client's tap, and that is closed by the function that open returns.
+func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), error)) *Client {
+	z.t.Helper()
+	tap := wiretap.New()
+	dial := tap.Dial
+	if z.Untapped {
+		dial = net.DialTimeout
+	}
+	conn, closeIt, err := open(dial)
+	if err != nil {
+		z.t.Fatalf("%s: connect to %v: %v", name, z.Servers(), err)
+	}
+	z.t.Cleanup(closeIt)
+	z.Await(name+" to have a session", func() bool { return conn.State() == zk.StateHasSession })
+	return &Client{Conn: conn, Tap: tap, Name: name, ID: conn.SessionID(), end: closeIt}
+}
+
+// Crash makes the client go silent without a goodbye, as a process does that
+// is killed or a machine that loses its network: the server keeps the session
+// until it expires.
+func (c *Client) Crash() { c.Tap.Silence() }
+
+// AwaitExpiry returns when the server has ended the clients' sessions, and with
+// them the sessions' ephemeral znodes.
+func (z *Zoo) AwaitExpiry(clients ...*Client) {
+	z.t.Helper()
+	z.Await(fmt.Sprintf("the server to expire session %#x of %s", clients[0].ID, clients[0].Name), func() bool {
+		sessions, err := z.Sessions()
+		return err == nil && !slices.ContainsFunc(clients, func(c *Client) bool {
+			_, lives := sessions[c.ID]
+			return lives
+		})
+	})
+}
+
+// Await returns when cond is true, and fails the test at its deadline with
+// what it was waiting for.
+func (z *Zoo) Await(what string, cond func() bool) {
+	z.t.Helper()
+	for !cond() {
+		select {
+		case <-z.Ctx.Done():
+			z.t.Fatalf("waited in vain for %s", what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// AwaitChan returns when ch is closed or has a value.
+func AwaitChan[V any](z *Zoo, what string, ch <-chan V) V {
+	z.t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-z.Ctx.Done():
+		z.t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// BySequence compares the names of sequential znodes by the numbers that end them.
+func BySequence(a, b string) int {
+	return strings.Compare(a[max(0, len(a)-10):], b[max(0, len(b)-10):])
+}
+
+// Names lists the children of a znode, asked by an observer and so on nobody's
+// account. A znode that is not there has none.
+func (z *Zoo) Names(path string) []string {
+	z.t.Helper()
+	names, _, err := z.eye.Children(path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		z.t.Fatalf("list %s: %v", path, err)
+	}
+	return names
+}
+
+// Owner is the session that the ephemeral znode belongs to: 0 when it is
+// persistent. It tells whether the znode is there at all.
+func (z *Zoo) Owner(path string) (session int64, there bool) {
+	z.t.Helper()
+	there, stat, err := z.eye.Exists(path)
+	if err != nil {
+		z.t.Fatalf("look at %s: %v", path, err)
+	}
+	return stat.EphemeralOwner, there
+}
+
+// Observer is a session outside of the test's story, to arrange things with.
+func (z *Zoo) Observer() *Client { return z.eye }
+
+// Barrier returns when each client has received every notification of what the
+// server did before the call: the answer to a read stands behind them on the
+// line. The read is an exists on "/". On a busy machine a client may lose its
+// connection meanwhile: then it reads once more.
+func (z *Zoo) Barrier(clients ...*Client) {
+	z.t.Helper()
+	for _, c := range clients {
+		_, _, err := c.Exists("/")
+		for errors.Is(err, zk.ErrConnectionClosed) && z.Ctx.Err() == nil {
+			_, _, err = c.Exists("/")
+		}
+		if err != nil {
+			z.t.Fatalf("%s: a read to flush its notifications: %v", c.Name, err)
+		}
+	}
+}
+
+// remove deletes a znode and all below it, as far as that is allowed.
+func (z *Zoo) remove(path string) {
+	names, _, err := z.eye.Children(path)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		z.remove(path + "/" + name)
+	}
+	_ = z.eye.Delete(path, -1) // not empty, if a client was late: nobody minds
+}

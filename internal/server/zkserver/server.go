@@ -1,0 +1,285 @@
+// Package zkserver finds or starts real ZooKeeper servers: one that runs
+// already, processes of this machine, a container. Nothing in it is mocked.
+package zkserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/server/process"
+)
+
+// Server is one real ZooKeeper that serves.
+type Server struct {
+	Addr   string // host:port; of an ensemble, the first member that serves
+	Second string // host:port that {host} and {port} are in a Config's lines
+	Origin string // where it came from, in one line for people
+
+	servers []string
+	stop    func() error // nil: the server is not ours to stop
+}
+
+// Servers returns the addresses to give to zk.Connect. A single address is
+// given twice: with only one, the client sleeps a second before each
+// reconnect, by which time a short session has expired.
+func (s *Server) Servers() []string {
+	if len(s.servers) == 1 {
+		return []string{s.servers[0], s.servers[0]}
+	}
+	return s.servers
+}
+
+// Stop ends the server and removes all it has left on the machine. Further
+// calls do nothing. An ensemble that ran before Start is left running.
+func (s *Server) Stop() error {
+	if s.stop == nil {
+		return nil
+	}
+	return s.stop()
+}
+
+// Config is what a private server's configuration has besides the usual.
+type Config struct {
+	Lines []string          // of zoo.cfg; {dir} is the folder with the Files, {host} and {port} a second address
+	Files map[string]string // texts by name: keystores, certificates
+	Data  map[string]string // the same, for the folder where the server keeps its data
+
+	// Of processes of this machine, and not of a container:
+	Java []string // options for java, as -Dname=value, for what zoo.cfg cannot say
+	Env  []string // NAME=value, for java; {dir} as above
+
+	// Of an ensemble:
+	Observers int  // how many of the servers, the last ones, have no vote
+	Behind    bool // these hear of the leader through server 1, which must not lead, by its observerMasterPort
+	Direct    bool // no network between the servers: nothing can be held, and they can be reconfigured
+}
+
+// lines returns the Lines for a server that finds the Files in dir, and that
+// may listen on host and port besides.
+func (c Config) lines(dir, host string, port int) []string {
+	replacer := strings.NewReplacer("{dir}", dir, "{host}", host, "{port}", strconv.Itoa(port))
+	return strings.Split(replacer.Replace(strings.Join(c.Lines, "\n")), "\n")
+}
+
+// env returns the Env for a server whose folder is dir.
+func (c Config) env(dir string) (env []string) {
+	for _, variable := range c.Env {
+		env = append(env, strings.ReplaceAll(variable, "{dir}", dir))
+	}
+	return env
+}
+
+// A backend is one way to a ZooKeeper.
+type backend struct {
+	name   string
+	find   func(context.Context) (launcher, error) // fails if a start would
+	repair func(error) string                      // the command that would make it work
+}
+
+// A launcher starts the server that a backend has found.
+type launcher func(context.Context, Config) (*Server, error)
+
+var (
+	existing = backend{"existing", findExisting, repairExisting}
+	local    = backend{"local", findLocal, repairLocal}
+	docker   = backend{"docker", findDocker, repairDocker}
+)
+
+// Start gives a server that is ready for sessions: the one that ZK_SERVERS
+// names, else a private process of a local installation, else a container.
+// ZK_BACKEND (existing, local, docker) forces one of these. When none can be
+// had, the error names each way, why it failed and the command that repairs it.
+//
+// ctx bounds the start only. A private server ends with this process, however
+// the process ends.
+func Start(ctx context.Context) (*Server, error) {
+	return firstOf([]backend{existing, local, docker}, func(b backend) (*Server, error) { return b.start(ctx, Config{}) })
+}
+
+// StartWith is Start for a private server with additions to its
+// configuration. It does not look at ZK_SERVERS: a server that exists already
+// cannot be configured.
+func StartWith(ctx context.Context, config Config) (*Server, error) {
+	return firstOf([]backend{local, docker}, func(b backend) (*Server, error) { return b.start(ctx, config) })
+}
+
+// Check reports whether Start can be expected to succeed, without starting
+// anything. It may pull the container image, if no other way is left.
+func Check(ctx context.Context) error {
+	_, err := firstOf([]backend{existing, local, docker}, func(b backend) (launcher, error) { return b.find(ctx) })
+	return err
+}
+
+func (b backend) start(ctx context.Context, config Config) (*Server, error) {
+	launch, err := b.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return launch(ctx, config)
+}
+
+// firstOf tries the backends in order until one succeeds. It tries only the one
+// that the environment forces, if that is among them.
+func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err error) {
+	if err := process.RunsOn(runtime.GOOS); err != nil {
+		return found, err
+	}
+	forced := os.Getenv("ZK_BACKEND")
+	if forced == "" && os.Getenv("ZK_SERVERS") != "" {
+		forced = "existing" // who names a server wants that one, and no other in its place
+	}
+	if !slices.Contains([]string{"", "existing", "local", "docker"}, forced) {
+		return found, fmt.Errorf("ZK_BACKEND=%q is unknown: it is existing, local or docker, or not set", forced)
+	}
+	if i := slices.IndexFunc(ways, func(b backend) bool { return b.name == forced }); i >= 0 {
+		ways = ways[i : i+1]
+	}
+	failed := "no ZooKeeper was found:"
+	for _, b := range ways {
+		if found, err = try(b); err == nil {
+			return found, nil
+		}
+		reason := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\n            ")
+		failed += fmt.Sprintf("\n  %-9s %s\n            repair it with: %s", b.name, reason, b.repair(err))
+	}
+	return found, errors.New(failed)
+}
+
+// InstallCommand returns the shell command that installs ZooKeeper and Java
+// on this machine.
+func InstallCommand() string {
+	if _, err := exec.LookPath("apt-get"); err == nil {
+		command := "apt-get install -y --no-install-recommends zookeeper default-jre-headless"
+		if os.Geteuid() != 0 {
+			command = "sudo " + command
+		}
+		return command
+	}
+	if _, err := exec.LookPath("brew"); err == nil {
+		return "brew install zookeeper"
+	}
+	return "export ZOOKEEPER_HOME=/path/to/apache-zookeeper-3.9-bin JAVA_HOME=/path/to/java"
+}
+
+// repairExisting returns the command that helps against an error of findExisting.
+func repairExisting(error) string {
+	if os.Getenv("ZK_SERVERS") != "" {
+		return "unset ZK_SERVERS ZK_BACKEND"
+	}
+	return "export ZK_SERVERS=host:2181"
+}
+
+// findExisting finds the ensemble that ZK_SERVERS names.
+func findExisting(ctx context.Context) (launcher, error) {
+	list := os.Getenv("ZK_SERVERS")
+	if list == "" {
+		return nil, errors.New("ZK_SERVERS is not set")
+	}
+	if server, _, found := strings.Cut(list, "/"); found {
+		return nil, fmt.Errorf("ZK_SERVERS=%s: the Go client knows no chroot: leave out the path after %s", list, server)
+	}
+	servers := zk.FormatServers(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }))
+	if len(servers) == 0 {
+		return nil, fmt.Errorf("ZK_SERVERS=%q names no server", list)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	// Every server's default whitelist has this word.
+	addr, err := await(ctx, servers, "srvr", versionIs, 2*time.Second, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ZK_SERVERS=%s: %w", list, err)
+	}
+	s := &Server{Addr: addr, servers: servers}
+	s.Origin = fmt.Sprintf("ZK_SERVERS, %s at %s", s.version(), strings.Join(servers, ","))
+	return func(context.Context, Config) (*Server, error) { return s, nil }, nil
+}
+
+// await polls the addresses until one answers a four-letter word as wanted,
+// and returns that one. It waits until ctx ends, and for a single answer for
+// at most probe. It gives up at once when ended, which may be nil, reports
+// that the server has ended.
+//
+// An open port would prove nothing, least of all one that a container maps:
+// it is open before the server behind it is. A word is answered with what it
+// asks for only by a server that serves.
+func await(ctx context.Context, addrs []string, word, want string, probe time.Duration, ended func() error) (addr string, err error) {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	err = poll(ctx, func() (failed error) {
+		for _, addr = range addrs {
+			answer, err := ask(addr, word, probe)
+			switch {
+			case strings.Contains(answer, want):
+				return nil
+			case err == nil:
+				err = fmt.Errorf("%s to %s: %s", word, addr, strings.TrimSpace(answer))
+			}
+			failed = errors.Join(failed, err)
+		}
+		if ended != nil {
+			if err := ended(); err != nil {
+				giveUp(err)
+			}
+		}
+		return failed
+	})
+	return addr, err
+}
+
+// poll calls try until it succeeds. When ctx ends first, its error says why,
+// and what try failed with.
+func poll(ctx context.Context, try func() error) error {
+	for begin := time.Now(); ; {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("after %v: %w: %w", time.Since(begin).Round(100*time.Millisecond), context.Cause(ctx), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+const versionIs = "Zookeeper version: " // begins the answer to srvr
+
+// version asks the server who it is.
+func (s *Server) version() string {
+	answer, _ := s.Word("srvr")
+	_, rest, _ := strings.Cut(answer, versionIs)
+	number, _, _ := strings.Cut(rest, "-")
+	return "ZooKeeper " + cmp.Or(number, "(version not told)")
+}
+
+// zooCfg is the zoo.cfg of a private server. Of two lines with the same key
+// the later one counts: more wins.
+//
+// A short tick lets sessions expire quickly. The longest session is then 20
+// ticks, unless raised: longer ones would be cut to two seconds in silence.
+// A thousand clients come at once: an attempt to connect that finds no place is made
+// again a second later. forceSync stays on, so that a write costs here what it costs in earnest.
+func zooCfg(dataDir, address string, port int, more []string) string {
+	return fmt.Sprintf(`dataDir=%s
+clientPortAddress=%s
+clientPort=%d
+tickTime=100
+maxSessionTimeout=60000
+maxClientCnxns=0
+clientPortListenBacklog=1000
+admin.enableServer=false
+4lw.commands.whitelist=*
+%s
+`, dataDir, address, port, strings.Join(more, "\n"))
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"zklock/internal/check/steps"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
+)
+
+// timeout is short enough to wait for, and long enough for the servers' usual limit.
+const timeout = 6 * time.Second
+
+// hold takes the lock, and keeps it until Enter is pressed or ctx ends.
+func hold(ctx context.Context, stop func(), step int, name string, reader bool) error {
+	server, err := find(ctx)
+	if err != nil {
+		return err
+	}
+	path, tap := fmt.Sprintf("/locks/step%02d", step), wiretap.New()
+	// Steps 1 to 4 are taken over step 5's session, which knows the time-out that the
+	// server has granted.
+	session, err := steps.All[max(step, 5)-1].Open(server.Servers(), timeout, tap.Dial)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	way, read := steps.All[step-1].Ways(session, path)
+	if reader {
+		way = *read
+	}
+	crashOnQuit()
+	enter := enters(stop)
+
+	s, end := newStory(name, path, session.Conn(), tap)
+	defer end()
+	granted := session.(interface{ Timeout() time.Duration }).Timeout()
+	s.say("my session at %s is %#x, time-out %v s", server.Addr, session.Conn().SessionID(), granted.Seconds())
+	s.say(`Ctrl-C ends me in good order, Ctrl-Z and fg are a pause, Ctrl-\ or kill -9 %d a crash`, os.Getpid())
+	held, err := way.Lock(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		s.say("I have given up")
+		return nil
+	case err != nil:
+		s.say("Lock has failed")
+		return err
+	}
+	select {
+	case <-enter: // pressed too early
+	default:
+	}
+	token := ""
+	if way.Token != nil {
+		n, _ := way.Token(held)
+		token = words.Sprintf(", my token is %d", n)
+	}
+	s.say("I hold the lock%s; Enter releases it", token)
+	select {
+	case <-enter:
+	case <-ctx.Done():
+	case <-held.Done():
+	}
+	if held.Err() != nil && ctx.Err() == nil {
+		s.say("I am told: %v", context.Cause(held))
+		_ = way.Unlock(held)
+		s.say("I have stopped, and called Unlock")
+		return nil
+	}
+	if err := way.Unlock(held); err != nil {
+		s.say("Unlock has failed")
+		return err
+	}
+	s.say("I have released the lock")
+	return nil
+}
+
+// crashOnQuit makes Ctrl-\ what kill -9 is. By itself Go would print all that it does.
+func crashOnQuit() {
+	quit := make(chan os.Signal, 1)
+	signal.Notify(quit, syscall.SIGQUIT)
+	go func() {
+		<-quit
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
+	}()
+}
+
+// enters has a value when Enter has been pressed. The end of the input is a Ctrl-C.
+func enters(stop func()) <-chan struct{} {
+	enter := make(chan struct{}, 1)
+	go func() {
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			select {
+			case enter <- struct{}{}:
+			default:
+			}
+		}
+		stop()
+	}()
+	return enter
+}

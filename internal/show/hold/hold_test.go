@@ -1,0 +1,323 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/zkserver"
+)
+
+// The test binary is also the command that a test types: see typed.
+func TestMain(m *testing.M) {
+	if os.Getenv("HOLD_TEST") == "" {
+		zktest.Main(m)
+	}
+	if os.Args[1] == "zk" {
+		go func() { // it ends with the test, however that ends
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(1)
+		}()
+	}
+	os.Exit(run(os.Args[1:]))
+}
+
+// terminal is a command in a terminal of its own.
+type terminal struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	keys io.WriteCloser
+	out  string // the file with what it says
+	seen int    // what stands before it was waited for
+}
+
+// typed starts a command in a folder, with this ZK_SERVERS.
+func typed(t *testing.T, dir, servers string, args ...string) *terminal {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*zktest.Patience)
+	out, err := os.CreateTemp(t.TempDir(), "said")
+	require.NoError(t, err)
+	defer out.Close()
+	c := &terminal{t: t, cmd: exec.CommandContext(ctx, os.Args[0], args...), out: out.Name()}
+	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = dir, out, out
+	c.cmd.Env = append(os.Environ(), "HOLD_TEST=1", "TMPDIR="+dir, "ZK_SERVERS="+servers)
+	if os.Getenv("ZK_BACKEND") == "existing" {
+		c.cmd.Env = append(c.cmd.Env, "ZK_BACKEND=")
+	}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.keys, err = c.cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.cmd.Start())
+	t.Cleanup(func() {
+		c.signal(syscall.SIGKILL)
+		_ = c.cmd.Wait()
+		cancel()
+	})
+	return c
+}
+
+// signal is what a key such as Ctrl-C sends: to all processes of the terminal.
+func (c *terminal) signal(s syscall.Signal) { _ = syscall.Kill(-c.cmd.Process.Pid, s) }
+
+func (c *terminal) enter() { _, _ = io.WriteString(c.keys, "\n") }
+
+// String is what the command has said.
+func (c *terminal) String() string {
+	said, _ := os.ReadFile(c.out)
+	return string(said)
+}
+
+// says waits for a text, behind the last that was waited for.
+func (c *terminal) says(text string) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		said := c.String()
+		i := strings.Index(said[c.seen:], text)
+		if i >= 0 {
+			c.seen += i + len(text)
+		}
+		return i >= 0
+	}, zktest.Patience, 10*time.Millisecond, "waited in vain for %v to say %q. It has said:\n%v", c.cmd.Args[1:], text, c)
+}
+
+// ends waits for the end of the command, with an exit code: -1 after a signal.
+func (c *terminal) ends(code int) {
+	c.t.Helper()
+	_ = c.cmd.Wait()
+	require.Equal(c.t, code, c.cmd.ProcessState.ExitCode(), "the exit code of %v, which has said:\n%v", c.cmd.Args[1:], c)
+}
+
+// A chapter is what a learner does with a step, on the server that make zk keeps in dir.
+type chapter struct {
+	*testing.T
+	step, dir, addr string
+	conn            *zk.Conn
+	typed           []*terminal
+}
+
+// client types make hold, and waits until it says something.
+func (c *chapter) client(says string, args ...string) *terminal {
+	c.Helper()
+	a := typed(c.T, c.dir, "", append([]string{"hold", c.step}, args...)...)
+	c.typed = append(c.typed, a)
+	a.says(", time-out 6 s")
+	a.says(says)
+	return a
+}
+
+func (c *chapter) queue() []string {
+	names, _, err := c.conn.Children("/locks/step" + c.step)
+	require.NoError(c, err)
+	return names
+}
+
+// The chapters' part "Touch it", in all steps at the same time, on the server that make zk
+// keeps. What a chapter quotes is what the clients say, in that order.
+func TestTheChaptersInTerminals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := typed(t, dir, "", "zk")
+	server.says("make hold STEP=01 NAME=a")
+	text, err := os.ReadFile(filepath.Join(dir, addressFile))
+	require.NoError(t, err)
+	addr := string(text)
+	require.Contains(t, server.String(), addr)
+	conn, _, err := zk.Connect([]string{addr, addr}, zktest.SessionTimeout, zk.WithLogInfo(false))
+	require.NoError(t, err)
+	defer conn.Close()
+
+	t.Run("while it runs", func(t *testing.T) {
+		for step, play := range map[string]func(*chapter){"01": crashLocksAllOut, "02": crashLetsTheNextIn, "03": allAreTold, "04": oneIsTold, "05": pausedHolderIsTold, "06": readersShare} {
+			t.Run("step "+step, func(t *testing.T) {
+				t.Parallel()
+				c := &chapter{T: t, step: step, dir: dir, addr: addr, conn: conn}
+				play(c)
+				c.saysWhatIsQuoted()
+			})
+		}
+		t.Run("a second server", func(t *testing.T) {
+			t.Parallel()
+			refused(t, dir, "", "make zk runs already, in another terminal: its server is at "+addr, "zk")
+		})
+	})
+
+	server.signal(syscall.SIGINT)
+	server.ends(0)
+	left, err := filepath.Glob(filepath.Join(dir, "*", "*")) // out/zk, and the server's own folder
+	require.NoError(t, err)
+	require.Empty(t, left)
+	_, err = (&zkserver.Server{Addr: addr}).Word("srvr")
+	require.ErrorContains(t, err, "refused")
+}
+
+var (
+	quoted  = regexp.MustCompile(`(?m)^(\w+) [\d:.]{12}  (.*)$`)
+	varying = regexp.MustCompile(`_c_[0-9a-f]{16}-lock-\d{10}|[0-9a-f]{16}|\d+ times|token is \d+`)
+)
+
+// saysWhatIsQuoted tests that the chapter's quotes have been said.
+func (c *chapter) saysWhatIsQuoted() {
+	readme, err := filepath.Glob("../../../step" + c.step + "_*/README.md")
+	require.NoError(c, err)
+	text, err := os.ReadFile(readme[0])
+	require.NoError(c, err)
+	said := map[string][]string{}
+	for _, a := range c.typed {
+		for _, m := range quoted.FindAllStringSubmatch(a.String(), -1) {
+			said[m[1]] = append(said[m[1]], varying.ReplaceAllString(m[2], "…"))
+		}
+	}
+	quotes := quoted.FindAllStringSubmatch(string(text), -1)
+	require.NotEmpty(c, quotes, readme[0])
+	for _, m := range quotes {
+		i := slices.Index(said[m[1]], varying.ReplaceAllString(m[2], "…"))
+		require.GreaterOrEqual(c, i, 0, "%s quotes %q; %s says, after what is quoted before:\n%s", readme[0], m[0], m[1], strings.Join(said[m[1]], "\n"))
+		said[m[1]] = said[m[1]][i+1:]
+	}
+}
+
+func crashLocksAllOut(c *chapter) {
+	a := c.client("I hold the lock", "a")
+	b := c.client("I try to create /locks/step01: it is there already", "b")
+	a.signal(syscall.SIGQUIT)
+	a.ends(-1)
+	require.NotContains(c, a.String(), "goroutine")
+	_, stat, err := c.conn.Exists("/locks/step01")
+	require.NoError(c, err)
+	require.Zero(c, stat.EphemeralOwner, "as get -s in zkCli.sh shows it")
+	b.seen = len(b.String())
+	b.says("it is there already (") // it polls each 20 ms
+	b.says("it is there already (")
+	require.NotContains(c, b.String(), "I hold the lock")
+	require.NoError(c, c.conn.Delete("/locks/step01", -1), "as in zkCli.sh")
+	b.says("I hold the lock")
+	b.enter()
+	b.ends(0)
+}
+
+func crashLetsTheNextIn(c *chapter) {
+	a := c.client("I hold the lock", "a")
+	b := c.client("I list /locks/step02: 2 names (", "b")
+	a.signal(syscall.SIGKILL)
+	b.says("I hold the lock")
+	require.Equal(c, []string{"lock-0000000001"}, c.queue())
+	b.enter()
+	b.says("I delete lock-0000000001")
+	b.says("I have released the lock")
+	b.ends(0)
+	require.Empty(c, c.queue())
+}
+
+func allAreTold(c *chapter) {
+	elsewhere := c.TempDir() // where no make zk runs: ZK_SERVERS names the server
+	other := typed(c.T, elsewhere, c.addr, "zk")
+	other.says("ZK_SERVERS is set, so there are servers already: " + c.addr)
+	other.ends(0)
+	a := typed(c.T, elsewhere, c.addr, "hold", "03", "a")
+	a.says("I hold the lock")
+	b := c.client("2 names; I watch the list", "b")
+	waiter := c.client("3 names; I watch the list", "c")
+	a.signal(syscall.SIGQUIT)
+	b.says("I hold the lock")
+	waiter.says("2 names; I watch the list")
+	waiter.signal(syscall.SIGINT)
+	waiter.says("I have given up")
+	waiter.ends(0)
+	b.signal(syscall.SIGINT)
+	b.says("I have released the lock")
+	b.ends(0)
+	require.Empty(c, c.queue())
+}
+
+func oneIsTold(c *chapter) {
+	a := c.client("I hold the lock", "a")
+	b := c.client("I am not the first: I watch lock-0000000000", "b")
+	last := c.client("I am not the first: I watch lock-0000000001", "c")
+	b.enter() // before it holds: that counts for nothing
+	a.signal(syscall.SIGQUIT)
+	b.says("I hold the lock")
+	require.NotContains(c, last.String(), "I am told")
+	b.keys.Close()
+	b.says("I have released the lock")
+	b.ends(0)
+	last.says("I am told that lock-0000000001 is gone")
+}
+
+func pausedHolderIsTold(c *chapter) {
+	a := c.client("I hold the lock, my token is ", "a")
+	a.says("I renew my lease")
+	b := c.client("I am not the first", "b")
+	a.signal(syscall.SIGSTOP)
+	b.says("I hold the lock, my token is ")
+	a.signal(syscall.SIGCONT)
+	a.says("I have stopped, and called Unlock")
+	a.ends(0)
+	b.enter()
+	b.ends(0)
+}
+
+func readersShare(c *chapter) {
+	first := c.client("I hold the lock", "w1")
+	a := c.client("I am not the first", "a", "read")
+	b := c.client("I am not the first", "b", "read")
+	writer := c.client("I am not the first")
+	require.Contains(c, writer.String(), fmt.Sprintf("\np%d ", writer.cmd.Process.Pid), "a client without a name")
+	first.enter()
+	first.ends(0)
+	a.says("I hold the lock")
+	b.says("I hold the lock")
+	require.NotContains(c, writer.String(), "I hold the lock")
+	a.enter()
+	b.enter()
+	writer.says("I hold the lock")
+	writer.enter()
+	writer.ends(0)
+}
+
+func TestHoldWithoutAServer(t *testing.T) {
+	t.Parallel()
+	const noServer = "there is no server: type make zk in another terminal first"
+	dir := t.TempDir()
+	refused(t, dir, "", noServer, "hold", "01", "a")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, addressFile), []byte("127.0.0.1:1"), 0o644))
+	refused(t, dir, "", noServer, "hold", "01", "a") // zk was killed
+	refused(t, dir, "127.0.0.1:1", "ZK_SERVERS=127.0.0.1:1: ", "hold", "01", "a")
+}
+
+// refused tests that a command says why it cannot be.
+func refused(t *testing.T, dir, servers, why string, args ...string) {
+	t.Helper()
+	c := typed(t, dir, servers, args...)
+	c.says(why)
+	c.ends(1)
+}
+
+func TestWhatCannotBeHeld(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"usage":                           {},
+		"STEP=7: there are":               {"hold", "7", "a"},
+		"STEP=x: there are":               {"hold", "x"},
+		"only step 6 has readers":         {"hold", "05", "a", "read"},
+		"go run ./internal/show/hold zk ": {"hold", "06", "a", "write"},
+	} {
+		assert.ErrorContains(t, do(context.Background(), nil, args), want)
+	}
+}

@@ -1,0 +1,124 @@
+// Command hold shows a lock in terminals, one for each client: "zk" keeps a server,
+// and "hold" takes a step's lock there and says what it does. The make targets zk
+// and hold call it, from the root of the repository.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"zklock/internal/server/zkserver"
+	"zklock/internal/upkeep/words"
+)
+
+const usage = `usage, from the root of the repository:
+  go run ./internal/show/hold zk               keep a server until Ctrl-C
+  go run ./internal/show/hold hold 04 a        take step 4's lock as a
+  go run ./internal/show/hold hold 06 a read   take step 6's lock as a reader`
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for anything
+	if err := do(ctx, stop, args); err != nil && ctx.Err() == nil {
+		words.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func do(ctx context.Context, stop func(), args []string) error {
+	switch {
+	case len(args) == 1 && args[0] == "zk":
+		return keep(ctx)
+	case len(args) < 2 || len(args) > 4 || args[0] != "hold" || len(args) == 4 && args[3] != "read":
+		return errors.New(usage)
+	}
+	step, err := strconv.Atoi(args[1])
+	reader := len(args) == 4
+	switch {
+	case err != nil || step < 1 || step > 6:
+		return fmt.Errorf("STEP=%s: there are the steps 01 to 06", args[1])
+	case reader && step != 6:
+		return fmt.Errorf("READ with STEP=%s: only step 6 has readers", args[1])
+	}
+	name := fmt.Sprintf("p%d", os.Getpid())
+	if len(args) > 2 {
+		name = cmp.Or(args[2], name)
+	}
+	return hold(ctx, stop, step, name, reader)
+}
+
+// addressFile is where hold finds the server that zk keeps.
+const addressFile = "out/zk"
+
+// keep keeps a private server until ctx ends.
+func keep(ctx context.Context) error {
+	if list := os.Getenv("ZK_SERVERS"); list != "" {
+		words.Fprintf(os.Stdout, "ZK_SERVERS is set, so there are servers already: %s\nmake hold uses them; none is started here\n", list)
+		return nil
+	}
+	if addr := running(); addr != "" {
+		return fmt.Errorf("make zk runs already, in another terminal: its server is at %s", addr)
+	}
+	server, err := zkserver.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(addressFile)
+	err = errors.Join(os.MkdirAll(filepath.Dir(addressFile), 0o755), os.WriteFile(addressFile, []byte(server.Addr), 0o644))
+	if err == nil {
+		words.Fprintf(os.Stdout, "%s\nIt is kept until Ctrl-C. In other terminals:\n  make hold STEP=01 NAME=a\n", server.Origin)
+		if cli := shell(); cli != "" {
+			fmt.Printf("  %s -server %s ls /locks/step01\n", cli, server.Addr)
+		}
+		<-ctx.Done()
+		words.Fprintln(os.Stdout, "\nthe server is stopped")
+	}
+	return errors.Join(err, server.Stop())
+}
+
+// running is the address of the server that zk keeps, "" if there is none.
+func running() string {
+	addr, _ := os.ReadFile(addressFile)
+	if _, err := (&zkserver.Server{Addr: string(addr)}).Word("srvr"); err != nil { // zk was killed, or never ran
+		return ""
+	}
+	return string(addr)
+}
+
+// find returns the server to use: what ZK_SERVERS names, else what zk keeps.
+func find(ctx context.Context) (*zkserver.Server, error) {
+	if os.Getenv("ZK_SERVERS") == "" {
+		addr := running()
+		if addr == "" {
+			return nil, errors.New("there is no server: type make zk in another terminal first, and leave it running")
+		}
+		os.Setenv("ZK_SERVERS", addr)
+	}
+	os.Setenv("ZK_BACKEND", "existing")
+	return zkserver.Start(ctx)
+}
+
+// shell is ZooKeeper's own shell, where an installation has it, "" if there is none.
+func shell() string {
+	for _, path := range []string{
+		filepath.Join(os.Getenv("ZOOKEEPER_HOME"), "bin/zkCli.sh"),
+		"/usr/share/zookeeper/bin/zkCli.sh", // Debian's
+		"/opt/homebrew/bin/zkCli", "/usr/local/bin/zkCli", "/home/linuxbrew/.linuxbrew/bin/zkCli",
+	} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}

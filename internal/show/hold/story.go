@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
+)
+
+// story tells what a client does, from what stands on its wire.
+type story struct {
+	name, path string
+	conn       *zk.Conn
+	tap        *wiretap.Tap
+	terminal   bool
+
+	mu      sync.Mutex
+	mark    int // frames before it are told
+	session int64
+	up      bool
+	last    string // the last sentence,
+	times   int    // how often it was true in a row,
+	printed time.Time
+}
+
+// newStory begins a story, which goes on by itself until end is called.
+func newStory(name, path string, conn *zk.Conn, tap *wiretap.Tap) (s *story, end func()) {
+	info, err := os.Stdout.Stat()
+	s = &story{
+		name: name, path: path, conn: conn, tap: tap, session: conn.SessionID(), up: true,
+		terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+	}
+	done, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		for tick := time.Tick(20 * time.Millisecond); ; {
+			s.catchUp()
+			select {
+			case <-tick:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return s, func() { close(done); <-told }
+}
+
+// say tells what the wire does not show, after what it has shown.
+func (s *story) say(format string, args ...any) {
+	s.catchUp()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.print(time.Now(), words.Sprintf(format, args...))
+}
+
+// catchUp tells what has passed on the wire, and how the connection is.
+func (s *story) catchUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	frames := s.tap.Since(s.mark)
+	s.mark += len(frames)
+	for _, f := range frames {
+		if text := s.sentence(f); text != "" {
+			s.print(f.At, text)
+		}
+	}
+	if up := s.conn.State() == zk.StateHasSession; up != s.up {
+		s.up = up
+		s.print(time.Now(), map[bool]string{true: "I am connected again", false: "my connection is gone"}[up])
+	}
+	if id := s.conn.SessionID(); s.up && id != s.session {
+		s.print(time.Now(), fmt.Sprintf("my session %#x has expired; I have a new one, %#x", s.session, id))
+		s.session = id
+	}
+}
+
+// print writes a line. One that says the same as the last is counted: in a terminal
+// it takes the place of the last, else it is written once a second.
+func (s *story) print(at time.Time, text string) {
+	line := fmt.Sprintf("%s %s  %s", s.name, at.Format("15:04:05.000"), words.In(text))
+	if text != s.last {
+		s.last, s.times = text, 0
+	}
+	if s.times++; s.times > 1 {
+		if !s.terminal && at.Sub(s.printed) < time.Second {
+			return
+		}
+		line += words.Sprintf(" (%d times)", s.times)
+		if s.terminal {
+			line = "\x1b[A\r\x1b[K" + line
+		}
+	}
+	s.printed = at
+	fmt.Println(line)
+}
+
+// sentence says what a frame means, "" if it is not the lock's doing.
+func (s *story) sentence(f wiretap.Frame) string {
+	name := strings.TrimPrefix(f.Path, s.path+"/")
+	switch {
+	case f.Kind == wiretap.Notification && f.Event == wiretap.NodeDeleted:
+		return fmt.Sprintf("I am told that %s is gone", name)
+	case f.Kind == wiretap.Notification && f.Event == wiretap.ChildrenChanged:
+		return fmt.Sprintf("I am told that the children of %s have changed", name)
+	case f.Kind != wiretap.Reply:
+		return ""
+	case f.Op == wiretap.SetWatches:
+		return "I hand my watches in again"
+	case f.Op == wiretap.Delete && actor.IsProof(f.Path):
+		return "I renew my lease, by a write in vain"
+	case f.Op == wiretap.GetData && f.Watch && f.Err == wiretap.OK:
+		return "I am not the first: I watch " + name
+	}
+	says, ok := map[wiretap.Op][2]string{
+		wiretap.Create: {"I create %s", "I try to create %s"}, wiretap.Delete: {"I delete %s", "I try to delete %s"},
+		wiretap.GetData: {"I look at %s", "I try to look at %s"}, wiretap.GetChildren: {"I list %s", "I try to list %s"}}[f.Op]
+	if !ok {
+		return ""
+	}
+	tries := fmt.Sprintf(says[1], name)
+	switch {
+	case f.Op == wiretap.GetChildren && f.Err == wiretap.OK:
+		found := fmt.Sprintf("%d names", f.Names)
+		if f.Names == 1 {
+			found = "1 name"
+		}
+		if f.Watch {
+			found = found + "; I watch the list"
+		}
+		return fmt.Sprintf("I list %s: %s", name, found)
+	case f.Err == wiretap.OK:
+		return fmt.Sprintf(says[0], name)
+	case f.Err == wiretap.NodeExists:
+		return tries + ": it is there already"
+	case f.Err == wiretap.NoNode && f.Op == wiretap.Create:
+		return tries + ": the znode above it is missing"
+	case f.Err == wiretap.NoNode:
+		return tries + ": it is not there"
+	}
+	return fmt.Sprintf("%s: error %d", tries, f.Err)
+}

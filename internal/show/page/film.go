@@ -1,0 +1,338 @@
+package page
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+)
+
+//go:embed film.css
+var filmCSS string
+
+//go:embed film_legend.svg
+var filmLegend string // what the signs mean, below the queues and between them
+
+// The film's clock, in seconds.
+const (
+	filmLength = 10.0
+	filmEnd    = 9.5  // what is seen last disappears; then all is as in the beginning
+	opening    = 1.8  // the holder releases
+	flight     = 1.0  // of each frame
+	apart      = 0.12 // between two frames of a kind
+	blend      = 0.1  // between two looks of a thing
+	released   = opening + flight
+)
+
+// Measures of the film, in pixels.
+const (
+	panelWidth, panelGap           = 440, 20
+	queueTop, nodesAt, queueFloor  = 76, 116, 136 // at the server
+	clientsAt, clientSize          = 262, 15
+	captionAt, countAt, filmHeight = 334, 382, 472
+)
+
+// A film is a drawing with things that move. Without the moves it is a picture
+// of one moment: so it is printed, and shown to readers who want no motion.
+type film struct {
+	*drawing
+	moves   strings.Builder   // as CSS
+	classes map[string]string // of the moves
+}
+
+// A look is how a thing looks from a moment on, as CSS.
+type look struct {
+	from float64
+	css  string
+}
+
+// looks is the class of a thing that changes its look.
+func (f *film) looks(all ...look) string {
+	first, last := all[0].css, all[len(all)-1].css
+	frames := "0%{" + first + "}"
+	for i, l := range all[1:] {
+		frames += fmt.Sprintf("%s{%s}%s{%s}", percent(l.from), all[i].css, percent(l.from+blend), l.css)
+	}
+	return f.move(frames + percent(filmEnd+blend) + "{" + last + "}to{" + first + "}")
+}
+
+// during is the looks of a thing that is there only from one moment to another.
+func during(from, to float64) []look {
+	all := []look{{0, "opacity:0"}, {from, "opacity:1"}, {to - blend, "opacity:0"}}
+	if from == 0 {
+		return all[1:]
+	}
+	return all
+}
+
+// flies is the class of a dot on its way.
+func (f *film) flies(l leg, from, to point) string {
+	const blink = 0.01
+	at := func(p point) string { return fmt.Sprintf("transform:translate(%.0fpx,%.0fpx)", p.x, p.y) }
+	return f.move(fmt.Sprintf("0%%,%s{opacity:0;%s}%s{opacity:1;%[2]s}%[4]s{opacity:1;%s}%s,to{opacity:0;%[5]s}",
+		percent(l.leaves), at(from), percent(l.leaves+blink), percent(l.lands()), at(to), percent(l.lands()+blink)))
+}
+
+// move is the class of things that move like this, over and over.
+func (f *film) move(frames string) (class string) {
+	if f.classes[frames] == "" {
+		f.classes[frames] = fmt.Sprintf("f%d", len(f.classes))
+		fmt.Fprintf(&f.moves, ".%s{animation:%[1]s %vs linear infinite}@keyframes %[1]s{%[3]s}\n", f.classes[frames], filmLength, frames)
+	}
+	return f.classes[frames]
+}
+
+func percent(seconds float64) string { return fmt.Sprintf("%.4g%%", 100*seconds/filmLength) }
+
+// herdAndChain is the film at the head of the README: a release with step 3's
+// lock beside one with step 4's.
+func herdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
+	f := &film{classes: map[string]string{},
+		drawing: draw("One release: step 3 wakes all who wait, step 4 wakes one", 2*panelWidth+panelGap, filmHeight)}
+	for i, side := range []struct {
+		Story
+		title, idea string
+	}{
+		{herd, "Step 3: a herd", "every waiter watches the whole queue"},
+		{chain, "Step 4: a chain", "every waiter watches the one in front of it"},
+	} {
+		fmt.Fprintf(f, `<g transform="translate(%d 0)">`, i*(panelWidth+panelGap))
+		f.text("title m", panelWidth/2, 34, "%s", side.title)
+		f.text("m", panelWidth/2, 58, "%s", side.idea)
+		s := newScene(f, side.Story)
+		s.queue()
+		s.watches()
+		s.clients()
+		s.messages()
+		s.words()
+		f.WriteString("</g>\n")
+		facts = append(facts, fmt.Sprintf("step %s, %d wait: 1 release, %d notifications, %d lists.",
+			s.Step, len(s.Clients)-1, s.cost.Notifications, s.cost.Requests[wiretap.GetChildren]))
+	}
+	f.WriteString(filmLegend)
+	fmt.Fprintf(f, "<style>\n%s@media screen and (prefers-reduced-motion: no-preference) {\n%s}\n</style>", filmCSS, &f.moves)
+	const width = 2*panelWidth + panelGap
+	svg = smaller(f.end(), `width="%d"`, width, shownWidth)
+	svg = smaller(svg, `height="%d"`, filmHeight, shownWidth*filmHeight/width)
+	return svg, facts
+}
+
+// shownWidth lets the commands below the film stand on the first screen of a laptop.
+const shownWidth = 720
+
+// smaller replaces the size that a picture has by the one in which it is shown.
+func smaller(svg template.HTML, format string, drawn, shown int) template.HTML {
+	return template.HTML(strings.Replace(string(svg), fmt.Sprintf(format, drawn), fmt.Sprintf(format, shown), 1))
+}
+
+// A scene is a recorded release, by the film's clock.
+type scene struct {
+	*film
+	Story
+	cost          wiretap.Counts
+	legs          []leg
+	of            [][3]leg // a client's legs, by kind
+	before, after int      // the release, by the recording's clock
+}
+
+// A leg is a recorded frame on its way through the film.
+type leg struct {
+	Flight
+	leaves float64
+}
+
+func (l leg) lands() float64 { return l.leaves + flight }
+
+// newScene gives each frame of the release its time in the film. The frames of a
+// kind leave in the recorded order, those of a client one after the other, and
+// nobody hears of the release before it has reached the server.
+func newScene(f *film, s Story) *scene {
+	sc := &scene{
+		film: f, Story: s, cost: s.counts(1), of: make([][3]leg, len(s.Clients)),
+		before: s.Phases[0].Over, after: s.Phases[1].Over,
+	}
+	for _, frame := range s.Frames {
+		if frame.At >= s.Phases[1].At && frame.At <= sc.after {
+			sc.legs = append(sc.legs, leg{Flight: frame})
+		}
+	}
+	slices.SortStableFunc(sc.legs, func(a, b leg) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	next := [3]float64{wiretap.Request: opening, wiretap.Reply: released, wiretap.Notification: released}
+	free := make([]float64, len(s.Clients)) // when a client's last frame has landed
+	for i := range sc.legs {
+		l := &sc.legs[i]
+		l.leaves = max(next[l.Kind], free[l.Client])
+		next[l.Kind], free[l.Client] = l.leaves+apart, l.lands()
+		sc.of[l.Client][l.Kind] = *l
+	}
+	return sc
+}
+
+// thereAt tells whether what was there from one moment to another was there at t.
+func thereAt(t, from, to int) bool { return from <= t && (to < 0 || t < to) }
+
+type point struct{ x, y float64 }
+
+// place is where a place of the queue is, at a height.
+func place(slot int, y float64) point { return point{30 + 38*float64(slot), y} }
+
+// watched is where a watch of a znode ends, or, for -1, a watch of the queue.
+func (s *scene) watched(i int) point {
+	if i < 0 {
+		return point{panelWidth / 2, queueFloor}
+	}
+	return place(s.Nodes[i].Slot, nodesAt+11)
+}
+
+// queue draws the znodes at the server.
+func (s *scene) queue() {
+	s.box("server", panelWidth/2, (queueTop+queueFloor)/2, panelWidth-12, queueFloor-queueTop)
+	s.text("soft m", panelWidth/2, queueTop+20, "ZooKeeper, the server, keeps the queue")
+	for _, n := range s.Nodes {
+		if n.Slot < 0 || !thereAt(s.before, n.From, n.To) {
+			continue
+		}
+		at, class := place(n.Slot, nodesAt), ""
+		if !thereAt(s.after, n.From, n.To) {
+			class = "gone " + s.looks(look{0, "opacity:1"}, look{released, "opacity:.3"})
+		}
+		s.group(class, func() {
+			s.box("node", at.x, at.y, 30, 22)
+			s.text("m", at.x, at.y+5, "%d", n.Slot)
+		})
+	}
+}
+
+// group draws things that look alike.
+func (f *film) group(class string, draw func()) {
+	fmt.Fprintf(f, `<g class="%s">`, class)
+	draw()
+	f.WriteString("</g>")
+}
+
+// watches draws who watches what: a watch fires once, and may be set again.
+func (s *scene) watches() {
+	for _, w := range s.Watches {
+		if !thereAt(s.before, w.From, w.To) {
+			continue
+		}
+		from, to := s.watched(w.Node), place(s.Clients[w.Client].Slot, clientsAt-clientSize)
+		line := func(class string) { s.path(class, "M%v %vL%v %v", from.x, from.y, to.x, to.y) }
+		told := s.of[w.Client][wiretap.Notification]
+		if told.leaves == 0 {
+			line("watch")
+			continue
+		}
+		set := during(0, told.leaves)
+		if slices.ContainsFunc(s.Watches, func(again Watch) bool { return again.Client == w.Client && thereAt(s.after, again.From, again.To) }) {
+			set = append(set, look{s.of[w.Client][wiretap.Reply].lands(), "opacity:1"})
+		}
+		line("watch off " + s.looks(set...))
+		line("fires " + s.looks(during(told.leaves, told.lands())...))
+	}
+}
+
+// clients draws the clients: asleep, woken, inside.
+func (s *scene) clients() {
+	for i, c := range s.Clients {
+		x := place(c.Slot, 0).x
+		told, knows := s.of[i][wiretap.Notification], s.of[i][wiretap.Reply].lands()
+		disc := func(class string) {
+			s.circle("client "+class, x, clientsAt, clientSize)
+			s.text("b m", x, clientsAt+5, "%d", i)
+		}
+		inside := during(knows, filmEnd)
+		switch {
+		case c.mood(s.before) == zktest.MoodHolds:
+			inside = during(0, released)
+			s.group("gone", func() { disc("") })
+		case told.leaves > 0:
+			disc("woken " + s.looks(look{0, "fill:var(--paper)"}, look{told.lands(), "fill:var(--awake)"}, look{knows, "fill:var(--paper)"}))
+		default:
+			disc("")
+		}
+		if c.mood(s.before) == zktest.MoodHolds || c.mood(s.after) == zktest.MoodHolds {
+			s.group("off "+s.looks(inside...), func() {
+				disc("in")
+				s.text("holds", x-clientSize, clientsAt+clientSize+18, "holds the lock")
+			})
+		}
+	}
+}
+
+// messages draws every frame as a dot.
+func (s *scene) messages() {
+	for _, l := range s.legs {
+		slot := s.Clients[l.Client].Slot
+		class, from, to := "off", place(slot, queueFloor), place(slot, clientsAt-clientSize)
+		switch l.Kind {
+		case wiretap.Request:
+			from, to = to, from
+		case wiretap.Notification:
+			class, from = "", s.watched(l.Node)
+		}
+		fmt.Fprintf(s, `<circle class="dot dot%d %s %s" r="5" transform="translate(%.0f %.0f)"/>`,
+			l.Kind, class, s.flies(l, from, to), (from.x+2*to.x)/3, (from.y+2*to.y)/3) // moved by another transform
+	}
+}
+
+// words says what happens, and counts the notifications.
+func (s *scene) words() {
+	holder := func(t int) string {
+		return s.Clients[slices.IndexFunc(s.Clients, func(c Client) bool { return c.mood(t) == zktest.MoodHolds })].Name
+	}
+	next := holder(s.after)
+	whom, wake, others := next, next+" wakes and asks", "Nobody else woke."
+	if n := s.cost.Notifications; n > 1 {
+		whom, wake, others = fmt.Sprintf("all %d", n), fmt.Sprintf("all %d wake and ask", n), fmt.Sprintf("%d woke for nothing.", n-1)
+	}
+	var told []float64
+	known := 0.0
+	for _, l := range s.legs {
+		if l.Kind == wiretap.Notification {
+			told = append(told, l.lands())
+		}
+		known = max(known, l.lands())
+	}
+	captions := []struct {
+		from float64
+		text string
+	}{
+		{0, sentence("%s holds the lock. %d wait.", holder(s.before), len(s.Clients)-1)},
+		{opening, sentence("%s releases. The server notifies %s.", holder(s.before), whom)},
+		{told[0], sentence("%s: is it my turn?", wake)},
+		{known, sentence("%s holds the lock. %s", next, others)},
+	}
+	for i, c := range captions {
+		to := filmEnd
+		if i+1 < len(captions) {
+			to = captions[i+1].from
+		}
+		s.caption("caption m", panelWidth/2, captionAt, c.text, i == 1, during(c.from, to)...)
+	}
+	// Before the release, the count of the round before is still there.
+	old, now := look{0, "opacity:.35"}, look{opening, "opacity:1"}
+	_, noun, _ := strings.Cut(plural(len(told), "notification"), " ")
+	s.caption("big e", 180, countAt, "1 release →", true, old, now)
+	s.caption("big", 246, countAt, noun, true, old, now)
+	from := opening
+	for i, to := range told {
+		s.caption("count m", 213, countAt+3, number(i), false, during(from, to)...)
+		from = to
+	}
+	s.caption("count m", 213, countAt+3, number(len(told)), true, old, look{opening - blend, "opacity:0"}, look{from, "opacity:1"})
+}
+
+// caption writes a text that changes its looks. If it is still, it is also in the
+// picture without moves.
+func (f *film) caption(class string, x, y float64, text string, still bool, all ...look) {
+	if !still {
+		class += " off"
+	}
+	f.text(class+" "+f.looks(all...), x, y, "%s", text)
+}

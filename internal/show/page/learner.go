@@ -1,0 +1,62 @@
+package page
+
+import (
+	"time"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/server/wiretap"
+)
+
+// Evidence makes a page of what a property's story has shown of two locks on one
+// server: the learner's version of a step, and beside it the step's own.
+func Evidence(origin string, step Step, yours, own lockcheck.Result) *Recording {
+	yours.Subject, own.Subject = "yours", "the step's own"
+	locks := []Step{
+		{Key: step.Key + " (yours)", Name: step.Name, Lesson: yours.Evidence},
+		{Key: step.Key + " (the step's own)", Name: step.Name, Lesson: own.Evidence},
+	}
+	p := yours.Property
+	rec := oneStory(origin, p.Name, "Why it matters: "+p.Why+". Ask yourself: "+p.Hint, locks, []Story{seen(yours), seen(own)})
+	rec.Answers = [][]lockcheck.Result{{yours}, {own}}
+	return rec
+}
+
+// Kept makes a page of what was seen on the boards of make play: a story for each lock.
+func Kept(origin string, locks []Step, stories []Story) *Recording {
+	return oneStory(origin, "What was played", "What was done, in its order, and what came of it.", locks, stories)
+}
+
+// oneStory makes a page of one story, as each of the locks has told it.
+func oneStory(origin, title, watch string, locks []Step, stories []Story) *Recording {
+	rec := &Recording{Began: time.Now(), Origin: origin, Locks: locks, Stories: stories}
+	about := story{ID: "story", Title: title, Watch: watch}
+	for i, l := range locks {
+		s := &stories[i]
+		s.ID, s.Step = about.ID, l.Key
+		s.trim()
+		about.Steps = append(about.Steps, l.Key)
+		rec.Largest = max(rec.Largest, len(s.Clients)-1)
+	}
+	about.Pair = about.Steps
+	rec.Titles = []story{about}
+	return rec
+}
+
+// seen makes a story of a property's evidence.
+func seen(r lockcheck.Result) Story {
+	start, end := time.Now(), time.Time{}
+	for _, l := range r.Lines {
+		for _, f := range l.Frames {
+			if f.Kind == wiretap.Request && f.Op != wiretap.Connect && !aside(f) && f.At.Before(start) {
+				start = f.At
+			}
+			if f.At.After(end) {
+				end = f.At
+			}
+		}
+	}
+	d := &deduction{dir: "/lock", start: start, lines: r.Lines}
+	s := d.deduce(len(r.Lines), end)
+	s.Phases = []Phase{{Over: s.End, Title: string(r.Verdict) + " " + r.Property.Name, Sum: r.Evidence}}
+	return s
+}

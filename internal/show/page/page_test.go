@@ -1,0 +1,215 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"html"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/chapter"
+)
+
+func TestMain(m *testing.M) {
+	zktest.Buffer = zktest.BufferFor(1000) // as in the tour
+	zktest.Main(m)
+}
+
+var largest = 1000 // crowd
+
+// An ending is what there was on the stage at the end of a story.
+type ending struct {
+	Story
+	nodes, watches []string
+}
+
+var (
+	endings []ending
+	theTour = sync.OnceValues(func() (*Recording, error) {
+		server, err := zktest.Shared()
+		if err != nil {
+			return nil, err
+		}
+		tour := &Tour{
+			Recording: Recording{Locks: Locks, Largest: largest}, Server: server,
+			Say: func(string, ...any) {}, Scored: func() {},
+			told: func(r *recorder, s Story) {
+				end := ending{Story: s, nodes: r.Names(r.dir)}
+				for _, m := range r.members {
+					end.watches = append(end.watches, m.Tap.Watched()...)
+				}
+				endings = append(endings, end)
+			},
+		}
+		return &tour.Recording, tour.Record(context.Background())
+	})
+)
+
+// recorded is what the tour records, once for all tests.
+func recorded(t *testing.T) *Recording {
+	t.Helper()
+	rec, err := theTour()
+	require.NoError(t, err)
+	return rec
+}
+
+// The pages of costs and of properties have what the tour measures, and both tables fit
+// the screen. The front page has two rows of it.
+func TestTheTablesAreWhatTheTourMeasures(t *testing.T) {
+	const costs, properties, front = "../../../docs/costs.md", "../../../docs/properties.md", "../../../README.md"
+	rec := recorded(t)
+	row := "| %s |" + strings.Repeat(" %v |", len(rec.Locks))
+	groups := rec.Score()
+	for _, g := range groups[:len(groups)-1] { // the last is part of the matrix
+		if strings.Contains(g.Title, "100 ") || strings.Contains(g.Title, "300 ") || strings.Contains(g.Title, "bystander") {
+			continue
+		}
+		lines, cells := []string{"| **" + g.Title + "** |" + strings.Repeat(" |", len(rec.Locks))}, []any{}
+		for _, r := range g.Rows {
+			lines, cells = append(lines, row), append(append(cells, r.Label), r.Cells...)
+		}
+		chapter.SaysIn(t, costs, strings.Join(lines, "\n"), cells...)
+		if g.Title != "the holder releases, 1,000 wait" {
+			continue
+		}
+		for _, r := range g.Rows[2:] { // kilobytes and milliseconds
+			cells := []any{r.Label}
+			for i, q := range rec.Queues {
+				if !q.Polls {
+					cells = append(cells, r.Cells[i])
+				}
+			}
+			chapter.SaysIn(t, front, "| %s |"+strings.Repeat(" %v |", len(cells)-1), cells...)
+		}
+	}
+	for j, p := range lockcheck.Properties {
+		cells := []any{p.Name}
+		for i, lock := range rec.Locks {
+			r := rec.Answers[i][j]
+			assert.NotEqual(t, lockcheck.Stuck, r.Verdict, "%s: the question gets an answer: %v", lock.Subject.Name, r)
+			cells = append(cells, r.Verdict)
+		}
+		chapter.SaysIn(t, properties, row, cells...)
+	}
+	var out bytes.Buffer
+	rec.PrintScore(&out)
+	rec.PrintMatrix(&out)
+	for line := range strings.Lines(out.String()) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(line)), screen, "the columns of %q", line)
+	}
+}
+
+// What one release costs is the same each time, and grows with the crowd as the steps say.
+func TestEveryReleaseCostsTheSame(t *testing.T) {
+	for _, q := range recorded(t).Queues {
+		for _, c := range q.Crowds {
+			woken, looks := 1, 1
+			switch q.Step.Key {
+			case "1", "2":
+				continue // they are never told
+			case "1w": // one of them creates the znode, and the others try to, and watch it
+				woken, looks = c.Waiters, 2*c.Waiters-1
+			case "3":
+				woken, looks = c.Waiters, c.Waiters
+			}
+			for _, r := range c.Releases {
+				assert.Equal(t, woken, r.Notifications, "%s: notifications for one release, %d waiting", q.Step.Subject.Name, c.Waiters)
+				assert.Equal(t, 1+looks, r.All(), "%s: one delete, and the looks of each who is woken, %d waiting", q.Step.Subject.Name, c.Waiters)
+			}
+		}
+	}
+}
+
+// At the end of a story the replay must have the znodes and the watches that
+// the server and the taps have, and at no time may it go back in time.
+func TestReplayIsTrue(t *testing.T) {
+	rec, told := recorded(t), 0
+	for _, s := range rec.Titles {
+		told += len(s.Steps)
+	}
+	assert.Len(t, endings, told, "all stories are told")
+	for _, s := range endings {
+		t.Run(s.ID+"/step"+s.Step, func(t *testing.T) {
+			var left []string
+			for _, n := range s.Nodes {
+				if n.To < 0 && n.Slot >= 0 {
+					left = append(left, n.Name)
+				}
+				assert.True(t, n.To < 0 || n.To >= n.From, "znode %s is made before it is deleted", n.Name)
+			}
+			assert.ElementsMatch(t, s.nodes, left, "at the end the replay has the server's znodes")
+			armed := 0
+			for _, w := range s.Watches {
+				if w.To < 0 {
+					armed++
+				}
+			}
+			assert.Equal(t, len(s.watches), armed, "at the end the replay has as many watches as the taps: %v", s.watches)
+			for _, f := range s.Frames {
+				assert.LessOrEqual(t, f.From, f.To, "a frame leaves before it arrives: %+v", f)
+				assert.False(t, f.Kind == wiretap.Notification && f.Node == -2, "a notification is about something that is shown: %+v", f)
+			}
+			for i, p := range s.Phases {
+				assert.NotEmpty(t, p.Sum, "part %d is summed up", i+1)
+				assert.LessOrEqual(t, p.At, p.Over, "part %d begins before it is over", i+1)
+				assert.True(t, i == 0 || s.Phases[i-1].Over <= p.At, "part %d comes after the one before", i+1)
+			}
+		})
+	}
+}
+
+// What a chapter's picture shows must be what is measured now.
+func TestFiguresAreUpToDate(t *testing.T) {
+	for _, d := range recorded(t).Figures() {
+		drawn, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "figures", d.Name+".svg"))
+		require.NoError(t, err, "make figures draws it")
+		_, rest, _ := strings.Cut(string(drawn), "<desc>")
+		facts, _, _ := strings.Cut(rest, "</desc>")
+		chinese, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "zh-CN", "figures", d.Name+".svg"))
+		require.NoError(t, err, "make figures draws it")
+		assert.True(t, Chinese(string(drawn)) == string(chinese), "%s with Chinese words (make figures draws it again)", d.Name)
+		assert.Equal(t, d.Facts, html.UnescapeString(facts), "what %s shows is what is measured (make figures draws it again)", d.Name)
+	}
+}
+
+func TestPageAndFilmAreSmall(t *testing.T) {
+	var page bytes.Buffer
+	require.NoError(t, recorded(t).Write(&page))
+	assert.LessOrEqual(t, page.Len(), 3<<20, "bytes of the page")
+	film, err := os.Stat(filmFile)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, film.Size(), int64(60_000), "bytes of the film")
+}
+
+func TestSlope(t *testing.T) {
+	for want, y := range map[string][]float64{"0.0": {1, 1, 1}, "1.0": {10, 100, 1000}, "2.0": {1, 100, 10000}} {
+		assert.Equal(t, want, fmt.Sprintf("%.1f", Curve{X: []float64{10, 100, 1000}, Y: y}.slope()), "the slope through %v", y)
+	}
+}
+
+func TestCells(t *testing.T) {
+	for want, c := range map[string][2]any{
+		"19,000": {"kilobytes sent to them", chapter.About(19_123, 10)}, "1,000": {"notifications", 1000}, "0.85": {"kilobytes sent to them", chapter.About(0.85, 10)},
+		"≤ 1": {"longest wait, times quiet", chapter.About(0.85, 10)}, "2.3": {"longest wait, times quiet", chapter.About(2.3, 10)}, "–": {"notifications", none}, "": {"requests", ""},
+	} {
+		assert.Equal(t, want, cell(c[0].(string), c[1]))
+	}
+}
+
+func TestCrowdsOfTheScoreboard(t *testing.T) {
+	for largest, want := range map[int][]int{10: {10}, 50: {10, 50}, 100: {10, 100}, 1000: {10, 100, 1000}} {
+		assert.Equal(t, want, scored(largest), "WAITERS=%d", largest)
+	}
+	assert.Equal(t, "1,234,567", number(1234567))
+}

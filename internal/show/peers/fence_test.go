@@ -1,0 +1,143 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/upkeep/chapter"
+)
+
+// The page's statements, in their order.
+const (
+	tokenInEachRow = iota
+	tokenOfTheLock
+	tokenBeforeARead
+)
+
+// An orders is a database of two orders, in a file, and each statement is run by a process
+// of its own.
+type orders struct {
+	t          *testing.T
+	ctx        context.Context // the test's own deadline
+	file       string
+	statements []string
+}
+
+func newOrders(t *testing.T, z *zktest.Zoo) *orders {
+	t.Helper()
+	page, err := os.ReadFile("../../../docs/fencing.md")
+	require.NoError(t, err)
+	db := &orders{t: t, ctx: z.Ctx, file: filepath.Join(t.TempDir(), "orders.db")}
+	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		db.statements = append(db.statements, block[1])
+	}
+	require.Len(t, db.statements, 3, "statements on the page")
+	db.run(`CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT, token INTEGER);
+		INSERT INTO orders VALUES (1, 'new', 0), (2, 'new', 0);
+		CREATE TABLE locks (name TEXT PRIMARY KEY, token INTEGER);
+		INSERT INTO locks VALUES ('orders', 0);`)
+	return db
+}
+
+func (db *orders) run(sql string) (said string) {
+	db.t.Helper()
+	cmd := exec.CommandContext(db.ctx, "sqlite3", "-batch", "-bail", db.file)
+	cmd.Stdin = strings.NewReader(sql)
+	text, err := cmd.CombinedOutput()
+	require.NoError(db.t, err, string(text))
+	return strings.TrimSpace(string(text))
+}
+
+// does runs one of the page's statements for an order.
+func (db *orders) does(statement int, token int64, id int, state string) (said string) {
+	db.t.Helper()
+	return db.run(fmt.Sprintf(".parameter set :token %d\n", token) +
+		fmt.Sprintf(".parameter set :id %d\n", id) +
+		fmt.Sprintf(".parameter set :state \"'%s'\"\n", state) +
+		db.statements[statement])
+}
+
+// writes tells whether a statement has changed the order.
+func (db *orders) writes(statement int, token int64, id int, state string) string {
+	db.t.Helper()
+	db.does(statement, token, id, state)
+	if db.state(id) == state {
+		return "accepted"
+	}
+	return "refused"
+}
+
+func (db *orders) state(id int) string {
+	db.t.Helper()
+	return db.run(fmt.Sprintf("SELECT state FROM orders WHERE id = %d;", id))
+}
+
+// needsSQLite leaves a test out where SQLite's shell is not installed, and says so.
+func needsSQLite(t *testing.T) *zktest.Zoo {
+	t.Helper()
+	if err := missing(map[string]*exec.Cmd{"sqlite3": exec.Command("sqlite3", "--version")}); err != nil {
+		if os.Getenv("ZKLOCK_REQUIRE_PEERS") != "" {
+			t.Fatal(err)
+		}
+		t.Skipf("left out: a store in SQLite; %v", err)
+	}
+	return zktest.New(t)
+}
+
+// twoTokens are those of a holder that lost the lock, and of the next.
+func twoTokens(t *testing.T, z *zktest.Zoo) (late, next int64) {
+	t.Helper()
+	a, b := step5.JoinAs(z, "A", lockcheck.Seat{Timeout: zktest.MortalTimeout}), step5.Join(z, "B")
+	late, _ = a.Token(a.Acquire().Held())
+	waiting := b.Start()
+	waiting.MustWait("A holds the lock")
+	a.Crash()
+	z.AwaitExpiry(a.Client)
+	next, _ = b.Token(waiting.Held())
+	return late, next
+}
+
+// One lock for two orders. The new holder works on order 1, and the late write comes to
+// order 2.
+func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
+	z := needsSQLite(t)
+	late, next := twoTokens(t, z)
+	says := func(format string, args ...any) {
+		t.Helper()
+		chapter.SaysIn(t, "../../../docs/fencing.md", format, args...)
+	}
+	for _, c := range []struct {
+		statement int
+		name      string
+	}{{tokenInEachRow, "a token in each row"}, {tokenOfTheLock, "a token for the lock"}} {
+		db := newOrders(t, z)
+		require.Equal(t, "accepted", db.writes(c.statement, late, 1, "begun"))
+		require.Equal(t, "accepted", db.writes(c.statement, next, 1, "paid"))
+		require.Equal(t, "accepted", db.writes(c.statement, next, 1, "sent"), "once more, with the same token")
+		require.Equal(t, "refused", db.writes(c.statement, late, 1, "late"))
+		says("%s: the new holder has written order 1, and the late write comes to order 2: %s",
+			c.name, db.writes(c.statement, late, 2, "late"))
+	}
+
+	db := newOrders(t, z)
+	read := db.state(2)
+	says("the new holder reads order 2, and then the late write comes to it: %s",
+		db.writes(tokenOfTheLock, late, 2, "late"))
+	require.NotEqual(t, read, db.state(2), "what the new holder has read is not there any more")
+
+	db = newOrders(t, z)
+	read = db.does(tokenBeforeARead, next, 2, "")
+	says("the new holder brings its token, and reads order 2, and then the late write comes to it: %s",
+		db.writes(tokenOfTheLock, late, 2, "late"))
+	require.Equal(t, read, db.state(2), "what the new holder has read is still there")
+}

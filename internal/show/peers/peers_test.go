@@ -1,0 +1,231 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/upkeep/chapter"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+var step5, step6, client = steps.All[4], steps.All[5], steps.Client
+
+// needsPeers leaves a test out where Curator and kazoo are not installed, and
+// says so. These tests run one after the other: each starts its own Java, which
+// compiles first, and all at once they would keep two cores busy for too long.
+func needsPeers(t *testing.T) *zktest.Zoo {
+	t.Helper()
+	if missing := Missing(); missing != nil {
+		if os.Getenv("ZKLOCK_REQUIRE_PEERS") != "" {
+			t.Fatal(missing)
+		}
+		t.Skipf("left out: Curator and kazoo in one queue with ours; %v", missing)
+	}
+	return zktest.New(t)
+}
+
+// looks is how a member looks into the room whether a writer is inside.
+type looks func(m *zktest.Member, room string) error
+
+// inOneQueue lets ours and theirs take many turns at one lock, all at the same time.
+// Each looks into the room.
+func inOneQueue(t *testing.T, z *zktest.Zoo, path string, theirs []Peer, ours map[*zktest.Member]looks) {
+	const turns = 200
+	for _, p := range theirs {
+		p.Begin("turns %d", turns)
+	}
+	var calls []*zktest.Turn
+	for m, look := range ours {
+		calls = append(calls, z.Go(m.Client, func(ctx context.Context) error {
+			for i := range turns {
+				held, err := m.Lock(ctx)
+				if err == nil {
+					err = look(m, Room(path))
+				}
+				if err == nil {
+					err = m.Unlock(held)
+				}
+				if err != nil {
+					return fmt.Errorf("turn %d: %w", i+1, err)
+				}
+			}
+			return nil
+		}))
+	}
+	for _, call := range calls {
+		call.Acquired()
+	}
+	for i, p := range theirs {
+		assert.True(t, p.Done(), "theirs, number %d, had its %d turns, and met nobody inside", i+1, turns)
+	}
+	assert.Empty(t, z.Names(path), "the queue, when all is over")
+}
+
+// goIn fails if somebody is inside.
+func goIn(m *zktest.Member, room string) error {
+	_, err := m.Create(room, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	if err == nil {
+		err = m.Delete(room, -1)
+	}
+	return err
+}
+
+// lookIn fails if a writer is inside.
+func lookIn(m *zktest.Member, room string) error {
+	found, _, err := m.Exists(room)
+	if found {
+		err = errors.New("a writer is inside")
+	}
+	return err
+}
+
+func TestCuratorKazooAndTheClientsLockStandInOneQueueWithStep5(t *testing.T) {
+	z := needsPeers(t)
+	path := z.Root + "/lock"
+	inOneQueue(t, z, path,
+		[]Peer{Curator(z, t, z.Servers()[0], "mutex", path, 1), Kazoo(z, t, z.Servers()[0], path, 1)},
+		map[*zktest.Member]looks{step5.Join(z, "step 5"): goIn, client.Join(z, "zk.Lock"): goIn})
+}
+
+// Curator's readers and writers stand in one queue with ours.
+func TestCuratorsReadWriteLockStandsInOneQueueWithStep6(t *testing.T) {
+	z := needsPeers(t)
+	path := z.Root + "/lock"
+	inOneQueue(t, z, path,
+		[]Peer{Curator(z, t, z.Servers()[0], "write", path, 1), Curator(z, t, z.Servers()[0], "read", path, 1)},
+		map[*zktest.Member]looks{step6.Join(z, "our writer"): goIn, step6.Join(z, "our reader").Reader: lookIn})
+}
+
+// A holds, and B of another language waits until A has released: both ways.
+func TestEachWaitsForTheOther(t *testing.T) {
+	z := needsPeers(t)
+	for name, start := range map[string]func(path string) Peer{
+		"Curator": func(path string) Peer { return Curator(z, t, z.Servers()[0], "mutex", path, 1) },
+		"kazoo":   func(path string) Peer { return Kazoo(z, t, z.Servers()[0], path, 1) },
+	} {
+		path := z.Root + "/" + name
+		ours, peer := step5.JoinAs(z, "step 5", lockcheck.Seat{Path: path}), start(path)
+		held := ours.Acquire()
+		peer.Begin("lock")
+		z.Await(name+" to queue", func() bool { return len(ours.Queue()) == 2 })
+		z.Await(name+" to watch our znode", func() bool { return watched(z, held.Znode()) })
+		held.Release()
+		require.True(t, peer.Done(), "%s is let in by our release", name)
+
+		waiting := ours.Start()
+		waiting.MustWait("%s holds the lock", name)
+		peer.Begin("unlock")
+		require.True(t, peer.Done())
+		waiting.Acquired()
+
+		peer.Begin("lock")
+		z.Await(name+" to watch our znode", func() bool { return watched(z, waiting.Znode()) })
+		waiting.Release()
+		require.True(t, peer.Done())
+		waiting = ours.Start()
+		waiting.MustWait("%s holds the lock", name)
+		peer.Kill()
+		waiting.Acquired()
+		assert.Len(t, ours.Queue(), 1, "%s was killed, and its session has expired", name)
+		waiting.Release()
+	}
+}
+
+// watched tells whether anybody has a watch on a znode.
+func watched(z *zktest.Zoo, path string) bool {
+	word, err := z.Word("wchp")
+	return err == nil && strings.Contains("\n"+word, "\n"+path+"\n")
+}
+
+// What docs/java.md says of Curator's lock beside ours.
+func TestWhereStep5DiffersFromCurator(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	theirs := Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
+	does := func(command string, args ...any) {
+		t.Helper()
+		theirs.Begin(command, args...)
+		require.True(t, theirs.Done(), command)
+	}
+	says := func(format string, args ...any) {
+		t.Helper()
+		chapter.SaysIn(t, "../../../docs/java.md", format, args...)
+	}
+	held := ours.Acquire()
+	does("try 100") // which fails if it gets the lock
+	require.Len(t, ours.Queue(), 1, "the queue: only the holder")
+	says("Curator has given up: the server watches the holder's znode for it: %v", watched(z, held.Znode()))
+	does("unwatch %s", held.Znode())
+	says("Curator has sent removeWatches: the server watches the holder's znode for it: %v", watched(z, held.Znode()))
+	held.Release()
+
+	_, err := z.Observer().Create(ours.Path+"/0-a-note", nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	ours.Acquire().Release()
+	theirs.Begin("try 100")
+	says("nobody holds the lock, and somebody's znode 0-a-note is in its directory: step 5 gets the lock; Curator waits: %v", theirs.Done())
+}
+
+// NoNode is not only what an expired session looks like: somebody may have deleted the
+// znode.
+func TestCuratorQueuesAgainWhenItsZnodeHasGone(t *testing.T) {
+	z := needsPeers(t)
+	ours := step5.Join(z, "step 5")
+	theirs := Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
+	held := ours.Acquire()
+	theirs.Begin("lock")
+	z.Await("Curator to watch our znode", func() bool { return watched(z, held.Znode()) })
+	queue := ours.Queue()
+	slices.SortFunc(queue, zktest.BySequence)
+	first := ours.Path + "/" + queue[1]
+	session, _ := z.Owner(first)
+	require.NoError(t, z.Observer().Delete(first, -1))
+	held.Release()
+	require.True(t, theirs.Done(), "Curator has the lock")
+	queue = ours.Queue()
+	require.Len(t, queue, 1, "the queue: Curator has made another znode")
+	again, _ := z.Owner(ours.Path + "/" + queue[0])
+	chapter.SaysIn(t, "../../../docs/java.md",
+		"somebody deletes the znode of a Curator that waits: it makes another one, in the same session: %v", session == again)
+}
+
+// One holds, and the other, of the other language, waits or shares: both ways.
+func TestReadersOfBothShareAndWritersOfBothExclude(t *testing.T) {
+	z := needsPeers(t)
+	path := z.Root + "/lock"
+	ours := step6.Join(z, "step 6")
+	theirReader, theirWriter := Curator(z, t, z.Servers()[0], "read", path, 1), Curator(z, t, z.Servers()[0], "write", path, 1)
+
+	reading := ours.Reader.Acquire()
+	theirReader.Begin("lock")
+	require.True(t, theirReader.Done(), "Curator's reader shares with ours")
+	theirWriter.Begin("lock")
+	z.Await("Curator's writer to queue", func() bool { return len(ours.Queue()) == 3 })
+	reading.Release()
+	waiting := ours.Start()
+	waiting.MustWait("Curator's writer is before it")
+	theirReader.Begin("unlock")
+	require.True(t, theirReader.Done())
+	require.True(t, theirWriter.Done(), "Curator's writer is let in when both readers have gone")
+	waiting.MustWait("Curator's writer is inside")
+	theirWriter.Kill()
+	waiting.Acquired()
+	assert.Len(t, ours.Queue(), 1, "Curator's writer was killed, and its session has expired")
+	theirReader.Begin("lock")
+	z.Await("Curator's reader to watch our writer's znode", func() bool { return watched(z, waiting.Znode()) })
+	waiting.Release()
+	require.True(t, theirReader.Done(), "Curator's reader is let in when our writer has gone")
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"zklock/internal/upkeep/words"
+)
+
+// The properties that a storm asks for.
+const (
+	oneHolder       = "one holder at a time"
+	nobodyEarly     = "nobody comes in before Unlock"
+	noLostIncrement = "no increment lost, none doubled"
+	risingTokens    = "each token greater than the last"
+	served          = "every waiter is served"
+	noOrphan        = "no znode is left behind"
+	noWatch         = "no watch is left behind"
+	nothingRuns     = "nothing runs on after Close"
+)
+
+var properties = []string{oneHolder, nobodyEarly, noLostIncrement, risingTokens, served, noOrphan, noWatch, nothingRuns}
+
+// A breach is one case in which a property did not hold.
+type breach struct {
+	property string
+	kind     int // -1: the client below the locks
+	clients  []int
+	at       time.Time
+	detail   string
+}
+
+// breaches are all that were found.
+type breaches []breach
+
+// broken adds one. Whoever calls it for a store holds its mu.
+func (all *breaches) broken(property string, kind int, clients []int, at time.Time, detail string, args ...any) {
+	*all = append(*all, breach{property, kind, clients, at, fmt.Sprintf(detail, args...)})
+}
+
+// stopReserve is the time within which a process that ran again has found out
+// that it had been stopped.
+const stopReserve = 100 * time.Millisecond
+
+// judge returns the breaches that the record shows, up to a moment, and for each
+// of kinds how often a process that did not run excuses two holders.
+func (r Record) judge(upTo time.Time) (found breaches, excused []int) {
+	excused = make([]int, len(kinds))
+	type earlier struct {
+		Turn
+		met, excused bool // by a later one: it counts once
+	}
+	before := make([][]earlier, len(kinds)) // those that may reach into the next
+	for _, t := range slices.SortedFunc(slices.Values(r.Turns), func(a, b Turn) int { return a.From.Compare(b.From) }) {
+		if t.At.After(upTo) {
+			continue
+		}
+		k := t.Kind
+		if t.Failure != "" {
+			found.broken(served, k, []int{t.Client}, t.At, "client %d: %s", t.Client, t.Failure)
+		}
+		if !t.held() {
+			continue
+		}
+		before[k] = slices.DeleteFunc(before[k], func(b earlier) bool { return b.Until.Before(t.From) && !b.inside(t.From) })
+		for i := range before[k] {
+			b := &before[k][i]
+			if b.Read && t.Read || b.met {
+				continue
+			}
+			until := b.Until
+			if t.Until.Before(until) {
+				until = t.Until
+			}
+			both := !until.Before(t.From)
+			stopped := both && r.explained(t.From, until, b.Client, t.Client)
+			switch who := []int{b.Client, t.Client}; {
+			case both && !stopped:
+				b.met = true
+				found.broken(oneHolder, k, who, t.From, "clients %d and %d, for %v", b.Client, t.Client, until.Sub(t.From))
+			case b.inside(t.From) && !r.explained(t.From, t.From, t.Client):
+				b.met = true
+				found.broken(nobodyEarly, k, who, t.From, "client %d was in %v before client %d called Unlock", t.Client, b.Unlocked.Sub(t.From), b.Client)
+			case stopped && !b.excused:
+				b.excused = true
+				excused[k]++
+			}
+		}
+		before[k] = append(before[k], earlier{Turn: t})
+		if at := t.RefusedAlive; !at.IsZero() && !r.explained(at, at, t.Client) {
+			found.broken(risingTokens, k, []int{t.Client}, at, "the store refused client %d, which held the lock", t.Client)
+		}
+	}
+	return found, excused
+}
+
+// explained tells whether one of the clients' processes did not run at the
+// time, and so could not notice.
+func (r Record) explained(from, until time.Time, clients ...int) bool {
+	return slices.ContainsFunc(r.Stalls, func(stall Stall) bool {
+		his := slices.ContainsFunc(clients, func(c int) bool { return c/perProcess == stall.Process })
+		return his && !from.Before(stall.From) && !until.After(stall.To.Add(stopReserve))
+	})
+}
+
+// count tells how many are so.
+func count[T any](all []T, so func(T) bool) (n int) {
+	for _, one := range all {
+		if so(one) {
+			n++
+		}
+	}
+	return n
+}
+
+// conclude judges the whole storm, when nobody is at work. The caller holds mu.
+func (s *storm) conclude(end time.Time) {
+	found, excused := s.judge(end)
+	s.breaches = append(s.breaches, found...)
+	s.excused = excused
+	for k, number := range s.numbers {
+		written := count(s.Turns, func(t Turn) bool { return t.Kind == k && t.Wrote })
+		if number.value != int64(written) {
+			s.breaches.broken(noLostIncrement, k, nil, end, "%d increments were made, and the number is %d", written, number.value)
+		}
+	}
+}
+
+// cause names the fault that a breach goes back to: the last one before it that
+// befell one of its clients, else the last one of the servers.
+func (s *storm) cause(b breach) string {
+	own, servers := "", ""
+	for _, f := range s.faults { // in the order in which they were ordered
+		if !f.happened() || f.From.After(b.at.Add(time.Second)) || f.To.Before(b.at.Add(-5*time.Second)) {
+			continue
+		}
+		switch {
+		case slices.ContainsFunc(b.clients, f.befell) && (f.reach() != aLock || f.Kind == b.kind):
+			own = f.Was
+		case f.reach() == theServers:
+			servers = f.Was
+		}
+	}
+	return cmp.Or(own, servers, "no fault near")
+}
+
+// violations counts the breaches of steps 5 and 6, which have to be none.
+func violations(breaches breaches) int {
+	return count(breaches, func(b breach) bool { return trusted(b.kind) })
+}
+
+// happened tells whether the fault's moment came.
+func (f *fault) happened() bool { return f.Was != "" }
+
+// progress prints a line now and then, and tells when there is a violation.
+func (s *storm) progress(ctx context.Context, violated func()) {
+	for rest(ctx, max(s.length/12, 5*time.Second)) {
+		s.mu.Lock()
+		faults := count(s.faults, (*fault).happened)
+		// Processes tell of their holds and of their stalls one after the other.
+		breaches, _ := s.judge(time.Now().Add(-time.Second))
+		breaches = append(breaches, s.breaches...)
+		holds := count(s.Turns, Turn.held)
+		s.mu.Unlock()
+		n := violations(breaches)
+		words.Fprintf(s.out, "  %4.0f s  %4d faults  %7d acquisitions  %d violations in steps 5 and 6, %d breaches in the others\n",
+			time.Since(s.began).Seconds(), faults, holds, n, len(breaches)-n)
+		if n > 0 {
+			violated()
+		}
+	}
+}
+
+// print writes the table.
+func (s *storm) print(w io.Writer) {
+	words.Fprintf(w, "\n%-48s %7d\n", "faults", count(s.faults, (*fault).happened))
+	each := map[string]int{}
+	for _, f := range s.faults {
+		each[f.Was]++
+	}
+	delete(each, "")
+	for _, what := range slices.Sorted(maps.Keys(each)) {
+		words.Fprintf(w, "  %-46s %7d\n", what, each[what])
+	}
+	row := func(title string, value func(kind int) any) {
+		words.Fprintf(w, "%-48s", title)
+		for k := range kinds {
+			words.Fprintf(w, " %9v", value(k))
+		}
+		fmt.Fprintln(w)
+	}
+	turns := func(title string, so func(Turn) bool) {
+		row(title, func(k int) any { return count(s.Turns, func(t Turn) bool { return t.Kind == k && so(t) }) })
+	}
+	fmt.Fprintln(w)
+	row("", func(k int) any { return kinds[k].Name })
+	turns("acquisitions", Turn.held)
+	turns("  of them to read", func(t Turn) bool { return t.held() && t.Read })
+	row("hand-overs from client to client", func(k int) any { return s.numbers[k].handOvers })
+	turns("gave up by its own wish", func(t Turn) bool { return t.GaveUp })
+	turns("was told that the lock was lost", func(t Turn) bool { return t.held() && t.Lost })
+	row("stale accesses that the store refused", func(k int) any { return s.numbers[k].refused })
+	row("two holders, one in a process that did not run", func(k int) any { return s.excused[k] })
+	row("longest wait", func(k int) any {
+		longest := time.Duration(0)
+		for _, t := range s.Turns {
+			if t.Kind == k && t.held() {
+				longest = max(longest, t.Waited)
+			}
+		}
+		return longest.Round(100 * time.Millisecond)
+	})
+	words.Fprintln(w, "breaches")
+	for _, property := range properties {
+		row("  "+property, func(k int) any {
+			return count(s.breaches, func(b breach) bool { return b.property == property && b.kind == k })
+		})
+	}
+	s.printCauses(w)
+}
+
+// printCauses lists the breaches with the fault that each goes back to.
+func (s *storm) printCauses(w io.Writer) {
+	type line struct{ title, cause string }
+	counts, example := map[line]int{}, map[line]string{}
+	for _, b := range s.breaches {
+		who := "the client"
+		if b.kind >= 0 {
+			who = kinds[b.kind].Name
+		}
+		l := line{who + ": " + b.property, s.cause(b)}
+		counts[l]++
+		example[l], _, _ = strings.Cut(b.detail, "\n")
+	}
+	lines := slices.SortedFunc(maps.Keys(counts), func(a, b line) int {
+		return cmp.Or(cmp.Compare(a.title, b.title), counts[b]-counts[a])
+	})
+	for i, l := range lines {
+		if i == 0 || l.title != lines[i-1].title {
+			words.Fprintf(w, "\n%s\n", l.title)
+		}
+		words.Fprintf(w, "  %5d  %-46s %s\n", counts[l], l.cause, example[l])
+	}
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/show/browser"
+)
+
+// opens writes the book, and opens a page of it as a file.
+func opens(t *testing.T, name string, width, height int) (b *browser.Browser, address func(name string) string) {
+	folder := t.TempDir()
+	require.NoError(t, write(folder, book(t)))
+	address = func(name string) string { return "file://" + filepath.Join(folder, name) }
+	return browser.Open(t, address(name), width, height), address
+}
+
+// remembers opens a page until it shows an answer that was kept: a browser keeps it soon,
+// and not at once.
+func remembers(b *browser.Browser, page, said string) {
+	b.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		b.Do(chromedp.Navigate(page))
+		shown := b.Text(".yours")
+		if strings.Contains(shown, said) {
+			return
+		}
+		require.True(b, time.Now().Before(deadline), "%q is remembered, and the page says %q", said, shown)
+	}
+}
+
+// tooMuch is true once all slides were looked at, and window.bad has those that do not
+// show all that is on them, or whose letters are too small.
+const tooMuch = `(() => {
+	window.bad = [];
+	const headings = new Set();
+	for (let i = 0; i < shown.length; i++) {
+		turn(i);
+		const body = $("#slides .body"), name = (i + 1) + ": " + $("#slides .heading").textContent;
+		headings.add($("#slides .heading").textContent);
+		if (body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1) window.bad.push(name + " has too much");
+		const small = all("#slides .body *, #slides .heading").find((e) => !e.closest("svg") && e.textContent.trim() && parseFloat(getComputedStyle(e).fontSize) < 24);
+		if (small) window.bad.push(name + " has small letters: " + small.outerHTML.slice(0, 80));
+	}
+	const missing = all("article :is(h1, h2, h3)").map((h) => h.textContent).filter((h) => !headings.has(h));
+	window.bad.push(...missing.map((h) => "no slide has the heading " + h));
+	return true;
+})()`
+
+func TestTheBookInABrowser(t *testing.T) {
+	b, address := opens(t, "step03.html", 1366, 768)
+
+	// A prediction: its answer, and what answers it, are hidden until it is answered.
+	seen := func(selector string) bool {
+		return browser.Evaluate[bool](b, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, selector))
+	}
+	require.True(t, seen(".question input"))
+	assert.False(t, seen(".answer > p:last-child"), "the answer")
+	assert.False(t, seen("[data-after] > pre"), "the output that answers it")
+	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "300"), chromedp.KeyEvent(kb.Enter))
+	b.Until(`document.querySelector(".answer").open`)
+	b.Contains(".yours", "You said: 300 notifications That is far from it.")
+	assert.True(t, seen(".answer > p:last-child"), "the answer")
+	assert.True(t, seen("[data-after] > pre"), "the output")
+
+	// It is remembered, in the other language, too, and can be answered again.
+	remembers(b, address("zh-CN/step03.html"), "300 个通知 相差较远。")
+	remembers(b, address("step03.html"), "300 notifications")
+	b.Do(chromedp.Click(chromedp.CSS(".yours button")))
+	b.Until(`document.activeElement === document.querySelector(".question input")`)
+	assert.False(t, seen(".answer > p:last-child"), "the answer, before the second try")
+	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "5050"), chromedp.KeyEvent(kb.Enter))
+	b.Contains(".yours", "You said: 5050 notifications That is right.")
+
+	// A choice.
+	b.Do(chromedp.Navigate(address("step05.html")), chromedp.Click(chromedp.CSS(`[data-key="step05-5"] label:nth-of-type(1) input`)), chromedp.Click(chromedp.CSS(`[data-key="step05-5"] .guess button`)))
+	b.Contains(`[data-key="step05-5"] .yours`, "You said: a ping That is another one.")
+
+	// A run plays: the phase that is pressed, to its end.
+	b.Do(chromedp.Navigate(address("step03.html")))
+	b.Says(".run .caption", "Client 0 holds the lock, 10 wait.")
+	b.Until(`(canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v > 0))(document.querySelector(".run canvas"))`)
+	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
+	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists, 1 of them useful.")
+
+	// Search, by the keyboard alone.
+	b.Do(chromedp.Navigate(address("step05.html")), chromedp.KeyEvent("/"))
+	b.Until(`document.activeElement.id === "search" && index.length === pages.length`)
+	browser.Evaluate[any](b, `search.select()`) // of a key that a test presses, the letter comes in any case
+	b.Do(chromedp.KeyEvent("thundering"))
+	b.Contains("#found ol", "Step 3: wait with a watch on the children: What is still broken")
+	b.Do(chromedp.KeyEvent(kb.Enter))
+	require.Eventually(t, func() bool {
+		at, err := chromedp.Run(b.Ctx, chromedp.Location())
+		return err == nil && strings.HasPrefix(at, address("")) && !strings.Contains(at, "step05") && strings.Contains(at, ".html#")
+	}, 30*time.Second, 50*time.Millisecond, "Enter opens the first of the places")
+
+	// Without storage all of it works as well.
+	b.Do(chromedp.Navigate(address("step04.html")))
+	browser.Evaluate[any](b, `void Object.defineProperty(window, "localStorage", { get() { throw new Error("no storage"); } })`)
+	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "5,050"), chromedp.KeyEvent(kb.Enter))
+	b.Contains(".yours", "You said: 5,050 names That is right.")
+}
+
+func TestTheSlidesInABrowser(t *testing.T) {
+	b, address := opens(t, "step03.html", 1920, 1080)
+	b.Do(chromedp.KeyEvent("s"))
+	b.Until(`location.hash === "#slides-1"`)
+	b.Says("#slides .heading", "Step 3: wait with a watch on the children")
+	b.Do(chromedp.KeyEvent(kb.ArrowRight))
+	b.Says("#slides .heading", "The idea")
+	b.Do(chromedp.KeyEvent("n"))
+	b.Contains("#slides .notes", "let them count it")
+	b.Do(chromedp.KeyEvent(kb.Escape))
+	b.Until(`document.querySelector("#slides").hidden && location.hash === ""`)
+
+	for _, name := range chapters(t) {
+		b.Do(chromedp.Navigate(address(name) + "#slides"))
+		b.Until(`location.hash === "#slides-1"`)
+		require.True(t, browser.Evaluate[bool](b, tooMuch))
+		assert.Greater(t, browser.Evaluate[int](b, `shown.length`), 20, name)
+		assert.Empty(t, browser.Evaluate[[]string](b, `window.bad`), name)
+		questions := browser.Evaluate[int](b, `all(".question").length`)
+		assert.Equal(t, questions, browser.Evaluate[int](b, `new Set(shown.filter((s) => s.kind === "asks").map((s) => s.source)).size`), "questions on the slides of %s", name)
+		assert.Equal(t, questions, browser.Evaluate[int](b, `new Set(shown.filter((s) => s.kind === "answers").map((s) => s.source)).size`), "answers on the slides of %s", name)
+	}
+}
+
+// On a phone no page is wider than the screen, and what is pressed is large enough.
+func TestThePagesOnAPhone(t *testing.T) {
+	b, address := opens(t, "index.html", 390, 844)
+	for name := range book(t) {
+		if filepath.Ext(name) != ".html" {
+			continue
+		}
+		b.Do(chromedp.Navigate(address(name)))
+		assert.LessOrEqual(t, browser.Evaluate[int](b, `document.documentElement.scrollWidth`), 390, "the width of %s", name)
+		assert.Empty(t, browser.Evaluate[[]string](b, `all("button, header a, #contents a").filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 24).map((e) => e.textContent)`), "what is hard to hit in %s", name)
+	}
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"path"
+	"slices"
+
+	"github.com/yuin/goldmark/ast"
+
+	shared "zklock/internal/show/page"
+	"zklock/internal/upkeep/words"
+)
+
+//go:embed run.js
+var runScript string
+
+// player is the script that plays runs: what draws them, and when, is the tour's.
+var player = shared.Stage + shared.Clock + runScript
+
+const runsFile = "docs/figures/runs.json"
+
+// runsOf are the runs that are played below a figure: a story, and the steps in it.
+var runsOf = map[string]struct {
+	story string
+	steps []string
+}{
+	"release-step3.svg":    {"release", []string{"3"}},
+	"release-step4.svg":    {"release", []string{"3", "4"}},
+	"lost-reply-step4.svg": {"lost", []string{"4"}},
+	"lost-reply-step5.svg": {"lost", []string{"5"}},
+}
+
+// What was recorded, as the script reads it.
+type recording struct {
+	Steps   []recordedStep    `json:"steps"`
+	Titles  []recordedTitle   `json:"titles"`
+	Stories []json.RawMessage `json:"stories"`
+}
+
+type recordedStep struct{ Key, Name, Lesson string }
+
+type recordedTitle struct{ ID, Title, Watch string }
+
+type recordedStory struct {
+	ID, Step string
+	Phases   []struct{ Title, Sum string }
+	Clients  []struct {
+		Name  string
+		Moods []struct{ Is string }
+	}
+	Frames [][]int
+}
+
+// A replay is what is played below a figure.
+type replay struct {
+	Title, Watch string
+	Say          map[string]string
+	Stages       []stage
+	Data         map[string]any // the stories, and what is drawn in the edition's language
+}
+
+type stage struct{ Step, Lesson string }
+
+// run writes what is played below a paragraph with figures, if anything is.
+func (w *writer) run(p *ast.Paragraph) {
+	for n := p.FirstChild(); n != nil; n = n.NextSibling() {
+		image, ok := n.(*ast.Image)
+		if !ok {
+			continue
+		}
+		played, ok := runsOf[path.Base(string(image.Destination))]
+		if !ok {
+			continue
+		}
+		r, err := w.edition.recorded(played.story, played.steps)
+		if err == nil {
+			w.plays = true
+			err = templates.ExecuteTemplate(&w.out, "run", r)
+		}
+		if err != nil {
+			w.fail("%s: %w", runsFile, err)
+		}
+	}
+}
+
+// recorded is the run of a story with some steps.
+func (e *edition) recorded(id string, steps []string) (replay, error) {
+	var rec recording
+	if err := json.Unmarshal([]byte(e.sources[runsFile]), &rec); err != nil {
+		return replay{}, err
+	}
+	title := rec.Titles[slices.IndexFunc(rec.Titles, func(t recordedTitle) bool { return t.ID == id })]
+	r := replay{Title: e.say(title.Title), Watch: e.say(title.Watch), Say: e.labels()}
+	drawn := map[string]string{}
+	var stories []json.RawMessage
+	for _, key := range steps {
+		for _, text := range rec.Stories {
+			var story recordedStory
+			if err := json.Unmarshal(text, &story); err != nil {
+				return replay{}, err
+			}
+			if story.ID != id || story.Step != key {
+				continue
+			}
+			step := rec.Steps[slices.IndexFunc(rec.Steps, func(s recordedStep) bool { return s.Key == key })]
+			r.Stages = append(r.Stages, stage{e.say("Step " + key + ": " + step.Name), e.say(step.Lesson)})
+			stories = append(stories, text)
+			e.collect(drawn, story)
+		}
+	}
+	if len(stories) != len(steps) {
+		return replay{}, fmt.Errorf("it has %d of the %d runs of %s", len(stories), len(steps), id)
+	}
+	r.Data = map[string]any{"stories": stories, "drawn": drawn}
+	return r, nil
+}
+
+// collect gathers what may be drawn or said of a story, and its Chinese.
+func (e *edition) collect(drawn map[string]string, story recordedStory) {
+	if e.language == "en" {
+		return
+	}
+	texts := []string{"awake", "changed!", "done", "error", "holds?", "node exists", "connection lost"}
+	for _, p := range story.Phases {
+		texts = append(texts, p.Title, p.Title+".", p.Sum)
+	}
+	for _, c := range story.Clients {
+		for _, m := range c.Moods {
+			texts = append(texts, m.Is)
+		}
+	}
+	for _, f := range story.Frames {
+		texts = append(texts, fmt.Sprintf("%d names", f[7])) // the seventh is how many names a list has
+	}
+	for _, text := range texts {
+		drawn[text] = words.Translate(text)
+	}
+}
+
+// JSON is the data for a script in the page.
+func (r replay) JSON() (template.JS, error) {
+	text, err := json.Marshal(r.Data)
+	return template.JS(bytes.TrimSpace(text)), err
+}

@@ -1,0 +1,499 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/teach/exercise"
+	"zklock/internal/upkeep/words"
+)
+
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../../../.."); err != nil {
+		panic(err)
+	}
+	zktest.Main(m)
+}
+
+// newWorkshop is one on the test's own server.
+func newWorkshop(t *testing.T) *workshop {
+	t.Helper()
+	server, err := zktest.Shared()
+	require.NoError(t, err)
+	return &workshop{server: server}
+}
+
+// scratch is a folder inside of the module, which goes with the test.
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir, err := exercise.Scratch()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+// elsewhere lets the learner's packages be in a folder of the test, which must not be parallel.
+func elsewhere(t *testing.T) {
+	was := exercise.Folder
+	exercise.Folder = scratch(t)
+	t.Cleanup(func() { exercise.Folder = was })
+}
+
+// said is what the workshop prints while it does something, to somebody who types a text.
+func (w workshop) said(typed string, do func(*workshop) error) (string, error) {
+	var out bytes.Buffer
+	w.in, w.out = bufio.NewReader(strings.NewReader(typed)), &out
+	err := do(&w)
+	return out.String(), err
+}
+
+// typed is what a command prints.
+func (w workshop) typed(t *testing.T, typed string, args ...string) string {
+	t.Helper()
+	said, err := w.said(typed, func(w *workshop) error { return w.run(t.Context(), args) })
+	require.NoError(t, err, "%v", args)
+	return said
+}
+
+func step(t *testing.T, name string) exercise.Exercise {
+	t.Helper()
+	e, err := exercise.Find(name)
+	require.NoError(t, err)
+	return e
+}
+
+// tested is what go test says of a package that is laid for it, and what was recorded.
+func (w workshop) tested(t *testing.T, all exercise.Files, flags ...string) (said string, r exercise.Record) {
+	t.Helper()
+	dir := scratch(t)
+	require.NoError(t, all.Write(dir))
+	var out bytes.Buffer
+	require.NoError(t, w.test(t.Context(), dir, &out, flags...))
+	return out.String(), exercise.Recorded(dir)
+}
+
+// firstFailures are what a learner sees first: the property that the starter
+// lacks, and the evidence.
+var firstFailures = map[string]string{
+	"1":         "one holder at a time: B arrived and was let in beside the holder; the queue: []",
+	"2":         "first come, first served: B came before ",
+	"3":         "waiting sends no request: 5 waiters sent ",
+	"4":         "a release wakes one: one release sent 5 notifications to 5 waiters",
+	"5":         "a lost reply to create does no harm: the reply to A's create was lost; now nobody holds the lock",
+	"6":         "readers share, writers do not, nobody starves: reader 2 waits for reader 1",
+	"semaphore": "two at a time, and no more: a permit is left, and B waits",
+	"multilock": "it holds all its locks: A holds /x and /y, and C was let in",
+	"election":  "one leads at a time: somebody leads, and B was let in",
+}
+
+// The starter of an exercise fails first with what its step mends, and the step itself is
+// the solution. Steps 5 and 6 are climbed in parts, from the starter to the step's own
+// files: each part turns one property from ✗ to ✓, and no other answer changes.
+func TestWhatEachVersionLacks(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	busy := make(chan struct{}, 4) // each is a build of its own
+	for _, e := range exercise.All {
+		for n := range max(1, len(e.Parts())) + 1 {
+			t.Run(fmt.Sprint(e, ", after part ", n), func(t *testing.T) {
+				t.Parallel()
+				busy <- struct{}{}
+				defer func() { <-busy }()
+				if n == 0 {
+					starts(t, w, e)
+					return
+				}
+				all, err := e.At(n)
+				require.NoError(t, err)
+				said, r := w.tested(t, all)
+				if !asAfter(n, e, r) { // a busy machine can be the reason
+					said, r = w.tested(t, all)
+				}
+				assert.True(t, asAfter(n, e, r), "%s", said)
+				if n < len(e.Parts()) {
+					assert.Contains(t, said, " hold. Go on with "+e.Parts().Name(n+1))
+				} else {
+					assert.Contains(t, said, "ok  \t")
+				}
+				for _, a := range r.Answers {
+					inChinese(t, words.Translate(a.Evidence))
+				}
+			})
+		}
+	}
+}
+
+// asAfter tells whether all properties were asked after part n, and those hold that are
+// to hold.
+func asAfter(n int, e exercise.Exercise, r exercise.Record) bool {
+	brought := map[string]int{}
+	for i, p := range e.Parts() {
+		brought[p.Property] = i + 1
+	}
+	return len(r.Answers) == len(e.Goals) && !slices.ContainsFunc(r.Answers, func(a exercise.Answer) bool {
+		want := lockcheck.Yes
+		if brought[a.Property] > n {
+			want = lockcheck.No
+		}
+		return a.Verdict != string(want)
+	})
+}
+
+// starts tests the starter of an exercise: what go test says of it first, and that all
+// that no part brings holds in a step with parts.
+func starts(t *testing.T, w *workshop, e exercise.Exercise) {
+	all, err := e.Laid()
+	require.NoError(t, err)
+	said, r := w.tested(t, all)
+	property, evidence, _ := strings.Cut(firstFailures[e.Name], ": ")
+	assert.Contains(t, said, "TestLock/"+strings.ReplaceAll(property, " ", "_"), "the first failure")
+	assert.Contains(t, said, "seen: "+evidence)
+	assert.Contains(t, said, "ask yourself: ")
+	first := slices.IndexFunc(r.Answers, func(a exercise.Answer) bool { return a.Verdict != string(lockcheck.Yes) })
+	require.GreaterOrEqual(t, first, 0, said)
+	assert.Equal(t, property, r.Answers[first].Property, "the first failure")
+	if len(e.Parts()) == 0 {
+		return
+	}
+	assert.Contains(t, said, "Go on with "+e.Parts().Name(1))
+	var others []string
+	for _, p := range e.Goals {
+		if !slices.ContainsFunc(e.Parts(), func(part exercise.Part) bool { return part.Property == p.Name }) {
+			others = append(others, strings.ReplaceAll(p.Name, " ", "_"))
+		}
+	}
+	said, r = w.tested(t, all, "-run", "^TestLock$/^("+strings.Join(others, "|")+")$")
+	assert.Contains(t, said, "ok  \t", "what no part brings")
+	assert.Equal(t, len(others), e.Held(r), "what no part brings")
+}
+
+// notSaid are an error's own words, and what is quoted of an error.
+var notSaid = regexp.MustCompile("zk: [a-z ]+|\"[^\"]*\"|`[^`]*`")
+
+// inChinese tests that a text has no three English words in a row.
+func inChinese(t *testing.T, text string) {
+	t.Helper()
+	assert.NotRegexp(t, `[A-Za-z]+ [a-z]+ [a-z]+`, notSaid.ReplaceAllString(text, "…"))
+}
+
+func TestTheWorkshopSpeaksChinese(t *testing.T) {
+	w := newWorkshop(t)
+	elsewhere(t)
+	inEnglish := map[string][]section{}
+	for _, e := range exercise.All {
+		inEnglish[e.Name] = sections(e)
+	}
+	t.Setenv("ZKLOCK_LANG", "zh")
+	code := regexp.MustCompile("(?ms)```go\n(.*?)```")
+	comment := regexp.MustCompile(`(?m) *//.*$`)
+	for _, e := range exercise.All {
+		want, sections := inEnglish[e.Name], sections(e)
+		require.Len(t, sections, len(want), "the Chinese hints of %s", e)
+		for i, s := range sections {
+			assert.Equal(t, words.In(want[i].property), s.property)
+			require.Len(t, s.hints, len(want[i].hints), "the Chinese hints of %s, %s", e, s.property)
+			for j, hint := range s.hints {
+				inChinese(t, code.ReplaceAllString(hint, ""))
+				assert.Equal(t, comment.ReplaceAllString(strings.Join(code.FindAllString(want[i].hints[j], -1), ""), ""),
+					comment.ReplaceAllString(strings.Join(code.FindAllString(hint, -1), ""), ""), "the code in %s, %s", e, s.property)
+			}
+		}
+		hint := w.typed(t, "", "hint", e.Name)
+		assert.Contains(t, hint, "，“"+words.In(want[0].property)+"”，提示 1/")
+	}
+	inChinese(t, w.typed(t, "", "progress"))
+	inChinese(t, w.typed(t, "", "part", "5"))
+	inChinese(t, w.typed(t, "", "reset", "6"))
+	for _, args := range [][]string{{"part", "4"}, {"replay", "election"}, {"check", "7"}, {"hunt", "W99"}} {
+		_, err := w.said("", func(w *workshop) error { return w.run(t.Context(), args) })
+		require.Error(t, err)
+		inChinese(t, words.In(err.Error()))
+	}
+	for n := 1; n <= len(steps.Mistakes); n++ {
+		m, err := findMistake(n)
+		require.NoError(t, err)
+		inChinese(t, m.told())
+	}
+}
+
+// What a learner begins with is in the reader's language only, and its TODOs are numbered
+// as they are read: those of steps 5 and 6 by their parts.
+func TestTheStarters(t *testing.T) {
+	before := map[string]string{"3": "step02_sequential_spin", "4": "step03_children_watch"}
+	for _, e := range exercise.All {
+		t.Run(e.Name, func(t *testing.T) {
+			inEnglish, err := e.Laid()
+			require.NoError(t, err)
+			t.Setenv("ZKLOCK_LANG", "zh")
+			inChinese, err := e.Laid()
+			require.NoError(t, err)
+			for name, text := range inEnglish {
+				todos := regexp.MustCompile(`// TODO(?: |, part )(\d)`).FindAllStringSubmatch(string(text), -1)
+				theirs := regexp.MustCompile(`// 待办(?: |，第 )(\d)`).FindAllStringSubmatch(string(inChinese[name]), -1)
+				assert.False(t, strings.Contains(string(text), "// 待办"), name)
+				assert.False(t, strings.Contains(string(inChinese[name]), "// TODO"), name)
+				require.Len(t, theirs, len(todos), name)
+				for i, todo := range todos {
+					assert.Equal(t, todo[1], theirs[i][1], "TODO %d of %s in Chinese", i, name)
+					if len(e.Parts()) == 0 {
+						assert.Equal(t, fmt.Sprint(i+1), todo[1], "TODO %d of %s", i, name)
+					}
+				}
+				own, err := os.ReadFile(filepath.Join(e.Home, name))
+				if given := err == nil && len(todos) == 0 && !strings.HasSuffix(name, "_test.go"); given {
+					assert.Equal(t, string(withoutHead(own)), string(withoutHead(text)), "%s, as it is in the step", name)
+				}
+				if home := before[e.Name]; home != "" && name == "lock.go" {
+					earlier, err := os.ReadFile(filepath.Join(home, name))
+					require.NoError(t, err)
+					assert.Equal(t, code(earlier), code(text), "the code of the step before")
+				}
+			}
+		})
+	}
+}
+
+// code is a file without comments and empty lines.
+func code(text []byte) string {
+	return regexp.MustCompile(`(?m)^\s*(//.*)?\n`).ReplaceAllString(string(withoutHead(text)), "")
+}
+
+func TestHintsLeadFromTheFirstFailure(t *testing.T) {
+	known := []string{lockcheck.ByKind.Name, lockcheck.Upgrade.Name}
+	for _, p := range slices.Concat(lockcheck.Properties, lockcheck.SemaphoreProperties, lockcheck.MultiLockProperties, lockcheck.ElectionProperties) {
+		known = append(known, p.Name)
+	}
+	for _, e := range exercise.All {
+		sections := sections(e)
+		require.NotEmpty(t, sections, e)
+		assert.True(t, strings.HasPrefix(firstFailures[e.Name], sections[0].property+": "), "%s begins with hints for %q", e, sections[0].property)
+		for _, s := range sections {
+			assert.Contains(t, known, s.property, "%s has hints for it", e)
+			assert.GreaterOrEqual(t, len(s.hints), 3, "%s, %q: how many hints", e, s.property)
+			assert.Contains(t, s.hints[0], "?", "%s, %q: the first is a question", e, s.property)
+		}
+	}
+}
+
+// Whatever a learner writes, the answer is short and comes soon.
+func TestAVersionThatIsNotRightYet(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	for name, c := range map[string]struct {
+		lock, unlock string
+		says         []string
+	}{
+		"it panics":               {`panic("oh")`, "return nil", []string{"it_can_be_locked", "seen: panic: oh, at lock.go:13"}},
+		"Lock waits for ever":     {"select {}", "return nil", []string{"seen: nobody held the lock, A called Lock, and it has not come back", "The other 13 are asked when what has failed holds."}},
+		"Unlock never comes back": {"return nil", "select {}", []string{"seen: A held the lock and called Unlock, which has not come back"}},
+		"it does not sleep":       {"_, err := l.conn.Create(l.path, nil, 1, zk.WorldACL(zk.PermAll)); for err != nil { if there, _, lost := l.conn.Exists(l.path); lost != nil || !there { return lost } }; return nil", "return nil", []string{"seen: A held the lock, and B sent more than 50 requests in 500ms, without a rest between them: it does not sleep"}},
+		"nobody is woken":         {"if _, err := l.conn.Create(l.path, nil, 1, zk.WorldACL(zk.PermAll)); err != nil { select {} }; return nil", "return l.conn.Delete(l.path, -1)", []string{"seen: A has released the lock, and 4s later B still waits; since then B sent 0 requests"}},
+		"everybody is inside":     {"return nil", "return nil", []string{"TestLock/one_holder_at_a_time", "0 of 13 hold", "The other 12 are asked when what has failed holds."}},
+		"it does not compile":     {"return dunno", "return nil", []string{"lock.go:13:53: undefined: dunno"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, err := step(t, "4").Laid()
+			require.NoError(t, err)
+			const head = "package step4\n\nimport (\n\t\"context\"\n\n\t\"github.com/go-zookeeper/zk\"\n)\n\ntype Lock struct{ conn *zk.Conn; path string }\n\n" +
+				"func New(conn *zk.Conn, path string) *Lock { return &Lock{conn, path} }\n\n"
+			all["lock.go"] = []byte(head + "func (l *Lock) Lock(context.Context) error { " + c.lock + " }\nfunc (l *Lock) Unlock() error { " + c.unlock + " }\n\nvar ErrNotHeld error\n")
+			said, _ := w.tested(t, all)
+			if !strings.Contains(said, c.says[0]) { // a busy machine can be the reason
+				said, _ = w.tested(t, all)
+			}
+			for _, says := range c.says {
+				assert.Contains(t, said, says)
+			}
+			assert.NotContains(t, said, "goroutine ")
+		})
+	}
+}
+
+// A property of an earlier part that does not hold any more is told before that of the
+// part that the learner is in.
+func TestAnEarlierPartIsBroken(t *testing.T) {
+	t.Parallel()
+	e := step(t, "5")
+	all, err := e.At(2)
+	require.NoError(t, err)
+	const isRight, givesUp = "if !l.s.canRetry(err) {\n\t\t\treturn err", "if true {\n\t\t\treturn err" // in leave
+	require.Contains(t, string(all["lock.go"]), isRight)
+	all["lock.go"] = bytes.Replace(all["lock.go"], []byte(isRight), []byte(givesUp), 1)
+	dir := scratch(t)
+	require.NoError(t, all.Write(dir))
+	var r exercise.Record
+	for _, p := range e.Parts()[:2] { // as when parts 1 and 2 were done
+		r.Answers = append(r.Answers, exercise.Answer{Property: p.Property, Verdict: string(lockcheck.Yes)})
+	}
+	require.NoError(t, r.Keep(dir))
+	var out bytes.Buffer
+	require.NoError(t, newWorkshop(t).test(t.Context(), dir, &out))
+	assert.Contains(t, out.String(), "1 of 18 hold. Go on with part 2 of 5: A lost reply to delete: the sure release.\n")
+	assert.Contains(t, out.String(), "The other 15 are asked when what has failed holds.")
+}
+
+// The folder of the learner's is no part of what ./... means, and what git shows.
+func TestTheLearnersFolderStaysOutside(t *testing.T) {
+	dir := scratch(t)
+	require.NoError(t, exercise.Files{"lock.go": []byte("package unfinished\n\nvar lock = \n")}.Write(dir))
+	for _, args := range [][]string{{"go", "list", "./..."}, {"git", "status", "--porcelain", "--untracked-files=all"}} {
+		said, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		assert.NotContains(t, string(said), "yours/")
+		assert.NotContains(t, string(said), "go.work")
+	}
+}
+
+func TestHintResetProgressAndSolution(t *testing.T) {
+	elsewhere(t)
+	w, e := newWorkshop(t), step(t, "6")
+	keeps := func(missing ...*lockcheck.Property) {
+		var r exercise.Record
+		yours, err := exercise.Yours(e.Dir())
+		require.NoError(t, err)
+		r.Version = yours.Version()
+		for _, p := range e.Goals {
+			verdict := lockcheck.Yes
+			if slices.Contains(missing, p) {
+				verdict = lockcheck.No
+			}
+			r.Answers = append(r.Answers, exercise.Answer{Property: p.Name, Verdict: string(verdict)})
+		}
+		require.NoError(t, r.Keep(e.Dir()))
+	}
+
+	assert.Contains(t, w.typed(t, "", "progress"), "step 6     ░░░░░░░░░░░░░░░░░░░░   0/21  not begun")
+	assert.Contains(t, w.typed(t, "", "reset", "6"), "is the starter already")
+	assert.Contains(t, w.typed(t, "", "hint", "6"), "hint 1 of 5")
+	second := w.typed(t, "", "hint", "06")
+	assert.Contains(t, second, "hint 2 of 5")
+	assert.Contains(t, second, "More direct: make hint STEP=6")
+
+	mine := exercise.Files{"lock.go": []byte("package step6 // mine\n"), "added.go": []byte("package step6 // mine, too\n")}
+	require.NoError(t, mine.Write(e.Dir()))
+	assert.Contains(t, w.typed(t, "", "progress"), "not checked yet")
+	keeps(lockcheck.Upgrade)
+	assert.Contains(t, w.typed(t, "", "progress"), "███████████████████░  20/21  next: write inside a read hold is refused")
+	assert.Regexp(t, "(?s)hint 1 of 3.*Two readers are inside", w.typed(t, "", "hint", "6"))
+	keeps(lockcheck.Upgrade, lockcheck.WaiterCrash)
+	assert.Regexp(t, "(?s)hint 1 of 3.*Your predecessor has gone.", w.typed(t, "", "hint", "6"), "an earlier step's hints")
+	keeps()
+	assert.Contains(t, w.typed(t, "", "progress"), "████████████████████  21/21  done")
+	assert.Contains(t, w.typed(t, "", "hint", "6"), "All 21 properties hold")
+	assert.Regexp(t, `(?s)\+ the step's own, step06_shared_lock/hold.go\n.*\n\+	count    map\[kind\]int.*\+ the step's own, step06_shared_lock/lock.go\n.*\n\+	own, ownKind, _ := number\(mine\)`,
+		w.typed(t, "", "solution", "6"))
+
+	assert.Contains(t, w.typed(t, "n\n", "reset", "6"), "nothing was changed")
+	assert.FileExists(t, filepath.Join(e.Dir(), "added.go"))
+	said := w.typed(t, "y\n", "reset", "6")
+	assert.Contains(t, said, "the starter is back")
+	changed, err := e.Changed()
+	require.NoError(t, err)
+	assert.False(t, changed)
+	aside := regexp.MustCompile(`put aside in (\S+)\.`).FindStringSubmatch(said)
+	require.Len(t, aside, 2)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(aside[1])) })
+	assert.FileExists(t, filepath.Join(aside[1], "added.go"))
+
+	first := step(t, "")
+	assert.Equal(t, "1", first.Name, "the first that is not done")
+	e = first
+	_, err = e.Lay()
+	require.NoError(t, err)
+	keeps()
+	assert.Contains(t, w.typed(t, "", "hint"), "step 2, ")
+	for _, args := range [][]string{{}, {"dance"}, {"part", "4"}, {"replay", "4"}, {"replay", "election"}, {"check", "7"}, {"check", "4", "5"}, {"hunt", "W99"}} {
+		_, err := w.said("", func(w *workshop) error { return w.run(t.Context(), args) })
+		assert.Error(t, err, "%v is accepted", args)
+	}
+}
+
+// What was found is kept. The page of a property that failed shows the learner's lock
+// beside the step's own.
+func TestALockIsCheckedAndReplayed(t *testing.T) {
+	elsewhere(t)
+	w, e := newWorkshop(t), step(t, "4")
+	said := w.typed(t, "", "check", "4")
+	assert.Contains(t, said, "step 4: your package is laid in ")
+	assert.Contains(t, said, "go test ./yours/scratch")
+	assert.Contains(t, said, `Go on with "a release wakes one".`)
+	assert.Contains(t, w.typed(t, "", "replay", "4"), `step 4, "a release wakes one", yours beside the step's own: file://`)
+	page, err := os.ReadFile(filepath.Join("out", "exercise", "4.html"))
+	require.NoError(t, err)
+	for _, shown := range []string{"4 (yours)", "4 (the step's own)", "one release sent 5 notifications to 5 waiters"} {
+		assert.Contains(t, string(page), shown)
+	}
+
+	own, err := e.At(1)
+	require.NoError(t, err)
+	own["lock.go"] = bytes.Replace(own["lock.go"], []byte("\tnode, err := create("), []byte("\tfmt.Println(\"here\")\n\tnode, err := create("), 1)
+	require.NoError(t, own.Write(e.Dir()))
+	said = w.typed(t, "", "check", "4")
+	assert.Contains(t, said, "\nAll 13 hold. The step's own lock beside yours: make solution STEP=4\n")
+	assert.True(t, e.Done())
+}
+
+func TestPartShowsBeforeAndAfter(t *testing.T) {
+	t.Setenv("PART", "5")
+	said := newWorkshop(t).typed(t, "", "part", "5")
+	assert.Contains(t, said, "Step 5, part 5 of 5: The token\n")
+	assert.Contains(t, said, "\n+		return context.WithValue(ctx, tokenOf{}, h.token), true, nil\n")
+	assert.Contains(t, said, "\nbefore  ✗ each tenure's token is greater than the last: ")
+	assert.Contains(t, said, "\nafter   ✓ each tenure's token is greater than the last: ")
+}
+
+func TestHuntKnowsEachPublishedMistake(t *testing.T) {
+	for n := 1; n <= len(steps.Mistakes); n++ {
+		m, err := findMistake(n)
+		require.NoError(t, err)
+		code := m.code()
+		assert.Contains(t, code, "\nfunc (l ", "W%d: the code", n)
+		assert.NotContains(t, code, "//", "W%d: comments tell", n)
+		assert.NotContains(t, code, "lockcheck.", "W%d: the property tells", n)
+		assert.True(t, strings.HasPrefix(m.text, "W"), "W%d is explained by %q", n, m.text)
+		asked := strings.Contains(m.print(m.test), "lockcheck.Fails(")
+		_, besides := suffers[n]
+		assert.Equal(t, asked, !besides || showsTwoInside(n), "W%d: a property asks for it", n)
+	}
+}
+
+// W8 does not look again after a wake-up. A lost reply to create does harm all the same,
+// as it does in step 4.
+func TestHuntHoldsTheLockAgainstTheAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	said := w.typed(t, "12\n", "hunt", "8")
+	assert.Contains(t, said, "✗ a waiter's crash lets nobody in: ")
+	assert.Contains(t, said, "✗ a lost reply to create does no harm: ")
+	assert.Contains(t, said, "\nTrue, and step 4 lacks that, too. What did this change break?\n\nW8, ")
+	_, err := w.said("", func(w *workshop) error { return w.hunt(t.Context(), "") })
+	assert.ErrorContains(t, err, "this is no number of the list")
+
+	seen := []string{"✗ a waiter's crash lets nobody in: B is in", "✓ a crashed holder's lock comes free: it is"}
+	for _, c := range []struct {
+		mistake int
+		named   string
+		right   bool
+	}{
+		{8, lockcheck.WaiterCrash.Name, true}, {8, lockcheck.CrashFrees.Name, false}, {8, lockcheck.OneHolder.Name, true},
+		{7, none, true}, {12, none, false}, {10, lockcheck.OneHolder.Name, true},
+	} {
+		right, _ := mistake{number: c.mistake}.lacks(c.named, seen)
+		assert.Equal(t, c.right, right, "W%d lacks %q", c.mistake, c.named)
+	}
+}

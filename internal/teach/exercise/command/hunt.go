@@ -1,0 +1,218 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/steps"
+	"zklock/internal/upkeep/words"
+)
+
+// A mistake is a published one, W1 to W24, as a test of a step has it.
+type mistake struct {
+	number int
+	file   string // the step's wrong_test.go
+	test   *ast.FuncDecl
+	source *ast.File // without comments: they tell
+	lines  *token.FileSet
+	text   string // what the comment above it says
+}
+
+// findMistake reads a published mistake out of the steps' wrong_test.go. Of one that
+// several steps have, the first counts.
+func findMistake(n int) (mistake, error) {
+	name := regexp.MustCompile(fmt.Sprintf(`^TestW%d\D`, n))
+	comment := regexp.MustCompile(fmt.Sprintf(`(?m)^// W%d\D.*\n(?://.*\n)*`, n)) // it may stand above the type
+	paths, _ := filepath.Glob("step[0-9][0-9]_*/wrong_test.go")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return mistake{}, err
+		}
+		lines := token.NewFileSet()
+		source, err := parser.ParseFile(lines, path, text, parser.SkipObjectResolution)
+		if err != nil {
+			return mistake{}, err
+		}
+		for _, d := range source.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && name.MatchString(f.Name.Name) {
+				return mistake{n, path, f, source, lines, strings.ReplaceAll(string(comment.Find(text)), "// ", "")}, nil
+			}
+		}
+	}
+	return mistake{}, errors.New("they are W1 to W24, in the root of the repository")
+}
+
+// step is the number of the step whose tests have it.
+func (m mistake) step() (n int) {
+	_, _ = fmt.Sscanf(m.file, "step%d", &n)
+	return n
+}
+
+// told is what the comment says, in the reader's language.
+func (m mistake) told() string {
+	if words.Chinese() {
+		return words.In(strings.Join(strings.Fields(m.text), " "))
+	}
+	return strings.TrimSpace(m.text)
+}
+
+var declares = regexp.MustCompile(`^(?:type|var|func(?: \(\w+ \*?(\w+)\))?) (\w+)`)
+
+// code prints the wrong lock: all that its test uses of the file, in the order of the
+// file, and the functions that the test itself makes the lock with.
+func (m mistake) code() string {
+	used := map[ast.Node]bool{}
+	var use func(text string)
+	use = func(text string) {
+		for _, d := range m.source.Decls {
+			if name := declares.FindStringSubmatch(m.print(d)); name != nil && !used[d] { // a method goes with its type
+				if regexp.MustCompile(`\b` + cmp.Or(name[1], name[2]) + `\b`).MatchString(text) {
+					used[d] = true
+					use(m.print(d))
+				}
+			}
+		}
+	}
+	use(m.print(m.test.Body))
+	var shown []ast.Node
+	for _, d := range m.source.Decls {
+		if used[d] {
+			shown = append(shown, d)
+		}
+	}
+	ast.Inspect(m.test.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if _, ok := n.Rhs[0].(*ast.FuncLit); ok {
+				shown = append(shown, n)
+				return false
+			}
+		case *ast.CallExpr:
+			if over, ok := n.Fun.(*ast.SelectorExpr); ok && over.Sel.Name == "Over" {
+				if _, named := n.Args[1].(*ast.Ident); !named {
+					shown = append(shown, &ast.AssignStmt{Lhs: []ast.Expr{ast.NewIdent("newLock")}, Tok: token.DEFINE, Rhs: n.Args[1:]})
+				}
+				return false
+			}
+		}
+		return true
+	})
+	return m.print(shown...)
+}
+
+func (m mistake) print(nodes ...ast.Node) string {
+	var text strings.Builder
+	for _, n := range nodes {
+		_ = format.Node(&text, m.lines, n)
+		text.WriteString("\n\n")
+	}
+	return strings.TrimSpace(text.String())
+}
+
+const none = "none of these"
+
+// suffers is what some mistakes break that the answers of their properties do not show.
+var suffers = map[int]string{7: none, 8: lockcheck.OneHolder.Name, 10: lockcheck.OneHolder.Name, 13: lockcheck.FirstCome.Name, 15: lockcheck.WakesOne.Name,
+	18: lockcheck.GivingUp.Name, 20: lockcheck.FirstCome.Name, 21: lockcheck.FirstCome.Name, 22: lockcheck.GivingUp.Name,
+	23: lockcheck.OneHolder.Name, 24: lockcheck.FirstCome.Name}
+
+// showsTwoInside tells whether the test of a mistake shows two inside, beside the property
+// that it asks for.
+func showsTwoInside(number int) bool { return number == 8 || number == 23 }
+
+// hunt shows a wrong lock, asks which property it lacks, and holds the lock
+// against the property that is named.
+func (w *workshop) hunt(ctx context.Context, which string) error {
+	n := 1 + rand.IntN(len(steps.Mistakes))
+	if which != "" {
+		n, _ = strconv.Atoi(strings.TrimPrefix(strings.ToUpper(which), "W"))
+	}
+	m, err := findMistake(n)
+	if err != nil {
+		return fmt.Errorf("there is no mistake %q: %w", which, err)
+	}
+	words.Fprintf(w.out, "W%d, a lock that was published, in Go:\n\n", n)
+	fmt.Fprintf(w.out, "%s\n\n", m.code())
+	words.Fprintf(w.out, "What is not shown is as in %s.\nWhich property does it lack?\n", filepath.Dir(m.file))
+	for i, p := range lockcheck.Properties {
+		words.Fprintf(w.out, "%3d  %s\n", i+1, p.Name)
+	}
+	words.Fprintf(w.out, "  0  none of these: its answers are right, and something else is wrong\nYour answer: ")
+	line, _ := w.in.ReadString('\n')
+	choice, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || choice < 0 || choice > len(lockcheck.Properties) {
+		return fmt.Errorf("this is no number of the list: %q", strings.TrimSpace(line))
+	}
+	named := none
+	if choice > 0 {
+		named = lockcheck.Properties[choice-1].Name
+	}
+	words.Fprintf(w.out, "%s\n\nrunning it: %s in %s\n", named, m.test.Name.Name, m.file)
+	seen, err := w.tests(ctx, m, named)
+	if err != nil {
+		return err
+	}
+	for _, verdict := range seen {
+		words.Fprintf(w.out, "  %s\n", verdict)
+	}
+	right, more := m.lacks(named, seen)
+	words.Fprintf(w.out, "%s", more)
+	said := "Not this one."
+	if right {
+		said = "Right."
+	}
+	if right && choice > 0 {
+		step := steps.All[m.step()-1] // the mistake is a change of it
+		if lockcheck.Check(w.server, step, lockcheck.Properties[choice-1], 0).Verdict == lockcheck.No {
+			said = fmt.Sprintf("True, and %s lacks that, too. What did this change break?", step.Name)
+		}
+	}
+	words.Fprintf(w.out, "\n%s\n\n%s\n", said, m.told())
+	return nil
+}
+
+// lacks tells whether the mistake is said rightly to lack a property, after its test has
+// seen these verdicts, and what else there is to say.
+func (m mistake) lacks(named string, seen []string) (right bool, more string) {
+	what, besides := suffers[m.number]
+	switch {
+	case showsTwoInside(m.number) && named == what:
+		more = "  The property's own story does not meet it, but what the test has seen is two inside.\n"
+	case besides && !showsTwoInside(m.number) && what != none:
+		more = fmt.Sprintf("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
+	}
+	return named == what || slices.ContainsFunc(seen, func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+named+": ") }), more
+}
+
+var verdictLine = regexp.MustCompile(`(?:✗|✓|–|\?) .*: .*`)
+
+// tests runs the mistake's test, and holds its lock against one more property.
+// It returns the verdicts.
+func (w *workshop) tests(ctx context.Context, m mistake, asked string) (verdicts []string, err error) {
+	test := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout", "120s", "-v", "-run", "^"+m.test.Name.Name+"$", "./"+filepath.Dir(m.file))
+	if err := w.serve(ctx); err != nil {
+		return nil, err
+	}
+	test.Env = append(w.environment(), "LOCKCHECK_ASK="+asked)
+	text, err := test.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("%s\n%w", text, err)
+	}
+	return verdictLine.FindAllString(string(text), -1), nil
+}

@@ -1,0 +1,434 @@
+// Command command is the workshop: it lays a learner's exercises, runs their tests,
+// gives hints, and hunts published mistakes. The make targets exercise, watch, hint,
+// part, replay, progress, solution, reset and hunt call it, from the root of the
+// repository.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"zklock/internal/server/zkserver"
+	"zklock/internal/teach/exercise"
+	"zklock/internal/upkeep/words"
+)
+
+const usage = "make help lists the workshop's commands, from make exercise to make hunt; they run in the root of the repository"
+
+// A workshop is what all commands share.
+type workshop struct {
+	in     *bufio.Reader
+	out    io.Writer
+	server *zkserver.Server // nil until it is needed
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	w := &workshop{in: bufio.NewReader(os.Stdin), out: os.Stdout}
+	err := w.run(ctx, os.Args[1:])
+	if w.server != nil {
+		err = errors.Join(err, w.server.Stop())
+	}
+	if err != nil && ctx.Err() == nil { // Ctrl-C is no error
+		words.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func (w *workshop) run(ctx context.Context, args []string) error {
+	if len(args) == 4 && args[0] == "build" {
+		return w.build(ctx, args[1], args[2], args[3])
+	}
+	if len(args) == 0 || len(args) > 2 {
+		return errors.New(usage)
+	}
+	command, argument := args[0], strings.Join(args[1:], "")
+	switch command {
+	case "progress":
+		return w.progress()
+	case "hunt":
+		return w.hunt(ctx, argument)
+	case "part":
+		return w.part(ctx, argument, os.Getenv("PART"))
+	}
+	e, err := exercise.Find(argument)
+	if err != nil {
+		return err
+	}
+	if err := w.lay(e); err != nil {
+		return err
+	}
+	switch command {
+	case "check":
+		return w.check(ctx, e)
+	case "watch":
+		return w.watch(ctx, e)
+	case "hint":
+		return w.hint(e)
+	case "replay":
+		return w.replay(ctx, e)
+	case "solution":
+		return w.solution(ctx, e)
+	case "reset":
+		return w.reset(e)
+	}
+	return errors.New(usage)
+}
+
+// lay makes the learner's package, if it is not there.
+func (w *workshop) lay(e exercise.Exercise) error {
+	laid, err := e.Lay()
+	if laid {
+		words.Fprintf(w.out, "%s: your package is laid in %s\n", e, e.Dir())
+	}
+	return err
+}
+
+// test runs go test on a learner's package, with more flags. A test that fails is no error.
+func (w *workshop) test(ctx context.Context, dir string, out io.Writer, flags ...string) error {
+	test := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-count=1"}, flags, []string{inModule(dir)})...)
+	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) } // so that it stops its server
+	test.WaitDelay = 10 * time.Second
+	test.Stdout, test.Stderr = out, out
+	test.Env = w.environment()
+	err := test.Run()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// environment is that of a test, which uses the workshop's server if there is one.
+func (w *workshop) environment() []string {
+	if w.server == nil {
+		return os.Environ()
+	}
+	return append(os.Environ(), "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(w.server.Servers(), ","))
+}
+
+// build makes a program of the test of a learner's step, which is in this folder: make play
+// and make explore start it as a client. It prints which step that is.
+func (w *workshop) build(ctx context.Context, step, folder, program string) error {
+	exercise.Folder = folder
+	e, err := exercise.Find(step)
+	if err != nil {
+		return err
+	}
+	if !e.IsStep() {
+		return errors.New("all steps are done: choose the one to play with")
+	}
+	if _, err := e.Lay(); err != nil {
+		return err
+	}
+	text, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, inModule(e.Dir())).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s", text)
+	}
+	fmt.Fprintln(w.out, e.Name)
+	return nil
+}
+
+// inModule is a folder as the go command wants to have it named.
+func inModule(dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return "./" + filepath.ToSlash(dir)
+}
+
+// serve starts a server for several tests.
+func (w *workshop) serve(ctx context.Context) (err error) {
+	if w.server == nil {
+		w.server, err = zkserver.Start(ctx)
+	}
+	return err
+}
+
+// check runs the test of the learner's package.
+func (w *workshop) check(ctx context.Context, e exercise.Exercise) error {
+	fmt.Fprintf(w.out, "go test %s\n", inModule(e.Dir()))
+	if err := w.test(ctx, e.Dir(), w.out); err != nil {
+		return err
+	}
+	if !e.Done() {
+		return nil
+	}
+	words.Fprintf(w.out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", len(e.Goals), e.Name)
+	if after := e.After(); len(after) > 0 {
+		words.Fprintf(w.out, "The next: make exercise STEP=%s\n", after[0].Name)
+	}
+	return nil
+}
+
+// watch checks at once, and again on every save. When all properties hold, it goes on
+// with the next exercise.
+func (w *workshop) watch(ctx context.Context, e exercise.Exercise) error {
+	if err := w.serve(ctx); err != nil {
+		return err
+	}
+	for {
+		seen := saved(e.Dir())
+		fmt.Fprintf(w.out, "\n%s\n", time.Now().Format("── 15:04:05 ──"))
+		if err := w.check(ctx, e); err != nil {
+			return err
+		}
+		if e.Done() {
+			after := e.After()
+			if len(after) == 0 {
+				return nil
+			}
+			e = after[0]
+			if err := w.lay(e); err != nil {
+				return err
+			}
+			continue
+		}
+		words.Fprintf(w.out, "\nwaiting for you to save a file in %s; Ctrl-C ends\n", e.Dir())
+		for saved(e.Dir()) == seen {
+			select {
+			case <-time.After(300 * time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// saved changes when a file of a package is saved.
+func saved(dir string) (times string) {
+	paths, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			times += fmt.Sprintln(path, info.ModTime(), info.Size())
+		}
+	}
+	return times
+}
+
+// hint gives the next hint for the property that was missing when the learner's version
+// was last checked.
+func (w *workshop) hint(e exercise.Exercise) error {
+	if e.Done() {
+		words.Fprintf(w.out, "All %d properties hold: make solution STEP=%s\n", len(e.Goals), e.Name)
+		return nil
+	}
+	r := exercise.Recorded(e.Dir())
+	now, err := hints(e, r)
+	if err != nil {
+		return err
+	}
+	given := r.Hints[now.property]
+	words.Fprintf(w.out, "%s, %q, hint %d of %d\n\n", e, now.property, given+1, len(now.hints))
+	fmt.Fprintf(w.out, "%s\n\n", now.hints[given])
+	if given+1 < len(now.hints) {
+		words.Fprintf(w.out, "More direct: make hint STEP=%s\n", e.Name)
+	} else {
+		words.Fprintf(w.out, "This was the last; the next is the first again. The step itself: make solution STEP=%s FORCE=1\n", e.Name)
+	}
+	if r.Hints == nil {
+		r.Hints = map[string]int{}
+	}
+	r.Hints[now.property] = (given + 1) % len(now.hints)
+	return r.Keep(e.Dir())
+}
+
+// A section of hints.md holds the hints for one property, each more direct than the last.
+type section struct {
+	property string
+	hints    []string
+}
+
+// hints returns the hints for the property that is missing: this exercise's, or those
+// of a step before it. Without any, and before the first check, it is the exercise's first.
+func hints(e exercise.Exercise, r exercise.Record) (section, error) {
+	all := sections(e)
+	if len(all) == 0 {
+		return section{}, fmt.Errorf("%s: no hints found", e.Home)
+	}
+	missing := e.Missing(r)
+	if len(r.Answers) == 0 || missing == nil {
+		return all[0], nil
+	}
+	before := len(exercise.All) - len(e.After()) - 1
+	for _, earlier := range slices.Backward(exercise.All[:before]) {
+		all = append(all, sections(earlier)...)
+	}
+	i := slices.IndexFunc(all, func(s section) bool { return s.property == words.In(missing.Name) })
+	return all[max(0, i)], nil
+}
+
+var numbered = regexp.MustCompile(`(?m)^\d+\. `)
+
+// sections reads "## property" and "1. hint"; what is indented below a hint
+// belongs to it.
+func sections(e exercise.Exercise) (all []section) {
+	file := "hints.md"
+	if words.Chinese() {
+		file = "hints.zh.md"
+	}
+	text, _ := os.ReadFile(filepath.Join(e.Home, "exercise", file))
+	for _, part := range strings.Split(string(text), "\n## ")[1:] {
+		property, list, _ := strings.Cut(part, "\n")
+		s := section{property: property}
+		for _, hint := range numbered.Split(list, -1)[1:] {
+			s.hints = append(s.hints, strings.TrimSpace(strings.ReplaceAll(hint, "\n   ", "\n")))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// progress shows how far the last check of each exercise came.
+func (w *workshop) progress() error {
+	const width = 20
+	for _, e := range exercise.All {
+		changed, err := e.Changed()
+		if err != nil {
+			return err
+		}
+		r := exercise.Recorded(e.Dir())
+		held, state := e.Held(r), ""
+		switch {
+		case !changed:
+			held, state = 0, "not begun"
+		case len(r.Answers) == 0:
+			state = "not checked yet"
+		case e.Saved():
+			state = "saved since the last check"
+		case e.Done():
+			state = "done"
+		default:
+			state = "next: " + e.Missing(r).Name
+		}
+		filled := width * held / len(e.Goals)
+		words.Fprintf(w.out, "%-9s  %s%s  %5s  %s\n", e, strings.Repeat("█", filled), strings.Repeat("░", width-filled),
+			fmt.Sprint(held, "/", len(e.Goals)), state)
+	}
+	return nil
+}
+
+// reset brings the starter back. A version of the learner's own is put aside
+// first, and only after a yes.
+func (w *workshop) reset(e exercise.Exercise) error {
+	changed, err := e.Changed()
+	if err != nil {
+		return err
+	}
+	if !changed {
+		words.Fprintf(w.out, "%s is the starter already\n", e.Dir())
+		return nil
+	}
+	old := filepath.Join("out", "exercise", "old")
+	aside := filepath.Join(old, time.Now().Format("20060102-150405-")+e.Name)
+	words.Fprintf(w.out, "Replace your version of %s by the starter? It is put aside in %s. [y/N] ", e, aside)
+	if line, _ := w.in.ReadString('\n'); !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
+		words.Fprintln(w.out, "nothing was changed")
+		return nil
+	}
+	if err := os.MkdirAll(old, 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(e.Dir(), aside); err != nil {
+		return err
+	}
+	if _, err := e.Lay(); err != nil {
+		return err
+	}
+	words.Fprintln(w.out, "the starter is back")
+	return nil
+}
+
+// replay writes a page of what the learner's lock does in the property that is missing,
+// and the step's own beside it.
+func (w *workshop) replay(ctx context.Context, e exercise.Exercise) error {
+	if !e.IsStep() {
+		return fmt.Errorf("STEP=%s: there is a replay of the steps only", e.Name)
+	}
+	r := exercise.Recorded(e.Dir())
+	missing := e.Missing(r)
+	if len(r.Answers) == 0 || missing == nil {
+		return fmt.Errorf("STEP=%s: nothing has failed yet: make exercise STEP=%s", e.Name, e.Name)
+	}
+	page, err := filepath.Abs(filepath.Join("out", "exercise", e.Name+".html"))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
+		return err
+	}
+	if err := exercise.Replay(page, func() error { return w.test(ctx, e.Dir(), w.out, "-run", exercise.Run(missing.Name)) }); err != nil {
+		return err
+	}
+	words.Fprintf(w.out, "%s, %q, yours beside the step's own: file://%s\n", e, missing.Name, page)
+	return nil
+}
+
+// solution shows the step's own lock beside the learner's, once that one
+// passes, or with FORCE=1.
+func (w *workshop) solution(ctx context.Context, e exercise.Exercise) error {
+	if os.Getenv("FORCE") != "1" && !e.Done() {
+		if err := w.check(ctx, e); err != nil {
+			return err
+		}
+		if !e.Done() {
+			words.Fprintf(w.out, "\nThe solution is shown when all hold, or at once with: make solution STEP=%s FORCE=1\n", e.Name)
+			return nil
+		}
+	}
+	own, err := e.Solution()
+	if err != nil {
+		return err
+	}
+	yours, err := exercise.Yours(e.Dir())
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		words.Fprintf(w.out, "- yours, %s\n+ the step's own, %s\n", filepath.Join(e.Dir(), name), filepath.Join(e.Home, name))
+		if err := w.diff(ctx, withoutHead(yours[name]), withoutHead(own[name])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// diff prints how two texts differ.
+func (w *workshop) diff(ctx context.Context, yours, own []byte) (err error) {
+	dir, err := os.MkdirTemp("", "zklock-exercise-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := (exercise.Files{"yours": yours, "own": own}).Write(dir); err != nil {
+		return err
+	}
+	diff := exec.CommandContext(ctx, "diff", "-u", "yours", "own")
+	diff.Dir = dir
+	text, err := diff.Output()
+	if err != nil && diff.ProcessState.ExitCode() != 1 { // 1: they differ
+		return fmt.Errorf("%v: %w", diff.Args, err)
+	}
+	_, err = w.out.Write(text[max(0, bytes.Index(text, []byte("@@"))):]) // without diff's own head
+	return err
+}
+
+// withoutHead leaves out what a file is called and what it is for.
+func withoutHead(text []byte) []byte {
+	return regexp.MustCompile(`(?s)^.*?\npackage \w+\n`).ReplaceAll(append([]byte("\n"), text...), nil)
+}

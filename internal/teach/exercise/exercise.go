@@ -1,0 +1,267 @@
+// Package exercise is what stands behind the learner's own locks. Each exercise is a
+// Go package in the folder yours, which Lay makes, and its test calls Check.
+package exercise
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"zklock/internal/check/lockcheck"
+)
+
+// An Exercise is what the learner is to write: a step's lock, or one of those that
+// come after the steps.
+type Exercise struct {
+	Name  string // "4", or "election"
+	Home  string // step04_predecessor_watch: where the solution is, and the folder exercise
+	Goals []*lockcheck.Property
+
+	write  []string // the files of the solution that the learner is to write
+	before string   // the folder whose files the starter is made from
+}
+
+// All are the exercises in their order. Paths are those in the root of the repository.
+// Goals stand in the order in which they are best reached.
+var All = []Exercise{
+	{"1", "step01_plain_node", []*lockcheck.Property{
+		lockcheck.OneHolder, lockcheck.GivingUp, lockcheck.Unrelated,
+		lockcheck.NoWatchLeft, lockcheck.LongHold, lockcheck.CrashFrees},
+		lock, "step01_plain_node"},
+	{"2", "step02_sequential_spin", upTo(lockcheck.WaiterCrash, aside...), lock, "step01_plain_node"},
+	{"3", "step03_children_watch", upTo(lockcheck.SilentWait, aside...), lock, "step02_sequential_spin"},
+	{"4", "step04_predecessor_watch", upTo(lockcheck.NoWatchLeft, lockcheck.LongHold, lockcheck.LastNumber),
+		lock, "step03_children_watch"},
+	{"5", "step05_reentrant", upTo(lockcheck.LastNumber), lockAndHold, "step05_reentrant"},
+	{"6", "step06_shared_lock", upTo(lockcheck.Shared, lockcheck.ByKind, lockcheck.Upgrade),
+		lockAndHold, "step06_shared_lock"},
+	{"semaphore", "internal/teach/exercise/after/semaphore", lockcheck.SemaphoreProperties,
+		[]string{"semaphore.go"}, "internal/teach/exercise/after/semaphore"},
+	{"multilock", "internal/teach/exercise/after/multilock", lockcheck.MultiLockProperties,
+		[]string{"multilock.go"}, "internal/teach/exercise/after/multilock"},
+	{"election", "internal/teach/exercise/after/election", lockcheck.ElectionProperties,
+		[]string{"election.go"}, "internal/teach/exercise/after/election"},
+}
+
+var (
+	lock        = []string{"lock.go"}
+	lockAndHold = []string{"lock.go", "hold.go"}
+
+	// aside are properties of steps 2 and 3 that stand behind their own in the list.
+	aside = []*lockcheck.Property{lockcheck.NoWatchLeft, lockcheck.LongHold, lockcheck.LastNumber}
+)
+
+// upTo is the list of properties as far as last, and more.
+func upTo(last *lockcheck.Property, more ...*lockcheck.Property) []*lockcheck.Property {
+	n := slices.Index(lockcheck.Properties, last) + 1
+	return slices.Concat(lockcheck.Properties[:n], more)
+}
+
+// Find returns an exercise by its name: "4" and "04" are the same. Without a name it
+// is the first that is not done.
+func Find(asked string) (Exercise, error) {
+	var names []string
+	for _, e := range All {
+		if e.Name == strings.TrimLeft(asked, "0") || asked == "" && !e.Done() {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return Exercise{}, fmt.Errorf("STEP=%s: there is no such exercise. There are: %s", asked, strings.Join(names, ", "))
+}
+
+// IsStep tells whether the exercise is a step's lock.
+func (e Exercise) IsStep() bool { return strings.HasPrefix(e.Home, "step") }
+
+func (e Exercise) String() string {
+	if e.IsStep() {
+		return "step " + e.Name
+	}
+	return e.Name
+}
+
+// After lists the exercises after this one.
+func (e Exercise) After() []Exercise {
+	i := slices.IndexFunc(All, func(other Exercise) bool { return other.Name == e.Name })
+	return All[i+1:]
+}
+
+// pkg is the name of the learner's package, and of its folder.
+func (e Exercise) pkg() string {
+	if e.IsStep() {
+		return "step" + e.Name
+	}
+	return e.Name
+}
+
+// Folder is where the learner's packages are. git, and the pattern ./..., leave it out.
+var Folder = "yours"
+
+// Dir is the folder of the learner's package.
+func (e Exercise) Dir() string { return filepath.Join(Folder, e.pkg()) }
+
+// Files are texts by the files' names.
+type Files map[string][]byte
+
+// read reads some files of a folder. One that is not there is left out.
+func read(dir string, names ...string) (Files, error) {
+	all := Files{}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[name] = text
+	}
+	return all, nil
+}
+
+// Write writes the files into a folder, which it makes where that is missing.
+func (all Files) Write(dir string) error {
+	err := os.MkdirAll(dir, 0o755)
+	for name, text := range all {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), text, 0o644))
+	}
+	return err
+}
+
+// Yours returns the learner's files in a folder: all of the package but its tests.
+func Yours(dir string) (Files, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, path := range paths {
+		if name := filepath.Base(path); !strings.HasSuffix(name, "_test.go") {
+			names = append(names, name)
+		}
+	}
+	return read(dir, names...)
+}
+
+// Solution returns those files of the step that the learner is to write.
+func (e Exercise) Solution() (Files, error) { return read(e.Home, e.write...) }
+
+var clause = regexp.MustCompile(`(?m)^package \w+$`)
+
+// moved returns the files as they would stand in the learner's package.
+func (e Exercise) moved(all Files) Files {
+	for name, text := range all {
+		all[name] = clause.ReplaceAll(text, []byte("package "+e.pkg()))
+	}
+	return all
+}
+
+// Changed tells whether the learner has begun.
+func (e Exercise) Changed() (bool, error) {
+	yours, err := Yours(e.Dir())
+	if err != nil || len(yours) == 0 {
+		return false, err
+	}
+	laid, err := e.Laid()
+	if err != nil {
+		return false, err
+	}
+	maps.DeleteFunc(laid, func(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go") })
+	return !maps.EqualFunc(yours, laid, bytes.Equal), nil
+}
+
+// Version names what the files are.
+func (all Files) Version() string {
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", all)))
+}
+
+// An Answer is what Check has found of one property.
+type Answer struct{ Property, Verdict, Evidence string }
+
+func (a Answer) holds() bool { return a.Verdict == string(lockcheck.Yes) }
+
+// A Record is what Check has found of one version, and which hints were given. It is
+// kept beside the learner's files.
+type Record struct {
+	Version string   // of the files; the answers are about it
+	Answers []Answer // of the properties that were asked
+	Hints   map[string]int
+}
+
+const recordFile = ".check.json"
+
+// Recorded reads the record in a folder.
+func Recorded(dir string) (r Record) {
+	text, _ := os.ReadFile(filepath.Join(dir, recordFile)) // there is none before the first check
+	_ = json.Unmarshal(text, &r)
+	return r
+}
+
+// Keep writes the record into a folder.
+func (r Record) Keep(dir string) error {
+	text, err := json.MarshalIndent(r, "", "\t")
+	return errors.Join(err, Files{recordFile: text}.Write(dir))
+}
+
+// answer notes an answer in the place of an earlier one.
+func (r *Record) answer(a Answer) {
+	r.Answers = slices.DeleteFunc(r.Answers, func(old Answer) bool { return old.Property == a.Property })
+	r.Answers = append(r.Answers, a)
+}
+
+func (r Record) asked(p *lockcheck.Property) bool {
+	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == p.Name })
+}
+
+func (r Record) holds(p *lockcheck.Property) bool {
+	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == p.Name && a.holds() })
+}
+
+// Held counts the goals that were found to hold.
+func (e Exercise) Held(r Record) (n int) {
+	for _, p := range e.Goals {
+		if r.holds(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// Missing is the property to go on with: the first that was found not to hold, and that
+// comes soonest in the step's parts, or else the first that was not asked. It is nil if
+// all hold.
+func (e Exercise) Missing(r Record) *lockcheck.Property {
+	parts := e.Parts()
+	var failed, unasked *lockcheck.Property
+	for _, p := range e.Goals {
+		switch {
+		case !r.asked(p):
+			unasked = cmp.Or(unasked, p)
+		case !r.holds(p) && (failed == nil || parts.bringing(p) < parts.bringing(failed)):
+			failed = p
+		}
+	}
+	return cmp.Or(failed, unasked)
+}
+
+// Done tells whether all properties hold, and nothing was saved since.
+func (e Exercise) Done() bool {
+	r := Recorded(e.Dir())
+	yours, err := Yours(e.Dir())
+	return err == nil && e.Missing(r) == nil && r.Version == yours.Version()
+}
+
+// Saved tells whether something was saved since the last check.
+func (e Exercise) Saved() bool {
+	yours, err := Yours(e.Dir())
+	return err != nil || Recorded(e.Dir()).Version != yours.Version()
+}

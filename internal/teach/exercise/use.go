@@ -1,0 +1,99 @@
+package exercise
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/upkeep/words"
+)
+
+const (
+	// soon is how long one call has that need not wait for anybody.
+	soon = 4 * time.Second
+
+	// look is how long B waits for sure. One that polls rests between two requests: it
+	// does not ask so often without a rest.
+	look    = 500 * time.Millisecond
+	tooMany = 50
+)
+
+// canBeUsed asks for what every lock can do, so that one that hangs is told so soon.
+func (c *check) canBeUsed() bool {
+	const name = "it can be locked and unlocked"
+	if !wanted(name) {
+		return true
+	}
+	return c.Run(name, func(t *testing.T) {
+		broken := &panics{}
+		seen, ask := "", ""
+		err := zktest.PlayWithin(4*soon, func(story zktest.T) {
+			seen, ask = c.use(zktest.NewOn(story, c.server), broken.in(c.subjects[0]))
+		})
+		if said := broken.String(); said != "" {
+			seen, ask = said, ""
+		} else if err != nil {
+			seen = err.Error()
+		}
+		if seen == "" {
+			return
+		}
+		t.Fail()
+		say(t, "seen: %s", seen)
+		if ask != "" {
+			say(t, "ask yourself: %s", ask)
+		}
+	})
+}
+
+// use lets A lock, B come, and A unlock. It returns what went wrong, and a question.
+func (c *check) use(zoo *zktest.Zoo, subject lockcheck.Subject) (seen, ask string) {
+	a, b := subject.Join(zoo, "A"), subject.Join(zoo, "B")
+	first := a.Start()
+	if !within(soon, first.Returned) {
+		return words.Sprintf("nobody held the lock, A called Lock, and it has not come back in %v; A sent %d requests",
+				soon, requests(a.Tap.Frames())),
+			"what does Lock wait for, when nobody else is there?"
+	}
+	if err := first.Err(); err != nil {
+		return words.Sprintf("nobody held the lock, and A's Lock answered: %v",
+			err), "what does this error mean?"
+	}
+	mark := b.Tap.Mark()
+	second := b.Start()
+	spinning := func() bool { return restless(b.Tap.Since(mark)) > tooMany }
+	within(look, func() bool { return second.Returned() || spinning() })
+	if spinning() {
+		return words.Sprintf("A held the lock, and B sent more than %d requests in %v, without a rest between them: it does not sleep",
+				tooMany, look),
+			"what makes B rest between two requests, and what ends its rest?"
+	}
+	mark = b.Tap.Mark()
+	released := zoo.Go(a.Client, func(context.Context) error { return a.Unlock(first.Held()) })
+	if !within(soon, released.Returned) {
+		return words.Sprintf("A held the lock and called Unlock, which has not come back in %v",
+			soon), "what does Unlock wait for?"
+	}
+	if err := released.Err(); err != nil {
+		return words.Sprintf("A held the lock, and its Unlock answered: %v",
+			err), "what does this error mean?"
+	}
+	if !within(soon, second.Returned) {
+		return words.Sprintf("A has released the lock, and %v later B still waits; since then B sent %d requests. The queue: %v",
+				soon, requests(b.Tap.Since(mark)), zoo.Names(zoo.Root+"/lock")),
+			"who is to tell B that its turn has come, and what does B do then?"
+	}
+	return "", ""
+}
+
+// within tells whether something becomes so in a time.
+func within(limit time.Duration, so func() bool) bool {
+	for deadline := time.Now().Add(limit); !so(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}

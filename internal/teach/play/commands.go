@@ -1,0 +1,317 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/check/zktest"
+	"zklock/internal/teach/board"
+)
+
+// A command is what the page asks for. What is wrong with it is an error for the user.
+type command struct {
+	Do     string `json:"do"`
+	N      int    `json:"n"`
+	Client int    `json:"client"` // -1: all whom it concerns
+	Board  *int   `json:"board"`  // nil: both
+	Lock   string `json:"lock"`
+	Pace   string `json:"pace"`
+	Fault  string `json:"fault"`
+}
+
+func (s *service) do(c command) error {
+	if c.Do != "pace" {
+		s.goesOn()
+	}
+	switch c.Do {
+	case "choose":
+		return s.choose(c)
+	case "clear":
+		return s.goes(func() {
+			s.mu.Lock()
+			s.leaves()
+			s.mu.Unlock()
+			for at, b := range s.sides {
+				if b != nil {
+					s.lay(at, b.lock, 0)
+				}
+			}
+		})
+	case "lesson":
+		if c.N < 1 || c.N > len(lessons) {
+			return fmt.Errorf("there are the lessons 1 to %d", len(lessons))
+		}
+		return s.learn(c.N)
+	case "pace":
+		if !slices.Contains([]string{real, slow, paused, "step"}, c.Pace) {
+			return fmt.Errorf("there is no pace %q", c.Pace)
+		}
+		s.setPace(c.Pace)
+		return nil
+	case "server":
+		return s.befall(c.N, c.Fault)
+	}
+	return s.each(c)
+}
+
+// goes does something that takes time, after what is to be done before it.
+func (s *service) goes(do func()) error {
+	select {
+	case s.jobs <- do:
+		return nil
+	default:
+		return errors.New("there is much to be done already: wait a moment")
+	}
+}
+
+// choose lays a lock on a side, with as many clients as there were, or as the other
+// side has.
+func (s *service) choose(c command) error {
+	if c.Board == nil || *c.Board != 0 && *c.Board != 1 {
+		return errors.New("there are the boards 0 and 1")
+	}
+	var l lock
+	if c.Lock != "" || *c.Board == 0 {
+		var err error
+		if l, err = find(c.Lock); err != nil {
+			return err
+		}
+	}
+	return s.goes(func() {
+		n := 0
+		s.mu.Lock()
+		s.leaves()
+		for _, b := range s.laid() {
+			n = max(n, b.wanted)
+		}
+		s.mu.Unlock()
+		s.lay(*c.Board, l, n)
+	})
+}
+
+// befall makes a fault of a server, or ends it.
+func (s *service) befall(n int, fault string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ensemble == nil || n < 1 || n > len(s.ensemble.Members) {
+		return errors.New("there is one server only: make play SERVERS=3 has three, which can fail")
+	}
+	m, p := s.ensemble.Members[n-1], &s.servers[n-1]
+	var do func() error
+	is := board.Up
+	switch p.State + "/" + fault {
+	case "up/kill":
+		do, is = m.Kill, "killed"
+	case "up/stop":
+		do, is = m.Pause, "stopped"
+	case "up/cut":
+		do, is = func() error { m.CutOff(); return nil }, "cut"
+	case "killed/mend":
+		do = func() error {
+			ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+			defer cancel()
+			return m.Restart(ctx)
+		}
+	case "stopped/mend":
+		do = m.Resume
+	case "cut/mend":
+		do = func() error { m.Rejoin(); return nil }
+	default:
+		return fmt.Errorf("server %d is %s", n, p.State)
+	}
+	err := s.goes(func() {
+		if err := do(); err != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, b := range s.laid() {
+				b.Say(s.now(), "server %d: %v", n, err)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	p.State = is
+	for _, b := range s.laid() {
+		b.Acts(s.now(), fmt.Sprintf("server %d: %s", n, fault))
+	}
+	return nil
+}
+
+// each gives a command to each side that it is for. It fails if it fails on all.
+func (s *service) each(c command) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	failed, done := errors.New("there is no such board"), false
+	for at, b := range s.sides {
+		if b == nil || c.Board != nil && *c.Board != at {
+			continue
+		}
+		if err := b.gets(c); err != nil {
+			failed = err
+		} else {
+			done = true
+		}
+	}
+	if done {
+		return nil
+	}
+	return failed
+}
+
+// gets carries a command out, or has its clients do so. The caller holds mu.
+func (b *side) gets(c command) error {
+	switch {
+	case c.Do == "add" && (c.N < 1 || c.N > most):
+		return fmt.Errorf("1 to %d clients can be added", most)
+	case c.Do == "add" && b.wanted == most:
+		return fmt.Errorf("no board has room: %d clients are the most", most)
+	case c.Do == "add":
+		b.Acts(b.now(), fmt.Sprintf("add %d", c.N))
+		b.wanted = min(b.wanted+c.N, most)
+		b.fill()
+		return nil
+	case c.Client == -1:
+		return b.all(c.Do)
+	case c.Client < 0 || c.Client >= len(b.clients):
+		return fmt.Errorf("there is no client %d", c.Client)
+	}
+	one := b.clients[c.Client]
+	if err := one.may(c.Do); err != nil {
+		return err
+	}
+	b.Acts(b.now(), fmt.Sprintf("client %d: %s", c.Client, names[c.Do]))
+	return one.does(c.Do)
+}
+
+// all lets all lock who do not yet, or all unlock who hold the lock. The caller holds mu.
+func (b *side) all(do string) error {
+	whom := slices.DeleteFunc(slices.Clone(b.clients), func(c *client) bool {
+		idle := c.Mood != zktest.MoodWaits && !c.Believes()
+		return c.Process != board.Running || !(do == "lock" && idle || do == "unlock" && c.Believes())
+	})
+	if len(whom) == 0 {
+		return errors.New("there is no client that it concerns")
+	}
+	b.Acts(b.now(), "all: "+names[do])
+	return b.goes(func() {
+		for i, one := range whom {
+			one.follows(do, do == "lock" && (i == 0 || len(whom) <= 20)) // a crowd comes all at once
+		}
+	})
+}
+
+// follows carries a command out in its turn. If the client queues up, it has done so
+// before the next one's turn, unless that takes too long.
+func (c *client) follows(do string, queues bool) {
+	c.mu.Lock()
+	done := !c.ended && c.Process == board.Running && c.does(do) == nil
+	c.mu.Unlock()
+	if done && queues {
+		c.await(3*time.Second, func() bool { return c.Answered || c.ended || c.Mood == zktest.MoodFailed })
+	}
+}
+
+// toClient are the commands that a client's process carries out.
+var toClient = []string{"lock", "unlock", "again", "giveup", "read", "put", "cut", "mend", "losecreate", "losedelete"}
+
+// names are the words on the page's buttons.
+var names = map[string]string{"lock": "Lock", "unlock": "Unlock", "again": "Lock again", "giveup": "Give up", "read": "Read", "put": "Write to store",
+	"kill": "Kill", "stop": "Stop", "continue": "Go on", "cut": "Cut its line", "mend": "Mend it",
+	"losecreate": "Lose create reply", "losedelete": "Lose delete reply", "delaylist": "Delay next list"}
+
+// can are the commands that make sense now. The caller holds mu.
+func (c *client) can() []string {
+	return slices.DeleteFunc(append([]string{"kill", "stop", "continue", "delaylist"}, toClient...), func(do string) bool { return c.may(do) != nil })
+}
+
+// may tells whether a command makes sense now. The caller holds mu.
+func (c *client) may(do string) error {
+	stopped := c.Process == board.Stopped
+	onItsLine := slices.Contains([]string{"cut", "mend", "losecreate", "losedelete"}, do)
+	waits, takes := c.Mood == zktest.MoodWaits, do == "lock" || do == "read"
+	refused := ""
+	switch {
+	case c.Process == board.Starting || c.Process == board.Dead:
+		return fmt.Errorf("client %d is %s", c.Number, c.Process)
+	case do == "stop" && stopped:
+		refused = "is stopped already"
+	case do == "continue" && !stopped:
+		refused = "is not stopped"
+	case onItsLine && stopped:
+		refused = "is stopped: its line is in its own hands"
+	case do == "cut" && c.Line == board.Cut:
+		refused = "is cut off already"
+	case do == "mend" && c.Line != board.Cut && len(c.Armed) == 0:
+		refused = "has a line that is in order"
+	case do == "read" && !c.Reads:
+		refused = "has a lock without readers"
+	case (takes || do == "again") && (waits || c.enters):
+		refused = "waits already"
+	case takes && c.Believes():
+		refused = "holds the lock already"
+	case (takes || do == "unlock") && c.Mood == actor.Releases:
+		refused = "calls Unlock already"
+	case do == "again" && !c.Believes():
+		refused = "does not hold the lock"
+	case do == "giveup" && !waits && !c.enters:
+		refused = "does not wait"
+	case do == "unlock" && waits:
+		refused = "waits: it can give up"
+	case do == "put" && !c.held:
+		refused = "has not held the lock"
+	case slices.Contains(c.Armed, do):
+		refused = "has that before it already"
+	case !slices.Contains(append([]string{"kill", "stop", "continue", "delaylist"}, toClient...), do):
+		return fmt.Errorf("there is no command %q", do)
+	default:
+		return nil
+	}
+	return fmt.Errorf("client %d %s", c.Number, refused)
+}
+
+// does carries a command out, or has the client's process do so. The caller holds mu.
+func (c *client) does(do string) error {
+	defer c.Shows(c.now())
+	switch do {
+	case "kill":
+		c.changed.Broadcast()
+		c.Process = board.Dead
+		return c.child.Kill()
+	case "stop":
+		c.Process = board.Stopped
+		return c.child.Stop()
+	case "continue":
+		c.Process = board.Running
+		return c.child.Continue()
+	case "delaylist":
+		c.Armed = append(c.Armed, do)
+		return nil
+	case "losecreate", "losedelete":
+		c.Armed = append(c.Armed, do)
+	case "cut":
+		c.Line = board.Cut
+		c.Unwatched(c.now(), c.Client)
+	case "mend":
+		c.Line, c.Armed = board.Up, nil
+	case "lock", "read":
+		c.Answered = false
+	case "again":
+		c.enters = true
+	case "put":
+		c.puts = true
+	}
+	if c.Process == board.Stopped {
+		c.Say(c.now(), "%d is stopped: it will do that when it goes on.", c.Number)
+	}
+	select {
+	case c.orders <- do:
+		return nil
+	default:
+		return fmt.Errorf("client %d has too much to do already", c.Number)
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"zklock/internal/check/steps"
+	"zklock/internal/show/page"
+)
+
+// A lock is one that can be chosen.
+type lock struct {
+	Key    string `json:"key"`
+	Name   string `json:"name"`
+	Lesson string `json:"-"`
+
+	step string // whose lock it is, "" if it is of none
+	test string // of a published mistake: the test that has it
+}
+
+// homes are the steps' folders.
+var homes = map[string]string{"1": "step01_plain_node", "2": "step02_sequential_spin", "3": "step03_children_watch",
+	"4": "step04_predecessor_watch", "5": "step05_reentrant", "6": "step06_shared_lock"}
+
+// locks are all that can be chosen, in the order of the list.
+var locks = func() (all []lock) {
+	for _, s := range page.Steps {
+		all = append(all, lock{s.Key, "Step " + s.Key + ": " + s.Name, s.Lesson, s.Key, ""})
+	}
+	all = append(all, lock{Key: "zk", Name: "zk.Lock, the Go client's own", Lesson: page.ClientLock.Lesson})
+	for i, m := range steps.Mistakes {
+		key := fmt.Sprintf("W%d", i+1)
+		lesson := fmt.Sprintf("A mistake that was published: make hunt W=%d shows its code.", i+1)
+		all = append(all, lock{key, key + ": " + m.Name, lesson, fmt.Sprint(m.Step), `^Test` + key + `\D`})
+	}
+	yours := lock{Key: "mine", Name: "Mine: the first that is not done", Lesson: "Your exercise, built anew whenever you save it."}
+	all = append(all, yours)
+	for _, s := range page.Steps {
+		all = append(all, lock{"mine" + s.Key, "Mine: step " + s.Key, yours.Lesson, s.Key, ""})
+	}
+	return all
+}()
+
+// find returns the lock of a key.
+func find(key string) (lock, error) {
+	if i := slices.IndexFunc(locks, func(l lock) bool { return l.Key == key }); i >= 0 {
+		return locks[i], nil
+	}
+	return lock{}, fmt.Errorf("there is no lock %q", key)
+}
+
+func (l lock) mine() bool { return strings.HasPrefix(l.Key, "mine") }
+
+// A program has the part of a lock's client.
+type program struct {
+	part, path string
+	args       []string
+	step       string // whose lock it is
+}
+
+// part begins the part of a client in a process that was started for it.
+func part() {
+	for _, s := range append(steps.All, steps.Client) {
+		s.Acts()
+	}
+}
+
+// program returns the program of a lock's clients, which is built first if it is not
+// this one. A complaint of the compiler is its error.
+func (l lock) program(ctx context.Context, repo, exercises, scratch string) (p program, err error) {
+	p.step = l.step
+	switch {
+	case l.test != "":
+		p.part, p.path, p.args = l.Key, filepath.Join(scratch, homes[l.step]+".test"), []string{"-test.run", l.test}
+		if _, err = os.Stat(p.path); err != nil {
+			_, err = run(ctx, repo, "go", "test", "-c", "-o", p.path, "./"+homes[l.step])
+		}
+	case l.mine():
+		p.path = filepath.Join(scratch, "mine"+rand.Text())
+		var said string
+		said, err = run(ctx, repo, "go", "run", "./internal/teach/exercise/command", "build", strings.TrimPrefix(l.Key, "mine"), exercises, p.path)
+		p.part, p.step, p.args = "mine "+said, said, []string{"-test.run", "^TestLock$"}
+	default:
+		p.part = "step " + l.Key
+		if l.step == "" {
+			p.part = steps.Client.Name
+		}
+		p.path, err = os.Executable()
+	}
+	return p, err
+}
+
+// run runs a command of ours in a folder, and returns what it says. Its errors are what
+// it says, too.
+func run(ctx context.Context, dir, name string, args ...string) (said string, err error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	text, err := cmd.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) && ctx.Err() == nil {
+		err = errors.New(strings.TrimSpace(strings.TrimSuffix(string(failed.Stderr), "exit status 1\n")))
+	}
+	return strings.TrimSpace(string(text)), err
+}

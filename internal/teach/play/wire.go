@@ -1,0 +1,108 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/teach/board"
+)
+
+// What the wire does with a frame.
+const (
+	real   = "real"
+	slow   = "slow"
+	paused = "pause"
+
+	slowly   = 700 * time.Millisecond
+	lateList = 3 * time.Second // a list that is delayed
+)
+
+// rest is after how much time without a command the wire is held, if clients ask all the
+// time: nobody looks at it.
+const rest = 30 * time.Second
+
+// held is a frame on the wire.
+type held struct {
+	came time.Time
+	goes bool // it may go, though all others stand
+}
+
+// setPace sets what the wire does from now on. A step lets one frame go.
+func (s *service) setPace(pace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if pace == "step" {
+		pace = paused
+		if i := slices.IndexFunc(s.held, func(h *held) bool { return !h.goes }); i >= 0 && s.pace == paused {
+			s.held[i].goes = true
+		}
+	}
+	s.pace, s.rests, s.acted = pace, false, time.Now()
+	s.changed.Broadcast()
+	s.wake(slowly)
+}
+
+// idles holds the wire when nobody has done anything for a while, and clients still ask.
+func (s *service) idles() {
+	s.mu.Mutex.Lock() // to read only
+	passed := 0
+	for _, b := range s.laid() {
+		passed += b.Passed()
+	}
+	c := s.course
+	awaited := c.Begun && c.Done < len(lessons[c.Lesson-1].Tasks) && lessons[c.Lesson-1].Tasks[c.Done].Do == ""
+	still := passed == s.passed || s.pace == paused || awaited || time.Since(s.acted) < rest
+	s.passed = passed
+	s.mu.Unlock()
+	if !still {
+		s.setPace(paused)
+		s.mu.Lock()
+		s.rests = true
+		s.mu.Unlock()
+	}
+}
+
+// goesOn notes that somebody does something, and ends the rest.
+func (s *service) goesOn() {
+	s.mu.Lock()
+	rested := s.rests
+	s.acted = time.Now()
+	s.mu.Unlock()
+	if rested {
+		s.setPace(real)
+	}
+}
+
+// wake has the frames on the wire look, after a while, whether they can go.
+func (s *service) wake(after time.Duration) {
+	time.AfterFunc(after, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.changed.Broadcast()
+	})
+}
+
+// hold returns when a frame of a client can go on. The caller holds mu.
+func (s *service) hold(c *client, f wiretap.Frame) {
+	if actor.Aside(f) {
+		return
+	}
+	h := &held{came: time.Now()}
+	due := h.came
+	if f.Kind == wiretap.Reply && f.Op == wiretap.GetChildren && c.Disarm("delaylist") {
+		due = due.Add(lateList)
+		s.wake(lateList)
+		c.Say(s.now(), "The list for %d comes late: in %v.", c.Number, lateList)
+	}
+	if s.pace == slow {
+		s.wake(slowly)
+	}
+	stands := func() bool { return s.pace == paused || s.pace == slow && time.Since(h.came) < slowly }
+	s.held = append(s.held, h)
+	for !c.ended && c.Process != board.Dead && (time.Now().Before(due) || !h.goes && stands()) {
+		s.changed.Wait()
+	}
+	s.held = slices.DeleteFunc(s.held, func(other *held) bool { return other == h })
+}

@@ -1,0 +1,242 @@
+package doccheck
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/steps"
+)
+
+func TestEveryLinkLeadsSomewhere(t *testing.T) { check(t, repository.badLinks) }
+
+func (r repository) badLinks(p Page) (problems []string) {
+	for _, l := range p.Of("Link", "Image") {
+		if why := r.deadEnd(p, l.Text); why != "" {
+			problems = append(problems, p.at(l.Line, "%s: %s", l.Text, why))
+		}
+	}
+	for _, html := range p.Of("RawHTML", "HTMLBlock") {
+		if html.Text != "<br>" && !folded.MatchString(html.Text) {
+			problems = append(problems, p.at(html.Line, "%s: a link in HTML would not be looked at", html.Text))
+		}
+	}
+	return problems
+}
+
+// folded is what hides the answer to a prediction until somebody asks for it.
+var folded = regexp.MustCompile(`^(<details>\n<summary>[^<>]+</summary>|</details>)\n?$`)
+
+var scheme = regexp.MustCompile(`^[a-z]+:`)
+
+// resolve is where a link leads, from the repository's root, without its anchor.
+func (p Page) resolve(target string) string {
+	file, _, _ := strings.Cut(target, "#")
+	switch {
+	case scheme.MatchString(target):
+		return target
+	case file == "":
+		return p.Path
+	}
+	return path.Join(path.Dir(p.Path), file)
+}
+
+// deadEnd says why a link leads nowhere, or "". What is on other hosts is not
+// looked at.
+func (r repository) deadEnd(from Page, to string) string {
+	name := from.resolve(to)
+	_, anchor, _ := strings.Cut(to, "#")
+	switch {
+	case scheme.MatchString(to):
+		return ""
+	case strings.HasPrefix(to, "/"):
+		return "a path from the root of the disk"
+	case strings.HasPrefix(name, "../"):
+		return "it leaves the repository"
+	case strings.HasPrefix(name, "out/"):
+		return "git does not keep this folder, so who has just cloned does not have it"
+	}
+	if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+		return "no such file"
+	}
+	if anchor == "" {
+		return ""
+	}
+	if !slices.Contains(r.pages[name].Anchors(), anchor) {
+		return "no such heading"
+	}
+	return ""
+}
+
+func TestEveryCodeBlockIsClosed(t *testing.T) { check(t, repository.badFences) }
+
+var fence = regexp.MustCompile("(?m)^[> ]*```")
+
+func (r repository) badFences(p Page) []string {
+	if fences := fence.FindAllString(p.Source, -1); len(fences) != 2*len(p.Blocks()) {
+		return []string{p.at(1, "a code block is not closed: %d code blocks, %d lines with ```", len(p.Blocks()), len(fences))}
+	}
+	return nil
+}
+
+func TestCodeStandsInTheFiles(t *testing.T) { check(t, repository.badCode) }
+
+// badCode: Go code in a chapter is the step's own, letter for letter, and a diff that of
+// one of its parts; elsewhere that of any file. Of a list of functions each stands there.
+// A hint need only be Go. TestUseInYourOwnService runs what docs/use.md shows.
+func (r repository) badCode(p Page) (problems []string) {
+	for _, b := range p.Blocks() {
+		if b.Language != "go" && b.Language != "diff" || p.original() == "docs/use.md" || stands(b.Text, r.shown(p, b.Language)) {
+			continue
+		}
+		if !strings.HasPrefix(path.Base(p.Path), "hints.") {
+			problems = append(problems, p.at(b.Line, "this stands in no %s file of %q:\n%s", b.Language, p.folder(), b.Text))
+		} else if err := parses(b.Text); err != nil {
+			problems = append(problems, p.at(b.Line, "this is not Go: %v", err))
+		}
+	}
+	return problems
+}
+
+// shown lists the files that a page shows code of. The starters and the wrong locks
+// are changes of a step: a page's code must be the step's own.
+func (r repository) shown(p Page, language string) []file {
+	return slices.DeleteFunc(r.in(p.folder()), func(f file) bool {
+		return path.Ext(f.path) != "."+language || path.Base(f.path) == "starter.diff" || path.Base(f.path) == "wrong_test.go"
+	})
+}
+
+func stands(code string, files []file) bool {
+	in := func(text string) bool {
+		return slices.ContainsFunc(files, func(f file) bool { return strings.Contains("\n"+f.text, "\n"+text) })
+	}
+	lines := strings.Split(code, "\n")
+	if slices.ContainsFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "func ") || strings.HasSuffix(line, "{") }) {
+		return in(code + "\n")
+	}
+	return !slices.ContainsFunc(lines, func(line string) bool { return !in(line + " {") })
+}
+
+// parses takes a file, declarations, or statements, whose end may be left open.
+func parses(code string) (err error) {
+	for open := range 4 {
+		for _, around := range []string{"%s", "package p\n%s", "package p\nfunc f() {\n%s\n}"} {
+			sketch := fmt.Sprintf(around, code+strings.Repeat("\n}", open))
+			if _, err = parser.ParseFile(token.NewFileSet(), "", sketch, parser.SkipObjectResolution); err == nil {
+				return nil
+			}
+		}
+	}
+	return err
+}
+
+func TestEveryQuotedLineIsSaidByATest(t *testing.T) { check(t, repository.badQuotes) }
+
+// badQuotes: what a page quotes from a run, a » in front, is what a test holds
+// that page to. Pages that are no chapters may also quote a chapter's lines.
+func (r repository) badQuotes(p Page) (problems []string) {
+	if p.original() != p.Path {
+		return nil // they are the English page's, translated: see asPrinted
+	}
+	var said []*regexp.Regexp
+	for _, f := range r.files {
+		for _, format := range f.says[p.Path] {
+			said = append(said, patterns(format)...)
+		}
+	}
+	inChapters := map[string]bool{}
+	for _, other := range r.pages {
+		for _, l := range other.quoted() {
+			inChapters[l.Text] = inChapters[l.Text] || other.folder() != ""
+		}
+	}
+	for _, l := range p.quoted() {
+		matches := func(pattern *regexp.Regexp) bool { return pattern.MatchString(l.Text) }
+		if !slices.ContainsFunc(said, matches) && (p.folder() != "" || !inChapters[l.Text]) {
+			problems = append(problems, p.at(l.Line, "no test says this: %s", l.Text))
+		}
+	}
+	return problems
+}
+
+// lines lists the lines of a code block.
+func (p Piece) lines() (all []Piece) {
+	for i, text := range strings.Split(p.Text, "\n") {
+		all = append(all, Piece{Line: p.Line + 1 + i, Text: text, Language: p.Language})
+	}
+	return all
+}
+
+// quoted lists the lines of code blocks that begin with a ».
+func (p Page) quoted() []Piece {
+	return slices.DeleteFunc(p.code(), func(l Piece) bool { return !strings.HasPrefix(l.Text, "»") })
+}
+
+var testWord = regexp.MustCompile(`^(Test[A-Z]\w+)(/\S*)?$`)
+
+func TestEveryNamedTestExists(t *testing.T) { check(t, repository.badNames) }
+
+// badNames: a test that a page names exists, and in a chapter, in that step.
+func (r repository) badNames(p Page) (problems []string) {
+	for _, code := range p.Of("CodeSpan") {
+		m := testWord.FindStringSubmatch(code.Text)
+		if m != nil && !hasTest(r.in(p.folder()), func(name string) bool { return name == m[1] }) {
+			problems = append(problems, p.at(code.Line, "there is no %s in %q", m[1], p.folder()))
+		}
+	}
+	return problems
+}
+
+// Every mistake has its paragraph, and every test of one is named there.
+func TestEveryMistakeIsTold(t *testing.T) {
+	t.Parallel()
+	r := repo(t)
+	var named []string
+	mistakes := 0
+	for _, s := range r.pages["docs/mistakes.md"].sections() {
+		id, _, _ := strings.Cut(s.Pieces[0].Text, ": ")
+		if !regexp.MustCompile(`^W\d+$`).MatchString(id) {
+			continue
+		}
+		mistakes++
+		assert.Subset(t, texts(s.Of("Emphasis")), []string{"The idea.", "What happens.", "The test.", "The fix."}, id)
+		tests := slices.DeleteFunc(texts(s.Of("CodeSpan")), func(code string) bool { return !testWord.MatchString(code) })
+		assert.NotEmpty(t, tests, "tests that %s names", id)
+		for _, test := range tests {
+			assert.Regexp(t, id+`([^0-9]|$)`, test, "a test that %s names", id)
+			for _, link := range s.Of("Link") {
+				named = append(named, s.resolve(link.Text)+" "+test)
+			}
+		}
+	}
+	require.Equal(t, len(steps.Mistakes), mistakes, "mistakes")
+	for _, f := range r.files {
+		for _, name := range f.tests {
+			if regexp.MustCompile(`^TestW\d`).MatchString(name) {
+				assert.Contains(t, named, f.path+" "+name, "what docs/mistakes.md names")
+			}
+		}
+	}
+}
+
+// sections splits a page before each of its headings.
+func (p Page) sections() (all []Page) {
+	for i, piece := range p.Pieces {
+		if i == 0 || piece.Kind == "Heading" {
+			all = append(all, Page{Path: p.Path})
+		}
+		last := &all[len(all)-1]
+		last.Pieces = append(last.Pieces, piece)
+	}
+	return all
+}

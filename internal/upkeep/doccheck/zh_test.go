@@ -1,0 +1,309 @@
+package doccheck
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/upkeep/words"
+)
+
+// chinese is the folder of the Chinese edition.
+const chinese = "docs/zh-CN"
+
+var stepReadme = regexp.MustCompile(`^(step\d\d)_[a-z_]+/README\.md$`)
+
+// original is the English page that a page of the Chinese edition tells, where its
+// link "English" leads; of any other page, the page itself.
+func (p Page) original() string {
+	for _, l := range p.Of("Link") {
+		if path.Dir(p.Path) == chinese && l.Words == "English" {
+			return p.resolve(l.Text)
+		}
+	}
+	return p.Path
+}
+
+// twins gives the Chinese page by the English one.
+func (r repository) twins() map[string]Page {
+	twins := map[string]Page{}
+	for _, p := range r.pages {
+		if p.original() != p.Path {
+			twins[p.original()] = p
+		}
+	}
+	return twins
+}
+
+func TestTheChineseEditionSaysTheSame(t *testing.T) {
+	t.Parallel()
+	r := repo(t)
+	if *renew {
+		r.renewOutputs(t)
+		return
+	}
+	problems, twins := r.withoutTwin(), r.twins()
+	for english, zh := range twins {
+		problems = append(problems, edition{zh, r.pages[english], twins}.differences()...)
+	}
+	assert.Empty(t, strings.Join(problems, "\n"))
+	for _, p := range lockcheck.Properties { // the tests print the English name
+		assert.Contains(t, twins["docs/properties.md"].Source, "\n| "+words.Translate(p.Name)+"<br>"+p.Name+" |", "the Chinese matrix")
+	}
+}
+
+// withoutTwin: each page has its Chinese one, and each Chinese page its English
+// one; the exercises' hints are one page in both languages.
+func (r repository) withoutTwin() (problems []string) {
+	twins := r.twins()
+	for _, p := range r.pages {
+		_, told := twins[p.Path]
+		switch {
+		case path.Dir(p.Path) == chinese && p.original() == p.Path:
+			problems = append(problems, p.at(1, "there is no English page of it"))
+		case path.Dir(p.Path) == chinese || strings.HasPrefix(path.Base(p.Path), "hints."):
+		case !told:
+			problems = append(problems, p.at(1, "%s has no page of it", chinese))
+		}
+	}
+	return problems
+}
+
+func TestTheChinesePagesUseTheWordsOfTheGlossary(t *testing.T) { check(t, repository.badWords) }
+
+// badWords: what the last table of the Chinese glossary has in its first column
+// stands on no other Chinese page.
+func (r repository) badWords(p Page) (problems []string) {
+	glossary := chinese + "/glossary.md"
+	if path.Dir(p.Path) != chinese || p.Path == glossary {
+		return nil
+	}
+	sections := r.pages[glossary].sections()
+	cells := sections[len(sections)-1].Of("TableCell")
+	for row := range slices.Chunk(cells[3:], 3) { // behind the head
+		for word := range strings.SplitSeq(row[0].Text, "，") {
+			if n := strings.Index(p.Source, word); n >= 0 {
+				problems = append(problems, p.at(1+strings.Count(p.Source[:n], "\n"), "%s: the glossary says %s", word, row[1].Text))
+			}
+		}
+	}
+	return problems
+}
+
+// An edition is a page in both languages.
+type edition struct {
+	zh, en Page
+	twins  map[string]Page // the Chinese pages by the English ones
+}
+
+// differences lists what the two pages do not say alike.
+func (e edition) differences() []string {
+	all := slices.Concat(
+		e.inOrder("the code", withoutComments(e.zh.code()), asPrinted(withoutComments(e.en.code()))),
+		e.inAnyOrder(1, 1, "the commands", texts(e.zh.commands()), texts(e.en.commands())),
+		e.inAnyOrder(1, 1, "the words in code", e.zh.words(), e.en.words()),
+		e.links())
+	outline := e.inOrder("the order of headings, paragraphs and tables", e.zh.outline(), e.en.outline())
+	zh, en := e.zh.sections(), e.en.sections()
+	for i := range min(len(zh), len(en)) {
+		all = append(all, e.inAnyOrder(zh[i].Pieces[0].Line, en[i].Pieces[0].Line, "the numbers below this heading", zh[i].numbers(), en[i].numbers())...)
+	}
+	return slices.Concat(all, outline, e.inOrder("what stands in the table", e.zh.cells(), e.en.cells()))
+}
+
+// unlike names both pages, and what differs.
+func (e edition) unlike(zhLine, enLine int, what string, zh, en any) []string {
+	return []string{e.zh.at(zhLine, "and %s", e.en.at(enLine, "%s differ:\n\tChinese: %q\n\tEnglish: %q", what, zh, en))}
+}
+
+// inOrder compares two lists, and names the first difference: what follows has
+// shifted.
+func (e edition) inOrder(what string, zh, en []Piece) []string {
+	end := Piece{Line: 1, Text: "(ends before)"}
+	zh, en = append(zh, end), append(en, end)
+	for i := range min(len(zh), len(en)) {
+		if zh[i].Text != en[i].Text {
+			return e.unlike(zh[i].Line, en[i].Line, what, zh[i].Text, en[i].Text)
+		}
+	}
+	return nil
+}
+
+// inAnyOrder compares two lists in which the order is free; what is in one of them
+// twice has to be twice in the other.
+func (e edition) inAnyOrder(zhLine, enLine int, what string, zh, en []string) []string {
+	onlyChinese, onlyEnglish := without(zh, en), without(en, zh)
+	if len(onlyChinese)+len(onlyEnglish) == 0 {
+		return nil
+	}
+	return e.unlike(zhLine, enLine, what, onlyChinese, onlyEnglish)
+}
+
+func without(all, others []string) []string {
+	all = slices.Clone(all)
+	for _, other := range others {
+		if i := slices.Index(all, other); i >= 0 {
+			all = slices.Delete(all, i, i+1)
+		}
+	}
+	return all
+}
+
+func texts(pieces []Piece) (all []string) {
+	for _, p := range pieces {
+		all = append(all, p.Text)
+	}
+	return all
+}
+
+// code lists the lines of the code blocks, and how each block begins. A block of
+// text is a drawing: its words are in the page's language.
+func (p Page) code() (all []Piece) {
+	for _, b := range p.Blocks() {
+		all = append(all, Piece{Line: b.Line, Text: "```" + b.Language})
+		if b.Language != "text" {
+			all = append(all, b.lines()...)
+		}
+	}
+	return all
+}
+
+var output = regexp.MustCompile(`^(» |[a-z]\w* +\d\d:\d\d:\d\d)`)
+
+// asPrinted turns output into what the tools print to a Chinese reader.
+func asPrinted(code []Piece) []Piece {
+	for i, l := range code {
+		if output.MatchString(l.Text) {
+			code[i].Text = words.Translate(l.Text)
+		}
+	}
+	return code
+}
+
+var shellComment = regexp.MustCompile(` +# .*`)
+
+// withoutComments cuts what follows a command: it stands in the page's language.
+func withoutComments(code []Piece) []Piece {
+	for i, l := range code {
+		if l.Language == "" || l.Language == "sh" {
+			code[i].Text = shellComment.ReplaceAllString(l.Text, "")
+		}
+	}
+	return code
+}
+
+// words lists what stands between backquotes. How often is a matter of style.
+func (p Page) words() []string {
+	all := texts(p.Of("CodeSpan"))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// links: where the English page leads, the Chinese one does, and to a page in
+// Chinese where there is one. The English one leads to the Chinese.
+func (e edition) links() (problems []string) {
+	wanted, found := []string{}, []string{e.zh.Path} // to itself: the English page's link to it
+	for _, l := range e.zh.Of("Link", "Image") {
+		to := e.zh.resolve(l.Text)
+		if twin, ok := e.twins[to]; ok && to != e.en.Path {
+			problems = append(problems, e.zh.at(l.Line, "%s is there in Chinese: %s", to, twin.Path))
+		}
+		found = append(found, to)
+	}
+	for _, l := range e.en.Of("Link", "Image") {
+		to := e.en.resolve(l.Text)
+		if twin, ok := e.twins[to]; ok {
+			to = twin.Path
+		} else if figure, ok := strings.CutPrefix(to, "docs/figures/"); ok {
+			to = chinese + "/figures/" + figure
+		}
+		wanted = append(wanted, to)
+	}
+	if !slices.ContainsFunc(e.en.Of("Link"), func(l Piece) bool { return e.en.resolve(l.Text) == e.zh.Path }) {
+		problems = append(problems, e.en.at(1, "no link leads to %s", e.zh.Path))
+	}
+	missing := slices.DeleteFunc(wanted, func(to string) bool { return slices.Contains(found, to) })
+	return append(e.inAnyOrder(1, 1, "the links", nil, missing), problems...)
+}
+
+// outline lists the kinds of the blocks, and the levels of the headings.
+func (p Page) outline() (all []Piece) {
+	for _, piece := range p.Pieces {
+		if piece.Block {
+			piece.Text = piece.Kind + strings.Repeat("#", piece.Level)
+			all = append(all, piece)
+		}
+	}
+	return all
+}
+
+// englishOf gives the marks that stand in tables, and the names of the properties, by what
+// either edition has: the Chinese matrix has both names.
+var englishOf = func() map[string]string {
+	all := map[string]string{"✓": "✓", "✗": "✗", "–": "–"}
+	for _, p := range lockcheck.Properties {
+		zh := words.Translate(p.Name)
+		all[p.Name], all[zh], all[zh+"<br>"+p.Name] = p.Name, p.Name, p.Name
+	}
+	return all
+}()
+
+// inCells finds these: POSIX means the longest of them.
+var inCells = regexp.MustCompilePOSIX(strings.Join(slices.Collect(maps.Keys(englishOf)), "|"))
+
+// cells lists what the cells of the tables have besides words: numbers, marks, and
+// names of properties.
+func (p Page) cells() (all []Piece) {
+	for _, cell := range p.Of("TableCell") {
+		has := numbers(cell.Words)
+		for _, seen := range inCells.FindAllString(cell.Text, -1) {
+			has = append(has, englishOf[seen])
+		}
+		cell.Text = strings.Join(has, ", ")
+		all = append(all, cell)
+	}
+	return all
+}
+
+// numbers lists a section's numbers, code left out.
+func (p Page) numbers() (all []string) {
+	for _, text := range p.Of("Heading", "Paragraph", "TextBlock", "TableCell") {
+		all = append(all, numbers(text.Words)...)
+	}
+	return all
+}
+
+// A number is in figures, or in words from three on: one and two are too often
+// no numbers (one another, 一起). In Chinese a word for a thing counted follows.
+var (
+	figures   = regexp.MustCompile(`\d+(?:,\d{3})*(?:\.\d+)?`)
+	inEnglish = regexp.MustCompile(`(?i)\b(three|four|five|six|seven|eight|nine|ten|eleven|sixteen|seventeen|twenty-four|twenty|hundred)\b`)
+	inChinese = regexp.MustCompile(`(第?)(一百|二十四|二十|十七|十六|十一|三|四|五|六|七|八|九|十)[个种次件点步轮项倍台名条行份章场]`)
+	values    = map[string]string{
+		"three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10",
+		"eleven": "11", "sixteen": "16", "seventeen": "17", "twenty-four": "24", "twenty": "20", "hundred": "100",
+		"三": "3", "四": "4", "五": "5", "六": "6", "七": "7", "八": "8", "九": "9", "十": "10",
+		"十一": "11", "十六": "16", "十七": "17", "二十四": "24", "二十": "20", "一百": "100",
+	}
+)
+
+func numbers(text string) (all []string) {
+	for _, number := range figures.FindAllString(text, -1) {
+		all = append(all, strings.ReplaceAll(number, ",", ""))
+	}
+	for _, m := range inEnglish.FindAllString(text, -1) {
+		all = append(all, values[strings.ToLower(m)])
+	}
+	for _, m := range inChinese.FindAllStringSubmatch(text, -1) {
+		if m[1] == "" { // 第三 is an ordinal, as third is
+			all = append(all, values[m[2]])
+		}
+	}
+	return all
+}
