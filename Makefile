@@ -7,9 +7,11 @@ SHELL := bash
 # is typed there, as in make tour STEPS=3,4, stands in the program's environment.
 
 help: ## this list: a command's variables stand below it, as in make see STEP=3
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) }' Makefile $(IN_CHINESE)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) } /^##@ / { print "\n" substr($$0, 5) }' Makefile $(IN_CHINESE)
 
 IN_CHINESE = $(if $(filter zh%,$(or $(ZKLOCK_LANG),$(LC_ALL),$(LANG))),| go run ./internal/upkeep/words/filter)
+
+##@ Begin here
 
 tour: ready ## all steps side by side, measured, and a page to look at
 ## STEPS=3,4        these steps only
@@ -29,60 +31,13 @@ test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	go test $(RACE) -p 3 -timeout 600s -skip '$(RARE)' $(LONGEST) $$(go list ./... | grep -vE '$(TOOLS)')
 	@echo "left out: what tests the tools, and rarer faults of servers: make tools"
 
-tools: ready ## the tests that make test leaves out: for whoever changes the tools
-	go test $(RACE) -timeout 600s $$(go list ./... | grep -E '$(TOOLS)')
-	go test $(RACE) -timeout 300s -run '$(RARE)' ./docs
-	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
+exercise: ready ## your version of a step, held against its properties
+## STEP=4           which exercise; else the first that is not done
+	$(WORKSHOP) check $(STEP)
 
-# RACE=-race is for .ci/run. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
-TOOLS = /internal/(show|teach|check/explore|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
-RARE = ^TestRarerFaults$$
-LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
-
-see: ready ## what one step's tests measured
-## STEP=3           which step; else the first
-## WAITERS=100      how many clients take part, in place of the chapter's number
-	@mkdir -p out; go test -count=1 -timeout 300s -v ./$(HOME_OF_STEP) >out/see || { cat out/see; exit 1; }
-	@sed -n 's/^ *» /» /p' out/see $(IN_CHINESE)
-
-HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),1)))_*),$(error STEP=$(STEP): it has to be a number from 1 to 6))
-
-matrix: ready ## every lock held against every property, with the evidence
-## STEPS=3,4        these steps only
-	@go run ./internal/show/tour matrix
-
-bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
-## PARTS=sessions   these parts only, of sessions,goroutines,processes,peers,servers
-## CONTENDERS=1,8   how many contend beside other people's locks; else 1,8,32,100
-## ROUNDS=3         in how many rounds; else 9
-	@go run ./internal/show/bench
-
-peers: ## other people's locks for make bench and make java: Curator, kazoo, Redis, etcd
-	$(SUDO) apt-get install -qq -y --no-install-recommends libcurator-recipes-java default-jdk-headless python3-kazoo redis-server etcd-server sqlite3
-
-SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
-
-java: ready ## a Java client and a Go client hand one lock to and fro
-	@go run ./internal/show/peers/java
-
-storm: ready ## four locks on three servers that fall
-## TIME=10m         how long; else 60s
-## SEED=42          which faults, in which order; else by chance
-## FIRST=1          ends at the first violation in steps 5 and 6
-	@go build -o out/storm ./internal/show/storm && out/storm
-
-explore: ready ## every order of a few clients' requests, and a fault anywhere
-## STEP=4           which lock: 1w, 3 to 6, cohort, zk, W1 to W24 or mine; else step 4
-## CLIENTS=3        how many clients; else 2
-## READERS=1        how many of them read, in step 6; else none
-## FAULTS=2         at most so many faults in an order; else 1
-## SWITCHES=1       at most so many times is a client interrupted; else any number
-	@mkdir -p out; go build -o out/explore ./internal/teach/explorer && out/explore
-
-part: ready ## the ideas of steps 5 and 6 one by one, and what each is good for
-## STEP=5           which step; else the first that is not done
-## PART=2           which idea; else the list of them
-	$(WORKSHOP) part $(STEP)
+hint: ## the next hint, more direct each time
+## STEP=4           which exercise; else the first that is not done
+	$(WORKSHOP) hint $(STEP)
 
 zk: ready ## keep a server for make hold, until Ctrl-C
 	@go build -o out/hold ./internal/show/hold && out/hold zk
@@ -93,24 +48,23 @@ hold: ## take a step's lock by hand, in several terminals
 ## READ=1           as a reader, in step 6
 	@go build -o out/hold ./internal/show/hold && out/hold hold $(or $(STEP),1) "$(NAME)" $(if $(READ),read)
 
-exercise: ready ## your version of a step, held against its properties
-## STEP=4           which exercise; else the first that is not done
-	$(WORKSHOP) check $(STEP)
+##@ Write it yourself
 
-replay: ready ## a page of what your version did in the property that failed
-## STEP=4           which exercise; else the first that is not done
-	$(WORKSHOP) replay $(STEP)
+part: ready ## the ideas of steps 5 and 6 one by one, and what each is good for
+## STEP=5           which step; else the first that is not done
+## PART=2           which idea; else the list of them
+	$(WORKSHOP) part $(STEP)
 
 watch: ready ## make exercise, on every save
 ## STEP=4           which exercise; else the first that is not done
 	$(WORKSHOP) watch $(STEP)
 
-hint: ## the next hint, more direct each time
-## STEP=4           which exercise; else the first that is not done
-	$(WORKSHOP) hint $(STEP)
-
 progress: ## all exercises as bars
 	$(WORKSHOP) progress
+
+replay: ready ## a page of what your version did in the property that failed
+## STEP=4           which exercise; else the first that is not done
+	$(WORKSHOP) replay $(STEP)
 
 solution: ready ## your version beside the step's, once it passes
 ## STEP=4           which exercise; else the first that is not done
@@ -125,20 +79,84 @@ hunt: ready ## which property does a published lock lack?
 ## W=8              which lock; else one by chance
 	$(WORKSHOP) hunt $(W)
 
+##@ Look closer
+
+see: ready ## what one step's tests measured
+## STEP=3           which step; else the first
+## WAITERS=100      how many clients take part, in place of the chapter's number
+	@mkdir -p out; go test -count=1 -timeout 300s -v ./$(HOME_OF_STEP) >out/see || { cat out/see; exit 1; }
+	@sed -n 's/^ *» /» /p' out/see $(IN_CHINESE)
+
+HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),1)))_*),$(error STEP=$(STEP): it has to be a number from 1 to 6))
+
+matrix: ready ## every lock held against every property, with the evidence
+## STEPS=3,4        these steps only
+	@go run ./internal/show/tour matrix
+
+explore: ready ## every order of a few clients' requests, and a fault anywhere
+## STEP=4           which lock: 1w, 3 to 6, cohort, zk, W1 to W24 or mine; else step 4
+## CLIENTS=3        how many clients; else 2
+## READERS=1        how many of them read, in step 6; else none
+## FAULTS=2         at most so many faults in an order; else 1
+## SWITCHES=1       at most so many times is a client interrupted; else any number
+	@mkdir -p out; go build -o out/explore ./internal/teach/explorer && out/explore
+
 book: ## the chapters and pages as a site, in out/book: with questions, slides, search
 ## OPEN=1           opens it
 	@go run ./internal/teach/book
 
-figures: ready ## draw the chapters' pictures, from a run
-	@go run ./internal/show/tour figures
+bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
+## PARTS=sessions   these parts only, of sessions,goroutines,processes,peers,servers
+## CONTENDERS=1,8   how many contend beside other people's locks; else 1,8,32,100
+## ROUNDS=3         in how many rounds; else 9
+	@go run ./internal/show/bench
+
+storm: ready ## four locks on three servers that fall
+## TIME=10m         how long; else 60s
+## SEED=42          which faults, in which order; else by chance
+## FIRST=1          ends at the first violation in steps 5 and 6
+	@go build -o out/storm ./internal/show/storm && out/storm
+
+java: ready ## a Java client and a Go client hand one lock to and fro
+	@go run ./internal/show/peers/java
+
+peers: ## other people's locks for make bench and make java: Curator, kazoo, Redis, etcd
+	$(SUDO) apt-get install -qq -y --no-install-recommends libcurator-recipes-java default-jdk-headless python3-kazoo redis-server etcd-server sqlite3
+
+SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
+
+##@ Keep the repository right
+
+quick: ready ## after each change: the format, go vet, the pages, the sentences, the packages that changed
+	$(FORMATTED)
+	go vet ./...
+	go test -timeout 300s ./internal/upkeep/doccheck ./internal/upkeep/words $(CHANGED)
+
+# The folders with Go files that differ from the last commit, new ones among them.
+CHANGED = $(shell git status --porcelain --untracked-files=all | awk '$$1 != "D" && /\.go$$/ { print $$NF }' | xargs -r dirname | sort -u | sed 's|^|./|')
+
+FORMATTED = @files=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
 
 check: ## gofmt, go vet, staticcheck
-	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
+	$(FORMATTED)
 	go vet ./...
 	go run $(STATICCHECK) ./...
 
+tools: ready ## the tests that make test leaves out: for whoever changes the tools
+	go test $(RACE) -timeout 600s $$(go list ./... | grep -E '$(TOOLS)')
+	go test $(RACE) -timeout 300s -run '$(RARE)' ./docs
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
+
+# RACE=-race is for .ci/run. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
+TOOLS = /internal/(show|teach|check/explore|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
+RARE = ^TestRarerFaults$$
+LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
+
 race: ready ## the tests ten times over, with the race detector
 	go test -race -count=10 -timeout 30m ./...
+
+figures: ready ## draw the chapters' pictures, from a run
+	@go run ./internal/show/tour figures
 
 offline: ready ## an archive of all this, ZooKeeper and the modules, for machines without a network
 	@go run ./internal/upkeep/offline
@@ -151,4 +169,4 @@ NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of 
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: peers java help tour play test tools see matrix bench storm explore part zk hold exercise replay watch hint progress solution reset hunt book figures check race offline ready
+.PHONY: help tour play test exercise hint zk hold part watch progress replay solution reset hunt see matrix explore book bench storm java peers quick check tools race figures offline ready

@@ -83,7 +83,7 @@ func said(t *testing.T) (sentences, all map[string]string) {
 	}
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	require.NoError(t, err)
-	for _, m := range regexp.MustCompile(`(?m)^(?:[a-z]+:.*)?## (?:[A-Z]+=\S* *)*(.*)$`).FindAllStringSubmatch(string(makefile), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(?:[a-z]+:.*)?##@? (?:[A-Z]+=\S* *)*(.*)$`).FindAllStringSubmatch(string(makefile), -1) {
 		whole("Makefile", strings.TrimSpace(m[1]))
 	}
 	for _, m := range regexp.MustCompile(`echo '([^']*)'`).FindAllStringSubmatch(string(makefile), -1) {
