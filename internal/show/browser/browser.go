@@ -146,7 +146,10 @@ func Evaluate[V any](b *Browser, expression string) V {
 func (b *Browser) Until(expression string) {
 	b.Helper()
 	_, err := chromedp.Run(b.Ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
-	require.NoError(b, err, "waited in vain for %s", expression)
+	if err != nil {
+		seen := Evaluate[string](b, `document.body.innerText`)
+		require.NoError(b, err, "waited in vain for %s; the page says:\n%s", expression, seen)
+	}
 }
 
 // Picture writes what is seen to a file.

@@ -116,7 +116,9 @@ func (b *Board) Departs(now int, c *Client, p actor.Passage) int {
 	for _, path := range p.Watched {
 		b.arm(now, c.Number, b.target(path))
 	}
-	if f.Kind == wiretap.Reply && (f.Op == wiretap.Create && f.Err != wiretap.NoNode || f.Op == wiretap.GetChildren) {
+	tried := f.Op == wiretap.Create && f.Err != wiretap.NoNode && b.ours(f.Path) // and not a create of the queue itself
+	looked := f.Op == wiretap.GetChildren
+	if f.Kind == wiretap.Reply && (tried || looked) {
 		c.Answered = true
 	}
 	answered := f.Kind == wiretap.Reply && f.Err == wiretap.OK

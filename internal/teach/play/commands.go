@@ -205,6 +205,10 @@ func (b *side) all(do string) error {
 	})
 }
 
+// tooLong is how long the next client waits for its turn at most. Whoever is stopped, or cut
+// off, does not queue up.
+const tooLong = 10 * time.Second
+
 // follows carries a command out in its turn. If the client queues up, it has done so
 // before the next one's turn, unless that takes too long.
 func (c *client) follows(do string, queues bool) {
@@ -212,7 +216,7 @@ func (c *client) follows(do string, queues bool) {
 	done := !c.ended && c.Process == board.Running && c.does(do) == nil
 	c.mu.Unlock()
 	if done && queues {
-		c.await(3*time.Second, func() bool { return c.Answered || c.ended || c.Mood == zktest.MoodFailed })
+		c.await(tooLong, func() bool { return c.Answered || c.ended || c.Mood == zktest.MoodFailed })
 	}
 }
 
