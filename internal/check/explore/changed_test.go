@@ -87,7 +87,7 @@ func (c change) program(t *testing.T) string {
 	file := filepath.Join(scratch, "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o644))
 	program := filepath.Join(scratch, "program")
-	said, err := exec.Command("go", "build", "-overlay", file, "-o", program, "./command").CombinedOutput()
+	said, err := exec.Command("go", "build", "-overlay", file, "-o", program, "zklock/internal/teach/explorer").CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	return program
 }
