@@ -93,6 +93,20 @@ func (n *network) hold(from, to *zkserver.Peer) (release func()) {
 	return release
 }
 
+// seenOnce tells a story that ends with two inside, until that is seen. The story needs
+// its moments: on a busy machine one of them can be missed, and A is told in time.
+func seenOnce(t *testing.T, story func(t *testing.T) (seen bool)) {
+	const tries = 3
+	for try := 1; try <= tries; try++ {
+		seen := false
+		ended := t.Run(fmt.Sprintf("try %d", try), func(t *testing.T) { seen = story(t) })
+		if seen || !ended {
+			return
+		}
+	}
+	require.Fail(t, "A was told in time each time: docs/lease.md could promise more")
+}
+
 func sound(c net.Conn) net.Conn            { return c }
 func toLeader(n *network) *zkserver.Peer   { return n.leader }
 func toFollower(n *network) *zkserver.Peer { return n.follower }
@@ -266,6 +280,10 @@ func TestTwoAnswersAreNotEnough(t *testing.T) {
 // the leader has not heard.
 func TestTheFirstWriteAfterAnIdleTimeAssumesAReport(t *testing.T) {
 	t.Parallel()
+	seenOnce(t, bothAreInsideAfterOneWrite)
+}
+
+func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 	e, _, _ := zktest.ThreeServers(t)
 	n := part(t, e, 6*time.Second, toFollower, sound)
 	n.held.Release()
@@ -281,7 +299,9 @@ func TestTheFirstWriteAfterAnIdleTimeAssumesAReport(t *testing.T) {
 	release()
 	held := turn.Held()
 	second := n.b.Acquire()
-	require.NoError(t, held.Err(), "A was told in time: docs/lease.md could promise more")
+	if held.Err() != nil {
+		return false
+	}
 	both := time.Now()
 	zktest.AwaitChan(n.z, "A to be told", held.Done())
 	part := time.Since(both).Seconds() / n.session().Timeout().Seconds()
@@ -289,6 +309,7 @@ func TestTheFirstWriteAfterAnIdleTimeAssumesAReport(t *testing.T) {
 	chapter.SaysIn(t, "../docs/lease.md", "after the double fault B is inside, too, %v of a time-out before A is told; B's token is greater",
 		chapter.About(part, 4))
 	back()
+	return true
 }
 
 // A's server is an observer that hears of the leader through a follower. So a report
@@ -298,6 +319,10 @@ func TestTheFirstWriteAfterAnIdleTimeAssumesAReport(t *testing.T) {
 // the leader has not heard of A since before the first.
 func TestBehindAnotherFollowerThreeAnswersAreNotEnough(t *testing.T) {
 	t.Parallel()
+	seenOnce(t, bothAreInsideAfterThreeWrites)
+}
+
+func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
 	const timeout, tick = 4500 * time.Millisecond, 300 * time.Millisecond
@@ -345,11 +370,14 @@ func TestBehindAnotherFollowerThreeAnswersAreNotEnough(t *testing.T) {
 
 	second := n.b.Acquire()
 	both := time.Now()
-	require.NoError(t, mine.Held().Err(), "A was told in time: docs/lease.md could promise more")
+	if mine.Held().Err() != nil {
+		return false
+	}
 	zktest.AwaitChan(n.z, "A to be told", mine.Held().Done())
 	t.Logf("B was inside, too, for %.2f of a time-out", time.Since(both).Seconds()/timeout.Seconds())
 	require.Greater(t, token(second), token(mine), "a store that checks tokens is safe")
 	back()
+	return true
 }
 
 // The client's own line stalls while it holds nothing: its pings do not come to its
