@@ -163,7 +163,7 @@ offline: ready ## an archive of all this, ZooKeeper and the modules, for machine
 
 ready: # the modules in silence, so that what is installed stands in the first line
 	@go mod download || { { $(NO_MODULES); } $(IN_CHINESE); exit 1; }
-	@go run ./internal/server/zkserver/ready
+	@go run ./internal/upkeep/ready
 
 NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of reach, name a mirror in your country, and try again:'; \
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \

@@ -115,7 +115,7 @@ func compile() error {
 	for _, command := range []*exec.Cmd{
 		inside("build", "./..."),
 		inside("test", "-count=1", "-exec=true", "./..."),
-		inside("run", "-exec=true", "./internal/server/zkserver/ready"),
+		inside("run", "-exec=true", "./internal/upkeep/ready"),
 		inside("run", "-exec=true", "./internal/show/tour"),
 	} {
 		if err := run(command); err != nil {
