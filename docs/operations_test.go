@@ -104,7 +104,7 @@ func TestTheQueueTellsWhoWaits(t *testing.T) {
 		count(&dump, slices.Equal(sessions[session], []string{znode}))
 		count(&connected, regexp.MustCompile(fmt.Sprintf(`(?m)^ */[0-9.:a-f]+\[.*sid=0x%x,`, session)).MatchString(cons))
 		if i > 0 {
-			count(&waits, slices.Equal(watching(t, z, line[i-1].Znode()), []string{fmt.Sprintf("0x%x", session)}))
+			count(&waits, slices.Equal(watching(t, z, line[i-1].Znode()), []int64{session}))
 		}
 	}
 	chapter.SaysIn(t, "operations.md", "ls: %d names; by their numbers, first the holder, then the waiters as they came: %d of 3", len(names), ls)

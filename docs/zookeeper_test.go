@@ -327,18 +327,11 @@ func TestAWatchOutlivesItsConnection(t *testing.T) {
 }
 
 // watching lists the sessions that the server would notify of a znode's change.
-func watching(t *testing.T, z *zktest.Zoo, path string) (sessions []string) {
+func watching(t *testing.T, z *zktest.Zoo, path string) (sessions []int64) {
 	t.Helper()
-	word, err := z.Word("wchp") // a path, and below it its watchers
+	watches, err := z.Watches()
 	require.NoError(t, err)
-	_, below, _ := strings.Cut("\n"+word, "\n"+path+"\n")
-	for line := range strings.Lines(below) {
-		if !strings.HasPrefix(line, "\t0x") {
-			break
-		}
-		sessions = append(sessions, strings.TrimSpace(line))
-	}
-	return sessions
+	return watches[path]
 }
 
 // Who gives up deletes its znode. Its watch, on the znode before, stays until that

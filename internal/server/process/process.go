@@ -9,6 +9,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -32,6 +34,17 @@ func RunsOn(system string) error {
 		return ErrWindows
 	}
 	return nil
+}
+
+// Stopped is the exit code of a command that Ctrl-C has ended, as a shell has it.
+const Stopped = 130
+
+// UntilStopped returns a context that ends with Ctrl-C, or when the process is told to
+// end. A second Ctrl-C does not wait for anything.
+func UntilStopped() (ctx context.Context, stop context.CancelFunc) {
+	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // A Call calls a method of the other side: exported, with two arguments, the second

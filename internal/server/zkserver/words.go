@@ -91,6 +91,41 @@ func (s *Server) Sessions() (map[int64][]string, error) {
 	return sessions, nil
 }
 
+// Watches returns the sessions that the server would notify of a znode's change or end,
+// by the znode's path, as "wchp" tells. It tells of no watch on the children.
+func (s *Server) Watches() (map[string][]int64, error) {
+	text, err := s.Word("wchp")
+	if err != nil {
+		return nil, err
+	}
+	return readWatches(text)
+}
+
+// readWatches reads an answer to "wchp": a path, and in the lines below it the sessions
+// that watch it.
+//
+//	/lock/lock-0000000000
+//		0x10000191fa70000
+//		0x10000191fa70001
+func readWatches(text string) (map[string][]int64, error) {
+	watches := map[string][]int64{}
+	path := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		session, isSession := strings.CutPrefix(line, "\t0x")
+		if !isSession {
+			path = line
+			continue
+		}
+		id, err := strconv.ParseUint(session, 16, 64)
+		if err != nil {
+			return nil, fmt.Errorf("wchp: %q is no session: %w", line, err)
+		}
+		watches[path] = append(watches[path], int64(id))
+	}
+	return watches, nil
+}
+
 // begins is what matters of a dump: a line that begins with a session, which
 // the server prints unsigned, or with a path.
 var begins = regexp.MustCompile(`(?m)^[ \t]*(?:0x([0-9a-f]+)|(/.*))`)

@@ -10,11 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"zklock/internal/check/zktest"
@@ -26,13 +24,13 @@ import (
 
 func main() {
 	process.Part("contender", func(process.Call) any { return &Contestant{} })
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := process.UntilStopped()
 	defer stop()
 	err := bench(ctx)
 	switch {
 	case ctx.Err() != nil:
 		words.Fprintln(os.Stderr, "stopped")
-		os.Exit(130) // as a shell has it for Ctrl-C
+		os.Exit(process.Stopped)
 	case err != nil:
 		words.Fprintln(os.Stderr, err)
 		os.Exit(1)

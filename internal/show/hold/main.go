@@ -9,11 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
+	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/words"
 )
@@ -26,9 +25,8 @@ const usage = `usage, from the root of the repository:
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := process.UntilStopped()
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for anything
 	if err := do(ctx, stop, args); err != nil && ctx.Err() == nil {
 		words.Fprintln(os.Stderr, err)
 		return 1

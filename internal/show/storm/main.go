@@ -10,10 +10,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
-	"os/signal"
 	"time"
 
 	"zklock/internal/server/process"
@@ -26,7 +24,7 @@ func main() {
 	length, err1 := setting.Read("TIME", time.Minute, "a time such as 60s or 10m", time.ParseDuration)
 	seed, err2 := setting.Number("SEED", int(time.Now().UnixNano()%1_000_000), 0, 999_999_999)
 	first, err3 := setting.Number("FIRST", 0, 0, 1)
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, cancel := process.UntilStopped()
 	defer cancel()
 	s, err := (*storm)(nil), errors.Join(err1, err2, err3)
 	if err == nil {

@@ -77,8 +77,13 @@ func (s *storm) lookForLeftovers(ctx context.Context) {
 	for _, member := range s.ensemble.Members {
 		for k, kind := range kinds {
 			watched, err := last(func() (paths []string, err error) {
-				answer, err := member.Word("wchp")
-				return slices.DeleteFunc(strings.Split(answer, "\n"), func(line string) bool { return !strings.HasPrefix(line, kind.dir+"/") }), err
+				watches, err := member.Watches()
+				for path := range watches {
+					if strings.HasPrefix(path, kind.dir+"/") {
+						paths = append(paths, path)
+					}
+				}
+				return paths, err
 			})
 			if len(watched) > 0 || err != nil {
 				s.mu.Lock()

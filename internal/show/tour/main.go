@@ -13,15 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/show/page"
 	"zklock/internal/show/setting"
@@ -46,7 +45,7 @@ func run(args []string) int {
 		return 1
 	}
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := process.UntilStopped()
 	defer stop()
 	say := progress()
 	say("looking for a ZooKeeper")
@@ -62,7 +61,7 @@ func run(args []string) int {
 	case ctx.Err() != nil:
 		say("")
 		words.Fprintln(os.Stderr, "stopped")
-		return 130 // as a shell has it for Ctrl-C
+		return process.Stopped
 	case err != nil:
 		say("")
 		words.Fprintln(os.Stderr, err)
@@ -102,7 +101,7 @@ func untilDone(ctx context.Context, work func() error) error {
 	case <-ctx.Done():
 	}
 	if os.Getenv("ZK_SERVERS") != "" {
-		again, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		again, stop := process.UntilStopped()
 		defer stop()
 		words.Fprintln(os.Stderr, "\nleaving nothing behind on the server; Ctrl-C again to end at once")
 		select {

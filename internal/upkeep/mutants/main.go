@@ -14,12 +14,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"zklock/internal/server/process"
 )
 
 const (
@@ -32,7 +32,7 @@ func main() {
 	skip := flag.String("skip", "", "leave out the tests that this pattern names")
 	only := flag.String("only", "", "make only the changes that this pattern names")
 	flag.Parse()
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, cancel := process.UntilStopped()
 	defer cancel()
 	if err := run(ctx, flag.Arg(0), *skip, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
