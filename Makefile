@@ -128,12 +128,13 @@ SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 ##@ Keep the repository right
 
 quick: ready ## after each change: the format, go vet, the pages, the sentences, the packages that changed
+## SINCE=HEAD^      since which commit; else since the last
 	$(FORMATTED)
 	go vet ./...
 	go test -timeout 300s ./internal/upkeep/doccheck ./internal/upkeep/words $(CHANGED)
 
-# The folders with Go files that differ from the last commit, new ones among them.
-CHANGED = $(shell git status --porcelain --untracked-files=all | awk '$$1 != "D" && /\.go$$/ { print $$NF }' | xargs -r dirname | sort -u | sed 's|^|./|')
+# The folders with Go files that differ from a commit, new ones among them. peers/kv is a module of its own.
+CHANGED = $(shell { git diff --name-only --diff-filter=d $(or $(SINCE),HEAD); git ls-files --others --exclude-standard; } | grep '\.go$$' | grep -v /peers/kv/ | xargs -r dirname | sort -u | sed 's|^|./|')
 
 FORMATTED = @files=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
 
