@@ -15,6 +15,7 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/show/page"
 	"zklock/internal/show/peers"
 	"zklock/internal/show/setting"
 	"zklock/internal/upkeep/words"
@@ -89,11 +90,16 @@ func pace(turns []peers.Turn) float64 {
 // beside is the median of values, and of their ratios to others of the same rounds,
 // with the lowest and the highest ratio.
 func beside(values, others []float64) string {
-	var ratios []float64
+	to := ratios(values, others)
+	return words.Sprintf("%9.0f %7.2f %14s", median(values), median(to), fmt.Sprintf("%.2f to %.2f", slices.Min(to), slices.Max(to)))
+}
+
+// ratios are those of values to others of the same rounds.
+func ratios(values, others []float64) (all []float64) {
 	for round, value := range values {
-		ratios = append(ratios, value/others[round])
+		all = append(all, value/others[round])
 	}
-	return words.Sprintf("%9.0f %7.2f %14s", median(values), median(ratios), fmt.Sprintf("%.2f to %.2f", slices.Min(ratios), slices.Max(ratios)))
+	return all
 }
 
 func median(values []float64) float64 {
@@ -123,12 +129,16 @@ func (s stage) peers() {
 	rounds, err := setting.Number("ROUNDS", 9, 1, 99)
 	s.must(err)
 	others, missing := s.others()
+	var rows []page.Benched
 	for _, n := range contenders {
-		s.race(slices.Concat(ours, others), n, rounds)
+		rows = append(rows, s.race(slices.Concat(ours, others), n, rounds)...)
 	}
 	for _, m := range missing {
 		line("Left out: %s", m)
 	}
+	const kept = "out/bench.json"
+	s.must(page.KeepBenched(kept, rows))
+	line("These rows are in %s. The charts are drawn from those in %s.", kept, page.BenchedFile)
 }
 
 // sizes reads a list such as 1,8,32.
@@ -145,17 +155,24 @@ func sizes(list string) (all []int, err error) {
 
 // race measures rivals with n contenders in a few long rounds, and prints who had the
 // turns, too.
-func (s stage) race(rivals []rival, n, rounds int) {
+func (s stage) race(rivals []rival, n, rounds int) (rows []page.Benched) {
 	say("%d contenders, %d locks, %d rounds", n, len(rivals), rounds)
 	measured := s.rounds(rivals, n, rounds, stint, withinStint, toAnother, longestTurn)
 	rates, changes, longest := measured[0], measured[1], measured[2]
 	line("\nContenders: %d. Rounds: %d.", n, rounds)
-	line("  %-36s %9s %7s %14s %10s %9s %9s %7s %11s", "", "a second", "ratio", "", "to another", "longest", "requests", "writes", "reply bytes")
+	line("%s", page.BenchedHead())
 	for i, r := range rivals {
-		c := s.count(r, n)
-		line("  %-36s %s %10.2f %9.1f %9.2f %7.2f %11.0f", r.name, beside(rates[i], rates[0]),
-			median(changes[i]), median(longest[i]), c.requests, c.writes, c.received)
+		c, to := s.count(r, n), ratios(rates[i], rates[0])
+		row := page.Benched{
+			Contenders: n, Lock: r.name,
+			PerSecond: median(rates[i]), Ratio: median(to), Least: slices.Min(to), Most: slices.Max(to),
+			ToAnother: median(changes[i]), Longest: median(longest[i]),
+			Requests: c.requests, Writes: c.writes, ReplyBytes: c.received,
+		}
+		line("%s", row)
+		rows = append(rows, row)
 	}
+	return rows
 }
 
 // stint is one lock's part of a round of a race. All begin at once, and who has had no

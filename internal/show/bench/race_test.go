@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // What of docs/benchmark.md does not depend on the machine: requests, writes and bytes
 // of a turn, with nobody else and with a queue.
 func TestWhatATurnTakesIsWhatThePageSays(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/benchmark.md")
+	rows, err := page.ReadBenched("../../../" + page.BenchedFile)
 	require.NoError(t, err)
 	server, err := zktest.Shared()
 	require.NoError(t, err)
@@ -27,7 +28,7 @@ func TestWhatATurnTakesIsWhatThePageSays(t *testing.T) {
 	defer cancel()
 	queues := []string{"zk.Lock", "step 4", "step 4, looks one release early", "step 5", "step 6, as a writer"}
 	asked := 0
-	for _, said := range page.ReadBenchmark(string(text)) {
+	for _, said := range rows {
 		if said.Contenders > 8 || !slices.Contains(queues, said.Lock) {
 			continue
 		}
@@ -48,4 +49,19 @@ func TestWhatATurnTakesIsWhatThePageSays(t *testing.T) {
 // nearest is the value that is nearest to what was said.
 func nearest(said float64, values []float64) float64 {
 	return slices.MinFunc(values, func(a, b float64) int { return cmp.Compare(math.Abs(a-said), math.Abs(b-said)) })
+}
+
+// The page quotes the rows from which the charts are drawn.
+func TestThePageQuotesTheRowsOfTheCharts(t *testing.T) {
+	rows, err := page.ReadBenched("../../../" + page.BenchedFile)
+	require.NoError(t, err)
+	require.NotEmpty(t, rows)
+	text, err := os.ReadFile("../../../docs/benchmark.md")
+	require.NoError(t, err)
+	_, quoted, _ := strings.Cut(string(text), page.BenchedHead()+"\n")
+	for _, row := range rows {
+		_, below, found := strings.Cut(quoted, row.String()+"\n")
+		require.True(t, found, "the page does not quote, in its place: %s", row)
+		quoted = below
+	}
 }

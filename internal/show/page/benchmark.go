@@ -1,9 +1,11 @@
 package page
 
 import (
-	"regexp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
-	"strings"
 )
 
 // Benched is what make bench has measured of a lock with so many contenders.
@@ -15,28 +17,50 @@ type Benched struct {
 	Requests, Writes, ReplyBytes  float64
 }
 
-var benched = regexp.MustCompile(`^  (\S.*?) {2,}([\d.]+) +([\d.]+) +([\d.]+) to ([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)$`)
+// BenchedFile is where the rows lie that docs/benchmark.md quotes, below the repository's root.
+const BenchedFile = "docs/figures/bench.json"
 
-// ReadBenchmark reads the part peers of what make bench has printed, out of a page that
-// quotes it.
-func ReadBenchmark(text string) (rows []Benched) {
-	contenders := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		if rest, ok := strings.CutPrefix(line, "Contenders: "); ok {
-			first, _, _ := strings.Cut(rest, ".")
-			contenders, _ = strconv.Atoi(first)
+// BenchedHead stands above the rows.
+func BenchedHead() string {
+	return fmt.Sprintf("  %-36s %9s %7s %14s %10s %9s %9s %7s %11s",
+		"", "a second", "ratio", "", "to another", "longest", "requests", "writes", "reply bytes")
+}
+
+// String is the row as make bench prints it.
+func (b Benched) String() string {
+	ratios := fmt.Sprintf("%.2f to %.2f", b.Least, b.Most)
+	return fmt.Sprintf("  %-36s %9.0f %7.2f %14s %10.2f %9.1f %9.2f %7.2f %11.0f",
+		b.Lock, b.PerSecond, b.Ratio, ratios, b.ToAnother, b.Longest, b.Requests, b.Writes, b.ReplyBytes)
+}
+
+// KeepBenched writes rows to a file, one a line.
+func KeepBenched(file string, rows []Benched) error {
+	text := []byte("[\n")
+	for i, row := range rows {
+		line, err := json.Marshal(row)
+		if err != nil {
+			return err
 		}
-		found := benched.FindStringSubmatch(line)
-		if found == nil {
-			continue
+		text = append(text, line...)
+		if i < len(rows)-1 {
+			text = append(text, ',')
 		}
-		r := Benched{Contenders: contenders, Lock: found[1]}
-		for i, to := range []*float64{&r.PerSecond, &r.Ratio, &r.Least, &r.Most, &r.ToAnother, &r.Longest, &r.Requests, &r.Writes, &r.ReplyBytes} {
-			*to, _ = strconv.ParseFloat(found[2+i], 64)
-		}
-		rows = append(rows, r)
+		text = append(text, '\n')
 	}
-	return rows
+	text = append(text, "]\n"...)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+// ReadBenched reads the rows of a file.
+func ReadBenched(file string) (rows []Benched, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return rows, json.Unmarshal(text, &rows)
 }
 
 // BenchmarkFigures draws the rows' turns, and those of them that went to another

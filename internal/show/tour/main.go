@@ -177,11 +177,11 @@ func figures(ctx context.Context, tour *page.Tour) error {
 		return err
 	}
 	tour.Say("")
-	measured, err := os.ReadFile("docs/benchmark.md")
+	benched, err := page.ReadBenched(page.BenchedFile)
 	if err != nil {
 		return err
 	}
-	for _, d := range append(tour.Figures(), page.BenchmarkFigures(page.ReadBenchmark(string(measured)))...) {
+	for _, d := range append(tour.Figures(), page.BenchmarkFigures(benched)...) {
 		for dir, text := range map[string]string{"docs/figures": d.File(), "docs/zh-CN/figures": page.Chinese(d.File())} {
 			file := filepath.Join(dir, d.Name+".svg")
 			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
