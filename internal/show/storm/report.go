@@ -48,56 +48,106 @@ func (all *breaches) broken(property string, kind int, clients []int, at time.Ti
 // that it had been stopped.
 const stopReserve = 100 * time.Millisecond
 
+// A tenure is a hold that may reach into a later one.
+type tenure struct {
+	Turn
+	broken  bool // a later hold began beside it: that counts once
+	excused bool // the same, while a process did not run
+}
+
 // judge returns the breaches that the record shows, up to a moment, and for each
 // of kinds how often a process that did not run excuses two holders.
 func (r Record) judge(upTo time.Time) (found breaches, excused []int) {
 	excused = make([]int, len(kinds))
-	type earlier struct {
-		Turn
-		met, excused bool // by a later one: it counts once
-	}
-	before := make([][]earlier, len(kinds)) // those that may reach into the next
-	for _, t := range slices.SortedFunc(slices.Values(r.Turns), func(a, b Turn) int { return a.From.Compare(b.From) }) {
+	earlier := make([][]*tenure, len(kinds))
+	byBeginning := slices.SortedFunc(slices.Values(r.Turns), func(a, b Turn) int { return a.From.Compare(b.From) })
+	for _, t := range byBeginning {
 		if t.At.After(upTo) {
 			continue
 		}
-		k := t.Kind
 		if t.Failure != "" {
-			found.broken(served, k, []int{t.Client}, t.At, "client %d: %s", t.Client, t.Failure)
+			found.broken(served, t.Kind, []int{t.Client}, t.At, "client %d: %s", t.Client, t.Failure)
 		}
 		if !t.held() {
 			continue
 		}
-		before[k] = slices.DeleteFunc(before[k], func(b earlier) bool { return b.Until.Before(t.From) && !b.inside(t.From) })
-		for i := range before[k] {
-			b := &before[k][i]
-			if b.Read && t.Read || b.met {
+		earlier[t.Kind] = slices.DeleteFunc(earlier[t.Kind], func(before *tenure) bool { return before.isOver(t.From) })
+		for _, before := range earlier[t.Kind] {
+			bothRead := before.Read && t.Read
+			if bothRead || before.broken {
 				continue
 			}
-			until := b.Until
-			if t.Until.Before(until) {
-				until = t.Until
-			}
-			both := !until.Before(t.From)
-			stopped := both && r.explained(t.From, until, b.Client, t.Client)
-			switch who := []int{b.Client, t.Client}; {
-			case both && !stopped:
-				b.met = true
-				found.broken(oneHolder, k, who, t.From, "clients %d and %d, for %v", b.Client, t.Client, until.Sub(t.From))
-			case b.inside(t.From) && !r.explained(t.From, t.From, t.Client):
-				b.met = true
-				found.broken(nobodyEarly, k, who, t.From, "client %d was in %v before client %d called Unlock", t.Client, b.Unlocked.Sub(t.From), b.Client)
-			case stopped && !b.excused:
-				b.excused = true
-				excused[k]++
+			switch r.meet(before.Turn, t) {
+			case together:
+				before.broken = true
+				found.together(before.Turn, t)
+			case early:
+				before.broken = true
+				found.early(before.Turn, t)
+			case stopped:
+				if !before.excused {
+					before.excused = true
+					excused[t.Kind]++
+				}
 			}
 		}
-		before[k] = append(before[k], earlier{Turn: t})
+		earlier[t.Kind] = append(earlier[t.Kind], &tenure{Turn: t})
 		if at := t.RefusedAlive; !at.IsZero() && !r.explained(at, at, t.Client) {
-			found.broken(risingTokens, k, []int{t.Client}, at, "the store refused client %d, which held the lock", t.Client)
+			found.broken(risingTokens, t.Kind, []int{t.Client}, at, "the store refused client %d, which held the lock", t.Client)
 		}
 	}
 	return found, excused
+}
+
+// isOver tells whether a hold that begins at a moment cannot meet this one any more.
+func (t *tenure) isOver(at time.Time) bool { return t.Until.Before(at) && !t.inside(at) }
+
+// A meeting is what a later hold is to an earlier one.
+type meeting int
+
+const (
+	apart    meeting = iota
+	together         // for a while both held the lock, for all they could know
+	early            // the later one began before the earlier client had called Unlock
+	stopped          // together, while a process did not run, which could not know
+)
+
+// meet tells what a later hold is to an earlier one.
+func (r Record) meet(before, t Turn) meeting {
+	end := overlap(before, t)
+	both := !end.Before(t.From)
+	excused := both && r.explained(t.From, end, before.Client, t.Client)
+	switch {
+	case both && !excused:
+		return together
+	case before.inside(t.From) && !r.explained(t.From, t.From, t.Client):
+		return early
+	case excused:
+		return stopped
+	}
+	return apart
+}
+
+// overlap is the end of the time that two holds share. If they share none, it lies before
+// the beginning of the later one.
+func overlap(before, t Turn) (end time.Time) {
+	if t.Until.Before(before.Until) {
+		return t.Until
+	}
+	return before.Until
+}
+
+// together adds that two held the lock.
+func (all *breaches) together(before, t Turn) {
+	who := []int{before.Client, t.Client}
+	all.broken(oneHolder, t.Kind, who, t.From, "clients %d and %d, for %v", before.Client, t.Client, overlap(before, t).Sub(t.From))
+}
+
+// early adds that a client came in before the one before it had called Unlock.
+func (all *breaches) early(before, t Turn) {
+	who := []int{before.Client, t.Client}
+	all.broken(nobodyEarly, t.Kind, who, t.From, "client %d was in %v before client %d called Unlock",
+		t.Client, before.Unlocked.Sub(t.From), before.Client)
 }
 
 // explained tells whether one of the clients' processes did not run at the

@@ -190,64 +190,99 @@ func within(d time.Duration, f func()) bool {
 	}
 }
 
+// A plan is what a client does while it holds the lock: the dice are thrown before.
+type plan struct {
+	length   time.Duration // of the work, if no fault comes
+	lingers  bool          // when it has been told of the loss, it stays until the fault is over
+	rest     time.Duration // and then, since its session may live, so much longer
+	careless bool          // it writes even though it has been told
+}
+
+func newPlan(random *rand.Rand) plan {
+	return plan{
+		length:   time.Duration(random.IntN(10)) * time.Millisecond,
+		lingers:  random.IntN(4) > 0,
+		rest:     time.Duration(random.Int64N(int64(sessionTimeout / 2))),
+		careless: random.IntN(2) == 0,
+	}
+}
+
+// alive tells whether a holder may take the lock for its own, and notes when.
+func (t *Turn) alive(g *grip) bool {
+	now := time.Now()
+	if g.held.Err() != nil {
+		return false
+	}
+	if t.From.IsZero() {
+		t.From = now
+	}
+	t.Until = now
+	return true
+}
+
 // work adds one to the number, for a while. A fault may come meanwhile: then the
 // work takes until the fault is over, or the holder is told that the lock is
 // lost.
 func (w *Worker) work(l *line, t *Turn, g *grip, random *rand.Rand) {
-	alive := func() bool { // it was, at the moment noted
-		now := time.Now()
-		if g.held.Err() != nil {
-			return false
-		}
-		if t.From.IsZero() {
-			t.From = now
-		}
-		t.Until = now
-		return true
-	}
+	does := newPlan(random)
 	defer func() { t.Lost = g.held.Err() != nil }()
-	if !alive() {
+	if !t.alive(g) {
 		return
 	}
 	access := Access{Kind: t.Kind, Client: t.Client, Read: t.Read, Token: g.token}
-	use := func() (accepted bool) {
-		var value Value
-		w.call("Use", access, &value)
-		if value.Refused && alive() {
-			t.RefusedAlive = t.Until
-		}
-		access.Base = value.Number
-		return !value.Refused
-	}
-	if !use() {
+	if !w.use(&access, t, g) {
 		return
 	}
-	access.Write = true
+	over := l.fault()
+	t.untilDone(g, does.length, over)
+	if !t.alive(g) {
+		if over != nil && does.lingers {
+			<-over
+		}
+		time.Sleep(does.rest)
+	}
+	mayWrite := does.careless || t.alive(g)
+	if mayWrite && !t.Read {
+		access.Write = true
+		t.Wrote = w.use(&access, t, g)
+	}
+	t.alive(g)
+}
 
-	var over <-chan struct{} // nil for ever: no fault comes
+// use reads the number, or writes one more than was read, and tells whether the store
+// has accepted that.
+func (w *Worker) use(access *Access, t *Turn, g *grip) (accepted bool) {
+	var value Value
+	w.call("Use", *access, &value)
+	if value.Refused && t.alive(g) {
+		t.RefusedAlive = t.Until
+	}
+	access.Base = value.Number
+	return !value.Refused
+}
+
+// fault is closed at the end of the fault that is for this hold; nil: none is.
+func (l *line) fault() (over <-chan struct{}) {
 	select {
 	case over = <-l.inHold:
 	default:
 	}
-	for until := time.Now().Add(time.Duration(random.IntN(10)) * time.Millisecond); alive(); time.Sleep(time.Millisecond) {
-		select {
-		case <-over:
-			over = nil
-		default:
+	return over
+}
+
+// untilDone returns when the work is done, and the fault over that came meanwhile, if one
+// did; or when the holder has been told that the lock is lost.
+func (t *Turn) untilDone(g *grip, length time.Duration, over <-chan struct{}) {
+	for done := time.Now().Add(length); t.alive(g); time.Sleep(time.Millisecond) {
+		if over != nil {
+			select {
+			case <-over:
+				over = nil
+			default:
+			}
 		}
-		if over == nil && time.Now().After(until) {
-			break
+		if over == nil && time.Now().After(done) {
+			return
 		}
 	}
-	if !alive() { // it is told, and does not stop at once: while its session lives, it has the time
-		if over != nil && random.IntN(4) > 0 {
-			<-over
-		}
-		time.Sleep(time.Duration(random.Int64N(int64(sessionTimeout / 2))))
-	}
-	careless := random.IntN(2) == 0 // writes even though it has been told
-	if !t.Read && (careless || alive()) {
-		t.Wrote = use()
-	}
-	alive()
 }
