@@ -106,42 +106,73 @@ func unseen(f wiretap.Frame) bool { return f.Op == wiretap.Ping || actor.IsProof
 
 // Departs writes down that a frame is on its way, and returns its number.
 func (b *Board) Departs(now int, c *Client, p actor.Passage) int {
-	f := p.Frame
 	if p.Session != 0 {
 		c.Session = p.Session
 	}
-	if f.Kind == wiretap.Request && (f.Op == wiretap.Connect || f.Op == wiretap.SetWatches) {
-		b.Unwatched(now, c)
+	if p.Frame.Kind == wiretap.Request {
+		b.requested(now, c, p.Frame)
 	}
 	for _, path := range p.Watched {
 		b.arm(now, c.Number, b.target(path))
 	}
+	switch p.Frame.Kind {
+	case wiretap.Reply:
+		b.replied(now, c, p.Frame)
+	case wiretap.Notification:
+		b.notified(now, c, p.Frame)
+	}
+	b.count(p.Frame)
+	if unseen(p.Frame) {
+		return -1
+	}
+	return b.flies(now, c, p.Frame)
+}
+
+// requested notes what a request says before the server has it: on a new connection the
+// server knows of no watch, until the client has told it of them.
+func (b *Board) requested(now int, c *Client, f wiretap.Frame) {
+	if f.Op == wiretap.Connect || f.Op == wiretap.SetWatches {
+		b.Unwatched(now, c)
+	}
+}
+
+// replied notes what a reply says: the server has made a znode, deleted one, or set a watch.
+func (b *Board) replied(now int, c *Client, f wiretap.Frame) {
 	tried := f.Op == wiretap.Create && f.Err != wiretap.NoNode && b.ours(f.Path) // and not a create of the queue itself
 	looked := f.Op == wiretap.GetChildren
-	if f.Kind == wiretap.Reply && (tried || looked) {
+	if tried || looked {
 		c.Answered = true
 	}
-	answered := f.Kind == wiretap.Reply && f.Err == wiretap.OK
-	switch {
-	case answered && f.Op == wiretap.Create:
+	if f.Err != wiretap.OK {
+		return
+	}
+	switch f.Op {
+	case wiretap.Create:
 		b.made(now, f.Path, c.Number, f.Zxid)
-	case answered && f.Op == wiretap.Delete:
+	case wiretap.Delete:
 		b.gone(now, f.Path, f.Zxid)
-	}
-	target, op, flags := b.target(f.Path), int(f.Op), 0
-	switch {
-	case f.Kind == wiretap.Notification:
-		op = int(f.Event)
-		b.disarm(now, func(w *page.Watch) bool { return w.Client == c.Number && w.Node == target })
-		if f.Event == wiretap.NodeDeleted && !b.Znode { // there may be a new one by now
-			b.gone(now, f.Path, 0)
+	default:
+		if f.Watch && !f.Lost {
+			b.arm(now, c.Number, b.target(f.Path))
 		}
-	case answered && f.Watch && !f.Lost:
-		b.arm(now, c.Number, target)
 	}
-	b.count(f)
-	if unseen(f) {
-		return -1
+}
+
+// notified notes what a notification says: a watch has fired, and perhaps a znode has gone.
+func (b *Board) notified(now int, c *Client, f wiretap.Frame) {
+	target := b.target(f.Path)
+	b.disarm(now, func(w *page.Watch) bool { return w.Client == c.Number && w.Node == target })
+	mayBeANewOne := b.Znode
+	if f.Event == wiretap.NodeDeleted && !mayBeANewOne {
+		b.gone(now, f.Path, 0)
+	}
+}
+
+// flies begins the drawing of a frame, and returns its number.
+func (b *Board) flies(now int, c *Client, f wiretap.Frame) int {
+	op, flags := int(f.Op), 0
+	if f.Kind == wiretap.Notification {
+		op = int(f.Event)
 	}
 	if f.Watch {
 		flags |= page.SetsWatch
@@ -150,8 +181,10 @@ func (b *Board) Departs(now int, c *Client, p actor.Passage) int {
 		flags |= page.GotLost
 		b.loses(now, c, f)
 	}
-	i := b.frames.add(page.Flight{Client: c.Number, Kind: f.Kind, Op: op, Node: target, From: now, To: -1,
-		Bytes: f.Bytes, Names: f.Names, Err: int(f.Err), Flags: flags, At: now})
+	i := b.frames.add(page.Flight{
+		Client: c.Number, Kind: f.Kind, Op: op, Node: b.target(f.Path), From: now, To: -1,
+		Bytes: f.Bytes, Names: f.Names, Err: int(f.Err), Flags: flags, At: now,
+	})
 	b.frames.forget(keptFrames, func(f *page.Flight) bool { return f.To >= 0 })
 	return i
 }
