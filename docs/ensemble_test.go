@@ -36,7 +36,7 @@ func TestEnsemble(t *testing.T) {
 		name string
 		tell func(*trio)
 	}{
-		{"a follower lags", followerLags}, {"the leader falls", leaderFalls}, {"no majority", noMajority},
+		{"one order", oneOrder}, {"a follower lags", followerLags}, {"the leader falls", leaderFalls}, {"no majority", noMajority},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			z := zktest.NewOn(t, e.Server)
@@ -197,6 +197,7 @@ func leaderFalls(s *trio) {
 		askers = append(askers, user{asker.Start(), step})
 		zktest.AwaitChan(s.Zoo, asker.Name+"'s create to be answered", answer.Sprung())
 	}
+	epoch, count := s.aWrite(s.Observer())
 	require.NoError(s, s.leader.Pause())
 	marks := map[user]int{}
 	all := slices.Concat(holders, sleepers, askers)
@@ -218,6 +219,8 @@ func leaderFalls(s *trio) {
 		return u.SessionID() == u.ID
 	})
 	s.Await("the observer to be back", func() bool { return s.Observer().State() == zk.StateHasSession })
+	newEpoch, newCount := s.aWrite(s.Observer())
+	chapter.SaysIn(s.T, "theory.md", "the leader is killed, and there is a new one: the epoch has grown: %v; the counter has begun anew: %v", newEpoch > epoch, newCount < count)
 	chapter.SaysIn(s.T, "operations.md", "the leader is killed: %d clients lose their connection; back with the same session: %d", len(all), 1+strings.Count(same, ","))
 	hasZnode := func(u user) bool {
 		owner, there := s.Owner(cmp.Or(u.Znode(), u.Path)) // step 1's path is the znode

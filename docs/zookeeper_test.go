@@ -52,6 +52,7 @@ func TestWritesAreNumbered(t *testing.T) {
 		return frames[len(frames)-1].Zxid
 	}
 	creates := func() error { return makes(c, path) }
+	var another *zktest.Client
 	for _, step := range []struct {
 		what string
 		does func() error
@@ -62,6 +63,13 @@ func TestWritesAreNumbered(t *testing.T) {
 		{"a list", func() error { _, _, err := c.Children(z.Root); return err }, nil},
 		{"a sync", func() error { _, err := c.Sync(path); return err }, nil},
 		{"a delete", func() error { return c.Delete(path, -1) }, nil},
+		{"a session begins", func() error { another = z.Client("another client"); return nil }, nil},
+		{"its two ephemeral znodes", func() error {
+			create(t, another, path, zk.FlagEphemeral)
+			create(t, another, z.Root+"/b", zk.FlagEphemeral)
+			return nil
+		}, nil},
+		{"a session is closed", func() error { another.Close(); return nil }, nil},
 	} {
 		before := last()
 		require.Equal(t, step.want, step.does(), "the answer to %s", step.what)
