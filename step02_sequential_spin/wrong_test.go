@@ -104,68 +104,78 @@ func TestTheWrongLocksAreOtherwiseRight(t *testing.T) {
 // W1, in 基于zookeeper实现分布式锁(下). The idea: a sequential znode is all that
 // a queue needs. It is persistent, and so it outlives the holder that crashes:
 // everybody behind it waits for ever.
+func persistentZnode(l *wrong) { l.mode = zk.FlagSequence }
+
 func TestW1PersistentZnode(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W1", with(func(l *wrong) { l.mode = zk.FlagSequence })), lockcheck.CrashFrees)
+	lockcheck.Fails(t, lockcheck.Over("W1", with(persistentZnode)), lockcheck.CrashFrees)
 }
 
 // W2, in the same article. The idea: compare each child's number with our own.
 // A slip reads the number out of our own name instead of the child's, so no
 // number is ever smaller, and everyone is let in.
-func TestW2ComparesItselfWithItself(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W2", with(func(l *wrong) {
-		l.isFirst = func(names []string, mine string) (bool, error) {
-			own, _ := number(mine)
-			for range names {
-				if n, ok := number(mine); ok && n < own {
-					return false, nil
-				}
+func comparesItselfWithItself(l *wrong) {
+	l.isFirst = func(names []string, mine string) (bool, error) {
+		own, _ := number(mine)
+		for range names {
+			if n, ok := number(mine); ok && n < own {
+				return false, nil
 			}
-			return true, nil
 		}
-	})), lockcheck.OneHolder)
+		return true, nil
+	}
+}
+
+func TestW2ComparesItselfWithItself(t *testing.T) {
+	lockcheck.Fails(t, lockcheck.Over("W2", with(comparesItselfWithItself)), lockcheck.OneHolder)
 }
 
 // W3, in the same article, once W2 is mended. The idea: our predecessor is the
 // greatest number below ours. The search starts at 0 and looks for a greater
 // number, so number 0 is nobody's predecessor, and number 1 is let in beside it.
-func TestW3OverlooksNumberZero(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W3", with(func(l *wrong) {
-		l.isFirst = func(names []string, mine string) (bool, error) {
-			own, _ := number(mine)
-			greatest, predecessor := 0, ""
-			for _, name := range names {
-				if n, ok := number(name); ok && n < own && n > greatest {
-					greatest, predecessor = n, name
-				}
+func overlooksNumberZero(l *wrong) {
+	l.isFirst = func(names []string, mine string) (bool, error) {
+		own, _ := number(mine)
+		greatest, predecessor := 0, ""
+		for _, name := range names {
+			if n, ok := number(name); ok && n < own && n > greatest {
+				greatest, predecessor = n, name
 			}
-			return predecessor == "", nil
 		}
-	})), lockcheck.OneHolder)
+		return predecessor == "", nil
+	}
+}
+
+func TestW3OverlooksNumberZero(t *testing.T) {
+	lockcheck.Fails(t, lockcheck.Over("W3", with(overlooksNumberZero)), lockcheck.OneHolder)
 }
 
 // W4, in the same article. The idea: an error while waiting is printed. Then
 // lock() returns as it does with the lock, so a lost connection lets a waiter in.
+func returnsAfterAnError(l *wrong) {
+	wait := l.wait
+	l.wait = func(ctx context.Context, node string) error {
+		_ = wait(ctx, node) // the published listings print it
+		return nil
+	}
+}
+
 func TestW4ReturnsAfterAnError(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W4", with(func(l *wrong) {
-		wait := l.wait
-		l.wait = func(ctx context.Context, node string) error {
-			_ = wait(ctx, node) // the published listings print it
-			return nil
-		}
-	})), lockcheck.OneHolder)
+	lockcheck.Fails(t, lockcheck.Over("W4", with(returnsAfterAnError)), lockcheck.OneHolder)
 }
 
 // W5, in the same article. The idea: one directory for all locks, whose names
 // stand before the numbers. Nobody looks at the names, so the locks share one
 // queue, and who wants one waits for the holder of another.
+func oneQueueForAllLocks(l *wrong) {
+	l.prefix, l.dir = l.dir+"_", pathpkg.Dir(l.dir)
+	l.isFirst = firstBy(func(name string) int {
+		n, _ := strconv.Atoi(name[strings.LastIndex(name, "_")+1:])
+		return n
+	})
+}
+
 func TestW5OneQueueForAllLocks(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W5", with(func(l *wrong) {
-		l.prefix, l.dir = l.dir+"_", pathpkg.Dir(l.dir)
-		l.isFirst = firstBy(func(name string) int {
-			n, _ := strconv.Atoi(name[strings.LastIndex(name, "_")+1:])
-			return n
-		})
-	})), lockcheck.Unrelated)
+	lockcheck.Fails(t, lockcheck.Over("W5", with(oneQueueForAllLocks)), lockcheck.Unrelated)
 }
 
 // W6, in the same article. The idea: the constructor creates the znode, lock()
@@ -228,19 +238,41 @@ func newcomer() int64 { return 0xffff - newcomers.Add(1) }
 // the number lets a client know its own znode, and the number is the third of
 // the fields between the dashes. A guid has dashes itself, so the queue is
 // sorted by a piece of it: a late-comer is let in beside the holder.
+func sortsByAPieceOfTheGuid(l *wrong) {
+	l.prefix = fmt.Sprintf("%s/3f9a6c10-7be2-%04x-9c3b-5d0f8a1e44c7-lock-", l.dir, newcomer())
+	l.isFirst = firstBy(func(name string) string { return append(strings.Split(name, "-"), "", "", "")[2] })
+}
+
 func TestW16SortsByAPieceOfTheGuid(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W16", with(func(l *wrong) {
-		l.prefix = fmt.Sprintf("%s/3f9a6c10-7be2-%04x-9c3b-5d0f8a1e44c7-lock-", l.dir, newcomer())
-		l.isFirst = firstBy(func(name string) string { return append(strings.Split(name, "-"), "", "", "")[2] })
-	})), lockcheck.OneHolder)
+	lockcheck.Fails(t, lockcheck.Over("W16", with(sortsByAPieceOfTheGuid)), lockcheck.OneHolder)
 }
 
 // W17: as in ZooKeeper 如何实现分布式锁, a hostname stands before the number.
 // Who then sorts the whole names sorts the hosts: a late-comer from a host that
 // is early in the alphabet is let in beside the holder.
+func sortsByTheHostname(l *wrong) {
+	l.prefix = fmt.Sprintf("%s/host%04x-lock-", l.dir, newcomer())
+	l.isFirst = firstBy(func(name string) string { return name })
+}
+
 func TestW17SortsByTheHostname(t *testing.T) {
-	lockcheck.Fails(t, lockcheck.Over("W17", with(func(l *wrong) {
-		l.prefix = fmt.Sprintf("%s/host%04x-lock-", l.dir, newcomer())
-		l.isFirst = firstBy(func(name string) string { return name })
-	})), lockcheck.OneHolder)
+	lockcheck.Fails(t, lockcheck.Over("W17", with(sortsByTheHostname)), lockcheck.OneHolder)
+}
+
+// What becomes of the mistakes when a directory has given its last number? W1 looks at the
+// queue as step 2 does, and is told. The others do not ask, or do not heed the answer.
+func TestTheMistakesAtTheLastNumber(t *testing.T) {
+	lockcheck.Holds(t, lockcheck.Over("no mistake", newWrong), lockcheck.LastNumber)
+	lockcheck.Holds(t, lockcheck.Over("W1", with(persistentZnode)), lockcheck.LastNumber)
+	for name, mistake := range map[string]func(*wrong){
+		"W2":  comparesItselfWithItself,
+		"W3":  overlooksNumberZero,
+		"W4":  returnsAfterAnError,
+		"W5":  oneQueueForAllLocks,
+		"W16": sortsByAPieceOfTheGuid,
+		"W17": sortsByTheHostname,
+	} {
+		lockcheck.Fails(t, lockcheck.Over(name, with(mistake)), lockcheck.LastNumber)
+	}
+	lockcheck.Fails(t, lockcheck.Over("W6", newOneZnode), lockcheck.LastNumber)
 }

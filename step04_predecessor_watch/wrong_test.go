@@ -381,3 +381,18 @@ func TestW15WakesUnderTheWaitersLock(t *testing.T) {
 	assert.Never(t, waiter.Returned, 100*time.Millisecond, 10*time.Millisecond, "its Lock, whose watcher waits for it, has returned")
 	assert.ErrorIs(t, waiter.Cancel(), context.Canceled, "only giving up ends the wait")
 }
+
+// What becomes of the mistakes when a directory has given its last number? Those that look
+// at the queue as step 4 does are told of it. W12, W18 and W22 are told, too, and leave
+// their znode. W15 and W20 cannot be asked: with them, nobody gets as far.
+func TestTheMistakesAtTheLastNumber(t *testing.T) {
+	t.Parallel()
+	lockcheck.Holds(t, lockcheck.Over("W8", waits(leaving(trustsTheWakeUp))), lockcheck.LastNumber)
+	lockcheck.Holds(t, lockcheck.Over("W9", waits(leaving(asksIfItExists))), lockcheck.LastNumber)
+	lockcheck.Holds(t, lockcheck.Over("W21", waits(leaving(looksTwice))), lockcheck.LastNumber)
+	lockcheck.Holds(t, lockcheck.Over("W24", waits(leaving(waitsWhateverIsThere))), lockcheck.LastNumber)
+	lockcheck.Fails(t, lockcheck.Over("W12", waits((*right).wait)), lockcheck.LastNumber)
+	lockcheck.Fails(t, lockcheck.Over("W18", waits(looksOnce)), lockcheck.LastNumber)
+	lockcheck.Fails(t, lockcheck.Over("W22", waits(looksBeforeTheTry)), lockcheck.LastNumber)
+	lockcheck.Fails(t, lockcheck.Over("W19", waits(leaving(waitsForNobody))), lockcheck.LastNumber)
+}

@@ -75,9 +75,11 @@ func (c *Cohort) acquire(ctx, waiting context.Context, p patience) (held context
 	if waiting.Err() != nil {
 		return nil, whyEnded(waiting)
 	}
-	held, inside, err := enterAgain(ctx, c.lock)
-	if inside {
-		return held, err
+	if h := holdIn(ctx, c.lock); h != nil {
+		held, inside, err := h.enter(ctx)
+		if inside {
+			return held, err
+		}
 	}
 	if err := c.takeTurn(waiting, p); err != nil {
 		return nil, err
@@ -93,7 +95,7 @@ func (c *Cohort) acquire(ctx, waiting context.Context, p patience) (held context
 
 // takeTurn waits in the process's queue.
 func (c *Cohort) takeTurn(waiting context.Context, p patience) error {
-	mine, err := c.standInQueue(p)
+	mine, err := c.join(p)
 	if err != nil {
 		return err
 	}
@@ -108,15 +110,17 @@ func (c *Cohort) takeTurn(waiting context.Context, p patience) error {
 	case <-c.s.done:
 		err = zk.ErrClosing
 	}
-	if !c.leaveQueue(mine) { // the turn was given to us in this moment
+	left := c.leave(mine)
+	if !left { // the turn was given to us in this moment
 		c.s.run(c.passTurn)
 	}
 	return err
 }
 
-// standInQueue returns nil if the turn is free, and the caller has it now. Else the
-// turn is given to the caller by closing the channel.
-func (c *Cohort) standInQueue(p patience) (mine chan struct{}, err error) {
+// join is for the process's queue what a Lock's join is for ZooKeeper's. It returns nil if
+// the turn is free, and the caller has it now. Else the turn is given to the caller by
+// closing the channel.
+func (c *Cohort) join(p patience) (mine chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.busy {
@@ -131,8 +135,9 @@ func (c *Cohort) standInQueue(p patience) (mine chan struct{}, err error) {
 	return mine, nil
 }
 
-// leaveQueue returns false if the turn has been given to mine already.
-func (c *Cohort) leaveQueue(mine chan struct{}) bool {
+// leave leaves the process's queue. It returns false if the turn has been given to mine
+// already.
+func (c *Cohort) leave(mine chan struct{}) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := slices.Index(c.queue, mine)
@@ -208,8 +213,11 @@ func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 }
 
 // endOldTenure ends a tenure that was lost, or that the server refused to end: we must
-// not queue up behind its znode. If it fails it gives the turn back, at the latest when
-// what is under way in the background is done.
+// not queue up behind its znode. Who has the turn afterwards?
+//
+//	                     | our caller still waits            | our caller has given up
+//	the tenure has ended | our caller, who goes on           | the next one, from late
+//	the server refuses   | the next one, from end; an error  | the next one, from end
 func (c *Cohort) endOldTenure(waiting context.Context) error {
 	if c.tenure == nil {
 		return nil
@@ -217,14 +225,15 @@ func (c *Cohort) endOldTenure(waiting context.Context) error {
 	end := func() error {
 		err := c.endTenure()
 		if znodeStays(err) {
-			c.giveTurn() // refused: nobody goes on with the turn
+			c.giveTurn()
 			return err
 		}
-		return nil // in time, our caller goes on with the turn
+		return nil
 	}
 	late := func(err error) {
-		if err == nil {
-			c.giveTurn() // too late: our caller has given up
+		ended := err == nil
+		if ended {
+			c.giveTurn()
 		}
 	}
 	return c.s.giveUpAt(waiting, end, late)
@@ -250,13 +259,16 @@ func (c *Cohort) Unlock(held context.Context) error {
 	if err := check(held, c.s, c.lock.dir); err != nil {
 		return err
 	}
-	h, last, err := exit(held, c.lock)
-	if h == nil || !last {
-		return failed("unlock", c.lock.dir, err)
+	h, last, lost := exit(held, c.lock)
+	if h == nil {
+		return failed("unlock", c.lock.dir, ErrNotHeld)
+	}
+	if !last {
+		return failed("unlock", c.lock.dir, lost) // an Unlock inside the hold, which goes on
 	}
 	h.release() // before anybody else can get in
 	if c.handOn() {
-		return failed("unlock", h.node, err)
+		return failed("unlock", h.node, lost)
 	}
 	leaveErr := c.endTenure()
 	if znodeStays(leaveErr) {
@@ -265,7 +277,7 @@ func (c *Cohort) Unlock(held context.Context) error {
 	}
 	c.giveTurn()
 	if leaveErr != nil {
-		err = leaveErr
+		return failed("unlock", h.node, leaveErr)
 	}
-	return failed("unlock", h.node, err)
+	return failed("unlock", h.node, lost)
 }

@@ -194,38 +194,65 @@ func record(c *zktest.Member, mark int) (told []string) {
 }
 
 // The holder has asked for five minutes and was granted much less. It is
-// cut off. It counts from the sending of the last question that the leader answered,
-// the server from its arrival, which is later: so the holder's time is up first.
+// cut off in a long hold. It counts from the sending of a write that two later ones have
+// proved, the server from when it heard of the holder last, which is later: so the holder's
+// time is up first.
 func TestLeaseEndsFirst(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	c := locks.JoinAs(z, "the holder", lockcheck.Seat{Timeout: 5 * time.Minute, Through: zktest.Handshake{Ask: zktest.MortalTimeout}.Through})
 	require.Equal(t, zktest.MortalTimeout, c.Session.(*Session).Timeout(), "the time-out that the server has granted")
-	held := c.Acquire().Held()
+	held, begin := c.Acquire().Held(), time.Now()
 	next := locks.Join(z, "the next").Start()
 	next.MustWait("the holder")
+	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
 	c.Crash()
 	zktest.AwaitChan(z, "the holder to be told", held.Done())
 	told := time.Now()
 	require.ErrorIs(t, context.Cause(held), ErrLost)
 	require.False(t, next.Returned(), "the next was let in before the holder was told")
+
+	answered := answeredWrites(c.Tap.Frames())
+	write1, last := lastWrite1(answered), answered[len(answered)-1]
+	after := func(w proof) float64 { return told.Sub(w.sent).Seconds() / zktest.MortalTimeout.Seconds() }
+	chapter.Says(t, "cut off, the holder is told %v of the session time-out after it sent the write from which its lease counts, before the next one is let in",
+		chapter.About(after(write1), 1.15))
+	require.Less(t, after(last), 0.8, "after the last write: the lease does not count from that one")
+	next.Release()
+}
+
+// answeredWrites are the writes of a connection that have an answer. The answers come in
+// the order of the requests.
+func answeredWrites(frames []wiretap.Frame) (writes []proof) {
 	var open []time.Time
-	var proof time.Time // when the last question was sent that the leader answered
-	for _, f := range c.Tap.Frames() {
+	for _, f := range frames {
 		switch {
 		case f.Lost:
 		case f.Kind == wiretap.Request:
 			open = append(open, f.At)
-		case f.Kind == wiretap.Reply: // in the order of the questions
-			if slices.Contains([]wiretap.Op{wiretap.Connect, wiretap.Create, wiretap.Delete}, f.Op) {
-				proof = open[0]
+		case f.Kind == wiretap.Reply:
+			if f.Op == wiretap.Create || f.Op == wiretap.Delete {
+				writes = append(writes, proof{sent: open[0], answered: f.At})
 			}
 			open = open[1:]
 		}
 	}
-	chapter.Says(t, "cut off, the holder is told %v of the session time-out after it sent the last write that was answered, before the next one is let in",
-		chapter.About(told.Sub(proof).Seconds()/zktest.MortalTimeout.Seconds(), 2))
-	next.Release()
+	return writes
+}
+
+// lastWrite1 is the last of the writes that two later ones have proved: write 2 was sent a
+// tick after its answer, and write 3 after the answer to write 2.
+func lastWrite1(writes []proof) (last proof) {
+	for i, write1 := range writes {
+		for j, write2 := range writes {
+			isWrite2 := j > i && write2.sent.Sub(write1.answered) >= longestTick(zktest.MortalTimeout)
+			hasWrite3 := j+1 < len(writes) && writes[len(writes)-1].sent.After(write2.answered)
+			if isWrite2 && hasWrite3 {
+				last = write1
+			}
+		}
+	}
+	return last
 }
 
 // Only the leader's answers renew the lease, and pings are not among them. So a

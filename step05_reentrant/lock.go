@@ -12,8 +12,8 @@
 //	    │  wait: nobody is before the znode   │
 //	first                                     │
 //	    │  begin: Lock returns a context      │
-//	held   (enterAgain and exit:              │
-//	    │   Lock and Unlock inside the hold)  │
+//	held   (enter and exit: Lock and          │
+//	    │   Unlock inside the hold)           │
 //	    ├─────────────┐ lose: the lease       │
 //	    │             │ is over               │
 //	    │           lost                      │
@@ -23,6 +23,13 @@
 //	    ├─────────────────────────────────────┘
 //	    │  leave: it deletes the znode
 //	gone
+//
+// Two pairs of words: join and leave are about the queue, enter and exit about the hold.
+// These three put the steps together:
+//
+//	joinAndWait   join and wait; and leave, if the wait fails
+//	queueUp       joinAndWait in the background, so that Lock can give up at once
+//	acquire       enter, if the caller is inside the hold; else queueUp and begin
 package reentrant
 
 import (
@@ -121,9 +128,11 @@ func (l *Lock) acquire(ctx, waiting context.Context, p patience) (held context.C
 	if waiting.Err() != nil {
 		return nil, whyEnded(waiting)
 	}
-	held, inside, err := enterAgain(ctx, l)
-	if inside {
-		return held, err
+	if h := holdIn(ctx, l); h != nil {
+		held, inside, err := h.enter(ctx)
+		if inside {
+			return held, err
+		}
 	}
 	mine, err := l.queueUp(waiting, p)
 	if err != nil {
@@ -135,22 +144,24 @@ func (l *Lock) acquire(ctx, waiting context.Context, p patience) (held context.C
 // queueUp returns our place when it is the first. It returns as soon as waiting ends:
 // what is under way then goes on in the background.
 func (l *Lock) queueUp(waiting context.Context, p patience) (place, error) {
-	var mine place
-	joinAndWait := func() (err error) {
-		mine, err = l.joinAndWait(waiting, p)
+	ready := make(chan place, 1) // our place, once there is nobody to wait for
+	joinAndWait := func() error {
+		mine, err := l.joinAndWait(waiting, p)
+		if err == nil {
+			ready <- mine
+		}
 		return err
 	}
 	leaveIfTooLate := func(err error) {
-		isFirst := err == nil // and nobody waits for the answer any more
-		if isFirst {
-			_ = l.leave(mine)
+		if err == nil { // nobody takes our place any more
+			_ = l.leave(<-ready)
 		}
 	}
 	err := l.s.giveUpAt(waiting, joinAndWait, leaveIfTooLate)
 	if err != nil {
-		return place{}, err // joinAndWait may still be writing to mine
+		return place{}, err
 	}
-	return mine, nil
+	return <-ready, nil
 }
 
 // joinAndWait creates our znode and waits until it is the first. If the wait fails, it
@@ -183,28 +194,32 @@ func (l *Lock) join(waiting context.Context) (place, error) {
 	for waiting.Err() == nil {
 		owner := conn.SessionID()
 		node := ""
-		err := l.s.write(func() (err error) {
+		createErr := l.s.write(func() (err error) {
 			node, err = create(conn, ownName, zk.FlagEphemeralSequential)
 			return err
 		})
 		// If the session has changed meanwhile, the old one or the new one may have made the znode.
 		sameSession := conn.SessionID() == owner
-		if err == nil && sameSession {
+		ours := createErr == nil && sameSession
+		refused := createErr != nil && !l.s.canRetry(createErr)
+		nothingSent := errors.Is(createErr, zk.ErrNoServer) // no server could be reached
+
+		switch {
+		case ours:
 			return place{node: node, owner: owner}, nil
-		}
-		if err != nil && !l.s.canRetry(err) {
-			return place{}, err
-		}
-		pause()
-		if errors.Is(err, zk.ErrNoServer) {
-			continue // no server could be reached, and so nothing was sent
-		}
-		found, err := l.find(ownName)
-		if err != nil {
-			return place{}, err
-		}
-		if found.node != "" {
-			return found, nil
+		case refused:
+			return place{}, createErr
+		case nothingSent:
+			pause()
+		default: // nobody knows whether there is a znode
+			pause()
+			found, err := l.find(ownName)
+			if err != nil {
+				return place{}, err
+			}
+			if found.node != "" {
+				return found, nil
+			}
 		}
 	}
 	return place{}, whyEnded(waiting)
@@ -273,18 +288,27 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		// has ended does not begin again.
 		current := l.s.takeLease()
 
-		before := ""
 		names, stat, err := conn.Children(l.dir)
-		if err == nil {
-			before, err = predecessor(names, pathpkg.Base(mine.node))
-		}
 		if l.s.canRetry(err) {
 			pause()
 			continue
 		}
 		sessionEnded := conn.SessionID() != mine.owner
+		directoryGone := errors.Is(err, zk.ErrNoNode)
+		if sessionEnded || directoryGone {
+			mine, err = l.join(waiting) // our znode has gone, too
+			if err != nil {
+				return place{}, err
+			}
+			continue
+		}
+		if err != nil {
+			return mine, err // the server has refused the list
+		}
+
+		before, err := predecessor(names, pathpkg.Base(mine.node))
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
-		if sessionEnded || ownZnodeGone {
+		if ownZnodeGone {
 			mine, err = l.join(waiting)
 			if err != nil {
 				return place{}, err
@@ -292,15 +316,15 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 			continue
 		}
 		if err != nil {
-			return mine, err // the server has refused the list, or the numbers are used up
+			return mine, err // the numbers are used up
 		}
 
 		nobodyToWaitFor := before == ""
-		if nobodyToWaitFor && l.s.isOver(current) {
-			l.s.waitHalfATick() // the line was down for too long, or the answers are slow
-			continue
-		}
 		if nobodyToWaitFor {
+			if l.s.isOver(current) {
+				l.s.waitHalfATick() // the line was down for too long, or the answers are slow
+				continue
+			}
 			mine.lease = current
 			// The transaction that last changed the children. The holder before us
 			// took its token from a list, and deleted its znode later. That delete is
@@ -374,16 +398,19 @@ func (l *Lock) Unlock(held context.Context) error {
 	if err := check(held, l.s, l.dir); err != nil {
 		return err
 	}
-	h, last, err := exit(held, l)
-	if h == nil || !last {
-		return failed("unlock", l.dir, err)
+	h, last, lost := exit(held, l)
+	if h == nil {
+		return failed("unlock", l.dir, ErrNotHeld)
+	}
+	if !last {
+		return failed("unlock", l.dir, lost) // an Unlock inside the hold, which goes on
 	}
 	h.release() // before anybody else can get in
 	leaveErr := l.leaveInTime(h.place, h.allowUnlockAgain)
 	if leaveErr != nil {
-		err = leaveErr
+		return failed("unlock", h.node, leaveErr)
 	}
-	return failed("unlock", h.node, err)
+	return failed("unlock", h.node, lost)
 }
 
 // leaveInTime is leave that waits no longer than one session time-out. Then the
@@ -438,10 +465,15 @@ func predecessor(names []string, mine string) (string, error) {
 	}
 	before, highest, present := "", 0, false
 	for _, name := range names {
-		if n, ok := number(name); ok && n < own && (before == "" || n > highest) {
+		n, inQueue := number(name)
+		isBefore := inQueue && n < own
+		isNearer := before == "" || n > highest
+		if isBefore && isNearer {
 			before, highest = name, n
 		}
-		present = present || name == mine
+		if name == mine {
+			present = true
+		}
 	}
 	if !present {
 		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)

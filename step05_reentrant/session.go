@@ -192,7 +192,7 @@ func (s *Session) giveUpAt(waiting context.Context, do func() error, late func(e
 }
 
 // canRetry tells whether a request that ended with err is to be made again: it was
-// not answered, and the session is not closed.
+// not answered, and the session is not closed. With no error there is nothing to retry.
 func (s *Session) canRetry(err error) bool {
 	return unanswered(err) && !s.isClosed()
 }

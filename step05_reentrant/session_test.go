@@ -314,3 +314,38 @@ func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
 
 // unsent is how many requests the client holds in its channel.
 func unsent(c *zk.Conn) int { return reflect.ValueOf(c).Elem().FieldByName("sendChan").Len() }
+
+// A time in Go can have two readings: the time of day, which can be set, and a monotonic
+// one, which no setting moves. Two times that have the second are compared by that alone.
+// So a time of day that jumps does not move the lease, if all its times have the second.
+// Round, UTC, or a way through a number would drop it.
+func TestTheLeaseHasMonotonicTimesOnly(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.JoinMortal(z, "A")
+	s := a.Session.(*Session)
+	has := func(p *proof) func() bool {
+		return func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return !p.isNone()
+		}
+	}
+	z.Await("two pings to be answered", has(&s.pingBefore))
+	a.Acquire()
+	z.Await("two writes to be answered, a tick apart", has(&s.write1))
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for what, at := range map[string]time.Time{
+		"the end of the lease": s.lease.until,
+		"ping, sent":           s.ping.sent,
+		"ping, answered":       s.ping.answered,
+		"write 1, sent":        s.write1.sent,
+		"write 1, answered":    s.write1.answered,
+		"write 2, sent":        s.write2.sent,
+		"write 2, answered":    s.write2.answered,
+	} {
+		require.Contains(t, at.String(), " m=", "%s: the monotonic reading, as Go prints it", what)
+	}
+}

@@ -182,3 +182,13 @@ func TestW23TakesAnInterruptForTheLock(t *testing.T) {
 	require.Empty(t, holder.Queue(), "the queue: the interrupted one has deleted the holder's znode")
 	published.Join(z, "the next").Acquire() // beside the holder
 }
+
+// These mistakes are beside the queue, which is step 4's: at the last number they are as
+// step 4 is.
+func TestTheMistakesAtTheLastNumber(t *testing.T) {
+	t.Parallel()
+	lockcheck.Holds(t, lockcheck.Over("W14", func(conn *zk.Conn, path string) deletesTheFirst {
+		return deletesTheFirst{newBasic(conn, path)}
+	}), lockcheck.LastNumber)
+	lockcheck.Holds(t, lockcheck.Over("W23", newTakesAnInterruptForTheLock), lockcheck.LastNumber)
+}

@@ -8,6 +8,7 @@ import (
 
 // hold is the lock, held. The contexts that Lock and RLock returned carry it.
 type hold struct {
+	lock *RWLock
 	place
 	stopUsing func() // tells the lease that this hold needs it no more
 
@@ -37,9 +38,9 @@ var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
 // begin makes a hold, and the first context that carries it. The context ends with
 // ctx, when the lease is over, and when the lock is released.
 func begin(ctx context.Context, lock *RWLock, mine place) (held context.Context) {
-	h := &hold{place: mine, count: map[kind]int{mine.kind: 1}, contexts: map[*heldContext]bool{}}
+	h := &hold{lock: lock, place: mine, count: map[kind]int{mine.kind: 1}, contexts: map[*heldContext]bool{}}
 	h.mu.Lock()
-	held = h.newContext(ctx, lock)
+	held = h.newContext(ctx)
 	h.mu.Unlock()
 	h.stopUsing = lock.s.useLease(mine.lease, h.lose)
 	return held
@@ -47,12 +48,12 @@ func begin(ctx context.Context, lock *RWLock, mine place) (held context.Context)
 
 // newContext makes a context that carries the hold: it ends with ctx, and with the
 // hold. The caller has h.mu.
-func (h *hold) newContext(ctx context.Context, lock *RWLock) (held context.Context) {
+func (h *hold) newContext(ctx context.Context) (held context.Context) {
 	held, end := context.WithCancelCause(ctx)
 	c := &heldContext{hold: h, done: held.Done(), end: end}
 	h.contexts[c] = true
 	context.AfterFunc(held, func() { h.forget(c) })
-	held = context.WithValue(held, holdKey{lock}, c)
+	held = context.WithValue(held, holdKey{h.lock}, c)
 	return context.WithValue(held, tokenOf{}, h.token)
 }
 
@@ -63,54 +64,65 @@ func (h *hold) forget(c *heldContext) {
 	delete(h.contexts, c)
 }
 
-// enterAgain counts one more call to Lock or RLock, if ctx carries a hold of the lock;
-// inside reports whether it does. A hold that was released does not count.
-func enterAgain(ctx context.Context, lock *RWLock, k kind) (held context.Context, inside bool, err error) {
+// holdIn returns the hold of the lock that ctx carries, nil if there is none. The hold may
+// have been released meanwhile.
+func holdIn(ctx context.Context, lock *RWLock) *hold {
 	c, ok := ctx.Value(holdKey{lock}).(*heldContext)
 	if !ok {
-		return nil, false, nil
+		return nil
 	}
-	h := c.hold
+	return c.hold
+}
+
+// enter counts one more call to Lock or RLock inside the hold, whose context ctx is. inside is
+// false if the hold was released: then the caller queues up like anybody else.
+//
+// Nobody enters a hold that has ended and still waits for an unlock: see step 5.
+func (h *hold) enter(ctx context.Context, k kind) (held context.Context, inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.entries() == 0 {
 		return nil, false, nil
 	}
 	if h.ended != nil {
-		return nil, true, h.ended // lost, or the server refused the delete at its release
+		return nil, true, h.ended
 	}
 	if h.kind == read && k == write {
 		return nil, true, ErrUpgrade
 	}
 	h.count[k]++
-	// A context with the Done channel of the one that we made ends with the hold. Any other
-	// may be one of context.WithoutCancel, which does not: then we make a new one.
-	sameDone := ctx.Done() == c.done
-	if sameDone {
+	if h.endsWithUs(ctx) {
 		return context.WithValue(ctx, tokenOf{}, h.token), true, nil
 	}
-	return h.newContext(ctx, lock), true, nil
+	return h.newContext(ctx), true, nil
+}
+
+// endsWithUs reports whether a context that carries the hold ends with it. It does if it
+// has the Done channel of the context that we made. Any other may be one of
+// context.WithoutCancel, which does not.
+func (h *hold) endsWithUs(ctx context.Context) bool {
+	c := ctx.Value(holdKey{h.lock}).(*heldContext)
+	return ctx.Done() == c.done
 }
 
 // exit counts one call to Unlock or RUnlock for the hold that the context carries. last tells
 // that it was the last one: the lock is to be released. Without a hold exit returns
-// ErrNotHeld. Its error is ErrLost if the hold was lost.
-func exit(held context.Context, lock *RWLock, k kind) (h *hold, last bool, err error) {
-	c, ok := held.Value(holdKey{lock}).(*heldContext)
-	if !ok {
-		return nil, false, ErrNotHeld
+// nil. lost is ErrLost if the hold was lost.
+func exit(held context.Context, lock *RWLock, k kind) (h *hold, last bool, lost error) {
+	h = holdIn(held, lock)
+	if h == nil {
+		return nil, false, nil
 	}
-	h = c.hold
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.count[k] == 0 {
-		return nil, false, ErrNotHeld
+		return nil, false, nil
 	}
 	h.count[k]--
 	if h.ended == ErrLost {
-		err = ErrLost
+		lost = ErrLost
 	}
-	return h, h.entries() == 0, err
+	return h, h.entries() == 0, lost
 }
 
 // end ends all contexts of the hold.

@@ -62,6 +62,9 @@ func fullLease(timeout time.Duration) time.Duration { return timeout * 9 / 10 }
 // proof is a write to which a majority has agreed, or a ping that a server has answered.
 type proof struct{ sent, answered time.Time }
 
+// isNone reports whether there is no such write or ping yet.
+func (p proof) isNone() bool { return p.sent.IsZero() }
+
 // lease is one unbroken time for which the session can be relied on. The session's
 // mutex guards it.
 type lease struct {
@@ -138,18 +141,22 @@ func (s *Session) count(id int64, w proof) {
 	}
 	holdsNothing := len(s.lease.users) == 0
 	if holdsNothing {
-		ping := s.aTickBefore(w.sent)
-		s.renew(ping.sent.Add(fullLease(s.timeout)))
+		if ping, ok := s.pingATickBefore(w.sent); ok {
+			s.renew(ping.sent.Add(fullLease(s.timeout)))
+		}
 	}
 
-	isWrite3 := !s.write1.sent.IsZero() && w.sent.After(s.write2.answered)
+	hasWrite1 := !s.write1.isNone()
+	isWrite3 := hasWrite1 && w.sent.After(s.write2.answered)
 	if isWrite3 {
 		s.renew(s.write1.sent.Add(fullLease(s.timeout)))
 	}
 
 	// A write can be write 3 of the two before it, and write 2 of what comes. Of writes
 	// a, b, c and d, each sent a tick after the answer to the last, c is write 3 of a and
-	// b, and d is write 3 of b and c.
+	// b, and d is write 3 of b and c. A write that was sent sooner moves nothing: perhaps
+	// the leader has not asked for a report since write 2 was answered, and so it is no
+	// write 2 to that one.
 	aTickLater := w.sent.Sub(s.write2.answered) >= longestTick(s.timeout)
 	if aTickLater {
 		s.write1, s.write2 = s.write2, w
@@ -163,17 +170,17 @@ func (s *Session) pingAnswered(ping proof) {
 	s.pingBefore, s.ping = s.ping, ping
 }
 
-// aTickBefore returns the last ping that was answered a tick or more before then. If there
-// is none, it returns the zero proof, which gives no lease. The client sends a ping in each third of
-// the time-out, and a tick is a fifth: so the last two are enough. The caller has s.mu.
-func (s *Session) aTickBefore(then time.Time) (ping proof) {
-	if then.Sub(s.ping.answered) >= longestTick(s.timeout) {
-		return s.ping
+// pingATickBefore returns the last ping that was answered a tick or more before then; ok is
+// false if there is none. The client sends a ping in each third of the time-out, and a tick
+// is a fifth: so the last two are enough. The caller has s.mu.
+func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
+	for _, ping := range []proof{s.ping, s.pingBefore} {
+		aTickBefore := then.Sub(ping.answered) >= longestTick(s.timeout)
+		if !ping.isNone() && aTickBefore {
+			return ping, true
+		}
 	}
-	if then.Sub(s.pingBefore.answered) >= longestTick(s.timeout) {
-		return s.pingBefore
-	}
-	return proof{}
+	return proof{}, false
 }
 
 // renew makes the lease longer, or begins another one if it is over. The caller has s.mu.
@@ -227,10 +234,19 @@ func (s *Session) endLease() {
 	clear(s.lease.users)
 }
 
-// takeLease returns the lease. It makes a write first if little of the lease is left,
-// or if write2 was answered more than a tick ago: then this write becomes write2, and one
-// that follows a tick later can be write 3 before the lease is over.
+// takeLease returns the lease, for a hold that may begin now. It prepares the lease for
+// that, which can cost a write.
 func (s *Session) takeLease() *lease {
+	s.prepareLease()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease
+}
+
+// prepareLease makes a write if little of the lease is left, or if write2 was answered more
+// than a tick ago: then this write becomes write2, and one that follows a tick later can
+// be write 3 before the lease is over.
+func (s *Session) prepareLease() {
 	s.mu.Lock()
 	tick := longestTick(s.timeout)
 	littleLeft := time.Until(s.lease.until) < tick
@@ -239,9 +255,6 @@ func (s *Session) takeLease() *lease {
 	if littleLeft || lastIsOld {
 		_ = s.ask() // if there is no answer, the lease runs out, and the caller sees that
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lease
 }
 
 // waitHalfATick is for a loop that waits until the session has a lease again.

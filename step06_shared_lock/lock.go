@@ -120,9 +120,11 @@ func (l *RWLock) acquire(ctx, waiting context.Context, k kind, p patience) (held
 	if waiting.Err() != nil {
 		return nil, whyEnded(waiting)
 	}
-	held, inside, err := enterAgain(ctx, l, k)
-	if inside {
-		return held, err
+	if h := holdIn(ctx, l); h != nil {
+		held, inside, err := h.enter(ctx, k)
+		if inside {
+			return held, err
+		}
 	}
 	mine, err := l.queueUp(waiting, k, p)
 	if err != nil {
@@ -134,22 +136,24 @@ func (l *RWLock) acquire(ctx, waiting context.Context, k kind, p patience) (held
 // queueUp returns our place when nobody is left to wait for. It returns as soon as waiting
 // ends: what is under way then goes on in the background.
 func (l *RWLock) queueUp(waiting context.Context, k kind, p patience) (place, error) {
-	var mine place
-	joinAndWait := func() (err error) {
-		mine, err = l.joinAndWait(waiting, k, p)
+	ready := make(chan place, 1) // our place, once there is nobody to wait for
+	joinAndWait := func() error {
+		mine, err := l.joinAndWait(waiting, k, p)
+		if err == nil {
+			ready <- mine
+		}
 		return err
 	}
 	leaveIfTooLate := func(err error) {
-		isFirst := err == nil // and nobody waits for the answer any more
-		if isFirst {
-			_ = l.leave(mine)
+		if err == nil { // nobody takes our place any more
+			_ = l.leave(<-ready)
 		}
 	}
 	err := l.s.giveUpAt(waiting, joinAndWait, leaveIfTooLate)
 	if err != nil {
-		return place{}, err // joinAndWait may still be writing to mine
+		return place{}, err
 	}
-	return mine, nil
+	return <-ready, nil
 }
 
 // joinAndWait creates our znode and waits until nobody is left to wait for. If the wait
@@ -182,28 +186,32 @@ func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
 	for waiting.Err() == nil {
 		owner := conn.SessionID()
 		node := ""
-		err := l.s.write(func() (err error) {
+		createErr := l.s.write(func() (err error) {
 			node, err = create(conn, ownName, zk.FlagEphemeralSequential)
 			return err
 		})
 		// If the session has changed meanwhile, the old one or the new one may have made the znode.
 		sameSession := conn.SessionID() == owner
-		if err == nil && sameSession {
+		ours := createErr == nil && sameSession
+		refused := createErr != nil && !l.s.canRetry(createErr)
+		nothingSent := errors.Is(createErr, zk.ErrNoServer) // no server could be reached
+
+		switch {
+		case ours:
 			return place{kind: k, node: node, owner: owner}, nil
-		}
-		if err != nil && !l.s.canRetry(err) {
-			return place{}, err
-		}
-		pause()
-		if errors.Is(err, zk.ErrNoServer) {
-			continue // no server could be reached, and so nothing was sent
-		}
-		found, err := l.find(ownName, k)
-		if err != nil {
-			return place{}, err
-		}
-		if found.node != "" {
-			return found, nil
+		case refused:
+			return place{}, createErr
+		case nothingSent:
+			pause()
+		default: // nobody knows whether there is a znode
+			pause()
+			found, err := l.find(ownName, k)
+			if err != nil {
+				return place{}, err
+			}
+			if found.node != "" {
+				return found, nil
+			}
 		}
 	}
 	return place{}, whyEnded(waiting)
@@ -272,18 +280,27 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		// has ended does not begin again.
 		current := l.s.takeLease()
 
-		before := ""
 		names, stat, err := conn.Children(l.dir)
-		if err == nil {
-			before, err = predecessor(names, pathpkg.Base(mine.node))
-		}
 		if l.s.canRetry(err) {
 			pause()
 			continue
 		}
 		sessionEnded := conn.SessionID() != mine.owner
+		directoryGone := errors.Is(err, zk.ErrNoNode)
+		if sessionEnded || directoryGone {
+			mine, err = l.join(waiting, mine.kind) // our znode has gone, too
+			if err != nil {
+				return place{}, err
+			}
+			continue
+		}
+		if err != nil {
+			return mine, err // the server has refused the list
+		}
+
+		before, err := predecessor(names, pathpkg.Base(mine.node))
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
-		if sessionEnded || ownZnodeGone {
+		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
 			if err != nil {
 				return place{}, err
@@ -291,15 +308,15 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 			continue
 		}
 		if err != nil {
-			return mine, err // the server has refused the list, or the numbers are used up
+			return mine, err // the numbers are used up
 		}
 
 		nobodyToWaitFor := before == ""
-		if nobodyToWaitFor && l.s.isOver(current) {
-			l.s.waitHalfATick() // the line was down for too long, or the answers are slow
-			continue
-		}
 		if nobodyToWaitFor {
+			if l.s.isOver(current) {
+				l.s.waitHalfATick() // the line was down for too long, or the answers are slow
+				continue
+			}
 			mine.lease = current
 			// The transaction that last changed the children. Each holder that we waited for
 			// took its token from a list, and deleted its znode later. That delete is
@@ -376,16 +393,19 @@ func (l *RWLock) unlock(held context.Context, k kind) error {
 	if err := check(held, l.s, l.dir); err != nil {
 		return err
 	}
-	h, last, err := exit(held, l, k)
-	if h == nil || !last {
-		return failed("unlock", l.dir, err)
+	h, last, lost := exit(held, l, k)
+	if h == nil {
+		return failed("unlock", l.dir, ErrNotHeld)
+	}
+	if !last {
+		return failed("unlock", l.dir, lost) // an unlock inside the hold, which goes on
 	}
 	h.release() // before anybody else can get in
 	leaveErr := l.leaveInTime(h.place, func() { h.allowUnlockAgain(k) })
 	if leaveErr != nil {
-		err = leaveErr
+		return failed("unlock", h.node, leaveErr)
 	}
-	return failed("unlock", h.node, err)
+	return failed("unlock", h.node, lost)
 }
 
 // leaveInTime is leave that waits no longer than one session time-out. Then the
@@ -441,12 +461,16 @@ func predecessor(names []string, mine string) (string, error) {
 	}
 	before, highest, present := "", 0, false
 	for _, name := range names {
-		n, k, ok := number(name)
+		n, k, inQueue := number(name)
 		bothRead := ownKind == read && k == read
-		if ok && !bothRead && n < own && (before == "" || n > highest) {
+		isBefore := inQueue && n < own && !bothRead
+		isNearer := before == "" || n > highest
+		if isBefore && isNearer {
 			before, highest = name, n
 		}
-		present = present || name == mine
+		if name == mine {
+			present = true
+		}
 	}
 	if !present {
 		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)

@@ -32,6 +32,8 @@ var actions = []action{
 	{"{leader} gets the follower's report: it has heard of A", leaderGetsReport},
 	{"{real leader} has not heard of A for too long, and decides to end its session", leaderDecides},
 	{"{real leader} {why}ends A's session", leaderEnds},
+	{"the follower stands still", followerStands},
+	{"the follower goes on", followerGoesOn},
 	{"the leader stands still", leaderStands},
 	{"the leader goes on", leaderGoesOn},
 

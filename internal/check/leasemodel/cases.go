@@ -107,6 +107,16 @@ var (
 	}
 )
 
+// follower is for one that stands still, while no line stalls. Where lines stall, such a
+// follower is nothing new: what comes to it waits in its line.
+var follower = Setting{
+	name:             "the follower stands still, goes on, and is cut off; no line stalls",
+	clock:            quarters,
+	places:           []place{atFollower},
+	followerStands:   true,
+	followerIsCutOff: true,
+}
+
 // with is a setting and something more.
 func (s Setting) with(name string, more func(*Setting)) Setting {
 	s.name = name
@@ -138,6 +148,7 @@ var theRule = []Case{
 	holds(threeWrites, stalls.with("A sends other requests, too, at any time", func(s *Setting) { s.places, s.sendsOthers = elections.places, true })),
 	holds(threeWrites, stalls.with("A's connection breaks; A comes back to another server", func(s *Setting) { s.reconnects = true })),
 	holds(threeWrites, elections),
+	holds(threeWrites, follower),
 	holds(threeWrites, stalls.with("the leader stands still, and then asks before it answers", func(s *Setting) { s.leaderStandsAndAsks = true })),
 	holds(threeWrites, elections.with("all of these at once", func(s *Setting) { s.sendsOthers, s.leaderStandsAndAsks = true, true })).asWide(),
 	holds(threeWrites, stalls.with("every line stalls as it likes", func(s *Setting) { s.clock = twelfths })).asWide(),
@@ -159,6 +170,7 @@ var weakerRules = []Case{
 // What a session may go by that held nothing, and so made no writes.
 var afterIdleTime = []Case{
 	breaks(oneWrite, idle),
+	breaks(afterAPing, follower),
 	breaks(soonAfterAPing, idle.with("A's line stalls, too", anyPing)),
 	holds(afterAPing, idle.with("A's line stalls, too, and elections", func(s *Setting) {
 		anyPing(s)

@@ -105,6 +105,7 @@ func (m *model) connect(s state, toDeposed bool, found func(state)) {
 	s.cut = false
 	s.sent = s.answered
 	s.toServer, s.toClient = 0, 0
+	s.followerStands = false // it may be another one
 	for i := range s.between {
 		s.between[i] = server{sinceAsked: s.between[i].sinceAsked}
 	}

@@ -3,7 +3,7 @@ package leasemodel
 // What A's server does, if it is not the leader.
 
 func serverGetsRequest(m *model, s state, found func(state)) {
-	if s.place == atLeader || s.toServer.first() != counted {
+	if s.place == atLeader || s.followerStands || s.toServer.first() != counted {
 		return
 	}
 	if !m.isHandshake(s.nextAtServer()) {
@@ -14,7 +14,7 @@ func serverGetsRequest(m *model, s state, found func(state)) {
 }
 
 func serverGetsOther(m *model, s state, found func(state)) {
-	if s.place == atLeader || s.toServer.first() != other {
+	if s.place == atLeader || s.followerStands || s.toServer.first() != other {
 		return
 	}
 	s.nearest().heard = true
@@ -44,7 +44,7 @@ func (m *model) serverPassesOn(s *state) {
 }
 
 func serverPassesAnswer(_ *model, s state, found func(state)) {
-	if s.place == atLeader || s.nearest().down.first() != counted {
+	if s.place == atLeader || s.followerStands || s.nearest().down.first() != counted {
 		return
 	}
 	s.nearest().down = s.nearest().down.withoutFirst()
@@ -93,7 +93,7 @@ func observerAnswers(_ *model, s state, found func(state)) { s.answerQuestion(1,
 
 // answerQuestion sends a report. One without A in it tells nothing, and is left out.
 func (s state) answerQuestion(number place, found func(state)) {
-	if s.between[number].down.first() != question {
+	if s.followerStands || s.between[number].down.first() != question {
 		return
 	}
 	s.between[number].down = s.between[number].down.withoutFirst()
@@ -228,6 +228,21 @@ func leaderDecides(m *model, s state, found func(state)) {
 	}
 }
 
+// followerStands: what comes to it waits, and it sends nothing. It is A's server.
+func followerStands(m *model, s state, found func(state)) {
+	if m.followerStands && s.place == atFollower && !s.followerStands {
+		s.followerStands = true
+		found(s)
+	}
+}
+
+func followerGoesOn(_ *model, s state, found func(state)) {
+	if s.followerStands {
+		s.followerStands = false
+		found(s)
+	}
+}
+
 func leaderStands(m *model, s state, found func(state)) {
 	if (m.leaderStands || m.leaderStandsAndAsks) && !s.stands {
 		s.stands = true
@@ -293,11 +308,13 @@ func (m *model) somethingIsDue(s *state) bool {
 	if m.pingIsDue(s) {
 		return true
 	}
-	if !m.clientLineStalls && (s.toServer != 0 || s.toClient != 0) {
+	toServer := s.toServer != 0 && !s.followerStands
+	if !m.clientLineStalls && (toServer || s.toClient != 0) {
 		return true
 	}
 	for number := range s.place {
-		if !m.serverLinesStall && (s.between[number].up != 0 || s.between[number].down != 0) {
+		down := s.between[number].down != 0 && !s.followerStands
+		if !m.serverLinesStall && (down || s.between[number].up != 0) {
 			return true
 		}
 		asksLater := number == 0 && s.stands

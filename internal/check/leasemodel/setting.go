@@ -16,6 +16,7 @@ type Setting struct {
 	reconnects     bool // A's connection breaks, and A comes back to any server
 	elections      bool // the others elect a new leader, and the old one does not know
 
+	followerStands      bool // the follower's process stands still for a time
 	leaderStands        bool // the leader's process stands still for a time
 	leaderStandsAndAsks bool // the same, and it asks first when it goes on
 	clientStands        bool // A's process stands still for a time, and so does its clock

@@ -27,6 +27,8 @@ type state struct {
 	ended     bool  // it has ended A's session: B may come in
 	stands    bool  // its process stands still
 
+	followerStands bool // the follower's process stands still
+
 	// What has gone wrong between the servers.
 	cut     bool // nothing passes between the follower and its leader any more
 	elected bool // there was an election: there is another leader, which was deposed

@@ -69,6 +69,10 @@ var serverDeck = []faultKind{
 	{name: "leader cut off, followers started again", reach: theServers, length: longer, safeOnly: true, atServers: depose, atClient: func(m *moment) {
 		m.witness(func() {})
 	}},
+	{name: "leader stopped, and goes on", reach: theServers, length: longer, safeOnly: true, atServers: stopLeader, atClient: func(m *moment) {
+		m.witness(func() {})
+	}},
+	{name: "disks of two servers stalled", reach: theServers, atServers: stallTwoDisks},
 	{name: "a line stalled, then its follower cut off", reach: theServers, length: longer, safeOnly: true, atServers: cutOff, atClient: func(m *moment) {
 		m.witness(func() {
 			question := func(t *wiretap.Tap) *wiretap.Trap { return t.HoldRequest(wiretap.Any, 1) }
@@ -96,6 +100,27 @@ func depose(ctx context.Context, f *fault, s servers) error {
 	return errors.Join(err, deposed)
 }
 
+// stopLeader: when the leader goes on, it has heard of nobody for more than a time-out.
+func stopLeader(_ context.Context, f *fault, s servers) error {
+	s.callWitness(f, s.leader)
+	err := s.leader.Pause()
+	time.Sleep(f.For)
+	return errors.Join(err, s.leader.Resume())
+}
+
+// stallTwoDisks: two of three are a majority, and so no write is answered meanwhile.
+func stallTwoDisks(_ context.Context, f *fault, s servers) error {
+	for _, server := range []*zkserver.Peer{s.leader, s.follower} {
+		goOn, err := stallDisk(server)
+		if err != nil {
+			return err
+		}
+		defer goOn()
+	}
+	time.Sleep(f.For)
+	return nil
+}
+
 const (
 	createReplyLost = "reply to create lost"
 	resetAtSome     = "connection reset at some request" // when the moment of more did not come
@@ -110,6 +135,10 @@ var clientDeck = []faultKind{
 	{name: "process of a holder stopped, for more", reach: aProcess, length: longer, atClient: stop},
 	{name: "process stopped in a handshake, for less", reach: aProcess, length: shorter, atClient: stopInHandshake},
 	{name: "process stopped in a handshake, for more", reach: aProcess, length: longer, atClient: stopInHandshake},
+	{name: "a client's requests stalled, for less", length: shorter, atClient: stalled((*wiretap.Tap).HoldRequest)},
+	{name: "a client's requests stalled, for more", length: longer, atClient: stalled((*wiretap.Tap).HoldRequest)},
+	{name: "answers to a client stalled, for less", length: shorter, atClient: stalled((*wiretap.Tap).HoldReply)},
+	{name: "answers to a client stalled, for more", length: longer, atClient: stalled((*wiretap.Tap).HoldReply)},
 	{name: createReplyLost, atClient: frameLost((*wiretap.Tap).LoseReply, wiretap.Create)},
 	{name: "reply to delete lost", atClient: frameLost((*wiretap.Tap).LoseReply, wiretap.Delete)},
 	{name: "reply to create lost, then cut off for more", length: longer, atClient: lostThenCut(wiretap.Create)},
@@ -133,6 +162,19 @@ var clientDeck = []faultKind{
 func cut(m *moment)     { m.inHold(func() { m.disturb((*wiretap.Tap).Cut) }) }
 func silence(m *moment) { m.inHold(func() { m.disturb((*wiretap.Tap).Silence) }) }
 func stop(m *moment)    { m.inHold(func() { m.tell("Stop", m.For) }) }
+
+// stalled keeps what is under way one way, and lets all of it arrive together later: unlike
+// a silent line, which loses it.
+func stalled(hold func(*wiretap.Tap, wiretap.Op, int) *wiretap.Trap) func(*moment) {
+	return func(m *moment) {
+		m.inHold(func() {
+			next := func(t *wiretap.Tap) *wiretap.Trap { return hold(t, wiretap.Any, 1) }
+			if !m.holding(next, func() { time.Sleep(m.For) }) {
+				m.Was = "" // the client sent nothing that could have been held
+			}
+		})
+	}
+}
 
 func stopInHandshake(m *moment) {
 	m.inHold(func() {

@@ -83,25 +83,25 @@ var right = []Variant{
 			inLock(`	return create(conn, path, mode)`, `	return create(conn, path, data, mode)`)}},
 	{Step: 5, Name: "deletes what it finds, and creates again",
 		Belief: "A znode that was made without an answer can be deleted, and a new one made.",
-		Edits: []Edit{inLock(`		if found.node != "" {
-			return found, nil
-		}
-`, `		if found.node != "" {
-			if err := l.leave(found); znodeStays(err) {
-				return place{}, err
+		Edits: []Edit{inLock(`			if found.node != "" {
+				return found, nil
 			}
-		}
+`, `			if found.node != "" {
+				if err := l.leave(found); znodeStays(err) {
+					return place{}, err
+				}
+			}
 `)}},
 	{Step: 5, Name: "does not count its create for the lease", Belief: "The lease needs a write more, and that is all.",
 		Edits: []Edit{inLock(`		node := ""
-		err := l.s.write(func() (err error) {
+		createErr := l.s.write(func() (err error) {
 			node, err = create(conn, ownName, zk.FlagEphemeralSequential)
 			return err
 		})
-`, `		node, err := create(conn, ownName, zk.FlagEphemeralSequential)
+`, `		node, createErr := create(conn, ownName, zk.FlagEphemeralSequential)
 `)}},
 	{Step: 6, Name: "a function for each kind", Belief: "A writer waits for the last of all, and a reader for the last writer.",
 		Edits: []Edit{inLock(`		bothRead := ownKind == read && k == read
-		if ok && !bothRead && n < own`, `		waitsForIt := map[kind]bool{write: true, read: k == write}[ownKind]
-		if ok && waitsForIt && n < own`)}},
+		isBefore := inQueue && n < own && !bothRead`, `		waitsForIt := map[kind]bool{write: true, read: k == write}[ownKind]
+		isBefore := inQueue && n < own && waitsForIt`)}},
 }

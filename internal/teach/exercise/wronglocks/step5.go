@@ -27,25 +27,15 @@ var step5 = []Variant{
 		lockcheck.OldZnode, "had gone, and was let in beside the holder"},
 	{5, "creates again without looking",
 		"The create was not answered, so it has failed, and I try again.",
-		[]Edit{inLock(`		if errors.Is(err, zk.ErrNoServer) {
-			continue // no`, `		if err != nil {
-			continue // no`)},
+		[]Edit{inLock(`nothingSent := errors.Is(createErr, zk.ErrNoServer)`, `nothingSent := createErr != nil`)},
 		lockcheck.LostCreateReply, "A waits behind a znode of its own"},
 	{5, "leaves a lost create to its caller",
 		"The create was not answered, and the caller may try again.",
-		[]Edit{inLock(`		if err != nil && !l.s.canRetry(err) {
-			return place{}, err
-		}
-		pause()
-		if errors.Is(err, zk.ErrNoServer) {`, `		if err != nil {
-			return place{}, err
-		}
-		pause()
-		if errors.Is(err, zk.ErrNoServer) {`)},
+		[]Edit{inLock(`refused := createErr != nil && !l.s.canRetry(createErr)`, `refused := createErr != nil`)},
 		lockcheck.LostCreateReply, "A waits behind a znode of its own"},
 	{5, "does not look at the lease",
 		"My znode is the first, so I hold the lock.",
-		[]Edit{inLock(`nobodyToWaitFor && l.s.isOver(current)`, `nobodyToWaitFor && l.s.isClosed()`)},
+		[]Edit{inLock(`if l.s.isOver(current) {`, `if l.s.isClosed() {`)},
 		lockcheck.AliveAtEntry, "was let in, and its context had ended"},
 	{5, "takes the lease when it begins to wait",
 		"The lease is renewed as long as I need it.",
@@ -77,7 +67,7 @@ var step5 = []Variant{
 		lockcheck.EndsFirst, "A's context goes on"},
 	{5, "gives up when its session expires",
 		"My place in the queue has gone, so I cannot get the lock any more.",
-		[]Edit{inLock(`			mine, err = l.join(waiting)
+		[]Edit{inLock(`			mine, err = l.join(waiting) // our znode has gone, too
 			if err != nil {
 				return place{}, err
 			}
@@ -154,21 +144,21 @@ var step5 = []Variant{
 		lockcheck.EndsWithCaller, "the hold's goes on"},
 	{5, "one hold for all locks",
 		"The context carries the hold, so who has one may come in.",
-		[]Edit{inHold(`	held = context.WithValue(held, holdKey{lock}, c)`, `	held = context.WithValue(held, holdKey{}, c)`),
+		[]Edit{inHold(`	held = context.WithValue(held, holdKey{h.lock}, c)`, `	held = context.WithValue(held, holdKey{}, c)`),
 			inHold(`ctx.Value(holdKey{lock})`, `ctx.Value(holdKey{})`),
-			inHold(`held.Value(holdKey{lock})`, `held.Value(holdKey{})`)},
+			inHold(`ctx.Value(holdKey{h.lock})`, `ctx.Value(holdKey{})`)},
 		lockcheck.LocksAgain, "that one's queue is []"},
 	{5, "a hold that was released counts",
 		"The context carries the hold, and so it may enter again.",
 		[]Edit{inHold(`	if h.count == 0 {
 		return nil, false, nil
 	}
-`, "")},
+	if h.ended`, `	if h.ended`)},
 		lockcheck.OwnHold, "A's Lock answered"},
 	{5, "one unlock ends all",
 		"Unlock releases the lock.",
-		[]Edit{inHold(`	return h, h.count == 0, err`, `	h.count = 0
-	return h, true, err`)},
+		[]Edit{inHold(`	return h, h.count == 0, lost`, `	h.count = 0
+	return h, true, lost`)},
 		lockcheck.LocksAgain, "saw A release once of two times and was let in"},
 	{5, "the Lock knows that it is held",
 		"Who holds the lock may lock again, and the Lock knows whether it is held.",
@@ -183,11 +173,12 @@ var step5 = []Variant{
 `),
 			inHold(`	h.contexts[c] = true
 `, `	h.contexts[c] = true
-	lock.inside.Store(c)
+	h.lock.inside.Store(c)
 `),
 			inHold(`	c, ok := ctx.Value(holdKey{lock}).(*heldContext)
 	if !ok {`, `	c := lock.inside.Load()
-	if c == nil {`)},
+	if c == nil {`),
+			inHold(`ctx.Value(holdKey{h.lock}).(*heldContext)`, `h.lock.inside.Load()`)},
 		lockcheck.ManyShare, "called Lock in another goroutine and was let in beside the holder"},
 	{5, "does not try a delete again",
 		"The delete was not answered, and the caller may try again.",
@@ -229,9 +220,8 @@ var step5 = []Variant{
 		lockcheck.GivesUpAtOnce, "did not return before it had come"},
 	{5, "keeps what came too late",
 		"Nobody waits for the answer any more.",
-		[]Edit{inLock(`		if isFirst {
-			_ = l.leave(mine)
-		}`, `		_ = isFirst`)},
+		[]Edit{inLock(`			_ = l.leave(<-ready)
+`, "")},
 		lockcheck.GivingUp, "F gave up, and left"},
 	{5, "a try that ends the hold",
 		"What TryLock returns is made from the context that it waited with.",
@@ -262,7 +252,7 @@ var step5 = []Variant{
 		lockcheck.ShortBreak, "its session lives, and its context ended"},
 	{5, "enters again with any context",
 		"A context that carries the hold ends with the hold.",
-		[]Edit{inHold(`	if sameDone {`, `	if sameDone || h.count > 0 {`)},
+		[]Edit{inHold(`	if h.endsWithUs(ctx) {`, `	if h.endsWithUs(ctx) || h.count > 0 {`)},
 		lockcheck.LossLetsNobodyIn, "one of its contexts goes on"},
 	{5, "deletes the version that it has made",
 		"A new znode has version 0, so nobody else's is deleted.",
