@@ -180,16 +180,23 @@ func (c *client) flush() error {
 	return err
 }
 
-// lock calls Lock.
-func (c *client) lock() {
+// lock makes the client's lock, and calls Lock. It returns when the lock has been made, or
+// sends a request for that: so those of several clients are made one after the other.
+func (c *client) lock(makeLock func() error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.mu.Lock()
 	c.giveUp = cancel
 	c.call = "Lock"
 	c.mu.Unlock()
+	made := make(chan error, 1)
 	go func() {
+		err := c.guarded(makeLock)
+		made <- err
+		if err != nil {
+			return
+		}
 		var held context.Context
-		err := c.guarded(func() (err error) {
+		err = c.guarded(func() (err error) {
 			held, err = c.way.Lock(ctx)
 			return err
 		})
@@ -201,6 +208,24 @@ func (c *client) lock() {
 		c.inside = err == nil
 		c.returned("Lock", err)
 	}()
+	for late := time.Now().Add(patience); time.Now().Before(late); {
+		select {
+		case err := <-made:
+			return err
+		case <-time.After(time.Millisecond):
+		}
+		if c.asks() {
+			return nil
+		}
+	}
+	return fmt.Errorf("the lock of %s is not made in time", c.name)
+}
+
+// asks tells whether a request of the client waits at the gate.
+func (c *client) asks() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pending != nil
 }
 
 // unlock calls Unlock.

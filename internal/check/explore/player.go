@@ -28,6 +28,7 @@ type Moment struct {
 // A Run is an order that was played.
 type Run struct {
 	Moments []Moment
+	Faults  []string // what has failed, in its order
 	Wrong   []string // what is wrong, by the invariants that it breaks; nil: nothing
 	Told    []Line   // the order
 	Outcome string   // how it ended for each client
@@ -73,7 +74,16 @@ func newPlayer(lock actor.Lock, settings Settings, root string) (*player, error)
 // close ends the player, and removes what is left of its orders.
 func (p *player) close() error {
 	defer p.eye.Close()
-	return p.eye.Delete(p.Root, -1)
+	return p.remove(p.Root)
+}
+
+// remove removes a znode and all below it: a lock may have left something beside its directory.
+func (p *player) remove(path string) error {
+	names, _, err := p.eye.Children(path)
+	for _, name := range names {
+		err = errors.Join(err, p.remove(path+"/"+name))
+	}
+	return errors.Join(err, p.eye.Delete(path, -1))
 }
 
 // play plays the order that begins with these moments. After them the first choice is taken
@@ -123,10 +133,9 @@ func (p *player) enter() error {
 		return err
 	}
 	for i, c := range p.clients {
-		if err := p.takesItsWay(i, c); err != nil {
+		if err := c.lock(func() error { return p.takesItsWay(i, c) }); err != nil {
 			return err
 		}
-		c.lock()
 	}
 	return nil
 }
@@ -157,11 +166,7 @@ func (p *player) leave() error {
 		}
 	}
 	all.Wait()
-	names, _, err := p.eye.Children(p.path)
-	for _, name := range names {
-		err = errors.Join(err, p.eye.Delete(p.path+"/"+name, -1))
-	}
-	return errors.Join(err, p.eye.Delete(p.path, -1))
+	return p.remove(p.path)
 }
 
 // playOn makes choices until there is nothing to choose.
@@ -181,6 +186,7 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 		}
 		if len(r.Moments) == longest {
 			r.Wrong = append(r.Wrong, asksOn)
+			r.Outcome = asksOn
 			return r, nil
 		}
 		sleeps := func(c choice) bool {
@@ -200,7 +206,11 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 			moment.Taken = begin[i].Taken
 		}
 		r.Moments = append(r.Moments, moment)
-		if err := p.do(awake[moment.Taken], all[0]); err != nil {
+		taken := awake[moment.Taken]
+		if taken.isFault() {
+			r.Faults = append(r.Faults, taken.fault())
+		}
+		if err := p.do(taken, all[0]); err != nil {
 			return r, err
 		}
 		p.fallAsleep(awake, moment.Taken)

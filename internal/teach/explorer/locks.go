@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"zklock/internal/check/lockcheck"
@@ -56,13 +57,16 @@ func find(key string) (lock, error) {
 		if err != nil || len(folders) != 1 {
 			break
 		}
-		return lock{name: name + ": " + m.Name, part: name, test: `^Test` + name + `\D`, folder: folders[0]}, nil
+		return lock{name: name + ": " + m.Name, part: name, test: `^Test` + name + `\D`, folder: folders[0], wakesOne: wakesOne(m.Step)}, nil
 	}
 	return lock{}, fmt.Errorf("there is no lock %q", key)
 }
 
+// wakesOne tells whether a step's lock promises that a release wakes at most one.
+func wakesOne(step int) bool { return step >= 4 }
+
 // program returns the program of the lock's clients, with its arguments. It is built first
-// if it is not this one.
+// if it is not this one. What mine is shows then.
 func (l *lock) program(ctx context.Context, scratch string) (program string, args []string, err error) {
 	program = filepath.Join(scratch, "program")
 	switch {
@@ -72,6 +76,8 @@ func (l *lock) program(ctx context.Context, scratch string) (program string, arg
 	case l.mine:
 		step, err := output(ctx, "go", "run", "./internal/teach/exercise/command", "build", "", exercise.Folder, program)
 		l.part = "mine " + step
+		n, _ := strconv.Atoi(step)
+		l.znode, l.wakesOne = n == 1, wakesOne(n)
 		return program, []string{"-test.run", "^TestLock$"}, err
 	}
 	program, err = os.Executable()

@@ -58,6 +58,8 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	settings.Znode = l.znode
+	settings.WakesOne = l.wakesOne && settings.Readers == 0
 	server, err := zkserver.Start(ctx)
 	if err != nil {
 		return err
@@ -97,8 +99,6 @@ func read() (s explore.Settings, l lock, err error) {
 	faults, err4 := setting.Number("FAULTS", 1, 0, 2)
 	switches, err5 := setting.Number("SWITCHES", explore.Unbound, 0, 100)
 	s = explore.Settings{Clients: clients, Readers: readers, Faults: faults, Switches: switches}
-	s.Znode = l.znode
-	s.WakesOne = l.wakesOne && readers == 0
 	return s, l, errors.Join(err1, err2, err3, err4, err5)
 }
 
