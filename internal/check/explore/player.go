@@ -53,6 +53,7 @@ type player struct {
 	asleep   []choice // they come in other orders, and need not come now
 	token    int64    // of the last tenure
 	woken    int      // the most waiters that one release has woken
+	record   *Record  // of the order; nil: it is not recorded
 }
 
 // newPlayer connects to the server.
@@ -94,6 +95,7 @@ func (p *player) play(begin []Moment) (r Run, err error) {
 	}
 	r, err = p.playOn(begin)
 	r.Told = p.story.told()
+	p.record.ends()
 	err = errors.Join(err, p.leave())
 	if err != nil {
 		return r, fmt.Errorf("%w\n%s", err, strings.Join(r.Tell(), "\n"))
@@ -109,6 +111,7 @@ func (p *player) enter() error {
 		return fmt.Errorf("create %s: %v", dir, err)
 	}
 	p.path = dir
+	p.record.begins(dir, p.Clients)
 	p.story = &story{path: dir}
 	p.clients = make([]*client, p.Clients)
 	p.last = -1
@@ -122,7 +125,7 @@ func (p *player) enter() error {
 	for i := range p.clients {
 		all.Go(func() {
 			name := string(rune('A' + i))
-			p.clients[i], errs[i] = newClient(name, p.lock, p.Servers, p.story)
+			p.clients[i], errs[i] = newClient(name, p.lock, p.Servers, p.story, p.record.lane(i))
 		})
 	}
 	all.Wait()
@@ -206,6 +209,7 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 			moment.Taken = begin[i].Taken
 		}
 		r.Moments = append(r.Moments, moment)
+		p.record.chooses()
 		taken := awake[moment.Taken]
 		if taken.isFault() {
 			r.Faults = append(r.Faults, taken.fault())
@@ -269,10 +273,10 @@ func (p *player) do(ch, first choice) error {
 		c.letGo()
 	case crashes:
 		p.story.chosen("%s CRASHES, and its session ends", c.name)
-		return c.crash(p.Servers[0])
+		return p.ends(ch.client, func() error { return c.crash(p.Servers[0]) })
 	case expires:
 		p.story.chosen("%s's SESSION EXPIRES, and the client lives on", c.name)
-		return c.expire(p.Servers[0])
+		return p.ends(ch.client, func() error { return c.expire(p.Servers[0]) })
 	case givesUp:
 		p.story.chosen("%s GIVES UP", c.name)
 		c.gaveUp = true
