@@ -35,6 +35,19 @@ type Run struct {
 	Covered bool     // what can come now comes in other orders, too: so it was not played to its end
 }
 
+// Requests counts those in the order, also the lost ones.
+func (r Run) Requests() (n int) {
+	for _, m := range r.Moments {
+		_, did, _ := strings.Cut(m.Choices[m.Taken], " ") // behind the client's name
+		name, _, _ := strings.Cut(did, ":")
+		switch deed(name) {
+		case passes, losesRequest, losesReply:
+			n++
+		}
+	}
+	return n
+}
+
 // player plays one order after the other.
 type player struct {
 	Settings

@@ -125,7 +125,7 @@ func (r *Result) add(run Run) {
 func note[Way comparable](findings map[Way]Finding, way Way, run Run) {
 	f, known := findings[way]
 	f.Orders++
-	if !known || shorter(run, f.Shortest) {
+	if !known || run.IsShorterThan(f.Shortest) {
 		f.Shortest = run
 	}
 	findings[way] = f
@@ -140,12 +140,12 @@ func (r Result) Broken() []string {
 	return slices.SortedFunc(maps.Keys(r.Findings), byShortest)
 }
 
-// shorter compares the numbers of choices, and of two that are equal the choices: so it
-// does not matter which order was played first.
-func shorter(a, b Run) bool {
-	if len(a.Moments) != len(b.Moments) {
-		return len(a.Moments) < len(b.Moments)
+// IsShorterThan compares the numbers of choices, and of two that are equal the choices: so
+// it does not matter which order was played first.
+func (r Run) IsShorterThan(other Run) bool {
+	if len(r.Moments) != len(other.Moments) {
+		return len(r.Moments) < len(other.Moments)
 	}
 	byTaken := func(a, b Moment) int { return cmp.Compare(a.Taken, b.Taken) }
-	return slices.CompareFunc(a.Moments, b.Moments, byTaken) < 0
+	return slices.CompareFunc(r.Moments, other.Moments, byTaken) < 0
 }
