@@ -19,7 +19,6 @@ import (
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
 	"zklock/internal/upkeep/chapter"
-	"zklock/internal/upkeep/words"
 )
 
 func TestMain(m *testing.M) {
@@ -212,10 +211,10 @@ func TestTheTableOfOrders(t *testing.T) {
 	t.Parallel()
 	locks := []string{"", "step 1w", "", "step 3", "step 4", "step 5", "step 6", "zk.Lock", curators.Name}
 	s := two(1)
-	label := "at any place"
+	label := inBoth{"at any place", "任何一处"}
 	if !isWide {
 		s.Switches = 0
-		label = "nobody is interrupted"
+		label = inBoth{"nobody is interrupted", "没有人被打断"}
 	}
 	var orders, wrong []string
 	for _, name := range locks {
@@ -228,16 +227,14 @@ func TestTheTableOfOrders(t *testing.T) {
 		orders = append(orders, strconv.Itoa(r.Orders))
 		wrong = append(wrong, strconv.Itoa(r.Wrong))
 	}
-	for _, folder := range []string{"", "zh-CN/"} {
-		in := func(text string) string { return text }
-		if folder != "" {
-			in = words.Translate
-		}
-		for _, row := range [][]string{append([]string{in("orders, " + label)}, orders...), append([]string{in("wrong, " + label)}, wrong...)} {
-			chapter.SaysIn(t, "../../../docs/"+folder+"properties.md", "| %s |", strings.Join(row, " | "))
-		}
+	for i, page := range []string{"../../../docs/properties.md", "../../../docs/zh-CN/properties.md"} {
+		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"orders, ", "次序，"}[i], label[i], strings.Join(orders, " | "))
+		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"wrong, ", "有错，"}[i], label[i], strings.Join(wrong, " | "))
 	}
 }
+
+// inBoth is a text in English and in Chinese.
+type inBoth [2]string
 
 // Without a fault the number of orders is known beforehand. A lock whose waiter sends k
 // requests: so many of them as come before the holder's delete stand in three places, before

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -35,6 +36,13 @@ func TestMain(m *testing.M) {
 // explored plays the orders of a lock, and gives its players to one who wants more of them.
 func explored(t *testing.T, l lock, s explore.Settings, more ...func(explore.Result, []*explore.Player)) (explore.Result, error) {
 	t.Helper()
+	return until(t, l, s, func(explore.Result) bool { return false }, more...)
+}
+
+// until is explored, as far as it needs to be.
+func until(t *testing.T, l lock, s explore.Settings, isEnough func(explore.Result) bool,
+	more ...func(explore.Result, []*explore.Player)) (explore.Result, error) {
+	t.Helper()
 	program, args, err := l.program(t.Context(), t.TempDir())
 	require.NoError(t, err)
 	z := zktest.New(t)
@@ -43,7 +51,13 @@ func explored(t *testing.T, l lock, s explore.Settings, more ...func(explore.Res
 	players, err := explore.Start(2, s, l.part, program, args...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, explore.End(players)) }()
-	r, err := explore.Explore(t.Context(), players, func(explore.Result) {})
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	r, err := explore.Explore(ctx, players, func(r explore.Result) {
+		if isEnough(r) {
+			enough()
+		}
+	})
 	for _, do := range more {
 		do(r, players)
 	}
