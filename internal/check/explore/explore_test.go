@@ -226,6 +226,11 @@ func TestTheTableOfOrders(t *testing.T) {
 		r := explored(t, s, name)
 		orders = append(orders, strconv.Itoa(r.Orders))
 		wrong = append(wrong, strconv.Itoa(r.Wrong))
+		for kind := range r.Kinds {
+			if name == curators.Name {
+				assert.Equal(t, explore.Kind{Invariant: "two clients are inside", Faults: "expire"}, kind, name)
+			}
+		}
 	}
 	for i, page := range []string{"../../../docs/properties.md", "../../../docs/zh-CN/properties.md"} {
 		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"orders, ", "次序，"}[i], label[i], strings.Join(orders, " | "))
