@@ -99,6 +99,7 @@ explore: ready ## every order of a few clients' requests, and a fault anywhere
 ## READERS=1        how many of them read, in step 6; else none
 ## FAULTS=2         at most so many faults in an order; else 1
 ## SWITCHES=1       at most so many times is a client interrupted; else any number
+## OPEN=1           opens the page with the shortest wrong one
 	@mkdir -p out; go build -o out/explore ./internal/teach/explorer && out/explore
 
 book: ## the chapters and pages as a site, in out/book: with questions, slides, search
@@ -145,12 +146,12 @@ check: ## gofmt, go vet, staticcheck
 
 tools: ready ## the tests that make test leaves out: for whoever changes the tools
 	go test $(RACE) -timeout 600s $$(go list ./... | grep -E '$(TOOLS)')
-	go test $(RACE) -timeout 300s -run '$(RARE)' ./docs
+	go test $(RACE) -timeout 300s -run '$(RARE)' ./docs ./internal/check/explore
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 # RACE=-race is for .ci/run. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
-TOOLS = /internal/(show|teach|check/explore|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
-RARE = ^TestRarerFaults$$
+TOOLS = /internal/(show|teach|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
+RARE = ^(TestRarerFaults|TestAChangedStep5IsWrong|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
 
 race: ready ## the tests ten times over, with the race detector

@@ -70,7 +70,7 @@ func TestAChangedStep5IsWrong(t *testing.T) {
 	}
 }
 
-// program builds the explorer with the changed lock.
+// program builds this test with the changed lock.
 func (c change) program(t *testing.T) string {
 	t.Helper()
 	const lock = "../../../step05_reentrant/lock.go"
@@ -87,7 +87,7 @@ func (c change) program(t *testing.T) string {
 	file := filepath.Join(scratch, "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o644))
 	program := filepath.Join(scratch, "program")
-	said, err := exec.Command("go", "build", "-overlay", file, "-o", program, "zklock/internal/teach/explorer").CombinedOutput()
+	said, err := exec.Command("go", "test", "-c", "-overlay", file, "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	return program
 }

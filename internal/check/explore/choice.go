@@ -25,10 +25,19 @@ type choice struct {
 	client int
 	deed   deed
 	label  string
-	reads  bool // nothing changes at the server, and for nobody but this client
+	op     string // of the request that waits; "": none does
+	reads  bool   // nothing changes at the server, and for nobody but this client
 }
 
 func (c choice) isFault() bool { return c.deed != passes && c.deed != unlocks }
+
+// fault is the choice as a fault, whoever's it is: lose-reply create, or crash.
+func (c choice) fault() string {
+	if c.deed == losesRequest || c.deed == losesReply {
+		return string(c.deed) + " " + c.op
+	}
+	return string(c.deed)
+}
 
 // independent tells whether two choices come to the same in either order. Two reads of two
 // clients do: neither changes what the other one reads, and a watch is its client's own. So
@@ -106,6 +115,9 @@ func (p *player) faultsOf(i int) (all []choice) {
 	if c.call == "Lock" && !c.gaveUp {
 		all = append(all, p.choice(i, givesUp))
 	}
+	if p.Mild {
+		all = slices.DeleteFunc(all, func(c choice) bool { return c.deed != crashes && c.deed != givesUp })
+	}
 	return all
 }
 
@@ -114,7 +126,8 @@ func (p *player) choice(i int, d deed) choice {
 	c := p.clients[i]
 	ch := choice{client: i, deed: d, label: c.name + " " + string(d)}
 	if c.pending != nil {
-		ch.label += ": " + c.pending.Op.String() + " " + p.story.short(c.pending.Path)
+		ch.op = c.pending.Op.String()
+		ch.label += ": " + ch.op + " " + p.story.short(c.pending.Path)
 		ch.reads = isRead(c.pending.Op) && slices.Contains([]deed{passes, losesRequest, losesReply}, d)
 	}
 	return ch

@@ -32,6 +32,7 @@ type client struct {
 	way     zktest.Way
 	giveUp  context.CancelFunc
 	story   *story
+	record  *Lane
 
 	mu         sync.Mutex
 	connection int            // the number of its connection
@@ -69,8 +70,8 @@ func passesBy(f wiretap.Frame) bool {
 }
 
 // newClient opens a session for a client.
-func newClient(name string, lock actor.Lock, servers []string, story *story) (*client, error) {
-	c := &client{name: name, tap: wiretap.New(), story: story}
+func newClient(name string, lock actor.Lock, servers []string, story *story, record *Lane) (*client, error) {
+	c := &client{name: name, tap: wiretap.New(), story: story, record: record}
 	address := servers[0]
 	several := []string{address, address, address, address} // with one alone, the library rests before it connects again
 	session, err := lock.Open(several, timeout, c.dial)
@@ -102,6 +103,7 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 	switch f.Op {
 	case wiretap.Ping, wiretap.Connect, wiretap.Close:
 		if f.Kind != wiretap.Notification {
+			c.record.passes(f)
 			return
 		}
 	}
@@ -109,6 +111,10 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 	if connection != c.connection || c.crashed {
 		c.mu.Unlock()
 		return
+	}
+	waits := f.Kind == wiretap.Request && !isFree(f)
+	if !waits {
+		c.record.passes(f)
 	}
 	let := make(chan struct{})
 	switch {
@@ -123,12 +129,12 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 		c.told++
 		c.story.notified(c.name, f)
 		close(let)
-	case isFree(f):
-		c.atServer++
-		close(let)
-	default:
+	case waits:
 		c.pending = &f
 		c.let = let
+	default:
+		c.atServer++
+		close(let)
 	}
 	c.mu.Unlock()
 	<-let
@@ -138,6 +144,7 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 func (c *client) letGo() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.record.passes(*c.pending)
 	c.atServer++
 	c.pending = nil
 	close(c.let)
@@ -152,6 +159,9 @@ func (c *client) hangUp() {
 	let := c.let
 	if c.pending == nil {
 		let = nil
+	} else {
+		c.pending.Lost = true
+		c.record.passes(*c.pending)
 	}
 	c.pending = nil
 	c.mu.Unlock()
@@ -180,16 +190,24 @@ func (c *client) flush() error {
 	return err
 }
 
-// lock calls Lock.
-func (c *client) lock() {
+// lock makes the client's lock, and calls Lock. It returns when the lock has been made, or
+// sends a request for that: so those of several clients are made one after the other.
+func (c *client) lock(makeLock func() error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.mu.Lock()
 	c.giveUp = cancel
 	c.call = "Lock"
+	c.record.becomes(zktest.MoodWaits)
 	c.mu.Unlock()
+	made := make(chan error, 1)
 	go func() {
+		err := c.guarded(makeLock)
+		made <- err
+		if err != nil {
+			return
+		}
 		var held context.Context
-		err := c.guarded(func() (err error) {
+		err = c.guarded(func() (err error) {
 			held, err = c.way.Lock(ctx)
 			return err
 		})
@@ -201,6 +219,24 @@ func (c *client) lock() {
 		c.inside = err == nil
 		c.returned("Lock", err)
 	}()
+	for late := time.Now().Add(patience); time.Now().Before(late); {
+		select {
+		case err := <-made:
+			return err
+		case <-time.After(time.Millisecond):
+		}
+		if c.asks() {
+			return nil
+		}
+	}
+	return fmt.Errorf("the lock of %s is not made in time", c.name)
+}
+
+// asks tells whether a request of the client waits at the gate.
+func (c *client) asks() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pending != nil
 }
 
 // unlock calls Unlock.
@@ -222,8 +258,17 @@ func (c *client) unlock() {
 
 // returned tells of a call that has come back. The caller has c.mu.
 func (c *client) returned(call string, err error) {
-	if !c.crashed {
-		c.story.returned(c.name, call, err)
+	if c.crashed {
+		return
+	}
+	c.story.returned(c.name, call, err)
+	switch {
+	case err != nil:
+		c.record.becomes(zktest.MoodFailed)
+	case call == "Lock":
+		c.record.becomes(zktest.MoodHolds)
+	default:
+		c.record.becomes(zktest.MoodIdle)
 	}
 }
 
@@ -306,6 +351,9 @@ func (c *client) expire(server string) error {
 	c.mu.Lock()
 	c.expired = true
 	c.lost = c.held != nil
+	if c.inside && c.way.Token == nil {
+		c.record.becomes("cut off, believes it holds")
+	}
 	c.mu.Unlock()
 	c.hangUp()
 	return c.endSession(server)
@@ -315,6 +363,7 @@ func (c *client) expire(server string) error {
 func (c *client) crash(server string) error {
 	c.mu.Lock()
 	c.crashed = true
+	c.record.becomes("crashed")
 	c.mu.Unlock()
 	c.tap.Cut()
 	c.hangUp()

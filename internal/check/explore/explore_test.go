@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	besides := []lockcheck.Subject{steps.Client, steps.Watched, steps.Cohort}
+	besides := []lockcheck.Subject{steps.Client, steps.Watched, steps.Cohort, curators}
 	for _, s := range slices.Concat(steps.All, besides, wrongLocks) {
 		s.Acts()
 	}
@@ -31,21 +32,32 @@ func TestMain(m *testing.M) {
 // page is the chapter that has what the trees come to.
 const page = "../../../docs/explore.md"
 
-// isWide: trees are played that take minutes.
-var isWide = os.Getenv("ZKLOCK_EXPLORE") == "wide"
+// How much is played: usually the orders without a switch, seconds each; wide: trees that
+// take minutes; all: every tree whose numbers the chapter has, a quarter of an hour.
+var (
+	isAll  = os.Getenv("ZKLOCK_EXPLORE") == "all"
+	isWide = os.Getenv("ZKLOCK_EXPLORE") == "wide" || isAll
+)
 
 // processes play the orders of one tree, beside other tests.
 const processes = 2
+
+// trees are those that have been played: several tests look at them.
+var trees sync.Map
 
 // two clients, no bound on the switches.
 func two(faults int) explore.Settings {
 	return explore.Settings{Clients: 2, Faults: faults, Switches: explore.Unbound}
 }
 
-// explored plays a tree, and says what it comes to.
+// explored plays a tree, if no other test has done so, and says what it comes to.
 func explored(t *testing.T, s explore.Settings, name string) explore.Result {
 	t.Helper()
-	r := played(t, s, name)
+	s.WakesOne = s.Readers == 0 && wakesOne[name]
+	s.Znode = name == steps.Watched.Name
+	tree := fmt.Sprintf("%s %+v", name, s)
+	once, _ := trees.LoadOrStore(tree, sync.OnceValue(func() explore.Result { return played(t, s, name) }))
+	r := once.(func() explore.Result)()
 	switches := "any"
 	if s.Switches != explore.Unbound {
 		switches = strconv.Itoa(s.Switches)
@@ -58,6 +70,10 @@ func explored(t *testing.T, s explore.Settings, name string) explore.Result {
 		name, s.Clients, s.Readers, s.Faults, switches, reads, r.Orders, r.Wrong)
 	return r
 }
+
+// wakesOne are the locks that promise that a release wakes at most one.
+var wakesOne = map[string]bool{"step 4": true, "step 5": true, "step 5, a Cohort": true, "step 6": true,
+	"zk.Lock": true, curators.Name: true}
 
 // played plays a tree.
 func played(t *testing.T, s explore.Settings, name string) explore.Result {
@@ -105,7 +121,8 @@ func TestTheLostReplyOfStep4IsFoundEachTime(t *testing.T) {
 	s := two(1)
 	s.Switches = 0
 	first := explored(t, s, "step 4")
-	second := explored(t, s, "step 4")
+	s.WakesOne = true
+	second := played(t, s, "step 4")
 	assert.Equal(t, first.Outcomes, second.Outcomes)
 	require.Equal(t, first.Broken(), second.Broken())
 	for _, invariant := range first.Broken() {
@@ -135,11 +152,14 @@ func TestTheReducedTreeHasTheOutcomesOfTheFullOne(t *testing.T) {
 		assert.Greater(t, len(outcomes(full)), 2, "different outcomes: %v", full.Outcomes)
 		assert.Less(t, reduced.Orders, full.Orders)
 	})
-	trees := map[string]int{"step 3": 0, "step 4": 0, "step 5": 0}
+	both := map[string]int{"step 3": 0, "step 4": 0, "step 5": 0}
 	if isWide {
-		trees = map[string]int{"step 3": 1, "step 4": 1, "zk.Lock": 1}
+		both = map[string]int{"step 3": 1}
 	}
-	for name, faults := range trees {
+	if isAll {
+		both = map[string]int{"step 3": 1, "step 4": 1, "zk.Lock": 1}
+	}
+	for name, faults := range both {
 		t.Run(name, func(t *testing.T) {
 			s := two(faults)
 			reduced := explored(t, s, name)
@@ -162,25 +182,81 @@ func TestNoOrderOfSteps5And6IsWrong(t *testing.T) {
 		})
 	}
 	writers := two(1)
+	besides := writers // what is played beside steps 5 and 6 among writers
+	if !isAll {
+		besides.Switches = 1
+	}
 	if !isWide {
 		writers.Switches = 0
+		besides.Switches = 0
 	}
-	writers.WakesOne = true
-	mixed := writers
+	mixed, readers := besides, besides
 	mixed.Readers = 1
+	readers.Readers = 2
 	tree("step 5", writers)
 	tree("step 6", writers)
 	tree("step 6", mixed)
 	if !isWide {
 		return
 	}
-	tree("step 5, a Cohort", writers)
-	readers := writers
-	readers.Readers = 2
+	tree("step 5, a Cohort", besides)
 	tree("step 6", readers)
-	three := explore.Settings{Clients: 3, Switches: 2, WakesOne: true}
+	three := explore.Settings{Clients: 3, Switches: 2}
 	tree("step 5", three)
 	tree("step 6", three)
+}
+
+// The table stands in the page of the properties, in both languages.
+func TestTheTableOfOrders(t *testing.T) {
+	t.Parallel()
+	locks := []string{"", "step 1w", "", "step 3", "step 4", "step 5", "step 6", "zk.Lock", curators.Name}
+	s := two(1)
+	label := inBoth{"at any place", "任何一处"}
+	if !isWide {
+		s.Switches = 0
+		label = inBoth{"nobody is interrupted", "没有人被打断"}
+	}
+	var orders, wrong []string
+	for _, name := range locks {
+		if name == "" { // those who wait ask from time to time
+			orders = append(orders, "–")
+			wrong = append(wrong, "–")
+			continue
+		}
+		r := explored(t, s, name)
+		orders = append(orders, strconv.Itoa(r.Orders))
+		wrong = append(wrong, strconv.Itoa(r.Wrong))
+		for kind := range r.Kinds {
+			if name == curators.Name {
+				assert.Equal(t, explore.Kind{Invariant: "two clients are inside", Faults: "expire"}, kind, name)
+			}
+		}
+	}
+	for i, page := range []string{"../../../docs/properties.md", "../../../docs/zh-CN/properties.md"} {
+		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"orders, ", "次序，"}[i], label[i], strings.Join(orders, " | "))
+		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"wrong, ", "有错，"}[i], label[i], strings.Join(wrong, " | "))
+	}
+}
+
+// inBoth is a text in English and in Chinese.
+type inBoth [2]string
+
+// Without a fault the number of orders is known beforehand. A lock whose waiter sends k
+// requests: so many of them as come before the holder's delete stand in three places, before
+// its list, its Unlock and its delete.
+func TestTheNumberOfOrdersIsTheFormulas(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]int{"step 3": 2, "step 4": 3, "step 5": 3} {
+		s := two(0)
+		s.Full = true
+		r := explored(t, s, name)
+		assert.Equal(t, (k+1)*(k+2)*(k+3)/3, r.Orders, name)
+		sum := 0
+		for i := range k + 1 {
+			sum += (i + 1) * (i + 2) / 2
+		}
+		assert.Equal(t, 2*sum, r.Orders, name)
+	}
 }
 
 // Each invariant is broken by a lock that is made for that, or by one of the steps.

@@ -84,8 +84,8 @@ func (p *player) judge(r *Run) error {
 	return nil
 }
 
-// aWhile is how long a client that waits for ever is looked at.
-const aWhile = 500 * time.Millisecond
+// aWhile is how long a client that waits for ever is looked at: some ask once a second.
+const aWhile = 1200 * time.Millisecond
 
 // looksForTimers looks, once, whether a client that waits for ever really does. The explorer
 // does not see a timer that somebody waits for.

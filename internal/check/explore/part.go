@@ -39,6 +39,17 @@ func (p *Played) Play(begin []Moment, run *Run) (err error) {
 	return err
 }
 
+// Record plays an order once more, and records it.
+func (p *Played) Record(run Run, record *Record) error {
+	p.player.record = record
+	defer func() { p.player.record = nil }()
+	again, err := p.player.play(run.Moments)
+	if err == nil && again.Outcome != run.Outcome {
+		err = fmt.Errorf("this order cannot be repeated: it has ended with %q, and now with %q", run.Outcome, again.Outcome)
+	}
+	return err
+}
+
 // End is the last call.
 func (p *Played) End(bool, *bool) error { return p.player.close() }
 
@@ -65,6 +76,12 @@ func Start(n int, s Settings, name, program string, args ...string) (players []*
 func (p *Player) play(begin []Moment) (run Run, err error) {
 	err = p.process.Call("Play", begin, &run)
 	return run, err
+}
+
+// Record plays an order once more, and returns what has passed in it.
+func (p *Player) Record(run Run) (record Record, err error) {
+	err = p.process.Call("Record", run, &record)
+	return record, err
 }
 
 // End ends the processes.

@@ -28,10 +28,24 @@ type Moment struct {
 // A Run is an order that was played.
 type Run struct {
 	Moments []Moment
+	Faults  []string // what has failed, in its order
 	Wrong   []string // what is wrong, by the invariants that it breaks; nil: nothing
 	Told    []Line   // the order
 	Outcome string   // how it ended for each client
 	Covered bool     // what can come now comes in other orders, too: so it was not played to its end
+}
+
+// Requests counts those in the order, also the lost ones.
+func (r Run) Requests() (n int) {
+	for _, m := range r.Moments {
+		_, did, _ := strings.Cut(m.Choices[m.Taken], " ") // behind the client's name
+		name, _, _ := strings.Cut(did, ":")
+		switch deed(name) {
+		case passes, losesRequest, losesReply:
+			n++
+		}
+	}
+	return n
 }
 
 // player plays one order after the other.
@@ -52,6 +66,7 @@ type player struct {
 	asleep   []choice // they come in other orders, and need not come now
 	token    int64    // of the last tenure
 	woken    int      // the most waiters that one release has woken
+	record   *Record  // of the order; nil: it is not recorded
 }
 
 // newPlayer connects to the server.
@@ -73,7 +88,16 @@ func newPlayer(lock actor.Lock, settings Settings, root string) (*player, error)
 // close ends the player, and removes what is left of its orders.
 func (p *player) close() error {
 	defer p.eye.Close()
-	return p.eye.Delete(p.Root, -1)
+	return p.remove(p.Root)
+}
+
+// remove removes a znode and all below it: a lock may have left something beside its directory.
+func (p *player) remove(path string) error {
+	names, _, err := p.eye.Children(path)
+	for _, name := range names {
+		err = errors.Join(err, p.remove(path+"/"+name))
+	}
+	return errors.Join(err, p.eye.Delete(path, -1))
 }
 
 // play plays the order that begins with these moments. After them the first choice is taken
@@ -84,6 +108,7 @@ func (p *player) play(begin []Moment) (r Run, err error) {
 	}
 	r, err = p.playOn(begin)
 	r.Told = p.story.told()
+	p.record.ends()
 	err = errors.Join(err, p.leave())
 	if err != nil {
 		return r, fmt.Errorf("%w\n%s", err, strings.Join(r.Tell(), "\n"))
@@ -99,6 +124,7 @@ func (p *player) enter() error {
 		return fmt.Errorf("create %s: %v", dir, err)
 	}
 	p.path = dir
+	p.record.begins(dir, p.Clients)
 	p.story = &story{path: dir}
 	p.clients = make([]*client, p.Clients)
 	p.last = -1
@@ -112,7 +138,7 @@ func (p *player) enter() error {
 	for i := range p.clients {
 		all.Go(func() {
 			name := string(rune('A' + i))
-			p.clients[i], errs[i] = newClient(name, p.lock, p.Servers, p.story)
+			p.clients[i], errs[i] = newClient(name, p.lock, p.Servers, p.story, p.record.lane(i))
 		})
 	}
 	all.Wait()
@@ -123,10 +149,9 @@ func (p *player) enter() error {
 		return err
 	}
 	for i, c := range p.clients {
-		if err := p.takesItsWay(i, c); err != nil {
+		if err := c.lock(func() error { return p.takesItsWay(i, c) }); err != nil {
 			return err
 		}
-		c.lock()
 	}
 	return nil
 }
@@ -157,11 +182,7 @@ func (p *player) leave() error {
 		}
 	}
 	all.Wait()
-	names, _, err := p.eye.Children(p.path)
-	for _, name := range names {
-		err = errors.Join(err, p.eye.Delete(p.path+"/"+name, -1))
-	}
-	return errors.Join(err, p.eye.Delete(p.path, -1))
+	return p.remove(p.path)
 }
 
 // playOn makes choices until there is nothing to choose.
@@ -181,6 +202,7 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 		}
 		if len(r.Moments) == longest {
 			r.Wrong = append(r.Wrong, asksOn)
+			r.Outcome = asksOn
 			return r, nil
 		}
 		sleeps := func(c choice) bool {
@@ -200,7 +222,12 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 			moment.Taken = begin[i].Taken
 		}
 		r.Moments = append(r.Moments, moment)
-		if err := p.do(awake[moment.Taken], all[0]); err != nil {
+		p.record.chooses()
+		taken := awake[moment.Taken]
+		if taken.isFault() {
+			r.Faults = append(r.Faults, taken.fault())
+		}
+		if err := p.do(taken, all[0]); err != nil {
 			return r, err
 		}
 		p.fallAsleep(awake, moment.Taken)
@@ -259,10 +286,10 @@ func (p *player) do(ch, first choice) error {
 		c.letGo()
 	case crashes:
 		p.story.chosen("%s CRASHES, and its session ends", c.name)
-		return c.crash(p.Servers[0])
+		return p.ends(ch.client, func() error { return c.crash(p.Servers[0]) })
 	case expires:
 		p.story.chosen("%s's SESSION EXPIRES, and the client lives on", c.name)
-		return c.expire(p.Servers[0])
+		return p.ends(ch.client, func() error { return c.expire(p.Servers[0]) })
 	case givesUp:
 		p.story.chosen("%s GIVES UP", c.name)
 		c.gaveUp = true

@@ -30,11 +30,14 @@ type story struct {
 // guid is the random part of a znode's name.
 var guid = regexp.MustCompile(`_c_[0-9a-f-]+-`)
 
+// sessions are what a lock may have in a name, too. A znode's number has ten digits.
+var sessions = regexp.MustCompile(`[0-9a-f]{12,}`)
+
 // short is a text in which nothing differs when the order is played again: the directory has
-// always the same name, and random numbers are left out.
+// always the same name, and random numbers and sessions are left out.
 func (s *story) short(text string) string {
 	text = strings.ReplaceAll(text, s.path, "/lock")
-	return guid.ReplaceAllString(text, "_c_…-")
+	return sessions.ReplaceAllString(guid.ReplaceAllString(text, "_c_…-"), "…")
 }
 
 func (s *story) add(format string, args ...any) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -14,9 +15,13 @@ type Result struct {
 	Covered  int                // that were left, because what could come then comes in other orders, too
 	Wrong    int                // of the orders
 	Findings map[string]Finding // by the invariant that is broken
+	Kinds    map[Kind]Finding   // the same, and by what has failed before
 	Outcomes map[string]int     // how the orders have ended: in how many
 	Waiting  int                // beginnings of orders that have not been played
 }
+
+// A Kind tells what is wrong in an order, and after which faults.
+type Kind struct{ Invariant, Faults string }
 
 // A Finding is an invariant that is broken.
 type Finding struct {
@@ -40,6 +45,7 @@ func Explore(ctx context.Context, players []*Player, say func(Result)) (Result, 
 	t := &tree{branches: [][]Moment{nil}}
 	t.changed = sync.NewCond(&t.mu)
 	t.result.Findings = map[string]Finding{}
+	t.result.Kinds = map[Kind]Finding{}
 	t.result.Outcomes = map[string]int{}
 	var all sync.WaitGroup
 	for _, p := range players {
@@ -110,13 +116,19 @@ func (r *Result) add(run Run) {
 		r.Wrong++
 	}
 	for _, wrong := range run.Wrong {
-		f, known := r.Findings[wrong]
-		f.Orders++
-		if !known || shorter(run, f.Shortest) {
-			f.Shortest = run
-		}
-		r.Findings[wrong] = f
+		note(r.Findings, wrong, run)
+		note(r.Kinds, Kind{wrong, strings.Join(run.Faults, ", ")}, run)
 	}
+}
+
+// note counts an order among those that are wrong in the same way.
+func note[Way comparable](findings map[Way]Finding, way Way, run Run) {
+	f, known := findings[way]
+	f.Orders++
+	if !known || run.IsShorterThan(f.Shortest) {
+		f.Shortest = run
+	}
+	findings[way] = f
 }
 
 // Broken are the invariants that are broken, those first that the fewest choices break.
@@ -128,12 +140,12 @@ func (r Result) Broken() []string {
 	return slices.SortedFunc(maps.Keys(r.Findings), byShortest)
 }
 
-// shorter compares the numbers of choices, and of two that are equal the choices: so it
-// does not matter which order was played first.
-func shorter(a, b Run) bool {
-	if len(a.Moments) != len(b.Moments) {
-		return len(a.Moments) < len(b.Moments)
+// IsShorterThan compares the numbers of choices, and of two that are equal the choices: so
+// it does not matter which order was played first.
+func (r Run) IsShorterThan(other Run) bool {
+	if len(r.Moments) != len(other.Moments) {
+		return len(r.Moments) < len(other.Moments)
 	}
 	byTaken := func(a, b Moment) int { return cmp.Compare(a.Taken, b.Taken) }
-	return slices.CompareFunc(a.Moments, b.Moments, byTaken) < 0
+	return slices.CompareFunc(r.Moments, other.Moments, byTaken) < 0
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"zklock/internal/check/lockcheck"
@@ -25,6 +26,7 @@ type lock struct {
 	test     string // of a published mistake: the test that has it
 	folder   string // where that is
 	mine     bool   // the learner's own
+	step     string // of mine; "": the first that is not done
 	wakesOne bool   // it promises that a release wakes at most one
 	znode    bool   // it is a znode, and not a directory
 }
@@ -39,11 +41,13 @@ var locks = map[string]lock{
 	"6":      {name: "step 6", part: "step 6", wakesOne: true},
 	"cohort": {name: "step 5, a Cohort", part: "step 5, a Cohort", wakesOne: true},
 	"zk":     {name: "zk.Lock", part: "zk.Lock", wakesOne: true},
-	"mine":   {name: "mine", mine: true},
 }
 
-// find returns the lock that STEP names. 04 is 4.
+// find returns the lock that STEP names. 04 is 4, and mine4 is mine of step 4.
 func find(key string) (lock, error) {
+	if step, ok := strings.CutPrefix(key, "mine"); ok {
+		return lock{name: key, mine: true, step: step}, nil
+	}
 	if l, ok := locks[strings.TrimLeft(key, "0")]; ok {
 		return l, nil
 	}
@@ -56,13 +60,16 @@ func find(key string) (lock, error) {
 		if err != nil || len(folders) != 1 {
 			break
 		}
-		return lock{name: name + ": " + m.Name, part: name, test: `^Test` + name + `\D`, folder: folders[0]}, nil
+		return lock{name: name + ": " + m.Name, part: name, test: `^Test` + name + `\D`, folder: folders[0], wakesOne: wakesOne(m.Step)}, nil
 	}
 	return lock{}, fmt.Errorf("there is no lock %q", key)
 }
 
+// wakesOne tells whether a step's lock promises that a release wakes at most one.
+func wakesOne(step int) bool { return step >= 4 }
+
 // program returns the program of the lock's clients, with its arguments. It is built first
-// if it is not this one.
+// if it is not this one. What mine is shows then.
 func (l *lock) program(ctx context.Context, scratch string) (program string, args []string, err error) {
 	program = filepath.Join(scratch, "program")
 	switch {
@@ -70,8 +77,10 @@ func (l *lock) program(ctx context.Context, scratch string) (program string, arg
 		_, err := output(ctx, "go", "test", "-c", "-o", program, "./"+l.folder)
 		return program, []string{"-test.run", l.test}, err
 	case l.mine:
-		step, err := output(ctx, "go", "run", "./internal/teach/exercise/command", "build", "", exercise.Folder, program)
+		step, err := output(ctx, "go", "run", "./internal/teach/exercise/command", "build", l.step, exercise.Folder, program)
 		l.part = "mine " + step
+		n, _ := strconv.Atoi(step)
+		l.znode, l.wakesOne = n == 1, wakesOne(n)
 		return program, []string{"-test.run", "^TestLock$"}, err
 	}
 	program, err = os.Executable()

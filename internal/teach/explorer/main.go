@@ -9,8 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,6 +22,7 @@ import (
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/zkserver"
+	"zklock/internal/show/page"
 	"zklock/internal/show/setting"
 	"zklock/internal/upkeep/words"
 )
@@ -58,13 +61,15 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	settings.Znode = l.znode
+	settings.WakesOne = l.wakesOne && settings.Readers == 0
 	server, err := zkserver.Start(ctx)
 	if err != nil {
 		return err
 	}
 	defer server.Stop()
 	var result explore.Result
-	begun := time.Now()
+	var took time.Duration
 	err = zktest.Play(func(t zktest.T) {
 		z := zktest.NewOn(t, server)
 		settings.Servers, settings.Root = z.Servers(), z.Root
@@ -74,8 +79,13 @@ func run(ctx context.Context) error {
 		}
 		words.Fprintf(os.Stdout, "%s: %d clients take the lock once each; faults in an order: at most %d\n",
 			l.name, settings.Clients, settings.Faults)
+		begun := time.Now()
 		var failed error
 		result, failed = explore.Explore(ctx, players, progress())
+		took = time.Since(begun)
+		if broken := result.Broken(); len(broken) > 0 && failed == nil {
+			failed = draw(server.Origin, l.name, broken[0], result, players[0])
+		}
 		failed = errors.Join(failed, explore.End(players))
 		if failed != nil {
 			t.Fatalf("%v", failed)
@@ -85,8 +95,37 @@ func run(ctx context.Context) error {
 	if err != nil && !isStopped {
 		return err
 	}
-	report(result, time.Since(begun), isStopped)
-	return nil
+	report(os.Stdout, result, took, isStopped)
+	if result.Wrong == 0 || isStopped {
+		return nil
+	}
+	drawn, err := filepath.Abs(drawing)
+	if err != nil {
+		return err
+	}
+	words.Fprintf(os.Stdout, "\nThe first of them, drawn: file://%s\n", drawn)
+	return setting.Open("file://" + drawn)
+}
+
+// drawing is the page of the shortest order that is wrong.
+const drawing = "out/explore.html"
+
+// draw plays the shortest order that breaks an invariant once more, and draws it.
+func draw(origin, lock, invariant string, r explore.Result, player *explore.Player) error {
+	shortest := r.Findings[invariant].Shortest
+	record, err := player.Record(shortest)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(drawing), 0o755); err != nil {
+		return err
+	}
+	file, err := os.Create(drawing)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return page.Order(origin, lock, invariant, shortest, record).Write(file)
 }
 
 // read reads what make's variables say.
@@ -97,8 +136,6 @@ func read() (s explore.Settings, l lock, err error) {
 	faults, err4 := setting.Number("FAULTS", 1, 0, 2)
 	switches, err5 := setting.Number("SWITCHES", explore.Unbound, 0, 100)
 	s = explore.Settings{Clients: clients, Readers: readers, Faults: faults, Switches: switches}
-	s.Znode = l.znode
-	s.WakesOne = l.wakesOne && readers == 0
 	return s, l, errors.Join(err1, err2, err3, err4, err5)
 }
 
@@ -126,28 +163,28 @@ func progress() func(explore.Result) {
 }
 
 // report prints what was found: of each invariant that is broken, the shortest order.
-func report(r explore.Result, took time.Duration, isStopped bool) {
+func report(out io.Writer, r explore.Result, took time.Duration, isStopped bool) {
 	perSecond := float64(r.Orders) / took.Seconds()
 	if isStopped {
-		words.Fprintf(os.Stdout, "\nPlayed %d orders, and there are more.\n", r.Orders)
+		words.Fprintf(out, "\nPlayed %d orders, and there are more.\n", r.Orders)
 	} else {
-		words.Fprintf(os.Stdout, "Played all %d orders in %.0f s, %.0f a second.\n", r.Orders, took.Seconds(), perSecond)
+		words.Fprintf(out, "Played all %d orders in %.0f s, %.0f a second.\n", r.Orders, took.Seconds(), perSecond)
 	}
 	if r.Wrong == 0 {
-		words.Fprintf(os.Stdout, "All of them are right.\n")
+		words.Fprintf(out, "All of them are right.\n")
 		return
 	}
-	words.Fprintf(os.Stdout, "Wrong: %d of them.\n", r.Wrong)
+	words.Fprintf(out, "Wrong: %d of them.\n", r.Wrong)
 	last := ""
 	for _, invariant := range r.Broken() {
 		f := r.Findings[invariant]
 		story := strings.Join(f.Shortest.Tell(), "\n")
 		if story == last {
-			words.Fprintf(os.Stdout, "\n✗ %s: in %d orders. The shortest is the same one.\n", invariant, f.Orders)
+			words.Fprintf(out, "\n✗ %s: in %d orders. The shortest is the same one.\n", invariant, f.Orders)
 			continue
 		}
-		words.Fprintf(os.Stdout, "\n✗ %s: in %d orders. The shortest:\n", invariant, f.Orders)
-		fmt.Println(story)
+		words.Fprintf(out, "\n✗ %s: in %d orders. The shortest:\n", invariant, f.Orders)
+		fmt.Fprintln(out, story)
 		last = story
 	}
 }

@@ -1,0 +1,84 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// An Answer is what Mine has found.
+type Answer struct {
+	Orders int      // that were played
+	All    bool     // within Mine's bounds there are no others
+	Wrong  string   // the invariant that the shortest wrong order breaks; "": all are right
+	Story  []string // that order, a line each
+}
+
+// ErrAsks is of the locks whose waiters ask from time to time, in steps 1 and 2: their
+// orders cannot be explored.
+var ErrAsks = errors.New("those who wait for this lock ask from time to time, and time is not explored")
+
+// mineLasts bounds Mine. It needs half of that, if nothing else goes on.
+const mineLasts = 10 * time.Second
+
+// Mine plays orders of two clients of a learner's lock of a step, "3" to "6", for ten
+// seconds at most. They are all orders without a fault; then those with a crash or a client
+// that gives up, and one switch without need; and in steps 5 and 6 those with any fault and
+// no such switch. The steps before cannot bear a lost reply. It stops when something is
+// wrong: then the answer has the shortest such order.
+//
+// The program is a test of the learner's package, which calls exercise.Check in TestLock;
+// "" is the one that runs. Below root, a znode, it leaves nothing.
+func Mine(ctx context.Context, servers []string, root, step, program string) (Answer, error) {
+	bounds := []Settings{
+		{Clients: 2, Switches: Unbound},
+		{Clients: 2, Switches: 1, Faults: 1, Mild: true},
+	}
+	switch step {
+	case "1", "2":
+		return Answer{}, ErrAsks
+	case "3", "4":
+	case "5", "6":
+		bounds = append(bounds, Settings{Clients: 2, Switches: 0, Faults: 1})
+	default:
+		return Answer{}, fmt.Errorf("%q is no step", step)
+	}
+	if program == "" {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			return Answer{}, err
+		}
+	}
+	bounded, cancel := context.WithTimeout(ctx, mineLasts)
+	defer cancel()
+	a := Answer{All: true}
+	for _, s := range bounds {
+		s.Servers, s.Root = servers, root
+		r, err := playMine(bounded, s, step, program)
+		isLate := bounded.Err() != nil && ctx.Err() == nil
+		if err != nil && !isLate {
+			return a, err
+		}
+		a.Orders += r.Orders
+		a.All = a.All && !isLate
+		if broken := r.Broken(); len(broken) > 0 {
+			a.Wrong = broken[0]
+			a.Story = r.Findings[a.Wrong].Shortest.Tell()
+			return a, nil
+		}
+	}
+	return a, nil
+}
+
+// playMine plays the orders of a learner's lock.
+func playMine(ctx context.Context, s Settings, step, program string) (r Result, err error) {
+	const processes = 4
+	players, err := Start(processes, s, "mine "+step, program, "-test.run", "^TestLock$")
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, End(players)) }()
+	return Explore(ctx, players, func(Result) {})
+}

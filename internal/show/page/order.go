@@ -1,0 +1,47 @@
+package page
+
+import (
+	"strings"
+
+	"zklock/internal/check/explore"
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/server/wiretap"
+)
+
+// Order makes a page of one order of requests: each choice is a part of the replay.
+func Order(origin, lock, wrong string, run explore.Run, record explore.Record) *Recording {
+	d := &deduction{dir: record.Dir, start: record.Choices[0]}
+	for i, lane := range record.Lanes {
+		d.lines = append(d.lines, lockcheck.Line{Client: string(rune('A' + i)), Frames: lane.Frames, Moods: lane.Moods})
+	}
+	for _, e := range record.Ends {
+		d.changes = append(d.changes, &change{e.Zxid, e.Client, wiretap.Close, "", true, d.us(e.After), d.us(e.Seen), 0})
+	}
+	s := d.deduce(len(d.lines), record.Over)
+	for i, at := range record.Choices {
+		over := record.Over
+		if i+1 < len(record.Choices) {
+			over = record.Choices[i+1]
+		}
+		s.Phases = append(s.Phases, Phase{At: d.us(at), Over: d.us(over)})
+	}
+	said := make([][]string, len(s.Phases)) // what came of each choice
+	part := -1
+	for _, line := range run.Told {
+		switch {
+		case line.Choice > 0:
+			part = line.Choice - 1
+			s.Phases[part].Title = line.Text
+		case part >= 0:
+			said[part] = append(said[part], line.Text)
+		}
+	}
+	said[part] = append(said[part], run.Outcome)
+	for i, texts := range said {
+		if len(texts) > 0 {
+			s.Phases[i].Sum = strings.Join(texts, "; ") + "."
+		}
+	}
+	step := Step{Key: lock, Name: lock, Lesson: strings.Join(run.Wrong, "; ")}
+	return oneStory(origin, wrong, "The shortest order of requests in which this happens. Each part is a choice of what comes next.", []Step{step}, []Story{s})
+}
