@@ -34,27 +34,12 @@ func init() {
 // The only test that is not parallel, and so the first to speak: when a line of
 // lock.go is broken, the properties say what it was good for.
 func TestProperties(t *testing.T) {
-	for _, kind := range []lockcheck.Subject{plain, ephemeral, watched} {
-		lockcheck.Holds(t, kind, lockcheck.OneHolder, lockcheck.LongHold)
-		lockcheck.Holds(t, kind, lockcheck.Promises...)
-		lockcheck.Holds(t, kind, lockcheck.BadInput...)
-	}
-	lockcheck.Holds(t, plain, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft)
-	lockcheck.Empty(t, plain, lockcheck.WaiterCrash, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody, lockcheck.LastNumber)
-	lockcheck.Fails(t, plain, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.SilentWait,
-		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
-		lockcheck.Fenced, lockcheck.Shared)
-	for _, kind := range []lockcheck.Subject{plain, watched} {
-		lockcheck.Empty(t, kind, lockcheck.NotBeside)
-		lockcheck.Fails(t, kind, lockcheck.LineBreaks, lockcheck.GivesUpAtOnce)
-	}
-	lockcheck.Holds(t, ephemeral, lockcheck.CrashFrees, lockcheck.KilledHolder)
-	lockcheck.Holds(t, watched, lockcheck.CrashFrees, lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.NoWatchLeft,
-		lockcheck.SilentWait, lockcheck.ArrivalWakesNobody, lockcheck.ReleasedWhileCutOff)
-	lockcheck.Empty(t, watched, lockcheck.WaiterCrash, lockcheck.LastNumber)
-	lockcheck.Fails(t, watched, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.WakesOne, // a herd, and no queue
-		lockcheck.LostCreateReply, lockcheck.LostDeleteReply, lockcheck.LocksAgain, lockcheck.ToldOfLoss,
-		lockcheck.Fenced, lockcheck.Shared)
+	lockcheck.AsTheTableSays(t, "1", plain)
+	lockcheck.AsTheTableSays(t, "1w", watched)
+	lockcheck.Holds(t, ephemeral, lockcheck.CrashFrees, lockcheck.KilledHolder, // which New lacks
+		lockcheck.OneHolder, lockcheck.LongHold)
+	lockcheck.Holds(t, ephemeral, lockcheck.Promises...)
+	lockcheck.Holds(t, ephemeral, lockcheck.BadInput...)
 }
 
 func TestLockIsOneCreateAndUnlockOneDelete(t *testing.T) {

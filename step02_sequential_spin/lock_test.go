@@ -21,19 +21,7 @@ func init() { lock.NotHeld = ErrNotHeld }
 
 // The first test to speak: when a line of lock.go is broken, the properties say
 // what it was good for.
-func TestProperties(t *testing.T) {
-	lockcheck.Holds(t, lock, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger,
-		lockcheck.GivingUp, lockcheck.Unrelated, lockcheck.WaiterCrash, lockcheck.NoWatchLeft,
-		lockcheck.LongHold, lockcheck.LastNumber, lockcheck.KilledHolder)
-	lockcheck.Holds(t, lock, lockcheck.Promises...)
-	lockcheck.Holds(t, lock, lockcheck.Queued...)
-	lockcheck.Holds(t, lock, lockcheck.BadInput...)
-	lockcheck.Holds(t, lock, lockcheck.NotBeside)
-	lockcheck.Fails(t, lock, lockcheck.LineBreaks, lockcheck.GivesUpAtOnce)
-	lockcheck.Empty(t, lock, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
-	lockcheck.Fails(t, lock, lockcheck.SilentWait, lockcheck.LostCreateReply, lockcheck.LostDeleteReply,
-		lockcheck.LocksAgain, lockcheck.ToldOfLoss, lockcheck.Fenced, lockcheck.Shared)
-}
+func TestProperties(t *testing.T) { lockcheck.AsTheTableSays(t, "2", lock) }
 
 func TestLockIsOneCreateAndOneList(t *testing.T) {
 	z := zktest.New(t)

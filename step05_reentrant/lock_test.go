@@ -27,13 +27,9 @@ func TestMain(m *testing.M) {
 }
 
 func TestProperties(t *testing.T) {
-	kept := slices.Concat(lockcheck.Properties, lockcheck.Promises, lockcheck.Contexts, lockcheck.Faults,
-		[]*lockcheck.Property{lockcheck.ReleasedWhileCutOff})
-	kept = slices.DeleteFunc(kept, func(p *lockcheck.Property) bool { return p == lockcheck.Shared || p == lockcheck.LongHold })
-	lockcheck.Holds(t, locks, append(slices.Clone(kept), lockcheck.LongHold, lockcheck.LaggingServer)...)
-	lockcheck.Holds(t, cohorts, kept...) // a long hold of theirs is a Lock's
+	lockcheck.AsTheTableSays(t, "5", locks)
+	lockcheck.AsTheTableSays(t, "cohort", cohorts) // a long hold of theirs is a Lock's
 	lockcheck.Holds(t, lockcheck.Trying(locks, time.Hour), lockcheck.OneHolder, lockcheck.FirstCome, lockcheck.GivingUp, lockcheck.LocksAgain)
-	lockcheck.Fails(t, locks, lockcheck.Shared)
 }
 
 // That a server is none is for Open to say: see session_test.go.

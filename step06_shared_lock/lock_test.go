@@ -23,11 +23,8 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 
 func TestProperties(t *testing.T) {
 	t.Parallel()
-	lockcheck.Holds(t, subject, slices.Concat(lockcheck.Properties, lockcheck.Promises, lockcheck.Faults,
-		[]*lockcheck.Property{lockcheck.ReleasedWhileCutOff, lockcheck.LaggingServer, lockcheck.ByKind, lockcheck.Upgrade, lockcheck.ReaderStays})...)
-	for _, way := range []lockcheck.Subject{subject, lockcheck.Readers(subject)} {
-		lockcheck.Holds(t, way, lockcheck.Contexts...)
-	}
+	lockcheck.AsTheTableSays(t, "6", subject)
+	lockcheck.Holds(t, lockcheck.Readers(subject), lockcheck.Contexts...)
 }
 
 // The clients of these stories read and write in turn. Left out are Shared, which brings

@@ -11,6 +11,7 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
+	"zklock/internal/check/tables"
 	"zklock/internal/teach/exercise"
 )
 
@@ -29,34 +30,29 @@ type lock struct {
 	znode    bool   // it is a znode, and not a directory
 }
 
-// locks are those that are not published mistakes. The waiters of steps 1 and 2 ask again
-// and again: their orders have no end.
-var locks = map[string]lock{
-	"1w":     {name: "step 1w", part: "step 1w", znode: true},
-	"3":      {name: "step 3", part: "step 3"},
-	"4":      {name: "step 4", part: "step 4", wakesOne: true},
-	"5":      {name: "step 5", part: "step 5", wakesOne: true},
-	"6":      {name: "step 6", part: "step 6", wakesOne: true},
-	"cohort": {name: "step 5, a Cohort", part: "step 5, a Cohort", wakesOne: true},
-	"zk":     {name: "zk.Lock", part: "zk.Lock", wakesOne: true},
-	"mine":   {name: "mine", mine: true},
-}
+// locks are those that are not published mistakes. Where the waiters ask again and again,
+// as in steps 1 and 2, the orders have no end: those are left out.
+var locks = func() map[string]lock {
+	all := map[string]lock{"mine": {name: "mine", mine: true}}
+	for _, l := range tables.Locks {
+		if lockcheck.Has(l.Key, lockcheck.SilentWait) {
+			wakesOne := lockcheck.Has(l.Key, lockcheck.WakesOne)
+			all[l.Key] = lock{name: l.Subject, part: l.Subject, wakesOne: wakesOne, znode: l.Znode}
+		}
+	}
+	return all
+}()
 
 // find returns the lock that STEP names. 04 is 4.
 func find(key string) (lock, error) {
 	if l, ok := locks[strings.TrimLeft(key, "0")]; ok {
 		return l, nil
 	}
-	for i, m := range steps.Mistakes {
-		name := fmt.Sprintf("W%d", i+1)
-		if name != key {
-			continue
+	for _, m := range tables.Mistakes {
+		if m.Key() == key {
+			folder := tables.Find(m.Step).Folder
+			return lock{name: key + ": " + m.Name, part: key, test: m.Run(), folder: folder}, nil
 		}
-		folders, err := filepath.Glob(fmt.Sprintf("step%02d_*", m.Step))
-		if err != nil || len(folders) != 1 {
-			break
-		}
-		return lock{name: name + ": " + m.Name, part: name, test: `^Test` + name + `\D`, folder: folders[0]}, nil
 	}
 	return lock{}, fmt.Errorf("there is no lock %q", key)
 }

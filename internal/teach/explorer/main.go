@@ -1,7 +1,7 @@
 // Command command plays every order in which the requests of a few clients of a lock can
 // reach the server, with faults, and prints what was wrong.
 //
-// STEP says which lock: 1w, 3 to 6, cohort, zk, W1 to W24 or mine. CLIENTS, READERS, FAULTS
+// STEP says which lock: 1w, 3 to 6, cohort, zk, a mistake such as W8, or mine. CLIENTS, READERS, FAULTS
 // and SWITCHES bound the orders.
 package main
 

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/steps"
+	"zklock/internal/check/tables"
 )
 
 func TestEveryLinkLeadsSomewhere(t *testing.T) { check(t, repository.badLinks) }
@@ -219,7 +219,7 @@ func TestEveryMistakeIsTold(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, len(steps.Mistakes), mistakes, "mistakes")
+	require.Equal(t, len(tables.Mistakes), mistakes, "mistakes")
 	for _, f := range r.files {
 		for _, name := range f.tests {
 			if regexp.MustCompile(`^TestW\d`).MatchString(name) {
