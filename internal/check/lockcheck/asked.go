@@ -8,7 +8,7 @@ import (
 // Asked are the properties that a learner's lock of a step is to have: those of the step.
 // In step 1 one more is asked of NewEphemeral: CrashFrees.
 func Asked(step int) []*Property {
-	rows := slices.Concat(inMatrix, ofReaders, promised, ofContexts, ofFaults)
+	rows := slices.Concat(Matrix, ofReaders, promised, ofContexts, ofFaults)
 	return with(rows, strconv.Itoa(step), Yes)
 }
 

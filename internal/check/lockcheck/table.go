@@ -20,8 +20,8 @@ type Row struct {
 // of ✓ and ✗ in the chapters and in each lock_test.go. Above the marks stand the locks'
 // keys: c is step 5's Cohort, and z the client's own lock.
 
-// The part that is shown: the matrix, in the order of the steps that bring them.
-var inMatrix = []Row{
+// Matrix is the part that is shown, in the order of the steps that bring them.
+var Matrix = []Row{
 	//1 w 2 3 4 5 c 6 z
 	{"✓ ✓ ✓ ✓ ✓ ✓ ✓ ✓ ✓", OneHolder, nil},
 	{"✗ ✓ ✓ ✓ ✓ ✓ ✓ ✓ ✓", CrashFrees, map[string]string{"1": "`NewEphemeral` has it"}},
@@ -120,11 +120,11 @@ var ofBadInput = []Row{
 }
 
 // Table is all of it.
-var Table = slices.Concat(inMatrix, ofReaders, promised, ofContexts, ofFaults, ofErrors, ofBadInput)
+var Table = slices.Concat(Matrix, ofReaders, promised, ofContexts, ofFaults, ofErrors, ofBadInput)
 
 // Parts of the table, for tests that ask for one of them in several ways.
 var (
-	Properties = in(inMatrix)
+	Properties = in(Matrix)
 	Promises   = in(promised)
 	Contexts   = in(ofContexts)
 	BadInput   = append(in(ofBadInput), UnlockTooMany)
