@@ -87,7 +87,7 @@ see: ready ## what one step's tests measured
 	@mkdir -p out; go test -count=1 -timeout 300s -v ./$(HOME_OF_STEP) >out/see || { cat out/see; exit 1; }
 	@sed -n 's/^ *» /» /p' out/see $(IN_CHINESE)
 
-HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),1)))_*),$(error STEP=$(STEP): it has to be a number from 1 to 6))
+HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),1)))_*),$(error STEP=$(STEP): there is no such step))
 
 matrix: ready ## every lock held against every property, with the evidence
 ## STEPS=3,4        these steps only

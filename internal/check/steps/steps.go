@@ -41,13 +41,16 @@ func named(key string) string { return tables.Find(key).Subject }
 
 // Of is the lock of a key of the table.
 func Of(key string) lockcheck.Subject {
-	for _, s := range slices.Concat(All, []lockcheck.Subject{Watched, Cohort, Client}) {
+	for _, s := range Every {
 		if s.Name == named(key) {
 			return s
 		}
 	}
 	panic("nothing makes the lock " + key)
 }
+
+// Every is each lock of the table: the steps' first.
+var Every = slices.Concat(All, []lockcheck.Subject{Watched, Cohort, Client})
 
 // OpenReentrant opens a session of step 5.
 func OpenReentrant(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {

@@ -10,13 +10,9 @@ import (
 	"strings"
 
 	"zklock/internal/check/lockcheck"
-	"zklock/internal/check/steps"
 	"zklock/internal/check/tables"
 	"zklock/internal/teach/exercise"
 )
-
-// besides are the locks that stand beside the steps'.
-var besides = []lockcheck.Subject{steps.Watched, steps.Cohort, steps.Client}
 
 // A lock is one that can be explored.
 type lock struct {

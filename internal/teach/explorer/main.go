@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,7 +27,7 @@ import (
 const processes = 4
 
 func main() {
-	for _, s := range slices.Concat(steps.All, besides) {
+	for _, s := range steps.Every {
 		s.Acts()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

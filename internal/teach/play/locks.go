@@ -63,7 +63,7 @@ type program struct {
 
 // part begins the part of a client in a process that was started for it.
 func part() {
-	for _, s := range append(steps.All, steps.Client) {
+	for _, s := range steps.Every {
 		s.Acts()
 	}
 }
