@@ -23,7 +23,7 @@ tour: ready ## all steps side by side, measured, and a page to look at
 play: ready ## a page to play with the locks: real clients, a real server
 ## SERVERS=3        three servers, which can fail, too
 ## LESSON=3         begins with lesson 3; OPENING=3 does the same
-## LEFT=3 RIGHT=4   the locks side by side: 1 to 6, zk, W1 to W24 or mine
+## LEFT=3 RIGHT=4   the locks side by side: a step, zk, a mistake such as W8, or mine
 ## OPEN=1           opens the page
 	@mkdir -p out; go build -o out/play ./internal/teach/play && out/play
 
@@ -87,14 +87,14 @@ see: ready ## what one step's tests measured
 	@mkdir -p out; go test -count=1 -timeout 300s -v ./$(HOME_OF_STEP) >out/see || { cat out/see; exit 1; }
 	@sed -n 's/^ *» /» /p' out/see $(IN_CHINESE)
 
-HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),1)))_*),$(error STEP=$(STEP): it has to be a number from 1 to 6))
+HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),1)))_*),$(error STEP=$(STEP): there is no such step))
 
 matrix: ready ## every lock held against every property, with the evidence
 ## STEPS=3,4        these steps only
 	@go run ./internal/show/tour matrix
 
 explore: ready ## every order of a few clients' requests, and a fault anywhere
-## STEP=4           which lock: 1w, 3 to 6, cohort, zk, W1 to W24 or mine; else step 4
+## STEP=4           which lock: 1w, 3 to 6, cohort, zk, a mistake such as W8, or mine; else step 4
 ## CLIENTS=3        how many clients; else 2
 ## READERS=1        how many of them read, in step 6; else none
 ## FAULTS=2         at most so many faults in an order; else 1
@@ -132,17 +132,21 @@ quick: ready ## after each change: the format, go vet, the pages, the sentences,
 ## SINCE=HEAD^      since which commit; else since the last
 	$(FORMATTED)
 	go vet ./...
-	go test -timeout 300s ./internal/upkeep/doccheck ./internal/upkeep/words $(CHANGED)
+	go test -timeout 300s ./internal/upkeep/doccheck ./internal/upkeep/words ./internal/check/tables/... $(CHANGED)
 
 # The folders with Go files that differ from a commit, new ones among them. peers/kv is a module of its own.
 CHANGED = $(shell { git diff --name-only --diff-filter=d $(or $(SINCE),HEAD); git ls-files --others --exclude-standard; } | grep '\.go$$' | grep -v /peers/kv/ | xargs -r dirname | sort -u | sed 's|^|./|')
 
 FORMATTED = @files=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
 
-check: ## gofmt, go vet, staticcheck
+check: ## gofmt, go vet, staticcheck, and no list that differs from its table
 	$(FORMATTED)
 	go vet ./...
 	go run $(STATICCHECK) ./...
+	go run ./internal/check/tables/generate -check .
+
+generate: ## the lists in the pages, once more, from the tables of locks, mistakes and properties
+	go generate ./...
 
 tools: ready ## the tests that make test leaves out: for whoever changes the tools
 	go test $(RACE) -timeout 600s $$(go list ./... | grep -E '$(TOOLS)')
@@ -171,4 +175,4 @@ NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of 
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: help tour play test exercise hint zk hold part watch progress replay solution reset hunt see matrix explore book bench storm java peers quick check tools race figures offline ready
+.PHONY: help tour play test exercise hint zk hold part watch progress replay solution reset hunt see matrix explore book bench storm java peers quick check generate tools race figures offline ready

@@ -22,8 +22,8 @@ import (
 	"zklock/internal/check/zktest"
 )
 
-// Published locks get copied. Here are the mistakes of some, W1 to W24, each in
-// a lock that is otherwise right, and each with the property that finds it.
+// Published locks get copied. Here are the mistakes of some, each in a lock
+// that is otherwise right, and each with the property that finds it.
 
 // right is this step's lock, as a part of a wrong one.
 type right = Lock

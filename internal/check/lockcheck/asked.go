@@ -1,42 +1,15 @@
 package lockcheck
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
-// Asked are the properties that a learner's lock of a step is to have: those of the step,
-// in the order in which the lock is best written. In step 1 one more is asked of
-// NewEphemeral: CrashFrees.
+// Asked are the properties that a learner's lock of a step is to have: those of the step.
+// In step 1 one more is asked of NewEphemeral: CrashFrees.
 func Asked(step int) []*Property {
-	everyStep := append(slices.Clone(Promises), UnlockTooMany)
-	queue := append(everyStep, NoWatchLeft, LongHold, LastNumber, NotBeside)
-	watch := append(queue, ReleasedWhileCutOff)
-	reliable := slices.Concat(everyStep, Contexts, Faults, []*Property{ReleasedWhileCutOff, LaggingServer})
-	var all []*Property
-	switch step {
-	case 1:
-		all = append([]*Property{OneHolder, GivingUp, Unrelated, NoWatchLeft, LongHold}, everyStep...)
-	case 2:
-		all = append(upTo(WaiterCrash), queue...)
-	case 3:
-		all = append(upTo(SilentWait), watch...)
-	case 4:
-		all = append(upTo(NoWatchLeft), watch...)
-	case 5:
-		all = append(upTo(LastNumber), reliable...)
-	case 6:
-		all = slices.Concat(upTo(Shared), []*Property{ByKind, Upgrade, ReaderStays}, reliable)
-	}
-	var once []*Property
-	for _, p := range all {
-		if !slices.Contains(once, p) {
-			once = append(once, p)
-		}
-	}
-	return once
-}
-
-// upTo are the Properties as far as last.
-func upTo(last *Property) []*Property {
-	return slices.Clone(Properties[:slices.Index(Properties, last)+1])
+	rows := slices.Concat(Matrix, ofReaders, promised, ofContexts, ofFaults)
+	return with(rows, strconv.Itoa(step), Yes)
 }
 
 // NotTested are what no property can find out about a lock of a step, to be printed when

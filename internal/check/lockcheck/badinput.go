@@ -19,12 +19,6 @@ import (
 	"zklock/internal/server/wiretap"
 )
 
-// BadInput holds a way to take a lock against what cannot work. Each call has to
-// come back in time, with an error that names the path and says what to do, and
-// to leave nothing behind.
-var BadInput = []*Property{RefusedUnasked, UnlockTooMany, ClosedBefore, ClosedDuring, NoPermission,
-	ChildlessParent, RepliesThatAreNone, CrowdedDirectory, NoServer}
-
 func lock(w zktest.Way, ctx context.Context) error {
 	_, err := w.Lock(ctx)
 	return err

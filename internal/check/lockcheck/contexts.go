@@ -7,9 +7,6 @@ import (
 	"zklock/internal/check/zktest"
 )
 
-// Contexts are what a lock promises besides, whose hold is a context: steps 5 and 6.
-var Contexts = []*Property{OwnHold, LossLetsNobodyIn, EndsFirst, EndsWithCaller, ShortBreak, UnlockEnds, AliveAtEntry, OutageAtEntry, Tries}
-
 // another gives the first client of the story another lock.
 func (s *story) another(path string) *zktest.Member {
 	m := s.subject.At(s.Zoo, s.members[0], path)

@@ -14,11 +14,6 @@ import (
 	"zklock/internal/server/wiretap"
 )
 
-// Faults are what a lock promises that goes on by itself when a line breaks or its znode
-// has gone, and that keeps no caller waiting. Steps 5 and 6 keep all of them. Each other
-// step says which it keeps.
-var Faults = []*Property{NotBeside, LineBreaks, GivesUpAtOnce}
-
 // enoughTimeouts is how many session time-outs a story waits for what has to happen soon.
 const enoughTimeouts = 3
 

@@ -12,10 +12,6 @@ import (
 	"zklock/internal/server/wiretap"
 )
 
-// Promises are what every step keeps from the first one on.
-var Promises = []*Property{ParentsMade, ManyShare, WhateverIsInIt, LostWhileWaiting,
-	ReleaseSeen, FailsClean, UnlockRepeated, LostTold, QuietAfter, OwnPlace, OldZnode}
-
 // A finds that the lock's parents are missing. Before A can make the second of
 // them, B has made it, and holds the lock.
 var ParentsMade = property("missing parents are made",

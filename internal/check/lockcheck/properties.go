@@ -16,13 +16,6 @@ import (
 	"zklock/internal/server/wiretap"
 )
 
-// Properties is the list, in the order of the steps that bring them.
-var Properties = []*Property{
-	OneHolder, CrashFrees, FirstCome, NoStranger, GivingUp, Unrelated, WaiterCrash,
-	SilentWait, WakesOne, ArrivalWakesNobody, NoWatchLeft,
-	LostCreateReply, LostDeleteReply, LocksAgain, ToldOfLoss, Fenced, LongHold, LastNumber, Shared,
-}
-
 // A holds the lock; nobody gets in beside it: not by arriving, not by losing
 // its connection, not by having held the lock before, not by having looked before A
 // came. Then all contend, and a

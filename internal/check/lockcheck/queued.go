@@ -15,10 +15,6 @@ import (
 	"zklock/internal/server/zkserver"
 )
 
-// Queued are what a lock promises besides, whose clients stand in a queue, and
-// that answers each error to its caller: steps 2 to 4.
-var Queued = []*Property{UnlockTells, GivingUpTells, ErrorEndsWait, PlaceLost, UsedUpTells}
-
 // A calls Unlock without a Lock before it. Then it locks, and somebody deletes
 // its znode.
 var UnlockTells = property("unlock says whether the lock was never held, or was lost",

@@ -1,13 +1,15 @@
-// Package steps is the list of the locks that the commands show, each in the one
-// shape that lockcheck gives it.
+// Package steps makes the locks of the table of locks, each in the one shape that
+// lockcheck gives it.
 package steps
 
 import (
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/tables"
 	"zklock/internal/check/zktest"
 	plainnode "zklock/step01_plain_node"
 	sequentialspin "zklock/step02_sequential_spin"
@@ -19,20 +21,36 @@ import (
 
 // All are the six steps' locks, in order.
 var All = []lockcheck.Subject{
-	lockcheck.Over("step 1", plainnode.New),
-	lockcheck.Over("step 2", sequentialspin.New),
-	lockcheck.Over("step 3", childrenwatch.New),
-	lockcheck.Over("step 4", predecessorwatch.New),
-	lockcheck.OverSession("step 5", OpenReentrant, reentrant.New, reentrant.Token),
-	lockcheck.OverSession("step 6", OpenShared, sharedlock.New, sharedlock.Token),
+	lockcheck.Over(named("1"), plainnode.New),
+	lockcheck.Over(named("2"), sequentialspin.New),
+	lockcheck.Over(named("3"), childrenwatch.New),
+	lockcheck.Over(named("4"), predecessorwatch.New),
+	lockcheck.OverSession(named("5"), OpenReentrant, reentrant.New, reentrant.Token),
+	lockcheck.OverSession(named("6"), OpenShared, sharedlock.New, sharedlock.Token),
 }
 
 // Beside them stand step 1's watched lock, step 5's second one, and the Go client's own.
 var (
-	Watched = lockcheck.Over("step 1w", plainnode.NewWatched)
-	Cohort  = lockcheck.OverSession("step 5, a Cohort", OpenReentrant, reentrant.NewCohort, reentrant.Token)
-	Client  = lockcheck.Over("zk.Lock", lockcheck.ClientLock)
+	Watched = lockcheck.Over(named("1w"), plainnode.NewWatched)
+	Cohort  = lockcheck.OverSession(named("cohort"), OpenReentrant, reentrant.NewCohort, reentrant.Token)
+	Client  = lockcheck.Over(named("zk"), lockcheck.ClientLock)
 )
+
+// named is what the tests call the lock of a key.
+func named(key string) string { return tables.Find(key).Subject }
+
+// Of is the lock of a key of the table.
+func Of(key string) lockcheck.Subject {
+	for _, s := range Every {
+		if s.Name == named(key) {
+			return s
+		}
+	}
+	panic("nothing makes the lock " + key)
+}
+
+// Every is each lock of the table: the steps' first.
+var Every = slices.Concat(All, []lockcheck.Subject{Watched, Cohort, Client})
 
 // OpenReentrant opens a session of step 5.
 func OpenReentrant(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {

@@ -46,12 +46,12 @@ var (
 var apart = []rival{
 	here("zk.Lock", steps.Client, alone),
 	here("create and delete alone", noLock, alone),
-	here("step 4", steps.All[3], alone),
+	here("step 4", steps.Of("4"), alone),
 	here("zk.Lock, once more", steps.Client, alone), // what it differs by is noise
 	here("step 4, looks one release early", looksEarly, alone),
-	here("step 5", steps.All[4], alone),
-	here("step 5, able to give up", steps.All[4], ableToGiveUp),
-	here("step 6, as a writer", steps.All[5], alone),
+	here("step 5", steps.Of("5"), alone),
+	here("step 5, able to give up", steps.Of("5"), ableToGiveUp),
+	here("step 6, as a writer", steps.Of("6"), alone),
 }
 
 // together are the ways in which the goroutines of one process can share one
@@ -59,7 +59,7 @@ var apart = []rival{
 var together = []rival{
 	here("zk.Lock for each", steps.Client, onOneSession),
 	here("zk.Lock behind a mutex", behindMutex, withOneLock),
-	here("step 5, a Lock for each", steps.All[4], onOneSession),
+	here("step 5, a Lock for each", steps.Of("5"), onOneSession),
 	here("step 5, a Cohort", steps.Cohort, withOneLock),
 }
 
@@ -69,14 +69,14 @@ var ours = []rival{
 	here("zk.Lock, once more", steps.Client, alone),
 	here("step 1", step1, alone),
 	here("step 1, waiters watch", step1w, alone),
-	here("step 2", steps.All[1], alone),
-	here("step 3", steps.All[2], alone),
-	here("step 4", steps.All[3], alone),
+	here("step 2", steps.Of("2"), alone),
+	here("step 3", steps.Of("3"), alone),
+	here("step 4", steps.Of("4"), alone),
 	here("step 4, looks one release early", looksEarly, alone),
-	here("step 5", steps.All[4], alone),
+	here("step 5", steps.Of("5"), alone),
 	here("step 5, Cohort in 1 process", steps.Cohort, withOneLock),
 	{name: "step 5, Cohorts in 4 processes", bring: cohorts},
-	here("step 6, as a writer", steps.All[5], alone),
+	here("step 6, as a writer", steps.Of("6"), alone),
 }
 
 // others are the locks whose programs are on this machine. It tells which are missing.

@@ -3,12 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
+	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/words"
@@ -18,20 +18,24 @@ import (
 const timeout = 6 * time.Second
 
 // hold takes the lock, and keeps it until Enter is pressed or ctx ends.
-func hold(ctx context.Context, stop func(), step int, name string, reader bool) error {
+func hold(ctx context.Context, stop func(), step, name string, reader bool) error {
 	server, err := find(ctx)
 	if err != nil {
 		return err
 	}
-	path, tap := fmt.Sprintf("/locks/step%02d", step), wiretap.New()
-	// Steps 1 to 4 are taken over step 5's session, which knows the time-out that the
-	// server has granted.
-	session, err := steps.All[max(step, 5)-1].Open(server.Servers(), timeout, tap.Dial)
+	path, tap := "/locks/step0"+step, wiretap.New()
+	// A lock without a session of its own is taken over step 5's, which knows the time-out
+	// that the server has granted.
+	opens := step
+	if !lockcheck.Has(step, lockcheck.ToldOfLoss) {
+		opens = "5"
+	}
+	session, err := steps.Of(opens).Open(server.Servers(), timeout, tap.Dial)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	way, read := steps.All[step-1].Ways(session, path)
+	way, read := steps.Of(step).Ways(session, path)
 	if reader {
 		way = *read
 	}

@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"strings"
 
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/tables"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/words"
@@ -41,19 +43,19 @@ func do(ctx context.Context, stop func(), args []string) error {
 	case len(args) < 2 || len(args) > 4 || args[0] != "hold" || len(args) == 4 && args[3] != "read":
 		return errors.New(usage)
 	}
-	step, err := strconv.Atoi(args[1])
+	step, found := tables.Step(strings.TrimLeft(args[1], "0"))
 	reader := len(args) == 4
 	switch {
-	case err != nil || step < 1 || step > 6:
-		return fmt.Errorf("STEP=%s: there are the steps 01 to 06", args[1])
-	case reader && step != 6:
+	case !found:
+		return fmt.Errorf("STEP=%s: there are the steps 1 to %d", args[1], len(tables.Steps()))
+	case reader && !lockcheck.Has(step.Key, lockcheck.Shared):
 		return fmt.Errorf("READ with STEP=%s: only step 6 has readers", args[1])
 	}
 	name := fmt.Sprintf("p%d", os.Getpid())
 	if len(args) > 2 {
 		name = cmp.Or(args[2], name)
 	}
-	return hold(ctx, stop, step, name, reader)
+	return hold(ctx, stop, step.Key, name, reader)
 }
 
 // addressFile is where hold finds the server that zk keeps.

@@ -1,11 +1,11 @@
 package page
 
 import (
-	"slices"
 	"strings"
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
+	"zklock/internal/check/tables"
 )
 
 // A Step is a lock that the tour shows.
@@ -20,30 +20,26 @@ type Step struct {
 // among tells whether it is one of the steps whose keys are the letters of keys.
 func (s Step) among(keys string) bool { return len(s.Key) == 1 && strings.Contains(keys, s.Key) }
 
-// Steps are all steps, in order.
-var Steps = []Step{
-	{"1", "plain", "a plain znode", "One znode is the lock. Every try of a waiter is a write; a crash locks all out.",
-		steps.All[0]},
-	{"2", "spin", "a queue, and asking", "Numbered znodes stand in line, and die with their session; all keep asking.",
-		steps.All[1]},
-	{"3", "herd", "watch the directory", "Nobody asks, the server tells: but it tells everyone, and they all look.",
-		steps.All[2]},
-	{"4", "chain", "watch the one before", "Each watches the one before it: a release wakes one, however many wait.",
-		steps.All[3]},
-	{"5", "safe", "a lock to rely on", "Step 4 made safe: lost replies, re-entry, notice of a loss, fencing tokens.",
-		steps.All[4]},
-	{"6", "shared", "a lock to share", "Readers share it, a writer is alone; each still waits for one other only.",
-		steps.All[5]},
+// Locks are all that the tour shows, in the order of the table: the steps, and beside them
+// step 1's lock whose waiters do not ask, and the Go client's own lock, which has no stories.
+var Locks = shown(tables.Locks)
+
+// Steps are those that have a chapter.
+var Steps = shown(tables.Steps())
+
+// ClientLock is the Go client's own lock, and Watched is step 1's that stands beside it.
+var (
+	ClientLock = of(tables.Find("zk"))
+	Watched    = of(tables.Find("1w"))
+)
+
+func of(l tables.Lock) Step { return Step{l.Key, l.Title, l.Name, l.Lesson, steps.Of(l.Key)} }
+
+func shown(locks []tables.Lock) (all []Step) {
+	for _, l := range locks {
+		if l.Title != "" {
+			all = append(all, of(l))
+		}
+	}
+	return all
 }
-
-// Watched is step 1's lock whose waiters do not ask: it stands beside the step.
-var Watched = Step{"1w", "watched", "a plain znode, watched", "Step 1's NewWatched: silent, and then all who wait are told, and each of them writes.",
-	steps.Watched}
-
-// ClientLock is the Go client's own lock: it stands beside the steps in the
-// scoreboard and the matrix, and has no stories.
-var ClientLock = Step{"", "client", "", "The Go client's own lock, for comparison: it waits as step 4 does.",
-	steps.Client}
-
-// Locks are all of them, in the order in which they are shown.
-var Locks = append(slices.Insert(slices.Clone(Steps), 1, Watched), ClientLock)

@@ -30,9 +30,9 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{steps.All[3], "/storm/step4", 1, 0},
-	{steps.All[4], "/storm/step5", 2, 2},
-	{steps.All[5], "/storm/step6", 1, 3},
+	{steps.Of("4"), "/storm/step4", 1, 0},
+	{steps.Of("5"), "/storm/step5", 2, 2},
+	{steps.Of("6"), "/storm/step6", 1, 3},
 	{steps.Client, "/storm/zklock", 1, 0},
 }
 

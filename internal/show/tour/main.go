@@ -82,7 +82,7 @@ func chosen(steps string) (locks []page.Step, err error) {
 		wanted = append(wanted, step)
 	}
 	for _, lock := range page.Locks {
-		if steps == "" || lock.Key == "" || slices.Contains(wanted, lock.Key[:1]) {
+		if steps == "" || lock.Key == page.ClientLock.Key || slices.Contains(wanted, lock.Key[:1]) {
 			locks = append(locks, lock)
 		}
 	}

@@ -7,16 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"zklock/internal/check/lockcheck"
-	"zklock/internal/check/steps"
+	"zklock/internal/check/tables"
 	"zklock/internal/teach/exercise"
 )
-
-// besides are the locks that stand beside the steps'.
-var besides = []lockcheck.Subject{steps.Watched, steps.Cohort, steps.Client}
 
 // A lock is one that can be explored.
 type lock struct {
@@ -31,17 +27,17 @@ type lock struct {
 	znode    bool   // it is a znode, and not a directory
 }
 
-// locks are those that are not published mistakes. The waiters of steps 1 and 2 ask again
-// and again: their orders have no end.
-var locks = map[string]lock{
-	"1w":     {name: "step 1w", part: "step 1w", znode: true},
-	"3":      {name: "step 3", part: "step 3"},
-	"4":      {name: "step 4", part: "step 4", wakesOne: true},
-	"5":      {name: "step 5", part: "step 5", wakesOne: true},
-	"6":      {name: "step 6", part: "step 6", wakesOne: true},
-	"cohort": {name: "step 5, a Cohort", part: "step 5, a Cohort", wakesOne: true},
-	"zk":     {name: "zk.Lock", part: "zk.Lock", wakesOne: true},
-}
+// locks are those that are not published mistakes. Where the waiters ask again and again,
+// as in steps 1 and 2, the orders have no end: those are left out.
+var locks = func() map[string]lock {
+	all := map[string]lock{}
+	for _, l := range tables.Locks {
+		if lockcheck.Has(l.Key, lockcheck.SilentWait) {
+			all[l.Key] = lock{name: l.Subject, part: l.Subject, wakesOne: wakesOne(l.Key), znode: l.Znode}
+		}
+	}
+	return all
+}()
 
 // find returns the lock that STEP names. 04 is 4, and mine4 is mine of step 4.
 func find(key string) (lock, error) {
@@ -51,22 +47,17 @@ func find(key string) (lock, error) {
 	if l, ok := locks[strings.TrimLeft(key, "0")]; ok {
 		return l, nil
 	}
-	for i, m := range steps.Mistakes {
-		name := fmt.Sprintf("W%d", i+1)
-		if name != key {
-			continue
+	for _, m := range tables.Mistakes {
+		if m.Key() == key {
+			folder := tables.Find(m.Step).Folder
+			return lock{name: key + ": " + m.Name, part: key, test: m.Run(), folder: folder, wakesOne: wakesOne(m.Step)}, nil
 		}
-		folders, err := filepath.Glob(fmt.Sprintf("step%02d_*", m.Step))
-		if err != nil || len(folders) != 1 {
-			break
-		}
-		return lock{name: name + ": " + m.Name, part: name, test: `^Test` + name + `\D`, folder: folders[0], wakesOne: wakesOne(m.Step)}, nil
 	}
 	return lock{}, fmt.Errorf("there is no lock %q", key)
 }
 
-// wakesOne tells whether a step's lock promises that a release wakes at most one.
-func wakesOne(step int) bool { return step >= 4 }
+// wakesOne tells whether a lock promises that a release wakes at most one.
+func wakesOne(key string) bool { return lockcheck.Has(key, lockcheck.WakesOne) }
 
 // program returns the program of the lock's clients, with its arguments. It is built first
 // if it is not this one. What mine is shows then.
@@ -79,8 +70,7 @@ func (l *lock) program(ctx context.Context, scratch string) (program string, arg
 	case l.mine:
 		step, err := output(ctx, "go", "run", "./internal/teach/exercise/command", "build", l.step, exercise.Folder, program)
 		l.part = "mine " + step
-		n, _ := strconv.Atoi(step)
-		l.znode, l.wakesOne = n == 1, wakesOne(n)
+		l.znode, l.wakesOne = step == "1", wakesOne(step)
 		return program, []string{"-test.run", "^TestLock$"}, err
 	}
 	program, err = os.Executable()

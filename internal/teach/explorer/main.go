@@ -1,7 +1,7 @@
 // Command command plays every order in which the requests of a few clients of a lock can
 // reach the server, with faults, and prints what was wrong.
 //
-// STEP says which lock: 1w, 3 to 6, cohort, zk, W1 to W24 or mine. CLIENTS, READERS, FAULTS
+// STEP says which lock: 1w, 3 to 6, cohort, zk, a mistake such as W8, or mine. CLIENTS, READERS, FAULTS
 // and SWITCHES bound the orders.
 package main
 
@@ -11,16 +11,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"zklock/internal/check/explore"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
+	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/show/page"
 	"zklock/internal/show/setting"
@@ -31,16 +29,16 @@ import (
 const processes = 4
 
 func main() {
-	for _, s := range slices.Concat(steps.All, besides) {
+	for _, s := range steps.Every {
 		s.Acts()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := process.UntilStopped()
 	defer stop()
 	err := run(ctx)
 	switch {
 	case ctx.Err() != nil:
 		words.Fprintln(os.Stderr, "stopped")
-		os.Exit(130) // as a shell has it for Ctrl-C
+		os.Exit(process.Stopped)
 	case err != nil:
 		words.Fprintln(os.Stderr, err)
 		os.Exit(1)

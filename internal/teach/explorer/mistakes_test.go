@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -11,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/explore"
-	"zklock/internal/check/steps"
+	"zklock/internal/check/tables"
 	"zklock/internal/upkeep/chapter"
 	"zklock/internal/upkeep/words"
 )
@@ -38,7 +37,7 @@ func bounds() []explore.Settings {
 
 // madeIn is the step whose lock has the mistake. Those published with step 5 are made in the
 // lock of step 4, so that no other thing of step 5 helps.
-func madeIn(step int) string { return fmt.Sprint(min(step, 4)) }
+func madeIn(step string) string { return min(step, "4") }
 
 // asks are mistakes in a lock whose waiters ask from time to time.
 const asks = "this order cannot be repeated|a client goes on by itself after a while"
@@ -54,8 +53,8 @@ func TestThePublishedMistakesAreExplored(t *testing.T) {
 		require.NoError(t, err)
 		right[step] = r
 	}
-	for i, m := range steps.Mistakes {
-		name := fmt.Sprintf("W%d", i+1)
+	for _, m := range tables.Mistakes {
+		name := m.Key()
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, err := find(name)

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"zklock/internal/check/steps"
-	"zklock/internal/show/page"
+	"zklock/internal/check/tables"
 )
 
 // A lock is one that can be chosen.
@@ -25,24 +25,20 @@ type lock struct {
 	test string // of a published mistake: the test that has it
 }
 
-// homes are the steps' folders.
-var homes = map[string]string{"1": "step01_plain_node", "2": "step02_sequential_spin", "3": "step03_children_watch",
-	"4": "step04_predecessor_watch", "5": "step05_reentrant", "6": "step06_shared_lock"}
-
 // locks are all that can be chosen, in the order of the list.
 var locks = func() (all []lock) {
-	for _, s := range page.Steps {
+	for _, s := range tables.Steps() {
 		all = append(all, lock{s.Key, "Step " + s.Key + ": " + s.Name, s.Lesson, s.Key, ""})
 	}
-	all = append(all, lock{Key: "zk", Name: "zk.Lock, the Go client's own", Lesson: page.ClientLock.Lesson})
-	for i, m := range steps.Mistakes {
-		key := fmt.Sprintf("W%d", i+1)
-		lesson := fmt.Sprintf("A mistake that was published: make hunt W=%d shows its code.", i+1)
-		all = append(all, lock{key, key + ": " + m.Name, lesson, fmt.Sprint(m.Step), `^Test` + key + `\D`})
+	client := tables.Find("zk")
+	all = append(all, lock{Key: client.Key, Name: client.Name, Lesson: client.Lesson})
+	for _, m := range tables.Mistakes {
+		lesson := fmt.Sprintf("A mistake that was published: make hunt W=%d shows its code.", m.Number)
+		all = append(all, lock{m.Key(), m.Key() + ": " + m.Name, lesson, m.Step, m.Run()})
 	}
 	yours := lock{Key: "mine", Name: "Mine: the first that is not done", Lesson: "Your exercise, built anew whenever you save it."}
 	all = append(all, yours)
-	for _, s := range page.Steps {
+	for _, s := range tables.Steps() {
 		all = append(all, lock{"mine" + s.Key, "Mine: step " + s.Key, yours.Lesson, s.Key, ""})
 	}
 	return all
@@ -67,7 +63,7 @@ type program struct {
 
 // part begins the part of a client in a process that was started for it.
 func part() {
-	for _, s := range append(steps.All, steps.Client) {
+	for _, s := range steps.Every {
 		s.Acts()
 	}
 }
@@ -78,9 +74,10 @@ func (l lock) program(ctx context.Context, repo, exercises, scratch string) (p p
 	p.step = l.step
 	switch {
 	case l.test != "":
-		p.part, p.path, p.args = l.Key, filepath.Join(scratch, homes[l.step]+".test"), []string{"-test.run", l.test}
+		home := tables.Find(l.step).Folder
+		p.part, p.path, p.args = l.Key, filepath.Join(scratch, home+".test"), []string{"-test.run", l.test}
 		if _, err = os.Stat(p.path); err != nil {
-			_, err = run(ctx, repo, "go", "test", "-c", "-o", p.path, "./"+homes[l.step])
+			_, err = run(ctx, repo, "go", "test", "-c", "-o", p.path, "./"+home)
 		}
 	case l.mine():
 		p.path = filepath.Join(scratch, "mine"+rand.Text())
@@ -88,10 +85,7 @@ func (l lock) program(ctx context.Context, repo, exercises, scratch string) (p p
 		said, err = run(ctx, repo, "go", "run", "./internal/teach/exercise/command", "build", strings.TrimPrefix(l.Key, "mine"), exercises, p.path)
 		p.part, p.step, p.args = "mine "+said, said, []string{"-test.run", "^TestLock$"}
 	default:
-		p.part = "step " + l.Key
-		if l.step == "" {
-			p.part = steps.Client.Name
-		}
+		p.part = tables.Find(l.Key).Subject
 		p.path, err = os.Executable()
 	}
 	return p, err

@@ -11,9 +11,8 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
-	"syscall"
 
+	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/show/setting"
 	"zklock/internal/teach/exercise"
@@ -22,7 +21,7 @@ import (
 
 func main() {
 	part()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := process.UntilStopped()
 	defer stop()
 	if err := play(ctx); err != nil && ctx.Err() == nil {
 		words.Fprintln(os.Stderr, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 
+	"zklock/internal/check/tables"
 	"zklock/internal/show/page"
 )
 
@@ -47,14 +48,14 @@ var kinds = map[string]string{".md": "text/html; charset=utf-8", ".svg": "image/
 
 // chapter leads to a step's chapter, in the reader's language.
 func (s *service) chapter(w http.ResponseWriter, r *http.Request) {
-	home, ok := homes[r.PathValue("n")]
+	step, ok := tables.Step(r.PathValue("n"))
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
-	at := home + "/README.md"
+	at := step.Folder + "/README.md"
 	if strings.HasPrefix(r.URL.Query().Get("language"), "zh") {
-		at = "docs/zh-CN/step0" + r.PathValue("n") + ".md"
+		at = "docs/zh-CN/step0" + step.Key + ".md"
 	}
 	http.Redirect(w, r, "/read/"+at+"?token="+r.URL.Query().Get("token"), http.StatusSeeOther)
 }

@@ -105,11 +105,16 @@ func Parse(path, page string) Page {
 
 var notInAnchors = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
+// Anchor is what a link has behind a # for the first heading of this text.
+func Anchor(heading string) string {
+	return strings.ReplaceAll(strings.ToLower(notInAnchors.ReplaceAllString(heading, "")), " ", "-")
+}
+
 // Anchors lists what a link to this page may have behind a #, as the usual hosts
 // of Markdown make it of the headings.
 func (p Page) Anchors() (all []string) {
 	for _, h := range p.Of("Heading") {
-		first := strings.ReplaceAll(strings.ToLower(notInAnchors.ReplaceAllString(h.Text, "")), " ", "-")
+		first := Anchor(h.Text)
 		name := first
 		for n := 1; slices.Contains(all, name); n++ {
 			name = fmt.Sprintf("%s-%d", first, n)

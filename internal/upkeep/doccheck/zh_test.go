@@ -119,9 +119,11 @@ func (e edition) differences() []string {
 	outline := e.inOrder("the order of headings, paragraphs and tables", e.zh.outline(), e.en.outline())
 	zh, en := e.zh.sections(), e.en.sections()
 	for i := range min(len(zh), len(en)) {
-		all = append(all, e.inAnyOrder(zh[i].Pieces[0].Line, en[i].Pieces[0].Line, "the numbers below this heading", zh[i].numbers(), en[i].numbers())...)
+		missing := without(en[i].numbers(), zh[i].numbers()) // the other way, English may have a word for it
+		all = append(all, e.inAnyOrder(zh[i].Pieces[0].Line, en[i].Pieces[0].Line, "the numbers below this heading", nil, missing)...)
 	}
-	return slices.Concat(all, outline, e.inOrder("what stands in the table", e.zh.cells(), e.en.cells()))
+	zhCells, enCells := e.cells()
+	return slices.Concat(all, outline, e.inOrder("what stands in the table", zhCells, enCells))
 }
 
 // unlike names both pages, and what differs.
@@ -264,18 +266,26 @@ var englishOf = func() map[string]string {
 // inCells finds these: POSIX means the longest of them.
 var inCells = regexp.MustCompilePOSIX(strings.Join(slices.Collect(maps.Keys(englishOf)), "|"))
 
-// cells lists what the cells of the tables have besides words: numbers, marks, and
-// names of properties.
-func (p Page) cells() (all []Piece) {
-	for _, cell := range p.Of("TableCell") {
-		has := numbers(cell.Words)
-		for _, seen := range inCells.FindAllString(cell.Text, -1) {
-			has = append(has, englishOf[seen])
-		}
-		cell.Text = strings.Join(has, ", ")
-		all = append(all, cell)
+// cells lists what the cells of both pages' tables have besides words: marks, names of
+// properties, and figures. Of the Chinese figures only those count that the English cell has
+// as well, for it may have a word for a number.
+func (e edition) cells() (zh, en []Piece) {
+	zh, en = e.zh.Of("TableCell"), e.en.Of("TableCell")
+	for i := range min(len(zh), len(en)) {
+		inEnglish := numbers(en[i].Words)
+		onlyChinese := without(numbers(zh[i].Words), inEnglish)
+		inBoth := without(numbers(zh[i].Words), onlyChinese)
+		zh[i].Text, en[i].Text = marked(zh[i].Text, inBoth), marked(en[i].Text, inEnglish)
 	}
-	return all
+	return zh, en
+}
+
+// marked are figures, and the marks and names of properties of a cell.
+func marked(cell string, figures []string) string {
+	for _, seen := range inCells.FindAllString(cell, -1) {
+		figures = append(figures, englishOf[seen])
+	}
+	return strings.Join(figures, ", ")
 }
 
 // numbers lists a section's numbers, code left out.
@@ -286,31 +296,13 @@ func (p Page) numbers() (all []string) {
 	return all
 }
 
-// A number is in figures, or in words from three on: one and two are too often
-// no numbers (one another, 一起). In Chinese a word for a thing counted follows.
-var (
-	figures   = regexp.MustCompile(`\d+(?:,\d{3})*(?:\.\d+)?`)
-	inEnglish = regexp.MustCompile(`(?i)\b(three|four|five|six|seven|eight|nine|ten|eleven|sixteen|seventeen|twenty-four|twenty|hundred)\b`)
-	inChinese = regexp.MustCompile(`(第?)(一百|二十四|二十|十七|十六|十一|三|四|五|六|七|八|九|十)[个种次件点步轮项倍台名条行份章场]`)
-	values    = map[string]string{
-		"three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10",
-		"eleven": "11", "sixteen": "16", "seventeen": "17", "twenty-four": "24", "twenty": "20", "hundred": "100",
-		"三": "3", "四": "4", "五": "5", "六": "6", "七": "7", "八": "8", "九": "9", "十": "10",
-		"十一": "11", "十六": "16", "十七": "17", "二十四": "24", "二十": "20", "一百": "100",
-	}
-)
+var figures = regexp.MustCompile(`\d+(?:,\d{3})*(?:\.\d+)?`)
 
+// numbers lists those that are in figures. Those in words are too often none (one another,
+// 一起).
 func numbers(text string) (all []string) {
 	for _, number := range figures.FindAllString(text, -1) {
 		all = append(all, strings.ReplaceAll(number, ",", ""))
-	}
-	for _, m := range inEnglish.FindAllString(text, -1) {
-		all = append(all, values[strings.ToLower(m)])
-	}
-	for _, m := range inChinese.FindAllStringSubmatch(text, -1) {
-		if m[1] == "" { // 第三 is an ordinal, as third is
-			all = append(all, values[m[2]])
-		}
 	}
 	return all
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/lockcheck"
-	"zklock/internal/check/steps"
+	"zklock/internal/check/tables"
 	"zklock/internal/check/zktest"
 	"zklock/internal/teach/exercise"
 	"zklock/internal/upkeep/words"
@@ -223,7 +223,7 @@ func TestTheWorkshopSpeaksChinese(t *testing.T) {
 		require.Error(t, err)
 		inChinese(t, words.In(err.Error()))
 	}
-	for n := 1; n <= len(steps.Mistakes); n++ {
+	for n := 1; n <= len(tables.Mistakes); n++ {
 		m, err := findMistake(n)
 		require.NoError(t, err)
 		inChinese(t, m.told())
@@ -293,16 +293,18 @@ func TestHintsLeadFromTheFirstFailure(t *testing.T) {
 func TestAVersionThatIsNotRightYet(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
+	goals := len(step(t, "4").Goals)
+	others := func(n int) string { return fmt.Sprintf("The other %d are asked when what has failed holds.", n) }
 	for name, c := range map[string]struct {
 		lock, unlock string
 		says         []string
 	}{
 		"it panics":               {`panic("oh")`, "return nil", []string{"it_can_be_locked", "seen: panic: oh, at lock.go:13"}},
-		"Lock waits for ever":     {"select {}", "return nil", []string{"seen: nobody held the lock, A called Lock, and it has not come back", "The other 13 are asked when what has failed holds."}},
+		"Lock waits for ever":     {"select {}", "return nil", []string{"seen: nobody held the lock, A called Lock, and it has not come back", others(goals)}},
 		"Unlock never comes back": {"return nil", "select {}", []string{"seen: A held the lock and called Unlock, which has not come back"}},
 		"it does not sleep":       {"_, err := l.conn.Create(l.path, nil, 1, zk.WorldACL(zk.PermAll)); for err != nil { if there, _, lost := l.conn.Exists(l.path); lost != nil || !there { return lost } }; return nil", "return nil", []string{"seen: A held the lock, and B sent more than 50 requests in 500ms, without a rest between them: it does not sleep"}},
 		"nobody is woken":         {"if _, err := l.conn.Create(l.path, nil, 1, zk.WorldACL(zk.PermAll)); err != nil { select {} }; return nil", "return l.conn.Delete(l.path, -1)", []string{"seen: A has released the lock, and 4s later B still waits; since then B sent 0 requests"}},
-		"everybody is inside":     {"return nil", "return nil", []string{"TestLock/one_holder_at_a_time", "0 of 13 hold", "The other 12 are asked when what has failed holds."}},
+		"everybody is inside":     {"return nil", "return nil", []string{"TestLock/one_holder_at_a_time", fmt.Sprintf("0 of %d hold", goals), others(goals - 1)}},
 		"it does not compile":     {"return dunno", "return nil", []string{"lock.go:13:53: undefined: dunno"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -388,13 +390,13 @@ func TestHintResetProgressAndSolution(t *testing.T) {
 	require.NoError(t, mine.Write(e.Dir()))
 	assert.Contains(t, w.typed(t, "", "progress"), "not checked yet")
 	keeps(lockcheck.Upgrade)
-	assert.Contains(t, w.typed(t, "", "progress"), "███████████████████░  20/21  next: write inside a read hold is refused")
+	assert.Contains(t, w.typed(t, "", "progress"), fmt.Sprintf("███████████████████░  %d/%d  next: write inside a read hold is refused", len(e.Goals)-1, len(e.Goals)))
 	assert.Regexp(t, "(?s)hint 1 of 3.*Two readers are inside", w.typed(t, "", "hint", "6"))
 	keeps(lockcheck.Upgrade, lockcheck.WaiterCrash)
 	assert.Regexp(t, "(?s)hint 1 of 3.*Your predecessor has gone.", w.typed(t, "", "hint", "6"), "an earlier step's hints")
 	keeps()
-	assert.Contains(t, w.typed(t, "", "progress"), "████████████████████  21/21  done")
-	assert.Contains(t, w.typed(t, "", "hint", "6"), "All 21 properties hold")
+	assert.Contains(t, w.typed(t, "", "progress"), fmt.Sprintf("████████████████████  %d/%[1]d  done", len(e.Goals)))
+	assert.Contains(t, w.typed(t, "", "hint", "6"), fmt.Sprintf("All %d properties hold", len(e.Goals)))
 	assert.Regexp(t, `(?s)\+ the step's own, step06_shared_lock/hold.go\n.*\n\+	count    map\[kind\]int.*\+ the step's own, step06_shared_lock/lock.go\n.*\n\+	own, ownKind, _ := number\(mine\)`,
 		w.typed(t, "", "solution", "6"))
 
@@ -444,7 +446,7 @@ func TestALockIsCheckedAndReplayed(t *testing.T) {
 	own["lock.go"] = bytes.Replace(own["lock.go"], []byte("\tnode, err := create("), []byte("\tfmt.Println(\"here\")\n\tnode, err := create("), 1)
 	require.NoError(t, own.Write(e.Dir()))
 	said = w.typed(t, "", "check", "4")
-	assert.Contains(t, said, "\nAll 13 hold. The step's own lock beside yours: make solution STEP=4\n")
+	assert.Contains(t, said, fmt.Sprintf("\nAll %d hold. The step's own lock beside yours: make solution STEP=4\n", len(e.Goals)))
 	assert.True(t, e.Done())
 }
 
@@ -458,7 +460,7 @@ func TestPartShowsBeforeAndAfter(t *testing.T) {
 }
 
 func TestHuntKnowsEachPublishedMistake(t *testing.T) {
-	for n := 1; n <= len(steps.Mistakes); n++ {
+	for n := 1; n <= len(tables.Mistakes); n++ {
 		m, err := findMistake(n)
 		require.NoError(t, err)
 		code := m.code()
@@ -467,8 +469,7 @@ func TestHuntKnowsEachPublishedMistake(t *testing.T) {
 		assert.NotContains(t, code, "lockcheck.", "W%d: the property tells", n)
 		assert.True(t, strings.HasPrefix(m.text, "W"), "W%d is explained by %q", n, m.text)
 		asked := strings.Contains(m.print(m.test), "lockcheck.Fails(")
-		_, besides := suffers[n]
-		assert.Equal(t, asked, !besides || showsTwoInside(n), "W%d: a property asks for it", n)
+		assert.Equal(t, asked, m.Suffers == "" || m.ShowsTwoInside, "W%d: a property asks for it", n)
 	}
 }
 
@@ -477,7 +478,8 @@ func TestHuntKnowsEachPublishedMistake(t *testing.T) {
 func TestHuntHoldsTheLockAgainstTheAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
-	said := w.typed(t, "12\n", "hunt", "8")
+	answer := 1 + slices.Index(lockcheck.Properties, lockcheck.LostCreateReply)
+	said := w.typed(t, fmt.Sprintln(answer), "hunt", "8")
 	assert.Contains(t, said, "✗ a waiter's crash lets nobody in: ")
 	assert.Contains(t, said, "✗ a lost reply to create does no harm: ")
 	assert.Contains(t, said, "\nTrue, and step 4 lacks that, too. What did this change break?\n\nW8, ")
@@ -491,9 +493,9 @@ func TestHuntHoldsTheLockAgainstTheAnswer(t *testing.T) {
 		right   bool
 	}{
 		{8, lockcheck.WaiterCrash.Name, true}, {8, lockcheck.CrashFrees.Name, false}, {8, lockcheck.OneHolder.Name, true},
-		{7, none, true}, {12, none, false}, {10, lockcheck.OneHolder.Name, true},
+		{7, tables.Nothing, true}, {12, tables.Nothing, false}, {10, lockcheck.OneHolder.Name, true},
 	} {
-		right, _ := mistake{number: c.mistake}.lacks(c.named, seen)
+		right, _ := mistake{Mistake: tables.Mistakes[c.mistake-1]}.lacks(c.named, seen)
 		assert.Equal(t, c.right, right, "W%d lacks %q", c.mistake, c.named)
 	}
 }

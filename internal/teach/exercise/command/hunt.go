@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -12,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,48 +18,41 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
+	"zklock/internal/check/tables"
 	"zklock/internal/upkeep/words"
 )
 
-// A mistake is a published one, W1 to W24, as a test of a step has it.
+// A mistake is a published one, as the test of a step has it.
 type mistake struct {
-	number int
-	file   string // the step's wrong_test.go
+	tables.Mistake
 	test   *ast.FuncDecl
 	source *ast.File // without comments: they tell
 	lines  *token.FileSet
 	text   string // what the comment above it says
 }
 
-// findMistake reads a published mistake out of the steps' wrong_test.go. Of one that
-// several steps have, the first counts.
+// findMistake reads the code of a published mistake out of its step's wrong_test.go.
 func findMistake(n int) (mistake, error) {
-	name := regexp.MustCompile(fmt.Sprintf(`^TestW%d\D`, n))
+	if n < 1 || n > len(tables.Mistakes) {
+		return mistake{}, fmt.Errorf("they are W1 to W%d", len(tables.Mistakes))
+	}
+	m := tables.Mistakes[n-1]
+	text, err := os.ReadFile(m.File())
+	if err != nil {
+		return mistake{}, err
+	}
+	lines := token.NewFileSet()
+	source, err := parser.ParseFile(lines, m.File(), text, parser.SkipObjectResolution)
+	if err != nil {
+		return mistake{}, err
+	}
 	comment := regexp.MustCompile(fmt.Sprintf(`(?m)^// W%d\D.*\n(?://.*\n)*`, n)) // it may stand above the type
-	paths, _ := filepath.Glob("step[0-9][0-9]_*/wrong_test.go")
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return mistake{}, err
-		}
-		lines := token.NewFileSet()
-		source, err := parser.ParseFile(lines, path, text, parser.SkipObjectResolution)
-		if err != nil {
-			return mistake{}, err
-		}
-		for _, d := range source.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && name.MatchString(f.Name.Name) {
-				return mistake{n, path, f, source, lines, strings.ReplaceAll(string(comment.Find(text)), "// ", "")}, nil
-			}
+	for _, d := range source.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == m.Test {
+			return mistake{m, f, source, lines, strings.ReplaceAll(string(comment.Find(text)), "// ", "")}, nil
 		}
 	}
-	return mistake{}, errors.New("they are W1 to W24, in the root of the repository")
-}
-
-// step is the number of the step whose tests have it.
-func (m mistake) step() (n int) {
-	_, _ = fmt.Sscanf(m.file, "step%d", &n)
-	return n
+	return mistake{}, fmt.Errorf("%s has no %s", m.File(), m.Test)
 }
 
 // told is what the comment says, in the reader's language.
@@ -125,21 +116,10 @@ func (m mistake) print(nodes ...ast.Node) string {
 	return strings.TrimSpace(text.String())
 }
 
-const none = "none of these"
-
-// suffers is what some mistakes break that the answers of their properties do not show.
-var suffers = map[int]string{7: none, 8: lockcheck.OneHolder.Name, 10: lockcheck.OneHolder.Name, 13: lockcheck.FirstCome.Name, 15: lockcheck.WakesOne.Name,
-	18: lockcheck.GivingUp.Name, 20: lockcheck.FirstCome.Name, 21: lockcheck.FirstCome.Name, 22: lockcheck.GivingUp.Name,
-	23: lockcheck.OneHolder.Name, 24: lockcheck.FirstCome.Name}
-
-// showsTwoInside tells whether the test of a mistake shows two inside, beside the property
-// that it asks for.
-func showsTwoInside(number int) bool { return number == 8 || number == 23 }
-
 // hunt shows a wrong lock, asks which property it lacks, and holds the lock
 // against the property that is named.
 func (w *workshop) hunt(ctx context.Context, which string) error {
-	n := 1 + rand.IntN(len(steps.Mistakes))
+	n := 1 + rand.IntN(len(tables.Mistakes))
 	if which != "" {
 		n, _ = strconv.Atoi(strings.TrimPrefix(strings.ToUpper(which), "W"))
 	}
@@ -149,7 +129,7 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	}
 	words.Fprintf(w.out, "W%d, a lock that was published, in Go:\n\n", n)
 	fmt.Fprintf(w.out, "%s\n\n", m.code())
-	words.Fprintf(w.out, "What is not shown is as in %s.\nWhich property does it lack?\n", filepath.Dir(m.file))
+	words.Fprintf(w.out, "What is not shown is as in %s.\nWhich property does it lack?\n", tables.Find(m.Step).Folder)
 	for i, p := range lockcheck.Properties {
 		words.Fprintf(w.out, "%3d  %s\n", i+1, p.Name)
 	}
@@ -159,11 +139,11 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	if err != nil || choice < 0 || choice > len(lockcheck.Properties) {
 		return fmt.Errorf("this is no number of the list: %q", strings.TrimSpace(line))
 	}
-	named := none
+	named := tables.Nothing
 	if choice > 0 {
 		named = lockcheck.Properties[choice-1].Name
 	}
-	words.Fprintf(w.out, "%s\n\nrunning it: %s in %s\n", named, m.test.Name.Name, m.file)
+	words.Fprintf(w.out, "%s\n\nrunning it: %s in %s\n", named, m.Test, m.File())
 	seen, err := w.tests(ctx, m, named)
 	if err != nil {
 		return err
@@ -178,7 +158,7 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 		said = "Right."
 	}
 	if right && choice > 0 {
-		step := steps.All[m.step()-1] // the mistake is a change of it
+		step := steps.Of(m.Step) // the mistake is a change of it
 		if lockcheck.Check(w.server, step, lockcheck.Properties[choice-1], 0).Verdict == lockcheck.No {
 			said = fmt.Sprintf("True, and %s lacks that, too. What did this change break?", step.Name)
 		}
@@ -190,11 +170,11 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 // lacks tells whether the mistake is said rightly to lack a property, after its test has
 // seen these verdicts, and what else there is to say.
 func (m mistake) lacks(named string, seen []string) (right bool, more string) {
-	what, besides := suffers[m.number]
+	what := m.Suffers
 	switch {
-	case showsTwoInside(m.number) && named == what:
+	case m.ShowsTwoInside && named == what:
 		more = "  The property's own story does not meet it, but what the test has seen is two inside.\n"
-	case besides && !showsTwoInside(m.number) && what != none:
+	case what != "" && what != tables.Nothing && !m.ShowsTwoInside:
 		more = fmt.Sprintf("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
 	}
 	return named == what || slices.ContainsFunc(seen, func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+named+": ") }), more
@@ -205,7 +185,7 @@ var verdictLine = regexp.MustCompile(`(?:✗|✓|–|\?) .*: .*`)
 // tests runs the mistake's test, and holds its lock against one more property.
 // It returns the verdicts.
 func (w *workshop) tests(ctx context.Context, m mistake, asked string) (verdicts []string, err error) {
-	test := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout", "120s", "-v", "-run", "^"+m.test.Name.Name+"$", "./"+filepath.Dir(m.file))
+	test := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout", "120s", "-v", "-run", m.Run(), "./"+tables.Find(m.Step).Folder)
 	if err := w.serve(ctx); err != nil {
 		return nil, err
 	}

@@ -14,14 +14,13 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/teach/exercise"
 	"zklock/internal/upkeep/words"
@@ -37,7 +36,7 @@ type workshop struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := process.UntilStopped()
 	defer stop()
 	w := &workshop{in: bufio.NewReader(os.Stdin), out: os.Stdout}
 	err := w.run(ctx, os.Args[1:])

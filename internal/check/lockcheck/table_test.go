@@ -1,0 +1,39 @@
+package lockcheck
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"zklock/internal/check/tables"
+)
+
+func TestTheTableIsWhole(t *testing.T) {
+	marks := []string{string(Yes), string(No), string(Void), "."}
+	var names []string
+	for _, row := range Table {
+		name := row.Property.Name
+		assert.NotContains(t, names, name, "a property has one row")
+		names = append(names, name)
+		columns := strings.Fields(row.Marks)
+		assert.Len(t, columns, len(tables.Locks), "the marks of %q", name)
+		assert.Subset(t, marks, columns, "the marks of %q", name)
+		for key := range row.Remarks {
+			assert.NotEqual(t, Verdict("."), row.Of(key), "a remark on a mark of %q", name)
+		}
+	}
+}
+
+// What the table of mistakes says that a mistake breaks is a property that is shown.
+func TestWhatAMistakeBreaksIsAProperty(t *testing.T) {
+	known := []string{"", tables.Nothing}
+	for _, p := range Properties {
+		known = append(known, p.Name)
+	}
+	for i, m := range tables.Mistakes {
+		assert.Equal(t, i+1, m.Number, "%s stands in its place", m.Key())
+		assert.Contains(t, known, m.Suffers, m.Key())
+		assert.Contains(t, tables.Harms, m.Harm, m.Key())
+	}
+}

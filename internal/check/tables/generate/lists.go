@@ -1,0 +1,223 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/tables"
+	"zklock/internal/upkeep/doccheck"
+	"zklock/internal/upkeep/words"
+)
+
+// lists are all that is made from the tables.
+func lists() (all []list) {
+	for _, e := range []edition{english, chinese} {
+		all = append(all,
+			list{e.page("README.md"), "locks", e.steps()},
+			list{e.page("docs/properties.md"), "properties", e.matrix()},
+			list{e.page("docs/mistakes.md"), "mistakes", e.harms()},
+			list{e.chapter("4"), "mistakes", e.mistakesOf("4", e.toMistakes())})
+		for _, step := range tables.Steps() {
+			all = append(all, list{e.chapter(step.Key), "properties", e.marks(step.Key)})
+		}
+	}
+	for _, step := range tables.Steps() {
+		all = append(all, list{step.Folder + "/lock_test.go", "properties", comment(step.Folder)})
+	}
+	return all
+}
+
+// An edition of the pages is in English or in Chinese.
+type edition struct {
+	chinese bool
+
+	comma, colon    string // between words, and before what explains them
+	bracket, closed string // around a remark
+	enumerate       string // between links
+	property        string // above the names of the properties
+	otherNames      string // where else they have names
+}
+
+var (
+	english = edition{false, ", ", ": ", " (", ")", ", ", "property", ""}
+	chinese = edition{true, "，", "：", "（", "）", "、", "性质<br>property", "英文名见[性质表](properties.md)"}
+)
+
+// say is a text in the edition's language.
+func (e edition) say(text string) string {
+	if e.chinese {
+		return words.Translate(text)
+	}
+	return text
+}
+
+// page is where the edition has a page.
+func (e edition) page(path string) string {
+	if e.chinese {
+		return "docs/zh-CN/" + strings.TrimPrefix(path, "docs/")
+	}
+	return path
+}
+
+// chapter is where the edition has the chapter of a step.
+func (e edition) chapter(key string) string {
+	if e.chinese {
+		return "docs/zh-CN/step0" + key + ".md"
+	}
+	return tables.Find(key).Folder + "/README.md"
+}
+
+// row is a row of a table in Markdown.
+func row(cells ...string) string {
+	text := "|"
+	for _, cell := range cells {
+		if cell != "" {
+			text += " " + cell
+		}
+		text += " |"
+	}
+	return text + "\n"
+}
+
+// steps is the front page's table of the steps.
+func (e edition) steps() string {
+	text := e.say("| step | the lock | what is still wrong |") + "\n|---|---|---|\n"
+	for _, step := range tables.Steps() {
+		link := fmt.Sprintf("[%s](%s)", step.Key, strings.TrimPrefix(e.chapter(step.Key), "docs/zh-CN/"))
+		text += row(link, e.say(step.Idea), e.say(step.Wrong))
+	}
+	return text
+}
+
+// matrix says which lock has which property.
+func (e edition) matrix() string {
+	head, line := []string{e.property}, "|---|"
+	var keys []string
+	for _, l := range tables.Locks {
+		if l.Title != "" {
+			keys = append(keys, l.Key)
+			head = append(head, e.say(l.Subject))
+			line += ":-:|"
+		}
+	}
+	text := row(head...) + line + "\n"
+	for _, r := range lockcheck.Matrix {
+		name := r.Property.Name
+		if e.chinese { // the tests print the English name
+			name = e.say(name) + "<br>" + name
+		}
+		cells := []string{name}
+		for _, key := range keys {
+			cells = append(cells, string(r.Of(key)))
+		}
+		text += row(cells...)
+	}
+	return text
+}
+
+// marks is a chapter's list of what the step's lock has, and what it lacks.
+func (e edition) marks(key string) string {
+	const has, isNew, next, lacks = "✓", "✓ new", "✗ next", "✗"
+	steps := tables.Steps()
+	at := slices.IndexFunc(steps, func(l tables.Lock) bool { return l.Key == key })
+	names := map[string][]string{}
+	for _, r := range lockcheck.Matrix {
+		hadBefore := at == 0 || r.Of(steps[at-1].Key) == lockcheck.Yes
+		comesNext := at+1 < len(steps) && r.Of(steps[at+1].Key) == lockcheck.Yes
+		label := ""
+		switch verdict := r.Of(key); {
+		case verdict == lockcheck.Yes && hadBefore:
+			label = has
+		case verdict == lockcheck.Yes:
+			label = isNew
+		case verdict == lockcheck.No && comesNext:
+			label = next
+		case verdict == lockcheck.No:
+			label = lacks
+		default:
+			continue // the question does not arise: see below
+		}
+		name := e.say(r.Property.Name)
+		if remark := r.Remarks[key]; remark != "" {
+			name += e.bracket + e.say(remark) + e.closed
+		}
+		names[label] = append(names[label], name)
+	}
+	const between = " · "
+	text := row("", e.otherNames) + "|---|---|\n"
+	for _, label := range []string{has, isNew, next, lacks} {
+		if len(names[label]) > 0 {
+			text += row(e.say(label), strings.Join(names[label], between))
+		}
+	}
+	if reasons := e.doesNotArise(key); len(reasons) > 0 {
+		text += row(string(lockcheck.Void), strings.Join(reasons, between))
+	}
+	return text
+}
+
+// doesNotArise lists the properties that mean nothing for a step's lock, and why. Neighbours
+// with the same reason stand together.
+func (e edition) doesNotArise(key string) (all []string) {
+	var names []string
+	reason := ""
+	end := func() {
+		if len(names) > 0 {
+			all = append(all, strings.Join(names, e.comma)+e.colon+e.say(reason))
+		}
+		names = nil
+	}
+	for _, r := range lockcheck.Matrix {
+		if r.Of(key) != lockcheck.Void {
+			continue
+		}
+		if r.Remarks[key] != reason {
+			end()
+		}
+		names, reason = append(names, e.say(r.Property.Name)), r.Remarks[key]
+	}
+	end()
+	return all
+}
+
+// harms is the index of the mistakes, by what goes wrong.
+func (e edition) harms() string {
+	text := e.say("| what goes wrong | mistakes |") + "\n|---|---|\n"
+	for _, harm := range tables.Harms {
+		var links []string
+		for _, m := range tables.Mistakes {
+			if m.Harm == harm {
+				links = append(links, e.link(m, ""))
+			}
+		}
+		text += row(e.say(harm), strings.Join(links, e.enumerate))
+	}
+	return text
+}
+
+// toMistakes is the way from a chapter to the page of mistakes.
+func (e edition) toMistakes() string {
+	if e.chinese {
+		return "mistakes.md"
+	}
+	return "../docs/mistakes.md"
+}
+
+// link leads to a mistake.
+func (e edition) link(m tables.Mistake, page string) string {
+	heading := m.Key() + e.colon + e.say(m.Name)
+	return fmt.Sprintf("[%s](%s#%s)", m.Key(), page, doccheck.Anchor(heading))
+}
+
+// mistakesOf is a chapter's table of the mistakes of its step.
+func (e edition) mistakesOf(key, page string) string {
+	text := e.say("| mistake | what its code does | what comes of it | the test |") + "\n|---|---|---|---|\n"
+	for _, m := range tables.Mistakes {
+		if m.Step == key {
+			text += row(e.link(m, page), e.say(m.Does), e.say(m.Comes), "`"+m.Test+"`")
+		}
+	}
+	return text
+}
