@@ -174,7 +174,8 @@ func TestMine(t *testing.T) {
 
 	one := written(t, "1", "", "")
 	_, err = explored(t, one, explore.Settings{Clients: 2, Switches: explore.Unbound})
-	assert.ErrorContains(t, err, "a client goes on by itself after a while")
+	require.Error(t, err)
+	assert.Regexp(t, asks, err.Error())
 
 	asked := func(l lock) explore.Answer {
 		t.Helper()
@@ -189,7 +190,11 @@ func TestMine(t *testing.T) {
 	}
 	right := asked(written(t, "4", "", ""))
 	assert.Empty(t, right.Wrong, "%s", strings.Join(right.Story, "\n"))
-	stays := asked(written(t, "4", "errors.Join(err, l.leave(node))", "err"))
+	leaves := written(t, "4", "errors.Join(err, l.leave(node))", "err")
+	stays := asked(leaves)
+	for try := 0; stays.Wrong == "" && !stays.All && try < 3; try++ { // a busy machine
+		stays = asked(leaves)
+	}
 	assert.Equal(t, "a znode is left behind", stays.Wrong)
 	assert.Contains(t, strings.Join(stays.Story, "\n"), "GIVES UP")
 	right = asked(written(t, "5", "", ""))
