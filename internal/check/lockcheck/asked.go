@@ -2,9 +2,9 @@ package lockcheck
 
 import "slices"
 
-// Asked are the properties that a learner's lock of a step is to have: those of the step,
-// in the order in which the lock is best written. In step 1 one more is asked of
-// NewEphemeral: CrashFrees.
+// Asked are the properties that the exercise of a step asks of a learner's lock, and its
+// goals: those of the step, in the order in which the lock is best written, and then what
+// every lock of its kind is to have. In step 1 CrashFrees is asked of NewEphemeral.
 func Asked(step int) []*Property {
 	everyStep := append(slices.Clone(Promises), UnlockTooMany)
 	queue := append(everyStep, NoWatchLeft, LongHold, LastNumber, NotBeside)
@@ -13,7 +13,7 @@ func Asked(step int) []*Property {
 	var all []*Property
 	switch step {
 	case 1:
-		all = append([]*Property{OneHolder, GivingUp, Unrelated, NoWatchLeft, LongHold}, everyStep...)
+		all = append([]*Property{OneHolder, GivingUp, Unrelated, NoWatchLeft, LongHold, CrashFrees}, everyStep...)
 	case 2:
 		all = append(upTo(WaiterCrash), queue...)
 	case 3:
@@ -39,14 +39,14 @@ func upTo(last *Property) []*Property {
 	return slices.Clone(Properties[:slices.Index(Properties, last)+1])
 }
 
-// NotTested are what no property can find out about a lock of a step, to be printed when
-// all hold.
+// NotTested are what no property can find out about a lock of a step. The exercise's
+// check prints them when all hold.
 func NotTested(step int) []string {
 	all := []string{
 		"a data race: go test -race looks for those",
 		"the orders of requests that no story tells: make explore tries them all",
+		"what the server refuses, as by an ACL, and what the caller does wrong: the step's own tests look at that",
 	}
-	all = append(all, "what the server refuses, as by an ACL, and what the caller does wrong: the step's own tests look at that")
 	if step >= 2 {
 		all = append(all, "a directory with very many names, whose list is longer than one answer may be")
 	}
