@@ -194,7 +194,8 @@ func wanted(name string) bool {
 
 // ask asks for the properties that were not asked yet, and then tells of each. It tells
 // whether all hold. Once one does not, those behind it in the list are not asked any more:
-// the learner need not wait for them.
+// the learner need not wait for them. Those that were asked already, and do not hold, are
+// not told: it may be for the same reason.
 func (c *check) ask(properties []*lockcheck.Property) (hold bool) {
 	properties = slices.DeleteFunc(slices.Clone(properties), func(p *lockcheck.Property) bool {
 		return c.asked[p] || !wanted(p.Name)
@@ -205,7 +206,9 @@ func (c *check) ask(properties []*lockcheck.Property) (hold bool) {
 	results := c.results(properties)
 	hold = true
 	for i, p := range properties {
-		hold = c.tell(p, results[i]) && hold
+		if hold || results[i].Verdict.Accepted() {
+			hold = c.tell(p, results[i]) && hold
+		}
 	}
 	return hold
 }
@@ -366,7 +369,7 @@ func (c *check) tell(p *lockcheck.Property, r lockcheck.Result) bool {
 
 // told prints what was seen, and what to ask oneself.
 func told(out io.Writer, seen, ask string) {
-	fmt.Fprintln(out, inTwoLines(words.Sprintf("seen: %s", seen)))
+	fmt.Fprintln(out, InTwoLines(words.Sprintf("seen: %s", seen)))
 	if ask != "" {
 		words.Fprintf(out, "ask yourself: %s\n", ask)
 	}

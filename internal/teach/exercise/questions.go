@@ -8,28 +8,34 @@ import (
 	"zklock/internal/check/lockcheck"
 )
 
-// questions are what to ask oneself where the evidence says more than the property's name:
-// the first whose words are in it.
-var questions = []struct{ seen, ask string }{
-	{"panic: ", "what is at this line, and what has it not been given?"},
-	{"fatal error: ", "what is at this line, and who else uses it at the same time?"},
-	{"os.Exit", "whose process is it, and how does a lock tell its caller that something is wrong?"},
-	{"a goroutine was left behind", "what ends this goroutine, when nobody waits for it any more?"},
-	{"it does not sleep", "what makes it rest between two requests, and what ends its rest?"},
-	{"let in beside", "when does Lock return, and has it seen that every other client is behind it?"},
-	{"'s Lock to return", "who is to tell the waiter that its turn has come, and what does it do then?"},
-	{"to be let in", "who is to tell the waiter that its turn has come, and what does it do then?"},
-	{"its Lock does not return", "the context has ended: what does Lock wait for besides?"},
-	{"such as Unlock, has not come back", "what does Unlock wait for?"},
-	{"its Lock answered", "what does this error mean, and can Lock go on after it?"},
-	{"its Unlock answered", "what does this error mean, and is the znode gone?"},
+// questions are what to ask oneself where the evidence tells more than that the property is
+// lacking: the first whose words are in it. Those without a property are for all of them.
+var questions = []struct {
+	property  *lockcheck.Property
+	seen, ask string
+}{
+	{nil, "panic: ", "what is at this line, and what has it not been given?"},
+	{nil, "fatal error: ", "what is at this line, and who else uses it at the same time?"},
+	{nil, "os.Exit", "whose process is it, and how does a lock tell its caller that something is wrong?"},
+	{nil, "a goroutine was left behind", "what ends this goroutine, when nobody waits for it any more?"},
+	{nil, "it does not sleep", "what makes it rest between two requests, and what ends its rest?"},
+	{nil, "such as Unlock, has not come back", "what does Unlock wait for?"},
+	{nil, "waited in vain for", "who is to tell the one who waits that something has changed, and what does it do then?"},
+	{lockcheck.OneHolder, "Lock answered", "what does this error mean, and can Lock go on after it?"},
+	{lockcheck.OneHolder, "one of them was told", "what does this error mean, and can Lock go on after it?"},
+	{lockcheck.OneHolder, "none of them went on", "who is to tell the one who waits that something has changed, and what does it do then?"},
+	{lockcheck.NoStranger, "Unlock said that", "what does Unlock answer when there is nothing of its own to delete?"},
+	{lockcheck.GivingUp, "Lock does not return", "the context has ended: what does Lock wait for besides?"},
+	{lockcheck.GivingUp, "its Lock answered", "which error does Lock return when its context has ended?"},
+	{lockcheck.ManyShare, "does not return", "what does Lock keep to itself while it waits, and does Unlock need it?"},
 }
 
 // question is what to ask oneself: it follows from what was seen, or else from the
 // property, if there is one.
 func question(p *lockcheck.Property, seen string) string {
 	for _, q := range questions {
-		if strings.Contains(seen, q.seen) {
+		fits := q.property == nil || q.property == p
+		if fits && strings.Contains(seen, q.seen) {
 			return q.ask
 		}
 	}
@@ -45,9 +51,9 @@ const columns = 116
 // guid is a number in a name that only tells it from others.
 var guid = regexp.MustCompile(`\b(_c_[0-9a-f]{4})[0-9a-f-]{12,}(-)`)
 
-// inTwoLines is a text on two lines at most. What does not fit is left out: -run with the
+// InTwoLines is a text that a learner reads on two lines at most. What does not fit is left out: -run with the
 // property's name and make replay show what happened.
-func inTwoLines(text string) string {
+func InTwoLines(text string) string {
 	text = guid.ReplaceAllString(strings.ReplaceAll(text, "\n", " "), "$1…$2")
 	first, rest := cut(text)
 	if rest == "" {

@@ -3,6 +3,7 @@ package exercise
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -95,7 +96,7 @@ func supervise() (code int) {
 	}
 	defer os.RemoveAll(dir)
 	first := asking{journal: filepath.Join(dir, "journal"), out: os.Stdout, besides: os.Stderr}
-	died, err := first.run(os.Args[1:])
+	died, err := first.run(context.Background(), os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -121,12 +122,12 @@ type asking struct {
 }
 
 // run lets the process run. It returns what was being asked when it died.
-func (a *asking) run(args []string, env ...string) (died []string, err error) {
+func (a *asking) run(ctx context.Context, args []string, env ...string) (died []string, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	process := exec.Command(program, args...)
+	process := exec.CommandContext(ctx, program, args...)
 	process.Dir = here
 	process.Env = append(append(os.Environ(), journalVariable+"="+a.journal), env...)
 	process.Stdin, process.Stdout = os.Stdin, a.out
@@ -183,8 +184,8 @@ func (a *asking) seen() string {
 	return why
 }
 
-// explain asks again for what was being asked when the process died, and tells of what
-// dies again.
+// explain asks again for what was being asked when the process died, and tells of the
+// first that dies again.
 func explain(dir string, names []string, first asking) {
 	server, err := zktest.Shared()
 	if err != nil {
@@ -193,50 +194,49 @@ func explain(dir string, names []string, first asking) {
 	}
 	defer server.Stop()
 	at := []string{againVariable + "=1", "ZK_BACKEND=existing", "ZK_SERVERS=" + strings.Join(server.Servers(), ",")}
-	printed := make([]bytes.Buffer, len(names))
-	askings := make([]asking, len(names))
-	diedAgain := make([]bool, len(names))
+	ctx, enough := context.WithCancel(context.Background())
+	defer enough()
+	type death struct {
+		name, seen, printed string
+	}
+	deaths := make(chan death, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
-			a := &askings[i]
-			*a = asking{journal: filepath.Join(dir, fmt.Sprint(i)), out: &printed[i], besides: &printed[i]}
-			died, err := a.run([]string{"-test.paniconexit0", "-test.timeout=1m", "-test.run=" + Run(name)}, at...)
-			diedAgain[i] = err == nil && len(died) > 0
+			var printed, complained bytes.Buffer
+			a := asking{journal: filepath.Join(dir, fmt.Sprint(i)), out: &printed, besides: &complained}
+			died, err := a.run(ctx, []string{"-test.paniconexit0", "-test.timeout=1m", "-test.run=" + Run(name)}, at...)
+			if err != nil || len(died) == 0 || ctx.Err() != nil {
+				return
+			}
+			deaths <- death{name, a.seen(), strings.TrimSpace(printed.String() + complained.String())}
+			enough()
 		})
 	}
 	all.Wait()
-	if !slices.Contains(diedAgain, true) {
+	close(deaths)
+	died, again := <-deaths
+	if !again {
 		words.Fprintf(os.Stdout, "seen: %s\nwhile these were asked: %s\n", first.seen(), strings.Join(names, "; "))
 		return
 	}
-	var answers []Answer
-	for i, name := range names {
-		if !diedAgain[i] {
-			continue
-		}
-		seen := askings[i].seen()
-		fmt.Printf("--- FAIL: TestLock/%s\n", underscored(name))
-		told(os.Stdout, seen, question(nil, seen))
-		if text := strings.TrimSpace(printed[i].String()); text != "" {
-			words.Fprintf(os.Stdout, "printed: %s\n", text)
-		}
-		answers = append(answers, Answer{name, string(lockcheck.No), seen})
+	fmt.Printf("--- FAIL: TestLock/%s\n", underscored(died.name))
+	told(os.Stdout, died.seen, question(nil, died.seen))
+	if died.printed != "" {
+		words.Fprintf(os.Stdout, "printed: %s\n", died.printed)
 	}
-	keepAnswers(answers)
+	keepAnswer(Answer{died.name, string(lockcheck.No), died.seen})
 }
 
-// keepAnswers keeps what this process has found, and not the one that asks.
-func keepAnswers(answers []Answer) {
+// keepAnswer keeps what this process has found, and not the one that asks.
+func keepAnswer(a Answer) {
 	yours, err := Yours(here)
 	if err != nil {
 		return
 	}
 	r := Recorded(here)
 	r.isAbout(yours)
-	for _, a := range answers {
-		r.answer(a)
-	}
+	r.answer(a)
 	_ = r.Keep(here)
 }
 
