@@ -122,7 +122,7 @@ func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
 	if err := c.record.Keep(here); err != nil {
 		t.Error(err)
 	}
-	inJournal(hasEnded, "")
+	inJournal(allEnded, "")
 }
 
 // partOf is the part that the learner was in when the lock was last checked: the first
@@ -253,7 +253,7 @@ func (c *check) results(properties []*lockcheck.Property) []lockcheck.Result {
 		i := slices.IndexFunc(properties, func(p *lockcheck.Property) bool { return p.Name == property })
 		if i >= 0 {
 			results[i].Verdict = lockcheck.No
-			results[i].Evidence = words.Sprintf("a goroutine was left behind, at %s", at)
+			results[i].Evidence = fmt.Sprintf("a goroutine was left behind, at %s", at)
 		}
 	}
 	return results
@@ -302,7 +302,7 @@ func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockche
 	for _, line := range r.Lines {
 		if n := restless(line.Frames); n > spins {
 			r.Verdict = lockcheck.No
-			r.Evidence = words.Sprintf("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
+			r.Evidence = fmt.Sprintf("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
 		}
 	}
 	return r, true

@@ -9,25 +9,26 @@ import (
 )
 
 // questions are what to ask oneself where the evidence tells more than that the property is
-// lacking: the first whose words are in it. Those without a property are for all of them.
+// lacking: the first that it matches. Those without a property are for all of them.
 var questions = []struct {
-	property  *lockcheck.Property
-	seen, ask string
+	property *lockcheck.Property
+	seen     *regexp.Regexp
+	ask      string
 }{
-	{nil, "panic: ", "what is at this line, and what has it not been given?"},
-	{nil, "fatal error: ", "what is at this line, and who else uses it at the same time?"},
-	{nil, "os.Exit", "whose process is it, and how does a lock tell its caller that something is wrong?"},
-	{nil, "a goroutine was left behind", "what ends this goroutine, when nobody waits for it any more?"},
-	{nil, "it does not sleep", "what makes it rest between two requests, and what ends its rest?"},
-	{nil, "such as Unlock, has not come back", "what does Unlock wait for?"},
-	{nil, "waited in vain for", "who is to tell the one who waits that something has changed, and what does it do then?"},
-	{lockcheck.OneHolder, "Lock answered", "what does this error mean, and can Lock go on after it?"},
-	{lockcheck.OneHolder, "one of them was told", "what does this error mean, and can Lock go on after it?"},
-	{lockcheck.OneHolder, "none of them went on", "who is to tell the one who waits that something has changed, and what does it do then?"},
-	{lockcheck.NoStranger, "Unlock said that", "what does Unlock answer when there is nothing of its own to delete?"},
-	{lockcheck.GivingUp, "Lock does not return", "the context has ended: what does Lock wait for besides?"},
-	{lockcheck.GivingUp, "its Lock answered", "which error does Lock return when its context has ended?"},
-	{lockcheck.ManyShare, "does not return", "what does Lock keep to itself while it waits, and does Unlock need it?"},
+	{nil, regexp.MustCompile(`panic:\W`), "what is at this line, and what has it not been given?"},
+	{nil, regexp.MustCompile(`fatal error:\W`), "what is at this line, and who else uses it at the same time?"},
+	{nil, regexp.MustCompile(`by os\.Exit`), "whose process is it, and how does a lock tell its caller that something is wrong?"},
+	{nil, regexp.MustCompile(`goroutine was left behind\W`), "what ends this goroutine, when nobody waits for it any more?"},
+	{nil, regexp.MustCompile(`\Wdoes not sleep`), "what makes it rest between two requests, and what ends its rest?"},
+	{nil, regexp.MustCompile(`such as Unlock\W+has not come back`), "what does Unlock wait for?"},
+	{nil, regexp.MustCompile(`waited in vain for\W`), "who is to tell the one who waits that something has changed, and what does it do then?"},
+	{lockcheck.OneHolder, regexp.MustCompile(`Lock answered\W`), "what does this error mean, and can Lock go on after it?"},
+	{lockcheck.OneHolder, regexp.MustCompile(`one of them was told\W`), "what does this error mean, and can Lock go on after it?"},
+	{lockcheck.OneHolder, regexp.MustCompile(`none of them went on\W`), "who is to tell the one who waits that something has changed, and what does it do then?"},
+	{lockcheck.NoStranger, regexp.MustCompile(`Unlock said that\W`), "what does Unlock answer when there is nothing of its own to delete?"},
+	{lockcheck.GivingUp, regexp.MustCompile(`Lock does not return\W`), "the context has ended: what does Lock wait for besides?"},
+	{lockcheck.GivingUp, regexp.MustCompile(`its Lock answered\W`), "which error does Lock return when its context has ended?"},
+	{lockcheck.ManyShare, regexp.MustCompile(`which does not return\W`), "what does Lock keep to itself while it waits, and does Unlock need it?"},
 }
 
 // question is what to ask oneself: it follows from what was seen, or else from the
@@ -35,7 +36,7 @@ var questions = []struct {
 func question(p *lockcheck.Property, seen string) string {
 	for _, q := range questions {
 		fits := q.property == nil || q.property == p
-		if fits && strings.Contains(seen, q.seen) {
+		if fits && q.seen.MatchString(seen) {
 			return q.ask
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -40,7 +41,7 @@ func askedAgain() bool { return os.Getenv(againVariable) != "" }
 const (
 	begins   = "begins"
 	ends     = "ends"
-	hasEnded = "has ended"
+	allEnded = "over"
 )
 
 var writingJournal sync.Mutex
@@ -72,7 +73,7 @@ func wereAsked(journal []byte) []string {
 		if name, ended := strings.CutPrefix(line, ends+" "); ended {
 			delete(open, name)
 		}
-		if line == hasEnded {
+		if line == allEnded {
 			clear(open)
 		}
 	}
@@ -155,13 +156,15 @@ func (a *asking) run(ctx context.Context, args []string, env ...string) (died []
 	return wereAsked(journal), err
 }
 
+// crashes is the first line of what Go prints of a panic.
+var crashes = regexp.MustCompile(`^(panic|fatal error):\W`)
+
 // read passes on what the process says to people, and keeps a crash.
 func (a *asking) read(complaints io.Reader) {
 	lines := bufio.NewReader(complaints)
 	for {
 		line, err := lines.ReadBytes('\n')
-		isCrash := bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: "))
-		if isCrash || len(a.crash) > 0 {
+		if crashes.Match(line) || len(a.crash) > 0 {
 			a.crash = append(a.crash, line...)
 		} else {
 			_, _ = a.besides.Write(line)
@@ -175,7 +178,7 @@ func (a *asking) read(complaints io.Reader) {
 // seen is what the process died of.
 func (a *asking) seen() string {
 	if len(a.crash) == 0 {
-		return words.Sprintf("the process ended with code %d, as by os.Exit", a.code)
+		return fmt.Sprintf("the process ended with code %d, as by os.Exit", a.code)
 	}
 	why, _, _ := strings.Cut(string(a.crash), "\n")
 	if at := place(string(a.crash)); at != "" {
@@ -217,7 +220,8 @@ func explain(dir string, names []string, first asking) {
 	close(deaths)
 	died, again := <-deaths
 	if !again {
-		words.Fprintf(os.Stdout, "seen: %s\nwhile these were asked: %s\n", first.seen(), strings.Join(names, "; "))
+		told(os.Stdout, first.seen(), question(nil, first.seen()))
+		words.Fprintf(os.Stdout, "while these were asked: %s\n", strings.Join(names, "; "))
 		return
 	}
 	fmt.Printf("--- FAIL: TestLock/%s\n", underscored(died.name))

@@ -68,6 +68,8 @@ func (v Variant) isRight(t *testing.T, verdicts []Verdict) {
 // isWrong: the one property that was asked has rejected it.
 func (v Variant) isWrong(t *testing.T, verdicts []Verdict) {
 	if v.rejectedBy(verdicts[0]) {
+		shown := strings.Join(strings.Fields(exercise.InTwoLines("seen: "+verdicts[0].Evidence)), " ")
+		assert.Contains(t, shown, v.Words, "what is wrong stands in the two lines that a learner sees")
 		return
 	}
 	others := slices.DeleteFunc(verdicts[1:], func(r Verdict) bool { return lockcheck.Verdict(r.Verdict).Accepted() })
