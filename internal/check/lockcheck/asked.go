@@ -5,21 +5,26 @@ import (
 	"strconv"
 )
 
-// Asked are the properties that a learner's lock of a step is to have: those of the step.
-// In step 1 one more is asked of NewEphemeral: CrashFrees.
+// Asked are the properties that the exercise of a step asks of a learner's lock, and its
+// goals: those that the table says the step has. In step 1 CrashFrees is asked, too, of
+// NewEphemeral.
 func Asked(step int) []*Property {
 	rows := slices.Concat(Matrix, ofReaders, promised, ofContexts, ofFaults)
-	return with(rows, strconv.Itoa(step), Yes)
+	asked := with(rows, strconv.Itoa(step), Yes)
+	if step == 1 {
+		asked = append(asked, CrashFrees)
+	}
+	return asked
 }
 
-// NotTested are what no property can find out about a lock of a step, to be printed when
-// all hold.
+// NotTested are what no property can find out about a lock of a step. The exercise's
+// check prints them when all hold.
 func NotTested(step int) []string {
 	all := []string{
 		"a data race: go test -race looks for those",
 		"the orders of requests that no story tells: make explore tries them all",
+		"what the server refuses, as by an ACL, and what the caller does wrong: the step's own tests look at that",
 	}
-	all = append(all, "what the server refuses, as by an ACL, and what the caller does wrong: the step's own tests look at that")
 	if step >= 2 {
 		all = append(all, "a directory with very many names, whose list is longer than one answer may be")
 	}

@@ -67,17 +67,35 @@ func (r Result) String() string {
 	return fmt.Sprintf("%s %s: %s", r.Verdict, r.Property.Name, r.Evidence)
 }
 
+// Accepted tells whether a lock with this verdict is as it has to be: it has the
+// property, or its question does not arise.
+func (v Verdict) Accepted() bool { return v == Yes || v == Void }
+
 // Check holds a subject against a property, on a real server. For a lock that may
 // hang there is a limit, other than 0: the story has to come to its verdict in this
 // time, and what it leaves behind is not waited for.
 func Check(server *zkserver.Server, subject Subject, property *Property, limit time.Duration) Result {
+	if limit == 0 {
+		return check(context.Background(), server, subject, property, zktest.Play)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return CheckUntil(ctx, server, subject, property)
+}
+
+// CheckUntil is Check of a story that has to come to its verdict before ctx ends.
+func CheckUntil(ctx context.Context, server *zkserver.Server, subject Subject, property *Property) Result {
+	return check(ctx, server, subject, property, func(tell func(zktest.T)) error { return zktest.PlayUntil(ctx, tell) })
+}
+
+func check(ctx context.Context, server *zkserver.Server, subject Subject, property *Property, play func(func(zktest.T)) error) Result {
 	told := make(chan *story, 1)
-	err := zktest.PlayWithin(limit, func(t zktest.T) {
+	err := play(func(t zktest.T) {
 		s := &story{T: t, Zoo: zktest.NewOn(t, server), subject: subject}
 		s.dir = s.Root + "/lock"
 		s.path = s.in(s.dir)
 		var cancel context.CancelFunc
-		s.Ctx, cancel = context.WithTimeout(s.Ctx, cmp.Or(limit, zktest.Patience))
+		s.Ctx, cancel = context.WithTimeout(ctx, zktest.Patience)
 		defer cancel()
 		defer func() {
 			s.result.Lines = s.lines()

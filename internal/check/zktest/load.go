@@ -11,6 +11,9 @@ import (
 // slowness is how much longer than on an idle machine the tests wait: 1 to 4.
 var slowness = slownessAt(loadAverage(), runtime.NumCPU())
 
+// Busy tells whether others want the machine as well: then a failure may be theirs.
+func Busy() bool { return slowness > 1 }
+
 // slownessAt allows each core two processes that want to run: a test is one, and the
 // server that it asks is another.
 func slownessAt(load float64, cores int) float64 {

@@ -1,6 +1,7 @@
 package zktest
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -16,16 +17,31 @@ func Play(tell func(T)) error { return PlayWithin(0, tell) }
 // PlayWithin is Play of a story that may hang: with a limit it has to come to its end
 // in this time, and what it leaves behind is not waited for.
 func PlayWithin(limit time.Duration, tell func(T)) error {
-	p := play(tell)
 	if limit == 0 {
+		p := play(tell)
 		<-p.ended
 		return p.failure()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return PlayUntil(ctx, tell)
+}
+
+// PlayUntil is PlayWithin of a story that has to come to its end when ctx ends.
+func PlayUntil(ctx context.Context, tell func(T)) error {
+	began := time.Now()
+	p := play(tell)
+	select {
+	case <-p.told:
+		return p.failure()
+	case <-ctx.Done():
 	}
 	select {
 	case <-p.told:
 		return p.failure()
-	case <-time.After(limit + 2*time.Second): // its waits should have ended it by now
-		return fmt.Errorf("a call without a context, such as Unlock, has not come back within %v", limit)
+	case <-time.After(2 * time.Second): // its waits should have ended it by now
+		waited := time.Since(began).Round(time.Second)
+		return fmt.Errorf("a call without a context, such as Unlock, has not come back within %v", waited)
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +37,9 @@ func Main(m *testing.M) {
 		os.Exit(1)
 	}
 	words.AsAsked()
+	if isSupervised() {
+		os.Exit(supervise())
+	}
 	zktest.Main(m)
 }
 
@@ -55,13 +58,27 @@ func toRoot() error {
 	}
 }
 
-// patience is how long a lock has for one property. Those that hold take a second or
-// two, and more while others are asked, or on a busy machine.
+// patience is how long a lock has for one property. Those that hold take some seconds, and
+// more on a busy machine. A lock that hangs, and whose calls neither begin nor come back,
+// has half of it.
 var patience = zktest.Patience / 3
 
 // spins is a number of requests without a rest that no client makes in one property, if
 // it ever sleeps.
 const spins = 300
+
+// Properties mostly wait, so many are asked at a time. What fails on a busy machine is asked
+// once more, with few at a time.
+const (
+	many = 12
+	few  = 3
+)
+
+// slow are the properties that take longest. They are begun first, for the whole list
+// takes as long as the last of them.
+var slow = []*lockcheck.Property{lockcheck.LongHold, lockcheck.LaggingServer, lockcheck.OutageAtEntry,
+	lockcheck.LossLetsNobodyIn, lockcheck.AliveAtEntry, lockcheck.UnlockEnds, lockcheck.ToldOfLoss,
+	lockcheck.SilentWait, lockcheck.QuietAfter, lockcheck.LostWhileWaiting, lockcheck.NoStranger}
 
 // A check is one run of the learner's test.
 type check struct {
@@ -71,9 +88,6 @@ type check struct {
 	server   *zkserver.Server
 	record   Record
 	asked    map[*lockcheck.Property]bool
-
-	mu    sync.Mutex
-	hangs int // properties that came to no answer, or to too many requests
 }
 
 // Check asks whether the learner's lock has the properties that the exercise is to
@@ -81,8 +95,8 @@ type check struct {
 // after a crash.
 //
 // First comes what every lock can do: if that fails, nothing else is asked. In a step
-// with parts the properties of the parts come next, as far as the learner has come. What
-// was found is kept beside the learner's files.
+// with parts the property of the part that the learner is in comes next, alone, and then
+// all that the lock can have by now. What was found is kept beside the learner's files.
 func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
 	e, err := Find(name)
 	if err != nil {
@@ -101,16 +115,18 @@ func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
 	c := &check{T: t, exercise: e, subjects: subjects, server: server, record: Recorded(here)}
 	c.asked = map[*lockcheck.Property]bool{}
 	part := e.partOf(c.record)
-	if version := yours.Version(); version != c.record.Version {
-		c.record.Version, c.record.Answers = version, nil
+	c.record.isAbout(yours)
+	if c.canBeUsed() {
+		c.askFrom(part)
 	}
-	if c.canBeUsed() && c.ask(e.upToPart(part)) {
-		c.ask(e.Goals)
+	c.sum()
+	if askedAgain() {
+		return
 	}
 	if err := c.record.Keep(here); err != nil {
 		t.Error(err)
 	}
-	c.sum()
+	inJournal(allEnded, "")
 }
 
 // partOf is the part that the learner was in when the lock was last checked: the first
@@ -119,18 +135,44 @@ func (e Exercise) partOf(r Record) (n int) {
 	parts := e.Parts()
 	for n < len(parts) {
 		n++
-		if !slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == parts[n-1].Property && a.holds() }) {
+		if !r.holds(parts[n-1].own()) {
 			break
 		}
 	}
 	return n
 }
 
-// upToPart are the properties that the parts bring, up to part n.
-func (e Exercise) upToPart(n int) (properties []*lockcheck.Property) {
+// askFrom asks for the goals of a learner who is in this part. The property of each part
+// is asked alone, up to the first that does not hold. If the learner has come further than
+// to that one, nothing else is asked.
+func (c *check) askFrom(part int) {
+	parts := c.exercise.Parts()
+	if len(parts) == 0 || namesAProperty() {
+		c.ask(c.exercise.Goals)
+		return
+	}
+	if !c.ask(c.exercise.ownOf(1, part)) {
+		return
+	}
+	for part < len(parts) && c.ask(c.exercise.ownOf(part+1, part+1)) {
+		part++
+	}
+	c.ask(c.exercise.after(part))
+}
+
+// ownOf are the properties that the parts are made for, from one part to another.
+func (e Exercise) ownOf(from, to int) (properties []*lockcheck.Property) {
+	for _, part := range e.Parts()[from-1 : to] {
+		properties = append(properties, part.own())
+	}
+	return properties
+}
+
+// after are the goals that a lock can have after a part: those that no later part brings.
+func (e Exercise) after(part int) (properties []*lockcheck.Property) {
 	parts := e.Parts()
 	for _, p := range e.Goals {
-		if at := parts.bringing(p); 0 < at && at <= n {
+		if parts.bringing(p) <= part {
 			properties = append(properties, p)
 		}
 	}
@@ -142,6 +184,11 @@ func Run(property string) string { return "^TestLock$/^" + underscored(property)
 
 func underscored(name string) string { return strings.ReplaceAll(name, " ", "_") }
 
+// namesAProperty tells whether -run does: then not all is asked.
+func namesAProperty() bool {
+	return strings.Contains(flag.Lookup("test.run").Value.String(), "/")
+}
+
 // wanted tells whether -run leaves a subtest in.
 func wanted(name string) bool {
 	_, pattern, _ := strings.Cut(flag.Lookup("test.run").Value.String(), "/")
@@ -149,77 +196,149 @@ func wanted(name string) bool {
 	return matches || err != nil
 }
 
-// ask asks for the properties that were not asked yet, some at a time, for they mostly
-// wait, and then tells of each. It tells whether all hold. If the first of the exercise
-// does not, the others go wrong for the same reason, and are not told.
+// ask asks for the properties that were not asked yet, and then tells of each. It tells
+// whether all hold. Once one does not, those behind it in the list are not asked any more:
+// the learner need not wait for them. Those that were asked already, and do not hold, are
+// not told: it may be for the same reason.
 func (c *check) ask(properties []*lockcheck.Property) (hold bool) {
 	properties = slices.DeleteFunc(slices.Clone(properties), func(p *lockcheck.Property) bool {
 		return c.asked[p] || !wanted(p.Name)
 	})
-	results := make([]lockcheck.Result, len(properties))
-	slots := make(chan struct{}, 8)
-	var all sync.WaitGroup
-	for i, p := range properties {
+	for _, p := range properties {
 		c.asked[p] = true
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			results[i] = c.result(p)
-		})
 	}
-	all.Wait()
+	results := c.results(properties, many)
+	if zktest.Busy() {
+		c.again(properties, results)
+	}
 	hold = true
 	for i, p := range properties {
-		r := results[i]
-		if r.Verdict == lockcheck.Stuck && c.hangs == 1 {
-			r = c.result(p) // a busy machine can be the reason
-		}
-		hold = c.tell(p, r) && hold
-		if !hold && p == c.exercise.Goals[0] {
-			break
+		if hold || results[i].Verdict.Accepted() {
+			hold = c.tell(p, results[i]) && hold
 		}
 	}
 	return hold
 }
 
-// result asks for one property. It has no verdict if nothing more is asked, because
-// others have hung.
-func (c *check) result(p *lockcheck.Property) lockcheck.Result {
-	c.mu.Lock()
-	enough := c.hangs > 1
-	c.mu.Unlock()
-	if enough {
-		return lockcheck.Result{}
-	}
-	subject := c.subjects[0]
-	if p == lockcheck.CrashFrees && len(c.subjects) > 1 {
-		subject = c.subjects[1]
-	}
-	broken := &panics{}
-	r := lockcheck.Check(c.server, broken.in(subject), p, patience)
-	if said := broken.String(); said != "" {
-		r.Verdict, r.Evidence = lockcheck.No, said
-		return r
-	}
-	if r.Verdict == lockcheck.Yes {
-		return r
-	}
-	spinning := ""
-	for _, line := range r.Lines {
-		if n := restless(line.Frames); n > spins {
-			spinning = words.Sprintf("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
+// again asks once more for what was not accepted.
+func (c *check) again(properties []*lockcheck.Property, results []lockcheck.Result) {
+	var places []int
+	var open []*lockcheck.Property
+	for i, p := range properties {
+		if !results[i].Verdict.Accepted() {
+			places, open = append(places, i), append(open, p)
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r.Verdict == lockcheck.Stuck {
-		c.hangs++
+	if len(open) == 0 {
+		return
 	}
-	if spinning != "" {
-		r.Verdict, r.Evidence = lockcheck.No, spinning
-		c.hangs += 2
+	for i, r := range c.results(open, few) {
+		results[places[i]] = r
 	}
-	return r
+}
+
+// results asks for so many properties at a time. It has no verdict on those that are not
+// needed, as one before them fails.
+func (c *check) results(properties []*lockcheck.Property, atATime int) []lockcheck.Result {
+	results := make([]lockcheck.Result, len(properties))
+	contexts := make([]context.Context, len(properties))
+	enough := make([]context.CancelFunc, len(properties))
+	for i := range properties {
+		contexts[i], enough[i] = context.WithCancel(c.Context())
+	}
+	slots := make(chan struct{}, atATime)
+	var all sync.WaitGroup
+	for _, i := range slowFirst(properties) {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			result, finished := c.result(contexts[i], properties[i])
+			if !finished {
+				return
+			}
+			results[i] = result
+			if result.Verdict.Accepted() {
+				return
+			}
+			for _, behind := range enough[i+1:] {
+				behind()
+			}
+		})
+	}
+	all.Wait()
+	for _, end := range enough {
+		end()
+	}
+	fails := func(r lockcheck.Result) bool { return !r.Verdict.Accepted() }
+	if slices.ContainsFunc(results, fails) {
+		return results // whose goroutines may go on
+	}
+	for property, at := range leftBehind() {
+		i := slices.IndexFunc(properties, func(p *lockcheck.Property) bool { return p.Name == property })
+		if i >= 0 {
+			results[i].Verdict = lockcheck.No
+			results[i].Evidence = fmt.Sprintf("a goroutine was left behind, at %s", at)
+		}
+	}
+	return results
+}
+
+// slowFirst are the places of the properties, in the order in which they are begun.
+func slowFirst(properties []*lockcheck.Property) (places []int) {
+	rank := func(i int) int {
+		at := slices.Index(slow, properties[i])
+		if at < 0 {
+			return len(slow)
+		}
+		return at
+	}
+	for i := range properties {
+		places = append(places, i)
+	}
+	slices.SortStableFunc(places, func(i, j int) int { return rank(i) - rank(j) })
+	return places
+}
+
+// result asks for one property. It has not finished if its result was no longer needed.
+func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockcheck.Result, finished bool) {
+	if needed.Err() != nil {
+		return r, false
+	}
+	inJournal(begins, p.Name)
+	defer inJournal(ends, p.Name)
+	ctx, hangs := context.WithTimeout(needed, patience)
+	defer hangs()
+	calls := &calls{}
+	defer calls.whenQuiet(patience/2, hangs)()
+	labelled(p.Name, func() {
+		r = lockcheck.CheckUntil(ctx, c.server, calls.of(Asked(p, c.subjects)), p)
+	})
+	if panicked := calls.panicked(); panicked != "" {
+		r.Verdict, r.Evidence = lockcheck.No, panicked
+		return r, true
+	}
+	if r.Verdict.Accepted() {
+		return r, true
+	}
+	if needed.Err() != nil { // it was interrupted, and that may be all that is wrong
+		return r, false
+	}
+	for _, line := range r.Lines {
+		if n := restless(line.Frames); n > spins {
+			r.Verdict = lockcheck.No
+			r.Evidence = fmt.Sprintf("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
+		}
+	}
+	return r, true
+}
+
+// Asked is the one of an exercise's subjects that is asked for a property: in step 1 the
+// second one frees the lock after a crash.
+func Asked(p *lockcheck.Property, subjects []lockcheck.Subject) lockcheck.Subject {
+	if p == lockcheck.CrashFrees && len(subjects) > 1 {
+		return subjects[1]
+	}
+	return subjects[0]
 }
 
 // requests counts what a client has asked of the server.
@@ -260,14 +379,24 @@ func (c *check) tell(p *lockcheck.Property, r lockcheck.Result) bool {
 				t.Error(err)
 			}
 		}
-		if r.Verdict == lockcheck.Yes {
+		switch r.Verdict {
+		case lockcheck.Yes:
 			say(t, "%s", r.Evidence)
-			return
+		case lockcheck.Void:
+			say(t, "this does not arise: %s", r.Evidence)
+		default:
+			t.Fail()
+			told(t.Output(), r.Evidence, question(p, r.Evidence))
 		}
-		t.Fail()
-		say(t, "seen: %s", r.Evidence)
-		say(t, "ask yourself: %s", p.Hint)
 	})
+}
+
+// told prints what was seen, and what to ask oneself.
+func told(out io.Writer, seen, ask string) {
+	fmt.Fprintln(out, InTwoLines(words.Sprintf("seen: %s", seen)))
+	if ask != "" {
+		words.Fprintf(out, "ask yourself: %s\n", ask)
+	}
 }
 
 // say prints a line of a test, in the reader's language.
@@ -279,11 +408,17 @@ func say(t *testing.T, format string, args ...any) {
 func (c *check) sum() {
 	e := c.exercise
 	next := e.Missing(c.record)
-	if next == nil {
-		say(c.T, "All %d hold.", len(e.Goals))
+	if next == nil && c.Failed() {
 		return
 	}
-	if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+	if next == nil {
+		say(c.T, "All %d hold.", len(e.Goals))
+		for _, what := range e.NotTested() {
+			say(c.T, "Not tested: %s.", what)
+		}
+		return
+	}
+	if namesAProperty() {
 		return // not all were asked
 	}
 	goOn := words.Sprintf("%q", next.Name)
@@ -297,74 +432,6 @@ func (c *check) sum() {
 		say(c.T, "The other %d are asked when what has failed holds.", open)
 	}
 	say(c.T, "More help: make hint STEP=%s", e.Name)
-}
-
-// panics notes that the learner's lock has panicked.
-type panics struct {
-	mu   sync.Mutex
-	said string
-}
-
-func (p *panics) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said
-}
-
-// in is the subject, whose calls return an error when they panic.
-func (p *panics) in(subject lockcheck.Subject) lockcheck.Subject {
-	ways := subject.Ways
-	subject.Ways = func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
-		write, read = ways(s, path)
-		write = p.inWay(write)
-		if read != nil {
-			reading := p.inWay(*read)
-			read = &reading
-		}
-		return write, read
-	}
-	return subject
-}
-
-func (p *panics) inWay(w zktest.Way) zktest.Way {
-	lock, unlock, try := w.Lock, w.Unlock, w.TryLock
-	w.Lock = func(ctx context.Context) (held context.Context, err error) {
-		defer p.caught(&err)
-		return lock(ctx)
-	}
-	w.Unlock = func(held context.Context) (err error) {
-		defer p.caught(&err)
-		return unlock(held)
-	}
-	if try != nil {
-		w.TryLock = func(ctx context.Context, wait time.Duration) (held context.Context, err error) {
-			defer p.caught(&err)
-			return try(ctx, wait)
-		}
-	}
-	return w
-}
-
-// caught makes a panic an error. It notes where in the learner's files it has happened.
-func (p *panics) caught(err *error) {
-	broken := recover()
-	if broken == nil {
-		return
-	}
-	*err = fmt.Errorf("panic: %v", broken)
-	said := (*err).Error()
-	for line := range strings.Lines(string(debug.Stack())) {
-		if _, at, ok := strings.Cut(line, here+string(filepath.Separator)); ok && !strings.Contains(at, "_test.go") {
-			at, _, _ = strings.Cut(at, " +0x")
-			said += ", at " + at
-			break
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.said == "" {
-		p.said = said
-	}
 }
 
 // pageVariable names the file for a page of what the property that is asked has shown.

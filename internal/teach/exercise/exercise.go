@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"zklock/internal/check/lockcheck"
@@ -33,17 +34,12 @@ type Exercise struct {
 // All are the exercises in their order. Paths are those in the root of the repository.
 // Goals stand in the order in which they are best reached.
 var All = []Exercise{
-	{"1", "step01_plain_node", []*lockcheck.Property{
-		lockcheck.OneHolder, lockcheck.GivingUp, lockcheck.Unrelated,
-		lockcheck.NoWatchLeft, lockcheck.LongHold, lockcheck.CrashFrees},
-		lock, "step01_plain_node"},
-	{"2", "step02_sequential_spin", upTo(lockcheck.WaiterCrash, aside...), lock, "step01_plain_node"},
-	{"3", "step03_children_watch", upTo(lockcheck.SilentWait, aside...), lock, "step02_sequential_spin"},
-	{"4", "step04_predecessor_watch", upTo(lockcheck.NoWatchLeft, lockcheck.LongHold, lockcheck.LastNumber),
-		lock, "step03_children_watch"},
-	{"5", "step05_reentrant", upTo(lockcheck.LastNumber), lockAndHold, "step05_reentrant"},
-	{"6", "step06_shared_lock", upTo(lockcheck.Shared, lockcheck.ByKind, lockcheck.Upgrade),
-		lockAndHold, "step06_shared_lock"},
+	{"1", "step01_plain_node", lockcheck.Asked(1), lock, "step01_plain_node"},
+	{"2", "step02_sequential_spin", lockcheck.Asked(2), lock, "step01_plain_node"},
+	{"3", "step03_children_watch", lockcheck.Asked(3), lock, "step02_sequential_spin"},
+	{"4", "step04_predecessor_watch", lockcheck.Asked(4), lock, "step03_children_watch"},
+	{"5", "step05_reentrant", lockcheck.Asked(5), lockAndHold, "step05_reentrant"},
+	{"6", "step06_shared_lock", lockcheck.Asked(6), lockAndHold, "step06_shared_lock"},
 	{"semaphore", "internal/teach/exercise/after/semaphore", lockcheck.SemaphoreProperties,
 		[]string{"semaphore.go"}, "internal/teach/exercise/after/semaphore"},
 	{"multilock", "internal/teach/exercise/after/multilock", lockcheck.MultiLockProperties,
@@ -55,16 +51,7 @@ var All = []Exercise{
 var (
 	lock        = []string{"lock.go"}
 	lockAndHold = []string{"lock.go", "hold.go"}
-
-	// aside are properties of steps 2 and 3 that stand behind their own in the list.
-	aside = []*lockcheck.Property{lockcheck.NoWatchLeft, lockcheck.LongHold, lockcheck.LastNumber}
 )
-
-// upTo is the list of properties as far as last, and more.
-func upTo(last *lockcheck.Property, more ...*lockcheck.Property) []*lockcheck.Property {
-	n := slices.Index(lockcheck.Properties, last) + 1
-	return slices.Concat(lockcheck.Properties[:n], more)
-}
 
 // Find returns an exercise by its name: "4" and "04" are the same. Without a name it
 // is the first that is not done.
@@ -87,6 +74,15 @@ func (e Exercise) String() string {
 		return "step " + e.Name
 	}
 	return e.Name
+}
+
+// NotTested are what no property of the exercise can find out.
+func (e Exercise) NotTested() []string {
+	step, err := strconv.Atoi(e.Name)
+	if err != nil {
+		return nil
+	}
+	return lockcheck.NotTested(step)
 }
 
 // After lists the exercises after this one.
@@ -187,7 +183,7 @@ func (all Files) Version() string {
 // An Answer is what Check has found of one property.
 type Answer struct{ Property, Verdict, Evidence string }
 
-func (a Answer) holds() bool { return a.Verdict == string(lockcheck.Yes) }
+func (a Answer) holds() bool { return lockcheck.Verdict(a.Verdict).Accepted() }
 
 // A Record is what Check has found of one version, and which hints were given. It is
 // kept beside the learner's files.
@@ -195,6 +191,13 @@ type Record struct {
 	Version string   // of the files; the answers are about it
 	Answers []Answer // of the properties that were asked
 	Hints   map[string]int
+}
+
+// isAbout forgets the answers if they are about another version than this one.
+func (r *Record) isAbout(yours Files) {
+	if version := yours.Version(); version != r.Version {
+		r.Version, r.Answers = version, nil
+	}
 }
 
 const recordFile = ".check.json"

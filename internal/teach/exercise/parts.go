@@ -16,9 +16,14 @@ import (
 )
 
 // A Part is one idea of a step that brings several. The step's folder parts holds
-// each as a patch, whose head has the part's title and the property that it brings.
-// Before part 1 there is the exercise's starter, and the last part is the step's own lock.
-type Part struct{ Title, Property, Diff string }
+// each as a patch, whose head has the part's title and the properties that it brings: the
+// first is its own, which it is made for. Before part 1 there is the exercise's starter,
+// and the last part is the step's own lock.
+type Part struct {
+	Title      string
+	Properties []string
+	Diff       string
+}
 
 // Parts are those of a step, from part 1 on.
 type Parts []Part
@@ -31,14 +36,24 @@ func (e Exercise) Parts() (all Parts) {
 			return all
 		}
 		head, diff, _ := strings.Cut(string(text), "\n\n")
-		title, property, _ := strings.Cut(head, "\n✗ → ✓ ")
-		all = append(all, Part{title, property, diff})
+		lines := strings.Split(head, "\n✗ → ✓ ")
+		all = append(all, Part{lines[0], lines[1:], diff})
 	}
 }
 
 // bringing is the number of the part that brings a property, 0 if none does.
 func (all Parts) bringing(p *lockcheck.Property) int {
-	return slices.IndexFunc(all, func(part Part) bool { return part.Property == p.Name }) + 1
+	return slices.IndexFunc(all, func(part Part) bool { return slices.Contains(part.Properties, p.Name) }) + 1
+}
+
+// own is the property that the part is made for.
+func (p Part) own() *lockcheck.Property {
+	for _, known := range slices.Concat(lockcheck.Asked(5), lockcheck.Asked(6)) {
+		if known.Name == p.Properties[0] {
+			return known
+		}
+	}
+	panic(p.Properties[0]) // which a test would have told
 }
 
 // Name names part n.

@@ -27,13 +27,15 @@ func (c *check) canBeUsed() bool {
 		return true
 	}
 	return c.Run(name, func(t *testing.T) {
-		broken := &panics{}
+		inJournal(begins, name)
+		defer inJournal(ends, name)
+		calls := &calls{}
 		seen, ask := "", ""
 		err := zktest.PlayWithin(4*soon, func(story zktest.T) {
-			seen, ask = c.use(zktest.NewOn(story, c.server), broken.in(c.subjects[0]))
+			seen, ask = c.use(zktest.NewOn(story, c.server), calls.of(c.subjects[0]))
 		})
-		if said := broken.String(); said != "" {
-			seen, ask = said, ""
+		if said := calls.panicked(); said != "" {
+			seen, ask = said, question(nil, said)
 		} else if err != nil {
 			seen = err.Error()
 		}
@@ -41,10 +43,7 @@ func (c *check) canBeUsed() bool {
 			return
 		}
 		t.Fail()
-		say(t, "seen: %s", seen)
-		if ask != "" {
-			say(t, "ask yourself: %s", ask)
-		}
+		told(t.Output(), seen, ask)
 	})
 }
 

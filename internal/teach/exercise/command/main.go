@@ -98,19 +98,20 @@ func (w *workshop) lay(e exercise.Exercise) error {
 	return err
 }
 
-// test runs go test on a learner's package, with more flags. A test that fails is no error.
-func (w *workshop) test(ctx context.Context, dir string, out io.Writer, flags ...string) error {
+// test runs go test on a learner's package, with more flags. It tells whether the test
+// passes; that it does not is no error.
+func (w *workshop) test(ctx context.Context, dir string, out io.Writer, flags ...string) (passes bool, err error) {
 	test := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-count=1"}, flags, []string{inModule(dir)})...)
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) } // so that it stops its server
 	test.WaitDelay = 10 * time.Second
 	test.Stdout, test.Stderr = out, out
 	test.Env = w.environment()
-	err := test.Run()
+	err = test.Run()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) && ctx.Err() == nil {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // environment is that of a test, which uses the workshop's server if there is one.
@@ -162,13 +163,14 @@ func (w *workshop) serve(ctx context.Context) (err error) {
 // check runs the test of the learner's package.
 func (w *workshop) check(ctx context.Context, e exercise.Exercise) error {
 	fmt.Fprintf(w.out, "go test %s\n", inModule(e.Dir()))
-	if err := w.test(ctx, e.Dir(), w.out); err != nil {
+	passes, err := w.test(ctx, e.Dir(), w.out)
+	if err != nil || !passes || !e.Done() {
 		return err
 	}
-	if !e.Done() {
-		return nil
-	}
 	words.Fprintf(w.out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", len(e.Goals), e.Name)
+	for _, what := range e.NotTested() {
+		words.Fprintf(w.out, "Not tested: %s.\n", what)
+	}
 	if after := e.After(); len(after) > 0 {
 		words.Fprintf(w.out, "The next: make exercise STEP=%s\n", after[0].Name)
 	}
@@ -254,7 +256,8 @@ type section struct {
 }
 
 // hints returns the hints for the property that is missing: this exercise's, or those
-// of a step before it. Without any, and before the first check, it is the exercise's first.
+// of a step before it, or else the property's own question. Before the first check they
+// are the exercise's first.
 func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	all := sections(e)
 	if len(all) == 0 {
@@ -269,7 +272,10 @@ func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 		all = append(all, sections(earlier)...)
 	}
 	i := slices.IndexFunc(all, func(s section) bool { return s.property == words.In(missing.Name) })
-	return all[max(0, i)], nil
+	if i < 0 {
+		return section{words.In(missing.Name), []string{words.In(missing.Hint)}}, nil
+	}
+	return all[i], nil
 }
 
 var numbered = regexp.MustCompile(`(?m)^\d+\. `)
@@ -371,7 +377,10 @@ func (w *workshop) replay(ctx context.Context, e exercise.Exercise) error {
 	if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
 		return err
 	}
-	if err := exercise.Replay(page, func() error { return w.test(ctx, e.Dir(), w.out, "-run", exercise.Run(missing.Name)) }); err != nil {
+	if err := exercise.Replay(page, func() error {
+		_, err := w.test(ctx, e.Dir(), w.out, "-run", exercise.Run(missing.Name))
+		return err
+	}); err != nil {
 		return err
 	}
 	words.Fprintf(w.out, "%s, %q, yours beside the step's own: file://%s\n", e, missing.Name, page)

@@ -39,7 +39,7 @@ func (w *workshop) part(ctx context.Context, step, which string) error {
 		return err
 	}
 	for before, when := range []string{"before", "after"} {
-		a, err := w.answerOf(ctx, e, n-1+before, p.Property)
+		a, err := w.answerOf(ctx, e, n-1+before, p.Properties[0])
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (w *workshop) answerOf(ctx context.Context, e exercise.Exercise, n int, pro
 	if err := version.Write(dir); err != nil {
 		return a, err
 	}
-	if err := w.test(ctx, dir, io.Discard, "-run", exercise.Run(property)); err != nil {
+	if _, err := w.test(ctx, dir, io.Discard, "-run", exercise.Run(property)); err != nil {
 		return a, err
 	}
 	answers := exercise.Recorded(dir).Answers

@@ -11,6 +11,7 @@ import (
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/zkserver"
+	"zklock/internal/teach/exercise"
 )
 
 // A Verdict is what a property has said of a variant.
@@ -19,7 +20,7 @@ type Verdict struct{ Property, Verdict, Evidence string }
 // Answer is the program that Lay makes. Its arguments are the places of variants in All, in
 // the order of laid. For each it prints a line of JSON, with its Verdicts: of a wrong one that
 // is rejected as it must be, one Verdict.
-func Answer(laid []lockcheck.Subject) {
+func Answer(laid [][]lockcheck.Subject) {
 	server, err := zktest.Shared()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -29,16 +30,15 @@ func Answer(laid []lockcheck.Subject) {
 	slots := make(chan struct{}, 4) // so many variants at a time: they mostly wait
 	var printing sync.Mutex
 	say := json.NewEncoder(os.Stdout)
-	for i, subject := range laid {
+	for i, subjects := range laid {
 		at, err := strconv.Atoi(os.Args[1+i])
 		if err != nil {
 			panic(err)
 		}
 		v := All[at]
-		subject.Name = v.Name
 		slots <- struct{}{}
 		all.Go(func() {
-			verdicts := v.ask(server, subject)
+			verdicts := v.ask(server, subjects)
 			printing.Lock()
 			_ = say.Encode(struct {
 				At       int
@@ -52,8 +52,10 @@ func Answer(laid []lockcheck.Subject) {
 }
 
 // ask asks first what must reject the variant, and if that does not, all the rest.
-func (v Variant) ask(server *zkserver.Server, subject lockcheck.Subject) (verdicts []Verdict) {
+func (v Variant) ask(server *zkserver.Server, subjects []lockcheck.Subject) (verdicts []Verdict) {
 	check := func(p *lockcheck.Property) Verdict {
+		subject := exercise.Asked(p, subjects)
+		subject.Name = v.Name
 		r := lockcheck.Check(server, subject, p, zktest.Patience)
 		return Verdict{p.Name, string(r.Verdict), r.Evidence}
 	}

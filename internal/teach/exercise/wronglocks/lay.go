@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"zklock/internal/check/lockcheck"
 )
 
 // Lay puts the variants into a folder of the module: each is a package of its own, and one
@@ -23,7 +21,7 @@ func Lay(root, folder string, variants []Variant) error {
 			return err
 		}
 		fmt.Fprintf(&imports, "\t%s %q\n", name, "zklock/"+filepath.Base(folder)+"/"+name)
-		fmt.Fprintf(&subjects, "\t\t%s,\n", v.subject(name))
+		fmt.Fprintf(&subjects, "\t\t{%s},\n", v.subjects(name))
 	}
 	program := fmt.Sprintf(`package main
 
@@ -34,7 +32,7 @@ import (
 %s)
 
 func main() {
-	wronglocks.Answer([]lockcheck.Subject{
+	wronglocks.Answer([][]lockcheck.Subject{
 %s	})
 }
 `, imports.String(), subjects.String())
@@ -59,22 +57,33 @@ func (v Variant) files(root string) (files map[string]string, err error) {
 		}
 		files[name] = string(text)
 	}
-	for _, e := range v.Edits {
-		if n := strings.Count(files[e.File], e.Old); n != 1 {
-			return nil, fmt.Errorf("the old text is in %s %d times, and not once:\n%s", e.File, n, e.Old)
+	for name, text := range files {
+		if files[name], err = v.Edit(name, text); err != nil {
+			return nil, err
 		}
-		files[e.File] = strings.Replace(files[e.File], e.Old, e.New, 1)
 	}
 	return files, nil
 }
 
-// subject is the call that makes the package a lock to ask.
-func (v Variant) subject(name string) string {
+// Edit makes the variant's edits in the text of one file.
+func (v Variant) Edit(file, text string) (edited string, err error) {
+	for _, e := range v.Edits {
+		if e.File != file {
+			continue
+		}
+		if n := strings.Count(text, e.Old); n != 1 {
+			return "", fmt.Errorf("the old text is in %s %d times, and not once:\n%s", e.File, n, e.Old)
+		}
+		text = strings.Replace(text, e.Old, e.New, 1)
+	}
+	return text, nil
+}
+
+// subjects are the calls that make the package locks to ask.
+func (v Variant) subjects(name string) string {
 	switch {
-	case v.Step == 1 && v.Rejects == lockcheck.CrashFrees: // which is asked of a constructor of its own
-		return fmt.Sprintf("exercise.Plain(%s.NewEphemeral)", name)
 	case v.Step == 1:
-		return fmt.Sprintf("exercise.Plain(%s.New)", name)
+		return fmt.Sprintf("exercise.Plain(%s.New), exercise.Plain(%[1]s.NewEphemeral)", name)
 	case v.Step <= 4:
 		return fmt.Sprintf("exercise.Queue(%s.New, %[1]s.ErrNotHeld)", name)
 	}
