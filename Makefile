@@ -103,7 +103,7 @@ explore: ready ## every order of a few clients' requests, and a fault anywhere
 
 book: ## the chapters and pages as a site, in out/book: with questions, slides, search
 ## OPEN=1           opens it
-	@go run ./internal/teach/book
+	@go run ./internal/teach/book/command
 
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
 ## PARTS=sessions   these parts only, of sessions,goroutines,processes,peers,servers

@@ -1,4 +1,4 @@
-package main
+package book
 
 import (
 	"encoding/json"
@@ -21,10 +21,10 @@ import (
 
 const root = "../../.."
 
-var built = sync.OnceValues(func() (map[string][]byte, error) { return build(root) })
+var built = sync.OnceValues(func() (Files, error) { return Build(root) })
 
 // book is the whole book, made once.
-func book(t *testing.T) map[string][]byte {
+func book(t *testing.T) Files {
 	t.Helper()
 	files, err := built()
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package main
+package book
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 // opens writes the book, and opens a page of it as a file.
 func opens(t *testing.T, name string, width, height int) (b *browser.Browser, address func(name string) string) {
 	folder := t.TempDir()
-	require.NoError(t, write(folder, book(t)))
+	require.NoError(t, book(t).Write(folder))
 	address = func(name string) string { return "file://" + filepath.Join(folder, name) }
 	return browser.Open(t, address(name), width, height), address
 }

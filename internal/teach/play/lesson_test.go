@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -235,25 +233,25 @@ func TestWhatCannotBeDoneInABrowser(t *testing.T) {
 	assert.Contains(t, w.Text("#log"), "You: client 0: Unlock.")
 }
 
-// A chapter opens as a page, and its links and pictures lead on.
-func TestTheChapterIsAPage(t *testing.T) {
+// The chapter that a board leads to is the book's: its prediction is folded, its run plays,
+// and what it has is found.
+func TestTheBookIsServedInABrowser(t *testing.T) {
 	t.Parallel()
-	p := plays(t, "3", 1)
-	body := func(path string) string {
-		answer := p.get(path)
-		require.Equal(t, http.StatusOK, answer.StatusCode, path)
-		text, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		return string(text)
+	w := shows(t, "3", 1)
+	w.Until(`document.querySelector("#board0 .chapter").getAttribute("href") === "/book/step03.html"`)
+	at := browser.Evaluate[string](w.Browser, `document.querySelector("#board0 .chapter").href`)
+	b := browser.Open(t, at, 1366, 768)
+	seen := func(selector string) bool {
+		return browser.Evaluate[bool](b, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, selector))
 	}
-	chapter := body("/chapter/3")
-	token := "?" + p.address.RawQuery
-	require.Contains(t, chapter, "<h1 id=")
-	require.Contains(t, chapter, `href="../step02_sequential_spin/README.md`+token+`"`)
-	require.NotContains(t, chapter, "](")
-	require.Contains(t, body("/read/step02_sequential_spin/README.md"), "<h1")
-	require.Contains(t, body("/read/docs/figures/release-step3.svg"), "<svg")
-	_, rest, found := strings.Cut(body("/read/docs/zh-CN/step03.md"), `lang="zh-CN"`)
-	require.True(t, found)
-	require.Contains(t, rest, "第 3 步")
+	require.True(t, seen(".question input"))
+	assert.False(t, seen(".answer > p:last-child"), "the answer")
+	assert.False(t, seen("[data-after] > pre"), "the output that answers it")
+	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "5050"), chromedp.KeyEvent(kb.Enter))
+	b.Contains(".yours", "You said: 5050 notifications That is right.")
+	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
+	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists, 1 of them useful.")
+	b.Do(chromedp.Click(chromedp.CSS("#search")))
+	browser.Evaluate[any](b, `search.value = "thundering"; search.oninput(); null`)
+	b.Contains("#found ol", "Step 3: wait with a watch on the children: What is still broken")
 }

@@ -108,7 +108,7 @@ class Board {
     for (const [i, l] of told("log")) this.log.set(Number(i), { ...l, i: Number(i), side: this.i }).delete(i - 200);
   }
 
-  chapter() { return `/chapter/${this.is.step}?token=${token}&language=${document.documentElement.lang}`; }
+  chapter() { return `/book/${document.documentElement.lang === "en" ? "" : "zh-CN/"}step0${this.is.step}.html`; }
 
   // moment is when the page shows what has happened to a client at a moment of the wire: once
   // those frames have arrived that could be its cause, which are the client's own, and all

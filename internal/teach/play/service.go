@@ -19,6 +19,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/teach/board"
+	"zklock/internal/teach/book"
 )
 
 // A service is what the page shows and commands.
@@ -29,6 +30,7 @@ type service struct {
 	observer *zk.Conn
 	root     string // of all locks
 	repo     string // the root of the repository
+	book     func() (book.Files, error)
 	yours    string // where the learner's packages are
 	scratch  string // a folder for the programs that are built
 	ctx      context.Context
@@ -90,6 +92,7 @@ func (s *service) now() int { return int(time.Since(s.began).Microseconds()) }
 // begin begins a service on a server, which goes on until ctx ends. Then stop ends what is left.
 func begin(ctx context.Context, repo, yours string, server *zkserver.Server, ensemble *zkserver.Ensemble) (s *service, stop func() error, err error) {
 	s = &service{began: time.Now(), server: server, ensemble: ensemble, pace: real, repo: repo, yours: yours,
+		book: sync.OnceValues(func() (book.Files, error) { return book.Build(repo) }),
 		root: fmt.Sprintf("/zklock-play-%08x", rand.Uint32()), jobs: make(chan func(), 10), starting: make(chan struct{}, 8),
 		servers: []peer{{1, board.Up, true}}, acted: time.Now()}
 	s.leaves()
