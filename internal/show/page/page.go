@@ -27,6 +27,9 @@ var drawingCSS string
 //go:embed page.css
 var css string
 
+//go:embed common.js
+var Common string // what all pages do alike: make play and the book begin with it, too
+
 //go:embed stage.js
 var Stage string // draws a story; internal/teach/play draws a live one with it
 
@@ -62,7 +65,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 func (rec *Recording) Write(w io.Writer) error {
 	view := map[string]any{
 		"CSS":     template.CSS(Style),
-		"Script":  template.JS(words.Script + Stage + Clock + script),
+		"Script":  template.JS(words.Script + Common + Stage + Clock + script),
 		"Legend":  Legend,
 		"Rec":     rec,
 		"Words":   words.Pairs(),

@@ -1,4 +1,3 @@
-"use strict";
 // The stage: a story drawn at one moment. Recorded or live, a frame is a frame.
 // A story tells intervals, so any moment of it can be drawn at once.
 
@@ -10,17 +9,6 @@ const OPS = { 1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData",
   14: "multi", 101: "setWatches", "-10": "connect", "-11": "close" };
 const EVENTS = { 1: "created", 2: "deleted", 3: "data changed", 4: "children changed" };
 const ERRORS = { "-4": "connection lost", "-101": "no such node", "-110": "node exists", "-111": "not empty" };
-
-// ---- Light or dark ----
-
-// drawAgain has the page draw its canvases again, in other colours.
-const dark = matchMedia("(prefers-color-scheme: dark)"), drawAgain = () => dispatchEvent(new Event("resize"));
-dark.addEventListener("change", drawAgain);
-document.getElementById("theme").onclick = () => {
-  const chosen = document.documentElement.dataset;
-  chosen.theme = (chosen.theme ? chosen.theme === "dark" : dark.matches) ? "light" : "dark";
-  drawAgain();
-};
 
 // ---- A story, made ready to be drawn ----
 

@@ -1,27 +1,10 @@
-"use strict";
-// What a page does beyond being read: light and dark, search, questions, slides. Each
-// works from a file, and without anything that is kept.
+// What a page of the book does beyond being read: search, questions, slides. Each works
+// from a file, and without anything that is kept.
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const make = (tag, text = "", properties = {}) =>
   Object.assign(document.createElement(tag), { textContent: text }, properties);
-
-const store = {
-  get(key) { try { return localStorage.getItem(key); } catch { return null; } },
-  set(key, value) {
-    try { value === null ? localStorage.removeItem(key) : localStorage.setItem(key, value); } catch { /* not kept */ }
-  },
-};
-
-// ---- Light and dark ----
-
-$("#theme").onclick = () => {
-  const root = document.documentElement.dataset, systemIsDark = matchMedia("(prefers-color-scheme: dark)").matches;
-  root.theme = (root.theme || (systemIsDark ? "dark" : "light")) === "dark" ? "light" : "dark";
-  store.set("zklock-theme", root.theme);
-  dispatchEvent(new Event("resize")); // what is drawn takes the new colours
-};
 
 // ---- Search ----
 
@@ -252,7 +235,7 @@ function turn(to) {
   place = Math.min(shown.length - 1, Math.max(0, to));
   put(shown[place], shown[place].size);
   $("output", slides).textContent = `${place + 1} / ${shown.length}`;
-  history.replaceState(null, "", `#slides-${place + 1}`);
+  address(`#slides-${place + 1}`);
 }
 
 function scale() {
@@ -273,7 +256,7 @@ function present(from) {
 function leave() {
   slides.hidden = true;
   for (const other of all("body > :not(#slides)")) other.inert = false;
-  history.replaceState(null, "", location.pathname);
+  address(location.pathname);
   shown[place].source.scrollIntoView();
   $("#show-slides").focus({ preventScroll: true });
 }

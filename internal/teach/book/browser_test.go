@@ -110,6 +110,23 @@ func TestTheBookInABrowser(t *testing.T) {
 	b.Contains(".yours", "You said: 5,050 names That is right.")
 }
 
+// Light or dark is chosen once: on pages with runs, which draw, as on the others.
+func TestTheThemeIsRememberedInABrowser(t *testing.T) {
+	b, address := opens(t, "step03.html", 1366, 768)
+	theme := func() string { return browser.Evaluate[string](b, `document.documentElement.dataset.theme`) }
+	for _, want := range []string{"dark", "light", "dark"} {
+		b.Do(chromedp.Click(chromedp.CSS("#theme")))
+		require.Equal(t, want, theme())
+		require.Equal(t, want, browser.Evaluate[string](b, `localStorage.getItem("zklock-theme")`))
+	}
+	for _, name := range []string{"step02.html", "zh-CN/step04.html"} {
+		require.Eventually(t, func() bool { // a browser keeps it soon, and not at once
+			b.Do(chromedp.Navigate(address(name)))
+			return theme() == "dark"
+		}, 30*time.Second, 50*time.Millisecond, name)
+	}
+}
+
 func TestTheSlidesInABrowser(t *testing.T) {
 	b, address := opens(t, "step03.html", 1920, 1080)
 	b.Do(chromedp.KeyEvent("s"))

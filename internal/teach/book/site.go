@@ -273,7 +273,7 @@ func (e *edition) execute(files Files, name string, view map[string]any) error {
 		names = append(names, p.name)
 	}
 	view["Names"] = names
-	view["CSS"], view["Script"] = template.CSS(shared.Colours+css), template.JS(script)
+	view["CSS"], view["Script"] = template.CSS(shared.Colours+css), template.JS(shared.Common+script)
 	view["Other"], view["OtherLanguage"], view["OtherWords"] = "zh-CN/"+name+".html", "zh-CN", "中文"
 	if e.folder != "" {
 		view["Other"], view["OtherLanguage"], view["OtherWords"] = "../"+name+".html", "en", "English"

@@ -49,7 +49,7 @@ func (s *service) guarded(host, token string) http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = live.Execute(w, map[string]any{
-			"Token": token, "CSS": template.CSS(page.Style + css), "Script": template.JS(words.Script + page.Stage + script),
+			"Token": token, "CSS": template.CSS(page.Style + css), "Script": template.JS(words.Script + page.Common + page.Stage + script),
 			"Words": words.Pairs(), "Choice": map[string]any{"locks": locks, "lessons": lessons, "called": names, "max": most},
 			"Legend": page.Legend,
 		})

@@ -255,7 +255,7 @@ const boards = [new Board(0), new Board(1)];
 const service = JSON.parse($("choice").textContent); // locks, lessons, called, max; and then pace, rests, held, course, servers
 const RENDERS = 100; // milliseconds between two that are not alone
 const LISTED = 5; // znodes of the queue that are named
-let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, led = "", address = "";
+let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, led = "", located = "";
 
 function take({ left, right, ...rest }) {
   Object.assign(service, rest);
@@ -295,7 +295,6 @@ function render() {
   rendered = performance.now();
   const pair = live().length > 1;
   $("stages").classList.toggle("pair", pair);
-  document.body.classList.toggle("two", pair);
   options($("choice-of-lesson"), [["0", WORDS.choose], ...service.lessons.map((l) => [l.n, `${l.n}. ${l.title}`])], service.course.lesson);
   boards.forEach((b, i) => options($("lock" + i), [...(i ? [["", WORDS.nothing]] : []), ...service.locks.map((l) => [l.key, l.name])], b.is?.lock ?? ""));
   locate();
@@ -313,14 +312,12 @@ function render() {
   animate();
 }
 
-// locate keeps the address up to date, in which the locks stand. Browsers refuse to do that often.
+// locate keeps the address up to date, in which the locks stand.
 function locate() {
   const locks = "#" + live().map((b) => b.is.lock).join("/");
-  if (!live().length || locks === address) return;
-  address = locks;
-  try {
-    history.replaceState(null, "", locks);
-  } catch { /* then it is not up to date */ }
+  if (!live().length || locks === located) return;
+  located = locks;
+  address(locks);
 }
 
 // toDo is the task that is to be done now, if there is one.
