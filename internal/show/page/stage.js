@@ -76,6 +76,7 @@ class Stage {
     this.canvas = root.querySelector("canvas");
     this.ink = this.canvas.getContext("2d");
     this.largest = largest; // by how much the signs may grow where there is room
+    this.common = 420; // pixels of a side, of which more is room
   }
 
   show(story, title, lesson) {
@@ -95,10 +96,10 @@ class Stage {
       .map((name) => [name, style.getPropertyValue("--" + name).trim()]));
     const side = Math.min(box.width, box.height);
     this.many = this.story.clients.length > 40;
-    this.small = side < 420;
+    this.small = side < this.common;
     this.middle = { x: box.width / 2, y: box.height / 2 };
-    this.tiny = side < 300;
-    this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / 420));
+    this.tiny = side < Math.min(300, this.common);
+    this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
     this.dot = this.many ? Math.max(1, Math.min(4, side / this.story.clients.length * 1.2)) : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
     const outer = Math.max(40, side / 2 - this.dot - (this.tiny ? 16 : this.small ? 20 : 24) * this.scale);
     this.radius = { hub: outer * 0.31, node: outer * 0.62, client: outer };

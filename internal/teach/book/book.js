@@ -147,6 +147,7 @@ addEventListener("beforeprint", () => all("details").forEach((d) => { d.open = t
 const slides = $("#slides"), stage = $(".stage", slides);
 const idea = 260, lead = 160; // letters of text on a slide, and of one that leads to what stands below it
 const largest = 56, smallest = 24; // pixels of a letter, on a stage of 1920 by 1080
+const besideRun = 30; // pixels of a letter around a run that plays
 let shown = [], place = 0;
 
 // makeSlides cuts the page into slides: each heading begins one, and each picture, table,
@@ -159,7 +160,8 @@ function makeSlides() {
     body = null;
   };
   const block = (node) => {
-    if (node.matches(".way, .veil, .run, blockquote")) return;
+    if (node.matches(".way, .veil, blockquote")) return;
+    if (node.matches(".run")) return list.push({ source: node, heading, nodes: [], kind: "plays", size: besideRun }) && (body = null);
     if (node.matches("h1, h2, h3, h4")) {
       heading = node.textContent;
       body = null;
@@ -181,7 +183,7 @@ function makeSlides() {
   };
   const text = (nodes) => nodes.reduce((sum, n) => sum + n.textContent.length, 0);
   [...$("article").children].forEach(block);
-  return list.flatMap(fit);
+  return list.flatMap((slide) => slide.kind === "plays" ? [slide] : fit(slide));
 }
 
 // fit makes the letters of a slide as large as they may be. What does not fit in the
@@ -216,8 +218,17 @@ function cut(node) {
   });
 }
 
+// A run plays on one place only: on its slide, or else in the text, where home stands for it.
+let home = null;
+
+function intoTheText() {
+  const run = $(".run", stage);
+  if (run) home.replaceWith(run);
+}
+
 // put shows a slide, and tells whether all of it is seen.
 function put(slide, size) {
+  intoTheText();
   const body = make("div", "", { className: "body " + slide.kind });
   body.style.fontSize = size + "px";
   for (const node of slide.nodes) {
@@ -227,6 +238,11 @@ function put(slide, size) {
   }
   const heading = make("p", slide.heading, { className: "heading" });
   stage.className = "stage " + slide.kind;
+  if (slide.kind === "plays") {
+    home = document.createComment("a run");
+    slide.source.replaceWith(home);
+    body.append(slide.source);
+  }
   stage.replaceChildren(heading, body);
   return body.scrollHeight <= body.clientHeight + 1 && body.scrollWidth <= body.clientWidth + 1;
 }
@@ -255,6 +271,7 @@ function present(from) {
 
 function leave() {
   slides.hidden = true;
+  intoTheText();
   for (const other of all("body > :not(#slides)")) other.inert = false;
   address(location.pathname);
   shown[place].source.scrollIntoView();

@@ -305,16 +305,17 @@ var (
 	latin = regexp.MustCompile(`[a-z]{2,} [a-z]{2,}`)
 )
 
-// Below each figure of runsOf its run plays, in both languages.
+// Below each figure of runsOf, and in each section of runsIn, the run plays, in both languages.
 func TestTheRunsAreInTheChapters(t *testing.T) {
 	t.Parallel()
 	files := book(t)
-	for name, stages := range map[string][]int{"step03.html": {1}, "step04.html": {2, 1}, "step05.html": {1}} {
+	for name, stages := range map[string][]int{"step01.html": {1}, "step02.html": {2}, "step03.html": {1}, "step04.html": {2, 1}, "step05.html": {1}, "step06.html": {2}} {
 		for _, folder := range []string{"", "zh-CN/"} {
 			runs := plays.FindAllString(string(files[folder+name]), -1)
 			require.Len(t, runs, len(stages), folder+name)
 			for i, run := range runs {
 				assert.Equal(t, stages[i], strings.Count(run, "<canvas"), "stages in %s", folder+name)
+				assert.Contains(t, run, map[string]string{"": "holds the lock</li>", "zh-CN/": "持有锁</li>"}[folder], "the legend of %s", folder+name)
 				var played struct {
 					Stories []any
 					Drawn   map[string]string

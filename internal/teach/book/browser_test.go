@@ -139,12 +139,20 @@ func TestTheSlidesInABrowser(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Escape))
 	b.Until(`document.querySelector("#slides").hidden && location.hash === ""`)
 
+	// The run plays on its slide, and in the text again when that is left.
+	browser.Evaluate[any](b, `present(shown.findIndex((s) => s.kind === "plays")); null`)
+	b.Do(chromedp.Click(chromedp.CSS("#slides .run .phases button:nth-child(2)")))
+	b.Contains("#slides .run .caption", "Client 0 released: 10 notifications, 10 lists, 1 of them useful.")
+	b.Do(chromedp.KeyEvent(kb.Escape))
+	b.Until(`document.querySelector("#slides").hidden && document.querySelectorAll("article .run").length === 1 && !document.querySelector("#slides .run")`)
+
 	for _, name := range chapters(t) {
 		b.Do(chromedp.Navigate(address(name) + "#slides"))
 		b.Until(`location.hash === "#slides-1"`)
 		require.True(t, browser.Evaluate[bool](b, tooMuch))
 		assert.Greater(t, browser.Evaluate[int](b, `shown.length`), 20, name)
 		assert.Empty(t, browser.Evaluate[[]string](b, `window.bad`), name)
+		assert.Equal(t, browser.Evaluate[int](b, `all(".run").length`), browser.Evaluate[int](b, `shown.filter((s) => s.kind === "plays").length`), "runs on the slides of %s", name)
 		questions := browser.Evaluate[int](b, `all(".question").length`)
 		assert.Equal(t, questions, browser.Evaluate[int](b, `new Set(shown.filter((s) => s.kind === "asks").map((s) => s.source)).size`), "questions on the slides of %s", name)
 		assert.Equal(t, questions, browser.Evaluate[int](b, `new Set(shown.filter((s) => s.kind === "answers").map((s) => s.source)).size`), "answers on the slides of %s", name)

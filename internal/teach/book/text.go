@@ -78,6 +78,7 @@ func (p *page) render() (rendered, error) {
 			n = w.mistake(n)
 		default:
 			w.block(n)
+			w.runBelow(n)
 		}
 		if n == nil {
 			break
