@@ -140,6 +140,11 @@ for (const question of all(".question")) {
   }
 }
 
+// What the tests print answers the questions of a chapter: it is shown to who has answered them.
+for (const printed of all(".outputs")) {
+  printed.open = printed.dataset.answered.split(" ").every((key) => store.get("zklock-answer-" + key) !== null);
+}
+
 addEventListener("beforeprint", () => all("details").forEach((d) => { d.open = true; }));
 
 // ---- Slides ----

@@ -299,6 +299,24 @@ func TestTheCodeIsMarkedAgainstTheStepBefore(t *testing.T) {
 	}
 }
 
+// Beside a step's code stands all that its chapter quotes of the tests' output.
+func TestTheOutputStandsBesideTheCode(t *testing.T) {
+	t.Parallel()
+	printed := regexp.MustCompile(`(?m)^» .*$`)
+	for _, folder := range []string{"", "zh-CN/"} {
+		for i := range 6 {
+			name := fmt.Sprintf("%sstep%02d", folder, i+1)
+			chapter, code := string(book(t)[name+".html"]), string(book(t)[name+"-code.html"])
+			lines := printed.FindAllString(strings.ReplaceAll(chapter, "<code>", "\n"), -1)
+			require.NotEmpty(t, lines, name)
+			for _, line := range lines {
+				assert.Contains(t, code, strings.TrimSuffix(line, "</code></pre>"), name)
+			}
+			assert.Contains(t, code, fmt.Sprintf(`<details class="outputs" data-answered="step%02d-1`, i+1))
+		}
+	}
+}
+
 var (
 	plays = regexp.MustCompile(`(?s)<figure class="run with-script">.*?</figure>`)
 	data  = regexp.MustCompile(`<script type="application/json">(.*)</script>`)

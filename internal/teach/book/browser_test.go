@@ -111,7 +111,7 @@ func TestTheBookInABrowser(t *testing.T) {
 }
 
 // Light or dark is chosen once: on pages with runs, which draw, as on the others.
-func TestTheThemeIsRememberedInABrowser(t *testing.T) {
+func TestWhatIsRememberedInABrowser(t *testing.T) {
 	b, address := opens(t, "step03.html", 1366, 768)
 	theme := func() string { return browser.Evaluate[string](b, `document.documentElement.dataset.theme`) }
 	for _, want := range []string{"dark", "light", "dark"} {
@@ -119,12 +119,22 @@ func TestTheThemeIsRememberedInABrowser(t *testing.T) {
 		require.Equal(t, want, theme())
 		require.Equal(t, want, browser.Evaluate[string](b, `localStorage.getItem("zklock-theme")`))
 	}
-	for _, name := range []string{"step02.html", "zh-CN/step04.html"} {
-		require.Eventually(t, func() bool { // a browser keeps it soon, and not at once
+	kept := func(name string, is func() bool) { // a browser keeps it soon, and not at once
+		require.Eventually(t, func() bool {
 			b.Do(chromedp.Navigate(address(name)))
-			return theme() == "dark"
+			return is()
 		}, 30*time.Second, 50*time.Millisecond, name)
 	}
+	for _, name := range []string{"step02.html", "zh-CN/step04.html"} {
+		kept(name, func() bool { return theme() == "dark" })
+	}
+
+	// What answers the questions of a chapter is open beside its code to who has answered them.
+	open := func() bool { return browser.Evaluate[bool](b, `document.querySelector(".outputs").open`) }
+	b.Do(chromedp.Navigate(address("step03-code.html")))
+	require.False(t, open())
+	browser.Evaluate[any](b, `store.set("zklock-answer-step03-1", "300"); null`)
+	kept("step03-code.html", open)
 }
 
 func TestTheSlidesInABrowser(t *testing.T) {

@@ -166,12 +166,12 @@ func (e *edition) collect(drawn map[string]string, story recordedStory) {
 	for _, c := range story.Clients {
 		named := !strings.HasPrefix(c.Name, "client ") // then its name stands beside what it is
 		if named {
-			texts = append(texts, c.Name, c.Name+", awake")
+			texts = append(texts, c.Name, strings.Join([]string{c.Name, "awake"}, ", "))
 		}
 		for _, m := range c.Moods {
 			texts = append(texts, m.Is)
 			if named {
-				texts = append(texts, c.Name+", "+m.Is)
+				texts = append(texts, strings.Join([]string{c.Name, m.Is}, ", "))
 			}
 		}
 	}

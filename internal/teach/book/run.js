@@ -48,7 +48,7 @@ for (const figure of all(".run")) {
   const fits = () => {
     if (!figure.getBoundingClientRect().width) return; // it is hidden
     for (const stage of stages) {
-      [stage.largest, stage.common] = figure.closest("#slides") ? [4, 250] : [1.3, 420]; // on a slide signs are read from afar
+      [stage.largest, stage.common] = figure.closest("#slides") ? [4, 280] : [1.3, 420]; // on a slide signs are read from afar
       stage.size();
     }
     draw();

@@ -240,6 +240,9 @@ func (e *edition) write(files Files) error {
 			"Title": p.title(), "Text": template.HTML(r.html), "Contents": e.contents(p.name, r.sections),
 			"Notes": template.HTML(e.notes(p)), "Before": e.beside(i - 1), "After": e.beside(i + 1),
 		}
+		if c := find(e.codes, func(c *codePage) bool { return c.step == p.name }); c != nil {
+			c.chapter = r
+		}
 		if r.plays {
 			view["Player"] = template.JS(player)
 		}
