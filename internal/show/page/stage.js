@@ -137,7 +137,7 @@ class Stage {
 
   directory() {
     const { ink, color, middle, radius } = this;
-    const plain = this.story.step.startsWith("1");
+    const plain = this.story.znode || this.story.step.startsWith("1");
     if (!plain) {
       ink.strokeStyle = color.line;
       ink.lineWidth = this.many ? 1 : 2;

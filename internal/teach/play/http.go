@@ -147,7 +147,7 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	s.mu.Unlock()
-	if len(locks) == 0 {
+	if len(locks) == 0 { // the page does not ask for it then
 		http.Error(w, "nothing has happened yet", http.StatusConflict)
 		return
 	}

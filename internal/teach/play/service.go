@@ -43,7 +43,8 @@ type service struct {
 	wanted  int // lesson, which is to be laid; 0: none
 	servers []peer
 	pace    string
-	rests   bool // the wire is held, since nobody has done anything for a while
+	moves   string // the last pace at which frames went
+	rests   bool   // the wire is held, since nobody has done anything for a while
 	acted   time.Time
 	passed  int        // frames, when that was looked at last
 	held    []*held    // frames on the wire, in the order of their coming
@@ -91,7 +92,7 @@ func (s *service) now() int { return int(time.Since(s.began).Microseconds()) }
 
 // begin begins a service on a server, which goes on until ctx ends. Then stop ends what is left.
 func begin(ctx context.Context, repo, yours string, server *zkserver.Server, ensemble *zkserver.Ensemble) (s *service, stop func() error, err error) {
-	s = &service{began: time.Now(), server: server, ensemble: ensemble, pace: real, repo: repo, yours: yours,
+	s = &service{began: time.Now(), server: server, ensemble: ensemble, pace: real, moves: real, repo: repo, yours: yours,
 		book: sync.OnceValues(func() (book.Files, error) { return book.Build(repo) }),
 		root: fmt.Sprintf("/zklock-play-%08x", rand.Uint32()), jobs: make(chan func(), 10), starting: make(chan struct{}, 8),
 		servers: []peer{{1, board.Up, true}}, acted: time.Now()}
