@@ -91,12 +91,18 @@ func (rec *Recording) Write(w io.Writer) error {
 
 // cell is a cell of a table, as the page has it: with commas, and without what is noise.
 func cell(label string, value any) string {
+	text := withCommas(value)
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n < 1 && strings.HasSuffix(label, "quiet") {
+		return "≤ 1"
+	}
+	return text
+}
+
+// withCommas is a cell with commas, if it is a large number.
+func withCommas(value any) string {
 	text := fmt.Sprint(value)
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
 		return number(n)
-	}
-	if n, err := strconv.ParseFloat(text, 64); err == nil && n < 1 && strings.HasSuffix(label, "quiet") {
-		return "≤ 1"
 	}
 	return text
 }
