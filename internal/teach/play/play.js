@@ -332,7 +332,10 @@ function toDo() {
 const isNext = (what, client) => toDo()?.do === what && toDo().client === client && !isDoing();
 
 // isDoing tells whether the button was pressed last, and what comes of it is awaited.
-const isDoing = () => live().every((b) => b.is.counters.action === `client ${toDo().client}: ${service.called[toDo().do]}`);
+const isDoing = () => {
+  const { client: i, do: what } = toDo();
+  return live().every((b) => b.is.counters.action === `client ${i}: ${service.called[what]}`);
+};
 
 // lesson shows the choice of a lesson, or what is to be done in the one that was chosen.
 function lesson() {

@@ -22,7 +22,7 @@ const (
 )
 
 // rest is after how much time without a command the wire is held, if clients ask all the
-// time: nobody looks at it, and a page that draws takes a third of a core. Whatever is
+// time: nobody looks at it, and a page that draws takes a tenth of a core. Whatever is
 // pressed next lets it go on.
 const rest = 15 * time.Second
 
