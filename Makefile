@@ -22,7 +22,7 @@ tour: ready ## all steps side by side, measured, and a page to look at
 
 play: ready ## a page to play with the locks: real clients, a real server
 ## SERVERS=3        three servers, which can fail, too
-## LESSON=3         begins with lesson 3; OPENING=3 does the same
+## LESSON=3         begins with lesson 3
 ## LEFT=3 RIGHT=4   the locks side by side: 1 to 6, zk, W1 to W24 or mine
 ## OPEN=1           opens the page
 	@mkdir -p out; go build -o out/play ./internal/teach/play && out/play
