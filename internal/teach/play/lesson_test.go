@@ -200,7 +200,7 @@ func TestNothingIsDrawnInQuietInABrowser(t *testing.T) {
 	w.press("[data-pace=slow]")
 	w.Until(`service.pace === "slow"`)
 	w.player.mu.Lock()
-	w.player.acted = w.player.acted.Add(-rest)
+	w.player.rest, w.player.acted = rest, w.player.acted.Add(-rest)
 	w.player.mu.Unlock()
 	w.Until(`!document.querySelector("#rests").hidden && service.pace === "pause"`)
 	counted()

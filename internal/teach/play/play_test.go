@@ -57,6 +57,9 @@ func playsOn(t *testing.T, z *zktest.Zoo, ensemble *zkserver.Ensemble, yours, ke
 func begins(t *testing.T, z *zktest.Zoo, ensemble *zkserver.Ensemble, yours string) *player {
 	s, stop, err := begin(context.Background(), "../../..", yours, z.Server, ensemble)
 	require.NoError(t, err)
+	s.mu.Lock()
+	s.rest = time.Hour // on a busy machine a test takes long to do the next thing
+	s.mu.Unlock()
 	address, hangUp, err := s.listen()
 	require.NoError(t, err)
 	at, err := url.Parse(address)

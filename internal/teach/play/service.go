@@ -46,9 +46,10 @@ type service struct {
 	moves   string // the last pace at which frames went
 	rests   bool   // the wire is held, since nobody has done anything for a while
 	acted   time.Time
-	passed  int        // frames, when that was looked at last
-	held    []*held    // frames on the wire, in the order of their coming
-	changed *sync.Cond // what they wait for has
+	rest    time.Duration // after how much time without a command that is so
+	passed  int           // frames, when that was looked at last
+	held    []*held       // frames on the wire, in the order of their coming
+	changed *sync.Cond    // what they wait for has
 }
 
 // A guard is a mutex that knows how often it was locked: while that stays as it is, nothing
@@ -95,7 +96,7 @@ func begin(ctx context.Context, repo, yours string, server *zkserver.Server, ens
 	s = &service{began: time.Now(), server: server, ensemble: ensemble, pace: real, moves: real, repo: repo, yours: yours,
 		book: sync.OnceValues(func() (book.Files, error) { return book.Build(repo) }),
 		root: fmt.Sprintf("/zklock-play-%08x", rand.Uint32()), jobs: make(chan func(), 10), starting: make(chan struct{}, 8),
-		servers: []peer{{1, board.Up, true}}, acted: time.Now()}
+		servers: []peer{{1, board.Up, true}}, acted: time.Now(), rest: rest}
 	s.leaves()
 	s.changed = sync.NewCond(&s.mu)
 	if ensemble != nil {

@@ -61,7 +61,7 @@ func (s *service) idles() {
 	}
 	c := s.course
 	awaited := c.Begun && c.Done < len(lessons[c.Lesson-1].Tasks) && lessons[c.Lesson-1].Tasks[c.Done].Do == ""
-	still := passed == s.passed || s.pace == paused || awaited || time.Since(s.acted) < rest
+	still := passed == s.passed || s.pace == paused || awaited || time.Since(s.acted) < s.rest
 	s.passed = passed
 	s.mu.Unlock()
 	if !still {
