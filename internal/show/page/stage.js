@@ -310,7 +310,10 @@ class Stage {
     const { ink, color } = this;
     ink.font = `600 ${(this.small ? 10 : 12) * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
     const w = ink.measureText(words).width + 8;
-    const x = p.x + (p.x > this.middle.x + 20 ? -11 - w / 2 : 11 + w / 2); // towards the middle
+    const shift = p.x > this.middle.x + 20 ? -11 - w / 2 : 11 + w / 2, hub = this.radius.hub; // towards the middle
+    const onHub = Math.abs(p.y - this.middle.y) < hub && Math.abs(p.x + shift - this.middle.x) < hub + w / 2;
+    const fits = p.x - shift - w / 2 > 0 && p.x - shift + w / 2 < 2 * this.middle.x;
+    const x = p.x + (onHub && fits ? -shift : shift); // what stands in the middle can be read
     ink.fillStyle = color.paper;
     ink.fillRect(x - w / 2, p.y - 9 * this.scale, w, 18 * this.scale);
     this.text(words, x, p.y + 1, color.ink, this.small ? 10 : 12, "600");
