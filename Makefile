@@ -22,7 +22,7 @@ tour: ready ## all steps side by side, measured, and a page to look at
 
 play: ready ## a page to play with the locks: real clients, a real server
 ## SERVERS=3        three servers, which can fail, too
-## LESSON=3         begins with lesson 3; OPENING=3 does the same
+## LESSON=3         begins with lesson 3
 ## LEFT=3 RIGHT=4   the locks side by side: a step, zk, a mistake such as W8, or mine
 ## OPEN=1           opens the page
 	@mkdir -p out; go build -o out/play ./internal/teach/play && out/play
@@ -104,7 +104,7 @@ explore: ready ## every order of a few clients' requests, and a fault anywhere
 
 book: ## the chapters and pages as a site, in out/book: with questions, slides, search
 ## OPEN=1           opens it
-	@go run ./internal/teach/book
+	@go run ./internal/teach/book/command
 
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
 ## PARTS=sessions   these parts only, of sessions,goroutines,processes,peers,servers

@@ -30,10 +30,10 @@ type Browser struct {
 // patience is how long a page may take for what a test waits for.
 const patience = 90 * time.Second
 
-// Open opens a page of a size, of which all that it asks for has the same origin as
-// the page, lies in its folder or is in it. It fails the test, at its end, if the page has asked for
-// anything else or made an error. Without a browser the test is left out, or, where
-// ZKLOCK_REQUIRE_BROWSER is set, fails.
+// Open opens a page of a size, of which all that it asks for lies in its folder or is in
+// it. It fails the test, at its end, if the page has asked for anything else or made an
+// error. Without a browser the test is left out, or, where ZKLOCK_REQUIRE_BROWSER is set,
+// fails.
 func Open(t *testing.T, url string, width, height int) *Browser {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)),
@@ -50,9 +50,7 @@ func Open(t *testing.T, url string, width, height int) *Browser {
 
 	b := &Browser{T: t, Ctx: ctx}
 	home, _, _ := strings.Cut(url, "?")
-	if strings.HasPrefix(home, "file:") { // what lies beside the page belongs to it
-		home = home[:strings.LastIndex(home, "/")+1]
-	}
+	home = home[:strings.LastIndex(home, "/")+1] // what lies beside the page belongs to it
 	require.NoError(t, chromedp.Listen(ctx, func(event any) { b.hear(event, home) }))
 	b.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})

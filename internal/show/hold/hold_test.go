@@ -133,7 +133,7 @@ func TestTheChaptersInTerminals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := typed(t, dir, "", "zk")
-	server.says("make hold STEP=01 NAME=a")
+	server.says("make hold STEP=1 NAME=a")
 	text, err := os.ReadFile(filepath.Join(dir, addressFile))
 	require.NoError(t, err)
 	addr := string(text)

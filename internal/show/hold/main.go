@@ -20,9 +20,9 @@ import (
 )
 
 const usage = `usage, from the root of the repository:
-  go run ./internal/show/hold zk               keep a server until Ctrl-C
-  go run ./internal/show/hold hold 04 a        take step 4's lock as a
-  go run ./internal/show/hold hold 06 a read   take step 6's lock as a reader`
+  go run ./internal/show/hold zk              keep a server until Ctrl-C
+  go run ./internal/show/hold hold 4 a        take step 4's lock as a
+  go run ./internal/show/hold hold 6 a read   take step 6's lock as a reader`
 
 func main() { os.Exit(run(os.Args[1:])) }
 
@@ -77,7 +77,7 @@ func keep(ctx context.Context) error {
 	defer os.Remove(addressFile)
 	err = errors.Join(os.MkdirAll(filepath.Dir(addressFile), 0o755), os.WriteFile(addressFile, []byte(server.Addr), 0o644))
 	if err == nil {
-		words.Fprintf(os.Stdout, "%s\nIt is kept until Ctrl-C. In other terminals:\n  make hold STEP=01 NAME=a\n", server.Origin)
+		words.Fprintf(os.Stdout, "%s\nIt is kept until Ctrl-C. In other terminals:\n  make hold STEP=1 NAME=a\n", server.Origin)
 		if cli := shell(); cli != "" {
 			fmt.Printf("  %s -server %s ls /locks/step01\n", cli, server.Addr)
 		}

@@ -40,7 +40,7 @@ func Chinese(file string) string {
 
 var spoken = regexp.MustCompile(`(<text[^>]*>|<desc>|<title>|aria-label=")([^<"]*)(<|")`)
 
-// Figures draws what the chapters show, from a recording of steps 3 to 5.
+// Figures draws what the chapters show, from a recording of all steps.
 func (rec *Recording) Figures() (all []Drawing) {
 	add := func(name string, svg template.HTML, facts []string) {
 		all = append(all, Drawing{name, string(svg), strings.Join(facts, " ")})

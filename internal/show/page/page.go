@@ -27,6 +27,9 @@ var drawingCSS string
 //go:embed page.css
 var css string
 
+//go:embed common.js
+var Common string // what all pages do alike: make play and the book begin with it, too
+
 //go:embed stage.js
 var Stage string // draws a story; internal/teach/play draws a live one with it
 
@@ -62,7 +65,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 func (rec *Recording) Write(w io.Writer) error {
 	view := map[string]any{
 		"CSS":     template.CSS(Style),
-		"Script":  template.JS(words.Script + Stage + Clock + script),
+		"Script":  template.JS(words.Script + Common + Stage + Clock + script),
 		"Legend":  Legend,
 		"Rec":     rec,
 		"Words":   words.Pairs(),
@@ -88,12 +91,18 @@ func (rec *Recording) Write(w io.Writer) error {
 
 // cell is a cell of a table, as the page has it: with commas, and without what is noise.
 func cell(label string, value any) string {
+	text := withCommas(value)
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n < 1 && strings.HasSuffix(label, "quiet") {
+		return "≤ 1"
+	}
+	return text
+}
+
+// withCommas is a cell with commas, if it is a large number.
+func withCommas(value any) string {
 	text := fmt.Sprint(value)
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
 		return number(n)
-	}
-	if n, err := strconv.ParseFloat(text, 64); err == nil && n < 1 && strings.HasSuffix(label, "quiet") {
-		return "≤ 1"
 	}
 	return text
 }

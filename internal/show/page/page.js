@@ -38,9 +38,7 @@ function choose(id, left, right) {
   const { phases } = player.clock;
   pause();
   go((data.titles.length > 1 ? phases[1] : phases.at(-1))?.at ?? 0); // what has come of the beginning, or the last that was done
-  try {
-    history.replaceState(null, "", `#${id}/${left}/${right}`);
-  } catch { /* a browser refuses to do that often: then the address is not up to date */ }
+  address(`#${id}/${left}/${right}`);
 }
 
 // titled is the title of a story with the steps that it compares.

@@ -34,7 +34,11 @@ func (rec *Recording) PrintScore(w io.Writer) {
 	for _, g := range rec.Score() {
 		words.Fprintln(w, g.Title)
 		for _, r := range g.Rows {
-			line("  "+r.Label, r.Cells)
+			var cells []any
+			for _, c := range r.Cells {
+				cells = append(cells, withCommas(c))
+			}
+			line("  "+r.Label, cells)
 		}
 	}
 	fmt.Fprintln(w, rule)

@@ -21,7 +21,8 @@ type Story struct {
 	Frames  []Flight `json:"frames"`
 	Phases  []Phase  `json:"phases"`
 	End     int      `json:"end"`
-	Slots   int      `json:"slots"` // places around the directory
+	Znode   bool     `json:"znode,omitempty"` // the lock is one znode, and no queue, though its step's key does not say so
+	Slots   int      `json:"slots"`           // places around the directory
 
 	start time.Time
 	lines []lockcheck.Line // the clients' frames, as they stood on the wire

@@ -1,4 +1,3 @@
-"use strict";
 // The stage: a story drawn at one moment. Recorded or live, a frame is a frame.
 // A story tells intervals, so any moment of it can be drawn at once.
 
@@ -10,17 +9,6 @@ const OPS = { 1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData",
   14: "multi", 101: "setWatches", "-10": "connect", "-11": "close" };
 const EVENTS = { 1: "created", 2: "deleted", 3: "data changed", 4: "children changed" };
 const ERRORS = { "-4": "connection lost", "-101": "no such node", "-110": "node exists", "-111": "not empty" };
-
-// ---- Light or dark ----
-
-// drawAgain has the page draw its canvases again, in other colours.
-const dark = matchMedia("(prefers-color-scheme: dark)"), drawAgain = () => dispatchEvent(new Event("resize"));
-dark.addEventListener("change", drawAgain);
-document.getElementById("theme").onclick = () => {
-  const chosen = document.documentElement.dataset;
-  chosen.theme = (chosen.theme ? chosen.theme === "dark" : dark.matches) ? "light" : "dark";
-  drawAgain();
-};
 
 // ---- A story, made ready to be drawn ----
 
@@ -88,6 +76,7 @@ class Stage {
     this.canvas = root.querySelector("canvas");
     this.ink = this.canvas.getContext("2d");
     this.largest = largest; // by how much the signs may grow where there is room
+    this.common = 420; // pixels of a side, of which more is room
   }
 
   show(story, title, lesson) {
@@ -107,10 +96,10 @@ class Stage {
       .map((name) => [name, style.getPropertyValue("--" + name).trim()]));
     const side = Math.min(box.width, box.height);
     this.many = this.story.clients.length > 40;
-    this.small = side < 420;
+    this.small = side < this.common;
     this.middle = { x: box.width / 2, y: box.height / 2 };
-    this.tiny = side < 300;
-    this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / 420));
+    this.tiny = side < Math.min(300, this.common);
+    this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
     this.dot = this.many ? Math.max(1, Math.min(4, side / this.story.clients.length * 1.2)) : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
     const outer = Math.max(40, side / 2 - this.dot - (this.tiny ? 16 : this.small ? 20 : 24) * this.scale);
     this.radius = { hub: outer * 0.31, node: outer * 0.62, client: outer };
@@ -148,7 +137,7 @@ class Stage {
 
   directory() {
     const { ink, color, middle, radius } = this;
-    const plain = this.story.step.startsWith("1");
+    const plain = this.story.znode || this.story.step.startsWith("1");
     if (!plain) {
       ink.strokeStyle = color.line;
       ink.lineWidth = this.many ? 1 : 2;
@@ -321,7 +310,10 @@ class Stage {
     const { ink, color } = this;
     ink.font = `600 ${(this.small ? 10 : 12) * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
     const w = ink.measureText(words).width + 8;
-    const x = p.x + (p.x > this.middle.x + 20 ? -11 - w / 2 : 11 + w / 2); // towards the middle
+    const shift = p.x > this.middle.x + 20 ? -11 - w / 2 : 11 + w / 2, hub = this.radius.hub; // towards the middle
+    const onHub = Math.abs(p.y - this.middle.y) < hub && Math.abs(p.x + shift - this.middle.x) < hub + w / 2;
+    const fits = p.x - shift - w / 2 > 0 && p.x - shift + w / 2 < 2 * this.middle.x;
+    const x = p.x + (onHub && fits ? -shift : shift); // what stands in the middle can be read
     ink.fillStyle = color.paper;
     ink.fillRect(x - w / 2, p.y - 9 * this.scale, w, 18 * this.scale);
     this.text(words, x, p.y + 1, color.ink, this.small ? 10 : 12, "600");

@@ -172,7 +172,7 @@ func matrix(ctx context.Context, tour *page.Tour) error {
 
 // figures draws the chapters' pictures into docs/figures and docs/zh-CN/figures.
 func figures(ctx context.Context, tour *page.Tour) error {
-	tour.Locks, tour.Largest = page.Steps[2:5], 300
+	tour.Locks, tour.Largest = page.Steps, 300
 	if err := tour.Record(ctx); err != nil {
 		return err
 	}

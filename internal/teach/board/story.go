@@ -32,7 +32,7 @@ func (b *Board) Story(now int) page.Story {
 		}
 		return max(0, at-start)
 	}
-	s := page.Story{End: since(now), Slots: 2 * len(b.Clients), Nodes: []page.Node{}, Watches: []page.Watch{}, Frames: []page.Flight{}}
+	s := page.Story{Znode: b.Znode, End: since(now), Slots: 2 * len(b.Clients), Nodes: []page.Node{}, Watches: []page.Watch{}, Frames: []page.Flight{}}
 	for i, p := range phases {
 		p.At, p.Over = since(p.At), since(now)
 		if i > 0 {

@@ -112,17 +112,8 @@ func (b *Board) sentence(c *Client, f wiretap.Frame) string {
 	case f.Op == wiretap.Delete && f.Err == wiretap.NoNode:
 		return "{who} tries to delete " + name + ": it is not there"
 	case f.Op == wiretap.GetChildren && ok:
-		text := fmt.Sprintf("{who} lists: %d znodes", f.Names)
-		if f.Names == 1 {
-			text = "{who} lists: one znode"
-		}
-		if own := b.newest(c.Number); own != nil && own == b.Queue()[0] {
-			text += ", its own is the first"
-		}
-		if f.Watch {
-			text += ", with a watch"
-		}
-		return text
+		own := b.newest(c.Number)
+		return listed(f.Names, own != nil && own == b.Queue()[0], f.Watch)
 	case ok && f.Watch:
 		return "{who} watches " + name
 	case f.Op != wiretap.Create && f.Err == wiretap.NoNode:
@@ -131,6 +122,23 @@ func (b *Board) sentence(c *Client, f wiretap.Frame) string {
 		return fmt.Sprintf("the server refuses {who}'s %v of %s: error %d", f.Op, name, f.Err)
 	}
 	return ""
+}
+
+// listed says what a list has shown. Each form is whole, for in another language it is another.
+func listed(names int, isFirst, watch bool) string {
+	one, many := "{who} lists: one znode", "{who} lists: %d znodes"
+	switch {
+	case isFirst && watch:
+		one, many = "{who} lists: one znode, its own is the first, with a watch", "{who} lists: %d znodes, its own is the first, with a watch"
+	case isFirst:
+		one, many = "{who} lists: one znode, its own is the first", "{who} lists: %d znodes, its own is the first"
+	case watch:
+		one, many = "{who} lists: one znode, with a watch", "{who} lists: %d znodes, with a watch"
+	}
+	if names == 1 {
+		return one
+	}
+	return fmt.Sprintf(many, names)
 }
 
 // Hears notes what a client believes of itself, and says what is new of it.

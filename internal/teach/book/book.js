@@ -1,27 +1,10 @@
-"use strict";
-// What a page does beyond being read: light and dark, search, questions, slides. Each
-// works from a file, and without anything that is kept.
+// What a page of the book does beyond being read: search, questions, slides. Each works
+// from a file, and without anything that is kept.
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const make = (tag, text = "", properties = {}) =>
   Object.assign(document.createElement(tag), { textContent: text }, properties);
-
-const store = {
-  get(key) { try { return localStorage.getItem(key); } catch { return null; } },
-  set(key, value) {
-    try { value === null ? localStorage.removeItem(key) : localStorage.setItem(key, value); } catch { /* not kept */ }
-  },
-};
-
-// ---- Light and dark ----
-
-$("#theme").onclick = () => {
-  const root = document.documentElement.dataset, systemIsDark = matchMedia("(prefers-color-scheme: dark)").matches;
-  root.theme = (root.theme || (systemIsDark ? "dark" : "light")) === "dark" ? "light" : "dark";
-  store.set("zklock-theme", root.theme);
-  dispatchEvent(new Event("resize")); // what is drawn takes the new colours
-};
 
 // ---- Search ----
 
@@ -157,6 +140,11 @@ for (const question of all(".question")) {
   }
 }
 
+// What the tests print answers the questions of a chapter: it is shown to who has answered them.
+for (const printed of all(".outputs")) {
+  printed.open = printed.dataset.answered.split(" ").every((key) => store.get("zklock-answer-" + key) !== null);
+}
+
 addEventListener("beforeprint", () => all("details").forEach((d) => { d.open = true; }));
 
 // ---- Slides ----
@@ -164,6 +152,7 @@ addEventListener("beforeprint", () => all("details").forEach((d) => { d.open = t
 const slides = $("#slides"), stage = $(".stage", slides);
 const idea = 260, lead = 160; // letters of text on a slide, and of one that leads to what stands below it
 const largest = 56, smallest = 24; // pixels of a letter, on a stage of 1920 by 1080
+const besideRun = 30; // pixels of a letter around a run that plays
 let shown = [], place = 0;
 
 // makeSlides cuts the page into slides: each heading begins one, and each picture, table,
@@ -176,7 +165,8 @@ function makeSlides() {
     body = null;
   };
   const block = (node) => {
-    if (node.matches(".way, .veil, .run, blockquote")) return;
+    if (node.matches(".way, .veil, blockquote")) return;
+    if (node.matches(".run")) return list.push({ source: node, heading, nodes: [], kind: "plays", size: besideRun }) && (body = null);
     if (node.matches("h1, h2, h3, h4")) {
       heading = node.textContent;
       body = null;
@@ -198,7 +188,7 @@ function makeSlides() {
   };
   const text = (nodes) => nodes.reduce((sum, n) => sum + n.textContent.length, 0);
   [...$("article").children].forEach(block);
-  return list.flatMap(fit);
+  return list.flatMap((slide) => slide.kind === "plays" ? [slide] : fit(slide));
 }
 
 // fit makes the letters of a slide as large as they may be. What does not fit in the
@@ -233,8 +223,17 @@ function cut(node) {
   });
 }
 
+// A run plays on one place only: on its slide, or else in the text, where home stands for it.
+let home = null;
+
+function intoTheText() {
+  const run = $(".run", stage);
+  if (run) home.replaceWith(run);
+}
+
 // put shows a slide, and tells whether all of it is seen.
 function put(slide, size) {
+  intoTheText();
   const body = make("div", "", { className: "body " + slide.kind });
   body.style.fontSize = size + "px";
   for (const node of slide.nodes) {
@@ -244,6 +243,11 @@ function put(slide, size) {
   }
   const heading = make("p", slide.heading, { className: "heading" });
   stage.className = "stage " + slide.kind;
+  if (slide.kind === "plays") {
+    home = document.createComment("a run");
+    slide.source.replaceWith(home);
+    body.append(slide.source);
+  }
   stage.replaceChildren(heading, body);
   return body.scrollHeight <= body.clientHeight + 1 && body.scrollWidth <= body.clientWidth + 1;
 }
@@ -252,7 +256,7 @@ function turn(to) {
   place = Math.min(shown.length - 1, Math.max(0, to));
   put(shown[place], shown[place].size);
   $("output", slides).textContent = `${place + 1} / ${shown.length}`;
-  history.replaceState(null, "", `#slides-${place + 1}`);
+  address(`#slides-${place + 1}`);
 }
 
 function scale() {
@@ -272,8 +276,9 @@ function present(from) {
 
 function leave() {
   slides.hidden = true;
+  intoTheText();
   for (const other of all("body > :not(#slides)")) other.inert = false;
-  history.replaceState(null, "", location.pathname);
+  address(location.pathname);
   shown[place].source.scrollIntoView();
   $("#show-slides").focus({ preventScroll: true });
 }

@@ -1,4 +1,4 @@
-package main
+package book
 
 import (
 	"encoding/json"
@@ -21,10 +21,10 @@ import (
 
 const root = "../../.."
 
-var built = sync.OnceValues(func() (map[string][]byte, error) { return build(root) })
+var built = sync.OnceValues(func() (Files, error) { return Build(root) })
 
 // book is the whole book, made once.
-func book(t *testing.T) map[string][]byte {
+func book(t *testing.T) Files {
 	t.Helper()
 	files, err := built()
 	require.NoError(t, err)
@@ -299,22 +299,41 @@ func TestTheCodeIsMarkedAgainstTheStepBefore(t *testing.T) {
 	}
 }
 
+// Beside a step's code stands all that its chapter quotes of the tests' output.
+func TestTheOutputStandsBesideTheCode(t *testing.T) {
+	t.Parallel()
+	printed := regexp.MustCompile(`(?m)^» .*$`)
+	for _, folder := range []string{"", "zh-CN/"} {
+		for i := range 6 {
+			name := fmt.Sprintf("%sstep%02d", folder, i+1)
+			chapter, code := string(book(t)[name+".html"]), string(book(t)[name+"-code.html"])
+			lines := printed.FindAllString(strings.ReplaceAll(chapter, "<code>", "\n"), -1)
+			require.NotEmpty(t, lines, name)
+			for _, line := range lines {
+				assert.Contains(t, code, strings.TrimSuffix(line, "</code></pre>"), name)
+			}
+			assert.Contains(t, code, fmt.Sprintf(`<details class="outputs" data-answered="step%02d-1`, i+1))
+		}
+	}
+}
+
 var (
 	plays = regexp.MustCompile(`(?s)<figure class="run with-script">.*?</figure>`)
 	data  = regexp.MustCompile(`<script type="application/json">(.*)</script>`)
 	latin = regexp.MustCompile(`[a-z]{2,} [a-z]{2,}`)
 )
 
-// Below each figure of runsOf its run plays, in both languages.
+// Below each figure of runsOf, and in each section of runsIn, the run plays, in both languages.
 func TestTheRunsAreInTheChapters(t *testing.T) {
 	t.Parallel()
 	files := book(t)
-	for name, stages := range map[string][]int{"step03.html": {1}, "step04.html": {2, 1}, "step05.html": {1}} {
+	for name, stages := range map[string][]int{"step01.html": {1}, "step02.html": {2}, "step03.html": {1}, "step04.html": {2, 1}, "step05.html": {1}, "step06.html": {2}} {
 		for _, folder := range []string{"", "zh-CN/"} {
 			runs := plays.FindAllString(string(files[folder+name]), -1)
 			require.Len(t, runs, len(stages), folder+name)
 			for i, run := range runs {
 				assert.Equal(t, stages[i], strings.Count(run, "<canvas"), "stages in %s", folder+name)
+				assert.Contains(t, run, map[string]string{"": "holds the lock</li>", "zh-CN/": "持有锁</li>"}[folder], "the legend of %s", folder+name)
 				var played struct {
 					Stories []any
 					Drawn   map[string]string

@@ -1,4 +1,4 @@
-package main
+package book
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 // opens writes the book, and opens a page of it as a file.
 func opens(t *testing.T, name string, width, height int) (b *browser.Browser, address func(name string) string) {
 	folder := t.TempDir()
-	require.NoError(t, write(folder, book(t)))
+	require.NoError(t, book(t).Write(folder))
 	address = func(name string) string { return "file://" + filepath.Join(folder, name) }
 	return browser.Open(t, address(name), width, height), address
 }
@@ -110,6 +110,36 @@ func TestTheBookInABrowser(t *testing.T) {
 	b.Contains(".yours", "You said: 5,050 names That is right.")
 }
 
+// Light or dark is chosen once: on pages with runs, which draw, as on the others.
+func TestWhatIsRememberedInABrowser(t *testing.T) {
+	b, address := opens(t, "step03.html", 1366, 768)
+	theme := func() string { return browser.Evaluate[string](b, `document.documentElement.dataset.theme`) }
+	for _, want := range []string{"dark", "light", "dark"} {
+		b.Do(chromedp.Click(chromedp.CSS("#theme")))
+		require.Equal(t, want, theme())
+		require.Equal(t, want, browser.Evaluate[string](b, `localStorage.getItem("zklock-theme")`))
+	}
+	kept := func(name string, is func() bool) { // a browser keeps it soon, and not at once
+		for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+			b.Do(chromedp.Navigate(address(name)))
+			if is() {
+				return
+			}
+			require.True(t, time.Now().Before(deadline), "%s remembers it", name)
+		}
+	}
+	for _, name := range []string{"step02.html", "zh-CN/step04.html"} {
+		kept(name, func() bool { return theme() == "dark" })
+	}
+
+	// What answers the questions of a chapter is open beside its code to who has answered them.
+	open := func() bool { return browser.Evaluate[bool](b, `document.querySelector(".outputs").open`) }
+	b.Do(chromedp.Navigate(address("step03-code.html")))
+	require.False(t, open())
+	browser.Evaluate[any](b, `store.set("zklock-answer-step03-1", "300"); null`)
+	kept("step03-code.html", open)
+}
+
 func TestTheSlidesInABrowser(t *testing.T) {
 	b, address := opens(t, "step03.html", 1920, 1080)
 	b.Do(chromedp.KeyEvent("s"))
@@ -122,12 +152,20 @@ func TestTheSlidesInABrowser(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Escape))
 	b.Until(`document.querySelector("#slides").hidden && location.hash === ""`)
 
+	// The run plays on its slide, and in the text again when that is left.
+	browser.Evaluate[any](b, `present(shown.findIndex((s) => s.kind === "plays")); null`)
+	b.Do(chromedp.Click(chromedp.CSS("#slides .run .phases button:nth-child(2)")))
+	b.Contains("#slides .run .caption", "Client 0 released: 10 notifications, 10 lists, 1 of them useful.")
+	b.Do(chromedp.KeyEvent(kb.Escape))
+	b.Until(`document.querySelector("#slides").hidden && document.querySelectorAll("article .run").length === 1 && !document.querySelector("#slides .run")`)
+
 	for _, name := range chapters(t) {
 		b.Do(chromedp.Navigate(address(name) + "#slides"))
 		b.Until(`location.hash === "#slides-1"`)
 		require.True(t, browser.Evaluate[bool](b, tooMuch))
 		assert.Greater(t, browser.Evaluate[int](b, `shown.length`), 20, name)
 		assert.Empty(t, browser.Evaluate[[]string](b, `window.bad`), name)
+		assert.Equal(t, browser.Evaluate[int](b, `all(".run").length`), browser.Evaluate[int](b, `shown.filter((s) => s.kind === "plays").length`), "runs on the slides of %s", name)
 		questions := browser.Evaluate[int](b, `all(".question").length`)
 		assert.Equal(t, questions, browser.Evaluate[int](b, `new Set(shown.filter((s) => s.kind === "asks").map((s) => s.source)).size`), "questions on the slides of %s", name)
 		assert.Equal(t, questions, browser.Evaluate[int](b, `new Set(shown.filter((s) => s.kind === "answers").map((s) => s.source)).size`), "answers on the slides of %s", name)

@@ -1,4 +1,4 @@
-package main
+package book
 
 import (
 	"fmt"
@@ -20,6 +20,7 @@ type codePage struct {
 	before  string // the folder of the step before, or ""
 	edition *edition
 	files   []codeFile
+	chapter rendered
 }
 
 type codeFile struct {
@@ -177,11 +178,33 @@ func (c *codePage) render() string {
 		fmt.Fprintf(&out, "<li><a href=\"#%s\"><code>%s</code></a> %s</li>\n", f.name, f.name, say(f.said()))
 	}
 	out.WriteString("</ul>\n")
+	c.outputs(&out, say)
 	for _, f := range c.files {
 		fmt.Fprintf(&out, "<h2 id=\"%s\"><code>%s</code></h2>\n", f.name, f.name)
 		f.render(&out, say)
 	}
 	return out.String()
+}
+
+// outputs writes what the step's tests print, as its chapter has it. It answers what the
+// chapter asks, and so it is folded until all that is answered.
+func (c *codePage) outputs(out *strings.Builder, say func(string) string) {
+	if len(c.chapter.printed) == 0 {
+		return
+	}
+	var keys []string
+	for i := range c.chapter.asked {
+		keys = append(keys, fmt.Sprintf("%s-%d", c.step, i+1))
+	}
+	fmt.Fprintf(out, "<details class=\"outputs\" data-answered=\"%s\"><summary>%s</summary>\n<p class=\"way\">%s</p>\n",
+		strings.Join(keys, " "), say("What the tests print"), say("It answers the chapter's questions."))
+	for i, printed := range c.chapter.printed {
+		if i == 0 || printed.section.ID != c.chapter.printed[i-1].section.ID {
+			fmt.Fprintf(out, "<p><a href=\"%s.html#%s\">%s</a></p>\n", c.step, printed.section.ID, template.HTMLEscapeString(printed.section.Title))
+		}
+		fmt.Fprintf(out, "<pre tabindex=\"0\" class=\"printed\"><code>%s</code></pre>\n", template.HTMLEscapeString(printed.text))
+	}
+	out.WriteString("</details>\n")
 }
 
 // said is what there is to say of a file as a whole.

@@ -1,4 +1,4 @@
-package main
+package book
 
 import (
 	"bytes"
@@ -11,8 +11,9 @@ import (
 )
 
 // A question is what a form asks. A chapter writes it so: in a paragraph that begins with
-// "Predict." in bold letters, the question; then its answer in <details>. A number in bold letters in the answer is asked for. What the question has
-// in italics are choices, of which the one that the answer has in bold letters is right.
+// "Predict." in bold letters, the question; then its answer in <details>. A number in bold
+// letters in the answer is asked for. What the question has in italics are choices, of
+// which the one that the answer has in bold letters is right.
 type question struct {
 	Key     string
 	Say     map[string]string

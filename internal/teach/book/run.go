@@ -1,4 +1,4 @@
-package main
+package book
 
 import (
 	"bytes"
@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"html/template"
 	"path"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/yuin/goldmark/ast"
 
@@ -23,15 +25,29 @@ var player = shared.Stage + shared.Clock + runScript
 
 const runsFile = "docs/figures/runs.json"
 
-// runsOf are the runs that are played below a figure: a story, and the steps in it.
-var runsOf = map[string]struct {
+// A played is a story, and the steps in it, one above the other.
+type played struct {
 	story string
 	steps []string
-}{
+}
+
+// runsOf are the runs that are played below a figure.
+var runsOf = map[string]played{
 	"release-step3.svg":    {"release", []string{"3"}},
 	"release-step4.svg":    {"release", []string{"3", "4"}},
 	"lost-reply-step4.svg": {"lost", []string{"4"}},
 	"lost-reply-step5.svg": {"lost", []string{"5"}},
+}
+
+// runsIn are the runs of chapters without such a figure: each is played below the first
+// block of a section.
+var runsIn = map[string]struct {
+	section *regexp.Regexp
+	played
+}{
+	"step01": {regexp.MustCompile(`^(?:What is still broken|还有哪些问题)$`), played{"crash", []string{"1"}}},
+	"step02": {regexp.MustCompile(`^(?:Why|为什么)$`), played{"crash", []string{"1", "2"}}},
+	"step06": {regexp.MustCompile(`^(?:What this lock has|这把锁有什么)$`), played{"shared", []string{"5", "6"}}},
 }
 
 // What was recorded, as the script reads it.
@@ -59,6 +75,7 @@ type recordedStory struct {
 type replay struct {
 	Title, Watch string
 	Say          map[string]string
+	Legend       template.HTML
 	Stages       []stage
 	Data         map[string]any // the stories, and what is drawn in the edition's language
 }
@@ -68,22 +85,31 @@ type stage struct{ Step, Lesson string }
 // run writes what is played below a paragraph with figures, if anything is.
 func (w *writer) run(p *ast.Paragraph) {
 	for n := p.FirstChild(); n != nil; n = n.NextSibling() {
-		image, ok := n.(*ast.Image)
-		if !ok {
-			continue
+		if image, ok := n.(*ast.Image); ok {
+			if of, ok := runsOf[path.Base(string(image.Destination))]; ok {
+				w.play(of)
+			}
 		}
-		played, ok := runsOf[path.Base(string(image.Destination))]
-		if !ok {
-			continue
-		}
-		r, err := w.edition.recorded(played.story, played.steps)
-		if err == nil {
-			w.plays = true
-			err = templates.ExecuteTemplate(&w.out, "run", r)
-		}
-		if err != nil {
-			w.fail("%s: %w", runsFile, err)
-		}
+	}
+}
+
+// runBelow writes what is played below a block, if the block is the first of its section.
+func (w *writer) runBelow(block ast.Node) {
+	heading, first := block.PreviousSibling().(*ast.Heading)
+	if of, ok := runsIn[w.name]; ok && first && of.section.MatchString(w.said(heading)) {
+		w.play(of.played)
+	}
+}
+
+// play writes what plays a story.
+func (w *writer) play(of played) {
+	r, err := w.edition.recorded(of.story, of.steps)
+	if err == nil {
+		w.plays = true
+		err = templates.ExecuteTemplate(&w.out, "run", r)
+	}
+	if err != nil {
+		w.fail("%s: %w", runsFile, err)
 	}
 }
 
@@ -94,7 +120,7 @@ func (e *edition) recorded(id string, steps []string) (replay, error) {
 		return replay{}, err
 	}
 	title := rec.Titles[slices.IndexFunc(rec.Titles, func(t recordedTitle) bool { return t.ID == id })]
-	r := replay{Title: e.say(title.Title), Watch: e.say(title.Watch), Say: e.labels()}
+	r := replay{Title: e.say(title.Title), Watch: e.say(title.Watch), Say: e.labels(), Legend: e.legend()}
 	drawn := map[string]string{}
 	var stories []json.RawMessage
 	for _, key := range steps {
@@ -119,6 +145,15 @@ func (e *edition) recorded(id string, steps []string) (replay, error) {
 	return r, nil
 }
 
+var sign = regexp.MustCompile(`</svg> ([^<]+)<`)
+
+// legend says in the edition's language what the signs of a drawing mean.
+func (e *edition) legend() template.HTML {
+	return template.HTML(sign.ReplaceAllStringFunc(string(shared.Legend), func(item string) string {
+		return "</svg> " + e.say(sign.FindStringSubmatch(item)[1]) + "<"
+	}))
+}
+
 // collect gathers what may be drawn or said of a story, and its Chinese.
 func (e *edition) collect(drawn map[string]string, story recordedStory) {
 	if e.language == "en" {
@@ -129,8 +164,15 @@ func (e *edition) collect(drawn map[string]string, story recordedStory) {
 		texts = append(texts, p.Title, p.Title+".", p.Sum)
 	}
 	for _, c := range story.Clients {
+		named := !strings.HasPrefix(c.Name, "client ") // then its name stands beside what it is
+		if named {
+			texts = append(texts, c.Name, strings.Join([]string{c.Name, "awake"}, ", "))
+		}
 		for _, m := range c.Moods {
 			texts = append(texts, m.Is)
+			if named {
+				texts = append(texts, strings.Join([]string{c.Name, m.Is}, ", "))
+			}
 		}
 	}
 	for _, f := range story.Frames {

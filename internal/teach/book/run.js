@@ -47,7 +47,10 @@ for (const figure of all(".run")) {
   $(".phases", figure).append(...buttons);
   const fits = () => {
     if (!figure.getBoundingClientRect().width) return; // it is hidden
-    for (const stage of stages) stage.size();
+    for (const stage of stages) {
+      [stage.largest, stage.common] = figure.closest("#slides") ? [4, 280] : [1.3, 420]; // on a slide signs are read from afar
+      stage.size();
+    }
     draw();
   };
   new ResizeObserver(fits).observe(figure);

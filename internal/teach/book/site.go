@@ -1,4 +1,7 @@
-package main
+// Package book makes a site of the repository's Markdown, in both languages: a file for
+// each chapter and each page. It needs no server, and loads nothing from elsewhere; make
+// book writes it to a folder, and make play serves it.
+package book
 
 import (
 	"bytes"
@@ -42,8 +45,8 @@ type page struct {
 
 const chineseFolder = "docs/zh-CN/"
 
-// build makes all files of the book, by their names.
-func build(root string) (map[string][]byte, error) {
+// Build makes all files of the book, of the repository in a folder.
+func Build(root string) (Files, error) {
 	sources, err := doccheck.Files(root, ".md", ".go", ".svg", ".json")
 	if err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func build(root string) (map[string][]byte, error) {
 		}
 		e.pages = append(e.pages, &page{doccheck.Parse(source, text), nameOf(source), e})
 	}
-	files := map[string][]byte{}
+	files := Files{}
 	for _, e := range []*edition{english, chinese} {
 		if err := e.sort(); err != nil {
 			return nil, err
@@ -227,7 +230,7 @@ type section struct {
 }
 
 // write adds the edition's files.
-func (e *edition) write(files map[string][]byte) error {
+func (e *edition) write(files Files) error {
 	for i, p := range e.pages {
 		r, err := p.render()
 		if err != nil {
@@ -236,6 +239,9 @@ func (e *edition) write(files map[string][]byte) error {
 		view := map[string]any{
 			"Title": p.title(), "Text": template.HTML(r.html), "Contents": e.contents(p.name, r.sections),
 			"Notes": template.HTML(e.notes(p)), "Before": e.beside(i - 1), "After": e.beside(i + 1),
+		}
+		if c := find(e.codes, func(c *codePage) bool { return c.step == p.name }); c != nil {
+			c.chapter = r
 		}
 		if r.plays {
 			view["Player"] = template.JS(player)
@@ -263,14 +269,14 @@ func (e *edition) beside(i int) *entry {
 }
 
 // execute makes one HTML file.
-func (e *edition) execute(files map[string][]byte, name string, view map[string]any) error {
+func (e *edition) execute(files Files, name string, view map[string]any) error {
 	view["Language"], view["Name"], view["Say"] = e.language, name, e.labels()
 	var names []string
 	for _, p := range e.pages {
 		names = append(names, p.name)
 	}
 	view["Names"] = names
-	view["CSS"], view["Script"] = template.CSS(shared.Colours+css), template.JS(script)
+	view["CSS"], view["Script"] = template.CSS(shared.Colours+css), template.JS(shared.Common+script)
 	view["Other"], view["OtherLanguage"], view["OtherWords"] = "zh-CN/"+name+".html", "zh-CN", "中文"
 	if e.folder != "" {
 		view["Other"], view["OtherLanguage"], view["OtherWords"] = "../"+name+".html", "en", "English"

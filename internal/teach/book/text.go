@@ -1,4 +1,4 @@
-package main
+package book
 
 import (
 	"bytes"
@@ -29,7 +29,8 @@ type writer struct {
 	anchors  []string // of the headings that are still to come
 	asked    int      // questions so far
 	plays    bool     // a run
-	veil     bool     // what follows is hidden until the question is answered
+	printed  []output
+	veil     bool // what follows is hidden until the question is answered
 	err      error
 }
 
@@ -50,7 +51,15 @@ func newWriter(p *page) *writer {
 type rendered struct {
 	html     string
 	sections []section
-	plays    bool // a run, and so needs the script for that
+	plays    bool     // a run, and so needs the script for that
+	asked    int      // questions
+	printed  []output // by the tests
+}
+
+// An output is what tests have printed, as a section of a chapter has it.
+type output struct {
+	section section
+	text    string
 }
 
 // render makes the page's HTML.
@@ -78,13 +87,14 @@ func (p *page) render() (rendered, error) {
 			n = w.mistake(n)
 		default:
 			w.block(n)
+			w.runBelow(n)
 		}
 		if n == nil {
 			break
 		}
 	}
 	w.unhide()
-	return rendered{w.out.String(), w.sections, w.plays}, w.err
+	return rendered{w.out.String(), w.sections, w.plays, w.asked, w.printed}, w.err
 }
 
 // endsSection tells whether nothing follows a block but the next heading.
@@ -128,6 +138,7 @@ func (w *writer) heading(h *ast.Heading) {
 func (w *writer) block(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.FencedCodeBlock:
+		w.keep(n)
 		fmt.Fprintf(&w.out, "<pre tabindex=\"0\" class=%q><code>", w.kind(n))
 		language := string(n.Language(w.source))
 		for line := range strings.Lines(outdented(language, string(n.Lines().Value(w.source)))) {
@@ -152,6 +163,19 @@ func (w *writer) block(n ast.Node) {
 	if len(w.sections) > 0 {
 		last := &w.sections[len(w.sections)-1]
 		last.Text = strings.TrimSpace(last.Text + " " + w.said(n))
+	}
+}
+
+// keep keeps what the tests have printed, for the page of the code.
+func (w *writer) keep(n *ast.FencedCodeBlock) {
+	var printed []string
+	for line := range strings.Lines(string(n.Lines().Value(w.source))) {
+		if strings.HasPrefix(line, "» ") {
+			printed = append(printed, line)
+		}
+	}
+	if len(printed) > 0 && len(w.sections) > 0 {
+		w.printed = append(w.printed, output{w.sections[len(w.sections)-1], strings.Join(printed, "")})
 	}
 }
 

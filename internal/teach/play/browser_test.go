@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -185,6 +186,8 @@ func TestThePausedHolderInABrowser(t *testing.T) {
 	w.becomes(0, "stopped, believes it holds", "stopped, believes it holds")
 	w.becomes(1, "holds", "holds")
 	w.Contains("#board0 .banners", "2 inside at a time: each of 0, 1")
+	w.Contains("#board1 .banners", "0 has lost the lock and is stopped: it is told of that when it goes on")
+	w.Until(`document.querySelectorAll("#board1 .banners p:not(.note)").length === 0`) // it breaks nothing
 	w.click(1, "put")
 	w.Contains("#board1 .store", "accepted")
 	w.click(0, "put")
@@ -229,6 +232,17 @@ func TestTheLearnersLockInABrowser(t *testing.T) {
 	w.becomes(1, "waits")
 	w.Says("#board0 .banners", "")
 	w.Contains("#log", "0 prints: I am called")
+	kept, err := io.ReadAll(w.player.get("/save").Body)
+	require.NoError(t, err)
+	require.Contains(t, string(kept), `"znode":true`, "it is no directory on the page to keep")
+
+	save(strings.NewReplacer("package plainnode", "package step1", "import (", "import (\n\t\"os\"", printing, printing+"\n\tos.Exit(3)").Replace(string(own)))
+	w.Until(`boards[0].is.building`)
+	w.Until(`document.querySelector("#board0 .build").hidden`)
+	w.ready(2)
+	w.click(0, "lock")
+	w.becomes(0, "crashed")
+	w.Contains("#log", "0 has ended by itself, without a word.")
 }
 
 // From a click to what it does on the page: of ten clients the holder releases, and

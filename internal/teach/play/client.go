@@ -116,7 +116,7 @@ func (c *client) obeys() {
 			err := c.child.Call("Do", do, new(bool))
 			c.mu.Lock()
 			if err != nil && c.Process != board.Dead && !c.ended {
-				c.Say(c.now(), "%d: %s: %v.", c.Number, do, err)
+				c.Say(c.now(), "%d: %s: %v.", c.Number, names[do], err)
 			}
 			c.mu.Unlock()
 		case <-c.child.Ended():

@@ -47,7 +47,7 @@ func (s *service) do(c command) error {
 		}
 		return s.learn(c.N)
 	case "pace":
-		if !slices.Contains([]string{real, slow, paused, "step"}, c.Pace) {
+		if !slices.Contains([]string{real, slow, paused, step, onward}, c.Pace) {
 			return fmt.Errorf("there is no pace %q", c.Pace)
 		}
 		s.setPace(c.Pace)
@@ -121,7 +121,7 @@ func (s *service) befall(n int, fault string) error {
 	case "cut/mend":
 		do = func() error { m.Rejoin(); return nil }
 	default:
-		return fmt.Errorf("server %d is %s", n, p.State)
+		return fmt.Errorf("server %d is %s", n, serverStates[p.State])
 	}
 	err := s.goes(func() {
 		if err := do(); err != nil {
@@ -137,10 +137,16 @@ func (s *service) befall(n int, fault string) error {
 	}
 	p.State = is
 	for _, b := range s.laid() {
-		b.Acts(s.now(), fmt.Sprintf("server %d: %s", n, fault))
+		b.Acts(s.now(), fmt.Sprintf("server %d: %s", n, serverFaults[fault]))
 	}
 	return nil
 }
+
+// The words on the page's buttons for what befalls a server, and of what it is then.
+var (
+	serverFaults = map[string]string{"kill": "Kill", "stop": "Stop", "cut": "Cut off", "mend": "Mend"}
+	serverStates = map[string]string{board.Up: "up", "killed": "killed", "stopped": "stopped", "cut": "cut off"}
+)
 
 // each gives a command to each side that it is for. It fails if it fails on all.
 func (s *service) each(c command) error {

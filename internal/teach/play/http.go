@@ -49,7 +49,7 @@ func (s *service) guarded(host, token string) http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = live.Execute(w, map[string]any{
-			"Token": token, "CSS": template.CSS(page.Style + css), "Script": template.JS(words.Script + page.Stage + script),
+			"Token": token, "CSS": template.CSS(page.Style + css), "Script": template.JS(words.Script + page.Common + page.Stage + script),
 			"Words": words.Pairs(), "Choice": map[string]any{"locks": locks, "lessons": lessons, "called": names, "max": most},
 			"Legend": page.Legend,
 		})
@@ -57,14 +57,18 @@ func (s *service) guarded(host, token string) http.Handler {
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("POST /do", s.command)
 	mux.HandleFunc("GET /save", s.save)
-	mux.HandleFunc("GET /chapter/{n}", s.chapter)
-	mux.HandleFunc("GET /read/{path...}", s.read)
+	public := http.NewServeMux() // the book: it tells nobody what is not published, and does nothing
+	public.HandleFunc("GET /book/", s.reads)
 	_, port, _ := net.SplitHostPort(host)
 	hosts := []string{host, "localhost:" + port}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		known := r.Header.Get("Zklock-Token")
 		if r.Method == http.MethodGet {
 			known = r.URL.Query().Get("token")
+		}
+		answers := mux
+		if strings.HasPrefix(r.URL.Path, "/book/") {
+			answers, known = public, token
 		}
 		origin := r.Header.Get("Origin")
 		switch {
@@ -76,8 +80,19 @@ func (s *service) guarded(host, token string) http.Handler {
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		mux.ServeHTTP(w, r)
+		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+		answers.ServeHTTP(w, r)
 	})
+}
+
+// reads serves the book, which is made when somebody opens it first.
+func (s *service) reads(w http.ResponseWriter, r *http.Request) {
+	files, err := s.book()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	http.StripPrefix("/book", files).ServeHTTP(w, r)
 }
 
 // events tells the page all that there is, and then what is new.
@@ -132,7 +147,7 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	s.mu.Unlock()
-	if len(locks) == 0 {
+	if len(locks) == 0 { // the page does not ask for it then
 		http.Error(w, "nothing has happened yet", http.StatusConflict)
 		return
 	}

@@ -2,18 +2,17 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/show/browser"
+	"zklock/internal/upkeep/words"
 )
 
 // inSight is true if the whole of an element is on the screen, and nothing lies over it.
@@ -169,9 +168,10 @@ func (w *window) packets(more int64) {
 	w.player.zoo.Await("packets at the server", func() bool { return got() > before+more })
 }
 
-// A page on which nothing happens draws nothing, and writes nothing: not with the locks
-// whose sessions are proved all the time, and not, when nobody has done anything for a
-// while, with those whose clients ask all the time.
+// A page on which nothing happens is told nothing, draws nothing, and writes nothing: not
+// with the locks whose sessions are proved all the time, and not, when nobody has done
+// anything for a while, with those whose clients ask all the time. That goes on at the pace
+// that was chosen.
 func TestNothingIsDrawnInQuietInABrowser(t *testing.T) {
 	t.Parallel()
 	w := shows(t, "6", 4)
@@ -183,6 +183,7 @@ func TestNothingIsDrawnInQuietInABrowser(t *testing.T) {
 				const is = Board.prototype[name];
 				of[name] = function (...all) { drawn.push(name); return is.apply(this, all); };
 			}
+			events.addEventListener("message", (e) => drawn.push("told " + e.data));
 			null`)
 	}
 	w.Do(chromedp.KeyEvent("L"))
@@ -196,8 +197,10 @@ func TestNothingIsDrawnInQuietInABrowser(t *testing.T) {
 	w.Do(chromedp.KeyEvent("L"))
 	w.becomes(0, "holds")
 	w.becomes(3, "waits")
+	w.press("[data-pace=slow]")
+	w.Until(`service.pace === "slow"`)
 	w.player.mu.Lock()
-	w.player.acted = w.player.acted.Add(-rest)
+	w.player.rest, w.player.acted = rest, w.player.acted.Add(-rest)
 	w.player.mu.Unlock()
 	w.Until(`!document.querySelector("#rests").hidden && service.pace === "pause"`)
 	counted()
@@ -205,7 +208,11 @@ func TestNothingIsDrawnInQuietInABrowser(t *testing.T) {
 	assert.Empty(t, browser.Evaluate[[]string](w.Browser, `drawn`), "step 1")
 	asked := browser.Evaluate[int](w.Browser, `boards[0].is.counters.requests`)
 	w.press("#rests button")
-	w.Until(fmt.Sprintf(`document.querySelector("#rests").hidden && boards[0].is.counters.requests > %d + 20`, asked))
+	w.Until(fmt.Sprintf(`document.querySelector("#rests").hidden && service.pace === "slow" && boards[0].is.counters.requests > %d + 10`, asked))
+	w.Do(chromedp.KeyEvent(" "))
+	w.Until(`service.pace === "pause"`)
+	w.Do(chromedp.KeyEvent(" "))
+	w.Until(`service.pace === "slow"`)
 }
 
 // An error stays for a while, however much is told meanwhile; what cannot be done cannot
@@ -235,25 +242,114 @@ func TestWhatCannotBeDoneInABrowser(t *testing.T) {
 	assert.Contains(t, w.Text("#log"), "You: client 0: Unlock.")
 }
 
-// A chapter opens as a page, and its links and pictures lead on.
-func TestTheChapterIsAPage(t *testing.T) {
+// The same of what is for all clients, and of what would be done behind the cards.
+func TestWhatCannotBeDoneByAllInABrowser(t *testing.T) {
 	t.Parallel()
-	p := plays(t, "3", 1)
-	body := func(path string) string {
-		answer := p.get(path)
-		require.Equal(t, http.StatusOK, answer.StatusCode, path)
-		text, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		return string(text)
+	p := begins(t, zktest.New(t), nil, "")
+	w := &window{browser.Open(t, p.address.String(), 1366, 768), p}
+	w.Until(`document.querySelectorAll("#start .cards button").length === 6`)
+	can := func(what string) bool {
+		return browser.Evaluate[bool](w.Browser, fmt.Sprintf(`[...document.querySelectorAll("#all [data-do=%s]")].every((b) => !b.disabled)`, what))
 	}
-	chapter := body("/chapter/3")
-	token := "?" + p.address.RawQuery
-	require.Contains(t, chapter, "<h1 id=")
-	require.Contains(t, chapter, `href="../step02_sequential_spin/README.md`+token+`"`)
-	require.NotContains(t, chapter, "](")
-	require.Contains(t, body("/read/step02_sequential_spin/README.md"), "<h1")
-	require.Contains(t, body("/read/docs/figures/release-step3.svg"), "<svg")
-	_, rest, found := strings.Cut(body("/read/docs/zh-CN/step03.md"), `lang="zh-CN"`)
-	require.True(t, found)
-	require.Contains(t, rest, "第 3 步")
+	w.press("[data-do=freely]")
+	w.Until(`live().length === 1`)
+	w.Until(`!document.querySelector("#all [data-do=add]").disabled`)
+	assert.False(t, can("lock"), "nobody is there")
+	assert.False(t, can("unlock"))
+	assert.False(t, browser.Evaluate[bool](w.Browser, `$("save").hasAttribute("href")`), "nothing has happened")
+	w.Do(chromedp.KeyEvent("S"))
+	w.press(`[data-do=add][data-n="1"]`)
+	w.ready(1)
+	w.Until(`$("save").hasAttribute("href")`)
+	assert.True(t, can("lock"))
+	assert.False(t, can("unlock"), "nobody holds the lock")
+
+	w.press("header [data-do=lessons]")
+	w.Until(`!document.querySelector("#start").hidden`)
+	w.Do(chromedp.KeyEvent("L"), chromedp.KeyEvent("X"), chromedp.KeyEvent("+"), chromedp.KeyEvent("?"))
+	w.Until(`$("keys").open`)
+	w.Do(chromedp.KeyEvent(kb.Escape))
+	w.press("header [data-do=lessons]")
+	w.Until(`document.querySelector("#start").hidden`)
+	w.ready(1)
+
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.Until(`document.querySelector("#all [data-do=lock]").disabled && !document.querySelector("#all [data-do=unlock]").disabled`)
+	browser.Evaluate[any](w.Browser, `service.max = 1; soon(); null`)
+	w.Until(`[...document.querySelectorAll("#all [data-do=add]")].every((b) => b.disabled)`)
+}
+
+// In Chinese no sentence of the page is English: not what a lesson says, and not the log.
+func TestTheLessonsInChineseInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	w := &window{browser.Open(t, p.address.String(), 1366, 768), p}
+	english := func(when string) {
+		w.Helper()
+		assert.Empty(t, browser.Evaluate[[]string](w.Browser, `(() => {
+			const found = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+			for (let n; n = nodes.nextNode();) if (/[A-Za-z]{2,} [a-z]{2,}/.test(n.data) && n.parentElement.closest("script, style, noscript, [translate=no], dialog") === null) found.push(n.data);
+			return found;
+		})()`), when)
+	}
+	w.Until(`document.querySelectorAll("#start .cards button").length === 6`)
+	w.press("#language")
+	w.Contains("#start h2", "什么是分布式锁")
+	english("the cards")
+	w.press("#start li:nth-child(1) button")
+	w.pressNext()
+	w.done(2)
+	w.Contains("#lesson", "的会话已经结束")
+	w.Contains("#clients tbody", "已崩溃")
+	w.press("#board0 summary")
+	w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 4`)
+	english("lesson 1")
+	w.Until(`document.querySelector("#board0 .chapter").getAttribute("href") === "/book/zh-CN/step01.html"`)
+	for _, told := range []string{"You: server 1: Cut off.", "You: server 2: Kill.", "You: server 3: Stop.", "You: server 1: Mend.", "server 1 is cut off", "client 0 is starting", "client 0 is dead"} {
+		assert.NotRegexp(t, `[A-Za-z]`, words.Translate(told), told)
+	}
+}
+
+// From the last row it can be read: no letter of what happens is small.
+func TestTheLettersAreLargeInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "3", 3)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	for width, smallest := range map[int]float64{1920: 17, 1366: 12.5} {
+		w.Do(chromedp.EmulateViewport(int64(width), int64(width)*9/16))
+		w.Until(fmt.Sprintf(`innerWidth === %d`, width))
+		assert.Empty(t, browser.Evaluate[[]string](w.Browser, fmt.Sprintf(`(() => {
+			const found = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+			for (let n; n = nodes.nextNode();) {
+				const e = n.parentElement;
+				if (n.data.trim() && e.checkVisibility() && !e.closest("kbd, noscript, script, style") && parseFloat(getComputedStyle(e).fontSize) < %f) found.push(n.data);
+			}
+			return found;
+		})()`, smallest)), "smaller than %v px at %d", smallest, width)
+	}
+}
+
+// The chapter that a board leads to is the book's: its prediction is folded, its run plays,
+// and what it has is found.
+func TestTheBookIsServedInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "3", 1)
+	w.Until(`document.querySelector("#board0 .chapter").getAttribute("href") === "/book/step03.html"`)
+	at := browser.Evaluate[string](w.Browser, `document.querySelector("#board0 .chapter").href`)
+	b := browser.Open(t, at, 1366, 768)
+	seen := func(selector string) bool {
+		return browser.Evaluate[bool](b, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, selector))
+	}
+	require.True(t, seen(".question input"))
+	assert.False(t, seen(".answer > p:last-child"), "the answer")
+	assert.False(t, seen("[data-after] > pre"), "the output that answers it")
+	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "5050"), chromedp.KeyEvent(kb.Enter))
+	b.Contains(".yours", "You said: 5050 notifications That is right.")
+	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
+	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists, 1 of them useful.")
+	b.Do(chromedp.Click(chromedp.CSS("#search")))
+	browser.Evaluate[any](b, `search.value = "thundering"; search.oninput(); null`)
+	b.Contains("#found ol", "Step 3: wait with a watch on the children: What is still broken")
 }

@@ -2,8 +2,8 @@
 // own, on a real ZooKeeper, with the steps' own code or the learner's.
 //
 // SERVERS=3 has three servers, which can fail; LEFT=3 and RIGHT=4 choose the locks,
-// LESSON=3 (or OPENING=3) a lesson to begin with, and OPEN=1 opens the page. Without a lesson
-// and a lock the page begins with the choice of a lesson.
+// LESSON=3 (or OPENING=3, its older name) a lesson to begin with, and OPEN=1 opens the
+// page. Without a lesson and a lock the page begins with the choice of a lesson.
 package main
 
 import (

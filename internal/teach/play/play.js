@@ -10,7 +10,8 @@ const WORDS = {
   client: (i, what) => `Client ${i}: ${what}`,
   next: "Next lesson ▸", all: "All lessons", onceMore: "Once more",
   broken: (property) => `broken: ${property}`,
-  noMajority: "Only one of three servers answers: without a majority nothing can be written, and sessions cannot end.",
+  noMajority: { 1: "Only one of three servers answers: without a majority nothing can be written, and sessions cannot end.",
+    0: "None of the three servers answers: nothing can be read or written, and sessions cannot end." },
   more: (n) => `and ${n} more`,
   nothing: "nothing",
   clients: (n, max) => `${n} of at most ${max} clients`,
@@ -108,7 +109,7 @@ class Board {
     for (const [i, l] of told("log")) this.log.set(Number(i), { ...l, i: Number(i), side: this.i }).delete(i - 200);
   }
 
-  chapter() { return `/chapter/${this.is.step}?token=${token}&language=${document.documentElement.lang}`; }
+  chapter() { return `/book/${document.documentElement.lang === "en" ? "" : "zh-CN/"}step0${this.is.step}.html`; }
 
   // moment is when the page shows what has happened to a client at a moment of the wire: once
   // those frames have arrived that could be its cause, which are the client's own, and all
@@ -195,8 +196,8 @@ class Board {
     mine.hidden = !is.complaint && !is.building;
     mine.classList.toggle("works", is.building);
     set(mine, is.building ? WORDS.building : is.complaint);
-    const majority = service.servers.filter((s) => s.state === "up").length > service.servers.length / 2;
-    fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, WORDS.noMajority))]),
+    const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
+    fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, WORDS.noMajority[up]))]),
       ...is.banners.map((b) => make("p", { className: b.property ? "" : "note" }, make("strong", {}, b.text), " ",
         ...(b.property ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, "✗ ", WORDS.broken(b.property))] : [])))]);
     const now = performance.now();
@@ -255,7 +256,7 @@ const boards = [new Board(0), new Board(1)];
 const service = JSON.parse($("choice").textContent); // locks, lessons, called, max; and then pace, rests, held, course, servers
 const RENDERS = 100; // milliseconds between two that are not alone
 const LISTED = 5; // znodes of the queue that are named
-let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, led = "", address = "";
+let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, led = "", located = "";
 
 function take({ left, right, ...rest }) {
   Object.assign(service, rest);
@@ -295,7 +296,6 @@ function render() {
   rendered = performance.now();
   const pair = live().length > 1;
   $("stages").classList.toggle("pair", pair);
-  document.body.classList.toggle("two", pair);
   options($("choice-of-lesson"), [["0", WORDS.choose], ...service.lessons.map((l) => [l.n, `${l.n}. ${l.title}`])], service.course.lesson);
   boards.forEach((b, i) => options($("lock" + i), [...(i ? [["", WORDS.nothing]] : []), ...service.locks.map((l) => [l.key, l.name])], b.is?.lock ?? ""));
   locate();
@@ -307,20 +307,19 @@ function render() {
   for (const b of document.querySelectorAll("[data-pace]")) b.setAttribute("aria-pressed", b.dataset.pace === service.pace);
   servers();
   for (const b of live()) b.words();
+  everybody();
   list();
   log();
   if (live().some((b) => !b.width && !choosing || b.many !== b.clients.length > 40)) resize();
   animate();
 }
 
-// locate keeps the address up to date, in which the locks stand. Browsers refuse to do that often.
+// locate keeps the address up to date, in which the locks stand.
 function locate() {
   const locks = "#" + live().map((b) => b.is.lock).join("/");
-  if (!live().length || locks === address) return;
-  address = locks;
-  try {
-    history.replaceState(null, "", locks);
-  } catch { /* then it is not up to date */ }
+  if (!live().length || locks === located) return;
+  located = locks;
+  address(locks);
 }
 
 // toDo is the task that is to be done now, if there is one.
@@ -333,7 +332,10 @@ function toDo() {
 const isNext = (what, client) => toDo()?.do === what && toDo().client === client && !isDoing();
 
 // isDoing tells whether the button was pressed last, and what comes of it is awaited.
-const isDoing = () => live().every((b) => b.is.counters.action === `client ${toDo().client}: ${service.called[toDo().do]}`);
+const isDoing = () => {
+  const { client: i, do: what } = toDo();
+  return live().every((b) => b.is.counters.action === `client ${i}: ${service.called[what]}`);
+};
 
 // lesson shows the choice of a lesson, or what is to be done in the one that was chosen.
 function lesson() {
@@ -368,6 +370,22 @@ function lesson() {
     $("lesson").scrollTop = ($("lesson").querySelector("li.now")?.offsetTop ?? 0) - $("lesson").clientHeight / 2; // on a small screen
     if (task?.do) select(task.client);
   }
+}
+
+// everybody says which of the buttons for all clients can be pressed.
+function everybody() {
+  const rows = live().flatMap((b) => b.is.rows).filter((r) => r.process === "running");
+  const can = {
+    add: live().some((b) => b.is.rows.length < service.max),
+    lock: rows.some((r) => r.can.includes("lock")),
+    unlock: rows.some((r) => inside(r.is)),
+    clear: live().length > 0,
+  };
+  for (const b of $("all").querySelectorAll("button")) if (b.dataset.do in can) b.disabled = !can[b.dataset.do];
+  const save = $("save"), acted = live().some((b) => b.is.counters.action); // there is a story to keep
+  if (save.hasAttribute("href") === acted) return;
+  save.toggleAttribute("aria-disabled", !acted);
+  acted ? save.href = `/save?token=${token}` : save.removeAttribute("href");
 }
 
 function servers() {
@@ -530,7 +548,7 @@ for (const b of boards) b.stage.canvas.onclick = (e) => {
 const moves = {
   ArrowDown: () => select(chosen + 1), ArrowUp: () => select(chosen - 1), PageDown: () => select(chosen + 10), PageUp: () => select(chosen - 10),
   h: () => { const c = boards[0].clients, next = [...c.keys()].map((i) => (chosen + 1 + i) % c.length).find((i) => live().some((b) => inside(b.mood(i)))); if (next !== undefined) select(next); },
-  " ": () => ask({ do: "pace", pace: service.pace === "pause" ? "real" : "pause" }),
+  " ": () => ask({ do: "pace", pace: service.pace === "pause" ? "onward" : "pause" }),
   "?": () => $("keys").showModal(),
   S: () => $("save").click(),
   f: () => { $("wide").setAttribute("aria-pressed", document.body.classList.toggle("wide")); resize(); },
@@ -543,7 +561,8 @@ for (const b of document.querySelectorAll("[data-key]")) {
 }
 document.addEventListener("keydown", (e) => {
   const busy = e.target.matches("select, input") || [" ", "Enter"].includes(e.key) && e.target.matches("button, a, summary");
-  if (busy || e.altKey || e.ctrlKey || e.metaKey || !moves[e.key] || $("keys").open) return;
+  const covered = document.body.classList.contains("choosing") && e.key !== "?"; // what a key would do is not seen
+  if (covered || busy || e.altKey || e.ctrlKey || e.metaKey || !moves[e.key] || $("keys").open) return;
   e.preventDefault();
   moves[e.key]();
 });

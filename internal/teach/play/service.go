@@ -19,6 +19,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/teach/board"
+	"zklock/internal/teach/book"
 )
 
 // A service is what the page shows and commands.
@@ -29,6 +30,7 @@ type service struct {
 	observer *zk.Conn
 	root     string // of all locks
 	repo     string // the root of the repository
+	book     func() (book.Files, error)
 	yours    string // where the learner's packages are
 	scratch  string // a folder for the programs that are built
 	ctx      context.Context
@@ -41,11 +43,13 @@ type service struct {
 	wanted  int // lesson, which is to be laid; 0: none
 	servers []peer
 	pace    string
-	rests   bool // the wire is held, since nobody has done anything for a while
+	moves   string // the last pace at which frames went
+	rests   bool   // the wire is held, since nobody has done anything for a while
 	acted   time.Time
-	passed  int        // frames, when that was looked at last
-	held    []*held    // frames on the wire, in the order of their coming
-	changed *sync.Cond // what they wait for has
+	rest    time.Duration // after how much time without a command that is so
+	passed  int           // frames, when that was looked at last
+	held    []*held       // frames on the wire, in the order of their coming
+	changed *sync.Cond    // what they wait for has
 }
 
 // A guard is a mutex that knows how often it was locked: while that stays as it is, nothing
@@ -89,9 +93,10 @@ func (s *service) now() int { return int(time.Since(s.began).Microseconds()) }
 
 // begin begins a service on a server, which goes on until ctx ends. Then stop ends what is left.
 func begin(ctx context.Context, repo, yours string, server *zkserver.Server, ensemble *zkserver.Ensemble) (s *service, stop func() error, err error) {
-	s = &service{began: time.Now(), server: server, ensemble: ensemble, pace: real, repo: repo, yours: yours,
+	s = &service{began: time.Now(), server: server, ensemble: ensemble, pace: real, moves: real, repo: repo, yours: yours,
+		book: sync.OnceValues(func() (book.Files, error) { return book.Build(repo) }),
 		root: fmt.Sprintf("/zklock-play-%08x", rand.Uint32()), jobs: make(chan func(), 10), starting: make(chan struct{}, 8),
-		servers: []peer{{1, board.Up, true}}, acted: time.Now()}
+		servers: []peer{{1, board.Up, true}}, acted: time.Now(), rest: rest}
 	s.leaves()
 	s.changed = sync.NewCond(&s.mu)
 	if ensemble != nil {

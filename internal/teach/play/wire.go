@@ -14,14 +14,17 @@ const (
 	real   = "real"
 	slow   = "slow"
 	paused = "pause"
+	step   = "step"   // one frame may go
+	onward = "onward" // as it was before all was held
 
 	slowly   = 700 * time.Millisecond
 	lateList = 3 * time.Second // a list that is delayed
 )
 
 // rest is after how much time without a command the wire is held, if clients ask all the
-// time: nobody looks at it.
-const rest = 30 * time.Second
+// time: nobody looks at it, and a page that draws takes a tenth of a core. Whatever is
+// pressed next lets it go on.
+const rest = 15 * time.Second
 
 // held is a frame on the wire.
 type held struct {
@@ -33,7 +36,12 @@ type held struct {
 func (s *service) setPace(pace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if pace == "step" {
+	switch pace {
+	case onward:
+		pace = s.moves
+	case real, slow:
+		s.moves = pace
+	case step:
 		pace = paused
 		if i := slices.IndexFunc(s.held, func(h *held) bool { return !h.goes }); i >= 0 && s.pace == paused {
 			s.held[i].goes = true
@@ -53,7 +61,7 @@ func (s *service) idles() {
 	}
 	c := s.course
 	awaited := c.Begun && c.Done < len(lessons[c.Lesson-1].Tasks) && lessons[c.Lesson-1].Tasks[c.Done].Do == ""
-	still := passed == s.passed || s.pace == paused || awaited || time.Since(s.acted) < rest
+	still := passed == s.passed || s.pace == paused || awaited || time.Since(s.acted) < s.rest
 	s.passed = passed
 	s.mu.Unlock()
 	if !still {
@@ -64,14 +72,14 @@ func (s *service) idles() {
 	}
 }
 
-// goesOn notes that somebody does something, and ends the rest.
+// goesOn notes that somebody does something, and ends the rest: the pace is the one before it.
 func (s *service) goesOn() {
 	s.mu.Lock()
 	rested := s.rests
 	s.acted = time.Now()
 	s.mu.Unlock()
 	if rested {
-		s.setPace(real)
+		s.setPace(onward)
 	}
 }
 

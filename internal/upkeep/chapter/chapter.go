@@ -91,7 +91,7 @@ func SaysIn(t *testing.T, file, format string, args ...any) {
 }
 
 // compare looks for the sentence in the text, where it has its line, or lines, for
-// itself. Rough numbers may differ by their factor.
+// itself. Rough numbers may differ by their factor, and have commas.
 func compare(text, format string, args []any) error {
 	const gap = "\x00"
 	var rough []Rough
@@ -102,13 +102,13 @@ func compare(text, format string, args []any) error {
 			exact[i] = gap
 		}
 	}
-	pattern := strings.ReplaceAll(regexp.QuoteMeta(fmt.Sprintf(format, exact...)), gap, `([0-9.]*[0-9])`)
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(fmt.Sprintf(format, exact...)), gap, `([0-9.,]*[0-9])`)
 	found := regexp.MustCompile(`(?m)^(?:» )?` + pattern + `$`).FindStringSubmatch(text)
 	if found == nil {
 		return errors.New("no such line")
 	}
 	for i, r := range rough {
-		said, err := strconv.ParseFloat(found[i+1], 64)
+		said, err := strconv.ParseFloat(strings.ReplaceAll(found[i+1], ",", ""), 64)
 		if err != nil || said > r.value*r.factor || said < r.value/r.factor {
 			return fmt.Errorf("it says %v, measured %v", found[i+1], r)
 		}

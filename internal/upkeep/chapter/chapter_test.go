@@ -7,7 +7,7 @@ import (
 )
 
 func TestCompare(t *testing.T) {
-	const text = "» it wakes 10 waiters\n| 3 | 490 requests |\n"
+	const text = "» it wakes 10 waiters\n| 3 | 490 requests |\n| 4 | 19,000 requests |\n"
 	for _, c := range []struct {
 		format string
 		args   []any
@@ -19,6 +19,7 @@ func TestCompare(t *testing.T) {
 		{"| %d | %v requests |", []any{3, About(500, 2)}, ""},
 		{"| %d | %v requests |", []any{3, About(1500, 2)}, "it says 490, measured 1500"},
 		{"| %d | %v requests |", []any{3, About(100, 2)}, "it says 490, measured 100"},
+		{"| %d | %v requests |", []any{4, About(21000, 1.5)}, ""},
 		{"%v notifications", []any{About(10, 2)}, "no such line"},
 	} {
 		said := ""

@@ -50,7 +50,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		{repository.badWords, zh, "它的任期", "任期: the glossary says 持锁期", "它的持锁期"},
 		{repository.badWords, zh, "一\n\n锁存器", "锁存器: the glossary says 闭锁", "闭锁"},
 		{repository.badCommands, doc, block("", "make nothing"), "no nothing", block("", "make test")},
-		{repository.badCommands, doc, "say `make see STEP=07`", "no step 07", "say `make see STEP=03`"},
+		{repository.badCommands, doc, "say `make see STEP=7`", "no step 7", "say `make see STEP=3`"},
 		{repository.badCommands, doc, block("sh", "make tour STOPS=3"), "nobody looks at STOPS", block("sh", "WAITERS=9 make tour STEPS=3 # few")},
 		{repository.badCommands, doc, block("", "go test ./step7"), "no package", block("", "go test -timeout 9s ./step0* ./internal/...")},
 		{repository.badCommands, doc, block("", "go test -run TestNowhere ./step01_plain_node"), "no test there", block("", "go test -v -run 'TestW[0-9]/x' ./step02_sequential_spin")},
@@ -110,7 +110,7 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 		{"[a](../step05_reentrant/README.md)", "[甲](../../step05_reentrant/README.md)", `["docs/zh-CN/step05.md"]`, "[甲](step05.md#x)"},
 		{"[a](../docs/fencing.md)", "[甲](../fencing.md)", `["docs/zh-CN/fencing.md"]`, "[甲](fencing.md#令牌)"},
 		{"[a](wrong_test.go)", "甲", `["step04_predecessor_watch/wrong_test.go"]`, "[甲](../../step04_predecessor_watch/wrong_test.go)"},
-		{"say `make see STEP=04`", "`make see STEP=04`, `make see STEP=04`", "the commands differ:\n\tChinese: [\"make see STEP=04\"]", "`make see STEP=04`"},
+		{"say `make see STEP=4`", "`make see STEP=4`, `make see STEP=4`", "the commands differ:\n\tChinese: [\"make see STEP=4\"]", "`make see STEP=4`"},
 	} {
 		found := strings.Join(compare(c.english, c.wrong), "\n")
 		assert.Contains(t, found, c.says, "%s\nfor\n%s", c.wrong, c.english)

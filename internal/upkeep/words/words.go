@@ -145,14 +145,17 @@ func translate(text string) string {
 			}
 		}
 	}
+	if rest, ok := strings.CutSuffix(text, "."); ok {
+		if best != text && !strings.HasSuffix(best, "。") { // its full stop was taken for a part of something
+			left++
+		}
+		try(Translate(rest) + "。")
+	}
 	for _, between := range []string{"  ", " (", ": ", "; ", ", "} {
 		split(between)
 	}
 	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
 		try("（" + Translate(text[1:len(text)-1]) + "）")
-	}
-	if rest, ok := strings.CutSuffix(text, "."); ok {
-		try(Translate(rest) + "。")
 	}
 	if text[0] >= 'A' && text[0] <= 'Z' { // a sentence that begins with a name
 		try(Translate(strings.ToLower(text[:1]) + text[1:]))

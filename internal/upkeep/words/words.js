@@ -60,9 +60,12 @@ const language = (() => {
       const m = text.includes(p.longest) && text.match(matcher(p));
       if (m) attempt(filled(p.zh, m.slice(1)));
     }
+    if (text.endsWith(".")) {
+      if (best !== text && !best.endsWith("。")) left++; // its full stop was taken for a part of something
+      attempt(translate(text.slice(0, -1)) + "。");
+    }
     for (const between of ["  ", " (", ": ", "; ", ", "]) split(between);
     if (text.startsWith("(") && text.endsWith(")")) attempt("（" + translate(text.slice(1, -1)) + "）");
-    if (text.endsWith(".")) attempt(translate(text.slice(0, -1)) + "。");
     if (/^[A-Z]/.test(text)) attempt(translate(text[0].toLowerCase() + text.slice(1)));
     return best;
   }

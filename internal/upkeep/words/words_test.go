@@ -74,7 +74,7 @@ func said(t *testing.T) (sentences, all map[string]string) {
 			}
 		case scripts.MatchString(path):
 			for _, m := range quotes.FindAllStringSubmatch(text, -1) {
-				either(path, inserted.ReplaceAllString(m[1]+m[2], "%v"))
+				either(path, inserted.ReplaceAllString(strings.ReplaceAll(m[1]+m[2], "${i}", "%d"), "%v")) // i is a client's number
 			}
 		case strings.Contains(path, "/parts/"): // a part's title
 			title, _, _ := strings.Cut(text, "\n")
@@ -199,7 +199,10 @@ func TestWhatWasPrintedIsTranslated(t *testing.T) {
 		"I list /locks/step03: 1 name; I watch the list":                                                                                "我列出 /locks/step03：1 个名字；我监听这个列表",
 		"waited in vain for waiter 3's Lock to return":                                                                                  "白等了：等待者 3 的 Lock 返回",
 		"zklock: unlock /lock: the lock was lost: its session ended or was cut off, or its znode was deleted":                           "zklock: unlock /lock: 锁已丢失：会话已结束或失去连接，或者 znode 被删除",
-		"nothing that a tool says": "nothing that a tool says",
+		"Client 2 lists: 3 znodes.":                        "客户端 2 列出：3 个 znode。",
+		"Client 1 lists: 3 znodes, its own is the first.":  "客户端 1 列出：3 个 znode，自己的排第一。",
+		"Clients 1, 2 and 3 list: 4 znodes, with a watch.": "客户端 1, 2 和 3 列出：4 个 znode，并监听。",
+		"nothing that a tool says":                         "nothing that a tool says",
 	} {
 		assert.Equal(t, chinese, Translate(english))
 	}
