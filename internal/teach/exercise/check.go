@@ -96,7 +96,8 @@ type check struct {
 //
 // First comes what every lock can do: if that fails, nothing else is asked. In a step
 // with parts the property of the part that the learner is in comes next, alone, and then
-// all that the lock can have by now. What was found is kept beside the learner's files.
+// all that the lock can have by now. When all properties hold, every order of two clients is
+// asked last. What was found is kept beside the learner's files.
 func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
 	e, err := Find(name)
 	if err != nil {
@@ -119,6 +120,7 @@ func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
 	if c.canBeUsed() {
 		c.askFrom(part)
 	}
+	c.orders()
 	c.sum()
 	if askedAgain() {
 		return

@@ -485,6 +485,43 @@ func TestALockIsCheckedAndReplayed(t *testing.T) {
 	assert.True(t, e.Done())
 }
 
+// The properties' answers are kept, so the orders alone are asked. Then a waiter that gives
+// up leaves its znode.
+func TestTheOrdersAreAskedLast(t *testing.T) {
+	elsewhere(t)
+	w, e := newWorkshop(t), step(t, "4")
+	_, err := e.Lay()
+	require.NoError(t, err)
+	own, err := e.At(1)
+	require.NoError(t, err)
+	asked := func(lock exercise.Files) (passes bool, said string) {
+		require.NoError(t, lock.Write(e.Dir()))
+		yours, err := exercise.Yours(e.Dir())
+		require.NoError(t, err)
+		r := exercise.Record{Version: yours.Version()}
+		for _, p := range e.Goals {
+			r.Answers = append(r.Answers, exercise.Answer{Property: p.Name, Verdict: string(lockcheck.Yes)})
+		}
+		require.NoError(t, r.Keep(e.Dir()))
+		var out strings.Builder
+		passes, err = w.test(t.Context(), e.Dir(), &out, "-v", "-run", "TestLock/every_order")
+		require.NoError(t, err)
+		return passes, out.String()
+	}
+	passes, said := asked(own)
+	assert.True(t, passes, said)
+	assert.Regexp(t, `All properties hold. Now the orders .*\n(?s:.*) [0-9]+ orders, and none is wrong`, said)
+
+	const leaves = "{ // or gone with its session"
+	require.Equal(t, 1, strings.Count(string(own["lock.go"]), leaves), "places for the change")
+	did, does := "err := l.conn.Delete(node, -1)\n\tif err == nil || errors.Is(err, zk.ErrNoNode) "+leaves, "var err error\n\tif err == nil "+leaves
+	own["lock.go"] = []byte(strings.Replace(string(own["lock.go"]), did, does, 1))
+	passes, said = asked(own)
+	assert.False(t, passes, said)
+	assert.Contains(t, said, "one in which a znode is left behind:")
+	assert.Contains(t, said, " GIVES UP\n")
+}
+
 func TestPartShowsBeforeAndAfter(t *testing.T) {
 	t.Setenv("PART", "5")
 	said := newWorkshop(t).typed(t, "", "part", "5")
