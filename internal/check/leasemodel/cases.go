@@ -145,20 +145,47 @@ var Cases = slices.Concat(theRule, weakerRules, afterIdleTime, otherProofs, notC
 var theRule = []Case{
 	holds(threeWrites, stalls),
 	holds(threeWrites, stalls.with("A is connected to the leader", func(s *Setting) { s.places = []place{atLeader} })),
-	holds(threeWrites, stalls.with("A sends other requests, too, at any time", func(s *Setting) { s.places, s.sendsOthers = elections.places, true })),
-	holds(threeWrites, stalls.with("A's connection breaks; A comes back to another server", func(s *Setting) { s.reconnects = true })),
+	holds(
+		threeWrites,
+		stalls.with(
+			"A sends other requests, too, at any time",
+			func(s *Setting) { s.places, s.sendsOthers = elections.places, true },
+		),
+	),
+	holds(
+		threeWrites,
+		stalls.with("A's connection breaks; A comes back to another server", func(s *Setting) { s.reconnects = true }),
+	),
 	holds(threeWrites, elections),
 	holds(threeWrites, follower),
-	holds(threeWrites, stalls.with("the leader stands still, and then asks before it answers", func(s *Setting) { s.leaderStandsAndAsks = true })),
-	holds(threeWrites, elections.with("all of these at once", func(s *Setting) { s.sendsOthers, s.leaderStandsAndAsks = true, true })).asWide(),
+	holds(
+		threeWrites,
+		stalls.with(
+			"the leader stands still, and then asks before it answers",
+			func(s *Setting) { s.leaderStandsAndAsks = true },
+		),
+	),
+	holds(
+		threeWrites,
+		elections.with("all of these at once", func(s *Setting) { s.sendsOthers, s.leaderStandsAndAsks = true, true }),
+	).asWide(),
 	holds(threeWrites, stalls.with("every line stalls as it likes", func(s *Setting) { s.clock = twelfths })).asWide(),
-	holds(threeWrites, elections.with("elections; A comes back to the old leader or the new one", func(s *Setting) { s.clock = eighths })).asWide(),
+	holds(
+		threeWrites,
+		elections.with(
+			"elections; A comes back to the old leader or the new one",
+			func(s *Setting) { s.clock = eighths },
+		),
+	).asWide(),
 }
 
 // What is less than the rule.
 var weakerRules = []Case{
 	breaks(threePings, stalls).inFull(),
-	breaks(threeSyncs, elections.with("elections; A is connected to the leader", func(s *Setting) { s.places = []place{atLeader} })).inFull(),
+	breaks(
+		threeSyncs,
+		elections.with("elections; A is connected to the leader", func(s *Setting) { s.places = []place{atLeader} }),
+	).inFull(),
 	breaks(oldSession, elections).inFull(),
 	breaks(oneWrite, stalls).inFull(),
 	breaks(twoWrites, stalls).inFull(),
@@ -179,7 +206,13 @@ var afterIdleTime = []Case{
 	})),
 	breaks(afterAPing, stalls).inFull(),
 	holds(pingForWrite1, elections),
-	holds(pingForWrite1, elections.with("elections; A comes back to the old leader or the new one", func(s *Setting) { s.clock = eighths })).asWide(),
+	holds(
+		pingForWrite1,
+		elections.with(
+			"elections; A comes back to the old leader or the new one",
+			func(s *Setting) { s.clock = eighths },
+		),
+	).asWide(),
 }
 
 // anyPing: the line of A stalls, and the rule may count on a ping that is sent at any time.
@@ -201,13 +234,37 @@ var notCovered = []Case{
 		s.clock = eighths
 		s.clock.timeout = 4 * s.clock.tick
 	})),
-	breaks(threeWrites, stalls.with("another server grants half the time-out", func(s *Setting) { s.grantsHalf = true })),
-	breaks(threeWrites, stalls.with("the leader asks a whole tick after the last time", func(s *Setting) { s.clock.longestGap = s.clock.tick })),
-	breaks(threeWrites, stalls.with("the leader stands still, and then answers before it asks", func(s *Setting) { s.leaderStands = true })).inFull(),
+	breaks(
+		threeWrites,
+		stalls.with("another server grants half the time-out", func(s *Setting) { s.grantsHalf = true }),
+	),
+	breaks(
+		threeWrites,
+		stalls.with(
+			"the leader asks a whole tick after the last time",
+			func(s *Setting) { s.clock.longestGap = s.clock.tick },
+		),
+	),
+	breaks(
+		threeWrites,
+		stalls.with(
+			"the leader stands still, and then answers before it asks",
+			func(s *Setting) { s.leaderStands = true },
+		),
+	).inFull(),
 	breaks(threeWrites, stalls.with("A is connected to an observer behind a follower", behindAFollower)),
 	holds(fiveWrites, stalls.with("A is connected to an observer behind a follower", behindAFollower)),
-	breaks(threeWrites, stalls.with("the follower forgets that it has heard of A", func(s *Setting) { s.followerForgets = true })),
-	breaks(threeWrites, stalls.with("the leader ends A's session some time after it has decided to", func(s *Setting) { s.leaderEndsInSteps = true })).inFull(),
+	breaks(
+		threeWrites,
+		stalls.with("the follower forgets that it has heard of A", func(s *Setting) { s.followerForgets = true }),
+	),
+	breaks(
+		threeWrites,
+		stalls.with(
+			"the leader ends A's session some time after it has decided to",
+			func(s *Setting) { s.leaderEndsInSteps = true },
+		),
+	).inFull(),
 }
 
 // behindAFollower has so many states that the unit is longer.

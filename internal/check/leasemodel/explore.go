@@ -54,7 +54,12 @@ func (m *model) explore(most int) (Result, error) {
 		r.Worst = max(r.Worst, overlap)
 		e.nextRound()
 		if len(e.states) > most {
-			return Result{}, fmt.Errorf("%s; %s: there are more than %d states, so this says nothing", m.Rule.name, m.Setting.name, most)
+			return Result{}, fmt.Errorf(
+				"%s; %s: there are more than %d states, so this says nothing",
+				m.Rule.name,
+				m.Setting.name,
+				most,
+			)
 		}
 	}
 	r.States = len(e.states)

@@ -25,7 +25,10 @@ func NotTested(step int) []string {
 		"what the server refuses, as by an ACL, and what the caller does wrong: the step's own tests look at that",
 	}
 	if step <= 2 {
-		all = append(all, "the orders of requests that no story tells: where waiters ask from time to time, they cannot be played")
+		all = append(
+			all,
+			"the orders of requests that no story tells: where waiters ask from time to time, they cannot be played",
+		)
 	} else {
 		all = append(all, "the orders of more clients, and with more faults, than were played: make explore STEP=mine plays more")
 	}

@@ -150,7 +150,10 @@ var NoPermission = property("a missing permission is named, and can be given lat
 			without(zk.PermRead)
 			s.says("Lock without the permission to read", lock(a.Way, s.Ctx), zk.ErrNoAuth, advice...)
 			without(0)
-			s.Await("the znode of a caller who must not look to be removed", func() bool { return len(s.Names(s.dir)) == 0 })
+			s.Await(
+				"the znode of a caller who must not look to be removed",
+				func() bool { return len(s.Names(s.dir)) == 0 },
+			)
 		}
 		without(zk.PermDelete)
 		held := a.Acquire().Held()
@@ -160,7 +163,9 @@ var NoPermission = property("a missing permission is named, and can be given lat
 		if err := a.Unlock(held); err != nil {
 			s.fails("Unlock, called again once it is permitted, answered: %v", err)
 		}
-		s.done("without the permission to create, read or delete each call said so, and Unlock worked once it was permitted")
+		s.done(
+			"without the permission to create, read or delete each call said so, and Unlock worked once it was permitted",
+		)
 	})
 
 var ChildlessParent = property("a parent that can have no children is named",
@@ -174,7 +179,14 @@ var ChildlessParent = property("a parent that can have no children is named",
 		a := s.join("A")
 		for _, path := range []string{parent + "/lock", parent + "/locks/lock"} {
 			at := s.way(a.Session, path)
-			s.says("Lock", lock(at, s.Ctx), zk.ErrNoChildrenForEphemerals, "zklock: lock "+path, "ephemeral", "choose another path")
+			s.says(
+				"Lock",
+				lock(at, s.Ctx),
+				zk.ErrNoChildrenForEphemerals,
+				"zklock: lock "+path,
+				"ephemeral",
+				"choose another path",
+			)
 		}
 		_ = s.Observer().Delete(parent, -1)
 		s.done("below an ephemeral znode, Lock said that another path is needed")
@@ -297,10 +309,32 @@ var CrowdedDirectory = property("a directory full of foreign children is no obst
 	"names that only look like the queue's would block the lock, or be deleted",
 	"which of the names are really of this queue?",
 	func(s *story) {
-		names := []string{"lock-", "lock-abc", "lock-99999999999999999999", "lock--99999999999999999999", "lock-0000000000 ", "lock-0x1",
-			"lock-1e3", "lock-٣", "LOCK-0000000000", "lock_0000000000", "0000000000", "-1", "замок-0000000000", "锁",
-			"_c_", "_c_short", "_c_-lock-", "_c_-lock-abc", "_c_0123456789abcdef0123456789abcdef-lock-", "_c_-__WRIT__x",
-			"__READ__", "__WRIT__", "__READ__99999999999999999999", "__lock__0000000000"}
+		names := []string{
+			"lock-",
+			"lock-abc",
+			"lock-99999999999999999999",
+			"lock--99999999999999999999",
+			"lock-0000000000 ",
+			"lock-0x1",
+			"lock-1e3",
+			"lock-٣",
+			"LOCK-0000000000",
+			"lock_0000000000",
+			"0000000000",
+			"-1",
+			"замок-0000000000",
+			"锁",
+			"_c_",
+			"_c_short",
+			"_c_-lock-",
+			"_c_-lock-abc",
+			"_c_0123456789abcdef0123456789abcdef-lock-",
+			"_c_-__WRIT__x",
+			"__READ__",
+			"__WRIT__",
+			"__READ__99999999999999999999",
+			"__lock__0000000000",
+		}
 		for len(names) < 1000 {
 			names = append(names, fmt.Sprintf("foreign-%0192d", len(names)))
 		}
@@ -342,7 +376,11 @@ var NoServer = property("a server that is none is named",
 			"it says nothing": func(net.Conn) {},
 			"it hangs up":     func(c net.Conn) { c.Close() },
 		} {
-			session, err := s.subject.Open([]string{zktest.Impostor(s.T, answer)}, 100*time.Millisecond, net.DialTimeout)
+			session, err := s.subject.Open(
+				[]string{zktest.Impostor(s.T, answer)},
+				100*time.Millisecond,
+				net.DialTimeout,
+			)
 			if err != nil {
 				s.Fatalf("%s: %v", what, err)
 			}

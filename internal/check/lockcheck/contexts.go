@@ -39,15 +39,24 @@ var OwnHold = property("each lock has its own hold and token",
 		inner := s.entersWith(a, outer.Held())
 		again := s.entersWith(other, inner.Held())
 		out, in, back := token(outer), token(inner), token(again)
-		s.failsIf(in <= out || back != out,
-			"A's holds of one lock, of another inside, and of the first again inside have the tokens %d, %d and %d", out, in, back)
+		s.failsIf(
+			in <= out || back != out,
+			"A's holds of one lock, of another inside, and of the first again inside have the tokens %d, %d and %d",
+			out,
+			in,
+			back,
+		)
 		inner.Release()
 		outer.Release()
 		s.says("Unlock through a third lock", s.another(other.Path).Unlock(again.Held()), s.subject.NotHeld, other.Path)
 		s.failsIf(len(other.Queue()) != 1, "A locked twice and released once: %v", other.Queue())
 		again.Release()
 		cause := context.Cause(outer.Held())
-		s.failsIf(!errors.Is(cause, s.subject.NotHeld), "A has released the lock, and its context ended with the cause: %v", cause)
+		s.failsIf(
+			!errors.Is(cause, s.subject.NotHeld),
+			"A has released the lock, and its context ended with the cause: %v",
+			cause,
+		)
 		anew := s.entersWith(other, context.WithoutCancel(outer.Held()))
 		s.failsIf(len(other.Queue()) != 1, "A locked anew, with a context that carried a hold once: %v", other.Queue())
 		anew.Release()
@@ -68,9 +77,17 @@ var LossLetsNobodyIn = property("a loss lets nobody in before the holder unlocks
 		own := a.Start()
 		a.Tap.Cut()
 		for _, held := range []context.Context{outer.Held(), inner.Held()} {
-			s.failsIf(!s.soon(func() bool { return held.Err() != nil }), "A was cut off for %d session time-outs, and one of its contexts goes on", enoughTimeouts)
+			s.failsIf(
+				!s.soon(func() bool { return held.Err() != nil }),
+				"A was cut off for %d session time-outs, and one of its contexts goes on",
+				enoughTimeouts,
+			)
 			cause := context.Cause(held)
-			s.failsIf(!errors.Is(cause, s.subject.Lost), "A's lease ran out, and its context ended with the cause: %v", cause)
+			s.failsIf(
+				!errors.Is(cause, s.subject.Lost),
+				"A's lease ran out, and its context ended with the cause: %v",
+				cause,
+			)
 		}
 		a.Tap.Restore()
 		s.another(a.Path + "-other").Acquire().Release() // A's session can be relied on again

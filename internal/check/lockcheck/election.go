@@ -25,8 +25,10 @@ type candidacy struct {
 
 // OverElection makes a Subject of an election. The path is that of the election and,
 // behind it, the candidate's name.
-func OverElection[S zktest.Session, C Candidate](open func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error),
-	newCandidate func(s S, path, name string) C) Subject {
+func OverElection[S zktest.Session, C Candidate](
+	open func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error),
+	newCandidate func(s S, path, name string) C,
+) Subject {
 	return Subject{
 		Name: "New",
 		Open: func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
@@ -78,20 +80,24 @@ var ElectionProperties = []*Property{
 		s.succeeds(c)
 		s.holds("A led, then B, then C")
 	}},
-	{Name: "everybody knows who leads", Hint: "where could the leader's name stand, so that anybody can read it?", tell: func(s *story) {
-		onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
-		s.named("", "nobody has campaigned", onlooker)
-		a := s.leader("A", zktest.SessionTimeout)
-		b := s.follower("B")
-		s.named("A", "A leads", a.Member, b.Member, onlooker)
-		s.leaves(a)
-		s.succeeds(b)
-		s.named("B", "A has resigned and B leads", a.Member, b.Member, onlooker)
-		_ = b.Cancel() // its context ends; it has to resign all the same
-		s.leaves(b)
-		s.named("", "all have resigned", a.Member, b.Member, onlooker)
-		s.holds("nobody, A, B, nobody: all three said so")
-	}},
+	{
+		Name: "everybody knows who leads",
+		Hint: "where could the leader's name stand, so that anybody can read it?",
+		tell: func(s *story) {
+			onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
+			s.named("", "nobody has campaigned", onlooker)
+			a := s.leader("A", zktest.SessionTimeout)
+			b := s.follower("B")
+			s.named("A", "A leads", a.Member, b.Member, onlooker)
+			s.leaves(a)
+			s.succeeds(b)
+			s.named("B", "A has resigned and B leads", a.Member, b.Member, onlooker)
+			_ = b.Cancel() // its context ends; it has to resign all the same
+			s.leaves(b)
+			s.named("", "all have resigned", a.Member, b.Member, onlooker)
+			s.holds("nobody, A, B, nobody: all three said so")
+		},
+	},
 	{Name: "a dead leader is not named", Hint: "who takes the name away when the leader cannot?", tell: func(s *story) {
 		a := s.leader("A", zktest.MortalTimeout)
 		onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
@@ -102,35 +108,50 @@ var ElectionProperties = []*Property{
 		s.named("B", "A's session has expired and B leads", b.Member, onlooker)
 		s.holds("A's session expired: nobody was named, and then B")
 	}},
-	{Name: "a leader that is cut off knows it first", Hint: "what does step 5 tell a holder, and how do you pass it on?", tell: func(s *story) {
-		a := s.leader("A", zktest.MortalTimeout)
-		b := s.follower("B")
-		a.Crash()
-		s.succeeds(b)
-		s.failsIf(a.Held().Err() == nil, "A was cut off and B leads: A's context has not ended")
-		s.holds("A was cut off, and its context had ended when B led")
-	}},
-	{Name: "a late resignation harms nobody", Hint: "A has lost its session, and B leads: what does A's Resign delete?", tell: func(s *story) {
-		a := s.leader("A", zktest.MortalTimeout)
-		b := s.follower("B")
-		a.Crash()
-		s.succeeds(b)
-		a.Tap.Restore()
-		s.Await("A to have a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
-		if err := a.Unlock(a.Held()); err == nil {
-			s.fails("A had lost its office to B, and its Resign said that all was well")
-		}
-		s.named("B", "B leads, and A has resigned too late", b.Member)
-		s.follower("C")
-		s.holds("A resigned too late, was told so, and B leads on")
-	}},
-	{Name: "giving up leaves nothing behind", Hint: "ctx has ended: what have you put into ZooKeeper by now?", tell: func(s *story) {
-		a := s.leader("A", zktest.SessionTimeout)
-		b, c := s.follower("B"), s.follower("C")
-		s.gaveUp(b.Member, b.Cancel(), context.Canceled)
-		s.leaves(a)
-		s.succeeds(c)
-		s.named("C", "B has given up, A has resigned", b.Member)
-		s.holds("B gave up and left nothing, and C leads after A")
-	}},
+	{
+		Name: "a leader that is cut off knows it first",
+		Hint: "what does step 5 tell a holder, and how do you pass it on?",
+		tell: func(s *story) {
+			a := s.leader("A", zktest.MortalTimeout)
+			b := s.follower("B")
+			a.Crash()
+			s.succeeds(b)
+			s.failsIf(a.Held().Err() == nil, "A was cut off and B leads: A's context has not ended")
+			s.holds("A was cut off, and its context had ended when B led")
+		},
+	},
+	{
+		Name: "a late resignation harms nobody",
+		Hint: "A has lost its session, and B leads: what does A's Resign delete?",
+		tell: func(s *story) {
+			a := s.leader("A", zktest.MortalTimeout)
+			b := s.follower("B")
+			a.Crash()
+			s.succeeds(b)
+			a.Tap.Restore()
+			s.Await(
+				"A to have a new session",
+				func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
+			)
+			if err := a.Unlock(a.Held()); err == nil {
+				s.fails("A had lost its office to B, and its Resign said that all was well")
+			}
+			s.named("B", "B leads, and A has resigned too late", b.Member)
+			s.follower("C")
+			s.holds("A resigned too late, was told so, and B leads on")
+		},
+	},
+	{
+		Name: "giving up leaves nothing behind",
+		Hint: "ctx has ended: what have you put into ZooKeeper by now?",
+		tell: func(s *story) {
+			a := s.leader("A", zktest.SessionTimeout)
+			b, c := s.follower("B"), s.follower("C")
+			s.gaveUp(b.Member, b.Cancel(), context.Canceled)
+			s.leaves(a)
+			s.succeeds(c)
+			s.named("C", "B has given up, A has resigned", b.Member)
+			s.holds("B gave up and left nothing, and C leads after A")
+		},
+	},
 }

@@ -42,7 +42,12 @@ func (s *story) letIn(t *zktest.Turn, why string) {
 // givesUp ends the call's context, and fails the story unless the call comes back soon.
 func (s *story) givesUp(t *zktest.Turn, why string) error {
 	t.GiveUp()
-	s.failsIf(!s.soon(t.Returned), "%s: its context has ended, and its Lock does not return; left by it: %v", why, s.left(t.Member))
+	s.failsIf(
+		!s.soon(t.Returned),
+		"%s: its context has ended, and its Lock does not return; left by it: %v",
+		why,
+		s.left(t.Member),
+	)
 	return t.Err()
 }
 
@@ -127,8 +132,13 @@ var UnlockRepeated = property("an unlock that failed can be called again",
 		if err != nil {
 			again := a.Unlock(held)
 			calls++
-			s.failsIf(again != nil, "A's delete was lost, Unlock answered %q, and when it was called again: %v; left at the server: %v",
-				err, again, s.left(a))
+			s.failsIf(
+				again != nil,
+				"A's delete was lost, Unlock answered %q, and when it was called again: %v; left at the server: %v",
+				err,
+				again,
+				s.left(a),
+			)
 		}
 		s.letIn(waiting, "A's Unlock has said that the lock is released")
 		s.holds("A's delete was lost on its way: %d Unlocks released the lock", calls)
@@ -145,7 +155,10 @@ var LostTold = property("unlock says that the lock was lost",
 		s.failsIf(len(left) != 1, "A holds the lock with %d znodes: %v", len(left), left)
 		s.deletes(left[0])
 		err := a.Unlock(held)
-		s.failsIf(err == nil, "somebody deleted A's znode, another could be let in, and A's Unlock said that all was well")
+		s.failsIf(
+			err == nil,
+			"somebody deleted A's znode, another could be let in, and A's Unlock said that all was well",
+		)
 		s.holds("somebody deleted A's znode, and its Unlock said %q", err)
 	})
 
@@ -158,11 +171,17 @@ var QuietAfter = property("who holds nothing sends nothing",
 		a.Acquire().Release()
 		pings := func() int { return len(a.Tap.Done(wiretap.Ping)) }
 		begin := pings()
-		s.Await("a ping of A after the release", func() bool { return pings() > begin }) // what was under way has come to its end
+		// Then what was under way has come to its end.
+		s.Await("a ping of A after the release", func() bool { return pings() > begin })
 		count, begin := s.CountClients(a.Client), pings()
 		s.Await("three more", func() bool { return pings() > begin+3 })
 		sent := count()
-		s.failsIf(sent.All() > 0, "A has released the lock, and sent %d requests in the next session time-out: %v", sent.All(), sent.Requests)
+		s.failsIf(
+			sent.All() > 0,
+			"A has released the lock, and sent %d requests in the next session time-out: %v",
+			sent.All(),
+			sent.Requests,
+		)
 		s.holds("A has released the lock, and sent 0 requests between three pings")
 	})
 
@@ -190,9 +209,12 @@ var OwnPlace = property("a lost create takes nobody else's place",
 			if how != zktest.Returned && lost.IsSprung() {
 				how = second.StillWaits()
 			}
-			s.failsIf(how == zktest.Returned && second.Err() == nil,
+			s.failsIf(
+				how == zktest.Returned && second.Err() == nil,
 				"one goroutine of A held the lock; another one's create was lost (the %s), and it was let in beside the first; A's znodes: %v",
-				what[request], s.left(a))
+				what[request],
+				s.left(a),
+			)
 			if how != zktest.Returned {
 				_ = s.givesUp(second, "A's second goroutine waited")
 			}
@@ -218,7 +240,10 @@ var OldZnode = property("a znode of an old session is no place in the queue",
 		attempt := a.Start()
 		zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
 		old := s.left(a)
-		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		s.Await(
+			"A to have another session",
+			func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
+		)
 		if how := attempt.Waits(); how == zktest.Returned && attempt.Err() != nil {
 			attempt = a.Start()
 			attempt.Waits()
@@ -255,7 +280,11 @@ var NotBeside = property("a waiter whose znode was deleted is not let in beside 
 			s.letIn(turns[0], "C released, and B has queued again")
 			s.holds("somebody deleted B's znode; B queued again, and was let in after C")
 		}
-		s.failsIf(turns[0].Err() == nil, "somebody deleted B's znode, C was let in, and B was let in beside it; the queue: %v", s.Names(s.dir))
+		s.failsIf(
+			turns[0].Err() == nil,
+			"somebody deleted B's znode, C was let in, and B was let in beside it; the queue: %v",
+			s.Names(s.dir),
+		)
 		s.holds("somebody deleted B's znode; B was told %q", turns[0].Err())
 	})
 
@@ -278,7 +307,12 @@ var LineBreaks = property("a broken line does not end the wait",
 				broken = append(broken, op)
 			}
 			if how == zktest.Returned {
-				s.failsIf(waiting.Err() != nil, "B waited, its line broke at its %v, and its Lock answered: %v", op, waiting.Err())
+				s.failsIf(
+					waiting.Err() != nil,
+					"B waited, its line broke at its %v, and its Lock answered: %v",
+					op,
+					waiting.Err(),
+				)
 				s.mustWait(waiting, how, "lost its connection")
 			}
 			_ = s.givesUp(waiting, "B waited on after a broken line")
@@ -308,10 +342,16 @@ var GivesUpAtOnce = property("who gives up need not wait for an answer",
 			waiting.GiveUp()
 			atOnce := s.soon(waiting.Returned)
 			slow.Let()
-			s.failsIf(!atOnce, "B gave up while the answer to its %v was on its way, and its Lock did not return before it had come", op)
+			s.failsIf(
+				!atOnce,
+				"B gave up while the answer to its %v was on its way, and its Lock did not return before it had come",
+				op,
+			)
 			s.gaveUp(b, waiting.Err(), context.Canceled)
 		}
-		s.holds("B gave up while its create, and then its list, was not answered: it was told at once, and nothing was left")
+		s.holds(
+			"B gave up while its create, and then its list, was not answered: it was told at once, and nothing was left",
+		)
 	})
 
 // The leader has heard of A's create, and A's line breaks. A comes back to a follower that
@@ -339,11 +379,25 @@ var LaggingServer = property("a server that lags does no harm",
 		})
 		before := len(s.Names(s.dir))
 		catchUp()
-		s.letIn(call, fmt.Sprintf("A's create was lost and carried out, and the server that A came back to did not know of it (%d names there)", before))
+		s.letIn(
+			call,
+			fmt.Sprintf(
+				"A's create was lost and carried out, and the server that A came back to did not know of it (%d names there)",
+				before,
+			),
+		)
 		left := s.Names(s.dir)
-		s.failsIf(len(left) != 1, "A came back to a server that lags, and holds the lock with %d znodes: %v", len(left), left)
+		s.failsIf(
+			len(left) != 1,
+			"A came back to a server that lags, and holds the lock with %d znodes: %v",
+			len(left),
+			left,
+		)
 		call.Release()
-		s.holds("A came back to a server that did not know of its create (%d names there), and held the lock with that one znode", before)
+		s.holds(
+			"A came back to a server that did not know of its create (%d names there), and held the lock with that one znode",
+			before,
+		)
 	})
 
 // cause tells whether a hold goes on, as its context says.
@@ -404,10 +458,16 @@ var EndsWithCaller = property("the hold's context is made from the caller's",
 		ended := func() bool { return turn.Held().Err() != nil && inner.Held().Err() != nil }
 		s.failsIf(!s.soon(ended), "the context that A gave to Lock has ended, and the hold's goes on")
 		left := s.left(a)
-		s.failsIf(len(left) != 1, "the caller's context has ended, A has not called Unlock, and its znode is gone: %v", s.Names(s.dir))
+		s.failsIf(
+			len(left) != 1,
+			"the caller's context has ended, A has not called Unlock, and its znode is gone: %v",
+			s.Names(s.dir),
+		)
 		inner.Release()
 		turn.Release()
-		s.holds("the hold's contexts had the caller's values and ended with the caller's, and the znode stayed until Unlock")
+		s.holds(
+			"the hold's contexts had the caller's values and ended with the caller's, and the znode stayed until Unlock",
+		)
 	})
 
 // A holds, and its line breaks for a moment, three times.
@@ -426,13 +486,22 @@ var ShortBreak = property("a short break of the line does not end the hold",
 			zktest.AwaitChan(s.Zoo, "A to connect again", hello.Sprung())
 			s.Await("A to see that it is cut off", func() bool { return a.State() != zk.StateHasSession })
 			for range 25 { // a lock that goes by the state of the line has the time to see it
-				s.failsIf(turn.Held().Err() != nil, "A's line broke for a moment, its session lives, and its context %s", cause(turn.Held()))
+				s.failsIf(
+					turn.Held().Err() != nil,
+					"A's line broke for a moment, its session lives, and its context %s",
+					cause(turn.Held()),
+				)
 				time.Sleep(2 * time.Millisecond)
 			}
 			hello.Let()
 			s.Barrier(a.Client)
 		}
-		s.failsIf(turn.Held().Err() != nil, "A's line broke %d times for a moment, its session lives, and its context %s", breaks, cause(turn.Held()))
+		s.failsIf(
+			turn.Held().Err() != nil,
+			"A's line broke %d times for a moment, its session lives, and its context %s",
+			breaks,
+			cause(turn.Held()),
+		)
 		s.mustWait(waiting, waiting.StillWaits(), "saw A's line break")
 		turn.Release()
 		s.letIn(waiting, "A released")
@@ -451,9 +520,17 @@ var UnlockEnds = property("unlock does not wait for a line for ever",
 		held := a.Acquire().Held()
 		a.Tap.Cut()
 		unlock := s.Go(a.Client, func(context.Context) error { return a.Unlock(held) })
-		s.failsIf(!s.soon(unlock.Returned), "A was cut off, and after %d session time-outs its Unlock had not come back", enoughTimeouts)
+		s.failsIf(
+			!s.soon(unlock.Returned),
+			"A was cut off, and after %d session time-outs its Unlock had not come back",
+			enoughTimeouts,
+		)
 		err := unlock.Err()
-		s.failsIf(err == nil, "A was cut off, its znode stands there (%v), and its Unlock said that all was well", s.Names(s.dir))
+		s.failsIf(
+			err == nil,
+			"A was cut off, its znode stands there (%v), and its Unlock said that all was well",
+			s.Names(s.dir),
+		)
 		a.Tap.Restore()
 		s.failsIf(!s.soon(func() bool { return len(s.left(a)) == 0 }),
 			"A's Unlock answered %q; its line is back, its session lives, and its znode stays: %v", err, s.left(a))
@@ -478,7 +555,11 @@ var AliveAtEntry = property("who is let in can rely on the lock",
 		held.Release()
 		b.Tap.Restore()
 		s.letIn(waiting, "A released, and B's line is back")
-		s.failsIf(waiting.Held().Err() != nil, "B was cut off while it waited; its line was back, it was let in, and its context had %s", cause(waiting.Held()))
+		s.failsIf(
+			waiting.Held().Err() != nil,
+			"B was cut off while it waited; its line was back, it was let in, and its context had %s",
+			cause(waiting.Held()),
+		)
 		s.failsIf(b.SessionID() != b.ID, "B was let in with session %#x in place of %#x", b.SessionID(), b.ID)
 		s.holds("B was cut off for a session time-out while it waited, and was let in with a hold that was good")
 	})
@@ -500,7 +581,12 @@ var Tries = property("a try ends in time, and leaves nothing",
 			t := try(wait)
 			s.failsIf(!s.soon(t.Returned), "A holds the lock, and B's TryLock(%v) does not return", wait)
 			s.failsIf(t.Err() == nil, "A holds the lock, and B's TryLock(%v) was let in beside it", wait)
-			s.failsIf(!s.soon(func() bool { return len(s.left(b)) == 0 }), "A holds the lock, and B's TryLock(%v) has left %v", wait, s.left(b))
+			s.failsIf(
+				!s.soon(func() bool { return len(s.left(b)) == 0 }),
+				"A holds the lock, and B's TryLock(%v) has left %v",
+				wait,
+				s.left(b),
+			)
 		}
 		held.Release()
 		for _, wait := range []time.Duration{0, zktest.MortalTimeout} {
@@ -530,7 +616,10 @@ var ReaderStays = property("a reader that queues again is a reader",
 		b.Crash()
 		s.AwaitExpiry(b.Client)
 		b.Tap.Restore()
-		s.failsIf(!s.soon(func() bool { return len(b.Queue()) == 2 || first.Returned() }), "B's session expired, and B does not queue again")
+		s.failsIf(
+			!s.soon(func() bool { return len(b.Queue()) == 2 || first.Returned() }),
+			"B's session expired, and B does not queue again",
+		)
 		if first.Returned() {
 			s.fails("B's session expired while it waited to read, and its RLock answered: %v", first.Err())
 		}
@@ -539,6 +628,9 @@ var ReaderStays = property("a reader that queues again is a reader",
 		queue := slices.SortedFunc(slices.Values(b.Queue()), zktest.BySequence)
 		held.Release()
 		s.letIn(first, "A released, and B waits to read")
-		s.letIn(second, fmt.Sprintf("A released, and B reads, whose session had expired while it waited; the queue was %v", queue))
+		s.letIn(
+			second,
+			fmt.Sprintf("A released, and B reads, whose session had expired while it waited; the queue was %v", queue),
+		)
 		s.holds("B's session expired while it waited to read; later B and C read together")
 	})

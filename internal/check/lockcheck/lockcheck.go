@@ -88,7 +88,13 @@ func CheckUntil(ctx context.Context, server *zkserver.Server, subject Subject, p
 	return check(ctx, server, subject, property, func(tell func(zktest.T)) error { return zktest.PlayUntil(ctx, tell) })
 }
 
-func check(ctx context.Context, server *zkserver.Server, subject Subject, property *Property, play func(func(zktest.T)) error) Result {
+func check(
+	ctx context.Context,
+	server *zkserver.Server,
+	subject Subject,
+	property *Property,
+	play func(func(zktest.T)) error,
+) Result {
 	told := make(chan *story, 1)
 	err := play(func(t zktest.T) {
 		s := &story{T: t, Zoo: zktest.NewOn(t, server), subject: subject}

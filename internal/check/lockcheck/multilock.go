@@ -14,7 +14,10 @@ import (
 
 // OverMultiLock makes a Subject of several locks taken as one: the path is a list of
 // paths, with commas between. Of one path it is the single lock.
-func OverMultiLock[M, L zktest.Locker](newMultiLock func(conn *zk.Conn, paths ...string) M, newLock func(*zk.Conn, string) L) Subject {
+func OverMultiLock[M, L zktest.Locker](
+	newMultiLock func(conn *zk.Conn, paths ...string) M,
+	newLock func(*zk.Conn, string) L,
+) Subject {
 	return Over("New", func(conn *zk.Conn, path string) zktest.Locker {
 		if paths := strings.Split(path, ","); len(paths) > 1 {
 			return newMultiLock(conn, paths...)
@@ -75,37 +78,57 @@ var MultiLockProperties = []*Property{
 		s.succeeds(a.Start())
 		s.holds("A did not get /y, and let go of the rest; when /y was free it got all")
 	}},
-	{Name: "two with the same locks do not wait for each other", Hint: "in which order does each of them take the locks?", tell: func(s *story) {
-		a, b := s.owner("A", "/x", "/y"), s.owner("B", "/y", "/x")
-		slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and is on its way to the other
-		first := a.Start()
-		s.Await("A to ask for its second lock", func() bool { return slow.IsSprung() || first.Returned() })
-		s.failsIf(first.Returned(), "A's Lock has come back without asking for the second of two locks")
-		second := s.stands(b, "A has one of two locks")
-		slow.Let()
-		s.failsIf(first.Waits() != zktest.Returned,
-			"A, for /x and /y, waits for B; B, for /y and /x, waits for A: /x has %v, /y has %v", s.Names(s.Root+"/x"), s.Names(s.Root+"/y"))
-		s.succeeds(first)
-		s.leaves(first)
-		s.succeeds(second)
-		s.holds("A asked for /x and /y, B for /y and /x; A was served, then B")
-	}},
-	{Name: "a lock named twice is one", Hint: "the same path comes twice: who holds it when it is asked for the second time?", tell: func(s *story) {
-		a := s.owner("A", "/x", "/y", "/x").Start()
-		s.failsIf(a.Waits() != zktest.Returned, "A, for /x, /y and /x, waits for itself: /x has %v", s.Names(s.Root+"/x"))
-		s.succeeds(a)
-		s.leaves(a)
-		s.isFree("A has released all", "/x", "/y")
-		s.holds("A named /x twice, held it once, and released it")
-	}},
-	{Name: "one lost lock does not keep the others", Hint: "one Unlock has failed: do you go on?", tell: func(s *story) {
-		a := s.enters(s.owner("A", "/x", "/y", "/z"), "nobody holds a lock")
-		for _, name := range s.Names(s.Root + "/y") {
-			_ = s.Observer().Delete(s.Root+"/y/"+name, -1)
-		}
-		err := a.Unlock(a.Held())
-		s.failsIf(err == nil, "somebody had deleted A's znode in /y, and A's Unlock said that all was well")
-		s.isFree("A has released all", "/x", "/y", "/z")
-		s.holds("A's znode in /y was gone; Unlock said so, and released /x and /z")
-	}},
+	{
+		Name: "two with the same locks do not wait for each other",
+		Hint: "in which order does each of them take the locks?",
+		tell: func(s *story) {
+			a, b := s.owner("A", "/x", "/y"), s.owner("B", "/y", "/x")
+			slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and is on its way to the other
+			first := a.Start()
+			s.Await("A to ask for its second lock", func() bool { return slow.IsSprung() || first.Returned() })
+			s.failsIf(first.Returned(), "A's Lock has come back without asking for the second of two locks")
+			second := s.stands(b, "A has one of two locks")
+			slow.Let()
+			s.failsIf(
+				first.Waits() != zktest.Returned,
+				"A, for /x and /y, waits for B; B, for /y and /x, waits for A: /x has %v, /y has %v",
+				s.Names(s.Root+"/x"),
+				s.Names(s.Root+"/y"),
+			)
+			s.succeeds(first)
+			s.leaves(first)
+			s.succeeds(second)
+			s.holds("A asked for /x and /y, B for /y and /x; A was served, then B")
+		},
+	},
+	{
+		Name: "a lock named twice is one",
+		Hint: "the same path comes twice: who holds it when it is asked for the second time?",
+		tell: func(s *story) {
+			a := s.owner("A", "/x", "/y", "/x").Start()
+			s.failsIf(
+				a.Waits() != zktest.Returned,
+				"A, for /x, /y and /x, waits for itself: /x has %v",
+				s.Names(s.Root+"/x"),
+			)
+			s.succeeds(a)
+			s.leaves(a)
+			s.isFree("A has released all", "/x", "/y")
+			s.holds("A named /x twice, held it once, and released it")
+		},
+	},
+	{
+		Name: "one lost lock does not keep the others",
+		Hint: "one Unlock has failed: do you go on?",
+		tell: func(s *story) {
+			a := s.enters(s.owner("A", "/x", "/y", "/z"), "nobody holds a lock")
+			for _, name := range s.Names(s.Root + "/y") {
+				_ = s.Observer().Delete(s.Root+"/y/"+name, -1)
+			}
+			err := a.Unlock(a.Held())
+			s.failsIf(err == nil, "somebody had deleted A's znode in /y, and A's Unlock said that all was well")
+			s.isFree("A has released all", "/x", "/y", "/z")
+			s.holds("A's znode in /y was gone; Unlock said so, and released /x and /z")
+		},
+	},
 }

@@ -16,7 +16,11 @@ import (
 // FuzzFirst puts a znode with a number among names of anybody's. It tests how a
 // step reads a name's number, and whether it finds out who is the first. Whoever's own
 // number can be somebody else's as well is told so.
-func FuzzFirst(f *testing.F, number func(name string) (n int, ok bool), isFirst func(names []string, mine string) (bool, error)) {
+func FuzzFirst(
+	f *testing.F,
+	number func(name string) (n int, ok bool),
+	isFirst func(names []string, mine string) (bool, error),
+) {
 	f.Add("", int32(0))
 	f.Add("lock-0000000001/lock-0000000003/lock-0000000002/lock-0000000005/foreign", int32(4))
 	f.Add("lock--2147483648/lock-2147483647/lock-99999999999999999999", int32(zkserver.LastNumber-1))

@@ -43,10 +43,16 @@ var OutageAtEntry = property("an outage just before the entry is noticed",
 			})
 		}
 		s.Cleanup(line.end) // before they are waited for
-		s.Await("A's requests to stand in line", func() bool { return line.writes.Load() == 1 && unsent.Len() >= requests-1 })
+		s.Await(
+			"A's requests to stand in line",
+			func() bool { return line.writes.Load() == 1 && unsent.Len() >= requests-1 },
+		)
 		before := unsent.Len()
 		turn.Let()
-		s.Await("A to be let in, or to ask for something", func() bool { return entering.Returned() || unsent.Len() > before })
+		s.Await(
+			"A to be let in, or to ask for something",
+			func() bool { return entering.Returned() || unsent.Len() > before },
+		)
 		a.Tap.HangUp()
 		s.Await("A's client to see that the line is down", func() bool { return line.broken.Load() > 0 })
 		close(line.write)
@@ -57,18 +63,26 @@ var OutageAtEntry = property("an outage just before the entry is noticed",
 		inside := func() bool { return entering.Returned() && entering.Err() == nil && entering.Held().Err() == nil }
 		s.failsIf(inside(), "A was let in, its line broke, its session expired and C was let in: A's context goes on")
 		close(line.dial)
-		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		s.Await(
+			"A to have another session",
+			func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
+		)
 		if !entering.Returned() {
 			entering.StillWaits()
 		}
-		s.failsIf(inside(), "A's line broke just when it was its turn, its session expired, C was let in, and A beside it, with a new session; the queue: %v",
-			s.Names(s.dir))
+		s.failsIf(
+			inside(),
+			"A's line broke just when it was its turn, its session expired, C was let in, and A beside it, with a new session; the queue: %v",
+			s.Names(s.dir),
+		)
 		next.Release()
 		if !entering.Returned() {
 			s.letIn(entering, "C released, and A has queued again")
 			s.holds("A's line broke just when it was its turn, its session expired, and A queued again behind C")
 		}
-		s.holds("A's line broke just when it was its turn, its session expired, and when C was let in, A's context had ended")
+		s.holds(
+			"A's line broke just when it was its turn, its session expired, and when C was let in, A's context had ended",
+		)
 	})
 
 // stalling is a line on which, once it stalls, writes and new connections wait: a write

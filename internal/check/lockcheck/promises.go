@@ -29,7 +29,11 @@ var ParentsMade = property("missing parents are made",
 		first.Release()
 		second.Release()
 		below := s.Names(s.Root + "/shop")
-		s.failsIf(!slices.Equal(below, []string{"locks"}), "the lock is /shop/locks/orders, and below /shop stands %v", below)
+		s.failsIf(
+			!slices.Equal(below, []string{"locks"}),
+			"the lock is /shop/locks/orders, and below /shop stands %v",
+			below,
+		)
 		s.holds("two made the parents of /shop/locks/orders at once, and were let in one after the other")
 	})
 
@@ -44,9 +48,15 @@ var ManyShare = property("many goroutines share one lock",
 		unlock := s.Go(a.Client, func(context.Context) error { return a.Unlock(held.Held()) })
 		if !s.soon(unlock.Returned) {
 			second.GiveUp()
-			s.fails("one goroutine of A holds the lock and calls Unlock, which does not return while another one waits in Lock")
+			s.fails(
+				"one goroutine of A holds the lock and calls Unlock, which does not return while another one waits in Lock",
+			)
 		}
-		s.failsIf(unlock.Err() != nil, "one goroutine of A holds the lock, another one waits, and Unlock answered: %v", unlock.Err())
+		s.failsIf(
+			unlock.Err() != nil,
+			"one goroutine of A holds the lock, another one waits, and Unlock answered: %v",
+			unlock.Err(),
+		)
 		s.letIn(second, "A's other goroutine released")
 		second.Release()
 		const goroutines = 8
@@ -72,7 +82,11 @@ var WhateverIsInIt = property("a znode is deleted whatever is in it",
 		}
 		waiting.StillWaits() // it has looked again
 		err := waiting.Cancel()
-		s.failsIf(!errors.Is(err, context.Canceled), "somebody wrote into the znodes; B gave up, and its Lock answered: %v", err)
+		s.failsIf(
+			!errors.Is(err, context.Canceled),
+			"somebody wrote into the znodes; B gave up, and its Lock answered: %v",
+			err,
+		)
 		if err := a.Unlock(held.Held()); err != nil {
 			s.fails("somebody wrote into the znodes, and A's Unlock answered: %v", err)
 		}
@@ -116,7 +130,10 @@ var LostWhileWaiting = property("a waiter whose session expires says so or queue
 		s.failsIf(!s.soon(func() bool { return len(b.Queue()) == 2 || waiting.Returned() }),
 			"B's session expired while it waited, and B neither says so nor queues again; the queue: %v", b.Queue())
 		if waiting.Returned() && waiting.Err() != nil {
-			s.fails("B's session expired while it waited, the client has another one, and B's Lock answered: %v", waiting.Err())
+			s.fails(
+				"B's session expired while it waited, the client has another one, and B's Lock answered: %v",
+				waiting.Err(),
+			)
 		}
 		s.mustWait(waiting, waiting.StillWaits(), "lost its session")
 		held.Release()
@@ -168,7 +185,13 @@ func (s *story) done(evidence string, args ...any) {
 // says fails the story unless err is an error of the kind wanted, if any, and
 // holds all the words.
 func (s *story) says(call string, err, want error, words ...string) {
-	s.failsIf(err == nil || want != nil && !errors.Is(err, want), "%s answered %v, and not an error that is %v", call, err, want)
+	s.failsIf(
+		err == nil || want != nil && !errors.Is(err, want),
+		"%s answered %v, and not an error that is %v",
+		call,
+		err,
+		want,
+	)
 	for _, word := range words {
 		s.failsIf(!strings.Contains(err.Error(), word), "%s answered %q, which does not say %q", call, err, word)
 	}

@@ -192,7 +192,10 @@ var NoStranger = property("a stranger cannot release it",
 		s.AwaitExpiry(a.Client)
 		waiting.Acquired()
 		a.Tap.Restore()
-		s.Await("A to have a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		s.Await(
+			"A to have a new session",
+			func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
+		)
 		late := a.Unlock(held)
 		gone = a.Tap.Done(wiretap.Delete)
 		s.failsIf(len(gone) > 0, "A had lost the lock to B, and its late Unlock deleted %v", gone)
@@ -217,7 +220,11 @@ var GivingUp = property("giving up leaves nothing behind",
 			defer cancel()
 			return d.Lock(ctx)
 		})
-		s.failsIf(!s.soon(overdue.Returned), "D waits behind A: its deadline has passed, and its Lock does not return; left by it: %v", s.left(d))
+		s.failsIf(
+			!s.soon(overdue.Returned),
+			"D waits behind A: its deadline has passed, and its Lock does not return; left by it: %v",
+			s.left(d),
+		)
 		s.gaveUp(d, overdue.Err(), context.DeadlineExceeded)
 
 		slow := e.Tap.HoldReply(wiretap.Create, 1)
@@ -269,7 +276,11 @@ var Unrelated = property("unrelated znodes are no obstacle",
 		s.joinAs("the neighbour", Seat{Path: s.path + "-too"}).Acquire()
 		a, b := s.join("A"), s.join("B")
 		first := a.Start() // makes the directory, where there is one
-		s.failsIf(first.Waits() != zktest.Returned, "the neighbour holds another lock, and A waits: %v", s.Names(s.Root))
+		s.failsIf(
+			first.Waits() != zktest.Returned,
+			"the neighbour holds another lock, and A waits: %v",
+			s.Names(s.Root),
+		)
 		first.Release()
 		names := []string{"notes", "lock-", "lock-x", "0000000000", "_c_short-lock-", "_c_", "-", "lock-0000000000-old"}
 		for _, name := range names {
@@ -279,7 +290,11 @@ var Unrelated = property("unrelated znodes are no obstacle",
 			}
 		}
 		attempt := a.Start()
-		s.failsIf(attempt.Waits() != zktest.Returned, "nobody holds the lock, and A waits; beside it: %v", s.Names(s.Root))
+		s.failsIf(
+			attempt.Waits() != zktest.Returned,
+			"nobody holds the lock, and A waits; beside it: %v",
+			s.Names(s.Root),
+		)
 		s.failsIf(attempt.Err() != nil, "with foreign znodes in the directory Lock answered: %v", attempt.Err())
 		waiting := s.queue(b)[0]
 		attempt.Release()
@@ -330,10 +345,19 @@ var SilentWait = property("waiting sends no request",
 			pings[w] = len(w.Tap.Done(wiretap.Ping)) + 2
 		}
 		s.Await("two pings from each waiter", func() bool {
-			return !slices.ContainsFunc(waiters, func(w *zktest.Turn) bool { return len(w.Tap.Done(wiretap.Ping)) < pings[w] })
+			return !slices.ContainsFunc(
+				waiters,
+				func(w *zktest.Turn) bool { return len(w.Tap.Done(wiretap.Ping)) < pings[w] },
+			)
 		})
 		sent := count()
-		s.failsIf(sent.All() > 0, "%d waiters sent %d requests between two pings: %v", len(waiters), sent.All(), sent.Requests)
+		s.failsIf(
+			sent.All() > 0,
+			"%d waiters sent %d requests between two pings: %v",
+			len(waiters),
+			sent.All(),
+			sent.Requests,
+		)
 		s.holds("%d waiters sent 0 requests between two pings", len(waiters))
 	})
 
@@ -426,12 +450,21 @@ var LostCreateReply = property("a lost reply to create does no harm",
 			if how == zktest.Polling { // or it has asked again for what was lost
 				how = attempt.StillWaits()
 			}
-			s.failsIf(how != zktest.Returned,
+			s.failsIf(
+				how != zktest.Returned,
 				"the reply to A's create was lost%s; now nobody holds the lock, and A waits behind a znode of its own: %v",
-				again, s.left(a))
+				again,
+				s.left(a),
+			)
 			attempt.Acquired()
 			left := s.left(a)
-			s.failsIf(len(left) != 1, "the reply to A's create was lost%s; A holds the lock with %d znodes: %v", again, len(left), left)
+			s.failsIf(
+				len(left) != 1,
+				"the reply to A's create was lost%s; A holds the lock with %d znodes: %v",
+				again,
+				len(left),
+				left,
+			)
 			attempt.Release()
 			b.Acquire().Release()
 		}
@@ -453,8 +486,12 @@ var LostDeleteReply = property("a lost reply to delete does no harm",
 			err := a.Unlock(held)
 			zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
 			if err != nil {
-				s.fails("A's delete was carried out and the reply lost: Unlock said %q, left at the server: %v, and a second Unlock said: %v",
-					err, s.left(a), a.Unlock(held))
+				s.fails(
+					"A's delete was carried out and the reply lost: Unlock said %q, left at the server: %v, and a second Unlock said: %v",
+					err,
+					s.left(a),
+					a.Unlock(held),
+				)
 			}
 			b.Acquire().Release()
 		}
@@ -477,7 +514,11 @@ var LocksAgain = property("the holder may lock again",
 			inside := other.StartIn(first.Held())
 			inside.Acquired()
 			names := other.Queue()
-			s.failsIf(len(names) != 1, "inside the hold of one lock another one was locked, and that one's queue is %v", names)
+			s.failsIf(
+				len(names) != 1,
+				"inside the hold of one lock another one was locked, and that one's queue is %v",
+				names,
+			)
 			inside.Release()
 		}
 		waiting := s.queue(b)[0]
@@ -505,7 +546,10 @@ var ToldOfLoss = property("the holder is told when the lock is lost",
 		}
 		waiting.Acquired()
 		s.failsIf(held.Err() == nil, "session %#x of A has expired and B holds the lock: A has not been told", a.ID)
-		s.failsIf(earlier.Held().Err() == nil, "A was told of its loss, but the context of an earlier hold goes on after Unlock")
+		s.failsIf(
+			earlier.Held().Err() == nil,
+			"A was told of its loss, but the context of an earlier hold goes on after Unlock",
+		)
 		s.holds("A was cut off, and knew it before B was let in")
 	})
 
@@ -518,7 +562,12 @@ var Fenced = property("each tenure's token is greater than the last",
 		a, b := s.join("A"), s.join("B")
 		s.failsIf(a.Token == nil, "the lock hands out no number that a store could check")
 		var tokens []int64
-		units := map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "µs": time.Microsecond, "ns": time.Nanosecond}
+		units := map[string]time.Duration{
+			"s":  time.Second,
+			"ms": time.Millisecond,
+			"µs": time.Microsecond,
+			"ns": time.Nanosecond,
+		}
 		for i, c := range []*zktest.Member{a, b, a, b, a, b} {
 			begin := time.Now()
 			turn := c.Acquire()
@@ -536,7 +585,11 @@ var Fenced = property("each tenure's token is greater than the last",
 			s.failsIf(tokens[i] <= tokens[i-1], "turn %d got token %d after token %d", i+1, tokens[i], tokens[i-1])
 		}
 		for unit := range units {
-			s.fails("each token was the time of day, in %s, by the clock of this machine: another's may go wrong, or back; tokens: %v", unit, tokens)
+			s.fails(
+				"each token was the time of day, in %s, by the clock of this machine: another's may go wrong, or back; tokens: %v",
+				unit,
+				tokens,
+			)
 		}
 		s.holds("%d turns got the tokens %v, over a directory that was made again", len(tokens), tokens)
 	})
@@ -566,8 +619,12 @@ var LongHold = property("a long hold and a long wait come to a good end",
 			a.Close()
 			b.Close()
 			if wrong == "" {
-				s.holds("A held for two session time-outs and sent %d requests; B waited for it with %d, and held for one more with %d",
-					l.sent[0], l.sent[1], l.sent[2])
+				s.holds(
+					"A held for two session time-outs and sent %d requests; B waited for it with %d, and held for one more with %d",
+					l.sent[0],
+					l.sent[1],
+					l.sent[2],
+				)
 			}
 			s.failsIf(l.still < zktest.MortalTimeout/5, "%s", wrong)
 		}
@@ -593,7 +650,12 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 	l.failsIf(!waiting.Returned(),
 		"%s's turn came after two session time-outs; one more later it was still not in, and had sent %d requests",
 		waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
-	l.failsIf(waiting.Err() != nil, "%s's turn came after two session time-outs, and its Lock answered: %v", waiting.Name, waiting.Err())
+	l.failsIf(
+		waiting.Err() != nil,
+		"%s's turn came after two session time-outs, and its Lock answered: %v",
+		waiting.Name,
+		waiting.Err(),
+	)
 	l.keeps(waiting, 1, func() bool { return false })
 }
 
@@ -601,11 +663,26 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() bool) {
 	mark, lost := holder.Tap.Mark(), holder.Held().Err
 	passed := l.goBy(timeouts, func() bool { return lost() != nil || otherIsIn() })
-	l.failsIf(lost() != nil, "the line was healthy, and %s was told of a loss after %.1f session time-outs", holder.Name, passed)
-	l.failsIf(otherIsIn(), "the line was healthy, and after %.1f session time-outs another was let in beside %s", passed, holder.Name)
+	l.failsIf(
+		lost() != nil,
+		"the line was healthy, and %s was told of a loss after %.1f session time-outs",
+		holder.Name,
+		passed,
+	)
+	l.failsIf(
+		otherIsIn(),
+		"the line was healthy, and after %.1f session time-outs another was let in beside %s",
+		passed,
+		holder.Name,
+	)
 	l.mayHaveSent(holder, mark, timeouts, false)
 	if err := holder.Unlock(holder.Held()); err != nil {
-		l.fails("the line was healthy, and after %d session time-outs %s's Unlock answered: %v", timeouts, holder.Name, err)
+		l.fails(
+			"the line was healthy, and after %d session time-outs %s's Unlock answered: %v",
+			timeouts,
+			holder.Name,
+			err,
+		)
 	}
 }
 
@@ -634,8 +711,14 @@ func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 	l.sent = append(l.sent, n)
 	l.failsIf(n > timeouts*most && !polls, "%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
 	if atOnce := askedAtOnce(c.Tap.Since(mark)); polls {
-		l.failsIf(atOnce > n/4, "%s sent %d requests in %d session time-outs, %d of them as soon as the one before was answered: it does not rest between two",
-			c.Name, n, timeouts, atOnce)
+		l.failsIf(
+			atOnce > n/4,
+			"%s sent %d requests in %d session time-outs, %d of them as soon as the one before was answered: it does not rest between two",
+			c.Name,
+			n,
+			timeouts,
+			atOnce,
+		)
 	}
 }
 
@@ -701,7 +784,11 @@ var Upgrade = property("write inside a read hold is refused",
 		}
 		reads := a.Reader.Acquire()
 		upgrade := a.StartIn(reads.Held())
-		s.failsIf(upgrade.Waits() != zktest.Returned, "A reads, asks to write, and waits for itself: %v", s.Names(s.path))
+		s.failsIf(
+			upgrade.Waits() != zktest.Returned,
+			"A reads, asks to write, and waits for itself: %v",
+			s.Names(s.path),
+		)
 		refusal := upgrade.Err()
 		s.failsIf(refusal == nil, "A reads, asks to write, and is let in: so would be a second reader beside it")
 		waiting := s.queue(b)[0]
@@ -712,9 +799,20 @@ var Upgrade = property("write inside a read hold is refused",
 		inside := b.Reader.StartIn(waiting.Held()) // a writer may do all that it likes
 		inside.Acquired()
 		again := b.StartIn(inside.Held())
-		s.failsIf(!s.soon(again.Returned), "B writes, reads inside, writes inside that, and waits for itself: %v", s.Names(s.path))
-		s.failsIf(again.Err() != nil, "B writes, reads inside, asks to write inside that, and its Lock answered: %v", again.Err())
-		s.holds("A read, asked to write, and was told %q; a writer waited until it had stopped reading, and wrote, read and wrote", refusal)
+		s.failsIf(
+			!s.soon(again.Returned),
+			"B writes, reads inside, writes inside that, and waits for itself: %v",
+			s.Names(s.path),
+		)
+		s.failsIf(
+			again.Err() != nil,
+			"B writes, reads inside, asks to write inside that, and its Lock answered: %v",
+			again.Err(),
+		)
+		s.holds(
+			"A read, asked to write, and was told %q; a writer waited until it had stopped reading, and wrote, read and wrote",
+			refusal,
+		)
 	})
 
 // A reads, and calls Unlock. Then B writes, reads inside, and calls RUnlock twice.
@@ -748,8 +846,14 @@ var ByKind = property("each release ends its own kind of hold",
 		inside.Acquired()
 		writes.Release() // and the read inside goes on
 		s.mustWait(again, again.StillWaits(), "saw B's Unlock, whose read inside goes on,")
-		s.failsIf(inside.Held().Err() != nil, "B writes, reads inside, and has called Unlock: its read %s", cause(inside.Held()))
+		s.failsIf(
+			inside.Held().Err() != nil,
+			"B writes, reads inside, and has called Unlock: its read %s",
+			cause(inside.Held()),
+		)
 		inside.Release()
 		s.letIn(again, "B has called RUnlock and Unlock as often as RLock and Lock")
-		s.holds("A's Unlock of a read hold and B's second RUnlock of one were refused, and ended nothing; B's last release let A in")
+		s.holds(
+			"A's Unlock of a read hold and B's second RUnlock of one were refused, and ended nothing; B's last release let A in",
+		)
 	})

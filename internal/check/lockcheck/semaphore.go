@@ -19,16 +19,20 @@ const permits = 2
 // OverSemaphore makes a Subject of a semaphore, of two permits.
 func OverSemaphore[S Semaphore](newSemaphore func(conn *zk.Conn, path string, permits int) S) Subject {
 	type permit struct{}
-	return Subject{Name: "New", Open: connect, Ways: func(session zktest.Session, path string) (zktest.Way, *zktest.Way) {
-		semaphore := newSemaphore(session.Conn(), path, permits)
-		return zktest.Way{
-			Lock: func(ctx context.Context) (context.Context, error) {
-				release, err := semaphore.Acquire(ctx)
-				return context.WithValue(ctx, permit{}, release), err
-			},
-			Unlock: func(held context.Context) error { return held.Value(permit{}).(func() error)() },
-		}, nil
-	}}
+	return Subject{
+		Name: "New",
+		Open: connect,
+		Ways: func(session zktest.Session, path string) (zktest.Way, *zktest.Way) {
+			semaphore := newSemaphore(session.Conn(), path, permits)
+			return zktest.Way{
+				Lock: func(ctx context.Context) (context.Context, error) {
+					release, err := semaphore.Acquire(ctx)
+					return context.WithValue(ctx, permit{}, release), err
+				},
+				Unlock: func(held context.Context) error { return held.Value(permit{}).(func() error)() },
+			}, nil
+		},
+	}
 }
 
 // inside brings a client for whom a permit is left.
@@ -45,33 +49,45 @@ func (s *story) outside(names ...string) (line []*zktest.Turn) {
 // SemaphoreProperties are those of a semaphore, in the order in which they are
 // best written.
 var SemaphoreProperties = []*Property{
-	{Name: "two at a time, and no more", Hint: "how many permits are out, and how does a newcomer find out?", tell: func(s *story) {
-		s.inside("A")
-		b := s.inside("B")
-		c := s.outside("C")[0]
-		s.leaves(b)
-		s.succeeds(c)
-		s.outside("D")
-		s.holds("A and B were let in, C when B had left, and D was not")
-	}},
-	{Name: "whoever leaves makes room", Hint: "of all who are inside, whose leaving can a waiter make use of?", tell: func(s *story) {
-		a := s.inside("A")
-		s.inside("B")
-		c := s.outside("C")[0]
-		s.leaves(a)
-		s.succeeds(c)
-		s.holds("A left before B, and C was let in")
-	}},
-	{Name: "a crashed holder's permit comes free", Hint: "who takes the permit back when its holder cannot?", tell: func(s *story) {
-		a := s.joinMortal("A")
-		s.succeeds(a.Start())
-		s.inside("B")
-		c := s.outside("C")[0]
-		a.Crash()
-		s.AwaitExpiry(a.Client)
-		s.succeeds(c)
-		s.holds("A's session expired, and C was let in")
-	}},
+	{
+		Name: "two at a time, and no more",
+		Hint: "how many permits are out, and how does a newcomer find out?",
+		tell: func(s *story) {
+			s.inside("A")
+			b := s.inside("B")
+			c := s.outside("C")[0]
+			s.leaves(b)
+			s.succeeds(c)
+			s.outside("D")
+			s.holds("A and B were let in, C when B had left, and D was not")
+		},
+	},
+	{
+		Name: "whoever leaves makes room",
+		Hint: "of all who are inside, whose leaving can a waiter make use of?",
+		tell: func(s *story) {
+			a := s.inside("A")
+			s.inside("B")
+			c := s.outside("C")[0]
+			s.leaves(a)
+			s.succeeds(c)
+			s.holds("A left before B, and C was let in")
+		},
+	},
+	{
+		Name: "a crashed holder's permit comes free",
+		Hint: "who takes the permit back when its holder cannot?",
+		tell: func(s *story) {
+			a := s.joinMortal("A")
+			s.succeeds(a.Start())
+			s.inside("B")
+			c := s.outside("C")[0]
+			a.Crash()
+			s.AwaitExpiry(a.Client)
+			s.succeeds(c)
+			s.holds("A's session expired, and C was let in")
+		},
+	},
 	{Name: "first come, first served", Hint: "who may look for a free permit when several wait?", tell: func(s *story) {
 		inside := []*zktest.Turn{s.inside("A"), s.inside("B")}
 		line := s.outside("C", "D", "E")
@@ -99,16 +115,20 @@ var SemaphoreProperties = []*Property{
 		s.failsIf(n > 0, "one release let C in, and sent %d notifications to E and F, far back in the line", n)
 		s.holds("one release let C in, and sent 0 notifications to E and F, far back in the line")
 	}},
-	{Name: "giving up leaves nothing behind", Hint: "ctx has ended: what have you put into ZooKeeper by now?", tell: func(s *story) {
-		s.inside("A")
-		b := s.inside("B")
-		line := s.outside("C", "D", "E")
-		for _, t := range line[:2] {
-			s.gaveUp(t.Member, t.Cancel(), context.Canceled)
-		}
-		s.stillStands(line[2], "two are inside")
-		s.leaves(b)
-		s.succeeds(line[2])
-		s.holds("C and D gave up and left nothing, and E was let in")
-	}},
+	{
+		Name: "giving up leaves nothing behind",
+		Hint: "ctx has ended: what have you put into ZooKeeper by now?",
+		tell: func(s *story) {
+			s.inside("A")
+			b := s.inside("B")
+			line := s.outside("C", "D", "E")
+			for _, t := range line[:2] {
+				s.gaveUp(t.Member, t.Cancel(), context.Canceled)
+			}
+			s.stillStands(line[2], "two are inside")
+			s.leaves(b)
+			s.succeeds(line[2])
+			s.holds("C and D gave up and left nothing, and E was let in")
+		},
+	},
 }

@@ -34,17 +34,22 @@ type Subject struct {
 // Over makes a Subject of a lock that is made from a connection and a path, as
 // in steps 1 to 4.
 func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subject {
-	return Subject{Name: name, Open: connect, Lost: zk.ErrConnectionClosed, Ways: func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
-		var conn *zk.Conn
-		if s != nil {
-			conn = s.Conn()
-		}
-		l := newLock(conn, path)
-		return zktest.Way{
-			Lock:   func(ctx context.Context) (context.Context, error) { return ctx, l.Lock(ctx) },
-			Unlock: func(context.Context) error { return l.Unlock() },
-		}, nil
-	}}
+	return Subject{
+		Name: name,
+		Open: connect,
+		Lost: zk.ErrConnectionClosed,
+		Ways: func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
+			var conn *zk.Conn
+			if s != nil {
+				conn = s.Conn()
+			}
+			l := newLock(conn, path)
+			return zktest.Way{
+				Lock:   func(ctx context.Context) (context.Context, error) { return ctx, l.Lock(ctx) },
+				Unlock: func(context.Context) error { return l.Unlock() },
+			}, nil
+		},
+	}
 }
 
 // Acts makes a process that was started to be a client of this subject one.

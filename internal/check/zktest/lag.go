@@ -91,7 +91,13 @@ type Lag struct {
 func NewLag(t T) *Lag {
 	t.Helper()
 	ensemble, leader, followers := ThreeServers(t)
-	l := &Lag{Zoo: NewOn(t, followers[0].Server), ensemble: ensemble, leader: leader, late: followers[0], paused: followers[1]}
+	l := &Lag{
+		Zoo:      NewOn(t, followers[0].Server),
+		ensemble: ensemble,
+		leader:   leader,
+		late:     followers[0],
+		paused:   followers[1],
+	}
 	l.server.Store(leader)
 	return l
 }
@@ -132,7 +138,10 @@ func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
 	c.Tap.Cut()
 	back := c.Tap.Mark()
 	c.Tap.Restore()
-	l.Await("the follower to ask the leader for the session", func() bool { return l.leaderCounts("zk_revalidate_count") > asked })
+	l.Await(
+		"the follower to ask the leader for the session",
+		func() bool { return l.leaderCounts("zk_revalidate_count") > asked },
+	)
 	catchUp = l.hold(l.late, l.leader)
 	toLate()
 	l.Await(c.Name+" to be back, and to ask what only the leader can answer", func() bool {

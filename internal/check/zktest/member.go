@@ -54,7 +54,14 @@ func NewMember(z *Zoo, c *Client, s Session, path string, write Way, read *Way) 
 	m := &Member{Client: c, Session: s, Path: path, zoo: z, moods: &moods{}}
 	m.Way = m.moods.told(write, MoodHolds)
 	if read != nil {
-		m.Reader = &Member{Client: c, Way: m.moods.told(*read, MoodReads), Session: s, Path: path, zoo: z, moods: m.moods}
+		m.Reader = &Member{
+			Client:  c,
+			Way:     m.moods.told(*read, MoodReads),
+			Session: s,
+			Path:    path,
+			zoo:     z,
+			moods:   m.moods,
+		}
 	}
 	return m
 }
@@ -68,7 +75,10 @@ func (m *Member) Queue() []string {
 // Znode is the path of the last znode that the server has made for the member in
 // the lock's directory: "" if there is none.
 func (m *Member) Znode() string {
-	made := slices.DeleteFunc(m.Tap.Done(wiretap.Create), func(path string) bool { return !strings.HasPrefix(path, m.Path+"/") })
+	made := slices.DeleteFunc(
+		m.Tap.Done(wiretap.Create),
+		func(path string) bool { return !strings.HasPrefix(path, m.Path+"/") },
+	)
 	if len(made) == 0 {
 		return ""
 	}

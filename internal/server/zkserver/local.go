@@ -35,7 +35,10 @@ func findInstallation() (found installation, err error) {
 	for _, prefix := range []string{"/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"} {
 		places = append(places, apache("Homebrew", prefix+"/opt/zookeeper/libexec", prefix+"/opt/openjdk/bin/java"))
 	}
-	notThere := fmt.Errorf("no ZooKeeper is installed: ZOOKEEPER_HOME is not set, and there is no %s and no Homebrew zookeeper", debian)
+	notThere := fmt.Errorf(
+		"no ZooKeeper is installed: ZOOKEEPER_HOME is not set, and there is no %s and no Homebrew zookeeper",
+		debian,
+	)
 	if home := os.Getenv("ZOOKEEPER_HOME"); home != "" {
 		places = []installation{apache(home, home, "")}
 		notThere = fmt.Errorf("ZOOKEEPER_HOME=%s holds no zookeeper-*.jar, nor does its lib folder", home)
@@ -59,14 +62,23 @@ func findInstallation() (found installation, err error) {
 			return found, nil
 		}
 	}
-	return found, fmt.Errorf("ZooKeeper is there (%s), but %w: %s not found", found.name, errNoJava, strings.Join(candidates, ", "))
+	return found, fmt.Errorf(
+		"ZooKeeper is there (%s), but %w: %s not found",
+		found.name,
+		errNoJava,
+		strings.Join(candidates, ", "),
+	)
 }
 
 // apache is Apache's distribution in a folder.
 func apache(name, home, java string) installation {
 	lib := filepath.Join(home, "lib")
 	const jar = "zookeeper-[0-9]*.jar"
-	jars := []string{filepath.Join(lib, jar), filepath.Join(home, jar), filepath.Join(home, "zookeeper.jar")} // the last as Debian calls it
+	jars := []string{
+		filepath.Join(lib, jar),
+		filepath.Join(home, jar),
+		filepath.Join(home, "zookeeper.jar"), // as Debian calls it
+	}
 	return installation{name, jars, filepath.Join(lib, "*") + ":" + filepath.Join(home, "*"), java}
 }
 

@@ -58,7 +58,13 @@ func (p *Peer) Restart(ctx context.Context) error {
 	// when its own test ends: make sure that it is the one with our folder.
 	_, err := await(ctx, []string{p.Addr}, "conf", p.data(), 150*time.Millisecond, p.failed)
 	if err != nil {
-		return fmt.Errorf("%s with the ZooKeeper of %s: %w; the end of its log:\n%s", p.java, p.name, err, lastLines(p.log(), 25))
+		return fmt.Errorf(
+			"%s with the ZooKeeper of %s: %w; the end of its log:\n%s",
+			p.java,
+			p.name,
+			err,
+			lastLines(p.log(), 25),
+		)
 	}
 	return nil
 }
@@ -80,10 +86,15 @@ func (p *Peer) run() error {
 		// A killed java would leave its performance file in /tmp.
 		"-XX:-UsePerfData",
 		// Warnings only, in Apache's distribution and in Debian's.
-		"-Dlogback.configurationFile=" + filepath.Join(p.dir, "logback.xml"), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-Dlogback.configurationFile=" + filepath.Join(
+			p.dir,
+			"logback.xml",
+		), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-cp", p.classpath}
 	arguments = append(arguments, p.options...)
-	java := exec.Command("sh", append(arguments, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(p.dir, "zoo.cfg"))...)
+	java := exec.Command(
+		"sh",
+		append(arguments, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(p.dir, "zoo.cfg"))...)
 	if p.env != nil {
 		java.Env = append(os.Environ(), p.env...)
 	}

@@ -104,7 +104,10 @@ var (
 // ctx bounds the start only. A private server ends with this process, however
 // the process ends.
 func Start(ctx context.Context) (*Server, error) {
-	return firstOf([]backend{existing, local, docker}, func(b backend) (*Server, error) { return b.start(ctx, Config{}) })
+	return firstOf(
+		[]backend{existing, local, docker},
+		func(b backend) (*Server, error) { return b.start(ctx, Config{}) },
+	)
 }
 
 // StartWith is Start for a private server with additions to its
@@ -187,7 +190,11 @@ func findExisting(ctx context.Context) (launcher, error) {
 		return nil, errors.New("ZK_SERVERS is not set")
 	}
 	if server, _, found := strings.Cut(list, "/"); found {
-		return nil, fmt.Errorf("ZK_SERVERS=%s: the Go client knows no chroot: leave out the path after %s", list, server)
+		return nil, fmt.Errorf(
+			"ZK_SERVERS=%s: the Go client knows no chroot: leave out the path after %s",
+			list,
+			server,
+		)
 	}
 	servers := zk.FormatServers(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }))
 	if len(servers) == 0 {
@@ -213,7 +220,13 @@ func findExisting(ctx context.Context) (launcher, error) {
 // An open port would prove nothing, least of all one that a container maps:
 // it is open before the server behind it is. A word is answered with what it
 // asks for only by a server that serves.
-func await(ctx context.Context, addrs []string, word, want string, probe time.Duration, ended func() error) (addr string, err error) {
+func await(
+	ctx context.Context,
+	addrs []string,
+	word, want string,
+	probe time.Duration,
+	ended func() error,
+) (addr string, err error) {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	err = poll(ctx, func() (failed error) {
@@ -247,7 +260,12 @@ func poll(ctx context.Context, try func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("after %v: %w: %w", time.Since(begin).Round(100*time.Millisecond), context.Cause(ctx), err)
+			return fmt.Errorf(
+				"after %v: %w: %w",
+				time.Since(begin).Round(100*time.Millisecond),
+				context.Cause(ctx),
+				err,
+			)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

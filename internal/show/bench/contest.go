@@ -62,8 +62,17 @@ func (s stage) contest() {
 	for i := 1; i < len(all); i++ {
 		still = max(still, all[i].Begin.Sub(all[i-1].End))
 	}
-	line("\n%d processes of %d goroutines, one Cohort in each, turns of %v, for %v", processes, goroutines, work, contention)
-	line("A process waits from the end of a tenure to the beginning of its next; the fair share is the mean of all waits, %s.", ms(fair))
+	line(
+		"\n%d processes of %d goroutines, one Cohort in each, turns of %v, for %v",
+		processes,
+		goroutines,
+		work,
+		contention,
+	)
+	line(
+		"A process waits from the end of a tenure to the beginning of its next; the fair share is the mean of all waits, %s.",
+		ms(fair),
+	)
 	line("At the longest, nobody had the lock for %s, while the server was at work.", ms(still))
 	line("  %-24s %10s %8s %14s %14s %17s", "", "turns", "tenures", "longest wait", "in fair shares", "others' tenures")
 	for i, s := range shares {

@@ -38,8 +38,14 @@ var (
 	behindMutex = lockcheck.Over("zk.Lock behind a mutex", newMutexed)
 	noLock      = lockcheck.Over("create and delete alone", newBare)
 	looksEarly  = lockcheck.Over("step 4, looks one release early", newEarly)
-	step1       = lockcheck.Over("step 1", func(c *zk.Conn, dir string) *plainnode.Lock { return plainnode.NewEphemeral(c, dir+"/lock") })
-	step1w      = lockcheck.Over("step 1w", func(c *zk.Conn, dir string) *plainnode.Lock { return plainnode.NewWatched(c, dir+"/lock") })
+	step1       = lockcheck.Over(
+		"step 1",
+		func(c *zk.Conn, dir string) *plainnode.Lock { return plainnode.NewEphemeral(c, dir+"/lock") },
+	)
+	step1w = lockcheck.Over(
+		"step 1w",
+		func(c *zk.Conn, dir string) *plainnode.Lock { return plainnode.NewWatched(c, dir+"/lock") },
+	)
 )
 
 // apart have a session for each that wants the lock.

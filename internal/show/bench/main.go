@@ -88,7 +88,12 @@ func bench(ctx context.Context) error {
 	line("Hand-overs on %s.", server.Origin)
 	return zktest.Play(func(t zktest.T) {
 		s := stage{t, ctx, server}
-		line("Cores: %d. To write a few bytes to a file and have them on the disk takes %.2f ms, the median of %d times.", runtime.NumCPU(), s.fsync(), writes)
+		line(
+			"Cores: %d. To write a few bytes to a file and have them on the disk takes %.2f ms, the median of %d times.",
+			runtime.NumCPU(),
+			s.fsync(),
+			writes,
+		)
 		line("Ratios are to zk.Lock in the same round: the median of all rounds, and the lowest and highest.")
 		for _, part := range wanted {
 			s.must(zktest.Play(func(t zktest.T) { part.measure(stage{t, ctx, server}) }))

@@ -56,7 +56,12 @@ func (s stage) begin(r rival, z *zktest.Zoo, server string, n int) runner {
 // rounds lets the rivals' contenders take turns, often and for a short while, so that
 // whatever disturbs the machine disturbs all. It returns what each measure says of each
 // rival's turns, round by round.
-func (s stage) rounds(rivals []rival, n, rounds int, stint time.Duration, measures ...func([]peers.Turn) float64) [][][]float64 {
+func (s stage) rounds(
+	rivals []rival,
+	n, rounds int,
+	stint time.Duration,
+	measures ...func([]peers.Turn) float64,
+) [][][]float64 {
 	measured := make([][][]float64, len(measures))
 	for m := range measures {
 		measured[m] = make([][]float64, len(rivals))
@@ -91,7 +96,12 @@ func pace(turns []peers.Turn) float64 {
 // with the lowest and the highest ratio.
 func beside(values, others []float64) string {
 	to := ratios(values, others)
-	return words.Sprintf("%9.0f %7.2f %14s", median(values), median(to), fmt.Sprintf("%.2f to %.2f", slices.Min(to), slices.Max(to)))
+	return words.Sprintf(
+		"%9.0f %7.2f %14s",
+		median(values),
+		median(to),
+		fmt.Sprintf("%.2f to %.2f", slices.Min(to), slices.Max(to)),
+	)
 }
 
 // ratios are those of values to others of the same rounds.
@@ -124,7 +134,12 @@ func (s stage) compare(title string, rivals []rival, n int) {
 // peers measures the locks of other people and all of ours, with few and with many
 // contenders, each with a session or a connection of its own.
 func (s stage) peers() {
-	contenders, err := setting.Read("CONTENDERS", []int{1, 8, 32, 100}, "numbers from 1 to 200, such as 1,8,32,100", sizes)
+	contenders, err := setting.Read(
+		"CONTENDERS",
+		[]int{1, 8, 32, 100},
+		"numbers from 1 to 200, such as 1,8,32,100",
+		sizes,
+	)
 	s.must(err)
 	rounds, err := setting.Number("ROUNDS", 9, 1, 99)
 	s.must(err)

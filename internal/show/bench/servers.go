@@ -21,7 +21,11 @@ func (s stage) servers() {
 		s.Cleanup(func() { _ = e.Stop() })
 		all = append(all, writers(fmt.Sprintf("%d servers", n), e.Server))
 	}
-	line("\nWrites from 1 session, one after the other, and then from %d sessions at once. Rounds: %d.", goroutines, rounds)
+	line(
+		"\nWrites from 1 session, one after the other, and then from %d sessions at once. Rounds: %d.",
+		goroutines,
+		rounds,
+	)
 	line("  %-24s %9s %7s %14s %9s %7s %14s", "", "a second", "ratio", "", "a second", "ratio", "")
 	one, several := s.rounds(all, 1, rounds, stint, pace)[0], s.rounds(all, goroutines, rounds, stint, pace)[0]
 	for i, r := range all {

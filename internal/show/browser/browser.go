@@ -52,10 +52,14 @@ func Open(t *testing.T, url string, width, height int) *Browser {
 	home, _, _ := strings.Cut(url, "?")
 	home = home[:strings.LastIndex(home, "/")+1] // what lies beside the page belongs to it
 	require.NoError(t, chromedp.Listen(ctx, func(event any) { b.hear(event, home) }))
-	b.Do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
-		return err
-	}), chromedp.Navigate(url))
+	b.Do(
+		chromedp.EmulateViewport(int64(width), int64(height)),
+		chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+			_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
+			return err
+		}),
+		chromedp.Navigate(url),
+	)
 	t.Cleanup(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()

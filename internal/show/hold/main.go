@@ -64,7 +64,11 @@ const addressFile = "out/zk"
 // keep keeps a private server until ctx ends.
 func keep(ctx context.Context) error {
 	if list := os.Getenv("ZK_SERVERS"); list != "" {
-		words.Fprintf(os.Stdout, "ZK_SERVERS is set, so there are servers already: %s\nmake hold uses them; none is started here\n", list)
+		words.Fprintf(
+			os.Stdout,
+			"ZK_SERVERS is set, so there are servers already: %s\nmake hold uses them; none is started here\n",
+			list,
+		)
 		return nil
 	}
 	if addr := running(); addr != "" {
@@ -75,9 +79,16 @@ func keep(ctx context.Context) error {
 		return err
 	}
 	defer os.Remove(addressFile)
-	err = errors.Join(os.MkdirAll(filepath.Dir(addressFile), 0o755), os.WriteFile(addressFile, []byte(server.Addr), 0o644))
+	err = errors.Join(
+		os.MkdirAll(filepath.Dir(addressFile), 0o755),
+		os.WriteFile(addressFile, []byte(server.Addr), 0o644),
+	)
 	if err == nil {
-		words.Fprintf(os.Stdout, "%s\nIt is kept until Ctrl-C. In other terminals:\n  make hold STEP=1 NAME=a\n", server.Origin)
+		words.Fprintf(
+			os.Stdout,
+			"%s\nIt is kept until Ctrl-C. In other terminals:\n  make hold STEP=1 NAME=a\n",
+			server.Origin,
+		)
 		if cli := shell(); cli != "" {
 			fmt.Printf("  %s -server %s ls /locks/step01\n", cli, server.Addr)
 		}

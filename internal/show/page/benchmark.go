@@ -78,10 +78,18 @@ func BenchmarkFigures(rows []Benched) []Drawing {
 			}
 			curves = append(curves, c)
 		}
-		return Drawing{Name: name, SVG: string(logLog(title, "contenders", curves)), Facts: "Drawn from the table in docs/benchmark.md."}
+		return Drawing{
+			Name:  name,
+			SVG:   string(logLog(title, "contenders", curves)),
+			Facts: "Drawn from the table in docs/benchmark.md.",
+		}
 	}
 	return []Drawing{
 		draw("benchmark-turns", "Turns a second", func(r Benched) float64 { return r.PerSecond }),
-		draw("benchmark-handed-on", "Turns a second that went to another contender", func(r Benched) float64 { return r.PerSecond * r.ToAnother }),
+		draw(
+			"benchmark-handed-on",
+			"Turns a second that went to another contender",
+			func(r Benched) float64 { return r.PerSecond * r.ToAnother },
+		),
 	}
 }

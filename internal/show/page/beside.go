@@ -47,7 +47,12 @@ func (q *Queue) bystander() {
 	b.Served = waits(served)
 	var others []wiretap.Frame
 	for i, m := range q.members {
-		others = append(others, slices.DeleteFunc(m.Tap.Since(marks[i]), func(f wiretap.Frame) bool { return f.Kind == wiretap.Request })...)
+		others = append(
+			others,
+			slices.DeleteFunc(
+				m.Tap.Since(marks[i]),
+				func(f wiretap.Frame) bool { return f.Kind == wiretap.Request },
+			)...)
 	}
 	for _, reply := range served {
 		sent := 0
@@ -91,7 +96,10 @@ func replies(c *zktest.Client, path string, work func()) []wiretap.Frame {
 		work()
 	}()
 	asking.Wait()
-	return slices.DeleteFunc(c.Tap.Since(mark), func(f wiretap.Frame) bool { return f.Kind != wiretap.Reply || aside(f) })
+	return slices.DeleteFunc(
+		c.Tap.Since(mark),
+		func(f wiretap.Frame) bool { return f.Kind != wiretap.Reply || aside(f) },
+	)
 }
 
 // waits are the times from the requests to their replies, the shortest first.

@@ -97,9 +97,14 @@ func logLog(title, across string, curves []Curve) template.HTML {
 
 // mark draws a point of a curve: every step has a shape of its own.
 func (d *drawing) mark(step string, x, y float64) {
-	d.path("d d"+step, "M%v %v"+map[string]string{"1": "m-5 -5l10 10m0-10l-10 10", "2": "m-6 0h12m-6-6v12", "3": "m0-6l6 10h-12z",
-		"4": "m-4.500-4.500h9v9h-9z", "5": "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0", "6": "m0-6l6 6l-6 6l-6-6z",
-		"7": "m0 6l6-10h-12z", "8": "m-3-6h6v12h-6z"}[step], x, y)
+	d.path(
+		"d d"+step,
+		"M%v %v"+map[string]string{"1": "m-5 -5l10 10m0-10l-10 10", "2": "m-6 0h12m-6-6v12", "3": "m0-6l6 10h-12z",
+			"4": "m-4.500-4.500h9v9h-9z", "5": "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0", "6": "m0-6l6 6l-6 6l-6-6z",
+			"7": "m0 6l6-10h-12z", "8": "m-3-6h6v12h-6z"}[step],
+		x,
+		y,
+	)
 }
 
 // spread draws how long the first crowd's hand-overs took: a mark each, and their

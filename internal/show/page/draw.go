@@ -15,8 +15,13 @@ type drawing struct{ strings.Builder }
 // draw begins a picture that can also be a file of its own.
 func draw(title string, width, height int) *drawing {
 	d := &drawing{}
-	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" class="drawing" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" aria-label="%[3]s">`,
-		width, height, html.EscapeString(title))
+	fmt.Fprintf(
+		d,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="drawing" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" aria-label="%[3]s">`,
+		width,
+		height,
+		html.EscapeString(title),
+	)
 	return d
 }
 
@@ -28,7 +33,14 @@ func headed(title string, width, height int) *drawing {
 }
 
 func (d *drawing) text(class string, x, y float64, format string, args ...any) {
-	fmt.Fprintf(d, `<text class="%s" x="%v" y="%v">%s</text>`, class, px(x), px(y), html.EscapeString(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(
+		d,
+		`<text class="%s" x="%v" y="%v">%s</text>`,
+		class,
+		px(x),
+		px(y),
+		html.EscapeString(fmt.Sprintf(format, args...)),
+	)
 }
 
 // path draws a path in SVG's own words; its numbers are pixels.
@@ -53,7 +65,15 @@ func (d *drawing) circle(class string, x, y, radius float64) {
 
 // box draws a rectangle around a point, with round corners.
 func (d *drawing) box(class string, x, y, width, height float64) {
-	fmt.Fprintf(d, `<rect class="%s" x="%v" y="%v" width="%v" height="%v" rx="4"/>`, class, px(x-width/2), px(y-height/2), width, height)
+	fmt.Fprintf(
+		d,
+		`<rect class="%s" x="%v" y="%v" width="%v" height="%v" rx="4"/>`,
+		class,
+		px(x-width/2),
+		px(y-height/2),
+		width,
+		height,
+	)
 }
 
 // end ends the picture.

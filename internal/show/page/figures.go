@@ -178,8 +178,11 @@ func architecture() (svg template.HTML, facts []string) {
 	d.text("s", 250, 296, "A reads: its server answers alone.")
 	d.text("s", 250, 312, "B has a watch: its server notifies it.")
 	d.text("s", 250, 328, "C writes: a majority of the servers agrees.")
-	return d.end(), []string{"A client asks the one server that it is connected to.", "That server answers a read alone, and keeps the client's watches.",
-		"A write goes to the leader, which proposes it to all, and is done when a majority has agreed."}
+	return d.end(), []string{
+		"A client asks the one server that it is connected to.",
+		"That server answers a read alone, and keeps the client's watches.",
+		"A write goes to the leader, which proposes it to all, and is done when a majority has agreed.",
+	}
 }
 
 // mood is what the client believes of itself at a moment.

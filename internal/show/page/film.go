@@ -82,7 +82,13 @@ func (f *film) flies(l leg, from, to point) string {
 func (f *film) move(frames string) (class string) {
 	if f.classes[frames] == "" {
 		f.classes[frames] = fmt.Sprintf("f%d", len(f.classes))
-		fmt.Fprintf(&f.moves, ".%s{animation:%[1]s %vs linear infinite}@keyframes %[1]s{%[3]s}\n", f.classes[frames], filmLength, frames)
+		fmt.Fprintf(
+			&f.moves,
+			".%s{animation:%[1]s %vs linear infinite}@keyframes %[1]s{%[3]s}\n",
+			f.classes[frames],
+			filmLength,
+			frames,
+		)
 	}
 	return f.classes[frames]
 }
@@ -115,7 +121,12 @@ func herdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
 			s.Step, len(s.Clients)-1, s.cost.Notifications, s.cost.Requests[wiretap.GetChildren]))
 	}
 	f.WriteString(filmLegend)
-	fmt.Fprintf(f, "<style>\n%s@media screen and (prefers-reduced-motion: no-preference) {\n%s}\n</style>", filmCSS, &f.moves)
+	fmt.Fprintf(
+		f,
+		"<style>\n%s@media screen and (prefers-reduced-motion: no-preference) {\n%s}\n</style>",
+		filmCSS,
+		&f.moves,
+	)
 	const width = 2*panelWidth + panelGap
 	svg = smaller(f.end(), `width="%d"`, width, shownWidth)
 	svg = smaller(svg, `height="%d"`, filmHeight, shownWidth*filmHeight/width)
@@ -161,7 +172,10 @@ func newScene(f *film, s Story) *scene {
 			sc.legs = append(sc.legs, leg{Flight: frame})
 		}
 	}
-	slices.SortStableFunc(sc.legs, func(a, b leg) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	slices.SortStableFunc(
+		sc.legs,
+		func(a, b leg) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) },
+	)
 	next := [3]float64{wiretap.Request: opening, wiretap.Reply: released, wiretap.Notification: released}
 	free := make([]float64, len(s.Clients)) // when a client's last frame has landed
 	for i := range sc.legs {
@@ -229,7 +243,10 @@ func (s *scene) watches() {
 			continue
 		}
 		set := during(0, told.leaves)
-		if slices.ContainsFunc(s.Watches, func(again Watch) bool { return again.Client == w.Client && thereAt(s.after, again.From, again.To) }) {
+		if slices.ContainsFunc(
+			s.Watches,
+			func(again Watch) bool { return again.Client == w.Client && thereAt(s.after, again.From, again.To) },
+		) {
 			set = append(set, look{s.of[w.Client][wiretap.Reply].lands(), "opacity:1"})
 		}
 		line("watch off " + s.looks(set...))
@@ -252,7 +269,13 @@ func (s *scene) clients() {
 			inside = during(0, released)
 			s.group("gone", func() { disc("") })
 		case told.leaves > 0:
-			disc("woken " + s.looks(look{0, "fill:var(--paper)"}, look{told.lands(), "fill:var(--awake)"}, look{knows, "fill:var(--paper)"}))
+			disc(
+				"woken " + s.looks(
+					look{0, "fill:var(--paper)"},
+					look{told.lands(), "fill:var(--awake)"},
+					look{knows, "fill:var(--paper)"},
+				),
+			)
 		default:
 			disc("")
 		}
@@ -289,7 +312,16 @@ func (s *scene) words() {
 	next := holder(s.after)
 	whom, wake, others := next, next+" wakes and asks", "Nobody else woke."
 	if n := s.cost.Notifications; n > 1 {
-		whom, wake, others = fmt.Sprintf("all %d", n), fmt.Sprintf("all %d wake and ask", n), fmt.Sprintf("%d woke for nothing.", n-1)
+		whom, wake, others = fmt.Sprintf(
+			"all %d",
+			n,
+		), fmt.Sprintf(
+			"all %d wake and ask",
+			n,
+		), fmt.Sprintf(
+			"%d woke for nothing.",
+			n-1,
+		)
 	}
 	var told []float64
 	known := 0.0
@@ -325,7 +357,16 @@ func (s *scene) words() {
 		s.caption("count m", 213, countAt+3, number(i), false, during(from, to)...)
 		from = to
 	}
-	s.caption("count m", 213, countAt+3, number(len(told)), true, old, look{opening - blend, "opacity:0"}, look{from, "opacity:1"})
+	s.caption(
+		"count m",
+		213,
+		countAt+3,
+		number(len(told)),
+		true,
+		old,
+		look{opening - blend, "opacity:0"},
+		look{from, "opacity:1"},
+	)
 }
 
 // caption writes a text that changes its looks. If it is still, it is also in the

@@ -16,7 +16,13 @@ func Evidence(origin string, step Step, yours, own lockcheck.Result) *Recording 
 		{Key: step.Key + " (the step's own)", Name: step.Name, Lesson: own.Evidence},
 	}
 	p := yours.Property
-	rec := oneStory(origin, p.Name, "Why it matters: "+p.Why+". Ask yourself: "+p.Hint, locks, []Story{seen(yours), seen(own)})
+	rec := oneStory(
+		origin,
+		p.Name,
+		"Why it matters: "+p.Why+". Ask yourself: "+p.Hint,
+		locks,
+		[]Story{seen(yours), seen(own)},
+	)
 	rec.Answers = [][]lockcheck.Result{{yours}, {own}}
 	return rec
 }

@@ -15,7 +15,10 @@ func Order(origin, lock, wrong string, run explore.Run, record explore.Record) *
 		d.lines = append(d.lines, lockcheck.Line{Client: string(rune('A' + i)), Frames: lane.Frames, Moods: lane.Moods})
 	}
 	for _, e := range record.Ends {
-		d.changes = append(d.changes, &change{e.Zxid, e.Client, wiretap.Close, "", true, d.us(e.After), d.us(e.Seen), 0})
+		d.changes = append(
+			d.changes,
+			&change{e.Zxid, e.Client, wiretap.Close, "", true, d.us(e.After), d.us(e.Seen), 0},
+		)
 	}
 	s := d.deduce(len(d.lines), record.Over)
 	for i, at := range record.Choices {
@@ -43,5 +46,11 @@ func Order(origin, lock, wrong string, run explore.Run, record explore.Record) *
 		}
 	}
 	step := Step{Key: lock, Name: lock, Lesson: strings.Join(run.Wrong, "; ")}
-	return oneStory(origin, wrong, "The shortest order of requests in which this happens. Each part is a choice of what comes next.", []Step{step}, []Story{s})
+	return oneStory(
+		origin,
+		wrong,
+		"The shortest order of requests in which this happens. Each part is a choice of what comes next.",
+		[]Step{step},
+		[]Story{s},
+	)
 }

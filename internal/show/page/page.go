@@ -111,7 +111,10 @@ func withCommas(value any) string {
 func (rec *Recording) releases(keys string) (rows [][]any) {
 	for _, q := range rec.measured(keys) {
 		for _, c := range q.Crowds {
-			rows = append(rows, []any{q.Step.Subject.Name, c.Waiters, c.median(notifications), c.median(requests), c.median(received)})
+			rows = append(
+				rows,
+				[]any{q.Step.Subject.Name, c.Waiters, c.median(notifications), c.median(requests), c.median(received)},
+			)
 		}
 	}
 	return rows
@@ -126,7 +129,13 @@ func (rec *Recording) Charts(keys string, largest int) (drawings []template.HTML
 			curve := Curve{Step: q.Step.Key}
 			for _, crowd := range q.Crowds {
 				if crowd.Waiters <= largest {
-					curve.X, curve.Y = append(curve.X, float64(crowd.Waiters)), append(curve.Y, float64(crowd.median(costs[i])))
+					curve.X, curve.Y = append(
+						curve.X,
+						float64(crowd.Waiters),
+					), append(
+						curve.Y,
+						float64(crowd.median(costs[i])),
+					)
 				}
 			}
 			curves = append(curves, curve)
@@ -147,5 +156,7 @@ func (w Watch) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON tells the flight as numbers.
 func (f Flight) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]int{f.Client, int(f.Kind), f.Op, f.Node, f.From, f.To, f.Bytes, f.Names, f.Err, f.Flags, f.At})
+	return json.Marshal(
+		[]int{f.Client, int(f.Kind), f.Op, f.Node, f.From, f.To, f.Bytes, f.Names, f.Err, f.Flags, f.At},
+	)
 }

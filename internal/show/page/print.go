@@ -18,7 +18,12 @@ const screen = 102
 func (rec *Recording) PrintScore(w io.Writer) {
 	words.Fprintf(w, "zklock, the tour: one lock, step by step, and the Go client's own beside it\n\n")
 	words.Fprintf(w, "  on    %s\n", rec.Origin)
-	words.Fprintf(w, "  date  %s, measured within %.0f s\n\n", rec.Began.Format(words.In("2 January 2006, 15:04 MST")), rec.Took.Seconds())
+	words.Fprintf(
+		w,
+		"  date  %s, measured within %.0f s\n\n",
+		rec.Began.Format(words.In("2 January 2006, 15:04 MST")),
+		rec.Took.Seconds(),
+	)
 
 	const label = 38
 	width := min(12, (screen-label)/len(rec.Locks))
@@ -42,8 +47,15 @@ func (rec *Recording) PrintScore(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(w, rule)
-	words.Fprintf(w, "%s  does not arise: these waiters are never told, they ask. A blank: not measured of this lock.\n", none)
-	words.Fprintf(w, "A write is one round of consensus of the servers, also when it fails. All is counted on the wire.\n")
+	words.Fprintf(
+		w,
+		"%s  does not arise: these waiters are never told, they ask. A blank: not measured of this lock.\n",
+		none,
+	)
+	words.Fprintf(
+		w,
+		"A write is one round of consensus of the servers, also when it fails. All is counted on the wire.\n",
+	)
 	words.Fprintf(w, "make matrix shows every property of every lock; each step's README.md tells its story.\n\n")
 	for _, lock := range rec.Locks {
 		words.Fprintf(w, "%-8s %s\n", lock.Subject.Name, lock.Lesson)
@@ -77,7 +89,13 @@ func (rec *Recording) PrintMatrix(w io.Writer) {
 	for j, p := range lockcheck.Properties {
 		line(p.Name, rec.verdicts(j))
 	}
-	words.Fprintf(w, "\n%s it holds   %s it does not   %s the question does not arise\n", lockcheck.Yes, lockcheck.No, lockcheck.Void)
+	words.Fprintf(
+		w,
+		"\n%s it holds   %s it does not   %s the question does not arise\n",
+		lockcheck.Yes,
+		lockcheck.No,
+		lockcheck.Void,
+	)
 	for i, lock := range rec.Locks {
 		words.Fprintf(w, "\n%s, %s: what was seen\n", lock.Subject.Name, lock.Title)
 		for _, r := range rec.Answers[i] {

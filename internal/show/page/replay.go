@@ -96,7 +96,10 @@ func (r *recorder) story() Story {
 		d.lines = append(d.lines, lockcheck.Line{Client: m.Name, Frames: m.Tap.Frames(), Moods: m.Moods()})
 	}
 	for _, e := range r.ends {
-		d.changes = append(d.changes, &change{e.zxid, slices.Index(all, e.member), wiretap.Close, "", true, d.us(e.after), d.us(e.seen), 0})
+		d.changes = append(
+			d.changes,
+			&change{e.zxid, slices.Index(all, e.member), wiretap.Close, "", true, d.us(e.after), d.us(e.seen), 0},
+		)
 	}
 	s := d.deduce(len(r.members), time.Now())
 	s.Phases = slices.Clone(r.phases)
@@ -123,7 +126,9 @@ func (s *Story) trim() {
 	}
 	for i, p := range s.Phases {
 		if !p.window {
-			s.Phases[i].Over = slices.Max(append(slices.DeleteFunc(slices.Clone(happens), func(at int) bool { return at > p.Over }), p.At))
+			s.Phases[i].Over = slices.Max(
+				append(slices.DeleteFunc(slices.Clone(happens), func(at int) bool { return at > p.Over }), p.At),
+			)
 		}
 	}
 }
@@ -172,7 +177,14 @@ func (d *deduction) target(path string) int {
 // phases.
 func (d *deduction) deduce(shown int, end time.Time) Story {
 	s := &d.story
-	*s = Story{Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}, End: d.us(end), start: d.start, lines: d.lines[:shown]}
+	*s = Story{
+		Nodes:   []Node{},
+		Watches: []Watch{},
+		Frames:  []Flight{},
+		End:     d.us(end),
+		start:   d.start,
+		lines:   d.lines[:shown],
+	}
 	for _, line := range s.lines {
 		c := Client{Name: line.Client, Slot: -1, Moods: []Mood{}}
 		for _, m := range line.Moods {
@@ -222,7 +234,10 @@ func (d *deduction) findChanges() {
 	for client, line := range d.lines {
 		for _, f := range line.Frames {
 			if f.Kind == wiretap.Reply && f.Err == wiretap.OK && (f.Op == wiretap.Create || f.Op == wiretap.Delete) {
-				d.changes = append(d.changes, &change{f.Zxid, client, f.Op, f.Path, path.Dir(f.Path) == d.dir, d.us(f.Asked), d.us(f.At), 0})
+				d.changes = append(
+					d.changes,
+					&change{f.Zxid, client, f.Op, f.Path, path.Dir(f.Path) == d.dir, d.us(f.Asked), d.us(f.At), 0},
+				)
 			}
 		}
 	}
@@ -283,7 +298,10 @@ func (d *deduction) cause(f *wiretap.Frame, since int64) *change {
 
 // made tells whether a client has made a znode.
 func (d *deduction) made(path string, client int) bool {
-	return slices.ContainsFunc(d.changes, func(c *change) bool { return c.client == client && c.op == wiretap.Create && c.path == path })
+	return slices.ContainsFunc(
+		d.changes,
+		func(c *change) bool { return c.client == client && c.op == wiretap.Create && c.path == path },
+	)
 }
 
 // servedAt is when the server carried out what a reply answers: for a change, the
@@ -294,7 +312,11 @@ func (d *deduction) servedAt(reply *wiretap.Frame) int {
 		return answered - onItsWay
 	}
 	lo, hi := asked, answered
-	i, found := slices.BinarySearchFunc(d.changes, reply.Zxid, func(c *change, zxid int64) int { return cmp.Compare(c.zxid, zxid) })
+	i, found := slices.BinarySearchFunc(
+		d.changes,
+		reply.Zxid,
+		func(c *change, zxid int64) int { return cmp.Compare(c.zxid, zxid) },
+	)
 	if found {
 		if c := d.changes[i]; reply.Err == wiretap.OK && c.op == reply.Op && c.path == reply.Path {
 			return c.at
@@ -326,7 +348,13 @@ func (d *deduction) followNodes() {
 		case wiretap.Create:
 			if c.children || c.path == d.dir {
 				last[c.path] = len(nodes)
-				nodes, paths = append(nodes, Node{path.Base(c.path), c.client, -1, max(0, c.at), -1}), append(paths, c.path)
+				nodes, paths = append(
+					nodes,
+					Node{path.Base(c.path), c.client, -1, max(0, c.at), -1},
+				), append(
+					paths,
+					c.path,
+				)
 			}
 		case wiretap.Delete:
 			if i, ok := last[c.path]; ok {
@@ -438,7 +466,10 @@ func (s Story) counts(phase int) wiretap.Counts {
 func (s Story) since(phase int) (lines []lockcheck.Line) {
 	begin := s.start.Add(time.Duration(s.Phases[phase].At) * time.Microsecond)
 	for _, line := range s.lines {
-		line.Frames = slices.DeleteFunc(slices.Clone(line.Frames), func(f wiretap.Frame) bool { return f.At.Before(begin) })
+		line.Frames = slices.DeleteFunc(
+			slices.Clone(line.Frames),
+			func(f wiretap.Frame) bool { return f.At.Before(begin) },
+		)
 		lines = append(lines, line)
 	}
 	return lines

@@ -6,7 +6,16 @@ import (
 )
 
 // inChapters are the runs that the chapters of the book play: a story, and the step in it.
-var inChapters = [][2]string{{"crash", "1"}, {"crash", "2"}, {"release", "3"}, {"release", "4"}, {"lost", "4"}, {"lost", "5"}, {"shared", "5"}, {"shared", "6"}}
+var inChapters = [][2]string{
+	{"crash", "1"},
+	{"crash", "2"},
+	{"release", "3"},
+	{"release", "4"},
+	{"lost", "4"},
+	{"lost", "5"},
+	{"shared", "5"},
+	{"shared", "6"},
+}
 
 // Runs are the stories that the book plays, as it reads them: what "make figures" keeps
 // beside the pictures.

@@ -65,30 +65,56 @@ func (rec *Recording) Score() (groups []Group) {
 		return beside(label, func(c *Crowd) any { return machines(c.Bystander.times(percent)) })
 	}
 
-	group("one client, alone", 10, row{"requests to lock and unlock", func(q *Queue, _ *Crowd) any { return q.Alone.All() }})
+	group(
+		"one client, alone",
+		10,
+		row{"requests to lock and unlock", func(q *Queue, _ *Crowd) any { return q.Alone.All() }},
+	)
 	for _, n := range scored(rec.Largest) {
 		crowd := number(n)
 		if slices.ContainsFunc(rec.Queues, func(q *Queue) bool { return q.Polls && q.Crowd(n) != nil }) {
-			group(crowd+" clients wait for one second", n,
+			group(
+				crowd+" clients wait for one second",
+				n,
 				row{"requests", func(_ *Queue, c *Crowd) any { return often(c.Waiting.All()) }},
 				row{"of these, writes", func(_ *Queue, c *Crowd) any { return often(writes(c.Waiting)) }},
-				row{"kilobytes sent to them", func(_ *Queue, c *Crowd) any { return kilobytes(c.Waiting.Received, 10) }})
+				row{
+					"kilobytes sent to them",
+					func(_ *Queue, c *Crowd) any { return kilobytes(c.Waiting.Received, 10) },
+				},
+			)
 		}
 		if n == 10 {
-			group("one more comes, "+crowd+" wait", n, told("notifications", func(q *Queue, _ *Crowd) any { return q.Arrival.Notifications }))
+			group(
+				"one more comes, "+crowd+" wait",
+				n,
+				told("notifications", func(q *Queue, _ *Crowd) any { return q.Arrival.Notifications }),
+			)
 		}
-		group("the holder releases, "+crowd+" wait", n,
+		group(
+			"the holder releases, "+crowd+" wait",
+			n,
 			told("notifications", func(_ *Queue, c *Crowd) any { return c.median(notifications) }),
 			told("requests until all is quiet", func(_ *Queue, c *Crowd) any { return c.median(requests) }),
 			told("kilobytes sent to them", func(_ *Queue, c *Crowd) any { return kilobytes(c.median(toWaiters), 1.1) }),
-			row{"milliseconds until the next is in", func(_ *Queue, c *Crowd) any { return machines(float64(c.median(took)) / 1e6) }})
+			row{
+				"milliseconds until the next is in",
+				func(_ *Queue, c *Crowd) any { return machines(float64(c.median(took)) / 1e6) },
+			},
+		)
 	}
 	if n := rec.Largest; n > 100 && len(rec.measured("34")) > 0 {
-		group("a bystander reads and writes while "+number(n)+" are served", n,
+		group(
+			"a bystander reads and writes while "+number(n)+" are served",
+			n,
 			waits("its median wait, times quiet", 50),
 			waits("99th percentile, times quiet", 99),
 			waits("longest wait, times quiet", 100),
-			beside("kilobytes to others in one wait", func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) }))
+			beside(
+				"kilobytes to others in one wait",
+				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
+			),
+		)
 		group(number(n/10)+" of "+number(n)+" who wait expire at once", n,
 			beside("notifications", func(c *Crowd) any { return often(c.Deaths.Notifications) }),
 			beside("requests", func(c *Crowd) any { return often(c.Deaths.All()) }),

@@ -23,26 +23,62 @@ type story struct {
 var stories = []story{
 	{"crash", "The holder crashes", "Who deletes the znode of a client that is no more?",
 		[]string{"1", "2", "4"}, []string{"1", "2"}, tellCrash},
-	{"stranger", "A stranger releases", "Client 2 does not hold the lock and calls Unlock. What happens to client 0, who holds it?",
-		[]string{"1", "2"}, []string{"1", "2"}, tellStranger},
+	{
+		"stranger",
+		"A stranger releases",
+		"Client 2 does not hold the lock and calls Unlock. What happens to client 0, who holds it?",
+		[]string{"1", "2"},
+		[]string{"1", "2"},
+		tellStranger,
+	},
 	{"wait", "Ten wait", "What does it cost to wait while nothing happens?",
 		[]string{"1", "1w", "2", "3", "4"}, []string{"2", "3"}, nil},
-	{"release", "A release, ten waiting", "How many clients does one release wake, and how many of them have something to do?",
-		[]string{"1", "1w", "2", "3", "4", "5", "6"}, []string{"3", "4"}, nil},
-	{"few", "A release, three waiting", "The same with fewer, so that each frame can bear its name: who says what to whom?",
-		[]string{"3", "4"}, []string{"3", "4"}, tellFew},
+	{
+		"release",
+		"A release, ten waiting",
+		"How many clients does one release wake, and how many of them have something to do?",
+		[]string{"1", "1w", "2", "3", "4", "5", "6"},
+		[]string{"3", "4"},
+		nil,
+	},
+	{
+		"few",
+		"A release, three waiting",
+		"The same with fewer, so that each frame can bear its name: who says what to whom?",
+		[]string{"3", "4"},
+		[]string{"3", "4"},
+		tellFew,
+	},
 	{"arrival", "One more comes", "Whom does it concern that somebody joins the end of the line?",
 		[]string{"3", "4"}, []string{"3", "4"}, nil},
-	{"deaths", "Many die at once", "Three of the ten who wait expire in one moment. Whom does it concern, and how often?",
-		[]string{"3", "4"}, []string{"3", "4"}, tellDeaths},
+	{
+		"deaths",
+		"Many die at once",
+		"Three of the ten who wait expire in one moment. Whom does it concern, and how often?",
+		[]string{"3", "4"},
+		[]string{"3", "4"},
+		tellDeaths,
+	},
 	{"crowd", "A release, %s waiting", "The same as with ten, and a larger crowd. What has grown, and what has not?",
 		[]string{"3", "4"}, []string{"3", "4"}, nil},
 	{"death", "A waiter dies", "Client 2 is told that the znode before its own is gone. Is it client 2's turn?",
 		[]string{"3", "4"}, []string{"4"}, tellDeath},
-	{"lost", "A reply gets lost", "The server makes the znode, and client 0 never hears of it. Whom does client 0 wait for then?",
-		[]string{"4", "5"}, []string{"4", "5"}, tellLostReply},
-	{"cut", "The holder is cut off", "When does client 0 know that it no longer holds the lock, and when is client 1 let in?",
-		[]string{"4", "5"}, []string{"4", "5"}, tellCutOff},
+	{
+		"lost",
+		"A reply gets lost",
+		"The server makes the znode, and client 0 never hears of it. Whom does client 0 wait for then?",
+		[]string{"4", "5"},
+		[]string{"4", "5"},
+		tellLostReply,
+	},
+	{
+		"cut",
+		"The holder is cut off",
+		"When does client 0 know that it no longer holds the lock, and when is client 1 let in?",
+		[]string{"4", "5"},
+		[]string{"4", "5"},
+		tellCutOff,
+	},
 	{"shared", "A writer among readers", "Four want to read and one wants to write. Who has to wait for whom?",
 		[]string{"5", "6"}, []string{"5", "6"}, tellShared},
 }
@@ -136,7 +172,11 @@ func tellDeaths(r *recorder) {
 	q.come(10)
 	r.phase("clients 2, 5 and 8 crash")
 	c := q.die(3)
-	r.sum("3 sessions expired: %s, %s, and it is nobody's turn.", plural(c.Notifications, "notification"), plural(c.Requests[wiretap.GetChildren], "list"))
+	r.sum(
+		"3 sessions expired: %s, %s, and it is nobody's turn.",
+		plural(c.Notifications, "notification"),
+		plural(c.Requests[wiretap.GetChildren], "list"),
+	)
 }
 
 // tellLostReply tells of a create whose reply never arrives.

@@ -59,7 +59,10 @@ func (t *Tour) Record(ctx context.Context) error {
 	t.Origin, t.Began, t.Titles = t.Server.Origin, time.Now(), titles(t.Locks, t.Largest)
 	if err := t.queues(ctx); err != nil {
 		if err = fmt.Errorf("%s: %w", t.doing, err); os.Getenv("ZK_SERVERS") != "" {
-			err = fmt.Errorf("%w\n(a server allows 60 connections from one machine, unless its maxClientCnxns says otherwise: try WAITERS=50)", err)
+			err = fmt.Errorf(
+				"%w\n(a server allows 60 connections from one machine, unless its maxClientCnxns says otherwise: try WAITERS=50)",
+				err,
+			)
 		}
 		return err
 	}
@@ -117,7 +120,13 @@ func titles(locks []Step, largest int) (all []story) {
 		if s.ID == "crowd" {
 			s.Title = fmt.Sprintf(s.Title, number(largest))
 		}
-		s.Steps, s.Pair = slices.DeleteFunc(slices.Clone(s.Steps), missing), slices.DeleteFunc(slices.Clone(s.Pair), missing)
+		s.Steps, s.Pair = slices.DeleteFunc(
+			slices.Clone(s.Steps),
+			missing,
+		), slices.DeleteFunc(
+			slices.Clone(s.Pair),
+			missing,
+		)
 		if len(s.Steps) > 0 && (s.ID != "crowd" || largest > 10) { // else it is the first story
 			all = append(all, s)
 		}
@@ -170,7 +179,13 @@ func (t *Tour) questions(promised bool) (jobs []func() error) {
 		for i, lock := range slices.Backward(t.Locks) { // zk.Lock has the longest story
 			jobs = append(jobs, func() error {
 				t.Answers[i][j] = lockcheck.Check(t.Server, lock.Subject, p, 0)
-				t.say("%d of %d questions answered: %s, %s", t.answered.Add(1), len(t.Locks)*len(lockcheck.Properties), lock.Subject.Name, p.Name)
+				t.say(
+					"%d of %d questions answered: %s, %s",
+					t.answered.Add(1),
+					len(t.Locks)*len(lockcheck.Properties),
+					lock.Subject.Name,
+					p.Name,
+				)
 				return nil
 			})
 		}

@@ -50,7 +50,9 @@ func missing(packages map[string]*exec.Cmd) error {
 	if len(packages) == 0 {
 		return nil
 	}
-	return errors.New("apt-get install -y --no-install-recommends " + strings.Join(slices.Sorted(maps.Keys(packages)), " "))
+	return errors.New(
+		"apt-get install -y --no-install-recommends " + strings.Join(slices.Sorted(maps.Keys(packages)), " "),
+	)
 }
 
 // A Peer is a process whose clients contend for one lock.
@@ -64,8 +66,12 @@ func Curator(z *zktest.Zoo, t zktest.T, servers, kind, path string, n int) Peer 
 	for _, jar := range jars {
 		all = append(all, "/usr/share/java/"+jar+".jar")
 	}
-	return begin(z, t, exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(all, ":"),
-		here("Curator.java"), servers, path, kind, Room(path), strconv.Itoa(n)))
+	return begin(
+		z,
+		t,
+		exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(all, ":"),
+			here("Curator.java"), servers, path, kind, Room(path), strconv.Itoa(n)),
+	)
 }
 
 // Kazoo starts n clients of the lock at path, with znodes named as ours are.
@@ -132,7 +138,10 @@ func (p Peer) Run(d time.Duration) (turns []Turn, err error) {
 		if _, err := fmt.Sscanf(line, "turn: %d %d %d", &client, &asked, &done); err != nil {
 			return nil, fmt.Errorf("a peer says %q: %w", line, err)
 		}
-		turns = append(turns, Turn{client, time.Duration(asked) * time.Microsecond, time.Duration(done) * time.Microsecond})
+		turns = append(
+			turns,
+			Turn{client, time.Duration(asked) * time.Microsecond, time.Duration(done) * time.Microsecond},
+		)
 	}
 	return turns, nil
 }

@@ -35,7 +35,20 @@ type Counts struct {
 // kernel write it to the disk as appendfsync says: always, everysec.
 func StartRedis(ctx context.Context, t zktest.T, appendfsync string) *Store {
 	return start(ctx, t, "redis-server", func(dir, port string) []string {
-		return []string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", appendfsync}
+		return []string{
+			"--port",
+			port,
+			"--bind",
+			"127.0.0.1",
+			"--dir",
+			dir,
+			"--save",
+			"",
+			"--appendonly",
+			"yes",
+			"--appendfsync",
+			appendfsync,
+		}
 	}, redisCounts)
 }
 
@@ -43,13 +56,33 @@ func StartRedis(ctx context.Context, t zktest.T, appendfsync string) *Store {
 func StartEtcd(ctx context.Context, t zktest.T) *Store {
 	return start(ctx, t, "etcd", func(dir, port string) []string {
 		client, peer := "http://127.0.0.1:"+port, "http://127.0.0.1:0"
-		return []string{"--data-dir", dir, "--log-level", "error", "--listen-client-urls", client, "--advertise-client-urls", client,
-			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default=" + peer}
+		return []string{
+			"--data-dir",
+			dir,
+			"--log-level",
+			"error",
+			"--listen-client-urls",
+			client,
+			"--advertise-client-urls",
+			client,
+			"--listen-peer-urls",
+			peer,
+			"--initial-advertise-peer-urls",
+			peer,
+			"--initial-cluster",
+			"default=" + peer,
+		}
 	}, etcdCounts)
 }
 
 // start runs a store until the end of t, which then removes what it wrote.
-func start(ctx context.Context, t zktest.T, program string, args func(dir, port string) []string, counts func(address string) (Counts, error)) *Store {
+func start(
+	ctx context.Context,
+	t zktest.T,
+	program string,
+	args func(dir, port string) []string,
+	counts func(address string) (Counts, error),
+) *Store {
 	dir, err := os.MkdirTemp("", "zklock-"+program)
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })

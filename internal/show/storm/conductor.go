@@ -105,7 +105,11 @@ func (s *storm) startProcesses(ctx context.Context, t zktest.T) {
 
 // askAll asks all client processes for the same, and returns what they tell.
 func (s *storm) askAll(ctx context.Context, t zktest.T, what string) []Turn {
-	told, err := process.CallAll[Turn](s.processes, what, func(i int) any { return Place{i, s.seed, s.ensemble.Servers()} })
+	told, err := process.CallAll[Turn](
+		s.processes,
+		what,
+		func(i int) any { return Place{i, s.seed, s.ensemble.Servers()} },
+	)
 	must(t, cmp.Or(context.Cause(ctx), err))
 	return told
 }

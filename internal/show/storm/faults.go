@@ -63,22 +63,48 @@ var serverDeck = []faultKind{
 		return errors.Join(err, s.follower.Resume())
 	}},
 	{name: "follower cut off from the others", reach: theServers, atServers: cutOff},
-	{name: "whole ensemble restarted", reach: theServers, rare: true, atServers: func(ctx context.Context, _ *fault, s servers) error {
-		return zkserver.StartAgain(ctx, s.ensemble.Members) // it keeps everybody from working for long
-	}},
-	{name: "leader cut off, followers started again", reach: theServers, length: longer, safeOnly: true, atServers: depose, atClient: func(m *moment) {
-		m.witness(func() {})
-	}},
-	{name: "leader stopped, and goes on", reach: theServers, length: longer, safeOnly: true, atServers: stopLeader, atClient: func(m *moment) {
-		m.witness(func() {})
-	}},
+	{
+		name:  "whole ensemble restarted",
+		reach: theServers,
+		rare:  true,
+		atServers: func(ctx context.Context, _ *fault, s servers) error {
+			return zkserver.StartAgain(ctx, s.ensemble.Members) // it keeps everybody from working for long
+		},
+	},
+	{
+		name:      "leader cut off, followers started again",
+		reach:     theServers,
+		length:    longer,
+		safeOnly:  true,
+		atServers: depose,
+		atClient: func(m *moment) {
+			m.witness(func() {})
+		},
+	},
+	{
+		name:      "leader stopped, and goes on",
+		reach:     theServers,
+		length:    longer,
+		safeOnly:  true,
+		atServers: stopLeader,
+		atClient: func(m *moment) {
+			m.witness(func() {})
+		},
+	},
 	{name: "disks of two servers stalled", reach: theServers, atServers: stallTwoDisks},
-	{name: "a line stalled, then its follower cut off", reach: theServers, length: longer, safeOnly: true, atServers: cutOff, atClient: func(m *moment) {
-		m.witness(func() {
-			question := func(t *wiretap.Tap) *wiretap.Trap { return t.HoldRequest(wiretap.Any, 1) }
-			m.holding(question, func() { time.Sleep(m.For / 4) })
-		})
-	}},
+	{
+		name:      "a line stalled, then its follower cut off",
+		reach:     theServers,
+		length:    longer,
+		safeOnly:  true,
+		atServers: cutOff,
+		atClient: func(m *moment) {
+			m.witness(func() {
+				question := func(t *wiretap.Tap) *wiretap.Trap { return t.HoldRequest(wiretap.Any, 1) }
+				m.holding(question, func() { time.Sleep(m.For / 4) })
+			})
+		},
+	},
 }
 
 func cutOff(_ context.Context, f *fault, s servers) error {
@@ -147,9 +173,13 @@ var clientDeck = []faultKind{
 	{name: "connection reset at delete", atClient: frameLost((*wiretap.Tap).LoseRequest, wiretap.Delete)},
 	{name: "connection reset at getChildren", atClient: frameLost((*wiretap.Tap).LoseRequest, wiretap.GetChildren)},
 	{name: "connection reset at getData", atClient: frameLost((*wiretap.Tap).LoseRequest, wiretap.GetData)},
-	{name: "connection reset at the search for a znode", safeOnly: true, atClient: func(m *moment) { // it begins with a write in vain
-		m.both(createReplyLost, m.tap.LoseReply(wiretap.Create, 1), m.tap.LoseRequest(wiretap.Delete, 1))
-	}},
+	{
+		name:     "connection reset at the search for a znode",
+		safeOnly: true,
+		atClient: func(m *moment) { // it begins with a write in vain
+			m.both(createReplyLost, m.tap.LoseReply(wiretap.Create, 1), m.tap.LoseRequest(wiretap.Delete, 1))
+		},
+	},
 	{name: "connection reset at ping", atClient: frameLost((*wiretap.Tap).LoseRequest, wiretap.Ping)},
 	{name: "connection reset at setWatches", atClient: func(m *moment) { // what sends it is a reconnection
 		m.both(resetAtSome, m.tap.LoseRequest(wiretap.Any, 1), m.tap.LoseRequest(wiretap.SetWatches, 1))

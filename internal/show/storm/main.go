@@ -36,7 +36,13 @@ func main() {
 	}
 	s.print(os.Stdout)
 	if n := violations(s.breaches); n > 0 {
-		words.Fprintf(os.Stdout, "\n%d violations in steps 5 and 6: make storm TIME=%v SEED=%d makes the same faults again\n", n, length, seed)
+		words.Fprintf(
+			os.Stdout,
+			"\n%d violations in steps 5 and 6: make storm TIME=%v SEED=%d makes the same faults again\n",
+			n,
+			length,
+			seed,
+		)
 		os.Exit(1)
 	}
 	words.Fprintf(os.Stdout, "\nno violation in steps 5 and 6, seed %d\n", seed)

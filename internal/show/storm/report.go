@@ -93,7 +93,14 @@ func (r Record) judge(upTo time.Time) (found breaches, excused []int) {
 		}
 		earlier[t.Kind] = append(earlier[t.Kind], &tenure{Turn: t})
 		if at := t.RefusedAlive; !at.IsZero() && !r.explained(at, at, t.Client) {
-			found.broken(risingTokens, t.Kind, []int{t.Client}, at, "the store refused client %d, which held the lock", t.Client)
+			found.broken(
+				risingTokens,
+				t.Kind,
+				[]int{t.Client},
+				at,
+				"the store refused client %d, which held the lock",
+				t.Client,
+			)
 		}
 	}
 	return found, excused
@@ -140,7 +147,16 @@ func overlap(before, t Turn) (end time.Time) {
 // together adds that two held the lock.
 func (all *breaches) together(before, t Turn) {
 	who := []int{before.Client, t.Client}
-	all.broken(oneHolder, t.Kind, who, t.From, "clients %d and %d, for %v", before.Client, t.Client, overlap(before, t).Sub(t.From))
+	all.broken(
+		oneHolder,
+		t.Kind,
+		who,
+		t.From,
+		"clients %d and %d, for %v",
+		before.Client,
+		t.Client,
+		overlap(before, t).Sub(t.From),
+	)
 }
 
 // early adds that a client came in before the one before it had called Unlock.
@@ -177,7 +193,15 @@ func (s *storm) conclude(end time.Time) {
 	for k, number := range s.numbers {
 		written := count(s.Turns, func(t Turn) bool { return t.Kind == k && t.Wrote })
 		if number.value != int64(written) {
-			s.breaches.broken(noLostIncrement, k, nil, end, "%d increments were made, and the number is %d", written, number.value)
+			s.breaches.broken(
+				noLostIncrement,
+				k,
+				nil,
+				end,
+				"%d increments were made, and the number is %d",
+				written,
+				number.value,
+			)
 		}
 	}
 }
@@ -219,8 +243,15 @@ func (s *storm) progress(ctx context.Context, violated func()) {
 		holds := count(s.Turns, Turn.held)
 		s.mu.Unlock()
 		n := violations(breaches)
-		words.Fprintf(s.out, "  %4.0f s  %4d faults  %7d acquisitions  %d violations in steps 5 and 6, %d breaches in the others\n",
-			time.Since(s.began).Seconds(), faults, holds, n, len(breaches)-n)
+		words.Fprintf(
+			s.out,
+			"  %4.0f s  %4d faults  %7d acquisitions  %d violations in steps 5 and 6, %d breaches in the others\n",
+			time.Since(s.began).Seconds(),
+			faults,
+			holds,
+			n,
+			len(breaches)-n,
+		)
 		if n > 0 {
 			violated()
 		}

@@ -86,7 +86,16 @@ func (s *store) Use(a Access, v *Value) error {
 	switch {
 	case a.Write && !v.Refused:
 		if n.value != a.Base {
-			s.breaches.broken(noLostIncrement, a.Kind, []int{a.Client}, time.Now(), "client %d wrote over %d as if it were %d", a.Client, n.value, a.Base)
+			s.breaches.broken(
+				noLostIncrement,
+				a.Kind,
+				[]int{a.Client},
+				time.Now(),
+				"client %d wrote over %d as if it were %d",
+				a.Client,
+				n.value,
+				a.Base,
+			)
 		}
 		n.value = a.Base + 1
 	case !a.Write && n.last != a.Client:

@@ -87,7 +87,16 @@ func (s *storm) lookForLeftovers(ctx context.Context) {
 			})
 			if len(watched) > 0 || err != nil {
 				s.mu.Lock()
-				s.breaches.broken(noWatch, k, nil, time.Now(), "%d watches at %s, error %v", len(watched), member.Addr, err)
+				s.breaches.broken(
+					noWatch,
+					k,
+					nil,
+					time.Now(),
+					"%d watches at %s, error %v",
+					len(watched),
+					member.Addr,
+					err,
+				)
 				s.mu.Unlock()
 			}
 		}
@@ -126,7 +135,10 @@ func (s *storm) serversAgree(ctx context.Context) error {
 	if err != nil || ctx.Err() != nil || len(lasting) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the servers disagree: %s, in spite of a sync. That is ZooKeeper's own mistake: see docs/storm.md, and run it again", lasting[0])
+	return fmt.Errorf(
+		"the servers disagree: %s, in spite of a sync. That is ZooKeeper's own mistake: see docs/storm.md, and run it again",
+		lasting[0],
+	)
 }
 
 // differences compares the queues, as the servers behind conns have them.
@@ -145,7 +157,16 @@ func (s *storm) differences(conns []*zk.Conn) (found []string, err error) {
 			for j, others := range lists {
 				for _, name := range names {
 					if !slices.Contains(others, name) {
-						found = append(found, fmt.Sprintf("%s/%s is at member %d, and not at member %d", kind.dir, name, s.ensemble.Members[i].ID, s.ensemble.Members[j].ID))
+						found = append(
+							found,
+							fmt.Sprintf(
+								"%s/%s is at member %d, and not at member %d",
+								kind.dir,
+								name,
+								s.ensemble.Members[i].ID,
+								s.ensemble.Members[j].ID,
+							),
+						)
 					}
 				}
 			}

@@ -130,7 +130,11 @@ func score(ctx context.Context, tour *page.Tour) error {
 		return err
 	}
 	var text bytes.Buffer
-	err = errors.Join(tour.Write(&text), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, text.Bytes(), 0o644))
+	err = errors.Join(
+		tour.Write(&text),
+		os.MkdirAll(filepath.Dir(file), 0o755),
+		os.WriteFile(file, text.Bytes(), 0o644),
+	)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
@@ -148,8 +152,14 @@ func limitCrowd(tour *page.Tour) {
 	if free, known := availableMemory(); known && takes(wanted) > free {
 		tour.Largest = fitting(wanted, free)
 		tour.Say("")
-		words.Fprintf(os.Stderr, "%d waiters would take %d MB of memory, and %d MB are free: so the largest crowd has %d\n",
-			wanted, takes(wanted)/megabyte, free/megabyte, tour.Largest)
+		words.Fprintf(
+			os.Stderr,
+			"%d waiters would take %d MB of memory, and %d MB are free: so the largest crowd has %d\n",
+			wanted,
+			takes(wanted)/megabyte,
+			free/megabyte,
+			tour.Largest,
+		)
 	}
 	zktest.Buffer = bufferFor(tour.Largest)
 }
@@ -164,7 +174,9 @@ func matrix(ctx context.Context, tour *page.Tour) error {
 	tour.PrintMatrix(os.Stdout)
 	for _, r := range slices.Concat(tour.Answers...) {
 		if r.Verdict == lockcheck.Stuck {
-			return errors.New("a ? is a question that got no answer: the machine may be too busy; what was waited for stands above")
+			return errors.New(
+				"a ? is a question that got no answer: the machine may be too busy; what was waited for stands above",
+			)
 		}
 	}
 	return nil

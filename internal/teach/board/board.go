@@ -72,8 +72,16 @@ type counters struct {
 
 // New returns the board of a lock of which nothing has been seen.
 func New() *Board {
-	return &Board{Clients: []*Client{}, Banners: []Banner{}, nodes: newShelf[node](), watches: newShelf[page.Watch](), frames: newShelf[page.Flight](), log: newShelf[line](),
-		places: map[string]int{}, strange: map[string]int{}}
+	return &Board{
+		Clients: []*Client{},
+		Banners: []Banner{},
+		nodes:   newShelf[node](),
+		watches: newShelf[page.Watch](),
+		frames:  newShelf[page.Flight](),
+		log:     newShelf[line](),
+		places:  map[string]int{},
+		strange: map[string]int{},
+	}
 }
 
 // Acts begins what an action of the user sets off.
@@ -222,7 +230,9 @@ func (b *Board) made(now int, path string, owner int, zxid int64) {
 		slot = -1
 	}
 	sequence, _ := strconv.Atoi(digits.FindString(path))
-	b.places[path] = b.nodes.add(node{page.Node{Name: pathpkg.Base(path), Owner: owner, Slot: slot, From: now, To: -1}, path, sequence, zxid})
+	b.places[path] = b.nodes.add(
+		node{page.Node{Name: pathpkg.Base(path), Owner: owner, Slot: slot, From: now, To: -1}, path, sequence, zxid},
+	)
 	b.nodes.forget(keptNodes, func(n *node) bool {
 		if n.over() && b.nodes.kept[b.places[n.path]] == n {
 			delete(b.places, n.path)
@@ -311,7 +321,10 @@ func (b *Board) Queue() (all []*node) {
 			all = append(all, n)
 		}
 	}
-	slices.SortFunc(all, func(m, n *node) int { return cmp.Or(cmp.Compare(m.sequence, n.sequence), cmp.Compare(m.From, n.From)) })
+	slices.SortFunc(
+		all,
+		func(m, n *node) int { return cmp.Or(cmp.Compare(m.sequence, n.sequence), cmp.Compare(m.From, n.From)) },
+	)
 	return all
 }
 
@@ -353,7 +366,13 @@ func (b *Board) Looked(asked, now int, sessions map[string]int64) {
 		case b.Clients[n.Owner].Process == Running && b.Clients[n.Owner].Line == Up:
 			b.Say(now, "%s, which was %d's, is gone.", n.Name, n.Owner)
 		default:
-			b.Say(now, "The server ends the session of %d, which it has not heard of for %v: %s is gone.", n.Owner, Timeout, n.Name)
+			b.Say(
+				now,
+				"The server ends the session of %d, which it has not heard of for %v: %s is gone.",
+				n.Owner,
+				Timeout,
+				n.Name,
+			)
 		}
 	}
 	for path := range b.strange {
@@ -369,7 +388,12 @@ func (b *Board) Looked(asked, now int, sessions map[string]int64) {
 		case !again:
 			b.strange[path] = now
 		case first < asked:
-			b.made(now, path, slices.IndexFunc(b.Clients, func(c *Client) bool { return c.Session == session && session != 0 }), 0)
+			b.made(
+				now,
+				path,
+				slices.IndexFunc(b.Clients, func(c *Client) bool { return c.Session == session && session != 0 }),
+				0,
+			)
 		}
 	}
 }

@@ -32,7 +32,14 @@ func (b *Board) Story(now int) page.Story {
 		}
 		return max(0, at-start)
 	}
-	s := page.Story{Znode: b.Znode, End: since(now), Slots: 2 * len(b.Clients), Nodes: []page.Node{}, Watches: []page.Watch{}, Frames: []page.Flight{}}
+	s := page.Story{
+		Znode:   b.Znode,
+		End:     since(now),
+		Slots:   2 * len(b.Clients),
+		Nodes:   []page.Node{},
+		Watches: []page.Watch{},
+		Frames:  []page.Flight{},
+	}
 	for i, p := range phases {
 		p.At, p.Over = since(p.At), since(now)
 		if i > 0 {
@@ -58,7 +65,10 @@ func (b *Board) Story(now int) page.Story {
 	for _, i := range slices.Sorted(maps.Keys(b.watches.kept)) {
 		w := *b.watches.kept[i]
 		if node, ok := place[w.Node]; ok && (w.To < 0 || w.To > start) {
-			s.Watches = append(s.Watches, page.Watch{Client: w.Client, Node: node, From: since(w.From), To: since(w.To)})
+			s.Watches = append(
+				s.Watches,
+				page.Watch{Client: w.Client, Node: node, From: since(w.From), To: since(w.To)},
+			)
 		}
 	}
 	for _, kept := range b.frames.kept {
@@ -74,6 +84,9 @@ func (b *Board) Story(now int) page.Story {
 			s.Frames = append(s.Frames, f)
 		}
 	}
-	slices.SortStableFunc(s.Frames, func(a, b page.Flight) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.From, b.From)) })
+	slices.SortStableFunc(
+		s.Frames,
+		func(a, b page.Flight) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.From, b.From)) },
+	)
 	return s
 }

@@ -69,14 +69,22 @@ func (b *Board) twoInside(suspect suspicion) {
 		}
 	}
 	if len(inside) > 1 && writers > 0 {
-		suspect(lockcheck.OneHolder.Name, "%d inside at a time: each of %s believes that it holds the lock", len(inside), strings.Join(inside, ", "))
+		suspect(
+			lockcheck.OneHolder.Name,
+			"%d inside at a time: each of %s believes that it holds the lock",
+			len(inside),
+			strings.Join(inside, ", "),
+		)
 	}
 }
 
 // blocked: somebody waits, and the first znode belongs to no one who waits or holds.
 func (b *Board) blocked(suspect suspicion) {
 	queue := b.Queue()
-	waits := slices.ContainsFunc(b.Clients, func(c *Client) bool { return c.Process == Running && c.Mood == zktest.MoodWaits })
+	waits := slices.ContainsFunc(
+		b.Clients,
+		func(c *Client) bool { return c.Process == Running && c.Mood == zktest.MoodWaits },
+	)
 	if len(queue) == 0 || !waits {
 		return
 	}
@@ -90,14 +98,34 @@ func (b *Board) blocked(suspect suspicion) {
 	knows := itsLast || !c.lostCreate
 	switch {
 	case c.Process == Dead && b.Znode:
-		suspect(lockcheck.CrashFrees.Name, "%s blocks everybody: %d, which made it, is dead, and nobody will delete it", first.Name, c.Number)
+		suspect(
+			lockcheck.CrashFrees.Name,
+			"%s blocks everybody: %d, which made it, is dead, and nobody will delete it",
+			first.Name,
+			c.Number,
+		)
 	case c.Process == Dead:
-		suspect(lockcheck.CrashFrees.Name, "%s blocks everybody: %d, whose it is, is dead, and the server does not know it yet", first.Name, c.Number)
+		suspect(
+			lockcheck.CrashFrees.Name,
+			"%s blocks everybody: %d, whose it is, is dead, and the server does not know it yet",
+			first.Name,
+			c.Number,
+		)
 	case knows && (c.Believes() || itsLast && c.Mood == zktest.MoodWaits || c.Mood == actor.Releases || c.Mood == actor.Told):
 	case c.lostCreate:
-		suspect(lockcheck.LostCreateReply.Name, "%s blocks everybody: it is %d's, which does not know it", first.Name, c.Number)
+		suspect(
+			lockcheck.LostCreateReply.Name,
+			"%s blocks everybody: it is %d's, which does not know it",
+			first.Name,
+			c.Number,
+		)
 	default:
-		suspect(lockcheck.GivingUp.Name, "%s blocks everybody: it is %d's, which neither waits nor holds", first.Name, c.Number)
+		suspect(
+			lockcheck.GivingUp.Name,
+			"%s blocks everybody: it is %d's, which neither waits nor holds",
+			first.Name,
+			c.Number,
+		)
 	}
 }
 
@@ -109,7 +137,11 @@ func (b *Board) unaware(suspect suspicion) {
 		case c.unheard():
 			suspect("", "%d has lost the lock and is stopped: it is told of that when it goes on", c.Number)
 		default:
-			suspect(lockcheck.ToldOfLoss.Name, "%d believes that it holds the lock, and has lost it: its znode is gone", c.Number)
+			suspect(
+				lockcheck.ToldOfLoss.Name,
+				"%d believes that it holds the lock, and has lost it: its znode is gone",
+				c.Number,
+			)
 		}
 	}
 }

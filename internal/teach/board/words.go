@@ -29,7 +29,12 @@ func (b *Board) loses(now int, c *Client, f wiretap.Frame) {
 	case f.Kind == wiretap.Reply && f.Op == wiretap.Create && f.Err == wiretap.OK:
 		c.lostCreate = true
 		c.Disarm("losecreate")
-		b.Say(now, "The reply to %d's create is lost: the server has made %s, and %[1]d does not know it.", c.Number, path.Base(f.Path))
+		b.Say(
+			now,
+			"The reply to %d's create is lost: the server has made %s, and %[1]d does not know it.",
+			c.Number,
+			path.Base(f.Path),
+		)
 	case f.Kind == wiretap.Reply && f.Op == wiretap.Create:
 		c.Disarm("losecreate")
 		b.Say(now, "The reply to %d's create is lost: it was a refusal.", c.Number)
@@ -58,8 +63,24 @@ func (b *Board) tell(now int, c *Client, f wiretap.Frame) {
 }
 
 // plural makes a sentence one of several clients.
-var plural = strings.NewReplacer("{who} makes", "{who} make", "{who} lists", "{who} list", "{who} watches", "{who} watch",
-	"{who} has", "{who} have", "{who} tries", "{who} try", "{who} looks", "{who} look", "{who} deletes", "{who} delete", "its own", "their own")
+var plural = strings.NewReplacer(
+	"{who} makes",
+	"{who} make",
+	"{who} lists",
+	"{who} list",
+	"{who} watches",
+	"{who} watch",
+	"{who} has",
+	"{who} have",
+	"{who} tries",
+	"{who} try",
+	"{who} looks",
+	"{who} look",
+	"{who} deletes",
+	"{who} delete",
+	"its own",
+	"their own",
+)
 
 // sayOf says something of a client, in which {who} stands for it. Of several at a time
 // it is said once.

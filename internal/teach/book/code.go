@@ -200,9 +200,19 @@ func (c *codePage) outputs(out *strings.Builder, say func(string) string) {
 		strings.Join(keys, " "), say("What the tests print"), say("It answers the chapter's questions."))
 	for i, printed := range c.chapter.printed {
 		if i == 0 || printed.section.ID != c.chapter.printed[i-1].section.ID {
-			fmt.Fprintf(out, "<p><a href=\"%s.html#%s\">%s</a></p>\n", c.step, printed.section.ID, template.HTMLEscapeString(printed.section.Title))
+			fmt.Fprintf(
+				out,
+				"<p><a href=\"%s.html#%s\">%s</a></p>\n",
+				c.step,
+				printed.section.ID,
+				template.HTMLEscapeString(printed.section.Title),
+			)
 		}
-		fmt.Fprintf(out, "<pre tabindex=\"0\" class=\"printed\"><code>%s</code></pre>\n", template.HTMLEscapeString(printed.text))
+		fmt.Fprintf(
+			out,
+			"<pre tabindex=\"0\" class=\"printed\"><code>%s</code></pre>\n",
+			template.HTMLEscapeString(printed.text),
+		)
 	}
 	out.WriteString("</details>\n")
 }

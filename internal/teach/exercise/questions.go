@@ -17,18 +17,58 @@ var questions = []struct {
 }{
 	{nil, regexp.MustCompile(`panic:\W`), "what is at this line, and what has it not been given?"},
 	{nil, regexp.MustCompile(`fatal error:\W`), "what is at this line, and who else uses it at the same time?"},
-	{nil, regexp.MustCompile(`by os\.Exit`), "whose process is it, and how does a lock tell its caller that something is wrong?"},
-	{nil, regexp.MustCompile(`goroutine was left behind\W`), "what ends this goroutine, when nobody waits for it any more?"},
+	{
+		nil,
+		regexp.MustCompile(`by os\.Exit`),
+		"whose process is it, and how does a lock tell its caller that something is wrong?",
+	},
+	{
+		nil,
+		regexp.MustCompile(`goroutine was left behind\W`),
+		"what ends this goroutine, when nobody waits for it any more?",
+	},
 	{nil, regexp.MustCompile(`\Wdoes not sleep`), "what makes it rest between two requests, and what ends its rest?"},
 	{nil, regexp.MustCompile(`such as Unlock\W+has not come back`), "what does Unlock wait for?"},
-	{nil, regexp.MustCompile(`waited in vain for\W`), "who is to tell the one who waits that something has changed, and what does it do then?"},
-	{lockcheck.OneHolder, regexp.MustCompile(`Lock answered\W`), "what does this error mean, and can Lock go on after it?"},
-	{lockcheck.OneHolder, regexp.MustCompile(`one of them was told\W`), "what does this error mean, and can Lock go on after it?"},
-	{lockcheck.OneHolder, regexp.MustCompile(`none of them went on\W`), "who is to tell the one who waits that something has changed, and what does it do then?"},
-	{lockcheck.NoStranger, regexp.MustCompile(`Unlock said that\W`), "what does Unlock answer when there is nothing of its own to delete?"},
-	{lockcheck.GivingUp, regexp.MustCompile(`Lock does not return\W`), "the context has ended: what does Lock wait for besides?"},
-	{lockcheck.GivingUp, regexp.MustCompile(`its Lock answered\W`), "which error does Lock return when its context has ended?"},
-	{lockcheck.ManyShare, regexp.MustCompile(`which does not return\W`), "what does Lock keep to itself while it waits, and does Unlock need it?"},
+	{
+		nil,
+		regexp.MustCompile(`waited in vain for\W`),
+		"who is to tell the one who waits that something has changed, and what does it do then?",
+	},
+	{
+		lockcheck.OneHolder,
+		regexp.MustCompile(`Lock answered\W`),
+		"what does this error mean, and can Lock go on after it?",
+	},
+	{
+		lockcheck.OneHolder,
+		regexp.MustCompile(`one of them was told\W`),
+		"what does this error mean, and can Lock go on after it?",
+	},
+	{
+		lockcheck.OneHolder,
+		regexp.MustCompile(`none of them went on\W`),
+		"who is to tell the one who waits that something has changed, and what does it do then?",
+	},
+	{
+		lockcheck.NoStranger,
+		regexp.MustCompile(`Unlock said that\W`),
+		"what does Unlock answer when there is nothing of its own to delete?",
+	},
+	{
+		lockcheck.GivingUp,
+		regexp.MustCompile(`Lock does not return\W`),
+		"the context has ended: what does Lock wait for besides?",
+	},
+	{
+		lockcheck.GivingUp,
+		regexp.MustCompile(`its Lock answered\W`),
+		"which error does Lock return when its context has ended?",
+	},
+	{
+		lockcheck.ManyShare,
+		regexp.MustCompile(`which does not return\W`),
+		"what does Lock keep to itself while it waits, and does Unlock need it?",
+	},
 }
 
 // question is what to ask oneself: it follows from what was seen, or else from the

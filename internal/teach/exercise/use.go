@@ -65,8 +65,11 @@ func (c *check) use(zoo *zktest.Zoo, subject lockcheck.Subject) (seen, ask strin
 	spinning := func() bool { return restless(b.Tap.Since(mark)) > tooMany }
 	within(look, func() bool { return second.Returned() || spinning() })
 	if spinning() {
-		return words.Sprintf("A held the lock, and B sent more than %d requests in %v, without a rest between them: it does not sleep",
-				tooMany, look),
+		return words.Sprintf(
+				"A held the lock, and B sent more than %d requests in %v, without a rest between them: it does not sleep",
+				tooMany,
+				look,
+			),
 			"what makes B rest between two requests, and what ends its rest?"
 	}
 	mark = b.Tap.Mark()
@@ -80,8 +83,12 @@ func (c *check) use(zoo *zktest.Zoo, subject lockcheck.Subject) (seen, ask strin
 			err), "what does this error mean?"
 	}
 	if !within(soon, second.Returned) {
-		return words.Sprintf("A has released the lock, and %v later B still waits; since then B sent %d requests. The queue: %v",
-				soon, requests(b.Tap.Since(mark)), zoo.Names(zoo.Root+"/lock")),
+		return words.Sprintf(
+				"A has released the lock, and %v later B still waits; since then B sent %d requests. The queue: %v",
+				soon,
+				requests(b.Tap.Since(mark)),
+				zoo.Names(zoo.Root+"/lock"),
+			),
 			"who is to tell B that its turn has come, and what does B do then?"
 	}
 	return "", ""

@@ -230,13 +230,29 @@ func (c *client) follows(do string, queues bool) {
 var toClient = []string{"lock", "unlock", "again", "giveup", "read", "put", "cut", "mend", "losecreate", "losedelete"}
 
 // names are the words on the page's buttons.
-var names = map[string]string{"lock": "Lock", "unlock": "Unlock", "again": "Lock again", "giveup": "Give up", "read": "Read", "put": "Write to store",
-	"kill": "Kill", "stop": "Stop", "continue": "Go on", "cut": "Cut its line", "mend": "Mend it",
-	"losecreate": "Lose create reply", "losedelete": "Lose delete reply", "delaylist": "Delay next list"}
+var names = map[string]string{
+	"lock":       "Lock",
+	"unlock":     "Unlock",
+	"again":      "Lock again",
+	"giveup":     "Give up",
+	"read":       "Read",
+	"put":        "Write to store",
+	"kill":       "Kill",
+	"stop":       "Stop",
+	"continue":   "Go on",
+	"cut":        "Cut its line",
+	"mend":       "Mend it",
+	"losecreate": "Lose create reply",
+	"losedelete": "Lose delete reply",
+	"delaylist":  "Delay next list",
+}
 
 // can are the commands that make sense now. The caller holds mu.
 func (c *client) can() []string {
-	return slices.DeleteFunc(append([]string{"kill", "stop", "continue", "delaylist"}, toClient...), func(do string) bool { return c.may(do) != nil })
+	return slices.DeleteFunc(
+		append([]string{"kill", "stop", "continue", "delaylist"}, toClient...),
+		func(do string) bool { return c.may(do) != nil },
+	)
 }
 
 // may tells whether a command makes sense now. The caller holds mu.

@@ -72,11 +72,18 @@ func (s *service) guarded(host, token string) http.Handler {
 		}
 		origin := r.Header.Get("Origin")
 		switch {
-		case !slices.Contains(hosts, r.Host), origin != "" && origin != "http://"+r.Host, subtle.ConstantTimeCompare([]byte(known), []byte(token)) == 0:
-			http.Error(w, "make play answers only its own page, at the address that it has printed", http.StatusForbidden)
+		case !slices.Contains(hosts, r.Host),
+			origin != "" && origin != "http://"+r.Host,
+			subtle.ConstantTimeCompare([]byte(known), []byte(token)) == 0:
+			http.Error(
+				w,
+				"make play answers only its own page, at the address that it has printed",
+				http.StatusForbidden,
+			)
 			return
 		}
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		w.Header().
+			Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")

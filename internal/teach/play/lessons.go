@@ -35,21 +35,38 @@ type task struct {
 
 // lessons are one for each chapter.
 var lessons = []lesson{
-	{N: 1, Title: "The holder is killed", Question: "One znode is the lock. Who gets it when the client that holds it is killed?",
+	{
+		N:         1,
+		Title:     "The holder is killed",
+		Question:  "One znode is the lock. Who gets it when the client that holds it is killed?",
 		Situation: "Client 0 holds the lock of step 1, three wait.",
-		left:      "1", clients: 4, moves: slices.Repeat([]string{"lock"}, 4), pace: real,
+		left:      "1",
+		clients:   4,
+		moves:     slices.Repeat([]string{"lock"}, 4),
+		pace:      real,
 		Tasks: []task{
 			{Text: "Kill client 0, which holds the lock.", Do: "kill", done: killed},
 			{Text: "Wait until the server ends the session of client 0. That takes 5 seconds.",
 				done: func(b *side) bool { return b.over(0) },
 				seen: func(b *side) string {
-					return fmt.Sprintf("The session of client 0 has ended, and its znode is still there: nobody gets the lock. "+
-						"Those who wait have sent %d requests since, %d of them writes.", b.Counters().Requests, b.Counters().Writes)
+					return fmt.Sprintf(
+						"The session of client 0 has ended, and its znode is still there: nobody gets the lock. "+
+							"Those who wait have sent %d requests since, %d of them writes.",
+						b.Counters().Requests,
+						b.Counters().Writes,
+					)
 				}},
-		}},
-	{N: 2, Title: "The holder is killed, again", Question: "The znodes stand in a queue, and die with their session. What does it cost to wait?",
+		},
+	},
+	{
+		N:         2,
+		Title:     "The holder is killed, again",
+		Question:  "The znodes stand in a queue, and die with their session. What does it cost to wait?",
 		Situation: "Client 0 holds the lock of step 2, three wait.",
-		left:      "2", clients: 4, moves: slices.Repeat([]string{"lock"}, 4), pace: real,
+		left:      "2",
+		clients:   4,
+		moves:     slices.Repeat([]string{"lock"}, 4),
+		pace:      real,
 		Tasks: []task{
 			{Text: "Kill client 0, which holds the lock.", Do: "kill", done: killed},
 			{Text: "Wait until the server ends the session of client 0. That takes 5 seconds.", done: holds(1),
@@ -57,10 +74,18 @@ var lessons = []lesson{
 					return fmt.Sprintf("The server has deleted the znode of client 0, and client 1 holds the lock. "+
 						"Meanwhile the clients have sent %d requests: those who wait ask all the time.", b.Counters().Requests)
 				}},
-		}},
-	{N: 3, Title: "A release wakes the herd", Question: "The server tells the clients that wait. How many of them does one release wake?",
+		},
+	},
+	{
+		N:         3,
+		Title:     "A release wakes the herd",
+		Question:  "The server tells the clients that wait. How many of them does one release wake?",
 		Situation: "Client 0 holds the lock, ten wait: in step 3, and beside it in step 4. The wire is slow, so that each message can be seen.",
-		left:      "3", right: "4", clients: 11, moves: slices.Repeat([]string{"lock"}, 11), pace: slow,
+		left:      "3",
+		right:     "4",
+		clients:   11,
+		moves:     slices.Repeat([]string{"lock"}, 11),
+		pace:      slow,
 		Tasks: []task{
 			{Text: "Guess how many clients will be notified in each step. Then unlock client 0.", Do: "unlock",
 				done: func(b *side) bool { return b.are("idle", "holds") && b.Quiet() },
@@ -68,14 +93,24 @@ var lessons = []lesson{
 					return fmt.Sprintf("%s, %s, 1 of them useful: that of client 1, which holds the lock now.",
 						plural(b.Counters().Notifications, "notification"), plural(b.Counters().Lists, "list"))
 				}},
-		}},
-	{N: 4, Title: "A reply is lost", Question: "The server makes a znode, and the client does not hear of it. Who deletes that znode?",
+		},
+	},
+	{
+		N:         4,
+		Title:     "A reply is lost",
+		Question:  "The server makes a znode, and the client does not hear of it. Who deletes that znode?",
 		Situation: "Client 0 holds the lock: in step 4, and beside it in step 5. The reply to the next create of client 1 will be lost.",
-		left:      "4", right: "5", clients: 3, moves: []string{"lock", "losecreate"}, pace: real,
+		left:      "4",
+		right:     "5",
+		clients:   3,
+		moves:     []string{"lock", "losecreate"},
+		pace:      real,
 		Tasks: []task{
 			{Text: "Lock client 1. The reply to its create is lost.", Do: "lock", Client: 1,
 				done: func(b *side) bool {
-					return (b.clients[1].Mood == zktest.MoodFailed || b.clients[1].Mood == zktest.MoodWaits) && len(b.Queue()) == 2 && b.Quiet()
+					return (b.clients[1].Mood == zktest.MoodFailed || b.clients[1].Mood == zktest.MoodWaits) &&
+						len(b.Queue()) == 2 &&
+						b.Quiet()
 				},
 				seen: func(b *side) string {
 					if b.clients[1].Mood == zktest.MoodFailed {
@@ -93,10 +128,18 @@ var lessons = []lesson{
 					}
 					return "The first znode is that of client 1, which does not know it: client 2 waits, and nobody will ever get the lock."
 				}},
-		}},
-	{N: 5, Title: "The paused holder writes late", Question: "A client that holds the lock is stopped, and goes on too late. Who protects the data?",
+		},
+	},
+	{
+		N:         5,
+		Title:     "The paused holder writes late",
+		Question:  "A client that holds the lock is stopped, and goes on too late. Who protects the data?",
 		Situation: "Client 0 holds the lock and is stopped, client 1 waits: in step 4, and beside it in step 5.",
-		left:      "4", right: "5", clients: 2, moves: []string{"lock", "lock", "stop"}, pace: real,
+		left:      "4",
+		right:     "5",
+		clients:   2,
+		moves:     []string{"lock", "lock", "stop"},
+		pace:      real,
 		Tasks: []task{
 			{Text: "Wait until the server ends the session of client 0. That takes 5 seconds.", done: holds(1),
 				seen: func(*side) string { return "Client 1 holds the lock, and client 0 does not know it." }},
@@ -109,9 +152,14 @@ var lessons = []lesson{
 					if b.Store.Log[0].OK {
 						return "The store has accepted the late write of client 0: nothing in it tells that it is late."
 					}
-					return fmt.Sprintf("The store has refused the late write of client 0: its token %d is less than %d.", b.Store.Log[0].Token, b.Store.Token)
+					return fmt.Sprintf(
+						"The store has refused the late write of client 0: its token %d is less than %d.",
+						b.Store.Log[0].Token,
+						b.Store.Token,
+					)
 				}},
-		}},
+		},
+	},
 	{N: 6, Title: "Readers and a writer", Question: "Readers can share a lock. When is it the writer's turn?",
 		Situation: "Clients 0, 1 and 2 read, client 3 waits to write, client 4 waits to read.",
 		left:      "6", clients: 5, moves: []string{"read", "read", "read", "lock", "read"}, pace: real,
@@ -124,12 +172,18 @@ var lessons = []lesson{
 			{Text: "Unlock client 2, the last that reads.", Do: "unlock", Client: 2,
 				done: func(b *side) bool { return b.are("idle", "idle", "idle", "holds") && b.Quiet() },
 				seen: func(b *side) string {
-					return fmt.Sprintf("Client 3 writes, alone. The last reader's release has sent %s.", plural(b.Counters().Notifications, "notification"))
+					return fmt.Sprintf(
+						"Client 3 writes, alone. The last reader's release has sent %s.",
+						plural(b.Counters().Notifications, "notification"),
+					)
 				}},
 			{Text: "Unlock client 3, which writes.", Do: "unlock", Client: 3,
 				done: func(b *side) bool { return b.are("idle", "idle", "idle", "idle", "reads") && b.Quiet() },
 				seen: func(b *side) string {
-					return fmt.Sprintf("Client 4 reads. The writer's release has sent %s.", plural(b.Counters().Notifications, "notification"))
+					return fmt.Sprintf(
+						"Client 4 reads. The writer's release has sent %s.",
+						plural(b.Counters().Notifications, "notification"),
+					)
 				}},
 		}},
 }

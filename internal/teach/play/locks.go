@@ -36,7 +36,11 @@ var locks = func() (all []lock) {
 		lesson := fmt.Sprintf("A mistake that was published: make hunt W=%d shows its code.", m.Number)
 		all = append(all, lock{m.Key(), m.Key() + ": " + m.Name, lesson, m.Step, m.Run()})
 	}
-	yours := lock{Key: "mine", Name: "Mine: the first that is not done", Lesson: "Your exercise, built anew whenever you save it."}
+	yours := lock{
+		Key:    "mine",
+		Name:   "Mine: the first that is not done",
+		Lesson: "Your exercise, built anew whenever you save it.",
+	}
 	all = append(all, yours)
 	for _, s := range tables.Steps() {
 		all = append(all, lock{"mine" + s.Key, "Mine: step " + s.Key, yours.Lesson, s.Key, ""})
@@ -82,7 +86,17 @@ func (l lock) program(ctx context.Context, repo, exercises, scratch string) (p p
 	case l.mine():
 		p.path = filepath.Join(scratch, "mine"+rand.Text())
 		var said string
-		said, err = run(ctx, repo, "go", "run", "./internal/teach/exercise/command", "build", strings.TrimPrefix(l.Key, "mine"), exercises, p.path)
+		said, err = run(
+			ctx,
+			repo,
+			"go",
+			"run",
+			"./internal/teach/exercise/command",
+			"build",
+			strings.TrimPrefix(l.Key, "mine"),
+			exercises,
+			p.path,
+		)
 		p.part, p.step, p.args = "mine "+said, said, []string{"-test.run", "^TestLock$"}
 	default:
 		p.part = tables.Find(l.Key).Subject

@@ -92,11 +92,31 @@ type side struct {
 func (s *service) now() int { return int(time.Since(s.began).Microseconds()) }
 
 // begin begins a service on a server, which goes on until ctx ends. Then stop ends what is left.
-func begin(ctx context.Context, repo, yours string, server *zkserver.Server, ensemble *zkserver.Ensemble) (s *service, stop func() error, err error) {
-	s = &service{began: time.Now(), server: server, ensemble: ensemble, pace: real, moves: real, repo: repo, yours: yours,
-		book: sync.OnceValues(func() (book.Files, error) { return book.Build(repo) }),
-		root: fmt.Sprintf("/zklock-play-%08x", rand.Uint32()), jobs: make(chan func(), 10), starting: make(chan struct{}, 8),
-		servers: []peer{{1, board.Up, true}}, acted: time.Now(), rest: rest}
+func begin(
+	ctx context.Context,
+	repo, yours string,
+	server *zkserver.Server,
+	ensemble *zkserver.Ensemble,
+) (s *service, stop func() error, err error) {
+	s = &service{
+		began:    time.Now(),
+		server:   server,
+		ensemble: ensemble,
+		pace:     real,
+		moves:    real,
+		repo:     repo,
+		yours:    yours,
+		book:     sync.OnceValues(func() (book.Files, error) { return book.Build(repo) }),
+		root: fmt.Sprintf(
+			"/zklock-play-%08x",
+			rand.Uint32(),
+		),
+		jobs:     make(chan func(), 10),
+		starting: make(chan struct{}, 8),
+		servers:  []peer{{1, board.Up, true}},
+		acted:    time.Now(),
+		rest:     rest,
+	}
 	s.leaves()
 	s.changed = sync.NewCond(&s.mu)
 	if ensemble != nil {
@@ -340,7 +360,9 @@ type reader struct {
 func (s *service) news(r *reader) string {
 	s.mu.Mutex.Lock() // to read only
 	defer s.mu.Unlock()
-	news := r.told.Changes(map[string]any{"pace": s.pace, "rests": s.rests, "held": len(s.held), "course": s.course, "servers": s.servers})
+	news := r.told.Changes(
+		map[string]any{"pace": s.pace, "rests": s.rests, "held": len(s.held), "course": s.course, "servers": s.servers},
+	)
 	for at, b := range s.sides {
 		var of map[string]any // nil: the side is empty
 		laid := b != r.sides[at]
@@ -351,8 +373,11 @@ func (s *service) news(r *reader) string {
 			for _, c := range b.clients {
 				c.Can = c.can()
 			}
-			of = b.News(r.boards[at], map[string]any{"lock": b.Key, "name": b.Name, "lesson": b.Lesson, "step": b.program.step,
-				"building": b.building, "complaint": b.complaint})
+			of = b.News(
+				r.boards[at],
+				map[string]any{"lock": b.Key, "name": b.Name, "lesson": b.Lesson, "step": b.program.step,
+					"building": b.building, "complaint": b.complaint},
+			)
 		}
 		if laid || len(of) > 0 {
 			news[[]string{"left", "right"}[at]] = of

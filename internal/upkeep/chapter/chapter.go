@@ -60,7 +60,12 @@ func size(asked string, chapters int) (int, error) {
 	}
 	n, err := strconv.Atoi(asked)
 	if err != nil || n < 1 || n > most {
-		return 0, fmt.Errorf("%s=%s: this is how many clients take part, a number from 1 to %d (a prediction is not typed in: write it down)", crowd, asked, most)
+		return 0, fmt.Errorf(
+			"%s=%s: this is how many clients take part, a number from 1 to %d (a prediction is not typed in: write it down)",
+			crowd,
+			asked,
+			most,
+		)
 	}
 	return n, nil
 }

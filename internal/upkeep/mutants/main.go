@@ -83,8 +83,15 @@ func run(ctx context.Context, step, skip, only string) error {
 		count[v.kind]++
 		fmt.Printf("%s:%d: %s: %s\n", c.path, c.line(), c, v)
 	}
-	fmt.Printf("\n| step | changes | do not compile | noticed | change nothing | unnoticed |\n| %s | %d | %d | %d | %d | %d |\n",
-		step, len(all), count[refused], count[noticed], count[same], count[unnoticed])
+	fmt.Printf(
+		"\n| step | changes | do not compile | noticed | change nothing | unnoticed |\n| %s | %d | %d | %d | %d | %d |\n",
+		step,
+		len(all),
+		count[refused],
+		count[noticed],
+		count[same],
+		count[unnoticed],
+	)
 	if n := count[unnoticed]; n > 0 {
 		return fmt.Errorf("%d changes that no test notices", n)
 	}
@@ -150,7 +157,18 @@ func (v verdict) String() string { return strings.TrimSpace(v.kind + " " + v.why
 func try(ctx context.Context, scratch, skip, path, text string, limit time.Duration) verdict {
 	scratch, err1 := os.MkdirTemp(scratch, "")
 	defer os.RemoveAll(scratch)
-	dir, mutant, overlay, program := filepath.Dir(path), filepath.Join(scratch, "mutant.go"), filepath.Join(scratch, "overlay.json"), filepath.Join(scratch, "test")
+	dir, mutant, overlay, program := filepath.Dir(
+		path,
+	), filepath.Join(
+		scratch,
+		"mutant.go",
+	), filepath.Join(
+		scratch,
+		"overlay.json",
+	), filepath.Join(
+		scratch,
+		"test",
+	)
 	file, err2 := filepath.Abs(path)
 	replace, err3 := json.Marshal(map[string]any{"Replace": map[string]string{file: mutant}})
 	if err := errors.Join(err1, err2, err3, os.WriteFile(mutant, []byte(text), 0o644), os.WriteFile(overlay, replace, 0o644)); err != nil {
@@ -192,7 +210,18 @@ var failure = regexp.MustCompile(`^(?: *--- FAIL: |\t\t|fatal error: )(\S.*?)(?:
 func test(ctx context.Context, dir, program, which, skip string, limit time.Duration) verdict {
 	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
-	test := exec.CommandContext(ctx, program, "-test.run", which, "-test.v", "-test.failfast", "-test.timeout", limit.String(), "-test.skip", skip)
+	test := exec.CommandContext(
+		ctx,
+		program,
+		"-test.run",
+		which,
+		"-test.v",
+		"-test.failfast",
+		"-test.timeout",
+		limit.String(),
+		"-test.skip",
+		skip,
+	)
 	test.Dir, test.Env = dir, append(os.Environ(), "ZK_SERVERS=")
 	out, err := test.StdoutPipe()
 	test.Stderr = test.Stdout

@@ -206,7 +206,10 @@ var read = sync.OnceValue(func() catalogue {
 		english, chinese = lines.Replace(english), lines.Replace(chinese)
 		c.exact[english] = chinese
 		if verb.MatchString(english) {
-			s := sentence{chinese: strings.NewReplacer("%w", "%v", "]w", "]v").Replace(chinese), pattern: sync.OnceValue(func() *regexp.Regexp { return pattern(english) })}
+			s := sentence{
+				chinese: strings.NewReplacer("%w", "%v", "]w", "]v").Replace(chinese),
+				pattern: sync.OnceValue(func() *regexp.Regexp { return pattern(english) }),
+			}
 			for _, fixed := range verb.Split(english, -1) {
 				s.letters += len(fixed)
 				if len(fixed) > len(s.longest) {
@@ -241,7 +244,13 @@ func pattern(english string) *regexp.Regexp {
 }
 
 // places are what verbs print; any other prints anything.
-var places = map[byte]string{'%': "%", 'd': ` *(-?[0-9][0-9,]*) *`, 'f': ` *(-?[0-9.e+-]+) *`, 'g': ` *(-?[0-9.e+-]+) *`, 'q': `"(.*?)"`}
+var places = map[byte]string{
+	'%': "%",
+	'd': ` *(-?[0-9][0-9,]*) *`,
+	'f': ` *(-?[0-9.e+-]+) *`,
+	'g': ` *(-?[0-9.e+-]+) *`,
+	'q': `"(.*?)"`,
+}
 
 // translations are what stood in the places of an English sentence, for the Chinese one.
 func translations(parts []string) (all []any) {

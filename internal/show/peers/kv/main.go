@@ -103,7 +103,9 @@ func connect(address string) *redis.Client {
 // again after a while, and released by a script that compares the value.
 func setnx(address, name string, rest time.Duration) contender {
 	client, mine := connect(address), rand.Text()
-	release := redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
+	release := redis.NewScript(
+		`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`,
+	)
 	return contender{
 		func(ctx context.Context) error {
 			for {

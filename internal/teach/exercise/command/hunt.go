@@ -177,7 +177,11 @@ func (m mistake) lacks(named string, seen []string) (right bool, more string) {
 	case what != "" && what != tables.Nothing && !m.ShowsTwoInside:
 		more = fmt.Sprintf("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
 	}
-	return named == what || slices.ContainsFunc(seen, func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+named+": ") }), more
+	return named == what ||
+		slices.ContainsFunc(
+			seen,
+			func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+named+": ") },
+		), more
 }
 
 var verdictLine = regexp.MustCompile(`(?:✗|✓|–|\?) .*: .*`)
@@ -185,7 +189,18 @@ var verdictLine = regexp.MustCompile(`(?:✗|✓|–|\?) .*: .*`)
 // tests runs the mistake's test, and holds its lock against one more property.
 // It returns the verdicts.
 func (w *workshop) tests(ctx context.Context, m mistake, asked string) (verdicts []string, err error) {
-	test := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout", "120s", "-v", "-run", m.Run(), "./"+tables.Find(m.Step).Folder)
+	test := exec.CommandContext(
+		ctx,
+		"go",
+		"test",
+		"-count=1",
+		"-timeout",
+		"120s",
+		"-v",
+		"-run",
+		m.Run(),
+		"./"+tables.Find(m.Step).Folder,
+	)
 	if err := w.serve(ctx); err != nil {
 		return nil, err
 	}

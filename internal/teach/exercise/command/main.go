@@ -101,7 +101,10 @@ func (w *workshop) lay(e exercise.Exercise) error {
 // test runs go test on a learner's package, with more flags. It tells whether the test
 // passes; that it does not is no error.
 func (w *workshop) test(ctx context.Context, dir string, out io.Writer, flags ...string) (passes bool, err error) {
-	test := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-count=1"}, flags, []string{inModule(dir)})...)
+	test := exec.CommandContext(
+		ctx,
+		"go",
+		slices.Concat([]string{"test", "-count=1"}, flags, []string{inModule(dir)})...)
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) } // so that it stops its server
 	test.WaitDelay = 10 * time.Second
 	test.Stdout, test.Stderr = out, out
@@ -395,7 +398,11 @@ func (w *workshop) solution(ctx context.Context, e exercise.Exercise) error {
 			return err
 		}
 		if !e.Done() {
-			words.Fprintf(w.out, "\nThe solution is shown when all hold, or at once with: make solution STEP=%s FORCE=1\n", e.Name)
+			words.Fprintf(
+				w.out,
+				"\nThe solution is shown when all hold, or at once with: make solution STEP=%s FORCE=1\n",
+				e.Name,
+			)
 			return nil
 		}
 	}
@@ -408,7 +415,12 @@ func (w *workshop) solution(ctx context.Context, e exercise.Exercise) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		words.Fprintf(w.out, "- yours, %s\n+ the step's own, %s\n", filepath.Join(e.Dir(), name), filepath.Join(e.Home, name))
+		words.Fprintf(
+			w.out,
+			"- yours, %s\n+ the step's own, %s\n",
+			filepath.Join(e.Dir(), name),
+			filepath.Join(e.Home, name),
+		)
 		if err := w.diff(ctx, withoutHead(yours[name]), withoutHead(own[name])); err != nil {
 			return err
 		}

@@ -65,7 +65,12 @@ func withParts(step string) (e exercise.Exercise, err error) {
 }
 
 // answerOf asks a step, as it is after part n, for one property.
-func (w *workshop) answerOf(ctx context.Context, e exercise.Exercise, n int, property string) (a exercise.Answer, err error) {
+func (w *workshop) answerOf(
+	ctx context.Context,
+	e exercise.Exercise,
+	n int,
+	property string,
+) (a exercise.Answer, err error) {
 	version, err := e.At(n)
 	if err != nil {
 		return a, err
