@@ -22,7 +22,7 @@ func (l careless) Unlock() error { return l.right.Unlock() }
 
 func TestAnErrorIsTakenForTheLock(t *testing.T) {
 	t.Parallel()
-	lockcheck.Fails(t, lockcheck.Over("a careless lock", func(conn *zk.Conn, path string) careless {
+	lockcheck.Lacks(t, lockcheck.Over("a careless lock", func(conn *zk.Conn, path string) careless {
 		return careless{New(conn, path)}
 	}), lockcheck.OneHolder)
 }

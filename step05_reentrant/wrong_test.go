@@ -112,7 +112,7 @@ func TestW11CountsOnlyWhoWaited(t *testing.T) {
 	subject := lockcheck.Over("W11", func(conn *zk.Conn, path string) *countsOnlyWhoWaited {
 		return &countsOnlyWhoWaited{basic: newBasic(conn, path)}
 	})
-	lockcheck.Fails(t, subject, lockcheck.LocksAgain)
+	lockcheck.Lacks(t, subject, lockcheck.LocksAgain)
 
 	a := subject.Join(zktest.New(t), "A")
 	require.ErrorIs(t, a.Unlock(a.Acquire().Held()), ErrNotHeld, "the holder's own Unlock")
@@ -136,7 +136,7 @@ func (l deletesTheFirst) Unlock() error {
 
 func TestW14DeletesTheFirst(t *testing.T) {
 	t.Parallel()
-	lockcheck.Fails(t, lockcheck.Over("W14", func(conn *zk.Conn, path string) deletesTheFirst {
+	lockcheck.Lacks(t, lockcheck.Over("W14", func(conn *zk.Conn, path string) deletesTheFirst {
 		return deletesTheFirst{newBasic(conn, path)}
 	}), lockcheck.NoStranger)
 }
@@ -170,7 +170,7 @@ func (l asPublished) Unlock() error { return deletesTheFirst{l.basic}.Unlock() }
 
 func TestW23TakesAnInterruptForTheLock(t *testing.T) {
 	t.Parallel()
-	lockcheck.Fails(t, lockcheck.Over("W23", newTakesAnInterruptForTheLock), lockcheck.GivingUp)
+	lockcheck.Lacks(t, lockcheck.Over("W23", newTakesAnInterruptForTheLock), lockcheck.GivingUp)
 
 	z := zktest.New(t)
 	published := lockcheck.Over("W23 and W14", newAsPublished)

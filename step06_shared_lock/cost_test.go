@@ -26,7 +26,7 @@ var ways = []lockcheck.Subject{
 func TestTheFirstFormIsARightLockWithAHerd(t *testing.T) {
 	t.Parallel()
 	lockcheck.Holds(t, ways[0], lockcheck.OneHolder, lockcheck.Shared)
-	lockcheck.Fails(t, ways[0], lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
+	lockcheck.Lacks(t, ways[0], lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
 }
 
 // The readers before the first writer in the queue are let in together. Each of

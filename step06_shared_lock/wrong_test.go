@@ -75,7 +75,7 @@ func TestWriterThatWaitsForWritersOnly(t *testing.T) {
 		asReader := strings.Replace(mine, string(write), string(read), 1)
 		return predecessor(append(names, asReader), asReader)
 	}
-	lockcheck.Fails(t, watching("a writer that waits for the last writer", lastWriter), lockcheck.Shared)
+	lockcheck.Lacks(t, watching("a writer that waits for the last writer", lastWriter), lockcheck.Shared)
 }
 
 // The second: when the first in the queue is a reader, readers are inside, and
@@ -90,5 +90,5 @@ func TestReaderThatLooksAtTheFirstOnly(t *testing.T) {
 		}
 		return predecessor(names, mine)
 	}
-	lockcheck.Fails(t, watching("a reader that looks at the first znode", joinReaders), lockcheck.Shared)
+	lockcheck.Lacks(t, watching("a reader that looks at the first znode", joinReaders), lockcheck.Shared)
 }

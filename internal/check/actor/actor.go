@@ -26,13 +26,13 @@ type Lock struct {
 	Ways func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way)
 }
 
-// Part makes a process that was started for this part a client of the lock.
-func (l Lock) Part(name string) {
-	process.Part(name, func(director process.Call) any { return &Actor{lock: l, director: director, tap: wiretap.New()} })
+// Role makes a process that was started in this role a client of the lock.
+func (l Lock) Role(name string) {
+	process.Role(name, func(director process.Call) any { return &Actor{lock: l, director: director, tap: wiretap.New()} })
 }
 
-// A Place is where a client finds its lock.
-type Place struct {
+// An Address is where a client finds its lock.
+type Address struct {
 	Servers []string
 	Timeout time.Duration
 	Path    string
@@ -91,7 +91,7 @@ type Actor struct {
 }
 
 // Begin joins a lock, and tells whether it has a way to read.
-func (a *Actor) Begin(place Place, reads *bool) (err error) {
+func (a *Actor) Begin(place Address, reads *bool) (err error) {
 	pass := func(f wiretap.Frame) {
 		p := Passage{Frame: f}
 		if f.Op == wiretap.SetWatches {

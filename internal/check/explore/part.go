@@ -16,9 +16,9 @@ import (
 // part is the name of the part that such a process has.
 func part(name string) string { return "explore:" + name }
 
-// Part makes a process that was started to explore this lock do so.
-func Part(name string, lock actor.Lock) {
-	process.Part(part(name), func(process.Call) any { return &Played{lock: lock} })
+// Role makes a process that was started to explore this lock do so.
+func Role(name string, lock actor.Lock) {
+	process.Role(part(name), func(process.Call) any { return &Played{lock: lock} })
 }
 
 // Played is the process, as the one that has started it sees it.
@@ -56,7 +56,7 @@ func (p *Played) End(bool, *bool) error { return p.player.close() }
 // A Player is a process that plays orders.
 type Player struct{ process *process.Process }
 
-// Start starts so many processes of a program, with its arguments, which has the Part of
+// Start starts so many processes of a program, with its arguments, which has the Role of
 // that name.
 func Start(n int, s Settings, name, program string, args ...string) (players []*Player, err error) {
 	for range n {

@@ -130,9 +130,9 @@ func Holds(t *testing.T, subject Subject, properties ...*Property) {
 	expect(t, subject, Yes, properties)
 }
 
-// Fails tests that the subject lacks the properties, and that each is seen to
+// Lacks tests that the subject lacks the properties, and that each is seen to
 // fail: a story that merely got stuck is not evidence.
-func Fails(t *testing.T, subject Subject, properties ...*Property) {
+func Lacks(t *testing.T, subject Subject, properties ...*Property) {
 	subject.Acts() // in make play
 	expect(t, subject, No, properties)
 	for _, p := range Properties { // the bug hunt: does the subject lack this one, too?
@@ -142,8 +142,8 @@ func Fails(t *testing.T, subject Subject, properties ...*Property) {
 	}
 }
 
-// Empty tests that the question of these properties does not arise.
-func Empty(t *testing.T, subject Subject, properties ...*Property) {
+// DoesNotArise tests that the question of these properties does not arise.
+func DoesNotArise(t *testing.T, subject Subject, properties ...*Property) {
 	expect(t, subject, Void, properties)
 }
 

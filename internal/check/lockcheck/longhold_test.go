@@ -44,7 +44,7 @@ func TestAHoldThatIsLostOnAHealthyLine(t *testing.T) {
 		return losesEarly{reentrant.New(s, path), s}
 	}, reentrant.Token)
 	Holds(t, wrong, OneHolder, LocksAgain, ToldOfLoss, Fenced)
-	Fails(t, wrong, LongHold)
+	Lacks(t, wrong, LongHold)
 }
 
 // neverServed is step 4's lock, with a lease that is taken when the wait begins. A
@@ -65,7 +65,7 @@ func TestAWaiterThatIsNeverServedAfterALongWait(t *testing.T) {
 		return neverServed{predecessorwatch.New(conn, path)}
 	})
 	Holds(t, wrong, OneHolder, SilentWait)
-	Fails(t, wrong, LongHold)
+	Lacks(t, wrong, LongHold)
 }
 
 // spins is step 4's lock. After a while, its waiter asks all the time whether its
@@ -93,5 +93,5 @@ func TestAWaiterThatSpinsAfterAWhile(t *testing.T) {
 		return spins{predecessorwatch.New(conn, path), conn}
 	})
 	Holds(t, wrong, OneHolder)
-	Fails(t, wrong, LongHold)
+	Lacks(t, wrong, LongHold)
 }

@@ -55,8 +55,8 @@ func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subjec
 // Acts makes a process that was started to be a client of this subject one.
 func (s Subject) Acts() {
 	lock := actor.Lock{Open: s.Open, Ways: s.Ways}
-	lock.Part(s.Name)
-	explore.Part(s.Name, lock)
+	lock.Role(s.Name)
+	explore.Role(s.Name, lock)
 }
 
 // alone stands for a session where there is only a connection.

@@ -160,6 +160,6 @@ func Has(key string, p *Property) bool { return slices.Contains(with(Table, key,
 // and that it is seen to lack what it is said to lack.
 func AsTheTableSays(t *testing.T, key string, subject Subject) {
 	Holds(t, subject, with(Table, key, Yes)...)
-	Empty(t, subject, with(Table, key, Void)...)
-	Fails(t, subject, with(Table, key, No)...)
+	DoesNotArise(t, subject, with(Table, key, Void)...)
+	Lacks(t, subject, with(Table, key, No)...)
 }

@@ -117,21 +117,21 @@ func (c *cleanups) cleanUp() {
 	}
 }
 
-// A Part of a story is a T that may come to its end before the story does.
-type Part struct {
+// A Section of a story is a T that may come to its end before the story does.
+type Section struct {
 	T
 	own cleanups
 }
 
-// NewPart begins a part of the story. It ends with the story at the latest.
-func NewPart(t T) *Part {
-	p := &Part{T: t}
+// NewSection begins a section of the story. It ends with the story at the latest.
+func NewSection(t T) *Section {
+	p := &Section{T: t}
 	t.Cleanup(p.End)
 	return p
 }
 
-// Cleanup is for the end of the part.
-func (p *Part) Cleanup(f func()) { p.own.Cleanup(f) }
+// Cleanup is for the end of the section.
+func (p *Section) Cleanup(f func()) { p.own.Cleanup(f) }
 
-// End returns when all is gone that the part has set up. A second End does nothing.
-func (p *Part) End() { p.own.cleanUp() }
+// End returns when all is gone that the section has set up. A second End does nothing.
+func (p *Section) End() { p.own.cleanUp() }

@@ -1,11 +1,11 @@
 // Package process starts client processes: this program once more, to play a
-// part of its own. Parent and child call one another's methods, by net/rpc over
+// role of its own. Parent and child call one another's methods, by net/rpc over
 // pipes that no fault of a network touches. A child can be stopped, continued
 // and killed, and ends with its parent.
 //
-// A program has its parts at the beginning of main, or of TestMain:
+// A program has its roles at the beginning of main, or of TestMain:
 //
-//	process.Part("client", func(parent process.Call) any { return &Client{parent} })
+//	process.Role("client", func(parent process.Call) any { return &Client{parent} })
 package process
 
 import (
@@ -54,12 +54,12 @@ type Call func(method string, args, answer any) error
 // other is what each side calls the other.
 const other = "Other"
 
-// variable names the part that a child plays.
+// variable names the role that a child plays.
 const variable = "ZKLOCK_PART"
 
-// Part makes a process that Start has started for this part a child: begin
+// Role makes a process that Start has started in this role a child: begin
 // returns what the parent can call. In any other process it does nothing.
-func Part(name string, begin func(parent Call) any) {
+func Role(name string, begin func(parent Call) any) {
 	if os.Getenv(variable) != name {
 		return
 	}
@@ -81,7 +81,7 @@ type Process struct {
 	err       error // once it has ended
 }
 
-// Start starts a child that plays a part. What it has to say to people goes to the
+// Start starts a child that plays a role. What it has to say to people goes to the
 // standard error.
 func Start(name string) (*Process, error) {
 	program, err := os.Executable()
@@ -91,7 +91,7 @@ func Start(name string) (*Process, error) {
 	return StartAs(name, os.Stderr, program)
 }
 
-// StartAs is Start of another program that has the part, with its arguments.
+// StartAs is Start of another program that has the role, with its arguments.
 func StartAs(name string, stderr io.Writer, program string, args ...string) (*Process, error) {
 	p := &Process{cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), variable+"="+name)

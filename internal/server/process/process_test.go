@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Part("echo", func(parent Call) any { return &Echo{parent} })
+	Role("echo", func(parent Call) any { return &Echo{parent} })
 	goleak.VerifyTestMain(m)
 }
 

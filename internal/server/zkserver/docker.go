@@ -36,9 +36,9 @@ type Order struct {
 	Files       map[string][]byte // by path
 }
 
-// Place is where a container's ports are, seen from here; or, if the container has
+// Ports is where a container's ports are, seen from here; or, if the container has
 // ended by itself, the end of its log.
-type Place struct {
+type Ports struct {
 	Daemon, Host, Port, Second string
 	Log                        string
 }
@@ -106,12 +106,12 @@ func startContainer(ctx context.Context, config Config) (*Server, error) {
 // container is a running program that runs a container.
 type container struct {
 	stop  func() error
-	where chan Place // the first is where it is, the next that it has ended
+	where chan Ports // the first is where it is, the next that it has ended
 	said  *strings.Builder
 }
 
 func runContainer(order Order) (*container, error) {
-	c := &container{where: make(chan Place, 2), said: &strings.Builder{}}
+	c := &container{where: make(chan Ports, 2), said: &strings.Builder{}}
 	program := exec.Command("go", "run", containerProgram, "run")
 	program.SysProcAttr = process.WithoutCtrlC()
 	program.Stderr = c.said
@@ -128,7 +128,7 @@ func runContainer(order Order) (*container, error) {
 		defer close(read)
 		defer close(c.where)
 		for lines := bufio.NewScanner(news); lines.Scan(); {
-			var place Place
+			var place Ports
 			if json.Unmarshal(lines.Bytes(), &place) == nil {
 				c.where <- place
 			}
@@ -150,7 +150,7 @@ func runContainer(order Order) (*container, error) {
 
 // await waits until a session can be made, and notes the addresses of the server.
 func (c *container) await(ctx context.Context, s *Server) error {
-	var place Place
+	var place Ports
 	select {
 	case p, ok := <-c.where:
 		if !ok {

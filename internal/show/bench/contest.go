@@ -46,7 +46,7 @@ func (s stage) contest() {
 	say("%d processes of %d goroutines, for %v", processes, goroutines, contention)
 	var all []Tenure
 	s.on(func(s stage, z *zktest.Zoo) {
-		children := s.contestants(processes, Place{Servers: z.Servers(), Path: z.Root + "/lock"})
+		children := s.contestants(processes, Address{Servers: z.Servers(), Path: z.Root + "/lock"})
 		tenures, err := process.CallAll[Tenure](children, "Contend", func(i int) any { return i })
 		s.must(err)
 		all = tenures
@@ -82,7 +82,7 @@ func (s stage) contest() {
 }
 
 // contestants starts processes that have come to the place.
-func (s stage) contestants(n int, at Place) (children []*process.Process) {
+func (s stage) contestants(n int, at Address) (children []*process.Process) {
 	for range n {
 		child, err := process.Start("contender")
 		s.must(err)
@@ -116,14 +116,14 @@ func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000
 // A Contestant is one of the processes. Its goroutines share one Cohort.
 type Contestant struct{ cohort zktest.Way }
 
-// A Place is where the lock is.
-type Place struct {
+// An Address is where the lock is.
+type Address struct {
 	Servers []string
 	Path    string
 }
 
 // Come opens the session, which ends with the process.
-func (c *Contestant) Come(at Place, _ *bool) error {
+func (c *Contestant) Come(at Address, _ *bool) error {
 	session, err := steps.Cohort.Open(at.Servers, zktest.SessionTimeout, net.DialTimeout)
 	if err == nil {
 		c.cohort, _ = steps.Cohort.Ways(session, at.Path)

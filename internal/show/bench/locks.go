@@ -173,7 +173,7 @@ func turnOf(ctx context.Context, way zktest.Way) turn {
 // cohorts brings n goroutines, as many in each of some processes as in the others, or
 // one more. Those of a process share a Cohort.
 func cohorts(s stage, z *zktest.Zoo, server string, n int) runner {
-	children := s.contestants(min(n, processes), Place{Servers: []string{server}, Path: newDirectory(s, z)})
+	children := s.contestants(min(n, processes), Address{Servers: []string{server}, Path: newDirectory(s, z)})
 	return func(d time.Duration) ([]peers.Turn, error) {
 		return process.CallAll[peers.Turn](children, "Turns", func(i int) any {
 			return Load{First: i * n, Goroutines: (n + i) / len(children), For: d}

@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	process.Part("contender", func(process.Call) any { return &Contestant{} })
+	process.Role("contender", func(process.Call) any { return &Contestant{} })
 	ctx, stop := process.UntilStopped()
 	defer stop()
 	err := bench(ctx)

@@ -19,7 +19,7 @@ type Queue struct {
 	Arrival wiretap.Counts // the traffic of the first crowd because one more client comes
 	Crowds  []Crowd        // the smallest first, those that the scoreboard leaves out among them
 
-	part    *zktest.Part // of the story: it ends when all have left
+	part    *zktest.Section // of the story: it ends when all have left
 	holder  *zktest.Turn
 	waiting []*zktest.Turn
 	idle    []*zktest.Member // they have held the lock, and come again

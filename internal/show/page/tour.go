@@ -89,7 +89,7 @@ func (t *Tour) queues(ctx context.Context) error {
 			var group []*Queue
 			for i, lock := range slices.Backward(t.Locks) {
 				if lock.among("12") == poll {
-					part := zktest.NewPart(z)
+					part := zktest.NewSection(z)
 					t.Queues[i] = &Queue{recorder: t.stage(ctx, patience, part, lock), part: part}
 					group = append(group, t.Queues[i])
 				}

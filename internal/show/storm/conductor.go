@@ -108,7 +108,7 @@ func (s *storm) askAll(ctx context.Context, t zktest.T, what string) []Turn {
 	told, err := process.CallAll[Turn](
 		s.processes,
 		what,
-		func(i int) any { return Place{i, s.seed, s.ensemble.Servers()} },
+		func(i int) any { return Assignment{i, s.seed, s.ensemble.Servers()} },
 	)
 	must(t, cmp.Or(context.Cause(ctx), err))
 	return told

@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	process.Part("client", func(conductor process.Call) any { return begin(conductor) })
+	process.Role("client", func(conductor process.Call) any { return begin(conductor) })
 	length, err1 := setting.Read("TIME", time.Minute, "a time such as 60s or 10m", time.ParseDuration)
 	seed, err2 := setting.Number("SEED", int(time.Now().UnixNano()%1_000_000), 0, 999_999_999)
 	first, err3 := setting.Number("FIRST", 0, 0, 1)

@@ -20,14 +20,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	process.Part("client", func(conductor process.Call) any { return crasher{begin(conductor)} })
+	process.Role("client", func(conductor process.Call) any { return crasher{begin(conductor)} })
 	zktest.Main(m)
 }
 
 // A crasher is a Worker that ends too early if it is told so.
 type crasher struct{ *Worker }
 
-func (c crasher) Begin(place Place, told *[]Turn) error {
+func (c crasher) Begin(place Assignment, told *[]Turn) error {
 	if strconv.Itoa(place.Process) == os.Getenv("STORM_CRASH") {
 		os.Exit(3)
 	}

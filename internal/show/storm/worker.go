@@ -38,15 +38,15 @@ func begin(conductor process.Call) *Worker {
 	return &Worker{conductor: conductor, lines: map[int][]*line{}}
 }
 
-// A Place is a process's in the storm.
-type Place struct {
+// An Assignment is a process's in the storm.
+type Assignment struct {
 	Process int
 	Seed    uint64
 	Servers []string
 }
 
 // Begin opens all sessions, and lets the clients go to work.
-func (w *Worker) Begin(place Place, _ *[]Turn) error {
+func (w *Worker) Begin(place Assignment, _ *[]Turn) error {
 	w.before = goleak.IgnoreCurrent()
 	go w.watchForStalls(place)
 	for c := place.Process * perProcess; c < (place.Process+1)*perProcess; c++ {
@@ -66,14 +66,14 @@ func (w *Worker) Begin(place Place, _ *[]Turn) error {
 }
 
 // Finish returns when all clients have come to rest.
-func (w *Worker) Finish(Place, *[]Turn) error {
+func (w *Worker) Finish(Assignment, *[]Turn) error {
 	w.finishing.Store(true)
 	w.loops.Wait()
 	return nil
 }
 
 // Leave closes all sessions and looks for goroutines that stay.
-func (w *Worker) Leave(place Place, left *[]Turn) error {
+func (w *Worker) Leave(place Assignment, left *[]Turn) error {
 	w.leaving.Store(true)
 	for _, lines := range w.lines {
 		for _, l := range lines {
@@ -103,7 +103,7 @@ func (w *Worker) tell(method string, args any) { w.call(method, args, new(bool))
 func (w *Worker) note(r Record)                { w.tell("Note", r) }
 
 // watchForStalls tells when this process did not run for a while.
-func (w *Worker) watchForStalls(place Place) {
+func (w *Worker) watchForStalls(place Assignment) {
 	for last := time.Now(); !w.leaving.Load(); {
 		time.Sleep(5 * time.Millisecond)
 		now := time.Now()

@@ -99,7 +99,7 @@ func run() (err error) {
 	}
 	go func() {
 		if text, ended := awaitEnd(container); ended {
-			news.Encode(zkserver.Place{Log: text})
+			news.Encode(zkserver.Ports{Log: text})
 		}
 	}()
 	_, err = io.Copy(io.Discard, os.Stdin)
@@ -120,17 +120,17 @@ func options(order zkserver.Order) []testcontainers.ContainerCustomizer {
 	return options
 }
 
-func placeOf(ctx context.Context, container testcontainers.Container) (zkserver.Place, error) {
+func placeOf(ctx context.Context, container testcontainers.Container) (zkserver.Ports, error) {
 	provider, err0 := testcontainers.NewDockerProvider()
 	host, err1 := container.Host(ctx)
 	port, err2 := container.MappedPort(ctx, zkserver.ClientPort)
 	second, err3 := container.MappedPort(ctx, zkserver.SecondPort)
 	if err := errors.Join(err0, err1, err2, err3); err != nil {
-		return zkserver.Place{}, err
+		return zkserver.Ports{}, err
 	}
 	defer provider.Close()
 	daemon := provider.Client().DaemonHost()
-	return zkserver.Place{Daemon: daemon, Host: host, Port: port.Port(), Second: second.Port()}, nil
+	return zkserver.Ports{Daemon: daemon, Host: host, Port: port.Port(), Second: second.Port()}, nil
 }
 
 // awaitEnd returns when the container has ended, with the end of its log, or when

@@ -540,7 +540,7 @@ func TestHuntKnowsEachPublishedMistake(t *testing.T) {
 		assert.NotContains(t, code, "//", "W%d: comments tell", n)
 		assert.NotContains(t, code, "lockcheck.", "W%d: the property tells", n)
 		assert.True(t, strings.HasPrefix(m.text, "W"), "W%d is explained by %q", n, m.text)
-		asked := strings.Contains(m.print(m.test), "lockcheck.Fails(")
+		asked := strings.Contains(m.print(m.test), "lockcheck.Lacks(")
 		assert.Equal(t, asked, m.Suffers == "" || m.ShowsTwoInside, "W%d: a property asks for it", n)
 	}
 }
