@@ -82,7 +82,12 @@ func (c *check) use(zoo *zktest.Zoo, subject lockcheck.Subject) (seen, ask strin
 		return words.Sprintf("A held the lock, and its Unlock answered: %v",
 			err), "what does this error mean?"
 	}
-	if !within(soon, second.Returned) {
+	comesIn := within(soon, second.Returned)
+	if n := restless(b.Tap.Since(mark)); !comesIn && n > tooMany { // which takes a busy machine longer
+		return words.Sprintf("%s sent %d requests without a rest before them: it does not sleep", "B", n),
+			"what makes B rest between two requests, and what ends its rest?"
+	}
+	if !comesIn {
 		return words.Sprintf(
 				"A has released the lock, and %v later B still waits; since then B sent %d requests. The queue: %v",
 				soon,
