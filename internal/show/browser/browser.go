@@ -129,11 +129,12 @@ func (b *Browser) Contains(selector, text string) {
 	b.Until(fmt.Sprintf(`document.querySelector(%q).textContent.includes(%q)`, selector, text))
 }
 
-// Choose chooses of a list, as a mouse does.
+// Choose chooses of a list, as a mouse does: in one go, for a page that is told something
+// new in between sets its list again.
 func (b *Browser) Choose(list, what string) {
 	b.Helper()
-	b.Do(chromedp.SetValue(chromedp.CSS(list), what))
-	Evaluate[any](b, fmt.Sprintf(`document.querySelector(%q).dispatchEvent(new Event("change"))`, list))
+	b.Until(fmt.Sprintf(`[...document.querySelector(%q).options].some((o) => o.value === %q)`, list, what))
+	Evaluate[any](b, fmt.Sprintf(`((list) => { list.value = %q; list.dispatchEvent(new Event("change")); })(document.querySelector(%q))`, what, list))
 }
 
 // Evaluate is the value of an expression in the page.
