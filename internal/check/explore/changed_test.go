@@ -1,14 +1,14 @@
 package explore_test
 
 import (
-	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/changed"
 )
 
 // change is one in step 5's lock.go.
@@ -73,21 +73,9 @@ func TestAChangedStep5IsWrong(t *testing.T) {
 // program builds this test with the changed lock.
 func (c change) program(t *testing.T) string {
 	t.Helper()
-	const lock = "../../../step05_reentrant/lock.go"
-	source, err := os.ReadFile(lock)
-	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(source), c.was), "places for this change in %s", lock)
-	scratch := t.TempDir()
-	changed := filepath.Join(scratch, "lock.go")
-	require.NoError(t, os.WriteFile(changed, []byte(strings.Replace(string(source), c.was, c.is, 1)), 0o644))
-	path, err := filepath.Abs(lock)
-	require.NoError(t, err)
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
-	require.NoError(t, err)
-	file := filepath.Join(scratch, "overlay.json")
-	require.NoError(t, os.WriteFile(file, overlay, 0o644))
-	program := filepath.Join(scratch, "program")
-	said, err := exec.Command("go", "test", "-c", "-overlay", file, "-o", program, ".").CombinedOutput()
+	overlay := changed.Overlay(t, "../../../step05_reentrant/lock.go", changed.Change{Was: c.was, Is: c.is})
+	program := filepath.Join(t.TempDir(), "program")
+	said, err := exec.Command("go", "test", "-c", "-overlay", overlay, "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	return program
 }
