@@ -28,7 +28,7 @@ type Cohort struct {
 	busy  bool            // somebody has the turn
 	queue []chan struct{} // those who wait for it; closing the channel gives it
 
-	tenure *tenure // goes with the turn; nil if there is none
+	tenure *tenure // only who has the turn may touch it; nil if there is none
 }
 
 // tenure is the lock, had by the process.
@@ -213,7 +213,7 @@ func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 }
 
 // endOldTenure ends a tenure that was lost, or that the server refused to end: we must
-// not queue up behind its znode. Who has the turn afterwards?
+// not queue up behind its znode. Who has the turn afterwards (end and late are below)?
 //
 //	                     | our caller still waits            | our caller has given up
 //	the tenure has ended | our caller, who goes on           | the next one, from late

@@ -74,7 +74,7 @@ func holdIn(ctx context.Context, lock *Lock) *hold {
 	return c.hold
 }
 
-// enter counts one more call to Lock inside the hold, whose context ctx is. inside is false
+// enter counts one more call to Lock inside the hold that ctx carries. inside is false
 // if the hold was released: then the caller queues up like anybody else.
 //
 // Nobody enters a hold that has ended and still waits for an Unlock: its contexts do not
@@ -92,14 +92,14 @@ func (h *hold) enter(ctx context.Context) (held context.Context, inside bool, er
 	}
 	h.count++
 	if h.endsWithUs(ctx) {
-		return context.WithValue(ctx, tokenOf{}, h.token), true, nil
+		return context.WithValue(ctx, tokenOf{}, h.token), true, nil // ctx may carry another lock's
 	}
 	return h.newContext(ctx), true, nil
 }
 
-// endsWithUs reports whether a context that carries the hold ends with it. It does if it
-// has the Done channel of the context that we made. Any other may be one of
-// context.WithoutCancel, which does not.
+// endsWithUs reports whether a context surely ends with the hold: it has the Done channel
+// of the context that we made. Any other may be one of context.WithoutCancel, which does
+// not end.
 func (h *hold) endsWithUs(ctx context.Context) bool {
 	c := ctx.Value(holdKey{h.lock}).(*heldContext)
 	return ctx.Done() == c.done

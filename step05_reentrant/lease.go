@@ -42,10 +42,10 @@ import (
 // A session that holds nothing makes no writes. If the first Lock had to wait for three,
 // it would wait for a tick. So the client's pings are of use. An answered ping proves no
 // lease, but it proves what write 1 proves: the follower has heard of us. In the tick that
-// follows, the leader asks for a report. So one write is enough, a tick after the ping was
-// answered, and the lease counts from the sending of the ping. This assumes that no line
-// between two servers fails at that moment. So we do it only while nothing hangs on the
-// lease.
+// follows, the leader asks for a report. So we make write 2 alone, a tick after the ping
+// was answered, and the lease counts from the sending of the ping. Without write 3 we know
+// that the report was sent, and not that it came: this assumes that no line between two
+// servers fails at that moment. So we do it only while nothing hangs on the lease.
 //
 // docs/lease.md has the whole argument, and a model that tries every order.
 
@@ -155,8 +155,7 @@ func (s *Session) count(id int64, w proof) {
 	// A write can be write 3 of the two before it, and write 2 of what comes. Of writes
 	// a, b, c and d, each sent a tick after the answer to the last, c is write 3 of a and
 	// b, and d is write 3 of b and c. A write that was sent sooner moves nothing: perhaps
-	// the leader has not asked for a report since write 2 was answered, and so it is no
-	// write 2 to that one.
+	// the leader has not asked for a report since write 2 was answered.
 	aTickLater := w.sent.Sub(s.write2.answered) >= longestTick(s.timeout)
 	if aTickLater {
 		s.write1, s.write2 = s.write2, w
@@ -257,7 +256,8 @@ func (s *Session) prepareLease() {
 	}
 }
 
-// waitHalfATick is for a loop that waits until the session has a lease again.
+// waitHalfATick is for a loop that waits until the session has a lease again: what it
+// waits for takes a tick or more, and so half a tick is often enough to look.
 func (s *Session) waitHalfATick() {
 	select {
 	case <-time.After(longestTick(s.Timeout()) / 2):

@@ -2,7 +2,7 @@
 //
 // This file is the queue. What Lock returns is made in hold.go. How long the session
 // can be relied on is the matter of lease.go; session.go opens and closes it. client.go
-// is about mistakes of the client library: whoever trusts the library may skip it.
+// is about mistakes of the client library: the other files can be read without it.
 //
 // The life of a hold, with the functions that lead from one state to the next:
 //
@@ -60,7 +60,7 @@ type Lock struct {
 // place is our znode in the queue.
 type place struct {
 	node  string
-	owner int64 // when this session ends, the znode is deleted
+	owner int64 // the session's id: when that session ends, the znode is deleted
 
 	// These two are set when the znode is the first.
 	lease *lease // what the hold depends on
@@ -382,7 +382,7 @@ func (l *Lock) leave(mine place) error {
 		if !l.s.canRetry(err) {
 			return err
 		}
-		if !errors.Is(err, zk.ErrNoServer) { // else nothing was sent
+		if !errors.Is(err, zk.ErrNoServer) { // with ErrNoServer nothing was sent
 			mayBeDone = true
 		}
 		pause()

@@ -12,7 +12,7 @@ import (
 )
 
 // This file is about the client library, go-zookeeper/zk v1.0.4: what it does wrong or
-// keeps to itself, and what is done about it. Whoever trusts the library may skip it.
+// keeps to itself, and what is done about it. The other files can be read without it.
 // Two things to know from here: granted, in lease.go, is called when a server has
 // answered a handshake, and pingAnswered when it has answered a ping.
 //

@@ -37,7 +37,7 @@ func check(ctx context.Context, s *Session, path string) error {
 func unanswered(err error) bool {
 	noAnswers := []error{
 		zk.ErrConnectionClosed,
-		zk.ErrNoServer,
+		zk.ErrNoServer, // here we do know: nothing was sent
 		zk.ErrSessionExpired,
 		zk.ErrSessionMoved,
 		zk.ErrClosing,

@@ -92,14 +92,14 @@ func (h *hold) enter(ctx context.Context, k kind) (held context.Context, inside 
 	}
 	h.count[k]++
 	if h.endsWithUs(ctx) {
-		return context.WithValue(ctx, tokenOf{}, h.token), true, nil
+		return context.WithValue(ctx, tokenOf{}, h.token), true, nil // ctx may carry another lock's
 	}
 	return h.newContext(ctx), true, nil
 }
 
-// endsWithUs reports whether a context that carries the hold ends with it. It does if it
-// has the Done channel of the context that we made. Any other may be one of
-// context.WithoutCancel, which does not.
+// endsWithUs reports whether a context surely ends with the hold: it has the Done channel
+// of the context that we made. Any other may be one of context.WithoutCancel, which does
+// not end.
 func (h *hold) endsWithUs(ctx context.Context) bool {
 	c := ctx.Value(holdKey{h.lock}).(*heldContext)
 	return ctx.Done() == c.done

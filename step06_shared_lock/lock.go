@@ -42,7 +42,7 @@ type RWLock struct {
 type place struct {
 	kind  kind
 	node  string
-	owner int64 // when this session ends, the znode is deleted
+	owner int64 // the session's id: when that session ends, the znode is deleted
 
 	// These two are set when there is nobody to wait for.
 	lease *lease // what the hold depends on
@@ -374,7 +374,7 @@ func (l *RWLock) leave(mine place) error {
 		if !l.s.canRetry(err) {
 			return err
 		}
-		if !errors.Is(err, zk.ErrNoServer) { // else nothing was sent
+		if !errors.Is(err, zk.ErrNoServer) { // with ErrNoServer nothing was sent
 			mayBeDone = true
 		}
 		pause()

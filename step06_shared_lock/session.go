@@ -172,7 +172,8 @@ func (s *Session) run(f func()) bool {
 }
 
 // giveUpAt runs do, and returns its error. When waiting ends first, giveUpAt returns at
-// once why it ended: do goes on in the background, and late is called with do's error.
+// once why it ended: do goes on in the background, and late is called with do's
+// error, unless the session is closed by then.
 func (s *Session) giveUpAt(waiting context.Context, do func() error, late func(error)) error {
 	if waiting.Done() == nil {
 		return do() // nobody can give up
