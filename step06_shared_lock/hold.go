@@ -77,7 +77,7 @@ func holdIn(ctx context.Context, lock *RWLock) *hold {
 // enter counts one more call to Lock or RLock inside the hold, whose context ctx is. inside is
 // false if the hold was released: then the caller queues up like anybody else.
 //
-// Nobody enters a hold that has ended and still waits for an unlock: see step 5.
+// Nobody enters a hold that has ended and still waits for an unlock: its contexts have ended.
 func (h *hold) enter(ctx context.Context, k kind) (held context.Context, inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,13 +141,13 @@ func (h *hold) end(cause error) {
 // lose is called when the lease is over.
 func (h *hold) lose() { h.end(ErrLost) }
 
-// release is called by the last Unlock, before the znode is deleted.
+// release is called by the last unlock, before the znode is deleted.
 func (h *hold) release() {
 	h.end(errReleased)
 	h.stopUsing()
 }
 
-// allowUnlockAgain takes back the last Unlock: the server has refused the delete.
+// allowUnlockAgain takes back the last unlock: the server has refused the delete.
 func (h *hold) allowUnlockAgain(k kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

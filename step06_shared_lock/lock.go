@@ -2,7 +2,7 @@
 // queue: a reader waits for the last writer before it, a writer for the last znode.
 //
 // This file is the queue, and hold.go is what the holder of the lock has. Both are
-// step 5's, with the kind of a znode besides. The session is step 5's as it is.
+// step 5's, plus the kind of a znode. The session is step 5's as it is.
 package sharedlock
 
 import (
@@ -66,7 +66,7 @@ func New(s *Session, path string) *RWLock {
 
 // Lock blocks until its znode is the first in the queue, and returns the context
 // that is the hold: see step 5. Lock or RLock, called with that context, is re-entry:
-// what was exclusive stays so until all is released. Lock inside a read hold is
+// a hold that Lock began stays exclusive until all is released. Lock inside a read hold is
 // ErrUpgrade.
 func (l *RWLock) Lock(ctx context.Context) (held context.Context, err error) {
 	return l.lock(ctx, write)
@@ -269,7 +269,7 @@ func (l *RWLock) look(ownName string, owner int64) (node string, err error) {
 }
 
 // wait returns when nobody is left to wait for. After a wake-up it looks
-// again: the predecessor may have been a waiter that died. If our own znode has
+// again: the predecessor may have been a waiter that died, or a reader. If our own znode has
 // gone, by hand or with its session, wait makes another one. With an error it returns
 // the place to leave, which has no node if there is nothing to delete.
 func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, error) {
@@ -381,7 +381,7 @@ func (l *RWLock) leave(mine place) error {
 	}
 }
 
-// Unlock ends an entry by Lock, as in step 5. If the server refuses the delete, as with
+// Unlock is due once for each Lock, as in step 5. If the server refuses the delete, as with
 // zk.ErrNoAuth, Unlock can be called again.
 func (l *RWLock) Unlock(held context.Context) error { return l.unlock(held, write) }
 
@@ -481,7 +481,7 @@ func predecessor(names []string, mine string) (string, error) {
 // number reads a queue znode's number and kind out of its name's end. Numbers are
 // compared, never names; ok is false for a child that is not of the queue.
 func number(name string) (n int, k kind, ok bool) {
-	at := max(strings.LastIndex(name, string(read)), strings.LastIndex(name, string(write)))
+	at := max(strings.LastIndex(name, string(read)), strings.LastIndex(name, string(write))) // the last mark
 	if at < 0 {
 		return 0, "", false
 	}
