@@ -56,8 +56,9 @@ func explored(t *testing.T, s explore.Settings, name string) explore.Result {
 	s.WakesOne = s.Readers == 0 && wakesOne[name]
 	s.Znode = name == steps.Watched.Name
 	tree := fmt.Sprintf("%s %+v", name, s)
-	once, _ := trees.LoadOrStore(tree, sync.OnceValue(func() explore.Result { return played(t, s, name) }))
-	r := once.(func() explore.Result)()
+	once, _ := trees.LoadOrStore(tree, sync.OnceValues(func() (explore.Result, error) { return playedBy(t, s, name) }))
+	r, err := once.(func() (explore.Result, error))()
+	require.NoError(t, err)
 	switches := "any"
 	if s.Switches != explore.Unbound {
 		switches = strconv.Itoa(s.Switches)
@@ -78,11 +79,18 @@ var wakesOne = map[string]bool{"step 4": true, "step 5": true, "step 5, a Cohort
 // played plays a tree.
 func played(t *testing.T, s explore.Settings, name string) explore.Result {
 	t.Helper()
-	program, err := os.Executable()
-	require.NoError(t, err)
-	r, err := exploredBy(t, program, s, name, func(explore.Result) bool { return false })
+	r, err := playedBy(t, s, name)
 	require.NoError(t, err)
 	return r
+}
+
+func playedBy(t *testing.T, s explore.Settings, name string) (explore.Result, error) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		return explore.Result{}, err
+	}
+	return exploredBy(t, program, s, name, func(explore.Result) bool { return false })
 }
 
 // exploredBy plays a tree by processes of a program, as far as it needs to be.
