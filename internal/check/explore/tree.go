@@ -37,6 +37,7 @@ type tree struct {
 	branches [][]Moment
 	playing  int
 	err      error
+	stumbled bool // an order has failed once, and is played again
 	result   Result
 }
 
@@ -82,12 +83,19 @@ func (t *tree) next(ctx context.Context) (begin []Moment, ok bool) {
 	return begin, true
 }
 
-// played notes an order, and the branches that leave it.
+// played notes an order, and the branches that leave it. One order may fail, and is played
+// again: a machine that stands still for seconds lets a session's own timers fire. The
+// second failure is an error.
 func (t *tree) played(begin []Moment, run Run, err error, say func(Result)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer t.changed.Broadcast()
 	t.playing--
+	if err != nil && !t.stumbled {
+		t.stumbled = true
+		t.branches = append(t.branches, begin)
+		return
+	}
 	if err != nil {
 		t.err = cmp.Or(t.err, err)
 		return
