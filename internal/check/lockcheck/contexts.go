@@ -54,11 +54,11 @@ var OwnHold = property("each lock has its own hold and token",
 		cause := context.Cause(outer.Held())
 		s.failsIf(
 			!errors.Is(cause, s.subject.NotHeld),
-			"A has released the lock, and its context ended with the cause: %v",
+			"A has released the lock, and its context ended with the cause: %v; wanted: ErrNotHeld",
 			cause,
 		)
 		anew := s.entersWith(other, context.WithoutCancel(outer.Held()))
-		s.failsIf(len(other.Queue()) != 1, "A locked anew, with a context that carried a hold once: %v", other.Queue())
+		s.failsIf(len(other.Queue()) != 1, "A locked anew, with a context that carried a hold once; its znodes in the queue: %v", other.Queue())
 		anew.Release()
 		s.holds("A held two locks, one inside the other: each Unlock took its own lock's hold alone")
 	})
@@ -85,7 +85,7 @@ var LossLetsNobodyIn = property("a loss lets nobody in before the holder unlocks
 			cause := context.Cause(held)
 			s.failsIf(
 				!errors.Is(cause, s.subject.Lost),
-				"A's lease ran out, and its context ended with the cause: %v",
+				"A's lease ran out, and its context ended with the cause: %v; wanted: ErrLost",
 				cause,
 			)
 		}

@@ -122,7 +122,7 @@ var LostWhileWaiting = property("a waiter whose session expires says so or queue
 		b.Tap.Restore()
 		if b.Token == nil { // it knows no other session than the one it had
 			err := waiting.Err()
-			s.failsIf(!errors.Is(err, told), "B's session expired while it waited, and its Lock answered: %v", err)
+			s.failsIf(!errors.Is(err, told), "B's session expired while it waited, and its Lock answered: %v; wanted: %v", err, told)
 			left := s.left(b)
 			s.failsIf(len(left) > 0, "B's session expired while it waited, B was told, and left %v", left)
 			s.holds("B's session expired while it waited: its Lock answered %q, and nothing was left", waiting.Err())
@@ -131,7 +131,7 @@ var LostWhileWaiting = property("a waiter whose session expires says so or queue
 			"B's session expired while it waited, and B neither says so nor queues again; the queue: %v", b.Queue())
 		if waiting.Returned() && waiting.Err() != nil {
 			s.fails(
-				"B's session expired while it waited, the client has another one, and B's Lock answered: %v",
+				"B's session expired while it waited, the client has another one, and B's Lock answered: %v; it has to queue up again",
 				waiting.Err(),
 			)
 		}
@@ -187,7 +187,7 @@ func (s *story) done(evidence string, args ...any) {
 func (s *story) says(call string, err, want error, words ...string) {
 	s.failsIf(
 		err == nil || want != nil && !errors.Is(err, want),
-		"%s answered %v, and not an error that is %v",
+		"%s answered %v; wanted: %v",
 		call,
 		err,
 		want,

@@ -428,7 +428,7 @@ func (c *check) sum() {
 		goOn = e.Parts().Name(part)
 	}
 	if len(c.record.Answers) > 0 {
-		say(c.T, "%d of %d hold. Go on with %s.", e.Held(c.record), len(e.Goals), goOn)
+		say(c.T, "%d of %d that were asked hold. Go on with %s.", e.Held(c.record), len(c.record.Answers), goOn)
 	}
 	if open := len(e.Goals) - len(c.record.Answers); open > 0 {
 		say(c.T, "The other %d are asked when what has failed holds.", open)
