@@ -59,7 +59,7 @@ func outlasts(z *zktest.Zoo, t *testing.T, turn *zktest.Turn, long time.Duration
 // as before, with another error. The holder must stay, the next one must come in
 // without a storm of requests, and a lost answer must be found out about.
 func TestAStrangerAtTheRootStopsNobody(t *testing.T) {
-	const timeout = 4 * time.Second
+	timeout := zktest.Slower(4 * time.Second)
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
 	e, err := zkserver.StartEnsemble(ctx, 1) // its own: the znode is everybody's
@@ -436,7 +436,7 @@ func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float
 // of them than one.
 func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 	t.Parallel()
-	const timeout = 5 * time.Second
+	timeout := zktest.Slower(5 * time.Second)
 	z := zktest.New(t)
 	type holder struct {
 		*zktest.Member

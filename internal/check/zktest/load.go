@@ -30,7 +30,7 @@ func loadAverage() float64 {
 	return load
 }
 
-// slower is d, or longer on a busy machine. Whole tenths of a second are easier to read.
-func slower(d time.Duration) time.Duration {
+// Slower is d, or longer on a busy machine. Whole tenths of a second are easier to read.
+func Slower(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * slowness).Round(100 * time.Millisecond)
 }
