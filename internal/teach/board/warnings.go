@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"zklock/internal/check/actor"
 	"zklock/internal/check/lockcheck"
@@ -35,7 +36,7 @@ func (b *Board) Warn(now int) {
 		}
 	}
 	b.twoInside(suspect)
-	b.blocked(suspect)
+	b.blocked(now, suspect)
 	b.unaware(suspect)
 	b.suspects = suspects
 	for _, f := range found {
@@ -78,8 +79,11 @@ func (b *Board) twoInside(suspect suspicion) {
 	}
 }
 
+// overdue is when the session of a client that is dead has long ended, in microseconds.
+const overdue = int(2 * Timeout / time.Microsecond)
+
 // blocked: somebody waits, and the first znode belongs to no one who waits or holds.
-func (b *Board) blocked(suspect suspicion) {
+func (b *Board) blocked(now int, suspect suspicion) {
 	queue := b.Queue()
 	waits := slices.ContainsFunc(
 		b.Clients,
@@ -104,10 +108,17 @@ func (b *Board) blocked(suspect suspicion) {
 			first.Name,
 			c.Number,
 		)
+	case c.Process == Dead && now-c.Since < overdue: // nothing is wrong: that is what a session costs
+		suspect(
+			"",
+			"%s blocks everybody: %d, whose it is, is dead, and the server does not know it yet",
+			first.Name,
+			c.Number,
+		)
 	case c.Process == Dead:
 		suspect(
 			lockcheck.CrashFrees.Name,
-			"%s blocks everybody: %d, whose it is, is dead, and the server does not know it yet",
+			"%s blocks everybody: %d, whose it is, has been dead for long",
 			first.Name,
 			c.Number,
 		)
