@@ -100,6 +100,9 @@ func (b *Board) blocked(now int, suspect suspicion) {
 	c := b.Clients[first.Owner]
 	itsLast := b.newest(c.Number) == first
 	knows := itsLast || !c.lostCreate
+	waitsItsTurn := itsLast && c.Mood == zktest.MoodWaits
+	isAboutToLeave := c.Mood == actor.Releases || c.Mood == actor.Told
+	hasAUseForIt := c.Believes() || waitsItsTurn || isAboutToLeave
 	switch {
 	case c.Process == Dead && b.Znode:
 		suspect(
@@ -122,7 +125,7 @@ func (b *Board) blocked(now int, suspect suspicion) {
 			first.Name,
 			c.Number,
 		)
-	case knows && (c.Believes() || itsLast && c.Mood == zktest.MoodWaits || c.Mood == actor.Releases || c.Mood == actor.Told):
+	case knows && hasAUseForIt:
 	case c.lostCreate:
 		suspect(
 			lockcheck.LostCreateReply.Name,

@@ -83,13 +83,9 @@ var (
 	stepName = regexp.MustCompile(`^step\d\d`)
 )
 
-// forWhoChangesTheCode are pages in English alone. They lead through the code, and not
-// through the book.
-var forWhoChangesTheCode = []string{"docs/CONTRIBUTING.md", "docs/architecture.md"}
-
 func isPage(source string) bool {
 	isHint := strings.HasPrefix(path.Base(source), "hints.")
-	return pages.MatchString(source) && !isHint && !slices.Contains(forWhoChangesTheCode, source)
+	return pages.MatchString(source) && !isHint && !doccheck.ForWhoChangesTheCode(source)
 }
 
 // nameOf is the name of a page's HTML file, without its extension.

@@ -71,6 +71,16 @@ func Files(root string, extensions ...string) (texts map[string]string, err erro
 	})
 }
 
+// ForWhoChangesTheCode tells which pages lead through the code: the page of each folder in
+// internal, and two in docs. They are in English alone, as the comments of the code are.
+func ForWhoChangesTheCode(page string) bool {
+	switch page {
+	case "docs/CONTRIBUTING.md", "docs/architecture.md":
+		return true
+	}
+	return strings.HasPrefix(page, "internal/") && path.Base(page) == "README.md"
+}
+
 var markdown = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser()
 
 // Parse reads one page.

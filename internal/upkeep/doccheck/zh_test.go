@@ -60,18 +60,12 @@ func TestTheChineseEditionSaysTheSame(t *testing.T) {
 
 // withoutTwin: each page has its Chinese one, and each Chinese page its English
 // one; the exercises' hints are one page in both languages.
-// forWhoChangesTheCode tells which pages are in English alone, as the comments of the code are.
-func forWhoChangesTheCode(page string) bool {
-	return strings.HasPrefix(page, "internal/") && path.Base(page) == "README.md" ||
-		page == "docs/CONTRIBUTING.md" || page == "docs/architecture.md"
-}
-
 func (r repository) withoutTwin() (problems []string) {
 	twins := r.twins()
 	for _, p := range r.pages {
 		_, told := twins[p.Path]
 		switch {
-		case forWhoChangesTheCode(p.Path):
+		case ForWhoChangesTheCode(p.Path):
 		case path.Dir(p.Path) == chinese && p.original() == p.Path:
 			problems = append(problems, p.at(1, "there is no English page of it"))
 		case path.Dir(p.Path) == chinese || strings.HasPrefix(path.Base(p.Path), "hints."):
