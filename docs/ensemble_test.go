@@ -22,6 +22,7 @@ import (
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 	reentrant "zklock/step05_reentrant"
 	sharedlock "zklock/step06_shared_lock"
 )
@@ -171,14 +172,14 @@ func (u user) waitsOn() bool {
 }
 
 // stepsOf lists the steps of those users for whom something is so.
-func stepsOf(users []user, so func(user) bool) string {
+func stepsOf(users []user, so func(user) bool) words.Text {
 	var list []string
 	for _, u := range users {
 		if so(u) {
 			list = append(list, fmt.Sprint(u.step))
 		}
 	}
-	return "steps " + strings.Join(list, ", ")
+	return words.Of("steps %v", strings.Join(list, ", "))
 }
 
 // In each step one holds the lock, one sleeps if the step lets it, and one has
@@ -221,7 +222,7 @@ func leaderFalls(s *trio) {
 	s.Await("the observer to be back", func() bool { return s.Observer().State() == zk.StateHasSession })
 	newEpoch, newCount := s.aWrite(s.Observer())
 	chapter.SaysIn(s.T, "theory.md", "the leader is killed, and there is a new one: the epoch has grown: %v; the counter has begun anew: %v", newEpoch > epoch, newCount < count)
-	chapter.SaysIn(s.T, "operations.md", "the leader is killed: %d clients lose their connection; back with the same session: %d", len(all), 1+strings.Count(same, ","))
+	chapter.SaysIn(s.T, "operations.md", "the leader is killed: %d clients lose their connection; back with the same session: %d", len(all), 1+strings.Count(same.EN, ","))
 	hasZnode := func(u user) bool {
 		owner, there := s.Owner(cmp.Or(u.Znode(), u.Path)) // step 1's path is the znode
 		return there && (owner == u.ID || u.step == 1)

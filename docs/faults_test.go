@@ -24,6 +24,7 @@ import (
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 	reentrant "zklock/step05_reentrant"
 )
 
@@ -121,11 +122,11 @@ func (s *trio) itsFollower() *zkserver.Peer { return s.followers[0] }
 func (s *scene) told() bool { return errors.Is(context.Cause(s.held.Held()), reentrant.ErrLost) }
 
 // lost says in words what becomes of A and B when A's session is ended.
-func (s *scene) lost() string {
+func (s *scene) lost() words.Text {
 	s.Helper()
 	s.next.Acquired()
 	require.True(s, s.told(), "B has the lock, and A has not been told")
-	return fmt.Sprintf("the holder is told before the next one is let in; the next token is %s", greater(s.next, s.held))
+	return words.Of("the holder is told before the next one is let in; the next token is %s", greater(s.next, s.held))
 }
 
 // kept says in words that A has been told nothing, and that all goes on well.
@@ -159,14 +160,14 @@ func inVain(c *zktest.Client) error {
 	return err
 }
 
-// words notes when the leader has asked a follower who is alive.
-type words struct {
+// reports notes when the leader has asked a follower who is alive.
+type reports struct {
 	sync.Mutex
 	asked map[int][]time.Time // by the follower
 }
 
-func overhear(e *zkserver.Ensemble, leader *zkserver.Peer, followers []*zkserver.Peer) *words {
-	w := &words{asked: map[int][]time.Time{}}
+func overhear(e *zkserver.Ensemble, leader *zkserver.Peer, followers []*zkserver.Peer) *reports {
+	w := &reports{asked: map[int][]time.Time{}}
 	for _, f := range followers {
 		e.Overhear(leader, f, func(b []byte) {
 			w.Lock()
@@ -183,7 +184,7 @@ func overhear(e *zkserver.Ensemble, leader *zkserver.Peer, followers []*zkserver
 }
 
 // gaps are the times between two questions, in ticks.
-func (w *words) gaps(tick time.Duration) (all []float64) {
+func (w *reports) gaps(tick time.Duration) (all []float64) {
 	w.Lock()
 	defer w.Unlock()
 	for _, times := range w.asked {

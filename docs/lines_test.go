@@ -21,6 +21,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 	reentrant "zklock/step05_reentrant"
 	sharedlock "zklock/step06_shared_lock"
 )
@@ -123,7 +124,7 @@ func TestWhatIsSentTwice(t *testing.T) {
 		return step5.JoinAs(z, "A", lockcheck.Seat{Path: path, Timeout: 4 * time.Second, Through: r.line}),
 			step5.JoinAs(z, "B", lockcheck.Seat{Path: path})
 	}
-	var harmless []string
+	var harmless []words.Text
 	for _, r := range []*repeater{
 		{op: wiretap.Connect}, {op: wiretap.GetChildren}, {op: wiretap.GetData}, {op: wiretap.SetWatches}, {op: wiretap.Ping}, {op: wiretap.Delete},
 		{kind: wiretap.Reply}, {kind: wiretap.Notification},
@@ -147,9 +148,9 @@ func TestWhatIsSentTwice(t *testing.T) {
 		if r.kind != wiretap.Request {
 			name = map[wiretap.Kind]string{wiretap.Reply: "all replies", wiretap.Notification: "all notifications"}[r.kind]
 		}
-		harmless = append(harmless, name)
+		harmless = append(harmless, words.Whole(name))
 	}
-	chapter.SaysIn(t, "operations.md", "sent twice, and no harm is done: %s", strings.Join(harmless, ", "))
+	chapter.SaysIn(t, "operations.md", "sent twice, and no harm is done: %s", words.Join(harmless, ", "))
 
 	a, b := client(&repeater{op: wiretap.Create})
 	create(t, z.Observer(), a.Path, 0)

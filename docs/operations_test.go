@@ -21,6 +21,7 @@ import (
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
 	"zklock/internal/upkeep/doccheck"
+	"zklock/internal/upkeep/words"
 	reentrant "zklock/step05_reentrant"
 )
 
@@ -270,7 +271,9 @@ func TestTheDirectorysACL(t *testing.T) {
 	stranger := d.join("the stranger")
 	_, err = stranger.Lock(d.Ctx)
 	require.ErrorIs(t, err, zk.ErrNoAuth)
-	chapter.SaysIn(t, "operations.md", "without the password: %s", strings.ReplaceAll(err.Error(), d.Root, "/locks"))
+	chapter.SaysIn(t, "operations.md", "without the password: %s", words.Error(err).Changed(func(text string) string {
+		return strings.ReplaceAll(text, d.Root, "/locks")
+	}))
 	m := d.member("orders:secret")
 	turn := m.Acquire()
 	require.Len(t, d.queue(), 1)

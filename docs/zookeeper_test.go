@@ -23,6 +23,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 	reentrant "zklock/step05_reentrant"
 )
 
@@ -302,16 +303,16 @@ func TestTheNotificationComesBeforeTheChange(t *testing.T) {
 	require.NoError(t, sets(z.Observer(), path))
 	data, _, err := c.Get(path) // does not wait for the notification
 	require.NoError(t, err)
-	var order []string
+	var order []words.Text
 	for _, f := range c.Tap.Since(mark) {
 		switch {
 		case f.Kind == wiretap.Notification:
-			order = append(order, "the notification")
+			order = append(order, words.Of("the notification"))
 		case f.Kind == wiretap.Reply && f.Op == wiretap.GetData:
-			order = append(order, fmt.Sprintf("the data %q", data))
+			order = append(order, words.Of("the data %q", data))
 		}
 	}
-	chapter.SaysIn(t, "zookeeper.md", "in this order on the line: %s", strings.Join(order, ", "))
+	chapter.SaysIn(t, "zookeeper.md", "in this order on the line: %s", words.Join(order, ", "))
 }
 
 // What happens while the watcher is cut off is told afterwards, as far as the

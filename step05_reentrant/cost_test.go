@@ -17,6 +17,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
@@ -154,39 +155,43 @@ func TestLostCreateReply(t *testing.T) {
 	turn := c.Acquire()
 	frames, guid := record(c, mark), regexp.MustCompile(`(_c_|nobody-)[0-9a-f]{16}`)
 	for i, f := range frames {
-		f = guid.ReplaceAllString(strings.ReplaceAll(f, z.Root, ""), "$1<guid>")
-		frames[i] = fmt.Sprintf("%d. %s", i+1, f)
+		frames[i] = words.Of("%d. %s", i+1, f).Changed(func(text string) string {
+			return guid.ReplaceAllString(strings.ReplaceAll(text, z.Root, ""), "$1<guid>")
+		})
 	}
 	chapter.Says(t, "a create, and its reply is lost:\n»   %s\n» nobody waits: the client holds the lock, with %d znode",
-		strings.Join(frames, "\n»   "), len(c.Queue()))
+		words.Join(frames, "\n»   "), len(c.Queue()))
 
 	mark = c.Tap.Mark()
 	c.Tap.LoseReply(wiretap.Delete, 1)
 	turn.Release()
-	answers := regexp.MustCompile(` /\S*: (.*)`).ReplaceAllString(strings.Join(record(c, mark), "\n"), " ($1)")
-	chapter.Says(t, "a delete, and its reply is lost: %s: released", strings.ReplaceAll(answers, "\n", ", "))
+	afterPath := regexp.MustCompile(` /[^:：]*(?:: |：)(.*)`)
+	answers := words.Join(record(c, mark), "\n").Changed(func(text string) string {
+		return strings.ReplaceAll(afterPath.ReplaceAllString(text, " ($1)"), "\n", ", ")
+	})
+	chapter.Says(t, "a delete, and its reply is lost: %s: released", answers)
 	require.Empty(t, c.Queue())
 }
 
 // record tells each request since the mark with the answer that it got.
-func record(c *zktest.Member, mark int) (told []string) {
+func record(c *zktest.Member, mark int) (told []words.Text) {
 	frames := c.Tap.Since(mark)
 	for i, f := range frames {
 		if f.Kind != wiretap.Request || f.Op == wiretap.Ping {
 			continue
 		}
-		text := strings.TrimSpace(fmt.Sprintf("%v %s", f.Op, f.Path))
+		text := words.Of("%v %s", f.Op, f.Path).Changed(strings.TrimSpace)
 		n := slices.IndexFunc(frames[i:], func(a wiretap.Frame) bool {
 			return a.Kind == wiretap.Reply && a.Op == f.Op && a.Xid == f.Xid
 		})
 		switch answer := frames[i+max(n, 0)]; {
 		case n < 0:
 		case answer.Lost:
-			text += ": no reply arrives"
+			text = words.Of("%v: no reply arrives", text)
 		case answer.Err == wiretap.NoNode:
-			text += ": no such node"
+			text = words.Of("%v: no such node", text)
 		case f.Op == wiretap.GetChildren:
-			text += fmt.Sprintf(": %d name", answer.Names)
+			text = words.Of("%v: %d name", text, answer.Names)
 		}
 		told = append(told, text)
 	}
@@ -300,16 +305,16 @@ type store struct {
 	checks   bool
 	greatest int64
 	value    string
-	writes   []string // in the order in which they came
+	writes   []words.Text // in the order in which they came
 }
 
 func (s *store) write(token int64, value string) {
 	if s.checks && token < s.greatest {
-		s.writes = append(s.writes, value+" (refused)")
+		s.writes = append(s.writes, words.Of("%s (refused)", value))
 		return
 	}
 	s.greatest, s.value = max(s.greatest, token), value
-	s.writes = append(s.writes, value)
+	s.writes = append(s.writes, words.Whole(value))
 }
 
 // pausedHolder is the child process, whose lines are writes to the store. It looks
@@ -368,7 +373,7 @@ func TestPausedHolder(t *testing.T) {
 			writes()
 			require.Equal(t, ErrLost.Error(), child.Line(), "what the first holder is told, too late")
 			second.Release()
-			chapter.Says(t, c.says, strings.Join(store.writes, ", "), store.value)
+			chapter.Says(t, c.says, words.Join(store.writes, ", "), store.value)
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 func lock(w zktest.Way, ctx context.Context) error {
@@ -99,7 +100,7 @@ var ClosedDuring = property("a session closed during a call ends the call",
 				b.Acquire()
 				mark, reply := a.Tap.Mark(), a.Tap.HoldReply(op, 1)
 				call := a.StartIn(ctx)
-				s.Await(fmt.Sprintf("the reply to A's %v, an answer, or A to wait", op), func() bool {
+				s.Await(words.Of("the reply to A's %v, an answer, or A to wait", op), func() bool {
 					silently, polls := a.Tap.Waiting(mark)
 					return reply.IsSprung() || silently || polls || call.Returned()
 				})
@@ -209,13 +210,13 @@ var RepliesThatAreNone = property("a reply that is none does no harm",
 		}
 		// All have joined: joining changes the story. Most of the time is spent waiting.
 		var telling sync.WaitGroup
-		wrong := make([]string, len(lies))
+		wrong := make([]words.Text, len(lies))
 		for i := range tell {
 			telling.Go(func() { wrong[i] = s.apart(tell[i]) })
 		}
 		telling.Wait()
-		all := strings.Join(wrong, "")
-		s.failsIf(all != "", "%s", all)
+		all := words.Join(wrong, "")
+		s.failsIf(all != words.Text{}, "%s", all)
 		s.done("%d kinds of lies: the calls came back, and left nothing", len(lies))
 	})
 

@@ -19,7 +19,7 @@ func (s *story) another(path string) *zktest.Member {
 // entersWith is a member's call to Lock with a context that it has already.
 func (s *story) entersWith(m *zktest.Member, held context.Context) *zktest.Turn {
 	turn := m.StartIn(held)
-	s.letIn(turn, "nobody is in "+m.Name+"'s way")
+	s.letIn(turn, "nobody is in %v's way", m.Name)
 	return turn
 }
 

@@ -58,10 +58,10 @@ func TestThePageQuotesTheRowsOfTheCharts(t *testing.T) {
 	require.NotEmpty(t, rows)
 	text, err := os.ReadFile("../../../docs/benchmark.md")
 	require.NoError(t, err)
-	_, quoted, _ := strings.Cut(string(text), page.BenchedHead()+"\n")
+	_, quoted, _ := strings.Cut(string(text), page.BenchedHead().EN+"\n")
 	for _, row := range rows {
-		_, below, found := strings.Cut(quoted, row.String()+"\n")
-		require.True(t, found, "the page does not quote, in its place: %s", row)
+		_, below, found := strings.Cut(quoted, row.Text().EN+"\n")
+		require.True(t, found, "the page does not quote, in its place: %s", row.Text())
 		quoted = below
 	}
 }

@@ -4,19 +4,16 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 //go:embed film.css
 var filmCSS string
-
-//go:embed film_legend.svg
-var filmLegend string // what the signs mean, below the queues and between them
 
 // The film's clock, in seconds.
 const (
@@ -97,9 +94,9 @@ func percent(seconds float64) string { return fmt.Sprintf("%.4g%%", 100*seconds/
 
 // herdAndChain is the film at the head of the README: a release with step 3's
 // lock beside one with step 4's.
-func herdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
+func herdAndChain(herd, chain Story) (drawn picture, facts []words.Text) {
 	f := &film{classes: map[string]string{},
-		drawing: draw("One release: step 3 wakes all who wait, step 4 wakes one", 2*panelWidth+panelGap, filmHeight)}
+		drawing: draw(words.Of("One release: step 3 wakes all who wait, step 4 wakes one"), 2*panelWidth+panelGap, filmHeight)}
 	for i, side := range []struct {
 		Story
 		title, idea string
@@ -116,11 +113,11 @@ func herdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
 		s.clients()
 		s.messages()
 		s.words()
-		f.WriteString("</g>\n")
-		facts = append(facts, fmt.Sprintf("step %s, %d wait: 1 release, %d notifications, %d lists.",
+		fmt.Fprint(f, "</g>\n")
+		facts = append(facts, words.Of("step %s, %d wait: 1 release, %d notifications, %d lists.",
 			s.Step, len(s.Clients)-1, s.cost.Notifications, s.cost.Requests[wiretap.GetChildren]))
 	}
-	f.WriteString(filmLegend)
+	f.legend()
 	fmt.Fprintf(
 		f,
 		"<style>\n%s@media screen and (prefers-reduced-motion: no-preference) {\n%s}\n</style>",
@@ -128,17 +125,43 @@ func herdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
 		&f.moves,
 	)
 	const width = 2*panelWidth + panelGap
-	svg = smaller(f.end(), `width="%d"`, width, shownWidth)
-	svg = smaller(svg, `height="%d"`, filmHeight, shownWidth*filmHeight/width)
-	return svg, facts
+	drawn = f.end()
+	drawn.Text = drawn.Changed(func(svg string) string {
+		svg = smaller(svg, `width="%d"`, width, shownWidth)
+		return smaller(svg, `height="%d"`, filmHeight, shownWidth*filmHeight/width)
+	})
+	return drawn, facts
+}
+
+// legend says what the signs mean, below the queues and between them.
+func (f *film) legend() {
+	f.path("l", "M450 20V388")
+	sign := func(x float64, markup, text string) {
+		fmt.Fprintf(f, `<g transform="translate(%v 430)">%s`, x, markup)
+		f.text("", 24, 0, "%s", text)
+		fmt.Fprint(f, "</g>\n")
+	}
+	sign(70, `<circle class="client" cx="8" cy="-5" r="8"/>`, "waits, asleep")
+	sign(216, `<circle class="client woken" cx="8" cy="-5" r="8"/>`, "awake")
+	sign(306, `<circle class="client in" cx="8" cy="-5" r="8"/>`, "holds the lock")
+	sign(458, `<path class="watch" d="M0-5h18"/>`, "watch")
+	sign(548, `<circle class="dot dot2" cx="8" cy="-5" r="5"/>`, "notification")
+	sign(678, `<circle class="dot dot0" cx="8" cy="-5" r="5"/>`, "request")
+	sign(778, `<circle class="dot dot1" cx="8" cy="-5" r="5"/>`, "reply")
+	f.text(
+		"s m",
+		450,
+		456,
+		"Every dot is a message that was recorded between a client and a real ZooKeeper. The pace is for the eye.",
+	)
 }
 
 // shownWidth lets the commands below the film stand on the first screen of a laptop.
 const shownWidth = 720
 
 // smaller replaces the size that a picture has by the one in which it is shown.
-func smaller(svg template.HTML, format string, drawn, shown int) template.HTML {
-	return template.HTML(strings.Replace(string(svg), fmt.Sprintf(format, drawn), fmt.Sprintf(format, shown), 1))
+func smaller(svg, format string, drawn, shown int) string {
+	return strings.Replace(svg, fmt.Sprintf(format, drawn), fmt.Sprintf(format, shown), 1)
 }
 
 // A scene is a recorded release, by the film's clock.
@@ -226,7 +249,7 @@ func (s *scene) queue() {
 func (f *film) group(class string, draw func()) {
 	fmt.Fprintf(f, `<g class="%s">`, class)
 	draw()
-	f.WriteString("</g>")
+	fmt.Fprint(f, "</g>")
 }
 
 // watches draws who watches what: a watch fires once, and may be set again.
@@ -306,22 +329,13 @@ func (s *scene) messages() {
 
 // words says what happens, and counts the notifications.
 func (s *scene) words() {
-	holder := func(t int) string {
+	holder := func(t int) words.Text {
 		return s.Clients[slices.IndexFunc(s.Clients, func(c Client) bool { return c.mood(t) == zktest.MoodHolds })].Name
 	}
 	next := holder(s.after)
-	whom, wake, others := next, next+" wakes and asks", "Nobody else woke."
+	whom, wake, others := next, words.Of("%v wakes and asks", next), words.Of("Nobody else woke.")
 	if n := s.cost.Notifications; n > 1 {
-		whom, wake, others = fmt.Sprintf(
-			"all %d",
-			n,
-		), fmt.Sprintf(
-			"all %d wake and ask",
-			n,
-		), fmt.Sprintf(
-			"%d woke for nothing.",
-			n-1,
-		)
+		whom, wake, others = words.Of("all %d", n), words.Of("all %d wake and ask", n), words.Of("%d woke for nothing.", n-1)
 	}
 	var told []float64
 	known := 0.0
@@ -333,7 +347,7 @@ func (s *scene) words() {
 	}
 	captions := []struct {
 		from float64
-		text string
+		text words.Text
 	}{
 		{0, sentence("%s holds the lock. %d wait.", holder(s.before), len(s.Clients)-1)},
 		{opening, sentence("%s releases. The server notifies %s.", holder(s.before), whom)},
@@ -349,19 +363,22 @@ func (s *scene) words() {
 	}
 	// Before the release, the count of the round before is still there.
 	old, now := look{0, "opacity:.35"}, look{opening, "opacity:1"}
-	_, noun, _ := strings.Cut(plural(len(told), "notification"), " ")
-	s.caption("big e", 180, countAt, "1 release →", true, old, now)
-	s.caption("big", 246, countAt, noun, true, old, now)
+	noun := "notifications"
+	if len(told) == 1 {
+		noun = "notification"
+	}
+	s.caption("big e", 180, countAt, words.Of("1 release →"), true, old, now)
+	s.caption("big", 246, countAt, words.Whole(noun), true, old, now)
 	from := opening
 	for i, to := range told {
-		s.caption("count m", 213, countAt+3, number(i), false, during(from, to)...)
+		s.caption("count m", 213, countAt+3, words.Whole(number(i)), false, during(from, to)...)
 		from = to
 	}
 	s.caption(
 		"count m",
 		213,
 		countAt+3,
-		number(len(told)),
+		words.Whole(number(len(told))),
 		true,
 		old,
 		look{opening - blend, "opacity:0"},
@@ -371,7 +388,7 @@ func (s *scene) words() {
 
 // caption writes a text that changes its looks. If it is still, it is also in the
 // picture without moves.
-func (f *film) caption(class string, x, y float64, text string, still bool, all ...look) {
+func (f *film) caption(class string, x, y float64, text words.Text, still bool, all ...look) {
 	if !still {
 		class += " off"
 	}

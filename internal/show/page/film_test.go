@@ -22,7 +22,7 @@ var filmFile = filepath.Join("..", "..", "..", "docs", "figures", "herd-and-chai
 func TestFilmIsOfARun(t *testing.T) {
 	herd, chain := recorded(t).story("release", "3"), recorded(t).story("release", "4")
 	svg, _ := herdAndChain(herd, chain)
-	sides := strings.Split(string(svg), "</g>\n")
+	sides := strings.Split(svg.EN, "</g>\n")
 	for i, s := range []Story{herd, chain} {
 		dots := func(k wiretap.Kind) int { return strings.Count(sides[i], fmt.Sprintf(`class="dot dot%d`, k)) }
 		c := s.counts(1)

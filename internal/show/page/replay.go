@@ -8,6 +8,7 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // A Story is a recorded run, made ready to be shown at any moment of it: all is
@@ -30,9 +31,9 @@ type Story struct {
 
 // A Client of the story. Moods are what it believes of itself, in order.
 type Client struct {
-	Name  string `json:"name"`
-	Slot  int    `json:"slot"`
-	Moods []Mood `json:"moods"`
+	Name  words.Text `json:"name"`
+	Slot  int        `json:"slot"`
+	Moods []Mood     `json:"moods"`
 }
 
 // Mood is what a client believes of itself from a moment on.
@@ -79,10 +80,10 @@ const (
 
 // A Phase is a part of the story.
 type Phase struct {
-	At    int    `json:"at"`
-	Over  int    `json:"over"`
-	Title string `json:"title"`
-	Sum   string `json:"sum"`
+	At    int        `json:"at"`
+	Over  int        `json:"over"`
+	Title words.Text `json:"title"`
+	Sum   words.Text `json:"sum"`
 
 	window bool // it ends with the clock, and else with the last thing that happens in it
 }
@@ -186,7 +187,7 @@ func (d *deduction) deduce(shown int, end time.Time) Story {
 		lines:   d.lines[:shown],
 	}
 	for _, line := range s.lines {
-		c := Client{Name: line.Client, Slot: -1, Moods: []Mood{}}
+		c := Client{Name: words.Whole(line.Client), Slot: -1, Moods: []Mood{}}
 		for _, m := range line.Moods {
 			c.Moods = append(c.Moods, Mood{max(0, d.us(m.At)), m.Is})
 		}

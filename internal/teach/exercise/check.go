@@ -33,7 +33,7 @@ func Main(m *testing.M) {
 		err = toRoot()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	words.AsAsked()
@@ -279,7 +279,7 @@ func (c *check) results(properties []*lockcheck.Property, atATime int) []lockche
 		i := slices.IndexFunc(properties, func(p *lockcheck.Property) bool { return p.Name == property })
 		if i >= 0 {
 			results[i].Verdict = lockcheck.No
-			results[i].Evidence = fmt.Sprintf("a goroutine was left behind, at %s", at)
+			results[i].Evidence = words.Of("a goroutine was left behind, at %s", at)
 		}
 	}
 	return results
@@ -315,7 +315,7 @@ func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockche
 	labelled(p.Name, func() {
 		r = lockcheck.CheckUntil(ctx, c.server, calls.of(Asked(p, c.subjects)), p)
 	})
-	if panicked := calls.panicked(); panicked != "" {
+	if panicked := calls.panicked(); panicked != (words.Text{}) {
 		r.Verdict, r.Evidence = lockcheck.No, panicked
 		return r, true
 	}
@@ -328,7 +328,7 @@ func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockche
 	for _, line := range r.Lines {
 		if n := restless(line.Frames); n > spins {
 			r.Verdict = lockcheck.No
-			r.Evidence = fmt.Sprintf("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
+			r.Evidence = words.Of("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
 		}
 	}
 	return r, true
@@ -394,7 +394,7 @@ func (c *check) tell(p *lockcheck.Property, r lockcheck.Result) bool {
 }
 
 // told prints what was seen, and what to ask oneself.
-func told(out io.Writer, seen, ask string) {
+func told(out io.Writer, seen words.Text, ask string) {
 	fmt.Fprintln(out, InTwoLines(words.Sprintf("seen: %s", seen)))
 	if ask != "" {
 		words.Fprintf(out, "ask yourself: %s\n", ask)
@@ -423,7 +423,7 @@ func (c *check) sum() {
 	if namesAProperty() {
 		return // not all were asked
 	}
-	goOn := words.Sprintf("%q", next.Name)
+	goOn := words.Of("%q", next.Name)
 	if part := e.Parts().bringing(next); part > 0 {
 		goOn = e.Parts().Name(part)
 	}

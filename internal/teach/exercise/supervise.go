@@ -92,14 +92,14 @@ func isSupervised() bool {
 func supervise() (code int) {
 	dir, err := os.MkdirTemp("", "zklock-exercise-")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
 	first := asking{journal: filepath.Join(dir, "journal"), out: os.Stdout, besides: os.Stderr}
 	died, err := first.run(context.Background(), os.Args[1:])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		return 1
 	}
 	if len(died) > 0 {
@@ -176,15 +176,15 @@ func (a *asking) read(complaints io.Reader) {
 }
 
 // seen is what the process died of.
-func (a *asking) seen() string {
+func (a *asking) seen() words.Text {
 	if len(a.crash) == 0 {
-		return fmt.Sprintf("the process ended with code %d, as by os.Exit", a.code)
+		return words.Of("the process ended with code %d, as by os.Exit", a.code)
 	}
 	why, _, _ := strings.Cut(string(a.crash), "\n")
 	if at := place(string(a.crash)); at != "" {
-		why += ", at " + at
+		return words.Of("%v, at %v", why, at)
 	}
-	return why
+	return words.Whole(why)
 }
 
 // explain asks again for what was being asked when the process died, and tells of the
@@ -192,7 +192,7 @@ func (a *asking) seen() string {
 func explain(dir string, names []string, first asking) {
 	server, err := zktest.Shared()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		return
 	}
 	defer server.Stop()
@@ -200,7 +200,9 @@ func explain(dir string, names []string, first asking) {
 	ctx, enough := context.WithCancel(context.Background())
 	defer enough()
 	type death struct {
-		name, seen, printed string
+		name    string
+		seen    words.Text
+		printed string
 	}
 	deaths := make(chan death, len(names))
 	var all sync.WaitGroup

@@ -135,7 +135,7 @@ func before(r explore.Run) inBoth {
 func translated(invariants []string) inBoth {
 	var chinese []string
 	for _, invariant := range invariants {
-		chinese = append(chinese, words.Translate(invariant))
+		chinese = append(chinese, words.Whole(invariant).ZH)
 	}
 	return inBoth{strings.Join(invariants, "; "), strings.Join(chinese, "；")}
 }

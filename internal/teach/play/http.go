@@ -27,7 +27,7 @@ var css string
 //go:embed play.js
 var script string
 
-var live = template.Must(template.New("play").Parse(markup))
+var live = template.Must(template.New("play").Funcs(page.Functions).Parse(markup))
 
 // listen serves the page on a port of this machine that nobody else can reach. The
 // address has a token, without which nothing is answered.
@@ -133,7 +133,9 @@ func (s *service) command(w http.ResponseWriter, r *http.Request) {
 		err = s.do(c)
 	}
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_ = json.NewEncoder(w).Encode(words.Error(err)) // unless nobody waits for it any more
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -146,9 +148,10 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	for _, b := range s.laid() {
 		if b.Acted() {
-			l := page.Step{Key: b.Key, Name: strings.TrimPrefix(b.Name, "Step "+b.Key+": "), Lesson: b.Lesson}
+			l := page.Step{Key: b.Key, Heading: b.Name, Lesson: b.Lesson}
 			if len(locks) > 0 && locks[0].Key == l.Key {
-				l.Key += " once more"
+				l.Key += "-again"
+				l.Heading = words.Of("%s, once more", b.Name)
 			}
 			locks, stories = append(locks, l), append(stories, b.Story(s.now()))
 		}

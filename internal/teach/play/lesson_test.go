@@ -12,6 +12,7 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/show/browser"
+	"zklock/internal/teach/board"
 	"zklock/internal/upkeep/words"
 )
 
@@ -306,8 +307,15 @@ func TestTheLessonsInChineseInABrowser(t *testing.T) {
 	w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 4`)
 	english("lesson 1")
 	w.Until(`document.querySelector("#board0 .chapter").getAttribute("href") === "/book/zh-CN/step01.html"`)
-	for _, told := range []string{"You: server 1: Cut off.", "You: server 2: Kill.", "You: server 3: Stop.", "You: server 1: Mend.", "server 1 is cut off", "client 0 is starting", "client 0 is dead"} {
-		assert.NotRegexp(t, `[A-Za-z]`, words.Translate(told), told)
+	told := []words.Text{words.Of("client %d is %s", 0, board.Starting), words.Of("client %d is %s", 0, board.Dead)}
+	for _, fault := range serverFaults {
+		told = append(told, words.Of("You: %s.", words.Of("server %d: %s", 1, fault)))
+	}
+	for _, state := range serverStates {
+		told = append(told, words.Of("server %d is %s", 1, state))
+	}
+	for _, text := range told {
+		assert.NotRegexp(t, `[A-Za-z]`, text.ZH, text.EN)
 	}
 }
 

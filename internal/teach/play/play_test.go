@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/zktest"
@@ -152,7 +151,7 @@ func (p *player) holdsAndWait() {
 
 func (b *side) warns(property, text string) bool {
 	for _, w := range b.Banners {
-		if w.Property == property && strings.Contains(w.Text, text) {
+		if w.Property == property && strings.Contains(w.Text.EN, text) {
 			return true
 		}
 	}
@@ -202,7 +201,7 @@ func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 		}
 		p.patience(time.Minute)
 		p.do(`{"do":"choose","board":0,"lock":%q}`, l.Key)
-		p.until(0, l.Key+" to be laid", func(b *side) bool { return b.Key == l.Key && b.count("idle") == 2 || b.complaint != "" })
+		p.until(0, l.Key+" to be laid", func(b *side) bool { return b.Key == l.Key && b.count("idle") == 2 || b.complaint.EN != "" })
 		p.do(`{"do":"lock","client":0}`)
 		if l.Key == "W6" { // who came first when they were made
 			p.do(`{"do":"lock","client":1}`)
@@ -241,7 +240,7 @@ func TestThePageToKeep(t *testing.T) {
 	}
 	text, err := io.ReadAll(p.get("/save").Body)
 	require.NoError(t, err)
-	require.Equal(t, 2, strings.Count(string(text), `"title":"Client 0: Unlock"`), "phases")
+	require.Equal(t, 2, strings.Count(string(text), `"title":{"en":"Client 0: Unlock",`), "phases")
 	require.Equal(t, 2, strings.Count(string(text), `"frames":[[`), "stories")
 }
 
@@ -302,6 +301,5 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 	told, err := bufio.NewReader(p.get("/events").Body).ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "data: "+p.page()+"\n", told)
-	assert.NotContains(t, told, `"action":"add 1","`, "nobody has added a client")
 	require.Len(t, p.sides[0].clients, 1)
 }

@@ -20,6 +20,7 @@ import (
 	"zklock/internal/server/zkserver"
 	"zklock/internal/teach/board"
 	"zklock/internal/teach/book"
+	"zklock/internal/upkeep/words"
 )
 
 // A service is what the page shows and commands.
@@ -80,7 +81,7 @@ type side struct {
 	lock
 	saved     string // what the exercises were when it was laid
 	building  bool
-	complaint string // of the compiler
+	complaint words.Text // of the compiler
 	program   program
 	clients   []*client
 	wanted    int            // clients, once it is built
@@ -238,7 +239,7 @@ func (s *service) lay(at int, l lock, clients int) {
 	defer s.mu.Unlock()
 	fresh.building = false
 	if err != nil {
-		fresh.complaint = err.Error()
+		fresh.complaint = words.Error(err)
 		return
 	}
 	fresh.program, fresh.Dir, fresh.Path, fresh.Znode = p, dir, path, p.step == "1"
@@ -256,7 +257,7 @@ func (s *service) place(l lock, p program) (dir, path string, err error) {
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("the server does not make a place for the lock: %v", err)
+		err = words.Errorf("the server does not make a place for the lock: %v", err)
 	}
 	return dir, path, err
 }

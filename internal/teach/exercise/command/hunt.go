@@ -34,7 +34,7 @@ type mistake struct {
 // findMistake reads the code of a published mistake out of its step's wrong_test.go.
 func findMistake(n int) (mistake, error) {
 	if n < 1 || n > len(tables.Mistakes) {
-		return mistake{}, fmt.Errorf("they are W1 to W%d", len(tables.Mistakes))
+		return mistake{}, words.Errorf("they are W1 to W%d", len(tables.Mistakes))
 	}
 	m := tables.Mistakes[n-1]
 	text, err := os.ReadFile(m.File())
@@ -52,13 +52,13 @@ func findMistake(n int) (mistake, error) {
 			return mistake{m, f, source, lines, strings.ReplaceAll(string(comment.Find(text)), "// ", "")}, nil
 		}
 	}
-	return mistake{}, fmt.Errorf("%s has no %s", m.File(), m.Test)
+	return mistake{}, words.Errorf("%s has no %s", m.File(), m.Test)
 }
 
 // told is what the comment says, in the reader's language.
 func (m mistake) told() string {
 	if words.Chinese() {
-		return words.In(strings.Join(strings.Fields(m.text), " "))
+		return words.Whole(strings.Join(strings.Fields(m.text), " ")).String()
 	}
 	return strings.TrimSpace(m.text)
 }
@@ -125,7 +125,7 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	}
 	m, err := findMistake(n)
 	if err != nil {
-		return fmt.Errorf("there is no mistake %q: %w", which, err)
+		return words.Errorf("there is no mistake %q: %w", which, err)
 	}
 	words.Fprintf(w.out, "W%d, a lock that was published, in Go:\n\n", n)
 	fmt.Fprintf(w.out, "%s\n\n", m.code())
@@ -137,7 +137,7 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	line, _ := w.in.ReadString('\n')
 	choice, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil || choice < 0 || choice > len(lockcheck.Properties) {
-		return fmt.Errorf("this is no number of the list: %q", strings.TrimSpace(line))
+		return words.Errorf("this is no number of the list: %q", strings.TrimSpace(line))
 	}
 	named := tables.Nothing
 	if choice > 0 {
@@ -149,18 +149,18 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 		return err
 	}
 	for _, verdict := range seen {
-		words.Fprintf(w.out, "  %s\n", verdict)
+		fmt.Fprintf(w.out, "  %s\n", verdict)
 	}
 	right, more := m.lacks(named, seen)
-	words.Fprintf(w.out, "%s", more)
-	said := "Not this one."
+	fmt.Fprint(w.out, more)
+	said := words.Of("Not this one.")
 	if right {
-		said = "Right."
+		said = words.Of("Right.")
 	}
 	if right && choice > 0 {
 		step := steps.Of(m.Step) // the mistake is a change of it
 		if lockcheck.Check(w.server, step, lockcheck.Properties[choice-1], 0).Verdict == lockcheck.No {
-			said = fmt.Sprintf("True, and %s lacks that, too. What did this change break?", step.Name)
+			said = words.Of("True, and %s lacks that, too. What did this change break?", step.Name)
 		}
 	}
 	words.Fprintf(w.out, "\n%s\n\n%s\n", said, m.told())
@@ -169,18 +169,18 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 
 // lacks tells whether the mistake is said rightly to lack a property, after its test has
 // seen these verdicts, and what else there is to say.
-func (m mistake) lacks(named string, seen []string) (right bool, more string) {
+func (m mistake) lacks(named string, seen []string) (right bool, more words.Text) {
 	what := m.Suffers
 	switch {
 	case m.ShowsTwoInside && named == what:
-		more = "  The property's own story does not meet it, but what the test has seen is two inside.\n"
+		more = words.Of("  The property's own story does not meet it, but what the test has seen is two inside.\n")
 	case what != "" && what != tables.Nothing && !m.ShowsTwoInside:
-		more = fmt.Sprintf("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
+		more = words.Of("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
 	}
 	return named == what ||
 		slices.ContainsFunc(
 			seen,
-			func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+named+": ") },
+			func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+words.Whole(named).String()+": ") },
 		), more
 }
 
@@ -207,7 +207,7 @@ func (w *workshop) tests(ctx context.Context, m mistake, asked string) (verdicts
 	test.Env = append(w.environment(), "LOCKCHECK_ASK="+asked)
 	text, err := test.CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("%s\n%w", text, err)
+		return nil, words.Errorf("%s\n%w", text, err)
 	}
 	return verdictLine.FindAllString(string(text), -1), nil
 }

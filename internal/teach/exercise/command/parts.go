@@ -30,7 +30,7 @@ func (w *workshop) part(ctx context.Context, step, which string) error {
 	}
 	n, err := strconv.Atoi(which)
 	if err != nil || n < 1 || n > len(all) {
-		return fmt.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.Name, len(all))
+		return words.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.Name, len(all))
 	}
 	p := all[n-1]
 	words.Fprintf(w.out, "Step %s, %s\n\n", e.Name, all.Name(n))
@@ -59,7 +59,7 @@ func withParts(step string) (e exercise.Exercise, err error) {
 		return e, err
 	}
 	if len(e.Parts()) == 0 {
-		return e, fmt.Errorf("STEP=%s: this step has one idea, and no parts; steps 5 and 6 have", e.Name)
+		return e, words.Errorf("STEP=%s: this step has one idea, and no parts; steps 5 and 6 have", e.Name)
 	}
 	return e, nil
 }
@@ -88,7 +88,7 @@ func (w *workshop) answerOf(
 	}
 	answers := exercise.Recorded(dir).Answers
 	if len(answers) != 1 {
-		return a, fmt.Errorf("part %d of %s has no answer for %q", n, e, property)
+		return a, words.Errorf("part %d of %s has no answer for %q", n, e, property)
 	}
 	return answers[0], nil
 }

@@ -57,7 +57,7 @@ func (v Variant) ask(server *zkserver.Server, subjects []lockcheck.Subject) (ver
 		subject := exercise.Asked(p, subjects)
 		subject.Name = v.Name
 		r := lockcheck.Check(server, subject, p, zktest.Patience)
-		return Verdict{p.Name, string(r.Verdict), r.Evidence}
+		return Verdict{p.Name, string(r.Verdict), r.Evidence.EN}
 	}
 	if v.Rejects != nil {
 		first := check(v.Rejects)
