@@ -61,19 +61,20 @@ func TestTheOldConnectionOfASessionIsRefused(t *testing.T) {
 		z := zktest.NewOn(t, followers[1].Server)
 		require.NoError(t, e.Serving(z.Ctx))
 		old := connectByHand(t, c.old.Addr, 0, make([]byte, 16))
-		old.send(createHead, z.Root+"/in-time", anybody)
+		old.ask(createKind, z.Root+"/in-time", anybody)
 		require.Zero(t, old.answer(), "the answer to a create, as long as the connection is the session's")
 
 		back := connectByHand(t, followers[1].Addr, old.id, old.password)
 		require.Equal(t, old.id, back.id, "the session")
-		back.send(deleteHead, z.Root+"/nothing", anyVersion)
+		back.xid = old.xid + 100 // a client numbers its session's requests on
+		back.ask(deleteKind, z.Root+"/nothing", anyVersion)
 		require.Equal(t, zk.ErrCode(wiretap.NoNode), back.answer(), "the answer to the write in vain")
 
-		old.send(createHead, z.Root+"/late", anybody)
+		old.ask(createKind, z.Root+"/late", anybody)
 		said, err := io.ReadAll(old.conn)
 		require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the old connection stays")
 		require.Empty(t, said, "what the server says on the old connection")
-		back.send(deleteHead, z.Root+"/nothing", anyVersion)
+		back.ask(deleteKind, z.Root+"/nothing", anyVersion)
 		back.answer()
 		require.Contains(t, z.Names(z.Root), "in-time")
 		chapter.Says(t, c.says, len(z.Names(z.Root))-1)
@@ -87,13 +88,14 @@ type byHand struct {
 	conn     net.Conn
 	id       int64
 	password []byte
+	xid      int32 // of the last request
 }
 
-// A request begins with its xid and its kind. The rest of a create is a path, data, an ACL
-// and flags; that of a delete is a path and a version.
+// The kinds of request, and what stands behind the path: in a create no data, an ACL and
+// flags, in a delete a version.
+const createKind, deleteKind int32 = 1, 2
+
 var (
-	createHead = []int32{1, 1}
-	deleteHead = []int32{1, 2}
 	anyVersion = []byte{0xff, 0xff, 0xff, 0xff}
 	anybody    = []byte("\x00\x00\x00\x00" + "\x00\x00\x00\x01\x00\x00\x00\x1f\x00\x00\x00\x05world\x00\x00\x00\x06anyone" + "\x00\x00\x00\x01")
 )
@@ -104,13 +106,20 @@ func connectByHand(t *testing.T, address string, id int64, password []byte) *byH
 	conn, err := net.Dial("tcp", address)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	require.NoError(t, conn.SetDeadline(time.Now().Add(zktest.SessionTimeout)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(zktest.Patience)))
 	c := &byHand{t: t, conn: conn}
 	const version, lastZxid = int32(0), int64(0)
 	c.send(version, lastZxid, int32(zktest.SessionTimeout.Milliseconds()), id, int32(len(password)), password)
 	answer := c.receive() // version, time-out, id, password
 	c.id, c.password = int64(binary.BigEndian.Uint64(answer[8:])), answer[20:36]
 	return c
+}
+
+// ask sends a request: its number, its kind, and the rest.
+func (c *byHand) ask(kind int32, parts ...any) {
+	c.t.Helper()
+	c.xid++
+	c.send(append([]any{c.xid, kind}, parts...)...)
 }
 
 // send writes a frame. The server may have hung up.
