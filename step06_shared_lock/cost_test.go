@@ -62,7 +62,12 @@ func TestAnArrival(t *testing.T) {
 		waiters := queue(z, way, "WRRRRRWRRRRR")[1:]
 		count := z.Count(waiters...)
 		way.Join(z, "the newcomer").Reader.Start().MustWait("the others")
-		chapter.Says(t, "%s: 5 readers, a writer and 5 readers wait, and one more comes: %d notifications", way.Name, count().Notifications)
+		chapter.Says(
+			t,
+			"%s: 5 readers, a writer and 5 readers wait, and one more comes: %d notifications",
+			way.Name,
+			count().Notifications,
+		)
 	}
 }
 
@@ -174,7 +179,13 @@ func TestLeftOutHandingOn(t *testing.T) {
 	}
 	all.Wait()
 	each := float64(len(m.Asked(mark))) / (goroutines * turns)
-	chapter.Says(t, "%d goroutines of one process, %d turns: %v requests for each turn", goroutines, goroutines*turns, chapter.About(each, 1.3))
+	chapter.Says(
+		t,
+		"%d goroutines of one process, %d turns: %v requests for each turn",
+		goroutines,
+		goroutines*turns,
+		chapter.About(each, 1.3),
+	)
 }
 
 // Left out on purpose: a reader that becomes a writer. Here two readers try, by
