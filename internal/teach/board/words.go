@@ -122,7 +122,7 @@ func (b *Board) sentence(c *Client, f wiretap.Frame) string {
 		return "the server tells {who} of a change of " + name
 	case f.Kind == wiretap.Reply && f.Op == wiretap.Connect && c.Joined:
 		return "{who} has connected again"
-	case f.Kind != wiretap.Reply || actor.Aside(f) || !b.ours(f.Path) && f.Path != b.Dir:
+	case f.Kind != wiretap.Reply || actor.IsFree(f) || !b.ours(f.Path) && f.Path != b.Dir:
 		return ""
 	case f.Op == wiretap.Create && ok:
 		return "{who} makes " + name
