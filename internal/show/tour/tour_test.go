@@ -17,24 +17,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/zktest"
+	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 )
 
 func TestMain(m *testing.M) {
-	zktest.Child("tour", func(_, args []string) {
+	if process.Plays("tour") {
+		go process.EndWithParent()
 		if folder := os.Getenv("TOUR_TEST_SYSTEM"); folder != "" {
 			system = os.DirFS(folder)
 		}
-		os.Exit(run(args))
-	})
+		os.Exit(run(os.Args[1:]))
+	}
 	zktest.Main(m)
 }
 
-// tourProcess is this test binary in the part of the tour.
+// tourProcess is this test binary in the role of the tour.
 func tourProcess(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(append(os.Environ(), "ZKTEST_CHILD=tour", "PAGE="+t.TempDir()+"/tour.html"), env...)
+	cmd := process.InRole("tour", exec.CommandContext(t.Context(), os.Args[0], args...))
+	cmd.Env = append(cmd.Env, "PAGE="+t.TempDir()+"/tour.html")
+	cmd.Env = append(cmd.Env, env...)
 	stdin, err := cmd.StdinPipe() // a child ends when this does
 	require.NoError(t, err)
 	t.Cleanup(func() { stdin.Close() })
