@@ -153,7 +153,7 @@ tools: ready ## the tests that make test leaves out: for whoever changes the too
 	go test $(RACE) -timeout 300s -run '$(RARE)' ./docs ./internal/check/explore
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
-# RACE=-race is for .ci/run. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
+# RACE=-race is for .ci/run and .ci/night. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
 TOOLS = /internal/(show|teach|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
 RARE = ^(TestRarerFaults|TestAChangedStep5IsWrong|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end

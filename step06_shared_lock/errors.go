@@ -13,7 +13,7 @@ import (
 // The errors that callers ask for, with errors.Is.
 var (
 	ErrLocked  = errors.New("somebody else holds the lock")
-	ErrNotHeld = errors.New("the context does not hold the lock that way: give RUnlock what RLock returned, Unlock what Lock returned, once for each")
+	ErrNotHeld = errors.New("the context does not hold the lock, or not by such a call: one RUnlock for each RLock, one Unlock for each Lock, with a context of that hold")
 	ErrLost    = errors.New("the lock was lost: its session ended or was cut off, or its znode was deleted")
 	ErrUpgrade = errors.New("write asked for inside a read hold: two readers who do so would wait for each other; release the read hold first")
 )

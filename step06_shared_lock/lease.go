@@ -69,7 +69,7 @@ func (p proof) isNone() bool { return p.sent.IsZero() }
 // mutex guards it.
 type lease struct {
 	until    time.Time           // zero when the lease has ended
-	users    map[*leaseUser]bool // the holds, and a Cohort's tenures, that hang on it
+	users    map[*leaseUser]bool // the holds that hang on it, and in step 5 a Cohort's tenures
 	renewing bool                // a goroutine renews it
 }
 
