@@ -57,13 +57,26 @@ func TestTwoSessionsInOneProcess(t *testing.T) {
 		see("its Lock with that hold waits, and ends with it", nil)
 	}
 	in := func(what string) string { return strings.Join(saw[what], ", ") }
-	chapter.SaysIn(t, "operations.md", "two sessions of one process; one has the lock; the other's TryLock: ErrLocked: steps %s",
-		in("the other session's TryLock: ErrLocked"))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"two sessions of one process; one has the lock; the other's TryLock: ErrLocked: steps %s",
+		in("the other session's TryLock: ErrLocked"),
+	)
 	chapter.SaysIn(t, "operations.md", "its TryLock with the first one's hold as its context: ErrLocked: steps %s",
 		in("with the first one's hold as its context: ErrLocked"))
-	chapter.SaysIn(t, "operations.md", "its Unlock with that hold: ErrNotHeld: steps %s", in("its Unlock with that hold: ErrNotHeld"))
-	chapter.SaysIn(t, "operations.md", "its Lock with that hold waits until the hold ends, fails then, and leaves no znode: steps %s",
-		in("its Lock with that hold waits, and ends with it"))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"its Unlock with that hold: ErrNotHeld: steps %s",
+		in("its Unlock with that hold: ErrNotHeld"),
+	)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"its Lock with that hold waits until the hold ends, fails then, and leaves no znode: steps %s",
+		in("its Lock with that hold waits, and ends with it"),
+	)
 }
 
 // A repeater sends frames of one kind twice, from when it is on.
@@ -125,7 +138,12 @@ func TestWhatIsSentTwice(t *testing.T) {
 	}
 	var harmless []string
 	for _, r := range []*repeater{
-		{op: wiretap.Connect}, {op: wiretap.GetChildren}, {op: wiretap.GetData}, {op: wiretap.SetWatches}, {op: wiretap.Ping}, {op: wiretap.Delete},
+		{op: wiretap.Connect},
+		{op: wiretap.GetChildren},
+		{op: wiretap.GetData},
+		{op: wiretap.SetWatches},
+		{op: wiretap.Ping},
+		{op: wiretap.Delete},
 		{kind: wiretap.Reply}, {kind: wiretap.Notification},
 	} {
 		a, b := client(r)
@@ -161,5 +179,10 @@ func TestWhatIsSentTwice(t *testing.T) {
 	next.MustWait("A's second znode is before B's")
 	a.Close()
 	next.Acquired()
-	chapter.SaysIn(t, "operations.md", "a create is sent twice: %d znodes of the holder; after its Unlock the next one still waits; when its session is closed, the next one has the lock", znodes)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"a create is sent twice: %d znodes of the holder; after its Unlock the next one still waits; when its session is closed, the next one has the lock",
+		znodes,
+	)
 }

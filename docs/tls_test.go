@@ -177,14 +177,19 @@ func TestOverTLS(t *testing.T) {
 		z := zktest.NewOn(t, server)
 		timeout := 2 * zktest.MortalTimeout // the machine may be busy
 		var gate sync.RWMutex
-		s := join(t, server, timeout, reentrant.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
-			conn, err := net.DialTimeout(network, address, limit)
-			if err != nil {
-				return nil, err
-			}
-			secure := tls.Client(gated{conn, &gate}, knows(authority))
-			return secure, secure.Handshake() // now: the lease counts from the first frame
-		}))
+		s := join(
+			t,
+			server,
+			timeout,
+			reentrant.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
+				conn, err := net.DialTimeout(network, address, limit)
+				if err != nil {
+					return nil, err
+				}
+				secure := tls.Client(gated{conn, &gate}, knows(authority))
+				return secure, secure.Handshake() // now: the lease counts from the first frame
+			}),
+		)
 		held, err := reentrant.New(s, z.Root+"/lock").Lock(z.Ctx)
 		require.NoError(t, err)
 		begun := time.Now()
@@ -193,7 +198,12 @@ func TestOverTLS(t *testing.T) {
 		gate.Lock()
 		defer gate.Unlock()
 		zktest.AwaitChan(z, "the hold to end", held.Done())
-		chapter.SaysIn(t, "operations.md", "over TLS a lock was held for two time-outs; then the line fell silent: %v", context.Cause(held))
+		chapter.SaysIn(
+			t,
+			"operations.md",
+			"over TLS a lock was held for two time-outs; then the line fell silent: %v",
+			context.Cause(held),
+		)
 	})
 }
 

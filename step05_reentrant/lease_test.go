@@ -92,9 +92,21 @@ func FuzzLease(f *testing.F) {
 				}
 				synctest.Wait()
 				until, _ := s.lasts()
-				require.False(t, until.After(allowed), "after write %d the lease lasts until %v, and may last until %v: %v",
-					i, until, allowed, answers)
-				require.True(t, until.IsZero() || time.Now().Before(until), "a lease until %v is over, and was not ended", until)
+				require.False(
+					t,
+					until.After(allowed),
+					"after write %d the lease lasts until %v, and may last until %v: %v",
+					i,
+					until,
+					allowed,
+					answers,
+				)
+				require.True(
+					t,
+					until.IsZero() || time.Now().Before(until),
+					"a lease until %v is over, and was not ended",
+					until,
+				)
 			}
 		})
 	})

@@ -47,7 +47,21 @@ func TestTheseFunctionsDifferFromStep5s(t *testing.T) {
 		slices.Sort(differ[name])
 	}
 	require.Equal(t, map[string][]string{
-		"lock.go": {"Lock", "New", "RLock", "RUnlock", "TryLock", "TryRLock", "Unlock", "lock", "number", "predecessor", "tryLock", "unlock", "wait"},
+		"lock.go": {
+			"Lock",
+			"New",
+			"RLock",
+			"RUnlock",
+			"TryLock",
+			"TryRLock",
+			"Unlock",
+			"lock",
+			"number",
+			"predecessor",
+			"tryLock",
+			"unlock",
+			"wait",
+		},
 		"hold.go": {"allowUnlockAgain", "begin", "enter", "entries", "exit"},
 	}, differ)
 }

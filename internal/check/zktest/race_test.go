@@ -76,7 +76,12 @@ func reconnector(servers, _ []string) {
 			return frame, nil
 		}}
 	})
-	conn, events, err := zk.Connect(servers, SessionTimeout, zk.WithLogInfo(false), zk.WithDialer(over(wiretap.New().Dial)))
+	conn, events, err := zk.Connect(
+		servers,
+		SessionTimeout,
+		zk.WithLogInfo(false),
+		zk.WithDialer(over(wiretap.New().Dial)),
+	)
 	if err != nil {
 		panic(err)
 	}

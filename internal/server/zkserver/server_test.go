@@ -144,14 +144,34 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 		env   []string
 		want  string // a regular expression
 	}{
-		"an unknown backend": {start, []string{"ZK_BACKEND=podman"}, `^ZK_BACKEND="podman" is unknown: it is existing, local or docker`},
-		"nothing listens":    {start, []string{"ZK_SERVERS=" + closed(t)}, `existing +ZK_SERVERS=\S+: .*connection refused\n +repair it with: unset ZK_SERVERS`},
-		"no ZooKeeper":       {start, []string{"ZK_SERVERS=" + mail}, `existing +ZK_SERVERS=\S+: .*(220 mail|connection reset|broken pipe)`},
-		"a list of nothing":  {start, []string{"ZK_SERVERS= , "}, `ZK_SERVERS=" , " names no server`},
-		"a chroot":           {start, []string{"ZK_SERVERS=127.0.0.1:2181/course"}, `the Go client knows no chroot: leave out the path after 127.0.0.1:2181`},
+		"an unknown backend": {
+			start,
+			[]string{"ZK_BACKEND=podman"},
+			`^ZK_BACKEND="podman" is unknown: it is existing, local or docker`,
+		},
+		"nothing listens": {
+			start,
+			[]string{"ZK_SERVERS=" + closed(t)},
+			`existing +ZK_SERVERS=\S+: .*connection refused\n +repair it with: unset ZK_SERVERS`,
+		},
+		"no ZooKeeper": {
+			start,
+			[]string{"ZK_SERVERS=" + mail},
+			`existing +ZK_SERVERS=\S+: .*(220 mail|connection reset|broken pipe)`,
+		},
+		"a list of nothing": {start, []string{"ZK_SERVERS= , "}, `ZK_SERVERS=" , " names no server`},
+		"a chroot": {
+			start,
+			[]string{"ZK_SERVERS=127.0.0.1:2181/course"},
+			`the Go client knows no chroot: leave out the path after 127.0.0.1:2181`,
+		},
 		"no java": {start, []string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar, "JAVA_HOME=/nowhere", "PATH="},
 			`local +ZooKeeper is there.*no java to run it: /nowhere/bin/java, java not found\n +repair it with: export ZOOKEEPER_HOME=`},
-		"java ends at once": {start, []string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar}, `java ended before it served(.|\n)*Could not find or load main class`},
+		"java ends at once": {
+			start,
+			[]string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar},
+			`java ended before it served(.|\n)*Could not find or load main class`,
+		},
 		"no way at all": {start, []string{"ZOOKEEPER_HOME=" + noJar, noImage},
 			`^no ZooKeeper was found:\n +existing +ZK_SERVERS is not set\n +repair it with: export ZK_SERVERS=host:2181\n +` + noLocal + `\n +` + noDocker},
 		"one way is forced": {start, []string{"ZK_BACKEND=docker", noImage}, `^no ZooKeeper was found:\n +` + noDocker},

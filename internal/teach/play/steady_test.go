@@ -56,7 +56,11 @@ func TestClicksAtRandom(t *testing.T) {
 			command = `{"do":"unlock","client":-1}`
 		case 7:
 			if random.IntN(3) == 0 {
-				command = fmt.Sprintf(`{"do":"choose","board":%d,"lock":%q}`, random.IntN(2), keys[random.IntN(len(keys))])
+				command = fmt.Sprintf(
+					`{"do":"choose","board":%d,"lock":%q}`,
+					random.IntN(2),
+					keys[random.IntN(len(keys))],
+				)
 			}
 		}
 		if r := p.post(command); r.StatusCode == http.StatusBadRequest {
@@ -75,7 +79,12 @@ func TestClicksAtRandom(t *testing.T) {
 	p.do(`{"do":"pace","pace":"real"}`)
 	n := len(heaps) / 3
 	t.Logf("» %d clicks, %d refused; the heap in KiB: %v", clicks, refused, heaps)
-	require.Less(t, slices.Max(heaps[len(heaps)-n:]), 2*slices.Max(heaps[:n])+8<<10, "KiB of heap, at the end and in the first third")
+	require.Less(
+		t,
+		slices.Max(heaps[len(heaps)-n:]),
+		2*slices.Max(heaps[:n])+8<<10,
+		"KiB of heap, at the end and in the first third",
+	)
 
 	// All that are alive go on; then what the page says of each board is what the server says.
 	for c := range clients {
@@ -85,7 +94,9 @@ func TestClicksAtRandom(t *testing.T) {
 	}
 	alive := 0
 	for at := range 2 {
-		p.until(at, "the side to be laid", func(b *side) bool { return len(p.jobs) == 0 && len(b.clients) == clients && b.count("starting") == 0 })
+		p.until(at, "the side to be laid", func(b *side) bool {
+			return len(p.jobs) == 0 && len(b.clients) == clients && b.count("starting") == 0
+		})
 		crashed := 0
 		p.until(at, "the page to have the server's queue", func(b *side) bool {
 			var all []string
@@ -184,6 +195,10 @@ func TestThreeServersThatFail(t *testing.T) {
 		p.do(`{"do":"server","n":%d,"fault":%q}`, other, fault)
 		p.do(`{"do":"server","n":%d,"fault":"mend"}`, other)
 	}
-	require.Equal(t, http.StatusBadRequest, p.post(fmt.Sprintf(`{"do":"server","n":%d,"fault":"mend"}`, other)).StatusCode)
+	require.Equal(
+		t,
+		http.StatusBadRequest,
+		p.post(fmt.Sprintf(`{"do":"server","n":%d,"fault":"mend"}`, other)).StatusCode,
+	)
 	p.zoo.Await("all to serve again", func() bool { return ensemble.Serving(p.zoo.Ctx) == nil && leads() > 0 })
 }

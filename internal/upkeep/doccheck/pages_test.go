@@ -88,7 +88,12 @@ var fence = regexp.MustCompile("(?m)^[> ]*```")
 
 func (r repository) badFences(p Page) []string {
 	if fences := fence.FindAllString(p.Source, -1); len(fences) != 2*len(p.Blocks()) {
-		return []string{p.at(1, "a code block is not closed: %d code blocks, %d lines with ```", len(p.Blocks()), len(fences))}
+		return []string{p.at(
+			1,
+			"a code block is not closed: %d code blocks, %d lines with ```",
+			len(p.Blocks()),
+			len(fences),
+		)}
 	}
 	return nil
 }
@@ -104,7 +109,10 @@ func (r repository) badCode(p Page) (problems []string) {
 			continue
 		}
 		if !strings.HasPrefix(path.Base(p.Path), "hints.") {
-			problems = append(problems, p.at(b.Line, "this stands in no %s file of %q:\n%s", b.Language, p.folder(), b.Text))
+			problems = append(
+				problems,
+				p.at(b.Line, "this stands in no %s file of %q:\n%s", b.Language, p.folder(), b.Text),
+			)
 		} else if err := parses(b.Text); err != nil {
 			problems = append(problems, p.at(b.Line, "this is not Go: %v", err))
 		}

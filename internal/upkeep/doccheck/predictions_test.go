@@ -92,7 +92,10 @@ func (p Page) predictions() (found int, problems []string) {
 		answer := below[begin:end][slices.IndexFunc(below[begin:end], isText)]
 		choices := p.choices(piece)
 		if len(choices) > 0 && !slices.ContainsFunc(choices, func(c string) bool { return strings.EqualFold(c, p.bold(answer)) }) {
-			problems = append(problems, p.at(answer.Line, "the answer does not begin with one of the choices %q", choices))
+			problems = append(
+				problems,
+				p.at(answer.Line, "the answer does not begin with one of the choices %q", choices),
+			)
 		}
 	}
 	if answers != found {

@@ -95,7 +95,9 @@ type file struct {
 
 // in lists the files below a folder; "" is the whole repository.
 func (r repository) in(folder string) []file {
-	return slices.DeleteFunc(slices.Clone(r.files), func(f file) bool { return folder != "" && !strings.HasPrefix(f.path, folder+"/") })
+	return slices.DeleteFunc(slices.Clone(r.files), func(f file) bool {
+		return folder != "" && !strings.HasPrefix(f.path, folder+"/")
+	})
 }
 
 func hasTest(files []file, is func(name string) bool) bool {
