@@ -73,7 +73,8 @@ func TestTheBenchmarksPageSaysWhatItsTableSays(t *testing.T) {
 	for title, n := range map[string]int{"one session, alone": 1, "8 sessions at once": 8, "32 sessions at once": 32} {
 		_, under, _ := strings.Cut(string(text), "\n"+title+"\n")
 		measured := func(lock string) (ratio, requests float64) {
-			found := regexp.MustCompile(`(?m)^  ` + regexp.QuoteMeta(lock) + ` +\d+ +([\d.]+) +\S+ to \S+ +([\d.]+) +\d+$`).FindStringSubmatch(under)
+			row := `(?m)^  ` + regexp.QuoteMeta(lock) + ` +\d+ +([\d.]+) +\S+ to \S+ +([\d.]+) +\d+$`
+			found := regexp.MustCompile(row).FindStringSubmatch(under)
 			require.NotNil(t, found, "%s under %s", lock, title)
 			ratio, _ = strconv.ParseFloat(found[1], 64)
 			requests, _ = strconv.ParseFloat(found[2], 64)

@@ -93,7 +93,13 @@ func anotherGoes(z *zktest.Zoo, make func(*zktest.Zoo, string) error) {
 // again lets clients take turns while their directory is deleted whenever it is
 // empty, and made again: twenty times at least. It counts the turns in which
 // somebody else was inside, and the tokens that were not greater than the last.
-func again(t *testing.T, z *zktest.Zoo, dir string, make func(*zktest.Zoo, string) error, clients ...*zktest.Member) (both, fell int32) {
+func again(
+	t *testing.T,
+	z *zktest.Zoo,
+	dir string,
+	make func(*zktest.Zoo, string) error,
+	clients ...*zktest.Member,
+) (both, fell int32) {
 	var inside, together, lower, deleted atomic.Int32
 	var last atomic.Int64
 	var all sync.WaitGroup

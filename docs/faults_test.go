@@ -70,7 +70,13 @@ type scene struct {
 // play brings A and B to the servers. A goes to the one that choose names, and with
 // strays to any other when it loses that one. On a machine that has no time for
 // them, A may have lost the lock by then: then they come again.
-func play(t *testing.T, e *zkserver.Ensemble, timeout time.Duration, strays bool, choose func(*trio) *zkserver.Peer) *scene {
+func play(
+	t *testing.T,
+	e *zkserver.Ensemble,
+	timeout time.Duration,
+	strays bool,
+	choose func(*trio) *zkserver.Peer,
+) *scene {
 	t.Helper()
 	for range 5 {
 		s := begin(t, e, timeout, strays, choose)
@@ -85,7 +91,13 @@ func play(t *testing.T, e *zkserver.Ensemble, timeout time.Duration, strays bool
 	return nil
 }
 
-func begin(t *testing.T, e *zkserver.Ensemble, timeout time.Duration, strays bool, choose func(*trio) *zkserver.Peer) *scene {
+func begin(
+	t *testing.T,
+	e *zkserver.Ensemble,
+	timeout time.Duration,
+	strays bool,
+	choose func(*trio) *zkserver.Peer,
+) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
 	defer cancel()

@@ -34,8 +34,12 @@ func TestTwoSessionsInOneProcess(t *testing.T) {
 		seat := lockcheck.Seat{Path: fmt.Sprintf("%s/lock%d", z.Root, n)}
 		one, other := steps.All[n-1].JoinAs(z, "one session", seat), steps.All[n-1].JoinAs(z, "another", seat)
 		see := func(what string, err error) {
-			for known, name := range map[error]string{reentrant.ErrLocked: "ErrLocked", sharedlock.ErrLocked: "ErrLocked",
-				reentrant.ErrNotHeld: "ErrNotHeld", sharedlock.ErrNotHeld: "ErrNotHeld"} {
+			for known, name := range map[error]string{
+				reentrant.ErrLocked:   "ErrLocked",
+				sharedlock.ErrLocked:  "ErrLocked",
+				reentrant.ErrNotHeld:  "ErrNotHeld",
+				sharedlock.ErrNotHeld: "ErrNotHeld",
+			} {
 				if errors.Is(err, known) {
 					what += ": " + name
 				}
@@ -95,7 +99,7 @@ type repeating struct {
 
 func (r *repeater) line(tap zk.Dialer) zk.Dialer {
 	return zktest.Over(func(c net.Conn) net.Conn {
-		return &repeating{repeater: r, Altered: &zktest.Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
+		alter := func(n int, frame []byte) ([]byte, error) {
 			kind := wiretap.Reply
 			if n > 0 && int32(binary.BigEndian.Uint32(frame[4:])) == -1 {
 				kind = wiretap.Notification
@@ -105,7 +109,8 @@ func (r *repeater) line(tap zk.Dialer) zk.Dialer {
 			}
 			r.repeated.Add(1)
 			return slices.Concat(frame, frame), nil
-		}}}
+		}
+		return &repeating{repeater: r, Altered: &zktest.Altered{Conn: c, Alter: alter}}
 	})(tap)
 }
 
@@ -162,8 +167,11 @@ func TestWhatIsSentTwice(t *testing.T) {
 		assert.Positive(t, r.repeated.Load())
 		last.Release()
 		name := r.op.String()
-		if r.kind != wiretap.Request {
-			name = map[wiretap.Kind]string{wiretap.Reply: "all replies", wiretap.Notification: "all notifications"}[r.kind]
+		switch r.kind {
+		case wiretap.Reply:
+			name = "all replies"
+		case wiretap.Notification:
+			name = "all notifications"
 		}
 		harmless = append(harmless, name)
 	}

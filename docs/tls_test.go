@@ -70,7 +70,9 @@ func secure(t *testing.T, clientAuth string) (server *zkserver.Server, authority
 		}
 	}
 	require.Contains(t, lines, "ssl.clientAuth=need\n", "the page's lines for zoo.cfg")
-	lines = strings.NewReplacer("/etc/zookeeper/", "{dir}/", "=2281", "={port}", "Auth=need", "Auth="+clientAuth).Replace(lines)
+	lines = strings.ReplaceAll(lines, "/etc/zookeeper/", "{dir}/")
+	lines = strings.ReplaceAll(lines, "=2281", "={port}")
+	lines = strings.ReplaceAll(lines, "Auth=need", "Auth="+clientAuth)
 	authority = certify(t, "our CA", nil)
 	own := certify(t, "zk1", authority)
 	key, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
@@ -84,7 +86,8 @@ func secure(t *testing.T, clientAuth string) (server *zkserver.Server, authority
 	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
 	// Java's first handshake takes long, and a client waits for a second only. This
 	// one may fail: the server may want a certificate.
-	if conn, err := tls.DialWithDialer(&net.Dialer{Timeout: zktest.Patience}, "tcp", server.Second, knows(authority)); err == nil {
+	patient := &net.Dialer{Timeout: zktest.Patience}
+	if conn, err := tls.DialWithDialer(patient, "tcp", server.Second, knows(authority)); err == nil {
 		_ = conn.Close()
 	}
 	t.Parallel() // not before: a java that starts disturbs tests that measure

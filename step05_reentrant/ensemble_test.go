@@ -66,7 +66,13 @@ const (
 
 // part brings A, over a line to the leader or a follower, and B, who waits behind
 // A's znode.
-func part(t *testing.T, e *zkserver.Ensemble, timeout time.Duration, server func(*network) *zkserver.Peer, line func(net.Conn) net.Conn) *network {
+func part(
+	t *testing.T,
+	e *zkserver.Ensemble,
+	timeout time.Duration,
+	server func(*network) *zkserver.Peer,
+	line func(net.Conn) net.Conn,
+) *network {
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
 	require.NoError(t, e.Serving(ctx))

@@ -28,7 +28,9 @@ type Lock struct {
 
 // Role makes a process that was started in this role a client of the lock.
 func (l Lock) Role(name string) {
-	process.Role(name, func(director process.Call) any { return &Actor{lock: l, director: director, tap: wiretap.New()} })
+	process.Role(name, func(director process.Call) any {
+		return &Actor{lock: l, director: director, tap: wiretap.New()}
+	})
 }
 
 // An Address is where a client finds its lock.

@@ -70,7 +70,8 @@ func passesBy(f wiretap.Frame) bool {
 func newClient(name string, lock actor.Lock, servers []string, story *story, record *Lane) (*client, error) {
 	c := &client{name: name, tap: wiretap.New(), story: story, record: record}
 	address := servers[0]
-	several := []string{address, address, address, address} // with one alone, the library rests before it connects again
+	// with one alone, the library rests before it connects again
+	several := []string{address, address, address, address}
 	session, err := lock.Open(several, timeout, c.dial)
 	if err != nil {
 		return nil, fmt.Errorf("open a session for %s: %w", name, err)

@@ -41,7 +41,16 @@ var RefusedUnasked = property("what cannot work is refused before anything is se
 		s.says("Lock after its deadline", lock(a.Way, overdue), context.DeadlineExceeded, a.Path)
 		nothing := s.way(nil, a.Path)
 		s.says("Lock over nil", lock(nothing, s.Ctx), nil, "is nil: give the one that")
-		for _, path := range []string{"", "/", "locks/orders", "/locks/", "//locks", "/locks//orders", "/locks/../orders", "/."} {
+		for _, path := range []string{
+			"",
+			"/",
+			"locks/orders",
+			"/locks/",
+			"//locks",
+			"/locks//orders",
+			"/locks/../orders",
+			"/.",
+		} {
 			at := s.way(a.Session, path)
 			const advice = "want an absolute path below the root, such as /locks/orders"
 			s.says("Lock", lock(at, s.Ctx), nil, strconv.Quote(path), advice)
@@ -93,7 +102,10 @@ var ClosedDuring = property("a session closed during a call ends the call",
 	"the call would wait for an answer that cannot come",
 	"for what does the call wait, and does it come when the session is closed?",
 	func(s *story) {
-		for what, ctx := range map[string]context.Context{"a context": s.Ctx, "context.Background()": context.Background()} {
+		for what, ctx := range map[string]context.Context{
+			"a context":            s.Ctx,
+			"context.Background()": context.Background(),
+		} {
 			for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren, wiretap.GetData} {
 				b, a := s.writerAs("B", Seat{}), s.join("A")
 				b.Acquire()

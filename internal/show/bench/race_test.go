@@ -37,7 +37,9 @@ func TestWhatATurnTakesIsWhatThePageSays(t *testing.T) {
 		var requests, writes, received []float64
 		for range 3 { // on a busy machine a contender comes back late at times, and finds a shorter queue
 			got := stage{t, ctx, server}.count(ours[i], said.Contenders)
-			requests, writes, received = append(requests, got.requests), append(writes, got.writes), append(received, got.received)
+			requests = append(requests, got.requests)
+			writes = append(writes, got.writes)
+			received = append(received, got.received)
 		}
 		assert.InEpsilon(
 			t,

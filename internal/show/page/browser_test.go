@@ -25,7 +25,8 @@ const inEnglish = `(window.looking ??= (async () => {
 		for (const moment of [0, player.clock.length / 2, player.clock.length]) {
 			go(moment);
 			await new Promise((done) => setTimeout(done));
-			for (const words of document.body.innerText.replace(/zk: [a-z ]+|"[^"]*"/g, "").match(/.*[A-Za-z]+ [a-z]+ [a-z]+.*/g) ?? []) found.add(words);
+			const text = document.body.innerText.replace(/zk: [a-z ]+|"[^"]*"/g, "");
+			for (const words of text.match(/.*[A-Za-z]+ [a-z]+ [a-z]+.*/g) ?? []) found.add(words);
 		}
 	}
 	window.english = [...found].join("\\n");

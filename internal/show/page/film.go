@@ -349,8 +349,15 @@ func (s *scene) messages() {
 			class = "" // it is also in the picture without moves
 		}
 		still := point{(from.x + 2*to.x) / 3, (from.y + 2*to.y) / 3} // where it stands in that picture
-		class = fmt.Sprintf("dot dot%d %s %s", l.Kind, class, s.flies(l, from, to))
-		fmt.Fprintf(s, `<circle class="%s" r="5" transform="translate(%.0f %.0f)"/>`, class, still.x, still.y)
+		fmt.Fprintf(
+			s,
+			`<circle class="dot dot%d %s %s" r="5" transform="translate(%.0f %.0f)"/>`,
+			l.Kind,
+			class,
+			s.flies(l, from, to),
+			still.x,
+			still.y,
+		)
 	}
 }
 

@@ -56,6 +56,9 @@ func TestFilmInABrowser(t *testing.T) {
 		}))
 		b.Until(fmt.Sprintf(`document.getAnimations().length > 0 === %v`, c.moves))
 		b.Until(`(document.getAnimations().forEach((a) => { a.pause(); a.currentTime = 9000 }),
-			[...document.querySelectorAll(".count")].filter((text) => getComputedStyle(text).opacity == 1).map((text) => text.textContent).join() === "10,1")`)
+			[...document.querySelectorAll(".count")]
+				.filter((text) => getComputedStyle(text).opacity == 1)
+				.map((text) => text.textContent)
+				.join() === "10,1")`)
 	}
 }

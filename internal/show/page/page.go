@@ -123,7 +123,11 @@ func (rec *Recording) releases(keys string) (rows [][]any) {
 // Charts draws how the cost of a release grows with the crowd.
 func (rec *Recording) Charts(keys string, largest int) (drawings []template.HTML) {
 	costs := []func(Release) int{notifications, requests, received}
-	for i, title := range []string{"Notifications for one release", "Requests for one release", "Bytes to clients for one release"} {
+	for i, title := range []string{
+		"Notifications for one release",
+		"Requests for one release",
+		"Bytes to clients for one release",
+	} {
 		var curves []Curve
 		for _, q := range rec.measured(keys) {
 			curve := Curve{Step: q.Step.Key}

@@ -34,7 +34,12 @@ func TestMain(m *testing.M) {
 }
 
 // explored plays the orders of a lock, and gives its players to one who wants more of them.
-func explored(t *testing.T, l lock, s explore.Settings, more ...func(explore.Result, []*explore.Player)) (explore.Result, error) {
+func explored(
+	t *testing.T,
+	l lock,
+	s explore.Settings,
+	more ...func(explore.Result, []*explore.Player),
+) (explore.Result, error) {
 	t.Helper()
 	return until(t, l, s, func(explore.Result) bool { return false }, more...)
 }

@@ -275,7 +275,9 @@ func TestAClickIsSeenSoon(t *testing.T) {
 		took = [];
 		(async () => {
 			const row = (i) => document.querySelector("#clients tbody").rows[i];
-			const seen = async (i, is) => { while (!row(i).cells[1].textContent.startsWith(is)) await new Promise(requestAnimationFrame); };
+			const seen = async (i, is) => {
+				while (!row(i).cells[1].textContent.startsWith(is)) await new Promise(requestAnimationFrame);
+			};
 			const quick = (i) => row(i).querySelector("[data-do]").click();
 			for (let round = 0; round < 50; round++) {
 				const holder = round % 10, next = (round + 1) % 10, began = performance.now();

@@ -118,11 +118,15 @@ func TestNothingIsSeenBeforeItsCauseInABrowser(t *testing.T) {
 	browser.Evaluate[any](w.Browser, `
 		flew = 0; early = [];
 		(function look() {
-			const now = performance.now(), b = boards[0], flying = b.story.frames.filter((f) => f.client === 1 && f.to > now);
+			const now = performance.now(), b = boards[0];
+			const flying = b.story.frames.filter((f) => f.client === 1 && f.to > now);
 			flew += flying.length;
 			if (flying.length && b.mood(1) === "holds") early.push("it holds");
-			if (flying.some((f) => f.kind === NOTIFICATION) && b.mood(1) === "holds") early.push("it holds, and has not been told");
-			if (b.story.frames.some((f) => f.writes && f.to > now) && ![...b.nodes.values()].some((n) => n.owner === 0 && there(n, now))) early.push("its znode is gone before the delete");
+			if (flying.some((f) => f.kind === NOTIFICATION) && b.mood(1) === "holds")
+				early.push("it holds, and has not been told");
+			const writes = b.story.frames.some((f) => f.writes && f.to > now);
+			if (writes && ![...b.nodes.values()].some((n) => n.owner === 0 && there(n, now)))
+				early.push("its znode is gone before the delete");
 			requestAnimationFrame(look);
 		})();
 		null`)
@@ -247,7 +251,9 @@ func TestWhatCannotBeDoneInABrowser(t *testing.T) {
 	)
 	w.Until(`document.querySelector("#clients tbody tr button.quick").ariaLabel === "Client 0: Unlock"`)
 	browser.Evaluate[any](w.Browser, `
-		for (const detail of [1, 2]) document.querySelector("#clients tbody tr button.quick").dispatchEvent(new MouseEvent("click", { bubbles: true, detail }));
+		for (const detail of [1, 2])
+			document.querySelector("#clients tbody tr button.quick")
+				.dispatchEvent(new MouseEvent("click", { bubbles: true, detail }));
 		null`)
 	w.becomes(0, "idle")
 	w.click(0, "kill")
@@ -309,7 +315,10 @@ func TestTheLessonsInChineseInABrowser(t *testing.T) {
 		w.Helper()
 		assert.Empty(t, browser.Evaluate[[]string](w.Browser, `(() => {
 			const found = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-			for (let n; n = nodes.nextNode();) if (/[A-Za-z]{2,} [a-z]{2,}/.test(n.data) && n.parentElement.closest("script, style, noscript, [translate=no], dialog") === null) found.push(n.data);
+			for (let n; n = nodes.nextNode();) {
+				const isLeftOut = n.parentElement.closest("script, style, noscript, [translate=no], dialog");
+				if (/[A-Za-z]{2,} [a-z]{2,}/.test(n.data) && !isLeftOut) found.push(n.data);
+			}
 			return found;
 		})()`), when)
 	}
@@ -352,7 +361,8 @@ func TestTheLettersAreLargeInABrowser(t *testing.T) {
 			const found = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 			for (let n; n = nodes.nextNode();) {
 				const e = n.parentElement;
-				if (n.data.trim() && e.checkVisibility() && !e.closest("kbd, noscript, script, style") && parseFloat(getComputedStyle(e).fontSize) < %f) found.push(n.data);
+				const isRead = n.data.trim() && e.checkVisibility() && !e.closest("kbd, noscript, script, style");
+				if (isRead && parseFloat(getComputedStyle(e).fontSize) < %f) found.push(n.data);
 			}
 			return found;
 		})()`, smallest)), "smaller than %v px at %d", smallest, width)

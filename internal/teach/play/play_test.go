@@ -313,7 +313,15 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 		})
 	}
 	require.Equal(t, "127.0.0.1", p.address.Hostname())
-	for _, command := range []string{"", "{", `{"do":"rm"}`, `{"do":"rm","client":-1}`, `{"do":"lock","client":7}`, `{"do":"lock","client":-2}`, `{"do":"add","n":0}`, `{"do":"add","n":201}`,
+	for _, command := range []string{
+		"",
+		"{",
+		`{"do":"rm"}`,
+		`{"do":"rm","client":-1}`,
+		`{"do":"lock","client":7}`,
+		`{"do":"lock","client":-2}`,
+		`{"do":"add","n":0}`,
+		`{"do":"add","n":201}`,
 		`{"do":"choose","board":2,"lock":"3"}`,
 		`{"do":"choose","board":0,"lock":"../../bin"}`,
 		`{"do":"choose","board":0,"lock":""}`,

@@ -192,8 +192,12 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 		{table("| a | ten, 3 |"), table("| 甲 | 10，5 |"), "what stands in the table differ", table("| 甲 | 10，3 |")},
 		{table("| a | b |"), table("| 甲 |"), outline, table("| 甲 | 乙 |")},
 		{table("| a |\n| b |"), table("| 甲 |"), outline, table("| 甲 |\n| 乙 |")},
-		{table("| ✓ | a release wakes one · no watch is left behind |"), table("| ✓ | 不遗留监听 · 一次释放只唤醒一个 |"), "what stands in the table differ",
-			table("| ✓ | 一次释放只唤醒一个<br>a release wakes one · 不遗留监听 |")},
+		{
+			table("| ✓ | a release wakes one · no watch is left behind |"),
+			table("| ✓ | 不遗留监听 · 一次释放只唤醒一个 |"),
+			"what stands in the table differ",
+			table("| ✓ | 一次释放只唤醒一个<br>a release wakes one · 不遗留监听 |"),
+		},
 		{
 			"[a](../step05_reentrant/README.md)",
 			"[甲](../../step05_reentrant/README.md)",

@@ -105,7 +105,11 @@ func TestCodeStandsInTheFiles(t *testing.T) { check(t, repository.badCode) }
 // A hint need only be Go. TestUseInYourOwnService runs what docs/use.md shows.
 func (r repository) badCode(p Page) (problems []string) {
 	for _, b := range p.Blocks() {
-		if b.Language != "go" && b.Language != "diff" || p.original() == "docs/use.md" || stands(b.Text, r.shown(p, b.Language)) {
+		isCode := b.Language == "go" || b.Language == "diff"
+		if !isCode || p.original() == "docs/use.md" {
+			continue
+		}
+		if stands(b.Text, r.shown(p, b.Language)) {
 			continue
 		}
 		if !strings.HasPrefix(path.Base(p.Path), "hints.") {
@@ -124,7 +128,8 @@ func (r repository) badCode(p Page) (problems []string) {
 // are changes of a step: a page's code must be the step's own.
 func (r repository) shown(p Page, language string) []file {
 	return slices.DeleteFunc(r.in(p.folder()), func(f file) bool {
-		return path.Ext(f.path) != "."+language || path.Base(f.path) == "starter.diff" || path.Base(f.path) == "wrong_test.go"
+		name := path.Base(f.path)
+		return path.Ext(name) != "."+language || name == "starter.diff" || name == "wrong_test.go"
 	})
 }
 
@@ -133,7 +138,8 @@ func stands(code string, files []file) bool {
 		return slices.ContainsFunc(files, func(f file) bool { return strings.Contains("\n"+f.text, "\n"+text) })
 	}
 	lines := strings.Split(code, "\n")
-	if slices.ContainsFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "func ") || strings.HasSuffix(line, "{") }) {
+	isHead := func(line string) bool { return strings.HasPrefix(line, "func ") && !strings.HasSuffix(line, "{") }
+	if slices.ContainsFunc(lines, func(line string) bool { return !isHead(line) }) {
 		return in(code + "\n")
 	}
 	return !slices.ContainsFunc(lines, func(line string) bool { return !in(line + " {") })

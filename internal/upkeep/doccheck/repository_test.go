@@ -134,7 +134,11 @@ func patterns(format string) (all []*regexp.Regexp) {
 	printed := map[byte]string{'%': "%", 'd': `-?[0-9]+`, 'f': `-?[0-9]+(?:\.[0-9]+)?`, 'q': `".*"`}
 	for line := range strings.SplitSeq("» "+format, "\n") {
 		fixed := verb.Split(line, -1)
-		if text := strings.Join(fixed, ""); !strings.ContainsFunc(text, unicode.IsLetter) && !strings.Contains(text, "|") && !strings.HasPrefix(text, "»   ") {
+		text := strings.Join(fixed, "")
+		hasLetters := strings.ContainsFunc(text, unicode.IsLetter)
+		isRow := strings.Contains(text, "|")
+		isExcerpt := strings.HasPrefix(text, "»   ")
+		if !hasLetters && !isRow && !isExcerpt {
 			continue
 		}
 		pattern := regexp.QuoteMeta(fixed[0])
