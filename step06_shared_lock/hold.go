@@ -18,7 +18,8 @@ type hold struct {
 	contexts map[*heldContext]bool // they end with the hold
 }
 
-// heldContext is what a context carries of a hold.
+// heldContext is one context of a hold: newContext makes it. end ends it, and by done
+// endsWithHold knows it again.
 type heldContext struct {
 	hold *hold
 	done <-chan struct{} // of the context that newContext made
@@ -57,7 +58,8 @@ func (h *hold) newContext(ctx context.Context) (held context.Context) {
 	return context.WithValue(held, tokenOf{}, h.token)
 }
 
-// forget is called when a context has ended.
+// forget is called when a context has ended, so that a long hold does not collect contexts
+// that have ended. It runs on a goroutine of its own (AfterFunc): so end may have h.mu.
 func (h *hold) forget(c *heldContext) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -93,16 +95,16 @@ func (h *hold) enter(ctx context.Context, k kind) (held context.Context, inside 
 		return nil, true, ErrUpgrade
 	}
 	h.count[k]++
-	if h.endsWithUs(ctx) {
+	if h.endsWithHold(ctx) {
 		return context.WithValue(ctx, tokenOf{}, h.token), true, nil // ctx may carry another lock's
 	}
 	return h.newContext(ctx), true, nil
 }
 
-// endsWithUs reports whether a context surely ends with the hold: it has the Done channel
+// endsWithHold reports whether a context surely ends with the hold: it has the Done channel
 // of the context that we made. Any other may be one of context.WithoutCancel, which does
 // not end.
-func (h *hold) endsWithUs(ctx context.Context) bool {
+func (h *hold) endsWithHold(ctx context.Context) bool {
 	c := ctx.Value(holdKey{h.lock}).(*heldContext)
 	return ctx.Done() == c.done
 }
@@ -127,7 +129,8 @@ func exit(held context.Context, lock *RWLock, k kind) (h *hold, last bool, lost 
 	return h, h.entries() == 0, lost
 }
 
-// end ends all contexts of the hold.
+// end ends all contexts of the hold. It has h.mu meanwhile: forget, which needs h.mu, too,
+// runs on a goroutine of its own.
 func (h *hold) end(cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -147,24 +147,20 @@ func (l *RWLock) acquire(ctx, waiting context.Context, k kind, p patience) (held
 // queueUp returns our place when there is nobody left to wait for. It returns as soon as
 // waiting ends: what is under way then goes on in the background.
 func (l *RWLock) queueUp(waiting context.Context, k kind, p patience) (place, error) {
-	ready := make(chan place, 1) // our place, once there is nobody to wait for
-	joinAndWait := func() error {
-		mine, err := l.joinAndWait(waiting, k, p)
-		if err == nil {
-			ready <- mine
-		}
+	var mine place // do sets it, perhaps in the background: nobody may read it before do has returned
+	do := func() (err error) {
+		mine, err = l.joinAndWait(waiting, k, p)
 		return err
 	}
-	leaveIfTooLate := func(err error) {
-		if err == nil { // nobody takes our place any more
-			_ = l.leave(<-ready)
+	late := func(err error) {
+		if err == nil {
+			_ = l.leave(mine) // queueUp has returned already, and nobody will use our place
 		}
 	}
-	err := l.s.giveUpAt(waiting, joinAndWait, leaveIfTooLate)
-	if err != nil {
+	if err := l.s.giveUpAt(waiting, do, late); err != nil {
 		return place{}, err
 	}
-	return <-ready, nil
+	return mine, nil
 }
 
 // joinAndWait creates our znode and waits until there is nobody left to wait for. If the
@@ -182,7 +178,7 @@ func (l *RWLock) joinAndWait(waiting context.Context, k kind, p patience) (place
 		return place{}, err // there is no znode to delete
 	}
 	leaveErr := l.leave(mine)
-	if znodeStays(leaveErr) {
+	if znodeStays(leaveErr) { // the server has refused the delete
 		err = errors.Join(err, leaveErr)
 	}
 	return place{}, err
@@ -204,17 +200,17 @@ func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
 		// If the session has changed meanwhile, the old one or the new one may have made the znode.
 		sameSession := conn.SessionID() == owner
 		ours := createErr == nil && sameSession
-		refused := createErr != nil && !l.s.canRetry(createErr)
-		nothingSent := errors.Is(createErr, zk.ErrNoServer) // no server could be reached
+		final := createErr != nil && !l.s.canRetry(createErr) // refused, or the session is closed
+		nothingSent := errors.Is(createErr, zk.ErrNoServer)   // no server could be reached
 
 		switch {
 		case ours:
 			return place{kind: k, node: node, owner: owner}, nil
-		case refused:
+		case final:
 			return place{}, createErr
 		case nothingSent:
 			pause()
-		default: // nobody knows whether there is a znode
+		default: // no answer, or the session has changed: is there a znode of our session?
 			pause()
 			found, err := l.find(ownName, k)
 			if err != nil {
@@ -287,9 +283,11 @@ func (l *RWLock) look(ownName string, owner int64) (node string, err error) {
 func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, error) {
 	conn := l.s.Conn()
 	for waiting.Err() == nil {
-		// The lease is taken before the list, and our hold will hang on it. If there is
-		// an outage after the list, the lease ends, and our hold with it: a lease that
-		// has ended does not begin again.
+		// The lease is taken before the list, and our hold will hang on it. Suppose that
+		// our session ends right after the list. The list still names our znode, but
+		// the znode is gone. A lease that was taken after the list would be that of the next
+		// session, and look good. This one is over then, and shows it: a lease that has ended
+		// does not begin again.
 		current := l.s.takeLease()
 
 		names, stat, err := conn.Children(l.dir)
@@ -307,10 +305,12 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 			continue
 		}
 		if err != nil {
-			return mine, err // the server has refused the list
+			return mine, err // refused, or the session is closed
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
+		// This is no list from before the create: our client has seen that the create was
+		// done, and a server that has not come that far does not take our client.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
@@ -354,7 +354,9 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 			return mine, err
 		}
 		if conn.SessionID() != mine.owner {
-			continue // the session has changed, and our znode has gone with the old one
+			// GetW may have been sent in the next session. Its watch says nothing of the end of
+			// our znode, which went with the old session: we would sleep without a place.
+			continue
 		}
 		select {
 		case <-gone: // or the session has ended: the next round finds out
@@ -365,8 +367,8 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 	return mine, whyEnded(waiting)
 }
 
-// leave deletes our znode, and goes on until it knows that the znode is gone. ErrLost
-// means that it was gone before, or went with its session.
+// leave deletes our znode, and goes on until it knows that the znode is gone, or until the
+// server refuses. ErrLost means that it was gone before, or goes with its session.
 func (l *RWLock) leave(mine place) error {
 	mayBeDone := false // a delete may have been sent whose answer is lost
 	for {
@@ -436,7 +438,7 @@ func (l *RWLock) leaveInTime(mine place, refused func()) error {
 		result <- err
 	})
 	if !begun {
-		return ErrLost
+		return ErrLost // the session is closed, and the znode goes with it
 	}
 	select {
 	case err := <-result:
