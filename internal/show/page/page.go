@@ -133,13 +133,8 @@ func (rec *Recording) Charts(keys string, largest int) (drawings []template.HTML
 			curve := Curve{Step: q.Step.Key}
 			for _, crowd := range q.Crowds {
 				if crowd.Waiters <= largest {
-					curve.X, curve.Y = append(
-						curve.X,
-						float64(crowd.Waiters),
-					), append(
-						curve.Y,
-						float64(crowd.median(costs[i])),
-					)
+					curve.X = append(curve.X, float64(crowd.Waiters))
+					curve.Y = append(curve.Y, float64(crowd.median(costs[i])))
 				}
 			}
 			curves = append(curves, curve)

@@ -107,10 +107,7 @@ func begin(
 		repo:     repo,
 		yours:    yours,
 		book:     sync.OnceValues(func() (book.Files, error) { return book.Build(repo) }),
-		root: fmt.Sprintf(
-			"/zklock-play-%08x",
-			rand.Uint32(),
-		),
+		root:     fmt.Sprintf("/zklock-play-%08x", rand.Uint32()),
 		jobs:     make(chan func(), 10),
 		starting: make(chan struct{}, 8),
 		servers:  []peer{{1, board.Up, true}},
