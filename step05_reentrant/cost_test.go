@@ -67,14 +67,46 @@ func TestThreeWays(t *testing.T) {
 			}
 			way.ratios = append(way.ratios, float64(first)/float64(took))
 			way.requests = append(way.requests, float64(asked.All())/float64(goroutines*turns))
-			way.writes = append(way.writes, float64(asked.Requests[wiretap.Create]+asked.Requests[wiretap.Delete])/float64(goroutines*turns))
+			way.writes = append(
+				way.writes,
+				float64(asked.Requests[wiretap.Create]+asked.Requests[wiretap.Delete])/float64(goroutines*turns),
+			)
 		}
 	}
 	middle := func(values []float64) float64 { slices.Sort(values); return values[len(values)/2] }
-	chapter.SaysIn(t, "../docs/cohort.md", "| %d goroutines of one process | hand-overs | requests each | writes among them |", goroutines)
-	chapter.SaysIn(t, "../docs/cohort.md", "| %s | %d | %v | %v |", ways[0].name, 1, chapter.About(middle(ways[0].requests), 1.3), middle(ways[0].writes))
-	chapter.SaysIn(t, "../docs/cohort.md", "| %s | %v | %v | %v |", ways[1].name, chapter.About(middle(ways[1].ratios), 4), middle(ways[1].requests), middle(ways[1].writes))
-	chapter.SaysIn(t, "../docs/cohort.md", "| %s | %v | %v | %v |", ways[2].name, chapter.About(middle(ways[2].ratios), 8), chapter.About(middle(ways[2].requests), 3), chapter.About(middle(ways[2].writes), 3))
+	chapter.SaysIn(
+		t,
+		"../docs/cohort.md",
+		"| %d goroutines of one process | hand-overs | requests each | writes among them |",
+		goroutines,
+	)
+	chapter.SaysIn(
+		t,
+		"../docs/cohort.md",
+		"| %s | %d | %v | %v |",
+		ways[0].name,
+		1,
+		chapter.About(middle(ways[0].requests), 1.3),
+		middle(ways[0].writes),
+	)
+	chapter.SaysIn(
+		t,
+		"../docs/cohort.md",
+		"| %s | %v | %v | %v |",
+		ways[1].name,
+		chapter.About(middle(ways[1].ratios), 4),
+		middle(ways[1].requests),
+		middle(ways[1].writes),
+	)
+	chapter.SaysIn(
+		t,
+		"../docs/cohort.md",
+		"| %s | %v | %v | %v |",
+		ways[2].name,
+		chapter.About(middle(ways[2].ratios), 8),
+		chapter.About(middle(ways[2].requests), 3),
+		chapter.About(middle(ways[2].writes), 3),
+	)
 	require.Less(t, 3*middle(ways[1].ratios), middle(ways[2].ratios), "hand-overs: what pays is to hand the lock on")
 	require.Less(t, middle(ways[2].requests), 1.0, "requests of a hand-over, handed on")
 }
@@ -88,8 +120,16 @@ func TestOnlyTheHoldReleasesTheLock(t *testing.T) {
 		answer error
 		says   string
 	}{
-		{lockcheck.Over("step 4", predecessorwatch.New), nil, "step 4: one goroutine holds the lock, another one calls Unlock: no error, %d znodes left"},
-		{locks, ErrNotHeld, "step 5: one goroutine holds the lock, another one calls Unlock: ErrNotHeld, %d znode left"},
+		{
+			lockcheck.Over("step 4", predecessorwatch.New),
+			nil,
+			"step 4: one goroutine holds the lock, another one calls Unlock: no error, %d znodes left",
+		},
+		{
+			locks,
+			ErrNotHeld,
+			"step 5: one goroutine holds the lock, another one calls Unlock: ErrNotHeld, %d znode left",
+		},
 	} {
 		z := zktest.New(t)
 		a := c.lock.Join(z, "A")
@@ -227,7 +267,11 @@ type told struct{ write1, last float64 }
 func toldAfter(t *testing.T) told {
 	t.Helper()
 	z := zktest.New(t)
-	c := locks.JoinAs(z, "the holder", lockcheck.Seat{Timeout: 5 * time.Minute, Through: zktest.Handshake{Ask: zktest.MortalTimeout}.Through})
+	c := locks.JoinAs(
+		z,
+		"the holder",
+		lockcheck.Seat{Timeout: 5 * time.Minute, Through: zktest.Handshake{Ask: zktest.MortalTimeout}.Through},
+	)
 	require.Equal(t, zktest.MortalTimeout, c.Session.(*Session).Timeout(), "the time-out that the server has granted")
 	held, begin := c.Acquire().Held(), time.Now()
 	next := locks.Join(z, "the next").Start()
@@ -406,5 +450,11 @@ func TestStillBrokenReadersTakeTurns(t *testing.T) {
 	for _, turn := range turns {
 		turn.Acquired()
 	}
-	chapter.Says(t, "%d readers: at most %d inside at a time, and together they read %d times as long as one", readers, most, times)
+	chapter.Says(
+		t,
+		"%d readers: at most %d inside at a time, and together they read %d times as long as one",
+		readers,
+		most,
+		times,
+	)
 }

@@ -57,10 +57,7 @@ type client struct {
 }
 
 // isFree tells whether a frame is no step of what a lock does: it does not wait.
-func isFree(f wiretap.Frame) bool { return actor.Aside(f) || isBarrier(f) }
-
-// isBarrier tells whether a frame belongs to the explorer's own read.
-func isBarrier(f wiretap.Frame) bool { return f.Op == wiretap.Exists && f.Path == "/" }
+func isFree(f wiretap.Frame) bool { return actor.IsFree(f) || f.IsBarrier() }
 
 // passesBy tells whether a frame overtakes those that wait at the gate. The handshake's reply
 // does: behind the one that a session has expired, the server closes the connection, and what
@@ -73,7 +70,8 @@ func passesBy(f wiretap.Frame) bool {
 func newClient(name string, lock actor.Lock, servers []string, story *story, record *Lane) (*client, error) {
 	c := &client{name: name, tap: wiretap.New(), story: story, record: record}
 	address := servers[0]
-	several := []string{address, address, address, address} // with one alone, the library rests before it connects again
+	// with one alone, the library rests before it connects again
+	several := []string{address, address, address, address}
 	session, err := lock.Open(several, timeout, c.dial)
 	if err != nil {
 		return nil, words.Errorf("open a session for %s: %w", name, err)

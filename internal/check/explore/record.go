@@ -79,7 +79,7 @@ func (r *Record) ends() {
 
 // passes notes a frame, which now goes on, or is lost.
 func (l *Lane) passes(f wiretap.Frame) {
-	if l == nil || f.Op == wiretap.Ping || isBarrier(f) {
+	if l == nil || f.Op == wiretap.Ping || f.IsBarrier() {
 		return
 	}
 	l.mu.Lock()

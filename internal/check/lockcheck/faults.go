@@ -20,13 +20,15 @@ const enoughTimeouts = 3
 // soon tells whether something happens in a time in which it has long happened, if the
 // lock does anything about it at all.
 func (s *story) soon(happens func() bool) bool {
-	for deadline := time.Now().Add(enoughTimeouts * zktest.MortalTimeout); s.Ctx.Err() == nil; time.Sleep(2 * time.Millisecond) {
+	deadline := time.Now().Add(enoughTimeouts * zktest.MortalTimeout)
+	for s.Ctx.Err() == nil {
 		if happens() {
 			return true
 		}
 		if time.Now().After(deadline) {
 			return false
 		}
+		time.Sleep(2 * time.Millisecond)
 	}
 	return false // the story's own time is over, and with it the calls' contexts
 }
@@ -297,7 +299,8 @@ var LineBreaks = property("a broken line does not end the wait",
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire()
 		var broken []wiretap.Op
-		for op, nth := range map[wiretap.Op]int{wiretap.Create: 2, wiretap.GetChildren: 1, wiretap.GetData: 1} { // the first create is no wait yet
+		// the first create is no wait yet
+		for op, nth := range map[wiretap.Op]int{wiretap.Create: 2, wiretap.GetChildren: 1, wiretap.GetData: 1} {
 			lost := b.Tap.LoseReply(op, nth)
 			waiting := b.Start()
 			how := waiting.Waits()
@@ -548,7 +551,8 @@ var AliveAtEntry = property("who is let in can rely on the lock",
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
 		b.Tap.Cut()
-		for begin := time.Now(); time.Since(begin) < zktest.MortalTimeout; time.Sleep(10 * time.Millisecond) { // the time is the story
+		// the time is the story
+		for begin := time.Now(); time.Since(begin) < zktest.MortalTimeout; time.Sleep(10 * time.Millisecond) {
 			s.failsIf(waiting.Returned(), "B was cut off while A held the lock, and its Lock returned")
 		}
 		held.Release()

@@ -120,7 +120,9 @@ func (t *Turn) Queued() {
 	t.zoo.t.Helper()
 	t.zoo.Await(words.Of("%v's create to be answered", t.Name), func() bool {
 		for _, f := range t.Tap.Since(t.mark) {
-			if f.Kind == wiretap.Reply && (f.Op == wiretap.Create && f.Err != wiretap.NoNode || f.Op == wiretap.GetChildren) {
+			isCreate := f.Op == wiretap.Create && f.Err != wiretap.NoNode
+			isList := f.Op == wiretap.GetChildren
+			if f.Kind == wiretap.Reply && (isCreate || isList) {
 				return true
 			}
 		}

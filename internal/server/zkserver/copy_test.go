@@ -22,7 +22,11 @@ func TestACopyOfTheInstallationServes(t *testing.T) {
 		require.NoError(t, err)
 		for _, other := range named {
 			if _, notInstalled := os.Stat(other); notInstalled == nil {
-				require.FileExists(t, filepath.Join(zookeeper, filepath.Base(other)), "else the one that is installed would serve")
+				require.FileExists(
+					t,
+					filepath.Join(zookeeper, filepath.Base(other)),
+					"else the one that is installed would serve",
+				)
 			}
 		}
 	}

@@ -63,7 +63,8 @@ func repairDocker(err error) string {
 func findDocker(ctx context.Context) (launcher, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	if output, err := exec.CommandContext(ctx, "go", "run", containerProgram, "find", image()).CombinedOutput(); err != nil {
+	find := exec.CommandContext(ctx, "go", "run", containerProgram, "find", image())
+	if output, err := find.CombinedOutput(); err != nil {
 		said := strings.TrimSuffix(strings.TrimSpace(string(output)), "\nexit status 1") // which go run adds
 		return nil, words.Errorf("%s (%w)", said, err)
 	}

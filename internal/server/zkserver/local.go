@@ -32,7 +32,10 @@ var errNoJava = errors.New("there is no java to run it")
 func findInstallation() (found installation, err error) {
 	// The manifest of Debian's jar names all others but the one that writes a
 	// log and two that TLS needs.
-	const debian, more = "/usr/share/java/zookeeper.jar", ":/usr/share/java/slf4j-simple.jar:/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
+	const debian = "/usr/share/java/zookeeper.jar"
+	const more = ":/usr/share/java/slf4j-simple.jar" +
+		":/usr/share/java/netty-codec.jar" +
+		":/usr/share/java/netty-resolver.jar"
 	places := []installation{{"Debian's package", []string{debian}, debian + more, ""}}
 	for _, prefix := range []string{"/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"} {
 		places = append(places, apache("Homebrew", prefix+"/opt/zookeeper/libexec", prefix+"/opt/openjdk/bin/java"))

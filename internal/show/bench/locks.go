@@ -142,7 +142,9 @@ func here(name string, lock lockcheck.Subject, how manner) rival {
 			ctx = z.Ctx
 		}
 		toServer := func(dial zk.Dialer) zk.Dialer {
-			return func(network, _ string, limit time.Duration) (net.Conn, error) { return dial(network, server, limit) }
+			return func(network, _ string, limit time.Duration) (net.Conn, error) {
+				return dial(network, server, limit)
+			}
 		}
 		var m *zktest.Member
 		var way zktest.Way

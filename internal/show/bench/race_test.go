@@ -37,11 +37,40 @@ func TestWhatATurnTakesIsWhatThePageSays(t *testing.T) {
 		var requests, writes, received []float64
 		for range 3 { // on a busy machine a contender comes back late at times, and finds a shorter queue
 			got := stage{t, ctx, server}.count(ours[i], said.Contenders)
-			requests, writes, received = append(requests, got.requests), append(writes, got.writes), append(received, got.received)
+			requests = append(requests, got.requests)
+			writes = append(writes, got.writes)
+			received = append(received, got.received)
 		}
-		assert.InEpsilon(t, said.Requests, nearest(said.Requests, requests), 0.15, "%s, contenders %d: requests, of %v", said.Lock, said.Contenders, requests)
-		assert.InEpsilon(t, said.Writes, nearest(said.Writes, writes), 0.15, "%s, contenders %d: writes, of %v", said.Lock, said.Contenders, writes)
-		assert.InEpsilon(t, said.ReplyBytes, nearest(said.ReplyBytes, received), 0.15, "%s, contenders %d: reply bytes, of %v", said.Lock, said.Contenders, received)
+		assert.InEpsilon(
+			t,
+			said.Requests,
+			nearest(said.Requests, requests),
+			0.15,
+			"%s, contenders %d: requests, of %v",
+			said.Lock,
+			said.Contenders,
+			requests,
+		)
+		assert.InEpsilon(
+			t,
+			said.Writes,
+			nearest(said.Writes, writes),
+			0.15,
+			"%s, contenders %d: writes, of %v",
+			said.Lock,
+			said.Contenders,
+			writes,
+		)
+		assert.InEpsilon(
+			t,
+			said.ReplyBytes,
+			nearest(said.ReplyBytes, received),
+			0.15,
+			"%s, contenders %d: reply bytes, of %v",
+			said.Lock,
+			said.Contenders,
+			received,
+		)
 	}
 	assert.Equal(t, 2*len(queues), asked, "the page's rows")
 }

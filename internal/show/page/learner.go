@@ -68,7 +68,8 @@ func seen(r lockcheck.Result) Story {
 	start, end := time.Now(), time.Time{}
 	for _, l := range r.Lines {
 		for _, f := range l.Frames {
-			if f.Kind == wiretap.Request && f.Op != wiretap.Connect && !aside(f) && f.At.Before(start) {
+			isAsked := f.Kind == wiretap.Request && f.Op != wiretap.Connect && isDrawn(f)
+			if isAsked && f.At.Before(start) {
 				start = f.At
 			}
 			if f.At.After(end) {

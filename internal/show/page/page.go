@@ -156,19 +156,18 @@ func (rec *Recording) releases(keys string) (rows [][]any) {
 // Charts draws how the cost of a release grows with the crowd.
 func (rec *Recording) Charts(keys string, largest int) (drawings []picture) {
 	costs := []func(Release) int{notifications, requests, received}
-	for i, title := range []string{"Notifications for one release", "Requests for one release", "Bytes to clients for one release"} {
+	for i, title := range []string{
+		"Notifications for one release",
+		"Requests for one release",
+		"Bytes to clients for one release",
+	} {
 		var curves []Curve
 		for _, q := range rec.measured(keys) {
 			curve := Curve{Step: q.Step.Key}
 			for _, crowd := range q.Crowds {
 				if crowd.Waiters <= largest {
-					curve.X, curve.Y = append(
-						curve.X,
-						float64(crowd.Waiters),
-					), append(
-						curve.Y,
-						float64(crowd.median(costs[i])),
-					)
+					curve.X = append(curve.X, float64(crowd.Waiters))
+					curve.Y = append(curve.Y, float64(crowd.median(costs[i])))
 				}
 			}
 			curves = append(curves, curve)

@@ -97,7 +97,12 @@ func TestTheTablesAreWhatTheTourMeasures(t *testing.T) {
 	for _, file := range []string{costs, front, "../../../docs/zh-CN/costs.md", "../../../docs/zh-CN/README.md"} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		assert.Empty(t, regexp.MustCompile(`(?m)^\|.*\d{4}.*`).FindAllString(string(text), -1), "numbers without commas in %s", file)
+		assert.Empty(
+			t,
+			regexp.MustCompile(`(?m)^\|.*\d{4}.*`).FindAllString(string(text), -1),
+			"numbers without commas in %s",
+			file,
+		)
 	}
 	for j, p := range lockcheck.Properties {
 		cells := []any{p.Name}
@@ -141,8 +146,22 @@ func TestEveryReleaseCostsTheSame(t *testing.T) {
 				woken, looks = c.Waiters, c.Waiters
 			}
 			for _, r := range c.Releases {
-				assert.Equal(t, woken, r.Notifications, "%s: notifications for one release, %d waiting", q.Step.Subject.Name, c.Waiters)
-				assert.Equal(t, 1+looks, r.All(), "%s: one delete, and the looks of each who is woken, %d waiting", q.Step.Subject.Name, c.Waiters)
+				assert.Equal(
+					t,
+					woken,
+					r.Notifications,
+					"%s: notifications for one release, %d waiting",
+					q.Step.Subject.Name,
+					c.Waiters,
+				)
+				assert.Equal(
+					t,
+					1+looks,
+					r.All(),
+					"%s: one delete, and the looks of each who is woken, %d waiting",
+					q.Step.Subject.Name,
+					c.Waiters,
+				)
 			}
 		}
 	}
@@ -172,10 +191,21 @@ func TestReplayIsTrue(t *testing.T) {
 					armed++
 				}
 			}
-			assert.Equal(t, len(s.watches), armed, "at the end the replay has as many watches as the taps: %v", s.watches)
+			assert.Equal(
+				t,
+				len(s.watches),
+				armed,
+				"at the end the replay has as many watches as the taps: %v",
+				s.watches,
+			)
 			for _, f := range s.Frames {
 				assert.LessOrEqual(t, f.From, f.To, "a frame leaves before it arrives: %+v", f)
-				assert.False(t, f.Kind == wiretap.Notification && f.Node == -2, "a notification is about something that is shown: %+v", f)
+				assert.False(
+					t,
+					f.Kind == wiretap.Notification && f.Node == -2,
+					"a notification is about something that is shown: %+v",
+					f,
+				)
 			}
 			for i, p := range s.Phases {
 				assert.NotEmpty(t, p.Sum, "part %d is summed up", i+1)
@@ -216,14 +246,25 @@ func TestPageAndFilmAreSmall(t *testing.T) {
 
 func TestSlope(t *testing.T) {
 	for want, y := range map[string][]float64{"0.0": {1, 1, 1}, "1.0": {10, 100, 1000}, "2.0": {1, 100, 10000}} {
-		assert.Equal(t, want, fmt.Sprintf("%.1f", Curve{X: []float64{10, 100, 1000}, Y: y}.slope()), "the slope through %v", y)
+		assert.Equal(
+			t,
+			want,
+			fmt.Sprintf("%.1f", Curve{X: []float64{10, 100, 1000}, Y: y}.slope()),
+			"the slope through %v",
+			y,
+		)
 	}
 }
 
 func TestCells(t *testing.T) {
 	for want, c := range map[string][2]any{
-		"19,000": {"kilobytes sent to them", chapter.About(19_123, 10)}, "1,000": {"notifications", 1000}, "0.85": {"kilobytes sent to them", chapter.About(0.85, 10)},
-		"≤ 1": {"longest wait, times quiet", chapter.About(0.85, 10)}, "2.3": {"longest wait, times quiet", chapter.About(2.3, 10)}, "–": {"notifications", none}, "": {"requests", ""},
+		"19,000": {"kilobytes sent to them", chapter.About(19_123, 10)},
+		"1,000":  {"notifications", 1000},
+		"0.85":   {"kilobytes sent to them", chapter.About(0.85, 10)},
+		"≤ 1":    {"longest wait, times quiet", chapter.About(0.85, 10)},
+		"2.3":    {"longest wait, times quiet", chapter.About(2.3, 10)},
+		"–":      {"notifications", none},
+		"":       {"requests", ""},
 	} {
 		assert.Equal(t, want, cell(c[0].(string), c[1]))
 	}

@@ -185,7 +185,12 @@ func (q *Queue) waited(c wiretap.Counts) {
 	case writes(c) > 0:
 		q.sum("%d clients waited: %s requests, every one a write that failed.", n, number(asked))
 	default:
-		q.sum("%d clients waited: %s requests, %s bytes of lists, and no news in them.", n, number(asked), number(c.Received))
+		q.sum(
+			"%d clients waited: %s requests, %s bytes of lists, and no news in them.",
+			n,
+			number(asked),
+			number(c.Received),
+		)
 	}
 	q.window()
 	q.excerpt("wait")

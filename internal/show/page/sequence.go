@@ -24,7 +24,7 @@ func messages(lines []lockcheck.Line) (all []message) {
 		for _, f := range line.Frames {
 			greeting := f.Op == wiretap.Connect && !connected // every client's first
 			connected = connected || f.Kind == wiretap.Reply
-			if aside(f) || greeting || f.Op == wiretap.Close {
+			if !isDrawn(f) || greeting || f.Op == wiretap.Close {
 				continue
 			}
 			all = append(all, message{i, f})

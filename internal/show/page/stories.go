@@ -110,7 +110,10 @@ func number(n int) string {
 // writes counts the requests that the servers must agree on, whether they
 // succeed or not.
 func writes(c wiretap.Counts) int {
-	return c.Requests[wiretap.Create] + c.Requests[wiretap.Delete] + c.Requests[wiretap.SetData] + c.Requests[wiretap.Multi]
+	return c.Requests[wiretap.Create] +
+		c.Requests[wiretap.Delete] +
+		c.Requests[wiretap.SetData] +
+		c.Requests[wiretap.Multi]
 }
 
 // tellCrash tells of a holder that crashes while two wait.
@@ -225,7 +228,11 @@ func tellCutOff(r *recorder) {
 	if holder.Token == nil {
 		r.sum("client 1 was let in after %.1f s, and client 0 has not been told: two are inside.", in)
 	} else {
-		r.sum("client 0 knew after %.1f s that it could not rely on the lock; client 1 was let in after %.1f s.", knows, in)
+		r.sum(
+			"client 0 knew after %.1f s that it could not rely on the lock; client 1 was let in after %.1f s.",
+			knows,
+			in,
+		)
 	}
 }
 

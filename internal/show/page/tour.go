@@ -120,13 +120,8 @@ func titles(locks []Step, largest int) (all []story) {
 		if s.ID == "crowd" {
 			s.Title = words.Of("A release, %s waiting", number(largest))
 		}
-		s.Steps, s.Pair = slices.DeleteFunc(
-			slices.Clone(s.Steps),
-			missing,
-		), slices.DeleteFunc(
-			slices.Clone(s.Pair),
-			missing,
-		)
+		s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), missing)
+		s.Pair = slices.DeleteFunc(slices.Clone(s.Pair), missing)
 		if len(s.Steps) > 0 && (s.ID != "crowd" || largest > 10) { // else it is the first story
 			all = append(all, s)
 		}

@@ -63,10 +63,14 @@ func (s *storm) lookForLeftovers(ctx context.Context) {
 	began := time.Now()
 	// last is what a look finds in the end.
 	last := func(look func() (left []string, err error)) (left []string, err error) {
-		for left, err = look(); (len(left) > 0 || err != nil) && time.Since(began) < 2*sessionTimeout; left, err = look() {
+		for {
+			left, err = look()
+			isClean := len(left) == 0 && err == nil
+			if isClean || time.Since(began) >= 2*sessionTimeout {
+				return left, err
+			}
 			rest(ctx, 50*time.Millisecond)
 		}
-		return left, err
 	}
 	for k, kind := range kinds {
 		names, _ := last(func() ([]string, error) { return children(s.observer, kind.dir) })

@@ -331,7 +331,7 @@ func (b *Board) Queue() (all []*node) {
 var digits = regexp.MustCompile(`\d+$`)
 
 func (b *Board) count(f wiretap.Frame) {
-	if actor.Aside(f) {
+	if actor.IsFree(f) {
 		return
 	}
 	switch f.Kind {

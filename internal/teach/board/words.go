@@ -119,7 +119,7 @@ func (b *Board) sentence(c *Client, f wiretap.Frame) (said sentence, worthIt boo
 		return say(changed, changed, name)
 	case f.Kind == wiretap.Reply && f.Op == wiretap.Connect && c.Joined:
 		return say("%v has connected again", "%v have connected again")
-	case f.Kind != wiretap.Reply || actor.Aside(f) || !b.ours(f.Path) && f.Path != b.Dir:
+	case f.Kind != wiretap.Reply || actor.IsFree(f) || !b.ours(f.Path) && f.Path != b.Dir:
 		return said, false
 	case f.Op == wiretap.Create && ok:
 		return say("%v makes %v", "%v make %v", name)

@@ -255,7 +255,11 @@ func (e *edition) write(files Files) error {
 		files[e.folder+"search/"+p.name+".js"] = searchIndex(p.name, p.title(), r.sections)
 	}
 	for _, c := range e.codes {
-		view := map[string]any{"Title": c.title(), "Text": template.HTML(c.render()), "Contents": e.contents(c.name(), nil)}
+		view := map[string]any{
+			"Title":    c.title(),
+			"Text":     template.HTML(c.render()),
+			"Contents": e.contents(c.name(), nil),
+		}
 		if err := e.execute(files, c.name(), view); err != nil {
 			return err
 		}

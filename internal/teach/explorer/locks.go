@@ -69,7 +69,16 @@ func (l *lock) program(ctx context.Context, scratch string) (program string, arg
 		_, err := output(ctx, "go", "test", "-c", "-o", program, "./"+l.folder)
 		return program, []string{"-test.run", l.test}, err
 	case l.mine:
-		step, err := output(ctx, "go", "run", "./internal/teach/exercise/command", "build", l.step, exercise.Folder, program)
+		step, err := output(
+			ctx,
+			"go",
+			"run",
+			"./internal/teach/exercise/command",
+			"build",
+			l.step,
+			exercise.Folder,
+			program,
+		)
 		l.part = "mine " + step
 		l.znode, l.wakesOne = step == "1", wakesOne(step)
 		return program, []string{"-test.run", "^TestLock$"}, err

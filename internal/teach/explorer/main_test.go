@@ -35,7 +35,12 @@ func TestMain(m *testing.M) {
 }
 
 // explored plays the orders of a lock, and gives its players to one who wants more of them.
-func explored(t *testing.T, l lock, s explore.Settings, more ...func(explore.Result, []*explore.Player)) (explore.Result, error) {
+func explored(
+	t *testing.T,
+	l lock,
+	s explore.Settings,
+	more ...func(explore.Result, []*explore.Player),
+) (explore.Result, error) {
 	t.Helper()
 	return until(t, l, s, func(explore.Result) bool { return false }, more...)
 }
@@ -96,8 +101,16 @@ func TestReport(t *testing.T) {
 		report(&out, r, 2*time.Second, false)
 		said := out.String()
 		assert.Contains(t, said, "Played all 94 orders in 2 s, 47 a second.\nWrong: 14 of them.\n")
-		assert.Contains(t, said, "✗ a znode is left behind: in 14 orders. The shortest:\n  1. A asks: create /lock/lock-: the REPLY IS LOST")
-		assert.Contains(t, said, "✗ nobody is inside, and a client waits for ever: in 4 orders. The shortest is the same one.")
+		assert.Contains(
+			t,
+			said,
+			"✗ a znode is left behind: in 14 orders. The shortest:\n  1. A asks: create /lock/lock-: the REPLY IS LOST",
+		)
+		assert.Contains(
+			t,
+			said,
+			"✗ nobody is inside, and a client waits for ever: in 4 orders. The shortest is the same one.",
+		)
 		assert.Equal(t, 1, strings.Count(said, "In the end:"))
 
 		out.Reset()

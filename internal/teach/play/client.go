@@ -78,7 +78,8 @@ func (c *client) joins(complaints io.Writer) error {
 	}
 	c.child.Serve(director{c})
 	var reads bool
-	if err := c.child.Call("Begin", actor.Address{Servers: c.server.Servers(), Timeout: board.Timeout, Path: c.Path}, &reads); err != nil {
+	place := actor.Address{Servers: c.server.Servers(), Timeout: board.Timeout, Path: c.Path}
+	if err := c.child.Call("Begin", place, &reads); err != nil {
 		return err
 	}
 	c.mu.Lock()

@@ -49,8 +49,11 @@ func (s *service) guarded(host, token string) http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = live.Execute(w, map[string]any{
-			"Token": token, "CSS": template.CSS(page.Style + css), "Script": template.JS(words.Script + page.Common + page.Stage + script),
-			"Words": words.Pairs(), "Choice": map[string]any{"locks": locks, "lessons": lessons, "called": names, "max": most},
+			"Token":  token,
+			"CSS":    template.CSS(page.Style + css),
+			"Script": template.JS(words.Script + page.Common + page.Stage + script),
+			"Words":  words.Pairs(),
+			"Choice": map[string]any{"locks": locks, "lessons": lessons, "called": names, "max": most},
 			"Legend": page.Legend,
 		})
 	})
@@ -82,8 +85,7 @@ func (s *service) guarded(host, token string) http.Handler {
 			)
 			return
 		}
-		w.Header().
-			Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy", policy)
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
@@ -91,6 +93,17 @@ func (s *service) guarded(host, token string) http.Handler {
 		answers.ServeHTTP(w, r)
 	})
 }
+
+// policy lets the page run what is in it, show the pictures of this service, ask it, and
+// nothing else.
+const policy = "default-src 'none'; " +
+	"script-src 'unsafe-inline'; " +
+	"style-src 'unsafe-inline'; " +
+	"img-src data: 'self'; " +
+	"connect-src 'self'; " +
+	"base-uri 'none'; " +
+	"form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 // reads serves the book, which is made when somebody opens it first.
 func (s *service) reads(w http.ResponseWriter, r *http.Request) {

@@ -145,7 +145,9 @@ func (p *player) holdsAndWait() {
 	p.Helper()
 	p.do(`{"do":"lock","client":-1}`)
 	for at := range p.laid() {
-		p.until(at, "client 0 to hold, and the others to wait", func(b *side) bool { return b.are("holds") && b.count("waits") == len(b.clients)-1 })
+		p.until(at, "client 0 to hold, and the others to wait", func(b *side) bool {
+			return b.are("holds") && b.count("waits") == len(b.clients)-1
+		})
 	}
 }
 
@@ -177,11 +179,17 @@ func TestTheWireIsHeldAndLetGo(t *testing.T) {
 	p := plays(t, "3", 2)
 	p.do(`{"do":"pace","pace":"pause"}`)
 	p.do(`{"do":"lock","client":0}`)
-	p.until(0, "a create to stand on the wire, which the server has not got", func(b *side) bool { return len(p.held) == 1 && len(b.Queue()) == 0 })
+	p.until(0, "a create to stand on the wire, which the server has not got", func(b *side) bool {
+		return len(p.held) == 1 && len(b.Queue()) == 0
+	})
 	p.do(`{"do":"pace","pace":"step"}`)
-	p.until(0, "its reply to stand on the wire", func(b *side) bool { return len(p.held) == 1 && len(b.Queue()) == 1 && b.are("waits") })
+	p.until(0, "its reply to stand on the wire", func(b *side) bool {
+		return len(p.held) == 1 && len(b.Queue()) == 1 && b.are("waits")
+	})
 	p.do(`{"do":"pace","pace":"slow"}`)
-	p.until(0, "client 0 to hold, after its list has passed slowly", func(b *side) bool { return b.are("holds") && len(p.held) == 0 })
+	p.until(0, "client 0 to hold, after its list has passed slowly", func(b *side) bool {
+		return b.are("holds") && len(p.held) == 0
+	})
 	p.do(`{"do":"pace","pace":"real"}`)
 
 	p.do(`{"do":"delaylist","client":1}`)
@@ -205,10 +213,14 @@ func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 		p.do(`{"do":"lock","client":0}`)
 		if l.Key == "W6" { // who came first when they were made
 			p.do(`{"do":"lock","client":1}`)
-			p.until(0, "one to hold with W6", func(b *side) bool { return b.count("holds") == 1 && b.count("waits") == 1 })
+			p.until(0, "one to hold with W6", func(b *side) bool {
+				return b.count("holds") == 1 && b.count("waits") == 1
+			})
 			continue
 		}
-		p.until(0, l.Key+"'s client 0 to hold, or W20's to fail", func(b *side) bool { return b.are("holds") || l.Key == "W20" && b.are("got an error") })
+		p.until(0, l.Key+"'s client 0 to hold, or W20's to fail", func(b *side) bool {
+			return b.are("holds") || l.Key == "W20" && b.are("got an error")
+		})
 		if l.Key == "W18" || l.Key == "W20" { // what they break is no wait
 			continue
 		}
@@ -223,7 +235,9 @@ func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 			p.do(`{"do":"unlock","client":0}`)
 			p.until(0, "client 0 to release", func(b *side) bool { return b.are("idle") })
 			p.do(`{"do":"lock","client":0}`)
-			p.until(0, "a znode that blocks everybody", func(b *side) bool { return b.warns("giving up leaves nothing behind", "it is 1's") })
+			p.until(0, "a znode that blocks everybody", func(b *side) bool {
+				return b.warns("giving up leaves nothing behind", "it is 1's")
+			})
 		default:
 			p.until(0, l.Key+"'s client 1 to wait", func(b *side) bool { return b.are("holds", "waits") })
 		}
@@ -277,7 +291,11 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 		"what is not there":          {"GET", "/etc?token=" + token, "", "", "", 404},
 	} {
 		t.Run(what, func(t *testing.T) {
-			r, err := http.NewRequest(c.method, "http://"+p.address.Host+c.path, strings.NewReader(`{"do":"add","n":1}`))
+			r, err := http.NewRequest(
+				c.method,
+				"http://"+p.address.Host+c.path,
+				strings.NewReader(`{"do":"add","n":1}`),
+			)
 			require.NoError(t, err)
 			r.Host = c.host
 			for name, value := range map[string]string{"Origin": c.origin, "Zklock-Token": c.bears} {
@@ -292,9 +310,24 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 		})
 	}
 	require.Equal(t, "127.0.0.1", p.address.Hostname())
-	for _, command := range []string{"", "{", `{"do":"rm"}`, `{"do":"rm","client":-1}`, `{"do":"lock","client":7}`, `{"do":"lock","client":-2}`, `{"do":"add","n":0}`, `{"do":"add","n":201}`,
-		`{"do":"choose","board":2,"lock":"3"}`, `{"do":"choose","board":0,"lock":"../../bin"}`, `{"do":"choose","board":0,"lock":""}`, `{"do":"lesson","n":9}`,
-		`{"do":"pace","pace":"fast"}`, `{"do":"server","n":1,"fault":"kill"}`, `{"do":"continue","client":0}`, `{"do":"lock","client":0,"path":"/x"}`, `{"do":"lock","client":0,"board":1}`} {
+	for _, command := range []string{
+		"",
+		"{",
+		`{"do":"rm"}`,
+		`{"do":"rm","client":-1}`,
+		`{"do":"lock","client":7}`,
+		`{"do":"lock","client":-2}`,
+		`{"do":"add","n":0}`,
+		`{"do":"add","n":201}`,
+		`{"do":"choose","board":2,"lock":"3"}`,
+		`{"do":"choose","board":0,"lock":"../../bin"}`,
+		`{"do":"choose","board":0,"lock":""}`,
+		`{"do":"lesson","n":9}`,
+		`{"do":"pace","pace":"fast"}`,
+		`{"do":"server","n":1,"fault":"kill"}`,
+		`{"do":"continue","client":0}`,
+		`{"do":"lock","client":0,"path":"/x"}`,
+		`{"do":"lock","client":0,"board":1}`} {
 		r := p.post(command)
 		require.Equal(t, http.StatusBadRequest, r.StatusCode, "%s %s", command, r.Status)
 	}

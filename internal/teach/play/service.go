@@ -108,10 +108,7 @@ func begin(
 		repo:     repo,
 		yours:    yours,
 		book:     sync.OnceValues(func() (book.Files, error) { return book.Build(repo) }),
-		root: fmt.Sprintf(
-			"/zklock-play-%08x",
-			rand.Uint32(),
-		),
+		root:     fmt.Sprintf("/zklock-play-%08x", rand.Uint32()),
 		jobs:     make(chan func(), 10),
 		starting: make(chan struct{}, 8),
 		servers:  []peer{{1, board.Up, true}},
@@ -179,13 +176,15 @@ func (s *service) every(d time.Duration, do func()) {
 
 // await returns when something is so, at the latest after a while, or when the service ends.
 func (s *service) await(patience time.Duration, is func() bool) {
-	for late := time.Now().Add(patience); time.Now().Before(late) && s.ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+	late := time.Now().Add(patience)
+	for time.Now().Before(late) && s.ctx.Err() == nil {
 		s.mu.Lock()
 		done := is()
 		s.mu.Unlock()
 		if done {
 			return
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 

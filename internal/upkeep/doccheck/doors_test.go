@@ -66,7 +66,9 @@ func TestOneProgramAloneKnowsDocker(t *testing.T) {
 	var who []string
 	for name, text := range texts {
 		for _, imported := range imports(t, name, text) {
-			if strings.HasPrefix(imported, "github.com/testcontainers/") || strings.HasPrefix(imported, "github.com/moby/") {
+			isContainers := strings.HasPrefix(imported, "github.com/testcontainers/")
+			isDocker := strings.HasPrefix(imported, "github.com/moby/")
+			if isContainers || isDocker {
 				who = append(who, name)
 			}
 		}

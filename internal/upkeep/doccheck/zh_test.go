@@ -104,7 +104,10 @@ func (r repository) badWords(p Page) (problems []string) {
 	for row := range slices.Chunk(cells[3:], 3) { // behind the head
 		for word := range strings.SplitSeq(row[0].Text, "，") {
 			if n := strings.Index(p.Source, word); n >= 0 {
-				problems = append(problems, p.at(1+strings.Count(p.Source[:n], "\n"), "%s: the glossary says %s", word, row[1].Text))
+				problems = append(
+					problems,
+					p.at(1+strings.Count(p.Source[:n], "\n"), "%s: the glossary says %s", word, row[1].Text),
+				)
 			}
 		}
 	}
@@ -128,7 +131,10 @@ func (e edition) differences() []string {
 	zh, en := e.zh.sections(), e.en.sections()
 	for i := range min(len(zh), len(en)) {
 		missing := without(en[i].numbers(), zh[i].numbers()) // the other way, English may have a word for it
-		all = append(all, e.inAnyOrder(zh[i].Pieces[0].Line, en[i].Pieces[0].Line, "the numbers below this heading", nil, missing)...)
+		all = append(
+			all,
+			e.inAnyOrder(zh[i].Pieces[0].Line, en[i].Pieces[0].Line, "the numbers below this heading", nil, missing)...,
+		)
 	}
 	zhCells, enCells := e.cells()
 	return slices.Concat(all, outline, e.inOrder("what stands in the table", zhCells, enCells))
@@ -136,7 +142,11 @@ func (e edition) differences() []string {
 
 // unlike names both pages, and what differs.
 func (e edition) unlike(zhLine, enLine int, what string, zh, en any) []string {
-	return []string{e.zh.at(zhLine, "and %s", e.en.at(enLine, "%s differ:\n\tChinese: %q\n\tEnglish: %q", what, zh, en))}
+	return []string{e.zh.at(
+		zhLine,
+		"and %s",
+		e.en.at(enLine, "%s differ:\n\tChinese: %q\n\tEnglish: %q", what, zh, en),
+	)}
 }
 
 // inOrder compares two lists, and names the first difference: what follows has

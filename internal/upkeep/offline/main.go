@@ -72,8 +72,16 @@ func pack() error {
 	if err != nil {
 		return err
 	}
-	words.Fprintf(os.Stdout, "%s has %d MB. The other machines need %s for %s/%s, make and git. There, type:\n%s", archive,
-		info.Size()/1_000_000, runtime.Version(), runtime.GOOS, runtime.GOARCH, unpack)
+	words.Fprintf(
+		os.Stdout,
+		"%s has %d MB. The other machines need %s for %s/%s, make and git. There, type:\n%s",
+		archive,
+		info.Size()/1_000_000,
+		runtime.Version(),
+		runtime.GOOS,
+		runtime.GOARCH,
+		unpack,
+	)
 	return nil
 }
 
