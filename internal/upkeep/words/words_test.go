@@ -61,9 +61,6 @@ func said(t *testing.T) (sentences, all map[string]string) {
 				}
 			}
 			written(test, func(text string) { part(path, strings.TrimSpace(text)) })
-			for _, told := range mistakes.FindAllString(text, -1) {
-				part(path, strings.Join(strings.Fields(strings.ReplaceAll(told, "// ", "")), " "))
-			}
 		case tools.MatchString(path) && !silent.MatchString(path):
 			written(parsed(path, text), func(text string) { either(path, text) })
 		case markup.MatchString(path):
@@ -110,11 +107,9 @@ var (
 	scripts  = regexp.MustCompile(`^internal/(show/page|teach/play)/.*\.js$`)
 	quotes   = regexp.MustCompile("\"((?:[^\"\\\\\n]|\\\\.)*)\"|`([^`]*)`")
 	inserted = regexp.MustCompile(`\$\{[^{}]*\}`)
-	// A mistake, as make hunt tells it.
-	mistakes = regexp.MustCompile(`(?m)^// W\d+\D.*\n(?://.*\n)*`)
 	// What is no sentence: markup and drawing, commands, ZooKeeper's own words, words of code.
 	code = regexp.MustCompile(`<|\{|^M%|^go test |^[a-z]( [a-z])?$|^(big|caption|count|soft|title|watch|dot) [a-z]+ ?$|^(apt-get|brew|docker|export|sudo|tar|unset|import|package|for file|read -r|if redis|INFO) |` +
-		`^wiretap: |^(Zookeeper version|ephemeral nodes dump|Connections dump):|not in the whitelist$|\\[wdW.]|\(\?|"\$|^cat |apt-get update|px system-ui|^(GET|POST) /|^attachment; |^\[data-|^Step %v:$|^%v (makes?|lists?|watch(es)?|has|have|tries|try|looks?|deletes?)$|^text/|^default-src|^data: |^exit status|^--- FAIL: |^\.ls |^button, a, |^button\[|^select, input$|^\(prefers-|^button, a$|^select, summary$|^use strict$|^zklock: %s %s|^step %s%s$|^box plain$|^(box|gone|watch off|fires|woken|off|mine) %v$`)
+		`^wiretap: |^(Zookeeper version|ephemeral nodes dump|Connections dump):|not in the whitelist$|\\[wdW.]|\(\?|"\$|^cat |apt-get update|px system-ui|^(GET|POST) /|^attachment; |^\[data-|^Step %v:$|^%v (makes?|lists?|watch(es)?|has|have|tries|try|looks?|deletes?)$|^text/|^default-src|^data: |^exit status|^--- FAIL: |^\.ls |^button, a, |^button\[|^select, input$|^\(prefers-|^button, a$|^select, summary$|^use strict$|^zklock: %s %s|^step %s%s$|^box plain$|^func %v$|^(box|gone|watch off|fires|woken|off|mine) %v$`)
 	word = regexp.MustCompile(`[A-Za-z]{2,}`)
 )
 
