@@ -148,8 +148,12 @@ func Yours(dir string) (Files, error) {
 	return read(dir, names...)
 }
 
-// Solution returns those files of the step that the learner is to write.
-func (e Exercise) Solution() (Files, error) { return read(e.Home, e.write...) }
+// Solution returns those files of the step that the learner is to write, as they would stand in
+// the learner's package.
+func (e Exercise) Solution() (Files, error) {
+	all, err := read(e.Home, e.write...)
+	return e.moved(all), err
+}
 
 var clause = regexp.MustCompile(`(?m)^package \w+$`)
 

@@ -6,7 +6,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -414,41 +413,27 @@ func (w *workshop) solution(ctx context.Context, e exercise.Exercise) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		words.Fprintf(
-			w.out,
-			"- yours, %s\n+ the step's own, %s\n",
-			filepath.Join(e.Dir(), name),
-			filepath.Join(e.Home, name),
-		)
-		if err := w.diff(ctx, withoutHead(yours[name]), withoutHead(own[name])); err != nil {
-			return err
-		}
-	}
-	return nil
+	maps.DeleteFunc(yours, func(name string, _ []byte) bool { return own[name] == nil }) // what is given
+	words.Fprintf(w.out, "- yours, %s\n+ the step's own, %s\n", e.Dir(), e.Home)
+	return w.diff(ctx, yours, own)
 }
 
-// diff prints how two texts differ.
-func (w *workshop) diff(ctx context.Context, yours, own []byte) (err error) {
+// diff prints how files differ, in colours on a terminal.
+func (w *workshop) diff(ctx context.Context, before, after exercise.Files) error {
 	dir, err := os.MkdirTemp("", "zklock-exercise-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := (exercise.Files{"yours": yours, "own": own}).Write(dir); err != nil {
+	defer os.RemoveAll(dir)
+	err = errors.Join(before.Write(filepath.Join(dir, "before")), after.Write(filepath.Join(dir, "after")))
+	if err != nil {
 		return err
 	}
-	diff := exec.CommandContext(ctx, "diff", "-u", "yours", "own")
-	diff.Dir = dir
-	text, err := diff.Output()
-	if err != nil && diff.ProcessState.ExitCode() != 1 { // 1: they differ
-		return fmt.Errorf("%v: %w", diff.Args, err)
+	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "before", "after")
+	diff.Dir, diff.Stdout, diff.Stderr = dir, w.out, os.Stderr
+	err = diff.Run()
+	if err != nil && diff.ProcessState.ExitCode() == 1 { // they differ
+		return nil
 	}
-	_, err = w.out.Write(text[max(0, bytes.Index(text, []byte("@@"))):]) // without diff's own head
 	return err
-}
-
-// withoutHead leaves out what a file is called and what it is for.
-func withoutHead(text []byte) []byte {
-	return regexp.MustCompile(`(?s)^.*?\npackage \w+\n`).ReplaceAll(append([]byte("\n"), text...), nil)
 }
