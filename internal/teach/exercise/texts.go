@@ -7,12 +7,9 @@ import (
 
 // The texts of what Lay writes, and no step has.
 
-// ours is the first line of a go.work that make exercise has written.
-const ours = "// Laid by make exercise, for the folder yours. It can be deleted."
-
 // goWork and goMod are the workspace, and the module of the folder yours.
 const (
-	goWork = ours + "\n%s\n\nuse (\n\t.\n\t./yours\n)\n"
+	goWork = "// Laid by make exercise, for the folder yours. It can be deleted.\n%s\n\nuse (\n\t.\n\t./yours\n)\n"
 	goMod  = "module zklock/yours\n\n%s\n"
 )
 
