@@ -258,8 +258,8 @@ type section struct {
 }
 
 // hints returns the hints for the property that is missing: this exercise's, or those
-// of a step before it, or else the property's own question. Before the first check they
-// are the exercise's first.
+// of a step before it, or else why the property matters: its question was asked by the check.
+// Before the first check they are the exercise's first.
 func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	all := sections(e)
 	if len(all) == 0 {
@@ -275,7 +275,8 @@ func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	}
 	i := slices.IndexFunc(all, func(s section) bool { return s.property == words.In(missing.Name) })
 	if i < 0 {
-		return section{words.In(missing.Name), []string{words.In(missing.Hint)}}, nil
+		why := words.Sprintf("Why it matters: %s.", missing.Why)
+		return section{words.In(missing.Name), []string{why}}, nil
 	}
 	return all[i], nil
 }

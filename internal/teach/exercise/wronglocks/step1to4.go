@@ -236,6 +236,19 @@ var step3 = []Variant{
 }
 
 var step4 = []Variant{
+	{4, "asks in turn for the list and the znode",
+		"I rest between two looks, and each look is at the one znode that I wait for.",
+		[]Edit{inLock(`		_, _, gone, err := l.conn.GetW(l.dir + "/" + before)`, `		_, _, err = l.conn.Get(l.dir + "/" + before)`),
+			inLock(`		case event := <-gone:
+			if event.Err != nil { // the session has ended: no event will come
+				return event.Err
+			}
+`, `		case <-time.After(20 * time.Millisecond):
+`), inLock(`	"sync"
+`, `	"sync"
+	"time"
+`)},
+		lockcheck.SilentWait, "getData:"},
 	{4, "trusts the wake-up",
 		"The znode before mine has gone, so it is my turn.",
 		[]Edit{inLock(`			if event.Err != nil { // the session has ended: no event will come
