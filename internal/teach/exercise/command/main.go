@@ -32,6 +32,7 @@ type workshop struct {
 	in     *bufio.Reader
 	out    io.Writer
 	server *zkserver.Server // nil until it is needed
+	set    []string         // variables for a test, besides those of the environment
 }
 
 func main() {
@@ -118,10 +119,11 @@ func (w *workshop) test(ctx context.Context, dir string, out io.Writer, flags ..
 
 // environment is that of a test, which uses the workshop's server if there is one.
 func (w *workshop) environment() []string {
-	if w.server == nil {
-		return os.Environ()
+	all := append(os.Environ(), w.set...)
+	if w.server != nil {
+		all = append(all, "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(w.server.Servers(), ","))
 	}
-	return append(os.Environ(), "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(w.server.Servers(), ","))
+	return all
 }
 
 // build makes a program of the test of a learner's step, which is in this folder: make play
@@ -380,10 +382,8 @@ func (w *workshop) replay(ctx context.Context, e exercise.Exercise) error {
 	if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
 		return err
 	}
-	if err := exercise.Replay(page, func() error {
-		_, err := w.test(ctx, e.Dir(), w.out, "-run", exercise.Run(missing.Name))
-		return err
-	}); err != nil {
+	w.set = []string{exercise.PageVariable + "=" + page}
+	if _, err := w.test(ctx, e.Dir(), w.out, "-run", exercise.Run(missing.Name)); err != nil {
 		return err
 	}
 	words.Fprintf(w.out, "%s, %q, yours beside the step's own: file://%s\n", e, missing.Name, page)
