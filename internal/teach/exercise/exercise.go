@@ -26,30 +26,32 @@ import (
 type Exercise struct {
 	Name  string                // "4", or "election"
 	Home  string                // step04_predecessor_watch: where the solution is, and the folder exercise
-	Goals []*lockcheck.Property // in the order in which they are best reached
+	Goals []*lockcheck.Property // its own first: when that fails, the others are not told
 
 	write  []string // the files that the learner is to write, as far as the solution has them
 	before string   // the folder whose files the starter is made from
 }
 
-// All are the exercises in their order. A step begins as this one or the one before.
+// All are the exercises in their order. A step begins as it is itself or as the one before, and
+// is made for a property.
 var All = []Exercise{
-	step(1, 1),
-	step(2, 1),
-	step(3, 2),
-	step(4, 3),
-	step(5, 5),
-	step(6, 6),
+	step(1, 1, lockcheck.OneHolder),
+	step(2, 1, lockcheck.FirstCome),
+	step(3, 2, lockcheck.SilentWait),
+	step(4, 3, lockcheck.WakesOne),
+	step(5, 5, lockcheck.LostCreateReply),
+	step(6, 6, lockcheck.Shared),
 	after("semaphore", lockcheck.SemaphoreProperties),
 	after("multilock", lockcheck.MultiLockProperties),
 	after("election", lockcheck.ElectionProperties),
 }
 
-func step(n, before int) Exercise {
+func step(n, before int, own *lockcheck.Property) Exercise {
+	others := slices.DeleteFunc(lockcheck.Asked(n), func(p *lockcheck.Property) bool { return p == own })
 	return Exercise{
 		Name:   strconv.Itoa(n),
 		Home:   tables.Find(strconv.Itoa(n)).Folder,
-		Goals:  lockcheck.Asked(n),
+		Goals:  slices.Concat([]*lockcheck.Property{own}, others),
 		write:  []string{"lock.go", "hold.go"},
 		before: tables.Find(strconv.Itoa(before)).Folder,
 	}

@@ -206,7 +206,7 @@ var step3 = []Variant{
 	for {
 		names, _, err := l.conn.Children(l.dir)
 `)},
-		lockcheck.SilentWait, "requests between two pings"},
+		lockcheck.SilentWait, "5 waiters sent "},
 	{3, "looks now and then, too",
 		"A watch can get lost, so I look now and then to be sure.",
 		[]Edit{inLock(`	"sync"
@@ -214,7 +214,7 @@ var step3 = []Variant{
 	"time"
 `), inLock(`		case <-ctx.Done():`, `		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():`)},
-		lockcheck.SilentWait, "requests between two pings"},
+		lockcheck.SilentWait, "5 waiters sent "},
 	{3, "sleeps whatever its context says",
 		"The watch will wake me.",
 		[]Edit{inLock(`		select {
