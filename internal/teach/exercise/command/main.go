@@ -260,8 +260,8 @@ type section struct {
 }
 
 // hints returns the hints for the property that is missing: this exercise's, or those
-// of a step before it, or else why the property matters: its question was asked by the check.
-// Before the first check they are the exercise's first.
+// of a step before it, or else why the property matters. Before the first check they are
+// the exercise's first.
 func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	all := sections(e)
 	if len(all) == 0 {
@@ -277,8 +277,11 @@ func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	}
 	i := slices.IndexFunc(all, func(s section) bool { return s.property == words.In(missing.Name) })
 	if i < 0 {
-		why := words.Sprintf("Why it matters: %s.", missing.Why)
-		return section{words.In(missing.Name), []string{why}}, nil
+		hint := words.In(missing.Hint)
+		if missing.Why != "" { // the check has asked the question
+			hint = words.Sprintf("Why it matters: %s.", missing.Why)
+		}
+		return section{words.In(missing.Name), []string{hint}}, nil
 	}
 	return all[i], nil
 }
