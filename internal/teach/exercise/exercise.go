@@ -26,32 +26,37 @@ import (
 type Exercise struct {
 	Name  string                // "4", or "election"
 	Home  string                // step04_predecessor_watch: where the solution is, and the folder exercise
-	Goals []*lockcheck.Property // its own first: when that fails, the others are not told
+	Goals []*lockcheck.Property // when one fails, those behind it are not told
 
 	write  []string // the files that the learner is to write, as far as the solution has them
 	before string   // the folder whose files the starter is made from
 }
 
-// All are the exercises in their order. A step begins as it is itself or as the one before, and
-// is made for a property.
+// All are the exercises in their order. A step begins as it is itself or as the one before.
+// Steps 2 to 4 are made for one property; those after them have parts.
 var All = []Exercise{
-	step(1, 1, lockcheck.OneHolder),
+	step(1, 1),
 	step(2, 1, lockcheck.FirstCome),
 	step(3, 2, lockcheck.SilentWait),
 	step(4, 3, lockcheck.WakesOne),
-	step(5, 5, lockcheck.LostCreateReply),
-	step(6, 6, lockcheck.Shared),
+	step(5, 5),
+	step(6, 6),
 	after("semaphore", lockcheck.SemaphoreProperties),
 	after("multilock", lockcheck.MultiLockProperties),
 	after("election", lockcheck.ElectionProperties),
 }
 
-func step(n, before int, own *lockcheck.Property) Exercise {
-	others := slices.DeleteFunc(lockcheck.Asked(n), func(p *lockcheck.Property) bool { return p == own })
+func step(n, before int, own ...*lockcheck.Property) Exercise {
+	goals := append([]*lockcheck.Property{lockcheck.OneHolder}, own...)
+	for _, p := range lockcheck.Asked(n) {
+		if !slices.Contains(goals, p) {
+			goals = append(goals, p)
+		}
+	}
 	return Exercise{
 		Name:   strconv.Itoa(n),
 		Home:   tables.Find(strconv.Itoa(n)).Folder,
-		Goals:  slices.Concat([]*lockcheck.Property{own}, others),
+		Goals:  goals,
 		write:  []string{"lock.go", "hold.go"},
 		before: tables.Find(strconv.Itoa(before)).Folder,
 	}
