@@ -95,11 +95,11 @@ func firstBy[K cmp.Ordered](key func(name string) K) func([]string, string) (boo
 	}
 }
 
-// Without a mistake in it, the lock that the mistakes are made in is right.
-func TestTheWrongLocksAreOtherwiseRight(t *testing.T) {
-	lockcheck.Holds(t, lockcheck.Over("no mistake", newWrong),
-		lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.Unrelated)
-}
+// newcomers are counted for a name that sorts before those of all who came
+// earlier. In life this is a matter of luck, here it is certain.
+var newcomers atomic.Int64
+
+func newcomer() int64 { return 0xffff - newcomers.Add(1) }
 
 // W1, in 基于zookeeper实现分布式锁(下). The idea: a sequential znode is all that
 // a queue needs. It is persistent, and so it outlives the holder that crashes:
@@ -228,12 +228,6 @@ func TestW7WaitsByRecursion(t *testing.T) {
 	assert.Equal(t, 99, depths[99]-depths[0], "frames on the stack, after 99 looks more")
 }
 
-// For W16 and W17: each client's name sorts before those of all who came
-// earlier. In life this is a matter of luck, here it is certain.
-var newcomers atomic.Int64
-
-func newcomer() int64 { return 0xffff - newcomers.Add(1) }
-
 // W16, in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: a guid before
 // the number lets a client know its own znode, and the number is the third of
 // the fields between the dashes. A guid has dashes itself, so the queue is
@@ -257,6 +251,12 @@ func sortsByTheHostname(l *wrong) {
 
 func TestW17SortsByTheHostname(t *testing.T) {
 	lockcheck.Lacks(t, lockcheck.Over("W17", with(sortsByTheHostname)), lockcheck.OneHolder)
+}
+
+// Without a mistake in it, the lock that the mistakes are made in is right.
+func TestTheWrongLocksAreOtherwiseRight(t *testing.T) {
+	lockcheck.Holds(t, lockcheck.Over("no mistake", newWrong),
+		lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.Unrelated)
 }
 
 // What becomes of the mistakes when a directory has given its last number? W1 looks at the

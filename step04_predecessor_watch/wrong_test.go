@@ -95,6 +95,8 @@ func watch(l *right, ctx context.Context, path string) error {
 	return told(ctx, gone)
 }
 
+var errNoneBefore = errors.New("no znode is before ours")
+
 // W8, published in 基于zookeeper实现分布式锁(下) and in 51CTO, "ZooKeeper locks
 // and Curator's source". The idea: I wait for the znode before mine to go; it
 // has gone; it is my turn. But it may have been a waiter that died, and the
@@ -107,9 +109,11 @@ func trustsTheWakeUp(l *right, ctx context.Context, node string) error {
 	return watch(l, ctx, path) // the mistake: it does not look again
 }
 
+var w8 = waits(leaving(trustsTheWakeUp))
+
 func TestW8TrustsTheWakeUp(t *testing.T) {
 	t.Parallel()
-	lockcheck.Lacks(t, lockcheck.Over("W8", waits(leaving(trustsTheWakeUp))), lockcheck.WaiterCrash)
+	lockcheck.Lacks(t, lockcheck.Over("W8", w8), lockcheck.WaiterCrash)
 }
 
 // W9, published in the same two and in nileader's article on the herd effect.
@@ -132,18 +136,22 @@ func asksIfItExists(l *right, ctx context.Context, node string) error {
 	}
 }
 
+var w9 = waits(leaving(asksIfItExists))
+
 func TestW9AsksIfItExists(t *testing.T) {
 	t.Parallel()
-	lockcheck.Lacks(t, lockcheck.Over("W9", waits(leaving(asksIfItExists))), lockcheck.NoWatchLeft)
+	lockcheck.Lacks(t, lockcheck.Over("W9", w9), lockcheck.NoWatchLeft)
 }
 
 // W12, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
 // the time is up, so tell the caller. The znode is forgotten; it comes to the
 // front of the queue, and everyone behind it waits for a client that has given
 // up.
+var w12 = waits((*right).wait)
+
 func TestW12ForgetsItsZnode(t *testing.T) {
 	t.Parallel()
-	lockcheck.Lacks(t, lockcheck.Over("W12", waits((*right).wait)), lockcheck.GivingUp)
+	lockcheck.Lacks(t, lockcheck.Over("W12", w12), lockcheck.GivingUp)
 }
 
 // W18, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
@@ -176,11 +184,13 @@ func (l tries) Lock(ctx context.Context) error {
 	}
 }
 
+var w18 = waits(looksOnce)
+
 func TestW18TriesAndStays(t *testing.T) {
-	lockcheck.Over("W18", func(conn *zk.Conn, path string) tries { return tries{waits(looksOnce)(conn, path)} }).Acts()
+	lockcheck.Over("W18", func(conn *zk.Conn, path string) tries { return tries{w18(conn, path)} }).Acts()
 	t.Parallel()
 	z := zktest.New(t)
-	holder, b := lock.Join(z, "the holder").Acquire(), lockcheck.Over("tryLock", waits(looksOnce)).Join(z, "B")
+	holder, b := lock.Join(z, "the holder").Acquire(), lockcheck.Over("tryLock", w18).Join(z, "B")
 	require.ErrorIs(t, b.Start().Err(), errHeld, "B's first try")
 	next := lock.Join(z, "the next").Start()
 	next.Queued()
@@ -214,12 +224,12 @@ func waitsForNobody(l *right, ctx context.Context, node string) error {
 	}
 }
 
+var w19 = waits(leaving(waitsForNobody))
+
 func TestW19WaitsForNobody(t *testing.T) {
 	t.Parallel()
-	lockcheck.Lacks(t, lockcheck.Over("W19", waits(leaving(waitsForNobody))), lockcheck.OneHolder)
+	lockcheck.Lacks(t, lockcheck.Over("W19", w19), lockcheck.OneHolder)
 }
-
-var errNoneBefore = errors.New("no znode is before ours")
 
 // W20, published in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: it is our
 // turn when the first in the list is ours. But the list has names, and the create
@@ -242,8 +252,10 @@ func comparesAPathWithAName(l *right, ctx context.Context, node string) error {
 	return errors.Join(watch(l, ctx, l.dir+"/"+names[at]), comparesAPathWithAName(l, ctx, node))
 }
 
+var w20 = waits(leaving(comparesAPathWithAName))
+
 func TestW20ComparesAPathWithAName(t *testing.T) {
-	compares := lockcheck.Over("W20", waits(leaving(comparesAPathWithAName)))
+	compares := lockcheck.Over("W20", w20)
 	compares.Acts()
 	t.Parallel()
 	alone := compares.Join(zktest.New(t), "the only one")
@@ -275,8 +287,10 @@ func looksTwice(l *right, ctx context.Context, node string) error {
 	}
 }
 
+var w21 = waits(leaving(looksTwice))
+
 func TestW21LooksTwice(t *testing.T) {
-	looks := lockcheck.Over("W21", waits(leaving(looksTwice)))
+	looks := lockcheck.Over("W21", w21)
 	looks.Acts()
 	t.Parallel()
 	z := zktest.New(t)
@@ -302,8 +316,10 @@ func looksBeforeTheTry(l *right, ctx context.Context, node string) error {
 	return leaving((*right).wait)(l, ctx, node)
 }
 
+var w22 = waits(looksBeforeTheTry)
+
 func TestW22LooksBeforeTheTry(t *testing.T) {
-	looks := lockcheck.Over("W22", waits(looksBeforeTheTry))
+	looks := lockcheck.Over("W22", w22)
 	looks.Acts()
 	t.Parallel()
 	z := zktest.New(t)
@@ -335,8 +351,10 @@ func waitsWhateverIsThere(l *right, ctx context.Context, node string) error {
 	}
 }
 
+var w24 = waits(leaving(waitsWhateverIsThere))
+
 func TestW24WaitsWhateverIsThere(t *testing.T) {
-	waitsOn := lockcheck.Over("W24", waits(leaving(waitsWhateverIsThere)))
+	waitsOn := lockcheck.Over("W24", w24)
 	waitsOn.Acts()
 	t.Parallel()
 	z := zktest.New(t)
@@ -377,8 +395,10 @@ func wakesUnderTheWaitersLock(l *right, ctx context.Context, node string) error 
 	}
 }
 
+var w15 = waits(leaving(wakesUnderTheWaitersLock))
+
 func TestW15WakesUnderTheWaitersLock(t *testing.T) {
-	wakes := lockcheck.Over("W15", waits(leaving(wakesUnderTheWaitersLock)))
+	wakes := lockcheck.Over("W15", w15)
 	wakes.Acts()
 	t.Parallel()
 	z := zktest.New(t)
@@ -403,12 +423,12 @@ func TestW15WakesUnderTheWaitersLock(t *testing.T) {
 // their znode. W15 and W20 cannot be asked: with them, nobody gets as far.
 func TestTheMistakesAtTheLastNumber(t *testing.T) {
 	t.Parallel()
-	lockcheck.Holds(t, lockcheck.Over("W8", waits(leaving(trustsTheWakeUp))), lockcheck.LastNumber)
-	lockcheck.Holds(t, lockcheck.Over("W9", waits(leaving(asksIfItExists))), lockcheck.LastNumber)
-	lockcheck.Holds(t, lockcheck.Over("W21", waits(leaving(looksTwice))), lockcheck.LastNumber)
-	lockcheck.Holds(t, lockcheck.Over("W24", waits(leaving(waitsWhateverIsThere))), lockcheck.LastNumber)
-	lockcheck.Lacks(t, lockcheck.Over("W12", waits((*right).wait)), lockcheck.LastNumber)
-	lockcheck.Lacks(t, lockcheck.Over("W18", waits(looksOnce)), lockcheck.LastNumber)
-	lockcheck.Lacks(t, lockcheck.Over("W22", waits(looksBeforeTheTry)), lockcheck.LastNumber)
-	lockcheck.Lacks(t, lockcheck.Over("W19", waits(leaving(waitsForNobody))), lockcheck.LastNumber)
+	lockcheck.Holds(t, lockcheck.Over("W8", w8), lockcheck.LastNumber)
+	lockcheck.Holds(t, lockcheck.Over("W9", w9), lockcheck.LastNumber)
+	lockcheck.Holds(t, lockcheck.Over("W21", w21), lockcheck.LastNumber)
+	lockcheck.Holds(t, lockcheck.Over("W24", w24), lockcheck.LastNumber)
+	lockcheck.Lacks(t, lockcheck.Over("W12", w12), lockcheck.LastNumber)
+	lockcheck.Lacks(t, lockcheck.Over("W18", w18), lockcheck.LastNumber)
+	lockcheck.Lacks(t, lockcheck.Over("W22", w22), lockcheck.LastNumber)
+	lockcheck.Lacks(t, lockcheck.Over("W19", w19), lockcheck.LastNumber)
 }

@@ -335,28 +335,36 @@ func (s *story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waitin
 	return holder, waiting
 }
 
-// Five clients wait, for as long as their sessions send two pings each.
+// Five clients wait, for as long as their sessions send two pings each, or until it is
+// plain that they ask.
 var SilentWait = property("waiting sends no request",
 	"the server works for clients that have nothing to do",
 	"who could tell the waiter, so that it need not ask?",
 	func(s *story) {
+		const plainly = 100                              // requests
 		_, waiters := s.crowd(5, 2*zktest.MortalTimeout) // short, for the pings are the clock
-		count, pings := s.Count(waiters...), map[*zktest.Turn]int{}
+		began, count := time.Now(), s.Count(waiters...)
+		marks, pings := map[*zktest.Turn]int{}, map[*zktest.Turn]int{}
 		for _, w := range waiters {
-			pings[w] = len(w.Tap.Done(wiretap.Ping)) + 2
+			marks[w], pings[w] = w.Tap.Mark(), len(w.Tap.Done(wiretap.Ping))+2
 		}
 		s.Await("two pings from each waiter", func() bool {
-			return !slices.ContainsFunc(
-				waiters,
-				func(w *zktest.Turn) bool { return len(w.Tap.Done(wiretap.Ping)) < pings[w] },
-			)
+			asked, pinged := 0, 0
+			for _, w := range waiters {
+				asked += len(w.Asked(marks[w]))
+				if len(w.Tap.Done(wiretap.Ping)) >= pings[w] {
+					pinged++
+				}
+			}
+			return asked > plainly || pinged == len(waiters)
 		})
 		sent := count()
 		s.failsIf(
 			sent.All() > 0,
-			"%d waiters sent %d requests between two pings: %v",
+			"%d waiters sent %d requests in %v: %v",
 			len(waiters),
 			sent.All(),
+			time.Since(began).Round(100*time.Millisecond),
 			sent.Requests,
 		)
 		s.holds("%d waiters sent 0 requests between two pings", len(waiters))

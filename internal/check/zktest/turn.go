@@ -136,7 +136,7 @@ type Wait int
 const (
 	Returned Wait = iota // it does not: it has come back
 	Silently             // with a watch that has not fired, and no request; or for long without a request
-	Polling              // by the same request again and again
+	Polling              // by the same requests again and again
 )
 
 func (w Wait) String() string { return [...]string{"returned", "waits silently", "polls"}[w] }
@@ -165,7 +165,7 @@ func (t *Turn) settled(mark int) (how Wait) {
 	t.zoo.t.Helper()
 	quiet := 0 // looks in a row at which the client waited silently
 	asked, since := 0, time.Now()
-	t.zoo.Await(words.Of("%v to be let in or to settle down to wait", t.Name), func() bool {
+	isSettled := func() bool {
 		silently, polling := t.Tap.Waiting(mark)
 		if quiet++; !silently {
 			quiet = 0
@@ -186,6 +186,10 @@ func (t *Turn) settled(mark int) (how Wait) {
 			return false
 		}
 		return true
+	}
+	t.zoo.await(isSettled, func() {
+		t.zoo.t.Fatalf("%s is not let in, and does not come to rest: it has sent %d requests, the last: %v",
+			t.Name, len(t.Asked(mark)), t.LastAsked())
 	})
 	return how
 }

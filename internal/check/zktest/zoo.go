@@ -187,10 +187,16 @@ func (z *Zoo) AwaitExpiry(clients ...*Client) {
 // what it was waiting for, a string or a words.Text.
 func (z *Zoo) Await(what any, cond func() bool) {
 	z.t.Helper()
+	z.await(cond, func() { z.t.Fatalf("waited in vain for %s", what) })
+}
+
+// await is Await that calls inVain at the deadline, which fails the test.
+func (z *Zoo) await(cond func() bool, inVain func()) {
+	z.t.Helper()
 	for !cond() {
 		select {
 		case <-z.Ctx.Done():
-			z.t.Fatalf("waited in vain for %s", what)
+			inVain()
 		case <-time.After(2 * time.Millisecond):
 		}
 	}

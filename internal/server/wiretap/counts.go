@@ -117,26 +117,32 @@ func (t *Tap) Idle() bool {
 
 // Waiting tells how the client waits at this moment, judged by the record
 // since a Mark. Silently: the last thing it asked has been answered and set a
-// watch that has not fired. Polling: its last three requests were alike and
-// set no watch.
+// watch that has not fired. Polling: its last request was made three times, and
+// from the first of these on it has set no watch.
 func (t *Tap) Waiting(mark int) (silently, polling bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var last []Frame // the newest three requests, newest first
-	for i := len(t.frames) - 1; i >= mark && len(last) < 3; i-- {
-		if f := t.frames[i]; f.Kind == Request && f.isOfLock() {
-			last = append(last, f)
+	var last Frame
+	made := 0 // how often the last request was made
+	for i := len(t.frames) - 1; i >= mark && made < 3; i-- {
+		f := t.frames[i]
+		if f.Kind != Request || !f.isOfLock() {
+			continue
+		}
+		if made == 0 {
+			last = f
+		}
+		if f.Watch {
+			break
+		}
+		if f.Op == last.Op && f.Path == last.Path {
+			made++
 		}
 	}
 	unanswered := 0
 	for c := range t.conns {
 		unanswered += len(c.asked)
 	}
-	if len(last) > 0 {
-		f := last[0]
-		silently = f.Watch && unanswered == 0 && t.armed[watch{f.Path, f.Op == GetChildren}]
-	}
-	alike := func(f, g Frame) bool { return f.Op == g.Op && f.Path == g.Path }
-	polling = len(last) == 3 && !last[0].Watch && alike(last[0], last[1]) && alike(last[1], last[2])
-	return silently, polling
+	silently = last.Watch && unanswered == 0 && t.armed[watch{last.Path, last.Op == GetChildren}]
+	return silently, made == 3
 }

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -128,7 +129,6 @@ func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
 	if err := c.record.Keep(here); err != nil {
 		t.Error(err)
 	}
-	inJournal(allEnded, "")
 }
 
 // partOf is the part that the learner was in when the lock was last checked: the first
@@ -206,99 +206,86 @@ func (c *check) ask(properties []*lockcheck.Property) (hold bool) {
 	properties = slices.DeleteFunc(slices.Clone(properties), func(p *lockcheck.Property) bool {
 		return c.asked[p] || !wanted(p.Name)
 	})
-	for _, p := range properties {
-		c.asked[p] = true
-	}
 	results := c.results(properties, many)
 	if zktest.Busy() {
-		c.again(properties, results)
+		failed := slices.DeleteFunc(slices.Clone(properties), func(p *lockcheck.Property) bool {
+			return results[p].Verdict.Accepted()
+		})
+		maps.Copy(results, c.results(failed, few))
 	}
 	hold = true
-	for i, p := range properties {
-		if hold || results[i].Verdict.Accepted() {
-			hold = c.tell(p, results[i]) && hold
+	for _, p := range properties {
+		c.asked[p] = true
+		if hold || results[p].Verdict.Accepted() {
+			hold = c.tell(p, results[p]) && hold
 		}
 	}
 	return hold
 }
 
-// again asks once more for what was not accepted.
-func (c *check) again(properties []*lockcheck.Property, results []lockcheck.Result) {
-	var places []int
-	var open []*lockcheck.Property
-	for i, p := range properties {
-		if !results[i].Verdict.Accepted() {
-			places, open = append(places, i), append(open, p)
-		}
-	}
-	if len(open) == 0 {
-		return
-	}
-	for i, r := range c.results(open, few) {
-		results[places[i]] = r
-	}
-}
-
 // results asks for so many properties at a time. It has no verdict on those that are not
 // needed, as one before them fails.
-func (c *check) results(properties []*lockcheck.Property, atATime int) []lockcheck.Result {
-	results := make([]lockcheck.Result, len(properties))
-	contexts := make([]context.Context, len(properties))
-	enough := make([]context.CancelFunc, len(properties))
-	for i := range properties {
-		contexts[i], enough[i] = context.WithCancel(c.Context())
+func (c *check) results(properties []*lockcheck.Property, atATime int) map[*lockcheck.Property]lockcheck.Result {
+	results := map[*lockcheck.Property]lockcheck.Result{}
+	needed := map[*lockcheck.Property]context.Context{}
+	enough := map[*lockcheck.Property]context.CancelFunc{}
+	for _, p := range properties {
+		needed[p], enough[p] = context.WithCancel(c.Context())
+		defer enough[p]()
 	}
+	var writing sync.Mutex
 	slots := make(chan struct{}, atATime)
 	var all sync.WaitGroup
-	for _, i := range slowFirst(properties) {
+	for _, p := range slowFirst(properties) {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			result, finished := c.result(contexts[i], properties[i])
+			result, finished := c.result(needed[p], p)
 			if !finished {
 				return
 			}
-			results[i] = result
+			writing.Lock()
+			results[p] = result
+			writing.Unlock()
 			if result.Verdict.Accepted() {
 				return
 			}
-			for _, behind := range enough[i+1:] {
-				behind()
+			for _, behind := range properties[slices.Index(properties, p)+1:] {
+				enough[behind]()
 			}
 		})
 	}
 	all.Wait()
-	for _, end := range enough {
-		end()
-	}
-	fails := func(r lockcheck.Result) bool { return !r.Verdict.Accepted() }
-	if slices.ContainsFunc(results, fails) {
-		return results // whose goroutines may go on
+	for _, r := range results {
+		if !r.Verdict.Accepted() {
+			return results // whose goroutines may go on
+		}
 	}
 	for property, at := range leftBehind() {
-		i := slices.IndexFunc(properties, func(p *lockcheck.Property) bool { return p.Name == property })
-		if i >= 0 {
-			results[i].Verdict = lockcheck.No
-			results[i].Evidence = words.Of("a goroutine was left behind, at %s", at)
+		for p, r := range results {
+			if p.Name == property {
+				r.Verdict = lockcheck.No
+				r.Evidence = words.Of("a goroutine was left behind, at %s", at)
+				results[p] = r
+			}
 		}
 	}
 	return results
 }
 
-// slowFirst are the places of the properties, in the order in which they are begun.
-func slowFirst(properties []*lockcheck.Property) (places []int) {
-	rank := func(i int) int {
-		at := slices.Index(slow, properties[i])
-		if at < 0 {
-			return len(slow)
+// slowFirst are the properties in the order in which they are begun.
+func slowFirst(properties []*lockcheck.Property) (ordered []*lockcheck.Property) {
+	for _, p := range slow {
+		if slices.Contains(properties, p) {
+			ordered = append(ordered, p)
 		}
-		return at
 	}
-	for i := range properties {
-		places = append(places, i)
+	for _, p := range properties {
+		if !slices.Contains(slow, p) {
+			ordered = append(ordered, p)
+		}
 	}
-	slices.SortStableFunc(places, func(i, j int) int { return rank(i) - rank(j) })
-	return places
+	return ordered
 }
 
 // result asks for one property. It has not finished if its result was no longer needed.
@@ -376,7 +363,7 @@ func (c *check) tell(p *lockcheck.Property, r lockcheck.Result) bool {
 	}
 	c.record.answer(Answer{p.Name, string(r.Verdict), r.Evidence})
 	return c.Run(p.Name, func(t *testing.T) {
-		if file := os.Getenv(pageVariable); file != "" {
+		if file := os.Getenv(PageVariable); file != "" {
 			if err := c.page(r, file); err != nil {
 				t.Error(err)
 			}
@@ -436,16 +423,8 @@ func (c *check) sum() {
 	say(c.T, "More help: make hint STEP=%s", e.Name)
 }
 
-// pageVariable names the file for a page of what the property that is asked has shown.
-const pageVariable = "ZKLOCK_REPLAY"
-
-// Replay lets a test write a page of what the property that it asks for has shown.
-func Replay(page string, test func() error) error {
-	if err := os.Setenv(pageVariable, page); err != nil {
-		return err
-	}
-	return errors.Join(test(), os.Unsetenv(pageVariable))
-}
+// PageVariable names the file for a page of what the property that is asked has shown.
+const PageVariable = "ZKLOCK_REPLAY"
 
 // page writes a page of what the learner's lock has done, and the step's own beside it.
 func (c *check) page(yours lockcheck.Result, file string) error {

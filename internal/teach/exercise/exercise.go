@@ -18,41 +18,55 @@ import (
 	"strings"
 
 	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/tables"
 	"zklock/internal/upkeep/words"
 )
 
 // An Exercise is what the learner is to write: a step's lock, or one of those that
 // come after the steps.
 type Exercise struct {
-	Name  string // "4", or "election"
-	Home  string // step04_predecessor_watch: where the solution is, and the folder exercise
-	Goals []*lockcheck.Property
+	Name  string                // "4", or "election"
+	Home  string                // step04_predecessor_watch: where the solution is, and the folder exercise
+	Goals []*lockcheck.Property // when one fails, those behind it are not told
 
-	write  []string // the files of the solution that the learner is to write
+	write  []string // the files that the learner is to write, as far as the solution has them
 	before string   // the folder whose files the starter is made from
 }
 
-// All are the exercises in their order. Paths are those in the root of the repository.
-// Goals stand in the order in which they are best reached.
+// All are the exercises in their order. A step begins as it is itself or as the one before.
+// Steps 2 to 4 are made for one property; those after them have parts.
 var All = []Exercise{
-	{"1", "step01_plain_node", lockcheck.Asked(1), lock, "step01_plain_node"},
-	{"2", "step02_sequential_spin", lockcheck.Asked(2), lock, "step01_plain_node"},
-	{"3", "step03_children_watch", lockcheck.Asked(3), lock, "step02_sequential_spin"},
-	{"4", "step04_predecessor_watch", lockcheck.Asked(4), lock, "step03_children_watch"},
-	{"5", "step05_reentrant", lockcheck.Asked(5), lockAndHold, "step05_reentrant"},
-	{"6", "step06_shared_lock", lockcheck.Asked(6), lockAndHold, "step06_shared_lock"},
-	{"semaphore", "internal/teach/exercise/after/semaphore", lockcheck.SemaphoreProperties,
-		[]string{"semaphore.go"}, "internal/teach/exercise/after/semaphore"},
-	{"multilock", "internal/teach/exercise/after/multilock", lockcheck.MultiLockProperties,
-		[]string{"multilock.go"}, "internal/teach/exercise/after/multilock"},
-	{"election", "internal/teach/exercise/after/election", lockcheck.ElectionProperties,
-		[]string{"election.go"}, "internal/teach/exercise/after/election"},
+	step(1, 1),
+	step(2, 1, lockcheck.FirstCome),
+	step(3, 2, lockcheck.SilentWait),
+	step(4, 3, lockcheck.WakesOne),
+	step(5, 5),
+	step(6, 6),
+	after("semaphore", lockcheck.SemaphoreProperties),
+	after("multilock", lockcheck.MultiLockProperties),
+	after("election", lockcheck.ElectionProperties),
 }
 
-var (
-	lock        = []string{"lock.go"}
-	lockAndHold = []string{"lock.go", "hold.go"}
-)
+func step(n, before int, own ...*lockcheck.Property) Exercise {
+	goals := append([]*lockcheck.Property{lockcheck.OneHolder}, own...)
+	for _, p := range lockcheck.Asked(n) {
+		if !slices.Contains(goals, p) {
+			goals = append(goals, p)
+		}
+	}
+	return Exercise{
+		Name:   strconv.Itoa(n),
+		Home:   tables.Find(strconv.Itoa(n)).Folder,
+		Goals:  goals,
+		write:  []string{"lock.go", "hold.go"},
+		before: tables.Find(strconv.Itoa(before)).Folder,
+	}
+}
+
+func after(name string, goals []*lockcheck.Property) Exercise {
+	home := "internal/teach/exercise/after/" + name
+	return Exercise{Name: name, Home: home, Goals: goals, write: []string{name + ".go"}, before: home}
+}
 
 // Find returns an exercise by its name: "4" and "04" are the same. Without a name it
 // is the first that is not done.
@@ -149,8 +163,12 @@ func Yours(dir string) (Files, error) {
 	return read(dir, names...)
 }
 
-// Solution returns those files of the step that the learner is to write.
-func (e Exercise) Solution() (Files, error) { return read(e.Home, e.write...) }
+// Solution returns those files of the step that the learner is to write, as they would stand in
+// the learner's package.
+func (e Exercise) Solution() (Files, error) {
+	all, err := read(e.Home, e.write...)
+	return e.moved(all), err
+}
 
 var clause = regexp.MustCompile(`(?m)^package \w+$`)
 

@@ -1,7 +1,6 @@
 package exercise
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -44,58 +43,44 @@ func (e Exercise) complete(lock Files) (Files, error) {
 
 // Lay makes the folder of the learner's package, if it is not there, and tells whether it did.
 func (e Exercise) Lay() (laid bool, err error) {
+	if err := layModule(); err != nil {
+		return false, err
+	}
 	there, err := filepath.Glob(filepath.Join(e.Dir(), "*.go"))
 	if err != nil || len(there) > 0 {
-		return false, errors.Join(err, layModule())
+		return false, err
 	}
 	all, err := e.Laid()
 	if err != nil {
 		return false, err
 	}
-	if err := layModule(); err != nil {
-		return false, err
-	}
 	return true, all.Write(e.Dir())
 }
 
-// layModule makes the folder yours a Go module of its own: then ./... leaves it out. The
-// workspace go.work joins it to this one: then go test and editors know it all the same.
+// layModule makes the folder yours a Go module of its own, if it is none: then ./... leaves it
+// out. The workspace go.work joins it to this one: then go test and editors know it all the same.
 // (A name with an underscore, or ignore in go.mod, would hide its mistakes from editors.)
 func layModule() error {
-	all, err := read(".", "go.mod", "go.work")
-	if err != nil {
-		return err
-	}
-	version := goLine.Find(all["go.mod"])
-	if len(version) == 0 {
+	module, err := os.ReadFile("go.mod")
+	version := goLine.Find(module)
+	if err != nil || version == nil {
 		return errors.New("there is no go.mod here: go to the root of the repository")
 	}
-	if err := replace("yours/go.mod", fmt.Sprintf(goMod, version)); err != nil {
-		return err
-	}
-	if work := all["go.work"]; len(work) > 0 && !bytes.HasPrefix(work, []byte(ours)) {
-		return nil // somebody else's: what it lacks, go test says
-	}
-	return replace("go.work", fmt.Sprintf(goWork, version))
-}
-
-// replace gives a file this text, at once: the go command may be reading it.
-func replace(file, text string) error {
-	if was, err := os.ReadFile(file); err == nil && string(was) == text {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	next, err := os.CreateTemp(filepath.Dir(file), "go.*.new")
-	if err != nil {
-		return err
-	}
-	_, err = next.WriteString(text)
-	return errors.Join(err, next.Close(), os.Rename(next.Name(), file))
+	return errors.Join(
+		writeOnce("yours/go.mod", fmt.Sprintf(goMod, version)),
+		writeOnce("go.work", fmt.Sprintf(goWork, version)),
+	)
 }
 
 var goLine = regexp.MustCompile(`(?m)^go .*$`)
+
+// writeOnce writes a file that is not there.
+func writeOnce(file, text string) error {
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	return Files{filepath.Base(file): []byte(text)}.Write(filepath.Dir(file))
+}
 
 // Scratch makes a folder for a package that is tested and then removed: in the module,
 // and as the learner's left out by git and by ./...

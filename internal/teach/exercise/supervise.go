@@ -1,7 +1,6 @@
 package exercise
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -11,11 +10,9 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
@@ -26,7 +23,7 @@ import (
 // that was being asked. So there are two processes: the one that go test has started lets
 // another one do the asking, which keeps a journal. If that one dies, the first asks again
 // for each property that was being asked, in a process of its own, and tells which of them
-// die. A debugger's process does all itself.
+// dies first. A debugger's process does all itself.
 
 // journalVariable names the file of the journal, and againVariable is set where a property
 // is asked again after a death.
@@ -37,44 +34,32 @@ const (
 
 func askedAgain() bool { return os.Getenv(againVariable) != "" }
 
-// The words of the journal. A name comes behind the first two.
+// The words of the journal. A name comes behind each.
 const (
-	begins   = "begins"
-	ends     = "ends"
-	allEnded = "over"
+	begins = "begins "
+	ends   = "ends "
 )
-
-var writingJournal sync.Mutex
 
 // inJournal adds a line to the journal, if there is one.
 func inJournal(word, name string) {
-	file := os.Getenv(journalVariable)
-	if file == "" {
-		return
-	}
-	writingJournal.Lock()
-	defer writingJournal.Unlock()
-	journal, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	journal, err := os.OpenFile(os.Getenv(journalVariable), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return // then a death is not explained
 	}
-	fmt.Fprintf(journal, "%s %s\n", word, name)
+	fmt.Fprintln(journal, word+name)
 	_ = journal.Close()
 }
 
 // wereAsked are the names that a journal has begun, and not ended.
-func wereAsked(journal []byte) []string {
+func wereAsked(journal string) []string {
 	open := map[string]bool{}
-	for line := range strings.Lines(string(journal)) {
+	for line := range strings.Lines(journal) {
 		line = strings.TrimSpace(line)
-		if name, begun := strings.CutPrefix(line, begins+" "); begun {
+		if name, begun := strings.CutPrefix(line, begins); begun {
 			open[name] = true
 		}
-		if name, ended := strings.CutPrefix(line, ends+" "); ended {
+		if name, ended := strings.CutPrefix(line, ends); ended {
 			delete(open, name)
-		}
-		if line == allEnded {
-			clear(open)
 		}
 	}
 	return slices.Sorted(maps.Keys(open))
@@ -90,22 +75,16 @@ func isSupervised() bool {
 
 // supervise lets another process do what this one was started for. It returns its exit code.
 func supervise() (code int) {
-	dir, err := os.MkdirTemp("", "zklock-exercise-")
+	first, err := process(context.Background(), os.Stdout, os.Args[1:])
 	if err != nil {
 		words.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	first := asking{journal: filepath.Join(dir, "journal"), out: os.Stdout, besides: os.Stderr}
-	died, err := first.run(context.Background(), os.Args[1:])
-	if err != nil {
-		words.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if len(died) > 0 {
-		explain(dir, died, first)
-	} else if len(first.crash) > 0 {
-		os.Stderr.Write(first.crash)
+	fmt.Fprint(os.Stderr, first.complaints)
+	if len(first.asked) > 0 {
+		explain(first)
+	} else {
+		fmt.Fprint(os.Stderr, first.crash)
 	}
 	if first.code != 0 {
 		isNotDone()
@@ -113,75 +92,60 @@ func supervise() (code int) {
 	return first.code
 }
 
-// An asking is one run of the process that asks.
-type asking struct {
-	journal      string
-	out, besides io.Writer // for its standard output, and for its standard error without a crash
-
-	code  int
-	crash []byte // what Go has printed of a panic
+// An end is how a process has ended that was to ask.
+type end struct {
+	code       int
+	asked      []string // what was being asked, if it died
+	complaints string   // what it has printed to its standard error,
+	crash      string   // and what Go has of a panic
 }
 
-// run lets the process run. It returns what was being asked when it died.
-func (a *asking) run(ctx context.Context, args []string, env ...string) (died []string, err error) {
+// crashes is where Go begins to print of a panic.
+var crashes = regexp.MustCompile(`(?m)^(panic|fatal error):\W`)
+
+// process lets another process ask, and waits until it ends.
+func process(ctx context.Context, out io.Writer, args []string, env ...string) (e end, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	process := exec.CommandContext(ctx, program, args...)
-	process.Dir = here
-	process.Env = append(append(os.Environ(), journalVariable+"="+a.journal), env...)
-	process.Stdin, process.Stdout = os.Stdin, a.out
-	complaints, err := process.StderrPipe()
+	journal, err := os.CreateTemp("", "zklock-journal-")
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	if err := process.Start(); err != nil {
-		return nil, err
-	}
-	a.read(complaints)
-	err = process.Wait()
+	defer os.Remove(journal.Name())
+	defer journal.Close()
+
+	var complaints bytes.Buffer
+	asking := exec.CommandContext(ctx, program, args...)
+	asking.Dir = here
+	asking.Env = append(append(os.Environ(), journalVariable+"="+journal.Name()), env...)
+	asking.Stdin, asking.Stdout, asking.Stderr = os.Stdin, out, &complaints
+	err = asking.Run()
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) {
-		return nil, err
+		return e, err
 	}
-	a.code = process.ProcessState.ExitCode()
-	if a.code < 0 { // it was killed
-		a.code = 1
+	e.code = asking.ProcessState.ExitCode()
+	if e.code < 0 { // it was killed
+		e.code = 1
 	}
-	journal, err := os.ReadFile(a.journal)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // nothing was asked
+	e.complaints = complaints.String()
+	if at := crashes.FindStringIndex(e.complaints); at != nil {
+		e.complaints, e.crash = e.complaints[:at[0]], e.complaints[at[0]:]
 	}
-	return wereAsked(journal), err
-}
-
-// crashes is the first line of what Go prints of a panic.
-var crashes = regexp.MustCompile(`^(panic|fatal error):\W`)
-
-// read passes on what the process says to people, and keeps a crash.
-func (a *asking) read(complaints io.Reader) {
-	lines := bufio.NewReader(complaints)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if crashes.Match(line) || len(a.crash) > 0 {
-			a.crash = append(a.crash, line...)
-		} else {
-			_, _ = a.besides.Write(line)
-		}
-		if err != nil {
-			return
-		}
-	}
+	written, err := io.ReadAll(journal)
+	e.asked = wereAsked(string(written))
+	return e, err
 }
 
 // seen is what the process died of.
-func (a *asking) seen() words.Text {
-	if len(a.crash) == 0 {
-		return words.Of("the process ended with code %d, as by os.Exit", a.code)
+func (e end) seen() words.Text {
+	if e.crash == "" {
+		return words.Of("the process ended with code %d, as by os.Exit", e.code)
 	}
-	why, _, _ := strings.Cut(string(a.crash), "\n")
-	if at := place(string(a.crash)); at != "" {
+	why, _, _ := strings.Cut(e.crash, "\n")
+	if at := place(e.crash); at != "" {
 		return words.Of("%v, at %v", why, at)
 	}
 	return words.Whole(why)
@@ -189,7 +153,7 @@ func (a *asking) seen() words.Text {
 
 // explain asks again for what was being asked when the process died, and tells of the
 // first that dies again.
-func explain(dir string, names []string, first asking) {
+func explain(first end) {
 	server, err := zktest.Shared()
 	if err != nil {
 		words.Fprintln(os.Stderr, err)
@@ -199,39 +163,36 @@ func explain(dir string, names []string, first asking) {
 	at := []string{againVariable + "=1", "ZK_BACKEND=existing", "ZK_SERVERS=" + strings.Join(server.Servers(), ",")}
 	ctx, enough := context.WithCancel(context.Background())
 	defer enough()
-	type death struct {
-		name    string
-		seen    words.Text
-		printed string
+	ended := make(chan end)
+	for _, name := range first.asked {
+		go func() {
+			var printed strings.Builder
+			args := []string{"-test.paniconexit0", "-test.timeout=1m", "-test.run=" + Run(name)}
+			again, _ := process(ctx, &printed, args, at...) // with an error, nothing was asked
+			again.complaints = strings.TrimSpace(printed.String() + again.complaints)
+			ended <- again
+		}()
 	}
-	deaths := make(chan death, len(names))
-	var all sync.WaitGroup
-	for i, name := range names {
-		all.Go(func() {
-			var printed, complained bytes.Buffer
-			a := asking{journal: filepath.Join(dir, fmt.Sprint(i)), out: &printed, besides: &complained}
-			died, err := a.run(ctx, []string{"-test.paniconexit0", "-test.timeout=1m", "-test.run=" + Run(name)}, at...)
-			if err != nil || len(died) == 0 || ctx.Err() != nil {
-				return
-			}
-			deaths <- death{name, a.seen(), strings.TrimSpace(printed.String() + complained.String())}
+	var death end
+	for range first.asked {
+		again := <-ended
+		if len(death.asked) == 0 && len(again.asked) > 0 {
+			death = again
 			enough()
-		})
+		}
 	}
-	all.Wait()
-	close(deaths)
-	died, again := <-deaths
-	if !again {
+	if len(death.asked) == 0 {
 		told(os.Stdout, first.seen(), question(nil, first.seen()))
-		words.Fprintf(os.Stdout, "while these were asked: %s\n", strings.Join(names, "; "))
+		words.Fprintf(os.Stdout, "while these were asked: %s\n", strings.Join(first.asked, "; "))
 		return
 	}
-	fmt.Printf("--- FAIL: TestLock/%s\n", underscored(died.name))
-	told(os.Stdout, died.seen, question(nil, died.seen))
-	if died.printed != "" {
-		words.Fprintf(os.Stdout, "printed: %s\n", died.printed)
+	name := death.asked[0]
+	fmt.Printf("--- FAIL: TestLock/%s\n", underscored(name))
+	told(os.Stdout, death.seen(), question(nil, death.seen()))
+	if death.complaints != "" {
+		words.Fprintf(os.Stdout, "printed: %s\n", death.complaints)
 	}
-	keepAnswer(Answer{died.name, string(lockcheck.No), died.seen})
+	keepAnswer(Answer{name, string(lockcheck.No), death.seen()})
 }
 
 // keepAnswer keeps what this process has found, and not the one that asks.

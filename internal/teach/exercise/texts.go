@@ -7,12 +7,9 @@ import (
 
 // The texts of what Lay writes, and no step has.
 
-// ours is the first line of a go.work that make exercise has written.
-const ours = "// Laid by make exercise, for the folder yours. It can be deleted."
-
 // goWork and goMod are the workspace, and the module of the folder yours.
 const (
-	goWork = ours + "\n%s\n\nuse (\n\t.\n\t./yours\n)\n"
+	goWork = "// Laid by make exercise, for the folder yours. It can be deleted.\n%s\n\nuse (\n\t.\n\t./yours\n)\n"
 	goMod  = "module zklock/yours\n\n%s\n"
 )
 
@@ -53,6 +50,9 @@ var subjects = map[string]string{
 	"election":  "lockcheck.OverElection(steps.OpenReentrant, New)",
 }
 
+// Subjects is Go for how the test makes the learner's locks.
+func (e Exercise) Subjects() string { return subjects[e.Name] }
+
 // imports are what the tests of the exercises after the steps need besides.
 var imports = map[string]string{
 	"semaphore": `"zklock/internal/check/lockcheck"`,
@@ -63,5 +63,5 @@ var imports = map[string]string{
 // test is the learner's test file.
 func (e Exercise) test() ([]byte, error) {
 	example := underscored(e.Goals[0].Name)
-	return format.Source(fmt.Appendf(nil, aTest, e.pkg(), imports[e.Name], example, e.Name, subjects[e.Name]))
+	return format.Source(fmt.Appendf(nil, aTest, e.pkg(), imports[e.Name], example, e.Name, e.Subjects()))
 }

@@ -68,9 +68,6 @@ func everythingSaid(t *testing.T) *said {
 			for _, text := range written(test) {
 				s.part(path, text)
 			}
-			for _, told := range mistakes.FindAllString(text, -1) {
-				s.part(path, strings.Join(strings.Fields(strings.ReplaceAll(told, "// ", "")), " "))
-			}
 		case steps.MatchString(path) && !silent.MatchString(path):
 			for _, text := range written(parsed(t, path, text)) {
 				if len(verbs(strings.Replace(text, "%w", "", 1))) == 0 { // else it is shown as the step says it
@@ -167,8 +164,6 @@ var (
 	scripts  = regexp.MustCompile(`^internal/(show/page|teach/play)/.*\.js$`)
 	quotes   = regexp.MustCompile("\"((?:[^\"\\\\\n]|\\\\.)*)\"|`([^`]*)`")
 	inserted = regexp.MustCompile(`\$\{[^{}]*\}`)
-	// A mistake, as make hunt tells it.
-	mistakes = regexp.MustCompile(`(?m)^// W\d+\D.*\n(?://.*\n)*`)
 	// What is no sentence: markup and drawing, commands, ZooKeeper's own words, words of code.
 	code = regexp.MustCompile(`<|\{|^M%|^go test |^[a-z]( [a-z])?$|^(big|caption|count|soft|title|watch|dot) [a-z]+ ?$|^(apt-get|brew|docker|export|sudo|tar|unset|import|package|for file|read -r|if redis|INFO) |` +
 		`^wiretap: |^(Zookeeper version|ephemeral nodes dump|Connections dump):|not in the whitelist$|\\[wdW.]|\(\?|"\$|^cat |apt-get update|px system-ui|^(GET|POST) /|^attachment; |^\[data-|^text/|^default-src|^data: |^exit status|^--- FAIL: |^\.ls |^button, a, |^button\[|^select, input$|^\(prefers-|^button, a$|^select, summary$|^use strict$|^zklock: %s %s|^box plain$|^aria-label=|^/|^%(s, TryLock\(%v\)|\.1f ms)$`)

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"go/ast"
-	"go/format"
-	"go/parser"
-	"go/token"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -22,100 +18,6 @@ import (
 	"zklock/internal/upkeep/words"
 )
 
-// A mistake is a published one, as the test of a step has it.
-type mistake struct {
-	tables.Mistake
-	test   *ast.FuncDecl
-	source *ast.File // without comments: they tell
-	lines  *token.FileSet
-	text   string // what the comment above it says
-}
-
-// findMistake reads the code of a published mistake out of its step's wrong_test.go.
-func findMistake(n int) (mistake, error) {
-	if n < 1 || n > len(tables.Mistakes) {
-		return mistake{}, words.Errorf("they are W1 to W%d", len(tables.Mistakes))
-	}
-	m := tables.Mistakes[n-1]
-	text, err := os.ReadFile(m.File())
-	if err != nil {
-		return mistake{}, err
-	}
-	lines := token.NewFileSet()
-	source, err := parser.ParseFile(lines, m.File(), text, parser.SkipObjectResolution)
-	if err != nil {
-		return mistake{}, err
-	}
-	comment := regexp.MustCompile(fmt.Sprintf(`(?m)^// W%d\D.*\n(?://.*\n)*`, n)) // it may stand above the type
-	for _, d := range source.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == m.Test {
-			return mistake{m, f, source, lines, strings.ReplaceAll(string(comment.Find(text)), "// ", "")}, nil
-		}
-	}
-	return mistake{}, words.Errorf("%s has no %s", m.File(), m.Test)
-}
-
-// told is what the comment says, in the reader's language.
-func (m mistake) told() string {
-	if words.Chinese() {
-		return words.Whole(strings.Join(strings.Fields(m.text), " ")).String()
-	}
-	return strings.TrimSpace(m.text)
-}
-
-var declares = regexp.MustCompile(`^(?:type|var|func(?: \(\w+ \*?(\w+)\))?) (\w+)`)
-
-// code prints the wrong lock: all that its test uses of the file, in the order of the
-// file, and the functions that the test itself makes the lock with.
-func (m mistake) code() string {
-	used := map[ast.Node]bool{}
-	var use func(text string)
-	use = func(text string) {
-		for _, d := range m.source.Decls {
-			if name := declares.FindStringSubmatch(m.print(d)); name != nil && !used[d] { // a method goes with its type
-				if regexp.MustCompile(`\b` + cmp.Or(name[1], name[2]) + `\b`).MatchString(text) {
-					used[d] = true
-					use(m.print(d))
-				}
-			}
-		}
-	}
-	use(m.print(m.test.Body))
-	var shown []ast.Node
-	for _, d := range m.source.Decls {
-		if used[d] {
-			shown = append(shown, d)
-		}
-	}
-	ast.Inspect(m.test.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			if _, ok := n.Rhs[0].(*ast.FuncLit); ok {
-				shown = append(shown, n)
-				return false
-			}
-		case *ast.CallExpr:
-			if over, ok := n.Fun.(*ast.SelectorExpr); ok && over.Sel.Name == "Over" {
-				if _, named := n.Args[1].(*ast.Ident); !named {
-					shown = append(shown, &ast.AssignStmt{Lhs: []ast.Expr{ast.NewIdent("newLock")}, Tok: token.DEFINE, Rhs: n.Args[1:]})
-				}
-				return false
-			}
-		}
-		return true
-	})
-	return m.print(shown...)
-}
-
-func (m mistake) print(nodes ...ast.Node) string {
-	var text strings.Builder
-	for _, n := range nodes {
-		_ = format.Node(&text, m.lines, n)
-		text.WriteString("\n\n")
-	}
-	return strings.TrimSpace(text.String())
-}
-
 // hunt shows a wrong lock, asks which property it lacks, and holds the lock
 // against the property that is named.
 func (w *workshop) hunt(ctx context.Context, which string) error {
@@ -123,12 +25,16 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	if which != "" {
 		n, _ = strconv.Atoi(strings.TrimPrefix(strings.ToUpper(which), "W"))
 	}
-	m, err := findMistake(n)
+	if n < 1 || n > len(tables.Mistakes) {
+		return words.Errorf("there is no mistake %q: they are W1 to W%d", which, len(tables.Mistakes))
+	}
+	m := tables.Mistakes[n-1]
+	code, err := codeOf(m)
 	if err != nil {
-		return words.Errorf("there is no mistake %q: %w", which, err)
+		return err
 	}
 	words.Fprintf(w.out, "W%d, a lock that was published, in Go:\n\n", n)
-	fmt.Fprintf(w.out, "%s\n\n", m.code())
+	fmt.Fprintf(w.out, "%s\n\n", code)
 	words.Fprintf(w.out, "What is not shown is as in %s.\nWhich property does it lack?\n", tables.Find(m.Step).Folder)
 	for i, p := range lockcheck.Properties {
 		words.Fprintf(w.out, "%3d  %s\n", i+1, p.Name)
@@ -144,14 +50,14 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 		named = lockcheck.Properties[choice-1].Name
 	}
 	words.Fprintf(w.out, "%s\n\nrunning it: %s in %s\n", named, m.Test, m.File())
-	seen, err := w.tests(ctx, m, named)
+	seen, err := w.verdicts(ctx, m, named)
 	if err != nil {
 		return err
 	}
 	for _, verdict := range seen {
 		fmt.Fprintf(w.out, "  %s\n", verdict)
 	}
-	right, more := m.lacks(named, seen)
+	right, more := isRight(m, named, seen)
 	fmt.Fprint(w.out, more)
 	said := words.Of("Not this one.")
 	if right {
@@ -163,13 +69,52 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 			said = words.Of("True, and %s lacks that, too. What did this change break?", step.Name)
 		}
 	}
-	words.Fprintf(w.out, "\n%s\n\n%s\n", said, m.told())
-	return nil
+	words.Fprintf(w.out, "\n%s\n", said)
+	told, err := told(m)
+	fmt.Fprintf(w.out, "\n%s\n", told)
+	return err
 }
 
-// lacks tells whether the mistake is said rightly to lack a property, after its test has
+var (
+	aMistake = regexp.MustCompile(`(?m)^// W\d`)
+	comment  = regexp.MustCompile(`(?m)^[ \t]*//.*\n?|[ \t]+//.*$`)
+)
+
+// codeOf is a wrong lock as its file has it: what stands there before the first mistake,
+// and then all from this mistake's comment to its test. Its comments tell, and are left out.
+func codeOf(m tables.Mistake) (string, error) {
+	text, err := os.ReadFile(m.File())
+	if err != nil {
+		return "", err
+	}
+	_, file, _ := strings.Cut(string(text), "\n)\n") // behind the imports
+	file, _, _ = strings.Cut(file, "\nfunc "+m.Test)
+	mistakes := aMistake.FindAllStringIndex(file, -1)
+	if len(mistakes) == 0 {
+		return "", words.Errorf("%s has no %s", m.File(), m.Key())
+	}
+	common := file[:mistakes[0][0]]
+	own := file[mistakes[len(mistakes)-1][0]:]
+	return strings.TrimSpace(common + comment.ReplaceAllString(own, "")), nil
+}
+
+// told is what the page of the mistakes says of one.
+func told(m tables.Mistake) (string, error) {
+	page := "docs/mistakes.md"
+	if words.Chinese() {
+		page = "docs/zh-CN/mistakes.md"
+	}
+	text, err := os.ReadFile(page)
+	section := regexp.MustCompile(`(?s)\n### (` + m.Key() + `\b.*?)\n##`).FindSubmatch(text)
+	if err != nil || section == nil {
+		return "", errors.Join(err, words.Errorf("%s has no %s", page, m.Key()))
+	}
+	return strings.TrimSpace(string(section[1])), nil
+}
+
+// isRight tells whether the mistake is said rightly to lack a property, after its test has
 // seen these verdicts, and what else there is to say.
-func (m mistake) lacks(named string, seen []string) (right bool, more words.Text) {
+func isRight(m tables.Mistake, named string, seen []string) (right bool, more words.Text) {
 	what := m.Suffers
 	switch {
 	case m.ShowsTwoInside && named == what:
@@ -177,37 +122,23 @@ func (m mistake) lacks(named string, seen []string) (right bool, more words.Text
 	case what != "" && what != tables.Nothing && !m.ShowsTwoInside:
 		more = words.Of("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
 	}
-	return named == what ||
-		slices.ContainsFunc(
-			seen,
-			func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+words.Whole(named).String()+": ") },
-		), more
+	lacking := "✗ " + words.Whole(named).String() + ": "
+	refutes := func(verdict string) bool { return strings.HasPrefix(verdict, lacking) }
+	return named == what || slices.ContainsFunc(seen, refutes), more
 }
 
 var verdictLine = regexp.MustCompile(`(?:✗|✓|–|\?) .*: .*`)
 
-// tests runs the mistake's test, and holds its lock against one more property.
-// It returns the verdicts.
-func (w *workshop) tests(ctx context.Context, m mistake, asked string) (verdicts []string, err error) {
-	test := exec.CommandContext(
-		ctx,
-		"go",
-		"test",
-		"-count=1",
-		"-timeout",
-		"120s",
-		"-v",
-		"-run",
-		m.Run(),
-		"./"+tables.Find(m.Step).Folder,
-	)
+// verdicts runs the mistake's test, and holds its lock against one more property.
+func (w *workshop) verdicts(ctx context.Context, m tables.Mistake, asked string) ([]string, error) {
 	if err := w.serve(ctx); err != nil {
 		return nil, err
 	}
-	test.Env = append(w.environment(), "LOCKCHECK_ASK="+asked)
-	text, err := test.CombinedOutput()
-	if err != nil {
-		return nil, words.Errorf("%s\n%w", text, err)
+	w.set = []string{"LOCKCHECK_ASK=" + asked}
+	var said bytes.Buffer
+	passes, err := w.test(ctx, tables.Find(m.Step).Folder, &said, "-v", "-timeout=120s", "-run", m.Run())
+	if err == nil && !passes {
+		err = words.Errorf("%s", said.String())
 	}
-	return verdictLine.FindAllString(string(text), -1), nil
+	return verdictLine.FindAllString(said.String(), -1), err
 }

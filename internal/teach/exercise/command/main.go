@@ -6,7 +6,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +32,7 @@ type workshop struct {
 	in     *bufio.Reader
 	out    io.Writer
 	server *zkserver.Server // nil until it is needed
+	set    []string         // variables for a test, besides those of the environment
 }
 
 func main() {
@@ -119,10 +119,11 @@ func (w *workshop) test(ctx context.Context, dir string, out io.Writer, flags ..
 
 // environment is that of a test, which uses the workshop's server if there is one.
 func (w *workshop) environment() []string {
-	if w.server == nil {
-		return os.Environ()
+	all := append(os.Environ(), w.set...)
+	if w.server != nil {
+		all = append(all, "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(w.server.Servers(), ","))
 	}
-	return append(os.Environ(), "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(w.server.Servers(), ","))
+	return all
 }
 
 // build makes a program of the test of a learner's step, which is in this folder: make play
@@ -259,8 +260,8 @@ type section struct {
 }
 
 // hints returns the hints for the property that is missing: this exercise's, or those
-// of a step before it, or else the property's own question. Before the first check they
-// are the exercise's first.
+// of a step before it, or else why the property matters. Before the first check they are
+// the exercise's first.
 func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	all := sections(e)
 	if len(all) == 0 {
@@ -276,7 +277,11 @@ func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	}
 	i := slices.IndexFunc(all, func(s section) bool { return s.property == words.Whole(missing.Name).String() })
 	if i < 0 {
-		return section{words.Whole(missing.Name).String(), []string{words.Whole(missing.Hint).String()}}, nil
+		hint := words.Whole(missing.Hint).String()
+		if missing.Why != "" { // the check has asked the question
+			hint = words.Sprintf("Why it matters: %s.", missing.Why)
+		}
+		return section{words.Whole(missing.Name).String(), []string{hint}}, nil
 	}
 	return all[i], nil
 }
@@ -380,10 +385,8 @@ func (w *workshop) replay(ctx context.Context, e exercise.Exercise) error {
 	if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
 		return err
 	}
-	if err := exercise.Replay(page, func() error {
-		_, err := w.test(ctx, e.Dir(), w.out, "-run", exercise.Run(missing.Name))
-		return err
-	}); err != nil {
+	w.set = []string{exercise.PageVariable + "=" + page}
+	if _, err := w.test(ctx, e.Dir(), w.out, "-run", exercise.Run(missing.Name)); err != nil {
 		return err
 	}
 	words.Fprintf(w.out, "%s, %q, yours beside the step's own: file://%s\n", e, missing.Name, page)
@@ -414,41 +417,27 @@ func (w *workshop) solution(ctx context.Context, e exercise.Exercise) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		words.Fprintf(
-			w.out,
-			"- yours, %s\n+ the step's own, %s\n",
-			filepath.Join(e.Dir(), name),
-			filepath.Join(e.Home, name),
-		)
-		if err := w.diff(ctx, withoutHead(yours[name]), withoutHead(own[name])); err != nil {
-			return err
-		}
-	}
-	return nil
+	maps.DeleteFunc(yours, func(name string, _ []byte) bool { return own[name] == nil }) // what is given
+	words.Fprintf(w.out, "- yours, %s\n+ the step's own, %s\n", e.Dir(), e.Home)
+	return w.diff(ctx, yours, own)
 }
 
-// diff prints how two texts differ.
-func (w *workshop) diff(ctx context.Context, yours, own []byte) (err error) {
+// diff prints how files differ, in colours on a terminal.
+func (w *workshop) diff(ctx context.Context, before, after exercise.Files) error {
 	dir, err := os.MkdirTemp("", "zklock-exercise-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := (exercise.Files{"yours": yours, "own": own}).Write(dir); err != nil {
+	defer os.RemoveAll(dir)
+	err = errors.Join(before.Write(filepath.Join(dir, "before")), after.Write(filepath.Join(dir, "after")))
+	if err != nil {
 		return err
 	}
-	diff := exec.CommandContext(ctx, "diff", "-u", "yours", "own")
-	diff.Dir = dir
-	text, err := diff.Output()
-	if err != nil && diff.ProcessState.ExitCode() != 1 { // 1: they differ
-		return words.Errorf("%v: %w", diff.Args, err)
+	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "before", "after")
+	diff.Dir, diff.Stdout, diff.Stderr = dir, w.out, os.Stderr
+	err = diff.Run()
+	if err != nil && diff.ProcessState.ExitCode() == 1 { // they differ
+		return nil
 	}
-	_, err = w.out.Write(text[max(0, bytes.Index(text, []byte("@@"))):]) // without diff's own head
 	return err
-}
-
-// withoutHead leaves out what a file is called and what it is for.
-func withoutHead(text []byte) []byte {
-	return regexp.MustCompile(`(?s)^.*?\npackage \w+\n`).ReplaceAll(append([]byte("\n"), text...), nil)
 }

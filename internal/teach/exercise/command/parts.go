@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -32,17 +30,42 @@ func (w *workshop) part(ctx context.Context, step, which string) error {
 	if err != nil || n < 1 || n > len(all) {
 		return words.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.Name, len(all))
 	}
-	p := all[n-1]
+	before, err := e.At(n - 1)
+	if err != nil {
+		return err
+	}
+	after, err := e.At(n)
+	if err != nil {
+		return err
+	}
 	words.Fprintf(w.out, "Step %s, %s\n\n", e.Name, all.Name(n))
-	fmt.Fprintln(w.out, coloured(p.Diff, w.out))
+	if err := w.diff(ctx, before, after); err != nil {
+		return err
+	}
 	if err := w.serve(ctx); err != nil {
 		return err
 	}
-	for before, when := range []string{"before", "after"} {
-		a, err := w.answerOf(ctx, e, n-1+before, p.Properties[0])
-		if err != nil {
-			return err
-		}
+	own := all[n-1].Properties[0]
+	if err := w.answers(ctx, "before", before, own); err != nil {
+		return err
+	}
+	return w.answers(ctx, "after", after, own)
+}
+
+// answers prints what a property answers to a version of a step.
+func (w *workshop) answers(ctx context.Context, when string, version exercise.Files, property string) error {
+	dir, err := exercise.Scratch()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := version.Write(dir); err != nil {
+		return err
+	}
+	if _, err := w.test(ctx, dir, io.Discard, "-run", exercise.Run(property)); err != nil {
+		return err
+	}
+	for _, a := range exercise.Recorded(dir).Answers {
 		words.Fprintf(w.out, "%-6s  %s %s: %s\n", when, a.Verdict, a.Property, a.Evidence)
 	}
 	return nil
@@ -64,47 +87,7 @@ func withParts(step string) (e exercise.Exercise, err error) {
 	return e, nil
 }
 
-// answerOf asks a step, as it is after part n, for one property.
-func (w *workshop) answerOf(
-	ctx context.Context,
-	e exercise.Exercise,
-	n int,
-	property string,
-) (a exercise.Answer, err error) {
-	version, err := e.At(n)
-	if err != nil {
-		return a, err
-	}
-	dir, err := exercise.Scratch()
-	if err != nil {
-		return a, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := version.Write(dir); err != nil {
-		return a, err
-	}
-	if _, err := w.test(ctx, dir, io.Discard, "-run", exercise.Run(property)); err != nil {
-		return a, err
-	}
-	answers := exercise.Recorded(dir).Answers
-	if len(answers) != 1 {
-		return a, words.Errorf("part %d of %s has no answer for %q", n, e, property)
-	}
-	return answers[0], nil
-}
-
 // changed counts the lines that a patch takes away and adds.
 func changed(diff string) int { return len(changedLine.FindAllString(diff, -1)) }
 
 var changedLine = regexp.MustCompile(`(?m)^[+-](?:[^+-].*)?$`)
-
-// coloured makes a diff green and red, on a terminal.
-func coloured(diff string, out io.Writer) string {
-	info, err := os.Stdout.Stat()
-	if out != os.Stdout || err != nil || info.Mode()&os.ModeCharDevice == 0 || os.Getenv("NO_COLOR") != "" {
-		return diff
-	}
-	return changedLine.ReplaceAllStringFunc(diff, func(line string) string {
-		return map[byte]string{'+': "\x1b[32m", '-': "\x1b[31m"}[line[0]] + line + "\x1b[0m"
-	})
-}

@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,11 +36,12 @@ func TestADangerousLockIsRejected(t *testing.T) {
 			busy <- struct{}{}
 			defer func() { <-busy }()
 			v := wrong(t, name)
-			said, r := w.tested(t, edited(t, v))
+			all := complete(t, v)
+			said, r := w.tested(t, all)
 			failed := lacks(r)
 			require.NotEmpty(t, failed, said)
 			if failed[0].Property != v.Rejects.Name { // one before it may reject it as well
-				said, r = w.tested(t, edited(t, v), "-run", exercise.Run(v.Rejects.Name))
+				said, r = w.tested(t, all, "-run", exercise.Run(v.Rejects.Name))
 				failed = lacks(r)
 			}
 			require.Len(t, failed, 1, said)
@@ -66,17 +67,14 @@ func wrong(t *testing.T, name string) wronglocks.Variant {
 	return wronglocks.All[i]
 }
 
-// edited is the learner's package with the variant's lock.
-func edited(t *testing.T, v wronglocks.Variant) exercise.Files {
+// complete is the learner's package with the variant's lock.
+func complete(t *testing.T, v wronglocks.Variant) exercise.Files {
 	t.Helper()
-	e := step(t, strconv.Itoa(v.Step))
-	all, err := e.At(max(1, len(e.Parts())))
+	all, err := step(t, "5").Laid()
 	require.NoError(t, err)
-	for name, text := range all {
-		edited, err := v.Edit(name, string(text))
-		require.NoError(t, err)
-		all[name] = []byte(edited)
-	}
+	files, err := v.Files()
+	require.NoError(t, err)
+	maps.Copy(all, files)
 	return all
 }
 

@@ -4,6 +4,7 @@
 package wronglocks
 
 import (
+	"fmt"
 	"slices"
 
 	"zklock/internal/check/lockcheck"
@@ -20,6 +21,8 @@ type Variant struct {
 	Rejects *lockcheck.Property
 	Words   string
 }
+
+func (v Variant) String() string { return fmt.Sprintf("step %d: %s", v.Step, v.Name) }
 
 // An Edit replaces the one place in a file that has the old text.
 type Edit struct{ File, Old, New string }

@@ -206,7 +206,7 @@ var step3 = []Variant{
 	for {
 		names, _, err := l.conn.Children(l.dir)
 `)},
-		lockcheck.SilentWait, "requests between two pings"},
+		lockcheck.SilentWait, "5 waiters sent "},
 	{3, "looks now and then, too",
 		"A watch can get lost, so I look now and then to be sure.",
 		[]Edit{inLock(`	"sync"
@@ -214,7 +214,7 @@ var step3 = []Variant{
 	"time"
 `), inLock(`		case <-ctx.Done():`, `		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():`)},
-		lockcheck.SilentWait, "requests between two pings"},
+		lockcheck.SilentWait, "5 waiters sent "},
 	{3, "sleeps whatever its context says",
 		"The watch will wake me.",
 		[]Edit{inLock(`		select {
@@ -236,6 +236,19 @@ var step3 = []Variant{
 }
 
 var step4 = []Variant{
+	{4, "asks in turn for the list and the znode",
+		"I rest between two looks, and each look is at the one znode that I wait for.",
+		[]Edit{inLock(`		_, _, gone, err := l.conn.GetW(l.dir + "/" + before)`, `		_, _, err = l.conn.Get(l.dir + "/" + before)`),
+			inLock(`		case event := <-gone:
+			if event.Err != nil { // the session has ended: no event will come
+				return event.Err
+			}
+`, `		case <-time.After(20 * time.Millisecond):
+`), inLock(`	"sync"
+`, `	"sync"
+	"time"
+`)},
+		lockcheck.SilentWait, "getData:"},
 	{4, "trusts the wake-up",
 		"The znode before mine has gone, so it is my turn.",
 		[]Edit{inLock(`			if event.Err != nil { // the session has ended: no event will come
