@@ -153,7 +153,7 @@ tools: ready ## the tests that make test leaves out: for whoever changes the too
 	go test $(RACE) -timeout 300s -run '$(RARE)' ./docs ./internal/check/explore
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
-# RACE=-race is for .ci/run. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
+# RACE=-race is for .ci/run and .ci/night. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
 TOOLS = /internal/(show|teach|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
 RARE = ^(TestRarerFaults|TestAChangedStep5IsWrong|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
@@ -168,8 +168,12 @@ offline: ready ## an archive of all this, ZooKeeper and the modules, for machine
 	@go run ./internal/upkeep/offline
 
 ready: # the modules in silence, so that what is installed stands in the first line
+	@go list -m >/dev/null || { echo "$(NO_GO)"; exit 1; }
 	@go mod download || { { $(NO_MODULES); } $(IN_CHINESE); exit 1; }
 	@go run ./internal/upkeep/ready
+
+# Without a Go nothing here can translate. An old Go fails at go.mod, and not for want of a network.
+NO_GO = $(if $(IN_CHINESE),这里需要 Go 1.25 或更新的版本：https://golang.google.cn/dl/,This needs Go 1.25 or newer: https://go.dev/dl/)
 
 NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of reach, name a mirror in your country, and try again:'; \
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \

@@ -18,8 +18,8 @@ const (
 // Cohort is a Lock for the goroutines of one process. They stand in a queue of their
 // own, and only one at a time has the turn to queue up at ZooKeeper. When it unlocks,
 // the next one gets the turn, and the lock with it, without a request. This is lock
-// cohorting (Dice, Marathe, Shavit, PPoPP 2012). A Cohort excludes every Lock on the
-// same path.
+// cohorting (Dice, Marathe, Shavit, PPoPP 2012). A Cohort and a Lock on the same path
+// exclude one another.
 type Cohort struct {
 	s    *Session
 	lock *Lock
@@ -31,7 +31,8 @@ type Cohort struct {
 	tenure *tenure // only who has the turn may touch it; nil if there is none
 }
 
-// tenure is the lock, had by the process.
+// tenure is one time for which the process has ZooKeeper's lock. Many holds may follow one
+// another in it.
 type tenure struct {
 	place
 	stopUsing func() // tells the lease that the tenure needs it no more
@@ -54,7 +55,7 @@ func (c *Cohort) Lock(ctx context.Context) (held context.Context, err error) {
 	return held, failed("lock", c.lock.dir, err)
 }
 
-// TryLock is like the TryLock of a Lock. With 0 it waits for nobody, here either.
+// TryLock is like the TryLock of a Lock. With 0 it waits for nobody in the process, either.
 func (c *Cohort) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
 	if err := check(ctx, c.s, c.lock.dir); err != nil {
 		return nil, err
@@ -212,12 +213,14 @@ func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 	return nil
 }
 
-// endOldTenure ends a tenure that was lost, or that the server refused to end: we must
-// not queue up behind its znode. Who has the turn afterwards (end and late are below)?
+// endOldTenure ends a tenure that is still there, and is not good any more. Its znode may
+// be there, too, and we must not queue up behind it. Who gets the turn (end and late are
+// below)?
 //
-//	                     | our caller still waits            | our caller has given up
-//	the tenure has ended | our caller, who goes on           | the next one, from late
-//	the server refuses   | the next one, from end; an error  | the next one, from end
+//	                               | who gets the turn | who gives it
+//	ended, our caller waits        | our caller        | nobody has to: it has the turn
+//	ended, our caller has given up | the next one      | late
+//	refused by the server          | the next one      | end
 func (c *Cohort) endOldTenure(waiting context.Context) error {
 	if c.tenure == nil {
 		return nil
@@ -244,8 +247,8 @@ func (c *Cohort) endTenure() error {
 	if c.tenure == nil {
 		return nil
 	}
-	tenureStays := func() {}
-	err := c.lock.leaveInTime(c.tenure.place, tenureStays)
+	doNothing := func() {} // if the delete is refused, c.tenure stays: see below
+	err := c.lock.leaveInTime(c.tenure.place, doNothing)
 	if znodeStays(err) {
 		return err
 	}

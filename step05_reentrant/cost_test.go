@@ -213,7 +213,7 @@ func TestLeaseEndsFirst(t *testing.T) {
 			shortest = again
 		}
 	}
-	chapter.Says(t, "cut off, the holder is told %v of the session time-out after it sent the write from which its lease counts, before the next one is let in",
+	chapter.Says(t, "cut off: %v of the session time-out after it sent write 1, the holder is told; the next one is let in later",
 		chapter.About(shortest.write1, tolerance))
 	require.Less(t, shortest.last, 0.8, "after the last write: the lease does not count from that one")
 }
@@ -335,7 +335,7 @@ func pausedHolder(servers, args []string) {
 	if held.Err() == nil {
 		zktest.Say("session %d, token %d: first", s.Conn().SessionID(), token)
 		<-goOn // here it is stopped
-		zktest.Say("session %d, token %d: first, late", s.Conn().SessionID(), token)
+		zktest.Say("session %d, token %d: late", s.Conn().SessionID(), token)
 	}
 	<-held.Done()
 	zktest.Say("%v", context.Cause(held))

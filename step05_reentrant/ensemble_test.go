@@ -2,8 +2,11 @@ package reentrant
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +42,117 @@ func TestALostReplyAtAServerThatLags(t *testing.T) {
 	chapter.Says(t, "back at a server that lags: %d names there while the write in vain is under way, %d name when it is answered; creates: %d",
 		before, len(a.Queue()), a.Requests(mark)[wiretap.Create])
 	holds(t, lag.Zoo, call)
+}
+
+// A session has come back on a new connection, and has made a write in vain there. Then a
+// create comes that was still on the old connection. It must not be carried out any more:
+// the list after the write in vain could not have shown it. The frames are written by hand:
+// the Go client sends nothing on its old connection.
+func TestTheOldConnectionOfASessionIsRefused(t *testing.T) {
+	t.Parallel()
+	e, _, followers := zktest.ThreeServers(t)
+	for _, c := range []struct {
+		old  *zkserver.Peer
+		says string
+	}{
+		{followers[0], "a session comes back at another server, and then a create comes over its old connection: the server hangs up, znodes: %d"},
+		{followers[1], "a session comes back at the same server, and then a create comes over its old connection: the server hangs up, znodes: %d"},
+	} {
+		z := zktest.NewOn(t, followers[1].Server)
+		require.NoError(t, e.Serving(z.Ctx))
+		old := connectByHand(t, c.old.Addr, 0, make([]byte, 16))
+		old.ask(createKind, z.Root+"/in-time", anybody)
+		require.Zero(t, old.answer(), "the answer to a create, as long as the connection is the session's")
+
+		back := connectByHand(t, followers[1].Addr, old.id, old.password)
+		require.Equal(t, old.id, back.id, "the session")
+		back.xid = old.xid + 100 // a client numbers its session's requests on
+		back.ask(deleteKind, z.Root+"/nothing", anyVersion)
+		require.Equal(t, zk.ErrCode(wiretap.NoNode), back.answer(), "the answer to the write in vain")
+
+		old.ask(createKind, z.Root+"/late", anybody)
+		said, err := io.ReadAll(old.conn)
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the old connection stays")
+		require.Empty(t, said, "what the server says on the old connection")
+		back.ask(deleteKind, z.Root+"/nothing", anyVersion)
+		back.answer()
+		require.Contains(t, z.Names(z.Root), "in-time")
+		chapter.Says(t, c.says, len(z.Names(z.Root))-1)
+	}
+}
+
+// byHand is a session whose frames are written by hand. ZooKeeper's numbers are big-endian,
+// and each frame stands behind its length.
+type byHand struct {
+	t        *testing.T
+	conn     net.Conn
+	id       int64
+	password []byte
+	xid      int32 // of the last request
+}
+
+// The kinds of request, and what stands behind the path: in a create no data, an ACL and
+// flags, in a delete a version.
+const createKind, deleteKind int32 = 1, 2
+
+var (
+	anyVersion = []byte{0xff, 0xff, 0xff, 0xff}
+	anybody    = []byte("\x00\x00\x00\x00" + "\x00\x00\x00\x01\x00\x00\x00\x1f\x00\x00\x00\x05world\x00\x00\x00\x06anyone" + "\x00\x00\x00\x01")
+)
+
+// connectByHand begins a session, or brings one back.
+func connectByHand(t *testing.T, address string, id int64, password []byte) *byHand {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(zktest.Patience)))
+	c := &byHand{t: t, conn: conn}
+	const version, lastZxid = int32(0), int64(0)
+	c.send(version, lastZxid, int32(zktest.SessionTimeout.Milliseconds()), id, int32(len(password)), password)
+	answer := c.receive() // version, time-out, id, password
+	c.id, c.password = int64(binary.BigEndian.Uint64(answer[8:])), answer[20:36]
+	return c
+}
+
+// ask sends a request: its number, its kind, and the rest.
+func (c *byHand) ask(kind int32, parts ...any) {
+	c.t.Helper()
+	c.xid++
+	c.send(append([]any{c.xid, kind}, parts...)...)
+}
+
+// send writes a frame. The server may have hung up.
+func (c *byHand) send(parts ...any) {
+	c.t.Helper()
+	var frame []byte
+	for _, part := range parts {
+		if text, ok := part.(string); ok {
+			frame = binary.BigEndian.AppendUint32(frame, uint32(len(text)))
+			part = []byte(text)
+		}
+		var err error
+		frame, err = binary.Append(frame, binary.BigEndian, part)
+		require.NoError(c.t, err)
+	}
+	_, _ = c.conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...))
+}
+
+func (c *byHand) receive() (frame []byte) {
+	c.t.Helper()
+	length := make([]byte, 4)
+	_, err := io.ReadFull(c.conn, length)
+	require.NoError(c.t, err)
+	frame = make([]byte, binary.BigEndian.Uint32(length))
+	_, err = io.ReadFull(c.conn, frame)
+	require.NoError(c.t, err)
+	return frame
+}
+
+// answer is the error in the next reply: behind its xid and its zxid.
+func (c *byHand) answer() zk.ErrCode {
+	c.t.Helper()
+	return zk.ErrCode(int32(binary.BigEndian.Uint32(c.receive()[12:])))
 }
 
 // A network is what parts A, who holds the lock, from the majority. The others

@@ -30,19 +30,19 @@ func check(ctx context.Context, s *Session, path string) error {
 	return nil
 }
 
-// unanswered tells an error after which nobody knows whether the servers did what was
-// asked: the connection failed, or the session is another one. Any other error is an
-// answer.
+// unanswered tells that a request got no answer to what was asked: the connection failed,
+// or the session is another one. Whether the servers did what was asked is not known,
+// except after ErrNoServer: then nothing was sent.
 func unanswered(err error) bool {
 	noAnswers := []error{
 		zk.ErrConnectionClosed,
-		zk.ErrNoServer, // here we do know: nothing was sent
+		zk.ErrNoServer,
 		zk.ErrSessionExpired,
 		zk.ErrSessionMoved,
 		zk.ErrClosing,
 	}
-	for _, lost := range noAnswers {
-		if errors.Is(err, lost) {
+	for _, noAnswer := range noAnswers {
+		if errors.Is(err, noAnswer) {
 			return true
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// hold is the lock, held. The contexts that Lock returned carry it.
+// hold is one time of having the lock, from Lock to the last Unlock. All contexts that
+// Lock returned in this time carry it.
 type hold struct {
 	lock *Lock
 	place
@@ -18,7 +19,8 @@ type hold struct {
 	contexts map[*heldContext]bool // they end with the hold
 }
 
-// heldContext is what a context carries of a hold.
+// heldContext is one context of a hold: newContext makes it. end ends it, and by done
+// endsWithHold knows it again.
 type heldContext struct {
 	hold *hold
 	done <-chan struct{} // of the context that newContext made
@@ -57,7 +59,8 @@ func (h *hold) newContext(ctx context.Context) (held context.Context) {
 	return context.WithValue(held, tokenOf{}, h.token)
 }
 
-// forget is called when a context has ended.
+// forget is called when a context has ended, so that a long hold does not collect contexts
+// that have ended. It runs on a goroutine of its own (AfterFunc): so end may have h.mu.
 func (h *hold) forget(c *heldContext) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,12 +78,12 @@ func holdIn(ctx context.Context, lock *Lock) *hold {
 }
 
 // enter counts one more call to Lock inside the hold that ctx carries. inside is false
-// if the hold was released: then the caller queues up like anybody else.
+// if the hold was released. Then its contexts have ended, and acquire has refused them;
+// only one of context.WithoutCancel comes here, and its caller queues up like anybody else.
 //
-// Nobody enters a hold that has ended and still waits for an Unlock: its contexts do not
-// come back to life, and work that was let in could not be told of a loss. This is a hold
-// that was lost, or one whose last Unlock the server has refused. Such an Unlock has ended
-// the contexts already; all that is left to do is to call it again.
+// A hold can have ended and still wait for an Unlock: it was lost, or the server has refused
+// the delete of its last Unlock. Nobody enters it. Its contexts have ended for good, so new
+// work in it could not be told of a loss. All that is left to do is to call Unlock.
 func (h *hold) enter(ctx context.Context) (held context.Context, inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,16 +94,16 @@ func (h *hold) enter(ctx context.Context) (held context.Context, inside bool, er
 		return nil, true, h.ended
 	}
 	h.count++
-	if h.endsWithUs(ctx) {
+	if h.endsWithHold(ctx) {
 		return context.WithValue(ctx, tokenOf{}, h.token), true, nil // ctx may carry another lock's
 	}
 	return h.newContext(ctx), true, nil
 }
 
-// endsWithUs reports whether a context surely ends with the hold: it has the Done channel
+// endsWithHold reports whether a context surely ends with the hold: it has the Done channel
 // of the context that we made. Any other may be one of context.WithoutCancel, which does
 // not end.
-func (h *hold) endsWithUs(ctx context.Context) bool {
+func (h *hold) endsWithHold(ctx context.Context) bool {
 	c := ctx.Value(holdKey{h.lock}).(*heldContext)
 	return ctx.Done() == c.done
 }
@@ -125,7 +128,8 @@ func exit(held context.Context, lock *Lock) (h *hold, last bool, lost error) {
 	return h, h.count == 0, lost
 }
 
-// end ends all contexts of the hold.
+// end ends all contexts of the hold. It has h.mu meanwhile: forget, which needs h.mu, too,
+// runs on a goroutine of its own.
 func (h *hold) end(cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,8 +160,8 @@ func (h *hold) allowUnlockAgain() {
 
 // Token returns the fencing token of the lock whose Lock returned held, and whether
 // there is one. It is greater than those of all tenures before on the same path. A
-// store that refuses a smaller one than it has seen is safe from a holder that has
-// lost the lock and does not know it yet.
+// store that refuses a smaller one than it has seen is safe from a holder that has lost
+// the lock and does not know it yet, once the store has seen the next holder's token.
 func Token(held context.Context) (int64, bool) {
 	if held == nil {
 		return 0, false

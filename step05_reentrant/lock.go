@@ -1,8 +1,21 @@
 // Package reentrant is step 5: the queue of step 4, made into a lock to rely on.
 //
-// This file is the queue. What Lock returns is made in hold.go. How long the session
-// can be relied on is the matter of lease.go; session.go opens and closes it. client.go
-// is about mistakes of the client library: the other files can be read without it.
+// This file is the queue. These are the others:
+//
+//	hold.go      what Lock returns
+//	session.go   opens and closes the session
+//	lease.go     how long the session can be relied on
+//	errors.go    the errors, and what they say
+//	client.go    mistakes of the client library; the other files can be read without it
+//	cohort.go    beside the parts: a Lock for the goroutines of one process
+//
+// This is what this file needs of the session:
+//
+//	ask, write                    make a write: one that changes nothing, or one of ours; the lease counts it
+//	canRetry                      the request was not answered, and the session is open: make it again
+//	run                           on a goroutine that Close waits for; once closed, run does nothing and returns false
+//	giveUpAt                      do something, but return as soon as the caller gives up
+//	takeLease, isOver, useLease   how long the session can be relied on
 //
 // The life of a hold, with the functions that lead from one state to the next:
 //
@@ -76,22 +89,25 @@ const (
 )
 
 // New returns the lock whose directory is path, absolute and below the root, such
-// as /locks/orders. It sends nothing: Lock reports a bad argument. The children named
-// …lock-<number> are the queue, also zk.Lock's and Curator's; others are ignored.
+// as /locks/orders. It sends nothing: Lock reports a bad argument.
+//
+// The children whose names end in lock-<number> are the queue. So a zk.Lock or Curator's
+// InterProcessMutex on the same path stands in it, too. Other children are ignored.
+//
 // To lock again inside a hold, use the same Lock: another one for the same path queues up.
 func New(s *Session, path string) *Lock {
 	return &Lock{s: s, dir: path}
 }
 
 // Lock blocks until its znode is the first in the queue, and returns the context
-// that is the hold. Unlock needs it, so a stranger cannot unlock. Lock, called with
+// that carries the hold. Unlock needs it, so a stranger cannot unlock. Lock, called with
 // it or with a context made from it, is re-entry: it returns at once, and one more
 // Unlock is due. A goroutine that is given the context shares the hold.
 //
 // The context ends with cause ErrLost when the lock can no longer be relied on.
 // Work under the lock should stop then, and call Unlock: while the session lives,
-// nobody comes in before that. If somebody deletes the znode, only Unlock notices.
-// The context ends with ctx, too: a deadline for the waiting belongs in TryLock.
+// nobody else comes in before that Unlock. If somebody deletes the znode, only Unlock
+// notices. The context ends with ctx, too: a deadline for the waiting belongs in TryLock.
 //
 // When ctx ends first, Lock returns its error at once; the znode is deleted later.
 // A connection that fails, or a session that expires, does not end the wait. What
@@ -106,8 +122,9 @@ func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
 }
 
 // TryLock is Lock that returns ErrLocked when it does not get the lock within
-// wait. With 0 it does not wait behind anybody: it waits for the servers' answers
-// alone, and without a connection as long as ctx lets it.
+// wait. With 0 it does not wait behind anybody. It waits only for the servers: for
+// their answers, and after an outage for a lease, which takes a tick or two. Without a
+// connection it waits as long as ctx lets it.
 func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
 	if err := check(ctx, l.s, l.dir); err != nil {
 		return nil, err
@@ -144,24 +161,20 @@ func (l *Lock) acquire(ctx, waiting context.Context, p patience) (held context.C
 // queueUp returns our place when it is the first. It returns as soon as waiting ends:
 // what is under way then goes on in the background.
 func (l *Lock) queueUp(waiting context.Context, p patience) (place, error) {
-	ready := make(chan place, 1) // our place, once there is nobody to wait for
-	joinAndWait := func() error {
-		mine, err := l.joinAndWait(waiting, p)
-		if err == nil {
-			ready <- mine
-		}
+	var mine place // do sets it, perhaps in the background: nobody may read it before do has returned
+	do := func() (err error) {
+		mine, err = l.joinAndWait(waiting, p)
 		return err
 	}
-	leaveIfTooLate := func(err error) {
-		if err == nil { // nobody takes our place any more
-			_ = l.leave(<-ready)
+	late := func(err error) {
+		if err == nil {
+			_ = l.leave(mine) // queueUp has returned already, and nobody will use our place
 		}
 	}
-	err := l.s.giveUpAt(waiting, joinAndWait, leaveIfTooLate)
-	if err != nil {
+	if err := l.s.giveUpAt(waiting, do, late); err != nil {
 		return place{}, err
 	}
-	return <-ready, nil
+	return mine, nil
 }
 
 // joinAndWait creates our znode and waits until it is the first. If the wait fails, it
@@ -179,7 +192,7 @@ func (l *Lock) joinAndWait(waiting context.Context, p patience) (place, error) {
 		return place{}, err // there is no znode to delete
 	}
 	leaveErr := l.leave(mine)
-	if znodeStays(leaveErr) {
+	if znodeStays(leaveErr) { // the server has refused the delete
 		err = errors.Join(err, leaveErr)
 	}
 	return place{}, err
@@ -201,17 +214,17 @@ func (l *Lock) join(waiting context.Context) (place, error) {
 		// If the session has changed meanwhile, the old one or the new one may have made the znode.
 		sameSession := conn.SessionID() == owner
 		ours := createErr == nil && sameSession
-		refused := createErr != nil && !l.s.canRetry(createErr)
-		nothingSent := errors.Is(createErr, zk.ErrNoServer) // no server could be reached
+		final := createErr != nil && !l.s.canRetry(createErr) // refused, or the session is closed
+		nothingSent := errors.Is(createErr, zk.ErrNoServer)   // no server could be reached
 
 		switch {
 		case ours:
 			return place{node: node, owner: owner}, nil
-		case refused:
+		case final:
 			return place{}, createErr
 		case nothingSent:
 			pause()
-		default: // nobody knows whether there is a znode
+		default: // no answer, or the session has changed: is there a znode of our session?
 			pause()
 			found, err := l.find(ownName)
 			if err != nil {
@@ -283,9 +296,11 @@ func (l *Lock) look(ownName string, owner int64) (node string, err error) {
 func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, error) {
 	conn := l.s.Conn()
 	for waiting.Err() == nil {
-		// The lease is taken before the list, and our hold will hang on it. If there is
-		// an outage after the list, the lease ends, and our hold with it: a lease that
-		// has ended does not begin again.
+		// The lease is taken before the list, and our hold will hang on it. Suppose that
+		// our session ends right after the list. The list still names our znode first, but
+		// the znode is gone. A lease that was taken after the list would be that of the next
+		// session, and look good. This one is over then, and shows it: a lease that has ended
+		// does not begin again.
 		current := l.s.takeLease()
 
 		names, stat, err := conn.Children(l.dir)
@@ -303,10 +318,12 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 			continue
 		}
 		if err != nil {
-			return mine, err // the server has refused the list
+			return mine, err // refused, or the session is closed
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
+		// This is no list from before the create: our client has seen that the create was
+		// done, and a server that has not come that far does not take our client.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting)
@@ -327,8 +344,8 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 			}
 			mine.lease = current
 			// The transaction that last changed the children. The holder before us
-			// took its token from a list, and deleted its znode later. That delete is
-			// such a change, and our list has seen it. So our token is greater.
+			// took its token from a list, and deleted its znode later. That delete has
+			// changed the children, too, and our list has seen it. So our token is greater.
 			mine.token = stat.Pzxid
 			return mine, nil
 		}
@@ -349,7 +366,9 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 			return mine, err
 		}
 		if conn.SessionID() != mine.owner {
-			continue // the session has changed, and our znode has gone with the old one
+			// GetW may have been sent in the next session. Its watch says nothing of the end of
+			// our znode, which went with the old session: we would sleep without a place.
+			continue
 		}
 		select {
 		case <-gone: // or the session has ended: the next round finds out
@@ -360,8 +379,8 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 	return mine, whyEnded(waiting)
 }
 
-// leave deletes our znode, and goes on until it knows that the znode is gone. ErrLost
-// means that it was gone before, or went with its session.
+// leave deletes our znode, and goes on until it knows that the znode is gone, or until the
+// server refuses. ErrLost means that it was gone before, or goes with its session.
 func (l *Lock) leave(mine place) error {
 	mayBeDone := false // a delete may have been sent whose answer is lost
 	for {
@@ -425,7 +444,7 @@ func (l *Lock) leaveInTime(mine place, refused func()) error {
 		result <- err
 	})
 	if !begun {
-		return ErrLost
+		return ErrLost // the session is closed, and the znode goes with it
 	}
 	select {
 	case err := <-result:

@@ -19,10 +19,10 @@ import (
 // and other locks can be had over the same Session.
 type Session struct {
 	conn   *zk.Conn
-	client client        // what the client library leaves to us: see client.go
-	nobody string        // the path that ask deletes
-	done   chan struct{} // closed by Close
-	work   sync.WaitGroup
+	client client         // what stands between the client library and us: see client.go
+	nobody string         // the path that ask deletes
+	done   chan struct{}  // closed by Close
+	work   sync.WaitGroup // what Close waits for
 
 	mu      sync.Mutex
 	id      int64         // of ZooKeeper's session; 0 while there is none
@@ -30,8 +30,8 @@ type Session struct {
 	lease   *lease
 	timer   *time.Timer // fires when the lease is over
 
-	// What the lease goes by, see lease.go: writes 1 and 2, for which the next write is
-	// write 3, and the last two pings that were answered.
+	// The last writes and pings that were answered. lease.go says what they prove, and why
+	// the writes have numbers.
 	write1, write2   proof
 	ping, pingBefore proof
 }
@@ -47,9 +47,10 @@ func WithDialer(dial zk.Dialer) Option {
 
 // WithBuffer gives the client library so many bytes to send a request, and as many to
 // read an answer, in place of 1.5 MB each: for a process that has very many sessions.
-// A longer request is not sent. At a longer answer the library closes the connection,
-// and connects again: who waits behind a queue that is too long for one answer waits
-// for ever. In a lock's queue a name takes about 40 bytes.
+//
+// A longer request is not sent. If an answer is longer, the library closes the connection,
+// and connects again. If the list of a lock's queue does not fit, Lock asks for it again
+// and again, and does not return before its context ends. One name takes about 40 bytes.
 func WithBuffer(size int) Option {
 	return func(s *Session) { s.client.buffer = size }
 }
@@ -132,7 +133,8 @@ func (s *Session) Timeout() time.Duration {
 func (s *Session) Done() <-chan struct{} { return s.done }
 
 // Close ends the session: its ephemeral znodes are deleted, every hold is lost,
-// and every waiting Lock returns an error. A second Close does nothing.
+// and every waiting Lock returns an error. Without a connection the znodes stay until
+// the session times out. A second Close does nothing.
 func (s *Session) Close() {
 	s.markClosed()
 	s.conn.Close()
@@ -171,9 +173,9 @@ func (s *Session) run(f func()) bool {
 	return true
 }
 
-// giveUpAt runs do, and returns its error. When waiting ends first, giveUpAt returns at
-// once why it ended: do goes on in the background, and late is called with do's
-// error, unless the session is closed by then.
+// giveUpAt calls do, and returns its error. If waiting ends first, giveUpAt returns at
+// once, with the reason. do goes on in the background. When it is done, late is called
+// with its error, unless the session was closed before giveUpAt returned.
 func (s *Session) giveUpAt(waiting context.Context, do func() error, late func(error)) error {
 	if waiting.Done() == nil {
 		return do() // nobody can give up

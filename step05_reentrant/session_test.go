@@ -180,6 +180,27 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	waiting.Release()
 }
 
+// A's turn comes when a little more than a tick of its first lease is left, and its answers
+// are slow. Three writes of the hold's own would renew the lease too late. So A makes one
+// before the hold begins: that one counts from a ping.
+func TestAWaiterWhoseLeaseIsShortKeepsItsHold(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	held := locks.Join(z, "B").Acquire()
+	a := locks.JoinMortal(z, "A")
+	begin := time.Now()
+	a.Tap.Delay(zktest.MortalTimeout / 25)
+	waiting := a.Start()
+	waiting.MustWait("B holds the lock")
+	z.Await("most of A's first lease to pass", func() bool { return time.Since(begin) > zktest.MortalTimeout*6/10 })
+	held.Release()
+	turn := waiting.Held()
+	begin = time.Now()
+	z.Await("a time-out to pass", func() bool { return time.Since(begin) > zktest.MortalTimeout })
+	require.NoError(t, context.Cause(turn), "nothing was wrong but that the answers were slow")
+	waiting.Release()
+}
+
 // A's line goes down as its turn comes, and the server is so slow with the next
 // handshake that the lease which it renews is over by then. Of what is asked now
 // the leader's answers are proof only a tenth of the time-out later. A must not

@@ -25,14 +25,14 @@ import (
 //     time-out of 0. wire returns an error instead, and the library connects again.
 //  4. When wire tells it that a request could not be written, the library gives
 //     the caller two results, and may block for ever. So wire reports success, and closes the
-//     connection: then the library's reader fails all requests without an answer, once.
+//     connection: then the library's reader gives each open request one error.
 //  5. Close gives up after a few seconds if many requests wait to be sent. The library
 //     goes on sending pings, and the session lives on. hangUp closes the connection.
 //  6. When the user closes the connection, the servers end the session, and the next
 //     client is let in: the holder must be told before. wire sees the request to close,
 //     and ends the lease before it passes the request on.
 //  7. It looks up the servers' names once. If there is only one server, it rests for a
-//     second before it connects again. With hosts it looks them up each time, and rests
+//     second before it connects again. With our type hosts it looks them up each time, and rests
 //     only when each server has been tried twice.
 //  8. It says only in its log why there is no connection. lastWords keeps that.
 //  9. It sends pings, and does not tell when, nor that they were answered. wire sees both.
@@ -180,6 +180,7 @@ const (
 	closeRequest = requestKind + 4 // the size of the whole frame
 )
 
+// Write sends a request: the library makes one Write for each.
 func (w *wire) Write(frame []byte) (int, error) {
 	if isCloseRequest(frame) {
 		w.s.markClosed()

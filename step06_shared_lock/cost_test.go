@@ -62,7 +62,12 @@ func TestAnArrival(t *testing.T) {
 		waiters := queue(z, way, "WRRRRRWRRRRR")[1:]
 		count := z.Count(waiters...)
 		way.Join(z, "the newcomer").Reader.Start().MustWait("the others")
-		chapter.Says(t, "%s: one more comes, and these 11 wait: %d notifications", way.Name, count().Notifications)
+		chapter.Says(
+			t,
+			"%s: 5 readers, a writer and 5 readers wait, and one more comes: %d notifications",
+			way.Name,
+			count().Notifications,
+		)
 	}
 }
 
@@ -174,7 +179,13 @@ func TestLeftOutHandingOn(t *testing.T) {
 	}
 	all.Wait()
 	each := float64(len(m.Asked(mark))) / (goroutines * turns)
-	chapter.Says(t, "%d goroutines of one process, %d turns: %v requests each", goroutines, goroutines*turns, chapter.About(each, 1.3))
+	chapter.Says(
+		t,
+		"%d goroutines of one process, %d turns: %v requests for each turn",
+		goroutines,
+		goroutines*turns,
+		chapter.About(each, 1.3),
+	)
 }
 
 // Left out on purpose: a reader that becomes a writer. Here two readers try, by
@@ -193,9 +204,11 @@ func TestLeftOutUpgrade(t *testing.T) {
 	require.ErrorIs(t, err, ErrUpgrade, "write asked for inside a read hold")
 	chapter.Says(t, "write asked for inside a read hold: ErrUpgrade after %d requests", len(a.Asked(mark)))
 
-	a.Start().MustWait("B's read znode")
+	writing := a.Start()
+	writing.MustWait("B's read znode")
 	who[a.Znode()] = "A's write znode"
 	b.Start().MustWait("A's write znode")
-	chapter.Says(t, "two readers queue up as writers: A waits for %s, B for %s, and nobody is ever let in",
+	writing.MustWait("B's read znode, now that B waits, too")
+	chapter.Says(t, "two readers queue up as writers: both wait, A for %s, B for %s",
 		who[a.Tap.Watched()[0]], who[b.Tap.Watched()[0]])
 }

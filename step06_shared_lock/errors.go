@@ -13,7 +13,7 @@ import (
 // The errors that callers ask for, with errors.Is.
 var (
 	ErrLocked  = errors.New("somebody else holds the lock")
-	ErrNotHeld = errors.New("the context does not hold the lock that way: give RUnlock what RLock returned, Unlock what Lock returned, once for each")
+	ErrNotHeld = errors.New("the context does not hold the lock, or not by such a call: one RUnlock for each RLock, one Unlock for each Lock, with a context of that hold")
 	ErrLost    = errors.New("the lock was lost: its session ended or was cut off, or its znode was deleted")
 	ErrUpgrade = errors.New("write asked for inside a read hold: two readers who do so would wait for each other; release the read hold first")
 )
@@ -31,19 +31,19 @@ func check(ctx context.Context, s *Session, path string) error {
 	return nil
 }
 
-// unanswered tells an error after which nobody knows whether the servers did what was
-// asked: the connection failed, or the session is another one. Any other error is an
-// answer.
+// unanswered tells that a request got no answer to what was asked: the connection failed,
+// or the session is another one. Whether the servers did what was asked is not known,
+// except after ErrNoServer: then nothing was sent.
 func unanswered(err error) bool {
 	noAnswers := []error{
 		zk.ErrConnectionClosed,
-		zk.ErrNoServer, // here we do know: nothing was sent
+		zk.ErrNoServer,
 		zk.ErrSessionExpired,
 		zk.ErrSessionMoved,
 		zk.ErrClosing,
 	}
-	for _, lost := range noAnswers {
-		if errors.Is(err, lost) {
+	for _, noAnswer := range noAnswers {
+		if errors.Is(err, noAnswer) {
 			return true
 		}
 	}

@@ -18,7 +18,8 @@ type hold struct {
 	contexts map[*heldContext]bool // they end with the hold
 }
 
-// heldContext is what a context carries of a hold.
+// heldContext is one context of a hold: newContext makes it. end ends it, and by done
+// endsWithHold knows it again.
 type heldContext struct {
 	hold *hold
 	done <-chan struct{} // of the context that newContext made
@@ -57,7 +58,8 @@ func (h *hold) newContext(ctx context.Context) (held context.Context) {
 	return context.WithValue(held, tokenOf{}, h.token)
 }
 
-// forget is called when a context has ended.
+// forget is called when a context has ended, so that a long hold does not collect contexts
+// that have ended. It runs on a goroutine of its own (AfterFunc): so end may have h.mu.
 func (h *hold) forget(c *heldContext) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,10 +76,11 @@ func holdIn(ctx context.Context, lock *RWLock) *hold {
 	return c.hold
 }
 
-// enter counts one more call to Lock or RLock inside the hold, whose context ctx is. inside is
+// enter counts one more call to Lock or RLock inside the hold that ctx carries. inside is
 // false if the hold was released: then the caller queues up like anybody else.
 //
-// Nobody enters a hold that has ended and still waits for an unlock: its contexts have ended.
+// A hold can have ended and still wait for an unlock: it was lost, or the server has refused
+// its last unlock. Nobody enters such a hold: enter returns why it has ended.
 func (h *hold) enter(ctx context.Context, k kind) (held context.Context, inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,27 +90,28 @@ func (h *hold) enter(ctx context.Context, k kind) (held context.Context, inside 
 	if h.ended != nil {
 		return nil, true, h.ended
 	}
+	// Two readers that both queued up as writers would wait for each other.
 	if h.kind == read && k == write {
 		return nil, true, ErrUpgrade
 	}
 	h.count[k]++
-	if h.endsWithUs(ctx) {
+	if h.endsWithHold(ctx) {
 		return context.WithValue(ctx, tokenOf{}, h.token), true, nil // ctx may carry another lock's
 	}
 	return h.newContext(ctx), true, nil
 }
 
-// endsWithUs reports whether a context surely ends with the hold: it has the Done channel
+// endsWithHold reports whether a context surely ends with the hold: it has the Done channel
 // of the context that we made. Any other may be one of context.WithoutCancel, which does
 // not end.
-func (h *hold) endsWithUs(ctx context.Context) bool {
+func (h *hold) endsWithHold(ctx context.Context) bool {
 	c := ctx.Value(holdKey{h.lock}).(*heldContext)
 	return ctx.Done() == c.done
 }
 
 // exit counts one call to Unlock or RUnlock for the hold that the context carries. last tells
-// that it was the last one: the lock is to be released. Without a hold exit returns
-// nil. lost is ErrLost if the hold was lost.
+// that it was the last one: the lock is to be released. exit returns nil if there is no hold,
+// or no call of this kind left to undo in it. lost is ErrLost if the hold was lost.
 func exit(held context.Context, lock *RWLock, k kind) (h *hold, last bool, lost error) {
 	h = holdIn(held, lock)
 	if h == nil {
@@ -125,7 +129,8 @@ func exit(held context.Context, lock *RWLock, k kind) (h *hold, last bool, lost 
 	return h, h.entries() == 0, lost
 }
 
-// end ends all contexts of the hold.
+// end ends all contexts of the hold. It has h.mu meanwhile: forget, which needs h.mu, too,
+// runs on a goroutine of its own.
 func (h *hold) end(cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,7 +152,8 @@ func (h *hold) release() {
 	h.stopUsing()
 }
 
-// allowUnlockAgain takes back the last unlock: the server has refused the delete.
+// allowUnlockAgain takes back the last unlock: the server has refused the delete. Only an
+// unlock of the same kind can be called again.
 func (h *hold) allowUnlockAgain(k kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,7 +165,8 @@ func (h *hold) entries() int { return h.count[read] + h.count[write] }
 
 // Token returns the fencing token of the lock whose Lock or RLock returned held, and
 // whether there is one. A writer's token is greater than those of all holders before
-// it; a reader's token is greater than those of all writers before it.
+// it; a reader's token is greater than those of all writers before it. Two readers may have
+// the same.
 func Token(held context.Context) (int64, bool) {
 	if held == nil {
 		return 0, false

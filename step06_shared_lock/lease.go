@@ -12,6 +12,10 @@ import (
 // The lease is the time for which the session can be relied on. When it is over,
 // what hangs on it is lost, whatever a server may say later.
 //
+// For leader, follower and majority see docs/zookeeper.md, "Reads at a follower, and sync".
+// A handshake is the first request on a connection: it begins a session, or brings an old
+// one back.
+//
 // The leader of the servers ends a session of which it has not heard for the session
 // time-out. The client must know by itself when that may be. So it asks: which answer
 // proves that the leader has heard of us?
@@ -19,13 +23,15 @@ import (
 //   - Not the answer to a ping or a read: a follower gives it alone.
 //   - Not the answer to a sync, or to the handshake of an old session: a leader gives
 //     it alone, and may have been deposed without knowing.
-//   - A write is answered when a majority has agreed to it. Any other leader needs a
-//     majority, too, and so is elected after the write was sent. And a new leader gives
-//     each session a whole time-out.
+//   - A write is answered when a majority has agreed to it. Any other leader was elected
+//     by a majority. Two majorities share a server, which agreed to our write before it
+//     took part in that election. So the election came after the write was sent. And a
+//     new leader gives each session a whole time-out.
 //
-// But a write that a follower passes on does not count as a sign of life of our session
-// at the leader: only the follower's report does. The follower reports twice a tick
-// which sessions are alive, when the leader asks it. So it takes three writes:
+// That leaves the leader that we have now. A write that a follower passes on does not count
+// there as a sign of life of our session: only the follower's report does. The follower
+// reports twice a tick which sessions are alive, when the leader asks it. Between two
+// servers there is one connection, and nothing overtakes on it. So it takes three writes:
 //
 //	write 1 is answered   The follower has heard of us: we are in its next report.
 //	a tick passes         The leader asks the follower for a report.
@@ -41,25 +47,27 @@ import (
 //
 // A session that holds nothing makes no writes. If the first Lock had to wait for three,
 // it would wait for a tick. So the client's pings are of use. An answered ping proves no
-// lease, but it proves what write 1 proves: the follower has heard of us. In the tick that
-// follows, the leader asks for a report. So we make write 2 alone, a tick after the ping
-// was answered, and the lease counts from the sending of the ping. Without write 3 we know
-// that the report was sent, and not that it came: this assumes that no line between two
-// servers fails at that moment. So we do it only while nothing hangs on the lease.
+// lease, but it proves what write 1 proves: the follower has heard of us. So, while nothing
+// hangs on the lease, one write is enough if it is sent a tick or more after the answer to
+// a ping, and the lease counts from the sending of that ping. This proves that the report
+// was sent, not that it came. A hold that begins then assumes that no line between two
+// servers fails at that moment. Once something hangs on the lease, only three writes renew
+// it.
 //
 // docs/lease.md has the whole argument, and a model that tries every order.
 
-// longestTick is the longest that the servers' tick can be. That is so if the time-out
-// is five ticks or more: Open asks the caller for that, and cannot see it. The leader
-// asks for a report twice a tick, or a little later. So in a whole tick it asks at
-// least once, unless it pauses.
+// longestTick is a fifth of the time-out. The servers' tick is not longer if the time-out
+// is five ticks or more, which Open asks of the caller, and cannot check. The leader asks
+// for a report twice a tick, or a little later. So in a whole tick it asks at least once,
+// unless it pauses.
 func longestTick(timeout time.Duration) time.Duration { return timeout / 5 }
 
 // fullLease is how long the lease is, from the sending of what it counts from: the whole
 // time-out, less a tenth for the holder to stop in.
 func fullLease(timeout time.Duration) time.Duration { return timeout * 9 / 10 }
 
-// proof is a write to which a majority has agreed, or a ping that a server has answered.
+// proof is what can be a part of a proof: a write to which a majority has agreed, or a ping
+// that a server has answered. By itself a ping proves nothing.
 type proof struct{ sent, answered time.Time }
 
 // isNone reports whether there is no such write or ping yet.
@@ -68,12 +76,13 @@ func (p proof) isNone() bool { return p.sent.IsZero() }
 // lease is one unbroken time for which the session can be relied on. The session's
 // mutex guards it.
 type lease struct {
-	until    time.Time           // zero when the lease has ended
-	users    map[*leaseUser]bool // the holds, and a Cohort's tenures, that hang on it
+	until    time.Time           // zero once endLease was called
+	users    map[*leaseUser]bool // the holds that hang on it, and in step 5 a Cohort's tenures
 	renewing bool                // a goroutine renews it
 }
 
-// leaseUser is a hold, as the lease knows it.
+// leaseUser is a hold, as the lease knows it. It is a struct, since a func cannot be a key
+// of a map.
 type leaseUser struct{ lose func() }
 
 // granted is called when a server has answered the handshake that began at begun. The
@@ -84,7 +93,7 @@ type leaseUser struct{ lose func() }
 func (s *Session) granted(begun time.Time, id int64, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id == s.id {
+	if id == s.id { // the old session has come back: this proves nothing
 		if id != 0 {
 			s.timeout = timeout
 		}
@@ -154,8 +163,10 @@ func (s *Session) count(id int64, w proof) {
 
 	// A write can be write 3 of the two before it, and write 2 of what comes. Of writes
 	// a, b, c and d, each sent a tick after the answer to the last, c is write 3 of a and
-	// b, and d is write 3 of b and c. A write that was sent sooner moves nothing: perhaps
-	// the leader has not asked for a report since write 2 was answered.
+	// b, and d is write 3 of b and c. A write that was sent sooner can be write 3, as above.
+	// But it cannot be the next write 2: perhaps the leader has not asked for a report since.
+	//
+	// aTickLater is true, too, if there is no write 2: its time is the zero time, long ago.
 	aTickLater := w.sent.Sub(s.write2.answered) >= longestTick(s.timeout)
 	if aTickLater {
 		s.write1, s.write2 = s.write2, w
@@ -243,8 +254,10 @@ func (s *Session) takeLease() *lease {
 }
 
 // prepareLease makes a write if little of the lease is left, or if write2 was answered more
-// than a tick ago: then this write becomes write2, and one that follows a tick later can
-// be write 3 before the lease is over.
+// than a tick ago. While nothing hangs on the lease, this write can count from a ping. Once
+// the hold has begun, only three writes renew the lease. That takes a tick or more, and the
+// lease could be over before. In the second case the write costs nothing: renewWhileUsed
+// would make it anyway, as soon as the hold has begun.
 func (s *Session) prepareLease() {
 	s.mu.Lock()
 	tick := longestTick(s.timeout)
@@ -256,8 +269,8 @@ func (s *Session) prepareLease() {
 	}
 }
 
-// waitHalfATick is for a loop that waits until the session has a lease again: what it
-// waits for takes a tick or more, and so half a tick is often enough to look.
+// waitHalfATick is for a loop that waits until the session has a lease again. That takes a
+// tick or more. So the loop looks twice a tick; that is enough.
 func (s *Session) waitHalfATick() {
 	select {
 	case <-time.After(longestTick(s.Timeout()) / 2):
@@ -265,8 +278,8 @@ func (s *Session) waitHalfATick() {
 	}
 }
 
-// useLease renews the lease until stop is called. If the lease is over before that,
-// it calls lose, once; the session's mutex is locked meanwhile.
+// useLease renews the lease until stop is called. If the lease is over before that, it
+// calls lose once, with s.mu locked: lose must call nothing of the session.
 func (s *Session) useLease(l *lease, lose func()) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,8 +1,10 @@
 // Package sharedlock is step 6: step 5's lock, shared by readers. All stand in one
-// queue: a reader waits for the last writer before it, a writer for the last znode.
+// queue: a reader watches the last writer before it, a writer the last znode before it,
+// of either kind.
 //
-// This file is the queue, and hold.go is what the holder of the lock has. Both are
-// step 5's, plus the kind of a znode. The session is step 5's as it is.
+// This file is the queue, and hold.go makes what Lock and RLock return. Both are step 5's,
+// plus the kind of a znode. The life of a hold is drawn in step 5's lock.go. The session is
+// step 5's as it is.
 package sharedlock
 
 import (
@@ -23,12 +25,13 @@ import (
 // The server counts no further: each later create gets it again, or a number below 0.
 const lastNumber = math.MaxInt32
 
-// kind is a kind of znode, as its name says.
+// kind says whether a znode is a reader's or a writer's. Its text stands in the znode's
+// name, before the number.
 type kind string
 
 const (
 	read  kind = "__READ__"
-	write kind = "__WRIT__"
+	write kind = "__WRIT__" // not Session.write, which makes a write at the servers
 )
 
 // RWLock is one lock, seen by one process. It is safe for use by many goroutines:
@@ -40,7 +43,7 @@ type RWLock struct {
 
 // place is our znode in the queue.
 type place struct {
-	kind  kind
+	kind  kind // for another znode, if this one is gone, and for the hold
 	node  string
 	owner int64 // the session's id: when that session ends, the znode is deleted
 
@@ -57,17 +60,25 @@ const (
 	mustNotWait
 )
 
-// New returns the lock whose directory is path. Its children named …__READ__<number>
-// or …__WRIT__<number> are the queue, as for Curator's InterProcessReadWriteLock;
-// others are ignored. It sends nothing: Lock reports a bad argument.
+// New returns the lock whose directory is path, absolute and below the root, such as
+// /locks/orders. It sends nothing: Lock reports a bad argument.
+//
+// The children named …__READ__<number> or …__WRIT__<number> are the queue, as for Curator's
+// InterProcessReadWriteLock; others are ignored. Do not use step 5's lock on the same path:
+// neither lock sees the other. To lock again inside a hold, use the same RWLock: another
+// one for the same path queues up.
 func New(s *Session, path string) *RWLock {
 	return &RWLock{s: s, dir: path}
 }
 
-// Lock blocks until its znode is the first in the queue, and returns the context
-// that is the hold: see step 5. Lock or RLock, called with that context, is re-entry:
-// a hold that Lock began stays exclusive until all is released. Lock inside a read hold is
-// ErrUpgrade.
+// Lock blocks until its znode is the first in the queue, and returns the context that is
+// the hold. How that context ends is as in step 5.
+//
+// A call with the context of a hold, or with one made from it, is re-entry: it returns at
+// once. A hold that Lock began stays exclusive until all is released.
+//
+// RLock may be called inside any hold, but Lock only inside a hold that Lock began: inside
+// a read hold it returns ErrUpgrade.
 func (l *RWLock) Lock(ctx context.Context) (held context.Context, err error) {
 	return l.lock(ctx, write)
 }
@@ -133,31 +144,27 @@ func (l *RWLock) acquire(ctx, waiting context.Context, k kind, p patience) (held
 	return begin(ctx, l, mine), nil
 }
 
-// queueUp returns our place when nobody is left to wait for. It returns as soon as waiting
-// ends: what is under way then goes on in the background.
+// queueUp returns our place when there is nobody left to wait for. It returns as soon as
+// waiting ends: what is under way then goes on in the background.
 func (l *RWLock) queueUp(waiting context.Context, k kind, p patience) (place, error) {
-	ready := make(chan place, 1) // our place, once there is nobody to wait for
-	joinAndWait := func() error {
-		mine, err := l.joinAndWait(waiting, k, p)
-		if err == nil {
-			ready <- mine
-		}
+	var mine place // do sets it, perhaps in the background: nobody may read it before do has returned
+	do := func() (err error) {
+		mine, err = l.joinAndWait(waiting, k, p)
 		return err
 	}
-	leaveIfTooLate := func(err error) {
-		if err == nil { // nobody takes our place any more
-			_ = l.leave(<-ready)
+	late := func(err error) {
+		if err == nil {
+			_ = l.leave(mine) // queueUp has returned already, and nobody will use our place
 		}
 	}
-	err := l.s.giveUpAt(waiting, joinAndWait, leaveIfTooLate)
-	if err != nil {
+	if err := l.s.giveUpAt(waiting, do, late); err != nil {
 		return place{}, err
 	}
-	return <-ready, nil
+	return mine, nil
 }
 
-// joinAndWait creates our znode and waits until nobody is left to wait for. If the wait
-// fails, it leaves the queue.
+// joinAndWait creates our znode and waits until there is nobody left to wait for. If the
+// wait fails, it leaves the queue.
 func (l *RWLock) joinAndWait(waiting context.Context, k kind, p patience) (place, error) {
 	mine, err := l.join(waiting, k)
 	if err != nil {
@@ -171,7 +178,7 @@ func (l *RWLock) joinAndWait(waiting context.Context, k kind, p patience) (place
 		return place{}, err // there is no znode to delete
 	}
 	leaveErr := l.leave(mine)
-	if znodeStays(leaveErr) {
+	if znodeStays(leaveErr) { // the server has refused the delete
 		err = errors.Join(err, leaveErr)
 	}
 	return place{}, err
@@ -193,17 +200,17 @@ func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
 		// If the session has changed meanwhile, the old one or the new one may have made the znode.
 		sameSession := conn.SessionID() == owner
 		ours := createErr == nil && sameSession
-		refused := createErr != nil && !l.s.canRetry(createErr)
-		nothingSent := errors.Is(createErr, zk.ErrNoServer) // no server could be reached
+		final := createErr != nil && !l.s.canRetry(createErr) // refused, or the session is closed
+		nothingSent := errors.Is(createErr, zk.ErrNoServer)   // no server could be reached
 
 		switch {
 		case ours:
 			return place{kind: k, node: node, owner: owner}, nil
-		case refused:
+		case final:
 			return place{}, createErr
 		case nothingSent:
 			pause()
-		default: // nobody knows whether there is a znode
+		default: // no answer, or the session has changed: is there a znode of our session?
 			pause()
 			found, err := l.find(ownName, k)
 			if err != nil {
@@ -268,16 +275,19 @@ func (l *RWLock) look(ownName string, owner int64) (node string, err error) {
 	return "", nil
 }
 
-// wait returns when nobody is left to wait for. After a wake-up it looks
-// again: the predecessor may have been a waiter that died, or a reader. If our own znode has
-// gone, by hand or with its session, wait makes another one. With an error it returns
-// the place to leave, which has no node if there is nothing to delete.
+// wait returns when there is nobody left to wait for. After a wake-up it looks again: the
+// predecessor may have been a waiter that died, or one of several readers, and the others
+// may still be inside. If our own znode has gone, by hand or with its session, wait makes
+// another one. With an error it returns the place to leave, which has no node if there is
+// nothing to delete.
 func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, error) {
 	conn := l.s.Conn()
 	for waiting.Err() == nil {
-		// The lease is taken before the list, and our hold will hang on it. If there is
-		// an outage after the list, the lease ends, and our hold with it: a lease that
-		// has ended does not begin again.
+		// The lease is taken before the list, and our hold will hang on it. Suppose that
+		// our session ends right after the list. The list still names our znode, but
+		// the znode is gone. A lease that was taken after the list would be that of the next
+		// session, and look good. This one is over then, and shows it: a lease that has ended
+		// does not begin again.
 		current := l.s.takeLease()
 
 		names, stat, err := conn.Children(l.dir)
@@ -295,10 +305,12 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 			continue
 		}
 		if err != nil {
-			return mine, err // the server has refused the list
+			return mine, err // refused, or the session is closed
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
+		// This is no list from before the create: our client has seen that the create was
+		// done, and a server that has not come that far does not take our client.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
@@ -318,9 +330,10 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 				continue
 			}
 			mine.lease = current
-			// The transaction that last changed the children. Each holder that we waited for
-			// took its token from a list, and deleted its znode later. That delete is
-			// such a change, and our list has seen it. So our token is greater.
+			// The transaction that last changed the children. Each holder that we had to
+			// wait for, or that was gone before we came, took its token from a list, and its
+			// znode was deleted later. That delete is such a change, and our list has seen
+			// it. So our token is greater.
 			mine.token = stat.Pzxid
 			return mine, nil
 		}
@@ -341,7 +354,9 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 			return mine, err
 		}
 		if conn.SessionID() != mine.owner {
-			continue // the session has changed, and our znode has gone with the old one
+			// GetW may have been sent in the next session. Its watch says nothing of the end of
+			// our znode, which went with the old session: we would sleep without a place.
+			continue
 		}
 		select {
 		case <-gone: // or the session has ended: the next round finds out
@@ -352,8 +367,8 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 	return mine, whyEnded(waiting)
 }
 
-// leave deletes our znode, and goes on until it knows that the znode is gone. ErrLost
-// means that it was gone before, or went with its session.
+// leave deletes our znode, and goes on until it knows that the znode is gone, or until the
+// server refuses. ErrLost means that it was gone before, or goes with its session.
 func (l *RWLock) leave(mine place) error {
 	mayBeDone := false // a delete may have been sent whose answer is lost
 	for {
@@ -381,11 +396,14 @@ func (l *RWLock) leave(mine place) error {
 	}
 }
 
-// Unlock is due once for each Lock, as in step 5. If the server refuses the delete, as with
-// zk.ErrNoAuth, Unlock can be called again.
+// Unlock ends what one Lock began, and RUnlock what one RLock began. With no such call open
+// in the hold they return ErrNotHeld.
+//
+// The last of both deletes the znode. If the server refuses that, as with zk.ErrNoAuth, the
+// same call can be made again. For the rest see step 5.
 func (l *RWLock) Unlock(held context.Context) error { return l.unlock(held, write) }
 
-// RUnlock is Unlock for an entry by RLock.
+// RUnlock is Unlock for a call to RLock.
 func (l *RWLock) RUnlock(held context.Context) error { return l.unlock(held, read) }
 
 // unlock is Unlock or RUnlock.
@@ -420,7 +438,7 @@ func (l *RWLock) leaveInTime(mine place, refused func()) error {
 		result <- err
 	})
 	if !begun {
-		return ErrLost
+		return ErrLost // the session is closed, and the znode goes with it
 	}
 	select {
 	case err := <-result:
@@ -450,10 +468,11 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	return create(conn, path, mode)
 }
 
-// predecessor names the znode that mine waits for, "" when there is none: the last
-// writer before a reader, the last of all before a writer. It is an error when mine
-// is not there at all: then nothing holds our place. It is also an error when another
-// znode can have the same number.
+// predecessor returns the name of the znode that mine has to watch: for a reader the last
+// writer before it, for a writer the last znode before it. It is "" if there is none.
+//
+// It is an error when mine is not there at all: then nothing holds our place. It is also
+// an error when another znode can have the same number.
 func predecessor(names []string, mine string) (string, error) {
 	own, ownKind, _ := number(mine)
 	if own < 0 || own == lastNumber {
@@ -481,7 +500,8 @@ func predecessor(names []string, mine string) (string, error) {
 // number reads a queue znode's number and kind out of its name's end. Numbers are
 // compared, never names; ok is false for a child that is not of the queue.
 func number(name string) (n int, k kind, ok bool) {
-	at := max(strings.LastIndex(name, string(read)), strings.LastIndex(name, string(write))) // the last mark
+	// The kind nearest to the end counts: what stands before it may contain one, too.
+	at := max(strings.LastIndex(name, string(read)), strings.LastIndex(name, string(write)))
 	if at < 0 {
 		return 0, "", false
 	}

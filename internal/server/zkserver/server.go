@@ -163,14 +163,16 @@ func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err 
 }
 
 // InstallCommand returns the shell command that installs ZooKeeper and Java
-// on this machine.
+// on this machine. apt's lists come first: without them, or with old ones, it
+// finds no package. One source that does not answer must not keep from the rest.
 func InstallCommand() string {
 	if _, err := exec.LookPath("apt-get"); err == nil {
-		command := "apt-get install -y --no-install-recommends zookeeper default-jre-headless"
+		sudo := ""
 		if os.Geteuid() != 0 {
-			command = "sudo " + command
+			sudo = "sudo "
 		}
-		return command
+		return sudo + "apt-get update; " +
+			sudo + "apt-get install -y --no-install-recommends zookeeper default-jre-headless"
 	}
 	if _, err := exec.LookPath("brew"); err == nil {
 		return "brew install zookeeper"

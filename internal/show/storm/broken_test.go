@@ -39,10 +39,10 @@ var brokenLocks = []struct {
 	}}},
 }
 
-// Each is found within two minutes. That takes minutes: .ci/run asks for it.
+// Each is found within two minutes. That takes minutes: .ci/night asks for it.
 func TestTheStormFindsABrokenLock(t *testing.T) {
 	if os.Getenv("ZKLOCK_STORM") != "broken" {
-		t.Skip("it takes minutes, and .ci/run asks for it with ZKLOCK_STORM=broken")
+		t.Skip("it takes minutes, and .ci/night asks for it with ZKLOCK_STORM=broken")
 	}
 	const root = "../../.."
 	for _, b := range brokenLocks {

@@ -20,11 +20,17 @@ import (
 	"zklock/internal/upkeep/words"
 )
 
+// Settings are what the command's variables choose.
+type settings struct {
+	length  time.Duration // how long the faults go on
+	seed    uint64        // which faults, in which order
+	atFirst bool          // it is over soon after the first violation
+}
+
 // A storm runs the ensemble, the client processes and the faults.
 type storm struct {
 	*store
-	length    time.Duration
-	seed      uint64
+	settings
 	out       io.Writer
 	ensemble  *zkserver.Ensemble
 	observer  *zk.Conn
@@ -36,11 +42,10 @@ type storm struct {
 	excused []int    // see judge
 }
 
-// run makes a storm, and returns when all is quiet again and has been looked
-// through. With atFirst it is over soon after the first violation.
-func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, out io.Writer) (s *storm, err error) {
-	s = &storm{store: newStore(), length: length, seed: seed, out: out}
-	words.Fprintf(out, "a storm of %v, seed %d\n", length, seed)
+// run makes a storm, and returns when all is quiet again and has been looked through.
+func run(ctx context.Context, chosen settings, out io.Writer) (s *storm, err error) {
+	s = &storm{store: newStore(), settings: chosen, out: out}
+	words.Fprintf(out, "a storm of %v, seed %d\n", chosen.length, chosen.seed)
 	return s, zktest.Play(func(t zktest.T) {
 		// A server that returns gets a whole copy. Told only what it missed, it may miss
 		// some of that, too, and never find out: see docs/storm.md.
@@ -55,7 +60,7 @@ func run(ctx context.Context, length time.Duration, seed uint64, atFirst bool, o
 		s.fail = fail
 		s.startProcesses(ctx, t)
 		s.askAll(ctx, t, "Begin")
-		s.blow(ctx, t, atFirst)
+		s.blow(ctx, t)
 		s.lookForLeftovers(ctx)
 		left := s.askAll(ctx, t, "Leave")
 		s.mu.Lock()
@@ -114,7 +119,7 @@ func (s *storm) askAll(ctx context.Context, t zktest.T, what string) []Turn {
 }
 
 // blow lets the faults happen, and returns when all clients are idle again.
-func (s *storm) blow(ctx context.Context, t zktest.T, atFirst bool) {
+func (s *storm) blow(ctx context.Context, t zktest.T) {
 	blowing, calm := context.WithTimeout(ctx, s.length)
 	defer calm()
 	helping, noHelp := context.WithCancel(ctx)
@@ -130,7 +135,7 @@ func (s *storm) blow(ctx context.Context, t zktest.T, atFirst bool) {
 	helpers.Go(func() { s.removeOrphans(helping) })
 	helpers.Go(func() {
 		s.progress(helping, func() {
-			if atFirst {
+			if s.atFirst {
 				calm()
 			}
 		})

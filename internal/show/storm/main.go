@@ -21,14 +21,12 @@ import (
 
 func main() {
 	process.Role("client", func(conductor process.Call) any { return begin(conductor) })
-	length, err1 := setting.Read("TIME", time.Minute, "a time such as 60s or 10m", time.ParseDuration)
-	seed, err2 := setting.Number("SEED", int(time.Now().UnixNano()%1_000_000), 0, 999_999_999)
-	first, err3 := setting.Number("FIRST", 0, 0, 1)
 	ctx, cancel := process.UntilStopped()
 	defer cancel()
-	s, err := (*storm)(nil), errors.Join(err1, err2, err3)
+	chosen, err := read()
+	var s *storm
 	if err == nil {
-		s, err = run(ctx, length, uint64(seed), first == 1, os.Stdout)
+		s, err = run(ctx, chosen, os.Stdout)
 	}
 	if err != nil {
 		words.Fprintln(os.Stderr, err)
@@ -40,10 +38,18 @@ func main() {
 			os.Stdout,
 			"\n%d violations in steps 5 and 6: make storm TIME=%v SEED=%d makes the same faults again\n",
 			n,
-			length,
-			seed,
+			chosen.length,
+			chosen.seed,
 		)
 		os.Exit(1)
 	}
-	words.Fprintf(os.Stdout, "\nno violation in steps 5 and 6, seed %d\n", seed)
+	words.Fprintf(os.Stdout, "\nno violation in steps 5 and 6, seed %d\n", chosen.seed)
+}
+
+// read reads the command's variables.
+func read() (settings, error) {
+	length, err1 := setting.Read("TIME", time.Minute, "a time such as 60s or 10m", time.ParseDuration)
+	seed, err2 := setting.Number("SEED", int(time.Now().UnixNano()%1_000_000), 0, 999_999_999)
+	first, err3 := setting.Number("FIRST", 0, 0, 1)
+	return settings{length, uint64(seed), first == 1}, errors.Join(err1, err2, err3)
 }

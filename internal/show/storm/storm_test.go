@@ -38,7 +38,7 @@ func (c crasher) Begin(place Assignment, told *[]Turn) error {
 func TestStorm(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 110*time.Second)
 	defer cancel()
-	s, err := run(ctx, 15*time.Second, 42, false, t.Output())
+	s, err := run(ctx, settings{length: 15 * time.Second, seed: 42}, t.Output())
 	require.NoError(t, err)
 	s.print(t.Output())
 	require.Zero(t, violations(s.breaches), "of steps 5 and 6: see above")
@@ -65,7 +65,7 @@ func TestAClientProcessThatEnds(t *testing.T) {
 	t.Setenv("STORM_CRASH", "1")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err := run(ctx, time.Minute, 1, false, t.Output())
+	_, err := run(ctx, settings{length: time.Minute, seed: 1}, t.Output())
 	require.ErrorContains(t, err, "client process 1 has ended: exit status 3")
 }
 

@@ -21,7 +21,7 @@ var isWide = os.Getenv("ZKLOCK_EXPLORE") == "wide"
 // bounds are what a mistake is given, one after the other, until something is wrong that is
 // right in the step that it is made in. So the order that is found has the fewest faults,
 // then the fewest switches, and then the fewest choices; however many processes play, it
-// is the same one. Only .ci/run has time for faults.
+// is the same one. Only .ci/night has time for faults.
 func bounds() []explore.Settings {
 	all := []explore.Settings{
 		{Clients: 2, Faults: 0, Switches: explore.Unbound},
@@ -82,7 +82,7 @@ func TestThePublishedMistakesAreExplored(t *testing.T) {
 // The next one is let in when a waiter dies: that takes a third client.
 func TestAThirdClientFindsW8(t *testing.T) {
 	if !isWide {
-		t.Skip("in .ci/run")
+		t.Skip("in .ci/night")
 	}
 	t.Parallel()
 	l, err := find("W8")

@@ -27,7 +27,7 @@ func children() int {
 	return strings.Count(string(pids), "\n")
 }
 
-// A minute of clicks at random leaves all as it should be: ZKLOCK_CLICKS=60s in .ci/run.
+// A minute of clicks at random leaves all as it should be: ZKLOCK_CLICKS=60s in .ci/night.
 func TestClicksAtRandom(t *testing.T) {
 	const clients = 8
 	length, err := setting.Read("ZKLOCK_CLICKS", 8*time.Second, "a time", time.ParseDuration)

@@ -50,11 +50,10 @@ func run(ctx context.Context, step, skip, only string) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	begun := time.Now()
-	if v := try(ctx, scratch, skip, all[0].path, all[0].source, 10*time.Minute); v.kind != unnoticed {
-		return fmt.Errorf("nothing is changed, and the tests fail: %s", v)
+	tests, err := base(ctx, scratch, skip, filepath.Dir(all[0].path))
+	if err != nil {
+		return err
 	}
-	limit := 5 * time.Since(begun) // with a lock that hangs the tests would not end
 	all = slices.DeleteFunc(all, func(c change) bool { return !wanted.MatchString(c.String()) })
 	verdicts, next := make([]chan verdict, len(all)), make(chan int, len(all)) // in the order of the files
 	for i := range all {
@@ -68,7 +67,7 @@ func run(ctx context.Context, step, skip, only string) error {
 				if because := why[c.String()]; because != "" {
 					verdicts[i] <- verdict{same, because}
 				} else {
-					verdicts[i] <- try(ctx, scratch, skip, c.path, c.made(), limit)
+					verdicts[i] <- try(ctx, scratch, tests, c)
 				}
 			}
 		}()
@@ -152,85 +151,111 @@ const (
 
 func (v verdict) String() string { return strings.TrimSpace(v.kind + " " + v.why) }
 
-// try builds a step's tests with another text in the place of one file, and runs them,
-// no longer than limit.
-func try(ctx context.Context, scratch, skip, path, text string, limit time.Duration) verdict {
-	scratch, err1 := os.MkdirTemp(scratch, "")
-	defer os.RemoveAll(scratch)
-	dir, mutant, overlay, program := filepath.Dir(
-		path,
-	), filepath.Join(
-		scratch,
-		"mutant.go",
-	), filepath.Join(
-		scratch,
-		"overlay.json",
-	), filepath.Join(
-		scratch,
-		"test",
-	)
-	file, err2 := filepath.Abs(path)
-	replace, err3 := json.Marshal(map[string]any{"Replace": map[string]string{file: mutant}})
-	if err := errors.Join(err1, err2, err3, os.WriteFile(mutant, []byte(text), 0o644), os.WriteFile(overlay, replace, 0o644)); err != nil {
-		return verdict{unnoticed, err.Error()}
-	}
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, "./"+dir)
-	said, err := build.CombinedOutput()
-	if err != nil && strings.Contains(string(said), "mutant.go:") {
-		return verdict{refused, ""}
-	} else if err != nil {
-		return verdict{unnoticed, string(said)} // something else is broken
-	}
-	// What the lock promises first: what it costs is measured, and takes time.
-	v := test(ctx, dir, program, promises(dir), skip, limit)
-	if v.kind == unnoticed {
-		v = test(ctx, dir, program, ".", skip, limit)
-	}
-	return v
+// A suite is the tests of a step. What is quick is asked first: it notices most changes.
+type suite struct {
+	dir   string
+	quick string // a pattern of the tests that take less than quickly
+	skip  string // a pattern of those that are left out
+	limit time.Duration
 }
 
-var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+const quickly = 1500 * time.Millisecond
 
-// promises is a pattern of the tests in lock_test.go.
-func promises(dir string) string {
-	text, _ := os.ReadFile(filepath.Join(dir, "lock_test.go"))
-	var names []string
-	for _, m := range testName.FindAllStringSubmatch(string(text), -1) {
-		names = append(names, m[1])
+// base runs the tests of the step as it is, which have to pass, and times them.
+func base(ctx context.Context, scratch, skip, dir string) (suite, error) {
+	tests := suite{dir: dir, skip: skip, limit: 10 * time.Minute}
+	program := filepath.Join(scratch, "base")
+	if said, err := build(ctx, dir, program); err != nil {
+		return tests, fmt.Errorf("the tests do not compile: %w\n%s", err, said)
 	}
-	return "^(" + strings.Join(names, "|") + ")$"
+	begun := time.Now()
+	name, said := tests.run(ctx, program, ".", skip)
+	if name != "" {
+		return tests, fmt.Errorf("nothing is changed, and the tests fail: %s", name)
+	}
+	tests.limit = 5 * time.Since(begun) // with a lock that hangs the tests would not end
+	var quick []string
+	for _, m := range passed.FindAllStringSubmatch(said, -1) {
+		took, err := time.ParseDuration(m[2])
+		if err != nil {
+			return tests, err
+		}
+		if took < quickly {
+			quick = append(quick, m[1])
+		}
+	}
+	tests.quick = "^(" + strings.Join(quick, "|") + ")$"
+	return tests, nil
+}
+
+// passed is what go test -v says of a test that has passed, and in which time.
+var passed = regexp.MustCompile(`(?m)^--- PASS: (\w+) \(([0-9.]+s)\)$`)
+
+// build builds the tests of a folder.
+func build(ctx context.Context, dir, program string, flags ...string) (said string, err error) {
+	args := append([]string{"test", "-c", "-vet=off", "-o", program}, flags...)
+	out, err := exec.CommandContext(ctx, "go", append(args, "./"+dir)...).CombinedOutput()
+	return string(out), err
+}
+
+// try builds the tests with the change, and runs them until one of them fails.
+func try(ctx context.Context, scratch string, tests suite, c change) verdict {
+	scratch, err1 := os.MkdirTemp(scratch, "")
+	defer os.RemoveAll(scratch)
+	mutant := filepath.Join(scratch, "mutant.go")
+	overlay := filepath.Join(scratch, "overlay.json")
+	program := filepath.Join(scratch, "test")
+	file, err2 := filepath.Abs(c.path)
+	replace, err3 := json.Marshal(map[string]any{"Replace": map[string]string{file: mutant}})
+	err4 := os.WriteFile(mutant, []byte(c.made()), 0o644)
+	err5 := os.WriteFile(overlay, replace, 0o644)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		return verdict{unnoticed, err.Error()}
+	}
+	said, err := build(ctx, tests.dir, program, "-overlay", overlay)
+	if err != nil && strings.Contains(said, "mutant.go:") {
+		return verdict{refused, ""}
+	}
+	if err != nil {
+		return verdict{unnoticed, said} // something else is broken
+	}
+	name, _ := tests.run(ctx, program, tests.quick, tests.skip)
+	if name == "" {
+		rest := tests.quick
+		if tests.skip != "" {
+			rest += "|" + tests.skip
+		}
+		name, _ = tests.run(ctx, program, ".", rest)
+	}
+	if name == "" {
+		return verdict{unnoticed, ""}
+	}
+	return verdict{noticed, name}
 }
 
 // failure is a test that has failed or hangs, or what Go itself has against the
 // program.
 var failure = regexp.MustCompile(`^(?: *--- FAIL: |\t\t|fatal error: )(\S.*?)(?: \([0-9.ms]+\))?$`)
 
-// test runs the tests that which names until one of them fails. Each run starts a server
-// of its own: a broken lock may leave anything behind on it.
-func test(ctx context.Context, dir, program, which, skip string, limit time.Duration) verdict {
-	ctx, cancel := context.WithTimeout(ctx, limit+10*time.Second)
+// run runs tests until one of them fails, whose name it returns, and what they have said.
+// Each run starts a server of its own: a broken lock may leave anything behind on it.
+func (tests suite) run(ctx context.Context, program, which, skip string) (failed, said string) {
+	ctx, cancel := context.WithTimeout(ctx, tests.limit+10*time.Second)
 	defer cancel()
-	test := exec.CommandContext(
-		ctx,
-		program,
-		"-test.run",
-		which,
-		"-test.v",
-		"-test.failfast",
-		"-test.timeout",
-		limit.String(),
-		"-test.skip",
-		skip,
-	)
-	test.Dir, test.Env = dir, append(os.Environ(), "ZK_SERVERS=")
+	test := exec.CommandContext(ctx, program, "-test.run", which, "-test.skip", skip,
+		"-test.v", "-test.failfast", "-test.timeout", tests.limit.String())
+	test.Dir = tests.dir
+	test.Env = append(os.Environ(), "ZK_SERVERS=")
 	out, err := test.StdoutPipe()
 	test.Stderr = test.Stdout
 	if err := errors.Join(err, test.Start()); err != nil {
-		return verdict{unnoticed, err.Error()}
+		return err.Error(), ""
 	}
+	var all strings.Builder
 	name, last := "", ""
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		last = lines.Text()
+		fmt.Fprintln(&all, last)
 		m := failure.FindStringSubmatch(last)
 		if m != nil && (name == "" || strings.HasPrefix(m[1], name+"/")) {
 			name = m[1]
@@ -238,7 +263,7 @@ func test(ctx context.Context, dir, program, which, skip string, limit time.Dura
 		}
 	}
 	if test.Wait() == nil {
-		return verdict{unnoticed, ""}
+		return "", all.String()
 	}
-	return verdict{noticed, cmp.Or(name, "no test: "+last)}
+	return cmp.Or(name, "no test: "+last), all.String()
 }

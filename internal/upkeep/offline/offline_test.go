@@ -31,6 +31,26 @@ func TestWithoutModulesOneIsToldOfMirrors(t *testing.T) {
 	}
 }
 
+// Who has no Go, or one that cannot read go.mod, is told which one this needs, and
+// not that a proxy is out of reach. The go that is found here fails as an old one does.
+func TestWithoutANewGoOneIsToldWhichOneThisNeeds(t *testing.T) {
+	old := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(old, "go"), []byte("#!/bin/sh\nexit 1\n"), 0o755))
+	for language, want := range map[string]string{
+		"en": "This needs Go 1.25 or newer: https://go.dev/dl/\n",
+		"zh": "这里需要 Go 1.25 或更新的版本：https://golang.google.cn/dl/\n",
+	} {
+		t.Run(language, func(t *testing.T) {
+			make := exec.Command("make", "--no-print-directory", "ready")
+			make.Dir = root
+			make.Env = append(os.Environ(), "ZKLOCK_LANG="+language, "PATH="+old+":"+os.Getenv("PATH"))
+			said, err := make.Output()
+			require.Error(t, err)
+			require.Equal(t, want, string(said))
+		})
+	}
+}
+
 // What is printed, what the page says and what .ci/offline tries are the same lines.
 func TestThePageSaysHowToUnpack(t *testing.T) {
 	require.Contains(t, read(t, "docs/workshop.md"), "```\n"+unpack+"```\n")
@@ -46,6 +66,7 @@ func TestTheGoThatIsInstalledIsNewEnough(t *testing.T) {
 	require.NotNil(t, found, "the line of go.mod")
 	require.Contains(t, read(t, "docs/workshop.md"), "curl -LO https://go.dev/dl/go"+found[1]+".linux-amd64.tar.gz\n")
 	require.Contains(t, read(t, ".devcontainer/Dockerfile"), "\nARG BASE=golang:"+found[2]+"-")
+	require.Contains(t, read(t, "Makefile"), "This needs Go "+found[2]+" or newer")
 }
 
 func read(t *testing.T, path string) string {

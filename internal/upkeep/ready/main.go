@@ -44,12 +44,8 @@ func mayInstall(command string) bool {
 	return !strings.HasPrefix(command, "export ") // which a reader has to complete
 }
 
-// install runs the command, after bringing apt's lists up to date as far as
-// its sources answer. What it prints is of interest only if it fails.
+// install runs the command. What it prints is of interest only if it fails.
 func install(command string) error {
-	if before, _, isApt := strings.Cut(command, "apt-get "); isApt {
-		command = before + "apt-get update; " + command
-	}
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "HOMEBREW_NO_AUTO_UPDATE=1")
 	output, err := cmd.CombinedOutput()

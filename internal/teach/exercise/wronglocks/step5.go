@@ -31,7 +31,7 @@ var step5 = []Variant{
 		lockcheck.LostCreateReply, "A waits behind a znode of its own"},
 	{5, "leaves a lost create to its caller",
 		"The create was not answered, and the caller may try again.",
-		[]Edit{inLock(`refused := createErr != nil && !l.s.canRetry(createErr)`, `refused := createErr != nil`)},
+		[]Edit{inLock(`final := createErr != nil && !l.s.canRetry(createErr)`, `final := createErr != nil`)},
 		lockcheck.LostCreateReply, "A waits behind a znode of its own"},
 	{5, "does not look at the lease",
 		"My znode is the first, so I hold the lock.",
@@ -74,10 +74,10 @@ var step5 = []Variant{
 			continue
 		}
 		if err != nil {
-			return mine, err // the`, `			return place{}, ErrLost
+			return mine, err // refused`, `			return place{}, ErrLost
 		}
 		if err != nil {
-			return mine, err // the`)},
+			return mine, err // refused`)},
 		lockcheck.LostWhileWaiting, "and B's Lock answered"},
 	{5, "does not look for itself",
 		"I have made my znode, so it is there.",
@@ -213,14 +213,14 @@ var step5 = []Variant{
 		lockcheck.UnlockEnds, "its Unlock had not come back"},
 	{5, "gives up when the answer has come",
 		"Lock looks at the context before each request.",
-		[]Edit{inLock(`	err := l.s.giveUpAt(waiting, joinAndWait, leaveIfTooLate)
-`, `	err := joinAndWait()
-	_ = leaveIfTooLate
+		[]Edit{inLock(`	if err := l.s.giveUpAt(waiting, do, late); err != nil {
+`, `	_ = late
+	if err := do(); err != nil {
 `)},
 		lockcheck.GivesUpAtOnce, "did not return before it had come"},
 	{5, "keeps what came too late",
 		"Nobody waits for the answer any more.",
-		[]Edit{inLock(`			_ = l.leave(<-ready)
+		[]Edit{inLock(`			_ = l.leave(mine) // queueUp has returned already, and nobody will use our place
 `, "")},
 		lockcheck.GivingUp, "F gave up, and left"},
 	{5, "a try that ends the hold",
@@ -252,7 +252,7 @@ var step5 = []Variant{
 		lockcheck.ShortBreak, "its session lives, and its context ended"},
 	{5, "enters again with any context",
 		"A context that carries the hold ends with the hold.",
-		[]Edit{inHold(`	if h.endsWithUs(ctx) {`, `	if h.endsWithUs(ctx) || h.count > 0 {`)},
+		[]Edit{inHold(`	if h.endsWithHold(ctx) {`, `	if h.endsWithHold(ctx) || h.count > 0 {`)},
 		lockcheck.LossLetsNobodyIn, "one of its contexts goes on"},
 	{5, "deletes the version that it has made",
 		"A new znode has version 0, so nobody else's is deleted.",
