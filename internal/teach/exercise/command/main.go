@@ -316,7 +316,8 @@ func (w *workshop) progress() error {
 			return err
 		}
 		r := exercise.Recorded(e.Dir())
-		held, state := e.Held(r), words.Text{}
+		held := e.Held(r)
+		var state words.Text
 		switch {
 		case !changed:
 			held, state = 0, words.Of("not begun")
