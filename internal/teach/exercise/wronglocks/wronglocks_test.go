@@ -10,7 +10,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/zktest"
 )
+
+func TestMain(m *testing.M) { zktest.Main(m) }
 
 var only = flag.String("only", "", "the variants to try: a regular expression for 'step 5: one guid for all calls'")
 
@@ -25,7 +29,11 @@ func TestTheCheckTellsWrongFromRight(t *testing.T) {
 	if testing.Verbose() {
 		args = append(args, "-v")
 	}
-	said, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
+	test := exec.CommandContext(t.Context(), "go", args...)
+	server, err := zktest.Shared()
+	require.NoError(t, err)
+	test.Env = append(os.Environ(), "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(server.Servers(), ","))
+	said, err := test.CombinedOutput()
 	t.Logf("%s", said)
 	assert.NoError(t, err)
 }
