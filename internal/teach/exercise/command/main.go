@@ -104,7 +104,7 @@ func (w *workshop) test(ctx context.Context, dir string, out io.Writer, flags ..
 	test := exec.CommandContext(
 		ctx,
 		"go",
-		slices.Concat([]string{"test", "-count=1"}, flags, []string{inModule(dir)})...)
+		slices.Concat([]string{"test", "-count=1", inModule(dir)}, flags)...)
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) } // so that it stops its server
 	test.WaitDelay = 10 * time.Second
 	test.Stdout, test.Stderr = out, out
