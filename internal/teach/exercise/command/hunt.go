@@ -134,9 +134,8 @@ func (w *workshop) verdicts(ctx context.Context, m tables.Mistake, asked string)
 	if err := w.serve(ctx); err != nil {
 		return nil, err
 	}
-	w.set = []string{"LOCKCHECK_ASK=" + asked}
 	var said bytes.Buffer
-	passes, err := w.test(ctx, tables.Find(m.Step).Folder, &said, "-v", "-timeout=120s", "-run", m.Run())
+	passes, err := w.test(ctx, tables.Find(m.Step).Folder, &said, "-v", "-timeout=120s", "-run", m.Run(), "-ask", asked)
 	if err == nil && !passes {
 		err = words.Errorf("%s", said.String())
 	}
