@@ -85,7 +85,7 @@ see: ready ## what one step's tests measured
 ## STEP=3           which step; else the first
 ## WAITERS=100      how many clients take part, in place of the chapter's number
 	@mkdir -p out; go test -count=1 -timeout 300s -v ./$(HOME_OF_STEP) >out/see || { cat out/see; exit 1; }
-	@sed -n 's/^ *» /» /p' out/see $(IN_CHINESE)
+	@sed -n 's/^ *» /» /p' out/see
 
 HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),1)))_*),$(error STEP=$(STEP): there is no such step))
 

@@ -46,8 +46,22 @@ func TestTheBenchmarksPageSaysWhatItsTableSays(t *testing.T) {
 		says("| %d | %.1f | %.1f | %.1f | %.1f | %.1f |", n, row(redis, n).Ratio, row(everysec, n).Ratio,
 			row("redsync, fsync always", n).Ratio, row("redsync, everysec", n).Ratio, row(cohorts, n).Ratio)
 		if n > 1 {
-			says("| %d | %.0f | %.0f | %.0f | %.0f |", n, handedOn("zk.Lock", n), handedOn(redis, n), handedOn(quick, n), handedOn(cohorts, n))
-			says("| %d | %.1f | %.1f | %.1f | %.1f |", n, row("zk.Lock", n).Longest, row(redis, n).Longest, row(quick, n).Longest, row(cohorts, n).Longest)
+			says(
+				"| %d | %.0f | %.0f | %.0f | %.0f |",
+				n,
+				handedOn("zk.Lock", n),
+				handedOn(redis, n),
+				handedOn(quick, n),
+				handedOn(cohorts, n),
+			)
+			says(
+				"| %d | %.1f | %.1f | %.1f | %.1f |",
+				n,
+				row("zk.Lock", n).Longest,
+				row(redis, n).Longest,
+				row(quick, n).Longest,
+				row(cohorts, n).Longest,
+			)
 		}
 		steps := fmt.Sprintf("| %d |", n)
 		for _, lock := range []string{"step 1", "step 1, waiters watch", "step 2", "step 3", "step 4"} {
@@ -59,7 +73,8 @@ func TestTheBenchmarksPageSaysWhatItsTableSays(t *testing.T) {
 	for title, n := range map[string]int{"one session, alone": 1, "8 sessions at once": 8, "32 sessions at once": 32} {
 		_, under, _ := strings.Cut(string(text), "\n"+title+"\n")
 		measured := func(lock string) (ratio, requests float64) {
-			found := regexp.MustCompile(`(?m)^  ` + regexp.QuoteMeta(lock) + ` +\d+ +([\d.]+) +\S+ to \S+ +([\d.]+) +\d+$`).FindStringSubmatch(under)
+			row := `(?m)^  ` + regexp.QuoteMeta(lock) + ` +\d+ +([\d.]+) +\S+ to \S+ +([\d.]+) +\d+$`
+			found := regexp.MustCompile(row).FindStringSubmatch(under)
 			require.NotNil(t, found, "%s under %s", lock, title)
 			ratio, _ = strconv.ParseFloat(found[1], 64)
 			requests, _ = strconv.ParseFloat(found[2], 64)
@@ -73,7 +88,7 @@ func TestTheBenchmarksPageSaysWhatItsTableSays(t *testing.T) {
 	for _, drawing := range page.BenchmarkFigures(rows) {
 		file, err := os.ReadFile("figures/" + drawing.Name + ".svg")
 		require.NoError(t, err)
-		assert.Equal(t, strings.TrimSpace(drawing.File()), strings.TrimSpace(string(file)), "make figures draws it again from the table")
+		assert.Equal(t, strings.TrimSpace(drawing.File().EN), strings.TrimSpace(string(file)), "make figures draws it again from the table")
 	}
 }
 
@@ -103,6 +118,13 @@ func TestEveryServerWritesEachWrite(t *testing.T) {
 		z.Await("every server to have had the writes on its disk", func() bool { return count()-before > (n-1)*writes })
 		fsyncs[i] = count() - before
 	}
-	chapter.SaysIn(t, "benchmark.md", "%d writes: 1 server has the disk write %v times, 3 servers %v times, 5 servers %v times", writes,
-		chapter.About(fsyncs[0], 1.2), chapter.About(fsyncs[1], 1.5), chapter.About(fsyncs[2], 1.5))
+	chapter.SaysIn(
+		t,
+		"benchmark.md",
+		"%d writes: 1 server has the disk write %v times, 3 servers %v times, 5 servers %v times",
+		writes,
+		chapter.About(fsyncs[0], 1.2),
+		chapter.About(fsyncs[1], 1.5),
+		chapter.About(fsyncs[2], 1.5),
+	)
 }

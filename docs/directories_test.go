@@ -52,13 +52,28 @@ func restoredThenFull(t *testing.T) {
 		second.Release()
 		z.Await("the server to delete the directory", func() bool { return is(z, dir) == "gone" })
 		third := a.Acquire()
-		chapter.SaysIn(t, "operations.md", "%s as the directory: while somebody holds or waits it is %s; then the server deletes it; the numbers are %d, %d, and then %d; the third token is %s",
-			kind.name, there, suffix(t, first.Znode()), suffix(t, second.Znode()), suffix(t, third.Znode()), greater(third, second))
+		chapter.SaysIn(
+			t,
+			"operations.md",
+			"%s as the directory: while somebody holds or waits it is %s; then the server deletes it; the numbers are %d, %d, and then %d; the third token is %s",
+			kind.name,
+			there,
+			suffix(t, first.Znode()),
+			suffix(t, second.Znode()),
+			suffix(t, third.Znode()),
+			greater(third, second),
+		)
 		third.Release()
 		require.NoError(t, z.Observer().Delete(dir, -1))
 		both, fell := again(t, z, dir, kind.make, a, b)
-		chapter.SaysIn(t, "operations.md", "%s is deleted again and again between the turns of two clients: two inside at once: %d; tokens that are not greater: %d",
-			kind.name, both, fell)
+		chapter.SaysIn(
+			t,
+			"operations.md",
+			"%s is deleted again and again between the turns of two clients: two inside at once: %d; tokens that are not greater: %d",
+			kind.name,
+			both,
+			fell,
+		)
 	}
 	quota(t, zktest.NewOn(t, e.Server))
 }
@@ -78,7 +93,13 @@ func anotherGoes(z *zktest.Zoo, make func(*zktest.Zoo, string) error) {
 // again lets clients take turns while their directory is deleted whenever it is
 // empty, and made again: twenty times at least. It counts the turns in which
 // somebody else was inside, and the tokens that were not greater than the last.
-func again(t *testing.T, z *zktest.Zoo, dir string, make func(*zktest.Zoo, string) error, clients ...*zktest.Member) (both, fell int32) {
+func again(
+	t *testing.T,
+	z *zktest.Zoo,
+	dir string,
+	make func(*zktest.Zoo, string) error,
+	clients ...*zktest.Member,
+) (both, fell int32) {
 	var inside, together, lower, deleted atomic.Int32
 	var last atomic.Int64
 	var all sync.WaitGroup
@@ -118,17 +139,33 @@ func quota(t *testing.T, z *zktest.Zoo) {
 		create(t, c, path, 0)
 	}
 	// The directory itself counts.
-	_, err := c.Create(of+"/zookeeper_limits", []byte("count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=2"), 0, anyone)
+	_, err := c.Create(
+		of+"/zookeeper_limits",
+		[]byte("count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=2"),
+		0,
+		anyone,
+	)
 	require.NoError(t, err)
 	_, err = c.Create(of+"/zookeeper_stats", []byte("count=1,bytes=0"), 0, anyone)
 	require.NoError(t, err)
 	held, turn := a.Acquire(), b.Start()
 	err = turn.Err()
 	require.Error(t, err)
-	chapter.SaysIn(t, "operations.md", "a quota of two znodes, and A holds the lock: B's Lock: %s; names in the queue: %d; creates of B: %d",
-		strings.ReplaceAll(err.Error(), dir, "/locks/orders"), len(held.Queue()), turn.Requests(0)[wiretap.Create])
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"a quota of two znodes, and A holds the lock: B's Lock: %s; names in the queue: %d; creates of B: %d",
+		strings.ReplaceAll(err.Error(), dir, "/locks/orders"),
+		len(held.Queue()),
+		turn.Requests(0)[wiretap.Create],
+	)
 	held.Release()
 	turn = b.Acquire()
 	turn.Release()
-	chapter.SaysIn(t, "operations.md", "A has released: B gets the lock; names in the queue afterwards: %d", len(turn.Queue()))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"A has released: B gets the lock; names in the queue afterwards: %d",
+		len(turn.Queue()),
+	)
 }

@@ -22,6 +22,7 @@ import (
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 	reentrant "zklock/step05_reentrant"
 	sharedlock "zklock/step06_shared_lock"
 )
@@ -36,7 +37,10 @@ func TestEnsemble(t *testing.T) {
 		name string
 		tell func(*trio)
 	}{
-		{"one order", oneOrder}, {"a follower lags", followerLags}, {"the leader falls", leaderFalls}, {"no majority", noMajority},
+		{"one order", oneOrder},
+		{"a follower lags", followerLags},
+		{"the leader falls", leaderFalls},
+		{"no majority", noMajority},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			z := zktest.NewOn(t, e.Server)
@@ -112,9 +116,13 @@ func followerLags(s *trio) {
 	var server atomic.Pointer[zkserver.Peer]
 	server.Store(s.leader)
 	near := s.ConnectWith("a client that goes from one to the other", func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		conn, err := zktest.Dial(s.Servers(), zktest.SessionTimeout, func(network, _ string, limit time.Duration) (net.Conn, error) {
-			return dial(network, server.Load().Addr, limit)
-		})
+		conn, err := zktest.Dial(
+			s.Servers(),
+			zktest.SessionTimeout,
+			func(network, _ string, limit time.Duration) (net.Conn, error) {
+				return dial(network, server.Load().Addr, limit)
+			},
+		)
 		return conn, conn.Close, err
 	})
 	path := create(s.T, near, s.Root+"/a", 0)
@@ -132,8 +140,13 @@ func followerLags(s *trio) {
 	require.NoError(s, err)
 	tell := s.hold(s.leader, late)
 	set("new")
-	chapter.SaysIn(s.T, "zookeeper.md", "a znode is set, and one follower has not heard of it: read at the leader %q, at that follower %q",
-		read(near), read(far))
+	chapter.SaysIn(
+		s.T,
+		"zookeeper.md",
+		"a znode is set, and one follower has not heard of it: read at the leader %q, at that follower %q",
+		read(near),
+		read(far),
+	)
 
 	mark := far.Tap.Mark()
 	answers := func() int { return frames(far, mark, wiretap.Reply, wiretap.Sync) }
@@ -145,10 +158,22 @@ func followerLags(s *trio) {
 		synced <- string(data)
 	}()
 	s.Await("a sync to be under way", func() bool { return frames(far, mark, wiretap.Request, wiretap.Sync) == 1 })
-	chapter.SaysIn(s.T, "zookeeper.md", "a sync there waits: %d answers; another client, without a sync, reads %q", answers(), read(another))
+	chapter.SaysIn(
+		s.T,
+		"zookeeper.md",
+		"a sync there waits: %d answers; another client, without a sync, reads %q",
+		answers(),
+		read(another),
+	)
 	tell()
 	found := zktest.AwaitChan(s.Zoo, "the read behind the sync", synced)
-	chapter.SaysIn(s.T, "zookeeper.md", "the follower hears of it: %d answer to the sync, and the read behind it finds %q", answers(), found)
+	chapter.SaysIn(
+		s.T,
+		"zookeeper.md",
+		"the follower hears of it: %d answer to the sync, and the read behind it finds %q",
+		answers(),
+		found,
+	)
 
 	// near has seen the newest state, and goes to the follower that has not.
 	tell = s.hold(s.leader, late)
@@ -157,12 +182,24 @@ func followerLags(s *trio) {
 	near.Tap.Cut()
 	mark = near.Tap.Mark()
 	near.Tap.Restore()
-	s.Await("a second handshake, after the first was refused", func() bool { return frames(near, mark, wiretap.Request, wiretap.Connect) >= 2 })
-	chapter.SaysIn(s.T, "zookeeper.md", "a client that has seen a newer state comes to that follower: %d answers to its handshakes",
-		frames(near, mark, wiretap.Reply, wiretap.Connect))
+	s.Await("a second handshake, after the first was refused", func() bool {
+		return frames(near, mark, wiretap.Request, wiretap.Connect) >= 2
+	})
+	chapter.SaysIn(
+		s.T,
+		"zookeeper.md",
+		"a client that has seen a newer state comes to that follower: %d answers to its handshakes",
+		frames(near, mark, wiretap.Reply, wiretap.Connect),
+	)
 	tell()
 	s.Await("the client to be taken", func() bool { return near.State() == zk.StateHasSession })
-	chapter.SaysIn(s.T, "zookeeper.md", "the follower hears of that: the client is taken, with %s, and reads %q", sameSession(near), read(near))
+	chapter.SaysIn(
+		s.T,
+		"zookeeper.md",
+		"the follower hears of that: the client is taken, with %s, and reads %q",
+		sameSession(near),
+		read(near),
+	)
 }
 
 // waitsOn tells whether the user waits, with the one znode that it has made.
@@ -171,14 +208,14 @@ func (u user) waitsOn() bool {
 }
 
 // stepsOf lists the steps of those users for whom something is so.
-func stepsOf(users []user, so func(user) bool) string {
+func stepsOf(users []user, so func(user) bool) words.Text {
 	var list []string
 	for _, u := range users {
 		if so(u) {
 			list = append(list, fmt.Sprint(u.step))
 		}
 	}
-	return "steps " + strings.Join(list, ", ")
+	return words.Of("steps %v", strings.Join(list, ", "))
 }
 
 // In each step one holds the lock, one sleeps if the step lets it, and one has
@@ -206,7 +243,9 @@ func leaderFalls(s *trio) {
 		u.Tap.Restore() // an asker gets its answer
 	}
 	for _, u := range askers {
-		s.Await(u.Name+" to ask the leader, which is paused", func() bool { return wiretap.Count(u.Tap.Since(marks[u])).All() > 0 })
+		s.Await(u.Name+" to ask the leader, which is paused", func() bool {
+			return wiretap.Count(u.Tap.Since(marks[u])).All() > 0
+		})
 	}
 	elect := s.hold(s.followers[0], s.followers[1])
 	require.NoError(s, s.leader.Kill())
@@ -221,7 +260,7 @@ func leaderFalls(s *trio) {
 	s.Await("the observer to be back", func() bool { return s.Observer().State() == zk.StateHasSession })
 	newEpoch, newCount := s.aWrite(s.Observer())
 	chapter.SaysIn(s.T, "theory.md", "the leader is killed, and there is a new one: the epoch has grown: %v; the counter has begun anew: %v", newEpoch > epoch, newCount < count)
-	chapter.SaysIn(s.T, "operations.md", "the leader is killed: %d clients lose their connection; back with the same session: %d", len(all), 1+strings.Count(same, ","))
+	chapter.SaysIn(s.T, "operations.md", "the leader is killed: %d clients lose their connection; back with the same session: %d", len(all), 1+strings.Count(same.EN, ","))
 	hasZnode := func(u user) bool {
 		owner, there := s.Owner(cmp.Or(u.Znode(), u.Path)) // step 1's path is the znode
 		return there && (owner == u.ID || u.step == 1)
@@ -234,10 +273,26 @@ func leaderFalls(s *trio) {
 		u.Release()
 	}
 	chapter.SaysIn(s.T, "operations.md", "a holder has its znode, and its Unlock works: %s", kept)
-	chapter.SaysIn(s.T, "operations.md", "a waiter that slept sends its watch again, sleeps on, and gets the lock in its turn: %s", slept)
-	chapter.SaysIn(s.T, "operations.md", "a waiter that had just asked gets the error %q: %s", zk.ErrConnectionClosed, failed)
+	chapter.SaysIn(
+		s.T,
+		"operations.md",
+		"a waiter that slept sends its watch again, sleeps on, and gets the lock in its turn: %s",
+		slept,
+	)
+	chapter.SaysIn(
+		s.T,
+		"operations.md",
+		"a waiter that had just asked gets the error %q: %s",
+		zk.ErrConnectionClosed,
+		failed,
+	)
 	chapter.SaysIn(s.T, "operations.md", "and it leaves a znode behind, since its session lives: %s", left)
-	chapter.SaysIn(s.T, "operations.md", "a waiter that had just asked goes on with the znode that it had, and gets the lock in its turn: %s", waited)
+	chapter.SaysIn(
+		s.T,
+		"operations.md",
+		"a waiter that had just asked goes on with the znode that it had, and gets the lock in its turn: %s",
+		waited,
+	)
 	require.NoError(s, s.leader.Restart(s.Ctx))
 }
 
@@ -268,7 +323,12 @@ func noMajority(s *trio) {
 		return lost(context.Cause(held))
 	})
 	chapter.SaysIn(s.T, "operations.md", "no server answers any more: a holder is told ErrLost: %s", told)
-	chapter.SaysIn(s.T, "operations.md", "and a waiter is not let in, nor told anything: %s", stepsOf(waiters, func(u user) bool { return !u.Returned() }))
+	chapter.SaysIn(
+		s.T,
+		"operations.md",
+		"and a waiter is not let in, nor told anything: %s",
+		stepsOf(waiters, func(u user) bool { return !u.Returned() }),
+	)
 	require.NoError(s, zkserver.StartAgain(s.Ctx, killed))
 	for i, u := range holders {
 		s.Await(u.Name+" to be back", func() bool { return u.State() == zk.StateHasSession })
@@ -282,5 +342,10 @@ func noMajority(s *trio) {
 		u.Release()
 		return len(queue) == 1 && u.Requests(0)[wiretap.Create] == 1
 	})
-	chapter.SaysIn(s.T, "operations.md", "they are back, and the holder has called Unlock: a waiter has the lock with the znode that it had: %s", served)
+	chapter.SaysIn(
+		s.T,
+		"operations.md",
+		"they are back, and the holder has called Unlock: a waiter has the lock with the znode that it had: %s",
+		served,
+	)
 }

@@ -24,7 +24,9 @@ func leaderThatDoesNotAsk(t *testing.T, e *zkserver.Ensemble) {
 		require.NoError(t, err)
 		t.Cleanup(goOn)
 		stopped, mark := time.Now(), s.a.Tap.Mark()
-		s.Await("A's session to have little time left", func() bool { return time.Since(stopped) > zktest.MortalTimeout*8/10 })
+		s.Await("A's session to have little time left", func() bool {
+			return time.Since(stopped) > zktest.MortalTimeout*8/10
+		})
 		answered := frames(s.a.Client, mark, wiretap.Reply, wiretap.Delete)
 		s.itsFollower().CutOff()
 		s.next.Acquired()
@@ -37,5 +39,10 @@ func leaderThatDoesNotAsk(t *testing.T, e *zkserver.Ensemble) {
 		s.itsFollower().Rejoin()
 		s.ends()
 	}
-	chapter.SaysIn(t, "lease.md", "the leader's thread that asks for reports stands still, three writes are answered, and A's server is cut off: first %s; B's token is greater", first)
+	chapter.SaysIn(
+		t,
+		"lease.md",
+		"the leader's thread that asks for reports stands still, three writes are answered, and A's server is cut off: first %s; B's token is greater",
+		first,
+	)
 }

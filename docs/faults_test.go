@@ -24,6 +24,7 @@ import (
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 	reentrant "zklock/step05_reentrant"
 )
 
@@ -70,7 +71,13 @@ type scene struct {
 // play brings A and B to the servers. A goes to the one that choose names, and with
 // strays to any other when it loses that one. On a machine that has no time for
 // them, A may have lost the lock by then: then they come again.
-func play(t *testing.T, e *zkserver.Ensemble, timeout time.Duration, strays bool, choose func(*trio) *zkserver.Peer) *scene {
+func play(
+	t *testing.T,
+	e *zkserver.Ensemble,
+	timeout time.Duration,
+	strays bool,
+	choose func(*trio) *zkserver.Peer,
+) *scene {
 	t.Helper()
 	for range 5 {
 		s := begin(t, e, timeout, strays, choose)
@@ -85,7 +92,13 @@ func play(t *testing.T, e *zkserver.Ensemble, timeout time.Duration, strays bool
 	return nil
 }
 
-func begin(t *testing.T, e *zkserver.Ensemble, timeout time.Duration, strays bool, choose func(*trio) *zkserver.Peer) *scene {
+func begin(
+	t *testing.T,
+	e *zkserver.Ensemble,
+	timeout time.Duration,
+	strays bool,
+	choose func(*trio) *zkserver.Peer,
+) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
 	defer cancel()
@@ -100,10 +113,16 @@ func begin(t *testing.T, e *zkserver.Ensemble, timeout time.Duration, strays boo
 	at, through := choose(s.trio), func(dial zk.Dialer) zk.Dialer { return dial }
 	if !strays {
 		through = func(dial zk.Dialer) zk.Dialer {
-			return func(network, _ string, limit time.Duration) (net.Conn, error) { return dial(network, at.Addr, limit) }
+			return func(network, _ string, limit time.Duration) (net.Conn, error) {
+				return dial(network, at.Addr, limit)
+			}
 		}
 	}
-	s.a = step5.JoinAs(zktest.NewOn(t, e.Server), "A", lockcheck.Seat{Path: s.Root + "/lock", Timeout: timeout, Through: through})
+	s.a = step5.JoinAs(
+		zktest.NewOn(t, e.Server),
+		"A",
+		lockcheck.Seat{Path: s.Root + "/lock", Timeout: timeout, Through: through},
+	)
 	if strays {
 		s.goesTo(s.a, at)
 	}
@@ -121,11 +140,11 @@ func (s *trio) itsFollower() *zkserver.Peer { return s.followers[0] }
 func (s *scene) told() bool { return errors.Is(context.Cause(s.held.Held()), reentrant.ErrLost) }
 
 // lost says in words what becomes of A and B when A's session is ended.
-func (s *scene) lost() string {
+func (s *scene) lost() words.Text {
 	s.Helper()
 	s.next.Acquired()
 	require.True(s, s.told(), "B has the lock, and A has not been told")
-	return fmt.Sprintf("the holder is told before the next one is let in; the next token is %s", greater(s.next, s.held))
+	return words.Of("the holder is told before the next one is let in; the next token is %s", greater(s.next, s.held))
 }
 
 // kept says in words that A has been told nothing, and that all goes on well.
@@ -159,14 +178,14 @@ func inVain(c *zktest.Client) error {
 	return err
 }
 
-// words notes when the leader has asked a follower who is alive.
-type words struct {
+// reports notes when the leader has asked a follower who is alive.
+type reports struct {
 	sync.Mutex
 	asked map[int][]time.Time // by the follower
 }
 
-func overhear(e *zkserver.Ensemble, leader *zkserver.Peer, followers []*zkserver.Peer) *words {
-	w := &words{asked: map[int][]time.Time{}}
+func overhear(e *zkserver.Ensemble, leader *zkserver.Peer, followers []*zkserver.Peer) *reports {
+	w := &reports{asked: map[int][]time.Time{}}
 	for _, f := range followers {
 		e.Overhear(leader, f, func(b []byte) {
 			w.Lock()
@@ -183,7 +202,7 @@ func overhear(e *zkserver.Ensemble, leader *zkserver.Peer, followers []*zkserver
 }
 
 // gaps are the times between two questions, in ticks.
-func (w *words) gaps(tick time.Duration) (all []float64) {
+func (w *reports) gaps(tick time.Duration) (all []float64) {
 	w.Lock()
 	defer w.Unlock()
 	for _, times := range w.asked {
@@ -206,9 +225,19 @@ func observerAndStoppedLeader(t *testing.T) {
 	s.Await("the leader to ask", func() bool { return len(listening.gaps(tick)) >= 60 })
 	gaps := listening.gaps(tick)
 	long, _ := slices.BinarySearch(gaps, 0.5) // those before are not longer
-	t.Logf("%d gaps between two questions of the leader: %d longer than half a tick, the longest %.3f of a tick", len(gaps), len(gaps)-long, gaps[len(gaps)-1])
+	t.Logf(
+		"%d gaps between two questions of the leader: %d longer than half a tick, the longest %.3f of a tick",
+		len(gaps),
+		len(gaps)-long,
+		gaps[len(gaps)-1],
+	)
 	require.Greater(t, 4*(len(gaps)-long), len(gaps), "gaps longer than half a tick, times four")
-	chapter.SaysIn(t, "lease.md", "the leader asks each follower every %v ticks; more than a quarter of the gaps are longer than half a tick", chapter.About(gaps[len(gaps)/2], 1.5))
+	chapter.SaysIn(
+		t,
+		"lease.md",
+		"the leader asks each follower every %v ticks; more than a quarter of the gaps are longer than half a tick",
+		chapter.About(gaps[len(gaps)/2], 1.5),
+	)
 	s.ends()
 
 	// A stop that is shorter than the lease: what was asked meanwhile is answered.
@@ -233,8 +262,14 @@ func observerAndStoppedLeader(t *testing.T) {
 		require.NoError(t, s.leader.Resume())
 		require.ErrorIs(t, s.a.Unlock(s.held.Held()), reentrant.ErrLost)
 		s.next.Acquired()
-		chapter.SaysIn(t, "operations.md", "the leader is stopped until the lease of a holder at %s is over: the holder is told; the next one %s, then gets the lock, with a token that is %s",
-			where, waits(letIn), greater(s.next, s.held))
+		chapter.SaysIn(
+			t,
+			"operations.md",
+			"the leader is stopped until the lease of a holder at %s is over: the holder is told; the next one %s, then gets the lock, with a token that is %s",
+			where,
+			waits(letIn),
+			greater(s.next, s.held),
+		)
 		s.ends()
 	}
 	leaderThatDoesNotAsk(t, e)
@@ -252,7 +287,12 @@ func readOnlyAndDeposed(t *testing.T) {
 	mark := s.a.Tap.Mark()
 	s.Await("A to try", func() bool { return frames(s.a.Client, mark, wiretap.Request, wiretap.Connect) >= 3 })
 	chapter.SaysIn(t, "operations.md", "the holder's server is cut off, and becomes read-only: %s", lost)
-	chapter.SaysIn(t, "operations.md", "the holder's client comes to the read-only server three times: answers: %d", frames(s.a.Client, mark, wiretap.Reply, wiretap.Connect))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"the holder's client comes to the read-only server three times: answers: %d",
+		frames(s.a.Client, mark, wiretap.Reply, wiretap.Connect),
+	)
 	s.itsFollower().Rejoin()
 	s.ends()
 
@@ -265,7 +305,12 @@ func readOnlyAndDeposed(t *testing.T) {
 	require.NoError(t, s.next.Held().Err())
 	s.next.Release()
 	require.ErrorIs(t, s.a.Unlock(s.held.Held()), reentrant.ErrLost)
-	chapter.SaysIn(t, "operations.md", "the holder's server is the leader, and is stopped until the others have another one: %s", lost)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"the holder's server is the leader, and is stopped until the others have another one: %s",
+		lost,
+	)
 	s.ends()
 }
 
@@ -316,8 +361,14 @@ func restoredThenStalled(t *testing.T) {
 			}
 		}
 	}
-	chapter.SaysIn(t, "operations.md", "the leader's disk stalls: of 5 writes at the leader %d are answered, and %d of 5 at a follower; %s",
-		answered[s.a.Client], answered[follows], s.kept())
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"the leader's disk stalls: of 5 writes at the leader %d are answered, and %d of 5 at a follower; %s",
+		answered[s.a.Client],
+		answered[follows],
+		s.kept(),
+	)
 	end()
 	s.ends()
 
@@ -329,8 +380,16 @@ func restoredThenStalled(t *testing.T) {
 		text, err := s.itsFollower().Word("srvr")
 		return err == nil && strings.Contains(text, "not currently serving")
 	})
-	s.Await("A to be elsewhere", func() bool { return inVain(s.a.Client) == nil && s.a.Server() != s.itsFollower().Addr })
-	chapter.SaysIn(t, "operations.md", "a follower's disk stalls: the leader drops it, and the holder's client goes to another server with %s; %s", sameSession(s.a.Client), s.kept())
+	s.Await("A to be elsewhere", func() bool {
+		return inVain(s.a.Client) == nil && s.a.Server() != s.itsFollower().Addr
+	})
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"a follower's disk stalls: the leader drops it, and the holder's client goes to another server with %s; %s",
+		sameSession(s.a.Client),
+		s.kept(),
+	)
 	end()
 	s.ends()
 
@@ -344,12 +403,24 @@ func restoredThenStalled(t *testing.T) {
 	}
 	require.ErrorIs(t, s.a.Unlock(s.held.Held()), reentrant.ErrLost)
 	s.next.Acquired()
-	chapter.SaysIn(t, "operations.md", "two of three disks stall: the holder is told; the next one %s, then gets the lock, with a token that is %s",
-		waits(letIn), greater(s.next, s.held))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"two of three disks stall: the holder is told; the next one %s, then gets the lock, with a token that is %s",
+		waits(letIn),
+		greater(s.next, s.held),
+	)
 }
 
 func serversAreRemoved(t *testing.T) {
-	e := servers(t, 3, zkserver.Config{Direct: true, Lines: []string{"reconfigEnabled=true", "standaloneEnabled=false", "skipACL=yes"}})
+	e := servers(
+		t,
+		3,
+		zkserver.Config{
+			Direct: true,
+			Lines:  []string{"reconfigEnabled=true", "standaloneEnabled=false", "skipACL=yes"},
+		},
+	)
 	s := play(t, e, 0, true, (*trio).itsFollower)
 	gone := s.itsFollower()
 	_, err := s.Observer().IncrementalReconfig(nil, []string{fmt.Sprint(gone.ID)}, -1)
@@ -361,7 +432,13 @@ func serversAreRemoved(t *testing.T) {
 		}
 	}
 	require.Equal(t, gone.Addr, s.a.Server())
-	chapter.SaysIn(t, "operations.md", "the holder's server, a follower, is removed from the ensemble: of 3 writes there %d are answered; %s", answered, s.kept())
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"the holder's server, a follower, is removed from the ensemble: of 3 writes there %d are answered; %s",
+		answered,
+		s.kept(),
+	)
 	s.Await("it to be a member again", func() bool {
 		_, err := s.Observer().IncrementalReconfig([]string{gone.Line}, nil, -1)
 		return err == nil
@@ -385,5 +462,11 @@ func serversAreRemoved(t *testing.T) {
 		return frames(s.a.Client, mark, wiretap.Reply, wiretap.Connect) > 0 && inVain(s.a.Client) == nil
 	})
 	s.Await("B to be back", func() bool { return inVain(s.Observer()) == nil && s.b.State() == zk.StateHasSession })
-	chapter.SaysIn(t, "operations.md", "the holder's server, the leader, is removed from the ensemble: the client is back with %s; %s", sameSession(s.a.Client), s.kept())
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"the holder's server, the leader, is removed from the ensemble: the client is back with %s; %s",
+		sameSession(s.a.Client),
+		s.kept(),
+	)
 }

@@ -21,6 +21,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 	reentrant "zklock/step05_reentrant"
 	sharedlock "zklock/step06_shared_lock"
 )
@@ -34,8 +35,12 @@ func TestTwoSessionsInOneProcess(t *testing.T) {
 		seat := lockcheck.Seat{Path: fmt.Sprintf("%s/lock%d", z.Root, n)}
 		one, other := steps.All[n-1].JoinAs(z, "one session", seat), steps.All[n-1].JoinAs(z, "another", seat)
 		see := func(what string, err error) {
-			for known, name := range map[error]string{reentrant.ErrLocked: "ErrLocked", sharedlock.ErrLocked: "ErrLocked",
-				reentrant.ErrNotHeld: "ErrNotHeld", sharedlock.ErrNotHeld: "ErrNotHeld"} {
+			for known, name := range map[error]string{
+				reentrant.ErrLocked:   "ErrLocked",
+				sharedlock.ErrLocked:  "ErrLocked",
+				reentrant.ErrNotHeld:  "ErrNotHeld",
+				sharedlock.ErrNotHeld: "ErrNotHeld",
+			} {
 				if errors.Is(err, known) {
 					what += ": " + name
 				}
@@ -57,13 +62,26 @@ func TestTwoSessionsInOneProcess(t *testing.T) {
 		see("its Lock with that hold waits, and ends with it", nil)
 	}
 	in := func(what string) string { return strings.Join(saw[what], ", ") }
-	chapter.SaysIn(t, "operations.md", "two sessions of one process; one has the lock; the other's TryLock: ErrLocked: steps %s",
-		in("the other session's TryLock: ErrLocked"))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"two sessions of one process; one has the lock; the other's TryLock: ErrLocked: steps %s",
+		in("the other session's TryLock: ErrLocked"),
+	)
 	chapter.SaysIn(t, "operations.md", "its TryLock with the first one's hold as its context: ErrLocked: steps %s",
 		in("with the first one's hold as its context: ErrLocked"))
-	chapter.SaysIn(t, "operations.md", "its Unlock with that hold: ErrNotHeld: steps %s", in("its Unlock with that hold: ErrNotHeld"))
-	chapter.SaysIn(t, "operations.md", "its Lock with that hold waits until the hold ends, fails then, and leaves no znode: steps %s",
-		in("its Lock with that hold waits, and ends with it"))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"its Unlock with that hold: ErrNotHeld: steps %s",
+		in("its Unlock with that hold: ErrNotHeld"),
+	)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"its Lock with that hold waits until the hold ends, fails then, and leaves no znode: steps %s",
+		in("its Lock with that hold waits, and ends with it"),
+	)
 }
 
 // A repeater sends frames of one kind twice, from when it is on.
@@ -82,7 +100,7 @@ type repeating struct {
 
 func (r *repeater) line(tap zk.Dialer) zk.Dialer {
 	return zktest.Over(func(c net.Conn) net.Conn {
-		return &repeating{repeater: r, Altered: &zktest.Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
+		alter := func(n int, frame []byte) ([]byte, error) {
 			kind := wiretap.Reply
 			if n > 0 && int32(binary.BigEndian.Uint32(frame[4:])) == -1 {
 				kind = wiretap.Notification
@@ -92,7 +110,8 @@ func (r *repeater) line(tap zk.Dialer) zk.Dialer {
 			}
 			r.repeated.Add(1)
 			return slices.Concat(frame, frame), nil
-		}}}
+		}
+		return &repeating{repeater: r, Altered: &zktest.Altered{Conn: c, Alter: alter}}
 	})(tap)
 }
 
@@ -123,9 +142,14 @@ func TestWhatIsSentTwice(t *testing.T) {
 		return step5.JoinAs(z, "A", lockcheck.Seat{Path: path, Timeout: 4 * time.Second, Through: r.line}),
 			step5.JoinAs(z, "B", lockcheck.Seat{Path: path})
 	}
-	var harmless []string
+	var harmless []words.Text
 	for _, r := range []*repeater{
-		{op: wiretap.Connect}, {op: wiretap.GetChildren}, {op: wiretap.GetData}, {op: wiretap.SetWatches}, {op: wiretap.Ping}, {op: wiretap.Delete},
+		{op: wiretap.Connect},
+		{op: wiretap.GetChildren},
+		{op: wiretap.GetData},
+		{op: wiretap.SetWatches},
+		{op: wiretap.Ping},
+		{op: wiretap.Delete},
 		{kind: wiretap.Reply}, {kind: wiretap.Notification},
 	} {
 		a, b := client(r)
@@ -144,12 +168,15 @@ func TestWhatIsSentTwice(t *testing.T) {
 		assert.Positive(t, r.repeated.Load())
 		last.Release()
 		name := r.op.String()
-		if r.kind != wiretap.Request {
-			name = map[wiretap.Kind]string{wiretap.Reply: "all replies", wiretap.Notification: "all notifications"}[r.kind]
+		switch r.kind {
+		case wiretap.Reply:
+			name = "all replies"
+		case wiretap.Notification:
+			name = "all notifications"
 		}
-		harmless = append(harmless, name)
+		harmless = append(harmless, words.Whole(name))
 	}
-	chapter.SaysIn(t, "operations.md", "sent twice, and no harm is done: %s", strings.Join(harmless, ", "))
+	chapter.SaysIn(t, "operations.md", "sent twice, and no harm is done: %s", words.Join(harmless, ", "))
 
 	a, b := client(&repeater{op: wiretap.Create})
 	create(t, z.Observer(), a.Path, 0)
@@ -161,5 +188,10 @@ func TestWhatIsSentTwice(t *testing.T) {
 	next.MustWait("A's second znode is before B's")
 	a.Close()
 	next.Acquired()
-	chapter.SaysIn(t, "operations.md", "a create is sent twice: %d znodes of the holder; after its Unlock the next one still waits; when its session is closed, the next one has the lock", znodes)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"a create is sent twice: %d znodes of the holder; after its Unlock the next one still waits; when its session is closed, the next one has the lock",
+		znodes,
+	)
 }

@@ -21,6 +21,7 @@ import (
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
 	"zklock/internal/upkeep/doccheck"
+	"zklock/internal/upkeep/words"
 	reentrant "zklock/step05_reentrant"
 )
 
@@ -102,24 +103,53 @@ func TestTheQueueTellsWhoWaits(t *testing.T) {
 		count(&ls, path.Base(znode) == names[i])
 		count(&stats, times[i] <= stat.Ctime && stat.Ctime <= times[i+1] && stat.EphemeralOwner == session)
 		count(&dump, slices.Equal(sessions[session], []string{znode}))
-		count(&connected, regexp.MustCompile(fmt.Sprintf(`(?m)^ */[0-9.:a-f]+\[.*sid=0x%x,`, session)).MatchString(cons))
+		count(
+			&connected,
+			regexp.MustCompile(fmt.Sprintf(`(?m)^ */[0-9.:a-f]+\[.*sid=0x%x,`, session)).MatchString(cons),
+		)
 		if i > 0 {
 			count(&waits, slices.Equal(watching(t, z, line[i-1].Znode()), []int64{session}))
 		}
 	}
-	chapter.SaysIn(t, "operations.md", "ls: %d names; by their numbers, first the holder, then the waiters as they came: %d of 3", len(names), ls)
-	chapter.SaysIn(t, "operations.md", "stat: ctime is the server's time at the create, ephemeralOwner the client's session: %d of 3", stats)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"ls: %d names; by their numbers, first the holder, then the waiters as they came: %d of 3",
+		len(names),
+		ls,
+	)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"stat: ctime is the server's time at the create, ephemeralOwner the client's session: %d of 3",
+		stats,
+	)
 	chapter.SaysIn(t, "operations.md", "dump: below the session, its znode: %d of 3", dump)
-	chapter.SaysIn(t, "operations.md", "cons: a line with the session, and the address that it comes from: %d of 3", connected)
-	chapter.SaysIn(t, "operations.md", "wchp: below the holder's znode the first waiter's session, below the first waiter's the second's: %d of 2", waits)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"cons: a line with the session, and the address that it comes from: %d of 3",
+		connected,
+	)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"wchp: below the holder's znode the first waiter's session, below the first waiter's the second's: %d of 2",
+		waits,
+	)
 	_, before, err := z.Observer().Get(first.Znode())
 	require.NoError(t, err)
 	holder.Release()
 	first.Acquired()
 	_, after, err := z.Observer().Get(first.Znode())
 	require.NoError(t, err)
-	chapter.SaysIn(t, "operations.md", "the holder releases: %d names; the first waiter's znode is %s",
-		len(first.Queue()), map[bool]string{true: "as old as before"}[after.Ctime == before.Ctime && after.Mzxid == before.Mzxid])
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"the holder releases: %d names; the first waiter's znode is %s",
+		len(first.Queue()),
+		map[bool]string{true: "as old as before"}[after.Ctime == before.Ctime && after.Mzxid == before.Mzxid],
+	)
 }
 
 // The counter that says how many sessions died without a goodbye.
@@ -155,7 +185,12 @@ func TestPings(t *testing.T) {
 	})
 	gaps = gaps[1:]
 	slices.Sort(gaps)
-	chapter.SaysIn(t, "operations.md", "an idle client sends a ping every %v of its time-out", chapter.About(gaps[3].Seconds()/zktest.MortalTimeout.Seconds(), 1.6))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"an idle client sends a ping every %v of its time-out",
+		chapter.About(gaps[3].Seconds()/zktest.MortalTimeout.Seconds(), 1.6),
+	)
 }
 
 // greater says in words how the token of a turn is to that of an earlier one.
@@ -182,18 +217,28 @@ func TestALockOutlivesItsDirectory(t *testing.T) {
 	before, number := takes()
 	require.NoError(t, z.Observer().Delete(dir, -1)) // the server itself does so only once a minute
 	after, numberAfter := takes()
-	chapter.SaysIn(t, "operations.md", "the directory is deleted between two turns: number %d, then %d; the second token is %s",
-		number, numberAfter, greater(after, before))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"the directory is deleted between two turns: number %d, then %d; the second token is %s",
+		number,
+		numberAfter,
+		greater(after, before),
+	)
 }
 
 // The Go client knows no chroot: it takes the path for a part of the address.
 func TestNoChroot(t *testing.T) {
 	t.Parallel()
 	dialled := make(chan string, 100)
-	conn, err := zktest.Dial([]string{"127.0.0.1:2181/app"}, time.Second, func(_, address string, _ time.Duration) (net.Conn, error) {
-		dialled <- address
-		return nil, errors.New("not today")
-	})
+	conn, err := zktest.Dial(
+		[]string{"127.0.0.1:2181/app"},
+		time.Second,
+		func(_, address string, _ time.Duration) (net.Conn, error) {
+			dialled <- address
+			return nil, errors.New("not today")
+		},
+	)
 	require.NoError(t, err)
 	defer conn.Close()
 	chapter.SaysIn(t, "operations.md", "given 127.0.0.1:2181/app, the client dials %s", <-dialled)
@@ -270,17 +315,34 @@ func TestTheDirectorysACL(t *testing.T) {
 	stranger := d.join("the stranger")
 	_, err = stranger.Lock(d.Ctx)
 	require.ErrorIs(t, err, zk.ErrNoAuth)
-	chapter.SaysIn(t, "operations.md", "without the password: %s", strings.ReplaceAll(err.Error(), d.Root, "/locks"))
+	chapter.SaysIn(t, "operations.md", "without the password: %s", words.Error(err).Changed(func(text string) string {
+		return strings.ReplaceAll(text, d.Root, "/locks")
+	}))
 	m := d.member("orders:secret")
 	turn := m.Acquire()
 	require.Len(t, d.queue(), 1)
-	chapter.SaysIn(t, "operations.md", "with it: the lock; and a stranger who deletes the holder's znode: %v", deletes(stranger.Client, turn.Znode()))
-	chapter.SaysIn(t, "operations.md", "a stranger who puts a znode in front: %v", makes(stranger.Client, dir+"/lock--000000001"))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"with it: the lock; and a stranger who deletes the holder's znode: %v",
+		deletes(stranger.Client, turn.Znode()),
+	)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"a stranger who puts a znode in front: %v",
+		makes(stranger.Client, dir+"/lock--000000001"),
+	)
 	turn.Release()
 
 	require.NoError(t, deletes(stranger.Client, dir)) // the znode above is open to the world
 	m.Acquire().Release()
-	chapter.SaysIn(t, "operations.md", "a stranger deletes the empty directory, and the next lock makes it again: %s", d.acl(stranger.Client))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"a stranger deletes the empty directory, and the next lock makes it again: %s",
+		d.acl(stranger.Client),
+	)
 }
 
 // A password each does not protect members of a queue from one another.
@@ -289,7 +351,12 @@ func TestAMemberCanTakeAnotherOut(t *testing.T) {
 	d.give(members, "till:one", "web:two")
 	first, web := d.member("till:one").Acquire(), d.member("web:two")
 	require.NoError(t, deletes(web.Client, first.Znode()))
-	chapter.SaysIn(t, "operations.md", "one member deletes the other's znode, and has the lock, with a token that is %s", greater(web.Acquire(), first))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"one member deletes the other's znode, and has the lock, with a token that is %s",
+		greater(web.Acquire(), first),
+	)
 	require.NoError(t, first.Held().Err(), "the holder learns of it only when it calls Unlock")
 	require.ErrorIs(t, first.Unlock(first.Held()), reentrant.ErrLost)
 	chapter.SaysIn(t, "operations.md", "the first holder's Unlock: %v", reentrant.ErrLost)
@@ -303,7 +370,13 @@ func TestADirectoryWithoutDelete(t *testing.T) {
 	theirs := deletes(web.Client, first.Znode())
 	require.ErrorIs(t, first.Unlock(first.Held()), zk.ErrNoAuth)
 	require.Equal(t, []string{path.Base(first.Znode())}, d.queue(), "the queue after Unlock")
-	chapter.SaysIn(t, "operations.md", "without delete: the other's znode: %v; one's own, at Unlock: %v", theirs, zk.ErrNoAuth)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"without delete: the other's znode: %v; one's own, at Unlock: %v",
+		theirs,
+		zk.ErrNoAuth,
+	)
 	first.Session.Close()
 	_, err := web.TryLock(d.Ctx, 0)
 	require.NoError(t, err)
@@ -311,7 +384,12 @@ func TestADirectoryWithoutDelete(t *testing.T) {
 
 	_, err = d.member("till:one").TryLock(d.Ctx, 0)
 	require.ErrorIs(t, err, reentrant.ErrLocked)
-	chapter.SaysIn(t, "operations.md", "a waiter gives up, and its session lives on: %d znodes in the queue", len(d.queue()))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"a waiter gives up, and its session lives on: %d znodes in the queue",
+		len(d.queue()),
+	)
 }
 
 // The queue's znodes are open to the world: who knows the name of one can close
@@ -324,6 +402,11 @@ func TestAShutZnodeTurnsWaitersAway(t *testing.T) {
 	require.NoError(t, err)
 	_, err = next.Lock(d.Ctx)
 	require.ErrorIs(t, err, zk.ErrNoAuth)
-	chapter.SaysIn(t, "operations.md", "a stranger gives the holder's znode an ACL of its own; the next client, with the password: %v", zk.ErrNoAuth)
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"a stranger gives the holder's znode an ACL of its own; the next client, with the password: %v",
+		zk.ErrNoAuth,
+	)
 	first.Release()
 }

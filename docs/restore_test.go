@@ -92,15 +92,48 @@ func restoredServer(t *testing.T, e *zkserver.Ensemble) {
 	z.Await("the early client to be back", func() bool { return early.State() == zk.StateHasSession })
 	turn := newcomer.Start()
 	turn.MustWait("the znode that was there at the backup is there again")
-	chapter.SaysIn(t, "operations.md", "restored: a client that was there at the backup is back with %s, and so is the znode that it had deleted: a new client waits behind it", sameSession(early.Client))
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"restored: a client that was there at the backup is back with %s, and so is the znode that it had deleted: a new client waits behind it",
+		sameSession(early.Client),
+	)
 	early.Close()
 	next, _ := turn.Token(turn.Held())
-	require.NotErrorIs(t, context.Cause(old), reentrant.ErrLost, "the holder was told in time: the page could promise more")
-	chapter.SaysIn(t, "fencing.md", "restored: a new client has the lock, beside the holder of before, who has not been told")
-	chapter.SaysIn(t, "fencing.md", "a store that looks at tokens: the new holder's write is %s, the old one's is %s", store.takes(next), store.takes(token))
-	chapter.SaysIn(t, "fencing.md", "the numbers in the names: %d before, %d after", suffix(t, before.Znode()), suffix(t, turn.Znode()))
-	z.Await("the late client to try", func() bool { return frames(late.Client, mark, wiretap.Request, wiretap.Connect) >= 3 })
-	chapter.SaysIn(t, "operations.md", "a client that has seen more than the restored server comes to it three times: answers: %d", frames(late.Client, mark, wiretap.Reply, wiretap.Connect))
+	require.NotErrorIs(
+		t,
+		context.Cause(old),
+		reentrant.ErrLost,
+		"the holder was told in time: the page could promise more",
+	)
+	chapter.SaysIn(
+		t,
+		"fencing.md",
+		"restored: a new client has the lock, beside the holder of before, who has not been told",
+	)
+	chapter.SaysIn(
+		t,
+		"fencing.md",
+		"a store that looks at tokens: the new holder's write is %s, the old one's is %s",
+		store.takes(next),
+		store.takes(token),
+	)
+	chapter.SaysIn(
+		t,
+		"fencing.md",
+		"the numbers in the names: %d before, %d after",
+		suffix(t, before.Znode()),
+		suffix(t, turn.Znode()),
+	)
+	z.Await("the late client to try", func() bool {
+		return frames(late.Client, mark, wiretap.Request, wiretap.Connect) >= 3
+	})
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"a client that has seen more than the restored server comes to it three times: answers: %d",
+		frames(late.Client, mark, wiretap.Reply, wiretap.Connect),
+	)
 }
 
 // Three servers are restored as the page says: when every session of before is
@@ -121,5 +154,11 @@ func restoredServers(t *testing.T, e *zkserver.Ensemble) {
 	z = zktest.NewOn(t, e.Server)
 	after := step5.JoinAs(z, "a new client", lockcheck.Seat{Path: path}).Acquire()
 	token, _ := after.Token(after.Held())
-	chapter.SaysIn(t, "fencing.md", "restored after the last session was over, with 1000 in acceptedEpoch: the next token is %s, its epoch is %d", greater(after, before), token>>32)
+	chapter.SaysIn(
+		t,
+		"fencing.md",
+		"restored after the last session was over, with 1000 in acceptedEpoch: the next token is %s, its epoch is %d",
+		greater(after, before),
+		token>>32,
+	)
 }

@@ -43,7 +43,13 @@ func oneOrder(s *trio) {
 			last, grew = zxid, grew+1
 		}
 	}
-	chapter.SaysIn(s.T, "theory.md", "clients of two followers write in turn, each after the other was answered: %d writes, the zxid grew %d times", writes, grew)
+	chapter.SaysIn(
+		s.T,
+		"theory.md",
+		"clients of two followers write in turn, each after the other was answered: %d writes, the zxid grew %d times",
+		writes,
+		grew,
+	)
 
 	dir := create(s.T, one, s.Root+"/dir", 0)
 	tell := s.hold(s.leader, s.followers[0])
@@ -53,14 +59,25 @@ func oneOrder(s *trio) {
 	sends := func(op wiretap.Op, request func() error) {
 		before := frames(one, mark, wiretap.Request, op)
 		answered.Go(func() { assert.NoError(s, request()) })
-		s.Await(fmt.Sprintf("a %v to be sent", op), func() bool { return frames(one, mark, wiretap.Request, op) > before })
+		s.Await(fmt.Sprintf("a %v to be sent", op), func() bool {
+			return frames(one, mark, wiretap.Request, op) > before
+		})
 	}
 	for range pairs {
-		sends(wiretap.Create, func() error { _, err := one.Create(dir+"/n-", nil, zk.FlagSequence, anyone); return err })
+		sends(wiretap.Create, func() error {
+			_, err := one.Create(dir+"/n-", nil, zk.FlagSequence, anyone)
+			return err
+		})
 		sends(wiretap.GetChildren, func() error { _, _, err := one.Children(dir); return err })
 	}
 	requests, answers := s.line(one, mark)
-	chapter.SaysIn(s.T, "theory.md", "a client sends %d requests, and its server does not hear what is decided: %d answers", len(requests), len(answers))
+	chapter.SaysIn(
+		s.T,
+		"theory.md",
+		"a client sends %d requests, and its server does not hear what is decided: %d answers",
+		len(requests),
+		len(answers),
+	)
 	tell()
 	answered.Wait()
 	_, answers = s.line(one, mark)
@@ -74,8 +91,18 @@ func oneOrder(s *trio) {
 		return request.Xid == answer.Xid
 	})
 	require.True(s, inOrder, "each request has its answer, in the order of the requests: %v", answers)
-	require.True(s, slices.IsSortedFunc(answers, func(a, b wiretap.Frame) int { return int(a.Zxid - b.Zxid) }), "the answers' zxids: %v", answers)
-	chapter.SaysIn(s.T, "theory.md", "its server hears it; the answers, with the number of names in each list: %s", strings.Join(order, ", "))
+	require.True(
+		s,
+		slices.IsSortedFunc(answers, func(a, b wiretap.Frame) int { return int(a.Zxid - b.Zxid) }),
+		"the answers' zxids: %v",
+		answers,
+	)
+	chapter.SaysIn(
+		s.T,
+		"theory.md",
+		"its server hears it; the answers, with the number of names in each list: %s",
+		strings.Join(order, ", "),
+	)
 }
 
 // line lists what has passed on a client's line since the mark, each way; no pings.

@@ -70,7 +70,9 @@ func secure(t *testing.T, clientAuth string) (server *zkserver.Server, authority
 		}
 	}
 	require.Contains(t, lines, "ssl.clientAuth=need\n", "the page's lines for zoo.cfg")
-	lines = strings.NewReplacer("/etc/zookeeper/", "{dir}/", "=2281", "={port}", "Auth=need", "Auth="+clientAuth).Replace(lines)
+	lines = strings.ReplaceAll(lines, "/etc/zookeeper/", "{dir}/")
+	lines = strings.ReplaceAll(lines, "=2281", "={port}")
+	lines = strings.ReplaceAll(lines, "Auth=need", "Auth="+clientAuth)
 	authority = certify(t, "our CA", nil)
 	own := certify(t, "zk1", authority)
 	key, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
@@ -84,7 +86,8 @@ func secure(t *testing.T, clientAuth string) (server *zkserver.Server, authority
 	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
 	// Java's first handshake takes long, and a client waits for a second only. This
 	// one may fail: the server may want a certificate.
-	if conn, err := tls.DialWithDialer(&net.Dialer{Timeout: zktest.Patience}, "tcp", server.Second, knows(authority)); err == nil {
+	patient := &net.Dialer{Timeout: zktest.Patience}
+	if conn, err := tls.DialWithDialer(patient, "tcp", server.Second, knows(authority)); err == nil {
 		_ = conn.Close()
 	}
 	t.Parallel() // not before: a java that starts disturbs tests that measure
@@ -177,14 +180,19 @@ func TestOverTLS(t *testing.T) {
 		z := zktest.NewOn(t, server)
 		timeout := 2 * zktest.MortalTimeout // the machine may be busy
 		var gate sync.RWMutex
-		s := join(t, server, timeout, reentrant.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
-			conn, err := net.DialTimeout(network, address, limit)
-			if err != nil {
-				return nil, err
-			}
-			secure := tls.Client(gated{conn, &gate}, knows(authority))
-			return secure, secure.Handshake() // now: the lease counts from the first frame
-		}))
+		s := join(
+			t,
+			server,
+			timeout,
+			reentrant.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
+				conn, err := net.DialTimeout(network, address, limit)
+				if err != nil {
+					return nil, err
+				}
+				secure := tls.Client(gated{conn, &gate}, knows(authority))
+				return secure, secure.Handshake() // now: the lease counts from the first frame
+			}),
+		)
 		held, err := reentrant.New(s, z.Root+"/lock").Lock(z.Ctx)
 		require.NoError(t, err)
 		begun := time.Now()
@@ -193,7 +201,12 @@ func TestOverTLS(t *testing.T) {
 		gate.Lock()
 		defer gate.Unlock()
 		zktest.AwaitChan(z, "the hold to end", held.Done())
-		chapter.SaysIn(t, "operations.md", "over TLS a lock was held for two time-outs; then the line fell silent: %v", context.Cause(held))
+		chapter.SaysIn(
+			t,
+			"operations.md",
+			"over TLS a lock was held for two time-outs; then the line fell silent: %v",
+			context.Cause(held),
+		)
 	})
 }
 

@@ -37,7 +37,11 @@ func TestUseInYourOwnService(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			name := regexp.MustCompile(`(?m)^package (\w+)$`).FindStringSubmatch(text(t, "../"+step+"/lock.go"))[1]
-			as := strings.NewReplacer("step05_reentrant", step, "*reentrant.Lock", "*sharedlock.RWLock", "reentrant", name)
+			as := strings.NewReplacer(
+				"step05_reentrant", step,
+				"*reentrant.Lock", "*sharedlock.RWLock",
+				"reentrant", name,
+			)
 			if name == "reentrant" {
 				as = strings.NewReplacer()
 			}

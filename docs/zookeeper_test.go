@@ -23,6 +23,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 	reentrant "zklock/step05_reentrant"
 )
 
@@ -107,7 +108,8 @@ func TestARequestHasALimit(t *testing.T) {
 	const limit = 1<<20 - 1
 	sends := func(bytes int) (sent int, err error) {
 		mark := c.Tap.Mark()
-		_, err = c.Set(path, make([]byte, bytes-len(path)-20), -1) // the rest is numbers: lengths, the version, which request it is
+		// the rest is numbers: lengths, the version, which request it is
+		_, err = c.Set(path, make([]byte, bytes-len(path)-20), -1)
 		z.Await("the client to be connected", func() bool { return c.State() == zk.StateHasSession })
 		return frames(c, mark, wiretap.Request, wiretap.SetData), err
 	}
@@ -115,7 +117,13 @@ func TestARequestHasALimit(t *testing.T) {
 	require.NoError(t, err)
 	data, before, err := c.Get(path)
 	require.NoError(t, err)
-	chapter.SaysIn(t, "zookeeper.md", "a request of %d bytes: done, and the znode has %d bytes of data", limit, len(data))
+	chapter.SaysIn(
+		t,
+		"zookeeper.md",
+		"a request of %d bytes: done, and the znode has %d bytes of data",
+		limit,
+		len(data),
+	)
 	sent, err := sends(limit + 1)
 	if cut := (*net.OpError)(nil); errors.As(err, &cut) { // the server has hung up before all was sent
 		err = zk.ErrConnectionClosed
@@ -123,7 +131,13 @@ func TestARequestHasALimit(t *testing.T) {
 	_, after, unread := c.Get(path)
 	require.NoError(t, unread)
 	chapter.SaysIn(t, "zookeeper.md", "a request of %d bytes: sent %d time, error %q", limit+1, sent, err)
-	chapter.SaysIn(t, "zookeeper.md", "after it: %s, on a new connection; writes to the znode: %d", sameSession(c), after.Version-before.Version)
+	chapter.SaysIn(
+		t,
+		"zookeeper.md",
+		"after it: %s, on a new connection; writes to the znode: %d",
+		sameSession(c),
+		after.Version-before.Version,
+	)
 	sent, err = sends(2 << 20)
 	chapter.SaysIn(t, "zookeeper.md", "a request of %d bytes: sent %d times, error %q", 2<<20, sent, err)
 }
@@ -198,7 +212,13 @@ func TestASessionOutlivesItsConnection(t *testing.T) {
 	z.Await("the client to notice", func() bool { return c.State() != zk.StateHasSession })
 	c.Tap.Restore()
 	z.Await("the client to be back", func() bool { return c.State() == zk.StateHasSession })
-	chapter.SaysIn(t, "zookeeper.md", "cut off and back in time: %s, and its ephemeral znode is %s", sameSession(c), is(z, path))
+	chapter.SaysIn(
+		t,
+		"zookeeper.md",
+		"cut off and back in time: %s, and its ephemeral znode is %s",
+		sameSession(c),
+		is(z, path),
+	)
 }
 
 // A client falls silent. The server waits for the time-out, the client knows
@@ -219,7 +239,12 @@ func TestASilentSessionExpires(t *testing.T) {
 	z.Await("the client to give the connection up", func() bool { return c.State() != zk.StateHasSession })
 	chapter.SaysIn(t, "zookeeper.md", "silence: the client gives its connection up after %v of the time-out", part())
 	z.Await("the znode to go", func() bool { return is(z, path) == "gone" })
-	chapter.SaysIn(t, "zookeeper.md", "silence: the server deletes its ephemeral znode after %v of the time-out", part())
+	chapter.SaysIn(
+		t,
+		"zookeeper.md",
+		"silence: the server deletes its ephemeral znode after %v of the time-out",
+		part(),
+	)
 	z.AwaitExpiry(c)
 	assert.NotContains(t, []zk.State{zk.StateExpired, zk.StateHasSession}, c.State(), "the client, still cut off")
 	assert.Empty(t, gone, "what the watch said to a client that is cut off")
@@ -239,7 +264,13 @@ func TestAWatchFiresOnce(t *testing.T) {
 	}
 	event := zktest.AwaitChan(z, "the watch to fire", changed)
 	z.Barrier(c)
-	chapter.SaysIn(t, "zookeeper.md", "one watch, two changes: %d notification (%v)", wiretap.Count(c.Tap.Frames()).Notifications, event.Type)
+	chapter.SaysIn(
+		t,
+		"zookeeper.md",
+		"one watch, two changes: %d notification (%v)",
+		wiretap.Count(c.Tap.Frames()).Notifications,
+		event.Type,
+	)
 }
 
 // What happens to a znode that is watched.
@@ -302,16 +333,16 @@ func TestTheNotificationComesBeforeTheChange(t *testing.T) {
 	require.NoError(t, sets(z.Observer(), path))
 	data, _, err := c.Get(path) // does not wait for the notification
 	require.NoError(t, err)
-	var order []string
+	var order []words.Text
 	for _, f := range c.Tap.Since(mark) {
 		switch {
 		case f.Kind == wiretap.Notification:
-			order = append(order, "the notification")
+			order = append(order, words.Of("the notification"))
 		case f.Kind == wiretap.Reply && f.Op == wiretap.GetData:
-			order = append(order, fmt.Sprintf("the data %q", data))
+			order = append(order, words.Of("the data %q", data))
 		}
 	}
-	chapter.SaysIn(t, "zookeeper.md", "in this order on the line: %s", strings.Join(order, ", "))
+	chapter.SaysIn(t, "zookeeper.md", "in this order on the line: %s", words.Join(order, ", "))
 }
 
 // What happens while the watcher is cut off is told afterwards, as far as the
@@ -330,7 +361,13 @@ func TestAWatchOutlivesItsConnection(t *testing.T) {
 		c.Tap.Restore()
 		event := zktest.AwaitChan(z, "the watch to fire", changed)
 		require.NoError(t, event.Err, "the watch's event")
-		chapter.SaysIn(t, "zookeeper.md", "while the watcher was cut off, its znode was %s: it is told %v", what, event.Type)
+		chapter.SaysIn(
+			t,
+			"zookeeper.md",
+			"while the watcher was cut off, its znode was %s: it is told %v",
+			what,
+			event.Type,
+		)
 	}
 }
 
@@ -364,7 +401,15 @@ func TestAWaiterThatGivesUpLeavesItsWatch(t *testing.T) {
 		}
 		require.Len(t, holder.Queue(), 1, "the queue: only the holder")
 		left := len(watching(t, z, holder.Znode()))
-		chapter.SaysIn(t, "zookeeper.md", "%d waiters give up, %s: watches on the holder's znode: %d, notifications in vain: %d", waiters, order, left, inVain)
+		chapter.SaysIn(
+			t,
+			"zookeeper.md",
+			"%d waiters give up, %s: watches on the holder's znode: %d, notifications in vain: %d",
+			waiters,
+			order,
+			left,
+			inVain,
+		)
 
 		last := line[len(line)-1]
 		last.Close()
@@ -372,8 +417,14 @@ func TestAWaiterThatGivesUpLeavesItsWatch(t *testing.T) {
 		left = len(watching(t, z, holder.Znode()))
 		count := z.Count(line[:len(line)-1]...)
 		holder.Release()
-		chapter.SaysIn(t, "zookeeper.md", "the session of the last to give up ends: watches: %d; the holder releases: notifications in vain: %d, watches: %d",
-			left, count().Notifications, len(watching(t, z, holder.Znode())))
+		chapter.SaysIn(
+			t,
+			"zookeeper.md",
+			"the session of the last to give up ends: watches: %d; the holder releases: notifications in vain: %d, watches: %d",
+			left,
+			count().Notifications,
+			len(watching(t, z, holder.Znode())),
+		)
 	}
 
 	z := zktest.New(t)
@@ -383,7 +434,13 @@ func TestAWaiterThatGivesUpLeavesItsWatch(t *testing.T) {
 		waiting.MustWait("the lock is held")
 		require.ErrorIs(t, waiting.Cancel(), context.Canceled)
 	}
-	chapter.SaysIn(t, "zookeeper.md", "one client gives up %d times behind the same holder: watches on the holder's znode: %d", waiters, len(watching(t, z, holder.Znode())))
+	chapter.SaysIn(
+		t,
+		"zookeeper.md",
+		"one client gives up %d times behind the same holder: watches on the holder's znode: %d",
+		waiters,
+		len(watching(t, z, holder.Znode())),
+	)
 	holder.Release()
 }
 
@@ -406,8 +463,14 @@ func TestReadAndWatchAreOneStep(t *testing.T) {
 		slow.Let()
 		names := zktest.AwaitChan(z, "the list", listed)
 		z.Barrier(c)
-		chapter.SaysIn(t, "zookeeper.md", "a child is made just %s the server reads: names in the list: %d, notifications: %d",
-			when, len(names), wiretap.Count(c.Tap.Frames()).Notifications)
+		chapter.SaysIn(
+			t,
+			"zookeeper.md",
+			"a child is made just %s the server reads: names in the list: %d, notifications: %d",
+			when,
+			len(names),
+			wiretap.Count(c.Tap.Frames()).Notifications,
+		)
 	}
 }
 

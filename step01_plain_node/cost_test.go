@@ -36,7 +36,13 @@ func TestACrashedHolderLocksForEver(t *testing.T) {
 			continue
 		}
 		owner, there := z.Owner(a.Path)
-		chapter.Says(t, "%s: the holder's session has expired, its znode is there: %v (owner %d), and B waits", kind.Name, there, owner)
+		chapter.Says(
+			t,
+			"%s: the holder's session has expired, its znode is there: %v (owner %d), and B waits",
+			kind.Name,
+			there,
+			owner,
+		)
 		require.NoError(t, z.Observer().Delete(a.Path, -1))
 		waiting.Acquired()
 		chapter.Says(t, "%s: somebody deletes the znode by hand, and B is let in", kind.Name)
@@ -91,7 +97,9 @@ func TestAReleaseWakesAllAndEachWrites(t *testing.T) {
 		holder, waiting := line[0], line[1:]
 		count := z.Count(waiting...)
 		holder.Release()
-		z.Await("one of them to be let in", func() bool { return slices.ContainsFunc(waiting, (*zktest.Turn).Returned) })
+		z.Await("one of them to be let in", func() bool {
+			return slices.ContainsFunc(waiting, (*zktest.Turn).Returned)
+		})
 		z.Settle(slices.DeleteFunc(slices.Clone(waiting), (*zktest.Turn).Returned)...)
 		woken := count()
 		creates := woken.Requests[wiretap.Create]
@@ -161,7 +169,9 @@ func TestTheDocumentsWaitersWatchTheDirectory(t *testing.T) {
 
 		count = z.Count(waiting...)
 		holder.Release()
-		z.Await("one of them to be let in", func() bool { return slices.ContainsFunc(waiting, (*zktest.Turn).Returned) })
+		z.Await("one of them to be let in", func() bool {
+			return slices.ContainsFunc(waiting, (*zktest.Turn).Returned)
+		})
 		z.Settle(slices.DeleteFunc(slices.Clone(waiting), (*zktest.Turn).Returned)...)
 		woken = count()
 		chapter.SaysIn(t, "../docs/course.md",
@@ -211,7 +221,13 @@ func TestALostReplyMakesTheHolderWaitForItself(t *testing.T) {
 		assert.Error(t, a.Start().Err(), "Lock, whose create was not answered")
 		_, there := z.Owner(a.Path)
 		again := a.Start()
-		chapter.Says(t, "%s: the reply to A's create is lost; its znode is there: %v; A locks again and %v", kind.Name, there, again.Waits())
+		chapter.Says(
+			t,
+			"%s: the reply to A's create is lost; its znode is there: %v; A locks again and %v",
+			kind.Name,
+			there,
+			again.Waits(),
+		)
 		assert.ErrorIs(t, again.Cancel(), context.Canceled, "A's second Lock")
 	}
 }

@@ -151,10 +151,22 @@ func TestLockIsOneCreateAndUnlockOneDelete(t *testing.T) {
 		turn := a.Acquire()
 		owner, there := z.Owner(a.Path)
 		assert.True(t, there, "%s: the lock is held, and its znode is there", kind.Name)
-		assert.Equal(t, map[string]int64{"New": 0, "NewEphemeral": a.ID}[kind.Name], owner, "%s: the session that the znode belongs to", kind.Name)
+		assert.Equal(
+			t,
+			map[string]int64{"New": 0, "NewEphemeral": a.ID}[kind.Name],
+			owner,
+			"%s: the session that the znode belongs to",
+			kind.Name,
+		)
 		turn.Release()
 		assert.Empty(t, z.Names(z.Root), "%s: what is left when the lock is released", kind.Name)
-		assert.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.Delete: 1}, a.Requests(0), "%s: the requests", kind.Name)
+		assert.Equal(
+			t,
+			map[wiretap.Op]int{wiretap.Create: 1, wiretap.Delete: 1},
+			a.Requests(0),
+			"%s: the requests",
+			kind.Name,
+		)
 	}
 }
 

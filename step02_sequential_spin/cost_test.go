@@ -48,8 +48,16 @@ func TestWaitingCostsWaitersTimesNames(t *testing.T) {
 		sum := count()
 		lists, writes := sum.Names/(n+1), sum.All()-sum.Requests[wiretap.GetChildren]
 		require.NotZero(t, lists, "lists that %d waiters have asked for", n)
-		chapter.Says(t, "%d waiters, one second: %v lists of %d names and %d bytes, %v kB received, %d writes",
-			n, chapter.About(lists, 8), sum.Names/lists, sum.Received/lists, chapter.About(float64(sum.Received)/1000, 8), writes)
+		chapter.Says(
+			t,
+			"%d waiters, one second: %v lists of %d names and %d bytes, %v kB received, %d writes",
+			n,
+			chapter.About(lists, 8),
+			sum.Names/lists,
+			sum.Received/lists,
+			chapter.About(float64(sum.Received)/1000, 8),
+			writes,
+		)
 	}
 }
 
@@ -121,9 +129,16 @@ func TestSlowerThanSpinningOnCreate(t *testing.T) {
 		sum := count()
 		reads := sum.Requests[wiretap.GetChildren]
 		looks, delay := handOvers(turns)
-		chapter.Says(t, "spin on %s, 10 waiters, a turn each: the next is let in by look %v after a release, in %v ms; %v writes, %v reads, %v kB received",
-			contest.name, chapter.About(looks, 4), chapter.About(delay.Seconds()*1000, 500),
-			chapter.About(sum.All()-reads, 8), chapter.About(reads, 8), chapter.About(float64(sum.Received)/1000, 8))
+		chapter.Says(
+			t,
+			"spin on %s, 10 waiters, a turn each: the next is let in by look %v after a release, in %v ms; %v writes, %v reads, %v kB received",
+			contest.name,
+			chapter.About(looks, 4),
+			chapter.About(delay.Seconds()*1000, 500),
+			chapter.About(sum.All()-reads, 8),
+			chapter.About(reads, 8),
+			chapter.About(float64(sum.Received)/1000, 8),
+		)
 	}
 }
 

@@ -1,8 +1,6 @@
 package childrenwatch
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 )
 
 // Step 2's waiters list the directory all the time. These sleep. But a newcomer
@@ -27,7 +26,12 @@ func TestWaitersAreSilentUntilSomebodyArrives(t *testing.T) {
 	newcomer := lock.Join(z, "the newcomer").Start()
 	z.Settle(append(line[1:], newcomer)...)
 	woken := count()
-	chapter.Says(t, "10 waiters, one arrival: %d notifications, %d lists", woken.Notifications, woken.Requests[wiretap.GetChildren])
+	chapter.Says(
+		t,
+		"10 waiters, one arrival: %d notifications, %d lists",
+		woken.Notifications,
+		woken.Requests[wiretap.GetChildren],
+	)
 }
 
 // One release is of use to one client. It wakes all of them.
@@ -75,7 +79,13 @@ func TestDeathsWakeEveryWaiter(t *testing.T) {
 			}
 		}
 		woken := count()
-		chapter.Says(t, "12 waiters, 3 expire %s: %d notifications, %d lists", at, woken.Notifications, woken.Requests[wiretap.GetChildren])
+		chapter.Says(
+			t,
+			"12 waiters, 3 expire %s: %d notifications, %d lists",
+			at,
+			woken.Notifications,
+			woken.Requests[wiretap.GetChildren],
+		)
 	}
 }
 
@@ -108,7 +118,14 @@ func TestQueueDrained(t *testing.T) {
 		}
 		sum, byServer := all(), fired()-before
 		waiters, lists := sum.Notifications-holders, sum.Requests[wiretap.GetChildren]
-		chapter.Says(t, "%d waiters, all served: %d notifications to waiters, %d to holders, %d by the server's own count", n, waiters, holders, byServer)
+		chapter.Says(
+			t,
+			"%d waiters, all served: %d notifications to waiters, %d to holders, %d by the server's own count",
+			n,
+			waiters,
+			holders,
+			byServer,
+		)
 		chapter.Says(t, "%d waiters, all served: %d lists, %d names in them", n, lists, sum.Names)
 		assert.Equal(t, n*(n+1)/2, waiters, "notifications to waiters: n + ... + 1")
 		assert.Equal(t, waiters, lists, "lists: one for each of these")
@@ -148,14 +165,14 @@ func TestReleaseIsNeverMissed(t *testing.T) {
 		holder.Release()
 		slow.Let()
 		waiting.Acquired()
-		var told []string
+		var told []words.Text
 		for _, f := range received(waiting) {
 			if f.Kind == wiretap.Notification {
-				told = append(told, "a notification")
+				told = append(told, words.Of("a notification"))
 			} else {
-				told = append(told, fmt.Sprintf("a list of %d", f.Names))
+				told = append(told, words.Of("a list of %d", f.Names))
 			}
 		}
-		chapter.Says(t, "a release %s: the waiter gets %s, and the lock", c.when, strings.Join(told, ", "))
+		chapter.Says(t, "a release %s: the waiter gets %s, and the lock", c.when, words.Join(told, ", "))
 	}
 }

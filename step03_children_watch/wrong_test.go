@@ -80,7 +80,13 @@ func TestW13MakesItsLatchTooLate(t *testing.T) {
 	line := late.Line(zktest.New(t), 1)
 	holder, waiter := line[0], line[1]
 	holder.Release()
-	assert.Never(t, waiter.Returned, 100*time.Millisecond, 10*time.Millisecond, "the lock is free, and the waiter's Lock has returned")
+	assert.Never(
+		t,
+		waiter.Returned,
+		100*time.Millisecond,
+		10*time.Millisecond,
+		"the lock is free, and the waiter's Lock has returned",
+	)
 	seen := wiretap.Count(waiter.Tap.Frames())
 	t.Logf("✗ notifications received: %d, lists asked for: %d, queue: %v; and the waiter sleeps",
 		seen.Notifications, seen.Requests[wiretap.GetChildren], waiter.Queue())

@@ -26,7 +26,12 @@ func TestDeathsWakeThoseBehind(t *testing.T) {
 	z.Expire(line[2].Client, line[6].Client, line[10].Client)
 	z.Settle(alive...)
 	woken := count()
-	chapter.Says(t, "12 waiters, 3 expire in one moment: %d notifications, %d lists", woken.Notifications, woken.Requests[wiretap.GetChildren])
+	chapter.Says(
+		t,
+		"12 waiters, 3 expire in one moment: %d notifications, %d lists",
+		woken.Notifications,
+		woken.Requests[wiretap.GetChildren],
+	)
 }
 
 // Each waiter watches one znode, and each znode is watched by one waiter. So a
@@ -58,7 +63,13 @@ func TestReleaseWakesOne(t *testing.T) {
 		}
 		all, byServer := count(), fired()-before
 		lists := all.Requests[wiretap.GetChildren]
-		chapter.Says(t, "%d waiters, all served: %d notifications, %d by the server's own count", n, all.Notifications, byServer)
+		chapter.Says(
+			t,
+			"%d waiters, all served: %d notifications, %d by the server's own count",
+			n,
+			all.Notifications,
+			byServer,
+		)
 		chapter.Says(t, "%d waiters, all served: %d lists, %d names in them", n, lists, all.Names)
 		assert.Equal(t, n, all.Notifications, "notifications")
 		assert.EqualValues(t, n, byServer, "notifications by the server's own count")
@@ -95,7 +106,12 @@ func TestArrivalWakesNobody(t *testing.T) {
 	newcomer := lock.Join(z, "the newcomer").Start()
 	z.Settle(append(line[1:], newcomer)...)
 	woken := count()
-	chapter.Says(t, "10 waiters, one arrival: %d notifications, %d lists", woken.Notifications, woken.Requests[wiretap.GetChildren])
+	chapter.Says(
+		t,
+		"10 waiters, one arrival: %d notifications, %d lists",
+		woken.Notifications,
+		woken.Requests[wiretap.GetChildren],
+	)
 }
 
 // What a lock and an unlock cost the client, the directory being there.
@@ -148,8 +164,11 @@ func TestStillBrokenLostCreateReply(t *testing.T) {
 	waiting.MustWait("the unlucky client")
 	sessions, err := z.Sessions()
 	require.NoError(t, err)
-	chapter.Says(t, "a lost reply to create: %d znodes of one session stand in the queue, nobody holds the lock, and everyone waits",
-		len(sessions[unlucky.ID]))
+	chapter.Says(
+		t,
+		"a lost reply to create: %d znodes of one session stand in the queue, nobody holds the lock, and everyone waits",
+		len(sessions[unlucky.ID]),
+	)
 
 	unlucky.Client.Close() // what a restart does
 	waiting.Acquired()

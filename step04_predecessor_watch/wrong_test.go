@@ -196,7 +196,12 @@ func TestW18TriesAndStays(t *testing.T) {
 	next.Queued()
 	holder.Release()
 	next.MustWait("B has been told no, and its znode is before this one")
-	assert.ErrorIs(t, b.Start().Err(), errHeld, "B's second try, while nobody has the lock: its first znode is before its second")
+	assert.ErrorIs(
+		t,
+		b.Start().Err(),
+		errHeld,
+		"B's second try, while nobody has the lock: its first znode is before its second",
+	)
 	assert.Len(t, holder.Queue(), 3, "the queue: two of B's, and the next one's, and nobody holds the lock")
 }
 
@@ -255,7 +260,12 @@ func TestW20ComparesAPathWithAName(t *testing.T) {
 	t.Parallel()
 	alone := compares.Join(zktest.New(t), "the only one")
 	require.ErrorIs(t, alone.Start().Err(), errNoneBefore, "the lock is free, and nobody else has ever asked for it")
-	assert.Equal(t, 1, wiretap.Count(alone.Tap.Frames()).Names, "names in the list: its own is the first, and there is no other")
+	assert.Equal(
+		t,
+		1,
+		wiretap.Count(alone.Tap.Frames()).Names,
+		"names in the list: its own is the first, and there is no other",
+	)
 }
 
 // W21, published in the same, once W20 is mended. The idea: look whether we are the
@@ -398,7 +408,13 @@ func TestW15WakesUnderTheWaitersLock(t *testing.T) {
 	holder.Release()
 	assert.Equal(t, 1, count().Notifications, "the waiter was notified of the release")
 	assert.Equal(t, []string{pathpkg.Base(waiter.Znode())}, waiter.Queue(), "the queue: the waiter is the first")
-	assert.Never(t, waiter.Returned, 100*time.Millisecond, 10*time.Millisecond, "its Lock, whose watcher waits for it, has returned")
+	assert.Never(
+		t,
+		waiter.Returned,
+		100*time.Millisecond,
+		10*time.Millisecond,
+		"its Lock, whose watcher waits for it, has returned",
+	)
 	assert.ErrorIs(t, waiter.Cancel(), context.Canceled, "only giving up ends the wait")
 }
 

@@ -109,7 +109,13 @@ func TestAStrangerAtTheRootStopsNobody(t *testing.T) {
 
 		lost.Tap.LoseReply(wiretap.Create, 1)
 		call := lost.Start()
-		require.NoError(t, call.Err(), "%s, and C's create was not answered; the queue: %v", stranger.does, lost.Queue())
+		require.NoError(
+			t,
+			call.Err(),
+			"%s, and C's create was not answered; the queue: %v",
+			stranger.does,
+			lost.Queue(),
+		)
 		call.Release()
 		holder, next = next, holder.Start()
 	}
@@ -189,7 +195,12 @@ func TestReentryWithoutCancelIsToldOfTheEnd(t *testing.T) {
 				}
 				next.Acquired()
 				require.ErrorIs(t, context.Cause(outer.Held()), cause, "B has the lock, and A's first context")
-				require.ErrorIs(t, context.Cause(inner.Held()), cause, "B has the lock, and A's second context (without cancel)")
+				require.ErrorIs(
+					t,
+					context.Cause(inner.Held()),
+					cause,
+					"B has the lock, and A's second context (without cancel)",
+				)
 			})
 		}
 	}
@@ -310,8 +321,14 @@ func TestNothingIsLeftOfTryLocksInAnOutage(t *testing.T) {
 	asked := wiretap.Count(a.Tap.Since(mark))
 	turn.Release()
 	const many = 10 // the create and the list of that Lock, and its writes in vain
-	assert.LessOrEqual(t, asked.All(), many,
-		"requests, as soon as the line is back, of one Lock and of %d calls that had returned: %v", calls, asked.Requests)
+	assert.LessOrEqual(
+		t,
+		asked.All(),
+		many,
+		"requests, as soon as the line is back, of one Lock and of %d calls that had returned: %v",
+		calls,
+		asked.Requests,
+	)
 	require.False(t, left, "goroutines are left of %d calls that have returned in the outage", calls)
 }
 
@@ -408,11 +425,15 @@ func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float
 	lost time.Duration, writes int64, machine time.Duration) {
 	var late, deletes atomic.Int64
 	late.Store(int64(before * float64(timeout)))
-	s, err := Open([]string{"sluggish:2181"}, timeout, WithDialer(func(string, string, time.Duration) (net.Conn, error) {
-		near, far := net.Pipe()
-		go sluggish(far, timeout, &late, &deletes)
-		return near, nil
-	}))
+	s, err := Open(
+		[]string{"sluggish:2181"},
+		timeout,
+		WithDialer(func(string, string, time.Duration) (net.Conn, error) {
+			near, far := net.Pipe()
+			go sluggish(far, timeout, &late, &deletes)
+			return near, nil
+		}),
+	)
 	require.NoError(t, err)
 	defer s.Close()
 	held, err := New(s, "/lock").Lock(t.Context())

@@ -75,8 +75,12 @@ func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
 			turn.Release()
 		}
 		if inTime {
-			require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1}, a.Requests(mark),
-				"requests of 6 holds, handed on from one to the next")
+			require.Equal(
+				t,
+				map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1},
+				a.Requests(mark),
+				"requests of 6 holds, handed on from one to the next",
+			)
 		}
 	}
 }
@@ -194,7 +198,8 @@ func TestATenureThatCannotBeEndedIsNotForgotten(t *testing.T) {
 	z := zktest.New(t)
 	a := joinProcess(z, "A")
 	first := a.Acquire()
-	h, last, err := exit(first.Held(), a.cohort.lock) // what Unlock does before it hands on: the moment cannot be arranged
+	// what Unlock does before it hands on: the moment cannot be arranged
+	h, last, err := exit(first.Held(), a.cohort.lock)
 	require.NoError(t, err)
 	require.True(t, last)
 	h.release()
@@ -262,8 +267,10 @@ func TestATenureGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 			cancel()
 			all.Wait()
 			given += int(got.Load())
-			z.Await("the znode to go, now that nobody of the process holds the lock or waits for it: they gave up "+what,
-				func() bool { return len(a.Queue()) == 0 })
+			z.Await(
+				"the znode to go, now that nobody of the process holds the lock or waits for it: they gave up "+what,
+				func() bool { return len(a.Queue()) == 0 },
+			)
 		}
 		t.Logf("they gave up %s: in %d rounds %d had the lock all the same", what, round.times, given)
 		if round.times == 20 {

@@ -17,6 +17,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
@@ -66,14 +67,46 @@ func TestThreeWays(t *testing.T) {
 			}
 			way.ratios = append(way.ratios, float64(first)/float64(took))
 			way.requests = append(way.requests, float64(asked.All())/float64(goroutines*turns))
-			way.writes = append(way.writes, float64(asked.Requests[wiretap.Create]+asked.Requests[wiretap.Delete])/float64(goroutines*turns))
+			way.writes = append(
+				way.writes,
+				float64(asked.Requests[wiretap.Create]+asked.Requests[wiretap.Delete])/float64(goroutines*turns),
+			)
 		}
 	}
 	middle := func(values []float64) float64 { slices.Sort(values); return values[len(values)/2] }
-	chapter.SaysIn(t, "../docs/cohort.md", "| %d goroutines of one process | hand-overs | requests each | writes among them |", goroutines)
-	chapter.SaysIn(t, "../docs/cohort.md", "| %s | %d | %v | %v |", ways[0].name, 1, chapter.About(middle(ways[0].requests), 1.3), middle(ways[0].writes))
-	chapter.SaysIn(t, "../docs/cohort.md", "| %s | %v | %v | %v |", ways[1].name, chapter.About(middle(ways[1].ratios), 4), middle(ways[1].requests), middle(ways[1].writes))
-	chapter.SaysIn(t, "../docs/cohort.md", "| %s | %v | %v | %v |", ways[2].name, chapter.About(middle(ways[2].ratios), 8), chapter.About(middle(ways[2].requests), 3), chapter.About(middle(ways[2].writes), 3))
+	chapter.SaysIn(
+		t,
+		"../docs/cohort.md",
+		"| %d goroutines of one process | hand-overs | requests each | writes among them |",
+		goroutines,
+	)
+	chapter.SaysIn(
+		t,
+		"../docs/cohort.md",
+		"| %s | %d | %v | %v |",
+		ways[0].name,
+		1,
+		chapter.About(middle(ways[0].requests), 1.3),
+		middle(ways[0].writes),
+	)
+	chapter.SaysIn(
+		t,
+		"../docs/cohort.md",
+		"| %s | %v | %v | %v |",
+		ways[1].name,
+		chapter.About(middle(ways[1].ratios), 4),
+		middle(ways[1].requests),
+		middle(ways[1].writes),
+	)
+	chapter.SaysIn(
+		t,
+		"../docs/cohort.md",
+		"| %s | %v | %v | %v |",
+		ways[2].name,
+		chapter.About(middle(ways[2].ratios), 8),
+		chapter.About(middle(ways[2].requests), 3),
+		chapter.About(middle(ways[2].writes), 3),
+	)
 	require.Less(t, 3*middle(ways[1].ratios), middle(ways[2].ratios), "hand-overs: what pays is to hand the lock on")
 	require.Less(t, middle(ways[2].requests), 1.0, "requests of a hand-over, handed on")
 }
@@ -87,8 +120,16 @@ func TestOnlyTheHoldReleasesTheLock(t *testing.T) {
 		answer error
 		says   string
 	}{
-		{lockcheck.Over("step 4", predecessorwatch.New), nil, "step 4: one goroutine holds the lock, another one calls Unlock: no error, %d znodes left"},
-		{locks, ErrNotHeld, "step 5: one goroutine holds the lock, another one calls Unlock: ErrNotHeld, %d znode left"},
+		{
+			lockcheck.Over("step 4", predecessorwatch.New),
+			nil,
+			"step 4: one goroutine holds the lock, another one calls Unlock: no error, %d znodes left",
+		},
+		{
+			locks,
+			ErrNotHeld,
+			"step 5: one goroutine holds the lock, another one calls Unlock: ErrNotHeld, %d znode left",
+		},
 	} {
 		z := zktest.New(t)
 		a := c.lock.Join(z, "A")
@@ -154,39 +195,43 @@ func TestLostCreateReply(t *testing.T) {
 	turn := c.Acquire()
 	frames, guid := record(c, mark), regexp.MustCompile(`(_c_|nobody-)[0-9a-f]{16}`)
 	for i, f := range frames {
-		f = guid.ReplaceAllString(strings.ReplaceAll(f, z.Root, ""), "$1<guid>")
-		frames[i] = fmt.Sprintf("%d. %s", i+1, f)
+		frames[i] = words.Of("%d. %s", i+1, f).Changed(func(text string) string {
+			return guid.ReplaceAllString(strings.ReplaceAll(text, z.Root, ""), "$1<guid>")
+		})
 	}
 	chapter.Says(t, "a create, and its reply is lost:\n»   %s\n» nobody waits: the client holds the lock, with %d znode",
-		strings.Join(frames, "\n»   "), len(c.Queue()))
+		words.Join(frames, "\n»   "), len(c.Queue()))
 
 	mark = c.Tap.Mark()
 	c.Tap.LoseReply(wiretap.Delete, 1)
 	turn.Release()
-	answers := regexp.MustCompile(` /\S*: (.*)`).ReplaceAllString(strings.Join(record(c, mark), "\n"), " ($1)")
-	chapter.Says(t, "a delete, and its reply is lost: %s: released", strings.ReplaceAll(answers, "\n", ", "))
+	afterPath := regexp.MustCompile(` /[^:：]*(?:: |：)(.*)`)
+	answers := words.Join(record(c, mark), "\n").Changed(func(text string) string {
+		return strings.ReplaceAll(afterPath.ReplaceAllString(text, " ($1)"), "\n", ", ")
+	})
+	chapter.Says(t, "a delete, and its reply is lost: %s: released", answers)
 	require.Empty(t, c.Queue())
 }
 
 // record tells each request since the mark with the answer that it got.
-func record(c *zktest.Member, mark int) (told []string) {
+func record(c *zktest.Member, mark int) (told []words.Text) {
 	frames := c.Tap.Since(mark)
 	for i, f := range frames {
 		if f.Kind != wiretap.Request || f.Op == wiretap.Ping {
 			continue
 		}
-		text := strings.TrimSpace(fmt.Sprintf("%v %s", f.Op, f.Path))
+		text := words.Of("%v %s", f.Op, f.Path).Changed(strings.TrimSpace)
 		n := slices.IndexFunc(frames[i:], func(a wiretap.Frame) bool {
 			return a.Kind == wiretap.Reply && a.Op == f.Op && a.Xid == f.Xid
 		})
 		switch answer := frames[i+max(n, 0)]; {
 		case n < 0:
 		case answer.Lost:
-			text += ": no reply arrives"
+			text = words.Of("%v: no reply arrives", text)
 		case answer.Err == wiretap.NoNode:
-			text += ": no such node"
+			text = words.Of("%v: no such node", text)
 		case f.Op == wiretap.GetChildren:
-			text += fmt.Sprintf(": %d name", answer.Names)
+			text = words.Of("%v: %d name", text, answer.Names)
 		}
 		told = append(told, text)
 	}
@@ -222,7 +267,11 @@ type told struct{ write1, last float64 }
 func toldAfter(t *testing.T) told {
 	t.Helper()
 	z := zktest.New(t)
-	c := locks.JoinAs(z, "the holder", lockcheck.Seat{Timeout: 5 * time.Minute, Through: zktest.Handshake{Ask: zktest.MortalTimeout}.Through})
+	c := locks.JoinAs(
+		z,
+		"the holder",
+		lockcheck.Seat{Timeout: 5 * time.Minute, Through: zktest.Handshake{Ask: zktest.MortalTimeout}.Through},
+	)
 	require.Equal(t, zktest.MortalTimeout, c.Session.(*Session).Timeout(), "the time-out that the server has granted")
 	held, begin := c.Acquire().Held(), time.Now()
 	next := locks.Join(z, "the next").Start()
@@ -300,16 +349,16 @@ type store struct {
 	checks   bool
 	greatest int64
 	value    string
-	writes   []string // in the order in which they came
+	writes   []words.Text // in the order in which they came
 }
 
 func (s *store) write(token int64, value string) {
 	if s.checks && token < s.greatest {
-		s.writes = append(s.writes, value+" (refused)")
+		s.writes = append(s.writes, words.Of("%s (refused)", value))
 		return
 	}
 	s.greatest, s.value = max(s.greatest, token), value
-	s.writes = append(s.writes, value)
+	s.writes = append(s.writes, words.Whole(value))
 }
 
 // pausedHolder is the child process, whose lines are writes to the store. It looks
@@ -368,7 +417,7 @@ func TestPausedHolder(t *testing.T) {
 			writes()
 			require.Equal(t, ErrLost.Error(), child.Line(), "what the first holder is told, too late")
 			second.Release()
-			chapter.Says(t, c.says, strings.Join(store.writes, ", "), store.value)
+			chapter.Says(t, c.says, words.Join(store.writes, ", "), store.value)
 		})
 	}
 }
@@ -401,5 +450,11 @@ func TestStillBrokenReadersTakeTurns(t *testing.T) {
 	for _, turn := range turns {
 		turn.Acquired()
 	}
-	chapter.Says(t, "%d readers: at most %d inside at a time, and together they read %d times as long as one", readers, most, times)
+	chapter.Says(
+		t,
+		"%d readers: at most %d inside at a time, and together they read %d times as long as one",
+		readers,
+		most,
+		times,
+	)
 }

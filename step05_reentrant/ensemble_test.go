@@ -39,8 +39,13 @@ func TestALostReplyAtAServerThatLags(t *testing.T) {
 	before := len(a.Queue())
 	catchUp()
 	require.Equal(t, zktest.Returned, call.Waits(), "A's Lock: it waits for itself; the queue: %v", a.Queue())
-	chapter.Says(t, "back at a server that lags: %d names there while the write in vain is under way, %d name when it is answered; creates: %d",
-		before, len(a.Queue()), a.Requests(mark)[wiretap.Create])
+	chapter.Says(
+		t,
+		"back at a server that lags: %d names there while the write in vain is under way, %d name when it is answered; creates: %d",
+		before,
+		len(a.Queue()),
+		a.Requests(mark)[wiretap.Create],
+	)
 	holds(t, lag.Zoo, call)
 }
 
@@ -175,7 +180,13 @@ const (
 
 // part brings A, over a line to the leader or a follower, and B, who waits behind
 // A's znode.
-func part(t *testing.T, e *zkserver.Ensemble, timeout time.Duration, server func(*network) *zkserver.Peer, line func(net.Conn) net.Conn) *network {
+func part(
+	t *testing.T,
+	e *zkserver.Ensemble,
+	timeout time.Duration,
+	server func(*network) *zkserver.Peer,
+	line func(net.Conn) net.Conn,
+) *network {
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
 	require.NoError(t, e.Serving(ctx))
@@ -278,7 +289,10 @@ func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
 
 	// The leader answers a sync by itself, too, and lets old sessions come back.
 	// The others, started again, have a leader of their own.
-	for what, comesBack := range map[string]bool{"with a leader that is deposed": false, "with one, and A comes back to it": true} {
+	for what, comesBack := range map[string]bool{
+		"with a leader that is deposed":    false,
+		"with one, and A comes back to it": true,
+	} {
 		t.Run(what, func(t *testing.T) {
 			n := part(t, e, tenTicks, toLeader, sound)
 			n.leader.CutOff()
@@ -433,8 +447,12 @@ func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 	zktest.AwaitChan(n.z, "A to be told", held.Done())
 	part := time.Since(both).Seconds() / n.session().Timeout().Seconds()
 	require.Greater(t, token(second), token(turn), "a store that checks tokens is safe")
-	chapter.SaysIn(t, "../docs/lease.md", "after the double fault B is inside, too, %v of a time-out before A is told; B's token is greater",
-		chapter.About(part, 4))
+	chapter.SaysIn(
+		t,
+		"../docs/lease.md",
+		"after the double fault B is inside, too, %v of a time-out before A is told; B's token is greater",
+		chapter.About(part, 4),
+	)
 	back()
 	return true
 }

@@ -21,9 +21,14 @@ var (
 )
 
 func kind[L lockcheck.Holder](name string, newLock func(*Session, string) L) lockcheck.Subject {
-	subject := lockcheck.OverSession(name, func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
-		return Open(servers, timeout, WithDialer(dial))
-	}, newLock, Token)
+	subject := lockcheck.OverSession(
+		name,
+		func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
+			return Open(servers, timeout, WithDialer(dial))
+		},
+		newLock,
+		Token,
+	)
 	subject.NotHeld, subject.Lost = ErrNotHeld, ErrLost
 	return subject
 }

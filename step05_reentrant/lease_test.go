@@ -70,7 +70,8 @@ func FuzzLease(f *testing.F) {
 					time.Sleep(time.Duration(b&15) * time.Second)
 					synctest.Wait() // the lease may be over in this moment, and its holds are lost
 					_, holds = s.lasts()
-					return []error{nil, zk.ErrNoNode, zk.ErrConnectionClosed, zk.ErrNoAuth}[failed>>i&1*2+failed>>(i+1)&1]
+					answers := []error{nil, zk.ErrNoNode, zk.ErrConnectionClosed, zk.ErrNoAuth}
+					return answers[failed>>i&1*2+failed>>(i+1)&1]
 				})
 				w.answered = time.Now()
 				if err == nil || errors.Is(err, zk.ErrNoNode) {
@@ -83,7 +84,8 @@ func FuzzLease(f *testing.F) {
 					for j, second := range answers { // w is the third
 						for _, first := range answers[:j] {
 							aTick := second.sent.Sub(first.answered) >= timeout/5
-							if until := first.sent.Add(timeout * 9 / 10); aTick && w.sent.After(second.answered) && until.After(allowed) {
+							until := first.sent.Add(timeout * 9 / 10)
+							if aTick && w.sent.After(second.answered) && until.After(allowed) {
 								allowed = until
 							}
 						}
@@ -92,9 +94,21 @@ func FuzzLease(f *testing.F) {
 				}
 				synctest.Wait()
 				until, _ := s.lasts()
-				require.False(t, until.After(allowed), "after write %d the lease lasts until %v, and may last until %v: %v",
-					i, until, allowed, answers)
-				require.True(t, until.IsZero() || time.Now().Before(until), "a lease until %v is over, and was not ended", until)
+				require.False(
+					t,
+					until.After(allowed),
+					"after write %d the lease lasts until %v, and may last until %v: %v",
+					i,
+					until,
+					allowed,
+					answers,
+				)
+				require.True(
+					t,
+					until.IsZero() || time.Now().Before(until),
+					"a lease until %v is over, and was not ended",
+					until,
+				)
 			}
 		})
 	})

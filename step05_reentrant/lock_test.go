@@ -140,12 +140,21 @@ func TestMain(m *testing.M) {
 func TestProperties(t *testing.T) {
 	lockcheck.AsTheTableSays(t, "5", locks)
 	lockcheck.AsTheTableSays(t, "cohort", cohorts) // a long hold of theirs is a Lock's
-	lockcheck.Holds(t, lockcheck.Trying(locks, time.Hour), lockcheck.OneHolder, lockcheck.FirstCome, lockcheck.GivingUp, lockcheck.LocksAgain)
+	lockcheck.Holds(
+		t,
+		lockcheck.Trying(locks, time.Hour),
+		lockcheck.OneHolder,
+		lockcheck.FirstCome,
+		lockcheck.GivingUp,
+		lockcheck.LocksAgain,
+	)
 }
 
 // That a server is none is for Open to say: see session_test.go.
 func TestBadInput(t *testing.T) {
-	asked := slices.DeleteFunc(slices.Clone(lockcheck.BadInput), func(p *lockcheck.Property) bool { return p == lockcheck.NoServer })
+	asked := slices.DeleteFunc(slices.Clone(lockcheck.BadInput), func(p *lockcheck.Property) bool {
+		return p == lockcheck.NoServer
+	})
 	for _, kind := range []lockcheck.Subject{locks, cohorts} {
 		for _, way := range []lockcheck.Subject{kind, lockcheck.Trying(kind, 0), lockcheck.Trying(kind, time.Hour)} {
 			lockcheck.Holds(t, way, asked...)
@@ -375,7 +384,9 @@ func TestAZnodeOfAnEndedSessionIsNoPlaceInTheQueue(t *testing.T) {
 	call.MustWait("B holds the lock")
 	old := a.Znode()
 	a.Tap.HangUp()
-	z.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+	z.Await("A to have another session", func() bool {
+		return a.State() == zk.StateHasSession && a.SessionID() != a.ID
+	})
 	held.Release()
 	z.Await("A to queue again, or to be let in", func() bool { return len(a.Queue()) == 2 || call.Returned() })
 	require.False(t, call.Returned(), "A holds the lock with %s, a znode of its old session", old)
@@ -442,7 +453,11 @@ func TestUnlockWithoutALineForGoodIsErrLostAndTheZnodeGoesLater(t *testing.T) {
 func TestADeleteThatComesAfterTheSessionsEndIsErrLost(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := locks.JoinAs(z, "A", lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Handshake{Tell: zktest.SessionTimeout}.Through})
+	a := locks.JoinAs(
+		z,
+		"A",
+		lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Handshake{Tell: zktest.SessionTimeout}.Through},
+	)
 	turn := a.Acquire()
 	owner, _ := z.Owner(turn.Znode()) // the session may be another one already
 	begun, end := outage(z, a, a.Tap.LoseRequest(wiretap.Delete, 1))
@@ -475,7 +490,8 @@ func FuzzNames(f *testing.F) {
 	f.Add("_c_0-", "_c_1-lock-0000000001/zz-lock-0000000003/_c_2-lock-0000000002/lock-0000000005/foreign", int32(4))
 	f.Add("lock-", "lock--2147483648/lock-2147483647/lock-99999999999999999999", int32(-1))
 	f.Add("-lock-0000000000-", "lock-/lock-x/lock-+1/_c_0-__READ__0000000000/lock-٣", int32(7))
-	f.Add("_c_0-", "_c_block-lock-0000000002/_c_1b2c0000-0000-lock-0000000003-backup/0000000004", int32(5)) // the last lock- counts
+	// the last lock- counts
+	f.Add("_c_0-", "_c_block-lock-0000000002/_c_1b2c0000-0000-lock-0000000003-backup/0000000004", int32(5))
 	ofTheQueue := regexp.MustCompile(`(?s)^.*lock-[+-]?[0-9]{1,18}$`)
 	f.Fuzz(func(t *testing.T, prefix, names string, own int32) {
 		mine, others := fmt.Sprintf("%slock-%010d", prefix, own), strings.Split(names, "/")
@@ -495,7 +511,14 @@ func FuzzNames(f *testing.F) {
 				continue
 			}
 			require.NoError(t, err)
-			require.True(t, lockcheck.IsBefore(number, before, others, int(own)), "before %q in %q stands %q", mine, list, before)
+			require.True(
+				t,
+				lockcheck.IsBefore(number, before, others, int(own)),
+				"before %q in %q stands %q",
+				mine,
+				list,
+				before,
+			)
 		}
 	})
 }

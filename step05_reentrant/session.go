@@ -85,7 +85,8 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 		return nil, errors.New("zklock: open a session: the dialer is nil: give one, or leave WithDialer out")
 	}
 	if s.client.buffer != 0 && s.client.buffer < smallestBuffer {
-		return nil, fmt.Errorf("zklock: open a session: a buffer of %d bytes is too small: give %d or more, or leave WithBuffer out",
+		return nil, fmt.Errorf(
+			"zklock: open a session: a buffer of %d bytes is too small: give %d or more, or leave WithBuffer out",
 			s.client.buffer, smallestBuffer)
 	}
 	conn, events, err := s.client.connect(servers, timeout)

@@ -35,11 +35,21 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		{anywhere, -time.Second, WithDialer(net.DialTimeout), "time-out -1s: want"},
 		{anywhere, time.Microsecond, WithDialer(net.DialTimeout), "time-out 1µs: want"},
 		{anywhere, math.MaxInt64, WithDialer(net.DialTimeout), "time-out 2562047h47m16.854775807s: want"},
-		{[]string{""}, time.Second, WithDialer(net.DialTimeout), `connect to [""]: server ":2181" has no host: want host:port`},
+		{
+			[]string{""},
+			time.Second,
+			WithDialer(net.DialTimeout),
+			`connect to [""]: server ":2181" has no host: want host:port`,
+		},
 		{[]string{"::1::"}, time.Second, WithDialer(net.DialTimeout), `connect to ["::1::"]`},
 		{anywhere, time.Second, nil, "an option is nil: leave it out"},
 		{anywhere, time.Second, WithDialer(nil), "the dialer is nil: give one, or leave WithDialer out"},
-		{anywhere, time.Second, WithBuffer(-1), "a buffer of -1 bytes is too small: give 4096 or more, or leave WithBuffer out"},
+		{
+			anywhere,
+			time.Second,
+			WithBuffer(-1),
+			"a buffer of -1 bytes is too small: give 4096 or more, or leave WithBuffer out",
+		},
 		{anywhere, time.Second, WithBuffer(4095), "a buffer of 4095 bytes is too small"},
 	} {
 		_, err := Open(c.servers, c.timeout, c.option)
@@ -63,12 +73,20 @@ func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 		{said(""), "did not answer the handshake"},
 		{func(c net.Conn) { c.Close() }, "did not answer the handshake"},
 		{said("\x00\x00\x00\x24\x00\x00\x00\x00\x00\x00"), "did not answer the handshake"},
-		{said("HTTP/1.1 400 Bad Request\r\n\r\n"), `answered the handshake with "HTTP/1.1 400 Bad Req": this is not ZooKeeper`},
-		{said("\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x03\xe8\x00\x00\x00\x00\x00\x00\x00\x07"), "zk: buffer too small"}, // no password
+		{
+			said("HTTP/1.1 400 Bad Request\r\n\r\n"),
+			`answered the handshake with "HTTP/1.1 400 Bad Req": this is not ZooKeeper`,
+		},
+		// no password
+		{
+			said("\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x03\xe8\x00\x00\x00\x00\x00\x00\x00\x07"),
+			"zk: buffer too small",
+		},
 	} {
 		address := zktest.Impostor(t, c.answer)
 		opening.Go(func() {
-			_, err := Open([]string{address}, 1500*time.Millisecond) // short, so that several tries end within the ten seconds
+			// short, so that several tries end within the ten seconds
+			_, err := Open([]string{address}, 1500*time.Millisecond)
 			assert.ErrorContains(t, err, "no session after 10s: does ZooKeeper run at [\""+address+"\"]?")
 			assert.ErrorContains(t, err, c.says)
 		})
@@ -226,7 +244,13 @@ func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 	asked := a.Requests(mark)
 	// Two requests in each half of a tick: 8, or 12 if the first of the writes was sent
 	// before the line was up again. A waiter that does not wait makes hundreds.
-	require.Less(t, asked[wiretap.GetChildren]+asked[wiretap.Delete], 30, "lists and writes in vain, until it had a lease: %v", asked)
+	require.Less(
+		t,
+		asked[wiretap.GetChildren]+asked[wiretap.Delete],
+		30,
+		"lists and writes in vain, until it had a lease: %v",
+		asked,
+	)
 	waiting.Release()
 }
 
@@ -242,18 +266,22 @@ func (patient) SetWriteDeadline(time.Time) error { return nil }
 func TestASlowServerIsHeardInTheEnd(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := locks.JoinAs(z, "A", lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Over(func(c net.Conn) net.Conn {
-		near, far := net.Pipe() // has deadlines, which are for what comes late, too
-		go func() {
-			_, _ = io.Copy(c, far)
-			c.Close()
-		}()
-		go func() {
-			_, _ = io.Copy(far, c)
-			far.Close()
-		}()
-		return near
-	})})
+	a := locks.JoinAs(
+		z,
+		"A",
+		lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Over(func(c net.Conn) net.Conn {
+			near, far := net.Pipe() // has deadlines, which are for what comes late, too
+			go func() {
+				_, _ = io.Copy(c, far)
+				c.Close()
+			}()
+			go func() {
+				_, _ = io.Copy(far, c)
+				far.Close()
+			}()
+			return near
+		})},
+	)
 	turn := a.Acquire()
 	a.Tap.Cut()
 	z.Await("A to see that it is cut off", func() bool { return a.State() != zk.StateHasSession })
@@ -298,7 +326,8 @@ func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
 	held := locks.Join(z, "B").Acquire()
 	crowd := locks
 	crowd.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
-		return locks.Open(slices.Repeat(servers, 3), timeout, dial) // with few servers the client gives up what it has not sent
+		// with few servers the client gives up what it has not sent
+		return locks.Open(slices.Repeat(servers, 3), timeout, dial)
 	}
 	late := false
 	for round := 0; !late && round < 6; round++ {

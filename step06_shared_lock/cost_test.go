@@ -50,7 +50,14 @@ func TestAWritersRelease(t *testing.T) {
 				w.Acquired()
 			}
 			z.Settle(waiters[c.letIn:]...)
-			chapter.Says(t, "%s: a writer releases, and %s: %d notifications, %d let in", way.Name, c.says, count().Notifications, c.letIn)
+			chapter.Says(
+				t,
+				"%s: a writer releases, and %s: %d notifications, %d let in",
+				way.Name,
+				c.says,
+				count().Notifications,
+				c.letIn,
+			)
 		}
 	}
 }
@@ -89,7 +96,13 @@ func TestReadersLeave(t *testing.T) {
 		}
 		writer.Acquired()
 		told := count().Notifications
-		chapter.Says(t, "%s: %d readers leave one by one: notifications to the writer behind them: %d", way.Name, n, told)
+		chapter.Says(
+			t,
+			"%s: %d readers leave one by one: notifications to the writer behind them: %d",
+			way.Name,
+			n,
+			told,
+		)
 		require.Equal(t, []int{n, 1}[i], told, "notifications")
 	}
 }
@@ -110,7 +123,9 @@ func TestTenReadersTakeOneTurn(t *testing.T) {
 		}
 		most, turns := 0, 0
 		for ; len(waiting) > 0; turns++ {
-			z.Await("somebody to be let in", func() bool { return slices.ContainsFunc(waiting, (*zktest.Turn).Returned) })
+			z.Await("somebody to be let in", func() bool {
+				return slices.ContainsFunc(waiting, (*zktest.Turn).Returned)
+			})
 			var inside, outside []*zktest.Turn
 			for _, w := range waiting {
 				if w.Waits() == zktest.Returned {

@@ -95,10 +95,27 @@ func TestReadersAndWritersInTurn(t *testing.T) {
 	t.Parallel()
 	readersFirst, writersFirst := lockcheck.Reading(subject, true), lockcheck.Reading(subject, false)
 	for _, lock := range []lockcheck.Subject{readersFirst, writersFirst} {
-		lockcheck.Holds(t, lock, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.Unrelated,
-			lockcheck.SilentWait, lockcheck.WakesOne, lockcheck.ArrivalWakesNobody, lockcheck.LostCreateReply, lockcheck.LostDeleteReply,
-			lockcheck.LocksAgain, lockcheck.ToldOfLoss, lockcheck.Fenced, lockcheck.LongHold,
-			lockcheck.ParentsMade, lockcheck.WhateverIsInIt, lockcheck.LostWhileWaiting, lockcheck.ReleasedWhileCutOff)
+		lockcheck.Holds(
+			t,
+			lock,
+			lockcheck.CrashFrees,
+			lockcheck.FirstCome,
+			lockcheck.NoStranger,
+			lockcheck.Unrelated,
+			lockcheck.SilentWait,
+			lockcheck.WakesOne,
+			lockcheck.ArrivalWakesNobody,
+			lockcheck.LostCreateReply,
+			lockcheck.LostDeleteReply,
+			lockcheck.LocksAgain,
+			lockcheck.ToldOfLoss,
+			lockcheck.Fenced,
+			lockcheck.LongHold,
+			lockcheck.ParentsMade,
+			lockcheck.WhateverIsInIt,
+			lockcheck.LostWhileWaiting,
+			lockcheck.ReleasedWhileCutOff,
+		)
 		lockcheck.Holds(t, lockcheck.Trying(lock, time.Hour), lockcheck.FirstCome)
 	}
 	// A holds the lock, B and C wait, and B leaves the queue. If only B writes, C is let
@@ -129,7 +146,14 @@ func TestEachWatchesTheOneItWaitsFor(t *testing.T) {
 		3, 4, 5, 6, 6,
 	}
 	for i, turn := range turns[1:] {
-		require.Equal(t, []string{turns[behind[i]].Znode()}, turn.Tap.Watched(), "%s watches number %d", turn.Name, behind[i]+1)
+		require.Equal(
+			t,
+			[]string{turns[behind[i]].Znode()},
+			turn.Tap.Watched(),
+			"%s watches number %d",
+			turn.Name,
+			behind[i]+1,
+		)
 	}
 }
 
@@ -145,11 +169,23 @@ func (s *Session) keepsNothing() bool {
 func FuzzNames(f *testing.F) {
 	// Sorted by the whole name, or by the kind, or by the first digits, the order
 	// would be another.
-	f.Add("_c_f-", "z-__WRIT__0000000002/_c_ffffffff-0b2c-4a61-9d3e-5f1f6a7b8c9d-__READ__0000000003/a-__READ__0000000010/_c_00-__WRIT__0000000011/b-__WRIT__2147483647", int32(100))
+	f.Add(
+		"_c_f-",
+		"z-__WRIT__0000000002/_c_ffffffff-0b2c-4a61-9d3e-5f1f6a7b8c9d-__READ__0000000003/a-__READ__0000000010/_c_00-__WRIT__0000000011/b-__WRIT__2147483647",
+		int32(100),
+	)
 	f.Add("", "", int32(0))
-	f.Add("_c_0-", "_c_1-__WRIT__0000000001/_c_3-__READ__0000000003/_c_2-__WRIT__0000000002/_c_5-__WRIT__0000000005/foreign", int32(4))
+	f.Add(
+		"_c_0-",
+		"_c_1-__WRIT__0000000001/_c_3-__READ__0000000003/_c_2-__WRIT__0000000002/_c_5-__WRIT__0000000005/foreign",
+		int32(4),
+	)
 	f.Add("__READ__", "__READ__-2147483648/__WRIT__2147483647/__WRIT__99999999999999999999", int32(-1))
-	f.Add("__WRIT__", "__READ__/__WRIT__x/__READ__+1/lock-0000000000/__WRIT__٣/__READ____WRIT__0000000003/__WRIT__0000000000-old", int32(7))
+	f.Add(
+		"__WRIT__",
+		"__READ__/__WRIT__x/__READ__+1/lock-0000000000/__WRIT__٣/__READ____WRIT__0000000003/__WRIT__0000000000-old",
+		int32(7),
+	)
 	ofTheQueue := regexp.MustCompile(`(?s)^.*__(READ|WRIT)__[+-]?[0-9]{1,18}$`)
 	f.Fuzz(func(t *testing.T, prefix, names string, own int32) {
 		others := strings.Split(names, "/")
@@ -178,7 +214,14 @@ func FuzzNames(f *testing.F) {
 					continue
 				}
 				require.NoError(t, err)
-				require.True(t, lockcheck.IsBefore(waitsFor, before, others, int(own)), "before %q in %q stands %q", mine, list, before)
+				require.True(
+					t,
+					lockcheck.IsBefore(waitsFor, before, others, int(own)),
+					"before %q in %q stands %q",
+					mine,
+					list,
+					before,
+				)
 			}
 		}
 	})

@@ -34,8 +34,15 @@ func TestTheSessionIsStep5s(t *testing.T) {
 // look for a lost znode, wait, give up, and leave.
 func TestTheseFunctionsDifferFromStep5s(t *testing.T) {
 	kinds := strings.NewReplacer( // what a kind changes in all the others
-		"*RWLock", "*Lock", "k kind, ", "", ", k kind", "", "k, p)", "p)", "kind: k, ", "", ", k)", ")", ", mine.kind)", ")",
-		`-%s", l.dir, rand.Uint64(), k)`, `-lock-", l.dir, rand.Uint64())`)
+		"*RWLock", "*Lock",
+		"k kind, ", "",
+		", k kind", "",
+		"k, p)", "p)",
+		"kind: k, ", "",
+		", k)", ")",
+		", mine.kind)", ")",
+		`-%s", l.dir, rand.Uint64(), k)`, `-lock-", l.dir, rand.Uint64())`,
+	)
 	differ := map[string][]string{}
 	for _, name := range []string{"lock.go", "hold.go"} {
 		theirs := functions(t, step5+name)
@@ -47,7 +54,21 @@ func TestTheseFunctionsDifferFromStep5s(t *testing.T) {
 		slices.Sort(differ[name])
 	}
 	require.Equal(t, map[string][]string{
-		"lock.go": {"Lock", "New", "RLock", "RUnlock", "TryLock", "TryRLock", "Unlock", "lock", "number", "predecessor", "tryLock", "unlock", "wait"},
+		"lock.go": {
+			"Lock",
+			"New",
+			"RLock",
+			"RUnlock",
+			"TryLock",
+			"TryRLock",
+			"Unlock",
+			"lock",
+			"number",
+			"predecessor",
+			"tryLock",
+			"unlock",
+			"wait",
+		},
 		"hold.go": {"allowUnlockAgain", "begin", "enter", "entries", "exit"},
 	}, differ)
 }

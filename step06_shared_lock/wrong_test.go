@@ -55,7 +55,12 @@ func (v variant) wait(ctx context.Context, mine *place) error {
 
 // watching makes a Subject of a lock that watches the directory.
 func watching(name string, before func(names []string, mine string) (string, error)) lockcheck.Subject {
-	return lockcheck.OverSession(name, open, func(s *Session, dir string) variant { return variant{New(s, dir), before} }, Token)
+	return lockcheck.OverSession(
+		name,
+		open,
+		func(s *Session, dir string) variant { return variant{New(s, dir), before} },
+		Token,
+	)
 }
 
 // first is the name with the least number.

@@ -6,7 +6,6 @@ package actor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/process"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // A Lock is how a client comes to a lock: it opens a session, and finds in it the
@@ -28,7 +28,9 @@ type Lock struct {
 
 // Role makes a process that was started in this role a client of the lock.
 func (l Lock) Role(name string) {
-	process.Role(name, func(director process.Call) any { return &Actor{lock: l, director: director, tap: wiretap.New()} })
+	process.Role(name, func(director process.Call) any {
+		return &Actor{lock: l, director: director, tap: wiretap.New()}
+	})
 }
 
 // An Address is where a client finds its lock.
@@ -41,8 +43,8 @@ type Address struct {
 // A Word is what a client believes of itself from now on.
 type Word struct {
 	Mood  string
-	Said  string // an error, or ""
-	Token int64  // of its hold, if that has one
+	Said  words.Text // an error, or empty
+	Token int64      // of its hold, if that has one
 }
 
 // The moods besides those that a call to the lock ends with.
@@ -62,14 +64,9 @@ type Passage struct {
 // prove a session: no part of what the lock does.
 func IsProof(path string) bool { return strings.HasPrefix(path, "/zklock-nobody-") }
 
-// Aside tells whether a frame is no part of what a lock does, and does not wait.
-func Aside(f wiretap.Frame) bool {
-	switch f.Op {
-	case wiretap.Ping, wiretap.Connect, wiretap.Close, wiretap.SetWatches:
-		return f.Kind != wiretap.Notification
-	}
-	return IsProof(f.Path)
-}
+// IsFree tells whether a frame does not wait for its director: it is of the session, or
+// the proof of one, and no part of what the lock does.
+func IsFree(f wiretap.Frame) bool { return f.IsOfSession() || IsProof(f.Path) }
 
 // An Actor is the client. The director calls its exported methods. Its director has
 // the methods Pass of a Passage, Becomes of a Word, and Put of a token.
@@ -102,7 +99,7 @@ func (a *Actor) Begin(place Address, reads *bool) (err error) {
 		}
 		_ = a.director("Pass", p, new(bool))
 	}
-	a.tap.Gate(pass, Aside)
+	a.tap.Gate(pass, IsFree)
 	if a.session, err = a.lock.Open(place.Servers, place.Timeout, a.tap.Dial); err != nil {
 		return err
 	}
@@ -126,7 +123,7 @@ func (a *Actor) becomes(mood string, err error) {
 	a.mood = mood
 	w := Word{Mood: mood}
 	if err != nil {
-		w.Said = err.Error()
+		w.Said = words.Error(err)
 	}
 	if Believes(a.mood) {
 		w.Token = a.token()
@@ -182,7 +179,7 @@ func (a *Actor) Do(what string, _ *bool) error {
 	case "mend":
 		a.tap.Restore()
 	default:
-		return fmt.Errorf("it does not know what %q is", what)
+		return words.Errorf("it does not know what %q is", what)
 	}
 	return nil
 }

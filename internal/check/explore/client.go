@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"runtime/debug"
@@ -16,6 +15,7 @@ import (
 	"zklock/internal/check/actor"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // timeout is of the sessions: so long that time changes nothing in an order.
@@ -57,10 +57,7 @@ type client struct {
 }
 
 // isFree tells whether a frame is no step of what a lock does: it does not wait.
-func isFree(f wiretap.Frame) bool { return actor.Aside(f) || isBarrier(f) }
-
-// isBarrier tells whether a frame belongs to the explorer's own read.
-func isBarrier(f wiretap.Frame) bool { return f.Op == wiretap.Exists && f.Path == "/" }
+func isFree(f wiretap.Frame) bool { return actor.IsFree(f) || f.IsBarrier() }
 
 // passesBy tells whether a frame overtakes those that wait at the gate. The handshake's reply
 // does: behind the one that a session has expired, the server closes the connection, and what
@@ -73,10 +70,11 @@ func passesBy(f wiretap.Frame) bool {
 func newClient(name string, lock actor.Lock, servers []string, story *story, record *Lane) (*client, error) {
 	c := &client{name: name, tap: wiretap.New(), story: story, record: record}
 	address := servers[0]
-	several := []string{address, address, address, address} // with one alone, the library rests before it connects again
+	// with one alone, the library rests before it connects again
+	several := []string{address, address, address, address}
 	session, err := lock.Open(several, timeout, c.dial)
 	if err != nil {
-		return nil, fmt.Errorf("open a session for %s: %w", name, err)
+		return nil, words.Errorf("open a session for %s: %w", name, err)
 	}
 	c.session = session
 	return c, nil
@@ -229,7 +227,7 @@ func (c *client) lock(makeLock func() error) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the lock of %s is not made in time", c.name)
+	return words.Errorf("the lock of %s is not made in time", c.name)
 }
 
 // asks tells whether a request of the client waits at the gate.
@@ -276,7 +274,7 @@ func (c *client) returned(call string, err error) {
 func (c *client) guarded(do func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			err = fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
+			err = words.Errorf("panic: %v\n%s", broken, debug.Stack())
 		}
 	}()
 	return do()
@@ -337,7 +335,7 @@ func readFrame(conn net.Conn) ([]byte, error) {
 	}
 	n := binary.BigEndian.Uint32(length)
 	if n > 1024 {
-		return nil, fmt.Errorf("a frame of %d bytes, which is not ZooKeeper's", n)
+		return nil, words.Errorf("a frame of %d bytes, which is not ZooKeeper's", n)
 	}
 	frame := make([]byte, n)
 	_, err := io.ReadFull(conn, frame)

@@ -14,7 +14,7 @@ import (
 // A Line tells something that happened in an order.
 type Line struct {
 	Choice int // the number of the choice; 0: it is what came of the last one
-	Text   string
+	Text   words.Text
 }
 
 // story is what happens in an order. It is safe for use by many goroutines.
@@ -40,8 +40,9 @@ func (s *story) short(text string) string {
 	return sessions.ReplaceAllString(guid.ReplaceAllString(text, "_c_…-"), "…")
 }
 
+// add tells what came of a choice. Paths and errors are short.
 func (s *story) add(format string, args ...any) {
-	text := s.short(fmt.Sprintf(format, args...))
+	text := words.Of(format, args...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = append(s.lines, Line{Text: text})
@@ -50,7 +51,7 @@ func (s *story) add(format string, args ...any) {
 // chosen tells of a choice.
 func (s *story) chosen(format string, args ...any) {
 	s.endChoice()
-	text := s.short(fmt.Sprintf(format, args...))
+	text := words.Of(format, args...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.choices++
@@ -63,7 +64,7 @@ func (s *story) chosen(format string, args ...any) {
 func (s *story) endChoice() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	byClient := func(a, b Line) int { return strings.Compare(a.Text[:1], b.Text[:1]) }
+	byClient := func(a, b Line) int { return strings.Compare(a.Text.EN[:1], b.Text.EN[:1]) }
 	slices.SortStableFunc(s.lines[s.since:], byClient)
 	s.since = len(s.lines)
 }
@@ -83,18 +84,17 @@ func (r Run) Tell() (lines []string) {
 		if line.Choice > 0 {
 			number = fmt.Sprintf("%3d.", line.Choice)
 		}
-		lines = append(lines, number+" "+words.In(line.Text))
+		lines = append(lines, number+" "+line.Text.String())
 	}
 	return append(lines, "     "+words.Sprintf("In the end: %s", r.Outcome))
 }
 
 // asked tells of a request.
-func asked(f wiretap.Frame) string {
-	watching := ""
+func (s *story) asked(f wiretap.Frame) words.Text {
 	if f.Watch {
-		watching = ", and a watch"
+		return words.Of("%s %s, and a watch", f.Op, s.short(f.Path))
 	}
-	return fmt.Sprintf("%s %s%s", f.Op, f.Path, watching)
+	return words.Of("%s %s", f.Op, s.short(f.Path))
 }
 
 var answers = map[int32]string{
@@ -104,14 +104,15 @@ var answers = map[int32]string{
 }
 
 func (s *story) replied(client string, f wiretap.Frame) {
-	answer, known := answers[f.Err]
+	plain, known := answers[f.Err]
+	answer := words.Whole(plain)
 	switch {
 	case !known:
-		answer = fmt.Sprintf("error %d", f.Err)
+		answer = words.Of("error %d", f.Err)
 	case f.Err == wiretap.OK && f.Op == wiretap.Create:
-		answer = f.Path
+		answer = words.Whole(s.short(f.Path))
 	case f.Err == wiretap.OK && f.Op == wiretap.GetChildren:
-		answer = fmt.Sprintf("names: %d", f.Names)
+		answer = words.Of("names: %d", f.Names)
 	}
 	if f.Lost {
 		s.add("%s does not get the reply: %s", client, answer)
@@ -128,15 +129,15 @@ var events = map[int32]string{
 }
 
 func (s *story) notified(client string, f wiretap.Frame) {
-	s.add("%s is notified: %s %s", client, f.Path, events[f.Event])
+	s.add("%s is notified: %s %s", client, s.short(f.Path), events[f.Event])
 }
 
 func (s *story) returned(client, call string, err error) {
 	switch {
 	case err != nil && call == "Lock":
-		s.add("%s's Lock fails: %s", client, err)
+		s.add("%s's Lock fails: %s", client, words.Error(err).Changed(s.short))
 	case err != nil:
-		s.add("%s's Unlock fails: %s", client, err)
+		s.add("%s's Unlock fails: %s", client, words.Error(err).Changed(s.short))
 	case call == "Lock":
 		s.add("%s is inside", client)
 	default:

@@ -30,7 +30,10 @@ func NotTested(step int) []string {
 			"the orders of requests that no story tells: where waiters ask from time to time, they cannot be played",
 		)
 	} else {
-		all = append(all, "the orders of more clients, and with more faults, than were played: make explore STEP=mine plays more")
+		all = append(
+			all,
+			"the orders of more clients, and with more faults, than were played: make explore STEP=mine plays more",
+		)
 	}
 	if step >= 2 {
 		all = append(all, "a directory with very many names, whose list is longer than one answer may be")

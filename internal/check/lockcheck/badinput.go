@@ -17,6 +17,7 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 func lock(w zktest.Way, ctx context.Context) error {
@@ -41,7 +42,16 @@ var RefusedUnasked = property("what cannot work is refused before anything is se
 		s.says("Lock after its deadline", lock(a.Way, overdue), context.DeadlineExceeded, a.Path)
 		nothing := s.way(nil, a.Path)
 		s.says("Lock over nil", lock(nothing, s.Ctx), nil, "is nil: give the one that")
-		for _, path := range []string{"", "/", "locks/orders", "/locks/", "//locks", "/locks//orders", "/locks/../orders", "/."} {
+		for _, path := range []string{
+			"",
+			"/",
+			"locks/orders",
+			"/locks/",
+			"//locks",
+			"/locks//orders",
+			"/locks/../orders",
+			"/.",
+		} {
 			at := s.way(a.Session, path)
 			const advice = "want an absolute path below the root, such as /locks/orders"
 			s.says("Lock", lock(at, s.Ctx), nil, strconv.Quote(path), advice)
@@ -93,13 +103,16 @@ var ClosedDuring = property("a session closed during a call ends the call",
 	"the call would wait for an answer that cannot come",
 	"for what does the call wait, and does it come when the session is closed?",
 	func(s *story) {
-		for what, ctx := range map[string]context.Context{"a context": s.Ctx, "context.Background()": context.Background()} {
+		for what, ctx := range map[string]context.Context{
+			"a context":            s.Ctx,
+			"context.Background()": context.Background(),
+		} {
 			for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren, wiretap.GetData} {
 				b, a := s.writerAs("B", Seat{}), s.join("A")
 				b.Acquire()
 				mark, reply := a.Tap.Mark(), a.Tap.HoldReply(op, 1)
 				call := a.StartIn(ctx)
-				s.Await(fmt.Sprintf("the reply to A's %v, an answer, or A to wait", op), func() bool {
+				s.Await(words.Of("the reply to A's %v, an answer, or A to wait", op), func() bool {
 					silently, polls := a.Tap.Waiting(mark)
 					return reply.IsSprung() || silently || polls || call.Returned()
 				})
@@ -209,59 +222,96 @@ var RepliesThatAreNone = property("a reply that is none does no harm",
 		}
 		// All have joined: joining changes the story. Most of the time is spent waiting.
 		var telling sync.WaitGroup
-		wrong := make([]string, len(lies))
+		wrong := make([]words.Text, len(lies))
 		for i := range tell {
 			telling.Go(func() { wrong[i] = s.apart(tell[i]) })
 		}
 		telling.Wait()
-		all := strings.Join(wrong, "")
-		s.failsIf(all != "", "%s", all)
+		all := words.Join(wrong, "")
+		s.failsIf(all != words.Text{}, "%s", all)
 		s.done("%d kinds of lies: the calls came back, and left nothing", len(lies))
 	})
 
 // lied tells of one lie, to a client whose lock is in dir.
 func (s *story) lied(liar *liar, a *zktest.Member, dir string) {
-	const always = 1 << 30
-	lying := func(times int32, call func() error) error {
-		liar.left.Store(times)
-		defer liar.left.Store(0)
-		return call()
+	d := &deceived{story: s, liar: liar, a: a, dir: dir}
+	if a.Token == nil {
+		d.isToldThatNobodyKnows()
+	} else {
+		d.triesAgain()
 	}
-	works := func(call string, err error) { s.failsIf(err != nil, "%s: %s answered %v", liar.what, call, err) }
-	empty := func(after string) {
-		s.Await(liar.what+": the directory to be empty after "+after, func() bool { return len(s.Names(dir)) == 0 })
-	}
-	var held context.Context
-	take := func() (err error) {
-		held, err = a.Lock(s.Ctx)
-		return err
-	}
-	try := func() error {
-		ctx, cancel := context.WithTimeout(s.Ctx, 200*time.Millisecond)
-		defer cancel()
-		return lock(a.Way, ctx)
-	}
-	release := func() error { return a.Unlock(held) }
-
-	if a.Token == nil { // the caller is told that nobody knows
-		nobodyKnows := []string{a.Path, "nobody knows", "look at the znodes there"}
-		s.says(liar.what+": Lock", lying(always, try), zk.ErrConnectionClosed, nobodyKnows...)
-		for _, name := range s.Names(dir) { // as it says
-			_ = s.Observer().Delete(dir+"/"+name, -1)
-		}
-		works("Lock without a lie", take())
-		s.says(liar.what+": Unlock", lying(1, release), zk.ErrConnectionClosed, nobodyKnows...)
-		s.says(liar.what+": Unlock again", release(), zk.ErrNoNode, a.Path)
-	} else { // each call tries again, until the context or the session ends
-		s.says(liar.what+": Lock, each time,", lying(always, try), context.DeadlineExceeded, a.Path)
-		empty("the call that gave up")
-		works("Lock, once,", lying(1, take))
-		works("Unlock, once,", lying(1, release))
-		works("Lock without a lie", take())
-		s.says(liar.what+": Unlock, each time,", lying(always, release), s.subject.Lost, a.Path)
-	}
-	empty("the release")
+	d.mustBeEmpty("the release")
 	_ = s.Observer().Delete(dir, -1)
+}
+
+// A deceived client is one that is lied to.
+type deceived struct {
+	*story
+	liar *liar
+	a    *zktest.Member
+	dir  string
+	held context.Context // what its last Lock has returned
+}
+
+// isToldThatNobodyKnows is what a lock of steps 1 to 4 answers.
+func (d *deceived) isToldThatNobodyKnows() {
+	nobodyKnows := []string{d.a.Path, "nobody knows", "look at the znodes there"}
+	refused := d.lying(always, d.lockBriefly)
+	d.says(d.liar.what+": Lock", refused, zk.ErrConnectionClosed, nobodyKnows...)
+	for _, name := range d.Names(d.dir) { // as it says
+		_ = d.Observer().Delete(d.dir+"/"+name, -1)
+	}
+	d.works("Lock without a lie", d.lock())
+	refused = d.lying(1, d.unlock)
+	d.says(d.liar.what+": Unlock", refused, zk.ErrConnectionClosed, nobodyKnows...)
+	d.says(d.liar.what+": Unlock again", d.unlock(), zk.ErrNoNode, d.a.Path)
+}
+
+// triesAgain is what a lock of steps 5 and 6 does, until the context or the session ends.
+func (d *deceived) triesAgain() {
+	refused := d.lying(always, d.lockBriefly)
+	d.says(d.liar.what+": Lock, each time,", refused, context.DeadlineExceeded, d.a.Path)
+	d.mustBeEmpty("the call that gave up")
+	d.works("Lock, once,", d.lying(1, d.lock))
+	d.works("Unlock, once,", d.lying(1, d.unlock))
+	d.works("Lock without a lie", d.lock())
+	refused = d.lying(always, d.unlock)
+	d.says(d.liar.what+": Unlock, each time,", refused, d.subject.Lost, d.a.Path)
+}
+
+// always is more lies than there are replies.
+const always = 1 << 30
+
+// lying makes a call, during which there are so many lies.
+func (d *deceived) lying(times int32, call func() error) error {
+	d.liar.left.Store(times)
+	defer d.liar.left.Store(0)
+	return call()
+}
+
+func (d *deceived) lock() (err error) {
+	d.held, err = d.a.Lock(d.Ctx)
+	return err
+}
+
+// lockBriefly is Lock by somebody who soon gives up.
+func (d *deceived) lockBriefly() error {
+	ctx, cancel := context.WithTimeout(d.Ctx, 200*time.Millisecond)
+	defer cancel()
+	return lock(d.a.Way, ctx)
+}
+
+func (d *deceived) unlock() error { return d.a.Unlock(d.held) }
+
+// works fails the story if a call has answered an error.
+func (d *deceived) works(call string, err error) {
+	d.failsIf(err != nil, "%s: %s answered %v", d.liar.what, call, err)
+}
+
+// mustBeEmpty waits until no znode is left.
+func (d *deceived) mustBeEmpty(after string) {
+	isEmpty := func() bool { return len(d.Names(d.dir)) == 0 }
+	d.Await(d.liar.what+": the directory to be empty after "+after, isEmpty)
 }
 
 // A lie is what comes instead of a reply.
@@ -288,13 +338,18 @@ func (l *liar) over(tap zk.Dialer) zk.Dialer {
 	return zktest.Over(func(c net.Conn) net.Conn {
 		hung := false
 		return &zktest.Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
-			ping := binary.BigEndian.Uint32(frame[4:]) == 0xfffffffe
-			switch {
-			case hung: // until the client loses patience, or hangs up
+			if hung { // until the client loses patience, or hangs up
 				return nil, nil
-			case n == 0 || ping || l.left.Add(-1) < 0:
+			}
+			isHandshake := n == 0
+			isPing := binary.BigEndian.Uint32(frame[4:]) == 0xfffffffe
+			if isHandshake || isPing {
 				return frame, nil
-			case l.hangs:
+			}
+			if left := l.left.Add(-1); left < 0 {
+				return frame, nil
+			}
+			if l.hangs {
 				hung = true
 				return nil, nil
 			}

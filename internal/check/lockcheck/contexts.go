@@ -19,7 +19,7 @@ func (s *story) another(path string) *zktest.Member {
 // entersWith is a member's call to Lock with a context that it has already.
 func (s *story) entersWith(m *zktest.Member, held context.Context) *zktest.Turn {
 	turn := m.StartIn(held)
-	s.letIn(turn, "nobody is in "+m.Name+"'s way")
+	s.letIn(turn, "nobody is in %v's way", m.Name)
 	return turn
 }
 
@@ -58,7 +58,11 @@ var OwnHold = property("each lock has its own hold and token",
 			cause,
 		)
 		anew := s.entersWith(other, context.WithoutCancel(outer.Held()))
-		s.failsIf(len(other.Queue()) != 1, "A locked anew, with a context that carried a hold once; its znodes in the queue: %v", other.Queue())
+		s.failsIf(
+			len(other.Queue()) != 1,
+			"A locked anew, with a context that carried a hold once; its znodes in the queue: %v",
+			other.Queue(),
+		)
 		anew.Release()
 		s.holds("A held two locks, one inside the other: each Unlock took its own lock's hold alone")
 	})

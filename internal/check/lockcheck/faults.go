@@ -3,7 +3,6 @@ package lockcheck
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // enoughTimeouts is how many session time-outs a story waits for what has to happen soon.
@@ -20,19 +20,22 @@ const enoughTimeouts = 3
 // soon tells whether something happens in a time in which it has long happened, if the
 // lock does anything about it at all.
 func (s *story) soon(happens func() bool) bool {
-	for deadline := time.Now().Add(enoughTimeouts * zktest.MortalTimeout); s.Ctx.Err() == nil; time.Sleep(2 * time.Millisecond) {
+	deadline := time.Now().Add(enoughTimeouts * zktest.MortalTimeout)
+	for s.Ctx.Err() == nil {
 		if happens() {
 			return true
 		}
 		if time.Now().After(deadline) {
 			return false
 		}
+		time.Sleep(2 * time.Millisecond)
 	}
 	return false // the story's own time is over, and with it the calls' contexts
 }
 
 // letIn fails the story unless the call comes back soon, and with the lock.
-func (s *story) letIn(t *zktest.Turn, why string) {
+func (s *story) letIn(t *zktest.Turn, because string, args ...any) {
+	why := words.Of(because, args...)
 	if !s.soon(t.Returned) {
 		s.fails("%s, and %s is not let in: it has asked %s; the queue: %v", why, t.Name, t.LastAsked(), s.Names(s.dir))
 	}
@@ -72,7 +75,7 @@ var ReleaseSeen = property("a release is seen, whenever it comes",
 			s.mustWaitUnsettled(waiting, "was held up")
 			held.Release()
 			slow.Let()
-			s.letIn(waiting, fmt.Sprintf("A released while B's request number %d was on its way", n))
+			s.letIn(waiting, "A released while B's request number %d was on its way", n)
 			waiting.Release()
 		}
 		s.holds("A released while B's second, third and fourth request was on its way, and B was let in each time")
@@ -93,7 +96,7 @@ var FailsClean = property("an error in the wait leaves nothing behind",
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire()
-		var told []string
+		var told []words.Text
 		for _, op := range []wiretap.Op{wiretap.GetChildren, wiretap.GetData} {
 			b.Tap.LoseReply(op, 1)
 			waiting := b.Start()
@@ -102,11 +105,11 @@ var FailsClean = property("an error in the wait leaves nothing behind",
 				how = waiting.StillWaits()
 			}
 			if how != zktest.Returned {
-				told = append(told, "and waited on")
+				told = append(told, words.Of("and waited on"))
 				_ = s.givesUp(waiting, "B waited on after a broken line")
 			} else {
 				s.failsIf(waiting.Err() == nil, "B's line broke at its %v while A held the lock, and B was let in beside it", op)
-				told = append(told, fmt.Sprintf("and was told %q", waiting.Err()))
+				told = append(told, words.Of("and was told %q", waiting.Err()))
 			}
 			s.failsIf(!s.soon(func() bool { return len(s.left(b)) == 0 }),
 				"B's line broke at its %v, its Lock answered %v, and left %v", op, waiting.Err(), s.left(b))
@@ -251,7 +254,7 @@ var OldZnode = property("a znode of an old session is no place in the queue",
 		s.deletes(old[0]) // as the server does, when it ends the old session
 		s.letIn(attempt, "the old session's znode has gone, and nobody else has one")
 		other := b.Start()
-		s.mustWait(other, other.Waits(), fmt.Sprintf("came after %s, of A's old session, had gone,", old[0]))
+		s.mustWait(other, other.Waits(), "came after %s, of A's old session, had gone,", old[0])
 		s.holds("A made %s in an old session, got a new one, and held the lock with a znode of the new one", old[0])
 	})
 
@@ -296,7 +299,8 @@ var LineBreaks = property("a broken line does not end the wait",
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire()
 		var broken []wiretap.Op
-		for op, nth := range map[wiretap.Op]int{wiretap.Create: 2, wiretap.GetChildren: 1, wiretap.GetData: 1} { // the first create is no wait yet
+		// the first create is no wait yet
+		for op, nth := range map[wiretap.Op]int{wiretap.Create: 2, wiretap.GetChildren: 1, wiretap.GetData: 1} {
 			lost := b.Tap.LoseReply(op, nth)
 			waiting := b.Start()
 			how := waiting.Waits()
@@ -335,7 +339,7 @@ var GivesUpAtOnce = property("who gives up need not wait for an answer",
 		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
 			slow := b.Tap.HoldReply(op, 1)
 			waiting := b.Start()
-			s.Await(fmt.Sprintf("the answer to B's %v to be held up", op), func() bool {
+			s.Await(words.Of("the answer to B's %v to be held up", op), func() bool {
 				silently, polls := b.Tap.Waiting(0)
 				return slow.IsSprung() || waiting.Returned() || silently || polls
 			})
@@ -381,10 +385,8 @@ var LaggingServer = property("a server that lags does no harm",
 		catchUp()
 		s.letIn(
 			call,
-			fmt.Sprintf(
-				"A's create was lost and carried out, and the server that A came back to did not know of it (%d names there)",
-				before,
-			),
+			"A's create was lost and carried out, and the server that A came back to did not know of it (%d names there)",
+			before,
 		)
 		left := s.Names(s.dir)
 		s.failsIf(
@@ -401,11 +403,11 @@ var LaggingServer = property("a server that lags does no harm",
 	})
 
 // cause tells whether a hold goes on, as its context says.
-func cause(held context.Context) string {
+func cause(held context.Context) words.Text {
 	if held.Err() == nil {
-		return "goes on"
+		return words.Of("goes on")
 	}
-	return fmt.Sprintf("ended with the cause %q", context.Cause(held))
+	return words.Of("ended with the cause %q", context.Cause(held))
 }
 
 // needsHold ends the story if there is no hold that could end.
@@ -549,7 +551,8 @@ var AliveAtEntry = property("who is let in can rely on the lock",
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
 		b.Tap.Cut()
-		for begin := time.Now(); time.Since(begin) < zktest.MortalTimeout; time.Sleep(10 * time.Millisecond) { // the time is the story
+		// the time is the story
+		for begin := time.Now(); time.Since(begin) < zktest.MortalTimeout; time.Sleep(10 * time.Millisecond) {
 			s.failsIf(waiting.Returned(), "B was cut off while A held the lock, and its Lock returned")
 		}
 		held.Release()
@@ -591,7 +594,7 @@ var Tries = property("a try ends in time, and leaves nothing",
 		held.Release()
 		for _, wait := range []time.Duration{0, zktest.MortalTimeout} {
 			t, begin := try(wait), time.Now()
-			s.letIn(t, fmt.Sprintf("nobody holds the lock, B calls TryLock(%v)", wait))
+			s.letIn(t, "nobody holds the lock, B calls TryLock(%v)", wait)
 			for t.Held().Err() == nil && time.Since(begin) <= wait { // the time is the story
 				time.Sleep(time.Millisecond)
 			}
@@ -630,7 +633,8 @@ var ReaderStays = property("a reader that queues again is a reader",
 		s.letIn(first, "A released, and B waits to read")
 		s.letIn(
 			second,
-			fmt.Sprintf("A released, and B reads, whose session had expired while it waited; the queue was %v", queue),
+			"A released, and B reads, whose session had expired while it waited; the queue was %v",
+			queue,
 		)
 		s.holds("B's session expired while it waited to read; later B and C read together")
 	})

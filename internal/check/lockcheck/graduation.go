@@ -1,6 +1,9 @@
 package lockcheck
 
-import "zklock/internal/check/zktest"
+import (
+	"zklock/internal/check/zktest"
+	"zklock/internal/upkeep/words"
+)
 
 // What the exercises after the steps have in common: their stories are told of
 // Members, whose Lock and Unlock are the exercise's own pair of calls.
@@ -19,15 +22,16 @@ func (s *story) succeeds(t *zktest.Turn) {
 }
 
 // stands brings a member that has to wait.
-func (s *story) stands(m *zktest.Member, why string) *zktest.Turn {
+func (s *story) stands(m *zktest.Member, why string, args ...any) *zktest.Turn {
 	t := m.Start()
 	t.Waits()
-	s.stillStands(t, why)
+	s.stillStands(t, why, args...)
 	return t
 }
 
 // stillStands fails the story unless the call waits, with a watch and no request.
-func (s *story) stillStands(t *zktest.Turn, why string) {
+func (s *story) stillStands(t *zktest.Turn, because string, args ...any) {
+	why := words.Of(because, args...)
 	switch t.StillWaits() {
 	case zktest.Returned:
 		s.failsIf(t.Err() != nil, "%s, and %s was told: %v", why, t.Name, t.Err())

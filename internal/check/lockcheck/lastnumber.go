@@ -8,6 +8,7 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // A directory has three numbers left. A gets the first of them and holds, and B, C and D
@@ -103,7 +104,7 @@ func (l *lastOnes) comeAtOnce() {
 		create := m.Tap.HoldRequest(wiretap.Create, 1)
 		creates = append(creates, create)
 		t := m.Start()
-		l.Await(name+" to be about to make its znode", func() bool {
+		l.Await(words.Of("%v to be about to make its znode", name), func() bool {
 			silently, polls := m.Tap.Waiting(0)
 			return create.IsSprung() || t.Returned() || silently || polls
 		})
@@ -176,11 +177,11 @@ func (l *lastOnes) below0() bool {
 }
 
 // words are what the last one was told.
-func (l *lastOnes) words() string {
+func (l *lastOnes) words() words.Text {
 	if len(l.told) == 0 {
-		return "nothing"
+		return words.Of("nothing")
 	}
-	return l.told[len(l.told)-1].Err().Error()
+	return words.Error(l.told[len(l.told)-1].Err())
 }
 
 func withNumbers(turns []*zktest.Turn) string {

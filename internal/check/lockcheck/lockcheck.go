@@ -10,7 +10,6 @@ package lockcheck
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
+	"zklock/internal/upkeep/words"
 )
 
 // A Property is something that a good lock has.
@@ -51,8 +51,8 @@ type Result struct {
 	Subject  string
 	Property *Property
 	Verdict  Verdict
-	Evidence string // a count, a path or an order, as the server or the wire saw it
-	Lines    []Line // what passed on the wire until the verdict
+	Evidence words.Text // a count, a path or an order, as the server or the wire saw it
+	Lines    []Line     // what passed on the wire until the verdict
 }
 
 // A Line is what passed between one client of a story and the server. Paths are
@@ -63,8 +63,11 @@ type Line struct {
 	Moods  []zktest.Mood
 }
 
-func (r Result) String() string {
-	return fmt.Sprintf("%s %s: %s", r.Verdict, r.Property.Name, r.Evidence)
+func (r Result) String() string { return r.Text().String() }
+
+// Text is the result in a sentence.
+func (r Result) Text() words.Text {
+	return words.Of("%s %s: %s", r.Verdict, r.Property.Name, r.Evidence)
 }
 
 // Accepted tells whether a lock with this verdict is as it has to be: it has the
@@ -111,11 +114,11 @@ func check(
 	})
 	var r Result
 	if err != nil { // a wait in vain
-		r.Verdict, r.Evidence = Stuck, err.Error()
+		r.Verdict, r.Evidence = Stuck, words.Error(err)
 	}
 	select {
 	case s := <-told:
-		r.Evidence = s.short(r.Evidence)
+		r.Evidence = r.Evidence.Changed(s.short)
 		if r.Lines = s.result.Lines; err == nil {
 			r = s.result
 		}
@@ -166,7 +169,7 @@ func ask(t *testing.T, subject Subject, p *Property, limit time.Duration) Result
 		t.Fatal(err)
 	}
 	r := Check(server, subject, p, limit)
-	t.Log(r)
+	t.Log(r.Text().AsAsked())
 	return r
 }
 
@@ -198,7 +201,7 @@ func (s *story) failsIf(wrong bool, evidence string, args ...any) {
 func (s *story) void(why string, args ...any) { s.verdict(Void, why, args) }
 
 func (s *story) verdict(v Verdict, evidence string, args []any) {
-	s.result.Verdict, s.result.Evidence = v, s.short(fmt.Sprintf(evidence, args...))
+	s.result.Verdict, s.result.Evidence = v, words.Of(evidence, args...).Changed(s.short)
 	s.FailNow()
 }
 
@@ -211,14 +214,14 @@ func (s *story) in(dir string) string {
 }
 
 // apart tells a part of the story that ends where it fails, and returns with what.
-func (s *story) apart(tell func(part *story)) (wrong string) {
+func (s *story) apart(tell func(part *story)) (wrong words.Text) {
 	part := *s
 	err := zktest.Play(func(t zktest.T) {
 		part.T = t
 		tell(&part)
 	})
 	if err != nil {
-		return err.Error()
+		return words.Error(err)
 	}
 	return part.result.Evidence
 }
@@ -288,10 +291,11 @@ func (s *story) queue(members ...*zktest.Member) []*zktest.Turn {
 
 // mustWait fails the story if the one whose turn it is not, and who waits so,
 // holds the lock beside somebody else, or was told of an error.
-func (s *story) mustWait(t *zktest.Turn, how zktest.Wait, when string) {
+func (s *story) mustWait(t *zktest.Turn, how zktest.Wait, what string, args ...any) {
 	if how != zktest.Returned {
 		return
 	}
+	when := words.Of(what, args...)
 	if err := t.Err(); err != nil {
 		s.fails("%s %s and its Lock answered: %v", t.Name, when, err)
 	}

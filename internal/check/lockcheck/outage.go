@@ -26,7 +26,8 @@ var OutageAtEntry = property("an outage just before the entry is noticed",
 		s.needsHold(a)
 		held := b.Acquire()
 		entering := s.queue(a)[0]
-		for begin := time.Now(); time.Since(begin) < zktest.MortalTimeout; time.Sleep(10 * time.Millisecond) { // the time is the story: A's create is long ago
+		// the time is the story: A's create is long ago
+		for begin := time.Now(); time.Since(begin) < zktest.MortalTimeout; time.Sleep(10 * time.Millisecond) {
 			s.failsIf(entering.Returned(), "B holds the lock, and A's Lock returned")
 		}
 		turn := a.Tap.HoldReply(wiretap.GetChildren, 1)

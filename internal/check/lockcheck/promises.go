@@ -122,7 +122,12 @@ var LostWhileWaiting = property("a waiter whose session expires says so or queue
 		b.Tap.Restore()
 		if b.Token == nil { // it knows no other session than the one it had
 			err := waiting.Err()
-			s.failsIf(!errors.Is(err, told), "B's session expired while it waited, and its Lock answered: %v; wanted: %v", err, told)
+			s.failsIf(
+				!errors.Is(err, told),
+				"B's session expired while it waited, and its Lock answered: %v; wanted: %v",
+				err,
+				told,
+			)
 			left := s.left(b)
 			s.failsIf(len(left) > 0, "B's session expired while it waited, B was told, and left %v", left)
 			s.holds("B's session expired while it waited: its Lock answered %q, and nothing was left", waiting.Err())

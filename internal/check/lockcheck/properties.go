@@ -14,6 +14,7 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // A holds the lock; nobody gets in beside it: not by arriving, not by losing
@@ -67,9 +68,9 @@ var OneHolder = property("one holder at a time",
 
 // contend lets members take turns, all at once. It tells how many turns they had,
 // and whom the witness found inside together.
-func (s *story) contend(members []*zktest.Member) (turns int, breaches chan string) {
+func (s *story) contend(members []*zktest.Member) (turns int, breaches chan error) {
 	const rounds = 5
-	breaches = make(chan string, rounds*len(members))
+	breaches = make(chan error, rounds*len(members))
 	var contending []*zktest.Turn
 	var had atomic.Int64
 	for _, m := range members {
@@ -80,7 +81,7 @@ func (s *story) contend(members []*zktest.Member) (turns int, breaches chan stri
 					return err
 				}
 				if err := s.witness(m); err != nil {
-					breaches <- err.Error()
+					breaches <- err
 				}
 				if err := m.Unlock(held); err != nil {
 					return err
@@ -104,7 +105,7 @@ func (s *story) contend(members []*zktest.Member) (turns int, breaches chan stri
 
 // oneOf returns the two turns, first the one that is let in: not every lock is fair.
 func (s *story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
-	s.Await(fmt.Sprintf("%s or %s to be let in", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
+	s.Await(words.Of("%s or %s to be let in", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
 	if b.Returned() {
 		a, b = b, a
 	}
@@ -117,7 +118,7 @@ func (s *story) witness(c *zktest.Member) error {
 	room := s.Root + "/witness"
 	if _, err := c.Create(room, []byte(c.Name), 0, zk.WorldACL(zk.PermAll)); err != nil {
 		other, _, _ := s.Observer().Get(room)
-		return fmt.Errorf("%s held the lock and found %s inside (%w)", c.Name, other, err)
+		return words.Errorf("%s held the lock and found %s inside (%w)", c.Name, other, err)
 	}
 	return c.Delete(room, -1)
 }
@@ -160,7 +161,7 @@ var FirstCome = property("first come, first served",
 		for i, next := range line {
 			slow := next.Tap.HoldRequest(wiretap.Any, 1)
 			if next.Waits() == zktest.Polling {
-				zktest.AwaitChan(s.Zoo, next.Name+"'s next poll", slow.Sprung())
+				zktest.AwaitChan(s.Zoo, words.Of("%v's next poll", next.Name), slow.Sprung())
 			}
 			holder.Release()
 			for _, later := range line[i+1:] {
@@ -615,7 +616,7 @@ var LongHold = property("a long hold and a long wait come to a good end",
 	"two session time-outs have gone by: what has made the lease longer, for the holder and for the one who waits?",
 	func(s *story) {
 		var l longHold
-		var wrong string
+		var wrong words.Text
 		for try := range 3 {
 			seat := Seat{Timeout: zktest.MortalTimeout, Path: fmt.Sprintf("%s-%d", s.path, try)}
 			a, b := s.joinAs("A", seat), s.joinAs("B", seat)
@@ -626,7 +627,7 @@ var LongHold = property("a long hold and a long wait come to a good end",
 			})
 			a.Close()
 			b.Close()
-			if wrong == "" {
+			if wrong == (words.Text{}) {
 				s.holds(
 					"A held for two session time-outs and sent %d requests; B waited for it with %d, and held for one more with %d",
 					l.sent[0],

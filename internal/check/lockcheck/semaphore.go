@@ -2,7 +2,6 @@ package lockcheck
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
@@ -41,7 +40,7 @@ func (s *story) inside(name string) *zktest.Turn { return s.enters(s.join(name),
 // outside brings clients for whom none is left, one after the other.
 func (s *story) outside(names ...string) (line []*zktest.Turn) {
 	for _, name := range names {
-		line = append(line, s.stands(s.join(name), fmt.Sprintf("%d permits are out", permits)))
+		line = append(line, s.stands(s.join(name), "%d permits are out", permits))
 	}
 	return line
 }
@@ -96,7 +95,7 @@ var SemaphoreProperties = []*Property{
 			s.succeeds(t)
 			inside[i%2] = t
 			for _, later := range line[i+1:] {
-				s.stillStands(later, t.Name+" came first")
+				s.stillStands(later, "%v came first", t.Name)
 			}
 		}
 		s.holds("C, D and E were let in, in this order")

@@ -93,9 +93,12 @@ type (
 
 // OverSession makes a Subject of a lock that is made from a session of its own
 // kind and a path.
-func OverSession[S zktest.Session, L Holder](name string,
+func OverSession[S zktest.Session, L Holder](
+	name string,
 	open func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error),
-	newLock func(S, string) L, token func(context.Context) (int64, bool)) Subject {
+	newLock func(S, string) L,
+	token func(context.Context) (int64, bool),
+) Subject {
 	return Subject{
 		Name: name,
 		Open: func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
@@ -105,23 +108,34 @@ func OverSession[S zktest.Session, L Holder](name string,
 			}
 			return s, nil
 		},
-		Ways: func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
-			session, _ := s.(S)
-			var l any = newLock(session, path)
-			holder := l.(Holder)
-			write = zktest.Way{Lock: holder.Lock, Unlock: holder.Unlock, Token: token}
-			if l, ok := l.(tries); ok {
-				write.TryLock = l.TryLock
-			}
-			if l, ok := l.(shares); ok {
-				read = &zktest.Way{Lock: l.RLock, Unlock: l.RUnlock, Token: token}
-			}
-			if l, ok := l.(triesToRead); ok {
-				read.TryLock = l.TryRLock
-			}
-			return write, read
+		Ways: func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
+			session, _ := s.(S) // S's own nil, if s is nil
+			l := newLock(session, path)
+			return toWrite(l, token), toRead(l, token)
 		},
 	}
+}
+
+// toWrite is how to take a lock that only one can hold.
+func toWrite(l Holder, token func(context.Context) (int64, bool)) zktest.Way {
+	way := zktest.Way{Lock: l.Lock, Unlock: l.Unlock, Token: token}
+	if l, ok := l.(tries); ok {
+		way.TryLock = l.TryLock
+	}
+	return way
+}
+
+// toRead is how to take a lock that readers can share, or nil if it is none.
+func toRead(l Holder, token func(context.Context) (int64, bool)) *zktest.Way {
+	shared, ok := l.(shares)
+	if !ok {
+		return nil
+	}
+	way := zktest.Way{Lock: shared.RLock, Unlock: shared.RUnlock, Token: token}
+	if l, ok := l.(triesToRead); ok {
+		way.TryLock = l.TryRLock
+	}
+	return &way
 }
 
 // Trying is the subject, with TryLock in place of Lock.
@@ -144,8 +158,15 @@ func Trying(subject Subject, wait time.Duration) Subject {
 // Reading is the subject, whose clients read and write in turn: the first of a
 // story, the third and so on are readers, or all the others.
 func Reading(subject Subject, first bool) Subject {
-	subject.Name += map[bool]string{true: ", readers and writers", false: ", writers and readers"}[first]
-	subject.reads = func(n int) bool { return n%2 == 0 == first }
+	if first {
+		subject.Name += ", readers and writers"
+	} else {
+		subject.Name += ", writers and readers"
+	}
+	subject.reads = func(n int) bool {
+		isEven := n%2 == 0
+		return isEven == first
+	}
 	return subject
 }
 

@@ -13,25 +13,28 @@ import (
 
 // Child lets a test binary play the process that really dies. A test starts
 // its own binary again with Process; Child, called in TestMain before Main, is
-// where that process finds its part:
+// where that process finds its role:
 //
 //	func TestMain(m *testing.M) {
 //		zktest.Child("holder", hold)
 //		zktest.Main(m)
 //	}
 //
-// The part gets the server's addresses and the arguments given to Process. The
-// process ends when the part returns, and when its parent is gone.
-func Child(name string, part func(servers, args []string)) {
-	if os.Getenv("ZKTEST_CHILD") != name {
+// play gets the server's addresses and the arguments given to Process. The
+// process ends when play returns, and when its parent is gone.
+func Child(role string, play func(servers, args []string)) {
+	if !process.Plays(role) {
 		return
 	}
-	go func() { // the parent's end of this pipe closes when the parent ends
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1)
-	}()
-	part(strings.Split(os.Getenv("ZKTEST_CHILD_SERVERS"), ","), os.Args[1:])
+	go process.EndWithParent()
+	play(strings.Split(os.Args[1], ","), os.Args[2:])
 	os.Exit(0)
+}
+
+// child is a run of this test binary as the named Child.
+func (z *Zoo) child(role string, args ...string) *exec.Cmd {
+	args = append([]string{strings.Join(z.Servers(), ",")}, args...)
+	return process.InRole(role, exec.CommandContext(z.Ctx, os.Args[0], args...))
 }
 
 // Say is for the child: it prints one line for its parent's Line.
@@ -40,7 +43,8 @@ func Say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 // Continued is for the child: it tells each time when its parent lets it go on.
 func Continued() <-chan os.Signal { return process.Continued() }
 
-// Process is a child process that plays a part.
+// Process is a child process with which a test talks in lines, so that it can be in any
+// language.
 type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Writer
@@ -50,15 +54,13 @@ type Process struct {
 
 // Process starts this test binary again as the named Child. It ends with the
 // test.
-func (z *Zoo) Process(name string, args ...string) *Process {
+func (z *Zoo) Process(role string, args ...string) *Process {
 	z.t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "ZKTEST_CHILD="+name, "ZKTEST_CHILD_SERVERS="+strings.Join(z.Servers(), ","))
-	return z.Command(cmd)
+	return z.Command(z.child(role, args...))
 }
 
-// Command starts a program that plays a part. It is killed at the test's end, and
-// may take the end of its input for its parent's.
+// Command starts a program. It is killed at the test's end, and may take the end of its
+// input for its parent's.
 func (z *Zoo) Command(cmd *exec.Cmd) *Process {
 	z.t.Helper()
 	p := &Process{cmd: cmd, lines: make(chan string, 100), zoo: z}

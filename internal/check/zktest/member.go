@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // A Locker is a lock as steps 1 to 4 offer it.
@@ -30,10 +31,14 @@ type Session interface {
 // gets what Lock has returned. A lock without holds, as in steps 1 to 4, returns
 // the context that it was given.
 type Way struct {
-	Lock    func(ctx context.Context) (held context.Context, err error)
-	Unlock  func(held context.Context) error
-	TryLock func(ctx context.Context, wait time.Duration) (held context.Context, err error) // nil: the lock has none
-	Token   func(held context.Context) (int64, bool)                                        // nil: the lock has no holds
+	Lock   func(ctx context.Context) (held context.Context, err error)
+	Unlock func(held context.Context) error
+
+	// Nil, if the lock has no such call.
+	TryLock func(ctx context.Context, wait time.Duration) (held context.Context, err error)
+
+	// Nil, if the lock has no holds.
+	Token func(held context.Context) (int64, bool)
 }
 
 // A Member of a story is a client with its lock.
@@ -126,7 +131,7 @@ func (z *Zoo) Settle(waiters ...*Turn) {
 	z.t.Helper()
 	for _, t := range waiters {
 		z.Barrier(t.Client)
-		z.Await(t.Name+" to wait silently", func() bool {
+		z.Await(words.Of("%v to wait silently", t.Name), func() bool {
 			if t.Returned() {
 				z.t.Fatalf("%s is not the first in the queue, and its Lock returned %v", t.Name, t.err)
 			}

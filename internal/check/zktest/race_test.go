@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -26,22 +25,24 @@ func TestOneRaceIsKnown(t *testing.T) {
 	t.Parallel()
 	z := New(t)
 	for _, run := range []struct {
-		part, options, want string
+		role, options, want string
 	}{
 		{"racer", os.Getenv("GORACE"), "zktest.racer"},
 		{"reconnector", os.Getenv("GORACE"), ""},
 		{"reconnector", "suppressions=/dev/null", "zk.(*Conn).sendSetWatches"},
 	} {
-		cmd := exec.CommandContext(z.Ctx, os.Args[0])
-		cmd.Env = append(os.Environ(), "ZKTEST_CHILD="+run.part, "ZKTEST_CHILD_SERVERS="+strings.Join(z.Servers(), ","), "GORACE="+run.options)
+		cmd := z.child(run.role)
+		cmd.Env = append(cmd.Env, "GORACE="+run.options)
 		stdin, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
 		}
 		output, err := cmd.CombinedOutput()
 		stdin.Close()
-		if reported := err != nil; reported != (run.want != "") || !strings.Contains(string(output), run.want) {
-			t.Errorf("%s with GORACE=%s: %v, want a report of %q in:\n%s", run.part, run.options, err, run.want, output)
+		isReported := err != nil
+		isWanted := run.want != ""
+		if isReported != isWanted || !strings.Contains(string(output), run.want) {
+			t.Errorf("%s with GORACE=%s: %v, want a report of %q in:\n%s", run.role, run.options, err, run.want, output)
 		}
 	}
 }
@@ -75,7 +76,12 @@ func reconnector(servers, _ []string) {
 			return frame, nil
 		}}
 	})
-	conn, events, err := zk.Connect(servers, SessionTimeout, zk.WithLogInfo(false), zk.WithDialer(over(wiretap.New().Dial)))
+	conn, events, err := zk.Connect(
+		servers,
+		SessionTimeout,
+		zk.WithLogInfo(false),
+		zk.WithDialer(over(wiretap.New().Dial)),
+	)
 	if err != nil {
 		panic(err)
 	}

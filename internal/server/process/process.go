@@ -11,7 +11,6 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/rpc"
 	"os"
@@ -22,6 +21,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"zklock/internal/upkeep/words"
 )
 
 // ErrWindows is why nothing runs on Windows itself: a process is stopped, continued and
@@ -57,13 +58,32 @@ const other = "Other"
 // variable names the role that a child plays.
 const variable = "ZKLOCK_PART"
 
+// InRole has a command play a role: it runs this program, or another one that has the role.
+func InRole(name string, cmd *exec.Cmd) *exec.Cmd {
+	cmd.Env = append(cmd.Environ(), variable+"="+name)
+	return cmd
+}
+
+// Plays tells whether this process was started to play a role. What it starts itself
+// was not.
+func Plays(name string) bool {
+	if os.Getenv(variable) != name {
+		return false
+	}
+	os.Unsetenv(variable)
+	return true
+}
+
+// EndWithParent is for a child that its parent does not call: it ends the process when
+// the parent has ended, or has closed the child's input.
+func EndWithParent() { _, _ = io.Copy(io.Discard, lifeline{os.Stdin}) }
+
 // Role makes a process that Start has started in this role a child: begin
 // returns what the parent can call. In any other process it does nothing.
 func Role(name string, begin func(parent Call) any) {
-	if os.Getenv(variable) != name {
+	if !Plays(name) {
 		return
 	}
-	os.Unsetenv(variable)
 	signal.Ignore(os.Interrupt) // Ctrl-C is for the parent, which ends this one
 	stdout := os.Stdout
 	os.Stdout = os.Stderr // for whatever else prints
@@ -93,8 +113,7 @@ func Start(name string) (*Process, error) {
 
 // StartAs is Start of another program that has the role, with its arguments.
 func StartAs(name string, stderr io.Writer, program string, args ...string) (*Process, error) {
-	p := &Process{cmd: exec.Command(program, args...), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), variable+"="+name)
+	p := &Process{cmd: InRole(name, exec.Command(program, args...)), ended: make(chan struct{})}
 	p.cmd.Stderr = stderr
 	stdin, err1 := p.cmd.StdinPipe()
 	stdout, err2 := p.cmd.StdoutPipe()
@@ -130,7 +149,7 @@ func (p *Process) Call(method string, args, answer any) error {
 	var answered rpc.ServerError
 	if err != nil && !errors.As(err, &answered) {
 		<-p.ended
-		err = fmt.Errorf("it has ended: %v", p.cmd.ProcessState)
+		err = words.Errorf("it has ended: %v", p.cmd.ProcessState)
 	}
 	return err
 }

@@ -104,6 +104,11 @@ func TestWindowsIsToldToUseWSL2(t *testing.T) {
 
 func TestWhatAPanicSays(t *testing.T) {
 	said := &Tail{}
-	fmt.Fprint(said, "hello\n", strings.Repeat("x", 9000), "\npanic: my mistake [recovered]\n\ngoroutine 7 [running]:\n\tlock.go:12\n")
+	fmt.Fprint(
+		said,
+		"hello\n",
+		strings.Repeat("x", 9000),
+		"\npanic: my mistake [recovered]\n\ngoroutine 7 [running]:\n\tlock.go:12\n",
+	)
 	require.Equal(t, "panic: my mistake [recovered]", said.Panic())
 }

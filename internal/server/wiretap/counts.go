@@ -27,7 +27,7 @@ func (c Counts) All() int {
 func Count(frames ...[]Frame) Counts {
 	c := Counts{Requests: map[Op]int{}}
 	for _, f := range slices.Concat(frames...) {
-		if f.aside() {
+		if !f.isOfLock() {
 			continue
 		}
 		switch f.Kind {
@@ -46,14 +46,21 @@ func Count(frames ...[]Frame) Counts {
 	return c
 }
 
-// aside tells whether a frame is not the lock's own doing.
-func (f Frame) aside() bool {
+// IsOfSession tells whether a frame is the client's own doing, for its session, and not
+// the lock's.
+func (f Frame) IsOfSession() bool {
 	switch f.Op {
 	case Ping, Connect, Close, SetWatches:
 		return true
 	}
-	return f.Op == Exists && f.Path == "/"
+	return false
 }
+
+// IsBarrier tells whether a frame belongs to the read that tests send to flush a line.
+func (f Frame) IsBarrier() bool { return f.Op == Exists && f.Path == "/" }
+
+// isOfLock tells whether a frame is the lock's own doing.
+func (f Frame) isOfLock() bool { return !f.IsOfSession() && !f.IsBarrier() }
 
 // Frames is a copy of all that has passed so far, in order.
 func (t *Tap) Frames() []Frame { return t.Since(0) }
@@ -119,7 +126,7 @@ func (t *Tap) Waiting(mark int) (silently, polling bool) {
 	made := 0 // how often the last request was made
 	for i := len(t.frames) - 1; i >= mark && made < 3; i-- {
 		f := t.frames[i]
-		if f.Kind != Request || f.aside() {
+		if f.Kind != Request || !f.isOfLock() {
 			continue
 		}
 		if made == 0 {

@@ -41,7 +41,20 @@ func TestShortFrameStaysZero(t *testing.T) {
 // FuzzFrame feeds the three readers what no server and no client would send.
 // They must not panic, nor make up what is not there.
 func FuzzFrame(f *testing.F) {
-	for _, op := range []Op{Create, Delete, Exists, GetData, SetData, Sync, Ping, GetChildren, Multi, SetAuth, SetWatches, Close} {
+	for _, op := range []Op{
+		Create,
+		Delete,
+		Exists,
+		GetData,
+		SetData,
+		Sync,
+		Ping,
+		GetChildren,
+		Multi,
+		SetAuth,
+		SetWatches,
+		Close,
+	} {
 		f.Add(frame(int32(1), op, "/path", true)[4:], int32(op))
 	}
 	f.Add(frame(int32(1), int64(9), OK, "/path0000000001")[4:], int32(Create))

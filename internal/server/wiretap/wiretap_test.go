@@ -62,10 +62,16 @@ func TestCountsAreTheServersOwn(t *testing.T) {
 	words := int64(0) // since the start
 	fired := map[int32]string{
 		wiretap.NodeCreated: "zk_sum_node_created_watch_count", wiretap.NodeDeleted: "zk_sum_node_deleted_watch_count",
-		wiretap.NodeDataChanged: "zk_sum_node_changed_watch_count", wiretap.ChildrenChanged: "zk_sum_node_children_watch_count",
+		wiretap.NodeDataChanged: "zk_sum_node_changed_watch_count",
+		wiretap.ChildrenChanged: "zk_sum_node_children_watch_count",
 	}
 	tapped := func() map[string]int64 {
-		n := map[string]int64{"zk_packets_received": words, "zk_bytes_received_count": 4 * words, "zk_response_bytes": 0, "zk_watch_bytes": 0}
+		n := map[string]int64{
+			"zk_packets_received":     words,
+			"zk_bytes_received_count": 4 * words,
+			"zk_response_bytes":       0,
+			"zk_watch_bytes":          0,
+		}
 		for _, key := range fired {
 			n[key] = 0
 		}
@@ -133,13 +139,17 @@ func TestCountsAreTheServersOwn(t *testing.T) {
 	agree("notifications")
 	assert.Equal(t, 2*5, wiretap.Count(a.Tap.Frames(), b.Tap.Frames()).Notifications)
 
-	z.Await("a ping and its reply", func() bool { return find(pinger.Tap.Frames(), wiretap.Reply, wiretap.Ping) != nil })
+	z.Await("a ping and its reply", func() bool {
+		return find(pinger.Tap.Frames(), wiretap.Reply, wiretap.Ping) != nil
+	})
 	agree("a ping")
 
 	watch(t, a.ChildrenW, path)
 	a.Tap.Cut()
 	a.Tap.Restore()
-	z.Await("A's watch to be set again", func() bool { return find(a.Tap.Frames(), wiretap.Reply, wiretap.SetWatches) != nil })
+	z.Await("A's watch to be set again", func() bool {
+		return find(a.Tap.Frames(), wiretap.Reply, wiretap.SetWatches) != nil
+	})
 	agree("a reconnect")
 
 	a.Close()
@@ -195,14 +205,26 @@ func TestRequestsAndRepliesAreUnderstood(t *testing.T) {
 		request frame
 		reply   frame // what it does not have from the request
 	}{
-		{func() { c.Create(dir+"/n-", nil, zk.FlagEphemeralSequential, acl) }, frame{Op: wiretap.Create, Path: dir + "/n-"}, frame{Path: dir + "/n-0000000000"}},
+		{
+			func() { c.Create(dir+"/n-", nil, zk.FlagEphemeralSequential, acl) },
+			frame{Op: wiretap.Create, Path: dir + "/n-"},
+			frame{Path: dir + "/n-0000000000"},
+		},
 		{func() { c.Create(dir, nil, 0, acl) }, frame{Op: wiretap.Create, Path: dir}, frame{Err: wiretap.NodeExists}},
 		{func() { c.Children(dir) }, frame{Op: wiretap.GetChildren, Path: dir}, frame{Names: 1}},
 		{func() { c.ChildrenW(dir) }, frame{Op: wiretap.GetChildren, Path: dir, Watch: true}, frame{Names: 1}},
 		{func() { c.Get(dir) }, frame{Op: wiretap.GetData, Path: dir}, frame{}},
-		{func() { c.GetW(dir + "/x") }, frame{Op: wiretap.GetData, Path: dir + "/x", Watch: true}, frame{Err: wiretap.NoNode}},
+		{
+			func() { c.GetW(dir + "/x") },
+			frame{Op: wiretap.GetData, Path: dir + "/x", Watch: true},
+			frame{Err: wiretap.NoNode},
+		},
 		{func() { c.Exists(dir) }, frame{Op: wiretap.Exists, Path: dir}, frame{}},
-		{func() { c.ExistsW(dir + "/y") }, frame{Op: wiretap.Exists, Path: dir + "/y", Watch: true}, frame{Err: wiretap.NoNode}},
+		{
+			func() { c.ExistsW(dir + "/y") },
+			frame{Op: wiretap.Exists, Path: dir + "/y", Watch: true},
+			frame{Err: wiretap.NoNode},
+		},
 		{func() { c.Set(dir, []byte("new"), -1) }, frame{Op: wiretap.SetData, Path: dir}, frame{}},
 		{func() { c.Sync(dir) }, frame{Op: wiretap.Sync, Path: dir}, frame{}},
 		{func() { c.Delete(dir+"/n-0000000000", -1) }, frame{Op: wiretap.Delete, Path: dir + "/n-0000000000"}, frame{}},
@@ -213,7 +235,9 @@ func TestRequestsAndRepliesAreUnderstood(t *testing.T) {
 		mark, begin := c.Tap.Mark(), time.Now()
 		test.do() // its error is in the reply
 		end := time.Now()
-		frames := slices.DeleteFunc(c.Tap.Since(mark), func(f frame) bool { return f.Op == wiretap.Ping || f.Kind == wiretap.Notification })
+		frames := slices.DeleteFunc(c.Tap.Since(mark), func(f frame) bool {
+			return f.Op == wiretap.Ping || f.Kind == wiretap.Notification
+		})
 		require.Len(t, frames, 2, "row %d: %v", i, frames)
 		request, reply := frames[0], frames[1]
 		assert.Equal(t, request.Xid, reply.Xid)
@@ -259,7 +283,9 @@ func TestCut(t *testing.T) {
 	mark := c.Tap.Mark()
 	c.Tap.Restore()
 	resumed(t, z, c)
-	z.Await("the watches to be set again", func() bool { return find(c.Tap.Since(mark), wiretap.Reply, wiretap.SetWatches) != nil })
+	z.Await("the watches to be set again", func() bool {
+		return find(c.Tap.Since(mark), wiretap.Reply, wiretap.SetWatches) != nil
+	})
 	z.Barrier(c)
 	assert.Equal(t, []string{kept, kept, missing}, c.Tap.Watched())
 	assert.Equal(t, 1, wiretap.Count(c.Tap.Since(mark)).Notifications, "what happened meanwhile")

@@ -22,7 +22,11 @@ func TestACopyOfTheInstallationServes(t *testing.T) {
 		require.NoError(t, err)
 		for _, other := range named {
 			if _, notInstalled := os.Stat(other); notInstalled == nil {
-				require.FileExists(t, filepath.Join(zookeeper, filepath.Base(other)), "else the one that is installed would serve")
+				require.FileExists(
+					t,
+					filepath.Join(zookeeper, filepath.Base(other)),
+					"else the one that is installed would serve",
+				)
 			}
 		}
 	}
@@ -32,6 +36,6 @@ func TestACopyOfTheInstallationServes(t *testing.T) {
 	require.FileExists(t, filepath.Join(java, "bin/java"), "else the one that is installed would serve")
 	s, err := zkserver.StartWith(t.Context(), zkserver.Config{})
 	require.NoError(t, err)
-	require.Contains(t, s.Origin, zookeeper)
+	require.Contains(t, s.Origin.EN, zookeeper)
 	require.NoError(t, s.Stop())
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"zklock/internal/upkeep/words"
 )
 
 // An installation is a ZooKeeper on this machine and the java to run it with.
@@ -30,18 +32,21 @@ var errNoJava = errors.New("there is no java to run it")
 func findInstallation() (found installation, err error) {
 	// The manifest of Debian's jar names all others but the one that writes a
 	// log and two that TLS needs.
-	const debian, more = "/usr/share/java/zookeeper.jar", ":/usr/share/java/slf4j-simple.jar:/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
+	const debian = "/usr/share/java/zookeeper.jar"
+	const more = ":/usr/share/java/slf4j-simple.jar" +
+		":/usr/share/java/netty-codec.jar" +
+		":/usr/share/java/netty-resolver.jar"
 	places := []installation{{"Debian's package", []string{debian}, debian + more, ""}}
 	for _, prefix := range []string{"/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"} {
 		places = append(places, apache("Homebrew", prefix+"/opt/zookeeper/libexec", prefix+"/opt/openjdk/bin/java"))
 	}
-	notThere := fmt.Errorf(
+	notThere := words.Errorf(
 		"no ZooKeeper is installed: ZOOKEEPER_HOME is not set, and there is no %s and no Homebrew zookeeper",
 		debian,
 	)
 	if home := os.Getenv("ZOOKEEPER_HOME"); home != "" {
 		places = []installation{apache(home, home, "")}
-		notThere = fmt.Errorf("ZOOKEEPER_HOME=%s holds no zookeeper-*.jar, nor does its lib folder", home)
+		notThere = words.Errorf("ZOOKEEPER_HOME=%s holds no zookeeper-*.jar, nor does its lib folder", home)
 	}
 	i := slices.IndexFunc(places, installation.isThere)
 	if i < 0 {
@@ -62,7 +67,7 @@ func findInstallation() (found installation, err error) {
 			return found, nil
 		}
 	}
-	return found, fmt.Errorf(
+	return found, words.Errorf(
 		"ZooKeeper is there (%s), but %w: %s not found",
 		found.name,
 		errNoJava,

@@ -50,7 +50,7 @@ func TestServerServesTellsAndStops(t *testing.T) {
 	assert.NotContains(t, sessions, conn.SessionID())
 
 	require.NoError(t, s.Stop())
-	assert.Empty(t, remains(s.Origin))
+	assert.Empty(t, remains(s.Origin.EN))
 }
 
 // ownServer makes Start start a server, whose files are gone when the test ends.
@@ -133,8 +133,11 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 	noJar, fakeJar := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(fakeJar+"/zookeeper-3.9.3.jar", nil, 0o600))
 	noImage := "ZK_IMAGE=" + closed(t) + "/none:1" // on a registry that is not there
-	const noLocal = `local +ZOOKEEPER_HOME=\S+ holds no zookeeper-\*\.jar, nor does its lib folder\n +repair it with: unset ZOOKEEPER_HOME`
-	const noDocker = `docker +(the image \S+/none:1 is not there and cannot be pulled: (.|\n)*repair it with: docker pull|no Docker daemon answers: (.|\n)*start docker)`
+	const noLocal = `local +ZOOKEEPER_HOME=\S+ holds no zookeeper-\*\.jar, nor does its lib folder\n` +
+		` +repair it with: unset ZOOKEEPER_HOME`
+	const noImageThere = `the image \S+/none:1 is not there and cannot be pulled: (.|\n)*repair it with: docker pull`
+	const noDaemon = `no Docker daemon answers: (.|\n)*start docker`
+	const noDocker = `docker +(` + noImageThere + `|` + noDaemon + `)`
 
 	start := func(ctx context.Context) error { _, err := zkserver.Start(ctx); return err }
 	startWith := func(ctx context.Context) error { _, err := zkserver.StartWith(ctx, zkserver.Config{}); return err }
@@ -144,24 +147,62 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 		env   []string
 		want  string // a regular expression
 	}{
-		"an unknown backend": {start, []string{"ZK_BACKEND=podman"}, `^ZK_BACKEND="podman" is unknown: it is existing, local or docker`},
-		"nothing listens":    {start, []string{"ZK_SERVERS=" + closed(t)}, `existing +ZK_SERVERS=\S+: .*connection refused\n +repair it with: unset ZK_SERVERS`},
-		"no ZooKeeper":       {start, []string{"ZK_SERVERS=" + mail}, `existing +ZK_SERVERS=\S+: .*(220 mail|connection reset|broken pipe)`},
-		"a list of nothing":  {start, []string{"ZK_SERVERS= , "}, `ZK_SERVERS=" , " names no server`},
-		"a chroot":           {start, []string{"ZK_SERVERS=127.0.0.1:2181/course"}, `the Go client knows no chroot: leave out the path after 127.0.0.1:2181`},
-		"no java": {start, []string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar, "JAVA_HOME=/nowhere", "PATH="},
-			`local +ZooKeeper is there.*no java to run it: /nowhere/bin/java, java not found\n +repair it with: export ZOOKEEPER_HOME=`},
-		"java ends at once": {start, []string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar}, `java ended before it served(.|\n)*Could not find or load main class`},
-		"no way at all": {start, []string{"ZOOKEEPER_HOME=" + noJar, noImage},
-			`^no ZooKeeper was found:\n +existing +ZK_SERVERS is not set\n +repair it with: export ZK_SERVERS=host:2181\n +` + noLocal + `\n +` + noDocker},
+		"an unknown backend": {
+			start,
+			[]string{"ZK_BACKEND=podman"},
+			`^ZK_BACKEND="podman" is unknown: it is existing, local or docker`,
+		},
+		"nothing listens": {
+			start,
+			[]string{"ZK_SERVERS=" + closed(t)},
+			`existing +ZK_SERVERS=\S+: .*connection refused\n +repair it with: unset ZK_SERVERS`,
+		},
+		"no ZooKeeper": {
+			start,
+			[]string{"ZK_SERVERS=" + mail},
+			`existing +ZK_SERVERS=\S+: .*(220 mail|connection reset|broken pipe)`,
+		},
+		"a list of nothing": {start, []string{"ZK_SERVERS= , "}, `ZK_SERVERS=" , " names no server`},
+		"a chroot": {
+			start,
+			[]string{"ZK_SERVERS=127.0.0.1:2181/course"},
+			`the Go client knows no chroot: leave out the path after 127.0.0.1:2181`,
+		},
+		"no java": {
+			start,
+			[]string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar, "JAVA_HOME=/nowhere", "PATH="},
+			`local +ZooKeeper is there.*no java to run it: /nowhere/bin/java, java not found\n` +
+				` +repair it with: export ZOOKEEPER_HOME=`,
+		},
+		"java ends at once": {
+			start,
+			[]string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar},
+			`java ended before it served(.|\n)*Could not find or load main class`,
+		},
+		"no way at all": {
+			start,
+			[]string{"ZOOKEEPER_HOME=" + noJar, noImage},
+			`^no ZooKeeper was found:\n` +
+				` +existing +ZK_SERVERS is not set\n` +
+				` +repair it with: export ZK_SERVERS=host:2181\n +` +
+				noLocal + `\n +` +
+				noDocker,
+		},
 		"one way is forced": {start, []string{"ZK_BACKEND=docker", noImage}, `^no ZooKeeper was found:\n +` + noDocker},
-		"StartWith wants a server of its own": {startWith, []string{"ZK_SERVERS=127.0.0.1:1", "ZOOKEEPER_HOME=" + noJar, noImage},
-			`^no ZooKeeper was found:\n +` + noLocal + `\n +` + noDocker},
-		"an ensemble is local": {startEnsemble, []string{"ZK_SERVERS=127.0.0.1:1", "ZK_BACKEND=docker", "ZOOKEEPER_HOME=" + noJar},
-			`^an ensemble is 3 processes on this machine: no ZooKeeper was found:\n +` + noLocal + `$`},
+		"StartWith wants a server of its own": {
+			startWith,
+			[]string{"ZK_SERVERS=127.0.0.1:1", "ZOOKEEPER_HOME=" + noJar, noImage},
+			`^no ZooKeeper was found:\n +` + noLocal + `\n +` + noDocker,
+		},
+		"an ensemble is local": {
+			startEnsemble,
+			[]string{"ZK_SERVERS=127.0.0.1:1", "ZK_BACKEND=docker", "ZOOKEEPER_HOME=" + noJar},
+			`^an ensemble is 3 processes on this machine: no ZooKeeper was found:\n +` + noLocal + `$`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, setting := range append([]string{"ZK_SERVERS=", "ZK_BACKEND=", "ZK_IMAGE=", "ZOOKEEPER_HOME="}, test.env...) {
+			unset := []string{"ZK_SERVERS=", "ZK_BACKEND=", "ZK_IMAGE=", "ZOOKEEPER_HOME="}
+			for _, setting := range append(unset, test.env...) {
 				key, value, _ := strings.Cut(setting, "=")
 				t.Setenv(key, value)
 			}

@@ -19,13 +19,23 @@ import (
 // with a session and a path in them.
 func FuzzDump(f *testing.F) {
 	f.Add("", int64(0), "/")
-	f.Add("SessionTracker dump:\n1 expire at Sat Nov 21 02:14:51 UTC 2026:\n\t0x10000191fa70000\nephemeral nodes dump:\n"+
-		"Sessions with Ephemerals (1):\n0x10000191fa70000:\n\t/lock/lock-0000000000\nConnections dump:\n", int64(-1), "/orders/lock-0000000001")
+	f.Add(
+		"SessionTracker dump:\n1 expire at Sat Nov 21 02:14:51 UTC 2026:\n\t0x10000191fa70000\nephemeral nodes dump:\n"+
+			"Sessions with Ephemerals (1):\n0x10000191fa70000:\n\t/lock/lock-0000000000\nConnections dump:\n",
+		int64(-1),
+		"/orders/lock-0000000001",
+	)
 	f.Add("ephemeral nodes dump:/a\n0xfffffffffffffffff:\n\t/b\n0x:\n/c 0x1\n", int64(1), "/a b")
 	f.Fuzz(func(t *testing.T, text string, id int64, path string) {
 		sessions := make(map[int64][]string)
 		err := zkserver.ReadDump(text, sessions)
-		assert.Equal(t, strings.Contains(text, "ephemeral nodes dump:"), err == nil, "a dump is known by its list of ephemerals: %v", err)
+		assert.Equal(
+			t,
+			strings.Contains(text, "ephemeral nodes dump:"),
+			err == nil,
+			"a dump is known by its list of ephemerals: %v",
+			err,
+		)
 		for id := range sessions {
 			assert.Contains(t, strings.ToLower(text), strconv.FormatUint(uint64(id), 16))
 		}
@@ -41,8 +51,14 @@ func FuzzDump(f *testing.F) {
 		}
 		session := fmt.Sprintf("0x%x", uint64(id))
 		clear(sessions)
-		require.NoError(t, zkserver.ReadDump("SessionTracker dump:\n1 expire at Sat Nov 21 02:14:51 UTC 2026:\n\t"+session+
-			"\nephemeral nodes dump:\nSessions with Ephemerals (1):\n"+session+":\n\t"+path+"\nConnections dump:\n", sessions))
+		require.NoError(
+			t,
+			zkserver.ReadDump(
+				"SessionTracker dump:\n1 expire at Sat Nov 21 02:14:51 UTC 2026:\n\t"+session+
+					"\nephemeral nodes dump:\nSessions with Ephemerals (1):\n"+session+":\n\t"+path+"\nConnections dump:\n",
+				sessions,
+			),
+		)
 		assert.Equal(t, map[int64][]string{id: {path}}, sessions)
 	})
 }
@@ -52,10 +68,13 @@ func FuzzDump(f *testing.F) {
 func TestDumpOfAFollower(t *testing.T) {
 	const first, second = 0x10000191fa70000, -0xffffe6e058ffff
 	sessions := map[int64][]string{second: {"/a"}} // which another member has told
-	require.NoError(t, zkserver.ReadDump("SessionTracker dump:\nGlobal Sessions(2):\n"+
-		"0x10000191fa70000\t10000ms\n0xff0000191fa70001\t10000ms\n"+
-		"ephemeral nodes dump:\nSessions with Ephemerals (1):\n0xff0000191fa70001:\n\t/a\n\t/b c\n"+
-		"Connections dump:\nConnections Sets (1)/(1):\n1 expire at Sat Nov 21 02:15:00 UTC 2026:\n\tip: /127.0.0.1:40094 sessionId: 0x0\n", sessions))
+	require.NoError(t, zkserver.ReadDump(
+		"SessionTracker dump:\nGlobal Sessions(2):\n"+
+			"0x10000191fa70000\t10000ms\n0xff0000191fa70001\t10000ms\n"+
+			"ephemeral nodes dump:\nSessions with Ephemerals (1):\n0xff0000191fa70001:\n\t/a\n\t/b c\n"+
+			"Connections dump:\nConnections Sets (1)/(1):\n1 expire at Sat Nov 21 02:15:00 UTC 2026:\n\tip: /127.0.0.1:40094 sessionId: 0x0\n",
+		sessions,
+	))
 	assert.Equal(t, map[int64][]string{first: nil, second: {"/a", "/b c"}}, sessions)
 }
 

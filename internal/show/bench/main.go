@@ -49,12 +49,12 @@ type part struct {
 // parts stand in the order of the report.
 var parts = []part{
 	{"sessions", func(s stage) {
-		s.compare("one session, alone", apart, 1)
-		s.compare("8 sessions at once", apart, 8)
-		s.compare("32 sessions at once", apart, 32)
+		s.compare(words.Of("one session, alone"), apart, 1)
+		s.compare(words.Of("8 sessions at once"), apart, 8)
+		s.compare(words.Of("32 sessions at once"), apart, 32)
 	}},
 	{"goroutines", func(s stage) {
-		s.compare(fmt.Sprintf("%d goroutines of one process, on one session", goroutines), together, goroutines)
+		s.compare(words.Of("%d goroutines of one process, on one session", goroutines), together, goroutines)
 	}},
 	{"processes", stage.contest},
 	{"peers", stage.peers},
@@ -66,7 +66,7 @@ func chosen(list string) (some []part, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no part %s", name)
+			return nil, words.Errorf("there is no part %s", name)
 		}
 		some = append(some, parts[i])
 	}

@@ -15,11 +15,14 @@ func (s stage) servers() {
 	const rounds, stint = 9, 300 * time.Millisecond
 	say("writes with 1, 3 and 5 servers, %d rounds", rounds)
 	all := []rival{writers("1 server", s.server)}
-	for _, n := range []int{3, 5} {
-		e, err := zkserver.StartEnsemble(s.ctx, n)
+	for _, servers := range []struct {
+		n    int
+		name string
+	}{{3, "3 servers"}, {5, "5 servers"}} {
+		e, err := zkserver.StartEnsemble(s.ctx, servers.n)
 		s.must(err)
 		s.Cleanup(func() { _ = e.Stop() })
-		all = append(all, writers(fmt.Sprintf("%d servers", n), e.Server))
+		all = append(all, writers(servers.name, e.Server))
 	}
 	line(
 		"\nWrites from 1 session, one after the other, and then from %d sessions at once. Rounds: %d.",

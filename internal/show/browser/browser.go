@@ -75,7 +75,8 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	const why = "no Chromium on this machine, so the page was not tried in a browser; repair it with: apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
+	const why = "no Chromium on this machine, so the page was not tried in a browser; " +
+		"repair it with: apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 	if os.Getenv("ZKLOCK_REQUIRE_BROWSER") != "" {
 		t.Fatal(why)
 	}
@@ -134,7 +135,14 @@ func (b *Browser) Contains(selector, text string) {
 func (b *Browser) Choose(list, what string) {
 	b.Helper()
 	b.Until(fmt.Sprintf(`[...document.querySelector(%q).options].some((o) => o.value === %q)`, list, what))
-	Evaluate[any](b, fmt.Sprintf(`((list) => { list.value = %q; list.dispatchEvent(new Event("change")); })(document.querySelector(%q))`, what, list))
+	Evaluate[any](
+		b,
+		fmt.Sprintf(
+			`((list) => { list.value = %q; list.dispatchEvent(new Event("change")); })(document.querySelector(%q))`,
+			what,
+			list,
+		),
+	)
 }
 
 // Evaluate is the value of an expression in the page.

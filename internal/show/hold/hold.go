@@ -60,10 +60,10 @@ func hold(ctx context.Context, stop func(), step, name string, reader bool) erro
 	case <-enter: // pressed too early
 	default:
 	}
-	token := ""
+	var token words.Text
 	if way.Token != nil {
 		n, _ := way.Token(held)
-		token = words.Sprintf(", my token is %d", n)
+		token = words.Of(", my token is %d", n)
 	}
 	s.say("I hold the lock%s; Enter releases it", token)
 	select {

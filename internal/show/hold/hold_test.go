@@ -86,21 +86,37 @@ func (c *terminal) String() string {
 // says waits for a text, behind the last that was waited for.
 func (c *terminal) says(text string) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool {
-		said := c.String()
-		i := strings.Index(said[c.seen:], text)
-		if i >= 0 {
-			c.seen += i + len(text)
-		}
-		return i >= 0
-	}, zktest.Patience, 10*time.Millisecond, "waited in vain for %v to say %q. It has said:\n%v", c.cmd.Args[1:], text, c)
+	require.Eventually(
+		c.t,
+		func() bool {
+			said := c.String()
+			i := strings.Index(said[c.seen:], text)
+			if i >= 0 {
+				c.seen += i + len(text)
+			}
+			return i >= 0
+		},
+		zktest.Patience,
+		10*time.Millisecond,
+		"waited in vain for %v to say %q. It has said:\n%v",
+		c.cmd.Args[1:],
+		text,
+		c,
+	)
 }
 
 // ends waits for the end of the command, with an exit code: -1 after a signal.
 func (c *terminal) ends(code int) {
 	c.t.Helper()
 	_ = c.cmd.Wait()
-	require.Equal(c.t, code, c.cmd.ProcessState.ExitCode(), "the exit code of %v, which has said:\n%v", c.cmd.Args[1:], c)
+	require.Equal(
+		c.t,
+		code,
+		c.cmd.ProcessState.ExitCode(),
+		"the exit code of %v, which has said:\n%v",
+		c.cmd.Args[1:],
+		c,
+	)
 }
 
 // A chapter is what a learner does with a step, on the server that make zk keeps in dir.
@@ -143,7 +159,14 @@ func TestTheChaptersInTerminals(t *testing.T) {
 	defer conn.Close()
 
 	t.Run("while it runs", func(t *testing.T) {
-		for step, play := range map[string]func(*chapter){"01": crashLocksAllOut, "02": crashLetsTheNextIn, "03": allAreTold, "04": oneIsTold, "05": pausedHolderIsTold, "06": readersShare} {
+		for step, play := range map[string]func(*chapter){
+			"01": crashLocksAllOut,
+			"02": crashLetsTheNextIn,
+			"03": allAreTold,
+			"04": oneIsTold,
+			"05": pausedHolderIsTold,
+			"06": readersShare,
+		} {
 			t.Run("step "+step, func(t *testing.T) {
 				t.Parallel()
 				c := &chapter{T: t, step: step, dir: dir, addr: addr, conn: conn}
@@ -187,7 +210,16 @@ func (c *chapter) saysWhatIsQuoted() {
 	require.NotEmpty(c, quotes, readme[0])
 	for _, m := range quotes {
 		i := slices.Index(said[m[1]], varying.ReplaceAllString(m[2], "…"))
-		require.GreaterOrEqual(c, i, 0, "%s quotes %q; %s says, after what is quoted before:\n%s", readme[0], m[0], m[1], strings.Join(said[m[1]], "\n"))
+		require.GreaterOrEqual(
+			c,
+			i,
+			0,
+			"%s quotes %q; %s says, after what is quoted before:\n%s",
+			readme[0],
+			m[0],
+			m[1],
+			strings.Join(said[m[1]], "\n"),
+		)
 		said[m[1]] = said[m[1]][i+1:]
 	}
 }

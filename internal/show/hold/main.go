@@ -47,9 +47,9 @@ func do(ctx context.Context, stop func(), args []string) error {
 	reader := len(args) == 4
 	switch {
 	case !found:
-		return fmt.Errorf("STEP=%s: there are the steps 1 to %d", args[1], len(tables.Steps()))
+		return words.Errorf("STEP=%s: there are the steps 1 to %d", args[1], len(tables.Steps()))
 	case reader && !lockcheck.Has(step.Key, lockcheck.Shared):
-		return fmt.Errorf("READ with STEP=%s: only step 6 has readers", args[1])
+		return words.Errorf("READ with STEP=%s: only step 6 has readers", args[1])
 	}
 	name := fmt.Sprintf("p%d", os.Getpid())
 	if len(args) > 2 {
@@ -72,7 +72,7 @@ func keep(ctx context.Context) error {
 		return nil
 	}
 	if addr := running(); addr != "" {
-		return fmt.Errorf("make zk runs already, in another terminal: its server is at %s", addr)
+		return words.Errorf("make zk runs already, in another terminal: its server is at %s", addr)
 	}
 	server, err := zkserver.Start(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func keep(ctx context.Context) error {
 			server.Origin,
 		)
 		if cli := shell(); cli != "" {
-			fmt.Printf("  %s -server %s ls /locks/step01\n", cli, server.Addr)
+			words.Fprintf(os.Stdout, "  %s -server %s ls /locks/step01\n", cli, server.Addr)
 		}
 		<-ctx.Done()
 		words.Fprintln(os.Stdout, "\nthe server is stopped")

@@ -25,8 +25,8 @@ type story struct {
 	mark    int // frames before it are told
 	session int64
 	up      bool
-	last    string // the last sentence,
-	times   int    // how often it was true in a row,
+	last    words.Text // the last sentence,
+	times   int        // how often it was true in a row,
 	printed time.Time
 }
 
@@ -57,7 +57,7 @@ func (s *story) say(format string, args ...any) {
 	s.catchUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.print(time.Now(), words.Sprintf(format, args...))
+	s.print(time.Now(), words.Of(format, args...))
 }
 
 // catchUp tells what has passed on the wire, and how the connection is.
@@ -67,24 +67,24 @@ func (s *story) catchUp() {
 	frames := s.tap.Since(s.mark)
 	s.mark += len(frames)
 	for _, f := range frames {
-		if text := s.sentence(f); text != "" {
+		if text := s.sentence(f); text != (words.Text{}) {
 			s.print(f.At, text)
 		}
 	}
 	if up := s.conn.State() == zk.StateHasSession; up != s.up {
 		s.up = up
-		s.print(time.Now(), map[bool]string{true: "I am connected again", false: "my connection is gone"}[up])
+		s.print(time.Now(), words.Whole(map[bool]string{true: "I am connected again", false: "my connection is gone"}[up]))
 	}
 	if id := s.conn.SessionID(); s.up && id != s.session {
-		s.print(time.Now(), fmt.Sprintf("my session %#x has expired; I have a new one, %#x", s.session, id))
+		s.print(time.Now(), words.Of("my session %#x has expired; I have a new one, %#x", s.session, id))
 		s.session = id
 	}
 }
 
 // print writes a line. One that says the same as the last is counted: in a terminal
 // it takes the place of the last, else it is written once a second.
-func (s *story) print(at time.Time, text string) {
-	line := fmt.Sprintf("%s %s  %s", s.name, at.Format("15:04:05.000"), words.In(text))
+func (s *story) print(at time.Time, text words.Text) {
+	line := fmt.Sprintf("%s %s  %s", s.name, at.Format("15:04:05.000"), text)
 	if text != s.last {
 		s.last, s.times = text, 0
 	}
@@ -101,48 +101,48 @@ func (s *story) print(at time.Time, text string) {
 	fmt.Println(line)
 }
 
-// sentence says what a frame means, "" if it is not the lock's doing.
-func (s *story) sentence(f wiretap.Frame) string {
+// sentence says what a frame means; it is empty if that is not the lock's doing.
+func (s *story) sentence(f wiretap.Frame) (text words.Text) {
 	name := strings.TrimPrefix(f.Path, s.path+"/")
 	switch {
 	case f.Kind == wiretap.Notification && f.Event == wiretap.NodeDeleted:
-		return fmt.Sprintf("I am told that %s is gone", name)
+		return words.Of("I am told that %s is gone", name)
 	case f.Kind == wiretap.Notification && f.Event == wiretap.ChildrenChanged:
-		return fmt.Sprintf("I am told that the children of %s have changed", name)
+		return words.Of("I am told that the children of %s have changed", name)
 	case f.Kind != wiretap.Reply:
-		return ""
+		return text
 	case f.Op == wiretap.SetWatches:
-		return "I hand my watches in again"
+		return words.Of("I hand my watches in again")
 	case f.Op == wiretap.Delete && actor.IsProof(f.Path):
-		return "I renew my lease, by a write in vain"
+		return words.Of("I renew my lease, by a write in vain")
 	case f.Op == wiretap.GetData && f.Watch && f.Err == wiretap.OK:
-		return "I am not the first: I watch " + name
+		return words.Of("I am not the first: I watch %v", name)
 	}
 	says, ok := map[wiretap.Op][2]string{
 		wiretap.Create: {"I create %s", "I try to create %s"}, wiretap.Delete: {"I delete %s", "I try to delete %s"},
 		wiretap.GetData: {"I look at %s", "I try to look at %s"}, wiretap.GetChildren: {"I list %s", "I try to list %s"}}[f.Op]
 	if !ok {
-		return ""
+		return text
 	}
-	tries := fmt.Sprintf(says[1], name)
+	tries := words.Of(says[1], name)
 	switch {
 	case f.Op == wiretap.GetChildren && f.Err == wiretap.OK:
-		found := fmt.Sprintf("%d names", f.Names)
+		found := words.Of("%d names", f.Names)
 		if f.Names == 1 {
-			found = "1 name"
+			found = words.Of("1 name")
 		}
 		if f.Watch {
-			found = found + "; I watch the list"
+			found = words.Of("%v; I watch the list", found)
 		}
-		return fmt.Sprintf("I list %s: %s", name, found)
+		return words.Of("I list %s: %s", name, found)
 	case f.Err == wiretap.OK:
-		return fmt.Sprintf(says[0], name)
+		return words.Of(says[0], name)
 	case f.Err == wiretap.NodeExists:
-		return tries + ": it is there already"
+		return words.Of("%v: it is there already", tries)
 	case f.Err == wiretap.NoNode && f.Op == wiretap.Create:
-		return tries + ": the znode above it is missing"
+		return words.Of("%v: the znode above it is missing", tries)
 	case f.Err == wiretap.NoNode:
-		return tries + ": it is not there"
+		return words.Of("%v: it is not there", tries)
 	}
-	return fmt.Sprintf("%s: error %d", tries, f.Err)
+	return words.Of("%s: error %d", tries, f.Err)
 }

@@ -2,10 +2,11 @@ package page
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"zklock/internal/upkeep/words"
 )
 
 // Benched is what make bench has measured of a lock with so many contenders.
@@ -21,15 +22,15 @@ type Benched struct {
 const BenchedFile = "docs/figures/bench.json"
 
 // BenchedHead stands above the rows.
-func BenchedHead() string {
-	return fmt.Sprintf("  %-36s %9s %7s %14s %10s %9s %9s %7s %11s",
+func BenchedHead() words.Text {
+	return words.Of("  %-36s %9s %7s %14s %10s %9s %9s %7s %11s",
 		"", "a second", "ratio", "", "to another", "longest", "requests", "writes", "reply bytes")
 }
 
-// String is the row as make bench prints it.
-func (b Benched) String() string {
-	ratios := fmt.Sprintf("%.2f to %.2f", b.Least, b.Most)
-	return fmt.Sprintf("  %-36s %9.0f %7.2f %14s %10.2f %9.1f %9.2f %7.2f %11.0f",
+// Text is the row as make bench prints it.
+func (b Benched) Text() words.Text {
+	ratios := words.Of("%.2f to %.2f", b.Least, b.Most)
+	return words.Of("  %-36s %9.0f %7.2f %14s %10.2f %9.1f %9.2f %7.2f %11.0f",
 		b.Lock, b.PerSecond, b.Ratio, ratios, b.ToAnother, b.Longest, b.Requests, b.Writes, b.ReplyBytes)
 }
 
@@ -66,7 +67,7 @@ func ReadBenched(file string) (rows []Benched, err error) {
 // BenchmarkFigures draws the rows' turns, and those of them that went to another
 // contender than the one before.
 func BenchmarkFigures(rows []Benched) []Drawing {
-	draw := func(name, title string, measure func(Benched) float64) Drawing {
+	draw := func(name string, title words.Text, measure func(Benched) float64) Drawing {
 		var curves []Curve
 		for i, lock := range []string{"step 1", "step 2", "step 3", "zk.Lock", "step 5, Cohorts in 4 processes",
 			"Redis, SET NX, 100 ms, fsync always", "Redis, SET NX, 1 ms, fsync always", "etcd"} {
@@ -80,15 +81,15 @@ func BenchmarkFigures(rows []Benched) []Drawing {
 		}
 		return Drawing{
 			Name:  name,
-			SVG:   string(logLog(title, "contenders", curves)),
-			Facts: "Drawn from the table in docs/benchmark.md.",
+			SVG:   logLog(title, "contenders", curves).Text,
+			Facts: words.Of("Drawn from the table in docs/benchmark.md."),
 		}
 	}
 	return []Drawing{
-		draw("benchmark-turns", "Turns a second", func(r Benched) float64 { return r.PerSecond }),
+		draw("benchmark-turns", words.Of("Turns a second"), func(r Benched) float64 { return r.PerSecond }),
 		draw(
 			"benchmark-handed-on",
-			"Turns a second that went to another contender",
+			words.Of("Turns a second that went to another contender"),
 			func(r Benched) float64 { return r.PerSecond * r.ToAnother },
 		),
 	}

@@ -96,10 +96,8 @@ func replies(c *zktest.Client, path string, work func()) []wiretap.Frame {
 		work()
 	}()
 	asking.Wait()
-	return slices.DeleteFunc(
-		c.Tap.Since(mark),
-		func(f wiretap.Frame) bool { return f.Kind != wiretap.Reply || aside(f) },
-	)
+	isOther := func(f wiretap.Frame) bool { return f.Kind != wiretap.Reply || !isDrawn(f) }
+	return slices.DeleteFunc(c.Tap.Since(mark), isOther)
 }
 
 // waits are the times from the requests to their replies, the shortest first.

@@ -31,24 +31,69 @@ func TestWhatALargeCrowdMeans(t *testing.T) {
 	assert.LessOrEqual(t, n, alive*dead, "step 3: everybody who lives is told of each death at most once")
 	assert.Equal(t, n, herd.Deaths.Requests[wiretap.GetChildren], "step 3: a list for each notification")
 
-	assert.Greater(t, herd.Bystander.times(50), chain.Bystander.times(50), "the bystander's median wait, times quiet, in steps 3 and 4")
-	assert.Greater(t, herd.Bystander.Meanwhile, 10*chain.Bystander.Meanwhile, "bytes to others in one of its waits, in steps 3 and 4")
+	assert.Greater(
+		t,
+		herd.Bystander.times(50),
+		chain.Bystander.times(50),
+		"the bystander's median wait, times quiet, in steps 3 and 4",
+	)
+	assert.Greater(
+		t,
+		herd.Bystander.Meanwhile,
+		10*chain.Bystander.Meanwhile,
+		"bytes to others in one of its waits, in steps 3 and 4",
+	)
 	if largest < 1000 {
 		return
 	}
 	watched := rec.Queues[slices.IndexFunc(rec.Locks, func(s Step) bool { return s.Key == Watched.Key })].Crowd(largest)
 	creates := watched.Releases[0].Requests[wiretap.Create]
-	chapter.SaysIn(t, "../../../step01_plain_node/README.md", "NewWatched, %d waiters, one release: %d notifications, %d creates, %d of them in vain",
-		largest, watched.median(notifications), creates, creates-1)
-	waits := func(b *Bystander, percent int) chapter.Rough { return chapter.About(b.times(percent), 500) } // a time is the machine's
+	chapter.SaysIn(
+		t,
+		"../../../step01_plain_node/README.md",
+		"NewWatched, %d waiters, one release: %d notifications, %d creates, %d of them in vain",
+		largest,
+		watched.median(notifications),
+		creates,
+		creates-1,
+	)
+	// a time is the machine's
+	waits := func(b *Bystander, percent int) chapter.Rough { return chapter.About(b.times(percent), 500) }
 	for key, c := range map[string]*Crowd{"3": herd, "4": chain} {
 		b := c.Bystander
-		chapter.SaysIn(t, "../../../step03_children_watch/README.md", "step %s, 1,000 are served: a bystander waits %v times as long as in quiet (median), %v times (99th percentile), %v times (longest)",
-			key, waits(b, 50), waits(b, 99), waits(b, 100))
-		chapter.SaysIn(t, "../../../step03_children_watch/README.md", "step %s, 1,000 are served: at most %v kilobytes go to others during one of its waits", key, kilobytes(b.Meanwhile, 5))
+		chapter.SaysIn(
+			t,
+			"../../../step03_children_watch/README.md",
+			"step %s, 1,000 are served: a bystander waits %v times as long as in quiet (median), %v times (99th percentile), %v times (longest)",
+			key,
+			waits(b, 50),
+			waits(b, 99),
+			waits(b, 100),
+		)
+		chapter.SaysIn(
+			t,
+			"../../../step03_children_watch/README.md",
+			"step %s, 1,000 are served: at most %v kilobytes go to others during one of its waits",
+			key,
+			kilobytes(b.Meanwhile, 5),
+		)
 	}
-	chapter.SaysIn(t, "../../../step03_children_watch/README.md", "1,000 waiters, 100 expire at once: %v notifications, %v lists, %v kilobytes", often(n), often(n), kilobytes(herd.Deaths.Received, 10))
-	chapter.SaysIn(t, "../../../step04_predecessor_watch/README.md", "1,000 waiters, 100 expire at once: %v notifications, %v lists, %v kilobytes", dead, dead, kilobytes(chain.Deaths.Received, 1.1))
+	chapter.SaysIn(
+		t,
+		"../../../step03_children_watch/README.md",
+		"1,000 waiters, 100 expire at once: %v notifications, %v lists, %v kilobytes",
+		often(n),
+		often(n),
+		kilobytes(herd.Deaths.Received, 10),
+	)
+	chapter.SaysIn(
+		t,
+		"../../../step04_predecessor_watch/README.md",
+		"1,000 waiters, 100 expire at once: %v notifications, %v lists, %v kilobytes",
+		dead,
+		dead,
+		kilobytes(chain.Deaths.Received, 1.1),
+	)
 }
 
 // The tour has a place on a small machine, its server and a browser beside it: each lock's

@@ -25,7 +25,8 @@ const inEnglish = `(window.looking ??= (async () => {
 		for (const moment of [0, player.clock.length / 2, player.clock.length]) {
 			go(moment);
 			await new Promise((done) => setTimeout(done));
-			for (const words of document.body.innerText.replace(/zk: [a-z ]+|"[^"]*"/g, "").match(/.*[A-Za-z]+ [a-z]+ [a-z]+.*/g) ?? []) found.add(words);
+			const text = document.body.innerText.replace(/zk: [a-z ]+|"[^"]*"/g, "");
+			for (const words of text.match(/.*[A-Za-z]+ [a-z]+ [a-z]+.*/g) ?? []) found.add(words);
 		}
 	}
 	window.english = [...found].join("\\n");
@@ -50,7 +51,11 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	b.Says("#story option", "Steps 1 and 2: The holder crashes")
 	b.Says("#story option:last-child", "Steps 5 and 6: A writer among readers")
-	assert.True(t, browser.Evaluate[bool](b, `document.querySelector(".controls .legend") !== null`), "the legend stands beside Play")
+	assert.True(
+		t,
+		browser.Evaluate[bool](b, `document.querySelector(".controls .legend") !== null`),
+		"the legend stands beside Play",
+	)
 	b.Do(chromedp.EmulateViewport(1920, 1080))
 	b.Until(`stages[0].scale > 1`) // the signs grow with their place
 	b.Do(chromedp.EmulateViewport(1280, 800))
@@ -69,7 +74,10 @@ func TestPageInABrowser(t *testing.T) {
 		b.Says(side+" [data-count=notifications]", number(c.Notifications))
 		b.Says(side+" [data-count=requests]", number(c.All()))
 		b.Says(side+" [data-count=bytes]", number(c.Received))
-		b.Says(side+" tbody tr:nth-child(2)", "client 1holds1"+map[string]string{"#left": "the directory", "#right": "nothing"}[side])
+		b.Says(
+			side+" tbody tr:nth-child(2)",
+			"client 1holds1"+map[string]string{"#left": "the directory", "#right": "nothing"}[side],
+		)
 	}
 	out := filepath.Join("..", "..", "..", "out")
 	require.NoError(t, os.MkdirAll(out, 0o755))
@@ -96,7 +104,14 @@ func TestPageInABrowser(t *testing.T) {
 	b.Until(fmt.Sprintf(`document.querySelector("%s[open] svg text") !== null`, evidence))
 	b.Says(evidence+" h3", "✗ step 3: a release wakes one")
 	at := func(what string) float64 {
-		return browser.Evaluate[float64](b, fmt.Sprintf(`document.querySelector("%s %s").getBoundingClientRect().top - document.querySelector("%[1]s .scroll").getBoundingClientRect().top`, evidence, what))
+		return browser.Evaluate[float64](
+			b,
+			fmt.Sprintf(
+				`document.querySelector("%s %s").getBoundingClientRect().top - document.querySelector("%[1]s .scroll").getBoundingClientRect().top`,
+				evidence,
+				what,
+			),
+		)
 	}
 	assert.InDelta(t, 0, at(".heads"), 2, "the names of the lanes stay at the top")
 	assert.Less(t, at("svg:not(.heads) .n"), 300.0, "the first notification is in sight")
@@ -104,7 +119,9 @@ func TestPageInABrowser(t *testing.T) {
 
 	// In Chinese it remembers so, and no story has three English words in a row.
 	b.Do(chromedp.KeyEvent(kb.Escape), chromedp.Click(chromedp.CSS("#language")))
-	b.Until(`localStorage.getItem("language") === "zh" && document.querySelector("#left .step").textContent === "第 3 步：监听目录"`)
+	b.Until(
+		`localStorage.getItem("language") === "zh" && document.querySelector("#left .step").textContent === "第 3 步：监听目录"`,
+	)
 	b.Until(inEnglish)
 	left, err := chromedp.Run(b.Ctx, chromedp.Evaluate[string](`window.english`))
 	require.NoError(t, err)

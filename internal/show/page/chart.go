@@ -2,11 +2,11 @@ package page
 
 import (
 	"cmp"
-	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"time"
+
+	"zklock/internal/upkeep/words"
 )
 
 // A Curve is one step's line in a chart. With a name it is somebody's beside the
@@ -36,7 +36,7 @@ const (
 )
 
 // logLog draws curves on logarithmic axes, with each one's slope beside it.
-func logLog(title, across string, curves []Curve) template.HTML {
+func logLog(title words.Text, across string, curves []Curve) picture {
 	top := 10.0
 	for _, c := range curves {
 		top = max(top, slices.Max(c.Y))
@@ -71,16 +71,15 @@ func logLog(title, across string, curves []Curve) template.HTML {
 	slices.SortStableFunc(labels, func(a, b Curve) int { return cmp.Compare(last(b.Y), last(a.Y)) })
 	free := 0.0
 	for _, c := range labels {
-		slope := ""
-		if len(c.X) > 1 {
-			slope = fmt.Sprintf(": slope %.1f", max(0, c.slope()))
-		}
 		free = max(free, y(last(c.Y))+4)
 		d.mark(c.Step, chartEnd+16, free-4)
-		if c.Name != "" {
+		switch {
+		case c.Name != "":
 			d.text("", chartEnd+28, free, "%s", c.Name)
-		} else {
-			d.text("", chartEnd+28, free, "step %s%s", c.Step, slope)
+		case len(c.X) > 1:
+			d.text("", chartEnd+28, free, "step %s: slope %.1f", c.Step, max(0, c.slope()))
+		default:
+			d.text("", chartEnd+28, free, "step %s", c.Step)
 		}
 		free += 17
 	}
@@ -109,7 +108,7 @@ func (d *drawing) mark(step string, x, y float64) {
 
 // spread draws how long the first crowd's hand-overs took: a mark each, and their
 // median.
-func spread(title string, queues []*Queue) template.HTML {
+func spread(title words.Text, queues []*Queue) picture {
 	const row = 44
 	height := 66 + row*float64(len(queues))
 	low, high := math.Inf(1), 0.0

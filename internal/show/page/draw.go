@@ -6,41 +6,64 @@ import (
 	"html/template"
 	"math"
 	"strings"
+
+	"zklock/internal/upkeep/words"
 )
 
-// A drawing is an SVG picture in the making: what is drawn later lies above. A
-// class says how a thing looks; drawing.css has them all.
-type drawing struct{ strings.Builder }
+// A drawing is an SVG picture in the making, in both languages: what is drawn later lies
+// above. A class says how a thing looks; drawing.css has them all.
+type drawing struct {
+	en, zh strings.Builder
+	page   strings.Builder // for a page that can change its language
+}
+
+// A picture is a drawing that is done.
+type picture struct {
+	words.Text
+	Page template.HTML
+}
 
 // draw begins a picture that can also be a file of its own.
-func draw(title string, width, height int) *drawing {
+func draw(title words.Text, width, height int) *drawing {
 	d := &drawing{}
 	fmt.Fprintf(
 		d,
-		`<svg xmlns="http://www.w3.org/2000/svg" class="drawing" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" aria-label="%[3]s">`,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="drawing" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img"`,
 		width,
 		height,
-		html.EscapeString(title),
 	)
+	en, zh := html.EscapeString(title.EN), html.EscapeString(title.ZH)
+	fmt.Fprintf(&d.en, ` aria-label="%s">`, en)
+	fmt.Fprintf(&d.zh, ` aria-label="%s">`, zh)
+	fmt.Fprintf(&d.page, ` aria-label="%s" data-zh-label="%s">`, en, zh)
 	return d
 }
 
+// Write draws what is the same in both languages.
+func (d *drawing) Write(markup []byte) (int, error) {
+	d.en.Write(markup)
+	d.zh.Write(markup)
+	return d.page.Write(markup)
+}
+
 // headed is draw, with the title in the picture.
-func headed(title string, width, height int) *drawing {
+func headed(title words.Text, width, height int) *drawing {
 	d := draw(title, width, height)
 	d.text("b", 8, 20, "%s", title)
 	return d
 }
 
 func (d *drawing) text(class string, x, y float64, format string, args ...any) {
-	fmt.Fprintf(
-		d,
-		`<text class="%s" x="%v" y="%v">%s</text>`,
-		class,
-		px(x),
-		px(y),
-		html.EscapeString(fmt.Sprintf(format, args...)),
-	)
+	t := words.Of(format, args...)
+	en, zh := html.EscapeString(t.EN), html.EscapeString(t.ZH)
+	fmt.Fprintf(d, `<text class="%s" x="%v" y="%v"`, class, px(x), px(y))
+	fmt.Fprintf(&d.en, `>%s</text>`, en)
+	fmt.Fprintf(&d.zh, `>%s</text>`, zh)
+	if en == zh {
+		fmt.Fprintf(&d.page, `>%s</text>`, en)
+	} else {
+		fmt.Fprintf(&d.page, ` data-zh="%s">%s</text>`, zh, en)
+	}
 }
 
 // path draws a path in SVG's own words; its numbers are pixels.
@@ -77,7 +100,10 @@ func (d *drawing) box(class string, x, y, width, height float64) {
 }
 
 // end ends the picture.
-func (d *drawing) end() template.HTML { return template.HTML(d.String() + "</svg>") }
+func (d *drawing) end() picture {
+	fmt.Fprint(d, "</svg>")
+	return picture{words.Text{EN: d.en.String(), ZH: d.zh.String()}, template.HTML(d.page.String())}
+}
 
 // px rounds to what an eye can see.
 func px(x float64) float64 { return math.Round(10*x) / 10 }

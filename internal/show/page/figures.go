@@ -1,11 +1,8 @@
 package page
 
 import (
-	"fmt"
 	"html"
-	"html/template"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,47 +13,46 @@ import (
 // A Drawing is a picture for the chapters, drawn from a run.
 type Drawing struct {
 	Name string // of its file, without .svg
-	SVG  string
+	SVG  words.Text
 	// Facts is what it shows that is the same in every run. The file carries
 	// it, so that a test can hold an old picture against a new run.
-	Facts string
+	Facts words.Text
 }
 
-// File is the picture as a file of its own, with its own colours, for light and
-// dark.
-func (d Drawing) File() string {
-	at := strings.Index(d.SVG, ">") + 1
-	return d.SVG[:at] + "<desc>" + html.EscapeString(d.Facts) + "</desc>\n<style>\n" + Colours + drawingCSS +
-		"</style>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"var(--paper)\"/>\n" + d.SVG[at:] + "\n"
+// File is the picture as a file of its own, in each language, with its own colours, for
+// light and dark.
+func (d Drawing) File() words.Text {
+	return words.Text{EN: file(d.SVG.EN, d.Facts.EN), ZH: file(d.SVG.ZH, d.Facts.ZH)}
 }
 
-// Chinese is a picture's file with Chinese words.
-func Chinese(file string) string {
-	return spoken.ReplaceAllStringFunc(file, func(element string) string {
-		m := spoken.FindStringSubmatch(element)
-		return m[1] + html.EscapeString(words.Translate(html.UnescapeString(m[2]))) + m[3]
-	})
+func file(svg, facts string) string {
+	at := strings.Index(svg, ">") + 1
+	return svg[:at] + "<desc>" + html.EscapeString(facts) + "</desc>\n<style>\n" + Colours + drawingCSS +
+		"</style>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"var(--paper)\"/>\n" + svg[at:] + "\n"
 }
 
-var spoken = regexp.MustCompile(`(<text[^>]*>|<desc>|<title>|aria-label=")([^<"]*)(<|")`)
+// inOrder sorts facts that come in any order.
+func inOrder(facts []words.Text) {
+	slices.SortFunc(facts, func(a, b words.Text) int { return strings.Compare(a.EN, b.EN) })
+}
 
 // Figures draws what the chapters show, from a recording of all steps.
 func (rec *Recording) Figures() (all []Drawing) {
-	add := func(name string, svg template.HTML, facts []string) {
-		all = append(all, Drawing{name, string(svg), strings.Join(facts, " ")})
+	add := func(name string, drawn picture, facts []words.Text) {
+		all = append(all, Drawing{name, drawn.Text, words.Join(facts, " ")})
 	}
 	for _, key := range []string{"3", "4"} {
 		ten := rec.story("release", key)
-		svg, facts := ring("Step "+key+": who watches whom", ten, ten.Phases[0].Over)
+		svg, facts := ring(words.Of("Step %v: who watches whom", key), ten, ten.Phases[0].Over)
 		add("watches-step"+key, svg, facts)
-		svg, facts = sequence("Step "+key+": a release, three waiting", rec.story("few", key).since(1))
-		slices.Sort(facts) // those who are woken together answer in any order
+		svg, facts = sequence(words.Of("Step %v: a release, three waiting", key), rec.story("few", key).since(1))
+		inOrder(facts) // those who are woken together answer in any order
 		add("release-step"+key, svg, facts)
 	}
 	film, counts := herdAndChain(rec.story("release", "3"), rec.story("release", "4"))
 	add("herd-and-chain", film, counts)
 	for _, key := range []string{"4", "5"} {
-		svg, facts := sequence("Step "+key+": the reply to a create gets lost", rec.story("lost", key).since(0))
+		svg, facts := sequence(words.Of("Step %v: the reply to a create gets lost", key), rec.story("lost", key).since(0))
 		add("lost-reply-step"+key, svg, facts)
 	}
 	svg, facts := architecture()
@@ -65,7 +61,7 @@ func (rec *Recording) Figures() (all []Drawing) {
 	facts = nil
 	for _, row := range rec.releases("34") {
 		if row[1].(int) <= largest {
-			facts = append(facts, fmt.Sprintf("%s, %d wait: %d notifications, %d requests, %d bytes.", row...))
+			facts = append(facts, words.Of("%s, %d wait: %d notifications, %d requests, %d bytes.", row...))
 		}
 	}
 	for i, name := range []string{"growth-notifications", "growth-requests", "growth-bytes"} {
@@ -77,7 +73,7 @@ func (rec *Recording) Figures() (all []Drawing) {
 // ring draws a moment of a story as the page's stage does: the directory with
 // its znodes in the middle, the clients around it, an arrow from each to what
 // it watches.
-func ring(title string, s Story, t int) (svg template.HTML, facts []string) {
+func ring(title words.Text, s Story, t int) (drawn picture, facts []words.Text) {
 	const side, hub, nodes, clients = 440, 58.0, 118.0, 178.0
 	at := func(slot int, radius float64) (x, y float64) {
 		angle := 2*math.Pi*float64(slot)/float64(s.Slots) - math.Pi/2
@@ -110,19 +106,19 @@ func ring(title string, s Story, t int) (svg template.HTML, facts []string) {
 		slot := s.Clients[w.Client].Slot
 		x, y := at(slot, clients)
 		tx, ty := at(slot, hub+2)
-		what, bend := "the directory", 46.0
+		what, bend := words.Of("the directory"), 46.0
 		if w.Node >= 0 {
 			tx, ty = at(s.Nodes[w.Node].Slot, nodes)
 			far := math.Hypot(tx-x, ty-y)
 			tx, ty = tx+(x-tx)/far*17, ty+(y-ty)/far*17
-			what, bend = "the znode of "+s.Clients[s.Nodes[w.Node].Owner].Name, 0
+			what, bend = words.Of("the znode of %v", s.Clients[s.Nodes[w.Node].Owner].Name), 0
 		}
 		far := math.Hypot(tx-x, ty-y)
 		dx, dy := (tx-x)/far, (ty-y)/far
 		mx, my := (x+tx)/2-dy*bend, (y+ty)/2+dx*bend
 		d.path("w", "M%v %vQ%v %v %v %v", x, y, mx, my, tx, ty)
 		d.head("wf", mx, my, tx, ty)
-		facts = append(facts, fmt.Sprintf("%s watches %s.", s.Clients[w.Client].Name, what))
+		facts = append(facts, words.Of("%s watches %s.", s.Clients[w.Client].Name, what))
 	}
 	for i, c := range s.Clients {
 		x, y := at(c.Slot, clients)
@@ -130,20 +126,20 @@ func ring(title string, s Story, t int) (svg template.HTML, facts []string) {
 		if held(i) {
 			circle, text = "full", " on"
 			d.circle("hold", x, y, 19)
-			facts = append(facts, c.Name+" holds the lock.")
+			facts = append(facts, words.Of("%v holds the lock.", c.Name))
 		}
 		d.circle(circle, x, y, 15)
-		d.text("b m"+text, x, y+5, "%s", strings.TrimPrefix(c.Name, "client "))
+		d.text("b m"+text, x, y+5, "%s", strings.TrimPrefix(c.Name.EN, "client "))
 	}
-	slices.Sort(facts)
+	inOrder(facts)
 	return d.end(), facts
 }
 
 // architecture draws who talks to whom: clients, the servers of an ensemble, and the
 // ways of a read, a watch and a write.
-func architecture() (svg template.HTML, facts []string) {
+func architecture() (drawn picture, facts []words.Text) {
 	const left, middle, right, servers, clients = 110.0, 390.0, 670.0, 120.0, 300.0
-	d := headed("An ensemble: where reads, watches and writes go", 780, 345)
+	d := headed(words.Of("An ensemble: where reads, watches and writes go"), 780, 345)
 	arrow := func(class string, x, y, tx, ty float64, label string, lx, ly float64) {
 		d.path(class, "M%v %vL%v %v", x, y, tx, ty)
 		d.head(class+"f", x, y, tx, ty)
@@ -178,10 +174,10 @@ func architecture() (svg template.HTML, facts []string) {
 	d.text("s", 250, 296, "A reads: its server answers alone.")
 	d.text("s", 250, 312, "B has a watch: its server notifies it.")
 	d.text("s", 250, 328, "C writes: a majority of the servers agrees.")
-	return d.end(), []string{
-		"A client asks the one server that it is connected to.",
-		"That server answers a read alone, and keeps the client's watches.",
-		"A write goes to the leader, which proposes it to all, and is done when a majority has agreed.",
+	return d.end(), []words.Text{
+		words.Of("A client asks the one server that it is connected to."),
+		words.Of("That server answers a read alone, and keeps the client's watches."),
+		words.Of("A write goes to the leader, which proposes it to all, and is done when a majority has agreed."),
 	}
 }
 

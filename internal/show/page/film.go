@@ -4,19 +4,16 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 //go:embed film.css
 var filmCSS string
-
-//go:embed film_legend.svg
-var filmLegend string // what the signs mean, below the queues and between them
 
 // The film's clock, in seconds.
 const (
@@ -53,12 +50,14 @@ type look struct {
 
 // looks is the class of a thing that changes its look.
 func (f *film) looks(all ...look) string {
-	first, last := all[0].css, all[len(all)-1].css
-	frames := "0%{" + first + "}"
+	first, last := all[0], all[len(all)-1]
+	frames := []keyframe{keyframeAt(first.css, 0)}
 	for i, l := range all[1:] {
-		frames += fmt.Sprintf("%s{%s}%s{%s}", percent(l.from), all[i].css, percent(l.from+blend), l.css)
+		before := all[i]
+		frames = append(frames, keyframeAt(before.css, l.from), keyframeAt(l.css, l.from+blend))
 	}
-	return f.move(frames + percent(filmEnd+blend) + "{" + last + "}to{" + first + "}")
+	frames = append(frames, keyframeAt(last.css, filmEnd+blend), keyframeAt(first.css, filmLength))
+	return f.move(frames...)
 }
 
 // during is the looks of a thing that is there only from one moment to another.
@@ -73,33 +72,51 @@ func during(from, to float64) []look {
 // flies is the class of a dot on its way.
 func (f *film) flies(l leg, from, to point) string {
 	const blink = 0.01
-	at := func(p point) string { return fmt.Sprintf("transform:translate(%.0fpx,%.0fpx)", p.x, p.y) }
-	return f.move(fmt.Sprintf("0%%,%s{opacity:0;%s}%s{opacity:1;%[2]s}%[4]s{opacity:1;%s}%s,to{opacity:0;%[5]s}",
-		percent(l.leaves), at(from), percent(l.leaves+blink), percent(l.lands()), at(to), percent(l.lands()+blink)))
+	hidden := func(at point) string { return "opacity:0;" + at.css() }
+	shown := func(at point) string { return "opacity:1;" + at.css() }
+	return f.move(
+		keyframeAt(hidden(from), 0, l.leaves),
+		keyframeAt(shown(from), l.leaves+blink),
+		keyframeAt(shown(to), l.lands()),
+		keyframeAt(hidden(to), l.lands()+blink, filmLength),
+	)
 }
 
-// move is the class of things that move like this, over and over.
-func (f *film) move(frames string) (class string) {
-	if f.classes[frames] == "" {
-		f.classes[frames] = fmt.Sprintf("f%d", len(f.classes))
-		fmt.Fprintf(
-			&f.moves,
-			".%s{animation:%[1]s %vs linear infinite}@keyframes %[1]s{%[3]s}\n",
-			f.classes[frames],
-			filmLength,
-			frames,
-		)
+// A keyframe is how a thing looks at some moments, as CSS. Between two keyframes it changes
+// evenly from one to the other.
+type keyframe string
+
+func keyframeAt(css string, moments ...float64) keyframe {
+	var all []string
+	for _, m := range moments {
+		all = append(all, percent(m))
 	}
-	return f.classes[frames]
+	return keyframe(strings.Join(all, ",") + "{" + css + "}")
 }
 
 func percent(seconds float64) string { return fmt.Sprintf("%.4g%%", 100*seconds/filmLength) }
 
+// move is the class of things that move like this, over and over.
+func (f *film) move(frames ...keyframe) (class string) {
+	var way string
+	for _, k := range frames {
+		way += string(k)
+	}
+	if class, isKnown := f.classes[way]; isKnown {
+		return class
+	}
+	class = fmt.Sprintf("f%d", len(f.classes))
+	f.classes[way] = class
+	fmt.Fprintf(&f.moves, ".%s{animation:%s %vs linear infinite}", class, class, filmLength)
+	fmt.Fprintf(&f.moves, "@keyframes %s{%s}\n", class, way)
+	return class
+}
+
 // herdAndChain is the film at the head of the README: a release with step 3's
 // lock beside one with step 4's.
-func herdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
+func herdAndChain(herd, chain Story) (drawn picture, facts []words.Text) {
 	f := &film{classes: map[string]string{},
-		drawing: draw("One release: step 3 wakes all who wait, step 4 wakes one", 2*panelWidth+panelGap, filmHeight)}
+		drawing: draw(words.Of("One release: step 3 wakes all who wait, step 4 wakes one"), 2*panelWidth+panelGap, filmHeight)}
 	for i, side := range []struct {
 		Story
 		title, idea string
@@ -116,11 +133,11 @@ func herdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
 		s.clients()
 		s.messages()
 		s.words()
-		f.WriteString("</g>\n")
-		facts = append(facts, fmt.Sprintf("step %s, %d wait: 1 release, %d notifications, %d lists.",
+		fmt.Fprint(f, "</g>\n")
+		facts = append(facts, words.Of("step %s, %d wait: 1 release, %d notifications, %d lists.",
 			s.Step, len(s.Clients)-1, s.cost.Notifications, s.cost.Requests[wiretap.GetChildren]))
 	}
-	f.WriteString(filmLegend)
+	f.legend()
 	fmt.Fprintf(
 		f,
 		"<style>\n%s@media screen and (prefers-reduced-motion: no-preference) {\n%s}\n</style>",
@@ -128,17 +145,43 @@ func herdAndChain(herd, chain Story) (svg template.HTML, facts []string) {
 		&f.moves,
 	)
 	const width = 2*panelWidth + panelGap
-	svg = smaller(f.end(), `width="%d"`, width, shownWidth)
-	svg = smaller(svg, `height="%d"`, filmHeight, shownWidth*filmHeight/width)
-	return svg, facts
+	drawn = f.end()
+	drawn.Text = drawn.Changed(func(svg string) string {
+		svg = smaller(svg, `width="%d"`, width, shownWidth)
+		return smaller(svg, `height="%d"`, filmHeight, shownWidth*filmHeight/width)
+	})
+	return drawn, facts
+}
+
+// legend says what the signs mean, below the queues and between them.
+func (f *film) legend() {
+	f.path("l", "M450 20V388")
+	sign := func(x float64, markup, text string) {
+		fmt.Fprintf(f, `<g transform="translate(%v 430)">%s`, x, markup)
+		f.text("", 24, 0, "%s", text)
+		fmt.Fprint(f, "</g>\n")
+	}
+	sign(70, `<circle class="client" cx="8" cy="-5" r="8"/>`, "waits, asleep")
+	sign(216, `<circle class="client woken" cx="8" cy="-5" r="8"/>`, "awake")
+	sign(306, `<circle class="client in" cx="8" cy="-5" r="8"/>`, "holds the lock")
+	sign(458, `<path class="watch" d="M0-5h18"/>`, "watch")
+	sign(548, `<circle class="dot dot2" cx="8" cy="-5" r="5"/>`, "notification")
+	sign(678, `<circle class="dot dot0" cx="8" cy="-5" r="5"/>`, "request")
+	sign(778, `<circle class="dot dot1" cx="8" cy="-5" r="5"/>`, "reply")
+	f.text(
+		"s m",
+		450,
+		456,
+		"Every dot is a message that was recorded between a client and a real ZooKeeper. The pace is for the eye.",
+	)
 }
 
 // shownWidth lets the commands below the film stand on the first screen of a laptop.
 const shownWidth = 720
 
 // smaller replaces the size that a picture has by the one in which it is shown.
-func smaller(svg template.HTML, format string, drawn, shown int) template.HTML {
-	return template.HTML(strings.Replace(string(svg), fmt.Sprintf(format, drawn), fmt.Sprintf(format, shown), 1))
+func smaller(svg, format string, drawn, shown int) string {
+	return strings.Replace(svg, fmt.Sprintf(format, drawn), fmt.Sprintf(format, shown), 1)
 }
 
 // A scene is a recorded release, by the film's clock.
@@ -163,25 +206,30 @@ func (l leg) lands() float64 { return l.leaves + flight }
 // kind leave in the recorded order, those of a client one after the other, and
 // nobody hears of the release before it has reached the server.
 func newScene(f *film, s Story) *scene {
+	waiting, release := s.Phases[0], s.Phases[1]
 	sc := &scene{
-		film: f, Story: s, cost: s.counts(1), of: make([][3]leg, len(s.Clients)),
-		before: s.Phases[0].Over, after: s.Phases[1].Over,
+		film:   f,
+		Story:  s,
+		cost:   s.counts(1),
+		of:     make([][3]leg, len(s.Clients)),
+		before: waiting.Over,
+		after:  release.Over,
 	}
 	for _, frame := range s.Frames {
-		if frame.At >= s.Phases[1].At && frame.At <= sc.after {
+		if release.At <= frame.At && frame.At <= release.Over {
 			sc.legs = append(sc.legs, leg{Flight: frame})
 		}
 	}
-	slices.SortStableFunc(
-		sc.legs,
-		func(a, b leg) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) },
-	)
+	slices.SortStableFunc(sc.legs, func(a, b leg) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
 	next := [3]float64{wiretap.Request: opening, wiretap.Reply: released, wiretap.Notification: released}
 	free := make([]float64, len(s.Clients)) // when a client's last frame has landed
 	for i := range sc.legs {
 		l := &sc.legs[i]
 		l.leaves = max(next[l.Kind], free[l.Client])
-		next[l.Kind], free[l.Client] = l.leaves+apart, l.lands()
+		next[l.Kind] = l.leaves + apart
+		free[l.Client] = l.lands()
 		sc.of[l.Client][l.Kind] = *l
 	}
 	return sc
@@ -191,6 +239,9 @@ func newScene(f *film, s Story) *scene {
 func thereAt(t, from, to int) bool { return from <= t && (to < 0 || t < to) }
 
 type point struct{ x, y float64 }
+
+// css puts a thing there.
+func (p point) css() string { return fmt.Sprintf("transform:translate(%.0fpx,%.0fpx)", p.x, p.y) }
 
 // place is where a place of the queue is, at a height.
 func place(slot int, y float64) point { return point{30 + 38*float64(slot), y} }
@@ -208,10 +259,12 @@ func (s *scene) queue() {
 	s.box("server", panelWidth/2, (queueTop+queueFloor)/2, panelWidth-12, queueFloor-queueTop)
 	s.text("soft m", panelWidth/2, queueTop+20, "ZooKeeper, the server, keeps the queue")
 	for _, n := range s.Nodes {
-		if n.Slot < 0 || !thereAt(s.before, n.From, n.To) {
+		isQueued := n.Slot >= 0 && thereAt(s.before, n.From, n.To)
+		if !isQueued {
 			continue
 		}
-		at, class := place(n.Slot, nodesAt), ""
+		at := place(n.Slot, nodesAt)
+		class := ""
 		if !thereAt(s.after, n.From, n.To) {
 			class = "gone " + s.looks(look{0, "opacity:1"}, look{released, "opacity:.3"})
 		}
@@ -226,7 +279,7 @@ func (s *scene) queue() {
 func (f *film) group(class string, draw func()) {
 	fmt.Fprintf(f, `<g class="%s">`, class)
 	draw()
-	f.WriteString("</g>")
+	fmt.Fprint(f, "</g>")
 }
 
 // watches draws who watches what: a watch fires once, and may be set again.
@@ -235,7 +288,8 @@ func (s *scene) watches() {
 		if !thereAt(s.before, w.From, w.To) {
 			continue
 		}
-		from, to := s.watched(w.Node), place(s.Clients[w.Client].Slot, clientsAt-clientSize)
+		from := s.watched(w.Node)
+		to := place(s.Clients[w.Client].Slot, clientsAt-clientSize)
 		line := func(class string) { s.path(class, "M%v %vL%v %v", from.x, from.y, to.x, to.y) }
 		told := s.of[w.Client][wiretap.Notification]
 		if told.leaves == 0 {
@@ -243,47 +297,59 @@ func (s *scene) watches() {
 			continue
 		}
 		set := during(0, told.leaves)
-		if slices.ContainsFunc(
-			s.Watches,
-			func(again Watch) bool { return again.Client == w.Client && thereAt(s.after, again.From, again.To) },
-		) {
-			set = append(set, look{s.of[w.Client][wiretap.Reply].lands(), "opacity:1"})
+		if s.watchesAfter(w.Client) {
+			setAgain := s.of[w.Client][wiretap.Reply].lands()
+			set = append(set, look{setAgain, "opacity:1"})
 		}
 		line("watch off " + s.looks(set...))
 		line("fires " + s.looks(during(told.leaves, told.lands())...))
 	}
 }
 
+// watchesAfter tells whether a client has a watch after the release.
+func (s *scene) watchesAfter(client int) bool {
+	for _, w := range s.Watches {
+		if w.Client == client && thereAt(s.after, w.From, w.To) {
+			return true
+		}
+	}
+	return false
+}
+
 // clients draws the clients: asleep, woken, inside.
 func (s *scene) clients() {
 	for i, c := range s.Clients {
 		x := place(c.Slot, 0).x
-		told, knows := s.of[i][wiretap.Notification], s.of[i][wiretap.Reply].lands()
 		disc := func(class string) {
 			s.circle("client "+class, x, clientsAt, clientSize)
 			s.text("b m", x, clientsAt+5, "%d", i)
 		}
-		inside := during(knows, filmEnd)
-		switch {
-		case c.mood(s.before) == zktest.MoodHolds:
-			inside = during(0, released)
-			s.group("gone", func() { disc("") })
-		case told.leaves > 0:
-			disc(
-				"woken " + s.looks(
-					look{0, "fill:var(--paper)"},
-					look{told.lands(), "fill:var(--awake)"},
-					look{knows, "fill:var(--paper)"},
-				),
-			)
-		default:
-			disc("")
-		}
-		if c.mood(s.before) == zktest.MoodHolds || c.mood(s.after) == zktest.MoodHolds {
-			s.group("off "+s.looks(inside...), func() {
+		inside := func(from, to float64) {
+			s.group("off "+s.looks(during(from, to)...), func() {
 				disc("in")
 				s.text("holds", x-clientSize, clientsAt+clientSize+18, "holds the lock")
 			})
+		}
+		told := s.of[i][wiretap.Notification]
+		knows := s.of[i][wiretap.Reply].lands() // the answer to what it asks then
+		heldBefore := c.mood(s.before) == zktest.MoodHolds
+		holdsAfter := c.mood(s.after) == zktest.MoodHolds
+		switch {
+		case heldBefore:
+			s.group("gone", func() { disc("") })
+		case told.leaves > 0:
+			asleep := look{0, "fill:var(--paper)"}
+			awake := look{told.lands(), "fill:var(--awake)"}
+			asleepAgain := look{knows, "fill:var(--paper)"}
+			disc("woken " + s.looks(asleep, awake, asleepAgain))
+		default:
+			disc("")
+		}
+		switch {
+		case heldBefore:
+			inside(0, released)
+		case holdsAfter:
+			inside(knows, filmEnd)
 		}
 	}
 }
@@ -292,36 +358,41 @@ func (s *scene) clients() {
 func (s *scene) messages() {
 	for _, l := range s.legs {
 		slot := s.Clients[l.Client].Slot
-		class, from, to := "off", place(slot, queueFloor), place(slot, clientsAt-clientSize)
+		server := place(slot, queueFloor)
+		client := place(slot, clientsAt-clientSize)
+		var from, to point
+		class := "off"
 		switch l.Kind {
 		case wiretap.Request:
-			from, to = to, from
+			from, to = client, server
+		case wiretap.Reply:
+			from, to = server, client
 		case wiretap.Notification:
-			class, from = "", s.watched(l.Node)
+			from, to = s.watched(l.Node), client
+			class = "" // it is also in the picture without moves
 		}
-		fmt.Fprintf(s, `<circle class="dot dot%d %s %s" r="5" transform="translate(%.0f %.0f)"/>`,
-			l.Kind, class, s.flies(l, from, to), (from.x+2*to.x)/3, (from.y+2*to.y)/3) // moved by another transform
+		still := point{(from.x + 2*to.x) / 3, (from.y + 2*to.y) / 3} // where it stands in that picture
+		fmt.Fprintf(
+			s,
+			`<circle class="dot dot%d %s %s" r="5" transform="translate(%.0f %.0f)"/>`,
+			l.Kind,
+			class,
+			s.flies(l, from, to),
+			still.x,
+			still.y,
+		)
 	}
 }
 
 // words says what happens, and counts the notifications.
 func (s *scene) words() {
-	holder := func(t int) string {
+	holder := func(t int) words.Text {
 		return s.Clients[slices.IndexFunc(s.Clients, func(c Client) bool { return c.mood(t) == zktest.MoodHolds })].Name
 	}
 	next := holder(s.after)
-	whom, wake, others := next, next+" wakes and asks", "Nobody else woke."
+	whom, wake, others := next, words.Of("%v wakes and asks", next), words.Of("Nobody else woke.")
 	if n := s.cost.Notifications; n > 1 {
-		whom, wake, others = fmt.Sprintf(
-			"all %d",
-			n,
-		), fmt.Sprintf(
-			"all %d wake and ask",
-			n,
-		), fmt.Sprintf(
-			"%d woke for nothing.",
-			n-1,
-		)
+		whom, wake, others = words.Of("all %d", n), words.Of("all %d wake and ask", n), words.Of("%d woke for nothing.", n-1)
 	}
 	var told []float64
 	known := 0.0
@@ -333,7 +404,7 @@ func (s *scene) words() {
 	}
 	captions := []struct {
 		from float64
-		text string
+		text words.Text
 	}{
 		{0, sentence("%s holds the lock. %d wait.", holder(s.before), len(s.Clients)-1)},
 		{opening, sentence("%s releases. The server notifies %s.", holder(s.before), whom)},
@@ -349,19 +420,22 @@ func (s *scene) words() {
 	}
 	// Before the release, the count of the round before is still there.
 	old, now := look{0, "opacity:.35"}, look{opening, "opacity:1"}
-	_, noun, _ := strings.Cut(plural(len(told), "notification"), " ")
-	s.caption("big e", 180, countAt, "1 release →", true, old, now)
-	s.caption("big", 246, countAt, noun, true, old, now)
+	noun := "notifications"
+	if len(told) == 1 {
+		noun = "notification"
+	}
+	s.caption("big e", 180, countAt, words.Of("1 release →"), true, old, now)
+	s.caption("big", 246, countAt, words.Whole(noun), true, old, now)
 	from := opening
 	for i, to := range told {
-		s.caption("count m", 213, countAt+3, number(i), false, during(from, to)...)
+		s.caption("count m", 213, countAt+3, words.Whole(number(i)), false, during(from, to)...)
 		from = to
 	}
 	s.caption(
 		"count m",
 		213,
 		countAt+3,
-		number(len(told)),
+		words.Whole(number(len(told))),
 		true,
 		old,
 		look{opening - blend, "opacity:0"},
@@ -371,7 +445,7 @@ func (s *scene) words() {
 
 // caption writes a text that changes its looks. If it is still, it is also in the
 // picture without moves.
-func (f *film) caption(class string, x, y float64, text string, still bool, all ...look) {
+func (f *film) caption(class string, x, y float64, text words.Text, still bool, all ...look) {
 	if !still {
 		class += " off"
 	}

@@ -22,11 +22,17 @@ var filmFile = filepath.Join("..", "..", "..", "docs", "figures", "herd-and-chai
 func TestFilmIsOfARun(t *testing.T) {
 	herd, chain := recorded(t).story("release", "3"), recorded(t).story("release", "4")
 	svg, _ := herdAndChain(herd, chain)
-	sides := strings.Split(string(svg), "</g>\n")
+	sides := strings.Split(svg.EN, "</g>\n")
 	for i, s := range []Story{herd, chain} {
 		dots := func(k wiretap.Kind) int { return strings.Count(sides[i], fmt.Sprintf(`class="dot dot%d`, k)) }
 		c := s.counts(1)
-		assert.Equal(t, c.Notifications, dots(wiretap.Notification), "step %s: notifications in the film, and recorded", s.Step)
+		assert.Equal(
+			t,
+			c.Notifications,
+			dots(wiretap.Notification),
+			"step %s: notifications in the film, and recorded",
+			s.Step,
+		)
 		assert.Equal(t, c.All(), dots(wiretap.Request), "step %s: requests in the film, and recorded", s.Step)
 		assert.Equal(t, c.All(), dots(wiretap.Reply), "step %s: replies in the film, and requests recorded", s.Step)
 	}
@@ -50,6 +56,9 @@ func TestFilmInABrowser(t *testing.T) {
 		}))
 		b.Until(fmt.Sprintf(`document.getAnimations().length > 0 === %v`, c.moves))
 		b.Until(`(document.getAnimations().forEach((a) => { a.pause(); a.currentTime = 9000 }),
-			[...document.querySelectorAll(".count")].filter((text) => getComputedStyle(text).opacity == 1).map((text) => text.textContent).join() === "10,1")`)
+			[...document.querySelectorAll(".count")]
+				.filter((text) => getComputedStyle(text).opacity == 1)
+				.map((text) => text.textContent)
+				.join() === "10,1")`)
 	}
 }

@@ -5,21 +5,30 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // Evidence makes a page of what a property's story has shown of two locks on one
 // server: the learner's version of a step, and beside it the step's own.
-func Evidence(origin string, step Step, yours, own lockcheck.Result) *Recording {
+func Evidence(origin words.Text, step Step, yours, own lockcheck.Result) *Recording {
 	yours.Subject, own.Subject = "yours", "the step's own"
 	locks := []Step{
-		{Key: step.Key + " (yours)", Name: step.Name, Lesson: yours.Evidence},
-		{Key: step.Key + " (the step's own)", Name: step.Name, Lesson: own.Evidence},
+		{
+			Key:     step.Key + "-yours",
+			Heading: words.Of("Step %v (yours): %v", step.Key, step.Name),
+			Lesson:  yours.Evidence,
+		},
+		{
+			Key:     step.Key + "-own",
+			Heading: words.Of("Step %v (the step's own): %v", step.Key, step.Name),
+			Lesson:  own.Evidence,
+		},
 	}
 	p := yours.Property
 	rec := oneStory(
 		origin,
-		p.Name,
-		"Why it matters: "+p.Why+". Ask yourself: "+p.Hint,
+		words.Whole(p.Name),
+		words.Of("Why it matters: %v. Ask yourself: %v", p.Why, p.Hint),
 		locks,
 		[]Story{seen(yours), seen(own)},
 	)
@@ -28,12 +37,18 @@ func Evidence(origin string, step Step, yours, own lockcheck.Result) *Recording 
 }
 
 // Kept makes a page of what was seen on the boards of make play: a story for each lock.
-func Kept(origin string, locks []Step, stories []Story) *Recording {
-	return oneStory(origin, "What was played", "What was done, in its order, and what came of it.", locks, stories)
+func Kept(origin words.Text, locks []Step, stories []Story) *Recording {
+	return oneStory(
+		origin,
+		words.Of("What was played"),
+		words.Of("What was done, in its order, and what came of it."),
+		locks,
+		stories,
+	)
 }
 
 // oneStory makes a page of one story, as each of the locks has told it.
-func oneStory(origin, title, watch string, locks []Step, stories []Story) *Recording {
+func oneStory(origin, title, watch words.Text, locks []Step, stories []Story) *Recording {
 	rec := &Recording{Began: time.Now(), Origin: origin, Locks: locks, Stories: stories}
 	about := story{ID: "story", Title: title, Watch: watch}
 	for i, l := range locks {
@@ -53,7 +68,8 @@ func seen(r lockcheck.Result) Story {
 	start, end := time.Now(), time.Time{}
 	for _, l := range r.Lines {
 		for _, f := range l.Frames {
-			if f.Kind == wiretap.Request && f.Op != wiretap.Connect && !aside(f) && f.At.Before(start) {
+			isAsked := f.Kind == wiretap.Request && f.Op != wiretap.Connect && isDrawn(f)
+			if isAsked && f.At.Before(start) {
 				start = f.At
 			}
 			if f.At.After(end) {
@@ -63,6 +79,6 @@ func seen(r lockcheck.Result) Story {
 	}
 	d := &deduction{dir: "/lock", start: start, lines: r.Lines}
 	s := d.deduce(len(r.Lines), end)
-	s.Phases = []Phase{{Over: s.End, Title: string(r.Verdict) + " " + r.Property.Name, Sum: r.Evidence}}
+	s.Phases = []Phase{{Over: s.End, Title: words.Of("%s %s", r.Verdict, r.Property.Name), Sum: r.Evidence}}
 	return s
 }

@@ -1,15 +1,14 @@
 package page
 
 import (
-	"strings"
-
 	"zklock/internal/check/explore"
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // Order makes a page of one order of requests: each choice is a part of the replay.
-func Order(origin, lock, wrong string, run explore.Run, record explore.Record) *Recording {
+func Order(origin, lock words.Text, wrong string, run explore.Run, record explore.Record) *Recording {
 	d := &deduction{dir: record.Dir, start: record.Choices[0]}
 	for i, lane := range record.Lanes {
 		d.lines = append(d.lines, lockcheck.Line{Client: string(rune('A' + i)), Frames: lane.Frames, Moods: lane.Moods})
@@ -28,7 +27,7 @@ func Order(origin, lock, wrong string, run explore.Run, record explore.Record) *
 		}
 		s.Phases = append(s.Phases, Phase{At: d.us(at), Over: d.us(over)})
 	}
-	said := make([][]string, len(s.Phases)) // what came of each choice
+	said := make([][]words.Text, len(s.Phases)) // what came of each choice
 	part := -1
 	for _, line := range run.Told {
 		switch {
@@ -42,14 +41,14 @@ func Order(origin, lock, wrong string, run explore.Run, record explore.Record) *
 	said[part] = append(said[part], run.Outcome)
 	for i, texts := range said {
 		if len(texts) > 0 {
-			s.Phases[i].Sum = strings.Join(texts, "; ") + "."
+			s.Phases[i].Sum = words.Of("%s.", words.Join(texts, "; "))
 		}
 	}
-	step := Step{Key: lock, Name: lock, Lesson: strings.Join(run.Wrong, "; ")}
+	step := Step{Key: lock.EN, Heading: lock, Lesson: explore.Outcome(run.Wrong)}
 	return oneStory(
 		origin,
-		wrong,
-		"The shortest order of requests in which this happens. Each part is a choice of what comes next.",
+		words.Whole(wrong),
+		words.Of("The shortest order of requests in which this happens. Each part is a choice of what comes next."),
 		[]Step{step},
 		[]Story{s},
 	)

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"html"
 	"html/template"
 	"io"
 	"strconv"
@@ -47,19 +48,51 @@ var Legend template.HTML
 // Style is how this page and the one of internal/teach/play look.
 var Style = Colours + drawingCSS + css
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
+// Functions are what a template says its texts with: where a text may stand, and as an
+// element's aria-label.
+var Functions = template.FuncMap{
+	"say":   func(what any, args ...any) template.HTML { return inBoth(text(what, args)) },
+	"label": func(what any, args ...any) template.HTMLAttr { return labelled(text(what, args)) },
+}
+
+var page = template.Must(template.New("page").Funcs(Functions).Funcs(template.FuncMap{
 	"number": number,
 	"cell":   cell,
 	"proof": func(r lockcheck.Result) (p struct {
 		Drawing template.HTML
-		Words   []string
+		Words   []words.Text
 	}) {
 		if r.Verdict == lockcheck.No {
-			p.Drawing, p.Words = sequence(r.Subject+": "+r.Property.Name, r.Lines)
+			drawn, told := sequence(words.Of("%s: %s", r.Subject, r.Property.Name), r.Lines)
+			p.Drawing, p.Words = drawn.Page, told
 		}
 		return p
 	},
 }).Parse(markup))
+
+// text is a text that a template says: a format and its arguments, or what is a text by
+// itself.
+func text(what any, args []any) words.Text {
+	if len(args) == 0 {
+		return words.Any(what)
+	}
+	return words.Of(what.(string), args...)
+}
+
+// inBoth is a text in a page that can change its language.
+func inBoth(t words.Text) template.HTML {
+	en, zh := html.EscapeString(t.EN), html.EscapeString(t.ZH)
+	if en == zh {
+		return template.HTML(en)
+	}
+	return template.HTML(fmt.Sprintf(`<span data-zh="%s">%s</span>`, zh, en))
+}
+
+// labelled is a text as an aria-label in such a page.
+func labelled(t words.Text) template.HTMLAttr {
+	en, zh := html.EscapeString(t.EN), html.EscapeString(t.ZH)
+	return template.HTMLAttr(fmt.Sprintf(`aria-label="%s" data-zh-label="%s"`, en, zh))
+}
 
 // Write writes the page. It needs nothing beside itself.
 func (rec *Recording) Write(w io.Writer) error {
@@ -69,10 +102,10 @@ func (rec *Recording) Write(w io.Writer) error {
 		"Legend":  Legend,
 		"Rec":     rec,
 		"Words":   words.Pairs(),
-		"Date":    rec.Began.Format("2 January 2006, 15:04 MST"),
+		"Date":    words.Of("2 January 2006, 15:04 MST").Changed(rec.Began.Format),
 		"Sides":   []string{"left", "right"},
 		"Data":    map[string]any{"steps": rec.Locks, "titles": rec.Titles, "stories": rec.Stories},
-		"Heading": "zklock: the tour",
+		"Heading": words.Of("zklock: the tour"),
 		"Columns": len(rec.Locks) + 1,
 		"Clients": rec.Largest + 1,
 	}
@@ -84,7 +117,7 @@ func (rec *Recording) Write(w io.Writer) error {
 		view["Score"] = groups[:len(groups)-1] // the last one is part of the matrix, which stands below
 		view["Measured"], view["Sizes"] = steps, scored(min(rec.Largest, 100))
 		view["Charts"], view["Releases"] = rec.Charts(drawn, rec.Largest), rec.releases(drawn)
-		view["HandOvers"], view["Spread"] = handOvers, spread("Hand-over in milliseconds", steps)
+		view["HandOvers"], view["Spread"] = handOvers, spread(words.Of("Hand-over in milliseconds"), steps).Page
 	}
 	return page.Execute(w, view)
 }
@@ -121,27 +154,26 @@ func (rec *Recording) releases(keys string) (rows [][]any) {
 }
 
 // Charts draws how the cost of a release grows with the crowd.
-func (rec *Recording) Charts(keys string, largest int) (drawings []template.HTML) {
+func (rec *Recording) Charts(keys string, largest int) (drawings []picture) {
 	costs := []func(Release) int{notifications, requests, received}
-	for i, title := range []string{"Notifications for one release", "Requests for one release", "Bytes to clients for one release"} {
+	for i, title := range []string{
+		"Notifications for one release",
+		"Requests for one release",
+		"Bytes to clients for one release",
+	} {
 		var curves []Curve
 		for _, q := range rec.measured(keys) {
 			curve := Curve{Step: q.Step.Key}
 			for _, crowd := range q.Crowds {
 				if crowd.Waiters <= largest {
-					curve.X, curve.Y = append(
-						curve.X,
-						float64(crowd.Waiters),
-					), append(
-						curve.Y,
-						float64(crowd.median(costs[i])),
-					)
+					curve.X = append(curve.X, float64(crowd.Waiters))
+					curve.Y = append(curve.Y, float64(crowd.median(costs[i])))
 				}
 			}
 			curves = append(curves, curve)
 		}
 		if len(curves) > 0 {
-			drawings = append(drawings, logLog(title, "clients that wait", curves))
+			drawings = append(drawings, logLog(words.Whole(title), "clients that wait", curves))
 		}
 	}
 	return drawings

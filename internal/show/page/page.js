@@ -10,7 +10,7 @@ data.stories.forEach(ready);
 // ---- The player ----
 
 const stages = [new Stage($("left"), 1.7), new Stage($("right"), 1.7)];
-const player = { now: 0, playing: false, speed: 1, stages: [], clock: null, moments: [], focus: null };
+const player = { now: 0, playing: false, speed: 1, chosen: [], stages: [], clock: null, moments: [], focus: null };
 
 // choose puts one story on the stages.
 function choose(id, left, right) {
@@ -18,33 +18,44 @@ function choose(id, left, right) {
   const find = (step) => data.stories.find((s) => s.id === id && s.step === step);
   if (!find(left)) left = story.pair[0] ?? story.steps[0];
   if (right !== "" && (!find(right) || right === left)) right = story.pair[1] ?? "";
-  options($("story"), data.titles.map((s) => [s.id, data.titles.length > 1 ? titled(s.pair, s.title) : s.title]), id);
-  options($("first"), story.steps.map((k) => [k, stepName(k)]), left);
-  options($("second"), [["", "nothing"], ...story.steps.filter((k) => k !== left).map((k) => [k, stepName(k)])], right);
-  $("watch-for").textContent = story.watch;
+  player.chosen = [story, left, right];
   $("stages").classList.toggle("pair", right !== "");
   $("right").hidden = right === "";
   player.stages = stages.slice(0, right === "" ? 1 : 2);
   player.stages.forEach((stage, i) => {
     const story = find([left, right][i]), of = data.steps.find((s) => s.key === story.step);
-    stage.show(story, stepName(of.key), of.lesson);
+    stage.show(story, of.heading, of.lesson);
   });
   player.clock = clock(player.stages.map((s) => s.story));
   player.moments = player.stages.flatMap((stage, i) => stage.story.frames.map((f) =>
     ({ at: player.clock.shown(i, (f.from + f.to) / 2), stage: i, frame: f }))).sort((a, b) => a.at - b.at);
   $("slider").max = Math.round(player.clock.length);
-  phaseButtons();
-  resize();
+  write();
   const { phases } = player.clock;
   pause();
   go((data.titles.length > 1 ? phases[1] : phases.at(-1))?.at ?? 0); // what has come of the beginning, or the last that was done
   address(`#${id}/${left}/${right}`);
 }
 
-// titled is the title of a story with the steps that it compares.
-const titled = ([one, other], title) => other ? `Steps ${one} and ${other}: ${title}` : `Step ${one}: ${title}`;
+// write writes what stands around the stages, also when the language has changed.
+function write() {
+  const [story, left, right] = player.chosen;
+  options($("story"), data.titles.map((s) => [s.id, data.titles.length > 1 ? titled(s) : say(s.title)]), story.id);
+  options($("first"), story.steps.map((k) => [k, stepName(k)]), left);
+  options($("second"), [["", say("nothing")], ...story.steps.filter((k) => k !== left).map((k) => [k, stepName(k)])], right);
+  $("watch-for").textContent = say(story.watch);
+  for (const stage of player.stages) stage.write();
+  phaseButtons();
+  label();
+  resize();
+}
 
-const stepName = (key) => (/^\d/.test(key) ? `Step ${key}: ` : "") + data.steps.find((s) => s.key === key).name;
+// titled is the title of a story with the steps that it compares, or the first that it is told of.
+function titled({ pair: [one, other], steps, title }) {
+  return other ? say("Steps %s and %s: %s", one, other, title) : say("Step %s: %s", one ?? steps[0], title);
+}
+
+const stepName = (key) => say(data.steps.find((s) => s.key === key).heading);
 
 function options(select, list, chosen) {
   select.replaceChildren(...list.map(([value, text]) => new Option(text, value, false, value === chosen)));
@@ -55,7 +66,7 @@ function phaseButtons() {
   $("phases").replaceChildren(...phases.map((p, i) => {
     const b = document.createElement("button");
     b.type = "button";
-    b.textContent = `${i + 1}. ${p.title}`;
+    b.textContent = `${i + 1}. ${say(p.title)}`;
     b.onclick = () => go(clock.phases[i].at);
     return b;
   }));
@@ -83,7 +94,7 @@ function render() {
     stage.draw(clock.recorded(i, now), focus?.stage === i ? focus.frame : null);
     const own = phase.bends[i], done = over || (own && (now - phase.at) / phase.slow >= own.length);
     const before = now <= phase.at && stage.story.phases[p - 1]; // the part has not begun
-    set(stage.root.querySelector(".caption"), before ? before.sum : done && of.sum ? of.sum : of.title + ".");
+    set(stage.root.querySelector(".caption"), before ? say(before.sum) : done && of.sum.en ? say(of.sum) : say("%s.", of.title));
     const c = stage.tally(of);
     for (const name of ["notifications", "requests", "bytes"]) {
       set(stage.root.querySelector(`[data-count=${name}]`), c[name].toLocaleString("en"));
@@ -93,7 +104,7 @@ function render() {
   });
   if (!player.playing) table();
   $("slider").value = now;
-  $("slider").setAttribute("aria-valuetext", `${player.stages[0].story.phases[p]?.title ?? ""}, ${Math.round(100 * now / clock.length)} percent of the show`);
+  $("slider").setAttribute("aria-valuetext", say("%s, %d percent of the show", player.stages[0].story.phases[p]?.title ?? "", Math.round(100 * now / clock.length)));
   [...$("phases").children].forEach((b, i) => b.setAttribute("aria-current", i === p ? "step" : "false"));
 }
 
@@ -108,7 +119,7 @@ function table() {
     const { story, t } = stage, rows = story.clients.slice(0, 40).map((c, i) => {
       const own = story.nodes.filter((n) => n.owner === i && there(n, t)).map(number).join(", ");
       const watched = story.watches.filter((w) => w.client === i && there(w, t)).map((w) => target(story, w)).join(", ");
-      return [c.name, mood(c, t), own || "none", watched || "nothing"];
+      return [say(c.name), say(mood(c, t)), own || say("none"), watched || say("nothing")];
     });
     stage.root.querySelector("tbody").replaceChildren(...rows.map((cells) => {
       const tr = document.createElement("tr");
@@ -140,7 +151,7 @@ function pause() {
 }
 
 function label() {
-  $("play").textContent = player.playing ? "❚❚ Pause" : "▶ Play";
+  $("play").textContent = say(player.playing ? "❚❚ Pause" : "▶ Play");
 }
 
 function toggle() {
@@ -204,6 +215,7 @@ for (const b of document.querySelectorAll("[data-evidence]")) b.onclick = () => 
 };
 
 addEventListener("resize", resize);
+addEventListener("language", write);
 addEventListener("beforeprint", resize);
 
 // named is what the address names, if it names anything.

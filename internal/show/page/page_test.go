@@ -73,15 +73,15 @@ func TestTheTablesAreWhatTheTourMeasures(t *testing.T) {
 	row := "| %s |" + strings.Repeat(" %v |", len(rec.Locks))
 	groups := rec.Score()
 	for _, g := range groups[:len(groups)-1] { // the last is part of the matrix
-		if strings.Contains(g.Title, "100 ") || strings.Contains(g.Title, "300 ") || strings.Contains(g.Title, "bystander") {
+		if strings.Contains(g.Title.EN, "100 ") || strings.Contains(g.Title.EN, "300 ") || strings.Contains(g.Title.EN, "bystander") {
 			continue
 		}
-		lines, cells := []string{"| **" + g.Title + "** |" + strings.Repeat(" |", len(rec.Locks))}, []any{}
+		lines, cells := []string{"| **" + g.Title.EN + "** |" + strings.Repeat(" |", len(rec.Locks))}, []any{}
 		for _, r := range g.Rows {
 			lines, cells = append(lines, row), append(append(cells, r.Label), exact(r.Cells)...)
 		}
 		chapter.SaysIn(t, costs, strings.Join(lines, "\n"), cells...)
-		if g.Title != "the holder releases, 1,000 wait" {
+		if g.Title.EN != "the holder releases, 1,000 wait" {
 			continue
 		}
 		for _, r := range g.Rows[2:] { // kilobytes and milliseconds
@@ -97,7 +97,12 @@ func TestTheTablesAreWhatTheTourMeasures(t *testing.T) {
 	for _, file := range []string{costs, front, "../../../docs/zh-CN/costs.md", "../../../docs/zh-CN/README.md"} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		assert.Empty(t, regexp.MustCompile(`(?m)^\|.*\d{4}.*`).FindAllString(string(text), -1), "numbers without commas in %s", file)
+		assert.Empty(
+			t,
+			regexp.MustCompile(`(?m)^\|.*\d{4}.*`).FindAllString(string(text), -1),
+			"numbers without commas in %s",
+			file,
+		)
 	}
 	for j, p := range lockcheck.Properties {
 		cells := []any{p.Name}
@@ -141,8 +146,22 @@ func TestEveryReleaseCostsTheSame(t *testing.T) {
 				woken, looks = c.Waiters, c.Waiters
 			}
 			for _, r := range c.Releases {
-				assert.Equal(t, woken, r.Notifications, "%s: notifications for one release, %d waiting", q.Step.Subject.Name, c.Waiters)
-				assert.Equal(t, 1+looks, r.All(), "%s: one delete, and the looks of each who is woken, %d waiting", q.Step.Subject.Name, c.Waiters)
+				assert.Equal(
+					t,
+					woken,
+					r.Notifications,
+					"%s: notifications for one release, %d waiting",
+					q.Step.Subject.Name,
+					c.Waiters,
+				)
+				assert.Equal(
+					t,
+					1+looks,
+					r.All(),
+					"%s: one delete, and the looks of each who is woken, %d waiting",
+					q.Step.Subject.Name,
+					c.Waiters,
+				)
 			}
 		}
 	}
@@ -172,10 +191,21 @@ func TestReplayIsTrue(t *testing.T) {
 					armed++
 				}
 			}
-			assert.Equal(t, len(s.watches), armed, "at the end the replay has as many watches as the taps: %v", s.watches)
+			assert.Equal(
+				t,
+				len(s.watches),
+				armed,
+				"at the end the replay has as many watches as the taps: %v",
+				s.watches,
+			)
 			for _, f := range s.Frames {
 				assert.LessOrEqual(t, f.From, f.To, "a frame leaves before it arrives: %+v", f)
-				assert.False(t, f.Kind == wiretap.Notification && f.Node == -2, "a notification is about something that is shown: %+v", f)
+				assert.False(
+					t,
+					f.Kind == wiretap.Notification && f.Node == -2,
+					"a notification is about something that is shown: %+v",
+					f,
+				)
 			}
 			for i, p := range s.Phases {
 				assert.NotEmpty(t, p.Sum, "part %d is summed up", i+1)
@@ -189,16 +219,21 @@ func TestReplayIsTrue(t *testing.T) {
 // What a chapter's picture shows must be what is measured now.
 func TestFiguresAreUpToDate(t *testing.T) {
 	for _, d := range recorded(t).Figures() {
-		drawn, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "figures", d.Name+".svg"))
-		require.NoError(t, err, "make figures draws it")
-		_, rest, _ := strings.Cut(string(drawn), "<desc>")
-		facts, _, _ := strings.Cut(rest, "</desc>")
-		chinese, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "zh-CN", "figures", d.Name+".svg"))
-		require.NoError(t, err, "make figures draws it")
-		assert.True(t, Chinese(string(drawn)) == string(chinese), "%s with Chinese words (make figures draws it again)", d.Name)
-		assert.Equal(t, d.Facts, html.UnescapeString(facts), "what %s shows is what is measured (make figures draws it again)", d.Name)
+		var drawn []string // in each language, without what it says
+		for folder, facts := range map[string]string{"figures": d.Facts.EN, "zh-CN/figures": d.Facts.ZH} {
+			file, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", folder, d.Name+".svg"))
+			require.NoError(t, err, "make figures draws it")
+			_, rest, _ := strings.Cut(string(file), "<desc>")
+			said, _, _ := strings.Cut(rest, "</desc>")
+			assert.Equal(t, facts, html.UnescapeString(said), "what %s shows is what is measured (make figures draws it again)", d.Name)
+			drawn = append(drawn, spoken.ReplaceAllString(string(file), ""))
+		}
+		assert.True(t, drawn[0] == drawn[1], "%s is the same in both languages (make figures draws it again)", d.Name)
 	}
 }
+
+// spoken is what a picture says.
+var spoken = regexp.MustCompile(`>[^<]+<|aria-label="[^"]*"`)
 
 func TestPageAndFilmAreSmall(t *testing.T) {
 	var page bytes.Buffer
@@ -211,14 +246,25 @@ func TestPageAndFilmAreSmall(t *testing.T) {
 
 func TestSlope(t *testing.T) {
 	for want, y := range map[string][]float64{"0.0": {1, 1, 1}, "1.0": {10, 100, 1000}, "2.0": {1, 100, 10000}} {
-		assert.Equal(t, want, fmt.Sprintf("%.1f", Curve{X: []float64{10, 100, 1000}, Y: y}.slope()), "the slope through %v", y)
+		assert.Equal(
+			t,
+			want,
+			fmt.Sprintf("%.1f", Curve{X: []float64{10, 100, 1000}, Y: y}.slope()),
+			"the slope through %v",
+			y,
+		)
 	}
 }
 
 func TestCells(t *testing.T) {
 	for want, c := range map[string][2]any{
-		"19,000": {"kilobytes sent to them", chapter.About(19_123, 10)}, "1,000": {"notifications", 1000}, "0.85": {"kilobytes sent to them", chapter.About(0.85, 10)},
-		"≤ 1": {"longest wait, times quiet", chapter.About(0.85, 10)}, "2.3": {"longest wait, times quiet", chapter.About(2.3, 10)}, "–": {"notifications", none}, "": {"requests", ""},
+		"19,000": {"kilobytes sent to them", chapter.About(19_123, 10)},
+		"1,000":  {"notifications", 1000},
+		"0.85":   {"kilobytes sent to them", chapter.About(0.85, 10)},
+		"≤ 1":    {"longest wait, times quiet", chapter.About(0.85, 10)},
+		"2.3":    {"longest wait, times quiet", chapter.About(2.3, 10)},
+		"–":      {"notifications", none},
+		"":       {"requests", ""},
 	} {
 		assert.Equal(t, want, cell(c[0].(string), c[1]))
 	}

@@ -21,7 +21,7 @@ func (rec *Recording) PrintScore(w io.Writer) {
 	words.Fprintf(
 		w,
 		"  date  %s, measured within %.0f s\n\n",
-		rec.Began.Format(words.In("2 January 2006, 15:04 MST")),
+		words.Of("2 January 2006, 15:04 MST").Changed(rec.Began.Format),
 		rec.Took.Seconds(),
 	)
 
@@ -100,7 +100,7 @@ func (rec *Recording) PrintMatrix(w io.Writer) {
 		words.Fprintf(w, "\n%s, %s: what was seen\n", lock.Subject.Name, lock.Title)
 		for _, r := range rec.Answers[i] {
 			if r.Verdict != lockcheck.Yes {
-				wrap(w, words.In(r.String()))
+				wrap(w, r.String())
 			}
 		}
 	}

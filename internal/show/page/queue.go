@@ -185,7 +185,12 @@ func (q *Queue) waited(c wiretap.Counts) {
 	case writes(c) > 0:
 		q.sum("%d clients waited: %s requests, every one a write that failed.", n, number(asked))
 	default:
-		q.sum("%d clients waited: %s requests, %s bytes of lists, and no news in them.", n, number(asked), number(c.Received))
+		q.sum(
+			"%d clients waited: %s requests, %s bytes of lists, and no news in them.",
+			n,
+			number(asked),
+			number(c.Received),
+		)
 	}
 	q.window()
 	q.excerpt("wait")
@@ -202,8 +207,12 @@ func (q *Queue) arrival() {
 	if told := q.Arrival.Notifications; told == 0 {
 		q.sum("%s came: no waiter was woken.", newcomer.Name)
 	} else {
-		q.sum("%s came: %s to those who wait, %s, none of them useful.",
-			newcomer.Name, plural(told, "notification"), plural(q.Arrival.Requests[wiretap.GetChildren], "list"))
+		q.sum(
+			"%s came: %s to those who wait, %s, none of them useful.",
+			newcomer.Name,
+			Plural(told, "%s notification", "%s notifications"),
+			Plural(q.Arrival.Requests[wiretap.GetChildren], "%s list", "%s lists"),
+		)
 	}
 	q.excerpt("arrival")
 	after := time.Now()
@@ -299,11 +308,11 @@ func (q *Queue) release() Release {
 			old, r.All()-1, q.holder.Name, millis(took))
 		return r
 	}
-	looks := plural(r.Requests[wiretap.GetChildren], "list")
+	looks := Plural(r.Requests[wiretap.GetChildren], "%s list", "%s lists")
 	if n := r.Requests[wiretap.Create]; n > 0 {
-		looks = plural(n, "create")
+		looks = Plural(n, "%s create", "%s creates")
 	}
-	q.sum("%s released: %s, %s, 1 of them useful.", old, plural(r.Notifications, "notification"), looks)
+	q.sum("%s released: %s, %s, 1 of them useful.", old, Plural(r.Notifications, "%s notification", "%s notifications"), looks)
 	return r
 }
 

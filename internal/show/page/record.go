@@ -14,6 +14,7 @@ import (
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // A recorder is the stage of a story: it writes down what the clients of one
@@ -225,10 +226,7 @@ func (r *recorder) sum(format string, args ...any) {
 }
 
 // sentence begins with a capital letter.
-func sentence(format string, args ...any) string {
-	s := fmt.Sprintf(format, args...)
-	return strings.ToUpper(s[:1]) + s[1:]
-}
+func sentence(format string, args ...any) words.Text { return words.Of(format, args...).Capital() }
 
 // window says that the present phase ends with the clock.
 func (r *recorder) window() { r.phases[len(r.phases)-1].window = true }
@@ -255,7 +253,7 @@ func (r *recorder) tells(id string) {
 func (r *recorder) leave() {
 	each(r.t, r.members, func(_ int, m *zktest.Member) {
 		m.Tap.Restore()
-		r.Await(m.Name+" to have a session", func() bool { return m.State() == zk.StateHasSession })
+		r.Await(words.Of("%v to have a session", m.Name), func() bool { return m.State() == zk.StateHasSession })
 	})
 	each(r.t, r.turns, func(_ int, turn *zktest.Turn) { _ = turn.Cancel() }) // it may have returned long ago
 	each(r.t, r.members, func(_ int, m *zktest.Member) { m.Close() })

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"sort"
 	"time"
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // A Story is a recorded run, made ready to be shown at any moment of it: all is
@@ -21,8 +23,10 @@ type Story struct {
 	Frames  []Flight `json:"frames"`
 	Phases  []Phase  `json:"phases"`
 	End     int      `json:"end"`
-	Znode   bool     `json:"znode,omitempty"` // the lock is one znode, and no queue, though its step's key does not say so
-	Slots   int      `json:"slots"`           // places around the directory
+
+	// The lock is one znode, and no queue, though its step's key does not say so.
+	Znode bool `json:"znode,omitempty"`
+	Slots int  `json:"slots"` // places around the directory
 
 	start time.Time
 	lines []lockcheck.Line // the clients' frames, as they stood on the wire
@@ -30,9 +34,9 @@ type Story struct {
 
 // A Client of the story. Moods are what it believes of itself, in order.
 type Client struct {
-	Name  string `json:"name"`
-	Slot  int    `json:"slot"`
-	Moods []Mood `json:"moods"`
+	Name  words.Text `json:"name"`
+	Slot  int        `json:"slot"`
+	Moods []Mood     `json:"moods"`
 }
 
 // Mood is what a client believes of itself from a moment on.
@@ -79,10 +83,10 @@ const (
 
 // A Phase is a part of the story.
 type Phase struct {
-	At    int    `json:"at"`
-	Over  int    `json:"over"`
-	Title string `json:"title"`
-	Sum   string `json:"sum"`
+	At    int        `json:"at"`
+	Over  int        `json:"over"`
+	Title words.Text `json:"title"`
+	Sum   words.Text `json:"sum"`
 
 	window bool // it ends with the clock, and else with the last thing that happens in it
 }
@@ -96,10 +100,14 @@ func (r *recorder) story() Story {
 		d.lines = append(d.lines, lockcheck.Line{Client: m.Name, Frames: m.Tap.Frames(), Moods: m.Moods()})
 	}
 	for _, e := range r.ends {
-		d.changes = append(
-			d.changes,
-			&change{e.zxid, slices.Index(all, e.member), wiretap.Close, "", true, d.us(e.after), d.us(e.seen), 0},
-		)
+		d.changes = append(d.changes, &change{
+			zxid:     e.zxid,
+			client:   slices.Index(all, e.member),
+			op:       wiretap.Close,
+			children: true,
+			lo:       d.us(e.after),
+			hi:       d.us(e.seen),
+		})
 	}
 	s := d.deduce(len(r.members), time.Now())
 	s.Phases = slices.Clone(r.phases)
@@ -124,12 +132,18 @@ func (s *Story) trim() {
 			happens = append(happens, m.At)
 		}
 	}
-	for i, p := range s.Phases {
-		if !p.window {
-			s.Phases[i].Over = slices.Max(
-				append(slices.DeleteFunc(slices.Clone(happens), func(at int) bool { return at > p.Over }), p.At),
-			)
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if p.window {
+			continue
 		}
+		last := p.At
+		for _, at := range happens {
+			if at <= p.Over {
+				last = max(last, at)
+			}
+		}
+		p.Over = last
 	}
 }
 
@@ -186,7 +200,7 @@ func (d *deduction) deduce(shown int, end time.Time) Story {
 		lines:   d.lines[:shown],
 	}
 	for _, line := range s.lines {
-		c := Client{Name: line.Client, Slot: -1, Moods: []Mood{}}
+		c := Client{Name: words.Whole(line.Client), Slot: -1, Moods: []Mood{}}
 		for _, m := range line.Moods {
 			c.Moods = append(c.Moods, Mood{max(0, d.us(m.At)), m.Is})
 		}
@@ -225,20 +239,27 @@ func (d *deduction) seat() {
 	}
 }
 
-// aside tells whether a frame is no part of the story.
-func aside(f wiretap.Frame) bool {
-	return f.Op == wiretap.Ping || f.Op == wiretap.Exists && f.Path == "/"
-}
+// isDrawn tells whether a frame is part of the story.
+func isDrawn(f wiretap.Frame) bool { return f.Op != wiretap.Ping && !f.IsBarrier() }
 
+// findChanges finds the changes that the replies to creates and deletes tell of.
 func (d *deduction) findChanges() {
 	for client, line := range d.lines {
 		for _, f := range line.Frames {
-			if f.Kind == wiretap.Reply && f.Err == wiretap.OK && (f.Op == wiretap.Create || f.Op == wiretap.Delete) {
-				d.changes = append(
-					d.changes,
-					&change{f.Zxid, client, f.Op, f.Path, path.Dir(f.Path) == d.dir, d.us(f.Asked), d.us(f.At), 0},
-				)
+			isDone := f.Kind == wiretap.Reply && f.Err == wiretap.OK
+			isChange := f.Op == wiretap.Create || f.Op == wiretap.Delete
+			if !isDone || !isChange {
+				continue
 			}
+			d.changes = append(d.changes, &change{
+				zxid:     f.Zxid,
+				client:   client,
+				op:       f.Op,
+				path:     f.Path,
+				children: path.Dir(f.Path) == d.dir,
+				lo:       d.us(f.Asked),
+				hi:       d.us(f.At),
+			})
 		}
 	}
 	slices.SortStableFunc(d.changes, func(a, b *change) int { return cmp.Compare(a.zxid, b.zxid) })
@@ -250,50 +271,87 @@ func (d *deduction) findChanges() {
 func (d *deduction) timeChanges() {
 	d.causes = map[*wiretap.Frame]*change{}
 	for _, line := range d.lines {
-		set := map[string]int64{} // by path: the zxid of the read that has set the watch
-		for i := range line.Frames {
-			f := &line.Frames[i]
-			switch since, ok := set[f.Path]; {
-			case f.Kind == wiretap.Reply && f.Watch && f.Err == wiretap.OK:
-				set[f.Path] = f.Zxid
-			case f.Kind == wiretap.Notification && ok:
-				if c := d.cause(f, since); c != nil {
-					d.causes[f] = c
-					c.hi = min(c.hi, d.us(f.At))
-				}
-			}
-		}
+		d.findCauses(line.Frames)
+	}
+	for notification, c := range d.causes {
+		c.hi = min(c.hi, d.us(notification.At))
 	}
 	for i := len(d.changes) - 2; i >= 0; i-- {
-		d.changes[i].hi = min(d.changes[i].hi, d.changes[i+1].hi)
+		next := d.changes[i+1]
+		d.changes[i].hi = min(d.changes[i].hi, next.hi)
 	}
 	for i, c := range d.changes {
 		if i > 0 {
-			c.lo = max(c.lo, d.changes[i-1].at)
+			last := d.changes[i-1]
+			c.lo = max(c.lo, last.at)
 		}
 		c.at = between(c.lo, c.hi)
 	}
 }
 
-// between is a moment in the middle; an end of a session is seen late.
-func between(lo, hi int) int {
-	if hi-lo > 2000 {
-		return hi - 1000
+// findCauses finds, for each notification among a client's frames, the change that it
+// tells of.
+func (d *deduction) findCauses(frames []wiretap.Frame) {
+	reads := map[string]int64{} // by path: the zxid of the read that has set the watch
+	for i := range frames {
+		f := &frames[i]
+		if setsWatch(f) {
+			reads[f.Path] = f.Zxid
+		}
+		read, isWatched := reads[f.Path]
+		if f.Kind != wiretap.Notification || !isWatched {
+			continue
+		}
+		if c := d.cause(f, read); c != nil {
+			d.causes[f] = c
+		}
 	}
-	return lo + (hi-lo)/2
 }
+
+// setsWatch tells whether a frame is the reply to a read that has set a watch.
+func setsWatch(f *wiretap.Frame) bool {
+	return f.Kind == wiretap.Reply && f.Err == wiretap.OK && f.Watch
+}
+
+// A change that may have happened in more than longTime, as a session's end, is taken to
+// have happened late in it. In microseconds.
+const (
+	longTime = 2000
+	late     = 1000
+)
+
+// between is the moment that is taken for a change between lo and hi.
+func between(lo, hi int) int {
+	if hi-lo > longTime {
+		return hi - late
+	}
+	return middle(lo, hi)
+}
+
+func middle(lo, hi int) int { return lo + (hi-lo)/2 }
 
 // cause is the change that a notification tells of: the first one since the read that
 // set the watch.
-func (d *deduction) cause(f *wiretap.Frame, since int64) *change {
-	i := slices.IndexFunc(d.changes, func(c *change) bool {
-		return c.zxid > since && (f.Event == wiretap.ChildrenChanged && c.children ||
-			f.Event == wiretap.NodeDeleted && (c.op == wiretap.Delete && c.path == f.Path || c.op == wiretap.Close && d.made(f.Path, c.client)))
-	})
-	if i < 0 {
-		return nil
+func (d *deduction) cause(notification *wiretap.Frame, read int64) *change {
+	for _, c := range d.changes {
+		if c.zxid > read && d.tellsOf(notification, c) {
+			return c
+		}
 	}
-	return d.changes[i]
+	return nil
+}
+
+// tellsOf tells whether a notification is one that such a change causes.
+func (d *deduction) tellsOf(notification *wiretap.Frame, c *change) bool {
+	switch notification.Event {
+	case wiretap.ChildrenChanged:
+		return c.children
+	case wiretap.NodeDeleted:
+		isDeleted := c.op == wiretap.Delete && c.path == notification.Path
+		hasEnded := c.op == wiretap.Close && d.made(notification.Path, c.client)
+		return isDeleted || hasEnded
+	}
+	return false
 }
 
 // made tells whether a client has made a znode.
@@ -311,28 +369,46 @@ func (d *deduction) servedAt(reply *wiretap.Frame) int {
 	if reply.Asked.IsZero() {
 		return answered - onItsWay
 	}
+	last, next := d.around(reply.Zxid)
+	if last != nil && last.isAnsweredBy(reply) {
+		return last.at
+	}
 	lo, hi := asked, answered
-	i, found := slices.BinarySearchFunc(
-		d.changes,
-		reply.Zxid,
-		func(c *change, zxid int64) int { return cmp.Compare(c.zxid, zxid) },
-	)
-	if found {
-		if c := d.changes[i]; reply.Err == wiretap.OK && c.op == reply.Op && c.path == reply.Path {
-			return c.at
-		}
-		i++
+	if last != nil {
+		lo = max(lo, last.at)
 	}
-	if i > 0 {
-		lo = max(lo, d.changes[i-1].at)
-	}
-	if i < len(d.changes) {
-		hi = min(hi, d.changes[i].at)
+	if next != nil {
+		hi = min(hi, next.at)
 	}
 	if hi < lo { // another client has learned of the change before
-		lo, hi = asked, answered
+		return middle(asked, answered)
 	}
-	return lo + (hi-lo)/2
+	return middle(lo, hi)
+}
+
+// around finds the last change that a reply with this zxid has seen, and the next one,
+// which it has not. Each is nil if there is none. Of two with this zxid the first is the
+// last that was seen: it is a session's end, and the second is how that was noticed.
+func (d *deduction) around(zxid int64) (last, next *change) {
+	unseen := sort.Search(len(d.changes), func(i int) bool { return d.changes[i].zxid >= zxid })
+	if unseen < len(d.changes) && d.changes[unseen].zxid == zxid {
+		unseen++
+	}
+	if unseen > 0 {
+		last = d.changes[unseen-1]
+	}
+	if unseen < len(d.changes) {
+		next = d.changes[unseen]
+	}
+	return last, next
+}
+
+// isAnsweredBy tells whether a reply answers the request for this change.
+func (c *change) isAnsweredBy(reply *wiretap.Frame) bool {
+	if reply.Err != wiretap.OK || reply.Zxid != c.zxid {
+		return false
+	}
+	return reply.Op == c.op && reply.Path == c.path
 }
 
 // onItsWay is how long a frame is taken to be that has no reply, or no request.
@@ -348,13 +424,9 @@ func (d *deduction) followNodes() {
 		case wiretap.Create:
 			if c.children || c.path == d.dir {
 				last[c.path] = len(nodes)
-				nodes, paths = append(
-					nodes,
-					Node{path.Base(c.path), c.client, -1, max(0, c.at), -1},
-				), append(
-					paths,
-					c.path,
-				)
+				n := Node{Name: path.Base(c.path), Owner: c.client, Slot: -1, From: max(0, c.at), To: -1}
+				nodes = append(nodes, n)
+				paths = append(paths, c.path)
 			}
 		case wiretap.Delete:
 			if i, ok := last[c.path]; ok {
@@ -380,47 +452,33 @@ func (d *deduction) followNodes() {
 // follow tells of each frame of a client when it was on its way, and of each
 // watch from when to when it was set.
 func (d *deduction) follow(client int, frames []wiretap.Frame) {
-	var watches []Watch
-	armed, answered := map[string]int{}, map[int32]int{}
-	disarm := func(path string, at int) {
-		if i, ok := armed[path]; ok {
-			watches[i].To = max(0, at)
-			delete(armed, path)
-		}
-	}
-	for i := range frames {
-		if f := &frames[i]; f.Kind == wiretap.Reply && !f.Asked.IsZero() {
-			answered[f.Xid] = d.servedAt(f)
-		}
-	}
+	w := &watchList{client: client, armed: map[string]int{}}
+	served := d.servedRequests(frames)
 	for i := range frames {
 		f := &frames[i]
-		if aside(*f) {
+		if !isDrawn(*f) {
 			continue
 		}
 		at := d.us(f.At)
 		from, to := at, at
 		switch f.Kind {
 		case wiretap.Request:
-			if f.Op == wiretap.Connect {
-				for path := range armed { // a new connection: the old one's watches are gone
-					disarm(path, at)
-				}
+			if f.Op == wiretap.Connect { // a new connection: the old one's watches are gone
+				w.disarmAll(at)
 			}
-			var ok bool
-			if to, ok = answered[f.Xid]; !ok {
-				to = at + onItsWay
+			to = at + onItsWay
+			if moment, isAnswered := served[f.Xid]; isAnswered {
+				to = moment
 			}
 		case wiretap.Notification:
 			if c := d.causes[f]; c != nil {
 				from = c.at
 			}
-			disarm(f.Path, from)
+			w.disarm(f.Path, from)
 		case wiretap.Reply:
 			from = d.servedAt(f)
-			if f.Watch && f.Err == wiretap.OK {
-				armed[f.Path] = len(watches)
-				watches = append(watches, Watch{client, d.target(f.Path), max(0, from), -1})
+			if setsWatch(f) {
+				w.arm(f.Path, d.target(f.Path), from)
 			}
 		}
 		if at >= 0 {
@@ -428,14 +486,52 @@ func (d *deduction) follow(client int, frames []wiretap.Frame) {
 		}
 	}
 	for _, c := range d.changes {
-		for path := range armed {
-			if c.op == wiretap.Close && c.client == client {
-				disarm(path, c.at)
-			}
+		if c.op == wiretap.Close && c.client == client {
+			w.disarmAll(c.at)
 		}
 	}
-	gone := func(w Watch) bool { return w.To == 0 } // before the start
-	d.story.Watches = append(d.story.Watches, slices.DeleteFunc(watches, gone)...)
+	goneBefore := func(w Watch) bool { return w.To == 0 } // before the start
+	d.story.Watches = append(d.story.Watches, slices.DeleteFunc(w.all, goneBefore)...)
+}
+
+// servedRequests is, for each request of a client that was answered, by its xid, when the
+// server carried it out.
+func (d *deduction) servedRequests(frames []wiretap.Frame) map[int32]int {
+	served := map[int32]int{}
+	for i := range frames {
+		f := &frames[i]
+		if f.Kind == wiretap.Reply && !f.Asked.IsZero() {
+			served[f.Xid] = d.servedAt(f)
+		}
+	}
+	return served
+}
+
+// A watchList has the watches of one client, while its frames are followed.
+type watchList struct {
+	client int
+	all    []Watch
+	armed  map[string]int // by path: the index of the watch that is set
+}
+
+// arm sets a watch on a target.
+func (w *watchList) arm(path string, target, at int) {
+	w.armed[path] = len(w.all)
+	w.all = append(w.all, Watch{Client: w.client, Node: target, From: max(0, at), To: -1})
+}
+
+// disarm ends the watch on a path, if there is one.
+func (w *watchList) disarm(path string, at int) {
+	if i, ok := w.armed[path]; ok {
+		w.all[i].To = max(0, at)
+		delete(w.armed, path)
+	}
+}
+
+func (w *watchList) disarmAll(at int) {
+	for path := range w.armed {
+		w.disarm(path, at)
+	}
 }
 
 func (d *deduction) flight(client int, f *wiretap.Frame, from, to int) Flight {
@@ -466,10 +562,8 @@ func (s Story) counts(phase int) wiretap.Counts {
 func (s Story) since(phase int) (lines []lockcheck.Line) {
 	begin := s.start.Add(time.Duration(s.Phases[phase].At) * time.Microsecond)
 	for _, line := range s.lines {
-		line.Frames = slices.DeleteFunc(
-			slices.Clone(line.Frames),
-			func(f wiretap.Frame) bool { return f.At.Before(begin) },
-		)
+		before := func(f wiretap.Frame) bool { return f.At.Before(begin) }
+		line.Frames = slices.DeleteFunc(slices.Clone(line.Frames), before)
 		lines = append(lines, line)
 	}
 	return lines

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"zklock/internal/upkeep/words"
 )
 
 // What the chapters of the book play is what is measured: each phase has the same name
@@ -17,7 +19,7 @@ func TestTheRunsOfTheBook(t *testing.T) {
 	require.NoError(t, err, "make figures records it")
 	measured, err := recorded(t).Runs()
 	require.NoError(t, err)
-	type phase struct{ Title, Sum string }
+	type phase struct{ Title, Sum words.Text }
 	tells := func(text []byte) (told []phase) {
 		var runs struct {
 			Stories []struct{ Phases []phase }

@@ -5,11 +5,12 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 )
 
 // A Group of rows of the scoreboard has a title of its own.
 type Group struct {
-	Title string
+	Title words.Text
 	Rows  []Row
 }
 
@@ -28,7 +29,7 @@ func (rec *Recording) Score() (groups []Group) {
 		label string
 		cell  func(*Queue, *Crowd) any
 	}
-	group := func(title string, waiters int, rows ...row) {
+	group := func(title words.Text, waiters int, rows ...row) {
 		g := Group{Title: title}
 		for _, r := range rows {
 			var cells []any
@@ -66,7 +67,7 @@ func (rec *Recording) Score() (groups []Group) {
 	}
 
 	group(
-		"one client, alone",
+		words.Of("one client, alone"),
 		10,
 		row{"requests to lock and unlock", func(q *Queue, _ *Crowd) any { return q.Alone.All() }},
 	)
@@ -74,7 +75,7 @@ func (rec *Recording) Score() (groups []Group) {
 		crowd := number(n)
 		if slices.ContainsFunc(rec.Queues, func(q *Queue) bool { return q.Polls && q.Crowd(n) != nil }) {
 			group(
-				crowd+" clients wait for one second",
+				words.Of("%v clients wait for one second", crowd),
 				n,
 				row{"requests", func(_ *Queue, c *Crowd) any { return often(c.Waiting.All()) }},
 				row{"of these, writes", func(_ *Queue, c *Crowd) any { return often(writes(c.Waiting)) }},
@@ -86,13 +87,13 @@ func (rec *Recording) Score() (groups []Group) {
 		}
 		if n == 10 {
 			group(
-				"one more comes, "+crowd+" wait",
+				words.Of("one more comes, %v wait", crowd),
 				n,
 				told("notifications", func(q *Queue, _ *Crowd) any { return q.Arrival.Notifications }),
 			)
 		}
 		group(
-			"the holder releases, "+crowd+" wait",
+			words.Of("the holder releases, %v wait", crowd),
 			n,
 			told("notifications", func(_ *Queue, c *Crowd) any { return c.median(notifications) }),
 			told("requests until all is quiet", func(_ *Queue, c *Crowd) any { return c.median(requests) }),
@@ -105,7 +106,7 @@ func (rec *Recording) Score() (groups []Group) {
 	}
 	if n := rec.Largest; n > 100 && len(rec.measured("34")) > 0 {
 		group(
-			"a bystander reads and writes while "+number(n)+" are served",
+			words.Of("a bystander reads and writes while %v are served", number(n)),
 			n,
 			waits("its median wait, times quiet", 50),
 			waits("99th percentile, times quiet", 99),
@@ -115,12 +116,12 @@ func (rec *Recording) Score() (groups []Group) {
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
 		)
-		group(number(n/10)+" of "+number(n)+" who wait expire at once", n,
+		group(words.Of("%v of %v who wait expire at once", number(n/10), number(n)), n,
 			beside("notifications", func(c *Crowd) any { return often(c.Deaths.Notifications) }),
 			beside("requests", func(c *Crowd) any { return often(c.Deaths.All()) }),
 			beside("kilobytes sent to them", func(c *Crowd) any { return kilobytes(c.Deaths.Received, 10) }))
 	}
-	kept := Group{Title: "does it keep its promises?"}
+	kept := Group{Title: words.Of("does it keep its promises?")}
 	for _, p := range promises {
 		kept.Rows = append(kept.Rows, Row{p.Name, rec.verdicts(slices.Index(lockcheck.Properties, p))})
 	}

@@ -1,8 +1,6 @@
 package page
 
 import (
-	"fmt"
-	"html/template"
 	"path"
 	"regexp"
 	"slices"
@@ -10,6 +8,7 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // A message is a frame between a client and the server.
@@ -25,7 +24,7 @@ func messages(lines []lockcheck.Line) (all []message) {
 		for _, f := range line.Frames {
 			greeting := f.Op == wiretap.Connect && !connected // every client's first
 			connected = connected || f.Kind == wiretap.Reply
-			if aside(f) || greeting || f.Op == wiretap.Close {
+			if !isDrawn(f) || greeting || f.Op == wiretap.Close {
 				continue
 			}
 			all = append(all, message{i, f})
@@ -46,7 +45,7 @@ func short(name string) string {
 }
 
 // inWords says in a few words what a frame is.
-func inWords(f wiretap.Frame) string {
+func inWords(f wiretap.Frame) words.Text {
 	what := strings.TrimSpace(f.Op.String() + " " + short("/"+f.Path))
 	if f.Path == "" {
 		what = f.Op.String()
@@ -55,23 +54,23 @@ func inWords(f wiretap.Frame) string {
 	case f.Kind == wiretap.Notification:
 		event := map[int32]string{wiretap.NodeCreated: "%s is created", wiretap.NodeDeleted: "%s is deleted",
 			wiretap.NodeDataChanged: "%s has changed", wiretap.ChildrenChanged: "%s has other children"}[f.Event]
-		return fmt.Sprintf(event, short(f.Path))
+		return words.Of(event, short(f.Path))
 	case f.Kind == wiretap.Request && f.Watch:
-		return what + ", watch"
+		return words.Of("%v, watch", what)
 	case f.Kind == wiretap.Request:
-		return what
+		return words.Whole(what)
 	case f.Err == wiretap.NoNode:
-		return "no such znode"
+		return words.Of("no such znode")
 	case f.Err == wiretap.NodeExists:
-		return "it exists"
+		return words.Of("it exists")
 	case f.Err != wiretap.OK:
-		return fmt.Sprintf("error %d", f.Err)
+		return words.Of("error %d", f.Err)
 	case f.Op == wiretap.GetChildren:
-		return plural(f.Names, "name")
+		return Plural(f.Names, "%s name", "%s names")
 	case f.Op == wiretap.Create:
-		return "made " + short(f.Path)
+		return words.Of("made %v", short(f.Path))
 	}
-	return "done"
+	return words.Of("done")
 }
 
 // Measures of a sequence diagram, in pixels.
@@ -83,13 +82,13 @@ const (
 
 // sequence draws what passed as a sequence diagram: a lane for the server, and
 // one a client. Of very many messages it draws the last. The same is returned in words.
-func sequence(title string, lines []lockcheck.Line) (svg template.HTML, words []string) {
+func sequence(title words.Text, lines []lockcheck.Line) (drawn picture, told []words.Text) {
 	const most = 60
 	all := messages(lines)
 	left := max(0, len(all)-most)
 	shown := all[left:]
 	if left > 0 {
-		words = append(words, fmt.Sprintf("%s came before.", plural(left, "message")))
+		told = append(told, words.Of("%s came before.", Plural(left, "%s message", "%s messages")))
 	}
 	height := 46 + rowGap*float64(len(shown)) + 28
 	d := draw(title, timeGap+60+laneGap*len(lines)+40, int(height))
@@ -104,20 +103,20 @@ func sequence(title string, lines []lockcheck.Line) (svg template.HTML, words []
 		y, x := 50+rowGap*float64(row), lane(m.client)
 		from, to, head, class := x, float64(server), 7.0, [...]string{"q", "r", "n"}[m.Kind]
 		text := inWords(m.Frame)
-		said := fmt.Sprintf("%s to the server: %s", lines[m.client].Client, text)
+		said := words.Of("%s to the server: %s", lines[m.client].Client, text)
 		if m.Kind != wiretap.Request {
 			from, to, head = to, from, -head
-			said = fmt.Sprintf("the server to %s: %s", lines[m.client].Client, text)
+			said = words.Of("the server to %s: %s", lines[m.client].Client, text)
 		}
 		if m.Kind == wiretap.Notification {
-			text = "! " + text
+			text = words.Of("! %s", text)
 		}
 		if m.Lost {
 			to = (from + to) / 2
-			text = text + ": lost"
-			said = said + ", lost on the way"
+			text = words.Of("%v: lost", text)
+			said = words.Of("%v, lost on the way", said)
 		}
-		words = append(words, said+".")
+		told = append(told, words.Of("%s.", said))
 		d.text("s e", timeGap, y+4, "%.1f", millis(m.At.Sub(all[0].At)))
 		d.path(class, "M%v %vH%v", from, y, to)
 		d.text("h m", x-laneGap/2, y-3, "%s", text)
@@ -127,5 +126,5 @@ func sequence(title string, lines []lockcheck.Line) (svg template.HTML, words []
 			d.path(class+"f", "M%v %vl%v-4v8z", to, y, head)
 		}
 	}
-	return d.end(), words
+	return d.end(), told
 }

@@ -8,6 +8,8 @@ const SETS_WATCH = 1, GOT_LOST = 2;
 const OPS = { 1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData", 9: "sync", 12: "getChildren",
   14: "multi", 101: "setWatches", "-10": "connect", "-11": "close" };
 const EVENTS = { 1: "created", 2: "deleted", 3: "data changed", 4: "children changed" };
+const BRIEFLY = { "cut off, believes it holds": "cut off, holds?", "stopped, believes it holds": "stopped, holds?",
+  "told that it lost the lock": "told: lost" };
 const ERRORS = { "-4": "connection lost", "-101": "no such node", "-110": "node exists", "-111": "not empty" };
 
 // ---- A story, made ready to be drawn ----
@@ -46,26 +48,32 @@ function number(node) {
 }
 
 function target(story, f) {
-  if (f.node >= 0) return "znode " + number(story.nodes[f.node]);
-  return f.node === -1 ? "the directory" : "";
+  if (f.node >= 0) return say("znode %s", number(story.nodes[f.node]));
+  return f.node === -1 ? say("the directory") : "";
 }
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 // sentence says what one frame is.
 function sentence(story, f) {
-  const name = story.clients[f.client].name, who = name[0].toUpperCase() + name.slice(1), lost = f.lost ? " It never arrives." : "";
-  const what = OPS[f.op] ?? "request";
+  const said = onItsWay(story, f);
+  return f.lost ? say("%s It never arrives.", said) : said;
+}
+
+function onItsWay(story, f) {
+  const name = say(story.clients[f.client].name), what = OPS[f.op] ?? "request";
+  const asked = `${what} ${target(story, f)}`.trim();
   switch (f.kind) {
     case REQUEST:
-      if (f.op === 1 && f.node !== -1) return `${who} asks: create a znode.${lost}`;
-      const asked = `${what} ${target(story, f)}`.trim(), all = f.watch ? asked + ", and watch it" : asked;
-      return `${who} asks: ${all}.${lost}`;
+      if (f.op === 1 && f.node !== -1) return say("%s asks: create a znode.", capital(name));
+      return say(f.watch ? "%s asks: %s, and watch it." : "%s asks: %s.", capital(name), asked);
     case NOTIFICATION:
-      return `The server tells ${name}: ${target(story, f)}: ${EVENTS[f.op] ?? "event"}.${lost}`;
+      return say("The server tells %s: %s: %s.", name, target(story, f), EVENTS[f.op] ?? "event");
   }
-  if (f.err !== 0) return `The server answers ${name}: ${what} failed: ${ERRORS[f.err] ?? "error " + f.err}.${lost}`;
-  if (f.op === 12) return `The server answers ${name}: a list of ${f.names}.${lost}`;
-  if (f.op === 1) return `The server answers ${name}: ${target(story, f)} is made.${lost}`;
-  return `The server answers ${name}: ${what} ${target(story, f)} is done.${lost}`;
+  if (f.err !== 0) return say("The server answers %s: %s failed: %s.", name, what, ERRORS[f.err] ?? say("error %d", f.err));
+  if (f.op === 12) return say("The server answers %s: a list of %d.", name, f.names);
+  if (f.op === 1) return say("The server answers %s: %s is made.", name, target(story, f));
+  return say("The server answers %s: %s is done.", name, asked);
 }
 
 // ---- The stage: one story, drawn at one moment ----
@@ -81,8 +89,13 @@ class Stage {
 
   show(story, title, lesson) {
     this.story = story;
-    this.root.querySelector(".step").textContent = title;
-    this.root.querySelector(".lesson").textContent = lesson;
+    this.named = { step: title, lesson };
+    this.write();
+  }
+
+  // write writes what the story is about, also when the language has changed.
+  write() {
+    for (const name of ["step", "lesson"]) this.root.querySelector("." + name).textContent = say(this.named[name]);
   }
 
   // size fits the drawing to its place.
@@ -247,10 +260,10 @@ class Stage {
       ink.stroke();
     }
     if (is === "crashed") cross(ink, p, size * 1.5, color.bad);
-    const short = c.name.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
+    const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
     if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
-    let words = awake && !holds ? "awake" : is === "idle" ? "" : is.replace("believes it holds", "holds?").replace(/^told.*/, "told: lost");
-    if (short.length > 2) words = (short + (words && ", " + words)).trim();
+    let words = awake && !holds ? say("awake") : is === "idle" ? "" : say(BRIEFLY[is] ?? is);
+    if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
     const below = p.y >= this.middle.y - 1;
     const y = p.y + (below ? 1 : -1) * (size + (this.tiny ? 8 : this.small ? 11 : 14) * this.scale);
@@ -289,7 +302,7 @@ class Stage {
     }
     if (f.lost) cross(ink, p, size * 1.6, color.bad);
     if (!this.many && (f === focus || this.labels(f))) {
-      const words = f.kind === NOTIFICATION ? "changed!" : f.kind === REPLY ? (f.err ? ERRORS[f.err] ?? "error" : f.op === 12 ? `${f.names} names` : "done") : OPS[f.op];
+      const words = f.kind === NOTIFICATION ? say("changed!") : f.kind === REPLY ? (f.err ? say(ERRORS[f.err] ?? "error") : f.op === 12 ? say("%d names", f.names) : say("done")) : OPS[f.op];
       this.label(words ?? "", p);
     }
     ink.globalAlpha = 1;

@@ -6,14 +6,16 @@ import (
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/tables"
+	"zklock/internal/upkeep/words"
 )
 
 // A Step is a lock that the tour shows.
 type Step struct {
 	Key     string            `json:"key"`  // "1", "2", …
 	Title   string            `json:"-"`    // in one short word
-	Name    string            `json:"name"` // in a few words
-	Lesson  string            `json:"lesson"`
+	Name    words.Text        `json:"name"` // in a few words
+	Lesson  words.Text        `json:"lesson"`
+	Heading words.Text        `json:"heading"` // with the step before the name
 	Subject lockcheck.Subject `json:"-"`
 }
 
@@ -33,7 +35,20 @@ var (
 	Watched    = of(tables.Find("1w"))
 )
 
-func of(l tables.Lock) Step { return Step{l.Key, l.Title, l.Name, l.Lesson, steps.Of(l.Key)} }
+func of(l tables.Lock) Step {
+	s := Step{
+		Key:     l.Key,
+		Title:   l.Title,
+		Name:    words.Whole(l.Name),
+		Lesson:  words.Whole(l.Lesson),
+		Subject: steps.Of(l.Key),
+	}
+	s.Heading = s.Name
+	if l.Key[0] >= '0' && l.Key[0] <= '9' {
+		s.Heading = words.Of("Step %v: %v", l.Key, l.Name)
+	}
+	return s
+}
 
 func shown(locks []tables.Lock) (all []Step) {
 	for _, l := range locks {

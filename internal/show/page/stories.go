@@ -6,80 +6,81 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // A story is something that happens to a lock, told with each of some steps.
 type story struct {
-	ID    string   `json:"id"`
-	Title string   `json:"title"`
-	Watch string   `json:"watch"` // what to look out for
-	Steps []string `json:"steps"`
-	Pair  []string `json:"pair"` // the two steps that are best seen side by side
+	ID    string     `json:"id"`
+	Title words.Text `json:"title"`
+	Watch words.Text `json:"watch"` // what to look out for
+	Steps []string   `json:"steps"`
+	Pair  []string   `json:"pair"` // the two steps that are best seen side by side
 	tell  func(*recorder)
 }
 
 // stories are all stories, in the order of the chapters, and of the page. Those without a teller are
 // parts of what is told of a queue.
 var stories = []story{
-	{"crash", "The holder crashes", "Who deletes the znode of a client that is no more?",
+	{"crash", words.Of("The holder crashes"), words.Of("Who deletes the znode of a client that is no more?"),
 		[]string{"1", "2", "4"}, []string{"1", "2"}, tellCrash},
 	{
 		"stranger",
-		"A stranger releases",
-		"Client 2 does not hold the lock and calls Unlock. What happens to client 0, who holds it?",
+		words.Of("A stranger releases"),
+		words.Of("Client 2 does not hold the lock and calls Unlock. What happens to client 0, who holds it?"),
 		[]string{"1", "2"},
 		[]string{"1", "2"},
 		tellStranger,
 	},
-	{"wait", "Ten wait", "What does it cost to wait while nothing happens?",
+	{"wait", words.Of("Ten wait"), words.Of("What does it cost to wait while nothing happens?"),
 		[]string{"1", "1w", "2", "3", "4"}, []string{"2", "3"}, nil},
 	{
 		"release",
-		"A release, ten waiting",
-		"How many clients does one release wake, and how many of them have something to do?",
+		words.Of("A release, ten waiting"),
+		words.Of("How many clients does one release wake, and how many of them have something to do?"),
 		[]string{"1", "1w", "2", "3", "4", "5", "6"},
 		[]string{"3", "4"},
 		nil,
 	},
 	{
 		"few",
-		"A release, three waiting",
-		"The same with fewer, so that each frame can bear its name: who says what to whom?",
+		words.Of("A release, three waiting"),
+		words.Of("The same with fewer, so that each frame can bear its name: who says what to whom?"),
 		[]string{"3", "4"},
 		[]string{"3", "4"},
 		tellFew,
 	},
-	{"arrival", "One more comes", "Whom does it concern that somebody joins the end of the line?",
+	{"arrival", words.Of("One more comes"), words.Of("Whom does it concern that somebody joins the end of the line?"),
 		[]string{"3", "4"}, []string{"3", "4"}, nil},
 	{
 		"deaths",
-		"Many die at once",
-		"Three of the ten who wait expire in one moment. Whom does it concern, and how often?",
+		words.Of("Many die at once"),
+		words.Of("Three of the ten who wait expire in one moment. Whom does it concern, and how often?"),
 		[]string{"3", "4"},
 		[]string{"3", "4"},
 		tellDeaths,
 	},
-	{"crowd", "A release, %s waiting", "The same as with ten, and a larger crowd. What has grown, and what has not?",
+	{"crowd", words.Text{}, words.Of("The same as with ten, and a larger crowd. What has grown, and what has not?"),
 		[]string{"3", "4"}, []string{"3", "4"}, nil},
-	{"death", "A waiter dies", "Client 2 is told that the znode before its own is gone. Is it client 2's turn?",
+	{"death", words.Of("A waiter dies"), words.Of("Client 2 is told that the znode before its own is gone. Is it client 2's turn?"),
 		[]string{"3", "4"}, []string{"4"}, tellDeath},
 	{
 		"lost",
-		"A reply gets lost",
-		"The server makes the znode, and client 0 never hears of it. Whom does client 0 wait for then?",
+		words.Of("A reply gets lost"),
+		words.Of("The server makes the znode, and client 0 never hears of it. Whom does client 0 wait for then?"),
 		[]string{"4", "5"},
 		[]string{"4", "5"},
 		tellLostReply,
 	},
 	{
 		"cut",
-		"The holder is cut off",
-		"When does client 0 know that it no longer holds the lock, and when is client 1 let in?",
+		words.Of("The holder is cut off"),
+		words.Of("When does client 0 know that it no longer holds the lock, and when is client 1 let in?"),
 		[]string{"4", "5"},
 		[]string{"4", "5"},
 		tellCutOff,
 	},
-	{"shared", "A writer among readers", "Four want to read and one wants to write. Who has to wait for whom?",
+	{"shared", words.Of("A writer among readers"), words.Of("Four want to read and one wants to write. Who has to wait for whom?"),
 		[]string{"5", "6"}, []string{"5", "6"}, tellShared},
 }
 
@@ -90,11 +91,12 @@ func tellFew(r *recorder) {
 	q.release()
 }
 
-func plural(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
+// Plural says how many there are, of which one is said otherwise.
+func Plural(n int, one, several string) words.Text {
+	if n == 1 {
+		return words.Of(one, number(n))
 	}
-	return fmt.Sprintf("%s %s", number(n), thing)
+	return words.Of(several, number(n))
 }
 
 // number writes 1000 as 1,000.
@@ -108,7 +110,10 @@ func number(n int) string {
 // writes counts the requests that the servers must agree on, whether they
 // succeed or not.
 func writes(c wiretap.Counts) int {
-	return c.Requests[wiretap.Create] + c.Requests[wiretap.Delete] + c.Requests[wiretap.SetData] + c.Requests[wiretap.Multi]
+	return c.Requests[wiretap.Create] +
+		c.Requests[wiretap.Delete] +
+		c.Requests[wiretap.SetData] +
+		c.Requests[wiretap.Multi]
 }
 
 // tellCrash tells of a holder that crashes while two wait.
@@ -174,8 +179,8 @@ func tellDeaths(r *recorder) {
 	c := q.die(3)
 	r.sum(
 		"3 sessions expired: %s, %s, and it is nobody's turn.",
-		plural(c.Notifications, "notification"),
-		plural(c.Requests[wiretap.GetChildren], "list"),
+		Plural(c.Notifications, "%s notification", "%s notifications"),
+		Plural(c.Requests[wiretap.GetChildren], "%s list", "%s lists"),
 	)
 }
 
@@ -223,7 +228,11 @@ func tellCutOff(r *recorder) {
 	if holder.Token == nil {
 		r.sum("client 1 was let in after %.1f s, and client 0 has not been told: two are inside.", in)
 	} else {
-		r.sum("client 0 knew after %.1f s that it could not rely on the lock; client 1 was let in after %.1f s.", knows, in)
+		r.sum(
+			"client 0 knew after %.1f s that it could not rely on the lock; client 1 was let in after %.1f s.",
+			knows,
+			in,
+		)
 	}
 }
 
@@ -256,7 +265,7 @@ func tellShared(r *recorder) {
 	turns[1].Release()
 	writer.Acquired()
 	r.settles(turns[3:])
-	r.sum("the writer has the lock, alone; %s told it so.", plural(counted().Notifications, "notification"))
+	r.sum("the writer has the lock, alone; %s told it so.", Plural(counted().Notifications, "%s notification", "%s notifications"))
 	r.phase("the writer is done")
 	writer.Release()
 	turns[3].Acquired()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -14,12 +13,13 @@ import (
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/zkserver"
+	"zklock/internal/upkeep/words"
 )
 
 // A Recording is all that one run has recorded: the scoreboard, the matrix, the
 // page and the chapters' pictures are made of it.
 type Recording struct {
-	Origin  string // of the ZooKeeper
+	Origin  words.Text // of the ZooKeeper
 	Began   time.Time
 	Took    time.Duration // to the scoreboard
 	Largest int           // crowd
@@ -42,13 +42,13 @@ type Tour struct {
 	answered atomic.Int64           // questions
 
 	mu    sync.Mutex
-	doing string // what Say was told last
+	doing words.Text // what Say was told last
 }
 
 func (t *Tour) say(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.doing = fmt.Sprintf(format, args...)
+	t.doing = words.Of(format, args...)
 	t.Say("%s", t.doing)
 }
 
@@ -58,8 +58,8 @@ func (t *Tour) say(format string, args ...any) {
 func (t *Tour) Record(ctx context.Context) error {
 	t.Origin, t.Began, t.Titles = t.Server.Origin, time.Now(), titles(t.Locks, t.Largest)
 	if err := t.queues(ctx); err != nil {
-		if err = fmt.Errorf("%s: %w", t.doing, err); os.Getenv("ZK_SERVERS") != "" {
-			err = fmt.Errorf(
+		if err = words.Errorf("%s: %w", t.doing, err); os.Getenv("ZK_SERVERS") != "" {
+			err = words.Errorf(
 				"%w\n(a server allows 60 connections from one machine, unless its maxClientCnxns says otherwise: try WAITERS=50)",
 				err,
 			)
@@ -118,15 +118,10 @@ func titles(locks []Step, largest int) (all []story) {
 	}
 	for _, s := range stories {
 		if s.ID == "crowd" {
-			s.Title = fmt.Sprintf(s.Title, number(largest))
+			s.Title = words.Of("A release, %s waiting", number(largest))
 		}
-		s.Steps, s.Pair = slices.DeleteFunc(
-			slices.Clone(s.Steps),
-			missing,
-		), slices.DeleteFunc(
-			slices.Clone(s.Pair),
-			missing,
-		)
+		s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), missing)
+		s.Pair = slices.DeleteFunc(slices.Clone(s.Pair), missing)
 		if len(s.Steps) > 0 && (s.ID != "crowd" || largest > 10) { // else it is the first story
 			all = append(all, s)
 		}
@@ -150,7 +145,7 @@ func (t *Tour) tellings(ctx context.Context) (jobs []func() error) {
 					r.leave()
 				})
 				if err != nil {
-					return fmt.Errorf("%s, %q: %w", lock.Subject.Name, s.Title, err)
+					return words.Errorf("%s, %q: %w", lock.Subject.Name, s.Title, err)
 				}
 				return nil
 			})

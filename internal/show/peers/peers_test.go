@@ -175,7 +175,10 @@ func TestWhereStep5DiffersFromCurator(t *testing.T) {
 	require.NoError(t, err)
 	ours.Acquire().Release()
 	theirs.Begin("try 100")
-	says("nobody holds the lock, and somebody's znode 0-a-note is in its directory: step 5 gets the lock; Curator waits: %v", theirs.Done())
+	says(
+		"nobody holds the lock, and somebody's znode 0-a-note is in its directory: step 5 gets the lock; Curator waits: %v",
+		theirs.Done(),
+	)
 }
 
 // NoNode is not only what an expired session looks like: somebody may have deleted the
@@ -197,8 +200,12 @@ func TestCuratorQueuesAgainWhenItsZnodeHasGone(t *testing.T) {
 	queue = ours.Queue()
 	require.Len(t, queue, 1, "the queue: Curator has made another znode")
 	again, _ := z.Owner(ours.Path + "/" + queue[0])
-	chapter.SaysIn(t, "../../../docs/java.md",
-		"somebody deletes the znode of a Curator that waits: it makes another one, in the same session: %v", session == again)
+	chapter.SaysIn(
+		t,
+		"../../../docs/java.md",
+		"somebody deletes the znode of a Curator that waits: it makes another one, in the same session: %v",
+		session == again,
+	)
 }
 
 // One holds, and the other, of the other language, waits or shares: both ways.
@@ -206,7 +213,8 @@ func TestReadersOfBothShareAndWritersOfBothExclude(t *testing.T) {
 	z := needsPeers(t)
 	path := z.Root + "/lock"
 	ours := step6.Join(z, "step 6")
-	theirReader, theirWriter := Curator(z, t, z.Servers()[0], "read", path, 1), Curator(z, t, z.Servers()[0], "write", path, 1)
+	theirReader := Curator(z, t, z.Servers()[0], "read", path, 1)
+	theirWriter := Curator(z, t, z.Servers()[0], "write", path, 1)
 
 	reading := ours.Reader.Acquire()
 	theirReader.Begin("lock")

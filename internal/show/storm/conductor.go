@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net"
@@ -90,7 +89,7 @@ func (s *storm) startProcesses(ctx context.Context, t zktest.T) {
 		p.Serve(&remote{s, p})
 		go func() {
 			<-p.Ended()
-			s.fail(fmt.Errorf("client process %d has ended: %v", i, p.Close()))
+			s.fail(words.Errorf("client process %d has ended: %v", i, p.Close()))
 		}()
 	}
 	spare := context.AfterFunc(ctx, func() {
@@ -214,7 +213,7 @@ func (s *storm) serverFaults(ctx context.Context) error {
 			err = s.serversAgree(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.What, err)
+			return words.Errorf("%s: %w", f.What, err)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ type breach struct {
 	kind     int // -1: the client below the locks
 	clients  []int
 	at       time.Time
-	detail   string
+	detail   words.Text
 }
 
 // breaches are all that were found.
@@ -41,7 +41,7 @@ type breaches []breach
 
 // broken adds one. Whoever calls it for a store holds its mu.
 func (all *breaches) broken(property string, kind int, clients []int, at time.Time, detail string, args ...any) {
-	*all = append(*all, breach{property, kind, clients, at, fmt.Sprintf(detail, args...)})
+	*all = append(*all, breach{property, kind, clients, at, words.Of(detail, args...)})
 }
 
 // stopReserve is the time within which a process that ran again has found out
@@ -65,7 +65,7 @@ func (r Record) judge(upTo time.Time) (found breaches, excused []int) {
 		if t.At.After(upTo) {
 			continue
 		}
-		if t.Failure != "" {
+		if t.Failure != (words.Text{}) {
 			found.broken(served, t.Kind, []int{t.Client}, t.At, "client %d: %s", t.Client, t.Failure)
 		}
 		if !t.held() {
@@ -308,19 +308,25 @@ func (s *storm) print(w io.Writer) {
 
 // printCauses lists the breaches with the fault that each goes back to.
 func (s *storm) printCauses(w io.Writer) {
-	type line struct{ title, cause string }
-	counts, example := map[line]int{}, map[line]string{}
+	type line struct {
+		title words.Text
+		cause string
+	}
+	counts, example := map[line]int{}, map[line]words.Text{}
 	for _, b := range s.breaches {
 		who := "the client"
 		if b.kind >= 0 {
 			who = kinds[b.kind].Name
 		}
-		l := line{who + ": " + b.property, s.cause(b)}
+		l := line{words.Of("%s: %s", who, b.property), s.cause(b)}
 		counts[l]++
-		example[l], _, _ = strings.Cut(b.detail, "\n")
+		example[l] = b.detail.Changed(func(text string) string {
+			first, _, _ := strings.Cut(text, "\n")
+			return first
+		})
 	}
 	lines := slices.SortedFunc(maps.Keys(counts), func(a, b line) int {
-		return cmp.Or(cmp.Compare(a.title, b.title), counts[b]-counts[a])
+		return cmp.Or(cmp.Compare(a.title.EN, b.title.EN), counts[b]-counts[a])
 	})
 	for i, l := range lines {
 		if i == 0 || l.title != lines[i-1].title {

@@ -133,24 +133,79 @@ func TestTheJudgeFindsWhatIsWrong(t *testing.T) {
 		want    string
 		excused int
 	}{
-		"one after the other":                   {holds: []Turn{hold(step5, 1, 0, 10), hold(step5, 2, 11, 20)}},
-		"two at one time":                       {holds: []Turn{hold(step5, 1, 0, 10), hold(step5, 2, 8, 20)}, want: oneHolder},
-		"one inside the other":                  {holds: []Turn{hold(step5, 1, 0, 100), hold(step5, 2, 50, 60)}, want: oneHolder},
-		"not next to one another":               {holds: []Turn{hold(step5, 1, 0, 100), hold(step5, 2, 20, 30), hold(step5, 3, 50, 60)}, want: oneHolder},
-		"the first was stopped":                 {holds: []Turn{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)}, stalls: []Stall{stall(0, 10, 3000)}, excused: 1},
-		"another process was stopped":           {holds: []Turn{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)}, stalls: []Stall{stall(2, 10, 3000)}, want: oneHolder},
-		"it went on long after it was stopped":  {holds: []Turn{hold(step5, 1, 0, 3500), hold(step5, 5, 2500, 3500)}, stalls: []Stall{stall(0, 10, 3000)}, want: oneHolder},
-		"in while the first was stopping":       {holds: []Turn{unlocked(hold(step5, 1, 0, 10), at(50)), hold(step5, 2, 20, 30)}, want: nobodyEarly},
-		"in after the first unlocked":           {holds: []Turn{unlocked(hold(step5, 1, 0, 10), at(50)), hold(step5, 2, 51, 60)}},
-		"the first was stopped, and lived":      {holds: []Turn{unlocked(hold(step5, 1, 0, 1050), at(1060)), hold(step5, 5, 500, 510)}, stalls: []Stall{stall(0, 10, 1000)}, want: nobodyEarly},
-		"the second was stopped":                {holds: []Turn{unlocked(hold(step5, 1, 2500, 3060), at(3070)), hold(step5, 5, 3050, 3050)}, stalls: []Stall{stall(1, 10, 3045)}, excused: 1},
-		"readers together":                      {holds: []Turn{reading(hold(step6, 1, 0, 10)), reading(hold(step6, 2, 5, 20))}},
-		"a writer among readers":                {holds: []Turn{reading(hold(step6, 1, 0, 10)), hold(step6, 2, 5, 20)}, want: oneHolder},
-		"an increment each":                     {holds: []Turn{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))}, number: 2},
-		"an increment lost":                     {holds: []Turn{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))}, number: 1, want: noLostIncrement},
-		"an increment doubled":                  {holds: []Turn{wrote(hold(step5, 1, 0, 10))}, number: 2, want: noLostIncrement},
-		"a holder was refused":                  {holds: []Turn{refused(hold(step5, 1, 0, 10))}, want: risingTokens},
-		"a holder was refused that was stopped": {holds: []Turn{refused(hold(step5, 1, 0, 3050))}, stalls: []Stall{stall(0, 10, 3000)}},
+		"one after the other": {holds: []Turn{hold(step5, 1, 0, 10), hold(step5, 2, 11, 20)}},
+		"two at one time": {
+			holds: []Turn{hold(step5, 1, 0, 10), hold(step5, 2, 8, 20)},
+			want:  oneHolder,
+		},
+		"one inside the other": {
+			holds: []Turn{hold(step5, 1, 0, 100), hold(step5, 2, 50, 60)},
+			want:  oneHolder,
+		},
+		"not next to one another": {
+			holds: []Turn{hold(step5, 1, 0, 100), hold(step5, 2, 20, 30), hold(step5, 3, 50, 60)},
+			want:  oneHolder,
+		},
+		"the first was stopped": {
+			holds:   []Turn{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)},
+			stalls:  []Stall{stall(0, 10, 3000)},
+			excused: 1,
+		},
+		"another process was stopped": {
+			holds:  []Turn{hold(step5, 1, 0, 3050), hold(step5, 5, 2500, 3060)},
+			stalls: []Stall{stall(2, 10, 3000)},
+			want:   oneHolder,
+		},
+		"it went on long after it was stopped": {
+			holds:  []Turn{hold(step5, 1, 0, 3500), hold(step5, 5, 2500, 3500)},
+			stalls: []Stall{stall(0, 10, 3000)},
+			want:   oneHolder,
+		},
+		"in while the first was stopping": {
+			holds: []Turn{unlocked(hold(step5, 1, 0, 10), at(50)), hold(step5, 2, 20, 30)},
+			want:  nobodyEarly,
+		},
+		"in after the first unlocked": {holds: []Turn{
+			unlocked(hold(step5, 1, 0, 10), at(50)),
+			hold(step5, 2, 51, 60),
+		}},
+		"the first was stopped, and lived": {
+			holds:  []Turn{unlocked(hold(step5, 1, 0, 1050), at(1060)), hold(step5, 5, 500, 510)},
+			stalls: []Stall{stall(0, 10, 1000)},
+			want:   nobodyEarly,
+		},
+		"the second was stopped": {
+			holds:   []Turn{unlocked(hold(step5, 1, 2500, 3060), at(3070)), hold(step5, 5, 3050, 3050)},
+			stalls:  []Stall{stall(1, 10, 3045)},
+			excused: 1,
+		},
+		"readers together": {holds: []Turn{
+			reading(hold(step6, 1, 0, 10)),
+			reading(hold(step6, 2, 5, 20)),
+		}},
+		"a writer among readers": {
+			holds: []Turn{reading(hold(step6, 1, 0, 10)), hold(step6, 2, 5, 20)},
+			want:  oneHolder,
+		},
+		"an increment each": {
+			holds:  []Turn{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))},
+			number: 2,
+		},
+		"an increment lost": {
+			holds:  []Turn{wrote(hold(step5, 1, 0, 10)), wrote(hold(step5, 2, 11, 20))},
+			number: 1,
+			want:   noLostIncrement,
+		},
+		"an increment doubled": {
+			holds:  []Turn{wrote(hold(step5, 1, 0, 10))},
+			number: 2,
+			want:   noLostIncrement,
+		},
+		"a holder was refused": {holds: []Turn{refused(hold(step5, 1, 0, 10))}, want: risingTokens},
+		"a holder was refused that was stopped": {
+			holds:  []Turn{refused(hold(step5, 1, 0, 3050))},
+			stalls: []Stall{stall(0, 10, 3000)},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &storm{store: newStore()}
@@ -196,7 +251,10 @@ func TestCauses(t *testing.T) {
 	begin := time.Now()
 	happened := func(what string, reach reach, client, kind, sec int) *fault {
 		at := begin.Add(time.Duration(sec) * time.Second)
-		return &fault{Order: Order{What: what, Reach: reach, Client: client, Kind: kind}, Outcome: Outcome{what, at, at}}
+		return &fault{
+			Order:   Order{What: what, Reach: reach, Client: client, Kind: kind},
+			Outcome: Outcome{what, at, at},
+		}
 	}
 	weaker := happened("stopped in a handshake", aProcess, 9, 0, 2)
 	weaker.Was = resetAtSome

@@ -38,7 +38,7 @@ func run(args []string) int {
 	err := errors.Join(err1, err2)
 	part := parts[strings.Join(args, " ")]
 	if part == nil {
-		err = errors.Join(err, fmt.Errorf("usage: tour [matrix | figures], and not %s", strings.Join(args, " ")))
+		err = errors.Join(err, words.Errorf("usage: tour [matrix | figures], and not %s", strings.Join(args, " ")))
 	}
 	if err != nil {
 		words.Fprintln(os.Stderr, err)
@@ -77,7 +77,7 @@ func chosen(steps string) (locks []page.Step, err error) {
 	for step := range strings.SplitSeq(steps, ",") {
 		step = strings.TrimLeft(strings.TrimSpace(step), "0")
 		if steps != "" && !slices.ContainsFunc(page.Steps, func(s page.Step) bool { return s.Key == step }) {
-			return nil, fmt.Errorf("STEPS=%s: there is no step %q", steps, step)
+			return nil, words.Errorf("STEPS=%s: there is no step %q", steps, step)
 		}
 		wanted = append(wanted, step)
 	}
@@ -136,7 +136,7 @@ func score(ctx context.Context, tour *page.Tour) error {
 		os.WriteFile(file, text.Bytes(), 0o644),
 	)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
+		return words.Errorf("write %s: %w", file, err)
 	}
 	words.Fprintf(os.Stderr, "\nSee it move: file://%s\n", file)
 	if err := setting.Open("file://" + file); err != nil {
@@ -194,7 +194,7 @@ func figures(ctx context.Context, tour *page.Tour) error {
 		return err
 	}
 	for _, d := range append(tour.Figures(), page.BenchmarkFigures(benched)...) {
-		for dir, text := range map[string]string{"docs/figures": d.File(), "docs/zh-CN/figures": page.Chinese(d.File())} {
+		for dir, text := range map[string]string{"docs/figures": d.File().EN, "docs/zh-CN/figures": d.File().ZH} {
 			file := filepath.Join(dir, d.Name+".svg")
 			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 				return err

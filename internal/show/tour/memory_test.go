@@ -102,13 +102,23 @@ func TestTheTourFitsIntoTheMemory(t *testing.T) {
 	require.NoError(t, err)
 	folder := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "proc"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "proc", "meminfo"), []byte("MemAvailable: 330000 kB\n"), 0o600))
-	cmd := tourProcess(t, []string{"STEPS=04", "WAITERS=300", "ZK_BACKEND=", "ZK_SERVERS=" + server.Addr, "TOUR_TEST_SYSTEM=" + folder})
+	require.NoError(
+		t,
+		os.WriteFile(filepath.Join(folder, "proc", "meminfo"), []byte("MemAvailable: 330000 kB\n"), 0o600),
+	)
+	cmd := tourProcess(
+		t,
+		[]string{"STEPS=04", "WAITERS=300", "ZK_BACKEND=", "ZK_SERVERS=" + server.Addr, "TOUR_TEST_SYSTEM=" + folder},
+	)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()
 	require.NoError(t, err, "%s", &stderr)
-	assert.Contains(t, stderr.String(), "300 waiters would take 430 MB of memory, and 322 MB are free: so the largest crowd has 50\n")
+	assert.Contains(
+		t,
+		stderr.String(),
+		"300 waiters would take 430 MB of memory, and 322 MB are free: so the largest crowd has 50\n",
+	)
 	assert.Contains(t, string(stdout), "the holder releases, 50 wait\n")
 	assert.NotContains(t, string(stdout), "300 wait")
 }

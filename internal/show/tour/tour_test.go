@@ -17,24 +17,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/zktest"
+	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 )
 
 func TestMain(m *testing.M) {
-	zktest.Child("tour", func(_, args []string) {
+	if process.Plays("tour") {
+		go process.EndWithParent()
 		if folder := os.Getenv("TOUR_TEST_SYSTEM"); folder != "" {
 			system = os.DirFS(folder)
 		}
-		os.Exit(run(args))
-	})
+		os.Exit(run(os.Args[1:]))
+	}
 	zktest.Main(m)
 }
 
-// tourProcess is this test binary in the part of the tour.
+// tourProcess is this test binary in the role of the tour.
 func tourProcess(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(append(os.Environ(), "ZKTEST_CHILD=tour", "PAGE="+t.TempDir()+"/tour.html"), env...)
+	cmd := process.InRole("tour", exec.CommandContext(t.Context(), os.Args[0], args...))
+	cmd.Env = append(cmd.Env, "PAGE="+t.TempDir()+"/tour.html")
+	cmd.Env = append(cmd.Env, env...)
 	stdin, err := cmd.StdinPipe() // a child ends when this does
 	require.NoError(t, err)
 	t.Cleanup(func() { stdin.Close() })
@@ -47,14 +50,24 @@ func TestTheTableIsAloneOnStdout(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, `(?s)^zklock, .*step 4 +zk\.Lock\n.*the holder releases, 10 wait\n  notifications +1 +1\n.*The Go client's own lock`},
-		{[]string{"matrix"}, `(?s)^Which lock .*one holder at a time +✓ +✓\n.*step 4, chain: what was seen\n.*✗ the holder may lock again: A holds the lock and waits for it`},
+		{
+			nil,
+			`(?s)^zklock, .*step 4 +zk\.Lock\n.*the holder releases, 10 wait\n  notifications +1 +1\n.*The Go client's own lock`,
+		},
+		{
+			[]string{"matrix"},
+			`(?s)^Which lock .*one holder at a time +✓ +✓\n.*step 4, chain: what was seen\n.*✗ the holder may lock again: A holds the lock and waits for it`,
+		},
 	} {
 		t.Run(strings.Join(append(test.args, "tour"), " "), func(t *testing.T) {
 			t.Parallel()
 			server, err := zktest.Shared()
 			require.NoError(t, err)
-			cmd := tourProcess(t, []string{"STEPS=04", "WAITERS=10", "ZK_BACKEND=", "ZK_SERVERS=" + server.Addr}, test.args...)
+			cmd := tourProcess(
+				t,
+				[]string{"STEPS=04", "WAITERS=10", "ZK_BACKEND=", "ZK_SERVERS=" + server.Addr},
+				test.args...,
+			)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			stdout, err := cmd.Output()
@@ -71,7 +84,11 @@ func TestTourSaysWhatIsWrong(t *testing.T) {
 		env, args []string
 		want      string
 	}{
-		{[]string{"ZK_BACKEND=", "ZK_SERVERS=127.0.0.1:1"}, nil, `no ZooKeeper was found:\n +existing .*refused\n +repair it with: `},
+		{
+			[]string{"ZK_BACKEND=", "ZK_SERVERS=127.0.0.1:1"},
+			nil,
+			`no ZooKeeper was found:\n +existing .*refused\n +repair it with: `,
+		},
 		{[]string{"STEPS=3,9"}, nil, `STEPS=3,9: there is no step "9"`},
 		{[]string{"WAITERS=many"}, nil, `WAITERS=many: .* a number`},
 		{[]string{"WAITERS=9"}, nil, `WAITERS=9: .* from 10 to`},

@@ -5,16 +5,15 @@ package board
 
 import (
 	"cmp"
-	"fmt"
 	pathpkg "path"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"zklock/internal/check/actor"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/show/page"
+	"zklock/internal/upkeep/words"
 )
 
 // A Board is what has been seen of a lock. It is not safe for concurrent use. All
@@ -62,12 +61,12 @@ type node struct {
 func (n *node) over() bool { return n.To >= 0 }
 
 type counters struct {
-	Notifications int    `json:"notifications"`
-	Requests      int    `json:"requests"`
-	Lists         int    `json:"lists"` // of these
-	Writes        int    `json:"writes"`
-	Bytes         int    `json:"bytes"` // to the clients
-	Action        string `json:"action"`
+	Notifications int        `json:"notifications"`
+	Requests      int        `json:"requests"`
+	Lists         int        `json:"lists"` // of these
+	Writes        int        `json:"writes"`
+	Bytes         int        `json:"bytes"` // to the clients
+	Action        words.Text `json:"action"`
 }
 
 // New returns the board of a lock of which nothing has been seen.
@@ -85,9 +84,10 @@ func New() *Board {
 }
 
 // Acts begins what an action of the user sets off.
-func (b *Board) Acts(now int, action string) {
+func (b *Board) Acts(now int, format string, args ...any) {
+	action := words.Of(format, args...)
 	b.counters = counters{Action: action}
-	b.phases = append(b.phases, page.Phase{At: now, Title: capital(action)})
+	b.phases = append(b.phases, page.Phase{At: now, Title: action.Capital()})
 	b.phases = b.phases[max(0, len(b.phases)-keptPhases):]
 	b.Say(now, "You: %s.", action)
 }
@@ -331,7 +331,7 @@ func (b *Board) Queue() (all []*node) {
 var digits = regexp.MustCompile(`\d+$`)
 
 func (b *Board) count(f wiretap.Frame) {
-	if actor.Aside(f) {
+	if actor.IsFree(f) {
 		return
 	}
 	switch f.Kind {
@@ -400,7 +400,7 @@ func (b *Board) Looked(asked, now int, sessions map[string]int64) {
 
 // Say writes a sentence into the log.
 func (b *Board) Say(now int, format string, args ...any) {
-	b.note(line{At: now, Text: capital(fmt.Sprintf(format, args...))})
+	b.note(line{At: now, Text: words.Of(format, args...).Capital()})
 }
 
 func (b *Board) note(l line) int {
@@ -409,4 +409,3 @@ func (b *Board) note(l line) int {
 }
 
 // capital is the text with a capital letter at its beginning, if that is an ASCII letter.
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

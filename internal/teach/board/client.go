@@ -1,13 +1,13 @@
 package board
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"zklock/internal/check/actor"
 	"zklock/internal/check/zktest"
 	"zklock/internal/show/page"
+	"zklock/internal/upkeep/words"
 )
 
 // Timeout is that of the sessions: short enough to wait for, when a client is dead.
@@ -26,15 +26,15 @@ const (
 
 // A Client is what is seen of one. What has a name in JSON, the page shows.
 type Client struct {
-	Is      string   `json:"is"` // what it believes, and what has befallen it
-	Process string   `json:"process"`
-	Line    string   `json:"line"`
-	Armed   []string `json:"armed"` // faults that wait for their moment
-	Token   int64    `json:"token"`
-	Said    string   `json:"said"`
-	Reads   bool     `json:"reads"` // its lock has readers
-	Since   int      `json:"since"` // is it so
-	Can     []string `json:"can"`   // which commands make sense
+	Is      string     `json:"is"` // what it believes, and what has befallen it
+	Process string     `json:"process"`
+	Line    string     `json:"line"`
+	Armed   []string   `json:"armed"` // faults that wait for their moment
+	Token   int64      `json:"token"`
+	Said    words.Text `json:"said"`
+	Reads   bool       `json:"reads"` // its lock has readers
+	Since   int        `json:"since"` // is it so
+	Can     []string   `json:"can"`   // which commands make sense
 
 	Number   int    `json:"-"`
 	Session  int64  `json:"-"`
@@ -44,7 +44,7 @@ type Client struct {
 
 	shown      []page.Mood
 	lostCreate bool
-	last       string // sentence of what arrived
+	last       string // sentence of what arrived, in English
 	times      int
 }
 
@@ -57,7 +57,7 @@ func (b *Board) Add(now int) *Client {
 }
 
 // Name is what it is called on the page.
-func (c *Client) Name() string { return fmt.Sprintf("client %d", c.Number) }
+func (c *Client) Name() words.Text { return words.Of("client %d", c.Number) }
 
 // Believes tells whether the client takes the lock for its own.
 func (c *Client) Believes() bool { return actor.Believes(c.Mood) }
@@ -71,12 +71,12 @@ func (c *Client) Disarm(fault string) (was bool) {
 
 // Shows notes how the client is from now on.
 func (c *Client) Shows(now int) {
-	befallen := ""
+	befallen, inside := "", ""
 	switch {
 	case c.Process == Stopped:
-		befallen = "stopped"
+		befallen, inside = "stopped", "stopped, believes it holds"
 	case c.Line == Cut:
-		befallen = "cut off"
+		befallen, inside = "cut off", "cut off, believes it holds"
 	}
 	c.Is = c.Mood
 	switch {
@@ -85,7 +85,7 @@ func (c *Client) Shows(now int) {
 	case c.Process == Dead:
 		c.Is = "crashed"
 	case befallen != "" && c.Believes():
-		c.Is = befallen + ", believes it holds"
+		c.Is = inside
 	case befallen != "" && (c.Mood == zktest.MoodIdle || c.Mood == zktest.MoodWaits):
 		c.Is = befallen
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"zklock/internal/show/page"
+	"zklock/internal/upkeep/words"
 )
 
 // Acted tells whether there is a story to tell.
@@ -22,7 +23,7 @@ func (b *Board) Story(now int) page.Story {
 		}
 		phases = slices.DeleteFunc(phases, func(p page.Phase) bool { return p.At < oldest })
 		if len(phases) == 0 {
-			phases = []page.Phase{{At: oldest, Title: "What is left of it"}}
+			phases = []page.Phase{{At: oldest, Title: words.Of("What is left of it")}}
 		}
 	}
 	start := phases[0].At

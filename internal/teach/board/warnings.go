@@ -9,12 +9,13 @@ import (
 	"zklock/internal/check/actor"
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/upkeep/words"
 )
 
 // A Banner says aloud what is wrong.
 type Banner struct {
-	Text     string `json:"text"`
-	Property string `json:"property"` // which the lock lacks; "": none
+	Text     words.Text `json:"text"`
+	Property string     `json:"property"` // which the lock lacks; "": none
 }
 
 // settled is for how long something has to be wrong before it is said: what is told of
@@ -25,12 +26,12 @@ const settled = 400_000
 func (b *Board) Warn(now int) {
 	found, suspects := []Banner{}, map[string]int{}
 	suspect := func(p string, format string, args ...any) {
-		text := fmt.Sprintf(format, args...)
-		since, ok := b.suspects[text]
+		text := words.Of(format, args...)
+		since, ok := b.suspects[text.EN]
 		if !ok {
 			since = now
 		}
-		suspects[text] = since
+		suspects[text.EN] = since
 		if now-since >= settled {
 			found = append(found, Banner{text, p})
 		}

@@ -9,15 +9,31 @@ import (
 	"zklock/internal/check/actor"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
-// A line of the log. What several clients do at a time has one line: form is its
-// sentence, in which {who} stands for them.
+// A line of the log. What several clients do at a time has one line.
 type line struct {
-	At   int    `json:"at"`
-	Text string `json:"text"`
-	form string
+	At   int        `json:"at"`
+	Text words.Text `json:"text"`
+	form string     // what is the same of all clients, in English
 	who  []int
+}
+
+// A sentence says something of a client, or of several. Its formats take who that is, and
+// then the arguments.
+type sentence struct {
+	one, several string
+	args         []any
+}
+
+// of is the sentence about somebody.
+func (s sentence) of(who words.Text, several bool) words.Text {
+	format := s.one
+	if several {
+		format = s.several
+	}
+	return words.Of(format, append([]any{who}, s.args...)...)
 }
 
 // atATime is for how long others are put into the line of the first.
@@ -47,44 +63,24 @@ func (b *Board) loses(now int, c *Client, f wiretap.Frame) {
 // tell says what has arrived, if it is worth it. What a client does again and again
 // is said twice.
 func (b *Board) tell(now int, c *Client, f wiretap.Frame) {
-	text := b.sentence(c, f)
-	if text == "" {
+	said, worthIt := b.sentence(c, f)
+	if !worthIt {
 		return
 	}
-	if c.last != text {
-		c.last, c.times = text, 0
+	if form := said.of(words.Text{}, false).EN; c.last != form {
+		c.last, c.times = form, 0
 	}
 	switch c.times++; c.times {
 	case 1:
-		b.sayOf(now, c, text+".")
+		b.sayOf(now, c, said, "%s.")
 	case 2:
-		b.sayOf(now, c, text+", again and again.")
+		b.sayOf(now, c, said, "%s, again and again.")
 	}
 }
 
-// plural makes a sentence one of several clients.
-var plural = strings.NewReplacer(
-	"{who} makes",
-	"{who} make",
-	"{who} lists",
-	"{who} list",
-	"{who} watches",
-	"{who} watch",
-	"{who} has",
-	"{who} have",
-	"{who} tries",
-	"{who} try",
-	"{who} looks",
-	"{who} look",
-	"{who} deletes",
-	"{who} delete",
-	"its own",
-	"their own",
-)
-
-// sayOf says something of a client, in which {who} stands for it. Of several at a time
-// it is said once.
-func (b *Board) sayOf(now int, c *Client, form string) {
+// sayOf says something of a client, and how often. Of several at a time it is said once.
+func (b *Board) sayOf(now int, c *Client, said sentence, often string) {
+	form := words.Of(often, said.of(words.Text{}, false)).EN
 	i := -1
 	for at, l := range b.log.kept {
 		if l.form == form && now-l.At < atATime && !slices.Contains(l.who, c.Number) {
@@ -97,80 +93,85 @@ func (b *Board) sayOf(now int, c *Client, form string) {
 	l := b.log.change(i)
 	l.who = append(l.who, c.Number)
 	slices.Sort(l.who)
-	who := fmt.Sprintf("client %d", l.who[0])
+	who := words.Of("client %d", l.who[0])
 	switch n := len(l.who); {
 	case n > 8:
-		who = fmt.Sprintf("%d clients", n)
+		who = words.Of("%d clients", n)
 	case n > 1:
 		others := strings.ReplaceAll(strings.Trim(fmt.Sprint(l.who[:n-1]), "[]"), " ", ", ")
-		who = fmt.Sprintf("clients %s and %d", others, l.who[n-1])
+		who = words.Of("clients %s and %d", others, l.who[n-1])
 	}
-	if len(l.who) > 1 {
-		form = plural.Replace(form)
-	}
-	l.Text = capital(strings.ReplaceAll(form, "{who}", who))
+	l.Text = words.Of(often, said.of(who, len(l.who) > 1)).Capital()
 }
 
-func (b *Board) sentence(c *Client, f wiretap.Frame) string {
+func (b *Board) sentence(c *Client, f wiretap.Frame) (said sentence, worthIt bool) {
+	say := func(one, several string, args ...any) (sentence, bool) { return sentence{one, several, args}, true }
 	name, ok := path.Base(f.Path), f.Err == wiretap.OK
 	switch {
 	case f.Kind == wiretap.Notification && f.Event == wiretap.NodeDeleted:
-		return "the server tells {who} that " + name + " is gone"
+		const gone = "the server tells %v that %v is gone"
+		return say(gone, gone, name)
 	case f.Kind == wiretap.Notification && f.Event == wiretap.ChildrenChanged:
-		return "the server tells {who} that the queue has changed"
+		const changed = "the server tells %v that the queue has changed"
+		return say(changed, changed)
 	case f.Kind == wiretap.Notification:
-		return "the server tells {who} of a change of " + name
+		const changed = "the server tells %v of a change of %v"
+		return say(changed, changed, name)
 	case f.Kind == wiretap.Reply && f.Op == wiretap.Connect && c.Joined:
-		return "{who} has connected again"
-	case f.Kind != wiretap.Reply || actor.Aside(f) || !b.ours(f.Path) && f.Path != b.Dir:
-		return ""
+		return say("%v has connected again", "%v have connected again")
+	case f.Kind != wiretap.Reply || actor.IsFree(f) || !b.ours(f.Path) && f.Path != b.Dir:
+		return said, false
 	case f.Op == wiretap.Create && ok:
-		return "{who} makes " + name
+		return say("%v makes %v", "%v make %v", name)
 	case f.Op == wiretap.Create && f.Err == wiretap.NodeExists:
-		return "{who} tries to make " + name + ": it is there already"
+		return say("%v tries to make %v: it is there already", "%v try to make %v: it is there already", name)
 	case f.Op == wiretap.Delete && ok:
-		return "{who} deletes " + name
+		return say("%v deletes %v", "%v delete %v", name)
 	case f.Op == wiretap.Delete && f.Err == wiretap.NoNode:
-		return "{who} tries to delete " + name + ": it is not there"
+		return say("%v tries to delete %v: it is not there", "%v try to delete %v: it is not there", name)
 	case f.Op == wiretap.GetChildren && ok:
 		own := b.newest(c.Number)
-		return listed(f.Names, own != nil && own == b.Queue()[0], f.Watch)
+		return listed(f.Names, own != nil && own == b.Queue()[0], f.Watch), true
 	case ok && f.Watch:
-		return "{who} watches " + name
+		return say("%v watches %v", "%v watch %v", name)
 	case f.Op != wiretap.Create && f.Err == wiretap.NoNode:
-		return "{who} looks at " + name + ": it is not there"
+		return say("%v looks at %v: it is not there", "%v look at %v: it is not there", name)
 	case !ok:
-		return fmt.Sprintf("the server refuses {who}'s %v of %s: error %d", f.Op, name, f.Err)
+		const refused = "the server refuses %v's %v of %s: error %d"
+		return say(refused, refused, f.Op, name, f.Err)
 	}
-	return ""
+	return said, false
 }
 
 // listed says what a list has shown. Each form is whole, for in another language it is another.
-func listed(names int, isFirst, watch bool) string {
-	one, many := "{who} lists: one znode", "{who} lists: %d znodes"
+func listed(names int, isFirst, watch bool) sentence {
+	found := words.Of("%d znodes", names)
+	if names == 1 {
+		found = words.Of("one znode")
+	}
+	one, several := "%v lists: %v", "%v list: %v"
 	switch {
 	case isFirst && watch:
-		one, many = "{who} lists: one znode, its own is the first, with a watch", "{who} lists: %d znodes, its own is the first, with a watch"
+		one = "%v lists: %v, its own is the first, with a watch"
+		several = "%v list: %v, their own is the first, with a watch"
 	case isFirst:
-		one, many = "{who} lists: one znode, its own is the first", "{who} lists: %d znodes, its own is the first"
+		one, several = "%v lists: %v, its own is the first", "%v list: %v, their own is the first"
 	case watch:
-		one, many = "{who} lists: one znode, with a watch", "{who} lists: %d znodes, with a watch"
+		one, several = "%v lists: %v, with a watch", "%v list: %v, with a watch"
 	}
-	if names == 1 {
-		return one
-	}
-	return fmt.Sprintf(many, names)
+	return sentence{one, several, []any{found}}
 }
 
 // Hears notes what a client believes of itself, and says what is new of it.
 func (b *Board) Hears(now int, c *Client, w actor.Word) {
 	was, is := c.Mood, w.Mood
 	believed := c.Believes()
-	c.Mood, c.Token, c.Said = is, w.Token, strings.ReplaceAll(w.Said, b.Path, "/lock")
+	c.Mood, c.Token = is, w.Token
+	c.Said = w.Said.Changed(func(text string) string { return strings.ReplaceAll(text, b.Path, "/lock") })
 	switch {
-	case c.Said != "" && is == actor.Told:
+	case c.Said.EN != "" && is == actor.Told:
 		b.Say(now, "%d is told: %s.", c.Number, c.Said)
-	case c.Said != "":
+	case c.Said.EN != "":
 		b.Say(now, "%d gets an error: %s.", c.Number, c.Said)
 	case c.Believes() && believed:
 		b.Say(now, "%d %s once more.", c.Number, is)

@@ -36,7 +36,7 @@ function look() {
     }
   }
   hits.sort((a, b) => b.rank - a.rank || order(a) - order(b));
-  $("p", found).textContent = hits.length ? `${hits.length} ${say.found}` : say.nothing;
+  $("p", found).textContent = hits.length ? `${hits.length} ${labels.found}` : labels.nothing;
   $("ol", found).replaceChildren(...hits.slice(0, most).map((hit) => {
     const item = make("li"), name = hit.heading === hit.title ? hit.title : `${hit.title}: ${hit.heading}`;
     const link = make("a", name, { href: `${hit.page}.html#${hit.id}`, onclick: () => { found.hidden = true; } });
@@ -74,8 +74,8 @@ for (const question of all(".question")) {
   function veil(hidden) {
     after?.classList.toggle("veiled", hidden);
     if (after && hidden && !$(".veil", after)) {
-      const p = make("p", say.veiled, { className: "veil" });
-      p.append(make("button", say.show, { type: "button", onclick: () => veil(false) }));
+      const p = make("p", labels.veiled, { className: "veil" });
+      p.append(make("button", labels.show, { type: "button", onclick: () => veil(false) }));
       after.prepend(p);
     } else if (!hidden) {
       after && $(".veil", after)?.remove();
@@ -96,22 +96,22 @@ for (const question of all(".question")) {
   function compare() {
     yours.replaceChildren();
     const line = (said, verdict, right) => {
-      const p = make("span", `${say.said}: ${said} `);
+      const p = make("span", `${labels.said}: ${said} `);
       if (verdict) p.append(make("b", verdict, { className: right ? "" : "off" }));
       yours.append(p, make("br"));
     };
     if (choices.length) {
       const chosen = choices.find((c) => c.checked), right = "right" in chosen.dataset;
-      line(chosen.parentElement.textContent.trim(), right ? say.right : say.wrong, right);
+      line(chosen.parentElement.textContent.trim(), right ? labels.right : labels.wrong, right);
     }
     for (const n of numbers) {
       const value = Number(n.value.replaceAll(",", "")), answer = Number(n.dataset.answer);
       const of = n.parentElement.lastElementChild.textContent;
       const near = value === answer || answer > 0 && Math.abs(value - answer) <= answer / 4;
-      line(`${n.value} ${of}`, value === answer ? say.right : near ? say.near : say.far, near);
+      line(`${n.value} ${of}`, value === answer ? labels.right : near ? labels.near : labels.far, near);
     }
     if (text) line(text.value);
-    yours.append(make("button", say.again, { type: "button", onclick: again }));
+    yours.append(make("button", labels.again, { type: "button", onclick: again }));
     form.hidden = answer.open = true;
     veil(false);
   }

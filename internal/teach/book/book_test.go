@@ -62,7 +62,12 @@ func TestEveryPageIsThereInBothLanguages(t *testing.T) {
 		require.Contains(t, files, name, source)
 		title := doccheck.Parse(source, texts[source]).Of("Heading")[0].Text
 		assert.Contains(t, string(files[name]), ">"+html.EscapeString(title)+"</h1>", source)
-		assert.Contains(t, files, path.Join(path.Dir(name), "search", strings.Replace(path.Base(name), ".html", ".js", 1)), "what can be found of it")
+		assert.Contains(
+			t,
+			files,
+			path.Join(path.Dir(name), "search", strings.Replace(path.Base(name), ".html", ".js", 1)),
+			"what can be found of it",
+		)
 	}
 	for name, n := range made {
 		assert.Equal(t, 1, n, "pages that are to be %s", name)
@@ -128,7 +133,9 @@ func TestEveryFileIsSmall(t *testing.T) {
 	}
 }
 
-var loads = regexp.MustCompile(`<(?:img|script|iframe|object|embed|source)\b[^>]*\b(?:src|data)=|<link\b[^>]*href="[^d]|url\(|@import|\bfetch\(|XMLHttpRequest|\bimport\(`)
+var loads = regexp.MustCompile(
+	`<(?:img|script|iframe|object|embed|source)\b[^>]*\b(?:src|data)=|<link\b[^>]*href="[^d]|url\(|@import|\bfetch\(|XMLHttpRequest|\bimport\(`,
+)
 
 func TestNothingFromElsewhereIsLoaded(t *testing.T) {
 	t.Parallel()
@@ -137,7 +144,13 @@ func TestNothingFromElsewhereIsLoaded(t *testing.T) {
 			assert.Empty(t, loads.FindAllString(withoutText(string(content)), -1), name)
 		}
 	}
-	for _, example := range []string{`<img alt="" src="x.png">`, `<script src="x.js">`, `<link rel="stylesheet" href="https://x/y.css">`, `background: url(x.png)`, `fetch("x")`} {
+	for _, example := range []string{
+		`<img alt="" src="x.png">`,
+		`<script src="x.js">`,
+		`<link rel="stylesheet" href="https://x/y.css">`,
+		`background: url(x.png)`,
+		`fetch("x")`,
+	} {
 		assert.Regexp(t, loads, example)
 	}
 }
@@ -174,7 +187,12 @@ func TestEveryPredictionIsAQuestion(t *testing.T) {
 		for i, q := range questions {
 			key := fmt.Sprintf("%s-%d", nameOf(source), i+1)
 			assert.Contains(t, q, fmt.Sprintf("data-key=%q", key))
-			assert.Regexp(t, `<details class="answer"><summary>.*</summary>\n<p class="yours" role="status"></p>\n<p>`, q, key)
+			assert.Regexp(
+				t,
+				`<details class="answer"><summary>.*</summary>\n<p class="yours" role="status"></p>\n<p>`,
+				q,
+				key,
+			)
 			kind := "words"
 			if choices := strings.Count(q, `type="radio"`); choices > 0 {
 				kind = "a choice of " + fmt.Sprint(choices)
@@ -190,7 +208,8 @@ func TestEveryPredictionIsAQuestion(t *testing.T) {
 			asked[key] = append(asked[key], strings.TrimSpace(kind))
 		}
 	}
-	all := func(n int) int { return n * (n + 1) / 2 } // of n waiters, served one after the other, each tells all that are left
+	// of n waiters, served one after the other, each tells all that are left
+	all := func(n int) int { return n * (n + 1) / 2 }
 	both := func(kind string, args ...any) []string {
 		kind = fmt.Sprintf(kind, args...)
 		return []string{kind, kind}
@@ -218,7 +237,10 @@ func TestEveryPredictionIsAQuestion(t *testing.T) {
 		says("step04", "%d waiters, all served: %d lists, %d names in them", n, n, all(n))
 	}
 	says("step05", "locking again inside it: 0 requests")
-	says("step06", "a watch on the directory: 10 readers leave one by one: notifications to the writer behind them: 10\n")
+	says(
+		"step06",
+		"a watch on the directory: 10 readers leave one by one: notifications to the writer behind them: 10\n",
+	)
 	says("step06", "a watch on one znode: 10 readers leave one by one: notifications to the writer behind them: 1\n")
 }
 
@@ -232,7 +254,13 @@ func TestTheMistakesAreFolded(t *testing.T) {
 		require.NoError(t, err)
 		questions := sections.FindAllString(string(book(t)[folder+"mistakes.html"]), -1)
 		require.NotEmpty(t, questions, words)
-		assert.Equal(t, len(mistake.FindAllString(string(text), -1)), len(questions), "mistakes that are folded, of those that are told: %s", words)
+		assert.Equal(
+			t,
+			len(mistake.FindAllString(string(text), -1)),
+			len(questions),
+			"mistakes that are folded, of those that are told: %s",
+			words,
+		)
 		for _, q := range questions {
 			asked, answer, _ := strings.Cut(q, `<details class="answer">`)
 			assert.NotContains(t, asked, words)
@@ -327,13 +355,26 @@ var (
 func TestTheRunsAreInTheChapters(t *testing.T) {
 	t.Parallel()
 	files := book(t)
-	for name, stages := range map[string][]int{"step01.html": {1}, "step02.html": {2}, "step03.html": {1}, "step04.html": {2, 1}, "step05.html": {1}, "step06.html": {2}} {
+	for name, stages := range map[string][]int{
+		"step01.html": {1},
+		"step02.html": {2},
+		"step03.html": {1},
+		"step04.html": {2, 1},
+		"step05.html": {1},
+		"step06.html": {2},
+	} {
 		for _, folder := range []string{"", "zh-CN/"} {
 			runs := plays.FindAllString(string(files[folder+name]), -1)
 			require.Len(t, runs, len(stages), folder+name)
 			for i, run := range runs {
 				assert.Equal(t, stages[i], strings.Count(run, "<canvas"), "stages in %s", folder+name)
-				assert.Contains(t, run, map[string]string{"": "holds the lock</li>", "zh-CN/": "持有锁</li>"}[folder], "the legend of %s", folder+name)
+				assert.Contains(
+					t,
+					run,
+					map[string]string{"": "holds the lock</li>", "zh-CN/": "持有锁</li>"}[folder],
+					"the legend of %s",
+					folder+name,
+				)
 				var played struct {
 					Stories []any
 					Drawn   map[string]string

@@ -46,8 +46,10 @@ const tooMuch = `(() => {
 		turn(i);
 		const body = $("#slides .body"), name = (i + 1) + ": " + $("#slides .heading").textContent;
 		headings.add($("#slides .heading").textContent);
-		if (body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1) window.bad.push(name + " has too much");
-		const small = all("#slides .body *, #slides .heading").find((e) => !e.closest("svg") && e.textContent.trim() && parseFloat(getComputedStyle(e).fontSize) < 24);
+		if (body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1)
+			window.bad.push(name + " has too much");
+		const isSmall = (e) => e.textContent.trim() && parseFloat(getComputedStyle(e).fontSize) < 24;
+		const small = all("#slides .body *, #slides .heading").find((e) => !e.closest("svg") && isSmall(e));
 		if (small) window.bad.push(name + " has small letters: " + small.outerHTML.slice(0, 80));
 	}
 	const missing = all("article :is(h1, h2, h3)").map((h) => h.textContent).filter((h) => !headings.has(h));
@@ -81,13 +83,19 @@ func TestTheBookInABrowser(t *testing.T) {
 	b.Contains(".yours", "You said: 5050 notifications That is right.")
 
 	// A choice.
-	b.Do(chromedp.Navigate(address("step05.html")), chromedp.Click(chromedp.CSS(`[data-key="step05-5"] label:nth-of-type(1) input`)), chromedp.Click(chromedp.CSS(`[data-key="step05-5"] .guess button`)))
+	b.Do(
+		chromedp.Navigate(address("step05.html")),
+		chromedp.Click(chromedp.CSS(`[data-key="step05-5"] label:nth-of-type(1) input`)),
+		chromedp.Click(chromedp.CSS(`[data-key="step05-5"] .guess button`)),
+	)
 	b.Contains(`[data-key="step05-5"] .yours`, "You said: a ping That is another one.")
 
 	// A run plays: the phase that is pressed, to its end.
 	b.Do(chromedp.Navigate(address("step03.html")))
 	b.Says(".run .caption", "Client 0 holds the lock, 10 wait.")
-	b.Until(`(canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v > 0))(document.querySelector(".run canvas"))`)
+	b.Until(
+		`(canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v > 0))(document.querySelector(".run canvas"))`,
+	)
 	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
 	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists, 1 of them useful.")
 
@@ -100,12 +108,16 @@ func TestTheBookInABrowser(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Enter))
 	require.Eventually(t, func() bool {
 		at, err := chromedp.Run(b.Ctx, chromedp.Location())
-		return err == nil && strings.HasPrefix(at, address("")) && !strings.Contains(at, "step05") && strings.Contains(at, ".html#")
+		isElsewhere := strings.HasPrefix(at, address("")) && !strings.Contains(at, "step05")
+		return err == nil && isElsewhere && strings.Contains(at, ".html#")
 	}, 30*time.Second, 50*time.Millisecond, "Enter opens the first of the places")
 
 	// Without storage all of it works as well.
 	b.Do(chromedp.Navigate(address("step04.html")))
-	browser.Evaluate[any](b, `void Object.defineProperty(window, "localStorage", { get() { throw new Error("no storage"); } })`)
+	browser.Evaluate[any](
+		b,
+		`void Object.defineProperty(window, "localStorage", { get() { throw new Error("no storage"); } })`,
+	)
 	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "5,050"), chromedp.KeyEvent(kb.Enter))
 	b.Contains(".yours", "You said: 5,050 names That is right.")
 }
@@ -158,7 +170,9 @@ func TestTheSlidesInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS("#slides .run .phases button:nth-child(2)")))
 	b.Contains("#slides .run .caption", "Client 0 released: 10 notifications, 10 lists, 1 of them useful.")
 	b.Do(chromedp.KeyEvent(kb.Escape))
-	b.Until(`document.querySelector("#slides").hidden && document.querySelectorAll("article .run").length === 1 && !document.querySelector("#slides .run")`)
+	b.Until(
+		`document.querySelector("#slides").hidden && document.querySelectorAll("article .run").length === 1 && !document.querySelector("#slides .run")`,
+	)
 
 	for _, name := range chapters(t) {
 		b.Do(chromedp.Navigate(address(name) + "#slides"))
@@ -166,10 +180,28 @@ func TestTheSlidesInABrowser(t *testing.T) {
 		require.True(t, browser.Evaluate[bool](b, tooMuch))
 		assert.Greater(t, browser.Evaluate[int](b, `shown.length`), 20, name)
 		assert.Empty(t, browser.Evaluate[[]string](b, `window.bad`), name)
-		assert.Equal(t, browser.Evaluate[int](b, `all(".run").length`), browser.Evaluate[int](b, `shown.filter((s) => s.kind === "plays").length`), "runs on the slides of %s", name)
+		assert.Equal(
+			t,
+			browser.Evaluate[int](b, `all(".run").length`),
+			browser.Evaluate[int](b, `shown.filter((s) => s.kind === "plays").length`),
+			"runs on the slides of %s",
+			name,
+		)
 		questions := browser.Evaluate[int](b, `all(".question").length`)
-		assert.Equal(t, questions, browser.Evaluate[int](b, `new Set(shown.filter((s) => s.kind === "asks").map((s) => s.source)).size`), "questions on the slides of %s", name)
-		assert.Equal(t, questions, browser.Evaluate[int](b, `new Set(shown.filter((s) => s.kind === "answers").map((s) => s.source)).size`), "answers on the slides of %s", name)
+		assert.Equal(
+			t,
+			questions,
+			browser.Evaluate[int](b, `new Set(shown.filter((s) => s.kind === "asks").map((s) => s.source)).size`),
+			"questions on the slides of %s",
+			name,
+		)
+		assert.Equal(
+			t,
+			questions,
+			browser.Evaluate[int](b, `new Set(shown.filter((s) => s.kind === "answers").map((s) => s.source)).size`),
+			"answers on the slides of %s",
+			name,
+		)
 	}
 }
 
@@ -181,7 +213,21 @@ func TestThePagesOnAPhone(t *testing.T) {
 			continue
 		}
 		b.Do(chromedp.Navigate(address(name)))
-		assert.LessOrEqual(t, browser.Evaluate[int](b, `document.documentElement.scrollWidth`), 390, "the width of %s", name)
-		assert.Empty(t, browser.Evaluate[[]string](b, `all("button, header a, #contents a").filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 24).map((e) => e.textContent)`), "what is hard to hit in %s", name)
+		assert.LessOrEqual(
+			t,
+			browser.Evaluate[int](b, `document.documentElement.scrollWidth`),
+			390,
+			"the width of %s",
+			name,
+		)
+		assert.Empty(
+			t,
+			browser.Evaluate[[]string](
+				b,
+				`all("button, header a, #contents a").filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 24).map((e) => e.textContent)`,
+			),
+			"what is hard to hit in %s",
+			name,
+		)
 	}
 }

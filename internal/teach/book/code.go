@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"zklock/internal/upkeep/words"
 )
 
 // A codePage shows a step's code, with the lines marked that the step before does not
@@ -142,7 +144,7 @@ func compared(old, own string) (lines []codedLine, err error) {
 	diff.Dir = folder
 	printed, err := diff.Output()
 	if diff.ProcessState == nil || diff.ProcessState.ExitCode() != 1 {
-		return nil, fmt.Errorf("diff -u of two texts that differ: %w", err)
+		return nil, words.Errorf("diff -u of two texts that differ: %w", err)
 	}
 	_, body, _ := strings.Cut(string(printed), "@@\n")
 	for line := range strings.Lines(body) {

@@ -30,7 +30,13 @@ func (f Files) Write(folder string) error {
 
 // policy lets a page of the book run what is in it, load the indexes of the search, which
 // lie beside it, and nothing else.
-const policy = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; " +
+	"script-src 'self' 'unsafe-inline'; " +
+	"style-src 'unsafe-inline'; " +
+	"img-src data:; " +
+	"base-uri 'none'; " +
+	"form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 // kinds are what the files are to a browser.
 var kinds = map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8"}

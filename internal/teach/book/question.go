@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
+
+	"zklock/internal/upkeep/words"
 )
 
 // A question is what a form asks. A chapter writes it so: in a paragraph that begins with
@@ -147,4 +149,4 @@ func (w *writer) isTag(n ast.Node, tag string) bool {
 	return n.Kind() == ast.KindHTMLBlock && strings.HasPrefix(string(n.Lines().Value(w.source)), tag)
 }
 
-func (w *writer) fail(format string, args ...any) { w.err = fmt.Errorf(format, args...) }
+func (w *writer) fail(format string, args ...any) { w.err = words.Errorf(format, args...) }

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/yuin/goldmark/ast"
 
@@ -21,7 +19,7 @@ import (
 var runScript string
 
 // player is the script that plays runs: what draws them, and when, is the tour's.
-var player = shared.Stage + shared.Clock + runScript
+var player = words.Say + shared.Stage + shared.Clock + runScript
 
 const runsFile = "docs/figures/runs.json"
 
@@ -57,18 +55,21 @@ type recording struct {
 	Stories []json.RawMessage `json:"stories"`
 }
 
-type recordedStep struct{ Key, Name, Lesson string }
+type recordedStep struct {
+	Key          string
+	Name, Lesson words.Text
+}
 
-type recordedTitle struct{ ID, Title, Watch string }
+type recordedTitle struct {
+	ID           string
+	Title, Watch words.Text
+}
 
 type recordedStory struct {
 	ID, Step string
-	Phases   []struct{ Title, Sum string }
 	Clients  []struct {
-		Name  string
 		Moods []struct{ Is string }
 	}
-	Frames [][]int
 }
 
 // A replay is what is played below a figure.
@@ -120,8 +121,8 @@ func (e *edition) recorded(id string, steps []string) (replay, error) {
 		return replay{}, err
 	}
 	title := rec.Titles[slices.IndexFunc(rec.Titles, func(t recordedTitle) bool { return t.ID == id })]
-	r := replay{Title: e.say(title.Title), Watch: e.say(title.Watch), Say: e.labels(), Legend: e.legend()}
-	drawn := map[string]string{}
+	r := replay{Title: e.tell(title.Title), Watch: e.tell(title.Watch), Say: e.labels(), Legend: e.legend()}
+	drawn := map[string]string{} // the Chinese of what is drawn, besides the texts of the stories
 	var stories []json.RawMessage
 	for _, key := range steps {
 		for _, text := range rec.Stories {
@@ -133,13 +134,15 @@ func (e *edition) recorded(id string, steps []string) (replay, error) {
 				continue
 			}
 			step := rec.Steps[slices.IndexFunc(rec.Steps, func(s recordedStep) bool { return s.Key == key })]
-			r.Stages = append(r.Stages, stage{e.say("Step " + key + ": " + step.Name), e.say(step.Lesson)})
+			r.Stages = append(r.Stages, stage{e.tell(words.Of("Step %v: %v", key, step.Name)), e.tell(step.Lesson)})
 			stories = append(stories, text)
-			e.collect(drawn, story)
+			if e.language != "en" {
+				story.collect(drawn)
+			}
 		}
 	}
 	if len(stories) != len(steps) {
-		return replay{}, fmt.Errorf("it has %d of the %d runs of %s", len(stories), len(steps), id)
+		return replay{}, words.Errorf("it has %d of the %d runs of %s", len(stories), len(steps), id)
 	}
 	r.Data = map[string]any{"stories": stories, "drawn": drawn}
 	return r, nil
@@ -154,32 +157,17 @@ func (e *edition) legend() template.HTML {
 	}))
 }
 
-// collect gathers what may be drawn or said of a story, and its Chinese.
-func (e *edition) collect(drawn map[string]string, story recordedStory) {
-	if e.language == "en" {
-		return
-	}
-	texts := []string{"awake", "changed!", "done", "error", "holds?", "node exists", "connection lost"}
-	for _, p := range story.Phases {
-		texts = append(texts, p.Title, p.Title+".", p.Sum)
-	}
-	for _, c := range story.Clients {
-		named := !strings.HasPrefix(c.Name, "client ") // then its name stands beside what it is
-		if named {
-			texts = append(texts, c.Name, strings.Join([]string{c.Name, "awake"}, ", "))
-		}
+// collect gathers what the stage writes by itself: the moods, and what a frame is called.
+func (s recordedStory) collect(drawn map[string]string) {
+	texts := []string{"awake", "changed!", "done", "error", "holds?", "told: lost", "%d names", "%s.",
+		"connection lost", "no such node", "node exists", "not empty"}
+	for _, c := range s.Clients {
 		for _, m := range c.Moods {
 			texts = append(texts, m.Is)
-			if named {
-				texts = append(texts, strings.Join([]string{c.Name, m.Is}, ", "))
-			}
 		}
 	}
-	for _, f := range story.Frames {
-		texts = append(texts, fmt.Sprintf("%d names", f[7])) // the seventh is how many names a list has
-	}
 	for _, text := range texts {
-		drawn[text] = words.Translate(text)
+		drawn[text] = words.Whole(text).ZH
 	}
 }
 

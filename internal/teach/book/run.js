@@ -1,14 +1,15 @@
 
 // ---- Runs: what was recorded plays in the text, phase by phase ----
 
+reader = document.documentElement.lang === "en" ? "en" : "zh";
+
 for (const figure of all(".run")) {
-  const { stories, drawn } = JSON.parse($("script", figure).textContent), inOwn = (text) => drawn[text] ?? text;
+  const { stories, drawn } = JSON.parse($("script", figure).textContent);
+  Object.assign(chinese, drawn);
   stories.forEach(ready);
   const stages = all(".stage-of", figure).map((root, i) => {
     const stage = new Stage(root);
     stage.show(stories[i], $(".step", root).textContent, $(".lesson", root).textContent);
-    const write = stage.text;
-    stage.text = function (words, ...rest) { write.call(this, inOwn(String(words)), ...rest); };
     return stage;
   });
   const times = clock(stories);
@@ -21,7 +22,7 @@ for (const figure of all(".run")) {
       const over = now >= phase.at + phase.lasts || (now - phase.at) / phase.slow >= own.length;
       const caption = $(".caption", stage.root);
       stage.draw(times.recorded(i, now), null);
-      const said = inOwn(over && of.sum ? of.sum : of.title + ".");
+      const said = over && of.sum.en ? say(of.sum) : say("%s.", of.title);
       if (caption.textContent !== said) caption.textContent = said;
     });
     buttons.forEach((button, i) => button.setAttribute("aria-current", i === p ? "step" : "false"));
@@ -43,7 +44,7 @@ for (const figure of all(".run")) {
   }
 
   const buttons = stories[0].phases.map((phase, p) =>
-    make("button", `▶ ${p + 1}. ${inOwn(phase.title)}`, { type: "button", onclick: () => play(p) }));
+    make("button", `▶ ${p + 1}. ${say(phase.title)}`, { type: "button", onclick: () => play(p) }));
   $(".phases", figure).append(...buttons);
   const fits = () => {
     if (!figure.getBoundingClientRect().width) return; // it is hidden

@@ -6,7 +6,6 @@ package book
 import (
 	"bytes"
 	_ "embed"
-	"fmt"
 	"html/template"
 	"path"
 	"regexp"
@@ -110,7 +109,7 @@ func (e *edition) sort() error {
 	slices.SortFunc(e.pages, func(a, b *page) int { return strings.Compare(a.name, b.name) })
 	way := e.page("guide")
 	if way == nil || e.page("index") == nil {
-		return fmt.Errorf("there is no front page, or no way through, in %q", e.language)
+		return words.Errorf("there is no front page, or no way through, in %q", e.language)
 	}
 	order := []string{"index", "guide"}
 	for _, p := range e.pages {
@@ -160,11 +159,14 @@ func (p *page) title() string {
 }
 
 // say is a text of the book itself in the edition's language.
-func (e *edition) say(english string) string {
+func (e *edition) say(english string) string { return e.tell(words.Whole(english)) }
+
+// tell is a text in the edition's language.
+func (e *edition) tell(text words.Text) string {
 	if e.language == "en" {
-		return english
+		return text.EN
 	}
-	return words.Translate(english)
+	return text.ZH
 }
 
 // labels are the texts of the book itself, by the names that the template and the
@@ -235,7 +237,7 @@ func (e *edition) write(files Files) error {
 	for i, p := range e.pages {
 		r, err := p.render()
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.Path, err)
+			return words.Errorf("%s: %w", p.Path, err)
 		}
 		view := map[string]any{
 			"Title": p.title(), "Text": template.HTML(r.html), "Contents": e.contents(p.name, r.sections),
@@ -253,7 +255,11 @@ func (e *edition) write(files Files) error {
 		files[e.folder+"search/"+p.name+".js"] = searchIndex(p.name, p.title(), r.sections)
 	}
 	for _, c := range e.codes {
-		view := map[string]any{"Title": c.title(), "Text": template.HTML(c.render()), "Contents": e.contents(c.name(), nil)}
+		view := map[string]any{
+			"Title":    c.title(),
+			"Text":     template.HTML(c.render()),
+			"Contents": e.contents(c.name(), nil),
+		}
 		if err := e.execute(files, c.name(), view); err != nil {
 			return err
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"zklock/internal/upkeep/words"
 )
 
 // A writer turns a page's Markdown into HTML.
@@ -308,7 +310,7 @@ func (l links) image(out util.BufWriter, source []byte, n ast.Node, entering boo
 	file := path.Join(path.Dir(l.Path), string(n.(*ast.Image).Destination))
 	figure, ok := l.edition.sources[file]
 	if !ok {
-		return ast.WalkStop, fmt.Errorf("there is no figure %s", file)
+		return ast.WalkStop, words.Errorf("there is no figure %s", file)
 	}
 	alt := template.HTMLEscapeString((&writer{source: source}).said(n))
 	fmt.Fprintf(out, "<span class=\"figure\" role=\"img\" aria-label=\"%s\">%s</span>", alt, figure)

@@ -2,7 +2,6 @@ package exercise
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -11,17 +10,18 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/upkeep/words"
 )
 
 // calls are those to the learner's lock in one story.
 type calls struct {
 	mu     sync.Mutex
-	inside int       // calls that have begun, and not come back
-	last   time.Time // when one began or came back
-	said   string    // by the first that panicked
+	inside int        // calls that have begun, and not come back
+	last   time.Time  // when one began or came back
+	said   words.Text // by the first that panicked
 }
 
-func (c *calls) panicked() string {
+func (c *calls) panicked() words.Text {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.said
@@ -112,14 +112,14 @@ func (c *calls) caught(err *error) {
 	if broken == nil {
 		return
 	}
-	*err = fmt.Errorf("panic: %v", broken)
-	said := (*err).Error()
+	*err = words.Errorf("panic: %v", broken)
+	said := words.Error(*err)
 	if at := place(string(debug.Stack())); at != "" {
-		said += ", at " + at
+		said = words.Of("%v, at %v", said, at)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.said == "" {
+	if c.said == (words.Text{}) {
 		c.said = said
 	}
 }

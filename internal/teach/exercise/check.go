@@ -34,7 +34,7 @@ func Main(m *testing.M) {
 		err = toRoot()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	words.AsAsked()
@@ -264,7 +264,7 @@ func (c *check) results(properties []*lockcheck.Property, atATime int) map[*lock
 	for property, at := range leftBehind() {
 		for p, r := range results {
 			if p.Name == property {
-				r.Verdict, r.Evidence = lockcheck.No, fmt.Sprintf("a goroutine was left behind, at %s", at)
+				r.Verdict, r.Evidence = lockcheck.No, words.Of("a goroutine was left behind, at %s", at)
 				results[p] = r
 			}
 		}
@@ -301,7 +301,7 @@ func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockche
 	labelled(p.Name, func() {
 		r = lockcheck.CheckUntil(ctx, c.server, calls.of(Asked(p, c.subjects)), p)
 	})
-	if panicked := calls.panicked(); panicked != "" {
+	if panicked := calls.panicked(); panicked != (words.Text{}) {
 		r.Verdict, r.Evidence = lockcheck.No, panicked
 		return r, true
 	}
@@ -314,7 +314,7 @@ func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockche
 	for _, line := range r.Lines {
 		if n := restless(line.Frames); n > spins {
 			r.Verdict = lockcheck.No
-			r.Evidence = fmt.Sprintf("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
+			r.Evidence = words.Of("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
 		}
 	}
 	return r, true
@@ -380,7 +380,7 @@ func (c *check) tell(p *lockcheck.Property, r lockcheck.Result) bool {
 }
 
 // told prints what was seen, and what to ask oneself.
-func told(out io.Writer, seen, ask string) {
+func told(out io.Writer, seen words.Text, ask string) {
 	fmt.Fprintln(out, InTwoLines(words.Sprintf("seen: %s", seen)))
 	if ask != "" {
 		words.Fprintf(out, "ask yourself: %s\n", ask)
@@ -409,7 +409,7 @@ func (c *check) sum() {
 	if namesAProperty() {
 		return // not all were asked
 	}
-	goOn := words.Sprintf("%q", next.Name)
+	goOn := words.Of("%q", next.Name)
 	if part := e.Parts().bringing(next); part > 0 {
 		goOn = e.Parts().Name(part)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/tables"
+	"zklock/internal/upkeep/words"
 )
 
 // An Exercise is what the learner is to write: a step's lock, or one of those that
@@ -77,7 +78,7 @@ func Find(asked string) (Exercise, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return Exercise{}, fmt.Errorf("STEP=%s: there is no such exercise. There are: %s", asked, strings.Join(names, ", "))
+	return Exercise{}, words.Errorf("STEP=%s: there is no such exercise. There are: %s", asked, strings.Join(names, ", "))
 }
 
 // IsStep tells whether the exercise is a step's lock.
@@ -199,7 +200,10 @@ func (all Files) Version() string {
 }
 
 // An Answer is what Check has found of one property.
-type Answer struct{ Property, Verdict, Evidence string }
+type Answer struct {
+	Property, Verdict string
+	Evidence          words.Text
+}
 
 func (a Answer) holds() bool { return lockcheck.Verdict(a.Verdict).Accepted() }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"zklock/internal/check/lockcheck"
+	"zklock/internal/upkeep/words"
 )
 
 // One property can fail in different ways: the question follows what was seen.
@@ -24,9 +25,9 @@ func TestTheQuestionFollowsWhatWasSeen(t *testing.T) {
 		"a goroutine was left behind, at lock.go:13":                                              "what ends this goroutine",
 		"the process ended with code 3, as by os.Exit":                                            "whose process is it",
 	} {
-		assert.Contains(t, question(p, seen), ask, seen)
+		assert.Contains(t, question(p, words.Whole(seen)), ask, seen)
 	}
-	assert.Equal(t, lockcheck.OwnPlace.Hint, question(lockcheck.OwnPlace, "B's Lock answered: zk: node does not exist"))
+	assert.Equal(t, lockcheck.OwnPlace.Hint, question(lockcheck.OwnPlace, words.Whole("B's Lock answered: zk: node does not exist")))
 }
 
 func TestTwoLines(t *testing.T) {

@@ -77,7 +77,7 @@ func isSupervised() bool {
 func supervise() (code int) {
 	first, err := process(context.Background(), os.Stdout, os.Args[1:])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		return 1
 	}
 	fmt.Fprint(os.Stderr, first.complaints)
@@ -140,15 +140,15 @@ func process(ctx context.Context, out io.Writer, args []string, env ...string) (
 }
 
 // seen is what the process died of.
-func (e end) seen() string {
+func (e end) seen() words.Text {
 	if e.crash == "" {
-		return fmt.Sprintf("the process ended with code %d, as by os.Exit", e.code)
+		return words.Of("the process ended with code %d, as by os.Exit", e.code)
 	}
 	why, _, _ := strings.Cut(e.crash, "\n")
 	if at := place(e.crash); at != "" {
-		why += ", at " + at
+		return words.Of("%v, at %v", why, at)
 	}
-	return why
+	return words.Whole(why)
 }
 
 // explain asks again for what was being asked when the process died, and tells of the
@@ -156,7 +156,7 @@ func (e end) seen() string {
 func explain(first end) {
 	server, err := zktest.Shared()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		return
 	}
 	defer server.Stop()

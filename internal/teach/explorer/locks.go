@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,12 +11,13 @@ import (
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/tables"
 	"zklock/internal/teach/exercise"
+	"zklock/internal/upkeep/words"
 )
 
 // A lock is one that can be explored.
 type lock struct {
-	name string // for people
-	part string // the name that its process has
+	name words.Text // for people
+	part string     // the name that its process has
 
 	test     string // of a published mistake: the test that has it
 	folder   string // where that is
@@ -33,7 +33,7 @@ var locks = func() map[string]lock {
 	all := map[string]lock{}
 	for _, l := range tables.Locks {
 		if lockcheck.Has(l.Key, lockcheck.SilentWait) {
-			all[l.Key] = lock{name: l.Subject, part: l.Subject, wakesOne: wakesOne(l.Key), znode: l.Znode}
+			all[l.Key] = lock{name: words.Whole(l.Subject), part: l.Subject, wakesOne: wakesOne(l.Key), znode: l.Znode}
 		}
 	}
 	return all
@@ -42,7 +42,7 @@ var locks = func() map[string]lock {
 // find returns the lock that STEP names. 04 is 4, and mine4 is mine of step 4.
 func find(key string) (lock, error) {
 	if step, ok := strings.CutPrefix(key, "mine"); ok {
-		return lock{name: key, mine: true, step: step}, nil
+		return lock{name: words.Whole(key), mine: true, step: step}, nil
 	}
 	if l, ok := locks[strings.TrimLeft(key, "0")]; ok {
 		return l, nil
@@ -50,10 +50,11 @@ func find(key string) (lock, error) {
 	for _, m := range tables.Mistakes {
 		if m.Key() == key {
 			folder := tables.Find(m.Step).Folder
-			return lock{name: key + ": " + m.Name, part: key, test: m.Run(), folder: folder, wakesOne: wakesOne(m.Step)}, nil
+			name := words.Of("%s: %s", key, m.Name)
+			return lock{name: name, part: key, test: m.Run(), folder: folder, wakesOne: wakesOne(m.Step)}, nil
 		}
 	}
-	return lock{}, fmt.Errorf("there is no lock %q", key)
+	return lock{}, words.Errorf("there is no lock %q", key)
 }
 
 // wakesOne tells whether a lock promises that a release wakes at most one.
@@ -68,7 +69,16 @@ func (l *lock) program(ctx context.Context, scratch string) (program string, arg
 		_, err := output(ctx, "go", "test", "-c", "-o", program, "./"+l.folder)
 		return program, []string{"-test.run", l.test}, err
 	case l.mine:
-		step, err := output(ctx, "go", "run", "./internal/teach/exercise/command", "build", l.step, exercise.Folder, program)
+		step, err := output(
+			ctx,
+			"go",
+			"run",
+			"./internal/teach/exercise/command",
+			"build",
+			l.step,
+			exercise.Folder,
+			program,
+		)
 		l.part = "mine " + step
 		l.znode, l.wakesOne = step == "1", wakesOne(step)
 		return program, []string{"-test.run", "^TestLock$"}, err

@@ -109,7 +109,7 @@ func run(ctx context.Context) error {
 const drawing = "out/explore.html"
 
 // draw plays the shortest order that breaks an invariant once more, and draws it.
-func draw(origin, lock, invariant string, r explore.Result, player *explore.Player) error {
+func draw(origin, lock words.Text, invariant string, r explore.Result, player *explore.Player) error {
 	shortest := r.Findings[invariant].Shortest
 	record, err := player.Record(shortest)
 	if err != nil {

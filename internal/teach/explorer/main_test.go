@@ -18,6 +18,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/show/page"
 	"zklock/internal/teach/exercise"
+	"zklock/internal/upkeep/words"
 )
 
 // The locks' folders are named from the root.
@@ -33,7 +34,12 @@ func TestMain(m *testing.M) {
 }
 
 // explored plays the orders of a lock, and gives its players to one who wants more of them.
-func explored(t *testing.T, l lock, s explore.Settings, more ...func(explore.Result, []*explore.Player)) (explore.Result, error) {
+func explored(
+	t *testing.T,
+	l lock,
+	s explore.Settings,
+	more ...func(explore.Result, []*explore.Player),
+) (explore.Result, error) {
 	t.Helper()
 	return until(t, l, s, func(explore.Result) bool { return false }, more...)
 }
@@ -75,7 +81,7 @@ func TestFind(t *testing.T) {
 	} {
 		l, err := find(key)
 		require.NoError(t, err, key)
-		l.name = ""
+		l.name = words.Text{}
 		assert.Equal(t, want, l, key)
 	}
 	for _, key := range []string{"1", "2", "7", "W0", "W25", "w8", ""} {
@@ -94,8 +100,16 @@ func TestReport(t *testing.T) {
 		report(&out, r, 2*time.Second, false)
 		said := out.String()
 		assert.Contains(t, said, "Played all 94 orders in 2 s, 47 a second.\nWrong: 14 of them.\n")
-		assert.Contains(t, said, "✗ a znode is left behind: in 14 orders. The shortest:\n  1. A asks: create /lock/lock-: the REPLY IS LOST")
-		assert.Contains(t, said, "✗ nobody is inside, and a client waits for ever: in 4 orders. The shortest is the same one.")
+		assert.Contains(
+			t,
+			said,
+			"✗ a znode is left behind: in 14 orders. The shortest:\n  1. A asks: create /lock/lock-: the REPLY IS LOST",
+		)
+		assert.Contains(
+			t,
+			said,
+			"✗ nobody is inside, and a client waits for ever: in 4 orders. The shortest is the same one.",
+		)
 		assert.Equal(t, 1, strings.Count(said, "In the end:"))
 
 		out.Reset()
@@ -105,22 +119,22 @@ func TestReport(t *testing.T) {
 		shortest := r.Findings[r.Broken()[0]].Shortest
 		record, err := players[0].Record(shortest)
 		require.NoError(t, err)
-		recording := page.Order("here", "step 4", "a znode is left behind", shortest, record)
+		recording := page.Order(words.Whole("here"), words.Whole("step 4"), "a znode is left behind", shortest, record)
 		drawn := recording.Stories[0]
 		var titles []string
 		for _, p := range drawn.Phases {
-			titles = append(titles, p.Title)
+			titles = append(titles, p.Title.EN)
 		}
 		var chosen []string
 		for _, line := range shortest.Told {
 			if line.Choice > 0 {
-				chosen = append(chosen, line.Text)
+				chosen = append(chosen, line.Text.EN)
 			}
 		}
 		assert.Equal(t, chosen, titles)
 		assert.Len(t, drawn.Nodes, 2, "znodes: A's, of which A does not know, and B's")
 		assert.Len(t, drawn.Watches, 1)
-		assert.Contains(t, drawn.Phases[3].Sum, "B waits for ever")
+		assert.Contains(t, drawn.Phases[3].Sum.EN, "B waits for ever")
 		lost := slices.IndexFunc(drawn.Frames, func(f page.Flight) bool { return f.Flags&page.GotLost != 0 })
 		assert.GreaterOrEqual(t, lost, 0, "the reply that gets lost is drawn")
 		require.NoError(t, recording.Write(&out))

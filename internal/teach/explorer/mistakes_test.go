@@ -63,7 +63,13 @@ func TestThePublishedMistakesAreExplored(t *testing.T) {
 				r, err := explored(t, l, s)
 				if err != nil {
 					assert.Regexp(t, asks, err.Error())
-					row(t, name, inBoth{"cannot be explored: who waits asks from time to time", "无法探索：等待者隔一会儿就询问一次"}, none, "–")
+					row(
+						t,
+						name,
+						inBoth{"cannot be explored: who waits asks from time to time", "无法探索：等待者隔一会儿就询问一次"},
+						none,
+						"–",
+					)
 					return
 				}
 				if run, found := news(r, right[madeIn(m.Step)]); found {
@@ -135,7 +141,7 @@ func before(r explore.Run) inBoth {
 func translated(invariants []string) inBoth {
 	var chinese []string
 	for _, invariant := range invariants {
-		chinese = append(chinese, words.Translate(invariant))
+		chinese = append(chinese, words.Whole(invariant).ZH)
 	}
 	return inBoth{strings.Join(invariants, "; "), strings.Join(chinese, "；")}
 }

@@ -37,7 +37,10 @@ func (p *player) shows(clients int) *window {
 // ready waits until all clients of the left board have a session and are idle.
 func (w *window) ready(clients int) {
 	w.Helper()
-	w.Until(fmt.Sprintf(`(r => r.length === %d && r.every(r => r.cells[1].textContent === "idle"))([...document.querySelectorAll("#clients tbody tr")])`, clients))
+	w.Until(fmt.Sprintf(
+		`(r => r.length === %d && r.every(r => r.cells[1].textContent === "idle"))([...document.querySelectorAll("#clients tbody tr")])`,
+		clients,
+	))
 }
 
 // lay lays a lock on the left.
@@ -67,7 +70,12 @@ func (w *window) press(selector string) {
 func (w *window) becomes(client int, moods ...string) {
 	w.Helper()
 	for i, mood := range moods {
-		w.Until(fmt.Sprintf(`document.querySelector("#clients tbody").rows[%d]?.cells[%d]?.textContent.startsWith(%q)`, client, 1+i, mood))
+		w.Until(fmt.Sprintf(
+			`document.querySelector("#clients tbody").rows[%d]?.cells[%d]?.textContent.startsWith(%q)`,
+			client,
+			1+i,
+			mood,
+		))
 	}
 }
 
@@ -96,7 +104,14 @@ func TestAReleaseInABrowser(t *testing.T) {
 	all := func() (texts []string) {
 		w.press("#board0 summary")
 		w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 6`)
-		for _, s := range []string{"#board0 details tbody", "#board0 .tally", "#board0 .ls", "#clients tbody", "#log ol", "#count"} {
+		for _, s := range []string{
+			"#board0 details tbody",
+			"#board0 .tally",
+			"#board0 .ls",
+			"#clients tbody",
+			"#log ol",
+			"#count",
+		} {
 			texts = append(texts, w.Text(s))
 		}
 		return texts
@@ -224,7 +239,9 @@ func TestTheLearnersLockInABrowser(t *testing.T) {
 	w.Contains("#board0 .build", "undefined: nothing")
 	printing := "func (l *Lock) Lock(ctx context.Context) error {"
 	require.Contains(t, string(own), printing)
-	save(strings.NewReplacer("package plainnode", "package step1", printing, printing+"\n\tprintln(\"I am called\")").Replace(string(own)))
+	save(
+		strings.NewReplacer("package plainnode", "package step1", printing, printing+"\n\tprintln(\"I am called\")").Replace(string(own)),
+	)
 	w.Until(`document.querySelector("#board0 .build").hidden`)
 	w.ready(2)
 	w.Do(chromedp.KeyEvent("L"))
@@ -236,7 +253,9 @@ func TestTheLearnersLockInABrowser(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(kept), `"znode":true`, "it is no directory on the page to keep")
 
-	save(strings.NewReplacer("package plainnode", "package step1", "import (", "import (\n\t\"os\"", printing, printing+"\n\tos.Exit(3)").Replace(string(own)))
+	save(
+		strings.NewReplacer("package plainnode", "package step1", "import (", "import (\n\t\"os\"", printing, printing+"\n\tos.Exit(3)").Replace(string(own)),
+	)
 	w.Until(`boards[0].is.building`)
 	w.Until(`document.querySelector("#board0 .build").hidden`)
 	w.ready(2)
@@ -256,7 +275,9 @@ func TestAClickIsSeenSoon(t *testing.T) {
 		took = [];
 		(async () => {
 			const row = (i) => document.querySelector("#clients tbody").rows[i];
-			const seen = async (i, is) => { while (!row(i).cells[1].textContent.startsWith(is)) await new Promise(requestAnimationFrame); };
+			const seen = async (i, is) => {
+				while (!row(i).cells[1].textContent.startsWith(is)) await new Promise(requestAnimationFrame);
+			};
 			const quick = (i) => row(i).querySelector("[data-do]").click();
 			for (let round = 0; round < 50; round++) {
 				const holder = round % 10, next = (round + 1) % 10, began = performance.now();

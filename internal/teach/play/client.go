@@ -9,6 +9,7 @@ import (
 	"zklock/internal/check/actor"
 	"zklock/internal/server/process"
 	"zklock/internal/teach/board"
+	"zklock/internal/upkeep/words"
 )
 
 // A client is a process with a session of its own.
@@ -25,10 +26,10 @@ type client struct {
 // plays starts the client's process, which joins the lock and does what it is told, and
 // returns when it has ended.
 func (c *client) plays() {
-	words := &process.Tail{}
-	var said io.Writer = words
+	complaints := &process.Tail{}
+	var said io.Writer = complaints
 	if c.mine() {
-		said = io.MultiWriter(words, &printed{client: c})
+		said = io.MultiWriter(complaints, &printed{client: c})
 	}
 	err := c.joins(said)
 	if err == nil {
@@ -43,11 +44,15 @@ func (c *client) plays() {
 		return
 	}
 	if c.Process != board.Dead {
-		c.Process, c.Said = board.Dead, words.Panic()
+		c.Process, c.Said = board.Dead, words.Whole(complaints.Panic())
 		if err != nil {
-			c.Said = strings.TrimSpace(err.Error() + "\n" + c.Said)
+			c.Said = words.Of("%s\n%s", err, c.Said).Changed(strings.TrimSpace)
 		}
-		if first, _, _ := strings.Cut(c.Said, "\n"); first != "" {
+		first := c.Said.Changed(func(text string) string {
+			line, _, _ := strings.Cut(text, "\n")
+			return line
+		})
+		if first.EN != "" {
 			c.Say(c.now(), "%d has ended by itself: %s.", c.Number, first)
 		} else {
 			c.Say(c.now(), "%d has ended by itself, without a word.", c.Number)
@@ -59,13 +64,13 @@ func (c *client) plays() {
 }
 
 // joins starts the client's process, and returns when that has joined the lock, or has failed to.
-func (c *client) joins(words io.Writer) error {
+func (c *client) joins(complaints io.Writer) error {
 	c.starting <- struct{}{}
 	defer func() { <-c.starting }()
 	err := context.Canceled
 	c.mu.Lock()
 	if !c.ended {
-		c.child, err = process.StartAs(c.program.part, words, c.program.path, c.program.args...)
+		c.child, err = process.StartAs(c.program.part, complaints, c.program.path, c.program.args...)
 	}
 	c.mu.Unlock()
 	if err != nil {
@@ -73,7 +78,8 @@ func (c *client) joins(words io.Writer) error {
 	}
 	c.child.Serve(director{c})
 	var reads bool
-	if err := c.child.Call("Begin", actor.Address{Servers: c.server.Servers(), Timeout: board.Timeout, Path: c.Path}, &reads); err != nil {
+	place := actor.Address{Servers: c.server.Servers(), Timeout: board.Timeout, Path: c.Path}
+	if err := c.child.Call("Begin", place, &reads); err != nil {
 		return err
 	}
 	c.mu.Lock()

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"zklock/internal/check/actor"
 	"zklock/internal/check/zktest"
 	"zklock/internal/teach/board"
+	"zklock/internal/upkeep/words"
 )
 
 // A command is what the page asks for. What is wrong with it is an error for the user.
@@ -43,12 +43,12 @@ func (s *service) do(c command) error {
 		})
 	case "lesson":
 		if c.N < 1 || c.N > len(lessons) {
-			return fmt.Errorf("there are the lessons 1 to %d", len(lessons))
+			return words.Errorf("there are the lessons 1 to %d", len(lessons))
 		}
 		return s.learn(c.N)
 	case "pace":
 		if !slices.Contains([]string{real, slow, paused, step, onward}, c.Pace) {
-			return fmt.Errorf("there is no pace %q", c.Pace)
+			return words.Errorf("there is no pace %q", c.Pace)
 		}
 		s.setPace(c.Pace)
 		return nil
@@ -121,7 +121,7 @@ func (s *service) befall(n int, fault string) error {
 	case "cut/mend":
 		do = func() error { m.Rejoin(); return nil }
 	default:
-		return fmt.Errorf("server %d is %s", n, serverStates[p.State])
+		return words.Errorf("server %d is %s", n, serverStates[p.State])
 	}
 	err := s.goes(func() {
 		if err := do(); err != nil {
@@ -137,7 +137,7 @@ func (s *service) befall(n int, fault string) error {
 	}
 	p.State = is
 	for _, b := range s.laid() {
-		b.Acts(s.now(), fmt.Sprintf("server %d: %s", n, serverFaults[fault]))
+		b.Acts(s.now(), "server %d: %s", n, serverFaults[fault])
 	}
 	return nil
 }
@@ -173,24 +173,24 @@ func (s *service) each(c command) error {
 func (b *side) gets(c command) error {
 	switch {
 	case c.Do == "add" && (c.N < 1 || c.N > most):
-		return fmt.Errorf("1 to %d clients can be added", most)
+		return words.Errorf("1 to %d clients can be added", most)
 	case c.Do == "add" && b.wanted == most:
-		return fmt.Errorf("no board has room: %d clients are the most", most)
+		return words.Errorf("no board has room: %d clients are the most", most)
 	case c.Do == "add":
-		b.Acts(b.now(), fmt.Sprintf("add %d", c.N))
+		b.Acts(b.now(), "add %d", c.N)
 		b.wanted = min(b.wanted+c.N, most)
 		b.fill()
 		return nil
 	case c.Client == -1:
 		return b.all(c.Do)
 	case c.Client < 0 || c.Client >= len(b.clients):
-		return fmt.Errorf("there is no client %d", c.Client)
+		return words.Errorf("there is no client %d", c.Client)
 	}
 	one := b.clients[c.Client]
 	if err := one.may(c.Do); err != nil {
 		return err
 	}
-	b.Acts(b.now(), fmt.Sprintf("client %d: %s", c.Client, names[c.Do]))
+	b.Acts(b.now(), "client %d: %s", c.Client, names[c.Do])
 	return one.does(c.Do)
 }
 
@@ -203,7 +203,7 @@ func (b *side) all(do string) error {
 	if len(whom) == 0 {
 		return errors.New("there is no client that it concerns")
 	}
-	b.Acts(b.now(), "all: "+names[do])
+	b.Acts(b.now(), "all: %v", names[do])
 	return b.goes(func() {
 		for i, one := range whom {
 			one.follows(do, do == "lock" && (i == 0 || len(whom) <= 20)) // a crowd comes all at once
@@ -263,7 +263,7 @@ func (c *client) may(do string) error {
 	refused := ""
 	switch {
 	case c.Process == board.Starting || c.Process == board.Dead:
-		return fmt.Errorf("client %d is %s", c.Number, c.Process)
+		return words.Errorf("client %d is %s", c.Number, c.Process)
 	case do == "stop" && stopped:
 		refused = "is stopped already"
 	case do == "continue" && !stopped:
@@ -293,11 +293,11 @@ func (c *client) may(do string) error {
 	case slices.Contains(c.Armed, do):
 		refused = "has that before it already"
 	case !slices.Contains(append([]string{"kill", "stop", "continue", "delaylist"}, toClient...), do):
-		return fmt.Errorf("there is no command %q", do)
+		return words.Errorf("there is no command %q", do)
 	default:
 		return nil
 	}
-	return fmt.Errorf("client %d %s", c.Number, refused)
+	return words.Errorf("client %d %s", c.Number, refused)
 }
 
 // does carries a command out, or has the client's process do so. The caller holds mu.
@@ -338,6 +338,6 @@ func (c *client) does(do string) error {
 	case c.orders <- do:
 		return nil
 	default:
-		return fmt.Errorf("client %d has too much to do already", c.Number)
+		return words.Errorf("client %d has too much to do already", c.Number)
 	}
 }

@@ -27,7 +27,7 @@ var css string
 //go:embed play.js
 var script string
 
-var live = template.Must(template.New("play").Parse(markup))
+var live = template.Must(template.New("play").Funcs(page.Functions).Parse(markup))
 
 // listen serves the page on a port of this machine that nobody else can reach. The
 // address has a token, without which nothing is answered.
@@ -49,8 +49,11 @@ func (s *service) guarded(host, token string) http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = live.Execute(w, map[string]any{
-			"Token": token, "CSS": template.CSS(page.Style + css), "Script": template.JS(words.Script + page.Common + page.Stage + script),
-			"Words": words.Pairs(), "Choice": map[string]any{"locks": locks, "lessons": lessons, "called": names, "max": most},
+			"Token":  token,
+			"CSS":    template.CSS(page.Style + css),
+			"Script": template.JS(words.Script + page.Common + page.Stage + script),
+			"Words":  words.Pairs(),
+			"Choice": map[string]any{"locks": locks, "lessons": lessons, "called": names, "max": most},
 			"Legend": page.Legend,
 		})
 	})
@@ -82,8 +85,7 @@ func (s *service) guarded(host, token string) http.Handler {
 			)
 			return
 		}
-		w.Header().
-			Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy", policy)
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
@@ -91,6 +93,17 @@ func (s *service) guarded(host, token string) http.Handler {
 		answers.ServeHTTP(w, r)
 	})
 }
+
+// policy lets the page run what is in it, show the pictures of this service, ask it, and
+// nothing else.
+const policy = "default-src 'none'; " +
+	"script-src 'unsafe-inline'; " +
+	"style-src 'unsafe-inline'; " +
+	"img-src data: 'self'; " +
+	"connect-src 'self'; " +
+	"base-uri 'none'; " +
+	"form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 // reads serves the book, which is made when somebody opens it first.
 func (s *service) reads(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +146,9 @@ func (s *service) command(w http.ResponseWriter, r *http.Request) {
 		err = s.do(c)
 	}
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_ = json.NewEncoder(w).Encode(words.Error(err)) // unless nobody waits for it any more
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -146,9 +161,10 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	for _, b := range s.laid() {
 		if b.Acted() {
-			l := page.Step{Key: b.Key, Name: strings.TrimPrefix(b.Name, "Step "+b.Key+": "), Lesson: b.Lesson}
+			l := page.Step{Key: b.Key, Heading: b.Name, Lesson: b.Lesson}
 			if len(locks) > 0 && locks[0].Key == l.Key {
-				l.Key += " once more"
+				l.Key += "-again"
+				l.Heading = words.Of("%s, once more", b.Name)
 			}
 			locks, stories = append(locks, l), append(stories, b.Story(s.now()))
 		}

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"zklock/internal/check/zktest"
+	"zklock/internal/show/page"
 	"zklock/internal/teach/board"
+	"zklock/internal/upkeep/words"
 )
 
 // A lesson is a situation to begin from, and what to do in it, one task after the other.
@@ -30,7 +31,7 @@ type task struct {
 	Client int    `json:"client"`
 
 	done func(b *side) bool
-	seen func(b *side) string // in a sentence, with its counts; nil: there is nothing to say
+	seen func(b *side) words.Text // in a sentence, with its counts; nil: there is nothing to say
 }
 
 // lessons are one for each chapter.
@@ -48,8 +49,8 @@ var lessons = []lesson{
 			{Text: "Kill client 0, which holds the lock.", Do: "kill", done: killed},
 			{Text: "Wait until the server ends the session of client 0. That takes 5 seconds.",
 				done: func(b *side) bool { return b.over(0) },
-				seen: func(b *side) string {
-					return fmt.Sprintf(
+				seen: func(b *side) words.Text {
+					return words.Of(
 						"The session of client 0 has ended, and its znode is still there: nobody gets the lock. "+
 							"Those who wait have sent %d requests since, %d of them writes.",
 						b.Counters().Requests,
@@ -70,8 +71,8 @@ var lessons = []lesson{
 		Tasks: []task{
 			{Text: "Kill client 0, which holds the lock.", Do: "kill", done: killed},
 			{Text: "Wait until the server ends the session of client 0. That takes 5 seconds.", done: holds(1),
-				seen: func(b *side) string {
-					return fmt.Sprintf("The server has deleted the znode of client 0, and client 1 holds the lock. "+
+				seen: func(b *side) words.Text {
+					return words.Of("The server has deleted the znode of client 0, and client 1 holds the lock. "+
 						"Meanwhile the clients have sent %d requests: those who wait ask all the time.", b.Counters().Requests)
 				}},
 		},
@@ -89,9 +90,9 @@ var lessons = []lesson{
 		Tasks: []task{
 			{Text: "Guess how many clients will be notified in each step. Then unlock client 0.", Do: "unlock",
 				done: func(b *side) bool { return b.are("idle", "holds") && b.Quiet() },
-				seen: func(b *side) string {
-					return fmt.Sprintf("%s, %s, 1 of them useful: that of client 1, which holds the lock now.",
-						plural(b.Counters().Notifications, "notification"), plural(b.Counters().Lists, "list"))
+				seen: func(b *side) words.Text {
+					return words.Of("%s, %s, 1 of them useful: that of client 1, which holds the lock now.",
+						notifications(b.Counters().Notifications), lists(b.Counters().Lists))
 				}},
 		},
 	},
@@ -112,21 +113,23 @@ var lessons = []lesson{
 						len(b.Queue()) == 2 &&
 						b.Quiet()
 				},
-				seen: func(b *side) string {
+				seen: func(b *side) words.Text {
 					if b.clients[1].Mood == zktest.MoodFailed {
-						return "Client 1 got an error, and does not know that it has a znode."
+						return words.Of("Client 1 got an error, and does not know that it has a znode.")
 					}
-					return "Client 1 has found its znode by the mark in its name, and waits."
+					return words.Of("Client 1 has found its znode by the mark in its name, and waits.")
 				}},
 			{Text: "Lock client 2.", Do: "lock", Client: 2,
 				done: func(b *side) bool { return b.clients[2].Mood == zktest.MoodWaits && b.Quiet() }},
 			{Text: "Unlock client 0. Who is the next?", Do: "unlock",
 				done: func(b *side) bool { return b.are("idle", "holds") || b.are("idle", "got an error") && b.blockedBy(1) },
-				seen: func(b *side) string {
+				seen: func(b *side) words.Text {
 					if b.are("idle", "holds") {
-						return "Client 1 holds the lock."
+						return words.Of("Client 1 holds the lock.")
 					}
-					return "The first znode is that of client 1, which does not know it: client 2 waits, and nobody will ever get the lock."
+					return words.Of(
+						"The first znode is that of client 1, which does not know it: client 2 waits, and nobody will ever get the lock.",
+					)
 				}},
 		},
 	},
@@ -142,17 +145,17 @@ var lessons = []lesson{
 		pace:      real,
 		Tasks: []task{
 			{Text: "Wait until the server ends the session of client 0. That takes 5 seconds.", done: holds(1),
-				seen: func(*side) string { return "Client 1 holds the lock, and client 0 does not know it." }},
+				seen: func(*side) words.Text { return words.Of("Client 1 holds the lock, and client 0 does not know it.") }},
 			{Text: "Let client 1 write to the store.", Do: "put", Client: 1,
 				done: func(b *side) bool { return len(b.Store.Log) > 0 }},
 			{Text: "Let client 0 write to the store. It is stopped: it will do so when it goes on.", Do: "put",
 				done: func(b *side) bool { return b.clients[0].puts }},
 			{Text: "Let client 0 go on.", Do: "continue", done: func(b *side) bool { return len(b.Store.Log) > 1 },
-				seen: func(b *side) string {
+				seen: func(b *side) words.Text {
 					if b.Store.Log[0].OK {
-						return "The store has accepted the late write of client 0: nothing in it tells that it is late."
+						return words.Of("The store has accepted the late write of client 0: nothing in it tells that it is late.")
 					}
-					return fmt.Sprintf(
+					return words.Of(
 						"The store has refused the late write of client 0: its token %d is less than %d.",
 						b.Store.Log[0].Token,
 						b.Store.Token,
@@ -166,34 +169,31 @@ var lessons = []lesson{
 		Tasks: []task{
 			{Text: "Unlock client 0, which reads.", Do: "unlock",
 				done: func(b *side) bool { return b.are("idle") && b.Quiet() },
-				seen: func(*side) string { return "Two still read: the writer waits." }},
+				seen: func(*side) words.Text { return words.Of("Two still read: the writer waits.") }},
 			{Text: "Unlock client 1, which reads.", Do: "unlock", Client: 1,
 				done: func(b *side) bool { return b.are("idle", "idle") && b.Quiet() }},
 			{Text: "Unlock client 2, the last that reads.", Do: "unlock", Client: 2,
 				done: func(b *side) bool { return b.are("idle", "idle", "idle", "holds") && b.Quiet() },
-				seen: func(b *side) string {
-					return fmt.Sprintf(
+				seen: func(b *side) words.Text {
+					return words.Of(
 						"Client 3 writes, alone. The last reader's release has sent %s.",
-						plural(b.Counters().Notifications, "notification"),
+						notifications(b.Counters().Notifications),
 					)
 				}},
 			{Text: "Unlock client 3, which writes.", Do: "unlock", Client: 3,
 				done: func(b *side) bool { return b.are("idle", "idle", "idle", "idle", "reads") && b.Quiet() },
-				seen: func(b *side) string {
-					return fmt.Sprintf(
+				seen: func(b *side) words.Text {
+					return words.Of(
 						"Client 4 reads. The writer's release has sent %s.",
-						plural(b.Counters().Notifications, "notification"),
+						notifications(b.Counters().Notifications),
 					)
 				}},
 		}},
 }
 
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
+func notifications(n int) words.Text { return page.Plural(n, "%s notification", "%s notifications") }
+
+func lists(n int) words.Text { return page.Plural(n, "%s list", "%s lists") }
 
 func killed(b *side) bool { return b.clients[0].Process == board.Dead }
 
@@ -228,10 +228,10 @@ func (b *side) over(client int) bool {
 
 // A course is how far the reader is in a lesson: in none, if that is 0.
 type course struct {
-	Lesson int        `json:"lesson"`
-	Begun  bool       `json:"begun"` // it lies
-	Done   int        `json:"done"`  // tasks
-	Seen   [][]string `json:"seen"`  // of each task that is done: on each board
+	Lesson int            `json:"lesson"`
+	Begun  bool           `json:"begun"` // it lies
+	Done   int            `json:"done"`  // tasks
+	Seen   [][]words.Text `json:"seen"`  // of each task that is done: on each board
 }
 
 // guide notes what is done of a lesson.
@@ -243,7 +243,7 @@ func (s *service) guide() {
 		return
 	}
 	t := lessons[c.Lesson-1].Tasks[c.Done]
-	seen := []string{}
+	seen := []words.Text{}
 	for _, b := range s.laid() {
 		if len(b.clients) < lessons[c.Lesson-1].clients || !t.done(b) {
 			return
@@ -286,7 +286,7 @@ func (s *service) learn(n int) error {
 
 // leaves ends a lesson, if there is one. The caller holds mu.
 func (s *service) leaves() {
-	s.course = course{Seen: [][]string{}}
+	s.course = course{Seen: [][]words.Text{}}
 }
 
 // open lays a lesson.
@@ -314,7 +314,7 @@ func (s *service) open(n int) {
 	for _, b := range s.laid() {
 		b.settles()
 		s.mu.Lock()
-		b.Acts(s.now(), fmt.Sprintf("lesson %d", n))
+		b.Acts(s.now(), "lesson %d", n)
 		s.mu.Unlock()
 	}
 	s.setPace(l.pace)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,13 +12,14 @@ import (
 
 	"zklock/internal/check/steps"
 	"zklock/internal/check/tables"
+	"zklock/internal/upkeep/words"
 )
 
 // A lock is one that can be chosen.
 type lock struct {
-	Key    string `json:"key"`
-	Name   string `json:"name"`
-	Lesson string `json:"-"`
+	Key    string     `json:"key"`
+	Name   words.Text `json:"name"`
+	Lesson words.Text `json:"-"`
 
 	step string // whose lock it is, "" if it is of none
 	test string // of a published mistake: the test that has it
@@ -28,22 +28,20 @@ type lock struct {
 // locks are all that can be chosen, in the order of the list.
 var locks = func() (all []lock) {
 	for _, s := range tables.Steps() {
-		all = append(all, lock{s.Key, "Step " + s.Key + ": " + s.Name, s.Lesson, s.Key, ""})
+		name := words.Of("Step %v: %v", s.Key, s.Name)
+		all = append(all, lock{Key: s.Key, Name: name, Lesson: words.Whole(s.Lesson), step: s.Key})
 	}
 	client := tables.Find("zk")
-	all = append(all, lock{Key: client.Key, Name: client.Name, Lesson: client.Lesson})
+	all = append(all, lock{Key: client.Key, Name: words.Whole(client.Name), Lesson: words.Whole(client.Lesson)})
 	for _, m := range tables.Mistakes {
-		lesson := fmt.Sprintf("A mistake that was published: make hunt W=%d shows its code.", m.Number)
-		all = append(all, lock{m.Key(), m.Key() + ": " + m.Name, lesson, m.Step, m.Run()})
+		lesson := words.Of("A mistake that was published: make hunt W=%d shows its code.", m.Number)
+		name := words.Of("%s: %s", m.Key(), m.Name)
+		all = append(all, lock{Key: m.Key(), Name: name, Lesson: lesson, step: m.Step, test: m.Run()})
 	}
-	yours := lock{
-		Key:    "mine",
-		Name:   "Mine: the first that is not done",
-		Lesson: "Your exercise, built anew whenever you save it.",
-	}
-	all = append(all, yours)
+	lesson := words.Of("Your exercise, built anew whenever you save it.")
+	all = append(all, lock{Key: "mine", Name: words.Of("Mine: the first that is not done"), Lesson: lesson})
 	for _, s := range tables.Steps() {
-		all = append(all, lock{"mine" + s.Key, "Mine: step " + s.Key, yours.Lesson, s.Key, ""})
+		all = append(all, lock{Key: "mine" + s.Key, Name: words.Of("Mine: step %v", s.Key), Lesson: lesson, step: s.Key})
 	}
 	return all
 }()
@@ -53,7 +51,7 @@ func find(key string) (lock, error) {
 	if i := slices.IndexFunc(locks, func(l lock) bool { return l.Key == key }); i >= 0 {
 		return locks[i], nil
 	}
-	return lock{}, fmt.Errorf("there is no lock %q", key)
+	return lock{}, words.Errorf("there is no lock %q", key)
 }
 
 func (l lock) mine() bool { return strings.HasPrefix(l.Key, "mine") }

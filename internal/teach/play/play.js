@@ -4,38 +4,41 @@
 
 const WORDS = {
   choose: "a lesson …",
-  lesson: (l) => `Lesson ${l.n}: ${l.title}`,
+  lesson: (l) => say("Lesson %d: %s", l.n, l.title),
   laying: "The clients come and take their places …",
-  onBoard: (step, text) => `Step ${step}: ${text}`,
-  client: (i, what) => `Client ${i}: ${what}`,
+  onBoard: (step, text) => say("Step %s: %s", step, text),
+  client: (i, what) => say("Client %d: %s", i, what),
   next: "Next lesson ▸", all: "All lessons", onceMore: "Once more",
-  broken: (property) => `broken: ${property}`,
+  broken: (property) => say("broken: %s", property),
   noMajority: { 1: "Only one of three servers answers: without a majority nothing can be written, and sessions cannot end.",
     0: "None of the three servers answers: nothing can be read or written, and sessions cannot end." },
-  more: (n) => `and ${n} more`,
+  more: (n) => say("and %d more", n),
   nothing: "nothing",
-  clients: (n, max) => `${n} of at most ${max} clients`,
+  clients: (n, max) => say("%d of at most %d clients", n, max),
   none: "No clients yet. Add one, or choose a lesson.",
-  held: (n) => n ? `${n} held` : "",
+  held: (n) => n ? say("%d held", n) : "",
   left: "left", right: "right",
   is: "is", isLeft: "left", isRight: "right",
-  chosen: (name) => `${name[0].toUpperCase()}${name.slice(1)}`,
   empty: "empty",
-  nameOf: (owner) => owner < 0 ? "of nobody here" : `client ${owner}`,
+  nameOf: (owner) => owner < 0 ? say("of nobody here") : say("client %d", owner),
   store: "The store",
   storeEmpty: "nothing written yet",
-  bears: (n) => `token ${n}`,
-  token: (n) => n ? `greatest token ${n}` : "",
-  write: (w) => `${w.ok ? "✓" : "✗"} client ${w.client}${w.token ? `, token ${w.token}` : ""}: ${w.text}`,
+  bears: (n) => say("token %d", n),
+  token: (n) => n ? say("greatest token %d", n) : "",
+  write: (w) => (w.ok ? "✓ " : "✗ ") +
+    (w.token ? say("client %d, token %d: %s", w.client, w.token, w.text) : say("client %d: %s", w.client, w.text)),
   building: "Your lock is being built …",
   gone: "The service does not answer. If make play has ended, start it again, and open the address that it prints.",
   armed: { losecreate: "create reply will be lost", losedelete: "delete reply will be lost", delaylist: "next list will be late" },
   quick: { idle: ["lock", "Lock"], waits: ["giveup", "Give up"], holds: ["unlock", "Unlock"], reads: ["unlock", "Unlock"] },
-  server: (n) => `server ${n}`, leader: "leader",
+  server: (n) => say("server %d", n), leader: "leader",
   states: { up: "up", killed: "killed", stopped: "stopped", cut: "cut off" },
   serverFaults: { kill: "Kill", stop: "Stop", cut: "Cut off", mend: "Mend" },
   znodes: "none", watches: "nothing",
 };
+
+// called is a client's name, in both languages.
+const called = (i) => ({ en: "client " + i, zh: chinese["client %d"].replace("%d", i) });
 
 const $ = (id) => document.getElementById(id);
 const { token } = document.body.dataset;
@@ -95,7 +98,7 @@ class Board {
     for (const [i, f] of told("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
     const at = (moment, client) => laid ? 0 : this.moment(moment, client);
     this.is.rows.forEach((r, i) => {
-      const { moods } = this.clients[i] ??= { name: `client ${i}`, slot: 2 * i, moods: [{ at: 0, is: r.is }] };
+      const { moods } = this.clients[i] ??= { name: called(i), slot: 2 * i, moods: [{ at: 0, is: r.is }] };
       if (moods.at(-1).is !== r.is) moods.push({ at: Math.max(moods.at(-1).at, at(r.since, i)), is: r.is });
     });
     const lasts = (of, i, x, client) => {
@@ -191,30 +194,30 @@ class Board {
   words() {
     const { root, is } = this;
     for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), is.counters[name].toLocaleString("en"));
-    set(root.querySelector("[data-count=action]"), is.counters.action || "–");
+    set(root.querySelector("[data-count=action]"), say(is.counters.action) || "–");
     const mine = root.querySelector(".build");
-    mine.hidden = !is.complaint && !is.building;
+    mine.hidden = !is.complaint.en && !is.building;
     mine.classList.toggle("works", is.building);
-    set(mine, is.building ? WORDS.building : is.complaint);
+    set(mine, say(is.building ? WORDS.building : is.complaint));
     const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
-    fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, WORDS.noMajority[up]))]),
-      ...is.banners.map((b) => make("p", { className: b.property ? "" : "note" }, make("strong", {}, b.text), " ",
+    fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, say(WORDS.noMajority[up])))]),
+      ...is.banners.map((b) => make("p", { className: b.property ? "" : "note" }, make("strong", {}, say(b.text)), " ",
         ...(b.property ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, "✗ ", WORDS.broken(b.property))] : [])))]);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
     const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.mood(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${WORDS.nameOf(n.owner)}`)));
-    if (!queue.length) shown.push(make("li", {}, WORDS.empty));
+    if (!queue.length) shown.push(make("li", {}, say(WORDS.empty)));
     if (queue.length > LISTED) shown.push(make("li", { className: "more" }, WORDS.more(queue.length - LISTED)));
     fill(root.querySelector(".ls ol"), shown);
     const { token: greatest, log: writes } = is.store;
-    fill(root.querySelector(".store"), [make("b", {}, WORDS.store), " ", writes?.length ? WORDS.token(greatest) : WORDS.storeEmpty,
+    fill(root.querySelector(".store"), [make("b", {}, say(WORDS.store)), " ", writes?.length ? WORDS.token(greatest) : say(WORDS.storeEmpty),
       ...(writes ?? []).slice(0, 3).map((w) => make("p", { className: w.ok ? "ok" : "refused" }, WORDS.write(w)))]);
     if (!root.querySelector("details").open) return;
     const { clients, nodes, watches } = this.story;
-    fill(root.querySelector("tbody"), clients.map((c, i) => row(c.name, this.mood(i),
-      nodes.filter((n) => n.owner === i && there(n, now)).map(number).join(", ") || WORDS.znodes,
-      watches.filter((w) => w.client === i && there(w, now)).map((w) => target(this.story, w)).join(", ") || WORDS.watches,
-      is.rows[i]?.process ?? "", is.rows[i]?.line ?? "", is.rows[i]?.token || "–")));
+    fill(root.querySelector("tbody"), clients.map((c, i) => row(say(c.name), say(this.mood(i)),
+      nodes.filter((n) => n.owner === i && there(n, now)).map(number).join(", ") || say(WORDS.znodes),
+      watches.filter((w) => w.client === i && there(w, now)).map((w) => target(this.story, w)).join(", ") || say(WORDS.watches),
+      say(is.rows[i]?.process ?? ""), say(is.rows[i]?.line ?? ""), is.rows[i]?.token || "–")));
   }
 
   mood(i) { return this.clients[i] ? mood(this.clients[i], performance.now()) : "idle"; }
@@ -237,7 +240,6 @@ function fill(e, children) {
   const old = [...e.childNodes];
   children = children.map((c) => typeof c === "string" ? document.createTextNode(c) : c);
   const at = e.contains(document.activeElement) ? { ...document.activeElement.dataset } : null;
-  children.forEach((c) => language.tell(c)); // so that what stands there in Chinese is the same
   children.forEach((c, i) => { if (!old[i]) e.append(c); else if (!old[i].isEqualNode(c)) old[i].replaceWith(c); });
   old.slice(children.length).forEach((o) => o.remove());
   if (at && !e.contains(document.activeElement)) {
@@ -296,8 +298,8 @@ function render() {
   rendered = performance.now();
   const pair = live().length > 1;
   $("stages").classList.toggle("pair", pair);
-  options($("choice-of-lesson"), [["0", WORDS.choose], ...service.lessons.map((l) => [l.n, `${l.n}. ${l.title}`])], service.course.lesson);
-  boards.forEach((b, i) => options($("lock" + i), [...(i ? [["", WORDS.nothing]] : []), ...service.locks.map((l) => [l.key, l.name])], b.is?.lock ?? ""));
+  options($("choice-of-lesson"), [["0", say(WORDS.choose)], ...service.lessons.map((l) => [l.n, `${l.n}. ${say(l.title)}`])], service.course.lesson);
+  boards.forEach((b, i) => options($("lock" + i), [...(i ? [["", say(WORDS.nothing)]] : []), ...service.locks.map((l) => [l.key, say(l.name)])], b.is?.lock ?? ""));
   locate();
   lesson();
   set($("count"), WORDS.clients(boards[0].is ? boards[0].clients.length : 0, service.max));
@@ -334,7 +336,7 @@ const isNext = (what, client) => toDo()?.do === what && toDo().client === client
 // isDoing tells whether the button was pressed last, and what comes of it is awaited.
 const isDoing = () => {
   const { client: i, do: what } = toDo();
-  return live().every((b) => b.is.counters.action === `client ${i}: ${service.called[what]}`);
+  return live().every((b) => b.is.counters.action.en === called(i).en + ": " + service.called[what]);
 };
 
 // lesson shows the choice of a lesson, or what is to be done in the one that was chosen.
@@ -347,22 +349,22 @@ function lesson() {
   document.body.classList.toggle("learning", !$("lesson").hidden);
   fill($("start").querySelector("ol"), lessons.map((l) => {
     const b = button({ do: "lesson", n: String(l.n) }, "");
-    b.append(make("b", {}, WORDS.lesson(l)), " ", make("span", {}, l.question));
+    b.append(make("b", {}, WORDS.lesson(l)), " ", make("span", {}, say(l.question)));
     return make("li", {}, b);
   }));
   if ($("lesson").hidden) return;
   set($("lesson-title"), WORDS.lesson(l));
-  set($("lesson").querySelector(".situation"), course.begun ? l.situation : WORDS.laying);
+  set($("lesson").querySelector(".situation"), say(course.begun ? l.situation : WORDS.laying));
   const over = course.begun && course.done === l.tasks.length, steps = live().map((b) => b.is.step);
   fill($("lesson").querySelector("ol"), l.tasks.map((t, i) => {
     const now = course.begun && i === course.done, seen = course.seen[i] ?? [];
-    const li = make("li", { className: i < course.done ? "done" : now ? "now" : "" }, make("span", {}, t.text));
+    const li = make("li", { className: i < course.done ? "done" : now ? "now" : "" }, make("span", {}, say(t.text)));
     if (now && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, WORDS.client(t.client, service.called[t.do])), { className: "next" }));
-    const same = seen.every((s) => s === seen[0]);
-    for (const [at, s] of (same ? seen.slice(0, 1) : seen).entries()) li.append(make("p", { className: "seen" }, same ? s : WORDS.onBoard(steps[at], s)));
+    const same = seen.every((s) => s.en === seen[0].en);
+    for (const [at, s] of (same ? seen.slice(0, 1) : seen).entries()) li.append(make("p", { className: "seen" }, same ? say(s) : WORDS.onBoard(steps[at], s)));
     return li;
   }));
-  const ways = over ? [l.n < lessons.length ? Object.assign(button({ do: "lesson", n: String(l.n + 1) }, WORDS.next), { className: "next" }) : "", button({ do: "lesson", n: String(l.n) }, WORDS.onceMore), button({ do: "lessons" }, WORDS.all)] : [];
+  const ways = over ? [l.n < lessons.length ? Object.assign(button({ do: "lesson", n: String(l.n + 1) }, say(WORDS.next)), { className: "next" }) : "", button({ do: "lesson", n: String(l.n) }, say(WORDS.onceMore)), button({ do: "lessons" }, say(WORDS.all))] : [];
   fill($("lesson").querySelector(".ways"), ways.filter(Boolean));
   const task = toDo(), place = `${course.lesson}/${course.done}`;
   if (led !== place && course.begun) {
@@ -382,7 +384,7 @@ function everybody() {
     clear: live().length > 0,
   };
   for (const b of $("all").querySelectorAll("button")) if (b.dataset.do in can) b.disabled = !can[b.dataset.do];
-  const save = $("save"), acted = live().some((b) => b.is.counters.action); // there is a story to keep
+  const save = $("save"), acted = live().some((b) => b.is.counters.action.en); // there is a story to keep
   if (save.hasAttribute("href") === acted) return;
   save.toggleAttribute("aria-disabled", !acted);
   acted ? save.href = `/save?token=${token}` : save.removeAttribute("href");
@@ -391,8 +393,8 @@ function everybody() {
 function servers() {
   $("servers").hidden = service.servers.length < 2;
   if ($("servers").hidden) return;
-  fill($("servers"), service.servers.map((s) => make("span", { className: "server " + s.state }, make("b", {}, WORDS.server(s.n)), ` ${s.leader ? "★ " + WORDS.leader : WORDS.states[s.state]} `,
-    ...(s.state === "up" ? ["kill", "stop", "cut"] : ["mend"]).map((fault) => button({ do: "server", n: String(s.n), fault }, WORDS.serverFaults[fault])))));
+  fill($("servers"), service.servers.map((s) => make("span", { className: "server " + s.state }, make("b", {}, WORDS.server(s.n)), ` ${s.leader ? "★ " + say(WORDS.leader) : say(WORDS.states[s.state])} `,
+    ...(s.state === "up" ? ["kill", "stop", "cut"] : ["mend"]).map((fault) => button({ do: "server", n: String(s.n), fault }, say(WORDS.serverFaults[fault]))))));
 }
 
 // list shows the clients and what can be done to the one that is chosen.
@@ -400,17 +402,17 @@ function list() {
   const pair = live().length > 1, first = boards[0];
   const names = first.is ? first.clients.map((c) => c.name) : [];
   chosen = Math.max(0, Math.min(chosen, names.length - 1));
-  set($("head0"), pair ? WORDS.isLeft : WORDS.is);
+  set($("head0"), say(pair ? WORDS.isLeft : WORDS.is));
   $("head1").hidden = !pair;
-  set($("head1"), WORDS.isRight);
+  set($("head1"), say(WORDS.isRight));
   fill($("clients").querySelector("tbody"), names.map((name, i) => {
     const quick = (b) => WORDS.quick[b.mood(i)];
     const same = live().every((b) => quick(b)?.[0] === quick(first)?.[0]); // one button for both boards
     const press = (b, on) => {
       const [what, text] = quick(b) ?? [];
-      return what && b.is.rows[i]?.can.includes(what) ? [Object.assign(button({ do: what, client: String(i), ...on }, text), { className: "quick" + (isNext(what, i) ? " next" : ""), ariaLabel: WORDS.client(i, text) })] : [];
+      return what && b.is.rows[i]?.can.includes(what) ? [Object.assign(button({ do: what, client: String(i), ...on }, say(text)), { className: "quick" + (isNext(what, i) ? " next" : ""), ariaLabel: WORDS.client(i, text) })] : [];
     };
-    const tr = make("tr", { className: i === chosen ? "chosen" : "" }, make("th", { scope: "row" }, make("button", { type: "button", textContent: name })),
+    const tr = make("tr", { className: i === chosen ? "chosen" : "" }, make("th", { scope: "row" }, make("button", { type: "button", textContent: say(name) })),
       ...live().map((b) => make("td", { className: look(b.mood(i)) }, ...state(b, i), ...(same ? [] : press(b, { board: String(b.i) })))),
       make("td", {}, ...(same ? press(first, {}) : [])));
     tr.querySelector("button").dataset.choose = i;
@@ -418,7 +420,7 @@ function list() {
     return tr;
   }));
   const any = (f) => live().some((b) => f(b.is.rows[chosen] ?? {}));
-  set($("chosen"), names.length ? WORDS.chosen(names[chosen]) : WORDS.none);
+  set($("chosen"), names.length ? capital(say(names[chosen])) : say(WORDS.none));
   for (const b of $("commands").querySelectorAll("button")) {
     b.disabled = !any((r) => r.can?.includes(b.dataset.do));
     b.classList.toggle("next", isNext(b.dataset.do, chosen));
@@ -435,8 +437,8 @@ function list() {
 // state is a client's mood in words, and what is going to happen to it.
 function state(b, i) {
   const r = b.is.rows[i] ?? {};
-  return [b.mood(i), ...(r.token && inside(b.mood(i)) ? [make("small", { className: "token" }, WORDS.bears(r.token))] : []),
-    ...(r.armed ?? []).map((a) => make("small", {}, WORDS.armed[a])), ...(r.said ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
+  return [say(b.mood(i)), ...(r.token && inside(b.mood(i)) ? [make("small", { className: "token" }, WORDS.bears(r.token))] : []),
+    ...(r.armed ?? []).map((a) => make("small", {}, say(WORDS.armed[a]))), ...(r.said?.en ? [make("small", { className: "said", title: say(r.said) }, say(r.said))] : [])];
 }
 
 const look = (is) => is === "holds" || is === "reads" ? "in" : trouble(is) ? "bad" : "";
@@ -444,9 +446,9 @@ const look = (is) => is === "holds" || is === "reads" ? "in" : trouble(is) ? "ba
 function log() {
   const all = live().flatMap((b) => b.lines()).sort((a, b) => b.at - a.at).slice(0, 200);
   const pair = live().length > 1, ol = $("log").querySelector("ol");
-  const item = (l) => make("li", { line: l }, ...(pair ? [make("b", { className: "side" + l.side }, l.side ? WORDS.right : WORDS.left), " "] : []), l.text);
+  const item = (l) => make("li", { line: l }, ...(pair ? [make("b", { className: "side" + l.side }, say(l.side ? WORDS.right : WORDS.left)), " "] : []), say(l.text));
   const fresh = all.indexOf(ol.firstElementChild?.line), old = [...ol.children];
-  if (ol.pair !== pair || fresh < 0 || all.slice(fresh).some((l, i) => old[i]?.line !== l)) return Object.assign(ol, { pair }).replaceChildren(...all.map(item));
+  if (ol.pair !== pair || ol.reader !== reader || fresh < 0 || all.slice(fresh).some((l, i) => old[i]?.line !== l)) return Object.assign(ol, { pair, reader }).replaceChildren(...all.map(item));
   ol.prepend(...all.slice(0, fresh).map(item));
   while (ol.children.length > all.length) ol.lastElementChild.remove();
 }
@@ -476,7 +478,7 @@ function animate() {
 const events = new EventSource("/events?token=" + token);
 events.onmessage = (e) => take(JSON.parse(e.data));
 events.onopen = () => complain("");
-events.onerror = () => complain(WORDS.gone, Infinity);
+events.onerror = () => complain(say(WORDS.gone), Infinity);
 
 // complain shows an error for a while.
 let calm;
@@ -492,9 +494,9 @@ function complain(text, length = COMPLAINT) {
 async function ask(command) {
   try {
     const answer = await fetch("/do", { method: "POST", headers: { "Zklock-Token": token, "Content-Type": "application/json" }, body: JSON.stringify(command) });
-    if (!answer.ok) complain(await answer.text());
+    if (!answer.ok) complain(say(await answer.json()));
   } catch {
-    complain(WORDS.gone, Infinity);
+    complain(say(WORDS.gone), Infinity);
   }
 }
 
@@ -549,16 +551,21 @@ const moves = {
   ArrowDown: () => select(chosen + 1), ArrowUp: () => select(chosen - 1), PageDown: () => select(chosen + 10), PageUp: () => select(chosen - 10),
   h: () => { const c = boards[0].clients, next = [...c.keys()].map((i) => (chosen + 1 + i) % c.length).find((i) => live().some((b) => inside(b.mood(i)))); if (next !== undefined) select(next); },
   " ": () => ask({ do: "pace", pace: service.pace === "pause" ? "onward" : "pause" }),
-  "?": () => $("keys").showModal(),
+  "?": () => { keys(); $("keys").showModal(); },
   S: () => $("save").click(),
   f: () => { $("wide").setAttribute("aria-pressed", document.body.classList.toggle("wide")); resize(); },
 };
 for (const b of document.querySelectorAll("[data-key]")) {
   moves[b.dataset.key] = () => !b.hidden && !b.disabled && press(b);
   b.setAttribute("aria-keyshortcuts", b.dataset.key === "+" ? "Plus" : b.dataset.key.replace(/^([A-Z])$/, "Shift+$1"));
-  $("keys").querySelector("dl").append(make("div", {}, make("dt", {}, make("kbd", {}, b.dataset.key)), make("dd", {}, b.textContent)));
   b.append(" ", make("kbd", { ariaHidden: "true" }, b.dataset.key));
 }
+// keys lists what each key does, as its button says it.
+function keys() {
+  $("keys").querySelector("dl").replaceChildren(...[...document.querySelectorAll("[data-key]")].map((b) =>
+    make("div", {}, make("dt", {}, make("kbd", {}, b.dataset.key)), make("dd", {}, b.firstChild.data))));
+}
+
 document.addEventListener("keydown", (e) => {
   const busy = e.target.matches("select, input") || [" ", "Enter"].includes(e.key) && e.target.matches("button, a, summary");
   const covered = document.body.classList.contains("choosing") && e.key !== "?"; // what a key would do is not seen
@@ -570,6 +577,11 @@ document.addEventListener("keydown", (e) => {
 for (const d of document.querySelectorAll("details")) d.ontoggle = render;
 $("help").onclick = moves["?"];
 $("wide").onclick = moves.f;
-addEventListener("resize", () => { render(); resize(); }); // also when the language changes
+addEventListener("resize", () => { render(); resize(); });
+addEventListener("language", () => {
+  for (const b of live()) b.stage.write();
+  render();
+  resize();
+});
 const size = new ResizeObserver(resize);
 for (const b of boards) size.observe(b.stage.canvas);

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/zktest"
@@ -146,13 +145,15 @@ func (p *player) holdsAndWait() {
 	p.Helper()
 	p.do(`{"do":"lock","client":-1}`)
 	for at := range p.laid() {
-		p.until(at, "client 0 to hold, and the others to wait", func(b *side) bool { return b.are("holds") && b.count("waits") == len(b.clients)-1 })
+		p.until(at, "client 0 to hold, and the others to wait", func(b *side) bool {
+			return b.are("holds") && b.count("waits") == len(b.clients)-1
+		})
 	}
 }
 
 func (b *side) warns(property, text string) bool {
 	for _, w := range b.Banners {
-		if w.Property == property && strings.Contains(w.Text, text) {
+		if w.Property == property && strings.Contains(w.Text.EN, text) {
 			return true
 		}
 	}
@@ -178,11 +179,17 @@ func TestTheWireIsHeldAndLetGo(t *testing.T) {
 	p := plays(t, "3", 2)
 	p.do(`{"do":"pace","pace":"pause"}`)
 	p.do(`{"do":"lock","client":0}`)
-	p.until(0, "a create to stand on the wire, which the server has not got", func(b *side) bool { return len(p.held) == 1 && len(b.Queue()) == 0 })
+	p.until(0, "a create to stand on the wire, which the server has not got", func(b *side) bool {
+		return len(p.held) == 1 && len(b.Queue()) == 0
+	})
 	p.do(`{"do":"pace","pace":"step"}`)
-	p.until(0, "its reply to stand on the wire", func(b *side) bool { return len(p.held) == 1 && len(b.Queue()) == 1 && b.are("waits") })
+	p.until(0, "its reply to stand on the wire", func(b *side) bool {
+		return len(p.held) == 1 && len(b.Queue()) == 1 && b.are("waits")
+	})
 	p.do(`{"do":"pace","pace":"slow"}`)
-	p.until(0, "client 0 to hold, after its list has passed slowly", func(b *side) bool { return b.are("holds") && len(p.held) == 0 })
+	p.until(0, "client 0 to hold, after its list has passed slowly", func(b *side) bool {
+		return b.are("holds") && len(p.held) == 0
+	})
 	p.do(`{"do":"pace","pace":"real"}`)
 
 	p.do(`{"do":"delaylist","client":1}`)
@@ -202,14 +209,18 @@ func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 		}
 		p.patience(time.Minute)
 		p.do(`{"do":"choose","board":0,"lock":%q}`, l.Key)
-		p.until(0, l.Key+" to be laid", func(b *side) bool { return b.Key == l.Key && b.count("idle") == 2 || b.complaint != "" })
+		p.until(0, l.Key+" to be laid", func(b *side) bool { return b.Key == l.Key && b.count("idle") == 2 || b.complaint.EN != "" })
 		p.do(`{"do":"lock","client":0}`)
 		if l.Key == "W6" { // who came first when they were made
 			p.do(`{"do":"lock","client":1}`)
-			p.until(0, "one to hold with W6", func(b *side) bool { return b.count("holds") == 1 && b.count("waits") == 1 })
+			p.until(0, "one to hold with W6", func(b *side) bool {
+				return b.count("holds") == 1 && b.count("waits") == 1
+			})
 			continue
 		}
-		p.until(0, l.Key+"'s client 0 to hold, or W20's to fail", func(b *side) bool { return b.are("holds") || l.Key == "W20" && b.are("got an error") })
+		p.until(0, l.Key+"'s client 0 to hold, or W20's to fail", func(b *side) bool {
+			return b.are("holds") || l.Key == "W20" && b.are("got an error")
+		})
 		if l.Key == "W18" || l.Key == "W20" { // what they break is no wait
 			continue
 		}
@@ -224,7 +235,9 @@ func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 			p.do(`{"do":"unlock","client":0}`)
 			p.until(0, "client 0 to release", func(b *side) bool { return b.are("idle") })
 			p.do(`{"do":"lock","client":0}`)
-			p.until(0, "a znode that blocks everybody", func(b *side) bool { return b.warns("giving up leaves nothing behind", "it is 1's") })
+			p.until(0, "a znode that blocks everybody", func(b *side) bool {
+				return b.warns("giving up leaves nothing behind", "it is 1's")
+			})
 		default:
 			p.until(0, l.Key+"'s client 1 to wait", func(b *side) bool { return b.are("holds", "waits") })
 		}
@@ -241,7 +254,7 @@ func TestThePageToKeep(t *testing.T) {
 	}
 	text, err := io.ReadAll(p.get("/save").Body)
 	require.NoError(t, err)
-	require.Equal(t, 2, strings.Count(string(text), `"title":"Client 0: Unlock"`), "phases")
+	require.Equal(t, 2, strings.Count(string(text), `"title":{"en":"Client 0: Unlock",`), "phases")
 	require.Equal(t, 2, strings.Count(string(text), `"frames":[[`), "stories")
 }
 
@@ -278,7 +291,11 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 		"what is not there":          {"GET", "/etc?token=" + token, "", "", "", 404},
 	} {
 		t.Run(what, func(t *testing.T) {
-			r, err := http.NewRequest(c.method, "http://"+p.address.Host+c.path, strings.NewReader(`{"do":"add","n":1}`))
+			r, err := http.NewRequest(
+				c.method,
+				"http://"+p.address.Host+c.path,
+				strings.NewReader(`{"do":"add","n":1}`),
+			)
 			require.NoError(t, err)
 			r.Host = c.host
 			for name, value := range map[string]string{"Origin": c.origin, "Zklock-Token": c.bears} {
@@ -293,15 +310,29 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 		})
 	}
 	require.Equal(t, "127.0.0.1", p.address.Hostname())
-	for _, command := range []string{"", "{", `{"do":"rm"}`, `{"do":"rm","client":-1}`, `{"do":"lock","client":7}`, `{"do":"lock","client":-2}`, `{"do":"add","n":0}`, `{"do":"add","n":201}`,
-		`{"do":"choose","board":2,"lock":"3"}`, `{"do":"choose","board":0,"lock":"../../bin"}`, `{"do":"choose","board":0,"lock":""}`, `{"do":"lesson","n":9}`,
-		`{"do":"pace","pace":"fast"}`, `{"do":"server","n":1,"fault":"kill"}`, `{"do":"continue","client":0}`, `{"do":"lock","client":0,"path":"/x"}`, `{"do":"lock","client":0,"board":1}`} {
+	for _, command := range []string{
+		"",
+		"{",
+		`{"do":"rm"}`,
+		`{"do":"rm","client":-1}`,
+		`{"do":"lock","client":7}`,
+		`{"do":"lock","client":-2}`,
+		`{"do":"add","n":0}`,
+		`{"do":"add","n":201}`,
+		`{"do":"choose","board":2,"lock":"3"}`,
+		`{"do":"choose","board":0,"lock":"../../bin"}`,
+		`{"do":"choose","board":0,"lock":""}`,
+		`{"do":"lesson","n":9}`,
+		`{"do":"pace","pace":"fast"}`,
+		`{"do":"server","n":1,"fault":"kill"}`,
+		`{"do":"continue","client":0}`,
+		`{"do":"lock","client":0,"path":"/x"}`,
+		`{"do":"lock","client":0,"board":1}`} {
 		r := p.post(command)
 		require.Equal(t, http.StatusBadRequest, r.StatusCode, "%s %s", command, r.Status)
 	}
 	told, err := bufio.NewReader(p.get("/events").Body).ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "data: "+p.page()+"\n", told)
-	assert.NotContains(t, told, `"action":"add 1","`, "nobody has added a client")
 	require.Len(t, p.sides[0].clients, 1)
 }

@@ -20,6 +20,7 @@ import (
 	"zklock/internal/server/zkserver"
 	"zklock/internal/teach/board"
 	"zklock/internal/teach/book"
+	"zklock/internal/upkeep/words"
 )
 
 // A service is what the page shows and commands.
@@ -80,7 +81,7 @@ type side struct {
 	lock
 	saved     string // what the exercises were when it was laid
 	building  bool
-	complaint string // of the compiler
+	complaint words.Text // of the compiler
 	program   program
 	clients   []*client
 	wanted    int            // clients, once it is built
@@ -107,10 +108,7 @@ func begin(
 		repo:     repo,
 		yours:    yours,
 		book:     sync.OnceValues(func() (book.Files, error) { return book.Build(repo) }),
-		root: fmt.Sprintf(
-			"/zklock-play-%08x",
-			rand.Uint32(),
-		),
+		root:     fmt.Sprintf("/zklock-play-%08x", rand.Uint32()),
 		jobs:     make(chan func(), 10),
 		starting: make(chan struct{}, 8),
 		servers:  []peer{{1, board.Up, true}},
@@ -178,13 +176,15 @@ func (s *service) every(d time.Duration, do func()) {
 
 // await returns when something is so, at the latest after a while, or when the service ends.
 func (s *service) await(patience time.Duration, is func() bool) {
-	for late := time.Now().Add(patience); time.Now().Before(late) && s.ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+	late := time.Now().Add(patience)
+	for time.Now().Before(late) && s.ctx.Err() == nil {
 		s.mu.Lock()
 		done := is()
 		s.mu.Unlock()
 		if done {
 			return
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -238,7 +238,7 @@ func (s *service) lay(at int, l lock, clients int) {
 	defer s.mu.Unlock()
 	fresh.building = false
 	if err != nil {
-		fresh.complaint = err.Error()
+		fresh.complaint = words.Error(err)
 		return
 	}
 	fresh.program, fresh.Dir, fresh.Path, fresh.Znode = p, dir, path, p.step == "1"
@@ -256,7 +256,7 @@ func (s *service) place(l lock, p program) (dir, path string, err error) {
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("the server does not make a place for the lock: %v", err)
+		err = words.Errorf("the server does not make a place for the lock: %v", err)
 	}
 	return dir, path, err
 }

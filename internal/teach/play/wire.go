@@ -94,7 +94,7 @@ func (s *service) wake(after time.Duration) {
 
 // hold returns when a frame of a client can go on. The caller holds mu.
 func (s *service) hold(c *client, f wiretap.Frame) {
-	if actor.Aside(f) {
+	if actor.IsFree(f) {
 		return
 	}
 	h := &held{came: time.Now()}

@@ -4,7 +4,7 @@
 //	chapter.Says(t, "%d waiters, one release: %d notifications", 10, n)
 //
 // The sentence is printed after a », and the test fails unless the package's
-// README.md holds it, letter for letter. So every number that a chapter quotes
+// README.md holds it, letter for letter, and its Chinese page does in Chinese. So every number that a chapter quotes
 // comes from a run, and no run can disagree with it.
 package chapter
 
@@ -12,11 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"zklock/internal/upkeep/words"
 )
 
 // Rough is a number that differs from run to run. A sentence holds it with %v.
@@ -70,7 +73,8 @@ func size(asked string, chapters int) (int, error) {
 	return n, nil
 }
 
-// Says prints the sentence and holds README.md of the test's package against it.
+// Says prints the sentence, in the reader's language, and holds README.md of the test's
+// package against it; and the Chinese page of it, where it is quoted there.
 func Says(t *testing.T, format string, args ...any) {
 	t.Helper()
 	SaysIn(t, "README.md", format, args...)
@@ -79,44 +83,82 @@ func Says(t *testing.T, format string, args ...any) {
 // SaysIn is Says for the text of another file.
 func SaysIn(t *testing.T, file, format string, args ...any) {
 	t.Helper()
-	sentence := fmt.Sprintf(format, args...)
-	fmt.Fprintln(t.Output(), "» "+sentence)
+	fmt.Fprintln(t.Output(), "» "+words.Of(format, args...).AsAsked())
 	if os.Getenv(crowd) != "" {
 		return
 	}
-	text, err := os.ReadFile(file)
-	if err == nil {
-		err = compare(string(text), format, args)
-	}
-	if err != nil {
+	if err := pagesSay(file, format, args); err != nil {
+		sentence := words.Of(format, args...).EN
 		t.Cleanup(func() { // what the test itself says of a broken lock comes first
 			t.Errorf("%s does not say what was measured: %q (%v)", file, sentence, err)
 		})
 	}
 }
 
-// compare looks for the sentence in the text, where it has its line, or lines, for
-// itself. Rough numbers may differ by their factor, and have commas.
-func compare(text, format string, args []any) error {
-	const gap = "\x00"
-	var rough []Rough
-	exact := slices.Clone(args)
-	for i, arg := range args {
-		if r, ok := arg.(Rough); ok {
-			rough = append(rough, r)
-			exact[i] = gap
-		}
+// pagesSay looks for the sentence in a page, and in its Chinese one if it is quoted there.
+func pagesSay(file, format string, args []any) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
 	}
-	pattern := strings.ReplaceAll(regexp.QuoteMeta(fmt.Sprintf(format, exact...)), gap, `([0-9.,]*[0-9])`)
-	found := regexp.MustCompile(`(?m)^(?:» )?` + pattern + `$`).FindStringSubmatch(text)
-	if found == nil {
-		return errors.New("no such line")
+	asSaid, isQuoted, err := compare(string(text), format, args)
+	twin := inChinese(file)
+	if err != nil || !isQuoted || twin == "" {
+		return err
 	}
-	for i, r := range rough {
-		said, err := strconv.ParseFloat(strings.ReplaceAll(found[i+1], ",", ""), 64)
-		if err != nil || said > r.value*r.factor || said < r.value/r.factor {
-			return fmt.Errorf("it says %v, measured %v", found[i+1], r)
-		}
+	if text, err = os.ReadFile(twin); err != nil {
+		return err
+	}
+	wanted := "» " + words.Of(format, asSaid...).ZH
+	if !strings.Contains(string(text), "\n"+wanted+"\n") {
+		return fmt.Errorf("%s does not: %s", twin, wanted)
 	}
 	return nil
+}
+
+// inChinese is where the Chinese page of a chapter, or of a page in docs, is. Of another
+// page it is nowhere.
+func inChinese(file string) string {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return ""
+	}
+	root, folder := filepath.Split(filepath.Dir(path))
+	switch {
+	case folder == "docs":
+		return filepath.Join(root, "docs/zh-CN", filepath.Base(path))
+	case strings.HasPrefix(folder, "step"):
+		return filepath.Join(root, "docs/zh-CN", folder[:len("step01")]+".md")
+	}
+	return ""
+}
+
+// compare looks for the sentence in the text, where it has its line, or lines, for
+// itself. Rough numbers may differ by their factor, and have commas. It tells the
+// arguments as the text has them, and whether a » stands in front.
+func compare(text, format string, args []any) (asSaid []any, isQuoted bool, err error) {
+	const gap = "\x00"
+	var rough []int // places of such numbers
+	asSaid = slices.Clone(args)
+	for i, arg := range args {
+		if _, ok := arg.(Rough); ok {
+			rough = append(rough, i)
+			asSaid[i] = gap
+		}
+	}
+	sentence := words.Of(format, asSaid...).EN
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(sentence), gap, `([0-9.,]*[0-9])`)
+	found := regexp.MustCompile(`(?m)^(» )?` + pattern + `$`).FindStringSubmatch(text)
+	if found == nil {
+		return nil, false, errors.New("no such line")
+	}
+	for n, i := range rough {
+		r := args[i].(Rough)
+		asSaid[i] = found[n+2]
+		said, err := strconv.ParseFloat(strings.ReplaceAll(found[n+2], ",", ""), 64)
+		if err != nil || said > r.value*r.factor || said < r.value/r.factor {
+			return nil, false, fmt.Errorf("it says %v, measured %v", found[n+2], r)
+		}
+	}
+	return asSaid, found[1] != "", nil
 }

@@ -29,34 +29,98 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		{repository.badLinks, doc, "[a][b]\n\n[b]: nowhere.md", "no such file", "`[a](nowhere.md)`"},
 		{repository.badLinks, doc, "![a](herd.svg)", "no such file", "[a](https://zookeeper.apache.org)"},
 		{repository.badLinks, doc, `<img src="herd.svg">`, "would not be looked at", "`<img src=\"herd.svg\">`"},
-		{repository.badLinks, doc, "<details>\n<summary><a href=\"x\">a</a></summary>\n", "would not be looked at", "<details>\n<summary>a</summary>\n\nb\n\n</details>"},
+		{
+			repository.badLinks,
+			doc,
+			"<details>\n<summary><a href=\"x\">a</a></summary>\n",
+			"would not be looked at",
+			"<details>\n<summary>a</summary>\n\nb\n\n</details>",
+		},
 		{repository.badFences, doc, "# T\n```go\nx\n", "a code block is not closed", block("go", "x")},
 		{repository.badCode, chapter, block("go", "\tbefore := \"\""), "stands in no go file",
 			block("go", "\t\tnames, _, err := l.conn.Children(l.dir)")},
-		{repository.badCode, chapter, block("go", "\tw := &waiter{ctx, once, make(chan answer, 1)}"), "stands in no go file", ""}, // step 5's
-		{repository.badCode, zh, block("go", "\t\tnames, _, changed, err := l.conn.ChildrenW(l.dir)"), "stands in no go file", // step 3's
+		// step 5's
+		{
+			repository.badCode,
+			chapter,
+			block("go", "\tw := &waiter{ctx, once, make(chan answer, 1)}"),
+			"stands in no go file",
+			"",
+		},
+		// step 3's
+		{repository.badCode, zh, block("go", "\t\tnames, _, changed, err := l.conn.ChildrenW(l.dir)"), "stands in no go file",
 			block("go", "\t\tnames, _, err := l.conn.Children(l.dir)")},
 		{repository.badCode, doc, block("go", "package main\n\nfunc main() { f() }"), "stands in no go file", ""},
 		{repository.badCode, chapter, block("go", "func New(conn *zk.Conn) *Lock"), "stands in no go file",
 			block("go", "func New(conn *zk.Conn, path string) *Lock\nfunc (l *Lock) Unlock() error")},
-		{repository.badCode, "step01_plain_node/exercise/hints.md", block("go", "if {"), "not Go", block("go", "if f() {\n}")},
+		{
+			repository.badCode,
+			"step01_plain_node/exercise/hints.md",
+			block("go", "if {"),
+			"not Go",
+			block("go", "if f() {\n}"),
+		},
 		{repository.badCode, "step05_reentrant/README.md", block("diff", "+nothing"), "stands in no diff file", ""},
 		{repository.badQuotes, chapter, block("", "» 10 waiters, one release: many notifications"), "no test says this",
-			block("", "» 11 waiters, one release: 2 notification, 3 list, 4 names in it")}, // the numbers are held from the other side
-		{repository.badQuotes, doc, block("", "» a read: 0 zxid s"), "no test says this", block("", "» a create: 1 zxid")},
+			// the numbers are held from the other side
+			block("", "» 11 waiters, one release: 2 notification, 3 list, 4 names in it")},
+		{
+			repository.badQuotes,
+			doc,
+			block("", "» a read: 0 zxid s"),
+			"no test says this",
+			block("", "» a create: 1 zxid"),
+		},
 		{repository.badNames, chapter, "`TestNowhere`", "there is no TestNowhere", "`TestReleaseWakesOne`"},
-		{repository.badNames, chapter, "`TestW1PersistentZnode`", "there is no TestW1", "`TestW8TrustsTheWakeUp`"}, // step 2's
+		// step 2's
+		{repository.badNames, chapter, "`TestW1PersistentZnode`", "there is no TestW1", "`TestW8TrustsTheWakeUp`"},
 		{repository.badNames, zh, "`TestQueueDrained`", "there is no TestQueueDrained", "`TestReleaseWakesOne`"},
 		{repository.badWords, zh, "它的任期", "任期: the glossary says 持锁期", "它的持锁期"},
 		{repository.badWords, zh, "一\n\n锁存器", "锁存器: the glossary says 闭锁", "闭锁"},
 		{repository.badCommands, doc, block("", "make nothing"), "no nothing", block("", "make test")},
 		{repository.badCommands, doc, "say `make see STEP=7`", "no step 7", "say `make see STEP=3`"},
-		{repository.badCommands, doc, block("sh", "make tour STOPS=3"), "nobody looks at STOPS", block("sh", "WAITERS=9 make tour STEPS=3 # few")},
-		{repository.badCommands, doc, block("", "go test ./step7"), "no package", block("", "go test -timeout 9s ./step0* ./internal/...")},
-		{repository.badCommands, doc, block("", "go test -run TestNowhere ./step01_plain_node"), "no test there", block("", "go test -v -run 'TestW[0-9]/x' ./step02_sequential_spin")},
-		{repository.badCommands, doc, "`go test -bench=BenchmarkNowhere ./internal/server/wiretap`", "no test there", "`go mod edit -replace=zklock=../zklock`"},
-		{repository.badCommands, doc, block("", "$ go run ./internal/nothing"), "no package", block("", "go run ./internal/show/tour matrix")},
-		{repository.badCommands, doc, block("", "diff -u step01_plain_node/lock.go step02/lock.go"), "exit status 2", block("", "diff -u step01_plain_node/lock.go step02_sequential_spin/lock.go")},
+		{
+			repository.badCommands,
+			doc,
+			block("sh", "make tour STOPS=3"),
+			"nobody looks at STOPS",
+			block("sh", "WAITERS=9 make tour STEPS=3 # few"),
+		},
+		{
+			repository.badCommands,
+			doc,
+			block("", "go test ./step7"),
+			"no package",
+			block("", "go test -timeout 9s ./step0* ./internal/..."),
+		},
+		{
+			repository.badCommands,
+			doc,
+			block("", "go test -run TestNowhere ./step01_plain_node"),
+			"no test there",
+			block("", "go test -v -run 'TestW[0-9]/x' ./step02_sequential_spin"),
+		},
+		{
+			repository.badCommands,
+			doc,
+			"`go test -bench=BenchmarkNowhere ./internal/server/wiretap`",
+			"no test there",
+			"`go mod edit -replace=zklock=../zklock`",
+		},
+		{
+			repository.badCommands,
+			doc,
+			block("", "$ go run ./internal/nothing"),
+			"no package",
+			block("", "go run ./internal/show/tour matrix"),
+		},
+		{
+			repository.badCommands,
+			doc,
+			block("", "diff -u step01_plain_node/lock.go step02/lock.go"),
+			"exit status 2",
+			block("", "diff -u step01_plain_node/lock.go step02_sequential_spin/lock.go"),
+		},
 		{repository.badCommands, doc, block("", "diff README.md README.md"), "do not differ", ""},
 	} {
 		head := ""
@@ -77,24 +141,42 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 	t.Parallel()
 	const en, zh = "step04_predecessor_watch/README.md", chinese + "/step04.md"
-	twins := map[string]Page{en: {Path: zh}, "step05_reentrant/README.md": {Path: chinese + "/step05.md"}, "docs/fencing.md": {Path: chinese + "/fencing.md"}}
+	twins := map[string]Page{
+		en:                           {Path: zh},
+		"step05_reentrant/README.md": {Path: chinese + "/step05.md"},
+		"docs/fencing.md":            {Path: chinese + "/fencing.md"},
+	}
 	block := func(text string) string { return "```\n" + text + "\n```" }
 	table := func(rows string) string { return "| a | b |\n|---|---|\n" + rows }
 	compare := func(english, chinese string) []string {
-		return edition{Parse(zh, "[English](../../"+en+")\n\n"+chinese), Parse(en, "[中文](../"+zh+")\n\n"+english), twins}.differences()
+		return edition{
+			Parse(zh, "[English](../../"+en+")\n\n"+chinese),
+			Parse(en, "[中文](../"+zh+")\n\n"+english),
+			twins,
+		}.differences()
 	}
 	const outline = "the order of headings, paragraphs and tables differ"
 	for _, c := range []struct {
 		english, wrong, says, right string
 	}{
-		{block("» 10 waiters: 1 look"), block("» 10 waiters: 2 looks"), zh + ":4: and " + en + ":4: the code differ", block("» 10 waiters: 1 look")},
+		{block("» 10 waiters: 1 look"), block("10 waiters: 1 look"), zh + ":4: and " + en + ":4: the code differ", block("» 10 个等待者：查看 1 次")},
 		{block("a\nb"), block("a"), "(ends before)", block("a\nb")},
-		{block("b 04:52:11  I hold the lock; Enter releases it"), block("b 04:52:11  I hold the lock; Enter releases it"), "the code differ", block("b 04:52:11  我持有锁；按 Enter 释放")},
+		{
+			block("b 04:52:11  I hold the lock; Enter releases it"),
+			block("b 04:52:11  I hold the lock; Enter releases it"),
+			"the code differ",
+			block("b 04:52:11  我持有锁；按 Enter 释放"),
+		},
 		{block("a"), "", "the code differ", block("a")},
 		{block("make help # all"), block("make test # 全部"), "the code differ", block("make help # 全部")},
 		{"```go\na\n```", "```sh\na\n```", "Chinese: \"```sh\"\n\tEnglish: \"```go\"", "```go\na\n```"},
 		{"`Lock`", "`Unlock`", "Chinese: [\"Unlock\"]\n\tEnglish: [\"Lock\"]", "`Lock` `Lock`"},
-		{"## A\nten take 1,275 in step 3", "## 甲\n第 3 步中十个用 1,257", "Chinese: []\n\tEnglish: [\"1275\"]", "## 甲\n十个，第 3 步 1275"},
+		{
+			"## A\nten take 1,275 in step 3",
+			"## 甲\n第 3 步中十个用 1,257",
+			"Chinese: []\n\tEnglish: [\"1275\"]",
+			"## 甲\n十个，第 3 步 1275",
+		},
 		{"ten and 4", "10 个", "Chinese: []\n\tEnglish: [\"4\"]", "4 次和 10"},
 		{"# A\n## B", "# 甲\n### 乙", "Chinese: \"Heading###\"\n\tEnglish: \"Heading##\"", "# 甲\n## 乙"},
 		{"# A\n## B", "# 甲", outline, "# 甲\n## 乙"},
@@ -105,12 +187,31 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 		{table("| a | ten, 3 |"), table("| 甲 | 10，5 |"), "what stands in the table differ", table("| 甲 | 10，3 |")},
 		{table("| a | b |"), table("| 甲 |"), outline, table("| 甲 | 乙 |")},
 		{table("| a |\n| b |"), table("| 甲 |"), outline, table("| 甲 |\n| 乙 |")},
-		{table("| ✓ | a release wakes one · no watch is left behind |"), table("| ✓ | 不遗留监听 · 一次释放只唤醒一个 |"), "what stands in the table differ",
-			table("| ✓ | 一次释放只唤醒一个<br>a release wakes one · 不遗留监听 |")},
-		{"[a](../step05_reentrant/README.md)", "[甲](../../step05_reentrant/README.md)", `["docs/zh-CN/step05.md"]`, "[甲](step05.md#x)"},
+		{
+			table("| ✓ | a release wakes one · no watch is left behind |"),
+			table("| ✓ | 不遗留监听 · 一次释放只唤醒一个 |"),
+			"what stands in the table differ",
+			table("| ✓ | 一次释放只唤醒一个<br>a release wakes one · 不遗留监听 |"),
+		},
+		{
+			"[a](../step05_reentrant/README.md)",
+			"[甲](../../step05_reentrant/README.md)",
+			`["docs/zh-CN/step05.md"]`,
+			"[甲](step05.md#x)",
+		},
 		{"[a](../docs/fencing.md)", "[甲](../fencing.md)", `["docs/zh-CN/fencing.md"]`, "[甲](fencing.md#令牌)"},
-		{"[a](wrong_test.go)", "甲", `["step04_predecessor_watch/wrong_test.go"]`, "[甲](../../step04_predecessor_watch/wrong_test.go)"},
-		{"say `make see STEP=4`", "`make see STEP=4`, `make see STEP=4`", "the commands differ:\n\tChinese: [\"make see STEP=4\"]", "`make see STEP=4`"},
+		{
+			"[a](wrong_test.go)",
+			"甲",
+			`["step04_predecessor_watch/wrong_test.go"]`,
+			"[甲](../../step04_predecessor_watch/wrong_test.go)",
+		},
+		{
+			"say `make see STEP=4`",
+			"`make see STEP=4`, `make see STEP=4`",
+			"the commands differ:\n\tChinese: [\"make see STEP=4\"]",
+			"`make see STEP=4`",
+		},
 	} {
 		found := strings.Join(compare(c.english, c.wrong), "\n")
 		assert.Contains(t, found, c.says, "%s\nfor\n%s", c.wrong, c.english)
@@ -119,8 +220,17 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 	}
 	alone := edition{Parse(zh, "甲"), Page{Path: en}, twins}.links()
 	assert.Equal(t, []string{en + ":1: no link leads to " + zh}, alone, "a page without a link to its twin")
-	both := edition{Parse(zh, "[甲](../../"+en+") [乙](../fencing.md) [乙](fencing.md)"), Parse(en, "[a](../"+zh+") [b](../docs/fencing.md)"), twins}.links()
-	assert.Equal(t, []string{zh + ":1: docs/fencing.md is there in Chinese: " + chinese + "/fencing.md"}, both, "a link to an English page beside one to the Chinese")
+	both := edition{
+		Parse(zh, "[甲](../../"+en+") [乙](../fencing.md) [乙](fencing.md)"),
+		Parse(en, "[a](../"+zh+") [b](../docs/fencing.md)"),
+		twins,
+	}.links()
+	assert.Equal(
+		t,
+		[]string{zh + ":1: docs/fencing.md is there in Chinese: " + chinese + "/fencing.md"},
+		both,
+		"a link to an English page beside one to the Chinese",
+	)
 	lonely := repository{pages: map[string]Page{en: {Path: en}, "": {Path: chinese + "/step09.md"}}}.withoutTwin()
 	assert.Len(t, lonely, 2, "pages without a twin")
 }

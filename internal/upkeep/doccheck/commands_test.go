@@ -130,7 +130,8 @@ func (r repository) checkGo(words []string) error {
 
 // ofPackage lists the Go files of a package path, in which * and ... may stand.
 func (r repository) ofPackage(name string) []file {
-	pattern := strings.NewReplacer(`/\.\.\.`, `(/.*)?`, `\.\.\.`, `.*`, `\*`, `[^/]*`).Replace(regexp.QuoteMeta(strings.TrimSuffix(name, "/")))
+	wildcards := strings.NewReplacer(`/\.\.\.`, `(/.*)?`, `\.\.\.`, `.*`, `\*`, `[^/]*`)
+	pattern := wildcards.Replace(regexp.QuoteMeta(strings.TrimSuffix(name, "/")))
 	matches := regexp.MustCompile("^" + pattern + "/[^/]*$").MatchString
 	return slices.DeleteFunc(r.in(""), func(f file) bool { return !matches(f.path) })
 }

@@ -26,7 +26,14 @@ var course = map[string][]string{
 	},
 	"Java 基于 ZooKeeper 实现分布式锁需要注意什么": {
 		"操作原子性、可重入性、效率", "Zookeeper 分布式锁原理", "最直接的 zk lock", "sequence node", "watcher", "guid 的特殊 case", "代码实现 lock()",
-		"自动释放的情况", "acquire()", "LockWatcher", "createLockPath、deletePath", "getAllSortedPaths", "unlock()", "removeWatchers", "总结",
+		"自动释放的情况",
+		"acquire()",
+		"LockWatcher",
+		"createLockPath、deletePath",
+		"getAllSortedPaths",
+		"unlock()",
+		"removeWatchers",
+		"总结",
 	},
 	"ZooKeeper 如何实现分布式锁": {
 		"排他锁", "排他锁 定义锁、获取锁", "排他锁 释放锁", "共享锁", "共享锁 定义锁、获取锁", "判断读写顺序", "共享锁 释放锁", "羊群效应", "改进方案",
@@ -80,7 +87,13 @@ func TestTheBoxOfAChapterLeadsToTheRows(t *testing.T) {
 					named++
 				}
 			}
-			assert.Equal(t, named, strings.Count(line, "](../docs/course.md#"), "%s: links to the rows of the documents that the box names", p.Path)
+			assert.Equal(
+				t,
+				named,
+				strings.Count(line, "](../docs/course.md#"),
+				"%s: links to the rows of the documents that the box names",
+				p.Path,
+			)
 		}
 	}
 	assert.Equal(t, len(tables.Steps()), boxes, "chapters with a box")

@@ -57,10 +57,13 @@ func Files(root string, extensions ...string) (texts map[string]string, err erro
 	tree := os.DirFS(root)
 	texts = map[string]string{}
 	return texts, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "out"):
+		}
+		isHidden := strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_")
+		isLeftOut := isHidden || d.Name() == "out"
+		switch {
+		case d.IsDir() && name != "." && isLeftOut:
 			return fs.SkipDir
 		case d.IsDir() || !slices.Contains(extensions, path.Ext(name)):
 			return nil

@@ -27,12 +27,14 @@ func TestEveryPredictionAsksOneQuestionAndItsAnswerIsFolded(t *testing.T) {
 }
 
 func isPrediction(piece Piece) bool {
-	return piece.Kind == "Paragraph" && (strings.HasPrefix(piece.Text, "Predict.") || strings.HasPrefix(piece.Text, "先预测。"))
+	predicts := strings.HasPrefix(piece.Text, "Predict.") || strings.HasPrefix(piece.Text, "先预测。")
+	return piece.Kind == "Paragraph" && predicts
 }
 
 // beginsAnswer: the page folds an answer away here.
 func beginsAnswer(piece Piece) bool {
-	return piece.Kind == "HTMLBlock" && (strings.Contains(piece.Text, ">The answer<") || strings.Contains(piece.Text, ">答案<"))
+	isAnswer := strings.Contains(piece.Text, ">The answer<") || strings.Contains(piece.Text, ">答案<")
+	return piece.Kind == "HTMLBlock" && isAnswer
 }
 
 func endsFold(piece Piece) bool {
@@ -91,8 +93,12 @@ func (p Page) predictions() (found int, problems []string) {
 		}
 		answer := below[begin:end][slices.IndexFunc(below[begin:end], isText)]
 		choices := p.choices(piece)
-		if len(choices) > 0 && !slices.ContainsFunc(choices, func(c string) bool { return strings.EqualFold(c, p.bold(answer)) }) {
-			problems = append(problems, p.at(answer.Line, "the answer does not begin with one of the choices %q", choices))
+		isChoice := func(c string) bool { return strings.EqualFold(c, p.bold(answer)) }
+		if len(choices) > 0 && !slices.ContainsFunc(choices, isChoice) {
+			problems = append(
+				problems,
+				p.at(answer.Line, "the answer does not begin with one of the choices %q", choices),
+			)
 		}
 	}
 	if answers != found {

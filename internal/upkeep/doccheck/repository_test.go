@@ -95,7 +95,9 @@ type file struct {
 
 // in lists the files below a folder; "" is the whole repository.
 func (r repository) in(folder string) []file {
-	return slices.DeleteFunc(slices.Clone(r.files), func(f file) bool { return folder != "" && !strings.HasPrefix(f.path, folder+"/") })
+	return slices.DeleteFunc(slices.Clone(r.files), func(f file) bool {
+		return folder != "" && !strings.HasPrefix(f.path, folder+"/")
+	})
 }
 
 func hasTest(files []file, is func(name string) bool) bool {
@@ -132,7 +134,11 @@ func patterns(format string) (all []*regexp.Regexp) {
 	printed := map[byte]string{'%': "%", 'd': `-?[0-9]+`, 'f': `-?[0-9]+(?:\.[0-9]+)?`, 'q': `".*"`}
 	for line := range strings.SplitSeq("» "+format, "\n") {
 		fixed := verb.Split(line, -1)
-		if text := strings.Join(fixed, ""); !strings.ContainsFunc(text, unicode.IsLetter) && !strings.Contains(text, "|") && !strings.HasPrefix(text, "»   ") {
+		text := strings.Join(fixed, "")
+		hasLetters := strings.ContainsFunc(text, unicode.IsLetter)
+		isRow := strings.Contains(text, "|")
+		isExcerpt := strings.HasPrefix(text, "»   ")
+		if !hasLetters && !isRow && !isExcerpt {
 			continue
 		}
 		pattern := regexp.QuoteMeta(fixed[0])

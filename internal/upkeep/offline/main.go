@@ -5,7 +5,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,7 +49,7 @@ func main() {
 
 func pack() error {
 	if _, err := os.Stat(folder); err == nil {
-		return fmt.Errorf("%s is there already, and may be in use; remove it with: rm -rf %s", folder, folder)
+		return words.Errorf("%s is there already, and may be in use; remove it with: rm -rf %s", folder, folder)
 	}
 	defer os.RemoveAll(folder)
 	for _, step := range []struct {
@@ -73,8 +72,16 @@ func pack() error {
 	if err != nil {
 		return err
 	}
-	words.Fprintf(os.Stdout, "%s has %d MB. The other machines need %s for %s/%s, make and git. There, type:\n%s", archive,
-		info.Size()/1_000_000, runtime.Version(), runtime.GOOS, runtime.GOARCH, unpack)
+	words.Fprintf(
+		os.Stdout,
+		"%s has %d MB. The other machines need %s for %s/%s, make and git. There, type:\n%s",
+		archive,
+		info.Size()/1_000_000,
+		runtime.Version(),
+		runtime.GOOS,
+		runtime.GOARCH,
+		unpack,
+	)
 	return nil
 }
 
@@ -144,7 +151,7 @@ func inside(args ...string) *exec.Cmd {
 func run(command *exec.Cmd) error {
 	said, err := command.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", command, err, said)
+		return words.Errorf("%s: %w\n%s", command, err, said)
 	}
 	return nil
 }

@@ -22,7 +22,13 @@ func TestWithoutModulesOneIsToldOfMirrors(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			make := exec.Command("make", "--no-print-directory", "ready")
 			make.Dir = root
-			make.Env = append(os.Environ(), "ZKLOCK_LANG="+language, "GOMODCACHE="+t.TempDir(), "GOPROXY=off", "GOFLAGS=-modcacherw")
+			make.Env = append(
+				os.Environ(),
+				"ZKLOCK_LANG="+language,
+				"GOMODCACHE="+t.TempDir(),
+				"GOPROXY=off",
+				"GOFLAGS=-modcacherw",
+			)
 			said, err := make.CombinedOutput()
 			require.Error(t, err)
 			require.Contains(t, string(said), want)

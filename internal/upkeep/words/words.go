@@ -1,6 +1,7 @@
-// Package words lets the tools speak Chinese. Their code is written in English:
-// a sentence in it is the key to the Chinese one in zh-CN.txt. Tools print by
-// this package's functions; what they compare and keep stays English.
+// Package words lets the tools speak Chinese. Their code is written in English: a
+// format in it is the key to the Chinese one in zh-CN.txt. What a tool says is a Text
+// from the moment it is made: the sentence in both languages, out of a format and what
+// is put into it. Whoever prints it chooses; nothing that was printed is read again.
 //
 // ZKLOCK_LANG=zh, or a LC_ALL or LANG that begins with zh, chooses Chinese.
 package words
@@ -8,19 +9,24 @@ package words
 import (
 	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"unicode/utf8"
 )
 
-// wished is the language that the environment asks for, also in a test.
-var wished = os.Getenv("ZKLOCK_LANG")
+// wished is the language that the environment asks for, also in a test, and asked whether
+// that is Chinese.
+var (
+	wished = os.Getenv("ZKLOCK_LANG")
+	asked  = Chinese()
+)
 
 // AsAsked is for a test that is read by a learner: it speaks the reader's language.
 func AsAsked() { os.Setenv("ZKLOCK_LANG", wished) }
@@ -36,35 +42,174 @@ func Chinese() bool {
 	return strings.HasPrefix(cmp.Or(os.Getenv("ZKLOCK_LANG"), os.Getenv("LC_ALL"), os.Getenv("LANG")), "zh")
 }
 
-// Fprintf is fmt.Fprintf in the reader's language.
-func Fprintf(w io.Writer, format string, args ...any) {
-	fmt.Fprint(w, Sprintf(format, args...))
+// A Text is what a tool says, in both languages. A page gets both.
+type Text struct {
+	EN string `json:"en"`
+	ZH string `json:"zh"`
 }
 
-// Fprintln prints a text in the reader's language, and ends the line.
-func Fprintln(w io.Writer, text any) { fmt.Fprintln(w, In(fmt.Sprint(text))) }
-
-// Sprintf is fmt.Sprintf in the reader's language: of the format, and of what is put
-// into it.
-func Sprintf(format string, args ...any) string {
-	if !Chinese() {
-		return fmt.Sprintf(format, args...)
+// Of makes a text of a format, as fmt.Sprintf does. What is put into it is in the text's
+// language, too: a Text, an error, and a string that is a key of zh-CN.txt.
+func Of(format string, args ...any) Text {
+	chinese := around(format, func(core string) string { return cmp.Or(Pairs()[core], core) })
+	return Text{
+		EN: fmt.Sprintf(plain.Replace(format), english(args)...),
+		ZH: fmt.Sprintf(plain.Replace(chinese), inChinese(args)...),
 	}
+}
+
+// plain makes a format of Errorf one of Sprintf.
+var plain = strings.NewReplacer("%w", "%v", "]w", "]v")
+
+// Whole is a text in which nothing is put, such as a property's name. One that is no key
+// of zh-CN.txt is the same in both languages. A name may have a number behind it: the key
+// of "client 3" is "client %d".
+func Whole(text string) Text {
+	return Text{text, around(text, func(core string) string { return cmp.Or(Pairs()[core], numbered(core), core) })}
+}
+
+// numbered is the Chinese of a name with a number behind it, if there is one.
+func numbered(text string) string {
+	at := strings.LastIndex(text, " ") + 1
+	name, number := text[:at], text[at:]
+	if _, err := strconv.Atoi(number); err != nil {
+		return ""
+	}
+	return strings.NewReplacer("%d", number, "%s", number).Replace(cmp.Or(Pairs()[name+"%d"], Pairs()[name+"%s"]))
+}
+
+// Capital makes the English text begin with a capital letter.
+func (t Text) Capital() Text { return Text{strings.ToUpper(t.EN[:1]) + t.EN[1:], t.ZH} }
+
+// String is the text in the reader's language.
+func (t Text) String() string {
+	if Chinese() {
+		return t.ZH
+	}
+	return t.EN
+}
+
+// AsAsked is a line that a test prints: it is in the reader's language.
+func (t Text) AsAsked() string {
+	if asked {
+		return t.ZH
+	}
+	return t.EN
+}
+
+// Changed changes both languages in the same way.
+func (t Text) Changed(change func(string) string) Text { return Text{change(t.EN), change(t.ZH)} }
+
+// Join puts texts one behind the other.
+func Join(texts []Text, between string) Text {
+	var en, zh []string
+	for _, t := range texts {
+		en, zh = append(en, t.EN), append(zh, t.ZH)
+	}
+	return Text{strings.Join(en, between), strings.Join(zh, between)}
+}
+
+// failure is an error that Errorf has made.
+type failure struct {
+	error
+	text Text
+}
+
+func (f failure) Unwrap() error { return f.error }
+
+// Errorf is fmt.Errorf for an error that can be told in both languages. By itself, it
+// is English.
+func Errorf(format string, args ...any) error {
+	return failure{fmt.Errorf(format, english(args)...), Of(format, args...)}
+}
+
+// Error is what an error says. One that Errorf has not made says it in Chinese if it is a
+// key of zh-CN.txt, as a whole or with %w for the error that it wraps; and else as far as
+// that is so of what it wraps, and of what stands behind that.
+func Error(err error) Text {
+	if own, ok := err.(failure); ok {
+		return own.text
+	}
+	text := Whole(err.Error())
+	if text.ZH != text.EN {
+		return text
+	}
+	for _, cause := range causes(err) {
+		said := Error(cause)
+		before, after, found := strings.Cut(text.ZH, said.EN)
+		if !found { // it is told already
+			continue
+		}
+		if chinese, known := Pairs()[before+"%w"+after]; known {
+			text.ZH = strings.Replace(chinese, "%w", said.ZH, 1)
+		} else {
+			text.ZH = before + said.ZH + Whole(after).ZH
+		}
+	}
+	return text
+}
+
+// causes are the errors that an error wraps.
+func causes(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if cause := errors.Unwrap(err); cause != nil {
+		return []error{cause}
+	}
+	return nil
+}
+
+// Any is anything as a text.
+func Any(value any) Text {
+	switch value := value.(type) {
+	case Text:
+		return value
+	case error:
+		return Error(value)
+	}
+	return Whole(fmt.Sprint(value))
+}
+
+// Sprintf is a text of Of in the reader's language.
+func Sprintf(format string, args ...any) string { return Of(format, args...).String() }
+
+// Fprintf is fmt.Fprintf in the reader's language.
+func Fprintf(w io.Writer, format string, args ...any) { fmt.Fprint(w, Sprintf(format, args...)) }
+
+// Fprintln prints a text in the reader's language, and ends the line.
+func Fprintln(w io.Writer, text any) { fmt.Fprintln(w, Any(text)) }
+
+// english are arguments for an English format.
+func english(args []any) []any {
+	own := slices.Clone(args)
+	for i, arg := range args {
+		if text, ok := arg.(Text); ok {
+			own[i] = text.EN
+		}
+	}
+	return own
+}
+
+// inChinese are arguments for a Chinese format.
+func inChinese(args []any) []any {
 	own := slices.Clone(args)
 	for i, arg := range args {
 		switch arg.(type) {
-		case string, error, fmt.Stringer:
-			own[i] = printed(Translate(fmt.Sprint(arg)))
+		case Text, string, error, fmt.Stringer:
+			if text := Any(arg); text.ZH != text.EN {
+				own[i] = wide(text.ZH)
+			}
 		}
 	}
-	return fmt.Sprintf(around(format, func(core string) string { return cmp.Or(read().exact[core], core) }), own...)
+	return own
 }
 
-// printed is a text that knows how wide it is in a terminal.
-type printed string
+// wide is a text that knows how wide it is in a terminal.
+type wide string
 
-func (p printed) Format(f fmt.State, verb rune) {
-	text := string(p)
+func (t wide) Format(f fmt.State, verb rune) {
+	text := string(t)
 	if verb == 'q' {
 		text = `"` + text + `"`
 	}
@@ -86,87 +231,6 @@ func Wide(text string) (n int) {
 	return n
 }
 
-// In is a text in the reader's language.
-func In(text string) string {
-	if !Chinese() {
-		return text
-	}
-	return Translate(text)
-}
-
-// Translate returns the Chinese of a text that was printed in English. What no
-// sentence of zh-CN.txt prints stays as it is.
-func Translate(text string) string {
-	return around(text, func(core string) string {
-		if known, ok := translated.Load(core); ok {
-			return known.(string)
-		}
-		chinese := translate(core)
-		translated.Store(core, chinese)
-		return chinese
-	})
-}
-
-var translated sync.Map
-
-func translate(text string) string {
-	if chinese, ok := read().exact[text]; ok && !strings.Contains(text, "%") {
-		return chinese
-	}
-	if han.MatchString(text) { // it is Chinese already
-		return text
-	}
-	if mark, rest, ok := strings.Cut(text, " "); ok && strings.Contains("✓✗–?»!", mark) {
-		return mark + " " + Translate(rest)
-	}
-	best, left := text, len(english.FindAllString(text, -1))
-	try := func(chinese string) { // the one that leaves the least in English
-		if n := len(english.FindAllString(chinese, -1)); n < left {
-			best, left = chinese, n
-		}
-	}
-	split := func(between string) { // several sentences: each for itself
-		i := strings.Index(text, between)
-		if i <= 0 {
-			return
-		}
-		cut := i + len(strings.TrimRight(between, "(")) // a bracket goes with what it is around
-		if between[0] == '.' {
-			i++ // and the full stop with what it ends
-		}
-		try(Translate(text[:i]) + text[i:cut] + Translate(text[cut:]))
-	}
-	split("\n")
-	split(". ")
-	for _, s := range read().patterns {
-		if strings.Contains(text, s.longest) {
-			if m := s.pattern().FindStringSubmatch(text); m != nil {
-				try(fmt.Sprintf(s.chinese, translations(m[1:])...))
-			}
-		}
-	}
-	if rest, ok := strings.CutSuffix(text, "."); ok {
-		if best != text && !strings.HasSuffix(best, "。") { // its full stop was taken for a part of something
-			left++
-		}
-		try(Translate(rest) + "。")
-	}
-	for _, between := range []string{"  ", " (", ": ", "; ", ", "} {
-		split(between)
-	}
-	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
-		try("（" + Translate(text[1:len(text)-1]) + "）")
-	}
-	if text[0] >= 'A' && text[0] <= 'Z' { // a sentence that begins with a name
-		try(Translate(strings.ToLower(text[:1]) + text[1:]))
-	}
-	return best
-}
-
-var han = regexp.MustCompile(`\p{Han}`)
-
-var english = regexp.MustCompile(`[A-Za-z]+`)
-
 // around changes a text without the white space around it.
 func around(text string, change func(core string) string) string {
 	core := strings.TrimSpace(text)
@@ -180,82 +244,29 @@ func around(text string, change func(core string) string) string {
 //go:embed zh-CN.txt
 var file string
 
-// Script puts a page into the reader's language, with the Pairs that stand in the
-// page's element "words". A button "language" changes it.
+// Say is how a page's script says a sentence in the reader's language.
 //
+//go:embed say.js
+var Say string
+
 //go:embed words.js
-var Script string
+var script string
 
-// Pairs are all sentences, in Chinese by the English ones.
-func Pairs() map[string]string { return read().exact }
+// Script is Say for a page that has the Pairs in its element "words". A button "language"
+// changes the language.
+var Script = Say + script
 
-// A catalogue has the sentences of zh-CN.txt.
-type catalogue struct {
-	exact    map[string]string // English to Chinese, both without the white space around them
-	patterns []sentence        // those with a verb, first those that say most
-}
-
-var read = sync.OnceValue(func() catalogue {
-	c := catalogue{exact: map[string]string{}}
+// Pairs are the sentences of zh-CN.txt, in Chinese by the English ones, both without
+// the white space around them.
+var Pairs = sync.OnceValue(func() map[string]string {
+	pairs := map[string]string{}
 	for block := range strings.SplitSeq(file, "\n\n") {
 		english, chinese, two := strings.Cut(strings.Trim(block, "\n"), "\n")
 		if !two || strings.HasPrefix(english, "#") {
 			continue
 		}
 		lines := strings.NewReplacer(`\n`, "\n")
-		english, chinese = lines.Replace(english), lines.Replace(chinese)
-		c.exact[english] = chinese
-		if verb.MatchString(english) {
-			s := sentence{
-				chinese: strings.NewReplacer("%w", "%v", "]w", "]v").Replace(chinese),
-				pattern: sync.OnceValue(func() *regexp.Regexp { return pattern(english) }),
-			}
-			for _, fixed := range verb.Split(english, -1) {
-				s.letters += len(fixed)
-				if len(fixed) > len(s.longest) {
-					s.longest = fixed
-				}
-			}
-			if len(strings.TrimSpace(s.longest)) > 2 { // "to" says too little
-				c.patterns = append(c.patterns, s)
-			}
-		}
+		pairs[lines.Replace(english)] = lines.Replace(chinese)
 	}
-	slices.SortStableFunc(c.patterns, func(a, b sentence) int { return b.letters - a.letters })
-	return c
+	return pairs
 })
-
-// A sentence has places for what is put into it.
-type sentence struct {
-	chinese string
-	letters int                   // bytes of the English one that are no verbs
-	longest string                // such piece
-	pattern func() *regexp.Regexp // fits what the English one prints
-}
-
-var verb = regexp.MustCompile(`%(?:\[\d+\])?[-+# 0]*[0-9]*(?:\.[0-9]+)?(?:\[\d+\])?[a-zA-Z%]`)
-
-func pattern(english string) *regexp.Regexp {
-	text, fixed := "(?s)^", verb.Split(english, -1)
-	for i, v := range verb.FindAllString(english, -1) {
-		text += regexp.QuoteMeta(fixed[i]) + cmp.Or(places[v[len(v)-1]], `(.*?)`)
-	}
-	return regexp.MustCompile(text + regexp.QuoteMeta(fixed[len(fixed)-1]) + "$")
-}
-
-// places are what verbs print; any other prints anything.
-var places = map[byte]string{
-	'%': "%",
-	'd': ` *(-?[0-9][0-9,]*) *`,
-	'f': ` *(-?[0-9.e+-]+) *`,
-	'g': ` *(-?[0-9.e+-]+) *`,
-	'q': `"(.*?)"`,
-}
-
-// translations are what stood in the places of an English sentence, for the Chinese one.
-func translations(parts []string) (all []any) {
-	for _, part := range parts {
-		all = append(all, printed(Translate(strings.TrimSpace(part))))
-	}
-	return all
-}

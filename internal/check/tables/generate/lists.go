@@ -48,7 +48,7 @@ var (
 // say is a text in the edition's language.
 func (e edition) say(text string) string {
 	if e.chinese {
-		return words.Translate(text)
+		return words.Whole(text).ZH
 	}
 	return text
 }

@@ -18,7 +18,7 @@ const turns = 3
 func main() {
 	err := peers.Missing()
 	if err != nil {
-		err = fmt.Errorf("no Curator here: make peers, or %w", err)
+		err = words.Errorf("no Curator here: make peers, or %w", err)
 	} else {
 		err = zktest.Play(toAndFro)
 	}
@@ -35,8 +35,8 @@ func toAndFro(t zktest.T) {
 	z := zktest.New(t)
 	ours := steps.All[4].Join(z, "Go")
 	theirs := peers.Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
-	show := func(said string) {
-		words.Fprintln(os.Stdout, said)
+	show := func(format string, args ...any) {
+		words.Fprintf(os.Stdout, format+"\n", args...)
 		names := ours.Queue()
 		slices.SortFunc(names, zktest.BySequence)
 		for _, name := range names {
@@ -71,5 +71,5 @@ func toAndFro(t zktest.T) {
 		held.Acquired()
 	}
 	held.Release()
-	show(fmt.Sprintf("Each had it %d times. The queue is empty.", turns))
+	show("Each had it %d times. The queue is empty.", turns)
 }

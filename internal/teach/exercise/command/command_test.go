@@ -138,12 +138,12 @@ func isAfter(t *testing.T, w *workshop, e exercise.Exercise, n int) {
 	}
 	assert.True(t, asAfter(n, e, r), "%s", said)
 	if n < len(e.Parts()) {
-		assert.Contains(t, said, " hold. Go on with "+e.Parts().Name(n+1))
+		assert.Contains(t, said, " hold. Go on with "+e.Parts().Name(n+1).EN)
 	} else {
 		assert.Contains(t, said, "ok  \t")
 	}
 	for _, a := range r.Answers {
-		inChinese(t, words.Translate(a.Evidence))
+		inChinese(t, a.Evidence.ZH)
 	}
 }
 
@@ -197,7 +197,7 @@ func starts(t *testing.T, w *workshop, e exercise.Exercise) {
 	if len(e.Parts()) == 0 {
 		return
 	}
-	assert.Contains(t, said, "Go on with "+e.Parts().Name(1))
+	assert.Contains(t, said, "Go on with "+e.Parts().Name(1).EN)
 	var others []string
 	for _, p := range e.Goals {
 		if bringing(e, p.Name) == 0 {
@@ -232,7 +232,7 @@ func TestTheWorkshopSpeaksChinese(t *testing.T) {
 		want, sections := inEnglish[e.Name], sections(e)
 		require.Len(t, sections, len(want), "the Chinese hints of %s", e)
 		for i, s := range sections {
-			assert.Equal(t, words.In(want[i].property), s.property)
+			assert.Equal(t, words.Whole(want[i].property).ZH, s.property)
 			require.Len(t, s.hints, len(want[i].hints), "the Chinese hints of %s, %s", e, s.property)
 			for j, hint := range s.hints {
 				inChinese(t, code.ReplaceAllString(hint, ""))
@@ -241,7 +241,7 @@ func TestTheWorkshopSpeaksChinese(t *testing.T) {
 			}
 		}
 		hint := w.typed(t, "", "hint", e.Name)
-		assert.Contains(t, hint, "，“"+words.In(want[0].property)+"”，提示 1/")
+		assert.Contains(t, hint, "，“"+words.Whole(want[0].property).ZH+"”，提示 1/")
 	}
 	inChinese(t, w.typed(t, "", "progress"))
 	inChinese(t, w.typed(t, "", "part", "5"))
@@ -249,7 +249,7 @@ func TestTheWorkshopSpeaksChinese(t *testing.T) {
 	for _, args := range [][]string{{"part", "4"}, {"replay", "election"}, {"check", "7"}, {"hunt", "W99"}} {
 		_, err := w.said("", func(w *workshop) error { return w.run(t.Context(), args) })
 		require.Error(t, err)
-		inChinese(t, words.In(err.Error()))
+		inChinese(t, words.Error(err).ZH)
 	}
 }
 

@@ -26,7 +26,7 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 		n, _ = strconv.Atoi(strings.TrimPrefix(strings.ToUpper(which), "W"))
 	}
 	if n < 1 || n > len(tables.Mistakes) {
-		return fmt.Errorf("there is no mistake %q: they are W1 to W%d", which, len(tables.Mistakes))
+		return words.Errorf("there is no mistake %q: they are W1 to W%d", which, len(tables.Mistakes))
 	}
 	m := tables.Mistakes[n-1]
 	code, err := codeOf(m)
@@ -43,7 +43,7 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	line, _ := w.in.ReadString('\n')
 	choice, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil || choice < 0 || choice > len(lockcheck.Properties) {
-		return fmt.Errorf("this is no number of the list: %q", strings.TrimSpace(line))
+		return words.Errorf("this is no number of the list: %q", strings.TrimSpace(line))
 	}
 	named := tables.Nothing
 	if choice > 0 {
@@ -55,18 +55,18 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 		return err
 	}
 	for _, verdict := range seen {
-		words.Fprintf(w.out, "  %s\n", verdict)
+		fmt.Fprintf(w.out, "  %s\n", verdict)
 	}
 	right, more := isRight(m, named, seen)
-	words.Fprintf(w.out, "%s", more)
-	said := "Not this one."
+	fmt.Fprint(w.out, more)
+	said := words.Of("Not this one.")
 	if right {
-		said = "Right."
+		said = words.Of("Right.")
 	}
 	if right && choice > 0 {
 		step := steps.Of(m.Step) // the mistake is a change of it
 		if lockcheck.Check(w.server, step, lockcheck.Properties[choice-1], 0).Verdict == lockcheck.No {
-			said = fmt.Sprintf("True, and %s lacks that, too. What did this change break?", step.Name)
+			said = words.Of("True, and %s lacks that, too. What did this change break?", step.Name)
 		}
 	}
 	words.Fprintf(w.out, "\n%s\n", said)
@@ -91,7 +91,7 @@ func codeOf(m tables.Mistake) (string, error) {
 	file, _, _ = strings.Cut(file, "\nfunc "+m.Test)
 	mistakes := aMistake.FindAllStringIndex(file, -1)
 	if len(mistakes) == 0 {
-		return "", fmt.Errorf("%s has no %s", m.File(), m.Key())
+		return "", words.Errorf("%s has no %s", m.File(), m.Key())
 	}
 	common := file[:mistakes[0][0]]
 	own := file[mistakes[len(mistakes)-1][0]:]
@@ -107,22 +107,22 @@ func told(m tables.Mistake) (string, error) {
 	text, err := os.ReadFile(page)
 	section := regexp.MustCompile(`(?s)\n### (` + m.Key() + `\b.*?)\n##`).FindSubmatch(text)
 	if err != nil || section == nil {
-		return "", errors.Join(err, fmt.Errorf("%s has no %s", page, m.Key()))
+		return "", errors.Join(err, words.Errorf("%s has no %s", page, m.Key()))
 	}
 	return strings.TrimSpace(string(section[1])), nil
 }
 
 // isRight tells whether the mistake is said rightly to lack a property, after its test has
 // seen these verdicts, and what else there is to say.
-func isRight(m tables.Mistake, named string, seen []string) (right bool, more string) {
+func isRight(m tables.Mistake, named string, seen []string) (right bool, more words.Text) {
 	what := m.Suffers
 	switch {
 	case m.ShowsTwoInside && named == what:
-		more = "  The property's own story does not meet it, but what the test has seen is two inside.\n"
+		more = words.Of("  The property's own story does not meet it, but what the test has seen is two inside.\n")
 	case what != "" && what != tables.Nothing && !m.ShowsTwoInside:
-		more = fmt.Sprintf("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
+		more = words.Of("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
 	}
-	refutes := func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+named+": ") }
+	refutes := func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+words.Whole(named).String()+": ") }
 	return named == what || slices.ContainsFunc(seen, refutes), more
 }
 
@@ -137,7 +137,7 @@ func (w *workshop) verdicts(ctx context.Context, m tables.Mistake, asked string)
 	var said bytes.Buffer
 	passes, err := w.test(ctx, tables.Find(m.Step).Folder, &said, "-v", "-timeout=120s", "-run", m.Run())
 	if err == nil && !passes {
-		err = fmt.Errorf("%s", said.String())
+		err = words.Errorf("%s", said.String())
 	}
 	return verdictLine.FindAllString(said.String(), -1), err
 }

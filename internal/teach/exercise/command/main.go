@@ -142,7 +142,7 @@ func (w *workshop) build(ctx context.Context, step, folder, program string) erro
 	}
 	text, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, inModule(e.Dir())).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s", text)
+		return words.Errorf("%s", text)
 	}
 	fmt.Fprintln(w.out, e.Name)
 	return nil
@@ -265,7 +265,7 @@ type section struct {
 func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	all := sections(e)
 	if len(all) == 0 {
-		return section{}, fmt.Errorf("%s: no hints found", e.Home)
+		return section{}, words.Errorf("%s: no hints found", e.Home)
 	}
 	missing := e.Missing(r)
 	if len(r.Answers) == 0 || missing == nil {
@@ -275,13 +275,13 @@ func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	for _, earlier := range slices.Backward(exercise.All[:before]) {
 		all = append(all, sections(earlier)...)
 	}
-	i := slices.IndexFunc(all, func(s section) bool { return s.property == words.In(missing.Name) })
+	i := slices.IndexFunc(all, func(s section) bool { return s.property == words.Whole(missing.Name).String() })
 	if i < 0 {
-		hint := words.In(missing.Hint)
+		hint := words.Whole(missing.Hint).String()
 		if missing.Why != "" { // the check has asked the question
 			hint = words.Sprintf("Why it matters: %s.", missing.Why)
 		}
-		return section{words.In(missing.Name), []string{hint}}, nil
+		return section{words.Whole(missing.Name).String(), []string{hint}}, nil
 	}
 	return all[i], nil
 }
@@ -316,18 +316,18 @@ func (w *workshop) progress() error {
 			return err
 		}
 		r := exercise.Recorded(e.Dir())
-		held, state := e.Held(r), ""
+		held, state := e.Held(r), words.Text{}
 		switch {
 		case !changed:
-			held, state = 0, "not begun"
+			held, state = 0, words.Of("not begun")
 		case len(r.Answers) == 0:
-			state = "not checked yet"
+			state = words.Of("not checked yet")
 		case e.Saved():
-			state = "saved since the last check"
+			state = words.Of("saved since the last check")
 		case e.Done():
-			state = "done"
+			state = words.Of("done")
 		default:
-			state = "next: " + e.Missing(r).Name
+			state = words.Of("next: %v", e.Missing(r).Name)
 		}
 		filled := width * held / len(e.Goals)
 		words.Fprintf(w.out, "%-9s  %s%s  %5s  %s\n", e, strings.Repeat("█", filled), strings.Repeat("░", width-filled),
@@ -371,12 +371,12 @@ func (w *workshop) reset(e exercise.Exercise) error {
 // and the step's own beside it.
 func (w *workshop) replay(ctx context.Context, e exercise.Exercise) error {
 	if !e.IsStep() {
-		return fmt.Errorf("STEP=%s: there is a replay of the steps only", e.Name)
+		return words.Errorf("STEP=%s: there is a replay of the steps only", e.Name)
 	}
 	r := exercise.Recorded(e.Dir())
 	missing := e.Missing(r)
 	if len(r.Answers) == 0 || missing == nil {
-		return fmt.Errorf("STEP=%s: nothing has failed yet: make exercise STEP=%s", e.Name, e.Name)
+		return words.Errorf("STEP=%s: nothing has failed yet: make exercise STEP=%s", e.Name, e.Name)
 	}
 	page, err := filepath.Abs(filepath.Join("out", "exercise", e.Name+".html"))
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -29,7 +28,7 @@ func (w *workshop) part(ctx context.Context, step, which string) error {
 	}
 	n, err := strconv.Atoi(which)
 	if err != nil || n < 1 || n > len(all) {
-		return fmt.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.Name, len(all))
+		return words.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.Name, len(all))
 	}
 	before, err := e.At(n - 1)
 	if err != nil {
@@ -83,7 +82,7 @@ func withParts(step string) (e exercise.Exercise, err error) {
 		return e, err
 	}
 	if len(e.Parts()) == 0 {
-		return e, fmt.Errorf("STEP=%s: this step has one idea, and no parts; steps 5 and 6 have", e.Name)
+		return e, words.Errorf("STEP=%s: this step has one idea, and no parts; steps 5 and 6 have", e.Name)
 	}
 	return e, nil
 }

@@ -46,7 +46,7 @@ func TestADangerousLockIsRejected(t *testing.T) {
 			}
 			require.Len(t, failed, 1, said)
 			assert.Equal(t, v.Rejects.Name, failed[0].Property)
-			assert.Contains(t, failed[0].Evidence, v.Words)
+			assert.Contains(t, failed[0].Evidence.EN, v.Words)
 			assert.Contains(t, said, "--- FAIL: TestLock/"+strings.ReplaceAll(v.Rejects.Name, " ", "_"))
 			assert.Contains(t, said, "seen: ")
 			assert.Contains(t, said, "ask yourself: ")

@@ -43,6 +43,6 @@ func ask(t *testing.T, p *lockcheck.Property, subjects []lockcheck.Subject) lock
 
 // isRejected tells whether a result says what is wrong, in the two lines that a learner sees.
 func (v Variant) isRejected(r lockcheck.Result) bool {
-	shown := strings.ReplaceAll(exercise.InTwoLines("seen: "+r.Evidence), "\n", " ")
+	shown := strings.ReplaceAll(exercise.InTwoLines("seen: "+r.Evidence.EN), "\n", " ")
 	return r.Verdict == lockcheck.No && strings.Contains(shown, v.Words)
 }

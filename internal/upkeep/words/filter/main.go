@@ -1,4 +1,5 @@
-// Command filter passes on what it reads, line by line, in Chinese.
+// Command filter passes on what it reads, line by line. A line that is a sentence, behind
+// whatever stands before it, has it in Chinese.
 package main
 
 import (
@@ -11,6 +12,17 @@ import (
 
 func main() {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		fmt.Println(words.Translate(lines.Text()))
+		fmt.Println(inChinese(lines.Text()))
 	}
+}
+
+// inChinese puts the longest end of a line into Chinese that is a sentence.
+func inChinese(line string) string {
+	for at := range line {
+		begins := line[at] != ' ' && (at == 0 || line[at-1] == ' ')
+		if chinese, known := words.Pairs()[line[at:]]; begins && known {
+			return line[:at] + chinese
+		}
+	}
+	return line
 }
