@@ -112,8 +112,10 @@ func trustsTheWakeUp(l *right, ctx context.Context, node string) error {
 var w8 = waits(leaving(trustsTheWakeUp))
 
 func TestW8TrustsTheWakeUp(t *testing.T) {
+	subject := lockcheck.Over("W8", w8)
+	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, lockcheck.Over("W8", w8), lockcheck.WaiterCrash)
+	lockcheck.Lacks(t, subject, lockcheck.WaiterCrash)
 }
 
 // W9, published in the same two and in nileader's article on the herd effect.
@@ -139,8 +141,10 @@ func asksIfItExists(l *right, ctx context.Context, node string) error {
 var w9 = waits(leaving(asksIfItExists))
 
 func TestW9AsksIfItExists(t *testing.T) {
+	subject := lockcheck.Over("W9", w9)
+	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, lockcheck.Over("W9", w9), lockcheck.NoWatchLeft)
+	lockcheck.Lacks(t, subject, lockcheck.NoWatchLeft)
 }
 
 // W12, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
@@ -150,8 +154,10 @@ func TestW9AsksIfItExists(t *testing.T) {
 var w12 = waits((*right).wait)
 
 func TestW12ForgetsItsZnode(t *testing.T) {
+	subject := lockcheck.Over("W12", w12)
+	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, lockcheck.Over("W12", w12), lockcheck.GivingUp)
+	lockcheck.Lacks(t, subject, lockcheck.GivingUp)
 }
 
 // W18, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
@@ -227,8 +233,10 @@ func waitsForNobody(l *right, ctx context.Context, node string) error {
 var w19 = waits(leaving(waitsForNobody))
 
 func TestW19WaitsForNobody(t *testing.T) {
+	subject := lockcheck.Over("W19", w19)
+	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, lockcheck.Over("W19", w19), lockcheck.OneHolder)
+	lockcheck.Lacks(t, subject, lockcheck.OneHolder)
 }
 
 // W20, published in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: it is our

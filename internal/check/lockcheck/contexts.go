@@ -96,7 +96,7 @@ var LossLetsNobodyIn = property("a loss lets nobody in before the holder unlocks
 		a.Tap.Restore()
 		s.another(a.Path + "-other").Acquire().Release() // A's session can be relied on again
 		nobodyIn := func(when string) {
-			s.mustWait(other, other.StillWaits(), when)
+			s.mustWait(other, other.StillWaits(), "%s", when)
 			s.failsIf(own.Returned(), "another goroutine of A %s and was let in beside it", when)
 		}
 		nobodyIn("saw that A had lost the lock")

@@ -84,7 +84,7 @@ var ReleaseSeen = property("a release is seen, whenever it comes",
 // mustWaitUnsettled is mustWait for a call that cannot settle down.
 func (s *story) mustWaitUnsettled(t *zktest.Turn, when string) {
 	if t.Returned() {
-		s.mustWait(t, zktest.Returned, when)
+		s.mustWait(t, zktest.Returned, "%s", when)
 	}
 }
 

@@ -10,7 +10,7 @@ package lockcheck
 import (
 	"cmp"
 	"context"
-	"os"
+	"flag"
 	"slices"
 	"strings"
 	"testing"
@@ -133,13 +133,15 @@ func Holds(t *testing.T, subject Subject, properties ...*Property) {
 	expect(t, subject, Yes, properties)
 }
 
+// alsoAsked is a flag of go test, for make hunt: what somebody takes a mistake to lack.
+var alsoAsked = flag.String("ask", "", "the name of a property that Lacks asks for, too, and tells the verdict")
+
 // Lacks tests that the subject lacks the properties, and that each is seen to
 // fail: a story that merely got stuck is not evidence.
 func Lacks(t *testing.T, subject Subject, properties ...*Property) {
-	subject.Acts() // in make play
 	expect(t, subject, No, properties)
-	for _, p := range Properties { // the bug hunt: does the subject lack this one, too?
-		if p.Name == os.Getenv("LOCKCHECK_ASK") && !slices.Contains(properties, p) {
+	for _, p := range Properties {
+		if p.Name == *alsoAsked && !slices.Contains(properties, p) {
 			ask(t, subject, p, 12*time.Second)
 		}
 	}

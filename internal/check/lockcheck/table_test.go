@@ -1,10 +1,13 @@
 package lockcheck
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/tables"
 )
@@ -35,5 +38,16 @@ func TestWhatAMistakeBreaksIsAProperty(t *testing.T) {
 		assert.Equal(t, i+1, m.Number, "%s stands in its place", m.Key())
 		assert.Contains(t, known, m.Suffers, m.Key())
 		assert.Contains(t, tables.Harms, m.Harm, m.Key())
+	}
+}
+
+// What make play and make explore start as a client of a mistake is its test.
+func TestEachMistakeActs(t *testing.T) {
+	for _, m := range tables.Mistakes {
+		file, err := os.ReadFile(filepath.Join("..", "..", "..", m.File()))
+		require.NoError(t, err)
+		_, test, _ := strings.Cut(string(file), "\nfunc "+m.Test+"(")
+		test, _, _ = strings.Cut(test, "\n}\n")
+		assert.Contains(t, test, ".Acts()\n", "%s in %s", m.Test, m.File())
 	}
 }

@@ -25,7 +25,7 @@ func TestADeadHoldersSessionIsGivenItsTime(t *testing.T) {
 	b.Warn(1)
 	b.Warn(1 + settled)
 	require.Len(t, b.Banners, 1)
-	require.Contains(t, b.Banners[0].Text, "the server does not know it yet")
+	require.Contains(t, b.Banners[0].Text.EN, "the server does not know it yet")
 	require.Empty(t, b.Banners[0].Property, "nothing is broken")
 
 	b.Warn(overdue)

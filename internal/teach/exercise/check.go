@@ -264,7 +264,8 @@ func (c *check) results(properties []*lockcheck.Property, atATime int) map[*lock
 	for property, at := range leftBehind() {
 		for p, r := range results {
 			if p.Name == property {
-				r.Verdict, r.Evidence = lockcheck.No, words.Of("a goroutine was left behind, at %s", at)
+				r.Verdict = lockcheck.No
+				r.Evidence = words.Of("a goroutine was left behind, at %s", at)
 				results[p] = r
 			}
 		}

@@ -290,3 +290,15 @@ func (e Exercise) Saved() bool {
 	yours, err := Yours(e.Dir())
 	return err != nil || Recorded(e.Dir()).Version != yours.Version()
 }
+
+// LastSaved changes when a Go file is saved in a folder, or in one of those that a pattern
+// names.
+func LastSaved(folders string) (times string) {
+	paths, _ := filepath.Glob(filepath.Join(folders, "*.go"))
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			times += fmt.Sprintln(path, info.ModTime(), info.Size())
+		}
+	}
+	return times
+}

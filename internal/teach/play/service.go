@@ -20,6 +20,7 @@ import (
 	"zklock/internal/server/zkserver"
 	"zklock/internal/teach/board"
 	"zklock/internal/teach/book"
+	"zklock/internal/teach/exercise"
 	"zklock/internal/upkeep/words"
 )
 
@@ -283,15 +284,7 @@ func (s *service) rebuild() {
 }
 
 // saved changes when a file of an exercise is saved.
-func (s *service) saved() (times string) {
-	paths, _ := filepath.Glob(filepath.Join(s.yours, "step*", "*.go"))
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil {
-			times += fmt.Sprintln(path, info.ModTime(), info.Size())
-		}
-	}
-	return times
-}
+func (s *service) saved() string { return exercise.LastSaved(filepath.Join(s.yours, "step*")) }
 
 // look asks the server what there is, and looks for what is wrong.
 func (s *service) look() {

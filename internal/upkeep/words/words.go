@@ -51,11 +51,17 @@ type Text struct {
 // Of makes a text of a format, as fmt.Sprintf does. What is put into it is in the text's
 // language, too: a Text, an error, and a string that is a key of zh-CN.txt.
 func Of(format string, args ...any) Text {
-	chinese := around(format, func(core string) string { return cmp.Or(Pairs()[core], core) })
-	return Text{
-		EN: fmt.Sprintf(plain.Replace(format), english(args)...),
-		ZH: fmt.Sprintf(plain.Replace(chinese), inChinese(args)...),
+	english := fmt.Sprintf(format, args...) // and so go vet looks at whoever calls this
+	if slices.ContainsFunc(args, isText) {
+		english = fmt.Sprintf(format, inEnglish(args)...)
 	}
+	return Text{english, chinese(format, args)}
+}
+
+// chinese is what a format says in Chinese.
+func chinese(format string, args []any) string {
+	own := around(format, func(core string) string { return cmp.Or(Pairs()[core], core) })
+	return fmt.Sprintf(plain.Replace(own), inChinese(args)...)
 }
 
 // plain makes a format of Errorf one of Sprintf.
@@ -120,7 +126,11 @@ func (f failure) Unwrap() error { return f.error }
 // Errorf is fmt.Errorf for an error that can be told in both languages. By itself, it
 // is English.
 func Errorf(format string, args ...any) error {
-	return failure{fmt.Errorf(format, english(args)...), Of(format, args...)}
+	err := fmt.Errorf(format, args...)
+	if slices.ContainsFunc(args, isText) {
+		err = fmt.Errorf(format, inEnglish(args)...)
+	}
+	return failure{err, Text{err.Error(), chinese(format, args)}}
 }
 
 // Error is what an error says. One that Errorf has not made says it in Chinese if it is a
@@ -180,8 +190,14 @@ func Fprintf(w io.Writer, format string, args ...any) { fmt.Fprint(w, Sprintf(fo
 // Fprintln prints a text in the reader's language, and ends the line.
 func Fprintln(w io.Writer, text any) { fmt.Fprintln(w, Any(text)) }
 
-// english are arguments for an English format.
-func english(args []any) []any {
+// isText tells whether an argument would print itself in the reader's language.
+func isText(arg any) bool {
+	_, is := arg.(Text)
+	return is
+}
+
+// inEnglish are arguments for an English format.
+func inEnglish(args []any) []any {
 	own := slices.Clone(args)
 	for i, arg := range args {
 		if text, ok := arg.(Text); ok {

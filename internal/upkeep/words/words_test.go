@@ -135,9 +135,9 @@ func (s *said) code(path string, file *ast.File) {
 				}
 			}
 		case *ast.BinaryExpr:
-			if text, isText := sum(n); n.Op == token.ADD && !isText && !mute[n] {
+			if _, isText := sum(n); n.Op == token.ADD && !isText && !mute[n] {
 				for _, side := range []ast.Expr{n.X, n.Y} {
-					if text, isText = sum(side); isText && isSentence(text) {
+					if text, isText := sum(side); isText && isSentence(text) {
 						s.compose(path, text)
 					}
 				}

@@ -122,7 +122,8 @@ func isRight(m tables.Mistake, named string, seen []string) (right bool, more wo
 	case what != "" && what != tables.Nothing && !m.ShowsTwoInside:
 		more = words.Of("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
 	}
-	refutes := func(verdict string) bool { return strings.HasPrefix(verdict, "✗ "+words.Whole(named).String()+": ") }
+	lacking := "✗ " + words.Whole(named).String() + ": "
+	refutes := func(verdict string) bool { return strings.HasPrefix(verdict, lacking) }
 	return named == what || slices.ContainsFunc(seen, refutes), more
 }
 
@@ -133,9 +134,8 @@ func (w *workshop) verdicts(ctx context.Context, m tables.Mistake, asked string)
 	if err := w.serve(ctx); err != nil {
 		return nil, err
 	}
-	w.set = []string{"LOCKCHECK_ASK=" + asked}
 	var said bytes.Buffer
-	passes, err := w.test(ctx, tables.Find(m.Step).Folder, &said, "-v", "-timeout=120s", "-run", m.Run())
+	passes, err := w.test(ctx, tables.Find(m.Step).Folder, &said, "-v", "-timeout=120s", "-run", m.Run(), "-ask", asked)
 	if err == nil && !passes {
 		err = words.Errorf("%s", said.String())
 	}

@@ -104,7 +104,7 @@ func (w *workshop) test(ctx context.Context, dir string, out io.Writer, flags ..
 	test := exec.CommandContext(
 		ctx,
 		"go",
-		slices.Concat([]string{"test", "-count=1"}, flags, []string{inModule(dir)})...)
+		slices.Concat([]string{"test", "-count=1", inModule(dir)}, flags)...)
 	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) } // so that it stops its server
 	test.WaitDelay = 10 * time.Second
 	test.Stdout, test.Stderr = out, out
@@ -188,7 +188,7 @@ func (w *workshop) watch(ctx context.Context, e exercise.Exercise) error {
 		return err
 	}
 	for {
-		seen := saved(e.Dir())
+		seen := exercise.LastSaved(e.Dir())
 		fmt.Fprintf(w.out, "\n%s\n", time.Now().Format("── 15:04:05 ──"))
 		if err := w.check(ctx, e); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (w *workshop) watch(ctx context.Context, e exercise.Exercise) error {
 			continue
 		}
 		words.Fprintf(w.out, "\nwaiting for you to save a file in %s; Ctrl-C ends\n", e.Dir())
-		for saved(e.Dir()) == seen {
+		for exercise.LastSaved(e.Dir()) == seen {
 			select {
 			case <-time.After(300 * time.Millisecond):
 			case <-ctx.Done():
@@ -213,17 +213,6 @@ func (w *workshop) watch(ctx context.Context, e exercise.Exercise) error {
 			}
 		}
 	}
-}
-
-// saved changes when a file of a package is saved.
-func saved(dir string) (times string) {
-	paths, _ := filepath.Glob(filepath.Join(dir, "*.go"))
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil {
-			times += fmt.Sprintln(path, info.ModTime(), info.Size())
-		}
-	}
-	return times
 }
 
 // hint gives the next hint for the property that was missing when the learner's version
@@ -316,7 +305,8 @@ func (w *workshop) progress() error {
 			return err
 		}
 		r := exercise.Recorded(e.Dir())
-		held, state := e.Held(r), words.Text{}
+		held := e.Held(r)
+		var state words.Text
 		switch {
 		case !changed:
 			held, state = 0, words.Of("not begun")
