@@ -97,13 +97,12 @@ func Outcome(wrong []string) words.Text {
 // aWhile is how long a client that waits for ever is looked at: some ask once a second.
 const aWhile = 1200 * time.Millisecond
 
-// looksForTimers looks, once, whether a client that waits for ever really does. The explorer
-// does not see a timer that somebody waits for.
+// looksForTimers looks whether a client that waits for ever really does, until one has been
+// seen that does. The explorer does not see a timer that somebody waits for.
 func (p *player) looksForTimers() error {
 	if p.looked {
 		return nil
 	}
-	p.looked = true
 	time.Sleep(aWhile)
 	if err := p.settle(); err != nil {
 		return err
@@ -111,6 +110,7 @@ func (p *player) looksForTimers() error {
 	if len(p.choices()) > 0 {
 		return errors.New("a client goes on by itself after a while: it keeps time, and that is not explored")
 	}
+	p.looked = true
 	return nil
 }
 
