@@ -41,36 +41,18 @@ func TestWhatATurnTakesIsWhatThePageSays(t *testing.T) {
 			writes = append(writes, got.writes)
 			received = append(received, got.received)
 		}
-		assert.InEpsilon(
-			t,
-			said.Requests,
-			nearest(said.Requests, requests),
-			0.15,
-			"%s, contenders %d: requests, of %v",
-			said.Lock,
-			said.Contenders,
-			requests,
-		)
-		assert.InEpsilon(
-			t,
-			said.Writes,
-			nearest(said.Writes, writes),
-			0.15,
-			"%s, contenders %d: writes, of %v",
-			said.Lock,
-			said.Contenders,
-			writes,
-		)
-		assert.InEpsilon(
-			t,
-			said.ReplyBytes,
-			nearest(said.ReplyBytes, received),
-			0.15,
-			"%s, contenders %d: reply bytes, of %v",
-			said.Lock,
-			said.Contenders,
-			received,
-		)
+		for _, measure := range []struct {
+			name string
+			said float64
+			got  []float64
+		}{
+			{"requests", said.Requests, requests},
+			{"writes", said.Writes, writes},
+			{"reply bytes", said.ReplyBytes, received},
+		} {
+			assert.InEpsilon(t, measure.said, nearest(measure.said, measure.got), 0.15,
+				"%s, contenders %d: %s, of %v", said.Lock, said.Contenders, measure.name, measure.got)
+		}
 	}
 	assert.Equal(t, 2*len(queues), asked, "the page's rows")
 }

@@ -115,8 +115,11 @@ func (f *film) move(frames ...keyframe) (class string) {
 // herdAndChain is the film at the head of the README: a release with step 3's
 // lock beside one with step 4's.
 func herdAndChain(herd, chain Story) (drawn picture, facts []words.Text) {
-	f := &film{classes: map[string]string{},
-		drawing: draw(words.Of("One release: step 3 wakes all who wait, step 4 wakes one"), 2*panelWidth+panelGap, filmHeight)}
+	title := words.Of("One release: step 3 wakes all who wait, step 4 wakes one")
+	f := &film{
+		classes: map[string]string{},
+		drawing: draw(title, 2*panelWidth+panelGap, filmHeight),
+	}
 	for i, side := range []struct {
 		Story
 		title, idea string

@@ -312,7 +312,8 @@ func (q *Queue) release() Release {
 	if n := r.Requests[wiretap.Create]; n > 0 {
 		looks = Plural(n, "%s create", "%s creates")
 	}
-	q.sum("%s released: %s, %s, 1 of them useful.", old, Plural(r.Notifications, "%s notification", "%s notifications"), looks)
+	notifications := Plural(r.Notifications, "%s notification", "%s notifications")
+	q.sum("%s released: %s, %s, 1 of them useful.", old, notifications, looks)
 	return r
 }
 

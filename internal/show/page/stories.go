@@ -62,8 +62,14 @@ var stories = []story{
 	},
 	{"crowd", words.Text{}, words.Of("The same as with ten, and a larger crowd. What has grown, and what has not?"),
 		[]string{"3", "4"}, []string{"3", "4"}, nil},
-	{"death", words.Of("A waiter dies"), words.Of("Client 2 is told that the znode before its own is gone. Is it client 2's turn?"),
-		[]string{"3", "4"}, []string{"4"}, tellDeath},
+	{
+		"death",
+		words.Of("A waiter dies"),
+		words.Of("Client 2 is told that the znode before its own is gone. Is it client 2's turn?"),
+		[]string{"3", "4"},
+		[]string{"4"},
+		tellDeath,
+	},
 	{
 		"lost",
 		words.Of("A reply gets lost"),
@@ -80,8 +86,14 @@ var stories = []story{
 		[]string{"4", "5"},
 		tellCutOff,
 	},
-	{"shared", words.Of("A writer among readers"), words.Of("Four want to read and one wants to write. Who has to wait for whom?"),
-		[]string{"5", "6"}, []string{"5", "6"}, tellShared},
+	{
+		"shared",
+		words.Of("A writer among readers"),
+		words.Of("Four want to read and one wants to write. Who has to wait for whom?"),
+		[]string{"5", "6"},
+		[]string{"5", "6"},
+		tellShared,
+	},
 }
 
 // tellFew tells of a release with three waiting.
@@ -265,7 +277,8 @@ func tellShared(r *recorder) {
 	turns[1].Release()
 	writer.Acquired()
 	r.settles(turns[3:])
-	r.sum("the writer has the lock, alone; %s told it so.", Plural(counted().Notifications, "%s notification", "%s notifications"))
+	notifications := Plural(counted().Notifications, "%s notification", "%s notifications")
+	r.sum("the writer has the lock, alone; %s told it so.", notifications)
 	r.phase("the writer is done")
 	writer.Release()
 	turns[3].Acquired()

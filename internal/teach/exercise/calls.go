@@ -113,15 +113,22 @@ func (c *calls) caught(err *error) {
 		return
 	}
 	*err = words.Errorf("panic: %v", broken)
-	said := words.Error(*err)
-	if at := place(string(debug.Stack())); at != "" {
-		said = words.Of("%v, at %v", said, at)
-	}
+	said := withPlace(words.Error(*err), string(debug.Stack()))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.said == (words.Text{}) {
 		c.said = said
 	}
+}
+
+// withPlace adds to what was said of a crash where it was, if the stack has a line of the
+// learner's own files.
+func withPlace(said words.Text, stack string) words.Text {
+	at := place(stack)
+	if at == "" {
+		return said
+	}
+	return words.Of("%v, at %v", said, at)
 }
 
 // place is the first line of a stack that is in the learner's own files.

@@ -74,12 +74,21 @@ func layModule() error {
 
 var goLine = regexp.MustCompile(`(?m)^go .*$`)
 
-// writeOnce writes a file that is not there.
+// writeOnce writes a file that is not there, all of it at once: another go command may be
+// reading it.
 func writeOnce(file, text string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
-	return Files{filepath.Base(file): []byte(text)}.Write(filepath.Dir(file))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(file), "go.*.new")
+	if err != nil {
+		return err
+	}
+	_, err = next.WriteString(text)
+	return errors.Join(err, next.Close(), os.Rename(next.Name(), file))
 }
 
 // Scratch makes a folder for a package that is tested and then removed: in the module,

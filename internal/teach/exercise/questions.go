@@ -28,7 +28,11 @@ var questions = []struct {
 		regexp.MustCompile(`goroutine was left behind\W`),
 		"what ends this goroutine, when nobody waits for it any more?",
 	},
-	{nil, regexp.MustCompile(`\Wdoes not (sleep|come to rest)`), "what makes it rest between two requests, and what ends its rest?"},
+	{
+		nil,
+		regexp.MustCompile(`\Wdoes not (sleep|come to rest)`),
+		"what makes it rest between two requests, and what ends its rest?",
+	},
 	{nil, regexp.MustCompile(`such as Unlock\W+has not come back`), "what does Unlock wait for?"},
 	{
 		nil,

@@ -145,10 +145,7 @@ func (e end) seen() words.Text {
 		return words.Of("the process ended with code %d, as by os.Exit", e.code)
 	}
 	why, _, _ := strings.Cut(e.crash, "\n")
-	if at := place(e.crash); at != "" {
-		return words.Of("%v, at %v", why, at)
-	}
-	return words.Whole(why)
+	return withPlace(words.Whole(why), e.crash)
 }
 
 // explain asks again for what was being asked when the process died, and tells of the

@@ -154,33 +154,37 @@ func (v verdict) String() string { return strings.TrimSpace(v.kind + " " + v.why
 // A suite is the tests of a step. What is quick is asked first: it notices most changes.
 type suite struct {
 	dir   string
-	quick string // a pattern of the tests that take less than quickly
-	skip  string // a pattern of those that are left out
-	limit time.Duration
+	quick string        // a pattern of the tests that take less than isQuick
+	skip  string        // a pattern of those that are left out
+	limit time.Duration // for a run: with a lock that hangs the tests would not end
 }
 
-const quickly = 1500 * time.Millisecond
+const (
+	isQuick    = 1500 * time.Millisecond
+	limitOfOne = 10 * time.Minute // of the run without a change
+	patience   = 5                // times as long has a run with a change
+)
 
 // base runs the tests of the step as it is, which have to pass, and times them.
 func base(ctx context.Context, scratch, skip, dir string) (suite, error) {
-	tests := suite{dir: dir, skip: skip, limit: 10 * time.Minute}
+	tests := suite{dir: dir, skip: skip, limit: limitOfOne}
 	program := filepath.Join(scratch, "base")
 	if said, err := build(ctx, dir, program); err != nil {
 		return tests, fmt.Errorf("the tests do not compile: %w\n%s", err, said)
 	}
 	begun := time.Now()
-	name, said := tests.run(ctx, program, ".", skip)
-	if name != "" {
-		return tests, fmt.Errorf("nothing is changed, and the tests fail: %s", name)
+	failed, said := tests.run(ctx, program, ".", skip)
+	if failed != "" {
+		return tests, fmt.Errorf("nothing is changed, and the tests fail: %s", failed)
 	}
-	tests.limit = 5 * time.Since(begun) // with a lock that hangs the tests would not end
+	tests.limit = patience * time.Since(begun)
 	var quick []string
 	for _, m := range passed.FindAllStringSubmatch(said, -1) {
 		took, err := time.ParseDuration(m[2])
 		if err != nil {
 			return tests, err
 		}
-		if took < quickly {
+		if took < isQuick {
 			quick = append(quick, m[1])
 		}
 	}
@@ -219,18 +223,18 @@ func try(ctx context.Context, scratch string, tests suite, c change) verdict {
 	if err != nil {
 		return verdict{unnoticed, said} // something else is broken
 	}
-	name, _ := tests.run(ctx, program, tests.quick, tests.skip)
-	if name == "" {
-		rest := tests.quick
+	failed, _ := tests.run(ctx, program, tests.quick, tests.skip)
+	if failed == "" {
+		done := tests.quick
 		if tests.skip != "" {
-			rest += "|" + tests.skip
+			done += "|" + tests.skip
 		}
-		name, _ = tests.run(ctx, program, ".", rest)
+		failed, _ = tests.run(ctx, program, ".", done)
 	}
-	if name == "" {
+	if failed == "" {
 		return verdict{unnoticed, ""}
 	}
-	return verdict{noticed, name}
+	return verdict{noticed, failed}
 }
 
 // failure is a test that has failed or hangs, or what Go itself has against the
@@ -252,18 +256,22 @@ func (tests suite) run(ctx context.Context, program, which, skip string) (failed
 		return err.Error(), ""
 	}
 	var all strings.Builder
-	name, last := "", ""
+	last := ""
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		last = lines.Text()
 		fmt.Fprintln(&all, last)
 		m := failure.FindStringSubmatch(last)
-		if m != nil && (name == "" || strings.HasPrefix(m[1], name+"/")) {
-			name = m[1]
+		if m == nil {
+			continue
+		}
+		isPart := strings.HasPrefix(m[1], failed+"/")
+		if failed == "" || isPart {
+			failed = m[1]
 			time.AfterFunc(time.Second/2, cancel) // its parts are told after it; nothing else is needed
 		}
 	}
 	if test.Wait() == nil {
 		return "", all.String()
 	}
-	return cmp.Or(name, "no test: "+last), all.String()
+	return cmp.Or(failed, "no test: "+last), all.String()
 }

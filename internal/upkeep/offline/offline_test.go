@@ -13,6 +13,15 @@ import (
 
 const root = "../../.."
 
+// makeReady is make ready in a language, with these variables.
+func makeReady(language string, variables ...string) *exec.Cmd {
+	make := exec.Command("make", "--no-print-directory", "ready")
+	make.Dir = root
+	make.Env = append(os.Environ(), "ZKLOCK_LANG="+language)
+	make.Env = append(make.Env, variables...)
+	return make
+}
+
 // Who cannot fetch the modules is told how, in both languages, before anything else fails.
 func TestWithoutModulesOneIsToldOfMirrors(t *testing.T) {
 	for language, want := range map[string]string{
@@ -20,15 +29,7 @@ func TestWithoutModulesOneIsToldOfMirrors(t *testing.T) {
 		"zh": "Go 下载不了模块。",
 	} {
 		t.Run(language, func(t *testing.T) {
-			make := exec.Command("make", "--no-print-directory", "ready")
-			make.Dir = root
-			make.Env = append(
-				os.Environ(),
-				"ZKLOCK_LANG="+language,
-				"GOMODCACHE="+t.TempDir(),
-				"GOPROXY=off",
-				"GOFLAGS=-modcacherw",
-			)
+			make := makeReady(language, "GOMODCACHE="+t.TempDir(), "GOPROXY=off", "GOFLAGS=-modcacherw")
 			said, err := make.CombinedOutput()
 			require.Error(t, err)
 			require.Contains(t, string(said), want)
@@ -47,9 +48,7 @@ func TestWithoutANewGoOneIsToldWhichOneThisNeeds(t *testing.T) {
 		"zh": "这里需要 Go 1.25 或更新的版本：https://golang.google.cn/dl/\n",
 	} {
 		t.Run(language, func(t *testing.T) {
-			make := exec.Command("make", "--no-print-directory", "ready")
-			make.Dir = root
-			make.Env = append(os.Environ(), "ZKLOCK_LANG="+language, "PATH="+old+":"+os.Getenv("PATH"))
+			make := makeReady(language, "PATH="+old+":"+os.Getenv("PATH"))
 			said, err := make.Output()
 			require.Error(t, err)
 			require.Equal(t, want, string(said))

@@ -70,8 +70,8 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 		}
 	}
 	words.Fprintf(w.out, "\n%s\n", said)
-	told, err := told(m)
-	fmt.Fprintf(w.out, "\n%s\n", told)
+	section, err := told(m)
+	fmt.Fprintf(w.out, "\n%s\n", section)
 	return err
 }
 
@@ -116,10 +116,11 @@ func told(m tables.Mistake) (string, error) {
 // seen these verdicts, and what else there is to say.
 func isRight(m tables.Mistake, named string, seen []string) (right bool, more words.Text) {
 	what := m.Suffers
+	breaksSomething := what != "" && what != tables.Nothing
 	switch {
 	case m.ShowsTwoInside && named == what:
 		more = words.Of("  The property's own story does not meet it, but what the test has seen is two inside.\n")
-	case what != "" && what != tables.Nothing && !m.ShowsTwoInside:
+	case breaksSomething && !m.ShowsTwoInside:
 		more = words.Of("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
 	}
 	lacking := "✗ " + words.Whole(named).String() + ": "
