@@ -79,7 +79,7 @@ func holdIn(ctx context.Context, lock *Lock) *hold {
 
 // enter counts one more call to Lock inside the hold that ctx carries. inside is false
 // if the hold was released. Then its contexts have ended, and acquire has refused them;
-// only one of context.WithoutCancel comes here, and its caller queues up like anybody else.
+// only one made by context.WithoutCancel comes here, and its caller queues up like anybody else.
 //
 // A hold can have ended and still wait for an Unlock: it was lost, or the server has refused
 // the delete of its last Unlock. Nobody enters it. Its contexts have ended for good, so new

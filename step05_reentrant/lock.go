@@ -148,7 +148,7 @@ func (l *Lock) acquire(ctx, waiting context.Context, p patience) (held context.C
 	if h := holdIn(ctx, l); h != nil {
 		held, inside, err := h.enter(ctx)
 		if inside {
-			return held, err
+			return held, err // with an error, the hold has ended, and an Unlock is still due
 		}
 	}
 	mine, err := l.queueUp(waiting, p)
@@ -322,8 +322,8 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// This is no list from before the create: our client has seen that the create was
-		// done, and a server that has not come that far does not take our client.
+		// This is no list from before the create: when a client connects, a server that is
+		// behind the last zxid which the client has seen refuses it.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting)

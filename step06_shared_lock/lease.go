@@ -25,8 +25,9 @@ import (
 //     it alone, and may have been deposed without knowing.
 //   - A write is answered when a majority has agreed to it. Any other leader was elected
 //     by a majority. Two majorities share a server, which agreed to our write before it
-//     took part in that election. So the election came after the write was sent. And a
-//     new leader gives each session a whole time-out.
+//     took part in that election: afterwards it agrees to nothing from the old leader.
+//     So the election came after the write was sent. And a new leader gives each session
+//     a whole time-out.
 //
 // That leaves the leader that we have now. A write that a follower passes on does not count
 // there as a sign of life of our session: only the follower's report does. The follower
@@ -49,10 +50,10 @@ import (
 // it would wait for a tick. So the client's pings are of use. An answered ping proves no
 // lease, but it proves what write 1 proves: the follower has heard of us. So, while nothing
 // hangs on the lease, one write is enough if it is sent a tick or more after the answer to
-// a ping, and the lease counts from the sending of that ping. This proves that the report
-// was sent, not that it came. A hold that begins then assumes that no line between two
-// servers fails at that moment. Once something hangs on the lease, only three writes renew
-// it.
+// a ping, and the lease counts from the sending of that ping. The ping stands for write 1,
+// the write for write 2, and there is no write 3. So this proves that the report was sent,
+// not that it came. A hold that begins then assumes that no line between two servers fails
+// at that moment. Once something hangs on the lease, only three writes renew it.
 //
 // docs/lease.md has the whole argument, and a model that tries every order.
 
@@ -253,11 +254,13 @@ func (s *Session) takeLease() *lease {
 	return s.lease
 }
 
-// prepareLease makes a write if little of the lease is left, or if write2 was answered more
-// than a tick ago. While nothing hangs on the lease, this write can count from a ping. Once
-// the hold has begun, only three writes renew the lease. That takes a tick or more, and the
-// lease could be over before. In the second case the write costs nothing: renewWhileUsed
-// would make it anyway, as soon as the hold has begun.
+// prepareLease makes a write in two cases:
+//
+//   - Little of the lease is left. Once the hold has begun, only three writes renew the
+//     lease. That takes a tick or more, and the lease could be over before.
+//   - write2 was answered more than a tick ago. Then renewWhileUsed would make a write as
+//     soon as the hold has begun. Made now, while nothing hangs on the lease, the write can
+//     count from a ping. It is in vain if the list does not let us in.
 func (s *Session) prepareLease() {
 	s.mu.Lock()
 	tick := longestTick(s.timeout)

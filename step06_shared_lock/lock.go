@@ -134,7 +134,7 @@ func (l *RWLock) acquire(ctx, waiting context.Context, k kind, p patience) (held
 	if h := holdIn(ctx, l); h != nil {
 		held, inside, err := h.enter(ctx, k)
 		if inside {
-			return held, err
+			return held, err // with an error, the hold has ended, and an Unlock is still due
 		}
 	}
 	mine, err := l.queueUp(waiting, k, p)
@@ -309,8 +309,8 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// This is no list from before the create: our client has seen that the create was
-		// done, and a server that has not come that far does not take our client.
+		// This is no list from before the create: when a client connects, a server that is
+		// behind the last zxid which the client has seen refuses it.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
