@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,7 +48,7 @@ type client struct {
 	mu     sync.Mutex
 	wire   *wire // the last one
 	closed bool
-	said   string // the last line of the library's log
+	said   string // the last line of the library's log that is a reason, see Printf
 }
 
 // connect begins to connect to the servers.
@@ -59,11 +60,15 @@ func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-c
 		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
 }
 
-// Printf is called with each line of the library's log.
+// Printf is called with each line of the library's log. That it is connected is no reason
+// why there is no session: the reason is why the connection before was of no use.
 func (c *client) Printf(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.said = fmt.Sprintf(format, args...)
+	if c.said == "" || !strings.HasPrefix(line, "connected") {
+		c.said = line
+	}
 }
 
 func (c *client) lastWords() string {

@@ -213,9 +213,10 @@ func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 	return nil
 }
 
-// endOldTenure ends a tenure that is still there, and is not good any more. Its znode may
-// be there, too, and we must not queue up behind it. Who gets the turn (end and late are
-// below)?
+// endOldTenure ends a tenure that is still there, and is not good any more: its lease has
+// run out since it was handed on, or the server has refused the delete. Its znode may be
+// there, too, and we must not queue up behind it. giveUpAt runs end, and late only if our
+// caller has given up meanwhile. Who gets the turn?
 //
 //	                               | who gets the turn | who gives it
 //	ended, our caller waits        | our caller        | nobody has to: it has the turn

@@ -231,10 +231,19 @@ func (n *network) hold(from, to *zkserver.Peer) (release func()) {
 	return release
 }
 
+// returnsInTime tells whether a call of A's comes back within A's time-out.
+func (n *network) returnsInTime(call *zktest.Turn) bool {
+	end := time.Now().Add(n.session().Timeout())
+	for !call.Returned() && time.Now().Before(end) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return call.Returned()
+}
+
 // seenOnce tells a story that ends with two inside, until that is seen. The story needs
 // its moments: on a busy machine one of them can be missed, and A is told in time.
 func seenOnce(t *testing.T, story func(t *testing.T) (seen bool)) {
-	const tries = 3
+	const tries = 5
 	for try := 1; try <= tries; try++ {
 		seen := false
 		ended := t.Run(fmt.Sprintf("try %d", try), func(t *testing.T) { seen = story(t) })
@@ -438,6 +447,9 @@ func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 	n.proposed(func() { turn = n.a.Start() })
 	back := n.hold(n.follower, n.leader)
 	release()
+	if !n.returnsInTime(turn) {
+		return false // the follower has left a leader that it had not heard for too long
+	}
 	held := turn.Held()
 	second := n.b.Acquire()
 	if held.Err() != nil {

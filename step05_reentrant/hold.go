@@ -19,8 +19,8 @@ type hold struct {
 	contexts map[*heldContext]bool // they end with the hold
 }
 
-// heldContext is one context of a hold: newContext makes it. end ends it, and by done
-// endsWithHold knows it again.
+// heldContext is what a hold keeps of one context that newContext has made: end ends that
+// context, and by done the method endsWithHold recognises it.
 type heldContext struct {
 	hold *hold
 	done <-chan struct{} // of the context that newContext made

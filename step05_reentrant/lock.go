@@ -322,8 +322,8 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// This is no list from before the create: when a client connects, a server that is
-		// behind the last zxid which the client has seen refuses it.
+		// This is no list from before the create: our client has seen our znode, and a server
+		// that is behind the last zxid which a client has seen refuses it when it connects.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting)
@@ -344,8 +344,8 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 			}
 			mine.lease = current
 			// The transaction that last changed the children. The holder before us
-			// took its token from a list, and deleted its znode later. That delete has
-			// changed the children, too, and our list has seen it. So our token is greater.
+			// took its token from a list. Its znode was deleted later, by itself or by
+			// the servers, and our list has seen that change. So our token is greater.
 			mine.token = stat.Pzxid
 			return mine, nil
 		}

@@ -176,7 +176,8 @@ func (s *Session) run(f func()) bool {
 
 // giveUpAt calls do, and returns its error. If waiting ends first, giveUpAt returns at
 // once, with the reason. do goes on in the background. When it is done, late is called
-// with its error, unless the session was closed before giveUpAt returned.
+// with its error, unless the session was closed before giveUpAt returned. On a closed
+// session giveUpAt may return zk.ErrClosing without a call of do.
 func (s *Session) giveUpAt(waiting context.Context, do func() error, late func(error)) error {
 	if waiting.Done() == nil {
 		return do() // nobody can give up

@@ -23,7 +23,7 @@ import (
 //   - Not the answer to a ping or a read: a follower gives it alone.
 //   - Not the answer to a sync, or to the handshake of an old session: a leader gives
 //     it alone, and may have been deposed without knowing.
-//   - A write is answered when a majority has agreed to it. Any other leader was elected
+//   - A write is answered when a majority has agreed to it. Any later leader was elected
 //     by a majority. Two majorities share a server, which agreed to our write before it
 //     took part in that election: afterwards it agrees to nothing from the old leader.
 //     So the election came after the write was sent. And a new leader gives each session
@@ -259,8 +259,8 @@ func (s *Session) takeLease() *lease {
 //   - Little of the lease is left. Once the hold has begun, only three writes renew the
 //     lease. That takes a tick or more, and the lease could be over before.
 //   - write2 was answered more than a tick ago. Then renewWhileUsed would make a write as
-//     soon as the hold has begun. Made now, while nothing hangs on the lease, the write can
-//     count from a ping. It is in vain if the list does not let us in.
+//     soon as the hold has begun. Made now, while nothing hangs on the lease, it lets the
+//     lease count from a ping. If the list does not let us in, it was not needed.
 func (s *Session) prepareLease() {
 	s.mu.Lock()
 	tick := longestTick(s.timeout)

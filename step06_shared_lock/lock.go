@@ -309,8 +309,8 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// This is no list from before the create: when a client connects, a server that is
-		// behind the last zxid which the client has seen refuses it.
+		// This is no list from before the create: our client has seen our znode, and a server
+		// that is behind the last zxid which a client has seen refuses it when it connects.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
