@@ -113,7 +113,7 @@ func (c *Cohort) takeTurn(waiting context.Context, p patience) error {
 	}
 	left := c.leave(mine)
 	if !left { // the turn was given to us in this moment
-		c.s.run(c.passTurn)
+		c.s.run(c.passTurn) // it may wait for a delete; once the session is closed, nobody waits for the turn
 	}
 	return err
 }
@@ -200,7 +200,7 @@ func (c *Cohort) tenureIsGood() bool { return c.tenure != nil && !c.s.isOver(c.t
 // beginTenure gets the lock from ZooKeeper. If that fails, it gives the turn back.
 func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 	if err := c.endOldTenure(waiting); err != nil {
-		return err
+		return err // endOldTenure sees to the turn
 	}
 	mine, err := c.lock.queueUp(waiting, p)
 	if err != nil {
@@ -213,9 +213,9 @@ func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 	return nil
 }
 
-// endOldTenure ends a tenure that is still there, and is not good any more: its lease has
-// run out since it was handed on, or the server has refused the delete. Its znode may be
-// there, too, and we must not queue up behind it. giveUpAt runs end, and late only if our
+// endOldTenure ends a tenure that is still there, and whose lease is over: it was handed on
+// and ran out, or the server has refused to delete its znode. The znode may be there, too,
+// and we must not queue up behind it. giveUpAt runs end, and late only if our
 // caller has given up meanwhile. Who gets the turn?
 //
 //	                               | who gets the turn | who gives it
@@ -243,7 +243,9 @@ func (c *Cohort) endOldTenure(waiting context.Context) error {
 	return c.s.giveUpAt(waiting, end, late)
 }
 
-// endTenure leaves ZooKeeper's queue. If the server refuses that, the tenure stays.
+// endTenure leaves ZooKeeper's queue. If the server refuses that, the tenure stays. If it
+// refuses it only after a session time-out without an answer, nobody hears of it: the znode
+// stays for as long as the session.
 func (c *Cohort) endTenure() error {
 	if c.tenure == nil {
 		return nil

@@ -244,18 +244,21 @@ func record(c *zktest.Member, mark int) (told []words.Text) {
 // time is up first.
 func TestLeaseEndsFirst(t *testing.T) {
 	t.Parallel()
-	// On a busy machine a timer can be late, and never early. So the shortest of three counts,
-	// if the first is too long.
+	// On a busy machine a timer can be late, and a write can come to the wire so late that the
+	// test takes another one than the client for write 1. So there are three tries.
 	const promised, tolerance = 0.9, 1.15
-	shortest := toldAfter(t)
-	for try := 2; try <= 3 && shortest.write1 > promised*tolerance; try++ {
-		if again := toldAfter(t); again.write1 < shortest.write1 {
-			shortest = again
+	const tries = 3
+	measured := toldAfter(t)
+	for try := 2; try <= tries; try++ {
+		isNear := measured.write1 < promised*tolerance && measured.write1 > promised/tolerance
+		if isNear {
+			break
 		}
+		measured = toldAfter(t)
 	}
 	chapter.Says(t, "cut off: %v of the session time-out after it sent write 1, the holder is told; the next one is let in later",
-		chapter.About(shortest.write1, tolerance))
-	require.Less(t, shortest.last, 0.8, "after the last write: the lease does not count from that one")
+		chapter.About(measured.write1, tolerance))
+	require.Less(t, measured.last, 0.8, "after the last write: the lease does not count from that one")
 }
 
 // told is when a holder was told, as a part of the session time-out: after it had sent the
@@ -328,19 +331,32 @@ func lastWrite1(writes []proof) (last proof) {
 // long hold costs a write now and then.
 func TestALongHoldAsksTheLeader(t *testing.T) {
 	t.Parallel()
-	z := zktest.New(t)
-	c := locks.JoinMortal(z, "the holder")
-	turn := c.Acquire()
-	begin, mark := time.Now(), c.Tap.Mark()
-	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
-	asked := c.Requests(mark)
-	require.NoError(t, context.Cause(turn.Held()))
-	turn.Release()
+	asked, lost := askedInALongHold(t)
+	for try := 2; try <= 3 && lost != nil; try++ { // on a busy machine a renewal can come too late
+		asked, lost = askedInALongHold(t)
+	}
+	require.NoError(t, lost)
 	// A server that is slow is asked less often: each write waits for the last one's
 	// answer.
 	writes := asked[wiretap.Delete]
 	chapter.Says(t, "a hold of two session time-outs: %v writes in vain", chapter.About(float64(writes), 5))
 	require.Equal(t, map[wiretap.Op]int{wiretap.Delete: writes}, asked, "requests during the hold")
+}
+
+// askedInALongHold is what a holder asks during two session time-outs, and why it has lost
+// the lock, if it has.
+func askedInALongHold(t *testing.T) (asked map[wiretap.Op]int, lost error) {
+	t.Helper()
+	z := zktest.New(t)
+	c := locks.JoinMortal(z, "the holder")
+	turn := c.Acquire()
+	begin, mark := time.Now(), c.Tap.Mark()
+	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
+	asked, lost = c.Requests(mark), context.Cause(turn.Held())
+	if lost == nil {
+		turn.Release()
+	}
+	return asked, lost
 }
 
 // store is what the lock protects: one value, somewhere else. A store that

@@ -44,7 +44,8 @@ import (
 // The leader counts the time-out from the report, which came after write 1 was sent. So
 // the lease may count from the sending of write 1. Each later write is a write 3 again,
 // if it is sent after the answer to a write 2. All this holds, too, if we change to
-// another server in between.
+// another server in between: the model in docs/lease.md tries it ("A comes back to another
+// server").
 //
 // A session that holds nothing makes no writes. If the first Lock had to wait for three,
 // it would wait for a tick. So the client's pings are of use. An answered ping proves no
@@ -258,9 +259,11 @@ func (s *Session) takeLease() *lease {
 //
 //   - Little of the lease is left. Once the hold has begun, only three writes renew the
 //     lease. That takes a tick or more, and the lease could be over before.
-//   - write2 was answered more than a tick ago. Then renewWhileUsed would make a write as
-//     soon as the hold has begun. Made now, while nothing hangs on the lease, it lets the
-//     lease count from a ping. If the list does not let us in, it was not needed.
+//   - write2 was answered more than a tick ago. During a hold, renewWhileUsed makes a write
+//     a tick after write2. That is past, so it would make one as soon as the hold has begun.
+//     Made now, while nothing hangs on the lease, the write is of more use: with an answered
+//     ping before it, it renews the lease alone. If the list does not let us in, it was not
+//     needed.
 func (s *Session) prepareLease() {
 	s.mu.Lock()
 	tick := longestTick(s.timeout)

@@ -30,8 +30,9 @@ type Session struct {
 	lease   *lease
 	timer   *time.Timer // fires when the lease is over
 
-	// The last writes and pings that were answered. lease.go says what they prove, and why
-	// the writes have numbers.
+	// The last writes and pings that were answered. lease.go says what they prove. write2 is
+	// the last write that was sent a tick or more after the one before it, and write1 is that
+	// one. After the first write only write2 is set.
 	write1, write2   proof
 	ping, pingBefore proof
 }

@@ -59,7 +59,8 @@ func (h *hold) newContext(ctx context.Context) (held context.Context) {
 }
 
 // forget is called when a context has ended, so that a long hold does not collect contexts
-// that have ended. It runs on a goroutine of its own (AfterFunc): so end may have h.mu.
+// that have ended. It runs on a goroutine of its own (AfterFunc). So c.end can be called with
+// h.mu locked.
 func (h *hold) forget(c *heldContext) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -309,8 +309,8 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// This is no list from before the create: our client has seen our znode, and a server
-		// that is behind the last zxid which a client has seen refuses it when it connects.
+		// This is no list from before the create. Once a client has seen its znode (after a lost
+		// reply it has not), a server that is behind that zxid refuses it when it connects.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
@@ -326,7 +326,7 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		nobodyToWaitFor := before == ""
 		if nobodyToWaitFor {
 			if l.s.isOver(current) {
-				l.s.waitHalfATick() // the line was down for too long, or the answers are slow
+				l.s.waitHalfATick() // the line was down for too long; takeLease makes a write again
 				continue
 			}
 			mine.lease = current

@@ -104,7 +104,7 @@ func TestCountsAreTheServersOwn(t *testing.T) {
 			}
 			maps.DeleteFunc(server, func(key string, _ int64) bool { _, known := tap[key]; return !known })
 			assert.Equal(c, server, tap, "after %s", after)
-		}, 5*time.Second, time.Millisecond)
+		}, zktest.Patience/2, time.Millisecond)
 	}
 	agree("nothing")
 

@@ -223,18 +223,56 @@ func try(ctx context.Context, scratch string, tests suite, c change) verdict {
 	if err != nil {
 		return verdict{unnoticed, said} // something else is broken
 	}
-	failed, _ := tests.run(ctx, program, tests.quick, tests.skip)
-	if failed == "" {
-		done := tests.quick
-		if tests.skip != "" {
-			done += "|" + tests.skip
-		}
-		failed, _ = tests.run(ctx, program, ".", done)
+	by, once := tests.notices(ctx, program, tests.quick, tests.skip)
+	if by == "" {
+		by, once = tests.notices(ctx, program, ".", either(tests.skip, tests.quick))
 	}
-	if failed == "" {
+	if by == "" && once != "" {
+		return verdict{unnoticed, "but for one failure that did not come again: " + once}
+	}
+	if by == "" {
 		return verdict{unnoticed, ""}
 	}
-	return verdict{noticed, failed}
+	return verdict{noticed, by}
+}
+
+// notices tells by which test a change is noticed. A test can fail because the machine is
+// busy. If the change is the reason, the test fails a second time, too. One that does not
+// is in once, and the others are asked.
+func (tests suite) notices(ctx context.Context, program, which, skip string) (by, once string) {
+	for {
+		failed, _ := tests.run(ctx, program, which, skip)
+		if failed == "" {
+			return "", once
+		}
+		thatOne := which // what has failed may be no test: the program panics, say
+		if strings.HasPrefix(failed, "Test") {
+			thatOne = only(failed)
+		}
+		again, _ := tests.run(ctx, program, thatOne, tests.skip)
+		if again != "" {
+			return failed, once
+		}
+		once = failed
+		skip = either(skip, thatOne)
+	}
+}
+
+// only is the pattern of one test, or of one part of it.
+func only(test string) string {
+	parts := strings.Split(test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// either is a pattern of what one of two patterns names. The empty one names nothing.
+func either(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "|" + b
 }
 
 // failure is a test that has failed or hangs, or what Go itself has against the
