@@ -170,6 +170,7 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 		{block("a"), "", "the code differ", block("a")},
 		{block("make help # all"), block("make test # 全部"), "the code differ", block("make help # 全部")},
 		{"```go\na\n```", "```sh\na\n```", "Chinese: \"```sh\"\n\tEnglish: \"```go\"", "```go\na\n```"},
+		{"```go\na // b\n```", "```go\nb // 乙\n```", "the code differ", "```go\na // 乙\n```"},
 		{"`Lock`", "`Unlock`", "Chinese: [\"Unlock\"]\n\tEnglish: [\"Lock\"]", "`Lock` `Lock`"},
 		{
 			"## A\nten take 1,275 in step 3",
@@ -231,6 +232,19 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 		both,
 		"a link to an English page beside one to the Chinese",
 	)
-	lonely := repository{pages: map[string]Page{en: {Path: en}, "": {Path: chinese + "/step09.md"}}}.withoutTwin()
-	assert.Len(t, lonely, 2, "pages without a twin")
+	const hints = "step04_predecessor_watch/exercise/hints.md"
+	inHints := func(heading, hint string) string {
+		zh := Parse("step04_predecessor_watch/exercise/hints.zh.md", "## "+heading+"\n\n1. "+hint)
+		en := Parse(hints, "## an arrival wakes nobody\n\n1. look again at once")
+		return strings.Join(edition{zh, en, twins}.differences(), "\n")
+	}
+	assert.Empty(t, inHints("新来者不唤醒任何人", "马上再看一次"), "hints need no link")
+	assert.Contains(t, inHints("新来者", "马上再看一次"), "the properties differ")
+	assert.Contains(t, inHints("新来者不唤醒任何人", "look again at once"), "this is English: look again at")
+	lonely := repository{pages: map[string]Page{
+		en:    {Path: en},
+		hints: {Path: hints},
+		"":    {Path: chinese + "/step09.md"},
+	}}.withoutTwin()
+	assert.Len(t, lonely, 3, "pages without a twin")
 }

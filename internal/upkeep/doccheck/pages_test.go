@@ -112,7 +112,7 @@ func (r repository) badCode(p Page) (problems []string) {
 		if stands(b.Text, r.shown(p, b.Language)) {
 			continue
 		}
-		if !strings.HasPrefix(path.Base(p.Path), "hints.") {
+		if !p.isHints() {
 			problems = append(
 				problems,
 				p.at(b.Line, "this stands in no %s file of %q:\n%s", b.Language, p.folder(), b.Text),
@@ -123,6 +123,9 @@ func (r repository) badCode(p Page) (problems []string) {
 	}
 	return problems
 }
+
+// isHints tells whether a page has an exercise's hints, which make hint shows one at a time.
+func (p Page) isHints() bool { return strings.HasPrefix(path.Base(p.Path), "hints.") }
 
 // shown lists the files that a page shows code of. The starters and the wrong locks
 // are changes of a step: a page's code must be the step's own.

@@ -19,9 +19,13 @@ const chinese = "docs/zh-CN"
 
 var stepReadme = regexp.MustCompile(`^(step\d\d)_[a-z_]+/README\.md$`)
 
-// original is the English page that a page of the Chinese edition tells, where its
-// link "English" leads; of any other page, the page itself.
+// original is the English page that a Chinese one tells: where the link "English" of a page of
+// the Chinese edition leads, or the hints beside the Chinese ones. Of any other page it is the
+// page itself.
 func (p Page) original() string {
+	if folder, isHints := strings.CutSuffix(p.Path, "/hints.zh.md"); isHints {
+		return folder + "/hints.md"
+	}
 	for _, l := range p.Of("Link") {
 		if path.Dir(p.Path) == chinese && l.Words == "English" {
 			return p.resolve(l.Text)
@@ -72,19 +76,18 @@ func (r repository) quotedOtherwise() (problems []string) {
 	return problems
 }
 
-// withoutTwin: each page has its Chinese one, and each Chinese page its English
-// one; the exercises' hints are one page in both languages.
+// withoutTwin: each page has its Chinese one, and each Chinese page its English one.
 func (r repository) withoutTwin() (problems []string) {
 	twins := r.twins()
 	for _, p := range r.pages {
 		_, told := twins[p.Path]
+		isChinese := p.original() != p.Path
 		switch {
 		case ForWhoChangesTheCode(p.Path):
-		case path.Dir(p.Path) == chinese && p.original() == p.Path:
+		case path.Dir(p.Path) == chinese && !isChinese:
 			problems = append(problems, p.at(1, "there is no English page of it"))
-		case path.Dir(p.Path) == chinese || strings.HasPrefix(path.Base(p.Path), "hints."):
-		case !told:
-			problems = append(problems, p.at(1, "%s has no page of it", chinese))
+		case !isChinese && !told:
+			problems = append(problems, p.at(1, "there is no Chinese page of it"))
 		}
 	}
 	return problems
@@ -135,6 +138,10 @@ func (e edition) differences() []string {
 			all,
 			e.inAnyOrder(zh[i].Pieces[0].Line, en[i].Pieces[0].Line, "the numbers below this heading", nil, missing)...,
 		)
+	}
+	if e.en.isHints() {
+		all = append(all, e.inOrder("the properties", e.zh.subheadings(), translated(e.en.subheadings()))...)
+		all = append(all, e.zh.inEnglish()...)
 	}
 	zhCells, enCells := e.cells()
 	return slices.Concat(all, outline, e.inOrder("what stands in the table", zhCells, enCells))
@@ -249,16 +256,50 @@ func inChinese(text string) string {
 	return words.Whole(text).ZH
 }
 
-var shellComment = regexp.MustCompile(` +# .*`)
+var (
+	shellComment = regexp.MustCompile(` +# .*`)
+	goComment    = regexp.MustCompile(`\s*//.*`)
+)
 
-// withoutComments cuts what follows a command: it stands in the page's language.
+// withoutComments cuts comments: they stand in the page's language. Those in a step's own code
+// are held by TestCodeStandsInTheFiles.
 func withoutComments(code []Piece) []Piece {
 	for i, l := range code {
-		if l.Language == "" || l.Language == "sh" {
+		switch l.Language {
+		case "", "sh":
 			code[i].Text = shellComment.ReplaceAllString(l.Text, "")
+		case "go":
+			code[i].Text = goComment.ReplaceAllString(l.Text, "")
 		}
 	}
 	return code
+}
+
+// subheadings lists the headings of the second level. Those of hints are the names of
+// properties: make hint looks for them.
+func (p Page) subheadings() []Piece {
+	return slices.DeleteFunc(p.Of("Heading"), func(h Piece) bool { return h.Level != 2 })
+}
+
+// translated turns names into the Chinese ones.
+func translated(names []Piece) []Piece {
+	for i, name := range names {
+		names[i].Text = words.Whole(name.Text).ZH
+	}
+	return names
+}
+
+var threeWords = regexp.MustCompile(`[A-Za-z]+ [a-z]+ [a-z]+`)
+
+// inEnglish: no hint has three English words in a row, but in its code. Other pages name
+// English books.
+func (p Page) inEnglish() (problems []string) {
+	for _, text := range p.Of("Paragraph", "TextBlock") {
+		if english := threeWords.FindString(text.Words); english != "" {
+			problems = append(problems, p.at(text.Line, "this is English: %s", english))
+		}
+	}
+	return problems
 }
 
 // words lists what stands between backquotes. How often is a matter of style.
@@ -269,7 +310,8 @@ func (p Page) words() []string {
 }
 
 // links: where the English page leads, the Chinese one does, and to a page in
-// Chinese where there is one. The English one leads to the Chinese.
+// Chinese where there is one. The English one leads to the Chinese, but for hints, which
+// make hint shows.
 func (e edition) links() (problems []string) {
 	wanted, found := []string{}, []string{e.zh.Path} // to itself: the English page's link to it
 	for _, l := range e.zh.Of("Link", "Image") {
@@ -288,7 +330,8 @@ func (e edition) links() (problems []string) {
 		}
 		wanted = append(wanted, to)
 	}
-	if !slices.ContainsFunc(e.en.Of("Link"), func(l Piece) bool { return e.en.resolve(l.Text) == e.zh.Path }) {
+	isLinked := slices.ContainsFunc(e.en.Of("Link"), func(l Piece) bool { return e.en.resolve(l.Text) == e.zh.Path })
+	if !isLinked && !e.en.isHints() {
 		problems = append(problems, e.en.at(1, "no link leads to %s", e.zh.Path))
 	}
 	missing := slices.DeleteFunc(wanted, func(to string) bool { return slices.Contains(found, to) })
