@@ -168,11 +168,12 @@ offline: ready ## an archive of all this, ZooKeeper and the modules, for machine
 	@go run ./internal/upkeep/offline
 
 ready: # the modules in silence, so that what is installed stands in the first line
-	@go list -m >/dev/null || { echo "$(NO_GO)"; exit 1; }
+	@go list -m >/dev/null || { GOWORK=off go list -m >/dev/null 2>&1 || echo "$(NO_GO)"; exit 1; }
 	@go mod download || { { $(NO_MODULES); } $(IN_CHINESE); exit 1; }
 	@go run ./internal/upkeep/ready
 
 # Without a Go nothing here can translate. An old Go fails at go.mod, and not for want of a network.
+# If it is only the file go.work that fails, Go itself has said what to do.
 NO_GO = $(if $(IN_CHINESE),这里需要 Go 1.25 或更新的版本：https://golang.google.cn/dl/,This needs Go 1.25 or newer: https://go.dev/dl/)
 
 NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of reach, name a mirror in your country, and try again:'; \

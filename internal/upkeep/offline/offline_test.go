@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +53,26 @@ func TestWithoutANewGoOneIsToldWhichOneThisNeeds(t *testing.T) {
 			said, err := make.Output()
 			require.Error(t, err)
 			require.Equal(t, want, string(said))
+		})
+	}
+}
+
+// A go.work that is older than go.mod is no matter of which Go is here: Go says what to do, and
+// nothing else is said.
+func TestOfAnOldGoWorkOnlyGoSpeaks(t *testing.T) {
+	repository, err := filepath.Abs(root)
+	require.NoError(t, err)
+	old := filepath.Join(t.TempDir(), "go.work")
+	require.NoError(t, os.WriteFile(old, fmt.Appendf(nil, "go 1.20\n\nuse %q\n", repository), 0o644))
+	for _, language := range []string{"en", "zh"} {
+		t.Run(language, func(t *testing.T) {
+			var advice strings.Builder
+			make := makeReady(language, "GOWORK="+old)
+			make.Stderr = &advice
+			said, err := make.Output()
+			require.Error(t, err)
+			require.Contains(t, advice.String(), "go work use")
+			require.Empty(t, string(said))
 		})
 	}
 }
