@@ -19,7 +19,34 @@ type Mistake struct {
 
 	// Of a mistake of step 4, for its chapter: what its code does, and what comes of it.
 	Does, Comes string
+
+	Found Order // what the explorer finds, as TestThePublishedMistakesAreExplored sees it
 }
+
+// An Order is the first one that is wrong because of a mistake, of all in which the explorer
+// lets the requests of two clients reach the server, with at most one fault.
+type Order struct {
+	Requests int      // in it
+	Fault    string   // what fails before
+	Wrong    []string // what is wrong then
+}
+
+// NoFault is the Fault of an order in which nothing fails.
+const NoFault = "nothing"
+
+// What Found is where there is no such order.
+var (
+	NotFound         = Order{Wrong: []string{"nothing, with two clients and one fault"}}
+	CannotBeExplored = Order{Wrong: []string{"cannot be explored: who waits asks from time to time"}}
+)
+
+// What is wrong in an order, as the explorer says it.
+const (
+	fails      = "a call fails that should not"
+	leftBehind = "a znode is left behind"
+	nobody     = "nobody is inside, and a client waits for ever"
+	twoClients = "two clients are inside"
+)
 
 // What goes wrong, in the order of the index in docs/mistakes.md.
 const (
@@ -46,84 +73,108 @@ const (
 // Mistakes are all of them, W1 and so on in their order.
 var Mistakes = []Mistake{
 	{Number: 1, Name: "a persistent znode", Step: "2",
-		Document: blockingLock, Test: "TestW1PersistentZnode", Harm: WaitsForEver},
+		Document: blockingLock, Test: "TestW1PersistentZnode", Harm: WaitsForEver,
+		Found: CannotBeExplored},
 	{Number: 2, Name: "compares itself with itself", Step: "2",
-		Document: blockingLock, Test: "TestW2ComparesItselfWithItself", Harm: TwoInside},
+		Document: blockingLock, Test: "TestW2ComparesItselfWithItself", Harm: TwoInside,
+		Found: Order{4, NoFault, []string{twoClients}}},
 	{Number: 3, Name: "overlooks number zero", Step: "2",
-		Document: blockingLock, Test: "TestW3OverlooksNumberZero", Harm: TwoInside},
+		Document: blockingLock, Test: "TestW3OverlooksNumberZero", Harm: TwoInside,
+		Found: Order{4, NoFault, []string{twoClients}}},
 	{Number: 4, Name: "returns after an error", Step: "2",
-		Document: blockingLock, Test: "TestW4ReturnsAfterAnError", Harm: TwoInside},
+		Document: blockingLock, Test: "TestW4ReturnsAfterAnError", Harm: TwoInside,
+		Found: CannotBeExplored},
 	{Number: 5, Name: "one queue for all locks", Step: "2",
-		Document: blockingLock, Test: "TestW5OneQueueForAllLocks", Harm: WaitsForEver},
+		Document: blockingLock, Test: "TestW5OneQueueForAllLocks", Harm: WaitsForEver,
+		Found: CannotBeExplored},
 	{Number: 6, Name: "the znode is made in the constructor", Step: "2",
-		Document: blockingLock, Test: "TestW6ZnodeMadeInTheConstructor", Harm: TwoInside},
+		Document: blockingLock, Test: "TestW6ZnodeMadeInTheConstructor", Harm: TwoInside,
+		Found: CannotBeExplored},
 	{Number: 7, Name: "waits by recursion", Step: "2",
 		Document: blockingLock, Test: "TestW7WaitsByRecursion", Harm: FillsUp,
-		Suffers: Nothing},
+		Suffers: Nothing,
+		Found:   CannotBeExplored},
 	{Number: 8, Name: "trusts the wake-up", Step: "4",
 		Document: blockingLock, Test: "TestW8TrustsTheWakeUp", Harm: TwoInside,
 		Suffers: "one holder at a time", ShowsTwoInside: true,
 		Does:  "it takes the lock when its watch fires, and does not look again",
-		Comes: "two hold the lock, if it was a waiter that died"},
+		Comes: "two hold the lock, if it was a waiter that died",
+		Found: NotFound},
 	{Number: 9, Name: "asks if it exists", Step: "4",
 		Document: blockingLock, Test: "TestW9AsksIfItExists", Harm: FillsUp,
 		Does:  "it sets its watch with `exists`",
-		Comes: "a watch that never fires stays at the server"},
+		Comes: "a watch that never fires stays at the server",
+		Found: NotFound},
 	{Number: 10, Name: "one count for all locks", Step: "5",
 		Document: blockingLock, Test: "TestW10OneCountForAllLocks", Harm: TwoInside,
-		Suffers: "one holder at a time"},
+		Suffers: "one holder at a time",
+		Found:   Order{8, NoFault, []string{twoClients}}},
 	{Number: 11, Name: "counts only who waited", Step: "5",
-		Document: blockingLock, Test: "TestW11CountsOnlyWhoWaited", Harm: WaitsForEver},
+		Document: blockingLock, Test: "TestW11CountsOnlyWhoWaited", Harm: WaitsForEver,
+		Found: Order{7, NoFault, []string{fails, nobody, leftBehind}}},
 	{Number: 12, Name: "forgets its znode", Step: "4",
 		Document: curatorSource, Test: "TestW12ForgetsItsZnode", Harm: WaitsForEver,
 		Does:  "it leaves its znode in the queue when its time is up",
-		Comes: "all behind it wait until its session ends"},
+		Comes: "all behind it wait until its session ends",
+		Found: Order{5, "the reply to getChildren is lost", []string{nobody, leftBehind}}},
 	{Number: 13, Name: "makes its latch too late", Step: "3",
 		Document: curatorSource, Test: "TestW13MakesItsLatchTooLate", Harm: WaitsForEver,
-		Suffers: "first come, first served"},
+		Suffers: "first come, first served",
+		Found:   Order{5, NoFault, []string{nobody}}},
 	{Number: 14, Name: "deletes whichever is first", Step: "5",
-		Document: payAttention, Test: "TestW14DeletesTheFirst", Harm: TwoInside},
+		Document: payAttention, Test: "TestW14DeletesTheFirst", Harm: TwoInside,
+		Found: Order{6, "the reply to getChildren is lost", []string{nobody, leftBehind}}},
 	{Number: 15, Name: "wakes under the waiter's lock", Step: "4",
 		Document: payAttention, Test: "TestW15WakesUnderTheWaitersLock", Harm: WaitsForEver,
 		Suffers: "a release wakes one",
 		Does:    "its watcher needs the local lock that the waiter holds",
-		Comes:   "the two wait for each other, and it is never woken"},
+		Comes:   "the two wait for each other, and it is never woken",
+		Found:   Order{6, NoFault, []string{nobody}}},
 	{Number: 16, Name: "sorts by a piece of the guid", Step: "2",
-		Document: payAttention, Test: "TestW16SortsByAPieceOfTheGuid", Harm: TwoInside},
+		Document: payAttention, Test: "TestW16SortsByAPieceOfTheGuid", Harm: TwoInside,
+		Found: CannotBeExplored},
 	{Number: 17, Name: "sorts by the host's name", Step: "2",
-		Document: howTo, Test: "TestW17SortsByTheHostname", Harm: TwoInside},
+		Document: howTo, Test: "TestW17SortsByTheHostname", Harm: TwoInside,
+		Found: CannotBeExplored},
 	{Number: 18, Name: "tries, and stays", Step: "4",
 		Document: curatorSource, Test: "TestW18TriesAndStays", Harm: WaitsForEver,
 		Suffers: "giving up leaves nothing behind",
 		Does:    "it leaves its znode in the queue when `tryLock` returns false",
-		Comes:   "when it tries again, it waits for its own znode"},
+		Comes:   "when it tries again, it waits for its own znode",
+		Found:   CannotBeExplored},
 	{Number: 19, Name: "waits for nobody", Step: "4",
 		Document: curatorSource, Test: "TestW19WaitsForNobody", Harm: TwoInside,
 		Does:  "it takes an error for \"nobody is before me\"",
-		Comes: "two hold the lock after a connection has failed"},
+		Comes: "two hold the lock after a connection has failed",
+		Found: Order{5, "the reply to getChildren is lost", []string{twoClients}}},
 	{Number: 20, Name: "compares a path with a name", Step: "4",
 		Document: payAttention, Test: "TestW20ComparesAPathWithAName", Harm: PassedOver,
 		Suffers: "first come, first served",
 		Does:    "it compares the path of its znode with the names in the list",
-		Comes:   "nobody ever gets the lock"},
+		Comes:   "nobody ever gets the lock",
+		Found:   Order{6, NoFault, []string{fails}}},
 	{Number: 21, Name: "looks twice", Step: "4",
 		Document: payAttention, Test: "TestW21LooksTwice", Harm: PassedOver,
 		Suffers: "first come, first served",
 		Does:    "it uses one list to see whether it is first, and another one to find its predecessor",
-		Comes:   "`Lock` fails if the lock comes free between the two"},
+		Comes:   "`Lock` fails if the lock comes free between the two",
+		Found:   Order{7, NoFault, []string{fails}}},
 	{Number: 22, Name: "looks before the try", Step: "4",
 		Document: payAttention, Test: "TestW22LooksBeforeTheTry", Harm: WaitsForEver,
 		Suffers: "giving up leaves nothing behind",
 		Does:    "its first list stands before the code that deletes the znode after an error",
-		Comes:   "if that list fails, the znode stays, and all behind it wait"},
+		Comes:   "if that list fails, the znode stays, and all behind it wait",
+		Found:   Order{5, "the reply to getChildren is lost", []string{leftBehind}}},
 	{Number: 23, Name: "takes an interrupt for the lock", Step: "5",
 		Document: payAttention, Test: "TestW23TakesAnInterruptForTheLock", Harm: TwoInside,
-		Suffers: "one holder at a time", ShowsTwoInside: true},
+		Suffers: "one holder at a time", ShowsTwoInside: true,
+		Found: Order{6, "a client gives up", []string{twoClients}}},
 	{Number: 24, Name: "waits, whatever is there", Step: "4",
 		Document: payAttention, Test: "TestW24WaitsWhateverIsThere", Harm: WaitsForEver,
 		Suffers: "first come, first served",
 		Does:    "it waits for its watch, even if the znode was gone when the watch was set",
-		Comes:   "it waits for ever, though it is first"},
+		Comes:   "it waits for ever, though it is first",
+		Found:   Order{6, NoFault, []string{nobody}}},
 }
 
 // Key is what commands and pages call it: W1, and so on.

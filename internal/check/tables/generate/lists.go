@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"zklock/internal/check/lockcheck"
@@ -18,6 +19,7 @@ func lists() (all []list) {
 			list{e.page("README.md"), "locks", e.steps()},
 			list{e.page("docs/properties.md"), "properties", e.matrix()},
 			list{e.page("docs/mistakes.md"), "mistakes", e.harms()},
+			list{e.page("docs/mistakes.md"), "orders", e.orders()},
 			list{e.chapter("4"), "mistakes", e.mistakesOf("4", e.toMistakes())})
 		for _, step := range tables.Steps() {
 			all = append(all, list{e.chapter(step.Key), "properties", e.marks(step.Key)})
@@ -36,13 +38,14 @@ type edition struct {
 	comma, colon    string // between words, and before what explains them
 	bracket, closed string // around a remark
 	enumerate       string // between links
+	besides         string // between what is wrong in an order
 	property        string // above the names of the properties
 	otherNames      string // where else they have names
 }
 
 var (
-	english = edition{false, ", ", ": ", " (", ")", ", ", "property", ""}
-	chinese = edition{true, "，", "：", "（", "）", "、", "性质<br>property", "英文名见[性质表](properties.md)"}
+	english = edition{false, ", ", ": ", " (", ")", ", ", "; ", "property", ""}
+	chinese = edition{true, "，", "：", "（", "）", "、", "；", "性质<br>property", "英文名见[性质表](properties.md)"}
 )
 
 // say is a text in the edition's language.
@@ -193,6 +196,23 @@ func (e edition) harms() string {
 			}
 		}
 		text += row(e.say(harm), strings.Join(links, e.enumerate))
+	}
+	return text
+}
+
+// orders says what the explorer finds of each mistake.
+func (e edition) orders() string {
+	text := e.say("| mistake | what is wrong | what fails before | requests |") + "\n|---|---|---|--:|\n"
+	for _, m := range tables.Mistakes {
+		var wrong []string
+		for _, what := range m.Found.Wrong {
+			wrong = append(wrong, e.say(what))
+		}
+		fault, requests := "–", "–"
+		if m.Found.Requests > 0 {
+			fault, requests = e.say(m.Found.Fault), strconv.Itoa(m.Found.Requests)
+		}
+		text += row(m.Key(), strings.Join(wrong, e.besides), fault, requests)
 	}
 	return text
 }
