@@ -2,7 +2,6 @@
 // side in one run on one real ZooKeeper, and what each hand-over costs. A
 // hand-over is one Lock and one Unlock with nothing in between. It takes about ten
 // minutes, most of them for other people's locks with many contenders.
-// PARTS=sessions,goroutines chooses some of its parts.
 package main
 
 import (

@@ -20,13 +20,6 @@ import (
 	"zklock/internal/upkeep/words"
 )
 
-// Settings are what the command's variables choose.
-type settings struct {
-	length  time.Duration // how long the faults go on
-	seed    uint64        // which faults, in which order
-	atFirst bool          // it is over soon after the first violation
-}
-
 // A storm runs the ensemble, the client processes and the faults.
 type storm struct {
 	*store

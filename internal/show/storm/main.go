@@ -4,13 +4,11 @@
 //
 // What happens is the seed's: the same faults in the same order. When exactly
 // each one hits is the machine's.
-//
-// TIME=10m is how long the faults go on, SEED=42 is which ones, and FIRST=1 ends
-// the storm at the first violation in steps 5 and 6.
 package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -36,14 +34,20 @@ func main() {
 	if n := violations(s.breaches); n > 0 {
 		words.Fprintf(
 			os.Stdout,
-			"\n%d violations in steps 5 and 6: make storm TIME=%v SEED=%d makes the same faults again\n",
+			"\n%d violations in steps 5 and 6: make storm %s makes the same faults again\n",
 			n,
-			chosen.length,
-			chosen.seed,
+			chosen.again(),
 		)
 		os.Exit(1)
 	}
 	words.Fprintf(os.Stdout, "\nno violation in steps 5 and 6, seed %d\n", chosen.seed)
+}
+
+// Settings are what the command's variables choose.
+type settings struct {
+	length  time.Duration // how long the faults go on
+	seed    uint64        // which faults, in which order
+	atFirst bool          // it is over soon after the first violation
 }
 
 // read reads the command's variables.
@@ -52,4 +56,9 @@ func read() (settings, error) {
 	seed, err2 := setting.Number("SEED", int(time.Now().UnixNano()%1_000_000), 0, 999_999_999)
 	first, err3 := setting.Number("FIRST", 0, 0, 1)
 	return settings{length, uint64(seed), first == 1}, errors.Join(err1, err2, err3)
+}
+
+// again is what to type for the same faults.
+func (s settings) again() string {
+	return fmt.Sprint("TIME=", s.length, " SEED=", s.seed)
 }

@@ -1,9 +1,6 @@
 // Command tour measures all steps side by side on a real ZooKeeper, prints the
 // scoreboard and writes a page; "tour matrix" prints which lock has which
 // property, and "tour figures" draws the chapters' pictures.
-//
-// STEPS=3,4 narrows it to some steps. WAITERS=200 changes the largest crowd,
-// which is 1000, or as many as there is memory for.
 package main
 
 import (

@@ -1,8 +1,5 @@
 // Command explorer plays every order in which the requests of a few clients of a lock can
 // reach the server, with faults, and prints what was wrong.
-//
-// STEP says which lock: 1w, 3 to 6, cohort, zk, a mistake such as W8, or mine. CLIENTS, READERS, FAULTS
-// and SWITCHES bound the orders.
 package main
 
 import (

@@ -1,9 +1,6 @@
 // Command play serves a page to play with the locks: real clients, processes of their
-// own, on a real ZooKeeper, with the steps' own code or the learner's.
-//
-// SERVERS=3 has three servers, which can fail; LEFT=3 and RIGHT=4 choose the locks,
-// LESSON=3 (or OPENING=3, its older name) a lesson to begin with, and OPEN=1 opens the
-// page. Without a lesson and a lock the page begins with the choice of a lesson.
+// own, on a real ZooKeeper, with the steps' own code or the learner's. Without a lesson
+// and a lock the page begins with the choice of a lesson.
 package main
 
 import (
@@ -37,7 +34,7 @@ func play(ctx context.Context) (err error) {
 		return text, nil
 	})
 	first, err2 := setting.Number("LESSON", 0, 1, len(lessons))
-	opening, err3 := setting.Number("OPENING", 0, 1, len(lessons))
+	opening, err3 := setting.Number("OPENING", 0, 1, len(lessons)) // LESSON's older name
 	left, err4 := setting.Read("LEFT", lock{}, "a lock, such as 3, zk, W8 or mine", find)
 	right, err5 := setting.Read("RIGHT", lock{}, "a lock, such as 3, zk, W8 or mine", find)
 	if right.Key != "" && left.Key == "" {
