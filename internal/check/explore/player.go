@@ -266,7 +266,7 @@ func (p *player) do(ch, first choice) error {
 	var request words.Text
 	c.mu.Lock()
 	if c.pending != nil {
-		request = p.story.asked(*c.pending)
+		request = p.story.briefly(*c.pending)
 	}
 	releases := c.call == "Unlock" && c.pending != nil && c.pending.Op == wiretap.Delete
 	c.mu.Unlock()

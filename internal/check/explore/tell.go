@@ -27,9 +27,6 @@ type story struct {
 	since   int // the lines from here on came since the last choice
 }
 
-// guid is the random part of a znode's name.
-var guid = regexp.MustCompile(`_c_[0-9a-f-]+-`)
-
 // sessions are what a lock may have in a name, too. A znode's number has ten digits.
 var sessions = regexp.MustCompile(`[0-9a-f]{12,}`)
 
@@ -37,7 +34,7 @@ var sessions = regexp.MustCompile(`[0-9a-f]{12,}`)
 // always the same name, and random numbers and sessions are left out.
 func (s *story) short(text string) string {
 	text = strings.ReplaceAll(text, s.path, "/lock")
-	return sessions.ReplaceAllString(guid.ReplaceAllString(text, "_c_…-"), "…")
+	return sessions.ReplaceAllString(wiretap.WithoutGuid(text), "…")
 }
 
 // add tells what came of a choice. Paths and errors are short.
@@ -89,47 +86,19 @@ func (r Run) Tell() (lines []string) {
 	return append(lines, "     "+words.Sprintf("In the end: %s", r.Outcome))
 }
 
-// asked tells of a request.
-func (s *story) asked(f wiretap.Frame) words.Text {
-	if f.Watch {
-		return words.Of("%s %s, and a watch", f.Op, s.short(f.Path))
-	}
-	return words.Of("%s %s", f.Op, s.short(f.Path))
-}
-
-var answers = map[int32]string{
-	wiretap.OK:         "done",
-	wiretap.NoNode:     "there is no such znode",
-	wiretap.NodeExists: "it is there already",
-}
+// briefly is a frame in a few words.
+func (s *story) briefly(f wiretap.Frame) words.Text { return f.Briefly(s.short(f.Path)) }
 
 func (s *story) replied(client string, f wiretap.Frame) {
-	plain, known := answers[f.Err]
-	answer := words.Whole(plain)
-	switch {
-	case !known:
-		answer = words.Of("error %d", f.Err)
-	case f.Err == wiretap.OK && f.Op == wiretap.Create:
-		answer = words.Whole(s.short(f.Path))
-	case f.Err == wiretap.OK && f.Op == wiretap.GetChildren:
-		answer = words.Of("names: %d", f.Names)
-	}
 	if f.Lost {
-		s.add("%s does not get the reply: %s", client, answer)
+		s.add("%s does not get the reply: %s", client, s.briefly(f))
 		return
 	}
-	s.add("%s gets the reply: %s", client, answer)
-}
-
-var events = map[int32]string{
-	wiretap.NodeCreated:     "is there",
-	wiretap.NodeDeleted:     "has gone",
-	wiretap.NodeDataChanged: "has other data",
-	wiretap.ChildrenChanged: "has other children",
+	s.add("%s gets the reply: %s", client, s.briefly(f))
 }
 
 func (s *story) notified(client string, f wiretap.Frame) {
-	s.add("%s is notified: %s %s", client, s.short(f.Path), events[f.Event])
+	s.add("%s is notified: %s", client, s.briefly(f))
 }
 
 func (s *story) returned(client, call string, err error) {

@@ -101,6 +101,12 @@ func (f Frame) String() string {
 	return s
 }
 
+// setsWatch tells whether a reply tells of a watch that is set: exists sets one also where
+// no znode is.
+func (f Frame) setsWatch() bool {
+	return f.Watch && (f.Err == OK || f.Op == Exists && f.Err == NoNode)
+}
+
 // readRequest decodes a request. It never fails: what a short body does not
 // say stays at its zero value, for a tap must not disturb the line.
 func readRequest(b []byte) Frame {

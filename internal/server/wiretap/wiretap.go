@@ -255,7 +255,7 @@ func (c *conn) account(f Frame) {
 		}
 	case Reply:
 		delete(c.asked, f.Xid)
-		if f.Watch && (f.Err == OK || f.Op == Exists && f.Err == NoNode) {
+		if f.setsWatch() {
 			armed[watch{f.Path, f.Op == GetChildren}] = true
 		}
 	case Notification:

@@ -45,12 +45,12 @@ func hold(ctx context.Context, stop func(), step, name string, reader bool) erro
 	s, end := newStory(name, path, session.Conn(), tap)
 	defer end()
 	granted := session.(interface{ Timeout() time.Duration }).Timeout()
-	s.say("my session at %s is %#x, time-out %v s", server.Addr, session.Conn().SessionID(), granted.Seconds())
-	s.say(`Ctrl-C ends me in good order, Ctrl-Z and fg are a pause, Ctrl-\ or kill -9 %d a crash`, os.Getpid())
+	s.say("has a session at %s: %#x, time-out %v s", server.Addr, session.Conn().SessionID(), granted.Seconds())
+	s.say(`Ctrl-C ends it in good order, Ctrl-Z and fg are a pause, Ctrl-\ or kill -9 %d a crash`, os.Getpid())
 	held, err := way.Lock(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		s.say("I have given up")
+		s.say("gave up")
 		return nil
 	case err != nil:
 		s.say("Lock has failed")
@@ -63,25 +63,25 @@ func hold(ctx context.Context, stop func(), step, name string, reader bool) erro
 	var token words.Text
 	if way.Token != nil {
 		n, _ := way.Token(held)
-		token = words.Of(", my token is %d", n)
+		token = words.Of(", its token is %d", n)
 	}
-	s.say("I hold the lock%s; Enter releases it", token)
+	s.say("holds the lock%s; Enter releases it", token)
 	select {
 	case <-enter:
 	case <-ctx.Done():
 	case <-held.Done():
 	}
 	if held.Err() != nil && ctx.Err() == nil {
-		s.say("I am told: %v", context.Cause(held))
+		s.say("was told: %v", context.Cause(held))
 		_ = way.Unlock(held)
-		s.say("I have stopped, and called Unlock")
+		s.say("stopped, and called Unlock")
 		return nil
 	}
 	if err := way.Unlock(held); err != nil {
 		s.say("Unlock has failed")
 		return err
 	}
-	s.say("I have released the lock")
+	s.say("released the lock")
 	return nil
 }
 

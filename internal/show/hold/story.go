@@ -73,10 +73,10 @@ func (s *story) catchUp() {
 	}
 	if up := s.conn.State() == zk.StateHasSession; up != s.up {
 		s.up = up
-		s.print(time.Now(), words.Whole(map[bool]string{true: "I am connected again", false: "my connection is gone"}[up]))
+		s.print(time.Now(), words.Whole(map[bool]string{true: "connected again", false: "lost its connection"}[up]))
 	}
 	if id := s.conn.SessionID(); s.up && id != s.session {
-		s.print(time.Now(), words.Of("my session %#x has expired; I have a new one, %#x", s.session, id))
+		s.print(time.Now(), words.Of("its session %#x has expired; it has a new one, %#x", s.session, id))
 		s.session = id
 	}
 }
@@ -101,48 +101,16 @@ func (s *story) print(at time.Time, text words.Text) {
 	fmt.Println(line)
 }
 
-// sentence says what a frame means; it is empty if that is not the lock's doing.
-func (s *story) sentence(f wiretap.Frame) (text words.Text) {
+// sentence says what a frame means; it is empty if that is not the lock's doing. Its subject
+// is the name at the beginning of the line.
+func (s *story) sentence(f wiretap.Frame) words.Text {
 	name := strings.TrimPrefix(f.Path, s.path+"/")
+	isLook := f.Op == wiretap.GetData && f.Err == wiretap.OK
 	switch {
-	case f.Kind == wiretap.Notification && f.Event == wiretap.NodeDeleted:
-		return words.Of("I am told that %s is gone", name)
-	case f.Kind == wiretap.Notification && f.Event == wiretap.ChildrenChanged:
-		return words.Of("I am told that the children of %s have changed", name)
-	case f.Kind != wiretap.Reply:
-		return text
-	case f.Op == wiretap.SetWatches:
-		return words.Of("I hand my watches in again")
-	case f.Op == wiretap.Delete && actor.IsProof(f.Path):
-		return words.Of("I renew my lease, by a write in vain")
-	case f.Op == wiretap.GetData && f.Watch && f.Err == wiretap.OK:
-		return words.Of("I am not the first: I watch %v", name)
+	case f.Kind == wiretap.Reply && actor.IsProof(f.Path):
+		return words.Of("renewed its lease, by a write in vain")
+	case f.Kind == wiretap.Reply && isLook && f.Watch:
+		return words.Of("is not the first: it watches %v", name)
 	}
-	says, ok := map[wiretap.Op][2]string{
-		wiretap.Create: {"I create %s", "I try to create %s"}, wiretap.Delete: {"I delete %s", "I try to delete %s"},
-		wiretap.GetData: {"I look at %s", "I try to look at %s"}, wiretap.GetChildren: {"I list %s", "I try to list %s"}}[f.Op]
-	if !ok {
-		return text
-	}
-	tries := words.Of(says[1], name)
-	switch {
-	case f.Op == wiretap.GetChildren && f.Err == wiretap.OK:
-		found := words.Of("%d names", f.Names)
-		if f.Names == 1 {
-			found = words.Of("1 name")
-		}
-		if f.Watch {
-			found = words.Of("%v; I watch the list", found)
-		}
-		return words.Of("I list %s: %s", name, found)
-	case f.Err == wiretap.OK:
-		return words.Of(says[0], name)
-	case f.Err == wiretap.NodeExists:
-		return words.Of("%v: it is there already", tries)
-	case f.Err == wiretap.NoNode && f.Op == wiretap.Create:
-		return words.Of("%v: the znode above it is missing", tries)
-	case f.Err == wiretap.NoNode:
-		return words.Of("%v: it is not there", tries)
-	}
-	return words.Of("%s: error %d", tries, f.Err)
+	return f.Sentence(words.Text{}, name).Changed(strings.TrimSpace)
 }

@@ -4,7 +4,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/server/wiretap"
@@ -34,43 +33,11 @@ func messages(lines []lockcheck.Line) (all []message) {
 	return all
 }
 
-var (
-	guid   = regexp.MustCompile(`_c_[0-9a-f-]{16,36}-`)
-	zeroes = regexp.MustCompile(`0{3,9}(\d)`)
-)
+var zeroes = regexp.MustCompile(`0{3,9}(\d)`)
 
 // short is a path as people would tell it to each other: lock-3.
 func short(name string) string {
-	return zeroes.ReplaceAllString(guid.ReplaceAllString(path.Base(name), ""), "$1")
-}
-
-// inWords says in a few words what a frame is.
-func inWords(f wiretap.Frame) words.Text {
-	what := strings.TrimSpace(f.Op.String() + " " + short("/"+f.Path))
-	if f.Path == "" {
-		what = f.Op.String()
-	}
-	switch {
-	case f.Kind == wiretap.Notification:
-		event := map[int32]string{wiretap.NodeCreated: "%s is created", wiretap.NodeDeleted: "%s is deleted",
-			wiretap.NodeDataChanged: "%s has changed", wiretap.ChildrenChanged: "%s has other children"}[f.Event]
-		return words.Of(event, short(f.Path))
-	case f.Kind == wiretap.Request && f.Watch:
-		return words.Of("%v, watch", what)
-	case f.Kind == wiretap.Request:
-		return words.Whole(what)
-	case f.Err == wiretap.NoNode:
-		return words.Of("no such znode")
-	case f.Err == wiretap.NodeExists:
-		return words.Of("it exists")
-	case f.Err != wiretap.OK:
-		return words.Of("error %d", f.Err)
-	case f.Op == wiretap.GetChildren:
-		return Plural(f.Names, "%s name", "%s names")
-	case f.Op == wiretap.Create:
-		return words.Of("made %v", short(f.Path))
-	}
-	return words.Of("done")
+	return zeroes.ReplaceAllString(wiretap.WithoutGuid(path.Base(name)), "$1")
 }
 
 // Measures of a sequence diagram, in pixels.
@@ -102,7 +69,7 @@ func sequence(title words.Text, lines []lockcheck.Line) (drawn picture, told []w
 	for row, m := range shown {
 		y, x := 50+rowGap*float64(row), lane(m.client)
 		from, to, head, class := x, float64(server), 7.0, [...]string{"q", "r", "n"}[m.Kind]
-		text := inWords(m.Frame)
+		text := m.Briefly(short(m.Path))
 		said := words.Of("%s to the server: %s", lines[m.client].Client, text)
 		if m.Kind != wiretap.Request {
 			from, to, head = to, from, -head

@@ -20,67 +20,44 @@ type line struct {
 	who  []int
 }
 
-// A sentence says something of a client, or of several. Its formats take who that is, and
-// then the arguments.
-type sentence struct {
-	one, several string
-	args         []any
-}
-
-// of is the sentence about somebody.
-func (s sentence) of(who words.Text, several bool) words.Text {
-	format := s.one
-	if several {
-		format = s.several
-	}
-	return words.Of(format, append([]any{who}, s.args...)...)
-}
-
 // atATime is for how long others are put into the line of the first.
 const atATime = 20_000
 
 // loses says what is lost.
 func (b *Board) loses(now int, c *Client, f wiretap.Frame) {
 	switch {
-	case f.Kind == wiretap.Reply && f.Op == wiretap.Create && f.Err == wiretap.OK:
-		c.lostCreate = true
-		c.Disarm("losecreate")
-		b.Say(
-			now,
-			"The reply to %d's create is lost: the server has made %s, and %[1]d does not know it.",
-			c.Number,
-			path.Base(f.Path),
-		)
 	case f.Kind == wiretap.Reply && f.Op == wiretap.Create:
 		c.Disarm("losecreate")
-		b.Say(now, "The reply to %d's create is lost: it was a refusal.", c.Number)
+		c.lostCreate = c.lostCreate || f.Err == wiretap.OK
 	case f.Kind == wiretap.Reply && f.Op == wiretap.Delete:
 		c.Disarm("losedelete")
-		b.Say(now, "The reply to %d's delete of %s is lost.", c.Number, path.Base(f.Path))
+	default:
+		return
 	}
+	b.Say(now, "%v, but the reply is lost: %v does not know it.", f.Sentence(c.Name(), path.Base(f.Path)), c.Name())
 }
 
 // tell says what has arrived, if it is worth it. What a client does again and again
 // is said twice.
 func (b *Board) tell(now int, c *Client, f wiretap.Frame) {
-	said, worthIt := b.sentence(c, f)
-	if !worthIt {
+	form := b.sentence(words.Text{}, c, f).EN
+	if form == "" {
 		return
 	}
-	if form := said.of(words.Text{}, false).EN; c.last != form {
+	if c.last != form {
 		c.last, c.times = form, 0
 	}
 	switch c.times++; c.times {
 	case 1:
-		b.sayOf(now, c, said, "%s.")
+		b.sayOf(now, c, f, "%s.")
 	case 2:
-		b.sayOf(now, c, said, "%s, again and again.")
+		b.sayOf(now, c, f, "%s, again and again.")
 	}
 }
 
-// sayOf says something of a client, and how often. Of several at a time it is said once.
-func (b *Board) sayOf(now int, c *Client, said sentence, often string) {
-	form := words.Of(often, said.of(words.Text{}, false)).EN
+// sayOf says what has arrived at a client, and how often. Of several at a time it is said once.
+func (b *Board) sayOf(now int, c *Client, f wiretap.Frame, often string) {
+	form := words.Of(often, b.sentence(words.Text{}, c, f)).EN
 	i := -1
 	for at, l := range b.log.kept {
 		if l.form == form && now-l.At < atATime && !slices.Contains(l.who, c.Number) {
@@ -101,65 +78,32 @@ func (b *Board) sayOf(now int, c *Client, said sentence, often string) {
 		others := strings.ReplaceAll(strings.Trim(fmt.Sprint(l.who[:n-1]), "[]"), " ", ", ")
 		who = words.Of("clients %s and %d", others, l.who[n-1])
 	}
-	l.Text = words.Of(often, said.of(who, len(l.who) > 1)).Capital()
+	l.Text = words.Of(often, b.sentence(who, c, f)).Capital()
 }
 
-func (b *Board) sentence(c *Client, f wiretap.Frame) (said sentence, worthIt bool) {
-	say := func(one, several string, args ...any) (sentence, bool) { return sentence{one, several, args}, true }
-	name, ok := path.Base(f.Path), f.Err == wiretap.OK
+// sentence says what has arrived at a client, or at several; it is empty if that is not
+// worth it.
+func (b *Board) sentence(who words.Text, c *Client, f wiretap.Frame) words.Text {
+	isReply := f.Kind == wiretap.Reply
+	isOfQueue := b.ours(f.Path) || f.Path == b.Dir
+	isLook := f.Op == wiretap.GetData || f.Op == wiretap.Exists
+	hasFound := isLook && f.Err == wiretap.OK && !f.Watch
+	hasListed := f.Op == wiretap.GetChildren && f.Err == wiretap.OK
 	switch {
-	case f.Kind == wiretap.Notification && f.Event == wiretap.NodeDeleted:
-		const gone = "the server tells %v that %v is gone"
-		return say(gone, gone, name)
-	case f.Kind == wiretap.Notification && f.Event == wiretap.ChildrenChanged:
-		const changed = "the server tells %v that the queue has changed"
-		return say(changed, changed)
-	case f.Kind == wiretap.Notification:
-		const changed = "the server tells %v of a change of %v"
-		return say(changed, changed, name)
-	case f.Kind == wiretap.Reply && f.Op == wiretap.Connect && c.Joined:
-		return say("%v has connected again", "%v have connected again")
-	case f.Kind != wiretap.Reply || actor.IsFree(f) || !b.ours(f.Path) && f.Path != b.Dir:
-		return said, false
-	case f.Op == wiretap.Create && ok:
-		return say("%v makes %v", "%v make %v", name)
-	case f.Op == wiretap.Create && f.Err == wiretap.NodeExists:
-		return say("%v tries to make %v: it is there already", "%v try to make %v: it is there already", name)
-	case f.Op == wiretap.Delete && ok:
-		return say("%v deletes %v", "%v delete %v", name)
-	case f.Op == wiretap.Delete && f.Err == wiretap.NoNode:
-		return say("%v tries to delete %v: it is not there", "%v try to delete %v: it is not there", name)
-	case f.Op == wiretap.GetChildren && ok:
-		own := b.newest(c.Number)
-		return listed(f.Names, own != nil && own == b.Queue()[0], f.Watch), true
-	case ok && f.Watch:
-		return say("%v watches %v", "%v watch %v", name)
-	case f.Op != wiretap.Create && f.Err == wiretap.NoNode:
-		return say("%v looks at %v: it is not there", "%v look at %v: it is not there", name)
-	case !ok:
-		const refused = "the server refuses %v's %v of %s: error %d"
-		return say(refused, refused, f.Op, name, f.Err)
+	case isReply && f.Op == wiretap.Connect && c.Joined:
+		return words.Of("%v connected again", who)
+	case isReply && (actor.IsFree(f) || !isOfQueue || hasFound):
+		return words.Text{}
+	case hasListed && b.isFirst(c):
+		who = words.Of("%v, first in the queue,", who)
 	}
-	return said, false
+	return f.Sentence(who, path.Base(f.Path))
 }
 
-// listed says what a list has shown. Each form is whole, for in another language it is another.
-func listed(names int, isFirst, watch bool) sentence {
-	found := words.Of("%d znodes", names)
-	if names == 1 {
-		found = words.Of("one znode")
-	}
-	one, several := "%v lists: %v", "%v list: %v"
-	switch {
-	case isFirst && watch:
-		one = "%v lists: %v, its own is the first, with a watch"
-		several = "%v list: %v, their own is the first, with a watch"
-	case isFirst:
-		one, several = "%v lists: %v, its own is the first", "%v list: %v, their own is the first"
-	case watch:
-		one, several = "%v lists: %v, with a watch", "%v list: %v, with a watch"
-	}
-	return sentence{one, several, []any{found}}
+// isFirst tells whether a client's znode is the first in the queue.
+func (b *Board) isFirst(c *Client) bool {
+	own := b.newest(c.Number)
+	return own != nil && own == b.Queue()[0]
 }
 
 // Hears notes what a client believes of itself, and says what is new of it.

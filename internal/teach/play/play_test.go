@@ -171,7 +171,7 @@ func TestAHolderThatIsCutOff(t *testing.T) {
 	})
 	p.until(1, "step 5 to tell", func(b *side) bool { return b.are("told that it lost the lock", "holds") })
 	p.do(`{"do":"mend","client":0}`)
-	p.says("Client 0 has connected again")
+	p.says("Client 0 connected again")
 }
 
 func TestTheWireIsHeldAndLetGo(t *testing.T) {
@@ -196,7 +196,7 @@ func TestTheWireIsHeldAndLetGo(t *testing.T) {
 	p.do(`{"do":"lock","client":1}`)
 	p.says("The list for 1 comes late")
 	p.until(0, "client 1's list to stand on the wire", func(*side) bool { return len(p.held) == 1 })
-	p.says("Client 1 lists: 2 znodes, with a watch")
+	p.says("Client 1 listed lock: 2 names, and set a watch")
 }
 
 func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
@@ -229,7 +229,7 @@ func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 		case "W2", "W3", "W10", "W16": // W17 takes two hosts
 			p.until(0, "two inside with "+l.Key, func(b *side) bool { return b.warns("one holder at a time", "0, 1") })
 		case "W12":
-			p.says("Client 1 watches ")
+			p.says("Client 1 looked at ")
 			p.do(`{"do":"giveup","client":1}`)
 			p.until(0, "client 1 to give up", func(b *side) bool { return b.are("holds", "idle") })
 			p.do(`{"do":"unlock","client":0}`)

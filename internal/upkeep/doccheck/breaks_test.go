@@ -162,10 +162,10 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 		{block("» 10 waiters: 1 look"), block("10 waiters: 1 look"), zh + ":4: and " + en + ":4: the code differ", block("» 10 个等待者：查看 1 次")},
 		{block("a\nb"), block("a"), "(ends before)", block("a\nb")},
 		{
-			block("b 04:52:11  I hold the lock; Enter releases it"),
-			block("b 04:52:11  I hold the lock; Enter releases it"),
+			block("b 04:52:11  holds the lock; Enter releases it"),
+			block("b 04:52:11  holds the lock; Enter releases it"),
 			"the code differ",
-			block("b 04:52:11  我持有锁；按 Enter 释放"),
+			block("b 04:52:11  持有锁；按 Enter 释放"),
 		},
 		{block("a"), "", "the code differ", block("a")},
 		{block("make help # all"), block("make test # 全部"), "the code differ", block("make help # 全部")},

@@ -1,6 +1,7 @@
 package doccheck
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"regexp"
@@ -234,10 +235,11 @@ func asHeld(code []Piece) []Piece {
 	return code
 }
 
-// heldForms are what a line of make hold is made of, those first that say most.
-var heldForms = []string{"I am told that the children of %s have changed", "I am not the first: I watch %v",
-	"I hold the lock%s; Enter releases it", "I am told that %s is gone", "%v: it is there already", "%v; I watch the list",
-	"I try to create %s", "I am told: %v", "I list %s: %s", "I create %s", "I delete %s", ", my token is %d", "(%d times)", "%d names"}
+// heldForms are what a line of make hold is made of, those first that say most. A sentence
+// about somebody is there without its subject, which is the name before it.
+var heldForms = []string{"got a notification: %v", "%v, and set a watch", "tried to %v %v: %v", "listed %v: %v",
+	"created %v", "deleted %v", "%v has other children", "%v is gone", "is not the first: it watches %v",
+	"holds the lock%s; Enter releases it", "was told: %v", ", its token is %d", "(%d times)", "%d names"}
 
 // inChinese is a line of make hold. It is quoted, and was not made here: so its form has to
 // be found.
@@ -247,7 +249,7 @@ func inChinese(text string) string {
 		if m == nil {
 			continue
 		}
-		chinese := words.Pairs()[form]
+		chinese := cmp.Or(words.Pairs()[form], strings.TrimPrefix(words.Pairs()["%v "+form], "%v "))
 		for _, arg := range m[1:] {
 			chinese = strings.Replace(chinese, verb.FindString(chinese), inChinese(arg), 1)
 		}

@@ -156,7 +156,7 @@ var (
 	// What the pages quote.
 	quoted = regexp.MustCompile(`^(step[^/]*|docs|internal/(show/storm|show/peers|check/explore))/[^/]+_test\.go$|^internal/show/page/beside_test\.go$`)
 	// What speaks to nobody but a test.
-	silent = regexp.MustCompile(`_test\.go$|^internal/((upkeep/(words|doccheck|mutants|chapter)|show/browser|server/wiretap|check/leasemodel|check/changed)/|teach/exercise/(texts\.go$|after/|wronglocks/)|check/lockcheck/(badinput|queued|names)\.go$|check/tables/generate/(main|comment)\.go$|` +
+	silent = regexp.MustCompile(`_test\.go$|^internal/((upkeep/(words|doccheck|mutants|chapter)|show/browser|check/leasemodel|check/changed)/|server/wiretap/(counts|frame|gate|wiretap)\.go$|teach/exercise/(texts\.go$|after/|wronglocks/)|check/lockcheck/(badinput|queued|names)\.go$|check/tables/generate/(main|comment)\.go$|` +
 		`check/explore/quiet\.go$|show/peers/(kv/|[a-z]+\.go$)|check/zktest/(lag|race|child|main)\.go$)`)
 	// What stands on the pages that the tools make, and what their templates put into a sentence.
 	markup   = regexp.MustCompile(`^internal/(show/page/(page|legend)|teach/play/page)\.html\.tmpl$`)
