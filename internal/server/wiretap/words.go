@@ -6,9 +6,14 @@ import (
 	"zklock/internal/upkeep/words"
 )
 
+// shown is a frame's path, as it is to be shown. It is no string, so it is not translated,
+// even if a znode is called "nothing".
+type shown string
+
 // Briefly is a frame in a few words: what a request asks for, what a reply answers, or what
-// a notification tells. name is the frame's path, as it is to be shown.
-func (f Frame) Briefly(name string) words.Text {
+// a notification tells. path is the frame's, as it is to be shown.
+func (f Frame) Briefly(path string) words.Text {
+	name := shown(path)
 	switch {
 	case f.Kind == Notification:
 		return f.event(name)
@@ -23,7 +28,7 @@ func (f Frame) Briefly(name string) words.Text {
 }
 
 // event is what a notification tells.
-func (f Frame) event(name string) words.Text {
+func (f Frame) event(name shown) words.Text {
 	switch f.Event {
 	case NodeCreated:
 		return words.Of("%v is there", name)
@@ -36,7 +41,7 @@ func (f Frame) event(name string) words.Text {
 }
 
 // answer is what a reply says. That to a create is the name of the new znode.
-func (f Frame) answer(name string) words.Text {
+func (f Frame) answer(name shown) words.Text {
 	switch {
 	case f.Err == NoNode && f.Op == Create:
 		return words.Of("the znode above it is missing")
@@ -47,7 +52,7 @@ func (f Frame) answer(name string) words.Text {
 	case f.Err != OK:
 		return words.Of("error %d", f.Err)
 	case f.Op == Create:
-		return words.Whole(name)
+		return words.Of("%v", name)
 	case f.Op == GetChildren && f.Names == 1:
 		return words.Of("1 name")
 	case f.Op == GetChildren:
@@ -59,7 +64,8 @@ func (f Frame) answer(name string) words.Text {
 // Sentence says what a client has done, when the reply is there, or that it was notified. It
 // is empty for a request, and for what is not worth a sentence. who may also be several
 // clients: a verb in the past is the same for them.
-func (f Frame) Sentence(who words.Text, name string) words.Text {
+func (f Frame) Sentence(who words.Text, path string) words.Text {
+	name := shown(path)
 	if f.Kind == Notification {
 		return words.Of("%v got a notification: %v", who, f.event(name))
 	}
@@ -74,7 +80,7 @@ func (f Frame) Sentence(who words.Text, name string) words.Text {
 }
 
 // deed says what a client has done by a request, as the reply tells it.
-func (f Frame) deed(who words.Text, name string) words.Text {
+func (f Frame) deed(who words.Text, name shown) words.Text {
 	isLook := f.Op == GetData || f.Op == Exists
 	isRefused := f.Err != OK
 	switch {
@@ -88,6 +94,10 @@ func (f Frame) deed(who words.Text, name string) words.Text {
 		return words.Of("%v looked at %v: %v", who, name, f.answer(name))
 	case isLook:
 		return words.Of("%v looked at %v", who, name)
+	case isRefused && f.Op == Create:
+		return words.Of("%v tried to create %v: %v", who, name, f.answer(name))
+	case isRefused && f.Op == Delete:
+		return words.Of("%v tried to delete %v: %v", who, name, f.answer(name))
 	case isRefused:
 		return words.Of("%v tried to %v %v: %v", who, f.Op, name, f.answer(name))
 	case f.Op == Create:

@@ -44,5 +44,6 @@ func TestAFrameInWords(t *testing.T) {
 	}
 	assert.Equal(t, "客户端 1 创建了 a", reply(Create, OK).Sentence(words.Of("client %d", 1), "a").ZH)
 	assert.Equal(t, "客户端 1 收到通知：a 已消失", event(NodeDeleted).Sentence(words.Of("client %d", 1), "a").ZH)
+	assert.Equal(t, "nothing 已消失", event(NodeDeleted).Briefly("nothing").ZH, "a name is no word of ours")
 	assert.Equal(t, "/lock/lock-0000000001", WithoutGuid("/lock/_c_f392195506d88c95-lock-0000000001"))
 }

@@ -175,7 +175,7 @@ func TestALostReplyInABrowser(t *testing.T) {
 		w.click(1, "losecreate")
 		w.Until(`document.querySelector("#commands [data-do=losecreate]").getAttribute("aria-pressed") === "true"`)
 		w.click(1, "lock")
-		w.Contains("#log", "The reply to 1's create is lost")
+		w.Contains("#log", "but the reply is lost: client 1 does not know it")
 	}
 	lost()
 	w.becomes(1, "got an error")

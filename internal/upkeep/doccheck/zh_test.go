@@ -237,7 +237,7 @@ func asHeld(code []Piece) []Piece {
 
 // heldForms are what a line of make hold is made of, those first that say most. A sentence
 // about somebody is there without its subject, which is the name before it.
-var heldForms = []string{"got a notification: %v", "%v, and set a watch", "tried to %v %v: %v", "listed %v: %v",
+var heldForms = []string{"got a notification: %v", "%v, and set a watch", "tried to create %v: %v", "listed %v: %v",
 	"created %v", "deleted %v", "%v has other children", "%v is gone", "is not the first: it watches %v",
 	"holds the lock%s; Enter releases it", "was told: %v", ", its token is %d", "(%d times)", "%d names"}
 
