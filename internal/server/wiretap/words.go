@@ -22,7 +22,7 @@ func (f Frame) Briefly(path string) words.Text {
 	case f.Path == "":
 		return words.Whole(f.Op.String())
 	case f.Watch:
-		return words.Of("%v %v, and a watch", f.Op, name)
+		return words.Of("%v %v, and watch", f.Op, name)
 	}
 	return words.Of("%v %v", f.Op, name)
 }

@@ -17,7 +17,7 @@ func TestAFrameInWords(t *testing.T) {
 		briefly, sentence string
 	}{
 		{Frame{Op: Create, Path: "/a"}, "create a", ""},
-		{Frame{Op: GetData, Path: "/a", Watch: true}, "getData a, and a watch", ""},
+		{Frame{Op: GetData, Path: "/a", Watch: true}, "getData a, and watch", ""},
 		{Frame{Op: SetWatches}, "setWatches", ""},
 		{reply(Create, OK), "a", "B created a"},
 		{reply(Create, NodeExists), "it is there already", "B tried to create a: it is there already"},
