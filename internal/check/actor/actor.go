@@ -205,12 +205,13 @@ func (a *Actor) take(way *zktest.Way, mood string, hold context.Context) error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.giveUp = nil
+		stillHeld := a.held == hold && a.mood == mood
 		switch {
 		case given && errors.Is(err, context.Canceled):
 			if a.mood == zktest.MoodWaits {
 				a.becomes(zktest.MoodIdle, nil)
 			}
-		case again && (a.held != hold || a.mood != mood): // that hold has ended
+		case again && !stillHeld: // there is nothing to enter any more
 		case err != nil:
 			a.becomes(zktest.MoodFailed, err)
 		case again:

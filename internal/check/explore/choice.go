@@ -43,7 +43,10 @@ func (c choice) fault() string {
 // clients do: neither changes what the other one reads, and a watch is its client's own. So
 // do two reads of which one is lost, or its reply: the connection that breaks is its client's
 // own.
-func independent(a, b choice) bool { return a.client != b.client && a.reads && b.reads }
+func independent(a, b choice) bool {
+	bothRead := a.reads && b.reads
+	return bothRead && a.client != b.client
+}
 
 func isRead(op wiretap.Op) bool {
 	return slices.Contains([]wiretap.Op{wiretap.Exists, wiretap.GetData, wiretap.GetChildren}, op)

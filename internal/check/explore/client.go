@@ -63,7 +63,8 @@ func isFree(f wiretap.Frame) bool { return actor.IsFree(f) || f.IsBarrier() }
 // does: behind the one that a session has expired, the server closes the connection, and what
 // waits is lost.
 func passesBy(f wiretap.Frame) bool {
-	return f.Op == wiretap.Connect || f.Kind == wiretap.Request && isFree(f)
+	isFreeRequest := f.Kind == wiretap.Request && isFree(f)
+	return isFreeRequest || f.Op == wiretap.Connect
 }
 
 // newClient opens a session for a client.
@@ -178,7 +179,8 @@ func (c *client) isSettled() bool {
 		return true
 	}
 	hasSession := c.session.Conn().State() == zk.StateHasSession // it may not know yet that it is cut
-	return c.atServer == 0 && !c.isCut && hasSession
+	isConnected := hasSession && !c.isCut
+	return isConnected && c.atServer == 0
 }
 
 // flush returns when all notifications have come that the server has sent until now: the
@@ -285,8 +287,11 @@ func (c *client) guarded(do func() error) (err error) {
 func (c *client) believes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.crashed {
+		return false
+	}
 	wasTold := c.held != nil && c.way.Token != nil && c.held.Err() != nil
-	return c.inside && !c.crashed && !wasTold
+	return c.inside && !wasTold
 }
 
 // endSession makes the server end the client's session at once: another connection takes

@@ -45,7 +45,8 @@ func (p *player) looksInside(r *Run) {
 // looksAtToken looks whether the token of a new holder is greater than those before.
 func (p *player) looksAtToken(r *Run, i int, c *client) {
 	isReader := i < p.Readers
-	if c.way.Token == nil || c.counted || isReader {
+	hasToBeGreater := c.way.Token != nil && !isReader
+	if !hasToBeGreater || c.counted {
 		return
 	}
 	c.counted = true

@@ -327,7 +327,8 @@ func (p *player) settle() error {
 	flushed := false
 	pause := 20 * time.Microsecond
 	for begun := time.Now(); time.Since(begun) < patience; {
-		if !p.allSettled() || !othersWait() || !p.allSettled() {
+		atRest := p.allSettled() && othersWait() && p.allSettled() // nothing has come while it looked
+		if !atRest {
 			time.Sleep(pause)
 			continue
 		}

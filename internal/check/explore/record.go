@@ -79,7 +79,8 @@ func (r *Record) ends() {
 
 // passes notes a frame, which now goes on, or is lost.
 func (l *Lane) passes(f wiretap.Frame) {
-	if l == nil || f.Op == wiretap.Ping || f.IsBarrier() {
+	isLeftOut := f.Op == wiretap.Ping || f.IsBarrier()
+	if l == nil || isLeftOut {
 		return
 	}
 	l.mu.Lock()

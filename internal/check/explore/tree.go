@@ -70,10 +70,12 @@ func Explore(ctx context.Context, players []*Player, say func(Result)) (Result, 
 func (t *tree) next(ctx context.Context) (begin []Moment, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for len(t.branches) == 0 && t.playing > 0 && t.err == nil {
+	hasToCome := func() bool { return len(t.branches) == 0 && t.playing > 0 } // what is played may leave some
+	for t.err == nil && hasToCome() {
 		t.changed.Wait()
 	}
-	if len(t.branches) == 0 || t.err != nil || ctx.Err() != nil {
+	isStopped := t.err != nil || ctx.Err() != nil
+	if isStopped || len(t.branches) == 0 {
 		return nil, false
 	}
 	last := len(t.branches) - 1
