@@ -59,11 +59,11 @@ func (m *model) pingIsDue(s *state) bool {
 // aComesBack is the handshake of an old session, from its beginning to its end. So the
 // leader has heard of A.
 func aComesBack(m *model, s state, found func(state)) {
-	if !m.reconnects || s.ended || s.stands {
-		return
+	leaderAccepts := !s.ended && !s.stands
+	if m.reconnects && leaderAccepts {
+		s.silence = 0
+		m.connect(s, false, found)
 	}
-	s.silence = 0
-	m.connect(s, false, found)
 }
 
 // aComesBackToDeposed is one with a leader that does not know that it is none any more.
@@ -83,7 +83,8 @@ func aComesBackForHalf(m *model, s state, found func(state)) {
 
 // aComesBackWithHandshake is for a rule that counts on the handshake.
 func aComesBackWithHandshake(m *model, s state, found func(state)) {
-	if s.sent > s.answered || int(s.sent) == len(m.requests) || m.requests[s.sent].kind != handshake {
+	waitsForAnswer := s.sent > s.answered
+	if waitsForAnswer || m.kindOf(s.sent) != handshake {
 		return
 	}
 	begin := func(s state) {

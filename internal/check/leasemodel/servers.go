@@ -2,8 +2,12 @@ package leasemodel
 
 // What A's server does, if it is not the leader.
 
+// otherServerRuns tells whether A's server is another one than the leader, and does not
+// stand still.
+func (s *state) otherServerRuns() bool { return s.place != atLeader && !s.followerStands }
+
 func serverGetsRequest(m *model, s state, found func(state)) {
-	if s.place == atLeader || s.followerStands || s.toServer.first() != counted {
+	if !s.otherServerRuns() || s.toServer.first() != counted {
 		return
 	}
 	if !m.isHandshake(s.nextAtServer()) {
@@ -14,7 +18,7 @@ func serverGetsRequest(m *model, s state, found func(state)) {
 }
 
 func serverGetsOther(m *model, s state, found func(state)) {
-	if s.place == atLeader || s.followerStands || s.toServer.first() != other {
+	if !s.otherServerRuns() || s.toServer.first() != other {
 		return
 	}
 	s.nearest().heard = true
@@ -25,7 +29,8 @@ func serverGetsOther(m *model, s state, found func(state)) {
 // serverForgets: in ZooKeeper one thread takes the list of those of which the follower has
 // heard, while another one is about to write into it.
 func serverForgets(m *model, s state, found func(state)) {
-	if !m.followerForgets || s.place == atLeader || s.toServer.first() != counted {
+	mayForget := m.followerForgets && s.place != atLeader
+	if !mayForget || s.toServer.first() != counted {
 		return
 	}
 	m.serverPassesOn(&s)
@@ -44,7 +49,7 @@ func (m *model) serverPassesOn(s *state) {
 }
 
 func serverPassesAnswer(_ *model, s state, found func(state)) {
-	if s.place == atLeader || s.followerStands || s.nearest().down.first() != counted {
+	if !s.otherServerRuns() || s.nearest().down.first() != counted {
 		return
 	}
 	s.nearest().down = s.nearest().down.withoutFirst()
@@ -192,7 +197,8 @@ func (s *state) leaderHears() {
 }
 
 func leaderGetsOther(_ *model, s state, found func(state)) {
-	if s.place != atLeader || s.stands || s.toServer.first() != other {
+	otherComes := s.place == atLeader && s.toServer.first() == other
+	if s.stands || !otherComes {
 		return
 	}
 	s.leaderHears()
@@ -201,7 +207,8 @@ func leaderGetsOther(_ *model, s state, found func(state)) {
 }
 
 func leaderGetsReport(_ *model, s state, found func(state)) {
-	if s.place == atLeader || s.stands || s.between[0].up.first() != report {
+	reportComes := s.place != atLeader && s.between[0].up.first() == report
+	if s.stands || !reportComes {
 		return
 	}
 	s.leaderHears()
@@ -210,9 +217,12 @@ func leaderGetsReport(_ *model, s state, found func(state)) {
 }
 
 func leaderEnds(m *model, s state, found func(state)) {
+	if s.ended || s.stands {
+		return
+	}
 	hasToDecideFirst := m.leaderEndsInSteps && !s.condemned
 	isPatient := s.silence < s.patience && !s.condemned
-	if s.ended || s.stands || isPatient || hasToDecideFirst {
+	if isPatient || hasToDecideFirst {
 		return
 	}
 	s.ended = true
@@ -222,7 +232,11 @@ func leaderEnds(m *model, s state, found func(state)) {
 // leaderDecides: in ZooKeeper one thread takes all the sessions that are due from the list,
 // and then ends one after another. What it hears of one of them in the meantime comes too late.
 func leaderDecides(m *model, s state, found func(state)) {
-	if m.leaderEndsInSteps && !s.condemned && !s.stands && s.silence >= s.patience {
+	hasToDecide := m.leaderEndsInSteps && !s.condemned
+	if s.stands || !hasToDecide {
+		return
+	}
+	if s.silence >= s.patience {
 		s.condemned = true
 		found(s)
 	}
@@ -230,7 +244,8 @@ func leaderDecides(m *model, s state, found func(state)) {
 
 // followerStands: what comes to it waits, and it sends nothing. It is A's server.
 func followerStands(m *model, s state, found func(state)) {
-	if m.followerStands && s.place == atFollower && !s.followerStands {
+	followerRuns := s.place == atFollower && !s.followerStands
+	if m.followerStands && followerRuns {
 		s.followerStands = true
 		found(s)
 	}
@@ -244,7 +259,8 @@ func followerGoesOn(_ *model, s state, found func(state)) {
 }
 
 func leaderStands(m *model, s state, found func(state)) {
-	if (m.leaderStands || m.leaderStandsAndAsks) && !s.stands {
+	mayStand := m.leaderStands || m.leaderStandsAndAsks
+	if mayStand && !s.stands {
 		s.stands = true
 		found(s)
 	}
@@ -255,7 +271,8 @@ func leaderGoesOn(m *model, s state, found func(state)) {
 		return
 	}
 	s.stands = false
-	if m.leaderStandsAndAsks && s.place != atLeader && m.questionIsDue(0, &s) {
+	asksFirst := m.leaderStandsAndAsks && s.place != atLeader
+	if asksFirst && m.questionIsDue(0, &s) {
 		s.sendDown(0, question)
 		s.between[0].sinceAsked = 0
 	}
@@ -265,7 +282,8 @@ func leaderGoesOn(m *model, s state, found func(state)) {
 // What goes wrong between the servers.
 
 func followerIsCutOff(m *model, s state, found func(state)) {
-	if !m.followerIsCutOff || s.cut || s.place == atLeader {
+	followerHasLeader := s.place != atLeader && !s.cut
+	if !m.followerIsCutOff || !followerHasLeader {
 		return
 	}
 	s.cut = true
@@ -276,7 +294,8 @@ func followerIsCutOff(m *model, s state, found func(state)) {
 // othersElect: the leader of A's server is deposed, and does not know. There may be any
 // number of elections: one more makes no difference to a server of a deposed leader.
 func othersElect(m *model, s state, found func(state)) {
-	if !m.elections || s.deposed || s.ended {
+	mayElect := m.elections && !s.ended
+	if !mayElect || s.deposed {
 		return
 	}
 	s.elected = true
@@ -309,12 +328,14 @@ func (m *model) somethingIsDue(s *state) bool {
 		return true
 	}
 	toServer := s.toServer != 0 && !s.followerStands
-	if !m.clientLineStalls && (toServer || s.toClient != 0) {
+	underWay := toServer || s.toClient != 0
+	if underWay && !m.clientLineStalls {
 		return true
 	}
 	for number := range s.place {
 		down := s.between[number].down != 0 && !s.followerStands
-		if !m.serverLinesStall && (down || s.between[number].up != 0) {
+		betweenThem := down || s.between[number].up != 0
+		if betweenThem && !m.serverLinesStall {
 			return true
 		}
 		asksLater := number == 0 && s.stands
