@@ -112,10 +112,10 @@ var ClosedDuring = property("a session closed during a call ends the call",
 				b.Acquire()
 				mark, reply := a.Tap.Mark(), a.Tap.HoldReply(op, 1)
 				call := a.StartIn(ctx)
-				s.Await(words.Of("the reply to A's %v, an answer, or A to wait", op), func() bool {
-					silently, polls := a.Tap.Waiting(mark)
-					return reply.IsSprung() || silently || polls || call.Returned()
-				})
+				s.Await(
+					words.Of("the reply to A's %v, an answer, or A to wait", op),
+					func() bool { return comesToAStop(call, reply, mark) },
+				)
 				closeDuring(a, call, reply)
 				s.says(fmt.Sprintf("Lock with %s, closed at %v,", what, op), call.Err(), nil, a.Path)
 				b.Session.Close()

@@ -54,6 +54,16 @@ func (s *story) givesUp(t *zktest.Turn, why string) error {
 	return t.Err()
 }
 
+// comesToAStop tells whether nothing more comes of a call by itself: a trap has caught it,
+// it has returned, or it waits, judged by the record since a Mark.
+func comesToAStop(call *zktest.Turn, trap *wiretap.Trap, mark int) bool {
+	if trap.IsSprung() || call.Returned() {
+		return true
+	}
+	silently, polls := call.Tap.Waiting(mark)
+	return silently || polls
+}
+
 // A holds the lock, and releases it while a request of B's is on its way: the second, the
 // third, the fourth of B's call to Lock.
 var ReleaseSeen = property("a release is seen, whenever it comes",
@@ -69,8 +79,11 @@ var ReleaseSeen = property("a release is seen, whenever it comes",
 			slow := b.Tap.HoldRequest(wiretap.Any, n)
 			waiting := b.Start()
 			s.Await("B to be held up, or to wait", func() bool {
+				if slow.IsSprung() || waiting.Returned() {
+					return true
+				}
 				silently, _ := b.Tap.Waiting(mark)
-				return slow.IsSprung() || silently || waiting.Returned()
+				return silently
 			})
 			s.mustWaitUnsettled(waiting, "was held up")
 			held.Release()
@@ -339,10 +352,10 @@ var GivesUpAtOnce = property("who gives up need not wait for an answer",
 		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
 			slow := b.Tap.HoldReply(op, 1)
 			waiting := b.Start()
-			s.Await(words.Of("the answer to B's %v to be held up", op), func() bool {
-				silently, polls := b.Tap.Waiting(0)
-				return slow.IsSprung() || waiting.Returned() || silently || polls
-			})
+			s.Await(
+				words.Of("the answer to B's %v to be held up", op),
+				func() bool { return comesToAStop(waiting, slow, 0) },
+			)
 			waiting.GiveUp()
 			atOnce := s.soon(waiting.Returned)
 			slow.Let()

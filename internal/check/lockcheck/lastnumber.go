@@ -104,10 +104,10 @@ func (l *lastOnes) comeAtOnce() {
 		create := m.Tap.HoldRequest(wiretap.Create, 1)
 		creates = append(creates, create)
 		t := m.Start()
-		l.Await(words.Of("%v to be about to make its znode", name), func() bool {
-			silently, polls := m.Tap.Waiting(0)
-			return create.IsSprung() || t.Returned() || silently || polls
-		})
+		l.Await(
+			words.Of("%v to be about to make its znode", name),
+			func() bool { return comesToAStop(t, create, 0) },
+		)
 		l.waiting = append(l.waiting, t)
 	}
 	for _, create := range creates {
@@ -164,7 +164,8 @@ func (l *lastOnes) enters(t *zktest.Turn) {
 func (l *lastOnes) fenced(before, after *zktest.Turn) {
 	last, ok1 := before.Token(before.Held())
 	now, ok2 := after.Token(after.Held())
-	l.failsIf(ok1 && ok2 && now <= last, "%s got the token %d, and %s before it the token %d",
+	bothHaveOne := ok1 && ok2
+	l.failsIf(bothHaveOne && now <= last, "%s got the token %d, and %s before it the token %d",
 		withNumber(after), now, withNumber(before), last)
 }
 

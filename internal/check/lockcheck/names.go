@@ -35,7 +35,8 @@ func FuzzFirst(
 		}
 		if own < 0 || own == zkserver.LastNumber {
 			is, err := isFirst(append(others, mine), mine)
-			if is || err == nil || errors.Is(err, zk.ErrNoNode) {
+			wasTold := err != nil && !errors.Is(err, zk.ErrNoNode)
+			if is || !wasTold {
 				t.Errorf("%s, which others can have as well, is the first of %q: %v, %v", mine, others, is, err)
 			}
 			return
@@ -46,9 +47,12 @@ func FuzzFirst(
 			if ok != ofTheQueue.MatchString(name) && len(name) < len("lock-+")+18 {
 				t.Errorf("the number of %q is %d, %v", name, n, ok)
 			}
-			first = first && !(ok && n < int(own))
+			isBefore := ok && n < int(own)
+			first = first && !isBefore
 		}
-		if is, err := isFirst(others, mine); !slices.Contains(others, mine) && (is || !errors.Is(err, zk.ErrNoNode)) {
+		is, err := isFirst(others, mine)
+		missesMine := errors.Is(err, zk.ErrNoNode) && !is
+		if !missesMine && !slices.Contains(others, mine) {
 			t.Errorf("%s is not among %q: %v, %v", mine, others, is, err)
 		}
 		for _, list := range [][]string{append(others, mine), append([]string{mine}, others...)} {
@@ -64,9 +68,16 @@ func FuzzFirst(
 func IsBefore(number func(name string) (n int, ok bool), before string, names []string, own int) bool {
 	highest, there := number(before)
 	for _, name := range names {
-		if n, ok := number(name); ok && n < own && (!there || n > highest) {
+		n, ok := number(name)
+		isBeforeOwn := ok && n < own
+		isAbove := !there || n > highest
+		if isBeforeOwn && isAbove {
 			return false
 		}
 	}
-	return before == "" || there && highest < own && slices.Contains(names, before)
+	if before == "" {
+		return true
+	}
+	isBeforeOwn := there && highest < own
+	return isBeforeOwn && slices.Contains(names, before)
 }

@@ -61,7 +61,10 @@ var OutageAtEntry = property("an outage just before the entry is noticed",
 		next := s.writerAs("C", Seat{}).Start()
 		s.AwaitExpiry(a.Client)
 		s.letIn(next, "A's session has expired")
-		inside := func() bool { return entering.Returned() && entering.Err() == nil && entering.Held().Err() == nil }
+		inside := func() bool {
+			wasLetIn := entering.Returned() && entering.Err() == nil
+			return wasLetIn && entering.Held().Err() == nil
+		}
 		s.failsIf(inside(), "A was let in, its line broke, its session expired and C was let in: A's context goes on")
 		close(line.dial)
 		s.Await(

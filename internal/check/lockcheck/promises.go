@@ -183,20 +183,16 @@ func (s *story) done(evidence string, args ...any) {
 	left := s.Names(s.dir)
 	s.failsIf(len(left) > 0, "left in the lock's directory: %v", left)
 	left = s.Names(s.Root)
-	s.failsIf(len(left) > 1 || len(left) == 1 && left[0] != "lock", "left at the server: %v", left)
+	isClean := len(left) == 0 || slices.Equal(left, []string{"lock"})
+	s.failsIf(!isClean, "left at the server: %v", left)
 	s.holds(evidence, args...)
 }
 
 // says fails the story unless err is an error of the kind wanted, if any, and
 // holds all the words.
 func (s *story) says(call string, err, want error, words ...string) {
-	s.failsIf(
-		err == nil || want != nil && !errors.Is(err, want),
-		"%s answered %v; wanted: %v",
-		call,
-		err,
-		want,
-	)
+	isAnotherKind := want != nil && !errors.Is(err, want)
+	s.failsIf(err == nil || isAnotherKind, "%s answered %v; wanted: %v", call, err, want)
 	for _, word := range words {
 		s.failsIf(!strings.Contains(err.Error(), word), "%s answered %q, which does not say %q", call, err, word)
 	}

@@ -48,10 +48,10 @@ var OneHolder = property("one holder at a time",
 		e := s.join("E")
 		late := e.Tap.HoldRequest(wiretap.Create, 1)
 		slower := e.Start()
-		s.Await("E to be about to make its znode, or to wait", func() bool { // its znode may be there already
-			silently, polls := e.Tap.Waiting(0)
-			return late.IsSprung() || slower.Returned() || silently || polls
-		})
+		s.Await(
+			"E to be about to make its znode, or to wait", // its znode may be there already
+			func() bool { return comesToAStop(slower, late, 0) },
+		)
 		held = a.Acquire()
 		late.Let()
 		s.mustWait(slower, slower.Waits(), "had found the lock free, was slower than A")
@@ -735,10 +735,13 @@ func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 func askedAtOnce(frames []wiretap.Frame) (n int) {
 	var answered time.Time
 	for _, f := range frames {
-		if f.Kind == wiretap.Reply && f.Op != wiretap.Ping {
+		if f.Op == wiretap.Ping {
+			continue
+		}
+		if f.Kind == wiretap.Reply {
 			answered = f.At
 		}
-		if f.Kind == wiretap.Request && f.Op != wiretap.Ping && f.At.Sub(answered) <= time.Millisecond {
+		if f.Kind == wiretap.Request && f.At.Sub(answered) <= time.Millisecond {
 			n++
 		}
 	}

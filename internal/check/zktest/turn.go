@@ -122,7 +122,8 @@ func (t *Turn) Queued() {
 		for _, f := range t.Tap.Since(t.mark) {
 			isCreate := f.Op == wiretap.Create && f.Err != wiretap.NoNode
 			isList := f.Op == wiretap.GetChildren
-			if f.Kind == wiretap.Reply && (isCreate || isList) {
+			showsQueue := isCreate || isList
+			if f.Kind == wiretap.Reply && showsQueue {
 				return true
 			}
 		}
