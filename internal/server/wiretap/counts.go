@@ -83,7 +83,8 @@ func (t *Tap) Since(mark int) []Frame {
 // by a kind of request, in order.
 func (t *Tap) Done(op Op) (paths []string) {
 	for _, f := range t.Frames() {
-		if f.Kind == Reply && f.Op == op && f.Err == OK {
+		succeeded := f.Kind == Reply && f.Err == OK
+		if succeeded && f.Op == op {
 			paths = append(paths, f.Path)
 		}
 	}

@@ -104,7 +104,9 @@ func (f Frame) String() string {
 // setsWatch tells whether a reply tells of a watch that is set: exists sets one also where
 // no znode is.
 func (f Frame) setsWatch() bool {
-	return f.Watch && (f.Err == OK || f.Op == Exists && f.Err == NoNode)
+	isOfNoZnode := f.Op == Exists && f.Err == NoNode
+	isAccepted := f.Err == OK || isOfNoZnode
+	return f.Watch && isAccepted
 }
 
 // readRequest decodes a request. It never fails: what a short body does not

@@ -193,6 +193,17 @@ func (tr *Trap) IsSprung() bool {
 	}
 }
 
+// waitsFor tells whether the frame is one of those that the trap counts.
+func (tr *Trap) waitsFor(f *Frame) bool {
+	if tr.kind != f.Kind {
+		return false
+	}
+	if tr.op == Any {
+		return f.Op != Ping && f.Op != Connect
+	}
+	return tr.op == f.Op
+}
+
 // Let lets a held frame go on. Calling it before the frame comes disarms the
 // hold; calling it again does nothing.
 func (tr *Trap) Let() { tr.once.Do(func() { close(tr.let) }) }
@@ -224,8 +235,7 @@ func (c *conn) pass(f *Frame) (sprung *Trap, late time.Duration) {
 	f.At = time.Now()
 	f.Lost = t.line == silent
 	for i, trap := range t.traps {
-		fits := trap.op == f.Op || trap.op == Any && f.Op != Ping && f.Op != Connect
-		if f.Lost || trap.kind != f.Kind || !fits {
+		if f.Lost || !trap.waitsFor(f) {
 			continue
 		}
 		if trap.nth--; trap.nth == 0 {

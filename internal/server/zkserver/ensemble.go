@@ -131,6 +131,8 @@ func (e *Ensemble) membership(m *Peer, config Config, clients, quorum, election 
 	if m.Observes {
 		lines = append(lines, "peerType=observer")
 	}
+	listensOrCalls := m.ID == 1 || m.Observes
+	namesMasterPort := config.Behind && listensOrCalls // server 1 listens at it, and the observers call it
 	for i := range quorum {
 		// A server tells the others where to call it back. They ignore
 		// 0.0.0.0 and do so where their own configuration says.
@@ -144,7 +146,7 @@ func (e *Ensemble) membership(m *Peer, config Config, clients, quorum, election 
 				ports[j], err = at, errors.Join(err, failed)
 			}
 		}
-		if config.Behind && i == 0 && (m.ID == 1 || m.Observes) {
+		if namesMasterPort && i == 0 {
 			lines = append(lines, fmt.Sprint("observerMasterPort=", ports[0])) // at which a leader would listen
 		}
 		role := ""
@@ -259,7 +261,8 @@ func (e *Ensemble) Roles(ctx context.Context) (leader *Peer, followers []*Peer, 
 				followers = append(followers, m)
 			}
 		}
-		if len(leaders) != 1 || !majority || len(followers) == 0 {
+		oneLeads := len(leaders) == 1 && majority
+		if !oneLeads || len(followers) == 0 {
 			return words.Errorf("no leader of a majority: %d lead, %d follow", len(leaders), len(followers))
 		}
 		leader = leaders[0]

@@ -155,10 +155,12 @@ func readDump(text string, sessions map[int64][]string) error {
 			owner = int64(id)
 		}
 		paths, known := sessions[owner]
-		switch path := line[2]; {
+		path := line[2]
+		isNew := path != "" && !slices.Contains(paths, path)
+		switch {
 		case err == nil:
 			sessions[owner] = paths // it may have none
-		case known && path != "" && !slices.Contains(paths, path):
+		case known && isNew:
 			sessions[owner] = append(paths, path)
 		}
 	}
