@@ -70,8 +70,8 @@ func Explore(ctx context.Context, players []*Player, say func(Result)) (Result, 
 func (t *tree) next(ctx context.Context) (begin []Moment, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	hasToCome := func() bool { return len(t.branches) == 0 && t.playing > 0 } // what is played may leave some
-	for t.err == nil && hasToCome() {
+	mayYetCome := func() bool { return len(t.branches) == 0 && t.playing > 0 } // what is played may leave some
+	for t.err == nil && mayYetCome() {
 		t.changed.Wait()
 	}
 	isStopped := t.err != nil || ctx.Err() != nil
