@@ -62,7 +62,8 @@ func size(asked string, chapters int) (int, error) {
 		return chapters, nil
 	}
 	n, err := strconv.Atoi(asked)
-	if err != nil || n < 1 || n > most {
+	isOutOfRange := n < 1 || n > most
+	if err != nil || isOutOfRange {
 		return 0, fmt.Errorf(
 			"%s=%s: this is how many clients take part, a number from 1 to %d (a prediction is not typed in: write it down)",
 			crowd,
@@ -103,7 +104,8 @@ func pagesSay(file, format string, args []any) error {
 	}
 	asSaid, isQuoted, err := compare(string(text), format, args)
 	twin := inChinese(file)
-	if err != nil || !isQuoted || twin == "" {
+	hasToBeInTwin := isQuoted && twin != ""
+	if err != nil || !hasToBeInTwin {
 		return err
 	}
 	if text, err = os.ReadFile(twin); err != nil {
@@ -156,7 +158,8 @@ func compare(text, format string, args []any) (asSaid []any, isQuoted bool, err 
 		r := args[i].(Rough)
 		asSaid[i] = found[n+2]
 		said, err := strconv.ParseFloat(strings.ReplaceAll(found[n+2], ",", ""), 64)
-		if err != nil || said > r.value*r.factor || said < r.value/r.factor {
+		isOutOfRange := said < r.value/r.factor || said > r.value*r.factor
+		if err != nil || isOutOfRange {
 			return nil, false, fmt.Errorf("it says %v, measured %v", found[n+2], r)
 		}
 	}

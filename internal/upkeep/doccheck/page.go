@@ -63,7 +63,9 @@ func Files(root string, extensions ...string) (texts map[string]string, err erro
 		isHidden := strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_")
 		isLeftOut := isHidden || d.Name() == "out"
 		switch {
-		case d.IsDir() && name != "." && isLeftOut:
+		case name == ".": // has a dot in front, and is not left out
+			return nil
+		case d.IsDir() && isLeftOut:
 			return fs.SkipDir
 		case d.IsDir() || !slices.Contains(extensions, path.Ext(name)):
 			return nil
@@ -91,7 +93,8 @@ func Parse(path, page string) Page {
 	p, source := Page{Path: path, Source: page}, []byte(page)
 	_ = ast.Walk(markdown.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		missing := n.Pos() < 0 // a cell that the row lacks
-		if !entering || missing || n.Kind() == ast.KindText || n.Kind() == ast.KindDocument {
+		isNoPiece := missing || n.Kind() == ast.KindText || n.Kind() == ast.KindDocument
+		if !entering || isNoPiece {
 			return ast.WalkContinue, nil
 		}
 		line := 1 + bytes.Count(source[:n.Pos()], []byte("\n"))

@@ -240,7 +240,9 @@ func (t wide) Format(f fmt.State, verb rune) {
 // Wide counts the characters of a text that are twice as wide as others in a terminal.
 func Wide(text string) (n int) {
 	for _, r := range text {
-		if r >= 0x2e80 && r < 0xfe50 || r >= 0xff00 && r < 0xff61 {
+		isEastAsian := r >= 0x2e80 && r < 0xfe50
+		isFullwidth := r >= 0xff00 && r < 0xff61
+		if isEastAsian || isFullwidth {
 			n++
 		}
 	}

@@ -19,7 +19,8 @@ func main() {
 // inChinese puts the longest end of a line into Chinese that is a sentence.
 func inChinese(line string) string {
 	for at := range line {
-		begins := line[at] != ' ' && (at == 0 || line[at-1] == ' ')
+		isAfterSpace := at == 0 || line[at-1] == ' '
+		begins := isAfterSpace && line[at] != ' '
 		if chinese, known := words.Pairs()[line[at:]]; begins && known {
 			return line[:at] + chinese
 		}
