@@ -266,7 +266,8 @@ func (s *storm) untroubled(ctx context.Context, client int) int {
 	for {
 		s.mu.Lock()
 		troubled := slices.ContainsFunc(s.faults, func(f *fault) bool {
-			return f.befell(client) && (f.To.IsZero() || time.Since(f.To) < time.Second)
+			isRecent := f.To.IsZero() || time.Since(f.To) < time.Second // To is zero while it lasts
+			return isRecent && f.befell(client)
 		})
 		s.mu.Unlock()
 		switch {

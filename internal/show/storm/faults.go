@@ -279,7 +279,9 @@ func list(seed, stream uint64, deck []faultKind) iter.Seq[Order] {
 				}
 				o.Witnessed = kind.atServers != nil && kind.atClient != nil
 				o.InHold = o.InHold || o.Witnessed
-				o.Both = o.InHold && trusted(o.Kind) && (o.Witnessed || kind.length == shorter)
+				isInTrustedHold := o.InHold && trusted(o.Kind)
+				dependsOnMoment := o.Witnessed || kind.length == shorter
+				o.Both = isInTrustedHold && dependsOnMoment
 				if !yield(o) {
 					return
 				}

@@ -102,9 +102,12 @@ type grip struct {
 
 // gaveUp tells whether an error is the one that the wish asked for.
 func (w wish) gaveUp(err error) bool {
+	if w.wait <= 0 {
+		return false
+	}
 	isLate := errors.Is(err, context.DeadlineExceeded)
 	isLocked := errors.Is(err, reentrant.ErrLocked) || errors.Is(err, sharedlock.ErrLocked)
-	return w.wait > 0 && (isLate || isLocked)
+	return isLate || isLocked
 }
 
 // lost tells whether an error of steps 5 and 6 says so.

@@ -171,7 +171,8 @@ func (all *breaches) early(before, t Turn) {
 func (r Record) explained(from, until time.Time, clients ...int) bool {
 	return slices.ContainsFunc(r.Stalls, func(stall Stall) bool {
 		his := slices.ContainsFunc(clients, func(c int) bool { return c/perProcess == stall.Process })
-		return his && !from.Before(stall.From) && !until.After(stall.To.Add(stopReserve))
+		isWithin := !from.Before(stall.From) && !until.After(stall.To.Add(stopReserve))
+		return his && isWithin
 	})
 }
 
@@ -211,11 +212,13 @@ func (s *storm) conclude(end time.Time) {
 func (s *storm) cause(b breach) string {
 	own, servers := "", ""
 	for _, f := range s.faults { // in the order in which they were ordered
-		if !f.happened() || f.From.After(b.at.Add(time.Second)) || f.To.Before(b.at.Add(-5*time.Second)) {
+		isNear := !f.From.After(b.at.Add(time.Second)) && !f.To.Before(b.at.Add(-5*time.Second))
+		if !f.happened() || !isNear {
 			continue
 		}
+		befellOtherLock := f.reach() == aLock && f.Kind != b.kind
 		switch {
-		case slices.ContainsFunc(b.clients, f.befell) && (f.reach() != aLock || f.Kind == b.kind):
+		case slices.ContainsFunc(b.clients, f.befell) && !befellOtherLock:
 			own = f.Was
 		case f.reach() == theServers:
 			servers = f.Was

@@ -59,7 +59,8 @@ func (n *number) admit(a Access) bool {
 	if a.Read {
 		floor = n.writer
 	}
-	if a.Token < floor.token || a.Token == floor.token && a.Client != floor.client {
+	isTakenByAnother := a.Token == floor.token && a.Client != floor.client
+	if isTakenByAnother || a.Token < floor.token {
 		n.refused++
 		return false
 	}

@@ -159,7 +159,9 @@ func (w *Worker) turn(l *line, t *Turn, random *rand.Rand) (back bool) {
 				err = grip.release()
 			}
 		}
-		lived = l.session.Conn().SessionID() == session && (err == nil || l.lives(session))
+		if l.session.Conn().SessionID() == session {
+			lived = err == nil || l.lives(session)
+		}
 	}) {
 		t.Failure = words.Of("a release did not come back")
 		return false

@@ -34,7 +34,11 @@ func (s *storm) removeOrphans(ctx context.Context) {
 			}
 			path := kind.dir + "/" + slices.MinFunc(names, zktest.BySequence)
 			looks[path]++
-			if n := looks[path]; n >= stuck || s.calm.Load() && n >= stuckInTheCalm {
+			limit := stuck
+			if s.calm.Load() {
+				limit = stuckInTheCalm
+			}
+			if n := looks[path]; n >= limit {
 				s.orphan(k, path, time.Now().Add(-time.Duration(n-1)*time.Second), "it blocked everybody")
 			}
 		}
@@ -45,7 +49,10 @@ func (s *storm) removeOrphans(ctx context.Context) {
 // deletes it.
 func (s *storm) orphan(kind int, path string, since time.Time, harm string) {
 	there, stat, err := s.observer.Exists(path)
-	if err != nil || !there || s.observer.Delete(path, -1) != nil {
+	if err != nil || !there {
+		return
+	}
+	if s.observer.Delete(path, -1) != nil {
 		return
 	}
 	s.mu.Lock()
@@ -131,12 +138,17 @@ func (s *storm) serversAgree(ctx context.Context) error {
 		conns = append(conns, conn)
 	}
 	lasting, err := s.differences(conns)
-	for look := 1; look < 10 && err == nil && len(lasting) > 0 && rest(ctx, 200*time.Millisecond); look++ {
+	for look := 1; look < 10; look++ {
+		serversDiffer := err == nil && len(lasting) > 0
+		if !serversDiffer || !rest(ctx, 200*time.Millisecond) {
+			break
+		}
 		var now []words.Text
 		now, err = s.differences(conns)
 		lasting = slices.DeleteFunc(lasting, func(difference words.Text) bool { return !slices.Contains(now, difference) })
 	}
-	if err != nil || ctx.Err() != nil || len(lasting) == 0 {
+	isUnknown := err != nil || ctx.Err() != nil
+	if isUnknown || len(lasting) == 0 {
 		return nil
 	}
 	return words.Errorf(
