@@ -159,7 +159,8 @@ func (s stage) peers() {
 func sizes(list string) (all []int, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 200 {
+		isOutOfRange := n < 1 || n > 200
+		if err != nil || isOutOfRange {
 			return nil, errors.New("no size")
 		}
 		all = append(all, n)

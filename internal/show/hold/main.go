@@ -40,7 +40,7 @@ func do(ctx context.Context, stop func(), args []string) error {
 	switch {
 	case len(args) == 1 && args[0] == "zk":
 		return keep(ctx)
-	case len(args) < 2 || len(args) > 4 || args[0] != "hold" || len(args) == 4 && args[3] != "read":
+	case !asksToHold(args):
 		return errors.New(usage)
 	}
 	step, found := tables.Step(strings.TrimLeft(args[1], "0"))
@@ -56,6 +56,18 @@ func do(ctx context.Context, stop func(), args []string) error {
 		name = cmp.Or(args[2], name)
 	}
 	return hold(ctx, stop, step.Key, name, reader)
+}
+
+// asksToHold tells whether the arguments name a step, and perhaps the client, and perhaps
+// that it reads.
+func asksToHold(args []string) bool {
+	switch len(args) {
+	case 2, 3:
+		return args[0] == "hold"
+	case 4:
+		return args[0] == "hold" && args[3] == "read"
+	}
+	return false
 }
 
 // addressFile is where hold finds the server that zk keeps.

@@ -239,7 +239,10 @@ func newScene(f *film, s Story) *scene {
 }
 
 // thereAt tells whether what was there from one moment to another was there at t.
-func thereAt(t, from, to int) bool { return from <= t && (to < 0 || t < to) }
+func thereAt(t, from, to int) bool {
+	hasEnded := to >= 0 && to <= t
+	return from <= t && !hasEnded
+}
 
 type point struct{ x, y float64 }
 

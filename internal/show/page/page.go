@@ -125,7 +125,9 @@ func (rec *Recording) Write(w io.Writer) error {
 // cell is a cell of a table, as the page has it: with commas, and without what is noise.
 func cell(label string, value any) string {
 	text := withCommas(value)
-	if n, err := strconv.ParseFloat(text, 64); err == nil && n < 1 && strings.HasSuffix(label, "quiet") {
+	n, err := strconv.ParseFloat(text, 64)
+	isBelowOne := err == nil && n < 1
+	if isBelowOne && strings.HasSuffix(label, "quiet") {
 		return "≤ 1"
 	}
 	return text

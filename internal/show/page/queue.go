@@ -63,7 +63,8 @@ func sizes(largest int) []int {
 // scored are the sizes that the scoreboard shows. The others are measured for the
 // drawings of the growth alone.
 func scored(largest int) []int {
-	return slices.DeleteFunc(sizes(largest), func(n int) bool { return n != 10 && n != 100 && n != largest })
+	shown := []int{10, 100, largest}
+	return slices.DeleteFunc(sizes(largest), func(n int) bool { return !slices.Contains(shown, n) })
 }
 
 // patience is the deadline of queues that are measured together.

@@ -310,7 +310,8 @@ func (d *deduction) findCauses(frames []wiretap.Frame) {
 
 // setsWatch tells whether a frame is the reply to a read that has set a watch.
 func setsWatch(f *wiretap.Frame) bool {
-	return f.Kind == wiretap.Reply && f.Err == wiretap.OK && f.Watch
+	succeeded := f.Kind == wiretap.Reply && f.Err == wiretap.OK
+	return succeeded && f.Watch
 }
 
 // A change that may have happened in more than longTime, as a session's end, is taken to
@@ -356,10 +357,10 @@ func (d *deduction) tellsOf(notification *wiretap.Frame, c *change) bool {
 
 // made tells whether a client has made a znode.
 func (d *deduction) made(path string, client int) bool {
-	return slices.ContainsFunc(
-		d.changes,
-		func(c *change) bool { return c.client == client && c.op == wiretap.Create && c.path == path },
-	)
+	return slices.ContainsFunc(d.changes, func(c *change) bool {
+		makesIt := c.op == wiretap.Create && c.path == path
+		return makesIt && c.client == client
+	})
 }
 
 // servedAt is when the server carried out what a reply answers: for a change, the
@@ -434,7 +435,8 @@ func (d *deduction) followNodes() {
 			}
 		case wiretap.Close:
 			for i, n := range nodes {
-				if n.Owner == c.client && n.To < 0 && paths[i] != d.dir {
+				isOfSession := n.Owner == c.client && paths[i] != d.dir
+				if isOfSession && n.To < 0 {
 					nodes[i].To = max(0, c.at)
 				}
 			}

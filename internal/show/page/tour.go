@@ -122,7 +122,8 @@ func titles(locks []Step, largest int) (all []story) {
 		}
 		s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), missing)
 		s.Pair = slices.DeleteFunc(slices.Clone(s.Pair), missing)
-		if len(s.Steps) > 0 && (s.ID != "crowd" || largest > 10) { // else it is the first story
+		isTheFirstAgain := s.ID == "crowd" && largest <= 10
+		if len(s.Steps) > 0 && !isTheFirstAgain {
 			all = append(all, s)
 		}
 	}

@@ -31,7 +31,8 @@ func Number(variable string, usual, least, most int) (int, error) {
 	allowed := words.Of("a number from %d to %d", least, most)
 	return Read(variable, usual, allowed, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
-		if err == nil && (n < least || n > most) {
+		isOutOfRange := n < least || n > most
+		if err == nil && isOutOfRange {
 			err = strconv.ErrRange
 		}
 		return n, err

@@ -79,7 +79,8 @@ func chosen(steps string) (locks []page.Step, err error) {
 		wanted = append(wanted, step)
 	}
 	for _, lock := range page.Locks {
-		if steps == "" || lock.Key == page.ClientLock.Key || slices.Contains(wanted, lock.Key[:1]) {
+		isWanted := steps == "" || slices.Contains(wanted, lock.Key[:1])
+		if isWanted || lock.Key == page.ClientLock.Key {
 			locks = append(locks, lock)
 		}
 	}

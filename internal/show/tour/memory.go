@@ -61,7 +61,8 @@ func availableMemory() (bytes int, known bool) {
 		group := version.ofThisProcess()
 		for {
 			left, limited := version.left(group)
-			if limited && (!known || left < bytes) {
+			isTightest := !known || left < bytes
+			if limited && isTightest {
 				bytes, known = left, true
 			}
 			if group == "/" {
