@@ -60,6 +60,9 @@ type node struct {
 
 func (n *node) over() bool { return n.To >= 0 }
 
+// lastsTo tells whether the znode was there at that moment, or has come later.
+func (n *node) lastsTo(moment int) bool { return !n.over() || n.To >= moment }
+
 type counters struct {
 	Notifications int        `json:"notifications"`
 	Requests      int        `json:"requests"`
@@ -243,7 +246,10 @@ func (b *Board) made(now int, path string, owner int, zxid int64) {
 
 // ours tells whether a path is one of the queue's.
 func (b *Board) ours(path string) bool {
-	return b.Znode && path == b.Dir || !b.Znode && pathpkg.Dir(path) == b.Dir
+	if b.Znode {
+		return path == b.Dir
+	}
+	return pathpkg.Dir(path) == b.Dir
 }
 
 // there is the znode at a path, if there is one now.
@@ -260,7 +266,12 @@ func (b *Board) Knows(path string) bool { return b.there(path) != nil }
 // gone notes that a znode is no more: by the delete with this zxid, or, if it is 0, by
 // what the server shows now. The replies of two clients may be told of in the wrong order.
 func (b *Board) gone(now int, path string, zxid int64) {
-	if n := b.there(path); n == nil || zxid != 0 && zxid < n.zxid {
+	n := b.there(path)
+	if n == nil {
+		return
+	}
+	isOfAnEarlierOne := zxid != 0 && zxid < n.zxid
+	if isOfAnEarlierOne {
 		return
 	}
 	i := b.target(path)
@@ -271,7 +282,8 @@ func (b *Board) gone(now int, path string, zxid int64) {
 // arm notes a watch. The server keeps a second one with the first.
 func (b *Board) arm(now, client, node int) {
 	for _, w := range b.watches.kept {
-		if w.Client == client && w.Node == node && w.To < 0 {
+		isSame := w.Client == client && w.Node == node
+		if isSame && w.To < 0 {
 			return
 		}
 	}
@@ -307,7 +319,8 @@ func (b *Board) target(path string) int {
 func (b *Board) newest(owner int) (last *node) {
 	most := -1
 	for i, n := range b.nodes.kept {
-		if n.Owner == owner && i > most && !n.over() {
+		isItsOwn := n.Owner == owner && !n.over()
+		if isItsOwn && i > most {
 			most, last = i, n
 		}
 	}
@@ -356,7 +369,8 @@ func (b *Board) count(f wiretap.Frame) {
 // a session, is found so.
 func (b *Board) Looked(asked, now int, sessions map[string]int64) {
 	for _, n := range b.nodes.kept {
-		if _, there := sessions[n.path]; there || n.over() || n.From >= asked {
+		wasThere := !n.over() && n.From < asked
+		if _, isThere := sessions[n.path]; isThere || !wasThere {
 			continue
 		}
 		b.gone(now, n.path, 0)
@@ -383,7 +397,7 @@ func (b *Board) Looked(asked, now int, sessions map[string]int64) {
 	for path, session := range sessions {
 		first, again := b.strange[path]
 		switch n := b.nodes.kept[b.target(path)]; {
-		case n != nil && (!n.over() || n.To >= asked): // it is known
+		case n != nil && n.lastsTo(asked): // it is known
 			delete(b.strange, path)
 		case !again:
 			b.strange[path] = now

@@ -79,6 +79,7 @@ func (c *Client) Shows(now int) {
 		befallen, inside = "cut off", "cut off, believes it holds"
 	}
 	c.Is = c.Mood
+	idlesOrWaits := c.Mood == zktest.MoodIdle || c.Mood == zktest.MoodWaits
 	switch {
 	case c.Process == Starting:
 		c.Is = Starting
@@ -86,7 +87,7 @@ func (c *Client) Shows(now int) {
 		c.Is = "crashed"
 	case befallen != "" && c.Believes():
 		c.Is = inside
-	case befallen != "" && (c.Mood == zktest.MoodIdle || c.Mood == zktest.MoodWaits):
+	case befallen != "" && idlesOrWaits:
 		c.Is = befallen
 	}
 	if n := len(c.shown); n == 0 || c.shown[n-1].Is != c.Is {

@@ -55,9 +55,11 @@ func (b *Board) Story(now int) page.Story {
 		}
 		s.Clients = append(s.Clients, told)
 	}
+	// What was over before the start is left out.
+	lasts := func(to int) bool { return to < 0 || to > start }
 	place := map[int]int{-1: -1} // of each znode in the story
 	for _, i := range slices.Sorted(maps.Keys(b.nodes.kept)) {
-		if n := b.nodes.kept[i].Node; n.Owner >= 0 && (n.To < 0 || n.To > start) {
+		if n := b.nodes.kept[i].Node; n.Owner >= 0 && lasts(n.To) {
 			place[i] = len(s.Nodes)
 			n.From, n.To = since(n.From), since(n.To)
 			s.Nodes = append(s.Nodes, n)
@@ -65,7 +67,7 @@ func (b *Board) Story(now int) page.Story {
 	}
 	for _, i := range slices.Sorted(maps.Keys(b.watches.kept)) {
 		w := *b.watches.kept[i]
-		if node, ok := place[w.Node]; ok && (w.To < 0 || w.To > start) {
+		if node, ok := place[w.Node]; ok && lasts(w.To) {
 			s.Watches = append(
 				s.Watches,
 				page.Watch{Client: w.Client, Node: node, From: since(w.From), To: since(w.To)},

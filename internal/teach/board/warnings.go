@@ -63,7 +63,8 @@ func (b *Board) twoInside(suspect suspicion) {
 	var inside []string
 	writers := 0
 	for _, c := range b.Clients {
-		if c.Process != Dead && c.Believes() && !c.unheard() {
+		isInside := c.Process != Dead && c.Believes()
+		if isInside && !c.unheard() {
 			inside = append(inside, fmt.Sprint(c.Number))
 			if c.Mood == zktest.MoodHolds {
 				writers++
@@ -147,8 +148,9 @@ func (b *Board) blocked(now int, suspect suspicion) {
 // unaware: a client believes that it holds the lock, and has no znode.
 func (b *Board) unaware(suspect suspicion) {
 	for _, c := range b.Clients {
+		isInside := c.Process != Dead && c.Believes()
 		switch {
-		case c.Process == Dead || !c.Believes() || b.newest(c.Number) != nil:
+		case !isInside || b.newest(c.Number) != nil:
 		case c.unheard():
 			suspect("", "%d has lost the lock and is stopped: it is told of that when it goes on", c.Number)
 		default:

@@ -53,7 +53,8 @@ func (e *edition) compare() error {
 	for source := range e.sources {
 		folder, name := path.Split(source)
 		folder = path.Clean(folder)
-		isCode := path.Ext(name) == ".go" && (!strings.HasSuffix(name, "_test.go") || slices.Contains(linked, source))
+		isUnlinkedTest := isTest(name) && !slices.Contains(linked, source)
+		isCode := path.Ext(name) == ".go" && !isUnlinkedTest
 		if codeFolder.MatchString(folder) && isCode {
 			folders[folder] = append(folders[folder], name)
 		}
@@ -85,12 +86,14 @@ func (e *edition) compare() error {
 	return nil
 }
 
+func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
+
 // rank is by what the files of a step are sorted.
 func rank(name string) string {
 	switch {
 	case name == "lock.go":
 		return "1"
-	case strings.HasSuffix(name, "_test.go"):
+	case isTest(name):
 		return "3" + name
 	}
 	return "2" + name
@@ -110,12 +113,14 @@ func (e *edition) linked() (all []string) {
 func (c *codePage) file(name string) (codeFile, error) {
 	own := c.edition.sources[c.folder+"/"+name]
 	old, had := c.edition.sources[c.before+"/"+name]
-	f := codeFile{name: name, fresh: !had, same: withoutPackage(own) == withoutPackage(old)}
-	if !had || f.same || strings.HasSuffix(name, "_test.go") {
+	f := codeFile{name: name, same: withoutPackage(own) == withoutPackage(old)}
+	hasChanged := had && !f.same
+	if !hasChanged || isTest(name) {
 		for line := range strings.Lines(own) {
 			f.lines = append(f.lines, codedLine{' ', line})
 		}
-		f.fresh = !had && c.before != "" && !strings.HasSuffix(name, "_test.go")
+		isNew := !had && c.before != "" // in the first step all are
+		f.fresh = isNew && !isTest(name)
 		return f, nil
 	}
 	var err error
@@ -267,5 +272,8 @@ func (f codeFile) render(out *strings.Builder, say func(string) string) {
 
 // begins tells whether changes begin in a line.
 func (f codeFile) begins(i int) bool {
-	return f.lines[i].mark != ' ' && (i == 0 || f.lines[i-1].mark == ' ')
+	if f.lines[i].mark == ' ' {
+		return false
+	}
+	return i == 0 || f.lines[i-1].mark == ' '
 }

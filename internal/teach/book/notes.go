@@ -21,7 +21,10 @@ func (e *edition) notes(p *page) string {
 	var blocks []ast.Node
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		link, ok := n.(*ast.Link)
-		if !entering || !ok || path.Join(path.Dir(workshop.Path), string(link.Destination)) != p.Path {
+		if !entering || !ok {
+			return ast.WalkContinue, nil
+		}
+		if path.Join(path.Dir(workshop.Path), string(link.Destination)) != p.Path {
 			return ast.WalkContinue, nil
 		}
 		var block ast.Node = link

@@ -46,7 +46,9 @@ func (w *writer) predicts(n ast.Node) bool {
 // emphasised lists what a node has in italics (1) or in bold letters (2).
 func (w *writer) emphasised(n ast.Node, level int) (all []string) {
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if e, ok := n.(*ast.Emphasis); ok && entering && e.Level == level {
+		e, ok := n.(*ast.Emphasis)
+		begins := ok && entering
+		if begins && e.Level == level {
 			all = append(all, w.said(e))
 		}
 		return ast.WalkContinue, nil

@@ -97,7 +97,11 @@ func (w *writer) run(p *ast.Paragraph) {
 // runBelow writes what is played below a block, if the block is the first of its section.
 func (w *writer) runBelow(block ast.Node) {
 	heading, first := block.PreviousSibling().(*ast.Heading)
-	if of, ok := runsIn[w.name]; ok && first && of.section.MatchString(w.said(heading)) {
+	of, ok := runsIn[w.name]
+	if !first || !ok {
+		return
+	}
+	if of.section.MatchString(w.said(heading)) {
 		w.play(of.played)
 	}
 }

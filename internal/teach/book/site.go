@@ -84,7 +84,8 @@ var (
 
 func isPage(source string) bool {
 	isHint := strings.HasPrefix(path.Base(source), "hints.")
-	return pages.MatchString(source) && !isHint && !doccheck.ForWhoChangesTheCode(source)
+	isLeftOut := isHint || doccheck.ForWhoChangesTheCode(source)
+	return pages.MatchString(source) && !isLeftOut
 }
 
 // nameOf is the name of a page's HTML file, without its extension.

@@ -101,7 +101,10 @@ func (p *page) render() (rendered, error) {
 
 // endsSection tells whether nothing follows a block but the next heading.
 func endsSection(n ast.Node) bool {
-	return n != nil && n.NextSibling() != nil && n.NextSibling().Kind() == ast.KindHeading
+	if n == nil || n.NextSibling() == nil {
+		return false
+	}
+	return n.NextSibling().Kind() == ast.KindHeading
 }
 
 // said is what a reader sees of a node.
