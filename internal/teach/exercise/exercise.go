@@ -73,7 +73,8 @@ func after(name string, goals []*lockcheck.Property) Exercise {
 func Find(asked string) (Exercise, error) {
 	var names []string
 	for _, e := range All {
-		if e.Name == strings.TrimLeft(asked, "0") || asked == "" && !e.Done() {
+		isNext := asked == "" && !e.Done()
+		if isNext || e.Name == strings.TrimLeft(asked, "0") {
 			return e, nil
 		}
 		names = append(names, e.Name)
@@ -271,7 +272,8 @@ func (e Exercise) Missing(r Record) *lockcheck.Property {
 		switch {
 		case !r.asked(p):
 			unasked = cmp.Or(unasked, p)
-		case !r.holds(p) && (failed == nil || parts.bringing(p) < parts.bringing(failed)):
+		case r.holds(p): // it is not missing
+		case failed == nil || parts.bringing(p) < parts.bringing(failed):
 			failed = p
 		}
 	}
@@ -282,7 +284,10 @@ func (e Exercise) Missing(r Record) *lockcheck.Property {
 func (e Exercise) Done() bool {
 	r := Recorded(e.Dir())
 	yours, err := Yours(e.Dir())
-	return err == nil && e.Missing(r) == nil && r.Version == yours.Version()
+	if err != nil {
+		return false
+	}
+	return e.Missing(r) == nil && r.Version == yours.Version()
 }
 
 // Saved tells whether something was saved since the last check.

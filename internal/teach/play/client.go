@@ -23,6 +23,9 @@ type client struct {
 	puts   bool             // it has been told to write to the store
 }
 
+// lives tells whether the client's process has not ended, and its side is still in use.
+func (c *client) lives() bool { return c.Process != board.Dead && !c.ended }
+
 // plays starts the client's process, which joins the lock and does what it is told, and
 // returns when it has ended.
 func (c *client) plays() {
@@ -107,7 +110,8 @@ func (p *printed) Write(b []byte) (int, error) {
 	p.line = lines[len(lines)-1]
 	for _, line := range lines[:len(lines)-1] {
 		p.panic = p.panic || strings.HasPrefix(line, "panic: ")
-		if line != "" && !p.panic && !p.ended {
+		isOver := p.panic || p.ended
+		if line != "" && !isOver {
 			p.Say(p.now(), "%d prints: %s", p.Number, line)
 		}
 	}
@@ -121,7 +125,7 @@ func (c *client) obeys() {
 		case do := <-c.orders:
 			err := c.child.Call("Do", do, new(bool))
 			c.mu.Lock()
-			if err != nil && c.Process != board.Dead && !c.ended {
+			if err != nil && c.lives() {
 				c.Say(c.now(), "%d: %s: %v.", c.Number, names[do], err)
 			}
 			c.mu.Unlock()

@@ -71,7 +71,7 @@ func (s *service) goes(do func()) error {
 // choose lays a lock on a side, with as many clients as there were, or as the other
 // side has.
 func (s *service) choose(c command) error {
-	if c.Board == nil || *c.Board != 0 && *c.Board != 1 {
+	if c.Board == nil || !slices.Contains([]int{0, 1}, *c.Board) {
 		return errors.New("there are the boards 0 and 1")
 	}
 	var l lock
@@ -97,7 +97,11 @@ func (s *service) choose(c command) error {
 func (s *service) befall(n int, fault string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ensemble == nil || n < 1 || n > len(s.ensemble.Members) {
+	canFail := 0 // so many servers
+	if s.ensemble != nil {
+		canFail = len(s.ensemble.Members)
+	}
+	if n < 1 || n > canFail {
 		return errors.New("there is one server only: make play SERVERS=3 has three, which can fail")
 	}
 	m, p := s.ensemble.Members[n-1], &s.servers[n-1]
@@ -154,7 +158,8 @@ func (s *service) each(c command) error {
 	defer s.mu.Unlock()
 	failed, done := errors.New("there is no such board"), false
 	for at, b := range s.sides {
-		if b == nil || c.Board != nil && *c.Board != at {
+		isForTheOther := c.Board != nil && *c.Board != at
+		if b == nil || isForTheOther {
 			continue
 		}
 		if err := b.gets(c); err != nil {
@@ -171,8 +176,9 @@ func (s *service) each(c command) error {
 
 // gets carries a command out, or has its clients do so. The caller holds mu.
 func (b *side) gets(c command) error {
+	isOutOfRange := c.N < 1 || c.N > most
 	switch {
-	case c.Do == "add" && (c.N < 1 || c.N > most):
+	case c.Do == "add" && isOutOfRange:
 		return words.Errorf("1 to %d clients can be added", most)
 	case c.Do == "add" && b.wanted == most:
 		return words.Errorf("no board has room: %d clients are the most", most)
@@ -197,16 +203,25 @@ func (b *side) gets(c command) error {
 // all lets all lock who do not yet, or all unlock who hold the lock. The caller holds mu.
 func (b *side) all(do string) error {
 	whom := slices.DeleteFunc(slices.Clone(b.clients), func(c *client) bool {
-		idle := c.Mood != zktest.MoodWaits && !c.Believes()
-		return c.Process != board.Running || !(do == "lock" && idle || do == "unlock" && c.Believes())
+		switch {
+		case c.Process != board.Running:
+			return true
+		case do == "lock":
+			return c.Mood == zktest.MoodWaits || c.Believes()
+		case do == "unlock":
+			return !c.Believes()
+		}
+		return true
 	})
 	if len(whom) == 0 {
 		return errors.New("there is no client that it concerns")
 	}
 	b.Acts(b.now(), "all: %v", names[do])
 	return b.goes(func() {
+		isCrowd := len(whom) > 20 // it comes all at once, behind the first
 		for i, one := range whom {
-			one.follows(do, do == "lock" && (i == 0 || len(whom) <= 20)) // a crowd comes all at once
+			comesInTurn := i == 0 || !isCrowd
+			one.follows(do, do == "lock" && comesInTurn)
 		}
 	})
 }
@@ -222,7 +237,10 @@ func (c *client) follows(do string, queues bool) {
 	done := !c.ended && c.Process == board.Running && c.does(do) == nil
 	c.mu.Unlock()
 	if done && queues {
-		c.await(tooLong, func() bool { return c.Answered || c.ended || c.Mood == zktest.MoodFailed })
+		c.await(tooLong, func() bool {
+			willNotQueue := c.ended || c.Mood == zktest.MoodFailed
+			return c.Answered || willNotQueue
+		})
 	}
 }
 
@@ -260,6 +278,9 @@ func (c *client) may(do string) error {
 	stopped := c.Process == board.Stopped
 	onItsLine := slices.Contains([]string{"cut", "mend", "losecreate", "losedelete"}, do)
 	waits, takes := c.Mood == zktest.MoodWaits, do == "lock" || do == "read"
+	callsLock, notDuringUnlock := takes || do == "again", takes || do == "unlock"
+	awaitsLock := waits || c.enters
+	lineIsInOrder := c.Line != board.Cut && len(c.Armed) == 0
 	refused := ""
 	switch {
 	case c.Process == board.Starting || c.Process == board.Dead:
@@ -272,19 +293,19 @@ func (c *client) may(do string) error {
 		refused = "is stopped: its line is in its own hands"
 	case do == "cut" && c.Line == board.Cut:
 		refused = "is cut off already"
-	case do == "mend" && c.Line != board.Cut && len(c.Armed) == 0:
+	case do == "mend" && lineIsInOrder:
 		refused = "has a line that is in order"
 	case do == "read" && !c.Reads:
 		refused = "has a lock without readers"
-	case (takes || do == "again") && (waits || c.enters):
+	case callsLock && awaitsLock:
 		refused = "waits already"
 	case takes && c.Believes():
 		refused = "holds the lock already"
-	case (takes || do == "unlock") && c.Mood == actor.Releases:
+	case notDuringUnlock && c.Mood == actor.Releases:
 		refused = "calls Unlock already"
 	case do == "again" && !c.Believes():
 		refused = "does not hold the lock"
-	case do == "giveup" && !waits && !c.enters:
+	case do == "giveup" && !awaitsLock:
 		refused = "does not wait"
 	case do == "unlock" && waits:
 		refused = "waits: it can give up"

@@ -109,9 +109,12 @@ var lessons = []lesson{
 		Tasks: []task{
 			{Text: "Lock client 1. The reply to its create is lost.", Do: "lock", Client: 1,
 				done: func(b *side) bool {
-					return (b.clients[1].Mood == zktest.MoodFailed || b.clients[1].Mood == zktest.MoodWaits) &&
-						len(b.Queue()) == 2 &&
-						b.Quiet()
+					if !b.Quiet() {
+						return false
+					}
+					mood := b.clients[1].Mood
+					hasHeard := mood == zktest.MoodFailed || mood == zktest.MoodWaits
+					return hasHeard && len(b.Queue()) == 2
 				},
 				seen: func(b *side) words.Text {
 					if b.clients[1].Mood == zktest.MoodFailed {
@@ -122,7 +125,10 @@ var lessons = []lesson{
 			{Text: "Lock client 2.", Do: "lock", Client: 2,
 				done: func(b *side) bool { return b.clients[2].Mood == zktest.MoodWaits && b.Quiet() }},
 			{Text: "Unlock client 0. Who is the next?", Do: "unlock",
-				done: func(b *side) bool { return b.are("idle", "holds") || b.are("idle", "got an error") && b.blockedBy(1) },
+				done: func(b *side) bool {
+					isBlocked := b.are("idle", "got an error") && b.blockedBy(1)
+					return isBlocked || b.are("idle", "holds")
+				},
 				seen: func(b *side) words.Text {
 					if b.are("idle", "holds") {
 						return words.Of("Client 1 holds the lock.")
@@ -223,7 +229,8 @@ func (b *side) over(client int) bool {
 	sessions, err := b.server.Sessions()
 	b.mu.Lock()
 	_, lives := sessions[session]
-	return err == nil && len(sessions) > 0 && !lives
+	hasAnswered := err == nil && len(sessions) > 0
+	return hasAnswered && !lives
 }
 
 // A course is how far the reader is in a lesson: in none, if that is 0.

@@ -274,7 +274,8 @@ func (b *side) fill() {
 // rebuild lays the learner's locks anew that have been saved.
 func (s *service) rebuild() {
 	for at, b := range s.sides {
-		if b != nil && b.mine() && b.saved != s.saved() {
+		isMine := b != nil && b.mine()
+		if isMine && b.saved != s.saved() {
 			s.mu.Lock()
 			wanted := b.wanted
 			s.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 
 	"zklock/internal/check/actor"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/teach/board"
 )
 
 // What the wire does with a frame.
@@ -99,7 +98,8 @@ func (s *service) hold(c *client, f wiretap.Frame) {
 	}
 	h := &held{came: time.Now()}
 	due := h.came
-	if f.Kind == wiretap.Reply && f.Op == wiretap.GetChildren && c.Disarm("delaylist") {
+	isList := f.Kind == wiretap.Reply && f.Op == wiretap.GetChildren
+	if isList && c.Disarm("delaylist") {
 		due = due.Add(lateList)
 		s.wake(lateList)
 		c.Say(s.now(), "The list for %d comes late: in %v.", c.Number, lateList)
@@ -107,9 +107,23 @@ func (s *service) hold(c *client, f wiretap.Frame) {
 	if s.pace == slow {
 		s.wake(slowly)
 	}
-	stands := func() bool { return s.pace == paused || s.pace == slow && time.Since(h.came) < slowly }
+	stands := func() bool {
+		switch s.pace {
+		case paused:
+			return true
+		case slow:
+			return time.Since(h.came) < slowly
+		}
+		return false
+	}
+	waits := func() bool {
+		if time.Now().Before(due) {
+			return true
+		}
+		return !h.goes && stands()
+	}
 	s.held = append(s.held, h)
-	for !c.ended && c.Process != board.Dead && (time.Now().Before(due) || !h.goes && stands()) {
+	for c.lives() && waits() {
 		s.changed.Wait()
 	}
 	s.held = slices.DeleteFunc(s.held, func(other *held) bool { return other == h })

@@ -42,7 +42,8 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	words.Fprintf(w.out, "  0  none of these: its answers are right, and something else is wrong\nYour answer: ")
 	line, _ := w.in.ReadString('\n')
 	choice, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil || choice < 0 || choice > len(lockcheck.Properties) {
+	isOutOfRange := choice < 0 || choice > len(lockcheck.Properties)
+	if err != nil || isOutOfRange {
 		return words.Errorf("this is no number of the list: %q", strings.TrimSpace(line))
 	}
 	named := tables.Nothing

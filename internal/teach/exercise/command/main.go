@@ -168,8 +168,11 @@ func (w *workshop) serve(ctx context.Context) (err error) {
 func (w *workshop) check(ctx context.Context, e exercise.Exercise) error {
 	fmt.Fprintf(w.out, "go test %s\n", inModule(e.Dir()))
 	passes, err := w.test(ctx, e.Dir(), w.out)
-	if err != nil || !passes || !e.Done() {
+	if err != nil || !passes {
 		return err
+	}
+	if !e.Done() {
+		return nil
 	}
 	words.Fprintf(w.out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", len(e.Goals), e.Name)
 	for _, what := range e.NotTested() {

@@ -27,7 +27,8 @@ func (w *workshop) part(ctx context.Context, step, which string) error {
 		return nil
 	}
 	n, err := strconv.Atoi(which)
-	if err != nil || n < 1 || n > len(all) {
+	isOutOfRange := n < 1 || n > len(all)
+	if err != nil || isOutOfRange {
 		return words.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.Name, len(all))
 	}
 	before, err := e.At(n - 1)
@@ -73,9 +74,11 @@ func (w *workshop) answers(ctx context.Context, when string, version exercise.Fi
 
 // withParts finds a step that has parts: without a name, the first that is not done.
 func withParts(step string) (e exercise.Exercise, err error) {
-	for _, e := range exercise.All {
-		if step == "" && len(e.Parts()) > 0 && !e.Done() {
-			return e, nil
+	if step == "" {
+		for _, e := range exercise.All {
+			if len(e.Parts()) > 0 && !e.Done() {
+				return e, nil
+			}
 		}
 	}
 	if e, err = exercise.Find(step); err != nil {
