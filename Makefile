@@ -28,7 +28,7 @@ play: ready ## a page to play with the locks: real clients, a real server
 	@mkdir -p out; go build -o out/play ./internal/teach/play && out/play
 
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
-	go test $(RACE) -vet=off -p 4 -timeout 600s -skip '$(RARE)' $(LONGEST) $$(go list ./... | grep -vE '$(TOOLS)')
+	go test $(RACE) -vet=off -p 3 -timeout 600s -skip '$(RARE)' $(LONGEST) $$(go list ./... | grep -vE '$(TOOLS)')
 	@echo "left out: what tests the tools, and rarer faults of servers: make tools"
 
 exercise: ready ## your version of a step, held against its properties
