@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// slowness is how much longer than on an idle machine the tests wait: 1 to 4.
+// slowness is how much longer than on an idle machine the tests wait: 1 to 8.
 var slowness = slownessAt(loadAverage(), runtime.NumCPU())
 
 // Busy tells whether others want the machine as well: then a failure may be theirs.
@@ -17,7 +17,7 @@ func Busy() bool { return slowness > 1 }
 // slownessAt allows each core two processes that want to run: a test is one, and the
 // server that it asks is another.
 func slownessAt(load float64, cores int) float64 {
-	const perCore, most = 2, 4
+	const perCore, most = 2, 8
 	return min(max(load/float64(cores*perCore), 1), most)
 }
 

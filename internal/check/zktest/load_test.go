@@ -16,7 +16,7 @@ func TestABusyMachineIsGivenMoreTime(t *testing.T) {
 		{4, 2, 1},
 		{6, 2, 1.5},
 		{6, 8, 1},
-		{100, 2, 4},
+		{100, 2, 8},
 	} {
 		require.Equal(t, c.want, slownessAt(c.load, c.cores), "load %v, %d cores", c.load, c.cores)
 	}

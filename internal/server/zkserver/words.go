@@ -17,7 +17,8 @@ import (
 // Word sends one of ZooKeeper's four-letter words to the server at Addr and
 // returns the answer. For an Ensemble, ask the Peer that is meant.
 func (s *Server) Word(word string) (string, error) {
-	return ask(s.Addr, word, 5*time.Second)
+	const limit = 15 * time.Second // the first answer of a server that has just begun, on a busy machine
+	return ask(s.Addr, word, limit)
 }
 
 func ask(addr, word string, limit time.Duration) (string, error) {
