@@ -213,8 +213,9 @@ func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 	return nil
 }
 
-// endOldTenure ends a tenure that is still there, and whose lease is over: it was handed on
-// and ran out, or the server has refused to delete its znode. The znode may be there, too,
+// endOldTenure ends a tenure that is still there, and whose lease is over. There are two
+// ways to such a tenure: its lease ran out after it was handed on, or the server refused
+// its delete in passTurn or here, and the lease ran out since. The znode may be there, too,
 // and we must not queue up behind it. giveUpAt runs end, and late only if our
 // caller has given up meanwhile. Who gets the turn?
 //

@@ -166,7 +166,7 @@ func (l *Lock) queueUp(waiting context.Context, p patience) (place, error) {
 		mine, err = l.joinAndWait(waiting, p)
 		return err
 	}
-	late := func(err error) {
+	late := func(err error) { // called with do's error, if do is done after we gave up
 		if err == nil {
 			_ = l.leave(mine) // queueUp has returned already, and nobody will use our place
 		}
@@ -322,8 +322,9 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// This is no list from before the create. Once a client has seen its znode (after a lost
-		// reply it has not), a server that is behind that zxid refuses it when it connects.
+		// This list is not older than the create: our client has seen its znode, in the create's
+		// answer or in find, and a server that has not come that far refuses our client.
+		// (Before find, the client has not seen its znode. So look makes a write first.)
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting)
@@ -339,7 +340,7 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		nobodyToWaitFor := before == ""
 		if nobodyToWaitFor {
 			if l.s.isOver(current) {
-				l.s.waitHalfATick() // the line was down for too long; takeLease makes a write again
+				l.s.waitHalfATick() // the line was down for too long; the next takeLease makes a write
 				continue
 			}
 			mine.lease = current

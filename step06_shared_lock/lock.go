@@ -152,7 +152,7 @@ func (l *RWLock) queueUp(waiting context.Context, k kind, p patience) (place, er
 		mine, err = l.joinAndWait(waiting, k, p)
 		return err
 	}
-	late := func(err error) {
+	late := func(err error) { // called with do's error, if do is done after we gave up
 		if err == nil {
 			_ = l.leave(mine) // queueUp has returned already, and nobody will use our place
 		}
@@ -309,8 +309,9 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// This is no list from before the create. Once a client has seen its znode (after a lost
-		// reply it has not), a server that is behind that zxid refuses it when it connects.
+		// This list is not older than the create: our client has seen its znode, in the create's
+		// answer or in find, and a server that has not come that far refuses our client.
+		// (Before find, the client has not seen its znode. So look makes a write first.)
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
@@ -326,7 +327,7 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		nobodyToWaitFor := before == ""
 		if nobodyToWaitFor {
 			if l.s.isOver(current) {
-				l.s.waitHalfATick() // the line was down for too long; takeLease makes a write again
+				l.s.waitHalfATick() // the line was down for too long; the next takeLease makes a write
 				continue
 			}
 			mine.lease = current

@@ -30,9 +30,9 @@ type Session struct {
 	lease   *lease
 	timer   *time.Timer // fires when the lease is over
 
-	// The last writes and pings that were answered. lease.go says what they prove. write2 is
-	// the last write that was sent a tick or more after the one before it, and write1 is that
-	// one. After the first write only write2 is set.
+	// The last writes and pings that were answered. lease.go says what they prove. A
+	// write that was sent a tick or more after the answer to write2 becomes the next write2,
+	// and the old write2 becomes write1. After the first write only write2 is set.
 	write1, write2   proof
 	ping, pingBefore proof
 }
