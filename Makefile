@@ -149,7 +149,7 @@ generate: ## the lists in the pages, once more, from the tables of locks, mistak
 	go generate ./...
 
 tools: ready ## the tests that make test leaves out: for whoever changes the tools
-	go test $(RACE) -timeout 600s $$(go list ./... | grep -E '$(TOOLS)')
+	go test $(RACE) -p 3 -timeout 600s $(LONGEST_TOOL) $$(go list ./... | grep -E '$(TOOLS)')
 	go test $(RACE) -timeout 300s -run '$(RARE)' ./docs ./internal/check/explore
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
@@ -157,6 +157,7 @@ tools: ready ## the tests that make test leaves out: for whoever changes the too
 TOOLS = /internal/(show|teach|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
 RARE = ^(TestRarerFaults|TestAChangedStep5IsWrong|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
+LONGEST_TOOL = ./internal/teach/exercise/command
 
 race: ready ## the tests ten times over, with the race detector
 	go test -race -count=10 -timeout 30m ./...
