@@ -149,7 +149,7 @@ generate: ## the lists in the pages, once more, from the tables of locks, mistak
 	go generate ./...
 
 tools: ready ## the tests that make test leaves out: for whoever changes the tools
-	go test $(RACE) -p 3 -timeout 600s $(LONGEST_TOOL) $$(go list ./... | grep -E '$(TOOLS)')
+	go test $(RACE) -timeout 600s $(LONGEST_TOOL) $$(go list ./... | grep -E '$(TOOLS)')
 	go test $(RACE) -timeout 300s -run '$(RARE)' ./docs ./internal/check/explore
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
