@@ -157,7 +157,7 @@ tools: ready ## the tests that make test leaves out: for whoever changes the too
 TOOLS = /internal/(show|teach|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
 RARE = ^(TestRarerFaults|TestAChangedStep5IsWrong|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
-LONGEST_TOOL = ./internal/teach/exercise/command
+LONGEST_TOOL = ./internal/teach/exercise/command # begins first in make tools
 
 race: ready ## the tests ten times over, with the race detector
 	go test -race -count=10 -timeout 30m ./...

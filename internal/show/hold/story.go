@@ -105,11 +105,11 @@ func (s *story) print(at time.Time, text words.Text) {
 // is the name at the beginning of the line.
 func (s *story) sentence(f wiretap.Frame) words.Text {
 	name := strings.TrimPrefix(f.Path, s.path+"/")
-	isLook := f.Op == wiretap.GetData && f.Err == wiretap.OK
+	hasFound := f.Kind == wiretap.Reply && f.Op == wiretap.GetData && f.Err == wiretap.OK
 	switch {
 	case f.Kind == wiretap.Reply && actor.IsProof(f.Path):
 		return words.Of("renewed its lease, by a write in vain")
-	case f.Kind == wiretap.Reply && isLook && f.Watch:
+	case hasFound && f.Watch:
 		return words.Of("is not the first: it watches %v", name)
 	}
 	return f.Sentence(words.Text{}, name).Changed(strings.TrimSpace)

@@ -88,11 +88,12 @@ func (b *Board) sentence(who words.Text, c *Client, f wiretap.Frame) words.Text 
 	isOfQueue := b.ours(f.Path) || f.Path == b.Dir
 	isLook := f.Op == wiretap.GetData || f.Op == wiretap.Exists
 	hasFound := isLook && f.Err == wiretap.OK && !f.Watch
+	isLeftOut := actor.IsFree(f) || !isOfQueue || hasFound
 	hasListed := f.Op == wiretap.GetChildren && f.Err == wiretap.OK
 	switch {
 	case isReply && f.Op == wiretap.Connect && c.Joined:
 		return words.Of("%v connected again", who)
-	case isReply && (actor.IsFree(f) || !isOfQueue || hasFound):
+	case isReply && isLeftOut:
 		return words.Text{}
 	case hasListed && b.isFirst(c):
 		who = words.Of("%v, first in the queue,", who)

@@ -154,13 +154,13 @@ func (v verdict) String() string { return strings.TrimSpace(v.kind + " " + v.why
 // A suite is the tests of a step. What is quick is asked first: it notices most changes.
 type suite struct {
 	dir   string
-	quick string        // a pattern of the tests that take less than isQuick
+	quick string        // a pattern of the tests that take less than quickLimit
 	skip  string        // a pattern of those that are left out
 	limit time.Duration // for a run: with a lock that hangs the tests would not end
 }
 
 const (
-	isQuick    = 1500 * time.Millisecond
+	quickLimit = 1500 * time.Millisecond
 	limitOfOne = 10 * time.Minute // of the run without a change
 	patience   = 5                // times as long has a run with a change
 )
@@ -184,7 +184,7 @@ func base(ctx context.Context, scratch, skip, dir string) (suite, error) {
 		if err != nil {
 			return tests, err
 		}
-		if took < isQuick {
+		if took < quickLimit {
 			quick = append(quick, m[1])
 		}
 	}
@@ -224,16 +224,17 @@ func try(ctx context.Context, scratch string, tests suite, c change) verdict {
 		return verdict{unnoticed, said} // something else is broken
 	}
 	by, once := tests.notices(ctx, program, tests.quick, tests.skip)
-	if by == "" {
-		by, once = tests.notices(ctx, program, ".", either(tests.skip, tests.quick))
+	if by != "" {
+		return verdict{noticed, by}
 	}
-	if by == "" && once != "" {
-		return verdict{unnoticed, "but for one failure that did not come again: " + once}
+	by, onceLater := tests.notices(ctx, program, ".", either(tests.skip, tests.quick))
+	if by != "" {
+		return verdict{noticed, by}
 	}
-	if by == "" {
-		return verdict{unnoticed, ""}
+	if failed := cmp.Or(once, onceLater); failed != "" {
+		return verdict{unnoticed, "but for one failure that did not come again: " + failed}
 	}
-	return verdict{noticed, by}
+	return verdict{unnoticed, ""}
 }
 
 // notices tells by which test a change is noticed. A test can fail because the machine is
