@@ -60,8 +60,9 @@ func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-c
 		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
 }
 
-// Printf is called with each line of the library's log. That it is connected is no reason
-// why there is no session: the reason is why the connection before was of no use.
+// Printf is called with each line of the library's log, and keeps the last one that can tell
+// why there is no session. A line that says "connected" cannot. So it does not replace the
+// line before it, which says why the connection before was of no use.
 func (c *client) Printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	c.mu.Lock()

@@ -79,8 +79,8 @@ func holdIn(ctx context.Context, lock *Lock) *hold {
 }
 
 // enter counts one more call to Lock inside the hold that ctx carries. inside is false
-// if the hold was released. Then its contexts have ended, and acquire has refused them;
-// only one made by context.WithoutCancel comes here, and its caller queues up like anybody else.
+// if the hold was released. acquire refuses the contexts that have ended with it: one made by
+// context.WithoutCancel comes here, or one just before it ends. Its caller queues up like anybody else.
 //
 // A hold can have ended and still wait for an Unlock: it was lost, or the server has refused
 // the delete of its last Unlock. Nobody enters it. Its contexts have ended for good, so new
@@ -96,7 +96,7 @@ func (h *hold) enter(ctx context.Context) (held context.Context, inside bool, er
 	}
 	h.count++
 	if h.endsWithHold(ctx) {
-		return context.WithValue(ctx, tokenOf{}, h.token), true, nil // ctx may carry another lock's
+		return ctx, true, nil
 	}
 	return h.newContext(ctx), true, nil
 }

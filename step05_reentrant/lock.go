@@ -107,7 +107,7 @@ func New(s *Session, path string) *Lock {
 // The context ends with cause ErrLost when the lock can no longer be relied on.
 // Work under the lock should stop then, and call Unlock: while the session lives,
 // nobody else comes in before that Unlock. If somebody deletes the znode, only Unlock
-// notices. The context ends with ctx, too: a deadline for the waiting belongs in TryLock.
+// notices. The context ends with ctx, too, without a release: a deadline for the waiting belongs in TryLock.
 //
 // When ctx ends first, Lock returns its error at once; the znode is deleted later.
 // A connection that fails, or a session that expires, does not end the wait. What
@@ -123,8 +123,8 @@ func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
 
 // TryLock is Lock that returns ErrLocked when it does not get the lock within
 // wait. With 0 it does not wait behind anybody. It waits only for the servers: for
-// their answers, and after an outage for a lease, which takes a tick or two. Without a
-// connection it waits as long as ctx lets it.
+// their answers, and after an outage for a lease, which takes one or two fifths of the
+// session time-out. Without a connection it waits as long as ctx lets it.
 func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
 	if err := check(ctx, l.s, l.dir); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (held context.Co
 	return held, failed("lock", l.dir, err)
 }
 
-// acquire gives up when waiting ends. The hold that it returns ends with ctx.
+// acquire gives up when waiting ends. The context that it returns ends with ctx.
 func (l *Lock) acquire(ctx, waiting context.Context, p patience) (held context.Context, err error) {
 	if waiting.Err() != nil {
 		return nil, whyEnded(waiting)
@@ -200,7 +200,7 @@ func (l *Lock) joinAndWait(waiting context.Context, p patience) (place, error) {
 
 // join creates our znode. Its name has a guid, a random number: when the answer to a
 // create is lost, nobody knows whether there is a znode, and join looks for that name
-// until it knows.
+// until it knows, or until the server refuses the list.
 func (l *Lock) join(waiting context.Context) (place, error) {
 	conn := l.s.Conn()
 	ownName := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.Uint64())
@@ -322,9 +322,9 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// This list is not older than the create: our client has seen its znode, in the create's
-		// answer or in find, and a server that has not come that far refuses our client.
-		// (Before find, the client has not seen its znode. So look makes a write first.)
+		// If our name is missing, our znode is gone: this list is not older than the create. For
+		// our client has seen the znode, in the create's answer or in find. It tells each new
+		// server how far it has seen, and a server that lags behind that refuses it.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting)
@@ -367,8 +367,8 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 			return mine, err
 		}
 		if conn.SessionID() != mine.owner {
-			// GetW may have been sent in the next session. Its watch says nothing of the end of
-			// our znode, which went with the old session: we would sleep without a place.
+			// The end of our session fires its watches. But GetW may have been sent in the next one:
+			// its watch has not fired, and our znode is gone. We would sleep without a place.
 			continue
 		}
 		select {

@@ -97,7 +97,7 @@ func (h *hold) enter(ctx context.Context, k kind) (held context.Context, inside 
 	}
 	h.count[k]++
 	if h.endsWithHold(ctx) {
-		return context.WithValue(ctx, tokenOf{}, h.token), true, nil // ctx may carry another lock's
+		return ctx, true, nil
 	}
 	return h.newContext(ctx), true, nil
 }

@@ -24,10 +24,10 @@ import (
 //   - Not the answer to a sync, or to the handshake of an old session: a leader gives
 //     it alone, and may have been deposed without knowing.
 //   - A write is answered when a majority has agreed to it. Any later leader was elected
-//     by a majority. Two majorities share a server, which agreed to our write before it
-//     took part in that election: afterwards it agrees to nothing from the old leader.
-//     So the election came after the write was sent. And a new leader gives each session
-//     a whole time-out.
+//     by a majority. Two majorities share a server. Once that server has taken part in
+//     the election, it agrees to nothing more from the old leader. It agreed to our write:
+//     so it did that before the election. So the new leader came after the write was sent.
+//     And a new leader gives each session a whole time-out.
 //
 // That leaves the leader that we have now. A write that a follower passes on does not count
 // there as a sign of life of our session: only the follower's report does. The follower
@@ -42,10 +42,10 @@ import (
 //	write 3 is answered   So the leader has the report.
 //
 // The leader counts the time-out from the report, which came after write 1 was sent. So
-// the lease may count from the sending of write 1. Each later write is a write 3 again,
-// if it is sent after the answer to a write 2. All this holds, too, if we change to
-// another server in between: the model in docs/lease.md tries it ("A comes back to another
-// server").
+// the lease may count from the sending of write 1. The next write moves it on: of writes
+// a, b, c and d, each sent a tick after the answer to the last, c is write 3 of a and b,
+// and d is write 3 of b and c. All this holds, too, if we change to another server in
+// between: the model in docs/lease.md tries it ("A comes back to another server").
 //
 // A session that holds nothing makes no writes. If the first Lock had to wait for three,
 // it would wait for a tick. So the client's pings are of use. An answered ping proves no
@@ -61,15 +61,15 @@ import (
 // longestTick is a fifth of the time-out. The servers' tick is not longer if the time-out
 // is five ticks or more, which Open asks of the caller, and cannot check. The leader asks
 // for a report twice a tick, or a little later. So in a whole tick it asks at least once,
-// unless it pauses.
+// unless it pauses. Below, "a tick" is this fifth of the time-out.
 func longestTick(timeout time.Duration) time.Duration { return timeout / 5 }
 
 // fullLease is how long the lease is, from the sending of what it counts from: the whole
 // time-out, less a tenth for the holder to stop in.
 func fullLease(timeout time.Duration) time.Duration { return timeout * 9 / 10 }
 
-// proof is what can be a part of a proof: a write to which a majority has agreed, or a ping
-// that a server has answered. By itself a ping proves nothing.
+// proof is one piece of evidence: a write to which a majority has agreed, or a ping that a
+// server has answered. It takes several to prove a lease, and one of them has to be a write.
 type proof struct{ sent, answered time.Time }
 
 // isNone reports whether there is no such write or ping yet.
@@ -111,7 +111,7 @@ func (s *Session) granted(begun time.Time, id int64, timeout time.Duration) {
 	}
 }
 
-// write makes a write, and counts it when it is answered.
+// write makes a write, and counts it if a majority has agreed to it.
 func (s *Session) write(do func() error) error {
 	s.mu.Lock()
 	id := s.id
@@ -138,9 +138,9 @@ func (s *Session) ask() error {
 // stranger knew it, he could make it, or forbid the delete.
 func nobodysZnode() string { return fmt.Sprintf("/zklock-nobody-%016x/nothing", rand.Uint64()) }
 
-// agreed reports whether err is the leader's answer to a write that a majority has
-// agreed to refuse. ErrNoAuth is none: a follower can be set up to say that alone
-// (zookeeper.enableEagerACLCheck).
+// agreed reports whether err is ErrNoNode, the leader's answer to a delete that a majority
+// has agreed to refuse. No other error counts. Some would prove as much, but ErrNoAuth
+// would not: a follower can be set up to say that alone (zookeeper.enableEagerACLCheck).
 func agreed(err error) bool { return errors.Is(err, zk.ErrNoNode) }
 
 // count counts a write that was answered in the session with that id.
@@ -163,10 +163,9 @@ func (s *Session) count(id int64, w proof) {
 		s.renew(s.write1.sent.Add(fullLease(s.timeout)))
 	}
 
-	// A write can be write 3 of the two before it, and write 2 of what comes. Of writes
-	// a, b, c and d, each sent a tick after the answer to the last, c is write 3 of a and
-	// b, and d is write 3 of b and c. A write that was sent sooner can be write 3, as above.
-	// But it cannot be the next write 2: perhaps the leader has not asked for a report since.
+	// A write can be write 3 of the two before it, and write 2 of what comes. A write that
+	// was sent less than a tick after the last write 2 can be write 3, as above. But it
+	// cannot be the next write 2: perhaps the leader has not asked for a report since.
 	//
 	// aTickLater is true, too, if there is no write 2: its time is the zero time, long ago.
 	aTickLater := w.sent.Sub(s.write2.answered) >= longestTick(s.timeout)
@@ -182,9 +181,9 @@ func (s *Session) pingAnswered(ping proof) {
 	s.pingBefore, s.ping = s.ping, ping
 }
 
-// pingATickBefore returns the last ping that was answered a tick or more before then; ok is
-// false if there is none. The client sends a ping in each third of the time-out, and a tick
-// is a fifth: so the last two are enough. The caller has s.mu.
+// pingATickBefore returns a ping that was answered a tick or more before then; ok is false
+// if it knows of none. The client sends a ping in each third of the time-out, and a tick is
+// a fifth: so one of the last two is old enough, unless answers are slow. The caller has s.mu.
 func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
 	for _, ping := range []proof{s.ping, s.pingBefore} {
 		aTickBefore := then.Sub(ping.answered) >= longestTick(s.timeout)
@@ -260,10 +259,9 @@ func (s *Session) takeLease() *lease {
 //   - Little of the lease is left. Once the hold has begun, only three writes renew the
 //     lease. That takes a tick or more, and the lease could be over before.
 //   - write2 was answered more than a tick ago. During a hold, renewWhileUsed makes a write
-//     a tick after write2. That is past, so it would make one as soon as the hold has begun.
-//     Made now, while nothing hangs on the lease, the write is of more use: with an answered
-//     ping before it, it renews the lease alone. If the list does not let us in, it was not
-//     needed.
+//     a tick after write2. So it would make one as soon as the hold has begun. The write is
+//     of more use now, if nothing hangs on the lease yet: after an answered ping, one write
+//     is enough to renew it. If the list does not let us in, the write was not needed.
 func (s *Session) prepareLease() {
 	s.mu.Lock()
 	tick := longestTick(s.timeout)
@@ -275,8 +273,8 @@ func (s *Session) prepareLease() {
 	}
 }
 
-// waitHalfATick is for a loop that waits until the session has a lease again. That takes a
-// tick or more. So the loop looks twice a tick; that is enough.
+// waitHalfATick is for a loop that waits until a write is answered again, or until the
+// session has a lease again. A lease takes a tick or more. So to look twice a tick is enough.
 func (s *Session) waitHalfATick() {
 	select {
 	case <-time.After(longestTick(s.Timeout()) / 2):

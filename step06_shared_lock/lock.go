@@ -126,7 +126,7 @@ func (l *RWLock) tryLock(ctx context.Context, wait time.Duration, k kind) (held 
 	return held, failed("lock", l.dir, err)
 }
 
-// acquire gives up when waiting ends. The hold that it returns ends with ctx.
+// acquire gives up when waiting ends. The context that it returns ends with ctx.
 func (l *RWLock) acquire(ctx, waiting context.Context, k kind, p patience) (held context.Context, err error) {
 	if waiting.Err() != nil {
 		return nil, whyEnded(waiting)
@@ -186,7 +186,7 @@ func (l *RWLock) joinAndWait(waiting context.Context, k kind, p patience) (place
 
 // join creates our znode. Its name has a guid, a random number: when the answer to a
 // create is lost, nobody knows whether there is a znode, and join looks for that name
-// until it knows.
+// until it knows, or until the server refuses the list.
 func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
 	conn := l.s.Conn()
 	ownName := fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), k)
@@ -309,9 +309,9 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// This list is not older than the create: our client has seen its znode, in the create's
-		// answer or in find, and a server that has not come that far refuses our client.
-		// (Before find, the client has not seen its znode. So look makes a write first.)
+		// If our name is missing, our znode is gone: this list is not older than the create. For
+		// our client has seen the znode, in the create's answer or in find. It tells each new
+		// server how far it has seen, and a server that lags behind that refuses it.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
@@ -355,8 +355,8 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 			return mine, err
 		}
 		if conn.SessionID() != mine.owner {
-			// GetW may have been sent in the next session. Its watch says nothing of the end of
-			// our znode, which went with the old session: we would sleep without a place.
+			// The end of our session fires its watches. But GetW may have been sent in the next one:
+			// its watch has not fired, and our znode is gone. We would sleep without a place.
 			continue
 		}
 		select {

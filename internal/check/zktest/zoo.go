@@ -78,9 +78,14 @@ func newAt(t T, server *zkserver.Server, root string) *Zoo {
 	t.Cleanup(cancel)
 	z := &Zoo{Server: server, Ctx: ctx, t: t, Root: root}
 	z.eye = z.Client("the observer")
-	err := zk.ErrConnectionClosed
-	for errors.Is(err, zk.ErrConnectionClosed) && ctx.Err() == nil { // as when there is an election
+	var err error
+	for {
 		_, err = z.eye.Create(z.Root, nil, 0, zk.WorldACL(zk.PermAll))
+		notServing := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) // as in an election
+		if !notServing || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 		t.Fatalf("create this test's root %s: %v", z.Root, err)
