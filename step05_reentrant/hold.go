@@ -19,11 +19,11 @@ type hold struct {
 	contexts map[*heldContext]bool // they end with the hold
 }
 
-// heldContext is what a hold keeps of one context that newContext has made: end ends that
-// context, and by done the method endsWithHold recognises it.
+// heldContext is one context that newContext has made, as its hold knows it. The context
+// itself carries it, too: so it leads from the context to the hold.
 type heldContext struct {
 	hold *hold
-	done <-chan struct{} // of the context that newContext made
+	done <-chan struct{} // the context's Done channel: endsWithHold recognises the context by it
 	end  context.CancelCauseFunc
 }
 
@@ -41,7 +41,7 @@ var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
 // ctx, when the lease is over, and when the lock is released.
 func begin(ctx context.Context, lock *Lock, mine place) (held context.Context) {
 	h := &hold{lock: lock, place: mine, count: 1, contexts: map[*heldContext]bool{}}
-	h.mu.Lock()
+	h.mu.Lock() // newContext asks for it; nobody else has h yet
 	held = h.newContext(ctx)
 	h.mu.Unlock()
 	h.stopUsing = lock.s.useLease(mine.lease, h.lose)
@@ -78,9 +78,9 @@ func holdIn(ctx context.Context, lock *Lock) *hold {
 	return c.hold
 }
 
-// enter counts one more call to Lock inside the hold that ctx carries. inside is false
-// if the hold was released. acquire refuses the contexts that have ended with it: one made by
-// context.WithoutCancel comes here, or one just before it ends. Its caller queues up like anybody else.
+// enter counts one more call to Lock inside the hold that ctx carries. inside is false if the
+// hold was released: its caller queues up like anybody else. (Such a ctx was made by
+// context.WithoutCancel, or the release will end it in a moment: acquire refuses one that has ended.)
 //
 // A hold can have ended and still wait for an Unlock: it was lost, or the server has refused
 // the delete of its last Unlock. Nobody enters it. Its contexts have ended for good, so new

@@ -136,7 +136,7 @@ func (s *Session) Done() <-chan struct{} { return s.done }
 
 // Close ends the session: its ephemeral znodes are deleted, every hold is lost,
 // and every waiting Lock returns an error. Without a connection the znodes stay until
-// the session times out. A second Close does nothing.
+// the session times out. A second Close does nothing more.
 func (s *Session) Close() {
 	s.markClosed()
 	s.conn.Close()

@@ -18,11 +18,11 @@ type hold struct {
 	contexts map[*heldContext]bool // they end with the hold
 }
 
-// heldContext is what a hold keeps of one context that newContext has made: end ends that
-// context, and by done the method endsWithHold recognises it.
+// heldContext is one context that newContext has made, as its hold knows it. The context
+// itself carries it, too: so it leads from the context to the hold.
 type heldContext struct {
 	hold *hold
-	done <-chan struct{} // of the context that newContext made
+	done <-chan struct{} // the context's Done channel: endsWithHold recognises the context by it
 	end  context.CancelCauseFunc
 }
 
@@ -40,7 +40,7 @@ var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
 // ctx, when the lease is over, and when the lock is released.
 func begin(ctx context.Context, lock *RWLock, mine place) (held context.Context) {
 	h := &hold{lock: lock, place: mine, count: map[kind]int{mine.kind: 1}, contexts: map[*heldContext]bool{}}
-	h.mu.Lock()
+	h.mu.Lock() // newContext asks for it; nobody else has h yet
 	held = h.newContext(ctx)
 	h.mu.Unlock()
 	h.stopUsing = lock.s.useLease(mine.lease, h.lose)

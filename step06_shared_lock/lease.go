@@ -60,8 +60,9 @@ import (
 
 // longestTick is a fifth of the time-out. The servers' tick is not longer if the time-out
 // is five ticks or more, which Open asks of the caller, and cannot check. The leader asks
-// for a report twice a tick, or a little later. So in a whole tick it asks at least once,
-// unless it pauses. Below, "a tick" is this fifth of the time-out.
+// for a report each half tick, sometimes a little late. So in a whole tick it asks at least
+// once, unless it pauses. Below, "a tick" is this fifth of the time-out. What is said above
+// of a tick of the servers is true of it, too, since it is not shorter.
 func longestTick(timeout time.Duration) time.Duration { return timeout / 5 }
 
 // fullLease is how long the lease is, from the sending of what it counts from: the whole
@@ -79,7 +80,7 @@ func (p proof) isNone() bool { return p.sent.IsZero() }
 // mutex guards it.
 type lease struct {
 	until    time.Time           // zero once endLease was called
-	users    map[*leaseUser]bool // the holds that hang on it, and in step 5 a Cohort's tenures
+	users    map[*leaseUser]bool // the holds that hang on it, and the tenures of a Cohort (step 6, with the same file, has none)
 	renewing bool                // a goroutine renews it
 }
 
@@ -95,7 +96,7 @@ type leaseUser struct{ lose func() }
 func (s *Session) granted(begun time.Time, id int64, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id == s.id { // the old session has come back: this proves nothing
+	if id == s.id { // the old session has come back, or, with 0, there is still none: this proves nothing
 		if id != 0 {
 			s.timeout = timeout
 		}
@@ -200,7 +201,7 @@ func (s *Session) renew(until time.Time) {
 		return
 	}
 	if s.lease.isOver() {
-		s.endLease()
+		s.endLease() // perhaps its holds have not been told yet: the timer may be late
 		s.lease = &lease{users: map[*leaseUser]bool{}}
 	}
 	if !until.After(s.lease.until) {
@@ -305,8 +306,9 @@ func (s *Session) useLease(l *lease, lose func()) (stop func()) {
 }
 
 // renewWhileUsed makes a write a tick after the answer to write2, whoever made that: so
-// all holds of the session ask together. While the create of a hold is write2, a hold
-// that is shorter than a tick costs no write besides its own.
+// all holds of the session ask together. The create of a hold is usually write2 (see count).
+// So the next write is due a tick after its answer, and a hold that is shorter costs only
+// its create and its delete.
 func (s *Session) renewWhileUsed(l *lease) {
 	for {
 		wait, used := s.nextWrite(l)

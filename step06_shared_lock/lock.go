@@ -186,7 +186,7 @@ func (l *RWLock) joinAndWait(waiting context.Context, k kind, p patience) (place
 
 // join creates our znode. Its name has a guid, a random number: when the answer to a
 // create is lost, nobody knows whether there is a znode, and join looks for that name
-// until it knows, or until the server refuses the list.
+// until it knows, or until a server refuses to tell.
 func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
 	conn := l.s.Conn()
 	ownName := fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), k)
@@ -309,9 +309,9 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// If our name is missing, our znode is gone: this list is not older than the create. For
-		// our client has seen the znode, in the create's answer or in find. It tells each new
-		// server how far it has seen, and a server that lags behind that refuses it.
+		// Unlike in look, our client has seen our znode: in the create's answer, or in find. It tells
+		// each new server what it has seen last, and a server that lags behind refuses the connection.
+		// So this list is not older than the create: if our name is missing, our znode is gone.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
@@ -327,7 +327,7 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		nobodyToWaitFor := before == ""
 		if nobodyToWaitFor {
 			if l.s.isOver(current) {
-				l.s.waitHalfATick() // the line was down for too long; the next takeLease makes a write
+				l.s.waitHalfATick() // the session has ended, or no write was answered for too long: takeLease makes one
 				continue
 			}
 			mine.lease = current
@@ -355,8 +355,8 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 			return mine, err
 		}
 		if conn.SessionID() != mine.owner {
-			// The end of our session fires its watches. But GetW may have been sent in the next one:
-			// its watch has not fired, and our znode is gone. We would sleep without a place.
+			// When a session ends, the watches set in it fire. But if ours ended just before GetW, this
+			// watch was set in the next session. It has not fired, and our znode is gone: do not sleep.
 			continue
 		}
 		select {
