@@ -256,13 +256,12 @@ var OldZnode = property("a znode of an old session is no place in the queue",
 		attempt := a.Start()
 		zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
 		old := s.left(a)
-		lineGone := a.Tap.Mark()
 		s.Await(
 			"A to have another session",
 			func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
 		)
-		// The old znode stays until A has looked for it, or has given up: a slow A is no lock that looks right.
-		s.soon(func() bool { return a.HasQueued(lineGone) || attempt.Returned() })
+		// The old znode stays until A has seen it, and waits or has returned, however slow A is.
+		s.soon(func() bool { return len(a.Tap.Watched()) > 0 || attempt.Returned() })
 		if how := attempt.Waits(); how == zktest.Returned && attempt.Err() != nil {
 			attempt = a.Start()
 			attempt.Waits()

@@ -118,21 +118,17 @@ func (t *Turn) Cancel() error {
 // lock may have made its znode earlier.
 func (t *Turn) Queued() {
 	t.zoo.t.Helper()
-	t.zoo.Await(words.Of("%v's create to be answered", t.Name), func() bool { return t.HasQueued(t.mark) || t.Returned() })
-}
-
-// HasQueued tells whether the server has answered a create or a list of the
-// member's since a Mark.
-func (m *Member) HasQueued(mark int) bool {
-	for _, f := range m.Tap.Since(mark) {
-		isCreate := f.Op == wiretap.Create && f.Err != wiretap.NoNode
-		isList := f.Op == wiretap.GetChildren
-		showsQueue := isCreate || isList
-		if f.Kind == wiretap.Reply && showsQueue {
-			return true
+	t.zoo.Await(words.Of("%v's create to be answered", t.Name), func() bool {
+		for _, f := range t.Tap.Since(t.mark) {
+			isCreate := f.Op == wiretap.Create && f.Err != wiretap.NoNode
+			isList := f.Op == wiretap.GetChildren
+			showsQueue := isCreate || isList
+			if f.Kind == wiretap.Reply && showsQueue {
+				return true
+			}
 		}
-	}
-	return false
+		return t.Returned()
+	})
 }
 
 // Wait says how a call waits for the lock.

@@ -119,7 +119,8 @@ func (t *Tap) Idle() bool {
 // Waiting tells how the client waits at this moment, judged by the record
 // since a Mark. Silently: the last thing it asked has been answered and set a
 // watch that has not fired. Polling: its last request was made three times, and
-// from the first of these on it has set no watch.
+// from the first of these on it has set no watch. Deletes do not count: nobody looks
+// whether it is his turn by a delete, but a session may make one in vain to be sure of itself.
 func (t *Tap) Waiting(mark int) (silently, polling bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,5 +146,6 @@ func (t *Tap) Waiting(mark int) (silently, polling bool) {
 		unanswered += len(c.asked)
 	}
 	silently = last.Watch && unanswered == 0 && t.armed[watch{last.Path, last.Op == GetChildren}]
-	return silently, made == 3
+	polling = made == 3 && last.Op != Delete
+	return silently, polling
 }
