@@ -149,11 +149,11 @@ generate: ## the lists in the pages, once more, from the tables of locks, mistak
 	go generate ./...
 
 tools: ready ## the tests that make test leaves out: for whoever changes the tools
-	go test $(RACE) -timeout 600s $(LONGEST_TOOL) $$(go list ./... | grep -E '$(TOOLS)')
-	go test $(RACE) -timeout 300s -run '$(RARE)' ./docs ./internal/check/explore
+	go test $(RACE) -vet=off -timeout 600s $(LONGEST_TOOL) $$(go list ./... | grep -E '$(TOOLS)')
+	go test $(RACE) -vet=off -timeout 300s -run '$(RARE)' ./docs ./internal/check/explore
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
-# RACE=-race is for .ci/run and .ci/night. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
+# RACE=-race is for .ci/night. make check has go vet. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
 TOOLS = /internal/(show|teach|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
 RARE = ^(TestRarerFaults|TestAChangedStep5IsWrong|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end

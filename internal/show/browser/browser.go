@@ -41,6 +41,12 @@ func Open(t *testing.T, url string, width, height int) *Browser {
 	if os.Geteuid() == 0 { // Chromium's sandbox does not run as root
 		options = append(options, chromedp.NoSandbox)
 	}
+	// Chromium is ended, and does not tidy up. (t.TempDir has too long a name for its socket.)
+	temporary, err := os.MkdirTemp("", "page-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(temporary) }) // a process of Chromium may end a little later
+	options = append(options, chromedp.Env("TMPDIR="+temporary))
+
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
