@@ -79,9 +79,12 @@ func (p proof) isNone() bool { return p.sent.IsZero() }
 // lease is one unbroken time for which the session can be relied on. The session's
 // mutex guards it.
 type lease struct {
-	until    time.Time           // zero once endLease was called
-	users    map[*leaseUser]bool // the holds that hang on it, and the tenures of a Cohort (step 6, with the same file, has none)
-	renewing bool                // a goroutine renews it
+	// The holds that hang on it, and the tenures of a Cohort. (Step 6 has the same file, and
+	// no Cohort.)
+	users map[*leaseUser]bool
+
+	until    time.Time // zero once endLease was called
+	renewing bool      // a goroutine renews it
 }
 
 // leaseUser is a hold, as the lease knows it. It is a struct, since a func cannot be a key

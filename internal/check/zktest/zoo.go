@@ -79,16 +79,15 @@ func newAt(t T, server *zkserver.Server, root string) *Zoo {
 	z := &Zoo{Server: server, Ctx: ctx, t: t, Root: root}
 	z.eye = z.Client("the observer")
 	var err error
-	for {
+	isAnswered := func() bool {
 		_, err = z.eye.Create(z.Root, nil, 0, zk.WorldACL(zk.PermAll))
 		notServing := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) // as in an election
-		if !notServing || ctx.Err() != nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+		return !notServing
 	}
+	noRoot := func() { t.Fatalf("create this test's root %s: %v", z.Root, err) }
+	z.await(isAnswered, noRoot)
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		t.Fatalf("create this test's root %s: %v", z.Root, err)
+		noRoot()
 	}
 	t.Cleanup(func() { z.remove(z.Root) }) // before the observer closes
 	return z
