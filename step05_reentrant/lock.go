@@ -193,7 +193,7 @@ func (l *Lock) joinAndWait(waiting context.Context, p patience) (place, error) {
 	}
 	leaveErr := l.leave(mine)
 	if znodeStays(leaveErr) { // the server has refused the delete
-		err = errors.Join(err, leaveErr)
+		err = errors.Join(err, fmt.Errorf("leave the queue: delete %s: %w", mine.node, leaveErr))
 	}
 	return place{}, err
 }

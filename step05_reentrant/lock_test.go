@@ -202,6 +202,21 @@ func TestTryLockWaitsNoLongerThanItIsTold(t *testing.T) {
 	})
 }
 
+// A holds the lock, and B's TryLock has to leave the queue. The directory's ACL forbids the
+// delete: the error says so, and names the znode that stays.
+func TestWhoLeavesTellsOfADeleteThatIsRefused(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := locks.Join(z, "A"), locks.Join(z, "B")
+	a.Acquire()
+	_, err := z.Observer().SetACL(a.Path, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+	require.NoError(t, err)
+	_, err = b.TryLock(z.Ctx, 0)
+	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorIs(t, err, zk.ErrNoAuth)
+	require.ErrorContains(t, err, b.Znode())
+}
+
 // Hundreds give up, each at another moment: while the create is under way, while it
 // waits, just as it is let in.
 func TestGivingUpAtAnyMomentLeavesNothing(t *testing.T) {
@@ -287,6 +302,22 @@ func TestAsManyUnlocksAsLocksAndTheLastOneDeletes(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled, "Lock with a context that ended with the hold")
 		require.ErrorIs(t, err, ErrNotHeld, "why it ended")
 	}
+}
+
+// A context that was made from the hold's can end before the hold does. Lock with it is no
+// re-entry: it answers as to any context that has ended, and no Unlock is due for it.
+func TestAContextThatEndsBeforeItsHoldIsNoReentry(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	turn := a.Acquire()
+	ended, cancel := context.WithCancel(turn.Held())
+	cancel()
+	_, err := a.Lock(ended)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, turn.Held().Err(), "the hold goes on")
+	turn.Release()
+	require.Empty(t, a.Queue(), "one Unlock was due")
 }
 
 func TestTokenOfNoHold(t *testing.T) {
@@ -395,6 +426,48 @@ func TestAZnodeOfAnEndedSessionIsNoPlaceInTheQueue(t *testing.T) {
 }
 
 // The server has made A's znode, and A, who is cut off, does not know.
+// B waits, its znode goes, and the directory's ACL forbids to make another one: Lock says so.
+func TestAPlaceThatCannotBeMadeAnewEndsTheWait(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	for _, why := range []string{"deleted", "gone with its session"} {
+		a, b := locks.Join(z, "A"), locks.JoinMortal(z, "B")
+		held, waiting := a.Acquire(), b.Start()
+		waiting.MustWait("A holds the lock")
+		permit := func(permissions int32) {
+			_, err := z.Observer().SetACL(a.Path, zk.WorldACL(permissions), -1)
+			require.NoError(t, err)
+		}
+		permit(zk.PermAll &^ zk.PermCreate)
+		mark := b.Tap.Mark()
+		if why == "deleted" {
+			require.NoError(t, z.Observer().Delete(b.Znode(), -1))
+		} else {
+			b.Crash()
+			z.AwaitExpiry(b.Client)
+			b.Tap.Restore()
+		}
+		held.Release()
+		require.ErrorIs(t, waiting.Err(), zk.ErrNoAuth, "B's znode was %s", why)
+		if why == "deleted" {
+			require.Equal(t, 1, b.Requests(mark)[wiretap.Create], "creates that are refused")
+		}
+		permit(zk.PermAll)
+	}
+}
+
+// Somebody forbids everybody to read A's znode. B cannot wait for it to go.
+func TestAWatchThatIsRefusedEndsTheWait(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := locks.Join(z, "A"), locks.Join(z, "B")
+	a.Acquire()
+	_, err := z.Observer().SetACL(a.Znode(), zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+	require.NoError(t, err)
+	require.ErrorIs(t, b.Start().Err(), zk.ErrNoAuth)
+	require.Len(t, a.Queue(), 1, "B has left the queue")
+}
+
 func TestACreateWithoutAReplyIsRepeatedWhenTheSessionHasExpired(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -412,6 +485,50 @@ func TestACreateWithoutAReplyIsRepeatedWhenTheSessionHasExpired(t *testing.T) {
 
 // The create's reply is lost, and each step of the recovery loses its reply once: the
 // write in vain, the list, the look at the owner.
+// The reply to a create is lost, and the directory's ACL forbids the list. Nobody can know
+// whether there is a znode: Lock says why, and makes no other one.
+func TestARecoveryThatIsRefusedEndsTheLock(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	a.Acquire().Release() // makes the directory
+	_, err := z.Observer().SetACL(a.Path, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+	require.NoError(t, err)
+	a.Tap.LoseReply(wiretap.Create, 1)
+	mark := a.Tap.Mark()
+	require.ErrorIs(t, lock(a, z.Ctx).Err(), zk.ErrNoAuth)
+	require.Equal(t, 1, a.Requests(mark)[wiretap.Create], "creates")
+}
+
+// A create that does not reach the server is repeated. It takes one list to find that there
+// is no znode, and one to see that it is the first. The first time there is no directory yet.
+func TestACreateThatDoesNotArriveIsRepeated(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	for _, directory := range []string{"missing", "there"} {
+		mark := a.Tap.Mark()
+		a.Tap.LoseRequest(wiretap.Create, 1)
+		a.Acquire().Release()
+		require.Equal(t, 2, a.Requests(mark)[wiretap.GetChildren], "lists, with the directory %s", directory)
+	}
+}
+
+// The znode that Lock has found, after a lost reply, goes before Lock has read it. Lock makes
+// another one.
+func TestAZnodeThatGoesWhileItIsLookedForIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	a.Tap.LoseReply(wiretap.Create, 3) // after one in vain, and the directory's
+	read := a.Tap.HoldRequest(wiretap.GetData, 1)
+	turn := a.Start()
+	zktest.AwaitChan(z, "A to read the znode that it has found", read.Sprung())
+	require.NoError(t, z.Observer().Delete(a.Znode(), -1))
+	read.Let()
+	turn.Release()
+}
+
 func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -428,6 +545,7 @@ func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 	}
 	holds(t, z, turn)
 	require.Equal(t, 1, a.Requests(mark)[wiretap.Create], "creates: the one without a reply was found")
+	require.Equal(t, 4, a.Requests(mark)[wiretap.Delete], "writes in vain: one before each of three lists, and one without a reply")
 	turn.Release()
 }
 

@@ -179,7 +179,7 @@ func (l *RWLock) joinAndWait(waiting context.Context, k kind, p patience) (place
 	}
 	leaveErr := l.leave(mine)
 	if znodeStays(leaveErr) { // the server has refused the delete
-		err = errors.Join(err, leaveErr)
+		err = errors.Join(err, fmt.Errorf("leave the queue: delete %s: %w", mine.node, leaveErr))
 	}
 	return place{}, err
 }

@@ -255,6 +255,48 @@ func TestAWriteHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
 	}
 }
 
+// B waits, its znode goes, and the directory's ACL forbids to make another one: Lock says so.
+func TestAPlaceThatCannotBeMadeAnewEndsTheWait(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	for _, why := range []string{"deleted", "gone with its session"} {
+		a, b := subject.Join(z, "A"), subject.JoinMortal(z, "B")
+		held, waiting := a.Acquire(), b.Start()
+		waiting.MustWait("A holds the lock")
+		permit := func(permissions int32) {
+			_, err := z.Observer().SetACL(a.Path, zk.WorldACL(permissions), -1)
+			require.NoError(t, err)
+		}
+		permit(zk.PermAll &^ zk.PermCreate)
+		mark := b.Tap.Mark()
+		if why == "deleted" {
+			require.NoError(t, z.Observer().Delete(b.Znode(), -1))
+		} else {
+			b.Crash()
+			z.AwaitExpiry(b.Client)
+			b.Tap.Restore()
+		}
+		held.Release()
+		require.ErrorIs(t, waiting.Err(), zk.ErrNoAuth, "B's znode was %s", why)
+		if why == "deleted" {
+			require.Equal(t, 1, b.Requests(mark)[wiretap.Create], "creates that are refused")
+		}
+		permit(zk.PermAll)
+	}
+}
+
+// Somebody forbids everybody to read A's znode. B cannot wait for it to go.
+func TestAWatchThatIsRefusedEndsTheWait(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := subject.Join(z, "A"), subject.Join(z, "B")
+	a.Acquire()
+	_, err := z.Observer().SetACL(a.Znode(), zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+	require.NoError(t, err)
+	require.ErrorIs(t, b.Start().Err(), zk.ErrNoAuth)
+	require.Len(t, a.Queue(), 1, "B has left the queue")
+}
+
 // The directory's ACL forbids the delete. The lock stays as it is until the exit
 // that was refused is tried again; the other kind's is not that exit.
 func TestARefusedReleaseCanBeTriedAgain(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"zklock/internal/check/zktest"
 	"zklock/internal/upkeep/words"
 )
 
@@ -22,10 +23,10 @@ type Answer struct {
 var ErrAsks = errors.New("those who wait for this lock ask from time to time, and time is not explored")
 
 // mineLasts bounds Mine. It needs half of that, if nothing else goes on.
-const mineLasts = 10 * time.Second
+var mineLasts = zktest.Slower(10 * time.Second)
 
 // Mine plays orders of two clients of a learner's lock of a step, "3" to "6", for ten
-// seconds at most. They are all orders without a fault; then those with a crash or a client
+// seconds at most, or longer on a busy machine. They are all orders without a fault; then those with a crash or a client
 // that gives up, and one switch without need; and in steps 5 and 6 those with any fault and
 // no such switch. The steps before cannot bear a lost reply. It stops when something is
 // wrong: then the answer has the shortest such order.

@@ -124,9 +124,9 @@ var LostWhileWaiting = property("a waiter whose session expires says so or queue
 			err := waiting.Err()
 			s.failsIf(
 				!errors.Is(err, told),
-				"B's session expired while it waited, and its Lock answered: %v; wanted: %v",
-				err,
+				"B's session expired while it waited; wanted was the error %q, and its Lock answered: %v",
 				told,
+				err,
 			)
 			left := s.left(b)
 			s.failsIf(len(left) > 0, "B's session expired while it waited, B was told, and left %v", left)

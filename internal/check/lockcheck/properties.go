@@ -340,35 +340,47 @@ func (s *story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waitin
 var SilentWait = property("waiting sends no request",
 	"the server works for clients that have nothing to do",
 	"who could tell the waiter, so that it need not ask?",
-	func(s *story) {
-		const plainly = 100                              // requests
-		_, waiters := s.crowd(5, 2*zktest.MortalTimeout) // short, for the pings are the clock
-		began, count := time.Now(), s.Count(waiters...)
-		marks, pings := map[*zktest.Turn]int{}, map[*zktest.Turn]int{}
+	func(s *story) { s.waitsInSilence(5, 2) })
+
+// Two clients wait for eight pings, which is six seconds or more. It finds who watches, and
+// asks now and then besides. The check of an exercise asks it at its end: a learner need not
+// wait for it each time.
+var SilentForLong = property("a long wait sends no request",
+	SilentWait.Why,
+	"the watch tells of each change, or that the session has ended: what is left to ask for?",
+	func(s *story) { s.waitsInSilence(2, 8) })
+
+// waitsInSilence is told of some clients that wait, for as long as their sessions send so
+// many pings each.
+func (s *story) waitsInSilence(clients, pings int) {
+	const plainly = 100                                    // requests
+	_, waiters := s.crowd(clients, 2*zktest.MortalTimeout) // short, for the pings are the clock
+	began, count := time.Now(), s.Count(waiters...)
+	marks, enough := map[*zktest.Turn]int{}, map[*zktest.Turn]int{}
+	for _, w := range waiters {
+		marks[w], enough[w] = w.Tap.Mark(), len(w.Tap.Done(wiretap.Ping))+pings
+	}
+	s.Await(words.Of("%d pings from each waiter", pings), func() bool {
+		asked, pinged := 0, 0
 		for _, w := range waiters {
-			marks[w], pings[w] = w.Tap.Mark(), len(w.Tap.Done(wiretap.Ping))+2
-		}
-		s.Await("two pings from each waiter", func() bool {
-			asked, pinged := 0, 0
-			for _, w := range waiters {
-				asked += len(w.Asked(marks[w]))
-				if len(w.Tap.Done(wiretap.Ping)) >= pings[w] {
-					pinged++
-				}
+			asked += len(w.Asked(marks[w]))
+			if len(w.Tap.Done(wiretap.Ping)) >= enough[w] {
+				pinged++
 			}
-			return asked > plainly || pinged == len(waiters)
-		})
-		sent := count()
-		s.failsIf(
-			sent.All() > 0,
-			"%d waiters sent %d requests in %v: %v",
-			len(waiters),
-			sent.All(),
-			time.Since(began).Round(100*time.Millisecond),
-			sent.Requests,
-		)
-		s.holds("%d waiters sent 0 requests between two pings", len(waiters))
+		}
+		return asked > plainly || pinged == len(waiters)
 	})
+	sent := count()
+	s.failsIf(
+		sent.All() > 0,
+		"%d waiters sent %d requests in %v: %v",
+		clients,
+		sent.All(),
+		time.Since(began).Round(100*time.Millisecond),
+		sent.Requests,
+	)
+	s.holds("%d waiters sent 0 requests between %d pings", clients, pings)
+}
 
 // Five wait, the holder releases: how many are notified?
 var WakesOne = property("a release wakes one",

@@ -405,6 +405,37 @@ func TestAny(t *testing.T) {
 	assert.NoError(t, zktest.AwaitChan(z, "the call to return", answer))
 }
 
+// A client polls that makes one request three times, and not one that deletes in vain. It waits
+// silently while the watch that it has set last has not fired.
+func TestHowAClientWaits(t *testing.T) {
+	z := zktest.New(t)
+	c := z.Client("the client")
+	is := func(wantSilent, wantPolls bool, what string, mark int) {
+		t.Helper()
+		silent, polls := c.Tap.Waiting(mark)
+		assert.Equal(t, wantSilent, silent, "%s: silently", what)
+		assert.Equal(t, wantPolls, polls, "%s: polling", what)
+	}
+	node := z.Root + "/a"
+	mark := c.Tap.Mark()
+	is(false, false, "it has asked nothing", mark)
+	for range 3 {
+		assert.ErrorIs(t, c.Delete(node, -1), zk.ErrNoNode)
+	}
+	is(false, false, "it has made three deletes in vain", mark)
+	for n := 1; n <= 3; n++ {
+		_, _, err := c.Exists(node)
+		assert.NoError(t, err)
+		is(false, n == 3, "it has asked whether a znode exists", mark)
+	}
+	_, _, _, err := c.ExistsW(node)
+	assert.NoError(t, err)
+	is(true, false, "it has set a watch", mark)
+	create(t, c, node, 0)
+	z.Await("the watch to have fired", func() bool { return len(c.Tap.Watched()) == 0 })
+	is(false, false, "the watch has fired", mark)
+}
+
 // While a request is on hold the client sends no ping, so the server hears
 // nothing and the client hears nothing: at last it takes the line for dead.
 func TestRequestOnHoldEndsWithItsConnection(t *testing.T) {

@@ -216,11 +216,15 @@ type Record struct {
 	Hints   map[string]int
 }
 
-// isAbout forgets the answers if they are about another version than this one.
+// isAbout forgets what held if the answers are about another version than this one. What
+// failed counts as failed until it is asked again.
 func (r *Record) isAbout(yours Files) {
-	if version := yours.Version(); version != r.Version {
-		r.Version, r.Answers = version, nil
+	version := yours.Version()
+	if version == r.Version {
+		return
 	}
+	r.Version = version
+	r.Answers = slices.DeleteFunc(r.Answers, Answer.holds)
 }
 
 const recordFile = ".check.json"
@@ -251,6 +255,21 @@ func (r Record) asked(p *lockcheck.Property) bool {
 func (r Record) holds(p *lockcheck.Property) bool {
 	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == p.Name && a.holds() })
 }
+
+// Fails tells whether a property that was asked does not hold.
+func (r Record) Fails() bool {
+	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return !a.holds() })
+}
+
+// NotWoken tells whether the story of a property has ended as a Lock did not return
+// whose turn had come.
+func (r Record) NotWoken(p *lockcheck.Property) bool {
+	return slices.ContainsFunc(r.Answers, func(a Answer) bool {
+		return a.Property == p.Name && waitedForLock.MatchString(a.Evidence.EN)
+	})
+}
+
+var waitedForLock = regexp.MustCompile(`waited in vain for\W.+'s Lock\W`)
 
 // Held counts the goals that were found to hold.
 func (e Exercise) Held(r Record) (n int) {

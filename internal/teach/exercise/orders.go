@@ -5,32 +5,59 @@ import (
 	"testing"
 
 	"zklock/internal/check/explore"
+	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
 )
 
 // everyOrder is the subtest that comes last.
 const everyOrder = "every order"
 
-// orders asks, when all properties hold, whether there is an order of two clients'
-// requests, or a place for a fault, in which the lock is wrong. A property is a situation
-// that somebody has thought of. This looks for one that nobody has thought of.
+// last asks, when all properties hold, for what takes long.
 //
-// The orders of a lock whose waiters ask from time to time cannot be played. So the first
-// two exercises leave this out, and those after the steps, which are no locks.
-func (c *check) orders() {
+// Is there an order of two clients' requests, or a place for a fault, in which the lock is
+// wrong? A property is a situation that somebody has thought of. This looks for one that
+// nobody has thought of. The orders of a lock whose waiters ask from time to time cannot be
+// played. So the first two exercises leave this out, and those after the steps, which are no
+// locks.
+//
+// Meanwhile somebody waits for a long time.
+func (c *check) last() {
 	e := c.exercise
 	explored := e.IsStep() && e.Name != "1" && e.Name != "2"
 	allHold := e.Missing(c.record) == nil && !c.Failed()
-	if !explored || !allHold {
+	if !explored || !allHold || askedAgain() {
 		return
 	}
-	if askedAgain() || !wanted(everyOrder) {
-		return
+	long := c.inBackground(lockcheck.SilentForLong)
+	if wanted(everyOrder) {
+		say(c.T, "All properties hold. Now the orders in which the requests of two clients can come …")
 	}
-	say(c.T, "All properties hold. Now the orders in which the requests of two clients can come …")
+	c.orders()
+	c.Run(lockcheck.SilentForLong.Name, func(t *testing.T) {
+		r := <-long
+		if !r.Verdict.Accepted() {
+			t.Fail()
+			told(t.Output(), r.Evidence, question(r.Property, r.Evidence))
+			return
+		}
+		say(t, "%s", r.Evidence)
+	})
+}
+
+// inBackground asks for a property, if -run leaves it in.
+func (c *check) inBackground(p *lockcheck.Property) <-chan lockcheck.Result {
+	result := make(chan lockcheck.Result, 1)
+	if wanted(p.Name) {
+		go func() { result <- lockcheck.Check(c.server, c.subjects[0], p, patience) }()
+	}
+	return result
+}
+
+// orders plays the orders of two clients' requests, and tells of the first that is wrong.
+func (c *check) orders() {
 	c.Run(everyOrder, func(t *testing.T) {
 		root := zktest.NewOn(t, c.server).Root
-		found, err := explore.Mine(t.Context(), c.server.Servers(), root, e.Name, "")
+		found, err := explore.Mine(t.Context(), c.server.Servers(), root, c.exercise.Name, "")
 		switch {
 		case err != nil:
 			say(t, "the orders could not be played: %v", err)

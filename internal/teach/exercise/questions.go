@@ -70,6 +70,11 @@ var questions = []struct {
 		"which error does Lock return when its context has ended?",
 	},
 	{
+		lockcheck.LostWhileWaiting,
+		regexp.MustCompile(`wanted was the error\W`),
+		"which error did the watch's event bring, and is it the one that Lock returns?",
+	},
+	{
 		lockcheck.ManyShare,
 		regexp.MustCompile(`which does not return\W`),
 		"what does Lock keep to itself while it waits, and does Unlock need it?",

@@ -27,6 +27,8 @@ func TestTheQuestionFollowsWhatWasSeen(t *testing.T) {
 	} {
 		assert.Contains(t, question(p, words.Whole(seen)), ask, seen)
 	}
+	expired := words.Whole(`B's session expired while it waited; wanted was the error "zk: session has been expired by the server", and …`)
+	assert.Contains(t, question(lockcheck.LostWhileWaiting, expired), "which error did the watch's event bring")
 	assert.Equal(t, lockcheck.OwnPlace.Hint, question(lockcheck.OwnPlace, words.Whole("B's Lock answered: zk: node does not exist")))
 }
 

@@ -208,8 +208,7 @@ func keepAnswer(a Answer) {
 // all properties: a goroutine may be left behind, or a test of the learner's own may fail.
 func isNotDone() {
 	r := Recorded(here)
-	lacks := func(a Answer) bool { return !a.holds() }
-	if len(r.Answers) == 0 || slices.ContainsFunc(r.Answers, lacks) {
+	if len(r.Answers) == 0 || r.Fails() {
 		return
 	}
 	r.Version = ""

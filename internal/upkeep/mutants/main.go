@@ -193,7 +193,7 @@ func base(ctx context.Context, scratch, skip, dir string) (suite, error) {
 }
 
 // passed is what go test -v says of a test that has passed, and in which time.
-var passed = regexp.MustCompile(`(?m)^--- PASS: (\w+) \(([0-9.]+s)\)$`)
+var passed = regexp.MustCompile(`(?m)^\x16?--- PASS: (\w+) \(([0-9.]+s)\)$`)
 
 // build builds the tests of a folder.
 func build(ctx context.Context, dir, program string, flags ...string) (said string, err error) {
@@ -202,24 +202,53 @@ func build(ctx context.Context, dir, program string, flags ...string) (said stri
 	return string(out), err
 }
 
+// mirror makes a folder that looks like the repository with the change, and returns the step's
+// folder in it: there are tests that read the step's own files.
+func mirror(root string, c change) (step string, err error) {
+	stepName, fileName := filepath.Split(c.path)
+	step = filepath.Join(root, stepName)
+	return step, errors.Join(
+		os.MkdirAll(step, 0o755),
+		link(".", root, filepath.Clean(stepName)),
+		link(stepName, step, fileName),
+		os.WriteFile(filepath.Join(step, fileName), []byte(c.made()), 0o644),
+	)
+}
+
+// link makes links to all that is in a folder, but for one name.
+func link(from, to, butFor string) error {
+	from, err := filepath.Abs(from)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(from)
+	for _, e := range entries {
+		if e.Name() != butFor {
+			err = errors.Join(err, os.Symlink(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())))
+		}
+	}
+	return err
+}
+
 // try builds the tests with the change, and runs them until one of them fails.
 func try(ctx context.Context, scratch string, tests suite, c change) verdict {
 	scratch, err1 := os.MkdirTemp(scratch, "")
 	defer os.RemoveAll(scratch)
-	mutant := filepath.Join(scratch, "mutant.go")
+	step, err2 := mirror(filepath.Join(scratch, "root"), c)
+	mutant := filepath.Join(step, filepath.Base(c.path))
 	overlay := filepath.Join(scratch, "overlay.json")
 	program := filepath.Join(scratch, "test")
-	file, err2 := filepath.Abs(c.path)
-	replace, err3 := json.Marshal(map[string]any{"Replace": map[string]string{file: mutant}})
-	err4 := os.WriteFile(mutant, []byte(c.made()), 0o644)
+	file, err3 := filepath.Abs(c.path)
+	replace, err4 := json.Marshal(map[string]any{"Replace": map[string]string{file: mutant}})
 	err5 := os.WriteFile(overlay, replace, 0o644)
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return verdict{unnoticed, err.Error()}
 	}
 	said, err := build(ctx, tests.dir, program, "-overlay", overlay)
-	if err != nil && strings.Contains(said, "mutant.go:") {
+	if err != nil && strings.Contains(said, mutant+":") {
 		return verdict{refused, ""}
 	}
+	tests.dir = step
 	if err != nil {
 		return verdict{unnoticed, said} // something else is broken
 	}
@@ -238,8 +267,9 @@ func try(ctx context.Context, scratch string, tests suite, c change) verdict {
 }
 
 // notices tells by which test a change is noticed. A test can fail because the machine is
-// busy. If the change is the reason, the test fails a second time, too. One that does not
-// is in once, and the others are asked.
+// busy. If the change is the reason, the test fails a second time, too: it has three tries,
+// as a few tests find what they look for by chance. One that does not is in once, and the
+// others are asked.
 func (tests suite) notices(ctx context.Context, program, which, skip string) (by, once string) {
 	for {
 		failed, _ := tests.run(ctx, program, which, skip)
@@ -250,9 +280,11 @@ func (tests suite) notices(ctx context.Context, program, which, skip string) (by
 		if strings.HasPrefix(failed, "Test") {
 			thatOne = only(failed)
 		}
-		again, _ := tests.run(ctx, program, thatOne, tests.skip)
-		if again != "" {
-			return failed, once
+		for range 3 {
+			again, _ := tests.run(ctx, program, thatOne, tests.skip)
+			if again != "" {
+				return failed, once
+			}
 		}
 		once = failed
 		skip = either(skip, thatOne)
@@ -278,15 +310,28 @@ func either(a, b string) string {
 
 // failure is a test that has failed or hangs, or what Go itself has against the
 // program.
-var failure = regexp.MustCompile(`^(?: *--- FAIL: |\t\t|fatal error: )(\S.*?)(?: \([0-9.ms]+\))?$`)
+var failure = regexp.MustCompile(`^(?:\x16?--- FAIL: |\t\t|fatal error: )(\S.*?)(?: \([0-9.ms]+\))?$`)
+
+// isNow is a line that tells which test goes on, and complaint is part of one with which a test
+// says that it fails. With a lock that hangs it may not come to its end after that.
+var (
+	isNow     = regexp.MustCompile(`^\x16?=== \w+ +(\S+)$`)
+	complaint = regexp.MustCompile(`\tError Trace:\t|: waited in vain for `)
+)
 
 // run runs tests until one of them fails, whose name it returns, and what they have said.
 // Each run starts a server of its own: a broken lock may leave anything behind on it.
+//
+// With test2json a part of a test is told as soon as it has failed, and not when the whole
+// test is over: many parts of a lock that hangs would be waited for. A byte, \x16, stands
+// before such a line.
 func (tests suite) run(ctx context.Context, program, which, skip string) (failed, said string) {
 	ctx, cancel := context.WithTimeout(ctx, tests.limit+10*time.Second)
 	defer cancel()
 	test := exec.CommandContext(ctx, program, "-test.run", which, "-test.skip", skip,
-		"-test.v", "-test.failfast", "-test.timeout", tests.limit.String())
+		"-test.v=test2json", "-test.failfast", "-test.timeout", tests.limit.String())
+	test.SysProcAttr = process.WithoutCtrlC()
+	test.Cancel = func() error { return process.KillAll(test.Process) } // some tests start clients
 	test.Dir = tests.dir
 	test.Env = append(os.Environ(), "ZK_SERVERS=")
 	out, err := test.StdoutPipe()
@@ -295,19 +340,21 @@ func (tests suite) run(ctx context.Context, program, which, skip string) (failed
 		return err.Error(), ""
 	}
 	var all strings.Builder
-	last := ""
-	for lines := bufio.NewScanner(out); lines.Scan(); {
+	last, now := "", ""
+	for lines := bufio.NewScanner(out); failed == "" && lines.Scan(); {
 		last = lines.Text()
 		fmt.Fprintln(&all, last)
-		m := failure.FindStringSubmatch(last)
-		if m == nil {
-			continue
+		if m := isNow.FindStringSubmatch(last); m != nil {
+			now = m[1]
 		}
-		isPart := strings.HasPrefix(m[1], failed+"/")
-		if failed == "" || isPart {
+		if m := failure.FindStringSubmatch(last); m != nil {
 			failed = m[1]
-			time.AfterFunc(time.Second/2, cancel) // its parts are told after it; nothing else is needed
+		} else if complaint.MatchString(last) {
+			failed = now
 		}
+	}
+	if failed != "" {
+		cancel()
 	}
 	if test.Wait() == nil {
 		return "", all.String()

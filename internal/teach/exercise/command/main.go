@@ -226,6 +226,10 @@ func (w *workshop) hint(e exercise.Exercise) error {
 		return nil
 	}
 	r := exercise.Recorded(e.Dir())
+	if len(r.Answers) > 0 && !r.Fails() {
+		words.Fprintf(w.out, "%s: all properties that were asked hold. This asks for the rest, and tells what else is wrong: make exercise STEP=%s\n", e, e.Name)
+		return nil
+	}
 	now, err := hints(e, r)
 	if err != nil {
 		return err
@@ -251,6 +255,10 @@ type section struct {
 	hints    []string
 }
 
+// notWoken is the section for a waiter whose turn has come, and whom nobody wakes. Many a
+// story ends so, and then its property's own hints do not fit.
+const notWoken = "a waiter is not woken"
+
 // hints returns the hints for the property that is missing: this exercise's, or those
 // of a step before it, or else why the property matters. Before the first check they are
 // the exercise's first.
@@ -267,7 +275,16 @@ func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	for _, earlier := range slices.Backward(exercise.All[:before]) {
 		all = append(all, sections(earlier)...)
 	}
-	i := slices.IndexFunc(all, func(s section) bool { return s.property == words.Whole(missing.Name).String() })
+	find := func(name string) int {
+		return slices.IndexFunc(all, func(s section) bool { return s.property == words.Whole(name).String() })
+	}
+	i := -1
+	if r.NotWoken(missing) {
+		i = find(notWoken)
+	}
+	if i < 0 {
+		i = find(missing.Name)
+	}
 	if i < 0 {
 		hint := words.Whole(missing.Hint).String()
 		if missing.Why != "" { // the check has asked the question

@@ -215,6 +215,14 @@ var step3 = []Variant{
 `), inLock(`		case <-ctx.Done():`, `		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():`)},
 		lockcheck.SilentWait, "5 waiters sent "},
+	{3, "looks every five seconds, too",
+		"A watch can get lost, and a look now and then costs next to nothing.",
+		[]Edit{inLock(`	"sync"
+`, `	"sync"
+	"time"
+`), inLock(`		case <-ctx.Done():`, `		case <-time.After(5 * time.Second):
+		case <-ctx.Done():`)},
+		lockcheck.SilentForLong, "2 waiters sent "},
 	{3, "sleeps whatever its context says",
 		"The watch will wake me.",
 		[]Edit{inLock(`		select {
