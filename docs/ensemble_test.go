@@ -31,7 +31,7 @@ import (
 // told one after the other; each begins with three servers that serve. Tests that
 // measure time are to run without them, so this one runs alone.
 func TestEnsemble(t *testing.T) {
-	e, leader, _ := zktest.Ensemble(t, "initLimit=300", "syncLimit=300") // so that no server gives up a silent one
+	e, leader, _ := zktest.Ensemble(t, "syncLimit=300") // so that no server gives up a silent one
 	t.Run("the leader's keys", func(t *testing.T) { hasTheKeys(t, leader.Server, true) })
 	for _, part := range []struct {
 		name string

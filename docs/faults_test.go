@@ -216,7 +216,7 @@ func (w *reports) gaps(tick time.Duration) (all []float64) {
 
 func observerAndStoppedLeader(t *testing.T) {
 	const tick = 100 * time.Millisecond
-	e := servers(t, 4, zkserver.Config{Observers: 1, Lines: []string{"syncLimit=100", "initLimit=100"}})
+	e := servers(t, 4, zkserver.Config{Observers: 1, Lines: []string{"syncLimit=100"}})
 	s := play(t, e, zktest.MortalTimeout, false, func(*trio) *zkserver.Peer { return e.Members[3] })
 	listening := overhear(e, s.leader, s.followers)
 	e.Members[3].CutOff()

@@ -484,7 +484,7 @@ func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
 	defer cancel()
 	const timeout, tick = 4500 * time.Millisecond, 300 * time.Millisecond
 	e, err := zkserver.StartEnsembleWith(ctx, 4, zkserver.Config{Observers: 1, Behind: true,
-		Lines: []string{fmt.Sprintf("tickTime=%d", tick.Milliseconds()), "syncLimit=100", "initLimit=100"}})
+		Lines: []string{fmt.Sprintf("tickTime=%d", tick.Milliseconds()), "syncLimit=100"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
 	observer := e.Members[3]
@@ -583,7 +583,7 @@ func TestARefusalByAFollowerAloneProvesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
-	e, err := zkserver.StartEnsembleWith(ctx, 3, zkserver.Config{Lines: []string{"syncLimit=100", "initLimit=100"},
+	e, err := zkserver.StartEnsembleWith(ctx, 3, zkserver.Config{Lines: []string{"syncLimit=100"},
 		Java: []string{"-Dzookeeper.enableEagerACLCheck=true"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Stop()) })

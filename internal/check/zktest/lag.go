@@ -52,7 +52,7 @@ func Roles(t T, ensemble *zkserver.Ensemble) (leader *zkserver.Peer, followers [
 var threeServers = sync.OnceValues(func() (*zkserver.Ensemble, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	e, err := zkserver.StartEnsemble(ctx, 3, "tickTime=300", "initLimit=300", "syncLimit=300")
+	e, err := zkserver.StartEnsemble(ctx, 3, "tickTime=300", "syncLimit=300")
 	if err == nil {
 		started(e.Server)
 	}

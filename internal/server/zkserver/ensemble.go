@@ -127,7 +127,11 @@ func (i installation) launch(ctx context.Context, ports []int, config Config) (*
 // membership tells one server in its zoo.cfg who the servers are, and how it
 // reaches the others.
 func (e *Ensemble) membership(m *Peer, config Config, clients, quorum, election []int) (lines []string, err error) {
-	lines = []string{"initLimit=20", "syncLimit=10"} // in ticks: a follower may be silent for a second
+	// Both limits are in ticks. A follower may be silent for a second. In a server's first
+	// election two can come to lead, if one server starts later than the others. The one
+	// that nobody follows gives up after initLimit, and nothing serves before that: a test
+	// that needs patient servers makes syncLimit longer, and not this.
+	lines = []string{"initLimit=20", "syncLimit=10"}
 	if m.Observes {
 		lines = append(lines, "peerType=observer")
 	}
