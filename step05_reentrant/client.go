@@ -262,8 +262,8 @@ func (w *wire) lookForPing() error {
 // readHandshake waits for the whole answer to the handshake, and tells the session
 // what was granted.
 func (w *wire) readHandshake() error {
-	patience := w.s.Timeout() * 2 / 3 // the library's, for later answers
-	w.SetReadDeadline(time.Now().Add(patience))
+	longestWait := w.s.Timeout() * 2 / 3 // as the library waits for later answers
+	w.SetReadDeadline(time.Now().Add(longestWait))
 	head, err := w.in.Peek(handshakeHead)
 	if err != nil {
 		return fmt.Errorf("%s did not answer the handshake: %w", w.RemoteAddr(), err)

@@ -213,11 +213,12 @@ func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 	return nil
 }
 
-// endOldTenure ends a tenure that is still there, and whose lease is over. There are two
-// ways to such a tenure: its lease ran out after it was handed on, or the server refused
-// its delete in passTurn or here, and the lease ran out since. The znode may be there, too,
-// and we must not queue up behind it. giveUpAt runs end, and late only if our
-// caller has given up meanwhile. Who gets the turn?
+// endOldTenure ends a tenure that is still there, and whose lease is over: it ran out after
+// the tenure was handed on to us, or after a delete that the server refused (then endTenure
+// keeps the tenure). The znode may be there, too, and we must not queue up behind it.
+//
+// We have the turn. The delete can take long, and our caller can give up meanwhile: then
+// giveUpAt calls late when the delete is done. Who gets the turn?
 //
 //	                               | who gets the turn | who gives it
 //	ended, our caller waits        | our caller        | nobody has to: it has the turn

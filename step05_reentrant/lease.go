@@ -23,11 +23,12 @@ import (
 //   - Not the answer to a ping or a read: a follower gives it alone.
 //   - Not the answer to a sync, or to the handshake of an old session: a leader gives
 //     it alone, and may have been deposed without knowing.
-//   - A write is answered when a majority has agreed to it. Any later leader was elected
-//     by a majority. Two majorities share a server. Once that server has taken part in
-//     the election, it agrees to nothing more from the old leader. It agreed to our write:
-//     so it did that before the election. So the new leader came after the write was sent.
-//     And a new leader gives each session a whole time-out.
+//   - The answer to a write proves enough if another leader is elected afterwards. A write is
+//     answered when a majority has agreed to it, and a leader is elected by a majority. Two
+//     majorities share a server. Once that server has taken part in the election, it
+//     agrees to nothing more from the old leader: so it agreed to our write before that.
+//     So the new leader came after the write was sent, and a new leader gives each session
+//     a whole time-out.
 //
 // That leaves the leader that we have now. A write that a follower passes on does not count
 // there as a sign of life of our session: only the follower's report does. The follower
@@ -107,8 +108,8 @@ func (s *Session) granted(begun time.Time, id int64, timeout time.Duration) {
 	}
 	s.endLease()
 	s.id = id
-	s.write1, s.write2 = proof{}, proof{}
-	s.ping, s.pingBefore = proof{}, proof{}
+	s.lastWrite, s.writeBefore = proof{}, proof{}
+	s.lastPing, s.pingBefore = proof{}, proof{}
 	if id != 0 {
 		s.timeout = timeout
 		s.renew(begun.Add(fullLease(timeout)))
@@ -161,20 +162,21 @@ func (s *Session) count(id int64, w proof) {
 		}
 	}
 
-	hasWrite1 := !s.write1.isNone()
-	isWrite3 := hasWrite1 && w.sent.After(s.write2.answered)
+	// Is this write 3? Then the two writes that were kept are write 1 and write 2.
+	write1, write2 := s.writeBefore, s.lastWrite
+	isWrite3 := !write1.isNone() && w.sent.After(write2.answered)
 	if isWrite3 {
-		s.renew(s.write1.sent.Add(fullLease(s.timeout)))
+		s.renew(write1.sent.Add(fullLease(s.timeout)))
 	}
 
-	// A write can be write 3 of the two before it, and write 2 of what comes. A write that
-	// was sent less than a tick after the last write 2 can be write 3, as above. But it
-	// cannot be the next write 2: perhaps the leader has not asked for a report since.
+	// The same write can be write 2 of those that follow, and later write 1: so it is kept.
+	// But if it was sent less than a tick after the answer to the last one, the leader has
+	// perhaps not asked for a report in between. Such a write can only be write 3, as above.
 	//
-	// aTickLater is true, too, if there is no write 2: its time is the zero time, long ago.
-	aTickLater := w.sent.Sub(s.write2.answered) >= longestTick(s.timeout)
+	// aTickLater is true, too, for the first write: the time of none is the zero time, long ago.
+	aTickLater := w.sent.Sub(s.lastWrite.answered) >= longestTick(s.timeout)
 	if aTickLater {
-		s.write1, s.write2 = s.write2, w
+		s.writeBefore, s.lastWrite = s.lastWrite, w
 	}
 }
 
@@ -182,14 +184,14 @@ func (s *Session) count(id int64, w proof) {
 func (s *Session) pingAnswered(ping proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pingBefore, s.ping = s.ping, ping
+	s.pingBefore, s.lastPing = s.lastPing, ping
 }
 
 // pingATickBefore returns a ping that was answered a tick or more before then; ok is false
 // if it knows of none. The client sends a ping in each third of the time-out, and a tick is
 // a fifth: so one of the last two is old enough, unless answers are slow. The caller has s.mu.
 func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
-	for _, ping := range []proof{s.ping, s.pingBefore} {
+	for _, ping := range []proof{s.lastPing, s.pingBefore} {
 		aTickBefore := then.Sub(ping.answered) >= longestTick(s.timeout)
 		if !ping.isNone() && aTickBefore {
 			return ping, true
@@ -262,15 +264,16 @@ func (s *Session) takeLease() *lease {
 //
 //   - Little of the lease is left. Once the hold has begun, only three writes renew the
 //     lease. That takes a tick or more, and the lease could be over before.
-//   - write2 was answered more than a tick ago. During a hold, renewWhileUsed makes a write
-//     a tick after write2. So it would make one as soon as the hold has begun. The write is
-//     of more use now, if nothing hangs on the lease yet: after an answered ping, one write
-//     is enough to renew it. If the list does not let us in, the write was not needed.
+//   - The last write (see count) was answered more than a tick ago. During a hold,
+//     renewWhileUsed makes a write a tick after that answer. So it would make one as soon as
+//     the hold has begun. The same write is of more use before the hold: as long as nothing
+//     hangs on the lease, one write after an answered ping is enough to renew it. If the list
+//     does not let us in, the write was not needed.
 func (s *Session) prepareLease() {
 	s.mu.Lock()
 	tick := longestTick(s.timeout)
 	littleLeft := time.Until(s.lease.until) < tick
-	lastIsOld := time.Since(s.write2.answered) > tick
+	lastIsOld := time.Since(s.lastWrite.answered) > tick
 	s.mu.Unlock()
 	if littleLeft || lastIsOld {
 		_ = s.ask() // if there is no answer, the lease runs out, and the caller sees that
@@ -308,10 +311,10 @@ func (s *Session) useLease(l *lease, lose func()) (stop func()) {
 	}
 }
 
-// renewWhileUsed makes a write a tick after the answer to write2, whoever made that: so
-// all holds of the session ask together. The create of a hold is usually write2 (see count).
-// So the next write is due a tick after its answer, and a hold that is shorter costs only
-// its create and its delete.
+// renewWhileUsed makes a write a tick after the answer to the last one (see count), whoever
+// made that: so all holds of the session ask together. At first the last one is usually the
+// create of the hold. So a hold that is shorter than a tick costs only its create and its
+// delete.
 func (s *Session) renewWhileUsed(l *lease) {
 	for {
 		wait, used := s.nextWrite(l)
@@ -344,7 +347,7 @@ func (s *Session) nextWrite(l *lease) (wait time.Duration, used bool) {
 		l.renewing = false
 		return 0, false
 	}
-	due := s.write2.answered.Add(longestTick(s.timeout))
+	due := s.lastWrite.answered.Add(longestTick(s.timeout))
 	return time.Until(due), true
 }
 

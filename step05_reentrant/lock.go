@@ -16,6 +16,7 @@
 //	run                           on a goroutine that Close waits for; once closed, run does nothing and returns false
 //	giveUpAt                      do something, but return as soon as the caller gives up
 //	takeLease, isOver, useLease   how long the session can be relied on
+//	waitHalfATick                 rest until it is worth looking again
 //
 // The life of a hold, with the functions that lead from one state to the next:
 //
@@ -257,8 +258,10 @@ func (l *Lock) find(ownName string) (place, error) {
 
 // look is one try of find. The server that we are connected to now may lag behind the
 // one that carried out the create. So look first makes a write that changes nothing: when
-// it is answered, our server has caught up. A znode of another session is not ours: it
-// goes with that session.
+// it is answered, our server has caught up. If we come to another server before the list, that
+// one has caught up, too: the client tells it what it has seen last, and a server that
+// lags behind refuses the connection. A znode of another session is not ours: it goes with
+// that session.
 func (l *Lock) look(ownName string, owner int64) (node string, err error) {
 	if err := l.s.ask(); err != nil {
 		return "", err
@@ -322,9 +325,9 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// Unlike in look, our client has seen our znode: in the create's answer, or in find. It tells
-		// each new server what it has seen last, and a server that lags behind refuses the connection.
-		// So this list is not older than the create: if our name is missing, our znode is gone.
+		// Here no write is needed before the list. Our client has seen our znode already, in the
+		// create's answer or in find, and no server that lags behind that lets it connect. So this
+		// list is not older than the create: if our name is missing, our znode is gone.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting)
@@ -340,7 +343,7 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		nobodyToWaitFor := before == ""
 		if nobodyToWaitFor {
 			if l.s.isOver(current) {
-				l.s.waitHalfATick() // the session has ended, or no write was answered for too long: takeLease makes one
+				l.s.waitHalfATick() // the session has ended, or no write was answered for too long: the next takeLease makes a write
 				continue
 			}
 			mine.lease = current

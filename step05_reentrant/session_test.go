@@ -393,18 +393,18 @@ func TestTheLeaseHasMonotonicTimesOnly(t *testing.T) {
 	}
 	z.Await("two pings to be answered", has(&s.pingBefore))
 	a.Acquire()
-	z.Await("two writes to be answered, a tick apart", has(&s.write1))
+	z.Await("two writes to be answered, a tick apart", has(&s.writeBefore))
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for what, at := range map[string]time.Time{
 		"the end of the lease": s.lease.until,
-		"ping, sent":           s.ping.sent,
-		"ping, answered":       s.ping.answered,
-		"write 1, sent":        s.write1.sent,
-		"write 1, answered":    s.write1.answered,
-		"write 2, sent":        s.write2.sent,
-		"write 2, answered":    s.write2.answered,
+		"ping, sent":           s.lastPing.sent,
+		"ping, answered":       s.lastPing.answered,
+		"write 1, sent":        s.writeBefore.sent,
+		"write 1, answered":    s.writeBefore.answered,
+		"write 2, sent":        s.lastWrite.sent,
+		"write 2, answered":    s.lastWrite.answered,
 	} {
 		require.Contains(t, at.String(), " m=", "%s: the monotonic reading, as Go prints it", what)
 	}

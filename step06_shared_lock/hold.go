@@ -40,7 +40,7 @@ var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
 // ctx, when the lease is over, and when the lock is released.
 func begin(ctx context.Context, lock *RWLock, mine place) (held context.Context) {
 	h := &hold{lock: lock, place: mine, count: map[kind]int{mine.kind: 1}, contexts: map[*heldContext]bool{}}
-	h.mu.Lock() // newContext asks for it; nobody else has h yet
+	h.mu.Lock() // newContext needs it locked; nobody else has h yet
 	held = h.newContext(ctx)
 	h.mu.Unlock()
 	h.stopUsing = lock.s.useLease(mine.lease, h.lose)

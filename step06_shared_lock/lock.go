@@ -243,8 +243,10 @@ func (l *RWLock) find(ownName string, k kind) (place, error) {
 
 // look is one try of find. The server that we are connected to now may lag behind the
 // one that carried out the create. So look first makes a write that changes nothing: when
-// it is answered, our server has caught up. A znode of another session is not ours: it
-// goes with that session.
+// it is answered, our server has caught up. If we come to another server before the list, that
+// one has caught up, too: the client tells it what it has seen last, and a server that
+// lags behind refuses the connection. A znode of another session is not ours: it goes with
+// that session.
 func (l *RWLock) look(ownName string, owner int64) (node string, err error) {
 	if err := l.s.ask(); err != nil {
 		return "", err
@@ -309,9 +311,9 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		}
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
-		// Unlike in look, our client has seen our znode: in the create's answer, or in find. It tells
-		// each new server what it has seen last, and a server that lags behind refuses the connection.
-		// So this list is not older than the create: if our name is missing, our znode is gone.
+		// Here no write is needed before the list. Our client has seen our znode already, in the
+		// create's answer or in find, and no server that lags behind that lets it connect. So this
+		// list is not older than the create: if our name is missing, our znode is gone.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
@@ -327,7 +329,7 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		nobodyToWaitFor := before == ""
 		if nobodyToWaitFor {
 			if l.s.isOver(current) {
-				l.s.waitHalfATick() // the session has ended, or no write was answered for too long: takeLease makes one
+				l.s.waitHalfATick() // the session has ended, or no write was answered for too long: the next takeLease makes a write
 				continue
 			}
 			mine.lease = current

@@ -30,11 +30,11 @@ type Session struct {
 	lease   *lease
 	timer   *time.Timer // fires when the lease is over
 
-	// The last writes and pings that were answered. lease.go says what they prove. A
-	// write that was sent a tick or more after the answer to write2 becomes the next write2,
-	// and the old write2 becomes write1. After the first write only write2 is set.
-	write1, write2   proof
-	ping, pingBefore proof
+	// Writes and pings that were answered: the last one, and the last but one. Of the writes
+	// only those are kept that were sent a tick or more after the answer to the one before.
+	// lease.go says what they prove.
+	lastWrite, writeBefore proof
+	lastPing, pingBefore   proof
 }
 
 // Option changes how Open connects.
