@@ -95,10 +95,11 @@ type check struct {
 // bring. Each is a subtest. In step 1 the second subject is the one that frees the lock
 // after a crash.
 //
-// First comes what every lock can do: if that fails, nothing else is asked. In a step
-// with parts the property of the part that the learner is in comes next, alone, and then
-// all that the lock can have by now. When all properties hold, every order of two clients
-// and a long wait are asked last. What was found is kept beside the learner's files.
+// First comes what every lock can do: if that fails, nothing else is asked. Then comes
+// what failed last time. In a step with parts the property of the part that the learner is
+// in comes next, and then all that the lock can have by now. When all properties hold, every
+// order of two clients and a long wait are asked last. What was found is kept beside the
+// learner's files.
 func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
 	e, err := Find(name)
 	if err != nil {
@@ -116,12 +117,16 @@ func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
 	}
 	c := &check{T: t, exercise: e, subjects: subjects, server: server, record: Recorded(here)}
 	c.asked = map[*lockcheck.Property]bool{}
-	part := e.partOf(c.record)
+	part := min(e.partsDone(c.record)+1, len(e.Parts()))
 	c.record.isAbout(yours)
-	if c.canBeUsed() {
+	usable := c.canBeUsed()
+	switch {
+	case namesAProperty():
+		c.askNamed(usable)
+	case usable:
 		c.askFrom(part)
+		c.last()
 	}
-	c.last()
 	c.sum()
 	if askedAgain() {
 		return
@@ -131,51 +136,72 @@ func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
 	}
 }
 
-// partOf is the part that the learner was in when the lock was last checked: the first
-// whose property was missing.
-func (e Exercise) partOf(r Record) (n int) {
-	parts := e.Parts()
-	for n < len(parts) {
-		n++
-		if !r.holds(parts[n-1].own()) {
+// partsDone counts the parts, from the first on, whose own property holds.
+func (e Exercise) partsDone(r Record) (n int) {
+	for _, part := range e.Parts() {
+		if !r.holds(part.own()) {
 			break
 		}
+		n++
 	}
 	return n
 }
 
-// askFrom asks for the goals of a learner who is in this part. The property of each part
-// is asked alone, up to the first that does not hold. If the learner has come further than
-// to that one, nothing else is asked. What failed last time is asked again before the
-// part's own property: else it would be forgotten until that one holds.
+// askFrom asks for the goals of a learner who is in this part; 0 if there are no parts. As
+// soon as one does not hold, the rest is not asked: the learner need not wait for it.
 func (c *check) askFrom(part int) {
-	parts := c.exercise.Parts()
-	if len(parts) == 0 || namesAProperty() {
-		c.ask(c.exercise.Goals)
+	e := c.exercise
+	failed := c.failedLastTime(part)
+	if len(e.Parts()) == 0 {
+		if c.ask(failed) {
+			c.ask(e.Goals)
+		}
 		return
 	}
-	before := c.exercise.ownOf(1, part-1)
-	own := c.exercise.ownOf(part, part)
-	if !c.ask(slices.Concat(before, c.failedLastTime(part), own)) {
-		return
+	c.ask(slices.Concat(failed, e.ownOf(1, part)))
+	mended := !slices.ContainsFunc(failed, func(p *lockcheck.Property) bool { return !c.record.holds(p) })
+	done := e.partsDone(c.record)
+	for done >= part && done < len(e.Parts()) && c.ask(e.ownOf(done+1, done+1)) {
+		done++
 	}
-	for part < len(parts) && c.ask(c.exercise.ownOf(part+1, part+1)) {
-		part++
+	// All that the lock can have by now takes longer. It is asked when a part is done, and
+	// when it was asked last time, and came to an end at what failed.
+	partIsDone := done >= part
+	cameToAnEnd := len(failed) > 0 && done == part-1
+	if mended && (partIsDone || cameToAnEnd) {
+		c.ask(e.after(done))
 	}
-	c.ask(c.exercise.after(part))
 }
 
 // failedLastTime are those goals that a lock can have after a part, and that are no
-// part's own, of which the last check that asked for them says that they do not hold.
+// part's own, that did not hold when they were last asked.
 func (c *check) failedLastTime(part int) (properties []*lockcheck.Property) {
 	own := c.exercise.ownOf(1, part)
 	for _, p := range c.exercise.after(part) {
-		failed := c.record.asked(p) && !c.record.holds(p)
-		if failed && !slices.Contains(own, p) {
+		if slices.Contains(c.record.Failed, p.Name) && !slices.Contains(own, p) {
 			properties = append(properties, p)
 		}
 	}
 	return properties
+}
+
+// askNamed asks for what -run names.
+func (c *check) askNamed(usable bool) {
+	names := []string{canBeUsed}
+	for _, p := range c.exercise.Goals {
+		names = append(names, p.Name)
+	}
+	if c.exercise.hasLast() {
+		names = append(names, everyOrder, lockcheck.SilentForLong.Name)
+	}
+	if !slices.ContainsFunc(names, wanted) {
+		c.Fail()
+		say(c.T, "-run names no property of this exercise. They are: %s", strings.Join(names, ", "))
+		return
+	}
+	if usable && c.ask(c.exercise.Goals) {
+		c.last()
+	}
 }
 
 // ownOf are the properties that the parts are made for, from one part to another.

@@ -213,18 +213,17 @@ func (a Answer) holds() bool { return lockcheck.Verdict(a.Verdict).Accepted() }
 type Record struct {
 	Version string   // of the files; the answers are about it
 	Answers []Answer // of the properties that were asked
+	Failed  []string // the properties that did not hold when they were last asked, of whatever version
 	Hints   map[string]int
 }
 
-// isAbout forgets what held if the answers are about another version than this one. What
-// failed counts as failed until it is asked again.
+// isAbout forgets the answers if they are about another version than this one.
 func (r *Record) isAbout(yours Files) {
 	version := yours.Version()
 	if version == r.Version {
 		return
 	}
-	r.Version = version
-	r.Answers = slices.DeleteFunc(r.Answers, Answer.holds)
+	r.Version, r.Answers = version, nil
 }
 
 const recordFile = ".check.json"
@@ -246,6 +245,10 @@ func (r Record) Keep(dir string) error {
 func (r *Record) answer(a Answer) {
 	r.Answers = slices.DeleteFunc(r.Answers, func(old Answer) bool { return old.Property == a.Property })
 	r.Answers = append(r.Answers, a)
+	r.Failed = slices.DeleteFunc(r.Failed, func(old string) bool { return old == a.Property })
+	if !a.holds() {
+		r.Failed = append(r.Failed, a.Property)
+	}
 }
 
 func (r Record) asked(p *lockcheck.Property) bool {
@@ -269,7 +272,7 @@ func (r Record) NotWoken(p *lockcheck.Property) bool {
 	})
 }
 
-var waitedForLock = regexp.MustCompile(`waited in vain for\W.+'s Lock\W`)
+var waitedForLock = regexp.MustCompile(`waited in vain for\W.+('s Lock|[A-Z] or [A-Z] to be let in|a waiter to be let in)\W`)
 
 // Held counts the goals that were found to hold.
 func (e Exercise) Held(r Record) (n int) {

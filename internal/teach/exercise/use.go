@@ -20,15 +20,17 @@ const (
 	tooMany = 50
 )
 
+// canBeUsed is the subtest that comes first.
+const canBeUsed = "it can be locked and unlocked"
+
 // canBeUsed asks for what every lock can do, so that one that hangs is told so soon.
 func (c *check) canBeUsed() bool {
-	const name = "it can be locked and unlocked"
-	if !wanted(name) {
+	if !wanted(canBeUsed) {
 		return true
 	}
-	return c.Run(name, func(t *testing.T) {
-		inJournal(begins, name)
-		defer inJournal(ends, name)
+	return c.Run(canBeUsed, func(t *testing.T) {
+		inJournal(begins, canBeUsed)
+		defer inJournal(ends, canBeUsed)
 		calls := &calls{}
 		var seen words.Text
 		var ask string

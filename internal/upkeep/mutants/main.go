@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+
 	"zklock/internal/server/process"
 )
 
