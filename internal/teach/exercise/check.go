@@ -159,7 +159,10 @@ func (c *check) askFrom(part int) {
 		return
 	}
 	c.ask(slices.Concat(failed, e.ownOf(1, part)))
-	mended := !slices.ContainsFunc(failed, func(p *lockcheck.Property) bool { return !c.record.holds(p) })
+	stillFails := slices.ContainsFunc(failed, func(p *lockcheck.Property) bool { return !c.record.holds(p) })
+	if stillFails {
+		return
+	}
 	done := e.partsDone(c.record)
 	for done >= part && done < len(e.Parts()) && c.ask(e.ownOf(done+1, done+1)) {
 		done++
@@ -168,7 +171,7 @@ func (c *check) askFrom(part int) {
 	// when it was asked last time, and came to an end at what failed.
 	partIsDone := done >= part
 	cameToAnEnd := len(failed) > 0 && done == part-1
-	if mended && (partIsDone || cameToAnEnd) {
+	if partIsDone || cameToAnEnd {
 		c.ask(e.after(done))
 	}
 }
