@@ -601,6 +601,39 @@ func TestAZnodeDeletedByHand(t *testing.T) {
 	waiting.Release()
 }
 
+// Each error of Unlock begins with "unlock", and with the path: the lock's, or that of the
+// znode that it was to delete.
+func TestUnlocksErrorsNameIt(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	l := New(a.Session.(*Session), a.Path)
+	held, err := l.Lock(z.Ctx)
+	require.NoError(t, err)
+	inner, err := l.Lock(held)
+	require.NoError(t, err)
+	h := holdIn(held, l)
+	ofTheLock, ofTheZnode := "zklock: unlock "+l.dir+": ", "zklock: unlock "+h.node+": "
+	fails := func(unlocked context.Context, with error, says string) {
+		t.Helper()
+		err := l.Unlock(unlocked)
+		require.ErrorIs(t, err, with)
+		require.ErrorContains(t, err, says)
+	}
+
+	fails(z.Ctx, ErrNotHeld, ofTheLock)
+	h.lose() // as when the lease is over
+	fails(inner, ErrLost, ofTheLock)
+	fails(held, ErrLost, ofTheZnode) // the delete succeeds, and the hold was lost
+	require.Empty(t, a.Queue())
+
+	held, err = l.Lock(z.Ctx)
+	require.NoError(t, err)
+	node := holdIn(held, l).node
+	require.NoError(t, z.Observer().Delete(node, -1))
+	fails(held, ErrLost, "zklock: unlock "+node+": ")
+}
+
 // FuzzNames puts a znode with a number among names of anybody's. It asks the two
 // functions that read names, for no server would give such numbers.
 func FuzzNames(f *testing.F) {
