@@ -632,6 +632,13 @@ func TestUnlocksErrorsNameIt(t *testing.T) {
 	node := holdIn(held, l).node
 	require.NoError(t, z.Observer().Delete(node, -1))
 	fails(held, ErrLost, "zklock: unlock "+node+": ")
+
+	held, err = l.Lock(z.Ctx)
+	require.NoError(t, err)
+	l.s.Close()
+	err = l.Unlock(held)
+	require.ErrorIs(t, err, ErrLost, "the znode went with the session")
+	require.NotContains(t, err.Error(), "no answer", "it has waited for what is never begun")
 }
 
 // FuzzNames puts a znode with a number among names of anybody's. It asks the two
