@@ -191,7 +191,7 @@ func (c *Cohort) passTurn() {
 	if c.handOn() {
 		return
 	}
-	_ = c.endTenure()
+	_ = c.endTenure() // if it is refused, the tenure stays, and whoever gets the turn has it
 	c.giveTurn()
 }
 
@@ -214,8 +214,9 @@ func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 }
 
 // endOldTenure ends a tenure that is still there, and whose lease is over: it ran out after
-// the tenure was handed on to us, or after a delete that the server refused (then endTenure
-// keeps the tenure). The znode may be there, too, and we must not queue up behind it.
+// the tenure was handed on to us, or after the server refused the delete in passTurn or here
+// (then endTenure keeps the tenure; after a refusal in Unlock the turn stays with its caller).
+// The znode may be there, too, and we must not queue up behind it.
 //
 // We have the turn. The delete can take long, and our caller can give up meanwhile: then
 // giveUpAt calls late when the delete is done. Who gets the turn?

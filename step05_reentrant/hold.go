@@ -20,7 +20,7 @@ type hold struct {
 }
 
 // heldContext is one context that newContext has made, as its hold knows it. The context
-// itself carries it, too: so it leads from the context to the hold.
+// itself carries a pointer to it: so one gets from the context to the hold.
 type heldContext struct {
 	hold *hold
 	done <-chan struct{} // the context's Done channel: endsWithHold recognises the context by it

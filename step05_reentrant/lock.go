@@ -149,7 +149,7 @@ func (l *Lock) acquire(ctx, waiting context.Context, p patience) (held context.C
 	if h := holdIn(ctx, l); h != nil {
 		held, inside, err := h.enter(ctx)
 		if inside {
-			return held, err // with an error, the hold has ended, and an Unlock is still due
+			return held, err // with an error this call does not count: whatever Unlock was due is still due
 		}
 	}
 	mine, err := l.queueUp(waiting, p)

@@ -172,9 +172,9 @@ type wire struct {
 const (
 	lengthSize = 4
 
-	handshakeTimeout = lengthSize + 4       // where the time-out stands
-	handshakeID      = handshakeTimeout + 4 // where the session id stands
-	handshakeHead    = handshakeID + 8
+	timeoutAt        = lengthSize + 4 // where the time-out stands
+	sessionIDAt      = timeoutAt + 4  // where the session id stands
+	handshakeHead    = sessionIDAt + 8
 	longestHandshake = 1024 // a real one has 37 bytes
 
 	replyHead = 4 + 8 + 4
@@ -269,8 +269,8 @@ func (w *wire) readHandshake() error {
 		return fmt.Errorf("%s did not answer the handshake: %w", w.RemoteAddr(), err)
 	}
 	length := int32(binary.BigEndian.Uint32(head))
-	milliseconds := int32(binary.BigEndian.Uint32(head[handshakeTimeout:]))
-	id := int64(binary.BigEndian.Uint64(head[handshakeID:]))
+	milliseconds := int32(binary.BigEndian.Uint32(head[timeoutAt:]))
+	id := int64(binary.BigEndian.Uint64(head[sessionIDAt:]))
 	badLength := length < handshakeHead-lengthSize || length > longestHandshake
 	badTimeout := id != 0 && milliseconds <= 0
 	if badLength || badTimeout {

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// hold is the lock, held. The contexts that Lock and RLock returned carry it.
+// hold is one time of having the lock, from the call that let us in to the last unlock. All
+// contexts that Lock and RLock returned in this time carry it.
 type hold struct {
 	lock *RWLock
 	place
@@ -19,7 +20,7 @@ type hold struct {
 }
 
 // heldContext is one context that newContext has made, as its hold knows it. The context
-// itself carries it, too: so it leads from the context to the hold.
+// itself carries a pointer to it: so one gets from the context to the hold.
 type heldContext struct {
 	hold *hold
 	done <-chan struct{} // the context's Done channel: endsWithHold recognises the context by it
@@ -82,6 +83,7 @@ func holdIn(ctx context.Context, lock *RWLock) *hold {
 //
 // A hold can have ended and still wait for an unlock: it was lost, or the server has refused
 // its last unlock. Nobody enters such a hold: enter returns why it has ended.
+// Nobody enters a read hold to write, either: enter returns ErrUpgrade, and the hold goes on.
 func (h *hold) enter(ctx context.Context, k kind) (held context.Context, inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -102,7 +102,7 @@ func (s *Session) granted(begun time.Time, id int64, timeout time.Duration) {
 	defer s.mu.Unlock()
 	if id == s.id { // the old session has come back, or, with 0, there is still none: this proves nothing
 		if id != 0 {
-			s.timeout = timeout
+			s.timeout = timeout // of the leases to come: see "What it does not cover" in docs/lease.md
 		}
 		return
 	}
@@ -302,6 +302,7 @@ func (s *Session) useLease(l *lease, lose func()) (stop func()) {
 	l.users[user] = true
 	if !l.renewing {
 		l.renewing = true
+		// Not by run, which locks s.mu. The session is open: Close would have ended this lease.
 		s.work.Go(func() { s.renewWhileUsed(l) })
 	}
 	return func() {

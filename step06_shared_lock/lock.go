@@ -134,7 +134,7 @@ func (l *RWLock) acquire(ctx, waiting context.Context, k kind, p patience) (held
 	if h := holdIn(ctx, l); h != nil {
 		held, inside, err := h.enter(ctx, k)
 		if inside {
-			return held, err // with an error, the hold has ended, and an Unlock is still due
+			return held, err // with an error this call does not count: whatever Unlock was due is still due
 		}
 	}
 	mine, err := l.queueUp(waiting, k, p)
@@ -335,8 +335,8 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 			mine.lease = current
 			// The transaction that last changed the children. Each holder that we had to
 			// wait for, or that was gone before we came, took its token from a list, and its
-			// znode was deleted later. That delete is such a change, and our list has seen
-			// it. So our token is greater.
+			// znode was deleted later. That delete changed the children, too, and our list
+			// has seen it. So our token is greater.
 			mine.token = stat.Pzxid
 			return mine, nil
 		}
@@ -402,7 +402,7 @@ func (l *RWLock) leave(mine place) error {
 // Unlock ends what one Lock began, and RUnlock what one RLock began. With no such call open
 // in the hold they return ErrNotHeld.
 //
-// The last of both deletes the znode. If the server refuses that, as with zk.ErrNoAuth, the
+// The last unlock of either kind deletes the znode. If the server refuses that, as with zk.ErrNoAuth, the
 // same call can be made again. For the rest see step 5.
 func (l *RWLock) Unlock(held context.Context) error { return l.unlock(held, write) }
 
