@@ -360,7 +360,7 @@ func (s *story) waitsInSilence(clients, pings int) {
 	for _, w := range waiters {
 		marks[w], enough[w] = w.Tap.Mark(), len(w.Tap.Done(wiretap.Ping))+pings
 	}
-	s.Await(words.Of("%d pings from each waiter", pings), func() bool {
+	s.Await(words.Of("each waiter's session to send %d pings", pings), func() bool {
 		asked, pinged := 0, 0
 		for _, w := range waiters {
 			asked += len(w.Asked(marks[w]))
