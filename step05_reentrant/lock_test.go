@@ -320,6 +320,47 @@ func TestAContextThatEndsBeforeItsHoldIsNoReentry(t *testing.T) {
 	require.Empty(t, a.Queue(), "one Unlock was due")
 }
 
+// A hold keeps each context that it has given out until that one ends. So a long hold whose
+// caller locks again and again keeps no more than the contexts that still go on.
+func TestAHoldKeepsNoContextThatHasEnded(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	l := New(a.Session.(*Session), a.Path)
+	held, err := l.Lock(z.Ctx)
+	require.NoError(t, err)
+	h := holdIn(held, l)
+	kept := func() int {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.contexts)
+	}
+	lockAgain := func(with context.Context) (inner context.Context) {
+		inner, err := l.Lock(with)
+		require.NoError(t, err)
+		require.NoError(t, l.Unlock(inner))
+		return inner
+	}
+
+	type key struct{}
+	ofOurs := context.WithValue(held, key{}, "a value")
+	require.Equal(t, held, lockAgain(held), "our own context comes back")
+	require.Equal(t, ofOurs, lockAgain(ofOurs), "so does one that has our Done channel")
+	require.Equal(t, 1, kept(), "contexts that the hold keeps: the first Lock's")
+
+	const rounds = 10
+	own, cancel := context.WithCancel(held)
+	for range rounds {
+		lockAgain(own)
+	}
+	require.Equal(t, 1+rounds, kept(), "one more for each round, while the caller's own context goes on")
+	cancel()
+	z.Await("the hold to forget the contexts that have ended", func() bool { return kept() == 1 })
+
+	require.NoError(t, l.Unlock(held))
+	z.Await("the hold to forget the last context after the release", func() bool { return kept() == 0 })
+}
+
 func TestTokenOfNoHold(t *testing.T) {
 	t.Parallel()
 	for _, ctx := range []context.Context{nil, context.Background()} {
