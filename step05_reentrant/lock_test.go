@@ -682,6 +682,31 @@ func TestUnlocksErrorsNameIt(t *testing.T) {
 	require.NotContains(t, err.Error(), "no answer", "it has waited for what is never begun")
 }
 
+// A hold is lost, and then the server refuses the delete of its znode. Why the hold ended is
+// still the loss, and not the release that was tried: Lock and the next Unlock say so.
+func TestALostHoldStaysLostThoughItsUnlockWasRefused(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	l := New(a.Session.(*Session), a.Path)
+	permit := func(permissions int32) {
+		t.Helper()
+		_, err := z.Observer().SetACL(a.Path, zk.WorldACL(permissions), -1)
+		require.NoError(t, err)
+	}
+	held, err := l.Lock(z.Ctx)
+	require.NoError(t, err)
+	holdIn(held, l).lose() // as when the lease is over
+	permit(zk.PermAll &^ zk.PermDelete)
+	require.ErrorIs(t, l.Unlock(held), zk.ErrNoAuth)
+
+	_, err = l.Lock(context.WithoutCancel(held))
+	require.ErrorIs(t, err, ErrLost, "Lock inside the hold")
+	permit(zk.PermAll)
+	require.ErrorIs(t, l.Unlock(held), ErrLost, "the Unlock that was refused, tried again")
+	require.Empty(t, a.Queue())
+}
+
 // FuzzNames puts a znode with a number among names of anybody's. It asks the two
 // functions that read names, for no server would give such numbers.
 func FuzzNames(f *testing.F) {
