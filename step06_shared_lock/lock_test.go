@@ -324,3 +324,42 @@ func TestARefusedReleaseCanBeTriedAgain(t *testing.T) {
 		require.ErrorIs(t, as(last, a).Unlock(held), ErrNotHeld, "once more")
 	}
 }
+
+// An error of RUnlock or Unlock names the lock, or the znode once there is one to release.
+// A read hold that was lost lets nobody in again, neither to read nor to write.
+func TestUnlocksErrorsNameIt(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := subject.Join(z, "A")
+	l := New(a.Session.(*Session), a.Path)
+	held, err := l.RLock(z.Ctx)
+	require.NoError(t, err)
+	inner, err := l.RLock(held)
+	require.NoError(t, err)
+	require.Equal(t, held, inner, "our own context comes back")
+	h := holdIn(held, l)
+	ofTheLock, ofTheZnode := "zklock: unlock "+l.dir+": ", "zklock: unlock "+h.node+": "
+	fails := func(unlock func(context.Context) error, ctx context.Context, with error, says string) {
+		t.Helper()
+		err := unlock(ctx)
+		require.ErrorIs(t, err, with)
+		require.ErrorContains(t, err, says)
+	}
+
+	fails(l.RUnlock, z.Ctx, ErrNotHeld, ofTheLock)
+	fails(l.Unlock, held, ErrNotHeld, ofTheLock)
+	h.lose() // as when the lease is over
+	for _, lockAgain := range []func(context.Context) (context.Context, error){l.RLock, l.Lock} {
+		_, err = lockAgain(context.WithoutCancel(held))
+		require.ErrorIs(t, err, ErrLost, "inside a hold that was lost")
+	}
+	fails(l.RUnlock, inner, ErrLost, ofTheLock)
+	fails(l.RUnlock, held, ErrLost, ofTheZnode) // the delete succeeds, and the hold was lost
+	require.Empty(t, a.Queue())
+
+	held, err = l.Lock(z.Ctx)
+	require.NoError(t, err)
+	node := holdIn(held, l).node
+	require.NoError(t, z.Observer().Delete(node, -1))
+	fails(l.Unlock, held, ErrLost, "zklock: unlock "+node+": ")
+}

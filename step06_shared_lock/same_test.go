@@ -3,6 +3,7 @@ package sharedlock
 import (
 	"go/ast"
 	"go/parser"
+	"go/printer"
 	"go/token"
 	"os"
 	"slices"
@@ -30,8 +31,8 @@ func TestTheSessionIsStep5s(t *testing.T) {
 }
 
 // The lesson of this step is what its lock has that step 5's has not: so it must be
-// little. All other functions are step 5's, whose tests hold them: how they queue up,
-// look for a lost znode, wait, give up, and leave.
+// little. The code of all other functions is step 5's, whose tests hold it: how they queue
+// up, look for a lost znode, wait, give up, and leave.
 func TestTheseFunctionsDifferFromStep5s(t *testing.T) {
 	kinds := strings.NewReplacer( // what a kind changes in all the others
 		"*RWLock", "*Lock",
@@ -67,21 +68,23 @@ func TestTheseFunctionsDifferFromStep5s(t *testing.T) {
 			"predecessor",
 			"tryLock",
 			"unlock",
-			"wait",
 		},
 		"hold.go": {"allowUnlockAgain", "begin", "enter", "entries", "exit"},
 	}, differ)
 }
 
-// functions cuts a file into its functions.
+// functions cuts a file into its functions, without their comments.
 func functions(t *testing.T, path string) map[string]string {
 	t.Helper()
-	source, texts := text(t, path), map[string]string{}
-	f, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
+	files, texts := token.NewFileSet(), map[string]string{}
+	withoutComments := parser.SkipObjectResolution
+	f, err := parser.ParseFile(files, path, nil, withoutComments)
 	require.NoError(t, err)
 	for _, declared := range f.Decls {
 		if function, ok := declared.(*ast.FuncDecl); ok {
-			texts[function.Name.Name] = source[function.Pos()-f.FileStart : function.End()-f.FileStart]
+			var text strings.Builder
+			require.NoError(t, printer.Fprint(&text, files, function))
+			texts[function.Name.Name] = text.String()
 		}
 	}
 	return texts
