@@ -43,11 +43,20 @@ func main() {
 
 // run tries the changes of a step, such as 04, and prints a line for each.
 func run(ctx context.Context, step, skip, only string) error {
-	all, err1 := changesOf(step)
-	why, err2 := listed(step, all)
-	wanted, err3 := regexp.Compile(only)
-	scratch, err4 := os.MkdirTemp("", "zklock-mutants-")
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	all, err := changesOf(step)
+	if err != nil {
+		return err
+	}
+	why, err := listed(step, all)
+	if err != nil {
+		return err
+	}
+	wanted, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("-only %s: %w", only, err)
+	}
+	scratch, err := os.MkdirTemp("", "zklock-mutants-")
+	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
@@ -55,12 +64,15 @@ func run(ctx context.Context, step, skip, only string) error {
 	if err != nil {
 		return err
 	}
+
 	all = slices.DeleteFunc(all, func(c change) bool { return !wanted.MatchString(c.String()) })
-	verdicts, next := make([]chan verdict, len(all)), make(chan int, len(all)) // in the order of the files
+	verdicts := make([]chan verdict, len(all)) // in the order of the files
+	next := make(chan int, len(all))
 	for i := range all {
 		verdicts[i] = make(chan verdict, 1)
 		next <- i
 	}
+	close(next)
 	for range atATime {
 		go func() {
 			for i := range next {
