@@ -62,3 +62,12 @@ func TestAllSingleChanges(t *testing.T) {
 		}
 	}
 }
+
+func TestTheCompilerBlamesTheChange(t *testing.T) {
+	c := change{path: "step04_predecessor_watch/lock.go"}
+	const scratch = "/tmp/zklock-mutants-12/34"
+	const refusal = "34/root/step04_predecessor_watch/lock.go:35:1: missing return"
+	assert.True(t, blames("/tmp/zklock-mutants-12/"+refusal, scratch, c))
+	assert.True(t, blames("../zklock-mutants-12/"+refusal, scratch, c), "as it is called from a folder beside it")
+	assert.False(t, blames("step04_predecessor_watch/help_test.go:35:1: undefined: x", scratch, c))
+}

@@ -258,7 +258,7 @@ func try(ctx context.Context, scratch string, tests suite, c change) verdict {
 		return verdict{unnoticed, err.Error()}
 	}
 	said, err := build(ctx, tests.dir, program, "-overlay", overlay)
-	if err != nil && strings.Contains(said, mutant+":") {
+	if err != nil && blames(said, scratch, c) {
 		return verdict{refused, ""}
 	}
 	tests.dir = step
@@ -277,6 +277,13 @@ func try(ctx context.Context, scratch string, tests suite, c change) verdict {
 		return verdict{unnoticed, "but for one failure that did not come again: " + failed}
 	}
 	return verdict{unnoticed, ""}
+}
+
+// blames reports whether the compiler, in what it said, names a line of the changed file of
+// this scratch folder. It may name the folder by a relative path: so only its last part is
+// compared, which no other folder has.
+func blames(said, scratch string, c change) bool {
+	return strings.Contains(said, filepath.Join(filepath.Base(scratch), "root", c.path)+":")
 }
 
 // notices tells by which test a change is noticed. A test can fail because the machine is
