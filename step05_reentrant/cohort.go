@@ -167,7 +167,8 @@ func (c *Cohort) callFirst() {
 }
 
 // handOn gives the turn to the first in the queue, and the tenure with it. It returns
-// false if nobody waits, or if it is the turn of other processes.
+// false if nobody waits, if it is the turn of other processes, or if there is no tenure
+// that is good.
 func (c *Cohort) handOn() bool {
 	if !c.tenureIsGood() {
 		return false
@@ -213,9 +214,14 @@ func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 	return nil
 }
 
-// endOldTenure ends a tenure that is still there, and whose lease is over: it ran out after
-// the tenure was handed on to us, or after the server refused the delete in passTurn or here
-// (then endTenure keeps the tenure; after a refusal in Unlock the turn stays with its caller).
+// endOldTenure ends a tenure that is still there though its lease is over. There are two ways
+// to such a tenure:
+//
+//   - The tenure was handed on to us, and just then its lease ran out.
+//   - The server refused the delete in passTurn, or here for somebody before us. Then
+//     endTenure keeps the tenure, and the turn goes to the next one. (After a refusal in
+//     Unlock the turn stays with its caller.)
+//
 // The znode may be there, too, and we must not queue up behind it.
 //
 // We have the turn. The delete can take long, and our caller can give up meanwhile: then

@@ -110,8 +110,8 @@ func (h *hold) endsWithHold(ctx context.Context) bool {
 }
 
 // exit counts one call to Unlock for the hold that the context carries. last tells
-// that it was the last one: the lock is to be released. Without a hold exit returns
-// nil. lost is ErrLost if the hold was lost.
+// that it was the last one: the lock is to be released. Without a hold, or with one that
+// was released, exit returns nil. lost is ErrLost if the hold was lost.
 func exit(held context.Context, lock *Lock) (h *hold, last bool, lost error) {
 	h = holdIn(held, lock)
 	if h == nil {
@@ -160,9 +160,10 @@ func (h *hold) allowUnlockAgain() {
 }
 
 // Token returns the fencing token of the lock whose Lock returned held, and whether
-// there is one. It is greater than those of all tenures before on the same path. A
-// store that refuses a smaller one than it has seen is safe from a holder that has lost
-// the lock and does not know it yet, once the store has seen the next holder's token.
+// there is one. It is greater than those of all holds before on the same path. (In a Cohort,
+// the holds that follow one another with one znode have the same token.) A store that
+// refuses a smaller one than it has seen is safe from a holder that has lost the lock and
+// does not know it yet, once the store has seen the next holder's token.
 func Token(held context.Context) (int64, bool) {
 	if held == nil {
 		return 0, false

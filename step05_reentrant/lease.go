@@ -22,13 +22,13 @@ import (
 //
 //   - Not the answer to a ping or a read: a follower gives it alone.
 //   - Not the answer to a sync, or to the handshake of an old session: a leader gives
-//     it alone, and may have been deposed without knowing.
-//   - The answer to a write proves enough if another leader is elected afterwards. A write is
-//     answered when a majority has agreed to it, and a leader is elected by a majority. Two
-//     majorities share a server. Once that server has taken part in the election, it
-//     agrees to nothing more from the old leader: so it agreed to our write before that.
-//     So the new leader came after the write was sent, and a new leader gives each session
-//     a whole time-out.
+//     it alone, and the others may have elected another leader without its knowing.
+//   - The answer to a write proves enough about a leader that replaces ours, even about one
+//     of which our leader does not know. A write is answered when a majority has agreed to
+//     it, and a leader is elected by a majority. Two majorities share a server. Once that
+//     server has taken part in the election of a new leader, it agrees to nothing more from
+//     the old one. It agreed to our write: so that election came after the write was sent.
+//     And a new leader gives each session a whole time-out.
 //
 // That leaves the leader that we have now. A write that a follower passes on does not count
 // there as a sign of life of our session: only the follower's report does. The follower
@@ -88,8 +88,8 @@ type lease struct {
 	renewing bool      // a goroutine renews it
 }
 
-// leaseUser is a hold, as the lease knows it. It is a struct, since a func cannot be a key
-// of a map.
+// leaseUser is a hold or a tenure, as the lease knows it. It is a struct, since a func cannot be
+// a key of a map.
 type leaseUser struct{ lose func() }
 
 // granted is called when a server has answered the handshake that began at begun. The
@@ -173,7 +173,8 @@ func (s *Session) count(id int64, w proof) {
 	// But if it was sent less than a tick after the answer to the last one, the leader has
 	// perhaps not asked for a report in between. Such a write can only be write 3, as above.
 	//
-	// aTickLater is true, too, for the first write: the time of none is the zero time, long ago.
+	// For the first write there is no lastWrite yet. Its time is the zero time then, long ago,
+	// so aTickLater is true.
 	aTickLater := w.sent.Sub(s.lastWrite.answered) >= longestTick(s.timeout)
 	if aTickLater {
 		s.writeBefore, s.lastWrite = s.lastWrite, w
@@ -264,9 +265,9 @@ func (s *Session) takeLease() *lease {
 //
 //   - Little of the lease is left. Once the hold has begun, only three writes renew the
 //     lease. That takes a tick or more, and the lease could be over before.
-//   - The last write (see count) was answered more than a tick ago. During a hold,
-//     renewWhileUsed makes a write a tick after that answer. So it would make one as soon as
-//     the hold has begun. The same write is of more use before the hold: as long as nothing
+//   - s.lastWrite, the last write that count has kept, was answered more than a tick ago.
+//     Then a write is due: if the hold began now, renewWhileUsed (below) would make one at
+//     once. The same write is of more use before the hold: as long as nothing
 //     hangs on the lease, one write after an answered ping is enough to renew it. If the list
 //     does not let us in, the write was not needed.
 func (s *Session) prepareLease() {
@@ -312,10 +313,10 @@ func (s *Session) useLease(l *lease, lose func()) (stop func()) {
 	}
 }
 
-// renewWhileUsed makes a write a tick after the answer to the last one (see count), whoever
-// made that: so all holds of the session ask together. At first the last one is usually the
-// create of the hold. So a hold that is shorter than a tick costs only its create and its
-// delete.
+// renewWhileUsed makes a write a tick after the answer to s.lastWrite, the last one that count
+// has kept, whoever made that: so all holds of the session ask together. At first it is
+// usually the create of the hold. So a hold that is shorter than a tick usually needs no
+// other writes than its create and its delete.
 func (s *Session) renewWhileUsed(l *lease) {
 	for {
 		wait, used := s.nextWrite(l)

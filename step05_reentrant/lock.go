@@ -9,7 +9,8 @@
 //	client.go    mistakes of the client library; the other files can be read without it
 //	cohort.go    beside the parts: a Lock for the goroutines of one process
 //
-// This is what this file needs of the session:
+// This is what lock.go and hold.go need of the session, besides its connection, its
+// time-out, and whether it is closed:
 //
 //	ask, write                    make a write: one that changes nothing, or one of ours; the lease counts it
 //	canRetry                      the request was not answered, and the session is open: make it again

@@ -71,8 +71,8 @@ func New(s *Session, path string) *RWLock {
 	return &RWLock{s: s, dir: path}
 }
 
-// Lock blocks until its znode is the first in the queue, and returns the context that is
-// the hold. How that context ends is as in step 5.
+// Lock blocks until its znode is the first in the queue, and returns the context that
+// carries the hold. How that context ends is as in step 5.
 //
 // A call with the context of a hold, or with one made from it, is re-entry: it returns at
 // once. A hold that Lock began stays exclusive until all is released.
@@ -333,10 +333,10 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 				continue
 			}
 			mine.lease = current
-			// The transaction that last changed the children. Each holder that we had to
-			// wait for, or that was gone before we came, took its token from a list, and its
-			// znode was deleted later. That delete changed the children, too, and our list
-			// has seen it. So our token is greater.
+			// The transaction that last changed the children. Of the holders before us only
+			// readers can still be inside, if we read, too. Each of the others took its token
+			// from a list, and its znode was deleted after that list, and before ours. A
+			// delete changes the children. So our token is greater than theirs.
 			mine.token = stat.Pzxid
 			return mine, nil
 		}
