@@ -166,31 +166,36 @@ func (v verdict) String() string { return strings.TrimSpace(v.kind + " " + v.why
 
 // A suite is the tests of a step. What is quick is asked first: it notices most changes.
 type suite struct {
-	dir   string
-	quick string        // a pattern of the tests that take less than quickLimit
-	skip  string        // a pattern of those that are left out
-	limit time.Duration // for a run: with a lock that hangs the tests would not end
+	dir  string
+	skip string // a pattern of the tests that are left out
+
+	// Two selections of the others: those that take less than quickLimit, and the rest.
+	quick, slow selection
+}
+
+// A selection is some of the tests.
+type selection struct {
+	run, skip string        // patterns, as for go test
+	limit     time.Duration // for a run: with a lock that hangs the tests would not end
 }
 
 const (
 	quickLimit = 1500 * time.Millisecond
-	limitOfOne = 10 * time.Minute // of the run without a change
-	patience   = 5                // times as long has a run with a change
+	baseLimit  = 10 * time.Minute // for a run without a change
+	patience   = 5                // a run with a change may take so many times as long as one without
 )
 
 // base runs the tests of the step as it is, which have to pass, and times them.
 func base(ctx context.Context, scratch, skip, dir string) (suite, error) {
-	tests := suite{dir: dir, skip: skip, limit: limitOfOne}
+	tests := suite{dir: dir, skip: skip}
 	program := filepath.Join(scratch, "base")
 	if said, err := build(ctx, dir, program); err != nil {
 		return tests, fmt.Errorf("the tests do not compile: %w\n%s", err, said)
 	}
-	begun := time.Now()
-	failed, said := tests.run(ctx, program, ".", skip)
-	if failed != "" {
-		return tests, fmt.Errorf("nothing is changed, and the tests fail: %s", failed)
+	all, said, err := tests.timed(ctx, program, selection{".", skip, baseLimit})
+	if err != nil {
+		return tests, err
 	}
-	tests.limit = patience * time.Since(begun)
 	var quick []string
 	for _, m := range passed.FindAllStringSubmatch(said, -1) {
 		took, err := time.ParseDuration(m[2])
@@ -201,8 +206,21 @@ func base(ctx context.Context, scratch, skip, dir string) (suite, error) {
 			quick = append(quick, m[1])
 		}
 	}
-	tests.quick = "^(" + strings.Join(quick, "|") + ")$"
-	return tests, nil
+	areQuick := "^(" + strings.Join(quick, "|") + ")$"
+	tests.quick, _, err = tests.timed(ctx, program, selection{areQuick, skip, baseLimit})
+	tests.slow = selection{".", either(skip, areQuick), all.limit}
+	return tests, err
+}
+
+// timed runs tests that have to pass, and returns how long they may take with a change.
+func (tests suite) timed(ctx context.Context, program string, which selection) (timed selection, said string, err error) {
+	begun := time.Now()
+	failed, said := tests.run(ctx, program, which)
+	if failed != "" {
+		return which, said, fmt.Errorf("nothing is changed, and the tests fail: %s", failed)
+	}
+	which.limit = patience * time.Since(begun)
+	return which, said, nil
 }
 
 // passed is what go test -v says of a test that has passed, and in which time.
@@ -265,11 +283,11 @@ func try(ctx context.Context, scratch string, tests suite, c change) verdict {
 	if err != nil {
 		return verdict{unnoticed, said} // something else is broken
 	}
-	by, once := tests.notices(ctx, program, tests.quick, tests.skip)
+	by, once := tests.notices(ctx, program, tests.quick)
 	if by != "" {
 		return verdict{noticed, by}
 	}
-	by, onceLater := tests.notices(ctx, program, ".", either(tests.skip, tests.quick))
+	by, onceLater := tests.notices(ctx, program, tests.slow)
 	if by != "" {
 		return verdict{noticed, by}
 	}
@@ -290,24 +308,24 @@ func blames(said, scratch string, c change) bool {
 // busy. If the change is the reason, the test fails a second time, too: it has three tries,
 // as a few tests find what they look for by chance. One that does not is in once, and the
 // others are asked.
-func (tests suite) notices(ctx context.Context, program, which, skip string) (by, once string) {
+func (tests suite) notices(ctx context.Context, program string, which selection) (by, once string) {
 	for {
-		failed, _ := tests.run(ctx, program, which, skip)
+		failed, _ := tests.run(ctx, program, which)
 		if failed == "" {
 			return "", once
 		}
-		thatOne := which // what has failed may be no test: the program panics, say
+		thatOne := which.run // what has failed may be no test: the program panics, say
 		if strings.HasPrefix(failed, "Test") {
 			thatOne = only(failed)
 		}
 		for range 3 {
-			again, _ := tests.run(ctx, program, thatOne, tests.skip)
+			again, _ := tests.run(ctx, program, selection{thatOne, tests.skip, which.limit})
 			if again != "" {
 				return failed, once
 			}
 		}
 		once = failed
-		skip = either(skip, thatOne)
+		which.skip = either(which.skip, thatOne)
 	}
 }
 
@@ -345,11 +363,11 @@ var (
 // With test2json a part of a test is told as soon as it has failed, and not when the whole
 // test is over: many parts of a lock that hangs would be waited for. A byte, \x16, stands
 // before such a line.
-func (tests suite) run(ctx context.Context, program, which, skip string) (failed, said string) {
-	ctx, cancel := context.WithTimeout(ctx, tests.limit+10*time.Second)
+func (tests suite) run(ctx context.Context, program string, which selection) (failed, said string) {
+	ctx, cancel := context.WithTimeout(ctx, which.limit+10*time.Second)
 	defer cancel()
-	test := exec.CommandContext(ctx, program, "-test.run", which, "-test.skip", skip,
-		"-test.v=test2json", "-test.failfast", "-test.timeout", tests.limit.String())
+	test := exec.CommandContext(ctx, program, "-test.run", which.run, "-test.skip", which.skip,
+		"-test.v=test2json", "-test.failfast", "-test.timeout", which.limit.String())
 	test.SysProcAttr = process.WithoutCtrlC()
 	test.Cancel = func() error { return process.KillAll(test.Process) } // some tests start clients
 	test.Dir = tests.dir
