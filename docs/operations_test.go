@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -393,14 +394,18 @@ func TestADirectoryWithoutDelete(t *testing.T) {
 }
 
 // The queue's znodes are open to the world: who knows the name of one can close
-// it to those who would watch it.
+// it to those who would watch it, and to those who watch it already.
 func TestAShutZnodeTurnsWaitersAway(t *testing.T) {
 	d := newDirectory(t)
 	d.give(members, "orders:secret")
-	first, next := d.member("orders:secret").Acquire(), d.member("orders:secret")
-	_, err := d.Client("the stranger").SetACL(first.Znode(), zk.DigestACL(zk.PermAll, "stranger", "pw"), -1)
-	require.NoError(t, err)
-	_, err = next.Lock(d.Ctx)
+	a, b, stranger := d.member("orders:secret"), d.member("orders:secret"), d.Client("the stranger")
+	shut := func(znode string) {
+		_, err := stranger.SetACL(znode, zk.DigestACL(zk.PermAll, "stranger", "pw"), -1)
+		require.NoError(t, err)
+	}
+	held := a.Acquire()
+	shut(held.Znode())
+	_, err := b.Lock(d.Ctx)
 	require.ErrorIs(t, err, zk.ErrNoAuth)
 	chapter.SaysIn(
 		t,
@@ -408,5 +413,25 @@ func TestAShutZnodeTurnsWaitersAway(t *testing.T) {
 		"a stranger gives the holder's znode an ACL of its own; the next client, with the password: %v",
 		zk.ErrNoAuth,
 	)
-	first.Release()
+	held.Release()
+
+	held = a.Acquire()
+	ctx, giveUp := context.WithCancel(d.Ctx)
+	waiting := b.StartIn(ctx)
+	waiting.MustWait("A holds the lock")
+	shut(held.Znode())
+	mark := b.Tap.Mark()
+	held.Release()
+	d.Barrier(b.Client) // a notification would come before the answer to this
+	notified := wiretap.Count(b.Tap.Since(mark)).Notifications
+	require.False(t, waiting.Returned(), "B's Lock, when it was not notified")
+	giveUp()
+	require.ErrorIs(t, waiting.Err(), context.Canceled)
+	b.Acquire().Release()
+	chapter.SaysIn(
+		t,
+		"operations.md",
+		"one that waited already: the holder releases, notifications: %d; it gives up, and locks again: it has the lock",
+		notified,
+	)
 }

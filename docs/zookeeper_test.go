@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -437,11 +438,21 @@ func TestAWaiterThatGivesUpLeavesItsWatch(t *testing.T) {
 	chapter.SaysIn(
 		t,
 		"zookeeper.md",
-		"one client gives up %d times behind the same holder: watches on the holder's znode: %d",
+		"one client gives up %d times behind the same holder: watches on the holder's znode: %d, channels in the client: %d",
 		waiters,
 		len(watching(t, z, holder.Znode())),
+		channels(impatient.Conn),
 	)
 	holder.Release()
+}
+
+// channels is how many watches the client library has given out that have not fired.
+func channels(conn *zk.Conn) (n int) {
+	watchers := reflect.ValueOf(conn).Elem().FieldByName("watchers")
+	for each := watchers.MapRange(); each.Next(); {
+		n += each.Value().Len()
+	}
+	return n
 }
 
 // A change falls between a read and its watch? There is nothing in between.

@@ -137,34 +137,45 @@ func deletedInVain(turn *zktest.Turn) (path string) {
 // A's line breaks while forty of its goroutines ask for something, and the server
 // takes its time over the next handshake. The client's channel is full, and so Close
 // cannot tell the server that the session is over. If the line stayed open, the client
-// would ping the server over it for ever, and A's znode would keep everybody out.
+// would ping the server over it for ever, and A's znode would keep everybody out. If it is
+// the connection that is closed, by its user, the session has to hear of it, too.
 func TestCloseClosesTheLineThatIsJustComingUp(t *testing.T) {
 	t.Parallel()
-	z := zktest.New(t)
-	a := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: 6 * time.Second}) // a handshake may take two thirds of it
-	turn := a.Acquire()
-	hello := a.Tap.HoldReply(wiretap.Connect, 1)
-	a.Tap.HangUp()
-	zktest.AwaitChan(z, "A's handshake to be under way", hello.Sprung())
-	var all sync.WaitGroup
-	for range 40 {
-		all.Go(func() { _, _, _ = a.Exists("/") })
-	}
-	channel := reflect.ValueOf(a.Conn).Elem().FieldByName("sendChan")
-	z.Await("the client's channel to be full", func() bool { return channel.Len() == channel.Cap() })
-	a.Session.Close()
-	all.Wait()
-	require.ErrorIs(t, context.Cause(turn.Held()), ErrLost)
+	for what, closes := range map[string]func(s *Session){
+		"the session":    func(s *Session) { s.Close() },
+		"its connection": func(s *Session) { s.Conn().Close() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			a := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: 6 * time.Second}) // a handshake may take two thirds of it
+			s := a.Session.(*Session)
+			turn := a.Acquire()
+			hello := a.Tap.HoldReply(wiretap.Connect, 1)
+			a.Tap.HangUp()
+			zktest.AwaitChan(z, "A's handshake to be under way", hello.Sprung())
+			var all sync.WaitGroup
+			for range 40 {
+				all.Go(func() { _, _, _ = a.Exists("/") })
+			}
+			channel := reflect.ValueOf(a.Conn).Elem().FieldByName("sendChan")
+			z.Await("the client's channel to be full", func() bool { return channel.Len() == channel.Cap() })
+			closes(s)
+			zktest.AwaitChan(z, "A's session to be closed", s.Done())
+			all.Wait()
+			require.ErrorIs(t, context.Cause(turn.Held()), ErrLost)
 
-	closed := a.Tap.Mark()
-	hello.Let()
-	spoken := 0 // frames of A's client since Close has returned
-	z.Await("the server to see the line closed, or the client to speak on it", func() bool {
-		spoken = len(a.Tap.Since(closed))
-		lines, err := z.Word("cons") // each line with its session
-		return spoken > 0 || err == nil && !strings.Contains(lines, fmt.Sprintf("sid=%#x,", a.ID))
-	})
-	require.Zero(t, spoken, "A's session was closed, and its client goes on: %v", a.Tap.Since(closed))
+			closed := a.Tap.Mark()
+			hello.Let()
+			spoken := 0 // frames of A's client since it was closed
+			z.Await("the server to see the line closed, or the client to speak on it", func() bool {
+				spoken = len(a.Tap.Since(closed))
+				lines, err := z.Word("cons") // each line with its session
+				return spoken > 0 || err == nil && !strings.Contains(lines, fmt.Sprintf("sid=%#x,", a.ID))
+			})
+			require.Zero(t, spoken, "A's session was closed, and its client goes on: %v", a.Tap.Since(closed))
+		})
+	}
 }
 
 // A holder locks again with a context that it has made by context.WithoutCancel, as
@@ -607,4 +618,255 @@ func TestCloseEndsAWaitThoughTheDialerHangs(t *testing.T) {
 	require.ErrorContains(t, waiting.Err(), "the session is closed")
 	close(comesBack)
 	held.Release()
+}
+
+// A waits. Its line breaks and comes back, and the client library does not set A's watches
+// again: its buffer is too small for them all, or the server has too much to do, and refuses
+// that for now. The library tells nobody. A has to be let in all the same.
+func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why     string
+		options []Option
+		over    func(zk.Dialer) zk.Dialer
+	}{
+		{"the buffer is too small", []Option{WithBuffer(smallestBuffer)}, nil},
+		{"the server is too busy", nil, zktest.Over(func(c net.Conn) net.Conn {
+			return busy(c, func(op wiretap.Op, _ string) bool { return op == wiretap.SetWatches })
+		})},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			kind := attacked
+			kind.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+				return Open(servers, timeout, append(c.options, WithDialer(dial))...)
+			}
+			a := kind.JoinAs(z, "A", lockcheck.Seat{Through: c.over})
+			b := attacked.Join(z, "B")
+			// Each name fits into the buffer, and all of them together do not.
+			var held, waiting []*zktest.Turn
+			for i := range 10 {
+				path := fmt.Sprintf("%s/%d-%s", z.Root, i, strings.Repeat("x", smallestBuffer/4))
+				held = append(held, attacked.At(z, b, path).Acquire())
+				waiting = append(waiting, kind.At(z, a, path).Start())
+			}
+			z.Await("A to watch in each directory", func() bool { return len(a.Tap.Watched()) == len(waiting) })
+			lost := a.Session.(*Session).watchesLost()
+			a.Tap.HangUp()
+			z.Await("A to be back", func() bool {
+				_, _, err := a.Exists("/")
+				return err == nil
+			})
+			zktest.AwaitChan(z, "A's client to hear that its watches are lost", lost)
+			for i := range held {
+				held[i].Release()
+				waiting[i].Release()
+			}
+		})
+	}
+}
+
+// busy is a line to a server that has too much to do: what it refuses, it answers at once
+// with the error of a server that throttles, and does not do.
+func busy(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.Conn {
+	const throttled = -127
+	near, far := net.Pipe() // has deadlines, too
+	var mu sync.Mutex       // one frame behind the other
+	answer := func(frame []byte) error {
+		mu.Lock()
+		defer mu.Unlock()
+		_, err := far.Write(frame)
+		return err
+	}
+	go func() { // what the server sends
+		defer far.Close()
+		frame := make([]byte, 64<<10) // the tap gives one at a time
+		for {
+			n, err := c.Read(frame)
+			if err != nil {
+				return
+			}
+			if answer(frame[:n]) != nil {
+				return
+			}
+		}
+	}()
+	go func() { // what the client sends
+		defer c.Close()
+		for isHandshake := true; ; isHandshake = false {
+			frame := make([]byte, 4)
+			if _, err := io.ReadFull(far, frame); err != nil {
+				return
+			}
+			request := make([]byte, binary.BigEndian.Uint32(frame))
+			if _, err := io.ReadFull(far, request); err != nil {
+				return
+			}
+			if !isHandshake && refuses(opAndPath(request)) {
+				head, noChange, code := request[:4], int64(0), int32(throttled)
+				reply := binary.BigEndian.AppendUint32(nil, 16)
+				for _, field := range []any{head, noChange, code} {
+					reply, _ = binary.Append(reply, binary.BigEndian, field)
+				}
+				if answer(reply) != nil {
+					return
+				}
+				continue
+			}
+			if _, err := c.Write(append(frame, request...)); err != nil {
+				return
+			}
+		}
+	}()
+	return near
+}
+
+// opAndPath reads what a request asks for, and of which znode, where one stands there.
+func opAndPath(request []byte) (op wiretap.Op, path string) {
+	const opAt, lengthAt, pathAt = 4, 8, 12
+	op = wiretap.Op(binary.BigEndian.Uint32(request[opAt:]))
+	if len(request) < pathAt {
+		return op, ""
+	}
+	length := int(binary.BigEndian.Uint32(request[lengthAt:]))
+	if length > len(request)-pathAt {
+		return op, ""
+	}
+	return op, string(request[pathAt:][:length])
+}
+
+// The server has too much to do. It refuses some of A's requests for now, and has not
+// done them. A makes them again: its Lock returns no error, and neither a waiter that
+// gives up nor a holder leaves its znode behind, or takes it for lost.
+func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	var mu sync.Mutex
+	left := map[wiretap.Op]int{} // how many requests of a kind are still to be refused
+	over := zktest.Over(func(c net.Conn) net.Conn {
+		return busy(c, func(op wiretap.Op, path string) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			inVain := strings.HasPrefix(path, "/zklock-nobody") // it is made whenever one is due
+			if inVain || left[op] == 0 {
+				return false
+			}
+			left[op]--
+			return true
+		})
+	})
+	refuse := func(ops ...wiretap.Op) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, op := range ops {
+			left[op] = 2
+		}
+	}
+	allWereRefused := func() {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		for op, n := range left {
+			require.Zero(t, n, "%v: how many the server was to refuse, and was not asked for", op)
+		}
+	}
+	a := attacked.JoinAs(z, "A", lockcheck.Seat{Through: over})
+	b := attacked.Join(z, "B")
+
+	held := b.Acquire()
+	refuse(wiretap.Create, wiretap.GetChildren, wiretap.GetData)
+	ctx, giveUp := context.WithCancel(z.Ctx)
+	waiting := a.StartIn(ctx)
+	z.Await("A to watch B's znode", func() bool { return len(a.Tap.Watched()) == 1 })
+	allWereRefused()
+
+	refuse(wiretap.Delete)
+	giveUp()
+	require.ErrorIs(t, waiting.Err(), context.Canceled)
+	z.Await("the znode of A, which has given up, to go", func() bool { return len(a.Queue()) == 1 })
+	allWereRefused()
+	held.Release()
+
+	turn := a.Acquire()
+	refuse(wiretap.Delete)
+	require.NoError(t, a.Unlock(turn.Held()), "the server has refused A's delete for now, and carried it out later")
+	allWereRefused()
+	require.Empty(t, a.Queue())
+}
+
+// A's session expires again and again. The client library leaves open the connection over
+// which it has heard that. With a dialer of A's own this may be more than a socket.
+func TestEachConnectionIsClosed(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	var mu sync.Mutex
+	var lines []*counted
+	over := zktest.Over(func(c net.Conn) net.Conn {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, &counted{Conn: c})
+		return lines[len(lines)-1]
+	})
+	a := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: over})
+	a.Acquire().Release()
+	a.Tap.Cut()
+	z.AwaitExpiry(a.Client)
+	a.Tap.Restore()
+	z.Await("a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+	a.Acquire().Release()
+	a.Session.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	require.GreaterOrEqual(t, len(lines), 3, "the first, the one that said \"expired\", and that of the new session")
+	for i, line := range lines {
+		require.Positive(t, line.closed.Load(), "how often line %d of %d was closed", i+1, len(lines))
+	}
+}
+
+// counted is a connection that counts how often it is closed.
+type counted struct {
+	net.Conn
+	closed atomic.Int32
+}
+
+func (c *counted) Close() error {
+	c.closed.Add(1)
+	return c.Conn.Close()
+}
+
+// A context need not be one of Go's own: its error may be of a type that cannot be compared.
+// And the cause of a caller's context may be ErrLocked, from another lock: it is the caller's
+// context all the same that has ended.
+func TestWhyAContextHasEnded(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := attacked.Join(z, "A")
+	lock := New(a.Session.(*Session), a.Path)
+	odd := oddContext{context.Background()}
+	_, err := lock.Lock(odd)
+	var many manyErrors
+	require.ErrorAs(t, err, &many)
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(ErrLocked)
+	_, err = lock.Lock(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = lock.TryLock(ctx, time.Hour)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+type manyErrors []string
+
+func (m manyErrors) Error() string { return strings.Join(m, ", ") }
+
+// oddContext has ended.
+type oddContext struct{ context.Context }
+
+func (oddContext) Err() error { return manyErrors{"one", "two"} }
+
+func (oddContext) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
 }

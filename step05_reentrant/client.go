@@ -28,7 +28,9 @@ import (
 //     the caller two results, and may block for ever. So wire reports success, and closes the
 //     connection: then the library's reader gives each open request one error.
 //  5. Close gives up after a few seconds if many requests wait to be sent. The library
-//     goes on sending pings, and the session lives on. hangUp closes the connection.
+//     goes on sending pings, and the session lives on. hangUp closes the connection. If it was
+//     the user who closed the connection, the library says in its log alone that it has
+//     given up: Printf sees that, and closes the session.
 //  6. When the user closes the connection, the servers end the session, and the next
 //     client is let in: the holder must be told before. wire sees the request to close,
 //     and ends the lease before it passes the request on.
@@ -38,6 +40,15 @@ import (
 //  8. It says only in its log why there is no connection. lastWords keeps that.
 //  9. It sends pings, and does not tell when, nor that they were answered. wire sees both.
 // 10. It keeps 1.5 MB to send and 1.5 MB to read for each session. connect can ask for less.
+// 11. When the connection has come back, it sets all watches again. If that fails, as with a
+//     small buffer or a server that is too busy, it says so in its log alone, and a watch
+//     never fires. Printf sees that, and wakes all who wait (watchesLost).
+// 12. It has no name for the error of a server that is too busy (throttled): isThrottled.
+// 13. When it has heard that the session has expired, it leaves that connection open. open
+//     closes it.
+// 14. When a path ends just at the end of the buffer for requests, it panics. A path is the
+//     directory's and a name that came in an answer. So connect makes the buffer for requests
+//     twice as large as that for answers.
 
 // client is what stands between the library and the Session.
 type client struct {
@@ -48,7 +59,8 @@ type client struct {
 	mu     sync.Mutex
 	wire   *wire // the last one
 	closed bool
-	said   string // the last line of the library's log that is a reason, see Printf
+	said   string        // the last line of the library's log that is a reason, see Printf
+	lost   chan struct{} // see watchesLost
 }
 
 // connect begins to connect to the servers.
@@ -57,8 +69,15 @@ func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-c
 		return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c))
 	}
 	return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c),
-		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
+		zk.WithMaxBufferSize(c.buffer), zk.WithMaxConnBufferSize(2*c.buffer)) // for answers, and for requests: see 14 above
 }
+
+// How some lines of the library's log begin.
+const (
+	connected     = "connected"
+	closeGivenUp  = "gave up trying to send opClose"
+	watchesNotSet = "Failed to set previous watches"
+)
 
 // Printf is called with each line of the library's log, and keeps the last one that can tell
 // why there is no session. A line that says "connected" cannot. So it does not replace the
@@ -67,10 +86,30 @@ func (c *client) Printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.said == "" || !strings.HasPrefix(line, "connected") {
+	if strings.HasPrefix(line, closeGivenUp) {
+		go c.s.Close() // not here: the library's Close, which calls us, waits
+	}
+	if strings.HasPrefix(line, watchesNotSet) {
+		close(c.lost)
+		c.lost = make(chan struct{})
+	}
+	isReason := !strings.HasPrefix(line, connected)
+	if c.said == "" || isReason {
 		c.said = line
 	}
 }
+
+// watchesLost returns a channel that is closed when the library has lost watches (see 11):
+// whoever sleeps on one of them has to look again.
+func (s *Session) watchesLost() <-chan struct{} {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	return s.client.lost
+}
+
+// isThrottled tells that the server has too much to do, and has not done what was asked. It
+// refuses requests then if throttled_op_wait_time is set there.
+func isThrottled(err error) bool { return err != nil && err.Error() == "unknown error: -127" }
 
 func (c *client) lastWords() string {
 	c.mu.Lock()
@@ -89,6 +128,9 @@ func (c *client) open(network, address string, timeout time.Duration) (net.Conn,
 	if c.closed {
 		conn.Close()
 		return nil, zk.ErrClosing
+	}
+	if c.wire != nil {
+		c.wire.Close() // see 13 above; usually it is closed already
 	}
 	c.wire = &wire{Conn: conn, in: bufio.NewReader(conn), s: c.s, begun: time.Now()}
 	return c.wire, nil
@@ -262,7 +304,8 @@ func (w *wire) lookForPing() error {
 // readHandshake waits for the whole answer to the handshake, and tells the session
 // what was granted.
 func (w *wire) readHandshake() error {
-	longestWait := w.s.Timeout() * 2 / 3 // as the library waits for later answers
+	longestWait := w.s.Timeout() * 2 / 3        // as the library waits for later answers
+	longestWait = max(longestWait, time.Second) // but a session that asks for a few milliseconds is granted more
 	w.SetReadDeadline(time.Now().Add(longestWait))
 	head, err := w.in.Peek(handshakeHead)
 	if err != nil {

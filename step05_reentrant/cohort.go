@@ -65,7 +65,7 @@ func (c *Cohort) TryLock(ctx context.Context, wait time.Duration) (held context.
 		held, err = c.acquire(ctx, waiting, mustNotWait)
 		return held, failed("lock", c.lock.dir, err)
 	}
-	waiting, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
+	waiting, stop := context.WithTimeoutCause(ctx, wait, errTimeIsUp)
 	defer stop()
 	held, err = c.acquire(ctx, waiting, mayWait)
 	return held, failed("lock", c.lock.dir, err)
@@ -122,6 +122,9 @@ func (c *Cohort) takeTurn(waiting context.Context, p patience) error {
 // the turn is free, and the caller has it now. Else the turn is given to the caller by
 // closing the channel.
 func (c *Cohort) join(p patience) (mine chan struct{}, err error) {
+	if c.s.isClosed() {
+		return nil, zk.ErrClosing // perhaps nobody gives the turn on any more
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.busy {

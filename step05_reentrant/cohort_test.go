@@ -278,3 +278,20 @@ func TestATenureGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 		}
 	}
 }
+
+// The turn is given to a goroutine that sees just then that the session is closed. So
+// nobody has the turn, and nobody gives it on. Who comes later has to be told that the session
+// is closed, and not for ever that somebody else holds the lock.
+func TestTryLockOfACohortOverAClosedSession(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := joinProcess(z, "A")
+	c := a.cohort
+	require.NoError(t, c.takeTurn(z.Ctx, mayWait), "the turn, as a holder has it")
+	waiting := a.lineUp(1)
+	c.s.markClosed() // as Close begins
+	c.giveTurn()     // as the holder's Unlock ends
+	require.ErrorIs(t, waiting.Err(), zk.ErrClosing)
+	_, err := c.TryLock(z.Ctx, 0)
+	require.ErrorIs(t, err, zk.ErrClosing)
+}

@@ -114,6 +114,8 @@ func New(s *Session, path string) *Lock {
 // When ctx ends first, Lock returns its error at once; the znode is deleted later.
 // A connection that fails, or a session that expires, does not end the wait. What
 // the server refuses, such as zk.ErrNoAuth, does.
+//
+// If ctx is of a type of your own, its methods must not block: the session would stand still.
 func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
 	if err := check(ctx, l.s, l.dir); err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (held context.Co
 		held, err = l.acquire(ctx, waiting, mustNotWait)
 		return held, failed("lock", l.dir, err)
 	}
-	waiting, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
+	waiting, stop := context.WithTimeoutCause(ctx, wait, errTimeIsUp)
 	defer stop()
 	held, err = l.acquire(ctx, waiting, mayWait)
 	return held, failed("lock", l.dir, err)
@@ -217,14 +219,14 @@ func (l *Lock) join(waiting context.Context) (place, error) {
 		sameSession := conn.SessionID() == owner
 		ours := createErr == nil && sameSession
 		final := createErr != nil && !l.s.canRetry(createErr) // refused, or the session is closed
-		nothingSent := errors.Is(createErr, zk.ErrNoServer)   // no server could be reached
+		notDone := nothingDone(createErr)                     // no server could be reached, or it was too busy
 
 		switch {
 		case ours:
 			return place{node: node, owner: owner}, nil
 		case final:
 			return place{}, createErr
-		case nothingSent:
+		case notDone:
 			pause()
 		default: // no answer, or the session has changed: is there a znode of our session?
 			pause()
@@ -359,6 +361,7 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		}
 
 		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
+		watchesLost := l.s.watchesLost() // asked for before the watch is set: it can be lost from then on
 		_, _, gone, err := conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -377,6 +380,7 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		}
 		select {
 		case <-gone: // or the session has ended: the next round finds out
+		case <-watchesLost: // a fault of the client library: the next round sets the watch again
 		case <-waiting.Done():
 		case <-l.s.done: // closed: the next request fails
 		}
@@ -406,7 +410,7 @@ func (l *Lock) leave(mine place) error {
 		if !l.s.canRetry(err) {
 			return err
 		}
-		if !errors.Is(err, zk.ErrNoServer) { // with ErrNoServer nothing was sent
+		if !nothingDone(err) {
 			mayBeDone = true
 		}
 		pause()

@@ -46,8 +46,8 @@ func WithDialer(dial zk.Dialer) Option {
 	return func(s *Session) { s.client.dial = dial }
 }
 
-// WithBuffer gives the client library so many bytes to send a request, and as many to
-// read an answer, in place of 1.5 MB each: for a process that has very many sessions.
+// WithBuffer gives the client library so many bytes to read an answer, and twice as many to
+// send a request, in place of 1.5 MB each: for a process that has very many sessions.
 //
 // A longer request is not sent. If an answer is longer, the library closes the connection,
 // and connects again. If the list of a lock's queue does not fit, Lock asks for it again
@@ -58,6 +58,7 @@ func WithBuffer(size int) Option {
 
 const (
 	smallestBuffer = 4 << 10
+	largestBuffer  = 1 << 30
 	openPatience   = 10 * time.Second
 	longestTimeout = math.MaxInt32 * time.Millisecond // that the protocol can ask for
 )
@@ -85,10 +86,11 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	if s.client.dial == nil {
 		return nil, errors.New("zklock: open a session: the dialer is nil: give one, or leave WithDialer out")
 	}
-	if s.client.buffer != 0 && s.client.buffer < smallestBuffer {
-		return nil, fmt.Errorf(
-			"zklock: open a session: a buffer of %d bytes is too small: give %d or more, or leave WithBuffer out",
-			s.client.buffer, smallestBuffer)
+	buffer := s.client.buffer
+	badBuffer := buffer < smallestBuffer || buffer > largestBuffer
+	if buffer != 0 && badBuffer {
+		return nil, fmt.Errorf("zklock: open a session: a buffer of %d bytes: give %d to %d, or leave WithBuffer out",
+			buffer, smallestBuffer, largestBuffer)
 	}
 	conn, events, err := s.client.connect(servers, timeout)
 	if err != nil {
@@ -116,7 +118,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 // newSession is a session that is not connected yet. Its lease is over.
 func newSession(timeout time.Duration) *Session {
 	s := &Session{nobody: nobodysZnode(), done: make(chan struct{}), timeout: timeout, lease: &lease{}}
-	s.client = client{dial: net.DialTimeout, s: s}
+	s.client = client{dial: net.DialTimeout, s: s, lost: make(chan struct{})}
 	return s
 }
 
@@ -197,10 +199,14 @@ func (s *Session) giveUpAt(waiting context.Context, do func() error, late func(e
 	}
 }
 
-// canRetry tells whether a request that ended with err is to be made again: it was
-// not answered, and the session is not closed. With no error there is nothing to retry.
+// canRetry tells whether a request that ended with err is to be made again: it was not
+// answered, or the server was too busy, and the session is not closed. With no error there is
+// nothing to retry.
 func (s *Session) canRetry(err error) bool {
-	return unanswered(err) && !s.isClosed()
+	if s.isClosed() {
+		return false
+	}
+	return unanswered(err) || isThrottled(err)
 }
 
 // pause is for a loop that makes a request again. Usually the request itself waits for

@@ -31,9 +31,13 @@ func check(ctx context.Context, s *Session, path string) error {
 	return nil
 }
 
+// errTimeIsUp is the cause of a context that ends with TryLock's time. It is not ErrLocked: a
+// caller's own context may have ended with that cause.
+var errTimeIsUp = errors.New("the time of TryLock is up")
+
 // unanswered tells that a request got no answer to what was asked: the connection failed,
 // or the session is another one. Whether the servers did what was asked is not known,
-// except after ErrNoServer: then nothing was sent.
+// unless nothingDone knows it.
 func unanswered(err error) bool {
 	noAnswers := []error{
 		zk.ErrConnectionClosed,
@@ -50,12 +54,22 @@ func unanswered(err error) bool {
 	return false
 }
 
+// nothingDone tells that the servers have not done what was asked, and will not: no server
+// could be reached, so nothing was sent, or the server was too busy.
+func nothingDone(err error) bool {
+	return errors.Is(err, zk.ErrNoServer) || isThrottled(err)
+}
+
 // whyEnded says why a wait is over: TryLock's time, or the caller's context.
 func whyEnded(waiting context.Context) error {
 	cause := context.Cause(waiting)
-	timeOfTryLock := cause == ErrLocked
-	noCauseGiven := cause == waiting.Err()
-	if timeOfTryLock || noCauseGiven {
+	if cause == errTimeIsUp {
+		return ErrLocked
+	}
+	// Not ==, since a context need not be one of Go's own: its error may be of a type that
+	// cannot be compared.
+	noCauseGiven := errors.Is(cause, waiting.Err())
+	if noCauseGiven {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", waiting.Err(), cause)

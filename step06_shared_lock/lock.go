@@ -120,7 +120,7 @@ func (l *RWLock) tryLock(ctx context.Context, wait time.Duration, k kind) (held 
 		held, err = l.acquire(ctx, waiting, k, mustNotWait)
 		return held, failed("lock", l.dir, err)
 	}
-	waiting, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
+	waiting, stop := context.WithTimeoutCause(ctx, wait, errTimeIsUp)
 	defer stop()
 	held, err = l.acquire(ctx, waiting, k, mayWait)
 	return held, failed("lock", l.dir, err)
@@ -201,14 +201,14 @@ func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
 		sameSession := conn.SessionID() == owner
 		ours := createErr == nil && sameSession
 		final := createErr != nil && !l.s.canRetry(createErr) // refused, or the session is closed
-		nothingSent := errors.Is(createErr, zk.ErrNoServer)   // no server could be reached
+		notDone := nothingDone(createErr)                     // no server could be reached, or it was too busy
 
 		switch {
 		case ours:
 			return place{kind: k, node: node, owner: owner}, nil
 		case final:
 			return place{}, createErr
-		case nothingSent:
+		case notDone:
 			pause()
 		default: // no answer, or the session has changed: is there a znode of our session?
 			pause()
@@ -345,6 +345,7 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		}
 
 		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
+		watchesLost := l.s.watchesLost() // asked for before the watch is set: it can be lost from then on
 		_, _, gone, err := conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -363,6 +364,7 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		}
 		select {
 		case <-gone: // or the session has ended: the next round finds out
+		case <-watchesLost: // a fault of the client library: the next round sets the watch again
 		case <-waiting.Done():
 		case <-l.s.done: // closed: the next request fails
 		}
@@ -392,7 +394,7 @@ func (l *RWLock) leave(mine place) error {
 		if !l.s.canRetry(err) {
 			return err
 		}
-		if !errors.Is(err, zk.ErrNoServer) { // with ErrNoServer nothing was sent
+		if !nothingDone(err) {
 			mayBeDone = true
 		}
 		pause()

@@ -166,7 +166,7 @@ var (
 	inserted = regexp.MustCompile(`\$\{[^{}]*\}`)
 	// What is no sentence: markup and drawing, commands, ZooKeeper's own words, words of code.
 	code = regexp.MustCompile(`<|\{|^M%|^go test |^[a-z]( [a-z])?$|^(big|caption|count|soft|title|watch|dot) [a-z]+ ?$|^(apt-get|brew|docker|export|sudo|tar|unset|import|package|for file|read -r|if redis|INFO) |` +
-		`^wiretap: |^(Zookeeper version|ephemeral nodes dump|Connections dump):|not in the whitelist$|\\[wdW.]|\(\?|"\$|^cat |apt-get update|px system-ui|^(GET|POST) /|^attachment; |^\[data-|^text/|^default-src|^data: |^exit status|^--- FAIL: |^\.ls |^button, a, |^button\[|^select, input$|^\(prefers-|^button, a$|^select, summary$|^use strict$|^zklock: %s %s|^box plain$|^aria-label=|^/|^%(s, TryLock\(%v\)|\.1f ms)$`)
+		`^wiretap: |^(unknown error: -127|Failed to set previous watches|gave up trying to send opClose)$|^(Zookeeper version|ephemeral nodes dump|Connections dump):|not in the whitelist$|\\[wdW.]|\(\?|"\$|^cat |apt-get update|px system-ui|^(GET|POST) /|^attachment; |^\[data-|^text/|^default-src|^data: |^exit status|^--- FAIL: |^\.ls |^button, a, |^button\[|^select, input$|^\(prefers-|^button, a$|^select, summary$|^use strict$|^zklock: %s %s|^box plain$|^aria-label=|^/|^%(s, TryLock\(%v\)|\.1f ms)$`)
 	word = regexp.MustCompile(`[A-Za-z]{2,}`)
 	// A name with a number behind it, which is looked up with the number.
 	name = regexp.MustCompile(`^[a-z]+ %[ds]$`)

@@ -27,7 +27,7 @@ var step5 = []Variant{
 		lockcheck.OldZnode, "had gone, and was let in beside the holder"},
 	{5, "creates again without looking",
 		"The create was not answered, so it has failed, and I try again.",
-		[]Edit{inLock(`nothingSent := errors.Is(createErr, zk.ErrNoServer)`, `nothingSent := createErr != nil`)},
+		[]Edit{inLock(`notDone := nothingDone(createErr)`, `notDone := createErr != nil`)},
 		lockcheck.LostCreateReply, "A waits behind a znode of its own"},
 	{5, "leaves a lost create to its caller",
 		"The create was not answered, and the caller may try again.",
