@@ -222,7 +222,8 @@ func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
 //
 //   - The tenure was handed on to us, and just then its lease ran out.
 //   - The server refused the delete in passTurn, or here for somebody before us. Then
-//     endTenure keeps the tenure, and the turn goes to the next one. (After a refusal in
+//     endTenure keeps the tenure, and the turn goes to the next one. If the lease is good,
+//     that one uses the tenure; if it is over by then, it comes here. (After a refusal in
 //     Unlock the turn stays with its caller.)
 //
 // The znode may be there, too, and we must not queue up behind it.

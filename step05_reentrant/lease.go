@@ -23,12 +23,12 @@ import (
 //   - Not the answer to a ping or a read: a follower gives it alone.
 //   - Not the answer to a sync, or to the handshake of an old session: a leader gives
 //     it alone, and the others may have elected another leader without its knowing.
-//   - The answer to a write proves enough about a leader that replaces ours, even about one
-//     of which our leader does not know. A write is answered when a majority has agreed to
+//   - The answer to a write proves that no later leader ends our session too early, not even
+//     one of which our leader does not know. A write is answered when a majority has agreed to
 //     it, and a leader is elected by a majority. Two majorities share a server. Once that
 //     server has taken part in the election of a new leader, it agrees to nothing more from
 //     the old one. It agreed to our write: so that election came after the write was sent.
-//     And a new leader gives each session a whole time-out.
+//     And a new leader gives each session a whole time-out, from its election on.
 //
 // That leaves the leader that we have now. A write that a follower passes on does not count
 // there as a sign of life of our session: only the follower's report does. The follower
@@ -169,9 +169,10 @@ func (s *Session) count(id int64, w proof) {
 		s.renew(write1.sent.Add(fullLease(s.timeout)))
 	}
 
-	// The same write can be write 2 of those that follow, and later write 1: so it is kept.
-	// But if it was sent less than a tick after the answer to the last one, the leader has
-	// perhaps not asked for a report in between. Such a write can only be write 3, as above.
+	// When the next write comes, this one can be its write 2, and for the one after that its
+	// write 1: so it is kept. But if it was sent less than a tick after the answer to the last
+	// one that was kept, the leader has perhaps not asked for a report in between. Such a
+	// write can only be write 3, as above.
 	//
 	// For the first write there is no lastWrite yet. Its time is the zero time then, long ago,
 	// so aTickLater is true.

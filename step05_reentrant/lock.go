@@ -329,8 +329,8 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
 		// Here no write is needed before the list. Our client has seen our znode already, in the
-		// create's answer or in find, and no server that lags behind that lets it connect. So this
-		// list is not older than the create: if our name is missing, our znode is gone.
+		// create's answer or in find. A server that has not come so far refuses its connection. So
+		// this list is not older than the create: if our name is missing, our znode is gone.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting)

@@ -35,8 +35,8 @@ func check(ctx context.Context, s *Session, path string) error {
 // caller's own context may have ended with that cause.
 var errTimeIsUp = errors.New("the time of TryLock is up")
 
-// unanswered tells that a request got no answer to what was asked: the connection failed,
-// or the session is another one. Whether the servers did what was asked is not known,
+// unanswered tells that a request got no answer to what was asked: the connection failed or
+// is being closed, or the session has ended, or has moved to another connection. Whether the servers did what was asked is not known,
 // unless nothingDone knows it.
 func unanswered(err error) bool {
 	noAnswers := []error{

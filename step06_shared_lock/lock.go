@@ -312,8 +312,8 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 
 		before, err := predecessor(names, pathpkg.Base(mine.node))
 		// Here no write is needed before the list. Our client has seen our znode already, in the
-		// create's answer or in find, and no server that lags behind that lets it connect. So this
-		// list is not older than the create: if our name is missing, our znode is gone.
+		// create's answer or in find. A server that has not come so far refuses its connection. So
+		// this list is not older than the create: if our name is missing, our znode is gone.
 		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
 		if ownZnodeGone {
 			mine, err = l.join(waiting, mine.kind)
@@ -333,10 +333,11 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 				continue
 			}
 			mine.lease = current
-			// The transaction that last changed the children. Of the holders before us only
-			// readers can still be inside, if we read, too. Each of the others took its token
-			// from a list, and its znode was deleted after that list, and before ours. A
-			// delete changes the children. So our token is greater than theirs.
+			// The transaction that last changed the children. If we read, other readers may
+			// still be inside, and their tokens may be equal to ours. All other holders before
+			// us have left: each took its token from a list, then its znode was deleted, and
+			// our list came after that. A delete changes the children. So our token is greater
+			// than theirs.
 			mine.token = stat.Pzxid
 			return mine, nil
 		}
@@ -401,11 +402,11 @@ func (l *RWLock) leave(mine place) error {
 	}
 }
 
-// Unlock ends what one Lock began, and RUnlock what one RLock began. With no such call open
-// in the hold they return ErrNotHeld.
+// Unlock ends one entry by Lock, and RUnlock one entry by RLock. If the hold has no such entry,
+// they return ErrNotHeld.
 //
-// The last unlock of either kind deletes the znode. If the server refuses that, as with zk.ErrNoAuth, the
-// same call can be made again. For the rest see step 5.
+// When no entry of either kind is left, the znode is deleted. If the server refuses that, as
+// with zk.ErrNoAuth, the same call can be made again. For the rest see step 5.
 func (l *RWLock) Unlock(held context.Context) error { return l.unlock(held, write) }
 
 // RUnlock is Unlock for a call to RLock.

@@ -31,7 +31,7 @@ type Session struct {
 	timer   *time.Timer // fires when the lease is over
 
 	// Writes and pings that were answered: the last one, and the last but one. Of the writes
-	// only those are kept that were sent a tick or more after the answer to the one before.
+	// only those are kept that were sent a tick or more after the answer to the last one kept.
 	// lease.go says what they prove.
 	lastWrite, writeBefore proof
 	lastPing, pingBefore   proof
