@@ -14,8 +14,9 @@ import (
 
 // This file is about the client library, go-zookeeper/zk v1.0.4: what it does wrong or
 // keeps to itself, and what is done about it. The other files can be read without it.
-// Two things to know from here: granted, in lease.go, is called when a server has
-// answered a handshake, and pingAnswered when it has answered a ping.
+// What to know from here: granted, in lease.go, is called when a server has answered a
+// handshake, and pingAnswered when it has answered a ping. watchesLost is a channel that is
+// closed when a watch may never fire. isThrottled tells of an error that a server is too busy.
 //
 //  1. The library does not tell which time-out the servers have granted. wire reads it
 //     in the handshake's answer, as it passes.

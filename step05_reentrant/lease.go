@@ -80,8 +80,9 @@ func (p proof) isNone() bool { return p.sent.IsZero() }
 // lease is one unbroken time for which the session can be relied on. The session's
 // mutex guards it.
 type lease struct {
-	// The holds that hang on it, and the tenures of a Cohort. (Step 6 has the same file, and
-	// no Cohort.)
+	// The holds that hang on it, and the tenures of a Cohort: there a tenure is the time for
+	// which the process has the lock, and many holds follow one another in it. (Step 6 has the
+	// same file, and no Cohort.)
 	users map[*leaseUser]bool
 
 	until    time.Time // zero once endLease was called
@@ -169,8 +170,8 @@ func (s *Session) count(id int64, w proof) {
 		s.renew(write1.sent.Add(fullLease(s.timeout)))
 	}
 
-	// When the next write comes, this one can be its write 2, and for the one after that its
-	// write 1: so it is kept. But if it was sent less than a tick after the answer to the last
+	// This write is kept. If the next one is a write 3, this one is the write 2 before it. If
+	// the one after that is a write 3, this one is the write 1. But if it was sent less than a tick after the answer to the last
 	// one that was kept, the leader has perhaps not asked for a report in between. Such a
 	// write can only be write 3, as above.
 	//

@@ -13,11 +13,12 @@
 // time-out, and whether it is closed:
 //
 //	ask, write                    make a write: one that changes nothing, or one of ours; the lease counts it
-//	canRetry                      the request was not answered, and the session is open: make it again
+//	canRetry                      the request was not answered, or the server was too busy: make it again, unless the session is closed
 //	run                           on a goroutine that Close waits for; once closed, run does nothing and returns false
 //	giveUpAt                      do something, but return as soon as the caller gives up
 //	takeLease, isOver, useLease   how long the session can be relied on
 //	waitHalfATick                 rest until it is worth looking again
+//	watchesLost                   a channel that is closed when the client library has lost watches: look again
 //
 // The life of a hold, with the functions that lead from one state to the next:
 //
@@ -43,7 +44,7 @@
 // These three put the steps together:
 //
 //	joinAndWait   join and wait; and leave, if the wait fails
-//	queueUp       joinAndWait in the background, so that Lock can give up at once
+//	queueUp       joinAndWait, in the background if Lock's context can end: so Lock can give up at once
 //	acquire       enter, if the caller is inside the hold; else queueUp and begin
 package reentrant
 
@@ -115,7 +116,8 @@ func New(s *Session, path string) *Lock {
 // A connection that fails, or a session that expires, does not end the wait. What
 // the server refuses, such as zk.ErrNoAuth, does.
 //
-// If ctx is of a type of your own, its methods must not block: the session would stand still.
+// If ctx is of a type of your own, its methods must not block. When a hold is lost, they are
+// called with the session's mutex locked, and the session would stand still.
 func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
 	if err := check(ctx, l.s, l.dir); err != nil {
 		return nil, err
@@ -361,7 +363,7 @@ func (l *Lock) wait(waiting context.Context, mine place, p patience) (place, err
 		}
 
 		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
-		watchesLost := l.s.watchesLost() // asked for before the watch is set: it can be lost from then on
+		watchesLost := l.s.watchesLost() // taken before the watch is set: the watch can be lost from then on
 		_, _, gone, err := conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue

@@ -31,8 +31,8 @@ func check(ctx context.Context, s *Session, path string) error {
 	return nil
 }
 
-// errTimeIsUp is the cause of a context that ends with TryLock's time. It is not ErrLocked: a
-// caller's own context may have ended with that cause.
+// errTimeIsUp is the cause of a context that ends with TryLock's time. It is not ErrLocked,
+// since a caller may end a context of its own with that cause, and then TryLock's time is not up.
 var errTimeIsUp = errors.New("the time of TryLock is up")
 
 // unanswered tells that a request got no answer to what was asked: the connection failed or

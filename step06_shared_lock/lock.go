@@ -346,7 +346,7 @@ func (l *RWLock) wait(waiting context.Context, mine place, p patience) (place, e
 		}
 
 		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
-		watchesLost := l.s.watchesLost() // asked for before the watch is set: it can be lost from then on
+		watchesLost := l.s.watchesLost() // taken before the watch is set: the watch can be lost from then on
 		_, _, gone, err := conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
