@@ -647,7 +647,7 @@ func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
 			// Each name fits into the buffer, and all of them together do not.
 			var held, waiting []*zktest.Turn
 			for i := range 10 {
-				path := fmt.Sprintf("%s/%d-%s", z.Root, i, strings.Repeat("x", smallestBuffer/4))
+				path := fmt.Sprintf("%s/%d-%s", z.Root, i, strings.Repeat("x", smallestBuffer/8))
 				held = append(held, attacked.At(z, b, path).Acquire())
 				waiting = append(waiting, kind.At(z, a, path).Start())
 			}
@@ -856,14 +856,14 @@ func TestWhyAContextHasEnded(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-type manyErrors []string
+type manyErrors struct{ all any } // comparing two of them panics: all is a slice
 
-func (m manyErrors) Error() string { return strings.Join(m, ", ") }
+func (m manyErrors) Error() string { return fmt.Sprint(m.all) }
 
 // oddContext has ended.
 type oddContext struct{ context.Context }
 
-func (oddContext) Err() error { return manyErrors{"one", "two"} }
+func (oddContext) Err() error { return manyErrors{[]string{"one", "two"}} }
 
 func (oddContext) Done() <-chan struct{} {
 	done := make(chan struct{})

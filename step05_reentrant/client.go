@@ -47,9 +47,9 @@ import (
 // 12. It has no name for the error of a server that is too busy (throttled): isThrottled.
 // 13. When it has heard that the session has expired, it leaves that connection open. open
 //     closes it.
-// 14. When a path ends just at the end of the buffer for requests, it panics. A path is the
-//     directory's and a name that came in an answer. So connect makes the buffer for requests
-//     twice as large as that for answers.
+// 14. What does not fit into its buffers makes it connect again and again, or panic. With 1.5 MB
+//     nothing is so long, since the servers refuse more than 1 MB. WithBuffer says what that
+//     means for a smaller buffer.
 
 // client is what stands between the library and the Session.
 type client struct {
@@ -70,7 +70,7 @@ func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-c
 		return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c))
 	}
 	return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c),
-		zk.WithMaxBufferSize(c.buffer), zk.WithMaxConnBufferSize(2*c.buffer)) // for answers, and for requests: see 14 above
+		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
 }
 
 // How some lines of the library's log begin.

@@ -65,13 +65,14 @@ func whyEnded(waiting context.Context) error {
 	if cause == errTimeIsUp {
 		return ErrLocked
 	}
-	// Not ==, since a context need not be one of Go's own: its error may be of a type that
-	// cannot be compared.
-	noCauseGiven := errors.Is(cause, waiting.Err())
+	// The texts are compared, and not the errors: a context need not be one of Go's own, and
+	// an error of a type that cannot be compared would panic.
+	err := waiting.Err()
+	noCauseGiven := cause.Error() == err.Error()
 	if noCauseGiven {
-		return cause
+		return err
 	}
-	return fmt.Errorf("%w: %w", waiting.Err(), cause)
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 // failed says what was being done to which path, why it failed, and where it

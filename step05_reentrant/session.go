@@ -46,18 +46,23 @@ func WithDialer(dial zk.Dialer) Option {
 	return func(s *Session) { s.client.dial = dial }
 }
 
-// WithBuffer gives the client library so many bytes to read an answer, and twice as many to
-// send a request, in place of 1.5 MB each: for a process that has very many sessions.
+// WithBuffer gives the client library so many bytes to send a request, and as many to
+// read an answer, in place of 1.5 MB each: for a process that has very many sessions.
 //
 // A longer request is not sent. If an answer is longer, the library closes the connection,
-// and connects again. If the list of a lock's queue does not fit, Lock asks for it again
-// and again, and does not return before its context ends. One name takes about 40 bytes.
+// and connects again. If the list of a lock's queue does not fit, or the data of the znode
+// before ours, Lock asks for it again and again, and does not return before its context ends.
+// One name takes about 40 bytes.
+//
+// So use it only if you trust whoever may create or write znodes in the lock's directory. If
+// somebody makes one there whose path is about as long as the buffer, the library connects
+// again and again, as long as the session lives, or it panics, and the process ends.
 func WithBuffer(size int) Option {
 	return func(s *Session) { s.client.buffer = size }
 }
 
 const (
-	smallestBuffer = 4 << 10
+	smallestBuffer = 32 << 10
 	largestBuffer  = 1 << 30
 	openPatience   = 10 * time.Second
 	longestTimeout = math.MaxInt32 * time.Millisecond // that the protocol can ask for
@@ -122,7 +127,8 @@ func newSession(timeout time.Duration) *Session {
 	return s
 }
 
-// Conn is the session's connection. Closing it closes the session.
+// Conn is the session's connection. Closing it closes the session. Do not call its SetLogger:
+// the session reads the library's log, and learns there of lost watches.
 func (s *Session) Conn() *zk.Conn { return s.conn }
 
 // Timeout is the session time-out that the servers have granted.

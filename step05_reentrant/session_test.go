@@ -3,13 +3,11 @@ package reentrant
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"net"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -50,9 +48,9 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 			anywhere,
 			time.Second,
 			WithBuffer(-1),
-			"a buffer of -1 bytes: give 4096 to 1073741824, or leave WithBuffer out",
+			"a buffer of -1 bytes: give 32768 to 1073741824, or leave WithBuffer out",
 		},
-		{anywhere, time.Second, WithBuffer(4095), "a buffer of 4095 bytes: give"},
+		{anywhere, time.Second, WithBuffer(32767), "a buffer of 32767 bytes: give"},
 		{anywhere, time.Second, WithBuffer(math.MaxInt), "a buffer of 9223372036854775807 bytes: give"},
 	} {
 		_, err := Open(c.servers, c.timeout, c.option)
@@ -98,7 +96,7 @@ func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 }
 
 // With a small buffer, short requests and answers are as they are without it, and what is
-// longer fails at once. A foreign znode whose path is just as long as the buffer does no harm.
+// longer fails at once.
 func TestASmallBuffer(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -110,31 +108,16 @@ func TestASmallBuffer(t *testing.T) {
 	m.Acquire().Release()
 
 	path := z.Root + "/data"
-	_, err := z.Observer().Create(path, make([]byte, 2*smallestBuffer), 0, zk.WorldACL(zk.PermAll))
+	_, err := z.Observer().Create(path, make([]byte, smallestBuffer), 0, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	mark := m.Tap.Mark()
-	_, err = m.Set(path, make([]byte, 2*smallestBuffer), -1)
+	_, err = m.Set(path, make([]byte, smallestBuffer), -1)
 	require.ErrorIs(t, err, zk.ErrShortBuffer)
 	require.Zero(t, m.Requests(mark)[wiretap.SetData], "requests that were sent")
 	_, _, err = m.Get(path)
 	require.ErrorIs(t, err, zk.ErrConnectionClosed)
 	m.Acquire().Release()
 	require.Equal(t, m.ID, m.SessionID(), "the session")
-
-	// A request has 16 bytes beside its path, and then whether to watch.
-	for length := smallestBuffer - 18; length <= smallestBuffer-14; length++ {
-		dir := fmt.Sprintf("%s/%d-%s", z.Root, length, strings.Repeat("x", 300))
-		at := small.At(z, m, dir)
-		at.Acquire().Release()
-		const isInQueue = "-lock--000000001" // it is before all others
-		foreign := dir + "/" + strings.Repeat("x", length-len(dir)-1-len(isInQueue)) + isInQueue
-		_, err := z.Observer().Create(foreign, nil, 0, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
-		waiting := at.Start()
-		waiting.MustWait("a foreign znode is before it")
-		require.NoError(t, z.Observer().Delete(foreign, -1))
-		waiting.Release()
-	}
 }
 
 // Whoever asks for a time-out of a few milliseconds is granted more, and must wait for the

@@ -433,7 +433,9 @@ func (l *RWLock) unlock(held context.Context, k kind) error {
 }
 
 // leaveInTime is leave that waits no longer than one session time-out. Then the
-// delete goes on in the background. It calls refused if the server refuses the delete.
+// delete goes on in the background. It calls refused if the server refuses the delete. If that
+// comes after the time-out, the caller does not hear of it, and the znode may stay for as
+// long as the session.
 func (l *RWLock) leaveInTime(mine place, refused func()) error {
 	result := make(chan error, 1)
 	begun := l.s.run(func() {
