@@ -32,12 +32,12 @@ func check(ctx context.Context, s *Session, path string) error {
 }
 
 // errTimeIsUp is the cause of a context that ends with TryLock's time. It is not ErrLocked,
-// since a caller may end a context of its own with that cause, and then TryLock's time is not up.
+// since a caller may end a context of its own with that cause: then TryLock's time is not up.
 var errTimeIsUp = errors.New("the time of TryLock is up")
 
 // unanswered tells that a request got no answer to what was asked: the connection failed or
-// is being closed, or the session has ended, or has moved to another connection. Whether the servers did what was asked is not known,
-// unless nothingDone knows it.
+// is being closed, or the session has ended, or has moved to another connection. Whether the
+// servers did what was asked is not known, unless nothingDone knows it.
 func unanswered(err error) bool {
 	noAnswers := []error{
 		zk.ErrConnectionClosed,
