@@ -670,7 +670,6 @@ func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
 // busy is a line to a server that has too much to do: what it refuses, it answers at once
 // with the error of a server that throttles, and does not do.
 func busy(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.Conn {
-	const throttled = -127
 	near, far := net.Pipe() // has deadlines, too
 	var mu sync.Mutex       // one frame behind the other
 	answer := func(frame []byte) error {
@@ -694,37 +693,50 @@ func busy(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.Conn {
 	}()
 	go func() { // what the client sends
 		defer c.Close()
-		for isHandshake := true; ; isHandshake = false {
-			frame := make([]byte, 4)
-			if _, err := io.ReadFull(far, frame); err != nil {
+		handshake, err := readRequest(far)
+		if err == nil {
+			_, err = c.Write(handshake)
+		}
+		for err == nil {
+			var request []byte
+			request, err = readRequest(far)
+			if err != nil {
 				return
 			}
-			request := make([]byte, binary.BigEndian.Uint32(frame))
-			if _, err := io.ReadFull(far, request); err != nil {
-				return
-			}
-			if !isHandshake && refuses(opAndPath(request)) {
-				head, noChange, code := request[:4], int64(0), int32(throttled)
-				reply := binary.BigEndian.AppendUint32(nil, 16)
-				for _, field := range []any{head, noChange, code} {
-					reply, _ = binary.Append(reply, binary.BigEndian, field)
-				}
-				if answer(reply) != nil {
-					return
-				}
-				continue
-			}
-			if _, err := c.Write(append(frame, request...)); err != nil {
-				return
+			if refuses(opAndPath(request)) {
+				err = answer(throttled(request))
+			} else {
+				_, err = c.Write(request)
 			}
 		}
 	}()
 	return near
 }
 
+// readRequest reads a frame, with its length before it.
+func readRequest(from io.Reader) ([]byte, error) {
+	length := make([]byte, 4)
+	if _, err := io.ReadFull(from, length); err != nil {
+		return nil, err
+	}
+	rest := make([]byte, binary.BigEndian.Uint32(length))
+	_, err := io.ReadFull(from, rest)
+	return append(length, rest...), err
+}
+
+// throttled is the answer of a server that has too much to do: the request's number, no
+// change, and the error.
+func throttled(request []byte) []byte {
+	code := int32(-127)
+	answer := binary.BigEndian.AppendUint32(nil, 4+8+4)
+	answer = append(answer, request[4:8]...)
+	answer = binary.BigEndian.AppendUint64(answer, 0)
+	return binary.BigEndian.AppendUint32(answer, uint32(code))
+}
+
 // opAndPath reads what a request asks for, and of which znode, where one stands there.
 func opAndPath(request []byte) (op wiretap.Op, path string) {
-	const opAt, lengthAt, pathAt = 4, 8, 12
+	const opAt, lengthAt, pathAt = 8, 12, 16
 	op = wiretap.Op(binary.BigEndian.Uint32(request[opAt:]))
 	if len(request) < pathAt {
 		return op, ""

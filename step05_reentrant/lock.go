@@ -13,7 +13,7 @@
 // time-out, and whether it is closed:
 //
 //	ask, write                    make a write: one that changes nothing, or one of ours; the lease counts it
-//	canRetry                      the request was not answered, or the server was too busy: make it again, unless the session is closed
+//	canRetry                      no answer, or a server that was too busy, in an open session: make the request again
 //	run                           on a goroutine that Close waits for; once closed, run does nothing and returns false
 //	giveUpAt                      do something, but return as soon as the caller gives up
 //	takeLease, isOver, useLease   how long the session can be relied on

@@ -171,9 +171,9 @@ func (s *Session) count(id int64, w proof) {
 	}
 
 	// This write is kept. If the next one is a write 3, this one is the write 2 before it. If
-	// the one after that is a write 3, this one is the write 1. But if it was sent less than a tick after the answer to the last
-	// one that was kept, the leader has perhaps not asked for a report in between. Such a
-	// write can only be write 3, as above.
+	// the one after that is a write 3, this one is the write 1. But if it was sent less than a
+	// tick after the answer to the last one that was kept, the leader has perhaps not asked for
+	// a report in between. Such a write can only be write 3, as above.
 	//
 	// For the first write there is no lastWrite yet. Its time is the zero time then, long ago,
 	// so aTickLater is true.

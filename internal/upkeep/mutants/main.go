@@ -213,7 +213,8 @@ func base(ctx context.Context, scratch, skip, dir string) (suite, error) {
 }
 
 // timed runs tests that have to pass, and returns how long they may take with a change.
-func (tests suite) timed(ctx context.Context, program string, which selection) (timed selection, said string, err error) {
+func (tests suite) timed(ctx context.Context, program string, which selection) (
+	timed selection, said string, err error) {
 	begun := time.Now()
 	failed, said := tests.run(ctx, program, which)
 	if failed != "" {
