@@ -185,10 +185,10 @@ var step5 = []Variant{
 		[]Edit{inLock(`		if !l.s.canRetry(err) {
 			return err
 		}
-		if !errors`, `		if err != nil {
+		if !nothingDone`, `		if err != nil {
 			return err
 		}
-		if !errors`)},
+		if !nothingDone`)},
 		lockcheck.LostDeleteReply, "A's delete was carried out and the reply lost"},
 	{5, "takes its own delete for a loss",
 		"The znode is not there, so somebody else has deleted it.",
