@@ -159,8 +159,8 @@ func (s *Session) markClosed() {
 	if s.isClosed() {
 		return
 	}
+	s.endLease() // before done is closed: who sees that finds every hold lost
 	close(s.done)
-	s.endLease()
 }
 
 func (s *Session) isClosed() bool {
