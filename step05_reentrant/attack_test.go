@@ -632,7 +632,7 @@ func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
 	}{
 		{"the buffer is too small", []Option{WithBuffer(smallestBuffer)}, nil},
 		{"the server is too busy", nil, zktest.Over(func(c net.Conn) net.Conn {
-			return busy(c, func(op wiretap.Op, _ string) bool { return op == wiretap.SetWatches })
+			return zktest.Throttling(c, func(op wiretap.Op, _ string) bool { return op == wiretap.SetWatches })
 		})},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -667,87 +667,6 @@ func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
 	}
 }
 
-// busy is a line to a server that has too much to do: what it refuses, it answers at once
-// with the error of a server that throttles, and does not do.
-func busy(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.Conn {
-	near, far := net.Pipe() // has deadlines, too
-	var mu sync.Mutex       // one frame behind the other
-	answer := func(frame []byte) error {
-		mu.Lock()
-		defer mu.Unlock()
-		_, err := far.Write(frame)
-		return err
-	}
-	go func() { // what the server sends
-		defer far.Close()
-		frame := make([]byte, 64<<10) // the tap gives one at a time
-		for {
-			n, err := c.Read(frame)
-			if err != nil {
-				return
-			}
-			if answer(frame[:n]) != nil {
-				return
-			}
-		}
-	}()
-	go func() { // what the client sends
-		defer c.Close()
-		handshake, err := readRequest(far)
-		if err == nil {
-			_, err = c.Write(handshake)
-		}
-		for err == nil {
-			var request []byte
-			request, err = readRequest(far)
-			if err != nil {
-				return
-			}
-			if refuses(opAndPath(request)) {
-				err = answer(throttled(request))
-			} else {
-				_, err = c.Write(request)
-			}
-		}
-	}()
-	return near
-}
-
-// readRequest reads a frame, with its length before it.
-func readRequest(from io.Reader) ([]byte, error) {
-	length := make([]byte, 4)
-	if _, err := io.ReadFull(from, length); err != nil {
-		return nil, err
-	}
-	rest := make([]byte, binary.BigEndian.Uint32(length))
-	_, err := io.ReadFull(from, rest)
-	return append(length, rest...), err
-}
-
-// throttled is the answer of a server that has too much to do: the request's number, no
-// change, and the error.
-func throttled(request []byte) []byte {
-	code := int32(-127)
-	answer := binary.BigEndian.AppendUint32(nil, 4+8+4)
-	answer = append(answer, request[4:8]...)
-	answer = binary.BigEndian.AppendUint64(answer, 0)
-	return binary.BigEndian.AppendUint32(answer, uint32(code))
-}
-
-// opAndPath reads what a request asks for, and of which znode, where one stands there.
-func opAndPath(request []byte) (op wiretap.Op, path string) {
-	const opAt, lengthAt, pathAt = 8, 12, 16
-	op = wiretap.Op(binary.BigEndian.Uint32(request[opAt:]))
-	if len(request) < pathAt {
-		return op, ""
-	}
-	length := int(binary.BigEndian.Uint32(request[lengthAt:]))
-	if length > len(request)-pathAt {
-		return op, ""
-	}
-	return op, string(request[pathAt:][:length])
-}
-
 // The server has too much to do. It refuses some of A's requests for now, and has not
 // done them. A makes them again: its Lock returns no error, and neither a waiter that
 // gives up nor a holder leaves its znode behind, or takes it for lost.
@@ -757,7 +676,7 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 	var mu sync.Mutex
 	left := map[wiretap.Op]int{} // how many requests of a kind are still to be refused
 	over := zktest.Over(func(c net.Conn) net.Conn {
-		return busy(c, func(op wiretap.Op, path string) bool {
+		return zktest.Throttling(c, func(op wiretap.Op, path string) bool {
 			mu.Lock()
 			defer mu.Unlock()
 			inVain := strings.HasPrefix(path, "/zklock-nobody") // it is made whenever one is due
@@ -807,7 +726,7 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 	require.Empty(t, a.Queue())
 }
 
-// A's session expires again and again. The client library leaves open the connection over
+// A's session expires. The client library leaves open the connection over
 // which it has heard that. With a dialer of A's own this may be more than a socket.
 func TestEachConnectionIsClosed(t *testing.T) {
 	t.Parallel()

@@ -30,10 +30,6 @@ func check(ctx context.Context, s *Session, path string) error {
 	return nil
 }
 
-// errTimeIsUp is the cause of a context that ends with TryLock's time. It is not ErrLocked,
-// since a caller may end a context of its own with that cause: then TryLock's time is not up.
-var errTimeIsUp = errors.New("the time of TryLock is up")
-
 // unanswered tells that a request got no answer to what was asked: the connection failed or
 // is being closed, or the session has ended, or has moved to another connection. Whether the
 // servers did what was asked is not known, unless nothingDone knows it.
@@ -58,6 +54,10 @@ func unanswered(err error) bool {
 func nothingDone(err error) bool {
 	return errors.Is(err, zk.ErrNoServer) || isThrottled(err)
 }
+
+// errTimeIsUp is the cause of a context that ends with TryLock's time. It is not ErrLocked,
+// since a caller may end a context of its own with that cause: then TryLock's time is not up.
+var errTimeIsUp = errors.New("the time of TryLock is up")
 
 // whyEnded says why a wait is over: TryLock's time, or the caller's context.
 func whyEnded(waiting context.Context) error {

@@ -123,7 +123,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 // newSession is a session that is not connected yet. Its lease is over.
 func newSession(timeout time.Duration) *Session {
 	s := &Session{nobody: nobodysZnode(), done: make(chan struct{}), timeout: timeout, lease: &lease{}}
-	s.client = client{dial: net.DialTimeout, s: s, lost: make(chan struct{})}
+	s.client = client{dial: net.DialTimeout, s: s, lostWatches: make(chan struct{})}
 	return s
 }
 

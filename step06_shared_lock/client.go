@@ -57,11 +57,11 @@ type client struct {
 	buffer int // see WithBuffer; 0: as large as the library makes it
 	s      *Session
 
-	mu     sync.Mutex
-	wire   *wire // the last one
-	closed bool
-	said   string        // the last line of the library's log that is a reason, see Printf
-	lost   chan struct{} // see watchesLost
+	mu          sync.Mutex
+	wire        *wire // the last one
+	closed      bool
+	said        string        // the last line of the library's log that is a reason, see Printf
+	lostWatches chan struct{} // see watchesLost
 }
 
 // connect begins to connect to the servers.
@@ -91,8 +91,8 @@ func (c *client) Printf(format string, args ...any) {
 		go c.s.Close() // not here: the library's Close, which calls us, waits
 	}
 	if strings.HasPrefix(line, watchesNotSet) {
-		close(c.lost)
-		c.lost = make(chan struct{})
+		close(c.lostWatches)
+		c.lostWatches = make(chan struct{})
 	}
 	isReason := !strings.HasPrefix(line, connected)
 	if c.said == "" || isReason {
@@ -105,7 +105,7 @@ func (c *client) Printf(format string, args ...any) {
 func (s *Session) watchesLost() <-chan struct{} {
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
-	return s.client.lost
+	return s.client.lostWatches
 }
 
 // isThrottled tells that the server has too much to do, and has not done what was asked. It
@@ -218,7 +218,8 @@ const (
 	timeoutAt        = lengthSize + 4 // where the time-out stands
 	sessionIDAt      = timeoutAt + 4  // where the session id stands
 	handshakeHead    = sessionIDAt + 8
-	longestHandshake = 1024 // a real one has 37 bytes
+	longestHandshake = 1024        // a real one has 37 bytes
+	handshakeTakes   = time.Second // or less
 
 	replyHead = 4 + 8 + 4
 
@@ -305,8 +306,9 @@ func (w *wire) lookForPing() error {
 // readHandshake waits for the whole answer to the handshake, and tells the session
 // what was granted.
 func (w *wire) readHandshake() error {
-	longestWait := w.s.Timeout() * 2 / 3        // as the library waits for later answers
-	longestWait = max(longestWait, time.Second) // but a session that asks for a few milliseconds is granted more
+	// As the library waits for later answers. But a session that asks for a few milliseconds
+	// is granted more, and must live to hear of it.
+	longestWait := max(w.s.Timeout()*2/3, handshakeTakes)
 	w.SetReadDeadline(time.Now().Add(longestWait))
 	head, err := w.in.Peek(handshakeHead)
 	if err != nil {

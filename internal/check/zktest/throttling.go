@@ -1,0 +1,96 @@
+package zktest
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+
+	"zklock/internal/server/wiretap"
+)
+
+// Throttling is a line to a server that has too much to do: what it refuses, it answers at once
+// with the error of a server that throttles, and does not do.
+func Throttling(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.Conn {
+	near, far := net.Pipe() // has deadlines, too
+	var mu sync.Mutex       // one frame behind the other
+	answer := func(frame []byte) error {
+		mu.Lock()
+		defer mu.Unlock()
+		_, err := far.Write(frame)
+		return err
+	}
+	go func() { // what the server sends
+		defer far.Close()
+		frame := make([]byte, 64<<10) // the tap gives one at a time
+		for {
+			n, err := c.Read(frame)
+			if err != nil {
+				return
+			}
+			if answer(frame[:n]) != nil {
+				return
+			}
+		}
+	}()
+	go func() { // what the client sends
+		defer c.Close()
+		handshake, err := readRequest(far)
+		if err != nil {
+			return
+		}
+		if _, err := c.Write(handshake); err != nil {
+			return
+		}
+		for {
+			request, err := readRequest(far)
+			if err != nil {
+				return
+			}
+			if refuses(opAndPath(request)) {
+				err = answer(throttled(request))
+			} else {
+				_, err = c.Write(request)
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return near
+}
+
+// readRequest reads a frame, with its length before it.
+func readRequest(from io.Reader) ([]byte, error) {
+	length := make([]byte, 4)
+	if _, err := io.ReadFull(from, length); err != nil {
+		return nil, err
+	}
+	rest := make([]byte, binary.BigEndian.Uint32(length))
+	_, err := io.ReadFull(from, rest)
+	return append(length, rest...), err
+}
+
+// throttled is the answer of a server that has too much to do: the request's number, no
+// change, and the error.
+func throttled(request []byte) []byte {
+	code := int32(-127)
+	answer := binary.BigEndian.AppendUint32(nil, 4+8+4)
+	answer = append(answer, request[4:8]...)
+	answer = binary.BigEndian.AppendUint64(answer, 0)
+	return binary.BigEndian.AppendUint32(answer, uint32(code))
+}
+
+// opAndPath reads what a request asks for, and of which znode, where one stands there.
+func opAndPath(request []byte) (op wiretap.Op, path string) {
+	const opAt, lengthAt, pathAt = 8, 12, 16
+	op = wiretap.Op(binary.BigEndian.Uint32(request[opAt:]))
+	if len(request) < pathAt {
+		return op, ""
+	}
+	length := int(binary.BigEndian.Uint32(request[lengthAt:]))
+	if length > len(request)-pathAt {
+		return op, ""
+	}
+	return op, string(request[pathAt:][:length])
+}
