@@ -240,7 +240,7 @@ func TestTheTableOfOrders(t *testing.T) {
 			}
 		}
 	}
-	for i, page := range []string{"../../../docs/properties.md", "../../../docs/zh-CN/properties.md"} {
+	for i, page := range []string{"../../../docs/properties.md", "../../../docs/properties.zh-CN.md"} {
 		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"orders, ", "次序，"}[i], label[i], strings.Join(orders, " | "))
 		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"wrong, ", "有错，"}[i], label[i], strings.Join(wrong, " | "))
 	}

@@ -13,7 +13,7 @@ import (
 
 const (
 	page    = "../../../docs/lease.md"
-	chinese = "../../../docs/zh-CN/lease.md"
+	chinese = "../../../docs/lease.zh-CN.md"
 )
 
 // More states than these need more than three gigabytes.

@@ -29,7 +29,7 @@ var pdfPage = regexp.MustCompile(`/Type /Page[^s]`)
 // The handout is one sheet of paper, printed on one side.
 func TestTheHandoutFitsOnOnePageInABrowser(t *testing.T) {
 	program := chromium(t)
-	for _, page := range []string{"../../../docs/handout.md", "../../../docs/zh-CN/handout.md"} {
+	for _, page := range []string{"../../../docs/handout.md", "../../../docs/handout.zh-CN.md"} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		html := bytes.NewBufferString(sheet)

@@ -94,7 +94,7 @@ func TestTheTablesAreWhatTheTourMeasures(t *testing.T) {
 			chapter.SaysIn(t, front, "| %s |"+strings.Repeat(" %v |", len(cells)-1), cells...)
 		}
 	}
-	for _, file := range []string{costs, front, "../../../docs/zh-CN/costs.md", "../../../docs/zh-CN/README.md"} {
+	for _, file := range []string{costs, front, "../../../docs/costs.zh-CN.md", "../../../README.zh-CN.md"} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.Empty(
@@ -220,8 +220,8 @@ func TestReplayIsTrue(t *testing.T) {
 func TestFiguresAreUpToDate(t *testing.T) {
 	for _, d := range recorded(t).Figures() {
 		var drawn []string // in each language, without what it says
-		for folder, facts := range map[string]string{"figures": d.Facts.EN, "zh-CN/figures": d.Facts.ZH} {
-			file, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", folder, d.Name+".svg"))
+		for extension, facts := range map[string]string{".svg": d.Facts.EN, ".zh-CN.svg": d.Facts.ZH} {
+			file, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "figures", d.Name+extension))
 			require.NoError(t, err, "make figures draws it")
 			_, rest, _ := strings.Cut(string(file), "<desc>")
 			said, _, _ := strings.Cut(rest, "</desc>")

@@ -180,7 +180,7 @@ func matrix(ctx context.Context, tour *page.Tour) error {
 	return nil
 }
 
-// figures draws the chapters' pictures into docs/figures and docs/zh-CN/figures.
+// figures draws the chapters' pictures into docs/figures.
 func figures(ctx context.Context, tour *page.Tour) error {
 	tour.Locks, tour.Largest = page.Steps, 300
 	if err := tour.Record(ctx); err != nil {
@@ -192,8 +192,8 @@ func figures(ctx context.Context, tour *page.Tour) error {
 		return err
 	}
 	for _, d := range append(tour.Figures(), page.BenchmarkFigures(benched)...) {
-		for dir, text := range map[string]string{"docs/figures": d.File().EN, "docs/zh-CN/figures": d.File().ZH} {
-			file := filepath.Join(dir, d.Name+".svg")
+		for extension, text := range map[string]string{".svg": d.File().EN, ".zh-CN.svg": d.File().ZH} {
+			file := filepath.Join("docs/figures", d.Name+extension)
 			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 				return err
 			}

@@ -55,7 +55,7 @@ func TestEveryPageIsThereInBothLanguages(t *testing.T) {
 			continue
 		}
 		name := nameOf(source) + ".html"
-		if strings.HasPrefix(source, chineseFolder) {
+		if isChinese(source) {
 			name = "zh-CN/" + name
 		}
 		made[name]++
@@ -179,7 +179,7 @@ func TestEveryPredictionIsAQuestion(t *testing.T) {
 			continue
 		}
 		name := nameOf(source) + ".html"
-		if strings.HasPrefix(source, chineseFolder) {
+		if isChinese(source) {
 			name = "zh-CN/" + name
 		}
 		questions := sections.FindAllString(string(files[name]), -1)
@@ -250,7 +250,7 @@ var mistake = regexp.MustCompile(`(?m)^### W\d+`)
 func TestTheMistakesAreFolded(t *testing.T) {
 	t.Parallel()
 	for folder, words := range map[string]string{"": "What happens.", "zh-CN/": "后果。"} {
-		text, err := os.ReadFile(filepath.Join(root, "docs", folder, "mistakes.md"))
+		text, err := os.ReadFile(filepath.Join(root, "docs", map[string]string{"": "mistakes.md", "zh-CN/": "mistakes.zh-CN.md"}[folder]))
 		require.NoError(t, err)
 		questions := sections.FindAllString(string(book(t)[folder+"mistakes.html"]), -1)
 		require.NotEmpty(t, questions, words)
@@ -296,7 +296,7 @@ func TestTheCodeIsMarkedAgainstTheStepBefore(t *testing.T) {
 	require.NoError(t, err)
 	e := &edition{language: "en", sources: sources}
 	for source, text := range sources {
-		if isPage(source) && !strings.HasPrefix(source, chineseFolder) {
+		if isPage(source) && !isChinese(source) {
 			e.pages = append(e.pages, &page{doccheck.Parse(source, text), nameOf(source), e})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/yuin/goldmark/ast"
 
@@ -87,7 +88,7 @@ type stage struct{ Step, Lesson string }
 func (w *writer) run(p *ast.Paragraph) {
 	for n := p.FirstChild(); n != nil; n = n.NextSibling() {
 		if image, ok := n.(*ast.Image); ok {
-			if of, ok := runsOf[path.Base(string(image.Destination))]; ok {
+			if of, ok := runsOf[strings.Replace(path.Base(string(image.Destination)), ".zh-CN.svg", ".svg", 1)]; ok {
 				w.play(of)
 			}
 		}

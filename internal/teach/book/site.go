@@ -42,7 +42,8 @@ type page struct {
 	edition *edition
 }
 
-const chineseFolder = "docs/zh-CN/"
+// isChinese tells whether a page of the repository is in Chinese.
+func isChinese(source string) bool { return strings.HasSuffix(source, ".zh-CN.md") }
 
 // Build makes all files of the book, of the repository in a folder.
 func Build(root string) (Files, error) {
@@ -57,7 +58,7 @@ func Build(root string) (Files, error) {
 			continue
 		}
 		e := english
-		if strings.HasPrefix(source, chineseFolder) {
+		if isChinese(source) {
 			e = chinese
 		}
 		e.pages = append(e.pages, &page{doccheck.Parse(source, text), nameOf(source), e})
@@ -78,7 +79,7 @@ func Build(root string) (Files, error) {
 }
 
 var (
-	pages    = regexp.MustCompile(`^(README|step\d\d_\w+/README|docs/.+)\.md$`)
+	pages    = regexp.MustCompile(`^(README|step\d\d_\w+/README|docs/.+?)(\.zh-CN)?\.md$`)
 	stepName = regexp.MustCompile(`^step\d\d`)
 )
 
@@ -90,9 +91,10 @@ func isPage(source string) bool {
 
 // nameOf is the name of a page's HTML file, without its extension.
 func nameOf(source string) string {
+	source = strings.Replace(source, ".zh-CN.md", ".md", 1)
 	base := strings.TrimSuffix(path.Base(source), ".md")
 	switch {
-	case source == "README.md" || source == chineseFolder+"README.md":
+	case source == "README.md":
 		return "index"
 	case source == "docs/README.md":
 		return "guide"

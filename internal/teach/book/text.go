@@ -296,7 +296,7 @@ func (l links) target(to string) string {
 	if code := l.edition.code(file); code != "" {
 		return code
 	}
-	other := strings.HasPrefix(file, chineseFolder)
+	other := isChinese(file)
 	if !isPage(file) || l.edition.sources[file] == "" {
 		return ""
 	}

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -118,21 +117,15 @@ func pagesSay(file, format string, args []any) error {
 	return nil
 }
 
-// inChinese is where the Chinese page of a chapter, or of a page in docs, is. Of another
-// page it is nowhere.
+// inChinese is the Chinese page beside an English one, or "".
 func inChinese(file string) string {
-	path, err := filepath.Abs(file)
-	if err != nil {
+	page := strings.TrimSuffix(file, ".md") + ".zh-CN.md"
+	_, err := os.Stat(page)
+	isThere := err == nil
+	if strings.HasSuffix(file, ".zh-CN.md") || !isThere {
 		return ""
 	}
-	root, folder := filepath.Split(filepath.Dir(path))
-	switch {
-	case folder == "docs":
-		return filepath.Join(root, "docs/zh-CN", filepath.Base(path))
-	case strings.HasPrefix(folder, "step"):
-		return filepath.Join(root, "docs/zh-CN", folder[:len("step01")]+".md")
-	}
-	return ""
+	return page
 }
 
 // compare looks for the sentence in the text, where it has its line, or lines, for

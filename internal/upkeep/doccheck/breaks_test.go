@@ -12,7 +12,7 @@ import (
 func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
-	const chapter, zh, doc = "step04_predecessor_watch/README.md", chinese + "/step04.md", "docs/zookeeper.md"
+	const chapter, zh, doc = "step04_predecessor_watch/README.md", "step04_predecessor_watch/README.zh-CN.md", "docs/zookeeper.md"
 	block := func(language, text string) string { return "# T\n\n```" + language + "\n" + text + "\n```\n" }
 	for _, c := range []struct {
 		finds       func(repository, Page) []string
@@ -125,7 +125,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	} {
 		head := ""
 		if c.path == zh {
-			head = "[English](../../" + chapter + ")\n\n"
+			head = "[English](../" + chapter + ")\n\n"
 		}
 		found := c.finds(r, Parse(c.path, head+c.wrong))
 		if assert.Len(t, found, 1, "problems of\n%s", c.wrong) {
@@ -140,17 +140,17 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 // it; and a pair that says the same, where it may find nothing.
 func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 	t.Parallel()
-	const en, zh = "step04_predecessor_watch/README.md", chinese + "/step04.md"
+	const en, zh = "step04_predecessor_watch/README.md", "step04_predecessor_watch/README.zh-CN.md"
 	twins := map[string]Page{
 		en:                           {Path: zh},
-		"step05_reentrant/README.md": {Path: chinese + "/step05.md"},
-		"docs/fencing.md":            {Path: chinese + "/fencing.md"},
+		"step05_reentrant/README.md": {Path: "step05_reentrant/README.zh-CN.md"},
+		"docs/fencing.md":            {Path: "docs/fencing.zh-CN.md"},
 	}
 	block := func(text string) string { return "```\n" + text + "\n```" }
 	table := func(rows string) string { return "| a | b |\n|---|---|\n" + rows }
 	compare := func(english, chinese string) []string {
 		return edition{
-			Parse(zh, "[English](../../"+en+")\n\n"+chinese),
+			Parse(zh, "[English](../"+en+")\n\n"+chinese),
 			Parse(en, "[中文](../"+zh+")\n\n"+english),
 			twins,
 		}.differences()
@@ -196,16 +196,16 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 		},
 		{
 			"[a](../step05_reentrant/README.md)",
-			"[甲](../../step05_reentrant/README.md)",
-			`["docs/zh-CN/step05.md"]`,
-			"[甲](step05.md#x)",
+			"[甲](../step05_reentrant/README.md)",
+			`["step05_reentrant/README.zh-CN.md"]`,
+			"[甲](../step05_reentrant/README.zh-CN.md#x)",
 		},
-		{"[a](../docs/fencing.md)", "[甲](../fencing.md)", `["docs/zh-CN/fencing.md"]`, "[甲](fencing.md#令牌)"},
+		{"[a](../docs/fencing.md)", "[甲](../docs/fencing.md)", `["docs/fencing.zh-CN.md"]`, "[甲](../docs/fencing.zh-CN.md#令牌)"},
 		{
 			"[a](wrong_test.go)",
 			"甲",
 			`["step04_predecessor_watch/wrong_test.go"]`,
-			"[甲](../../step04_predecessor_watch/wrong_test.go)",
+			"[甲](wrong_test.go)",
 		},
 		{
 			"say `make see STEP=4`",
@@ -222,13 +222,13 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 	alone := edition{Parse(zh, "甲"), Page{Path: en}, twins}.links()
 	assert.Equal(t, []string{en + ":1: no link leads to " + zh}, alone, "a page without a link to its twin")
 	both := edition{
-		Parse(zh, "[甲](../../"+en+") [乙](../fencing.md) [乙](fencing.md)"),
+		Parse(zh, "[甲](../"+en+") [乙](../docs/fencing.md) [乙](../docs/fencing.zh-CN.md)"),
 		Parse(en, "[a](../"+zh+") [b](../docs/fencing.md)"),
 		twins,
 	}.links()
 	assert.Equal(
 		t,
-		[]string{zh + ":1: docs/fencing.md is there in Chinese: " + chinese + "/fencing.md"},
+		[]string{zh + ":1: docs/fencing.md is there in Chinese: " + "docs/fencing.zh-CN.md"},
 		both,
 		"a link to an English page beside one to the Chinese",
 	)
@@ -244,7 +244,7 @@ func TestDifferencesOfTheEditionsAreFound(t *testing.T) {
 	lonely := repository{pages: map[string]Page{
 		en:    {Path: en},
 		hints: {Path: hints},
-		"":    {Path: chinese + "/step09.md"},
+		"":    {Path: "docs/step09.zh-CN.md"},
 	}}.withoutTwin()
 	assert.Len(t, lonely, 3, "pages without a twin")
 }

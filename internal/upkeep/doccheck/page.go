@@ -76,6 +76,9 @@ func Files(root string, extensions ...string) (texts map[string]string, err erro
 	})
 }
 
+// InChinese is the Chinese page beside an English one.
+func InChinese(page string) string { return strings.TrimSuffix(page, ".md") + ".zh-CN.md" }
+
 // ForWhoChangesTheCode tells which pages lead through the code: the page of each folder in
 // internal, and two in docs. They are in English alone, as the comments of the code are.
 func ForWhoChangesTheCode(page string) bool {

@@ -223,7 +223,7 @@ func (r repository) badNames(p Page) (problems []string) {
 func TestEveryMistakeIsTold(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
-	english, chinese := r.pages["docs/mistakes.md"].sections(), r.pages[chinese+"/mistakes.md"].sections()
+	english, chinese := r.pages["docs/mistakes.md"].sections(), r.pages["docs/mistakes.zh-CN.md"].sections()
 	inEnglish := []string{"The idea.", "What happens.", "The test.", "The fix."}
 	inChinese := []string{"思路。", "后果。", "测试。", "改法。"}
 	var tests []string

@@ -3,7 +3,6 @@ package doccheck
 import (
 	"cmp"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,24 +14,14 @@ import (
 	"zklock/internal/upkeep/words"
 )
 
-// chinese is the folder of the Chinese edition.
-const chinese = "docs/zh-CN"
-
 var stepReadme = regexp.MustCompile(`^(step\d\d)_[a-z_]+/README\.md$`)
 
-// original is the English page that a Chinese one tells: where the link "English" of a page of
-// the Chinese edition leads, or the hints beside the Chinese ones. Of any other page it is the
-// page itself.
+// original is the English page beside a Chinese one. Of any other page it is the page itself.
 func (p Page) original() string {
 	if folder, isHints := strings.CutSuffix(p.Path, "/hints.zh.md"); isHints {
 		return folder + "/hints.md"
 	}
-	for _, l := range p.Of("Link") {
-		if path.Dir(p.Path) == chinese && l.Words == "English" {
-			return p.resolve(l.Text)
-		}
-	}
-	return p.Path
+	return strings.Replace(p.Path, ".zh-CN.md", ".md", 1)
 }
 
 // twins gives the Chinese page by the English one.
@@ -82,10 +71,11 @@ func (r repository) withoutTwin() (problems []string) {
 	twins := r.twins()
 	for _, p := range r.pages {
 		_, told := twins[p.Path]
+		_, hasOriginal := r.pages[p.original()]
 		isChinese := p.original() != p.Path
 		switch {
 		case ForWhoChangesTheCode(p.Path):
-		case path.Dir(p.Path) == chinese && !isChinese:
+		case !hasOriginal:
 			problems = append(problems, p.at(1, "there is no English page of it"))
 		case !isChinese && !told:
 			problems = append(problems, p.at(1, "there is no Chinese page of it"))
@@ -99,8 +89,8 @@ func TestTheChinesePagesUseTheWordsOfTheGlossary(t *testing.T) { check(t, reposi
 // badWords: what the last table of the Chinese glossary has in its first column
 // stands on no other Chinese page.
 func (r repository) badWords(p Page) (problems []string) {
-	glossary := chinese + "/glossary.md"
-	if path.Dir(p.Path) != chinese || p.Path == glossary {
+	const glossary = "docs/glossary.zh-CN.md"
+	if p.original() == p.Path || p.Path == glossary {
 		return nil
 	}
 	sections := r.pages[glossary].sections()
@@ -328,7 +318,7 @@ func (e edition) links() (problems []string) {
 		if twin, ok := e.twins[to]; ok {
 			to = twin.Path
 		} else if figure, ok := strings.CutPrefix(to, "docs/figures/"); ok {
-			to = chinese + "/figures/" + figure
+			to = "docs/figures/" + strings.Replace(figure, ".svg", ".zh-CN.svg", 1)
 		}
 		wanted = append(wanted, to)
 	}

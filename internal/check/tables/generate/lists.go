@@ -45,7 +45,7 @@ type edition struct {
 
 var (
 	english = edition{false, ", ", ": ", " (", ")", ", ", "; ", "property", ""}
-	chinese = edition{true, "，", "：", "（", "）", "、", "；", "性质<br>property", "英文名见[性质表](properties.md)"}
+	chinese = edition{true, "，", "：", "（", "）", "、", "；", "性质<br>property", "英文名见[性质表](../docs/properties.zh-CN.md)"}
 )
 
 // say is a text in the edition's language.
@@ -59,17 +59,14 @@ func (e edition) say(text string) string {
 // page is where the edition has a page.
 func (e edition) page(path string) string {
 	if e.chinese {
-		return "docs/zh-CN/" + strings.TrimPrefix(path, "docs/")
+		return doccheck.InChinese(path)
 	}
 	return path
 }
 
 // chapter is where the edition has the chapter of a step.
 func (e edition) chapter(key string) string {
-	if e.chinese {
-		return "docs/zh-CN/step0" + key + ".md"
-	}
-	return tables.Find(key).Folder + "/README.md"
+	return e.page(tables.Find(key).Folder + "/README.md")
 }
 
 // row is a row of a table in Markdown.
@@ -88,7 +85,7 @@ func row(cells ...string) string {
 func (e edition) steps() string {
 	text := e.say("| step | the lock | what is still wrong |") + "\n|---|---|---|\n"
 	for _, step := range tables.Steps() {
-		link := fmt.Sprintf("[%s](%s)", step.Key, strings.TrimPrefix(e.chapter(step.Key), "docs/zh-CN/"))
+		link := fmt.Sprintf("[%s](%s)", step.Key, e.chapter(step.Key))
 		text += row(link, e.say(step.Idea), e.say(step.Wrong))
 	}
 	return text
@@ -220,7 +217,7 @@ func (e edition) orders() string {
 // toMistakes is the way from a chapter to the page of mistakes.
 func (e edition) toMistakes() string {
 	if e.chinese {
-		return "mistakes.md"
+		return "../docs/mistakes.zh-CN.md"
 	}
 	return "../docs/mistakes.md"
 }

@@ -103,7 +103,7 @@ func codeOf(m tables.Mistake) (string, error) {
 func told(m tables.Mistake) (string, error) {
 	page := "docs/mistakes.md"
 	if words.Chinese() {
-		page = "docs/zh-CN/mistakes.md"
+		page = "docs/mistakes.zh-CN.md"
 	}
 	text, err := os.ReadFile(page)
 	section := regexp.MustCompile(`(?s)\n### (` + m.Key() + `\b.*?)\n##`).FindSubmatch(text)
