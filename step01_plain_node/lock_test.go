@@ -1,6 +1,7 @@
 package plainnode
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -217,7 +218,17 @@ func TestUnlockSaysWhatIsInTheWay(t *testing.T) {
 	err = a.Unlock(turn.Held())
 	assert.ErrorIs(t, err, zk.ErrNotEmpty)
 	assert.ErrorContains(t, err, "zklock: unlock "+a.Path+": ")
-	assert.ErrorContains(t, err, "delete that first")
 	require.NoError(t, z.Observer().Delete(a.Path+"/note", -1))
 	turn.Release()
+}
+
+// A server that reads a request of more than 1 MB hangs up.
+func TestAPathLongerThanARequestIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := plain.JoinAs(z, "A", lockcheck.Seat{Path: z.Root + "/" + strings.Repeat("k", 1_100_000)})
+	err := a.Start().Err()
+	require.ErrorContains(t, err, "bytes, and 500000 are the most")
+	assert.Less(t, len(err.Error()), 200, "bytes of the error: it does not repeat the path")
+	assert.Empty(t, a.Asked(0), "requests")
 }

@@ -4,7 +4,7 @@
 //
 // The server numbers the clients, so they are served in order. It deletes the
 // znodes of a session that ends, so a crash frees the lock. Unlock deletes the
-// client's own znode, so no stranger can release the lock. What is left is the
+// client's own znode, so no other client can release the lock. What is left is the
 // asking: every waiter pays for every poll.
 package sequentialspin
 
@@ -12,8 +12,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	pathpkg "path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,10 +27,6 @@ const pollInterval = 20 * time.Millisecond
 
 // ErrNotHeld is what Unlock answers when this client does not hold the lock.
 var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
-
-// lastNumber is the greatest that the server can give to a znode of a directory.
-// The server counts no further: each later create gets it again, or a number below 0.
-const lastNumber = math.MaxInt32
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
 type Lock struct {
@@ -138,24 +134,18 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 }
 
 // isFirst tells whether mine has the lowest number in the queue. It is an
-// error when mine is not there at all: then nothing holds our place. It is one,
-// too, when somebody else can have got our number.
+// error when mine is not there at all: then nothing holds our place.
 func isFirst(names []string, mine string) (bool, error) {
-	own, _ := number(mine)
-	if own < 0 || own == lastNumber {
-		return false, errors.New(usedUp)
-	}
-	first, present := true, false
-	for _, name := range names {
-		if n, ok := number(name); ok && n < own {
-			first = false
-		}
-		present = present || name == mine
-	}
-	if !present {
+	if !slices.Contains(names, mine) {
 		return false, fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
 	}
-	return first, nil
+	own, _ := number(mine)
+	for _, name := range names {
+		if n, ok := number(name); ok && n < own {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // number reads a queue znode's number out of its name. Numbers are compared,

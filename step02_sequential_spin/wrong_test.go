@@ -274,21 +274,3 @@ func TestTheWrongLocksAreOtherwiseRight(t *testing.T) {
 	lockcheck.Holds(t, lockcheck.Over("no mistake", newWrong),
 		lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.Unrelated)
 }
-
-// What becomes of the mistakes when a directory has given its last number? W1 looks at the
-// queue as step 2 does, and is told. The others do not ask, or do not heed the answer.
-func TestTheMistakesAtTheLastNumber(t *testing.T) {
-	lockcheck.Holds(t, lockcheck.Over("no mistake", newWrong), lockcheck.LastNumber)
-	lockcheck.Holds(t, lockcheck.Over("W1", with(persistentZnode)), lockcheck.LastNumber)
-	for name, mistake := range map[string]func(*wrong){
-		"W2":  comparesItselfWithItself,
-		"W3":  overlooksNumberZero,
-		"W4":  returnsAfterAnError,
-		"W5":  oneQueueForAllLocks,
-		"W16": sortsByAPieceOfTheGuid,
-		"W17": sortsByTheHostname,
-	} {
-		lockcheck.Lacks(t, lockcheck.Over(name, with(mistake)), lockcheck.LastNumber)
-	}
-	lockcheck.Lacks(t, lockcheck.Over("W6", newOneZnode), lockcheck.LastNumber)
-}

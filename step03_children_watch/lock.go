@@ -11,8 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	pathpkg "path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,10 +22,6 @@ import (
 
 // ErrNotHeld is what Unlock answers when this client does not hold the lock.
 var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
-
-// lastNumber is the greatest that the server can give to a znode of a directory.
-// The server counts no further: each later create gets it again, or a number below 0.
-const lastNumber = math.MaxInt32
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
 type Lock struct {
@@ -136,24 +132,18 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 }
 
 // isFirst tells whether mine has the lowest number in the queue. It is an
-// error when mine is not there at all: then nothing holds our place. It is one,
-// too, when somebody else can have got our number.
+// error when mine is not there at all: then nothing holds our place.
 func isFirst(names []string, mine string) (bool, error) {
-	own, _ := number(mine)
-	if own < 0 || own == lastNumber {
-		return false, errors.New(usedUp)
-	}
-	first, present := true, false
-	for _, name := range names {
-		if n, ok := number(name); ok && n < own {
-			first = false
-		}
-		present = present || name == mine
-	}
-	if !present {
+	if !slices.Contains(names, mine) {
 		return false, fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
 	}
-	return first, nil
+	own, _ := number(mine)
+	for _, name := range names {
+		if n, ok := number(name); ok && n < own {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // number reads a queue znode's number out of its name. Numbers are compared,

@@ -1,7 +1,12 @@
 package childrenwatch
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
@@ -26,7 +31,6 @@ func init() { lock.NotHeld = ErrNotHeld }
 //   ✓ waiting sends no request
 //   ✓ no watch is left behind
 //   ✓ a long hold and a long wait come to a good end
-//   ✓ the last number does no harm
 //   ✓ missing parents are made
 //   ✓ many goroutines share one lock
 //   ✓ a znode is deleted whatever is in it
@@ -45,7 +49,6 @@ func init() { lock.NotHeld = ErrNotHeld }
 //   ✓ who gives up is told what may be left
 //   ✓ an error ends the wait
 //   ✓ a waiter whose znode was deleted says so
-//   ✓ who gets no number of its own is told what to do
 //   ✓ what cannot work is refused before anything is sent
 //   ✓ a closed session is named in the error
 //   ✓ a session closed during a call ends the call
@@ -73,4 +76,37 @@ func init() { lock.NotHeld = ErrNotHeld }
 // lock.go is broken, the properties say what it was good for.
 func TestProperties(t *testing.T) { lockcheck.AsTheTableSays(t, "3", lock) }
 
-func FuzzNames(f *testing.F) { lockcheck.FuzzFirst(f, number, isFirst) }
+// Numbers are compared, never names. A child that is not of the queue counts for nothing.
+func TestIsFirst(t *testing.T) {
+	for _, c := range []struct {
+		children []string
+		mine     string
+		want     bool
+	}{
+		{[]string{"lock-0000000007"}, "lock-0000000007", true},
+		{[]string{"lock-0000000008", "lock-0000000007"}, "lock-0000000007", true},
+		{[]string{"lock-0000000000", "lock-0000000001"}, "lock-0000000001", false}, // 0 is a number
+		{[]string{"lock-9999999999", "lock-10000000000"}, "lock-10000000000", false},
+		{[]string{"config", "lock-", "lock-x", "0000000001", "lock-0000000002"}, "lock-0000000002", true},
+	} {
+		got, err := isFirst(c.children, c.mine)
+		assert.NoError(t, err)
+		assert.Equal(t, c.want, got, "the first: %s among %v", c.mine, c.children)
+	}
+}
+
+func TestIsFirstNeedsItsOwnZnode(t *testing.T) {
+	_, err := isFirst([]string{"lock-0000000003"}, "lock-0000000002")
+	assert.ErrorIs(t, err, zk.ErrNoNode, "our znode is not in the list, so it is nobody's turn")
+}
+
+// A server that reads a request of more than 1 MB hangs up.
+func TestAPathLongerThanARequestIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := lock.JoinAs(z, "A", lockcheck.Seat{Path: z.Root + "/" + strings.Repeat("k", 1_100_000)})
+	err := a.Start().Err()
+	require.ErrorContains(t, err, "bytes, and 500000 are the most")
+	assert.Less(t, len(err.Error()), 200, "bytes of the error: it does not repeat the path")
+	assert.Empty(t, a.Asked(0), "requests")
+}

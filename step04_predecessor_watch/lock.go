@@ -10,8 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	pathpkg "path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,10 +21,6 @@ import (
 
 // ErrNotHeld is what Unlock answers when this client does not hold the lock.
 var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
-
-// lastNumber is the greatest that the server can give to a znode of a directory.
-// The server counts no further: each later create gets it again, or a number below 0.
-const lastNumber = math.MaxInt32
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
 type Lock struct {
@@ -145,21 +141,17 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 
 // predecessor names the znode right before mine in the queue, "" when mine is
 // the first. It is an error when mine is not there at all: then nothing holds
-// our place. It is also an error when another znode can have the same number.
+// our place.
 func predecessor(names []string, mine string) (string, error) {
-	own, _ := number(mine)
-	if own < 0 || own == lastNumber {
-		return "", errors.New(usedUp)
+	if !slices.Contains(names, mine) {
+		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
 	}
-	before, highest, present := "", 0, false
+	own, _ := number(mine)
+	before, highest := "", 0
 	for _, name := range names {
 		if n, ok := number(name); ok && n < own && (before == "" || n > highest) {
 			before, highest = name, n
 		}
-		present = present || name == mine
-	}
-	if !present {
-		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
 	}
 	return before, nil
 }

@@ -425,18 +425,3 @@ func TestW15WakesUnderTheWaitersLock(t *testing.T) {
 	)
 	assert.ErrorIs(t, waiter.Cancel(), context.Canceled, "only giving up ends the wait")
 }
-
-// What becomes of the mistakes when a directory has given its last number? Those that look
-// at the queue as step 4 does are told of it. W12, W18 and W22 are told, too, and leave
-// their znode. W15 and W20 cannot be asked: with them, nobody gets as far.
-func TestTheMistakesAtTheLastNumber(t *testing.T) {
-	t.Parallel()
-	lockcheck.Holds(t, lockcheck.Over("W8", w8), lockcheck.LastNumber)
-	lockcheck.Holds(t, lockcheck.Over("W9", w9), lockcheck.LastNumber)
-	lockcheck.Holds(t, lockcheck.Over("W21", w21), lockcheck.LastNumber)
-	lockcheck.Holds(t, lockcheck.Over("W24", w24), lockcheck.LastNumber)
-	lockcheck.Lacks(t, lockcheck.Over("W12", w12), lockcheck.LastNumber)
-	lockcheck.Lacks(t, lockcheck.Over("W18", w18), lockcheck.LastNumber)
-	lockcheck.Lacks(t, lockcheck.Over("W22", w22), lockcheck.LastNumber)
-	lockcheck.Lacks(t, lockcheck.Over("W19", w19), lockcheck.LastNumber)
-}

@@ -2,7 +2,6 @@ package lockcheck
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"path"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
 )
 
 // A calls Unlock without a Lock before it. Then it locks, and somebody deletes
@@ -53,7 +51,7 @@ var GivingUpTells = property("who gives up is told what may be left",
 		waiting := s.queue(b)[0]
 		b.Tap.LoseReply(wiretap.Delete, 1)
 		says += "\nleave the queue: delete " + b.Znode() + ": "
-		s.says("Lock", waiting.Cancel(), context.Canceled, says, "nobody knows")
+		s.says("Lock", waiting.Cancel(), context.Canceled, says)
 		held.Release()
 		s.done("B gave up, nobody answered its delete, and Lock named the znode")
 	})
@@ -95,35 +93,6 @@ var PlaceLost = property("a waiter whose znode was deleted says so",
 		s.failsIf(strings.Contains(err.Error(), "leave the queue"),
 			"B's znode was gone, and its Lock said that it could not delete it: %q", err)
 		s.done("somebody deleted B's znode, and its Lock said so")
-	})
-
-// Of three numbers, A gets the first and B the second. C gets the last. Then somebody
-// keeps a znode of that number, and D gets none.
-var UsedUpTells = property("who gets no number of its own is told what to do",
-	"nobody would know why the lock can no longer be had, on a server that is well",
-	"the directory has given its last number: how does it get to begin again?",
-	func(s *story) {
-		s.dir = s.goesToTheEnd()[0]
-		s.path = s.dir
-		a, b, c, d := s.join("A"), s.join("B"), s.join("C"), s.join("D")
-		held := a.Acquire()
-		waiting := s.queue(b)[0]
-		words := []string{"zklock: lock " + s.path + ": ", "numbers are used up: delete it when nobody stands in it"}
-		refused := c.Start()
-		s.failsIf(refused.Waits() != zktest.Returned,
-			"C has got the last number, and waits; the queue: %v", s.Names(s.dir))
-		s.says("C's Lock", refused.Err(), nil, words...)
-		last := fmt.Sprintf("%s/lock-%d", s.dir, zkserver.LastNumber)
-		if _, err := s.Observer().Create(last, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			s.Fatalf("create %s: %v", last, err)
-		}
-		s.says("D's Lock", lock(d.Way, s.Ctx), zk.ErrNodeExists, words...)
-		s.deletes(last)
-		held.Release()
-		waiting.Release()
-		left := s.Names(s.dir)
-		s.failsIf(len(left) > 0, "left in the lock's directory: %v", left)
-		s.holds("the last number was C's, then nobody's, and Lock told both to delete the directory")
 	})
 
 // Hold is the part of a process, for zktest.Child, that takes the lock at a path

@@ -40,7 +40,7 @@ var Matrix = []Row{
 	{"✗ ✗ ✗ ✗ ✗ ✓ ✓ ✓ ✗", ToldOfLoss, nil},
 	{"✗ ✗ ✗ ✗ ✗ ✓ ✓ ✓ ✗", Fenced, nil},
 	{"✓ ✓ ✓ ✓ ✓ ✓ . ✓ ✓", LongHold, nil},
-	{"– – ✓ ✓ ✓ ✓ ✓ ✓ ✗", LastNumber, map[string]string{"1": "here the znode has no number"}},
+	{"– – . . . ✓ ✓ ✓ ✗", LastNumber, map[string]string{"1": "here the znode has no number"}},
 	{"✗ ✗ ✗ ✗ ✗ ✗ . ✓ ✗", Shared, nil},
 }
 
@@ -101,7 +101,6 @@ var ofErrors = []Row{
 	{". . ✓ ✓ ✓ . . . .", GivingUpTells, nil},
 	{". . ✓ ✓ ✓ . . . .", ErrorEndsWait, nil},
 	{". . ✓ ✓ ✓ . . . .", PlaceLost, nil},
-	{". . ✓ ✓ ✓ . . . .", UsedUpTells, nil},
 	{". . ✓ . . . . . .", KilledHolder, nil},
 }
 

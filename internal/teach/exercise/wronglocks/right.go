@@ -16,15 +16,15 @@ var right = []Variant{
 			return l.wait(ctx, node)
 `)}},
 	{Step: 4, Name: "sorts the queue", Belief: "In a list that is sorted by the numbers, the one before mine is the predecessor.",
-		Edits: []Edit{inLock(`	before, highest, present := "", 0, false
+		Edits: []Edit{inLock(`	if !slices.Contains(names, mine) {
+		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
+	}
+	own, _ := number(mine)
+	before, highest := "", 0
 	for _, name := range names {
 		if n, ok := number(name); ok && n < own && (before == "" || n > highest) {
 			before, highest = name, n
 		}
-		present = present || name == mine
-	}
-	if !present {
-		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
 	}
 	return before, nil`, `	var queue []string
 	for _, name := range names {
@@ -44,10 +44,7 @@ var right = []Variant{
 	if at == 0 {
 		return "", nil
 	}
-	return queue[at-1], nil`), inLock(`	"strconv"
-`, `	"slices"
-	"strconv"
-`)}},
+	return queue[at-1], nil`)}},
 	{Step: 4, Name: "waits by recursion", Belief: "Each wake-up is one call more, and it looks again.",
 		Edits: []Edit{inLock(`				return event.Err
 			}

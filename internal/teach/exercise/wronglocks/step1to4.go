@@ -81,7 +81,7 @@ var step2 = []Variant{
 		lockcheck.Unrelated, "nobody holds the lock, and A waits"},
 	{2, "does not look for itself",
 		"I have made my znode, so it is there.",
-		[]Edit{inLock(`	if !present {`, `	if !present && len(names) == 0 {`)},
+		[]Edit{inLock(`	if !slices.Contains(names, mine) {`, `	if !slices.Contains(names, mine) && len(names) == 0 {`)},
 		lockcheck.NotBeside, "B was let in beside it"},
 	{2, "forgets its znode",
 		"The caller has given up, so nothing is left to do.",
@@ -145,10 +145,6 @@ var step2 = []Variant{
 		"The server is fast, and the sooner I ask again, the sooner I am in.",
 		[]Edit{inLock(`const pollInterval = 20 * time.Millisecond`, `const pollInterval = 0 * time.Millisecond`)},
 		lockcheck.LongHold, "it does not rest between two"},
-	{2, "believes in the last number",
-		"Each znode gets a number of its own from the server.",
-		[]Edit{inLock(`	if own < 0 || own == lastNumber {`, `	if own < 0 && own == lastNumber {`)},
-		lockcheck.LastNumber, "was let in beside"},
 	{2, "waits whatever its context says",
 		"Who has queued up wants the lock.",
 		[]Edit{inLock(`		select {
@@ -239,7 +235,7 @@ var step3 = []Variant{
 		lockcheck.GivingUp, "its Lock does not return"},
 	{3, "does not look for itself",
 		"I have made my znode, so it is there.",
-		[]Edit{inLock(`	if !present {`, `	if !present && len(names) == 0 {`)},
+		[]Edit{inLock(`	if !slices.Contains(names, mine) {`, `	if !slices.Contains(names, mine) && len(names) == 0 {`)},
 		lockcheck.NotBeside, "B was let in beside it"},
 }
 
@@ -298,7 +294,7 @@ var step4 = []Variant{
 		lockcheck.OneHolder, "was let in beside the holder"},
 	{4, "does not look for itself",
 		"I have made my znode, so it is there.",
-		[]Edit{inLock(`	if !present {`, `	if !present && len(names) == 0 {`)},
+		[]Edit{inLock(`	if !slices.Contains(names, mine) {`, `	if !slices.Contains(names, mine) && len(names) == 0 {`)},
 		lockcheck.NotBeside, "B was let in beside it"},
 	{4, "watches its own znode",
 		"The server tells me when something happens to my znode.",
