@@ -1,7 +1,4 @@
-// Package doccheck reads the repository's Markdown. Its tests hold the pages
-// against the repository: the links lead somewhere, the Go code stands in the
-// files, the commands exist, what is quoted from a run is what a test says, and
-// the Chinese pages say what the English ones do.
+// Package doccheck reads the repository's Markdown, for the book.
 package doccheck
 
 import (

@@ -1,0 +1,197 @@
+package doccheck
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// A repository is what the pages are held against.
+type repository struct {
+	pages    map[string]page
+	code     map[string]string // the Go files
+	makefile string
+}
+
+func read(t *testing.T) repository {
+	t.Helper()
+	r := repository{pages: map[string]page{}}
+	texts, err := readFiles(root, ".md")
+	require.NoError(t, err)
+	for name, text := range texts {
+		r.pages[name] = parse(name, text)
+	}
+	r.code, err = readFiles(root, ".go")
+	require.NoError(t, err)
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	require.NoError(t, err)
+	r.makefile = string(makefile)
+	return r
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(filepath.Join(root, file))
+	return err == nil
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	r := read(t)
+	for _, p := range r.pages {
+		for _, s := range p.sections {
+			for _, l := range s.links() {
+				file, anchor := p.resolve(l.text)
+				switch {
+				case isElsewhere.MatchString(file):
+				case !exists(file):
+					t.Errorf("%s:%d: %s: no such file", p.path, l.number, l.text)
+				case anchor != "" && !slices.Contains(r.pages[file].anchors(), anchor):
+					t.Errorf("%s:%d: %s: no such heading", p.path, l.number, l.text)
+				}
+			}
+		}
+	}
+}
+
+// Go code on the page of a folder is that folder's, letter for letter; on a page in docs it is
+// that of any file. Hints are sketches, and need not stand anywhere.
+func TestGoCodeStandsInTheFiles(t *testing.T) {
+	r := read(t)
+	for _, p := range r.pages {
+		isHints := strings.HasPrefix(path.Base(p.path), "hints.")
+		for _, b := range p.blocks() {
+			if b.language != "go" || isHints {
+				continue
+			}
+			if !r.has(folderOf(p.path), strings.Join(b.lines, "\n")) {
+				t.Errorf("%s:%d: this code stands in no file of %q", p.path, b.line, folderOf(p.path))
+			}
+		}
+	}
+}
+
+// folderOf is the folder whose code and tests a page speaks of; "" is the whole repository.
+func folderOf(page string) string {
+	folder, _, _ := strings.Cut(page, "/")
+	if isStep := strings.HasPrefix(folder, "step"); isStep || folder == "leased" {
+		return folder + "/"
+	}
+	return ""
+}
+
+func (r repository) has(folder, code string) bool {
+	for name, text := range r.code {
+		if strings.HasPrefix(name, folder) && strings.Contains("\n"+text, "\n"+code+"\n") {
+			return true
+		}
+	}
+	return false
+}
+
+// What a page quotes from a run has a » in front. A test says it by chapter.Says, which holds
+// the page to what was measured; here it is only asked whether there is such a test.
+func TestQuotedLinesAreSaidByATest(t *testing.T) {
+	r := read(t)
+	for _, p := range r.pages {
+		said := r.saidIn(folderOf(p.path))
+		for _, b := range p.blocks() {
+			for i, text := range b.lines {
+				quoted, isQuoted := strings.CutPrefix(text, "» ")
+				isPartOfAList := strings.HasPrefix(quoted, " ") || strings.HasPrefix(quoted, "|")
+				matches := func(format *regexp.Regexp) bool { return format.MatchString(quoted) }
+				if isQuoted && isEnglish(p.path) && !isPartOfAList && !slices.ContainsFunc(said, matches) {
+					t.Errorf("%s:%d: no test says this: %s", p.path, b.line+1+i, quoted)
+				}
+			}
+		}
+	}
+}
+
+func isEnglish(page string) bool { return !strings.Contains(page, ".zh") }
+
+var (
+	stringLiteral = regexp.MustCompile("\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`")
+	verb          = regexp.MustCompile(`%[-+# 0]*[0-9]*(?:\.[0-9]+)?[a-zA-Z]`)
+	threeLetters  = regexp.MustCompile(`[a-z]{3}`)
+)
+
+// saidIn lists the formats, as regular expressions, in the tests of a folder that quote
+// something for a page.
+func (r repository) saidIn(folder string) (all []*regexp.Regexp) {
+	for name, text := range r.code {
+		isTest := strings.HasSuffix(name, "_test.go") && strings.HasPrefix(name, folder)
+		if !isTest || !strings.Contains(text, "chapter.Says") {
+			continue
+		}
+		for _, literal := range stringLiteral.FindAllString(text, -1) {
+			format, _ := strconv.Unquote(literal)
+			for part := range strings.SplitSeq(format, "\n") {
+				fixed := verb.Split(part, -1)
+				if !threeLetters.MatchString(strings.Join(fixed, "")) {
+					continue // it would match anything
+				}
+				for i := range fixed {
+					fixed[i] = regexp.QuoteMeta(fixed[i])
+				}
+				all = append(all, regexp.MustCompile("^"+strings.Join(fixed, ".+")+"$"))
+			}
+		}
+	}
+	return all
+}
+
+var nameOfTest = regexp.MustCompile(`^(Test|Example|Benchmark)[A-Z]\w*$`)
+
+func TestNamedTestsExist(t *testing.T) {
+	r := read(t)
+	for _, p := range r.pages {
+		for _, s := range p.sections {
+			for _, word := range s.words {
+				if nameOfTest.MatchString(word.text) && !r.hasTest(folderOf(p.path), word.text) {
+					t.Errorf("%s:%d: there is no %s", p.path, word.number, word.text)
+				}
+			}
+		}
+	}
+}
+
+// hasTest tells whether a folder has a test whose name matches.
+func (r repository) hasTest(folder, pattern string) bool {
+	declared := regexp.MustCompile(`(?m)^func (?:` + pattern + `)\w*\(`)
+	if nameOfTest.MatchString(pattern) {
+		declared = regexp.MustCompile(`(?m)^func ` + pattern + `\(`)
+	}
+	for name, text := range r.code {
+		if strings.HasPrefix(name, folder) && declared.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+var mistakesTest = regexp.MustCompile(`func (TestW\d+\w*)\(`)
+
+func TestEveryPublishedMistakeIsOnThePage(t *testing.T) {
+	r := read(t)
+	told := map[string]bool{}
+	for _, s := range r.pages["docs/mistakes.md"].sections {
+		for _, word := range s.words {
+			told[word.text] = true
+		}
+	}
+	for name, text := range r.code {
+		for _, test := range mistakesTest.FindAllStringSubmatch(text, -1) {
+			if !told[test[1]] {
+				t.Errorf("docs/mistakes.md does not name %s of %s", test[1], name)
+			}
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package doccheck
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// isBilingual tells which pages have a Chinese page beside them: those that a learner reads.
+// The page of who changes the code is in English, as the code's comments are.
+var isBilingual = regexp.MustCompile(`^(README|docs/\w+|step\d\d_\w+/README|leased/README)\.md$`)
+
+func TestEachPageHasItsChineseOneBesideIt(t *testing.T) {
+	r := read(t)
+	for _, p := range r.pages {
+		_, hasChinese := r.pages[inChinese(p.path)]
+		if isBilingual.MatchString(p.path) && p.path != "docs/CONTRIBUTING.md" && !hasChinese {
+			t.Errorf("%s: there is no %s", p.path, inChinese(p.path))
+		}
+		english := strings.Replace(p.path, ".zh-CN.md", ".md", 1)
+		if _, hasEnglish := r.pages[english]; !hasEnglish {
+			t.Errorf("%s: there is no %s", p.path, english)
+		}
+	}
+}
+
+func TestTheChinesePageSaysTheSame(t *testing.T) {
+	r := read(t)
+	for _, en := range r.pages {
+		zh, hasChinese := r.pages[inChinese(en.path)]
+		if !hasChinese {
+			continue
+		}
+		for i := range max(len(en.sections), len(zh.sections)) {
+			if i >= len(en.sections) || i >= len(zh.sections) || en.sections[i].level != zh.sections[i].level {
+				t.Errorf("%s and %s: the %d. heading differs: %s", en.path, zh.path, i, headings(i, en, zh))
+				break
+			}
+			e, z := en.sections[i], zh.sections[i]
+			sameCode(t, zh.path, e, z)
+			sameNumbers(t, zh.path, e, z)
+			r.sameLinks(t, en, zh, e, z)
+		}
+	}
+}
+
+func headings(i int, pages ...page) string {
+	var texts []string
+	for _, p := range pages {
+		text := "(none)"
+		if i < len(p.sections) {
+			text = strings.Repeat("#", p.sections[i].level) + " " + p.sections[i].heading
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// isDrawing tells which blocks of code have words of the page's language.
+func isDrawing(b block) bool { return b.language == "text" || b.language == "mermaid" }
+
+// sameCode: blocks of code are the same, but for drawings and for comments beside commands.
+// Lines with a » are held by the test that says them.
+func sameCode(t *testing.T, path string, en, zh section) {
+	t.Helper()
+	if len(en.blocks) != len(zh.blocks) {
+		t.Errorf("%s:%d: %d blocks of code, in English %d", path, zh.line, len(zh.blocks), len(en.blocks))
+		return
+	}
+	for i, e := range en.blocks {
+		z := zh.blocks[i]
+		if e.language != z.language {
+			t.Errorf("%s:%d: a block of %q, in English of %q", path, z.line, z.language, e.language)
+		}
+		if isDrawing(e) || slices.Equal(comparable(e), comparable(z)) {
+			continue
+		}
+		t.Errorf("%s:%d: this code differs from the English page's\n%s", path, z.line, strings.Join(z.lines, "\n"))
+	}
+}
+
+func comparable(b block) (all []string) {
+	for _, text := range b.lines {
+		if strings.HasPrefix(text, "»") {
+			text = "»"
+		}
+		if slices.Contains(shells, b.language) {
+			text = withoutComment(text)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+var number = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
+
+// numbers are those in figures. Links are left out.
+func (s section) numbers() (all []string) {
+	for _, l := range s.prose {
+		text := linkTarget.ReplaceAllString(l.text, "]")
+		for _, found := range number.FindAllString(text, -1) {
+			all = append(all, strings.ReplaceAll(found, ",", ""))
+		}
+	}
+	return all
+}
+
+// sameNumbers: each number of the English section stands in the Chinese one. The other way
+// round English may have a word for it.
+func sameNumbers(t *testing.T, path string, en, zh section) {
+	t.Helper()
+	inChinese := zh.numbers()
+	for _, n := range en.numbers() {
+		if !slices.Contains(inChinese, n) {
+			t.Errorf("%s:%d: %s, %s: no %s here", path, zh.line, en.heading, zh.heading, n)
+		}
+	}
+}
+
+// sameLinks: where the English section leads, the Chinese one does, and to a Chinese page
+// where there is one.
+func (r repository) sameLinks(t *testing.T, en, zh page, e, z section) {
+	t.Helper()
+	leads := map[string]bool{}
+	for _, l := range z.links() {
+		file, _ := zh.resolve(l.text)
+		leads[file] = true
+		if hasTwin := exists(inChinese(file)) && !isElsewhere.MatchString(file); hasTwin && file != en.path {
+			t.Errorf("%s:%d: %s is there in Chinese: %s", zh.path, l.number, file, inChinese(file))
+		}
+	}
+	for _, l := range e.links() {
+		file, _ := en.resolve(l.text)
+		wanted := file
+		if exists(inChinese(file)) && !isElsewhere.MatchString(file) {
+			wanted = inChinese(file)
+		}
+		isLinkToTwin := file == zh.path
+		if !leads[wanted] && !isLinkToTwin {
+			t.Errorf("%s:%d: no link to %s, as %s:%d has", zh.path, z.line, wanted, en.path, l.number)
+		}
+	}
+}

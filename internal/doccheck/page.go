@@ -1,0 +1,155 @@
+// Package doccheck holds the Markdown of the repository against the repository: its links
+// lead somewhere, the code that it shows stands in the files, the commands and tests that it
+// names exist, and a Chinese page says what the English page beside it says.
+package doccheck
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A page is one Markdown file.
+type page struct {
+	path     string    // from the repository's root
+	sections []section // each begins with a heading; the first may have none
+}
+
+// A section is a heading and what stands below it, up to the next heading.
+type section struct {
+	level   int    // of the heading: 1 for #
+	heading string // without marks
+	line    int
+	prose   []line // without code
+	words   []line // what stands between backquotes
+	blocks  []block
+}
+
+type line struct {
+	number int
+	text   string
+}
+
+// A block is a block of code.
+type block struct {
+	line     int
+	language string
+	lines    []string
+}
+
+var (
+	fence    = regexp.MustCompile("^[> ]*```(\\w*)$")
+	headline = regexp.MustCompile(`^(#+) (.*)$`)
+	codeSpan = regexp.MustCompile("`([^`]+)`")
+	marks    = regexp.MustCompile("[`*]|\\]\\([^)]*\\)|!?\\[")
+)
+
+// parse cuts a page into its sections.
+func parse(path, text string) page {
+	p := page{path: path, sections: []section{{line: 1}}}
+	var open *block
+	for i, text := range strings.Split(text, "\n") {
+		number := i + 1
+		isFence := fence.FindStringSubmatch(text)
+		isHeading := headline.FindStringSubmatch(text)
+		s := &p.sections[len(p.sections)-1]
+		switch {
+		case open != nil && isFence != nil:
+			s.blocks = append(s.blocks, *open)
+			open = nil
+		case open != nil:
+			open.lines = append(open.lines, text)
+		case isFence != nil:
+			open = &block{line: number, language: isFence[1]}
+		case isHeading != nil:
+			heading := marks.ReplaceAllString(isHeading[2], "")
+			p.sections = append(p.sections, section{level: len(isHeading[1]), heading: heading, line: number})
+		default:
+			for _, span := range codeSpan.FindAllStringSubmatch(text, -1) {
+				s.words = append(s.words, line{number, span[1]})
+			}
+			s.prose = append(s.prose, line{number, codeSpan.ReplaceAllString(text, "")})
+		}
+	}
+	return p
+}
+
+// blocks are all blocks of code.
+func (p page) blocks() (all []block) {
+	for _, s := range p.sections {
+		all = append(all, s.blocks...)
+	}
+	return all
+}
+
+var notInAnchors = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// anchors are what a link to this page may have behind a #, as the usual hosts of Markdown
+// make them of the headings.
+func (p page) anchors() (all []string) {
+	for _, s := range p.sections {
+		name := strings.ToLower(notInAnchors.ReplaceAllString(s.heading, ""))
+		all = append(all, strings.ReplaceAll(name, " ", "-"))
+	}
+	return all
+}
+
+var linkTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// links are where the links and pictures of a section lead.
+func (s section) links() (all []line) {
+	for _, l := range s.prose {
+		for _, found := range linkTarget.FindAllStringSubmatch(l.text, -1) {
+			all = append(all, line{l.number, found[1]})
+		}
+	}
+	return all
+}
+
+var isElsewhere = regexp.MustCompile(`^[a-z]+:`)
+
+// resolve is the file that a link of this page leads to, and the anchor in it. A link to
+// another host is its own file.
+func (p page) resolve(link string) (file, anchor string) {
+	if isElsewhere.MatchString(link) {
+		return link, ""
+	}
+	file, anchor, _ = strings.Cut(link, "#")
+	if file == "" {
+		return p.path, anchor
+	}
+	return path.Join(path.Dir(p.path), file), anchor
+}
+
+// inChinese is where the Chinese page, or picture, beside an English one is.
+func inChinese(file string) string {
+	extension := path.Ext(file)
+	return strings.TrimSuffix(file, extension) + ".zh-CN" + extension
+}
+
+// readFiles reads all files below root with one of these extensions, by their paths. Folders
+// that git does not keep are left out.
+func readFiles(root string, extensions ...string) (texts map[string]string, err error) {
+	tree := os.DirFS(root)
+	texts = map[string]string{}
+	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		isHidden := strings.HasPrefix(entry.Name(), ".") && name != "."
+		isLeftOut := isHidden || slices.Contains([]string{"out", "yours"}, name)
+		switch {
+		case entry.IsDir() && isLeftOut:
+			return fs.SkipDir
+		case entry.IsDir() || !slices.Contains(extensions, path.Ext(name)):
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		texts[name] = string(text)
+		return err
+	})
+	return texts, err
+}
