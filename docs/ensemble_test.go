@@ -23,7 +23,7 @@ import (
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
 	"zklock/internal/upkeep/words"
-	reentrant "zklock/step05_reentrant"
+	reentrant "zklock/leased"
 	sharedlock "zklock/step06_shared_lock"
 )
 

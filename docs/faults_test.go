@@ -25,7 +25,7 @@ import (
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
 	"zklock/internal/upkeep/words"
-	reentrant "zklock/step05_reentrant"
+	reentrant "zklock/leased"
 )
 
 // What rarer faults of real servers do to a holder. Each part has servers of its

@@ -23,7 +23,7 @@ import (
 	"zklock/internal/upkeep/chapter"
 	"zklock/internal/upkeep/doccheck"
 	"zklock/internal/upkeep/words"
-	reentrant "zklock/step05_reentrant"
+	reentrant "zklock/leased"
 )
 
 const members = zk.PermRead | zk.PermCreate | zk.PermDelete

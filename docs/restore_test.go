@@ -16,7 +16,7 @@ import (
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
-	reentrant "zklock/step05_reentrant"
+	reentrant "zklock/leased"
 )
 
 // backUp copies what the servers have on disk. restore kills them, and puts that

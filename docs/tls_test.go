@@ -26,7 +26,7 @@ import (
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
 	"zklock/internal/upkeep/doccheck"
-	reentrant "zklock/step05_reentrant"
+	reentrant "zklock/leased"
 )
 
 // certify makes a certificate for somebody on this machine, signed by an

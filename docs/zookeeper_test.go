@@ -25,7 +25,7 @@ import (
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
 	"zklock/internal/upkeep/words"
-	reentrant "zklock/step05_reentrant"
+	reentrant "zklock/leased"
 )
 
 // start gives a test its share of the server, and a client.

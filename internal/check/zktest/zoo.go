@@ -276,3 +276,6 @@ func (z *Zoo) remove(path string) {
 	}
 	_ = z.eye.Delete(path, -1) // not empty, if a client was late: nobody minds
 }
+
+// NoLog takes what the client library says in its log: what happened is in the tap's record.
+var NoLog = log.New(io.Discard, "", 0)
