@@ -33,16 +33,15 @@ func tidy(session *reentrant.Session) {
 func Example() {
 	session := open()
 	defer tidy(session)
-	ctx := context.Background()
 
 	lock := reentrant.New(session, "/zklock-example-05/orders")
-	hold, err := lock.Lock(ctx)
+	held, err := lock.Lock(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("one goroutine of one process at a time comes here")
-	// Give hold.Context() to whatever works under the lock: it ends when the lock is lost.
-	if err := hold.Unlock(ctx); err != nil {
+	// Give held to whatever works under the lock: it ends when the lock is lost.
+	if err := lock.Unlock(held); err != nil {
 		log.Fatal(err)
 	}
 	// Output: one goroutine of one process at a time comes here
@@ -55,21 +54,21 @@ func Example_reentrant() {
 
 	// audit locks for itself, for it is also called without the lock.
 	audit := func(ctx context.Context) error {
-		hold, err := lock.Lock(ctx) // re-entry, if ctx is of a hold
+		held, err := lock.Lock(ctx) // re-entry, if ctx holds the lock already
 		if err != nil {
 			return err
 		}
 		fmt.Println("audit")
-		return hold.Unlock(ctx)
+		return lock.Unlock(held)
 	}
 
-	hold, err := lock.Lock(context.Background())
+	held, err := lock.Lock(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("order")
-	err = audit(hold.Context())
-	fmt.Println("done:", errors.Join(err, hold.Unlock(context.Background())))
+	err = audit(held)
+	fmt.Println("done:", errors.Join(err, lock.Unlock(held)))
 	// Output:
 	// order
 	// audit
@@ -91,28 +90,29 @@ func (s *store) write(token int64, value string) error {
 	return nil
 }
 
-func ExampleHold_Token() {
+func ExampleToken() {
 	session := open()
 	defer tidy(session)
-	ctx := context.Background()
 	lock := reentrant.New(session, "/zklock-example-05/orders")
 	var orders store
 
-	first, err := lock.Lock(ctx)
+	held, err := lock.Lock(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the first holder writes:", orders.write(first.Token(), "first"))
-	_ = first.Unlock(ctx)
+	old, _ := reentrant.Token(held)
+	fmt.Println("the first holder writes:", orders.write(old, "first"))
+	_ = lock.Unlock(held)
 
-	second, err := lock.Lock(ctx)
+	held, err = lock.Lock(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the second holder writes:", orders.write(second.Token(), "second"))
-	_ = second.Unlock(ctx)
+	token, _ := reentrant.Token(held)
+	fmt.Println("the second holder writes:", orders.write(token, "second"))
+	_ = lock.Unlock(held)
 
-	fmt.Println("a late write of the first:", orders.write(first.Token(), "late"))
+	fmt.Println("a late write of the first:", orders.write(old, "late"))
 	fmt.Println("the store keeps:", orders.value)
 	// Output:
 	// the first holder writes: <nil>
@@ -122,23 +122,25 @@ func ExampleHold_Token() {
 }
 
 func ExampleLock_TryLock() {
-	session := open()
-	defer tidy(session)
-	ctx := context.Background()
-	lock := reentrant.New(session, "/zklock-example-05/orders")
+	first, second := open(), open()
+	defer tidy(first)
+	defer second.Close()
 
-	hold, err := lock.Lock(ctx)
+	holder := reentrant.New(first, "/zklock-example-05/orders")
+	held, err := holder.Lock(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = lock.TryLock(ctx, 50*time.Millisecond)
-	fmt.Println("not in time:", errors.Is(err, reentrant.ErrLocked))
-	_ = hold.Unlock(ctx)
 
-	hold, err = lock.TryLock(ctx, time.Minute)
+	lock := reentrant.New(second, "/zklock-example-05/orders")
+	_, err = lock.TryLock(context.Background(), 50*time.Millisecond)
+	fmt.Println("locked by somebody else:", errors.Is(err, reentrant.ErrLocked))
+
+	_ = holder.Unlock(held)
+	held, err = lock.TryLock(context.Background(), time.Minute)
 	fmt.Println("in time:", err)
-	_ = hold.Unlock(ctx)
+	_ = lock.Unlock(held)
 	// Output:
-	// not in time: true
+	// locked by somebody else: true
 	// in time: <nil>
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	reentrant "zklock/leased"
+	reentrant "zklock/step05_reentrant"
 )
 
 // Candidate is one who may lead, under a name of its own.
