@@ -1,8 +1,6 @@
 package childrenwatch
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
+	"zklock/internal/upkeep/words"
 )
 
 // Step 2's waiters list the directory all the time. These sleep. But a newcomer
@@ -166,14 +165,14 @@ func TestReleaseIsNeverMissed(t *testing.T) {
 		holder.Release()
 		slow.Let()
 		waiting.Acquired()
-		var told []string
+		var told []words.Text
 		for _, f := range received(waiting) {
 			if f.Kind == wiretap.Notification {
-				told = append(told, "a notification")
+				told = append(told, words.Of("a notification"))
 			} else {
-				told = append(told, fmt.Sprintf("a list of %d", f.Names))
+				told = append(told, words.Of("a list of %d", f.Names))
 			}
 		}
-		chapter.Says(t, "a release %s: the waiter gets %s, and the lock", c.when, strings.Join(told, ", "))
+		chapter.Says(t, "a release %s: the waiter gets %s, and the lock", c.when, words.Join(told, ", "))
 	}
 }

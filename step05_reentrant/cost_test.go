@@ -3,187 +3,58 @@ package reentrant
 import (
 	"context"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
-	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
-// The eight goroutines of one process want the lock, in three ways. The ways
-// take turns, so that noise hits all alike. This test runs alone.
-func TestThreeWays(t *testing.T) {
-	const turns, rounds = 5, 9
-	goroutines := chapter.Size(t, 8)
-	z := zktest.New(t)
-	var mu sync.Mutex
-	ways := []struct {
-		name   string
-		member *zktest.Member
-		local  bool // whoever has mu asks for the lock
-
-		ratios, requests, writes []float64 // of each round
-	}{
-		{name: "everyone queues at ZooKeeper", member: locks.Join(z, "A")},
-		{name: "local first", member: locks.Join(z, "B"), local: true},
-		{name: "local first, and handed on", member: cohorts.Join(z, "C")},
-	}
-	ways[0].member.Acquire().Release() // makes the directory
-	for range rounds {
-		var first time.Duration
-		for i := range ways {
-			way := &ways[i]
-			mark, begin := way.member.Tap.Mark(), time.Now()
-			var all sync.WaitGroup
-			for range goroutines {
-				all.Go(func() {
-					for range turns {
-						if way.local {
-							mu.Lock()
-						}
-						_, err := inTurn(way.member, func() {})(z.Ctx)
-						if way.local {
-							mu.Unlock()
-						}
-						assert.NoError(t, err)
-					}
-				})
-			}
-			all.Wait()
-			took, asked := time.Since(begin), wiretap.Count(way.member.Tap.Since(mark))
-			if i == 0 {
-				first = took
-			}
-			way.ratios = append(way.ratios, float64(first)/float64(took))
-			way.requests = append(way.requests, float64(asked.All())/float64(goroutines*turns))
-			way.writes = append(
-				way.writes,
-				float64(asked.Requests[wiretap.Create]+asked.Requests[wiretap.Delete])/float64(goroutines*turns),
-			)
-		}
-	}
-	middle := func(values []float64) float64 { slices.Sort(values); return values[len(values)/2] }
-	chapter.SaysIn(
-		t,
-		"../docs/cohort.md",
-		"| %d goroutines of one process | hand-overs | requests each | writes among them |",
-		goroutines,
-	)
-	chapter.SaysIn(
-		t,
-		"../docs/cohort.md",
-		"| %s | %d | %v | %v |",
-		ways[0].name,
-		1,
-		chapter.About(middle(ways[0].requests), 1.3),
-		middle(ways[0].writes),
-	)
-	chapter.SaysIn(
-		t,
-		"../docs/cohort.md",
-		"| %s | %v | %v | %v |",
-		ways[1].name,
-		chapter.About(middle(ways[1].ratios), 4),
-		middle(ways[1].requests),
-		middle(ways[1].writes),
-	)
-	chapter.SaysIn(
-		t,
-		"../docs/cohort.md",
-		"| %s | %v | %v | %v |",
-		ways[2].name,
-		chapter.About(middle(ways[2].ratios), 8),
-		chapter.About(middle(ways[2].requests), 3),
-		chapter.About(middle(ways[2].writes), 3),
-	)
-	require.Less(t, 3*middle(ways[1].ratios), middle(ways[2].ratios), "hand-overs: what pays is to hand the lock on")
-	require.Less(t, middle(ways[2].requests), 1.0, "requests of a hand-over, handed on")
-}
-
-// Two goroutines of a process share a lock. One of them holds it, and the other calls
-// Unlock, with a context that is no hold.
-func TestOnlyTheHoldReleasesTheLock(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		lock   lockcheck.Subject
-		answer error
-		says   string
-	}{
-		{
-			lockcheck.Over("step 4", predecessorwatch.New),
-			nil,
-			"step 4: one goroutine holds the lock, another one calls Unlock: no error, %d znodes left",
-		},
-		{
-			locks,
-			ErrNotHeld,
-			"step 5: one goroutine holds the lock, another one calls Unlock: ErrNotHeld, %d znode left",
-		},
-	} {
-		z := zktest.New(t)
-		a := c.lock.Join(z, "A")
-		a.Acquire()
-		require.ErrorIs(t, a.Unlock(z.Ctx), c.answer, c.lock.Name)
-		chapter.Says(t, c.says, len(a.Queue()))
-	}
-}
-
-// What a lock and an unlock cost the client, the directory being there, and what
-// the client's own lock costs.
+// What a lock and an unlock cost, the directory being there, and what the client's own
+// lock costs.
 func TestRequestsForOneHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
+	clientLocks := lockcheck.Over("zk.Lock", lockcheck.ClientLock)
 	holder := clientLocks.Join(z, "the holder")
 	holder.Acquire().Release() // makes the directory
 
-	// spent is what passes for a hold, without and with somebody to wait for.
-	spent := func(m *zktest.Member) (alone, waiting wiretap.Counts) {
-		count := z.CountClients(m.Client)
+	// asked is what a client sends for one hold, without and with somebody to wait for.
+	asked := func(m *zktest.Member) (alone, waiting []string) {
+		mark := m.Tap.Mark()
 		m.Acquire().Release()
-		alone = count()
+		alone = m.Asked(mark)
 
 		first := holder.Acquire()
-		count = z.CountClients(m.Client)
+		mark = m.Tap.Mark()
 		turn := m.Start()
 		turn.MustWait("the holder")
 		first.Release()
 		turn.Release()
-		return alone, count()
+		return alone, m.Asked(mark)
 	}
-	a := locks.Join(z, "A")
-	alone, waiting := spent(a)
-	theirAlone, theirWaiting := spent(clientLocks.Join(z, "zk.Lock"))
-	for when, c := range map[string]struct{ ours, theirs wiretap.Counts }{
-		"alone": {alone, theirAlone}, "as a waiter": {waiting, theirWaiting},
-	} {
-		require.LessOrEqual(t, c.ours.All(), c.theirs.All(), "requests %s", when)
-		require.Less(t, c.ours.Sent, c.theirs.Sent, "bytes sent %s: the guid is shorter", when)
-		require.Less(t, c.ours.Received, c.theirs.Received, "bytes received %s", when)
-	}
-	chapter.Says(t, "a hold, alone: %d requests: %s", alone.All(), strings.Join(alone.Asked, ", "))
-	chapter.Says(t, "a hold, after a wait: %d requests: %s", waiting.All(), strings.Join(waiting.Asked, ", "))
-
-	turn, mark := a.Acquire(), a.Tap.Mark()
-	turn.StartIn(turn.Held()).Release()
-	chapter.Says(t, "locking again inside it: %d requests", len(a.Asked(mark)))
-	require.Positive(t, token(turn))
-	chapter.Says(t, "reading its token: %d requests", len(a.Asked(mark)))
-	turn.Release()
+	alone, waiting := asked(locks.Join(z, "A"))
+	theirAlone, theirWaiting := asked(clientLocks.Join(z, "zk.Lock"))
+	require.Equal(t, []string{"create", "getChildren", "delete"}, alone)
+	require.Equal(t, []string{"create", "getChildren", "getData", "getChildren", "delete"}, waiting)
+	require.Len(t, theirAlone, len(alone), "requests of zk.Lock, alone")
+	require.Len(t, theirWaiting, len(waiting), "requests of zk.Lock, after a wait")
+	chapter.Says(t, "a hold, alone: %d requests: %s", len(alone), strings.Join(alone, ", "))
+	chapter.Says(t, "a hold, after a wait: %d requests: %s", len(waiting), strings.Join(waiting, ", "))
 }
 
-// The server carries out a create, and the connection breaks before it can say
-// so. In step 4 everybody waited for ever.
-func TestLostCreateReply(t *testing.T) {
+// Idea 1. The server carries out a create, and the connection breaks before the reply
+// comes. In step 4 everybody waited for ever.
+func TestALostReplyToCreateLeavesOneZnode(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	c := locks.Join(z, "the unlucky client")
@@ -192,174 +63,105 @@ func TestLostCreateReply(t *testing.T) {
 	mark := c.Tap.Mark()
 	c.Tap.LoseReply(wiretap.Create, 1)
 	turn := c.Acquire()
-	frames, guid := record(c, mark), regexp.MustCompile(`(_c_|nobody-)[0-9a-f]{16}`)
-	for i, f := range frames {
-		frames[i] = func(text string) string {
-			return guid.ReplaceAllString(strings.ReplaceAll(text, z.Root, ""), "$1<guid>")
-		}(fmt.Sprintf("%d. %s", i+1, f))
-	}
-	chapter.Says(t, "a create, and its reply is lost:\n»   %s\n» nobody waits: the client holds the lock, with %d znode",
-		strings.Join(frames, "\n»   "), len(c.Queue()))
-
-	mark = c.Tap.Mark()
-	c.Tap.LoseReply(wiretap.Delete, 1)
+	queue := c.Queue()
+	require.Len(t, queue, 1, "znodes in the queue: a second one would wait for the first")
+	creates := c.Requests(mark)[wiretap.Create]
+	require.Equal(t, 1, creates, "creates: the znode was found, and not made again")
+	chapter.Says(t, "a create, and its reply is lost:\n»   %s\n» the client holds the lock, with %d znode",
+		strings.Join(record(z, c, mark), "\n»   "), len(queue))
 	turn.Release()
-	afterPath := regexp.MustCompile(` /[^:：]*(?:: |：)(.*)`)
-	answers := func(text string) string {
-		return strings.ReplaceAll(afterPath.ReplaceAllString(text, " ($1)"), "\n", ", ")
-	}(strings.Join(record(c, mark), "\n"))
-	chapter.Says(t, "a delete, and its reply is lost: %s: released", answers)
-	require.Empty(t, c.Queue())
 }
 
-// record tells each request since the mark with the answer that it got.
-func record(c *zktest.Member, mark int) (told []string) {
-	frames := c.Tap.Since(mark)
-	for i, f := range frames {
-		if f.Kind != wiretap.Request || f.Op == wiretap.Ping {
-			continue
-		}
-		text := strings.TrimSpace(fmt.Sprintf("%v %s", f.Op, f.Path))
-		n := slices.IndexFunc(frames[i:], func(a wiretap.Frame) bool {
-			return a.Kind == wiretap.Reply && a.Op == f.Op && a.Xid == f.Xid
-		})
-		switch answer := frames[i+max(n, 0)]; {
-		case n < 0:
-		case answer.Lost:
-			text = fmt.Sprintf("%v: no reply arrives", text)
-		case answer.Err == wiretap.NoNode:
-			text = fmt.Sprintf("%v: no such node", text)
-		case f.Op == wiretap.GetChildren:
-			text = fmt.Sprintf("%v: %d name", text, answer.Names)
-		}
-		told = append(told, text)
-	}
-	return told
-}
-
-// The holder has asked for five minutes and was granted much less. It is
-// cut off in a long hold. It counts from the sending of a write that two later ones have
-// proved, the server from when it heard of the holder last, which is later: so the holder's
-// time is up first.
-func TestLeaseEndsFirst(t *testing.T) {
+// Idea 2. The server carries out a delete, and the reply is lost.
+func TestALostReplyToDeleteIsNoError(t *testing.T) {
 	t.Parallel()
-	// On a busy machine a timer can be late, and a write can come to the wire so late that the
-	// test takes another one than the client for write 1. So there are three tries.
-	const promised, tolerance = 0.9, 1.15
-	const tries = 3
-	measured := toldAfter(t)
-	for try := 2; try <= tries; try++ {
-		isNear := measured.write1 < promised*tolerance && measured.write1 > promised/tolerance
-		if isNear {
-			break
-		}
-		measured = toldAfter(t)
-	}
-	chapter.Says(t, "cut off: %v of the session time-out after it sent write 1, the holder is told; the next one is let in later",
-		chapter.About(measured.write1, tolerance))
-	require.Less(t, measured.last, 0.8, "after the last write: the lease does not count from that one")
-}
-
-// told is when a holder was told, as a part of the session time-out: after it had sent the
-// write from which its lease counts, and after its last one.
-type told struct{ write1, last float64 }
-
-// toldAfter cuts a holder off in the midst of a long hold. It is told before the next one
-// is let in.
-func toldAfter(t *testing.T) told {
-	t.Helper()
 	z := zktest.New(t)
-	c := locks.JoinAs(
-		z,
-		"the holder",
-		lockcheck.Seat{Timeout: 5 * time.Minute, Through: zktest.Handshake{Ask: zktest.MortalTimeout}.Through},
-	)
-	require.Equal(t, zktest.MortalTimeout, c.Session.(*Session).Timeout(), "the time-out that the server has granted")
-	held, begin := c.Acquire().Held(), time.Now()
-	next := locks.Join(z, "the next").Start()
-	next.MustWait("the holder")
-	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
-	c.Crash()
-	zktest.AwaitChan(z, "the holder to be told", held.Done())
-	now := time.Now()
-	require.ErrorIs(t, context.Cause(held), ErrLost)
-	require.False(t, next.Returned(), "the next was let in before the holder was told")
-
-	answered := answeredWrites(c.Tap.Frames())
-	write1, last := lastWrite1(answered), answered[len(answered)-1]
-	after := func(w proof) float64 { return now.Sub(w.sent).Seconds() / zktest.MortalTimeout.Seconds() }
-	next.Release()
-	return told{after(write1), after(last)}
-}
-
-// answeredWrites are the writes of a connection that have an answer. The answers come in
-// the order of the requests.
-func answeredWrites(frames []wiretap.Frame) (writes []proof) {
-	var open []time.Time
-	for _, f := range frames {
-		switch {
-		case f.Lost:
-		case f.Kind == wiretap.Request:
-			open = append(open, f.At)
-		case f.Kind == wiretap.Reply:
-			if f.Op == wiretap.Create || f.Op == wiretap.Delete {
-				writes = append(writes, proof{sent: open[0], answered: f.At})
-			}
-			open = open[1:]
-		}
-	}
-	return writes
-}
-
-// lastWrite1 is the last of the writes that two later ones have proved: write 2 was sent a
-// tick after its answer, and write 3 after the answer to write 2.
-func lastWrite1(writes []proof) (last proof) {
-	for i, write1 := range writes {
-		for j, write2 := range writes {
-			isWrite2 := j > i && write2.sent.Sub(write1.answered) >= longestTick(zktest.MortalTimeout)
-			hasWrite3 := j+1 < len(writes) && writes[len(writes)-1].sent.After(write2.answered)
-			if isWrite2 && hasWrite3 {
-				last = write1
-			}
-		}
-	}
-	return last
-}
-
-// Only the leader's answers renew the lease, and pings are not among them. So a
-// long hold costs a write now and then.
-func TestALongHoldAsksTheLeader(t *testing.T) {
-	t.Parallel()
-	var asked map[wiretap.Op]int
-	require.NoError(t, lostEachTime(func() (lost error) {
-		asked, lost = askedInALongHold(t)
-		return lost
-	}))
-	// A server that is slow is asked less often: each write waits for the last one's
-	// answer.
-	writes := asked[wiretap.Delete]
-	chapter.Says(t, "a hold of two session time-outs: %v writes in vain", chapter.About(float64(writes), 5))
-	require.Equal(t, map[wiretap.Op]int{wiretap.Delete: writes}, asked, "requests during the hold")
-}
-
-// askedInALongHold is what a holder asks during two session time-outs, and why it has lost
-// the lock, if it has.
-func askedInALongHold(t *testing.T) (asked map[wiretap.Op]int, lost error) {
-	t.Helper()
-	z := zktest.New(t)
-	c := locks.JoinMortal(z, "the holder")
+	c := locks.Join(z, "the unlucky client")
 	turn := c.Acquire()
-	begin, mark := time.Now(), c.Tap.Mark()
-	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
-	asked, lost = c.Requests(mark), context.Cause(turn.Held())
-	if lost == nil {
-		turn.Release()
-	}
-	return asked, lost
+
+	mark := c.Tap.Mark()
+	c.Tap.LoseReply(wiretap.Delete, 1)
+	require.NoError(t, c.Unlock(turn.Held()), "Unlock, whose first delete had no answer")
+	require.Empty(t, c.Queue())
+	deletes := c.Requests(mark)[wiretap.Delete]
+	require.Equal(t, 2, deletes, "deletes: the second one learned what became of the first")
+	chapter.Says(t, "a delete, and its reply is lost:\n»   %s\n» Unlock: no error",
+		strings.Join(record(z, c, mark), "\n»   "))
 }
 
-// store is what the lock protects: one value, somewhere else. A store that
-// checks tokens refuses one that is smaller than the greatest it has seen.
+// Idea 3. The holder locks again, and nobody hears of it.
+func TestLockingAgainSendsNothing(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	lock := New(a.Session.(*Session), a.Path)
+	hold, err := lock.Lock(z.Ctx)
+	require.NoError(t, err)
+
+	mark := a.Tap.Mark()
+	again, err := lock.Lock(hold.Context())
+	require.NoError(t, err)
+	require.Same(t, hold, again, "Lock inside the hold returns the hold")
+	require.NoError(t, again.Unlock(z.Ctx))
+	require.NoError(t, hold.Context().Err(), "the hold, after the first of two Unlocks")
+	requests := len(a.Asked(mark))
+	require.Zero(t, requests, "requests of the second Lock and the first Unlock")
+	chapter.Says(t, "lock again inside the hold, and unlock: %d requests", requests)
+
+	require.NoError(t, hold.Unlock(z.Ctx))
+	require.Empty(t, a.Queue())
+	require.ErrorIs(t, hold.Unlock(z.Ctx), ErrNotHeld, "a third Unlock")
+	require.ErrorIs(t, hold.Context().Err(), context.Canceled)
+	_, err = lock.Lock(hold.Context())
+	require.ErrorIs(t, err, ErrNotHeld, "Lock with the context of a hold that was released")
+}
+
+// An Unlock may be given the hold's own context, which ends with the release. And it may be
+// given one that has ended: then the delete goes on without it.
+func TestUnlockWithAContextThatEnds(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	lock := New(a.Session.(*Session), a.Path)
+	hold, err := lock.Lock(z.Ctx)
+	require.NoError(t, err)
+	require.NoError(t, hold.Unlock(hold.Context()))
+	require.Empty(t, a.Queue(), "what is left when Unlock has returned")
+
+	hold, err = lock.Lock(z.Ctx)
+	require.NoError(t, err)
+	ended, cancel := context.WithCancel(z.Ctx)
+	cancel()
+	err = hold.Unlock(ended)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "in the background")
+	z.Await("the znode to be deleted", func() bool { return len(a.Queue()) == 0 })
+
+	var none *Hold
+	require.ErrorIs(t, none.Unlock(z.Ctx), ErrNotHeld, "Unlock of a nil hold")
+}
+
+// Idea 4. The holder is cut off. It is told before the server ends its session, and so
+// before the next one is let in.
+func TestAHolderThatIsCutOffIsToldBeforeTheNextIsLetIn(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := locks.JoinMortal(z, "A"), locks.Join(z, "B")
+	held := a.Acquire().Held()
+	next := b.Start()
+	next.MustWait("A holds the lock")
+	a.Crash() // nothing passes on its line any more
+	zktest.AwaitChan(z, "A to be told", held.Done())
+	require.ErrorIs(t, context.Cause(held), ErrLost)
+	require.False(t, next.Returned(), "B is inside, and A has only just been told")
+	chapter.Says(t, "A is cut off. A is told: %v", context.Cause(held))
+	next.Acquired()
+	chapter.Says(t, "then B is let in")
+	next.Release()
+}
+
+// store is what the lock protects: one value, somewhere else. A store that checks tokens
+// refuses one that is smaller than the greatest it has seen.
 type store struct {
 	checks   bool
 	greatest int64
@@ -369,10 +171,11 @@ type store struct {
 
 func (s *store) write(token int64, value string) {
 	if s.checks && token < s.greatest {
-		s.writes = append(s.writes, fmt.Sprintf("%s (refused)", value))
+		s.writes = append(s.writes, value+" (refused)")
 		return
 	}
-	s.greatest, s.value = max(s.greatest, token), value
+	s.greatest = max(s.greatest, token)
+	s.value = value
 	s.writes = append(s.writes, value)
 }
 
@@ -381,95 +184,170 @@ func (s *store) write(token int64, value string) {
 // test stops it there: a garbage collector or a paused virtual machine does the same.
 func pausedHolder(servers, args []string) {
 	goOn := zktest.Continued()
-	s, err := Open(servers, zktest.MortalTimeout)
-	var held context.Context
-	if err == nil {
-		held, err = New(s, args[0]).Lock(context.Background())
-	}
+	session, err := Open(servers, zktest.MortalTimeout)
 	if err != nil {
 		zktest.Say("%v", err)
 		return
 	}
-	token, _ := Token(held)
-	if held.Err() == nil {
-		zktest.Say("session %d, token %d: first", s.Conn().SessionID(), token)
-		<-goOn // here it is stopped
-		zktest.Say("session %d, token %d: late", s.Conn().SessionID(), token)
+	hold, err := New(session, args[0]).Lock(context.Background())
+	if err != nil {
+		zktest.Say("%v", err)
+		return
 	}
-	<-held.Done()
-	zktest.Say("%v", context.Cause(held))
+	id := session.Conn().SessionID()
+	if hold.Context().Err() == nil {
+		zktest.Say("session %d, token %d: first", id, hold.Token())
+		<-goOn // here it is stopped
+		zktest.Say("session %d, token %d: late", id, hold.Token())
+	}
+	<-hold.Context().Done()
+	zktest.Say("%v", context.Cause(hold.Context()))
 }
 
-// A holder is stopped until its session has expired, and goes on. No lock can
-// help: at the time of the late write, nobody could tell the holder anything.
-func TestPausedHolder(t *testing.T) {
+// Idea 5. A holder is stopped until its session has ended, and goes on. No lock can help:
+// at the time of the late write, nobody could tell the holder anything. The token can.
+func TestOnlyATokenStopsTheLateWriteOfAPausedHolder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		checks bool
-		says   string
+		store    store
+		accepted string
+		says     string
 	}{
-		{false, "a store that does not look at tokens takes: %s; it keeps %q"},
-		{true, "a store that looks at tokens takes: %s; it keeps %q"},
+		{store{checks: false}, "late", "a store that does not look at tokens takes: %s; it keeps %q"},
+		{store{checks: true}, "second", "a store that looks at tokens takes: %s; it keeps %q"},
 	} {
-		t.Run(fmt.Sprintf("checks_%v", c.checks), func(t *testing.T) {
+		t.Run(fmt.Sprintf("checks_%v", c.store.checks), func(t *testing.T) {
 			t.Parallel()
 			z := zktest.New(t)
-			store, child := &store{checks: c.checks}, z.Process("paused holder", z.Root+"/lock")
+			child := z.Process("paused holder", z.Root+"/lock")
 			writes := func() (session int64) {
 				var token int64
 				head, value, _ := strings.Cut(child.Line(), ": ")
 				_, err := fmt.Sscanf(head, "session %d, token %d", &session, &token)
 				require.NoError(t, err, head)
-				store.write(token, value)
+				c.store.write(token, value)
 				return session
 			}
 			session := writes()
 			child.Stop()
 			z.AwaitExpiry(&zktest.Client{Name: "the stopped process", ID: session})
 			second := locks.Join(z, "the second holder").Acquire()
-			store.write(token(second), "second")
+			token, _ := second.Token(second.Held())
+			c.store.write(token, "second")
 			child.Continue()
 			writes()
 			require.Equal(t, ErrLost.Error(), child.Line(), "what the first holder is told, too late")
+			require.Equal(t, c.accepted, c.store.value, "what the store keeps")
+			chapter.Says(t, c.says, strings.Join(c.store.writes, ", "), c.store.value)
 			second.Release()
-			chapter.Says(t, c.says, strings.Join(store.writes, ", "), store.value)
 		})
 	}
 }
 
-// Readers do each other no harm, and yet they wait for one another.
-func TestStillBrokenReadersTakeTurns(t *testing.T) {
+// A's connection breaks for a moment. Its session lives, its znode stands there, and its hold
+// is lost. The package leased keeps such a hold.
+func TestStillBrokenAShortBreakEndsTheHold(t *testing.T) {
 	t.Parallel()
-	const readers, reading = 10, 50 * time.Millisecond
 	z := zktest.New(t)
-	var mu sync.Mutex
-	inside, most, times := 0, 0, 0 // times: that the first came in
-	count := func(by int) {
-		mu.Lock()
-		defer mu.Unlock()
-		if inside == 0 {
-			times++
+	a, b := locks.Join(z, "A"), locks.Join(z, "B")
+	held := a.Acquire().Held()
+	next := b.Start()
+	next.MustWait("A holds the lock")
+	a.Tap.HangUp()
+	zktest.AwaitChan(z, "A to be told", held.Done())
+	require.ErrorIs(t, context.Cause(held), ErrLost)
+	z.Barrier(a.Client) // A is connected again
+	require.Equal(t, a.ID, a.SessionID(), "A's session")
+	require.Len(t, a.Queue(), 2, "znodes in the queue: A's is still there")
+	next.MustWait("A has not called Unlock")
+	chapter.Says(t, "A's connection breaks for a moment: its session lives, and its hold is lost")
+	require.ErrorIs(t, a.Unlock(held), ErrLost)
+	next.Release()
+}
+
+// A's server is cut off from the other two. It goes on answering A's pings. The others end
+// A's session, and let B in. This needs three servers. The package leased is told in time.
+func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
+	t.Parallel()
+	ensemble, _, followers := zktest.ThreeServers(t)
+	z := zktest.NewOn(t, followers[1].Server)
+	t.Cleanup(followers[0].Rejoin)
+	require.NoError(t, ensemble.Serving(z.Ctx))
+	atTheFirstFollower := func(tap zk.Dialer) zk.Dialer {
+		return func(network, _ string, limit time.Duration) (net.Conn, error) {
+			return tap(network, followers[0].Addr, limit)
 		}
-		inside += by
-		most = max(most, inside)
 	}
-	var turns []*zktest.Turn
+	a := locks.JoinAs(z, "A", lockcheck.Seat{Timeout: 3 * time.Second, Through: atTheFirstFollower})
+	b := locks.Join(z, "B")
+	held := a.Acquire().Held()
+	next := b.Start()
+	next.MustWait("A holds the lock")
+	followers[0].CutOff()
+	next.Acquired()
+	require.NoError(t, held.Err(), "A has not been told")
+	mine, _ := a.Token(held)
+	theirs, _ := next.Token(next.Held())
+	require.Greater(t, theirs, mine, "B's token, by which a store can refuse A's late write")
+	chapter.Says(t, "A's server is cut off from the others: A and B are inside, and B's token is greater")
+	followers[0].Rejoin()
+	zktest.AwaitChan(z, "A to be told, too late", held.Done())
+}
+
+// Readers do each other no harm, and yet they wait for one another. Step 6 lets them share.
+func TestStillBrokenReadersWaitForReaders(t *testing.T) {
+	t.Parallel()
+	const readers = 10
+	z := zktest.New(t)
+	var reading []*zktest.Turn
 	for i := range readers {
-		reader := locks.Join(z, fmt.Sprintf("reader %d", i+1))
-		turns = append(turns, reader.Call(inTurn(reader, func() {
-			count(+1)
-			time.Sleep(reading) // stands for the reading
-			count(-1)
-		})))
+		reader := locks.Join(z, fmt.Sprintf("reader %d", i+1)).Start()
+		reader.Queued()
+		reading = append(reading, reader)
 	}
-	for _, turn := range turns {
-		turn.Acquired()
+	turns := 0
+	for len(reading) > 0 {
+		reading[0].Acquired()
+		turns++
+		z.Settle(reading[1:]...) // the others wait
+		reading[0].Release()
+		reading = reading[1:]
 	}
-	chapter.Says(
-		t,
-		"%d readers: at most %d inside at a time, and together they read %d times as long as one",
-		readers,
-		most,
-		times,
-	)
+	require.Equal(t, readers, turns)
+	chapter.Says(t, "%d readers: one at a time, %d turns", readers, turns)
+}
+
+// record tells each request since the mark with the answer that it got. The random numbers
+// in the names are left out.
+func record(z *zktest.Zoo, c *zktest.Member, mark int) (told []string) {
+	guid := regexp.MustCompile(`_c_[0-9a-f]{16}`)
+	frames := c.Tap.Since(mark)
+	for i, f := range frames {
+		if f.Kind != wiretap.Request || f.Op == wiretap.Ping {
+			continue
+		}
+		path := guid.ReplaceAllString(strings.ReplaceAll(f.Path, z.Root, ""), "_c_<guid>")
+		text := strings.TrimSpace(fmt.Sprintf("%v %s", f.Op, path))
+		at := slices.IndexFunc(frames[i:], func(a wiretap.Frame) bool {
+			return a.Kind == wiretap.Reply && a.Op == f.Op && a.Xid == f.Xid
+		})
+		if at >= 0 {
+			text += answer(frames[i+at])
+		}
+		told = append(told, fmt.Sprintf("%d. %s", len(told)+1, text))
+	}
+	return told
+}
+
+// answer is what a reply says, as far as it matters here.
+func answer(reply wiretap.Frame) string {
+	switch {
+	case reply.Lost:
+		return ": no reply arrives"
+	case reply.Err == wiretap.NoNode:
+		return ": no such node"
+	case reply.Op == wiretap.GetChildren:
+		return fmt.Sprintf(": %d name", reply.Names)
+	}
+	return ""
 }

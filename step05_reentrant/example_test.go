@@ -33,15 +33,16 @@ func tidy(session *reentrant.Session) {
 func Example() {
 	session := open()
 	defer tidy(session)
+	ctx := context.Background()
 
 	lock := reentrant.New(session, "/zklock-example-05/orders")
-	held, err := lock.Lock(context.Background())
+	hold, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("one goroutine of one process at a time comes here")
-	// Give held to whatever works under the lock: it ends when the lock is lost.
-	if err := lock.Unlock(held); err != nil {
+	// Give hold.Context() to whatever works under the lock: it ends when the lock is lost.
+	if err := hold.Unlock(ctx); err != nil {
 		log.Fatal(err)
 	}
 	// Output: one goroutine of one process at a time comes here
@@ -54,21 +55,21 @@ func Example_reentrant() {
 
 	// audit locks for itself, for it is also called without the lock.
 	audit := func(ctx context.Context) error {
-		held, err := lock.Lock(ctx) // re-entry, if ctx holds the lock already
+		hold, err := lock.Lock(ctx) // re-entry, if ctx is of a hold
 		if err != nil {
 			return err
 		}
 		fmt.Println("audit")
-		return lock.Unlock(held)
+		return hold.Unlock(ctx)
 	}
 
-	held, err := lock.Lock(context.Background())
+	hold, err := lock.Lock(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("order")
-	err = audit(held)
-	fmt.Println("done:", errors.Join(err, lock.Unlock(held)))
+	err = audit(hold.Context())
+	fmt.Println("done:", errors.Join(err, hold.Unlock(context.Background())))
 	// Output:
 	// order
 	// audit
@@ -90,29 +91,28 @@ func (s *store) write(token int64, value string) error {
 	return nil
 }
 
-func ExampleToken() {
+func ExampleHold_Token() {
 	session := open()
 	defer tidy(session)
+	ctx := context.Background()
 	lock := reentrant.New(session, "/zklock-example-05/orders")
 	var orders store
 
-	held, err := lock.Lock(context.Background())
+	first, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	old, _ := reentrant.Token(held)
-	fmt.Println("the first holder writes:", orders.write(old, "first"))
-	_ = lock.Unlock(held)
+	fmt.Println("the first holder writes:", orders.write(first.Token(), "first"))
+	_ = first.Unlock(ctx)
 
-	held, err = lock.Lock(context.Background())
+	second, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	token, _ := reentrant.Token(held)
-	fmt.Println("the second holder writes:", orders.write(token, "second"))
-	_ = lock.Unlock(held)
+	fmt.Println("the second holder writes:", orders.write(second.Token(), "second"))
+	_ = second.Unlock(ctx)
 
-	fmt.Println("a late write of the first:", orders.write(old, "late"))
+	fmt.Println("a late write of the first:", orders.write(first.Token(), "late"))
 	fmt.Println("the store keeps:", orders.value)
 	// Output:
 	// the first holder writes: <nil>
@@ -122,25 +122,23 @@ func ExampleToken() {
 }
 
 func ExampleLock_TryLock() {
-	first, second := open(), open()
-	defer tidy(first)
-	defer second.Close()
+	session := open()
+	defer tidy(session)
+	ctx := context.Background()
+	lock := reentrant.New(session, "/zklock-example-05/orders")
 
-	holder := reentrant.New(first, "/zklock-example-05/orders")
-	held, err := holder.Lock(context.Background())
+	hold, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
+	_, err = lock.TryLock(ctx, 50*time.Millisecond)
+	fmt.Println("not in time:", errors.Is(err, reentrant.ErrLocked))
+	_ = hold.Unlock(ctx)
 
-	lock := reentrant.New(second, "/zklock-example-05/orders")
-	_, err = lock.TryLock(context.Background(), 50*time.Millisecond)
-	fmt.Println("locked by somebody else:", errors.Is(err, reentrant.ErrLocked))
-
-	_ = holder.Unlock(held)
-	held, err = lock.TryLock(context.Background(), time.Minute)
+	hold, err = lock.TryLock(ctx, time.Minute)
 	fmt.Println("in time:", err)
-	_ = lock.Unlock(held)
+	_ = hold.Unlock(ctx)
 	// Output:
-	// locked by somebody else: true
+	// not in time: true
 	// in time: <nil>
 }

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	pathpkg "path"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -144,7 +147,7 @@ func TestW14DeletesTheFirst(t *testing.T) {
 	lockcheck.Lacks(t, subject, lockcheck.NoStranger)
 }
 
-// W23, published in the same, once W20 is mended. The idea: an interrupt ends the wait,
+// W23, published in the same, once W20 is fixed. The idea: an interrupt ends the wait,
 // so catch it, and delete the znode. But then acquire() returns as it does with the
 // lock, and lock() notes that it is acquired: whoever has given up believes that it
 // holds the lock, and has no znode. With W14, its unlock() deletes the holder's.
@@ -188,12 +191,56 @@ func TestW23TakesAnInterruptForTheLock(t *testing.T) {
 	published.Join(z, "the next").Acquire() // beside the holder
 }
 
-// These mistakes are beside the queue, which is step 4's: at the last number they are as
-// step 4 is.
-func TestTheMistakesAtTheLastNumber(t *testing.T) {
+// W25, published in Curator, kazoo and go-zookeeper. The idea: a queue's znode is known by
+// the end of its name, lock- and a number. So the directory of another lock, which somebody
+// has put below this one and called block-0, counts as a place, and nobody ever leaves it.
+type takesADirectoryForAPlace struct{ basic }
+
+func (l takesADirectoryForAPlace) Lock(ctx context.Context) error {
+	if err := l.basic.Lock(ctx); err != nil {
+		return err
+	}
+	for {
+		names, _, err := l.conn.Children(l.dir)
+		if err != nil {
+			return errors.Join(err, l.basic.Unlock())
+		}
+		if !slices.ContainsFunc(names, isForeignPlace) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), l.basic.Unlock())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// isForeignPlace tells whether a name that the queue did not make looks like a place in it.
+func isForeignPlace(name string) bool {
+	before, digits, found := strings.Cut(name, "lock-")
+	_, err := strconv.Atoi(digits) // the mistake: the server's numbers have ten digits, or more
+	return found && err == nil && before != ""
+}
+
+func TestW25TakesADirectoryForAPlace(t *testing.T) {
 	t.Parallel()
-	lockcheck.Holds(t, lockcheck.Over("W14", func(conn *zk.Conn, path string) deletesTheFirst {
-		return deletesTheFirst{newBasic(conn, path)}
-	}), lockcheck.LastNumber)
-	lockcheck.Holds(t, lockcheck.Over("W23", newTakesAnInterruptForTheLock), lockcheck.LastNumber)
+	for _, c := range []struct {
+		lock  lockcheck.Subject
+		waits bool
+	}{
+		{lockcheck.Over("W25", func(conn *zk.Conn, path string) takesADirectoryForAPlace {
+			return takesADirectoryForAPlace{newBasic(conn, path)}
+		}), true},
+		{locks, false},
+	} {
+		z := zktest.New(t)
+		a := c.lock.Join(z, "A")
+		a.Acquire().Release() // makes the directory
+		_, err := z.Observer().Create(a.Path+"/block-0", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		turn := a.Start()
+		waits := turn.Waits() != zktest.Returned
+		require.Equal(t, c.waits, waits, "%s waits for block-0, which is the directory of another lock", c.lock.Name)
+	}
 }

@@ -33,8 +33,8 @@ func Example() {
 	session := open()
 	defer tidy(session)
 	ctx := context.Background()
-
 	lock := sharedlock.New(session, "/zklock-example-06/prices")
+
 	first, err := lock.RLock(ctx)
 	if err != nil {
 		log.Fatal(err)
@@ -44,16 +44,16 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println("two readers are inside")
-	if err := errors.Join(lock.RUnlock(first), lock.RUnlock(second)); err != nil {
+	if err := errors.Join(first.Unlock(ctx), second.Unlock(ctx)); err != nil {
 		log.Fatal(err)
 	}
 
-	held, err := lock.Lock(ctx)
+	hold, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("one writer is inside")
-	if err := lock.Unlock(held); err != nil {
+	if err := hold.Unlock(ctx); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
@@ -65,44 +65,44 @@ func ExampleRWLock_TryLock() {
 	session := open()
 	defer tidy(session)
 	ctx := context.Background()
-
 	lock := sharedlock.New(session, "/zklock-example-06/prices")
+
 	reading, err := lock.RLock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lock.RUnlock(reading)
+	defer reading.Unlock(ctx)
 
 	_, err = lock.TryLock(ctx, 0)
 	fmt.Println("a writer:", errors.Is(err, sharedlock.ErrLocked))
-	_, err = lock.TryLock(reading, 0)
+	_, err = lock.TryLock(reading.Context(), 0)
 	fmt.Println("the reader itself:", errors.Is(err, sharedlock.ErrUpgrade))
 	// Output:
 	// a writer: true
 	// the reader itself: true
 }
 
-// A writer may read inside its hold. The lock stays exclusive until all is
-// released, in whatever order.
+// A writer may read inside its hold. The lock stays exclusive until all is released.
 func ExampleRWLock_RLock_insideLock() {
 	session := open()
 	defer tidy(session)
 	ctx := context.Background()
-
 	lock := sharedlock.New(session, "/zklock-example-06/prices")
-	held, err := lock.Lock(ctx)
+
+	hold, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := lock.RLock(held); err != nil {
+	inside, err := lock.RLock(hold.Context())
+	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("Unlock:", lock.Unlock(held))
+	fmt.Println("the first Unlock:", hold.Unlock(ctx))
 	_, err = lock.TryRLock(ctx, 0)
 	fmt.Println("another reader:", errors.Is(err, sharedlock.ErrLocked))
-	fmt.Println("RUnlock:", lock.RUnlock(held))
+	fmt.Println("the last Unlock:", inside.Unlock(ctx))
 	// Output:
-	// Unlock: <nil>
+	// the first Unlock: <nil>
 	// another reader: true
-	// RUnlock: <nil>
+	// the last Unlock: <nil>
 }

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
 )
 
 // variant is the step's lock, whose clients watch the directory. It is made of
@@ -19,48 +22,48 @@ type variant struct {
 	before func(names []string, mine string) (before string, err error) // whom a znode waits for
 }
 
-func (v variant) RLock(ctx context.Context) (context.Context, error) { return v.take(ctx, read) }
-func (v variant) Lock(ctx context.Context) (context.Context, error)  { return v.take(ctx, write) }
+func (v *variant) RLock(ctx context.Context) (*Hold, error) { return v.take(ctx, read) }
+func (v *variant) Lock(ctx context.Context) (*Hold, error)  { return v.take(ctx, write) }
 
-func (v variant) take(ctx context.Context, k kind) (context.Context, error) {
+func (v *variant) take(ctx context.Context, k kind) (*Hold, error) {
 	mine, err := v.join(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.wait(ctx, &mine); err != nil {
+	h, err := v.wait(ctx, mine)
+	if err != nil {
 		return nil, errors.Join(err, v.leave(mine))
 	}
-	return begin(ctx, v.RWLock, mine), nil
+	h.kind = k
+	h.begin(ctx)
+	return h, nil
 }
 
-func (v variant) wait(ctx context.Context, mine *place) error {
+func (v *variant) wait(ctx context.Context, mine place) (*Hold, error) {
 	for {
-		lease := v.s.takeLease()
-		names, stat, changed, err := v.s.Conn().ChildrenW(v.dir)
+		connected := v.s.connected()
+		names, stat, changed, err := v.s.conn.ChildrenW(v.dir)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		before, err := v.before(names, pathpkg.Base(mine.node))
-		if before == "" || err != nil {
-			mine.lease, mine.token = lease, stat.Pzxid
-			return err
+		if err != nil {
+			return nil, err
+		}
+		if before == "" {
+			return &Hold{lock: v.RWLock, place: mine, connected: connected, token: stat.Pzxid}, nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }
 
 // watching makes a Subject of a lock that watches the directory.
 func watching(name string, before func(names []string, mine string) (string, error)) lockcheck.Subject {
-	return lockcheck.OverSession(
-		name,
-		open,
-		func(s *Session, dir string) variant { return variant{New(s, dir), before} },
-		Token,
-	)
+	return lockcheck.OverHolds(name, open, func(s *Session, dir string) *variant { return &variant{New(s, dir), before} })
 }
 
 // first is the name with the least number.
@@ -96,4 +99,27 @@ func TestReaderThatLooksAtTheFirstOnly(t *testing.T) {
 		return predecessor(names, mine)
 	}
 	lockcheck.Lacks(t, watching("a reader that looks at the first znode", joinReaders), lockcheck.Shared)
+}
+
+// W26, published in kazoo. The idea: a reader waits while a writer is in the queue. But the
+// writer may stand behind it, and wait for the reader: then both wait for ever.
+func TestW26AReaderThatWaitsForAWriterBehindIt(t *testing.T) {
+	t.Parallel()
+	anyWriter := func(names []string, mine string) (string, error) {
+		_, own, _ := number(mine)
+		for _, name := range names {
+			if _, other, _ := number(name); own == read && other == write {
+				return name, nil // the mistake: the writer's number may be greater
+			}
+		}
+		return predecessor(names, mine)
+	}
+	z := zktest.New(t)
+	lock := watching("W26", anyWriter)
+	turns := queue(z, lock, "WR") // a writer holds the lock, and a reader waits
+	behind := lock.Join(z, "a writer behind the reader").Start()
+	behind.MustWait("the reader before it")
+	turns[0].Release()
+	turns[1].MustWait("the writer behind it")
+	require.False(t, behind.Returned(), "the writer waits for the reader before it")
 }

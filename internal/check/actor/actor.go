@@ -6,7 +6,6 @@ package actor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/process"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/upkeep/words"
 )
 
 // A Lock is how a client comes to a lock: it opens a session, and finds in it the
@@ -43,8 +43,8 @@ type Address struct {
 // A Word is what a client believes of itself from now on.
 type Word struct {
 	Mood  string
-	Said  string // an error, or empty
-	Token int64  // of its hold, if that has one
+	Said  words.Text // an error, or empty
+	Token int64      // of its hold, if that has one
 }
 
 // The moods besides those that a call to the lock ends with.
@@ -123,7 +123,7 @@ func (a *Actor) becomes(mood string, err error) {
 	a.mood = mood
 	w := Word{Mood: mood}
 	if err != nil {
-		w.Said = err.Error()
+		w.Said = words.Error(err)
 	}
 	if Believes(a.mood) {
 		w.Token = a.token()
@@ -179,7 +179,7 @@ func (a *Actor) Do(what string, _ *bool) error {
 	case "mend":
 		a.tap.Restore()
 	default:
-		return fmt.Errorf("it does not know what %q is", what)
+		return words.Errorf("it does not know what %q is", what)
 	}
 	return nil
 }

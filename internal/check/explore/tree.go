@@ -121,7 +121,7 @@ func (r *Result) add(run Run) {
 		return
 	}
 	r.Orders++
-	r.Outcomes[run.Outcome]++
+	r.Outcomes[run.Outcome.EN]++
 	if len(run.Wrong) > 0 {
 		r.Wrong++
 	}

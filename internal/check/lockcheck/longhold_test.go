@@ -9,8 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/check/zktest"
+	reentrant "zklock/leased"
 	predecessorwatch "zklock/step04_predecessor_watch"
-	reentrant "zklock/step05_reentrant"
 )
 
 // Three locks that are right for a second or two, and that only LongHold finds.

@@ -16,7 +16,7 @@ func TestTheTableIsWhole(t *testing.T) {
 	marks := []string{string(Yes), string(No), string(Void), "."}
 	var names []string
 	for _, row := range Table {
-		name := row.Property.Name.EN
+		name := row.Property.Name
 		assert.NotContains(t, names, name, "a property has one row")
 		names = append(names, name)
 		columns := strings.Fields(row.Marks)
@@ -32,7 +32,7 @@ func TestTheTableIsWhole(t *testing.T) {
 func TestWhatAMistakeBreaksIsAProperty(t *testing.T) {
 	known := []string{"", tables.Nothing}
 	for _, p := range Properties {
-		known = append(known, p.Name.EN)
+		known = append(known, p.Name)
 	}
 	for i, m := range tables.Mistakes {
 		assert.Equal(t, i+1, m.Number, "%s stands in its place", m.Key())

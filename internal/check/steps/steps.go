@@ -11,6 +11,7 @@ import (
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/tables"
 	"zklock/internal/check/zktest"
+	"zklock/leased"
 	plainnode "zklock/step01_plain_node"
 	sequentialspin "zklock/step02_sequential_spin"
 	childrenwatch "zklock/step03_children_watch"
@@ -25,14 +26,14 @@ var All = []lockcheck.Subject{
 	lockcheck.Over(named("2"), sequentialspin.New),
 	lockcheck.Over(named("3"), childrenwatch.New),
 	lockcheck.Over(named("4"), predecessorwatch.New),
-	lockcheck.OverSession(named("5"), OpenReentrant, reentrant.New, reentrant.Token),
-	lockcheck.OverSession(named("6"), OpenShared, sharedlock.New, sharedlock.Token),
+	lockcheck.OverHolds(named("5"), openReentrant, reentrant.New),
+	lockcheck.OverHolds(named("6"), openShared, sharedlock.New),
 }
 
-// Beside them stand step 1's watched lock, step 5's second one, and the Go client's own.
+// Beside them stand step 1's watched lock, the lock for the goroutines of a process, and the Go client's own.
 var (
 	Watched = lockcheck.Over(named("1w"), plainnode.NewWatched)
-	Cohort  = lockcheck.OverSession(named("cohort"), OpenReentrant, reentrant.NewCohort, reentrant.Token)
+	Cohort  = lockcheck.OverSession(named("cohort"), openLeased, leased.NewCohort, leased.Token)
 	Client  = lockcheck.Over(named("zk"), lockcheck.ClientLock)
 )
 
@@ -52,12 +53,24 @@ func Of(key string) lockcheck.Subject {
 // Every is each lock of the table: the steps' first.
 var Every = slices.Concat(All, []lockcheck.Subject{Watched, Cohort, Client})
 
-// OpenReentrant opens a session of step 5.
-func OpenReentrant(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
-	return reentrant.Open(servers, timeout, reentrant.WithDialer(dial), reentrant.WithBuffer(zktest.Buffer))
+func openReentrant(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
+	return reentrant.Open(servers, timeout, clientOptions(dial)...)
 }
 
-// OpenShared opens a session of step 6.
-func OpenShared(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
-	return sharedlock.Open(servers, timeout, sharedlock.WithDialer(dial), sharedlock.WithBuffer(zktest.Buffer))
+func openShared(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
+	return sharedlock.Open(servers, timeout, clientOptions(dial)...)
+}
+
+func openLeased(servers []string, timeout time.Duration, dial zk.Dialer) (*leased.Session, error) {
+	return leased.Open(servers, timeout, leased.WithDialer(dial), leased.WithBuffer(zktest.Buffer))
+}
+
+// clientOptions are for a crowd of clients: each keeps little, and says nothing in a log.
+func clientOptions(dial zk.Dialer) []func(*zk.Conn) {
+	return []func(*zk.Conn){
+		zk.WithDialer(dial),
+		zk.WithLogger(zktest.NoLog),
+		zk.WithMaxBufferSize(zktest.Buffer),
+		zk.WithMaxConnBufferSize(zktest.Buffer),
+	}
 }

@@ -55,12 +55,12 @@ var Locks = []Lock{
 		Idea:   "each watches the znode before its own: one release wakes one",
 		Wrong:  "a reply that is lost can make a client wait for itself"},
 	{Key: "5", Subject: "step 5", Folder: "step05_reentrant",
-		Title: "safe", Name: "a lock to rely on",
-		Lesson: "Step 4 made safe: lost replies, re-entry, notice of a loss, fencing tokens.",
-		Idea: "a lock to rely on: it survives lost replies, its holder may lock again, " +
-			"and is told when the lock is lost. Each hold has a fencing token",
-		Wrong: "readers wait for readers"},
-	{Key: "cohort", Subject: "step 5, a Cohort", Folder: "step05_reentrant", Beside: true},
+		Title: "reentrant", Name: "a queue, and lost replies",
+		Lesson: "Lost replies do no harm. The holder may lock again, is told of a loss, and has a fencing token.",
+		Idea: "a hold: a lost reply does no harm, the holder may lock again, " +
+			"is told when the lock is lost, and has a fencing token",
+		Wrong: "a connection that breaks for a moment costs the hold, and readers wait for readers"},
+	{Key: "cohort", Subject: "leased.Cohort", Folder: "leased", Beside: true},
 	{Key: "6", Subject: "step 6", Folder: "step06_shared_lock",
 		Title: "shared", Name: "a lock to share",
 		Lesson: "Readers share it, a writer is alone; each still waits for one other only.",

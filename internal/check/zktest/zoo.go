@@ -19,6 +19,7 @@ import (
 
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
+	"zklock/internal/upkeep/words"
 )
 
 // T is what this package needs of a test. A *testing.T is one; outside of
@@ -164,7 +165,7 @@ func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), e
 		z.t.Fatalf("%s: connect to %v: %v", name, z.Servers(), err)
 	}
 	z.t.Cleanup(closeIt)
-	z.Await(fmt.Sprintf("%v to have a session", name), func() bool { return conn.State() == zk.StateHasSession })
+	z.Await(words.Of("%v to have a session", name), func() bool { return conn.State() == zk.StateHasSession })
 	return &Client{Conn: conn, Tap: tap, Name: name, ID: conn.SessionID(), end: closeIt}
 }
 
@@ -177,7 +178,7 @@ func (c *Client) Crash() { c.Tap.Silence() }
 // them the sessions' ephemeral znodes.
 func (z *Zoo) AwaitExpiry(clients ...*Client) {
 	z.t.Helper()
-	z.Await(fmt.Sprintf("the server to expire session %#x of %s", clients[0].ID, clients[0].Name), func() bool {
+	z.Await(words.Of("the server to expire session %#x of %s", clients[0].ID, clients[0].Name), func() bool {
 		sessions, err := z.Sessions()
 		return err == nil && !slices.ContainsFunc(clients, func(c *Client) bool {
 			_, lives := sessions[c.ID]
@@ -187,7 +188,7 @@ func (z *Zoo) AwaitExpiry(clients ...*Client) {
 }
 
 // Await returns when cond is true, and fails the test at its deadline with
-// what it was waiting for.
+// what it was waiting for, a string or a words.Text.
 func (z *Zoo) Await(what any, cond func() bool) {
 	z.t.Helper()
 	z.await(cond, func() { z.t.Fatalf("waited in vain for %s", what) })
@@ -275,3 +276,6 @@ func (z *Zoo) remove(path string) {
 	}
 	_ = z.eye.Delete(path, -1) // not empty, if a client was late: nobody minds
 }
+
+// NoLog takes what the client library says in its log: what happened is in the tap's record.
+var NoLog = log.New(io.Discard, "", 0)

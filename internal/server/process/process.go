@@ -11,7 +11,6 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/rpc"
 	"os"
@@ -22,6 +21,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"zklock/internal/upkeep/words"
 )
 
 // ErrWindows is why nothing runs on Windows itself: a process is stopped, continued and
@@ -148,7 +149,7 @@ func (p *Process) Call(method string, args, answer any) error {
 	var answered rpc.ServerError
 	if err != nil && !errors.As(err, &answered) {
 		<-p.ended
-		err = fmt.Errorf("it has ended: %v", p.cmd.ProcessState)
+		err = words.Errorf("it has ended: %v", p.cmd.ProcessState)
 	}
 	return err
 }

@@ -3,105 +3,109 @@ package wiretap
 import (
 	"regexp"
 
-	"zklock/internal/lang"
+	"zklock/internal/upkeep/words"
 )
+
+// shown is a frame's path, as it is to be shown. It is no string, so it is not translated,
+// even if a znode is called "nothing".
+type shown string
 
 // Briefly is a frame in a few words: what a request asks for, what a reply answers, or what
 // a notification tells. path is the frame's, as it is to be shown.
-func (f Frame) Briefly(path string) lang.Text {
-	name := path
+func (f Frame) Briefly(path string) words.Text {
+	name := shown(path)
 	switch {
 	case f.Kind == Notification:
 		return f.event(name)
 	case f.Kind == Reply:
 		return f.answer(name)
 	case f.Path == "":
-		return lang.Text{EN: f.Op.String(), ZH: f.Op.String()}
+		return words.Whole(f.Op.String())
 	case f.Watch:
-		return lang.Of("%v %v, and watch", "%v %v，并监听", f.Op, name)
+		return words.Of("%v %v, and watch", f.Op, name)
 	}
-	return lang.Of("%v %v", "%v %v", f.Op, name)
+	return words.Of("%v %v", f.Op, name)
 }
 
 // event is what a notification tells.
-func (f Frame) event(name string) lang.Text {
+func (f Frame) event(name shown) words.Text {
 	switch f.Event {
 	case NodeCreated:
-		return lang.Of("%v is there", "%v 已出现", name)
+		return words.Of("%v is there", name)
 	case NodeDeleted:
-		return lang.Of("%v is gone", "%v 已消失", name)
+		return words.Of("%v is gone", name)
 	case ChildrenChanged:
-		return lang.Of("%v has other children", "%v 的子节点变了", name)
+		return words.Of("%v has other children", name)
 	}
-	return lang.Of("%v has other data", "%v 的数据变了", name)
+	return words.Of("%v has other data", name)
 }
 
 // answer is what a reply says. That to a create is the name of the new znode.
-func (f Frame) answer(name string) lang.Text {
+func (f Frame) answer(name shown) words.Text {
 	switch {
 	case f.Err == NoNode && f.Op == Create:
-		return lang.Text{EN: "the znode above it is missing", ZH: "它的父节点不存在"}
+		return words.Of("the znode above it is missing")
 	case f.Err == NoNode:
-		return lang.Text{EN: "no such znode", ZH: "没有这个 znode"}
+		return words.Of("no such znode")
 	case f.Err == NodeExists:
-		return lang.Text{EN: "it is there already", ZH: "它已经存在"}
+		return words.Of("it is there already")
 	case f.Err != OK:
-		return lang.Of("error %d", "错误 %d", f.Err)
+		return words.Of("error %d", f.Err)
 	case f.Op == Create:
-		return lang.Text{EN: name, ZH: name}
+		return words.Of("%v", name)
 	case f.Op == GetChildren && f.Names == 1:
-		return lang.Text{EN: "1 name", ZH: "1 个名字"}
+		return words.Of("1 name")
 	case f.Op == GetChildren:
-		return lang.Of("%d names", "%d 个名字", f.Names)
+		return words.Of("%d names", f.Names)
 	}
-	return lang.Text{EN: "done", ZH: "完成"}
+	return words.Of("done")
 }
 
 // Sentence says what a client has done, when the reply is there, or that it was notified. It
 // is empty for a request, and for what is not worth a sentence. who may also be several
 // clients: a verb in the past is the same for them.
-func (f Frame) Sentence(who lang.Text, path string) lang.Text {
-	name := path
+func (f Frame) Sentence(who words.Text, path string) words.Text {
+	name := shown(path)
 	if f.Kind == Notification {
-		return lang.Of("%v got a notification: %v", "%v 收到通知：%v", who, f.event(name))
+		return words.Of("%v got a notification: %v", who, f.event(name))
 	}
 	if f.Kind == Request {
-		return lang.Text{}
+		return words.Text{}
 	}
 	did := f.deed(who, name)
 	if f.setsWatch() {
-		return lang.Of("%v, and set a watch", "%v，并设置了监听", did)
+		return words.Of("%v, and set a watch", did)
 	}
 	return did
 }
 
 // deed says what a client has done by a request, as the reply tells it.
-func (f Frame) deed(who lang.Text, name string) lang.Text {
+func (f Frame) deed(who words.Text, name shown) words.Text {
 	isLook := f.Op == GetData || f.Op == Exists
 	isRefused := f.Err != OK
 	switch {
 	case f.Op == SetWatches:
-		return lang.Of("%v set the watches again", "%v 重新设置了监听", who)
+		return words.Of("%v set the watches again", who)
 	case f.IsOfSession():
-		return lang.Text{}
+		return words.Text{}
 	case f.Op == GetChildren:
-		return lang.Of("%v listed %v: %v", "%v 列出 %v：%v", who, name, f.answer(name))
+		return words.Of("%v listed %v: %v", who, name, f.answer(name))
 	case isLook && isRefused:
-		return lang.Of("%v looked at %v: %v", "%v 查看 %v：%v", who, name, f.answer(name))
+		return words.Of("%v looked at %v: %v", who, name, f.answer(name))
 	case isLook:
-		return lang.Of("%v looked at %v", "%v 查看了 %v", who, name)
+		return words.Of("%v looked at %v", who, name)
 	case isRefused && f.Op == Create:
-		return lang.Of("%v tried to create %v: %v", "%v 试图创建 %v：%v", who, name, f.answer(name))
+		return words.Of("%v tried to create %v: %v", who, name, f.answer(name))
 	case isRefused && f.Op == Delete:
-		return lang.Of("%v tried to delete %v: %v", "%v 试图删除 %v：%v", who, name, f.answer(name))
+		return words.Of("%v tried to delete %v: %v", who, name, f.answer(name))
 	case isRefused:
-		return lang.Of("%v tried to %v %v: %v", "%v 试图 %v %v：%v", who, f.Op, name, f.answer(name))
+		return words.Of("%v tried to %v %v: %v", who, f.Op, name, f.answer(name))
 	case f.Op == Create:
-		return lang.Of("%v created %v", "%v 创建了 %v", who, name)
+		return words.Of("%v created %v", who, name)
 	case f.Op == Delete:
-		return lang.Of("%v deleted %v", "%v 删除了 %v", who, name)
+		return words.Of("%v deleted %v", who, name)
 	}
-	return lang.Text{}
+	return words.Text{}
 }
 
 // guid is the random part of a znode's name, by which a client knows its own.

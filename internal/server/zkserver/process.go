@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"zklock/internal/server/process"
+	"zklock/internal/upkeep/words"
 )
 
 // Without a configuration, logback writes all it can, each request included.
@@ -49,7 +50,7 @@ func (p *Peer) data() string { return filepath.Join(p.dir, "data") }
 // member that is cut off stays so.
 func (p *Peer) Restart(ctx context.Context) error {
 	if p.child != nil && p.alive.Err() == nil {
-		return fmt.Errorf("the server at %s runs already", p.Addr)
+		return words.Errorf("the server at %s runs already", p.Addr)
 	}
 	if err := p.run(); err != nil {
 		return err
@@ -58,7 +59,7 @@ func (p *Peer) Restart(ctx context.Context) error {
 	// when its own test ends: make sure that it is the one with our folder.
 	_, err := await(ctx, []string{p.Addr}, "conf", p.data(), 150*time.Millisecond, p.failed)
 	if err != nil {
-		return fmt.Errorf(
+		return words.Errorf(
 			"%s with the ZooKeeper of %s: %w; the end of its log:\n%s",
 			p.java,
 			p.name,
@@ -165,7 +166,7 @@ func (p *Peer) Pause() error {
 		return nil
 	}
 	if err := process.Stop(p.child.Process); err != nil {
-		return fmt.Errorf("pause the server at %s: %w", p.Addr, err)
+		return words.Errorf("pause the server at %s: %w", p.Addr, err)
 	}
 	p.paused = true
 	return process.AwaitStop(p.child.Process)
@@ -175,7 +176,7 @@ func (p *Peer) Pause() error {
 func (p *Peer) Resume() error {
 	p.paused = false
 	if err := process.Continue(p.child.Process); err != nil {
-		return fmt.Errorf("resume the server at %s: %w", p.Addr, err)
+		return words.Errorf("resume the server at %s: %w", p.Addr, err)
 	}
 	return nil
 }
@@ -196,7 +197,7 @@ func watchdog(script string, args ...string) (stop func() error, err error) {
 	return sync.OnceValue(func() error {
 		alive.Close()
 		if err := shell.Wait(); err != nil {
-			return fmt.Errorf("cleaning up after ZooKeeper: %w", err)
+			return words.Errorf("cleaning up after ZooKeeper: %w", err)
 		}
 		return nil
 	}), nil

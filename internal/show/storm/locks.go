@@ -31,13 +31,13 @@ type kind struct {
 
 var kinds = []kind{
 	{steps.Of("4"), "/storm/step4", 1, 0},
-	{steps.Of("5"), "/storm/step5", 2, 2},
-	{steps.Of("6"), "/storm/step6", 1, 3},
+	{steps.Cohort, "/storm/leased", 2, 0},
+	{steps.Of("5"), "/storm/step5", 2, 0},
 	{steps.Client, "/storm/zklock", 1, 0},
 }
 
 // trusted are the kinds that have to come through without a breach.
-func trusted(kind int) bool { return kind == 1 || kind == 2 }
+func trusted(kind int) bool { return kind == 1 }
 
 // A line is what one client has of one lock: a session over a network of its own, in
 // which faults happen.
@@ -69,11 +69,8 @@ func (l *line) dial(network, address string, timeout time.Duration) (net.Conn, e
 
 func (l *line) makeLock() {
 	usual, readers := l.Ways(l.session, l.dir)
-	switch {
-	case readers != nil:
+	if readers != nil {
 		l.other = *readers
-	case l.at == 1: // step 5's other way is the line of this process
-		l.other, _ = steps.Cohort.Ways(l.session, l.dir)
 	}
 	l.usual = usual
 }

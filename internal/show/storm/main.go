@@ -14,6 +14,7 @@ import (
 
 	"zklock/internal/server/process"
 	"zklock/internal/show/setting"
+	"zklock/internal/upkeep/words"
 )
 
 func main() {
@@ -26,12 +27,12 @@ func main() {
 		s, err = run(ctx, chosen, os.Stdout)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		words.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	s.print(os.Stdout)
 	if n := violations(s.breaches); n > 0 {
-		fmt.Fprintf(
+		words.Fprintf(
 			os.Stdout,
 			"\n%d violations in steps 5 and 6: make storm %s makes the same faults again\n",
 			n,
@@ -39,7 +40,7 @@ func main() {
 		)
 		os.Exit(1)
 	}
-	fmt.Fprintf(os.Stdout, "\nno violation in steps 5 and 6, seed %d\n", chosen.seed)
+	words.Fprintf(os.Stdout, "\nno violation in steps 5 and 6, seed %d\n", chosen.seed)
 }
 
 // Settings are what the command's variables choose.

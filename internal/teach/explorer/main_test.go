@@ -128,7 +128,7 @@ func TestReport(t *testing.T) {
 		var chosen []string
 		for _, line := range shortest.Told {
 			if line.Choice > 0 {
-				chosen = append(chosen, line.Text)
+				chosen = append(chosen, line.Text.EN)
 			}
 		}
 		assert.Equal(t, chosen, titles)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	reentrant "zklock/step05_reentrant"
+	reentrant "zklock/leased"
 )
 
 // Candidate is one who may lead, under a name of its own.

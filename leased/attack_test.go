@@ -1,0 +1,803 @@
+package leased
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/server/zkserver"
+)
+
+// Each of these attacks has broken the lock once. This file is the same in the steps 5
+// and 6, but for the package.
+
+// answers are the server's answers to the client's deletes, since the mark.
+func answers(m *zktest.Member, mark int) (deletes []wiretap.Frame) {
+	for _, f := range m.Tap.Since(mark) {
+		if f.Kind == wiretap.Reply && f.Op == wiretap.Delete {
+			deletes = append(deletes, f)
+		}
+	}
+	return deletes
+}
+
+// outlasts returns when the holder has had answers to its writes in vain for so long.
+// It fails the test if the hold is lost before that.
+func outlasts(z *zktest.Zoo, t *testing.T, turn *zktest.Turn, long time.Duration, why string) {
+	t.Helper()
+	held, mark, begun := turn.Held(), turn.Tap.Mark(), time.Now()
+	var had []wiretap.Frame
+	z.Await("the holder to be answered, or to lose its hold", func() bool {
+		had = answers(turn.Member, mark)
+		long := len(had) > 0 && had[len(had)-1].At.Sub(begun) > long
+		return long || held.Err() != nil
+	})
+	require.NoError(t, context.Cause(held),
+		"%s: %s's hold is lost, in a session that lives, after %d answered writes in vain", why, turn.Name, len(had))
+}
+
+// A stranger may do nothing in a lock's directory. But it may create znodes at the
+// root, and so it makes the very znode that the sessions delete in vain. First it puts
+// a child below that one, then it forbids the delete. The server answers each delete
+// as before, with another error. The holder must stay, the next one must come in
+// without a storm of requests, and a lost answer must be found out about.
+func TestAStrangerAtTheRootStopsNobody(t *testing.T) {
+	timeout := zktest.Slower(4 * time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
+	defer cancel()
+	e, err := zkserver.StartEnsemble(ctx, 1) // its own: the znode is everybody's
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
+	t.Parallel() // not before: a java that starts disturbs tests that measure
+	z := zktest.NewOn(t, e.Members[0].Server)
+	const nobody = "/zklock-nobody" // what the path was once, for all sessions
+	everybody := zk.WorldACL(zk.PermAll)
+	holder := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: timeout}).Acquire()
+	next := attacked.JoinAs(z, "B", lockcheck.Seat{Timeout: timeout}).Start()
+	lost := attacked.Join(z, "C")
+	lost = attacked.At(z, lost, z.Root+"/other")
+	lost.Acquire().Release()
+	for _, stranger := range []struct {
+		does string
+		act  func()
+	}{
+		{"a stranger has put a znode below the one that is deleted in vain", func() {
+			_, err := z.Observer().Multi( // all at once: A may delete it between one and the next
+				&zk.CreateRequest{Path: nobody, Acl: everybody},
+				&zk.CreateRequest{Path: nobody + "/nothing", Acl: everybody},
+				&zk.CreateRequest{Path: nobody + "/nothing/child", Acl: everybody})
+			require.NoError(t, err)
+		}},
+		{"a stranger has forbidden the delete in vain", func() {
+			require.NoError(t, z.Observer().Delete(nobody+"/nothing/child", -1))
+			_, err := z.Observer().SetACL(nobody, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
+			require.NoError(t, err)
+		}},
+	} {
+		next.MustWait("the other one holds the lock")
+		stranger.act()
+		outlasts(z, t, holder, timeout, stranger.does)
+
+		mark := next.Tap.Mark()
+		holder.Release()
+		const many = 50
+		asked := func() int { return wiretap.Count(next.Tap.Since(mark)).All() }
+		z.Await("the next one to be let in, or to ask again and again", func() bool {
+			return next.Returned() || asked() > many
+		})
+		require.True(t, next.Returned(),
+			"%s: %s is the first in the queue, and is not let in; since the release it has made %v",
+			stranger.does, next.Name, next.Requests(mark))
+		next.Acquired()
+
+		lost.Tap.LoseReply(wiretap.Create, 1)
+		call := lost.Start()
+		require.NoError(
+			t,
+			call.Err(),
+			"%s, and C's create was not answered; the queue: %v",
+			stranger.does,
+			lost.Queue(),
+		)
+		call.Release()
+		holder, next = next, holder.Start()
+	}
+	require.NotEqual(t, deletedInVain(holder), deletedInVain(next), "what two sessions delete that is not there")
+	holder.Release()
+	next.Release()
+}
+
+// deletedInVain is the path of the znode that a client deletes though it is not there.
+func deletedInVain(turn *zktest.Turn) (path string) {
+	for _, f := range turn.Tap.Frames() {
+		if f.Op == wiretap.Delete && strings.HasPrefix(f.Path, "/zklock-nobody") {
+			path = f.Path
+		}
+	}
+	return path
+}
+
+// A's line breaks while forty of its goroutines ask for something, and the server
+// takes its time over the next handshake. The client's channel is full, and so Close
+// cannot tell the server that the session is over. If the line stayed open, the client
+// would ping the server over it for ever, and A's znode would keep everybody out. If it is
+// the connection that is closed, by its user, the session has to hear of it, too.
+func TestCloseClosesTheLineThatIsJustComingUp(t *testing.T) {
+	t.Parallel()
+	for what, closes := range map[string]func(s *Session){
+		"the session":    func(s *Session) { s.Close() },
+		"its connection": func(s *Session) { s.Conn().Close() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			a := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: 6 * time.Second}) // a handshake may take two thirds of it
+			s := a.Session.(*Session)
+			turn := a.Acquire()
+			hello := a.Tap.HoldReply(wiretap.Connect, 1)
+			a.Tap.HangUp()
+			zktest.AwaitChan(z, "A's handshake to be under way", hello.Sprung())
+			var all sync.WaitGroup
+			for range 40 {
+				all.Go(func() { _, _, _ = a.Exists("/") })
+			}
+			channel := reflect.ValueOf(a.Conn).Elem().FieldByName("sendChan")
+			z.Await("the client's channel to be full", func() bool { return channel.Len() == channel.Cap() })
+			closes(s)
+			zktest.AwaitChan(z, "A's session to be closed", s.Done())
+			all.Wait()
+			require.ErrorIs(t, context.Cause(turn.Held()), ErrLost)
+
+			closed := a.Tap.Mark()
+			hello.Let()
+			spoken := 0 // frames of A's client since it was closed
+			z.Await("the server to see the line closed, or the client to speak on it", func() bool {
+				spoken = len(a.Tap.Since(closed))
+				lines, err := z.Word("cons") // each line with its session
+				return spoken > 0 || err == nil && !strings.Contains(lines, fmt.Sprintf("sid=%#x,", a.ID))
+			})
+			require.Zero(t, spoken, "A's session was closed, and its client goes on: %v", a.Tap.Since(closed))
+		})
+	}
+}
+
+// A holder locks again with a context that it has made by context.WithoutCancel, as
+// for work that shall go on when the caller has gone. When the lock is lost, that
+// work has to be told as well; and when it is released, too.
+func TestReentryWithoutCancelIsToldOfTheEnd(t *testing.T) {
+	t.Parallel()
+	for i := range 2 { // the ways to take the lock
+		for _, end := range []string{"lost", "released"} {
+			t.Run(fmt.Sprint("way ", i+1, ", ", end), func(t *testing.T) {
+				t.Parallel()
+				z := zktest.New(t)
+				a := attackers(z, attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: 3 * time.Second}))[i]
+				b := attacked.Join(z, "B")
+				outer := a.Acquire()
+				inner := a.StartIn(context.WithoutCancel(outer.Held()))
+				inner.Acquired()
+				next := b.Start()
+				next.MustWait("A holds the lock")
+				cause := ErrLost
+				if end == "lost" {
+					a.Tap.Silence()
+				} else {
+					cause = ErrNotHeld
+					require.NoError(t, a.Unlock(outer.Held()), "the first of two")
+					require.NoError(t, inner.Held().Err(), "one Unlock is still due")
+					require.NoError(t, a.Unlock(outer.Held()), "the second of two")
+				}
+				next.Acquired()
+				require.ErrorIs(t, context.Cause(outer.Held()), cause, "B has the lock, and A's first context")
+				require.ErrorIs(
+					t,
+					context.Cause(inner.Held()),
+					cause,
+					"B has the lock, and A's second context (without cancel)",
+				)
+			})
+		}
+	}
+}
+
+// cutShort is a line on which only so many bytes arrive, and then nothing, not even the
+// end of the line.
+func cutShort(c net.Conn, bytes int64) net.Conn {
+	near, far := net.Pipe() // has deadlines, too
+	go func() {
+		_, _ = io.Copy(c, far)
+		c.Close()
+	}()
+	go func() { _, _ = io.CopyN(far, c, bytes) }()
+	return near
+}
+
+// A's line breaks. Of the answer to the next handshake 24 bytes arrive, and then
+// nothing more, as when a proxy is stopped in the midst of it. A has to give that line
+// up, and must be let in over another one. Close must not wait for such a line either.
+func TestAHandshakeThatIsCutShortIsGivenUp(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	var lines, short atomic.Int32
+	over := zktest.Over(func(c net.Conn) net.Conn {
+		lines.Add(1)
+		if short.Add(-1) >= 0 {
+			return cutShort(c, 24)
+		}
+		return c
+	})
+	a := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: 3 * time.Second, Through: over})
+	held := attacked.Join(z, "B").Acquire()
+	waiting := a.Start()
+	waiting.MustWait("B holds the lock")
+	short.Store(1)
+	a.Tap.HangUp()
+	z.Await("A to connect again", func() bool { return lines.Load() == 2 })
+	held.Release()
+	begun := time.Now()
+	z.Await("A to be let in, or two time-outs to pass", func() bool {
+		return waiting.Returned() || time.Since(begun) > 2*3*time.Second
+	})
+	require.True(t, waiting.Returned(),
+		"A hangs on a handshake that was cut short: it had %d lines, and tries no other", lines.Load())
+	waiting.Release()
+
+	short.Store(1 << 20) // all that follow
+	a.Tap.HangUp()
+	z.Await("A to connect again", func() bool { return lines.Load() >= 4 })
+	closed := make(chan struct{})
+	go func() {
+		a.Session.Close()
+		close(closed)
+	}()
+	zktest.AwaitChan(z, "Close to return, on a line whose handshake was cut short", closed)
+}
+
+// A's user closes the connection, and not the session. The server ends the session at
+// once and lets B in, but its answer to A is late. A must have been told before.
+func TestAHoldIsLostBeforeItsConnectionIsClosed(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := attacked.Join(z, "A"), attacked.Join(z, "B")
+	held, waiting := a.Acquire(), b.Start()
+	waiting.MustWait("A holds the lock")
+	late := a.Tap.HoldReply(wiretap.Close, 1)
+	closed := make(chan struct{})
+	go func() {
+		a.Session.Conn().Close()
+		close(closed)
+	}()
+	waiting.Acquired()
+	cause := context.Cause(held.Held())
+	late.Let()
+	zktest.AwaitChan(z, "the connection to be closed", closed)
+	require.ErrorIs(t, cause, ErrLost, "A's user has closed the connection, and B has the lock. Of A's hold")
+}
+
+// No server can be reached, and a hundred calls to TryLock wait for a moment each. No
+// create has gone out: so there is nothing to find out about. When all calls have
+// returned, and the client has said of each that no server was there, nothing must be
+// left of them: no goroutine, and no request that goes out later.
+func TestNothingIsLeftOfTryLocksInAnOutage(t *testing.T) {
+	t.Parallel()
+	const calls = 100
+	z := zktest.New(t)
+	attacked.Join(z, "B").Acquire().Release() // makes the directory
+	a := attacked.Join(z, "A")                // and holds nothing, now or before
+	s := a.Session.(*Session)
+	lock := New(s, a.Path) // a client of its own would be a second session
+	a.Tap.Cut()
+	z.Await("A to see that it is cut off", func() bool { return a.State() != zk.StateHasSession })
+	for range calls {
+		_, err := lock.TryLock(z.Ctx, 5*time.Millisecond)
+		require.ErrorIs(t, err, ErrLocked)
+	}
+	for range 3 { // with each of these the client fails all that it holds
+		_, _, err := a.Exists("/")
+		require.ErrorIs(t, err, zk.ErrNoServer)
+	}
+	ended := make(chan struct{})
+	go func() {
+		s.work.Wait()
+		close(ended)
+	}()
+	_, _, err := a.Exists("/")
+	require.ErrorIs(t, err, zk.ErrNoServer)
+	left := false
+	select {
+	case <-ended:
+	default:
+		left = true
+	}
+	mark := a.Tap.Mark()
+	a.Tap.Restore()
+	turn := a.Acquire()
+	asked := wiretap.Count(a.Tap.Since(mark))
+	turn.Release()
+	const many = 10 // the create and the list of that Lock, and its writes in vain
+	assert.LessOrEqual(
+		t,
+		asked.All(),
+		many,
+		"requests, as soon as the line is back, of one Lock and of %d calls that had returned: %v",
+		calls,
+		asked.Requests,
+	)
+	require.False(t, left, "goroutines are left of %d calls that have returned in the outage", calls)
+}
+
+// sluggish plays a server with one session, each of whose answers is late, by so many
+// nanoseconds, and not more: on a busy machine a real one is slow in its own way. Its
+// directories hold the last znode that was made. It refuses all deletes, and counts them.
+func sluggish(c net.Conn, timeout time.Duration, late, deletes *atomic.Int64) {
+	type answer struct {
+		due time.Time
+		b   []byte
+	}
+	answers := make(chan answer, 100)
+	defer close(answers)
+	go func() {
+		defer c.Close()
+		for a := range answers {
+			time.Sleep(time.Until(a.due))
+			if _, err := c.Write(a.b); err != nil {
+				return
+			}
+		}
+	}()
+	says := func(fields ...any) {
+		var b []byte
+		for _, field := range fields {
+			b, _ = binary.Append(b, binary.BigEndian, field)
+		}
+		length := binary.BigEndian.AppendUint32(nil, uint32(len(b)))
+		answers <- answer{time.Now().Add(time.Duration(late.Load())), append(length, b...)}
+	}
+	path := ""
+	for greeted := false; ; {
+		size := make([]byte, 4)
+		if _, err := io.ReadFull(c, size); err != nil {
+			return
+		}
+		request := make([]byte, binary.BigEndian.Uint32(size))
+		if _, err := io.ReadFull(c, request); err != nil {
+			return
+		}
+		if !greeted {
+			password := make([]byte, 16)
+			says(int32(0), int32(timeout.Milliseconds()), int64(7), int32(len(password)), password) // 0: the version
+			greeted = true
+			continue
+		}
+		xid, op, zxid := request[:4], wiretap.Op(binary.BigEndian.Uint32(request[4:])), int64(1)
+		switch op {
+		case wiretap.Create:
+			path = string(request[12:][:binary.BigEndian.Uint32(request[8:])]) + "0000000000"
+			says(xid, zxid, wiretap.OK, int32(len(path)), []byte(path))
+		case wiretap.GetChildren:
+			name := path[strings.LastIndex(path, "/")+1:]
+			stat := make([]byte, 68)
+			says(xid, zxid, wiretap.OK, int32(1), int32(len(name)), []byte(name), stat)
+		case wiretap.Delete:
+			deletes.Add(1)
+			says(xid, zxid, wiretap.NoNode)
+		default: // a ping, or the end of the session
+			says(xid, zxid, wiretap.OK)
+		}
+	}
+}
+
+// The servers are slow, and nothing else is wrong: each answer is late, from the
+// beginning or while something is held, and the session lives. A long hold must last.
+func TestSlowAnswersDoNotEndALongHold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ before, meanwhile float64 }{ // by what part of the time-out answers are late
+		{0, 0.1}, {0.05, 0.05}, {0.1, 0.1},
+	} {
+		t.Run(fmt.Sprint("late by ", c.before, ", then ", c.meanwhile), func(t *testing.T) {
+			t.Parallel()
+			for timeout := 4 * time.Second; ; timeout *= 2 {
+				lost, writes, late := holdsWhileLate(t, timeout, c.before, c.meanwhile)
+				if lost == 0 {
+					return
+				}
+				busy := late > timeout/80 // then it was the machine that was slow: more time
+				if !busy || timeout > 10*time.Second {
+					t.Fatalf("a lock was lost after %v, with %d answered writes in vain and nothing but slow answers: "+
+						"late by %v of the time-out, %v, as it began, and then by %v (the machine by %v)",
+						lost, writes, c.before, timeout, c.meanwhile, late)
+				}
+			}
+		})
+	}
+}
+
+// holdsWhileLate holds a lock for two time-outs and more while answers are late, by what
+// part of the time-out. It returns when the lock was lost, after how many writes in vain,
+// and how late the machine itself was meanwhile.
+func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float64) (
+	lost time.Duration, writes int64, machine time.Duration) {
+	var late, deletes atomic.Int64
+	late.Store(int64(before * float64(timeout)))
+	s, err := Open(
+		[]string{"sluggish:2181"},
+		timeout,
+		WithDialer(func(string, string, time.Duration) (net.Conn, error) {
+			near, far := net.Pipe()
+			go sluggish(far, timeout, &late, &deletes)
+			return near, nil
+		}),
+	)
+	require.NoError(t, err)
+	defer s.Close()
+	held, err := New(s, "/lock").Lock(t.Context())
+	require.NoError(t, err)
+	begun := time.Now()
+	late.Store(int64(meanwhile * float64(timeout)))
+	const every = 5 * time.Millisecond
+	for last := begun; last.Sub(begun) < timeout*9/4; last = time.Now() {
+		select {
+		case <-held.Done():
+			return time.Since(begun), deletes.Load(), machine
+		case <-time.After(every):
+		}
+		machine = max(machine, time.Since(last)-every)
+	}
+	return 0, deletes.Load(), machine
+}
+
+// One session holds one lock, another one a hundred, which it has taken all at the
+// same time. A write in vain counts for the session: so a hundred holds need no more
+// of them than one.
+func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
+	t.Parallel()
+	timeout := zktest.Slower(5 * time.Second)
+	z := zktest.New(t)
+	type holder struct {
+		*zktest.Member
+		turns []*zktest.Turn
+		mark  int
+	}
+	var holders []*holder
+	for _, n := range []int{1, 100} {
+		h := &holder{Member: attacked.JoinAs(z, fmt.Sprint("the holder of ", n), lockcheck.Seat{Timeout: timeout})}
+		holders = append(holders, h)
+		for i := range n {
+			lock := attacked.At(z, h.Member, fmt.Sprintf("%s/%d-%d", z.Root, n, i))
+			h.turns = append(h.turns, lock.Start())
+		}
+	}
+	for _, h := range holders {
+		for _, turn := range h.turns {
+			turn.Acquired()
+		}
+	}
+	for _, h := range holders {
+		h.mark = h.Tap.Mark()
+	}
+	one, hundred := holders[0], holders[1]
+	writes := func(h *holder) int { return h.Requests(h.mark)[wiretap.Delete] }
+	const some = 4
+	z.Await("the holder of one lock to make some writes", func() bool { return writes(one) >= some })
+	require.NoError(t, context.Cause(one.turns[0].Held()))
+	require.LessOrEqual(t, writes(hundred), 2*some,
+		"writes in vain of a session that holds 100 locks, while one that holds 1 has made %d", some)
+}
+
+// A server, or who plays one, sends a reply that is shorter than a reply's head. The
+// client library panics at that, on a goroutine of its own: so this is tried in
+// another process. There the line must be given up, and the lock be had over the next.
+func TestAShortReplyDoesNotEndTheProcess(t *testing.T) {
+	const variable, good = "ZKLOCK_SHORT_REPLY", "the lock is held"
+	if servers := os.Getenv(variable); servers != "" { // this is the other process
+		first := true
+		over := zktest.Over(func(c net.Conn) net.Conn {
+			isFirst := first
+			first = false
+			return &zktest.Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
+				if !isFirst || n != 1 { // the first reply behind the handshake
+					return frame, nil
+				}
+				return append(binary.BigEndian.AppendUint32(nil, 8), frame[4:12]...), nil // half a head
+			}}
+		})
+		s, err := Open(strings.Split(servers, ","), zktest.SessionTimeout, WithDialer(over(wiretap.New().Dial)))
+		require.NoError(t, err)
+		defer s.Close()
+		lock := New(s, os.Getenv(variable+"_PATH"))
+		held, err := lock.Lock(context.Background())
+		require.NoError(t, err)
+		fmt.Println(good)
+		require.NoError(t, lock.Unlock(held))
+		return
+	}
+	t.Parallel()
+	z := zktest.New(t)
+	other := exec.CommandContext(z.Ctx, os.Args[0], "-test.run=^"+t.Name()+"$")
+	other.Env = append(os.Environ(), variable+"="+strings.Join(z.Servers(), ","), variable+"_PATH="+z.Root+"/lock")
+	out, err := other.CombinedOutput()
+	require.NoError(t, err, "a short reply has ended a process: %s", out)
+	require.Contains(t, string(out), good)
+	require.Empty(t, z.Names(z.Root+"/lock"))
+}
+
+// A server's name stands for another address from some moment on. So whoever dials
+// must be given the name, each time, and not an address that was looked up once.
+func TestTheDialerIsGivenNames(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	_, port, err := net.SplitHostPort(z.Servers()[0])
+	require.NoError(t, err)
+	name := net.JoinHostPort("localhost", port)
+
+	var mu sync.Mutex
+	address, given := z.Servers()[0], map[string]int{}
+	over := func(tap zk.Dialer) zk.Dialer {
+		return func(network, name string, limit time.Duration) (net.Conn, error) {
+			mu.Lock()
+			given[name]++
+			at := address
+			mu.Unlock()
+			return tap(network, at, limit)
+		}
+	}
+	moves := func(to string) (dials int) {
+		mu.Lock()
+		defer mu.Unlock()
+		address = to
+		for _, n := range given {
+			dials += n
+		}
+		return dials
+	}
+	byName := attacked
+	byName.Open = func(_ []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+		return attacked.Open([]string{name}, timeout, dial)
+	}
+	a := byName.JoinAs(z, "A", lockcheck.Seat{Through: over})
+	held := a.Acquire()
+	nowhere := zktest.Impostor(t, nil)
+	before := moves(nowhere)
+	a.Tap.HangUp()
+	z.Await("A to look for its server in vain", func() bool { return moves(nowhere) >= before+3 })
+	moves(z.Servers()[0])
+	held.Release()
+	require.Equal(t, a.ID, a.SessionID(), "A's session")
+	mu.Lock()
+	defer mu.Unlock()
+	require.Len(t, given, 1, "what the dialer was given, and how often: A's server is %s", name)
+	require.Contains(t, given, name)
+}
+
+// A waits, its line breaks, and the dialer that its user has given does not come back.
+// Close ends the wait all the same: it does not depend on the dialer.
+func TestCloseEndsAWaitThoughTheDialerHangs(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	comesBack := make(chan struct{})
+	dialing := make(chan struct{}, 100)
+	dials := 0
+	hangs := func(dial zk.Dialer) zk.Dialer {
+		return func(network, address string, limit time.Duration) (net.Conn, error) {
+			if dials++; dials > 1 {
+				dialing <- struct{}{}
+				<-comesBack
+			}
+			return dial(network, address, limit)
+		}
+	}
+	held := attacked.Join(z, "B").Acquire()
+	a := attacked.JoinAs(z, "A", lockcheck.Seat{Through: hangs})
+	waiting := a.Start()
+	waiting.MustWait("B holds the lock")
+	a.Tap.HangUp()
+	zktest.AwaitChan(z, "A's dialer to be called again", dialing)
+	closed := make(chan struct{})
+	go func() {
+		a.Session.Close()
+		close(closed)
+	}()
+	zktest.AwaitChan(z, "Close to return", closed)
+	require.ErrorContains(t, waiting.Err(), "the session is closed")
+	close(comesBack)
+	held.Release()
+}
+
+// A waits. Its line breaks and comes back, and the client library does not set A's watches
+// again: its buffer is too small for them all, or the server has too much to do, and refuses
+// that for now. The library tells nobody. A has to be let in all the same.
+func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why     string
+		options []Option
+		over    func(zk.Dialer) zk.Dialer
+	}{
+		{"the buffer is too small", []Option{WithBuffer(smallestBuffer)}, nil},
+		{"the server is too busy", nil, zktest.Over(func(c net.Conn) net.Conn {
+			return zktest.Throttling(c, func(op wiretap.Op, _ string) bool { return op == wiretap.SetWatches })
+		})},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			kind := attacked
+			kind.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+				return Open(servers, timeout, append(c.options, WithDialer(dial))...)
+			}
+			a := kind.JoinAs(z, "A", lockcheck.Seat{Through: c.over})
+			b := attacked.Join(z, "B")
+			// Each name fits into the buffer, and all of them together do not.
+			var held, waiting []*zktest.Turn
+			for i := range 10 {
+				path := fmt.Sprintf("%s/%d-%s", z.Root, i, strings.Repeat("x", smallestBuffer/8))
+				held = append(held, attacked.At(z, b, path).Acquire())
+				waiting = append(waiting, kind.At(z, a, path).Start())
+			}
+			z.Await("A to watch in each directory", func() bool { return len(a.Tap.Watched()) == len(waiting) })
+			lost := a.Session.(*Session).watchesLost()
+			a.Tap.HangUp()
+			z.Await("A to be back", func() bool {
+				_, _, err := a.Exists("/")
+				return err == nil
+			})
+			zktest.AwaitChan(z, "A's client to hear that its watches are lost", lost)
+			for i := range held {
+				held[i].Release()
+				waiting[i].Release()
+			}
+		})
+	}
+}
+
+// The server has too much to do. It refuses some of A's requests for now, and has not
+// done them. A makes them again: its Lock returns no error, and neither a waiter that
+// gives up nor a holder leaves its znode behind, or takes it for lost.
+func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	var mu sync.Mutex
+	left := map[wiretap.Op]int{} // how many requests of a kind are still to be refused
+	over := zktest.Over(func(c net.Conn) net.Conn {
+		return zktest.Throttling(c, func(op wiretap.Op, path string) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			inVain := strings.HasPrefix(path, "/zklock-nobody") // it is made whenever one is due
+			if inVain || left[op] == 0 {
+				return false
+			}
+			left[op]--
+			return true
+		})
+	})
+	refuse := func(ops ...wiretap.Op) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, op := range ops {
+			left[op] = 2
+		}
+	}
+	allWereRefused := func() {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		for op, n := range left {
+			require.Zero(t, n, "%v: how many the server was to refuse, and was not asked for", op)
+		}
+	}
+	a := attacked.JoinAs(z, "A", lockcheck.Seat{Through: over})
+	b := attacked.Join(z, "B")
+
+	held := b.Acquire()
+	refuse(wiretap.Create, wiretap.GetChildren, wiretap.GetData)
+	ctx, giveUp := context.WithCancel(z.Ctx)
+	waiting := a.StartIn(ctx)
+	z.Await("A to watch B's znode", func() bool { return len(a.Tap.Watched()) == 1 })
+	allWereRefused()
+
+	refuse(wiretap.Delete)
+	giveUp()
+	require.ErrorIs(t, waiting.Err(), context.Canceled)
+	z.Await("the znode of A, which has given up, to go", func() bool { return len(a.Queue()) == 1 })
+	allWereRefused()
+	held.Release()
+
+	turn := a.Acquire()
+	refuse(wiretap.Delete)
+	require.NoError(t, a.Unlock(turn.Held()), "the server has refused A's delete for now, and carried it out later")
+	allWereRefused()
+	require.Empty(t, a.Queue())
+}
+
+// A's session expires. The client library leaves open the connection over
+// which it has heard that. With a dialer of A's own this may be more than a socket.
+func TestEachConnectionIsClosed(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	var mu sync.Mutex
+	var lines []*counted
+	over := zktest.Over(func(c net.Conn) net.Conn {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, &counted{Conn: c})
+		return lines[len(lines)-1]
+	})
+	a := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: over})
+	a.Acquire().Release()
+	a.Tap.Cut()
+	z.AwaitExpiry(a.Client)
+	a.Tap.Restore()
+	z.Await("a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+	a.Acquire().Release()
+	a.Session.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	require.GreaterOrEqual(t, len(lines), 3, "the first, the one that said \"expired\", and that of the new session")
+	for i, line := range lines {
+		require.Positive(t, line.closed.Load(), "how often line %d of %d was closed", i+1, len(lines))
+	}
+}
+
+// counted is a connection that counts how often it is closed.
+type counted struct {
+	net.Conn
+	closed atomic.Int32
+}
+
+func (c *counted) Close() error {
+	c.closed.Add(1)
+	return c.Conn.Close()
+}
+
+// A context need not be one of Go's own: its error may be of a type that cannot be compared.
+// And the cause of a caller's context may be ErrLocked, from another lock: it is the caller's
+// context all the same that has ended.
+func TestWhyAContextHasEnded(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := attacked.Join(z, "A")
+	lock := New(a.Session.(*Session), a.Path)
+	odd := oddContext{context.Background()}
+	_, err := lock.Lock(odd)
+	var many manyErrors
+	require.ErrorAs(t, err, &many)
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(ErrLocked)
+	_, err = lock.Lock(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = lock.TryLock(ctx, time.Hour)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+type manyErrors struct{ all any } // comparing two of them panics: all is a slice
+
+func (m manyErrors) Error() string { return fmt.Sprint(m.all) }
+
+// oddContext has ended.
+type oddContext struct{ context.Context }
+
+func (oddContext) Err() error { return manyErrors{[]string{"one", "two"}} }
+
+func (oddContext) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}

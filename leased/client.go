@@ -1,0 +1,333 @@
+package leased
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// This file is about the client library, go-zookeeper/zk v1.0.4: what it does wrong or
+// keeps to itself, and what is done about it. The other files can be read without it.
+// What to know from here: granted, in lease.go, is called when a server has answered a
+// handshake, and pingAnswered when it has answered a ping. watchesLost is a channel that is
+// closed when a watch may never fire. isThrottled tells of an error that a server is too busy.
+//
+//  1. The library does not tell which time-out the servers have granted. wire reads it
+//     in the handshake's answer, as it passes.
+//  2. It waits for the handshake's answer ten times as long as for a later one. When
+//     four bytes of that answer have come, it waits for the rest for ever. wire waits
+//     for the whole answer, as long as for any other.
+//  3. It panics when a reply is shorter than a reply's head, or when a server grants a
+//     time-out of 0. wire returns an error instead, and the library connects again.
+//  4. When wire tells it that a request could not be written, the library gives
+//     the caller two results, and may block for ever. So wire reports success, and closes the
+//     connection: then the library's reader gives each open request one error.
+//  5. Close gives up after a few seconds if many requests wait to be sent. The library
+//     goes on sending pings, and the session lives on. hangUp closes the connection. If it was
+//     the user who closed the connection, the library says in its log alone that it has
+//     given up: Printf sees that, and closes the session.
+//  6. When the user closes the connection, the servers end the session, and the next
+//     client is let in: the holder must be told before. wire sees the request to close,
+//     and ends the lease before it passes the request on.
+//  7. It looks up the servers' names once. If there is only one server, it rests for a
+//     second before it connects again. With our type hosts it looks them up each time, and rests
+//     only when each server has been tried twice.
+//  8. It says only in its log why there is no connection. lastWords keeps that.
+//  9. It sends pings, and does not tell when, nor that they were answered. wire sees both.
+// 10. It keeps 1.5 MB to send and 1.5 MB to read for each session. connect can ask for less.
+// 11. When the connection has come back, it sets all watches again. If that fails, as with a
+//     small buffer or a server that is too busy, it says so in its log alone, and a watch
+//     never fires. Printf sees that, and wakes all who wait (watchesLost).
+// 12. It has no name for the error of a server that is too busy (throttled): isThrottled.
+// 13. When it has heard that the session has expired, it leaves that connection open. open
+//     closes it.
+// 14. What does not fit into its buffers makes it connect again and again, or panic. With 1.5 MB
+//     nothing is so long, since the servers refuse more than 1 MB. WithBuffer says what that
+//     means for a smaller buffer.
+
+// client is what stands between the library and the Session.
+type client struct {
+	dial   zk.Dialer
+	buffer int // see WithBuffer; 0: as large as the library makes it
+	s      *Session
+
+	mu          sync.Mutex
+	wire        *wire // the last one
+	closed      bool
+	said        string        // the last line of the library's log that is a reason, see Printf
+	lostWatches chan struct{} // see watchesLost
+}
+
+// connect begins to connect to the servers.
+func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-chan zk.Event, error) {
+	if c.buffer == 0 {
+		return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c))
+	}
+	return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c),
+		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
+}
+
+// How some lines of the library's log begin.
+const (
+	connected     = "connected"
+	closeGivenUp  = "gave up trying to send opClose"
+	watchesNotSet = "Failed to set previous watches"
+)
+
+// Printf is called with each line of the library's log, and keeps the last one that can tell
+// why there is no session. A line that says "connected" cannot. So it does not replace the
+// line before it, which says why the connection before was of no use.
+func (c *client) Printf(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if strings.HasPrefix(line, closeGivenUp) {
+		go c.s.Close() // not here: the library's Close, which calls us, waits
+	}
+	if strings.HasPrefix(line, watchesNotSet) {
+		close(c.lostWatches)
+		c.lostWatches = make(chan struct{})
+	}
+	isReason := !strings.HasPrefix(line, connected)
+	if c.said == "" || isReason {
+		c.said = line
+	}
+}
+
+// watchesLost returns a channel that is closed when the library has lost watches (see 11):
+// whoever sleeps on one of them has to look again.
+func (s *Session) watchesLost() <-chan struct{} {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	return s.client.lostWatches
+}
+
+// isThrottled tells that the server has too much to do, and has not done what was asked. It
+// refuses requests then if throttled_op_wait_time is set there.
+func isThrottled(err error) bool { return err != nil && err.Error() == "unknown error: -127" }
+
+func (c *client) lastWords() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.said
+}
+
+// open is the library's dialer.
+func (c *client) open(network, address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := c.dial(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		conn.Close()
+		return nil, zk.ErrClosing
+	}
+	if c.wire != nil {
+		c.wire.Close() // see 13 above; usually it is closed already
+	}
+	c.wire = &wire{Conn: conn, in: bufio.NewReader(conn), s: c.s, begun: time.Now()}
+	return c.wire, nil
+}
+
+// hangUp ends the connection, and every later one.
+func (c *client) hangUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.wire != nil {
+		c.wire.Close()
+	}
+}
+
+// hosts gives the library the servers in turn, by name: the dialer looks the name up.
+type hosts struct {
+	mu      sync.Mutex
+	servers []string
+	next    int
+	tried   int // since the last connection
+}
+
+// rounds is how often the servers are tried, one after the other, before the library
+// rests for a second.
+const rounds = 2
+
+func (h *hosts) Init(servers []string) error {
+	for _, server := range servers {
+		host, _, err := net.SplitHostPort(server)
+		if err != nil {
+			return err
+		}
+		if host == "" {
+			return fmt.Errorf("server %q has no host: want host:port", server)
+		}
+	}
+	h.servers = servers
+	return nil
+}
+
+func (h *hosts) Len() int { return len(h.servers) }
+
+// Next also tells the library whether to rest before it connects.
+func (h *hosts) Next() (server string, restBefore bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	server = h.servers[h.next]
+	h.next = (h.next + 1) % len(h.servers)
+	allTried := h.tried == rounds*len(h.servers)
+	if allTried {
+		h.tried = 0
+	}
+	h.tried++
+	return server, allTried
+}
+
+func (h *hosts) Connected() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tried = 0
+}
+
+// wire is a connection to a server. It passes on what is read and written, as it is.
+//
+// Each frame begins with four bytes that say how long the rest is. In the handshake's
+// answer there follow: protocol version, time-out in ms, session id. In a reply: xid,
+// zxid, error. In a request: xid, kind of request.
+type wire struct {
+	net.Conn
+	in       *bufio.Reader // of Conn
+	s        *Session
+	begun    time.Time // when the connection was made, and the handshake began
+	answered bool      // the handshake has been answered
+	unread   int       // bytes of the present frame that the library has not read yet
+
+	mu    sync.Mutex
+	pings []time.Time // when those were sent that are not answered yet
+}
+
+const (
+	lengthSize = 4
+
+	timeoutAt        = lengthSize + 4 // where the time-out stands
+	sessionIDAt      = timeoutAt + 4  // where the session id stands
+	handshakeHead    = sessionIDAt + 8
+	longestHandshake = 1024        // a real one has 37 bytes
+	handshakeTakes   = time.Second // or less
+
+	replyHead = 4 + 8 + 4
+
+	pingXid = -2
+
+	requestKind  = lengthSize + 4 // where the kind of request stands
+	closeKind    = -11
+	closeRequest = requestKind + 4 // the size of the whole frame
+)
+
+// Write sends a request: the library makes one Write for each.
+func (w *wire) Write(frame []byte) (int, error) {
+	if isCloseRequest(frame) {
+		w.s.markClosed()
+	}
+	if isPing(frame) {
+		w.mu.Lock()
+		w.pings = append(w.pings, time.Now())
+		w.mu.Unlock()
+	}
+	if _, err := w.Conn.Write(frame); err != nil {
+		w.Conn.Close() // see 4 above
+	}
+	return len(frame), nil
+}
+
+func isCloseRequest(frame []byte) bool {
+	return len(frame) == closeRequest && int32(binary.BigEndian.Uint32(frame[requestKind:])) == closeKind
+}
+
+// isPing looks at the head of a request, or of a reply. In a handshake the version stands
+// there, which is 0.
+func isPing(frame []byte) bool {
+	return len(frame) >= lengthSize+4 && int32(binary.BigEndian.Uint32(frame[lengthSize:])) == pingXid
+}
+
+func (w *wire) Read(b []byte) (int, error) {
+	if w.unread == 0 {
+		if err := w.beginFrame(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := w.in.Read(b[:min(len(b), w.unread)])
+	w.unread -= n
+	return n, err
+}
+
+// beginFrame looks at the head of the next frame.
+func (w *wire) beginFrame() error {
+	if !w.answered {
+		return w.readHandshake()
+	}
+	head, err := w.in.Peek(lengthSize)
+	if err != nil {
+		return err
+	}
+	length := int32(binary.BigEndian.Uint32(head))
+	if length < replyHead {
+		return fmt.Errorf("%s sent a reply of %d bytes: this is not ZooKeeper", w.RemoteAddr(), length)
+	}
+	w.unread = lengthSize + int(length)
+	return w.lookForPing()
+}
+
+// lookForPing tells the session if the next frame is the answer to a ping. They are
+// answered in their order.
+func (w *wire) lookForPing() error {
+	head, err := w.in.Peek(lengthSize + 4)
+	if err != nil {
+		return err
+	}
+	if !isPing(head) {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.pings) > 0 {
+		w.s.pingAnswered(proof{sent: w.pings[0], answered: time.Now()})
+		w.pings = w.pings[1:]
+	}
+	return nil
+}
+
+// readHandshake waits for the whole answer to the handshake, and tells the session
+// what was granted.
+func (w *wire) readHandshake() error {
+	// As the library waits for later answers. But a session that asks for a few milliseconds
+	// is granted more, and must live to hear of it.
+	longestWait := max(w.s.Timeout()*2/3, handshakeTakes)
+	w.SetReadDeadline(time.Now().Add(longestWait))
+	head, err := w.in.Peek(handshakeHead)
+	if err != nil {
+		return fmt.Errorf("%s did not answer the handshake: %w", w.RemoteAddr(), err)
+	}
+	length := int32(binary.BigEndian.Uint32(head))
+	milliseconds := int32(binary.BigEndian.Uint32(head[timeoutAt:]))
+	id := int64(binary.BigEndian.Uint64(head[sessionIDAt:]))
+	badLength := length < handshakeHead-lengthSize || length > longestHandshake
+	badTimeout := id != 0 && milliseconds <= 0
+	if badLength || badTimeout {
+		return fmt.Errorf("%s answered the handshake with %q: this is not ZooKeeper", w.RemoteAddr(), head)
+	}
+	whole := lengthSize + int(length)
+	if _, err := w.in.Peek(whole); err != nil {
+		return fmt.Errorf("%s did not end its answer to the handshake: %w", w.RemoteAddr(), err)
+	}
+	w.s.granted(w.begun, id, time.Duration(milliseconds)*time.Millisecond)
+	w.answered = true
+	w.unread = whole
+	return nil
+}

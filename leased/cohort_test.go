@@ -1,0 +1,297 @@
+package leased
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+)
+
+// A process is a client whose goroutines share a Cohort.
+type process struct {
+	*zktest.Member
+	*zktest.Zoo
+	cohort *Cohort
+}
+
+func joinProcess(z *zktest.Zoo, name string) *process {
+	p := &process{Zoo: z}
+	p.Member = kind("a Cohort", func(s *Session, path string) *Cohort {
+		p.cohort = NewCohort(s, path)
+		return p.cohort
+	}).Join(z, name)
+	return p
+}
+
+// lineUp calls Lock, and returns when the call is the nth in the process's line.
+// Nobody but the Cohort knows: it sends nothing.
+func (p *process) lineUp(n int) *zktest.Turn {
+	turn := p.Start()
+	p.Await(p.Name+"'s next goroutine to stand in the process's line", func() bool { return p.cohort.inLine() == n })
+	return turn
+}
+
+// inLine is how many goroutines stand in the process's line.
+func (c *Cohort) inLine() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue)
+}
+
+// permit gives the lock's directory an ACL with these permissions, for everybody.
+func (p *process) permit(t *testing.T, permissions int32) {
+	t.Helper()
+	_, err := p.Observer().SetACL(p.Path, zk.WorldACL(permissions), -1)
+	require.NoError(t, err)
+}
+
+func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
+	t.Parallel()
+	a := joinProcess(zktest.New(t), "A")
+	a.Acquire().Release()           // makes the directory
+	for inTime := false; !inTime; { // on a busy machine the tenure may be over before all had their turn
+		require.NoError(t, a.Ctx.Err(), "waited in vain for six goroutines to have their turns within %v", maxTenure)
+		mark, begun := a.Tap.Mark(), time.Now()
+		line := []*zktest.Turn{a.Acquire()}
+		for n := range 5 {
+			line = append(line, a.lineUp(n+1))
+		}
+		for i, turn := range line {
+			turn.Acquired()
+			for _, later := range line[i+1:] {
+				require.False(t, later.Returned(), "a later goroutine was served beside, or before, an earlier one")
+			}
+			inTime = time.Since(begun) < maxTenure
+			turn.Release()
+		}
+		if inTime {
+			require.Equal(
+				t,
+				map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1},
+				a.Requests(mark),
+				"requests of 6 holds, handed on from one to the next",
+			)
+		}
+	}
+}
+
+// Of three goroutines the second gives up, which waits in the process, and then the
+// first, which waits at ZooKeeper.
+func TestAWaiterThatGivesUpLeavesTheTurnToTheNext(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := joinProcess(z, "A"), locks.Join(z, "B")
+	held := b.Acquire()
+	first := a.Start()
+	first.MustWait("B holds the lock")
+	second, third := a.lineUp(1), a.lineUp(2)
+	require.ErrorIs(t, second.Cancel(), context.Canceled)
+	require.ErrorIs(t, first.Cancel(), context.Canceled)
+	third.MustWait("B holds the lock")
+	z.Await("the first one's znode to leave the queue", func() bool { return len(a.Queue()) == 2 })
+	held.Release()
+	third.Release()
+}
+
+// More goroutines of A wait than a tenure is handed on to, and B waits behind
+// A's znode.
+func TestATenureIsHandedOnSixteenTimesAtMost(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := joinProcess(z, "A"), joinProcess(z, "B")
+	var mu sync.Mutex // the detector of races does not know of the lock
+	order := ""
+	visit := func(p *process) *zktest.Turn {
+		return p.Call(inTurn(p.Member, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			order += p.Name
+		}))
+	}
+	held := a.Acquire()
+	var turns []*zktest.Turn
+	for range 2 * maxHandOns {
+		turns = append(turns, visit(a))
+	}
+	z.Await("A's goroutines to stand in line", func() bool { return a.cohort.inLine() == len(turns) })
+	for range 3 {
+		turns = append(turns, visit(b))
+	}
+	z.Await("B to stand in the queue", func() bool { return len(a.Queue()) == 2 })
+	held.Release()
+	for _, turn := range turns {
+		turn.Acquired()
+	}
+	// Fewer than 16 on a machine so slow that the tenure's time was over first.
+	require.LessOrEqual(t, strings.Index(order, "B"), maxHandOns, "hand-ons before B's turn: %s", order)
+	require.Len(t, order, len(turns))
+}
+
+func TestATenureIsHandedOnForATenthOfASecondAtMost(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := joinProcess(z, "A"), locks.Join(z, "B")
+	held, begun := a.Acquire(), time.Now()
+	next := a.lineUp(1)
+	other := b.Start()
+	other.MustWait("A holds the lock")
+	z.Await("the tenure's time to be over", func() bool { return time.Since(begun) > maxTenure })
+	held.Release()
+	z.Await("the next to be let in", func() bool { return other.Returned() || next.Returned() })
+	require.False(t, next.Returned(), "A's tenure was over, B waited, and A's next goroutine was let in first")
+	other.Release()
+	next.Release()
+}
+
+// A second goroutine joins while the create of a TryLock that waits for nobody is
+// under way. B holds the lock: TryLock must come back.
+func TestTryLockOfACohortComesBackThoughAnotherJoins(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := joinProcess(z, "A"), locks.Join(z, "B")
+	held := b.Acquire()
+	create := a.Tap.HoldReply(wiretap.Create, 1)
+	once := try(a.Member, context.Background(), 0)
+	zktest.AwaitChan(z, "the create to be under way", create.Sprung())
+	other := a.lineUp(1)
+	create.Let()
+	require.ErrorIs(t, once.Err(), ErrLocked)
+	other.MustWait("B holds the lock")
+	held.Release()
+	other.Release()
+}
+
+// Two goroutines of A wait in the process, and each asks ZooKeeper in its turn: an
+// error is for the one whose question it answers.
+func TestEachWaiterGetsItsOwnError(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := joinProcess(z, "A"), locks.Join(z, "B")
+	held := b.Acquire()
+	first := a.Start()
+	first.MustWait("B holds the lock")
+	second := a.lineUp(1)
+	a.permit(t, zk.PermAll&^zk.PermRead)
+	turn := a.Tap.HoldRequest(wiretap.Create, 1) // the second one's
+	held.Release()
+	require.ErrorIs(t, first.Err(), zk.ErrNoAuth)
+	zktest.AwaitChan(z, "the second to have its turn", turn.Sprung())
+	a.permit(t, zk.PermAll)
+	turn.Let()
+	second.Release()
+}
+
+// A tenure is handed on to somebody who gives up at that moment, and the server
+// refuses to end it. The next one must not wait behind the process's own znode.
+func TestATenureThatCannotBeEndedIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := joinProcess(z, "A")
+	first := a.Acquire()
+	// what Unlock does before it hands on: the moment cannot be arranged
+	h, last, err := exit(first.Held(), a.cohort.lock)
+	require.NoError(t, err)
+	require.True(t, last)
+	h.release()
+	a.permit(t, zk.PermAll&^zk.PermDelete)
+	node := a.Znode()
+	a.cohort.passTurn()
+	next := a.Acquire()
+	require.Equal(t, node, a.Znode(), "the znode with which the process holds the lock")
+	require.ErrorIs(t, a.Unlock(next.Held()), zk.ErrNoAuth)
+	require.Len(t, a.Queue(), 1)
+	a.permit(t, zk.PermAll)
+	require.NoError(t, a.Unlock(next.Held()), "the release that was refused, tried again")
+	require.Empty(t, a.Queue())
+}
+
+// Several goroutines wait in the process, and all of them give up just as the holder
+// unlocks. Nobody of the process comes after them. One of them may have been given the
+// tenure in that moment: it must end it, or its znode shuts all other processes out.
+func TestATenureGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
+	t.Parallel()
+	const waiters = 8
+	z := zktest.New(t)
+	z.Untapped = true
+	a := joinProcess(z, "A")
+	c := a.cohort
+	for what, round := range map[string]struct {
+		times  int
+		unlock func(held context.Context, cancel func())
+	}{
+		"at the same time": {60, func(held context.Context, cancel func()) {
+			go cancel()
+			require.NoError(t, c.Unlock(held))
+		}},
+		"just before the turn is given": {20, func(held context.Context, cancel func()) {
+			h, last, err := exit(held, c.lock) // what Unlock does before it hands on
+			require.NoError(t, err)
+			require.True(t, last)
+			h.release()
+			c.mu.Lock()
+			cancel()
+			for range 100 { // the waiters see it, and want to leave the queue
+				runtime.Gosched()
+			}
+			c.callFirst() // as handOn does
+			c.mu.Unlock()
+		}},
+	} {
+		given := 0 // how often a goroutine got the lock after all
+		for range round.times {
+			held, err := c.Lock(z.Ctx)
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(z.Ctx)
+			var all sync.WaitGroup
+			var got atomic.Int32
+			for range waiters {
+				all.Go(func() {
+					if held, err := c.Lock(ctx); err == nil {
+						got.Add(1)
+						assert.NoError(t, c.Unlock(held))
+					}
+				})
+			}
+			z.Await("all to stand in the process's queue", func() bool { return c.inLine() == waiters })
+			round.unlock(held, cancel)
+			cancel()
+			all.Wait()
+			given += int(got.Load())
+			z.Await(
+				"the znode to go, now that nobody of the process holds the lock or waits for it: they gave up "+what,
+				func() bool { return len(a.Queue()) == 0 },
+			)
+		}
+		t.Logf("they gave up %s: in %d rounds %d had the lock all the same", what, round.times, given)
+		if round.times == 20 {
+			require.Less(t, given, round.times, "rounds in which nobody gave up too late")
+		}
+	}
+}
+
+// The turn is given to a goroutine that sees just then that the session is closed. So
+// nobody has the turn, and nobody gives it on. Who comes later has to be told that the session
+// is closed, and not for ever that somebody else holds the lock.
+func TestTryLockOfACohortOverAClosedSession(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := joinProcess(z, "A")
+	c := a.cohort
+	require.NoError(t, c.takeTurn(z.Ctx, mayWait), "the turn, as a holder has it")
+	waiting := a.lineUp(1)
+	c.s.markClosed() // as Close begins
+	c.giveTurn()     // as the holder's Unlock ends
+	require.ErrorIs(t, waiting.Err(), zk.ErrClosing)
+	_, err := c.TryLock(z.Ctx, 0)
+	require.ErrorIs(t, err, zk.ErrClosing)
+}

@@ -1,0 +1,364 @@
+package leased
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// The lease is the time for which the session can be relied on. When it is over,
+// what hangs on it is lost, whatever a server may say later.
+//
+// For leader, follower and majority see docs/zookeeper.md, "Reads at a follower, and sync".
+// A handshake is the first request on a connection: it begins a session, or brings an old
+// one back.
+//
+// The leader of the servers ends a session of which it has not heard for the session
+// time-out. The client must know by itself when that may be. So it asks: which answer
+// proves that the leader has heard of us?
+//
+//   - Not the answer to a ping or a read: a follower gives it alone.
+//   - Not the answer to a sync, or to the handshake of an old session: a leader gives
+//     it alone, and the others may have elected another leader without its knowing.
+//   - The answer to a write proves that no later leader ends our session too early, not even
+//     one of which our leader does not know. A write is answered when a majority has agreed to
+//     it, and a leader is elected by a majority. Two majorities share a server. Once that
+//     server has taken part in the election of a new leader, it agrees to nothing more from
+//     the old one. It agreed to our write: so that election came after the write was sent.
+//     And a new leader gives each session a whole time-out, from its election on.
+//
+// That leaves the leader that we have now. A write that a follower passes on does not count
+// there as a sign of life of our session: only the follower's report does. The follower
+// reports twice a tick which sessions are alive, when the leader asks it. Between two
+// servers there is one connection, and nothing overtakes on it. So it takes three writes:
+//
+//	write 1 is answered   The follower has heard of us: we are in its next report.
+//	a tick passes         The leader asks the follower for a report.
+//	write 2 is sent       Its answer will come to the follower behind that question.
+//	write 2 is answered   So the follower has sent the report.
+//	write 3 is sent       It will come to the leader behind the report.
+//	write 3 is answered   So the leader has the report.
+//
+// The leader counts the time-out from the report, which came after write 1 was sent. So
+// the lease may count from the sending of write 1. The next write moves it on: of writes
+// a, b, c and d, each sent a tick after the answer to the last, c is write 3 of a and b,
+// and d is write 3 of b and c. All this holds, too, if we change to another server in
+// between: the model in docs/lease.md tries it ("A comes back to another server").
+//
+// A session that holds nothing makes no writes. If the first Lock had to wait for three,
+// it would wait for a tick. So the client's pings are of use. An answered ping proves no
+// lease, but it proves what write 1 proves: the follower has heard of us. So, while nothing
+// hangs on the lease, one write is enough if it is sent a tick or more after the answer to
+// a ping, and the lease counts from the sending of that ping. The ping stands for write 1,
+// the write for write 2, and there is no write 3. So this proves that the report was sent,
+// not that it came. A hold that begins then assumes that no line between two servers fails
+// at that moment. Once something hangs on the lease, only three writes renew it.
+//
+// docs/lease.md has the whole argument, and a model that tries every order.
+
+// longestTick is a fifth of the time-out. The servers' tick is not longer if the time-out
+// is five ticks or more, which Open asks of the caller, and cannot check. The leader asks
+// for a report each half tick, sometimes a little late. So in a whole tick it asks at least
+// once, unless it pauses. Below, "a tick" is this fifth of the time-out. What is said above
+// of a tick of the servers is true of it, too, since it is not shorter.
+func longestTick(timeout time.Duration) time.Duration { return timeout / 5 }
+
+// fullLease is how long the lease is, from the sending of what it counts from: the whole
+// time-out, less a tenth for the holder to stop in.
+func fullLease(timeout time.Duration) time.Duration { return timeout * 9 / 10 }
+
+// proof is one piece of evidence: a write to which a majority has agreed, or a ping that a
+// server has answered. It takes several to prove a lease, and one of them has to be a write.
+type proof struct{ sent, answered time.Time }
+
+// isNone reports whether there is no such write or ping yet.
+func (p proof) isNone() bool { return p.sent.IsZero() }
+
+// lease is one unbroken time for which the session can be relied on. The session's
+// mutex guards it.
+type lease struct {
+	// The holds that hang on it, and the tenures of a Cohort: there a tenure is the time for
+	// which the process has the lock, and many holds follow one another in it. (Step 6 has the
+	// same file, and no Cohort.)
+	users map[*leaseUser]bool
+
+	until    time.Time // zero once endLease was called
+	renewing bool      // a goroutine renews it
+}
+
+// leaseUser is a hold or a tenure, as the lease knows it. It is a struct, since a func cannot be
+// a key of a map.
+type leaseUser struct{ lose func() }
+
+// granted is called when a server has answered the handshake that began at begun. The
+// id is 0 if the session has expired.
+//
+// The handshake of a new session is a write, and the leader hears of the session by
+// it: so it counts in full. The handshake of an old session proves nothing.
+func (s *Session) granted(begun time.Time, id int64, timeout time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id == s.id { // the old session has come back, or, with 0, there is still none: this proves nothing
+		if id != 0 {
+			s.timeout = timeout // of the leases to come: see "What it does not cover" in docs/lease.md
+		}
+		return
+	}
+	s.endLease()
+	s.id = id
+	s.lastWrite, s.writeBefore = proof{}, proof{}
+	s.lastPing, s.pingBefore = proof{}, proof{}
+	if id != 0 {
+		s.timeout = timeout
+		s.renew(begun.Add(fullLease(timeout)))
+	}
+}
+
+// write makes a write, and counts it if a majority has agreed to it.
+func (s *Session) write(do func() error) error {
+	s.mu.Lock()
+	id := s.id
+	s.mu.Unlock()
+	sent := time.Now()
+	err := do()
+	if err == nil || agreed(err) {
+		s.count(id, proof{sent: sent, answered: time.Now()})
+	}
+	return err
+}
+
+// ask makes a write that changes nothing: it deletes a znode that is not there. When
+// it is answered, our server knows of everything that was decided before.
+func (s *Session) ask() error {
+	err := s.write(func() error { return s.conn.Delete(s.nobody, -1) })
+	if agreed(err) {
+		return nil
+	}
+	return err
+}
+
+// nobodysZnode is the path of a znode that nobody makes: it has 64 random bits. If a
+// stranger knew it, he could make it, or forbid the delete.
+func nobodysZnode() string { return fmt.Sprintf("/zklock-nobody-%016x/nothing", rand.Uint64()) }
+
+// agreed reports whether err is ErrNoNode, the leader's answer to a delete that a majority
+// has agreed to refuse. No other error counts. Some would prove as much, but ErrNoAuth
+// would not: a follower can be set up to say that alone (zookeeper.enableEagerACLCheck).
+func agreed(err error) bool { return errors.Is(err, zk.ErrNoNode) }
+
+// count counts a write that was answered in the session with that id.
+func (s *Session) count(id int64, w proof) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id != s.id {
+		return
+	}
+	holdsNothing := len(s.lease.users) == 0
+	if holdsNothing {
+		if ping, ok := s.pingATickBefore(w.sent); ok {
+			s.renew(ping.sent.Add(fullLease(s.timeout)))
+		}
+	}
+
+	// Is this write 3? Then the two writes that were kept are write 1 and write 2.
+	write1, write2 := s.writeBefore, s.lastWrite
+	isWrite3 := !write1.isNone() && w.sent.After(write2.answered)
+	if isWrite3 {
+		s.renew(write1.sent.Add(fullLease(s.timeout)))
+	}
+
+	// This write is kept. If the next one is a write 3, this one is the write 2 before it. If
+	// the one after that is a write 3, this one is the write 1. But if it was sent less than a
+	// tick after the answer to the last one that was kept, the leader has perhaps not asked for
+	// a report in between. Such a write can only be write 3, as above.
+	//
+	// For the first write there is no lastWrite yet. Its time is the zero time then, long ago,
+	// so aTickLater is true.
+	aTickLater := w.sent.Sub(s.lastWrite.answered) >= longestTick(s.timeout)
+	if aTickLater {
+		s.writeBefore, s.lastWrite = s.lastWrite, w
+	}
+}
+
+// pingAnswered is called when a server has answered a ping of the client.
+func (s *Session) pingAnswered(ping proof) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pingBefore, s.lastPing = s.lastPing, ping
+}
+
+// pingATickBefore returns a ping that was answered a tick or more before then; ok is false
+// if it knows of none. The client sends a ping in each third of the time-out, and a tick is
+// a fifth: so one of the last two is old enough, unless answers are slow. The caller has s.mu.
+func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
+	for _, ping := range []proof{s.lastPing, s.pingBefore} {
+		aTickBefore := then.Sub(ping.answered) >= longestTick(s.timeout)
+		if !ping.isNone() && aTickBefore {
+			return ping, true
+		}
+	}
+	return proof{}, false
+}
+
+// renew makes the lease longer, or begins another one if it is over. The caller has s.mu.
+func (s *Session) renew(until time.Time) {
+	if s.isClosed() || !until.After(time.Now()) {
+		return
+	}
+	if s.lease.isOver() {
+		s.endLease() // perhaps its holds have not been told yet: the timer may be late
+		s.lease = &lease{users: map[*leaseUser]bool{}}
+	}
+	if !until.After(s.lease.until) {
+		return
+	}
+	s.lease.until = until
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.timer = time.AfterFunc(time.Until(until), s.timeIsUp)
+}
+
+// isOver looks at the clock: after a pause of the process the timer may be late. The
+// caller has the session's mutex.
+func (l *lease) isOver() bool { return !time.Now().Before(l.until) }
+
+// isOver reports whether a lease is over. Once it is, it stays so.
+func (s *Session) isOver(l *lease) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return l.isOver()
+}
+
+// timeIsUp ends the lease, unless it has become longer meanwhile.
+func (s *Session) timeIsUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease.isOver() {
+		s.endLease()
+	}
+}
+
+// endLease tells all holds that hang on the lease that they are lost. The caller has s.mu.
+func (s *Session) endLease() {
+	s.lease.until = time.Time{}
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	for user := range s.lease.users {
+		user.lose()
+	}
+	clear(s.lease.users)
+}
+
+// takeLease returns the lease, for a hold that may begin now. It prepares the lease for
+// that, which can cost a write.
+func (s *Session) takeLease() *lease {
+	s.prepareLease()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease
+}
+
+// prepareLease makes a write in two cases:
+//
+//   - Little of the lease is left. Once the hold has begun, only three writes renew the
+//     lease. That takes a tick or more, and the lease could be over before.
+//   - s.lastWrite, the last write that count has kept, was answered more than a tick ago.
+//     Then a write is due: if the hold began now, renewWhileUsed (below) would make one at
+//     once. The same write is of more use before the hold: as long as nothing
+//     hangs on the lease, one write after an answered ping is enough to renew it. If the list
+//     does not let us in, the write was not needed.
+func (s *Session) prepareLease() {
+	s.mu.Lock()
+	tick := longestTick(s.timeout)
+	littleLeft := time.Until(s.lease.until) < tick
+	lastIsOld := time.Since(s.lastWrite.answered) > tick
+	s.mu.Unlock()
+	if littleLeft || lastIsOld {
+		_ = s.ask() // if there is no answer, the lease runs out, and the caller sees that
+	}
+}
+
+// waitHalfATick is for a loop that waits until a write is answered again, or until the
+// session has a lease again. A lease takes a tick or more. So to look twice a tick is enough.
+func (s *Session) waitHalfATick() {
+	select {
+	case <-time.After(longestTick(s.Timeout()) / 2):
+	case <-s.done:
+	}
+}
+
+// useLease renews the lease until stop is called. If the lease is over before that, it
+// calls lose once, with s.mu locked: lose must call nothing of the session.
+func (s *Session) useLease(l *lease, lose func()) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.isOver() {
+		lose()
+		return func() {}
+	}
+	user := &leaseUser{lose}
+	l.users[user] = true
+	if !l.renewing {
+		l.renewing = true
+		// Not by run, which locks s.mu. The session is open: Close would have ended this lease.
+		s.work.Go(func() { s.renewWhileUsed(l) })
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(l.users, user)
+	}
+}
+
+// renewWhileUsed makes a write a tick after the answer to s.lastWrite, the last one that count
+// has kept, whoever made that: so all holds of the session ask together. At first it is
+// usually the create of the hold. So a hold that is shorter than a tick usually needs no
+// other writes than its create and its delete.
+func (s *Session) renewWhileUsed(l *lease) {
+	for {
+		wait, used := s.nextWrite(l)
+		if !used {
+			return
+		}
+		if wait > 0 {
+			select {
+			case <-time.After(wait):
+			case <-s.done:
+			}
+			continue
+		}
+		if err := s.ask(); err != nil {
+			s.waitHalfATick()
+			continue
+		}
+		if s.runsShort(l) {
+			_ = s.ask() // write 3 can follow write 2 at once
+		}
+	}
+}
+
+// nextWrite returns how long to wait for the next write, and whether a hold still uses
+// the lease.
+func (s *Session) nextWrite(l *lease) (wait time.Duration, used bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.isOver() || len(l.users) == 0 {
+		l.renewing = false
+		return 0, false
+	}
+	due := s.lastWrite.answered.Add(longestTick(s.timeout))
+	return time.Until(due), true
+}
+
+// runsShort reports whether less than two ticks of the lease are left. One write a tick
+// leaves more, as long as the answers come soon.
+func (s *Session) runsShort(l *lease) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Until(l.until) < 2*longestTick(s.timeout)
+}

@@ -1,0 +1,243 @@
+package leased
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+)
+
+// dummy is a session without a server: so a test has the time in its hands.
+func dummy(t *testing.T, timeout time.Duration) *Session {
+	s := newSession(timeout)
+	t.Cleanup(s.markClosed)
+	return s
+}
+
+// lasts tells until when the lease lasts, and whether anything hangs on it.
+func (s *Session) lasts() (until time.Time, holds bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease.until, len(s.lease.users) > 0
+}
+
+// held makes the session hold something, or nothing, without its asking for it.
+func (s *Session) held(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.lease.users)
+	if is && !s.lease.isOver() {
+		s.lease.users[&leaseUser{lose: func() {}}] = true
+	}
+}
+
+// FuzzLease makes writes. Each byte is one: how long after the last answer it is
+// sent, and how long its own answer takes, in twentieths of the time-out. Some
+// fail, some are made while a lock is held, and before some a ping is answered. The
+// lease must never last longer than the words in lease.go allow, and must be lost as
+// soon as it is over.
+func FuzzLease(f *testing.F) {
+	f.Add([]byte{0x20, 0x20, 0x20, 0x20, 0x20}, uint64(0), ^uint64(0), uint64(0))
+	f.Add([]byte{0x11, 0x31, 0x20, 0x42, 0x10, 0x91, 0x00, 0x20, 0x20}, uint64(0x10), uint64(0x1ff), uint64(0x55))
+	f.Add([]byte{0xf0, 0x20, 0x2f, 0x20, 0x20}, uint64(2), uint64(0), ^uint64(0))
+	f.Fuzz(func(t *testing.T, writes []byte, failed, held, pinged uint64) {
+		synctest.Test(t, func(t *testing.T) {
+			const timeout = 20 * time.Second
+			s := dummy(t, timeout)
+			var answers, pings []proof
+			var allowed time.Time
+			for i, b := range writes[:min(len(writes), 64)] {
+				pause := time.Duration(b>>4) * time.Second
+				ping := proof{sent: time.Now()}
+				time.Sleep(pause / 2)
+				if pinged>>i&1 == 1 {
+					ping.answered = time.Now()
+					s.pingAnswered(ping)
+					pings = append(pings, ping)
+				}
+				time.Sleep(pause / 2)
+				w := proof{sent: time.Now()}
+				s.held(held>>i&1 == 1)
+				holds := false
+				err := s.write(func() error {
+					time.Sleep(time.Duration(b&15) * time.Second)
+					synctest.Wait() // the lease may be over in this moment, and its holds are lost
+					_, holds = s.lasts()
+					answers := []error{nil, zk.ErrNoNode, zk.ErrConnectionClosed, zk.ErrNoAuth}
+					return answers[failed>>i&1*2+failed>>(i+1)&1]
+				})
+				w.answered = time.Now()
+				if err == nil || errors.Is(err, zk.ErrNoNode) {
+					for _, ping := range pings {
+						aTick := w.sent.Sub(ping.answered) >= timeout/5
+						if until := ping.sent.Add(timeout * 9 / 10); !holds && aTick && until.After(allowed) {
+							allowed = until
+						}
+					}
+					for j, second := range answers { // w is the third
+						for _, first := range answers[:j] {
+							aTick := second.sent.Sub(first.answered) >= timeout/5
+							until := first.sent.Add(timeout * 9 / 10)
+							if aTick && w.sent.After(second.answered) && until.After(allowed) {
+								allowed = until
+							}
+						}
+					}
+					answers = append(answers, w)
+				}
+				synctest.Wait()
+				until, _ := s.lasts()
+				require.False(
+					t,
+					until.After(allowed),
+					"after write %d the lease lasts until %v, and may last until %v: %v",
+					i,
+					until,
+					allowed,
+					answers,
+				)
+				require.True(
+					t,
+					until.IsZero() || time.Now().Before(until),
+					"a lease until %v is over, and was not ended",
+					until,
+				)
+			}
+		})
+	})
+}
+
+// While nothing is held, one write is enough, a tick after the answer to a ping.
+func TestOneWriteCountsFromAPingThatWasAnsweredATickBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 20 * time.Second
+		const tick = timeout / 5
+		s := dummy(t, timeout)
+		write := func() (until time.Time) {
+			require.NoError(t, s.write(func() error { return nil }))
+			until, _ = s.lasts()
+			return until
+		}
+		first := time.Now()
+		time.Sleep(time.Second)
+		s.pingAnswered(proof{sent: first, answered: time.Now()})
+		time.Sleep(tick - time.Nanosecond)
+		require.Zero(t, write(), "the lease after a write that was sent too soon")
+		time.Sleep(time.Nanosecond)
+		s.pingAnswered(proof{sent: time.Now(), answered: time.Now()})
+		want := first.Add(timeout * 9 / 10)
+		require.Equal(t, want, write(), "the lease counts from the ping before the last")
+		s.held(true)
+		time.Sleep(tick)
+		require.Equal(t, want, write(), "the lease of a session that holds something: one write is not enough")
+	})
+}
+
+// Three writes, a tick after one another, make a lease that counts from the first.
+func TestALeaseCountsFromTheSendingOfTheFirstOfThreeWrites(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 20 * time.Second
+		s := dummy(t, timeout)
+		answered := func() error { return nil }
+		begun := time.Now()
+		for i := range 5 {
+			require.NoError(t, s.write(answered))
+			s.held(true)
+			want := time.Time{}
+			if i >= 2 {
+				want = begun.Add(time.Duration(i-2)*timeout/5 + timeout*9/10)
+			}
+			until, _ := s.lasts()
+			require.Equal(t, want, until, "the lease after %d writes", i+1)
+			time.Sleep(timeout/5 - time.Nanosecond)
+			s.held(true)
+			time.Sleep(time.Nanosecond)
+		}
+		s.granted(time.Now(), s.id, timeout)
+		until, _ := s.lasts()
+		require.Equal(t, begun.Add(timeout*13/10), until, "the lease after the handshake of an old session")
+		s.granted(time.Now(), 7, timeout/2)
+		until, holds := s.lasts()
+		require.False(t, holds, "what hung on the old session's lease")
+		require.Equal(t, time.Now().Add(timeout*9/20), until, "a new session's lease")
+		s.granted(time.Now(), 0, 0)
+		until, _ = s.lasts()
+		require.Zero(t, until, "an expired session's lease")
+	})
+}
+
+// FuzzHandshake reads what a server sends, in pieces of any size. What is let
+// through is what was sent, from a handshake that is ZooKeeper's on, up to a frame
+// that is too short for a reply.
+func FuzzHandshake(f *testing.F) {
+	frame := func(words ...uint32) (b []byte) {
+		for _, w := range words {
+			b = binary.BigEndian.AppendUint32(b, w)
+		}
+		return b
+	}
+	f.Add(frame(36, 0, 10_000, 0, 7, 16, 0, 0, 0, 0, 16, 1, 0, 9, 0), []byte{4, 36, 1})
+	f.Add(frame(36, 0, 0, 0, 7), []byte{7, 5})
+	f.Add(frame(36, 0, 1<<31, 0, 7), []byte{})
+	f.Add(frame(36, 0, 0, 0, 0, 16, 0, 0, 0, 0), []byte{})
+	f.Add(frame(4, 1<<31, 0, 0, 7), []byte{43})
+	f.Add(frame(1<<31-1, 0, 1000, 0, 7), []byte{})
+	f.Add(frame(1<<32-1, 0, 1000, 0, 7), []byte{})
+	f.Add([]byte("HTTP/1.1 400 Bad Request"), []byte{})
+	f.Add(frame(16, 0, 0, 0, 0, 16), []byte{4, 36, 1}) // it ends behind a length
+	f.Fuzz(func(t *testing.T, stream, cuts []byte) {
+		s, sent := dummy(t, time.Second), stream
+		near, server := net.Pipe()
+		defer near.Close()
+		go func() {
+			defer server.Close()
+			for _, c := range cuts {
+				n := min(1+int(c), len(sent))
+				_, _ = server.Write(sent[:n])
+				sent = sent[n:]
+			}
+			_, _ = server.Write(sent)
+		}()
+		h := &wire{Conn: near, in: bufio.NewReader(near), s: s, begun: time.Now()}
+		through, err := io.ReadAll(h)
+		if !h.answered {
+			require.Empty(t, through)
+			require.ErrorContains(t, err, "the handshake")
+			return
+		}
+		require.Equal(t, string(stream[:passes(stream)]), string(through), "what is let through")
+		require.LessOrEqual(t, binary.BigEndian.Uint32(stream), uint32(1<<10), "a handshake's length")
+		require.Equal(t, int64(binary.BigEndian.Uint64(stream[12:])), s.id)
+		if s.id != 0 {
+			require.Equal(t, time.Duration(int32(binary.BigEndian.Uint32(stream[8:])))*time.Millisecond, s.Timeout())
+			require.Positive(t, s.Timeout(), "the client would panic")
+		}
+	})
+}
+
+// passes is how much of a stream a line lets through behind a handshake: all frames,
+// the last one as far as it goes, up to a reply that is too short to be one. Of a reply
+// the length and the xid come together: the line looks at both.
+func passes(stream []byte) (n int) {
+	const length, xid, shortest = 4, 4, 16
+	for {
+		rest := stream[n:]
+		if len(rest) < length || n > 0 && len(rest) < length+xid {
+			return n
+		}
+		size := int32(binary.BigEndian.Uint32(rest))
+		if size < shortest && n > 0 {
+			return n
+		}
+		n += min(length+int(size), len(rest))
+	}
+}

@@ -1,0 +1,423 @@
+package leased
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/lockcheck"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+)
+
+func TestOpenRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	anywhere := []string{"127.0.0.1:2181"}
+	for _, c := range []struct {
+		servers []string
+		timeout time.Duration
+		option  Option
+		says    string
+	}{
+		{nil, time.Second, WithDialer(net.DialTimeout), "servers [] and time-out 1s: want host:port and 1ms to"},
+		{anywhere, 0, WithDialer(net.DialTimeout), "time-out 0s: want host:port and 1ms to"},
+		{anywhere, -time.Second, WithDialer(net.DialTimeout), "time-out -1s: want"},
+		{anywhere, time.Microsecond, WithDialer(net.DialTimeout), "time-out 1µs: want"},
+		{anywhere, math.MaxInt64, WithDialer(net.DialTimeout), "time-out 2562047h47m16.854775807s: want"},
+		{
+			[]string{""},
+			time.Second,
+			WithDialer(net.DialTimeout),
+			`connect to [""]: server ":2181" has no host: want host:port`,
+		},
+		{[]string{"::1::"}, time.Second, WithDialer(net.DialTimeout), `connect to ["::1::"]`},
+		{anywhere, time.Second, nil, "an option is nil: leave it out"},
+		{anywhere, time.Second, WithDialer(nil), "the dialer is nil: give one, or leave WithDialer out"},
+		{
+			anywhere,
+			time.Second,
+			WithBuffer(-1),
+			"a buffer of -1 bytes: give 32768 to 1073741824, or leave WithBuffer out",
+		},
+		{anywhere, time.Second, WithBuffer(32767), "a buffer of 32767 bytes: give"},
+		{anywhere, time.Second, WithBuffer(math.MaxInt), "a buffer of 9223372036854775807 bytes: give"},
+	} {
+		_, err := Open(c.servers, c.timeout, c.option)
+		require.ErrorContains(t, err, c.says)
+	}
+}
+
+// Each of these is something else than a ZooKeeper. Open says what it met. It
+// takes its ten seconds, and so all are opened at the same time.
+func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
+	t.Parallel()
+	said := func(text string) func(net.Conn) {
+		return func(c net.Conn) { _, _ = io.WriteString(c, text) }
+	}
+	var opening sync.WaitGroup
+	for _, c := range []struct { // FuzzHandshake has more
+		answer func(net.Conn)
+		says   string
+	}{
+		{nil, "connection refused"},
+		{said(""), "did not answer the handshake"},
+		{func(c net.Conn) { c.Close() }, "did not answer the handshake"},
+		{said("\x00\x00\x00\x24\x00\x00\x00\x00\x00\x00"), "did not answer the handshake"},
+		{
+			said("HTTP/1.1 400 Bad Request\r\n\r\n"),
+			`answered the handshake with "HTTP/1.1 400 Bad Req": this is not ZooKeeper`,
+		},
+		// no password
+		{
+			said("\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x03\xe8\x00\x00\x00\x00\x00\x00\x00\x07"),
+			"zk: buffer too small",
+		},
+	} {
+		address := zktest.Impostor(t, c.answer)
+		opening.Go(func() {
+			// short, so that several tries end within the ten seconds
+			_, err := Open([]string{address}, 1500*time.Millisecond)
+			assert.ErrorContains(t, err, "no session after 10s: does ZooKeeper run at [\""+address+"\"]?")
+			assert.ErrorContains(t, err, c.says)
+		})
+	}
+	opening.Wait()
+}
+
+// With a small buffer, short requests and answers are as they are without it, and what is
+// longer fails at once.
+func TestASmallBuffer(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	small := kind("step 5, a small buffer", New)
+	small.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+		return Open(servers, timeout, WithDialer(dial), WithBuffer(smallestBuffer))
+	}
+	m := small.Join(z, "the client")
+	m.Acquire().Release()
+
+	path := z.Root + "/data"
+	_, err := z.Observer().Create(path, make([]byte, smallestBuffer), 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	mark := m.Tap.Mark()
+	_, err = m.Set(path, make([]byte, smallestBuffer), -1)
+	require.ErrorIs(t, err, zk.ErrShortBuffer)
+	require.Zero(t, m.Requests(mark)[wiretap.SetData], "requests that were sent")
+	_, _, err = m.Get(path)
+	require.ErrorIs(t, err, zk.ErrConnectionClosed)
+	m.Acquire().Release()
+	require.Equal(t, m.ID, m.SessionID(), "the session")
+}
+
+// Whoever asks for a time-out of a few milliseconds is granted more, and must wait for the
+// answer to the handshake as long as that takes.
+func TestOpenWithAVeryShortTimeout(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	s, err := Open(z.Servers(), time.Millisecond)
+	require.NoError(t, err)
+	defer s.Close()
+	require.Greater(t, s.Timeout(), time.Millisecond)
+}
+
+// A lock may use its session after the end of it.
+func TestAClosedSession(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	s, err := Open(z.Servers(), zktest.SessionTimeout)
+	require.NoError(t, err)
+	lease := s.takeLease()
+	lost := make(chan struct{})
+	stop := s.useLease(lease, func() { close(lost) })
+	waiting, closed := make(chan struct{}), make(chan struct{})
+	require.False(t, s.isClosed())
+	require.False(t, s.isOver(lease))
+	require.True(t, s.run(func() { <-waiting }), "an open session runs what it is given")
+	// Nothing in place of a function is the caller's mistake. Whoever recovers has a
+	// session that works.
+	require.Panics(t, func() { _ = s.write(nil) })
+	require.NoError(t, s.ask())
+	go func() {
+		s.Close()
+		close(closed)
+	}()
+	zktest.AwaitChan(z, "what hangs on the lease to be told", lost)
+	require.True(t, s.isOver(lease))
+	zktest.AwaitChan(z, "the session to be done", s.Done())
+	z.Await("the connection to be closed", func() bool { return s.Conn().State() == zk.StateDisconnected })
+	z.Names(z.Root) // and for as long as a request takes
+	select {
+	case <-closed:
+		t.Error("Close has not waited for what run has begun")
+	default:
+	}
+	close(waiting)
+	zktest.AwaitChan(z, "Close to return, while the lease is kept", closed)
+
+	require.True(t, s.isClosed())
+	require.ErrorIs(t, s.ask(), zk.ErrConnectionClosed)
+	own := errors.New("the write's own error")
+	require.ErrorIs(t, s.write(func() error { return own }), own)
+	for _, err := range []error{nil, zk.ErrConnectionClosed, zk.ErrClosing, zk.ErrNoAuth} {
+		require.False(t, s.canRetry(err), "closed, and to be tried again: %v", err)
+	}
+	require.NoError(t, s.write(func() error { return nil }))
+	require.True(t, s.isOver(s.takeLease()), "closed, and a write's answer begins a lease")
+	require.False(t, s.run(func() { t.Error("closed, and begins something") }))
+	require.Equal(t, zktest.SessionTimeout, s.Timeout())
+	stop()
+	stop()
+	told := 0
+	s.useLease(s.takeLease(), func() { told++ })()
+	require.Equal(t, 1, told, "how often a hold is told whose lease was over when it began")
+	s.Close()
+	_, _, err = s.Conn().Exists(z.Root)
+	require.ErrorIs(t, err, zk.ErrConnectionClosed)
+}
+
+// A's turn comes, and its line goes down for longer than its lease just as it
+// asks for the list. The list that it gets in the end must not make it a holder
+// whose hold is lost already.
+func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
+	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: believes.Through})
+	held := locks.Join(z, "B").Acquire()
+	waiting := a.Start()
+	waiting.MustWait("B holds the lock")
+	s := a.Session.(*Session)
+	node, lease := a.Znode(), s.takeLease()
+	asks := a.Tap.HoldRequest(wiretap.GetChildren, 1)
+	held.Release()
+	zktest.AwaitChan(z, "A to ask for the list", asks.Sprung())
+	a.Tap.Cut()
+	z.Await("A's lease to run out", func() bool { return s.isOver(lease) })
+	a.Tap.Restore()
+	require.NoError(t, waiting.Held().Err(), "a new hold")
+	require.Equal(t, node, a.Znode(), "A's place in the queue")
+	waiting.Release()
+}
+
+// A's turn comes when a little more than a tick of its first lease is left, and its answers
+// are slow. Three writes of the hold's own would renew the lease too late. So A makes one
+// before the hold begins: that one counts from a ping.
+func TestAWaiterWhoseLeaseIsShortKeepsItsHold(t *testing.T) {
+	t.Parallel()
+	lost := lostEachTime(func() error { return lostAfterAShortLease(t) })
+	require.NoError(t, lost, "nothing was wrong but that the answers were slow")
+}
+
+// lostAfterAShortLease is why the hold has ended within a time-out, nil if it has not.
+func lostAfterAShortLease(t *testing.T) (lost error) {
+	t.Helper()
+	z := zktest.New(t)
+	held := locks.Join(z, "B").Acquire()
+	a := locks.JoinMortal(z, "A")
+	begin := time.Now()
+	a.Tap.Delay(zktest.MortalTimeout / 25)
+	waiting := a.Start()
+	waiting.MustWait("B holds the lock")
+	z.Await("most of A's first lease to pass", func() bool { return time.Since(begin) > zktest.MortalTimeout*6/10 })
+	held.Release()
+	turn := waiting.Held()
+	begin = time.Now()
+	z.Await("a time-out to pass", func() bool { return time.Since(begin) > zktest.MortalTimeout })
+	lost = context.Cause(turn)
+	if lost == nil {
+		waiting.Release()
+	}
+	return lost
+}
+
+// A's line goes down as its turn comes, and the server is so slow with the next
+// handshake that the lease which it renews is over by then. Of what is asked now
+// the leader's answers are proof only a tenth of the time-out later. A must not
+// spend that time with asking.
+func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { // each time
+		return patient{zktest.Handshake{Ask: zktest.SessionTimeout, Tell: time.Second}.Conn(c)}
+	})})
+	held := locks.Join(z, "B").Acquire()
+	waiting := a.Start()
+	waiting.MustWait("B holds the lock")
+	hello := a.Tap.HoldReply(wiretap.Connect, 1)
+	lost := a.Tap.LoseRequest(wiretap.GetChildren, 1)
+	held.Release()
+	zktest.AwaitChan(z, "A to ask for the list", lost.Sprung())
+	zktest.AwaitChan(z, "A's handshake to be answered", hello.Sprung())
+	begin, mark := time.Now(), a.Tap.Mark()
+	z.Await("the handshake's lease to be over", func() bool { return time.Since(begin) > time.Second })
+	hello.Let()
+	require.NoError(t, waiting.Held().Err(), "a new hold")
+	asked := a.Requests(mark)
+	// Two requests in each half of a tick: 8, or 12 if the first of the writes was sent
+	// before the line was up again. A waiter that does not wait makes hundreds.
+	require.Less(
+		t,
+		asked[wiretap.GetChildren]+asked[wiretap.Delete],
+		30,
+		"lists and writes in vain, until it had a lease: %v",
+		asked,
+	)
+	waiting.Release()
+}
+
+// patient is a line on which nothing comes too late.
+type patient struct{ net.Conn }
+
+func (patient) SetReadDeadline(time.Time) error  { return nil }
+func (patient) SetWriteDeadline(time.Time) error { return nil }
+
+// A server that is slow takes longer over a handshake than the first try waits
+// for. Each try keeps the session alive: with no more patience for the next one,
+// nobody would ever get in, and the znode would stay.
+func TestASlowServerIsHeardInTheEnd(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.JoinAs(
+		z,
+		"A",
+		lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Over(func(c net.Conn) net.Conn {
+			near, far := net.Pipe() // has deadlines, which are for what comes late, too
+			go func() {
+				_, _ = io.Copy(c, far)
+				c.Close()
+			}()
+			go func() {
+				_, _ = io.Copy(far, c)
+				far.Close()
+			}()
+			return near
+		})},
+	)
+	turn := a.Acquire()
+	a.Tap.Cut()
+	z.Await("A to see that it is cut off", func() bool { return a.State() != zk.StateHasSession })
+	a.Tap.Delay(zktest.MortalTimeout / 2) // a first try waits for a third
+	a.Tap.Restore()
+	z.Await("A to be heard", func() bool { return a.State() == zk.StateHasSession })
+	a.Tap.Delay(0)
+	if err := a.Unlock(turn.Held()); err != nil { // the lease may be over by now
+		require.ErrorIs(t, err, ErrLost)
+	}
+	z.Await("A's znode to go", func() bool { return len(a.Queue()) == 0 })
+}
+
+// The user closes the connection, of which the session knows nothing. A loop that
+// repeats what was not answered would spin.
+func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := joinProcess(z, "A")
+	other := locks.At(z, a.Member, z.Root+"/other")
+	held, theirs := a.Acquire().Held(), locks.JoinAs(z, "B", lockcheck.Seat{Path: other.Path}).Acquire()
+	inLine, waiting := a.lineUp(1), other.Start()
+	waiting.MustWait("B holds the other lock")
+	a.Session.Conn().Close()
+	zktest.AwaitChan(z, "the hold to be told of its loss", held.Done())
+	require.ErrorIs(t, context.Cause(held), ErrLost)
+	for _, call := range []*zktest.Turn{inLine, waiting, other.Start()} {
+		require.ErrorContains(t, call.Err(), "the session is closed")
+	}
+	require.ErrorIs(t, a.Unlock(held), ErrLost)
+	z.Await("A's znodes to go with its session", func() bool { return len(a.Queue()) == 0 && len(other.Queue()) == 1 })
+	theirs.Release()
+}
+
+// B holds the lock, and A's line goes down right behind the list that tells A so.
+// The getData that A's client had not sent yet goes out on A's next session, which
+// has no znode: a watch set so would wait without a place in the queue. Whether
+// the client still sends it is up to chance, so there are up to six rounds.
+func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	held := locks.Join(z, "B").Acquire()
+	crowd := locks
+	crowd.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+		// with few servers the client gives up what it has not sent
+		return locks.Open(slices.Repeat(servers, 3), timeout, dial)
+	}
+	late := false
+	for round := 0; !late && round < 6; round++ {
+		a := crowd.JoinMortal(z, "A")
+		list := a.Tap.HoldReply(wiretap.GetChildren, 1)
+		busy := a.Tap.HoldRequest(wiretap.Exists, 1) // with it the client is busy sending
+		waiting := a.Start()
+		zktest.AwaitChan(z, "the list to be answered", list.Sprung())
+		go func() { _, _, _ = a.Exists("/") }()
+		zktest.AwaitChan(z, "A's client to be busy", busy.Sprung())
+		list.Let()
+		z.Await("the getData to wait for it", func() bool { return unsent(a.Conn) == 1 })
+		begun, end := outage(z, a, busy)
+		mark := a.Tap.Mark()
+		a.Tap.HangUp()
+		begun()
+		z.AwaitExpiry(a.Client)
+		end()
+		z.Await("A to stand in the queue again", func() bool { return len(a.Queue()) == 2 })
+		connected := false
+		for _, f := range a.Tap.Since(mark) {
+			connected = connected || f.Op == wiretap.Connect
+			if connected && f.Kind == wiretap.Request && f.Op == wiretap.Create {
+				break
+			}
+			late = late || connected && f.Kind == wiretap.Request && f.Op == wiretap.GetData
+		}
+		_ = waiting.Cancel()
+		a.Close()
+	}
+	t.Log("a getData went out on the next session:", late)
+	held.Release()
+}
+
+// unsent is how many requests the client holds in its channel.
+func unsent(c *zk.Conn) int { return reflect.ValueOf(c).Elem().FieldByName("sendChan").Len() }
+
+// A time in Go can have two readings: the time of day, which can be set, and a monotonic
+// one, which no setting moves. Two times that have the second are compared by that alone.
+// So a time of day that jumps does not move the lease, if all its times have the second.
+// Round, UTC, or a way through a number would drop it.
+func TestTheLeaseHasMonotonicTimesOnly(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.JoinMortal(z, "A")
+	s := a.Session.(*Session)
+	has := func(p *proof) func() bool {
+		return func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return !p.isNone()
+		}
+	}
+	z.Await("two pings to be answered", has(&s.pingBefore))
+	a.Acquire()
+	z.Await("two writes to be answered, a tick apart", has(&s.writeBefore))
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for what, at := range map[string]time.Time{
+		"the end of the lease": s.lease.until,
+		"ping, sent":           s.lastPing.sent,
+		"ping, answered":       s.lastPing.answered,
+		"write 1, sent":        s.writeBefore.sent,
+		"write 1, answered":    s.writeBefore.answered,
+		"write 2, sent":        s.lastWrite.sent,
+		"write 2, answered":    s.lastWrite.answered,
+	} {
+		require.Contains(t, at.String(), " m=", "%s: the monotonic reading, as Go prints it", what)
+	}
+}
