@@ -7,9 +7,7 @@ SHELL := bash
 # is typed there, as in make tour STEPS=3,4, stands in the program's environment.
 
 help: ## this list: a command's variables stand below it, as in make see STEP=3
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) } /^##@ / { print "\n" substr($$0, 5) }' Makefile $(IN_CHINESE)
-
-IN_CHINESE = $(if $(filter zh%,$(or $(ZKLOCK_LANG),$(LC_ALL),$(LANG))),| go run ./internal/upkeep/words/filter)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) } /^##@ / { print "\n" substr($$0, 5) }' Makefile
 
 ##@ Begin here
 
@@ -132,7 +130,7 @@ quick: ready ## after each change: the format, go vet, the pages, the sentences,
 ## SINCE=HEAD^      since which commit; else since the last
 	$(FORMATTED)
 	go vet ./...
-	go test -timeout 600s ./internal/doccheck ./internal/upkeep/words ./internal/check/tables/... $(CHANGED)
+	go test -timeout 600s ./internal/doccheck ./internal/check/tables/... $(CHANGED)
 
 # The folders with Go files that differ from a commit, new ones among them. peers/kv is a module of its own.
 CHANGED = $(shell { git diff --name-only --diff-filter=d $(or $(SINCE),HEAD); git ls-files --others --exclude-standard; } | grep '\.go$$' | grep -v /peers/kv/ | xargs -r dirname | sort -u | sed 's|^|./|')
@@ -154,8 +152,8 @@ tools: ready ## the tests that make test leaves out: for whoever changes the too
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 # RACE=-race is for .ci/night. make check has go vet. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
-TOOLS = /internal/(show|teach|server/(process|zkserver/container)|upkeep/(mutants|offline))(/|$$)
-RARE = ^(TestRarerFaults|TestAChangedStep5IsWrong|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
+TOOLS = /internal/(show|teach|server/(process|zkserver/container))(/|$$)
+RARE = ^(TestRarerFaults|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
 LONGEST_TOOL = ./internal/teach/exercise/command # begins first in make tools
 
@@ -165,20 +163,14 @@ race: ready ## the tests ten times over, with the race detector
 figures: ready ## draw the chapters' pictures, from a run
 	@go run ./internal/show/tour figures
 
-offline: ready ## an archive of all this, ZooKeeper and the modules, for machines without a network
-	@go run ./internal/upkeep/offline
-
 ready: # the modules in silence, so that what is installed stands in the first line
-	@go list -m >/dev/null || { GOWORK=off go list -m >/dev/null 2>&1 || echo "$(NO_GO)"; exit 1; }
-	@go mod download || { { $(NO_MODULES); } $(IN_CHINESE); exit 1; }
+	@go list -m >/dev/null || { GOWORK=off go list -m >/dev/null 2>&1 || echo "This needs Go 1.25 or newer: https://go.dev/dl/"; exit 1; }
+	@go mod download || { $(NO_MODULES); exit 1; }
 	@go run ./internal/upkeep/ready
 
-# Without a Go nothing here can translate. An old Go fails at go.mod, and not for want of a network.
-# If it is only the file go.work that fails, Go itself has said what to do.
-NO_GO = $(if $(IN_CHINESE),这里需要 Go 1.25 或更新的版本：https://golang.google.cn/dl/,This needs Go 1.25 or newer: https://go.dev/dl/)
-
+# An old Go fails at go.mod, and not for want of a network. If it is only the file go.work that fails, Go itself has said what to do.
 NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of reach, name a mirror in your country, and try again:'; \
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: help tour play test exercise hint zk hold part watch progress replay solution reset hunt see matrix explore book bench storm java peers quick check generate tools race figures offline ready
+.PHONY: help tour play test exercise hint zk hold part watch progress replay solution reset hunt see matrix explore book bench storm java peers quick check generate tools race figures ready

@@ -1,6 +1,8 @@
 package childrenwatch
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +13,6 @@ import (
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
-	"zklock/internal/upkeep/words"
 )
 
 // Step 2's waiters list the directory all the time. These sleep. But a newcomer
@@ -165,14 +166,14 @@ func TestReleaseIsNeverMissed(t *testing.T) {
 		holder.Release()
 		slow.Let()
 		waiting.Acquired()
-		var told []words.Text
+		var told []string
 		for _, f := range received(waiting) {
 			if f.Kind == wiretap.Notification {
-				told = append(told, words.Of("a notification"))
+				told = append(told, "a notification")
 			} else {
-				told = append(told, words.Of("a list of %d", f.Names))
+				told = append(told, fmt.Sprintf("a list of %d", f.Names))
 			}
 		}
-		chapter.Says(t, "a release %s: the waiter gets %s, and the lock", c.when, words.Join(told, ", "))
+		chapter.Says(t, "a release %s: the waiter gets %s, and the lock", c.when, strings.Join(told, ", "))
 	}
 }

@@ -6,6 +6,7 @@ package actor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,6 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/process"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // A Lock is how a client comes to a lock: it opens a session, and finds in it the
@@ -43,8 +43,8 @@ type Address struct {
 // A Word is what a client believes of itself from now on.
 type Word struct {
 	Mood  string
-	Said  words.Text // an error, or empty
-	Token int64      // of its hold, if that has one
+	Said  string // an error, or empty
+	Token int64  // of its hold, if that has one
 }
 
 // The moods besides those that a call to the lock ends with.
@@ -123,7 +123,7 @@ func (a *Actor) becomes(mood string, err error) {
 	a.mood = mood
 	w := Word{Mood: mood}
 	if err != nil {
-		w.Said = words.Error(err)
+		w.Said = err.Error()
 	}
 	if Believes(a.mood) {
 		w.Token = a.token()
@@ -179,7 +179,7 @@ func (a *Actor) Do(what string, _ *bool) error {
 	case "mend":
 		a.tap.Restore()
 	default:
-		return words.Errorf("it does not know what %q is", what)
+		return fmt.Errorf("it does not know what %q is", what)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"runtime/debug"
@@ -15,7 +16,6 @@ import (
 	"zklock/internal/check/actor"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // timeout is of the sessions: so long that time changes nothing in an order.
@@ -75,7 +75,7 @@ func newClient(name string, lock actor.Lock, servers []string, story *story, rec
 	several := []string{address, address, address, address}
 	session, err := lock.Open(several, timeout, c.dial)
 	if err != nil {
-		return nil, words.Errorf("open a session for %s: %w", name, err)
+		return nil, fmt.Errorf("open a session for %s: %w", name, err)
 	}
 	c.session = session
 	return c, nil
@@ -229,7 +229,7 @@ func (c *client) lock(makeLock func() error) error {
 			return nil
 		}
 	}
-	return words.Errorf("the lock of %s is not made in time", c.name)
+	return fmt.Errorf("the lock of %s is not made in time", c.name)
 }
 
 // asks tells whether a request of the client waits at the gate.
@@ -276,7 +276,7 @@ func (c *client) returned(call string, err error) {
 func (c *client) guarded(do func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			err = words.Errorf("panic: %v\n%s", broken, debug.Stack())
+			err = fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
 		}
 	}()
 	return do()
@@ -340,7 +340,7 @@ func readFrame(conn net.Conn) ([]byte, error) {
 	}
 	n := binary.BigEndian.Uint32(length)
 	if n > 1024 {
-		return nil, words.Errorf("a frame of %d bytes, which is not ZooKeeper's", n)
+		return nil, fmt.Errorf("a frame of %d bytes, which is not ZooKeeper's", n)
 	}
 	frame := make([]byte, n)
 	_, err := io.ReadFull(conn, frame)

@@ -3,11 +3,10 @@ package explore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"zklock/internal/upkeep/words"
 )
 
 // The invariants, by what is said when one is broken.
@@ -59,7 +58,7 @@ func (p *player) looksAtToken(r *Run, i int, c *client) {
 
 // judge looks at what is left when nothing more can come.
 func (p *player) judge(r *Run) error {
-	var ends []words.Text
+	var ends []string
 	for _, c := range p.clients {
 		c.mu.Lock()
 		end, wrong := c.end()
@@ -80,19 +79,19 @@ func (p *player) judge(r *Run) error {
 	}
 	if len(left) > 0 {
 		r.Wrong = append(r.Wrong, leftBehind)
-		ends = append(ends, words.Of("what stays: %v", strings.Join(left, ", ")))
+		ends = append(ends, fmt.Sprintf("what stays: %v", strings.Join(left, ", ")))
 	}
-	r.Outcome = words.Join(ends, "; ")
+	r.Outcome = strings.Join(ends, "; ")
 	return nil
 }
 
 // Outcome is how an order ended in which these invariants are broken.
-func Outcome(wrong []string) words.Text {
-	var all []words.Text
+func Outcome(wrong []string) string {
+	var all []string
 	for _, invariant := range wrong {
-		all = append(all, words.Whole(invariant))
+		all = append(all, invariant)
 	}
-	return words.Join(all, "; ")
+	return strings.Join(all, "; ")
 }
 
 // aWhile is how long a client that waits for ever is looked at: some ask once a second.
@@ -117,24 +116,24 @@ func (p *player) looksForTimers() error {
 
 // end tells how an order has ended for a client, and what is wrong with that. The caller
 // has c.mu.
-func (c *client) end() (end words.Text, wrong string) {
+func (c *client) end() (end string, wrong string) {
 	switch {
 	case c.crashed:
-		return words.Of("%v crashed", c.name), ""
+		return fmt.Sprintf("%v crashed", c.name), ""
 	case c.call == "Lock" && c.gaveUp:
-		return words.Of("%v gave up, and its Lock does not come back", c.name), noReturn
+		return fmt.Sprintf("%v gave up, and its Lock does not come back", c.name), noReturn
 	case c.call == "Lock":
-		return words.Of("%v waits for ever", c.name), waitsOn
+		return fmt.Sprintf("%v waits for ever", c.name), waitsOn
 	case c.call == "Unlock":
-		return words.Of("%v waits for its Unlock", c.name), noReturn
+		return fmt.Sprintf("%v waits for its Unlock", c.name), noReturn
 	case c.err != nil && !c.mayFail():
-		return words.Of("%v fails", c.name), notAllowed
+		return fmt.Sprintf("%v fails", c.name), notAllowed
 	case c.err != nil:
-		return words.Of("%v fails as it may", c.name), ""
+		return fmt.Sprintf("%v fails as it may", c.name), ""
 	case c.lost && c.way.Token != nil:
-		return words.Of("%v is not told of its loss", c.name), hidesLoss
+		return fmt.Sprintf("%v is not told of its loss", c.name), hidesLoss
 	}
-	return words.Of("%v is done", c.name), ""
+	return fmt.Sprintf("%v is done", c.name), ""
 }
 
 // mayFail tells whether the error of the client's last call is one that the lock may give.
@@ -154,7 +153,7 @@ func (c *client) mayFail() bool {
 func (p *player) leftBehind() (left []string, err error) {
 	names, _, err := p.eye.Children(p.path)
 	if err != nil {
-		return nil, words.Errorf("list %s: %v", p.path, err)
+		return nil, fmt.Errorf("list %s: %v", p.path, err)
 	}
 	waiting := map[int64]bool{}
 	for _, c := range p.clients {
@@ -167,7 +166,7 @@ func (p *player) leftBehind() (left []string, err error) {
 	for _, name := range names {
 		there, stat, err := p.eye.Exists(p.path + "/" + name)
 		if err != nil {
-			return nil, words.Errorf("look at %s: %v", name, err)
+			return nil, fmt.Errorf("look at %s: %v", name, err)
 		}
 		if there && !waiting[stat.EphemeralOwner] {
 			left = append(left, p.story.short(p.path+"/"+name))

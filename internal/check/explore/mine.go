@@ -3,11 +3,11 @@ package explore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
 	"zklock/internal/check/zktest"
-	"zklock/internal/upkeep/words"
 )
 
 // An Answer is what Mine has found.
@@ -45,7 +45,7 @@ func Mine(ctx context.Context, servers []string, root, step, program string) (An
 	case "5", "6":
 		bounds = append(bounds, Settings{Clients: 2, Switches: 0, Faults: 1})
 	default:
-		return Answer{}, words.Errorf("%q is no step", step)
+		return Answer{}, fmt.Errorf("%q is no step", step)
 	}
 	if program == "" {
 		var err error

@@ -3,11 +3,11 @@ package explore
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 
 	"zklock/internal/check/actor"
 	"zklock/internal/server/process"
-	"zklock/internal/upkeep/words"
 )
 
 // Orders are played in processes of their own: there, each goroutine is a client's, and so
@@ -45,7 +45,7 @@ func (p *Played) Record(run Run, record *Record) error {
 	defer func() { p.player.record = nil }()
 	again, err := p.player.play(run.Moments)
 	if err == nil && again.Outcome != run.Outcome {
-		err = words.Errorf(
+		err = fmt.Errorf(
 			"this order cannot be repeated: it has ended with %q, and now with %q",
 			run.Outcome,
 			again.Outcome,
@@ -71,7 +71,7 @@ func Start(n int, s Settings, name, program string, args ...string) (players []*
 		p := &Player{child}
 		players = append(players, p)
 		if err := child.Call("Begin", s, new(bool)); err != nil {
-			return nil, errors.Join(words.Errorf("begin to explore %s: %w", name, err), End(players))
+			return nil, errors.Join(fmt.Errorf("begin to explore %s: %w", name, err), End(players))
 		}
 	}
 	return players, nil

@@ -13,7 +13,6 @@ import (
 	"zklock/internal/check/actor"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // longest is how many choices an order can have. A lock that asks again and again has
@@ -29,11 +28,11 @@ type Moment struct {
 // A Run is an order that was played.
 type Run struct {
 	Moments []Moment
-	Faults  []string   // what has failed, in its order
-	Wrong   []string   // what is wrong, by the invariants that it breaks; nil: nothing
-	Told    []Line     // the order
-	Outcome words.Text // how it ended for each client
-	Covered bool       // what can come now comes in other orders, too: so it was not played to its end
+	Faults  []string // what has failed, in its order
+	Wrong   []string // what is wrong, by the invariants that it breaks; nil: nothing
+	Told    []Line   // the order
+	Outcome string   // how it ended for each client
+	Covered bool     // what can come now comes in other orders, too: so it was not played to its end
 }
 
 // Requests counts those in the order, also the lost ones.
@@ -81,7 +80,7 @@ func newPlayer(lock actor.Lock, settings Settings, root string) (*player, error)
 	p.eye = eye
 	if _, err := eye.Create(root, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		eye.Close()
-		return nil, words.Errorf("create %s: %v", root, err)
+		return nil, fmt.Errorf("create %s: %v", root, err)
 	}
 	return p, nil
 }
@@ -112,7 +111,7 @@ func (p *player) play(begin []Moment) (r Run, err error) {
 	p.record.ends()
 	err = errors.Join(err, p.leave())
 	if err != nil {
-		return r, words.Errorf("%w\n%s", err, strings.Join(r.Tell(), "\n"))
+		return r, fmt.Errorf("%w\n%s", err, strings.Join(r.Tell(), "\n"))
 	}
 	return r, nil
 }
@@ -122,7 +121,7 @@ func (p *player) enter() error {
 	p.number++
 	dir := fmt.Sprintf("%s/%d", p.Root, p.number)
 	if _, err := p.eye.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		return words.Errorf("create %s: %v", dir, err)
+		return fmt.Errorf("create %s: %v", dir, err)
 	}
 	p.path = dir
 	p.record.begins(dir, p.Clients)
@@ -203,7 +202,7 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 		}
 		if len(r.Moments) == longest {
 			r.Wrong = append(r.Wrong, asksOn)
-			r.Outcome = words.Whole(asksOn)
+			r.Outcome = asksOn
 			return r, nil
 		}
 		sleeps := func(c choice) bool {
@@ -217,7 +216,7 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 		moment := Moment{Choices: labels(awake)}
 		if i := len(r.Moments); i < len(begin) {
 			if !slices.Equal(begin[i].Choices, moment.Choices) {
-				return r, words.Errorf("this order cannot be repeated: at choice %d there was %q, and now there is %q",
+				return r, fmt.Errorf("this order cannot be repeated: at choice %d there was %q, and now there is %q",
 					i+1, begin[i].Choices, moment.Choices)
 			}
 			moment.Taken = begin[i].Taken
@@ -263,7 +262,7 @@ func (p *player) do(ch, first choice) error {
 		}
 		p.last = ch.client
 	}
-	var request words.Text
+	var request string
 	c.mu.Lock()
 	if c.pending != nil {
 		request = p.story.briefly(*c.pending)
@@ -341,7 +340,7 @@ func (p *player) settle() error {
 				continue
 			}
 			if err := c.flush(); err != nil {
-				return words.Errorf("a read to flush the line of %s: %w", c.name, err)
+				return fmt.Errorf("a read to flush the line of %s: %w", c.name, err)
 			}
 		}
 	}

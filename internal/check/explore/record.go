@@ -1,12 +1,12 @@
 package explore
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // A Record is an order as the taps at its clients have seen it. Only an order that is to be
@@ -136,7 +136,7 @@ func (p *player) ends(client int, session func() error) error {
 func (p *player) lastChange() (zxid int64, err error) {
 	_, stat, err := p.eye.Exists(p.path)
 	if err != nil {
-		return 0, words.Errorf("look at %s: %v", p.path, err)
+		return 0, fmt.Errorf("look at %s: %v", p.path, err)
 	}
 	return stat.Pzxid, nil
 }

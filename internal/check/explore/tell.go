@@ -8,13 +8,12 @@ import (
 	"sync"
 
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // A Line tells something that happened in an order.
 type Line struct {
 	Choice int // the number of the choice; 0: it is what came of the last one
-	Text   words.Text
+	Text   string
 }
 
 // story is what happens in an order. It is safe for use by many goroutines.
@@ -39,7 +38,7 @@ func (s *story) short(text string) string {
 
 // add tells what came of a choice. Paths and errors are short.
 func (s *story) add(format string, args ...any) {
-	text := words.Of(format, args...)
+	text := fmt.Sprintf(format, args...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = append(s.lines, Line{Text: text})
@@ -48,7 +47,7 @@ func (s *story) add(format string, args ...any) {
 // chosen tells of a choice.
 func (s *story) chosen(format string, args ...any) {
 	s.endChoice()
-	text := words.Of(format, args...)
+	text := fmt.Sprintf(format, args...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.choices++
@@ -61,7 +60,7 @@ func (s *story) chosen(format string, args ...any) {
 func (s *story) endChoice() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	byClient := func(a, b Line) int { return strings.Compare(a.Text.EN[:1], b.Text.EN[:1]) }
+	byClient := func(a, b Line) int { return strings.Compare(a.Text[:1], b.Text[:1]) }
 	slices.SortStableFunc(s.lines[s.since:], byClient)
 	s.since = len(s.lines)
 }
@@ -81,13 +80,13 @@ func (r Run) Tell() (lines []string) {
 		if line.Choice > 0 {
 			number = fmt.Sprintf("%3d.", line.Choice)
 		}
-		lines = append(lines, number+" "+line.Text.String())
+		lines = append(lines, number+" "+line.Text)
 	}
-	return append(lines, "     "+words.Sprintf("In the end: %s", r.Outcome))
+	return append(lines, "     "+fmt.Sprintf("In the end: %s", r.Outcome))
 }
 
 // briefly is a frame in a few words.
-func (s *story) briefly(f wiretap.Frame) words.Text { return f.Briefly(s.short(f.Path)) }
+func (s *story) briefly(f wiretap.Frame) string { return f.Briefly(s.short(f.Path)).EN }
 
 func (s *story) replied(client string, f wiretap.Frame) {
 	if f.Lost {
@@ -104,9 +103,9 @@ func (s *story) notified(client string, f wiretap.Frame) {
 func (s *story) returned(client, call string, err error) {
 	switch {
 	case err != nil && call == "Lock":
-		s.add("%s's Lock fails: %s", client, words.Error(err).Changed(s.short))
+		s.add("%s's Lock fails: %s", client, s.short(err.Error()))
 	case err != nil:
-		s.add("%s's Unlock fails: %s", client, words.Error(err).Changed(s.short))
+		s.add("%s's Unlock fails: %s", client, s.short(err.Error()))
 	case call == "Lock":
 		s.add("%s is inside", client)
 	default:

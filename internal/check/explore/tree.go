@@ -121,7 +121,7 @@ func (r *Result) add(run Run) {
 		return
 	}
 	r.Orders++
-	r.Outcomes[run.Outcome.EN]++
+	r.Outcomes[run.Outcome]++
 	if len(run.Wrong) > 0 {
 		r.Wrong++
 	}

@@ -17,7 +17,6 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 func lock(w zktest.Way, ctx context.Context) error {
@@ -25,9 +24,13 @@ func lock(w zktest.Way, ctx context.Context) error {
 	return err
 }
 
-var RefusedUnasked = property("what cannot work is refused before anything is sent",
-	"a mistake in the caller's code would come back as a riddle, or not at all",
-	"what can be known to be wrong without the server's help?",
+var RefusedUnasked = property(
+	text("what cannot work is refused before anything is sent",
+		"what cannot work is refused before anything is sent"),
+	text("a mistake in the caller's code would come back as a riddle, or not at all",
+		"a mistake in the caller's code would come back as a riddle, or not at all"),
+	text("what can be known to be wrong without the server's help?",
+		"what can be known to be wrong without the server's help?"),
 	func(s *story) {
 		a := s.join("A")
 		mark := a.Tap.Mark()
@@ -77,9 +80,12 @@ var RefusedUnasked = property("what cannot work is refused before anything is se
 		s.done("nil, ended contexts and bad paths were refused without a request")
 	})
 
-var ClosedBefore = property("a closed session is named in the error",
-	"the caller would look for the mistake at the server",
-	"what do the calls answer when the session is closed?",
+var ClosedBefore = property(
+	text("a closed session is named in the error", "a closed session is named in the error"),
+	text("the caller would look for the mistake at the server",
+		"the caller would look for the mistake at the server"),
+	text("what do the calls answer when the session is closed?",
+		"what do the calls answer when the session is closed?"),
 	func(s *story) {
 		a := s.join("A")
 		held := a.Acquire().Held()
@@ -99,9 +105,13 @@ func (s *story) sweep() {
 
 // While a call waits for the answer to its create, list or read, while it stands
 // in the queue, or waits for the answer to its delete, the session is closed.
-var ClosedDuring = property("a session closed during a call ends the call",
-	"the call would wait for an answer that cannot come",
-	"for what does the call wait, and does it come when the session is closed?",
+var ClosedDuring = property(
+	text("a session closed during a call ends the call",
+		"a session closed during a call ends the call"),
+	text("the call would wait for an answer that cannot come",
+		"the call would wait for an answer that cannot come"),
+	text("for what does the call wait, and does it come when the session is closed?",
+		"for what does the call wait, and does it come when the session is closed?"),
 	func(s *story) {
 		for what, ctx := range map[string]context.Context{
 			"a context":            s.Ctx,
@@ -113,7 +123,7 @@ var ClosedDuring = property("a session closed during a call ends the call",
 				mark, reply := a.Tap.Mark(), a.Tap.HoldReply(op, 1)
 				call := a.StartIn(ctx)
 				s.Await(
-					words.Of("the reply to A's %v, an answer, or A to wait", op),
+					fmt.Sprintf("the reply to A's %v, an answer, or A to wait", op),
 					func() bool { return comesToAStop(call, reply, mark) },
 				)
 				closeDuring(a, call, reply)
@@ -142,9 +152,13 @@ func closeDuring(a *zktest.Member, call *zktest.Turn, reply *wiretap.Trap) {
 	closing.Wait()
 }
 
-var NoPermission = property("a missing permission is named, and can be given later",
-	"the holder could not get rid of a lock that it may not delete",
-	"which requests does the server refuse, and what stands at the server then?",
+var NoPermission = property(
+	text("a missing permission is named, and can be given later",
+		"a missing permission is named, and can be given later"),
+	text("the holder could not get rid of a lock that it may not delete",
+		"the holder could not get rid of a lock that it may not delete"),
+	text("which requests does the server refuse, and what stands at the server then?",
+		"which requests does the server refuse, and what stands at the server then?"),
 	func(s *story) {
 		a := s.join("A")
 		_, err := s.Observer().Create(s.dir, nil, 0, zk.WorldACL(zk.PermAll))
@@ -184,9 +198,12 @@ var NoPermission = property("a missing permission is named, and can be given lat
 		)
 	})
 
-var ChildlessParent = property("a parent that can have no children is named",
-	"NoChildrenForEphemerals alone does not say which path is meant",
-	"a parent is an ephemeral znode: what can the caller do?",
+var ChildlessParent = property(
+	text("a parent that can have no children is named", "a parent that can have no children is named"),
+	text("NoChildrenForEphemerals alone does not say which path is meant",
+		"NoChildrenForEphemerals alone does not say which path is meant"),
+	text("a parent is an ephemeral znode: what can the caller do?",
+		"a parent is an ephemeral znode: what can the caller do?"),
 	func(s *story) {
 		parent := s.Root + "/ephemeral"
 		if _, err := s.Observer().Create(parent, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
@@ -209,9 +226,12 @@ var ChildlessParent = property("a parent that can have no children is named",
 // its reply comes something else. The client itself makes room for any length
 // that a frame claims, and panics if a frame is too short, and nobody reads the
 // frames before it does: such frames are not tried.
-var RepliesThatAreNone = property("a reply that is none does no harm",
-	"a proxy or a broken server would leave a znode that nobody knows of",
-	"the server has done what was asked, and the reply is nonsense: what is known?",
+var RepliesThatAreNone = property(
+	text("a reply that is none does no harm", "a reply that is none does no harm"),
+	text("a proxy or a broken server would leave a znode that nobody knows of",
+		"a proxy or a broken server would leave a znode that nobody knows of"),
+	text("the server has done what was asked, and the reply is nonsense: what is known?",
+		"the server has done what was asked, and the reply is nonsense: what is known?"),
 	func(s *story) {
 		var tell []func(part *story)
 		for _, lie := range lies {
@@ -222,13 +242,13 @@ var RepliesThatAreNone = property("a reply that is none does no harm",
 		}
 		// All have joined: joining changes the story. Most of the time is spent waiting.
 		var telling sync.WaitGroup
-		wrong := make([]words.Text, len(lies))
+		wrong := make([]string, len(lies))
 		for i := range tell {
 			telling.Go(func() { wrong[i] = s.apart(tell[i]) })
 		}
 		telling.Wait()
-		all := words.Join(wrong, "")
-		s.failsIf(all != words.Text{}, "%s", all)
+		all := strings.Join(wrong, "")
+		s.failsIf(all != "", "%s", all)
 		s.done("%d kinds of lies: the calls came back, and left nothing", len(lies))
 	})
 
@@ -359,9 +379,13 @@ func (l *liar) over(tap zk.Dialer) zk.Dialer {
 
 // The directory has 1,000 children of somebody else, with names of 200
 // characters, and some that look like the queue's.
-var CrowdedDirectory = property("a directory full of foreign children is no obstacle",
-	"names that only look like the queue's would block the lock, or be deleted",
-	"which of the names are really of this queue?",
+var CrowdedDirectory = property(
+	text("a directory full of foreign children is no obstacle",
+		"a directory full of foreign children is no obstacle"),
+	text("names that only look like the queue's would block the lock, or be deleted",
+		"names that only look like the queue's would block the lock, or be deleted"),
+	text("which of the names are really of this queue?",
+		"which of the names are really of this queue?"),
 	func(s *story) {
 		names := []string{
 			"lock-",
@@ -417,9 +441,12 @@ var CrowdedDirectory = property("a directory full of foreign children is no obst
 	})
 
 // No lock gets as far as a session. In steps 5 and 6 it is Open that says so.
-var NoServer = property("a server that is none is named",
-	"the caller would wait for ever for an address with a typing error",
-	"nothing answers at the address: when does the call come back?",
+var NoServer = property(
+	text("a server that is none is named", "a server that is none is named"),
+	text("the caller would wait for ever for an address with a typing error",
+		"the caller would wait for ever for an address with a typing error"),
+	text("nothing answers at the address: when does the call come back?",
+		"nothing answers at the address: when does the call come back?"),
 	func(s *story) {
 		a := s.join("A")
 		if a.Token != nil {

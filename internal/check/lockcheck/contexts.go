@@ -25,9 +25,11 @@ func (s *story) entersWith(m *zktest.Member, held context.Context) *zktest.Turn 
 
 // A holds another lock, and B this one. Then A locks this one inside the other, and
 // the other one again inside this.
-var OwnHold = property("each lock has its own hold and token",
-	"who holds one lock would be let into another, or release it",
-	"which lock's hold does the context carry, and does it carry others as well?",
+var OwnHold = property(
+	text("each lock has its own hold and token", "每把锁各有自己的持有和令牌"),
+	text("who holds one lock would be let into another, or release it", "持有一把锁的人会闯进另一把锁，或者把它释放掉"),
+	text("which lock's hold does the context carry, and does it carry others as well?",
+		"context 里带的是哪把锁的持有？别的锁的持有也带着吗？"),
 	func(s *story) {
 		a, b := s.join("A"), s.writerAs("B", Seat{})
 		other := s.another(a.Path + "-other")
@@ -69,9 +71,12 @@ var OwnHold = property("each lock has its own hold and token",
 
 // A's lease runs out while it is cut off, and its session lives on. A is told, and
 // works on. Another client waits meanwhile, and another goroutine of A.
-var LossLetsNobodyIn = property("a loss lets nobody in before the holder unlocks",
-	"who is told that the lock is lost needs time to stop, and somebody would be inside beside it",
-	"the lease has run out and the session lives on: who may delete the znode, and when?",
+var LossLetsNobodyIn = property(
+	text("a loss lets nobody in before the holder unlocks", "锁丢失后，持有者调用 Unlock 之前不放进任何人"),
+	text("who is told that the lock is lost needs time to stop, and somebody would be inside beside it",
+		"得知锁丢失的人需要时间停下来，这时别人就会同时在里面"),
+	text("the lease has run out and the session lives on: who may delete the znode, and when?",
+		"租约已经到期，会话还活着：谁可以删 znode？什么时候删？"),
 	func(s *story) {
 		believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
 		a, b := s.joinAs("A", Seat{Through: believes.Through}), s.writerAs("B", Seat{})

@@ -70,19 +70,21 @@ func (s *story) named(want, when string, all ...*zktest.Member) {
 
 // ElectionProperties are those of an election.
 var ElectionProperties = []*Property{
-	{Name: "one leads at a time", Hint: "when does Campaign return, and for how many at a time?", tell: func(s *story) {
-		a := s.leader("A", zktest.SessionTimeout)
-		b, c := s.follower("B"), s.follower("C")
-		s.leaves(a)
-		s.succeeds(b)
-		s.stillStands(c, "B leads")
-		s.leaves(b)
-		s.succeeds(c)
-		s.holds("A led, then B, then C")
-	}},
+	{Name: text("one leads at a time", "同一时刻只有一个领导者"),
+		Question: text("when does Campaign return, and for how many at a time?", "Campaign 什么时候返回？同时对几个人返回？"),
+		tell: func(s *story) {
+			a := s.leader("A", zktest.SessionTimeout)
+			b, c := s.follower("B"), s.follower("C")
+			s.leaves(a)
+			s.succeeds(b)
+			s.stillStands(c, "B leads")
+			s.leaves(b)
+			s.succeeds(c)
+			s.holds("A led, then B, then C")
+		}},
 	{
-		Name: "everybody knows who leads",
-		Hint: "where could the leader's name stand, so that anybody can read it?",
+		Name:     text("everybody knows who leads", "人人知道谁是领导者"),
+		Question: text("where could the leader's name stand, so that anybody can read it?", "领导者的名字写在哪里，谁都能读到？"),
 		tell: func(s *story) {
 			onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
 			s.named("", "nobody has campaigned", onlooker)
@@ -98,19 +100,21 @@ var ElectionProperties = []*Property{
 			s.holds("nobody, A, B, nobody: all three said so")
 		},
 	},
-	{Name: "a dead leader is not named", Hint: "who takes the name away when the leader cannot?", tell: func(s *story) {
-		a := s.leader("A", zktest.MortalTimeout)
-		onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
-		a.Crash()
-		s.AwaitExpiry(a.Client)
-		s.named("", "A's session has expired", onlooker)
-		b := s.leader("B", zktest.SessionTimeout)
-		s.named("B", "A's session has expired and B leads", b.Member, onlooker)
-		s.holds("A's session expired: nobody was named, and then B")
-	}},
+	{Name: text("a dead leader is not named", "崩溃的领导者不再被提名"),
+		Question: text("who takes the name away when the leader cannot?", "领导者自己不能撤下名字时，由谁来撤？"),
+		tell: func(s *story) {
+			a := s.leader("A", zktest.MortalTimeout)
+			onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
+			a.Crash()
+			s.AwaitExpiry(a.Client)
+			s.named("", "A's session has expired", onlooker)
+			b := s.leader("B", zktest.SessionTimeout)
+			s.named("B", "A's session has expired and B leads", b.Member, onlooker)
+			s.holds("A's session expired: nobody was named, and then B")
+		}},
 	{
-		Name: "a leader that is cut off knows it first",
-		Hint: "what does step 5 tell a holder, and how do you pass it on?",
+		Name:     text("a leader that is cut off knows it first", "失去连接的领导者最先知道"),
+		Question: text("what does step 5 tell a holder, and how do you pass it on?", "第 5 步会通知持有者什么？你怎样转达？"),
 		tell: func(s *story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")
@@ -121,8 +125,8 @@ var ElectionProperties = []*Property{
 		},
 	},
 	{
-		Name: "a late resignation harms nobody",
-		Hint: "A has lost its session, and B leads: what does A's Resign delete?",
+		Name:     text("a late resignation harms nobody", "迟到的卸任不影响别人"),
+		Question: text("A has lost its session, and B leads: what does A's Resign delete?", "A 的会话没了，B 是领导者：A 的 Resign 会删掉什么？"),
 		tell: func(s *story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")
@@ -142,8 +146,8 @@ var ElectionProperties = []*Property{
 		},
 	},
 	{
-		Name: "giving up leaves nothing behind",
-		Hint: "ctx has ended: what have you put into ZooKeeper by now?",
+		Name:     text("giving up leaves nothing behind", "放弃等待后不留残余"),
+		Question: text("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
 		tell: func(s *story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")

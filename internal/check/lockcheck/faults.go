@@ -3,6 +3,7 @@ package lockcheck
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"time"
@@ -11,7 +12,6 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // enoughTimeouts is how many session time-outs a story waits for what has to happen soon.
@@ -35,7 +35,7 @@ func (s *story) soon(happens func() bool) bool {
 
 // letIn fails the story unless the call comes back soon, and with the lock.
 func (s *story) letIn(t *zktest.Turn, because string, args ...any) {
-	why := words.Of(because, args...)
+	why := fmt.Sprintf(because, args...)
 	if !s.soon(t.Returned) {
 		s.fails("%s, and %s is not let in: it has asked %s; the queue: %v", why, t.Name, t.LastAsked(), s.Names(s.dir))
 	}
@@ -66,9 +66,10 @@ func comesToAStop(call *zktest.Turn, trap *wiretap.Trap, mark int) bool {
 
 // A holds the lock, and releases it while a request of B's is on its way: the second, the
 // third, the fourth of B's call to Lock.
-var ReleaseSeen = property("a release is seen, whenever it comes",
-	"a waiter would sleep for ever beside a free lock",
-	"the lock is released between two of your requests: what wakes you?",
+var ReleaseSeen = property(
+	text("a release is seen, whenever it comes", "释放发生在任何时刻都不会错过"),
+	text("a waiter would sleep for ever beside a free lock", "锁空着，等待者却会一直睡下去"),
+	text("the lock is released between two of your requests: what wakes you?", "锁在你的两个请求之间释放：什么会唤醒你？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		first := a.Start()
@@ -103,13 +104,16 @@ func (s *story) mustWaitUnsettled(t *zktest.Turn, when string) {
 
 // A holds. B's line breaks while B asks for the list, and then while it reads a znode. If
 // its Lock answers an error, it must have left the queue.
-var FailsClean = property("an error in the wait leaves nothing behind",
-	"the znode of a caller who was told of an error would become the first, and hold the lock for nobody",
-	"a request of the wait has failed: what have you put into ZooKeeper by now?",
+var FailsClean = property(
+	text("an error in the wait leaves nothing behind", "等待出错后不留残余"),
+	text("the znode of a caller who was told of an error would become the first, and hold the lock for nobody",
+		"调用者已经得到错误，它的 znode 却会排到最前，没有人在用锁，锁却被占着"),
+	text("a request of the wait has failed: what have you put into ZooKeeper by now?",
+		"等待中的一个请求失败了：到这时你在 ZooKeeper 里放了什么？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire()
-		var told []words.Text
+		var told []string
 		for _, op := range []wiretap.Op{wiretap.GetChildren, wiretap.GetData} {
 			b.Tap.LoseReply(op, 1)
 			waiting := b.Start()
@@ -118,11 +122,11 @@ var FailsClean = property("an error in the wait leaves nothing behind",
 				how = waiting.StillWaits()
 			}
 			if how != zktest.Returned {
-				told = append(told, words.Of("and waited on"))
+				told = append(told, "and waited on")
 				_ = s.givesUp(waiting, "B waited on after a broken line")
 			} else {
 				s.failsIf(waiting.Err() == nil, "B's line broke at its %v while A held the lock, and B was let in beside it", op)
-				told = append(told, words.Of("and was told %q", waiting.Err()))
+				told = append(told, fmt.Sprintf("and was told %q", waiting.Err()))
 			}
 			s.failsIf(!s.soon(func() bool { return len(s.left(b)) == 0 }),
 				"B's line broke at its %v, its Lock answered %v, and left %v", op, waiting.Err(), s.left(b))
@@ -134,9 +138,11 @@ var FailsClean = property("an error in the wait leaves nothing behind",
 	})
 
 // A's delete is lost on the way to the server. If Unlock answers an error, it is called once more.
-var UnlockRepeated = property("an unlock that failed can be called again",
-	"the lock would stay locked until the holder's session ends",
-	"the delete has failed: does the lock still know which znode it is about?",
+var UnlockRepeated = property(
+	text("an unlock that failed can be called again", "失败的 Unlock 可以再调用一次"),
+	text("the lock would stay locked until the holder's session ends", "锁会一直锁着，直到持有者的会话结束"),
+	text("the delete has failed: does the lock still know which znode it is about?",
+		"删除失败了：锁还记得要删的是哪个 znode 吗？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire().Held()
@@ -161,9 +167,11 @@ var UnlockRepeated = property("an unlock that failed can be called again",
 	})
 
 // A holds, and somebody deletes its znode.
-var LostTold = property("unlock says that the lock was lost",
-	"the caller would believe that nobody else has been inside",
-	"the delete is answered with NoNode: who has deleted your znode, and since when?",
+var LostTold = property(
+	text("unlock says that the lock was lost", "Unlock 会说锁已丢失"),
+	text("the caller would believe that nobody else has been inside", "调用者会以为没有别人进来过"),
+	text("the delete is answered with NoNode: who has deleted your znode, and since when?",
+		"删除得到的应答是 NoNode：是谁删了你的 znode？什么时候删的？"),
 	func(s *story) {
 		a := s.join("A")
 		held := a.Acquire().Held()
@@ -179,9 +187,11 @@ var LostTold = property("unlock says that the lock was lost",
 	})
 
 // A has held the lock, and has released it.
-var QuietAfter = property("who holds nothing sends nothing",
-	"a process that was done with its locks long ago would still work for them, and load the server",
-	"what have you begun for the hold, and what ends it?",
+var QuietAfter = property(
+	text("who holds nothing sends nothing", "不持锁就不发请求"),
+	text("a process that was done with its locks long ago would still work for them, and load the server",
+		"进程早就用完了锁，却还在为它忙，给服务器加负担"),
+	text("what have you begun for the hold, and what ends it?", "你为这次持有启动了什么？由什么来结束它？"),
 	func(s *story) {
 		a := s.joinMortal("A")
 		a.Acquire().Release()
@@ -203,9 +213,12 @@ var QuietAfter = property("who holds nothing sends nothing",
 
 // One goroutine of A holds. Another one calls Lock of the same lock, and its create is
 // lost: on the way to the server, and then on the way back.
-var OwnPlace = property("a lost create takes nobody else's place",
-	"two goroutines would be inside, each with the one znode of the first",
-	"you look for your znode by its name: which other calls have made znodes with such a name?",
+var OwnPlace = property(
+	text("a lost create takes nobody else's place", "create 丢失时不会占用别人的位置"),
+	text("two goroutines would be inside, each with the one znode of the first",
+		"两个 goroutine 会同时在里面，凭的都是第一个的那一个 znode"),
+	text("you look for your znode by its name: which other calls have made znodes with such a name?",
+		"你按名字找自己的 znode：还有哪些调用也创建过这样的名字？"),
 	func(s *story) {
 		a := s.join("A")
 		a.Acquire().Release() // so that the directory is there
@@ -241,9 +254,12 @@ var OwnPlace = property("a lost create takes nobody else's place",
 
 // The reply to A's create is lost, and when A is back, it hears that its session has
 // expired. The server deletes the znodes of the old session later. B comes before that.
-var OldZnode = property("a znode of an old session is no place in the queue",
-	"it is deleted with the old session, and somebody else is let in beside its maker",
-	"you find a znode with your name: whose session does it belong to?",
+var OldZnode = property(
+	text("a znode of an old session is no place in the queue", "旧会话的 znode 不算队列里的位置"),
+	text("it is deleted with the old session, and somebody else is let in beside its maker",
+		"它会随旧会话一起删除，别人就会在它的主人之外进来"),
+	text("you find a znode with your name: whose session does it belong to?",
+		"你找到一个带自己名字的 znode：它属于哪个会话？"),
 	func(s *story) {
 		lines := 0
 		a := s.joinAs("A", Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
@@ -274,9 +290,11 @@ var OldZnode = property("a znode of an old session is no place in the queue",
 	})
 
 // A holds, B waits, C waits behind B. Somebody deletes B's znode, and A releases.
-var NotBeside = property("a waiter whose znode was deleted is not let in beside another",
-	"it stands nowhere in the queue, and takes an empty place before it for its turn",
-	"your own znode is not in the list: whose turn is it?",
+var NotBeside = property(
+	text("a waiter whose znode was deleted is not let in beside another", "znode 被删的等待者不会在别人之外进来"),
+	text("it stands nowhere in the queue, and takes an empty place before it for its turn",
+		"它已不在队列里，却把前面没有人当成轮到自己"),
+	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),
 	func(s *story) {
 		a, b, c := s.join("A"), s.join("B"), s.join("C")
 		held := a.Acquire()
@@ -307,9 +325,12 @@ var NotBeside = property("a waiter whose znode was deleted is not let in beside 
 	})
 
 // A holds, B waits. B's line breaks at each kind of request of its wait.
-var LineBreaks = property("a broken line does not end the wait",
-	"each short outage would send the callers to the end of the queue, or home with an error",
-	"a request was not answered: is the session over, or only the line?",
+var LineBreaks = property(
+	text("a broken line does not end the wait", "断线不会结束等待"),
+	text("each short outage would send the callers to the end of the queue, or home with an error",
+		"每次短暂的故障都会让调用者排到队尾，或者带着错误返回"),
+	text("a request was not answered: is the session over, or only the line?",
+		"请求没有得到应答：是会话结束了，还是只断了线？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire()
@@ -345,9 +366,11 @@ var LineBreaks = property("a broken line does not end the wait",
 	})
 
 // A holds. B's list is not answered, and B gives up: the answer comes later.
-var GivesUpAtOnce = property("who gives up need not wait for an answer",
-	"a caller with a deadline would hang for as long as the line is down",
-	"the context has ended while a request is on its way: who waits for the answer?",
+var GivesUpAtOnce = property(
+	text("who gives up need not wait for an answer", "放弃等待不必等应答"),
+	text("a caller with a deadline would hang for as long as the line is down", "设了截止时间的调用者会一直挂到网络恢复"),
+	text("the context has ended while a request is on its way: who waits for the answer?",
+		"请求还在路上，context 已经结束：由谁来等应答？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		a.Acquire()
@@ -355,7 +378,7 @@ var GivesUpAtOnce = property("who gives up need not wait for an answer",
 			slow := b.Tap.HoldReply(op, 1)
 			waiting := b.Start()
 			s.Await(
-				words.Of("the answer to B's %v to be held up", op),
+				fmt.Sprintf("the answer to B's %v to be held up", op),
 				func() bool { return comesToAStop(waiting, slow, 0) },
 			)
 			waiting.GiveUp()
@@ -376,9 +399,12 @@ var GivesUpAtOnce = property("who gives up need not wait for an answer",
 // The leader has heard of A's create, and A's line breaks. A comes back to a follower that
 // hears of the create late, on three servers. Whoever lacks LostCreateReply lacks this, too,
 // and is not asked.
-var LaggingServer = property("a server that lags does no harm",
-	"who looks for its znode there finds none, makes a second one, and waits for the first",
-	"the server that answers you now may know less than the one before: how do you make it catch up?",
+var LaggingServer = property(
+	text("a server that lags does no harm", "落后的服务器无害"),
+	text("who looks for its znode there finds none, makes a second one, and waits for the first",
+		"在那里找自己的 znode 会找不到，于是再创建一个，然后等着前一个"),
+	text("the server that answers you now may know less than the one before: how do you make it catch up?",
+		"现在应答你的服务器可能不如之前那台知道得多：怎样让它赶上？"),
 	func(s *story) {
 		ctx := s.Ctx // has the property's limit
 		lag := zktest.NewLag(s.T)
@@ -418,11 +444,11 @@ var LaggingServer = property("a server that lags does no harm",
 	})
 
 // cause tells whether a hold goes on, as its context says.
-func cause(held context.Context) words.Text {
+func cause(held context.Context) string {
 	if held.Err() == nil {
-		return words.Of("goes on")
+		return "goes on"
 	}
-	return words.Of("ended with the cause %q", context.Cause(held))
+	return fmt.Sprintf("ended with the cause %q", context.Cause(held))
 }
 
 // needsHold ends the story if there is no hold that could end.
@@ -433,9 +459,11 @@ func (s *story) needsHold(m *zktest.Member) {
 }
 
 // A holds, B waits. A releases, and the answer to its delete is late.
-var EndsFirst = property("the hold's context ends before the next is let in",
-	"work that is bound to the context would go on beside the next holder",
-	"which comes first: the end of the context, or the delete?",
+var EndsFirst = property(
+	text("the hold's context ends before the next is let in", "下一个进来之前，持有的 context 已经结束"),
+	text("work that is bound to the context would go on beside the next holder",
+		"跟着 context 走的工作会和下一个持有者同时进行"),
+	text("which comes first: the end of the context, or the delete?", "先结束 context，还是先删除？"),
 	func(s *story) {
 		a, b := s.join("A"), s.writerAs("B", Seat{})
 		s.needsHold(a)
@@ -456,9 +484,11 @@ var EndsFirst = property("the hold's context ends before the next is let in",
 type key struct{}
 
 // A's context ends with the caller's, and has its values.
-var EndsWithCaller = property("the hold's context is made from the caller's",
-	"work would go on when its caller has given it up, and would not find the caller's values",
-	"from which context do you make the one that you return?",
+var EndsWithCaller = property(
+	text("the hold's context is made from the caller's", "持有的 context 从调用者的 context 派生"),
+	text("work would go on when its caller has given it up, and would not find the caller's values",
+		"调用者已经放弃，工作却还在继续，也拿不到调用者放进 context 的值"),
+	text("from which context do you make the one that you return?", "你返回的 context 是从哪个 context 派生的？"),
 	func(s *story) {
 		a := s.join("A")
 		s.needsHold(a)
@@ -488,9 +518,11 @@ var EndsWithCaller = property("the hold's context is made from the caller's",
 	})
 
 // A holds, and its line breaks for a moment, three times.
-var ShortBreak = property("a short break of the line does not end the hold",
-	"each moment without a line would cost the work that was done under the lock",
-	"the line is down, and the server keeps your session: for how long?",
+var ShortBreak = property(
+	text("a short break of the line does not end the hold", "短暂断线不会结束持有"),
+	text("each moment without a line would cost the work that was done under the lock",
+		"网络断一下，锁保护下做的工作就白费了"),
+	text("the line is down, and the server keeps your session: for how long?", "断线了，服务器还留着你的会话：会留多久？"),
 	func(s *story) {
 		a, b := s.join("A"), s.writerAs("B", Seat{})
 		s.needsHold(a)
@@ -527,9 +559,11 @@ var ShortBreak = property("a short break of the line does not end the hold",
 
 // A's server keeps the session for longer than A believes. A holds, and is cut off for good,
 // as it seems.
-var UnlockEnds = property("unlock does not wait for a line for ever",
-	"a process would hang in its own cleaning up, for as long as the outage lasts",
-	"nobody answers the delete: when is the lock lost anyway?",
+var UnlockEnds = property(
+	text("unlock does not wait for a line for ever", "Unlock 不会无限期地等网络"),
+	text("a process would hang in its own cleaning up, for as long as the outage lasts",
+		"故障持续多久，进程就会在自己的收尾工作里挂多久"),
+	text("nobody answers the delete: when is the lock lost anyway?", "没有人应答删除：锁最迟什么时候就丢了？"),
 	func(s *story) {
 		believes := zktest.Handshake{Tell: zktest.MortalTimeout}
 		a := s.joinAs("A", Seat{Through: believes.Through})
@@ -556,9 +590,12 @@ var UnlockEnds = property("unlock does not wait for a line for ever",
 
 // A holds, B waits, and is cut off for longer than its lease, while its session lives on.
 // A releases meanwhile.
-var AliveAtEntry = property("who is let in can rely on the lock",
-	"Lock would return a hold that is lost already, or that nothing watches over",
-	"it is your turn: for how long from now on can you rely on your session?",
+var AliveAtEntry = property(
+	text("who is let in can rely on the lock", "进来的人可以放心用锁"),
+	text("Lock would return a hold that is lost already, or that nothing watches over",
+		"Lock 返回的持有可能早已丢失，或者没有人看管"),
+	text("it is your turn: for how long from now on can you rely on your session?",
+		"轮到你了：从现在起，会话还能靠得住多久？"),
 	func(s *story) {
 		believes := zktest.Handshake{Tell: zktest.MortalTimeout}
 		a, b := s.writerAs("A", Seat{}), s.joinAs("B", Seat{Through: believes.Through})
@@ -583,9 +620,11 @@ var AliveAtEntry = property("who is let in can rely on the lock",
 	})
 
 // A holds, and B tries. Then the lock is free, and B tries again.
-var Tries = property("a try ends in time, and leaves nothing",
-	"who may not wait would wait, or would block the queue with a znode of nobody",
-	"the time of a try is over: what ends with it, and what must not?",
+var Tries = property(
+	text("a try ends in time, and leaves nothing", "尝试按时结束，不留残余"),
+	text("who may not wait would wait, or would block the queue with a znode of nobody",
+		"不能等的人会等下去，或者留下一个没有主人的 znode 堵住队列"),
+	text("the time of a try is over: what ends with it, and what must not?", "尝试的时间到了：什么随之结束？什么不该结束？"),
 	func(s *story) {
 		a, b := s.writerAs("A", Seat{}), s.join("B")
 		if b.TryLock == nil {
@@ -620,9 +659,10 @@ var Tries = property("a try ends in time, and leaves nothing",
 	})
 
 // A writes. B and C wait to read, and B's session expires meanwhile.
-var ReaderStays = property("a reader that queues again is a reader",
-	"after an outage readers would wait for one another",
-	"your znode has gone with its session: which kind was it?",
+var ReaderStays = property(
+	text("a reader that queues again is a reader", "重新排队的读者仍是读者"),
+	text("after an outage readers would wait for one another", "一次故障之后，读者之间会互相等待"),
+	text("your znode has gone with its session: which kind was it?", "znode 随会话没了：它原来是哪一种？"),
 	func(s *story) {
 		a, b, c := s.join("A"), s.joinMortal("B"), s.join("C")
 		if a.Reader == nil {

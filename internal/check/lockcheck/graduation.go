@@ -1,8 +1,9 @@
 package lockcheck
 
 import (
+	"fmt"
+
 	"zklock/internal/check/zktest"
-	"zklock/internal/upkeep/words"
 )
 
 // What the exercises after the steps have in common: their stories are told of
@@ -31,7 +32,7 @@ func (s *story) stands(m *zktest.Member, why string, args ...any) *zktest.Turn {
 
 // stillStands fails the story unless the call waits, with a watch and no request.
 func (s *story) stillStands(t *zktest.Turn, because string, args ...any) {
-	why := words.Of(because, args...)
+	why := fmt.Sprintf(because, args...)
 	switch t.StillWaits() {
 	case zktest.Returned:
 		s.failsIf(t.Err() != nil, "%s, and %s was told: %v", why, t.Name, t.Err())

@@ -8,16 +8,18 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // A directory has three numbers left. A gets the first of them and holds, and B, C and D
 // come one by one. Each leaves once it is inside. In another such directory C, D and E
 // come at one moment: while the server makes a znode with the last number, it counts on
 // for the next ones, beyond what the count can hold.
-var LastNumber = property("the last number does no harm",
-	"two are let in at one time, by the same number or by one below 0, and with the same token",
-	"the server counts a directory's znodes with 32 bits: what do they get when the count has come to its end?",
+var LastNumber = property(
+	text("the last number does no harm", "最后一个序号无害"),
+	text("two are let in at one time, by the same number or by one below 0, and with the same token",
+		"两个客户端凭同一个序号，或凭小于 0 的序号，同时拿到锁，令牌也相同"),
+	text("the server counts a directory's znodes with 32 bits: what do they get when the count has come to its end?",
+		"服务器用 32 位数给目录的 znode 计数：数到头以后，它们得到什么？"),
 	func(s *story) {
 		scout := s.subject.Join(s.Zoo, "the scout")
 		scout.Acquire().Release()
@@ -105,7 +107,7 @@ func (l *lastOnes) comeAtOnce() {
 		creates = append(creates, create)
 		t := m.Start()
 		l.Await(
-			words.Of("%v to be about to make its znode", name),
+			fmt.Sprintf("%v to be about to make its znode", name),
 			func() bool { return comesToAStop(t, create, 0) },
 		)
 		l.waiting = append(l.waiting, t)
@@ -178,11 +180,11 @@ func (l *lastOnes) below0() bool {
 }
 
 // words are what the last one was told.
-func (l *lastOnes) words() words.Text {
+func (l *lastOnes) words() string {
 	if len(l.told) == 0 {
-		return words.Of("nothing")
+		return "nothing"
 	}
-	return words.Error(l.told[len(l.told)-1].Err())
+	return l.told[len(l.told)-1].Err().Error()
 }
 
 func withNumbers(turns []*zktest.Turn) string {

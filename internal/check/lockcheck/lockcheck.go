@@ -11,28 +11,34 @@ import (
 	"cmp"
 	"context"
 	"flag"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"zklock/internal/check/zktest"
+	"zklock/internal/lang"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/upkeep/words"
 )
 
 // A Property is something that a good lock has.
 type Property struct {
-	Name string
-	Why  string // one line: what goes wrong without it, if a step's test may say it
-	Hint string // a question that leads to the answer
-	tell func(*story)
+	Name     lang.Text
+	Why      lang.Text // one line: what goes wrong without it, if a step's test may say it
+	Question lang.Text // one that leads to the answer
+	tell     func(*story)
 }
 
+func (p *Property) String() string { return p.Name.EN }
+
+// text is a sentence in both languages.
+func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
+
 // property is something that a good lock has. Its story shows whether a lock has it.
-func property(name, why, hint string, tell func(*story)) *Property {
-	return &Property{name, why, hint, tell}
+func property(name, why, question lang.Text, tell func(*story)) *Property {
+	return &Property{name, why, question, tell}
 }
 
 // A Verdict is the answer to whether a property holds.
@@ -51,8 +57,8 @@ type Result struct {
 	Subject  string
 	Property *Property
 	Verdict  Verdict
-	Evidence words.Text // a count, a path or an order, as the server or the wire saw it
-	Lines    []Line     // what passed on the wire until the verdict
+	Evidence string // a count, a path or an order, as the server or the wire saw it
+	Lines    []Line // what passed on the wire until the verdict
 }
 
 // A Line is what passed between one client of a story and the server. Paths are
@@ -63,11 +69,9 @@ type Line struct {
 	Moods  []zktest.Mood
 }
 
-func (r Result) String() string { return r.Text().String() }
-
-// Text is the result in a sentence.
-func (r Result) Text() words.Text {
-	return words.Of("%s %s: %s", r.Verdict, r.Property.Name, r.Evidence)
+// String is the result in a sentence.
+func (r Result) String() string {
+	return fmt.Sprintf("%s %s: %s", r.Verdict, r.Property, r.Evidence)
 }
 
 // Accepted tells whether a lock with this verdict is as it has to be: it has the
@@ -114,11 +118,11 @@ func check(
 	})
 	var r Result
 	if err != nil { // a wait in vain
-		r.Verdict, r.Evidence = Stuck, words.Error(err)
+		r.Verdict, r.Evidence = Stuck, err.Error()
 	}
 	select {
 	case s := <-told:
-		r.Evidence = r.Evidence.Changed(s.short)
+		r.Evidence = s.short(r.Evidence)
 		if r.Lines = s.result.Lines; err == nil {
 			r = s.result
 		}
@@ -141,7 +145,7 @@ var alsoAsked = flag.String("ask", "", "the name of a property that Lacks asks f
 func Lacks(t *testing.T, subject Subject, properties ...*Property) {
 	expect(t, subject, No, properties)
 	for _, p := range Properties {
-		if p.Name == *alsoAsked && !slices.Contains(properties, p) {
+		if p.Name.EN == *alsoAsked && !slices.Contains(properties, p) {
 			ask(t, subject, p, 12*time.Second)
 		}
 	}
@@ -154,12 +158,12 @@ func DoesNotArise(t *testing.T, subject Subject, properties ...*Property) {
 
 func expect(t *testing.T, subject Subject, want Verdict, properties []*Property) {
 	for _, p := range properties {
-		t.Run(strings.ReplaceAll(subject.Name+": "+p.Name, " ", "_"), func(t *testing.T) {
+		t.Run(strings.ReplaceAll(subject.Name+": "+p.Name.EN, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			r := ask(t, subject, p, 0)
 			if r.Verdict != want {
 				t.Errorf("%s: want %s here, not %s. Why it matters: %s. Ask yourself: %s",
-					subject.Name, want, r.Verdict, p.Why, p.Hint)
+					subject.Name, want, r.Verdict, p.Why, p.Question)
 			}
 		})
 	}
@@ -171,7 +175,7 @@ func ask(t *testing.T, subject Subject, p *Property, limit time.Duration) Result
 		t.Fatal(err)
 	}
 	r := Check(server, subject, p, limit)
-	t.Log(r.Text().AsAsked())
+	t.Log(r)
 	return r
 }
 
@@ -203,7 +207,7 @@ func (s *story) failsIf(wrong bool, evidence string, args ...any) {
 func (s *story) void(why string, args ...any) { s.verdict(Void, why, args) }
 
 func (s *story) verdict(v Verdict, evidence string, args []any) {
-	s.result.Verdict, s.result.Evidence = v, words.Of(evidence, args...).Changed(s.short)
+	s.result.Verdict, s.result.Evidence = v, s.short(fmt.Sprintf(evidence, args...))
 	s.FailNow()
 }
 
@@ -216,14 +220,14 @@ func (s *story) in(dir string) string {
 }
 
 // apart tells a part of the story that ends where it fails, and returns with what.
-func (s *story) apart(tell func(part *story)) (wrong words.Text) {
+func (s *story) apart(tell func(part *story)) (wrong string) {
 	part := *s
 	err := zktest.Play(func(t zktest.T) {
 		part.T = t
 		tell(&part)
 	})
 	if err != nil {
-		return words.Error(err)
+		return err.Error()
 	}
 	return part.result.Evidence
 }
@@ -297,7 +301,7 @@ func (s *story) mustWait(t *zktest.Turn, how zktest.Wait, what string, args ...a
 	if how != zktest.Returned {
 		return
 	}
-	when := words.Of(what, args...)
+	when := fmt.Sprintf(what, args...)
 	if err := t.Err(); err != nil {
 		s.fails("%s %s and its Lock answered: %v", t.Name, when, err)
 	}

@@ -50,37 +50,41 @@ func (s *story) isFree(why string, paths ...string) {
 
 // MultiLockProperties are those of several locks taken as one.
 var MultiLockProperties = []*Property{
-	{Name: "it holds all its locks", Hint: "which znodes are there when Lock returns?", tell: func(s *story) {
-		a := s.enters(s.owner("A", "/x", "/y"), "nobody holds a lock")
-		x, y := s.owner("B", "/x").Start(), s.owner("C", "/y").Start()
-		for _, t := range []*zktest.Turn{x, y} {
-			t.Waits()
-			s.stillStands(t, "A holds /x and /y")
-		}
-		s.leaves(a)
-		s.succeeds(x)
-		s.succeeds(y)
-		s.holds("B waited for /x and C for /y, and both were let in by one Unlock")
-	}},
-	{Name: "all or none", Hint: "the second lock is held by somebody: what about the first?", tell: func(s *story) {
-		a, b := s.owner("A", "/x", "/y", "/z"), s.enters(s.owner("B", "/y"), "nobody holds a lock")
-		trying := a.Call(func(ctx context.Context) (context.Context, error) {
-			ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-			defer cancel()
-			return a.Lock(ctx)
-		})
-		err := trying.Err()
-		s.failsIf(err == nil, "B holds /y, and A's Lock of /x, /y and /z said that it has all")
-		s.isFree("B holds /y, A has given up", "/x", "/z")
-		names := b.Queue()
-		s.failsIf(len(names) != 1, "B holds /y, A has given up, and in /y there is %v", names)
-		s.leaves(b)
-		s.succeeds(a.Start())
-		s.holds("A did not get /y, and let go of the rest; when /y was free it got all")
-	}},
+	{Name: text("it holds all its locks", "要的锁全都持有"),
+		Question: text("which znodes are there when Lock returns?", "Lock 返回时，有哪些 znode？"),
+		tell: func(s *story) {
+			a := s.enters(s.owner("A", "/x", "/y"), "nobody holds a lock")
+			x, y := s.owner("B", "/x").Start(), s.owner("C", "/y").Start()
+			for _, t := range []*zktest.Turn{x, y} {
+				t.Waits()
+				s.stillStands(t, "A holds /x and /y")
+			}
+			s.leaves(a)
+			s.succeeds(x)
+			s.succeeds(y)
+			s.holds("B waited for /x and C for /y, and both were let in by one Unlock")
+		}},
+	{Name: text("all or none", "要么全有，要么全无"),
+		Question: text("the second lock is held by somebody: what about the first?", "第二把锁被别人持有：第一把怎么办？"),
+		tell: func(s *story) {
+			a, b := s.owner("A", "/x", "/y", "/z"), s.enters(s.owner("B", "/y"), "nobody holds a lock")
+			trying := a.Call(func(ctx context.Context) (context.Context, error) {
+				ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+				defer cancel()
+				return a.Lock(ctx)
+			})
+			err := trying.Err()
+			s.failsIf(err == nil, "B holds /y, and A's Lock of /x, /y and /z said that it has all")
+			s.isFree("B holds /y, A has given up", "/x", "/z")
+			names := b.Queue()
+			s.failsIf(len(names) != 1, "B holds /y, A has given up, and in /y there is %v", names)
+			s.leaves(b)
+			s.succeeds(a.Start())
+			s.holds("A did not get /y, and let go of the rest; when /y was free it got all")
+		}},
 	{
-		Name: "two with the same locks do not wait for each other",
-		Hint: "in which order does each of them take the locks?",
+		Name:     text("two with the same locks do not wait for each other", "要同样几把锁的两个客户端不会互相等待"),
+		Question: text("in which order does each of them take the locks?", "它们各按什么次序加锁？"),
 		tell: func(s *story) {
 			a, b := s.owner("A", "/x", "/y"), s.owner("B", "/y", "/x")
 			slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and is on its way to the other
@@ -102,8 +106,8 @@ var MultiLockProperties = []*Property{
 		},
 	},
 	{
-		Name: "a lock named twice is one",
-		Hint: "the same path comes twice: who holds it when it is asked for the second time?",
+		Name:     text("a lock named twice is one", "写了两遍的锁只算一把"),
+		Question: text("the same path comes twice: who holds it when it is asked for the second time?", "同一个路径出现两次：第二次要时，谁持有它？"),
 		tell: func(s *story) {
 			a := s.owner("A", "/x", "/y", "/x").Start()
 			s.failsIf(
@@ -118,8 +122,8 @@ var MultiLockProperties = []*Property{
 		},
 	},
 	{
-		Name: "one lost lock does not keep the others",
-		Hint: "one Unlock has failed: do you go on?",
+		Name:     text("one lost lock does not keep the others", "丢了一把锁，不妨碍释放其余的"),
+		Question: text("one Unlock has failed: do you go on?", "一次 Unlock 失败了：继续吗？"),
 		tell: func(s *story) {
 			a := s.enters(s.owner("A", "/x", "/y", "/z"), "nobody holds a lock")
 			for _, name := range s.Names(s.Root + "/y") {

@@ -16,9 +16,12 @@ import (
 // It is A's turn: the list that says so arrives, and at this moment A's line breaks. What A
 // asks from now on waits in its client, until the outage is over. By then A's session has
 // expired, and C is inside.
-var OutageAtEntry = property("an outage just before the entry is noticed",
-	"a session that began after the outage would vouch for a place in the queue from before it",
-	"the list says that it is your turn: since when can you rely on the session that your znode belongs to?",
+var OutageAtEntry = property(
+	text("an outage just before the entry is noticed", "进来之前的那次断线会被发现"),
+	text("a session that began after the outage would vouch for a place in the queue from before it",
+		"断线之后开始的会话，会给断线之前的队列位置作保"),
+	text("the list says that it is your turn: since when can you rely on the session that your znode belongs to?",
+		"列表说轮到你了：你的 znode 所属的会话，从什么时候起靠得住？"),
 	func(s *story) {
 		line := &stalling{write: make(chan struct{}), dial: make(chan struct{})}
 		a, b := s.joinAs("A", Seat{Timeout: zktest.MortalTimeout, Through: line.through}), s.writerAs("B", Seat{})

@@ -14,9 +14,11 @@ import (
 
 // A finds that the lock's parents are missing. Before A can make the second of
 // them, B has made it, and holds the lock.
-var ParentsMade = property("missing parents are made",
-	"somebody would have to prepare the server for each new lock",
-	"the create is answered with NoNode: what is missing, and who else may be making it?",
+var ParentsMade = property(
+	text("missing parents are made", "缺少的父节点会创建"),
+	text("somebody would have to prepare the server for each new lock", "每加一把新锁，都得有人先在服务器上做准备"),
+	text("the create is answered with NoNode: what is missing, and who else may be making it?",
+		"create 得到的应答是 NoNode：缺的是什么？还有谁可能正在创建它？"),
 	func(s *story) {
 		s.path = s.Root + "/shop/locks/orders"
 		a, b := s.join("A"), s.join("B")
@@ -38,9 +40,10 @@ var ParentsMade = property("missing parents are made",
 	})
 
 // One goroutine of A holds, and another one waits. Then eight take turns with the one lock.
-var ManyShare = property("many goroutines share one lock",
-	"two goroutines that use one lock would be inside together",
-	"which of the lock's fields do two callers at once read and write?",
+var ManyShare = property(
+	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),
+	text("two goroutines that use one lock would be inside together", "用同一把锁的两个 goroutine 会同时在里面"),
+	text("which of the lock's fields do two callers at once read and write?", "两个调用者会同时读写这把锁的哪些字段？"),
 	func(s *story) {
 		a := s.join("A")
 		held, second := a.Acquire(), a.Start()
@@ -67,9 +70,10 @@ var ManyShare = property("many goroutines share one lock",
 	})
 
 // A holds, B waits, and somebody writes into their znodes. B gives up, A releases.
-var WhateverIsInIt = property("a znode is deleted whatever is in it",
-	"a note that somebody wrote into a znode would keep it for ever",
-	"which version does the delete ask for?",
+var WhateverIsInIt = property(
+	text("a znode is deleted whatever is in it", "不管 znode 里写了什么都能删掉"),
+	text("a note that somebody wrote into a znode would keep it for ever", "有人往 znode 里写了点东西，它就永远删不掉了"),
+	text("which version does the delete ask for?", "删除时要求的是哪个版本？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire()
@@ -106,9 +110,10 @@ func (s *story) gone(znode, why string) {
 }
 
 // A holds, B waits, and B's session expires.
-var LostWhileWaiting = property("a waiter whose session expires says so or queues again",
-	"its znode and its watch are gone, and it would wait for ever",
-	"the session has ended: what wakes the waiter now?",
+var LostWhileWaiting = property(
+	text("a waiter whose session expires says so or queues again", "会话过期的等待者会报错或重新排队"),
+	text("its znode and its watch are gone, and it would wait for ever", "它的 znode 和监听都没了，会永远等下去"),
+	text("the session has ended: what wakes the waiter now?", "会话已经结束：现在由什么唤醒等待者？"),
 	func(s *story) {
 		a, b := s.join("A"), s.joinMortal("B")
 		held := a.Acquire()
@@ -150,9 +155,11 @@ var LostWhileWaiting = property("a waiter whose session expires says so or queue
 	})
 
 // A holds, B waits and is cut off, and A releases. B's session lives on.
-var ReleasedWhileCutOff = property("a release is not missed while the line is down",
-	"the waiter would wait for a notification that was sent to nobody",
-	"who sets the watch again on the new connection, and what if its znode has gone meanwhile?",
+var ReleasedWhileCutOff = property(
+	text("a release is not missed while the line is down", "断线期间的释放不会错过"),
+	text("the waiter would wait for a notification that was sent to nobody", "等待者会等一个没有发给任何人的通知"),
+	text("who sets the watch again on the new connection, and what if its znode has gone meanwhile?",
+		"在新连接上由谁重新设置监听？要是那个 znode 这时已经没了呢？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire()
@@ -166,9 +173,11 @@ var ReleasedWhileCutOff = property("a release is not missed while the line is do
 		s.holds("A released while B's line was down, and B was let in when it was back")
 	})
 
-var UnlockTooMany = property("an unlock without the lock says so",
-	"a caller that releases what it does not hold would not know of its mistake",
-	"how does Unlock know that the lock is held?",
+var UnlockTooMany = property(
+	text("an unlock without the lock says so", "没有锁却调用 Unlock 会报错"),
+	text("a caller that releases what it does not hold would not know of its mistake",
+		"释放自己并不持有的锁，调用者不会知道自己错了"),
+	text("how does Unlock know that the lock is held?", "Unlock 怎么知道锁正被持有？"),
 	func(s *story) {
 		a := s.join("A")
 		s.says("Unlock before Lock", a.Unlock(s.Ctx), s.subject.NotHeld, a.Path)

@@ -14,16 +14,17 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // A holds the lock; nobody gets in beside it: not by arriving, not by losing
 // its connection, not by having held the lock before, not by having looked before A
 // came. Then all contend, and a
 // witness outside the lock looks on: a znode that only one can create.
-var OneHolder = property("one holder at a time",
-	"two holders at one time write over one another",
-	"when does Lock return, and has it seen that every other client is behind it?",
+var OneHolder = property(
+	text("one holder at a time", "同一时刻只有一个持有者"),
+	text("two holders at one time write over one another", "两个持有者同时存在，会互相覆盖对方写的数据"),
+	text("when does Lock return, and has it seen that every other client is behind it?",
+		"Lock 什么时候返回？返回时，确认过其他客户端都排在自己后面吗？"),
 	func(s *story) {
 		a, b, c, d := s.join("A"), s.join("B"), s.join("C"), s.join("D")
 		held := a.Acquire()
@@ -105,7 +106,7 @@ func (s *story) contend(members []*zktest.Member) (turns int, breaches chan erro
 
 // oneOf returns the two turns, first the one that is let in: not every lock is fair.
 func (s *story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
-	s.Await(words.Of("%s or %s to be let in", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
+	s.Await(fmt.Sprintf("%s or %s to be let in", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
 	if b.Returned() {
 		a, b = b, a
 	}
@@ -118,15 +119,17 @@ func (s *story) witness(c *zktest.Member) error {
 	room := s.Root + "/witness"
 	if _, err := c.Create(room, []byte(c.Name), 0, zk.WorldACL(zk.PermAll)); err != nil {
 		other, _, _ := s.Observer().Get(room)
-		return words.Errorf("%s held the lock and found %s inside (%w)", c.Name, other, err)
+		return fmt.Errorf("%s held the lock and found %s inside (%w)", c.Name, other, err)
 	}
 	return c.Delete(room, -1)
 }
 
 // A holds the lock and crashes. B must get it when A's session has expired.
-var CrashFrees = property("a crashed holder's lock comes free",
-	"a process that dies inside the lock would lock everybody out for ever",
-	"who deletes the holder's znode when the holder cannot?",
+var CrashFrees = property(
+	text("a crashed holder's lock comes free", "持有者崩溃后锁会释放"),
+	text("a process that dies inside the lock would lock everybody out for ever",
+		"进程若在持锁时崩溃，其他人就永远进不来了"),
+	text("who deletes the holder's znode when the holder cannot?", "持有者自己删不了 znode 时，由谁来删？"),
 	func(s *story) {
 		a, b := s.joinMortal("A"), s.join("B")
 		a.Acquire()
@@ -152,16 +155,18 @@ func (s *story) left(c *zktest.Member) []string {
 // A holds the lock; B, C and D come in this order. At each release the line of
 // the one whose turn it is stands still, so that everyone else has time to
 // overtake.
-var FirstCome = property("first come, first served",
-	"a client with a slow line could wait for ever while others come and go",
-	"where is it written down who came first?",
+var FirstCome = property(
+	text("first come, first served", "先来先得"),
+	text("a client with a slow line could wait for ever while others come and go",
+		"网络慢的客户端可能一直等下去，别人却来了又走"),
+	text("where is it written down who came first?", "谁先来的，记在哪里？"),
 	func(s *story) {
 		holder := s.join("A").Acquire()
 		line := s.queue(s.join("B"), s.join("C"), s.join("D"))
 		for i, next := range line {
 			slow := next.Tap.HoldRequest(wiretap.Any, 1)
 			if next.Waits() == zktest.Polling {
-				zktest.AwaitChan(s.Zoo, words.Of("%v's next poll", next.Name), slow.Sprung())
+				zktest.AwaitChan(s.Zoo, fmt.Sprintf("%v's next poll", next.Name), slow.Sprung())
 			}
 			holder.Release()
 			for _, later := range line[i+1:] {
@@ -178,9 +183,11 @@ var FirstCome = property("first come, first served",
 
 // S, who holds nothing, calls Unlock while A holds the lock. Then A loses its
 // session, B gets the lock, and A calls Unlock too late.
-var NoStranger = property("a stranger cannot release it",
-	"an Unlock too many, or too late, would let a second client in beside the holder",
-	"how does Unlock know that what it deletes is its own?",
+var NoStranger = property(
+	text("a stranger cannot release it", "非持有者无法释放锁"),
+	text("an Unlock too many, or too late, would let a second client in beside the holder",
+		"多调一次或者晚调一次 Unlock，就会让第二个客户端与持有者同时持有锁"),
+	text("how does Unlock know that what it deletes is its own?", "Unlock 怎么知道自己删的是自己的 znode？"),
 	func(s *story) {
 		a, b, stranger := s.joinMortal("A"), s.join("B"), s.join("the stranger")
 		held := a.Acquire().Held()
@@ -207,9 +214,11 @@ var NoStranger = property("a stranger cannot release it",
 // A holds the lock. B is cancelled while it waits, D runs into its deadline,
 // E is cancelled while its create is on its way. C must get the lock. At last nobody else is
 // there, and F is cancelled while its create is on its way, and then while its list is.
-var GivingUp = property("giving up leaves nothing behind",
-	"everyone behind would wait for a client that is no longer there",
-	"the context has ended: what have you put into ZooKeeper by now, and who takes it out?",
+var GivingUp = property(
+	text("giving up leaves nothing behind", "放弃等待后不留残余"),
+	text("everyone behind would wait for a client that is no longer there", "排在后面的人都在等一个已经不在的客户端"),
+	text("the context has ended: what have you put into ZooKeeper by now, and who takes it out?",
+		"context 已经结束：到这时你在 ZooKeeper 里放了什么？由谁清掉？"),
 	func(s *story) {
 		a, b, c, d, e := s.join("A"), s.join("B"), s.join("C"), s.join("D"), s.join("E")
 		held := a.Acquire()
@@ -270,9 +279,11 @@ func (s *story) gaveUp(c *zktest.Member, err, why error) {
 
 // Another lock beside this one is held, and foreign znodes stand in the lock's
 // directory. A must get the lock, and B after it.
-var Unrelated = property("unrelated znodes are no obstacle",
-	"another lock, or a stray znode in the directory, would block or break this one",
-	"which of the names in the list are really of this queue?",
+var Unrelated = property(
+	text("unrelated znodes are no obstacle", "无关节点不影响加锁"),
+	text("another lock, or a stray znode in the directory, would block or break this one",
+		"别的锁，或目录里一个不相干的 znode，就会挡住或弄坏这把锁"),
+	text("which of the names in the list are really of this queue?", "列出的名字里，哪些真正属于这个队列？"),
 	func(s *story) {
 		s.joinAs("the neighbour", Seat{Path: s.path + "-too"}).Acquire()
 		a, b := s.join("A"), s.join("B")
@@ -304,9 +315,10 @@ var Unrelated = property("unrelated znodes are no obstacle",
 	})
 
 // A holds the lock, B waits, C waits behind B. B crashes, and C must wait on.
-var WaiterCrash = property("a waiter's crash lets nobody in",
-	"whoever waited behind it would take its death for a release",
-	"you were woken: does that mean that it is your turn?",
+var WaiterCrash = property(
+	text("a waiter's crash lets nobody in", "等待者崩溃不会误放行"),
+	text("whoever waited behind it would take its death for a release", "排在它后面的人会把它的死亡当成释放"),
+	text("you were woken: does that mean that it is your turn?", "你被唤醒了：这就说明轮到你了吗？"),
 	func(s *story) {
 		a, b, c := s.join("A"), s.joinMortal("B"), s.join("C")
 		held := a.Acquire()
@@ -337,17 +349,20 @@ func (s *story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waitin
 
 // Five clients wait, for as long as their sessions send two pings each, or until it is
 // plain that they ask.
-var SilentWait = property("waiting sends no request",
-	"the server works for clients that have nothing to do",
-	"who could tell the waiter, so that it need not ask?",
+var SilentWait = property(
+	text("waiting sends no request", "等待时不发请求"),
+	text("the server works for clients that have nothing to do", "服务器在为无事可做的客户端忙碌"),
+	text("who could tell the waiter, so that it need not ask?", "谁可以通知等待者，让它不必去问？"),
 	func(s *story) { s.waitsInSilence(5, 2) })
 
 // Two clients wait for eight pings, which is six seconds or more. It finds who watches, and
 // asks now and then besides. The check of an exercise asks it at its end: a learner need not
 // wait for it each time.
-var SilentForLong = property("a long wait sends no request",
+var SilentForLong = property(
+	text("a long wait sends no request", "长时间等待时不发请求"),
 	SilentWait.Why,
-	"the watch tells of each change, or that the session has ended: what is left to ask for?",
+	text("the watch tells of each change, or that the session has ended: what is left to ask for?",
+		"有变化，监听会告诉你；会话结束，它也会告诉你：还有什么要问的？"),
 	func(s *story) { s.waitsInSilence(2, 8) })
 
 // waitsInSilence is told of some clients that wait, for as long as their sessions send so
@@ -360,7 +375,7 @@ func (s *story) waitsInSilence(clients, pings int) {
 	for _, w := range waiters {
 		marks[w], enough[w] = w.Tap.Mark(), len(w.Tap.Done(wiretap.Ping))+pings
 	}
-	s.Await(words.Of("each waiter's session to send %d pings", pings), func() bool {
+	s.Await(fmt.Sprintf("each waiter's session to send %d pings", pings), func() bool {
 		asked, pinged := 0, 0
 		for _, w := range waiters {
 			asked += len(w.Asked(marks[w]))
@@ -383,9 +398,11 @@ func (s *story) waitsInSilence(clients, pings int) {
 }
 
 // Five wait, the holder releases: how many are notified?
-var WakesOne = property("a release wakes one",
-	"all waiters wake, look, and go back to sleep, but for one: the herd",
-	"which single change must happen before it can be your turn?",
+var WakesOne = property(
+	text("a release wakes one", "一次释放只唤醒一个"),
+	text("all waiters wake, look, and go back to sleep, but for one: the herd",
+		"所有等待者都醒来查看，除一个外又都睡下：这就是羊群效应"),
+	text("which single change must happen before it can be your turn?", "哪一个变化发生之后才可能轮到你？"),
 	func(s *story) {
 		holder, waiters := s.crowd(5, zktest.SessionTimeout)
 		s.needsWatches(waiters)
@@ -398,9 +415,10 @@ var WakesOne = property("a release wakes one",
 	})
 
 // Five wait, a sixth arrives: how many are notified?
-var ArrivalWakesNobody = property("an arrival wakes nobody",
-	"a newcomer at the end of the line disturbs all who stand in it",
-	"does it matter to you who stands behind you?",
+var ArrivalWakesNobody = property(
+	text("an arrival wakes nobody", "新来者不唤醒任何人"),
+	text("a newcomer at the end of the line disturbs all who stand in it", "队尾来了一个人，却惊动了整个队列"),
+	text("does it matter to you who stands behind you?", "谁排在你后面，和你有关系吗？"),
 	func(s *story) {
 		_, waiters := s.crowd(5, zktest.SessionTimeout)
 		s.needsWatches(waiters)
@@ -421,9 +439,11 @@ func (s *story) needsWatches(waiters []*zktest.Turn) {
 // A holds, B waits. C arrives, and its third request, which is where a watch on
 // one znode is set, is held up until B, whom C would watch, has left with its
 // session. Then A releases and C is served.
-var NoWatchLeft = property("no watch is left behind",
-	"watches that can never fire fill the server's memory",
-	"what does the read that sets the watch do when its znode is gone?",
+var NoWatchLeft = property(
+	text("no watch is left behind", "不遗留监听"),
+	text("watches that can never fire fill the server's memory", "永远不会触发的监听会占满服务器的内存"),
+	text("what does the read that sets the watch do when its znode is gone?",
+		"设置监听的那次读，在 znode 已经不在时会怎样？"),
 	func(s *story) {
 		a, b, c := s.join("A"), s.join("B"), s.join("C")
 		held := a.Acquire()
@@ -451,9 +471,12 @@ var NoWatchLeft = property("no watch is left behind",
 // connection. A must get the lock, if need be by calling Lock once more as any
 // caller would. Then the same, and the connection is lost again at the first
 // list that A asks for.
-var LostCreateReply = property("a lost reply to create does no harm",
-	"the znode that nobody knows of stands in the line, and its own maker waits behind it",
-	"the create has failed, or has it? How could you recognise your own znode?",
+var LostCreateReply = property(
+	text("a lost reply to create does no harm", "create 的应答丢失无害"),
+	text("the znode that nobody knows of stands in the line, and its own maker waits behind it",
+		"一个谁也不知道的 znode 排在队里，创建它的人自己等在它后面"),
+	text("the create has failed, or has it? How could you recognise your own znode?",
+		"create 失败了吗？怎样认出自己的 znode？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		b.Acquire().Release() // so that the directory is there
@@ -496,9 +519,11 @@ var LostCreateReply = property("a lost reply to create does no harm",
 // connection. Then a delete is lost before the server has heard of it. Each
 // time one call to Unlock must be enough: it says that the lock is released,
 // and so it is, while A's session lives on.
-var LostDeleteReply = property("a lost reply to delete does no harm",
-	"the holder does not know whether it has released the lock, or the lock is never released",
-	"the delete has failed, or has it? Who goes on until it is sure?",
+var LostDeleteReply = property(
+	text("a lost reply to delete does no harm", "delete 的应答丢失无害"),
+	text("the holder does not know whether it has released the lock, or the lock is never released",
+		"持有者不知道锁有没有释放，或者锁永远没有释放"),
+	text("the delete has failed, or has it? Who goes on until it is sure?", "delete 失败了吗？由谁一直做到确定为止？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest} {
@@ -521,9 +546,11 @@ var LostDeleteReply = property("a lost reply to delete does no harm",
 	})
 
 // A holds the lock and locks again, and releases twice.
-var LocksAgain = property("the holder may lock again",
-	"a function that locks, called from one that has locked, waits for itself",
-	"how can Lock tell that the caller is the holder?",
+var LocksAgain = property(
+	text("the holder may lock again", "持有者可以再次加锁"),
+	text("a function that locks, called from one that has locked, waits for itself",
+		"持锁的函数调用了另一个要加锁的函数，结果自己等自己"),
+	text("how can Lock tell that the caller is the holder?", "Lock 怎样看出调用者就是持有者？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		first := a.Acquire()
@@ -551,9 +578,12 @@ var LocksAgain = property("the holder may lock again",
 	})
 
 // A holds the lock and is cut off. By the time that B is let in, A must know.
-var ToldOfLoss = property("the holder is told when the lock is lost",
-	"a holder whose session is gone goes on writing beside the next one",
-	"what does the client know, and when, while it cannot reach the server?",
+var ToldOfLoss = property(
+	text("the holder is told when the lock is lost", "锁丢失时会通知持有者"),
+	text("a holder whose session is gone goes on writing beside the next one",
+		"会话已经失效的持有者还在写，而下一个持有者也在写"),
+	text("what does the client know, and when, while it cannot reach the server?",
+		"客户端连不上服务器时，它知道什么？什么时候知道？"),
 	func(s *story) {
 		a, b := s.joinMortal("A"), s.join("B")
 		earlier := a.Acquire()
@@ -576,9 +606,11 @@ var ToldOfLoss = property("the holder is told when the lock is lost",
 
 // A and B take turns; between two turns the directory is deleted and so made
 // again, which starts the sequence numbers over.
-var Fenced = property("each tenure's token is greater than the last",
-	"a store cannot tell the late write of an earlier holder from a good one",
-	"which number at the server only ever grows?",
+var Fenced = property(
+	text("each tenure's token is greater than the last", "每个持锁期的令牌都比上一个大"),
+	text("a store cannot tell the late write of an earlier holder from a good one",
+		"存储分不清哪些是前一个持有者迟到的写操作、哪些是正常的写操作"),
+	text("which number at the server only ever grows?", "服务器上哪个数字只增不减？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		s.failsIf(a.Token == nil, "the lock hands out no number that a store could check")
@@ -623,12 +655,15 @@ func token(t *zktest.Turn) int64 {
 // A holds for two of its session's time-outs, while B waits. Then A releases, and
 // B holds for one more. If the machine itself stood still meanwhile, that was no
 // healthy line, and the story is told again, with others.
-var LongHold = property("a long hold and a long wait come to a good end",
-	"under long work the hold is lost, or the next in line is never served",
-	"two session time-outs have gone by: what has made the lease longer, for the holder and for the one who waits?",
+var LongHold = property(
+	text("a long hold and a long wait come to a good end", "长时间持锁或等待都能正常结束"),
+	text("under long work the hold is lost, or the next in line is never served",
+		"工作时间一长，锁就丢了，或者下一个永远等不到"),
+	text("two session time-outs have gone by: what has made the lease longer, for the holder and for the one who waits?",
+		"已经过去了两个会话超时：持有者和等待者的租约各是靠什么延长的？"),
 	func(s *story) {
 		var l longHold
-		var wrong words.Text
+		var wrong string
 		for try := range 3 {
 			seat := Seat{Timeout: zktest.MortalTimeout, Path: fmt.Sprintf("%s-%d", s.path, try)}
 			a, b := s.joinAs("A", seat), s.joinAs("B", seat)
@@ -639,7 +674,7 @@ var LongHold = property("a long hold and a long wait come to a good end",
 			})
 			a.Close()
 			b.Close()
-			if wrong == (words.Text{}) {
+			if wrong == ("") {
 				s.holds(
 					"A held for two session time-outs and sent %d requests; B waited for it with %d, and held for one more with %d",
 					l.sent[0],
@@ -762,9 +797,10 @@ func askedAtOnce(frames []wiretap.Frame) (n int) {
 
 // Two readers come, then a writer, then a third reader. The two share; the
 // writer waits for both; the third waits for the writer.
-var Shared = property("readers share, writers do not, nobody starves",
-	"readers, who do each other no harm, wait for one another",
-	"whom must a reader wait for, and whom a writer?",
+var Shared = property(
+	text("readers share, writers do not, nobody starves", "读者共享，写者独占，无人饿死"),
+	text("readers, who do each other no harm, wait for one another", "读者之间互不妨碍，却在互相等待"),
+	text("whom must a reader wait for, and whom a writer?", "读者必须等谁？写者必须等谁？"),
 	func(s *story) {
 		r1, r2, w, r3 := s.join("reader 1"), s.join("reader 2"), s.join("the writer"), s.join("reader 3")
 		read := func(m *zktest.Member) *zktest.Turn {
@@ -798,9 +834,11 @@ var Shared = property("readers share, writers do not, nobody starves",
 
 // A reads, and asks to write inside its read hold. It must be refused at once,
 // and go on reading. Then B writes, reads inside, and writes inside that, which is no upgrade.
-var Upgrade = property("write inside a read hold is refused",
-	"two readers who ask to write would wait for each other",
-	"two readers are inside, and both ask to write: whom does each wait for?",
+var Upgrade = property(
+	text("write inside a read hold is refused", "持有读锁时拒绝加写锁"),
+	text("two readers who ask to write would wait for each other", "两个读者都要求写锁，就会互相等待"),
+	text("two readers are inside, and both ask to write: whom does each wait for?",
+		"两个读者都持有读锁，都要求写锁：各自在等谁？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		if a.Reader == nil {
@@ -841,9 +879,12 @@ var Upgrade = property("write inside a read hold is refused",
 
 // A reads, and calls Unlock. Then B writes, reads inside, and calls RUnlock twice.
 // What was not locked that way must not be released.
-var ByKind = property("each release ends its own kind of hold",
-	"an Unlock too many in a reader's code would end somebody else's read, and let a writer in",
-	"how many entries has the hold by RLock, and how many by Lock?",
+var ByKind = property(
+	text("each release ends its own kind of hold", "每次释放只结束自己那一类持锁"),
+	text("an Unlock too many in a reader's code would end somebody else's read, and let a writer in",
+		"读者代码里多调一次 Unlock，就会释放别人的读锁，让一个写者拿到锁"),
+	text("how many entries has the hold by RLock, and how many by Lock?",
+		"这次持锁，经 RLock 进入了几次？经 Lock 进入了几次？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		if a.Reader == nil {

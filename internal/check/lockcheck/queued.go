@@ -15,9 +15,13 @@ import (
 
 // A calls Unlock without a Lock before it. Then it locks, and somebody deletes
 // its znode.
-var UnlockTells = property("unlock says whether the lock was never held, or was lost",
-	"who has lost the lock must know that somebody else may have been inside",
-	"the delete is answered with NoNode: has this client ever held the lock?",
+var UnlockTells = property(
+	text("unlock says whether the lock was never held, or was lost",
+		"unlock says whether the lock was never held, or was lost"),
+	text("who has lost the lock must know that somebody else may have been inside",
+		"who has lost the lock must know that somebody else may have been inside"),
+	text("the delete is answered with NoNode: has this client ever held the lock?",
+		"the delete is answered with NoNode: has this client ever held the lock?"),
 	func(s *story) {
 		a := s.join("A")
 		s.says("Unlock without the lock", a.Unlock(s.Ctx), s.subject.NotHeld,
@@ -38,9 +42,12 @@ func (s *story) deletes(znode string) {
 
 // A's context has ended before it calls Lock. Then A holds, B gives up, and the
 // reply to B's delete is lost.
-var GivingUpTells = property("who gives up is told what may be left",
-	"a znode that nobody knows of would block the lock, and nobody would know where to look",
-	"the wait has failed, and so has the delete: which of the two errors does Lock return?",
+var GivingUpTells = property(
+	text("who gives up is told what may be left", "who gives up is told what may be left"),
+	text("a znode that nobody knows of would block the lock, and nobody would know where to look",
+		"a znode that nobody knows of would block the lock, and nobody would know where to look"),
+	text("the wait has failed, and so has the delete: which of the two errors does Lock return?",
+		"the wait has failed, and so has the delete: which of the two errors does Lock return?"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		ended, cancel := context.WithCancel(s.Ctx)
@@ -58,9 +65,12 @@ var GivingUpTells = property("who gives up is told what may be left",
 
 // A holds. The reply to B's list is lost, and then the one to its read, if it
 // reads.
-var ErrorEndsWait = property("an error ends the wait",
-	"the caller would be let in, or would stay in the queue without knowing",
-	"a list is answered with an error: what have you put into ZooKeeper by now?",
+var ErrorEndsWait = property(
+	text("an error ends the wait", "an error ends the wait"),
+	text("the caller would be let in, or would stay in the queue without knowing",
+		"the caller would be let in, or would stay in the queue without knowing"),
+	text("a list is answered with an error: what have you put into ZooKeeper by now?",
+		"a list is answered with an error: what have you put into ZooKeeper by now?"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire()
@@ -79,9 +89,11 @@ var ErrorEndsWait = property("an error ends the wait",
 	})
 
 // A holds, B waits, and somebody deletes B's znode. Then A releases.
-var PlaceLost = property("a waiter whose znode was deleted says so",
-	"it has no place in the queue: it would wait for ever, or be let in beside the next one",
-	"your own znode is not in the list: whose turn is it?",
+var PlaceLost = property(
+	text("a waiter whose znode was deleted says so", "a waiter whose znode was deleted says so"),
+	text("it has no place in the queue: it would wait for ever, or be let in beside the next one",
+		"it has no place in the queue: it would wait for ever, or be let in beside the next one"),
+	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire()
@@ -113,9 +125,11 @@ func (s Subject) Hold(servers, args []string) {
 
 // A process holds the lock, B waits, and the process is killed. This is for packages
 // whose zktest.Child "holder" is the subject's Hold.
-var KilledHolder = property("a killed holder's lock comes free",
-	"a process that is killed inside the lock would lock everybody out for ever",
-	"who deletes the holder's znode when the holder cannot?",
+var KilledHolder = property(
+	text("a killed holder's lock comes free", "a killed holder's lock comes free"),
+	text("a process that is killed inside the lock would lock everybody out for ever",
+		"a process that is killed inside the lock would lock everybody out for ever"),
+	text("who deletes the holder's znode when the holder cannot?", "持有者自己删不了 znode 时，由谁来删？"),
 	func(s *story) {
 		process := s.Process("holder", s.path)
 		said := process.Line()

@@ -49,8 +49,8 @@ func (s *story) outside(names ...string) (line []*zktest.Turn) {
 // best written.
 var SemaphoreProperties = []*Property{
 	{
-		Name: "two at a time, and no more",
-		Hint: "how many permits are out, and how does a newcomer find out?",
+		Name:     text("two at a time, and no more", "同时两个，不会更多"),
+		Question: text("how many permits are out, and how does a newcomer find out?", "发出了几个许可？新来者怎么知道？"),
 		tell: func(s *story) {
 			s.inside("A")
 			b := s.inside("B")
@@ -62,8 +62,8 @@ var SemaphoreProperties = []*Property{
 		},
 	},
 	{
-		Name: "whoever leaves makes room",
-		Hint: "of all who are inside, whose leaving can a waiter make use of?",
+		Name:     text("whoever leaves makes room", "谁走都会空出位置"),
+		Question: text("of all who are inside, whose leaving can a waiter make use of?", "里面的人当中，谁走了等待者可以进？"),
 		tell: func(s *story) {
 			a := s.inside("A")
 			s.inside("B")
@@ -74,8 +74,8 @@ var SemaphoreProperties = []*Property{
 		},
 	},
 	{
-		Name: "a crashed holder's permit comes free",
-		Hint: "who takes the permit back when its holder cannot?",
+		Name:     text("a crashed holder's permit comes free", "持有者崩溃后许可会归还"),
+		Question: text("who takes the permit back when its holder cannot?", "持有者自己还不了许可时，由谁收回？"),
 		tell: func(s *story) {
 			a := s.joinMortal("A")
 			s.succeeds(a.Start())
@@ -87,36 +87,40 @@ var SemaphoreProperties = []*Property{
 			s.holds("A's session expired, and C was let in")
 		},
 	},
-	{Name: "first come, first served", Hint: "who may look for a free permit when several wait?", tell: func(s *story) {
-		inside := []*zktest.Turn{s.inside("A"), s.inside("B")}
-		line := s.outside("C", "D", "E")
-		for i, t := range line {
-			s.leaves(inside[i%2])
-			s.succeeds(t)
-			inside[i%2] = t
-			for _, later := range line[i+1:] {
-				s.stillStands(later, "%v came first", t.Name)
+	{Name: text("first come, first served", "先来先得"),
+		Question: text("who may look for a free permit when several wait?", "几个人在等时，谁可以去找空闲的许可？"),
+		tell: func(s *story) {
+			inside := []*zktest.Turn{s.inside("A"), s.inside("B")}
+			line := s.outside("C", "D", "E")
+			for i, t := range line {
+				s.leaves(inside[i%2])
+				s.succeeds(t)
+				inside[i%2] = t
+				for _, later := range line[i+1:] {
+					s.stillStands(later, "%v came first", t.Name)
+				}
 			}
-		}
-		s.holds("C, D and E were let in, in this order")
-	}},
-	{Name: "a release wakes one", Hint: "how many clients watch the permits?", tell: func(s *story) {
-		a := s.inside("A")
-		s.inside("B")
-		line := s.outside("C", "D", "E", "F")
-		for _, t := range line {
-			s.stillStands(t, "two are inside") // the arrivals behind it have had their effect
-		}
-		count := s.Count(line[2:]...) // D, the next in line, moves up
-		s.leaves(a)
-		s.succeeds(line[0])
-		n := count().Notifications
-		s.failsIf(n > 0, "one release let C in, and sent %d notifications to E and F, far back in the line", n)
-		s.holds("one release let C in, and sent 0 notifications to E and F, far back in the line")
-	}},
+			s.holds("C, D and E were let in, in this order")
+		}},
+	{Name: text("a release wakes one", "一次释放只唤醒一个"),
+		Question: text("how many clients watch the permits?", "有几个客户端监听许可？"),
+		tell: func(s *story) {
+			a := s.inside("A")
+			s.inside("B")
+			line := s.outside("C", "D", "E", "F")
+			for _, t := range line {
+				s.stillStands(t, "two are inside") // the arrivals behind it have had their effect
+			}
+			count := s.Count(line[2:]...) // D, the next in line, moves up
+			s.leaves(a)
+			s.succeeds(line[0])
+			n := count().Notifications
+			s.failsIf(n > 0, "one release let C in, and sent %d notifications to E and F, far back in the line", n)
+			s.holds("one release let C in, and sent 0 notifications to E and F, far back in the line")
+		}},
 	{
-		Name: "giving up leaves nothing behind",
-		Hint: "ctx has ended: what have you put into ZooKeeper by now?",
+		Name:     text("giving up leaves nothing behind", "放弃等待后不留残余"),
+		Question: text("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
 		tell: func(s *story) {
 			s.inside("A")
 			b := s.inside("B")

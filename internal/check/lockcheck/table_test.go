@@ -16,7 +16,7 @@ func TestTheTableIsWhole(t *testing.T) {
 	marks := []string{string(Yes), string(No), string(Void), "."}
 	var names []string
 	for _, row := range Table {
-		name := row.Property.Name
+		name := row.Property.Name.EN
 		assert.NotContains(t, names, name, "a property has one row")
 		names = append(names, name)
 		columns := strings.Fields(row.Marks)
@@ -32,7 +32,7 @@ func TestTheTableIsWhole(t *testing.T) {
 func TestWhatAMistakeBreaksIsAProperty(t *testing.T) {
 	known := []string{"", tables.Nothing}
 	for _, p := range Properties {
-		known = append(known, p.Name)
+		known = append(known, p.Name.EN)
 	}
 	for i, m := range tables.Mistakes {
 		assert.Equal(t, i+1, m.Number, "%s stands in its place", m.Key())

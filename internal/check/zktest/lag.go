@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -11,7 +12,6 @@ import (
 
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/upkeep/words"
 )
 
 // Ensemble starts an ensemble that ends with the test, which is told who leads.
@@ -145,7 +145,7 @@ func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
 	)
 	catchUp = l.hold(l.late, l.leader)
 	toLate()
-	l.Await(words.Of("%v to be back, and to ask what only the leader can answer", c.Name), func() bool {
+	l.Await(fmt.Sprintf("%v to be back, and to ask what only the leader can answer", c.Name), func() bool {
 		asks := wiretap.Count(c.Tap.Since(back)).Requests
 		return asks[wiretap.Sync]+asks[wiretap.Create]+asks[wiretap.Delete] > 0
 	})

@@ -11,7 +11,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // A Locker is a lock as steps 1 to 4 offer it.
@@ -131,7 +130,7 @@ func (z *Zoo) Settle(waiters ...*Turn) {
 	z.t.Helper()
 	for _, t := range waiters {
 		z.Barrier(t.Client)
-		z.Await(words.Of("%v to wait silently", t.Name), func() bool {
+		z.Await(fmt.Sprintf("%v to wait silently", t.Name), func() bool {
 			if t.Returned() {
 				z.t.Fatalf("%s is not the first in the queue, and its Lock returned %v", t.Name, t.err)
 			}

@@ -2,13 +2,12 @@ package zktest
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
-
-	"zklock/internal/upkeep/words"
 )
 
 // Play tells a story outside of tests: tell gets a T, and Play returns what the
@@ -42,7 +41,7 @@ func PlayUntil(ctx context.Context, tell func(T)) error {
 		return p.failure()
 	case <-time.After(2 * time.Second): // its waits should have ended it by now
 		waited := time.Since(began).Round(time.Second)
-		return words.Errorf("a call without a context, such as Unlock, has not come back within %v", waited)
+		return fmt.Errorf("a call without a context, such as Unlock, has not come back within %v", waited)
 	}
 }
 
@@ -80,7 +79,7 @@ func (p *player) Errorf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err == nil {
-		p.err = words.Errorf(format, args...)
+		p.err = fmt.Errorf(format, args...)
 	}
 }
 

@@ -2,10 +2,10 @@ package zktest
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // A Turn is a member's call to Lock, in the background, and the hold that came
@@ -71,7 +71,7 @@ func (t *Turn) Returned() bool {
 // Err returns what the call answered, once it has come back.
 func (t *Turn) Err() error {
 	t.zoo.t.Helper()
-	AwaitChan(t.zoo, words.Of("%v's Lock to return", t.Name), t.done)
+	AwaitChan(t.zoo, fmt.Sprintf("%v's Lock to return", t.Name), t.done)
 	return t.err
 }
 
@@ -118,7 +118,7 @@ func (t *Turn) Cancel() error {
 // lock may have made its znode earlier.
 func (t *Turn) Queued() {
 	t.zoo.t.Helper()
-	t.zoo.Await(words.Of("%v's create to be answered", t.Name), func() bool {
+	t.zoo.Await(fmt.Sprintf("%v's create to be answered", t.Name), func() bool {
 		for _, f := range t.Tap.Since(t.mark) {
 			isCreate := f.Op == wiretap.Create && f.Err != wiretap.NoNode
 			isList := f.Op == wiretap.GetChildren
@@ -202,6 +202,6 @@ func (t *Turn) MustWait(why string, args ...any) {
 	t.Waits()
 	if how := t.StillWaits(); how != Silently {
 		t.zoo.t.Fatalf("%s %v (error: %v), and should wait silently, for %s; the queue: %v",
-			t.Name, how, t.err, words.Of(why, args...), t.Queue())
+			t.Name, how, t.err, fmt.Sprintf(why, args...), t.Queue())
 	}
 }

@@ -19,7 +19,6 @@ import (
 
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/upkeep/words"
 )
 
 // T is what this package needs of a test. A *testing.T is one; outside of
@@ -165,7 +164,7 @@ func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), e
 		z.t.Fatalf("%s: connect to %v: %v", name, z.Servers(), err)
 	}
 	z.t.Cleanup(closeIt)
-	z.Await(words.Of("%v to have a session", name), func() bool { return conn.State() == zk.StateHasSession })
+	z.Await(fmt.Sprintf("%v to have a session", name), func() bool { return conn.State() == zk.StateHasSession })
 	return &Client{Conn: conn, Tap: tap, Name: name, ID: conn.SessionID(), end: closeIt}
 }
 
@@ -178,7 +177,7 @@ func (c *Client) Crash() { c.Tap.Silence() }
 // them the sessions' ephemeral znodes.
 func (z *Zoo) AwaitExpiry(clients ...*Client) {
 	z.t.Helper()
-	z.Await(words.Of("the server to expire session %#x of %s", clients[0].ID, clients[0].Name), func() bool {
+	z.Await(fmt.Sprintf("the server to expire session %#x of %s", clients[0].ID, clients[0].Name), func() bool {
 		sessions, err := z.Sessions()
 		return err == nil && !slices.ContainsFunc(clients, func(c *Client) bool {
 			_, lives := sessions[c.ID]
@@ -188,7 +187,7 @@ func (z *Zoo) AwaitExpiry(clients ...*Client) {
 }
 
 // Await returns when cond is true, and fails the test at its deadline with
-// what it was waiting for, a string or a words.Text.
+// what it was waiting for.
 func (z *Zoo) Await(what any, cond func() bool) {
 	z.t.Helper()
 	z.await(cond, func() { z.t.Fatalf("waited in vain for %s", what) })

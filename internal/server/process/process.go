@@ -11,6 +11,7 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/rpc"
 	"os"
@@ -21,8 +22,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"zklock/internal/upkeep/words"
 )
 
 // ErrWindows is why nothing runs on Windows itself: a process is stopped, continued and
@@ -149,7 +148,7 @@ func (p *Process) Call(method string, args, answer any) error {
 	var answered rpc.ServerError
 	if err != nil && !errors.As(err, &answered) {
 		<-p.ended
-		err = words.Errorf("it has ended: %v", p.cmd.ProcessState)
+		err = fmt.Errorf("it has ended: %v", p.cmd.ProcessState)
 	}
 	return err
 }

@@ -3,109 +3,105 @@ package wiretap
 import (
 	"regexp"
 
-	"zklock/internal/upkeep/words"
+	"zklock/internal/lang"
 )
-
-// shown is a frame's path, as it is to be shown. It is no string, so it is not translated,
-// even if a znode is called "nothing".
-type shown string
 
 // Briefly is a frame in a few words: what a request asks for, what a reply answers, or what
 // a notification tells. path is the frame's, as it is to be shown.
-func (f Frame) Briefly(path string) words.Text {
-	name := shown(path)
+func (f Frame) Briefly(path string) lang.Text {
+	name := path
 	switch {
 	case f.Kind == Notification:
 		return f.event(name)
 	case f.Kind == Reply:
 		return f.answer(name)
 	case f.Path == "":
-		return words.Whole(f.Op.String())
+		return lang.Text{EN: f.Op.String(), ZH: f.Op.String()}
 	case f.Watch:
-		return words.Of("%v %v, and watch", f.Op, name)
+		return lang.Of("%v %v, and watch", "%v %v，并监听", f.Op, name)
 	}
-	return words.Of("%v %v", f.Op, name)
+	return lang.Of("%v %v", "%v %v", f.Op, name)
 }
 
 // event is what a notification tells.
-func (f Frame) event(name shown) words.Text {
+func (f Frame) event(name string) lang.Text {
 	switch f.Event {
 	case NodeCreated:
-		return words.Of("%v is there", name)
+		return lang.Of("%v is there", "%v 已出现", name)
 	case NodeDeleted:
-		return words.Of("%v is gone", name)
+		return lang.Of("%v is gone", "%v 已消失", name)
 	case ChildrenChanged:
-		return words.Of("%v has other children", name)
+		return lang.Of("%v has other children", "%v 的子节点变了", name)
 	}
-	return words.Of("%v has other data", name)
+	return lang.Of("%v has other data", "%v 的数据变了", name)
 }
 
 // answer is what a reply says. That to a create is the name of the new znode.
-func (f Frame) answer(name shown) words.Text {
+func (f Frame) answer(name string) lang.Text {
 	switch {
 	case f.Err == NoNode && f.Op == Create:
-		return words.Of("the znode above it is missing")
+		return lang.Text{EN: "the znode above it is missing", ZH: "它的父节点不存在"}
 	case f.Err == NoNode:
-		return words.Of("no such znode")
+		return lang.Text{EN: "no such znode", ZH: "没有这个 znode"}
 	case f.Err == NodeExists:
-		return words.Of("it is there already")
+		return lang.Text{EN: "it is there already", ZH: "它已经存在"}
 	case f.Err != OK:
-		return words.Of("error %d", f.Err)
+		return lang.Of("error %d", "错误 %d", f.Err)
 	case f.Op == Create:
-		return words.Of("%v", name)
+		return lang.Text{EN: name, ZH: name}
 	case f.Op == GetChildren && f.Names == 1:
-		return words.Of("1 name")
+		return lang.Text{EN: "1 name", ZH: "1 个名字"}
 	case f.Op == GetChildren:
-		return words.Of("%d names", f.Names)
+		return lang.Of("%d names", "%d 个名字", f.Names)
 	}
-	return words.Of("done")
+	return lang.Text{EN: "done", ZH: "完成"}
 }
 
 // Sentence says what a client has done, when the reply is there, or that it was notified. It
 // is empty for a request, and for what is not worth a sentence. who may also be several
 // clients: a verb in the past is the same for them.
-func (f Frame) Sentence(who words.Text, path string) words.Text {
-	name := shown(path)
+func (f Frame) Sentence(who lang.Text, path string) lang.Text {
+	name := path
 	if f.Kind == Notification {
-		return words.Of("%v got a notification: %v", who, f.event(name))
+		return lang.Of("%v got a notification: %v", "%v 收到通知：%v", who, f.event(name))
 	}
 	if f.Kind == Request {
-		return words.Text{}
+		return lang.Text{}
 	}
 	did := f.deed(who, name)
 	if f.setsWatch() {
-		return words.Of("%v, and set a watch", did)
+		return lang.Of("%v, and set a watch", "%v，并设置了监听", did)
 	}
 	return did
 }
 
 // deed says what a client has done by a request, as the reply tells it.
-func (f Frame) deed(who words.Text, name shown) words.Text {
+func (f Frame) deed(who lang.Text, name string) lang.Text {
 	isLook := f.Op == GetData || f.Op == Exists
 	isRefused := f.Err != OK
 	switch {
 	case f.Op == SetWatches:
-		return words.Of("%v set the watches again", who)
+		return lang.Of("%v set the watches again", "%v 重新设置了监听", who)
 	case f.IsOfSession():
-		return words.Text{}
+		return lang.Text{}
 	case f.Op == GetChildren:
-		return words.Of("%v listed %v: %v", who, name, f.answer(name))
+		return lang.Of("%v listed %v: %v", "%v 列出 %v：%v", who, name, f.answer(name))
 	case isLook && isRefused:
-		return words.Of("%v looked at %v: %v", who, name, f.answer(name))
+		return lang.Of("%v looked at %v: %v", "%v 查看 %v：%v", who, name, f.answer(name))
 	case isLook:
-		return words.Of("%v looked at %v", who, name)
+		return lang.Of("%v looked at %v", "%v 查看了 %v", who, name)
 	case isRefused && f.Op == Create:
-		return words.Of("%v tried to create %v: %v", who, name, f.answer(name))
+		return lang.Of("%v tried to create %v: %v", "%v 试图创建 %v：%v", who, name, f.answer(name))
 	case isRefused && f.Op == Delete:
-		return words.Of("%v tried to delete %v: %v", who, name, f.answer(name))
+		return lang.Of("%v tried to delete %v: %v", "%v 试图删除 %v：%v", who, name, f.answer(name))
 	case isRefused:
-		return words.Of("%v tried to %v %v: %v", who, f.Op, name, f.answer(name))
+		return lang.Of("%v tried to %v %v: %v", "%v 试图 %v %v：%v", who, f.Op, name, f.answer(name))
 	case f.Op == Create:
-		return words.Of("%v created %v", who, name)
+		return lang.Of("%v created %v", "%v 创建了 %v", who, name)
 	case f.Op == Delete:
-		return words.Of("%v deleted %v", who, name)
+		return lang.Of("%v deleted %v", "%v 删除了 %v", who, name)
 	}
-	return words.Text{}
+	return lang.Text{}
 }
 
 // guid is the random part of a znode's name, by which a client knows its own.

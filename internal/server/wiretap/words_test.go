@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"zklock/internal/upkeep/words"
+	"zklock/internal/lang"
 )
 
 func TestAFrameInWords(t *testing.T) {
@@ -40,10 +40,10 @@ func TestAFrameInWords(t *testing.T) {
 		{event(ChildrenChanged), "a has other children", "B got a notification: a has other children"},
 	} {
 		assert.Equal(t, c.briefly, c.Briefly("a").EN)
-		assert.Equal(t, c.sentence, c.Sentence(words.Of("B"), "a").EN)
+		assert.Equal(t, c.sentence, c.Sentence(lang.Text{EN: "B"}, "a").EN)
 	}
-	assert.Equal(t, "客户端 1 创建了 a", reply(Create, OK).Sentence(words.Of("client %d", 1), "a").ZH)
-	assert.Equal(t, "客户端 1 收到通知：a 已消失", event(NodeDeleted).Sentence(words.Of("client %d", 1), "a").ZH)
+	assert.Equal(t, "客户端 1 创建了 a", reply(Create, OK).Sentence(lang.Text{ZH: "客户端 1"}, "a").ZH)
+	assert.Equal(t, "客户端 1 收到通知：a 已消失", event(NodeDeleted).Sentence(lang.Text{ZH: "客户端 1"}, "a").ZH)
 	assert.Equal(t, "nothing 已消失", event(NodeDeleted).Briefly("nothing").ZH, "a name is no word of ours")
 	assert.Equal(t, "/lock/lock-0000000001", WithoutGuid("/lock/_c_f392195506d88c95-lock-0000000001"))
 }

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -12,8 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"zklock/internal/upkeep/words"
 )
 
 // CopyLocal copies this machine's ZooKeeper, and the java that runs it, into two folders
@@ -76,7 +75,7 @@ func (i installation) allJars() (all []string, err error) {
 func namedIn(jar string) (all []string, err error) {
 	archive, err := zip.OpenReader(jar)
 	if err != nil {
-		return nil, words.Errorf("%s: %w", jar, err)
+		return nil, fmt.Errorf("%s: %w", jar, err)
 	}
 	defer archive.Close()
 	manifest, err := archive.Open("META-INF/MANIFEST.MF")
@@ -84,7 +83,7 @@ func namedIn(jar string) (all []string, err error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, words.Errorf("%s: %w", jar, err)
+		return nil, fmt.Errorf("%s: %w", jar, err)
 	}
 	defer manifest.Close()
 	classPath, reading := "", false
@@ -116,7 +115,7 @@ func homeOf(java string) (string, error) {
 	said, err := exec.Command(java, "-XshowSettings:properties", "-version").CombinedOutput()
 	home := javaHomeLine.FindStringSubmatch(string(said))
 	if err != nil || home == nil {
-		return "", words.Errorf("%s does not say its java.home: %w\n%s", java, err, said)
+		return "", fmt.Errorf("%s does not say its java.home: %w\n%s", java, err, said)
 	}
 	return home[1], nil
 }

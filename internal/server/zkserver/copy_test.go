@@ -36,6 +36,6 @@ func TestACopyOfTheInstallationServes(t *testing.T) {
 	require.FileExists(t, filepath.Join(java, "bin/java"), "else the one that is installed would serve")
 	s, err := zkserver.StartWith(t.Context(), zkserver.Config{})
 	require.NoError(t, err)
-	require.Contains(t, s.Origin.EN, zookeeper)
+	require.Contains(t, s.Origin, zookeeper)
 	require.NoError(t, s.Stop())
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/server/process"
-	"zklock/internal/upkeep/words"
 )
 
 // The program that runs containers, and what is said to it and by it.
@@ -52,7 +51,7 @@ func image() string {
 // repairDocker returns the command that helps against an error of findDocker,
 // or of the start.
 func repairDocker(err error) string {
-	if strings.Contains(err.Error(), words.Whole(NoDocker).String()) {
+	if strings.Contains(err.Error(), NoDocker) {
 		return "sudo systemctl start docker"
 	}
 	return "docker pull " + image()
@@ -66,7 +65,7 @@ func findDocker(ctx context.Context) (launcher, error) {
 	find := exec.CommandContext(ctx, "go", "run", containerProgram, "find", image())
 	if output, err := find.CombinedOutput(); err != nil {
 		said := strings.TrimSuffix(strings.TrimSpace(string(output)), "\nexit status 1") // which go run adds
-		return nil, words.Errorf("%s (%w)", said, err)
+		return nil, fmt.Errorf("%s (%w)", said, err)
 	}
 	return startContainer, nil
 }
@@ -98,10 +97,10 @@ func startContainer(ctx context.Context, config Config) (*Server, error) {
 	}
 	s := &Server{stop: c.stop}
 	if err := c.await(ctx, s); err != nil {
-		return nil, errors.Join(words.Errorf("a container of %s: %w", order.Image, err), s.Stop())
+		return nil, errors.Join(fmt.Errorf("a container of %s: %w", order.Image, err), s.Stop())
 	}
 	s.servers = []string{s.Addr}
-	s.Origin = words.Of("Docker image %s, %s, container %s on %s", order.Image, s.version(), order.Name, s.Addr)
+	s.Origin = fmt.Sprintf("Docker image %s, %s, container %s on %s", order.Image, s.version(), order.Name, s.Addr)
 	return s, nil
 }
 
@@ -140,7 +139,7 @@ func runContainer(order Order) (*container, error) {
 		orders.Close()
 		<-read
 		if err := program.Wait(); err != nil {
-			return words.Errorf("removing the container %s: %w: %s", order.Name, err, c.said)
+			return fmt.Errorf("removing the container %s: %w: %s", order.Name, err, c.said)
 		}
 		return nil
 	})
@@ -182,7 +181,7 @@ func (c *container) await(ctx context.Context, s *Server) error {
 	defer conn.Close()
 	return poll(ctx, func() error {
 		if state := conn.State(); state != zk.StateHasSession {
-			return words.Errorf("no session can be made at %s: %v", addr, state)
+			return fmt.Errorf("no session can be made at %s: %v", addr, state)
 		}
 		return nil
 	})
@@ -192,7 +191,7 @@ func (c *container) await(ctx context.Context, s *Server) error {
 func (c *container) ended() error {
 	select {
 	case end := <-c.where:
-		return words.Errorf("it ended before it served; the end of its log:\n%s", lastLines(end.Log, 12))
+		return fmt.Errorf("it ended before it served; the end of its log:\n%s", lastLines(end.Log, 12))
 	default:
 		return nil
 	}

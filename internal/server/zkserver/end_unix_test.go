@@ -60,13 +60,13 @@ func launcher(_, args []string) {
 	if args[0] == "one" {
 		s, err := zkserver.Start(ctx)
 		must(err)
-		origin = s.Origin.EN
+		origin = s.Origin
 	} else {
 		e, err := zkserver.StartEnsemble(ctx, 3)
 		must(err)
 		must(zkserver.StartAgain(ctx, e.Members[:1]))
 		must(e.Members[1].Pause())
-		origin = e.Origin.EN
+		origin = e.Origin
 	}
 	zktest.Say("%d %s", os.Getpid(), origin)
 	select {}

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"zklock/internal/upkeep/words"
 )
 
 // Ensemble is three real ZooKeeper servers, or another odd number, that together are
@@ -66,7 +64,7 @@ func StartEnsembleWith(ctx context.Context, n int, config Config) (*Ensemble, er
 		return found.start(ctx, n, config)
 	})
 	if err != nil {
-		err = words.Errorf("an ensemble is %d processes on this machine: %w", n, err)
+		err = fmt.Errorf("an ensemble is %d processes on this machine: %w", n, err)
 	}
 	return e, err
 }
@@ -120,7 +118,7 @@ func (i installation) launch(ctx context.Context, ports []int, config Config) (*
 	if n > 1 {
 		origin = "%s, %s, ensemble on %s"
 	}
-	e.Origin = words.Of(origin, i.name, e.version(), strings.Join(e.servers, ","))
+	e.Origin = fmt.Sprintf(origin, i.name, e.version(), strings.Join(e.servers, ","))
 	return e, nil
 }
 
@@ -267,7 +265,7 @@ func (e *Ensemble) Roles(ctx context.Context) (leader *Peer, followers []*Peer, 
 		}
 		oneLeads := len(leaders) == 1 && majority
 		if !oneLeads || len(followers) == 0 {
-			return words.Errorf("no leader of a majority: %d lead, %d follow", len(leaders), len(followers))
+			return fmt.Errorf("no leader of a majority: %d lead, %d follow", len(leaders), len(followers))
 		}
 		leader = leaders[0]
 		return nil
@@ -281,7 +279,7 @@ func (e *Ensemble) Serving(ctx context.Context) error {
 	return poll(ctx, func() (idle error) {
 		for _, m := range e.Members {
 			if role, _ := m.role(); role == "" {
-				idle = errors.Join(idle, words.Errorf("member %d (%s) does not serve", m.ID, m.Addr))
+				idle = errors.Join(idle, fmt.Errorf("member %d (%s) does not serve", m.ID, m.Addr))
 			}
 		}
 		return idle

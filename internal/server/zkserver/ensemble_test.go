@@ -96,7 +96,7 @@ func TestEnsemble(t *testing.T) {
 	assert.NoError(t, e.Members[0].Kill())
 	assert.NoError(t, e.Members[1].Pause())
 	assert.NoError(t, e.Stop())
-	assert.Empty(t, remains(e.Origin.EN))
+	assert.Empty(t, remains(e.Origin))
 }
 
 // write makes a znode, as soon as that is possible.

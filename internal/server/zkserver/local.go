@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"zklock/internal/upkeep/words"
 )
 
 // An installation is a ZooKeeper on this machine and the java to run it with.
@@ -40,13 +38,13 @@ func findInstallation() (found installation, err error) {
 	for _, prefix := range []string{"/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew"} {
 		places = append(places, apache("Homebrew", prefix+"/opt/zookeeper/libexec", prefix+"/opt/openjdk/bin/java"))
 	}
-	notThere := words.Errorf(
+	notThere := fmt.Errorf(
 		"no ZooKeeper is installed: ZOOKEEPER_HOME is not set, and there is no %s and no Homebrew zookeeper",
 		debian,
 	)
 	if home := os.Getenv("ZOOKEEPER_HOME"); home != "" {
 		places = []installation{apache(home, home, "")}
-		notThere = words.Errorf("ZOOKEEPER_HOME=%s holds no zookeeper-*.jar, nor does its lib folder", home)
+		notThere = fmt.Errorf("ZOOKEEPER_HOME=%s holds no zookeeper-*.jar, nor does its lib folder", home)
 	}
 	i := slices.IndexFunc(places, installation.isThere)
 	if i < 0 {
@@ -67,7 +65,7 @@ func findInstallation() (found installation, err error) {
 			return found, nil
 		}
 	}
-	return found, words.Errorf(
+	return found, fmt.Errorf(
 		"ZooKeeper is there (%s), but %w: %s not found",
 		found.name,
 		errNoJava,

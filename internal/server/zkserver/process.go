@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"zklock/internal/server/process"
-	"zklock/internal/upkeep/words"
 )
 
 // Without a configuration, logback writes all it can, each request included.
@@ -50,7 +49,7 @@ func (p *Peer) data() string { return filepath.Join(p.dir, "data") }
 // member that is cut off stays so.
 func (p *Peer) Restart(ctx context.Context) error {
 	if p.child != nil && p.alive.Err() == nil {
-		return words.Errorf("the server at %s runs already", p.Addr)
+		return fmt.Errorf("the server at %s runs already", p.Addr)
 	}
 	if err := p.run(); err != nil {
 		return err
@@ -59,7 +58,7 @@ func (p *Peer) Restart(ctx context.Context) error {
 	// when its own test ends: make sure that it is the one with our folder.
 	_, err := await(ctx, []string{p.Addr}, "conf", p.data(), 150*time.Millisecond, p.failed)
 	if err != nil {
-		return words.Errorf(
+		return fmt.Errorf(
 			"%s with the ZooKeeper of %s: %w; the end of its log:\n%s",
 			p.java,
 			p.name,
@@ -166,7 +165,7 @@ func (p *Peer) Pause() error {
 		return nil
 	}
 	if err := process.Stop(p.child.Process); err != nil {
-		return words.Errorf("pause the server at %s: %w", p.Addr, err)
+		return fmt.Errorf("pause the server at %s: %w", p.Addr, err)
 	}
 	p.paused = true
 	return process.AwaitStop(p.child.Process)
@@ -176,7 +175,7 @@ func (p *Peer) Pause() error {
 func (p *Peer) Resume() error {
 	p.paused = false
 	if err := process.Continue(p.child.Process); err != nil {
-		return words.Errorf("resume the server at %s: %w", p.Addr, err)
+		return fmt.Errorf("resume the server at %s: %w", p.Addr, err)
 	}
 	return nil
 }
@@ -197,7 +196,7 @@ func watchdog(script string, args ...string) (stop func() error, err error) {
 	return sync.OnceValue(func() error {
 		alive.Close()
 		if err := shell.Wait(); err != nil {
-			return words.Errorf("cleaning up after ZooKeeper: %w", err)
+			return fmt.Errorf("cleaning up after ZooKeeper: %w", err)
 		}
 		return nil
 	}), nil

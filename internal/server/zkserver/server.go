@@ -18,14 +18,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/server/process"
-	"zklock/internal/upkeep/words"
 )
 
 // Server is one real ZooKeeper that serves.
 type Server struct {
-	Addr   string     // host:port; of an ensemble, the first member that serves
-	Second string     // host:port that {host} and {port} are in a Config's lines
-	Origin words.Text // where it came from, in one line for people
+	Addr   string // host:port; of an ensemble, the first member that serves
+	Second string // host:port that {host} and {port} are in a Config's lines
+	Origin string // where it came from, in one line for people
 
 	servers []string
 	stop    func() error // nil: the server is not ours to stop
@@ -144,22 +143,22 @@ func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err 
 		forced = "existing" // who names a server wants that one, and no other in its place
 	}
 	if !slices.Contains([]string{"", "existing", "local", "docker"}, forced) {
-		return found, words.Errorf("ZK_BACKEND=%q is unknown: it is existing, local or docker, or not set", forced)
+		return found, fmt.Errorf("ZK_BACKEND=%q is unknown: it is existing, local or docker, or not set", forced)
 	}
 	if i := slices.IndexFunc(ways, func(b backend) bool { return b.name == forced }); i >= 0 {
 		ways = ways[i : i+1]
 	}
-	failed := []words.Text{words.Of("no ZooKeeper was found:")}
+	failed := []string{"no ZooKeeper was found:"}
 	for _, b := range ways {
 		if found, err = try(b); err == nil {
 			return found, nil
 		}
-		reason := words.Error(err).Changed(func(text string) string {
+		reason := func(text string) string {
 			return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n            ")
-		})
-		failed = append(failed, words.Of("\n  %-9s %s\n            repair it with: %s", b.name, reason, b.repair(err)))
+		}(err.Error())
+		failed = append(failed, fmt.Sprintf("\n  %-9s %s\n            repair it with: %s", b.name, reason, b.repair(err)))
 	}
-	return found, words.Errorf("%s", words.Join(failed, ""))
+	return found, fmt.Errorf("%s", strings.Join(failed, ""))
 }
 
 // InstallCommand returns the shell command that installs ZooKeeper and Java
@@ -195,7 +194,7 @@ func findExisting(ctx context.Context) (launcher, error) {
 		return nil, errors.New("ZK_SERVERS is not set")
 	}
 	if server, _, found := strings.Cut(list, "/"); found {
-		return nil, words.Errorf(
+		return nil, fmt.Errorf(
 			"ZK_SERVERS=%s: the Go client knows no chroot: leave out the path after %s",
 			list,
 			server,
@@ -203,17 +202,17 @@ func findExisting(ctx context.Context) (launcher, error) {
 	}
 	servers := zk.FormatServers(strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }))
 	if len(servers) == 0 {
-		return nil, words.Errorf("ZK_SERVERS=%q names no server", list)
+		return nil, fmt.Errorf("ZK_SERVERS=%q names no server", list)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	// Every server's default whitelist has this word.
 	addr, err := await(ctx, servers, "srvr", versionIs, 2*time.Second, nil)
 	if err != nil {
-		return nil, words.Errorf("ZK_SERVERS=%s: %w", list, err)
+		return nil, fmt.Errorf("ZK_SERVERS=%s: %w", list, err)
 	}
 	s := &Server{Addr: addr, servers: servers}
-	s.Origin = words.Of("ZK_SERVERS, %s at %s", s.version(), strings.Join(servers, ","))
+	s.Origin = fmt.Sprintf("ZK_SERVERS, %s at %s", s.version(), strings.Join(servers, ","))
 	return func(context.Context, Config) (*Server, error) { return s, nil }, nil
 }
 
@@ -241,7 +240,7 @@ func await(
 			case strings.Contains(answer, want):
 				return nil
 			case err == nil:
-				err = words.Errorf("%s to %s: %s", word, addr, strings.TrimSpace(answer))
+				err = fmt.Errorf("%s to %s: %s", word, addr, strings.TrimSpace(answer))
 			}
 			failed = errors.Join(failed, err)
 		}
@@ -265,7 +264,7 @@ func poll(ctx context.Context, try func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return words.Errorf(
+			return fmt.Errorf(
 				"after %v: %w: %w",
 				time.Since(begin).Round(100*time.Millisecond),
 				context.Cause(ctx),
@@ -279,11 +278,11 @@ func poll(ctx context.Context, try func() error) error {
 const versionIs = "Zookeeper version: " // begins the answer to srvr
 
 // version asks the server who it is.
-func (s *Server) version() words.Text {
+func (s *Server) version() string {
 	answer, _ := s.Word("srvr")
 	_, rest, _ := strings.Cut(answer, versionIs)
 	number, _, _ := strings.Cut(rest, "-")
-	return words.Of("ZooKeeper %v", cmp.Or(number, "(version not told)"))
+	return fmt.Sprintf("ZooKeeper %v", cmp.Or(number, "(version not told)"))
 }
 
 // zooCfg is the zoo.cfg of a private server. Of two lines with the same key

@@ -50,7 +50,7 @@ func TestServerServesTellsAndStops(t *testing.T) {
 	assert.NotContains(t, sessions, conn.SessionID())
 
 	require.NoError(t, s.Stop())
-	assert.Empty(t, remains(s.Origin.EN))
+	assert.Empty(t, remains(s.Origin))
 }
 
 // ownServer makes Start start a server, whose files are gone when the test ends.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-
-	"zklock/internal/upkeep/words"
 )
 
 // StopThread stops one of the server's threads, as a machine does that has no time
@@ -40,7 +38,7 @@ func (p *Peer) StopThread(name string) (goOn func(), err error) {
 		}
 	}()
 	if err := <-stopped; err != nil {
-		return nil, words.Errorf("stop the thread %s of the server at %s: %w", name, p.Addr, err)
+		return nil, fmt.Errorf("stop the thread %s of the server at %s: %w", name, p.Addr, err)
 	}
 	return sync.OnceFunc(func() { close(end); <-gone }), nil
 }
@@ -53,5 +51,5 @@ func (p *Peer) thread(name string) (tid int, err error) {
 			return strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		}
 	}
-	return 0, words.Errorf("the server at %s has no thread %s…: %w", p.Addr, name, err)
+	return 0, fmt.Errorf("the server at %s has no thread %s…: %w", p.Addr, name, err)
 }

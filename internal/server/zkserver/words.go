@@ -3,6 +3,7 @@ package zkserver
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"regexp"
@@ -10,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"zklock/internal/upkeep/words"
 )
 
 // Word sends one of ZooKeeper's four-letter words to the server at Addr and
@@ -42,7 +41,7 @@ func ask(addr, word string, limit time.Duration) (string, error) {
 	default:
 		return string(answer), nil
 	}
-	return "", words.Errorf("%s to %s: %w", word, addr, err)
+	return "", fmt.Errorf("%s to %s: %w", word, addr, err)
 }
 
 // Mntr returns the server's own counters, as "mntr" tells them: those that
@@ -121,7 +120,7 @@ func readWatches(text string) (map[string][]int64, error) {
 		}
 		id, err := strconv.ParseUint(session, 16, 64)
 		if err != nil {
-			return nil, words.Errorf("wchp: %q is no session: %w", line, err)
+			return nil, fmt.Errorf("wchp: %q is no session: %w", line, err)
 		}
 		watches[path] = append(watches[path], int64(id))
 	}
@@ -147,7 +146,7 @@ var begins = regexp.MustCompile(`(?m)^[ \t]*(?:0x([0-9a-f]+)|(/.*))`)
 func readDump(text string, sessions map[int64][]string) error {
 	text, _, _ = strings.Cut(text, "Connections dump:")
 	if !strings.Contains(text, "ephemeral nodes dump:") {
-		return words.Errorf("no list of ephemerals in the dump %q", text)
+		return fmt.Errorf("no list of ephemerals in the dump %q", text)
 	}
 	var owner int64
 	for _, line := range begins.FindAllStringSubmatch(text, -1) {

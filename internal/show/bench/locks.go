@@ -17,7 +17,6 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/process"
 	"zklock/internal/show/peers"
-	"zklock/internal/upkeep/words"
 	plainnode "zklock/step01_plain_node"
 )
 
@@ -87,9 +86,9 @@ var ours = []rival{
 }
 
 // others are the locks whose programs are on this machine. It tells which are missing.
-func (s stage) others() (rivals []rival, missing []words.Text) {
+func (s stage) others() (rivals []rival, missing []string) {
 	if err := peers.Missing(); err != nil {
-		missing = append(missing, words.Of("Curator and kazoo: make peers, or %v", err))
+		missing = append(missing, fmt.Sprintf("Curator and kazoo: make peers, or %v", err))
 	} else {
 		rivals = append(rivals,
 			rival{name: "Curator's mutex", bring: func(s stage, z *zktest.Zoo, server string, n int) runner {
@@ -100,14 +99,14 @@ func (s stage) others() (rivals []rival, missing []words.Text) {
 			}})
 	}
 	if err := peers.MissingStores(); err != nil {
-		return rivals, append(missing, words.Of("Redis and etcd: make peers, or %v", err))
+		return rivals, append(missing, fmt.Sprintf("Redis and etcd: make peers, or %v", err))
 	}
 	dir, err := os.MkdirTemp("", "zklock-kv")
 	s.must(err)
 	s.Cleanup(func() { os.RemoveAll(dir) })
 	program := dir + "/kv"
 	if err := peers.BuildKV(s.ctx, program); err != nil {
-		return rivals, append(missing, words.Of("Redis and etcd: %v", err))
+		return rivals, append(missing, fmt.Sprintf("Redis and etcd: %v", err))
 	}
 	kv := func(name, kind string, store *peers.Store) rival {
 		return rival{name, func(s stage, z *zktest.Zoo, _ string, n int) runner {

@@ -18,7 +18,6 @@ import (
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/show/setting"
-	"zklock/internal/upkeep/words"
 )
 
 func main() {
@@ -28,10 +27,10 @@ func main() {
 	err := bench(ctx)
 	switch {
 	case ctx.Err() != nil:
-		words.Fprintln(os.Stderr, "stopped")
+		fmt.Fprintln(os.Stderr, "stopped")
 		os.Exit(process.Stopped)
 	case err != nil:
-		words.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -48,12 +47,12 @@ type part struct {
 // parts stand in the order of the report.
 var parts = []part{
 	{"sessions", func(s stage) {
-		s.compare(words.Of("one session, alone"), apart, 1)
-		s.compare(words.Of("8 sessions at once"), apart, 8)
-		s.compare(words.Of("32 sessions at once"), apart, 32)
+		s.compare("one session, alone", apart, 1)
+		s.compare("8 sessions at once", apart, 8)
+		s.compare("32 sessions at once", apart, 32)
 	}},
 	{"goroutines", func(s stage) {
-		s.compare(words.Of("%d goroutines of one process, on one session", goroutines), together, goroutines)
+		s.compare(fmt.Sprintf("%d goroutines of one process, on one session", goroutines), together, goroutines)
 	}},
 	{"processes", stage.contest},
 	{"peers", stage.peers},
@@ -65,7 +64,7 @@ func chosen(list string) (some []part, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
 		if i < 0 {
-			return nil, words.Errorf("there is no part %s", name)
+			return nil, fmt.Errorf("there is no part %s", name)
 		}
 		some = append(some, parts[i])
 	}
@@ -121,11 +120,11 @@ func (s stage) fsync() float64 {
 
 // say tells on stderr what is going on.
 func say(format string, args ...any) {
-	fmt.Fprintln(os.Stderr, "bench:", words.Sprintf(format, args...))
+	fmt.Fprintln(os.Stderr, "bench:", fmt.Sprintf(format, args...))
 }
 
 // line writes a line of the report.
-func line(format string, args ...any) { fmt.Println(words.Sprintf(format, args...)) }
+func line(format string, args ...any) { fmt.Println(fmt.Sprintf(format, args...)) }
 
 // A stage is where things are measured.
 type stage struct {

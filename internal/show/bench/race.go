@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -17,7 +18,6 @@ import (
 	"zklock/internal/show/page"
 	"zklock/internal/show/peers"
 	"zklock/internal/show/setting"
-	"zklock/internal/upkeep/words"
 )
 
 // A turn is one hand-over: the caller comes, holds the lock, and goes.
@@ -93,13 +93,13 @@ func pace(turns []peers.Turn) float64 {
 
 // beside is the median of values, and of their ratios to others of the same rounds,
 // with the lowest and the highest ratio.
-func beside(values, others []float64) words.Text {
+func beside(values, others []float64) string {
 	to := ratios(values, others)
-	return words.Of(
+	return fmt.Sprintf(
 		"%9.0f %7.2f %14s",
 		median(values),
 		median(to),
-		words.Of("%.2f to %.2f", slices.Min(to), slices.Max(to)),
+		fmt.Sprintf("%.2f to %.2f", slices.Min(to), slices.Max(to)),
 	)
 }
 
@@ -118,7 +118,7 @@ func median(values []float64) float64 {
 
 // compare measures rivals with n contenders in many short rounds, and prints what it
 // has found.
-func (s stage) compare(title words.Text, rivals []rival, n int) {
+func (s stage) compare(title string, rivals []rival, n int) {
 	const rounds, stint = 61, 35 * time.Millisecond
 	say("%s, %d rounds", title, rounds)
 	rates := s.rounds(rivals, n, rounds, stint, pace)[0]

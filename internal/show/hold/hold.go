@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,7 +12,6 @@ import (
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // timeout is short enough to wait for, and long enough for the servers' usual limit.
@@ -60,10 +60,10 @@ func hold(ctx context.Context, stop func(), step, name string, reader bool) erro
 	case <-enter: // pressed too early
 	default:
 	}
-	var token words.Text
+	var token string
 	if way.Token != nil {
 		n, _ := way.Token(held)
-		token = words.Of(", its token is %d", n)
+		token = fmt.Sprintf(", its token is %d", n)
 	}
 	s.say("holds the lock%s; Enter releases it", token)
 	select {

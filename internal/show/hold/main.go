@@ -16,7 +16,6 @@ import (
 	"zklock/internal/check/tables"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/upkeep/words"
 )
 
 const usage = `usage, from the root of the repository:
@@ -30,7 +29,7 @@ func run(args []string) int {
 	ctx, stop := process.UntilStopped()
 	defer stop()
 	if err := do(ctx, stop, args); err != nil && ctx.Err() == nil {
-		words.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
@@ -47,9 +46,9 @@ func do(ctx context.Context, stop func(), args []string) error {
 	reader := len(args) == 4
 	switch {
 	case !found:
-		return words.Errorf("STEP=%s: there are the steps 1 to %d", args[1], len(tables.Steps()))
+		return fmt.Errorf("STEP=%s: there are the steps 1 to %d", args[1], len(tables.Steps()))
 	case reader && !lockcheck.Has(step.Key, lockcheck.Shared):
-		return words.Errorf("READ with STEP=%s: only step 6 has readers", args[1])
+		return fmt.Errorf("READ with STEP=%s: only step 6 has readers", args[1])
 	}
 	name := fmt.Sprintf("p%d", os.Getpid())
 	if len(args) > 2 {
@@ -76,7 +75,7 @@ const addressFile = "out/zk"
 // keep keeps a private server until ctx ends.
 func keep(ctx context.Context) error {
 	if list := os.Getenv("ZK_SERVERS"); list != "" {
-		words.Fprintf(
+		fmt.Fprintf(
 			os.Stdout,
 			"ZK_SERVERS is set, so there are servers already: %s\nmake hold uses them; none is started here\n",
 			list,
@@ -84,7 +83,7 @@ func keep(ctx context.Context) error {
 		return nil
 	}
 	if addr := running(); addr != "" {
-		return words.Errorf("make zk runs already, in another terminal: its server is at %s", addr)
+		return fmt.Errorf("make zk runs already, in another terminal: its server is at %s", addr)
 	}
 	server, err := zkserver.Start(ctx)
 	if err != nil {
@@ -96,16 +95,16 @@ func keep(ctx context.Context) error {
 		os.WriteFile(addressFile, []byte(server.Addr), 0o644),
 	)
 	if err == nil {
-		words.Fprintf(
+		fmt.Fprintf(
 			os.Stdout,
 			"%s\nIt is kept until Ctrl-C. In other terminals:\n  make hold STEP=1 NAME=a\n",
 			server.Origin,
 		)
 		if cli := shell(); cli != "" {
-			words.Fprintf(os.Stdout, "  %s -server %s ls /locks/step01\n", cli, server.Addr)
+			fmt.Fprintf(os.Stdout, "  %s -server %s ls /locks/step01\n", cli, server.Addr)
 		}
 		<-ctx.Done()
-		words.Fprintln(os.Stdout, "\nthe server is stopped")
+		fmt.Fprintln(os.Stdout, "\nthe server is stopped")
 	}
 	return errors.Join(err, server.Stop())
 }

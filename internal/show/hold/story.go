@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/check/actor"
+	"zklock/internal/lang"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/words"
 )
 
 // story tells what a client does, from what stands on its wire.
@@ -25,8 +25,8 @@ type story struct {
 	mark    int // frames before it are told
 	session int64
 	up      bool
-	last    words.Text // the last sentence,
-	times   int        // how often it was true in a row,
+	last    string // the last sentence,
+	times   int    // how often it was true in a row,
 	printed time.Time
 }
 
@@ -57,7 +57,7 @@ func (s *story) say(format string, args ...any) {
 	s.catchUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.print(time.Now(), words.Of(format, args...))
+	s.print(time.Now(), fmt.Sprintf(format, args...))
 }
 
 // catchUp tells what has passed on the wire, and how the connection is.
@@ -67,23 +67,23 @@ func (s *story) catchUp() {
 	frames := s.tap.Since(s.mark)
 	s.mark += len(frames)
 	for _, f := range frames {
-		if text := s.sentence(f); text != (words.Text{}) {
+		if text := s.sentence(f); text != ("") {
 			s.print(f.At, text)
 		}
 	}
 	if up := s.conn.State() == zk.StateHasSession; up != s.up {
 		s.up = up
-		s.print(time.Now(), words.Whole(map[bool]string{true: "connected again", false: "lost its connection"}[up]))
+		s.print(time.Now(), map[bool]string{true: "connected again", false: "lost its connection"}[up])
 	}
 	if id := s.conn.SessionID(); s.up && id != s.session {
-		s.print(time.Now(), words.Of("its session %#x has expired; it has a new one, %#x", s.session, id))
+		s.print(time.Now(), fmt.Sprintf("its session %#x has expired; it has a new one, %#x", s.session, id))
 		s.session = id
 	}
 }
 
 // print writes a line. One that says the same as the last is counted: in a terminal
 // it takes the place of the last, else it is written once a second.
-func (s *story) print(at time.Time, text words.Text) {
+func (s *story) print(at time.Time, text string) {
 	line := fmt.Sprintf("%s %s  %s", s.name, at.Format("15:04:05.000"), text)
 	if text != s.last {
 		s.last, s.times = text, 0
@@ -92,7 +92,7 @@ func (s *story) print(at time.Time, text words.Text) {
 		if !s.terminal && at.Sub(s.printed) < time.Second {
 			return
 		}
-		line += words.Sprintf(" (%d times)", s.times)
+		line += fmt.Sprintf(" (%d times)", s.times)
 		if s.terminal {
 			line = "\x1b[A\r\x1b[K" + line
 		}
@@ -103,14 +103,14 @@ func (s *story) print(at time.Time, text words.Text) {
 
 // sentence says what a frame means; it is empty if that is not the lock's doing. Its subject
 // is the name at the beginning of the line.
-func (s *story) sentence(f wiretap.Frame) words.Text {
+func (s *story) sentence(f wiretap.Frame) string {
 	name := strings.TrimPrefix(f.Path, s.path+"/")
 	hasFound := f.Kind == wiretap.Reply && f.Op == wiretap.GetData && f.Err == wiretap.OK
 	switch {
 	case f.Kind == wiretap.Reply && actor.IsProof(f.Path):
-		return words.Of("renewed its lease, by a write in vain")
+		return "renewed its lease, by a write in vain"
 	case hasFound && f.Watch:
-		return words.Of("is not the first: it watches %v", name)
+		return fmt.Sprintf("is not the first: it watches %v", name)
 	}
-	return f.Sentence(words.Text{}, name).Changed(strings.TrimSpace)
+	return strings.TrimSpace(f.Sentence(lang.Text{}, name).EN)
 }

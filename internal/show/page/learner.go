@@ -16,19 +16,19 @@ func Evidence(origin words.Text, step Step, yours, own lockcheck.Result) *Record
 		{
 			Key:     step.Key + "-yours",
 			Heading: words.Of("Step %v (yours): %v", step.Key, step.Name),
-			Lesson:  yours.Evidence,
+			Lesson:  words.Whole(yours.Evidence),
 		},
 		{
 			Key:     step.Key + "-own",
 			Heading: words.Of("Step %v (the step's own): %v", step.Key, step.Name),
-			Lesson:  own.Evidence,
+			Lesson:  words.Whole(own.Evidence),
 		},
 	}
 	p := yours.Property
 	rec := oneStory(
 		origin,
-		words.Whole(p.Name),
-		words.Of("Why it matters: %v. Ask yourself: %v", p.Why, p.Hint),
+		words.Text(p.Name),
+		words.Of("Why it matters: %v. Ask yourself: %v", words.Text(p.Why), words.Text(p.Question)),
 		locks,
 		[]Story{seen(yours), seen(own)},
 	)
@@ -79,6 +79,6 @@ func seen(r lockcheck.Result) Story {
 	}
 	d := &deduction{dir: "/lock", start: start, lines: r.Lines}
 	s := d.deduce(len(r.Lines), end)
-	s.Phases = []Phase{{Over: s.End, Title: words.Of("%s %s", r.Verdict, r.Property.Name), Sum: r.Evidence}}
+	s.Phases = []Phase{{Over: s.End, Title: words.Of("%s %s", r.Verdict, words.Text(r.Property.Name)), Sum: words.Whole(r.Evidence)}}
 	return s
 }

@@ -33,18 +33,18 @@ func Order(origin, lock words.Text, wrong string, run explore.Run, record explor
 		switch {
 		case line.Choice > 0:
 			part = line.Choice - 1
-			s.Phases[part].Title = line.Text
+			s.Phases[part].Title = words.Whole(line.Text)
 		case part >= 0:
-			said[part] = append(said[part], line.Text)
+			said[part] = append(said[part], words.Whole(line.Text))
 		}
 	}
-	said[part] = append(said[part], run.Outcome)
+	said[part] = append(said[part], words.Whole(run.Outcome))
 	for i, texts := range said {
 		if len(texts) > 0 {
 			s.Phases[i].Sum = words.Of("%s.", words.Join(texts, "; "))
 		}
 	}
-	step := Step{Key: lock.EN, Heading: lock, Lesson: explore.Outcome(run.Wrong)}
+	step := Step{Key: lock.EN, Heading: lock, Lesson: words.Whole(explore.Outcome(run.Wrong))}
 	return oneStory(
 		origin,
 		words.Whole(wrong),

@@ -78,7 +78,7 @@ func columns(w io.Writer, label, width int) func(first string, cells []any) {
 func (rec *Recording) PrintMatrix(w io.Writer) {
 	label := 0
 	for _, p := range lockcheck.Properties {
-		label = max(label, utf8.RuneCountInString(p.Name))
+		label = max(label, utf8.RuneCountInString(p.Name.EN))
 	}
 	line := columns(w, label, min(10, (screen-label)/len(rec.Locks)))
 	var names []any
@@ -87,7 +87,7 @@ func (rec *Recording) PrintMatrix(w io.Writer) {
 	}
 	line("", names)
 	for j, p := range lockcheck.Properties {
-		line(p.Name, rec.verdicts(j))
+		line(p.Name.EN, rec.verdicts(j))
 	}
 	words.Fprintf(
 		w,

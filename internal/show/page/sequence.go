@@ -69,7 +69,7 @@ func sequence(title words.Text, lines []lockcheck.Line) (drawn picture, told []w
 	for row, m := range shown {
 		y, x := 50+rowGap*float64(row), lane(m.client)
 		from, to, head, class := x, float64(server), 7.0, [...]string{"q", "r", "n"}[m.Kind]
-		text := m.Briefly(short(m.Path))
+		text := words.Text(m.Briefly(short(m.Path)))
 		said := words.Of("%s to the server: %s", lines[m.client].Client, text)
 		if m.Kind != wiretap.Request {
 			from, to, head = to, from, -head

@@ -56,7 +56,7 @@ func (t *Tour) say(format string, args ...any) {
 // scoreboard are asked. At last the other stories are told and the other properties
 // asked.
 func (t *Tour) Record(ctx context.Context) error {
-	t.Origin, t.Began, t.Titles = t.Server.Origin, time.Now(), titles(t.Locks, t.Largest)
+	t.Origin, t.Began, t.Titles = words.Whole(t.Server.Origin), time.Now(), titles(t.Locks, t.Largest)
 	if err := t.queues(ctx); err != nil {
 		if err = words.Errorf("%s: %w", t.doing, err); os.Getenv("ZK_SERVERS") != "" {
 			err = words.Errorf(
@@ -107,7 +107,7 @@ func (t *Tour) queues(ctx context.Context) error {
 
 // Ask asks for the properties, and records nothing else.
 func (t *Tour) Ask(ctx context.Context) error {
-	t.Origin = t.Server.Origin
+	t.Origin = words.Whole(t.Server.Origin)
 	return inParallel(ctx, append(t.questions(true), t.questions(false)...))
 }
 

@@ -3,12 +3,11 @@
 package setting
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
-
-	"zklock/internal/upkeep/words"
 )
 
 // Read returns what a variable says, or the usual if it is not set. An error of
@@ -21,14 +20,14 @@ func Read[T any](variable string, usual T, allowed any, parse func(string) (T, e
 	}
 	value, err := parse(text)
 	if err != nil {
-		return usual, words.Errorf("%s=%s: it has to be %s", variable, text, allowed)
+		return usual, fmt.Errorf("%s=%s: it has to be %s", variable, text, allowed)
 	}
 	return value, nil
 }
 
 // Number reads a whole number of at least least and at most most. 03 is 3.
 func Number(variable string, usual, least, most int) (int, error) {
-	allowed := words.Of("a number from %d to %d", least, most)
+	allowed := fmt.Sprintf("a number from %d to %d", least, most)
 	return Read(variable, usual, allowed, func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		isOutOfRange := n < least || n > most
@@ -49,7 +48,7 @@ func Open(address string) error {
 		opener = "open"
 	}
 	if err := exec.Command(opener, address).Start(); err != nil {
-		return words.Errorf("OPEN=1: %w: open the address above in a browser", err)
+		return fmt.Errorf("OPEN=1: %w: open the address above in a browser", err)
 	}
 	return nil
 }

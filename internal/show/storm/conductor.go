@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net"
@@ -17,7 +18,6 @@ import (
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/upkeep/words"
 )
 
 // A storm runs the ensemble, the client processes and the faults.
@@ -38,7 +38,7 @@ type storm struct {
 // run makes a storm, and returns when all is quiet again and has been looked through.
 func run(ctx context.Context, chosen settings, out io.Writer) (s *storm, err error) {
 	s = &storm{store: newStore(), settings: chosen, out: out}
-	words.Fprintf(out, "a storm of %v, seed %d\n", chosen.length, chosen.seed)
+	fmt.Fprintf(out, "a storm of %v, seed %d\n", chosen.length, chosen.seed)
 	return s, zktest.Play(func(t zktest.T) {
 		// A server that returns gets a whole copy. Told only what it missed, it may miss
 		// some of that, too, and never find out: see docs/storm.md.
@@ -48,7 +48,7 @@ func run(ctx context.Context, chosen settings, out io.Writer) (s *storm, err err
 		must(t, err)
 		t.Cleanup(observer.Close)
 		s.observer = observer
-		words.Fprintf(out, "%d clients in %d processes, %s\n", clients, processes, s.ensemble.Origin)
+		fmt.Fprintf(out, "%d clients in %d processes, %s\n", clients, processes, s.ensemble.Origin)
 		ctx, fail := context.WithCancelCause(ctx)
 		s.fail = fail
 		s.startProcesses(ctx, t)
@@ -82,7 +82,7 @@ func (s *storm) startProcesses(ctx context.Context, t zktest.T) {
 		p.Serve(&remote{s, p})
 		go func() {
 			<-p.Ended()
-			s.fail(words.Errorf("client process %d has ended: %v", i, p.Close()))
+			s.fail(fmt.Errorf("client process %d has ended: %v", i, p.Close()))
 		}()
 	}
 	spare := context.AfterFunc(ctx, func() {
@@ -206,7 +206,7 @@ func (s *storm) serverFaults(ctx context.Context) error {
 			err = s.serversAgree(ctx)
 		}
 		if err != nil {
-			return words.Errorf("%s: %w", f.What, err)
+			return fmt.Errorf("%s: %w", f.What, err)
 		}
 	}
 	return nil

@@ -14,7 +14,6 @@ import (
 
 	"zklock/internal/server/process"
 	"zklock/internal/show/setting"
-	"zklock/internal/upkeep/words"
 )
 
 func main() {
@@ -27,12 +26,12 @@ func main() {
 		s, err = run(ctx, chosen, os.Stdout)
 	}
 	if err != nil {
-		words.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	s.print(os.Stdout)
 	if n := violations(s.breaches); n > 0 {
-		words.Fprintf(
+		fmt.Fprintf(
 			os.Stdout,
 			"\n%d violations in steps 5 and 6: make storm %s makes the same faults again\n",
 			n,
@@ -40,7 +39,7 @@ func main() {
 		)
 		os.Exit(1)
 	}
-	words.Fprintf(os.Stdout, "\nno violation in steps 5 and 6, seed %d\n", chosen.seed)
+	fmt.Fprintf(os.Stdout, "\nno violation in steps 5 and 6, seed %d\n", chosen.seed)
 }
 
 // Settings are what the command's variables choose.

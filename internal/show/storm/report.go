@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"zklock/internal/upkeep/words"
 )
 
 // The properties that a storm asks for.
@@ -33,7 +31,7 @@ type breach struct {
 	kind     int // -1: the client below the locks
 	clients  []int
 	at       time.Time
-	detail   words.Text
+	detail   string
 }
 
 // breaches are all that were found.
@@ -41,7 +39,7 @@ type breaches []breach
 
 // broken adds one. Whoever calls it for a store holds its mu.
 func (all *breaches) broken(property string, kind int, clients []int, at time.Time, detail string, args ...any) {
-	*all = append(*all, breach{property, kind, clients, at, words.Of(detail, args...)})
+	*all = append(*all, breach{property, kind, clients, at, fmt.Sprintf(detail, args...)})
 }
 
 // stopReserve is the time within which a process that ran again has found out
@@ -65,7 +63,7 @@ func (r Record) judge(upTo time.Time) (found breaches, excused []int) {
 		if t.At.After(upTo) {
 			continue
 		}
-		if t.Failure != (words.Text{}) {
+		if t.Failure != ("") {
 			found.broken(served, t.Kind, []int{t.Client}, t.At, "client %d: %s", t.Client, t.Failure)
 		}
 		if !t.held() {
@@ -246,7 +244,7 @@ func (s *storm) progress(ctx context.Context, violated func()) {
 		holds := count(s.Turns, Turn.held)
 		s.mu.Unlock()
 		n := violations(breaches)
-		words.Fprintf(
+		fmt.Fprintf(
 			s.out,
 			"  %4.0f s  %4d faults  %7d acquisitions  %d violations in steps 5 and 6, %d breaches in the others\n",
 			time.Since(s.began).Seconds(),
@@ -263,19 +261,19 @@ func (s *storm) progress(ctx context.Context, violated func()) {
 
 // print writes the table.
 func (s *storm) print(w io.Writer) {
-	words.Fprintf(w, "\n%-48s %7d\n", "faults", count(s.faults, (*fault).happened))
+	fmt.Fprintf(w, "\n%-48s %7d\n", "faults", count(s.faults, (*fault).happened))
 	each := map[string]int{}
 	for _, f := range s.faults {
 		each[f.Was]++
 	}
 	delete(each, "")
 	for _, what := range slices.Sorted(maps.Keys(each)) {
-		words.Fprintf(w, "  %-46s %7d\n", what, each[what])
+		fmt.Fprintf(w, "  %-46s %7d\n", what, each[what])
 	}
 	row := func(title string, value func(kind int) any) {
-		words.Fprintf(w, "%-48s", title)
+		fmt.Fprintf(w, "%-48s", title)
 		for k := range kinds {
-			words.Fprintf(w, " %9v", value(k))
+			fmt.Fprintf(w, " %9v", value(k))
 		}
 		fmt.Fprintln(w)
 	}
@@ -300,7 +298,7 @@ func (s *storm) print(w io.Writer) {
 		}
 		return longest.Round(100 * time.Millisecond)
 	})
-	words.Fprintln(w, "breaches")
+	fmt.Fprintln(w, "breaches")
 	for _, property := range properties {
 		row("  "+property, func(k int) any {
 			return count(s.breaches, func(b breach) bool { return b.property == property && b.kind == k })
@@ -312,29 +310,29 @@ func (s *storm) print(w io.Writer) {
 // printCauses lists the breaches with the fault that each goes back to.
 func (s *storm) printCauses(w io.Writer) {
 	type line struct {
-		title words.Text
+		title string
 		cause string
 	}
-	counts, example := map[line]int{}, map[line]words.Text{}
+	counts, example := map[line]int{}, map[line]string{}
 	for _, b := range s.breaches {
 		who := "the client"
 		if b.kind >= 0 {
 			who = kinds[b.kind].Name
 		}
-		l := line{words.Of("%s: %s", who, b.property), s.cause(b)}
+		l := line{fmt.Sprintf("%s: %s", who, b.property), s.cause(b)}
 		counts[l]++
-		example[l] = b.detail.Changed(func(text string) string {
+		example[l] = func(text string) string {
 			first, _, _ := strings.Cut(text, "\n")
 			return first
-		})
+		}(b.detail)
 	}
 	lines := slices.SortedFunc(maps.Keys(counts), func(a, b line) int {
-		return cmp.Or(cmp.Compare(a.title.EN, b.title.EN), counts[b]-counts[a])
+		return cmp.Or(cmp.Compare(a.title, b.title), counts[b]-counts[a])
 	})
 	for i, l := range lines {
 		if i == 0 || l.title != lines[i-1].title {
-			words.Fprintf(w, "\n%s\n", l.title)
+			fmt.Fprintf(w, "\n%s\n", l.title)
 		}
-		words.Fprintf(w, "  %5d  %-46s %s\n", counts[l], l.cause, example[l])
+		fmt.Fprintf(w, "  %5d  %-46s %s\n", counts[l], l.cause, example[l])
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"sync"
 	"time"
-
-	"zklock/internal/upkeep/words"
 )
 
 // The store is what the locks protect: for each, a number that holders add one
@@ -139,7 +137,7 @@ type Turn struct {
 	Lost         bool      // it was told that it had lost the lock
 	RefusedAlive time.Time // the store refused it while it held the lock for all it could know
 	GaveUp       bool
-	Failure      words.Text // of a call to the lock
+	Failure      string // of a call to the lock
 	At           time.Time
 }
 

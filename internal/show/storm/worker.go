@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -10,7 +11,6 @@ import (
 	"go.uber.org/goleak"
 
 	"zklock/internal/server/process"
-	"zklock/internal/upkeep/words"
 )
 
 // The clients, in their processes.
@@ -53,7 +53,7 @@ func (w *Worker) Begin(place Assignment, _ *[]Turn) error {
 		for k, kind := range kinds {
 			l, err := open(place.Servers, c, k)
 			if err != nil {
-				return words.Errorf("client %d opens %s: %w", c, kind.Name, err)
+				return fmt.Errorf("client %d opens %s: %w", c, kind.Name, err)
 			}
 			w.lines[c] = append(w.lines[c], l)
 			for i := range kind.loops {
@@ -78,7 +78,7 @@ func (w *Worker) Leave(place Assignment, left *[]Turn) error {
 	for _, lines := range w.lines {
 		for _, l := range lines {
 			if !within(10*time.Second, l.session.Close) {
-				*left = append(*left, Turn{Kind: l.at, Client: l.client, Failure: words.Of("Close did not come back")})
+				*left = append(*left, Turn{Kind: l.at, Client: l.client, Failure: "Close did not come back"})
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (w *Worker) Leave(place Assignment, left *[]Turn) error {
 		err = goleak.Find(w.before)
 	}
 	if err != nil {
-		*left = append(*left, Turn{Kind: -1, Client: place.Process * perProcess, Failure: words.Error(err)})
+		*left = append(*left, Turn{Kind: -1, Client: place.Process * perProcess, Failure: err.Error()})
 	}
 	return nil
 }
@@ -138,13 +138,13 @@ func (w *Worker) turn(l *line, t *Turn, random *rand.Rand) (back bool) {
 	var grip *grip
 	var err error
 	if !within(hung, func() { grip, err = l.take(wish) }) {
-		t.Failure = words.Of("a call did not come back")
+		t.Failure = "a call did not come back"
 		return false
 	}
 	t.Waited = time.Since(asked)
 	if err != nil {
 		if t.GaveUp = wish.gaveUp(err); !t.GaveUp {
-			t.Failure = words.Error(err)
+			t.Failure = err.Error()
 		}
 		return true
 	}
@@ -163,16 +163,16 @@ func (w *Worker) turn(l *line, t *Turn, random *rand.Rand) (back bool) {
 			lived = err == nil || l.lives(session)
 		}
 	}) {
-		t.Failure = words.Of("a release did not come back")
+		t.Failure = "a release did not come back"
 		return false
 	}
 	t.Lived = lived
 	switch {
 	case !trusted(l.at):
 	case err != nil && !lost(err):
-		t.Failure = words.Of("a release failed: %v", err)
+		t.Failure = fmt.Sprintf("a release failed: %v", err)
 	case err == nil && t.Lost:
-		t.Failure = words.Of("the release of a lock that was lost does not say so")
+		t.Failure = "the release of a lock that was lost does not say so"
 	}
 	return true
 }

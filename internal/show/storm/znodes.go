@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/check/zktest"
-	"zklock/internal/upkeep/words"
 )
 
 // The same znode may be the first of a queue at so many looks, a second apart:
@@ -143,22 +143,22 @@ func (s *storm) serversAgree(ctx context.Context) error {
 		if !serversDiffer || !rest(ctx, 200*time.Millisecond) {
 			break
 		}
-		var now []words.Text
+		var now []string
 		now, err = s.differences(conns)
-		lasting = slices.DeleteFunc(lasting, func(difference words.Text) bool { return !slices.Contains(now, difference) })
+		lasting = slices.DeleteFunc(lasting, func(difference string) bool { return !slices.Contains(now, difference) })
 	}
 	isUnknown := err != nil || ctx.Err() != nil
 	if isUnknown || len(lasting) == 0 {
 		return nil
 	}
-	return words.Errorf(
+	return fmt.Errorf(
 		"the servers disagree: %s, in spite of a sync. That is ZooKeeper's own mistake: see docs/storm.md, and run it again",
 		lasting[0],
 	)
 }
 
 // differences compares the queues, as the servers behind conns have them.
-func (s *storm) differences(conns []*zk.Conn) (found []words.Text, err error) {
+func (s *storm) differences(conns []*zk.Conn) (found []string, err error) {
 	for _, kind := range kinds {
 		lists := make([][]string, len(conns))
 		for i, conn := range conns {
@@ -175,7 +175,7 @@ func (s *storm) differences(conns []*zk.Conn) (found []words.Text, err error) {
 					if !slices.Contains(others, name) {
 						found = append(
 							found,
-							words.Of(
+							fmt.Sprintf(
 								"%s/%s is at member %d, and not at member %d",
 								kind.dir,
 								name,

@@ -31,5 +31,5 @@ func TestADeadHoldersSessionIsGivenItsTime(t *testing.T) {
 	b.Warn(overdue)
 	b.Warn(overdue + settled)
 	require.Len(t, b.Banners, 1)
-	require.Equal(t, lockcheck.CrashFrees.Name, b.Banners[0].Property)
+	require.Equal(t, lockcheck.CrashFrees.Name.EN, b.Banners[0].Property)
 }

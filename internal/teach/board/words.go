@@ -8,6 +8,7 @@ import (
 
 	"zklock/internal/check/actor"
 	"zklock/internal/check/zktest"
+	"zklock/internal/lang"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/words"
 )
@@ -34,7 +35,7 @@ func (b *Board) loses(now int, c *Client, f wiretap.Frame) {
 	default:
 		return
 	}
-	b.Say(now, "%v, but the reply is lost: %v does not know it.", f.Sentence(c.Name(), path.Base(f.Path)), c.Name())
+	b.Say(now, "%v, but the reply is lost: %v does not know it.", words.Text(f.Sentence(lang.Text(c.Name()), path.Base(f.Path))), c.Name())
 }
 
 // tell says what has arrived, if it is worth it. What a client does again and again
@@ -98,7 +99,7 @@ func (b *Board) sentence(who words.Text, c *Client, f wiretap.Frame) words.Text 
 	case hasListed && b.isFirst(c):
 		who = words.Of("%v, first in the queue,", who)
 	}
-	return f.Sentence(who, path.Base(f.Path))
+	return words.Whole(words.Text(f.Sentence(lang.Text(who), path.Base(f.Path))).EN)
 }
 
 // isFirst tells whether a client's znode is the first in the queue.
@@ -112,7 +113,7 @@ func (b *Board) Hears(now int, c *Client, w actor.Word) {
 	was, is := c.Mood, w.Mood
 	believed := c.Believes()
 	c.Mood, c.Token = is, w.Token
-	c.Said = w.Said.Changed(func(text string) string { return strings.ReplaceAll(text, b.Path, "/lock") })
+	c.Said = words.Whole(strings.ReplaceAll(w.Said, b.Path, "/lock"))
 	switch {
 	case c.Said.EN != "" && is == actor.Told:
 		b.Say(now, "%d is told: %s.", c.Number, c.Said)

@@ -2,6 +2,7 @@ package exercise
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -10,18 +11,17 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
-	"zklock/internal/upkeep/words"
 )
 
 // calls are those to the learner's lock in one story.
 type calls struct {
 	mu     sync.Mutex
-	inside int        // calls that have begun, and not come back
-	last   time.Time  // when one began or came back
-	said   words.Text // by the first that panicked
+	inside int       // calls that have begun, and not come back
+	last   time.Time // when one began or came back
+	said   string    // by the first that panicked
 }
 
-func (c *calls) panicked() words.Text {
+func (c *calls) panicked() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.said
@@ -112,23 +112,23 @@ func (c *calls) caught(err *error) {
 	if broken == nil {
 		return
 	}
-	*err = words.Errorf("panic: %v", broken)
-	said := withPlace(words.Error(*err), string(debug.Stack()))
+	*err = fmt.Errorf("panic: %v", broken)
+	said := withPlace((*err).Error(), string(debug.Stack()))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.said == (words.Text{}) {
+	if c.said == ("") {
 		c.said = said
 	}
 }
 
 // withPlace adds to what was said of a crash where it was, if the stack has a line of the
 // learner's own files.
-func withPlace(said words.Text, stack string) words.Text {
+func withPlace(said string, stack string) string {
 	at := place(stack)
 	if at == "" {
 		return said
 	}
-	return words.Of("%v, at %v", said, at)
+	return fmt.Sprintf("%v, at %v", said, at)
 }
 
 // place is the first line of a stack that is in the learner's own files.

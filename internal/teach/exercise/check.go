@@ -34,10 +34,9 @@ func Main(m *testing.M) {
 		err = toRoot()
 	}
 	if err != nil {
-		words.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	words.AsAsked()
 	if isSupervised() {
 		os.Exit(supervise())
 	}
@@ -181,7 +180,7 @@ func (c *check) askFrom(part int) {
 func (c *check) failedLastTime(part int) (properties []*lockcheck.Property) {
 	own := c.exercise.ownOf(1, part)
 	for _, p := range c.exercise.after(part) {
-		if slices.Contains(c.record.Failed, p.Name) && !slices.Contains(own, p) {
+		if slices.Contains(c.record.Failed, p.Name.EN) && !slices.Contains(own, p) {
 			properties = append(properties, p)
 		}
 	}
@@ -192,10 +191,10 @@ func (c *check) failedLastTime(part int) (properties []*lockcheck.Property) {
 func (c *check) askNamed(usable bool) {
 	names := []string{canBeUsed}
 	for _, p := range c.exercise.Goals {
-		names = append(names, p.Name)
+		names = append(names, p.Name.EN)
 	}
 	if c.exercise.hasLast() {
-		names = append(names, everyOrder, lockcheck.SilentForLong.Name)
+		names = append(names, everyOrder, lockcheck.SilentForLong.Name.EN)
 	}
 	if !slices.ContainsFunc(names, wanted) {
 		c.Fail()
@@ -254,7 +253,7 @@ func wanted(name string) bool {
 // not told: it may be for the same reason.
 func (c *check) ask(properties []*lockcheck.Property) (hold bool) {
 	properties = slices.DeleteFunc(slices.Clone(properties), func(p *lockcheck.Property) bool {
-		return c.asked[p] || !wanted(p.Name)
+		return c.asked[p] || !wanted(p.Name.EN)
 	})
 	results := c.results(properties, many)
 	if zktest.Busy() {
@@ -313,9 +312,9 @@ func (c *check) results(properties []*lockcheck.Property, atATime int) map[*lock
 	}
 	for property, at := range leftBehind() {
 		for p, r := range results {
-			if p.Name == property {
+			if p.Name.EN == property {
 				r.Verdict = lockcheck.No
-				r.Evidence = words.Of("a goroutine was left behind, at %s", at)
+				r.Evidence = fmt.Sprintf("a goroutine was left behind, at %s", at)
 				results[p] = r
 			}
 		}
@@ -343,16 +342,16 @@ func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockche
 	if needed.Err() != nil {
 		return r, false
 	}
-	inJournal(begins, p.Name)
-	defer inJournal(ends, p.Name)
+	inJournal(begins, p.Name.EN)
+	defer inJournal(ends, p.Name.EN)
 	ctx, hangs := context.WithTimeout(needed, patience)
 	defer hangs()
 	calls := &calls{}
 	defer calls.whenQuiet(patience/2, hangs)()
-	labelled(p.Name, func() {
+	labelled(p.Name.EN, func() {
 		r = lockcheck.CheckUntil(ctx, c.server, calls.of(Asked(p, c.subjects)), p)
 	})
-	if panicked := calls.panicked(); panicked != (words.Text{}) {
+	if panicked := calls.panicked(); panicked != ("") {
 		r.Verdict, r.Evidence = lockcheck.No, panicked
 		return r, true
 	}
@@ -365,7 +364,7 @@ func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockche
 	for _, line := range r.Lines {
 		if n := restless(line.Frames); n > spins {
 			r.Verdict = lockcheck.No
-			r.Evidence = words.Of("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
+			r.Evidence = fmt.Sprintf("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
 		}
 	}
 	return r, true
@@ -411,8 +410,8 @@ func (c *check) tell(p *lockcheck.Property, r lockcheck.Result) bool {
 	if r.Verdict == "" {
 		return false
 	}
-	c.record.answer(Answer{p.Name, string(r.Verdict), r.Evidence})
-	return c.Run(p.Name, func(t *testing.T) {
+	c.record.answer(Answer{p.Name.EN, string(r.Verdict), r.Evidence})
+	return c.Run(p.Name.EN, func(t *testing.T) {
 		if file := os.Getenv(PageVariable); file != "" {
 			if err := c.page(r, file); err != nil {
 				t.Error(err)
@@ -431,16 +430,16 @@ func (c *check) tell(p *lockcheck.Property, r lockcheck.Result) bool {
 }
 
 // told prints what was seen, and what to ask oneself.
-func told(out io.Writer, seen words.Text, ask string) {
-	fmt.Fprintln(out, InTwoLines(words.Sprintf("seen: %s", seen)))
+func told(out io.Writer, seen string, ask string) {
+	fmt.Fprintln(out, InTwoLines(fmt.Sprintf("seen: %s", seen)))
 	if ask != "" {
-		words.Fprintf(out, "ask yourself: %s\n", ask)
+		fmt.Fprintf(out, "ask yourself: %s\n", ask)
 	}
 }
 
 // say prints a line of a test, in the reader's language.
 func say(t *testing.T, format string, args ...any) {
-	words.Fprintf(t.Output(), format+"\n", args...)
+	fmt.Fprintf(t.Output(), format+"\n", args...)
 }
 
 // sum tells how far the lock has come, and what to go on with.
@@ -460,7 +459,7 @@ func (c *check) sum() {
 	if namesAProperty() {
 		return // not all were asked
 	}
-	goOn := words.Of("%q", next.Name)
+	goOn := fmt.Sprintf("%q", next.Name)
 	if part := e.Parts().bringing(next); part > 0 {
 		goOn = e.Parts().Name(part)
 	}
@@ -485,5 +484,5 @@ func (c *check) page(yours lockcheck.Result, file string) error {
 	}
 	defer out.Close()
 	own := lockcheck.Check(c.server, step.Subject, yours.Property, 0)
-	return page.Evidence(c.server.Origin, step, yours, own).Write(out)
+	return page.Evidence(words.Whole(c.server.Origin), step, yours, own).Write(out)
 }

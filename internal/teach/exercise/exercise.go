@@ -19,7 +19,6 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/tables"
-	"zklock/internal/upkeep/words"
 )
 
 // An Exercise is what the learner is to write: a step's lock, or one of those that
@@ -79,7 +78,7 @@ func Find(asked string) (Exercise, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return Exercise{}, words.Errorf("STEP=%s: there is no such exercise. There are: %s", asked, strings.Join(names, ", "))
+	return Exercise{}, fmt.Errorf("STEP=%s: there is no such exercise. There are: %s", asked, strings.Join(names, ", "))
 }
 
 // IsStep tells whether the exercise is a step's lock.
@@ -203,7 +202,7 @@ func (all Files) Version() string {
 // An Answer is what Check has found of one property.
 type Answer struct {
 	Property, Verdict string
-	Evidence          words.Text
+	Evidence          string
 }
 
 func (a Answer) holds() bool { return lockcheck.Verdict(a.Verdict).Accepted() }
@@ -252,11 +251,11 @@ func (r *Record) answer(a Answer) {
 }
 
 func (r Record) asked(p *lockcheck.Property) bool {
-	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == p.Name })
+	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == p.Name.EN })
 }
 
 func (r Record) holds(p *lockcheck.Property) bool {
-	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == p.Name && a.holds() })
+	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == p.Name.EN && a.holds() })
 }
 
 // Fails tells whether a property that was asked does not hold.
@@ -268,7 +267,7 @@ func (r Record) Fails() bool {
 // whose turn had come.
 func (r Record) NotWoken(p *lockcheck.Property) bool {
 	return slices.ContainsFunc(r.Answers, func(a Answer) bool {
-		return a.Property == p.Name && waitedForLock.MatchString(a.Evidence.EN)
+		return a.Property == p.Name.EN && waitedForLock.MatchString(a.Evidence)
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"zklock/internal/upkeep/words"
+	"zklock/internal/lang"
 )
 
 // given are the files that stand beside the learner's, as they are in the step: the
@@ -18,7 +18,7 @@ var given = []string{"errors.go", "session.go", "lease.go", "client.go"}
 
 // Laid returns the whole package as the learner begins with it.
 func (e Exercise) Laid() (Files, error) {
-	starter, err := e.starter(words.Chinese())
+	starter, err := e.starter(lang.Chinese())
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (c *check) last() {
 		say(c.T, "All properties hold. Now the orders in which the requests of two clients can come …")
 	}
 	c.orders()
-	c.Run(lockcheck.SilentForLong.Name, func(t *testing.T) {
+	c.Run(lockcheck.SilentForLong.Name.EN, func(t *testing.T) {
 		r := <-long
 		if !r.Verdict.Accepted() {
 			t.Fail()
@@ -48,7 +48,7 @@ func (c *check) last() {
 // inBackground asks for a property, if -run leaves it in.
 func (c *check) inBackground(p *lockcheck.Property) <-chan lockcheck.Result {
 	result := make(chan lockcheck.Result, 1)
-	if wanted(p.Name) {
+	if wanted(p.Name.EN) {
 		go func() { result <- lockcheck.Check(c.server, c.subjects[0], p, patience) }()
 	}
 	return result

@@ -3,6 +3,7 @@ package exercise
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +13,6 @@ import (
 	"strings"
 
 	"zklock/internal/check/lockcheck"
-	"zklock/internal/upkeep/words"
 )
 
 // A Part is one idea of a step that brings several. The step's folder parts holds
@@ -43,13 +43,13 @@ func (e Exercise) Parts() (all Parts) {
 
 // bringing is the number of the part that brings a property, 0 if none does.
 func (all Parts) bringing(p *lockcheck.Property) int {
-	return slices.IndexFunc(all, func(part Part) bool { return slices.Contains(part.Properties, p.Name) }) + 1
+	return slices.IndexFunc(all, func(part Part) bool { return slices.Contains(part.Properties, p.Name.EN) }) + 1
 }
 
 // own is the property that the part is made for.
 func (p Part) own() *lockcheck.Property {
 	for _, known := range slices.Concat(lockcheck.Asked(5), lockcheck.Asked(6)) {
-		if known.Name == p.Properties[0] {
+		if known.Name.EN == p.Properties[0] {
 			return known
 		}
 	}
@@ -57,8 +57,8 @@ func (p Part) own() *lockcheck.Property {
 }
 
 // Name names part n.
-func (all Parts) Name(n int) words.Text {
-	return words.Of("part %d of %d: %s", n, len(all), all[n-1].Title)
+func (all Parts) Name(n int) string {
+	return fmt.Sprintf("part %d of %d: %s", n, len(all), all[n-1].Title)
 }
 
 // patch changes the files in a folder.
@@ -66,7 +66,7 @@ func patch(dir, diff string, flags ...string) error {
 	apply := exec.Command("git", append([]string{"apply", "--whitespace=nowarn"}, append(flags, "-")...)...)
 	apply.Dir, apply.Stdin = dir, strings.NewReader(diff)
 	if said, err := apply.CombinedOutput(); err != nil {
-		return words.Errorf("%v: %w\n%s", apply.Args, err, said)
+		return fmt.Errorf("%v: %w\n%s", apply.Args, err, said)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (e Exercise) at(n int) (Files, error) {
 		own, err = own.with(func(dir string) error {
 			for i := len(parts); i > n; i-- {
 				if err := patch(dir, parts[i-1].Diff, "--reverse"); err != nil {
-					return words.Errorf("part %d of %s: %w", i, e, err)
+					return fmt.Errorf("part %d of %s: %w", i, e, err)
 				}
 			}
 			return nil
@@ -135,7 +135,7 @@ func (e Exercise) starter(chinese bool) (Files, error) {
 	}
 	all, err := before.with(func(dir string) error { return patch(dir, string(diff)) })
 	if err != nil {
-		return nil, words.Errorf("the starter of %s: %w", e, err)
+		return nil, fmt.Errorf("the starter of %s: %w", e, err)
 	}
 	for name, text := range all {
 		all[name] = inOneLanguage(text, chinese)

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"zklock/internal/check/lockcheck"
-	"zklock/internal/upkeep/words"
 )
 
 // questions are what to ask oneself where the evidence tells more than that the property is
@@ -83,17 +82,17 @@ var questions = []struct {
 
 // question is what to ask oneself: it follows from what was seen, or else from the
 // property, if there is one.
-func question(p *lockcheck.Property, seen words.Text) string {
+func question(p *lockcheck.Property, seen string) string {
 	for _, q := range questions {
 		fits := q.property == nil || q.property == p
-		if fits && q.seen.MatchString(seen.EN) {
+		if fits && q.seen.MatchString(seen) {
 			return q.ask
 		}
 	}
 	if p == nil {
 		return ""
 	}
-	return p.Hint
+	return p.Question.EN
 }
 
 // columns is how wide a line of what was seen is.

@@ -7,14 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"zklock/internal/check/lockcheck"
-	"zklock/internal/upkeep/words"
 )
 
 // One property can fail in different ways: the question follows what was seen.
 func TestTheQuestionFollowsWhatWasSeen(t *testing.T) {
 	p := lockcheck.GivingUp
 	for seen, ask := range map[string]string{
-		"B gave up, and left [/lock/lock-0000000001] behind":                                      p.Hint,
+		"B gave up, and left [/lock/lock-0000000001] behind":                                      p.Question.EN,
 		`B gave up, and its Lock answered <nil> instead of "context canceled"`:                    "which error does Lock return",
 		"D waits behind A: its deadline has passed, and its Lock does not return; left by it: []": "what does Lock wait for besides",
 		"waited in vain for B's Lock to return":                                                   "who is to tell the one who waits",
@@ -25,11 +24,11 @@ func TestTheQuestionFollowsWhatWasSeen(t *testing.T) {
 		"a goroutine was left behind, at lock.go:13":                                              "what ends this goroutine",
 		"the process ended with code 3, as by os.Exit":                                            "whose process is it",
 	} {
-		assert.Contains(t, question(p, words.Whole(seen)), ask, seen)
+		assert.Contains(t, question(p, seen), ask, seen)
 	}
-	expired := words.Whole(`B's session expired while it waited; wanted was the error "zk: session has been expired by the server", and …`)
+	expired := `B's session expired while it waited; wanted was the error "zk: session has been expired by the server", and …`
 	assert.Contains(t, question(lockcheck.LostWhileWaiting, expired), "which error did the watch's event bring")
-	assert.Equal(t, lockcheck.OwnPlace.Hint, question(lockcheck.OwnPlace, words.Whole("B's Lock answered: zk: node does not exist")))
+	assert.Equal(t, lockcheck.OwnPlace.Question.EN, question(lockcheck.OwnPlace, "B's Lock answered: zk: node does not exist"))
 }
 
 func TestTwoLines(t *testing.T) {

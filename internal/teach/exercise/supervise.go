@@ -16,7 +16,6 @@ import (
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
-	"zklock/internal/upkeep/words"
 )
 
 // A panic in a goroutine of the learner's, or os.Exit, ends the process, and with it all
@@ -77,7 +76,7 @@ func isSupervised() bool {
 func supervise() (code int) {
 	first, err := process(context.Background(), os.Stdout, os.Args[1:])
 	if err != nil {
-		words.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	fmt.Fprint(os.Stderr, first.complaints)
@@ -140,12 +139,12 @@ func process(ctx context.Context, out io.Writer, args []string, env ...string) (
 }
 
 // seen is what the process died of.
-func (e end) seen() words.Text {
+func (e end) seen() string {
 	if e.crash == "" {
-		return words.Of("the process ended with code %d, as by os.Exit", e.code)
+		return fmt.Sprintf("the process ended with code %d, as by os.Exit", e.code)
 	}
 	why, _, _ := strings.Cut(e.crash, "\n")
-	return withPlace(words.Whole(why), e.crash)
+	return withPlace(why, e.crash)
 }
 
 // explain asks again for what was being asked when the process died, and tells of the
@@ -153,7 +152,7 @@ func (e end) seen() words.Text {
 func explain(first end) {
 	server, err := zktest.Shared()
 	if err != nil {
-		words.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, err)
 		return
 	}
 	defer server.Stop()
@@ -180,14 +179,14 @@ func explain(first end) {
 	}
 	if len(death.asked) == 0 {
 		told(os.Stdout, first.seen(), question(nil, first.seen()))
-		words.Fprintf(os.Stdout, "while these were asked: %s\n", strings.Join(first.asked, "; "))
+		fmt.Fprintf(os.Stdout, "while these were asked: %s\n", strings.Join(first.asked, "; "))
 		return
 	}
 	name := death.asked[0]
 	fmt.Printf("--- FAIL: TestLock/%s\n", underscored(name))
 	told(os.Stdout, death.seen(), question(nil, death.seen()))
 	if death.complaints != "" {
-		words.Fprintf(os.Stdout, "printed: %s\n", death.complaints)
+		fmt.Fprintf(os.Stdout, "printed: %s\n", death.complaints)
 	}
 	keepAnswer(Answer{name, string(lockcheck.No), death.seen()})
 }

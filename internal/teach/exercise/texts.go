@@ -62,6 +62,6 @@ var imports = map[string]string{
 
 // test is the learner's test file.
 func (e Exercise) test() ([]byte, error) {
-	example := underscored(e.Goals[0].Name)
+	example := underscored(e.Goals[0].Name.EN)
 	return format.Source(fmt.Appendf(nil, aTest, e.pkg(), imports[e.Name], example, e.Name, e.Subjects()))
 }

@@ -2,12 +2,12 @@ package exercise
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
-	"zklock/internal/upkeep/words"
 )
 
 const (
@@ -32,17 +32,17 @@ func (c *check) canBeUsed() bool {
 		inJournal(begins, canBeUsed)
 		defer inJournal(ends, canBeUsed)
 		calls := &calls{}
-		var seen words.Text
+		var seen string
 		var ask string
 		err := zktest.PlayWithin(4*soon, func(story zktest.T) {
 			seen, ask = c.use(zktest.NewOn(story, c.server), calls.of(c.subjects[0]))
 		})
-		if said := calls.panicked(); said != (words.Text{}) {
+		if said := calls.panicked(); said != ("") {
 			seen, ask = said, question(nil, said)
 		} else if err != nil {
-			seen = words.Error(err)
+			seen = err.Error()
 		}
-		if seen == (words.Text{}) {
+		if seen == ("") {
 			return
 		}
 		t.Fail()
@@ -51,16 +51,16 @@ func (c *check) canBeUsed() bool {
 }
 
 // use lets A lock, B come, and A unlock. It returns what went wrong, and a question.
-func (c *check) use(zoo *zktest.Zoo, subject lockcheck.Subject) (seen words.Text, ask string) {
+func (c *check) use(zoo *zktest.Zoo, subject lockcheck.Subject) (seen string, ask string) {
 	a, b := subject.Join(zoo, "A"), subject.Join(zoo, "B")
 	first := a.Start()
 	if !within(soon, first.Returned) {
-		return words.Of("nobody held the lock, A called Lock, and it has not come back in %v; A sent %d requests",
+		return fmt.Sprintf("nobody held the lock, A called Lock, and it has not come back in %v; A sent %d requests",
 				soon, requests(a.Tap.Frames())),
 			"what does Lock wait for, when nobody else is there?"
 	}
 	if err := first.Err(); err != nil {
-		return words.Of("nobody held the lock, and A's Lock answered: %v",
+		return fmt.Sprintf("nobody held the lock, and A's Lock answered: %v",
 			err), "what does this error mean?"
 	}
 	mark := b.Tap.Mark()
@@ -68,7 +68,7 @@ func (c *check) use(zoo *zktest.Zoo, subject lockcheck.Subject) (seen words.Text
 	spinning := func() bool { return restless(b.Tap.Since(mark)) > tooMany }
 	within(look, func() bool { return second.Returned() || spinning() })
 	if spinning() {
-		return words.Of(
+		return fmt.Sprintf(
 				"A held the lock, and B sent more than %d requests in %v, without a rest between them: it does not sleep",
 				tooMany,
 				look,
@@ -78,20 +78,20 @@ func (c *check) use(zoo *zktest.Zoo, subject lockcheck.Subject) (seen words.Text
 	mark = b.Tap.Mark()
 	released := zoo.Go(a.Client, func(context.Context) error { return a.Unlock(first.Held()) })
 	if !within(soon, released.Returned) {
-		return words.Of("A held the lock and called Unlock, which has not come back in %v",
+		return fmt.Sprintf("A held the lock and called Unlock, which has not come back in %v",
 			soon), "what does Unlock wait for?"
 	}
 	if err := released.Err(); err != nil {
-		return words.Of("A held the lock, and its Unlock answered: %v",
+		return fmt.Sprintf("A held the lock, and its Unlock answered: %v",
 			err), "what does this error mean?"
 	}
 	comesIn := within(soon, second.Returned)
 	if n := restless(b.Tap.Since(mark)); !comesIn && n > tooMany { // which takes a busy machine longer
-		return words.Of("%s sent %d requests without a rest before them: it does not sleep", "B", n),
+		return fmt.Sprintf("%s sent %d requests without a rest before them: it does not sleep", "B", n),
 			"what makes B rest between two requests, and what ends its rest?"
 	}
 	if !comesIn {
-		return words.Of(
+		return fmt.Sprintf(
 				"A has released the lock, and %v later B still waits; since then B sent %d requests. The queue: %v",
 				soon,
 				requests(b.Tap.Since(mark)),

@@ -79,7 +79,7 @@ func run(ctx context.Context) error {
 		result, failed = explore.Explore(ctx, players, progress())
 		took = time.Since(begun)
 		if broken := result.Broken(); len(broken) > 0 && failed == nil {
-			failed = draw(server.Origin, l.name, broken[0], result, players[0])
+			failed = draw(words.Whole(server.Origin), l.name, broken[0], result, players[0])
 		}
 		failed = errors.Join(failed, explore.End(players))
 		if failed != nil {

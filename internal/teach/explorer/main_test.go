@@ -128,7 +128,7 @@ func TestReport(t *testing.T) {
 		var chosen []string
 		for _, line := range shortest.Told {
 			if line.Choice > 0 {
-				chosen = append(chosen, line.Text.EN)
+				chosen = append(chosen, line.Text)
 			}
 		}
 		assert.Equal(t, chosen, titles)

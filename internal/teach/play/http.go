@@ -176,5 +176,5 @@ func (s *service) save(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="zklock.html"`)
-	_ = page.Kept(s.server.Origin, locks, stories).Write(w) // unless nobody waits for it any more
+	_ = page.Kept(words.Whole(s.server.Origin), locks, stories).Write(w) // unless nobody waits for it any more
 }

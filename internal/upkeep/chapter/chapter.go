@@ -4,8 +4,8 @@
 //	chapter.Says(t, "%d waiters, one release: %d notifications", 10, n)
 //
 // The sentence is printed after a », and the test fails unless the package's
-// README.md holds it, letter for letter, and its Chinese page does in Chinese. So every number that a chapter quotes
-// comes from a run, and no run can disagree with it.
+// README.md holds it, letter for letter. So every number that a chapter quotes comes from
+// a run, and no run can disagree with it. The Chinese chapter quotes the same line.
 package chapter
 
 import (
@@ -17,8 +17,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"zklock/internal/upkeep/words"
 )
 
 // Rough is a number that differs from run to run. A sentence holds it with %v.
@@ -73,8 +71,7 @@ func size(asked string, chapters int) (int, error) {
 	return n, nil
 }
 
-// Says prints the sentence, in the reader's language, and holds README.md of the test's
-// package against it; and the Chinese page of it, where it is quoted there.
+// Says prints the sentence, and holds README.md of the test's package against it.
 func Says(t *testing.T, format string, args ...any) {
 	t.Helper()
 	SaysIn(t, "README.md", format, args...)
@@ -83,55 +80,52 @@ func Says(t *testing.T, format string, args ...any) {
 // SaysIn is Says for the text of another file.
 func SaysIn(t *testing.T, file, format string, args ...any) {
 	t.Helper()
-	fmt.Fprintln(t.Output(), "» "+words.Of(format, args...).AsAsked())
+	fmt.Fprintln(t.Output(), "» "+fmt.Sprintf(format, args...))
 	if os.Getenv(crowd) != "" {
 		return
 	}
-	if err := pagesSay(file, format, args); err != nil {
-		sentence := words.Of(format, args...).EN
+	if err := pageSays(file, format, args); err != nil {
+		sentence := fmt.Sprintf(format, args...)
 		t.Cleanup(func() { // what the test itself says of a broken lock comes first
 			t.Errorf("%s does not say what was measured: %q (%v)", file, sentence, err)
 		})
 	}
 }
 
-// pagesSay looks for the sentence in a page. The Chinese page quotes the same line.
-func pagesSay(file, format string, args []any) error {
+// pageSays looks for the sentence in a page.
+func pageSays(file, format string, args []any) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	_, _, err = compare(string(text), format, args)
-	return err
+	return compare(string(text), format, args)
 }
 
 // compare looks for the sentence in the text, where it has its line, or lines, for
-// itself. Rough numbers may differ by their factor, and have commas. It tells the
-// arguments as the text has them, and whether a » stands in front.
-func compare(text, format string, args []any) (asSaid []any, isQuoted bool, err error) {
+// itself. Rough numbers may differ by their factor, and have commas.
+func compare(text, format string, args []any) error {
 	const gap = "\x00"
-	var rough []int // places of such numbers
-	asSaid = slices.Clone(args)
+	var rough []Rough
+	inText := slices.Clone(args)
 	for i, arg := range args {
-		if _, ok := arg.(Rough); ok {
-			rough = append(rough, i)
-			asSaid[i] = gap
+		if r, ok := arg.(Rough); ok {
+			rough = append(rough, r)
+			inText[i] = gap
 		}
 	}
-	sentence := words.Of(format, asSaid...).EN
+	sentence := fmt.Sprintf(format, inText...)
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(sentence), gap, `([0-9.,]*[0-9])`)
-	found := regexp.MustCompile(`(?m)^(» )?` + pattern + `$`).FindStringSubmatch(text)
+	found := regexp.MustCompile(`(?m)^(?:» )?` + pattern + `$`).FindStringSubmatch(text)
 	if found == nil {
-		return nil, false, errors.New("no such line")
+		return errors.New("no such line")
 	}
-	for n, i := range rough {
-		r := args[i].(Rough)
-		asSaid[i] = found[n+2]
-		said, err := strconv.ParseFloat(strings.ReplaceAll(found[n+2], ",", ""), 64)
+	for i, r := range rough {
+		inPage := found[i+1]
+		said, err := strconv.ParseFloat(strings.ReplaceAll(inPage, ",", ""), 64)
 		isOutOfRange := said < r.value/r.factor || said > r.value*r.factor
 		if err != nil || isOutOfRange {
-			return nil, false, fmt.Errorf("it says %v, measured %v", found[n+2], r)
+			return fmt.Errorf("it says %v, measured %v", inPage, r)
 		}
 	}
-	return asSaid, found[1] != "", nil
+	return nil
 }

@@ -5,26 +5,26 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 
 	"zklock/internal/server/zkserver"
-	"zklock/internal/upkeep/words"
 )
 
 func main() {
 	ctx := context.Background()
 	err := zkserver.Check(ctx)
 	if command := zkserver.InstallCommand(); err != nil && mayInstall(command) {
-		words.Fprintf(os.Stdout, "no ZooKeeper found on this machine, so one is installed: %s\n", command)
+		fmt.Fprintf(os.Stdout, "no ZooKeeper found on this machine, so one is installed: %s\n", command)
 		if err := install(command); err != nil {
-			words.Fprintln(os.Stderr, err)
+			fmt.Fprintln(os.Stderr, err)
 		}
 		err = zkserver.Check(ctx)
 	}
 	if err != nil {
-		words.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -50,7 +50,7 @@ func install(command string) error {
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "HOMEBREW_NO_AUTO_UPDATE=1")
 	output, err := cmd.CombinedOutput()
 	if err != nil {
-		return words.Errorf("%s: %w\n%s", command, err, output)
+		return fmt.Errorf("%s: %w\n%s", command, err, output)
 	}
 	return nil
 }

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"testing"
 	"unicode/utf8"
+
+	"zklock/internal/lang"
 )
 
 // wished is the language that the environment asks for, also in a test, and asked whether
@@ -175,6 +177,8 @@ func Any(value any) Text {
 	switch value := value.(type) {
 	case Text:
 		return value
+	case lang.Text:
+		return Text(value)
 	case error:
 		return Error(value)
 	}

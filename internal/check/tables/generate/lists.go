@@ -104,9 +104,9 @@ func (e edition) matrix() string {
 	}
 	text := row(head...) + line + "\n"
 	for _, r := range lockcheck.Matrix {
-		name := r.Property.Name
+		name := r.Property.Name.EN
 		if e.chinese { // the tests print the English name
-			name = e.say(name) + "<br>" + name
+			name = r.Property.Name.ZH + "<br>" + name
 		}
 		cells := []string{name}
 		for _, key := range keys {
@@ -139,7 +139,7 @@ func (e edition) marks(key string) string {
 		default:
 			continue // the question does not arise: see below
 		}
-		name := e.say(r.Property.Name)
+		name := e.say(r.Property.Name.EN)
 		if remark := r.Remarks[key]; remark != "" {
 			name += e.bracket + e.say(remark) + e.closed
 		}
@@ -176,7 +176,7 @@ func (e edition) doesNotArise(key string) (all []string) {
 		if r.Remarks[key] != reason {
 			end()
 		}
-		names, reason = append(names, e.say(r.Property.Name)), r.Remarks[key]
+		names, reason = append(names, e.say(r.Property.Name.EN)), r.Remarks[key]
 	}
 	end()
 	return all

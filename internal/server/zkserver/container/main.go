@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -23,7 +24,6 @@ import (
 	"github.com/testcontainers/testcontainers-go/wait"
 
 	"zklock/internal/server/zkserver"
-	"zklock/internal/upkeep/words"
 )
 
 func main() {
@@ -41,7 +41,7 @@ func main() {
 		err = run()
 	}
 	if err != nil {
-		words.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -53,7 +53,7 @@ func find(image string) error {
 	defer cancel()
 	client, err := testcontainers.NewDockerClientWithOpts(ctx)
 	if err != nil {
-		return words.Errorf("%s: %w", zkserver.NoDocker, err)
+		return fmt.Errorf("%s: %w", zkserver.NoDocker, err)
 	}
 	defer client.Close()
 	if _, err := client.ImageInspect(ctx, image); err == nil {
@@ -67,7 +67,7 @@ func find(image string) error {
 	long, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if err := provider.PullImage(long, image); err != nil {
-		return words.Errorf("the image %s is not there and cannot be pulled: %w", image, err)
+		return fmt.Errorf("the image %s is not there and cannot be pulled: %w", image, err)
 	}
 	return nil
 }

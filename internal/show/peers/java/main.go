@@ -10,7 +10,6 @@ import (
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
 	"zklock/internal/show/peers"
-	"zklock/internal/upkeep/words"
 )
 
 const turns = 3
@@ -18,7 +17,7 @@ const turns = 3
 func main() {
 	err := peers.Missing()
 	if err != nil {
-		err = words.Errorf("no Curator here: make peers, or %w", err)
+		err = fmt.Errorf("no Curator here: make peers, or %w", err)
 	} else {
 		err = zktest.Play(toAndFro)
 	}
@@ -26,7 +25,7 @@ func main() {
 		_ = server.Stop()
 	}
 	if err != nil {
-		words.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -36,7 +35,7 @@ func toAndFro(t zktest.T) {
 	ours := steps.All[4].Join(z, "Go")
 	theirs := peers.Curator(z, t, z.Servers()[0], "mutex", ours.Path, 1)
 	show := func(format string, args ...any) {
-		words.Fprintf(os.Stdout, format+"\n", args...)
+		fmt.Fprintf(os.Stdout, format+"\n", args...)
 		names := ours.Queue()
 		slices.SortFunc(names, zktest.BySequence)
 		for _, name := range names {
@@ -46,7 +45,7 @@ func toAndFro(t zktest.T) {
 				who = "Go"
 			}
 			if there {
-				words.Fprintf(os.Stdout, "    %-4s  session %#x  %s\n", who, owner, name)
+				fmt.Fprintf(os.Stdout, "    %-4s  session %#x  %s\n", who, owner, name)
 			}
 		}
 		fmt.Println()

@@ -15,7 +15,7 @@ import (
 	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/tables"
-	"zklock/internal/upkeep/words"
+	"zklock/internal/lang"
 )
 
 // hunt shows a wrong lock, asks which property it lacks, and holds the lock
@@ -26,31 +26,31 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 		n, _ = strconv.Atoi(strings.TrimPrefix(strings.ToUpper(which), "W"))
 	}
 	if n < 1 || n > len(tables.Mistakes) {
-		return words.Errorf("there is no mistake %q: they are W1 to W%d", which, len(tables.Mistakes))
+		return fmt.Errorf("there is no mistake %q: they are W1 to W%d", which, len(tables.Mistakes))
 	}
 	m := tables.Mistakes[n-1]
 	code, err := codeOf(m)
 	if err != nil {
 		return err
 	}
-	words.Fprintf(w.out, "W%d, a lock that was published, in Go:\n\n", n)
+	fmt.Fprintf(w.out, "W%d, a lock that was published, in Go:\n\n", n)
 	fmt.Fprintf(w.out, "%s\n\n", code)
-	words.Fprintf(w.out, "What is not shown is as in %s.\nWhich property does it lack?\n", tables.Find(m.Step).Folder)
+	fmt.Fprintf(w.out, "What is not shown is as in %s.\nWhich property does it lack?\n", tables.Find(m.Step).Folder)
 	for i, p := range lockcheck.Properties {
-		words.Fprintf(w.out, "%3d  %s\n", i+1, p.Name)
+		fmt.Fprintf(w.out, "%3d  %s\n", i+1, p.Name)
 	}
-	words.Fprintf(w.out, "  0  none of these: its answers are right, and something else is wrong\nYour answer: ")
+	fmt.Fprintf(w.out, "  0  none of these: its answers are right, and something else is wrong\nYour answer: ")
 	line, _ := w.in.ReadString('\n')
 	choice, err := strconv.Atoi(strings.TrimSpace(line))
 	isOutOfRange := choice < 0 || choice > len(lockcheck.Properties)
 	if err != nil || isOutOfRange {
-		return words.Errorf("this is no number of the list: %q", strings.TrimSpace(line))
+		return fmt.Errorf("this is no number of the list: %q", strings.TrimSpace(line))
 	}
 	named := tables.Nothing
 	if choice > 0 {
-		named = lockcheck.Properties[choice-1].Name
+		named = lockcheck.Properties[choice-1].Name.EN
 	}
-	words.Fprintf(w.out, "%s\n\nrunning it: %s in %s\n", named, m.Test, m.File())
+	fmt.Fprintf(w.out, "%s\n\nrunning it: %s in %s\n", named, m.Test, m.File())
 	seen, err := w.verdicts(ctx, m, named)
 	if err != nil {
 		return err
@@ -60,17 +60,17 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	}
 	right, more := isRight(m, named, seen)
 	fmt.Fprint(w.out, more)
-	said := words.Of("Not this one.")
+	said := "Not this one."
 	if right {
-		said = words.Of("Right.")
+		said = "Right."
 	}
 	if right && choice > 0 {
 		step := steps.Of(m.Step) // the mistake is a change of it
 		if lockcheck.Check(w.server, step, lockcheck.Properties[choice-1], 0).Verdict == lockcheck.No {
-			said = words.Of("True, and %s lacks that, too. What did this change break?", step.Name)
+			said = fmt.Sprintf("True, and %s lacks that, too. What did this change break?", step.Name)
 		}
 	}
-	words.Fprintf(w.out, "\n%s\n", said)
+	fmt.Fprintf(w.out, "\n%s\n", said)
 	section, err := told(m)
 	fmt.Fprintf(w.out, "\n%s\n", section)
 	return err
@@ -92,7 +92,7 @@ func codeOf(m tables.Mistake) (string, error) {
 	file, _, _ = strings.Cut(file, "\nfunc "+m.Test)
 	mistakes := aMistake.FindAllStringIndex(file, -1)
 	if len(mistakes) == 0 {
-		return "", words.Errorf("%s has no %s", m.File(), m.Key())
+		return "", fmt.Errorf("%s has no %s", m.File(), m.Key())
 	}
 	common := file[:mistakes[0][0]]
 	own := file[mistakes[len(mistakes)-1][0]:]
@@ -102,29 +102,29 @@ func codeOf(m tables.Mistake) (string, error) {
 // told is what the page of the mistakes says of one.
 func told(m tables.Mistake) (string, error) {
 	page := "docs/mistakes.md"
-	if words.Chinese() {
+	if lang.Chinese() {
 		page = "docs/mistakes.zh-CN.md"
 	}
 	text, err := os.ReadFile(page)
 	section := regexp.MustCompile(`(?s)\n### (` + m.Key() + `\b.*?)\n##`).FindSubmatch(text)
 	if err != nil || section == nil {
-		return "", errors.Join(err, words.Errorf("%s has no %s", page, m.Key()))
+		return "", errors.Join(err, fmt.Errorf("%s has no %s", page, m.Key()))
 	}
 	return strings.TrimSpace(string(section[1])), nil
 }
 
 // isRight tells whether the mistake is said rightly to lack a property, after its test has
 // seen these verdicts, and what else there is to say.
-func isRight(m tables.Mistake, named string, seen []string) (right bool, more words.Text) {
+func isRight(m tables.Mistake, named string, seen []string) (right bool, more string) {
 	what := m.Suffers
 	breaksSomething := what != "" && what != tables.Nothing
 	switch {
 	case m.ShowsTwoInside && named == what:
-		more = words.Of("  The property's own story does not meet it, but what the test has seen is two inside.\n")
+		more = "  The property's own story does not meet it, but what the test has seen is two inside.\n"
 	case breaksSomething && !m.ShowsTwoInside:
-		more = words.Of("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
+		more = fmt.Sprintf("  No property asks for this by itself; the test shows it. What suffers: %s\n", what)
 	}
-	lacking := "✗ " + words.Whole(named).String() + ": "
+	lacking := "✗ " + named + ": "
 	refutes := func(verdict string) bool { return strings.HasPrefix(verdict, lacking) }
 	return named == what || slices.ContainsFunc(seen, refutes), more
 }
@@ -139,7 +139,7 @@ func (w *workshop) verdicts(ctx context.Context, m tables.Mistake, asked string)
 	var said bytes.Buffer
 	passes, err := w.test(ctx, tables.Find(m.Step).Folder, &said, "-v", "-timeout=120s", "-run", m.Run(), "-ask", asked)
 	if err == nil && !passes {
-		err = words.Errorf("%s", said.String())
+		err = fmt.Errorf("%s", said.String())
 	}
 	return verdictLine.FindAllString(said.String(), -1), err
 }

@@ -19,10 +19,10 @@ import (
 	"strings"
 	"time"
 
+	"zklock/internal/lang"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/teach/exercise"
-	"zklock/internal/upkeep/words"
 )
 
 const usage = "make help lists the workshop's commands, from make exercise to make hunt; they run in the root of the repository"
@@ -44,7 +44,7 @@ func main() {
 		err = errors.Join(err, w.server.Stop())
 	}
 	if err != nil && ctx.Err() == nil { // Ctrl-C is no error
-		words.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -93,7 +93,7 @@ func (w *workshop) run(ctx context.Context, args []string) error {
 func (w *workshop) lay(e exercise.Exercise) error {
 	laid, err := e.Lay()
 	if laid {
-		words.Fprintf(w.out, "%s: your package is laid in %s\n", e, e.Dir())
+		fmt.Fprintf(w.out, "%s: your package is laid in %s\n", e, e.Dir())
 	}
 	return err
 }
@@ -142,7 +142,7 @@ func (w *workshop) build(ctx context.Context, step, folder, program string) erro
 	}
 	text, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, inModule(e.Dir())).CombinedOutput()
 	if err != nil {
-		return words.Errorf("%s", text)
+		return fmt.Errorf("%s", text)
 	}
 	fmt.Fprintln(w.out, e.Name)
 	return nil
@@ -174,12 +174,12 @@ func (w *workshop) check(ctx context.Context, e exercise.Exercise) error {
 	if !e.Done() {
 		return nil
 	}
-	words.Fprintf(w.out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", len(e.Goals), e.Name)
+	fmt.Fprintf(w.out, "All %d hold. The step's own lock beside yours: make solution STEP=%s\n", len(e.Goals), e.Name)
 	for _, what := range e.NotTested() {
-		words.Fprintf(w.out, "Not tested: %s.\n", what)
+		fmt.Fprintf(w.out, "Not tested: %s.\n", what)
 	}
 	if after := e.After(); len(after) > 0 {
-		words.Fprintf(w.out, "The next: make exercise STEP=%s\n", after[0].Name)
+		fmt.Fprintf(w.out, "The next: make exercise STEP=%s\n", after[0].Name)
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (w *workshop) watch(ctx context.Context, e exercise.Exercise) error {
 			}
 			continue
 		}
-		words.Fprintf(w.out, "\nwaiting for you to save a file in %s; Ctrl-C ends\n", e.Dir())
+		fmt.Fprintf(w.out, "\nwaiting for you to save a file in %s; Ctrl-C ends\n", e.Dir())
 		for exercise.LastSaved(e.Dir()) == seen {
 			select {
 			case <-time.After(300 * time.Millisecond):
@@ -222,12 +222,12 @@ func (w *workshop) watch(ctx context.Context, e exercise.Exercise) error {
 // was last checked.
 func (w *workshop) hint(e exercise.Exercise) error {
 	if e.Done() {
-		words.Fprintf(w.out, "All %d properties hold: make solution STEP=%s\n", len(e.Goals), e.Name)
+		fmt.Fprintf(w.out, "All %d properties hold: make solution STEP=%s\n", len(e.Goals), e.Name)
 		return nil
 	}
 	r := exercise.Recorded(e.Dir())
 	if len(r.Answers) > 0 && !r.Fails() {
-		words.Fprintf(w.out, "%s: all properties that were asked hold. This asks for the rest, and tells what else is wrong: make exercise STEP=%s\n", e, e.Name)
+		fmt.Fprintf(w.out, "%s: all properties that were asked hold. This asks for the rest, and tells what else is wrong: make exercise STEP=%s\n", e, e.Name)
 		return nil
 	}
 	now, err := hints(e, r)
@@ -235,12 +235,12 @@ func (w *workshop) hint(e exercise.Exercise) error {
 		return err
 	}
 	given := r.Hints[now.property]
-	words.Fprintf(w.out, "%s, %q, hint %d of %d\n\n", e, now.property, given+1, len(now.hints))
+	fmt.Fprintf(w.out, "%s, %q, hint %d of %d\n\n", e, now.property, given+1, len(now.hints))
 	fmt.Fprintf(w.out, "%s\n\n", now.hints[given])
 	if given+1 < len(now.hints) {
-		words.Fprintf(w.out, "More direct: make hint STEP=%s\n", e.Name)
+		fmt.Fprintf(w.out, "More direct: make hint STEP=%s\n", e.Name)
 	} else {
-		words.Fprintf(w.out, "This was the last; the next is the first again. The step itself: make solution STEP=%s FORCE=1\n", e.Name)
+		fmt.Fprintf(w.out, "This was the last; the next is the first again. The step itself: make solution STEP=%s FORCE=1\n", e.Name)
 	}
 	if r.Hints == nil {
 		r.Hints = map[string]int{}
@@ -257,7 +257,7 @@ type section struct {
 
 // notWoken is the section for a waiter whose turn has come, and whom nobody wakes. Many a
 // story ends so, and then its property's own hints do not fit.
-const notWoken = "a waiter is not woken"
+var notWoken = lang.Text{EN: "a waiter is not woken", ZH: "等待者没有被唤醒"}
 
 // hints returns the hints for the property that is missing: this exercise's, or those
 // of a step before it, or else why the property matters. Before the first check they are
@@ -265,7 +265,7 @@ const notWoken = "a waiter is not woken"
 func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	all := sections(e)
 	if len(all) == 0 {
-		return section{}, words.Errorf("%s: no hints found", e.Home)
+		return section{}, fmt.Errorf("%s: no hints found", e.Home)
 	}
 	missing := e.Missing(r)
 	if len(r.Answers) == 0 || missing == nil {
@@ -275,8 +275,8 @@ func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 	for _, earlier := range slices.Backward(exercise.All[:before]) {
 		all = append(all, sections(earlier)...)
 	}
-	find := func(name string) int {
-		return slices.IndexFunc(all, func(s section) bool { return s.property == words.Whole(name).String() })
+	find := func(name lang.Text) int {
+		return slices.IndexFunc(all, func(s section) bool { return s.property == name.EN || s.property == name.ZH })
 	}
 	i := -1
 	if r.NotWoken(missing) {
@@ -286,11 +286,11 @@ func hints(e exercise.Exercise, r exercise.Record) (section, error) {
 		i = find(missing.Name)
 	}
 	if i < 0 {
-		hint := words.Whole(missing.Hint).String()
-		if missing.Why != "" { // the check has asked the question
-			hint = words.Sprintf("Why it matters: %s.", missing.Why)
+		hint := missing.Question.EN
+		if missing.Why.EN != "" { // the check has asked the question
+			hint = fmt.Sprintf("Why it matters: %s.", missing.Why)
 		}
-		return section{words.Whole(missing.Name).String(), []string{hint}}, nil
+		return section{missing.Name.EN, []string{hint}}, nil
 	}
 	return all[i], nil
 }
@@ -301,7 +301,7 @@ var numbered = regexp.MustCompile(`(?m)^\d+\. `)
 // belongs to it.
 func sections(e exercise.Exercise) (all []section) {
 	file := "hints.md"
-	if words.Chinese() {
+	if lang.Chinese() {
 		file = "hints.zh.md"
 	}
 	text, _ := os.ReadFile(filepath.Join(e.Home, "exercise", file))
@@ -326,21 +326,21 @@ func (w *workshop) progress() error {
 		}
 		r := exercise.Recorded(e.Dir())
 		held := e.Held(r)
-		var state words.Text
+		var state string
 		switch {
 		case !changed:
-			held, state = 0, words.Of("not begun")
+			held, state = 0, "not begun"
 		case len(r.Answers) == 0:
-			state = words.Of("not checked yet")
+			state = "not checked yet"
 		case e.Saved():
-			state = words.Of("saved since the last check")
+			state = "saved since the last check"
 		case e.Done():
-			state = words.Of("done")
+			state = "done"
 		default:
-			state = words.Of("next: %v", e.Missing(r).Name)
+			state = fmt.Sprintf("next: %v", e.Missing(r).Name)
 		}
 		filled := width * held / len(e.Goals)
-		words.Fprintf(w.out, "%-9s  %s%s  %5s  %s\n", e, strings.Repeat("█", filled), strings.Repeat("░", width-filled),
+		fmt.Fprintf(w.out, "%-9s  %s%s  %5s  %s\n", e, strings.Repeat("█", filled), strings.Repeat("░", width-filled),
 			fmt.Sprint(held, "/", len(e.Goals)), state)
 	}
 	return nil
@@ -354,14 +354,14 @@ func (w *workshop) reset(e exercise.Exercise) error {
 		return err
 	}
 	if !changed {
-		words.Fprintf(w.out, "%s is the starter already\n", e.Dir())
+		fmt.Fprintf(w.out, "%s is the starter already\n", e.Dir())
 		return nil
 	}
 	old := filepath.Join("out", "exercise", "old")
 	aside := filepath.Join(old, time.Now().Format("20060102-150405-")+e.Name)
-	words.Fprintf(w.out, "Replace your version of %s by the starter? It is put aside in %s. [y/N] ", e, aside)
+	fmt.Fprintf(w.out, "Replace your version of %s by the starter? It is put aside in %s. [y/N] ", e, aside)
 	if line, _ := w.in.ReadString('\n'); !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
-		words.Fprintln(w.out, "nothing was changed")
+		fmt.Fprintln(w.out, "nothing was changed")
 		return nil
 	}
 	if err := os.MkdirAll(old, 0o755); err != nil {
@@ -373,7 +373,7 @@ func (w *workshop) reset(e exercise.Exercise) error {
 	if _, err := e.Lay(); err != nil {
 		return err
 	}
-	words.Fprintln(w.out, "the starter is back")
+	fmt.Fprintln(w.out, "the starter is back")
 	return nil
 }
 
@@ -381,12 +381,12 @@ func (w *workshop) reset(e exercise.Exercise) error {
 // and the step's own beside it.
 func (w *workshop) replay(ctx context.Context, e exercise.Exercise) error {
 	if !e.IsStep() {
-		return words.Errorf("STEP=%s: there is a replay of the steps only", e.Name)
+		return fmt.Errorf("STEP=%s: there is a replay of the steps only", e.Name)
 	}
 	r := exercise.Recorded(e.Dir())
 	missing := e.Missing(r)
 	if len(r.Answers) == 0 || missing == nil {
-		return words.Errorf("STEP=%s: nothing has failed yet: make exercise STEP=%s", e.Name, e.Name)
+		return fmt.Errorf("STEP=%s: nothing has failed yet: make exercise STEP=%s", e.Name, e.Name)
 	}
 	page, err := filepath.Abs(filepath.Join("out", "exercise", e.Name+".html"))
 	if err != nil {
@@ -396,10 +396,10 @@ func (w *workshop) replay(ctx context.Context, e exercise.Exercise) error {
 		return err
 	}
 	w.set = []string{exercise.PageVariable + "=" + page}
-	if _, err := w.test(ctx, e.Dir(), w.out, "-run", exercise.Run(missing.Name)); err != nil {
+	if _, err := w.test(ctx, e.Dir(), w.out, "-run", exercise.Run(missing.Name.EN)); err != nil {
 		return err
 	}
-	words.Fprintf(w.out, "%s, %q, yours beside the step's own: file://%s\n", e, missing.Name, page)
+	fmt.Fprintf(w.out, "%s, %q, yours beside the step's own: file://%s\n", e, missing.Name, page)
 	return nil
 }
 
@@ -411,7 +411,7 @@ func (w *workshop) solution(ctx context.Context, e exercise.Exercise) error {
 			return err
 		}
 		if !e.Done() {
-			words.Fprintf(
+			fmt.Fprintf(
 				w.out,
 				"\nThe solution is shown when all hold, or at once with: make solution STEP=%s FORCE=1\n",
 				e.Name,
@@ -428,7 +428,7 @@ func (w *workshop) solution(ctx context.Context, e exercise.Exercise) error {
 		return err
 	}
 	maps.DeleteFunc(yours, func(name string, _ []byte) bool { return own[name] == nil }) // what is given
-	words.Fprintf(w.out, "- yours, %s\n+ the step's own, %s\n", e.Dir(), e.Home)
+	fmt.Fprintf(w.out, "- yours, %s\n+ the step's own, %s\n", e.Dir(), e.Home)
 	return w.diff(ctx, yours, own)
 }
 

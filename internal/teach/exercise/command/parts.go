@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"strconv"
 
 	"zklock/internal/teach/exercise"
-	"zklock/internal/upkeep/words"
 )
 
 // part shows what a part changes, and what its property answers before and after.
@@ -21,15 +21,15 @@ func (w *workshop) part(ctx context.Context, step, which string) error {
 	all := e.Parts()
 	if which == "" {
 		for i, p := range all {
-			words.Fprintf(w.out, "part %d  %3d lines  %s\n", i+1, changed(p.Diff), p.Title)
+			fmt.Fprintf(w.out, "part %d  %3d lines  %s\n", i+1, changed(p.Diff), p.Title)
 		}
-		words.Fprintf(w.out, "One of them, with what it is good for: make part STEP=%s PART=1\n", e.Name)
+		fmt.Fprintf(w.out, "One of them, with what it is good for: make part STEP=%s PART=1\n", e.Name)
 		return nil
 	}
 	n, err := strconv.Atoi(which)
 	isOutOfRange := n < 1 || n > len(all)
 	if err != nil || isOutOfRange {
-		return words.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.Name, len(all))
+		return fmt.Errorf("PART=%s: step %s has the parts 1 to %d", which, e.Name, len(all))
 	}
 	before, err := e.At(n - 1)
 	if err != nil {
@@ -39,7 +39,7 @@ func (w *workshop) part(ctx context.Context, step, which string) error {
 	if err != nil {
 		return err
 	}
-	words.Fprintf(w.out, "Step %s, %s\n\n", e.Name, all.Name(n))
+	fmt.Fprintf(w.out, "Step %s, %s\n\n", e.Name, all.Name(n))
 	if err := w.diff(ctx, before, after); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (w *workshop) answers(ctx context.Context, when string, version exercise.Fi
 		return err
 	}
 	for _, a := range exercise.Recorded(dir).Answers {
-		words.Fprintf(w.out, "%-6s  %s %s: %s\n", when, a.Verdict, a.Property, a.Evidence)
+		fmt.Fprintf(w.out, "%-6s  %s %s: %s\n", when, a.Verdict, a.Property, a.Evidence)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func withParts(step string) (e exercise.Exercise, err error) {
 		return e, err
 	}
 	if len(e.Parts()) == 0 {
-		return e, words.Errorf("STEP=%s: this step has one idea, and no parts; steps 5 and 6 have", e.Name)
+		return e, fmt.Errorf("STEP=%s: this step has one idea, and no parts; steps 5 and 6 have", e.Name)
 	}
 	return e, nil
 }

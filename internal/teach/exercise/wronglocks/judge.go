@@ -25,7 +25,7 @@ func (v Variant) Judge(t *testing.T, subjects ...lockcheck.Subject) {
 			t.Errorf("%q has not rejected it with the words %q. What the others say:", v.Rejects.Name, v.Words)
 		}
 		for _, p := range lockcheck.Asked(v.Step) {
-			t.Run(p.Name, func(t *testing.T) {
+			t.Run(p.Name.EN, func(t *testing.T) {
 				t.Parallel()
 				assert.True(t, ask(t, p, subjects).Verdict.Accepted())
 			})
@@ -43,6 +43,6 @@ func ask(t *testing.T, p *lockcheck.Property, subjects []lockcheck.Subject) lock
 
 // isRejected tells whether a result says what is wrong, in the two lines that a learner sees.
 func (v Variant) isRejected(r lockcheck.Result) bool {
-	shown := strings.ReplaceAll(exercise.InTwoLines("seen: "+r.Evidence.EN), "\n", " ")
+	shown := strings.ReplaceAll(exercise.InTwoLines("seen: "+r.Evidence), "\n", " ")
 	return r.Verdict == lockcheck.No && strings.Contains(shown, v.Words)
 }
