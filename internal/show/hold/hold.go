@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/server/wiretap"
 )
@@ -24,13 +23,7 @@ func hold(ctx context.Context, stop func(), step, name string, reader bool) erro
 		return err
 	}
 	path, tap := "/locks/step0"+step, wiretap.New()
-	// A lock without a session of its own is taken over step 5's, which knows the time-out
-	// that the server has granted.
-	opens := step
-	if !lockcheck.Has(step, lockcheck.ToldOfLoss) {
-		opens = "5"
-	}
-	session, err := steps.Of(opens).Open(server.Servers(), timeout, tap.Dial)
+	session, err := steps.Of(step).Open(server.Servers(), timeout, tap.Dial)
 	if err != nil {
 		return err
 	}
@@ -44,8 +37,7 @@ func hold(ctx context.Context, stop func(), step, name string, reader bool) erro
 
 	s, end := newStory(name, path, session.Conn(), tap)
 	defer end()
-	granted := session.(interface{ Timeout() time.Duration }).Timeout()
-	s.say("has a session at %s: %#x, time-out %v s", server.Addr, session.Conn().SessionID(), granted.Seconds())
+	s.say("has a session at %s: %#x, asked for a time-out of %v s", server.Addr, session.Conn().SessionID(), timeout.Seconds())
 	s.say(`Ctrl-C ends it in good order, Ctrl-Z and fg are a pause, Ctrl-\ or kill -9 %d a crash`, os.Getpid())
 	held, err := way.Lock(ctx)
 	switch {
