@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 )
@@ -69,8 +69,8 @@ func TestAStrangerAtTheRootStopsNobody(t *testing.T) {
 	z := zktest.NewOn(t, e.Members[0].Server)
 	const nobody = "/zklock-nobody" // what the path was once, for all sessions
 	everybody := zk.WorldACL(zk.PermAll)
-	holder := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: timeout}).Acquire()
-	next := attacked.JoinAs(z, "B", lockcheck.Seat{Timeout: timeout}).Start()
+	holder := attacked.JoinAs(z, "A", property.Seat{Timeout: timeout}).Acquire()
+	next := attacked.JoinAs(z, "B", property.Seat{Timeout: timeout}).Start()
 	lost := attacked.Join(z, "C")
 	lost = attacked.At(z, lost, z.Root+"/other")
 	lost.Acquire().Release()
@@ -148,7 +148,7 @@ func TestCloseClosesTheLineThatIsJustComingUp(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			z := zktest.New(t)
-			a := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: 6 * time.Second}) // a handshake may take two thirds of it
+			a := attacked.JoinAs(z, "A", property.Seat{Timeout: 6 * time.Second}) // a handshake may take two thirds of it
 			s := a.Session.(*Session)
 			turn := a.Acquire()
 			hello := a.Tap.HoldReply(wiretap.Connect, 1)
@@ -188,7 +188,7 @@ func TestReentryWithoutCancelIsToldOfTheEnd(t *testing.T) {
 			t.Run(fmt.Sprint("way ", i+1, ", ", end), func(t *testing.T) {
 				t.Parallel()
 				z := zktest.New(t)
-				a := attackers(z, attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: 3 * time.Second}))[i]
+				a := attackers(z, attacked.JoinAs(z, "A", property.Seat{Timeout: 3 * time.Second}))[i]
 				b := attacked.Join(z, "B")
 				outer := a.Acquire()
 				inner := a.StartIn(context.WithoutCancel(outer.Held()))
@@ -243,7 +243,7 @@ func TestAHandshakeThatIsCutShortIsGivenUp(t *testing.T) {
 		}
 		return c
 	})
-	a := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: 3 * time.Second, Through: over})
+	a := attacked.JoinAs(z, "A", property.Seat{Timeout: 3 * time.Second, Through: over})
 	held := attacked.Join(z, "B").Acquire()
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
@@ -477,7 +477,7 @@ func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 	}
 	var holders []*holder
 	for _, n := range []int{1, 100} {
-		h := &holder{Member: attacked.JoinAs(z, fmt.Sprint("the holder of ", n), lockcheck.Seat{Timeout: timeout})}
+		h := &holder{Member: attacked.JoinAs(z, fmt.Sprint("the holder of ", n), property.Seat{Timeout: timeout})}
 		holders = append(holders, h)
 		for i := range n {
 			lock := attacked.At(z, h.Member, fmt.Sprintf("%s/%d-%d", z.Root, n, i))
@@ -571,7 +571,7 @@ func TestTheDialerIsGivenNames(t *testing.T) {
 	byName.Open = func(_ []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
 		return attacked.Open([]string{name}, timeout, dial)
 	}
-	a := byName.JoinAs(z, "A", lockcheck.Seat{Through: over})
+	a := byName.JoinAs(z, "A", property.Seat{Through: over})
 	held := a.Acquire()
 	nowhere := zktest.Impostor(t, nil)
 	before := moves(nowhere)
@@ -604,7 +604,7 @@ func TestCloseEndsAWaitThoughTheDialerHangs(t *testing.T) {
 		}
 	}
 	held := attacked.Join(z, "B").Acquire()
-	a := attacked.JoinAs(z, "A", lockcheck.Seat{Through: hangs})
+	a := attacked.JoinAs(z, "A", property.Seat{Through: hangs})
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
 	a.Tap.HangUp()
@@ -642,7 +642,7 @@ func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
 			kind.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
 				return Open(servers, timeout, append(c.options, WithDialer(dial))...)
 			}
-			a := kind.JoinAs(z, "A", lockcheck.Seat{Through: c.over})
+			a := kind.JoinAs(z, "A", property.Seat{Through: c.over})
 			b := attacked.Join(z, "B")
 			// Each name fits into the buffer, and all of them together do not.
 			var held, waiting []*zktest.Turn
@@ -702,7 +702,7 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 			require.Zero(t, n, "%v: how many the server was to refuse, and was not asked for", op)
 		}
 	}
-	a := attacked.JoinAs(z, "A", lockcheck.Seat{Through: over})
+	a := attacked.JoinAs(z, "A", property.Seat{Through: over})
 	b := attacked.Join(z, "B")
 
 	held := b.Acquire()
@@ -739,7 +739,7 @@ func TestEachConnectionIsClosed(t *testing.T) {
 		lines = append(lines, &counted{Conn: c})
 		return lines[len(lines)-1]
 	})
-	a := attacked.JoinAs(z, "A", lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: over})
+	a := attacked.JoinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout, Through: over})
 	a.Acquire().Release()
 	a.Tap.Cut()
 	z.AwaitExpiry(a.Client)

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
@@ -30,7 +30,7 @@ import (
 func TestALostReplyAtAServerThatLags(t *testing.T) {
 	t.Parallel()
 	lag := zktest.NewLag(t)
-	a := locks.JoinAs(lag.Zoo, "A", lockcheck.Seat{Through: lag.Through})
+	a := locks.JoinAs(lag.Zoo, "A", property.Seat{Through: lag.Through})
 	a.Acquire().Release() // makes the directory
 
 	mark := a.Tap.Mark()
@@ -214,7 +214,7 @@ func part(
 
 // join lets A hold the lock, and B wait for it.
 func (n *network) join(timeout time.Duration, server func(*network) *zkserver.Peer, line func(net.Conn) net.Conn) {
-	n.a = locks.JoinAs(n.z, "A", lockcheck.Seat{Timeout: timeout, Through: func(dial zk.Dialer) zk.Dialer {
+	n.a = locks.JoinAs(n.z, "A", property.Seat{Timeout: timeout, Through: func(dial zk.Dialer) zk.Dialer {
 		return zktest.Over(line)(func(network, _ string, limit time.Duration) (net.Conn, error) {
 			return dial(network, server(n).Addr, limit)
 		})

@@ -9,8 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 )
 
@@ -20,8 +20,8 @@ var (
 	cohorts = kind("step 5, Cohort", NewCohort)
 )
 
-func kind[L lockcheck.Holder](name string, newLock func(*Session, string) L) lockcheck.Subject {
-	subject := lockcheck.OverSession(
+func kind[L property.Holder](name string, newLock func(*Session, string) L) property.Subject {
+	subject := property.OverSession(
 		name,
 		func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
 			return Open(servers, timeout, WithDialer(dial))
@@ -34,9 +34,9 @@ func kind[L lockcheck.Holder](name string, newLock func(*Session, string) L) loc
 }
 
 // both tells the same story of a Lock and of a Cohort.
-func both(t *testing.T, tell func(t *testing.T, z *zktest.Zoo, kind lockcheck.Subject)) {
+func both(t *testing.T, tell func(t *testing.T, z *zktest.Zoo, kind property.Subject)) {
 	t.Parallel()
-	for _, kind := range []lockcheck.Subject{locks, cohorts} {
+	for _, kind := range []property.Subject{locks, cohorts} {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
 			tell(t, zktest.New(t), kind)

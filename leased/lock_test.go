@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 )
 
@@ -137,26 +137,26 @@ func TestMain(m *testing.M) {
 // end of what was made
 
 func TestProperties(t *testing.T) {
-	lockcheck.AsTheTableSays(t, "5", locks)
-	lockcheck.AsTheTableSays(t, "cohort", cohorts) // a long hold of theirs is a Lock's
-	lockcheck.Holds(
+	property.AsTheTableSays(t, "5", locks)
+	property.AsTheTableSays(t, "cohort", cohorts) // a long hold of theirs is a Lock's
+	property.Holds(
 		t,
-		lockcheck.Trying(locks, time.Hour),
-		lockcheck.OneHolder,
-		lockcheck.FirstCome,
-		lockcheck.GivingUp,
-		lockcheck.LocksAgain,
+		property.Trying(locks, time.Hour),
+		property.OneHolder,
+		property.FirstCome,
+		property.GivingUp,
+		property.LocksAgain,
 	)
 }
 
 // That a server is none is for Open to say: see session_test.go.
 func TestBadInput(t *testing.T) {
-	asked := slices.DeleteFunc(slices.Clone(lockcheck.BadInput), func(p *lockcheck.Property) bool {
-		return p == lockcheck.NoServer
+	asked := slices.DeleteFunc(slices.Clone(property.BadInput), func(p *property.Property) bool {
+		return p == property.NoServer
 	})
-	for _, kind := range []lockcheck.Subject{locks, cohorts} {
-		for _, way := range []lockcheck.Subject{kind, lockcheck.Trying(kind, 0), lockcheck.Trying(kind, time.Hour)} {
-			lockcheck.Holds(t, way, asked...)
+	for _, kind := range []property.Subject{locks, cohorts} {
+		for _, way := range []property.Subject{kind, property.Trying(kind, 0), property.Trying(kind, time.Hour)} {
+			property.Holds(t, way, asked...)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestBadInput(t *testing.T) {
 // TryLock and deadlines.
 
 func TestTryLockWaitsNoLongerThanItIsTold(t *testing.T) {
-	both(t, func(t *testing.T, z *zktest.Zoo, kind lockcheck.Subject) {
+	both(t, func(t *testing.T, z *zktest.Zoo, kind property.Subject) {
 		a, b := kind.Join(z, "A"), locks.Join(z, "B")
 		b.Acquire().Release() // makes the directory
 		for _, wait := range []time.Duration{0, zktest.Patience} {
@@ -219,7 +219,7 @@ func TestWhoLeavesTellsOfADeleteThatIsRefused(t *testing.T) {
 // Hundreds give up, each at another moment: while the create is under way, while it
 // waits, just as it is let in.
 func TestGivingUpAtAnyMomentLeavesNothing(t *testing.T) {
-	both(t, func(t *testing.T, z *zktest.Zoo, kind lockcheck.Subject) {
+	both(t, func(t *testing.T, z *zktest.Zoo, kind property.Subject) {
 		a := kind.Join(z, "A")
 		a.Acquire().Release() // makes the directory
 		begun := time.Now()
@@ -371,7 +371,7 @@ func TestTokenOfNoHold(t *testing.T) {
 
 // Beside the client library's own lock.
 
-var clientLocks = lockcheck.Over("zk.Lock", lockcheck.ClientLock)
+var clientLocks = property.Over("zk.Lock", property.ClientLock)
 
 func TestStep5AndTheClientsLockExcludeOneAnother(t *testing.T) {
 	t.Parallel()
@@ -379,7 +379,7 @@ func TestStep5AndTheClientsLockExcludeOneAnother(t *testing.T) {
 	joined := 0
 	line := z.Line(3, func(name string) *zktest.Member {
 		joined++
-		return []lockcheck.Subject{clientLocks, locks}[joined%2].Join(z, name)
+		return []property.Subject{clientLocks, locks}[joined%2].Join(z, name)
 	})
 	for len(line) > 0 {
 		line = z.Pass(line)
@@ -446,7 +446,7 @@ func TestAZnodeOfAnEndedSessionIsNoPlaceInTheQueue(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	lines := 0
-	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
+	a := locks.JoinAs(z, "A", property.Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
 		lines++
 		return zktest.Handshake{Expired: lines == 2}.Conn(c)
 	})})
@@ -594,7 +594,7 @@ func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 func TestUnlockWithoutALineForGoodIsErrLostAndTheZnodeGoesLater(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Handshake{Tell: zktest.MortalTimeout}.Through})
+	a := locks.JoinAs(z, "A", property.Seat{Through: zktest.Handshake{Tell: zktest.MortalTimeout}.Through})
 	turn := a.Acquire()
 	a.Tap.Cut()
 	require.ErrorIs(t, a.Unlock(turn.Held()), ErrLost, "Unlock's answer while A is cut off")
@@ -614,7 +614,7 @@ func TestADeleteThatComesAfterTheSessionsEndIsErrLost(t *testing.T) {
 	a := locks.JoinAs(
 		z,
 		"A",
-		lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Handshake{Tell: zktest.SessionTimeout}.Through},
+		property.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Handshake{Tell: zktest.SessionTimeout}.Through},
 	)
 	turn := a.Acquire()
 	owner, _ := z.Owner(turn.Znode()) // the session may be another one already
@@ -736,7 +736,7 @@ func FuzzNames(f *testing.F) {
 			require.NoError(t, err)
 			require.True(
 				t,
-				lockcheck.IsBefore(number, before, others, int(own)),
+				property.IsBefore(number, before, others, int(own)),
 				"before %q in %q stands %q",
 				mine,
 				list,

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 )
 
@@ -193,7 +193,7 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
-	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: believes.Through})
+	a := locks.JoinAs(z, "A", property.Seat{Through: believes.Through})
 	held := locks.Join(z, "B").Acquire()
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
@@ -248,7 +248,7 @@ func lostAfterAShortLease(t *testing.T) (lost error) {
 func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := locks.JoinAs(z, "A", lockcheck.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { // each time
+	a := locks.JoinAs(z, "A", property.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { // each time
 		return patient{zktest.Handshake{Ask: zktest.SessionTimeout, Tell: time.Second}.Conn(c)}
 	})})
 	held := locks.Join(z, "B").Acquire()
@@ -291,7 +291,7 @@ func TestASlowServerIsHeardInTheEnd(t *testing.T) {
 	a := locks.JoinAs(
 		z,
 		"A",
-		lockcheck.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Over(func(c net.Conn) net.Conn {
+		property.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Over(func(c net.Conn) net.Conn {
 			near, far := net.Pipe() // has deadlines, which are for what comes late, too
 			go func() {
 				_, _ = io.Copy(c, far)
@@ -324,7 +324,7 @@ func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 	z := zktest.New(t)
 	a := joinProcess(z, "A")
 	other := locks.At(z, a.Member, z.Root+"/other")
-	held, theirs := a.Acquire().Held(), locks.JoinAs(z, "B", lockcheck.Seat{Path: other.Path}).Acquire()
+	held, theirs := a.Acquire().Held(), locks.JoinAs(z, "B", property.Seat{Path: other.Path}).Acquire()
 	inLine, waiting := a.lineUp(1), other.Start()
 	waiting.MustWait("B holds the other lock")
 	a.Session.Conn().Close()

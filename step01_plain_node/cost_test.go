@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
@@ -22,7 +22,7 @@ import (
 
 func TestACrashedHolderLocksForEver(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []lockcheck.Subject{plain, ephemeral} {
+	for _, kind := range []property.Subject{plain, ephemeral} {
 		z := zktest.New(t)
 		a, b := kind.JoinMortal(z, "A"), kind.Join(z, "B")
 		a.Acquire()
@@ -147,16 +147,16 @@ func (l inDirectory) Unlock() error { return l.own.Unlock() }
 // Whom a release wakes, and whom somebody else's lock in the same directory wakes.
 func TestTheDocumentsWaitersWatchTheDirectory(t *testing.T) {
 	t.Parallel()
-	documents := lockcheck.Over("the document's lock", newInDirectory)
+	documents := property.Over("the document's lock", newInDirectory)
 	documents.Znode, documents.NotHeld = true, zk.ErrNoNode
-	lockcheck.Holds(t, documents, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.GivingUp)
+	property.Holds(t, documents, property.OneHolder, property.CrashFrees, property.GivingUp)
 
 	const waiters = 10
-	for _, kind := range []lockcheck.Subject{watched, documents} {
+	for _, kind := range []property.Subject{watched, documents} {
 		z := zktest.New(t)
 		line := kind.Line(z, waiters)
 		holder, waiting := line[0], line[1:]
-		neighbour := ephemeral.JoinAs(z, "the neighbour", lockcheck.Seat{Path: holder.Path + "-too"})
+		neighbour := ephemeral.JoinAs(z, "the neighbour", property.Seat{Path: holder.Path + "-too"})
 		count := z.Count(waiting...)
 		held := neighbour.Acquire()
 		z.Settle(waiting...)
@@ -214,7 +214,7 @@ func TestAStrangerReleasesTheLock(t *testing.T) {
 
 func TestALostReplyMakesTheHolderWaitForItself(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []lockcheck.Subject{plain, ephemeral} {
+	for _, kind := range []property.Subject{plain, ephemeral} {
 		z := zktest.New(t)
 		a := kind.Join(z, "A")
 		a.Tap.LoseReply(wiretap.Create, 1)

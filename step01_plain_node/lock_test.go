@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 )
 
@@ -21,13 +21,13 @@ func TestMain(m *testing.M) {
 
 // The three kinds of this step's lock.
 var (
-	plain     = lockcheck.Over("New", New)
-	ephemeral = lockcheck.Over("NewEphemeral", NewEphemeral)
-	watched   = lockcheck.Over("NewWatched", NewWatched)
+	plain     = property.Over("New", New)
+	ephemeral = property.Over("NewEphemeral", NewEphemeral)
+	watched   = property.Over("NewWatched", NewWatched)
 )
 
 func init() {
-	for _, kind := range []*lockcheck.Subject{&plain, &ephemeral, &watched} {
+	for _, kind := range []*property.Subject{&plain, &ephemeral, &watched} {
 		kind.Znode, kind.NotHeld = true, zk.ErrNoNode
 	}
 }
@@ -136,17 +136,17 @@ func init() {
 // The only test that is not parallel, and so the first to speak: when a line of
 // lock.go is broken, the properties say what it was good for.
 func TestProperties(t *testing.T) {
-	lockcheck.AsTheTableSays(t, "1", plain)
-	lockcheck.AsTheTableSays(t, "1w", watched)
-	lockcheck.Holds(t, ephemeral, lockcheck.CrashFrees, lockcheck.KilledHolder, // which New lacks
-		lockcheck.OneHolder, lockcheck.LongHold)
-	lockcheck.Holds(t, ephemeral, lockcheck.Promises...)
-	lockcheck.Holds(t, ephemeral, lockcheck.BadInput...)
+	property.AsTheTableSays(t, "1", plain)
+	property.AsTheTableSays(t, "1w", watched)
+	property.Holds(t, ephemeral, property.CrashFrees, property.KilledHolder, // which New lacks
+		property.OneHolder, property.LongHold)
+	property.Holds(t, ephemeral, property.Promises...)
+	property.Holds(t, ephemeral, property.BadInput...)
 }
 
 func TestLockIsOneCreateAndUnlockOneDelete(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []lockcheck.Subject{plain, ephemeral} {
+	for _, kind := range []property.Subject{plain, ephemeral} {
 		z := zktest.New(t)
 		a := kind.Join(z, "A")
 		turn := a.Acquire()
@@ -176,7 +176,7 @@ func TestGivingUpDoesNotWaitForTheNextTry(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	plain.Join(z, "A").Acquire()
-	patient := lockcheck.Over("an hour between two tries", func(conn *zk.Conn, path string) *Lock {
+	patient := property.Over("an hour between two tries", func(conn *zk.Conn, path string) *Lock {
 		l := New(conn, path)
 		l.poll = time.Hour
 		return l
@@ -226,7 +226,7 @@ func TestUnlockSaysWhatIsInTheWay(t *testing.T) {
 func TestAPathLongerThanARequestIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := plain.JoinAs(z, "A", lockcheck.Seat{Path: z.Root + "/" + strings.Repeat("k", 1_100_000)})
+	a := plain.JoinAs(z, "A", property.Seat{Path: z.Root + "/" + strings.Repeat("k", 1_100_000)})
 	err := a.Start().Err()
 	require.ErrorContains(t, err, "bytes, and 500000 are the most")
 	assert.Less(t, len(err.Error()), 200, "bytes of the error: it does not repeat the path")

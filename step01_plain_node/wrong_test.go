@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 )
 
 // W4, in its first form: an error is printed, and Lock returns as if all were
@@ -22,7 +22,7 @@ func (l careless) Unlock() error { return l.right.Unlock() }
 
 func TestAnErrorIsTakenForTheLock(t *testing.T) {
 	t.Parallel()
-	lockcheck.Lacks(t, lockcheck.Over("a careless lock", func(conn *zk.Conn, path string) careless {
+	property.Lacks(t, property.Over("a careless lock", func(conn *zk.Conn, path string) careless {
 		return careless{New(conn, path)}
-	}), lockcheck.OneHolder)
+	}), property.OneHolder)
 }

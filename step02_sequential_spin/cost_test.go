@@ -13,8 +13,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
 	plainnode "zklock/step01_plain_node"
@@ -66,7 +66,7 @@ func TestThePollIntervalIsPaidEitherWay(t *testing.T) {
 	alone(t)
 	for _, p := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond} {
 		z := zktest.New(t)
-		polling := lockcheck.Over("step 2", func(conn *zk.Conn, path string) *Lock {
+		polling := property.Over("step 2", func(conn *zk.Conn, path string) *Lock {
 			l := New(conn, path)
 			l.poll = p
 			return l
@@ -100,9 +100,9 @@ func TestSlowerThanSpinningOnCreate(t *testing.T) {
 	alone(t)
 	for _, contest := range []struct {
 		name string
-		lock lockcheck.Subject
+		lock property.Subject
 	}{
-		{"create", lockcheck.Over("step 1", plainnode.NewEphemeral)},
+		{"create", property.Over("step 1", plainnode.NewEphemeral)},
 		{"list", lock},
 	} {
 		z := zktest.New(t)

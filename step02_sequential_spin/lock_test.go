@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 )
 
@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	zktest.Main(m)
 }
 
-var lock = lockcheck.Over("step 2", New)
+var lock = property.Over("step 2", New)
 
 func init() { lock.NotHeld = ErrNotHeld }
 
@@ -80,7 +80,7 @@ func init() { lock.NotHeld = ErrNotHeld }
 
 // The first test to speak: when a line of lock.go is broken, the properties say
 // what it was good for.
-func TestProperties(t *testing.T) { lockcheck.AsTheTableSays(t, "2", lock) }
+func TestProperties(t *testing.T) { property.AsTheTableSays(t, "2", lock) }
 
 func TestLockIsOneCreateAndOneList(t *testing.T) {
 	z := zktest.New(t)
@@ -122,7 +122,7 @@ func TestIsFirstNeedsItsOwnZnode(t *testing.T) {
 // A server that reads a request of more than 1 MB hangs up.
 func TestAPathLongerThanARequestIsRefusedAtOnce(t *testing.T) {
 	z := zktest.New(t)
-	a := lock.JoinAs(z, "A", lockcheck.Seat{Path: z.Root + "/" + strings.Repeat("k", 1_100_000)})
+	a := lock.JoinAs(z, "A", property.Seat{Path: z.Root + "/" + strings.Repeat("k", 1_100_000)})
 	err := a.Start().Err()
 	require.ErrorContains(t, err, "bytes, and 500000 are the most")
 	assert.Less(t, len(err.Error()), 200, "bytes of the error: it does not repeat the path")

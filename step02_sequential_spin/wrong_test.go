@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 // Published locks get copied. Here are the mistakes of some, each in a lock
@@ -107,9 +107,9 @@ func newcomer() int64 { return 0xffff - newcomers.Add(1) }
 func persistentZnode(l *wrong) { l.mode = zk.FlagSequence }
 
 func TestW1PersistentZnode(t *testing.T) {
-	subject := lockcheck.Over("W1", with(persistentZnode))
+	subject := property.Over("W1", with(persistentZnode))
 	subject.Acts()
-	lockcheck.Lacks(t, subject, lockcheck.CrashFrees)
+	property.Lacks(t, subject, property.CrashFrees)
 }
 
 // W2, in the same article. The idea: compare each child's number with our own.
@@ -128,9 +128,9 @@ func comparesItselfWithItself(l *wrong) {
 }
 
 func TestW2ComparesItselfWithItself(t *testing.T) {
-	subject := lockcheck.Over("W2", with(comparesItselfWithItself))
+	subject := property.Over("W2", with(comparesItselfWithItself))
 	subject.Acts()
-	lockcheck.Lacks(t, subject, lockcheck.OneHolder)
+	property.Lacks(t, subject, property.OneHolder)
 }
 
 // W3, in the same article, once W2 is mended. The idea: our predecessor is the
@@ -150,9 +150,9 @@ func overlooksNumberZero(l *wrong) {
 }
 
 func TestW3OverlooksNumberZero(t *testing.T) {
-	subject := lockcheck.Over("W3", with(overlooksNumberZero))
+	subject := property.Over("W3", with(overlooksNumberZero))
 	subject.Acts()
-	lockcheck.Lacks(t, subject, lockcheck.OneHolder)
+	property.Lacks(t, subject, property.OneHolder)
 }
 
 // W4, in the same article. The idea: an error while waiting is printed. Then
@@ -166,9 +166,9 @@ func returnsAfterAnError(l *wrong) {
 }
 
 func TestW4ReturnsAfterAnError(t *testing.T) {
-	subject := lockcheck.Over("W4", with(returnsAfterAnError))
+	subject := property.Over("W4", with(returnsAfterAnError))
 	subject.Acts()
-	lockcheck.Lacks(t, subject, lockcheck.OneHolder)
+	property.Lacks(t, subject, property.OneHolder)
 }
 
 // W5, in the same article. The idea: one directory for all locks, whose names
@@ -183,9 +183,9 @@ func oneQueueForAllLocks(l *wrong) {
 }
 
 func TestW5OneQueueForAllLocks(t *testing.T) {
-	subject := lockcheck.Over("W5", with(oneQueueForAllLocks))
+	subject := property.Over("W5", with(oneQueueForAllLocks))
 	subject.Acts()
-	lockcheck.Lacks(t, subject, lockcheck.Unrelated)
+	property.Lacks(t, subject, property.Unrelated)
 }
 
 // W6, in the same article. The idea: the constructor creates the znode, lock()
@@ -209,9 +209,9 @@ func (l *oneZnode) Lock(ctx context.Context) error { return l.wait(ctx, l.node) 
 func (l *oneZnode) Unlock() error                  { return l.conn.Delete(l.node, -1) }
 
 func TestW6ZnodeMadeInTheConstructor(t *testing.T) {
-	subject := lockcheck.Over("W6", newOneZnode)
+	subject := property.Over("W6", newOneZnode)
 	subject.Acts()
-	lockcheck.Lacks(t, subject, lockcheck.OneHolder)
+	property.Lacks(t, subject, property.OneHolder)
 }
 
 // W7, in the same article. The idea: to look again, lock() calls itself. Each
@@ -227,7 +227,7 @@ func waitsByRecursion(l *wrong) {
 }
 
 func TestW7WaitsByRecursion(t *testing.T) {
-	lockcheck.Over("W7", with(waitsByRecursion)).Acts()
+	property.Over("W7", with(waitsByRecursion)).Acts()
 	z := zktest.New(t)
 	l := with(waitsByRecursion)(z.Client("the waiter").Conn, z.Root)
 	l.poll = time.Millisecond
@@ -250,9 +250,9 @@ func sortsByAPieceOfTheGuid(l *wrong) {
 }
 
 func TestW16SortsByAPieceOfTheGuid(t *testing.T) {
-	subject := lockcheck.Over("W16", with(sortsByAPieceOfTheGuid))
+	subject := property.Over("W16", with(sortsByAPieceOfTheGuid))
 	subject.Acts()
-	lockcheck.Lacks(t, subject, lockcheck.OneHolder)
+	property.Lacks(t, subject, property.OneHolder)
 }
 
 // W17: as in ZooKeeper 如何实现分布式锁, a hostname stands before the number.
@@ -264,13 +264,13 @@ func sortsByTheHostname(l *wrong) {
 }
 
 func TestW17SortsByTheHostname(t *testing.T) {
-	subject := lockcheck.Over("W17", with(sortsByTheHostname))
+	subject := property.Over("W17", with(sortsByTheHostname))
 	subject.Acts()
-	lockcheck.Lacks(t, subject, lockcheck.OneHolder)
+	property.Lacks(t, subject, property.OneHolder)
 }
 
 // Without a mistake in it, the lock that the mistakes are made in is right.
 func TestTheWrongLocksAreOtherwiseRight(t *testing.T) {
-	lockcheck.Holds(t, lockcheck.Over("no mistake", newWrong),
-		lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.Unrelated)
+	property.Holds(t, property.Over("no mistake", newWrong),
+		property.OneHolder, property.CrashFrees, property.Unrelated)
 }

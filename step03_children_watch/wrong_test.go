@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 )
 
@@ -74,7 +74,7 @@ func (l lateLatch) wait(ctx context.Context, node string) error {
 // queue, and is never served. The evidence is on the wire: the waiter has been
 // told, asks nothing, and sleeps.
 func TestW13MakesItsLatchTooLate(t *testing.T) {
-	late := lockcheck.Over("W13", func(conn *zk.Conn, path string) lateLatch { return lateLatch{New(conn, path)} })
+	late := property.Over("W13", func(conn *zk.Conn, path string) lateLatch { return lateLatch{New(conn, path)} })
 	late.Acts()
 	t.Parallel()
 	line := late.Line(zktest.New(t), 1)

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-var lock = lockcheck.Over("step 4", New)
+var lock = property.Over("step 4", New)
 
 func init() { lock.NotHeld = ErrNotHeld }
 
@@ -74,7 +74,7 @@ func init() { lock.NotHeld = ErrNotHeld }
 
 // The only test that is not parallel, and so the first to speak: when a line of
 // lock.go is broken, the properties say what it was good for.
-func TestProperties(t *testing.T) { lockcheck.AsTheTableSays(t, "4", lock) }
+func TestProperties(t *testing.T) { property.AsTheTableSays(t, "4", lock) }
 
 // Numbers are compared, never names. A child that is not of the queue counts for nothing.
 func TestPredecessor(t *testing.T) {
@@ -105,7 +105,7 @@ func TestPredecessorNeedsItsOwnZnode(t *testing.T) {
 func TestAPathLongerThanARequestIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := lock.JoinAs(z, "A", lockcheck.Seat{Path: z.Root + "/" + strings.Repeat("k", 1_100_000)})
+	a := lock.JoinAs(z, "A", property.Seat{Path: z.Root + "/" + strings.Repeat("k", 1_100_000)})
 	err := a.Start().Err()
 	require.ErrorContains(t, err, "bytes, and 500000 are the most")
 	assert.Less(t, len(err.Error()), 200, "bytes of the error: it does not repeat the path")

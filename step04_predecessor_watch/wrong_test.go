@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 )
 
@@ -112,10 +112,10 @@ func trustsTheWakeUp(l *right, ctx context.Context, node string) error {
 var w8 = waits(leaving(trustsTheWakeUp))
 
 func TestW8TrustsTheWakeUp(t *testing.T) {
-	subject := lockcheck.Over("W8", w8)
+	subject := property.Over("W8", w8)
 	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, subject, lockcheck.WaiterCrash)
+	property.Lacks(t, subject, property.WaiterCrash)
 }
 
 // W9, published in the same two and in nileader's article on the herd effect.
@@ -141,10 +141,10 @@ func asksIfItExists(l *right, ctx context.Context, node string) error {
 var w9 = waits(leaving(asksIfItExists))
 
 func TestW9AsksIfItExists(t *testing.T) {
-	subject := lockcheck.Over("W9", w9)
+	subject := property.Over("W9", w9)
 	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, subject, lockcheck.NoWatchLeft)
+	property.Lacks(t, subject, property.NoWatchLeft)
 }
 
 // W12, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
@@ -154,10 +154,10 @@ func TestW9AsksIfItExists(t *testing.T) {
 var w12 = waits((*right).wait)
 
 func TestW12ForgetsItsZnode(t *testing.T) {
-	subject := lockcheck.Over("W12", w12)
+	subject := property.Over("W12", w12)
 	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, subject, lockcheck.GivingUp)
+	property.Lacks(t, subject, property.GivingUp)
 }
 
 // W18, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
@@ -193,10 +193,10 @@ func (l tries) Lock(ctx context.Context) error {
 var w18 = waits(looksOnce)
 
 func TestW18TriesAndStays(t *testing.T) {
-	lockcheck.Over("W18", func(conn *zk.Conn, path string) tries { return tries{w18(conn, path)} }).Acts()
+	property.Over("W18", func(conn *zk.Conn, path string) tries { return tries{w18(conn, path)} }).Acts()
 	t.Parallel()
 	z := zktest.New(t)
-	holder, b := lock.Join(z, "the holder").Acquire(), lockcheck.Over("tryLock", w18).Join(z, "B")
+	holder, b := lock.Join(z, "the holder").Acquire(), property.Over("tryLock", w18).Join(z, "B")
 	require.ErrorIs(t, b.Start().Err(), errHeld, "B's first try")
 	next := lock.Join(z, "the next").Start()
 	next.Queued()
@@ -233,10 +233,10 @@ func waitsForNobody(l *right, ctx context.Context, node string) error {
 var w19 = waits(leaving(waitsForNobody))
 
 func TestW19WaitsForNobody(t *testing.T) {
-	subject := lockcheck.Over("W19", w19)
+	subject := property.Over("W19", w19)
 	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, subject, lockcheck.OneHolder)
+	property.Lacks(t, subject, property.OneHolder)
 }
 
 // W20, published in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: it is our
@@ -263,7 +263,7 @@ func comparesAPathWithAName(l *right, ctx context.Context, node string) error {
 var w20 = waits(leaving(comparesAPathWithAName))
 
 func TestW20ComparesAPathWithAName(t *testing.T) {
-	compares := lockcheck.Over("W20", w20)
+	compares := property.Over("W20", w20)
 	compares.Acts()
 	t.Parallel()
 	alone := compares.Join(zktest.New(t), "the only one")
@@ -298,7 +298,7 @@ func looksTwice(l *right, ctx context.Context, node string) error {
 var w21 = waits(leaving(looksTwice))
 
 func TestW21LooksTwice(t *testing.T) {
-	looks := lockcheck.Over("W21", w21)
+	looks := property.Over("W21", w21)
 	looks.Acts()
 	t.Parallel()
 	z := zktest.New(t)
@@ -327,7 +327,7 @@ func looksBeforeTheTry(l *right, ctx context.Context, node string) error {
 var w22 = waits(looksBeforeTheTry)
 
 func TestW22LooksBeforeTheTry(t *testing.T) {
-	looks := lockcheck.Over("W22", w22)
+	looks := property.Over("W22", w22)
 	looks.Acts()
 	t.Parallel()
 	z := zktest.New(t)
@@ -362,7 +362,7 @@ func waitsWhateverIsThere(l *right, ctx context.Context, node string) error {
 var w24 = waits(leaving(waitsWhateverIsThere))
 
 func TestW24WaitsWhateverIsThere(t *testing.T) {
-	waitsOn := lockcheck.Over("W24", w24)
+	waitsOn := property.Over("W24", w24)
 	waitsOn.Acts()
 	t.Parallel()
 	z := zktest.New(t)
@@ -406,7 +406,7 @@ func wakesUnderTheWaitersLock(l *right, ctx context.Context, node string) error 
 var w15 = waits(leaving(wakesUnderTheWaitersLock))
 
 func TestW15WakesUnderTheWaitersLock(t *testing.T) {
-	wakes := lockcheck.Over("W15", w15)
+	wakes := property.Over("W15", w15)
 	wakes.Acts()
 	t.Parallel()
 	z := zktest.New(t)

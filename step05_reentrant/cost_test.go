@@ -13,8 +13,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
 )
@@ -24,7 +24,7 @@ import (
 func TestRequestsForOneHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	clientLocks := lockcheck.Over("zk.Lock", lockcheck.ClientLock)
+	clientLocks := property.Over("zk.Lock", property.ClientLock)
 	holder := clientLocks.Join(z, "the holder")
 	holder.Acquire().Release() // makes the directory
 
@@ -278,7 +278,7 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 			return tap(network, followers[0].Addr, limit)
 		}
 	}
-	a := locks.JoinAs(z, "A", lockcheck.Seat{Timeout: 3 * time.Second, Through: atTheFirstFollower})
+	a := locks.JoinAs(z, "A", property.Seat{Timeout: 3 * time.Second, Through: atTheFirstFollower})
 	b := locks.Join(z, "B")
 	held := a.Acquire().Held()
 	next := b.Start()

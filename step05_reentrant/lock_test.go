@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 func TestMain(m *testing.M) {
@@ -15,8 +15,8 @@ func TestMain(m *testing.M) {
 	zktest.Main(m)
 }
 
-var locks = func() lockcheck.Subject {
-	subject := lockcheck.OverHolds(
+var locks = func() property.Subject {
+	subject := property.OverHolds(
 		"step 5",
 		func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
 			return Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
@@ -28,54 +28,54 @@ var locks = func() lockcheck.Subject {
 }()
 
 func TestProperties(t *testing.T) {
-	lockcheck.Holds(
+	property.Holds(
 		t, locks,
 		// as in step 4
-		lockcheck.OneHolder,
-		lockcheck.CrashFrees,
-		lockcheck.FirstCome,
-		lockcheck.NoStranger,
-		lockcheck.GivingUp,
-		lockcheck.Unrelated,
-		lockcheck.WaiterCrash,
-		lockcheck.SilentWait,
-		lockcheck.WakesOne,
-		lockcheck.ArrivalWakesNobody,
-		lockcheck.NoWatchLeft,
-		lockcheck.LongHold,
-		lockcheck.ParentsMade,
-		lockcheck.ManyShare,
-		lockcheck.WhateverIsInIt,
-		lockcheck.LostWhileWaiting,
-		lockcheck.ReleaseSeen,
-		lockcheck.FailsClean,
-		lockcheck.UnlockRepeated,
-		lockcheck.LostTold,
-		lockcheck.QuietAfter,
-		lockcheck.OwnPlace,
-		lockcheck.OldZnode,
-		lockcheck.NotBeside,
+		property.OneHolder,
+		property.CrashFrees,
+		property.FirstCome,
+		property.NoStranger,
+		property.GivingUp,
+		property.Unrelated,
+		property.WaiterCrash,
+		property.SilentWait,
+		property.WakesOne,
+		property.ArrivalWakesNobody,
+		property.NoWatchLeft,
+		property.LongHold,
+		property.ParentsMade,
+		property.ManyShare,
+		property.WhateverIsInIt,
+		property.LostWhileWaiting,
+		property.ReleaseSeen,
+		property.FailsClean,
+		property.UnlockRepeated,
+		property.LostTold,
+		property.QuietAfter,
+		property.OwnPlace,
+		property.OldZnode,
+		property.NotBeside,
 		// new in this step
-		lockcheck.LostCreateReply,
-		lockcheck.LostDeleteReply,
-		lockcheck.LocksAgain,
-		lockcheck.ToldOfLoss,
-		lockcheck.Fenced,
-		lockcheck.LineBreaks,
-		lockcheck.GivesUpAtOnce,
-		lockcheck.LaggingServer,
+		property.LostCreateReply,
+		property.LostDeleteReply,
+		property.LocksAgain,
+		property.ToldOfLoss,
+		property.Fenced,
+		property.LineBreaks,
+		property.GivesUpAtOnce,
+		property.LaggingServer,
 	)
-	lockcheck.Lacks(t, locks, lockcheck.Shared)
+	property.Lacks(t, locks, property.Shared)
 }
 
 func TestTryLock(t *testing.T) {
-	lockcheck.Holds(t, locks, lockcheck.Tries)
-	lockcheck.Holds(
+	property.Holds(t, locks, property.Tries)
+	property.Holds(
 		t,
-		lockcheck.Trying(locks, time.Hour),
-		lockcheck.OneHolder,
-		lockcheck.FirstCome,
-		lockcheck.GivingUp,
-		lockcheck.LocksAgain,
+		property.Trying(locks, time.Hour),
+		property.OneHolder,
+		property.FirstCome,
+		property.GivingUp,
+		property.LocksAgain,
 	)
 }

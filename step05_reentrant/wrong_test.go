@@ -14,8 +14,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
@@ -68,11 +68,11 @@ func newHoldsOrders(conn *zk.Conn, path string) *holdsOrders {
 }
 
 func TestW10OneCountForAllLocks(t *testing.T) {
-	subject := lockcheck.Over("W10", newHoldsOrders)
+	subject := property.Over("W10", newHoldsOrders)
 	subject.Acts()
 	t.Parallel()
 	z := zktest.New(t)
-	lockcheck.Over("stock", newBasic).Join(z, "B").Acquire()
+	property.Over("stock", newBasic).Join(z, "B").Acquire()
 	a := subject.Join(z, "A")
 	a.Acquire() // and believes that it holds stock beside B
 	require.Len(t, a.Queue(), 1, "the queue for stock: A has asked nobody")
@@ -111,12 +111,12 @@ func (l *countsOnlyWhoWaited) Unlock() error {
 }
 
 func TestW11CountsOnlyWhoWaited(t *testing.T) {
-	subject := lockcheck.Over("W11", func(conn *zk.Conn, path string) *countsOnlyWhoWaited {
+	subject := property.Over("W11", func(conn *zk.Conn, path string) *countsOnlyWhoWaited {
 		return &countsOnlyWhoWaited{basic: newBasic(conn, path)}
 	})
 	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, subject, lockcheck.LocksAgain)
+	property.Lacks(t, subject, property.LocksAgain)
 
 	a := subject.Join(zktest.New(t), "A")
 	require.ErrorIs(t, a.Unlock(a.Acquire().Held()), ErrNotHeld, "the holder's own Unlock")
@@ -139,12 +139,12 @@ func (l deletesTheFirst) Unlock() error {
 }
 
 func TestW14DeletesTheFirst(t *testing.T) {
-	subject := lockcheck.Over("W14", func(conn *zk.Conn, path string) deletesTheFirst {
+	subject := property.Over("W14", func(conn *zk.Conn, path string) deletesTheFirst {
 		return deletesTheFirst{newBasic(conn, path)}
 	})
 	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, subject, lockcheck.NoStranger)
+	property.Lacks(t, subject, property.NoStranger)
 }
 
 // W23, published in the same, once W20 is fixed. The idea: an interrupt ends the wait,
@@ -175,13 +175,13 @@ func newAsPublished(conn *zk.Conn, path string) asPublished {
 func (l asPublished) Unlock() error { return deletesTheFirst{l.basic}.Unlock() }
 
 func TestW23TakesAnInterruptForTheLock(t *testing.T) {
-	subject := lockcheck.Over("W23", newTakesAnInterruptForTheLock)
+	subject := property.Over("W23", newTakesAnInterruptForTheLock)
 	subject.Acts()
 	t.Parallel()
-	lockcheck.Lacks(t, subject, lockcheck.GivingUp)
+	property.Lacks(t, subject, property.GivingUp)
 
 	z := zktest.New(t)
-	published := lockcheck.Over("W23 and W14", newAsPublished)
+	published := property.Over("W23 and W14", newAsPublished)
 	holder, interrupted := published.Join(z, "the holder").Acquire(), published.Join(z, "the interrupted one").Start()
 	interrupted.MustWait("somebody else holds the lock")
 	require.NoError(t, interrupted.Cancel(), "what the interrupted Lock answers: there are two inside")
@@ -226,10 +226,10 @@ func isForeignPlace(name string) bool {
 func TestW25TakesADirectoryForAPlace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		lock  lockcheck.Subject
+		lock  property.Subject
 		waits bool
 	}{
-		{lockcheck.Over("W25", func(conn *zk.Conn, path string) takesADirectoryForAPlace {
+		{property.Over("W25", func(conn *zk.Conn, path string) takesADirectoryForAPlace {
 			return takesADirectoryForAPlace{newBasic(conn, path)}
 		}), true},
 		{locks, false},

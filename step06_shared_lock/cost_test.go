@@ -8,21 +8,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/upkeep/chapter"
 )
 
 // ways are the two ways to wait: the first is how the course's shared lock waits at first.
-var ways = []lockcheck.Subject{
+var ways = []property.Subject{
 	watching("a watch on the directory", predecessor),
-	lockcheck.OverHolds("a watch on one znode", open, New),
+	property.OverHolds("a watch on one znode", open, New),
 }
 
 func TestTheFirstFormIsARightLockWithAHerd(t *testing.T) {
 	t.Parallel()
-	lockcheck.Holds(t, ways[0], lockcheck.OneHolder, lockcheck.Shared)
-	lockcheck.Lacks(t, ways[0], lockcheck.WakesOne, lockcheck.ArrivalWakesNobody)
+	property.Holds(t, ways[0], property.OneHolder, property.Shared)
+	property.Lacks(t, ways[0], property.WakesOne, property.ArrivalWakesNobody)
 }
 
 // The readers before the first writer in the queue are let in together. Each of them has to
@@ -30,7 +30,7 @@ func TestTheFirstFormIsARightLockWithAHerd(t *testing.T) {
 func TestAWritersReleaseLetsTheNextReadersInTogether(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		way                  lockcheck.Subject
+		way                  property.Subject
 		waiting, says        string
 		letIn, notifications int
 	}{

@@ -9,8 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
@@ -20,74 +20,74 @@ func open(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, er
 	return Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 }
 
-var locks = func() lockcheck.Subject {
-	subject := lockcheck.OverHolds("step 6", open, New)
+var locks = func() property.Subject {
+	subject := property.OverHolds("step 6", open, New)
 	subject.NotHeld, subject.Lost = ErrNotHeld, ErrLost
 	return subject
 }()
 
 func TestProperties(t *testing.T) {
-	lockcheck.Holds(
+	property.Holds(
 		t, locks,
 		// as in step 5
-		lockcheck.OneHolder,
-		lockcheck.CrashFrees,
-		lockcheck.FirstCome,
-		lockcheck.NoStranger,
-		lockcheck.GivingUp,
-		lockcheck.Unrelated,
-		lockcheck.WaiterCrash,
-		lockcheck.SilentWait,
-		lockcheck.WakesOne,
-		lockcheck.ArrivalWakesNobody,
-		lockcheck.NoWatchLeft,
-		lockcheck.LongHold,
-		lockcheck.ParentsMade,
-		lockcheck.ManyShare,
-		lockcheck.WhateverIsInIt,
-		lockcheck.LostWhileWaiting,
-		lockcheck.ReleaseSeen,
-		lockcheck.FailsClean,
-		lockcheck.UnlockRepeated,
-		lockcheck.LostTold,
-		lockcheck.QuietAfter,
-		lockcheck.OwnPlace,
-		lockcheck.OldZnode,
-		lockcheck.NotBeside,
-		lockcheck.LostCreateReply,
-		lockcheck.LostDeleteReply,
-		lockcheck.LocksAgain,
-		lockcheck.ToldOfLoss,
-		lockcheck.Fenced,
-		lockcheck.LineBreaks,
-		lockcheck.GivesUpAtOnce,
-		lockcheck.Tries,
+		property.OneHolder,
+		property.CrashFrees,
+		property.FirstCome,
+		property.NoStranger,
+		property.GivingUp,
+		property.Unrelated,
+		property.WaiterCrash,
+		property.SilentWait,
+		property.WakesOne,
+		property.ArrivalWakesNobody,
+		property.NoWatchLeft,
+		property.LongHold,
+		property.ParentsMade,
+		property.ManyShare,
+		property.WhateverIsInIt,
+		property.LostWhileWaiting,
+		property.ReleaseSeen,
+		property.FailsClean,
+		property.UnlockRepeated,
+		property.LostTold,
+		property.QuietAfter,
+		property.OwnPlace,
+		property.OldZnode,
+		property.NotBeside,
+		property.LostCreateReply,
+		property.LostDeleteReply,
+		property.LocksAgain,
+		property.ToldOfLoss,
+		property.Fenced,
+		property.LineBreaks,
+		property.GivesUpAtOnce,
+		property.Tries,
 		// new in this step
-		lockcheck.Shared,
-		lockcheck.Upgrade,
-		lockcheck.ReaderStays,
+		property.Shared,
+		property.Upgrade,
+		property.ReaderStays,
 	)
 }
 
 // The clients of these stories read and write in turn.
 func TestReadersAndWritersInTurn(t *testing.T) {
-	for _, lock := range []lockcheck.Subject{lockcheck.Reading(locks, true), lockcheck.Reading(locks, false)} {
-		lockcheck.Holds(
+	for _, lock := range []property.Subject{property.Reading(locks, true), property.Reading(locks, false)} {
+		property.Holds(
 			t, lock,
-			lockcheck.CrashFrees,
-			lockcheck.FirstCome,
-			lockcheck.WakesOne,
-			lockcheck.ArrivalWakesNobody,
-			lockcheck.LostCreateReply,
-			lockcheck.LostDeleteReply,
-			lockcheck.LocksAgain,
-			lockcheck.ToldOfLoss,
-			lockcheck.Fenced,
+			property.CrashFrees,
+			property.FirstCome,
+			property.WakesOne,
+			property.ArrivalWakesNobody,
+			property.LostCreateReply,
+			property.LostDeleteReply,
+			property.LocksAgain,
+			property.ToldOfLoss,
+			property.Fenced,
 		)
 	}
 	// A holds the lock, B and C wait, and B leaves the queue. If only B writes, C is let
 	// in beside A, and rightly so: only a writer stood between two readers.
-	lockcheck.Lacks(t, lockcheck.Reading(locks, true), lockcheck.WaiterCrash)
+	property.Lacks(t, property.Reading(locks, true), property.WaiterCrash)
 }
 
 func TestEachWatchesTheOneItWaitsFor(t *testing.T) {
@@ -126,7 +126,7 @@ func as(k kind, m *zktest.Member) *zktest.Member {
 
 // queue brings clients to the lock one after the other, R to read and W to write.
 // It returns when those in front hold the lock, and all others wait silently.
-func queue(z *zktest.Zoo, lock lockcheck.Subject, letters string) (turns []*zktest.Turn) {
+func queue(z *zktest.Zoo, lock property.Subject, letters string) (turns []*zktest.Turn) {
 	var waiting []*zktest.Turn
 	for i, letter := range letters {
 		k := map[rune]kind{'R': read, 'W': write}[letter]

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 // variant is the step's lock, whose clients watch the directory. It is made of
@@ -62,8 +62,8 @@ func (v *variant) wait(ctx context.Context, mine place) (*Hold, error) {
 }
 
 // watching makes a Subject of a lock that watches the directory.
-func watching(name string, before func(names []string, mine string) (string, error)) lockcheck.Subject {
-	return lockcheck.OverHolds(name, open, func(s *Session, dir string) *variant { return &variant{New(s, dir), before} })
+func watching(name string, before func(names []string, mine string) (string, error)) property.Subject {
+	return property.OverHolds(name, open, func(s *Session, dir string) *variant { return &variant{New(s, dir), before} })
 }
 
 // first is the name with the least number.
@@ -83,7 +83,7 @@ func TestWriterThatWaitsForWritersOnly(t *testing.T) {
 		asReader := strings.Replace(mine, string(write), string(read), 1)
 		return predecessor(append(names, asReader), asReader)
 	}
-	lockcheck.Lacks(t, watching("a writer that waits for the last writer", lastWriter), lockcheck.Shared)
+	property.Lacks(t, watching("a writer that waits for the last writer", lastWriter), property.Shared)
 }
 
 // The second: when the first in the queue is a reader, readers are inside, and
@@ -98,7 +98,7 @@ func TestReaderThatLooksAtTheFirstOnly(t *testing.T) {
 		}
 		return predecessor(names, mine)
 	}
-	lockcheck.Lacks(t, watching("a reader that looks at the first znode", joinReaders), lockcheck.Shared)
+	property.Lacks(t, watching("a reader that looks at the first znode", joinReaders), property.Shared)
 }
 
 // W26, published in kazoo. The idea: a reader waits while a writer is in the queue. But the

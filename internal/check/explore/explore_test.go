@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/explore"
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/upkeep/chapter"
 )
 
 func TestMain(m *testing.M) {
-	besides := []lockcheck.Subject{steps.Client, steps.Watched, steps.Cohort, curators}
+	besides := []property.Subject{steps.Client, steps.Watched, steps.Cohort, curators}
 	for _, s := range slices.Concat(steps.All, besides, wrongLocks) {
 		s.Acts()
 	}

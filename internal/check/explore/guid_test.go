@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 )
 
 // guid is a lock in the shape of Curator's InterProcessMutex: a guid in the znode's name, by
@@ -109,4 +109,4 @@ func again(do func() error) (err error) {
 }
 
 // curators is what stands in the table.
-var curators = lockcheck.Over("Curator's shape", newGuid)
+var curators = property.Over("Curator's shape", newGuid)

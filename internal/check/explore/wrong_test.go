@@ -7,18 +7,18 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 )
 
 // wrongLocks are made to break an invariant each.
-var wrongLocks = []lockcheck.Subject{
-	lockcheck.Over("open", newOpen),
-	lockcheck.Over("stays", newStays),
-	lockcheck.Over("fails", newFails),
-	lockcheck.Over("hangs", newHangs),
-	lockcheck.Over("asks", newAsks),
-	lockcheck.Over("gap", newGap),
-	lockcheck.Over("dice", newDice),
+var wrongLocks = []property.Subject{
+	property.Over("open", newOpen),
+	property.Over("stays", newStays),
+	property.Over("fails", newFails),
+	property.Over("hangs", newHangs),
+	property.Over("asks", newAsks),
+	property.Over("gap", newGap),
+	property.Over("dice", newDice),
 }
 
 // open lets everybody in.

@@ -1,5 +1,5 @@
 // Package steps makes the locks of the table of locks, each in the one shape that
-// lockcheck gives it.
+// property gives it.
 package steps
 
 import (
@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/tables"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/leased"
 	plainnode "zklock/step01_plain_node"
 	sequentialspin "zklock/step02_sequential_spin"
@@ -21,27 +21,27 @@ import (
 )
 
 // All are the six steps' locks, in order.
-var All = []lockcheck.Subject{
-	lockcheck.Over(named("1"), plainnode.New),
-	lockcheck.Over(named("2"), sequentialspin.New),
-	lockcheck.Over(named("3"), childrenwatch.New),
-	lockcheck.Over(named("4"), predecessorwatch.New),
-	lockcheck.OverHolds(named("5"), openReentrant, reentrant.New),
-	lockcheck.OverHolds(named("6"), openShared, sharedlock.New),
+var All = []property.Subject{
+	property.Over(named("1"), plainnode.New),
+	property.Over(named("2"), sequentialspin.New),
+	property.Over(named("3"), childrenwatch.New),
+	property.Over(named("4"), predecessorwatch.New),
+	property.OverHolds(named("5"), openReentrant, reentrant.New),
+	property.OverHolds(named("6"), openShared, sharedlock.New),
 }
 
 // Beside them stand step 1's watched lock, the lock for the goroutines of a process, and the Go client's own.
 var (
-	Watched = lockcheck.Over(named("1w"), plainnode.NewWatched)
-	Cohort  = lockcheck.OverSession(named("cohort"), openLeased, leased.NewCohort, leased.Token)
-	Client  = lockcheck.Over(named("zk"), lockcheck.ClientLock)
+	Watched = property.Over(named("1w"), plainnode.NewWatched)
+	Cohort  = property.OverSession(named("cohort"), openLeased, leased.NewCohort, leased.Token)
+	Client  = property.Over(named("zk"), property.ClientLock)
 )
 
 // named is what the tests call the lock of a key.
 func named(key string) string { return tables.Find(key).Subject }
 
 // Of is the lock of a key of the table.
-func Of(key string) lockcheck.Subject {
+func Of(key string) property.Subject {
 	for _, s := range Every {
 		if s.Name == named(key) {
 			return s
@@ -51,7 +51,7 @@ func Of(key string) lockcheck.Subject {
 }
 
 // Every is each lock of the table: the steps' first.
-var Every = slices.Concat(All, []lockcheck.Subject{Watched, Cohort, Client})
+var Every = slices.Concat(All, []property.Subject{Watched, Cohort, Client})
 
 func openReentrant(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
 	return reentrant.Open(servers, timeout, clientOptions(dial)...)

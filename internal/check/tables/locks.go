@@ -1,5 +1,5 @@
 // Package tables has the one table of the locks and the one of the published mistakes.
-// The third table is that of the properties: lockcheck.Table. What the commands offer is
+// The third table is that of the properties: property.Table. What the commands offer is
 // read from these at run time, and what the pages list is written from them:
 //
 //	go generate ./...

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/process"
 )
 
@@ -21,15 +21,15 @@ func TestMain(m *testing.M) {
 // but a release wakes two, and it goes in without having seen that its own znode is
 // still there.
 func TestTheLockThatLooksOneReleaseEarly(t *testing.T) {
-	lock := lockcheck.Over("looks one release early", func(c *zk.Conn, path string) early {
+	lock := property.Over("looks one release early", func(c *zk.Conn, path string) early {
 		if c != nil { // the bench makes the directory before it begins
 			_, _ = c.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
 		}
 		return newEarly(c, path)
 	})
-	lockcheck.Holds(t, lock, lockcheck.OneHolder, lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.WaiterCrash,
-		lockcheck.SilentWait, lockcheck.ArrivalWakesNobody, lockcheck.NoWatchLeft, lockcheck.LongHold)
-	lockcheck.Lacks(t, lock, lockcheck.WakesOne, lockcheck.PlaceLost)
+	property.Holds(t, lock, property.OneHolder, property.CrashFrees, property.FirstCome, property.WaiterCrash,
+		property.SilentWait, property.ArrivalWakesNobody, property.NoWatchLeft, property.LongHold)
+	property.Lacks(t, lock, property.WakesOne, property.PlaceLost)
 }
 
 // The list that an early lock is let in by may be older than the one by which the

@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/process"
 	"zklock/internal/show/peers"
 	plainnode "zklock/step01_plain_node"
@@ -35,14 +35,14 @@ type runner func(d time.Duration) ([]peers.Turn, error)
 
 // The locks of this package, and step 1's on a znode in the directory that all get.
 var (
-	behindMutex = lockcheck.Over("zk.Lock behind a mutex", newMutexed)
-	noLock      = lockcheck.Over("create and delete alone", newBare)
-	looksEarly  = lockcheck.Over("step 4, looks one release early", newEarly)
-	step1       = lockcheck.Over(
+	behindMutex = property.Over("zk.Lock behind a mutex", newMutexed)
+	noLock      = property.Over("create and delete alone", newBare)
+	looksEarly  = property.Over("step 4, looks one release early", newEarly)
+	step1       = property.Over(
 		"step 1",
 		func(c *zk.Conn, dir string) *plainnode.Lock { return plainnode.NewEphemeral(c, dir+"/lock") },
 	)
-	step1w = lockcheck.Over(
+	step1w = property.Over(
 		"step 1w",
 		func(c *zk.Conn, dir string) *plainnode.Lock { return plainnode.NewWatched(c, dir+"/lock") },
 	)
@@ -134,7 +134,7 @@ const (
 )
 
 // here is a lock for contenders of this process.
-func here(name string, lock lockcheck.Subject, how manner) rival {
+func here(name string, lock property.Subject, how manner) rival {
 	return rival{name: name, bring: func(s stage, z *zktest.Zoo, server string, n int) runner {
 		dir, ctx := newDirectory(s, z), context.Background()
 		if how == ableToGiveUp {
@@ -150,7 +150,7 @@ func here(name string, lock lockcheck.Subject, how manner) rival {
 		turns := make([]turn, n)
 		for i := range turns {
 			if i == 0 || how <= ableToGiveUp {
-				m = lock.JoinAs(z, fmt.Sprintf("client %d", i+1), lockcheck.Seat{Path: dir, Through: toServer})
+				m = lock.JoinAs(z, fmt.Sprintf("client %d", i+1), property.Seat{Path: dir, Through: toServer})
 			}
 			if i == 0 || how <= onOneSession {
 				way, _ = lock.Ways(m.Session, dir)
@@ -213,7 +213,7 @@ type mutexed struct {
 }
 
 func newMutexed(conn *zk.Conn, dir string) *mutexed {
-	return &mutexed{Locker: lockcheck.ClientLock(conn, dir)}
+	return &mutexed{Locker: property.ClientLock(conn, dir)}
 }
 
 func (m *mutexed) Lock(ctx context.Context) error {

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/tables"
+	"zklock/internal/property"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 )
@@ -47,7 +47,7 @@ func do(ctx context.Context, stop func(), args []string) error {
 	switch {
 	case !found:
 		return fmt.Errorf("STEP=%s: there are the steps 1 to %d", args[1], len(tables.Steps()))
-	case reader && !lockcheck.Has(step.Key, lockcheck.Shared):
+	case reader && !property.Has(step.Key, property.Shared):
 		return fmt.Errorf("READ with STEP=%s: only step 6 has readers", args[1])
 	}
 	name := fmt.Sprintf("p%d", os.Getpid())

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 	"zklock/internal/show/browser"
 )
 
@@ -98,7 +98,7 @@ func TestPageInABrowser(t *testing.T) {
 	b.Until(`!player.playing`)
 
 	// A ✗ opens the frames that prove it.
-	evidence := fmt.Sprintf("#evidence-%d-%d", slices.Index(lockcheck.Properties, lockcheck.WakesOne),
+	evidence := fmt.Sprintf("#evidence-%d-%d", slices.Index(property.Properties, property.WakesOne),
 		slices.IndexFunc(rec.Locks, func(s Step) bool { return s.Key == "3" }))
 	b.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf("[data-evidence=%q]", evidence[1:]))))
 	b.Until(fmt.Sprintf(`document.querySelector("%s[open] svg text") !== null`, evidence))

@@ -3,14 +3,14 @@ package page
 import (
 	"time"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/words"
 )
 
 // Evidence makes a page of what a property's story has shown of two locks on one
 // server: the learner's version of a step, and beside it the step's own.
-func Evidence(origin words.Text, step Step, yours, own lockcheck.Result) *Recording {
+func Evidence(origin words.Text, step Step, yours, own property.Result) *Recording {
 	yours.Subject, own.Subject = "yours", "the step's own"
 	locks := []Step{
 		{
@@ -32,7 +32,7 @@ func Evidence(origin words.Text, step Step, yours, own lockcheck.Result) *Record
 		locks,
 		[]Story{seen(yours), seen(own)},
 	)
-	rec.Answers = [][]lockcheck.Result{{yours}, {own}}
+	rec.Answers = [][]property.Result{{yours}, {own}}
 	return rec
 }
 
@@ -64,7 +64,7 @@ func oneStory(origin, title, watch words.Text, locks []Step, stories []Story) *R
 }
 
 // seen makes a story of a property's evidence.
-func seen(r lockcheck.Result) Story {
+func seen(r property.Result) Story {
 	start, end := time.Now(), time.Time{}
 	for _, l := range r.Lines {
 		for _, f := range l.Frames {

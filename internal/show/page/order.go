@@ -2,7 +2,7 @@ package page
 
 import (
 	"zklock/internal/check/explore"
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/words"
 )
@@ -11,7 +11,7 @@ import (
 func Order(origin, lock words.Text, wrong string, run explore.Run, record explore.Record) *Recording {
 	d := &deduction{dir: record.Dir, start: record.Choices[0]}
 	for i, lane := range record.Lanes {
-		d.lines = append(d.lines, lockcheck.Line{Client: string(rune('A' + i)), Frames: lane.Frames, Moods: lane.Moods})
+		d.lines = append(d.lines, property.Line{Client: string(rune('A' + i)), Frames: lane.Frames, Moods: lane.Moods})
 	}
 	for _, e := range record.Ends {
 		d.changes = append(

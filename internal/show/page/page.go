@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 	"zklock/internal/upkeep/words"
 )
 
@@ -58,11 +58,11 @@ var Functions = template.FuncMap{
 var page = template.Must(template.New("page").Funcs(Functions).Funcs(template.FuncMap{
 	"number": number,
 	"cell":   cell,
-	"proof": func(r lockcheck.Result) (p struct {
+	"proof": func(r property.Result) (p struct {
 		Drawing template.HTML
 		Words   []words.Text
 	}) {
-		if r.Verdict == lockcheck.No {
+		if r.Verdict == property.No {
 			drawn, told := sequence(words.Of("%s: %s", r.Subject, r.Property.Name), r.Lines)
 			p.Drawing, p.Words = drawn.Page, told
 		}

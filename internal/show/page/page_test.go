@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
 )
@@ -104,11 +104,11 @@ func TestTheTablesAreWhatTheTourMeasures(t *testing.T) {
 			file,
 		)
 	}
-	for j, p := range lockcheck.Properties {
+	for j, p := range property.Properties {
 		cells := []any{p.Name}
 		for i, lock := range rec.Locks {
 			r := rec.Answers[i][j]
-			assert.NotEqual(t, lockcheck.Stuck, r.Verdict, "%s: the question gets an answer: %v", lock.Subject.Name, r)
+			assert.NotEqual(t, property.Stuck, r.Verdict, "%s: the question gets an answer: %v", lock.Subject.Name, r)
 			cells = append(cells, r.Verdict)
 		}
 		chapter.SaysIn(t, properties, row, cells...)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 	"zklock/internal/upkeep/words"
 )
 
@@ -77,7 +77,7 @@ func columns(w io.Writer, label, width int) func(first string, cells []any) {
 // it lacks one.
 func (rec *Recording) PrintMatrix(w io.Writer) {
 	label := 0
-	for _, p := range lockcheck.Properties {
+	for _, p := range property.Properties {
 		label = max(label, utf8.RuneCountInString(p.Name.EN))
 	}
 	line := columns(w, label, min(10, (screen-label)/len(rec.Locks)))
@@ -86,20 +86,20 @@ func (rec *Recording) PrintMatrix(w io.Writer) {
 		names = append(names, strings.TrimPrefix(lock.Subject.Name, "step "))
 	}
 	line("", names)
-	for j, p := range lockcheck.Properties {
+	for j, p := range property.Properties {
 		line(p.Name.EN, rec.verdicts(j))
 	}
 	words.Fprintf(
 		w,
 		"\n%s it holds   %s it does not   %s the question does not arise\n",
-		lockcheck.Yes,
-		lockcheck.No,
-		lockcheck.Void,
+		property.Yes,
+		property.No,
+		property.Void,
 	)
 	for i, lock := range rec.Locks {
 		words.Fprintf(w, "\n%s, %s: what was seen\n", lock.Subject.Name, lock.Title)
 		for _, r := range rec.Answers[i] {
-			if r.Verdict != lockcheck.Yes {
+			if r.Verdict != property.Yes {
 				wrap(w, r.String())
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 )
 
@@ -139,7 +139,7 @@ func (q *Queue) grow(n int) {
 
 // alone counts what one Lock and Unlock cost when nobody else is there.
 func (q *Queue) alone() {
-	m := q.Step.Subject.JoinAs(q.Zoo, "the only client", lockcheck.Seat{Path: q.Root + "/alone"})
+	m := q.Step.Subject.JoinAs(q.Zoo, "the only client", property.Seat{Path: q.Root + "/alone"})
 	for range 2 { // the first makes the directory
 		counted := q.CountClients(m.Client)
 		m.Acquire().Release()

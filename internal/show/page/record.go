@@ -11,8 +11,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/check/actor"
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/words"
 )
@@ -69,7 +69,7 @@ func (r *recorder) must(err error) {
 
 // join brings a client.
 func (r *recorder) join(name string, timeout time.Duration) *zktest.Member {
-	m := r.Step.Subject.JoinAs(r.Zoo, name, lockcheck.Seat{Timeout: timeout})
+	m := r.Step.Subject.JoinAs(r.Zoo, name, property.Seat{Timeout: timeout})
 	r.members = append(r.members, m)
 	return m
 }

@@ -7,7 +7,7 @@ import (
 	"sort"
 	"time"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/words"
 )
@@ -29,7 +29,7 @@ type Story struct {
 	Slots int  `json:"slots"` // places around the directory
 
 	start time.Time
-	lines []lockcheck.Line // the clients' frames, as they stood on the wire
+	lines []property.Line // the clients' frames, as they stood on the wire
 }
 
 // A Client of the story. Moods are what it believes of itself, in order.
@@ -97,7 +97,7 @@ func (r *recorder) story() Story {
 	d := &deduction{dir: r.dir, start: r.start}
 	all := slices.Concat(r.members, r.left)
 	for _, m := range all {
-		d.lines = append(d.lines, lockcheck.Line{Client: m.Name, Frames: m.Tap.Frames(), Moods: m.Moods()})
+		d.lines = append(d.lines, property.Line{Client: m.Name, Frames: m.Tap.Frames(), Moods: m.Moods()})
 	}
 	for _, e := range r.ends {
 		d.changes = append(d.changes, &change{
@@ -153,9 +153,9 @@ func (s *Story) trim() {
 // between which changes at the server.
 type deduction struct {
 	dir     string
-	start   time.Time        // of the story
-	lines   []lockcheck.Line // of each client, those that are shown first
-	changes []*change        // in the order of their zxid
+	start   time.Time       // of the story
+	lines   []property.Line // of each client, those that are shown first
+	changes []*change       // in the order of their zxid
 	causes  map[*wiretap.Frame]*change
 	node    map[string]int // by path
 	story   Story
@@ -561,7 +561,7 @@ func (s Story) counts(phase int) wiretap.Counts {
 }
 
 // since is what passed on the wire in a phase and after it.
-func (s Story) since(phase int) (lines []lockcheck.Line) {
+func (s Story) since(phase int) (lines []property.Line) {
 	begin := s.start.Add(time.Duration(s.Phases[phase].At) * time.Microsecond)
 	for _, line := range s.lines {
 		before := func(f wiretap.Frame) bool { return f.At.Before(begin) }

@@ -3,7 +3,7 @@ package page
 import (
 	"slices"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 	"zklock/internal/upkeep/chapter"
 	"zklock/internal/upkeep/words"
 )
@@ -123,7 +123,7 @@ func (rec *Recording) Score() (groups []Group) {
 	}
 	kept := Group{Title: words.Of("does it keep its promises?")}
 	for _, p := range promises {
-		kept.Rows = append(kept.Rows, Row{p.Name.EN, rec.verdicts(slices.Index(lockcheck.Properties, p))})
+		kept.Rows = append(kept.Rows, Row{p.Name.EN, rec.verdicts(slices.Index(property.Properties, p))})
 	}
 	return append(groups, kept)
 }

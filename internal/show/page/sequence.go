@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"slices"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/words"
 )
@@ -17,7 +17,7 @@ type message struct {
 }
 
 // messages puts the frames of all clients in the order of their passing.
-func messages(lines []lockcheck.Line) (all []message) {
+func messages(lines []property.Line) (all []message) {
 	for i, line := range lines {
 		connected := false
 		for _, f := range line.Frames {
@@ -49,7 +49,7 @@ const (
 
 // sequence draws what passed as a sequence diagram: a lane for the server, and
 // one a client. Of very many messages it draws the last. The same is returned in words.
-func sequence(title words.Text, lines []lockcheck.Line) (drawn picture, told []words.Text) {
+func sequence(title words.Text, lines []property.Line) (drawn picture, told []words.Text) {
 	const most = 60
 	all := messages(lines)
 	left := max(0, len(all)-most)
@@ -61,7 +61,7 @@ func sequence(title words.Text, lines []lockcheck.Line) (drawn picture, told []w
 	d := draw(title, timeGap+60+laneGap*len(lines)+40, int(height))
 	const server = timeGap + 50
 	lane := func(client int) float64 { return server + laneGap*float64(client+1) }
-	for i, line := range slices.Concat([]lockcheck.Line{{Client: "ZooKeeper"}}, lines) {
+	for i, line := range slices.Concat([]property.Line{{Client: "ZooKeeper"}}, lines) {
 		d.path("l", "M%v 28V%v", lane(i-1), height-22)
 		d.text("b m", lane(i-1), 20, "%s", line.Client)
 		d.text("b m", lane(i-1), height-8, "%s", line.Client)

@@ -3,20 +3,20 @@ package page
 import (
 	"strings"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/tables"
+	"zklock/internal/property"
 	"zklock/internal/upkeep/words"
 )
 
 // A Step is a lock that the tour shows.
 type Step struct {
-	Key     string            `json:"key"`  // "1", "2", …
-	Title   string            `json:"-"`    // in one short word
-	Name    words.Text        `json:"name"` // in a few words
-	Lesson  words.Text        `json:"lesson"`
-	Heading words.Text        `json:"heading"` // with the step before the name
-	Subject lockcheck.Subject `json:"-"`
+	Key     string           `json:"key"`  // "1", "2", …
+	Title   string           `json:"-"`    // in one short word
+	Name    words.Text       `json:"name"` // in a few words
+	Lesson  words.Text       `json:"lesson"`
+	Heading words.Text       `json:"heading"` // with the step before the name
+	Subject property.Subject `json:"-"`
 }
 
 // among tells whether it is one of the steps whose keys are the letters of keys.

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/words"
 )
@@ -27,8 +27,8 @@ type Recording struct {
 	Locks   []Step
 	Titles  []story
 	Stories []Story
-	Queues  []*Queue             // of each lock
-	Answers [][]lockcheck.Result // of each lock, in the order of the properties
+	Queues  []*Queue            // of each lock
+	Answers [][]property.Result // of each lock, in the order of the properties
 }
 
 // A Tour records some locks, and crowds of at most so many clients.
@@ -156,8 +156,8 @@ func (t *Tour) tellings(ctx context.Context) (jobs []func() error) {
 }
 
 // promises are the properties that the scoreboard shows.
-var promises = []*lockcheck.Property{
-	lockcheck.CrashFrees, lockcheck.FirstCome, lockcheck.NoStranger, lockcheck.LostCreateReply, lockcheck.LocksAgain,
+var promises = []*property.Property{
+	property.CrashFrees, property.FirstCome, property.NoStranger, property.LostCreateReply, property.LocksAgain,
 }
 
 // questions ask every lock for the promises, or for all other properties. The last of
@@ -165,20 +165,20 @@ var promises = []*lockcheck.Property{
 func (t *Tour) questions(promised bool) (jobs []func() error) {
 	if t.Answers == nil {
 		for range t.Locks {
-			t.Answers = append(t.Answers, make([]lockcheck.Result, len(lockcheck.Properties)))
+			t.Answers = append(t.Answers, make([]property.Result, len(property.Properties)))
 		}
 	}
-	for j, p := range slices.Backward(lockcheck.Properties) {
+	for j, p := range slices.Backward(property.Properties) {
 		if slices.Contains(promises, p) != promised {
 			continue
 		}
 		for i, lock := range slices.Backward(t.Locks) { // zk.Lock has the longest story
 			jobs = append(jobs, func() error {
-				t.Answers[i][j] = lockcheck.Check(t.Server, lock.Subject, p, 0)
+				t.Answers[i][j] = property.Check(t.Server, lock.Subject, p, 0)
 				t.say(
 					"%d of %d questions answered: %s, %s",
 					t.answered.Add(1),
-					len(t.Locks)*len(lockcheck.Properties),
+					len(t.Locks)*len(property.Properties),
 					lock.Subject.Name,
 					p.Name,
 				)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/upkeep/chapter"
 )
 
@@ -97,7 +97,7 @@ func needsSQLite(t *testing.T) *zktest.Zoo {
 // twoTokens are those of a holder that lost the lock, and of the next.
 func twoTokens(t *testing.T, z *zktest.Zoo) (late, next int64) {
 	t.Helper()
-	a, b := step5.JoinAs(z, "A", lockcheck.Seat{Timeout: zktest.MortalTimeout}), step5.Join(z, "B")
+	a, b := step5.JoinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout}), step5.Join(z, "B")
 	late, _ = a.Token(a.Acquire().Held())
 	waiting := b.Start()
 	waiting.MustWait("A holds the lock")

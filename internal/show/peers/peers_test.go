@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/upkeep/chapter"
 )
 
@@ -116,7 +116,7 @@ func TestEachWaitsForTheOther(t *testing.T) {
 		"kazoo":   func(path string) Peer { return Kazoo(z, t, z.Servers()[0], path, 1) },
 	} {
 		path := z.Root + "/" + name
-		ours, peer := step5.JoinAs(z, "step 5", lockcheck.Seat{Path: path}), start(path)
+		ours, peer := step5.JoinAs(z, "step 5", property.Seat{Path: path}), start(path)
 		held := ours.Acquire()
 		peer.Begin("lock")
 		z.Await(name+" to queue", func() bool { return len(ours.Queue()) == 2 })

@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	reentrant "zklock/step05_reentrant"
 	sharedlock "zklock/step06_shared_lock"
@@ -23,7 +23,7 @@ const sessionTimeout = 2 * time.Second
 
 // A kind is one of the four locks that stand in the storm.
 type kind struct {
-	lockcheck.Subject
+	property.Subject
 	dir   string
 	loops int // how many goroutines of a client use it
 	oneIn int // one turn in so many is taken in the lock's other way; 0: it has none

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/show/page"
@@ -171,7 +171,7 @@ func matrix(ctx context.Context, tour *page.Tour) error {
 	words.Fprintf(os.Stdout, "Which lock has which property, on %s\n\n", tour.Origin)
 	tour.PrintMatrix(os.Stdout)
 	for _, r := range slices.Concat(tour.Answers...) {
-		if r.Verdict == lockcheck.Stuck {
+		if r.Verdict == property.Stuck {
 			return errors.New(
 				"a ? is a question that got no answer: the machine may be too busy; what was waited for stands above",
 			)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 // The znode of a client that was killed stays until its session ends. That is no fault of
@@ -31,5 +31,5 @@ func TestADeadHoldersSessionIsGivenItsTime(t *testing.T) {
 	b.Warn(overdue)
 	b.Warn(overdue + settled)
 	require.Len(t, b.Banners, 1)
-	require.Equal(t, lockcheck.CrashFrees.Name.EN, b.Banners[0].Property)
+	require.Equal(t, property.CrashFrees.Name.EN, b.Banners[0].Property)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"zklock/internal/check/actor"
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/upkeep/words"
 )
 
@@ -73,7 +73,7 @@ func (b *Board) twoInside(suspect suspicion) {
 	}
 	if len(inside) > 1 && writers > 0 {
 		suspect(
-			lockcheck.OneHolder.Name.EN,
+			property.OneHolder.Name.EN,
 			"%d inside at a time: each of %s believes that it holds the lock",
 			len(inside),
 			strings.Join(inside, ", "),
@@ -96,7 +96,7 @@ func (b *Board) blocked(now int, suspect suspicion) {
 	}
 	first := queue[0]
 	if first.Owner < 0 {
-		suspect(lockcheck.CrashFrees.Name.EN, "%s blocks everybody: it belongs to nobody here", first.Name)
+		suspect(property.CrashFrees.Name.EN, "%s blocks everybody: it belongs to nobody here", first.Name)
 		return
 	}
 	c := b.Clients[first.Owner]
@@ -108,7 +108,7 @@ func (b *Board) blocked(now int, suspect suspicion) {
 	switch {
 	case c.Process == Dead && b.Znode:
 		suspect(
-			lockcheck.CrashFrees.Name.EN,
+			property.CrashFrees.Name.EN,
 			"%s blocks everybody: %d, which made it, is dead, and nobody will delete it",
 			first.Name,
 			c.Number,
@@ -122,7 +122,7 @@ func (b *Board) blocked(now int, suspect suspicion) {
 		)
 	case c.Process == Dead:
 		suspect(
-			lockcheck.CrashFrees.Name.EN,
+			property.CrashFrees.Name.EN,
 			"%s blocks everybody: %d, whose it is, has been dead for long",
 			first.Name,
 			c.Number,
@@ -130,14 +130,14 @@ func (b *Board) blocked(now int, suspect suspicion) {
 	case knows && hasAUseForIt:
 	case c.lostCreate:
 		suspect(
-			lockcheck.LostCreateReply.Name.EN,
+			property.LostCreateReply.Name.EN,
 			"%s blocks everybody: it is %d's, which does not know it",
 			first.Name,
 			c.Number,
 		)
 	default:
 		suspect(
-			lockcheck.GivingUp.Name.EN,
+			property.GivingUp.Name.EN,
 			"%s blocks everybody: it is %d's, which neither waits nor holds",
 			first.Name,
 			c.Number,
@@ -155,7 +155,7 @@ func (b *Board) unaware(suspect suspicion) {
 			suspect("", "%d has lost the lock and is stopped: it is told of that when it goes on", c.Number)
 		default:
 			suspect(
-				lockcheck.ToldOfLoss.Name.EN,
+				property.ToldOfLoss.Name.EN,
 				"%d believes that it holds the lock, and has lost it: its znode is gone",
 				c.Number,
 			)

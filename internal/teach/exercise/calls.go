@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 // calls are those to the learner's lock in one story.
@@ -67,7 +67,7 @@ func (c *calls) whenQuiet(long time.Duration, hangs func()) (stop func()) {
 }
 
 // of is the subject, whose calls are noted, and return an error when they panic.
-func (c *calls) of(subject lockcheck.Subject) lockcheck.Subject {
+func (c *calls) of(subject property.Subject) property.Subject {
 	ways := subject.Ways
 	subject.Ways = func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
 		write, read = ways(s, path)

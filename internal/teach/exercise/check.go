@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/show/page"
@@ -76,18 +76,18 @@ const (
 
 // slow are the properties that take longest. They are begun first, for the whole list
 // takes as long as the last of them.
-var slow = []*lockcheck.Property{lockcheck.LongHold, lockcheck.LaggingServer, lockcheck.OutageAtEntry,
-	lockcheck.LossLetsNobodyIn, lockcheck.AliveAtEntry, lockcheck.UnlockEnds, lockcheck.ToldOfLoss,
-	lockcheck.SilentWait, lockcheck.QuietAfter, lockcheck.LostWhileWaiting, lockcheck.NoStranger}
+var slow = []*property.Property{property.LongHold, property.LaggingServer, property.OutageAtEntry,
+	property.LossLetsNobodyIn, property.AliveAtEntry, property.UnlockEnds, property.ToldOfLoss,
+	property.SilentWait, property.QuietAfter, property.LostWhileWaiting, property.NoStranger}
 
 // A check is one run of the learner's test.
 type check struct {
 	*testing.T
 	exercise Exercise
-	subjects []lockcheck.Subject
+	subjects []property.Subject
 	server   *zkserver.Server
 	record   Record
-	asked    map[*lockcheck.Property]bool
+	asked    map[*property.Property]bool
 }
 
 // Check asks whether the learner's lock has the properties that the exercise is to
@@ -99,7 +99,7 @@ type check struct {
 // in comes next, and then all that the lock can have by now. When all properties hold, every
 // order of two clients and a long wait are asked last. What was found is kept beside the
 // learner's files.
-func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
+func Check(t *testing.T, name string, subjects ...property.Subject) {
 	e, err := Find(name)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func Check(t *testing.T, name string, subjects ...lockcheck.Subject) {
 		t.Fatal(err)
 	}
 	c := &check{T: t, exercise: e, subjects: subjects, server: server, record: Recorded(here)}
-	c.asked = map[*lockcheck.Property]bool{}
+	c.asked = map[*property.Property]bool{}
 	part := min(e.partsDone(c.record)+1, len(e.Parts()))
 	c.record.isAbout(yours)
 	usable := c.canBeUsed()
@@ -158,7 +158,7 @@ func (c *check) askFrom(part int) {
 		return
 	}
 	c.ask(slices.Concat(failed, e.ownOf(1, part)))
-	stillFails := slices.ContainsFunc(failed, func(p *lockcheck.Property) bool { return !c.record.holds(p) })
+	stillFails := slices.ContainsFunc(failed, func(p *property.Property) bool { return !c.record.holds(p) })
 	if stillFails {
 		return
 	}
@@ -177,7 +177,7 @@ func (c *check) askFrom(part int) {
 
 // failedLastTime are those goals that a lock can have after a part, and that are no
 // part's own, that did not hold when they were last asked.
-func (c *check) failedLastTime(part int) (properties []*lockcheck.Property) {
+func (c *check) failedLastTime(part int) (properties []*property.Property) {
 	own := c.exercise.ownOf(1, part)
 	for _, p := range c.exercise.after(part) {
 		if slices.Contains(c.record.Failed, p.Name.EN) && !slices.Contains(own, p) {
@@ -194,7 +194,7 @@ func (c *check) askNamed(usable bool) {
 		names = append(names, p.Name.EN)
 	}
 	if c.exercise.hasLast() {
-		names = append(names, everyOrder, lockcheck.SilentForLong.Name.EN)
+		names = append(names, everyOrder, property.SilentForLong.Name.EN)
 	}
 	if !slices.ContainsFunc(names, wanted) {
 		c.Fail()
@@ -207,7 +207,7 @@ func (c *check) askNamed(usable bool) {
 }
 
 // ownOf are the properties that the parts are made for, from one part to another.
-func (e Exercise) ownOf(from, to int) (properties []*lockcheck.Property) {
+func (e Exercise) ownOf(from, to int) (properties []*property.Property) {
 	for _, part := range e.Parts()[from-1 : to] {
 		properties = append(properties, part.own())
 	}
@@ -215,7 +215,7 @@ func (e Exercise) ownOf(from, to int) (properties []*lockcheck.Property) {
 }
 
 // after are the goals that a lock can have after a part: those that no later part brings.
-func (e Exercise) after(part int) (properties []*lockcheck.Property) {
+func (e Exercise) after(part int) (properties []*property.Property) {
 	parts := e.Parts()
 	for _, p := range e.Goals {
 		if parts.bringing(p) <= part {
@@ -251,13 +251,13 @@ func wanted(name string) bool {
 // whether all hold. Once one does not, those behind it in the list are not asked any more:
 // the learner need not wait for them. Those that were asked already, and do not hold, are
 // not told: it may be for the same reason.
-func (c *check) ask(properties []*lockcheck.Property) (hold bool) {
-	properties = slices.DeleteFunc(slices.Clone(properties), func(p *lockcheck.Property) bool {
+func (c *check) ask(properties []*property.Property) (hold bool) {
+	properties = slices.DeleteFunc(slices.Clone(properties), func(p *property.Property) bool {
 		return c.asked[p] || !wanted(p.Name.EN)
 	})
 	results := c.results(properties, many)
 	if zktest.Busy() {
-		failed := slices.DeleteFunc(slices.Clone(properties), func(p *lockcheck.Property) bool {
+		failed := slices.DeleteFunc(slices.Clone(properties), func(p *property.Property) bool {
 			return results[p].Verdict.Accepted()
 		})
 		maps.Copy(results, c.results(failed, few))
@@ -274,10 +274,10 @@ func (c *check) ask(properties []*lockcheck.Property) (hold bool) {
 
 // results asks for so many properties at a time. It has no verdict on those that are not
 // needed, as one before them fails.
-func (c *check) results(properties []*lockcheck.Property, atATime int) map[*lockcheck.Property]lockcheck.Result {
-	results := map[*lockcheck.Property]lockcheck.Result{}
-	needed := map[*lockcheck.Property]context.Context{}
-	enough := map[*lockcheck.Property]context.CancelFunc{}
+func (c *check) results(properties []*property.Property, atATime int) map[*property.Property]property.Result {
+	results := map[*property.Property]property.Result{}
+	needed := map[*property.Property]context.Context{}
+	enough := map[*property.Property]context.CancelFunc{}
 	for _, p := range properties {
 		needed[p], enough[p] = context.WithCancel(c.Context())
 		defer enough[p]()
@@ -310,10 +310,10 @@ func (c *check) results(properties []*lockcheck.Property, atATime int) map[*lock
 			return results // whose goroutines may go on
 		}
 	}
-	for property, at := range leftBehind() {
+	for name, at := range leftBehind() {
 		for p, r := range results {
-			if p.Name.EN == property {
-				r.Verdict = lockcheck.No
+			if p.Name.EN == name {
+				r.Verdict = property.No
 				r.Evidence = fmt.Sprintf("a goroutine was left behind, at %s", at)
 				results[p] = r
 			}
@@ -323,7 +323,7 @@ func (c *check) results(properties []*lockcheck.Property, atATime int) map[*lock
 }
 
 // slowFirst are the properties in the order in which they are begun.
-func slowFirst(properties []*lockcheck.Property) (ordered []*lockcheck.Property) {
+func slowFirst(properties []*property.Property) (ordered []*property.Property) {
 	for _, p := range slow {
 		if slices.Contains(properties, p) {
 			ordered = append(ordered, p)
@@ -338,7 +338,7 @@ func slowFirst(properties []*lockcheck.Property) (ordered []*lockcheck.Property)
 }
 
 // result asks for one property. It has not finished if its result was no longer needed.
-func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockcheck.Result, finished bool) {
+func (c *check) result(needed context.Context, p *property.Property) (r property.Result, finished bool) {
 	if needed.Err() != nil {
 		return r, false
 	}
@@ -349,10 +349,10 @@ func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockche
 	calls := &calls{}
 	defer calls.whenQuiet(patience/2, hangs)()
 	labelled(p.Name.EN, func() {
-		r = lockcheck.CheckUntil(ctx, c.server, calls.of(Asked(p, c.subjects)), p)
+		r = property.CheckUntil(ctx, c.server, calls.of(Asked(p, c.subjects)), p)
 	})
 	if panicked := calls.panicked(); panicked != ("") {
-		r.Verdict, r.Evidence = lockcheck.No, panicked
+		r.Verdict, r.Evidence = property.No, panicked
 		return r, true
 	}
 	if r.Verdict.Accepted() {
@@ -363,7 +363,7 @@ func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockche
 	}
 	for _, line := range r.Lines {
 		if n := restless(line.Frames); n > spins {
-			r.Verdict = lockcheck.No
+			r.Verdict = property.No
 			r.Evidence = fmt.Sprintf("%s sent %d requests without a rest before them: it does not sleep", line.Client, n)
 		}
 	}
@@ -372,8 +372,8 @@ func (c *check) result(needed context.Context, p *lockcheck.Property) (r lockche
 
 // Asked is the one of an exercise's subjects that is asked for a property: in step 1 the
 // second one frees the lock after a crash.
-func Asked(p *lockcheck.Property, subjects []lockcheck.Subject) lockcheck.Subject {
-	if p == lockcheck.CrashFrees && len(subjects) > 1 {
+func Asked(p *property.Property, subjects []property.Subject) property.Subject {
+	if p == property.CrashFrees && len(subjects) > 1 {
 		return subjects[1]
 	}
 	return subjects[0]
@@ -406,7 +406,7 @@ func restless(frames []wiretap.Frame) (n int) {
 }
 
 // tell tells of one property, and tells whether it holds.
-func (c *check) tell(p *lockcheck.Property, r lockcheck.Result) bool {
+func (c *check) tell(p *property.Property, r property.Result) bool {
 	if r.Verdict == "" {
 		return false
 	}
@@ -418,9 +418,9 @@ func (c *check) tell(p *lockcheck.Property, r lockcheck.Result) bool {
 			}
 		}
 		switch r.Verdict {
-		case lockcheck.Yes:
+		case property.Yes:
 			say(t, "%s", r.Evidence)
-		case lockcheck.Void:
+		case property.Void:
 			say(t, "this does not arise: %s", r.Evidence)
 		default:
 			t.Fail()
@@ -476,13 +476,13 @@ func (c *check) sum() {
 const PageVariable = "ZKLOCK_REPLAY"
 
 // page writes a page of what the learner's lock has done, and the step's own beside it.
-func (c *check) page(yours lockcheck.Result, file string) error {
+func (c *check) page(yours property.Result, file string) error {
 	step := page.Steps[slices.IndexFunc(page.Steps, func(s page.Step) bool { return s.Key == c.exercise.Name })]
 	out, err := os.Create(file)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	own := lockcheck.Check(c.server, step.Subject, yours.Property, 0)
+	own := property.Check(c.server, step.Subject, yours.Property, 0)
 	return page.Evidence(words.Whole(c.server.Origin), step, yours, own).Write(out)
 }

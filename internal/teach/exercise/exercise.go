@@ -17,16 +17,16 @@ import (
 	"strconv"
 	"strings"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/tables"
+	"zklock/internal/property"
 )
 
 // An Exercise is what the learner is to write: a step's lock, or one of those that
 // come after the steps.
 type Exercise struct {
-	Name  string                // "4", or "election"
-	Home  string                // step04_predecessor_watch: where the solution is, and the folder exercise
-	Goals []*lockcheck.Property // when one fails, those behind it are not told
+	Name  string               // "4", or "election"
+	Home  string               // step04_predecessor_watch: where the solution is, and the folder exercise
+	Goals []*property.Property // when one fails, those behind it are not told
 
 	write  []string // the files that the learner is to write, as far as the solution has them
 	before string   // the folder whose files the starter is made from
@@ -36,19 +36,19 @@ type Exercise struct {
 // Steps 2 to 4 are made for one property; those after them have parts.
 var All = []Exercise{
 	step(1, 1),
-	step(2, 1, lockcheck.FirstCome),
-	step(3, 2, lockcheck.SilentWait),
-	step(4, 3, lockcheck.WakesOne),
+	step(2, 1, property.FirstCome),
+	step(3, 2, property.SilentWait),
+	step(4, 3, property.WakesOne),
 	step(5, 5),
 	step(6, 6),
-	after("semaphore", lockcheck.SemaphoreProperties),
-	after("multilock", lockcheck.MultiLockProperties),
-	after("election", lockcheck.ElectionProperties),
+	after("semaphore", property.SemaphoreProperties),
+	after("multilock", property.MultiLockProperties),
+	after("election", property.ElectionProperties),
 }
 
-func step(n, before int, own ...*lockcheck.Property) Exercise {
-	goals := append([]*lockcheck.Property{lockcheck.OneHolder}, own...)
-	for _, p := range lockcheck.Asked(n) {
+func step(n, before int, own ...*property.Property) Exercise {
+	goals := append([]*property.Property{property.OneHolder}, own...)
+	for _, p := range property.Asked(n) {
 		if !slices.Contains(goals, p) {
 			goals = append(goals, p)
 		}
@@ -62,7 +62,7 @@ func step(n, before int, own ...*lockcheck.Property) Exercise {
 	}
 }
 
-func after(name string, goals []*lockcheck.Property) Exercise {
+func after(name string, goals []*property.Property) Exercise {
 	home := "internal/teach/exercise/after/" + name
 	return Exercise{Name: name, Home: home, Goals: goals, write: []string{name + ".go"}, before: home}
 }
@@ -97,7 +97,7 @@ func (e Exercise) NotTested() []string {
 	if err != nil {
 		return nil
 	}
-	return lockcheck.NotTested(step)
+	return property.NotTested(step)
 }
 
 // After lists the exercises after this one.
@@ -205,7 +205,7 @@ type Answer struct {
 	Evidence          string
 }
 
-func (a Answer) holds() bool { return lockcheck.Verdict(a.Verdict).Accepted() }
+func (a Answer) holds() bool { return property.Verdict(a.Verdict).Accepted() }
 
 // A Record is what Check has found of one version, and which hints were given. It is
 // kept beside the learner's files.
@@ -250,11 +250,11 @@ func (r *Record) answer(a Answer) {
 	}
 }
 
-func (r Record) asked(p *lockcheck.Property) bool {
+func (r Record) asked(p *property.Property) bool {
 	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == p.Name.EN })
 }
 
-func (r Record) holds(p *lockcheck.Property) bool {
+func (r Record) holds(p *property.Property) bool {
 	return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Property == p.Name.EN && a.holds() })
 }
 
@@ -265,7 +265,7 @@ func (r Record) Fails() bool {
 
 // NotWoken tells whether the story of a property has ended as a Lock did not return
 // whose turn had come.
-func (r Record) NotWoken(p *lockcheck.Property) bool {
+func (r Record) NotWoken(p *property.Property) bool {
 	return slices.ContainsFunc(r.Answers, func(a Answer) bool {
 		return a.Property == p.Name.EN && waitedForLock.MatchString(a.Evidence)
 	})
@@ -286,9 +286,9 @@ func (e Exercise) Held(r Record) (n int) {
 // Missing is the property to go on with: the first that was found not to hold, and that
 // comes soonest in the step's parts, or else the first that was not asked. It is nil if
 // all hold.
-func (e Exercise) Missing(r Record) *lockcheck.Property {
+func (e Exercise) Missing(r Record) *property.Property {
 	parts := e.Parts()
-	var failed, unasked *lockcheck.Property
+	var failed, unasked *property.Property
 	for _, p := range e.Goals {
 		switch {
 		case !r.asked(p):

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"zklock/internal/check/explore"
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 // everyOrder is the subtest that comes last.
@@ -29,12 +29,12 @@ func (c *check) last() {
 	if !c.exercise.hasLast() || !allHold || c.Failed() || askedAgain() {
 		return
 	}
-	long := c.inBackground(lockcheck.SilentForLong)
+	long := c.inBackground(property.SilentForLong)
 	if c.exercise.Missing(c.record) == nil && wanted(everyOrder) {
 		say(c.T, "All properties hold. Now the orders in which the requests of two clients can come …")
 	}
 	c.orders()
-	c.Run(lockcheck.SilentForLong.Name.EN, func(t *testing.T) {
+	c.Run(property.SilentForLong.Name.EN, func(t *testing.T) {
 		r := <-long
 		if !r.Verdict.Accepted() {
 			t.Fail()
@@ -46,10 +46,10 @@ func (c *check) last() {
 }
 
 // inBackground asks for a property, if -run leaves it in.
-func (c *check) inBackground(p *lockcheck.Property) <-chan lockcheck.Result {
-	result := make(chan lockcheck.Result, 1)
+func (c *check) inBackground(p *property.Property) <-chan property.Result {
+	result := make(chan property.Result, 1)
 	if wanted(p.Name.EN) {
-		go func() { result <- lockcheck.Check(c.server, c.subjects[0], p, patience) }()
+		go func() { result <- property.Check(c.server, c.subjects[0], p, patience) }()
 	}
 	return result
 }

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 )
 
 // A Part is one idea of a step that brings several. The step's folder parts holds
@@ -42,13 +42,13 @@ func (e Exercise) Parts() (all Parts) {
 }
 
 // bringing is the number of the part that brings a property, 0 if none does.
-func (all Parts) bringing(p *lockcheck.Property) int {
+func (all Parts) bringing(p *property.Property) int {
 	return slices.IndexFunc(all, func(part Part) bool { return slices.Contains(part.Properties, p.Name.EN) }) + 1
 }
 
 // own is the property that the part is made for.
-func (p Part) own() *lockcheck.Property {
-	for _, known := range slices.Concat(lockcheck.Asked(5), lockcheck.Asked(6)) {
+func (p Part) own() *property.Property {
+	for _, known := range slices.Concat(property.Asked(5), property.Asked(6)) {
 		if known.Name.EN == p.Properties[0] {
 			return known
 		}

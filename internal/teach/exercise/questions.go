@@ -5,13 +5,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 )
 
 // questions are what to ask oneself where the evidence tells more than that the property is
 // lacking: the first that it matches. Those without a property are for all of them.
 var questions = []struct {
-	property *lockcheck.Property
+	property *property.Property
 	seen     *regexp.Regexp
 	ask      string
 }{
@@ -39,42 +39,42 @@ var questions = []struct {
 		"who is to tell the one who waits that something has changed, and what does it do then?",
 	},
 	{
-		lockcheck.OneHolder,
+		property.OneHolder,
 		regexp.MustCompile(`Lock answered\W`),
 		"what does this error mean, and can Lock go on after it?",
 	},
 	{
-		lockcheck.OneHolder,
+		property.OneHolder,
 		regexp.MustCompile(`one of them was told\W`),
 		"what does this error mean, and can Lock go on after it?",
 	},
 	{
-		lockcheck.OneHolder,
+		property.OneHolder,
 		regexp.MustCompile(`none of them went on\W`),
 		"who is to tell the one who waits that something has changed, and what does it do then?",
 	},
 	{
-		lockcheck.NoStranger,
+		property.NoStranger,
 		regexp.MustCompile(`Unlock said that\W`),
 		"what does Unlock answer when there is nothing of its own to delete?",
 	},
 	{
-		lockcheck.GivingUp,
+		property.GivingUp,
 		regexp.MustCompile(`Lock does not return\W`),
 		"the context has ended: what does Lock wait for besides?",
 	},
 	{
-		lockcheck.GivingUp,
+		property.GivingUp,
 		regexp.MustCompile(`its Lock answered\W`),
 		"which error does Lock return when its context has ended?",
 	},
 	{
-		lockcheck.LostWhileWaiting,
+		property.LostWhileWaiting,
 		regexp.MustCompile(`wanted was the error\W`),
 		"which error did the watch's event bring, and is it the one that Lock returns?",
 	},
 	{
-		lockcheck.ManyShare,
+		property.ManyShare,
 		regexp.MustCompile(`which does not return\W`),
 		"what does Lock keep to itself while it waits, and does Unlock need it?",
 	},
@@ -82,7 +82,7 @@ var questions = []struct {
 
 // question is what to ask oneself: it follows from what was seen, or else from the
 // property, if there is one.
-func question(p *lockcheck.Property, seen string) string {
+func question(p *property.Property, seen string) string {
 	for _, q := range questions {
 		fits := q.property == nil || q.property == p
 		if fits && q.seen.MatchString(seen) {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 )
 
 // One property can fail in different ways: the question follows what was seen.
 func TestTheQuestionFollowsWhatWasSeen(t *testing.T) {
-	p := lockcheck.GivingUp
+	p := property.GivingUp
 	for seen, ask := range map[string]string{
 		"B gave up, and left [/lock/lock-0000000001] behind":                                      p.Question.EN,
 		`B gave up, and its Lock answered <nil> instead of "context canceled"`:                    "which error does Lock return",
@@ -27,8 +27,8 @@ func TestTheQuestionFollowsWhatWasSeen(t *testing.T) {
 		assert.Contains(t, question(p, seen), ask, seen)
 	}
 	expired := `B's session expired while it waited; wanted was the error "zk: session has been expired by the server", and …`
-	assert.Contains(t, question(lockcheck.LostWhileWaiting, expired), "which error did the watch's event bring")
-	assert.Equal(t, lockcheck.OwnPlace.Question.EN, question(lockcheck.OwnPlace, "B's Lock answered: zk: node does not exist"))
+	assert.Contains(t, question(property.LostWhileWaiting, expired), "which error did the watch's event bring")
+	assert.Equal(t, property.OwnPlace.Question.EN, question(property.OwnPlace, "B's Lock answered: zk: node does not exist"))
 }
 
 func TestTwoLines(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 // A panic in a goroutine of the learner's, or os.Exit, ends the process, and with it all
@@ -188,7 +188,7 @@ func explain(first end) {
 	if death.complaints != "" {
 		fmt.Fprintf(os.Stdout, "printed: %s\n", death.complaints)
 	}
-	keepAnswer(Answer{name, string(lockcheck.No), death.seen()})
+	keepAnswer(Answer{name, string(property.No), death.seen()})
 }
 
 // keepAnswer keeps what this process has found, and not the one that asks.

@@ -45,9 +45,9 @@ var subjects = map[string]string{
 	"4":         "exercise.Queue(New, ErrNotHeld)",
 	"5":         "exercise.Held(Open, WithDialer, New, Token, ErrNotHeld, ErrLost)",
 	"6":         "exercise.Held(Open, WithDialer, New, Token, ErrNotHeld, ErrLost)",
-	"semaphore": "lockcheck.OverSemaphore(New)",
-	"multilock": "lockcheck.OverMultiLock(New, predecessorwatch.New)",
-	"election":  "lockcheck.OverElection(steps.OpenReentrant, New)",
+	"semaphore": "property.OverSemaphore(New)",
+	"multilock": "property.OverMultiLock(New, predecessorwatch.New)",
+	"election":  "property.OverElection(steps.OpenReentrant, New)",
 }
 
 // Subjects is Go for how the test makes the learner's locks.
@@ -55,9 +55,9 @@ func (e Exercise) Subjects() string { return subjects[e.Name] }
 
 // imports are what the tests of the exercises after the steps need besides.
 var imports = map[string]string{
-	"semaphore": `"zklock/internal/check/lockcheck"`,
-	"multilock": "\"zklock/internal/check/lockcheck\"\npredecessorwatch \"zklock/step04_predecessor_watch\"",
-	"election":  "\"zklock/internal/check/lockcheck\"\n\"zklock/internal/check/steps\"",
+	"semaphore": `"zklock/internal/property"`,
+	"multilock": "\"zklock/internal/property\"\npredecessorwatch \"zklock/step04_predecessor_watch\"",
+	"election":  "\"zklock/internal/property\"\n\"zklock/internal/check/steps\"",
 }
 
 // test is the learner's test file.

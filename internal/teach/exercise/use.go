@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 const (
@@ -51,7 +51,7 @@ func (c *check) canBeUsed() bool {
 }
 
 // use lets A lock, B come, and A unlock. It returns what went wrong, and a question.
-func (c *check) use(zoo *zktest.Zoo, subject lockcheck.Subject) (seen string, ask string) {
+func (c *check) use(zoo *zktest.Zoo, subject property.Subject) (seen string, ask string) {
 	a, b := subject.Join(zoo, "A"), subject.Join(zoo, "B")
 	first := a.Start()
 	if !within(soon, first.Returned) {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/tables"
+	"zklock/internal/property"
 	"zklock/internal/teach/exercise"
 	"zklock/internal/upkeep/words"
 )
@@ -32,7 +32,7 @@ type lock struct {
 var locks = func() map[string]lock {
 	all := map[string]lock{}
 	for _, l := range tables.Locks {
-		if lockcheck.Has(l.Key, lockcheck.SilentWait) {
+		if property.Has(l.Key, property.SilentWait) {
 			all[l.Key] = lock{name: words.Whole(l.Subject), part: l.Subject, wakesOne: wakesOne(l.Key), znode: l.Znode}
 		}
 	}
@@ -58,7 +58,7 @@ func find(key string) (lock, error) {
 }
 
 // wakesOne tells whether a lock promises that a release wakes at most one.
-func wakesOne(key string) bool { return lockcheck.Has(key, lockcheck.WakesOne) }
+func wakesOne(key string) bool { return property.Has(key, property.WakesOne) }
 
 // program returns the program of the lock's clients, with its arguments. It is built first
 // if it is not this one. What mine is shows then.

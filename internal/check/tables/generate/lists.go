@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/tables"
+	"zklock/internal/property"
 	"zklock/internal/upkeep/doccheck"
 	"zklock/internal/upkeep/words"
 )
@@ -103,7 +103,7 @@ func (e edition) matrix() string {
 		}
 	}
 	text := row(head...) + line + "\n"
-	for _, r := range lockcheck.Matrix {
+	for _, r := range property.Matrix {
 		name := r.Property.Name.EN
 		if e.chinese { // the tests print the English name
 			name = r.Property.Name.ZH + "<br>" + name
@@ -123,18 +123,18 @@ func (e edition) marks(key string) string {
 	steps := tables.Steps()
 	at := slices.IndexFunc(steps, func(l tables.Lock) bool { return l.Key == key })
 	names := map[string][]string{}
-	for _, r := range lockcheck.Matrix {
-		hadBefore := at == 0 || r.Of(steps[at-1].Key) == lockcheck.Yes
-		comesNext := at+1 < len(steps) && r.Of(steps[at+1].Key) == lockcheck.Yes
+	for _, r := range property.Matrix {
+		hadBefore := at == 0 || r.Of(steps[at-1].Key) == property.Yes
+		comesNext := at+1 < len(steps) && r.Of(steps[at+1].Key) == property.Yes
 		label := ""
 		switch verdict := r.Of(key); {
-		case verdict == lockcheck.Yes && hadBefore:
+		case verdict == property.Yes && hadBefore:
 			label = has
-		case verdict == lockcheck.Yes:
+		case verdict == property.Yes:
 			label = isNew
-		case verdict == lockcheck.No && comesNext:
+		case verdict == property.No && comesNext:
 			label = next
-		case verdict == lockcheck.No:
+		case verdict == property.No:
 			label = lacks
 		default:
 			continue // the question does not arise: see below
@@ -153,7 +153,7 @@ func (e edition) marks(key string) string {
 		}
 	}
 	if reasons := e.doesNotArise(key); len(reasons) > 0 {
-		text += row(string(lockcheck.Void), strings.Join(reasons, between))
+		text += row(string(property.Void), strings.Join(reasons, between))
 	}
 	return text
 }
@@ -169,8 +169,8 @@ func (e edition) doesNotArise(key string) (all []string) {
 		}
 		names = nil
 	}
-	for _, r := range lockcheck.Matrix {
-		if r.Of(key) != lockcheck.Void {
+	for _, r := range property.Matrix {
+		if r.Of(key) != property.Void {
 			continue
 		}
 		if r.Remarks[key] != reason {

@@ -1,6 +1,6 @@
 // Command generate writes what the pages and the steps' lock_test.go list of locks,
 // mistakes and properties. Each list stands between two markers, and is made from a table:
-// tables.Locks, tables.Mistakes, lockcheck.Table.
+// tables.Locks, tables.Mistakes, property.Table.
 //
 //	go generate ./...                                   writes the lists
 //	go run ./internal/check/tables/generate -check .    says which of them differ

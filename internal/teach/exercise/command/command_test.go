@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/tables"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/teach/exercise"
 )
 
@@ -160,7 +160,7 @@ func asAfter(n int, e exercise.Exercise, r exercise.Record) bool {
 	}
 	return len(r.Answers) == len(want) && !slices.ContainsFunc(r.Answers, func(a exercise.Answer) bool {
 		holds, asked := want[a.Property]
-		return !asked || lockcheck.Verdict(a.Verdict).Accepted() != holds
+		return !asked || property.Verdict(a.Verdict).Accepted() != holds
 	})
 }
 
@@ -173,10 +173,10 @@ func bringing(e exercise.Exercise, property string) int {
 func lacksNext(t *testing.T, w *workshop, e exercise.Exercise, n int) {
 	all, err := e.At(n)
 	require.NoError(t, err)
-	for _, property := range e.Parts()[n].Properties {
-		_, r := w.tested(t, all, "-run", exercise.Run(property))
-		require.Len(t, r.Answers, 1, "%q is a goal of %s", property, e)
-		assert.False(t, lockcheck.Verdict(r.Answers[0].Verdict).Accepted(), "%q holds before part %d: %s", property, n+1, r.Answers[0].Evidence)
+	for _, name := range e.Parts()[n].Properties {
+		_, r := w.tested(t, all, "-run", exercise.Run(name))
+		require.Len(t, r.Answers, 1, "%q is a goal of %s", name, e)
+		assert.False(t, property.Verdict(r.Answers[0].Verdict).Accepted(), "%q holds before part %d: %s", name, n+1, r.Answers[0].Evidence)
 	}
 }
 
@@ -186,13 +186,13 @@ func starts(t *testing.T, w *workshop, e exercise.Exercise) {
 	all, err := e.Laid()
 	require.NoError(t, err)
 	said, r := w.tested(t, all)
-	property, evidence, _ := strings.Cut(firstFailures[e.Name], ": ")
-	assert.Contains(t, said, "TestLock/"+strings.ReplaceAll(property, " ", "_"), "the first failure")
+	name, evidence, _ := strings.Cut(firstFailures[e.Name], ": ")
+	assert.Contains(t, said, "TestLock/"+strings.ReplaceAll(name, " ", "_"), "the first failure")
 	assert.Contains(t, said, "seen: "+evidence)
 	assert.Contains(t, said, "ask yourself: ")
-	first := slices.IndexFunc(r.Answers, func(a exercise.Answer) bool { return !lockcheck.Verdict(a.Verdict).Accepted() })
+	first := slices.IndexFunc(r.Answers, func(a exercise.Answer) bool { return !property.Verdict(a.Verdict).Accepted() })
 	require.GreaterOrEqual(t, first, 0, said)
-	assert.Equal(t, property, r.Answers[first].Property, "the first failure")
+	assert.Equal(t, name, r.Answers[first].Property, "the first failure")
 	if len(e.Parts()) == 0 {
 		return
 	}
@@ -327,7 +327,7 @@ func TestAnEarlierPartIsBroken(t *testing.T) {
 	require.NoError(t, all.Write(dir))
 	var r exercise.Record
 	for _, p := range e.Parts()[:2] { // as when parts 1 and 2 were done
-		r.Answers = append(r.Answers, exercise.Answer{Property: p.Properties[0], Verdict: string(lockcheck.Yes)})
+		r.Answers = append(r.Answers, exercise.Answer{Property: p.Properties[0], Verdict: string(property.Yes)})
 	}
 	require.NoError(t, r.Keep(dir))
 	var out bytes.Buffer
@@ -357,10 +357,10 @@ func TestWhatFailedLastTimeIsAskedFirst(t *testing.T) {
 		require.NoError(t, err)
 		return out.String()
 	}
-	broken, next := lockcheck.UnlockTooMany, e.Parts()[2].Properties[0]
+	broken, next := property.UnlockTooMany, e.Parts()[2].Properties[0]
 	var r exercise.Record
 	for _, p := range e.Parts()[:2] {
-		r.Answers = append(r.Answers, exercise.Answer{Property: p.Properties[0], Verdict: string(lockcheck.Yes)})
+		r.Answers = append(r.Answers, exercise.Answer{Property: p.Properties[0], Verdict: string(property.Yes)})
 	}
 	r.Failed = []string{broken.Name.EN, e.Parts()[4].Properties[0]} // that of part 5 is not to be asked yet
 	require.NoError(t, r.Keep(dir))
@@ -397,15 +397,15 @@ func TestTheLearnersFolderStaysOutside(t *testing.T) {
 func TestHintResetProgressAndSolution(t *testing.T) {
 	elsewhere(t)
 	w, e := newWorkshop(t), step(t, "6")
-	keeps := func(missing ...*lockcheck.Property) {
+	keeps := func(missing ...*property.Property) {
 		var r exercise.Record
 		yours, err := exercise.Yours(e.Dir())
 		require.NoError(t, err)
 		r.Version = yours.Version()
 		for _, p := range e.Goals {
-			verdict := lockcheck.Yes
+			verdict := property.Yes
 			if slices.Contains(missing, p) {
-				verdict = lockcheck.No
+				verdict = property.No
 			}
 			r.Answers = append(r.Answers, exercise.Answer{Property: p.Name.EN, Verdict: string(verdict)})
 		}
@@ -423,21 +423,21 @@ func TestHintResetProgressAndSolution(t *testing.T) {
 	mine := exercise.Files{"lock.go": []byte("package step6 // mine\n"), "added.go": []byte("package step6 // mine, too\n")}
 	require.NoError(t, mine.Write(e.Dir()))
 	assert.Contains(t, w.typed(t, "", "progress"), "not checked yet")
-	keeps(lockcheck.Upgrade)
+	keeps(property.Upgrade)
 	assert.Contains(t, w.typed(t, "", "progress"), fmt.Sprintf("███████████████████░  %d/%d  next: write inside a read hold is refused", goals-1, goals))
 	assert.Regexp(t, "(?s)hint 1 of 3.*Two readers are inside", w.typed(t, "", "hint", "6"))
-	keeps(lockcheck.Upgrade, lockcheck.WaiterCrash)
+	keeps(property.Upgrade, property.WaiterCrash)
 	assert.Regexp(t, "(?s)hint 1 of 3.*Your predecessor has gone.", w.typed(t, "", "hint", "6"), "an earlier step's hints")
-	keeps(lockcheck.ManyShare)
+	keeps(property.ManyShare)
 	assert.Regexp(t, "(?s)hint 1 of 1.*Why it matters: ", w.typed(t, "", "hint", "6"), "not the question that the check has asked")
-	notWoken := lockcheck.OneHolder
+	notWoken := property.OneHolder
 	keeps(notWoken)
 	r := exercise.Recorded(e.Dir())
 	r.Answers[0].Evidence = fmt.Sprintf("waited in vain for %s", fmt.Sprintf("%v's Lock to return", "A"))
 	require.Equal(t, notWoken.Name.EN, r.Answers[0].Property)
 	require.NoError(t, r.Keep(e.Dir()))
 	assert.Regexp(t, "(?s)hint 1 of 3.*A waiter sleeps although nobody stands before it.", w.typed(t, "", "hint", "6"))
-	r.Answers = []exercise.Answer{{Property: lockcheck.Upgrade.Name.EN, Verdict: string(lockcheck.Yes)}}
+	r.Answers = []exercise.Answer{{Property: property.Upgrade.Name.EN, Verdict: string(property.Yes)}}
 	require.NoError(t, r.Keep(e.Dir()))
 	assert.Contains(t, w.typed(t, "", "hint", "6"), "step 6: all properties that were asked hold.", "one property was asked, by -run")
 	keeps()
@@ -545,7 +545,7 @@ func TestHuntKnowsEachPublishedMistake(t *testing.T) {
 		t.Run(m.Key(), func(t *testing.T) {
 			code, err := codeOf(m)
 			require.NoError(t, err)
-			assert.NotRegexp(t, `W[0-9]|the mistake:|lockcheck`, code, "what tells")
+			assert.NotRegexp(t, `W[0-9]|the mistake:|property`, code, "what tells")
 			assert.NotContains(t, code, "func Test")
 			told, err := told(m)
 			require.NoError(t, err)
@@ -555,7 +555,7 @@ func TestHuntKnowsEachPublishedMistake(t *testing.T) {
 			require.NoError(t, err)
 			_, test, _ := strings.Cut(string(file), "\nfunc "+m.Test)
 			test, _, _ = strings.Cut(test, "\n}\n")
-			asked := strings.Contains(test, "lockcheck.Lacks(")
+			asked := strings.Contains(test, "property.Lacks(")
 			assert.Equal(t, asked, m.Suffers == "" || m.ShowsTwoInside, "a property asks for it")
 		})
 	}
@@ -566,7 +566,7 @@ func TestHuntKnowsEachPublishedMistake(t *testing.T) {
 func TestHuntHoldsTheLockAgainstTheAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
-	answer := 1 + slices.Index(lockcheck.Properties, lockcheck.LostCreateReply)
+	answer := 1 + slices.Index(property.Properties, property.LostCreateReply)
 	said := w.typed(t, fmt.Sprintln(answer), "hunt", "8")
 	assert.Contains(t, said, "✗ a waiter's crash lets nobody in: ")
 	assert.Contains(t, said, "✗ a lost reply to create does no harm: ")
@@ -580,8 +580,8 @@ func TestHuntHoldsTheLockAgainstTheAnswer(t *testing.T) {
 		named   string
 		right   bool
 	}{
-		{8, lockcheck.WaiterCrash.Name.EN, true}, {8, lockcheck.CrashFrees.Name.EN, false}, {8, lockcheck.OneHolder.Name.EN, true},
-		{7, tables.Nothing, true}, {12, tables.Nothing, false}, {10, lockcheck.OneHolder.Name.EN, true},
+		{8, property.WaiterCrash.Name.EN, true}, {8, property.CrashFrees.Name.EN, false}, {8, property.OneHolder.Name.EN, true},
+		{7, tables.Nothing, true}, {12, tables.Nothing, false}, {10, property.OneHolder.Name.EN, true},
 	} {
 		right, _ := isRight(tables.Mistakes[c.mistake-1], c.named, seen)
 		assert.Equal(t, c.right, right, "W%d lacks %q", c.mistake, c.named)

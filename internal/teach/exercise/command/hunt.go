@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/tables"
 	"zklock/internal/lang"
+	"zklock/internal/property"
 )
 
 // hunt shows a wrong lock, asks which property it lacks, and holds the lock
@@ -36,19 +36,19 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	fmt.Fprintf(w.out, "W%d, a lock that was published, in Go:\n\n", n)
 	fmt.Fprintf(w.out, "%s\n\n", code)
 	fmt.Fprintf(w.out, "What is not shown is as in %s.\nWhich property does it lack?\n", tables.Find(m.Step).Folder)
-	for i, p := range lockcheck.Properties {
+	for i, p := range property.Properties {
 		fmt.Fprintf(w.out, "%3d  %s\n", i+1, p.Name)
 	}
 	fmt.Fprintf(w.out, "  0  none of these: its answers are right, and something else is wrong\nYour answer: ")
 	line, _ := w.in.ReadString('\n')
 	choice, err := strconv.Atoi(strings.TrimSpace(line))
-	isOutOfRange := choice < 0 || choice > len(lockcheck.Properties)
+	isOutOfRange := choice < 0 || choice > len(property.Properties)
 	if err != nil || isOutOfRange {
 		return fmt.Errorf("this is no number of the list: %q", strings.TrimSpace(line))
 	}
 	named := tables.Nothing
 	if choice > 0 {
-		named = lockcheck.Properties[choice-1].Name.EN
+		named = property.Properties[choice-1].Name.EN
 	}
 	fmt.Fprintf(w.out, "%s\n\nrunning it: %s in %s\n", named, m.Test, m.File())
 	seen, err := w.verdicts(ctx, m, named)
@@ -66,7 +66,7 @@ func (w *workshop) hunt(ctx context.Context, which string) error {
 	}
 	if right && choice > 0 {
 		step := steps.Of(m.Step) // the mistake is a change of it
-		if lockcheck.Check(w.server, step, lockcheck.Properties[choice-1], 0).Verdict == lockcheck.No {
+		if property.Check(w.server, step, property.Properties[choice-1], 0).Verdict == property.No {
 			said = fmt.Sprintf("True, and %s lacks that, too. What did this change break?", step.Name)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 	"zklock/internal/teach/exercise"
 	"zklock/internal/teach/exercise/wronglocks"
 )
@@ -53,7 +53,7 @@ func TestADangerousLockIsRejected(t *testing.T) {
 
 // lacks are the answers of a record that say no.
 func lacks(r exercise.Record) []exercise.Answer {
-	return slices.DeleteFunc(r.Answers, func(a exercise.Answer) bool { return lockcheck.Verdict(a.Verdict).Accepted() })
+	return slices.DeleteFunc(r.Answers, func(a exercise.Answer) bool { return property.Verdict(a.Verdict).Accepted() })
 }
 
 // wrong is the variant of step 5 with a name.

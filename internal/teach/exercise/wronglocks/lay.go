@@ -28,11 +28,11 @@ func TestVariants(t *testing.T) {
 const subjects = `package step%d
 
 import (
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 	"zklock/internal/teach/exercise"
 )
 
-func Subjects() []lockcheck.Subject { return []lockcheck.Subject{%s} }
+func Subjects() []property.Subject { return []property.Subject{%s} }
 `
 
 // Lay puts those variants into a folder in the root of the repository whose names are chosen.

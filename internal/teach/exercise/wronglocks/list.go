@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"zklock/internal/check/lockcheck"
+	"zklock/internal/property"
 )
 
 // A Variant is a step's lock with something changed.
@@ -18,7 +18,7 @@ type Variant struct {
 	Edits  []Edit
 
 	// Of a wrong one: the property that has to reject it, and words of the evidence.
-	Rejects *lockcheck.Property
+	Rejects *property.Property
 	Words   string
 }
 

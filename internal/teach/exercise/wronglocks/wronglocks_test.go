@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/lockcheck"
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
@@ -52,7 +52,7 @@ func TestTheListIsComplete(t *testing.T) {
 			assert.NotEmpty(t, v.Words, "%v", v)
 			e, err := v.exercise()
 			require.NoError(t, err)
-			asked := append(slices.Clone(e.Goals), lockcheck.SilentForLong)
+			asked := append(slices.Clone(e.Goals), property.SilentForLong)
 			assert.Contains(t, asked, v.Rejects, "%v: the learner's check has to ask for %q", v, v.Rejects.Name)
 		}
 	}

@@ -1,11 +1,11 @@
-// Package lockcheck is the one list of properties that every lock of this
+// Package property is the one list of properties that every lock of this
 // repository is held against: the steps, the exercises, the published mistakes
 // and the client's own zk.Lock.
 //
 // A property is checked by a story that is arranged, not hoped for: faults and
 // orders are made on the wire. Its verdict comes with evidence, a count, a path
 // or an order as the server or the wire saw it.
-package lockcheck
+package property
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package lockcheck
+package property
 
 import (
 	"fmt"
