@@ -1,12 +1,11 @@
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
-WORKSHOP = @go build -o out/workshop ./internal/teach/exercise/command && out/workshop
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 # A line "## NAME=value" below a command is an example of one of its variables. What
 # is typed there, as in make tour STEPS=3,4, stands in the program's environment.
 
-help: ## this list: a command's variables stand below it, as in make see STEP=3
+help: ## this list: a command's variables stand below it, as in make exercise STEP=4
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) } /^##@ / { print "\n" substr($$0, 5) }' Makefile
 
 ##@ Begin here
@@ -26,16 +25,16 @@ play: ready ## a page to play with the locks: real clients, a real server
 	@mkdir -p out; go build -o out/play ./internal/teach/play && out/play
 
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
-	go test $(RACE) -vet=off -p 3 -timeout 600s -skip '$(RARE)' $(LONGEST) $$(go list ./... | grep -vE '$(TOOLS)')
+	go test $(RACE) -vet=off -p 3 -timeout 600s -skip '$(RARE)' $(LONGEST) $$(go list ./... | grep -vE '/yours/|$(TOOLS)')
 	@echo "left out: what tests the tools, and rarer faults of servers: make tools"
 
-exercise: ready ## your version of a step, held against its properties
-## STEP=4           which exercise; else the first that is not done
-	$(WORKSHOP) check $(STEP)
+exercise: ready ## your version of a step in the folder yours, and its test
+## STEP=4           which exercise; else how far each is, and the first that is not done
+	@go run ./internal/cmd/exercise check
 
 hint: ## the next hint, more direct each time
 ## STEP=4           which exercise; else the first that is not done
-	$(WORKSHOP) hint $(STEP)
+	@go run ./internal/cmd/exercise hint
 
 zk: ready ## keep a server for make hold, until Ctrl-C
 	@go build -o out/hold ./internal/show/hold && out/hold zk
@@ -46,46 +45,7 @@ hold: ## take a step's lock by hand, in several terminals
 ## READ=1           as a reader, in step 6
 	@go build -o out/hold ./internal/show/hold && out/hold hold $(or $(STEP),1) "$(NAME)" $(if $(READ),read)
 
-##@ Write it yourself
-
-part: ready ## the ideas of steps 5 and 6 one by one, and what each is good for
-## STEP=5           which step; else the first that is not done
-## PART=2           which idea; else the list of them
-	$(WORKSHOP) part $(STEP)
-
-watch: ready ## make exercise, on every save
-## STEP=4           which exercise; else the first that is not done
-	$(WORKSHOP) watch $(STEP)
-
-progress: ## all exercises as bars
-	$(WORKSHOP) progress
-
-replay: ready ## a page of what your version did in the property that failed
-## STEP=4           which exercise; else the first that is not done
-	$(WORKSHOP) replay $(STEP)
-
-solution: ready ## your version beside the step's, once it passes
-## STEP=4           which exercise; else the first that is not done
-## FORCE=1          before it passes, too
-	$(WORKSHOP) solution $(STEP)
-
-reset: ## begin an exercise again
-## STEP=4           which exercise; else the first that is not done
-	$(WORKSHOP) reset $(STEP)
-
-hunt: ready ## which property does a published lock lack?
-## W=8              which lock; else one by chance
-	$(WORKSHOP) hunt $(W)
-
 ##@ Look closer
-
-see: ready ## what one step's tests measured
-## STEP=3           which step; else the first
-## WAITERS=100      how many clients take part, in place of the chapter's number
-	@mkdir -p out; go test -count=1 -timeout 300s -v ./$(HOME_OF_STEP) >out/see || { cat out/see; exit 1; }
-	@sed -n 's/^ *» /» /p' out/see
-
-HOME_OF_STEP = $(or $(wildcard step$(patsubst %,0%,$(patsubst 0%,%,$(or $(STEP),1)))_*),$(error STEP=$(STEP): there is no such step))
 
 matrix: ready ## every lock held against every property, with the evidence
 ## STEPS=3,4        these steps only
@@ -147,15 +107,14 @@ generate: ## the lists in the pages, once more, from the tables of locks, mistak
 	go generate ./...
 
 tools: ready ## the tests that make test leaves out: for whoever changes the tools
-	go test $(RACE) -vet=off -timeout 600s $(LONGEST_TOOL) $$(go list ./... | grep -E '$(TOOLS)')
-	go test $(RACE) -vet=off -timeout 300s -run '$(RARE)' ./docs ./internal/check/explore
+	go test $(RACE) -vet=off -timeout 600s $$(go list ./... | grep -E '$(TOOLS)')
+	go test $(RACE) -vet=off -timeout 300s -run '$(RARE)' ./docs ./internal/check/explore ./step0* ./internal/exercise/... ./internal/cmd/exercise
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 # RACE=-race is for .ci/night. make check has go vet. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
 TOOLS = /internal/(show|teach|server/(process|zkserver/container))(/|$$)
-RARE = ^(TestRarerFaults|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
+RARE = ^(TestTheExercise|TestRarerFaults|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
-LONGEST_TOOL = ./internal/teach/exercise/command # begins first in make tools
 
 race: ready ## the tests ten times over, with the race detector
 	go test -race -count=10 -timeout 30m ./...
@@ -173,4 +132,4 @@ NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of 
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: help tour play test exercise hint zk hold part watch progress replay solution reset hunt see matrix explore book bench storm java peers quick check generate tools race figures ready
+.PHONY: help tour play test exercise hint zk hold matrix explore book bench storm java peers quick check generate tools race figures ready

@@ -20,9 +20,9 @@ func (l careless) Lock(context.Context) error {
 
 func (l careless) Unlock() error { return l.right.Unlock() }
 
+func newCareless(conn *zk.Conn, path string) careless { return careless{New(conn, path)} }
+
 func TestAnErrorIsTakenForTheLock(t *testing.T) {
 	t.Parallel()
-	property.Lacks(t, property.Over("a careless lock", func(conn *zk.Conn, path string) careless {
-		return careless{New(conn, path)}
-	}), property.OneHolder)
+	property.Lacks(t, property.Over("a careless lock", newCareless), property.OneHolder)
 }

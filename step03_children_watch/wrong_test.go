@@ -24,6 +24,8 @@ type right = Lock
 // latch to open, the latch is made after it, and nobody ever opens it.
 type lateLatch struct{ *right }
 
+func newLateLatch(conn *zk.Conn, path string) lateLatch { return lateLatch{New(conn, path)} }
+
 func (l lateLatch) Lock(ctx context.Context) error {
 	node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
 	if err != nil {
@@ -74,7 +76,7 @@ func (l lateLatch) wait(ctx context.Context, node string) error {
 // queue, and is never served. The evidence is on the wire: the waiter has been
 // told, asks nothing, and sleeps.
 func TestW13MakesItsLatchTooLate(t *testing.T) {
-	late := property.Over("W13", func(conn *zk.Conn, path string) lateLatch { return lateLatch{New(conn, path)} })
+	late := property.Over("W13", newLateLatch)
 	late.Acts()
 	t.Parallel()
 	line := late.Line(zktest.New(t), 1)

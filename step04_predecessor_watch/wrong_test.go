@@ -192,8 +192,10 @@ func (l tries) Lock(ctx context.Context) error {
 
 var w18 = waits(looksOnce)
 
+func newTries(conn *zk.Conn, path string) tries { return tries{w18(conn, path)} }
+
 func TestW18TriesAndStays(t *testing.T) {
-	property.Over("W18", func(conn *zk.Conn, path string) tries { return tries{w18(conn, path)} }).Acts()
+	property.Over("W18", newTries).Acts()
 	t.Parallel()
 	z := zktest.New(t)
 	holder, b := lock.Join(z, "the holder").Acquire(), property.Over("tryLock", w18).Join(z, "B")

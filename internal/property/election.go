@@ -10,22 +10,25 @@ import (
 	"zklock/internal/check/zktest"
 )
 
-// A Candidate stands for election.
-type Candidate interface {
-	Campaign(context.Context) (leading context.Context, err error)
+// A Candidate stands for election. Its time in office is the hold of a lock.
+type Candidate[H Hold] interface {
+	Campaign(context.Context) (H, error)
 	Leader() (name string, err error)
-	Resign(leading context.Context) error
+	Resign(H) error
 }
 
 // candidacy is a session, and who stands for election over it.
 type candidacy struct {
 	zktest.Session
-	Candidate
+	Leader func() (name string, err error)
 }
+
+// inOffice is the key under which a context of the stories carries a time in office.
+type inOffice struct{}
 
 // OverElection makes a Subject of an election. The path is that of the election and,
 // behind it, the candidate's name.
-func OverElection[S zktest.Session, C Candidate](
+func OverElection[S zktest.Session, H Hold, C Candidate[H]](
 	open func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error),
 	newCandidate func(s S, path, name string) C,
 ) Subject {
@@ -37,8 +40,18 @@ func OverElection[S zktest.Session, C Candidate](
 		},
 		Ways: func(session zktest.Session, path string) (zktest.Way, *zktest.Way) {
 			c := session.(*candidacy)
-			c.Candidate = newCandidate(c.Session.(S), pathpkg.Dir(path), pathpkg.Base(path))
-			return zktest.Way{Lock: c.Campaign, Unlock: c.Resign}, nil
+			candidate := newCandidate(c.Session.(S), pathpkg.Dir(path), pathpkg.Base(path))
+			c.Leader = candidate.Leader
+			return zktest.Way{
+				Lock: func(ctx context.Context) (context.Context, error) {
+					hold, err := candidate.Campaign(ctx)
+					if err != nil {
+						return nil, err
+					}
+					return context.WithValue(hold.Context(), inOffice{}, hold), nil
+				},
+				Unlock: func(held context.Context) error { return candidate.Resign(held.Value(inOffice{}).(H)) },
+			}, nil
 		},
 	}
 }

@@ -26,7 +26,7 @@ var All = []property.Subject{
 	property.Over(named("2"), sequentialspin.New),
 	property.Over(named("3"), childrenwatch.New),
 	property.Over(named("4"), predecessorwatch.New),
-	property.OverHolds(named("5"), openReentrant, reentrant.New),
+	property.OverHolds(named("5"), OpenReentrant, reentrant.New),
 	property.OverHolds(named("6"), openShared, sharedlock.New),
 }
 
@@ -53,7 +53,8 @@ func Of(key string) property.Subject {
 // Every is each lock of the table: the steps' first.
 var Every = slices.Concat(All, []property.Subject{Watched, Cohort, Client})
 
-func openReentrant(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
+// OpenReentrant opens a session of step 5.
+func OpenReentrant(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
 	return reentrant.Open(servers, timeout, clientOptions(dial)...)
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"zklock/internal/check/tables"
+	"zklock/internal/exercise"
 	"zklock/internal/property"
-	"zklock/internal/teach/exercise"
 	"zklock/internal/upkeep/words"
 )
 
@@ -73,7 +73,7 @@ func (l *lock) program(ctx context.Context, scratch string) (program string, arg
 			ctx,
 			"go",
 			"run",
-			"./internal/teach/exercise/command",
+			"./internal/cmd/exercise",
 			"build",
 			l.step,
 			exercise.Folder,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +17,8 @@ import (
 	"zklock/internal/check/explore"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
 	"zklock/internal/show/page"
-	"zklock/internal/teach/exercise"
 	"zklock/internal/upkeep/words"
 )
 
@@ -156,20 +157,16 @@ func written(t *testing.T, step, was, is string) lock {
 	t.Helper()
 	e, err := exercise.Find(step)
 	require.NoError(t, err)
-	_, err = e.Lay()
+	_, err = e.Copy()
 	require.NoError(t, err)
-	solution, err := e.Solution()
+	solution, err := os.ReadFile(e.Home + "/lock.go")
 	require.NoError(t, err)
-	changed := 0
-	for name, text := range solution {
-		if was != "" {
-			changed += strings.Count(string(text), was)
-			text = bytes.ReplaceAll(text, []byte(was), []byte(is))
-		}
-		solution[name] = text
+	solution = regexp.MustCompile(`(?m)^package .*`).ReplaceAll(solution, []byte("package step"+step))
+	if was != "" {
+		require.Equal(t, 1, bytes.Count(solution, []byte(was)), "places for the change in step %s", step)
+		solution = bytes.Replace(solution, []byte(was), []byte(is), 1)
 	}
-	require.True(t, changed == 1 || was == "", "there is one place for the change in step %s", step)
-	require.NoError(t, solution.Write(e.Dir()))
+	require.NoError(t, os.WriteFile(e.Dir()+"/lock.go", solution, 0o644))
 	return lock{mine: true, step: step}
 }
 
@@ -210,8 +207,6 @@ func TestMine(t *testing.T) {
 	}
 	assert.Equal(t, "a znode is left behind", stays.Wrong)
 	assert.Contains(t, strings.Join(stays.Story, "\n"), "GIVES UP")
-	right = asked(written(t, "5", "", ""))
-	assert.Empty(t, right.Wrong, "%s", strings.Join(right.Story, "\n"))
 
 	_, err = explore.Mine(t.Context(), nil, "", "2", "")
 	assert.ErrorIs(t, err, explore.ErrAsks)

@@ -89,7 +89,7 @@ func (l lock) program(ctx context.Context, repo, exercises, scratch string) (p p
 			repo,
 			"go",
 			"run",
-			"./internal/teach/exercise/command",
+			"./internal/cmd/exercise",
 			"build",
 			strings.TrimPrefix(l.Key, "mine"),
 			exercises,

@@ -9,10 +9,10 @@ import (
 	"errors"
 	"os"
 
+	"zklock/internal/exercise"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/show/setting"
-	"zklock/internal/teach/exercise"
 	"zklock/internal/upkeep/words"
 )
 

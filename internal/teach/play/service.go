@@ -17,10 +17,10 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
 	"zklock/internal/server/zkserver"
 	"zklock/internal/teach/board"
 	"zklock/internal/teach/book"
-	"zklock/internal/teach/exercise"
 	"zklock/internal/upkeep/words"
 )
 

@@ -1,0 +1,154 @@
+// Command exercise is make exercise, which copies a starter and runs its test, and make hint.
+// It runs in the root of the repository.
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"zklock/internal/exercise"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	switch strings.Join(args[:min(1, len(args))], "") {
+	case "check":
+		return check(os.Getenv("STEP"))
+	case "hint":
+		return hint(os.Getenv("STEP"))
+	case "build":
+		if len(args) == 4 {
+			return build(args[1], args[2], args[3])
+		}
+	}
+	return errors.New("make exercise and make hint run this")
+}
+
+// build makes a program of the learner's lock of a step, which is in this folder, for make play
+// and make explore. It prints which step that is.
+func build(name, folder, program string) error {
+	exercise.Folder = folder
+	e, err := exercise.Find(name)
+	if err != nil {
+		return err
+	}
+	if !e.IsStep() {
+		return errors.New("all steps are done: choose the one to play with, such as mine4")
+	}
+	if _, err := e.Copy(); err != nil {
+		return err
+	}
+	fmt.Println(e.Name)
+	return e.Build(program)
+}
+
+// check runs the test of an exercise, which it copies if the learner has not begun. Without a
+// name it tells how far each is, and takes the first that is not done.
+func check(name string) error {
+	if name == "" {
+		for _, e := range exercise.All {
+			fmt.Printf("%-9s  %s\n", e, state(e))
+		}
+	}
+	e, err := exercise.Find(name)
+	if err != nil {
+		return err
+	}
+	copied, err := e.Copy()
+	if err != nil {
+		return err
+	}
+	if copied {
+		fmt.Printf("\n%s is yours to write: its TODOs are in the order in which to read them\n", e.Dir())
+	}
+	return test(e)
+}
+
+// state is how far a learner has come.
+func state(e exercise.Exercise) string {
+	p := e.Progress()
+	switch {
+	case !p.Begun:
+		return "not begun"
+	case p.Done:
+		return "done"
+	case p.Missing == "":
+		return "all properties hold; in some order of two clients it is wrong"
+	}
+	return fmt.Sprintf("%d of %d hold; next: %s", p.Held, len(e.Properties), p.Missing)
+}
+
+func test(e exercise.Exercise) error {
+	pkg := "./" + filepath.ToSlash(e.Dir())
+	fmt.Printf("\ngo test %s\n", pkg)
+	run := exec.Command("go", "test", pkg)
+	run.Stdout, run.Stderr = os.Stdout, os.Stderr
+	err := run.Run()
+	p := e.Progress()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		p.Done = false // a goroutine that was left, or a test of the learner's own
+		return e.Keep(p)
+	}
+	if err != nil || !p.Done {
+		return err
+	}
+	fmt.Printf("\nAll %d properties hold. Beside ours: %s\n", len(e.Properties), diff(e))
+	for i, other := range exercise.All[:len(exercise.All)-1] {
+		if other.Name == e.Name {
+			fmt.Printf("The next: make exercise STEP=%s\n", exercise.All[i+1].Name)
+		}
+	}
+	return nil
+}
+
+// diff is the command that shows the learner's lock beside the solution.
+func diff(e exercise.Exercise) string {
+	file := "lock.go"
+	if !e.IsStep() {
+		file = e.Name + ".go"
+	}
+	return fmt.Sprintf("diff -u %s %s", filepath.Join(e.Dir(), file), filepath.Join(e.Home, file))
+}
+
+func hint(name string) error {
+	e, err := exercise.Find(name)
+	if err != nil {
+		return err
+	}
+	if e.Progress().Done {
+		fmt.Printf("%s is done. Beside ours: %s\n", e, diff(e))
+		return nil
+	}
+	if _, err := e.Copy(); err != nil {
+		return err
+	}
+	h, err := e.Next(inChinese())
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s, %q, hint %d of %d\n\n%s\n\n", e, h.Property, h.Number, h.N, h.Text)
+	if h.Number < h.N {
+		fmt.Printf("More direct: make hint STEP=%s\n", e.Name)
+	} else {
+		fmt.Printf("This was the last; the next is the first again. Beside ours: %s\n", diff(e))
+	}
+	return nil
+}
+
+// inChinese tells in which language the hints are wanted.
+func inChinese() bool {
+	asked := cmp.Or(os.Getenv("ZKLOCK_LANG"), os.Getenv("LC_ALL"), os.Getenv("LANG"))
+	return strings.HasPrefix(asked, "zh")
+}

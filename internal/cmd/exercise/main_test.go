@@ -1,0 +1,79 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/exercise"
+)
+
+// A learner does step 3: with the starter, with a lock that wakes nobody, and with the step's own.
+func TestTheExercise(t *testing.T) {
+	t.Chdir("../../..")
+	require.NoError(t, os.MkdirAll("yours", 0o755))
+	folder, err := os.MkdirTemp("yours", "test") // inside of the module, so that go test finds it
+	require.NoError(t, err)
+	exercise.Folder = folder
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(folder)) })
+
+	says := printed(t, func() error { return check("3") })
+	for _, said := range []string{
+		"go test ./" + folder + "/step3",
+		"--- FAIL: TestLock/waiting_sends_no_request",
+		"✗ seen: 5 waiters sent ",
+		"ask yourself: who could tell the waiter, so that it need not ask?",
+		"more: make hint STEP=3, and the chapter, step03_children_watch/README.md",
+		"1 of 22 properties hold",
+	} {
+		assert.Contains(t, says, said)
+	}
+	says = printed(t, func() error { return hint("3") })
+	assert.Contains(t, says, `step 3, "waiting sends no request", hint 1 of 5`)
+
+	own, err := os.ReadFile("step03_children_watch/lock.go")
+	require.NoError(t, err)
+	right := strings.Replace(string(own), "package childrenwatch", "package step3", 1)
+	sleepsOn := strings.Replace(right, "case event := <-changed:", "case event := <-make(chan zk.Event):", 1)
+	require.NotEqual(t, right, sleepsOn)
+	save := func(text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "step3", "lock.go"), []byte(text), 0o644))
+	}
+	save(strings.Replace(sleepsOn, "names, _, changed, err", "names, _, _, err", 1))
+	says = printed(t, func() error { return check("3") })
+	assert.Contains(t, says, "✗ seen: nobody was woken after the release")
+	assert.Contains(t, says, "ask yourself: who is to tell B that its turn has come")
+
+	save(right)
+	says = printed(t, func() error { return check("3") })
+	assert.Contains(t, says, "All 22 properties hold. Beside ours: diff -u ")
+	assert.Contains(t, says, "The next: make exercise STEP=4")
+	says = printed(t, func() error { return hint("3") })
+	assert.Contains(t, says, "step 3 is done")
+}
+
+// printed is what a command prints, which must succeed.
+func printed(t *testing.T, command func() error) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	usual := os.Stdout
+	os.Stdout = w
+	all := make(chan string)
+	go func() {
+		text, _ := io.ReadAll(r)
+		all <- string(text)
+	}()
+	err = command()
+	os.Stdout = usual
+	require.NoError(t, w.Close())
+	says := <-all
+	require.NoError(t, err)
+	t.Log(says)
+	return says
+}

@@ -1,0 +1,19 @@
+package election
+
+import (
+	"testing"
+
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
+	starter "zklock/internal/exercise/after/election/exercise"
+	"zklock/internal/property"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+// The check of the exercise accepts the solution, and refuses the starter.
+func TestTheExercise(t *testing.T) {
+	exercise.Accepts(t, exercise.Election, property.OverElection(steps.OpenReentrant, New))
+	exercise.Refuses(t, exercise.Election, exercise.Election.Properties[0], property.OverElection(steps.OpenReentrant, starter.New))
+}

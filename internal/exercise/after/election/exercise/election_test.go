@@ -1,0 +1,20 @@
+package election
+
+import (
+	"testing"
+
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
+	"zklock/internal/property"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+// TestElection asks what yours can do, and stops at the first that it cannot:
+//
+//	go test ./yours/election       all of it
+//	go test -v ./yours/election    with what was seen of each that holds
+func TestElection(t *testing.T) {
+	exercise.Check(t, exercise.Election, property.OverElection(steps.OpenReentrant, New))
+}

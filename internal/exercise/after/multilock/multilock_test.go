@@ -1,0 +1,19 @@
+package multilock
+
+import (
+	"testing"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
+	starter "zklock/internal/exercise/after/multilock/exercise"
+	"zklock/internal/property"
+	predecessorwatch "zklock/step04_predecessor_watch"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+// The check of the exercise accepts the solution, and refuses the starter.
+func TestTheExercise(t *testing.T) {
+	exercise.Accepts(t, exercise.MultiLock, property.OverMultiLock(New, predecessorwatch.New))
+	exercise.Refuses(t, exercise.MultiLock, exercise.MultiLock.Properties[0], property.OverMultiLock(starter.New, predecessorwatch.New))
+}

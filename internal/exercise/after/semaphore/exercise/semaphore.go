@@ -1,0 +1,48 @@
+// Package semaphore is an exercise after the steps, for you to write: a semaphore lets
+// a fixed number of clients in at a time.
+//
+// What stands here is step 4's lock, which lets one in.
+//
+//	go test ./yours/semaphore    what it can do, and what not yet
+//	make hint STEP=semaphore     the next hint
+package semaphore
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	predecessorwatch "zklock/step04_predecessor_watch"
+)
+
+// Semaphore is one semaphore, seen by one client.
+type Semaphore struct {
+	conn    *zk.Conn
+	path    string
+	permits int
+}
+
+// New returns the semaphore at path. All clients must give the same number of
+// permits.
+func New(conn *zk.Conn, path string, permits int) *Semaphore {
+	return &Semaphore{conn, path, permits}
+}
+
+// Acquire blocks until it gets a permit, and returns the function that
+// gives it back. When ctx ends first, it returns ctx's error and leaves nothing
+// behind.
+//
+// TODO 1: give each permit that is out a znode, and count them.
+// 待办 1：每发出一个许可就创建一个 znode，数一数它们。
+// TODO 2: wait while all s.permits are out. Whose leaving do you wait for?
+// 待办 2：s.permits 个全部发出时，就等。你在等谁离开？
+// TODO 3: let one client at a time do so: then nobody is overtaken, and a
+// release wakes one. You have a lock for that.
+// 待办 3：同一时刻只让一个客户端做这件事：谁也不会被超过，一次释放只唤醒一个。你有一把锁做这件事。
+func (s *Semaphore) Acquire(ctx context.Context) (release func() error, err error) {
+	line := predecessorwatch.New(s.conn, s.path+"/line")
+	if err := line.Lock(ctx); err != nil {
+		return nil, err
+	}
+	return line.Unlock, nil
+}

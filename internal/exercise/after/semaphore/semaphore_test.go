@@ -1,0 +1,18 @@
+package semaphore
+
+import (
+	"testing"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
+	starter "zklock/internal/exercise/after/semaphore/exercise"
+	"zklock/internal/property"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+// The check of the exercise accepts the solution, and refuses the starter.
+func TestTheExercise(t *testing.T) {
+	exercise.Accepts(t, exercise.Semaphore, property.OverSemaphore(New))
+	exercise.Refuses(t, exercise.Semaphore, exercise.Semaphore.Properties[0], property.OverSemaphore(starter.New))
+}

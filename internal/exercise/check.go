@@ -1,0 +1,173 @@
+package exercise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"zklock/internal/check/explore"
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+	"zklock/internal/server/zkserver"
+)
+
+// patience is how long a lock has for one property. Most take a second, and the longest six.
+var patience = zktest.Slower(12 * time.Second)
+
+// Check asks a learner's lock for the properties of an exercise, one after the other, and
+// stops at the first that it lacks. When it has all of them, the orders of two clients are
+// played. How far the lock has come is written into the folder of the test.
+//
+// In step 1 the second lock is the one that is free again after a crash.
+func Check(t *testing.T, e Exercise, locks ...property.Subject) {
+	locks[0].Name = "mine " + e.Name
+	locks[0].Acts() // make play and make explore start this test as a client of the lock
+	if here, err := os.Getwd(); err == nil && filepath.Base(here) == "exercise" {
+		t.Skipf("this is the starter: make exercise STEP=%s copies it to %s", e.Name, e.Dir())
+	}
+	server, err := zktest.Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := progressIn(".")
+	p.Begun, p.Held, p.Missing, p.Stuck, p.Done = true, 0, canBeUsed, false, false
+	keep := func() { // each time, in case that the lock ends the process
+		if err := p.keep("."); err != nil {
+			t.Error(err)
+		}
+	}
+	keep()
+	for a := range e.answers(t.Context(), server, locks) {
+		t.Run(a.question, func(t *testing.T) { a.tell(t, e) })
+		if t.Failed() {
+			p.Missing, p.Stuck = a.question, a.stuck
+			keep()
+			fmt.Fprintf(t.Output(), "%d of %d properties hold. The others are asked when this one holds.\n",
+				p.Held, len(e.Properties))
+			return
+		}
+		if a.question != canBeUsed {
+			p.Held++
+		}
+		p.Missing = ""
+		if p.Held < len(e.Properties) {
+			p.Missing = e.Properties[p.Held].String()
+		}
+		keep()
+	}
+	p.Done = true
+	if e.hasOrders() {
+		t.Run("every order", func(t *testing.T) { e.playOrders(t, server) })
+		p.Done = !t.Failed()
+	}
+	keep()
+}
+
+// An answer is what the check has found out about one of its questions.
+type answer struct {
+	question string // the property's name, or canBeUsed
+	holds    bool
+	stuck    bool // somebody waited for what never came
+	seen     string
+	ask      string // what to ask oneself
+}
+
+func (a answer) tell(t *testing.T, e Exercise) {
+	if a.holds {
+		fmt.Fprintln(t.Output(), "✓", a.seen)
+		return
+	}
+	t.Fail()
+	fmt.Fprintln(t.Output(), "✗ seen:", a.seen)
+	fmt.Fprintln(t.Output(), "  ask yourself:", a.ask)
+	fmt.Fprintf(t.Output(), "  more: make hint STEP=%s, and the chapter, %s\n", e.Name, e.chapter())
+}
+
+// answers asks all questions at once, for most of their time is spent waiting. It gives the
+// answers in the order of the questions, and stops asking when nobody wants more of them.
+func (e Exercise) answers(
+	ctx context.Context,
+	server *zkserver.Server,
+	locks []property.Subject,
+) iter.Seq[answer] {
+	return func(yield func(answer) bool) {
+		ctx, enough := context.WithCancel(ctx)
+		defer enough()
+		first := use(server, locks[0])
+		if !yield(first) || !first.holds {
+			return
+		}
+		var coming []chan answer
+		for _, p := range e.Properties {
+			comes := make(chan answer, 1)
+			coming = append(coming, comes)
+			go func() { comes <- ask(ctx, server, p, locks) }()
+		}
+		for _, comes := range coming {
+			a := <-comes
+			if !yield(a) || !a.holds {
+				return
+			}
+		}
+	}
+}
+
+// ask asks for one property.
+func ask(ctx context.Context, server *zkserver.Server, p *property.Property, locks []property.Subject) answer {
+	lock := locks[0]
+	if p == property.CrashFrees {
+		lock = locks[len(locks)-1] // in step 1 there are two
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r := property.CheckUntil(ctx, server, lock, p)
+	return answer{
+		question: p.String(),
+		holds:    r.Verdict.Accepted(),
+		stuck:    r.Verdict == property.Stuck,
+		seen:     fmt.Sprint(r.Evidence),
+		ask:      p.Question.EN,
+	}
+}
+
+// hasOrders tells whether the orders of two clients can be played. They cannot where waiters
+// ask from time to time, as in the first two steps.
+func (e Exercise) hasOrders() bool { return e.IsStep() && e.Name != "1" && e.Name != "2" }
+
+// playOrders looks for an order of two clients' requests, or a place for a fault, in which
+// the lock is wrong. A property is a situation that somebody has thought of. This finds those
+// that nobody has thought of. It takes ten seconds at most.
+func (e Exercise) playOrders(t *testing.T, server *zkserver.Server) {
+	root := zktest.NewOn(t, server).Root
+	found, err := explore.Mine(t.Context(), server.Servers(), root, e.Name, "")
+	switch {
+	case errors.Is(err, explore.ErrAsks):
+		fmt.Fprintln(t.Output(), "✓", err)
+	case err != nil:
+		t.Error("the orders could not be played: ", err)
+	case found.Wrong != "":
+		t.Fail()
+		fmt.Fprintf(t.Output(), "✗ seen: after %d orders one in which %s:\n", found.Orders, found.Wrong)
+		for _, line := range found.Story {
+			fmt.Fprintln(t.Output(), line)
+		}
+		fmt.Fprintf(t.Output(), "  more: make explore STEP=mine%s plays more of them, and draws this one\n", e.Name)
+	case !found.All:
+		fmt.Fprintf(t.Output(), "✓ %d orders, and none is wrong; there was no time for the others\n", found.Orders)
+	default:
+		fmt.Fprintf(t.Output(), "✓ %d orders, and none is wrong\n", found.Orders)
+	}
+}
+
+// chapter is the page to read.
+func (e Exercise) chapter() string {
+	if e.IsStep() {
+		return filepath.Join(e.Home, "README.md")
+	}
+	return "docs/" + e.Name + ".md"
+}

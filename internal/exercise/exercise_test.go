@@ -1,0 +1,145 @@
+package exercise
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil { // the folders of the exercises are named from the root
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// inFolder lets the exercises be in a folder of the test's own.
+func inFolder(t *testing.T) {
+	t.Helper()
+	usual := Folder
+	Folder = t.TempDir()
+	t.Cleanup(func() { Folder = usual })
+}
+
+func TestCopyDoesNotOverwrite(t *testing.T) {
+	inFolder(t)
+	copied, err := Step4.Copy()
+	require.NoError(t, err)
+	assert.True(t, copied)
+	for _, name := range []string{"lock.go", "errors.go", "lock_test.go"} {
+		assert.FileExists(t, filepath.Join(Step4.Dir(), name))
+	}
+	assert.NoFileExists(t, filepath.Join(Step4.Dir(), "hints.md"))
+
+	mine := []byte("package step4\n")
+	require.NoError(t, os.WriteFile(filepath.Join(Step4.Dir(), "lock.go"), mine, 0o644))
+	copied, err = Step4.Copy()
+	require.NoError(t, err)
+	assert.False(t, copied)
+	text, err := os.ReadFile(filepath.Join(Step4.Dir(), "lock.go"))
+	require.NoError(t, err)
+	assert.Equal(t, string(mine), string(text))
+}
+
+func TestFind(t *testing.T) {
+	inFolder(t)
+	for _, name := range []string{"4", "04"} {
+		e, err := Find(name)
+		require.NoError(t, err)
+		assert.Equal(t, "4", e.Name)
+	}
+	_, err := Find("7")
+	assert.ErrorContains(t, err, "STEP=7: there is no such exercise")
+
+	first, err := Find("")
+	require.NoError(t, err)
+	assert.Equal(t, "1", first.Name)
+	_, err = first.Copy()
+	require.NoError(t, err)
+	require.NoError(t, first.Keep(Progress{Begun: true, Done: true}))
+	next, err := Find("")
+	require.NoError(t, err)
+	assert.Equal(t, "2", next.Name, "the first that is not done")
+}
+
+// Each hint is more direct than the last, and after the last comes the first.
+func TestHints(t *testing.T) {
+	inFolder(t)
+	_, err := Step4.Copy()
+	require.NoError(t, err)
+	hint := func(chinese bool) Hint {
+		t.Helper()
+		h, err := Step4.Next(chinese)
+		require.NoError(t, err)
+		return h
+	}
+	first := hint(false)
+	assert.Equal(t, "a release wakes one", first.Property, "before the first check it is about the first section")
+	assert.Equal(t, 1, first.Number)
+	assert.Contains(t, first.Text, "?", "the first hint is a question")
+	for number := 2; number <= first.N; number++ {
+		assert.Equal(t, number, hint(false).Number)
+	}
+	assert.Equal(t, first, hint(false))
+
+	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "no watch is left behind"}))
+	assert.Equal(t, "no watch is left behind", hint(false).Property)
+	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "no watch is left behind"}))
+	assert.Contains(t, hint(true).Text, "监听")
+	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "first come, first served"}))
+	assert.Contains(t, hint(false).Text, "Where is it written down who came first?", "the hint of an earlier step")
+	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "first come, first served", Stuck: true}))
+	assert.Equal(t, notWoken, hint(false).Property)
+	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "missing parents are made"}))
+	assert.Contains(t, hint(false).Text, "what is missing, and who else may be making it?", "the property's own question")
+}
+
+// A section of hints is for a property that is asked, and begins with a question. The Chinese
+// hints are the same, one by one.
+func TestEveryHintIsForAProperty(t *testing.T) {
+	for _, e := range All {
+		asked := map[string]bool{notWoken: true}
+		for _, p := range e.Properties {
+			asked[p.String()] = true
+		}
+		english, err := e.readHints("hints.md")
+		require.NoError(t, err)
+		chinese, err := e.readHints("hints.zh-CN.md")
+		require.NoError(t, err)
+		require.Len(t, chinese, len(english), "%s: sections", e)
+		for i, s := range english {
+			assert.True(t, asked[s.property], "%s asks for no property %q", e, s.property)
+			assert.GreaterOrEqual(t, len(s.hints), 3, "%s: %s", e, s.property)
+			assert.Contains(t, s.hints[0], "?", "%s: %s", e, s.property)
+			assert.Len(t, chinese[i].hints, len(s.hints), "%s: %s", e, chinese[i].property)
+		}
+	}
+}
+
+// What stands in a starter and is not for the learner to write is the step's own.
+func TestGivenFilesAreTheSteps(t *testing.T) {
+	for _, e := range All {
+		if !e.IsStep() {
+			continue
+		}
+		for _, name := range []string{"errors.go"} {
+			assert.Equal(t, body(t, e.Home, name), body(t, e.starter(), name), "%s: %s", e, name)
+		}
+	}
+}
+
+// body is a file without its package clause.
+func body(t *testing.T, dir, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	require.NoError(t, err)
+	return packageClause.ReplaceAllString(string(text), "")
+}
+
+var packageClause = regexp.MustCompile(`(?m)^package .*`)

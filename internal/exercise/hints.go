@@ -1,0 +1,124 @@
+package exercise
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Hint is one of several for a property, each more direct than the last.
+type Hint struct {
+	Property  string
+	Text      string
+	Number, N int // it is the first, the second and so on of N
+}
+
+// notWoken is the section for a waiter whose turn has come, and whom nobody wakes. Many a
+// story ends so, and then its property's own hints do not fit.
+const notWoken = "a waiter is not woken"
+
+// Next is the next hint for the property that is missing, and notes that it was given. After
+// the last comes the first again. Before the first check it is about the first property.
+func (e Exercise) Next(chinese bool) (Hint, error) {
+	p := e.Progress()
+	section, err := e.section(p, chinese)
+	if err != nil {
+		return Hint{}, err
+	}
+	given := p.Hints[section.property] % len(section.hints)
+	if p.Hints == nil {
+		p.Hints = map[string]int{}
+	}
+	p.Hints[section.property] = given + 1
+	return Hint{section.property, section.hints[given], given + 1, len(section.hints)}, e.Keep(p)
+}
+
+// A section of hints.md has the hints for one property.
+type section struct {
+	property string
+	hints    []string
+}
+
+// section is that of the missing property: this exercise's, or that of a step before it, or
+// else why the property matters.
+func (e Exercise) section(p Progress, chinese bool) (section, error) {
+	own, err := e.sections(chinese)
+	if err != nil {
+		return section{}, err
+	}
+	if p.Missing == "" || p.Missing == canBeUsed {
+		return own[0], nil
+	}
+	all := own
+	at := slices.IndexFunc(All, func(other Exercise) bool { return other.Name == e.Name })
+	for _, earlier := range slices.Backward(All[:at]) {
+		more, err := earlier.sections(chinese)
+		if err != nil {
+			return section{}, err
+		}
+		all = append(all, more...)
+	}
+	wanted := []string{p.Missing}
+	if p.Stuck {
+		wanted = []string{notWoken, p.Missing}
+	}
+	for _, property := range wanted {
+		for _, s := range all {
+			if s.property == property {
+				return s, nil
+			}
+		}
+	}
+	for _, property := range e.Properties {
+		if property.String() != p.Missing {
+			continue
+		}
+		if chinese {
+			return section{p.Missing, []string{property.Question.ZH, "为什么重要：" + property.Why.ZH + "。"}}, nil
+		}
+		return section{p.Missing, []string{property.Question.EN, "Why it matters: " + property.Why.EN + "."}}, nil
+	}
+	return own[0], nil
+}
+
+var numbered = regexp.MustCompile(`(?m)^\d+\. `)
+
+// sections reads the hints of an exercise: "## property" and "1. hint". What is indented below
+// a hint belongs to it. The Chinese file has the same sections in the same order, and they are
+// found by the English headings.
+func (e Exercise) sections(chinese bool) ([]section, error) {
+	english, err := e.readHints("hints.md")
+	if err != nil || !chinese {
+		return english, err
+	}
+	all, err := e.readHints("hints.zh-CN.md")
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != len(english) {
+		return nil, fmt.Errorf("%s: the two files of hints have not the same sections", e.starter())
+	}
+	for i := range all {
+		all[i].property = english[i].property
+	}
+	return all, nil
+}
+
+func (e Exercise) readHints(name string) (all []section, err error) {
+	text, err := os.ReadFile(filepath.Join(e.starter(), name))
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range strings.Split(string(text), "\n## ")[1:] {
+		property, list, _ := strings.Cut(part, "\n")
+		s := section{property: property}
+		for _, hint := range numbered.Split(list, -1)[1:] {
+			s.hints = append(s.hints, strings.TrimSpace(strings.ReplaceAll(hint, "\n   ", "\n")))
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}

@@ -1,0 +1,50 @@
+package exercise
+
+import (
+	"testing"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+)
+
+// atATime is how many locks are judged at one time. Each is asked for all properties at once.
+var atATime = make(chan struct{}, 2)
+
+// Accepts tests that the check finds nothing wrong with a lock that is right: the step's own,
+// or one that differs from it. The orders of two clients are not played.
+func Accepts(t *testing.T, e Exercise, locks ...property.Subject) {
+	e.judge(t, "", locks)
+}
+
+// Refuses tests that the check stops at this property of a lock that is wrong.
+func Refuses(t *testing.T, e Exercise, at *property.Property, locks ...property.Subject) {
+	e.judge(t, at.String(), locks)
+}
+
+// RefusesAtOnce tests that the check stops before the first property: the lock cannot be
+// locked and unlocked.
+func RefusesAtOnce(t *testing.T, e Exercise, locks ...property.Subject) {
+	e.judge(t, canBeUsed, locks)
+}
+
+func (e Exercise) judge(t *testing.T, want string, locks []property.Subject) {
+	t.Run(locks[0].Name, func(t *testing.T) {
+		t.Parallel()
+		atATime <- struct{}{}
+		defer func() { <-atATime }()
+		server, err := zktest.Shared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wrong answer // the first answer that says no
+		for a := range e.answers(t.Context(), server, locks) {
+			if !a.holds {
+				wrong = a
+			}
+		}
+		t.Logf("✗ %s: %s", wrong.question, wrong.seen)
+		if wrong.question != want {
+			t.Errorf("the check should have stopped at %q, and has stopped at %q", want, wrong.question)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package exercise
+
+import "zklock/internal/property"
+
+// All are the exercises, in their order.
+var All = []Exercise{Step1, Step2, Step3, Step4, Semaphore, MultiLock, Election}
+
+// Step1 is asked of New. A crashed holder's lock is free again with NewEphemeral: that lock
+// is asked for the last property.
+var Step1 = Exercise{"1", "step01_plain_node", []*property.Property{
+	property.OneHolder,
+	property.GivingUp,
+	property.Unrelated,
+	property.ParentsMade,
+	property.ManyShare,
+	property.WhateverIsInIt,
+	property.LostWhileWaiting,
+	property.ReleaseSeen,
+	property.UnlockTooMany,
+	property.UnlockRepeated,
+	property.LostTold,
+	property.QuietAfter,
+	property.LongHold,
+	property.CrashFrees,
+}}
+
+// Step2 is for the order in which clients are served.
+var Step2 = Exercise{"2", "step02_sequential_spin", []*property.Property{
+	property.OneHolder,
+	property.FirstCome,
+	property.CrashFrees,
+	property.NoStranger,
+	property.GivingUp,
+	property.WaiterCrash,
+	property.Unrelated,
+	property.ParentsMade,
+	property.ManyShare,
+	property.WhateverIsInIt,
+	property.LostWhileWaiting,
+	property.NotBeside,
+	property.ReleaseSeen,
+	property.FailsClean,
+	property.UnlockTooMany,
+	property.UnlockRepeated,
+	property.LostTold,
+	property.QuietAfter,
+	property.LongHold,
+}}
+
+// Step3 is for waiters that sleep.
+var Step3 = Exercise{"3", "step03_children_watch", []*property.Property{
+	property.OneHolder,
+	property.SilentWait,
+	property.FirstCome,
+	property.ReleaseSeen,
+	property.WaiterCrash,
+	property.GivingUp,
+	property.NoWatchLeft,
+	property.NoStranger,
+	property.CrashFrees,
+	property.Unrelated,
+	property.ParentsMade,
+	property.ManyShare,
+	property.WhateverIsInIt,
+	property.LostWhileWaiting,
+	property.NotBeside,
+	property.ReleasedWhileCutOff,
+	property.FailsClean,
+	property.UnlockTooMany,
+	property.UnlockRepeated,
+	property.LostTold,
+	property.QuietAfter,
+	property.LongHold,
+}}
+
+// Step4 is for waiters that are woken one by one.
+var Step4 = Exercise{"4", "step04_predecessor_watch", []*property.Property{
+	property.OneHolder,
+	property.SilentWait,
+	property.WakesOne,
+	property.ArrivalWakesNobody,
+	property.FirstCome,
+	property.ReleaseSeen,
+	property.WaiterCrash,
+	property.NoWatchLeft,
+	property.GivingUp,
+	property.NoStranger,
+	property.CrashFrees,
+	property.Unrelated,
+	property.ParentsMade,
+	property.ManyShare,
+	property.WhateverIsInIt,
+	property.LostWhileWaiting,
+	property.NotBeside,
+	property.ReleasedWhileCutOff,
+	property.FailsClean,
+	property.UnlockTooMany,
+	property.UnlockRepeated,
+	property.LostTold,
+	property.QuietAfter,
+	property.LongHold,
+}}
+
+// The exercises after the steps.
+var (
+	Semaphore = Exercise{"semaphore", "internal/exercise/after/semaphore", property.SemaphoreProperties}
+	MultiLock = Exercise{"multilock", "internal/exercise/after/multilock", property.MultiLockProperties}
+	Election  = Exercise{"election", "internal/exercise/after/election", property.ElectionProperties}
+)

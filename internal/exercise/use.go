@@ -1,0 +1,121 @@
+package exercise
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/server/zkserver"
+)
+
+const (
+	// canBeUsed is the first question.
+	canBeUsed = "it can be locked and unlocked"
+
+	// A waiter that polls rests between two requests: in the time of look it does not ask so
+	// often without a rest.
+	look    = 500 * time.Millisecond
+	tooMany = 50
+)
+
+// soon is how long one call has that need not wait for anybody.
+var soon = zktest.Slower(4 * time.Second)
+
+// use finds out what every lock can do. So one that hangs is told so in a few seconds, and
+// in plain words.
+func use(server *zkserver.Server, lock property.Subject) answer {
+	a := answer{question: canBeUsed}
+	err := zktest.PlayWithin(4*soon, func(story zktest.T) {
+		a.seen, a.ask = useOnce(zktest.NewOn(story, server), lock)
+	})
+	switch {
+	case err != nil:
+		a.seen, a.ask = err.Error(), "which call is it, and what does it wait for?"
+	case a.ask == "":
+		a.holds, a.seen = true, "A locked, B waited, A unlocked, and B was let in"
+	}
+	return a
+}
+
+// useOnce lets A lock, B come, and A unlock. It returns what went wrong, and a question.
+func useOnce(zoo *zktest.Zoo, lock property.Subject) (seen, ask string) {
+	a, b := lock.Join(zoo, "A"), lock.Join(zoo, "B")
+	first := a.Start()
+	if !within(soon, first.Returned) {
+		return fmt.Sprintf("nobody held the lock, A called Lock, and it has not come back in %v; A sent %d requests",
+			soon, requests(a.Tap.Frames())), "what does Lock wait for, when nobody else is there?"
+	}
+	if err := first.Err(); err != nil {
+		return fmt.Sprintf("nobody held the lock, and A's Lock answered: %v", err), "what does this error mean?"
+	}
+	mark := b.Tap.Mark()
+	second := b.Start()
+	within(soon, func() bool {
+		silently, polls := b.Tap.Waiting(mark)
+		return silently || polls || second.Returned()
+	})
+	spins := func() bool { return restless(b.Tap.Since(mark)) > tooMany }
+	if silently, _ := b.Tap.Waiting(mark); !silently {
+		within(look, func() bool { return second.Returned() || spins() })
+	}
+	if spins() {
+		return fmt.Sprintf("A held the lock, and B sent more than %d requests in %v, without a rest between them",
+			tooMany, look), "what makes B rest between two requests, and what ends its rest?"
+	}
+	mark = b.Tap.Mark()
+	released := zoo.Go(a.Client, func(context.Context) error { return a.Unlock(first.Held()) })
+	if !within(soon, released.Returned) {
+		return fmt.Sprintf("A held the lock and called Unlock, which has not come back in %v", soon),
+			"what does Unlock wait for?"
+	}
+	if err := released.Err(); err != nil {
+		return fmt.Sprintf("A held the lock, and its Unlock answered: %v", err), "what does this error mean?"
+	}
+	if !within(soon, second.Returned) {
+		return fmt.Sprintf(
+			"nobody was woken after the release: A has released the lock, and %v later B still waits; "+
+				"since then B sent %d requests; the queue: %v",
+			soon, requests(b.Tap.Since(mark)), zoo.Names(zoo.Root+"/lock"),
+		), "who is to tell B that its turn has come, and what does B do then?"
+	}
+	return "", ""
+}
+
+// within tells whether something becomes so in a time.
+func within(limit time.Duration, so func() bool) bool {
+	for deadline := time.Now().Add(limit); !so(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}
+
+// requests counts what a client has asked of the server.
+func requests(frames []wiretap.Frame) (n int) {
+	for _, f := range frames {
+		if isRequest(f) {
+			n++
+		}
+	}
+	return n
+}
+
+func isRequest(f wiretap.Frame) bool { return f.Kind == wiretap.Request && f.Op != wiretap.Ping }
+
+// restless counts the requests that were made as soon as the one before was answered.
+func restless(frames []wiretap.Frame) (n int) {
+	var answered time.Time
+	for _, f := range frames {
+		if f.Kind == wiretap.Reply {
+			answered = f.At
+		}
+		if isRequest(f) && f.At.Sub(answered) < 2*time.Millisecond {
+			n++
+		}
+	}
+	return n
+}

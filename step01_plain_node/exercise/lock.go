@@ -1,0 +1,78 @@
+// Package step1 is step 1, for you to write: one znode is the lock. Whoever
+// creates it holds the lock, whoever deletes it releases it, and whoever finds
+// it there tries again a little later.
+//
+//	go test ./yours/step1    what your lock can do, and what not yet
+//	make hint STEP=1         the next hint
+//
+// errors.go is given.
+package step1
+
+import (
+	"context"
+	"errors"
+	pathpkg "path"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Lock is one lock, seen by one client.
+type Lock struct {
+	conn *zk.Conn
+	path string
+	mode int32 // of the znode that is the lock
+}
+
+// New returns the lock whose znode is path. It sends nothing.
+func New(conn *zk.Conn, path string) *Lock {
+	return &Lock{conn: conn, path: path, mode: zk.FlagPersistent}
+}
+
+// Lock blocks until this client has created the znode. When ctx ends first, it
+// returns ctx's error and leaves nothing behind.
+func (l *Lock) Lock(ctx context.Context) error {
+	if err := check(ctx, l.conn, l.path); err != nil {
+		return err
+	}
+	// TODO 1: create answers; look at the answer. Which one says that the lock
+	//         is yours, which one that another client has it?
+	// 待办 1：create 有应答，看看应答。哪个说锁归你？哪个说锁被别人持有？
+	// TODO 2: while another client has it, rest for 20 ms and try again.
+	// 待办 2：别人持有时，休息 20 ms，再试。
+	// TODO 3: stop trying when ctx has ended, and say why.
+	// 待办 3：ctx 结束时停止尝试，并说明原因。
+	_ = create(l.conn, l.path, l.mode)
+	return nil
+}
+
+// Unlock releases the lock.
+func (l *Lock) Unlock() error {
+	if err := check(context.Background(), l.conn, l.path); err != nil {
+		return err
+	}
+	// TODO 4: delete the znode. (A version of -1 means: whichever.)
+	// 待办 4：删掉 znode。（version 为 -1 表示任意版本。）
+	return nil
+}
+
+// create makes the znode at path, and its parents where they are missing.
+func create(conn *zk.Conn, path string, mode int32) error {
+	_, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
+	if !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	err = create(conn, pathpkg.Dir(path), zk.FlagPersistent)
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return err
+	}
+	return create(conn, path, mode)
+}
+
+// NewEphemeral returns the same lock, on a znode that the server deletes when
+// its creator's session ends.
+//
+// TODO 5: this one is still persistent.
+// 待办 5：这一种还是持久的。
+func NewEphemeral(conn *zk.Conn, path string) *Lock {
+	return New(conn, path)
+}

@@ -1,0 +1,102 @@
+// Package step2 is step 2, for you to write: each client puts an ephemeral
+// sequential znode into the lock's directory, and the lowest number holds the
+// lock. The others list the directory again and again until they are the
+// lowest.
+//
+// What stands here is step 1 on an ephemeral znode. It is right, but nobody
+// stands in line, and anybody can release it.
+//
+//	go test ./yours/step2    what your lock can do, and what not yet
+//	make hint STEP=2         the next hint
+//
+// errors.go is given.
+package step2
+
+import (
+	"context"
+	"errors"
+	pathpkg "path"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// pollInterval is how long a waiter rests between two looks.
+const pollInterval = 20 * time.Millisecond
+
+// ErrNotHeld is what Unlock answers when this client does not hold the lock.
+var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
+
+// Lock is one lock, seen by one client.
+type Lock struct {
+	conn *zk.Conn
+	dir  string
+	// TODO 4 needs something here.
+	// 待办 4 在这里需要一个字段。
+}
+
+// New returns the lock whose directory is path. It sends nothing. The
+// directory's children named lock-<number> are the queue; others are ignored.
+func New(conn *zk.Conn, path string) *Lock {
+	return &Lock{conn: conn, dir: path}
+}
+
+// Lock blocks until this client's znode is the first in the queue. When ctx
+// ends first, it deletes its znode and returns ctx's error.
+func (l *Lock) Lock(ctx context.Context) error {
+	if err := check(ctx, l.conn, l.dir); err != nil {
+		return err
+	}
+	// TODO 1: take a number, once: create l.dir+"/lock-" with
+	//         zk.FlagEphemeralSequential. The path that comes back ends in it.
+	// 待办 1：取一个号，只取一次：用 zk.FlagEphemeralSequential 创建 l.dir+"/lock-"。
+	//         返回的路径以号结尾。
+	// TODO 2: then ask again and again, not by a create, but by a list of
+	//         l.dir: is there a smaller number than mine?
+	// 待办 2：然后一遍遍地问，不用 create，而是列出 l.dir：有比我小的号吗？
+	// TODO 3: now there is something to take back when ctx ends, or when a
+	//         request fails.
+	// 待办 3：现在，ctx 结束或请求失败时，有东西要收回了。
+	for {
+		if err := ctx.Err(); err != nil {
+			return failed("lock", l.dir, err)
+		}
+		_, err := create(l.conn, l.dir, zk.FlagEphemeral)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, zk.ErrNodeExists) {
+			return failed("lock", l.dir, err)
+		}
+		select {
+		case <-time.After(pollInterval):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Unlock deletes the znode that holds the lock. It returns ErrNotHeld when this
+// client does not hold the lock.
+func (l *Lock) Unlock() error {
+	if err := check(context.Background(), l.conn, l.dir); err != nil {
+		return err
+	}
+	// TODO 4: whose znode is this? Delete your own.
+	// 待办 4：这是谁的 znode？只删自己的。
+	return failed("unlock", l.dir, l.conn.Delete(l.dir, -1))
+}
+
+// create makes a znode and returns its path, with the number that the server
+// gave it. Parents are made only when the server says that they are missing:
+// asking for them each time would be a write each time.
+func create(conn *zk.Conn, path string, mode int32) (string, error) {
+	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
+	if !errors.Is(err, zk.ErrNoNode) {
+		return made, err
+	}
+	_, err = create(conn, pathpkg.Dir(path), zk.FlagPersistent)
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return "", err
+	}
+	return create(conn, path, mode)
+}

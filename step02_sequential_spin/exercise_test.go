@@ -1,0 +1,36 @@
+package sequentialspin
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/exercise"
+	"zklock/internal/property"
+	starter "zklock/step02_sequential_spin/exercise"
+)
+
+// The check of the exercise accepts this step's lock, and right ones that differ from it. It
+// refuses the starter and the wrong ones.
+func TestTheExercise(t *testing.T) {
+	queue := func(name string, newLock func(*zk.Conn, string) *wrong) property.Subject {
+		s := property.Over(name, newLock)
+		s.NotHeld = ErrNotHeld
+		return s
+	}
+	exercise.Accepts(t, exercise.Step2, lock)
+	exercise.Accepts(t, exercise.Step2, queue("rests for longer", with(func(l *wrong) { l.poll = 15 * pollInterval })))
+	// No lock's answers show how much of the stack is used.
+	exercise.Accepts(t, exercise.Step2, queue("W7", with(waitsByRecursion)))
+
+	exercise.Refuses(t, exercise.Step2, property.FirstCome, property.Over("the starter", starter.New))
+	exercise.Refuses(t, exercise.Step2, property.CrashFrees, queue("W1", with(persistentZnode)))
+	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W2", with(comparesItselfWithItself)))
+	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W3", with(overlooksNumberZero)))
+	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W4", with(returnsAfterAnError)))
+	exercise.Refuses(t, exercise.Step2, property.Unrelated, queue("W5", with(oneQueueForAllLocks)))
+	exercise.Refuses(t, exercise.Step2, property.OneHolder, property.Over("W6", newOneZnode))
+	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W16", with(sortsByAPieceOfTheGuid)))
+	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W17", with(sortsByTheHostname)))
+	exercise.RefusesAtOnce(t, exercise.Step2, queue("asks without a rest", with(func(l *wrong) { l.poll = 0 })))
+}

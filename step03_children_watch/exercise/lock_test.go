@@ -1,0 +1,22 @@
+package step3
+
+import (
+	"testing"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
+	"zklock/internal/property"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+// TestLock asks what your lock can do, in the order of the chapter, and stops at the first
+// that it cannot:
+//
+//	go test ./yours/step3       all of it
+//	go test -v ./yours/step3    with what was seen of each that holds
+func TestLock(t *testing.T) {
+	lock := property.Over("New", New)
+	lock.NotHeld = ErrNotHeld
+	exercise.Check(t, exercise.Step3, lock)
+}

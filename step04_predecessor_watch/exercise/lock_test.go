@@ -1,0 +1,22 @@
+package step4
+
+import (
+	"testing"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
+	"zklock/internal/property"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+// TestLock asks what your lock can do, in the order of the chapter, and stops at the first
+// that it cannot:
+//
+//	go test ./yours/step4       all of it
+//	go test -v ./yours/step4    with what was seen of each that holds
+func TestLock(t *testing.T) {
+	lock := property.Over("New", New)
+	lock.NotHeld = ErrNotHeld
+	exercise.Check(t, exercise.Step4, lock)
+}

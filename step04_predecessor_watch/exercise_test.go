@@ -1,0 +1,123 @@
+package predecessorwatch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	pathpkg "path"
+	"slices"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/exercise"
+	"zklock/internal/property"
+	starter "zklock/step04_predecessor_watch/exercise"
+)
+
+// The check of the exercise accepts this step's lock, and right ones that differ from it. It
+// refuses the starter and the wrong ones.
+func TestTheExercise(t *testing.T) {
+	over := func(name string, newLock func(*zk.Conn, string) wrong) property.Subject {
+		s := property.Over(name, newLock)
+		s.NotHeld = ErrNotHeld
+		return s
+	}
+	exercise.Accepts(t, exercise.Step4, lock)
+	exercise.Accepts(t, exercise.Step4, over("sorts the queue", waits(leaving(sortsTheQueue))))
+	exercise.Accepts(t, exercise.Step4, over("asks first", waits(leaving(asksFirst))))
+
+	exercise.Refuses(t, exercise.Step4, property.WakesOne, property.Over("the starter", starter.New))
+	exercise.Refuses(t, exercise.Step4, property.WaiterCrash, over("W8", w8))
+	exercise.Refuses(t, exercise.Step4, property.NoWatchLeft, over("W9", w9))
+	exercise.Refuses(t, exercise.Step4, property.GivingUp, over("W12", w12))
+	exercise.RefusesAtOnce(t, exercise.Step4, over("W15", w15))
+	exercise.RefusesAtOnce(t, exercise.Step4, property.Over("W18", newTries))
+	exercise.Refuses(t, exercise.Step4, property.OneHolder, over("W19", w19))
+	exercise.RefusesAtOnce(t, exercise.Step4, over("W20", w20))
+	exercise.Refuses(t, exercise.Step4, property.ReleaseSeen, over("W21", w21))
+	exercise.Refuses(t, exercise.Step4, property.FailsClean, over("W22", w22))
+	exercise.Refuses(t, exercise.Step4, property.ReleaseSeen, over("W24", w24))
+	exercise.Refuses(t, exercise.Step4, property.WakesOne, over("watches the holder", waits(leaving(watchesTheHolder))))
+	exercise.RefusesAtOnce(t, exercise.Step4, over("watches its own znode", waits(leaving(watchesItself))))
+}
+
+// In a queue that is sorted by the numbers, the one before mine is the one to watch.
+func sortsTheQueue(l *right, ctx context.Context, node string) error {
+	for {
+		names, _, err := l.conn.Children(l.dir)
+		if err != nil {
+			return err
+		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			_, ok := number(name)
+			return !ok
+		})
+		slices.SortFunc(names, func(a, b string) int {
+			n, _ := number(a)
+			m, _ := number(b)
+			return cmp.Compare(n, m)
+		})
+		at := slices.Index(names, pathpkg.Base(node))
+		if at < 0 {
+			return fmt.Errorf("own znode %s: %w", node, zk.ErrNoNode)
+		}
+		if at == 0 {
+			return nil
+		}
+		if err := watch(l, ctx, l.dir+"/"+names[at-1]); err != nil {
+			return err
+		}
+	}
+}
+
+// exists sets no watch when it is asked without one. Then comes the read that sets it.
+func asksFirst(l *right, ctx context.Context, node string) error {
+	for {
+		path, err := before(l, node)
+		if path == "" || err != nil {
+			return err
+		}
+		there, _, err := l.conn.Exists(path)
+		if there && err == nil {
+			err = watch(l, ctx, path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// "I wait for the lock, and the first in the queue has it."
+func watchesTheHolder(l *right, ctx context.Context, node string) error {
+	for {
+		names, _, err := l.conn.Children(l.dir)
+		if err != nil {
+			return err
+		}
+		slices.Sort(names)
+		own := pathpkg.Base(node)
+		if !slices.Contains(names, own) {
+			return fmt.Errorf("own znode %s: %w", own, zk.ErrNoNode)
+		}
+		if names[0] == own {
+			return nil
+		}
+		if err := watch(l, ctx, l.dir+"/"+names[0]); err != nil {
+			return err
+		}
+	}
+}
+
+// "The server tells me when something happens to my znode."
+func watchesItself(l *right, ctx context.Context, node string) error {
+	for {
+		path, err := before(l, node)
+		if path == "" || err != nil {
+			return err
+		}
+		if err := watch(l, ctx, node); err != nil {
+			return err
+		}
+	}
+}
