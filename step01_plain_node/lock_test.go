@@ -32,116 +32,110 @@ func init() {
 	}
 }
 
-// made from the table of properties: go generate ./...
-//
-// step 1 has:
-//   ✓ one holder at a time
-//   ✓ giving up leaves nothing behind
-//   ✓ unrelated znodes are no obstacle
-//   ✓ no watch is left behind
-//   ✓ a long hold and a long wait come to a good end
-//   ✓ missing parents are made
-//   ✓ many goroutines share one lock
-//   ✓ a znode is deleted whatever is in it
-//   ✓ a waiter whose session expires says so or queues again
-//   ✓ a release is seen, whenever it comes
-//   ✓ an error in the wait leaves nothing behind
-//   ✓ an unlock that failed can be called again
-//   ✓ unlock says that the lock was lost
-//   ✓ who holds nothing sends nothing
-//   ✓ a lost create takes nobody else's place
-//   ✓ a znode of an old session is no place in the queue
-//   ✓ an unlock without the lock says so
-//   ✓ what cannot work is refused before anything is sent
-//   ✓ a closed session is named in the error
-//   ✓ a session closed during a call ends the call
-//   ✓ a missing permission is named, and can be given later
-//   ✓ a parent that can have no children is named
-//   ✓ a reply that is none does no harm
-//   ✓ a directory full of foreign children is no obstacle
-//   ✓ a server that is none is named
-//
-// step 1 lacks:
-//   ✗ a crashed holder's lock comes free
-//   ✗ first come, first served
-//   ✗ a stranger cannot release it
-//   ✗ waiting sends no request
-//   ✗ a lost reply to create does no harm
-//   ✗ a lost reply to delete does no harm
-//   ✗ the holder may lock again
-//   ✗ the holder is told when the lock is lost
-//   ✗ each tenure's token is greater than the last
-//   ✗ readers share, writers do not, nobody starves
-//   ✗ a broken line does not end the wait
-//   ✗ who gives up need not wait for an answer
-//
-// step 1, where the question does not arise:
-//   – a waiter's crash lets nobody in
-//   – a release wakes one
-//   – an arrival wakes nobody
-//   – the last number does no harm
-//   – a waiter whose znode was deleted is not let in beside another
-//
-// step 1w has:
-//   ✓ one holder at a time
-//   ✓ a crashed holder's lock comes free
-//   ✓ giving up leaves nothing behind
-//   ✓ unrelated znodes are no obstacle
-//   ✓ waiting sends no request
-//   ✓ an arrival wakes nobody
-//   ✓ no watch is left behind
-//   ✓ a long hold and a long wait come to a good end
-//   ✓ missing parents are made
-//   ✓ many goroutines share one lock
-//   ✓ a znode is deleted whatever is in it
-//   ✓ a waiter whose session expires says so or queues again
-//   ✓ a release is seen, whenever it comes
-//   ✓ an error in the wait leaves nothing behind
-//   ✓ an unlock that failed can be called again
-//   ✓ unlock says that the lock was lost
-//   ✓ who holds nothing sends nothing
-//   ✓ a lost create takes nobody else's place
-//   ✓ a znode of an old session is no place in the queue
-//   ✓ an unlock without the lock says so
-//   ✓ a release is not missed while the line is down
-//   ✓ what cannot work is refused before anything is sent
-//   ✓ a closed session is named in the error
-//   ✓ a session closed during a call ends the call
-//   ✓ a missing permission is named, and can be given later
-//   ✓ a parent that can have no children is named
-//   ✓ a reply that is none does no harm
-//   ✓ a directory full of foreign children is no obstacle
-//   ✓ a server that is none is named
-//
-// step 1w lacks:
-//   ✗ first come, first served
-//   ✗ a stranger cannot release it
-//   ✗ a release wakes one
-//   ✗ a lost reply to create does no harm
-//   ✗ a lost reply to delete does no harm
-//   ✗ the holder may lock again
-//   ✗ the holder is told when the lock is lost
-//   ✗ each tenure's token is greater than the last
-//   ✗ readers share, writers do not, nobody starves
-//   ✗ a broken line does not end the wait
-//   ✗ who gives up need not wait for an answer
-//
-// step 1w, where the question does not arise:
-//   – a waiter's crash lets nobody in
-//   – the last number does no harm
-//   – a waiter whose znode was deleted is not let in beside another
-//
-// end of what was made
-
 // The only test that is not parallel, and so the first to speak: when a line of
 // lock.go is broken, the properties say what it was good for.
 func TestProperties(t *testing.T) {
-	property.AsTheTableSays(t, "1", plain)
-	property.AsTheTableSays(t, "1w", watched)
-	property.Holds(t, ephemeral, property.CrashFrees, property.KilledHolder, // which New lacks
-		property.OneHolder, property.LongHold)
-	property.Holds(t, ephemeral, property.Promises...)
-	property.Holds(t, ephemeral, property.BadInput...)
+	property.Holds(t, plain,
+		property.OneHolder,
+		property.GivingUp,
+		property.Unrelated,
+		property.NoWatchLeft,
+		property.LongHold,
+		property.ParentsMade,
+		property.ManyShare,
+		property.WhateverIsInIt,
+		property.LostWhileWaiting,
+		property.ReleaseSeen,
+		property.FailsClean,
+		property.UnlockRepeated,
+		property.LostTold,
+		property.UnlockTooMany,
+		property.QuietAfter,
+		property.OwnPlace,
+		property.OldZnode,
+	)
+	property.Lacks(t, plain,
+		property.CrashFrees,
+		property.FirstCome,
+		property.NoStranger,
+		property.SilentWait,
+		property.LostCreateReply,
+		property.LostDeleteReply,
+		property.LocksAgain,
+		property.ToldOfLoss,
+		property.Fenced,
+		property.Shared,
+		property.LineBreaks,
+		property.GivesUpAtOnce,
+	)
+	property.DoesNotArise(t, plain,
+		property.WaiterCrash, property.NotBeside, // here a waiter has no znode
+		property.WakesOne, property.ArrivalWakesNobody, // here nobody sleeps
+	)
+}
+
+// NewEphemeral gives the znode to the session of its holder.
+func TestPropertiesOfNewEphemeral(t *testing.T) {
+	property.Holds(t, ephemeral,
+		// which New lacks
+		property.CrashFrees,
+		property.OneHolder,
+		property.GivingUp,
+		property.LongHold,
+		property.ParentsMade,
+		property.ManyShare,
+		property.WhateverIsInIt,
+		property.LostWhileWaiting,
+		property.ReleaseSeen,
+		property.FailsClean,
+		property.UnlockRepeated,
+		property.LostTold,
+		property.UnlockTooMany,
+		property.QuietAfter,
+		property.OwnPlace,
+		property.OldZnode,
+	)
+}
+
+// NewWatched watches the znode in place of asking for it.
+func TestPropertiesOfNewWatched(t *testing.T) {
+	property.Holds(t, watched,
+		property.OneHolder,
+		property.CrashFrees,
+		property.GivingUp,
+		property.Unrelated,
+		property.SilentWait,
+		property.ArrivalWakesNobody,
+		property.NoWatchLeft,
+		property.LongHold,
+		property.ParentsMade,
+		property.ManyShare,
+		property.WhateverIsInIt,
+		property.LostWhileWaiting,
+		property.ReleaseSeen,
+		property.FailsClean,
+		property.UnlockRepeated,
+		property.LostTold,
+		property.UnlockTooMany,
+		property.QuietAfter,
+		property.OwnPlace,
+		property.OldZnode,
+		property.ReleasedWhileCutOff,
+	)
+	property.Lacks(t, watched,
+		property.FirstCome,
+		property.NoStranger,
+		property.WakesOne,
+		property.LostCreateReply,
+		property.LostDeleteReply,
+		property.LocksAgain,
+		property.ToldOfLoss,
+		property.Fenced,
+		property.Shared,
+		property.LineBreaks,
+		property.GivesUpAtOnce,
+	)
+	property.DoesNotArise(t, watched, property.WaiterCrash, property.NotBeside)
 }
 
 func TestLockIsOneCreateAndUnlockOneDelete(t *testing.T) {

@@ -22,65 +22,48 @@ var lock = property.Over("step 2", New)
 
 func init() { lock.NotHeld = ErrNotHeld }
 
-// made from the table of properties: go generate ./...
-//
-// step 2 has:
-//   ✓ one holder at a time
-//   ✓ a crashed holder's lock comes free
-//   ✓ first come, first served
-//   ✓ a stranger cannot release it
-//   ✓ giving up leaves nothing behind
-//   ✓ unrelated znodes are no obstacle
-//   ✓ a waiter's crash lets nobody in
-//   ✓ no watch is left behind
-//   ✓ a long hold and a long wait come to a good end
-//   ✓ missing parents are made
-//   ✓ many goroutines share one lock
-//   ✓ a znode is deleted whatever is in it
-//   ✓ a waiter whose session expires says so or queues again
-//   ✓ a release is seen, whenever it comes
-//   ✓ an error in the wait leaves nothing behind
-//   ✓ an unlock that failed can be called again
-//   ✓ unlock says that the lock was lost
-//   ✓ who holds nothing sends nothing
-//   ✓ a lost create takes nobody else's place
-//   ✓ a znode of an old session is no place in the queue
-//   ✓ an unlock without the lock says so
-//   ✓ a waiter whose znode was deleted is not let in beside another
-//   ✓ unlock says whether the lock was never held, or was lost
-//   ✓ who gives up is told what may be left
-//   ✓ an error ends the wait
-//   ✓ a waiter whose znode was deleted says so
-//   ✓ a killed holder's lock comes free
-//   ✓ what cannot work is refused before anything is sent
-//   ✓ a closed session is named in the error
-//   ✓ a session closed during a call ends the call
-//   ✓ a missing permission is named, and can be given later
-//   ✓ a parent that can have no children is named
-//   ✓ a reply that is none does no harm
-//   ✓ a directory full of foreign children is no obstacle
-//   ✓ a server that is none is named
-//
-// step 2 lacks:
-//   ✗ waiting sends no request
-//   ✗ a lost reply to create does no harm
-//   ✗ a lost reply to delete does no harm
-//   ✗ the holder may lock again
-//   ✗ the holder is told when the lock is lost
-//   ✗ each tenure's token is greater than the last
-//   ✗ readers share, writers do not, nobody starves
-//   ✗ a broken line does not end the wait
-//   ✗ who gives up need not wait for an answer
-//
-// step 2, where the question does not arise:
-//   – a release wakes one
-//   – an arrival wakes nobody
-//
-// end of what was made
-
 // The first test to speak: when a line of lock.go is broken, the properties say
 // what it was good for.
-func TestProperties(t *testing.T) { property.AsTheTableSays(t, "2", lock) }
+func TestProperties(t *testing.T) {
+	property.Holds(t, lock,
+		// new in this step
+		property.CrashFrees,
+		property.FirstCome,
+		property.NoStranger,
+		property.WaiterCrash,
+		property.NotBeside,
+		// as in step 1
+		property.OneHolder,
+		property.GivingUp,
+		property.Unrelated,
+		property.NoWatchLeft,
+		property.LongHold,
+		property.ParentsMade,
+		property.ManyShare,
+		property.WhateverIsInIt,
+		property.LostWhileWaiting,
+		property.ReleaseSeen,
+		property.FailsClean,
+		property.UnlockRepeated,
+		property.LostTold,
+		property.UnlockTooMany,
+		property.QuietAfter,
+		property.OwnPlace,
+		property.OldZnode,
+	)
+	property.Lacks(t, lock,
+		property.SilentWait,
+		property.LostCreateReply,
+		property.LostDeleteReply,
+		property.LocksAgain,
+		property.ToldOfLoss,
+		property.Fenced,
+		property.Shared,
+		property.LineBreaks,
+		property.GivesUpAtOnce,
+	)
+	property.DoesNotArise(t, lock, property.WakesOne, property.ArrivalWakesNobody) // here nobody sleeps
+}
 
 func TestLockIsOneCreateAndOneList(t *testing.T) {
 	z := zktest.New(t)
