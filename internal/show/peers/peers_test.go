@@ -15,7 +15,6 @@ import (
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/upkeep/chapter"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }
@@ -149,7 +148,7 @@ func watched(z *zktest.Zoo, path string) bool {
 	return err == nil && len(watches[path]) > 0
 }
 
-// What docs/java.md says of Curator's lock beside ours.
+// What docs/course.md says of Curator's lock beside ours.
 func TestWhereStep5DiffersFromCurator(t *testing.T) {
 	z := needsPeers(t)
 	ours := step5.Join(z, "step 5")
@@ -159,26 +158,19 @@ func TestWhereStep5DiffersFromCurator(t *testing.T) {
 		theirs.Begin(command, args...)
 		require.True(t, theirs.Done(), command)
 	}
-	says := func(format string, args ...any) {
-		t.Helper()
-		chapter.SaysIn(t, "../../../docs/java.md", format, args...)
-	}
 	held := ours.Acquire()
 	does("try 100") // which fails if it gets the lock
 	require.Len(t, ours.Queue(), 1, "the queue: only the holder")
-	says("Curator has given up: the server watches the holder's znode for it: %v", watched(z, held.Znode()))
+	require.True(t, watched(z, held.Znode()), "Curator has given up, and leaves its watch")
 	does("unwatch %s", held.Znode())
-	says("Curator has sent removeWatches: the server watches the holder's znode for it: %v", watched(z, held.Znode()))
+	require.False(t, watched(z, held.Znode()), "Curator has sent removeWatches")
 	held.Release()
 
 	_, err := z.Observer().Create(ours.Path+"/0-a-note", nil, 0, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	ours.Acquire().Release()
 	theirs.Begin("try 100")
-	says(
-		"nobody holds the lock, and somebody's znode 0-a-note is in its directory: step 5 gets the lock; Curator waits: %v",
-		theirs.Done(),
-	)
+	require.True(t, theirs.Done(), "Curator waits behind a znode that is not of the queue, where step 5 gets the lock")
 }
 
 // NoNode is not only what an expired session looks like: somebody may have deleted the
@@ -200,12 +192,7 @@ func TestCuratorQueuesAgainWhenItsZnodeHasGone(t *testing.T) {
 	queue = ours.Queue()
 	require.Len(t, queue, 1, "the queue: Curator has made another znode")
 	again, _ := z.Owner(ours.Path + "/" + queue[0])
-	chapter.SaysIn(
-		t,
-		"../../../docs/java.md",
-		"somebody deletes the znode of a Curator that waits: it makes another one, in the same session: %v",
-		session == again,
-	)
+	require.Equal(t, session, again, "the session of Curator's second znode")
 }
 
 // One holds, and the other, of the other language, waits or shares: both ways.

@@ -246,30 +246,6 @@ func TestEveryPredictionIsAQuestion(t *testing.T) {
 
 var mistake = regexp.MustCompile(`(?m)^### W\d+`)
 
-// What a published mistake does is folded until it is said.
-func TestTheMistakesAreFolded(t *testing.T) {
-	t.Parallel()
-	for folder, words := range map[string]string{"": "What happens.", "zh-CN/": "后果。"} {
-		text, err := os.ReadFile(filepath.Join(root, "docs", map[string]string{"": "mistakes.md", "zh-CN/": "mistakes.zh-CN.md"}[folder]))
-		require.NoError(t, err)
-		questions := sections.FindAllString(string(book(t)[folder+"mistakes.html"]), -1)
-		require.NotEmpty(t, questions, words)
-		assert.Equal(
-			t,
-			len(mistake.FindAllString(string(text), -1)),
-			len(questions),
-			"mistakes that are folded, of those that are told: %s",
-			words,
-		)
-		for _, q := range questions {
-			asked, answer, _ := strings.Cut(q, `<details class="answer">`)
-			assert.NotContains(t, asked, words)
-			assert.Contains(t, answer, "<strong>"+words+"</strong>")
-			assert.Contains(t, answer, "TestW")
-		}
-	}
-}
-
 func TestAPredictionNeedsAnAnswer(t *testing.T) {
 	t.Parallel()
 	for text, said := range map[string]string{

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"zklock/internal/check/tables"
@@ -18,8 +17,6 @@ func lists() (all []list) {
 		all = append(all,
 			list{e.page("README.md"), "locks", e.steps()},
 			list{e.page("docs/properties.md"), "properties", e.matrix()},
-			list{e.page("docs/mistakes.md"), "mistakes", e.harms()},
-			list{e.page("docs/mistakes.md"), "orders", e.orders()},
 			list{e.chapter("4"), "mistakes", e.mistakesOf("4", e.toMistakes())})
 		for _, step := range tables.Steps() {
 			all = append(all, list{e.chapter(step.Key), "properties", e.marks(step.Key)})
@@ -180,38 +177,6 @@ func (e edition) doesNotArise(key string) (all []string) {
 	}
 	end()
 	return all
-}
-
-// harms is the index of the mistakes, by what goes wrong.
-func (e edition) harms() string {
-	text := e.say("| what goes wrong | mistakes |") + "\n|---|---|\n"
-	for _, harm := range tables.Harms {
-		var links []string
-		for _, m := range tables.Mistakes {
-			if m.Harm == harm {
-				links = append(links, e.link(m, ""))
-			}
-		}
-		text += row(e.say(harm), strings.Join(links, e.enumerate))
-	}
-	return text
-}
-
-// orders says what the explorer finds of each mistake.
-func (e edition) orders() string {
-	text := e.say("| mistake | what is wrong | what fails before | requests |") + "\n|---|---|---|--:|\n"
-	for _, m := range tables.Mistakes {
-		var wrong []string
-		for _, what := range m.Found.Wrong {
-			wrong = append(wrong, e.say(what))
-		}
-		fault, requests := "–", "–"
-		if m.Found.Requests > 0 {
-			fault, requests = e.say(m.Found.Fault), strconv.Itoa(m.Found.Requests)
-		}
-		text += row(m.Key(), strings.Join(wrong, e.besides), fault, requests)
-	}
-	return text
 }
 
 // toMistakes is the way from a chapter to the page of mistakes.
