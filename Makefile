@@ -36,14 +36,11 @@ hint: ## the next hint, more direct each time
 ## STEP=4           which exercise; else the first that is not done
 	@go run ./internal/cmd/exercise hint
 
-zk: ready ## keep a server for make hold, until Ctrl-C
-	@go build -o out/hold ./internal/show/hold && out/hold zk
-
-hold: ## take a step's lock by hand, in several terminals
-## STEP=4           which step; else the first
+zk: $(if $(STEP),,ready) ## keep a server, until Ctrl-C; or take a step's lock there by hand
+## STEP=4           a client of this step's lock, in another terminal
 ## NAME=a           the client's name
 ## READ=1           as a reader, in step 6
-	@go build -o out/hold ./internal/show/hold && out/hold hold $(or $(STEP),1) "$(NAME)" $(if $(READ),read)
+	@go build -o out/zk ./internal/cmd/zk && out/zk $(if $(STEP),-step $(STEP) -name "$(NAME)" $(if $(READ),-read))
 
 ##@ Look closer
 
@@ -125,11 +122,11 @@ figures: ready ## draw the chapters' pictures, from a run
 ready: # the modules in silence, so that what is installed stands in the first line
 	@go list -m >/dev/null || { GOWORK=off go list -m >/dev/null 2>&1 || echo "This needs Go 1.25 or newer: https://go.dev/dl/"; exit 1; }
 	@go mod download || { $(NO_MODULES); exit 1; }
-	@go run ./internal/upkeep/ready
+	@go run ./internal/cmd/zk install
 
 # An old Go fails at go.mod, and not for want of a network. If it is only the file go.work that fails, Go itself has said what to do.
 NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of reach, name a mirror in your country, and try again:'; \
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: help tour play test exercise hint zk hold matrix explore book bench storm java peers quick check generate tools race figures ready
+.PHONY: help tour play test exercise hint zk matrix explore book bench storm java peers quick check generate tools race figures ready

@@ -26,10 +26,10 @@ import (
 
 // The test binary is also the command that a test types: see typed.
 func TestMain(m *testing.M) {
-	if os.Getenv("HOLD_TEST") == "" {
+	if os.Getenv("ZK_TEST") == "" {
 		zktest.Main(m)
 	}
-	if os.Args[1] == "zk" {
+	if len(os.Args) == 1 { // it keeps a server
 		go func() { // it ends with the test, however that ends
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			os.Exit(1)
@@ -56,7 +56,7 @@ func typed(t *testing.T, dir, servers string, args ...string) *terminal {
 	defer out.Close()
 	c := &terminal{t: t, cmd: exec.CommandContext(ctx, os.Args[0], args...), out: out.Name()}
 	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = dir, out, out
-	c.cmd.Env = append(os.Environ(), "HOLD_TEST=1", "TMPDIR="+dir, "ZK_SERVERS="+servers)
+	c.cmd.Env = append(os.Environ(), "ZK_TEST=1", "TMPDIR="+dir, "ZK_SERVERS="+servers)
 	if os.Getenv("ZK_BACKEND") == "existing" {
 		c.cmd.Env = append(c.cmd.Env, "ZK_BACKEND=")
 	}
@@ -98,7 +98,7 @@ func (c *terminal) says(text string) {
 		},
 		zktest.Patience,
 		10*time.Millisecond,
-		"waited in vain for %v to say %q. It has said:\n%v",
+		"%v did not say %q. It has said:\n%v",
 		c.cmd.Args[1:],
 		text,
 		c,
@@ -127,12 +127,13 @@ type chapter struct {
 	typed           []*terminal
 }
 
-// client types make hold, and waits until it says something.
-func (c *chapter) client(says string, args ...string) *terminal {
+// client types make zk STEP=, and waits until it says something.
+func (c *chapter) client(says, name string, more ...string) *terminal {
 	c.Helper()
-	a := typed(c.T, c.dir, "", append([]string{"hold", c.step}, args...)...)
+	args := []string{"-step", c.step, "-name", name}
+	a := typed(c.T, c.dir, "", append(args, more...)...)
 	c.typed = append(c.typed, a)
-	a.says(", time-out 6 s")
+	a.says(", with a time-out of 6s")
 	a.says(says)
 	return a
 }
@@ -148,8 +149,8 @@ func (c *chapter) queue() []string {
 func TestTheChaptersInTerminals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server := typed(t, dir, "", "zk")
-	server.says("make hold STEP=1 NAME=a")
+	server := typed(t, dir, "")
+	server.says("make zk STEP=1 NAME=a")
 	text, err := os.ReadFile(filepath.Join(dir, addressFile))
 	require.NoError(t, err)
 	addr := string(text)
@@ -176,7 +177,7 @@ func TestTheChaptersInTerminals(t *testing.T) {
 		}
 		t.Run("a second server", func(t *testing.T) {
 			t.Parallel()
-			refused(t, dir, "", "make zk runs already, in another terminal: its server is at "+addr, "zk")
+			refused(t, dir, "", "make zk runs already, in another terminal: its server is at "+addr)
 		})
 	})
 
@@ -258,10 +259,10 @@ func crashLetsTheNextIn(c *chapter) {
 
 func allAreTold(c *chapter) {
 	elsewhere := c.TempDir() // where no make zk runs: ZK_SERVERS names the server
-	other := typed(c.T, elsewhere, c.addr, "zk")
+	other := typed(c.T, elsewhere, c.addr)
 	other.says("ZK_SERVERS is set, so there are servers already: " + c.addr)
 	other.ends(0)
-	a := typed(c.T, elsewhere, c.addr, "hold", "03", "a")
+	a := typed(c.T, elsewhere, c.addr, "-step", "3", "-name", "a")
 	a.says("holds the lock")
 	b := c.client("2 names, and set a watch", "b")
 	waiter := c.client("3 names, and set a watch", "c")
@@ -293,7 +294,6 @@ func oneIsTold(c *chapter) {
 
 func pausedHolderIsTold(c *chapter) {
 	a := c.client("holds the lock, its token is ", "a")
-	a.says("renewed its lease")
 	b := c.client("is not the first", "b")
 	a.signal(syscall.SIGSTOP)
 	b.says("holds the lock, its token is ")
@@ -305,10 +305,11 @@ func pausedHolderIsTold(c *chapter) {
 }
 
 func readersShare(c *chapter) {
+	refused(c.T, c.dir, "", "READ=1 with STEP=5: only step 6 has readers", "-step", "5", "-read")
 	first := c.client("holds the lock", "w1")
-	a := c.client("is not the first", "a", "read")
-	b := c.client("is not the first", "b", "read")
-	writer := c.client("is not the first")
+	a := c.client("is not the first", "a", "-read")
+	b := c.client("is not the first", "b", "-read")
+	writer := c.client("is not the first", "")
 	require.Contains(c, writer.String(), fmt.Sprintf("\np%d ", writer.cmd.Process.Pid), "a client without a name")
 	first.enter()
 	first.ends(0)
@@ -322,15 +323,15 @@ func readersShare(c *chapter) {
 	writer.ends(0)
 }
 
-func TestHoldWithoutAServer(t *testing.T) {
+func TestAClientWithoutAServer(t *testing.T) {
 	t.Parallel()
 	const noServer = "there is no server: type make zk in another terminal first"
 	dir := t.TempDir()
-	refused(t, dir, "", noServer, "hold", "01", "a")
+	refused(t, dir, "", noServer, "-step", "1", "-name", "a")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "out"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, addressFile), []byte("127.0.0.1:1"), 0o644))
-	refused(t, dir, "", noServer, "hold", "01", "a") // zk was killed
-	refused(t, dir, "127.0.0.1:1", "ZK_SERVERS=127.0.0.1:1: ", "hold", "01", "a")
+	refused(t, dir, "", noServer, "-step", "1", "-name", "a") // zk was killed
+	refused(t, dir, "127.0.0.1:1", "ZK_SERVERS=127.0.0.1:1: ", "-step", "1", "-name", "a")
 }
 
 // refused tests that a command says why it cannot be.
@@ -341,14 +342,12 @@ func refused(t *testing.T, dir, servers, why string, args ...string) {
 	c.ends(1)
 }
 
-func TestWhatCannotBeHeld(t *testing.T) {
+func TestWhatIsNotUnderstood(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"usage":                           {},
-		"STEP=7: there are":               {"hold", "7", "a"},
-		"STEP=x: there are":               {"hold", "x"},
-		"only step 6 has readers":         {"hold", "05", "a", "read"},
-		"go run ./internal/show/hold zk ": {"hold", "06", "a", "write"},
+		"zk hold: there is only zk install": {"hold"},
+		"STEP=7: there are":                 {"-step", "7"},
+		"STEP=-1: there are":                {"-step", "-1"},
 	} {
 		assert.ErrorContains(t, do(context.Background(), nil, args), want)
 	}

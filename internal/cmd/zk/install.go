@@ -1,6 +1,3 @@
-// Command ready sees to it that a ZooKeeper is there before the tests or
-// the tour start: where none is there, and no question has to be asked for
-// it, it installs one.
 package main
 
 import (
@@ -13,20 +10,19 @@ import (
 	"zklock/internal/server/zkserver"
 )
 
-func main() {
-	ctx := context.Background()
+// installIfMissing installs a ZooKeeper where none is there, and no question has to be asked
+// for it.
+func installIfMissing(ctx context.Context) error {
 	err := zkserver.Check(ctx)
-	if command := zkserver.InstallCommand(); err != nil && mayInstall(command) {
-		fmt.Fprintf(os.Stdout, "no ZooKeeper found on this machine, so one is installed: %s\n", command)
-		if err := install(command); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-		err = zkserver.Check(ctx)
+	command := zkserver.InstallCommand()
+	if err == nil || !mayInstall(command) {
+		return err
 	}
-	if err != nil {
+	fmt.Printf("no ZooKeeper found on this machine, so one is installed: %s\n", command)
+	if err := install(ctx, command); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
 	}
+	return zkserver.Check(ctx)
 }
 
 // mayInstall reports whether the command would help, and needs neither a
@@ -45,8 +41,8 @@ func mayInstall(command string) bool {
 }
 
 // install runs the command. What it prints is of interest only if it fails.
-func install(command string) error {
-	cmd := exec.Command("sh", "-c", command)
+func install(ctx context.Context, command string) error {
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "HOMEBREW_NO_AUTO_UPDATE=1")
 	output, err := cmd.CombinedOutput()
 	if err != nil {

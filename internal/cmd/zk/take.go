@@ -10,70 +10,82 @@ import (
 	"time"
 
 	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
 )
 
 // timeout is short enough to wait for, and long enough for the servers' usual limit.
 const timeout = 6 * time.Second
 
-// hold takes the lock, and keeps it until Enter is pressed or ctx ends.
-func hold(ctx context.Context, stop func(), step, name string, reader bool) error {
+// take takes a step's lock, and keeps it until Enter is pressed or ctx ends.
+func take(ctx context.Context, stop func(), step int, name string, reads bool) error {
+	lock := steps.All[step-1]
 	server, err := find(ctx)
 	if err != nil {
 		return err
 	}
-	path, tap := "/locks/step0"+step, wiretap.New()
-	session, err := steps.Of(step).Open(server.Servers(), timeout, tap.Dial)
+	path, tap := fmt.Sprintf("/locks/step%02d", step), wiretap.New()
+	session, err := lock.Open(server.Servers(), timeout, tap.Dial)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	way, read := steps.Of(step).Ways(session, path)
-	if reader {
-		way = *read
+	way, reader := lock.Ways(session, path)
+	if reads && reader == nil {
+		return fmt.Errorf("READ=1 with STEP=%d: only step 6 has readers", step)
+	}
+	if reads {
+		way = *reader
 	}
 	crashOnQuit()
 	enter := enters(stop)
 
-	s, end := newStory(name, path, session.Conn(), tap)
+	w, end := tellWire(name, path, session.Conn(), tap)
 	defer end()
-	s.say("has a session at %s: %#x, asked for a time-out of %v s", server.Addr, session.Conn().SessionID(), timeout.Seconds())
-	s.say(`Ctrl-C ends it in good order, Ctrl-Z and fg are a pause, Ctrl-\ or kill -9 %d a crash`, os.Getpid())
+	w.say("has a session at %s: %#x, with a time-out of %v", server.Addr, session.Conn().SessionID(), timeout)
+	w.say(`Ctrl-C ends it in good order, Ctrl-Z and fg are a pause, Ctrl-\ or kill -9 %d a crash`, os.Getpid())
 	held, err := way.Lock(ctx)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		s.say("gave up")
+	if err != nil && ctx.Err() != nil {
+		w.say("gave up")
 		return nil
-	case err != nil:
-		s.say("Lock has failed")
+	}
+	if err != nil {
+		w.say("Lock has failed")
 		return err
 	}
 	select {
 	case <-enter: // pressed too early
 	default:
 	}
-	var token string
+	return hold(ctx, w, way, held, enter)
+}
+
+// hold keeps the lock until Enter is pressed, ctx ends, or the holder is told that it has
+// lost the lock.
+func hold(ctx context.Context, w *wire, way zktest.Way, held context.Context, enter <-chan struct{}) error {
+	token := ""
 	if way.Token != nil {
 		n, _ := way.Token(held)
 		token = fmt.Sprintf(", its token is %d", n)
 	}
-	s.say("holds the lock%s; Enter releases it", token)
+	w.say("holds the lock%s; Enter releases it", token)
 	select {
 	case <-enter:
 	case <-ctx.Done():
 	case <-held.Done():
 	}
-	if held.Err() != nil && ctx.Err() == nil {
-		s.say("was told: %v", context.Cause(held))
+	isLost := held.Err() != nil && ctx.Err() == nil
+	if isLost {
+		w.say("was told: %v", context.Cause(held))
 		_ = way.Unlock(held)
-		s.say("stopped, and called Unlock")
+		w.say("stopped, and called Unlock")
 		return nil
 	}
 	if err := way.Unlock(held); err != nil {
-		s.say("Unlock has failed")
+		w.say("Unlock has failed")
 		return err
 	}
-	s.say("released the lock")
+	w.say("released the lock")
 	return nil
 }
 

@@ -1,0 +1,53 @@
+// Command zk keeps a ZooKeeper server, and shows a lock in terminals, one for each client.
+// It runs at the root of the repository:
+//
+//	go run ./internal/cmd/zk                     keep a server until Ctrl-C
+//	go run ./internal/cmd/zk -step 4 -name a     take step 4's lock there, as a
+//	go run ./internal/cmd/zk -step 6 -read       take step 6's lock, as a reader
+//	go run ./internal/cmd/zk install             install a ZooKeeper, if none is there
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+
+	"zklock/internal/check/steps"
+	"zklock/internal/server/process"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run returns the exit code.
+func run(args []string) int {
+	ctx, stop := process.UntilStopped()
+	defer stop()
+	err := do(ctx, stop, args)
+	if err == nil || ctx.Err() != nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+func do(ctx context.Context, stop func(), args []string) error {
+	flags := flag.NewFlagSet("zk", flag.ExitOnError)
+	step := flags.Int("step", 0, "the `number` of the step whose lock is taken")
+	name := flags.String("name", "", "the client's `name`")
+	read := flags.Bool("read", false, "take the lock as a reader")
+	_ = flags.Parse(args)
+	switch {
+	case flags.Arg(0) == "install":
+		return installIfMissing(ctx)
+	case flags.NArg() > 0:
+		return fmt.Errorf("zk %s: there is only zk install", flags.Arg(0))
+	case *step == 0:
+		return keep(ctx)
+	case *step < 0 || *step > len(steps.All):
+		return fmt.Errorf("STEP=%d: there are the steps 1 to %d", *step, len(steps.All))
+	}
+	anyName := fmt.Sprintf("p%d", os.Getpid())
+	return take(ctx, stop, *step, cmp.Or(*name, anyName), *read)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/lang"
+	"zklock/internal/server/wiretap"
+)
+
+// wire tells what a client does, from what stands on its wire.
+type wire struct {
+	name, path string
+	conn       *zk.Conn
+	tap        *wiretap.Tap
+	terminal   bool
+
+	mu      sync.Mutex
+	mark    int // frames before it are told
+	session int64
+	up      bool
+	last    string // the last sentence,
+	times   int    // how often it was true in a row,
+	printed time.Time
+}
+
+// tellWire tells from now on, until end is called.
+func tellWire(name, path string, conn *zk.Conn, tap *wiretap.Tap) (w *wire, end func()) {
+	info, err := os.Stdout.Stat()
+	w = &wire{
+		name: name, path: path, conn: conn, tap: tap, session: conn.SessionID(), up: true,
+		terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+	}
+	done, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		for tick := time.Tick(20 * time.Millisecond); ; {
+			w.catchUp()
+			select {
+			case <-tick:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return w, func() { close(done); <-told }
+}
+
+// say tells what the wire does not show, after what it has shown.
+func (w *wire) say(format string, args ...any) {
+	w.catchUp()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.print(time.Now(), fmt.Sprintf(format, args...))
+}
+
+// catchUp tells what has passed on the wire, and how the connection is.
+func (w *wire) catchUp() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	frames := w.tap.Since(w.mark)
+	w.mark += len(frames)
+	for _, f := range frames {
+		if text := w.sentence(f); text != "" {
+			w.print(f.At, text)
+		}
+	}
+	up := w.conn.State() == zk.StateHasSession
+	if w.up && !up {
+		w.print(time.Now(), "lost its connection")
+	}
+	if up && !w.up {
+		w.print(time.Now(), "connected again")
+	}
+	w.up = up
+	if id := w.conn.SessionID(); w.up && id != w.session {
+		w.print(time.Now(), fmt.Sprintf("its session %#x has expired; it has a new one, %#x", w.session, id))
+		w.session = id
+	}
+}
+
+// print writes a line. One that says the same as the last is counted: in a terminal
+// it takes the place of the last, else it is written once a second.
+func (w *wire) print(at time.Time, text string) {
+	line := fmt.Sprintf("%s %s  %s", w.name, at.Format("15:04:05.000"), text)
+	if text != w.last {
+		w.last, w.times = text, 0
+	}
+	if w.times++; w.times > 1 {
+		if !w.terminal && at.Sub(w.printed) < time.Second {
+			return
+		}
+		line += fmt.Sprintf(" (%d times)", w.times)
+		if w.terminal {
+			line = "\x1b[A\r\x1b[K" + line
+		}
+	}
+	w.printed = at
+	fmt.Println(line)
+}
+
+// sentence says what a frame means; it is empty if that is not the lock's doing. Its subject
+// is the name at the beginning of the line.
+func (w *wire) sentence(f wiretap.Frame) string {
+	znode := strings.TrimPrefix(f.Path, w.path+"/")
+	isReply := f.Kind == wiretap.Reply
+	hasFound := isReply && f.Op == wiretap.GetData && f.Err == wiretap.OK
+	if hasFound && f.Watch {
+		return "is not the first: it watches " + znode
+	}
+	return strings.TrimSpace(f.Sentence(lang.Text{}, znode).EN)
+}
