@@ -25,8 +25,7 @@ import (
 	"zklock/internal/server/zkserver"
 )
 
-// Each of these attacks has broken the lock once. This file is the same in the steps 5
-// and 6, but for the package.
+// Each of these attacks has broken the lock once.
 
 // answers are the server's answers to the client's deletes, since the mark.
 func answers(m *zktest.Member, mark int) (deletes []wiretap.Frame) {
@@ -69,10 +68,10 @@ func TestAStrangerAtTheRootStopsNobody(t *testing.T) {
 	z := zktest.NewOn(t, e.Members[0].Server)
 	const nobody = "/zklock-nobody" // what the path was once, for all sessions
 	everybody := zk.WorldACL(zk.PermAll)
-	holder := attacked.JoinAs(z, "A", property.Seat{Timeout: timeout}).Acquire()
-	next := attacked.JoinAs(z, "B", property.Seat{Timeout: timeout}).Start()
-	lost := attacked.Join(z, "C")
-	lost = attacked.At(z, lost, z.Root+"/other")
+	holder := mutexes.JoinAs(z, "A", property.Seat{Timeout: timeout}).Acquire()
+	next := mutexes.JoinAs(z, "B", property.Seat{Timeout: timeout}).Start()
+	lost := mutexes.Join(z, "C")
+	lost = mutexes.At(z, lost, z.Root+"/other")
 	lost.Acquire().Release()
 	for _, stranger := range []struct {
 		does string
@@ -148,8 +147,8 @@ func TestCloseClosesTheLineThatIsJustComingUp(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			z := zktest.New(t)
-			a := attacked.JoinAs(z, "A", property.Seat{Timeout: 6 * time.Second}) // a handshake may take two thirds of it
-			s := a.Session.(*Session)
+			a := mutexes.JoinAs(z, "A", property.Seat{Timeout: 6 * time.Second}) // a handshake may take two thirds of it
+			s := session(a)
 			turn := a.Acquire()
 			hello := a.Tap.HoldReply(wiretap.Connect, 1)
 			a.Tap.HangUp()
@@ -182,14 +181,11 @@ func TestCloseClosesTheLineThatIsJustComingUp(t *testing.T) {
 // for work that shall go on when the caller has gone. When the lock is lost, that
 // work has to be told as well; and when it is released, too.
 func TestReentryWithoutCancelIsToldOfTheEnd(t *testing.T) {
-	t.Parallel()
-	for i := range 2 { // the ways to take the lock
-		for _, end := range []string{"lost", "released"} {
-			t.Run(fmt.Sprint("way ", i+1, ", ", end), func(t *testing.T) {
-				t.Parallel()
-				z := zktest.New(t)
-				a := attackers(z, attacked.JoinAs(z, "A", property.Seat{Timeout: 3 * time.Second}))[i]
-				b := attacked.Join(z, "B")
+	for _, end := range []string{"lost", "released"} {
+		t.Run(end, func(t *testing.T) {
+			each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+				a := w.joinAs(z, "A", property.Seat{Timeout: 3 * time.Second})
+				b := w.other(z, "B")
 				outer := a.Acquire()
 				inner := a.StartIn(context.WithoutCancel(outer.Held()))
 				inner.Acquired()
@@ -206,14 +202,9 @@ func TestReentryWithoutCancelIsToldOfTheEnd(t *testing.T) {
 				}
 				next.Acquired()
 				require.ErrorIs(t, context.Cause(outer.Held()), cause, "B has the lock, and A's first context")
-				require.ErrorIs(
-					t,
-					context.Cause(inner.Held()),
-					cause,
-					"B has the lock, and A's second context (without cancel)",
-				)
+				require.ErrorIs(t, context.Cause(inner.Held()), cause, "B has the lock, and A's second context")
 			})
-		}
+		})
 	}
 }
 
@@ -243,8 +234,8 @@ func TestAHandshakeThatIsCutShortIsGivenUp(t *testing.T) {
 		}
 		return c
 	})
-	a := attacked.JoinAs(z, "A", property.Seat{Timeout: 3 * time.Second, Through: over})
-	held := attacked.Join(z, "B").Acquire()
+	a := mutexes.JoinAs(z, "A", property.Seat{Timeout: 3 * time.Second, Through: over})
+	held := mutexes.Join(z, "B").Acquire()
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
 	short.Store(1)
@@ -275,7 +266,7 @@ func TestAHandshakeThatIsCutShortIsGivenUp(t *testing.T) {
 func TestAHoldIsLostBeforeItsConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := attacked.Join(z, "A"), attacked.Join(z, "B")
+	a, b := mutexes.Join(z, "A"), mutexes.Join(z, "B")
 	held, waiting := a.Acquire(), b.Start()
 	waiting.MustWait("A holds the lock")
 	late := a.Tap.HoldReply(wiretap.Close, 1)
@@ -299,16 +290,20 @@ func TestNothingIsLeftOfTryLocksInAnOutage(t *testing.T) {
 	t.Parallel()
 	const calls = 100
 	z := zktest.New(t)
-	attacked.Join(z, "B").Acquire().Release() // makes the directory
-	a := attacked.Join(z, "A")                // and holds nothing, now or before
-	s := a.Session.(*Session)
-	lock := New(s, a.Path) // a client of its own would be a second session
+	mutexes.Join(z, "B").Acquire().Release() // makes the directory
+	a := mutexes.Join(z, "A")                // and holds nothing, now or before
+	s := session(a)
+	lock := NewMutex(s, a.Path) // a client of its own would be a second session
 	a.Tap.Cut()
 	z.Await("A to see that it is cut off", func() bool { return a.State() != zk.StateHasSession })
+	var all sync.WaitGroup
 	for range calls {
-		_, err := lock.TryLock(z.Ctx, 5*time.Millisecond)
-		require.ErrorIs(t, err, ErrLocked)
+		all.Go(func() {
+			_, err := lock.TryLock(z.Ctx, 5*time.Millisecond)
+			assert.ErrorIs(t, err, ErrNoAnswer)
+		})
 	}
+	all.Wait()
 	for range 3 { // with each of these the client fails all that it holds
 		_, _, err := a.Exists("/")
 		require.ErrorIs(t, err, zk.ErrNoServer)
@@ -436,7 +431,7 @@ func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float
 	lost time.Duration, writes int64, machine time.Duration) {
 	var late, deletes atomic.Int64
 	late.Store(int64(before * float64(timeout)))
-	s, err := Open(
+	s, err := Open(t.Context(),
 		[]string{"sluggish:2181"},
 		timeout,
 		WithDialer(func(string, string, time.Duration) (net.Conn, error) {
@@ -447,14 +442,14 @@ func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float
 	)
 	require.NoError(t, err)
 	defer s.Close()
-	held, err := New(s, "/lock").Lock(t.Context())
+	hold, err := NewMutex(s, "/lock").Lock(t.Context())
 	require.NoError(t, err)
 	begun := time.Now()
 	late.Store(int64(meanwhile * float64(timeout)))
 	const every = 5 * time.Millisecond
 	for last := begun; last.Sub(begun) < timeout*9/4; last = time.Now() {
 		select {
-		case <-held.Done():
+		case <-hold.Context().Done():
 			return time.Since(begun), deletes.Load(), machine
 		case <-time.After(every):
 		}
@@ -477,10 +472,10 @@ func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 	}
 	var holders []*holder
 	for _, n := range []int{1, 100} {
-		h := &holder{Member: attacked.JoinAs(z, fmt.Sprint("the holder of ", n), property.Seat{Timeout: timeout})}
+		h := &holder{Member: mutexes.JoinAs(z, fmt.Sprint("the holder of ", n), property.Seat{Timeout: timeout})}
 		holders = append(holders, h)
 		for i := range n {
-			lock := attacked.At(z, h.Member, fmt.Sprintf("%s/%d-%d", z.Root, n, i))
+			lock := mutexes.At(z, h.Member, fmt.Sprintf("%s/%d-%d", z.Root, n, i))
 			h.turns = append(h.turns, lock.Start())
 		}
 	}
@@ -518,14 +513,14 @@ func TestAShortReplyDoesNotEndTheProcess(t *testing.T) {
 				return append(binary.BigEndian.AppendUint32(nil, 8), frame[4:12]...), nil // half a head
 			}}
 		})
-		s, err := Open(strings.Split(servers, ","), zktest.SessionTimeout, WithDialer(over(wiretap.New().Dial)))
+		s, err := Open(t.Context(), strings.Split(servers, ","), zktest.SessionTimeout, WithDialer(over(wiretap.New().Dial)))
 		require.NoError(t, err)
 		defer s.Close()
-		lock := New(s, os.Getenv(variable+"_PATH"))
-		held, err := lock.Lock(context.Background())
+		lock := NewMutex(s, os.Getenv(variable+"_PATH"))
+		hold, err := lock.Lock(context.Background())
 		require.NoError(t, err)
 		fmt.Println(good)
-		require.NoError(t, lock.Unlock(held))
+		require.NoError(t, hold.Unlock(context.Background()))
 		return
 	}
 	t.Parallel()
@@ -567,9 +562,9 @@ func TestTheDialerIsGivenNames(t *testing.T) {
 		}
 		return dials
 	}
-	byName := attacked
+	byName := mutexes
 	byName.Open = func(_ []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
-		return attacked.Open([]string{name}, timeout, dial)
+		return mutexes.Open([]string{name}, timeout, dial)
 	}
 	a := byName.JoinAs(z, "A", property.Seat{Through: over})
 	held := a.Acquire()
@@ -603,8 +598,8 @@ func TestCloseEndsAWaitThoughTheDialerHangs(t *testing.T) {
 			return dial(network, address, limit)
 		}
 	}
-	held := attacked.Join(z, "B").Acquire()
-	a := attacked.JoinAs(z, "A", property.Seat{Through: hangs})
+	held := mutexes.Join(z, "B").Acquire()
+	a := mutexes.JoinAs(z, "A", property.Seat{Through: hangs})
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
 	a.Tap.HangUp()
@@ -638,21 +633,21 @@ func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
 			z := zktest.New(t)
-			kind := attacked
+			kind := mutexes
 			kind.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
-				return Open(servers, timeout, append(c.options, WithDialer(dial))...)
+				return Open(t.Context(), servers, timeout, append(c.options, WithDialer(dial))...)
 			}
 			a := kind.JoinAs(z, "A", property.Seat{Through: c.over})
-			b := attacked.Join(z, "B")
+			b := mutexes.Join(z, "B")
 			// Each name fits into the buffer, and all of them together do not.
 			var held, waiting []*zktest.Turn
 			for i := range 10 {
 				path := fmt.Sprintf("%s/%d-%s", z.Root, i, strings.Repeat("x", smallestBuffer/8))
-				held = append(held, attacked.At(z, b, path).Acquire())
+				held = append(held, mutexes.At(z, b, path).Acquire())
 				waiting = append(waiting, kind.At(z, a, path).Start())
 			}
 			z.Await("A to watch in each directory", func() bool { return len(a.Tap.Watched()) == len(waiting) })
-			lost := a.Session.(*Session).watchesLost()
+			lost := session(a).watchesLost()
 			a.Tap.HangUp()
 			z.Await("A to be back", func() bool {
 				_, _, err := a.Exists("/")
@@ -702,8 +697,8 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 			require.Zero(t, n, "%v: how many the server was to refuse, and was not asked for", op)
 		}
 	}
-	a := attacked.JoinAs(z, "A", property.Seat{Through: over})
-	b := attacked.Join(z, "B")
+	a := mutexes.JoinAs(z, "A", property.Seat{Through: over})
+	b := mutexes.Join(z, "B")
 
 	held := b.Acquire()
 	refuse(wiretap.Create, wiretap.GetChildren, wiretap.GetData)
@@ -739,7 +734,7 @@ func TestEachConnectionIsClosed(t *testing.T) {
 		lines = append(lines, &counted{Conn: c})
 		return lines[len(lines)-1]
 	})
-	a := attacked.JoinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout, Through: over})
+	a := mutexes.JoinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout, Through: over})
 	a.Acquire().Release()
 	a.Tap.Cut()
 	z.AwaitExpiry(a.Client)
@@ -772,8 +767,8 @@ func (c *counted) Close() error {
 func TestWhyAContextHasEnded(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := attacked.Join(z, "A")
-	lock := New(a.Session.(*Session), a.Path)
+	a := mutexes.Join(z, "A")
+	lock := NewMutex(session(a), a.Path)
 	odd := oddContext{context.Background()}
 	_, err := lock.Lock(odd)
 	var many manyErrors

@@ -3,10 +3,13 @@ package leased
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -85,10 +88,11 @@ const (
 // line before it, which says why the connection before was of no use.
 func (c *client) Printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
+	c.s.log.Debug("zk: " + line)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if strings.HasPrefix(line, closeGivenUp) {
-		go c.s.Close() // not here: the library's Close, which calls us, waits
+		go c.s.close(byConnection) // not here: the library's Close, which calls us, waits
 	}
 	if strings.HasPrefix(line, watchesNotSet) {
 		close(c.lostWatches)
@@ -110,7 +114,7 @@ func (s *Session) watchesLost() <-chan struct{} {
 
 // isThrottled tells that the server has too much to do, and has not done what was asked. It
 // refuses requests then if throttled_op_wait_time is set there.
-func isThrottled(err error) bool { return err != nil && err.Error() == "unknown error: -127" }
+func isThrottled(err error) bool { return hasCode(err, throttled) }
 
 func (c *client) lastWords() string {
 	c.mu.Lock()
@@ -233,7 +237,7 @@ const (
 // Write sends a request: the library makes one Write for each.
 func (w *wire) Write(frame []byte) (int, error) {
 	if isCloseRequest(frame) {
-		w.s.markClosed()
+		w.s.markClosed(byConnection)
 	}
 	if isPing(frame) {
 		w.mu.Lock()
@@ -241,9 +245,14 @@ func (w *wire) Write(frame []byte) (int, error) {
 		w.mu.Unlock()
 	}
 	if _, err := w.Conn.Write(frame); err != nil {
-		w.Conn.Close() // see 4 above
+		w.Close() // see 4 above
 	}
 	return len(frame), nil
+}
+
+func (w *wire) Close() error {
+	w.s.disconnected(w)
+	return w.Conn.Close()
 }
 
 func isCloseRequest(frame []byte) bool {
@@ -256,14 +265,17 @@ func isPing(frame []byte) bool {
 	return len(frame) >= lengthSize+4 && int32(binary.BigEndian.Uint32(frame[lengthSize:])) == pingXid
 }
 
-func (w *wire) Read(b []byte) (int, error) {
+func (w *wire) Read(b []byte) (n int, err error) {
 	if w.unread == 0 {
-		if err := w.beginFrame(); err != nil {
-			return 0, err
-		}
+		err = w.beginFrame()
 	}
-	n, err := w.in.Read(b[:min(len(b), w.unread)])
-	w.unread -= n
+	if err == nil {
+		n, err = w.in.Read(b[:min(len(b), w.unread)])
+		w.unread -= n
+	}
+	if err != nil {
+		w.s.disconnected(w)
+	}
 	return n, err
 }
 
@@ -303,6 +315,14 @@ func (w *wire) lookForPing() error {
 	return nil
 }
 
+// handshakeAdvice says why a server may hang up.
+func handshakeAdvice(err error) string {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return " (it hung up: perhaps there are too many connections from this address, see maxClientCnxns, or it wants TLS)"
+	}
+	return ""
+}
+
 // readHandshake waits for the whole answer to the handshake, and tells the session
 // what was granted.
 func (w *wire) readHandshake() error {
@@ -312,7 +332,7 @@ func (w *wire) readHandshake() error {
 	w.SetReadDeadline(time.Now().Add(longestWait))
 	head, err := w.in.Peek(handshakeHead)
 	if err != nil {
-		return fmt.Errorf("%s did not answer the handshake: %w", w.RemoteAddr(), err)
+		return fmt.Errorf("%s did not answer the handshake: %w%s", w.RemoteAddr(), err, handshakeAdvice(err))
 	}
 	length := int32(binary.BigEndian.Uint32(head))
 	milliseconds := int32(binary.BigEndian.Uint32(head[timeoutAt:]))
@@ -326,7 +346,7 @@ func (w *wire) readHandshake() error {
 	if _, err := w.in.Peek(whole); err != nil {
 		return fmt.Errorf("%s did not end its answer to the handshake: %w", w.RemoteAddr(), err)
 	}
-	w.s.granted(w.begun, id, time.Duration(milliseconds)*time.Millisecond)
+	w.s.granted(w, w.begun, id, time.Duration(milliseconds)*time.Millisecond)
 	w.answered = true
 	w.unread = whole
 	return nil

@@ -2,6 +2,7 @@ package leased
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -15,18 +16,19 @@ const (
 	maxTenure  = 100 * time.Millisecond
 )
 
-// Cohort is a Lock for the goroutines of one process. They stand in a queue of their
+// Cohort is a Mutex for the goroutines of one process. They stand in a line of their
 // own, and only one at a time has the turn to queue up at ZooKeeper. When it unlocks,
 // the next one gets the turn, and the lock with it, without a request. This is lock
-// cohorting (Dice, Marathe, Shavit, PPoPP 2012). A Cohort and a Lock on the same path
+// cohorting (Dice, Marathe, Shavit, PPoPP 2012). A Cohort and a Mutex on the same path
 // exclude one another.
 type Cohort struct {
-	s    *Session
-	lock *Lock
+	_ noCopy
+	q *queue
 
-	mu    sync.Mutex
-	busy  bool            // somebody has the turn
-	queue []chan struct{} // those who wait for it; closing the channel gives it
+	mu     sync.Mutex
+	busy   bool            // somebody has the turn
+	line   []chan struct{} // those who wait for it; closing the channel gives it
+	holder *Hold           // who has the turn and the lock; nil while the turn is used for something else
 
 	tenure *tenure // only who has the turn may touch it; nil if there is none
 }
@@ -40,63 +42,78 @@ type tenure struct {
 	handOns   int
 }
 
-// NewCohort is New for the goroutines of a process, which should share one.
+// NewCohort is NewMutex for the goroutines of a process, which should share one.
 func NewCohort(s *Session, path string) *Cohort {
-	return &Cohort{s: s, lock: New(s, path)}
+	return &Cohort{q: NewMutex(s, path).q}
 }
 
-// Lock is like the Lock of a Lock. All holds of a tenure have the same token.
-func (c *Cohort) Lock(ctx context.Context) (held context.Context, err error) {
-	if err := check(ctx, c.s, c.lock.dir); err != nil {
+// Lock is the Lock of a Mutex. The holds that follow one another with one znode have the same
+// token.
+//
+// When a holder is told that the lock is lost, the next goroutine queues up at ZooKeeper,
+// whatever the holder does. It is let in when the lock is free.
+func (c *Cohort) Lock(ctx context.Context) (*Hold, error) {
+	return c.take(ctx, forever)
+}
+
+// TryLock is the TryLock of a Mutex. With 0 it waits for nobody in the process, either.
+func (c *Cohort) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	return c.take(ctx, max(wait, 0))
+}
+
+// take is as that of a queue.
+func (c *Cohort) take(ctx context.Context, wait time.Duration) (*Hold, error) {
+	if c.q == nil {
+		return nil, errors.New("zklock: a Cohort that is the zero value: make it with NewCohort")
+	}
+	if err := check(ctx, c.q.s, c.q.dir); err != nil {
 		return nil, err
 	}
-	waiting := ctx
-	held, err = c.acquire(ctx, waiting, mayWait)
-	return held, failed("lock", c.lock.dir, err)
+	c.q.s.waiting.Add(1)
+	defer c.q.s.waiting.Add(-1)
+	h, err := c.acquire(ctx, wait)
+	return h, failed("lock", c.q.dir, err)
 }
 
-// TryLock is like the TryLock of a Lock. With 0 it waits for nobody in the process, either.
-func (c *Cohort) TryLock(ctx context.Context, wait time.Duration) (held context.Context, err error) {
-	if err := check(ctx, c.s, c.lock.dir); err != nil {
+// acquire is as that of a queue, with the process's own line before ZooKeeper's queue.
+func (c *Cohort) acquire(ctx context.Context, wait time.Duration) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, whyEnded(ctx)
+	}
+	h, err := enterAgain(ctx, c.q, exclusive)
+	if h != nil || err != nil {
+		return h, err
+	}
+	t, end := newTry(ctx, wait)
+	defer end()
+	if err := c.takeTurn(t); err != nil {
 		return nil, err
 	}
-	if wait <= 0 {
-		waiting := ctx
-		held, err = c.acquire(ctx, waiting, mustNotWait)
-		return held, failed("lock", c.lock.dir, err)
-	}
-	waiting, stop := context.WithTimeoutCause(ctx, wait, errTimeIsUp)
-	defer stop()
-	held, err = c.acquire(ctx, waiting, mayWait)
-	return held, failed("lock", c.lock.dir, err)
-}
-
-// acquire is as in lock.go, with the process's own queue before ZooKeeper's queue.
-func (c *Cohort) acquire(ctx, waiting context.Context, p patience) (held context.Context, err error) {
-	if waiting.Err() != nil {
-		return nil, whyEnded(waiting)
-	}
-	if h := holdIn(ctx, c.lock); h != nil {
-		held, inside, err := h.enter(ctx)
-		if inside {
-			return held, err
+	if !c.tenureIsGood() {
+		begin := func() (bool, error) { return true, c.beginTenure(t) }
+		late := func(bool) { c.passTurn() }
+		if _, err := doOrGiveUp(c.q.s, t.waiting, begin, late); err != nil {
+			return nil, err // beginTenure or passTurn sees to the turn
 		}
 	}
-	if err := c.takeTurn(waiting, p); err != nil {
-		return nil, err
-	}
-	handedOn := c.tenureIsGood()
-	if !handedOn {
-		if err := c.beginTenure(waiting, p); err != nil {
-			return nil, err
-		}
-	}
-	return begin(ctx, c.lock, c.tenure.place), nil
+	return c.begin(ctx), nil
 }
 
-// takeTurn waits in the process's queue.
-func (c *Cohort) takeTurn(waiting context.Context, p patience) error {
-	mine, err := c.join(p)
+// begin makes the hold of who has the turn, in a tenure.
+func (c *Cohort) begin(ctx context.Context) *Hold {
+	h := newHold(ctx, c.q, c.tenure.place)
+	h.release = func() error { return c.release(h) }
+	h.onLoss = func() { c.letGo(h) }
+	c.mu.Lock()
+	c.holder = h
+	c.mu.Unlock()
+	h.begin()
+	return h
+}
+
+// takeTurn waits in the process's line.
+func (c *Cohort) takeTurn(t *try) error {
+	mine, err := c.joinLine(t)
 	if err != nil {
 		return err
 	}
@@ -106,23 +123,22 @@ func (c *Cohort) takeTurn(waiting context.Context, p patience) error {
 	select {
 	case <-mine:
 		return nil
-	case <-waiting.Done():
-		err = whyEnded(waiting)
-	case <-c.s.done:
+	case <-t.waiting.Done():
+		err = whyEnded(t.waiting)
+	case <-c.q.s.done:
 		err = zk.ErrClosing
 	}
-	left := c.leave(mine)
+	left := c.leaveLine(mine)
 	if !left { // the turn was given to us in this moment
-		c.s.run(c.passTurn) // it may wait for a delete; once the session is closed, nobody waits for the turn
+		c.q.s.run(c.passTurn) // it may wait for a delete; once the session is closed, nobody waits for the turn
 	}
 	return err
 }
 
-// join is for the process's queue what a Lock's join is for ZooKeeper's. It returns nil if
-// the turn is free, and the caller has it now. Else the turn is given to the caller by
-// closing the channel.
-func (c *Cohort) join(p patience) (mine chan struct{}, err error) {
-	if c.s.isClosed() {
+// joinLine returns nil if the turn is free, and the caller has it now. Else the turn is given to
+// the caller by closing the channel.
+func (c *Cohort) joinLine(t *try) (mine chan struct{}, err error) {
+	if c.q.s.isClosed() {
 		return nil, zk.ErrClosing // perhaps nobody gives the turn on any more
 	}
 	c.mu.Lock()
@@ -131,45 +147,45 @@ func (c *Cohort) join(p patience) (mine chan struct{}, err error) {
 		c.busy = true
 		return nil, nil
 	}
-	if p == mustNotWait {
-		return nil, ErrLocked
+	if !t.mayWait() {
+		return nil, errBehind
 	}
 	mine = make(chan struct{})
-	c.queue = append(c.queue, mine)
+	c.line = append(c.line, mine)
 	return mine, nil
 }
 
-// leave leaves the process's queue. It returns false if the turn has been given to mine
+// leaveLine leaves the process's line. It returns false if the turn has been given to mine
 // already.
-func (c *Cohort) leave(mine chan struct{}) bool {
+func (c *Cohort) leaveLine(mine chan struct{}) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := slices.Index(c.queue, mine)
+	at := slices.Index(c.line, mine)
 	if at < 0 {
 		return false
 	}
-	c.queue = slices.Delete(c.queue, at, at+1)
+	c.line = slices.Delete(c.line, at, at+1)
 	return true
 }
 
-// giveTurn gives the turn to the first in the queue, or to nobody.
+// giveTurn gives the turn to the first in the line, or to nobody.
 func (c *Cohort) giveTurn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.queue) == 0 {
-		c.busy = false
-		return
-	}
 	c.callFirst()
 }
 
-// callFirst gives the turn to the first in the queue. The caller has c.mu.
+// callFirst is giveTurn for a caller that has c.mu.
 func (c *Cohort) callFirst() {
-	close(c.queue[0])
-	c.queue = c.queue[1:]
+	if len(c.line) == 0 {
+		c.busy = false
+		return
+	}
+	close(c.line[0])
+	c.line = c.line[1:]
 }
 
-// handOn gives the turn to the first in the queue, and the tenure with it. It returns
+// handOn gives the turn to the first in the line, and the tenure with it. It returns
 // false if nobody waits, if it is the turn of other processes, or if there is no tenure
 // that is good.
 func (c *Cohort) handOn() bool {
@@ -182,7 +198,7 @@ func (c *Cohort) handOn() bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.queue) == 0 {
+	if len(c.line) == 0 {
 		return false
 	}
 	c.tenure.handOns++
@@ -199,73 +215,35 @@ func (c *Cohort) passTurn() {
 	c.giveTurn()
 }
 
-func (c *Cohort) tenureIsGood() bool { return c.tenure != nil && !c.s.isOver(c.tenure.lease) }
+func (c *Cohort) tenureIsGood() bool { return c.tenure != nil && !c.q.s.isOver(c.tenure.lease) }
 
-// beginTenure gets the lock from ZooKeeper. If that fails, it gives the turn back.
-func (c *Cohort) beginTenure(waiting context.Context, p patience) error {
-	if err := c.endOldTenure(waiting); err != nil {
-		return err // endOldTenure sees to the turn
+// beginTenure gets the lock from ZooKeeper. If that fails, it gives the turn on.
+//
+// There may be an old tenure still: the turn was handed on with it, and just then its lease ran
+// out; or passTurn was refused the delete. We must not queue up behind its znode.
+func (c *Cohort) beginTenure(t *try) error {
+	if err := c.endTenure(); isRefused(err) {
+		c.giveTurn()
+		return err
 	}
-	mine, err := c.lock.queueUp(waiting, p)
+	mine, err := c.q.joinAndWait(t, exclusive)
 	if err != nil {
 		c.giveTurn()
 		return err
 	}
 	c.tenure = &tenure{place: mine, since: time.Now()}
-	doNothing := func() {} // each hold is told of a loss by itself
-	c.tenure.stopUsing = c.s.useLease(mine.lease, doNothing)
+	doNothing := func(*LostError) {} // each hold is told of a loss by itself
+	c.tenure.stopUsing = c.q.s.useLease(mine.lease, &leaseUser{lose: doNothing})
 	return nil
 }
 
-// endOldTenure ends a tenure that is still there though its lease is over. There are two ways
-// to such a tenure:
-//
-//   - The tenure was handed on to us, and just then its lease ran out.
-//   - The server refused the delete in passTurn, or here for somebody before us. Then
-//     endTenure keeps the tenure, and the turn goes to the next one. If the lease is good,
-//     that one uses the tenure; if it is over by then, it comes here. (After a refusal in
-//     Unlock the turn stays with its caller.)
-//
-// The znode may be there, too, and we must not queue up behind it.
-//
-// We have the turn. The delete can take long, and our caller can give up meanwhile: then
-// giveUpAt calls late when the delete is done. Who gets the turn?
-//
-//	                               | who gets the turn | who gives it
-//	ended, our caller waits        | our caller        | nobody has to: it has the turn
-//	ended, our caller has given up | the next one      | late
-//	refused by the server          | the next one      | end
-func (c *Cohort) endOldTenure(waiting context.Context) error {
-	if c.tenure == nil {
-		return nil
-	}
-	end := func() error {
-		err := c.endTenure()
-		if znodeStays(err) {
-			c.giveTurn()
-			return err
-		}
-		return nil
-	}
-	late := func(err error) {
-		ended := err == nil
-		if ended {
-			c.giveTurn()
-		}
-	}
-	return c.s.giveUpAt(waiting, end, late)
-}
-
-// endTenure leaves ZooKeeper's queue. If the server refuses that, the tenure stays. If it
-// refuses it only after a session time-out without an answer, nobody hears of it: the znode
-// stays for as long as the session.
+// endTenure leaves ZooKeeper's queue. If the server refuses that, the tenure stays.
 func (c *Cohort) endTenure() error {
 	if c.tenure == nil {
 		return nil
 	}
-	doNothing := func() {} // if the delete is refused, c.tenure stays: see below
-	err := c.lock.leaveInTime(c.tenure.place, doNothing)
-	if znodeStays(err) {
+	err := c.q.leave(c.tenure.place)
+	if isRefused(err) {
 		return err
 	}
 	c.tenure.stopUsing()
@@ -273,30 +251,46 @@ func (c *Cohort) endTenure() error {
 	return err
 }
 
-// Unlock is like the Unlock of a Lock, or hands the tenure on in the process.
-func (c *Cohort) Unlock(held context.Context) error {
-	if err := check(held, c.s, c.lock.dir); err != nil {
+// release is called by the last Unlock of a hold. It hands the tenure on, or ends it.
+func (c *Cohort) release(h *Hold) error {
+	if !c.takeTurnFrom(h) {
+		return c.q.leave(h.place) // see letGo
+	}
+	if c.handOn() {
+		return nil
+	}
+	err := c.endTenure()
+	if isRefused(err) { // Unlock can be called again: until then h keeps the turn
+		c.mu.Lock()
+		c.holder = h
+		c.mu.Unlock()
 		return err
 	}
-	h, last, lost := exit(held, c.lock)
-	if h == nil {
-		return failed("unlock", c.lock.dir, ErrNotHeld)
-	}
-	if !last {
-		return failed("unlock", c.lock.dir, lost) // an Unlock inside the hold, which goes on
-	}
-	h.release() // before anybody else can get in
-	if c.handOn() {
-		return failed("unlock", h.node, lost)
-	}
-	leaveErr := c.endTenure()
-	if znodeStays(leaveErr) {
-		h.allowUnlockAgain() // and we keep the turn
-		return failed("unlock", h.node, leaveErr)
-	}
 	c.giveTurn()
-	if leaveErr != nil {
-		return failed("unlock", h.node, leaveErr)
+	return err
+}
+
+// takeTurnFrom makes the turn ours if h has it.
+func (c *Cohort) takeTurnFrom(h *Hold) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holder != h {
+		return false
 	}
-	return failed("unlock", h.node, lost)
+	c.holder = nil
+	return true
+}
+
+// letGo is called when a hold is lost. Whatever the holder does from now on, the others go on
+// without it: the next in the line has the turn, and queues up at ZooKeeper. The znode of the lost
+// hold is its own from now on. If the session lives, it keeps everybody out until Unlock.
+func (c *Cohort) letGo(h *Hold) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holder != h {
+		return // Unlock is under way
+	}
+	c.holder = nil
+	c.tenure = nil
+	c.callFirst()
 }

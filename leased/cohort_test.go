@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/zktest"
+	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 )
 
@@ -26,7 +27,7 @@ type process struct {
 
 func joinProcess(z *zktest.Zoo, name string) *process {
 	p := &process{Zoo: z}
-	p.Member = kind("a Cohort", func(s *Session, path string) *Cohort {
+	p.Member = property.OverHolds("a Cohort", open, func(s *Session, path string) *Cohort {
 		p.cohort = NewCohort(s, path)
 		return p.cohort
 	}).Join(z, name)
@@ -45,14 +46,7 @@ func (p *process) lineUp(n int) *zktest.Turn {
 func (c *Cohort) inLine() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.queue)
-}
-
-// permit gives the lock's directory an ACL with these permissions, for everybody.
-func (p *process) permit(t *testing.T, permissions int32) {
-	t.Helper()
-	_, err := p.Observer().SetACL(p.Path, zk.WorldACL(permissions), -1)
-	require.NoError(t, err)
+	return len(c.line)
 }
 
 func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
@@ -90,7 +84,7 @@ func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
 func TestAWaiterThatGivesUpLeavesTheTurnToTheNext(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := joinProcess(z, "A"), locks.Join(z, "B")
+	a, b := joinProcess(z, "A"), mutexes.Join(z, "B")
 	held := b.Acquire()
 	first := a.Start()
 	first.MustWait("B holds the lock")
@@ -140,7 +134,7 @@ func TestATenureIsHandedOnSixteenTimesAtMost(t *testing.T) {
 func TestATenureIsHandedOnForATenthOfASecondAtMost(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := joinProcess(z, "A"), locks.Join(z, "B")
+	a, b := joinProcess(z, "A"), mutexes.Join(z, "B")
 	held, begun := a.Acquire(), time.Now()
 	next := a.lineUp(1)
 	other := b.Start()
@@ -158,10 +152,10 @@ func TestATenureIsHandedOnForATenthOfASecondAtMost(t *testing.T) {
 func TestTryLockOfACohortComesBackThoughAnotherJoins(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := joinProcess(z, "A"), locks.Join(z, "B")
+	a, b := joinProcess(z, "A"), mutexes.Join(z, "B")
 	held := b.Acquire()
 	create := a.Tap.HoldReply(wiretap.Create, 1)
-	once := try(a.Member, context.Background(), 0)
+	once := tryFor(a.Member, context.Background(), 0)
 	zktest.AwaitChan(z, "the create to be under way", create.Sprung())
 	other := a.lineUp(1)
 	create.Let()
@@ -176,19 +170,30 @@ func TestTryLockOfACohortComesBackThoughAnotherJoins(t *testing.T) {
 func TestEachWaiterGetsItsOwnError(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := joinProcess(z, "A"), locks.Join(z, "B")
+	a, b := joinProcess(z, "A"), mutexes.Join(z, "B")
 	held := b.Acquire()
 	first := a.Start()
 	first.MustWait("B holds the lock")
 	second := a.lineUp(1)
-	a.permit(t, zk.PermAll&^zk.PermRead)
+	permit(t, z, a.Path, zk.PermAll&^zk.PermRead)
 	turn := a.Tap.HoldRequest(wiretap.Create, 1) // the second one's
 	held.Release()
 	require.ErrorIs(t, first.Err(), zk.ErrNoAuth)
 	zktest.AwaitChan(z, "the second to have its turn", turn.Sprung())
-	a.permit(t, zk.PermAll)
+	permit(t, z, a.Path, zk.PermAll)
 	turn.Let()
 	second.Release()
+}
+
+// takeFrom is what Unlock does before it hands the tenure on.
+func takeFrom(t *testing.T, c *Cohort, h *Hold) {
+	t.Helper()
+	isLast, err := h.exit()
+	require.NoError(t, err)
+	require.True(t, isLast)
+	h.end(errReleased)
+	h.stopUsing()
+	require.True(t, c.takeTurnFrom(h), "whether the holder has the turn")
 }
 
 // A tenure is handed on to somebody who gives up at that moment, and the server
@@ -197,20 +202,17 @@ func TestATenureThatCannotBeEndedIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := joinProcess(z, "A")
-	first := a.Acquire()
-	// what Unlock does before it hands on: the moment cannot be arranged
-	h, last, err := exit(first.Held(), a.cohort.lock)
+	first, err := a.cohort.Lock(z.Ctx)
 	require.NoError(t, err)
-	require.True(t, last)
-	h.release()
-	a.permit(t, zk.PermAll&^zk.PermDelete)
+	takeFrom(t, a.cohort, first) // the moment cannot be arranged
+	permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 	node := a.Znode()
 	a.cohort.passTurn()
 	next := a.Acquire()
 	require.Equal(t, node, a.Znode(), "the znode with which the process holds the lock")
 	require.ErrorIs(t, a.Unlock(next.Held()), zk.ErrNoAuth)
 	require.Len(t, a.Queue(), 1)
-	a.permit(t, zk.PermAll)
+	permit(t, z, a.Path, zk.PermAll)
 	require.NoError(t, a.Unlock(next.Held()), "the release that was refused, tried again")
 	require.Empty(t, a.Queue())
 }
@@ -227,20 +229,17 @@ func TestATenureGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 	c := a.cohort
 	for what, round := range map[string]struct {
 		times  int
-		unlock func(held context.Context, cancel func())
+		unlock func(hold *Hold, cancel func())
 	}{
-		"at the same time": {60, func(held context.Context, cancel func()) {
+		"at the same time": {60, func(hold *Hold, cancel func()) {
 			go cancel()
-			require.NoError(t, c.Unlock(held))
+			require.NoError(t, hold.Unlock(z.Ctx))
 		}},
-		"just before the turn is given": {20, func(held context.Context, cancel func()) {
-			h, last, err := exit(held, c.lock) // what Unlock does before it hands on
-			require.NoError(t, err)
-			require.True(t, last)
-			h.release()
+		"just before the turn is given": {20, func(hold *Hold, cancel func()) {
+			takeFrom(t, c, hold)
 			c.mu.Lock()
 			cancel()
-			for range 100 { // the waiters see it, and want to leave the queue
+			for range 100 { // the waiters see it, and want to leave the line
 				runtime.Gosched()
 			}
 			c.callFirst() // as handOn does
@@ -249,21 +248,21 @@ func TestATenureGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 	} {
 		given := 0 // how often a goroutine got the lock after all
 		for range round.times {
-			held, err := c.Lock(z.Ctx)
+			hold, err := c.Lock(z.Ctx)
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(z.Ctx)
 			var all sync.WaitGroup
 			var got atomic.Int32
 			for range waiters {
 				all.Go(func() {
-					if held, err := c.Lock(ctx); err == nil {
+					if hold, err := c.Lock(ctx); err == nil {
 						got.Add(1)
-						assert.NoError(t, c.Unlock(held))
+						assert.NoError(t, hold.Unlock(z.Ctx))
 					}
 				})
 			}
-			z.Await("all to stand in the process's queue", func() bool { return c.inLine() == waiters })
-			round.unlock(held, cancel)
+			z.Await("all to stand in the process's line", func() bool { return c.inLine() == waiters })
+			round.unlock(hold, cancel)
 			cancel()
 			all.Wait()
 			given += int(got.Load())
@@ -287,11 +286,36 @@ func TestTryLockOfACohortOverAClosedSession(t *testing.T) {
 	z := zktest.New(t)
 	a := joinProcess(z, "A")
 	c := a.cohort
-	require.NoError(t, c.takeTurn(z.Ctx, mayWait), "the turn, as a holder has it")
+	forGood, end := newTry(z.Ctx, forever)
+	defer end()
+	require.NoError(t, c.takeTurn(forGood), "the turn, as a holder has it")
 	waiting := a.lineUp(1)
-	c.s.markClosed() // as Close begins
-	c.giveTurn()     // as the holder's Unlock ends
+	c.q.s.markClosed(byClose) // as Close begins
+	c.giveTurn()              // as the holder's Unlock ends
 	require.ErrorIs(t, waiting.Err(), zk.ErrClosing)
 	_, err := c.TryLock(z.Ctx, 0)
 	require.ErrorIs(t, err, zk.ErrClosing)
+}
+
+// A holder is told that the lock is lost, and hangs in something else. The lock is free again, and
+// another process gets it. The goroutines of the holder's own process get it, too, without its
+// Unlock. That comes in the end, and takes nothing from anybody.
+func TestALostHolderThatHangsKeepsItsProcessFromNothing(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := cohorts.JoinMortal(z, "A")
+	hangs := a.Acquire()
+	inLine := a.Start()
+	z.Expire(a.Client)
+	a.Tap.Restore()
+	zktest.AwaitChan(z, "the holder to be told", hangs.Held().Done())
+	mutexes.Join(z, "another process").Acquire().Release()
+	inLine.Acquired()
+	require.NoError(t, inLine.Held().Err(), "a new hold")
+	require.ErrorIs(t, a.Unlock(hangs.Held()), ErrLost)
+	require.NoError(t, inLine.Held().Err(), "the hold of the next goroutine, after the late Unlock")
+	require.ErrorIs(t, tryFor(a, z.Ctx, 0).Err(), ErrLocked, "the next goroutine has the lock")
+	inLine.Release()
+	tryFor(a, z.Ctx, 0).Release()
+	require.Empty(t, a.Queue())
 }

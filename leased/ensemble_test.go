@@ -21,7 +21,6 @@ import (
 	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/upkeep/chapter"
 )
 
 // A's create is lost while it is being decided: the leader has proposed it, and
@@ -30,7 +29,7 @@ import (
 func TestALostReplyAtAServerThatLags(t *testing.T) {
 	t.Parallel()
 	lag := zktest.NewLag(t)
-	a := locks.JoinAs(lag.Zoo, "A", property.Seat{Through: lag.Through})
+	a := mutexes.JoinAs(lag.Zoo, "A", property.Seat{Through: lag.Through})
 	a.Acquire().Release() // makes the directory
 
 	mark := a.Tap.Mark()
@@ -39,14 +38,8 @@ func TestALostReplyAtAServerThatLags(t *testing.T) {
 	before := len(a.Queue())
 	catchUp()
 	require.Equal(t, zktest.Returned, call.Waits(), "A's Lock: it waits for itself; the queue: %v", a.Queue())
-	chapter.Says(
-		t,
-		"back at a server that lags: %d names there while the write in vain is under way, %d name when it is answered; creates: %d",
-		before,
-		len(a.Queue()),
-		a.Requests(mark)[wiretap.Create],
-	)
-	holds(t, lag.Zoo, call)
+	require.Equal(t, 1, a.Requests(mark)[wiretap.Create], "creates; %d names were there while the write in vain was under way", before)
+	holds(t, lag.Zoo, byMutex, call)
 }
 
 // A session has come back on a new connection, and has made a write in vain there. Then a
@@ -60,8 +53,8 @@ func TestTheOldConnectionOfASessionIsRefused(t *testing.T) {
 		old  *zkserver.Peer
 		says string
 	}{
-		{followers[0], "a session comes back at another server, and then a create comes over its old connection: the server hangs up, znodes: %d"},
-		{followers[1], "a session comes back at the same server, and then a create comes over its old connection: the server hangs up, znodes: %d"},
+		{followers[0], "a session comes back at another server, and then a create comes over its old connection: the server hangs up"},
+		{followers[1], "a session comes back at the same server, and then a create comes over its old connection: the server hangs up"},
 	} {
 		z := zktest.NewOn(t, followers[1].Server)
 		require.NoError(t, e.Serving(z.Ctx))
@@ -82,7 +75,7 @@ func TestTheOldConnectionOfASessionIsRefused(t *testing.T) {
 		back.ask(deleteKind, z.Root+"/nothing", anyVersion)
 		back.answer()
 		require.Contains(t, z.Names(z.Root), "in-time")
-		chapter.Says(t, c.says, len(z.Names(z.Root))-1)
+		require.NotContains(t, strings.Join(z.Names(z.Root), " "), "late", c.says)
 	}
 }
 
@@ -214,12 +207,12 @@ func part(
 
 // join lets A hold the lock, and B wait for it.
 func (n *network) join(timeout time.Duration, server func(*network) *zkserver.Peer, line func(net.Conn) net.Conn) {
-	n.a = locks.JoinAs(n.z, "A", property.Seat{Timeout: timeout, Through: func(dial zk.Dialer) zk.Dialer {
+	n.a = mutexes.JoinAs(n.z, "A", property.Seat{Timeout: timeout, Through: func(dial zk.Dialer) zk.Dialer {
 		return zktest.Over(line)(func(network, _ string, limit time.Duration) (net.Conn, error) {
 			return dial(network, server(n).Addr, limit)
 		})
 	}})
-	n.b = locks.Join(n.z, "B")
+	n.b = mutexes.Join(n.z, "B")
 	n.held, n.next = n.a.Acquire(), n.b.Start()
 	n.next.MustWait("A holds the lock")
 }
@@ -251,7 +244,7 @@ func seenOnce(t *testing.T, story func(t *testing.T) (seen bool)) {
 			return
 		}
 	}
-	require.Fail(t, "A was told in time each time: docs/lease.md could promise more")
+	require.Fail(t, "A was told in time each time: README.md could promise more")
 }
 
 func sound(c net.Conn) net.Conn            { return c }
@@ -274,7 +267,6 @@ func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
 		n := part(t, e, tenTicks, toFollower, sound)
 		n.follower.CutOff()
 		n.told("the server is a follower, cut off")
-		chapter.Says(t, "cut off together with its server, the holder is told before the next one is let in")
 		n.follower.Rejoin()
 	})
 
@@ -459,12 +451,7 @@ func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 	zktest.AwaitChan(n.z, "A to be told", held.Done())
 	part := time.Since(both).Seconds() / n.session().Timeout().Seconds()
 	require.Greater(t, token(second), token(turn), "a store that checks tokens is safe")
-	chapter.SaysIn(
-		t,
-		"../docs/lease.md",
-		"after the double fault B is inside, too, %v of a time-out before A is told; B's token is greater",
-		chapter.About(part, 4),
-	)
+	t.Logf("after the double fault B is inside, too, %.2f of a time-out before A is told; B's token is greater", part)
 	back()
 	return true
 }

@@ -6,26 +6,90 @@ import (
 	"fmt"
 	pathpkg "path"
 	"strings"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
 // The errors that callers ask for, with errors.Is.
 var (
-	ErrLocked  = errors.New("somebody else holds the lock")
-	ErrNotHeld = errors.New("the context does not hold the lock: give Unlock what Lock returned, once for each Lock")
-	ErrLost    = errors.New("the lock was lost: its session ended or was cut off, or its znode was deleted")
+	// ErrLocked says that TryLock's time is up.
+	ErrLocked = errors.New("the lock could not be had in time")
+
+	// ErrNoAnswer is an ErrLocked, too: in that time no server has said whether anybody holds the lock.
+	ErrNoAnswer = fmt.Errorf("%w: no server has answered", ErrLocked)
+
+	// ErrNotHeld says that an Unlock was not due.
+	ErrNotHeld = errors.New("nothing to unlock: one Unlock is due for each Lock that has returned a hold")
+
+	// ErrLost says that a lock was lost. The error is a LostError, which says why.
+	ErrLost = errors.New("the lock was lost")
+
+	// ErrUpgrade says that a reader has asked to write inside its own hold.
+	ErrUpgrade = errors.New("Lock inside a hold of RLock: two readers who do so would wait for each other; " +
+		"call Unlock first")
 )
+
+// errBehind is what TryLock returns when somebody was before it.
+var errBehind = fmt.Errorf("%w: somebody holds it, or stands before us in the queue", ErrLocked)
+
+// Reason says why a lock was lost, in a few words, as for the label of a counter.
+type Reason string
+
+// The reasons.
+const (
+	NoAnswer     Reason = "no answer"    // for so long no majority of the servers has answered that they may have ended the session
+	Expired      Reason = "expired"      // the servers have ended the session
+	Closed       Reason = "closed"       // the session was closed by its own process
+	ZnodeDeleted Reason = "deleted"      // somebody else has deleted the znode; only Unlock notices
+	Disconnected Reason = "disconnected" // the connection was lost, with WithoutLease
+)
+
+// LostError is the error of a lock that was lost: errors.Is(err, ErrLost) holds. It is the cause
+// of the hold's context, and what Unlock returns.
+type LostError struct {
+	Reason Reason
+	detail string
+}
+
+func (e *LostError) Error() string { return ErrLost.Error() + ": " + e.detail }
+
+func (e *LostError) Is(target error) bool { return target == ErrLost }
+
+func lostUnanswered(lease time.Duration) *LostError {
+	const text = "no majority of the servers has answered in the last %v, so the session may have ended"
+	return &LostError{NoAnswer, fmt.Sprintf(text, lease)}
+}
+
+var (
+	errExpired      = &LostError{Expired, "the servers have ended the session"}
+	errZnodeDeleted = &LostError{ZnodeDeleted, "somebody has deleted its znode"}
+	errDisconnected = &LostError{Disconnected, "the connection was lost"}
+)
+
+// How a session was closed.
+const (
+	byClose      = "Close was called"
+	byConnection = "its zk.Conn was closed"
+)
+
+func lostClosed(how string) *LostError { return &LostError{Closed, "the session was closed: " + how} }
+
+// longestPath leaves room for the rest of a request. The servers read up to 1 MB (jute.maxbuffer);
+// they hang up on a longer request, and it would be made again for ever.
+const longestPath = 16 << 10
 
 // check refuses what can never become a lock.
 func check(ctx context.Context, s *Session, path string) error {
 	switch {
 	case ctx == nil:
-		return errors.New("zklock: the context is nil: give context.Background(), or what Lock returned")
+		return errors.New("zklock: the context is nil: give context.Background()")
 	case s == nil:
-		return errors.New("zklock: the session is nil: give the one that Open returned")
+		return errors.New("zklock: the session is nil: give NewMutex, NewRWMutex or NewCohort what Open has returned")
+	case len(path) > longestPath:
+		return fmt.Errorf("zklock: a path of %d bytes, which begins with %.40q: want at most %d", len(path), path, longestPath)
 	case !strings.HasPrefix(path, "/") || path == "/" || path != pathpkg.Clean(path):
-		return fmt.Errorf("zklock: path %q: want an absolute path below the root, such as /locks/orders", path)
+		return fmt.Errorf("zklock: path %.100q: want an absolute path below the root, such as /locks/orders", path)
 	}
 	return nil
 }
@@ -55,19 +119,33 @@ func nothingDone(err error) bool {
 	return errors.Is(err, zk.ErrNoServer) || isThrottled(err)
 }
 
-// errTimeIsUp is the cause of a context that ends with TryLock's time. It is not ErrLocked,
-// since a caller may end a context of its own with that cause: then TryLock's time is not up.
-var errTimeIsUp = errors.New("the time of TryLock is up")
+// Numbers of errors that the client library has no names for.
+const (
+	localSession  = -120
+	loginDemanded = -124
+	quotaExceeded = -125
+	throttled     = -127
+)
+
+// hasCode tells whether err is the library's error for such a number.
+func hasCode(err error, code int) bool {
+	return err != nil && strings.Contains(err.Error(), fmt.Sprintf("unknown error: %d", code))
+}
+
+// outOfTime is the cause of a context that ends with TryLock's time. It is a type of its own,
+// since a caller may end a context with the cause ErrLocked: then TryLock's time is not up.
+type outOfTime struct{ error }
 
 // whyEnded says why a wait is over: TryLock's time, or the caller's context.
-func whyEnded(waiting context.Context) error {
-	cause := context.Cause(waiting)
-	if cause == errTimeIsUp {
-		return ErrLocked
+func whyEnded(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	var timeIsUp outOfTime
+	if errors.As(cause, &timeIsUp) {
+		return timeIsUp.error
 	}
 	// The texts are compared, and not the errors: a context need not be one of Go's own, and
 	// an error of a type that cannot be compared would panic.
-	err := waiting.Err()
+	err := ctx.Err()
 	noCauseGiven := cause.Error() == err.Error()
 	if noCauseGiven {
 		return err
@@ -75,21 +153,41 @@ func whyEnded(waiting context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
+// isRefused tells that leave has failed because the server has refused the delete: the znode
+// stays.
+func isRefused(leaveErr error) bool {
+	return leaveErr != nil && !errors.Is(leaveErr, ErrLost)
+}
+
 // failed says what was being done to which path, why it failed, and where it
 // helps, what to do. It returns nil for nil.
 func failed(what, path string, err error) error {
-	advice := ""
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, zk.ErrNoChildrenForEphemerals):
-		advice = " (a znode on this path is ephemeral and can have no children: choose another path)"
-	case unanswered(err): // the lock repeats such a request, unless the session is closed
-		advice = " (the session is closed: open another one)"
-	case errors.Is(err, zk.ErrNoAuth):
-		advice = " (the session lacks the permission: look at the ACL there, or log in with AddAuth)"
 	}
-	return fmt.Errorf("zklock: %s %s: %w%s", what, path, err, advice)
+	return fmt.Errorf("zklock: %s %s: %w%s", what, path, err, advice(err))
+}
+
+// advice says what to do about an error, if there is something.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, ErrLost):
+		return ""
+	case errors.Is(err, zk.ErrNoChildrenForEphemerals):
+		return " (a znode on this path is ephemeral and can have no children: choose another path)"
+	case errors.Is(err, zk.ErrNoAuth):
+		return " (the session lacks the permission: look at the ACL there, or log in with WithAuth or AddAuth)"
+	case hasCode(err, loginDemanded):
+		return " (the servers want a login: give Open WithAuth)"
+	case hasCode(err, localSession):
+		return " (the servers gave a local session, which can make no ephemeral znode: set" +
+			" localSessionsUpgradingEnabled=true there)"
+	case hasCode(err, quotaExceeded):
+		return " (a quota of the servers is used up: look at setquota on this path)"
+	case unanswered(err): // the lock repeats such a request, unless the session is closed
+		return " (the session is closed: open another one)"
+	}
+	return ""
 }
 
 // usedUp is said of a directory whose znodes have had all numbers.

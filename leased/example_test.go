@@ -15,7 +15,7 @@ import (
 // open opens a session with the tests' server. A program of your own names its
 // servers here.
 func open() *leased.Session {
-	session, err := leased.Open(zktest.Servers(), 10*time.Second)
+	session, err := leased.Open(context.Background(), zktest.Servers(), 10*time.Second)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -34,41 +34,43 @@ func Example() {
 	session := open()
 	defer tidy(session)
 
-	lock := leased.New(session, "/zklock-example-leased/orders")
-	held, err := lock.Lock(context.Background())
+	lock := leased.NewMutex(session, "/zklock-example-leased/orders")
+	ctx := context.Background()
+	hold, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("one goroutine of one process at a time comes here")
-	// Give held to whatever works under the lock: it ends when the lock is lost.
-	if err := lock.Unlock(held); err != nil {
+	// Give hold.Context() to whatever works under the lock: it ends when the lock is lost.
+	if err := hold.Unlock(ctx); err != nil {
 		log.Fatal(err)
 	}
 	// Output: one goroutine of one process at a time comes here
 }
 
-func Example_reentrant() {
+func ExampleHold_Context() {
 	session := open()
 	defer tidy(session)
-	lock := leased.New(session, "/zklock-example-leased/orders")
+	lock := leased.NewMutex(session, "/zklock-example-leased/orders")
 
 	// audit locks for itself, for it is also called without the lock.
 	audit := func(ctx context.Context) error {
-		held, err := lock.Lock(ctx) // re-entry, if ctx holds the lock already
+		hold, err := lock.Lock(ctx) // re-entry, if ctx is a hold's
 		if err != nil {
 			return err
 		}
 		fmt.Println("audit")
-		return lock.Unlock(held)
+		return hold.Unlock(ctx)
 	}
 
-	held, err := lock.Lock(context.Background())
+	ctx := context.Background()
+	hold, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("order")
-	err = audit(held)
-	fmt.Println("done:", errors.Join(err, lock.Unlock(held)))
+	err = audit(hold.Context())
+	fmt.Println("done:", errors.Join(err, hold.Unlock(ctx)))
 	// Output:
 	// order
 	// audit
@@ -90,29 +92,28 @@ func (s *store) write(token int64, value string) error {
 	return nil
 }
 
-func ExampleToken() {
+func ExampleHold_Token() {
 	session := open()
 	defer tidy(session)
-	lock := leased.New(session, "/zklock-example-leased/orders")
+	lock := leased.NewMutex(session, "/zklock-example-leased/orders")
 	var orders store
 
-	held, err := lock.Lock(context.Background())
+	ctx := context.Background()
+	first, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	old, _ := leased.Token(held)
-	fmt.Println("the first holder writes:", orders.write(old, "first"))
-	_ = lock.Unlock(held)
+	fmt.Println("the first holder writes:", orders.write(first.Token(), "first"))
+	_ = first.Unlock(ctx)
 
-	held, err = lock.Lock(context.Background())
+	second, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	token, _ := leased.Token(held)
-	fmt.Println("the second holder writes:", orders.write(token, "second"))
-	_ = lock.Unlock(held)
+	fmt.Println("the second holder writes:", orders.write(second.Token(), "second"))
+	_ = second.Unlock(ctx)
 
-	fmt.Println("a late write of the first:", orders.write(old, "late"))
+	fmt.Println("a late write of the first:", orders.write(first.Token(), "late"))
 	fmt.Println("the store keeps:", orders.value)
 	// Output:
 	// the first holder writes: <nil>
@@ -121,26 +122,26 @@ func ExampleToken() {
 	// the store keeps: second
 }
 
-func ExampleLock_TryLock() {
-	first, second := open(), open()
-	defer tidy(first)
-	defer second.Close()
+func ExampleMutex_TryLock() {
+	one, other := open(), open()
+	defer tidy(one)
+	defer other.Close()
 
-	holder := leased.New(first, "/zklock-example-leased/orders")
-	held, err := holder.Lock(context.Background())
+	ctx := context.Background()
+	hold, err := leased.NewMutex(one, "/zklock-example-leased/orders").Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 
-	lock := leased.New(second, "/zklock-example-leased/orders")
-	_, err = lock.TryLock(context.Background(), 50*time.Millisecond)
-	fmt.Println("locked by somebody else:", errors.Is(err, leased.ErrLocked))
+	lock := leased.NewMutex(other, "/zklock-example-leased/orders")
+	_, err = lock.TryLock(ctx, 50*time.Millisecond)
+	fmt.Println("somebody holds the lock:", errors.Is(err, leased.ErrLocked))
 
-	_ = holder.Unlock(held)
-	held, err = lock.TryLock(context.Background(), time.Minute)
+	_ = hold.Unlock(ctx)
+	hold, err = lock.TryLock(ctx, time.Minute)
 	fmt.Println("in time:", err)
-	_ = lock.Unlock(held)
+	_ = hold.Unlock(ctx)
 	// Output:
-	// locked by somebody else: true
+	// somebody holds the lock: true
 	// in time: <nil>
 }

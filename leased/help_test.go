@@ -14,46 +14,106 @@ import (
 	"zklock/internal/server/wiretap"
 )
 
-// The two kinds of lock that stories are told of.
-var (
-	locks   = kind("step 5", New)
-	cohorts = kind("step 5, Cohort", NewCohort)
-)
-
-func kind[L property.Holder](name string, newLock func(*Session, string) L) property.Subject {
-	subject := property.OverSession(
-		name,
-		func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
-			return Open(servers, timeout, WithDialer(dial))
-		},
-		newLock,
-		Token,
-	)
-	subject.NotHeld, subject.Lost = ErrNotHeld, ErrLost
-	return subject
+func TestMain(m *testing.M) {
+	zktest.Child("paused holder", pausedHolder) // in cost_test.go
+	zktest.Main(m)
 }
 
-// both tells the same story of a Lock and of a Cohort.
-func both(t *testing.T, tell func(t *testing.T, z *zktest.Zoo, kind property.Subject)) {
+// open is Open as the stories call it.
+func open(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
+	return Open(context.Background(), servers, timeout, WithDialer(dial))
+}
+
+// The three kinds of lock that stories are told of.
+var (
+	mutexes   = property.OverHolds("leased.Mutex", open, NewMutex)
+	cohorts   = property.OverHolds("leased.Cohort", open, NewCohort)
+	rwmutexes = property.OverHolds("leased.RWMutex", open, NewRWMutex)
+)
+
+// A way is one of the four ways to take a lock.
+type way struct {
+	name  string
+	locks property.Subject
+	reads bool
+}
+
+var (
+	byMutex  = &way{"Mutex", mutexes, false}
+	byCohort = &way{"Cohort", cohorts, false}
+	byWriter = &way{"RWMutex, to write", rwmutexes, false}
+	byReader = &way{"RWMutex, to read", rwmutexes, true}
+
+	ways = []*way{byMutex, byCohort, byWriter, byReader}
+)
+
+// join brings a client that takes the lock in this way.
+func (w *way) join(z *zktest.Zoo, name string) *zktest.Member {
+	return w.joinAs(z, name, property.Seat{})
+}
+
+func (w *way) joinAs(z *zktest.Zoo, name string, seat property.Seat) *zktest.Member {
+	return w.of(w.locks.JoinAs(z, name, seat))
+}
+
+// at gives a client another lock.
+func (w *way) at(z *zktest.Zoo, m *zktest.Member, path string) *zktest.Member {
+	return w.of(w.locks.At(z, m, path))
+}
+
+func (w *way) of(m *zktest.Member) *zktest.Member {
+	if w.reads {
+		return m.Reader
+	}
+	return m
+}
+
+// other brings a client that lets nobody in beside it.
+func (w *way) other(z *zktest.Zoo, name string) *zktest.Member { return w.locks.Join(z, name) }
+
+// each tells a story of each way to take a lock.
+func each(t *testing.T, tell func(t *testing.T, z *zktest.Zoo, w *way)) {
 	t.Parallel()
-	for _, kind := range []property.Subject{locks, cohorts} {
-		t.Run(kind.Name, func(t *testing.T) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			tell(t, zktest.New(t), kind)
+			tell(t, zktest.New(t), w)
 		})
 	}
 }
 
+// eachLock tells a story of each kind of lock. An RWMutex is taken to write.
+func eachLock(t *testing.T, tell func(t *testing.T, z *zktest.Zoo, w *way)) {
+	t.Parallel()
+	for _, w := range []*way{byMutex, byCohort, byWriter} {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			tell(t, zktest.New(t), w)
+		})
+	}
+}
+
+// session is the member's session.
+func session(m *zktest.Member) *Session { return m.Session.(*Session) }
+
+// firstOf is the queue of a way.
+func (w *way) queue() *queue {
+	if w.locks.Name == rwmutexes.Name {
+		return NewRWMutex(nil, "/lock").q
+	}
+	return NewMutex(nil, "/lock").q
+}
+
 // holds fails the test unless the hold hangs on the first znode of the queue, which
 // is the only one of the client's present session.
-func holds(t *testing.T, z *zktest.Zoo, turn *zktest.Turn) {
+func holds(t *testing.T, z *zktest.Zoo, w *way, turn *zktest.Turn) {
 	t.Helper()
 	turn.Acquired()
 	owned, err := z.Sessions()
 	require.NoError(t, err)
 	mine := owned[turn.SessionID()]
 	require.Len(t, mine, 1, "znodes of %s's session", turn.Name)
-	before, err := predecessor(turn.Queue(), pathpkg.Base(mine[0]))
+	before, err := w.queue().predecessor(turn.Queue(), pathpkg.Base(mine[0]))
 	require.NoError(t, err)
 	require.Empty(t, before, "%s holds the lock, and this one came before it", turn.Name)
 }
@@ -86,13 +146,20 @@ func lock(m *zktest.Member, ctx context.Context) *zktest.Turn {
 }
 
 // try is a call to TryLock, likewise.
-func try(m *zktest.Member, ctx context.Context, wait time.Duration) *zktest.Turn {
+func tryFor(m *zktest.Member, ctx context.Context, wait time.Duration) *zktest.Turn {
 	return m.Call(func(context.Context) (context.Context, error) { return m.TryLock(ctx, wait) })
 }
 
 func token(turn *zktest.Turn) int64 {
-	n, _ := Token(turn.Held())
+	n, _ := turn.Token(turn.Held())
 	return n
+}
+
+// permit gives a directory an ACL with these permissions, for everybody.
+func permit(t *testing.T, z *zktest.Zoo, dir string, permissions int32) {
+	t.Helper()
+	_, err := z.Observer().SetACL(dir, zk.WorldACL(permissions), -1)
+	require.NoError(t, err)
 }
 
 // lostEachTime lets a client hold the lock up to three times, until the hold is not lost. On

@@ -2,172 +2,216 @@ package leased
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 )
 
-// hold is one time of having the lock, from Lock to the last Unlock. All contexts that
-// Lock returned in this time carry it.
-type hold struct {
-	lock *Lock
-	place
+// Hold is one time of having a lock: from the Lock that let you in to its last Unlock. Whoever
+// has the hold can unlock, and nobody else. It is safe for use by many goroutines.
+type Hold struct {
+	_       noCopy
+	q       *queue
+	place   place
+	given   context.Context // to the Lock that let us in
+	ctx     context.Context // what Context returns
+	endCtx  context.CancelCauseFunc
+	release func() error // gives the lock back: the last Unlock runs it
+	onLoss  func()       // is called when the hold is lost, with the session's mutex locked
+
 	stopUsing func() // tells the lease that this hold needs it no more
 
-	mu       sync.Mutex
-	count    int                   // calls to Lock without an Unlock yet
-	ended    error                 // ErrLost or errReleased, once the hold has ended
-	contexts map[*heldContext]bool // they end with the hold
+	mu    sync.Mutex
+	count int   // calls to Lock without an Unlock yet
+	ended error // a LostError or errReleased, once the hold has ended
 }
 
-// heldContext is one context that newContext has made, as its hold knows it. The context
-// itself carries a pointer to it: so one gets from the context to the hold.
-type heldContext struct {
-	hold *hold
-	done <-chan struct{} // the context's Done channel: endsWithHold recognises the context by it
-	end  context.CancelCauseFunc
-}
+// noCopy lets go vet warn of a copy.
+type noCopy struct{}
 
-// The keys of what a context carries: a heldContext for each lock that is held, and the
-// token of the lock whose Lock returned the context.
-type (
-	holdKey struct{ lock *Lock }
-	tokenOf struct{}
-)
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// holdKey is the key under which the hold's context carries the hold.
+type holdKey struct{ q *queue }
 
 // errReleased is the cause of a context whose hold was released.
 var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
 
-// begin makes a hold, and the first context that carries it. The context ends with
-// ctx, when the lease is over, and when the lock is released.
-func begin(ctx context.Context, lock *Lock, mine place) (held context.Context) {
-	h := &hold{lock: lock, place: mine, count: 1, contexts: map[*heldContext]bool{}}
-	h.mu.Lock() // newContext needs it locked; nobody else has h yet
-	held = h.newContext(ctx)
-	h.mu.Unlock()
-	h.stopUsing = lock.s.useLease(mine.lease, h.lose)
-	return held
-}
+// endedContext is the context of no hold.
+var endedContext = func() context.Context {
+	ctx, end := context.WithCancelCause(context.Background())
+	end(ErrNotHeld)
+	return ctx
+}()
 
-// newContext makes a context that carries the hold: it ends with ctx, and with the
-// hold. The caller has h.mu.
-func (h *hold) newContext(ctx context.Context) (held context.Context) {
+// newHold is the hold that our place gives, once nobody is left to wait for. begin makes it
+// hang on the lease.
+func newHold(ctx context.Context, q *queue, mine place) *Hold {
+	h := &Hold{q: q, place: mine, given: ctx, count: 1, onLoss: func() {}}
+	h.release = func() error { return q.leave(mine) }
 	held, end := context.WithCancelCause(ctx)
-	c := &heldContext{hold: h, done: held.Done(), end: end}
-	h.contexts[c] = true
-	context.AfterFunc(held, func() { h.forget(c) })
-	held = context.WithValue(held, holdKey{h.lock}, c)
-	return context.WithValue(held, tokenOf{}, h.token)
+	h.ctx, h.endCtx = context.WithValue(held, holdKey{q}, h), end
+	return h
 }
 
-// forget is called when a context has ended, so that a long hold does not collect contexts
-// that have ended. It runs on a goroutine of its own (AfterFunc). So c.end can be called with
-// h.mu locked.
-func (h *hold) forget(c *heldContext) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.contexts, c)
+// begin makes the hold end when its lease is over. That may be at once.
+func (h *Hold) begin() {
+	h.q.s.taken.Add(1)
+	h.stopUsing = h.q.s.useLease(h.place.lease, &leaseUser{isHold: true, lose: h.lose})
 }
 
 // holdIn returns the hold of the lock that ctx carries, nil if there is none. The hold may
 // have been released meanwhile.
-func holdIn(ctx context.Context, lock *Lock) *hold {
-	c, ok := ctx.Value(holdKey{lock}).(*heldContext)
-	if !ok {
-		return nil
-	}
-	return c.hold
+func holdIn(ctx context.Context, q *queue) *Hold {
+	h, _ := ctx.Value(holdKey{q}).(*Hold)
+	return h
 }
 
-// enter counts one more call to Lock inside the hold that ctx carries. inside is false if the
-// hold was released: its caller queues up like anybody else. (Such a ctx was made by
-// context.WithoutCancel, or the release will end it in a moment: acquire refuses one that has ended.)
+// Context ends when the lock is lost, with a LostError as its cause; when it is released; and
+// with the context that was given to Lock. The work under the lock should be done with it. To
+// lock again with it, or with a context made from it, is re-entry.
 //
-// A hold can have ended and still wait for an Unlock: it was lost, or the server has refused
-// the delete of its last Unlock. Nobody enters it. Its contexts have ended for good, so new
-// work in it could not be told of a loss. All that is left to do is to call Unlock.
-func (h *hold) enter(ctx context.Context) (held context.Context, inside bool, err error) {
+// A hold that is nil has a context that has ended.
+func (h *Hold) Context() context.Context {
+	if h.isNone() {
+		return endedContext
+	}
+	return h.ctx
+}
+
+// Token is the fencing token. It is greater than those of all holds before on the same path,
+// except that holds which may overlap can have the same: those of readers beside one another, and
+// those that follow one another with one znode of a Cohort. A store that refuses a
+// smaller token than it has seen is safe from a holder that has lost the lock and does not know
+// it yet, once the store has seen the next holder's token.
+func (h *Hold) Token() int64 {
+	if h.isNone() {
+		return 0
+	}
+	return h.place.token
+}
+
+// Unlock is due once for each Lock, TryLock, RLock and TryRLock that has returned the hold. The
+// last one ends the hold's context and releases the lock.
+//
+// Unlock goes on until it knows that the lock is released, however long the servers do not
+// answer. When ctx ends before that, Unlock returns an error that wraps ctx's, and the release
+// goes on in the background: it needs no second call. ctx may be the hold's own context.
+//
+// The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before, and
+// then there is nothing left to do, either. After any other error, such as zk.ErrNoAuth, the
+// server has refused to delete the znode, and Unlock can be called again.
+func (h *Hold) Unlock(ctx context.Context) error {
+	switch {
+	case h.isNone():
+		return fmt.Errorf("zklock: unlock: the hold is nil, as when Lock has returned an error: %w", ErrNotHeld)
+	case ctx == nil:
+		return errors.New("zklock: unlock: the context is nil: give context.Background()")
+	}
+	isLast, lost := h.exit()
+	if !isLast {
+		return failed("unlock", h.q.dir, lost)
+	}
+	h.end(errReleased) // before anybody else can get in
+	h.stopUsing()
+
+	result := make(chan error, 1)
+	begun := h.q.s.run(func() {
+		err := h.release()
+		if isRefused(err) {
+			h.allowUnlockAgain()
+			h.q.s.log.Error("zklock: a server has refused to release a lock", "znode", h.place.node, "error", err)
+		}
+		result <- err
+	})
+	if !begun { // the session is closed, and the znode goes with it
+		result <- h.q.s.whyClosed()
+	}
+	ctx = h.outliving(ctx)
+	select {
+	case err := <-result:
+		if lost != nil && !isRefused(err) {
+			err = lost // why the work had to stop: more than what became of the znode
+		}
+		return failed("unlock", h.place.node, err)
+	case <-ctx.Done():
+		err := fmt.Errorf("no answer yet, the delete goes on in the background: %w", whyEnded(ctx))
+		return failed("unlock", h.place.node, errors.Join(err, lost))
+	}
+}
+
+// isNone tells that this is not what Lock returns together with a nil error.
+func (h *Hold) isNone() bool { return h == nil || h.q == nil }
+
+// outliving returns a context to wait with while the hold is released: ctx, or, if the end of
+// the hold has ended ctx, the one that Lock was given.
+func (h *Hold) outliving(ctx context.Context) context.Context {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if context.Cause(ctx) == h.ended {
+		return h.given
+	}
+	return ctx
+}
+
+// enter counts one more call to Lock or RLock inside the hold. inside is false if the hold was
+// released: then the caller queues up like anybody else.
+//
+// Nobody enters a hold whose context has ended: new work in it could not be told of a loss. All
+// that is left to do is to call Unlock. And nobody enters a reader's hold to write.
+func (h *Hold) enter(k kind) (inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.count == 0 {
-		return nil, false, nil
+		return false, nil
 	}
-	if h.ended != nil {
-		return nil, true, h.ended
+	if h.ctx.Err() != nil {
+		return true, whyEnded(h.ctx)
+	}
+	// Two readers that both queued up as writers would wait for each other.
+	if h.place.kind == read && k == write {
+		return true, ErrUpgrade
 	}
 	h.count++
-	if h.endsWithHold(ctx) {
-		return ctx, true, nil
-	}
-	return h.newContext(ctx), true, nil
+	return true, nil
 }
 
-// endsWithHold reports whether a context surely ends with the hold: it has the Done channel
-// of the context that we made. Any other may be one of context.WithoutCancel, which does
-// not end.
-func (h *hold) endsWithHold(ctx context.Context) bool {
-	c := ctx.Value(holdKey{h.lock}).(*heldContext)
-	return ctx.Done() == c.done
-}
-
-// exit counts one call to Unlock for the hold that the context carries. last tells
-// that it was the last one: the lock is to be released. Without a hold, or with one that
-// was released, exit returns nil. lost is ErrLost if the hold was lost.
-func exit(held context.Context, lock *Lock) (h *hold, last bool, lost error) {
-	h = holdIn(held, lock)
-	if h == nil {
-		return nil, false, nil
-	}
+// exit counts one call to Unlock. isLast tells that it was the last one: the lock is to be
+// released. If not, err is what Unlock returns. It is ErrLost, too, if the hold was lost.
+func (h *Hold) exit() (isLast bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.count == 0 {
-		return nil, false, nil
+		return false, ErrNotHeld
 	}
 	h.count--
-	if h.ended == ErrLost {
-		lost = ErrLost
+	if h.ended != errReleased {
+		err = h.ended
 	}
-	return h, h.count == 0, lost
+	return h.count == 0, err
 }
 
-// end ends all contexts of the hold. It has h.mu meanwhile: forget, which needs h.mu, too,
-// runs on a goroutine of its own.
-func (h *hold) end(cause error) {
+// allowUnlockAgain takes back the last Unlock: the server has refused the delete.
+func (h *Hold) allowUnlockAgain() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count = 1
+}
+
+// end ends the hold's context.
+func (h *Hold) end(cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != nil {
 		return
 	}
 	h.ended = cause
-	for c := range h.contexts {
-		c.end(cause)
-	}
+	h.endCtx(cause)
 }
 
-// lose is called when the lease is over.
-func (h *hold) lose() { h.end(ErrLost) }
-
-// release is called by the last Unlock, before the znode is deleted.
-func (h *hold) release() {
-	h.end(errReleased)
-	h.stopUsing()
-}
-
-// allowUnlockAgain takes back the last Unlock: the server has refused the delete.
-func (h *hold) allowUnlockAgain() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.count = 1
-}
-
-// Token returns the fencing token of the lock whose Lock returned held, and whether
-// there is one. It is greater than those of all holds before on the same path. (In a Cohort,
-// the holds that follow one another with one znode have the same token.) A store that
-// refuses a smaller one than it has seen is safe from a holder that has lost the lock and
-// does not know it yet, once the store has seen the next holder's token.
-func Token(held context.Context) (int64, bool) {
-	if held == nil {
-		return 0, false
-	}
-	token, ok := held.Value(tokenOf{}).(int64)
-	return token, ok
+// lose is called when the lease is over, with the session's mutex locked.
+func (h *Hold) lose(why *LostError) {
+	h.end(why)
+	h.onLoss()
 }

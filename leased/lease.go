@@ -46,7 +46,7 @@ import (
 // the lease may count from the sending of write 1. The next write moves it on: of writes
 // a, b, c and d, each sent a tick after the answer to the last, c is write 3 of a and b,
 // and d is write 3 of b and c. All this holds, too, if we change to another server in
-// between: the model in docs/lease.md tries it ("A comes back to another server").
+// between: the model in model/README.md tries it ("A comes back to another server").
 //
 // A session that holds nothing makes no writes. If the first Lock had to wait for three,
 // it would wait for a tick. So the client's pings are of use. An answered ping proves no
@@ -57,7 +57,7 @@ import (
 // not that it came. A hold that begins then assumes that no line between two servers fails
 // at that moment. Once something hangs on the lease, only three writes renew it.
 //
-// docs/lease.md has the whole argument, and a model that tries every order.
+// model/README.md has the whole argument, and a model that tries every order.
 
 // longestTick is a fifth of the time-out. The servers' tick is not longer if the time-out
 // is five ticks or more, which Open asks of the caller, and cannot check. The leader asks
@@ -80,40 +80,66 @@ func (p proof) isNone() bool { return p.sent.IsZero() }
 // lease is one unbroken time for which the session can be relied on. The session's
 // mutex guards it.
 type lease struct {
-	// The holds that hang on it, and the tenures of a Cohort: there a tenure is the time for
-	// which the process has the lock, and many holds follow one another in it. (Step 6 has the
-	// same file, and no Cohort.)
-	users map[*leaseUser]bool
-
-	until    time.Time // zero once endLease was called
-	renewing bool      // a goroutine renews it
+	users    map[*leaseUser]bool // what hangs on it
+	until    time.Time           // zero once endLease was called
+	lost     *LostError          // why it has ended
+	renewing bool                // a goroutine renews it
 }
 
-// leaseUser is a hold or a tenure, as the lease knows it. It is a struct, since a func cannot be
-// a key of a map.
-type leaseUser struct{ lose func() }
+// leaseUser is a hold, or the tenure of a Cohort, as the lease knows it: there a tenure is the
+// time for which the process has the lock, and many holds follow one another in it.
+type leaseUser struct {
+	isHold bool
+	lose   func(why *LostError)
+}
 
-// granted is called when a server has answered the handshake that began at begun. The
+// granted is called when a server has answered the handshake on a line, which began at begun. The
 // id is 0 if the session has expired.
 //
 // The handshake of a new session is a write, and the leader hears of the session by
 // it: so it counts in full. The handshake of an old session proves nothing.
-func (s *Session) granted(begun time.Time, id int64, timeout time.Duration) {
+func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.withoutLease {
+		s.connected(line, id, timeout)
+		return
+	}
 	if id == s.id { // the old session has come back, or, with 0, there is still none: this proves nothing
 		if id != 0 {
-			s.timeout = timeout // of the leases to come: see "What it does not cover" in docs/lease.md
+			s.timeout = timeout // of the leases to come: see "What it does not cover" in model/README.md
 		}
 		return
 	}
-	s.endLease()
+	s.endLease(errExpired)
 	s.id = id
 	s.lastWrite, s.writeBefore = proof{}, proof{}
 	s.lastPing, s.pingBefore = proof{}, proof{}
 	if id != 0 {
 		s.timeout = timeout
 		s.renew(begun.Add(fullLease(timeout)))
+	}
+}
+
+// connected is granted with the rule "no connection, no hold": there a lease lasts as long as one
+// connection. The caller has s.mu.
+func (s *Session) connected(line *wire, id int64, timeout time.Duration) {
+	const never = 100 * 365 * 24 * time.Hour
+	s.endLease(errDisconnected)
+	s.id, s.line = id, line
+	if id != 0 && !s.isClosed() {
+		s.timeout = timeout
+		s.lease = &lease{users: map[*leaseUser]bool{}, until: time.Now().Add(never)}
+	}
+}
+
+// disconnected is called when a connection has failed or is being closed. With a lease that means
+// nothing, and neither does it when another connection has been made meanwhile.
+func (s *Session) disconnected(line *wire) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.withoutLease && s.line == line {
+		s.endLease(errDisconnected)
 	}
 }
 
@@ -205,11 +231,11 @@ func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
 
 // renew makes the lease longer, or begins another one if it is over. The caller has s.mu.
 func (s *Session) renew(until time.Time) {
-	if s.isClosed() || !until.After(time.Now()) {
+	if s.isClosed() || s.withoutLease || !until.After(time.Now()) {
 		return
 	}
 	if s.lease.isOver() {
-		s.endLease() // perhaps its holds have not been told yet: the timer may be late
+		s.endLease(lostUnanswered(fullLease(s.timeout))) // perhaps its holds have not been told yet: the timer may be late
 		s.lease = &lease{users: map[*leaseUser]bool{}}
 	}
 	if !until.After(s.lease.until) {
@@ -238,49 +264,62 @@ func (s *Session) timeIsUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease.isOver() {
-		s.endLease()
+		s.endLease(lostUnanswered(fullLease(s.timeout)))
 	}
 }
 
 // endLease tells all holds that hang on the lease that they are lost. The caller has s.mu.
-func (s *Session) endLease() {
+func (s *Session) endLease(why *LostError) {
 	s.lease.until = time.Time{}
+	if s.lease.lost == nil {
+		s.lease.lost = why
+	}
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+	holds := 0
 	for user := range s.lease.users {
-		user.lose()
+		user.lose(s.lease.lost)
+		if user.isHold {
+			holds++
+		}
 	}
 	clear(s.lease.users)
+	s.countLost(s.lease.lost, holds)
 }
 
-// takeLease returns the lease, for a hold that may begin now. It prepares the lease for
-// that, which can cost a write.
-func (s *Session) takeLease() *lease {
-	s.prepareLease()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lease
+// countLost counts holds that were lost. The caller has s.mu.
+func (s *Session) countLost(why *LostError, holds int) {
+	if holds == 0 || s.isClosed() {
+		return
+	}
+	s.lost[why.Reason] += uint64(holds)
+	id := s.id
+	s.work.Go(func() { // a logger may be slow
+		s.log.Warn("zklock: locks were lost", "locks", holds, "why", why.detail, "session", fmt.Sprintf("%#x", id))
+	})
 }
 
-// prepareLease makes a write in two cases:
+// takeLease returns the lease, for a hold that may begin now. It makes a write before that in two
+// cases:
 //
 //   - Little of the lease is left. Once the hold has begun, only three writes renew the
 //     lease. That takes a tick or more, and the lease could be over before.
-//   - s.lastWrite, the last write that count has kept, was answered more than a tick ago.
-//     Then a write is due: if the hold began now, renewWhileUsed (below) would make one at
-//     once. The same write is of more use before the hold: as long as nothing
-//     hangs on the lease, one write after an answered ping is enough to renew it. If the list
-//     does not let us in, the write was not needed.
-func (s *Session) prepareLease() {
+//   - The last write was answered more than a tick ago. Then renewWhileUsed would make one as
+//     soon as the hold begins. The same write is of more use before: as long as nothing hangs on
+//     the lease, one write after an answered ping is enough to renew it.
+func (s *Session) takeLease() *lease {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	tick := longestTick(s.timeout)
 	littleLeft := time.Until(s.lease.until) < tick
 	lastIsOld := time.Since(s.lastWrite.answered) > tick
-	s.mu.Unlock()
-	if littleLeft || lastIsOld {
+	if !s.withoutLease && (littleLeft || lastIsOld) {
+		s.mu.Unlock()
 		_ = s.ask() // if there is no answer, the lease runs out, and the caller sees that
+		s.mu.Lock()
 	}
+	return s.lease
 }
 
 // waitHalfATick is for a loop that waits until a write is answered again, or until the
@@ -293,17 +332,21 @@ func (s *Session) waitHalfATick() {
 }
 
 // useLease renews the lease until stop is called. If the lease is over before that, it
-// calls lose once, with s.mu locked: lose must call nothing of the session.
-func (s *Session) useLease(l *lease, lose func()) (stop func()) {
+// calls user.lose once, with s.mu locked: lose must call nothing of the session.
+func (s *Session) useLease(l *lease, user *leaseUser) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.isOver() {
-		lose()
+		why := l.lost
+		if why == nil { // its timer is late
+			why = lostUnanswered(fullLease(s.timeout))
+		}
+		user.lose(why)
+		s.countLost(why, 1)
 		return func() {}
 	}
-	user := &leaseUser{lose}
 	l.users[user] = true
-	if !l.renewing {
+	if !l.renewing && !s.withoutLease {
 		l.renewing = true
 		// Not by run, which locks s.mu. The session is open: Close would have ended this lease.
 		s.work.Go(func() { s.renewWhileUsed(l) })
@@ -315,23 +358,11 @@ func (s *Session) useLease(l *lease, lose func()) (stop func()) {
 	}
 }
 
-// renewWhileUsed makes a write a tick after the answer to s.lastWrite, the last one that count
-// has kept, whoever made that: so all holds of the session ask together. At first it is
-// usually the create of the hold. So a hold that is shorter than a tick usually needs no
-// other writes than its create and its delete.
+// renewWhileUsed makes a write a tick after the last one, whoever made that: so all holds of the
+// session ask together. At first the last one is usually the create of the hold. So a hold that
+// is shorter than a tick usually needs no other writes than its create and its delete.
 func (s *Session) renewWhileUsed(l *lease) {
-	for {
-		wait, used := s.nextWrite(l)
-		if !used {
-			return
-		}
-		if wait > 0 {
-			select {
-			case <-time.After(wait):
-			case <-s.done:
-			}
-			continue
-		}
+	for s.isUsedWhenAWriteIsDue(l) {
 		if err := s.ask(); err != nil {
 			s.waitHalfATick()
 			continue
@@ -342,17 +373,23 @@ func (s *Session) renewWhileUsed(l *lease) {
 	}
 }
 
-// nextWrite returns how long to wait for the next write, and whether a hold still uses
-// the lease.
-func (s *Session) nextWrite(l *lease) (wait time.Duration, used bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if l.isOver() || len(l.users) == 0 {
-		l.renewing = false
-		return 0, false
+// isUsedWhenAWriteIsDue waits until the next write is due. It returns false when nothing hangs
+// on the lease any more.
+func (s *Session) isUsedWhenAWriteIsDue(l *lease) bool {
+	for {
+		s.mu.Lock()
+		isUsed := !l.isOver() && len(l.users) > 0
+		l.renewing = isUsed
+		wait := time.Until(s.lastWrite.answered.Add(longestTick(s.timeout)))
+		s.mu.Unlock()
+		if !isUsed || wait <= 0 {
+			return isUsed
+		}
+		select {
+		case <-time.After(wait):
+		case <-s.done:
+		}
 	}
-	due := s.lastWrite.answered.Add(longestTick(s.timeout))
-	return time.Until(due), true
 }
 
 // runsShort reports whether less than two ticks of the lease are left. One write a tick

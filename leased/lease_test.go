@@ -17,7 +17,7 @@ import (
 // dummy is a session without a server: so a test has the time in its hands.
 func dummy(t *testing.T, timeout time.Duration) *Session {
 	s := newSession(timeout)
-	t.Cleanup(s.markClosed)
+	t.Cleanup(func() { s.markClosed(byClose) })
 	return s
 }
 
@@ -34,7 +34,7 @@ func (s *Session) held(is bool) {
 	defer s.mu.Unlock()
 	clear(s.lease.users)
 	if is && !s.lease.isOver() {
-		s.lease.users[&leaseUser{lose: func() {}}] = true
+		s.lease.users[&leaseUser{lose: func(*LostError) {}}] = true
 	}
 }
 
@@ -162,14 +162,14 @@ func TestALeaseCountsFromTheSendingOfTheFirstOfThreeWrites(t *testing.T) {
 			s.held(true)
 			time.Sleep(time.Nanosecond)
 		}
-		s.granted(time.Now(), s.id, timeout)
+		s.granted(nil, time.Now(), s.id, timeout)
 		until, _ := s.lasts()
 		require.Equal(t, begun.Add(timeout*13/10), until, "the lease after the handshake of an old session")
-		s.granted(time.Now(), 7, timeout/2)
+		s.granted(nil, time.Now(), 7, timeout/2)
 		until, holds := s.lasts()
 		require.False(t, holds, "what hung on the old session's lease")
 		require.Equal(t, time.Now().Add(timeout*9/20), until, "a new session's lease")
-		s.granted(time.Now(), 0, 0)
+		s.granted(nil, time.Now(), 0, 0)
 		until, _ = s.lasts()
 		require.Zero(t, until, "an expired session's lease")
 	})

@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"math"
 	"net"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// Session is a ZooKeeper client that knows how long its session can be relied
-// on: see lease.go. It is safe for use by many goroutines.
+// Session is a ZooKeeper client that knows how long its session can be relied on: a process
+// needs one, for all its locks. It is safe for use by many goroutines.
 //
 // When the session expires, the client begins another one: what was held is lost,
 // and other locks can be had over the same Session.
@@ -24,11 +28,24 @@ type Session struct {
 	done   chan struct{}  // closed by Close
 	work   sync.WaitGroup // what Close waits for
 
+	// As the options say.
+	log          *slog.Logger
+	label        []byte // the data of our znodes
+	acl          []zk.ACL
+	logins       []login
+	withoutLease bool
+
+	waiting atomic.Int64 // calls to Lock that are under way
+	taken   atomic.Uint64
+
 	mu      sync.Mutex
 	id      int64         // of ZooKeeper's session; 0 while there is none
 	timeout time.Duration // as the servers granted it
 	lease   *lease
 	timer   *time.Timer // fires when the lease is over
+	line    *wire       // with WithoutLease: the connection that the lease hangs on
+	lost    map[Reason]uint64
+	closed  *LostError // how it was closed
 
 	// Writes and pings that were answered: the last one, and the last but one. Of the writes
 	// only those are kept that were sent a tick or more after the answer to the last one kept.
@@ -37,33 +54,7 @@ type Session struct {
 	lastPing, pingBefore   proof
 }
 
-// Option changes how Open connects.
-type Option func(*Session)
-
-// WithDialer makes the session connect through dial, for TLS or for tests. It is
-// given the servers' addresses as they were given to Open.
-func WithDialer(dial zk.Dialer) Option {
-	return func(s *Session) { s.client.dial = dial }
-}
-
-// WithBuffer gives the client library so many bytes to send a request, and as many to
-// read an answer, in place of 1.5 MB each: for a process that has very many sessions.
-//
-// A longer request is not sent. If an answer is longer, the library closes the connection,
-// and connects again. If the list of a lock's queue does not fit, or the data of the znode
-// before ours, Lock asks for it again and again, and does not return before its context ends.
-// One name takes about 40 bytes.
-//
-// So use it only if you trust whoever may create or write znodes in the lock's directory. If
-// somebody makes one there whose path is about as long as the buffer, the library connects
-// again and again, as long as the session lives, or it panics, and the process ends.
-func WithBuffer(size int) Option {
-	return func(s *Session) { s.client.buffer = size }
-}
-
 const (
-	smallestBuffer = 32 << 10
-	largestBuffer  = 1 << 30
 	openPatience   = 10 * time.Second
 	longestTimeout = math.MaxInt32 * time.Millisecond // that the protocol can ask for
 )
@@ -71,64 +62,105 @@ const (
 // Open connects to servers, each host:port, and asks for a session with the given
 // time-out; what counts is the time-out that is granted. It should be five of the
 // servers' ticks or more, 10 s at the usual tick of 2 s: with less, a holder may be
-// told of its loss too late. After ten seconds without a session Open returns an
-// error. The caller calls Close in the end.
+// told of its loss too late. The caller calls Close in the end.
+//
+// Open returns an error when ctx ends. If ctx has no deadline, it returns one after ten seconds
+// without a session. Afterwards ctx is of no effect.
 //
 // A name is looked up anew each time the session connects. A name that stands for
 // several addresses is one server: give each server a name of its own.
-func Open(servers []string, timeout time.Duration, options ...Option) (*Session, error) {
+func Open(ctx context.Context, servers []string, timeout time.Duration, options ...Option) (*Session, error) {
+	if ctx == nil {
+		return nil, errors.New("zklock: open a session: the context is nil: give context.Background()")
+	}
 	if len(servers) == 0 || timeout < time.Millisecond || timeout > longestTimeout {
 		return nil, fmt.Errorf("zklock: open a session with servers %q and time-out %v: want host:port and 1ms to %v",
 			servers, timeout, longestTimeout)
 	}
 	s := newSession(timeout)
-	for _, option := range options {
-		if option == nil {
-			return nil, errors.New("zklock: open a session: an option is nil: leave it out")
-		}
-		option(s)
+	if err := s.apply(options); err != nil {
+		return nil, fmt.Errorf("zklock: open a session: %w", err)
 	}
-	if s.client.dial == nil {
-		return nil, errors.New("zklock: open a session: the dialer is nil: give one, or leave WithDialer out")
-	}
-	buffer := s.client.buffer
-	badBuffer := buffer < smallestBuffer || buffer > largestBuffer
-	if buffer != 0 && badBuffer {
-		return nil, fmt.Errorf("zklock: open a session: a buffer of %d bytes: give %d to %d, or leave WithBuffer out",
-			buffer, smallestBuffer, largestBuffer)
+	if _, hasDeadline := ctx.Deadline(); !hasDeadline {
+		short, stop := context.WithTimeout(ctx, openPatience)
+		defer stop()
+		ctx = short
 	}
 	conn, events, err := s.client.connect(servers, timeout)
 	if err != nil {
 		return nil, fmt.Errorf("zklock: connect to %q: %w", servers, err)
 	}
 	s.conn = conn
-	tooLate := time.After(openPatience)
-	for conn.State() != zk.StateHasSession {
-		select {
-		case <-events:
-		case <-tooLate:
-			s.Close()
-			return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q? %v",
-				openPatience, servers, s.client.lastWords())
-		}
+	begun := time.Now()
+	if err := s.comeUp(ctx, events); err != nil {
+		waited := time.Since(begun).Round(time.Second / 10)
+		s.Close()
+		return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q? %w", waited, servers, err)
 	}
 	go func() {
 		for range events { // they end when the connection is closed, perhaps by its user
 		}
-		s.Close()
+		s.close(byConnection)
 	}()
 	return s, nil
 }
 
 // newSession is a session that is not connected yet. Its lease is over.
 func newSession(timeout time.Duration) *Session {
-	s := &Session{nobody: nobodysZnode(), done: make(chan struct{}), timeout: timeout, lease: &lease{}}
+	s := &Session{
+		nobody:  nobodysZnode(),
+		done:    make(chan struct{}),
+		log:     slog.New(slog.DiscardHandler),
+		label:   hostAndPid(),
+		acl:     zk.WorldACL(zk.PermAll),
+		timeout: timeout,
+		lease:   &lease{},
+		lost:    map[Reason]uint64{},
+	}
 	s.client = client{dial: net.DialTimeout, s: s, lostWatches: make(chan struct{})}
 	return s
 }
 
+// hostAndPid is what a znode says of its holder, if WithLabel says nothing else.
+func hostAndPid() []byte {
+	host, _ := os.Hostname()
+	return fmt.Appendf(nil, "%s %d", host, os.Getpid())
+}
+
+// comeUp waits for the session, and logs in.
+func (s *Session) comeUp(ctx context.Context, events <-chan zk.Event) error {
+	for s.conn.State() != zk.StateHasSession {
+		select {
+		case <-events:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %v", whyEnded(ctx), s.client.lastWords())
+		}
+	}
+	for _, login := range s.logins {
+		if err := s.logIn(ctx, login); err != nil {
+			return fmt.Errorf("log in with the scheme %q: %w", login.scheme, err)
+		}
+	}
+	return nil
+}
+
+// logIn logs in once. The client library repeats it on each new connection.
+func (s *Session) logIn(ctx context.Context, l login) error {
+	try := func() (bool, error) {
+		for {
+			err := s.conn.AddAuth(l.scheme, l.auth)
+			if ctx.Err() != nil || !s.canRetry(err) {
+				return true, err
+			}
+			pause()
+		}
+	}
+	_, err := doOrGiveUp(s, ctx, try, func(bool) {})
+	return err
+}
+
 // Conn is the session's connection. Closing it closes the session. Do not call its SetLogger:
-// the session reads the library's log, and learns there of lost watches.
+// the session reads the library's log, and learns there of lost watches. See WithLogger.
 func (s *Session) Conn() *zk.Conn { return s.conn }
 
 // Timeout is the session time-out that the servers have granted.
@@ -145,21 +177,24 @@ func (s *Session) Done() <-chan struct{} { return s.done }
 // Close ends the session: its ephemeral znodes are deleted, every hold is lost,
 // and every waiting Lock returns an error. Without a connection the znodes stay until
 // the session times out. A second Close does nothing more.
-func (s *Session) Close() {
-	s.markClosed()
+func (s *Session) Close() { s.close(byClose) }
+
+func (s *Session) close(how string) {
+	s.markClosed(how)
 	s.conn.Close()
 	s.client.hangUp()
 	s.work.Wait()
 }
 
 // markClosed ends the lease for good, and stops what runs in the background.
-func (s *Session) markClosed() {
+func (s *Session) markClosed(how string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isClosed() {
 		return
 	}
-	s.endLease() // before done is closed: who sees that finds every hold lost
+	s.closed = lostClosed(how)
+	s.endLease(s.closed) // before done is closed: who sees that finds every hold lost
 	close(s.done)
 }
 
@@ -172,6 +207,42 @@ func (s *Session) isClosed() bool {
 	}
 }
 
+// whyClosed is the error of a hold in a closed session.
+func (s *Session) whyClosed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// Stats are numbers about a session, to look at or to give to a library for metrics.
+type Stats struct {
+	Waiting   int               // calls to Lock, RLock, TryLock and TryRLock that are under way
+	Holds     int               // holds that go on
+	Taken     uint64            // holds since Open
+	Lost      map[Reason]uint64 // holds that were lost while the session was open
+	LeaseLeft time.Duration     // how long the session can be relied on, from now on; with WithoutLease it tells only whether
+}
+
+// Stats returns the numbers of this moment. With no hold the lease is not renewed, and LeaseLeft
+// goes to 0: that means nothing bad.
+func (s *Session) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	holds := 0
+	for user := range s.lease.users {
+		if user.isHold {
+			holds++
+		}
+	}
+	return Stats{
+		Waiting:   int(s.waiting.Load()),
+		Holds:     holds,
+		Taken:     s.taken.Load(),
+		Lost:      maps.Clone(s.lost),
+		LeaseLeft: max(time.Until(s.lease.until), 0),
+	}
+}
+
 // run runs f on a goroutine that Close waits for. Once closed it returns false.
 func (s *Session) run(f func()) bool {
 	s.mu.Lock()
@@ -181,28 +252,6 @@ func (s *Session) run(f func()) bool {
 	}
 	s.work.Go(f)
 	return true
-}
-
-// giveUpAt calls do, and returns its error. If waiting ends first, giveUpAt returns at
-// once, with the reason. do goes on in the background. When it is done, late is called
-// with its error, unless the session was closed before giveUpAt returned. On a closed
-// session giveUpAt may return zk.ErrClosing without a call of do.
-func (s *Session) giveUpAt(waiting context.Context, do func() error, late func(error)) error {
-	if waiting.Done() == nil {
-		return do() // nobody can give up
-	}
-	result := make(chan error, 1)
-	begun := s.run(func() { result <- do() })
-	if !begun {
-		return zk.ErrClosing
-	}
-	select {
-	case err := <-result:
-		return err
-	case <-waiting.Done():
-		s.run(func() { late(<-result) })
-		return whyEnded(waiting)
-	}
 }
 
 // canRetry tells whether a request that ended with err is to be made again: it was not

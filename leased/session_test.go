@@ -53,7 +53,7 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		{anywhere, time.Second, WithBuffer(32767), "a buffer of 32767 bytes: give"},
 		{anywhere, time.Second, WithBuffer(math.MaxInt), "a buffer of 9223372036854775807 bytes: give"},
 	} {
-		_, err := Open(c.servers, c.timeout, c.option)
+		_, err := Open(t.Context(), c.servers, c.timeout, c.option)
 		require.ErrorContains(t, err, c.says)
 	}
 }
@@ -87,12 +87,36 @@ func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 		address := zktest.Impostor(t, c.answer)
 		opening.Go(func() {
 			// short, so that several tries end within the ten seconds
-			_, err := Open([]string{address}, 1500*time.Millisecond)
-			assert.ErrorContains(t, err, "no session after 10s: does ZooKeeper run at [\""+address+"\"]?")
+			_, err := Open(t.Context(), []string{address}, 1500*time.Millisecond)
+			assert.ErrorContains(t, err, "does ZooKeeper run at [\""+address+"\"]?")
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
 	opening.Wait()
+}
+
+// Open returns when its context ends. Afterwards the context is of no effect.
+func TestOpenEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	nowhere := zktest.Impostor(t, func(net.Conn) {})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := Open(ctx, []string{nowhere}, time.Second)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "does ZooKeeper run at")
+	var none context.Context
+	_, err = Open(none, []string{nowhere}, time.Second)
+	require.ErrorContains(t, err, "the context is nil")
+
+	z := zktest.New(t)
+	ctx, cancel = context.WithCancel(t.Context())
+	s, err := Open(ctx, z.Servers(), zktest.SessionTimeout)
+	require.NoError(t, err)
+	defer s.Close()
+	cancel()
+	hold, err := NewMutex(s, z.Root+"/lock").Lock(z.Ctx)
+	require.NoError(t, err)
+	require.NoError(t, hold.Unlock(z.Ctx))
 }
 
 // With a small buffer, short requests and answers are as they are without it, and what is
@@ -100,9 +124,9 @@ func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 func TestASmallBuffer(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	small := kind("step 5, a small buffer", New)
+	small := mutexes
 	small.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
-		return Open(servers, timeout, WithDialer(dial), WithBuffer(smallestBuffer))
+		return Open(t.Context(), servers, timeout, WithDialer(dial), WithBuffer(smallestBuffer))
 	}
 	m := small.Join(z, "the client")
 	m.Acquire().Release()
@@ -125,7 +149,7 @@ func TestASmallBuffer(t *testing.T) {
 func TestOpenWithAVeryShortTimeout(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	s, err := Open(z.Servers(), time.Millisecond)
+	s, err := Open(t.Context(), z.Servers(), time.Millisecond)
 	require.NoError(t, err)
 	defer s.Close()
 	require.Greater(t, s.Timeout(), time.Millisecond)
@@ -135,11 +159,11 @@ func TestOpenWithAVeryShortTimeout(t *testing.T) {
 func TestAClosedSession(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	s, err := Open(z.Servers(), zktest.SessionTimeout)
+	s, err := Open(t.Context(), z.Servers(), zktest.SessionTimeout)
 	require.NoError(t, err)
 	lease := s.takeLease()
 	lost := make(chan struct{})
-	stop := s.useLease(lease, func() { close(lost) })
+	stop := s.useLease(lease, &leaseUser{lose: func(*LostError) { close(lost) }})
 	waiting, closed := make(chan struct{}), make(chan struct{})
 	require.False(t, s.isClosed())
 	require.False(t, s.isOver(lease))
@@ -179,7 +203,7 @@ func TestAClosedSession(t *testing.T) {
 	stop()
 	stop()
 	told := 0
-	s.useLease(s.takeLease(), func() { told++ })()
+	s.useLease(s.takeLease(), &leaseUser{lose: func(*LostError) { told++ }})()
 	require.Equal(t, 1, told, "how often a hold is told whose lease was over when it began")
 	s.Close()
 	_, _, err = s.Conn().Exists(z.Root)
@@ -193,11 +217,11 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
-	a := locks.JoinAs(z, "A", property.Seat{Through: believes.Through})
-	held := locks.Join(z, "B").Acquire()
+	a := mutexes.JoinAs(z, "A", property.Seat{Through: believes.Through})
+	held := mutexes.Join(z, "B").Acquire()
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
-	s := a.Session.(*Session)
+	s := session(a)
 	node, lease := a.Znode(), s.takeLease()
 	asks := a.Tap.HoldRequest(wiretap.GetChildren, 1)
 	held.Release()
@@ -223,8 +247,8 @@ func TestAWaiterWhoseLeaseIsShortKeepsItsHold(t *testing.T) {
 func lostAfterAShortLease(t *testing.T) (lost error) {
 	t.Helper()
 	z := zktest.New(t)
-	held := locks.Join(z, "B").Acquire()
-	a := locks.JoinMortal(z, "A")
+	held := mutexes.Join(z, "B").Acquire()
+	a := mutexes.JoinMortal(z, "A")
 	begin := time.Now()
 	a.Tap.Delay(zktest.MortalTimeout / 25)
 	waiting := a.Start()
@@ -248,10 +272,10 @@ func lostAfterAShortLease(t *testing.T) (lost error) {
 func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := locks.JoinAs(z, "A", property.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { // each time
+	a := mutexes.JoinAs(z, "A", property.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { // each time
 		return patient{zktest.Handshake{Ask: zktest.SessionTimeout, Tell: time.Second}.Conn(c)}
 	})})
-	held := locks.Join(z, "B").Acquire()
+	held := mutexes.Join(z, "B").Acquire()
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
 	hello := a.Tap.HoldReply(wiretap.Connect, 1)
@@ -288,7 +312,7 @@ func (patient) SetWriteDeadline(time.Time) error { return nil }
 func TestASlowServerIsHeardInTheEnd(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := locks.JoinAs(
+	a := mutexes.JoinAs(
 		z,
 		"A",
 		property.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Over(func(c net.Conn) net.Conn {
@@ -323,8 +347,8 @@ func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := joinProcess(z, "A")
-	other := locks.At(z, a.Member, z.Root+"/other")
-	held, theirs := a.Acquire().Held(), locks.JoinAs(z, "B", property.Seat{Path: other.Path}).Acquire()
+	other := mutexes.At(z, a.Member, z.Root+"/other")
+	held, theirs := a.Acquire().Held(), mutexes.JoinAs(z, "B", property.Seat{Path: other.Path}).Acquire()
 	inLine, waiting := a.lineUp(1), other.Start()
 	waiting.MustWait("B holds the other lock")
 	a.Session.Conn().Close()
@@ -345,11 +369,11 @@ func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	held := locks.Join(z, "B").Acquire()
-	crowd := locks
+	held := mutexes.Join(z, "B").Acquire()
+	crowd := mutexes
 	crowd.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
 		// with few servers the client gives up what it has not sent
-		return locks.Open(slices.Repeat(servers, 3), timeout, dial)
+		return mutexes.Open(slices.Repeat(servers, 3), timeout, dial)
 	}
 	late := false
 	for round := 0; !late && round < 6; round++ {
@@ -394,8 +418,8 @@ func unsent(c *zk.Conn) int { return reflect.ValueOf(c).Elem().FieldByName("send
 func TestTheLeaseHasMonotonicTimesOnly(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := locks.JoinMortal(z, "A")
-	s := a.Session.(*Session)
+	a := mutexes.JoinMortal(z, "A")
+	s := session(a)
 	has := func(p *proof) func() bool {
 		return func() bool {
 			s.mu.Lock()

@@ -1,0 +1,623 @@
+package leased
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+	"zklock/internal/server/wiretap"
+)
+
+// What cannot work is refused before anything is sent, with an error that says what to do.
+func TestWhatCannotWorkIsRefusedUnasked(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		mark := a.Tap.Mark()
+		cancelled, cancel := context.WithCancel(z.Ctx)
+		cancel()
+		overdue, cancel := context.WithDeadline(z.Ctx, time.Now())
+		defer cancel()
+		var none context.Context
+
+		refused := func(m *zktest.Member, ctx context.Context, want error, words ...string) {
+			t.Helper()
+			for call, lock := range map[string]func() error{
+				"Lock":    func() error { _, err := m.Lock(ctx); return err },
+				"TryLock": func() error { _, err := m.TryLock(ctx, time.Hour); return err },
+			} {
+				err := lock()
+				require.Error(t, err, call)
+				if want != nil {
+					require.ErrorIs(t, err, want, call)
+				}
+				for _, word := range words {
+					require.ErrorContains(t, err, word, call)
+				}
+				require.Less(t, len(err.Error()), 200, "bytes of the error")
+			}
+		}
+		refused(a, none, nil, "the context is nil", "give context.Background()")
+		refused(a, cancelled, context.Canceled, a.Path)
+		refused(a, overdue, context.DeadlineExceeded, a.Path)
+		for _, path := range []string{"", "/", "locks/orders", "/locks/", "//locks", "/locks//orders", "/locks/../orders", "/."} {
+			const advice = "want an absolute path below the root, such as /locks/orders"
+			refused(w.at(z, a, path), z.Ctx, nil, fmt.Sprintf("path %q", path), advice)
+		}
+		refused(w.at(z, a, strings.Repeat("k", longestPath)), z.Ctx, nil, "want an absolute path")
+		refused(w.at(z, a, "/locks/"+strings.Repeat("k", 1_100_000)), z.Ctx, nil, "a path of 1100007 bytes, which begins with \"/locks/kkk")
+		refused(w.at(z, a, "/locks/\x00"), z.Ctx, zk.ErrInvalidPath, "/locks/")
+
+		_, err := NewMutex(nil, a.Path).Lock(z.Ctx)
+		require.ErrorContains(t, err, "the session is nil")
+		hold := mustLock(t, w.lock(w.at(z, w.join(z, "B"), a.Path)), z.Ctx)
+		require.ErrorContains(t, hold.Unlock(none), "the context is nil")
+		require.NoError(t, hold.Unlock(z.Ctx))
+		z.Barrier(a.Client)
+		a.Session.Close() // waits for what is done in the background
+		require.Empty(t, a.Asked(mark), "requests of calls that were all refused")
+	})
+}
+
+// A closed session is named in the error.
+func TestAfterClose(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		hold := mustLock(t, w.lock(a), z.Ctx)
+		a.Session.Close()
+		requireReason(t, hold.Unlock(z.Ctx), Closed)
+		_, err := a.Lock(z.Ctx)
+		require.ErrorContains(t, err, a.Path)
+		require.ErrorContains(t, err, "the session is closed: open another one")
+		_, err = a.TryLock(z.Ctx, time.Hour)
+		require.ErrorContains(t, err, "the session is closed: open another one")
+	})
+}
+
+// While a call waits for the answer to its create, list or read, while it stands
+// in the queue, or waits for the answer to its delete, the session is closed: the call ends.
+func TestClosedDuringACall(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren, wiretap.GetData} {
+			b, a := w.other(z, "B"), w.join(z, "A")
+			held := b.Acquire()
+			reply := a.Tap.HoldReply(op, 1)
+			call := a.StartIn(context.Background())
+			zktest.AwaitChan(z, fmt.Sprintf("the reply to A's %v", op), reply.Sprung())
+			closeDuring(a, call, reply)
+			require.ErrorContains(t, call.Err(), a.Path, "closed at %v", op)
+			held.Release()
+			b.Close()
+		}
+		b, a := w.other(z, "B"), w.join(z, "A")
+		held := b.Acquire()
+		call := a.StartIn(context.Background())
+		call.MustWait("B holds the lock")
+		a.Session.Close()
+		require.ErrorContains(t, call.Err(), "the session is closed", "closed while it waited")
+		held.Release()
+
+		a = w.join(z, "A")
+		turn := a.Acquire()
+		reply := a.Tap.HoldReply(wiretap.Delete, 1)
+		unlock := z.Go(a.Client, func(context.Context) error { return a.Unlock(turn.Held()) })
+		zktest.AwaitChan(z, "the server to carry out A's delete", reply.Sprung())
+		closeDuring(a, unlock, reply)
+		requireReason(t, unlock.Err(), Closed)
+		z.Await("nothing to be left", func() bool { return len(b.Queue()) == 0 })
+	})
+}
+
+// closeDuring closes the session while the call is under way and a reply on hold,
+// which is let go once the call has come back.
+func closeDuring(a *zktest.Member, call *zktest.Turn, reply *wiretap.Trap) {
+	var closing sync.WaitGroup
+	closing.Go(a.Session.Close)
+	_ = call.Err()
+	reply.Let()
+	closing.Wait()
+}
+
+// A missing permission is named, and can be given later.
+func TestWithoutAPermission(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		_, err := z.Observer().Create(a.Path, nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		says := func(call string, err error, words ...string) {
+			t.Helper()
+			require.ErrorIs(t, err, zk.ErrNoAuth, call)
+			for _, word := range append(words, a.Path, "look at the ACL there", "AddAuth") {
+				require.ErrorContains(t, err, word, call)
+			}
+		}
+		permit(t, z, a.Path, zk.PermAll&^zk.PermCreate)
+		_, err = a.Lock(z.Ctx)
+		says("Lock without the permission to create", err)
+		permit(t, z, a.Path, zk.PermAll&^zk.PermRead)
+		_, err = a.Lock(z.Ctx)
+		says("Lock without the permission to read", err)
+		permit(t, z, a.Path, zk.PermAll)
+		z.Await("the znode of a caller who must not look to be removed", func() bool { return len(a.Queue()) == 0 })
+		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
+		turn := a.Acquire()
+		says("Unlock without the permission to delete", a.Unlock(turn.Held()), a.Znode())
+		permit(t, z, a.Path, zk.PermAll)
+		turn.Release()
+	})
+}
+
+// A parent that can have no children is named.
+func TestBelowAnEphemeralZnode(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		parent := z.Root + "/ephemeral"
+		_, err := z.Observer().Create(parent, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		a := w.join(z, "A")
+		for _, path := range []string{parent + "/lock", parent + "/locks/lock"} {
+			_, err := w.at(z, a, path).Lock(z.Ctx)
+			require.ErrorIs(t, err, zk.ErrNoChildrenForEphemerals)
+			require.ErrorContains(t, err, "zklock: lock "+path)
+			require.ErrorContains(t, err, "choose another path")
+		}
+	})
+}
+
+// A lie is what comes instead of a reply.
+type lie struct {
+	what, says string
+	hangs      bool // and does not close the connection then
+}
+
+var lies = []lie{
+	{"it closes", "", false},
+	{"it hangs", "", true},
+	{"an answer to nobody", "\x00\x00\x00\x14" + "aaaa" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "ccccdddd", false},
+	{"half a frame's length", "\x00\x00", false},
+}
+
+// A liar stands between a client and its tap. It lets the handshake pass, and as
+// long as it has lies left, it tells one instead of the next reply.
+type liar struct {
+	lie
+	left atomic.Int32
+}
+
+func (l *liar) over(tap zk.Dialer) zk.Dialer {
+	return zktest.Over(func(c net.Conn) net.Conn {
+		hung := false
+		return &zktest.Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
+			if hung { // until the client loses patience, or hangs up
+				return nil, nil
+			}
+			isHandshake := n == 0
+			isPing := binary.BigEndian.Uint32(frame[4:]) == 0xfffffffe
+			if isHandshake || isPing {
+				return frame, nil
+			}
+			if left := l.left.Add(-1); left < 0 {
+				return frame, nil
+			}
+			if l.hangs {
+				hung = true
+				return nil, nil
+			}
+			return []byte(l.says), io.EOF
+		}}
+	})(tap)
+}
+
+// A server turns out to be none: it has done what was asked, and instead of its reply comes
+// something else. The calls come back, and leave nothing. (The client itself makes room for any
+// length that a frame claims, and panics if a frame is too short: such frames are not tried here.)
+func TestRepliesThatAreNone(t *testing.T) {
+	for _, lie := range lies {
+		t.Run(lie.what, func(t *testing.T) {
+			each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+				liar := &liar{lie: lie}
+				a := w.joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout, Through: liar.over})
+				const always = 1 << 30
+				lying := func(times int32, call func() error) error {
+					liar.left.Store(times)
+					defer liar.left.Store(0)
+					return call()
+				}
+				empty := func() bool { return len(a.Queue()) == 0 }
+				briefly := func(call func(ctx context.Context) error) func() error {
+					return func() error {
+						ctx, cancel := context.WithTimeout(z.Ctx, 200*time.Millisecond)
+						defer cancel()
+						return call(ctx)
+					}
+				}
+				l := w.lock(a)
+				var hold *Hold
+				lock := func(ctx context.Context) (err error) {
+					hold, err = l.Lock(ctx)
+					return err
+				}
+				forLong := func(call func(ctx context.Context) error) func() error {
+					return func() error { return call(z.Ctx) }
+				}
+				unlock := func(ctx context.Context) error { return hold.Unlock(ctx) }
+
+				err := lying(always, briefly(lock))
+				require.ErrorIs(t, err, context.DeadlineExceeded, "Lock, each time")
+				require.ErrorContains(t, err, a.Path)
+				z.Await("the directory to be empty after the call that gave up", empty)
+				require.NoError(t, lying(1, forLong(lock)), "Lock, once")
+				require.NoError(t, lying(1, forLong(unlock)), "Unlock, once")
+				require.NoError(t, lock(z.Ctx), "Lock without a lie")
+				err = lying(always, briefly(unlock))
+				require.ErrorIs(t, err, context.DeadlineExceeded, "Unlock, each time")
+				require.ErrorContains(t, err, a.Path)
+				z.Await("the directory to be empty after the release", empty)
+			})
+		})
+	}
+}
+
+// The directory has 1,000 children of somebody else, with names of 200
+// characters, and some that look like the queue's. They are no obstacle, and stay.
+func TestACrowdedDirectory(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		names := []string{
+			"lock-", "lock-abc", "lock-99999999999999999999", "lock--99999999999999999999", "lock-0000000000 ",
+			"lock-0x1", "lock-1e3", "lock-٣", "LOCK-0000000000", "lock_0000000000", "0000000000", "-1",
+			"замок-0000000000", "锁", "_c_", "_c_short", "_c_-lock-", "_c_-lock-abc",
+			"_c_0123456789abcdef0123456789abcdef-lock-", "_c_-__WRIT__x", "__READ__", "__WRIT__",
+			"__READ__99999999999999999999", "__lock__0000000000",
+			"0", "orders", "block-0", "flock-3", "my-lock-2", "x__READ__0", "x__WRIT__3", "lock-000000000", // directories of other locks
+		}
+		for len(names) < 1000 {
+			names = append(names, fmt.Sprintf("foreign-%0192d", len(names)))
+		}
+		a := w.join(z, "A")
+		inMany := func(op func(path string) any) {
+			for some := range slices.Chunk(names, 100) { // of which each multi fits the observer's buffer
+				var ops []any
+				for _, name := range some {
+					ops = append(ops, op(a.Path+"/"+name))
+				}
+				_, err := z.Observer().Multi(ops...)
+				require.NoError(t, err)
+			}
+		}
+		_, err := z.Observer().Create(a.Path, nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		inMany(func(path string) any { return &zk.CreateRequest{Path: path, Acl: zk.WorldACL(zk.PermAll)} })
+		for range 5 { // so that the queue's numbers pass those of the directories
+			a.Acquire().Release()
+		}
+		require.ElementsMatch(t, names, a.Queue())
+		inMany(func(path string) any { return &zk.DeleteRequest{Path: path, Version: -1} })
+	})
+}
+
+// The directory of one lock stands below that of another one, as when a disk can be locked, and
+// each of its blocks. A directory is no place in the queue: its name has fewer digits than the server
+// writes.
+func TestALockBelowALock(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		disk := w.join(z, "A")
+		for _, child := range []string{"0", "orders", "block-0", "flock-3", "my-lock-2", "x__READ__0", "x__WRIT__3"} {
+			w.at(z, disk, disk.Path+"/"+child).Acquire().Release()
+		}
+		for range 5 {
+			turn := disk.Start()
+			require.Equal(t, zktest.Returned, turn.Waits(), "nobody holds the lock: %v", disk.Queue())
+			turn.Release()
+		}
+	})
+}
+
+// Names in all scripts are good. What the server refuses is refused at once, and harms nobody else.
+func TestNamesInOtherScripts(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		holds := w.at(z, a, z.Root+"/held").Acquire()
+		for name, refused := range map[string]bool{
+			"订单": false, "заказ-७": false, "a b": false, "a%2Fb": false, "ﬁ！": false, "lock-": false, "_c_": false, "...": false,
+			"🔒": true, "\ue000": true, "\x7f": true, "\xff\xfe": true, "a\nb": true, "\ufffd": true, "x\u0000": true,
+		} {
+			m := w.at(z, a, z.Root+"/"+name+"/deep")
+			if refused {
+				_, err := m.Lock(z.Ctx)
+				require.Error(t, err, "%q", name)
+				require.NoError(t, z.Ctx.Err(), "%q", name)
+				continue
+			}
+			m.Acquire().Release()
+		}
+		require.NoError(t, holds.Held().Err())
+		holds.Release()
+	})
+}
+
+// A znode with kazoo's own name is none of this queue: kazoo's Lock excludes zk.Lock and kazoo alone.
+func TestAZnodeWithKazoosNameIsIgnored(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		a.Acquire().Release() // makes the directory
+		_, err := z.Observer().Create(a.Path+"/0123456789abcdef0123456789abcdef__lock__", nil,
+			zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		a.Acquire().Release()
+	})
+}
+
+// Each lock has its own hold and token: A locks one lock inside another, and the other again inside
+// this one.
+func TestALockInsideAnother(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		one, other := w.lock(a), w.lock(w.at(z, a, a.Path+"-other"))
+		outer := mustLock(t, one, z.Ctx)
+		inner := mustLock(t, other, outer.Context())
+		require.NotSame(t, outer, inner)
+		require.Greater(t, inner.Token(), outer.Token())
+		require.Same(t, outer, mustLock(t, one, inner.Context()), "the first lock again, inside the second")
+		require.NoError(t, inner.Unlock(z.Ctx))
+		require.NoError(t, outer.Context().Err())
+		require.NoError(t, outer.Unlock(z.Ctx))
+		require.Len(t, a.Queue(), 1, "A has locked twice and released once")
+		require.NoError(t, outer.Unlock(z.Ctx))
+		require.Empty(t, a.Queue())
+	})
+}
+
+// Two sessions of one process are two clients. To the lock of one the hold of the other is no re-entry.
+func TestTwoSessionsInOneProcess(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.other(z, "one session"), w.join(z, "the other")
+		held := a.Acquire()
+		_, err := b.TryLock(z.Ctx, 0)
+		require.ErrorIs(t, err, ErrLocked)
+		_, err = b.TryLock(held.Held(), 0)
+		require.ErrorIs(t, err, ErrLocked, "with the first one's hold as its context")
+		held.Release()
+	})
+}
+
+// A's lease runs out while it is cut off, and its session lives on. A is told, and
+// works on. Nobody is let in before its last Unlock: no other client, and no other goroutine of A.
+func TestALossLetsNobodyInBeforeUnlock(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
+		a, b := w.joinAs(z, "A", property.Seat{Through: believes.Through}), w.other(z, "B")
+		outer := a.Acquire()
+		inner := a.StartIn(context.WithoutCancel(outer.Held())) // as for work that outlives the caller
+		inner.Acquired()
+		other := b.Start()
+		other.MustWait("A holds the lock")
+		own := a.Start()
+		a.Tap.Cut()
+		for _, turn := range []*zktest.Turn{outer, inner} {
+			zktest.AwaitChan(z, "A to be told", turn.Held().Done())
+			requireReason(t, context.Cause(turn.Held()), NoAnswer)
+		}
+		a.Tap.Restore()
+		w.at(z, a, a.Path+"-other").Acquire().Release() // A's session can be relied on again
+		nobodyIn := func(when string) {
+			t.Helper()
+			other.MustWait("A has not unlocked: %s", when)
+			require.False(t, own.Returned(), "another goroutine of A was let in: %s", when)
+		}
+		nobodyIn("A has been told")
+		_, err := a.Lock(context.WithoutCancel(outer.Held()))
+		require.ErrorIs(t, err, ErrLost, "A's Lock with a lost hold")
+		require.ErrorIs(t, a.Unlock(inner.Held()), ErrLost, "A's first Unlock")
+		nobodyIn("one of two Unlocks")
+		require.ErrorIs(t, a.Unlock(outer.Held()), ErrLost, "A's last Unlock")
+		require.ErrorIs(t, a.Unlock(outer.Held()), ErrNotHeld, "one Unlock more")
+		other.Release()
+		own.Release()
+		require.Equal(t, a.ID, a.SessionID(), "A's session")
+	})
+}
+
+// A releases, and the answer to its delete is late. When B is let in, A's context has ended.
+func TestTheHoldEndsBeforeTheNextIsLetIn(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.join(z, "A"), w.other(z, "B")
+		held := a.Acquire()
+		waiting := b.Start()
+		waiting.MustWait("A holds the lock")
+		slow := a.Tap.HoldReply(wiretap.Delete, 1)
+		unlock := z.Go(a.Client, func(context.Context) error { return a.Unlock(held.Held()) })
+		waiting.Acquired()
+		require.ErrorIs(t, context.Cause(held.Held()), ErrNotHeld, "B is in, and A's context")
+		slow.Let()
+		require.NoError(t, unlock.Err())
+	})
+}
+
+// A's line breaks for a moment, three times, and A keeps the lock.
+func TestAShortBreakDoesNotEndTheHold(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.join(z, "A"), w.other(z, "B")
+		turn := a.Acquire()
+		waiting := b.Start()
+		waiting.MustWait("A holds the lock")
+		for range 3 {
+			hello := a.Tap.HoldRequest(wiretap.Connect, 1)
+			a.Tap.HangUp()
+			zktest.AwaitChan(z, "A to connect again", hello.Sprung())
+			z.Await("A to see that it is cut off", func() bool { return a.State() != zk.StateHasSession })
+			require.NoError(t, turn.Held().Err(), "A's line is down for a moment")
+			hello.Let()
+			z.Barrier(a.Client)
+		}
+		require.NoError(t, turn.Held().Err(), "A's line is back")
+		waiting.MustWait("A holds the lock")
+		turn.Release()
+		waiting.Release()
+	})
+}
+
+// A releases while B's line is down, and B is let in when it is back, in the same session.
+func TestAReleaseWhileTheLineIsDown(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.other(z, "A"), w.join(z, "B")
+		held := a.Acquire()
+		waiting := b.Start()
+		waiting.MustWait("A holds the lock")
+		b.Tap.Cut()
+		held.Release()
+		b.Tap.Restore()
+		waiting.Acquired()
+		require.Equal(t, b.ID, b.SessionID(), "B's session")
+	})
+}
+
+// B waits, and is cut off for longer than its lease, while its session lives on. A releases
+// meanwhile. B is let in with a hold that is good.
+func TestWhoIsLetInCanRelyOnTheLock(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		believes := zktest.Handshake{Tell: zktest.MortalTimeout}
+		a, b := w.other(z, "A"), w.joinAs(z, "B", property.Seat{Through: believes.Through})
+		held := a.Acquire()
+		waiting := b.Start()
+		waiting.MustWait("A holds the lock")
+		lease := session(b).takeLease()
+		b.Tap.Cut()
+		z.Await("B's lease to run out", func() bool { return session(b).isOver(lease) })
+		require.False(t, waiting.Returned())
+		held.Release()
+		b.Tap.Restore()
+		require.NoError(t, waiting.Held().Err(), "B's hold")
+		require.Equal(t, b.ID, b.SessionID(), "B's session")
+	})
+}
+
+// It is A's turn: the list that says so arrives, and at this moment A's line breaks. What A
+// asks from now on waits in its client, until the outage is over. By then A's session has
+// expired, and C is inside: A must not be let in beside it, by a session that began after the outage.
+func TestAnOutageJustBeforeTheEntry(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		line := &stalling{write: make(chan struct{}), dial: make(chan struct{})}
+		a := w.joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout, Through: line.through})
+		b := w.other(z, "B")
+		t.Cleanup(line.end)
+		held := b.Acquire()
+		entering := a.Start()
+		entering.MustWait("B holds the lock")
+		// the time is the story: A's create is long ago
+		for begin := time.Now(); time.Since(begin) < zktest.MortalTimeout; time.Sleep(10 * time.Millisecond) {
+			require.False(t, entering.Returned(), "B holds the lock")
+		}
+		turn := a.Tap.HoldReply(wiretap.GetChildren, 1)
+		held.Release()
+		zktest.AwaitChan(z, "the server to tell A that it is its turn", turn.Sprung())
+
+		line.stalls.Store(true)
+		const requests = 8 // the first of them waits on the line, and the others behind it
+		unsent := reflect.ValueOf(a.Conn).Elem().FieldByName("sendChan")
+		for range requests {
+			z.Go(a.Client, func(context.Context) error {
+				_, _, err := a.Exists("/zklock-nobody")
+				return err
+			})
+		}
+		t.Cleanup(line.end) // before they are waited for
+		z.Await("A's requests to stand in line", func() bool { return line.writes.Load() == 1 && unsent.Len() >= requests-1 })
+		before := unsent.Len()
+		turn.Let()
+		z.Await("A to be let in, or to ask for something", func() bool { return entering.Returned() || unsent.Len() > before })
+		a.Tap.HangUp()
+		z.Await("A's client to see that the line is down", func() bool { return line.broken.Load() > 0 })
+		close(line.write)
+
+		next := w.other(z, "C").Start()
+		z.AwaitExpiry(a.Client)
+		next.Acquired()
+		inside := func() bool {
+			wasLetIn := entering.Returned() && entering.Err() == nil
+			return wasLetIn && entering.Held().Err() == nil
+		}
+		require.False(t, inside(), "A's session has expired, C is in, and A's context goes on")
+		close(line.dial)
+		z.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		if !entering.Returned() {
+			entering.StillWaits()
+		}
+		require.False(t, inside(), "A is in beside C, with a new session; the queue: %v", a.Queue())
+		next.Release()
+		if !entering.Returned() {
+			entering.Acquired()
+		}
+	})
+}
+
+// stalling is a line on which, once it stalls, writes and new connections wait: a write
+// until the channel write is closed, and then it fails; a connection until dial is.
+type stalling struct {
+	stalls         atomic.Bool
+	write, dial    chan struct{}
+	writes, broken atomic.Int32 // writes that wait or have waited; reads that have failed
+	ended          atomic.Bool
+}
+
+func (l *stalling) through(tap zk.Dialer) zk.Dialer {
+	return func(network, address string, limit time.Duration) (net.Conn, error) {
+		if l.stalls.Load() {
+			<-l.dial
+			l.stalls.Store(false)
+		}
+		conn, err := tap(network, address, limit)
+		if err != nil {
+			return nil, err
+		}
+		return &stalled{conn, l}, nil
+	}
+}
+
+// end ends what waits. A second call does nothing.
+func (l *stalling) end() {
+	if l.ended.Swap(true) {
+		return
+	}
+	for _, gate := range []chan struct{}{l.write, l.dial} {
+		select {
+		case <-gate:
+		default:
+			close(gate)
+		}
+	}
+}
+
+// stalled is one connection of such a line.
+type stalled struct {
+	net.Conn
+	line *stalling
+}
+
+func (c *stalled) Write(frame []byte) (int, error) {
+	if !c.line.stalls.Load() {
+		return c.Conn.Write(frame)
+	}
+	c.line.writes.Add(1)
+	<-c.line.write
+	return 0, net.ErrClosed
+}
+
+func (c *stalled) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		c.line.broken.Add(1)
+	}
+	return n, err
+}

@@ -1,0 +1,393 @@
+package leased
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+	"zklock/internal/server/wiretap"
+)
+
+// A locker is each kind of lock, taken to write, and an RWMutex, taken to read.
+type locker interface {
+	Lock(context.Context) (*Hold, error)
+}
+
+// reading is an RWMutex whose Lock is RLock.
+type reading struct{ *RWMutex }
+
+func (r reading) Lock(ctx context.Context) (*Hold, error) { return r.RLock(ctx) }
+
+// lock is the member's lock once more, without the stories' context around the hold.
+func (w *way) lock(m *zktest.Member) locker {
+	switch w {
+	case byMutex:
+		return NewMutex(session(m), m.Path)
+	case byCohort:
+		return NewCohort(session(m), m.Path)
+	case byWriter:
+		return NewRWMutex(session(m), m.Path)
+	default:
+		return reading{NewRWMutex(session(m), m.Path)}
+	}
+}
+
+// mustLock is Lock, which must succeed.
+func mustLock(t *testing.T, l locker, ctx context.Context) *Hold {
+	t.Helper()
+	hold, err := l.Lock(ctx)
+	require.NoError(t, err)
+	return hold
+}
+
+// The goroutines that have the hold share it, whoever is the first to unlock.
+func TestAsManyUnlocksAsLocksAndTheLastOneDeletes(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.join(z, "A"), w.other(z, "B")
+		l := w.lock(a)
+		mark := a.Tap.Mark()
+		hold := mustLock(t, l, z.Ctx)
+		derived, cancel := context.WithTimeout(hold.Context(), zktest.Patience)
+		defer cancel()
+		for _, ctx := range []context.Context{hold.Context(), derived, context.WithoutCancel(hold.Context())} {
+			require.Same(t, hold, mustLock(t, l, ctx), "the hold that Lock returns inside of it")
+		}
+		waiting := b.Start()
+		const locks = 4
+		for i := range locks {
+			waiting.MustWait("%d of %d Unlocks", i, locks)
+			require.NoError(t, hold.Context().Err(), "the hold after %d of %d Unlocks", i, locks)
+			require.Zero(t, a.Requests(mark)[wiretap.Delete], "deletes after %d of %d Unlocks", i, locks)
+			require.NoError(t, hold.Unlock(z.Ctx))
+		}
+		require.Equal(t, 1, a.Requests(mark)[wiretap.Delete], "deletes after the last Unlock")
+		waiting.Release()
+
+		require.ErrorIs(t, hold.Unlock(z.Ctx), ErrNotHeld, "an Unlock too many")
+		for _, released := range []context.Context{hold.Context(), derived} {
+			_, err := l.Lock(released)
+			require.ErrorIs(t, err, context.Canceled, "Lock with a context that ended with the hold")
+			require.ErrorIs(t, err, ErrNotHeld, "why it ended")
+		}
+		anew := mustLock(t, l, context.WithoutCancel(hold.Context()))
+		require.NotSame(t, hold, anew, "with the context of a hold that was released Lock queues up")
+		require.NoError(t, anew.Unlock(z.Ctx))
+	})
+}
+
+// A context that was made from the hold's can end before the hold does. Lock with it is no
+// re-entry: it answers as to any context that has ended, and no Unlock is due for it.
+func TestAContextThatEndsBeforeItsHoldIsNoReentry(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		l := w.lock(a)
+		hold := mustLock(t, l, z.Ctx)
+		ended, cancel := context.WithCancel(hold.Context())
+		cancel()
+		_, err := l.Lock(ended)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NoError(t, hold.Context().Err(), "the hold goes on")
+		require.NoError(t, hold.Unlock(z.Ctx))
+		require.Empty(t, a.Queue(), "one Unlock was due")
+	})
+}
+
+// The hold's context has the values of the one that was given to Lock, and ends with it. Then nobody
+// enters the hold any more, and the znode stays until Unlock.
+func TestTheHoldsContextEndsWithTheOneGivenToLock(t *testing.T) {
+	type key struct{}
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		l := w.lock(a)
+		given, cancel := context.WithCancel(context.WithValue(z.Ctx, key{}, "a value"))
+		hold := mustLock(t, l, given)
+		require.Equal(t, "a value", hold.Context().Value(key{}))
+		require.NoError(t, hold.Context().Err())
+		cancel()
+		require.ErrorIs(t, context.Cause(hold.Context()), context.Canceled)
+		_, err := l.Lock(context.WithoutCancel(hold.Context()))
+		require.ErrorIs(t, err, context.Canceled, "Lock inside the hold")
+		require.Len(t, a.Queue(), 1, "until Unlock")
+		require.NoError(t, hold.Unlock(z.Ctx))
+		require.Empty(t, a.Queue())
+	})
+}
+
+// Unlock waits with the context that it is given. The hold's own context ends by the release: then
+// Unlock waits with the one that was given to Lock.
+func TestUnlockWithTheHoldsOwnContext(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		l := w.lock(a)
+		for what, made := range map[string]func(context.Context) context.Context{
+			"the hold's context":               func(ctx context.Context) context.Context { return ctx },
+			"one made from it":                 func(ctx context.Context) context.Context { return context.WithValue(ctx, "", "") },
+			"one made from it without its end": context.WithoutCancel,
+		} {
+			hold := mustLock(t, l, z.Ctx)
+			late := a.Tap.HoldReply(wiretap.Delete, 1)
+			unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock(made(hold.Context())) })
+			zktest.AwaitChan(z, "the server to carry out A's delete", late.Sprung())
+			require.Error(t, hold.Context().Err())
+			require.False(t, unlock.Returned(), "with %s Unlock has not waited for the answer", what)
+			late.Let()
+			require.NoError(t, unlock.Err(), what)
+		}
+
+		given, cancel := context.WithCancel(z.Ctx)
+		hold := mustLock(t, l, given)
+		late := a.Tap.HoldReply(wiretap.Delete, 1)
+		unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock(hold.Context()) })
+		zktest.AwaitChan(z, "the server to carry out A's delete", late.Sprung())
+		cancel()
+		require.ErrorIs(t, unlock.Err(), context.Canceled, "the context given to Lock has ended")
+		late.Let()
+	})
+}
+
+// A is cut off. Unlock does not know whether the lock is released, and waits. When its context
+// ends, it says that it goes on; when A is back, the znode goes, in a session that lives.
+func TestUnlockGoesOnWhenItsContextEnds(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		l := w.lock(a)
+		hold := mustLock(t, l, z.Ctx)
+		a.Tap.Cut()
+		ctx, cancel := context.WithCancelCause(z.Ctx)
+		unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock(ctx) })
+		z.Await("the hold to end", func() bool { return hold.Context().Err() != nil })
+		require.False(t, unlock.Returned(), "nobody has answered, and Unlock has returned")
+		require.Len(t, a.Queue(), 1, "A's znode, which it could not delete")
+		why := os.ErrProcessDone // any error
+		cancel(why)
+		err := unlock.Err()
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, why)
+		require.ErrorContains(t, err, "the delete goes on in the background")
+		require.NotErrorIs(t, err, ErrLost)
+		require.ErrorIs(t, hold.Unlock(z.Ctx), ErrNotHeld, "no second call is due")
+		a.Tap.Restore()
+		z.Await("A's znode to go", func() bool { return len(a.Queue()) == 0 })
+		require.Equal(t, a.ID, a.SessionID(), "A's session: the release must not need its end")
+	})
+}
+
+// A believes that the server gave it a short time-out; the server keeps the session
+// for longer. The hold is lost, and Unlock goes on: while the znode is there, nobody gets the lock.
+func TestUnlockOfALostHoldGoesOnUntilTheZnodeIsGone(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		believes := zktest.Handshake{Tell: zktest.MortalTimeout}
+		a, b := w.joinAs(z, "A", property.Seat{Through: believes.Through}), w.other(z, "B")
+		hold := mustLock(t, w.lock(a), z.Ctx)
+		next := b.Start()
+		next.MustWait("A holds the lock")
+		a.Tap.Cut()
+		zktest.AwaitChan(z, "A to be told", hold.Context().Done())
+		unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock(hold.Context()) })
+		next.MustWait("A's znode stands there")
+		require.False(t, unlock.Returned(), "nobody has answered, and Unlock has returned")
+		a.Tap.Restore()
+		require.ErrorIs(t, unlock.Err(), ErrLost)
+		next.Release()
+		require.Equal(t, a.ID, a.SessionID(), "A's session")
+	})
+}
+
+// The session expires while the delete is on its way. The server keeps it for
+// less than it said, so that A is still patient when the line is back.
+func TestADeleteThatComesAfterTheSessionsEndIsErrLost(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.joinAs(z, "A", property.Seat{
+			Timeout: zktest.MortalTimeout,
+			Through: zktest.Handshake{Tell: zktest.SessionTimeout}.Through,
+		})
+		turn := a.Acquire()
+		owner, _ := z.Owner(turn.Znode()) // the session may be another one already
+		begun, end := outage(z, a, a.Tap.LoseRequest(wiretap.Delete, 1))
+		unlock := z.Go(a.Client, func(context.Context) error { return a.Unlock(turn.Held()) })
+		begun()
+		z.AwaitExpiry(&zktest.Client{Name: "A", ID: owner})
+		end()
+		require.ErrorIs(t, unlock.Err(), ErrLost, "the znode went with the session and not by the delete")
+		requireReason(t, unlock.Err(), Expired)
+	})
+}
+
+// requireReason fails the test unless the error says that a lock was lost for this reason.
+func requireReason(t *testing.T, err error, want Reason) {
+	t.Helper()
+	var lost *LostError
+	require.ErrorAs(t, err, &lost)
+	require.Equal(t, want, lost.Reason, "why it was lost: %v", err)
+	require.ErrorIs(t, err, ErrLost)
+}
+
+// Each loss has its reason.
+func TestWhyALockWasLost(t *testing.T) {
+	for _, c := range []struct {
+		reason  Reason
+		says    string
+		happens func(z *zktest.Zoo, a *zktest.Member)
+	}{
+		{NoAnswer, "no majority of the servers has answered in the last", func(z *zktest.Zoo, a *zktest.Member) { a.Tap.Silence() }},
+		{Expired, "the servers have ended the session", func(z *zktest.Zoo, a *zktest.Member) {
+			z.Expire(a.Client)
+			a.Tap.Restore()
+		}},
+		{Closed, "the session was closed: Close was called", func(z *zktest.Zoo, a *zktest.Member) { a.Session.Close() }},
+		{Closed, "the session was closed: its zk.Conn was closed", func(z *zktest.Zoo, a *zktest.Member) { a.Session.Conn().Close() }},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+				seat := property.Seat{Timeout: zktest.MortalTimeout}
+				if c.reason == Expired {
+					seat.Timeout = 3 * zktest.SessionTimeout // and so A hears of the end before its lease is over
+				}
+				a := w.joinAs(z, "A", seat)
+				hold := mustLock(t, w.lock(a), z.Ctx)
+				c.happens(z, a)
+				zktest.AwaitChan(z, "A to be told", hold.Context().Done())
+				cause := context.Cause(hold.Context())
+				requireReason(t, cause, c.reason)
+				require.ErrorContains(t, cause, c.says)
+				a.Tap.Restore()
+				err := hold.Unlock(z.Ctx)
+				requireReason(t, err, c.reason)
+				require.ErrorContains(t, err, c.says)
+			})
+		})
+	}
+}
+
+// Each error of Unlock begins with "unlock", and with the path: the lock's, or that of the
+// znode that it was to delete.
+func TestUnlocksErrorsNameIt(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		l := w.lock(a)
+		ofTheLock := "zklock: unlock " + a.Path + ": "
+		fails := func(hold *Hold, with error, says string) {
+			t.Helper()
+			err := hold.Unlock(z.Ctx)
+			require.ErrorIs(t, err, with)
+			require.ErrorContains(t, err, says)
+		}
+
+		hold := mustLock(t, l, z.Ctx)
+		mustLock(t, l, hold.Context())
+		ofTheZnode := "zklock: unlock " + hold.place.node + ": "
+		hold.lose(lostUnanswered(time.Second)) // as when the lease is over
+		_, err := l.Lock(context.WithoutCancel(hold.Context()))
+		require.ErrorIs(t, err, ErrLost, "inside a hold that was lost")
+		fails(hold, ErrLost, ofTheLock)
+		fails(hold, ErrLost, ofTheZnode) // the delete succeeds, and the hold was lost
+		fails(hold, ErrNotHeld, ofTheLock)
+		require.Empty(t, a.Queue())
+
+		hold = mustLock(t, l, z.Ctx)
+		require.NoError(t, z.Observer().Delete(hold.place.node, -1))
+		err = hold.Unlock(z.Ctx)
+		requireReason(t, err, ZnodeDeleted)
+		require.ErrorContains(t, err, "zklock: unlock "+hold.place.node+": ")
+
+		hold = mustLock(t, l, z.Ctx)
+		session(a).Close()
+		requireReason(t, hold.Unlock(z.Ctx), Closed)
+	})
+}
+
+// A hold is lost, and then the server refuses the delete of its znode. Why the hold ended is
+// still the loss, and not the release that was tried: Lock and the next Unlock say so.
+func TestALostHoldStaysLostThoughItsUnlockWasRefused(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		l := w.lock(a)
+		hold := mustLock(t, l, z.Ctx)
+		hold.lose(lostUnanswered(time.Second)) // as when the lease is over
+		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
+		require.ErrorIs(t, hold.Unlock(z.Ctx), zk.ErrNoAuth)
+
+		_, err := l.Lock(context.WithoutCancel(hold.Context()))
+		require.ErrorIs(t, err, ErrLost, "Lock inside the hold")
+		permit(t, z, a.Path, zk.PermAll)
+		require.ErrorIs(t, hold.Unlock(z.Ctx), ErrLost, "the Unlock that was refused, tried again")
+		require.Empty(t, a.Queue())
+	})
+}
+
+// The directory's ACL forbids the delete. The lock stays as it is until the Unlock that was refused
+// is tried again.
+func TestARefusedUnlockCanBeTriedAgain(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		l := w.lock(a)
+		hold := mustLock(t, l, z.Ctx)
+		mustLock(t, l, hold.Context())
+		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
+		require.NoError(t, hold.Unlock(z.Ctx), "the Unlock that is not the last")
+		for range 2 {
+			require.ErrorIs(t, hold.Unlock(z.Ctx), zk.ErrNoAuth)
+			require.Len(t, a.Queue(), 1, "the lock, which is still held")
+		}
+		require.ErrorIs(t, context.Cause(hold.Context()), ErrNotHeld, "who has called for the release does not work on")
+		permit(t, z, a.Path, zk.PermAll)
+		require.NoError(t, hold.Unlock(z.Ctx))
+		require.ErrorIs(t, hold.Unlock(z.Ctx), ErrNotHeld, "once more")
+		require.Empty(t, a.Queue())
+	})
+}
+
+// Who does not look at Lock's error has a hold that is nil: it says so, and has ended.
+func TestAHoldThatIsNone(t *testing.T) {
+	for what, hold := range map[string]*Hold{"nil": nil, "the zero value": {}} {
+		err := hold.Unlock(t.Context())
+		require.ErrorIs(t, err, ErrNotHeld, what)
+		require.ErrorContains(t, err, "the hold is nil, as when Lock has returned an error", what)
+		require.ErrorIs(t, context.Cause(hold.Context()), ErrNotHeld, what)
+		require.Zero(t, hold.Token(), what)
+	}
+}
+
+// Locks that were not made by their function say so.
+func TestALockThatIsTheZeroValue(t *testing.T) {
+	for made, l := range map[string]locker{
+		"NewMutex": &Mutex{}, "NewRWMutex": &RWMutex{}, "NewCohort": &Cohort{},
+	} {
+		_, err := l.Lock(t.Context())
+		require.ErrorContains(t, err, made)
+	}
+}
+
+// A copy of a lock or a hold is a mistake that go vet knows.
+func TestVetWarnsOfACopy(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp(".", "copied")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	const program = `package copied
+
+import "zklock/leased"
+
+func copies(m *leased.Mutex, rw *leased.RWMutex, c *leased.Cohort, h *leased.Hold) {
+	mutex := *m
+	rwmutex := *rw
+	cohort := *c
+	hold := *h
+	_, _, _, _ = &mutex, &rwmutex, &cohort, &hold
+}
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "copied.go"), []byte(program), 0o600))
+	said, err := exec.CommandContext(t.Context(), "go", "vet", "-copylocks", "./"+dir).CombinedOutput()
+	require.Error(t, err, "go vet has nothing to say")
+	for _, copied := range []string{"mutex", "rwmutex", "cohort", "hold"} {
+		require.Contains(t, string(said), "assignment copies lock value to "+copied+":")
+	}
+}

@@ -1,0 +1,58 @@
+package leased
+
+import (
+	"testing"
+	"time"
+
+	"zklock/internal/property"
+)
+
+// What is asked of each lock. Conformance is in the other files; these are the stories that the
+// steps are held against, too.
+var properties = []*property.Property{
+	property.OneHolder,
+	property.CrashFrees,
+	property.FirstCome,
+	property.NoStranger,
+	property.GivingUp,
+	property.Unrelated,
+	property.WaiterCrash,
+	property.SilentWait,
+	property.WakesOne,
+	property.ArrivalWakesNobody,
+	property.NoWatchLeft,
+	property.LostCreateReply,
+	property.LostDeleteReply,
+	property.LocksAgain,
+	property.ToldOfLoss,
+	property.Fenced,
+	property.LastNumber,
+	property.ParentsMade,
+	property.ManyShare,
+	property.WhateverIsInIt,
+	property.LostWhileWaiting,
+	property.ReleaseSeen,
+	property.FailsClean,
+	property.UnlockRepeated,
+	property.LostTold,
+	property.QuietAfter,
+	property.OwnPlace,
+	property.OldZnode,
+	property.NotBeside,
+	property.LineBreaks,
+	property.GivesUpAtOnce,
+}
+
+func TestProperties(t *testing.T) {
+	t.Parallel()
+	property.Holds(t, mutexes, properties...)
+	property.Holds(t, mutexes, property.LongHold, property.LaggingServer)
+	property.Lacks(t, mutexes, property.Shared)
+	property.Holds(t, cohorts, properties...) // a long hold of theirs is a Mutex's
+	property.Holds(t, rwmutexes, properties...)
+	property.Holds(t, rwmutexes, property.LongHold, property.Shared, property.Upgrade)
+	for _, lock := range []property.Subject{mutexes, cohorts, rwmutexes} {
+		trying := property.Trying(lock, time.Hour)
+		property.Holds(t, trying, property.OneHolder, property.FirstCome, property.GivingUp, property.LocksAgain)
+	}
+}

@@ -1,0 +1,525 @@
+package leased
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	pathpkg "path"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// The queue of a lock, which Mutex, RWMutex and Cohort share. This is the life of a hold, with
+// the functions that lead from one state to the next:
+//
+//	Lock is called
+//	    │  join: it creates a znode
+//	queued ──────────── Lock gives up ────────┐
+//	    │  wait: nobody is left to wait for   │
+//	first                                     │
+//	    │  begin: Lock returns a Hold         │
+//	held   (enter and exit: Lock and          │
+//	    │   Unlock inside the hold)           │
+//	    ├─────────────┐ lose: the lease       │
+//	    │             │ is over               │
+//	    │           lost                      │
+//	    ├─────────────┘                       │
+//	    │  the last Unlock                    │
+//	released                                  │
+//	    ├─────────────────────────────────────┘
+//	    │  leave: it deletes the znode
+//	gone
+
+// kind is what stands in a znode's name before its number.
+type kind string
+
+const (
+	exclusive kind = "lock-"    // of a Mutex and a Cohort, as in zk.Lock and Curator's InterProcessMutex
+	read      kind = "__READ__" // of an RWMutex, as in Curator's InterProcessReadWriteLock
+	write     kind = "__WRIT__"
+)
+
+// A server writes a number with at least so many digits. So block-12, or a lock's directory
+// called my-lock-3, is no place in the queue.
+const fewestDigits = 10
+
+// lastNumber is the greatest that the server can give to a znode of a directory.
+// The server counts no further: each later create gets it again, or a number below 0.
+const lastNumber = math.MaxInt32
+
+// queue is a lock's directory, whose children of certain kinds are the queue. Other children
+// are ignored.
+type queue struct {
+	s     *Session
+	dir   string
+	kinds []kind
+}
+
+// place is our znode in the queue.
+type place struct {
+	kind  kind
+	node  string
+	owner int64 // the session's id: when that session ends, the znode is deleted
+
+	// These two are set when nobody is left to wait for.
+	lease *lease // what the hold depends on
+	token int64
+}
+
+// forever is how long Lock waits.
+const forever time.Duration = math.MaxInt64
+
+// answerPatience is how long TryLock waits at least for the servers' answers.
+const answerPatience = time.Second
+
+// try is one call to Lock or TryLock, until it is let in or gives up.
+type try struct {
+	waiting context.Context // ends when the call gives up
+	until   time.Time       // from then on it waits behind nobody; zero: it waits for ever
+	behind  atomic.Bool     // it has seen that somebody stands before it
+}
+
+// newTry begins the time of TryLock. When that is up, the call gives up if it knows that
+// somebody stands before it. If no server has said so yet, it waits on for an answer, up to
+// answerPatience: else a short wait would fail where none succeeds.
+func newTry(ctx context.Context, wait time.Duration) (t *try, end func()) {
+	waiting, giveUp := context.WithCancelCause(ctx)
+	t = &try{waiting: waiting}
+	if wait == forever {
+		return t, func() { giveUp(nil) }
+	}
+	t.until = time.Now().Add(wait)
+	timeIsUp := time.AfterFunc(wait, func() {
+		if t.behind.Load() {
+			giveUp(outOfTime{errBehind})
+		}
+	})
+	noAnswer := time.AfterFunc(max(wait, answerPatience), func() {
+		if t.behind.Load() {
+			giveUp(outOfTime{errBehind})
+		} else {
+			giveUp(outOfTime{ErrNoAnswer})
+		}
+	})
+	return t, func() {
+		timeIsUp.Stop()
+		noAnswer.Stop()
+		giveUp(nil)
+	}
+}
+
+// mayWait notes that somebody stands before us, and tells whether to wait.
+func (t *try) mayWait() bool {
+	t.behind.Store(true)
+	return t.until.IsZero() || time.Now().Before(t.until)
+}
+
+// take is Lock, RLock, TryLock and TryRLock of a Mutex and an RWMutex.
+func (q *queue) take(ctx context.Context, k kind, wait time.Duration) (*Hold, error) {
+	if q == nil {
+		return nil, errors.New("zklock: a lock that is the zero value: make it with NewMutex or NewRWMutex")
+	}
+	if err := check(ctx, q.s, q.dir); err != nil {
+		return nil, err
+	}
+	q.s.waiting.Add(1)
+	defer q.s.waiting.Add(-1)
+	h, err := q.acquire(ctx, k, wait)
+	return h, failed("lock", q.dir, err)
+}
+
+func (q *queue) acquire(ctx context.Context, k kind, wait time.Duration) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, whyEnded(ctx)
+	}
+	h, err := enterAgain(ctx, q, k)
+	if h != nil || err != nil {
+		return h, err
+	}
+	t, end := newTry(ctx, wait)
+	defer end()
+	mine, err := doOrGiveUp(q.s, t.waiting, func() (place, error) { return q.joinAndWait(t, k) }, q.forget)
+	if err != nil {
+		return nil, err
+	}
+	h = newHold(ctx, q, mine)
+	h.begin()
+	return h, nil
+}
+
+// enterAgain is Lock by a caller who is inside the hold already, if ctx carries one. It returns
+// nil if there is none.
+func enterAgain(ctx context.Context, q *queue, k kind) (*Hold, error) {
+	h := holdIn(ctx, q)
+	if h == nil {
+		return nil, nil
+	}
+	inside, err := h.enter(k)
+	if !inside || err != nil {
+		return nil, err // with an error this call does not count: whatever Unlock was due is still due
+	}
+	return h, nil
+}
+
+// doOrGiveUp runs do on a goroutine of its own, and returns what it returns. If waiting ends
+// first, doOrGiveUp returns at once, with the reason. Then do goes on in the background, and
+// if it succeeds in the end, late is called.
+func doOrGiveUp[V any](s *Session, waiting context.Context, do func() (V, error), late func(V)) (V, error) {
+	type result struct {
+		value V
+		err   error
+	}
+	var none V
+	results := make(chan result) // without a buffer: a result that nobody takes is for late
+	begun := s.run(func() {
+		value, err := do()
+		select {
+		case results <- result{value, err}:
+		case <-waiting.Done():
+			if err == nil {
+				late(value)
+			}
+		}
+	})
+	if !begun {
+		return none, zk.ErrClosing
+	}
+	select {
+	case r := <-results:
+		return r.value, r.err
+	case <-waiting.Done():
+		return none, whyEnded(waiting)
+	}
+}
+
+// forget leaves the queue when nobody is there any more to be told.
+func (q *queue) forget(mine place) {
+	if err := q.leave(mine); isRefused(err) {
+		q.s.log.Error("zklock: a server has refused to delete a znode that nobody uses",
+			"znode", mine.node, "error", err)
+	}
+}
+
+// joinAndWait creates our znode and waits until there is nobody left to wait for. If the
+// wait fails, it leaves the queue.
+func (q *queue) joinAndWait(t *try, k kind) (place, error) {
+	mine, err := q.join(t, k)
+	if err != nil {
+		return place{}, err
+	}
+	mine, err = q.wait(t, mine)
+	if err == nil {
+		return mine, nil
+	}
+	if mine.node == "" {
+		return place{}, err // there is no znode to delete
+	}
+	if leaveErr := q.leave(mine); isRefused(leaveErr) {
+		err = errors.Join(err, fmt.Errorf("leave the queue: delete %s: %w", mine.node, leaveErr))
+	}
+	return place{}, err
+}
+
+// join creates our znode. Its name has a guid, a random number: when the answer to a
+// create is lost, nobody knows whether there is a znode, and join looks for that name
+// until it knows, or until a server refuses to tell.
+func (q *queue) join(t *try, k kind) (place, error) {
+	conn := q.s.Conn()
+	ownName := fmt.Sprintf("%s/_c_%016x-%s", q.dir, rand.Uint64(), k)
+	for t.waiting.Err() == nil {
+		owner := conn.SessionID()
+		node := ""
+		createErr := q.s.write(func() (err error) {
+			node, err = q.create(ownName)
+			return err
+		})
+		// If the session has changed meanwhile, the old one or the new one may have made the znode.
+		sameSession := conn.SessionID() == owner
+		ours := createErr == nil && sameSession
+		final := createErr != nil && !q.s.canRetry(createErr) // refused, or the session is closed
+		notDone := nothingDone(createErr)                     // no server could be reached, or it was too busy
+
+		switch {
+		case ours:
+			return place{kind: k, node: node, owner: owner}, nil
+		case final:
+			return place{}, createErr
+		case notDone:
+			pause()
+		default: // no answer, or the session has changed: is there a znode of our session?
+			pause()
+			found, err := q.find(ownName)
+			if err != nil {
+				return place{}, err
+			}
+			if found.node != "" {
+				found.kind = k
+				return found, nil
+			}
+		}
+	}
+	return place{}, whyEnded(t.waiting)
+}
+
+// find looks for a znode of our session whose path begins with ownName, until a
+// server has answered. The place has no node if there is none.
+func (q *queue) find(ownName string) (place, error) {
+	for {
+		owner := q.s.Conn().SessionID()
+		node, err := q.look(ownName, owner)
+		sameSession := q.s.Conn().SessionID() == owner
+		if err == nil && sameSession {
+			return place{node: node, owner: owner}, nil
+		}
+		if err != nil && !q.s.canRetry(err) {
+			return place{}, err
+		}
+		pause()
+	}
+}
+
+// look is one try of find. The server that we are connected to now may lag behind the
+// one that carried out the create. So look first makes a write that changes nothing: when
+// it is answered, our server has caught up. If we come to another server before the list, that
+// one has caught up, too: the client tells it what it has seen last, and a server that
+// lags behind refuses the connection. A znode of another session is not ours: it goes with
+// that session.
+func (q *queue) look(ownName string, owner int64) (node string, err error) {
+	if err := q.s.ask(); err != nil {
+		return "", err
+	}
+	names, _, err := q.s.Conn().Children(q.dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return "", nil // not even the directory is there
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		node := q.dir + "/" + name
+		if !strings.HasPrefix(node, ownName) {
+			continue
+		}
+		_, stat, err := q.s.Conn().Get(node)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue // it has gone meanwhile
+		}
+		if err != nil {
+			return "", err
+		}
+		if stat.EphemeralOwner == owner {
+			return node, nil
+		}
+	}
+	return "", nil
+}
+
+// wait returns when there is nobody left to wait for. After a wake-up it looks again: the
+// predecessor may have been a waiter that died, or one of several readers, and the others
+// may still be inside. If our own znode has gone, by hand or with its session, wait makes
+// another one. With an error it returns the place to leave, which has no node if there is
+// nothing to delete.
+func (q *queue) wait(t *try, mine place) (place, error) {
+	conn := q.s.Conn()
+	for t.waiting.Err() == nil {
+		// The lease is taken before the list, and our hold will hang on it. Suppose that
+		// our session ends right after the list. The list still names our znode, but
+		// the znode is gone. A lease that was taken after the list would be that of the next
+		// session, and look good. This one is over then, and shows it: a lease that has ended
+		// does not begin again.
+		current := q.s.takeLease()
+
+		names, stat, err := conn.Children(q.dir)
+		if q.s.canRetry(err) {
+			pause()
+			continue
+		}
+		sessionEnded := conn.SessionID() != mine.owner
+		directoryGone := errors.Is(err, zk.ErrNoNode)
+		if sessionEnded || directoryGone {
+			mine, err = q.join(t, mine.kind) // our znode has gone, too
+			if err != nil {
+				return place{}, err
+			}
+			continue
+		}
+		if err != nil {
+			return mine, err // refused, or the session is closed
+		}
+
+		before, err := q.predecessor(names, pathpkg.Base(mine.node))
+		// Here no write is needed before the list. Our client has seen our znode already, in the
+		// create's answer or in find. A server that has not come so far refuses its connection. So
+		// this list is not older than the create: if our name is missing, our znode is gone.
+		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
+		if ownZnodeGone {
+			mine, err = q.join(t, mine.kind)
+			if err != nil {
+				return place{}, err
+			}
+			continue
+		}
+		if err != nil {
+			return mine, err // the numbers are used up
+		}
+
+		nobodyToWaitFor := before == ""
+		if nobodyToWaitFor {
+			if q.s.isOver(current) {
+				q.s.waitHalfATick() // the session has ended, or no write was answered for too long: the next takeLease makes a write
+				continue
+			}
+			mine.lease = current
+			// The transaction that last changed the children. If we read, other readers may
+			// still be inside, and their tokens may be equal to ours. All other holders before
+			// us have left: each took its token from a list, then its znode was deleted, and
+			// our list came after that. A delete changes the children. So our token is greater
+			// than theirs.
+			mine.token = stat.Pzxid
+			return mine, nil
+		}
+		if !t.mayWait() {
+			return mine, errBehind
+		}
+
+		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
+		watchesLost := q.s.watchesLost() // taken before the watch is set: the watch can be lost from then on
+		_, _, gone, err := conn.GetW(q.dir + "/" + before)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if q.s.canRetry(err) {
+			pause()
+			continue
+		}
+		if err != nil {
+			return mine, err
+		}
+		if conn.SessionID() != mine.owner {
+			// When a session ends, the watches set in it fire. But if ours ended just before GetW, this
+			// watch was set in the next session. It has not fired, and our znode is gone: do not sleep.
+			continue
+		}
+		select {
+		case <-gone: // or the session has ended: the next round finds out
+		case <-watchesLost: // a fault of the client library: the next round sets the watch again
+		case <-t.waiting.Done():
+		case <-q.s.done: // closed: the next request fails
+		}
+	}
+	return mine, whyEnded(t.waiting)
+}
+
+// leave deletes our znode, and goes on until it knows that the znode is gone, or until the
+// server refuses. A LostError means that it was gone before, or goes with its session.
+func (q *queue) leave(mine place) error {
+	mayBeDone := false // a delete may have been sent whose answer is lost
+	for {
+		err := q.s.write(func() error { return q.s.Conn().Delete(mine.node, -1) })
+		if err == nil {
+			return nil
+		}
+		if q.s.isClosed() {
+			return q.s.whyClosed()
+		}
+		sessionEnded := q.s.Conn().SessionID() != mine.owner
+		if sessionEnded {
+			return errExpired
+		}
+		if errors.Is(err, zk.ErrNoNode) && mayBeDone {
+			return nil
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			return errZnodeDeleted
+		}
+		if !q.s.canRetry(err) {
+			return err
+		}
+		if !nothingDone(err) {
+			mayBeDone = true
+		}
+		pause()
+	}
+}
+
+// create makes our znode and returns its path, with the number that the server gave it. Its data
+// says who has made it.
+func (q *queue) create(path string) (string, error) {
+	made, err := q.s.conn.Create(path, q.s.label, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if !errors.Is(err, zk.ErrNoNode) {
+		return made, err
+	}
+	if err := q.s.makeDirectory(pathpkg.Dir(path)); err != nil {
+		return "", err
+	}
+	return q.create(path)
+}
+
+// makeDirectory makes a directory and its parents. They are made only when the server says that
+// they are missing: asking for them each time would be a write each time.
+func (s *Session) makeDirectory(path string) error {
+	_, err := s.conn.Create(path, nil, zk.FlagPersistent, s.acl)
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	if !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	if err := s.makeDirectory(pathpkg.Dir(path)); err != nil {
+		return err
+	}
+	return s.makeDirectory(path)
+}
+
+// predecessor returns the name of the znode that mine has to watch: for a reader the last
+// writer before it, for anybody else the last znode before it. It is "" if there is none.
+//
+// It is an error when mine is not there at all: then nothing holds our place. It is also
+// an error when another znode can have the same number.
+func (q *queue) predecessor(names []string, mine string) (string, error) {
+	own, ownKind, _ := q.number(mine)
+	if own < 0 || own == lastNumber {
+		return "", errors.New(usedUp)
+	}
+	before, highest, present := "", 0, false
+	for _, name := range names {
+		n, k, inQueue := q.number(name)
+		bothRead := ownKind == read && k == read
+		isBefore := inQueue && n < own && !bothRead
+		isNearer := before == "" || n > highest
+		if isBefore && isNearer {
+			before, highest = name, n
+		}
+		if name == mine {
+			present = true
+		}
+	}
+	if !present {
+		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
+	}
+	return before, nil
+}
+
+// number reads a queue znode's number and kind out of its name's end. Numbers are
+// compared, never names; ok is false for a child that is not of the queue.
+func (q *queue) number(name string) (n int, k kind, ok bool) {
+	// The kind nearest to the end counts: what stands before it may contain one, too.
+	at := -1
+	for _, of := range q.kinds {
+		if i := strings.LastIndex(name, string(of)); i > at {
+			at, k = i, of
+		}
+	}
+	if at < 0 {
+		return 0, "", false
+	}
+	digits := name[at+len(k):]
+	n, err := strconv.Atoi(digits)
+	return n, k, err == nil && len(digits) >= fewestDigits
+}

@@ -1,0 +1,46 @@
+package leased
+
+import (
+	"context"
+	"time"
+)
+
+// RWMutex is a lock that many readers or one writer can hold, seen by one process. It is safe
+// for use by many goroutines. Nobody overtakes: a reader waits for the writers that came
+// before it, and a writer for all that came before it.
+type RWMutex struct {
+	_ noCopy
+	q *queue
+}
+
+// NewRWMutex returns the lock whose directory is path, as NewMutex does. The children whose names
+// end in __READ__<number> or __WRIT__<number> are the queue. So Curator's
+// InterProcessReadWriteLock on the same path stands in it, too. A Mutex does not.
+func NewRWMutex(s *Session, path string) *RWMutex {
+	return &RWMutex{q: &queue{s: s, dir: path, kinds: []kind{read, write}}}
+}
+
+// Lock is the Lock of a Mutex, for a writer. Inside a reader's hold it returns ErrUpgrade, and
+// the hold goes on.
+func (m *RWMutex) Lock(ctx context.Context) (*Hold, error) {
+	return m.q.take(ctx, write, forever)
+}
+
+// RLock is the Lock of a Mutex, for a reader. Inside a writer's hold it is re-entry, and the
+// hold stays a writer's until its last Unlock.
+//
+// A reader that calls RLock once more with another context than its hold's queues up behind the
+// writers that have come meanwhile, who wait for the reader: it waits for itself.
+func (m *RWMutex) RLock(ctx context.Context) (*Hold, error) {
+	return m.q.take(ctx, read, forever)
+}
+
+// TryLock is the TryLock of a Mutex, for a writer.
+func (m *RWMutex) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	return m.q.take(ctx, write, max(wait, 0))
+}
+
+// TryRLock is the TryLock of a Mutex, for a reader.
+func (m *RWMutex) TryRLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	return m.q.take(ctx, read, max(wait, 0))
+}

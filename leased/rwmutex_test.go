@@ -1,0 +1,215 @@
+package leased
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+	"zklock/internal/server/wiretap"
+)
+
+// as is the member as a reader or a writer: by the letter R or W.
+func as(letter rune, m *zktest.Member) *zktest.Member {
+	if letter == 'R' {
+		return m.Reader
+	}
+	return m
+}
+
+// line brings clients to the lock one after the other, R to read and W to write.
+// It returns when those in front hold the lock, and all others wait silently.
+func line(z *zktest.Zoo, letters string) (turns []*zktest.Turn) {
+	var waiting []*zktest.Turn
+	for i, letter := range letters {
+		turn := as(letter, rwmutexes.Join(z, fmt.Sprintf("client %d (%c)", i+1, letter))).Start()
+		turn.Queued()
+		if i == 0 || !strings.Contains(letters[:i+1], "W") {
+			turn.Acquired()
+		} else {
+			waiting = append(waiting, turn)
+		}
+		turns = append(turns, turn)
+	}
+	z.Settle(waiting...)
+	return turns
+}
+
+func TestEachWatchesTheOneItWaitsFor(t *testing.T) {
+	t.Parallel()
+	turns := line(zktest.New(t), "WRRWRWWRR")
+	behind := []int{ // whom each of the others waits for
+		0, 0, // the last writer before a reader,
+		2, // the last of all before a writer
+		3, 4, 5, 6, 6,
+	}
+	for i, turn := range turns[1:] {
+		require.Equal(t, []string{turns[behind[i]].Znode()}, turn.Tap.Watched(), "%s watches number %d", turn.Name, behind[i]+1)
+	}
+}
+
+// The readers before the first writer in the queue are let in together. Each of
+// them has to be told; nobody else is told.
+func TestAWritersReleaseTellsThoseWhomItLetsIn(t *testing.T) {
+	t.Parallel()
+	for waiting, letIn := range map[string]int{"RRRRRRRRRR": 10, "RRRRRWRRRRR": 5} {
+		z := zktest.New(t)
+		turns := line(z, "W"+waiting)
+		writer, waiters := turns[0], turns[1:]
+		count := z.Count(waiters...)
+		writer.Release()
+		for _, turn := range waiters[:letIn] {
+			turn.Acquired()
+		}
+		z.Settle(waiters[letIn:]...)
+		require.Equal(t, letIn, count().Notifications, "notifications, while these wait: %s", waiting)
+	}
+}
+
+// Ten readers leave in the order in which they came. The writer behind them has
+// to know of the last one only.
+func TestAWriterIsToldOfTheLastReader(t *testing.T) {
+	t.Parallel()
+	const n = 10
+	z := zktest.New(t)
+	turns := line(z, strings.Repeat("R", n)+"W")
+	readers, writer := turns[:n], turns[n]
+	count := z.Count(writer)
+	for i, reader := range readers {
+		reader.Release()
+		if i < n-1 {
+			z.Settle(writer)
+		}
+	}
+	writer.Acquired()
+	require.Equal(t, 1, count().Notifications, "notifications")
+}
+
+// W1 writes, R waits, W2 waits behind R. W1 leaves, R is woken and looks again: it must not begin to
+// wait for W2, which waits for R.
+func TestAReaderDoesNotWaitForAWriterBehindIt(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	turns := line(z, "WRW")
+	turns[0].Release()
+	turns[1].Acquired()
+	turns[2].MustWait("client 2 reads")
+	turns[1].Release()
+	turns[2].Release()
+}
+
+// A reader's inner function does not pass the hold on, and reads again while a writer waits: it waits
+// for itself. The call ends with its context, and leaves nothing. With the hold it is let in.
+func TestAReaderThatForgetsItsHold(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := rwmutexes.Join(z, "A"), rwmutexes.Join(z, "B")
+	outer := a.Reader.Acquire()
+	writer := b.Start()
+	writer.MustWait("A reads")
+	a.Reader.StartIn(outer.Held()).Release()
+	forgot := a.Reader.Start()
+	forgot.MustWait("B came first, and waits for A's own read")
+	require.Error(t, forgot.Cancel())
+	z.Await("nothing of it to be left", func() bool { return len(a.Queue()) == 2 })
+	outer.Release()
+	writer.Release()
+}
+
+// Whatever is inside a writer's hold is one znode, a writer's until it goes, and nobody
+// gets in before all is released, in whatever order it was taken.
+func TestAWritersHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
+	t.Parallel()
+	for _, entriesAndExits := range []string{"Rxx", "WRxxx", "RRxxx", "RxWxx"} { // a letter: an entry; x: an exit
+		z := zktest.New(t)
+		a, b := rwmutexes.Join(z, "the writer"), rwmutexes.Join(z, "a reader")
+		held := a.Acquire().Held()
+		_, err := b.Reader.TryLock(z.Ctx, 0)
+		require.ErrorIs(t, err, ErrLocked, "a reader that asks once")
+		mark, reader := a.Tap.Mark(), b.Reader.Start()
+		for i, letter := range entriesAndExits {
+			reader.MustWait("the end of %s, from number %d", entriesAndExits, i+1)
+			if unicode.IsUpper(letter) {
+				_, err := as(letter, a).Lock(held)
+				require.NoError(t, err, "%c inside a writer's hold", letter)
+			} else {
+				require.NoError(t, a.Unlock(held), "exit number %d of %s", i+1, entriesAndExits)
+			}
+		}
+		reader.Acquired()
+		require.Zero(t, a.Requests(mark)[wiretap.Create], "znodes made by %s", entriesAndExits)
+		require.Zero(t, session(a).Stats().Holds, "holds of the session")
+	}
+}
+
+// Two readers ask to write. Inside their holds that is refused, without a request.
+func TestAnUpgradeIsRefusedWithoutARequest(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := rwmutexes.Join(z, "A")
+	reading := a.Reader.Acquire()
+	mark := a.Tap.Mark()
+	_, err := a.Lock(reading.Held())
+	require.ErrorIs(t, err, ErrUpgrade)
+	_, err = a.TryLock(reading.Held(), 0)
+	require.ErrorIs(t, err, ErrUpgrade)
+	require.Empty(t, a.Asked(mark))
+	require.NoError(t, reading.Held().Err(), "the hold goes on")
+	reading.Release()
+}
+
+// A writes. B and C wait to read, and B's session expires meanwhile. B queues up again, as a reader: it
+// and C read together.
+func TestAReaderThatQueuesAgainIsAReader(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, c := rwmutexes.Join(z, "A"), rwmutexes.JoinMortal(z, "B"), rwmutexes.Join(z, "C")
+	held := a.Acquire()
+	first := b.Reader.Start()
+	first.MustWait("A writes")
+	z.Expire(b.Client)
+	b.Tap.Restore()
+	z.Await("B to queue again", func() bool { return len(b.Queue()) == 2 || first.Returned() })
+	second := c.Reader.Start()
+	second.MustWait("A writes")
+	held.Release()
+	first.Acquired()
+	second.Acquired()
+}
+
+// The properties, asked of clients that read and write in turn. Left out are Shared, which brings
+// readers of its own, ManyShare, which has one client, and where the first one reads
+// OneHolder, for readers may meet inside.
+func TestReadersAndWritersInTurn(t *testing.T) {
+	t.Parallel()
+	readersFirst, writersFirst := property.Reading(rwmutexes, true), property.Reading(rwmutexes, false)
+	for _, lock := range []property.Subject{readersFirst, writersFirst} {
+		property.Holds(t, lock,
+			property.CrashFrees,
+			property.FirstCome,
+			property.NoStranger,
+			property.Unrelated,
+			property.SilentWait,
+			property.WakesOne,
+			property.ArrivalWakesNobody,
+			property.LostCreateReply,
+			property.LostDeleteReply,
+			property.LocksAgain,
+			property.ToldOfLoss,
+			property.Fenced,
+			property.LongHold,
+			property.ParentsMade,
+			property.WhateverIsInIt,
+			property.LostWhileWaiting,
+		)
+	}
+	// A holds the lock, B and C wait, and B leaves the queue. If only B writes, C is let
+	// in beside A, and rightly so: only a writer stood between two readers.
+	left := []*property.Property{property.GivingUp, property.WaiterCrash, property.NoWatchLeft}
+	property.Lacks(t, readersFirst, left...)
+	property.Holds(t, writersFirst, append(left, property.OneHolder)...)
+}
