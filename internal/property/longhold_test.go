@@ -9,40 +9,49 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/check/zktest"
-	reentrant "zklock/leased"
+	"zklock/leased"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
 // Three locks that are right for a second or two, and that only LongHold finds.
 
-type (
-	step4 = predecessorwatch.Lock
-	step5 = reentrant.Lock
-)
+type step4 = predecessorwatch.Lock
 
-// losesEarly never makes its lease longer.
+// losesEarly is a lock whose holds never make their lease longer.
 type losesEarly struct {
-	*step5
-	session *reentrant.Session
+	lock    *leased.Mutex
+	session *leased.Session
 }
 
-func (l losesEarly) Lock(ctx context.Context) (context.Context, error) {
-	held, err := l.step5.Lock(ctx)
+// earlyHold ends before its lease would.
+type earlyHold struct {
+	*leased.Hold
+	ctx context.Context
+}
+
+func (h *earlyHold) Context() context.Context { return h.ctx }
+
+func (l losesEarly) Lock(ctx context.Context) (*earlyHold, error) {
+	hold, err := l.lock.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	held, end := context.WithCancelCause(held)
-	time.AfterFunc(l.session.Timeout()*9/10, func() { end(reentrant.ErrLost) }) // the mistake
-	return held, nil
+	held, end := context.WithCancelCause(hold.Context())
+	time.AfterFunc(l.session.Timeout()*9/10, func() { end(leased.ErrLost) }) // the mistake
+	return &earlyHold{hold, held}, nil
+}
+
+func (l losesEarly) TryLock(ctx context.Context, _ time.Duration) (*earlyHold, error) {
+	return l.Lock(ctx)
 }
 
 func TestAHoldThatIsLostOnAHealthyLine(t *testing.T) {
-	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
-		return reentrant.Open(servers, timeout, reentrant.WithDialer(dial))
+	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*leased.Session, error) {
+		return leased.Open(t.Context(), servers, timeout, leased.WithDialer(dial))
 	}
-	wrong := OverSession("loses early", open, func(s *reentrant.Session, path string) losesEarly {
-		return losesEarly{reentrant.New(s, path), s}
-	}, reentrant.Token)
+	wrong := OverHolds("loses early", open, func(s *leased.Session, path string) losesEarly {
+		return losesEarly{leased.NewMutex(s, path), s}
+	})
 	Holds(t, wrong, OneHolder, LocksAgain, ToldOfLoss, Fenced)
 	Lacks(t, wrong, LongHold)
 }

@@ -3,6 +3,7 @@
 package steps
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -30,10 +31,12 @@ var All = []property.Subject{
 	property.OverHolds(named("6"), openShared, sharedlock.New),
 }
 
-// Beside them stand step 1's watched lock, the lock for the goroutines of a process, and the Go client's own.
+// Beside them stand step 1's watched lock, the locks for work, and the Go client's own.
 var (
 	Watched = property.Over(named("1w"), plainnode.NewWatched)
-	Cohort  = property.OverSession(named("cohort"), openLeased, leased.NewCohort, leased.Token)
+	Mutex   = property.OverHolds("leased.Mutex", openLeased, leased.NewMutex)
+	RWMutex = property.OverHolds("leased.RWMutex", openLeased, leased.NewRWMutex)
+	Cohort  = property.OverHolds(named("cohort"), openLeased, leased.NewCohort)
 	Client  = property.Over(named("zk"), property.ClientLock)
 )
 
@@ -51,7 +54,7 @@ func Of(key string) property.Subject {
 }
 
 // Every is each lock of the table: the steps' first.
-var Every = slices.Concat(All, []property.Subject{Watched, Cohort, Client})
+var Every = slices.Concat(All, []property.Subject{Watched, Mutex, RWMutex, Cohort, Client})
 
 // OpenReentrant opens a session of step 5.
 func OpenReentrant(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
@@ -63,7 +66,7 @@ func openShared(servers []string, timeout time.Duration, dial zk.Dialer) (*share
 }
 
 func openLeased(servers []string, timeout time.Duration, dial zk.Dialer) (*leased.Session, error) {
-	return leased.Open(servers, timeout, leased.WithDialer(dial), leased.WithBuffer(zktest.Buffer))
+	return leased.Open(context.Background(), servers, timeout, leased.WithDialer(dial), leased.WithBuffer(zktest.Buffer))
 }
 
 // clientOptions are for a crowd of clients: each keeps little, and says nothing in a log.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"zklock/internal/check/steps"
 	"zklock/internal/check/tables"
 	"zklock/internal/exercise"
 	"zklock/internal/property"
@@ -35,6 +36,9 @@ var locks = func() map[string]lock {
 		if property.Has(l.Key, property.SilentWait) {
 			all[l.Key] = lock{name: words.Whole(l.Subject), part: l.Subject, wakesOne: wakesOne(l.Key), znode: l.Znode}
 		}
+	}
+	for key, l := range map[string]property.Subject{"mutex": steps.Mutex, "rwmutex": steps.RWMutex} {
+		all[key] = lock{name: words.Whole(l.Name), part: l.Name, wakesOne: true}
 	}
 	return all
 }()
