@@ -317,7 +317,8 @@ func (w *wire) lookForPing() error {
 
 // handshakeAdvice says why a server may hang up.
 func handshakeAdvice(err error) string {
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+	hungUp := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	if hungUp {
 		return " (it hung up: perhaps there are too many connections from this address, see maxClientCnxns, or it wants TLS)"
 	}
 	return ""

@@ -1,0 +1,199 @@
+package leased
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+	"zklock/internal/server/wiretap"
+)
+
+// with is a way to take a lock over a session with these options.
+func (w *way) with(options ...Option) *way {
+	other := *w
+	other.locks.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+		return Open(context.Background(), servers, timeout, append(options, WithDialer(dial))...)
+	}
+	return &other
+}
+
+// The data of a znode says who holds the lock, and who waits.
+func TestAZnodeSaysWhoMadeIt(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.join(z, "A"), w.with(WithLabel("billing, pod 7")).join(z, "B")
+		host, err := os.Hostname()
+		require.NoError(t, err)
+		says := func(m *zktest.Member) string {
+			data, _, err := z.Observer().Get(m.Znode())
+			require.NoError(t, err)
+			return string(data)
+		}
+		held := a.Acquire()
+		require.Equal(t, fmt.Sprintf("%s %d", host, os.Getpid()), says(a))
+		waiting := b.Start()
+		waiting.Queued()
+		require.Equal(t, "billing, pod 7", says(b))
+		held.Release()
+		waiting.Release()
+	})
+}
+
+// Numbers that a service can show.
+func TestStats(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout}), w.other(z, "B")
+		s := session(a)
+		require.Greater(t, s.Stats().LeaseLeft, zktest.MortalTimeout/2)
+		held := b.Acquire()
+		waiting := a.Start()
+		waiting.MustWait("B holds the lock")
+		require.Equal(t, 1, s.Stats().Waiting)
+		held.Release()
+		waiting.Acquired()
+		stats := s.Stats()
+		require.Equal(t, []any{0, 1, uint64(1)}, []any{stats.Waiting, stats.Holds, stats.Taken})
+		waiting.Release()
+		require.Zero(t, s.Stats().Holds)
+
+		turn := a.Acquire()
+		a.Tap.Silence()
+		zktest.AwaitChan(z, "A to be told", turn.Held().Done())
+		stats = s.Stats()
+		require.Equal(t, map[Reason]uint64{NoAnswer: 1}, stats.Lost)
+		require.Equal(t, []any{0, uint64(2), time.Duration(0)}, []any{stats.Holds, stats.Taken, stats.LeaseLeft})
+		a.Tap.Restore()
+	})
+}
+
+// heard keeps what a logger was told.
+type heard struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *heard) Write(line []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, string(line))
+	return len(line), nil
+}
+
+// has tells whether a line has all these words.
+func (h *heard) has(words ...string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.lines, func(line string) bool {
+		for _, word := range words {
+			if !strings.Contains(line, word) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// A logger is told of losses and of refusals, and has the client library's own lines.
+func TestALoggerIsTold(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		h := &heard{}
+		log := slog.New(slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		a := w.with(WithLogger(log)).join(z, "A")
+		z.Await("a line of the library", func() bool { return h.has("level=DEBUG", "zk: authenticated") })
+		turn := a.Acquire()
+		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
+		require.ErrorIs(t, a.Unlock(turn.Held()), zk.ErrNoAuth)
+		require.True(t, h.has("level=ERROR", "has refused to release a lock", a.Znode()), "%q", h.lines)
+		permit(t, z, a.Path, zk.PermAll)
+		turn.Release()
+		a.Acquire()
+		a.Session.Close()
+		require.True(t, h.has("level=WARN", "locks were lost", "locks=1", "Close was called"), "%q", h.lines)
+	})
+}
+
+// The directories that Lock makes have the ACL that was given, and the session logs in: so nobody
+// else can use the lock. It stays so over a broken line, and in the next session.
+func TestAnACLAndALogin(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		acl := zk.DigestACL(zk.PermAll, "orders", "secret")
+		guarded := w.with(WithACL(acl), WithAuth("digest", []byte("orders:secret")))
+		a, other := guarded.join(z, "A"), w.join(z, "a stranger")
+		turn := a.Acquire()
+		_, err := other.Lock(z.Ctx)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		made, _, err := a.GetACL(a.Path)
+		require.NoError(t, err)
+		require.Equal(t, acl, made)
+		for range 3 {
+			a.Tap.HangUp()
+			z.Barrier(a.Client)
+		}
+		turn.Release()
+		z.Expire(a.Client)
+		a.Tap.Restore()
+		z.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		a.Acquire().Release()
+		require.NoError(t, a.Delete(a.Path, -1)) // the observer may not
+	})
+}
+
+func TestALoginThatIsRefused(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	_, err := Open(z.Ctx, z.Servers(), time.Second, WithAuth("no-such-scheme", nil))
+	require.ErrorContains(t, err, `log in with the scheme "no-such-scheme"`)
+}
+
+// No connection, no hold: with WithoutLease a broken line ends the hold at once. The holder makes no
+// write but its create and its delete. Nobody is let in before its Unlock.
+func TestWithoutLease(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		w = w.with(WithoutLease())
+		a, b := w.joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout}), w.other(z, "B")
+		a.Acquire().Release() // makes the directory
+		mark, begun := a.Tap.Mark(), time.Now()
+		turn := a.Acquire()
+		next := b.Start()
+		next.MustWait("A holds the lock")
+		z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*zktest.MortalTimeout })
+		require.NoError(t, turn.Held().Err())
+		require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1}, a.Requests(mark))
+
+		hello := a.Tap.HoldRequest(wiretap.Connect, 1)
+		a.Tap.HangUp()
+		zktest.AwaitChan(z, "A to be told", turn.Held().Done())
+		requireReason(t, context.Cause(turn.Held()), Disconnected)
+		hello.Let()
+		next.MustWait("A's session lives")
+		require.ErrorIs(t, a.Unlock(turn.Held()), ErrLost)
+		next.Release()
+
+		turn = a.Acquire() // over the new connection
+		next = b.Start()
+		next.MustWait("A holds the lock")
+		a.Tap.Silence() // the line breaks only when the client gives it up
+		next.Acquired()
+		requireReason(t, context.Cause(turn.Held()), Disconnected)
+		a.Tap.Restore()
+	})
+}
+
+// What is asked of every lock, but that a short break does not end the hold.
+func TestThePropertiesWithoutLease(t *testing.T) {
+	t.Parallel()
+	for _, lock := range []property.Subject{byMutex.with(WithoutLease()).locks, byCohort.with(WithoutLease()).locks} {
+		lock.Name += ", without a lease"
+		property.Holds(t, lock, properties...)
+	}
+}
