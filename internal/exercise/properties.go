@@ -3,7 +3,7 @@ package exercise
 import "zklock/internal/property"
 
 // All are the exercises, in their order.
-var All = []Exercise{Step1, Step2, Step3, Step4, Semaphore, MultiLock, Election}
+var All = []Exercise{Step1, Step2, Step3, Step4, Step5, Step6, Semaphore, MultiLock, Election}
 
 // Step1 is asked of New. A crashed holder's lock is free again with NewEphemeral: that lock
 // is asked for the last property.
@@ -95,6 +95,83 @@ var Step4 = Exercise{"4", "step04_predecessor_watch", []*property.Property{
 	property.ReleasedWhileCutOff,
 	property.FailsClean,
 	property.UnlockTooMany,
+	property.UnlockRepeated,
+	property.LostTold,
+	property.QuietAfter,
+	property.LongHold,
+}}
+
+// Step5 is for what fails around the queue: its own properties come first, in the order of
+// the chapter.
+var Step5 = Exercise{"5", "step05_reentrant", []*property.Property{
+	property.OneHolder,
+	property.FirstCome,
+	property.LostCreateReply,
+	property.LineBreaks,
+	property.OwnPlace,
+	property.OldZnode,
+	property.LaggingServer,
+	property.LostDeleteReply,
+	property.LocksAgain,
+	property.ToldOfLoss,
+	property.LostWhileWaiting,
+	property.Fenced,
+	property.SilentWait,
+	property.WakesOne,
+	property.ArrivalWakesNobody,
+	property.ReleaseSeen,
+	property.WaiterCrash,
+	property.NoWatchLeft,
+	property.GivingUp,
+	property.GivesUpAtOnce,
+	property.Tries,
+	property.NoStranger,
+	property.CrashFrees,
+	property.Unrelated,
+	property.ParentsMade,
+	property.ManyShare,
+	property.WhateverIsInIt,
+	property.NotBeside,
+	property.FailsClean,
+	property.UnlockRepeated,
+	property.LostTold,
+	property.QuietAfter,
+	property.LongHold,
+}}
+
+// Step6 is for readers that share.
+var Step6 = Exercise{"6", "step06_shared_lock", []*property.Property{
+	property.OneHolder,
+	property.Shared,
+	property.Upgrade,
+	property.ReaderStays,
+	property.FirstCome,
+	property.LostCreateReply,
+	property.LineBreaks,
+	property.OwnPlace,
+	property.OldZnode,
+	property.LostDeleteReply,
+	property.LocksAgain,
+	property.ToldOfLoss,
+	property.LostWhileWaiting,
+	property.Fenced,
+	property.SilentWait,
+	property.WakesOne,
+	property.ArrivalWakesNobody,
+	property.ReleaseSeen,
+	property.WaiterCrash,
+	property.NoWatchLeft,
+	property.GivingUp,
+	property.GivesUpAtOnce,
+	property.Tries,
+	property.NoStranger,
+	property.CrashFrees,
+	property.Unrelated,
+	property.ParentsMade,
+	property.ManyShare,
+	property.WhateverIsInIt,
+	property.NotBeside,
+	property.FailsClean,
 	property.UnlockRepeated,
 	property.LostTold,
 	property.QuietAfter,

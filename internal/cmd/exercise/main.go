@@ -70,7 +70,7 @@ func check(name string) error {
 		return err
 	}
 	if copied {
-		fmt.Printf("\n%s is yours to write: its TODOs are in the order in which to read them\n", e.Dir())
+		fmt.Printf("\n%s is yours to write: begin with TODO 1\n", e.Dir())
 	}
 	return test(e)
 }
