@@ -137,6 +137,15 @@ func TestUnlockWithAContextThatEnds(t *testing.T) {
 	require.ErrorContains(t, err, "in the background")
 	z.Await("the znode to be deleted", func() bool { return len(a.Queue()) == 0 })
 
+	// The hold's own context ends with the release, and a deadline set upon it counts.
+	hold, err = lock.Lock(z.Ctx)
+	require.NoError(t, err)
+	slow := a.Tap.HoldReply(wiretap.Delete, 1)
+	short, cancel := context.WithTimeout(hold.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, hold.Unlock(short), context.DeadlineExceeded, "Unlock, whose delete is not answered")
+	slow.Let()
+
 	var none *Hold
 	require.ErrorIs(t, none.Unlock(z.Ctx), ErrNotHeld, "Unlock of a nil hold")
 }

@@ -61,7 +61,8 @@ func New(s *Session, path string) *RWLock {
 //
 // Lock, called with the context of a hold or with one made from it, is re-entry: it returns
 // the same hold at once, and one more Unlock is due. Inside a hold that RLock began it
-// returns ErrUpgrade.
+// returns ErrUpgrade. Only the same RWLock knows the hold: another one for the same path
+// queues up.
 //
 // When ctx ends first, Lock returns its error at once; the znode is deleted later. A broken
 // connection or the end of the session does not end the wait. What the server refuses, such
@@ -105,7 +106,7 @@ func (l *RWLock) lock(ctx context.Context, wait time.Duration, k kind) (*Hold, e
 		}
 	}
 	mayWait := wait > 0
-	waiting := ctx // the work may take longer than the waiting: it has a context of its own
+	waiting := ctx // a limit of the waiting is none of the work: the hold's context is made from ctx
 	if mayWait {
 		limited, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
 		defer stop()
@@ -172,19 +173,19 @@ func (l *RWLock) joinAndWait(waiting context.Context, k kind, mayWait bool) (*Ho
 // join creates our znode. Its name has a guid, a random number. When the answer to the
 // create is lost, nobody knows whether there is a znode, and join looks for that name.
 func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
-	ownName := fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), k)
+	prefix := fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), k)
 	for waiting.Err() == nil {
 		session := l.s.conn.SessionID()
-		node, err := create(l.s.conn, ownName, zk.FlagEphemeralSequential)
-		sameSession := l.s.conn.SessionID() == session // else nobody knows which one made it
+		node, err := create(l.s.conn, prefix, zk.FlagEphemeralSequential)
+		// The library may keep a request, and send it in the next session.
+		sameSession := l.s.conn.SessionID() == session
 		if err == nil && sameSession {
 			return place{node, session}, nil
 		}
-		isRefused := err != nil && !l.s.mustAskAgain(err)
-		if isRefused {
-			return place{}, err
+		if err != nil && !l.s.mustAskAgain(err) {
+			return place{}, err // the server refuses it, or the session is closed
 		}
-		mine, err := l.find(ownName)
+		mine, err := l.find(prefix)
 		if err != nil || mine.node != "" {
 			return mine, err
 		}
@@ -192,12 +193,12 @@ func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
 	return place{}, whyEnded(waiting)
 }
 
-// find looks for a znode whose path begins with ownName, until a server has answered. It
-// goes on even if the caller has given up: the znode would have to be deleted. The place has
-// no node if there is none.
-func (l *RWLock) find(ownName string) (place, error) {
+// find looks for a znode whose path begins with prefix. It asks until a server has
+// answered, even if the caller has given up: the znode would have to be deleted. The place
+// has no node if there is none.
+func (l *RWLock) find(prefix string) (place, error) {
 	for {
-		mine, err := l.look(ownName)
+		mine, err := l.look(prefix)
 		if !l.s.mustAskAgain(err) {
 			return mine, err
 		}
@@ -206,8 +207,9 @@ func (l *RWLock) find(ownName string) (place, error) {
 }
 
 // look is one try of find. The server to which we are connected now may not have heard yet
-// of what the one before has done. The sync makes it catch up.
-func (l *RWLock) look(ownName string) (place, error) {
+// of what the one before has done. The sync makes it catch up. A create that is still on its
+// way from the one before comes too late: the session has moved, and it is refused.
+func (l *RWLock) look(prefix string) (place, error) {
 	session := l.s.conn.SessionID()
 	if _, err := l.s.conn.Sync(l.dir); err != nil {
 		return place{}, err
@@ -221,7 +223,7 @@ func (l *RWLock) look(ownName string) (place, error) {
 	}
 	for _, name := range names {
 		node := l.dir + "/" + name
-		if !strings.HasPrefix(node, ownName) {
+		if !strings.HasPrefix(node, prefix) {
 			continue
 		}
 		_, stat, err := l.s.conn.Get(node)
@@ -243,9 +245,10 @@ func (l *RWLock) look(ownName string) (place, error) {
 // zk.ErrNoNode our znode is gone.
 func (l *RWLock) wait(waiting context.Context, mine place, mayWait bool) (*Hold, error) {
 	for waiting.Err() == nil {
-		// Taken before the list: if this connection still lives when the list has come, our
-		// session has not ended in between. If the connection ends later, the hold ends with it.
-		connected := l.s.connected()
+		// Taken before all that follows: if this connection still lives when the list has
+		// come, our session has not ended in between. If the connection ends later, the hold
+		// ends with it.
+		connection := l.s.connection()
 		if l.s.conn.SessionID() != mine.session {
 			return nil, zk.ErrNoNode // our znode goes with its session
 		}
@@ -261,8 +264,8 @@ func (l *RWLock) wait(waiting context.Context, mine place, mayWait bool) (*Hold,
 		if err != nil {
 			return nil, err
 		}
-		if before == "" && connected.Err() != nil {
-			pause()
+		if before == "" && connection.Err() != nil {
+			pause() // a new connection comes, and perhaps a new session
 			continue
 		}
 		if before == "" {
@@ -270,7 +273,7 @@ func (l *RWLock) wait(waiting context.Context, mine place, mayWait bool) (*Hold,
 			// Each holder before us, unless we both read, took its token from a list. Its znode
 			// was deleted after that list, and before ours. So our token is greater.
 			token := stat.Pzxid
-			return &Hold{lock: l, place: mine, connected: connected, token: token}, nil
+			return &Hold{lock: l, place: mine, connection: connection, token: token}, nil
 		}
 		if !mayWait {
 			return nil, ErrLocked
@@ -289,7 +292,7 @@ func (l *RWLock) wait(waiting context.Context, mine place, mayWait bool) (*Hold,
 		}
 		select {
 		case <-gone:
-		case <-connected.Done(): // our session may have ended, too: look again
+		case <-connection.Done(): // our session may have ended, too: look again
 		case <-waiting.Done():
 		}
 	}
@@ -299,7 +302,7 @@ func (l *RWLock) wait(waiting context.Context, mine place, mayWait bool) (*Hold,
 // leave deletes our znode, and goes on until it knows that the znode is gone, or until the
 // server refuses. ErrLost means that it was gone before, or goes with its session.
 func (l *RWLock) leave(mine place) error {
-	mayBeDone := false // a delete was sent whose answer is lost
+	mayBeDone := false // a delete may have been sent whose answer is lost
 	for {
 		err := l.s.conn.Delete(mine.node, -1)
 		if err == nil {
@@ -327,7 +330,7 @@ func isRefused(leaveErr error) bool { return leaveErr != nil && !errors.Is(leave
 
 // Unlock is due once for each Lock. The last one deletes the znode, and goes on until it
 // knows that the znode is gone. When ctx ends first, Unlock returns ctx's error at once, and
-// the delete goes on in the background.
+// the delete goes on in the background. If the server refuses it then, nobody hears of it.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
 // or the znode gone. After an error by which the server refuses the delete, such as
@@ -345,7 +348,15 @@ func (h *Hold) Unlock(ctx context.Context) error {
 	}
 	h.end(errReleased) // before anybody else can get in
 	if context.Cause(ctx) == errReleased {
-		ctx = h.given // ctx was made from the hold's, which has just ended
+		// ctx was made from the hold's, and has just ended with it. What was given to Lock
+		// counts in its place, and the deadline, if ctx had one.
+		deadline, has := ctx.Deadline()
+		ctx = h.given
+		if has {
+			limited, stop := context.WithDeadline(ctx, deadline)
+			defer stop()
+			ctx = limited
+		}
 	}
 	result := make(chan error, 1)
 	go func() {
@@ -362,7 +373,8 @@ func (h *Hold) Unlock(ctx context.Context) error {
 		}
 		return failed("unlock", h.node, err)
 	case <-ctx.Done():
-		return failed("unlock", h.node, fmt.Errorf("the delete goes on in the background: %w", whyEnded(ctx)))
+		goesOn := fmt.Errorf("the delete goes on in the background: %w", whyEnded(ctx))
+		return failed("unlock", h.node, errors.Join(err, goesOn))
 	}
 }
 

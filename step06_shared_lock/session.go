@@ -23,7 +23,7 @@ type Session struct {
 	close context.CancelCauseFunc
 
 	mu         sync.Mutex
-	connection context.Context // ends when the connection is lost that there is now
+	current    context.Context // the life of the connection that there is now: see connection
 	disconnect context.CancelCauseFunc
 }
 
@@ -42,7 +42,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	}
 	s := &Session{}
 	s.open, s.close = context.WithCancelCause(context.Background())
-	s.connection, s.disconnect = context.WithCancelCause(s.open)
+	s.current, s.disconnect = context.WithCancelCause(s.open)
 	s.disconnect(ErrLost) // there is none yet
 
 	allOptions := func(conn *zk.Conn) {
@@ -79,8 +79,9 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 // before the holders hear of it. Call Close of the Session.
 func (s *Session) Conn() *zk.Conn { return s.conn }
 
-// Close ends the session. Every hold is lost, and every waiting Lock returns an error. A
-// second Close does nothing more.
+// Close ends the session. Every hold is lost, and every waiting Lock returns an error. The
+// servers let the next one in at once, so stop the work first. A second Close does nothing
+// more.
 func (s *Session) Close() {
 	s.close(ErrLost) // tell the holders first: then the servers delete their znodes
 	s.conn.Close()
@@ -99,9 +100,9 @@ func (s *Session) isClosed() bool { return s.open.Err() != nil }
 //	the client gives up the connection    when it has heard nothing for two thirds of it
 //	the servers end the session           when they have heard nothing for all of it
 //
-// So the last third is for the holder to stop in. This assumes that a ping is answered
-// within that third, that the process is not paused, and that the server to which we are
-// connected is in touch with the others. One that is cut off from them goes on answering
+// So the holder has up to a third to stop in, less what the last answer took. This assumes
+// that pings are answered soon, that the process is not paused, and that the server to which
+// we are connected is in touch with the others. One that is cut off from them goes on answering
 // pings for a while: then the holder is told late. In these cases the fencing token helps.
 //
 // The price: when the connection breaks for a moment, the hold is lost, though the session
@@ -114,19 +115,19 @@ func (s *Session) hear(event zk.Event) {
 	defer s.mu.Unlock()
 	switch event.State {
 	case zk.StateHasSession: // connected, with the old session or a new one
-		s.connection, s.disconnect = context.WithCancelCause(s.open)
+		s.current, s.disconnect = context.WithCancelCause(s.open)
 	case zk.StateDisconnected, zk.StateExpired:
 		s.disconnect(ErrLost)
 	}
 }
 
-// connected returns a context that ends, with the cause ErrLost, when the connection is
-// lost that there is now. Until then the session is the same. If there is no connection
-// now, the context has ended already.
-func (s *Session) connected() context.Context {
+// connection returns the life of the connection that there is now: a context that ends, with
+// the cause ErrLost, when the connection is lost. Until then the session is the same. If
+// there is no connection now, the context has ended already.
+func (s *Session) connection() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.connection
+	return s.current
 }
 
 // mustAskAgain tells whether a request that ended with err is to be made again: it was not

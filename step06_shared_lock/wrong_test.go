@@ -41,7 +41,7 @@ func (v *variant) take(ctx context.Context, k kind) (*Hold, error) {
 
 func (v *variant) wait(ctx context.Context, mine place) (*Hold, error) {
 	for {
-		connected := v.s.connected()
+		connection := v.s.connection()
 		names, stat, changed, err := v.s.conn.ChildrenW(v.dir)
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func (v *variant) wait(ctx context.Context, mine place) (*Hold, error) {
 			return nil, err
 		}
 		if before == "" {
-			return &Hold{lock: v.RWLock, place: mine, connected: connected, token: stat.Pzxid}, nil
+			return &Hold{lock: v.RWLock, place: mine, connection: connection, token: stat.Pzxid}, nil
 		}
 		select {
 		case <-changed:

@@ -11,8 +11,8 @@ import (
 type Hold struct {
 	lock *Lock
 	place
-	connected context.Context // when it ends, the hold is lost
-	token     int64
+	connection context.Context // when it ends, the hold is lost
+	token      int64
 
 	given context.Context // what Lock was given
 	ctx   context.Context // what Context returns, made from given
@@ -21,7 +21,7 @@ type Hold struct {
 	mu         sync.Mutex
 	count      int         // calls to Lock without an Unlock yet
 	ended      error       // ErrLost or errReleased, once ctx has been ended
-	stopListen func() bool // what becomes of the connection is no news any more
+	stopListen func() bool // so that the end of the connection does not call end any more
 }
 
 // holdKey is the key under which a hold's context carries the hold: one for each lock.
@@ -32,18 +32,19 @@ var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
 
 // begin makes the hold's context.
 func (h *Hold) begin(given context.Context) {
-	h.mu.Lock()
+	h.mu.Lock() // end waits for it, should the connection have ended already
 	defer h.mu.Unlock()
 	h.count = 1
 	h.given = given
 	carrying := context.WithValue(given, holdKey{h.lock}, h)
 	h.ctx, h.stop = context.WithCancelCause(carrying)
-	h.stopListen = context.AfterFunc(h.connected, func() { h.end(ErrLost) })
+	h.stopListen = context.AfterFunc(h.connection, func() { h.end(ErrLost) })
 }
 
 // Context ends, with the cause ErrLost, when the lock is lost. Work under the lock should
 // stop then, and call Unlock. It also ends when the lock is released, and with the context
-// that was given to Lock: then the lock is still held, and Unlock is due.
+// that was given to Lock: then the lock is still held, and Unlock is due. When somebody
+// deletes the znode, only Unlock notices.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Token is the fencing token. It is greater than those of all holds before on the same
@@ -57,8 +58,9 @@ func holdIn(ctx context.Context, lock *Lock) *Hold {
 	return h
 }
 
-// enter counts one more Lock inside the hold. inside is false if the hold was released: then
-// its caller queues up like anybody else. Nobody enters a hold that was lost: all that is
+// enter counts one more Lock inside the hold. inside is false if the hold was released (its
+// context has ended, so the caller's was made by context.WithoutCancel): then the caller
+// queues up like anybody else. Nobody enters a hold that was lost: all that is
 // left to do in it is to call Unlock.
 func (h *Hold) enter() (inside bool, err error) {
 	h.mu.Lock()

@@ -11,7 +11,7 @@
 // The other files are given:
 //
 //	session.go   the connection. mustAskAgain tells that a request got no answer, pause is
-//	             for a loop that asks again, and connected ends when the connection is lost
+//	             for a loop that asks again, and connection ends when the connection is lost
 //	hold.go      what Lock returns. holdIn finds a hold in a context, and enter counts one
 //	             more Lock inside it
 //	errors.go    the errors, and what they say
@@ -159,12 +159,12 @@ func (l *Lock) join(waiting context.Context) (place, error) {
 	return place{node, session}, nil
 }
 
-// find looks for a znode whose path begins with ownName, until a server has answered. It
+// find looks for a znode whose path begins with prefix, until a server has answered. It
 // goes on even if the caller has given up: the znode would have to be deleted. The place has
 // no node if there is none.
-func (l *Lock) find(ownName string) (place, error) {
+func (l *Lock) find(prefix string) (place, error) {
 	for {
-		mine, err := l.look(ownName)
+		mine, err := l.look(prefix)
 		if !l.s.mustAskAgain(err) {
 			return mine, err
 		}
@@ -174,12 +174,12 @@ func (l *Lock) find(ownName string) (place, error) {
 
 // look is one try of find.
 //
-// TODO 1: list the directory, and look for a name that begins with ownName. Two questions: has
+// TODO 1: list the directory, and look for a name that begins with prefix. Two questions: has
 // the server that you are connected to now heard of what the one before has done (Sync)? And
 // is the znode of this session, or does it go with an earlier one (EphemeralOwner)?
-// 待办 1：列出目录，找以 ownName 开头的名字。两个问题：现在连着的这台服务器，知道前一台做过的事吗（Sync）？
+// 待办 1：列出目录，找以 prefix 开头的名字。两个问题：现在连着的这台服务器，知道前一台做过的事吗（Sync）？
 // 这个 znode 属于当前会话，还是会随以前的会话消失（EphemeralOwner）？
-func (l *Lock) look(ownName string) (place, error) {
+func (l *Lock) look(prefix string) (place, error) {
 	return place{}, nil
 }
 
@@ -189,10 +189,10 @@ func (l *Lock) look(ownName string) (place, error) {
 //
 // TODO 1: a list or a GetW that got no answer is no reason to give up the place.
 // 待办 1：列目录或 GetW 没有应答，不是放弃位置的理由。
-// TODO 4: the hold is lost with the connection. Take connected before the list that says that
+// TODO 4: the hold is lost with the connection. Take connection before the list that says that
 // you are the first: what if the connection has ended when the list has come? And if the
 // session is another one now, where is your znode?
-// 待办 4：连接断了，hold 也就丢了。要在得知自己是第一个的那次列出之前取 connected：列表到了而连接已断，
+// 待办 4：连接断了，hold 也就丢了。要在得知自己是第一个的那次列出之前取 connection：列表到了而连接已断，
 // 怎么办？如果会话已经换了，你的 znode 在哪里？
 // TODO 5: that list brings a number with it that only ever grows.
 // 待办 5：那次列出带来一个只增不减的数字。
@@ -207,7 +207,7 @@ func (l *Lock) wait(waiting context.Context, mine place, mayWait bool) (*Hold, e
 			return nil, err
 		}
 		if before == "" {
-			return &Hold{lock: l, place: mine, connected: context.Background(), token: 0}, nil
+			return &Hold{lock: l, place: mine, connection: context.Background(), token: 0}, nil
 		}
 		if !mayWait {
 			return nil, ErrLocked

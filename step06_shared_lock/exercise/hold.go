@@ -12,8 +12,8 @@ type Hold struct {
 	lock *RWLock
 	kind kind // by which call it began
 	place
-	connected context.Context // when it ends, the hold is lost
-	token     int64
+	connection context.Context // when it ends, the hold is lost
+	token      int64
 
 	given context.Context // what Lock was given
 	ctx   context.Context // what Context returns, made from given
@@ -22,7 +22,7 @@ type Hold struct {
 	mu         sync.Mutex
 	count      int         // calls to Lock and RLock without an Unlock yet
 	ended      error       // ErrLost or errReleased, once ctx has been ended
-	stopListen func() bool // what becomes of the connection is no news any more
+	stopListen func() bool // so that the end of the connection does not call end any more
 }
 
 // holdKey is the key under which a hold's context carries the hold: one for each lock.
@@ -33,23 +33,25 @@ var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
 
 // begin makes the hold's context.
 func (h *Hold) begin(given context.Context) {
-	h.mu.Lock()
+	h.mu.Lock() // end waits for it, should the connection have ended already
 	defer h.mu.Unlock()
 	h.count = 1
 	h.given = given
 	carrying := context.WithValue(given, holdKey{h.lock}, h)
 	h.ctx, h.stop = context.WithCancelCause(carrying)
-	h.stopListen = context.AfterFunc(h.connected, func() { h.end(ErrLost) })
+	h.stopListen = context.AfterFunc(h.connection, func() { h.end(ErrLost) })
 }
 
 // Context ends, with the cause ErrLost, when the lock is lost. Work under the lock should
 // stop then, and call Unlock. It also ends when the lock is released, and with the context
-// that was given to Lock: then the lock is still held, and Unlock is due.
+// that was given to Lock: then the lock is still held, and Unlock is due. When somebody
+// deletes the znode, only Unlock notices.
 func (h *Hold) Context() context.Context { return h.ctx }
 
-// Token is the fencing token. It is greater than those of all holds before on the same
-// path, except of readers among each other. A store that refuses a smaller token than it has
-// seen is safe from a holder that has lost the lock and does not know it yet.
+// Token is the fencing token. A writer's is greater than those of all holds before on the
+// same path, a reader's than those of all writers before. So a store that knows who reads
+// keeps two numbers, the greatest token of a writer, and the greatest of anybody. It refuses
+// a read below the first, and a write below the second.
 func (h *Hold) Token() int64 { return h.token }
 
 // holdIn returns the hold of the lock that ctx carries, or nil. It may be over.
@@ -59,7 +61,8 @@ func holdIn(ctx context.Context, lock *RWLock) *Hold {
 }
 
 // enter counts one more Lock or RLock inside the hold. inside is false if the hold was
-// released: then its caller queues up like anybody else. Nobody enters a hold that was lost:
+// released (its context has ended, so the caller's was made by context.WithoutCancel): then
+// the caller queues up like anybody else. Nobody enters a hold that was lost:
 // all that is left to do in it is to call Unlock.
 //
 // TODO 4: two readers are inside, and both ask to write. Whom does each of them wait for?
