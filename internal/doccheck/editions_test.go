@@ -60,8 +60,8 @@ func headings(i int, pages ...page) string {
 // isDrawing tells which blocks of code have words of the page's language.
 func isDrawing(b block) bool { return b.language == "text" || b.language == "mermaid" }
 
-// sameCode: blocks of code are the same, but for drawings and for comments beside commands.
-// Lines with a » are held by the test that says them.
+// sameCode: blocks of code are the same, but for drawings, for the sketches in hints, and for
+// comments beside commands.
 func sameCode(t *testing.T, path string, en, zh section) {
 	t.Helper()
 	if len(en.blocks) != len(zh.blocks) {
@@ -73,7 +73,7 @@ func sameCode(t *testing.T, path string, en, zh section) {
 		if e.language != z.language {
 			t.Errorf("%s:%d: a block of %q, in English of %q", path, z.line, z.language, e.language)
 		}
-		if isDrawing(e) || slices.Equal(comparable(e), comparable(z)) {
+		if isDrawing(e) || isHints(path) || slices.Equal(comparable(e), comparable(z)) {
 			continue
 		}
 		t.Errorf("%s:%d: this code differs from the English page's\n%s", path, z.line, strings.Join(z.lines, "\n"))
@@ -82,9 +82,6 @@ func sameCode(t *testing.T, path string, en, zh section) {
 
 func comparable(b block) (all []string) {
 	for _, text := range b.lines {
-		if strings.HasPrefix(text, "»") {
-			text = "»"
-		}
 		if slices.Contains(shells, b.language) {
 			text = withoutComment(text)
 		}

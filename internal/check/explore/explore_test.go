@@ -29,11 +29,8 @@ func TestMain(m *testing.M) {
 	zktest.Main(m)
 }
 
-// page is the chapter that has what the trees come to.
-const page = "../../../docs/explore.md"
-
 // How much is played: usually the orders without a switch, seconds each; wide: trees that
-// take minutes; all: every tree whose numbers the chapter has, a quarter of an hour.
+// take minutes; all: a quarter of an hour.
 var (
 	isAll  = os.Getenv("ZKLOCK_EXPLORE") == "all"
 	isWide = os.Getenv("ZKLOCK_EXPLORE") == "wide" || isAll
@@ -67,7 +64,7 @@ func explored(t *testing.T, s explore.Settings, name string) explore.Result {
 	if s.Full {
 		reads = "in both orders"
 	}
-	chapter.SaysIn(t, page, "%s; clients: %d, readers: %d, faults: %d, switches: %s, reads: %s; orders: %d, wrong: %d",
+	t.Logf("%s; clients: %d, readers: %d, faults: %d, switches: %s, reads: %s; orders: %d, wrong: %d",
 		name, s.Clients, s.Readers, s.Faults, switches, reads, r.Orders, r.Wrong)
 	return r
 }
@@ -141,9 +138,6 @@ func TestTheLostReplyOfStep4IsFoundEachTime(t *testing.T) {
 	f, found := first.Findings["nobody is inside, and a client waits for ever"]
 	require.True(t, found, "what is wrong: %v", first.Broken())
 	told := f.Shortest.Tell()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
-	assert.Contains(t, string(text), "\n```text\n"+strings.Join(told, "\n")+"\n```\n", "the order in %s", page)
 	assert.Contains(t, told[0], "A asks: create /lock/lock-: the REPLY IS LOST")
 	assert.Contains(t, told[len(told)-1], "B waits for ever")
 }
@@ -214,10 +208,10 @@ func TestNoOrderOfSteps5And6IsWrong(t *testing.T) {
 	tree("step 6", three)
 }
 
-// The table stands in the page of the properties, in both languages.
+// The table stands on the page of the explorer, in both languages.
 func TestTheTableOfOrders(t *testing.T) {
 	t.Parallel()
-	locks := []string{"", "step 1w", "", "step 3", "step 4", "step 5", "step 6", "zk.Lock", curators.Name}
+	locks := []string{"step 1w", "step 3", "step 4", "step 5", "step 6", "zk.Lock"}
 	s := two(1)
 	label := inBoth{"at any place", "任何一处"}
 	if !isWide {
@@ -226,21 +220,11 @@ func TestTheTableOfOrders(t *testing.T) {
 	}
 	var orders, wrong []string
 	for _, name := range locks {
-		if name == "" { // those who wait ask from time to time
-			orders = append(orders, "–")
-			wrong = append(wrong, "–")
-			continue
-		}
 		r := explored(t, s, name)
 		orders = append(orders, strconv.Itoa(r.Orders))
 		wrong = append(wrong, strconv.Itoa(r.Wrong))
-		for kind := range r.Kinds {
-			if name == curators.Name {
-				assert.Equal(t, explore.Kind{Invariant: "two clients are inside", Faults: "expire"}, kind, name)
-			}
-		}
 	}
-	for i, page := range []string{"../../../docs/properties.md", "../../../docs/properties.zh-CN.md"} {
+	for i, page := range []string{"../../../docs/explore.md", "../../../docs/explore.zh-CN.md"} {
 		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"orders, ", "次序，"}[i], label[i], strings.Join(orders, " | "))
 		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"wrong, ", "有错，"}[i], label[i], strings.Join(wrong, " | "))
 	}

@@ -15,8 +15,6 @@ import (
 func lists() (all []list) {
 	for _, e := range []edition{english, chinese} {
 		all = append(all,
-			list{e.page("README.md"), "locks", e.steps()},
-			list{e.page("docs/properties.md"), "properties", e.matrix()},
 			list{e.chapter("4"), "mistakes", e.mistakesOf("4", e.toMistakes())})
 		for _, step := range tables.Steps() {
 			all = append(all, list{e.chapter(step.Key), "properties", e.marks(step.Key)})
@@ -76,42 +74,6 @@ func row(cells ...string) string {
 		text += " |"
 	}
 	return text + "\n"
-}
-
-// steps is the front page's table of the steps.
-func (e edition) steps() string {
-	text := e.say("| step | the lock | what is still wrong |") + "\n|---|---|---|\n"
-	for _, step := range tables.Steps() {
-		link := fmt.Sprintf("[%s](%s)", step.Key, e.chapter(step.Key))
-		text += row(link, e.say(step.Idea), e.say(step.Wrong))
-	}
-	return text
-}
-
-// matrix says which lock has which property.
-func (e edition) matrix() string {
-	head, line := []string{e.property}, "|---|"
-	var keys []string
-	for _, l := range tables.Locks {
-		if l.Title != "" {
-			keys = append(keys, l.Key)
-			head = append(head, e.say(l.Subject))
-			line += ":-:|"
-		}
-	}
-	text := row(head...) + line + "\n"
-	for _, r := range property.Matrix {
-		name := r.Property.Name.EN
-		if e.chinese { // the tests print the English name
-			name = r.Property.Name.ZH + "<br>" + name
-		}
-		cells := []string{name}
-		for _, key := range keys {
-			cells = append(cells, string(r.Of(key)))
-		}
-		text += row(cells...)
-	}
-	return text
 }
 
 // marks is a chapter's list of what the step's lock has, and what it lacks.
