@@ -1,95 +1,142 @@
 package plainnode
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	pathpkg "path"
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
 )
 
-func TestACrashedHolderLocksForEver(t *testing.T) {
+// A persistent znode outlives the client that made it, and then nobody is left to delete it.
+func TestStillBrokenACrashLocksForEver(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := plain.JoinMortal(z, "A"), plain.Join(z, "B")
+	a.Acquire()
+	waiting := b.Start()
+	require.Equal(t, zktest.Polling, waiting.Waits(), "what B does while A holds the lock")
+
+	a.Crash()
+	z.AwaitExpiry(a.Client)
+
+	assert.Equal(t, zktest.Polling, waiting.StillWaits(), "what B does after the end of A's session")
+	owner, there := z.Owner(a.Path)
+	assert.True(t, there, "A's znode is there after the end of A's session")
+	assert.Zero(t, owner, "the session that A's znode belongs to: none")
+	chapter.Says(t, "New: A's session has expired, its znode is there and belongs to session %d, and B waits", owner)
+
+	require.NoError(t, z.Observer().Delete(a.Path, -1), "somebody deletes the znode by hand")
+	waiting.Acquired()
+}
+
+func TestAnEphemeralZnodeGoesAfterACrash(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := ephemeral.JoinMortal(z, "A"), ephemeral.Join(z, "B")
+	a.Acquire()
+	owner, _ := z.Owner(a.Path)
+	assert.Equal(t, a.ID, owner, "the session that A's znode belongs to: its own")
+	waiting := b.Start()
+	require.Equal(t, zktest.Polling, waiting.Waits(), "what B does while A holds the lock")
+
+	a.Crash()
+	z.AwaitExpiry(a.Client)
+	waiting.Acquired()
+	chapter.Says(t, "NewEphemeral: A's session has expired, and B holds the lock")
+}
+
+// Each answer of the server has the number of the last transaction before it, its zxid. So
+// an answer with a number that no other answer has is the answer to a transaction.
+func TestStillBrokenEveryTryIsAWrite(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	plain.Join(z, "the holder").Acquire()
+	const waiters, tries = 10, 20
+	var waiting []*zktest.Turn
+	for i := range waiters {
+		waiting = append(waiting, plain.Join(z, fmt.Sprintf("waiter %d", i+1)).Start())
+	}
+
+	transactions := map[int64]bool{}
+	for _, w := range waiting {
+		z.Await(w.Name+" to have tried often enough", func() bool { return len(tried(w)) >= tries })
+		answers := tried(w)[:tries]
+		for _, a := range answers {
+			assert.Equal(t, wiretap.NodeExists, a.Err, "what the server answered to %s's create", w.Name)
+			transactions[a.Zxid] = true
+		}
+		lasted := answers[tries-1].At.Sub(answers[0].At)
+		assert.GreaterOrEqual(t, lasted, (tries-1)*pollInterval, "how long the tries of %s lasted", w.Name)
+	}
+	assert.Len(t, transactions, waiters*tries, "transactions, for so many creates that failed")
+	chapter.Says(t, "%d waiters try %d times each: %d creates fail, and each is a transaction",
+		waiters, tries, len(transactions))
+}
+
+// tried lists the answers to a waiter's creates.
+func tried(waiter *zktest.Turn) (answers []wiretap.Frame) {
+	for _, f := range waiter.Tap.Frames() {
+		if f.Kind == wiretap.Reply && f.Op == wiretap.Create {
+			answers = append(answers, f)
+		}
+	}
+	return answers
+}
+
+// B comes first. Its third try is held up on its way, and meanwhile A releases and C comes.
+func TestStillBrokenTheFirstIsNotServedFirst(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, c := plain.Join(z, "A"), plain.Join(z, "B"), plain.Join(z, "C")
+	held := a.Acquire()
+	thirdTry := b.Tap.HoldRequest(wiretap.Create, 3)
+	first := b.Start()
+	zktest.AwaitChan(z, "B's third try", thirdTry.Sprung())
+	held.Release()
+	c.Acquire()
+	thirdTry.Let()
+	assert.Equal(t, zktest.Polling, first.StillWaits(), "what B does, who came before C, while C holds the lock")
+	assert.Equal(t, 1, c.Requests(0)[wiretap.Create], "C's tries")
+	chapter.Says(t, "B came first and has tried 3 times, C came last and has tried 1 time: C holds the lock")
+}
+
+func TestStillBrokenAnotherClientReleasesTheLock(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, other := plain.Join(z, "A"), plain.Join(z, "B"), plain.Join(z, "another client")
+	a.Acquire()
+	require.NoError(t, other.Unlock(z.Ctx), "Unlock by a client that does not hold the lock")
+	require.NoError(t, b.Start().Err(), "B's Lock, while A is still inside")
+	chapter.Says(t, "A is inside, another client calls Unlock, B calls Lock: A and B are inside")
+}
+
+// The server makes A's znode, and the connection breaks before A is told.
+func TestStillBrokenALostReplyMakesTheHolderWaitForItself(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []property.Subject{plain, ephemeral} {
 		z := zktest.New(t)
-		a, b := kind.JoinMortal(z, "A"), kind.Join(z, "B")
-		a.Acquire()
-		waiting := b.Start()
-		require.Equal(t, zktest.Polling, waiting.Waits(), "how B waits while A holds the lock")
-		a.Crash()
-		z.AwaitExpiry(a.Client)
-		if waiting.StillWaits() == zktest.Returned {
-			waiting.Acquired()
-			chapter.Says(t, "%s: the holder's session has expired, and B is let in", kind.Name)
-			continue
-		}
-		owner, there := z.Owner(a.Path)
-		chapter.Says(
-			t,
-			"%s: the holder's session has expired, its znode is there: %v (owner %d), and B waits",
-			kind.Name,
-			there,
-			owner,
-		)
-		require.NoError(t, z.Observer().Delete(a.Path, -1))
-		waiting.Acquired()
-		chapter.Says(t, "%s: somebody deletes the znode by hand, and B is let in", kind.Name)
+		a := kind.Join(z, "A")
+		a.Tap.LoseReply(wiretap.Create, 1)
+		require.Error(t, a.Start().Err(), "%s: A's Lock, whose create was not answered", kind.Name)
+		_, there := z.Owner(a.Path)
+		assert.True(t, there, "%s: A's znode is there", kind.Name)
+		again := a.Start()
+		assert.Equal(t, zktest.Polling, again.Waits(), "%s: what A does, who locks again", kind.Name)
+		chapter.Says(t, "%s: the reply to A's create is lost, and its znode is there: A locks again, and waits",
+			kind.Name)
+		require.Error(t, again.Cancel(), "%s: only giving up ends the wait", kind.Name)
 	}
 }
 
-// The server's transactions are counted, so it is the test's own.
-func TestEveryTryIsAWrite(t *testing.T) {
-	t.Parallel()
-	server, err := zkserver.StartWith(t.Context(), zkserver.Config{})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
-	z := zktest.NewOn(t, server)
-	zxid := func() int64 { // of one more transaction
-		stat, err := z.Observer().Set(z.Root, nil, -1)
-		require.NoError(t, err)
-		return stat.Mzxid
-	}
-	plain.Join(z, "the holder").Acquire()
-	const waiters = 10
-	var members []*zktest.Member
-	for i := range waiters {
-		members = append(members, plain.Join(z, fmt.Sprintf("waiter %d", i+1)))
-	}
-	before := zxid()
-	var turns []*zktest.Turn
-	for _, m := range members {
-		turns = append(turns, m.Start())
-	}
-	time.Sleep(time.Second) // the measure
-	var passed [][]wiretap.Frame
-	for _, turn := range turns {
-		require.ErrorIs(t, turn.Cancel(), context.Canceled)
-		passed = append(passed, turn.Tap.Frames())
-	}
-	sent, grown := wiretap.Count(passed...), int(zxid()-before-1)
-	tries := sent.Requests[wiretap.Create]
-	require.NotZero(t, tries)
-	assert.Equal(t, tries, grown, "transactions of the server, for so many creates in vain")
-	chapter.Says(t, "%d waiters, one second: %v creates, all in vain, and the server's zxid grew by %v",
-		waiters, chapter.About(tries, 8), chapter.About(grown, 8))
-	chapter.Says(t, "a create in vain: %d bytes sent, %d received, %.1f zxids",
-		sent.Sent/tries, sent.Received/tries, float64(grown)/float64(tries))
-}
-
-// All who watch the znode are told that it has gone, and all try to create it.
-func TestAReleaseWakesAllAndEachWrites(t *testing.T) {
+// All who watch the directory are told that the znode has gone, and all try to create it.
+func TestStillBrokenAReleaseWakesAllAndEachWrites(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{10, chapter.Size(t, 50)} {
 		z := zktest.New(t)
@@ -97,137 +144,36 @@ func TestAReleaseWakesAllAndEachWrites(t *testing.T) {
 		holder, waiting := line[0], line[1:]
 		count := z.Count(waiting...)
 		holder.Release()
-		z.Await("one of them to be let in", func() bool {
+		z.Await("one of them to hold the lock", func() bool {
 			return slices.ContainsFunc(waiting, (*zktest.Turn).Returned)
 		})
 		z.Settle(slices.DeleteFunc(slices.Clone(waiting), (*zktest.Turn).Returned)...)
 		woken := count()
 		creates := woken.Requests[wiretap.Create]
-		chapter.Says(t, "NewWatched, %d waiters, one release: %d notifications, %d creates, %d of them in vain",
+		assert.Equal(t, n, woken.Notifications, "notifications: one to each waiter")
+		assert.Equal(t, n, creates, "creates: each waiter tries")
+		chapter.Says(t, "NewWatched, %d waiters, one release: %d notifications, %d creates, and %d of them fail",
 			n, woken.Notifications, creates, creates-1)
-		assert.Equal(t, n, woken.Notifications, "notifications: to each of the waiters")
-		assert.Equal(t, n, creates, "creates: each of the waiters tries")
 	}
 }
 
-// inDirectory is the lock of ZooKeeper 如何实现分布式锁: its waiters watch the directory
-// in which the znode is, and not the znode.
-type inDirectory struct{ own *Lock }
-
-func newInDirectory(conn *zk.Conn, path string) inDirectory {
-	return inDirectory{NewEphemeral(conn, path)}
-}
-
-func (l inDirectory) Lock(ctx context.Context) error {
-	for {
-		err := create(l.own.conn, l.own.path, l.own.mode)
-		if !errors.Is(err, zk.ErrNodeExists) {
-			return err
-		}
-		names, _, changed, err := l.own.conn.ChildrenW(pathpkg.Dir(l.own.path))
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(names, pathpkg.Base(l.own.path)) { // it has gone meanwhile
-			continue
-		}
-		select {
-		case event := <-changed:
-			if event.Err != nil {
-				return event.Err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (l inDirectory) Unlock() error { return l.own.Unlock() }
-
-// Whom a release wakes, and whom somebody else's lock in the same directory wakes.
-func TestTheDocumentsWaitersWatchTheDirectory(t *testing.T) {
+// Another lock's znode stands in the same directory, /locks/stock beside /locks/orders.
+func TestStillBrokenALockBesideItWakesAll(t *testing.T) {
 	t.Parallel()
-	documents := property.Over("the document's lock", newInDirectory)
-	documents.Znode, documents.NotHeld = true, zk.ErrNoNode
-	property.Holds(t, documents, property.OneHolder, property.CrashFrees, property.GivingUp)
-
-	const waiters = 10
-	for _, kind := range []property.Subject{watched, documents} {
-		z := zktest.New(t)
-		line := kind.Line(z, waiters)
-		holder, waiting := line[0], line[1:]
-		neighbour := ephemeral.JoinAs(z, "the neighbour", property.Seat{Path: holder.Path + "-too"})
-		count := z.Count(waiting...)
-		held := neighbour.Acquire()
-		z.Settle(waiting...)
-		held.Release()
-		z.Settle(waiting...)
-		woken := count()
-		chapter.SaysIn(t, "../docs/course.md",
-			"%s, %d waiters, another lock in the directory is taken and released: %d notifications, %d creates in vain",
-			kind.Name, waiters, woken.Notifications, woken.Requests[wiretap.Create])
-
-		count = z.Count(waiting...)
-		holder.Release()
-		z.Await("one of them to be let in", func() bool {
-			return slices.ContainsFunc(waiting, (*zktest.Turn).Returned)
-		})
-		z.Settle(slices.DeleteFunc(slices.Clone(waiting), (*zktest.Turn).Returned)...)
-		woken = count()
-		chapter.SaysIn(t, "../docs/course.md",
-			"%s, %d waiters, one release: %d notifications, %d creates, %d of them in vain",
-			kind.Name, waiters, woken.Notifications, woken.Requests[wiretap.Create], woken.Requests[wiretap.Create]-1)
-	}
-}
-
-// By construction: B's third try is held up on the wire, and A releases.
-func TestTheFirstIsNotTheOneServed(t *testing.T) {
-	t.Parallel()
+	const n = 10
 	z := zktest.New(t)
-	a, b, c := plain.Join(z, "A"), plain.Join(z, "B"), plain.Join(z, "C")
-	holder := a.Acquire()
-	slow := b.Tap.HoldRequest(wiretap.Create, 3)
-	first := b.Start()
-	zktest.AwaitChan(z, "B's third try", slow.Sprung())
-	holder.Release()
-	c.Acquire()
-	chapter.Says(t, "B came first and has tried %d times, C came last and has tried %d time: C holds the lock",
-		b.Requests(0)[wiretap.Create], c.Requests(0)[wiretap.Create])
-	slow.Let()
-	assert.Equal(t, zktest.Polling, first.StillWaits(), "how B waits while C holds the lock")
-}
-
-func TestAStrangerReleasesTheLock(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	plain.Join(z, "A").Acquire()
-	stranger := plain.Join(z, "the stranger")
-	require.NoError(t, stranger.Unlock(z.Ctx))
-	inside := 1 // A, who has not released
-	beside := plain.Join(z, "B").Start()
-	if beside.Waits() == zktest.Returned {
-		beside.Acquired()
-		inside++
-	}
-	chapter.Says(t, "A is inside, a stranger calls Unlock, B calls Lock: %d clients are inside", inside)
-}
-
-func TestALostReplyMakesTheHolderWaitForItself(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []property.Subject{plain, ephemeral} {
-		z := zktest.New(t)
-		a := kind.Join(z, "A")
-		a.Tap.LoseReply(wiretap.Create, 1)
-		assert.Error(t, a.Start().Err(), "Lock, whose create was not answered")
-		_, there := z.Owner(a.Path)
-		again := a.Start()
-		chapter.Says(
-			t,
-			"%s: the reply to A's create is lost; its znode is there: %v; A locks again and %v",
-			kind.Name,
-			there,
-			again.Waits(),
-		)
-		assert.ErrorIs(t, again.Cancel(), context.Canceled, "A's second Lock")
-	}
+	line := watched.Line(z, n)
+	waiting := line[1:]
+	beside := ephemeral.JoinAs(z, "the neighbour", property.Seat{Path: z.Root + "/the lock beside it"})
+	count := z.Count(waiting...)
+	held := beside.Acquire()
+	z.Settle(waiting...)
+	held.Release()
+	z.Settle(waiting...)
+	woken := count()
+	creates := woken.Requests[wiretap.Create]
+	assert.Equal(t, 2*n, woken.Notifications, "notifications: two to each waiter, of what is none of its business")
+	assert.Equal(t, 2*n, creates, "creates: each waiter tries each time, and fails")
+	chapter.Says(t, "NewWatched, %d waiters, a lock beside it is taken and released: %d notifications, %d creates, and all fail",
+		n, woken.Notifications, creates)
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	pathpkg "path"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -83,12 +84,12 @@ func (l *Lock) rest(ctx context.Context) error {
 		}
 		return nil
 	}
-	_, _, changed, err := l.conn.GetW(l.path)
-	if errors.Is(err, zk.ErrNoNode) { // it has gone meanwhile
-		return nil
-	}
-	if err != nil {
+	names, _, changed, err := l.conn.ChildrenW(pathpkg.Dir(l.path))
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
+	}
+	if !slices.Contains(names, pathpkg.Base(l.path)) { // it has gone meanwhile
+		return nil
 	}
 	select {
 	case event := <-changed:

@@ -14,6 +14,22 @@ import (
 	"zklock/internal/server/wiretap"
 )
 
+// How to read these tests. Each has clients of its own on a real server.
+//
+//	z := zktest.New(t)             the server, and a directory for this test: z.Root
+//	a := plain.Join(z, "A")        client A comes to the lock with a session of its own;
+//	                               with JoinMortal the session expires soon after a crash
+//	held := a.Acquire()            A calls Lock, and holds the lock
+//	held.Release()                 A calls Unlock
+//	waiting := b.Start()           B calls Lock in the background
+//	waiting.StillWaits()           how B waits by now: it polls, waits silently, or has returned
+//	waiting.Acquired()             B's Lock has returned, and B holds the lock
+//	plain.Line(z, 10)              a holder and ten who wait, one behind the other
+//	a.Crash()                      from now on nothing passes between A and the server
+//	a.Tap                          the line between A and the server: what passes is counted, and can
+//	                               be lost or held up
+//	chapter.Says(t, …)             a line with what was measured, which README.md quotes
+
 func TestMain(m *testing.M) {
 	zktest.Child("holder", ephemeral.Hold)
 	zktest.Main(m)
@@ -140,32 +156,20 @@ func TestPropertiesOfNewWatched(t *testing.T) {
 
 func TestLockIsOneCreateAndUnlockOneDelete(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []property.Subject{plain, ephemeral} {
+	for _, kind := range []property.Subject{plain, ephemeral, watched} {
 		z := zktest.New(t)
 		a := kind.Join(z, "A")
-		turn := a.Acquire()
-		owner, there := z.Owner(a.Path)
-		assert.True(t, there, "%s: the lock is held, and its znode is there", kind.Name)
-		assert.Equal(
-			t,
-			map[string]int64{"New": 0, "NewEphemeral": a.ID}[kind.Name],
-			owner,
-			"%s: the session that the znode belongs to",
-			kind.Name,
-		)
-		turn.Release()
-		assert.Empty(t, z.Names(z.Root), "%s: what is left when the lock is released", kind.Name)
-		assert.Equal(
-			t,
-			map[wiretap.Op]int{wiretap.Create: 1, wiretap.Delete: 1},
-			a.Requests(0),
-			"%s: the requests",
-			kind.Name,
-		)
+		held := a.Acquire()
+		_, there := z.Owner(a.Path)
+		assert.True(t, there, "%s: the znode is there while A holds the lock", kind.Name)
+		held.Release()
+		_, there = z.Owner(a.Path)
+		assert.False(t, there, "%s: the znode is there after Unlock", kind.Name)
+		assert.Equal(t, []string{"create", "delete"}, a.Asked(0), "%s: A's requests", kind.Name)
 	}
 }
 
-// A waiter that rests for an hour is told at once that its context has ended.
+// B rests for an hour between two tries.
 func TestGivingUpDoesNotWaitForTheNextTry(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -177,43 +181,35 @@ func TestGivingUpDoesNotWaitForTheNextTry(t *testing.T) {
 	})
 	b := patient.Join(z, "B")
 	waiting := b.Start()
-	waiting.Queued()
+	waiting.Queued() // its first try is answered
 	z.Barrier(b.Client)
-	assert.EqualError(t, waiting.Cancel(), "zklock: lock "+b.Path+": context canceled")
-	assert.Equal(t, 1, b.Requests(0)[wiretap.Create], "tries within the hour")
+	assert.EqualError(t, waiting.Cancel(), "zklock: lock "+b.Path+": context canceled", "B's Lock, its context being over")
+	assert.Equal(t, []string{"create"}, b.Asked(0), "B's requests within the hour")
 }
 
-// The znode goes before B has set its watch on it. Then C, who waits, closes its session.
-func TestAWaiterThatWatchesIsToldOfAnEnd(t *testing.T) {
+// A releases after B's create has failed, and before B has listed the directory.
+func TestAReleaseBeforeTheWatchIsSeen(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b, c := watched.Join(z, "A"), watched.Join(z, "B"), watched.Join(z, "C")
-	held, slow := a.Acquire(), b.Tap.HoldRequest(wiretap.GetData, 1)
+	a, b := watched.Join(z, "A"), watched.Join(z, "B")
+	held := a.Acquire()
+	list := b.Tap.HoldRequest(wiretap.GetChildren, 1)
 	second := b.Start()
-	zktest.AwaitChan(z, "B to be about to watch", slow.Sprung())
+	zktest.AwaitChan(z, "B's list to be on its way", list.Sprung())
 	held.Release()
-	slow.Let()
+	list.Let()
 	second.Acquired()
-	third := c.Start()
-	third.MustWait("B holds the lock")
-	c.Session.Close()
-	assert.ErrorContains(t, third.Err(), "zklock: lock "+c.Path+": ")
-	second.Release()
 }
 
-// Whoever puts a znode below the lock's keeps it from being deleted.
-func TestUnlockSaysWhatIsInTheWay(t *testing.T) {
+func TestAWaiterThatSleepsIsToldThatItsSessionIsClosed(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := plain.Join(z, "A")
-	turn := a.Acquire()
-	_, err := z.Observer().Create(a.Path+"/note", nil, 0, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
-	err = a.Unlock(turn.Held())
-	assert.ErrorIs(t, err, zk.ErrNotEmpty)
-	assert.ErrorContains(t, err, "zklock: unlock "+a.Path+": ")
-	require.NoError(t, z.Observer().Delete(a.Path+"/note", -1))
-	turn.Release()
+	a, b := watched.Join(z, "A"), watched.Join(z, "B")
+	a.Acquire()
+	waiting := b.Start()
+	waiting.MustWait("A to release")
+	b.Session.Close()
+	assert.ErrorContains(t, waiting.Err(), "zklock: lock "+b.Path+": ", "B's Lock, its session being closed")
 }
 
 // A server that reads a request of more than 1 MB hangs up.

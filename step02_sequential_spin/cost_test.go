@@ -1,178 +1,132 @@
 package sequentialspin
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/stretchr/testify/require"
+	"github.com/stretchr/testify/assert"
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/upkeep/chapter"
-	plainnode "zklock/step01_plain_node"
 )
 
-var measuring sync.Mutex
-
-// alone is for the tests that measure how busy a server is kept. Being parallel,
-// they come when all others are done, and then one after the other.
-func alone(t *testing.T) {
+// Each waiter asks again and again, and each answer names all who stand in the queue.
+func TestStillBrokenWaitingCostsWaitersTimesNames(t *testing.T) {
 	t.Parallel()
-	measuring.Lock()
-	t.Cleanup(measuring.Unlock)
-}
-
-func TestWaitingCostsWaitersTimesNames(t *testing.T) {
-	alone(t)
+	const looks = 3
 	for _, n := range []int{5, 10, 20} {
 		z := zktest.New(t)
-		lock.Join(z, "the holder").Acquire()
-		var waiters []*zktest.Turn
-		for i := range n {
-			waiters = append(waiters, lock.Join(z, fmt.Sprintf("waiter %d", i+1)).Start())
-			waiters[i].Queued()
-		}
-		for _, w := range waiters { // no list from before the last arrival is on its way
-			z.Barrier(w.Client)
-		}
-		count := z.Count(waiters...)
-		time.Sleep(time.Second) // the measure
-		sum := count()
-		lists, writes := sum.Names/(n+1), sum.All()-sum.Requests[wiretap.GetChildren]
-		require.NotZero(t, lists, "lists that %d waiters have asked for", n)
-		chapter.Says(
-			t,
-			"%d waiters, one second: %v lists of %d names and %d bytes, %v kB received, %d writes",
-			n,
-			chapter.About(lists, 8),
-			sum.Names/lists,
-			sum.Received/lists,
-			chapter.About(float64(sum.Received)/1000, 8),
-			writes,
-		)
-	}
-}
-
-// A short interval finds the lock free sooner and asks more often in vain.
-func TestThePollIntervalIsPaidEitherWay(t *testing.T) {
-	alone(t)
-	for _, p := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond} {
-		z := zktest.New(t)
-		polling := property.Over("step 2", func(conn *zk.Conn, path string) *Lock {
-			l := New(conn, path)
-			l.poll = p
-			return l
-		})
-		holder, waiter := polling.Join(z, "the holder").Acquire(), polling.Join(z, "the waiter").Start()
-		waiter.Queued()
-		count := z.Count(waiter)
-		time.Sleep(time.Second) // the measure
-		asked := count().All()
-
-		const rounds = 9
-		var delays []time.Duration
-		for r := range time.Duration(rounds) {
-			z.Await("its first list", func() bool { return wiretap.Count(waiter.Tap.Frames()).Names > 0 })
-			time.Sleep(p * (2*r + 1) / (2 * rounds)) // the releases spread evenly between two looks
-			begin := time.Now()
-			holder.Release()
-			waiter.Acquired()
-			delays = append(delays, time.Since(begin))
-			holder, waiter = waiter, polling.Join(z, "the next waiter").Start()
-		}
-		slices.Sort(delays)
-		chapter.Says(t, "polling every %d ms: %v requests a second for one waiter, and a hand-over takes %v ms",
-			p.Milliseconds(), chapter.About(asked, 8), chapter.About(delays[rounds/2].Seconds()*1000, 8))
-	}
-}
-
-// Ten waiters take one turn each, of a random length: a release falls anywhere
-// between two looks.
-func TestSlowerThanSpinningOnCreate(t *testing.T) {
-	alone(t)
-	for _, contest := range []struct {
-		name string
-		lock property.Subject
-	}{
-		{"create", property.Over("step 1", plainnode.NewEphemeral)},
-		{"list", lock},
-	} {
-		z := zktest.New(t)
-		holder := contest.lock.Join(z, "the holder").Acquire()
-		var turns []*zktest.Turn
-		for i := range 10 {
-			m := contest.lock.Join(z, fmt.Sprintf("waiter %d", i+1))
-			time.Sleep(rand.N(pollInterval)) // not all look at the same moment
-			turns = append(turns, z.Go(m.Client, func(ctx context.Context) error {
-				held, err := m.Lock(ctx)
-				if err == nil {
-					time.Sleep(rand.N(pollInterval))
-					err = m.Unlock(held)
-				}
-				return err
-			}))
-			turns[i].Waits()
-		}
-		count := z.Count(turns...)
-		holder.Release()
-		for _, turn := range turns {
-			turn.Acquired()
-		}
-		sum := count()
-		reads := sum.Requests[wiretap.GetChildren]
-		looks, delay := handOvers(turns)
-		chapter.Says(
-			t,
-			"spin on %s, 10 waiters, a turn each: the next is let in by look %v after a release, in %v ms; %v writes, %v reads, %v kB received",
-			contest.name,
-			chapter.About(looks, 4),
-			chapter.About(delay.Seconds()*1000, 500),
-			chapter.About(sum.All()-reads, 8),
-			chapter.About(reads, 8),
-			chapter.About(float64(sum.Received)/1000, 8),
-		)
-	}
-}
-
-// handOvers is about the time after a release until the next client is let in:
-// how many creates or lists, of all clients together, the server carries out
-// (the mean), and how long it takes (the median). The order is told by the
-// replies: each bears the zxid of the last write before it.
-func handOvers(turns []*zktest.Turn) (looks float64, delay time.Duration) {
-	type reply struct {
-		wiretap.Frame
-		client int
-	}
-	var all []reply
-	for i, turn := range turns {
-		for _, f := range turn.Tap.Frames() {
-			if f.Kind == wiretap.Reply && f.Op != wiretap.Exists && f.Op != wiretap.Ping {
-				all = append(all, reply{f, i})
+		_, waiting := queue(z, n)
+		count := z.Count(waiting...)
+		names := n + 1 // the holder's, and those of all who wait
+		bytes := 92 + 19*names
+		for _, w := range waiting {
+			for _, list := range lists(z, w, looks) {
+				assert.Equal(t, names, list.Names, "names in a list")
+				assert.Equal(t, bytes, list.Bytes, "bytes of a list: 92, and 19 for each name")
 			}
 		}
+		sent := count()
+		assert.Equal(t, sent.Requests[wiretap.GetChildren], sent.All(), "requests of those who wait: lists, and nothing else")
+		chapter.Says(t, "%d waiters look once: %d lists of %d names, %d bytes", n, n, names, n*bytes)
 	}
-	slices.SortFunc(all, func(a, b reply) int { return cmp.Or(cmp.Compare(a.Zxid, b.Zxid), a.At.Compare(b.At)) })
-	// From the end: each delete was made by the client that was let in before it.
+}
+
+// queue brings a holder and n waiters to a lock.
+func queue(z *zktest.Zoo, n int) (held *zktest.Turn, waiting []*zktest.Turn) {
+	held = lock.Join(z, "the holder").Acquire()
+	for i := range n {
+		waiting = append(waiting, lock.Join(z, fmt.Sprintf("waiter %d", i+1)).Start())
+		waiting[i].Queued()
+	}
+	for _, w := range waiting { // an answer from before the last one came is not on its way any more
+		z.Barrier(w.Client)
+	}
+	return held, waiting
+}
+
+// lists are the next lists that a waiter gets.
+func lists(z *zktest.Zoo, waiter *zktest.Turn, times int) (all []wiretap.Frame) {
+	mark := waiter.Tap.Mark()
+	z.Await(waiter.Name+" to look again", func() bool {
+		all = nil
+		for _, f := range waiter.Tap.Since(mark) {
+			if f.Kind == wiretap.Reply && f.Op == wiretap.GetChildren {
+				all = append(all, f)
+			}
+		}
+		return len(all) >= times
+	})
+	return all
+}
+
+// Five wait. The lock is released, and the next look of the one whose turn it is is held up.
+// In step 1, whoever came first would get the lock.
+func TestStillBrokenTheLockStaysFreeUntilTheNextOneLooks(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	held, waiting := queue(z, 5)
+	first, others := waiting[0], waiting[1:]
+	look := first.Tap.HoldRequest(wiretap.GetChildren, 1)
+	zktest.AwaitChan(z, "the next one's look", look.Sprung())
+	held.Release()
+	for _, other := range others {
+		lists(z, other, 3)
+	}
+	isInside := slices.ContainsFunc(waiting, (*zktest.Turn).Returned)
+	assert.False(t, isInside, "somebody is inside, though the one whose turn it is has not looked")
+	assert.Len(t, first.Queue(), 5, "the queue: all who wait, and no holder")
+	chapter.Says(t, "the lock is free, %d others have looked 3 times each, and nobody is inside: the next one has not looked",
+		len(others))
+	look.Let()
+	first.Acquired()
+}
+
+// The long rest is 16 times the short one. It is not a parallel test: it measures times.
+func TestStillBrokenAShortRestCostsRequestsAndALongOneTime(t *testing.T) {
+	short, long := 5*time.Millisecond, 80*time.Millisecond
+	requestsOfShort, freeOfShort := cost(t, short)
+	requestsOfLong, freeOfLong := cost(t, long)
+	assert.Greater(t, requestsOfShort, 3*requestsOfLong, "requests of one waiter in half a second, with the short rest")
+	assert.Greater(t, freeOfLong, 2*freeOfShort, "how long the lock is free after a release, with the long rest")
+	t.Logf("in this run, a rest of %v: %d requests in half a second; a release leaves the lock free for %v",
+		short, requestsOfShort, freeOfShort)
+	t.Logf("in this run, a rest of %v: %d requests in half a second; a release leaves the lock free for %v",
+		long, requestsOfLong, freeOfLong)
+}
+
+// cost tells what a rest between two looks costs: how often one waiter asks in half a second,
+// and how long the lock is free after a release, the median of nine.
+func cost(t *testing.T, rest time.Duration) (requests int, free time.Duration) {
+	z := zktest.New(t)
+	resting := property.Over("a rest of "+rest.String(), func(conn *zk.Conn, path string) *Lock {
+		l := New(conn, path)
+		l.poll = rest
+		return l
+	})
+	held, waiting := resting.Join(z, "the holder").Acquire(), resting.Join(z, "waiter 0").Start()
+	waiting.Queued()
+	count := z.Count(waiting)
+	time.Sleep(500 * time.Millisecond) // the measure
+	requests = count().All()
+
+	const rounds = 9
 	var delays []time.Duration
-	sum, next := 0, -1
-	for i, release := range slices.Backward(all) {
-		if release.Op != wiretap.Delete {
-			continue
-		}
-		if next >= 0 {
-			in := slices.IndexFunc(all[i:], func(r reply) bool { return r.client == next && r.Op != wiretap.Delete })
-			sum, delays = sum+in, append(delays, all[i+in].At.Sub(release.At))
-		}
-		next = release.client
+	for i := range rounds {
+		lists(z, waiting, 1)
+		time.Sleep(rest * time.Duration(2*i+1) / (2 * rounds)) // the releases spread evenly between two looks
+		begin := time.Now()
+		held.Release()
+		waiting.Acquired()
+		delays = append(delays, time.Since(begin))
+		held, waiting = waiting, resting.Join(z, fmt.Sprintf("waiter %d", i+1)).Start()
+		waiting.Queued()
 	}
 	slices.Sort(delays)
-	return float64(sum) / float64(len(delays)), delays[len(delays)/2]
+	return requests, delays[rounds/2]
 }

@@ -10,7 +10,6 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
 )
 
 func TestMain(m *testing.M) {
@@ -65,17 +64,19 @@ func TestProperties(t *testing.T) {
 	property.DoesNotArise(t, lock, property.WakesOne, property.ArrivalWakesNobody) // here nobody sleeps
 }
 
-func TestLockIsOneCreateAndOneList(t *testing.T) {
+// How to read these tests: see the head of step 1's.
+
+func TestLockIsOneCreateAndOneListAndUnlockOneDelete(t *testing.T) {
 	z := zktest.New(t)
 	a := lock.Join(z, "A")
 	a.Acquire().Release() // makes the directory
-	mark := a.Tap.Mark()
-	turn := a.Acquire()
+	before := a.Tap.Mark()
+	held := a.Acquire()
 	owner, _ := z.Owner(a.Path + "/lock-0000000001")
-	assert.Equal(t, a.ID, owner, "the session that the holder's znode belongs to")
-	turn.Release()
+	assert.Equal(t, a.ID, owner, "the session that the holder's znode belongs to: its own")
+	held.Release()
 	assert.Empty(t, a.Queue(), "the queue after Unlock")
-	assert.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1}, a.Requests(mark))
+	assert.Equal(t, []string{"create", "getChildren", "delete"}, a.Asked(before), "A's requests")
 }
 
 // Numbers are compared, never names. A child that is not of the queue counts for nothing.

@@ -11,93 +11,39 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
 	"zklock/internal/upkeep/chapter"
 )
 
-// Three of the twelve who wait expire in one moment: each is of interest to the one
-// behind it.
-func TestDeathsWakeThoseBehind(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	line := lock.Line(z, 12)
-	alive := slices.Concat(line[1:2], line[3:6], line[7:10], line[11:])
-	count := z.Count(alive...)
-	z.Expire(line[2].Client, line[6].Client, line[10].Client)
-	z.Settle(alive...)
-	woken := count()
-	chapter.Says(
-		t,
-		"12 waiters, 3 expire in one moment: %d notifications, %d lists",
-		woken.Notifications,
-		woken.Requests[wiretap.GetChildren],
-	)
-}
-
-// Each waiter watches one znode, and each znode is watched by one waiter. So a
-// release wakes one client, and one client lists, however long the queue is.
-//
-// The server's own counter agrees: zk_sum_node_deleted_watch_count adds up,
-// over all znodes deleted, how many watches each has fired. It counts for all
-// clients, so this server is the test's own.
+// Each waiter watches one znode, and each znode is watched by one waiter. So a release wakes
+// one client, and one client lists, however long the queue is.
 func TestReleaseWakesOne(t *testing.T) {
 	t.Parallel()
-	server, err := zkserver.StartWith(t.Context(), zkserver.Config{})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
-	fired := func() int64 {
-		counters, err := server.Mntr()
-		require.NoError(t, err)
-		return counters["zk_sum_node_deleted_watch_count"]
-	}
 	for _, n := range []int{10, chapter.Size(t, 50)} {
-		z := zktest.NewOn(t, server)
+		z := zktest.New(t)
 		line := lock.Line(z, n)
-		before, count := fired(), z.Count(line[1:]...)
+		count := z.Count(line[1:]...)
 		line = z.Pass(line)
 		woken := count()
+		lists := woken.Requests[wiretap.GetChildren]
+		assert.Equal(t, 1, woken.Notifications, "notifications for one release")
+		assert.Equal(t, 1, lists, "lists for one release")
 		chapter.Says(t, "%d waiters, one release: %d notification, %d list, %d names in it",
-			n, woken.Notifications, woken.Requests[wiretap.GetChildren], woken.Names)
+			n, woken.Notifications, lists, woken.Names)
+
 		for len(line) > 0 {
 			line = z.Pass(line)
 		}
-		all, byServer := count(), fired()-before
-		lists := all.Requests[wiretap.GetChildren]
-		chapter.Says(
-			t,
-			"%d waiters, all served: %d notifications, %d by the server's own count",
-			n,
-			all.Notifications,
-			byServer,
-		)
-		chapter.Says(t, "%d waiters, all served: %d lists, %d names in them", n, lists, all.Names)
-		assert.Equal(t, n, all.Notifications, "notifications")
-		assert.EqualValues(t, n, byServer, "notifications by the server's own count")
-		assert.Equal(t, n, lists, "lists")
+		all := count()
+		lists = all.Requests[wiretap.GetChildren]
+		assert.Equal(t, n, all.Notifications, "notifications until all are served")
+		assert.Equal(t, n, lists, "lists until all are served")
+		assert.Equal(t, n*(n+1)/2, all.Names, "names: each list has all who are left")
+		chapter.Says(t, "%d waiters, all served: %d notifications, %d lists, %d names in them",
+			n, all.Notifications, lists, all.Names)
 	}
 }
 
-// A watch on a znode that does not exist waits for it to be made. A directory
-// gives no number twice before the last one, until it is made again. So that
-// watch would stay for as long as its session does. GetW fails without one.
-func TestWatchOnAGoneZnode(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	c, gone := z.Client("the client"), z.Root+"/lock-0000000007"
-	watches := func() int { // by the server's own list
-		sessions, err := z.Watches()
-		require.NoError(t, err)
-		return len(sessions[gone])
-	}
-	_, _, _, err := c.GetW(gone)
-	require.ErrorIs(t, err, zk.ErrNoNode, "what GetW answers")
-	got := watches()
-	_, _, _, err = c.ExistsW(gone)
-	require.NoError(t, err, "what ExistsW answers")
-	exists := watches()
-	chapter.Says(t, "a znode that is gone: GetW leaves %d watches at the server, ExistsW %d", got, exists)
-}
-
+// Nobody watches the end of the queue.
 func TestArrivalWakesNobody(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -106,51 +52,93 @@ func TestArrivalWakesNobody(t *testing.T) {
 	newcomer := lock.Join(z, "the newcomer").Start()
 	z.Settle(append(line[1:], newcomer)...)
 	woken := count()
-	chapter.Says(
-		t,
-		"10 waiters, one arrival: %d notifications, %d lists",
-		woken.Notifications,
-		woken.Requests[wiretap.GetChildren],
-	)
+	assert.Zero(t, woken.Notifications, "notifications to those who were there")
+	assert.Zero(t, woken.All(), "requests of those who were there")
+	chapter.Says(t, "10 waiters, one arrival: %d notifications, %d requests", woken.Notifications, woken.All())
 }
 
-// What a lock and an unlock cost the client, the directory being there.
-func TestRequestsForOneTenure(t *testing.T) {
+// Three of the twelve who wait expire: each is of interest to the one behind it.
+func TestDeathsWakeThoseBehind(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := lock.Join(z, "A")
-	a.Acquire().Release() // makes the directory
-	mark := a.Tap.Mark()
-	a.Acquire().Release()
-	alone := a.Asked(mark)
-
-	line := lock.Line(z, 1)
-	z.Pass(z.Pass(line))
-	waited := line[1].Asked(0)
-	chapter.Says(t, "lock and unlock, alone: %d requests: %s", len(alone), strings.Join(alone, ", "))
-	chapter.Says(t, "lock and unlock, after a wait: %d requests: %s", len(waited), strings.Join(waited, ", "))
+	line := lock.Line(z, 12)
+	dead := []*zktest.Client{line[2].Client, line[6].Client, line[10].Client}
+	behind := []*zktest.Turn{line[3], line[7], line[11]}
+	others := slices.Concat(line[1:2], line[4:6], line[8:10], line[12:])
+	toThoseBehind, toOthers := z.Count(behind...), z.Count(others...)
+	z.Expire(dead...)
+	z.Settle(behind...)
+	z.Settle(others...)
+	assert.Equal(t, 3, toThoseBehind().Notifications, "notifications to those right behind the dead")
+	assert.Zero(t, toOthers().Notifications, "notifications to all others")
+	chapter.Says(t, "12 waiters, 3 expire: %d notifications", toThoseBehind().Notifications+toOthers().Notifications)
 }
 
-// The second in the queue dies. The third watched it and is woken, but it is
-// not the third's turn: it looks again, and watches the holder.
+// The second in the queue dies. The third watched it and is woken, but it is not the third's
+// turn: it looks again, and watches the holder.
 func TestWaiterDies(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	line := lock.Line(z, 2)
-	third := line[2]
+	holder, second, third := line[0], line[1], line[2]
 	count := z.Count(third)
-	line[1].Client.Close()
-	z.Settle(third)
+	second.Client.Close()
+	third.MustWait("the holder")
 	told := count()
+	assert.Equal(t, 1, told.Notifications, "notifications to the third")
+	assert.Equal(t, []string{"getChildren", "getData"}, told.Asked, "requests of the third: it looks again, and watches")
+	assert.Equal(t, []string{holder.Znode()}, third.Tap.Watched(), "what the third watches now")
 	chapter.Says(t, "a waiter dies: the one behind it gets %d notification, sends %s, and waits on",
 		told.Notifications, strings.Join(told.Asked, ", "))
-	line[0].Release()
+	holder.Release()
 	third.Acquired()
 }
 
-// The server carries out a create, and the connection breaks before it can say
-// so. The znode stands in the queue like any other; its owner does not know it
-// and queues up behind it. Its session lives, so the znode stays.
+// A watch on a znode that does not exist waits for it to be made. A directory gives no number
+// twice, until it is made again. So that watch would stay for as long as its session does.
+func TestWatchOnAGoneZnode(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	c, gone := z.Client("the client"), z.Root+"/lock-0000000007"
+	_, _, _, err := c.GetW(gone)
+	require.ErrorIs(t, err, zk.ErrNoNode, "what GetW answers")
+	byGetW := watchesAtTheServer(t, z, gone)
+	_, _, _, err = c.ExistsW(gone)
+	require.NoError(t, err, "what ExistsW answers")
+	byExistsW := watchesAtTheServer(t, z, gone)
+	assert.Zero(t, byGetW, "watches that GetW leaves")
+	assert.Equal(t, 1, byExistsW, "watches that ExistsW leaves")
+	chapter.Says(t, "a znode that is gone: GetW leaves %d watches at the server, ExistsW %d", byGetW, byExistsW)
+}
+
+// watchesAtTheServer is how many there are on a znode, as the server itself lists them.
+func watchesAtTheServer(t *testing.T, z *zktest.Zoo, path string) int {
+	sessions, err := z.Watches()
+	require.NoError(t, err)
+	return len(sessions[path])
+}
+
+// What a lock and an unlock cost the client, the directory being there.
+func TestRequestsForOneTurn(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := lock.Join(z, "A")
+	a.Acquire().Release() // makes the directory
+	before := a.Tap.Mark()
+	a.Acquire().Release()
+	alone := a.Asked(before)
+	assert.Equal(t, []string{"create", "getChildren", "delete"}, alone, "requests without a wait")
+
+	line := lock.Line(z, 1)
+	z.Pass(z.Pass(line))
+	waited := line[1].Asked(0)
+	assert.Equal(t, []string{"create", "getChildren", "getData", "getChildren", "delete"}, waited, "requests after a wait")
+	chapter.Says(t, "lock and unlock, alone: %d requests: %s", len(alone), strings.Join(alone, ", "))
+	chapter.Says(t, "lock and unlock, after a wait: %d requests: %s", len(waited), strings.Join(waited, ", "))
+}
+
+// The server makes the znode, and the connection breaks before it can say so. Its owner does
+// not know it, and queues up behind it. The session lives on, so the znode stays.
 func TestStillBrokenLostCreateReply(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -164,19 +152,35 @@ func TestStillBrokenLostCreateReply(t *testing.T) {
 	waiting.MustWait("the unlucky client")
 	sessions, err := z.Sessions()
 	require.NoError(t, err)
-	chapter.Says(
-		t,
-		"a lost reply to create: %d znodes of one session stand in the queue, nobody holds the lock, and everyone waits",
-		len(sessions[unlucky.ID]),
-	)
+	own := sessions[unlucky.ID]
+	assert.Len(t, own, 2, "znodes of the unlucky client's session")
+	assert.Len(t, unlucky.Queue(), 3, "the queue: nobody holds the lock, and all wait")
+	chapter.Says(t, "a lost reply to create: %d znodes of one session stand in the queue, nobody holds the lock, and all wait",
+		len(own))
 
 	unlucky.Client.Close() // what a restart does
 	waiting.Acquired()
-	chapter.Says(t, "the lock comes free when that session ends")
 }
 
-// The lock does not know who calls it. A holder that locks again is one more
-// waiter, behind itself.
+// The delete never reaches the server. Unlock answers an error, and the znode stays.
+func TestStillBrokenLostDelete(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	line := lock.Line(z, 1)
+	holder, waiting := line[0], line[1]
+	holder.Tap.LoseRequest(wiretap.Delete, 1)
+	require.Error(t, holder.Unlock(z.Ctx), "Unlock, whose delete was lost")
+	z.Await("the holder to be connected again", func() bool { return holder.State() == zk.StateHasSession })
+	waiting.MustWait("a client that has called Unlock")
+	assert.Equal(t, holder.ID, holder.SessionID(), "the holder's session lives on")
+	assert.Len(t, waiting.Queue(), 2, "the queue: the znode of the client that has called Unlock, and the one behind it")
+	chapter.Says(t, "a lost delete: Unlock has answered an error, its znode is still there, and all wait")
+	holder.Release() // who calls Unlock again releases the lock
+	waiting.Acquired()
+}
+
+// The lock does not know who calls it. A holder that locks again is one more waiter, behind
+// itself.
 func TestStillBrokenLockingTwice(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -184,10 +188,55 @@ func TestStillBrokenLockingTwice(t *testing.T) {
 	znode := first.Znode()
 	second := first.Start()
 	second.MustWait("the first hold")
-	assert.Equal(t, []string{znode}, first.Tap.Watched(), "what the second Lock waits for")
+	assert.Equal(t, []string{znode}, first.Tap.Watched(), "what the second Lock waits for: its own client's znode")
+	assert.Len(t, first.Queue(), 2, "the queue: both are the holder's")
 	chapter.Says(t, "locking twice: the holder has %d znodes in the queue, and waits for its own", len(first.Queue()))
 
-	assert.Error(t, second.Cancel(), "the second Lock")
-	assert.Len(t, first.Queue(), 1, "the queue when the second Lock has given up")
+	require.Error(t, second.Cancel(), "the second Lock: only giving up ends its wait")
 	first.Release()
+}
+
+// A is cut off from the servers. Its session expires, its znode goes, and B gets the lock.
+// A goes on with its work: Lock has returned long ago, and nothing else tells A.
+func TestStillBrokenTheHolderIsNotTold(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := lock.Join(z, "A"), lock.Join(z, "B")
+	held := a.Acquire()
+	waiting := b.Start()
+	waiting.MustWait("A")
+
+	z.Expire(a.Client)
+	waiting.Acquired()
+
+	a.Tap.Restore()
+	z.Await("A to be connected again", func() bool { return a.State() == zk.StateHasSession })
+	err := a.Unlock(held.Held())
+	require.ErrorIs(t, err, zk.ErrNoNode, "what A's Unlock answers, while B holds the lock")
+	chapter.Says(t, "A's session has expired, and B holds the lock: A hears of it from its Unlock, %q", zk.ErrNoNode)
+}
+
+// A znode stands for a store that A and B write into when they hold the lock. A has lost the
+// lock to B and does not know it. It writes after B.
+func TestStillBrokenALateWriteIsAccepted(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	store, err := z.Observer().Create(z.Root+"/store", nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	write := func(data string) {
+		_, err := z.Observer().Set(store, []byte(data), -1)
+		require.NoError(t, err)
+	}
+	a, b := lock.Join(z, "A"), lock.Join(z, "B")
+	a.Acquire()
+	waiting := b.Start()
+	waiting.MustWait("A")
+	z.Expire(a.Client)
+	waiting.Acquired()
+	write("written by B, who holds the lock")
+	write("written by A, who has lost it")
+	data, _, err := z.Observer().Get(store)
+	require.NoError(t, err)
+	assert.Equal(t, "written by A, who has lost it", string(data), "what the store has")
+	chapter.Says(t, "B holds the lock and has written, A has lost it and writes later: the store has what was %s", data)
 }
