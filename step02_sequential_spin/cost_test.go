@@ -90,19 +90,15 @@ func TestStillBrokenTheLockStaysFreeUntilTheNextOneLooks(t *testing.T) {
 // The long rest is 16 times the short one. It is not a parallel test: it measures times.
 func TestStillBrokenAShortRestCostsRequestsAndALongOneTime(t *testing.T) {
 	short, long := 5*time.Millisecond, 80*time.Millisecond
-	requestsOfShort, freeOfShort := cost(t, short)
-	requestsOfLong, freeOfLong := cost(t, long)
-	assert.Greater(t, requestsOfShort, 3*requestsOfLong, "requests of one waiter in half a second, with the short rest")
-	assert.Greater(t, freeOfLong, 2*freeOfShort, "how long the lock is free after a release, with the long rest")
-	t.Logf("in this run, a rest of %v: %d requests in half a second; a release leaves the lock free for %v",
-		short, requestsOfShort, freeOfShort)
-	t.Logf("in this run, a rest of %v: %d requests in half a second; a release leaves the lock free for %v",
-		long, requestsOfLong, freeOfLong)
+	askedByShort, freeAfterShort := cost(t, short)
+	askedByLong, freeAfterLong := cost(t, long)
+	assert.Greater(t, askedByShort, 3*askedByLong, "requests of one waiter in half a second, with the short rest")
+	assert.Greater(t, freeAfterLong, 2*freeAfterShort, "how long the lock is free after a release, with the long rest")
 }
 
 // cost tells what a rest between two looks costs: how often one waiter asks in half a second,
 // and how long the lock is free after a release, the median of nine.
-func cost(t *testing.T, rest time.Duration) (requests int, free time.Duration) {
+func cost(t *testing.T, rest time.Duration) (asked int, free time.Duration) {
 	z := zktest.New(t)
 	resting := property.Over("a rest of "+rest.String(), func(conn *zk.Conn, path string) *Lock {
 		l := New(conn, path)
@@ -113,7 +109,7 @@ func cost(t *testing.T, rest time.Duration) (requests int, free time.Duration) {
 	waiting.Queued()
 	count := z.Count(waiting)
 	time.Sleep(500 * time.Millisecond) // the measure
-	requests = count().All()
+	asked = count().All()
 
 	const rounds = 9
 	var delays []time.Duration
@@ -128,5 +124,7 @@ func cost(t *testing.T, rest time.Duration) (requests int, free time.Duration) {
 		waiting.Queued()
 	}
 	slices.Sort(delays)
-	return requests, delays[rounds/2]
+	t.Logf("in this run, with a rest of %v: %d requests in half a second; the lock is free for %v (%v to %v)",
+		rest, asked, delays[rounds/2], delays[0], delays[rounds-1])
+	return asked, delays[rounds/2]
 }
