@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/chapter"
 )
 
 // What the largest crowd does to a client that has nothing to do with the lock, and
@@ -42,57 +40,6 @@ func TestWhatALargeCrowdMeans(t *testing.T) {
 		herd.Bystander.Meanwhile,
 		10*chain.Bystander.Meanwhile,
 		"bytes to others in one of its waits, in steps 3 and 4",
-	)
-	if largest < 1000 {
-		return
-	}
-	watched := rec.Queues[slices.IndexFunc(rec.Locks, func(s Step) bool { return s.Key == Watched.Key })].Crowd(largest)
-	creates := watched.Releases[0].Requests[wiretap.Create]
-	chapter.SaysIn(
-		t,
-		"../../../step01_plain_node/README.md",
-		"NewWatched, %d waiters, one release: %d notifications, %d creates, %d of them in vain",
-		largest,
-		watched.median(notifications),
-		creates,
-		creates-1,
-	)
-	// a time is the machine's
-	waits := func(b *Bystander, percent int) chapter.Rough { return chapter.About(b.times(percent), 500) }
-	for key, c := range map[string]*Crowd{"3": herd, "4": chain} {
-		b := c.Bystander
-		chapter.SaysIn(
-			t,
-			"../../../step03_children_watch/README.md",
-			"step %s, 1,000 are served: a bystander waits %v times as long as in quiet (median), %v times (99th percentile), %v times (longest)",
-			key,
-			waits(b, 50),
-			waits(b, 99),
-			waits(b, 100),
-		)
-		chapter.SaysIn(
-			t,
-			"../../../step03_children_watch/README.md",
-			"step %s, 1,000 are served: at most %v kilobytes go to others during one of its waits",
-			key,
-			kilobytes(b.Meanwhile, 5),
-		)
-	}
-	chapter.SaysIn(
-		t,
-		"../../../step03_children_watch/README.md",
-		"1,000 waiters, 100 expire at once: %v notifications, %v lists, %v kilobytes",
-		often(n),
-		often(n),
-		kilobytes(herd.Deaths.Received, 10),
-	)
-	chapter.SaysIn(
-		t,
-		"../../../step04_predecessor_watch/README.md",
-		"1,000 waiters, 100 expire at once: %v notifications, %v lists, %v kilobytes",
-		dead,
-		dead,
-		kilobytes(chain.Deaths.Received, 1.1),
 	)
 }
 

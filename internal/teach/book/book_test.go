@@ -215,7 +215,7 @@ func TestEveryPredictionIsAQuestion(t *testing.T) {
 		return []string{kind, kind}
 	}
 	assert.Equal(t, map[string][]string{
-		"step01-1": both("470"), "step02-1": both("a choice of 3"),
+		"step01-1": both("200"), "step02-1": both("a choice of 3"),
 		"step03-1": both("%d", all(100)), "step04-1": both("%d", all(100)),
 		"step05-1": both("words"), "step05-2": both("words"), "step05-3": both("a choice of 3"),
 		"step05-4": both("0"), "step05-5": both("a choice of 3"), "step05-6": both("words"),
@@ -229,12 +229,11 @@ func TestEveryPredictionIsAQuestion(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, string(text), "\n» "+fmt.Sprintf(format, args...), "what the answer rests on")
 	}
-	says("step01", "10 waiters, one second: 470 creates")
-	says("step02", "20 waiters, one second: 960 lists of 21 names and 491 bytes, 470 kB received")
+	says("step01", "10 waiters try 20 times each: 200 creates fail")
+	says("step02", "20 waiters look once: 20 lists of 21 names, 9820 bytes")
 	for _, n := range []int{10, 50} {
 		says("step03", "%d waiters, all served: %d notifications to waiters", n, all(n))
-		says("step04", "%d waiters, all served: %d notifications", n, n)
-		says("step04", "%d waiters, all served: %d lists, %d names in them", n, n, all(n))
+		says("step04", "%d waiters, all served: %d notifications, %d lists, %d names in them", n, n, n, all(n))
 	}
 	says("step05", "locking again inside it: 0 requests")
 	says(
