@@ -36,6 +36,9 @@ func (e Exercise) judge(t *testing.T, want string, locks []property.Subject) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if want != "" {
+			zktest.LeavesGoroutines()
+		}
 		var wrong answer // the first answer that says no
 		for a := range e.answers(t.Context(), server, locks) {
 			if !a.holds {

@@ -1,0 +1,469 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	pathpkg "path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
+	"zklock/internal/property"
+	starter "zklock/step05_reentrant/exercise"
+)
+
+// The check of the exercise accepts this step's lock, and right ones that differ from it. It
+// refuses the starter and the wrong ones.
+func TestTheExercise(t *testing.T) {
+	exercise.Accepts(t, exercise.Step5, locks)
+	exercise.Accepts(t, exercise.Step5, queueing("a longer guid", func(l *queued) {
+		l.ownName = func() string { return fmt.Sprintf("%s/_c_%016x%016x-lock-", l.dir, rand.Uint64(), rand.Uint64()) }
+	}))
+	exercise.Accepts(t, exercise.Step5, queueing("deletes what it finds, and creates again", func(l *queued) {
+		l.find = l.findAndDelete
+	}))
+	exercise.Accepts(t, exercise.Step5, queueing("the token is of the own znode's create", func(l *queued) {
+		l.wait = l.waitForCzxid
+	}))
+
+	exercise.Refuses(t, exercise.Step5, property.LostCreateReply, starting())
+	for _, wrong := range []struct {
+		name   string
+		change func(l *queued)
+		at     *property.Property
+	}{
+		{"creates again without looking", func(l *queued) { l.find = findsNothing }, property.LostCreateReply},
+		{"leaves a lost create to its caller", func(l *queued) { l.find = givesBack }, property.LostCreateReply},
+		{"gives up its place when a list fails", func(l *queued) { l.wait = l.waitAskingOnce }, property.LineBreaks},
+		{"one guid for all calls", func(l *queued) { l.ownName = sameName(l.dir) }, property.OwnPlace},
+		{"takes any znode with its guid", func(l *queued) { l.find = l.findWhoever }, property.OldZnode},
+		{"lists without a sync", func(l *queued) { l.find = l.findWithoutSync }, property.LaggingServer},
+		{"is not told of a loss", func(l *queued) { l.wait = l.waitWithoutConnection }, property.ToldOfLoss},
+	} {
+		exercise.Refuses(t, exercise.Step5, wrong.at, queueing(wrong.name, wrong.change))
+	}
+	for _, wrong := range []struct {
+		name   string
+		change func(h *changed)
+		at     *property.Property
+	}{
+		{"unlocks once", func(h *changed) { h.unlock = h.deleteOnce }, property.LostDeleteReply},
+		{"the first of two Unlocks ends it", func(h *changed) { h.unlock = h.unlockAll }, property.LocksAgain},
+		{"its context goes on", func(h *changed) { h.ctx = context.WithoutCancel(h.ctx) }, property.ToldOfLoss},
+		{"the token is the znode's number", func(h *changed) { h.token = h.number() }, property.Fenced},
+		{"the token is the time of day", func(h *changed) { h.token = time.Now().UnixNano() }, property.Fenced},
+		{"W14", func(h *changed) { h.unlock = h.deleteTheFirst }, property.NoStranger},
+		{"is glad if its znode has gone", func(h *changed) { h.unlock = h.unlockAnyway }, property.NoStranger},
+	} {
+		exercise.Refuses(t, exercise.Step5, wrong.at, holding(wrong.name, wrong.change))
+	}
+	exercise.Refuses(t, exercise.Step5, property.LocksAgain, over("W10", newOneHoldForAllLocks))
+	exercise.Refuses(t, exercise.Step5, property.LocksAgain, over("W11", newEntersIfItWaited))
+	exercise.Refuses(t, exercise.Step5, property.Tries, over("a try that ends the hold", newTriesWithItsTime))
+	exercise.Refuses(t, exercise.Step5, property.Tries, over("a try that stays in the queue", newTriesAndStays))
+	exercise.Refuses(t, exercise.Step5, property.GivesUpAtOnce, over("gives up when the answer has come", newInForeground))
+
+	// These are changes of step 4's lock.
+	exercise.Refuses(t, exercise.Step4, property.GivingUp, property.Over("W23", newTakesAnInterruptForTheLock))
+}
+
+func starting() property.Subject {
+	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*starter.Session, error) {
+		return starter.Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
+	}
+	return property.OverHolds("the starter", open, starter.New)
+}
+
+// over is this step's lock in another form.
+func over[L interface {
+	Lock(context.Context) (*Hold, error)
+	TryLock(context.Context, time.Duration) (*Hold, error)
+}](name string, newLock func(*Lock) L) property.Subject {
+	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
+		return Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
+	}
+	s := property.OverHolds(name, open, func(s *Session, path string) L { return newLock(New(s, path)) })
+	s.NotHeld, s.Lost = ErrNotHeld, ErrLost
+	return s
+}
+
+// right is this step's lock, as a part of the others.
+type right = Lock
+
+// queued is this step's lock, open in the places where a queue can go wrong.
+type queued struct {
+	*right
+	ownName func() string
+	find    func(ownName string) (place, error)
+	wait    func(waiting context.Context, mine place, mayWait bool) (*Hold, error)
+}
+
+// queueing is such a lock with one change.
+func queueing(name string, change func(l *queued)) property.Subject {
+	return over(name, func(own *Lock) *queued {
+		l := &queued{right: own, find: own.find, wait: own.wait}
+		l.ownName = func() string { return fmt.Sprintf("%s/_c_%016x-lock-", own.dir, rand.Uint64()) }
+		change(l)
+		return l
+	})
+}
+
+func (l *queued) Lock(ctx context.Context) (*Hold, error) { return l.TryLock(ctx, forever) }
+
+// TryLock is the step's own, without its checks.
+func (l *queued) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	if h := holdIn(ctx, l.right); h != nil {
+		inside, err := h.enter()
+		if err != nil {
+			return nil, err
+		}
+		if inside {
+			return h, nil
+		}
+	}
+	waiting := ctx
+	if wait > 0 {
+		limited, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
+		defer stop()
+		waiting = limited
+	}
+	results := make(chan *Hold)
+	errs := make(chan error, 1)
+	go func() {
+		h, err := l.joinAndWait(waiting, wait > 0)
+		if err != nil {
+			errs <- err
+			return
+		}
+		select {
+		case results <- h:
+		case <-waiting.Done():
+			_ = l.leave(h.place)
+		}
+	}()
+	select {
+	case h := <-results:
+		h.begin(ctx)
+		return h, nil
+	case err := <-errs:
+		return nil, err
+	case <-waiting.Done():
+		return nil, whyEnded(waiting)
+	}
+}
+
+func (l *queued) joinAndWait(waiting context.Context, mayWait bool) (*Hold, error) {
+	for {
+		mine, err := l.join(waiting)
+		if err != nil {
+			return nil, err
+		}
+		h, err := l.wait(waiting, mine, mayWait)
+		if err == nil {
+			return h, nil
+		}
+		if !errors.Is(err, zk.ErrNoNode) {
+			return nil, errors.Join(err, l.leave(mine))
+		}
+	}
+}
+
+func (l *queued) join(waiting context.Context) (place, error) {
+	ownName := l.ownName()
+	for waiting.Err() == nil {
+		session := l.s.conn.SessionID()
+		node, err := create(l.s.conn, ownName, zk.FlagEphemeralSequential)
+		sameSession := l.s.conn.SessionID() == session
+		if err == nil && sameSession {
+			return place{node, session}, nil
+		}
+		if err != nil && !l.s.mustAskAgain(err) {
+			return place{}, err
+		}
+		mine, err := l.find(ownName)
+		if err != nil || mine.node != "" {
+			return mine, err
+		}
+	}
+	return place{}, whyEnded(waiting)
+}
+
+// "The create was not answered, so it has failed, and I try again."
+func findsNothing(string) (place, error) { return place{}, nil }
+
+// "The create was not answered, and the caller may try again."
+func givesBack(string) (place, error) { return place{}, zk.ErrConnectionClosed }
+
+// Right: a znode that was made without an answer can be deleted, and a new one made.
+func (l *queued) findAndDelete(ownName string) (place, error) {
+	mine, err := l.right.find(ownName)
+	if err != nil || mine.node == "" {
+		return place{}, err
+	}
+	if err := l.leave(mine); isRefused(err) {
+		return place{}, err
+	}
+	return place{}, nil
+}
+
+// "The guid is mine alone, so the znode is mine."
+func (l *queued) findWhoever(ownName string) (place, error) {
+	return l.findIf(ownName, func(place) (bool, error) { return true, nil })
+}
+
+// "If the server has made my znode, it is in the list."
+func (l *queued) findWithoutSync(ownName string) (place, error) {
+	return l.findIf(ownName, func(found place) (bool, error) {
+		_, stat, err := l.s.conn.Get(found.node)
+		return err == nil && stat.EphemeralOwner == found.session, err
+	})
+}
+
+// findIf looks for a znode whose path begins with ownName, and takes it if it is right.
+func (l *queued) findIf(ownName string, isRight func(place) (bool, error)) (place, error) {
+	for {
+		names, _, err := l.s.conn.Children(l.dir)
+		at := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(l.dir+"/"+name, ownName) })
+		found, right := place{}, false
+		if err == nil && at >= 0 {
+			found = place{l.dir + "/" + names[at], l.s.conn.SessionID()}
+			right, err = isRight(found)
+		}
+		if l.s.mustAskAgain(err) {
+			pause()
+			continue
+		}
+		if err != nil || !right {
+			return place{}, err
+		}
+		return found, nil
+	}
+}
+
+// "The guid tells my znodes from those of others, so one for each lock is enough."
+func sameName(dir string) func() string {
+	name := fmt.Sprintf("%s/_c_%016x-lock-", dir, rand.Uint64())
+	return func() string { return name }
+}
+
+// "A list without an answer ends the wait."
+func (l *queued) waitAskingOnce(waiting context.Context, mine place, mayWait bool) (*Hold, error) {
+	if _, _, err := l.s.conn.Children(l.dir); err != nil {
+		return nil, err
+	}
+	return l.right.wait(waiting, mine, mayWait)
+}
+
+// "The session is mine until I close it."
+func (l *queued) waitWithoutConnection(waiting context.Context, mine place, mayWait bool) (*Hold, error) {
+	h, err := l.right.wait(waiting, mine, mayWait)
+	if err == nil {
+		h.connected = l.s.open
+	}
+	return h, err
+}
+
+// Right: the holders' znodes are made in the order in which they are served.
+func (l *queued) waitForCzxid(waiting context.Context, mine place, mayWait bool) (*Hold, error) {
+	h, err := l.right.wait(waiting, mine, mayWait)
+	if err != nil {
+		return nil, err
+	}
+	_, stat, err := l.s.conn.Get(mine.node)
+	for l.s.mustAskAgain(err) {
+		pause()
+		_, stat, err = l.s.conn.Get(mine.node)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.token = stat.Czxid
+	return h, nil
+}
+
+// changed is a hold that differs from this step's in one field.
+type changed struct {
+	*Hold
+	ctx    context.Context
+	token  int64
+	unlock func(context.Context) error
+}
+
+func (h *changed) Context() context.Context { return h.ctx }
+func (h *changed) Token() int64             { return h.token }
+func (h *changed) Unlock(ctx context.Context) error {
+	if h == nil {
+		return ErrNotHeld
+	}
+	return h.unlock(ctx)
+}
+
+// changing is this step's lock, whose holds are changed.
+type changing struct {
+	*right
+	change func(h *changed)
+}
+
+func (l *changing) Lock(ctx context.Context) (*changed, error) { return l.TryLock(ctx, forever) }
+
+func (l *changing) TryLock(ctx context.Context, wait time.Duration) (*changed, error) {
+	h, err := l.right.TryLock(ctx, wait)
+	if err != nil {
+		return nil, err
+	}
+	own := &changed{h, h.Context(), h.Token(), h.Unlock}
+	l.change(own)
+	return own, nil
+}
+
+// holding is such a lock.
+func holding(name string, change func(h *changed)) property.Subject {
+	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
+		return Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
+	}
+	s := property.OverHolds(name, open, func(s *Session, path string) *changing { return &changing{New(s, path), change} })
+	s.NotHeld, s.Lost = ErrNotHeld, ErrLost
+	return s
+}
+
+// "The delete was sent, and that is all that I can do."
+func (h *changed) deleteOnce(context.Context) error {
+	if isLast, err := h.exit(); !isLast {
+		return err
+	}
+	h.end(errReleased)
+	return h.lock.s.conn.Delete(h.node, -1)
+}
+
+// "An Unlock releases the lock."
+func (h *changed) unlockAll(ctx context.Context) error {
+	for {
+		h.mu.Lock()
+		left := h.count
+		h.mu.Unlock()
+		if err := h.Hold.Unlock(ctx); left <= 1 || err != nil {
+			return err
+		}
+	}
+}
+
+// "Unlock has to make the znode go. If it has gone already, all is well."
+func (h *changed) unlockAnyway(ctx context.Context) error {
+	err := h.Hold.Unlock(ctx)
+	if errors.Is(err, ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// W14: the holder's znode is the first, so unlock deletes the first.
+func (h *changed) deleteTheFirst(ctx context.Context) error {
+	names, _, err := h.lock.s.conn.Children(h.lock.dir)
+	if err == nil && len(names) > 0 {
+		slices.SortFunc(names, zktest.BySequence)
+		h.node = h.lock.dir + "/" + names[0]
+	}
+	return h.Hold.Unlock(ctx)
+}
+
+// "Each znode has a greater number than the one before."
+func (h *changed) number() int64 {
+	n, _ := number(pathpkg.Base(h.node))
+	return int64(n)
+}
+
+// W10: there is one count for all locks, so the hold of another one is a hold of this one.
+type oneHoldForAllLocks struct{ *right }
+
+type anyHold struct{}
+
+func newOneHoldForAllLocks(l *Lock) oneHoldForAllLocks { return oneHoldForAllLocks{l} }
+
+func (l oneHoldForAllLocks) Lock(ctx context.Context) (*Hold, error) { return l.TryLock(ctx, forever) }
+
+func (l oneHoldForAllLocks) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	if h, ok := ctx.Value(anyHold{}).(*Hold); ok {
+		if inside, err := h.enter(); inside || err != nil {
+			return h, err
+		}
+	}
+	h, err := l.right.TryLock(ctx, wait)
+	if err == nil {
+		h.ctx = context.WithValue(h.ctx, anyHold{}, h)
+	}
+	return h, err
+}
+
+// W11: the count is set only on the path that waited.
+type entersIfItWaited struct{ *right }
+
+func newEntersIfItWaited(l *Lock) entersIfItWaited { return entersIfItWaited{l} }
+
+func (l entersIfItWaited) Lock(ctx context.Context) (*Hold, error) { return l.TryLock(ctx, forever) }
+
+func (l entersIfItWaited) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	others, _, _ := l.s.conn.Children(l.dir)
+	h, err := l.right.TryLock(ctx, wait)
+	if err == nil && len(others) == 0 {
+		h.ctx = context.WithValue(h.ctx, holdKey{l.right}, (*Hold)(nil)) // not known as its holder
+	}
+	return h, err
+}
+
+// "What TryLock returns is made from the context that it waited with."
+type triesWithItsTime struct{ *right }
+
+func newTriesWithItsTime(l *Lock) triesWithItsTime { return triesWithItsTime{l} }
+
+func (l triesWithItsTime) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	if wait == 0 {
+		return l.right.TryLock(ctx, wait)
+	}
+	limited, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
+	context.AfterFunc(ctx, stop)
+	return l.right.Lock(limited)
+}
+
+// "Somebody else holds the lock, and the next try will find it free."
+type triesAndStays struct{ *right }
+
+func newTriesAndStays(l *Lock) triesAndStays { return triesAndStays{l} }
+
+func (l triesAndStays) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	holds := make(chan *Hold, 1)
+	errs := make(chan error, 1)
+	go func() {
+		h, err := l.right.Lock(ctx)
+		holds <- h
+		errs <- err
+	}()
+	select {
+	case h := <-holds:
+		return h, <-errs
+	case <-time.After(max(wait, time.Second)):
+		return nil, ErrLocked
+	}
+}
+
+// "Lock looks at the context before each request."
+type inForeground struct{ *right }
+
+func newInForeground(l *Lock) inForeground { return inForeground{l} }
+
+func (l inForeground) Lock(ctx context.Context) (*Hold, error) {
+	if holdIn(ctx, l.right) != nil {
+		return l.right.Lock(ctx)
+	}
+	h, err := l.joinAndWait(ctx, true)
+	if err == nil {
+		h.begin(ctx)
+	}
+	return h, err
+}
