@@ -24,7 +24,7 @@ import (
 func TestTheExercise(t *testing.T) {
 	exercise.Accepts(t, exercise.Step5, locks)
 	exercise.Accepts(t, exercise.Step5, queueing("a longer guid", func(l *queued) {
-		l.ownName = func() string { return fmt.Sprintf("%s/_c_%016x%016x-lock-", l.dir, rand.Uint64(), rand.Uint64()) }
+		l.prefix = func() string { return fmt.Sprintf("%s/_c_%016x%016x-lock-", l.dir, rand.Uint64(), rand.Uint64()) }
 	}))
 	exercise.Accepts(t, exercise.Step5, queueing("deletes what it finds, and creates again", func(l *queued) {
 		l.find = l.findAndDelete
@@ -42,7 +42,7 @@ func TestTheExercise(t *testing.T) {
 		{"creates again without looking", func(l *queued) { l.find = findsNothing }, property.LostCreateReply},
 		{"leaves a lost create to its caller", func(l *queued) { l.find = givesBack }, property.LostCreateReply},
 		{"gives up its place when a list fails", func(l *queued) { l.wait = l.waitAskingOnce }, property.LineBreaks},
-		{"one guid for all calls", func(l *queued) { l.ownName = sameName(l.dir) }, property.OwnPlace},
+		{"one guid for all calls", func(l *queued) { l.prefix = sameName(l.dir) }, property.OwnPlace},
 		{"takes any znode with its guid", func(l *queued) { l.find = l.findWhoever }, property.OldZnode},
 		{"lists without a sync", func(l *queued) { l.find = l.findWithoutSync }, property.LaggingServer},
 		{"is not told of a loss", func(l *queued) { l.wait = l.waitWithoutConnection }, property.ToldOfLoss},
@@ -100,16 +100,16 @@ type right = Lock
 // queued is this step's lock, open in the places where a queue can go wrong.
 type queued struct {
 	*right
-	ownName func() string
-	find    func(ownName string) (place, error)
-	wait    func(waiting context.Context, mine place, mayWait bool) (*Hold, error)
+	prefix func() string
+	find   func(prefix string) (place, error)
+	wait   func(waiting context.Context, mine place, mayWait bool) (*Hold, error)
 }
 
 // queueing is such a lock with one change.
 func queueing(name string, change func(l *queued)) property.Subject {
 	return over(name, func(own *Lock) *queued {
 		l := &queued{right: own, find: own.find, wait: own.wait}
-		l.ownName = func() string { return fmt.Sprintf("%s/_c_%016x-lock-", own.dir, rand.Uint64()) }
+		l.prefix = func() string { return fmt.Sprintf("%s/_c_%016x-lock-", own.dir, rand.Uint64()) }
 		change(l)
 		return l
 	})
@@ -176,10 +176,10 @@ func (l *queued) joinAndWait(waiting context.Context, mayWait bool) (*Hold, erro
 }
 
 func (l *queued) join(waiting context.Context) (place, error) {
-	ownName := l.ownName()
+	prefix := l.prefix()
 	for waiting.Err() == nil {
 		session := l.s.conn.SessionID()
-		node, err := create(l.s.conn, ownName, zk.FlagEphemeralSequential)
+		node, err := create(l.s.conn, prefix, zk.FlagEphemeralSequential)
 		sameSession := l.s.conn.SessionID() == session
 		if err == nil && sameSession {
 			return place{node, session}, nil
@@ -187,7 +187,7 @@ func (l *queued) join(waiting context.Context) (place, error) {
 		if err != nil && !l.s.mustAskAgain(err) {
 			return place{}, err
 		}
-		mine, err := l.find(ownName)
+		mine, err := l.find(prefix)
 		if err != nil || mine.node != "" {
 			return mine, err
 		}
@@ -202,8 +202,8 @@ func findsNothing(string) (place, error) { return place{}, nil }
 func givesBack(string) (place, error) { return place{}, zk.ErrConnectionClosed }
 
 // Right: a znode that was made without an answer can be deleted, and a new one made.
-func (l *queued) findAndDelete(ownName string) (place, error) {
-	mine, err := l.right.find(ownName)
+func (l *queued) findAndDelete(prefix string) (place, error) {
+	mine, err := l.right.find(prefix)
 	if err != nil || mine.node == "" {
 		return place{}, err
 	}
@@ -214,23 +214,23 @@ func (l *queued) findAndDelete(ownName string) (place, error) {
 }
 
 // "The guid is mine alone, so the znode is mine."
-func (l *queued) findWhoever(ownName string) (place, error) {
-	return l.findIf(ownName, func(place) (bool, error) { return true, nil })
+func (l *queued) findWhoever(prefix string) (place, error) {
+	return l.findIf(prefix, func(place) (bool, error) { return true, nil })
 }
 
 // "If the server has made my znode, it is in the list."
-func (l *queued) findWithoutSync(ownName string) (place, error) {
-	return l.findIf(ownName, func(found place) (bool, error) {
+func (l *queued) findWithoutSync(prefix string) (place, error) {
+	return l.findIf(prefix, func(found place) (bool, error) {
 		_, stat, err := l.s.conn.Get(found.node)
 		return err == nil && stat.EphemeralOwner == found.session, err
 	})
 }
 
-// findIf looks for a znode whose path begins with ownName, and takes it if it is right.
-func (l *queued) findIf(ownName string, isRight func(place) (bool, error)) (place, error) {
+// findIf looks for a znode whose path begins with prefix, and takes it if it is right.
+func (l *queued) findIf(prefix string, isRight func(place) (bool, error)) (place, error) {
 	for {
 		names, _, err := l.s.conn.Children(l.dir)
-		at := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(l.dir+"/"+name, ownName) })
+		at := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(l.dir+"/"+name, prefix) })
 		found, right := place{}, false
 		if err == nil && at >= 0 {
 			found = place{l.dir + "/" + names[at], l.s.conn.SessionID()}
@@ -265,7 +265,7 @@ func (l *queued) waitAskingOnce(waiting context.Context, mine place, mayWait boo
 func (l *queued) waitWithoutConnection(waiting context.Context, mine place, mayWait bool) (*Hold, error) {
 	h, err := l.right.wait(waiting, mine, mayWait)
 	if err == nil {
-		h.connected = l.s.open
+		h.connection = l.s.open
 	}
 	return h, err
 }

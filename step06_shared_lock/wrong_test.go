@@ -79,11 +79,12 @@ func first(names []string) string {
 // a writer must not meet another writer. It must not meet a reader either.
 func TestWriterThatWaitsForWritersOnly(t *testing.T) {
 	t.Parallel()
-	lastWriter := func(names []string, mine string) (string, error) {
-		asReader := strings.Replace(mine, string(write), string(read), 1)
-		return predecessor(append(names, asReader), asReader)
-	}
-	property.Lacks(t, watching("a writer that waits for the last writer", lastWriter), property.Shared)
+	property.Lacks(t, watching("a writer that waits for the last writer", waitsForTheLastWriter), property.Shared)
+}
+
+func waitsForTheLastWriter(names []string, mine string) (string, error) {
+	asReader := strings.Replace(mine, string(write), string(read), 1)
+	return predecessor(append(names, asReader), asReader)
 }
 
 // The second: when the first in the queue is a reader, readers are inside, and
@@ -91,35 +92,37 @@ func TestWriterThatWaitsForWritersOnly(t *testing.T) {
 // keep coming it waits for ever.
 func TestReaderThatLooksAtTheFirstOnly(t *testing.T) {
 	t.Parallel()
-	joinReaders := func(names []string, mine string) (string, error) {
-		_, own, _ := number(mine)
-		if _, inside, _ := number(first(names)); own == read && inside == read {
-			return "", nil
-		}
-		return predecessor(names, mine)
+	property.Lacks(t, watching("a reader that looks at the first znode", joinsReaders), property.Shared)
+}
+
+func joinsReaders(names []string, mine string) (string, error) {
+	_, own, _ := number(mine)
+	if _, inside, _ := number(first(names)); own == read && inside == read {
+		return "", nil
 	}
-	property.Lacks(t, watching("a reader that looks at the first znode", joinReaders), property.Shared)
+	return predecessor(names, mine)
 }
 
 // W26, published in kazoo. The idea: a reader waits while a writer is in the queue. But the
 // writer may stand behind it, and wait for the reader: then both wait for ever.
 func TestW26AReaderThatWaitsForAWriterBehindIt(t *testing.T) {
 	t.Parallel()
-	anyWriter := func(names []string, mine string) (string, error) {
-		_, own, _ := number(mine)
-		for _, name := range names {
-			if _, other, _ := number(name); own == read && other == write {
-				return name, nil // the mistake: the writer's number may be greater
-			}
-		}
-		return predecessor(names, mine)
-	}
 	z := zktest.New(t)
-	lock := watching("W26", anyWriter)
+	lock := watching("W26", waitsForAnyWriter)
 	turns := queue(z, lock, "WR") // a writer holds the lock, and a reader waits
 	behind := lock.Join(z, "a writer behind the reader").Start()
 	behind.MustWait("the reader before it")
 	turns[0].Release()
 	turns[1].MustWait("the writer behind it")
 	require.False(t, behind.Returned(), "the writer waits for the reader before it")
+}
+
+func waitsForAnyWriter(names []string, mine string) (string, error) {
+	_, own, _ := number(mine)
+	for _, name := range names {
+		if _, other, _ := number(name); own == read && other == write {
+			return name, nil // the mistake: the writer's number may be greater
+		}
+	}
+	return predecessor(names, mine)
 }

@@ -28,22 +28,27 @@ var mineLasts = zktest.Slower(10 * time.Second)
 // Mine plays orders of two clients of a learner's lock of a step, "3" to "6", for ten
 // seconds at most, or longer on a busy machine. They are all orders without a fault; then those with a crash or a client
 // that gives up, and one switch without need; and in steps 5 and 6 those with any fault and
-// no such switch. The steps before cannot bear a lost reply. It stops when something is
+// no such switch. The steps before cannot bear a lost reply. In step 6 one client reads, and
+// the other one writes. It stops when something is
 // wrong: then the answer has the shortest such order.
 //
 // The program is a test of the learner's package, which calls exercise.Check in TestLock;
 // "" is the one that runs. Below root, a znode, it leaves nothing.
 func Mine(ctx context.Context, servers []string, root, step, program string) (Answer, error) {
+	readers := 0
+	if step == "6" {
+		readers = 1 // and the other one writes
+	}
 	bounds := []Settings{
-		{Clients: 2, Switches: Unbound},
-		{Clients: 2, Switches: 1, Faults: 1, Mild: true},
+		{Clients: 2, Readers: readers, Switches: Unbound},
+		{Clients: 2, Readers: readers, Switches: 1, Faults: 1, Mild: true},
 	}
 	switch step {
 	case "1", "2":
 		return Answer{}, ErrAsks
 	case "3", "4":
 	case "5", "6":
-		bounds = append(bounds, Settings{Clients: 2, Switches: 0, Faults: 1})
+		bounds = append(bounds, Settings{Clients: 2, Readers: readers, Switches: 0, Faults: 1})
 	default:
 		return Answer{}, fmt.Errorf("%q is no step", step)
 	}

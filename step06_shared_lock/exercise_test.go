@@ -1,0 +1,255 @@
+package sharedlock
+
+import (
+	"context"
+	"errors"
+	pathpkg "path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
+	"zklock/internal/property"
+	starter "zklock/step06_shared_lock/exercise"
+)
+
+// The check of the exercise accepts this step's lock, and one that differs from it. It
+// refuses the starter and the wrong ones.
+func TestTheExercise(t *testing.T) {
+	exercise.Accepts(t, exercise.Step6, locks)
+	exercise.Accepts(t, exercise.Step6, over("a function for each kind", func(l *right) *queued {
+		return &queued{l, aFunctionForEachKind}
+	}))
+
+	openStarter := func(servers []string, timeout time.Duration, dial zk.Dialer) (*starter.Session, error) {
+		return starter.Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
+	}
+	exercise.Refuses(t, exercise.Step6, property.Shared, property.OverHolds("the starter", openStarter, starter.New))
+	for name, before := range map[string]func(names []string, mine string) (string, error){
+		"a writer waits for writers only":             waitsForTheLastWriter,
+		"a reader looks at the first only":            joinsReaders,
+		"a reader waits for all before it":            waitsForAll,
+		"behind a writer, a reader waits for readers": waitsForReadersBehindAWriter,
+		"W26": waitsForAnyWriter,
+	} {
+		wrong := over(name, func(l *right) *queued { return &queued{l, before} })
+		exercise.Refuses(t, exercise.Step6, property.Shared, wrong)
+	}
+	exercise.Refuses(t, exercise.Step6, property.Upgrade, over("a reader may write", newMayWrite))
+	exercise.Refuses(t, exercise.Step6, property.Upgrade, over("a reader that wants to write queues up", newQueuesUp))
+	exercise.Refuses(t, exercise.Step6, property.ReaderStays, over("a reader queues again as a writer", newQueuesAgain))
+}
+
+// right is this step's lock, as a part of the others.
+type right = RWLock
+
+// over is this step's lock in another form.
+func over[L interface {
+	Lock(context.Context) (*Hold, error)
+	TryLock(context.Context, time.Duration) (*Hold, error)
+}](name string, newLock func(*right) L) property.Subject {
+	s := property.OverHolds(name, open, func(s *Session, path string) L { return newLock(New(s, path)) })
+	s.NotHeld, s.Lost = ErrNotHeld, ErrLost
+	return s
+}
+
+// queued is this step's lock, open where it finds out whom to wait for.
+type queued struct {
+	*right
+	before func(names []string, mine string) (before string, err error)
+}
+
+func (l *queued) Lock(ctx context.Context) (*Hold, error)  { return l.lock(ctx, forever, write) }
+func (l *queued) RLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, forever, read) }
+func (l *queued) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	return l.lock(ctx, wait, write)
+}
+func (l *queued) TryRLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	return l.lock(ctx, wait, read)
+}
+
+// lock is the step's own, without its checks.
+func (l *queued) lock(ctx context.Context, wait time.Duration, k kind) (*Hold, error) {
+	if h := holdIn(ctx, l.right); h != nil {
+		inside, err := h.enter(k)
+		if err != nil {
+			return nil, err
+		}
+		if inside {
+			return h, nil
+		}
+	}
+	waiting := ctx
+	if wait > 0 {
+		limited, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
+		defer stop()
+		waiting = limited
+	}
+	holds := make(chan *Hold)
+	errs := make(chan error, 1)
+	go func() {
+		h, err := l.joinAndWait(waiting, k, wait > 0)
+		if err != nil {
+			errs <- err
+			return
+		}
+		select {
+		case holds <- h:
+		case <-waiting.Done():
+			_ = l.leave(h.place)
+		}
+	}()
+	select {
+	case h := <-holds:
+		h.begin(ctx)
+		return h, nil
+	case err := <-errs:
+		return nil, err
+	case <-waiting.Done():
+		return nil, whyEnded(waiting)
+	}
+}
+
+func (l *queued) joinAndWait(waiting context.Context, k kind, mayWait bool) (*Hold, error) {
+	for {
+		mine, err := l.join(waiting, k)
+		if err != nil {
+			return nil, err
+		}
+		h, err := l.wait(waiting, mine, mayWait)
+		if err == nil {
+			h.kind = k
+			return h, nil
+		}
+		if !errors.Is(err, zk.ErrNoNode) {
+			return nil, errors.Join(err, l.leave(mine))
+		}
+	}
+}
+
+func (l *queued) wait(waiting context.Context, mine place, mayWait bool) (*Hold, error) {
+	for waiting.Err() == nil {
+		connection := l.s.connection()
+		if l.s.conn.SessionID() != mine.session {
+			return nil, zk.ErrNoNode
+		}
+		names, stat, err := l.s.conn.Children(l.dir)
+		before := ""
+		if err == nil {
+			_, err = predecessor(names, pathpkg.Base(mine.node)) // is ours there?
+		}
+		if err == nil {
+			before, err = l.before(names, pathpkg.Base(mine.node))
+		}
+		var gone <-chan zk.Event
+		switch {
+		case err == nil && before == "" && connection.Err() == nil:
+			return &Hold{lock: l.right, place: mine, connection: connection, token: stat.Pzxid}, nil
+		case err == nil && before != "" && !mayWait:
+			return nil, ErrLocked
+		case err == nil && before != "":
+			_, _, gone, err = l.s.conn.GetW(l.dir + "/" + before)
+			if errors.Is(err, zk.ErrNoNode) {
+				continue
+			}
+		}
+		if l.s.mustAskAgain(err) || err == nil && gone == nil {
+			pause()
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-gone:
+		case <-connection.Done():
+		case <-waiting.Done():
+		}
+	}
+	return nil, whyEnded(waiting)
+}
+
+// Right: a writer waits for the last of all, and a reader for the last writer.
+func aFunctionForEachKind(names []string, mine string) (string, error) {
+	own, ownKind, _ := number(mine)
+	waitsFor := map[kind]func(k kind) bool{
+		write: func(kind) bool { return true },
+		read:  func(k kind) bool { return k == write },
+	}[ownKind]
+	before := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		n, k, ok := number(name)
+		return !ok || n >= own || !waitsFor(k)
+	})
+	if len(before) == 0 {
+		return "", nil
+	}
+	return slices.MaxFunc(before, zktest.BySequence), nil
+}
+
+// "The queue is served in its order."
+func waitsForAll(names []string, mine string) (string, error) {
+	asWriter := strings.Replace(mine, string(read), string(write), 1)
+	return predecessor(append(names, asWriter), asWriter)
+}
+
+// "Behind a writer all stand in line, and who is let in wakes the next."
+func waitsForReadersBehindAWriter(names []string, mine string) (string, error) {
+	before, err := predecessor(names, mine)
+	if before == "" || err != nil {
+		return before, err
+	}
+	return waitsForAll(names, mine)
+}
+
+// "Who holds the lock may lock again."
+type mayWrite struct{ *right }
+
+func newMayWrite(l *right) mayWrite { return mayWrite{l} }
+
+func (l mayWrite) Lock(ctx context.Context) (*Hold, error) {
+	if h := holdIn(ctx, l.right); h != nil && h.kind == read {
+		return l.RLock(ctx)
+	}
+	return l.right.Lock(ctx)
+}
+
+// "Who wants to write waits for the readers to go."
+type queuesUp struct{ *right }
+
+func newQueuesUp(l *right) queuesUp { return queuesUp{l} }
+
+func (l queuesUp) Lock(ctx context.Context) (*Hold, error) {
+	if h := holdIn(ctx, l.right); h != nil && h.kind == read {
+		ctx = context.WithValue(ctx, holdKey{l.right}, (*Hold)(nil)) // as if nobody held the lock
+	}
+	return l.right.Lock(ctx)
+}
+
+// "A new place is a new place: the safe kind is the writer's."
+type queuesAgain struct{ *right }
+
+func newQueuesAgain(l *right) queuesAgain { return queuesAgain{l} }
+
+func (l queuesAgain) RLock(ctx context.Context) (*Hold, error) {
+	if holdIn(ctx, l.right) != nil {
+		return l.right.RLock(ctx)
+	}
+	mine, err := l.join(ctx, read)
+	if err != nil {
+		return nil, err
+	}
+	h, err := l.wait(ctx, mine, true)
+	if errors.Is(err, zk.ErrNoNode) {
+		return l.right.Lock(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.leave(mine))
+	}
+	h.kind = read
+	h.begin(ctx)
+	return h, nil
+}
