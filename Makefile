@@ -67,11 +67,11 @@ bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
 ## ROUNDS=3         in how many rounds; else 9
 	@go run ./internal/show/bench
 
-storm: ready ## four locks on three servers that fall
-## TIME=10m         how long; else 60s
+storm: ready ## some locks on three servers that fall: what each is worth then
+## TIME=10m         how long; else 1m
 ## SEED=42          which faults, in which order; else by chance
-## FIRST=1          ends at the first violation in steps 5 and 6
-	@go build -o out/storm ./internal/show/storm && out/storm
+## FIRST=1          ends at the first mistake of a lock for work
+	@go build -o out/storm ./internal/cmd/storm && out/storm $(if $(TIME),-time $(TIME)) $(if $(SEED),-seed $(SEED)) $(if $(FIRST),-first)
 
 java: ready ## a Java client and a Go client hand one lock to and fro
 	@go run ./internal/show/peers/java
@@ -109,7 +109,7 @@ tools: ready ## the tests that make test leaves out: for whoever changes the too
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 # RACE=-race is for .ci/night. make check has go vet. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
-TOOLS = /internal/(show|teach|server/(process|zkserver/container))(/|$$)
+TOOLS = /internal/(show|storm|cmd/zk|teach|server/(process|zkserver/container))(/|$$)
 RARE = ^(TestTheExercise|TestRarerFaults|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
 

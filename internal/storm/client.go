@@ -1,0 +1,338 @@
+package storm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/process"
+	"zklock/internal/server/wiretap"
+)
+
+const role = "client of the storm"
+
+// Client makes a process a client process, if a storm has started it as one. In any other process
+// it does nothing.
+func Client() {
+	process.Role(role, func(conductor process.Call) any {
+		return &worker{conductor: conductor, lines: map[int][]*line{}}
+	})
+}
+
+// A worker is a client process. The conductor calls its exported methods.
+type worker struct {
+	conductor process.Call
+	finishing atomic.Bool
+	running   sync.WaitGroup
+	lines     map[int][]*line // by client
+	pulse     pulse
+}
+
+// A line is what one client has of one lock: a session over a network of its own, in which faults
+// happen.
+type line struct {
+	lock
+	at, client int // in locks; and which client's
+	tap        *wiretap.Tap
+	session    zktest.Session
+	way        zktest.Way
+	users      atomic.Int32 // goroutines that are at it
+}
+
+// An Assignment tells a client process who it is.
+type Assignment struct {
+	Process int
+	Seed    uint64
+	Servers []string
+}
+
+// Begin opens all sessions, and lets the clients go to work.
+func (w *worker) Begin(me Assignment, _ *[]bool) error {
+	go w.pulse.beat()
+	random := rand.New(rand.NewPCG(me.Seed, uint64(100+me.Process)))
+	for i := range perProcess {
+		client := me.Process*perProcess + i
+		for at, lock := range locks {
+			l := &line{lock: lock, at: at, client: client, tap: wiretap.New()}
+			session, err := lock.Open(me.Servers, sessionTimeout, l.tap.Dial)
+			if err != nil {
+				return fmt.Errorf("client %d opens %s: %w", client, lock.Name, err)
+			}
+			l.session = session
+			l.way, _ = lock.Ways(session, directory(at))
+			w.lines[client] = append(w.lines[client], l)
+			for range lock.users {
+				its := rand.New(rand.NewPCG(random.Uint64(), 0))
+				l.users.Add(1)
+				w.running.Go(func() { w.use(l, its) })
+			}
+		}
+	}
+	return nil
+}
+
+// Fault makes a fault of a client.
+func (w *worker) Fault(f Fault, _ *bool) error {
+	for _, l := range w.lines[f.Client] {
+		for _, kind := range clientFaults {
+			if kind.name == f.Name {
+				kind.strike(l.tap)
+			}
+		}
+	}
+	time.Sleep(f.For)
+	for _, l := range w.lines[f.Client] {
+		l.tap.Restore()
+	}
+	return nil
+}
+
+// Finish returns when all clients have come to rest: with the locks whose calls have not come back.
+func (w *worker) Finish(_ bool, hung *[]int) error {
+	w.finishing.Store(true)
+	atRest := make(chan bool)
+	go func() {
+		w.running.Wait()
+		close(atRest)
+	}()
+	select {
+	case <-atRest:
+	case <-time.After(time.Minute):
+	}
+	for _, lines := range w.lines {
+		for _, l := range lines {
+			for range l.users.Load() {
+				*hung = append(*hung, l.at)
+			}
+		}
+	}
+	return nil
+}
+
+// tell calls the conductor.
+func (w *worker) tell(method string, args, answer any) {
+	if err := w.conductor(method, args, answer); err != nil {
+		os.Exit(1) // it is gone
+	}
+}
+
+// A Turn is one call of Lock and, if it came to that, the hold, as the client saw it.
+type Turn struct {
+	Lock, Client int
+	Called       time.Time // Lock was called
+	Failure      string    // of Lock
+	From, Until  time.Time // at both times it held the lock, for all it could know; zero: it never did
+	Ended        time.Time // after Until: it holds the lock no more; zero: nobody knows
+	Told         time.Time // it was told that the lock was lost; zero: it was not
+	Lived        bool      // its session had not ended when Unlock was called
+
+	Base         int64 // the number that it has read,
+	Read, Wrote  time.Time
+	RefusedAlive bool // the store has refused it, though it held the lock, for all it could know
+}
+
+// use takes the lock, again and again, until the storm is over.
+func (w *worker) use(l *line, random *rand.Rand) {
+	defer l.users.Add(-1)
+	for !w.finishing.Load() {
+		t := Turn{Lock: l.at, Client: l.client, Called: time.Now()}
+		var giveUpAfter time.Duration
+		if random.IntN(10) == 0 {
+			giveUpAfter = time.Duration(1+random.IntN(200)) * time.Millisecond
+		}
+		held, err := l.take(giveUpAfter)
+		if err == nil {
+			session := l.session.Conn().SessionID()
+			w.hold(l, &t, held, random)
+			w.release(l, &t, held, session)
+		} else if giveUpAfter == 0 {
+			t.Failure = err.Error()
+		}
+		w.tell("Note", t, new(bool))
+		time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
+	}
+}
+
+// take takes the lock. With 0 it waits as long as it takes.
+func (l *line) take(giveUpAfter time.Duration) (held context.Context, err error) {
+	cannotGiveUp := l.Name == steps.Client.Name
+	switch {
+	case giveUpAfter == 0 || cannotGiveUp:
+		held, err = l.way.Lock(context.Background())
+	case l.way.TryLock != nil:
+		held, err = l.way.TryLock(context.Background(), giveUpAfter)
+	default:
+		ctx, cancel := context.WithTimeout(context.Background(), giveUpAfter)
+		defer cancel()
+		_, err = l.way.Lock(ctx)
+		held = context.Background() // steps 1 to 4 tell a holder nothing
+	}
+	if errors.Is(err, zk.ErrDeadlock) { // a failed Unlock has left zk.Lock so, for ever
+		l.way, _ = l.Ways(l.session, directory(l.at))
+	}
+	return held, err
+}
+
+// One turn of so many is long: it goes on while there is a fault. The others are short.
+const (
+	oneInIsLong = 10
+	longest     = 4 * sessionTimeout
+)
+
+// hold adds one to the number, for a while.
+func (w *worker) hold(l *line, t *Turn, held context.Context, random *rand.Rand) {
+	if !w.holds(t, held) {
+		return
+	}
+	t.From = t.Until
+	isLong := random.IntN(oneInIsLong) == 0
+	use := Use{Lock: l.at, Client: l.client, Server: l.session.Conn().Server(), IsLong: isLong}
+	if l.way.Token != nil {
+		use.Token, _ = l.way.Token(held)
+	}
+	t.Read = time.Now()
+	answer := w.ask(use)
+	if answer.Refused {
+		t.RefusedAlive = w.holds(t, held)
+		return
+	}
+	t.Base = answer.Number
+	w.work(t, held, isLong)
+	if !t.Told.IsZero() {
+		// It takes its time to stop. While its session lives, nobody may come in before Unlock.
+		time.Sleep(time.Duration(random.Int64N(int64(sessionTimeout / 2))))
+		isCareful := random.IntN(2) == 0
+		if isCareful {
+			return
+		}
+	}
+	use.Write, use.Base = true, t.Base
+	if w.ask(use).Refused {
+		t.RefusedAlive = w.holds(t, held)
+	} else {
+		t.Wrote = time.Now()
+	}
+}
+
+// work takes some milliseconds. If it is long, it takes a second, and until no fault befalls the
+// client, but not for ever. It ends at once when the holder is told that the lock is lost.
+func (w *worker) work(t *Turn, held context.Context, isLong bool) {
+	began, atLeast := time.Now(), 3*time.Millisecond
+	if isLong {
+		atLeast = time.Second
+	}
+	for w.holds(t, held) && time.Since(began) < longest {
+		time.Sleep(time.Millisecond)
+		if time.Since(began) < atLeast {
+			continue
+		}
+		befallen := false
+		if isLong {
+			w.tell("Befallen", t.Client, &befallen)
+		}
+		if !befallen {
+			return
+		}
+	}
+}
+
+func (w *worker) ask(u Use) (answer Answer) {
+	w.tell("Use", u, &answer)
+	return answer
+}
+
+// holds tells whether the holder may take the lock for its own, and notes when.
+func (w *worker) holds(t *Turn, held context.Context) bool {
+	now := time.Now()
+	w.pulse.settle()
+	if held.Err() == nil {
+		t.Until = now
+		return true
+	}
+	if t.Told.IsZero() {
+		t.Told = now
+	}
+	return false
+}
+
+// release calls Unlock, and notes until when nobody else may have come in: until Unlock was called,
+// if the session lived, else until the holder last believed that it had the lock.
+func (w *worker) release(l *line, t *Turn, held context.Context, session int64) {
+	const tries = 3 // as a user would, who then gives up
+	called := time.Now()
+	err := l.way.Unlock(held)
+	for try := 1; try < tries && err != nil && l.way.Token == nil; try++ {
+		err = l.way.Unlock(held)
+	}
+	if t.From.IsZero() {
+		return
+	}
+	released := err == nil && l.session.Conn().SessionID() == session
+	t.Lived = released || l.lives(session)
+	if t.Lived {
+		t.Until = called
+	}
+	isOver := err == nil || !t.Lived
+	if isOver {
+		t.Ended = time.Now()
+	}
+}
+
+// lives tells whether a session has not ended. A majority of the servers has to answer, so it is a
+// write, of a kind that changes nothing.
+func (l *line) lives(session int64) bool {
+	for range 100 {
+		err := l.session.Conn().Delete("/storm/nobody", -1)
+		if l.session.Conn().SessionID() != session {
+			return false
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			return true
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return false
+}
+
+// A pulse knows when this process did not run: it was stopped, or the machine was busy with others.
+// Nobody can tell anything to a process that does not run, so what a holder believes is asked for
+// only when the process has run for a moment.
+type pulse struct{ lastBeat, stoodStill atomic.Int64 } // in Unix nanoseconds
+
+const (
+	longBetweenBeats = 50 * time.Millisecond
+	moment           = 100 * time.Millisecond
+)
+
+func (p *pulse) beat() {
+	for {
+		now := time.Now().UnixNano()
+		last := p.lastBeat.Swap(now)
+		if time.Duration(now-last) > longBetweenBeats {
+			p.stoodStill.Store(now)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// settle returns when the process has run for a moment.
+func (p *pulse) settle() {
+	for {
+		now := time.Now().UnixNano()
+		isBeating := time.Duration(now-p.lastBeat.Load()) < longBetweenBeats
+		hasRun := time.Duration(now-p.stoodStill.Load()) > moment
+		if isBeating && hasRun {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

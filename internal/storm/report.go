@@ -1,0 +1,88 @@
+package storm
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// tellProgress prints a line now and then, and calls stop when the storm has shown enough.
+func (s *storm) tellProgress(ctx context.Context, stop func()) {
+	began := time.Now()
+	for rest(ctx, 5*time.Second) {
+		s.mu.Lock()
+		faults, turns := len(s.faults), len(s.turns)
+		s.mu.Unlock()
+		fmt.Fprintf(s.out, "  %4.0f s  %4d faults  %6d turns\n", time.Since(began).Seconds(), faults, turns)
+		if s.enough != nil && s.enough(s) {
+			stop()
+		}
+	}
+}
+
+// hasMistake tells, while the storm goes on, whether a lock for work has made a mistake.
+func (s *storm) hasMistake() bool {
+	for i, lock := range locks {
+		v := s.judge(i)
+		v.numberIsRight = true // it is not known yet
+		if lock.forWork && !v.isRight() {
+			return true
+		}
+	}
+	return false
+}
+
+// print writes the table, and returns whether the locks for work were right.
+func (s *storm) print() (isRight bool) {
+	var verdicts []verdict
+	reasons := map[string]bool{}
+	isRight = true
+	for i, lock := range locks {
+		v := s.judge(i)
+		verdicts = append(verdicts, v)
+		for fault := range v.faults {
+			reasons[fault] = true
+		}
+		if lock.forWork && !v.isRight() {
+			isRight = false
+		}
+	}
+	row := func(title string, cell func(i int, v verdict) any) {
+		fmt.Fprintf(s.out, "%-48s", title)
+		for i, v := range verdicts {
+			fmt.Fprintf(s.out, " %14v", cell(i, v))
+		}
+		fmt.Fprintln(s.out)
+	}
+	fmt.Fprintf(s.out, "\n%d faults\n\n", len(s.faults))
+	row("", func(i int, _ verdict) any { return locks[i].Name })
+	row("turns", func(_ int, v verdict) any { return v.turns })
+	row("longest wait", func(_ int, v verdict) any { return v.longest.Round(100 * time.Millisecond) })
+	row("calls of Lock that failed", func(_ int, v verdict) any { return v.failed })
+	row("calls that did not come back", func(_ int, v verdict) any { return v.hung })
+	row("znodes left behind", func(_ int, v verdict) any { return v.orphans })
+	row("holders that were told: the lock was lost", func(_ int, v verdict) any { return v.told })
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		row("    "+reason, func(_ int, v verdict) any { return v.faults[reason] })
+	}
+	row("  of them, while the session lived on", func(_ int, v verdict) any { return v.lived })
+	row("holds that began beside another", func(_ int, v verdict) any { return v.together })
+	row("stale uses that the store refused", func(_ int, v verdict) any { return v.refused })
+	row("holders that the store refused", func(_ int, v verdict) any { return v.alive })
+	row("increments lost", func(_ int, v verdict) any { return v.lost })
+	row("a lock, as porcupine judges", func(_ int, v verdict) any { return rightOrWrong(v.lockIsRight) })
+	row("the number it guards, likewise", func(_ int, v verdict) any { return rightOrWrong(v.numberIsRight) })
+	if !isRight {
+		fmt.Fprintf(s.out, "\nA lock for work was wrong. For the same faults: make storm TIME=%v SEED=%d\n", s.Length, s.Seed)
+	}
+	return isRight
+}
+
+func rightOrWrong(isRight bool) string {
+	if isRight {
+		return "right"
+	}
+	return "WRONG"
+}

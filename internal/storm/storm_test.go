@@ -1,0 +1,229 @@
+package storm
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+)
+
+// withBroken tells a client process that the locks are the broken ones.
+const withBroken = "STORM_WITH_BROKEN_LOCKS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(withBroken) != "" {
+		locks = broken
+	}
+	Client()
+	zktest.Main(m)
+}
+
+// Wrong uses of a right lock: leased.Mutex.
+var broken = []lock{
+	{wrong("deaf", deaf), 1, false},
+	{wrong("impatient", impatient), 1, false},
+	{wrong("forgetful", forgetful), 1, false},
+	{steps.Mutex, 1, true},
+}
+
+func wrong(name string, spoil func(zktest.Way) zktest.Way) property.Subject {
+	lock := steps.Mutex
+	lock.Name = name
+	lock.Ways = func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
+		way, _ := steps.Mutex.Ways(s, path)
+		return spoil(way), nil
+	}
+	return lock
+}
+
+// deaf does not listen when it is told that the lock is lost.
+func deaf(way zktest.Way) zktest.Way {
+	right := way.Lock
+	way.Lock = func(ctx context.Context) (context.Context, error) {
+		held, err := right(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return context.WithoutCancel(held), nil
+	}
+	way.TryLock = nil
+	return way
+}
+
+// impatient takes it for success when its time is up.
+func impatient(way zktest.Way) zktest.Way {
+	way.Lock = func(ctx context.Context) (context.Context, error) {
+		held, err := way.TryLock(ctx, 200*time.Millisecond)
+		if err != nil {
+			return context.Background(), nil
+		}
+		return held, nil
+	}
+	unlock, token := way.Unlock, way.Token
+	way.Unlock = func(held context.Context) error {
+		if held == context.Background() {
+			return nil
+		}
+		return unlock(held)
+	}
+	way.Token = func(held context.Context) (int64, bool) {
+		if held == context.Background() {
+			return 0, false
+		}
+		return token(held)
+	}
+	return way
+}
+
+// forgetful leaves its znode in the queue, one time in ten.
+func forgetful(way zktest.Way) zktest.Way {
+	right := way.Unlock
+	way.Unlock = func(held context.Context) error {
+		if rand.IntN(10) == 0 {
+			return nil
+		}
+		return right(held)
+	}
+	return way
+}
+
+// A storm that finds nothing proves something only if it would have found something.
+func TestTheStormFindsBrokenLocks(t *testing.T) {
+	t.Setenv(withBroken, "1")
+	usual := locks
+	locks = broken
+	defer func() { locks = usual }()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+
+	allFound := func(s *storm) bool {
+		v := s.judge(0)
+		tookItForItsOwn := v.together > 0 || v.alive > 0
+		return tookItForItsOwn && !s.judge(1).lockIsRight && s.judge(2).orphans > 0
+	}
+	s, err := run(ctx, Settings{Length: 3 * time.Minute, Seed: 1, enough: allFound}, t.Output())
+	require.NoError(t, err)
+	isRight := s.print()
+
+	deaf, impatient, forgetful := s.judge(0), s.judge(1), s.judge(2)
+	assert.Positive(t, deaf.together+deaf.alive, "deaf: holds beside others, or holders that the store refused")
+	assert.False(t, impatient.lockIsRight, "impatient: a lock, as porcupine judges")
+	assert.Positive(t, impatient.together, "impatient: holds beside others")
+	assert.Positive(t, forgetful.orphans, "forgetful: znodes left behind")
+	assert.True(t, isRight, "leased.Mutex")
+}
+
+// A short storm, with all locks.
+func TestStorm(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	s, err := run(ctx, Settings{Length: 15 * time.Second, Seed: 42}, t.Output())
+	require.NoError(t, err)
+	assert.True(t, s.print(), "the locks for work: see the table")
+	assert.Greater(t, len(s.faults), 5, "faults")
+	for i, lock := range locks {
+		assert.Positive(t, s.judge(i).turns, lock.Name)
+	}
+}
+
+// A judge that finds nothing would make every storm a success.
+func TestTheJudge(t *testing.T) {
+	began := time.Now()
+	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
+	hold := func(from, until int) Turn {
+		return Turn{Called: at(0), From: at(from), Until: at(until), Ended: at(until + 1)}
+	}
+	wrote := func(t Turn, base int64) Turn {
+		t.Read, t.Wrote, t.Base = t.From, t.Until, base
+		return t
+	}
+	neverEnded := func(t Turn) Turn { t.Ended = time.Time{}; return t }
+	first := hold(1, 10)
+	for name, c := range map[string]struct {
+		turns []Turn
+		wrong string
+	}{
+		"one after the other":            {turns: []Turn{first, hold(20, 30)}},
+		"the order of the notes":         {turns: []Turn{hold(20, 30), first}},
+		"nobody knows when it has ended": {turns: []Turn{neverEnded(first), hold(20, 30)}},
+		"two at one time":                {turns: []Turn{first, hold(8, 20)}, wrong: "lock"},
+		"one inside the other":           {turns: []Turn{hold(1, 100), hold(50, 60)}, wrong: "lock"},
+		"not next to one another":        {turns: []Turn{hold(1, 100), hold(20, 30), hold(50, 60)}, wrong: "lock"},
+		"an increment each":              {turns: []Turn{wrote(first, 0), wrote(hold(20, 30), 1)}},
+		"an increment was overwritten":   {turns: []Turn{wrote(first, 0), wrote(hold(20, 30), 0)}, wrong: "number"},
+		"an increment without a turn":    {turns: []Turn{wrote(first, 0), wrote(hold(20, 30), 2)}, wrong: "number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore()
+			for _, turn := range c.turns {
+				require.NoError(t, s.Note(turn, nil))
+			}
+			v := s.judge(0)
+			assert.Equal(t, c.wrong != "lock", v.lockIsRight, "porcupine")
+			assert.Equal(t, c.wrong != "lock", v.together == 0, "%d holds beside another", v.together)
+			assert.Equal(t, c.wrong != "number", v.numberIsRight, "the number")
+			assert.Equal(t, c.wrong == "", v.isRight())
+		})
+	}
+}
+
+func TestTheStoreRefusesWhatIsStale(t *testing.T) {
+	s := newStore()
+	use := func(u Use) Answer {
+		var answer Answer
+		require.NoError(t, s.Use(u, &answer))
+		return answer
+	}
+	assert.Equal(t, Answer{Number: 0}, use(Use{Token: 5}))
+	assert.Equal(t, Answer{Number: 1}, use(Use{Token: 5, Write: true, Base: 0}), "the same holder comes again")
+	assert.Equal(t, Answer{Number: 1}, use(Use{Token: 7}))
+	assert.True(t, use(Use{Token: 5, Write: true, Base: 1}).Refused, "somebody with a greater token was here")
+	assert.Equal(t, Answer{Number: 2}, use(Use{Token: 7, Write: true, Base: 1}))
+	assert.Zero(t, s.judge(0).lost)
+	use(Use{Write: true, Base: 1})
+	assert.Equal(t, 1, s.judge(0).lost, "a lock without tokens has written over an increment")
+	assert.Equal(t, 1, s.judge(0).refused)
+}
+
+func TestTheSeedIsTheOrderOfTheFaults(t *testing.T) {
+	first := func(seed uint64) (names []string) {
+		for f := range deal(rand.New(rand.NewPCG(seed, 0)), clientFaults) {
+			if names = append(names, f.name); len(names) == 2*len(clientFaults) {
+				break
+			}
+		}
+		return names
+	}
+	assert.Equal(t, first(42), first(42))
+	assert.NotEqual(t, first(42), first(43))
+	for _, f := range clientFaults {
+		assert.Contains(t, first(42)[:len(clientFaults)], f.name, "each comes once before any comes twice")
+	}
+}
+
+// What befell a client is its own last fault, one of its process, or one of the servers.
+func TestWhatBefellAClient(t *testing.T) {
+	s := newStore()
+	endOwn, _ := s.begin("cut off", 0)
+	_, ok := s.begin("silent", 0)
+	assert.False(t, ok, "it has a fault already")
+	assert.Equal(t, "cut off", s.faultAt(0, time.Now()))
+	assert.Equal(t, "no fault near", s.faultAt(1, time.Now()))
+	endStop, ok := s.begin(stopped, perProcess)
+	assert.True(t, ok)
+	assert.Equal(t, stopped, s.faultAt(perProcess+1, time.Now()), "of the same process")
+	endOwn()
+	endStop()
+	assert.Equal(t, "no fault near", s.faultAt(0, time.Now().Add(2*sessionTimeout)))
+	end, _ := s.begin("leader killed", everybody)
+	defer end()
+	assert.Equal(t, "leader killed", s.faultAt(0, time.Now()))
+}
