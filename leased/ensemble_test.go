@@ -602,3 +602,68 @@ func (n *network) zxid(server *zkserver.Peer) string {
 	said, _, _ = strings.Cut(said, "\n")
 	return said
 }
+
+// The leader is killed, and the others elect another one. A holds the lock all the time: the new
+// leader gives each session a whole time-out. B, who waits, is let in in its turn.
+func TestAHoldOutlivesTheLeader(t *testing.T) {
+	t.Parallel()
+	e, _, _ := zktest.ThreeServers(t)
+	n := part(t, e, zktest.SessionTimeout, toFollower, sound)
+	node, id := n.next.Znode(), n.a.SessionID()
+	require.NoError(t, zkserver.StartAgain(n.z.Ctx, []*zkserver.Peer{n.leader}))
+	require.NoError(t, e.Serving(n.z.Ctx))
+	n.z.Await("A and B to be back", func() bool {
+		return n.a.State() == zk.StateHasSession && n.b.State() == zk.StateHasSession
+	})
+	require.NoError(t, context.Cause(n.held.Held()), "A's hold")
+	require.False(t, n.next.Returned(), "B is in beside A")
+	n.held.Release()
+	n.next.Acquired()
+	require.Equal(t, id, n.a.SessionID(), "A's session")
+	require.Equal(t, node, n.next.Znode(), "B's place in the queue")
+	n.next.Release()
+}
+
+// No majority is left: A is told that no server answers, and B waits. When the servers are back, B is
+// let in as soon as A has unlocked, with the place that it had.
+func TestWithoutAMajority(t *testing.T) {
+	t.Parallel()
+	e, _, _ := zktest.ThreeServers(t)
+	n := part(t, e, tenTicks, toFollower, sound)
+	killed := []*zkserver.Peer{n.leader, n.followers[1]}
+	for _, server := range killed {
+		require.NoError(t, server.Kill())
+	}
+	zktest.AwaitChan(n.z, "A to be told", n.held.Held().Done())
+	requireReason(t, context.Cause(n.held.Held()), NoAnswer)
+	require.False(t, n.next.Returned())
+	require.NoError(t, zkserver.StartAgain(n.z.Ctx, killed))
+	require.NoError(t, e.Serving(n.z.Ctx))
+	err := n.a.Unlock(n.held.Held())
+	require.ErrorIs(t, err, ErrLost)
+	n.next.Acquired()
+	require.Greater(t, token(n.next), token(n.held))
+	n.next.Release()
+}
+
+// The leader is stopped and goes on. For a moment A does not notice; for longer, A is told, and B waits
+// until the servers go on.
+func TestALeaderThatIsStopped(t *testing.T) {
+	t.Parallel()
+	e, _, _ := zktest.ThreeServers(t)
+	for server, at := range map[string]func(*network) *zkserver.Peer{"a follower": toFollower, "the leader": toLeader} {
+		n := part(t, e, zktest.MortalTimeout, at, sound)
+		require.NoError(t, n.leader.Pause())
+		zktest.AwaitChan(n.z, "A, whose server is "+server+", to be told", n.held.Held().Done())
+		requireReason(t, context.Cause(n.held.Held()), NoAnswer)
+		require.False(t, n.next.Returned(), "no majority can end A's session, and B is in")
+		require.NoError(t, n.leader.Resume())
+		require.NoError(t, e.Serving(n.z.Ctx))
+		require.ErrorIs(t, n.a.Unlock(n.held.Held()), ErrLost)
+		n.next.Acquired()
+		require.Greater(t, token(n.next), token(n.held))
+		n.next.Release()
+		n.a.Close()
+		n.b.Close()
+	}
+}

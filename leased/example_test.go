@@ -5,12 +5,63 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"zklock/leased"
 
 	"zklock/internal/check/zktest"
 )
+
+// run is what the main function of a service does. When the process is to end, ctx ends, and Close
+// gives the locks back at once.
+func run(servers []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	session, err := leased.Open(ctx, servers, 12*time.Second)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	return ship(ctx, leased.NewMutex(session, "/locks/orders"), &store{})
+}
+
+// ship does the work that only one process may do at a time.
+func ship(ctx context.Context, lock *leased.Mutex, orders *store) (err error) {
+	hold, err := lock.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, hold.Unlock(ctx)) }()
+	return orders.write(hold.Context(), hold.Token(), "shipped")
+}
+
+// store stands for your database: it refuses a token that is smaller than the last.
+type store struct {
+	token int64
+	state string
+}
+
+func (s *store) write(ctx context.Context, token int64, state string) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case token < s.token:
+		return errors.New("refused: somebody has had the lock since")
+	}
+	s.token, s.state = token, state
+	fmt.Printf("stored %q\n", state)
+	return nil
+}
+
+func Example() {
+	if err := run(zktest.Servers()); err != nil {
+		log.Fatal(err)
+	}
+	// Output: stored "shipped"
+}
 
 // open opens a session with the tests' server. A program of your own names its
 // servers here.
@@ -22,36 +73,10 @@ func open() *leased.Session {
 	return session
 }
 
-// tidy removes the examples' directories and ends the session.
-func tidy(session *leased.Session) {
-	for _, path := range []string{"/zklock-example-leased/orders", "/zklock-example-leased"} {
-		_ = session.Conn().Delete(path, -1)
-	}
-	session.Close()
-}
-
-func Example() {
-	session := open()
-	defer tidy(session)
-
-	lock := leased.NewMutex(session, "/zklock-example-leased/orders")
-	ctx := context.Background()
-	hold, err := lock.Lock(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("one goroutine of one process at a time comes here")
-	// Give hold.Context() to whatever works under the lock: it ends when the lock is lost.
-	if err := hold.Unlock(ctx); err != nil {
-		log.Fatal(err)
-	}
-	// Output: one goroutine of one process at a time comes here
-}
-
 func ExampleHold_Context() {
 	session := open()
-	defer tidy(session)
-	lock := leased.NewMutex(session, "/zklock-example-leased/orders")
+	defer session.Close()
+	lock := leased.NewMutex(session, "/locks/orders")
 
 	// audit locks for itself, for it is also called without the lock.
 	audit := func(ctx context.Context) error {
@@ -77,25 +102,10 @@ func ExampleHold_Context() {
 	// done: <nil>
 }
 
-// store keeps one value and refuses whoever comes with an older token than the
-// last one.
-type store struct {
-	newest int64
-	value  string
-}
-
-func (s *store) write(token int64, value string) error {
-	if token < s.newest {
-		return errors.New("refused: somebody has had the lock since")
-	}
-	s.newest, s.value = token, value
-	return nil
-}
-
 func ExampleHold_Token() {
 	session := open()
-	defer tidy(session)
-	lock := leased.NewMutex(session, "/zklock-example-leased/orders")
+	defer session.Close()
+	lock := leased.NewMutex(session, "/locks/orders")
 	var orders store
 
 	ctx := context.Background()
@@ -103,45 +113,45 @@ func ExampleHold_Token() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the first holder writes:", orders.write(first.Token(), "first"))
+	_ = orders.write(ctx, first.Token(), "first")
 	_ = first.Unlock(ctx)
 
 	second, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the second holder writes:", orders.write(second.Token(), "second"))
+	_ = orders.write(ctx, second.Token(), "second")
 	_ = second.Unlock(ctx)
 
-	fmt.Println("a late write of the first:", orders.write(first.Token(), "late"))
-	fmt.Println("the store keeps:", orders.value)
+	fmt.Println("a late write of the first:", orders.write(ctx, first.Token(), "late"))
+	fmt.Println("the store keeps:", orders.state)
 	// Output:
-	// the first holder writes: <nil>
-	// the second holder writes: <nil>
+	// stored "first"
+	// stored "second"
 	// a late write of the first: refused: somebody has had the lock since
 	// the store keeps: second
 }
 
 func ExampleMutex_TryLock() {
 	one, other := open(), open()
-	defer tidy(one)
+	defer one.Close()
 	defer other.Close()
 
 	ctx := context.Background()
-	hold, err := leased.NewMutex(one, "/zklock-example-leased/orders").Lock(ctx)
+	hold, err := leased.NewMutex(one, "/locks/orders").Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 
-	lock := leased.NewMutex(other, "/zklock-example-leased/orders")
+	lock := leased.NewMutex(other, "/locks/orders")
 	_, err = lock.TryLock(ctx, 50*time.Millisecond)
-	fmt.Println("somebody holds the lock:", errors.Is(err, leased.ErrLocked))
+	fmt.Println("not in time:", errors.Is(err, leased.ErrLocked))
 
 	_ = hold.Unlock(ctx)
 	hold, err = lock.TryLock(ctx, time.Minute)
 	fmt.Println("in time:", err)
 	_ = hold.Unlock(ctx)
 	// Output:
-	// somebody holds the lock: true
+	// not in time: true
 	// in time: <nil>
 }

@@ -1,4 +1,4 @@
-package leasemodel
+package model
 
 // What A does.
 

@@ -1,4 +1,4 @@
-package leasemodel
+package model
 
 // What A's server does, if it is not the leader.
 

@@ -1,4 +1,4 @@
-package leasemodel
+package model
 
 // Setting says what there is, and what can happen. What it does not name cannot happen.
 type Setting struct {

@@ -1,8 +1,10 @@
-// Package leasemodel tries out the argument of docs/lease.md. It is a small model of a
-// client A, of the servers between A and their leader, and of the leader. A rule says from
-// which answers A concludes that its session lives, and for how long. The package goes
-// through all orders in which things can happen, and looks for one in which the leader has
-// ended A's session, so that B may come in, while A still relies on it.
+// Package model tries whether the lease of package leased can let two holders in: it goes through
+// all orders in which things can happen between a client and its servers. README.md has the argument
+// that it tries, and what came of it.
+//
+// There are a client A, the servers between A and their leader, and the leader. A rule says from
+// which answers A concludes that its session lives, and for how long. The package looks for an
+// order in which the leader has ended A's session, so that B may come in, while A still relies on it.
 //
 // Read in this order: state.go (what there is), rule.go and setting.go (what is tried),
 // actions.go (what can happen, a sentence each), client.go and servers.go (how), explore.go
@@ -13,4 +15,4 @@
 // include their ends ("at least", "at most"). For such bounds whole-number time finds
 // each bad order that there is in real time: Henzinger, Manna and Pnueli, "What good are
 // digital clocks?", 1992.
-package leasemodel
+package model

@@ -1,4 +1,4 @@
-package leasemodel
+package model
 
 // action is one thing that can happen. It is given a state, and finds the states that may
 // come of it: none, if it cannot happen then. tell.go fills in what stands in braces.

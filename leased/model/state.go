@@ -1,4 +1,4 @@
-package leasemodel
+package model
 
 // state is all that there is at one moment: A, the servers, and the lines between them. It
 // is small, and can be compared, for there are millions.

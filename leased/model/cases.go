@@ -1,4 +1,4 @@
-package leasemodel
+package model
 
 import (
 	"fmt"
@@ -124,7 +124,7 @@ func (s Setting) with(name string, more func(*Setting)) Setting {
 	return s
 }
 
-// Case is a rule that is tried in a setting: a line of a table in docs/lease.md.
+// Case is a rule that is tried in a setting: a line of a table in README.md.
 type Case struct {
 	model
 	holds bool

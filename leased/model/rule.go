@@ -1,4 +1,4 @@
-package leasemodel
+package model
 
 // Rule says from which answers A concludes that it has a lease, and how long a one.
 type Rule struct {

@@ -1,4 +1,4 @@
-package leasemodel
+package model
 
 // message is one thing that is under way from one to another.
 type message uint16
@@ -35,7 +35,7 @@ func (l line) with(m message) line {
 		return l
 	}
 	if length == longestLine {
-		panic("leasemodel: a line is full: line needs more bits")
+		panic("model: a line is full: line needs more bits")
 	}
 	return l | line(m)<<(bits*length)
 }

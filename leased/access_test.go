@@ -1,0 +1,54 @@
+package leased
+
+import (
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+)
+
+// A password each does not protect clients of a queue from one another: whoever may delete in the
+// directory can take another out. The holder learns of it when it calls Unlock.
+func TestWhoMayDeleteCanTakeAnotherOut(t *testing.T) {
+	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.with(WithAuth("digest", []byte("till:one"))).join(z, "A"), w.with(WithAuth("digest", []byte("web:two"))).join(z, "B")
+		const members = zk.PermRead | zk.PermCreate | zk.PermDelete
+		acl := append(zk.DigestACL(members, "till", "one"), zk.DigestACL(members, "web", "two")...)
+		_, err := z.Observer().Create(a.Path, nil, 0, acl)
+		require.NoError(t, err)
+		held := a.Acquire()
+		_, err = w.join(z, "a stranger").Lock(z.Ctx)
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.NoError(t, b.Delete(held.Znode(), -1))
+		next := b.Acquire()
+		require.NoError(t, held.Held().Err(), "A's hold goes on")
+		require.Greater(t, token(next), token(held))
+		requireReason(t, a.Unlock(held.Held()), ZnodeDeleted)
+		next.Release()
+	})
+}
+
+// The queue's znodes are open to the world: who knows the name of one can close it to those who watch
+// it already. They are not told any more when it goes. So names must not be shown, as by dump.
+func TestAShutZnodeIsNotSeenToGo(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, stranger := mutexes.Join(z, "A"), mutexes.Join(z, "B"), z.Client("a stranger")
+	held := a.Acquire()
+	waiting := b.Start()
+	waiting.MustWait("A holds the lock")
+	_, err := stranger.SetACL(held.Znode(), zk.DigestACL(zk.PermAll, "stranger", "pw"), -1)
+	require.NoError(t, err)
+	mark := b.Tap.Mark()
+	held.Release()
+	z.Barrier(b.Client) // a notification would come before the answer to this
+	t.Logf("notifications to B: %d", wiretap.Count(b.Tap.Since(mark)).Notifications)
+	if waiting.Waits() == zktest.Returned { // servers before 3.8.4 and 3.9.2 tell it, except Debian's 3.8.0
+		return
+	}
+	require.Error(t, waiting.Cancel())
+	b.Acquire().Release()
+}

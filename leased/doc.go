@@ -1,0 +1,48 @@
+// Package leased has locks over ZooKeeper, for programs on several machines: a Mutex, an RWMutex
+// for readers and writers, and a Cohort, a Mutex for the many goroutines of one process.
+//
+// A process opens one Session, and makes all its locks from it:
+//
+//	session, err := leased.Open(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"}, 12*time.Second)
+//	...
+//	lock := leased.NewMutex(session, "/locks/orders")
+//
+// Whoever locks gets a Hold, works with its context, and unlocks:
+//
+//	hold, err := lock.Lock(ctx)
+//	if err != nil {
+//		return err
+//	}
+//	defer hold.Unlock(ctx)
+//	return store.Write(hold.Context(), hold.Token(), data)
+//
+// # What is promised
+//
+//   - One at a time holds a Mutex or a Cohort; many readers or one writer hold an RWMutex. First
+//     come, first served.
+//   - A holder is told in time when its lock is lost: the hold's context ends before anybody else
+//     is let in. The cause is a LostError, which says why.
+//   - While the session lives, nobody else is let in before Unlock, even when the lock was lost.
+//   - A lost request or answer, a connection that breaks for a moment, another leader of the
+//     servers: none of these ends a hold or a wait, or leaves a znode behind.
+//   - Whoever gives up returns at once, and leaves nothing behind.
+//
+// # What is assumed
+//
+//   - The time-out of the session is five of the servers' ticks or more, 10 s at the usual tick.
+//   - The process runs. Nobody can tell a process that is stopped anything, and a suspended machine
+//     does not count the time. Therefore the store has to check the token: see Hold.Token.
+//   - The servers are those of one ensemble, keep what they have written, and ask one another in
+//     time which sessions live. README.md says what that means, and what happens otherwise.
+//
+// # What to know
+//
+// Lock with a hold's context, or one made from it, is re-entry: it returns the same hold, and one
+// more Unlock is due. So pass hold.Context() on to whatever works under the lock.
+//
+// The hold's context ends with the one given to Lock, too. So a deadline for the waiting alone
+// belongs in TryLock.
+//
+// Unlock goes on until the lock is released. It needs a context that has not ended only if you
+// want to wait for that.
+package leased
