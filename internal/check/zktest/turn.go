@@ -142,6 +142,9 @@ const (
 
 func (w Wait) String() string { return [...]string{"returned", "waits silently", "polls"}[w] }
 
+// GoString is what a failed assertion shows.
+func (w Wait) GoString() string { return w.String() }
+
 // Waits returns once the call has settled down to wait, or has come back.
 func (t *Turn) Waits() Wait {
 	t.zoo.t.Helper()
