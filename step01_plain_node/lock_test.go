@@ -1,6 +1,7 @@
 package plainnode
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -30,10 +31,7 @@ import (
 //	                               be lost or held up
 //	chapter.Says(t, …)             a line with what was measured, which README.md quotes
 
-func TestMain(m *testing.M) {
-	zktest.Child("holder", ephemeral.Hold)
-	zktest.Main(m)
-}
+func TestMain(m *testing.M) { zktest.Main(m) }
 
 // The three kinds of this step's lock.
 var (
@@ -81,8 +79,6 @@ func TestProperties(t *testing.T) {
 		property.ToldOfLoss,
 		property.Fenced,
 		property.Shared,
-		property.LineBreaks,
-		property.GivesUpAtOnce,
 	)
 	property.DoesNotArise(t, plain,
 		property.WaiterCrash, property.NotBeside, // here a waiter has no znode
@@ -90,68 +86,33 @@ func TestProperties(t *testing.T) {
 	)
 }
 
-// NewEphemeral gives the znode to the session of its holder.
+// It differs from New in the kind of the znode, and in nothing else.
 func TestPropertiesOfNewEphemeral(t *testing.T) {
 	property.Holds(t, ephemeral,
-		// which New lacks
-		property.CrashFrees,
 		property.OneHolder,
-		property.GivingUp,
-		property.LongHold,
-		property.ParentsMade,
-		property.ManyShare,
-		property.WhateverIsInIt,
-		property.LostWhileWaiting,
-		property.ReleaseSeen,
-		property.FailsClean,
-		property.UnlockRepeated,
-		property.LostTold,
-		property.UnlockTooMany,
-		property.QuietAfter,
-		property.OwnPlace,
-		property.OldZnode,
+		property.CrashFrees, // which New lacks
 	)
 }
 
-// NewWatched watches the znode in place of asking for it.
+// It differs from NewEphemeral in the waiting, and in nothing else.
 func TestPropertiesOfNewWatched(t *testing.T) {
 	property.Holds(t, watched,
+		// which the others lack
+		property.SilentWait,
+		property.ArrivalWakesNobody,
+		// as NewEphemeral
 		property.OneHolder,
 		property.CrashFrees,
 		property.GivingUp,
 		property.Unrelated,
-		property.SilentWait,
-		property.ArrivalWakesNobody,
 		property.NoWatchLeft,
 		property.LongHold,
-		property.ParentsMade,
-		property.ManyShare,
-		property.WhateverIsInIt,
 		property.LostWhileWaiting,
 		property.ReleaseSeen,
 		property.FailsClean,
-		property.UnlockRepeated,
-		property.LostTold,
-		property.UnlockTooMany,
-		property.QuietAfter,
-		property.OwnPlace,
-		property.OldZnode,
 		property.ReleasedWhileCutOff,
 	)
-	property.Lacks(t, watched,
-		property.FirstCome,
-		property.NoStranger,
-		property.WakesOne,
-		property.LostCreateReply,
-		property.LostDeleteReply,
-		property.LocksAgain,
-		property.ToldOfLoss,
-		property.Fenced,
-		property.Shared,
-		property.LineBreaks,
-		property.GivesUpAtOnce,
-	)
-	property.DoesNotArise(t, watched, property.WaiterCrash, property.NotBeside)
+	property.Lacks(t, watched, property.WakesOne)
 }
 
 func TestLockIsOneCreateAndUnlockOneDelete(t *testing.T) {
@@ -212,13 +173,25 @@ func TestAWaiterThatSleepsIsToldThatItsSessionIsClosed(t *testing.T) {
 	assert.ErrorContains(t, waiting.Err(), "zklock: lock "+b.Path+": ", "B's Lock, its session being closed")
 }
 
-// A server that reads a request of more than 1 MB hangs up.
-func TestAPathLongerThanARequestIsRefusedAtOnce(t *testing.T) {
+func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := plain.JoinAs(z, "A", property.Seat{Path: z.Root + "/" + strings.Repeat("k", 1_100_000)})
-	err := a.Start().Err()
-	require.ErrorContains(t, err, "bytes, and 500000 are the most")
-	assert.Less(t, len(err.Error()), 200, "bytes of the error: it does not repeat the path")
-	assert.Empty(t, a.Asked(0), "requests")
+	a := z.Client("A")
+	tooLong := strings.Repeat("/k", 600_000) // of a longer request than 1 MB the server says nothing, and hangs up
+	for path, says := range map[string]string{
+		"":               "want an absolute path below the root",
+		"/":              "want an absolute path below the root",
+		"locks/orders":   "want an absolute path below the root",
+		"/locks/":        "want an absolute path below the root",
+		"/locks//orders": "want an absolute path below the root",
+		tooLong:          "it has 1200000 bytes, and 500000 are the most",
+	} {
+		err := New(a.Conn, path).Lock(z.Ctx)
+		require.ErrorContains(t, err, says, "Lock at a bad path")
+		assert.Less(t, len(err.Error()), 200, "bytes of the error")
+	}
+	assert.ErrorContains(t, New(nil, "/locks/orders").Lock(z.Ctx), "the connection is nil")
+	var none context.Context
+	assert.ErrorContains(t, New(a.Conn, "/locks/orders").Lock(none), "the context is nil")
+	assert.Empty(t, wiretap.Count(a.Tap.Frames()).Asked, "requests")
 }

@@ -133,7 +133,7 @@ func TestW2ComparesItselfWithItself(t *testing.T) {
 	property.Lacks(t, subject, property.OneHolder)
 }
 
-// W3, in the same article, once W2 is mended. The idea: our predecessor is the
+// W3, in the same article, once W2 is fixed. The idea: our predecessor is the
 // greatest number below ours. The search starts at 0 and looks for a greater
 // number, so number 0 is nobody's predecessor, and number 1 is let in beside it.
 func overlooksNumberZero(l *wrong) {

@@ -1,6 +1,7 @@
 package childrenwatch
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -10,7 +11,10 @@ import (
 
 	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/server/wiretap"
 )
+
+// How to read these tests: see step 1's lock_test.go.
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
@@ -58,8 +62,6 @@ func TestProperties(t *testing.T) {
 		property.ToldOfLoss,
 		property.Fenced,
 		property.Shared,
-		property.LineBreaks,
-		property.GivesUpAtOnce,
 	)
 }
 
@@ -87,13 +89,25 @@ func TestIsFirstNeedsItsOwnZnode(t *testing.T) {
 	assert.ErrorIs(t, err, zk.ErrNoNode, "our znode is not in the list, so it is nobody's turn")
 }
 
-// A server that reads a request of more than 1 MB hangs up.
-func TestAPathLongerThanARequestIsRefusedAtOnce(t *testing.T) {
+func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := lock.JoinAs(z, "A", property.Seat{Path: z.Root + "/" + strings.Repeat("k", 1_100_000)})
-	err := a.Start().Err()
-	require.ErrorContains(t, err, "bytes, and 500000 are the most")
-	assert.Less(t, len(err.Error()), 200, "bytes of the error: it does not repeat the path")
-	assert.Empty(t, a.Asked(0), "requests")
+	a := z.Client("A")
+	tooLong := strings.Repeat("/k", 600_000) // of a longer request than 1 MB the server says nothing, and hangs up
+	for path, says := range map[string]string{
+		"":               "want an absolute path below the root",
+		"/":              "want an absolute path below the root",
+		"locks/orders":   "want an absolute path below the root",
+		"/locks/":        "want an absolute path below the root",
+		"/locks//orders": "want an absolute path below the root",
+		tooLong:          "it has 1200000 bytes, and 500000 are the most",
+	} {
+		err := New(a.Conn, path).Lock(z.Ctx)
+		require.ErrorContains(t, err, says, "Lock at a bad path")
+		assert.Less(t, len(err.Error()), 200, "bytes of the error")
+	}
+	assert.ErrorContains(t, New(nil, "/locks/orders").Lock(z.Ctx), "the connection is nil")
+	var none context.Context
+	assert.ErrorContains(t, New(a.Conn, "/locks/orders").Lock(none), "the context is nil")
+	assert.Empty(t, wiretap.Count(a.Tap.Frames()).Asked, "requests")
 }

@@ -278,7 +278,7 @@ func TestW20ComparesAPathWithAName(t *testing.T) {
 	)
 }
 
-// W21, published in the same, once W20 is mended. The idea: look whether we are the
+// W21, published in the same, once W20 is fixed. The idea: look whether we are the
 // first; if not, look who is before us. Those are two lists. If the holder leaves
 // between them, nobody is before us any more, and that is taken for an error. What
 // it breaks is "first come, first served": it is first, and is not served.

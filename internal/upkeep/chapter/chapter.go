@@ -81,12 +81,13 @@ func Says(t *testing.T, format string, args ...any) {
 func SaysIn(t *testing.T, file, format string, args ...any) {
 	t.Helper()
 	fmt.Fprintln(t.Output(), "» "+fmt.Sprintf(format, args...))
-	if os.Getenv(crowd) != "" {
+	hasFailed := t.Failed() // then the test itself has said what is wrong
+	if hasFailed || os.Getenv(crowd) != "" {
 		return
 	}
 	if err := pageSays(file, format, args); err != nil {
 		sentence := fmt.Sprintf(format, args...)
-		t.Cleanup(func() { // what the test itself says of a broken lock comes first
+		t.Cleanup(func() { // what the test says later comes first, too
 			t.Errorf("%s does not say what was measured: %q (%v)", file, sentence, err)
 		})
 	}
