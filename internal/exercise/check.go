@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a lock has for one property. Most take a second, and the longest six.
-var patience = zktest.Slower(12 * time.Second)
+var patience = zktest.Slower(8 * time.Second)
 
 // Check asks a learner's lock for the properties of an exercise, one after the other, and
 // stops at the first that it lacks. When it has all of them, the orders of two clients are
@@ -126,13 +126,12 @@ func ask(ctx context.Context, server *zkserver.Server, p *property.Property, loc
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r := property.CheckUntil(ctx, server, lock, p)
-	return answer{
-		question: p.String(),
-		holds:    r.Verdict.Accepted(),
-		stuck:    r.Verdict == property.Stuck,
-		seen:     fmt.Sprint(r.Evidence),
-		ask:      p.Question.EN,
+	a := answer{question: p.String(), holds: r.Verdict.Accepted(), seen: fmt.Sprint(r.Evidence), ask: p.Question.EN}
+	if r.Verdict == property.Stuck {
+		a.stuck = true
+		a.seen = fmt.Sprintf("no end after %v: %s", patience, a.seen)
 	}
+	return a
 }
 
 // hasOrders tells whether the orders of two clients can be played. They cannot where waiters

@@ -6,10 +6,11 @@ import "zklock/internal/property"
 var All = []Exercise{Step1, Step2, Step3, Step4, Step5, Step6, Semaphore, MultiLock, Election}
 
 // Step1 is asked of New. A crashed holder's lock is free again with NewEphemeral: that lock
-// is asked for the last property.
+// is asked for this property.
 var Step1 = Exercise{"1", "step01_plain_node", []*property.Property{
 	property.OneHolder,
 	property.GivingUp,
+	property.CrashFrees,
 	property.Unrelated,
 	property.ParentsMade,
 	property.ManyShare,
@@ -21,7 +22,6 @@ var Step1 = Exercise{"1", "step01_plain_node", []*property.Property{
 	property.LostTold,
 	property.QuietAfter,
 	property.LongHold,
-	property.CrashFrees,
 }}
 
 // Step2 is for the order in which clients are served.

@@ -74,14 +74,21 @@ func useOnce(zoo *zktest.Zoo, lock property.Subject) (seen, ask string) {
 	if err := released.Err(); err != nil {
 		return fmt.Sprintf("A held the lock, and its Unlock answered: %v", err), "what does this error mean?"
 	}
-	if !within(soon, second.Returned) {
-		return fmt.Sprintf(
-			"nobody was woken after the release: A has released the lock, and %v later B still waits; "+
-				"since then B sent %d requests; the queue: %v",
-			soon, requests(b.Tap.Since(mark)), zoo.Names(zoo.Root+"/lock"),
-		), "who is to tell B that its turn has come, and what does B do then?"
+	if within(soon, second.Returned) {
+		return "", ""
 	}
-	return "", ""
+	for _, znode := range a.Tap.Done(wiretap.Create) {
+		session, there := zoo.Owner(znode)
+		isDirectory := session == 0 && !lock.Znode
+		if there && !isDirectory {
+			return fmt.Sprintf("A's Unlock said that all was well, and its znode is still there: %s", znode),
+				"which znode has to go, so that the lock is free, and who deletes it?"
+		}
+	}
+	return fmt.Sprintf(
+		"nobody was woken after the release: A has released the lock, and %v later B still waits; since then B sent %d requests",
+		soon, requests(b.Tap.Since(mark)),
+	), "who is to tell B that its turn has come, and what does B do then?"
 }
 
 // within tells whether something becomes so in a time.

@@ -84,7 +84,7 @@ func state(e exercise.Exercise) string {
 	case p.Done:
 		return "done"
 	case p.Missing == "":
-		return "all properties hold; in some order of two clients it is wrong"
+		return "all properties hold, and the test fails all the same"
 	}
 	return fmt.Sprintf("%d of %d hold; next: %s", p.Held, len(e.Properties), p.Missing)
 }
