@@ -61,6 +61,18 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+var pageInCode = regexp.MustCompile(`\bdocs/[\w.-]+\.md\b`)
+
+func TestPagesNamedInTheCodeExist(t *testing.T) {
+	for name, text := range read(t).code {
+		for _, page := range pageInCode.FindAllString(text, -1) {
+			if !exists(page) {
+				t.Errorf("%s: there is no %s", name, page)
+			}
+		}
+	}
+}
+
 // Go code on the page of a folder is that folder's, letter for letter; on a page in docs it is
 // that of any file. Hints are sketches, and need not stand anywhere.
 func TestGoCodeStandsInTheFiles(t *testing.T) {

@@ -168,5 +168,5 @@ func (e Exercise) chapter() string {
 	if e.IsStep() {
 		return filepath.Join(e.Home, "README.md")
 	}
-	return "docs/" + e.Name + ".md"
+	return "docs/workshop.md"
 }

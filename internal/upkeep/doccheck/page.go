@@ -80,7 +80,7 @@ func InChinese(page string) string { return strings.TrimSuffix(page, ".md") + ".
 // internal, and two in docs. They are in English alone, as the comments of the code are.
 func ForWhoChangesTheCode(page string) bool {
 	switch page {
-	case "docs/CONTRIBUTING.md", "docs/architecture.md":
+	case "docs/CONTRIBUTING.md":
 		return true
 	}
 	return strings.HasPrefix(page, "internal/") && path.Base(page) == "README.md"
