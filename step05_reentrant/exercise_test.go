@@ -215,20 +215,23 @@ func (l *queued) findAndDelete(prefix string) (place, error) {
 
 // "The guid is mine alone, so the znode is mine."
 func (l *queued) findWhoever(prefix string) (place, error) {
-	return l.findIf(prefix, func(place) (bool, error) { return true, nil })
+	return l.findIf(prefix, true, func(place) (bool, error) { return true, nil })
 }
 
 // "If the server has made my znode, it is in the list."
 func (l *queued) findWithoutSync(prefix string) (place, error) {
-	return l.findIf(prefix, func(found place) (bool, error) {
+	return l.findIf(prefix, false, func(found place) (bool, error) {
 		_, stat, err := l.s.conn.Get(found.node)
 		return err == nil && stat.EphemeralOwner == found.session, err
 	})
 }
 
 // findIf looks for a znode whose path begins with prefix, and takes it if it is right.
-func (l *queued) findIf(prefix string, isRight func(place) (bool, error)) (place, error) {
+func (l *queued) findIf(prefix string, syncs bool, isRight func(place) (bool, error)) (place, error) {
 	for {
+		if syncs {
+			_, _ = l.s.conn.Sync(l.dir) // the list says what fails
+		}
 		names, _, err := l.s.conn.Children(l.dir)
 		at := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(l.dir+"/"+name, prefix) })
 		found, right := place{}, false
