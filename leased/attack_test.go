@@ -37,7 +37,7 @@ func answers(m *zktest.Member, mark int) (deletes []wiretap.Frame) {
 	return deletes
 }
 
-// outlasts returns when the holder has had answers to its writes in vain for so long.
+// outlasts returns when the holder has had answers to its writes that change nothing for so long.
 // It fails the test if the hold is lost before that.
 func outlasts(z *zktest.Zoo, t *testing.T, turn *zktest.Turn, long time.Duration, why string) {
 	t.Helper()
@@ -49,15 +49,15 @@ func outlasts(z *zktest.Zoo, t *testing.T, turn *zktest.Turn, long time.Duration
 		return long || held.Err() != nil
 	})
 	require.NoError(t, context.Cause(held),
-		"%s: %s's hold is lost, in a session that lives, after %d answered writes in vain", why, turn.Name, len(had))
+		"%s: %s's hold is lost, in a session that lives, after %d answered writes that change nothing", why, turn.Name, len(had))
 }
 
-// A stranger may do nothing in a lock's directory. But it may create znodes at the
-// root, and so it makes the very znode that the sessions delete in vain. First it puts
+// Another client may do nothing in a lock's directory. But it may create znodes at the
+// root, and so it makes the very znode that the sessions delete for nothing. First it puts
 // a child below that one, then it forbids the delete. The server answers each delete
 // as before, with another error. The holder must stay, the next one must come in
 // without a storm of requests, and a lost answer must be found out about.
-func TestAStrangerAtTheRootStopsNobody(t *testing.T) {
+func TestAnotherClientAtTheRootStopsNobody(t *testing.T) {
 	timeout := zktest.Slower(4 * time.Second)
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
@@ -73,26 +73,26 @@ func TestAStrangerAtTheRootStopsNobody(t *testing.T) {
 	lost := mutexes.Join(z, "C")
 	lost = mutexes.At(z, lost, z.Root+"/other")
 	lost.Acquire().Release()
-	for _, stranger := range []struct {
+	for _, another := range []struct {
 		does string
 		act  func()
 	}{
-		{"a stranger has put a znode below the one that is deleted in vain", func() {
+		{"another client has put a znode below the one that is deleted for nothing", func() {
 			_, err := z.Observer().Multi( // all at once: A may delete it between one and the next
 				&zk.CreateRequest{Path: nobody, Acl: everybody},
 				&zk.CreateRequest{Path: nobody + "/nothing", Acl: everybody},
 				&zk.CreateRequest{Path: nobody + "/nothing/child", Acl: everybody})
 			require.NoError(t, err)
 		}},
-		{"a stranger has forbidden the delete in vain", func() {
+		{"another client has forbidden the delete for nothing", func() {
 			require.NoError(t, z.Observer().Delete(nobody+"/nothing/child", -1))
 			_, err := z.Observer().SetACL(nobody, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
 			require.NoError(t, err)
 		}},
 	} {
 		next.MustWait("the other one holds the lock")
-		stranger.act()
-		outlasts(z, t, holder, timeout, stranger.does)
+		another.act()
+		outlasts(z, t, holder, timeout, another.does)
 
 		mark := next.Tap.Mark()
 		holder.Release()
@@ -103,7 +103,7 @@ func TestAStrangerAtTheRootStopsNobody(t *testing.T) {
 		})
 		require.True(t, next.Returned(),
 			"%s: %s is the first in the queue, and is not let in; since the release it has made %v",
-			stranger.does, next.Name, next.Requests(mark))
+			another.does, next.Name, next.Requests(mark))
 		next.Acquired()
 
 		lost.Tap.LoseReply(wiretap.Create, 1)
@@ -112,19 +112,19 @@ func TestAStrangerAtTheRootStopsNobody(t *testing.T) {
 			t,
 			call.Err(),
 			"%s, and C's create was not answered; the queue: %v",
-			stranger.does,
+			another.does,
 			lost.Queue(),
 		)
 		call.Release()
 		holder, next = next, holder.Start()
 	}
-	require.NotEqual(t, deletedInVain(holder), deletedInVain(next), "what two sessions delete that is not there")
+	require.NotEqual(t, deletedForNothing(holder), deletedForNothing(next), "what two sessions delete that is not there")
 	holder.Release()
 	next.Release()
 }
 
-// deletedInVain is the path of the znode that a client deletes though it is not there.
-func deletedInVain(turn *zktest.Turn) (path string) {
+// deletedForNothing is the path of the znode that a client deletes though it is not there.
+func deletedForNothing(turn *zktest.Turn) (path string) {
 	for _, f := range turn.Tap.Frames() {
 		if f.Op == wiretap.Delete && strings.HasPrefix(f.Path, "/zklock-nobody") {
 			path = f.Path
@@ -326,7 +326,7 @@ func TestNothingIsLeftOfTryLocksInAnOutage(t *testing.T) {
 	turn := a.Acquire()
 	asked := wiretap.Count(a.Tap.Since(mark))
 	turn.Release()
-	const many = 10 // the create and the list of that Lock, and its writes in vain
+	const many = 10 // the create and the list of that Lock, and its writes that change nothing
 	assert.LessOrEqual(
 		t,
 		asked.All(),
@@ -415,7 +415,7 @@ func TestSlowAnswersDoNotEndALongHold(t *testing.T) {
 				}
 				busy := late > timeout/80 // then it was the machine that was slow: more time
 				if !busy || timeout > 10*time.Second {
-					t.Fatalf("a lock was lost after %v, with %d answered writes in vain and nothing but slow answers: "+
+					t.Fatalf("a lock was lost after %v, with %d answered writes that change nothing and nothing but slow answers: "+
 						"late by %v of the time-out, %v, as it began, and then by %v (the machine by %v)",
 						lost, writes, c.before, timeout, c.meanwhile, late)
 				}
@@ -425,7 +425,7 @@ func TestSlowAnswersDoNotEndALongHold(t *testing.T) {
 }
 
 // holdsWhileLate holds a lock for two time-outs and more while answers are late, by what
-// part of the time-out. It returns when the lock was lost, after how many writes in vain,
+// part of the time-out. It returns when the lock was lost, after how many writes that change nothing,
 // and how late the machine itself was meanwhile.
 func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float64) (
 	lost time.Duration, writes int64, machine time.Duration) {
@@ -459,7 +459,7 @@ func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float
 }
 
 // One session holds one lock, another one a hundred, which it has taken all at the
-// same time. A write in vain counts for the session: so a hundred holds need no more
+// same time. A write that changes nothing counts for the session: so a hundred holds need no more
 // of them than one.
 func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 	t.Parallel()
@@ -493,7 +493,7 @@ func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 	z.Await("the holder of one lock to make some writes", func() bool { return writes(one) >= some })
 	require.NoError(t, context.Cause(one.turns[0].Held()))
 	require.LessOrEqual(t, writes(hundred), 2*some,
-		"writes in vain of a session that holds 100 locks, while one that holds 1 has made %d", some)
+		"writes that change nothing of a session that holds 100 locks, while one that holds 1 has made %d", some)
 }
 
 // A server, or who plays one, sends a reply that is shorter than a reply's head. The
@@ -674,8 +674,8 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 		return zktest.Throttling(c, func(op wiretap.Op, path string) bool {
 			mu.Lock()
 			defer mu.Unlock()
-			inVain := strings.HasPrefix(path, "/zklock-nobody") // it is made whenever one is due
-			if inVain || left[op] == 0 {
+			forNothing := strings.HasPrefix(path, "/zklock-nobody") // it is made whenever one is due
+			if forNothing || left[op] == 0 {
 				return false
 			}
 			left[op]--

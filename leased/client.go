@@ -319,7 +319,8 @@ func (w *wire) lookForPing() error {
 func handshakeAdvice(err error) string {
 	hungUp := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	if hungUp {
-		return " (it hung up: perhaps there are too many connections from this address, see maxClientCnxns, or it wants TLS)"
+		return " (it hung up: perhaps there are too many connections from this address," +
+			" see maxClientCnxns, or it wants TLS)"
 	}
 	return ""
 }

@@ -38,13 +38,13 @@ func TestALostReplyAtAServerThatLags(t *testing.T) {
 	before := len(a.Queue())
 	catchUp()
 	require.Equal(t, zktest.Returned, call.Waits(), "A's Lock: it waits for itself; the queue: %v", a.Queue())
-	require.Equal(t, 1, a.Requests(mark)[wiretap.Create], "creates; %d names were there while the write in vain was under way", before)
+	require.Equal(t, 1, a.Requests(mark)[wiretap.Create], "creates; %d names were there while the write that changes nothing was under way", before)
 	holds(t, lag.Zoo, byMutex, call)
 }
 
-// A session has come back on a new connection, and has made a write in vain there. Then a
+// A session has come back on a new connection, and has made a write that changes nothing there. Then a
 // create comes that was still on the old connection. It must not be carried out any more:
-// the list after the write in vain could not have shown it. The frames are written by hand:
+// the list after the write that changes nothing could not have shown it. The frames are written by hand:
 // the Go client sends nothing on its old connection.
 func TestTheOldConnectionOfASessionIsRefused(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestTheOldConnectionOfASessionIsRefused(t *testing.T) {
 		require.Equal(t, old.id, back.id, "the session")
 		back.xid = old.xid + 100 // a client numbers its session's requests on
 		back.ask(deleteKind, z.Root+"/nothing", anyVersion)
-		require.Equal(t, zk.ErrCode(wiretap.NoNode), back.answer(), "the answer to the write in vain")
+		require.Equal(t, zk.ErrCode(wiretap.NoNode), back.answer(), "the answer to the write that changes nothing")
 
 		old.ask(createKind, z.Root+"/late", anybody)
 		said, err := io.ReadAll(old.conn)
@@ -564,7 +564,7 @@ func TestTheFirstWriteAfterAnIdleTimeCountsFromAPing(t *testing.T) {
 
 // Servers may be told to look at the ACLs before they pass a write on (in 3.8 that is
 // the Java property zookeeper.enableEagerACLCheck). Then a follower answers a delete
-// that is forbidden by itself. A stranger has forbidden the delete in vain, and A's
+// that is forbidden by itself. Another client has forbidden the delete for nothing, and A's
 // follower is cut off: A must not take these answers for the majority's.
 func TestARefusalByAFollowerAloneProvesNothing(t *testing.T) {
 	t.Parallel()

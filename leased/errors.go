@@ -38,7 +38,7 @@ type Reason string
 
 // The reasons.
 const (
-	NoAnswer     Reason = "no answer"    // for so long no majority of the servers has answered that they may have ended the session
+	NoAnswer     Reason = "no answer"    // no majority has answered for so long that the session may have ended
 	Expired      Reason = "expired"      // the servers have ended the session
 	Closed       Reason = "closed"       // the session was closed by its own process
 	ZnodeDeleted Reason = "deleted"      // somebody else has deleted the znode; only Unlock notices
@@ -87,7 +87,8 @@ func check(ctx context.Context, s *Session, path string) error {
 	case s == nil:
 		return errors.New("zklock: the session is nil: give NewMutex, NewRWMutex or NewCohort what Open has returned")
 	case len(path) > longestPath:
-		return fmt.Errorf("zklock: a path of %d bytes, which begins with %.40q: want at most %d", len(path), path, longestPath)
+		return fmt.Errorf("zklock: a path of %d bytes, which begins with %.40q: want at most %d",
+			len(path), path, longestPath)
 	case !strings.HasPrefix(path, "/") || path == "/" || path != pathpkg.Clean(path):
 		return fmt.Errorf("zklock: path %.100q: want an absolute path below the root, such as /locks/orders", path)
 	}

@@ -166,8 +166,8 @@ func (s *Session) ask() error {
 	return err
 }
 
-// nobodysZnode is the path of a znode that nobody makes: it has 64 random bits. If a
-// stranger knew it, he could make it, or forbid the delete.
+// nobodysZnode is the path of a znode that nobody makes: it has 64 random bits. Whoever
+// knew it could make it, or forbid the delete.
 func nobodysZnode() string { return fmt.Sprintf("/zklock-nobody-%016x/nothing", rand.Uint64()) }
 
 // agreed reports whether err is ErrNoNode, the leader's answer to a delete that a majority
@@ -235,7 +235,8 @@ func (s *Session) renew(until time.Time) {
 		return
 	}
 	if s.lease.isOver() {
-		s.endLease(lostUnanswered(fullLease(s.timeout))) // perhaps its holds have not been told yet: the timer may be late
+		// perhaps its holds have not been told yet: the timer may be late
+		s.endLease(lostUnanswered(fullLease(s.timeout)))
 		s.lease = &lease{users: map[*leaseUser]bool{}}
 	}
 	if !until.After(s.lease.until) {

@@ -128,7 +128,7 @@ func TestAnACLAndALogin(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		acl := zk.DigestACL(zk.PermAll, "orders", "secret")
 		guarded := w.with(WithACL(acl), WithAuth("digest", []byte("orders:secret")))
-		a, other := guarded.join(z, "A"), w.join(z, "a stranger")
+		a, other := guarded.join(z, "A"), w.join(z, "another client")
 		turn := a.Acquire()
 		_, err := other.Lock(z.Ctx)
 		require.ErrorIs(t, err, zk.ErrNoAuth)

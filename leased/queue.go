@@ -372,7 +372,8 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 		nobodyToWaitFor := before == ""
 		if nobodyToWaitFor {
 			if q.s.isOver(current) {
-				q.s.waitHalfATick() // the session has ended, or no write was answered for too long: the next takeLease makes a write
+				// The session has ended, or no write was answered for too long: the next takeLease makes one.
+				q.s.waitHalfATick()
 				continue
 			}
 			mine.lease = current

@@ -357,7 +357,7 @@ func TestAZnodeThatGoesWhileItIsLookedForIsMadeAnew(t *testing.T) {
 }
 
 // The create's reply is lost, and each step of the recovery loses its reply once: the
-// write in vain, the list, the look at the owner.
+// write that changes nothing, the list, the look at the owner.
 func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -373,7 +373,7 @@ func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 		}
 		holds(t, z, w, turn)
 		require.Equal(t, 1, a.Requests(mark)[wiretap.Create], "creates: the one without a reply was found")
-		require.Equal(t, 4, a.Requests(mark)[wiretap.Delete], "writes in vain: one before each of three lists, and one without a reply")
+		require.Equal(t, 4, a.Requests(mark)[wiretap.Delete], "writes that change nothing: one before each of three lists, and one without a reply")
 		turn.Release()
 	})
 }

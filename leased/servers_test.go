@@ -43,11 +43,11 @@ func TestServersThatWantALogin(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
 	defer cancel()
-	stranger, err := Open(ctx, s.Servers(), 4*time.Second)
+	another, err := Open(ctx, s.Servers(), 4*time.Second)
 	require.NoError(t, err)
-	defer stranger.Close()
+	defer another.Close()
 	for _, wait := range []time.Duration{forever, 10 * time.Second} {
-		_, err = NewMutex(stranger, "/locks/orders").TryLock(ctx, wait)
+		_, err = NewMutex(another, "/locks/orders").TryLock(ctx, wait)
 		require.ErrorContains(t, err, "-124 (the servers want a login: give Open WithAuth)")
 		require.NotErrorIs(t, err, ErrLocked)
 	}

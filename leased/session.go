@@ -216,11 +216,17 @@ func (s *Session) whyClosed() error {
 
 // Stats are numbers about a session, to look at or to give to a library for metrics.
 type Stats struct {
-	Waiting   int               // calls to Lock, RLock, TryLock and TryRLock that are under way
-	Holds     int               // holds that go on
-	Taken     uint64            // holds since Open
-	Lost      map[Reason]uint64 // holds that were lost while the session was open
-	LeaseLeft time.Duration     // how long the session can be relied on, from now on; with WithoutLease it tells only whether
+	// Calls to Lock, RLock, TryLock and TryRLock that are under way.
+	Waiting int
+
+	// Holds that go on, holds since Open, and holds that were lost while the session was open.
+	Holds int
+	Taken uint64
+	Lost  map[Reason]uint64
+
+	// For how long the session can be relied on from now on. With WithoutLease it is 0 without a
+	// connection, and very long with one.
+	LeaseLeft time.Duration
 }
 
 // Stats returns the numbers of this moment. With no hold the lease is not renewed, and LeaseLeft

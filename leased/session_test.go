@@ -294,7 +294,7 @@ func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 		t,
 		asked[wiretap.GetChildren]+asked[wiretap.Delete],
 		30,
-		"lists and writes in vain, until it had a lease: %v",
+		"lists and writes that change nothing, until it had a lease: %v",
 		asked,
 	)
 	waiting.Release()
