@@ -111,7 +111,7 @@ tools: ready ## the tests that make test leaves out: for whoever changes the too
 # RACE=-race is for .ci/night. make check has go vet. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
 TOOLS = /internal/(show|storm|cmd/zk|teach|server/(process|zkserver/container))(/|$$)
 RARE = ^(TestTheExercise|TestRarerFaults|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
-LONGEST = ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
+LONGEST = ./leased ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
 
 race: ready ## the tests ten times over, with the race detector
 	go test -race -count=10 -timeout 30m ./...

@@ -291,3 +291,40 @@ func TestPausedHolder(t *testing.T) {
 		})
 	}
 }
+
+// Eight clients want the lock all the time. A turn costs each of them five requests, as with zk.Lock: a
+// release wakes one, who looks once.
+func TestRequestsAmongEight(t *testing.T) {
+	t.Parallel()
+	const clients, turns = 8, 10
+	perTurn := func(join func(z *zktest.Zoo, name string) *zktest.Member) float64 {
+		z := zktest.New(t)
+		var members []*zktest.Member
+		for i := range clients {
+			members = append(members, join(z, fmt.Sprintf("client %d", i+1)))
+		}
+		members[0].Acquire().Release() // makes the directory
+		var all sync.WaitGroup
+		asked, marks := 0, make([]int, clients)
+		for i, m := range members {
+			marks[i] = m.Tap.Mark()
+			all.Go(func() {
+				for range turns {
+					_, err := inTurn(m, func() {})(z.Ctx)
+					assert.NoError(t, err)
+				}
+			})
+		}
+		all.Wait()
+		for i, m := range members {
+			asked += len(m.Asked(marks[i]))
+		}
+		return float64(asked) / (clients * turns)
+	}
+	theirs := perTurn(clientLocks.Join)
+	for _, w := range []*way{byMutex, byWriter} {
+		ours := perTurn(w.join)
+		t.Logf("» %d clients, requests for each turn: %s %.2f, zk.Lock %.2f", clients, w.name, ours, theirs)
+		require.Less(t, ours, 5.5, w.name)
+	}
+}
