@@ -1,4 +1,4 @@
-// Package step1 is step 1, for you to write: one znode is the lock. Whoever
+// Package plainnode is step 1, for you to write: one znode is the lock. Whoever
 // creates it holds the lock, whoever deletes it releases it, and whoever finds
 // it there tries again a little later.
 //
@@ -6,7 +6,7 @@
 //	make hint STEP=1         the next hint
 //
 // errors.go is given.
-package step1
+package plainnode
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-// Package step2 is step 2, for you to write: each client puts an ephemeral
+// Package sequentialspin is step 2, for you to write: each client puts an ephemeral
 // sequential znode into the lock's directory, and the lowest number holds the
 // lock. The others list the directory again and again until they are the
 // lowest.
@@ -10,7 +10,7 @@
 //	make hint STEP=2         the next hint
 //
 // errors.go is given.
-package step2
+package sequentialspin
 
 import (
 	"context"

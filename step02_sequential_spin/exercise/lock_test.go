@@ -1,4 +1,4 @@
-package step2
+package sequentialspin
 
 import (
 	"testing"

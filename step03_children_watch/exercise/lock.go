@@ -1,4 +1,4 @@
-// Package step3 is step 3, for you to write: the queue of step 2, waited for
+// Package childrenwatch is step 3, for you to write: the queue of step 2, waited for
 // with a watch. Whoever is not the lowest watches the directory's children and
 // sleeps until they change.
 //
@@ -8,7 +8,7 @@
 //	make hint STEP=3         the next hint
 //
 // errors.go is given.
-package step3
+package childrenwatch
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-// Package step4 is step 4, for you to write: the queue of step 3, where each
+// Package predecessorwatch is step 4, for you to write: the queue of step 3, where each
 // waiter watches only the znode right before its own.
 //
 // What stands here is step 3. It is right, but each change wakes everybody.
@@ -7,7 +7,7 @@
 //	make hint STEP=4         the next hint
 //
 // errors.go is given.
-package step4
+package predecessorwatch
 
 import (
 	"context"

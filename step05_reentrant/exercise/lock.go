@@ -1,4 +1,4 @@
-// Package step5 is step 5, for you to write: the queue of step 4, with an answer to what
+// Package reentrant is step 5, for you to write: the queue of step 4, with an answer to what
 // fails around it. A reply is lost, the holder's own code locks again, the connection breaks.
 //
 // What stands here is step 4 in a new form: a Session in place of the connection, and Lock
@@ -15,7 +15,7 @@
 //	hold.go      what Lock returns. holdIn finds a hold in a context, and enter counts one
 //	             more Lock inside it
 //	errors.go    the errors, and what they say
-package step5
+package reentrant
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package step5
+package reentrant
 
 import (
 	"testing"

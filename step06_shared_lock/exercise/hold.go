@@ -1,4 +1,4 @@
-package step6
+package sharedlock
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-// Package step6 is step 6, for you to write: the lock of step 5, which readers share.
+// Package sharedlock is step 6, for you to write: the lock of step 5, which readers share.
 //
 // What stands here is step 5 with RLock and TryRLock. It is right, but readers wait for
 // readers: nobody looks at the kind. The kind is handed on already, as far as join.
@@ -7,7 +7,7 @@
 //	make hint STEP=6         the next hint
 //
 // session.go and errors.go are given. hold.go has a TODO, too.
-package step6
+package sharedlock
 
 import (
 	"context"
