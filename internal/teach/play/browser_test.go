@@ -240,7 +240,7 @@ func TestTheLearnersLockInABrowser(t *testing.T) {
 	printing := "func (l *Lock) Lock(ctx context.Context) error {"
 	require.Contains(t, string(own), printing)
 	save(
-		strings.NewReplacer("package plainnode", "package step1", printing, printing+"\n\tprintln(\"I am called\")").Replace(string(own)),
+		strings.NewReplacer(printing, printing+"\n\tprintln(\"I am called\")").Replace(string(own)),
 	)
 	w.Until(`document.querySelector("#board0 .build").hidden`)
 	w.ready(2)
@@ -254,7 +254,7 @@ func TestTheLearnersLockInABrowser(t *testing.T) {
 	require.Contains(t, string(kept), `"znode":true`, "it is no directory on the page to keep")
 
 	save(
-		strings.NewReplacer("package plainnode", "package step1", "import (", "import (\n\t\"os\"", printing, printing+"\n\tos.Exit(3)").Replace(string(own)),
+		strings.NewReplacer("import (", "import (\n\t\"os\"", printing, printing+"\n\tos.Exit(3)").Replace(string(own)),
 	)
 	w.Until(`boards[0].is.building`)
 	w.Until(`document.querySelector("#board0 .build").hidden`)
