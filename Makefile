@@ -61,25 +61,16 @@ book: ## the chapters and pages as a site, in out/book: with questions, slides, 
 ## OPEN=1           opens it
 	@go run ./internal/teach/book/command
 
-bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock
-## PARTS=sessions   these parts only, of sessions,goroutines,processes,peers,servers
-## CONTENDERS=1,8   how many contend beside other people's locks; else 1,8,32,100
-## ROUNDS=3         in how many rounds; else 9
-	@go run ./internal/show/bench
+bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
+## CONTENDERS=1,8   how many contend; else 1,8,32
+## ROUNDS=3         in how many rounds; else 7
+	@go run ./internal/cmd/bench $(if $(CONTENDERS),-contenders $(CONTENDERS)) $(if $(ROUNDS),-rounds $(ROUNDS))
 
 storm: ready ## some locks on three servers that fall: what each is worth then
 ## TIME=10m         how long; else 1m
 ## SEED=42          which faults, in which order; else by chance
 ## FIRST=1          ends at the first mistake of a lock for work
 	@go build -o out/storm ./internal/cmd/storm && out/storm $(if $(TIME),-time $(TIME)) $(if $(SEED),-seed $(SEED)) $(if $(FIRST),-first)
-
-java: ready ## a Java client and a Go client hand one lock to and fro
-	@go run ./internal/show/peers/java
-
-peers: ## other people's locks for make bench and make java: Curator, kazoo, Redis, etcd
-	$(SUDO) apt-get install -qq -y --no-install-recommends libcurator-recipes-java default-jdk-headless python3-kazoo redis-server etcd-server sqlite3
-
-SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
 ##@ Keep the repository right
 
@@ -89,7 +80,7 @@ quick: ready ## after each change: the format, go vet, the pages, the sentences,
 	go vet ./...
 	go test -timeout 600s ./internal/doccheck ./internal/check/tables/... $(CHANGED)
 
-# The folders with Go files that differ from a commit, new ones among them. peers/kv is a module of its own.
+# The folders with Go files that differ from a commit, new ones among them. internal/peers/kv is a module of its own.
 CHANGED = $(shell { git diff --name-only --diff-filter=d $(or $(SINCE),HEAD); git ls-files --others --exclude-standard; } | grep '\.go$$' | grep -v /peers/kv/ | xargs -r dirname | sort -u | sed 's|^|./|')
 
 FORMATTED = @files=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
@@ -109,7 +100,7 @@ tools: ready ## the tests that make test leaves out: for whoever changes the too
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 # RACE=-race is for .ci/night. make check has go vet. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
-TOOLS = /internal/(show|storm|cmd/zk|teach|server/(process|zkserver/container))(/|$$)
+TOOLS = /internal/(show|bench|storm|peers|cmd/zk|teach|server/(process|zkserver/container))(/|$$)
 RARE = ^(TestTheExercise|TestRarerFaults|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./leased ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
 
@@ -129,4 +120,4 @@ NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of 
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: help tour play test exercise hint zk matrix explore book bench storm java peers quick check generate tools race figures ready
+.PHONY: help tour play test exercise hint zk matrix explore book bench storm quick check generate tools race figures ready

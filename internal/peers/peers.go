@@ -82,8 +82,8 @@ func Kazoo(z *zktest.Zoo, t zktest.T, servers, path string, n int) Peer {
 // Room is where turns at a lock look: a path that only one client at a time can create.
 func Room(path string) string { return path + "-room" }
 
-// KV starts n clients of a lock of Redis or etcd: setnx-100ms, setnx-1ms, redsync,
-// etcd. The program is the one that BuildKV has built.
+// KV starts n clients of a lock of "redis" or "etcd". The program is the one that BuildKV has
+// built.
 func KV(z *zktest.Zoo, t zktest.T, program, kind, address, name string, n int) Peer {
 	return begin(z, t, exec.Command(program, kind, address, name, strconv.Itoa(n)))
 }

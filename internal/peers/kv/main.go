@@ -16,8 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-redsync/redsync/v4"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
@@ -63,23 +61,8 @@ func serve(ctx context.Context, kind, address, name, contenders string) error {
 
 func join(kind, address, name string) (contender, error) {
 	switch kind {
-	case "setnx-100ms":
-		return setnx(address, name, 100*time.Millisecond), nil
-	case "setnx-1ms":
-		return setnx(address, name, time.Millisecond), nil
-	case "redsync":
-		m := redsync.New(goredis.NewPool(connect(address))).NewMutex(name)
-		lock := func(ctx context.Context) error { // redsync gives up after 32 tries: who needs the lock asks again
-			err, taken := m.LockContext(ctx), new(redsync.ErrTaken)
-			for errors.Is(err, redsync.ErrFailed) || errors.As(err, &taken) {
-				err = m.LockContext(ctx)
-			}
-			return err
-		}
-		return contender{lock, func(ctx context.Context) error {
-			_, err := m.UnlockContext(ctx)
-			return err
-		}}, nil
+	case "redis":
+		return setnx(address, name), nil
 	case "etcd":
 		client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, Logger: zap.NewNop()})
 		if err != nil {
@@ -95,14 +78,11 @@ func join(kind, address, name string) (contender, error) {
 	return contender{}, fmt.Errorf("there is no lock %q", kind)
 }
 
-func connect(address string) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: address, PoolSize: 1})
-}
-
 // setnx is the lock that the course's documents compare with: SET with NX and PX, tried
-// again after a while, and released by a script that compares the value.
-func setnx(address, name string, rest time.Duration) contender {
-	client, mine := connect(address), rand.Text()
+// again every 100 ms, and released by a script that compares the value.
+func setnx(address, name string) contender {
+	client := redis.NewClient(&redis.Options{Addr: address, PoolSize: 1})
+	mine := rand.Text()
 	release := redis.NewScript(
 		`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`,
 	)
@@ -113,7 +93,7 @@ func setnx(address, name string, rest time.Duration) contender {
 				if ok || err != nil {
 					return err
 				}
-				time.Sleep(rest)
+				time.Sleep(100 * time.Millisecond)
 			}
 		},
 		func(ctx context.Context) error { return release.Run(ctx, client, []string{name}, mine).Err() },

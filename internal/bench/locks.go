@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/peers"
+	"zklock/internal/property"
+)
+
+// A rival is somebody's lock, beside zk.Lock.
+type rival struct {
+	name      string
+	bring     bring
+	elsewhere bool // and not at ZooKeeper: nobody listens to its wire
+}
+
+// A bring brings n contenders to a lock of their own on a server.
+type bring func(s stage, z *zktest.Zoo, server string, n int) runner
+
+// A runner lets the contenders take turns for a while, each at least one.
+type runner func(d time.Duration) ([]peers.Turn, error)
+
+// ours are the locks in Go at ZooKeeper. The first one is what all are compared with.
+var ours = []rival{
+	here("zk.Lock", steps.Client),
+	here("zk.Lock, once more", steps.Client), // what it differs by is noise
+	here("step 1", steps.Of("1")),
+	here("step 2", steps.Of("2")),
+	here("step 3", steps.Of("3")),
+	here("step 4", steps.Of("4")),
+	here("step 5", steps.Of("5")),
+	here("step 6, as a writer", steps.Of("6")),
+	here("leased.Mutex", steps.Mutex),
+	here("leased.RWMutex, as a writer", steps.RWMutex),
+	{name: "leased.Cohort, in one process", bring: inOneProcess(steps.Cohort)},
+}
+
+// here is a lock for contenders of this process, each with a session of its own.
+func here(name string, lock property.Subject) rival {
+	return rival{name: name, bring: func(s stage, z *zktest.Zoo, server string, n int) runner {
+		path := newPath(s, z)
+		var turns []turn
+		for i := range n {
+			turns = append(turns, turnOf(join(z, lock, server, path, i).Way))
+		}
+		return func(d time.Duration) ([]peers.Turn, error) { return takeTurns(turns, d) }
+	}}
+}
+
+// inOneProcess is a lock that the contenders share, as goroutines of one process do.
+func inOneProcess(lock property.Subject) bring {
+	return func(s stage, z *zktest.Zoo, server string, n int) runner {
+		shared := turnOf(join(z, lock, server, newPath(s, z), 0).Way)
+		var turns []turn
+		for range n {
+			turns = append(turns, shared)
+		}
+		return func(d time.Duration) ([]peers.Turn, error) { return takeTurns(turns, d) }
+	}
+}
+
+// join brings a contender to a lock on the server that is at this address.
+func join(z *zktest.Zoo, lock property.Subject, server, path string, i int) *zktest.Member {
+	seat := property.Seat{Path: path, Through: func(dial zk.Dialer) zk.Dialer {
+		return func(network, _ string, limit time.Duration) (net.Conn, error) { return dial(network, server, limit) }
+	}}
+	return lock.JoinAs(z, fmt.Sprintf("contender %d", i+1), seat)
+}
+
+// turnOf is one Lock and one Unlock.
+func turnOf(way zktest.Way) turn {
+	return func() error {
+		held, err := way.Lock(context.Background())
+		if err != nil {
+			return err
+		}
+		return way.Unlock(held)
+	}
+}
+
+// newPath is where a new lock can be: nothing is there yet.
+func newPath(s stage, z *zktest.Zoo) string {
+	parent := fmt.Sprintf("%s/%08x", z.Root, rand.Uint32()) // all of one length: bytes are counted
+	_, err := z.Observer().Create(parent, nil, 0, zk.WorldACL(zk.PermAll))
+	s.must(err)
+	return parent + "/lock"
+}
+
+// others are the locks of other people whose programs are on this machine. It tells which are
+// missing.
+func (s stage) others() (rivals []rival, missing []string) {
+	const install = "%s are not installed: %v"
+	if err := peers.Missing(); err != nil {
+		missing = append(missing, fmt.Sprintf(install, "Curator and kazoo", err))
+	} else {
+		rivals = append(rivals,
+			rival{name: "Curator's mutex", bring: func(s stage, z *zktest.Zoo, server string, n int) runner {
+				return peers.Curator(z, s.T, server, "mutex", newPath(s, z), n).Run
+			}},
+			rival{name: "kazoo's Lock", bring: func(s stage, z *zktest.Zoo, server string, n int) runner {
+				return peers.Kazoo(z, s.T, server, newPath(s, z), n).Run
+			}})
+	}
+	if err := peers.MissingStores(); err != nil {
+		return rivals, append(missing, fmt.Sprintf(install, "Redis and etcd", err))
+	}
+	dir, err := os.MkdirTemp("", "zklock-kv")
+	s.must(err)
+	s.Cleanup(func() { os.RemoveAll(dir) })
+	program := dir + "/kv"
+	if err := peers.BuildKV(s.ctx, program); err != nil {
+		return rivals, append(missing, fmt.Sprintf("Redis and etcd: %v", err))
+	}
+	kv := func(name, kind, address string) rival {
+		return rival{name, func(s stage, z *zktest.Zoo, _ string, n int) runner {
+			return peers.KV(z, s.T, program, kind, address, strings.TrimPrefix(newPath(s, z), "/"), n).Run
+		}, true}
+	}
+	return append(rivals,
+		kv("Redis, `SET NX` every 100 ms, fsync always", "redis", peers.StartRedis(s.ctx, s.T, "always")),
+		kv("Redis, the same, fsync once a second", "redis", peers.StartRedis(s.ctx, s.T, "everysec")),
+		kv("etcd", "etcd", peers.StartEtcd(s.ctx, s.T))), missing
+}

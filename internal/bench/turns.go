@@ -1,0 +1,143 @@
+package bench
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/peers"
+	"zklock/internal/server/wiretap"
+)
+
+// A turn is one hand-over: the caller comes, holds the lock, and goes.
+type turn func() error
+
+// takeTurns takes turns on as many goroutines as there are, for d and at least once each.
+func takeTurns(turns []turn, d time.Duration) (all []peers.Turn, err error) {
+	var running sync.WaitGroup
+	had := make([][]peers.Turn, len(turns))
+	errs := make([]error, len(turns))
+	began := time.Now()
+	for i, take := range turns {
+		running.Go(func() {
+			for had[i] == nil || time.Since(began) < d {
+				asked := time.Since(began)
+				if errs[i] = take(); errs[i] != nil {
+					return
+				}
+				had[i] = append(had[i], peers.Turn{Client: i, Asked: asked, Done: time.Since(began)})
+			}
+		})
+	}
+	running.Wait()
+	return slices.Concat(had...), errors.Join(errs...)
+}
+
+// inTime are the turns that were done within the stint, in their order. Whoever has had none by
+// then has one more, which counts for the longest turn alone.
+func inTime(turns round) round {
+	late := func(t peers.Turn) bool { return t.Done > stint }
+	done := slices.DeleteFunc(slices.Clone(turns), late)
+	slices.SortFunc(done, func(a, b peers.Turn) int { return cmp.Compare(a.Done, b.Done) })
+	return done
+}
+
+// aSecond is how many turns a second were done in time.
+func aSecond(turns round) float64 { return float64(len(inTime(turns))) / stint.Seconds() }
+
+// toAnother is how large a part of these went to another contender than the one before.
+func toAnother(turns round) float64 {
+	changed := 0
+	done := inTime(turns)
+	for i := 1; i < len(done); i++ {
+		if done[i].Client != done[i-1].Client {
+			changed++
+		}
+	}
+	return float64(changed) / float64(max(len(done), 1))
+}
+
+// longest is the longest of all turns, in mean turns.
+func longest(turns round) float64 {
+	var most, sum time.Duration
+	for _, t := range turns {
+		took := t.Done - t.Asked
+		most, sum = max(most, took), sum+took
+	}
+	return float64(most) * float64(len(turns)) / float64(sum)
+}
+
+// begin brings n contenders to a lock, and lets each take a turn.
+func (s stage) begin(r rival, z *zktest.Zoo, server string, n int) runner {
+	run := r.bring(s, z, server, n)
+	_, err := run(0)
+	s.must(err)
+	return run
+}
+
+// count counts what a turn takes, on the wire: requests, and bytes both ways.
+func (s stage) count(r rival, n int) (requests, bytes float64) {
+	s.on(func(s stage, z *zktest.Zoo) {
+		address, tap := s.tapped(z.Servers()[0])
+		run := s.begin(r, z, address, n)
+		mark := tap.Mark()
+		turns, err := run(300 * time.Millisecond)
+		s.must(err)
+		c := wiretap.Count(tap.Since(mark))
+		requests = float64(c.All()) / float64(len(turns))
+		bytes = float64(c.Sent+c.Received) / float64(len(turns))
+	})
+	return requests, bytes
+}
+
+// tapped opens an address that leads to ZooKeeper, and listens to what passes: also to clients of
+// other languages.
+func (s stage) tapped(server string) (address string, tap *wiretap.Tap) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	s.must(err)
+	s.Cleanup(func() { listener.Close() })
+	tap = wiretap.New()
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go relay(client, tap, server)
+		}
+	}()
+	return listener.Addr().String(), tap
+}
+
+// relay hands on what a client and a server say. A Tap wants each request in one piece.
+func relay(client net.Conn, tap *wiretap.Tap, address string) {
+	defer client.Close()
+	server, err := tap.Dial("tcp", address, 10*time.Second)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() {
+		defer client.Close()
+		_, _ = io.Copy(client, server)
+	}()
+	for {
+		frame := make([]byte, 4)
+		if _, err := io.ReadFull(client, frame); err != nil {
+			return
+		}
+		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame))...)
+		if _, err := io.ReadFull(client, frame[4:]); err != nil {
+			return
+		}
+		if _, err := server.Write(frame); err != nil {
+			return
+		}
+	}
+}

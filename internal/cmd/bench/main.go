@@ -1,0 +1,44 @@
+// Command bench measures how many hand-overs a second the locks make, side by side on one real
+// server, and what each hand-over takes. It prints a table in Markdown.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"zklock/internal/bench"
+)
+
+func main() {
+	sizes := flag.String("contenders", "1,8,32", "how many contend, such as 1,8,32")
+	rounds := flag.Int("rounds", 7, "in how many rounds")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	contenders, err := numbers(*sizes)
+	if err == nil {
+		err = bench.Run(ctx, contenders, max(*rounds, 1), os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// numbers reads a list such as 1,8,32.
+func numbers(list string) (all []int, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("CONTENDERS=%s: it has to be numbers above 0, such as 1,8,32", list)
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
