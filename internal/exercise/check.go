@@ -85,7 +85,7 @@ func (a answer) tell(t *testing.T, e Exercise) {
 	t.Fail()
 	fmt.Fprintln(t.Output(), "✗ seen:", a.seen)
 	fmt.Fprintln(t.Output(), "  ask yourself:", a.ask)
-	fmt.Fprintf(t.Output(), "  more: make hint STEP=%s, and the chapter, %s\n", e.Name, e.chapter())
+	fmt.Fprintf(t.Output(), "  more: make hint STEP=%s, and %s\n", e.Name, e.chapter())
 }
 
 // answers asks all questions at once, for most of their time is spent waiting. It gives the

@@ -103,6 +103,7 @@ func TestHints(t *testing.T) {
 // hints are the same, one by one.
 func TestEveryHintIsForAProperty(t *testing.T) {
 	for _, e := range All {
+		assert.FileExists(t, e.chapter(), "where a learner is sent")
 		asked := map[string]bool{notWoken: true}
 		for _, p := range e.Properties {
 			asked[p.String()] = true

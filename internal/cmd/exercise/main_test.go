@@ -28,7 +28,7 @@ func TestTheExercise(t *testing.T) {
 		"--- FAIL: TestLock/waiting_sends_no_request",
 		"✗ seen: 5 waiters sent ",
 		"ask yourself: who could tell the waiter, so that it need not ask?",
-		"more: make hint STEP=3, and the chapter, step03_children_watch/README.md",
+		"more: make hint STEP=3, and step03_children_watch/README.md",
 		"1 of 22 properties hold",
 	} {
 		assert.Contains(t, says, said)
