@@ -15,14 +15,14 @@ tour: ready ## all steps side by side, measured, and a page to look at
 ## WAITERS=200      how many wait in the largest crowd; else 1000
 ## OPEN=1           opens the page
 ## PAGE=tour.html   where the page goes; else out/tour.html
-	@go run ./internal/show/tour
+	@go run ./internal/cmd/tour
 
 play: ready ## a page to play with the locks: real clients, a real server
 ## SERVERS=3        three servers, which can fail, too
 ## LESSON=3         begins with lesson 3
 ## LEFT=3 RIGHT=4   the locks side by side: a step, zk, a mistake such as W8, or mine
 ## OPEN=1           opens the page
-	@mkdir -p out; go build -o out/play ./internal/teach/play && out/play
+	@mkdir -p out; go build -o out/play ./internal/cmd/play && out/play
 
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	go test $(RACE) -vet=off -p 3 -timeout 600s -skip '$(RARE)' $(LONGEST) $$(go list ./... | grep -vE '/yours/|$(TOOLS)')
@@ -46,7 +46,7 @@ zk: $(if $(STEP),,ready) ## keep a server, until Ctrl-C; or take a step's lock t
 
 matrix: ready ## every lock held against every property, with the evidence
 ## STEPS=3,4        these steps only
-	@go run ./internal/show/tour matrix
+	@go run ./internal/cmd/tour matrix
 
 explore: ready ## every order of a few clients' requests, and a fault anywhere
 ## STEP=4           which lock: 1w, 3 to 6, cohort, zk, a mistake such as W8, or mine; else step 4
@@ -55,11 +55,11 @@ explore: ready ## every order of a few clients' requests, and a fault anywhere
 ## FAULTS=2         at most so many faults in an order; else 1
 ## SWITCHES=1       at most so many times is a client interrupted; else any number
 ## OPEN=1           opens the page with the shortest wrong one
-	@mkdir -p out; go build -o out/explore ./internal/teach/explorer && out/explore
+	@mkdir -p out; go build -o out/explore ./internal/cmd/explore && out/explore
 
-book: ## the chapters and pages as a site, in out/book: with questions, slides, search
+book: ## the chapters and pages as a site, in out/book: with questions to answer, and runs that play
 ## OPEN=1           opens it
-	@go run ./internal/teach/book/command
+	@go run ./internal/cmd/book
 
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
 ## CONTENDERS=1,8   how many contend; else 1,8,32
@@ -85,14 +85,10 @@ CHANGED = $(shell { git diff --name-only --diff-filter=d $(or $(SINCE),HEAD); gi
 
 FORMATTED = @files=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
 
-check: ## gofmt, go vet, staticcheck, and no list that differs from its table
+check: ## gofmt, go vet, staticcheck
 	$(FORMATTED)
 	go vet ./...
 	go run $(STATICCHECK) ./...
-	go run ./internal/check/tables/generate -check .
-
-generate: ## the lists in the pages, once more, from the tables of locks, mistakes and properties
-	go generate ./...
 
 tools: ready ## the tests that make test leaves out: for whoever changes the tools
 	go test $(RACE) -vet=off -timeout 600s $$(go list ./... | grep -E '$(TOOLS)')
@@ -100,15 +96,12 @@ tools: ready ## the tests that make test leaves out: for whoever changes the too
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 # RACE=-race is for .ci/night. make check has go vet. What is left to make tools: the packages that show and teach, a few others, and tests with RARE's name.
-TOOLS = /internal/(show|bench|storm|peers|cmd/zk|teach|server/(process|zkserver/container))(/|$$)
+TOOLS = /internal/(show|stage|tour|play|book|bench|storm|peers|cmd/(tour|play|explore|zk)|server/(process|zkserver/container))(/|$$)
 RARE = ^(TestTheExercise|TestRarerFaults|TestEachInvariantCanBeBroken|TestWhatCannotBeExploredIsAnError)$$
 LONGEST = ./leased ./step05_reentrant ./docs ./step06_shared_lock # begin first, and so none of them runs on alone at the end
 
 race: ready ## the tests ten times over, with the race detector
 	go test -race -count=10 -timeout 30m ./...
-
-figures: ready ## draw the chapters' pictures, from a run
-	@go run ./internal/show/tour figures
 
 ready: # the modules in silence, so that what is installed stands in the first line
 	@go list -m >/dev/null || { GOWORK=off go list -m >/dev/null 2>&1 || echo "This needs Go 1.25 or newer: https://go.dev/dl/"; exit 1; }
@@ -120,4 +113,4 @@ NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of 
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: help tour play test exercise hint zk matrix explore book bench storm quick check generate tools race figures ready
+.PHONY: help tour play test exercise hint zk matrix explore book bench storm quick check tools race ready

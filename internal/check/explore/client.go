@@ -32,7 +32,8 @@ type client struct {
 	way     zktest.Way
 	giveUp  context.CancelFunc
 	story   *story
-	record  *Lane
+	number  int
+	record  *record
 
 	mu         sync.Mutex
 	connection int            // the number of its connection
@@ -68,14 +69,14 @@ func passesBy(f wiretap.Frame) bool {
 }
 
 // newClient opens a session for a client.
-func newClient(name string, lock actor.Lock, servers []string, story *story, record *Lane) (*client, error) {
-	c := &client{name: name, tap: wiretap.New(), story: story, record: record}
+func newClient(number int, lock actor.Lock, servers []string, story *story, record *record) (*client, error) {
+	c := &client{name: nameOf(number), number: number, tap: wiretap.New(), story: story, record: record}
 	address := servers[0]
 	// with one alone, the library rests before it connects again
 	several := []string{address, address, address, address}
 	session, err := lock.Open(several, timeout, c.dial)
 	if err != nil {
-		return nil, fmt.Errorf("open a session for %s: %w", name, err)
+		return nil, fmt.Errorf("open a session for %s: %w", c.name, err)
 	}
 	c.session = session
 	return c, nil
@@ -102,7 +103,7 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 	switch f.Op {
 	case wiretap.Ping, wiretap.Connect, wiretap.Close:
 		if f.Kind != wiretap.Notification {
-			c.record.passes(f)
+			c.record.passes(c.number, f)
 			return
 		}
 	}
@@ -113,7 +114,7 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 	}
 	waits := f.Kind == wiretap.Request && !isFree(f)
 	if !waits {
-		c.record.passes(f)
+		c.record.passes(c.number, f)
 	}
 	let := make(chan struct{})
 	switch {
@@ -143,7 +144,7 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 func (c *client) letGo() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.record.passes(*c.pending)
+	c.record.passes(c.number, *c.pending)
 	c.atServer++
 	c.pending = nil
 	close(c.let)
@@ -160,7 +161,7 @@ func (c *client) hangUp() {
 		let = nil
 	} else {
 		c.pending.Lost = true
-		c.record.passes(*c.pending)
+		c.record.passes(c.number, *c.pending)
 	}
 	c.pending = nil
 	c.mu.Unlock()
@@ -197,7 +198,7 @@ func (c *client) lock(makeLock func() error) error {
 	c.mu.Lock()
 	c.giveUp = cancel
 	c.call = "Lock"
-	c.record.becomes(zktest.MoodWaits)
+	c.record.becomes(c.number, zktest.MoodWaits)
 	c.mu.Unlock()
 	made := make(chan error, 1)
 	go func() {
@@ -264,11 +265,11 @@ func (c *client) returned(call string, err error) {
 	c.story.returned(c.name, call, err)
 	switch {
 	case err != nil:
-		c.record.becomes(zktest.MoodFailed)
+		c.record.becomes(c.number, zktest.MoodFailed)
 	case call == "Lock":
-		c.record.becomes(zktest.MoodHolds)
+		c.record.becomes(c.number, zktest.MoodHolds)
 	default:
-		c.record.becomes(zktest.MoodIdle)
+		c.record.becomes(c.number, zktest.MoodIdle)
 	}
 }
 
@@ -355,7 +356,7 @@ func (c *client) expire(server string) error {
 	c.expired = true
 	c.lost = c.held != nil
 	if c.inside && c.way.Token == nil {
-		c.record.becomes("cut off, believes it holds")
+		c.record.becomes(c.number, "cut off, believes it holds")
 	}
 	c.mu.Unlock()
 	c.hangUp()
@@ -366,7 +367,7 @@ func (c *client) expire(server string) error {
 func (c *client) crash(server string) error {
 	c.mu.Lock()
 	c.crashed = true
-	c.record.becomes("crashed")
+	c.record.becomes(c.number, "crashed")
 	c.mu.Unlock()
 	c.tap.Cut()
 	c.hangUp()

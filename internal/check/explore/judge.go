@@ -22,6 +22,19 @@ const (
 	asksOn      = "a client asks again and again"
 )
 
+// Chinese is what the invariants are called on a Chinese page.
+var Chinese = map[string]string{
+	twoInside:   "两个客户端同时在临界区里",
+	waitsOn:     "没有人持有锁，却有客户端永远等下去",
+	noReturn:    "有一次调用没有返回",
+	leftBehind:  "留下了一个 znode",
+	notAllowed:  "有一次调用不该失败却失败了",
+	hidesLoss:   "会话已经结束，Unlock 却没有说",
+	tokenTooLow: "有一个令牌不大于前一个",
+	wakesMany:   "一次释放唤醒了不止一个",
+	asksOn:      "有一个客户端一再询问，没有尽头",
+}
+
 // looksInside looks at who is inside. Readers may be inside together.
 func (p *player) looksInside(r *Run) {
 	var inside []int

@@ -8,6 +8,7 @@ import (
 
 	"zklock/internal/check/actor"
 	"zklock/internal/server/process"
+	"zklock/internal/stage"
 )
 
 // Orders are played in processes of their own: there, each goroutine is a client's, and so
@@ -39,9 +40,10 @@ func (p *Played) Play(begin []Moment, run *Run) (err error) {
 	return err
 }
 
-// Record plays an order once more, and records it.
-func (p *Played) Record(run Run, record *Record) error {
-	p.player.record = record
+// Record plays an order once more, and tells it as a story for the stage.
+func (p *Played) Record(run Run, story *stage.Story) error {
+	recorded := &record{}
+	p.player.record = recorded
 	defer func() { p.player.record = nil }()
 	again, err := p.player.play(run.Moments)
 	if err == nil && again.Outcome != run.Outcome {
@@ -51,7 +53,11 @@ func (p *Played) Record(run Run, record *Record) error {
 			again.Outcome,
 		)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	*story = recorded.story(again)
+	return nil
 }
 
 // End is the last call.
@@ -82,10 +88,10 @@ func (p *Player) play(begin []Moment) (run Run, err error) {
 	return run, err
 }
 
-// Record plays an order once more, and returns what has passed in it.
-func (p *Player) Record(run Run) (record Record, err error) {
-	err = p.process.Call("Record", run, &record)
-	return record, err
+// Record plays an order once more, and tells it as a story for the stage.
+func (p *Player) Record(run Run) (story stage.Story, err error) {
+	err = p.process.Call("Record", run, &story)
+	return story, err
 }
 
 // End ends the processes.

@@ -12,6 +12,7 @@ import (
 
 	"zklock/internal/check/actor"
 	"zklock/internal/check/zktest"
+	"zklock/internal/lang"
 	"zklock/internal/server/wiretap"
 )
 
@@ -66,7 +67,7 @@ type player struct {
 	asleep   []choice // they come in other orders, and need not come now
 	token    int64    // of the last tenure
 	woken    int      // the most waiters that one release has woken
-	record   *Record  // of the order; nil: it is not recorded
+	record   *record  // of the order; nil: it is not recorded
 }
 
 // newPlayer connects to the server.
@@ -124,7 +125,7 @@ func (p *player) enter() error {
 		return fmt.Errorf("create %s: %v", dir, err)
 	}
 	p.path = dir
-	p.record.begins(dir, p.Clients)
+	p.record.begins(p.lockPath(), p.Znode, p.Clients)
 	p.story = &story{path: dir}
 	p.clients = make([]*client, p.Clients)
 	p.last = -1
@@ -137,8 +138,7 @@ func (p *player) enter() error {
 	var all sync.WaitGroup
 	for i := range p.clients {
 		all.Go(func() {
-			name := string(rune('A' + i))
-			p.clients[i], errs[i] = newClient(name, p.lock, p.Servers, p.story, p.record.lane(i))
+			p.clients[i], errs[i] = newClient(i, p.lock, p.Servers, p.story, p.record)
 		})
 	}
 	all.Wait()
@@ -156,13 +156,17 @@ func (p *player) enter() error {
 	return nil
 }
 
+// lockPath is what the clients are given.
+func (p *player) lockPath() string {
+	if p.Znode {
+		return p.path + "/lock"
+	}
+	return p.path
+}
+
 // takesItsWay gives a client its lock.
 func (p *player) takesItsWay(i int, c *client) error {
-	path := p.path
-	if p.Znode {
-		path += "/lock"
-	}
-	write, read := p.lock.Ways(c.session, path)
+	write, read := p.lock.Ways(c.session, p.lockPath())
 	c.way = write
 	if i < p.Readers && read == nil {
 		return errors.New("this lock has no readers")
@@ -222,7 +226,7 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 			moment.Taken = begin[i].Taken
 		}
 		r.Moments = append(r.Moments, moment)
-		p.record.chooses()
+		p.record.chooses(moment.Choices[moment.Taken])
 		taken := awake[moment.Taken]
 		if taken.isFault() {
 			r.Faults = append(r.Faults, taken.fault())
@@ -262,7 +266,7 @@ func (p *player) do(ch, first choice) error {
 		}
 		p.last = ch.client
 	}
-	var request string
+	var request lang.Text
 	c.mu.Lock()
 	if c.pending != nil {
 		request = p.story.briefly(*c.pending)
@@ -272,26 +276,26 @@ func (p *player) do(ch, first choice) error {
 	toldBefore := p.notifications(ch.client)
 	switch ch.deed {
 	case passes:
-		p.story.chosen("%s asks: %s", c.name, request)
+		p.story.chosen(c.name, "%s asks: %s", "%s 请求：%s", request)
 		c.letGo()
 	case unlocks:
-		p.story.chosen("%s calls Unlock", c.name)
+		p.story.chosen(c.name, "%s calls Unlock", "%s 调用 Unlock")
 		c.unlock()
 	case losesRequest:
-		p.story.chosen("%s asks: %s: the REQUEST IS LOST, and the connection breaks", c.name, request)
+		p.story.chosen(c.name, "%s asks: %s: the REQUEST IS LOST, and the connection breaks", "%s 请求：%s：请求丢失，连接断开", request)
 		c.hangUp()
 	case losesReply:
-		p.story.chosen("%s asks: %s: the REPLY IS LOST, and the connection breaks", c.name, request)
+		p.story.chosen(c.name, "%s asks: %s: the REPLY IS LOST, and the connection breaks", "%s 请求：%s：应答丢失，连接断开", request)
 		c.tap.LoseReply(wiretap.Any, 1)
 		c.letGo()
 	case crashes:
-		p.story.chosen("%s CRASHES, and its session ends", c.name)
-		return p.ends(ch.client, func() error { return c.crash(p.Servers[0]) })
+		p.story.chosen(c.name, "%s CRASHES, and its session ends", "%s 崩溃，会话结束")
+		return errors.Join(c.crash(p.Servers[0]), p.looks())
 	case expires:
-		p.story.chosen("%s's SESSION EXPIRES, and the client lives on", c.name)
-		return p.ends(ch.client, func() error { return c.expire(p.Servers[0]) })
+		p.story.chosen(c.name, "%s's SESSION EXPIRES, and the client lives on", "%s 的会话过期，客户端还活着")
+		return errors.Join(c.expire(p.Servers[0]), p.looks())
 	case givesUp:
-		p.story.chosen("%s GIVES UP", c.name)
+		p.story.chosen(c.name, "%s GIVES UP", "%s 放弃")
 		c.gaveUp = true
 		c.giveUp()
 	}

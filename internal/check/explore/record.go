@@ -3,140 +3,130 @@ package explore
 import (
 	"fmt"
 	"sync"
-	"time"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/check/actor"
+	"zklock/internal/lang"
 	"zklock/internal/server/wiretap"
+	"zklock/internal/stage"
 )
 
-// A Record is an order as the taps at its clients have seen it. Only an order that is to be
-// drawn is recorded: its methods do nothing for nil.
-type Record struct {
-	Dir     string // in which the lock's znodes are
-	Lanes   []*Lane
-	Ends    []SessionEnd
-	Choices []time.Time // when each choice was made
-	Over    time.Time
+// A record is an order as the stage's recorder has seen it at the gates. Only an order that
+// is to be drawn is recorded: its methods do nothing for nil.
+//
+// One thing happens after the other in an order, so the record needs no clock: each step
+// takes as long as the next.
+type record struct {
+	mu       sync.Mutex
+	recorder *stage.Recorder
+	clients  []*stage.Client
+	now      int // in microseconds
+	over     bool
 }
 
-// A Lane is what has passed at a client, and what it has believed of itself.
-type Lane struct {
-	Frames []wiretap.Frame
-	Moods  []zktest.Mood
-
-	mu   sync.Mutex
-	sent map[int32]time.Time // requests, by their number
-	over bool
-}
-
-// A SessionEnd is the end of a client's session, with which its znodes have gone.
-type SessionEnd struct {
-	Client      int
-	After, Seen time.Time
-	Zxid        int64
-}
+// step is how long each thing that happens takes, in microseconds.
+const step = 1000
 
 // begins begins the record of an order.
-func (r *Record) begins(dir string, clients int) {
+func (r *record) begins(path string, isZnode bool, clients int) {
 	if r == nil {
 		return
 	}
-	*r = Record{Dir: dir}
-	for range clients {
-		lane := &Lane{sent: map[int32]time.Time{}}
-		lane.becomes(zktest.MoodIdle)
-		r.Lanes = append(r.Lanes, lane)
+	r.recorder = stage.New()
+	r.recorder.Dir, r.recorder.Path, r.recorder.Znode = path, path, isZnode
+	for i := range clients {
+		c := r.recorder.Add(0)
+		c.Process, c.Called = stage.Running, lang.Text{EN: nameOf(i), ZH: nameOf(i)}
+		r.clients = append(r.clients, c)
 	}
 }
 
-// lane is the client's.
-func (r *Record) lane(client int) *Lane {
+// nameOf is what a client is called: A, B and so on.
+func nameOf(client int) string { return string(rune('A' + client)) }
+
+// notes does something with the recorder, at a moment of its own.
+func (r *record) notes(do func(now int)) {
 	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.now += step
+		do(r.now)
+	}
+}
+
+// passes notes a frame of a client, which now goes on, or is lost.
+func (r *record) passes(client int, f wiretap.Frame) {
+	r.notes(func(now int) {
+		i := r.recorder.Departs(now, r.clients[client], actor.Passage{Frame: f})
+		r.now += step
+		r.recorder.Arrives(r.now, i, r.clients[client], f)
+	})
+}
+
+// becomes notes what a client believes of itself from now on.
+func (r *record) becomes(client int, mood string) {
+	r.notes(func(now int) { r.recorder.Hears(now, r.clients[client], stage.Word{Mood: mood}) })
+}
+
+// chooses begins a part of the story, which a choice is.
+func (r *record) chooses(choice string) {
+	r.notes(func(now int) { r.recorder.Phase(now, lang.Text{EN: choice}) })
+}
+
+// looks notes what there is at the server, after a session has ended.
+func (p *player) looks() error {
+	if p.record == nil {
 		return nil
 	}
-	return r.Lanes[client]
-}
-
-// chooses notes that a choice is made now.
-func (r *Record) chooses() {
-	if r != nil {
-		r.Choices = append(r.Choices, time.Now())
+	p.record.mu.Lock()
+	defer p.record.mu.Unlock()
+	sessions, err := p.record.recorder.Look(p.eye, p.record.recorder.Knows)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", p.path, err)
 	}
+	p.record.now += step
+	p.record.recorder.Looked(p.record.now, p.record.now, sessions)
+	return nil
 }
 
-// ends ends the record.
-func (r *Record) ends() {
+// ends ends the record: how the clients leave is no part of it.
+func (r *record) ends() {
 	if r == nil {
 		return
 	}
-	r.Over = time.Now()
-	for _, lane := range r.Lanes {
-		lane.mu.Lock()
-		lane.over = true
-		lane.mu.Unlock()
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
 }
 
-// passes notes a frame, which now goes on, or is lost.
-func (l *Lane) passes(f wiretap.Frame) {
-	isLeftOut := f.Op == wiretap.Ping || f.IsBarrier()
-	if l == nil || isLeftOut {
-		return
+// story tells the record: each choice is a part, with what came of it.
+func (r *record) story(run Run) (s stage.Story) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s = r.recorder.Story(r.now + step)
+	s.Seat()
+	part := -1
+	for _, line := range append(run.Told, Line{Text: inBoth(run.Outcome)}) {
+		switch {
+		case line.Choice > 0:
+			part = line.Choice - 1
+			s.Phases[part].Title = line.Text
+		case part < 0:
+		case s.Phases[part].Sum.EN == "":
+			s.Phases[part].Sum = line.Text
+		default:
+			s.Phases[part].Sum = lang.Of("%s; %s", "%s；%s", s.Phases[part].Sum, line.Text)
+		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.over {
-		return
-	}
-	f.At = time.Now() // not when it came to the gate
-	switch f.Kind {
-	case wiretap.Request:
-		l.sent[f.Xid] = f.At
-	case wiretap.Reply:
-		f.Asked = l.sent[f.Xid]
-	}
-	l.Frames = append(l.Frames, f)
+	return s
 }
 
-// becomes notes what the client believes of itself from now on.
-func (l *Lane) becomes(mood string) {
-	if l == nil {
-		return
+// inBoth is what is wrong in both languages, if it is one of the invariants.
+func inBoth(outcome string) lang.Text {
+	if chinese, ok := Chinese[outcome]; ok {
+		return lang.Text{EN: outcome, ZH: chinese}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.over {
-		return
-	}
-	l.Moods = append(l.Moods, zktest.Mood{At: time.Now(), Is: mood})
-}
-
-// ends makes a client's session end, and notes it if a znode went with it.
-func (p *player) ends(client int, session func() error) error {
-	if p.record == nil {
-		return session()
-	}
-	before, err := p.lastChange()
-	if err != nil {
-		return err
-	}
-	end := SessionEnd{Client: client, After: time.Now()}
-	if err := session(); err != nil {
-		return err
-	}
-	end.Seen = time.Now()
-	end.Zxid, err = p.lastChange()
-	if err == nil && end.Zxid != before {
-		p.record.Ends = append(p.record.Ends, end)
-	}
-	return err
-}
-
-// lastChange is the transaction that has last made or deleted a znode in the directory.
-func (p *player) lastChange() (zxid int64, err error) {
-	_, stat, err := p.eye.Exists(p.path)
-	if err != nil {
-		return 0, fmt.Errorf("look at %s: %v", p.path, err)
-	}
-	return stat.Pzxid, nil
+	return lang.Text{EN: outcome, ZH: outcome}
 }

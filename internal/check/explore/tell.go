@@ -7,13 +7,15 @@ import (
 	"strings"
 	"sync"
 
+	"zklock/internal/lang"
 	"zklock/internal/server/wiretap"
 )
 
 // A Line tells something that happened in an order.
 type Line struct {
-	Choice int // the number of the choice; 0: it is what came of the last one
-	Text   string
+	Choice int    // the number of the choice; 0: it is what came of the last one
+	Client string // whose it is
+	Text   lang.Text
 }
 
 // story is what happens in an order. It is safe for use by many goroutines.
@@ -37,21 +39,21 @@ func (s *story) short(text string) string {
 }
 
 // add tells what came of a choice. Paths and errors are short.
-func (s *story) add(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+func (s *story) add(client, en, zh string, args ...any) {
+	text := lang.Of(en, zh, append([]any{client}, args...)...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lines = append(s.lines, Line{Text: text})
+	s.lines = append(s.lines, Line{Client: client, Text: text})
 }
 
 // chosen tells of a choice.
-func (s *story) chosen(format string, args ...any) {
+func (s *story) chosen(client, en, zh string, args ...any) {
 	s.endChoice()
-	text := fmt.Sprintf(format, args...)
+	text := lang.Of(en, zh, append([]any{client}, args...)...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.choices++
-	s.lines = append(s.lines, Line{s.choices, text})
+	s.lines = append(s.lines, Line{s.choices, client, text})
 	s.since = len(s.lines)
 }
 
@@ -60,7 +62,7 @@ func (s *story) chosen(format string, args ...any) {
 func (s *story) endChoice() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	byClient := func(a, b Line) int { return strings.Compare(a.Text[:1], b.Text[:1]) }
+	byClient := func(a, b Line) int { return strings.Compare(a.Client, b.Client) }
 	slices.SortStableFunc(s.lines[s.since:], byClient)
 	s.since = len(s.lines)
 }
@@ -80,35 +82,35 @@ func (r Run) Tell() (lines []string) {
 		if line.Choice > 0 {
 			number = fmt.Sprintf("%3d.", line.Choice)
 		}
-		lines = append(lines, number+" "+line.Text)
+		lines = append(lines, number+" "+line.Text.EN)
 	}
 	return append(lines, "     "+fmt.Sprintf("In the end: %s", r.Outcome))
 }
 
 // briefly is a frame in a few words.
-func (s *story) briefly(f wiretap.Frame) string { return f.Briefly(s.short(f.Path)).EN }
+func (s *story) briefly(f wiretap.Frame) lang.Text { return f.Briefly(s.short(f.Path)) }
 
 func (s *story) replied(client string, f wiretap.Frame) {
 	if f.Lost {
-		s.add("%s does not get the reply: %s", client, s.briefly(f))
+		s.add(client, "%s does not get the reply: %s", "%s 没有收到应答：%s", s.briefly(f))
 		return
 	}
-	s.add("%s gets the reply: %s", client, s.briefly(f))
+	s.add(client, "%s gets the reply: %s", "%s 收到应答：%s", s.briefly(f))
 }
 
 func (s *story) notified(client string, f wiretap.Frame) {
-	s.add("%s is notified: %s", client, s.briefly(f))
+	s.add(client, "%s is notified: %s", "%s 收到通知：%s", s.briefly(f))
 }
 
 func (s *story) returned(client, call string, err error) {
 	switch {
 	case err != nil && call == "Lock":
-		s.add("%s's Lock fails: %s", client, s.short(err.Error()))
+		s.add(client, "%s's Lock fails: %s", "%s 的 Lock 失败：%s", s.short(err.Error()))
 	case err != nil:
-		s.add("%s's Unlock fails: %s", client, s.short(err.Error()))
+		s.add(client, "%s's Unlock fails: %s", "%s 的 Unlock 失败：%s", s.short(err.Error()))
 	case call == "Lock":
-		s.add("%s is inside", client)
+		s.add(client, "%s is inside", "%s 进入了临界区")
 	default:
-		s.add("%s's Unlock is done", client)
+		s.add(client, "%s's Unlock is done", "%s 的 Unlock 完成")
 	}
 }

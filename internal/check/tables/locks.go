@@ -1,16 +1,14 @@
-// Package tables has the one table of the locks and the one of the published mistakes.
-// The third table is that of the properties: property.Table. What the commands offer is
-// read from these at run time, and what the pages list is written from them:
-//
-//	go generate ./...
-//
-// The tables are data, and import nothing of this repository: the tests inside the steps'
-// packages read them. What makes the locks is in package steps.
+// Package tables has the one table of the locks and the one of the published mistakes: what
+// the commands offer is read from them. It is data, and imports no other package of this
+// repository but lang: the tests inside the steps' packages read it. What makes the locks is
+// in package steps.
 package tables
 
-import "slices"
+import (
+	"slices"
 
-//go:generate go run ./generate
+	"zklock/internal/lang"
+)
 
 // A Lock is one that the commands show, and that a column of the table of properties
 // is about.
@@ -22,53 +20,71 @@ type Lock struct {
 	Znode   bool   // its path is that of its one znode, and not of a directory
 
 	// What the pages say of it.
-	Title  string // in one short word; "": the tour does not show it
-	Name   string // in a few words
-	Lesson string // in one line
-	Idea   string // of a step: what the lock is,
-	Wrong  string // and what is still wrong with it
+	Title  string    // in one short word; "": the tour does not show it
+	Name   lang.Text // in a few words
+	Lesson lang.Text // in one line
+	Idea   string    // of a step: what the lock is,
+	Wrong  string    // and what is still wrong with it
 }
 
 // Locks are all of them, in the order in which they are shown.
 var Locks = []Lock{
 	{Key: "1", Subject: "step 1", Folder: "step01_plain_node", Znode: true,
-		Title: "plain", Name: "a plain znode",
-		Lesson: "One znode is the lock. Every try of a waiter is a write; a crash locks all out.",
-		Idea:   "a plain znode: whoever creates it holds the lock",
-		Wrong:  "when the holder crashes, nobody gets the lock again"},
+		Title: "plain", Name: text("a plain znode",
+			"一个普通的 znode"),
+		Lesson: text("One znode is the lock. Every try of a waiter is a write; a crash locks all out.",
+			"一个 znode 就是锁。等待者每试一次都是一次写操作；持有者崩溃，谁也拿不到锁。"),
+		Idea:  "a plain znode: whoever creates it holds the lock",
+		Wrong: "when the holder crashes, nobody gets the lock again"},
 	{Key: "1w", Subject: "step 1w", Folder: "step01_plain_node", Beside: true, Znode: true,
-		Title: "watched", Name: "a plain znode, watched",
-		Lesson: "Step 1's NewWatched: silent, and then all who wait are told, and each of them writes."},
+		Title: "watched", Name: text("a plain znode, watched",
+			"一个普通的 znode，有监听"),
+		Lesson: text("Step 1's NewWatched: silent, and then all who wait are told, and each of them writes.",
+			"第 1 步的 NewWatched：等待时不发请求，然后所有等待者都收到通知，每一个都发出写操作。")},
 	{Key: "2", Subject: "step 2", Folder: "step02_sequential_spin",
-		Title: "spin", Name: "a queue, and asking",
-		Lesson: "Numbered znodes stand in line, and die with their session; all keep asking.",
-		Idea:   "a queue: numbered znodes that go with their clients. It is fair and survives a crash",
-		Wrong:  "all who wait keep asking"},
+		Title: "spin", Name: text("a queue, and asking",
+			"排队，不停地问"),
+		Lesson: text("Numbered znodes stand in line, and die with their session; all keep asking.",
+			"编了号的 znode 排成队，随会话消失；所有人不停地问。"),
+		Idea:  "a queue: numbered znodes that go with their clients. It is fair and survives a crash",
+		Wrong: "all who wait keep asking"},
 	{Key: "3", Subject: "step 3", Folder: "step03_children_watch",
-		Title: "herd", Name: "watch the directory",
-		Lesson: "Nobody asks, the server tells: but it tells everyone, and they all look.",
-		Idea:   "all who wait sleep, and watch the queue",
-		Wrong:  "one release wakes them all, though one can go on: that is the **herd**"},
+		Title: "herd", Name: text("watch the directory",
+			"监听目录"),
+		Lesson: text("Who waits does not ask: the server notifies all of them of each change, and all look again.",
+			"等待者不用问：每有变化，服务器就通知所有等待者，所有人都再来看一次。"),
+		Idea:  "all who wait sleep, and watch the queue",
+		Wrong: "one release wakes them all, though one can go on: that is the **herd**"},
 	{Key: "4", Subject: "step 4", Folder: "step04_predecessor_watch",
-		Title: "chain", Name: "watch the one before",
-		Lesson: "Each watches the one before it: a release wakes one, however many wait.",
-		Idea:   "each watches the znode before its own: one release wakes one",
-		Wrong:  "a reply that is lost can make a client wait for itself"},
+		Title: "chain", Name: text("watch the one before",
+			"监听前一个节点"),
+		Lesson: text("Each watches the one before it: a release wakes one, however many wait.",
+			"各自监听前一个节点：无论多少人在等，一次释放只唤醒一个。"),
+		Idea:  "each watches the znode before its own: one release wakes one",
+		Wrong: "a reply that is lost can make a client wait for itself"},
 	{Key: "5", Subject: "step 5", Folder: "step05_reentrant",
-		Title: "reentrant", Name: "a queue, and lost replies",
-		Lesson: "Lost replies do no harm. The holder may lock again, is told of a loss, and has a fencing token.",
+		Title: "hold", Name: text("a queue, and lost replies",
+			"排队，不怕应答丢失"),
+		Lesson: text("Lost replies do no harm. The holder may lock again, is told of a loss, and has a token.",
+			"应答丢失没有害处。持有者可以再次加锁，丢锁时得到通知，并有令牌。"),
 		Idea: "a hold: a lost reply does no harm, the holder may lock again, " +
 			"is told when the lock is lost, and has a fencing token",
 		Wrong: "a connection that breaks for a moment costs the hold, and readers wait for readers"},
 	{Key: "cohort", Subject: "leased.Cohort", Folder: "leased", Beside: true},
 	{Key: "6", Subject: "step 6", Folder: "step06_shared_lock",
-		Title: "shared", Name: "a lock to share",
-		Lesson: "Readers share it, a writer is alone; each still waits for one other only.",
-		Idea:   "a lock to share: many readers or one writer, and nobody starves"},
+		Title: "shared", Name: text("a lock to share",
+			"可以共享的锁"),
+		Lesson: text("Readers share it, a writer is alone; each still waits for one other only.",
+			"读者共享，写者独占；每个仍然只等另外一个。"),
+		Idea: "a lock to share: many readers or one writer, and nobody starves"},
 	{Key: "zk", Subject: "zk.Lock", Beside: true,
-		Title: "client", Name: "zk.Lock, the Go client's own",
-		Lesson: "The Go client's own lock, for comparison: it waits as step 4 does."},
+		Title: "client", Name: text("zk.Lock, the Go client's own",
+			"zk.Lock，Go 客户端自带的锁"),
+		Lesson: text("The Go client's own lock, for comparison: it waits as step 4 does.",
+			"Go 客户端自带的锁，用作对比：等待方式与第 4 步相同。")},
 }
+
+func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
 
 // Steps are the locks that have a chapter each.
 func Steps() []Lock {

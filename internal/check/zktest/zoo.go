@@ -50,6 +50,9 @@ type Zoo struct {
 
 	Untapped bool // new clients' lines are not tapped: for measuring speed
 
+	// Tapped, if it is set, is told of each new client's tap, before the client connects.
+	Tapped func(name string, tap *wiretap.Tap)
+
 	t   T
 	eye *Client // looks on from outside the test's story
 }
@@ -156,6 +159,9 @@ func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), e
 	z.t.Helper()
 	tap := wiretap.New()
 	dial := tap.Dial
+	if z.Tapped != nil {
+		z.Tapped(name, tap)
+	}
 	if z.Untapped {
 		dial = net.DialTimeout
 	}

@@ -4,8 +4,9 @@ import "net"
 
 // gate is what frames wait for on their way.
 type gate struct {
-	pass func(Frame)
-	past func(Frame) bool
+	pass     func(Frame)
+	past     func(Frame) bool
+	isSilent bool // what passes is not kept on record
 }
 
 // Gate makes each frame of the connections to come wait, on its way, until pass has
@@ -17,7 +18,14 @@ type gate struct {
 func (t *Tap) Gate(pass func(Frame), past func(Frame) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.gate = &gate{pass, past}
+	t.gate = &gate{pass, past, true}
+}
+
+// GateOnRecord is Gate, and what passes is kept on record, too.
+func (t *Tap) GateOnRecord(pass func(Frame), past func(Frame) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gate = &gate{pass, past, false}
 }
 
 // waiting is a frame, and what lets it go on.

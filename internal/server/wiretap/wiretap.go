@@ -247,7 +247,7 @@ func (c *conn) pass(f *Frame) (sprung *Trap, late time.Duration) {
 			break
 		}
 	}
-	if t.gate == nil {
+	if t.gate == nil || !t.gate.isSilent {
 		t.frames = append(t.frames, *f)
 	}
 	c.account(*f)

@@ -1,0 +1,327 @@
+// Package book makes a site of the repository's Markdown, in both languages, for what
+// Markdown cannot do: a prediction waits for its answer, and a recorded run plays in the
+// text. It needs no server, and loads nothing from elsewhere; make book writes it to a
+// folder, and make play serves it.
+package book
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"zklock/internal/lang"
+	"zklock/internal/stage"
+	"zklock/internal/upkeep/doccheck"
+)
+
+//go:embed book.html.tmpl
+var markup string
+
+//go:embed book.css
+var css string
+
+//go:embed book.js
+var script string
+
+//go:embed run.js
+var runScript string
+
+var templates = template.Must(template.New("page").Parse(markup))
+
+// An edition is the book in one language.
+type edition struct {
+	language string // of the HTML: en or zh-CN
+	folder   string // where its files are: "" or zh-CN/
+	pages    []*page
+	sources  map[string]string // the repository's Markdown, figures and runs, by their paths
+	runs     *recording
+}
+
+// A page is one Markdown file, and will be one HTML file.
+type page struct {
+	path, source string
+	name         string // of the HTML file, without its extension: the same in both languages
+	title        string
+	edition      *edition
+}
+
+// Files are the book, by the names of its files.
+type Files map[string][]byte
+
+// Build makes all files of the book, of the repository in a folder.
+func Build(root string) (Files, error) {
+	sources, err := doccheck.Files(root, ".md", ".svg", ".json")
+	if err != nil {
+		return nil, err
+	}
+	runs, err := readRuns(sources[runsFile])
+	if err != nil {
+		return nil, err
+	}
+	english := &edition{language: "en", sources: sources, runs: runs}
+	chinese := &edition{language: "zh-CN", folder: "zh-CN/", sources: sources, runs: runs}
+	for source, text := range sources {
+		if !isPage(source) {
+			continue
+		}
+		e := english
+		if isChinese(source) {
+			e = chinese
+		}
+		e.pages = append(e.pages, newPage(source, text, e))
+	}
+	files := Files{}
+	for _, e := range []*edition{english, chinese} {
+		if err := e.sort(); err != nil {
+			return nil, err
+		}
+		if err := e.write(files); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+var (
+	pages    = regexp.MustCompile(`^(README|step\d\d_\w+/README|leased/README|docs/[\w-]+?)(\.zh-CN)?\.md$`)
+	stepName = regexp.MustCompile(`^step\d\d`)
+	heading  = regexp.MustCompile(`(?m)^# (.+)$`)
+)
+
+// isPage tells whether a file is one that learners read.
+func isPage(source string) bool {
+	return pages.MatchString(source) && !doccheck.ForWhoChangesTheCode(source)
+}
+
+func isChinese(source string) bool { return strings.HasSuffix(source, ".zh-CN.md") }
+
+func newPage(source, text string, e *edition) *page {
+	p := &page{path: source, source: text, name: nameOf(source), edition: e}
+	p.title = p.name
+	if first := heading.FindStringSubmatch(text); first != nil {
+		p.title = first[1]
+	}
+	return p
+}
+
+// nameOf is the name of a page's HTML file, without its extension.
+func nameOf(source string) string {
+	base := strings.TrimSuffix(strings.TrimSuffix(source, ".md"), ".zh-CN")
+	switch {
+	case base == "README":
+		return "index"
+	case base == "docs/README":
+		return "guide"
+	case stepName.MatchString(base):
+		return stepName.FindString(base)
+	case path.Base(base) == "README":
+		return path.Base(path.Dir(base))
+	}
+	return path.Base(base)
+}
+
+var linked = regexp.MustCompile(`\]\(([^)#\s]+)`)
+
+// sort puts the pages into the order in which they are read: the front page, the way
+// through, the chapters, then what the way through names, in its order, and the rest.
+func (e *edition) sort() error {
+	slices.SortFunc(e.pages, func(a, b *page) int { return strings.Compare(a.name, b.name) })
+	way := e.page("guide")
+	if way == nil || e.page("index") == nil {
+		return fmt.Errorf("there is no front page, or no way through, in %q", e.language)
+	}
+	order := []string{"index", "guide"}
+	for _, p := range e.pages {
+		if stepName.MatchString(p.name) {
+			order = append(order, p.name)
+		}
+	}
+	for _, link := range linked.FindAllStringSubmatch(way.source, -1) {
+		if to := e.at(path.Join(path.Dir(way.path), link[1])); to != nil {
+			order = append(order, to.name)
+		}
+	}
+	place := func(p *page) int {
+		if i := slices.Index(order, p.name); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortStableFunc(e.pages, func(a, b *page) int { return place(a) - place(b) })
+	return nil
+}
+
+// page is the one with this name, or nil.
+func (e *edition) page(name string) *page {
+	return e.find(func(p *page) bool { return p.name == name })
+}
+
+// at is the page that is made of a file of the repository, or nil.
+func (e *edition) at(source string) *page {
+	return e.find(func(p *page) bool { return p.path == source })
+}
+
+func (e *edition) find(is func(*page) bool) *page {
+	if i := slices.IndexFunc(e.pages, is); i >= 0 {
+		return e.pages[i]
+	}
+	return nil
+}
+
+// say is a text in the edition's language.
+func (e *edition) say(t lang.Text) string {
+	if e.language == "en" {
+		return t.EN
+	}
+	return t.ZH
+}
+
+func both(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
+
+// labels are the texts of the book itself, by the names that the template and the
+// script have for them.
+var labels = map[string]lang.Text{
+	"skip":     both("To the text", "跳到正文"),
+	"contents": both("Contents", "目录"),
+	"theme":    both("Light / dark", "浅色／深色"),
+	"chapters": both("Chapters", "章节"),
+	"pages":    both("Pages", "参考页面"),
+	"question": both("Answer before you read on", "先回答，再往下读"),
+	"mistake":  both("What goes wrong, and for whom?", "会出什么错？谁会受影响？"),
+	"yours":    both("Your answer", "你的答案"),
+	"compare":  both("Compare", "对照答案"),
+	"show":     both("Show me", "直接看答案"),
+	"again":    both("Answer again", "重新回答"),
+	"said":     both("You said", "你的答案是"),
+	"right":    both("That is right.", "答对了。"),
+	"near":     both("That is near.", "很接近。"),
+	"far":      both("That is far from it.", "相差较远。"),
+	"wrong":    both("That is another one.", "答案不是这一项。"),
+	"veiled":   both("What follows answers the question above.", "下面的内容会透露上一个问题的答案。"),
+	"previous": both("Back", "上一页"),
+	"next":     both("On", "下一页"),
+	"answer":   both("The answer", "答案"),
+	"table":    both("A table", "表格"),
+	"run":      both("A recorded run", "一次运行的记录"),
+	"parts":    both("Parts of the run", "运行的各个阶段"),
+	"drawing":  both("The clients around the lock's directory", "锁的目录和周围的客户端"),
+}
+
+func (e *edition) labels() map[string]string {
+	own := map[string]string{}
+	for name, label := range labels {
+		own[name] = e.say(label)
+	}
+	return own
+}
+
+// write adds the edition's files.
+func (e *edition) write(files Files) error {
+	for i, p := range e.pages {
+		r, err := p.render()
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.path, err)
+		}
+		view := map[string]any{
+			"Language": e.language, "Name": p.name, "Title": p.title, "Say": e.labels(),
+			"CSS": template.CSS(stage.Colours + css), "Script": template.JS(stage.Common + script),
+			"Text": template.HTML(r.html), "Contents": e.contents(p.name, r.sections),
+			"Before": e.beside(i - 1), "After": e.beside(i + 1),
+		}
+		if r.plays {
+			view["Player"] = template.JS(stage.Script + stage.Clock + runScript)
+		}
+		view["Other"], view["OtherLanguage"], view["OtherWords"] = "zh-CN/"+p.name+".html", "zh-CN", "中文"
+		if e.folder != "" {
+			view["Other"], view["OtherLanguage"], view["OtherWords"] = "../"+p.name+".html", "en", "English"
+		}
+		var html bytes.Buffer
+		if err := templates.Execute(&html, view); err != nil {
+			return err
+		}
+		files[e.folder+p.name+".html"] = html.Bytes()
+	}
+	return nil
+}
+
+// An entry of the contents.
+type entry struct {
+	Name, Title string
+	Current     bool
+	Sections    []section
+}
+
+// A section of a page has a heading of the second level.
+type section struct{ ID, Title string }
+
+// beside is the entry of the page at a place of the order, if there is one.
+func (e *edition) beside(i int) *entry {
+	if i < 0 || i >= len(e.pages) {
+		return nil
+	}
+	return &entry{Name: e.pages[i].name, Title: e.pages[i].title}
+}
+
+// contents lists the chapters, and the other pages.
+func (e *edition) contents(current string, sections []section) (contents struct{ First, Chapters, Pages []entry }) {
+	for _, p := range e.pages {
+		item := entry{Name: p.name, Title: p.title, Current: p.name == current}
+		if item.Current {
+			item.Sections = sections
+		}
+		switch {
+		case p.name == "index" || p.name == "guide":
+			contents.First = append(contents.First, item)
+		case stepName.MatchString(p.name):
+			contents.Chapters = append(contents.Chapters, item)
+		default:
+			contents.Pages = append(contents.Pages, item)
+		}
+	}
+	return contents
+}
+
+// Write writes the files into a folder, and nothing else stays there.
+func (f Files) Write(folder string) error {
+	if err := os.RemoveAll(folder); err != nil {
+		return err
+	}
+	for name, content := range f {
+		file := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// policy lets a page of the book run what is in it, and load nothing.
+const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// ServeHTTP serves the files out of memory.
+func (f Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	if name == "" || strings.HasSuffix(name, "/") {
+		name += "index.html"
+	}
+	content, ok := f[name]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", policy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(content) // unless nobody waits for it any more
+}

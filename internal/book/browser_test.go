@@ -1,0 +1,139 @@
+package book
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/show/browser"
+)
+
+// opens writes the book, and opens a page of it as a file.
+func opens(t *testing.T, name string, width, height int) (b *browser.Browser, address func(name string) string) {
+	folder := t.TempDir()
+	require.NoError(t, book(t).Write(folder))
+	address = func(name string) string { return "file://" + filepath.Join(folder, name) }
+	return browser.Open(t, address(name), width, height), address
+}
+
+// remembers opens a page until it shows an answer that was kept: a browser keeps it soon,
+// and not at once.
+func remembers(b *browser.Browser, page, said string) {
+	b.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		b.Do(chromedp.Navigate(page))
+		shown := b.Text(".yours")
+		if strings.Contains(shown, said) {
+			return
+		}
+		require.True(b, time.Now().Before(deadline), "%q is remembered, and the page says %q", said, shown)
+	}
+}
+
+func TestTheBookInABrowser(t *testing.T) {
+	b, address := opens(t, "step03.html", 1366, 768)
+
+	// A prediction: its answer, and what answers it, are hidden until it is answered.
+	seen := func(selector string) bool {
+		return browser.Evaluate[bool](b, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, selector))
+	}
+	require.True(t, seen(".question input"))
+	assert.False(t, seen(".answer > p:last-child"), "the answer")
+	assert.False(t, seen("[data-after] > pre"), "the output that answers it")
+	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "300"), chromedp.KeyEvent(kb.Enter))
+	b.Until(`document.querySelector(".answer").open`)
+	b.Contains(".yours", "You said: 300 notifications That is far from it.")
+	assert.True(t, seen(".answer > p:last-child"), "the answer")
+	assert.True(t, seen("[data-after] > pre"), "the output")
+
+	// It is remembered, in the other language, too, and can be answered again.
+	remembers(b, address("zh-CN/step03.html"), "300 个通知 相差较远。")
+	remembers(b, address("step03.html"), "300 notifications")
+	b.Do(chromedp.Click(chromedp.CSS(".yours button")))
+	b.Until(`document.activeElement === document.querySelector(".question input")`)
+	assert.False(t, seen(".answer > p:last-child"), "the answer, before the second try")
+	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "5050"), chromedp.KeyEvent(kb.Enter))
+	b.Contains(".yours", "You said: 5050 notifications That is right.")
+
+	// A choice.
+	b.Do(
+		chromedp.Navigate(address("step05.html")),
+		chromedp.Click(chromedp.CSS(`[data-key="step05-2"] label:nth-of-type(1) input`)),
+		chromedp.Click(chromedp.CSS(`[data-key="step05-2"] .guess button`)),
+	)
+	b.Contains(`[data-key="step05-2"] .yours`, "You said: always That is another one.")
+
+	// A run plays: the phase that is pressed, to its end.
+	b.Do(chromedp.Navigate(address("step03.html")))
+	b.Says(".run .caption", "Client 0 holds the lock, 10 wait.")
+	b.Until(
+		`(canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v > 0))(document.querySelector(".run canvas"))`,
+	)
+	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
+	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists. Only client 1 could go on.")
+
+	// Without storage all of it works as well.
+	b.Do(chromedp.Navigate(address("step04.html")))
+	browser.Evaluate[any](
+		b,
+		`void Object.defineProperty(window, "localStorage", { get() { throw new Error("no storage"); } })`,
+	)
+	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "5,050"), chromedp.KeyEvent(kb.Enter))
+	b.Contains(".yours", "You said: 5,050 names That is right.")
+}
+
+// Light or dark is chosen once: on pages with runs, which draw, as on the others.
+func TestWhatIsRememberedInABrowser(t *testing.T) {
+	b, address := opens(t, "step03.html", 1366, 768)
+	theme := func() string { return browser.Evaluate[string](b, `document.documentElement.dataset.theme`) }
+	for _, want := range []string{"dark", "light", "dark"} {
+		b.Do(chromedp.Click(chromedp.CSS("#theme")))
+		require.Equal(t, want, theme())
+		require.Equal(t, want, browser.Evaluate[string](b, `localStorage.getItem("zklock-theme")`))
+	}
+	// A browser that goes to another file at once may lose what was kept last: then it is kept again.
+	kept := func(name, key, value string, is func() bool) {
+		for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+			b.Do(chromedp.Navigate(address(name)))
+			if is() {
+				return
+			}
+			require.True(t, time.Now().Before(deadline), "%s remembers %s", name, key)
+			browser.Evaluate[any](b, fmt.Sprintf(`store.set(%q, %q); null`, key, value))
+		}
+	}
+	for _, name := range []string{"step02.html", "zh-CN/step04.html"} {
+		kept(name, "zklock-theme", "dark", func() bool { return theme() == "dark" })
+	}
+}
+
+// On a phone no page is wider than the screen, and what is pressed is large enough.
+func TestThePagesOnAPhone(t *testing.T) {
+	b, address := opens(t, "index.html", 390, 844)
+	for _, name := range append(chapters(t), "index.html", "guide.html", "mistakes.html", "zh-CN/index.html") {
+		b.Do(chromedp.Navigate(address(name)))
+		assert.LessOrEqual(
+			t,
+			browser.Evaluate[int](b, `document.documentElement.scrollWidth`),
+			390,
+			"the width of %s",
+			name,
+		)
+		assert.Empty(
+			t,
+			browser.Evaluate[[]string](
+				b,
+				`all("button, header a, #contents a").filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 24).map((e) => e.textContent)`,
+			),
+			"what is hard to hit in %s",
+			name,
+		)
+	}
+}

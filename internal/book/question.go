@@ -1,0 +1,150 @@
+package book
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+)
+
+// A question is what a form asks. A chapter writes it so: in a paragraph that begins with
+// "Predict." in bold letters, the question; then its answer in <details>. A number in bold
+// letters in the answer is asked for. What the question has in italics are choices, of
+// which the one that the answer has in bold letters is right.
+type question struct {
+	Key     string
+	Say     map[string]string
+	Numbers []number
+	Choices []choice
+}
+
+type number struct{ Value, Of string }
+
+type choice struct {
+	Text  string
+	Right bool
+}
+
+// predicts tells whether a block is a paragraph that asks for a prediction.
+func (w *writer) predicts(n ast.Node) bool {
+	if n.Kind() != ast.KindParagraph {
+		return false
+	}
+	for _, bold := range w.emphasised(n, 2) {
+		if predict.MatchString(bold) {
+			return true
+		}
+	}
+	return false
+}
+
+// emphasised lists what a node has in italics (1) or in bold letters (2).
+func (w *writer) emphasised(n ast.Node, level int) (all []string) {
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		e, ok := n.(*ast.Emphasis)
+		begins := ok && entering
+		if begins && e.Level == level {
+			all = append(all, w.said(e))
+		}
+		return ast.WalkContinue, nil
+	})
+	return all
+}
+
+var numberOf = regexp.MustCompile(`^([0-9][0-9,]*(?:\.[0-9]+)?) *(.*?)[.。]?$`)
+
+// question writes a question, which begins with a block, its form and its answer, and
+// is the last block of the answer.
+func (w *writer) question(first ast.Node) (last ast.Node) {
+	w.asked++
+	q := question{Key: w.key(), Say: w.edition.labels()}
+	w.beginQuestion(q)
+	var choices []string
+	n := first
+	for ; n != nil && !w.isTag(n, "<details>"); n = n.NextSibling() {
+		if n.Kind() == ast.KindHeading {
+			w.fail("%s: a question without an answer in <details>", q.Key)
+			return n.PreviousSibling()
+		}
+		choices = append(choices, w.emphasised(n, 1)...)
+		w.block(n)
+	}
+	if n == nil {
+		w.fail("%s: a question without an answer in <details>", q.Key)
+		return nil
+	}
+	form := w.out
+	w.out = bytes.Buffer{}
+	var bold []string
+	for n = n.NextSibling(); n != nil && !w.isTag(n, "</details>"); n = n.NextSibling() {
+		bold = append(bold, w.emphasised(n, 2)...)
+		w.block(n)
+	}
+	answer := w.out.String()
+	w.out = form
+	for _, text := range bold {
+		if m := numberOf.FindStringSubmatch(text); m != nil && len(choices) == 0 {
+			q.Numbers = append(q.Numbers, number{strings.ReplaceAll(m[1], ",", ""), m[2]})
+		}
+	}
+	for _, text := range choices {
+		right := len(bold) > 0 && strings.EqualFold(text, strings.Trim(bold[0], ".。"))
+		q.Choices = append(q.Choices, choice{text, right})
+	}
+	w.form(q, answer)
+	return n
+}
+
+func (w *writer) beginQuestion(q question) {
+	fmt.Fprintf(&w.out, "<section class=\"question\" data-key=%q aria-label=%q>\n", q.Key, q.Say["question"])
+	w.out.WriteString("<div class=\"asked\">\n")
+}
+
+// form ends a question: with the form, and the answer.
+func (w *writer) form(q question, answer string) {
+	w.out.WriteString("</div>\n")
+	if err := templates.ExecuteTemplate(&w.out, "question", q); err != nil {
+		w.fail("%s: %w", q.Key, err)
+	}
+	fmt.Fprintf(&w.out, "<details class=\"answer\"><summary>%s</summary>\n", template.HTMLEscapeString(q.Say["answer"]))
+	fmt.Fprintf(&w.out, "<p class=\"yours\" role=\"status\"></p>\n%s</details>\n</section>\n", answer)
+}
+
+// happens is how the paragraph begins that says what a published mistake does.
+var happens = regexp.MustCompile(`^(?:What happens\.|后果。)$`)
+
+// tells tells whether a block is that paragraph.
+func (w *writer) tells(n ast.Node) bool {
+	if w.name != "mistakes" || n.Kind() != ast.KindParagraph {
+		return false
+	}
+	bold := w.emphasised(n, 2)
+	return len(bold) > 0 && happens.MatchString(bold[0])
+}
+
+// mistake folds what a published mistake does, and all else that is said of it, until
+// somebody has said it.
+func (w *writer) mistake(first ast.Node) (last ast.Node) {
+	w.asked++
+	q := question{Key: w.key(), Say: w.edition.labels()}
+	w.beginQuestion(q)
+	fmt.Fprintf(&w.out, "<p>%s</p>\n", template.HTMLEscapeString(q.Say["mistake"]))
+	form := w.out
+	w.out = bytes.Buffer{}
+	for n := first; n != nil && n.Kind() != ast.KindHeading; n = n.NextSibling() {
+		w.block(n)
+		last = n
+	}
+	answer := w.out.String()
+	w.out = form
+	w.form(q, answer)
+	return last
+}
+
+// isTag tells whether a block is HTML that begins with a tag.
+func (w *writer) isTag(n ast.Node, tag string) bool {
+	return n.Kind() == ast.KindHTMLBlock && strings.HasPrefix(string(n.Lines().Value(w.markdown)), tag)
+}

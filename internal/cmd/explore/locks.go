@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"zklock/internal/check/steps"
+	"zklock/internal/check/tables"
+	"zklock/internal/exercise"
+	"zklock/internal/property"
+)
+
+// A lock is one that can be explored.
+type lock struct {
+	name string // for people
+	part string // the name that its process has
+
+	test     string // of a published mistake: the test that has it
+	folder   string // where that is
+	mine     bool   // the learner's own
+	step     string // of mine; "": the first that is not done
+	wakesOne bool   // it promises that a release wakes at most one
+	znode    bool   // it is a znode, and not a directory
+}
+
+// locks are those that are not published mistakes. Where the waiters ask again and again,
+// as in steps 1 and 2, the orders have no end: those are left out.
+var locks = func() map[string]lock {
+	all := map[string]lock{}
+	for _, l := range tables.Locks {
+		if property.Has(l.Key, property.SilentWait) {
+			all[l.Key] = lock{name: l.Subject, part: l.Subject, wakesOne: wakesOne(l.Key), znode: l.Znode}
+		}
+	}
+	for key, l := range map[string]property.Subject{"mutex": steps.Mutex, "rwmutex": steps.RWMutex} {
+		all[key] = lock{name: l.Name, part: l.Name, wakesOne: true}
+	}
+	return all
+}()
+
+// find returns the lock that STEP names. 04 is 4, and mine4 is mine of step 4.
+func find(key string) (lock, error) {
+	if step, ok := strings.CutPrefix(key, "mine"); ok {
+		return lock{name: key, mine: true, step: step}, nil
+	}
+	if l, ok := locks[strings.TrimLeft(key, "0")]; ok {
+		return l, nil
+	}
+	for _, m := range tables.Mistakes {
+		if m.Key() == key {
+			folder := tables.Find(m.Step).Folder
+			name := fmt.Sprintf("%s: %s", key, m.Name)
+			return lock{name: name, part: key, test: m.Run(), folder: folder, wakesOne: wakesOne(m.Step)}, nil
+		}
+	}
+	return lock{}, fmt.Errorf("there is no lock %q", key)
+}
+
+// wakesOne tells whether a lock promises that a release wakes at most one.
+func wakesOne(key string) bool { return property.Has(key, property.WakesOne) }
+
+// program returns the program of the lock's clients, with its arguments. It is built first
+// if it is not this one. What mine is shows then.
+func (l *lock) program(ctx context.Context, scratch string) (program string, args []string, err error) {
+	program = filepath.Join(scratch, "program")
+	switch {
+	case l.test != "":
+		_, err := output(ctx, "go", "test", "-c", "-o", program, "./"+l.folder)
+		return program, []string{"-test.run", l.test}, err
+	case l.mine:
+		step, err := output(
+			ctx,
+			"go",
+			"run",
+			"./internal/cmd/exercise",
+			"build",
+			l.step,
+			exercise.Folder,
+			program,
+		)
+		l.part = "mine " + step
+		l.znode, l.wakesOne = step == "1", wakesOne(step)
+		return program, []string{"-test.run", "^TestLock$"}, err
+	}
+	program, err = os.Executable()
+	return program, nil, err
+}
+
+// output runs a command, and returns what it says. Its errors are what it says, too.
+func output(ctx context.Context, name string, args ...string) (said string, err error) {
+	text, err := exec.CommandContext(ctx, name, args...).Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) && ctx.Err() == nil {
+		err = errors.New(strings.TrimSpace(string(failed.Stderr)))
+	}
+	return strings.TrimSpace(string(text)), err
+}

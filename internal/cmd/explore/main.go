@@ -1,0 +1,191 @@
+// Command explore plays every order in which the requests of a few clients of a lock can
+// reach the server, with faults, and prints what was wrong.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"zklock/internal/check/explore"
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/lang"
+	"zklock/internal/server/process"
+	"zklock/internal/server/zkserver"
+	"zklock/internal/show/setting"
+	"zklock/internal/stage"
+)
+
+// processes play the orders. They mostly wait for the server: so there are more than cores.
+const processes = 4
+
+func main() {
+	for _, s := range steps.Every {
+		s.Acts()
+	}
+	ctx, stop := process.UntilStopped()
+	defer stop()
+	err := run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "stopped")
+		os.Exit(process.Stopped)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	settings, l, err := read()
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "zklock-explore-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	program, args, err := l.program(ctx, scratch)
+	if err != nil {
+		return err
+	}
+	settings.Znode = l.znode
+	settings.WakesOne = l.wakesOne && settings.Readers == 0
+	server, err := zkserver.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer server.Stop()
+	var result explore.Result
+	var took time.Duration
+	err = zktest.Play(func(t zktest.T) {
+		z := zktest.NewOn(t, server)
+		settings.Servers, settings.Root = z.Servers(), z.Root
+		players, err := explore.Start(processes, settings, l.part, program, args...)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		fmt.Printf("%s: %d clients take the lock once each; faults in an order: at most %d\n",
+			l.name, settings.Clients, settings.Faults)
+		begun := time.Now()
+		var failed error
+		result, failed = explore.Explore(ctx, players, progress())
+		took = time.Since(begun)
+		if broken := result.Broken(); len(broken) > 0 && failed == nil {
+			failed = draw(server.Origin, l.name, broken[0], result, players[0])
+		}
+		failed = errors.Join(failed, explore.End(players))
+		if failed != nil {
+			t.Fatalf("%v", failed)
+		}
+	})
+	isStopped := ctx.Err() != nil
+	if err != nil && !isStopped {
+		return err
+	}
+	report(os.Stdout, result, took, isStopped)
+	if result.Wrong == 0 || isStopped {
+		return nil
+	}
+	drawn, err := filepath.Abs(drawing)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\nThe first of them, drawn: file://%s\n", drawn)
+	return setting.Open("file://" + drawn)
+}
+
+// drawing is the page of the shortest order that is wrong.
+const drawing = "out/explore.html"
+
+// draw plays the shortest order that breaks an invariant once more, and draws it.
+func draw(origin, lock, invariant string, r explore.Result, player *explore.Player) error {
+	shortest := r.Findings[invariant].Shortest
+	story, err := player.Record(shortest)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(drawing), 0o755); err != nil {
+		return err
+	}
+	file, err := os.Create(drawing)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	wrong := lang.Text{EN: invariant, ZH: explore.Chinese[invariant]}
+	watch := lang.Text{
+		EN: "The shortest order of requests in which this happens. Each part is a choice of what comes next.",
+		ZH: "会出这个错的、最短的一种请求次序。每一段是一次选择：接下来发生什么。",
+	}
+	shown := stage.Lock{Key: lock, Heading: lang.Text{EN: lock, ZH: lock}, Lesson: wrong}
+	return stage.Kept(origin, wrong, watch, []stage.Lock{shown}, []stage.Story{story}).Write(file)
+}
+
+// read reads what make's variables say.
+func read() (s explore.Settings, l lock, err error) {
+	l, err1 := setting.Read("STEP", locks["4"], "a lock, such as 3, zk, W8 or mine", find)
+	clients, err2 := setting.Number("CLIENTS", 2, 1, 4)
+	readers, err3 := setting.Number("READERS", 0, 0, 4)
+	faults, err4 := setting.Number("FAULTS", 1, 0, 2)
+	switches, err5 := setting.Number("SWITCHES", explore.Unbound, 0, 100)
+	s = explore.Settings{Clients: clients, Readers: readers, Faults: faults, Switches: switches}
+	return s, l, errors.Join(err1, err2, err3, err4, err5)
+}
+
+// progress tells from time to time how far it is: in a terminal in one line, else a line
+// every ten seconds.
+func progress() func(explore.Result) {
+	info, err := os.Stderr.Stat()
+	isTerminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	begun := time.Now()
+	last := begun
+	return func(r explore.Result) {
+		text := fmt.Sprintf("played %d orders, of which %d are wrong; begun and not yet played: %d",
+			r.Orders, r.Wrong, r.Waiting)
+		switch {
+		case isTerminal && r.Waiting == 0:
+			fmt.Fprint(os.Stderr, "\r\x1b[K")
+		case isTerminal && time.Since(last) > 100*time.Millisecond:
+			last = time.Now()
+			fmt.Fprint(os.Stderr, "\r\x1b[K"+text)
+		case !isTerminal && time.Since(last) > 10*time.Second:
+			last = time.Now()
+			fmt.Fprintln(os.Stderr, text)
+		}
+	}
+}
+
+// report prints what was found: of each invariant that is broken, the shortest order.
+func report(out io.Writer, r explore.Result, took time.Duration, isStopped bool) {
+	perSecond := float64(r.Orders) / took.Seconds()
+	if isStopped {
+		fmt.Fprintf(out, "\nPlayed %d orders, and there are more.\n", r.Orders)
+	} else {
+		fmt.Fprintf(out, "Played all %d orders in %.0f s, %.0f a second.\n", r.Orders, took.Seconds(), perSecond)
+	}
+	if r.Wrong == 0 {
+		fmt.Fprintf(out, "All of them are right.\n")
+		return
+	}
+	fmt.Fprintf(out, "Wrong: %d of them.\n", r.Wrong)
+	last := ""
+	for _, invariant := range r.Broken() {
+		f := r.Findings[invariant]
+		story := strings.Join(f.Shortest.Tell(), "\n")
+		if story == last {
+			fmt.Fprintf(out, "\n✗ %s: in %d orders. The shortest is the same one.\n", invariant, f.Orders)
+			continue
+		}
+		fmt.Fprintf(out, "\n✗ %s: in %d orders. The shortest:\n", invariant, f.Orders)
+		fmt.Fprintln(out, story)
+		last = story
+	}
+}

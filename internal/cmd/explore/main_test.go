@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/explore"
+	"zklock/internal/check/steps"
+	"zklock/internal/check/zktest"
+	"zklock/internal/exercise"
+	"zklock/internal/stage"
+)
+
+// The locks' folders are named from the root.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../../.."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for _, s := range steps.Every {
+		s.Acts()
+	}
+	zktest.Main(m)
+}
+
+// explored plays the orders of a lock, and gives its players to one who wants more of them.
+func explored(
+	t *testing.T,
+	l lock,
+	s explore.Settings,
+	more ...func(explore.Result, []*explore.Player),
+) (explore.Result, error) {
+	t.Helper()
+	return until(t, l, s, func(explore.Result) bool { return false }, more...)
+}
+
+// until is explored, as far as it needs to be.
+func until(t *testing.T, l lock, s explore.Settings, isEnough func(explore.Result) bool,
+	more ...func(explore.Result, []*explore.Player)) (explore.Result, error) {
+	t.Helper()
+	program, args, err := l.program(t.Context(), t.TempDir())
+	require.NoError(t, err)
+	z := zktest.New(t)
+	s.Servers, s.Root = z.Servers(), z.Root
+	s.Znode, s.WakesOne = l.znode, l.wakesOne
+	players, err := explore.Start(2, s, l.part, program, args...)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, explore.End(players)) }()
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	r, err := explore.Explore(ctx, players, func(r explore.Result) {
+		if isEnough(r) {
+			enough()
+		}
+	})
+	for _, do := range more {
+		do(r, players)
+	}
+	return r, err
+}
+
+func TestFind(t *testing.T) {
+	for key, want := range map[string]lock{
+		"1w":    {part: "step 1w", znode: true},
+		"04":    {part: "step 4", wakesOne: true},
+		"zk":    {part: "zk.Lock", wakesOne: true},
+		"W8":    {part: "W8", test: "^TestW8TrustsTheWakeUp$", folder: "step04_predecessor_watch", wakesOne: true},
+		"W13":   {part: "W13", test: "^TestW13MakesItsLatchTooLate$", folder: "step03_children_watch"},
+		"mine":  {mine: true},
+		"mine4": {mine: true, step: "4"},
+	} {
+		l, err := find(key)
+		require.NoError(t, err, key)
+		l.name = ""
+		assert.Equal(t, want, l, key)
+	}
+	for _, key := range []string{"1", "2", "7", "W0", "W25", "w8", ""} {
+		_, err := find(key)
+		assert.Error(t, err, "STEP=%q", key)
+	}
+}
+
+// What is printed has all that is wrong, a story that two mistakes share only once; and
+// the page has the order, choice by choice, as the run has told it.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	settings := explore.Settings{Clients: 2, Faults: 1, Switches: 0}
+	_, err := explored(t, locks["4"], settings, func(r explore.Result, players []*explore.Player) {
+		var out bytes.Buffer
+		report(&out, r, 2*time.Second, false)
+		said := out.String()
+		assert.Contains(t, said, "Played all 94 orders in 2 s, 47 a second.\nWrong: 14 of them.\n")
+		assert.Contains(
+			t,
+			said,
+			"✗ a znode is left behind: in 14 orders. The shortest:\n  1. A asks: create /lock/lock-: the REPLY IS LOST",
+		)
+		assert.Contains(
+			t,
+			said,
+			"✗ nobody is inside, and a client waits for ever: in 4 orders. The shortest is the same one.",
+		)
+		assert.Equal(t, 1, strings.Count(said, "In the end:"))
+
+		out.Reset()
+		report(&out, r, 2*time.Second, true)
+		assert.Contains(t, out.String(), "Played 94 orders, and there are more.\n")
+
+		shortest := r.Findings[r.Broken()[0]].Shortest
+		drawn, err := players[0].Record(shortest)
+		require.NoError(t, err)
+		var titles []string
+		for _, p := range drawn.Phases {
+			titles = append(titles, p.Title.EN)
+		}
+		var chosen []string
+		for _, line := range shortest.Told {
+			if line.Choice > 0 {
+				chosen = append(chosen, line.Text.EN)
+			}
+		}
+		assert.Equal(t, chosen, titles)
+		assert.Len(t, drawn.Nodes, 2, "znodes: A's, of which A does not know, and B's")
+		assert.Len(t, drawn.Watches, 1)
+		assert.Contains(t, drawn.Phases[3].Sum.EN, "B waits for ever")
+		lost := slices.IndexFunc(drawn.Frames, func(f stage.Flight) bool { return f.Flags&stage.GotLost != 0 })
+		assert.GreaterOrEqual(t, lost, 0, "the reply that gets lost is drawn")
+	})
+	require.NoError(t, err)
+}
+
+// 1w's lock is a znode: its orders are those of a lock that can be taken.
+func TestAZnodeIsExplored(t *testing.T) {
+	t.Parallel()
+	r, err := explored(t, locks["1w"], explore.Settings{Clients: 2, Switches: explore.Unbound})
+	require.NoError(t, err)
+	assert.Greater(t, r.Orders, 5)
+	assert.Empty(t, r.Broken())
+}
+
+// written writes a step's lock as the learner's, with a change in it, if was is not empty.
+func written(t *testing.T, step, was, is string) lock {
+	t.Helper()
+	e, err := exercise.Find(step)
+	require.NoError(t, err)
+	_, err = e.Copy()
+	require.NoError(t, err)
+	for _, file := range []string{"/lock.go", "/hold.go"} {
+		solution, err := os.ReadFile(e.Home + file)
+		if errors.Is(err, os.ErrNotExist) { // as hold.go before step 5
+			continue
+		}
+		require.NoError(t, err)
+		if was != "" && file == "/lock.go" {
+			require.Equal(t, 1, bytes.Count(solution, []byte(was)), "places for the change in step %s", step)
+			solution = bytes.Replace(solution, []byte(was), []byte(is), 1)
+		}
+		require.NoError(t, os.WriteFile(e.Dir()+file, solution, 0o644))
+	}
+	return lock{mine: true, step: step}
+}
+
+// What the exercises ask last.
+func TestMine(t *testing.T) {
+	require.NoError(t, os.MkdirAll("yours", 0o755))
+	folder, err := os.MkdirTemp("yours", "scratch") // inside of the module
+	require.NoError(t, err)
+	usual := exercise.Folder
+	exercise.Folder = folder
+	t.Cleanup(func() {
+		exercise.Folder = usual
+		assert.NoError(t, os.RemoveAll(folder))
+	})
+
+	one := written(t, "1", "", "")
+	_, err = explored(t, one, explore.Settings{Clients: 2, Switches: explore.Unbound})
+	require.Error(t, err)
+	assert.Regexp(t, asks, err.Error())
+
+	asked := func(l lock) explore.Answer {
+		t.Helper()
+		program, _, err := l.program(t.Context(), t.TempDir())
+		require.NoError(t, err)
+		z := zktest.New(t)
+		begun := time.Now()
+		a, err := explore.Mine(t.Context(), z.Servers(), z.Root, l.step, program)
+		require.NoError(t, err)
+		t.Logf("%d orders, all: %v, in %v", a.Orders, a.All, time.Since(begun))
+		return a
+	}
+	right := asked(written(t, "4", "", ""))
+	assert.Empty(t, right.Wrong, "%s", strings.Join(right.Story, "\n"))
+	leaves := written(t, "4", "errors.Join(err, l.leave(node))", "err")
+	stays := asked(leaves)
+	for try := 0; stays.Wrong == "" && !stays.All && try < 3; try++ { // a busy machine
+		stays = asked(leaves)
+	}
+	assert.Equal(t, "a znode is left behind", stays.Wrong)
+	assert.Contains(t, strings.Join(stays.Story, "\n"), "GIVES UP")
+	for _, step := range []string{"5", "6"} {
+		right = asked(written(t, step, "", ""))
+		assert.Empty(t, right.Wrong, "%s", strings.Join(right.Story, "\n"))
+	}
+	waits := asked(written(t, "6", "n < own && !bothRead", "(n < own || ownKind == read && k == write) && !bothRead"))
+	assert.Equal(t, "nobody is inside, and a client waits for ever", waits.Wrong, "a reader waits for a writer behind it")
+
+	_, err = explore.Mine(t.Context(), nil, "", "2", "")
+	assert.ErrorIs(t, err, explore.ErrAsks)
+}

@@ -1,0 +1,168 @@
+// Command tour measures all steps side by side on a real ZooKeeper, prints the scoreboard
+// and writes a page; "tour matrix" prints which lock has which property, and "tour runs"
+// records what the chapters of the book play.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+	"zklock/internal/server/process"
+	"zklock/internal/server/zkserver"
+	"zklock/internal/show/setting"
+	"zklock/internal/tour"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// parts are what can be asked for.
+var parts = map[string]func(context.Context, *tour.Tour, *progress) error{"": score, "matrix": matrix, "runs": runs}
+
+func run(args []string) int {
+	locks, err1 := chosen(os.Getenv("STEPS"))
+	largest, err2 := setting.Number("WAITERS", tour.UsualWaiters, tour.FewestWaiters, 10000)
+	err := errors.Join(err1, err2)
+	part := parts[strings.Join(args, " ")]
+	if part == nil {
+		err = errors.Join(err, fmt.Errorf("usage: tour [matrix | runs], and not %s", strings.Join(args, " ")))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+
+	ctx, stop := process.UntilStopped()
+	defer stop()
+	line := newProgress()
+	line.say("looking for a ZooKeeper", 0, 0)
+	server, err := zkserver.Start(ctx)
+	if err == nil {
+		defer server.Stop()
+		line.note("%s", server.Origin)
+		t := &tour.Tour{Recording: tour.Recording{Locks: locks, Largest: largest}, Server: server, Say: line.say}
+		err = untilDone(ctx, func() error { return part(ctx, t, line) })
+	}
+	line.end()
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "stopped")
+		return process.Stopped
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// chosen returns the locks of the steps in a list such as "3,4", and those that stand
+// beside the steps. An empty list names all.
+func chosen(steps string) (locks []tour.Lock, err error) {
+	var wanted []string
+	for step := range strings.SplitSeq(steps, ",") {
+		step = strings.TrimLeft(strings.TrimSpace(step), "0")
+		isThere := slices.ContainsFunc(tour.Locks, func(l tour.Lock) bool { return l.Key == step && !l.Beside })
+		if steps != "" && !isThere {
+			return nil, fmt.Errorf("STEPS=%s: there is no step %q", steps, step)
+		}
+		wanted = append(wanted, step)
+	}
+	for _, lock := range tour.Locks {
+		isWanted := steps == "" || slices.Contains(wanted, lock.Key[:1])
+		if isWanted || lock.Key == "zk" {
+			locks = append(locks, lock)
+		}
+	}
+	return locks, nil
+}
+
+// untilDone returns when the work is done, or at once when ctx ends. On a
+// server that is not ours, what has been begun is brought to its end then, so
+// that nothing is left on it; a second Ctrl-C does without.
+func untilDone(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	if os.Getenv("ZK_SERVERS") != "" {
+		again, stop := process.UntilStopped()
+		defer stop()
+		fmt.Fprintln(os.Stderr, "\nleaving nothing behind on the server; Ctrl-C again to end at once")
+		select {
+		case <-done:
+		case <-again.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// score records everything: the scoreboard is printed as soon as it is known, and
+// the page written to out/tour.html or where PAGE says. OPEN=1 opens it in the
+// browser.
+func score(ctx context.Context, t *tour.Tour, line *progress) error {
+	t.Scored = func() {
+		line.end()
+		t.PrintScore(os.Stdout)
+	}
+	if wanted := t.Largest; t.LimitCrowd() {
+		line.note("%d waiters would take more memory than is free: so the largest crowd has %d", wanted, t.Largest)
+	}
+	if err := t.Record(ctx); err != nil {
+		return err
+	}
+	line.end()
+	file, err := filepath.Abs(cmp.Or(os.Getenv("PAGE"), filepath.Join("out", "tour.html")))
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	err = errors.Join(
+		t.Write(&text),
+		os.MkdirAll(filepath.Dir(file), 0o755),
+		os.WriteFile(file, text.Bytes(), 0o644),
+	)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	fmt.Fprintf(os.Stderr, "\nSee it move: file://%s\n", file)
+	return setting.Open("file://" + file)
+}
+
+// matrix holds every lock against every property and prints the answers.
+func matrix(ctx context.Context, t *tour.Tour, line *progress) error {
+	if err := t.Ask(ctx); err != nil {
+		return err
+	}
+	line.end()
+	fmt.Printf("Which lock has which property, on %s\n\n", t.Origin)
+	t.PrintMatrix(os.Stdout)
+	for _, r := range slices.Concat(t.Answers...) {
+		if r.Verdict == property.Stuck {
+			return errors.New(
+				"a ? is a question that got no answer: the machine may be too busy; what was waited for stands above",
+			)
+		}
+	}
+	return nil
+}
+
+// runs records what the chapters of the book play.
+func runs(ctx context.Context, t *tour.Tour, _ *progress) error {
+	zktest.Buffer = zktest.BufferFor(tour.UsualWaiters)
+	text, err := t.RecordRuns(ctx)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(tour.RunsFile, text, 0o644)
+}

@@ -1,0 +1,341 @@
+package play
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/check/zktest"
+	"zklock/internal/stage"
+)
+
+// A command is what the page asks for. What is wrong with it is an error for the user.
+type command struct {
+	Do     string `json:"do"`
+	N      int    `json:"n"`
+	Client int    `json:"client"` // -1: all whom it concerns
+	Board  *int   `json:"board"`  // nil: both
+	Lock   string `json:"lock"`
+	Pace   string `json:"pace"`
+	Fault  string `json:"fault"`
+}
+
+func (s *service) do(c command) error {
+	if c.Do != "pace" {
+		s.goesOn()
+	}
+	switch c.Do {
+	case "choose":
+		return s.choose(c)
+	case "clear":
+		return s.goes(func() {
+			s.mu.Lock()
+			s.leaves()
+			s.mu.Unlock()
+			for at, b := range s.sides {
+				if b != nil {
+					s.lay(at, b.lock, 0)
+				}
+			}
+		})
+	case "lesson":
+		if c.N < 1 || c.N > len(lessons) {
+			return fmt.Errorf("there are the lessons 1 to %d", len(lessons))
+		}
+		return s.learn(c.N)
+	case "pace":
+		if !slices.Contains([]string{real, slow, paused, step, onward}, c.Pace) {
+			return fmt.Errorf("there is no pace %q", c.Pace)
+		}
+		s.setPace(c.Pace)
+		return nil
+	case "server":
+		return s.befall(c.N, c.Fault)
+	}
+	return s.each(c)
+}
+
+// goes does something that takes time, after what is to be done before it.
+func (s *service) goes(do func()) error {
+	select {
+	case s.jobs <- do:
+		return nil
+	default:
+		return errors.New("there is much to be done already: wait a moment")
+	}
+}
+
+// choose lays a lock on a side, with as many clients as there were, or as the other
+// side has.
+func (s *service) choose(c command) error {
+	if c.Board == nil || !slices.Contains([]int{0, 1}, *c.Board) {
+		return errors.New("there are the boards 0 and 1")
+	}
+	var l lock
+	if c.Lock != "" || *c.Board == 0 {
+		var err error
+		if l, err = find(c.Lock); err != nil {
+			return err
+		}
+	}
+	return s.goes(func() {
+		n := 0
+		s.mu.Lock()
+		s.leaves()
+		for _, b := range s.laid() {
+			n = max(n, b.wanted)
+		}
+		s.mu.Unlock()
+		s.lay(*c.Board, l, n)
+	})
+}
+
+// befall makes a fault of a server, or ends it.
+func (s *service) befall(n int, fault string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	canFail := 0 // so many servers
+	if s.ensemble != nil {
+		canFail = len(s.ensemble.Members)
+	}
+	if n < 1 || n > canFail {
+		return errors.New("there is one server only: make play SERVERS=3 has three, which can fail")
+	}
+	m, p := s.ensemble.Members[n-1], &s.servers[n-1]
+	var do func() error
+	is := stage.Up
+	switch p.State + "/" + fault {
+	case "up/kill":
+		do, is = m.Kill, "killed"
+	case "up/stop":
+		do, is = m.Pause, "stopped"
+	case "up/cut":
+		do, is = func() error { m.CutOff(); return nil }, "cut"
+	case "killed/restore":
+		do = func() error {
+			ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+			defer cancel()
+			return m.Restart(ctx)
+		}
+	case "stopped/restore":
+		do = m.Resume
+	case "cut/restore":
+		do = func() error { m.Rejoin(); return nil }
+	default:
+		return fmt.Errorf("server %d is %s", n, p.State)
+	}
+	err := s.goes(func() {
+		if err := do(); err != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, b := range s.laid() {
+				action := stage.Action{Do: fault + "server", N: n}
+				b.Say(stage.Event{At: s.now(), What: stage.Failed, Action: &action, Text: err.Error()})
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	p.State = is
+	for _, b := range s.laid() {
+		b.Acts(s.now(), stage.Action{Do: fault + "server", N: n})
+	}
+	return nil
+}
+
+// each gives a command to each side that it is for. It fails if it fails on all.
+func (s *service) each(c command) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	failed, done := errors.New("there is no such board"), false
+	for at, b := range s.sides {
+		isForTheOther := c.Board != nil && *c.Board != at
+		if b == nil || isForTheOther {
+			continue
+		}
+		if err := b.gets(c); err != nil {
+			failed = err
+		} else {
+			done = true
+		}
+	}
+	if done {
+		return nil
+	}
+	return failed
+}
+
+// gets carries a command out, or has its clients do so. The caller holds mu.
+func (b *side) gets(c command) error {
+	isOutOfRange := c.N < 1 || c.N > most
+	switch {
+	case c.Do == "add" && isOutOfRange:
+		return fmt.Errorf("1 to %d clients can be added", most)
+	case c.Do == "add" && b.wanted == most:
+		return fmt.Errorf("no board has room: %d clients are the most", most)
+	case c.Do == "add":
+		b.Acts(b.now(), stage.Action{Do: "add", N: c.N})
+		b.wanted = min(b.wanted+c.N, most)
+		b.fill()
+		return nil
+	case c.Client == -1:
+		return b.all(c.Do)
+	case c.Client < 0 || c.Client >= len(b.clients):
+		return fmt.Errorf("there is no client %d", c.Client)
+	}
+	one := b.clients[c.Client]
+	if err := one.may(c.Do); err != nil {
+		return err
+	}
+	b.Acts(b.now(), stage.Action{Do: c.Do, Client: &c.Client})
+	return one.does(c.Do)
+}
+
+// all lets all lock who do not yet, or all unlock who hold the lock. The caller holds mu.
+func (b *side) all(do string) error {
+	whom := slices.DeleteFunc(slices.Clone(b.clients), func(c *client) bool {
+		switch {
+		case c.Process != stage.Running:
+			return true
+		case do == "lock":
+			return c.Mood == zktest.MoodWaits || c.Believes()
+		case do == "unlock":
+			return !c.Believes()
+		}
+		return true
+	})
+	if len(whom) == 0 {
+		return errors.New("there is no client that it concerns")
+	}
+	b.Acts(b.now(), stage.Action{Do: do})
+	return b.goes(func() {
+		isCrowd := len(whom) > 20 // it comes all at once, behind the first
+		for i, one := range whom {
+			comesInTurn := i == 0 || !isCrowd
+			one.follows(do, do == "lock" && comesInTurn)
+		}
+	})
+}
+
+// tooLong is how long the next client waits for its turn at most. Whoever is stopped, or cut
+// off, does not queue up.
+const tooLong = 10 * time.Second
+
+// follows carries a command out in its turn. If the client queues up, it has done so
+// before the next one's turn, unless that takes too long.
+func (c *client) follows(do string, queues bool) {
+	c.mu.Lock()
+	done := !c.ended && c.Process == stage.Running && c.does(do) == nil
+	c.mu.Unlock()
+	if done && queues {
+		c.await(tooLong, func() bool {
+			willNotQueue := c.ended || c.Mood == zktest.MoodFailed
+			return c.Answered || willNotQueue
+		})
+	}
+}
+
+// toClient are the commands that a client's process carries out.
+var toClient = []string{"lock", "unlock", "again", "giveup", "read", "put", "cut", "mend", "losecreate", "losedelete"}
+
+// can are the commands that make sense now. The caller holds mu.
+func (c *client) can() []string {
+	return slices.DeleteFunc(
+		append([]string{"kill", "stop", "continue", "delaylist"}, toClient...),
+		func(do string) bool { return c.may(do) != nil },
+	)
+}
+
+// may tells whether a command makes sense now. The caller holds mu.
+func (c *client) may(do string) error {
+	stopped := c.Process == stage.Stopped
+	onItsLine := slices.Contains([]string{"cut", "mend", "losecreate", "losedelete"}, do)
+	waits, takes := c.Mood == zktest.MoodWaits, do == "lock" || do == "read"
+	callsLock, notDuringUnlock := takes || do == "again", takes || do == "unlock"
+	awaitsLock := waits || c.enters
+	lineIsInOrder := c.Line != stage.Cut && len(c.Armed) == 0
+	refused := ""
+	switch {
+	case c.Process == stage.Starting || c.Process == stage.Dead:
+		return fmt.Errorf("client %d is %s", c.Number, c.Process)
+	case do == "stop" && stopped:
+		refused = "is stopped already"
+	case do == "continue" && !stopped:
+		refused = "is not stopped"
+	case onItsLine && stopped:
+		refused = "is stopped: its line is in its own hands"
+	case do == "cut" && c.Line == stage.Cut:
+		refused = "is cut off already"
+	case do == "mend" && lineIsInOrder:
+		refused = "has a line that is in order"
+	case do == "read" && !c.Reads:
+		refused = "has a lock without readers"
+	case callsLock && awaitsLock:
+		refused = "waits already"
+	case takes && c.Believes():
+		refused = "holds the lock already"
+	case notDuringUnlock && c.Mood == actor.Releases:
+		refused = "calls Unlock already"
+	case do == "again" && !c.Believes():
+		refused = "does not hold the lock"
+	case do == "giveup" && !awaitsLock:
+		refused = "does not wait"
+	case do == "unlock" && waits:
+		refused = "waits: it can give up"
+	case do == "put" && !c.held:
+		refused = "has not held the lock"
+	case slices.Contains(c.Armed, do):
+		refused = "has that before it already"
+	case !slices.Contains(append([]string{"kill", "stop", "continue", "delaylist"}, toClient...), do):
+		return fmt.Errorf("there is no command %q", do)
+	default:
+		return nil
+	}
+	return fmt.Errorf("client %d %s", c.Number, refused)
+}
+
+// does carries a command out, or has the client's process do so. The caller holds mu.
+func (c *client) does(do string) error {
+	defer c.Shows(c.now())
+	switch do {
+	case "kill":
+		c.changed.Broadcast()
+		c.Process = stage.Dead
+		return c.child.Kill()
+	case "stop":
+		c.Process = stage.Stopped
+		return c.child.Stop()
+	case "continue":
+		c.Process = stage.Running
+		return c.child.Continue()
+	case "delaylist":
+		c.Armed = append(c.Armed, do)
+		return nil
+	case "losecreate", "losedelete":
+		c.Armed = append(c.Armed, do)
+	case "cut":
+		c.Line = stage.Cut
+		c.Unwatched(c.now(), c.Client)
+	case "mend":
+		c.Line, c.Armed = stage.Up, nil
+	case "lock", "read":
+		c.Answered = false
+	case "again":
+		c.enters = true
+	case "put":
+		c.puts = true
+	}
+	if c.Process == stage.Stopped {
+		c.Say(stage.Event{At: c.now(), What: stage.Later, Clients: []int{c.Number}})
+	}
+	select {
+	case c.orders <- do:
+		return nil
+	default:
+		return fmt.Errorf("client %d has too much to do already", c.Number)
+	}
+}

@@ -1,0 +1,193 @@
+package play
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"zklock/internal/lang"
+	"zklock/internal/property"
+	"zklock/internal/stage"
+)
+
+//go:embed page.html.tmpl
+var markup string
+
+//go:embed play.css
+var css string
+
+//go:embed play.js
+var script string
+
+var live = template.Must(template.New("play").Funcs(stage.Functions).Parse(markup))
+
+// listen serves the page on a port of this machine that nobody else can reach. The
+// address has a token, without which nothing is answered.
+func (s *service) listen() (address string, close func(), err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	host, token := listener.Addr().String(), rand.Text()
+	server := &http.Server{Handler: s.guarded(host, token), ReadHeaderTimeout: 10 * time.Second}
+	go server.Serve(listener)
+	return fmt.Sprintf("http://%s/?token=%s", host, token), func() { server.Close() }, nil
+}
+
+// guarded answers only who knows the token, asks for this host by its own name, and,
+// if it is a page, comes from here.
+func (s *service) guarded(host, token string) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_ = live.Execute(w, map[string]any{
+			"Token":    token,
+			"CSS":      template.CSS(stage.Style + css),
+			"Script":   template.JS(stage.Common + stage.Script + script),
+			"Language": stage.Language(),
+			"Choice":   map[string]any{"locks": locks, "lessons": lessons, "properties": broken, "max": most},
+			"Legend":   stage.Legend,
+		})
+	})
+	mux.HandleFunc("GET /events", s.events)
+	mux.HandleFunc("POST /do", s.command)
+	mux.HandleFunc("GET /save", s.save)
+	public := http.NewServeMux() // the book: it tells nobody what is not published, and does nothing
+	public.HandleFunc("GET /book/", s.reads)
+	_, port, _ := net.SplitHostPort(host)
+	hosts := []string{host, "localhost:" + port}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		known := r.Header.Get("Zklock-Token")
+		if r.Method == http.MethodGet {
+			known = r.URL.Query().Get("token")
+		}
+		answers := mux
+		if strings.HasPrefix(r.URL.Path, "/book/") {
+			answers, known = public, token
+		}
+		origin := r.Header.Get("Origin")
+		switch {
+		case !slices.Contains(hosts, r.Host),
+			origin != "" && origin != "http://"+r.Host,
+			subtle.ConstantTimeCompare([]byte(known), []byte(token)) == 0:
+			http.Error(
+				w,
+				"make play answers only its own page, at the address that it has printed",
+				http.StatusForbidden,
+			)
+			return
+		}
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+		answers.ServeHTTP(w, r)
+	})
+}
+
+// policy lets the page run what is in it, show the pictures of this service, ask it, and
+// nothing else.
+const policy = "default-src 'none'; " +
+	"script-src 'unsafe-inline'; " +
+	"style-src 'unsafe-inline'; " +
+	"img-src data: 'self'; " +
+	"connect-src 'self'; " +
+	"base-uri 'none'; " +
+	"form-action 'none'; " +
+	"frame-ancestors 'none'"
+
+// reads serves the book, which is made when somebody opens it first.
+func (s *service) reads(w http.ResponseWriter, r *http.Request) {
+	files, err := s.book()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	http.StripPrefix("/book", files).ServeHTTP(w, r)
+}
+
+// events tells the page all that there is, and then what is new.
+func (s *service) events(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	told := &reader{told: stage.Nothing()}
+	for tick, locked := time.Tick(10*time.Millisecond), int64(-1); ; {
+		if now := s.mu.locked.Load(); now != locked {
+			locked = now
+			if news := s.news(told); news != "" {
+				fmt.Fprintf(w, "data: %s\n\n", news)
+				w.(http.Flusher).Flush()
+			}
+		}
+		select {
+		case <-tick:
+		case <-r.Context().Done():
+			return
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *service) command(w http.ResponseWriter, r *http.Request) {
+	var c command
+	in := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1000))
+	in.DisallowUnknownFields()
+	err := in.Decode(&c)
+	if err == nil {
+		err = s.do(c)
+	}
+	if err != nil {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_ = json.NewEncoder(w).Encode(err.Error()) // unless nobody waits for it any more
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// save gives a page to keep of what has happened on the boards.
+func (s *service) save(w http.ResponseWriter, _ *http.Request) {
+	var locks []stage.Lock
+	var stories []stage.Story
+	s.mu.Lock()
+	for _, b := range s.laid() {
+		if b.Acted() {
+			l := stage.Lock{Key: b.Key, Heading: b.Name, Lesson: b.Lesson}
+			if len(locks) > 0 && locks[0].Key == l.Key {
+				l.Key += "-again"
+				l.Heading = lang.Of("%s, once more", "%s（再一次）", b.Name)
+			}
+			locks, stories = append(locks, l), append(stories, b.Story(s.now()))
+		}
+	}
+	s.mu.Unlock()
+	if len(locks) == 0 { // the page does not ask for it then
+		http.Error(w, "nothing has happened yet", http.StatusConflict)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="zklock.html"`)
+	page := stage.Kept(s.server.Origin,
+		text("What was played", "操作记录"),
+		text("What was done, in its order, and what came of it.", "按先后次序列出做过的操作，以及各自的结果。"),
+		locks, stories)
+	_ = page.Write(w) // unless nobody waits for it any more
+}
+
+// broken are the names of the properties that a board can see to be broken.
+var broken = map[stage.Breaks]lang.Text{
+	stage.OneHolder:       property.OneHolder.Name,
+	stage.CrashFrees:      property.CrashFrees.Name,
+	stage.LostCreateReply: property.LostCreateReply.Name,
+	stage.GivingUp:        property.GivingUp.Name,
+	stage.ToldOfLoss:      property.ToldOfLoss.Name,
+}

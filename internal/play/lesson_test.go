@@ -1,0 +1,385 @@
+package play
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/show/browser"
+)
+
+// inSight is true if the whole of an element is on the screen, and nothing lies over it.
+func (w *window) inSight(selector string) bool {
+	w.Helper()
+	return browser.Evaluate[bool](w.Browser, fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q), box = e.getBoundingClientRect();
+		const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+		return box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight && box.right <= innerWidth && e.contains(top);
+	})()`, selector))
+}
+
+// done waits until so many tasks of the lesson are done.
+func (w *window) done(tasks int) {
+	w.Helper()
+	w.Until(fmt.Sprintf(
+		`service.course.done === %d && document.querySelectorAll("#lesson li.done").length === %[1]d`,
+		tasks,
+	))
+}
+
+// pressNext presses the button that the lesson asks for, when the page shows the task.
+func (w *window) pressNext() {
+	w.Helper()
+	w.Until(`document.querySelectorAll("#lesson li.done").length === service.course.done`)
+	w.press("#lesson li.now button.next")
+}
+
+// Somebody who has never seen it: six cards, and then one button after the other.
+func TestTheLessonsInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(3 * time.Minute)
+	w := &window{browser.Open(t, p.address.String(), 1366, 768), p}
+	w.Until(`document.querySelectorAll("#start .cards button").length === 6`)
+	w.Contains("#start p", "A distributed lock lets only one of them do it at a time")
+	require.True(t, w.inSight("#start li:last-child button"))
+
+	w.press("#start li:nth-child(1) button")
+	w.pressNext()
+	w.done(2)
+	w.Contains("#lesson", "its znode is still there: nobody gets the lock")
+	w.Until(`document.querySelectorAll("button.next").length === 1`) // nothing else is to be pressed
+	w.press("#lesson .ways button.next")                             // the next lesson
+	w.Until(`service.course.lesson === 2`)
+	w.pressNext()
+	w.done(2)
+	w.Contains("#lesson", "client 1 holds the lock")
+	w.press("#lesson .ways button.next")
+	w.Until(`service.course.lesson === 3 && service.course.begun && service.pace === "slow"`)
+	w.Until(`document.querySelector("#lesson li.now button.next") !== null`)
+	for _, control := range []string{"#all", "#commands", "#lock0", "#clients .quick:not(.next)"} {
+		hidden := fmt.Sprintf(`[...document.querySelectorAll(%q)].every((e) => !e.checkVisibility())`, control)
+		assert.True(t, browser.Evaluate[bool](w.Browser, hidden), "%s is no part of a lesson", control)
+	}
+	for _, size := range [][2]int64{{1366, 768}, {390, 844}, {1920, 1080}} {
+		w.Do(chromedp.EmulateViewport(size[0], size[1]))
+		w.Until(fmt.Sprintf(`innerWidth === %d`, size[0]))
+		assert.True(t, w.inSight("#lesson li.now button.next"), "%v", size)
+		assert.True(t, w.inSight("#board0 canvas"), "the lesson covers nothing of the drawing: %v", size)
+	}
+	w.pressNext()
+	w.done(1)
+	w.Contains("#lesson", "Step 3: 10 notifications, 10 lists. Only client 1 could go on")
+	w.Contains("#lesson", "Step 4: 1 notification, 1 list. Only client 1 could go on")
+	w.Do(chromedp.EmulateViewport(1366, 768))
+	w.press("header [data-do=lessons]")
+	w.Until(`!document.querySelector("#start").hidden && document.querySelector("main").offsetHeight === 0`)
+
+	// Each of the others leads to its end, too.
+	for _, l := range lessons[3:] {
+		n, tasks := l.N, len(l.Tasks)
+		w.press(fmt.Sprintf("#start li:nth-child(%d) button", n))
+		w.Until(fmt.Sprintf(`service.course.lesson === %d && service.course.begun`, n))
+		for i := range tasks {
+			w.Until(fmt.Sprintf(`service.course.done >= %d`, i))
+			if browser.Evaluate[bool](w.Browser, fmt.Sprintf(`service.lessons[%d].tasks[%d].do !== ""`, n-1, i)) {
+				w.pressNext()
+			}
+		}
+		w.done(tasks)
+		w.press("header [data-do=lessons]")
+		w.Until(`!document.querySelector("#start").hidden`)
+	}
+}
+
+// Of lessons that are chosen quickly, one after the other, the last one is laid.
+func TestTheLastLessonChosenIsLaid(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	for i := range 14 {
+		p.do(`{"do":"lesson","n":%d}`, 1+i%6)
+	}
+	p.until(0, "lesson 2 to be laid", func(b *side) bool {
+		return p.course.Lesson == 2 && p.course.Begun && p.wanted == 0 && b.Key == "2" && p.sides[1] == nil
+	})
+}
+
+// A state changes when its frame arrives: nobody is seen to hold the lock while the reply
+// that says so is seen on its way.
+func TestNothingIsSeenBeforeItsCauseInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "3", 6)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.Until(`boards[0].mood(5) === "waits" && boards[0].story.frames.length === 0`)
+	browser.Evaluate[any](w.Browser, `
+		flew = 0; early = [];
+		(function look() {
+			const now = performance.now(), b = boards[0];
+			const flying = b.story.frames.filter((f) => f.client === 1 && f.to > now);
+			flew += flying.length;
+			if (flying.length && b.mood(1) === "holds") early.push("it holds");
+			if (flying.some((f) => f.kind === NOTIFICATION) && b.mood(1) === "holds")
+				early.push("it holds, and has not been told");
+			const writes = b.story.frames.some((f) => f.writes && f.to > now);
+			if (writes && ![...b.nodes.values()].some((n) => n.owner === 0 && there(n, now)))
+				early.push("its znode is gone before the delete");
+			requestAnimationFrame(look);
+		})();
+		null`)
+	w.click(0, "unlock")
+	w.becomes(1, "holds")
+	assert.Greater(t, browser.Evaluate[int](w.Browser, `flew`), 3, "frames on their way")
+	assert.Empty(t, browser.Evaluate[[]string](w.Browser, `early`))
+}
+
+// Safari refuses to write the address often, with an error. The page goes on.
+func TestAnAddressThatCannotBeWrittenInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "2", 3)
+	browser.Evaluate[any](
+		w.Browser,
+		`written = 0; history.replaceState = () => { written++; throw new DOMException("too often", "SecurityError"); }; null`,
+	)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	browser.Evaluate[any](w.Browser, `asked = boards[0].is.counters.requests; null`)
+	w.Until(`boards[0].is.counters.requests > asked + 50`)
+	require.Zero(t, browser.Evaluate[int](w.Browser, `written`), "the locks are the same")
+	w.Choose("#lock0", "3")
+	w.Until(`boards[0].is?.lock === "3"`)
+	w.ready(3)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.Until(`written > 0`) // another lock
+	assert.Equal(t, 1, browser.Evaluate[int](w.Browser, `written`))
+}
+
+// An address that is none is left alone.
+func TestAnAddressThatNamesNothingInABrowser(t *testing.T) {
+	t.Parallel()
+	p := plays(t, "3", 2)
+	w := &window{browser.Open(t, p.address.String()+"#%E0%A4%A", 1024, 768), p}
+	w.ready(2)
+	w.Until(`document.querySelectorAll("#lock0 option").length > 10`)
+}
+
+// packets waits until the server has got so many more: what the clients' sessions need.
+func (w *window) packets(more int64) {
+	w.Helper()
+	got := func() int64 {
+		counters, err := w.player.zoo.Mntr()
+		require.NoError(w, err)
+		return counters["zk_packets_received"]
+	}
+	before := got()
+	w.player.zoo.Await("packets at the server", func() bool { return got() > before+more })
+}
+
+// A page on which nothing happens is told nothing, draws nothing, and writes nothing: not
+// with the locks whose sessions are proved all the time, and not, when nobody has done
+// anything for a while, with those whose clients ask all the time. That goes on at the pace
+// that was chosen.
+func TestNothingIsDrawnInQuietInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "6", 4)
+	counted := func() { // what is drawn and written from now on
+		w.Until(`!moving && !dirty && boards[0].story.frames.every((f) => f.to === Infinity)`)
+		browser.Evaluate[any](w.Browser, `
+			drawn = [];
+			for (const [of, name] of [[boards[0], "draw"], [boards[0], "words"]]) {
+				const is = Board.prototype[name];
+				of[name] = function (...all) { drawn.push(name); return is.apply(this, all); };
+			}
+			events.addEventListener("message", (e) => drawn.push("told " + e.data));
+			null`)
+	}
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.becomes(3, "waits")
+	counted()
+	w.packets(100)
+	assert.Empty(t, browser.Evaluate[[]string](w.Browser, `drawn`), "step 6")
+
+	w.lay("1", 4)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.becomes(3, "waits")
+	w.press("[data-pace=slow]")
+	w.Until(`service.pace === "slow"`)
+	w.player.mu.Lock()
+	w.player.rest, w.player.acted = rest, w.player.acted.Add(-rest)
+	w.player.mu.Unlock()
+	w.Until(`!document.querySelector("#rests").hidden && service.pace === "pause"`)
+	counted()
+	w.packets(100)
+	assert.Empty(t, browser.Evaluate[[]string](w.Browser, `drawn`), "step 1")
+	asked := browser.Evaluate[int](w.Browser, `boards[0].is.counters.requests`)
+	w.press("#rests button")
+	w.Until(fmt.Sprintf(
+		`document.querySelector("#rests").hidden && service.pace === "slow" && boards[0].is.counters.requests > %d + 10`,
+		asked,
+	))
+	w.Do(chromedp.KeyEvent(" "))
+	w.Until(`service.pace === "pause"`)
+	w.Do(chromedp.KeyEvent(" "))
+	w.Until(`service.pace === "slow"`)
+}
+
+// An error stays for a while, however much is told meanwhile; what cannot be done cannot
+// be pressed; and the second of two quick clicks is not another command.
+func TestWhatCannotBeDoneInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "1", 3)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.becomes(2, "waits")
+	browser.Evaluate[any](
+		w.Browser,
+		`told = 0; events.addEventListener("message", () => { if (!$("trouble").hidden) told++; }); ask({ do: "lock", client: 9 }); null`,
+	)
+	w.Contains("#trouble", "there is no client 9")
+	w.Until(`$("trouble").hidden`)
+	assert.Greater(t, browser.Evaluate[int](w.Browser, `told`), 10, "news while the error was there")
+
+	w.press(`[data-choose="0"]`)
+	w.Until(
+		`document.querySelector("#commands [data-do=lock]").disabled && !document.querySelector("#commands [data-do=unlock]").disabled`,
+	)
+	w.Until(`document.querySelector("#clients tbody tr button.quick").ariaLabel === "Client 0: Unlock"`)
+	browser.Evaluate[any](w.Browser, `
+		for (const detail of [1, 2])
+			document.querySelector("#clients tbody tr button.quick")
+				.dispatchEvent(new MouseEvent("click", { bubbles: true, detail }));
+		null`)
+	w.becomes(0, "idle")
+	w.click(0, "kill")
+	w.becomes(0, "crashed")
+	w.Until(`[...document.querySelectorAll("#commands button")].every((b) => b.disabled)`)
+	assert.NotContains(t, w.Text("#log"), "client 0: Lock.")
+	assert.Contains(t, w.Text("#log"), "You: client 0: Unlock.")
+}
+
+// The same of what is for all clients, and of what would be done behind the cards.
+func TestWhatCannotBeDoneByAllInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	w := &window{browser.Open(t, p.address.String(), 1366, 768), p}
+	w.Until(`document.querySelectorAll("#start .cards button").length === 6`)
+	can := func(what string) bool {
+		return browser.Evaluate[bool](
+			w.Browser,
+			fmt.Sprintf(`[...document.querySelectorAll("#all [data-do=%s]")].every((b) => !b.disabled)`, what),
+		)
+	}
+	w.press("[data-do=freely]")
+	w.Until(`live().length === 1`)
+	w.Until(`!document.querySelector("#all [data-do=add]").disabled`)
+	assert.False(t, can("lock"), "nobody is there")
+	assert.False(t, can("unlock"))
+	assert.False(t, browser.Evaluate[bool](w.Browser, `$("save").hasAttribute("href")`), "nothing has happened")
+	w.Do(chromedp.KeyEvent("S"))
+	w.press(`[data-do=add][data-n="1"]`)
+	w.ready(1)
+	w.Until(`$("save").hasAttribute("href")`)
+	assert.True(t, can("lock"))
+	assert.False(t, can("unlock"), "nobody holds the lock")
+
+	w.press("header [data-do=lessons]")
+	w.Until(`!document.querySelector("#start").hidden`)
+	w.Do(chromedp.KeyEvent("L"), chromedp.KeyEvent("X"), chromedp.KeyEvent("+"), chromedp.KeyEvent("?"))
+	w.Until(`$("keys").open`)
+	w.Do(chromedp.KeyEvent(kb.Escape))
+	w.press("header [data-do=lessons]")
+	w.Until(`document.querySelector("#start").hidden`)
+	w.ready(1)
+
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	w.Until(
+		`document.querySelector("#all [data-do=lock]").disabled && !document.querySelector("#all [data-do=unlock]").disabled`,
+	)
+	browser.Evaluate[any](w.Browser, `service.max = 1; soon(); null`)
+	w.Until(`[...document.querySelectorAll("#all [data-do=add]")].every((b) => b.disabled)`)
+}
+
+// In Chinese no sentence of the page is English: not what a lesson says, and not the log.
+func TestTheLessonsInChineseInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	w := &window{browser.Open(t, p.address.String(), 1366, 768), p}
+	english := func(when string) {
+		w.Helper()
+		assert.Empty(t, browser.Evaluate[[]string](w.Browser, `(() => {
+			const found = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+			for (let n; n = nodes.nextNode();) {
+				const isLeftOut = n.parentElement.closest("script, style, noscript, [translate=no], dialog");
+				if (/[A-Za-z]{2,} [a-z]{2,}/.test(n.data) && !isLeftOut) found.push(n.data);
+			}
+			return found;
+		})()`), when)
+	}
+	w.Until(`document.querySelectorAll("#start .cards button").length === 6`)
+	w.press("#language")
+	w.Contains("#start h2", "什么是分布式锁")
+	english("the cards")
+	w.press("#start li:nth-child(1) button")
+	w.pressNext()
+	w.done(2)
+	w.Contains("#lesson", "的会话已经结束")
+	w.Contains("#clients tbody", "已崩溃")
+	w.press("#board0 summary")
+	w.Until(`document.querySelectorAll("#board0 details tbody tr").length === 4`)
+	english("lesson 1")
+	w.Until(`document.querySelector("#board0 .chapter").getAttribute("href") === "/book/zh-CN/step01.html"`)
+}
+
+// From the last row it can be read: no letter of what happens is small.
+func TestTheLettersAreLargeInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "3", 3)
+	w.Do(chromedp.KeyEvent("L"))
+	w.becomes(0, "holds")
+	for width, smallest := range map[int]float64{1920: 17, 1366: 12.5} {
+		w.Do(chromedp.EmulateViewport(int64(width), int64(width)*9/16))
+		w.Until(fmt.Sprintf(`innerWidth === %d`, width))
+		assert.Empty(t, browser.Evaluate[[]string](w.Browser, fmt.Sprintf(`(() => {
+			const found = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+			for (let n; n = nodes.nextNode();) {
+				const e = n.parentElement;
+				const isRead = n.data.trim() && e.checkVisibility() && !e.closest("kbd, noscript, script, style");
+				if (isRead && parseFloat(getComputedStyle(e).fontSize) < %f) found.push(n.data);
+			}
+			return found;
+		})()`, smallest)), "smaller than %v px at %d", smallest, width)
+	}
+}
+
+// The chapter that a board leads to is the book's: its prediction is folded, its run plays,
+// and what it has is found.
+func TestTheBookIsServedInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "3", 1)
+	w.Until(`document.querySelector("#board0 .chapter").getAttribute("href") === "/book/step03.html"`)
+	at := browser.Evaluate[string](w.Browser, `document.querySelector("#board0 .chapter").href`)
+	b := browser.Open(t, at, 1366, 768)
+	seen := func(selector string) bool {
+		return browser.Evaluate[bool](b, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, selector))
+	}
+	require.True(t, seen(".question input"))
+	assert.False(t, seen(".answer > p:last-child"), "the answer")
+	assert.False(t, seen("[data-after] > pre"), "the output that answers it")
+	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "5050"), chromedp.KeyEvent(kb.Enter))
+	b.Contains(".yours", "You said: 5050 notifications That is right.")
+	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
+	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists, 1 of them useful.")
+	b.Do(chromedp.Click(chromedp.CSS("#search")))
+	browser.Evaluate[any](b, `search.value = "thundering"; search.oninput(); null`)
+	b.Contains("#found ol", "Step 3: wait with a watch on the children: What is still broken")
+}

@@ -1,0 +1,592 @@
+// The page of make play. It holds no truth of its own: all that it shows comes from
+// the service, and what is clicked goes there. Only the flight of a frame is
+// stretched, so that an eye can follow.
+
+const ARMED = {
+  losecreate: text("create reply will be lost", "create 的应答将丢失"), losedelete: text("delete reply will be lost", "delete 的应答将丢失"),
+  delaylist: text("next list will be late", "下次列出将迟到"),
+};
+const QUICK = { idle: "lock", waits: "giveup", holds: "unlock", reads: "unlock" }; // the button beside a client
+const STATES = { up: text("up", "正常"), killed: text("killed", "已被杀"), stopped: text("stopped", "已停住"), cut: text("cut off", "被切断") };
+const PROCESS = { starting: text("starting", "正在启动"), running: text("running", "运行中"), stopped: text("stopped", "已停住"), dead: text("dead", "已死") };
+const NO_MAJORITY = [
+  text("None of the three servers answers: nothing can be read or written, and sessions cannot end.",
+    "三台服务器都没有应答：不能读也不能写，会话也无法结束。"),
+  text("Only one of three servers answers: without a majority nothing can be written, and sessions cannot end.",
+    "三台服务器只有一台应答：没有过半数，就不能写，会话也无法结束。"),
+];
+const GONE = text("The service does not answer. If make play has ended, start it again, and open the address that it prints.",
+  "服务没有应答。如果 make play 已经结束，请重新启动，再打开它给出的地址。");
+
+const lessonName = (l) => say(`Lesson ${l.n}: ${l.title.en}`, `第 ${l.n} 课：${l.title.zh}`);
+const clientAction = (i, what) => say(`Client ${i}: ${COMMANDS[what].en}`, `客户端 ${i}：${COMMANDS[what].zh}`);
+
+// called is a client's name, in both languages.
+const called = (i) => text("client " + i, "客户端 " + i);
+
+const $ = (id) => document.getElementById(id);
+const { token } = document.body.dataset;
+// Milliseconds: of a frame's flight on the page, and at most behind the wire. And how many
+// flights of a client are drawn at a time: who asks all the time is not drawn each time.
+const FLIGHT = 220, LAG = 1300, FLIGHTS = 6;
+const COMPLAINT = 5000; // milliseconds that an error stays
+
+// ---- A board: what the service has told of one lock ----
+
+// A LiveStage draws what stands now. Its clock is the page's, in milliseconds.
+class LiveStage extends Stage {
+  // labels: where clients ask again and again, names would lie on each other.
+  labels(f) { return this.flying().length <= 8 && this.flying().filter((g) => g.client === f.client).length <= 2; }
+
+  // over tells whether a frame is drawn over the znodes: one that is held is.
+  over(f) { return f.to === Infinity; }
+
+  // along is the share of its way that a frame has gone. One that is held on the
+  // wire waits on the way.
+  along(f) {
+    const age = this.t - f.from;
+    return f.to === Infinity ? 0.6 * (1 - Math.exp(-age / FLIGHT)) : f.share + (1 - f.share) * age / (f.to - f.from);
+  }
+}
+
+class Board {
+  constructor(i) {
+    this.i = i;
+    this.root = $("board" + i);
+    this.stage = new LiveStage(this.root, 1.7);
+  }
+
+  // take takes what is new: all of a lock that has been laid, or null, or what has changed.
+  take(news) {
+    const laid = news && "lock" in news;
+    if (!news || laid) this.is = news;
+    this.root.hidden = !this.is;
+    if (!news) return;
+    if (laid) {
+      this.width = 0; // its drawing has no size yet
+      this.nodes = new Map();
+      this.watches = new Map();
+      this.flights = new Map(); // what is still told as on its way; null: it is not drawn
+      this.log = new Map();
+      this.clients = [];
+      this.changes = []; // when something is going to look different
+      this.story = { step: news.lock, awake: [], frames: [] };
+      this.stage.show(this.story, news.name, news.lesson);
+    }
+    Object.assign(this.is, news);
+    const chapter = this.root.querySelector(".chapter");
+    chapter.hidden = !this.is.step;
+    chapter.href = this.chapter();
+    this.story.step = this.is.step;
+    const told = (what) => Object.entries(news[what] ?? {});
+    for (const [i, f] of told("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
+    const at = (moment, client) => laid ? 0 : this.moment(moment, client);
+    this.is.rows.forEach((r, i) => {
+      const { moods } = this.clients[i] ??= { name: called(i), slot: 2 * i, moods: [{ at: 0, is: r.is }] };
+      if (moods.at(-1).is !== r.is) moods.push({ at: Math.max(moods.at(-1).at, at(r.since, i)), is: r.is });
+    });
+    const lasts = (of, i, x, client) => {
+      const known = of.get(i);
+      if (known && x.to >= 0) known.to = at(x.to, client);
+      if (!known && x.to < 0) of.set(i, { ...x, from: at(x.from, client) });
+    };
+    for (const [i, n] of told("nodes")) lasts(this.nodes, i, n, n.owner);
+    for (const [i, w] of told("watches").map(([i, row]) => [i, watch(row)])) lasts(this.watches, i, w, w.client);
+    this.arrange();
+    for (const [i, l] of told("log")) this.log.set(Number(i), { ...l, i: Number(i), side: this.i }).delete(i - 200);
+  }
+
+  chapter() { return `/book/${document.documentElement.lang === "en" ? "" : "zh-CN/"}step0${this.is.step}.html`; }
+
+  // moment is when the page shows what has happened to a client at a moment of the wire: once
+  // those frames have arrived that could be its cause, which are the client's own, and all
+  // that ask for a write.
+  moment(told, client) {
+    const now = performance.now();
+    let at = now;
+    for (const f of this.story.frames) {
+      if (f.arrived >= 0 && f.arrived <= told && (f.client === client || f.writes)) at = Math.max(at, f.to);
+    }
+    at = Math.min(at, now + LAG);
+    if (at > now) this.changes.push(at);
+    return at;
+  }
+
+  // lines are the log's, newest first.
+  lines() { return [...this.log.values()].sort((a, b) => b.i - a.i); }
+
+  // arrange makes of what stands the story that the stage draws, and forgets what is over.
+  arrange() {
+    const { story } = this, places = new Map(), now = performance.now();
+    for (const c of this.clients) while (c.moods[1]?.at <= now) c.moods.shift();
+    for (const all of [this.nodes, this.watches]) for (const [i, x] of all) if (x.to >= 0 && x.to <= now) all.delete(i);
+    story.clients = this.clients;
+    story.slots = 2 * this.clients.length;
+    story.nodes = [...this.nodes].map(([i, n], at) => { places.set(Number(i), at); return n; });
+    story.watches = [...this.watches.values()].filter((w) => w.node < 0 || places.has(w.node))
+      .map((w) => ({ ...w, node: places.get(w.node) ?? -1 }));
+  }
+
+  // fly lets a frame fly. No frame leaves before its causes have arrived; but the page is
+  // never far behind the wire.
+  fly(i, told) {
+    if (told.client < 0) return;
+    const now = performance.now(), { story } = this;
+    let f = this.flights.get(i);
+    if (f === undefined) {
+      const crowd = story.frames.filter((g) => g.client === told.client && g.to > now).length >= FLIGHTS;
+      if (crowd) f = null;
+      else story.frames.push(f = { ...told, from: this.moment(told.from, told.client), to: Infinity, share: 0, writes: told.kind === REQUEST && (told.op === 1 || told.op === 2) });
+      this.flights.set(i, f);
+    }
+    if (f?.to === Infinity && !f.told) {
+      f.told = true;
+      if (f.kind === REPLY) this.wake(f.client, f.from + FLIGHT);
+    }
+    if (told.to < 0) return;
+    this.flights.delete(i);
+    if (!f) return;
+    if (now > f.from) { // it was held: the rest of its way
+      this.stage.t = now;
+      f.share = this.stage.along(f);
+      f.from = now;
+    }
+    Object.assign(f, { to: f.from + FLIGHT, arrived: told.to, lost: told.lost, err: told.err, names: told.names });
+    if (f.kind === NOTIFICATION && !f.lost) story.awake.push({ client: f.client, from: f.to, to: -1 });
+  }
+
+  // wake ends the time in which a client is awake: it has looked.
+  wake(client, at) {
+    for (const a of this.story.awake) if (a.client === client && a.to < 0) a.to = Math.max(at, a.from + FLIGHT);
+  }
+
+  // draw draws the moment, and tells whether the next one will look different.
+  draw(now) {
+    const { story } = this;
+    if (!this.width) return false;
+    story.frames = story.frames.filter((f) => now < f.to);
+    story.awake = story.awake.filter((a) => this.mood(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
+    this.stage.draw(now, null);
+    if (this.changes.some((at) => at <= now)) {
+      this.changes = this.changes.filter((at) => at > now);
+      soon();
+    }
+    return this.changes.length > 0 || story.frames.some((f) => f.to !== Infinity || now - f.from < 5 * FLIGHT) || story.awake.some((a) => a.to > 0);
+  }
+
+  // words writes all that stands around the drawing.
+  words() {
+    const { root, is } = this;
+    for (const name of ["notifications", "requests", "writes", "bytes"]) set(root.querySelector(`[data-count=${name}]`), is.counters[name].toLocaleString("en"));
+    set(root.querySelector("[data-count=action]"), is.counters.action ? actionName(is.counters.action) : "–");
+    const mine = root.querySelector(".build");
+    mine.hidden = !is.complaint && !is.building;
+    mine.classList.toggle("works", is.building);
+    set(mine, is.building ? say("Your lock is being built …", "正在编译你的锁 ……") : is.complaint);
+    const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
+    fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, say(NO_MAJORITY[up])))]),
+      ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("strong", {}, bannerText(b)), " ",
+        ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, "✗ ", say(`broken: ${service.properties[b.breaks].en}`, `不成立：${service.properties[b.breaks].zh}`))] : [])))]);
+    const now = performance.now();
+    const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
+    const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.mood(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${n.owner < 0 ? say("of nobody here", "不属于这里的任何人") : clientName(n.owner)}`)));
+    if (!queue.length) shown.push(make("li", {}, say("empty", "空")));
+    if (queue.length > LISTED) shown.push(make("li", { className: "more" }, say(`and ${queue.length - LISTED} more`, `还有 ${queue.length - LISTED} 个`)));
+    fill(root.querySelector(".ls ol"), shown);
+    const { token: greatest, log: writes } = is.store;
+    fill(root.querySelector(".store"), [make("b", {}, say("The store", "存储")), " ", !writes?.length ? say("nothing written yet", "还没有写过") : greatest ? say(`greatest token ${greatest}`, `最大令牌 ${greatest}`) : "",
+      ...(writes ?? []).slice(0, 3).map((w) => make("p", { className: w.ok ? "ok" : "refused" }, writeLine(w)))]);
+    if (!root.querySelector("details").open) return;
+    const { clients, nodes, watches } = this.story;
+    fill(root.querySelector("tbody"), clients.map((c, i) => row(say(c.name), moodName(this.mood(i)),
+      nodes.filter((n) => n.owner === i && there(n, now)).map(number).join(", ") || say("none", "无"),
+      watches.filter((w) => w.client === i && there(w, now)).map((w) => target(this.story, w)).join(", ") || say("nothing", "无"),
+      say(PROCESS[is.rows[i]?.process] ?? text("", "")), say(STATES[is.rows[i]?.line] ?? text("", "")), is.rows[i]?.token || "–")));
+  }
+
+  mood(i) { return this.clients[i] ? mood(this.clients[i], performance.now()) : "idle"; }
+}
+
+// writeLine is a write to the store.
+function writeLine(w) {
+  const who = clientName(w.client), with_ = w.token ? say(`${who}, token ${w.token}`, `${who}，令牌 ${w.token}`) : who;
+  return (w.ok ? "✓ " : "✗ ") + say(`${with_}: ${verdict(w)}`, `${with_}：${verdict(w)}`);
+}
+
+// ---- Writing into the page ----
+
+function make(tag, properties, ...children) {
+  const e = Object.assign(document.createElement(tag), properties);
+  e.append(...children);
+  return e;
+}
+
+const row = (first, ...rest) => make("tr", {}, make("th", { scope: "row" }, first), ...rest.map((text) => make("td", {}, String(text))));
+
+// set and fill write only what is new: a live region speaks at each change, and what
+// is under the mouse or has the focus must stay.
+function set(e, text) { if (e.said !== text) e.textContent = e.said = text; }
+function fill(e, children) {
+  const old = [...e.childNodes];
+  children = children.map((c) => typeof c === "string" ? document.createTextNode(c) : c);
+  const at = e.contains(document.activeElement) ? { ...document.activeElement.dataset } : null;
+  children.forEach((c, i) => { if (!old[i]) e.append(c); else if (!old[i].isEqualNode(c)) old[i].replaceWith(c); });
+  old.slice(children.length).forEach((o) => o.remove());
+  if (at && !e.contains(document.activeElement)) {
+    e.querySelector(at.choose ? `[data-choose="${at.choose}"]` : `[data-client="${at.client}"], [data-n="${at.n}"]`)?.focus();
+  }
+}
+
+function options(select, list, chosen) {
+  fill(select, list.map(([value, text]) => new Option(text, value)));
+  select.value = chosen;
+}
+
+// ---- What the service tells ----
+
+const boards = [new Board(0), new Board(1)];
+const service = JSON.parse($("choice").textContent); // locks, lessons, called, max; and then pace, rests, held, course, servers
+const RENDERS = 100; // milliseconds between two that are not alone
+const LISTED = 5; // znodes of the queue that are named
+let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, led = "", located = "";
+
+function take({ left, right, ...rest }) {
+  Object.assign(service, rest);
+  [left, right].forEach((news, i) => news !== undefined && boards[i].take(news));
+  wish();
+  soon();
+}
+
+// soon writes what is new: at once, if it comes alone.
+function soon() {
+  if (dirty) return;
+  dirty = true;
+  setTimeout(render, Math.max(0, rendered + RENDERS - performance.now()));
+}
+
+// wish asks once for the locks that the address names.
+function wish() {
+  const locks = named();
+  if (locks) [0, 1].forEach((i) => (locks[i] ?? "") !== (boards[i].is?.lock ?? "") && ask({ do: "choose", board: i, lock: locks[i] ?? "" }));
+  wish = () => {};
+}
+
+// named are the locks that the address names, if it names any.
+function named() {
+  try {
+    return location.hash ? decodeURIComponent(location.hash.slice(1)).split("/") : null;
+  } catch { // it is no address of this page
+    return null;
+  }
+}
+
+const live = () => boards.filter((b) => b.is);
+
+// render writes what has changed.
+function render() {
+  if (!service.course) return; // the service has told nothing yet
+  dirty = false;
+  rendered = performance.now();
+  const pair = live().length > 1;
+  $("stages").classList.toggle("pair", pair);
+  boards.forEach((b, i) => options($("lock" + i), [...(i ? [["", say("nothing", "无")]] : []), ...service.locks.map((l) => [l.key, say(l.name)])], b.is?.lock ?? ""));
+  locate();
+  lesson();
+  const n = boards[0].is ? boards[0].clients.length : 0;
+  set($("count"), say(`${n} of at most ${service.max} clients`, `${n} 个客户端（最多 ${service.max} 个）`));
+  set($("held"), service.pace === "real" || !service.held ? "" : say(`${service.held} on the wire`, `${service.held} 条在路上`));
+  $("proofs").hidden = !live().some((b) => /^[56]$/.test(b.is.step));
+  $("rests").hidden = !service.rests;
+  for (const b of document.querySelectorAll("[data-pace]")) b.setAttribute("aria-pressed", b.dataset.pace === service.pace);
+  servers();
+  for (const b of live()) b.words();
+  everybody();
+  list();
+  log();
+  if (live().some((b) => !b.width && !choosing || b.many !== b.clients.length > 40)) resize();
+  animate();
+}
+
+// locate keeps the address up to date, in which the locks stand.
+function locate() {
+  const locks = "#" + live().map((b) => b.is.lock).join("/");
+  if (!live().length || locks === located) return;
+  located = locks;
+  address(locks);
+}
+
+// toDo is the task that is to be done now, if there is one.
+function toDo() {
+  const { course, lessons } = service;
+  return isSet() && !choosing ? lessons[course.lesson - 1].tasks[course.done] : undefined;
+}
+
+// isSet tells whether a lesson's scene is set, and seen so: then its task appears.
+function isSet() {
+  const { course } = service;
+  return course.begun && (course.done > 0 || live().every((b) => b.is.rows.every((r, i) => b.mood(i) === r.is)));
+}
+
+// isNext tells whether a button is the one to press now.
+const isNext = (what, client) => toDo()?.do === what && toDo().client === client && !isDoing();
+
+// isDoing tells whether the button was pressed last, and what comes of it is awaited.
+const isDoing = () => live().every(({ is: { counters: { action } } }) => action?.do === toDo().do && action.client === toDo().client);
+
+// lesson shows the choice of a lesson, or what is to be done in the one that was chosen.
+function lesson() {
+  const { course, lessons } = service, l = lessons[course.lesson - 1];
+  const choice = choosing || !l && !live().length;
+  document.body.classList.toggle("choosing", choice);
+  $("start").hidden = !choice;
+  $("lesson").hidden = choice || !l;
+  document.body.classList.toggle("learning", !$("lesson").hidden && !freely);
+  document.body.classList.toggle("stores", Boolean(l?.tasks.some((t) => t.do === "put")));
+  fill($("start").querySelector("ol"), lessons.map((l) => {
+    const b = button({ do: "lesson", n: String(l.n) }, "");
+    b.append(make("b", {}, lessonName(l)), " ", make("span", {}, say(l.question)));
+    return make("li", {}, b);
+  }));
+  if ($("lesson").hidden) return;
+  set($("lesson-title"), lessonName(l));
+  set($("lesson").querySelector(".situation"), isSet() ? say(l.situation) : say("The clients come and take their places …", "客户端正在就位 ……"));
+  const over = course.begun && course.done === l.tasks.length;
+  fill($("lesson").querySelector("ol"), isSet() ? l.tasks.slice(0, course.done + 1).map((t, i) => task(t, i < course.done, course.seen[i] ?? [])) : []);
+  const next = l.n < lessons.length ? [Object.assign(button({ do: "lesson", n: String(l.n + 1) }, say("Next lesson ▸", "下一课 ▸")), { className: "next" })] : [];
+  const all = freely ? [] : [button({ do: "freely" }, say("All controls", "全部按钮"))];
+  const ways = over ? [...next, button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次")), button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : [];
+  fill($("lesson").querySelector(".ways"), ways);
+  const place = `${course.lesson}/${course.done}`;
+  if (led !== place && isSet()) {
+    led = place;
+    $("lesson").scrollTop = $("lesson").scrollHeight; // on a small screen
+    if (toDo()?.do) select(toDo().client);
+  }
+}
+
+// task is an item of the lesson: what is to be done, and what was seen when it was done.
+function task(t, done, seen) {
+  const li = make("li", { className: done ? "done" : "now" }, make("span", {}, say(t.text)));
+  if (!done && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: "next" }));
+  const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
+  for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {
+    li.append(make("p", { className: "seen" }, isSame ? say(s) : say(`Step ${steps[at]}: ${s.en}`, `第 ${steps[at]} 步：${s.zh}`)));
+  }
+  return li;
+}
+
+// everybody says which of the buttons for all clients can be pressed.
+function everybody() {
+  const rows = live().flatMap((b) => b.is.rows).filter((r) => r.process === "running");
+  const can = {
+    add: live().some((b) => b.is.rows.length < service.max),
+    lock: rows.some((r) => r.can.includes("lock")),
+    unlock: rows.some((r) => inside(r.is)),
+    clear: live().length > 0,
+  };
+  for (const b of $("all").querySelectorAll("button")) if (b.dataset.do in can) b.disabled = !can[b.dataset.do];
+  const save = $("save"), acted = live().some((b) => b.is.counters.action); // there is a story to keep
+  if (save.hasAttribute("href") === acted) return;
+  save.toggleAttribute("aria-disabled", !acted);
+  acted ? save.href = `/save?token=${token}` : save.removeAttribute("href");
+}
+
+function servers() {
+  $("servers").hidden = service.servers.length < 2;
+  if ($("servers").hidden) return;
+  fill($("servers"), service.servers.map((s) => make("span", { className: "server " + s.state }, make("b", {}, say(`server ${s.n}`, `服务器 ${s.n}`)), ` ${s.leader ? "★ " + say("leader", "领导者") : say(STATES[s.state])} `,
+    ...(s.state === "up" ? ["kill", "stop", "cut"] : ["restore"]).map((fault) => button({ do: "server", n: String(s.n), fault }, say(FAULTS[fault + "server"]))))));
+}
+
+// list shows the clients and what can be done to the one that is chosen.
+function list() {
+  const pair = live().length > 1, first = boards[0];
+  const names = first.is ? first.clients.map((c) => c.name) : [];
+  chosen = Math.max(0, Math.min(chosen, names.length - 1));
+  set($("head0"), pair ? say("left", "左边") : say("is", "状态"));
+  $("head1").hidden = !pair;
+  set($("head1"), say("right", "右边"));
+  fill($("clients").querySelector("tbody"), names.map((name, i) => {
+    const quick = (b) => QUICK[b.mood(i)];
+    const same = live().every((b) => quick(b) === quick(first)); // one button for both boards
+    const press = (b, on) => {
+      const what = quick(b);
+      return what && b.is.rows[i]?.can.includes(what) ? [Object.assign(button({ do: what, client: String(i), ...on }, say(COMMANDS[what])), { className: "quick" + (isNext(what, i) ? " next" : ""), ariaLabel: clientAction(i, what) })] : [];
+    };
+    const tr = make("tr", { className: i === chosen ? "chosen" : "" }, make("th", { scope: "row" }, make("button", { type: "button", textContent: say(name) })),
+      ...live().map((b) => make("td", { className: look(b.mood(i)) }, ...state(b, i), ...(same ? [] : press(b, { board: String(b.i) })))),
+      make("td", {}, ...(same ? press(first, {}) : [])));
+    tr.querySelector("button").dataset.choose = i;
+    tr.querySelector("button").setAttribute("aria-pressed", i === chosen);
+    return tr;
+  }));
+  const any = (f) => live().some((b) => f(b.is.rows[chosen] ?? {}));
+  set($("chosen"), names.length ? capital(say(names[chosen])) : say("No clients yet. Add one, or choose a lesson.", "还没有客户端。请加一个，或选一课。"));
+  for (const b of $("commands").querySelectorAll("button")) {
+    b.disabled = !any((r) => r.can?.includes(b.dataset.do));
+    b.classList.toggle("next", isNext(b.dataset.do, chosen));
+    if (["losecreate", "losedelete", "delaylist"].includes(b.dataset.do)) b.setAttribute("aria-pressed", any((r) => r.armed?.includes(b.dataset.do)));
+  }
+  const show = (name, is) => { $("commands").querySelector(`[data-do=${name}]`).hidden = !is; };
+  show("read", any((r) => r.reads));
+  show("continue", any((r) => r.process === "stopped"));
+  show("stop", !any((r) => r.process === "stopped"));
+  show("mend", any((r) => r.line === "cut"));
+  show("cut", !any((r) => r.line === "cut"));
+}
+
+// state is a client's mood in words, and what is going to happen to it.
+function state(b, i) {
+  const r = b.is.rows[i] ?? {};
+  return [moodName(b.mood(i)), ...(r.token && inside(b.mood(i)) ? [make("small", { className: "token" }, say(`token ${r.token}`, `令牌 ${r.token}`))] : []),
+    ...(r.armed ?? []).map((a) => make("small", {}, say(ARMED[a]))), ...(r.said ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
+}
+
+const look = (is) => is === "holds" || is === "reads" ? "in" : trouble(is) ? "bad" : "";
+
+function log() {
+  const all = live().flatMap((b) => b.lines()).sort((a, b) => b.at - a.at).slice(0, 200);
+  const pair = live().length > 1, ol = $("log").querySelector("ol");
+  const item = (l) => make("li", { line: l }, ...(pair ? [make("b", { className: "side" + l.side }, l.side ? say("right", "右边") : say("left", "左边")), " "] : []), tell(l));
+  const fresh = all.indexOf(ol.firstElementChild?.line), old = [...ol.children];
+  if (ol.pair !== pair || ol.reader !== reader || fresh < 0 || all.slice(fresh).some((l, i) => old[i]?.line !== l)) return Object.assign(ol, { pair, reader }).replaceChildren(...all.map(item));
+  ol.prepend(...all.slice(0, fresh).map(item));
+  while (ol.children.length > all.length) ol.lastElementChild.remove();
+}
+
+function resize() {
+  for (const b of live()) {
+    b.width = b.stage.canvas.clientWidth;
+    b.many = b.clients.length > 40;
+    b.stage.size();
+  }
+  animate();
+}
+
+let moving = false, painted = 0;
+function animate() {
+  if (moving) return;
+  moving = true;
+  requestAnimationFrame(function tick(now) {
+    if (now - painted > 35 || !painted) { // twenty-five pictures a second are enough, and leave time for what is new
+      painted = now;
+      moving = live().map((b) => b.draw(performance.now())).some(Boolean);
+    }
+    if (moving) requestAnimationFrame(tick);
+  });
+}
+
+const events = new EventSource("/events?token=" + token);
+events.onmessage = (e) => take(JSON.parse(e.data));
+events.onopen = () => complain("");
+events.onerror = () => complain(say(GONE), Infinity);
+
+// complain shows an error for a while.
+let calm;
+function complain(text, length = COMPLAINT) {
+  clearTimeout(calm);
+  $("trouble").hidden = !text;
+  set($("trouble"), text);
+  if (text && length < Infinity) calm = setTimeout(() => complain(""), length);
+}
+
+// ---- What the page asks ----
+
+async function ask(command) {
+  try {
+    const answer = await fetch("/do", { method: "POST", headers: { "Zklock-Token": token, "Content-Type": "application/json" }, body: JSON.stringify(command) });
+    if (!answer.ok) complain(await answer.json());
+  } catch {
+    complain(say(GONE), Infinity);
+  }
+}
+
+function button(data, text) {
+  const b = make("button", { type: "button", textContent: text });
+  Object.assign(b.dataset, data);
+  return b;
+}
+
+// press does what a button says.
+function press(b) {
+  const { do: what, n, pace, fault, client, choose, board } = b.dataset;
+  if (what === "lessons") return start(!choosing || !live().length);
+  if (what === "lesson" || what === "freely") {
+    start(false);
+    freely = what === "freely";
+    render();
+  }
+  if (what === "lesson") return ask({ do: what, n: Number(n) });
+  if (what === "freely") return live().length || ask({ do: "choose", board: 0, lock: "3" });
+  if (choose !== undefined) return select(Number(choose));
+  if (what === "pace") return ask({ do: what, pace });
+  if (what === "server") return ask({ do: what, n: Number(n), fault });
+  if (what === "add") return ask({ do: what, n: Number(n) });
+  if (what === "clear") return ask({ do: what });
+  ask({ do: what, client: client === undefined ? chosen : Number(client), ...(board === undefined ? {} : { board: Number(board) }) });
+}
+
+// start shows the choice of a lesson, or what was there before it.
+function start(is) {
+  if (is !== choosing) soon();
+  choosing = is;
+}
+
+function select(i) {
+  chosen = Math.max(0, Math.min(i, (boards[0].clients?.length ?? 1) - 1));
+  list();
+  $("clients").querySelector(".chosen")?.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("click", (e) => {
+  const b = e.target.closest("button[data-do], button[data-choose]");
+  const second = e.detail > 1 && b?.classList.contains("quick"); // of a double click: the button says something else by now
+  if (b && !second) press(b);
+});
+[0, 1].forEach((i) => { $("lock" + i).onchange = (e) => start(false) ?? ask({ do: "choose", board: i, lock: e.target.value }); });
+for (const b of boards) b.stage.canvas.onclick = (e) => {
+  const at = b.clients.findIndex((c, i) => { const p = b.stage.clientAt(i); return Math.hypot(p.x - e.offsetX, p.y - e.offsetY) < Math.max(12, b.stage.dot * 1.5); });
+  if (at >= 0) select(at);
+};
+
+// ---- Keys ----
+
+const moves = {
+  ArrowDown: () => select(chosen + 1), ArrowUp: () => select(chosen - 1), PageDown: () => select(chosen + 10), PageUp: () => select(chosen - 10),
+  h: () => { const c = boards[0].clients, next = [...c.keys()].map((i) => (chosen + 1 + i) % c.length).find((i) => live().some((b) => inside(b.mood(i)))); if (next !== undefined) select(next); },
+  " ": () => ask({ do: "pace", pace: service.pace === "pause" ? "onward" : "pause" }),
+  "?": () => { keys(); $("keys").showModal(); },
+  S: () => $("save").click(),
+  f: () => { $("wide").setAttribute("aria-pressed", document.body.classList.toggle("wide")); resize(); },
+};
+for (const b of document.querySelectorAll("[data-key]")) {
+  moves[b.dataset.key] = () => b.checkVisibility() && !b.disabled && press(b);
+  b.setAttribute("aria-keyshortcuts", b.dataset.key === "+" ? "Plus" : b.dataset.key.replace(/^([A-Z])$/, "Shift+$1"));
+  b.append(" ", make("kbd", { ariaHidden: "true" }, b.dataset.key));
+}
+// keys lists what each key does, as its button says it.
+function keys() {
+  $("keys").querySelector("dl").replaceChildren(...[...document.querySelectorAll("[data-key]")].map((b) =>
+    make("div", {}, make("dt", {}, make("kbd", {}, b.dataset.key)), make("dd", {}, b.firstChild.textContent))));
+}
+
+document.addEventListener("keydown", (e) => {
+  const busy = e.target.matches("select, input") || [" ", "Enter"].includes(e.key) && e.target.matches("button, a, summary");
+  const covered = document.body.classList.contains("choosing") && e.key !== "?"; // what a key would do is not seen
+  if (covered || busy || e.altKey || e.ctrlKey || e.metaKey || !moves[e.key] || $("keys").open) return;
+  e.preventDefault();
+  moves[e.key]();
+});
+
+for (const d of document.querySelectorAll("details")) d.ontoggle = render;
+$("help").onclick = moves["?"];
+$("wide").onclick = moves.f;
+addEventListener("resize", () => { render(); resize(); });
+addEventListener("language", () => {
+  for (const b of live()) b.stage.write();
+  render();
+  resize();
+});
+const size = new ResizeObserver(resize);
+for (const b of boards) size.observe(b.stage.canvas);
+chooseLanguage($("language"));

@@ -1,0 +1,131 @@
+package stage
+
+import (
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/check/zktest"
+	"zklock/internal/lang"
+	"zklock/internal/server/wiretap"
+)
+
+// A Camera records clients of this process, each of which has a gate on its line. It holds
+// every frame for a moment, so that it is seen on its way: what it records is drawn, and
+// neither counted nor timed.
+type Camera struct {
+	server *zk.Conn // the camera's own, to look at what is there
+	began  time.Time
+
+	mu       sync.Mutex
+	recorder *Recorder
+}
+
+// onItsWay is for how long a frame is held.
+const onItsWay = 2 * time.Millisecond
+
+// Film begins to record what happens to a lock: to one znode, or in a directory.
+func Film(server *zk.Conn, dir string, isZnode bool) *Camera {
+	r := New()
+	r.Dir, r.Path, r.Znode = dir, dir, isZnode
+	return &Camera{server: server, began: time.Now(), recorder: r}
+}
+
+func (c *Camera) now() int { return int(time.Since(c.began).Microseconds()) }
+
+// do does something with the recorder, at a moment.
+func (c *Camera) do(what func(r *Recorder, now int)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	what(c.recorder, c.now())
+}
+
+// Follow follows a client, which has not connected yet.
+func (c *Camera) Follow(name lang.Text, tap *wiretap.Tap) (client *Client) {
+	c.do(func(r *Recorder, now int) {
+		client = r.Add(now)
+		client.Called, client.Process = name, Running
+	})
+	pass := func(f wiretap.Frame) { c.passes(client, tap, f) }
+	tap.GateOnRecord(pass, actor.IsFree)
+	return client
+}
+
+// passes returns when a frame may go on.
+func (c *Camera) passes(client *Client, tap *wiretap.Tap, f wiretap.Frame) {
+	tellsOfAChange := f.Kind == wiretap.Notification || f.Op == wiretap.GetChildren
+	if tellsOfAChange && f.Kind != wiretap.Request {
+		c.Look() // before the client knows of it
+	}
+	p := actor.Passage{Frame: f}
+	if f.Op == wiretap.SetWatches {
+		p.Watched = tap.Watched()
+	}
+	i := -1
+	c.do(func(r *Recorder, now int) { i = r.Departs(now, client, p) })
+	if i < 0 {
+		return
+	}
+	if !actor.IsFree(f) {
+		time.Sleep(onItsWay)
+	}
+	c.do(func(r *Recorder, now int) { r.Arrives(now, i, client, f) })
+}
+
+// Ends notes that the server has ended the session of a client.
+func (c *Camera) Ends(client *Client) {
+	c.Look()
+	c.do(func(r *Recorder, now int) { r.Unwatched(now, client) })
+}
+
+// Look looks at what there is at the server.
+func (c *Camera) Look() {
+	asked := 0
+	c.do(func(_ *Recorder, now int) { asked = now })
+	isKnown := func(path string) (known bool) {
+		c.do(func(r *Recorder, _ int) { known = r.Knows(path) })
+		return known
+	}
+	sessions, err := c.recorder.Look(c.server, isKnown)
+	if err != nil {
+		return // then it is seen the next time
+	}
+	c.do(func(r *Recorder, now int) { r.Looked(asked, now, sessions) })
+}
+
+// Moods notes what a client has believed of itself, from its beginning on.
+func (c *Camera) Moods(client *Client, moods []zktest.Mood) {
+	c.do(func(*Recorder, int) {
+		client.shown = nil
+		for _, m := range moods {
+			client.shown = append(client.shown, Mood{At: int(m.At.Sub(c.began).Microseconds()), Is: m.Is})
+		}
+	})
+}
+
+// Phase begins a part of the story, which begins with the first.
+func (c *Camera) Phase(title lang.Text) {
+	c.do(func(r *Recorder, now int) { r.Phase(now, title) })
+}
+
+// Sum ends the present part. If it isWindow, it has gone on until now, whether or not
+// anything has happened.
+func (c *Camera) Sum(sum lang.Text, isWindow bool) {
+	c.do(func(r *Recorder, now int) {
+		p := &r.phases[len(r.phases)-1]
+		p.Over, p.Sum, p.window = now, sum, isWindow
+	})
+}
+
+// Forget takes all parts out of the story until now.
+func (c *Camera) Forget() { c.do(func(r *Recorder, _ int) { r.phases = nil }) }
+
+// Story is what was recorded, with the clients in the order of the queue.
+func (c *Camera) Story() (s Story) {
+	c.Look()
+	c.do(func(r *Recorder, now int) { s = r.Story(now) })
+	s.Seat()
+	return s
+}

@@ -1,0 +1,104 @@
+package stage
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/check/zktest"
+	"zklock/internal/lang"
+)
+
+// Timeout is that of the sessions: short enough to wait for, when a client is dead.
+const Timeout = 5 * time.Second
+
+// What a client's process and its line can be.
+const (
+	Starting = "starting"
+	Running  = "running"
+	Stopped  = "stopped"
+	Dead     = "dead"
+
+	Up  = "up"
+	Cut = "cut"
+)
+
+// A Client is what is seen of one. What has a name in JSON, the page shows.
+type Client struct {
+	Is      string   `json:"is"` // what it believes, and what has befallen it
+	Process string   `json:"process"`
+	Line    string   `json:"line"`
+	Armed   []string `json:"armed"` // faults that wait for their moment
+	Token   int64    `json:"token"`
+	Said    string   `json:"said"`  // an error
+	Reads   bool     `json:"reads"` // its lock has readers
+	Since   int      `json:"since"` // is it so
+	Can     []string `json:"can"`   // which commands make sense
+
+	Number   int       `json:"-"`
+	Called   lang.Text `json:"-"` // if it has another name than its number
+	Session  int64     `json:"-"`
+	Joined   bool      `json:"-"`
+	Mood     string    `json:"-"` // what it has told last
+	Answered bool      `json:"-"` // by the server, since it called Lock
+
+	shown      []Mood
+	lostCreate bool
+	last       Arrival
+	times      int
+}
+
+// Add brings a client to the board.
+func (r *Recorder) Add(now int) *Client {
+	c := &Client{Number: len(r.Clients), Process: Starting, Line: Up}
+	r.Clients = append(r.Clients, c)
+	c.Shows(now)
+	return c
+}
+
+// name is what it is called on the page.
+func (c *Client) name() lang.Text {
+	if c.Called.EN != "" {
+		return c.Called
+	}
+	return lang.Text{EN: fmt.Sprintf("client %d", c.Number), ZH: fmt.Sprintf("客户端 %d", c.Number)}
+}
+
+// Believes tells whether the client takes the lock for its own.
+func (c *Client) Believes() bool { return actor.Believes(c.Mood) }
+
+// Disarm takes a fault off those that wait.
+func (c *Client) Disarm(fault string) (was bool) {
+	n := len(c.Armed)
+	c.Armed = slices.DeleteFunc(c.Armed, func(f string) bool { return f == fault })
+	return len(c.Armed) < n
+}
+
+// Shows notes how the client is from now on.
+func (c *Client) Shows(now int) {
+	befallen, inside := "", ""
+	switch {
+	case c.Process == Stopped:
+		befallen, inside = "stopped", "stopped, believes it holds"
+	case c.Line == Cut:
+		befallen, inside = "cut off", "cut off, believes it holds"
+	}
+	c.Is = c.Mood
+	idlesOrWaits := c.Mood == zktest.MoodIdle || c.Mood == zktest.MoodWaits
+	switch {
+	case c.Process == Starting:
+		c.Is = Starting
+	case c.Process == Dead:
+		c.Is = "crashed"
+	case befallen != "" && c.Believes():
+		c.Is = inside
+	case befallen != "" && idlesOrWaits:
+		c.Is = befallen
+	}
+	if n := len(c.shown); n == 0 || c.shown[n-1].Is != c.Is {
+		c.Since = now
+		c.shown = append(c.shown, Mood{At: now, Is: c.Is})
+		c.shown = c.shown[max(0, len(c.shown)-keptMoods):]
+	}
+}

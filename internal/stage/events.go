@@ -1,0 +1,194 @@
+package stage
+
+import (
+	"slices"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+)
+
+// An Event is something that has happened, without words: the page's script says it, in
+// the reader's language. What several clients do at a time is one event.
+type Event struct {
+	At      int    `json:"at"`
+	What    What   `json:"what"`
+	Clients []int  `json:"clients,omitempty"`
+	Text    string `json:"text,omitempty"` // an error, or what was printed: English
+	Znode   string `json:"znode,omitempty"`
+
+	Action *Action  `json:"action,omitempty"`
+	Frame  *Arrival `json:"frame,omitempty"`
+	Mood   string   `json:"mood,omitempty"`
+	Token  int64    `json:"token,omitempty"`
+	Again  bool     `json:"again,omitempty"` // it has happened before
+	Banner *Banner  `json:"banner,omitempty"`
+	Write  *write   `json:"write,omitempty"`
+}
+
+// What has happened.
+type What string
+
+// The kinds of events.
+const (
+	Acted    What = "acted"   // the user has done something
+	Arrived  What = "arrived" // a frame
+	LostIt   What = "lost"    // a frame is
+	Believes What = "mood"    // a client believes something of itself
+	Wrote    What = "wrote"   // to the store
+	Gone     What = "gone"    // a znode, as the server shows
+	Expired  What = "expired" // a session, and a znode with it
+	Warns    What = "warns"   // there is a new banner
+	Ended    What = "ended"   // a client's process has, by itself
+	Printed  What = "printed" // a client's process has printed something
+	Failed   What = "failed"  // what the user has asked for
+	Late     What = "late"    // a list comes late
+	Later    What = "later"   // a client that is stopped will do what it was asked to
+)
+
+// An Action is what the user has asked for: by the command of the page's button.
+type Action struct {
+	Do     string `json:"do"`
+	N      int    `json:"n,omitempty"`      // clients, the lesson or the server
+	Client *int   `json:"client,omitempty"` // nil: all whom it concerns
+}
+
+// An Arrival is a frame that has come to a client.
+type Arrival struct {
+	Kind  wiretap.Kind `json:"kind"`
+	Op    int          `json:"op"` // of a notification, its event
+	Name  string       `json:"name"`
+	Err   int32        `json:"err"`
+	Names int          `json:"names"`
+	Watch bool         `json:"watch"` // it tells of one that is set
+	First bool         `json:"first"` // the client's znode is the first in the queue
+}
+
+// atATime is for how long others are put into the event of the first, in microseconds.
+const atATime = 20_000
+
+// Say notes an event.
+func (r *Recorder) Say(e Event) int {
+	r.log.forget(keptEvents, func(*Event) bool { return true })
+	return r.log.add(e)
+}
+
+// loses notes a frame that is lost.
+func (r *Recorder) loses(now int, c *Client, f wiretap.Frame) {
+	if f.Kind != wiretap.Reply {
+		return
+	}
+	switch f.Op {
+	case wiretap.Create:
+		c.Disarm("losecreate")
+		c.lostCreate = c.lostCreate || f.Err == wiretap.OK
+	case wiretap.Delete:
+		c.Disarm("losedelete")
+	default:
+		return
+	}
+	arrival := r.arrival(c, f)
+	r.Say(Event{At: now, What: LostIt, Clients: []int{c.Number}, Frame: &arrival})
+}
+
+// tell notes what has arrived, if it is worth it. What a client does again and again is
+// noted twice.
+func (r *Recorder) tell(now int, c *Client, f wiretap.Frame) {
+	if !r.isWorthTelling(c, f) {
+		return
+	}
+	arrival := r.arrival(c, f)
+	if c.last != arrival {
+		c.last, c.times = arrival, 0
+	}
+	c.times++
+	if c.times <= 2 {
+		r.arrives(now, c, arrival, c.times == 2)
+	}
+}
+
+// isWorthTelling tells whether what has arrived is part of what the lock does.
+func (r *Recorder) isWorthTelling(c *Client, f wiretap.Frame) bool {
+	isReply := f.Kind == wiretap.Reply
+	isOfQueue := r.ours(f.Path) || r.isDirectory(f.Path)
+	isLook := f.Op == wiretap.GetData || f.Op == wiretap.Exists
+	hasFound := isLook && f.Err == wiretap.OK && !f.Watch
+	switch {
+	case f.Kind == wiretap.Request:
+		return false
+	case isReply && f.Op == wiretap.Connect:
+		return c.Joined
+	case isReply && f.Op == wiretap.SetWatches:
+		return true
+	case isReply && actor.IsFree(f), isReply && !isOfQueue, isReply && hasFound:
+		return false
+	}
+	return true
+}
+
+// arrival is what is told of a frame.
+func (r *Recorder) arrival(c *Client, f wiretap.Frame) Arrival {
+	a := Arrival{
+		Kind:  f.Kind,
+		Op:    int(f.Op),
+		Name:  r.name(f.Path),
+		Err:   f.Err,
+		Names: f.Names,
+		Watch: setsWatch(f),
+	}
+	if f.Kind == wiretap.Notification {
+		a.Op = int(f.Event)
+	}
+	hasListed := f.Op == wiretap.GetChildren && f.Err == wiretap.OK
+	a.First = hasListed && r.isFirst(c)
+	return a
+}
+
+// setsWatch tells whether a reply tells of a watch that is set: exists sets one also where
+// no znode is.
+func setsWatch(f wiretap.Frame) bool {
+	isOfNoZnode := f.Op == wiretap.Exists && f.Err == wiretap.NoNode
+	isAccepted := f.Err == wiretap.OK || isOfNoZnode
+	return f.Kind == wiretap.Reply && f.Watch && isAccepted
+}
+
+// arrives notes that something has arrived at a client. Of several at a time there is one
+// event.
+func (r *Recorder) arrives(now int, c *Client, a Arrival, again bool) {
+	for i, e := range r.log.kept {
+		isSame := e.What == Arrived && e.Again == again && *e.Frame == a
+		isOther := isSame && !slices.Contains(e.Clients, c.Number)
+		if isOther && now-e.At < atATime {
+			e = r.log.change(i)
+			e.Clients = append(e.Clients, c.Number)
+			slices.Sort(e.Clients)
+			return
+		}
+	}
+	r.Say(Event{At: now, What: Arrived, Clients: []int{c.Number}, Frame: &a, Again: again})
+}
+
+// isFirst tells whether a client's znode is the first in the queue.
+func (r *Recorder) isFirst(c *Client) bool {
+	own := r.newest(c.Number)
+	return own != nil && own == r.Queue()[0]
+}
+
+// Hears notes what a client believes of itself.
+func (r *Recorder) Hears(now int, c *Client, w Word) {
+	was, believed := c.Mood, c.Believes()
+	c.Mood, c.Token, c.Said = w.Mood, w.Token, w.Said
+	hasGivenUp := w.Mood == zktest.MoodIdle && was == zktest.MoodWaits
+	if w.Said != "" || c.Believes() || hasGivenUp {
+		again := believed && c.Believes()
+		r.Say(Event{At: now, What: Believes, Clients: []int{c.Number}, Mood: w.Mood, Token: w.Token, Text: w.Said, Again: again})
+	}
+	c.Shows(now)
+}
+
+// A Word is what a client believes of itself from now on.
+type Word struct {
+	Mood  string
+	Said  string // an error, or ""
+	Token int64  // of its hold, if that has one
+}

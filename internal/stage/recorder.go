@@ -1,0 +1,463 @@
+// Package stage shows a lock and its clients at work, for make play, the tour, the explorer
+// and the book alike. A Recorder stands at the gates of all clients: what passes there are
+// events, and out of them it keeps the znodes and watches at the server, the frames on the
+// wire, what each client believes, and what is wrong with all that. A page draws it while
+// it happens, or a Story of it later, with one script that also has the words, in both
+// languages.
+package stage
+
+import (
+	"cmp"
+	pathpkg "path"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/lang"
+	"zklock/internal/server/wiretap"
+)
+
+// A Recorder keeps what has been seen of a lock. It is not safe for concurrent use. All
+// moments are in microseconds.
+//
+// Each client tells of a frame before that goes on. So what is written down here, one
+// after the other, has happened in this order.
+type Recorder struct {
+	Clients []*Client
+	Dir     string // the queue; in step 1 the lock itself
+	Path    string // what the clients are given
+	Znode   bool   // the lock is one znode, and no queue
+	Store   store
+	Banners []Banner
+
+	nodes    shelf[node]
+	places   map[string]int // the last znode of each path
+	watches  shelf[Watch]
+	frames   shelf[Flight]
+	log      shelf[Event]
+	counters counters
+	phases   []Phase
+	suspects []Banner       // what may be wrong,
+	since    []int          // and since when
+	strange  map[string]int // since when the server has a znode that nobody has told of
+}
+
+// How much is kept of what is over.
+const (
+	keptFrames = 4000
+	keptNodes  = 1000
+	keptEvents = 300
+	keptMoods  = 200 // of each client
+	keptPhases = 1000
+	keptWrites = 20
+)
+
+// A node is a znode of the queue.
+type node struct {
+	Node
+	path     string
+	sequence int   // the number that ends its name
+	zxid     int64 // of its create; 0: nobody has told
+}
+
+func (n *node) over() bool { return n.To >= 0 }
+
+// lastsTo tells whether the znode was there at that moment, or has come later.
+func (n *node) lastsTo(moment int) bool { return !n.over() || n.To >= moment }
+
+type counters struct {
+	Notifications int     `json:"notifications"`
+	Requests      int     `json:"requests"`
+	Lists         int     `json:"lists"` // of these
+	Writes        int     `json:"writes"`
+	Bytes         int     `json:"bytes"` // to the clients
+	Action        *Action `json:"action"`
+}
+
+// New returns the board of a lock of which nothing has been seen.
+func New() *Recorder {
+	return &Recorder{
+		Clients: []*Client{},
+		Banners: []Banner{},
+		nodes:   newShelf[node](),
+		watches: newShelf[Watch](),
+		frames:  newShelf[Flight](),
+		log:     newShelf[Event](),
+		places:  map[string]int{},
+		strange: map[string]int{},
+	}
+}
+
+// Acts begins what an action of the user sets off.
+func (r *Recorder) Acts(now int, action Action) {
+	r.counters = counters{Action: &action}
+	r.phases = append(r.phases, Phase{At: now, Action: &action})
+	r.phases = r.phases[max(0, len(r.phases)-keptPhases):]
+	r.Say(Event{At: now, What: Acted, Action: &action})
+}
+
+// Phase begins a part of the story.
+func (r *Recorder) Phase(now int, title lang.Text) {
+	r.phases = append(r.phases, Phase{At: now, Title: title})
+}
+
+// Passed is how many frames have passed so far.
+func (r *Recorder) Passed() int { return r.frames.next }
+
+// Counters are what has passed since the last action.
+func (r *Recorder) Counters() counters { return r.counters }
+
+// Quiet tells whether no frame is on its way.
+func (r *Recorder) Quiet() bool {
+	for _, f := range r.frames.kept {
+		if f.To < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// unseen tells whether a frame is no part of what is drawn: what keeps a session alive and
+// proved is not what a lock does, nor what a story's teller asks to know that all has come.
+func unseen(f wiretap.Frame) bool {
+	return f.Op == wiretap.Ping || actor.IsProof(f.Path) || f.IsBarrier()
+}
+
+// Departs writes down that a frame is on its way, and returns its number.
+func (r *Recorder) Departs(now int, c *Client, p actor.Passage) int {
+	if p.Session != 0 {
+		c.Session = p.Session
+	}
+	if p.Frame.Kind == wiretap.Request {
+		r.requested(now, c, p.Frame)
+	}
+	for _, path := range p.Watched {
+		r.arm(now, c.Number, r.target(path))
+	}
+	switch p.Frame.Kind {
+	case wiretap.Reply:
+		r.replied(now, c, p.Frame)
+	case wiretap.Notification:
+		r.notified(now, c, p.Frame)
+	}
+	r.count(p.Frame)
+	if unseen(p.Frame) {
+		return -1
+	}
+	return r.flies(now, c, p.Frame)
+}
+
+// requested notes what a request says before the server has it: on a new connection the
+// server knows of no watch, until the client has told it of them.
+func (r *Recorder) requested(now int, c *Client, f wiretap.Frame) {
+	if f.Op == wiretap.Connect || f.Op == wiretap.SetWatches {
+		r.Unwatched(now, c)
+	}
+}
+
+// replied notes what a reply says: the server has made a znode, deleted one, or set a watch.
+func (r *Recorder) replied(now int, c *Client, f wiretap.Frame) {
+	tried := f.Op == wiretap.Create && f.Err != wiretap.NoNode && r.ours(f.Path) // and not a create of the queue itself
+	looked := f.Op == wiretap.GetChildren
+	if tried || looked {
+		c.Answered = true
+	}
+	if f.Err != wiretap.OK {
+		return
+	}
+	switch f.Op {
+	case wiretap.Create:
+		r.made(now, f.Path, c.Number, f.Zxid)
+	case wiretap.Delete:
+		r.gone(now, f.Path, f.Zxid)
+	default:
+		if f.Watch && !f.Lost {
+			r.arm(now, c.Number, r.target(f.Path))
+		}
+	}
+}
+
+// notified notes what a notification says: a watch has fired, and perhaps a znode has gone.
+func (r *Recorder) notified(now int, c *Client, f wiretap.Frame) {
+	target := r.target(f.Path)
+	r.disarm(now, func(w *Watch) bool { return w.Client == c.Number && w.Node == target })
+	mayBeANewOne := r.Znode
+	if f.Event == wiretap.NodeDeleted && !mayBeANewOne {
+		r.gone(now, f.Path, 0)
+	}
+}
+
+// flies begins the drawing of a frame, and returns its number.
+func (r *Recorder) flies(now int, c *Client, f wiretap.Frame) int {
+	op, flags := int(f.Op), 0
+	if f.Kind == wiretap.Notification {
+		op = int(f.Event)
+	}
+	if f.Watch {
+		flags |= SetsWatch
+	}
+	if f.Lost {
+		flags |= GotLost
+		r.loses(now, c, f)
+	}
+	i := r.frames.add(Flight{
+		Client: c.Number, Kind: f.Kind, Op: op, Node: r.target(f.Path), From: now, To: -1,
+		Bytes: f.Bytes, Names: f.Names, Err: int(f.Err), Flags: flags, At: now,
+	})
+	r.frames.forget(keptFrames, func(f *Flight) bool { return f.To >= 0 })
+	return i
+}
+
+// Arrives writes down that it is there.
+func (r *Recorder) Arrives(now, i int, c *Client, f wiretap.Frame) {
+	if flight := r.frames.change(i); flight != nil {
+		flight.To = now
+		if f.Kind != wiretap.Request {
+			flight.At = now
+		}
+	}
+	if !f.Lost {
+		r.tell(now, c, f)
+	}
+}
+
+// made notes a znode, which may be known: the server's list can show it before its client,
+// if that is stopped, tells of it.
+func (r *Recorder) made(now int, path string, owner int, zxid int64) {
+	if !r.ours(path) {
+		return
+	}
+	if old := r.there(path); old != nil {
+		if !r.Znode || zxid < old.zxid {
+			return
+		}
+		r.gone(now, path, 0)
+	}
+	slot := 2 * owner
+	if r.newest(owner) != nil {
+		slot++ // it has another one already
+	}
+	if r.Znode {
+		slot = -1
+	}
+	r.places[path] = r.nodes.add(
+		node{Node{Name: pathpkg.Base(path), Owner: owner, Slot: slot, From: now, To: -1}, path, sequence(path), zxid},
+	)
+	r.nodes.forget(keptNodes, func(n *node) bool {
+		if n.over() && r.nodes.kept[r.places[n.path]] == n {
+			delete(r.places, n.path)
+		}
+		return n.over()
+	})
+}
+
+// ours tells whether a path is one of the queue's.
+func (r *Recorder) ours(path string) bool {
+	if r.Znode {
+		return path == r.Dir
+	}
+	return pathpkg.Dir(path) == r.Dir
+}
+
+// there is the znode at a path, if there is one now.
+func (r *Recorder) there(path string) *node {
+	if n := r.nodes.kept[r.target(path)]; n != nil && !n.over() {
+		return n
+	}
+	return nil
+}
+
+// Knows tells whether a znode is known to be there.
+func (r *Recorder) Knows(path string) bool { return r.there(path) != nil }
+
+// gone notes that a znode is no more: by the delete with this zxid, or, if it is 0, by
+// what the server shows now. The replies of two clients may be told of in the wrong order.
+func (r *Recorder) gone(now int, path string, zxid int64) {
+	n := r.there(path)
+	if n == nil {
+		return
+	}
+	isOfAnEarlierOne := zxid != 0 && zxid < n.zxid
+	if isOfAnEarlierOne {
+		return
+	}
+	i := r.target(path)
+	r.nodes.change(i).To = now
+	r.disarm(now, func(w *Watch) bool { return w.Node == i })
+}
+
+// arm notes a watch. The server keeps a second one with the first.
+func (r *Recorder) arm(now, client, node int) {
+	for _, w := range r.watches.kept {
+		isSame := w.Client == client && w.Node == node
+		if isSame && w.To < 0 {
+			return
+		}
+	}
+	r.watches.add(Watch{Client: client, Node: node, From: now, To: -1})
+	r.watches.forget(keptNodes, func(w *Watch) bool { return w.To >= 0 })
+}
+
+func (r *Recorder) disarm(now int, which func(*Watch) bool) {
+	for i, w := range r.watches.kept {
+		if w.To < 0 && which(w) {
+			r.watches.change(i).To = now
+		}
+	}
+}
+
+// Unwatched notes that a client's connection has ended, and its watches with it.
+func (r *Recorder) Unwatched(now int, c *Client) {
+	r.disarm(now, func(w *Watch) bool { return w.Client == c.Number })
+}
+
+// target is the number of the path's znode, -1 for the directory, -2 for anything else.
+func (r *Recorder) target(path string) int {
+	if i, ok := r.places[path]; ok {
+		return i
+	}
+	if r.isDirectory(path) {
+		return -1
+	}
+	return -2
+}
+
+// isDirectory tells whether a path is the queue's, or the one that the lock's znode is in.
+func (r *Recorder) isDirectory(path string) bool {
+	if r.Znode {
+		return path == pathpkg.Dir(r.Dir)
+	}
+	return path == r.Dir
+}
+
+// newest is the last znode that a client has made, if that is still there.
+func (r *Recorder) newest(owner int) (last *node) {
+	most := -1
+	for i, n := range r.nodes.kept {
+		isItsOwn := n.Owner == owner && !n.over()
+		if isItsOwn && i > most {
+			most, last = i, n
+		}
+	}
+	return last
+}
+
+// Queue is what is there, in the order of the numbers.
+func (r *Recorder) Queue() (all []*node) {
+	for _, n := range r.nodes.kept {
+		if !n.over() {
+			all = append(all, n)
+		}
+	}
+	slices.SortFunc(
+		all,
+		func(m, n *node) int { return cmp.Or(cmp.Compare(m.sequence, n.sequence), cmp.Compare(m.From, n.From)) },
+	)
+	return all
+}
+
+var digits = regexp.MustCompile(`\d+$`)
+
+// sequence is the number that ends a znode's name.
+func sequence(name string) int {
+	n, _ := strconv.Atoi(digits.FindString(name))
+	return n
+}
+
+func (r *Recorder) count(f wiretap.Frame) {
+	if actor.IsFree(f) {
+		return
+	}
+	switch f.Kind {
+	case wiretap.Notification:
+		r.counters.Notifications++
+	case wiretap.Request:
+		r.counters.Requests++
+		switch f.Op {
+		case wiretap.Create, wiretap.Delete, wiretap.SetData, wiretap.Multi:
+			r.counters.Writes++
+		case wiretap.GetChildren:
+			r.counters.Lists++
+		}
+	}
+	if f.Kind != wiretap.Request {
+		r.counters.Bytes += f.Bytes
+	}
+}
+
+// Looked corrects what is known by what the server has shown: the paths that were
+// there at some time since asked, with their sessions. What nobody has told of, such as the end of
+// a session, is found so.
+func (r *Recorder) Looked(asked, now int, sessions map[string]int64) {
+	for _, n := range r.nodes.kept {
+		wasThere := !n.over() && n.From < asked
+		if _, isThere := sessions[n.path]; isThere || !wasThere {
+			continue
+		}
+		r.gone(now, n.path, 0)
+		e := Event{At: now, What: Gone, Znode: n.Name}
+		if n.Owner >= 0 {
+			owner := r.Clients[n.Owner]
+			e.Clients = []int{n.Owner}
+			if owner.Process != Running || owner.Line != Up {
+				e.What = Expired
+			}
+		}
+		r.Say(e)
+	}
+	for path := range r.strange {
+		if _, there := sessions[path]; !there {
+			delete(r.strange, path)
+		}
+	}
+	for path, session := range sessions {
+		first, again := r.strange[path]
+		switch n := r.nodes.kept[r.target(path)]; {
+		case n != nil && n.lastsTo(asked): // it is known
+			delete(r.strange, path)
+		case !again:
+			r.strange[path] = now
+		case first < asked:
+			r.made(
+				now,
+				path,
+				slices.IndexFunc(r.Clients, func(c *Client) bool { return c.Session == session && session != 0 }),
+				0,
+			)
+		}
+	}
+}
+
+// Look asks the server for the znodes that there are, for Looked, with their sessions. What
+// isKnown is not asked about: its session is 0.
+func (r *Recorder) Look(server *zk.Conn, isKnown func(path string) bool) (sessions map[string]int64, err error) {
+	paths := []string{r.Dir}
+	if !r.Znode {
+		names, _, err := server.Children(r.Dir)
+		if err != nil {
+			return nil, err
+		}
+		paths = nil
+		for _, name := range names {
+			paths = append(paths, r.Dir+"/"+name)
+		}
+	}
+	sessions = map[string]int64{}
+	for _, path := range paths {
+		if !r.Znode && isKnown(path) {
+			sessions[path] = 0
+			continue
+		}
+		there, stat, err := server.Exists(path)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			sessions[path] = stat.EphemeralOwner
+		}
+	}
+	return sessions, nil
+}

@@ -1,0 +1,397 @@
+// The stage: a story drawn at one moment. Recorded or live, a frame is a frame.
+// A story tells intervals, so any moment of it can be drawn at once.
+
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+const REQUEST = 0, REPLY = 1, NOTIFICATION = 2;
+const SETS_WATCH = 1, GOT_LOST = 2;
+const OPS = { 1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData", 9: "sync", 12: "getChildren",
+  14: "multi", 101: "setWatches", "-10": "connect", "-11": "close" };
+
+const text = (en, zh) => ({ en, zh });
+const EVENTS = { 1: text("created", "被创建"), 2: text("deleted", "被删除"), 3: text("data changed", "数据变了"),
+  4: text("children changed", "子节点变了") };
+const ERRORS = { "-4": text("connection lost", "连接丢失"), "-101": text("no such node", "节点不存在"),
+  "-110": text("node exists", "节点已存在"), "-111": text("not empty", "不为空") };
+
+// What a client is, and, where there is little room, in fewer words.
+const MOODS = {
+  idle: text("idle", "空闲"), waits: text("waits", "等待"), holds: text("holds", "持有"), reads: text("reads", "读"),
+  releases: text("releases", "释放"), starting: text("starting", "正在启动"), crashed: text("crashed", "已崩溃"),
+  stopped: text("stopped", "已停住"), "cut off": text("cut off", "被切断"), "got an error": text("got an error", "出错"),
+  "told that it lost the lock": text("told that it lost the lock", "已得知锁丢失"),
+  "stopped, believes it holds": text("stopped, believes it holds", "已停住，以为自己持有锁"),
+  "cut off, believes it holds": text("cut off, believes it holds", "失去连接，以为自己持有锁"),
+};
+const BRIEFLY = {
+  "told that it lost the lock": text("told: lost", "得知丢失"),
+  "stopped, believes it holds": text("stopped, holds?", "已停住，持有？"),
+  "cut off, believes it holds": text("cut off, holds?", "被切断，持有？"),
+};
+const moodName = (is) => say(MOODS[is] ?? text(is, is));
+const errorName = (err) => say(ERRORS[err] ?? text(`error ${err}`, `错误 ${err}`));
+
+// ---- A story, made ready to be drawn ----
+
+// Watches and frames come as rows of numbers.
+const watch = ([client, node, from, to]) => ({ client, node, from, to });
+const frame = ([client, kind, op, node, from, to, bytes, names, err, flags, at]) =>
+  ({ client, kind, op, node, from, to, bytes, names, err, lost: (flags & GOT_LOST) > 0, watch: (flags & SETS_WATCH) > 0, at });
+
+// awakenings are the times from a notification to the reply of the look that it sets off.
+function awakenings(story) {
+  const since = new Map(), list = [];
+  for (const f of story.frames) {
+    if (f.kind === NOTIFICATION) since.set(f.client, f.to);
+    if (f.kind === REPLY && since.has(f.client)) {
+      list.push({ client: f.client, from: since.get(f.client), to: f.to });
+      since.delete(f.client);
+    }
+  }
+  return list;
+}
+
+const there = (x, t) => x.from <= t && (x.to < 0 || t < x.to);
+const mood = (client, t) => client.moods.findLast((m) => m.at <= t)?.is ?? "idle";
+
+// inside tells whether a client believes that it holds the lock, trouble whether
+// something is wrong with it.
+const inside = (is) => is === "holds" || is === "reads" || is.endsWith("believes it holds");
+const trouble = (is) => /^(crashed|cut off|stopped|told|got)/.test(is);
+
+// number is what a znode's name ends in, with R or W before it in a shared queue.
+function number(node) {
+  const digits = node.name.match(/(\d+)$/)?.[1];
+  if (digits === undefined) return node.name;
+  return (node.name.includes("__READ__") ? "R" : node.name.includes("__WRIT__") ? "W" : "") + Number(digits);
+}
+
+function target(story, f) {
+  if (f.node >= 0) return `znode ${number(story.nodes[f.node])}`;
+  return f.node === -1 ? say("the directory", "目录") : "";
+}
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
+// sentence says what one frame is.
+function sentence(story, f) {
+  const said = onItsWay(story, f);
+  return f.lost ? say(`${said} It never arrives.`, `${said}它永远没有到达。`) : said;
+}
+
+function onItsWay(story, f) {
+  const name = say(story.clients[f.client].name), what = OPS[f.op] ?? say("request", "请求");
+  const on = target(story, f), asked = `${what} ${on}`.trim();
+  if (f.kind === REQUEST && f.op === 1 && f.node !== -1) {
+    return say(`${capital(name)} asks: create a znode.`, `${name} 请求：创建一个 znode。`);
+  }
+  if (f.kind === REQUEST && f.watch) return say(`${capital(name)} asks: ${asked}, and watch it.`, `${name} 请求：${asked}，并监听它。`);
+  if (f.kind === REQUEST) return say(`${capital(name)} asks: ${asked}.`, `${name} 请求：${asked}。`);
+  if (f.kind === NOTIFICATION) {
+    const event = say(EVENTS[f.op] ?? text("event", "事件"));
+    return say(`The server tells ${name}: ${on}: ${event}.`, `服务器通知 ${name}：${on}：${event}。`);
+  }
+  if (f.err !== 0) {
+    return say(`The server answers ${name}: ${what} failed: ${errorName(f.err)}.`, `服务器应答 ${name}：${what} 失败：${errorName(f.err)}。`);
+  }
+  if (f.op === 12) return say(`The server answers ${name}: a list of ${f.names}.`, `服务器应答 ${name}：${f.names} 个名字的列表。`);
+  if (f.op === 1) return say(`The server answers ${name}: ${on} is made.`, `服务器应答 ${name}：已创建 ${on}。`);
+  return say(`The server answers ${name}: ${asked} is done.`, `服务器应答 ${name}：${asked} 完成。`);
+}
+
+// ---- The stage: one story, drawn at one moment ----
+
+class Stage {
+  constructor(root, largest = 1) {
+    this.root = root;
+    this.canvas = root.querySelector("canvas");
+    this.ink = this.canvas.getContext("2d");
+    this.largest = largest; // by how much the signs may grow where there is room
+    this.common = 420; // pixels of a side, of which more is room
+  }
+
+  show(story, title, lesson) {
+    this.story = story;
+    this.named = { step: title, lesson };
+    this.write();
+  }
+
+  // write writes what the story is about, also when the language has changed.
+  write() {
+    for (const name of ["step", "lesson"]) this.root.querySelector("." + name).textContent = say(this.named[name]);
+  }
+
+  // size fits the drawing to its place.
+  size() {
+    const box = this.canvas.getBoundingClientRect(), ratio = devicePixelRatio || 1;
+    this.canvas.width = Math.round(box.width * ratio);
+    this.canvas.height = Math.round(box.height * ratio);
+    this.ink.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const style = getComputedStyle(document.documentElement);
+    this.color = Object.fromEntries(["ink", "soft", "paper", "line", "request", "reply", "notification", "holder", "bad", "awake"]
+      .map((name) => [name, style.getPropertyValue("--" + name).trim()]));
+    const side = Math.min(box.width, box.height);
+    this.many = this.story.clients.length > 40;
+    this.small = side < this.common;
+    this.middle = { x: box.width / 2, y: box.height / 2 };
+    this.tiny = side < Math.min(300, this.common);
+    this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
+    this.dot = this.many ? Math.max(1, Math.min(4, side / this.story.clients.length * 1.2)) : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
+    const outer = Math.max(40, side / 2 - this.dot - (this.tiny ? 16 : this.small ? 20 : 24) * this.scale);
+    this.radius = { hub: outer * 0.31, node: outer * 0.62, client: outer };
+  }
+
+  at(slot, radius) {
+    const angle = 2 * Math.PI * slot / Math.max(3, this.story.slots) - Math.PI / 2;
+    return { x: this.middle.x + radius * Math.cos(angle), y: this.middle.y + radius * Math.sin(angle) };
+  }
+  clientAt(i) { return this.at(this.story.clients[i].slot, this.radius.client); }
+  nodeAt(i) {
+    const n = this.story.nodes[i];
+    return n.slot < 0 ? { x: this.middle.x, y: this.middle.y + this.radius.hub * 0.45 } : this.at(n.slot, this.radius.node);
+  }
+
+  // draw draws a moment; focus is the frame that a step has stopped at, if any.
+  draw(t, focus) {
+    const { ink, story } = this;
+    this.t = t;
+    ink.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    ink.lineCap = "round";
+    ink.textAlign = "center";
+    ink.textBaseline = "middle";
+    this.directory();
+    const watches = story.watches.filter((w) => there(w, t));
+    if (this.many) this.rays(watches);
+    else watches.forEach((w) => this.watch(w));
+    const flying = this.flying();
+    for (const f of flying) if (!this.over(f)) this.frame(f, focus);
+    story.nodes.forEach((n, i) => there(n, t) && this.node(n, i));
+    const awake = new Set(story.awake.filter((a) => there(a, t)).map((a) => a.client));
+    story.clients.forEach((c, i) => this.client(c, i, awake.has(i)));
+    for (const f of flying) if (this.over(f)) this.frame(f, focus);
+  }
+
+  directory() {
+    const { ink, color, middle, radius } = this;
+    const plain = this.story.znode || this.story.step.startsWith("1");
+    if (!plain) {
+      ink.strokeStyle = color.line;
+      ink.lineWidth = this.many ? 1 : 2;
+      circle(ink, middle, radius.node);
+      ink.stroke();
+    }
+    circle(ink, middle, radius.hub);
+    ink.fillStyle = color.paper;
+    ink.fill();
+    ink.strokeStyle = color.ink;
+    ink.lineWidth = 2;
+    ink.stroke();
+    const size = Math.min(14, radius.hub / 3.6 / this.scale);
+    this.text("ZooKeeper", middle.x, middle.y - (plain ? radius.hub * 0.4 : size * this.scale * 0.6), color.ink, size, "600");
+    if (!plain) this.text("/lock", middle.x, middle.y + size * this.scale * 0.8, color.soft, size);
+  }
+
+  text(words, x, y, fill, size, weight = "400") {
+    const { ink } = this;
+    ink.font = `${weight} ${size * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
+    ink.fillStyle = fill;
+    ink.fillText(words, x, y);
+  }
+
+  // rays are the watches of a crowd: in one stroke, for there are very many.
+  rays(watches) {
+    const { ink, color } = this;
+    ink.strokeStyle = color.soft;
+    ink.lineWidth = 0.6;
+    ink.globalAlpha = 0.3;
+    ink.beginPath();
+    for (const w of watches) {
+      const from = this.clientAt(w.client), to = w.node >= 0 ? this.nodeAt(w.node) : toward(this.middle, from, this.radius.hub);
+      ink.moveTo(from.x, from.y);
+      ink.lineTo(to.x, to.y);
+    }
+    ink.stroke();
+    ink.globalAlpha = 1;
+  }
+
+  // watch is an arrow from a client to what it watches. One on the directory, or
+  // on a znode of the client's own, goes past the client's znode in an arc.
+  watch(w) {
+    const { ink, color } = this;
+    const from = this.clientAt(w.client), to = w.node >= 0 ? this.nodeAt(w.node) : this.middle;
+    const own = w.node < 0 || this.story.nodes[w.node].owner === w.client;
+    const tip = toward(to, from, w.node < 0 ? this.radius.hub + 2 : this.chip().h / 2 + 6);
+    const far = Math.hypot(from.x - tip.x, from.y - tip.y) || 1, out = own ? this.chip().w * (w.node < 0 ? 1.35 : 1) : 0;
+    const bend = { x: (from.x + tip.x) / 2 - (from.y - tip.y) / far * out, y: (from.y + tip.y) / 2 + (from.x - tip.x) / far * out };
+    const start = toward(from, bend, this.dot + 2);
+    ink.strokeStyle = ink.fillStyle = color.soft;
+    ink.lineWidth = 1.5;
+    ink.setLineDash([5, 4]);
+    ink.beginPath();
+    ink.moveTo(start.x, start.y);
+    ink.quadraticCurveTo(bend.x, bend.y, tip.x, tip.y);
+    ink.stroke();
+    ink.setLineDash([]);
+    arrowhead(ink, bend, tip, 8);
+  }
+
+  chip() { return this.tiny ? { w: 22, h: 14 } : this.small ? { w: 28, h: 18 } : { w: 38 * this.scale, h: 22 * this.scale }; }
+
+  node(n, i) {
+    const { ink, color } = this;
+    const of = this.story.clients[n.owner]; // none, if it is a stranger's
+    const p = this.nodeAt(i), owner = of ? this.clientAt(n.owner) : this.middle;
+    const held = of && inside(mood(of, this.t)) && !this.story.nodes.some((m, j) => j < i && m.owner === n.owner && there(m, this.t));
+    ink.strokeStyle = held ? color.holder : color.line;
+    ink.lineWidth = this.many ? 0.5 : held ? 2.5 : 1.2;
+    if (!this.many || held) line(ink, n.slot < 0 ? toward(this.middle, owner, this.radius.hub) : p, owner); // whose it is
+    if (this.many) {
+      ink.fillStyle = held ? color.holder : color.soft;
+      circle(ink, p, held ? 4 : this.dot);
+      ink.fill();
+      return;
+    }
+    const { w, h } = this.chip();
+    ink.beginPath();
+    ink.roundRect(p.x - w / 2, p.y - h / 2, w, h, 4);
+    ink.fillStyle = held ? color.holder : color.paper;
+    ink.fill();
+    ink.strokeStyle = held ? color.holder : color.ink;
+    ink.lineWidth = 1.5;
+    ink.stroke();
+    this.text(number(n), p.x, p.y + 1, held ? color.paper : color.ink, this.tiny ? 9 : this.small ? 11 : 13, "600");
+  }
+
+  client(c, i, awake) {
+    const { ink, color } = this;
+    const p = this.clientAt(i), is = mood(c, this.t);
+    const holds = inside(is);
+    const bad = trouble(is);
+    const size = this.many && (holds || awake) ? Math.max(3, this.dot) : this.dot;
+    if (this.many && !holds && !awake && is === "idle") return;
+    circle(ink, p, size);
+    ink.fillStyle = holds ? color.holder : awake ? color.awake : color.paper;
+    ink.fill();
+    ink.strokeStyle = bad ? color.bad : holds ? color.holder : color.ink;
+    ink.lineWidth = this.many ? 0.8 : holds || bad ? 3 : 1.5;
+    if (is === "idle") ink.strokeStyle = color.line;
+    ink.stroke();
+    if (this.many && !holds) return;
+    if (holds && !this.many) { // a second ring, for eyes that see no colour
+      circle(ink, p, size + 4);
+      ink.lineWidth = 1.5;
+      ink.stroke();
+    }
+    if (is === "crashed") cross(ink, p, size * 1.5, color.bad);
+    const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
+    if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
+    let words = awake && !holds ? say("awake", "醒着") : is === "idle" ? "" : BRIEFLY[is] ? say(BRIEFLY[is]) : moodName(is);
+    if (short.length > 2) words = say(c.name) + (words && ", " + words);
+    if (!words) return;
+    const below = p.y >= this.middle.y - 1;
+    const y = p.y + (below ? 1 : -1) * (size + (this.tiny ? 8 : this.small ? 11 : 14) * this.scale);
+    const half = words.length * (this.tiny ? 2.9 : 3.4) * this.scale, edge = this.middle.x * 2;
+    this.text(words, Math.min(edge - half - 2, Math.max(half + 2, p.x)), y, bad ? color.bad : holds ? color.holder : color.soft, this.tiny ? 10 : 12, holds || bad || awake ? "700" : "400");
+  }
+
+  // frame is a frame on its way: a request is an arrow, a reply a disc, a
+  // notification a diamond with a !.
+  frame(f, focus) {
+    const { ink, color } = this;
+    const client = this.clientAt(f.client), hub = toward(this.middle, client, this.radius.hub);
+    const [a, b] = f.kind === REQUEST ? [client, hub] : [hub, client];
+    let share = Math.min(1, Math.max(0, this.along(f)));
+    if (still.matches) share = 0.5;
+    if (f.lost) share = Math.min(share, 0.5);
+    const side = f.kind === REQUEST ? 1 : -1, length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
+    const shift = this.many ? 0 : 7 * side;
+    const p = { x: a.x + (b.x - a.x) * share + shift * Math.abs(b.y - a.y) / length, y: a.y + (b.y - a.y) * share + shift * Math.abs(b.x - a.x) / length };
+    const size = this.many ? 2.2 : this.tiny ? 4.5 : this.small ? 6 : 8 * this.scale;
+    ink.globalAlpha = focus && f !== focus ? 0.25 : 1;
+    ink.fillStyle = ink.strokeStyle = f.kind === REQUEST ? color.request : f.kind === REPLY ? color.reply : color.notification;
+    ink.lineWidth = 2;
+    if (this.many) {
+      ink.fillRect(p.x - size / 2, p.y - size / 2, size, size);
+    } else if (f.kind === REQUEST) {
+      arrowhead(ink, p, { x: p.x + (b.x - a.x) / length * size, y: p.y + (b.y - a.y) / length * size }, size * 2);
+    } else if (f.kind === REPLY) {
+      circle(ink, p, size * 0.8);
+      ink.fill();
+    } else {
+      ink.beginPath();
+      for (const [dx, dy] of [[0, -1], [1, 0], [0, 1], [-1, 0]]) ink.lineTo(p.x + dx * size * 1.4, p.y + dy * size * 1.4);
+      ink.fill();
+      this.text("!", p.x, p.y + 0.5, color.paper, size * 1.6 / this.scale, "800");
+    }
+    if (f.lost) cross(ink, p, size * 1.6, color.bad);
+    if (!this.many && (f === focus || this.labels(f))) {
+      this.label(this.called(f), p);
+    }
+    ink.globalAlpha = 1;
+  }
+
+  // called is a frame in a word or two.
+  called(f) {
+    if (f.kind === NOTIFICATION) return say("changed!", "变了！");
+    if (f.kind === REQUEST) return OPS[f.op] ?? "";
+    if (f.err) return errorName(f.err);
+    return f.op === 12 ? say(`${f.names} names`, `${f.names} 个名字`) : say("done", "完成");
+  }
+
+  // over tells whether a frame is drawn over the znodes, or under them.
+  over() { return true; }
+
+  // along is the share of its way that a frame has gone.
+  along(f) { return (this.t - f.from) / Math.max(1, f.to - f.from); }
+
+  flying() { return this.story.frames.filter((f) => f.from <= this.t && this.t < f.to); }
+
+  // labels tells whether there is room for a frame's name.
+  labels() { return this.story.clients.length <= 5 || this.flying().length <= 2; }
+
+  label(words, p) {
+    const { ink, color } = this;
+    ink.font = `600 ${(this.small ? 10 : 12) * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
+    const w = ink.measureText(words).width + 8;
+    const shift = p.x > this.middle.x + 20 ? -11 - w / 2 : 11 + w / 2, hub = this.radius.hub; // towards the middle
+    const onHub = Math.abs(p.y - this.middle.y) < hub && Math.abs(p.x + shift - this.middle.x) < hub + w / 2;
+    const fits = p.x - shift - w / 2 > 0 && p.x - shift + w / 2 < 2 * this.middle.x;
+    const x = p.x + (onHub && fits ? -shift : shift); // what stands in the middle can be read
+    ink.fillStyle = color.paper;
+    ink.fillRect(x - w / 2, p.y - 9 * this.scale, w, 18 * this.scale);
+    this.text(words, x, p.y + 1, color.ink, this.small ? 10 : 12, "600");
+  }
+
+  // tally counts what has passed since the phase began.
+  tally(phase) {
+    let notifications = 0, requests = 0, bytes = 0;
+    for (const f of this.story.frames) {
+      const passed = f.at >= phase.at && f.at <= this.t && f.op !== -10 && f.op !== -11;
+      if (!passed) continue;
+      if (f.kind === REQUEST) requests++;
+      else bytes += f.bytes;
+      if (f.kind === NOTIFICATION) notifications++;
+    }
+    return { notifications, requests, bytes };
+  }
+}
+
+function circle(ink, p, radius) { ink.beginPath(); ink.arc(p.x, p.y, radius, 0, 2 * Math.PI); }
+function line(ink, a, b) { ink.beginPath(); ink.moveTo(a.x, a.y); ink.lineTo(b.x, b.y); ink.stroke(); }
+function toward(from, to, distance) {
+  const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
+  return { x: from.x + (to.x - from.x) * distance / length, y: from.y + (to.y - from.y) * distance / length };
+}
+function arrowhead(ink, from, tip, size) {
+  const angle = Math.atan2(tip.y - from.y, tip.x - from.x);
+  ink.beginPath();
+  ink.moveTo(tip.x, tip.y);
+  for (const turn of [2.6, -2.6]) ink.lineTo(tip.x + size * Math.cos(angle + turn), tip.y + size * Math.sin(angle + turn));
+  ink.fill();
+}
+function cross(ink, p, size, stroke) {
+  ink.strokeStyle = stroke;
+  ink.lineWidth = 3;
+  line(ink, { x: p.x - size / 2, y: p.y - size / 2 }, { x: p.x + size / 2, y: p.y + size / 2 });
+  line(ink, { x: p.x + size / 2, y: p.y - size / 2 }, { x: p.x - size / 2, y: p.y + size / 2 });
+}

@@ -1,0 +1,284 @@
+package stage
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	pathpkg "path"
+	"slices"
+
+	"zklock/internal/lang"
+	"zklock/internal/server/wiretap"
+)
+
+// A Story is what was recorded, made ready to be shown at any moment of it: all is told as
+// intervals, in microseconds from its start. A To of -1 has not come.
+type Story struct {
+	ID      string        `json:"id"`
+	Step    string        `json:"step"`
+	Clients []StoryClient `json:"clients"`
+	Nodes   []Node        `json:"nodes"`
+	Watches []Watch       `json:"watches"`
+	Frames  []Flight      `json:"frames"`
+	Phases  []Phase       `json:"phases"`
+	End     int           `json:"end"`
+	Znode   bool          `json:"znode,omitempty"` // the lock is one znode, and no queue
+	Slots   int           `json:"slots"`           // places around the directory
+}
+
+// A StoryClient is a client in a story. Moods are what it believes of itself, in order.
+type StoryClient struct {
+	Name  lang.Text `json:"name"`
+	Slot  int       `json:"slot"`
+	Moods []Mood    `json:"moods"`
+}
+
+// Mood is what a client believes of itself from a moment on.
+type Mood struct {
+	At int    `json:"at"`
+	Is string `json:"is"`
+}
+
+// A Node is a znode of the queue. Slot is -1 when it is the lock itself.
+type Node struct {
+	Name  string `json:"name"`
+	Owner int    `json:"owner"` // a client; -1: none that is shown
+	Slot  int    `json:"slot"`
+	From  int    `json:"from"`
+	To    int    `json:"to"`
+}
+
+// A Watch is kept by the server, for a client, on a node or, if that is -1, on
+// the directory's children.
+type Watch struct {
+	Client, Node, From, To int
+}
+
+// A Flight is a frame on its way.
+type Flight struct {
+	Client int
+	Kind   wiretap.Kind
+	Op     int // of a notification, its event
+	Node   int // -1: the directory, -2: something else
+	From   int
+	To     int
+	Bytes  int
+	Names  int
+	Err    int
+	Flags  int // SetsWatch, GotLost
+	At     int // when it is counted: From of a request, and else To
+}
+
+// Flags of a Flight.
+const (
+	SetsWatch = 1 << iota
+	GotLost
+)
+
+// A Phase is a part of the story.
+type Phase struct {
+	At     int       `json:"at"`
+	Over   int       `json:"over"`
+	Title  lang.Text `json:"title"`
+	Sum    lang.Text `json:"sum"`
+	Action *Action   `json:"action,omitempty"` // of the user, in place of a title
+
+	window bool // it ends with the clock, and else with the last thing that happens in it
+}
+
+// In a page's data, what there are thousands of is a row of numbers.
+
+// MarshalJSON tells the watch as numbers.
+func (w Watch) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]int{w.Client, w.Node, w.From, w.To})
+}
+
+// MarshalJSON tells the flight as numbers.
+func (f Flight) MarshalJSON() ([]byte, error) {
+	return json.Marshal(
+		[]int{f.Client, int(f.Kind), f.Op, f.Node, f.From, f.To, f.Bytes, f.Names, f.Err, f.Flags, f.At},
+	)
+}
+
+// Acted tells whether there is a story to tell.
+func (r *Recorder) Acted() bool { return len(r.phases) > 0 }
+
+// mostPhases is how many of the last phases a story has.
+const mostPhases = 30
+
+// Story tells the last phases.
+func (r *Recorder) Story(now int) Story {
+	phases := r.told(now)
+	start := phases[0].At
+	c := cut{start: start, now: now, place: map[int]int{-1: -1}}
+	s := Story{Znode: r.Znode, End: now - start, Slots: 2 * len(r.Clients), Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}}
+	for i, p := range phases {
+		if p.Over == 0 {
+			p.Over = now
+		}
+		p.At, p.Over = c.since(p.At), c.since(p.Over)
+		if i > 0 {
+			s.Phases[i-1].Over = min(s.Phases[i-1].Over, p.At)
+		}
+		s.Phases = append(s.Phases, p)
+	}
+	for _, client := range r.Clients {
+		told := StoryClient{Name: client.name(), Slot: 2 * client.Number, Moods: []Mood{}}
+		for _, m := range client.shown {
+			told.Moods = append(told.Moods, Mood{At: c.since(m.At), Is: m.Is})
+		}
+		s.Clients = append(s.Clients, told)
+	}
+	c.nodes(r, &s)
+	c.watches(r, &s)
+	c.frames(r, &s)
+	s.trim()
+	return s
+}
+
+// told are the last phases of which all frames are kept.
+func (r *Recorder) told(now int) []Phase {
+	phases := slices.Clone(r.phases[max(0, len(r.phases)-mostPhases):])
+	if r.frames.next == len(r.frames.kept) {
+		return phases
+	}
+	oldest := now
+	for _, f := range r.frames.kept {
+		oldest = min(oldest, f.From)
+	}
+	phases = slices.DeleteFunc(phases, func(p Phase) bool { return p.At < oldest })
+	if len(phases) == 0 {
+		phases = []Phase{{At: oldest, Title: lang.Text{EN: "What is left of it", ZH: "还留下什么"}}}
+	}
+	return phases
+}
+
+// A cut is what a story shows of all that was recorded: from its start on.
+type cut struct {
+	start, now int
+	place      map[int]int // of each znode, in the story
+}
+
+// since is a moment, told from the start.
+func (c cut) since(at int) int {
+	if at < 0 {
+		return at
+	}
+	return max(0, at-c.start)
+}
+
+// lasts tells whether what ends then is not over before the start.
+func (c cut) lasts(to int) bool { return to < 0 || to > c.start }
+
+func (c cut) nodes(r *Recorder, s *Story) {
+	for _, i := range slices.Sorted(maps.Keys(r.nodes.kept)) {
+		if n := r.nodes.kept[i].Node; n.Owner >= 0 && c.lasts(n.To) {
+			c.place[i] = len(s.Nodes)
+			n.From, n.To = c.since(n.From), c.since(n.To)
+			s.Nodes = append(s.Nodes, n)
+		}
+	}
+}
+
+func (c cut) watches(r *Recorder, s *Story) {
+	for _, i := range slices.Sorted(maps.Keys(r.watches.kept)) {
+		w := *r.watches.kept[i]
+		if node, ok := c.place[w.Node]; ok && c.lasts(w.To) {
+			s.Watches = append(s.Watches, Watch{Client: w.Client, Node: node, From: c.since(w.From), To: c.since(w.To)})
+		}
+	}
+}
+
+// leastFlight is for how long a frame is shown on its way at least, in microseconds.
+const leastFlight = 300
+
+func (c cut) frames(r *Recorder, s *Story) {
+	for _, kept := range r.frames.kept {
+		f := *kept
+		if f.From < c.start {
+			continue
+		}
+		if f.To < 0 {
+			f.To, f.At = c.now, c.now
+		}
+		node, ok := c.place[f.Node]
+		if !ok {
+			node = -2
+		}
+		f.Node, f.From, f.To, f.At = node, c.since(f.From), c.since(f.To), c.since(f.At)
+		f.To = max(f.To, f.From+leastFlight)
+		s.Frames = append(s.Frames, f)
+	}
+	slices.SortStableFunc(s.Frames, func(a, b Flight) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.From, b.From))
+	})
+}
+
+// trim ends each phase with the last thing that happens in it.
+func (s *Story) trim() {
+	var happens []int
+	for _, f := range s.Frames {
+		happens = append(happens, f.From, f.To)
+	}
+	for _, n := range s.Nodes {
+		happens = append(happens, n.From, n.To)
+	}
+	for _, c := range s.Clients {
+		for _, m := range c.Moods {
+			happens = append(happens, m.At)
+		}
+	}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if p.window {
+			continue
+		}
+		last := p.At
+		for _, at := range happens {
+			if at <= p.Over {
+				last = max(last, at)
+			}
+		}
+		p.Over = last
+	}
+}
+
+// Seat gives each znode a place around the directory, in the queue's order, and each client
+// the place of its first znode. Without it each client has its own two places.
+func (s *Story) Seat() {
+	order := make([]int, len(s.Nodes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sequence(s.Nodes[i].Name), sequence(s.Nodes[j].Name)) })
+	s.Slots = 0
+	seated := make([]bool, len(s.Clients))
+	for _, i := range order {
+		n := &s.Nodes[i]
+		if n.Slot < 0 {
+			continue // the lock itself
+		}
+		n.Slot = s.Slots
+		if !seated[n.Owner] {
+			s.Clients[n.Owner].Slot, seated[n.Owner] = s.Slots, true
+		}
+		s.Slots++
+	}
+	for i := range s.Clients {
+		if !seated[i] {
+			s.Clients[i].Slot = s.Slots
+			s.Slots++
+		}
+	}
+}
+
+// name is the last part of a path; the lock itself is called lock.
+func (r *Recorder) name(path string) string {
+	switch {
+	case path == r.Path, path == r.Dir:
+		return "lock"
+	case r.isDirectory(path):
+		return "/"
+	}
+	return pathpkg.Base(path)
+}

@@ -1,0 +1,131 @@
+// What has happened, in words: the events of the recorder, and what the user can do.
+
+// The user's commands, as the buttons say them.
+const COMMANDS = {
+  lock: text("Lock", "加锁"), unlock: text("Unlock", "解锁"), again: text("Lock again", "再次加锁"),
+  giveup: text("Give up", "放弃"), read: text("Read", "读"), put: text("Write to store", "写入存储"),
+  kill: text("Kill", "杀掉"), stop: text("Stop", "停住"), continue: text("Go on", "恢复"),
+  cut: text("Cut its line", "切断连接"), mend: text("Restore its line", "恢复连接"),
+  losecreate: text("Lose create reply", "丢失 create 应答"), losedelete: text("Lose delete reply", "丢失 delete 应答"),
+  delaylist: text("Delay next list", "推迟下次列出"),
+};
+const FAULTS = {
+  killserver: text("Kill", "杀掉"), stopserver: text("Stop", "停住"), cutserver: text("Cut off", "切断"),
+  restoreserver: text("Restore", "恢复"),
+};
+
+const clientName = (i) => say(`client ${i}`, `客户端 ${i}`);
+
+// actionName is what the user has done.
+function actionName({ do: what, n, client }) {
+  if (what === "lesson") return say(`lesson ${n}`, `第 ${n} 课`);
+  if (what === "add") return say(`add ${n}`, `添加 ${n} 个`);
+  if (FAULTS[what]) return say(`server ${n}: ${FAULTS[what].en}`, `服务器 ${n}：${FAULTS[what].zh}`);
+  if (client === undefined) return say(`all: ${COMMANDS[what].en}`, `全部：${COMMANDS[what].zh}`);
+  return say(`client ${client}: ${COMMANDS[what].en}`, `客户端 ${client}：${COMMANDS[what].zh}`);
+}
+
+const phaseTitle = (p) => p.action ? capital(actionName(p.action)) : say(p.title);
+
+// clientNames are several clients.
+function clientNames(all) {
+  if (all.length === 1) return clientName(all[0]);
+  if (all.length > 8) return say(`${all.length} clients`, `${all.length} 个客户端`);
+  const first = all.slice(0, -1), last = all.at(-1);
+  return say(`clients ${first.join(", ")} and ${last}`, `客户端 ${first.join("、")} 和 ${last}`);
+}
+
+// tell says an event of the recorder.
+function tell(e) {
+  const [i] = e.clients ?? [], who = e.clients ? clientNames(e.clients) : "", { text: error } = e;
+  const sentence = {
+    acted: () => say(`You: ${actionName(e.action)}.`, `你：${actionName(e.action)}。`),
+    arrived: () => e.again ? say(`${deed(e)}, again and again.`, `${deed(e)}，一遍又一遍。`) : say(`${deed(e)}.`, `${deed(e)}。`),
+    lost: () => say(`${deed(e)}, but the reply is lost: ${who} does not know it.`, `${deed(e)}，但应答丢失：${who} 不知道。`),
+    mood: () => moodSentence(e),
+    wrote: () => writeSentence(e.write),
+    gone: () => e.clients ? say(`${e.znode}, which was ${i}'s, is gone.`, `${e.znode}（属于 ${i}）没了。`) : say(`${e.znode} is gone.`, `${e.znode} 没了。`),
+    expired: () => say(`The server ends the session of ${i}, which it has not heard of for 5 s: ${e.znode} is gone.`,
+      `服务器结束 ${i} 的会话（已有 5 秒没有它的消息）：${e.znode} 没了。`),
+    warns: () => e.banner.breaks ? say(`Wrong: ${bannerText(e.banner)}.`, `有问题：${bannerText(e.banner)}。`) : say(`${bannerText(e.banner)}.`, `${bannerText(e.banner)}。`),
+    ended: () => error ? say(`${i} has ended by itself: ${error}.`, `${i} 自己结束了：${error}。`) : say(`${i} has ended by itself, without a word.`, `${i} 自己结束了，什么也没有说。`),
+    printed: () => say(`${i} prints: ${error}`, `${i} 打印：${error}`),
+    failed: () => e.clients ? `${i}: ${actionName(e.action)}: ${error}.` : `${actionName(e.action)}: ${error}`,
+    late: () => say(`The list for ${i} comes late: in 3 s.`, `给 ${i} 的列表要迟到：3 秒后才来。`),
+    later: () => say(`${i} is stopped: it will do that when it goes on.`, `${i} 已停住：恢复之后才会做。`),
+  }[e.what]();
+  return capital(sentence);
+}
+
+// deed says what has arrived at a client, or at several: what a request came to, or that they
+// were notified. A verb in the past is the same for several.
+function deed({ clients, frame: f }) {
+  let who = clientNames(clients);
+  if (f.first) who = say(`${who}, first in the queue,`, `排第一的${who}`);
+  if (f.kind === NOTIFICATION) {
+    return say(`${who} got a notification: ${eventName(f)}`, `${who} 收到通知：${eventName(f)}`);
+  }
+  const name = f.name, done = f.err === 0;
+  const said = {
+    "-10": () => say(`${who} connected again`, `${who} 又连上了`),
+    101: () => say(`${who} set the watches again`, `${who} 重新设置了监听`),
+    12: () => say(`${who} listed ${name}: ${answer(f)}`, `${who} 列出 ${name}：${answer(f)}`),
+    1: () => done ? say(`${who} created ${name}`, `${who} 创建了 ${name}`) : say(`${who} tried to create ${name}: ${answer(f)}`, `${who} 试图创建 ${name}：${answer(f)}`),
+    2: () => done ? say(`${who} deleted ${name}`, `${who} 删除了 ${name}`) : say(`${who} tried to delete ${name}: ${answer(f)}`, `${who} 试图删除 ${name}：${answer(f)}`),
+  }[f.op] ?? (() => done ? say(`${who} looked at ${name}`, `${who} 查看了 ${name}`) : say(`${who} looked at ${name}: ${answer(f)}`, `${who} 查看 ${name}：${answer(f)}`));
+  return f.watch ? say(`${said()}, and set a watch`, `${said()}，并设置了监听`) : said();
+}
+
+function eventName({ op, name }) {
+  if (op === 1) return say(`${name} is there`, `${name} 已出现`);
+  if (op === 2) return say(`${name} is gone`, `${name} 没了`);
+  return op === 4 ? say(`${name} has other children`, `${name} 的子节点变了`) : say(`${name} has other data`, `${name} 的数据变了`);
+}
+
+function answer({ op, err, names }) {
+  if (err === -101) return op === 1 ? say("the znode above it is missing", "它的父节点不存在") : say("no such znode", "没有这个 znode");
+  if (err === -110) return say("it is there already", "它已经存在");
+  if (err !== 0) return errorName(err);
+  return names === 1 ? say("1 name", "1 个名字") : say(`${names} names`, `${names} 个名字`);
+}
+
+function moodSentence({ clients: [i], mood, text: error, token, again }) {
+  const is = moodName(mood);
+  if (error && mood === "told that it lost the lock") return say(`${i} is told: ${error}.`, `${i} 得到通知：${error}。`);
+  if (error) return say(`${i} gets an error: ${error}.`, `${i} 得到错误：${error}。`);
+  if (mood === "idle") return say(`${i} has given up.`, `${i} 放弃了等待。`);
+  if (again) return say(`${i} ${is} once more.`, `${i} 再一次${is}。`);
+  return token ? say(`${i} ${is}, with the token ${token}.`, `${i} ${is}，令牌是 ${token}。`) : say(`${i} now ${is}.`, `${i} 现在${is}。`);
+}
+
+// verdict is what the store says to a write.
+function verdict({ token, ok }) {
+  if (!token) return say("accepted, for it bears no token that could be checked", "接受，因为没有可校验的令牌");
+  return ok ? say("accepted", "被接受") : say("refused: a later holder has written", "拒绝：后来的持有者已经写过");
+}
+
+function writeSentence(w) {
+  if (!w.token) return say(`${w.client} writes to the store: ${verdict(w)}.`, `${w.client} 写入存储：${verdict(w)}。`);
+  return say(`${w.client} writes to the store with the token ${w.token}: ${verdict(w)}.`, `${w.client} 带着令牌 ${w.token} 写入存储：${verdict(w)}。`);
+}
+
+// bannerText says what is wrong.
+function bannerText({ wrong, clients, znode }) {
+  const [i] = clients ?? [], blocks = say(`${znode} blocks everybody`, `${znode} 挡住了所有人`);
+  return {
+    "two inside": () => say(`${clients.length} inside at a time: each of ${clients.join(", ")} believes that it holds the lock`,
+      `同时有 ${clients.length} 个在里面：${clients.join("、")} 都以为自己持有锁`),
+    "blocks: of nobody": () => say(`${blocks}: it belongs to nobody here`, `${blocks}：它不属于这里的任何人`),
+    "blocks: of a dead client, and nobody deletes it": () => say(`${blocks}: ${i}, which made it, is dead, and nobody will delete it`,
+      `${blocks}：创建它的 ${i} 已死，没有人会删它`),
+    "blocks: of a dead client, and the server does not know it yet": () => say(`${blocks}: ${i}, whose it is, is dead, and the server does not know it yet`,
+      `${blocks}：它属于 ${i}，${i} 已死，服务器还不知道`),
+    "blocks: of a client that has been dead for long": () => say(`${blocks}: ${i}, whose it is, has been dead for long`, `${blocks}：它属于 ${i}，${i} 早就死了`),
+    "blocks: of a client that does not know it": () => say(`${blocks}: it is ${i}'s, which does not know it`, `${blocks}：它属于 ${i}，${i} 却不知道`),
+    "blocks: of a client that neither waits nor holds": () => say(`${blocks}: it is ${i}'s, which neither waits nor holds`, `${blocks}：它属于 ${i}，${i} 既没有在等也没有持有`),
+    "has lost it: is told when it goes on": () => say(`${i} has lost the lock and is stopped: it is told of that when it goes on`,
+      `${i} 已经丢了锁，但它被停住了：恢复运行后才会得知`),
+    "has lost it: is not told": () => say(`${i} believes that it holds the lock, and has lost it: its znode is gone`,
+      `${i} 以为自己持有锁，其实已丢失：它的 znode 没了`),
+  }[wrong]();
+}

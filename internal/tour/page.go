@@ -1,0 +1,179 @@
+package tour
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"zklock/internal/lang"
+	"zklock/internal/property"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/stage"
+)
+
+//go:embed sections.html.tmpl
+var markup string
+
+var sections = template.Must(template.New("sections").Funcs(stage.Functions).Funcs(template.FuncMap{
+	"number":   number,
+	"cell":     cell,
+	"plain":    withCommas,
+	"messages": messages,
+	"both":     inBoth,
+	"evidence": func(r property.Result) lang.Text {
+		return lang.Of("%v evidence: %v, %v", "%v 证据：%v，%v", r.Verdict, inBoth(r.Subject), r.Property.Name)
+	},
+}).Parse(markup))
+
+// Write writes the page: the replay of the stories, and below it what was measured.
+func (rec *Recording) Write(w io.Writer) error {
+	p := stage.Page{
+		Heading: text("zklock: the tour", "zklock 导览"),
+		Footer: lang.Of(
+			"Recorded on %v, %v, with up to %v clients. Everything on this page comes from that one run.",
+			"录制环境：%v，%v，最多 %v 个客户端。本页的内容全都出自这一次运行。",
+			rec.Origin, rec.date(), number(rec.Largest+1)),
+		Titles:  rec.Titles,
+		Stories: rec.Stories,
+		Parts: []stage.Part{
+			{ID: "score", Title: text("Scoreboard", "成绩表")},
+			{ID: "matrix", Title: text("Properties", "性质")},
+			{ID: "growth", Title: text("Growth", "增长")},
+		},
+	}
+	for _, l := range rec.Locks {
+		p.Locks = append(p.Locks, l.onPage())
+	}
+	groups := rec.Score()
+	var more bytes.Buffer
+	err := sections.Execute(&more, map[string]any{
+		"Rec":       rec,
+		"Columns":   len(rec.Locks) + 1,
+		"Story":     rec.story(),
+		"Score":     groups[:len(groups)-1], // the last one is part of the matrix, which stands below
+		"Measured":  rec.measured("1", "2", "3", "4", "5", "6"),
+		"Sizes":     scored(min(rec.Largest, 100)),
+		"Releases":  rec.releases(),
+		"HandOvers": rec.handOverTimes(),
+		"Promised": lang.Of(
+			"From the call of Unlock to the return of the next client's Lock, in milliseconds: %v hand-overs, ten waiting.",
+			"从调用 Unlock 到下一个客户端的 Lock 返回，单位毫秒：%v 次交接，十个在等。", handOvers),
+	})
+	if err != nil {
+		return err
+	}
+	p.More = template.HTML(more.String())
+	return p.Write(w)
+}
+
+// inBoth is the short name of a lock.
+func inBoth(name any) lang.Text {
+	key, isStep := strings.CutPrefix(name.(string), "step ")
+	if !isStep {
+		return text(name.(string), name.(string))
+	}
+	return lang.Of("step %s", "第 %s 步", key)
+}
+
+// cell is a cell of a table, as the page has it: with commas, and without what is noise.
+func cell(label lang.Text, value any) string {
+	text := withCommas(value)
+	n, err := strconv.ParseFloat(text, 64)
+	isBelowOne := err == nil && n < 1
+	if isBelowOne && strings.HasSuffix(label.EN, "quiet") {
+		return "≤ 1"
+	}
+	return text
+}
+
+// withCommas is a cell with commas, if it is a large number.
+func withCommas(value any) string {
+	text := fmt.Sprint(value)
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+		return number(n)
+	}
+	return text
+}
+
+// releases is the table of what a release costs in crowds of several sizes.
+func (rec *Recording) releases() (rows [][]any) {
+	for _, q := range rec.measured(grown...) {
+		for _, c := range q.Crowds {
+			rows = append(rows,
+				[]any{q.Lock.Subject.Name, c.Waiters, c.median(notifications), c.median(requests), c.median(received)})
+		}
+	}
+	return rows
+}
+
+// handOverTimes is the table of how long a hand-over takes: at least, half of them, and at most.
+func (rec *Recording) handOverTimes() (rows [][]any) {
+	for _, q := range rec.measured("1", "2", "3", "4", "5", "6") {
+		var all []time.Duration
+		for _, r := range q.Crowds[0].Releases {
+			all = append(all, r.Took)
+		}
+		slices.Sort(all)
+		row := []any{q.Lock.Subject.Name}
+		for _, took := range []time.Duration{all[0], all[len(all)/2], all[len(all)-1]} {
+			row = append(row, fmt.Sprintf("%.2g", float64(took.Microseconds())/1000))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// isDrawn tells whether a frame is part of what a lock does.
+func isDrawn(f wiretap.Frame) bool { return f.Op != wiretap.Ping && !f.IsBarrier() }
+
+// A message is a frame between a client and the server, as a row of a table.
+type message struct {
+	wiretap.Frame
+	Client int
+	After  string // milliseconds since the first
+	Arrow  string
+	Text   lang.Text
+}
+
+// shown is how many messages a table has at most: of more, the last.
+const shown = 60
+
+// messages are what has passed at the clients of a property's story, in its order.
+func messages(lines []property.Line) (all []message) {
+	for i, line := range lines {
+		connected := false
+		for _, f := range line.Frames {
+			isGreeting := f.Op == wiretap.Connect && !connected // every client's first
+			connected = connected || f.Kind == wiretap.Reply
+			if isDrawn(f) && !isGreeting && f.Op != wiretap.Close {
+				all = append(all, message{Frame: f, Client: i})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b message) int { return a.At.Compare(b.At) })
+	for i := range all {
+		m := &all[i]
+		m.After = fmt.Sprintf("%.1f", float64(m.At.Sub(all[0].At).Microseconds())/1000)
+		m.Arrow = [...]string{"→", "←", "!"}[m.Kind]
+		m.Text = m.Briefly(short(m.Path))
+		if m.Lost {
+			m.Text = lang.Of("%v: lost", "%v：丢失", m.Text)
+		}
+	}
+	return all[max(0, len(all)-shown):]
+}
+
+var zeroes = regexp.MustCompile(`0{3,9}(\d)`)
+
+// short is a path as people would tell it to each other: lock-3.
+func short(name string) string {
+	return zeroes.ReplaceAllString(wiretap.WithoutGuid(path.Base(name)), "$1")
+}

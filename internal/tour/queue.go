@@ -1,0 +1,320 @@
+package tour
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+	"zklock/internal/server/wiretap"
+)
+
+// A Queue is what was measured of one lock: one client alone, and then a queue
+// that grows.
+type Queue struct {
+	*scene
+	Polls   bool           // those who wait ask again and again, and are never told
+	Alone   wiretap.Counts // one client, one Lock and Unlock
+	Arrival wiretap.Counts // the traffic of the first crowd because one more client comes
+	Crowds  []Crowd        // the smallest first, those that the scoreboard leaves out among them
+
+	largest int             // crowd of the tour
+	part    *zktest.Section // of the measuring: it ends when all have left
+	holder  *zktest.Turn
+	waiting []*zktest.Turn
+	idle    []*zktest.Member // they have held the lock, and come again
+}
+
+// A Crowd is so many clients that wait behind a holder, each with a session of
+// its own.
+type Crowd struct {
+	Waiters  int
+	Waiting  wiretap.Counts // all their traffic in one Window of waiting
+	Releases []Release      // with the same number waiting each time
+
+	// Of the largest crowd of some locks; else nil.
+	Bystander *Bystander
+	Deaths    *wiretap.Counts // the traffic of those who live because every tenth expires
+}
+
+// Window is how long a crowd is watched while it waits.
+const Window = time.Second
+
+// A Release is what one Unlock of the holder sets off, until all is quiet again;
+// of clients that poll, until the next is in.
+type Release struct {
+	wiretap.Counts               // of all clients
+	ToWaiters      int           // bytes that went to those who waited
+	Took           time.Duration // from the call of Unlock to the return of the next one's Lock
+}
+
+// How often the holder releases: the times of the first crowd are drawn, one by one.
+const (
+	handOvers    = 20
+	someReleases = 3
+)
+
+// sizes are those of the crowds, from ten to the largest.
+func sizes(largest int) []int {
+	all := slices.DeleteFunc([]int{10, 30, 100, 300, 1000}, func(n int) bool { return n >= largest })
+	return append(all, largest)
+}
+
+// scored are the sizes that the scoreboard shows. The others are measured for the
+// drawings of the growth alone.
+func scored(largest int) []int {
+	shown := []int{10, 100, largest}
+	return slices.DeleteFunc(sizes(largest), func(n int) bool { return !slices.Contains(shown, n) })
+}
+
+// patience is the deadline of queues that are measured together.
+const patience = 5 * time.Minute
+
+// grown are the locks whose growth the page shows.
+var grown = []string{"3", "4", "5", "6"}
+
+// measure lets the queues grow until so many wait. They come and wait together; what
+// is timed is done by one after the other.
+func (t *Tour) measure(z zktest.T, queues []*Queue) {
+	about := func(q *Queue, n int, what string) {
+		t.say("%s, %s: %s clients: %s", q.Lock.Subject.Name, q.Lock.Title, number(n), what)
+	}
+	for _, n := range sizes(min(t.Largest, 100)) {
+		each(z, queues, func(_ int, q *Queue) { q.grow(n) })
+		if slices.Contains(scored(t.Largest), n) {
+			t.say("%d clients wait at each lock", n)
+			each(z, queues, func(_ int, q *Queue) { q.wait() })
+		}
+		for _, q := range queues {
+			if n == 10 && !q.Polls {
+				about(q, n, "one more comes")
+				q.arrival()
+			}
+			about(q, n, "the holder releases")
+			q.releases()
+		}
+	}
+	for _, q := range queues { // more are there one lock at a time
+		for _, n := range sizes(t.Largest) {
+			if n > 100 && !q.Polls { // else the server would do nothing but answer them
+				about(q, n, "they come, and the holder releases")
+				q.grow(n)
+				q.releases()
+			}
+		}
+		if t.Largest > 100 && q.Lock.among("3", "4") {
+			about(q, t.Largest, "a bystander reads and writes")
+			q.bystander()
+			about(q, t.Largest, "every tenth of them expires")
+			q.fill(t.Largest)
+			deaths := q.die(10)
+			q.crowd().Deaths = &deaths
+		}
+		q.end()
+	}
+}
+
+// end lets all clients leave, and keeps nothing of them but what was measured: a
+// thousand take more memory than all the rest.
+func (q *Queue) end() {
+	q.leave()
+	q.part.End()
+	q.scene, q.part = &scene{Lock: q.Lock}, nil
+	q.holder, q.waiting, q.idle = nil, nil, nil
+}
+
+// crowd is the present one.
+func (q *Queue) crowd() *Crowd { return &q.Crowds[len(q.Crowds)-1] }
+
+// grow makes a crowd of n, who wait.
+func (q *Queue) grow(n int) {
+	if len(q.Crowds) == 0 {
+		q.alone()
+		q.come(n)
+		return
+	}
+	q.fill(n)
+	q.Crowds = append(q.Crowds, Crowd{Waiters: n})
+}
+
+// alone counts what one Lock and Unlock cost when nobody else is there.
+func (q *Queue) alone() {
+	m := q.Lock.Subject.JoinAs(q.Zoo, "the only client", property.Seat{Path: q.Root + "/alone"})
+	for range 2 { // the first makes the directory
+		counted := q.CountClients(m.Client)
+		m.Acquire().Release()
+		q.Alone = counted()
+	}
+	m.Close()
+}
+
+// come brings the first crowd, one after the other.
+func (q *Queue) come(n int) {
+	cast := q.cast(n + 1)
+	q.phase("%d clients come", "来了 %d 个客户端", n+1)
+	q.holder = q.takes(cast[0])
+	q.waiting = q.lines(cast[1:]...)
+	q.settles(q.waiting)
+	_, q.Polls = q.waiting[0].Tap.Waiting(0)
+	q.sum("%s holds the lock, %d wait.", "%s 持有锁，%d 个在等。", names(q.holder.Member), n)
+	q.Crowds = append(q.Crowds, Crowd{Waiters: n})
+}
+
+// wait watches the waiting for one Window, and before a camera for a fifth of it.
+func (q *Queue) wait() {
+	window := Window
+	if q.camera != nil {
+		window /= 5
+	}
+	q.phase("a fifth of a second goes by", "过去五分之一秒")
+	counted, begin := counting(q.waiting...), time.Now()
+	time.Sleep(window) // not a wait for a state: the time is the measure
+	q.crowd().Waiting = counted(begin.Add(window))
+	q.waited(q.crowd().Waiting)
+}
+
+// waited sums up what the crowd has asked while it waited.
+func (q *Queue) waited(c wiretap.Counts) {
+	switch asked, n := c.All(), len(q.waiting); {
+	case asked == 0:
+		q.sumOfWindow("%d clients waited: 0 requests, 0 bytes.", "%d 个客户端在等：0 个请求，0 字节。", n)
+	case writes(c) > 0:
+		q.sumOfWindow(
+			"%d clients waited: %s requests, every one a write that failed.",
+			"%d 个客户端在等：%s 个请求，个个都是失败的写操作。",
+			n, number(asked),
+		)
+	default:
+		q.sumOfWindow(
+			"%d clients waited: %s requests, %s bytes of lists, and nothing new in them.",
+			"%d 个客户端在等：%s 个请求，%s 字节的列表，里面没有任何新消息。",
+			n, number(asked), number(c.Received),
+		)
+	}
+}
+
+// arrival lets one more client come, and, if nobody looks on, go again.
+func (q *Queue) arrival() {
+	newcomer := q.cast(1)[0]
+	q.phase("%s comes, too", "%s 也来了", names(newcomer))
+	counted := q.Count(q.waiting...)
+	q.settles(append(q.lines(newcomer), q.waiting...))
+	q.Barrier(q.holder.Client)
+	q.Arrival = counted()
+	if told := q.Arrival.Notifications; told == 0 {
+		q.sum("%s came: no waiter was woken.", "%s 来了：没有等待者被唤醒。", names(newcomer))
+	} else {
+		q.sum(
+			"%s came: %s to those who wait, %s, and it is nobody's turn.",
+			"%s 来了：给等待者 %s，%s，却没有轮到任何一个。",
+			names(newcomer),
+			plural(told, "%s notification", "%s notifications", "%s 个通知"),
+			plural(q.Arrival.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列出"),
+		)
+	}
+	if q.camera != nil {
+		return
+	}
+	newcomer.Close() // zk.Lock does not know how to give up
+	q.members = q.members[:len(q.members)-1]
+	q.settles(q.waiting)
+}
+
+// fill brings who has held the lock, and more clients, until n wait. All look around
+// when all stand in line: else each arrival would wake the others, n×n/2 times in all.
+func (q *Queue) fill(n int) {
+	more := append(q.idle, q.cast(n-len(q.waiting)-len(q.idle))...)
+	q.idle = nil
+	var looks []*wiretap.Trap
+	look := func(m *zktest.Member) {
+		if !q.Polls {
+			looks = append(looks, m.Tap.HoldRequest(wiretap.GetChildren, 1))
+		}
+	}
+	for _, turn := range q.waiting {
+		look(turn.Member)
+	}
+	for _, m := range more {
+		look(m)
+		q.waiting = append(q.waiting, q.asks(m))
+	}
+	for _, turn := range q.waiting[n-len(more):] {
+		turn.Queued()
+	}
+	for _, look := range looks {
+		look.Let()
+	}
+	if !q.Polls {
+		q.settles(q.waiting)
+	}
+}
+
+// die lets every nth of those who wait expire, all in one moment, and counts what
+// that means for the others.
+func (q *Queue) die(nth int) wiretap.Counts {
+	slices.SortFunc(q.waiting, func(a, b *zktest.Turn) int { return strings.Compare(a.Znode(), b.Znode()) })
+	var dead []*zktest.Member
+	var alive []*zktest.Turn
+	for i, turn := range q.waiting {
+		if i%nth == nth/2 {
+			dead = append(dead, turn.Member)
+		} else {
+			alive = append(alive, turn)
+		}
+	}
+	counted := q.Count(alive...)
+	q.expire(dead...)
+	q.settles(alive)
+	return counted()
+}
+
+// releases lets the holder release several times, with as many waiting each time.
+func (q *Queue) releases() {
+	rounds := handOvers
+	if len(q.Crowds) > 1 {
+		rounds = someReleases
+	}
+	for range rounds {
+		q.fill(q.crowd().Waiters)
+		q.crowd().Releases = append(q.crowd().Releases, q.release())
+	}
+}
+
+// release is a phase in which the holder releases and the next is let in.
+func (q *Queue) release() Release {
+	old := names(q.holder.Member)
+	q.phase("%s releases", "%s 释放", old)
+	all, waiters := counting(append(q.waiting, q.holder)...), counting(q.waiting...)
+	begin := time.Now()
+	q.handOver()
+	quiet := since(q.holder.Member)
+	took := quiet.Sub(begin)
+	if !q.Polls {
+		q.settles(q.waiting)
+		q.Barrier(q.holder.Client)
+		quiet = time.Now()
+	}
+	r := Release{all(quiet), waiters(quiet).Received, took}
+	next := names(q.holder.Member)
+	if q.Polls {
+		q.sum("%s released: nobody was told; %d requests later %s found out by asking.",
+			"%s 释放：没有人收到通知；%d 个请求之后，%s 才问出来。",
+			old, r.All()-1, next)
+		return r
+	}
+	looks := plural(r.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列出")
+	if n := r.Requests[wiretap.Create]; n > 0 {
+		looks = plural(n, "%s create", "%s creates", "%s 次 create")
+	}
+	notifications := plural(r.Notifications, "%s notification", "%s notifications", "%s 个通知")
+	q.sum("%s released: %s, %s. Only %s could go on.", "%s 释放：%s，%s。只有%s可以继续。", old, notifications, looks, next)
+	return r
+}
+
+// handOver lets the holder release, and waits for the next one only.
+func (q *Queue) handOver() {
+	q.holder.Release()
+	q.idle = append(q.idle, q.holder.Member)
+	q.holder, q.waiting = q.served(q.waiting)
+}

@@ -1,0 +1,276 @@
+package tour
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/check/actor"
+	"zklock/internal/check/zktest"
+	"zklock/internal/lang"
+	"zklock/internal/property"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/stage"
+)
+
+// A scene is one lock with its clients. Either it is measured, and nothing stands between
+// the clients and the server but taps, or a camera records it for the page.
+type scene struct {
+	*zktest.Zoo
+	Lock    Lock
+	t       zktest.T
+	dir     string // the lock's directory; in step 1 the lock itself
+	members []*zktest.Member
+	turns   []*zktest.Turn
+
+	camera *stage.Camera // nil: the scene is measured
+	mu     sync.Mutex
+	filmed map[*wiretap.Tap]*stage.Client
+}
+
+// What a client can be besides what zktest says. The stage has a sign for each.
+const (
+	crashed = "crashed"
+	cutOff  = "cut off, believes it holds"
+	told    = "told that it lost the lock"
+)
+
+// scene sets up a lock. It ends with ctx, at the latest after patience.
+func (t *Tour) scene(ctx context.Context, patience time.Duration, z zktest.T, lock Lock) *scene {
+	s := &scene{Zoo: zktest.NewOn(z, t.Server), Lock: lock, t: z}
+	var cancel context.CancelFunc
+	s.Ctx, cancel = context.WithTimeout(ctx, patience)
+	z.Cleanup(cancel)
+	s.dir = s.Root + "/lock"
+	if !lock.Znode { // the queue's directory: making it is no part of the story
+		_, err := s.Observer().Create(s.dir, nil, 0, zk.WorldACL(zk.PermAll))
+		s.must(err)
+	}
+	return s
+}
+
+// film records the scene: every client that comes has a gate.
+func (s *scene) film() {
+	s.camera = stage.Film(s.Observer().Conn, s.dir, s.Lock.Znode)
+	s.filmed = map[*wiretap.Tap]*stage.Client{}
+	s.Tapped = func(name string, tap *wiretap.Tap) {
+		client := s.camera.Follow(called(name), tap)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.filmed[tap] = client
+	}
+}
+
+// called is a client's name in both languages.
+func called(name string) lang.Text {
+	chinese := strings.NewReplacer("client", "客户端", "reader", "读者", "writer", "写者")
+	return lang.Text{EN: name, ZH: chinese.Replace(name)}
+}
+
+// names is called, of a client.
+func names(m *zktest.Member) lang.Text { return called(m.Name) }
+
+func (s *scene) must(err error) {
+	if err != nil {
+		s.t.Fatalf("%s: %v", s.Lock.Subject.Name, err)
+	}
+}
+
+// join brings a client.
+func (s *scene) join(name string, timeout time.Duration) *zktest.Member {
+	m := s.Lock.Subject.JoinAs(s.Zoo, name, property.Seat{Timeout: timeout})
+	s.members = append(s.members, m)
+	return m
+}
+
+// cast brings n clients: all at once, or, before a camera, one after the other, for the page
+// shows them in their order.
+func (s *scene) cast(n int) []*zktest.Member {
+	come := make([]*zktest.Member, n)
+	join := func(i int, _ *zktest.Member) {
+		come[i] = s.Lock.Subject.Join(s.Zoo, fmt.Sprintf("client %d", len(s.members)+i))
+	}
+	if s.camera == nil {
+		each(s.t, come, join)
+	} else {
+		for i := range come {
+			join(i, nil)
+		}
+	}
+	s.members = append(s.members, come...)
+	return come
+}
+
+// each does something with all values at once.
+func each[V any](t zktest.T, values []V, do func(int, V)) {
+	var all sync.WaitGroup
+	ok := make([]bool, len(values))
+	for i, v := range values {
+		all.Go(func() {
+			do(i, v)
+			ok[i] = true // not when FailNow has ended this goroutine
+		})
+	}
+	all.Wait()
+	if slices.Contains(ok, false) {
+		t.FailNow()
+	}
+}
+
+// since is when the client has last changed its mind.
+func since(m *zktest.Member) time.Time {
+	moods := m.Moods()
+	return moods[len(moods)-1].At
+}
+
+// asks calls Lock in the background.
+func (s *scene) asks(m *zktest.Member) *zktest.Turn {
+	turn := m.Start()
+	s.turns = append(s.turns, turn)
+	return turn
+}
+
+// takes makes the client hold the lock.
+func (s *scene) takes(m *zktest.Member) *zktest.Turn {
+	turn := s.asks(m)
+	turn.Acquired()
+	return turn
+}
+
+// lines makes clients stand in line, one after the other.
+func (s *scene) lines(members ...*zktest.Member) (turns []*zktest.Turn) {
+	for _, m := range members {
+		turn := s.asks(m)
+		turn.Waits()
+		s.mustWait(turn)
+		turns = append(turns, turn)
+	}
+	return turns
+}
+
+// mustWait ends the story if the client, who is not the first, is inside.
+func (s *scene) mustWait(turn *zktest.Turn) {
+	if turn.Returned() {
+		s.t.Fatalf("%s was let in beside the holder; its Lock answered %v", turn.Name, turn.Err())
+	}
+}
+
+// expire returns when the clients have crashed, and the server has ended their
+// sessions, all in one moment.
+func (s *scene) expire(dead ...*zktest.Member) {
+	var clients []*zktest.Client
+	for _, m := range dead {
+		m.Becomes(crashed)
+		clients = append(clients, m.Client)
+	}
+	s.Expire(clients...)
+	s.ended(dead...)
+}
+
+// ended lets the camera see that sessions have ended: no client is told of that.
+func (s *scene) ended(dead ...*zktest.Member) {
+	if s.camera == nil {
+		return
+	}
+	for _, m := range dead {
+		s.camera.Ends(s.filmed[m.Tap])
+	}
+}
+
+// settles returns when all that has happened has had its effect on those who wait.
+func (s *scene) settles(waiting []*zktest.Turn) {
+	each(s.t, waiting, func(_ int, turn *zktest.Turn) {
+		s.Barrier(turn.Client)
+		s.Await("all who wait to settle down", func() bool {
+			s.mustWait(turn)
+			silently, polling := turn.Tap.Waiting(0)
+			return silently || polling
+		})
+	})
+}
+
+// served returns whoever of the waiting is let in next, and the others.
+func (s *scene) served(waiting []*zktest.Turn) (next *zktest.Turn, others []*zktest.Turn) {
+	i := -1
+	s.Await("the next in line to be let in", func() bool {
+		i = slices.IndexFunc(waiting, (*zktest.Turn).Returned)
+		return i >= 0
+	})
+	next = waiting[i]
+	next.Acquired()
+	return next, slices.Delete(slices.Clone(waiting), i, i+1)
+}
+
+// counting counts what passes between clients and the server from now on, but for the
+// proofs of a session, which are not what a release costs. The function that it
+// returns gives the sum up to a moment.
+func counting(turns ...*zktest.Turn) func(until time.Time) wiretap.Counts {
+	marks := make([]int, len(turns))
+	for i, turn := range turns {
+		marks[i] = turn.Tap.Mark()
+	}
+	return func(until time.Time) wiretap.Counts {
+		var all [][]wiretap.Frame
+		for i, turn := range turns {
+			all = append(all, slices.DeleteFunc(turn.Tap.Since(marks[i]), func(f wiretap.Frame) bool {
+				return f.At.After(until) || actor.IsProof(f.Path)
+			}))
+		}
+		return wiretap.Count(all...)
+	}
+}
+
+// phase begins a part of the story. The story begins with the first: what was before
+// is no part of it.
+func (s *scene) phase(en, zh string, args ...any) {
+	if s.camera != nil {
+		s.camera.Phase(sentence(en, zh, args...))
+	}
+}
+
+// sum ends the present phase with a sentence.
+func (s *scene) sum(en, zh string, args ...any) {
+	if s.camera != nil {
+		s.camera.Sum(sentence(en, zh, args...), false)
+	}
+}
+
+// sumOfWindow is sum of a phase that ends with the clock, whether or not anything happens.
+func (s *scene) sumOfWindow(en, zh string, args ...any) {
+	if s.camera != nil {
+		s.camera.Sum(sentence(en, zh, args...), true)
+	}
+}
+
+// sentence begins with a capital letter.
+func sentence(en, zh string, args ...any) lang.Text {
+	t := lang.Of(en, zh, args...)
+	t.EN = strings.ToUpper(t.EN[:1]) + t.EN[1:]
+	return t
+}
+
+// story is what the camera has recorded.
+func (s *scene) story() stage.Story {
+	for _, m := range s.members {
+		s.camera.Moods(s.filmed[m.Tap], m.Moods())
+	}
+	return s.camera.Story()
+}
+
+// leave ends all sessions at once: one after the other, each would wake others.
+// The client library can leave a goroutine behind when it is closed with a
+// request on its way: so who was cut off connects again first, and who waits
+// gives up.
+func (s *scene) leave() {
+	each(s.t, s.members, func(_ int, m *zktest.Member) {
+		m.Tap.Restore()
+		s.Await(fmt.Sprintf("%v to have a session", m.Name), func() bool { return m.State() == zk.StateHasSession })
+	})
+	each(s.t, s.turns, func(_ int, turn *zktest.Turn) { _ = turn.Cancel() }) // it may have returned long ago
+	each(s.t, s.members, func(_ int, m *zktest.Member) { m.Close() })
+}

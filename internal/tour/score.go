@@ -1,0 +1,200 @@
+package tour
+
+import (
+	"slices"
+
+	"zklock/internal/lang"
+	"zklock/internal/property"
+	"zklock/internal/upkeep/chapter"
+)
+
+// A Group of rows of the scoreboard has a title of its own.
+type Group struct {
+	Title lang.Text
+	Rows  []Row
+}
+
+// A Row has a cell a lock: a string or an int, where it is the same in every run,
+// and else a chapter.Rough.
+type Row struct {
+	Label lang.Text
+	Cells []any
+}
+
+const none = "–"
+
+// Score is the scoreboard: a column a lock.
+func (rec *Recording) Score() (groups []Group) {
+	type row struct {
+		label lang.Text
+		cell  func(*Queue, *Crowd) any
+	}
+	group := func(title lang.Text, waiters int, rows ...row) {
+		g := Group{Title: title}
+		for _, r := range rows {
+			var cells []any
+			for _, q := range rec.Queues {
+				if c := q.Crowd(waiters); c != nil { // not every lock has one
+					cells = append(cells, r.cell(q, c))
+				} else {
+					cells = append(cells, none)
+				}
+			}
+			g.Rows = append(g.Rows, Row{r.label, cells})
+		}
+		groups = append(groups, g)
+	}
+	// What waiters are told who are never told does not arise.
+	told := func(label lang.Text, cell func(*Queue, *Crowd) any) row {
+		return row{label, func(q *Queue, c *Crowd) any {
+			if q.Polls {
+				return none
+			}
+			return cell(q, c)
+		}}
+	}
+	// A cell is blank if that was not measured of the lock.
+	beside := func(label lang.Text, cell func(*Crowd) any) row {
+		return row{label, func(_ *Queue, c *Crowd) any {
+			if c.Deaths == nil {
+				return ""
+			}
+			return cell(c)
+		}}
+	}
+	waits := func(label lang.Text, percent int) row {
+		return beside(label, func(c *Crowd) any { return machines(c.Bystander.times(percent)) })
+	}
+
+	group(
+		lang.Of("one client, alone", "只有一个客户端"),
+		10,
+		row{text("requests to lock and unlock", "一次加锁和解锁的请求数"), func(q *Queue, _ *Crowd) any { return q.Alone.All() }},
+	)
+	for _, n := range scored(rec.Largest) {
+		crowd := number(n)
+		if slices.ContainsFunc(rec.Queues, func(q *Queue) bool { return q.Polls && q.Crowd(n) != nil }) {
+			group(
+				lang.Of("%v clients wait for one second", "%v 个客户端等待一秒", crowd),
+				n,
+				row{text("requests", "请求"), func(_ *Queue, c *Crowd) any { return often(c.Waiting.All()) }},
+				row{text("of these, writes", "其中写请求"), func(_ *Queue, c *Crowd) any { return often(writes(c.Waiting)) }},
+				row{text("kilobytes sent to them", "发给它们的数据，KB"),
+					func(_ *Queue, c *Crowd) any { return kilobytes(c.Waiting.Received, 10) },
+				},
+			)
+		}
+		if n == 10 {
+			group(
+				lang.Of("one more comes, %v wait", "%v 个在等，又来一个", crowd),
+				n,
+				told(text("notifications", "通知"), func(q *Queue, _ *Crowd) any { return q.Arrival.Notifications }),
+			)
+		}
+		group(
+			lang.Of("the holder releases, %v wait", "持有者释放，%v 个在等", crowd),
+			n,
+			told(text("notifications", "通知"), func(_ *Queue, c *Crowd) any { return c.median(notifications) }),
+			told(text("requests until all is quiet", "到恢复空闲为止的请求数"), func(_ *Queue, c *Crowd) any { return c.median(requests) }),
+			told(text("kilobytes sent to them", "发给它们的数据，KB"), func(_ *Queue, c *Crowd) any { return kilobytes(c.median(toWaiters), 1.1) }),
+			row{text("milliseconds until the next is in", "到下一个拿到锁的毫秒数"),
+				func(_ *Queue, c *Crowd) any { return machines(float64(c.median(took)) / 1e6) },
+			},
+		)
+	}
+	if n := rec.Largest; n > 100 && len(rec.measured("3", "4")) > 0 {
+		group(
+			lang.Of("a bystander reads and writes while %v are served", "%v 个等待者轮流得到锁时，旁观者在读和写", number(n)),
+			n,
+			waits(text("its median wait, times quiet", "等待的中位数，平静时的倍数"), 50),
+			waits(text("99th percentile, times quiet", "第 99 百分位，平静时的倍数"), 99),
+			waits(text("longest wait, times quiet", "最长的等待，平静时的倍数"), 100),
+			beside(text("kilobytes to others in one wait", "它等一次时发给别人的千字节数"),
+				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
+			),
+		)
+		group(lang.Of("%v of %v who wait expire at once", "%[2]v 个等待者中 %[1]v 个同时过期", number(n/10), number(n)), n,
+			beside(text("notifications", "通知"), func(c *Crowd) any { return often(c.Deaths.Notifications) }),
+			beside(text("requests", "请求"), func(c *Crowd) any { return often(c.Deaths.All()) }),
+			beside(text("kilobytes sent to them", "发给它们的数据，KB"), func(c *Crowd) any { return kilobytes(c.Deaths.Received, 10) }))
+	}
+	kept := Group{Title: lang.Of("does it keep its promises?", "守住承诺了吗？")}
+	for _, p := range promises {
+		kept.Rows = append(kept.Rows, Row{p.Name, rec.verdicts(slices.Index(property.Properties, p))})
+	}
+	return append(groups, kept)
+}
+
+// verdicts are all locks' on a property.
+func (rec *Recording) verdicts(property int) (cells []any) {
+	for _, answers := range rec.Answers {
+		cells = append(cells, string(answers[property].Verdict))
+	}
+	return cells
+}
+
+// story are the three rows that tell what the tour is about, each with its title: who gets a
+// lock whose holder has crashed, what waiting costs, and whom a release wakes.
+func (rec *Recording) story() Group {
+	n := scored(rec.Largest)[min(1, len(scored(rec.Largest))-1)]
+	var crash, asked, woken []any
+	for i, q := range rec.Queues {
+		c := q.Crowd(n)
+		crash = append(crash, string(rec.Answers[i][slices.Index(property.Properties, property.CrashFrees)].Verdict))
+		asked = append(asked, often(c.Waiting.All()))
+		if q.Polls {
+			woken = append(woken, none)
+		} else {
+			woken = append(woken, c.median(notifications))
+		}
+	}
+	return Group{Rows: []Row{
+		{property.CrashFrees.Name, crash},
+		{lang.Of("requests of %v clients that wait for one second", "%v 个客户端等待一秒发出的请求", number(n)), asked},
+		{lang.Of("notifications for one release, %v wait", "%v 个在等，一次释放的通知数", number(n)), woken},
+	}}
+}
+
+// Crowd is the one of that size, if the lock has it.
+func (q *Queue) Crowd(waiters int) *Crowd {
+	for i := range q.Crowds {
+		if q.Crowds[i].Waiters == waiters {
+			return &q.Crowds[i]
+		}
+	}
+	return nil
+}
+
+func notifications(r Release) int { return r.Notifications }
+func requests(r Release) int      { return r.All() }
+func received(r Release) int      { return r.Received }
+func toWaiters(r Release) int     { return r.ToWaiters }
+func took(r Release) int          { return int(r.Took) }
+
+// median of what the crowd's releases have in common.
+func (c *Crowd) median(of func(Release) int) int {
+	var all []int
+	for _, r := range c.Releases {
+		all = append(all, of(r))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// machines is a time, or a ratio of times: the machine's.
+func machines(time float64) any { return chapter.About(time, 500) }
+
+// often is how often something was done that depends on the clock: 0 does not.
+func often(n int) any {
+	if n == 0 {
+		return n
+	}
+	return chapter.About(n, 10)
+}
+
+func kilobytes(bytes int, factor float64) any {
+	if bytes == 0 {
+		return bytes
+	}
+	return chapter.About(float64(bytes)/1000, factor)
+}

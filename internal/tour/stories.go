@@ -1,0 +1,389 @@
+package tour
+
+import (
+	"fmt"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/lang"
+	"zklock/internal/server/wiretap"
+	"zklock/internal/stage"
+)
+
+// A story is something that happens to a lock, told with each of some locks.
+type story struct {
+	stage.Title
+	tell func(*scene)
+}
+
+// stories are all stories, in the order of the chapters, and of the page.
+var stories = []story{
+	{
+		tell: tellCrash,
+		Title: stage.Title{
+			ID:    "crash",
+			Title: text("The holder crashes", "持有者崩溃"),
+			Watch: text("Who deletes the znode of a client that is no more?", "客户端已经不在了，谁来删它的 znode？"),
+			Steps: []string{"1", "2", "4"},
+			Pair:  []string{"1", "2"},
+		},
+	},
+	{
+		tell: tellStranger,
+		Title: stage.Title{
+			ID:    "stranger",
+			Title: text("Another client releases", "别的客户端来释放"),
+			Watch: text(
+				"Client 2 does not hold the lock and calls Unlock. What happens to client 0, which holds it?",
+				"客户端 2 没有持有锁，却调用 Unlock。持有锁的客户端 0 会怎样？",
+			),
+			Steps: []string{"1", "2"},
+			Pair:  []string{"1", "2"},
+		},
+	},
+	{
+		tell: tellWait,
+		Title: stage.Title{
+			ID:    "wait",
+			Title: text("Ten wait", "十个在等"),
+			Watch: text("What does it cost to wait while nothing happens?", "什么也没发生时，等待要花多少代价？"),
+			Steps: []string{"1", "1w", "2", "3", "4"},
+			Pair:  []string{"2", "3"},
+		},
+	},
+	{
+		tell: tellRelease,
+		Title: stage.Title{
+			ID:    "release",
+			Title: text("A release, ten waiting", "一次释放，十个在等"),
+			Watch: text(
+				"How many clients does one release wake, and how many of them have something to do?",
+				"一次释放唤醒多少个客户端？其中有多少个有事可做？",
+			),
+			Steps: []string{"1", "1w", "2", "3", "4", "5", "6"},
+			Pair:  []string{"3", "4"},
+		},
+	},
+	{
+		tell: tellFew,
+		Title: stage.Title{
+			ID:    "few",
+			Title: text("A release, three waiting", "一次释放，三个在等"),
+			Watch: text(
+				"The same with fewer, so that each message can bear its name: who says what to whom?",
+				"同样的事，人少一些，每条消息都能写上名字：谁对谁说了什么？",
+			),
+			Steps: []string{"3", "4"},
+			Pair:  []string{"3", "4"},
+		},
+	},
+	{
+		tell: tellArrival,
+		Title: stage.Title{
+			ID:    "arrival",
+			Title: text("One more comes", "又来一个"),
+			Watch: text("Whom does it concern that somebody joins the end of the queue?", "有人排到队尾，与谁有关？"),
+			Steps: []string{"3", "4"},
+			Pair:  []string{"3", "4"},
+		},
+	},
+	{
+		tell: tellDeaths,
+		Title: stage.Title{
+			ID:    "deaths",
+			Title: text("Several die at once", "几个客户端同时死去"),
+			Watch: text(
+				"Three of the ten who wait expire in one moment. Whom does it concern, and how often?",
+				"10 个等待者中有 3 个同时过期。这关系到谁？要通知几次？",
+			),
+			Steps: []string{"3", "4"},
+			Pair:  []string{"3", "4"},
+		},
+	},
+	{
+		tell: tellCrowd,
+		Title: stage.Title{
+			ID:    "crowd",
+			Title: text("A release, a hundred waiting", "一次释放，一百个在等"),
+			Watch: text(
+				"The same as with ten, and a larger crowd. What has grown, and what has not?",
+				"与十个时一样，只是人更多。什么变大了，什么没有？",
+			),
+			Steps: []string{"3", "4"},
+			Pair:  []string{"3", "4"},
+		},
+	},
+	{
+		tell: tellDeath,
+		Title: stage.Title{
+			ID:    "death",
+			Title: text("A waiter dies", "一个等待者崩溃"),
+			Watch: text(
+				"Client 2 is told that the znode before its own is gone. Is it client 2's turn?",
+				"客户端 2 收到通知，前一个节点没了。轮到客户端 2 了吗？",
+			),
+			Steps: []string{"3", "4"},
+			Pair:  []string{"4"},
+		},
+	},
+	{
+		tell: tellLostReply,
+		Title: stage.Title{
+			ID:    "lost",
+			Title: text("A reply gets lost", "一个应答丢失"),
+			Watch: text(
+				"The server makes the znode, and client 0 never hears of it. Whom does client 0 wait for then?",
+				"服务器创建了 znode，客户端 0 却不知道。这时客户端 0 在等谁？",
+			),
+			Steps: []string{"4", "5"},
+			Pair:  []string{"4", "5"},
+		},
+	},
+	{
+		tell: tellCutOff,
+		Title: stage.Title{
+			ID:    "cut",
+			Title: text("The holder is cut off", "持有者失去连接"),
+			Watch: text(
+				"Does client 0 know that it no longer holds the lock, when client 1 is let in?",
+				"客户端 1 拿到锁时，客户端 0 知道自己不再持有锁吗？",
+			),
+			Steps: []string{"4", "5"},
+			Pair:  []string{"4", "5"},
+		},
+	},
+	{
+		tell: tellShared,
+		Title: stage.Title{
+			ID:    "shared",
+			Title: text("A writer among readers", "读者中的写者"),
+			Watch: text("Four want to read and one wants to write. Who has to wait for whom?", "四个要读，一个要写。谁必须等谁？"),
+			Steps: []string{"5", "6"},
+			Pair:  []string{"5", "6"},
+		},
+	},
+}
+
+func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
+
+// waiters wait in most stories, and crowded in one.
+const (
+	waiters = 10
+	crowded = 100
+)
+
+// tellWait tells of the waiting.
+func tellWait(s *scene) {
+	q := &Queue{scene: s}
+	q.come(waiters)
+	q.wait()
+}
+
+// tellRelease tells of a release.
+func tellRelease(s *scene) {
+	q := &Queue{scene: s}
+	q.come(waiters)
+	q.release()
+}
+
+// tellArrival tells of one more client that comes.
+func tellArrival(s *scene) {
+	q := &Queue{scene: s}
+	q.come(waiters)
+	q.arrival()
+}
+
+// tellCrowd tells of a release with many waiting. How they come is no part of it.
+func tellCrowd(s *scene) {
+	q := &Queue{scene: s}
+	q.come(waiters)
+	q.fill(crowded)
+	s.camera.Forget()
+	q.release()
+}
+
+// tellFew tells of a release with three waiting.
+func tellFew(s *scene) {
+	q := &Queue{scene: s}
+	q.come(3)
+	q.release()
+}
+
+// plural says how many there are, of which one is said otherwise in English.
+func plural(n int, one, several, chinese string) lang.Text {
+	if n == 1 {
+		several = one
+	}
+	return lang.Of(several, chinese, number(n))
+}
+
+// number writes 1000 as 1,000.
+func number(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", number(n/1000), n%1000)
+}
+
+// writes counts the requests that the servers must agree on, whether they
+// succeed or not.
+func writes(c wiretap.Counts) int {
+	return c.Requests[wiretap.Create] +
+		c.Requests[wiretap.Delete] +
+		c.Requests[wiretap.SetData] +
+		c.Requests[wiretap.Multi]
+}
+
+// tellCrash tells of a holder that crashes while two wait.
+func tellCrash(s *scene) {
+	cast := s.cast(3)
+	s.phase("3 clients come", "来了 3 个客户端")
+	s.takes(cast[0])
+	waiting := s.lines(cast[1:]...)
+	s.sum("client 0 holds the lock, 2 wait.", "客户端 0 持有锁，2 个在等。")
+	s.phase("client 0 crashes", "客户端 0 崩溃")
+	s.expire(cast[0])
+	if len(s.Names(s.dir)) == 0 { // there is no queue: this is the lock itself
+		s.sumOfWindow("The server has ended client 0's session, and the znode is still there: nobody will ever get the lock.", "服务器结束了客户端 0 的会话，znode 还在：再也没有人能拿到锁。")
+		return
+	}
+	next, waiting := s.served(waiting)
+	s.settles(waiting)
+	s.sum("The server has ended client 0's session and deleted its znode: %s holds the lock.", "服务器结束了客户端 0 的会话，删掉了它的 znode：%s 持有锁。", names(next.Member))
+}
+
+// tellStranger tells of an Unlock by a client that does not hold the lock.
+func tellStranger(s *scene) {
+	cast := s.cast(3)
+	s.phase("client 0 locks, client 1 waits", "客户端 0 加锁，客户端 1 等待")
+	s.takes(cast[0])
+	next := s.lines(cast[1])[0]
+	s.sum("client 0 holds the lock, client 1 waits.", "客户端 0 持有锁，客户端 1 在等。")
+	s.phase("client 2 calls Unlock", "客户端 2 调用 Unlock")
+	if err := cast[2].Unlock(s.Ctx); err != nil {
+		next.StillWaits()
+		s.sum("client 2 has no znode to delete, and was told so. Client 0 holds the lock.", "客户端 2 没有 znode 可删，也得到了说明。客户端 0 持有锁。")
+		return
+	}
+	next.Acquired()
+	s.sum("client 2 deleted the znode that client 0 had made: client 1 was let in beside client 0.", "客户端 2 删了客户端 0 创建的 znode：客户端 1 与客户端 0 同时持有锁。")
+}
+
+// tellDeath tells of a waiter that dies in the line.
+func tellDeath(s *scene) {
+	cast := s.cast(3)
+	s.phase("3 clients come", "来了 3 个客户端")
+	holder := s.takes(cast[0])
+	line := s.lines(cast[1:]...)
+	s.settles(line)
+	s.sum("client 0 holds the lock, 2 wait.", "客户端 0 持有锁，2 个在等。")
+	s.phase("client 1 crashes", "客户端 1 崩溃")
+	s.expire(cast[1])
+	line[1].MustWait("client 0")
+	s.Barrier(cast[0].Client)
+	s.sum("client 2 was woken by the death of client 1, looked again, and waits on.", "客户端 2 因客户端 1 崩溃而被唤醒，再看一次，继续等。")
+	s.phase("client 0 releases", "客户端 0 释放")
+	holder.Release()
+	line[1].Acquired()
+	s.sum("client 0 released: now it is client 2's turn.", "客户端 0 释放：现在轮到客户端 2。")
+}
+
+// tellDeaths tells of several waiters that die in the line in one moment.
+func tellDeaths(s *scene) {
+	q := &Queue{scene: s}
+	q.come(10)
+	s.phase("clients 2, 5 and 8 crash", "客户端 2、5 和 8 崩溃")
+	c := q.die(3)
+	s.sum("3 sessions expired: %s, %s, and it is nobody's turn.", "3 个会话过期：%s，%s，还没有轮到谁。",
+		plural(c.Notifications, "%s notification", "%s notifications", "%s 个通知"),
+		plural(c.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列出"),
+	)
+}
+
+// tellLostReply tells of a create whose reply never arrives.
+func tellLostReply(s *scene) {
+	cast := s.cast(2)
+	s.phase("the reply to a create gets lost", "create 的应答丢失")
+	lost := cast[0].Tap.LoseReply(wiretap.Create, 1)
+	unlucky := s.asks(cast[0])
+	zktest.AwaitChan(s.Zoo, "the reply to be lost", lost.Sprung())
+	if unlucky.Waits() == zktest.Returned && unlucky.Err() != nil {
+		s.sum("client 0 got an error, and does not know that it has a znode.", "客户端 0 得到错误，不知道自己已有一个 znode。")
+		s.phase("client 0 asks again, and client 1 comes", "客户端 0 再要一次，客户端 1 也来了")
+		s.lines(cast...)
+		s.sum("client 0 waits for its own first znode, and client 1 for client 0: nobody holds the lock.", "客户端 0 在等自己的第一个 znode，客户端 1 在等客户端 0：没有人持有锁。")
+		return
+	}
+	unlucky.Acquired()
+	s.sum("client 0 looked for its znode, knew it by the mark in its name, and holds the lock.", "客户端 0 去找自己的 znode，凭名字里的标记认出它，持有了锁。")
+	s.phase("client 1 comes", "客户端 1 来了")
+	s.lines(cast[1])
+	s.sum("client 0 holds the lock with one znode, client 1 waits.", "客户端 0 凭一个 znode 持有锁，客户端 1 在等。")
+}
+
+// tellCutOff tells of a holder that can no longer reach the server.
+func tellCutOff(s *scene) {
+	cast := []*zktest.Member{s.join("client 0", zktest.MortalTimeout), s.join("client 1", zktest.SessionTimeout)}
+	s.phase("client 0 locks, client 1 waits", "客户端 0 加锁，客户端 1 等待")
+	holder := s.takes(cast[0])
+	next := s.lines(cast[1])[0]
+	s.sum("client 0 holds the lock, client 1 waits.", "客户端 0 持有锁，客户端 1 在等。")
+	s.phase("client 0 is cut off", "客户端 0 失去连接")
+	holder.Crash()
+	holder.Becomes(cutOff)
+	if holder.Token != nil {
+		zktest.AwaitChan(s.Zoo, "client 0 to be told", holder.Held().Done())
+		holder.Becomes(told)
+	}
+	s.AwaitExpiry(holder.Client)
+	s.ended(holder.Member)
+	next.Acquired()
+	if holder.Token == nil {
+		s.sum("client 1 was let in, and client 0 has not been told: two are inside.",
+			"客户端 1 拿到了锁，客户端 0 却没有得到通知：两个同时在里面。")
+		return
+	}
+	s.sum("client 0 was told that it had lost the lock, and then client 1 was let in.",
+		"客户端 0 先得知自己丢了锁，然后客户端 1 才拿到锁。")
+}
+
+// tellShared tells of two readers, a writer, and two more readers. Where the
+// lock cannot be shared, they are five clients.
+func tellShared(s *scene) {
+	var turns []*zktest.Turn
+	for _, name := range []string{"reader 1", "reader 2", "writer", "reader 3", "reader 4"} {
+		s.join(name, zktest.SessionTimeout)
+	}
+	shares := s.members[0].Reader != nil
+	s.phase("five come", "来了五个")
+	for _, m := range s.members {
+		if shares && m.Name != "writer" {
+			m = m.Reader
+		}
+		turn := s.asks(m)
+		turn.Waits()
+		turns = append(turns, turn)
+	}
+	if shares {
+		s.sum("readers 1 and 2 read together; the writer waits for both, readers 3 and 4 for the writer.", "读者 1 和 2 一起读；写者等这两个，读者 3 和 4 等写者。")
+	} else {
+		s.sum("reader 1 holds the lock; each of the others waits for the one before.", "读者 1 持有锁；其余各等前一个。")
+	}
+	s.phase("readers 1 and 2 are done", "读者 1 和 2 读完")
+	writer := turns[2]
+	counted := s.Count(writer)
+	turns[0].Release()
+	turns[1].Release()
+	writer.Acquired()
+	s.settles(turns[3:])
+	notifications := plural(counted().Notifications, "%s notification", "%s notifications", "%s 个通知")
+	s.sum("the writer has the lock, alone; %s told it so.", "写者独占锁；%s告诉了它。", notifications)
+	s.phase("the writer is done", "写者写完")
+	writer.Release()
+	turns[3].Acquired()
+	if turns[4].Waits() == zktest.Returned {
+		turns[4].Acquired()
+		s.sum("readers 3 and 4 read together.", "读者 3 和 4 一起读。")
+		return
+	}
+	s.sum("reader 3 holds the lock, and reader 4 waits for it, though neither of them writes.", "读者 3 持有锁，读者 4 在等它，尽管两个都不写。")
+}

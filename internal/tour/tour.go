@@ -1,0 +1,233 @@
+// Package tour measures the locks on a real ZooKeeper, asks each for its properties, and
+// records how they work for a page to look at. What is counted and timed, nothing stands in
+// the way of; what is drawn was recorded by a camera, in runs of its own.
+package tour
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+	"zklock/internal/server/zkserver"
+	"zklock/internal/stage"
+)
+
+// A Recording is all that one run has found: the scoreboard, the matrix and the page are
+// made of it.
+type Recording struct {
+	Origin  string // of the ZooKeeper
+	Began   time.Time
+	Took    time.Duration // to the scoreboard
+	Largest int           // crowd
+
+	Locks   []Lock
+	Titles  []stage.Title
+	Stories []stage.Story
+	Queues  []*Queue            // of each lock
+	Answers [][]property.Result // of each lock, in the order of the properties
+}
+
+// A Tour is a run with some locks, and crowds of at most so many clients.
+type Tour struct {
+	Recording
+	Server *zkserver.Server
+	Say    func(doing string, done, all int) // is told what is going on, and how many jobs are done
+	Scored func()                            // is told that there is a scoreboard; if it is nil, no property is asked
+
+	ended func(*scene, stage.Story) // looks at a scene at the end of its story
+
+	done, jobs atomic.Int64
+	mu         sync.Mutex
+	doing      string // what Say was told last
+}
+
+func (t *Tour) say(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doing = fmt.Sprintf(format, args...)
+	t.Say(t.doing, int(t.done.Load()), int(t.jobs.Load()))
+}
+
+// Record measures the queues first. Then the properties of the scoreboard are asked. At last
+// the stories are recorded, and the other properties asked.
+func (t *Tour) Record(ctx context.Context) error {
+	t.Origin, t.Began = t.Server.Origin, time.Now()
+	tellings := t.tellings(ctx)
+	var promised, others []func() error
+	if t.Scored != nil {
+		promised, others = t.questions(true), t.questions(false)
+	}
+	t.jobs.Store(int64(len(tellings) + len(promised) + len(others)))
+	if err := t.queues(ctx); err != nil {
+		return t.explained(err)
+	}
+	if err := t.inParallel(ctx, promised); err != nil {
+		return err
+	}
+	t.Took = time.Since(t.Began)
+	if t.Scored != nil {
+		t.Scored()
+	}
+	return t.inParallel(ctx, append(tellings, others...))
+}
+
+// explained says what was going on, and what may help on a server that is not ours.
+func (t *Tour) explained(err error) error {
+	err = fmt.Errorf("%s: %w", t.doing, err)
+	if os.Getenv("ZK_SERVERS") == "" {
+		return err
+	}
+	return fmt.Errorf("%w\n(a server allows 60 connections from one machine, "+
+		"unless its maxClientCnxns says otherwise: try WAITERS=50)", err)
+}
+
+// queues measures a queue of each lock: first of those who poll, for they would disturb
+// the others, and then of the others, those last whose herds come. For a holder of steps
+// 5 and 6 must keep its session proved: it does not wait until a herd of a thousand has
+// passed.
+func (t *Tour) queues(ctx context.Context) error {
+	t.Queues = make([]*Queue, len(t.Locks))
+	for _, poll := range []bool{true, false} {
+		err := zktest.Play(func(z zktest.T) {
+			var group []*Queue
+			for i, lock := range slices.Backward(t.Locks) {
+				if lock.among("1", "2") == poll {
+					part := zktest.NewSection(z)
+					t.Queues[i] = &Queue{scene: t.scene(ctx, patience, part, lock), part: part, largest: t.Largest}
+					group = append(group, t.Queues[i])
+				}
+			}
+			if len(group) > 0 {
+				t.measure(z, group)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ask asks for the properties, and does nothing else.
+func (t *Tour) Ask(ctx context.Context) error {
+	t.Origin = t.Server.Origin
+	questions := append(t.questions(true), t.questions(false)...)
+	t.jobs.Store(int64(len(questions)))
+	return t.inParallel(ctx, questions)
+}
+
+// told are the stories that some of the locks have a part in.
+func (t *Tour) told() (all []story) {
+	isMissing := func(key string) bool {
+		return !slices.ContainsFunc(t.Locks, func(l Lock) bool { return l.Key == key })
+	}
+	for _, s := range stories {
+		s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), isMissing)
+		s.Pair = slices.DeleteFunc(slices.Clone(s.Pair), isMissing)
+		isTooLarge := s.ID == "crowd" && t.Largest < crowded
+		if len(s.Steps) > 0 && !isTooLarge {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// tellings record all stories, with all locks that have a part in them.
+func (t *Tour) tellings(ctx context.Context) (jobs []func() error) {
+	t.Titles, t.Stories = nil, nil
+	for _, s := range t.told() {
+		t.Titles = append(t.Titles, s.Title)
+		for _, lock := range t.Locks {
+			if !slices.Contains(s.Steps, lock.Key) {
+				continue
+			}
+			at := len(t.Stories)
+			t.Stories = append(t.Stories, stage.Story{})
+			jobs = append(jobs, func() error { return t.tell(ctx, s, lock, at) })
+		}
+	}
+	return jobs
+}
+
+// tell records a story, and puts it into its place.
+func (t *Tour) tell(ctx context.Context, s story, lock Lock, at int) error {
+	t.say("for the page: %s, %s", s.Title.Title, lock.Subject.Name)
+	err := zktest.Play(func(z zktest.T) {
+		scene := t.scene(ctx, zktest.Patience, z, lock)
+		scene.film()
+		s.tell(scene)
+		recorded := scene.story()
+		recorded.ID, recorded.Step = s.ID, lock.Key
+		if t.ended != nil {
+			t.mu.Lock()
+			t.ended(scene, recorded)
+			t.mu.Unlock()
+		}
+		scene.leave()
+		t.Stories[at] = recorded
+	})
+	if err != nil {
+		return fmt.Errorf("%s, %q: %w", lock.Subject.Name, s.Title.Title, err)
+	}
+	return nil
+}
+
+// promises are the properties that the scoreboard shows.
+var promises = []*property.Property{
+	property.CrashFrees, property.FirstCome, property.NoStranger, property.LostCreateReply, property.LocksAgain,
+}
+
+// questions ask every lock for the promises, or for all other properties. The last of
+// them take long.
+func (t *Tour) questions(promised bool) (jobs []func() error) {
+	if t.Answers == nil {
+		for range t.Locks {
+			t.Answers = append(t.Answers, make([]property.Result, len(property.Properties)))
+		}
+	}
+	for j, p := range slices.Backward(property.Properties) {
+		if slices.Contains(promises, p) != promised {
+			continue
+		}
+		for i, lock := range slices.Backward(t.Locks) { // zk.Lock has the longest story
+			jobs = append(jobs, func() error {
+				t.say("%s: %s?", lock.Subject.Name, p.Name)
+				t.Answers[i][j] = property.Check(t.Server, lock.Subject, p, 0)
+				return nil
+			})
+		}
+	}
+	return jobs
+}
+
+// inParallel does the jobs in their order, some at a time: they mostly wait for
+// sessions to expire.
+func (t *Tour) inParallel(ctx context.Context, jobs []func() error) error {
+	var all sync.WaitGroup
+	errs, slots := make([]error, len(jobs)), make(chan struct{}, 12)
+	for i, job := range jobs {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if ctx.Err() == nil {
+				errs[i] = job()
+				t.done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(ctx.Err(), errors.Join(errs...))
+}
+
+// measured are the queues of some locks, in their order.
+func (rec *Recording) measured(keys ...string) (queues []*Queue) {
+	return slices.DeleteFunc(slices.Clone(rec.Queues), func(q *Queue) bool { return !q.Lock.among(keys...) })
+}
