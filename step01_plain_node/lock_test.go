@@ -17,19 +17,27 @@ import (
 
 // How to read these tests. Each has clients of its own on a real server.
 //
-//	z := zktest.New(t)             the server, and a directory for this test: z.Root
-//	a := plain.Join(z, "A")        client A comes to the lock with a session of its own;
-//	                               with JoinMortal the session expires soon after a crash
-//	held := a.Acquire()            A calls Lock, and holds the lock
-//	held.Release()                 A calls Unlock
-//	waiting := b.Start()           B calls Lock in the background
-//	waiting.StillWaits()           how B waits by now: it polls, waits silently, or has returned
-//	waiting.Acquired()             B's Lock has returned, and B holds the lock
-//	plain.Line(z, 10)              a holder and ten who wait, one behind the other
-//	a.Crash()                      from now on nothing passes between A and the server
-//	a.Tap                          the line between A and the server: what passes is counted, and can
-//	                               be lost or held up
-//	chapter.Says(t, …)             a line with what was measured, which README.md quotes
+//	z := zktest.New(t)          the server, and a directory for this test: z.Root
+//	a := plain.Join(z, "A")     client A comes to the lock with a session of its own
+//	held := a.Acquire()         A calls Lock, and holds the lock
+//	held.Release()              A calls Unlock
+//	waiting := b.Start()        B calls Lock in the background
+//	waiting.Waits()             how B waits, once it does: it polls or waits silently; or it has returned
+//	waiting.StillWaits()        the same, after all that has happened so far
+//	waiting.MustWait("A")       B waits silently, or the test fails
+//	waiting.Acquired()          B's Lock has returned, and B holds the lock
+//	a.Crash()                   from now on nothing passes between A and the server
+//	z.Expire(a.Client)          A crashes, and its session ends at once
+//	a.Tap                       the line between A and the server: what passes can be lost or held up
+//	a.Asked(0)                  the requests that A has sent
+//
+//	line := plain.Line(z, 10)   a holder and ten who wait, one behind the other
+//	count := z.Count(line...)   counts from now on what passes on their lines; count() is the sum
+//	line = z.Pass(line)         the first releases; the next one holds, and the others sleep again
+//	z.Settle(line...)           each has seen all that has happened so far, and sleeps again
+//
+//	chapter.Says(t, …)          a line with what was measured: README.md quotes it
+//	chapter.Size(t, 50)         50, or what WAITERS says
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
