@@ -174,6 +174,7 @@ func TestStillBrokenALockBesideItWakesAll(t *testing.T) {
 	creates := woken.Requests[wiretap.Create]
 	assert.Equal(t, 2*n, woken.Notifications, "notifications: two to each waiter, of what is none of its business")
 	assert.Equal(t, 2*n, creates, "creates: each waiter tries each time, and fails")
-	chapter.Says(t, "NewWatched, %d waiters, a lock beside it is taken and released: %d notifications, %d creates, and all fail",
+	chapter.Says(t,
+		"NewWatched, %d waiters, a lock beside it is taken and released: %d notifications, %d creates, and all fail",
 		n, woken.Notifications, creates)
 }

@@ -26,7 +26,7 @@ type Lock struct {
 	path    string
 	mode    int32         // of the znode that is the lock
 	poll    time.Duration // a waiter's rest,
-	watches bool          // or it sleeps until the znode has changed
+	watches bool          // or it sleeps until the directory has changed
 }
 
 // New returns the lock whose znode is path, an absolute path below the root
@@ -42,7 +42,7 @@ func NewEphemeral(conn *zk.Conn, path string) *Lock {
 }
 
 // NewWatched returns the ephemeral lock whose waiters do not poll: each watches the
-// znode, and tries again when it has changed.
+// directory of the znode, and tries again when something has changed there.
 func NewWatched(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral, watches: true}
 }

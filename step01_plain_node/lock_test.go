@@ -152,7 +152,7 @@ func TestGivingUpDoesNotWaitForTheNextTry(t *testing.T) {
 	waiting := b.Start()
 	waiting.Queued() // its first try is answered
 	z.Barrier(b.Client)
-	assert.EqualError(t, waiting.Cancel(), "zklock: lock "+b.Path+": context canceled", "B's Lock, its context being over")
+	assert.EqualError(t, waiting.Cancel(), "zklock: lock "+b.Path+": context canceled", "B's Lock, its context over")
 	assert.Equal(t, []string{"create"}, b.Asked(0), "B's requests within the hour")
 }
 

@@ -32,7 +32,7 @@ func TestStillBrokenWaitingCostsWaitersTimesNames(t *testing.T) {
 			}
 		}
 		sent := count()
-		assert.Equal(t, sent.Requests[wiretap.GetChildren], sent.All(), "requests of those who wait: lists, and nothing else")
+		assert.Equal(t, sent.Requests[wiretap.GetChildren], sent.All(), "requests: lists, and nothing else")
 		chapter.Says(t, "%d waiters look once: %d lists of %d names, %d bytes", n, n, names, n*bytes)
 	}
 }
@@ -79,7 +79,8 @@ func TestStillBrokenTheLockStaysFreeUntilTheNextOneLooks(t *testing.T) {
 		assert.Equal(t, zktest.Polling, other.StillWaits(), "what %s does, who is not the next one", other.Name)
 	}
 	assert.Len(t, first.Queue(), 5, "the queue: all who wait, and no holder")
-	chapter.Says(t, "the lock is free, %d others look again and again, and nobody is inside: the next one has not looked",
+	chapter.Says(t,
+		"the lock is free, %d others look again and again, and nobody is inside: the next one has not looked",
 		len(others))
 	look.Let()
 	first.Acquired()

@@ -116,7 +116,7 @@ func TestAReleaseAfterTheListIsNotMissed(t *testing.T) {
 	answer.Let()
 	waiting.Acquired()
 	seen := wiretap.Count(waiter.Tap.Frames())
-	assert.Equal(t, []string{"create", "getChildren", "getChildren"}, seen.Asked, "the waiter's requests: it looks again")
+	assert.Equal(t, []string{"create", "getChildren", "getChildren"}, seen.Asked, "requests: it looks again")
 	assert.Equal(t, 1, seen.Notifications, "notifications to the waiter")
 	chapter.Says(t, "a release after the server has made the list: the waiter is told, looks again, and holds the lock")
 }
@@ -132,7 +132,7 @@ func TestAReleaseBeforeTheListIsNotMissed(t *testing.T) {
 	request.Let()
 	waiting.Acquired()
 	seen := wiretap.Count(waiter.Tap.Frames())
-	assert.Equal(t, []string{"create", "getChildren"}, seen.Asked, "the waiter's requests: it looks once")
+	assert.Equal(t, []string{"create", "getChildren"}, seen.Asked, "requests: it looks once")
 	assert.Zero(t, seen.Notifications, "notifications to the waiter")
 	chapter.Says(t, "a release before the server makes the list: the waiter looks once, and holds the lock")
 }

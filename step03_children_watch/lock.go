@@ -4,7 +4,7 @@
 //
 // Waiting is silent. But every release, and every arrival, wakes every waiter,
 // and each of them lists the whole directory to learn that it is not its turn:
-// the herd.
+// the herd effect.
 package childrenwatch
 
 import (

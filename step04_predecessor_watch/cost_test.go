@@ -86,7 +86,7 @@ func TestWaiterDies(t *testing.T) {
 	third.MustWait("the holder")
 	told := count()
 	assert.Equal(t, 1, told.Notifications, "notifications to the third")
-	assert.Equal(t, []string{"getChildren", "getData"}, told.Asked, "requests of the third: it looks again, and watches")
+	assert.Equal(t, []string{"getChildren", "getData"}, told.Asked, "requests of the third: it looks again")
 	assert.Equal(t, []string{holder.Znode()}, third.Tap.Watched(), "what the third watches now")
 	chapter.Says(t, "a waiter dies: the one behind it gets %d notification, sends %s, and waits on",
 		told.Notifications, strings.Join(told.Asked, ", "))
@@ -127,12 +127,12 @@ func TestRequestsForOneTurn(t *testing.T) {
 	before := a.Tap.Mark()
 	a.Acquire().Release()
 	alone := a.Asked(before)
-	assert.Equal(t, []string{"create", "getChildren", "delete"}, alone, "requests without a wait")
+	assert.Equal(t, []string{"create", "getChildren", "delete"}, alone, "without a wait")
 
 	line := lock.Line(z, 1)
 	z.Pass(z.Pass(line))
 	waited := line[1].Asked(0)
-	assert.Equal(t, []string{"create", "getChildren", "getData", "getChildren", "delete"}, waited, "requests after a wait")
+	assert.Equal(t, []string{"create", "getChildren", "getData", "getChildren", "delete"}, waited, "after a wait")
 	chapter.Says(t, "lock and unlock, alone: %d requests: %s", len(alone), strings.Join(alone, ", "))
 	chapter.Says(t, "lock and unlock, after a wait: %d requests: %s", len(waited), strings.Join(waited, ", "))
 }
@@ -155,7 +155,8 @@ func TestStillBrokenLostCreateReply(t *testing.T) {
 	own := sessions[unlucky.ID]
 	assert.Len(t, own, 2, "znodes of the unlucky client's session")
 	assert.Len(t, unlucky.Queue(), 3, "the queue: nobody holds the lock, and all wait")
-	chapter.Says(t, "a lost reply to create: %d znodes of one session stand in the queue, nobody holds the lock, and all wait",
+	chapter.Says(t,
+		"a lost reply to create: %d znodes of one session stand in the queue, nobody holds the lock, and all wait",
 		len(own))
 
 	unlucky.Client.Close() // what a restart does
@@ -173,7 +174,7 @@ func TestStillBrokenLostDelete(t *testing.T) {
 	z.Await("the holder to be connected again", func() bool { return holder.State() == zk.StateHasSession })
 	waiting.MustWait("a client that has called Unlock")
 	assert.Equal(t, holder.ID, holder.SessionID(), "the holder's session lives on")
-	assert.Len(t, waiting.Queue(), 2, "the queue: the znode of the client that has called Unlock, and the one behind it")
+	assert.Len(t, waiting.Queue(), 2, "the queue: the first has called Unlock")
 	chapter.Says(t, "a lost delete: Unlock has answered an error, its znode is still there, and all wait")
 	holder.Release() // who calls Unlock again releases the lock
 	waiting.Acquired()

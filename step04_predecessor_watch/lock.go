@@ -2,8 +2,8 @@
 // watches only the znode right before its own. A release wakes one client, an
 // arrival nobody. It is the recipe of ZooKeeper's own documentation.
 //
-// What is left are two ways to wait for oneself: after a lost reply to the
-// create, and by locking twice.
+// The queue is right. What is left fails around it: a reply is lost, the holder
+// locks again, or its session ends while it works and nobody tells it.
 package predecessorwatch
 
 import (
