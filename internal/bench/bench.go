@@ -54,8 +54,8 @@ func Run(ctx context.Context, contenders []int, rounds int, out io.Writer) error
 // table measures locks with n contenders, and prints a table of them.
 func (s stage) table(rivals []rival, n, rounds int) {
 	all := s.rounds(rivals, n, rounds)
-	fmt.Fprintf(s.out, "\n| %d contenders | hand-overs a second | beside zk.Lock's, lowest and highest "+
-		"| part that went to another contender | longest, in mean hand-overs | requests | bytes |\n", n)
+	fmt.Fprintf(s.out, "\n| contenders: %d | hand-overs a second | beside zk.Lock's, lowest to highest "+
+		"| part that goes to another contender | longest, in mean ones | requests for one | bytes for one |\n", n)
 	fmt.Fprintln(s.out, "|---|--:|--:|--:|--:|--:|--:|")
 	for i, r := range rivals {
 		to := ratios(all[i], all[0])

@@ -19,7 +19,10 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-var step5, step6, client = steps.All[4], steps.All[5], steps.Client
+var (
+	step5, step6   = steps.Of("5"), steps.Of("6")
+	mutex, rwmutex = steps.Mutex, steps.RWMutex
+)
 
 // needsPeers leaves a test out where Curator and kazoo are not installed, and
 // says so. These tests run one after the other: each starts its own Java, which
@@ -90,21 +93,30 @@ func lookIn(m *zktest.Member, room string) error {
 	return err
 }
 
-func TestCuratorKazooAndTheClientsLockStandInOneQueueWithStep5(t *testing.T) {
+func TestCuratorKazooAndTheClientsLockStandInOneQueueWithOurs(t *testing.T) {
 	z := needsPeers(t)
 	path := z.Root + "/lock"
 	inOneQueue(t, z, path,
 		[]Peer{Curator(z, t, z.Servers()[0], "mutex", path, 1), Kazoo(z, t, z.Servers()[0], path, 1)},
-		map[*zktest.Member]looks{step5.Join(z, "step 5"): goIn, client.Join(z, "zk.Lock"): goIn})
+		map[*zktest.Member]looks{
+			step5.Join(z, "step 5"):         goIn,
+			mutex.Join(z, "leased.Mutex"):   goIn,
+			steps.Client.Join(z, "zk.Lock"): goIn,
+		})
 }
 
 // Curator's readers and writers stand in one queue with ours.
-func TestCuratorsReadWriteLockStandsInOneQueueWithStep6(t *testing.T) {
+func TestCuratorsReadWriteLockStandsInOneQueueWithOurs(t *testing.T) {
 	z := needsPeers(t)
 	path := z.Root + "/lock"
 	inOneQueue(t, z, path,
 		[]Peer{Curator(z, t, z.Servers()[0], "write", path, 1), Curator(z, t, z.Servers()[0], "read", path, 1)},
-		map[*zktest.Member]looks{step6.Join(z, "our writer"): goIn, step6.Join(z, "our reader").Reader: lookIn})
+		map[*zktest.Member]looks{
+			step6.Join(z, "step 6, a writer"):                  goIn,
+			step6.Join(z, "step 6, a reader").Reader:           lookIn,
+			rwmutex.Join(z, "leased.RWMutex, a writer"):        goIn,
+			rwmutex.Join(z, "leased.RWMutex, a reader").Reader: lookIn,
+		})
 }
 
 // A holds, and B of another language waits until A has released: both ways.

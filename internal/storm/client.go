@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/process"
 	"zklock/internal/server/wiretap"
@@ -145,16 +144,13 @@ func (w *worker) use(l *line, random *rand.Rand) {
 	defer l.users.Add(-1)
 	for !w.finishing.Load() {
 		t := Turn{Lock: l.at, Client: l.client, Called: time.Now()}
-		var giveUpAfter time.Duration
-		if random.IntN(10) == 0 {
-			giveUpAfter = time.Duration(1+random.IntN(200)) * time.Millisecond
-		}
-		held, err := l.take(giveUpAfter)
+		mayGiveUp := l.way.TryLock != nil && random.IntN(10) == 0
+		held, err := l.take(mayGiveUp, random)
 		if err == nil {
 			session := l.session.Conn().SessionID()
 			w.hold(l, &t, held, random)
 			w.release(l, &t, held, session)
-		} else if giveUpAfter == 0 {
+		} else if !mayGiveUp {
 			t.Failure = err.Error()
 		}
 		w.tell("Note", t, new(bool))
@@ -162,20 +158,13 @@ func (w *worker) use(l *line, random *rand.Rand) {
 	}
 }
 
-// take takes the lock. With 0 it waits as long as it takes.
-func (l *line) take(giveUpAfter time.Duration) (held context.Context, err error) {
-	cannotGiveUp := l.Name == steps.Client.Name
-	switch {
-	case giveUpAfter == 0 || cannotGiveUp:
-		held, err = l.way.Lock(context.Background())
-	case l.way.TryLock != nil:
-		held, err = l.way.TryLock(context.Background(), giveUpAfter)
-	default:
-		ctx, cancel := context.WithTimeout(context.Background(), giveUpAfter)
-		defer cancel()
-		_, err = l.way.Lock(ctx)
-		held = context.Background() // steps 1 to 4 tell a holder nothing
+// take takes the lock. It waits as long as it takes, or gives up soon.
+func (l *line) take(mayGiveUp bool, random *rand.Rand) (held context.Context, err error) {
+	if mayGiveUp {
+		soon := time.Duration(random.IntN(200)) * time.Millisecond
+		return l.way.TryLock(context.Background(), soon)
 	}
+	held, err = l.way.Lock(context.Background())
 	if errors.Is(err, zk.ErrDeadlock) { // a failed Unlock has left zk.Lock so, for ever
 		l.way, _ = l.Ways(l.session, directory(l.at))
 	}
