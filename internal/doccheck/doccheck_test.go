@@ -25,12 +25,12 @@ type repository struct {
 func read(t *testing.T) repository {
 	t.Helper()
 	r := repository{pages: map[string]page{}}
-	texts, err := readFiles(root, ".md")
+	texts, err := Files(root, ".md")
 	require.NoError(t, err)
 	for name, text := range texts {
 		r.pages[name] = parse(name, text)
 	}
-	r.code, err = readFiles(root, ".go")
+	r.code, err = Files(root, ".go")
 	require.NoError(t, err)
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	require.NoError(t, err)

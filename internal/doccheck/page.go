@@ -87,12 +87,15 @@ func (p page) blocks() (all []block) {
 
 var notInAnchors = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// anchors are what a link to this page may have behind a #, as the usual hosts of Markdown
-// make them of the headings.
+// Anchor is what a link has behind a # for a heading, as the usual hosts of Markdown make it.
+func Anchor(heading string) string {
+	name := strings.ToLower(notInAnchors.ReplaceAllString(heading, ""))
+	return strings.ReplaceAll(name, " ", "-")
+}
+
 func (p page) anchors() (all []string) {
 	for _, s := range p.sections {
-		name := strings.ToLower(notInAnchors.ReplaceAllString(s.heading, ""))
-		all = append(all, strings.ReplaceAll(name, " ", "-"))
+		all = append(all, Anchor(s.heading))
 	}
 	return all
 }
@@ -130,9 +133,9 @@ func inChinese(file string) string {
 	return strings.TrimSuffix(file, extension) + ".zh-CN" + extension
 }
 
-// readFiles reads all files below root with one of these extensions, by their paths. Folders
+// Files reads all files below root with one of these extensions, by their paths. Folders
 // that git does not keep are left out.
-func readFiles(root string, extensions ...string) (texts map[string]string, err error) {
+func Files(root string, extensions ...string) (texts map[string]string, err error) {
 	tree := os.DirFS(root)
 	texts = map[string]string{}
 	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
