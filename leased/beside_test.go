@@ -1,0 +1,58 @@
+package leased
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/property"
+	childrenwatch "zklock/step03_children_watch"
+	reentrant "zklock/step05_reentrant"
+	sharedlock "zklock/step06_shared_lock"
+)
+
+// Locks that can stand on one path. Those of one family exclude one another; those of different
+// families do not see one another.
+var families = map[string][]property.Subject{
+	"lock-": {
+		mutexes, cohorts, clientLocks,
+		property.OverHolds("step 5", func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
+			return reentrant.Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
+		}, reentrant.New),
+	},
+	"__READ__ and __WRIT__": {
+		rwmutexes,
+		property.OverHolds("step 6", func(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
+			return sharedlock.Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
+		}, sharedlock.New),
+	},
+	"a lock of steps 2 to 4": {property.Over("step 3", childrenwatch.New)},
+}
+
+// Whoever changes from one lock to another has to know which of them exclude one another. A lock of
+// steps 2 to 4 is let in beside the others, though they wait for it: its names are a part of theirs.
+// And zk.Lock waits for every name that ends in a number.
+func TestWhoExcludesWhomOnOnePath(t *testing.T) {
+	t.Parallel()
+	for ofHolder, holders := range families {
+		for ofNewcomer, newcomers := range families {
+			for _, holder := range holders {
+				for _, newcomer := range newcomers {
+					z := zktest.New(t)
+					held := holder.Join(z, "the holder").Acquire()
+					next := newcomer.Join(z, "the newcomer").Start()
+					isIn := next.Waits() == zktest.Returned
+					isOfTheFirstSteps := ofHolder == "a lock of steps 2 to 4"
+					isZkLock := newcomer.Name == clientLocks.Name
+					waits := ofHolder == ofNewcomer || isOfTheFirstSteps && ofNewcomer == "lock-" || isZkLock
+					assert.Equal(t, !waits, isIn, "%s holds the lock; whether %s is let in beside it", holder.Name, newcomer.Name)
+					held.Release()
+					next.Release()
+				}
+			}
+		}
+	}
+}
