@@ -24,9 +24,9 @@ func TestWhoMayDeleteCanTakeAnotherOut(t *testing.T) {
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 		require.NoError(t, b.Delete(held.Znode(), -1))
 		next := b.Acquire()
-		require.NoError(t, held.Held().Err(), "A's hold goes on")
+		require.NoError(t, held.Context().Err(), "A's hold goes on")
 		require.Greater(t, token(next), token(held))
-		requireReason(t, a.Unlock(held.Held()), ZnodeDeleted)
+		requireReason(t, held.Unlock(), ZnodeDeleted)
 		next.Release()
 	})
 }

@@ -41,7 +41,7 @@ func answers(m *zktest.Member, mark int) (deletes []wiretap.Frame) {
 // It fails the test if the hold is lost before that.
 func outlasts(z *zktest.Zoo, t *testing.T, turn *zktest.Turn, long time.Duration, why string) {
 	t.Helper()
-	held, mark, begun := turn.Held(), turn.Tap.Mark(), time.Now()
+	held, mark, begun := turn.Context(), turn.Tap.Mark(), time.Now()
 	var had []wiretap.Frame
 	z.Await("the holder to be answered, or to lose its hold", func() bool {
 		had = answers(turn.Member, mark)
@@ -162,7 +162,7 @@ func TestCloseClosesTheLineThatIsJustComingUp(t *testing.T) {
 			closes(s)
 			zktest.AwaitChan(z, "A's session to be closed", s.Done())
 			all.Wait()
-			require.ErrorIs(t, context.Cause(turn.Held()), ErrLost)
+			require.ErrorIs(t, context.Cause(turn.Context()), ErrLost)
 
 			closed := a.Tap.Mark()
 			hello.Let()
@@ -187,7 +187,7 @@ func TestReentryWithoutCancelIsToldOfTheEnd(t *testing.T) {
 				a := w.joinAs(z, "A", property.Seat{Timeout: 3 * time.Second})
 				b := w.other(z, "B")
 				outer := a.Acquire()
-				inner := a.StartIn(context.WithoutCancel(outer.Held()))
+				inner := a.StartIn(context.WithoutCancel(outer.Context()))
 				inner.Acquired()
 				next := b.Start()
 				next.MustWait("A holds the lock")
@@ -196,13 +196,13 @@ func TestReentryWithoutCancelIsToldOfTheEnd(t *testing.T) {
 					a.Tap.Silence()
 				} else {
 					cause = ErrNotHeld
-					require.NoError(t, a.Unlock(outer.Held()), "the first of two")
-					require.NoError(t, inner.Held().Err(), "one Unlock is still due")
-					require.NoError(t, a.Unlock(outer.Held()), "the second of two")
+					require.NoError(t, outer.Unlock(), "the first of two")
+					require.NoError(t, inner.Context().Err(), "one Unlock is still due")
+					require.NoError(t, outer.Unlock(), "the second of two")
 				}
 				next.Acquired()
-				require.ErrorIs(t, context.Cause(outer.Held()), cause, "B has the lock, and A's first context")
-				require.ErrorIs(t, context.Cause(inner.Held()), cause, "B has the lock, and A's second context")
+				require.ErrorIs(t, context.Cause(outer.Context()), cause, "B has the lock, and A's first context")
+				require.ErrorIs(t, context.Cause(inner.Context()), cause, "B has the lock, and A's second context")
 			})
 		})
 	}
@@ -276,7 +276,7 @@ func TestAHoldIsLostBeforeItsConnectionIsClosed(t *testing.T) {
 		close(closed)
 	}()
 	waiting.Acquired()
-	cause := context.Cause(held.Held())
+	cause := context.Cause(held.Context())
 	late.Let()
 	zktest.AwaitChan(z, "the connection to be closed", closed)
 	require.ErrorIs(t, cause, ErrLost, "A's user has closed the connection, and B has the lock. Of A's hold")
@@ -491,7 +491,7 @@ func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 	writes := func(h *holder) int { return h.Requests(h.mark)[wiretap.Delete] }
 	const some = 4
 	z.Await("the holder of one lock to make some writes", func() bool { return writes(one) >= some })
-	require.NoError(t, context.Cause(one.turns[0].Held()))
+	require.NoError(t, context.Cause(one.turns[0].Context()))
 	require.LessOrEqual(t, writes(hundred), 2*some,
 		"writes that change nothing of a session that holds 100 locks, while one that holds 1 has made %d", some)
 }
@@ -716,7 +716,7 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 
 	turn := a.Acquire()
 	refuse(wiretap.Delete)
-	require.NoError(t, a.Unlock(turn.Held()), "the server has refused A's delete for now, and carried it out later")
+	require.NoError(t, turn.Unlock(), "the server has refused A's delete for now, and carried it out later")
 	allWereRefused()
 	require.Empty(t, a.Queue())
 }

@@ -113,7 +113,7 @@ func TestClosedDuringACall(t *testing.T) {
 		a = w.join(z, "A")
 		turn := a.Acquire()
 		reply := a.Tap.HoldReply(wiretap.Delete, 1)
-		unlock := z.Go(a.Client, func(context.Context) error { return a.Unlock(turn.Held()) })
+		unlock := z.Go(a.Client, func(context.Context) error { return turn.Unlock() })
 		zktest.AwaitChan(z, "the server to carry out A's delete", reply.Sprung())
 		closeDuring(a, unlock, reply)
 		requireReason(t, unlock.Err(), Closed)
@@ -154,7 +154,7 @@ func TestWithoutAPermission(t *testing.T) {
 		z.Await("the znode of a caller who must not look to be removed", func() bool { return len(a.Queue()) == 0 })
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 		turn := a.Acquire()
-		says("Unlock without the permission to delete", a.Unlock(turn.Held()), a.Znode())
+		says("Unlock without the permission to delete", turn.Unlock(), a.Znode())
 		permit(t, z, a.Path, zk.PermAll)
 		turn.Release()
 	})
@@ -342,7 +342,7 @@ func TestNamesInOtherScripts(t *testing.T) {
 			}
 			m.Acquire().Release()
 		}
-		require.NoError(t, holds.Held().Err())
+		require.NoError(t, holds.Context().Err())
 		holds.Release()
 	})
 }
@@ -386,7 +386,7 @@ func TestTwoSessionsInOneProcess(t *testing.T) {
 		held := a.Acquire()
 		_, err := b.TryLock(z.Ctx, 0)
 		require.ErrorIs(t, err, ErrLocked)
-		_, err = b.TryLock(held.Held(), 0)
+		_, err = b.TryLock(held.Context(), 0)
 		require.ErrorIs(t, err, ErrLocked, "with the first one's hold as its context")
 		held.Release()
 	})
@@ -399,15 +399,15 @@ func TestALossLetsNobodyInBeforeUnlock(t *testing.T) {
 		believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
 		a, b := w.joinAs(z, "A", property.Seat{Through: believes.Through}), w.other(z, "B")
 		outer := a.Acquire()
-		inner := a.StartIn(context.WithoutCancel(outer.Held())) // as for work that outlives the caller
+		inner := a.StartIn(context.WithoutCancel(outer.Context())) // as for work that outlives the caller
 		inner.Acquired()
 		other := b.Start()
 		other.MustWait("A holds the lock")
 		own := a.Start()
 		a.Tap.Cut()
 		for _, turn := range []*zktest.Turn{outer, inner} {
-			zktest.AwaitChan(z, "A to be told", turn.Held().Done())
-			requireReason(t, context.Cause(turn.Held()), NoAnswer)
+			zktest.AwaitChan(z, "A to be told", turn.Context().Done())
+			requireReason(t, context.Cause(turn.Context()), NoAnswer)
 		}
 		a.Tap.Restore()
 		w.at(z, a, a.Path+"-other").Acquire().Release() // A's session can be relied on again
@@ -417,12 +417,12 @@ func TestALossLetsNobodyInBeforeUnlock(t *testing.T) {
 			require.False(t, own.Returned(), "another goroutine of A was let in: %s", when)
 		}
 		nobodyIn("A has been told")
-		_, err := a.Lock(context.WithoutCancel(outer.Held()))
+		_, err := a.Lock(context.WithoutCancel(outer.Context()))
 		require.ErrorIs(t, err, ErrLost, "A's Lock with a lost hold")
-		require.ErrorIs(t, a.Unlock(inner.Held()), ErrLost, "A's first Unlock")
+		require.ErrorIs(t, inner.Unlock(), ErrLost, "A's first Unlock")
 		nobodyIn("one of two Unlocks")
-		require.ErrorIs(t, a.Unlock(outer.Held()), ErrLost, "A's last Unlock")
-		require.ErrorIs(t, a.Unlock(outer.Held()), ErrNotHeld, "one Unlock more")
+		require.ErrorIs(t, outer.Unlock(), ErrLost, "A's last Unlock")
+		require.ErrorIs(t, outer.Unlock(), ErrNotHeld, "one Unlock more")
 		other.Release()
 		own.Release()
 		require.Equal(t, a.ID, a.SessionID(), "A's session")
@@ -437,9 +437,9 @@ func TestTheHoldEndsBeforeTheNextIsLetIn(t *testing.T) {
 		waiting := b.Start()
 		waiting.MustWait("A holds the lock")
 		slow := a.Tap.HoldReply(wiretap.Delete, 1)
-		unlock := z.Go(a.Client, func(context.Context) error { return a.Unlock(held.Held()) })
+		unlock := z.Go(a.Client, func(context.Context) error { return held.Unlock() })
 		waiting.Acquired()
-		require.ErrorIs(t, context.Cause(held.Held()), ErrNotHeld, "B is in, and A's context")
+		require.ErrorIs(t, context.Cause(held.Context()), ErrNotHeld, "B is in, and A's context")
 		slow.Let()
 		require.NoError(t, unlock.Err())
 	})
@@ -457,11 +457,11 @@ func TestAShortBreakDoesNotEndTheHold(t *testing.T) {
 			a.Tap.HangUp()
 			zktest.AwaitChan(z, "A to connect again", hello.Sprung())
 			z.Await("A to see that it is cut off", func() bool { return a.State() != zk.StateHasSession })
-			require.NoError(t, turn.Held().Err(), "A's line is down for a moment")
+			require.NoError(t, turn.Context().Err(), "A's line is down for a moment")
 			hello.Let()
 			z.Barrier(a.Client)
 		}
-		require.NoError(t, turn.Held().Err(), "A's line is back")
+		require.NoError(t, turn.Context().Err(), "A's line is back")
 		waiting.MustWait("A holds the lock")
 		turn.Release()
 		waiting.Release()
@@ -498,7 +498,7 @@ func TestWhoIsLetInCanRelyOnTheLock(t *testing.T) {
 		require.False(t, waiting.Returned())
 		held.Release()
 		b.Tap.Restore()
-		require.NoError(t, waiting.Held().Err(), "B's hold")
+		require.NoError(t, waiting.Context().Err(), "B's hold")
 		require.Equal(t, b.ID, b.SessionID(), "B's session")
 	})
 }
@@ -546,7 +546,7 @@ func TestAnOutageJustBeforeTheEntry(t *testing.T) {
 		next.Acquired()
 		inside := func() bool {
 			wasLetIn := entering.Returned() && entering.Err() == nil
-			return wasLetIn && entering.Held().Err() == nil
+			return wasLetIn && entering.Context().Err() == nil
 		}
 		require.False(t, inside(), "A's session has expired, C is in, and A's context goes on")
 		close(line.dial)

@@ -54,7 +54,7 @@ func TestRequestsForOneHold(t *testing.T) {
 		require.Equal(t, waiting.All(), theirWaiting.All(), "requests of zk.Lock, after a wait")
 
 		turn, mark := a.Acquire(), a.Tap.Mark()
-		turn.StartIn(turn.Held()).Release()
+		turn.StartIn(turn.Context()).Release()
 		require.Positive(t, token(turn))
 		require.Empty(t, a.Asked(mark), "requests of a re-entry and of a token")
 		turn.Release()
@@ -128,7 +128,7 @@ func toldAfter(t *testing.T) told {
 		property.Seat{Timeout: 5 * time.Minute, Through: zktest.Handshake{Ask: zktest.MortalTimeout}.Through},
 	)
 	require.Equal(t, zktest.MortalTimeout, session(c).Timeout(), "the time-out that the server has granted")
-	held, begin := c.Acquire().Held(), time.Now()
+	held, begin := c.Acquire().Context(), time.Now()
 	next := mutexes.Join(z, "the next").Start()
 	next.MustWait("the holder")
 	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
@@ -205,7 +205,7 @@ func askedInALongHold(t *testing.T) (asked map[wiretap.Op]int, lost error) {
 	turn := c.Acquire()
 	begin, mark := time.Now(), c.Tap.Mark()
 	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
-	asked, lost = c.Requests(mark), context.Cause(turn.Held())
+	asked, lost = c.Requests(mark), context.Cause(turn.Context())
 	if lost == nil {
 		turn.Release()
 	}

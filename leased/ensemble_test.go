@@ -195,7 +195,7 @@ func part(
 	const tries = 3 // on a busy machine A may lose its hold before the story has begun
 	for try := 1; try <= tries; try++ {
 		n.join(timeout, server, line)
-		if n.held.Held().Err() == nil {
+		if n.held.Context().Err() == nil {
 			return n
 		}
 		n.a.Close()
@@ -255,7 +255,7 @@ func toFollower(n *network) *zkserver.Peer { return n.follower }
 func (n *network) told(why string) {
 	n.Helper()
 	n.next.Acquired()
-	require.ErrorIs(n, context.Cause(n.held.Held()), ErrLost, "%s: B has the lock, and A has not been told", why)
+	require.ErrorIs(n, context.Cause(n.held.Context()), ErrLost, "%s: B has the lock, and A has not been told", why)
 }
 
 func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
@@ -442,7 +442,7 @@ func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 	if !n.returnsInTime(turn) {
 		return false // the follower has left a leader that it had not heard for too long
 	}
-	held := turn.Held()
+	held := turn.Context()
 	second := n.b.Acquire()
 	if held.Err() != nil {
 		return false
@@ -514,10 +514,10 @@ func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
 
 	second := n.b.Acquire()
 	both := time.Now()
-	if mine.Held().Err() != nil {
+	if mine.Context().Err() != nil {
 		return false
 	}
-	zktest.AwaitChan(n.z, "A to be told", mine.Held().Done())
+	zktest.AwaitChan(n.z, "A to be told", mine.Context().Done())
 	t.Logf("B was inside, too, for %.2f of a time-out", time.Since(both).Seconds()/timeout.Seconds())
 	require.Greater(t, token(second), token(mine), "a store that checks tokens is safe")
 	back()
@@ -557,7 +557,7 @@ func TestTheFirstWriteAfterAnIdleTimeCountsFromAPing(t *testing.T) {
 	n.follower.CutOff()
 
 	n.b.Acquire() // A's session is over: its znode came before B's
-	aIsInside := call.Returned() && call.Held().Err() == nil
+	aIsInside := call.Returned() && call.Context().Err() == nil
 	require.False(t, aIsInside, "A and B have the lock, and A has not been told")
 	n.follower.Rejoin()
 }
@@ -615,7 +615,7 @@ func TestAHoldOutlivesTheLeader(t *testing.T) {
 	n.z.Await("A and B to be back", func() bool {
 		return n.a.State() == zk.StateHasSession && n.b.State() == zk.StateHasSession
 	})
-	require.NoError(t, context.Cause(n.held.Held()), "A's hold")
+	require.NoError(t, context.Cause(n.held.Context()), "A's hold")
 	require.False(t, n.next.Returned(), "B is in beside A")
 	n.held.Release()
 	n.next.Acquired()
@@ -634,12 +634,12 @@ func TestWithoutAMajority(t *testing.T) {
 	for _, server := range killed {
 		require.NoError(t, server.Kill())
 	}
-	zktest.AwaitChan(n.z, "A to be told", n.held.Held().Done())
-	requireReason(t, context.Cause(n.held.Held()), NoAnswer)
+	zktest.AwaitChan(n.z, "A to be told", n.held.Context().Done())
+	requireReason(t, context.Cause(n.held.Context()), NoAnswer)
 	require.False(t, n.next.Returned())
 	require.NoError(t, zkserver.StartAgain(n.z.Ctx, killed))
 	require.NoError(t, e.Serving(n.z.Ctx))
-	err := n.a.Unlock(n.held.Held())
+	err := n.held.Unlock()
 	require.ErrorIs(t, err, ErrLost)
 	n.next.Acquired()
 	require.Greater(t, token(n.next), token(n.held))
@@ -654,12 +654,12 @@ func TestALeaderThatIsStopped(t *testing.T) {
 	for server, at := range map[string]func(*network) *zkserver.Peer{"a follower": toFollower, "the leader": toLeader} {
 		n := part(t, e, zktest.MortalTimeout, at, sound)
 		require.NoError(t, n.leader.Pause())
-		zktest.AwaitChan(n.z, "A, whose server is "+server+", to be told", n.held.Held().Done())
-		requireReason(t, context.Cause(n.held.Held()), NoAnswer)
+		zktest.AwaitChan(n.z, "A, whose server is "+server+", to be told", n.held.Context().Done())
+		requireReason(t, context.Cause(n.held.Context()), NoAnswer)
 		require.False(t, n.next.Returned(), "no majority can end A's session, and B is in")
 		require.NoError(t, n.leader.Resume())
 		require.NoError(t, e.Serving(n.z.Ctx))
-		require.ErrorIs(t, n.a.Unlock(n.held.Held()), ErrLost)
+		require.ErrorIs(t, n.held.Unlock(), ErrLost)
 		n.next.Acquired()
 		require.Greater(t, token(n.next), token(n.held))
 		n.next.Release()

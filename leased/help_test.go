@@ -132,14 +132,14 @@ func outage(z *zktest.Zoo, m *zktest.Member, lost *wiretap.Trap) (begun, end fun
 }
 
 // inTurn calls Lock, then inside, and Unlock.
-func inTurn(m *zktest.Member, inside func()) func(context.Context) (context.Context, error) {
-	return func(ctx context.Context) (context.Context, error) {
+func inTurn(m *zktest.Member, inside func()) func(context.Context) (zktest.Hold, error) {
+	return func(ctx context.Context) (zktest.Hold, error) {
 		held, err := m.Lock(ctx)
 		if err != nil {
 			return nil, err
 		}
 		inside()
-		return held, m.Unlock(held)
+		return held, held.Unlock(ctx)
 	}
 }
 
@@ -150,13 +150,10 @@ func lock(m *zktest.Member, ctx context.Context) *zktest.Turn {
 
 // try is a call to TryLock, likewise.
 func tryFor(m *zktest.Member, ctx context.Context, wait time.Duration) *zktest.Turn {
-	return m.Call(func(context.Context) (context.Context, error) { return m.TryLock(ctx, wait) })
+	return m.Call(func(context.Context) (zktest.Hold, error) { return m.TryLock(ctx, wait) })
 }
 
-func token(turn *zktest.Turn) int64 {
-	n, _ := turn.Token(turn.Held())
-	return n
-}
+func token(turn *zktest.Turn) int64 { return turn.Held().Token() }
 
 // permit gives a directory an ACL with these permissions, for everybody.
 func permit(t *testing.T, z *zktest.Zoo, dir string, permissions int32) {

@@ -212,7 +212,7 @@ func TestADeleteThatComesAfterTheSessionsEndIsErrLost(t *testing.T) {
 		turn := a.Acquire()
 		owner, _ := z.Owner(turn.Znode()) // the session may be another one already
 		begun, end := outage(z, a, a.Tap.LoseRequest(wiretap.Delete, 1))
-		unlock := z.Go(a.Client, func(context.Context) error { return a.Unlock(turn.Held()) })
+		unlock := z.Go(a.Client, func(context.Context) error { return turn.Unlock() })
 		begun()
 		z.AwaitExpiry(&zktest.Client{Name: "A", ID: owner})
 		end()

@@ -68,7 +68,7 @@ func TestStats(t *testing.T) {
 
 		turn := a.Acquire()
 		a.Tap.Silence()
-		zktest.AwaitChan(z, "A to be told", turn.Held().Done())
+		zktest.AwaitChan(z, "A to be told", turn.Context().Done())
 		stats = s.Stats()
 		require.Equal(t, map[Reason]uint64{NoAnswer: 1}, stats.Lost)
 		require.Equal(t, []any{0, uint64(2), time.Duration(0)}, []any{stats.Holds, stats.Taken, stats.LeaseLeft})
@@ -112,7 +112,7 @@ func TestALoggerIsTold(t *testing.T) {
 		z.Await("a line of the library", func() bool { return h.has("level=DEBUG", "zk: authenticated") })
 		turn := a.Acquire()
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
-		require.ErrorIs(t, a.Unlock(turn.Held()), zk.ErrNoAuth)
+		require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth)
 		require.True(t, h.has("level=ERROR", "has refused to release a lock", a.Znode()), "%q", h.lines)
 		permit(t, z, a.Path, zk.PermAll)
 		turn.Release()
@@ -167,16 +167,16 @@ func TestWithoutLease(t *testing.T) {
 		next := b.Start()
 		next.MustWait("A holds the lock")
 		z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*zktest.MortalTimeout })
-		require.NoError(t, turn.Held().Err())
+		require.NoError(t, turn.Context().Err())
 		require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1}, a.Requests(mark))
 
 		hello := a.Tap.HoldRequest(wiretap.Connect, 1)
 		a.Tap.HangUp()
-		zktest.AwaitChan(z, "A to be told", turn.Held().Done())
-		requireReason(t, context.Cause(turn.Held()), Disconnected)
+		zktest.AwaitChan(z, "A to be told", turn.Context().Done())
+		requireReason(t, context.Cause(turn.Context()), Disconnected)
 		hello.Let()
 		next.MustWait("A's session lives")
-		require.ErrorIs(t, a.Unlock(turn.Held()), ErrLost)
+		require.ErrorIs(t, turn.Unlock(), ErrLost)
 		next.Release()
 
 		turn = a.Acquire() // over the new connection
@@ -184,7 +184,7 @@ func TestWithoutLease(t *testing.T) {
 		next.MustWait("A holds the lock")
 		a.Tap.Silence() // the line breaks only when the client gives it up
 		next.Acquired()
-		requireReason(t, context.Cause(turn.Held()), Disconnected)
+		requireReason(t, context.Cause(turn.Context()), Disconnected)
 		a.Tap.Restore()
 	})
 }

@@ -13,7 +13,7 @@ var properties = []*property.Property{
 	property.OneHolder,
 	property.CrashFrees,
 	property.FirstCome,
-	property.NoStranger,
+	property.OnlyHolder,
 	property.GivingUp,
 	property.Unrelated,
 	property.WaiterCrash,

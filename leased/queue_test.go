@@ -30,7 +30,7 @@ func TestTryLockWaitsNoLongerThanItIsTold(t *testing.T) {
 		for _, wait := range []time.Duration{0, zktest.Patience} {
 			free := tryFor(a, z.Ctx, wait)
 			holds(t, z, w, free)
-			require.NoError(t, free.Held().Err(), "the wait of %v is not for the work", wait)
+			require.NoError(t, free.Context().Err(), "the wait of %v is not for the work", wait)
 			free.Release()
 		}
 
@@ -150,7 +150,7 @@ func TestGivingUpAtAnyMomentLeavesNothing(t *testing.T) {
 					ctx, cancel := context.WithTimeout(z.Ctx, span*time.Duration(60*n+i)/240)
 					held, err := a.Lock(ctx)
 					if err == nil {
-						err = a.Unlock(held)
+						err = held.Unlock(z.Ctx)
 					}
 					if err != nil {
 						assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -387,8 +387,8 @@ func TestAZnodeDeletedByHand(t *testing.T) {
 			require.NoError(t, z.Observer().Delete(node, -1))
 		}
 		holds(t, z, w, waiting) // with a znode that it has made anew
-		require.NoError(t, held.Held().Err(), "nobody asks the server, and so nobody knows")
-		require.ErrorIs(t, a.Unlock(held.Held()), ErrLost)
+		require.NoError(t, held.Context().Err(), "nobody asks the server, and so nobody knows")
+		require.ErrorIs(t, held.Unlock(), ErrLost)
 		waiting.Release()
 	})
 }

@@ -111,7 +111,7 @@ func TestAReaderThatForgetsItsHold(t *testing.T) {
 	outer := a.Reader.Acquire()
 	writer := b.Start()
 	writer.MustWait("A reads")
-	a.Reader.StartIn(outer.Held()).Release()
+	a.Reader.StartIn(outer.Context()).Release()
 	forgot := a.Reader.Start()
 	forgot.MustWait("B came first, and waits for A's own read")
 	require.Error(t, forgot.Cancel())
@@ -134,10 +134,10 @@ func TestAWritersHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
 		for i, letter := range entriesAndExits {
 			reader.MustWait("the end of %s, from number %d", entriesAndExits, i+1)
 			if unicode.IsUpper(letter) {
-				_, err := as(letter, a).Lock(held)
+				_, err := as(letter, a).Lock(held.Context())
 				require.NoError(t, err, "%c inside a writer's hold", letter)
 			} else {
-				require.NoError(t, a.Unlock(held), "exit number %d of %s", i+1, entriesAndExits)
+				require.NoError(t, held.Unlock(z.Ctx), "exit number %d of %s", i+1, entriesAndExits)
 			}
 		}
 		reader.Acquired()
@@ -153,12 +153,12 @@ func TestAnUpgradeIsRefusedWithoutARequest(t *testing.T) {
 	a := rwmutexes.Join(z, "A")
 	reading := a.Reader.Acquire()
 	mark := a.Tap.Mark()
-	_, err := a.Lock(reading.Held())
+	_, err := a.Lock(reading.Context())
 	require.ErrorIs(t, err, ErrUpgrade)
-	_, err = a.TryLock(reading.Held(), 0)
+	_, err = a.TryLock(reading.Context(), 0)
 	require.ErrorIs(t, err, ErrUpgrade)
 	require.Empty(t, a.Asked(mark))
-	require.NoError(t, reading.Held().Err(), "the hold goes on")
+	require.NoError(t, reading.Context().Err(), "the hold goes on")
 	reading.Release()
 }
 
@@ -191,7 +191,7 @@ func TestReadersAndWritersInTurn(t *testing.T) {
 		property.Holds(t, lock,
 			property.CrashFrees,
 			property.FirstCome,
-			property.NoStranger,
+			property.OnlyHolder,
 			property.Unrelated,
 			property.SilentWait,
 			property.WakesOne,

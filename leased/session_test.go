@@ -229,7 +229,7 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	a.Tap.Cut()
 	z.Await("A's lease to run out", func() bool { return s.isOver(lease) })
 	a.Tap.Restore()
-	require.NoError(t, waiting.Held().Err(), "a new hold")
+	require.NoError(t, waiting.Context().Err(), "a new hold")
 	require.Equal(t, node, a.Znode(), "A's place in the queue")
 	waiting.Release()
 }
@@ -255,7 +255,7 @@ func lostAfterAShortLease(t *testing.T) (lost error) {
 	waiting.MustWait("B holds the lock")
 	z.Await("most of A's first lease to pass", func() bool { return time.Since(begin) > zktest.MortalTimeout*6/10 })
 	held.Release()
-	turn := waiting.Held()
+	turn := waiting.Context()
 	begin = time.Now()
 	z.Await("a time-out to pass", func() bool { return time.Since(begin) > zktest.MortalTimeout })
 	lost = context.Cause(turn)
@@ -286,7 +286,7 @@ func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 	begin, mark := time.Now(), a.Tap.Mark()
 	z.Await("the handshake's lease to be over", func() bool { return time.Since(begin) > time.Second })
 	hello.Let()
-	require.NoError(t, waiting.Held().Err(), "a new hold")
+	require.NoError(t, waiting.Context().Err(), "a new hold")
 	asked := a.Requests(mark)
 	// Two requests in each half of a tick: 8, or 12 if the first of the writes was sent
 	// before the line was up again. A waiter that does not wait makes hundreds.
@@ -335,7 +335,7 @@ func TestASlowServerIsHeardInTheEnd(t *testing.T) {
 	a.Tap.Restore()
 	z.Await("A to be heard", func() bool { return a.State() == zk.StateHasSession })
 	a.Tap.Delay(0)
-	if err := a.Unlock(turn.Held()); err != nil { // the lease may be over by now
+	if err := turn.Unlock(); err != nil { // the lease may be over by now
 		require.ErrorIs(t, err, ErrLost)
 	}
 	z.Await("A's znode to go", func() bool { return len(a.Queue()) == 0 })
@@ -348,16 +348,16 @@ func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 	z := zktest.New(t)
 	a := joinProcess(z, "A")
 	other := mutexes.At(z, a.Member, z.Root+"/other")
-	held, theirs := a.Acquire().Held(), mutexes.JoinAs(z, "B", property.Seat{Path: other.Path}).Acquire()
+	held, theirs := a.Acquire(), mutexes.JoinAs(z, "B", property.Seat{Path: other.Path}).Acquire()
 	inLine, waiting := a.lineUp(1), other.Start()
 	waiting.MustWait("B holds the other lock")
 	a.Session.Conn().Close()
-	zktest.AwaitChan(z, "the hold to be told of its loss", held.Done())
-	require.ErrorIs(t, context.Cause(held), ErrLost)
+	zktest.AwaitChan(z, "the hold to be told of its loss", held.Context().Done())
+	require.ErrorIs(t, context.Cause(held.Context()), ErrLost)
 	for _, call := range []*zktest.Turn{inLine, waiting, other.Start()} {
 		require.ErrorContains(t, call.Err(), "the session is closed")
 	}
-	require.ErrorIs(t, a.Unlock(held), ErrLost)
+	require.ErrorIs(t, held.Unlock(), ErrLost)
 	z.Await("A's znodes to go with its session", func() bool { return len(a.Queue()) == 0 && len(other.Queue()) == 1 })
 	theirs.Release()
 }

@@ -112,7 +112,7 @@ func TestStillBrokenAnotherClientReleasesTheLock(t *testing.T) {
 	z := zktest.New(t)
 	a, b, other := plain.Join(z, "A"), plain.Join(z, "B"), plain.Join(z, "another client")
 	a.Acquire()
-	require.NoError(t, other.Unlock(z.Ctx), "Unlock by a client that does not hold the lock")
+	require.NoError(t, other.Unlock(), "Unlock by a client that does not hold the lock")
 	require.NoError(t, b.Start().Err(), "B's Lock, while A is still inside")
 	chapter.Says(t, "A is inside, another client calls Unlock, B calls Lock: A and B are inside")
 }

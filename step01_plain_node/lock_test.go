@@ -79,7 +79,7 @@ func TestProperties(t *testing.T) {
 	property.Lacks(t, plain,
 		property.CrashFrees,
 		property.FirstCome,
-		property.NoStranger,
+		property.OnlyHolder,
 		property.SilentWait,
 		property.LostCreateReply,
 		property.LostDeleteReply,
@@ -203,4 +203,9 @@ func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	var none context.Context
 	assert.ErrorContains(t, New(a.Conn, "/locks/orders").Lock(none), "the context is nil")
 	assert.Empty(t, wiretap.Count(a.Tap.Frames()).Asked, "requests")
+}
+
+func TestAClosedConnectionOrNoPermission(t *testing.T) {
+	property.BadInput(t, plain)
+	property.BadInput(t, ephemeral)
 }

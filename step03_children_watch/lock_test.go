@@ -33,7 +33,7 @@ func TestProperties(t *testing.T) {
 		property.OneHolder,
 		property.CrashFrees,
 		property.FirstCome,
-		property.NoStranger,
+		property.OnlyHolder,
 		property.GivingUp,
 		property.Unrelated,
 		property.WaiterCrash,
@@ -112,3 +112,5 @@ func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	assert.ErrorContains(t, New(a.Conn, "/locks/orders").Lock(none), "the context is nil")
 	assert.Empty(t, wiretap.Count(a.Tap.Frames()).Asked, "requests")
 }
+
+func TestAClosedConnectionOrNoPermission(t *testing.T) { property.BadInput(t, lock) }

@@ -170,7 +170,7 @@ func TestStillBrokenLostDelete(t *testing.T) {
 	line := lock.Line(z, 1)
 	holder, waiting := line[0], line[1]
 	holder.Tap.LoseRequest(wiretap.Delete, 1)
-	require.Error(t, holder.Unlock(z.Ctx), "Unlock, whose delete was lost")
+	require.Error(t, holder.Unlock(), "Unlock, whose delete was lost")
 	z.Await("the holder to be connected again", func() bool { return holder.State() == zk.StateHasSession })
 	waiting.MustWait("a client that has called Unlock")
 	assert.Equal(t, holder.ID, holder.SessionID(), "the holder's session lives on")
@@ -212,7 +212,7 @@ func TestStillBrokenTheHolderIsNotTold(t *testing.T) {
 
 	a.Tap.Restore()
 	z.Await("A to be connected again", func() bool { return a.State() == zk.StateHasSession })
-	err := a.Unlock(held.Held())
+	err := held.Unlock()
 	require.ErrorIs(t, err, zk.ErrNoNode, "what A's Unlock answers, while B holds the lock")
 	chapter.Says(t, "A's session has expired, and B holds the lock: A hears of it from its Unlock, %q", zk.ErrNoNode)
 }

@@ -81,7 +81,7 @@ func TestALostReplyToDeleteIsNoError(t *testing.T) {
 
 	mark := c.Tap.Mark()
 	c.Tap.LoseReply(wiretap.Delete, 1)
-	require.NoError(t, c.Unlock(turn.Held()), "Unlock, whose first delete had no answer")
+	require.NoError(t, turn.Unlock(), "Unlock, whose first delete had no answer")
 	require.Empty(t, c.Queue())
 	deletes := c.Requests(mark)[wiretap.Delete]
 	require.Equal(t, 2, deletes, "deletes: the second one learned what became of the first")
@@ -156,7 +156,7 @@ func TestAHolderThatIsCutOffIsToldBeforeTheNextIsLetIn(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := locks.JoinMortal(z, "A"), locks.Join(z, "B")
-	held := a.Acquire().Held()
+	held := a.Acquire().Context()
 	next := b.Start()
 	next.MustWait("A holds the lock")
 	a.Crash() // nothing passes on its line any more
@@ -241,8 +241,7 @@ func TestOnlyATokenStopsTheLateWriteOfAPausedHolder(t *testing.T) {
 			child.Stop()
 			z.AwaitExpiry(&zktest.Client{Name: "the stopped process", ID: session})
 			second := locks.Join(z, "the second holder").Acquire()
-			token, _ := second.Token(second.Held())
-			c.store.write(token, "second")
+			c.store.write(second.Held().Token(), "second")
 			child.Continue()
 			writes()
 			require.Equal(t, ErrLost.Error(), child.Line(), "what the first holder is told, too late")
@@ -259,18 +258,18 @@ func TestStillBrokenAShortBreakEndsTheHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := locks.Join(z, "A"), locks.Join(z, "B")
-	held := a.Acquire().Held()
+	turn := a.Acquire()
 	next := b.Start()
 	next.MustWait("A holds the lock")
 	a.Tap.HangUp()
-	zktest.AwaitChan(z, "A to be told", held.Done())
-	require.ErrorIs(t, context.Cause(held), ErrLost)
+	zktest.AwaitChan(z, "A to be told", turn.Context().Done())
+	require.ErrorIs(t, context.Cause(turn.Context()), ErrLost)
 	z.Barrier(a.Client) // A is connected again
 	require.Equal(t, a.ID, a.SessionID(), "A's session")
 	require.Len(t, a.Queue(), 2, "znodes in the queue: A's is still there")
 	next.MustWait("A has not called Unlock")
 	chapter.Says(t, "A's connection breaks for a moment: its session lives, and its hold is lost")
-	require.ErrorIs(t, a.Unlock(held), ErrLost)
+	require.ErrorIs(t, turn.Unlock(), ErrLost)
 	next.Release()
 }
 
@@ -294,13 +293,11 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 	next.MustWait("A holds the lock")
 	followers[0].CutOff()
 	next.Acquired()
-	require.NoError(t, held.Err(), "A has not been told")
-	mine, _ := a.Token(held)
-	theirs, _ := next.Token(next.Held())
-	require.Greater(t, theirs, mine, "B's token, by which a store can refuse A's late write")
+	require.NoError(t, held.Context().Err(), "A has not been told")
+	require.Greater(t, next.Held().Token(), held.Token(), "B's token, by which a store can refuse A's late write")
 	chapter.Says(t, "A's server is cut off from the others: A and B are inside, and B's token is greater")
 	followers[0].Rejoin()
-	zktest.AwaitChan(z, "A to be told, too late", held.Done())
+	zktest.AwaitChan(z, "A to be told, too late", held.Context().Done())
 }
 
 // Readers do each other no harm, and yet they wait for one another. Step 6 lets them share.

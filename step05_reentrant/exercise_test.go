@@ -59,8 +59,8 @@ func TestTheExercise(t *testing.T) {
 		{"its context goes on", func(h *changed) { h.ctx = context.WithoutCancel(h.ctx) }, property.ToldOfLoss},
 		{"the token is the znode's number", func(h *changed) { h.token = h.number() }, property.Fenced},
 		{"the token is the time of day", func(h *changed) { h.token = time.Now().UnixNano() }, property.Fenced},
-		{"W14", func(h *changed) { h.unlock = h.deleteTheFirst }, property.NoStranger},
-		{"is glad if its znode has gone", func(h *changed) { h.unlock = h.unlockAnyway }, property.NoStranger},
+		{"W14", func(h *changed) { h.unlock = h.deleteTheFirst }, property.OnlyHolder},
+		{"is glad if its znode has gone", func(h *changed) { h.unlock = h.unlockAnyway }, property.OnlyHolder},
 	} {
 		exercise.Refuses(t, exercise.Step5, wrong.at, holding(wrong.name, wrong.change))
 	}

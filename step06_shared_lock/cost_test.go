@@ -173,7 +173,7 @@ func TestLeftOutUpgrade(t *testing.T) {
 	who[b.Znode()] = "B's read znode"
 
 	mark := a.Tap.Mark()
-	_, err := a.Lock(reading.Held())
+	_, err := a.Lock(reading.Context())
 	require.ErrorIs(t, err, ErrUpgrade, "write asked for inside a read hold")
 	requests := len(a.Asked(mark))
 	require.Zero(t, requests, "requests of that call")

@@ -33,7 +33,7 @@ func TestProperties(t *testing.T) {
 		property.OneHolder,
 		property.CrashFrees,
 		property.FirstCome,
-		property.NoStranger,
+		property.OnlyHolder,
 		property.GivingUp,
 		property.Unrelated,
 		property.WaiterCrash,

@@ -84,7 +84,7 @@ func turnOf(way zktest.Way) turn {
 		if err != nil {
 			return err
 		}
-		return way.Unlock(held)
+		return held.Unlock(context.Background())
 	}
 }
 

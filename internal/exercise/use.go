@@ -66,7 +66,7 @@ func useOnce(zoo *zktest.Zoo, lock property.Subject) (seen, ask string) {
 			tooMany, look), "what makes B rest between two requests, and what ends its rest?"
 	}
 	mark = b.Tap.Mark()
-	released := zoo.Go(a.Client, func(context.Context) error { return a.Unlock(first.Held()) })
+	released := zoo.Go(a.Client, func(context.Context) error { return first.Unlock() })
 	if !within(soon, released.Returned) {
 		return fmt.Sprintf("A held the lock and called Unlock, which has not come back in %v", soon),
 			"what does Unlock wait for?"

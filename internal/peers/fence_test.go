@@ -98,13 +98,12 @@ func needsSQLite(t *testing.T) *zktest.Zoo {
 func twoTokens(t *testing.T, z *zktest.Zoo) (late, next int64) {
 	t.Helper()
 	a, b := step5.JoinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout}), step5.Join(z, "B")
-	late, _ = a.Token(a.Acquire().Held())
+	late = a.Acquire().Held().Token()
 	waiting := b.Start()
 	waiting.MustWait("A holds the lock")
 	a.Crash()
 	z.AwaitExpiry(a.Client)
-	next, _ = b.Token(waiting.Held())
-	return late, next
+	return late, waiting.Held().Token()
 }
 
 // One lock for two orders. The new holder works on order 1, and the late write comes to

@@ -57,7 +57,7 @@ func inOneQueue(t *testing.T, z *zktest.Zoo, path string, theirs []Peer, ours ma
 					err = look(m, Room(path))
 				}
 				if err == nil {
-					err = m.Unlock(held)
+					err = held.Unlock(ctx)
 				}
 				if err != nil {
 					return fmt.Errorf("turn %d: %w", i+1, err)

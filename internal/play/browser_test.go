@@ -144,7 +144,7 @@ func TestTheHolderIsKilledInABrowser(t *testing.T) {
 	session := w.player.sides[0].clients[0].Session
 	w.click(0, "kill")
 	w.becomes(0, "crashed")
-	w.Contains("#board0 .banners", "a crashed holder's lock comes free")
+	w.Contains("#board0 .banners", "a crashed holder's lock is free again")
 	w.player.zoo.Await("its session has ended", func() bool {
 		sessions, err := w.player.zoo.Server.Sessions()
 		_, lives := sessions[session]

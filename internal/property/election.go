@@ -11,7 +11,7 @@ import (
 )
 
 // A Candidate stands for election. Its time in office is the hold of a lock.
-type Candidate[H Hold] interface {
+type Candidate[H zktest.Hold] interface {
 	Campaign(context.Context) (H, error)
 	Leader() (name string, err error)
 	Resign(H) error
@@ -23,12 +23,9 @@ type candidacy struct {
 	Leader func() (name string, err error)
 }
 
-// inOffice is the key under which a context of the stories carries a time in office.
-type inOffice struct{}
-
 // OverElection makes a Subject of an election. The path is that of the election and,
 // behind it, the candidate's name.
-func OverElection[S zktest.Session, H Hold, C Candidate[H]](
+func OverElection[S zktest.Session, H zktest.Hold, C Candidate[H]](
 	open func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error),
 	newCandidate func(s S, path, name string) C,
 ) Subject {
@@ -42,16 +39,14 @@ func OverElection[S zktest.Session, H Hold, C Candidate[H]](
 			c := session.(*candidacy)
 			candidate := newCandidate(c.Session.(S), pathpkg.Dir(path), pathpkg.Base(path))
 			c.Leader = candidate.Leader
-			return zktest.Way{
-				Lock: func(ctx context.Context) (context.Context, error) {
-					hold, err := candidate.Campaign(ctx)
-					if err != nil {
-						return nil, err
-					}
-					return context.WithValue(hold.Context(), inOffice{}, hold), nil
-				},
-				Unlock: func(held context.Context) error { return candidate.Resign(held.Value(inOffice{}).(H)) },
-			}, nil
+			campaign := func(ctx context.Context) (zktest.Hold, error) {
+				hold, err := candidate.Campaign(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return zktest.HoldOf(hold.Context(), func() error { return candidate.Resign(hold) }), nil
+			}
+			return zktest.Way{Lock: campaign}, nil
 		},
 	}
 }
@@ -133,7 +128,7 @@ var ElectionProperties = []*Property{
 			b := s.follower("B")
 			a.Crash()
 			s.succeeds(b)
-			s.failsIf(a.Held().Err() == nil, "A was cut off and B leads: A's context has not ended")
+			s.failsIf(a.Context().Err() == nil, "A was cut off and B leads: A's context has not ended")
 			s.holds("A was cut off, and its context had ended when B led")
 		},
 	},
@@ -150,7 +145,7 @@ var ElectionProperties = []*Property{
 				"A to have a new session",
 				func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
 			)
-			if err := a.Unlock(a.Held()); err == nil {
+			if err := a.Unlock(); err == nil {
 				s.fails("A had lost its office to B, and its Resign said that all was well")
 			}
 			s.named("B", "B leads, and A has resigned too late", b.Member)

@@ -44,7 +44,7 @@ func (s *story) stillStands(t *zktest.Turn, because string, args ...any) {
 
 // leaves gives back what the call has got.
 func (s *story) leaves(t *zktest.Turn) {
-	if err := t.Unlock(t.Held()); err != nil {
+	if err := t.Unlock(); err != nil {
 		s.fails("%s gave it back, and was told: %v", t.Name, err)
 	}
 }

@@ -155,7 +155,7 @@ func (l *lastOnes) enters(t *zktest.Turn) {
 	if l.inside != nil {
 		l.fails("%s was let in beside %s", withNumber(t), withNumber(l.inside))
 	}
-	if n := len(l.in); n > 0 && t.Token != nil {
+	if n := len(l.in); n > 0 && t.HasHolds() {
 		l.fenced(l.in[n-1], t)
 	}
 	l.inside, l.in = t, append(l.in, t)
@@ -164,10 +164,8 @@ func (l *lastOnes) enters(t *zktest.Turn) {
 // fenced compares the tokens of two that were let in one after the other. A lock that
 // hands out none lacks another property, and not this one.
 func (l *lastOnes) fenced(before, after *zktest.Turn) {
-	last, ok1 := before.Token(before.Held())
-	now, ok2 := after.Token(after.Held())
-	bothHaveOne := ok1 && ok2
-	l.failsIf(bothHaveOne && now <= last, "%s got the token %d, and %s before it the token %d",
+	last, now := before.Held().Token(), after.Held().Token()
+	l.failsIf(now <= last, "%s got the token %d, and %s before it the token %d",
 		withNumber(after), now, withNumber(before), last)
 }
 

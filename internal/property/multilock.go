@@ -68,7 +68,7 @@ var MultiLockProperties = []*Property{
 		Question: text("the second lock is held by somebody: what about the first?", "第二把锁被别人持有：第一把怎么办？"),
 		tell: func(s *story) {
 			a, b := s.owner("A", "/x", "/y", "/z"), s.enters(s.owner("B", "/y"), "nobody holds a lock")
-			trying := a.Call(func(ctx context.Context) (context.Context, error) {
+			trying := a.Call(func(ctx context.Context) (zktest.Hold, error) {
 				ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 				defer cancel()
 				return a.Lock(ctx)
@@ -129,7 +129,7 @@ var MultiLockProperties = []*Property{
 			for _, name := range s.Names(s.Root + "/y") {
 				_ = s.Observer().Delete(s.Root+"/y/"+name, -1)
 			}
-			err := a.Unlock(a.Held())
+			err := a.Unlock()
 			s.failsIf(err == nil, "somebody had deleted A's znode in /y, and A's Unlock said that all was well")
 			s.isFree("A has released all", "/x", "/y", "/z")
 			s.holds("A's znode in /y was gone; Unlock said so, and released /x and /z")

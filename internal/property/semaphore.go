@@ -17,19 +17,19 @@ const permits = 2
 
 // OverSemaphore makes a Subject of a semaphore, of two permits.
 func OverSemaphore[S Semaphore](newSemaphore func(conn *zk.Conn, path string, permits int) S) Subject {
-	type permit struct{}
 	return Subject{
 		Name: "New",
 		Open: connect,
 		Ways: func(session zktest.Session, path string) (zktest.Way, *zktest.Way) {
 			semaphore := newSemaphore(session.Conn(), path, permits)
-			return zktest.Way{
-				Lock: func(ctx context.Context) (context.Context, error) {
-					release, err := semaphore.Acquire(ctx)
-					return context.WithValue(ctx, permit{}, release), err
-				},
-				Unlock: func(held context.Context) error { return held.Value(permit{}).(func() error)() },
-			}, nil
+			acquire := func(ctx context.Context) (zktest.Hold, error) {
+				release, err := semaphore.Acquire(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return zktest.HoldOf(ctx, release), nil
+			}
+			return zktest.Way{Lock: acquire}, nil
 		},
 	}
 }
@@ -74,7 +74,7 @@ var SemaphoreProperties = []*Property{
 		},
 	},
 	{
-		Name:     text("a crashed holder's permit comes free", "持有者崩溃后许可会归还"),
+		Name:     text("a crashed holder's permit is free again", "持有者崩溃后许可会归还"),
 		Question: text("who takes the permit back when its holder cannot?", "持有者自己还不了许可时，由谁收回？"),
 		tell: func(s *story) {
 			a := s.joinMortal("A")

@@ -44,10 +44,13 @@ func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subjec
 				conn = s.Conn()
 			}
 			l := newLock(conn, path)
-			return zktest.Way{
-				Lock:   func(ctx context.Context) (context.Context, error) { return ctx, l.Lock(ctx) },
-				Unlock: func(context.Context) error { return l.Unlock() },
-			}, nil
+			lock := func(ctx context.Context) (zktest.Hold, error) {
+				if err := l.Lock(ctx); err != nil {
+					return nil, err
+				}
+				return zktest.HoldOf(ctx, l.Unlock), nil
+			}
+			return zktest.Way{Lock: lock, Unlock: l.Unlock}, nil
 		},
 	}
 }
@@ -71,34 +74,15 @@ func connect(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Se
 	return alone{conn}, err
 }
 
-// Holder is what steps 5 and 6 offer: the context that Lock returns is the
-// hold.
-type Holder interface {
-	Lock(context.Context) (context.Context, error)
-	Unlock(context.Context) error
-}
-
-// What some of them offer besides.
-type (
-	tries interface {
-		TryLock(context.Context, time.Duration) (context.Context, error)
-	}
-	shares interface {
-		RLock(context.Context) (context.Context, error)
-		RUnlock(context.Context) error
-	}
-	triesToRead interface {
-		TryRLock(context.Context, time.Duration) (context.Context, error)
-	}
-)
-
-// OverSession makes a Subject of a lock that is made from a session of its own
-// kind and a path.
-func OverSession[S zktest.Session, L Holder](
+// OverHolds makes a Subject of a lock that is made from a session of its own kind and a
+// path, and whose Lock returns a hold of the kind H, as in steps 5 and 6.
+func OverHolds[S zktest.Session, H zktest.Hold, L interface {
+	Lock(context.Context) (H, error)
+	TryLock(context.Context, time.Duration) (H, error)
+}](
 	name string,
 	open func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error),
 	newLock func(S, string) L,
-	token func(context.Context) (int64, bool),
 ) Subject {
 	return Subject{
 		Name: name,
@@ -109,34 +93,42 @@ func OverSession[S zktest.Session, L Holder](
 			}
 			return s, nil
 		},
-		Ways: func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
+		Ways: func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
 			session, _ := s.(S) // S's own nil, if s is nil
 			l := newLock(session, path)
-			return toWrite(l, token), toRead(l, token)
+			shared, isShared := any(l).(interface {
+				RLock(context.Context) (H, error)
+				TryRLock(context.Context, time.Duration) (H, error)
+			})
+			if isShared {
+				read = &zktest.Way{Lock: holding(shared.RLock), TryLock: holdingInTime(shared.TryRLock)}
+			}
+			return zktest.Way{Lock: holding(l.Lock), TryLock: holdingInTime(l.TryLock)}, read
 		},
 	}
 }
 
-// toWrite is how to take a lock that only one can hold.
-func toWrite(l Holder, token func(context.Context) (int64, bool)) zktest.Way {
-	way := zktest.Way{Lock: l.Lock, Unlock: l.Unlock, Token: token}
-	if l, ok := l.(tries); ok {
-		way.TryLock = l.TryLock
+// holding is a call that returns a hold of some kind, in the shape of the stories.
+func holding[H zktest.Hold](lock func(context.Context) (H, error)) func(context.Context) (zktest.Hold, error) {
+	return func(ctx context.Context) (zktest.Hold, error) {
+		h, err := lock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return h, nil
 	}
-	return way
 }
 
-// toRead is how to take a lock that readers can share, or nil if it is none.
-func toRead(l Holder, token func(context.Context) (int64, bool)) *zktest.Way {
-	shared, ok := l.(shares)
-	if !ok {
-		return nil
+func holdingInTime[H zktest.Hold](
+	try func(context.Context, time.Duration) (H, error),
+) func(context.Context, time.Duration) (zktest.Hold, error) {
+	return func(ctx context.Context, wait time.Duration) (zktest.Hold, error) {
+		h, err := try(ctx, wait)
+		if err != nil {
+			return nil, err
+		}
+		return h, nil
 	}
-	way := zktest.Way{Lock: shared.RLock, Unlock: shared.RUnlock, Token: token}
-	if l, ok := l.(triesToRead); ok {
-		way.TryLock = l.TryRLock
-	}
-	return &way
 }
 
 // Trying is the subject, with TryLock in place of Lock.
@@ -148,7 +140,7 @@ func Trying(subject Subject, wait time.Duration) Subject {
 		for _, way := range []*zktest.Way{&write, read} {
 			if way != nil {
 				try := way.TryLock
-				way.Lock = func(ctx context.Context) (context.Context, error) { return try(ctx, wait) }
+				way.Lock = func(ctx context.Context) (zktest.Hold, error) { return try(ctx, wait) }
 			}
 		}
 		return write, read

@@ -8,4 +8,39 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-func TestTheClientsOwnLock(t *testing.T) { AsTheTableSays(t, "zk", Over("zk.Lock", ClientLock)) }
+func TestTheClientsOwnLock(t *testing.T) {
+	lock := Over("zk.Lock", ClientLock)
+	Holds(t, lock,
+		OneHolder,
+		CrashFrees,
+		FirstCome,
+		OnlyHolder,
+		WaiterCrash,
+		SilentWait,
+		WakesOne,
+		ArrivalWakesNobody,
+		NoWatchLeft,
+		LongHold,
+		ReleaseSeen,
+		UnlockRepeated,
+		LostTold,
+		QuietAfter,
+		OwnPlace,
+		OldZnode,
+	)
+	Lacks(t, lock,
+		GivingUp,
+		Unrelated,
+		FailsClean,
+		NotBeside,
+		LostCreateReply,
+		LostDeleteReply,
+		LineBreaks,
+		GivesUpAtOnce,
+		LaggingServer,
+		LocksAgain,
+		ToldOfLoss,
+		Fenced,
+		Shared,
+	)
+}

@@ -159,7 +159,7 @@ func (w *worker) use(l *line, random *rand.Rand) {
 }
 
 // take takes the lock. It waits as long as it takes, or gives up soon.
-func (l *line) take(mayGiveUp bool, random *rand.Rand) (held context.Context, err error) {
+func (l *line) take(mayGiveUp bool, random *rand.Rand) (held zktest.Hold, err error) {
 	if mayGiveUp {
 		soon := time.Duration(random.IntN(200)) * time.Millisecond
 		return l.way.TryLock(context.Background(), soon)
@@ -178,16 +178,14 @@ const (
 )
 
 // hold adds one to the number, for a while.
-func (w *worker) hold(l *line, t *Turn, held context.Context, random *rand.Rand) {
+func (w *worker) hold(l *line, t *Turn, held zktest.Hold, random *rand.Rand) {
 	if !w.holds(t, held) {
 		return
 	}
 	t.From = t.Until
 	isLong := random.IntN(oneInIsLong) == 0
 	use := Use{Lock: l.at, Client: l.client, Server: l.session.Conn().Server(), IsLong: isLong}
-	if l.way.Token != nil {
-		use.Token, _ = l.way.Token(held)
-	}
+	use.Token = held.Token()
 	t.Read = time.Now()
 	answer := w.ask(use)
 	if answer.Refused {
@@ -214,7 +212,7 @@ func (w *worker) hold(l *line, t *Turn, held context.Context, random *rand.Rand)
 
 // work takes some milliseconds. If it is long, it takes a second, and until no fault befalls the
 // client, but not for ever. It ends at once when the holder is told that the lock is lost.
-func (w *worker) work(t *Turn, held context.Context, isLong bool) {
+func (w *worker) work(t *Turn, held zktest.Hold, isLong bool) {
 	began, atLeast := time.Now(), 3*time.Millisecond
 	if isLong {
 		atLeast = time.Second
@@ -240,10 +238,10 @@ func (w *worker) ask(u Use) (answer Answer) {
 }
 
 // holds tells whether the holder may take the lock for its own, and notes when.
-func (w *worker) holds(t *Turn, held context.Context) bool {
+func (w *worker) holds(t *Turn, held zktest.Hold) bool {
 	now := time.Now()
 	w.pulse.settle()
-	if held.Err() == nil {
+	if held.Context().Err() == nil {
 		t.Until = now
 		return true
 	}
@@ -255,12 +253,12 @@ func (w *worker) holds(t *Turn, held context.Context) bool {
 
 // release calls Unlock, and notes until when nobody else may have come in: until Unlock was called,
 // if the session lived, else until the holder last believed that it had the lock.
-func (w *worker) release(l *line, t *Turn, held context.Context, session int64) {
+func (w *worker) release(l *line, t *Turn, held zktest.Hold, session int64) {
 	const tries = 3 // as a user would, who then gives up
 	called := time.Now()
-	err := l.way.Unlock(held)
-	for try := 1; try < tries && err != nil && l.way.Token == nil; try++ {
-		err = l.way.Unlock(held)
+	err := held.Unlock(context.Background())
+	for try := 1; try < tries && err != nil && !l.way.HasHolds(); try++ {
+		err = held.Unlock(context.Background())
 	}
 	if t.From.IsZero() {
 		return

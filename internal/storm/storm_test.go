@@ -47,52 +47,55 @@ func wrong(name string, spoil func(zktest.Way) zktest.Way) property.Subject {
 // deaf does not listen when it is told that the lock is lost.
 func deaf(way zktest.Way) zktest.Way {
 	right := way.Lock
-	way.Lock = func(ctx context.Context) (context.Context, error) {
+	way.Lock = func(ctx context.Context) (zktest.Hold, error) {
 		held, err := right(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return context.WithoutCancel(held), nil
+		return deafHold{held}, nil
 	}
 	way.TryLock = nil
 	return way
 }
 
+type deafHold struct{ zktest.Hold }
+
+func (h deafHold) Context() context.Context { return context.WithoutCancel(h.Hold.Context()) }
+
 // impatient takes it for success when its time is up.
 func impatient(way zktest.Way) zktest.Way {
-	way.Lock = func(ctx context.Context) (context.Context, error) {
+	way.Lock = func(ctx context.Context) (zktest.Hold, error) {
 		held, err := way.TryLock(ctx, 200*time.Millisecond)
 		if err != nil {
-			return context.Background(), nil
+			nothing := func() error { return nil }
+			return zktest.HoldOf(context.Background(), nothing), nil
 		}
 		return held, nil
-	}
-	unlock, token := way.Unlock, way.Token
-	way.Unlock = func(held context.Context) error {
-		if held == context.Background() {
-			return nil
-		}
-		return unlock(held)
-	}
-	way.Token = func(held context.Context) (int64, bool) {
-		if held == context.Background() {
-			return 0, false
-		}
-		return token(held)
 	}
 	return way
 }
 
 // forgetful leaves its znode in the queue, one time in ten.
 func forgetful(way zktest.Way) zktest.Way {
-	right := way.Unlock
-	way.Unlock = func(held context.Context) error {
-		if rand.IntN(10) == 0 {
-			return nil
+	right := way.Lock
+	way.Lock = func(ctx context.Context) (zktest.Hold, error) {
+		held, err := right(ctx)
+		if err != nil {
+			return nil, err
 		}
-		return right(held)
+		return forgetfulHold{held}, nil
 	}
+	way.TryLock = nil
 	return way
+}
+
+type forgetfulHold struct{ zktest.Hold }
+
+func (h forgetfulHold) Unlock(ctx context.Context) error {
+	if rand.IntN(10) == 0 {
+		return nil
+	}
+	return h.Hold.Unlock(ctx)
 }
 
 // A storm that finds nothing proves something only if it would have found something.

@@ -259,7 +259,12 @@ func tellStranger(s *scene) {
 	next := s.lines(cast[1])[0]
 	s.sum("client 0 holds the lock, client 1 waits.", "客户端 0 持有锁，客户端 1 在等。")
 	s.phase("client 2 calls Unlock", "客户端 2 调用 Unlock")
-	if err := cast[2].Unlock(s.Ctx); err != nil {
+	if cast[2].HasHolds() {
+		next.StillWaits()
+		s.sum("client 2 has no hold, and only a hold unlocks. Client 0 holds the lock.", "客户端 2 没有持有凭据，而只有持有凭据才能解锁。客户端 0 持有锁。")
+		return
+	}
+	if err := cast[2].Unlock(); err != nil {
 		next.StillWaits()
 		s.sum("client 2 has no znode to delete, and was told so. Client 0 holds the lock.", "客户端 2 没有 znode 可删，也得到了说明。客户端 0 持有锁。")
 		return
@@ -330,14 +335,14 @@ func tellCutOff(s *scene) {
 	s.phase("client 0 is cut off", "客户端 0 失去连接")
 	holder.Crash()
 	holder.Becomes(cutOff)
-	if holder.Token != nil {
-		zktest.AwaitChan(s.Zoo, "client 0 to be told", holder.Held().Done())
+	if holder.HasHolds() {
+		zktest.AwaitChan(s.Zoo, "client 0 to be told", holder.Context().Done())
 		holder.Becomes(told)
 	}
 	s.AwaitExpiry(holder.Client)
 	s.ended(holder.Member)
 	next.Acquired()
-	if holder.Token == nil {
+	if !holder.HasHolds() {
 		s.sum("client 1 was let in, and client 0 has not been told: two are inside.",
 			"客户端 1 拿到了锁，客户端 0 却没有得到通知：两个同时在里面。")
 		return

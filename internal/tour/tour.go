@@ -182,7 +182,7 @@ func (t *Tour) tell(ctx context.Context, s story, lock Lock, at int) error {
 
 // promises are the properties that the scoreboard shows.
 var promises = []*property.Property{
-	property.CrashFrees, property.FirstCome, property.NoStranger, property.LostCreateReply, property.LocksAgain,
+	property.CrashFrees, property.FirstCome, property.OnlyHolder, property.LostCreateReply, property.LocksAgain,
 }
 
 // questions ask every lock for the promises, or for all other properties. The last of

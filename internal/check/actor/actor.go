@@ -81,10 +81,10 @@ type Actor struct {
 
 	mu      sync.Mutex
 	mood    string
-	way     *zktest.Way     // of its last hold
-	held    context.Context // that hold; nil: there was none
-	entries int             // of the hold
-	giveUp  func()          // nil: it does not wait
+	way     *zktest.Way // of its last hold
+	held    zktest.Hold // that hold; nil: there was none
+	entries int         // of the hold
+	giveUp  func()      // nil: it does not wait
 }
 
 // Begin joins a lock, and tells whether it has a way to read.
@@ -125,21 +125,14 @@ func (a *Actor) becomes(mood string, err error) {
 	if err != nil {
 		w.Said = err.Error()
 	}
-	if Believes(a.mood) {
-		w.Token = a.token()
+	if Believes(a.mood) && a.held != nil {
+		w.Token = a.held.Token()
 	}
 	_ = a.director("Becomes", w, new(bool))
 }
 
 // Believes tells whether a client in this mood takes the lock for its own.
 func Believes(mood string) bool { return mood == zktest.MoodHolds || mood == zktest.MoodReads }
-
-func (a *Actor) token() (n int64) {
-	if a.held != nil && a.way.Token != nil {
-		n, _ = a.way.Token(a.held)
-	}
-	return n
-}
 
 // Do does what it is asked to. Calls that wait go on when it has returned.
 func (a *Actor) Do(what string, _ *bool) error {
@@ -169,7 +162,7 @@ func (a *Actor) Do(what string, _ *bool) error {
 		if a.held == nil {
 			return errors.New("it has not held the lock")
 		}
-		return a.director("Put", a.token(), new(bool))
+		return a.director("Put", a.held.Token(), new(bool))
 	case "losecreate":
 		a.tap.LoseReply(wiretap.Create, 1)
 	case "losedelete":
@@ -186,18 +179,20 @@ func (a *Actor) Do(what string, _ *bool) error {
 
 // take calls a way's Lock in the background: for a new hold, or, with a hold, to enter
 // that once more. It can be given up.
-func (a *Actor) take(way *zktest.Way, mood string, hold context.Context) error {
+func (a *Actor) take(way *zktest.Way, mood string, hold zktest.Hold) error {
 	again := hold != nil
+	ctx := context.Background()
 	switch {
 	case a.giveUp != nil:
 		return errors.New("it waits already")
 	case !again && Believes(a.mood):
 		return errors.New("it holds the lock already")
 	case !again:
-		hold = context.Background()
 		a.becomes(zktest.MoodWaits, nil)
+	default:
+		ctx = hold.Context()
 	}
-	ctx, cancel := context.WithCancel(hold)
+	ctx, cancel := context.WithCancel(ctx)
 	given := false
 	a.giveUp = func() { given = true; cancel() }
 	go func() {
@@ -227,12 +222,12 @@ func (a *Actor) take(way *zktest.Way, mood string, hold context.Context) error {
 }
 
 // hears waits for the end of a hold that is lost.
-func (a *Actor) hears(held context.Context) {
-	<-held.Done()
+func (a *Actor) hears(held zktest.Hold) {
+	<-held.Context().Done()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.held == held && Believes(a.mood) {
-		a.becomes(Told, context.Cause(held))
+		a.becomes(Told, context.Cause(held.Context()))
 	}
 }
 
@@ -241,15 +236,19 @@ func (a *Actor) unlock() error {
 	if a.mood == Releases {
 		return errors.New("it calls Unlock already")
 	}
-	mood, way, held := a.mood, a.way, a.held
-	if held == nil {
-		way, held = &a.write, context.Background()
+	mood, held := a.mood, a.held
+	unlock := a.write.Unlock // of who has never held the lock
+	if held != nil {
+		unlock = func() error { return held.Unlock(context.Background()) }
+	}
+	if unlock == nil {
+		return errors.New("it has no hold, and only a hold can unlock")
 	}
 	if mood != zktest.MoodWaits {
 		a.becomes(Releases, nil)
 	}
 	go func() {
-		err := way.Unlock(held)
+		err := unlock()
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		switch {

@@ -44,11 +44,11 @@ type client struct {
 	told       int            // notifications that have come
 	connects   sync.Mutex     // locked while the client must not connect
 
-	call    string          // Lock or Unlock, while it is under way
-	held    context.Context // what Lock has returned
-	inside  bool            // between Lock and Unlock
-	counted bool            // its token has been looked at
-	err     error           // that the last call has returned
+	call    string      // Lock or Unlock, while it is under way
+	held    zktest.Hold // what Lock has returned
+	inside  bool        // between Lock and Unlock
+	counted bool        // its token has been looked at
+	err     error       // that the last call has returned
 
 	crashed bool
 	gaveUp  bool
@@ -207,7 +207,7 @@ func (c *client) lock(makeLock func() error) error {
 		if err != nil {
 			return
 		}
-		var held context.Context
+		var held zktest.Hold
 		err = c.guarded(func() (err error) {
 			held, err = c.way.Lock(ctx)
 			return err
@@ -248,7 +248,7 @@ func (c *client) unlock() {
 	c.inside = false
 	c.call = "Unlock"
 	go func() {
-		err := c.guarded(func() error { return c.way.Unlock(held) })
+		err := c.guarded(func() error { return held.Unlock(context.Background()) })
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.call = ""
@@ -283,15 +283,15 @@ func (c *client) guarded(do func() error) (err error) {
 	return do()
 }
 
-// believes tells whether the client takes the lock for its own. The context that it holds
-// may have told it that the lock is lost.
+// believes tells whether the client takes the lock for its own. Its hold may have
+// told it that the lock is lost.
 func (c *client) believes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crashed {
 		return false
 	}
-	wasTold := c.held != nil && c.way.Token != nil && c.held.Err() != nil
+	wasTold := c.held != nil && c.way.HasHolds() && c.held.Context().Err() != nil
 	return c.inside && !wasTold
 }
 
@@ -355,7 +355,7 @@ func (c *client) expire(server string) error {
 	c.mu.Lock()
 	c.expired = true
 	c.lost = c.held != nil
-	if c.inside && c.way.Token == nil {
+	if c.inside && !c.way.HasHolds() {
 		c.record.becomes(c.number, "cut off, believes it holds")
 	}
 	c.mu.Unlock()

@@ -57,13 +57,13 @@ func (p *player) looksInside(r *Run) {
 // looksAtToken looks whether the token of a new holder is greater than those before.
 func (p *player) looksAtToken(r *Run, i int, c *client) {
 	isReader := i < p.Readers
-	hasToBeGreater := c.way.Token != nil && !isReader
+	hasToBeGreater := c.way.HasHolds() && !isReader
 	if !hasToBeGreater || c.counted {
 		return
 	}
 	c.counted = true
-	token, ok := c.way.Token(c.held)
-	if !ok || token <= p.token {
+	token := c.held.Token()
+	if token <= p.token {
 		r.Wrong = append(r.Wrong, tokenTooLow)
 	}
 	p.token = token
@@ -143,7 +143,7 @@ func (c *client) end() (end string, wrong string) {
 		return fmt.Sprintf("%v fails", c.name), notAllowed
 	case c.err != nil:
 		return fmt.Sprintf("%v fails as it may", c.name), ""
-	case c.lost && c.way.Token != nil:
+	case c.lost && c.way.HasHolds():
 		return fmt.Sprintf("%v is not told of its loss", c.name), hidesLoss
 	}
 	return fmt.Sprintf("%v is done", c.name), ""
@@ -155,7 +155,7 @@ func (c *client) mayFail() bool {
 	if c.gaveUp && errors.Is(c.err, context.Canceled) {
 		return true
 	}
-	givesHolds := c.way.Token != nil
+	givesHolds := c.way.HasHolds()
 	if givesHolds {
 		return c.lost // it promises to survive all else
 	}

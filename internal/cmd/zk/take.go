@@ -62,26 +62,25 @@ func take(ctx context.Context, stop func(), step int, name string, reads bool) e
 
 // hold keeps the lock until Enter is pressed, ctx ends, or the holder is told that it has
 // lost the lock.
-func hold(ctx context.Context, w *wire, way zktest.Way, held context.Context, enter <-chan struct{}) error {
+func hold(ctx context.Context, w *wire, way zktest.Way, held zktest.Hold, enter <-chan struct{}) error {
 	token := ""
-	if way.Token != nil {
-		n, _ := way.Token(held)
-		token = fmt.Sprintf(", its token is %d", n)
+	if way.HasHolds() {
+		token = fmt.Sprintf(", its token is %d", held.Token())
 	}
 	w.say("holds the lock%s; Enter releases it", token)
 	select {
 	case <-enter:
 	case <-ctx.Done():
-	case <-held.Done():
+	case <-held.Context().Done():
 	}
-	isLost := held.Err() != nil && ctx.Err() == nil
+	isLost := held.Context().Err() != nil && ctx.Err() == nil
 	if isLost {
-		w.say("was told: %v", context.Cause(held))
-		_ = way.Unlock(held)
+		w.say("was told: %v", context.Cause(held.Context()))
+		_ = held.Unlock(context.Background())
 		w.say("stopped, and called Unlock")
 		return nil
 	}
-	if err := way.Unlock(held); err != nil {
+	if err := held.Unlock(context.Background()); err != nil {
 		w.say("Unlock has failed")
 		return err
 	}

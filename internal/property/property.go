@@ -10,9 +10,7 @@ package property
 import (
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,18 +135,10 @@ func Holds(t *testing.T, subject Subject, properties ...*Property) {
 	expect(t, subject, Yes, properties)
 }
 
-// alsoAsked is a flag of go test, for make hunt: what somebody takes a mistake to lack.
-var alsoAsked = flag.String("ask", "", "the name of a property that Lacks asks for, too, and tells the verdict")
-
 // Lacks tests that the subject lacks the properties, and that each is seen to
 // fail: a story that merely got stuck is not evidence.
 func Lacks(t *testing.T, subject Subject, properties ...*Property) {
 	expect(t, subject, No, properties)
-	for _, p := range Properties {
-		if p.Name.EN == *alsoAsked && !slices.Contains(properties, p) {
-			ask(t, subject, p, 12*time.Second)
-		}
-	}
 }
 
 // DoesNotArise tests that the question of these properties does not arise.
@@ -160,23 +150,18 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 	for _, p := range properties {
 		t.Run(strings.ReplaceAll(subject.Name+": "+p.Name.EN, " ", "_"), func(t *testing.T) {
 			t.Parallel()
-			r := ask(t, subject, p, 0)
+			server, err := zktest.Shared()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := Check(server, subject, p, 0)
+			t.Log(r)
 			if r.Verdict != want {
 				t.Errorf("%s: want %s here, not %s. Why it matters: %s. Ask yourself: %s",
 					subject.Name, want, r.Verdict, p.Why, p.Question)
 			}
 		})
 	}
-}
-
-func ask(t *testing.T, subject Subject, p *Property, limit time.Duration) Result {
-	server, err := zktest.Shared()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := Check(server, subject, p, limit)
-	t.Log(r)
-	return r
 }
 
 // A story is one run of a property's check.

@@ -1,0 +1,99 @@
+package property
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"zklock/internal/check/zktest"
+	"zklock/internal/server/wiretap"
+)
+
+// enoughTimeouts is how many session time-outs a story waits for what has to happen soon.
+const enoughTimeouts = 3
+
+// soon tells whether something happens in a time in which it has long happened, if the
+// lock does anything about it at all.
+func (s *story) soon(happens func() bool) bool {
+	deadline := time.Now().Add(enoughTimeouts * zktest.MortalTimeout)
+	for s.Ctx.Err() == nil {
+		if happens() {
+			return true
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return false // the story's own time is over, and with it the calls' contexts
+}
+
+// letIn fails the story unless the call comes back soon, and with the lock.
+func (s *story) letIn(t *zktest.Turn, because string, args ...any) {
+	why := fmt.Sprintf(because, args...)
+	if !s.soon(t.Returned) {
+		s.fails("%s, and %s is not let in: it has asked %s; the queue: %v", why, t.Name, t.LastAsked(), s.Names(s.dir))
+	}
+	s.failsIf(t.Err() != nil, "%s, and %s's Lock answered: %v", why, t.Name, t.Err())
+}
+
+// givesUp ends the call's context, and fails the story unless the call comes back soon.
+func (s *story) givesUp(t *zktest.Turn, why string) error {
+	t.GiveUp()
+	s.failsIf(
+		!s.soon(t.Returned),
+		"%s: its context has ended, and its Lock does not return; left by it: %v",
+		why,
+		s.left(t.Member),
+	)
+	return t.Err()
+}
+
+// comesToAStop tells whether nothing more comes of a call by itself: a trap has caught it,
+// it has returned, or it waits, judged by the record since a Mark.
+func comesToAStop(call *zktest.Turn, trap *wiretap.Trap, mark int) bool {
+	if trap.IsSprung() || call.Returned() {
+		return true
+	}
+	silently, polls := call.Tap.Waiting(mark)
+	return silently || polls
+}
+
+// left lists what a client has put below the test's root and not taken out.
+func (s *story) left(c *zktest.Member) []string {
+	made := c.Tap.Done(wiretap.Create)
+	return slices.DeleteFunc(slices.Clone(made), func(path string) bool {
+		_, there := s.Owner(path)
+		directory := slices.ContainsFunc(made, func(other string) bool { return strings.HasPrefix(other, path+"/") })
+		return !there || directory
+	})
+}
+
+// done ends the story, if nothing is left at the server but an empty directory.
+func (s *story) done(evidence string, args ...any) {
+	left := s.Names(s.dir)
+	s.failsIf(len(left) > 0, "left in the lock's directory: %v", left)
+	left = s.Names(s.Root)
+	isClean := len(left) == 0 || slices.Equal(left, []string{"lock"})
+	s.failsIf(!isClean, "left at the server: %v", left)
+	s.holds(evidence, args...)
+}
+
+// says fails the story unless err is an error of the kind wanted, if any, and
+// holds all the words.
+func (s *story) says(call string, err, want error, words ...string) {
+	isAnotherKind := want != nil && !errors.Is(err, want)
+	s.failsIf(err == nil || isAnotherKind, "%s answered %v; wanted: %v", call, err, want)
+	for _, word := range words {
+		s.failsIf(!strings.Contains(err.Error(), word), "%s answered %q, which does not say %q", call, err, word)
+	}
+}
+
+// deletes is what somebody else does to a znode of the lock.
+func (s *story) deletes(znode string) {
+	if err := s.Observer().Delete(znode, -1); err != nil {
+		s.Fatalf("delete %s: %v", znode, err)
+	}
+}
