@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
@@ -30,6 +32,13 @@ func take(ctx context.Context, stop func(), step int, name string, reads bool) e
 		return err
 	}
 	defer session.Close()
+	for session.Conn().State() != zk.StateHasSession {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 	way, reader := lock.Ways(session, path)
 	if reads && reader == nil {
 		return fmt.Errorf("READ=1 with STEP=%d: only step 6 has readers", step)
