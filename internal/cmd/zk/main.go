@@ -5,6 +5,7 @@
 //	go run ./internal/cmd/zk -step 4 -name a     take step 4's lock there, as a
 //	go run ./internal/cmd/zk -step 6 -read       take step 6's lock, as a reader
 //	go run ./internal/cmd/zk install             install a ZooKeeper, if none is there
+//	go run ./internal/cmd/zk with go test ./…    run a command that finds one server by ZK_SERVERS
 package main
 
 import (
@@ -41,8 +42,10 @@ func do(ctx context.Context, stop func(), args []string) error {
 	switch {
 	case flags.Arg(0) == "install":
 		return installIfMissing(ctx)
+	case flags.Arg(0) == "with":
+		return with(ctx, flags.Args()[1:])
 	case flags.NArg() > 0:
-		return fmt.Errorf("zk %s: there is only zk install", flags.Arg(0))
+		return fmt.Errorf("zk %s: there are only zk install and zk with", flags.Arg(0))
 	case *step == 0:
 		return keep(ctx)
 	case *step < 0 || *step > len(steps.All):

@@ -204,7 +204,7 @@ func findExisting(ctx context.Context) (launcher, error) {
 	if len(servers) == 0 {
 		return nil, fmt.Errorf("ZK_SERVERS=%q names no server", list)
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // a busy machine is slow to answer
 	defer cancel()
 	// Every server's default whitelist has this word.
 	addr, err := await(ctx, servers, "srvr", versionIs, 2*time.Second, nil)

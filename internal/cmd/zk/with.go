@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"zklock/internal/server/zkserver"
+)
+
+// with runs a command that uses one server. Its processes find the server as everybody finds
+// one that runs already, by ZK_SERVERS. If none runs, one is started, and stopped afterwards.
+func with(ctx context.Context, command []string) error {
+	if len(command) == 0 {
+		return errors.New("zk with: which command? As in: zk with go test ./step0*")
+	}
+	server, err := zkserver.Start(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println(server.Origin)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), "ZK_BACKEND=existing", "ZK_SERVERS="+strings.Join(server.Servers(), ","))
+	return errors.Join(cmd.Run(), server.Stop())
+}
