@@ -68,10 +68,12 @@ func TestTheExercise(t *testing.T) {
 	exercise.Refuses(t, exercise.Step5, property.LocksAgain, over("W11", newEntersIfItWaited))
 	exercise.Refuses(t, exercise.Step5, property.Tries, over("a try that ends the hold", newTriesWithItsTime))
 	exercise.Refuses(t, exercise.Step5, property.Tries, over("a try that stays in the queue", newTriesAndStays))
+	exercise.Refuses(t, exercise.Step5, property.TryLost, over("a try that deletes once", newTriesAndDeletesOnce))
 	exercise.Refuses(t, exercise.Step5, property.GivesUpAtOnce, over("gives up when the answer has come", newInForeground))
 
 	// These are changes of step 4's lock.
 	exercise.Refuses(t, exercise.Step4, property.GivingUp, property.Over("W23", newTakesAnInterruptForTheLock))
+	exercise.Refuses(t, exercise.Step4, property.Unrelated, property.Over("W25", newTakesADirectoryForAPlace))
 }
 
 func starting() property.Subject {
@@ -453,6 +455,28 @@ func (l triesAndStays) TryLock(ctx context.Context, wait time.Duration) (*Hold, 
 	case <-time.After(max(wait, time.Second)):
 		return nil, ErrLocked
 	}
+}
+
+// "The delete was sent, and TryLock has an answer to give."
+type triesAndDeletesOnce struct{ *right }
+
+func newTriesAndDeletesOnce(l *Lock) triesAndDeletesOnce { return triesAndDeletesOnce{l} }
+
+func (l triesAndDeletesOnce) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
+	if wait > 0 {
+		return l.right.TryLock(ctx, wait)
+	}
+	mine, err := l.join(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h, err := l.wait(ctx, mine, false)
+	if err != nil {
+		_ = l.s.conn.Delete(mine.node, -1)
+		return nil, err
+	}
+	h.begin(ctx)
+	return h, nil
 }
 
 // "Lock looks at the context before each request."

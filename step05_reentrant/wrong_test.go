@@ -223,15 +223,17 @@ func isForeignPlace(name string) bool {
 	return found && err == nil && before != ""
 }
 
+func newTakesADirectoryForAPlace(conn *zk.Conn, path string) takesADirectoryForAPlace {
+	return takesADirectoryForAPlace{newBasic(conn, path)}
+}
+
 func TestW25TakesADirectoryForAPlace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		lock  property.Subject
 		waits bool
 	}{
-		{property.Over("W25", func(conn *zk.Conn, path string) takesADirectoryForAPlace {
-			return takesADirectoryForAPlace{newBasic(conn, path)}
-		}), true},
+		{property.Over("W25", newTakesADirectoryForAPlace), true},
 		{locks, false},
 	} {
 		z := zktest.New(t)
