@@ -34,6 +34,15 @@ var (
 	rwmutexes = property.OverHolds("leased.RWMutex", open, NewRWMutex)
 )
 
+func init() { // for property.UnlockTooMany
+	for _, lock := range []*property.Subject{&mutexes, &cohorts, &rwmutexes} {
+		lock.NotHeld = ErrNotHeld
+	}
+	for _, w := range ways {
+		w.locks.NotHeld = ErrNotHeld
+	}
+}
+
 // A way is one of the four ways to take a lock.
 type way struct {
 	name  string

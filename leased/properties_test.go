@@ -41,6 +41,10 @@ var properties = []*property.Property{
 	property.NotBeside,
 	property.LineBreaks,
 	property.GivesUpAtOnce,
+	property.UnlockTooMany,
+	property.Tries,
+	property.TryLost,
+	property.ReleasedWhileCutOff,
 }
 
 func TestProperties(t *testing.T) {
@@ -50,7 +54,7 @@ func TestProperties(t *testing.T) {
 	property.Lacks(t, mutexes, property.Shared)
 	property.Holds(t, cohorts, properties...) // a long hold of theirs is a Mutex's
 	property.Holds(t, rwmutexes, properties...)
-	property.Holds(t, rwmutexes, property.LongHold, property.Shared, property.Upgrade)
+	property.Holds(t, rwmutexes, property.LongHold, property.Shared, property.Upgrade, property.ReaderStays)
 	for _, lock := range []property.Subject{mutexes, cohorts, rwmutexes} {
 		trying := property.Trying(lock, time.Hour)
 		property.Holds(t, trying, property.OneHolder, property.FirstCome, property.GivingUp, property.LocksAgain)

@@ -171,6 +171,10 @@ func (t *Turn) StillWaits() Wait {
 	return how
 }
 
+// longestRest is shorter than the time between two writes with which a holder on the same session
+// renews its lease: a fifth of SessionTimeout.
+const longestRest = SessionTimeout/5 - time.Second
+
 func (t *Turn) settled(mark int) (how Wait) {
 	t.zoo.t.Helper()
 	quiet := 0 // looks in a row at which the client waited silently
@@ -186,7 +190,7 @@ func (t *Turn) settled(mark int) (how Wait) {
 		switch {
 		case t.Returned():
 			how = Returned
-		case time.Since(since) > MortalTimeout: // for whatever it waits
+		case time.Since(since) > min(MortalTimeout, longestRest): // for whatever it waits
 			how = Silently
 		case polling:
 			how = Polling
