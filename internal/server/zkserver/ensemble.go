@@ -29,13 +29,11 @@ type Peer struct {
 	*Server // at its own address alone; its Stop does nothing
 	ID      int
 
-	Line     string // of zoo.cfg, by which others know it; of servers that are direct, all of them
-	Observes bool   // it has no vote
+	Observes bool // it has no vote
 
 	installation
 	dir     string          // within a home
 	options []string        // more options for java
-	env     []string        // more variables
 	child   *exec.Cmd       // the last java
 	alive   context.Context // ends with it
 	paused  bool
@@ -94,10 +92,9 @@ func (i installation) launch(ctx context.Context, ports []int, config Config) (*
 			installation: i, dir: filepath.Join(home, strconv.Itoa(id)), network: e.network,
 			options: config.Java, Observes: id > n-config.Observers,
 		}
-		m.env = config.env(m.dir)
 		lines := config.lines(m.dir, "127.0.0.1", quorum[0])
 		if n > 1 {
-			others, failed := e.membership(m, config, clients, quorum, election)
+			others, failed := e.membership(m, config, quorum, election)
 			lines, err = append(others, lines...), errors.Join(err, failed)
 		}
 		err = errors.Join(err, m.prepare(clients[id-1], lines, config))
@@ -124,7 +121,7 @@ func (i installation) launch(ctx context.Context, ports []int, config Config) (*
 
 // membership tells one server in its zoo.cfg who the servers are, and how it
 // reaches the others.
-func (e *Ensemble) membership(m *Peer, config Config, clients, quorum, election []int) (lines []string, err error) {
+func (e *Ensemble) membership(m *Peer, config Config, quorum, election []int) (lines []string, err error) {
 	// Both limits are in ticks. A follower may be silent for a second. In a server's first
 	// election two can come to lead, if one server starts later than the others. The one
 	// that nobody follows gives up after initLimit, and nothing serves before that: a test
@@ -138,10 +135,8 @@ func (e *Ensemble) membership(m *Peer, config Config, clients, quorum, election 
 	for i := range quorum {
 		// A server tells the others where to call it back. They ignore
 		// 0.0.0.0 and do so where their own configuration says.
-		host, ports, client := "0.0.0.0", []int{quorum[i], election[i]}, ""
-		if config.Direct {
-			host, client = "127.0.0.1", fmt.Sprintf(";127.0.0.1:%d", clients[i])
-		} else if i+1 != m.ID {
+		host, ports := "0.0.0.0", []int{quorum[i], election[i]}
+		if i+1 != m.ID {
 			host = "127.0.0.1"
 			for j, port := range ports {
 				at, failed := e.network.lead(m.ID, i+1, port)
@@ -155,11 +150,7 @@ func (e *Ensemble) membership(m *Peer, config Config, clients, quorum, election 
 		if i >= len(quorum)-config.Observers {
 			role = ":observer"
 		}
-		line := fmt.Sprintf("server.%d=%s:%d:%d%s%s", i+1, host, ports[0], ports[1], role, client)
-		lines = append(lines, line)
-		if i+1 == m.ID {
-			m.Line = line
-		}
+		lines = append(lines, fmt.Sprintf("server.%d=%s:%d:%d%s", i+1, host, ports[0], ports[1], role))
 	}
 	return lines, err
 }
@@ -220,9 +211,6 @@ func (e *Ensemble) Overhear(from, to *Peer, hear func(b []byte)) {
 func (e *Ensemble) Hold(from, to *Peer) (release func()) {
 	return e.network.links[[2]int{from.ID, to.ID}].hold()
 }
-
-// Dir is the folder of the server: its zoo.cfg, its log, and its data in data.
-func (m *Peer) Dir() string { return m.dir }
 
 // What a member says it is, if it serves.
 const (

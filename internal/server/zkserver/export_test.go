@@ -6,6 +6,5 @@ var (
 	FindInstallation = findInstallation
 	FreePorts        = freePorts
 	Launch           = installation.launch
-	NamedIn          = namedIn
 	ReadDump         = readDump
 )

@@ -95,9 +95,6 @@ func (p *Peer) run() error {
 	java := exec.Command(
 		"sh",
 		append(arguments, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(p.dir, "zoo.cfg"))...)
-	if p.env != nil {
-		java.Env = append(os.Environ(), p.env...)
-	}
 	java.Stdout, java.Stderr = log, log
 	java.SysProcAttr = process.WithoutCtrlC()
 	start, err := java.StdinPipe()

@@ -57,12 +57,10 @@ type Config struct {
 
 	// Of processes of this machine, and not of a container:
 	Java []string // options for java, as -Dname=value, for what zoo.cfg cannot say
-	Env  []string // NAME=value, for java; {dir} as above
 
 	// Of an ensemble:
 	Observers int  // how many of the servers, the last ones, have no vote
 	Behind    bool // these hear of the leader through server 1, which must not lead, by its observerMasterPort
-	Direct    bool // no network between the servers: nothing can be held, and they can be reconfigured
 }
 
 // lines returns the Lines for a server that finds the Files in dir, and that
@@ -70,14 +68,6 @@ type Config struct {
 func (c Config) lines(dir, host string, port int) []string {
 	replacer := strings.NewReplacer("{dir}", dir, "{host}", host, "{port}", strconv.Itoa(port))
 	return strings.Split(replacer.Replace(strings.Join(c.Lines, "\n")), "\n")
-}
-
-// env returns the Env for a server whose folder is dir.
-func (c Config) env(dir string) (env []string) {
-	for _, variable := range c.Env {
-		env = append(env, strings.ReplaceAll(variable, "{dir}", dir))
-	}
-	return env
 }
 
 // A backend is one way to a ZooKeeper.
