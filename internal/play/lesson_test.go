@@ -320,7 +320,8 @@ func TestTheLessonsInChineseInABrowser(t *testing.T) {
 			const found = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 			for (let n; n = nodes.nextNode();) {
 				const isLeftOut = n.parentElement.closest("script, style, noscript, [translate=no], dialog");
-				if (/[A-Za-z]{2,} [a-z]{2,}/.test(n.data) && !isLeftOut) found.push(n.data);
+				const said = n.data.replace(/zklock: .*/, ""); // an error is English
+				if (/[A-Za-z]{2,} [a-z]{2,}/.test(said) && !isLeftOut) found.push(n.data);
 			}
 			return found;
 		})()`), when)
@@ -361,8 +362,7 @@ func TestTheLettersAreLargeInABrowser(t *testing.T) {
 	}
 }
 
-// The chapter that a board leads to is the book's: its prediction is folded, its run plays,
-// and what it has is found.
+// The chapter that a board leads to is the book's: its prediction is folded, and its run plays.
 func TestTheBookIsServedInABrowser(t *testing.T) {
 	t.Parallel()
 	w := shows(t, "3", 1)
@@ -378,8 +378,5 @@ func TestTheBookIsServedInABrowser(t *testing.T) {
 	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "5050"), chromedp.KeyEvent(kb.Enter))
 	b.Contains(".yours", "You said: 5050 notifications That is right.")
 	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
-	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists, 1 of them useful.")
-	b.Do(chromedp.Click(chromedp.CSS("#search")))
-	browser.Evaluate[any](b, `search.value = "thundering"; search.oninput(); null`)
-	b.Contains("#found ol", "Step 3: wait with a watch on the children: What is still broken")
+	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists. Only client 1 could go on.")
 }

@@ -14,6 +14,7 @@ import (
 	"zklock/internal/check/steps"
 	"zklock/internal/check/tables"
 	"zklock/internal/lang"
+	"zklock/internal/property"
 )
 
 // A lock is one that can be chosen.
@@ -22,6 +23,7 @@ type lock struct {
 	Name   lang.Text `json:"name"`
 	Lesson lang.Text `json:"-"`
 
+	part string // the name that its process has; "": that of another program
 	step string // whose lock it is, "" if it is of none
 	test string // of a published mistake: the test that has it
 }
@@ -30,10 +32,15 @@ type lock struct {
 var locks = func() (all []lock) {
 	for _, s := range tables.Steps() {
 		name := lang.Of("Step %v: %v", "第 %v 步：%v", s.Key, s.Name)
-		all = append(all, lock{Key: s.Key, Name: name, Lesson: s.Lesson, step: s.Key})
+		all = append(all, lock{Key: s.Key, Name: name, Lesson: s.Lesson, part: s.Subject, step: s.Key})
+	}
+	work := text("For work: what the steps teach, and a lease.", "用于工作：有各步讲的一切，还有租约。")
+	for i, l := range []property.Subject{steps.Mutex, steps.RWMutex, steps.Cohort} {
+		key := [...]string{"mutex", "rwmutex", "cohort"}[i]
+		all = append(all, lock{Key: key, Name: text(l.Name, l.Name), Lesson: work, part: l.Name})
 	}
 	client := tables.Find("zk")
-	all = append(all, lock{Key: client.Key, Name: client.Name, Lesson: client.Lesson})
+	all = append(all, lock{Key: client.Key, Name: client.Name, Lesson: client.Lesson, part: client.Subject})
 	for _, m := range tables.Mistakes {
 		all = append(all, lock{
 			Key:    m.Key(),
@@ -103,7 +110,7 @@ func (l lock) program(ctx context.Context, repo, exercises, scratch string) (p p
 		)
 		p.part, p.step, p.args = "mine "+said, said, []string{"-test.run", "^TestLock$"}
 	default:
-		p.part = tables.Find(l.Key).Subject
+		p.part = l.part
 		p.path, err = os.Executable()
 	}
 	return p, err

@@ -295,7 +295,7 @@ function render() {
   const n = boards[0].is ? boards[0].clients.length : 0;
   set($("count"), say(`${n} of at most ${service.max} clients`, `${n} 个客户端（最多 ${service.max} 个）`));
   set($("held"), service.pace === "real" || !service.held ? "" : say(`${service.held} on the wire`, `${service.held} 条在路上`));
-  $("proofs").hidden = !live().some((b) => /^[56]$/.test(b.is.step));
+  $("proofs").hidden = !live().some((b) => /^(mutex|rwmutex|cohort)$/.test(b.is.lock));
   $("rests").hidden = !service.rests;
   for (const b of document.querySelectorAll("[data-pace]")) b.setAttribute("aria-pressed", b.dataset.pace === service.pace);
   servers();

@@ -194,7 +194,13 @@ document.addEventListener("keydown", (e) => {
 
 // ---- The page around it ----
 
-for (const b of document.querySelectorAll("[data-evidence]")) b.onclick = () => $(b.dataset.evidence).showModal();
+for (const b of document.querySelectorAll("[data-evidence]")) b.onclick = () => {
+  const dialog = $(b.dataset.evidence), messages = dialog.querySelector(".scroll");
+  dialog.showModal();
+  if (!messages) return;
+  const fault = messages.querySelector(".lost, .told"); // what got lost, or the first that the server tells
+  messages.scrollTo(0, fault ? fault.offsetTop - 100 : messages.scrollHeight);
+};
 
 addEventListener("resize", resize);
 addEventListener("language", write);

@@ -37,12 +37,34 @@ func Heading(l tables.Lock) lang.Text {
 	return lang.Of("Step %v: %v", "第 %v 步：%v", l.Key, l.Name)
 }
 
-// Locks are all that the tour shows, in the order of the table.
+// Locks are all that the tour shows: the steps, step 1's lock whose waiters watch, and, as
+// what follows the lessons, the lock for work, and the Go client's own.
 var Locks = func() (all []Lock) {
 	for _, l := range tables.Locks {
+		if l.Key == "zk" {
+			all = append(all, leased())
+		}
 		if l.Title != "" {
 			all = append(all, Lock{l, steps.Of(l.Key)})
 		}
 	}
 	return all
 }()
+
+// leased is the lock for work, whose readers can share it.
+func leased() Lock {
+	subject := steps.RWMutex
+	subject.Name = "leased"
+	return Lock{tables.Lock{
+		Key:     "leased",
+		Subject: subject.Name,
+		Folder:  "leased",
+		Beside:  true,
+		Title:   "work",
+		Name:    text("leased, the lock for work", "leased，用于工作的锁"),
+		Lesson: text(
+			"The lock for work: what steps 5 and 6 teach, and a lease that outlives a short break.",
+			"用于工作的锁：有第 5、6 步讲的一切，还有租约，连接短暂中断也不丢锁。",
+		),
+	}, subject}
+}

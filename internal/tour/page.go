@@ -59,7 +59,7 @@ func (rec *Recording) Write(w io.Writer) error {
 		"Columns":   len(rec.Locks) + 1,
 		"Story":     rec.story(),
 		"Score":     groups[:len(groups)-1], // the last one is part of the matrix, which stands below
-		"Measured":  rec.measured("1", "2", "3", "4", "5", "6"),
+		"Measured":  rec.measured(compared...),
 		"Sizes":     scored(min(rec.Largest, 100)),
 		"Releases":  rec.releases(),
 		"HandOvers": rec.handOverTimes(),
@@ -103,6 +103,9 @@ func withCommas(value any) string {
 	return text
 }
 
+// compared are the locks whose waiting and hand-overs the page compares.
+var compared = []string{"1", "2", "3", "4", "5", "6", "leased"}
+
 // releases is the table of what a release costs in crowds of several sizes.
 func (rec *Recording) releases() (rows [][]any) {
 	for _, q := range rec.measured(grown...) {
@@ -116,7 +119,7 @@ func (rec *Recording) releases() (rows [][]any) {
 
 // handOverTimes is the table of how long a hand-over takes: at least, half of them, and at most.
 func (rec *Recording) handOverTimes() (rows [][]any) {
-	for _, q := range rec.measured("1", "2", "3", "4", "5", "6") {
+	for _, q := range rec.measured(compared...) {
 		var all []time.Duration
 		for _, r := range q.Crowds[0].Releases {
 			all = append(all, r.Took)

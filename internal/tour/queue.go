@@ -72,7 +72,7 @@ func scored(largest int) []int {
 const patience = 5 * time.Minute
 
 // grown are the locks whose growth the page shows.
-var grown = []string{"3", "4", "5", "6"}
+var grown = []string{"3", "4", "5", "6", "leased"}
 
 // measure lets the queues grow until so many wait. They come and wait together; what
 // is timed is done by one after the other.
