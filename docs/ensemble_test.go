@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/chapter"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/upkeep/chapter"
 )
 
 // What the pages say of several servers, seen on three real ones. The parts come one after the

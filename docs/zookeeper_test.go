@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/chapter"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/chapter"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/chapter"
 	"zklock/internal/check/zktest"
 	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/chapter"
 )
 
 // A persistent znode outlives the client that made it, and then nobody is left to delete it.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"zklock/internal/chapter"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/chapter"
 )
 
 // Step 2's waiters list the directory all the time.

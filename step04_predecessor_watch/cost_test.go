@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/chapter"
 	"zklock/internal/check/zktest"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/chapter"
 )
 
 // Each waiter watches one znode, and each znode is watched by one waiter. So a release wakes

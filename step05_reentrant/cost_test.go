@@ -13,10 +13,10 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/chapter"
 	"zklock/internal/check/zktest"
 	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
-	"zklock/internal/upkeep/chapter"
 )
 
 // What a lock and an unlock cost, the directory being there, and what the client's own

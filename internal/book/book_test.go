@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/upkeep/doccheck"
+	"zklock/internal/doccheck"
 )
 
 const root = "../.."

@@ -19,7 +19,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
-	"zklock/internal/upkeep/doccheck"
+	"zklock/internal/doccheck"
 )
 
 // A writer turns a page's Markdown into HTML.

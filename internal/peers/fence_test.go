@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/chapter"
 	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/upkeep/chapter"
 )
 
 // The page's statements, in their order.

@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/chapter"
 	"zklock/internal/check/zktest"
 	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/server/wiretap"
 	"zklock/internal/stage"
-	"zklock/internal/upkeep/chapter"
 )
 
 func TestMain(m *testing.M) {

@@ -3,9 +3,9 @@ package tour
 import (
 	"slices"
 
+	"zklock/internal/chapter"
 	"zklock/internal/lang"
 	"zklock/internal/property"
-	"zklock/internal/upkeep/chapter"
 )
 
 // A Group of rows of the scoreboard has a title of its own.

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/chapter"
 	"zklock/internal/check/explore"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/upkeep/chapter"
 )
 
 func TestMain(m *testing.M) {
