@@ -162,7 +162,7 @@ func (s *storm) blow(ctx context.Context) error {
 
 // The same znode may be the first of a queue at so many looks, a second apart. Nobody holds a
 // lock for so long: the session of a client that is cut off or stopped has ended before.
-const looksAtAnOrphan = 15
+const looksAtAnOrphan = 25
 
 // removeOrphans does what an operator would: it deletes a znode that blocks a lock for long, so
 // that the storm goes on, and counts it.
