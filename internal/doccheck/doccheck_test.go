@@ -205,3 +205,19 @@ func TestEveryPublishedMistakeIsOnThePage(t *testing.T) {
 		}
 	}
 }
+
+// The folder of a step, or leased, copied into an empty module, is to build with the client alone.
+func TestALockImportsNothingOfOurs(t *testing.T) {
+	looked := 0
+	for name, text := range read(t).code {
+		isLock := path.Dir(name)+"/" == folderOf(name) && !strings.HasSuffix(name, "_test.go")
+		if !isLock {
+			continue
+		}
+		looked++
+		if strings.Contains(text, "\t\"zklock/") {
+			t.Errorf("%s imports a package of ours", name)
+		}
+	}
+	require.Greater(t, looked, 10, "files of the locks")
+}
