@@ -103,6 +103,13 @@ func (h *heard) has(words ...string) bool {
 	})
 }
 
+// all is what it was told so far.
+func (h *heard) all() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.lines)
+}
+
 // A logger is told of losses and of refusals, and has the client library's own lines.
 func TestALoggerIsTold(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
@@ -113,12 +120,12 @@ func TestALoggerIsTold(t *testing.T) {
 		turn := a.Acquire()
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth)
-		require.True(t, h.has("level=ERROR", "has refused to release a lock", a.Znode()), "%q", h.lines)
+		require.True(t, h.has("level=ERROR", "has refused to release a lock", a.Znode()), "%q", h.all())
 		permit(t, z, a.Path, zk.PermAll)
 		turn.Release()
 		a.Acquire()
 		a.Session.Close()
-		require.True(t, h.has("level=WARN", "locks were lost", "locks=1", "Close was called"), "%q", h.lines)
+		require.True(t, h.has("level=WARN", "locks were lost", "locks=1", "Close was called"), "%q", h.all())
 	})
 }
 
