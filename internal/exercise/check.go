@@ -16,8 +16,9 @@ import (
 	"zklock/internal/server/zkserver"
 )
 
-// patience is how long a lock has for one property. Most take a second, and the longest six.
-var patience = zktest.Slower(8 * time.Second)
+// patience is how long a lock has for one property. Most take a second or two. The long hold
+// has twice as long.
+var patience = zktest.Slower(6 * time.Second)
 
 // Check asks a learner's lock for the properties of an exercise, one after the other, and
 // stops at the first that it lacks. When it has all of them, the orders of two clients are
@@ -123,13 +124,17 @@ func ask(ctx context.Context, server *zkserver.Server, p *property.Property, loc
 	if p == property.CrashFrees {
 		lock = locks[len(locks)-1] // in step 1 there are two
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	limit := patience
+	if p == property.LongHold {
+		limit *= 2
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r := property.CheckUntil(ctx, server, lock, p)
 	a := answer{question: p.String(), holds: r.Verdict.Accepted(), seen: fmt.Sprint(r.Evidence), ask: p.Question.EN}
 	if r.Verdict == property.Stuck {
 		a.stuck = true
-		a.seen = fmt.Sprintf("no end after %v: %s", patience, a.seen)
+		a.seen = fmt.Sprintf("no end after %v: %s", limit, a.seen)
 	}
 	return a
 }
