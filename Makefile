@@ -18,14 +18,14 @@ tour: ready ## all steps side by side, measured, and a page to look at
 ## WAITERS=200      how many wait in the largest crowd; else 1000
 ## OPEN=1           opens the page
 ## PAGE=tour.html   where the page goes; else out/tour.html
-	@go run ./internal/cmd/tour
+	@go run ./internal/cmd/tour $(if $(STEPS),-steps $(STEPS)) $(if $(WAITERS),-waiters $(WAITERS)) $(if $(PAGE),-page "$(PAGE)") $(if $(OPEN),-open)
 
 play: ready ## a page to play with the locks: real clients, a real server
 ## SERVERS=3        three servers, which can fail, too
 ## LESSON=3         begins with lesson 3
-## LEFT=3 RIGHT=4   the locks side by side: a step, zk, a mistake such as W8, or mine
+## LEFT=3 RIGHT=4   the locks side by side: a step, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine
 ## OPEN=1           opens the page
-	@mkdir -p out; go build -o out/play ./internal/cmd/play && out/play
+	@mkdir -p out; go build -o out/play ./internal/cmd/play && out/play $(if $(SERVERS),-servers $(SERVERS)) $(if $(LESSON),-lesson $(LESSON)) $(if $(LEFT),-left $(LEFT)) $(if $(RIGHT),-right $(RIGHT)) $(if $(OPEN),-open)
 
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	@go run ./internal/cmd/zk with go test $(RACE) -vet=off -p 3 -timeout 300s -skip '$(LATER)' ./step06* ./step05* ./step0[1-4]*
@@ -49,20 +49,20 @@ zk: $(if $(STEP),,ready) ## keep a server, until Ctrl-C; or take a step's lock t
 
 matrix: ready ## every lock held against every property, with the evidence
 ## STEPS=3,4        these steps only
-	@go run ./internal/cmd/tour matrix
+	@go run ./internal/cmd/tour $(if $(STEPS),-steps $(STEPS)) matrix
 
 explore: ready ## every order of a few clients' requests, and a fault anywhere
-## STEP=4           which lock: 1w, 3 to 6, cohort, zk, a mistake such as W8, or mine; else step 4
+## STEP=4           which lock: 1w, 3 to 6, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine; else step 4
 ## CLIENTS=3        how many clients; else 2
 ## READERS=1        how many of them read, in step 6; else none
 ## FAULTS=2         at most so many faults in an order; else 1
 ## SWITCHES=1       at most so many times is a client interrupted; else any number
 ## OPEN=1           opens the page with the shortest wrong one
-	@mkdir -p out; go build -o out/explore ./internal/cmd/explore && out/explore
+	@mkdir -p out; go build -o out/explore ./internal/cmd/explore && out/explore $(if $(STEP),-step $(STEP)) $(if $(CLIENTS),-clients $(CLIENTS)) $(if $(READERS),-readers $(READERS)) $(if $(FAULTS),-faults $(FAULTS)) $(if $(SWITCHES),-switches $(SWITCHES)) $(if $(OPEN),-open)
 
 book: ## the chapters and pages as a site, in out/book: with questions to answer, and runs that play
 ## OPEN=1           opens it
-	@go run ./internal/cmd/book
+	@go run ./internal/cmd/book $(if $(OPEN),-open)
 
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
 ## CONTENDERS=1,8   how many contend; else 1,8,32

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/show/browser"
+	"zklock/internal/browser"
 )
 
 // opens writes the book, and opens a page of it as a file.

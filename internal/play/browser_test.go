@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/browser"
 	"zklock/internal/check/zktest"
-	"zklock/internal/show/browser"
 )
 
 // A window is the page in a browser, and the service behind it.

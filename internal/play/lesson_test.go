@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/browser"
 	"zklock/internal/check/zktest"
-	"zklock/internal/show/browser"
 )
 
 // inSight is true if the whole of an element is on the screen, and nothing lies over it.

@@ -5,10 +5,10 @@ package play
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"zklock/internal/exercise"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/show/setting"
 )
 
 // An Opening is what the page shows first.
@@ -17,17 +17,22 @@ type Opening struct {
 	left, right lock
 }
 
-// ReadOpening reads it from the environment: LESSON, or LEFT and RIGHT.
-func ReadOpening() (o Opening, err error) {
-	const locks = "a lock, such as 3, zk, W8 or mine"
-	var err1, err2, err3 error
-	o.lesson, err1 = setting.Number("LESSON", 0, 1, len(lessons))
-	o.left, err2 = setting.Read("LEFT", lock{}, locks, find)
-	o.right, err3 = setting.Read("RIGHT", lock{}, locks, find)
-	if o.right.Key != "" && o.left.Key == "" {
-		o.left, _ = find("3")
+// NewOpening is an opening with a lesson, if it is not 0, or with locks, by their keys.
+func NewOpening(lesson int, left, right string) (o Opening, err error) {
+	if lesson < 0 || lesson > len(lessons) {
+		return o, fmt.Errorf("-lesson %d: there are the lessons 1 to %d", lesson, len(lessons))
 	}
-	return o, errors.Join(err1, err2, err3)
+	o.lesson = lesson
+	if right != "" && left == "" {
+		left = "3"
+	}
+	if left != "" {
+		o.left, err = find(left)
+	}
+	if right != "" && err == nil {
+		o.right, err = find(right)
+	}
+	return o, err
 }
 
 // Serve serves the page at an address of this machine, until end is called.

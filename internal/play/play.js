@@ -360,6 +360,7 @@ function lesson() {
   if (led !== place && isSet()) {
     led = place;
     $("lesson").scrollTop = $("lesson").scrollHeight; // on a small screen
+    if (course.done === 0) document.querySelector("main").scrollTop = 0;
     if (toDo()?.do) select(toDo().client);
   }
 }
@@ -535,7 +536,10 @@ function start(is) {
 function select(i) {
   chosen = Math.max(0, Math.min(i, (boards[0].clients?.length ?? 1) - 1));
   list();
-  $("clients").querySelector(".chosen")?.scrollIntoView({ block: "nearest" });
+  const box = $("clients").querySelector(".scroll"), row = box.querySelector(".chosen");
+  if (!row) return;
+  const above = row.offsetTop - box.scrollTop, below = above + row.offsetHeight - box.clientHeight;
+  if (above < 0 || below > 0) box.scrollTop += above < 0 ? above : below; // and nothing else moves
 }
 
 document.addEventListener("click", (e) => {

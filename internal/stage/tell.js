@@ -54,7 +54,7 @@ function tell(e) {
     late: () => say(`The list for ${i} comes late: in 3 s.`, `给 ${i} 的列表要迟到：3 秒后才来。`),
     later: () => say(`${i} is stopped: it will do that when it goes on.`, `${i} 已停住：恢复之后才会做。`),
   }[e.what]();
-  return capital(sentence);
+  return capital(sentence).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端");
 }
 
 // deed says what has arrived at a client, or at several: what a request came to, or that they
@@ -78,7 +78,7 @@ function deed({ clients, frame: f }) {
 
 function eventName({ op, name }) {
   if (op === 1) return say(`${name} is there`, `${name} 已出现`);
-  if (op === 2) return say(`${name} is gone`, `${name} 没了`);
+  if (op === 2) return say(`${name} is gone`, `${name} 已消失`);
   return op === 4 ? say(`${name} has other children`, `${name} 的子节点变了`) : say(`${name} has other data`, `${name} 的数据变了`);
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/browser"
 	"zklock/internal/property"
-	"zklock/internal/show/browser"
 )
 
 // inEnglish is true once window.english has what the stories say in English.

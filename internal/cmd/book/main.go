@@ -1,23 +1,26 @@
-// Command book makes the book in out/book, and OPEN=1 opens it: make book.
+// Command book makes the book in out/book, and -open opens it: make book.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"zklock/internal/book"
-	"zklock/internal/show/setting"
+	"zklock/internal/stage"
 )
 
 func main() {
-	if err := run(".", filepath.Join("out", "book")); err != nil {
+	open := flag.Bool("open", false, "opens the book in a browser")
+	flag.Parse()
+	if err := run(".", filepath.Join("out", "book"), *open); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(root, folder string) error {
+func run(root, folder string, open bool) error {
 	files, err := book.Build(root)
 	if err != nil {
 		return err
@@ -27,5 +30,8 @@ func run(root, folder string) error {
 	}
 	front := filepath.Join(folder, "index.html")
 	fmt.Printf("%d files; open %s\n", len(files), front)
-	return setting.Open(front)
+	if open {
+		return stage.Open(front)
+	}
+	return nil
 }

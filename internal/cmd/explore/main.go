@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +19,6 @@ import (
 	"zklock/internal/lang"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/show/setting"
 	"zklock/internal/stage"
 )
 
@@ -99,7 +99,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("\nThe first of them, drawn: file://%s\n", drawn)
-	return setting.Open("file://" + drawn)
+	if open {
+		return stage.Open("file://" + drawn)
+	}
+	return nil
 }
 
 // drawing is the page of the shortest order that is wrong.
@@ -129,16 +132,25 @@ func draw(origin, lock, invariant string, r explore.Result, player *explore.Play
 	return stage.Kept(origin, wrong, watch, []stage.Lock{shown}, []stage.Story{story}).Write(file)
 }
 
-// read reads what make's variables say.
+// read reads the flags.
 func read() (s explore.Settings, l lock, err error) {
-	l, err1 := setting.Read("STEP", locks["4"], "a lock, such as 3, zk, W8 or mine", find)
-	clients, err2 := setting.Number("CLIENTS", 2, 1, 4)
-	readers, err3 := setting.Number("READERS", 0, 0, 4)
-	faults, err4 := setting.Number("FAULTS", 1, 0, 2)
-	switches, err5 := setting.Number("SWITCHES", explore.Unbound, 0, 100)
-	s = explore.Settings{Clients: clients, Readers: readers, Faults: faults, Switches: switches}
-	return s, l, errors.Join(err1, err2, err3, err4, err5)
+	step := flag.String("step", "4", "which lock: 1w, 3 to 6, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
+	flag.IntVar(&s.Clients, "clients", 2, "how many clients, at most 4")
+	flag.IntVar(&s.Readers, "readers", 0, "how many of them read")
+	flag.IntVar(&s.Faults, "faults", 1, "at most so many faults in an order, 2 at most")
+	flag.IntVar(&s.Switches, "switches", explore.Unbound, "at most so many times is a client interrupted")
+	flag.BoolVar(&open, "open", false, "opens the page with the shortest wrong order")
+	flag.Parse()
+	l, err = find(*step)
+	isOutOfRange := s.Clients < 1 || s.Clients > 4 || s.Readers < 0 || s.Readers > 4 || s.Faults < 0 || s.Faults > 2
+	if isOutOfRange {
+		err = errors.Join(err, errors.New("there are 1 to 4 clients, 0 to 4 readers, and 0 to 2 faults"))
+	}
+	return s, l, err
 }
+
+// open is whether the page is opened.
+var open bool
 
 // progress tells from time to time how far it is: in a terminal in one line, else a line
 // every ten seconds.

@@ -6,13 +6,14 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 
 	"zklock/internal/play"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/show/setting"
+	"zklock/internal/stage"
 )
 
 func main() {
@@ -26,19 +27,22 @@ func main() {
 }
 
 func run(ctx context.Context) (err error) {
-	servers, err1 := setting.Read("SERVERS", "1", "1 or 3", func(text string) (string, error) {
-		if text != "1" && text != "3" {
-			return "", errors.New("neither")
-		}
-		return text, nil
-	})
-	opening, err2 := play.ReadOpening()
-	if err := errors.Join(err1, err2); err != nil {
+	servers := flag.Int("servers", 1, "1, or 3, which can fail, too")
+	lesson := flag.Int("lesson", 0, "begins with this lesson")
+	left := flag.String("left", "", "the lock on the left: a step, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
+	right := flag.String("right", "", "the lock on the right")
+	open := flag.Bool("open", false, "opens the page in a browser")
+	flag.Parse()
+	opening, err := play.NewOpening(*lesson, *left, *right)
+	if *servers != 1 && *servers != 3 {
+		err = errors.Join(err, fmt.Errorf("-servers %d: it has to be 1 or 3", *servers))
+	}
+	if err != nil {
 		return err
 	}
 	var server *zkserver.Server
 	var ensemble *zkserver.Ensemble
-	if servers == "1" { // of three, one that comes back gets a whole copy: see leased/README.md, "The storm"
+	if *servers == 1 { // of three, one that comes back gets a whole copy: see leased/README.md, "The storm"
 		server, err = zkserver.Start(ctx)
 	} else if ensemble, err = zkserver.StartEnsemble(ctx, 3, "forceSnapshotSync=true"); err == nil {
 		server = ensemble.Server
@@ -53,8 +57,10 @@ func run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	fmt.Printf("%s\nPlay: %s\nCtrl-C ends it, and leaves nothing behind.\n", server.Origin, address)
-	if err := setting.Open(address); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	if *open {
+		if err := stage.Open(address); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
 	}
 	<-ctx.Done()
 	fmt.Println("\nending all clients")

@@ -5,9 +5,9 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +18,7 @@ import (
 	"zklock/internal/property"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"
-	"zklock/internal/show/setting"
+	"zklock/internal/stage"
 	"zklock/internal/tour"
 )
 
@@ -27,13 +27,29 @@ func main() { os.Exit(run(os.Args[1:])) }
 // parts are what can be asked for.
 var parts = map[string]func(context.Context, *tour.Tour, *progress) error{"": score, "matrix": matrix, "runs": runs}
 
+// Where the page goes, and whether it is opened.
+var (
+	pageFile string
+	open     bool
+)
+
 func run(args []string) int {
-	locks, err1 := chosen(os.Getenv("STEPS"))
-	largest, err2 := setting.Number("WAITERS", tour.UsualWaiters, tour.FewestWaiters, 10000)
-	err := errors.Join(err1, err2)
-	part := parts[strings.Join(args, " ")]
+	flags := flag.NewFlagSet("tour", flag.ContinueOnError)
+	flags.Usage = func() { fmt.Fprintln(os.Stderr, "usage: tour [matrix | runs]"); flags.PrintDefaults() }
+	steps := flags.String("steps", "", "these steps only, such as 3,4")
+	largest := flags.Int("waiters", tour.UsualWaiters, "how many wait in the largest crowd")
+	flags.StringVar(&pageFile, "page", filepath.Join("out", "tour.html"), "where the page goes")
+	flags.BoolVar(&open, "open", false, "opens the page in a browser")
+	if err := flags.Parse(args); err != nil {
+		return 1
+	}
+	locks, err := chosen(*steps)
+	part := parts[strings.Join(flags.Args(), " ")]
 	if part == nil {
-		err = errors.Join(err, fmt.Errorf("usage: tour [matrix | runs], and not %s", strings.Join(args, " ")))
+		err = errors.Join(err, fmt.Errorf("usage: tour [matrix | runs], and not %s", strings.Join(flags.Args(), " ")))
+	}
+	if *largest < tour.FewestWaiters || *largest > 10000 {
+		err = errors.Join(err, fmt.Errorf("-waiters %d: it has to be a number from %d to 10000", *largest, tour.FewestWaiters))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,7 +64,7 @@ func run(args []string) int {
 	if err == nil {
 		defer server.Stop()
 		line.note("%s", server.Origin)
-		t := &tour.Tour{Recording: tour.Recording{Locks: locks, Largest: largest}, Server: server, Say: line.say}
+		t := &tour.Tour{Recording: tour.Recording{Locks: locks, Largest: *largest}, Server: server, Say: line.say}
 		err = untilDone(ctx, func() error { return part(ctx, t, line) })
 	}
 	line.end()
@@ -71,7 +87,7 @@ func chosen(steps string) (locks []tour.Lock, err error) {
 		step = strings.TrimLeft(strings.TrimSpace(step), "0")
 		isThere := slices.ContainsFunc(tour.Locks, func(l tour.Lock) bool { return l.Key == step && !l.Beside })
 		if steps != "" && !isThere {
-			return nil, fmt.Errorf("STEPS=%s: there is no step %q", steps, step)
+			return nil, fmt.Errorf("-steps %s: there is no step %q", steps, step)
 		}
 		wanted = append(wanted, step)
 	}
@@ -108,8 +124,7 @@ func untilDone(ctx context.Context, work func() error) error {
 }
 
 // score records everything: the scoreboard is printed as soon as it is known, and
-// the page written to out/tour.html or where PAGE says. OPEN=1 opens it in the
-// browser.
+// the page is written then.
 func score(ctx context.Context, t *tour.Tour, line *progress) error {
 	t.Scored = func() {
 		line.end()
@@ -122,7 +137,7 @@ func score(ctx context.Context, t *tour.Tour, line *progress) error {
 		return err
 	}
 	line.end()
-	file, err := filepath.Abs(cmp.Or(os.Getenv("PAGE"), filepath.Join("out", "tour.html")))
+	file, err := filepath.Abs(pageFile)
 	if err != nil {
 		return err
 	}
@@ -136,7 +151,10 @@ func score(ctx context.Context, t *tour.Tour, line *progress) error {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	fmt.Fprintf(os.Stderr, "\nSee it move: file://%s\n", file)
-	return setting.Open("file://" + file)
+	if open {
+		return stage.Open("file://" + file)
+	}
+	return nil
 }
 
 // matrix holds every lock against every property and prints the answers.

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 // tourProcess is this test binary in the role of the tour.
 func tourProcess(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
+	args = append([]string{"-page", t.TempDir() + "/tour.html"}, args...)
 	cmd := process.InRole("tour", exec.CommandContext(t.Context(), os.Args[0], args...))
-	cmd.Env = append(cmd.Env, "PAGE="+t.TempDir()+"/tour.html")
 	cmd.Env = append(cmd.Env, env...)
 	stdin, err := cmd.StdinPipe() // a child ends when this does
 	require.NoError(t, err)
@@ -62,8 +62,8 @@ func TestTheTableIsAloneOnStdout(t *testing.T) {
 			require.NoError(t, err)
 			cmd := tourProcess(
 				t,
-				[]string{"STEPS=04", "WAITERS=10", "ZK_BACKEND=", "ZK_SERVERS=" + server.Addr},
-				test.args...,
+				[]string{"ZK_BACKEND=", "ZK_SERVERS=" + server.Addr},
+				append([]string{"-steps", "04", "-waiters", "10"}, test.args...)...,
 			)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
@@ -86,9 +86,9 @@ func TestTourSaysWhatIsWrong(t *testing.T) {
 			nil,
 			`no ZooKeeper was found:\n +existing .*refused\n +repair it with: `,
 		},
-		{[]string{"STEPS=3,9"}, nil, `STEPS=3,9: there is no step "9"`},
-		{[]string{"WAITERS=many"}, nil, `WAITERS=many: .* a number`},
-		{[]string{"WAITERS=9"}, nil, `WAITERS=9: .* from 10 to`},
+		{nil, []string{"-steps", "3,9"}, `-steps 3,9: there is no step "9"`},
+		{nil, []string{"-waiters", "many"}, `invalid value "many" for flag -waiters`},
+		{nil, []string{"-waiters", "9"}, `-waiters 9: .* from 10 to`},
 		{nil, []string{"matrxi"}, `usage: tour \[matrix \| runs\], and not matrxi`},
 	} {
 		cmd := tourProcess(t, test.env, test.args...)
@@ -133,7 +133,7 @@ func TestCtrlCLeavesNothingOnTheServer(t *testing.T) {
 // the address of the tour's server.
 func interrupted(t *testing.T, env ...string) (address string) {
 	t.Helper()
-	cmd := tourProcess(t, append(env, "WAITERS=10"))
+	cmd := tourProcess(t, env, "-waiters", "10")
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
