@@ -155,8 +155,8 @@ func TestW3OverlooksNumberZero(t *testing.T) {
 	property.Lacks(t, subject, property.OneHolder)
 }
 
-// W4, in the same article. The idea: an error while waiting is printed. Then
-// lock() returns as it does with the lock, so a lost connection lets a waiter in.
+// W4, in the same article. The idea: an error of the look at the queue is printed. What it
+// returns then means "nobody is before me", so a lost connection lets a waiter in.
 func returnsAfterAnError(l *wrong) {
 	wait := l.wait
 	l.wait = func(ctx context.Context, node string) error {

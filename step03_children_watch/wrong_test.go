@@ -18,7 +18,7 @@ import (
 // right is this step's lock, as a part of a wrong one.
 type right = Lock
 
-// W13, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
+// W13, published in the course's article on 51CTO. The idea:
 // set the watch first, then make the latch that its callback will open, and
 // wait there. When the event arrives between the two, the callback finds no
 // latch to open, the latch is made after it, and nobody ever opens it.

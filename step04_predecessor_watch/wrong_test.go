@@ -97,10 +97,9 @@ func watch(l *right, ctx context.Context, path string) error {
 
 var errNoneBefore = errors.New("no znode is before ours")
 
-// W8, published in 基于zookeeper实现分布式锁(下) and in 51CTO, "ZooKeeper locks
-// and Curator's source". The idea: I wait for the znode before mine to go; it
-// has gone; it is my turn. But it may have been a waiter that died, and the
-// holder is still inside.
+// W8, published in 基于zookeeper实现分布式锁(下) and in the course's article on 51CTO.
+// The idea: I wait for the znode before mine to go; it has gone; it is my turn. But it
+// may have been a waiter that died, and the holder is still inside.
 func trustsTheWakeUp(l *right, ctx context.Context, node string) error {
 	path, err := before(l, node)
 	if path == "" || err != nil {
@@ -147,7 +146,7 @@ func TestW9AsksIfItExists(t *testing.T) {
 	property.Lacks(t, subject, property.NoWatchLeft)
 }
 
-// W12, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
+// W12, published in the course's article on 51CTO. The idea:
 // the time is up, so tell the caller. The znode is forgotten; it comes to the
 // front of the queue, and everyone behind it waits for a client that has given
 // up.
@@ -160,7 +159,7 @@ func TestW12ForgetsItsZnode(t *testing.T) {
 	property.Lacks(t, subject, property.GivingUp)
 }
 
-// W18, published in 51CTO, "ZooKeeper locks and Curator's source". The idea:
+// W18, published in the course's article on 51CTO. The idea:
 // tryLock makes a znode, looks once, and says no if another is before it. But the
 // znode stays: the caller's next try stands behind its first, and everybody else
 // behind both. What it breaks is "giving up leaves nothing behind".
@@ -381,7 +380,8 @@ func TestW24WaitsWhateverIsThere(t *testing.T) {
 
 // W15, published in the same. The idea: the watcher wakes the waiting thread,
 // and takes the local lock to do so. But the waiting thread has the local lock:
-// each waits for the other. The properties get stuck on it, which is no
+// each waits for the other. (Had it that lock, Java's signalAll would throw: the condition
+// belongs to another one.) The properties get stuck on it, which is no
 // evidence; what it breaks is "a release wakes one".
 func wakesUnderTheWaitersLock(l *right, ctx context.Context, node string) error {
 	l.mu.Lock()

@@ -80,8 +80,9 @@ func TestW10OneCountForAllLocks(t *testing.T) {
 
 // W11, published in 基于zookeeper实现分布式锁(下). The idea: count the holds, so
 // that the holder may lock again. But the count is set only on the path that
-// waited: who finds the lock free is not known as its holder, waits for itself
-// when it locks again, and cannot unlock.
+// waited: who finds the lock free is not known as its holder, and cannot unlock. When it
+// locks again, it waits for itself; in the published listing only a second lock object
+// does, for there the constructor has made the znode (W6).
 type countsOnlyWhoWaited struct {
 	basic
 	count int

@@ -66,7 +66,7 @@ const Nothing = "none of these"
 // The documents.
 const (
 	blockingLock  = "基于zookeeper实现分布式锁(下)"
-	curatorSource = `51CTO, "ZooKeeper locks and Curator's source"`
+	curatorSource = "the article on 51CTO"
 	payAttention  = "Java 基于 ZooKeeper 实现分布式锁需要注意什么"
 	howTo         = "ZooKeeper 如何实现分布式锁"
 )
