@@ -38,7 +38,7 @@ func Find(name string) (Exercise, error) {
 		names = append(names, e.Name)
 	}
 	if name == "" {
-		return Exercise{}, fmt.Errorf("all exercises are done: choose one with STEP=4, or another of %s", strings.Join(names, ", "))
+		return Exercise{}, fmt.Errorf("all exercises are done: choose one, as with STEP=4, of %s", strings.Join(names, ", "))
 	}
 	return Exercise{}, fmt.Errorf("STEP=%s: there is no such exercise. There are: %s", name, strings.Join(names, ", "))
 }

@@ -85,10 +85,8 @@ func useOnce(zoo *zktest.Zoo, lock property.Subject) (seen, ask string) {
 				"which znode has to go, so that the lock is free, and who deletes it?"
 		}
 	}
-	return fmt.Sprintf(
-		"nobody was woken after the release: A has released the lock, and %v later B still waits; since then B sent %d requests",
-		soon, requests(b.Tap.Since(mark)),
-	), "who is to tell B that its turn has come, and what does B do then?"
+	return fmt.Sprintf("nobody was woken after the release: A has released the lock, and %v later B still waits; "+
+		"since then B sent %d requests", soon, requests(b.Tap.Since(mark))), "who is to tell B that its turn has come, and what does B do then?"
 }
 
 // within tells whether something becomes so in a time.

@@ -15,5 +15,6 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 // The check of the exercise accepts the solution, and refuses the starter.
 func TestTheExercise(t *testing.T) {
 	exercise.Accepts(t, exercise.Election, property.OverElection(steps.OpenReentrant, New))
-	exercise.Refuses(t, exercise.Election, exercise.Election.Properties[0], property.OverElection(steps.OpenReentrant, starter.New))
+	first := exercise.Election.Properties[0]
+	exercise.Refuses(t, exercise.Election, first, property.OverElection(steps.OpenReentrant, starter.New))
 }

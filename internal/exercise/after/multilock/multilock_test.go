@@ -15,5 +15,6 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 // The check of the exercise accepts the solution, and refuses the starter.
 func TestTheExercise(t *testing.T) {
 	exercise.Accepts(t, exercise.MultiLock, property.OverMultiLock(New, predecessorwatch.New))
-	exercise.Refuses(t, exercise.MultiLock, exercise.MultiLock.Properties[0], property.OverMultiLock(starter.New, predecessorwatch.New))
+	first := exercise.MultiLock.Properties[0]
+	exercise.Refuses(t, exercise.MultiLock, first, property.OverMultiLock(starter.New, predecessorwatch.New))
 }
