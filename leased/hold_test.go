@@ -124,12 +124,13 @@ func TestTheHoldsContextEndsWithTheOneGivenToLock(t *testing.T) {
 // Unlock waits with the context that it is given. The hold's own context ends by the release: then
 // Unlock waits with the one that was given to Lock.
 func TestUnlockWithTheHoldsOwnContext(t *testing.T) {
+	type key struct{}
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
 		l := w.lock(a)
 		for what, made := range map[string]func(context.Context) context.Context{
 			"the hold's context":               func(ctx context.Context) context.Context { return ctx },
-			"one made from it":                 func(ctx context.Context) context.Context { return context.WithValue(ctx, "", "") },
+			"one made from it":                 func(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, "") },
 			"one made from it without its end": context.WithoutCancel,
 		} {
 			hold := mustLock(t, l, z.Ctx)
