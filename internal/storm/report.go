@@ -50,9 +50,9 @@ func (s *storm) print() (isRight bool) {
 		}
 	}
 	row := func(title string, cell func(i int, v verdict) any) {
-		fmt.Fprintf(s.out, "%-48s", title)
+		fmt.Fprintf(s.out, "%-45s", title)
 		for i, v := range verdicts {
-			fmt.Fprintf(s.out, " %14v", cell(i, v))
+			fmt.Fprintf(s.out, "  %*v", max(6, len(locks[i].Name)), cell(i, v))
 		}
 		fmt.Fprintln(s.out)
 	}
