@@ -1,47 +1,30 @@
 package zkserver
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"zklock/internal/server/process"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/log"
+	"github.com/testcontainers/testcontainers-go/wait"
 )
 
-// The program that runs containers, and what is said to it and by it.
+// Ports of a container.
 const (
-	containerProgram = "zklock/internal/server/zkserver/container"
-
-	ClientPort = "2181/tcp" // of a container
-	SecondPort = "2281/tcp"
-	NoDocker   = "no Docker daemon answers"
+	clientPort = "2181/tcp"
+	secondPort = "2281/tcp"
 )
 
-// Order is which container is to be run.
-type Order struct {
-	Image, Name string
-	Files       map[string][]byte // by path
-}
-
-// Ports is where a container's ports are, seen from here; or, if the container has
-// ended by itself, the end of its log.
-type Ports struct {
-	Daemon, Host, Port, Second string
-	Log                        string
-}
+var errNoDocker = errors.New("no Docker daemon answers")
 
 // image is the container image: ZK_IMAGE, or the official one.
 func image() string {
@@ -51,7 +34,7 @@ func image() string {
 // repairDocker returns the command that helps against an error of findDocker,
 // or of the start.
 func repairDocker(err error) string {
-	if strings.Contains(err.Error(), NoDocker) {
+	if errors.Is(err, errNoDocker) {
 		return "sudo systemctl start docker"
 	}
 	return "docker pull " + image()
@@ -60,12 +43,24 @@ func repairDocker(err error) string {
 // findDocker finds a Docker daemon that answers and has the image, which it has
 // pulled if need be.
 func findDocker(ctx context.Context) (launcher, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	log.SetDefault(log.NewNoopLogger()) // the library talks a lot
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	find := exec.CommandContext(ctx, "go", "run", containerProgram, "find", image())
-	if output, err := find.CombinedOutput(); err != nil {
-		said := strings.TrimSuffix(strings.TrimSpace(string(output)), "\nexit status 1") // which go run adds
-		return nil, fmt.Errorf("%s (%w)", said, err)
+	client, err := testcontainers.NewDockerClientWithOpts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoDocker, err)
+	}
+	defer client.Close()
+	if _, err := client.ImageInspect(ctx, image()); err == nil {
+		return startContainer, nil
+	}
+	provider, err := testcontainers.NewDockerProvider()
+	if err != nil {
+		return nil, err
+	}
+	defer provider.Close()
+	if err := provider.PullImage(ctx, image()); err != nil {
+		return nil, fmt.Errorf("the image %s is not there and cannot be pulled: %w", image(), err)
 	}
 	return startContainer, nil
 }
@@ -75,106 +70,68 @@ func findDocker(ctx context.Context) (launcher, error) {
 // Its configuration is a file and not ZOO_... variables, so that any image
 // will do whose ZooKeeper reads /conf/zoo.cfg, not the official one alone.
 //
-// The container is removed however this process ends.
+// Stop removes the container. If this process is killed, testcontainers' own container, Ryuk,
+// does, unless TESTCONTAINERS_RYUK_DISABLED is set.
 func startContainer(ctx context.Context, config Config) (*Server, error) {
-	lines := config.lines("/conf", "0.0.0.0", 2281)
-	order := Order{
-		Image: image(),
-		Name:  fmt.Sprintf("zklock-%d-%d", os.Getpid(), time.Now().UnixNano()),
-		Files: map[string][]byte{"/conf/zoo.cfg": []byte(zooCfg("/data", "0.0.0.0", 2181, lines))},
-	}
-	for name, text := range config.Files {
-		order.Files["/conf/"+name] = []byte(text)
-	}
-	for name, text := range config.Data {
-		order.Files["/data/"+name] = []byte(text)
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	c, err := runContainer(order)
-	if err != nil {
-		return nil, err
+	container, err := testcontainers.Run(ctx, image(),
+		testcontainers.WithExposedPorts(clientPort, secondPort),
+		testcontainers.WithFiles(containerFiles(config)...),
+		testcontainers.WithWaitStrategyAndDeadline(30*time.Second, wait.ForMappedPort(clientPort)),
+	)
+	s := &Server{stop: sync.OnceValue(func() error {
+		return testcontainers.TerminateContainer(container, testcontainers.StopTimeout(0))
+	})}
+	if err == nil {
+		err = s.awaitContainer(ctx, container)
 	}
-	s := &Server{stop: c.stop}
-	if err := c.await(ctx, s); err != nil {
-		return nil, errors.Join(fmt.Errorf("a container of %s: %w", order.Image, err), s.Stop())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("a container of %s: %w", image(), err), s.Stop())
 	}
 	s.servers = []string{s.Addr}
-	s.Origin = fmt.Sprintf("Docker image %s, %s, container %s on %s", order.Image, s.version(), order.Name, s.Addr)
+	s.Origin = fmt.Sprintf("Docker image %s, %s, container %s on %s",
+		image(), s.version(), container.GetContainerID()[:12], s.Addr)
 	return s, nil
 }
 
-// container is a running program that runs a container.
-type container struct {
-	stop  func() error
-	where chan Ports // the first is where it is, the next that it has ended
-	said  *strings.Builder
+func containerFiles(config Config) (files []testcontainers.ContainerFile) {
+	add := func(path, text string) {
+		files = append(files, testcontainers.ContainerFile{
+			Reader: strings.NewReader(text), ContainerFilePath: path, FileMode: 0o644,
+		})
+	}
+	lines := config.lines("/conf", "0.0.0.0", 2281)
+	add("/conf/zoo.cfg", zooCfg("/data", "0.0.0.0", 2181, lines))
+	for name, text := range config.Files {
+		add("/conf/"+name, text)
+	}
+	for name, text := range config.Data {
+		add("/data/"+name, text)
+	}
+	return files
 }
 
-func runContainer(order Order) (*container, error) {
-	c := &container{where: make(chan Ports, 2), said: &strings.Builder{}}
-	program := exec.Command("go", "run", containerProgram, "run")
-	program.SysProcAttr = process.WithoutCtrlC()
-	program.Stderr = c.said
-	orders, err1 := program.StdinPipe() // no other child inherits its end of the pipe
-	news, err2 := program.StdoutPipe()
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
-	}
-	if err := program.Start(); err != nil {
-		return nil, err
-	}
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		defer close(c.where)
-		for lines := bufio.NewScanner(news); lines.Scan(); {
-			var place Ports
-			if json.Unmarshal(lines.Bytes(), &place) == nil {
-				c.where <- place
-			}
-		}
-	}()
-	c.stop = sync.OnceValue(func() error {
-		orders.Close()
-		<-read
-		if err := program.Wait(); err != nil {
-			return fmt.Errorf("removing the container %s: %w: %s", order.Name, err, c.said)
-		}
-		return nil
-	})
-	if err := json.NewEncoder(orders).Encode(order); err != nil {
-		return nil, errors.Join(err, c.stop())
-	}
-	return c, nil
-}
-
-// await waits until a session can be made, and notes the addresses of the server.
-func (c *container) await(ctx context.Context, s *Server) error {
-	var place Ports
-	select {
-	case p, ok := <-c.where:
-		if !ok {
-			return errors.New("it did not start") // stop tells why
-		}
-		place = p
-	case <-ctx.Done():
-		return ctx.Err()
+// awaitContainer waits until a session can be made, and notes the addresses of the server.
+func (s *Server) awaitContainer(ctx context.Context, container testcontainers.Container) error {
+	host, err1 := container.Host(ctx)
+	port, err2 := container.MappedPort(ctx, clientPort)
+	second, err3 := container.MappedPort(ctx, secondPort)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
 	}
 	// The library's guess is wrong where the daemon runs beside us inside a
 	// container, and "localhost" may mean ::1, which is mapped separately.
-	addrs := []string{net.JoinHostPort(place.Host, place.Port)}
-	if strings.HasPrefix(place.Daemon, "unix:") {
-		addrs = append([]string{"127.0.0.1:" + place.Port}, addrs...)
-	}
-	addr, err := await(ctx, addrs, "srvr", versionIs, 150*time.Millisecond, c.ended)
+	addrs := []string{net.JoinHostPort("127.0.0.1", port.Port()), net.JoinHostPort(host, port.Port())}
+	ended := func() error { return endOf(ctx, container) }
+	addr, err := await(ctx, addrs, "srvr", versionIs, 150*time.Millisecond, ended)
 	if err != nil {
 		return err
 	}
-	host, _, _ := net.SplitHostPort(addr)
-	s.Addr, s.Second = addr, net.JoinHostPort(host, place.Second)
+	host, _, _ = net.SplitHostPort(addr)
+	s.Addr, s.Second = addr, net.JoinHostPort(host, second.Port())
 
-	conn, _, err := zk.Connect([]string{addr, addr}, 10*time.Second, zk.WithLogger(log.New(io.Discard, "", 0)))
+	conn, _, err := zk.Connect([]string{addr, addr}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		return err
 	}
@@ -187,12 +144,17 @@ func (c *container) await(ctx context.Context, s *Server) error {
 	})
 }
 
-// ended tells that the container has ended, if it has, and how.
-func (c *container) ended() error {
-	select {
-	case end := <-c.where:
-		return fmt.Errorf("it ended before it served; the end of its log:\n%s", lastLines(end.Log, 12))
-	default:
+// endOf tells that the container has ended, if it has, and how.
+func endOf(ctx context.Context, container testcontainers.Container) error {
+	state, err := container.State(ctx)
+	if err != nil || state.Running {
 		return nil
 	}
+	said := ""
+	if output, err := container.Logs(ctx); err == nil {
+		defer output.Close()
+		text, _ := io.ReadAll(output)
+		said = lastLines(string(text), 12)
+	}
+	return fmt.Errorf("it ended before it served; the end of its log:\n%s", said)
 }
