@@ -38,7 +38,7 @@ func (p *progress) say(doing string, done, all int) {
 	if p.bar != nil {
 		p.bar.ChangeMax(max(all, 1))
 		p.bar.Describe(fmt.Sprintf("%-50.50s", doing))
-		_ = p.bar.Set(min(done, all-1)) // what it cannot write, nobody reads
+		_ = p.bar.Set(min(done, max(all-1, 0))) // what it cannot write, nobody reads
 		return
 	}
 	if time.Since(p.last) >= nowAndThen {
