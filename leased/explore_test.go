@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/explore"
 	"zklock/internal/check/zktest"
+	"zklock/internal/explore"
 	"zklock/internal/property"
 )
 

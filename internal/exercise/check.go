@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"zklock/internal/check/explore"
 	"zklock/internal/check/zktest"
+	"zklock/internal/explore"
 	"zklock/internal/property"
 	"zklock/internal/server/zkserver"
 )

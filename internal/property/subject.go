@@ -9,8 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/check/actor"
-	"zklock/internal/check/explore"
 	"zklock/internal/check/zktest"
+	"zklock/internal/explore"
 )
 
 // A Subject is a kind of lock under test.

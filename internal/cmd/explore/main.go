@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/check/explore"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
+	"zklock/internal/explore"
 	"zklock/internal/lang"
 	"zklock/internal/server/process"
 	"zklock/internal/server/zkserver"

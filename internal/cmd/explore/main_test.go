@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/explore"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
+	"zklock/internal/explore"
 	"zklock/internal/stage"
 )
 

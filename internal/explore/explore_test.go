@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/explore"
 	"zklock/internal/check/steps"
 	"zklock/internal/check/zktest"
+	"zklock/internal/explore"
 	"zklock/internal/property"
 )
 
@@ -224,7 +224,7 @@ func TestTheTableOfOrders(t *testing.T) {
 		orders = append(orders, strconv.Itoa(r.Orders))
 		wrong = append(wrong, strconv.Itoa(r.Wrong))
 	}
-	for i, page := range []string{"../../../docs/explore.md", "../../../docs/explore.zh-CN.md"} {
+	for i, page := range []string{"../../docs/explore.md", "../../docs/explore.zh-CN.md"} {
 		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"orders, ", "次序，"}[i], label[i], strings.Join(orders, " | "))
 		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"wrong, ", "有错，"}[i], label[i], strings.Join(wrong, " | "))
 	}
