@@ -33,11 +33,11 @@ test: ready ## every step's promises and costs, proved on a real ZooKeeper
 
 exercise: ready ## your version of a step in the folder yours, and its test
 ## STEP=4           which exercise; else how far each is, and the first that is not done
-	@go run ./internal/cmd/exercise check
+	@go run ./internal/cmd/exercise check $(STEP)
 
 hint: ## the next hint, more direct each time
 ## STEP=4           which exercise; else the first that is not done
-	@go run ./internal/cmd/exercise hint
+	@go run ./internal/cmd/exercise hint $(STEP)
 
 zk: $(if $(STEP),,ready) ## keep a server, until Ctrl-C; or take a step's lock there by hand
 ## STEP=4           a client of this step's lock, in another terminal

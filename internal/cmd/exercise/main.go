@@ -21,18 +21,25 @@ func main() {
 	}
 }
 
+// run does what the first argument says. The second is an exercise's name; without it the
+// first that is not done is meant.
 func run(args []string) error {
-	switch strings.Join(args[:min(1, len(args))], "") {
-	case "check":
-		return check(os.Getenv("STEP"))
-	case "hint":
-		return hint(os.Getenv("STEP"))
-	case "build":
-		if len(args) == 4 {
-			return build(args[1], args[2], args[3])
-		}
+	command, name := "", ""
+	if len(args) > 0 {
+		command = args[0]
 	}
-	return errors.New("make exercise and make hint run this")
+	if len(args) > 1 {
+		name = args[1]
+	}
+	switch {
+	case command == "check":
+		return check(name)
+	case command == "hint":
+		return hint(name)
+	case command == "build" && len(args) == 4:
+		return build(name, args[2], args[3])
+	}
+	return errors.New("usage: exercise check|hint [4]")
 }
 
 // build makes a program of the learner's lock of a step, which is in this folder, for make play
