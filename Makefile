@@ -1,5 +1,5 @@
 # The client library has a data race, which is no news: zk.(*Conn).sendSetWatches.
-export GORACE = suppressions=$(CURDIR)/internal/check/zktest/race.txt
+export GORACE = suppressions=$(CURDIR)/internal/zktest/race.txt
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 SHELL := bash

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // What the pages say of several servers, seen on three real ones. The parts come one after the

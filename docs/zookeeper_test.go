@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // Each of these attacks has broken the lock once.

@@ -7,8 +7,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 	childrenwatch "zklock/step03_children_watch"
 	reentrant "zklock/step05_reentrant"
 	sharedlock "zklock/step06_shared_lock"

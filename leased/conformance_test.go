@@ -17,9 +17,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // What cannot work is refused before anything is sent, with an error that says what to do.

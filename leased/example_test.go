@@ -12,7 +12,7 @@ import (
 
 	"zklock/leased"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // run is what the main function of a service does. When the process is to end, ctx ends, and Close

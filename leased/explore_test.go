@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/explore"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 )
 
 // Every order in which the requests of two clients can reach the server, with a fault anywhere,

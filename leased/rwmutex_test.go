@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // as is the member as a reader or a writer: by the letter R or W.

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // start starts a server of the test's own.

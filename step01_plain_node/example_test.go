@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 	plainnode "zklock/step01_plain_node"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // Each waiter asks again and again, and each answer names all who stand in the queue.

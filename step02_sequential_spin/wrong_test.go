@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 )
 
 // Published locks get copied. Here are the mistakes of some, each in a lock

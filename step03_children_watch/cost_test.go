@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // Step 2's waiters list the directory all the time.

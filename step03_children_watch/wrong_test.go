@@ -10,9 +10,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // right is this step's lock, as a part of a wrong one.

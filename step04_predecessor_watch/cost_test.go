@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // Each waiter watches one znode, and each znode is watched by one waiter. So a release wakes

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 

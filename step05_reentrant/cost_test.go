@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // What a lock and an unlock cost, the directory being there, and what the client's own

@@ -9,7 +9,7 @@ import (
 
 	reentrant "zklock/step05_reentrant"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // open opens a session with the tests' server. A program of your own names its

@@ -13,9 +13,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 	starter "zklock/step05_reentrant/exercise"
 )
 

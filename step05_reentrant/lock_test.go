@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) {

@@ -14,8 +14,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 

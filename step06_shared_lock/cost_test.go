@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 )
 
 // ways are the two ways to wait: the first is how the course's shared lock waits at first.

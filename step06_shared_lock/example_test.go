@@ -7,7 +7,7 @@ import (
 	"log"
 	"time"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 	sharedlock "zklock/step06_shared_lock"
 )
 

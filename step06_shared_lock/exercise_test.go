@@ -11,9 +11,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 	starter "zklock/step06_shared_lock/exercise"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 )
 
 // variant is the step's lock, whose clients watch the directory. It is made of

@@ -15,9 +15,9 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/peers"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // stint is one lock's part of a round.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/zktest"
 	"zklock/internal/peers"
 	"zklock/internal/property"
+	"zklock/internal/steps"
+	"zklock/internal/zktest"
 )
 
 // A rival is somebody's lock, beside zk.Lock.

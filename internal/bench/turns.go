@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/peers"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // A turn is one hand-over: the caller comes, holds the lock, and goes.

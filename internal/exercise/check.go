@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/explore"
 	"zklock/internal/property"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // patience is how long a lock has for one property. Most take a second or two. The long hold

@@ -3,8 +3,8 @@ package exercise
 import (
 	"testing"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 )
 
 // atATime is how many locks are judged at one time. Each is asked for all properties at once.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 const (

@@ -3,7 +3,7 @@ package explore
 import (
 	"slices"
 
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
 )
 
 // deed is what can be chosen to come next.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/actor"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // timeout is of the sessions: so long that time changes nothing in an order.

@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/steps"
-	"zklock/internal/check/zktest"
 	"zklock/internal/explore"
 	"zklock/internal/property"
+	"zklock/internal/steps"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) {

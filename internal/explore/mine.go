@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // An Answer is what Mine has found.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/server/process"
+	"zklock/internal/actor"
+	"zklock/internal/process"
 	"zklock/internal/stage"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/check/zktest"
+	"zklock/internal/actor"
 	"zklock/internal/lang"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // longest is how many choices an order can have. A lock that asks again and again has

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"sync"
 
-	"zklock/internal/check/actor"
+	"zklock/internal/actor"
 	"zklock/internal/lang"
-	"zklock/internal/server/wiretap"
 	"zklock/internal/stage"
+	"zklock/internal/wiretap"
 )
 
 // A record is an order as the stage's recorder has seen it at the gates. Only an order that

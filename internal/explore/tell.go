@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"zklock/internal/lang"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
 )
 
 // A Line tells something that happened in an order.

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 )
 
 // The page's statements, in their order.

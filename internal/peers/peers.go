@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // Curator's jars, as Debian places them.

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/steps"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // StartRedis starts a Redis, private to this process, and returns its address. It writes each command to a file, and has the

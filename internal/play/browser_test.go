@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/browser"
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // A window is the page in a browser, and the service behind it.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/server/process"
+	"zklock/internal/actor"
+	"zklock/internal/process"
 	"zklock/internal/stage"
 )
 

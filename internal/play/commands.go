@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/check/zktest"
+	"zklock/internal/actor"
 	"zklock/internal/stage"
+	"zklock/internal/zktest"
 )
 
 // A command is what the page asks for. What is wrong with it is an error for the user.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/browser"
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // inSight is true if the whole of an element is on the screen, and nothing lies over it.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/lang"
 	"zklock/internal/stage"
+	"zklock/internal/zktest"
 )
 
 // A lesson is a situation to begin from, and what to do in it, one task after the other.

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/tables"
 	"zklock/internal/lang"
 	"zklock/internal/property"
+	"zklock/internal/steps"
+	"zklock/internal/tables"
 )
 
 // A lock is one that can be chosen.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"zklock/internal/exercise"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
 )
 
 // An Opening is what the page shows first.

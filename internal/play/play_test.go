@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/zkserver"
 	"zklock/internal/stage"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) {

@@ -17,10 +17,10 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/book"
-	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
-	"zklock/internal/server/zkserver"
 	"zklock/internal/stage"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // A service is what the page shows and commands.

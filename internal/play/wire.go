@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/actor"
 	"zklock/internal/stage"
+	"zklock/internal/wiretap"
 )
 
 // What the wire does with a frame.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // BadInput tests what a lock of steps 1 to 4 answers when its connection is closed, and when

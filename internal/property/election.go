@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // A Candidate stands for election. Its time in office is the hold of a lock.

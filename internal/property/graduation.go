@@ -3,7 +3,7 @@ package property
 import (
 	"fmt"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // What the exercises after the steps have in common: their stories are told of

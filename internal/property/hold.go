@@ -4,7 +4,7 @@ import (
 	"maps"
 	"time"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // A holds the lock and locks again, and releases twice.

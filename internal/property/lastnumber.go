@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // A directory has three numbers left. A gets the first of them and holds, and B, C and D

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // A holds for two of its session's time-outs, while B waits. Then A releases, and

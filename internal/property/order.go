@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // A holds the lock; nobody gets in beside it: not by arriving, not by losing

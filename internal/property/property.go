@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/lang"
-	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // A Property is something that a good lock has.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // A Semaphore lets several in.

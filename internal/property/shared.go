@@ -3,7 +3,7 @@ package property
 import (
 	"slices"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // Two readers come, then a writer, then a third reader. The two share; the

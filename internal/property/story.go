@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // enoughTimeouts is how many session time-outs a story waits for what has to happen soon.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/check/zktest"
+	"zklock/internal/actor"
 	"zklock/internal/explore"
+	"zklock/internal/zktest"
 )
 
 // A Subject is a kind of lock under test.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // Two clients wait for eight pings, which is six seconds or more. It finds who watches, and

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // ClientLock is the client library's own zk.Lock, made a zktest.Locker so that the

@@ -3,7 +3,7 @@ package property
 import (
 	"testing"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

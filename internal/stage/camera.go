@@ -6,10 +6,10 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/check/zktest"
+	"zklock/internal/actor"
 	"zklock/internal/lang"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // A Camera records clients of this process, each of which has a gate on its line. It holds

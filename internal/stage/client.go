@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/check/zktest"
+	"zklock/internal/actor"
 	"zklock/internal/lang"
+	"zklock/internal/zktest"
 )
 
 // Timeout is that of the sessions: short enough to wait for, when a client is dead.

@@ -3,9 +3,9 @@ package stage
 import (
 	"slices"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/actor"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // An Event is something that has happened, without words: the page's script says it, in

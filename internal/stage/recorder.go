@@ -15,9 +15,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/actor"
+	"zklock/internal/actor"
 	"zklock/internal/lang"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
 )
 
 // A Recorder keeps what has been seen of a lock. It is not safe for concurrent use. All

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 // The znode of a client that was killed stays until its session ends. That is no fault of

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"zklock/internal/lang"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
 )
 
 // A Story is what was recorded, made ready to be shown at any moment of it: all is told as

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/check/zktest"
+	"zklock/internal/actor"
+	"zklock/internal/zktest"
 )
 
 // A Banner says aloud what is wrong: the page's script has the words.

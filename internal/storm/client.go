@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/process"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/process"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 const role = "client of the storm"

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 )
 
 // A serverFault befalls a server, or several.

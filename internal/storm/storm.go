@@ -23,11 +23,11 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/zktest"
+	"zklock/internal/process"
 	"zklock/internal/property"
-	"zklock/internal/server/process"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/steps"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // A lock of the storm.

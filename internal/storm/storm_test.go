@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/steps"
+	"zklock/internal/zktest"
 )
 
 // withBroken tells a client process that the locks are the broken ones.

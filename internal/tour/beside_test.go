@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
 )
 
 // What the largest crowd does to a client that has nothing to do with the lock, and

@@ -1,11 +1,11 @@
 package tour
 
 import (
-	"zklock/internal/check/steps"
-	"zklock/internal/check/tables"
 	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/stage"
+	"zklock/internal/steps"
+	"zklock/internal/tables"
 )
 
 // A Lock is one that the tour shows.

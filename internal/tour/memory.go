@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/zktest"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 
 	"zklock/internal/lang"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
 	"zklock/internal/stage"
+	"zklock/internal/wiretap"
 )
 
 //go:embed sections.html.tmpl

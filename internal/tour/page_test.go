@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
-	"zklock/internal/check/zktest"
 	"zklock/internal/lang"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
 	"zklock/internal/stage"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // A Queue is what was measured of one lock: one client alone, and then a queue

@@ -10,12 +10,12 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/actor"
-	"zklock/internal/check/zktest"
+	"zklock/internal/actor"
 	"zklock/internal/lang"
 	"zklock/internal/property"
-	"zklock/internal/server/wiretap"
 	"zklock/internal/stage"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // A scene is one lock with its clients. Either it is measured, and nothing stands between

@@ -3,10 +3,10 @@ package tour
 import (
 	"fmt"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/lang"
-	"zklock/internal/server/wiretap"
 	"zklock/internal/stage"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // A story is something that happens to a lock, told with each of some locks.

@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
-	"zklock/internal/server/zkserver"
 	"zklock/internal/stage"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // A Recording is all that one run has found: the scoreboard, the matrix and the page are

@@ -3,9 +3,9 @@ package sequentialspin
 import (
 	"testing"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/tables"
 	"zklock/internal/exercise"
 	"zklock/internal/property"
+	"zklock/internal/steps"
+	"zklock/internal/tables"
 )
 
 // A lock is one that can be explored.

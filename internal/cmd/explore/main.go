@@ -13,13 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/zktest"
 	"zklock/internal/explore"
 	"zklock/internal/lang"
-	"zklock/internal/server/process"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/process"
 	"zklock/internal/stage"
+	"zklock/internal/steps"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // processes play the orders. They mostly wait for the server: so there are more than cores.

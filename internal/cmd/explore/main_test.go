@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
 	"zklock/internal/explore"
 	"zklock/internal/stage"
+	"zklock/internal/steps"
+	"zklock/internal/zktest"
 )
 
 // The locks' folders are named from the root.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/tables"
 	"zklock/internal/explore"
+	"zklock/internal/tables"
 )
 
 // isWide: trees are played that take minutes.

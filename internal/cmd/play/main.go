@@ -11,9 +11,9 @@ import (
 	"os"
 
 	"zklock/internal/play"
-	"zklock/internal/server/process"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/process"
 	"zklock/internal/stage"
+	"zklock/internal/zkserver"
 )
 
 func main() {

@@ -14,12 +14,12 @@ import (
 	"slices"
 	"strings"
 
-	"zklock/internal/check/zktest"
+	"zklock/internal/process"
 	"zklock/internal/property"
-	"zklock/internal/server/process"
-	"zklock/internal/server/zkserver"
 	"zklock/internal/stage"
 	"zklock/internal/tour"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }

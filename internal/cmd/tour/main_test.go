@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/process"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/process"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) {

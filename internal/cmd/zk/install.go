@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
 )
 
 // installIfMissing installs a ZooKeeper where none is there, and no question has to be asked

@@ -15,8 +15,8 @@ import (
 	"fmt"
 	"os"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/server/process"
+	"zklock/internal/process"
+	"zklock/internal/steps"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }

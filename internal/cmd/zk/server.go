@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
 )
 
 // addressFile is where a client finds the server that is kept.

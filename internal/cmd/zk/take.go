@@ -11,9 +11,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/steps"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // timeout is short enough to wait for, and long enough for the servers' usual limit.

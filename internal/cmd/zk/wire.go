@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/lang"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
 )
 
 // wire tells what a client does, from what stands on its wire.

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
 )
 
 // with runs a command that uses one server. Its processes find the server as everybody finds

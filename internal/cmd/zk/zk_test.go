@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 // The test binary is also the command that a test types: see typed.

@@ -3,11 +3,11 @@ package election
 import (
 	"testing"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
 	starter "zklock/internal/exercise/after/election/exercise"
 	"zklock/internal/property"
+	"zklock/internal/steps"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

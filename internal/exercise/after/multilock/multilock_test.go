@@ -3,10 +3,10 @@ package multilock
 import (
 	"testing"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
 	starter "zklock/internal/exercise/after/multilock/exercise"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 

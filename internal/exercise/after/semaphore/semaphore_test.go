@@ -3,10 +3,10 @@ package semaphore
 import (
 	"testing"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
 	starter "zklock/internal/exercise/after/semaphore/exercise"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

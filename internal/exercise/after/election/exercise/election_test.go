@@ -3,10 +3,10 @@ package election
 import (
 	"testing"
 
-	"zklock/internal/check/steps"
-	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
 	"zklock/internal/property"
+	"zklock/internal/steps"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

@@ -3,9 +3,9 @@ package multilock
 import (
 	"testing"
 
-	"zklock/internal/check/zktest"
 	"zklock/internal/exercise"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/server/process"
+	"zklock/internal/process"
 )
 
 // Server is one real ZooKeeper that serves.

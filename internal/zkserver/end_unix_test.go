@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
 )
 
 // A Locker is a lock as steps 1 to 4 offer it.

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
 )
 
 // running are the servers that this package has started.

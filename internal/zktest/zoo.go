@@ -17,8 +17,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 )
 
 // T is what this package needs of a test. A *testing.T is one; outside of

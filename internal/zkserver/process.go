@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"zklock/internal/server/process"
+	"zklock/internal/process"
 )
 
 // Without a configuration, logback writes all it can, each request included.

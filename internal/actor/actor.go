@@ -14,9 +14,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/process"
-	"zklock/internal/server/wiretap"
+	"zklock/internal/process"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
 )
 
 // A Lock is how a client comes to a lock: it opens a session, and finds in it the

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"zklock/internal/server/zkserver"
+	"zklock/internal/zkserver"
 )
 
 // What NewAtTheEnd gives: in each of its directories three numbers are left.

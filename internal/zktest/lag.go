@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 )
 
 // Ensemble starts an ensemble that ends with the test, which is told who leads.

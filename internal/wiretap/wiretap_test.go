@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/check/zktest"
-	"zklock/internal/server/wiretap"
-	"zklock/internal/server/zkserver"
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) { zktest.Main(m) }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/check/tables"
-	"zklock/internal/check/zktest"
 	"zklock/internal/property"
+	"zklock/internal/tables"
+	"zklock/internal/zktest"
 	"zklock/leased"
 	plainnode "zklock/step01_plain_node"
 	sequentialspin "zklock/step02_sequential_spin"

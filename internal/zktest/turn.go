@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
 )
 
 // A Turn is a member's call to Lock, in the background, and the hold that came

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"zklock/internal/server/process"
+	"zklock/internal/process"
 )
 
 // Child lets a test binary play the process that really dies. A test starts

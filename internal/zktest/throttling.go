@@ -6,7 +6,7 @@ import (
 	"net"
 	"sync"
 
-	"zklock/internal/server/wiretap"
+	"zklock/internal/wiretap"
 )
 
 // Throttling is a line to a server that has too much to do: what it refuses, it answers at once
