@@ -346,9 +346,9 @@ func refused(t *testing.T, dir, servers, why string, args ...string) {
 func TestWhatIsNotUnderstood(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"zk hold: there is only zk install": {"hold"},
-		"STEP=7: there are":                 {"-step", "7"},
-		"STEP=-1: there are":                {"-step", "-1"},
+		"zk hold: there are only zk install": {"hold"},
+		"STEP=7: there are":                  {"-step", "7"},
+		"STEP=-1: there are":                 {"-step", "-1"},
 	} {
 		assert.ErrorContains(t, do(context.Background(), nil, args), want)
 	}
