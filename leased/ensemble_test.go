@@ -349,15 +349,24 @@ func (n *network) proposed(act func()) {
 // last is when such a frame was last on A's line, once there was one after then.
 func (n *network) last(kind wiretap.Kind, op wiretap.Op, then time.Time) (at time.Time) {
 	n.z.Await("A's next question", func() bool {
-		for _, f := range n.a.Tap.Frames() {
-			if f.Kind == kind && f.Op == op {
-				at = f.At
-			}
-		}
+		at = n.latest(kind, op)
 		return at.After(then)
 	})
 	return at
 }
+
+// latest is when such a frame was last on A's line until now.
+func (n *network) latest(kind wiretap.Kind, op wiretap.Op) (at time.Time) {
+	for _, f := range n.a.Tap.Frames() {
+		if f.Kind == kind && f.Op == op {
+			at = f.At
+		}
+	}
+	return at
+}
+
+// isLost tells whether A has lost its hold.
+func (n *network) isLost() bool { return n.held.Context().Err() != nil }
 
 // The way from A to its follower stalls, as behind a full router. What A asks in the
 // meantime comes together, and then the follower is cut off. Whoever counts from what
@@ -397,7 +406,17 @@ func TestTwoAnswersAreNotEnough(t *testing.T) {
 	// not hear of A: there must be no ping.
 	var release func()
 	for release == nil {
-		before := n.last(wiretap.Reply, wiretap.Delete, time.Now())
+		begun := time.Now()
+		n.z.Await("A's next question, or its loss on a busy machine", func() bool {
+			return n.isLost() || n.latest(wiretap.Reply, wiretap.Delete).After(begun)
+		})
+		if n.isLost() {
+			n.a.Close()
+			n.b.Close()
+			n = part(t, e, 4500*time.Millisecond, toFollower, sound)
+			continue
+		}
+		before := n.latest(wiretap.Reply, wiretap.Delete)
 		first := n.a.Tap.HoldReply(wiretap.Delete, 1)
 		zktest.AwaitChan(n.z, "the first answer", first.Sprung())
 		noPing := n.last(wiretap.Request, wiretap.Ping, time.Time{}).Before(before)
