@@ -195,7 +195,6 @@ var labels = map[string]lang.Text{
 	"chapters": both("Chapters", "章节"),
 	"pages":    both("Pages", "参考页面"),
 	"question": both("Answer before you read on", "先回答，再往下读"),
-	"mistake":  both("What goes wrong, and for whom?", "会出什么错？谁会受影响？"),
 	"yours":    both("Your answer", "你的答案"),
 	"compare":  both("Compare", "对照答案"),
 	"show":     both("Show me", "直接看答案"),

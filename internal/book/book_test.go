@@ -187,8 +187,6 @@ func TestEveryPredictionIsAQuestion(t *testing.T) {
 	}
 }
 
-var mistake = regexp.MustCompile(`(?m)^### W\d+`)
-
 func TestAPredictionNeedsAnAnswer(t *testing.T) {
 	t.Parallel()
 	for text, said := range map[string]string{

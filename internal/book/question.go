@@ -113,37 +113,6 @@ func (w *writer) form(q question, answer string) {
 	fmt.Fprintf(&w.out, "<p class=\"yours\" role=\"status\"></p>\n%s</details>\n</section>\n", answer)
 }
 
-// happens is how the paragraph begins that says what a published mistake does.
-var happens = regexp.MustCompile(`^(?:What happens\.|后果。)$`)
-
-// tells tells whether a block is that paragraph.
-func (w *writer) tells(n ast.Node) bool {
-	if w.name != "mistakes" || n.Kind() != ast.KindParagraph {
-		return false
-	}
-	bold := w.emphasised(n, 2)
-	return len(bold) > 0 && happens.MatchString(bold[0])
-}
-
-// mistake folds what a published mistake does, and all else that is said of it, until
-// somebody has said it.
-func (w *writer) mistake(first ast.Node) (last ast.Node) {
-	w.asked++
-	q := question{Key: w.key(), Say: w.edition.labels()}
-	w.beginQuestion(q)
-	fmt.Fprintf(&w.out, "<p>%s</p>\n", template.HTMLEscapeString(q.Say["mistake"]))
-	form := w.out
-	w.out = bytes.Buffer{}
-	for n := first; n != nil && n.Kind() != ast.KindHeading; n = n.NextSibling() {
-		w.block(n)
-		last = n
-	}
-	answer := w.out.String()
-	w.out = form
-	w.form(q, answer)
-	return last
-}
-
 // isTag tells whether a block is HTML that begins with a tag.
 func (w *writer) isTag(n ast.Node, tag string) bool {
 	return n.Kind() == ast.KindHTMLBlock && strings.HasPrefix(string(n.Lines().Value(w.markdown)), tag)

@@ -72,8 +72,6 @@ func (p *page) render() (rendered, error) {
 			} else {
 				w.hide()
 			}
-		case w.tells(n):
-			n = w.mistake(n)
 		default:
 			w.block(n)
 		}

@@ -99,13 +99,7 @@ func (p *player) judge(r *Run) error {
 }
 
 // Outcome is how an order ended in which these invariants are broken.
-func Outcome(wrong []string) string {
-	var all []string
-	for _, invariant := range wrong {
-		all = append(all, invariant)
-	}
-	return strings.Join(all, "; ")
-}
+func Outcome(wrong []string) string { return strings.Join(wrong, "; ") }
 
 // aWhile is how long a client that waits for ever is looked at: some ask once a second.
 const aWhile = 1200 * time.Millisecond
