@@ -69,7 +69,7 @@ func TestProperties(t *testing.T) {
 }
 
 func TestTryLock(t *testing.T) {
-	property.Holds(t, locks, property.Tries)
+	property.Holds(t, locks, property.Tries, property.TryLost)
 	property.Holds(
 		t,
 		property.Trying(locks, time.Hour),

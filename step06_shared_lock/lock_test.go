@@ -62,6 +62,7 @@ func TestProperties(t *testing.T) {
 		property.LineBreaks,
 		property.GivesUpAtOnce,
 		property.Tries,
+		property.TryLost,
 		// new in this step
 		property.Shared,
 		property.Upgrade,

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -258,25 +256,6 @@ var NotBeside = property(
 			s.Names(s.dir),
 		)
 		s.holds("somebody deleted B's znode; B was told %q", turns[0].Err())
-	})
-
-// A holds, B waits, and somebody deletes B's znode. Then A releases.
-var PlaceLost = property(
-	text("a waiter whose znode was deleted says so", "a waiter whose znode was deleted says so"),
-	text("it has no place in the queue: it would wait for ever, or be let in beside the next one",
-		"it has no place in the queue: it would wait for ever, or be let in beside the next one"),
-	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
-		held := a.Acquire()
-		waiting := s.queue(b)[0]
-		s.deletes(b.Znode())
-		held.Release() // who watches its predecessor looks now
-		err := waiting.Err()
-		s.says("Lock", err, zk.ErrNoNode, "own znode "+path.Base(b.Znode())+": ")
-		s.failsIf(strings.Contains(err.Error(), "leave the queue"),
-			"B's znode was gone, and its Lock said that it could not delete it: %q", err)
-		s.done("somebody deleted B's znode, and its Lock said so")
 	})
 
 // A holds, B waits, and B's session expires.

@@ -259,15 +259,6 @@ func (s *story) writerAs(name string, seat Seat) *zktest.Member {
 // reads tells whether the n-th client of the story is a reader.
 func (s *story) reads(n int) bool { return s.subject.reads != nil && s.subject.reads(n) }
 
-// way is how the first client of the story takes a lock, given a session and a path.
-func (s *story) way(session zktest.Session, path string) zktest.Way {
-	write, read := s.subject.Ways(session, path)
-	if s.reads(0) {
-		return *read
-	}
-	return write
-}
-
 // queue brings clients to the lock one after the other: each waits before the
 // next comes. The story fails if one is let in.
 func (s *story) queue(members ...*zktest.Member) []*zktest.Turn {

@@ -9,55 +9,42 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Two clients wait for eight pings, which is six seconds or more. It finds who watches, and
-// asks now and then besides. The check of an exercise asks it at its end: a learner need not
-// wait for it each time.
-var SilentForLong = property(
-	text("a long wait sends no request", "长时间等待时不发请求"),
-	SilentWait.Why,
-	text("the watch tells of each change, or that the session has ended: what is left to ask for?",
-		"有变化，监听会告诉你；会话结束，它也会告诉你：还有什么要问的？"),
-	func(s *story) { s.waitsInSilence(2, 8) })
-
 // Five clients wait, for as long as their sessions send two pings each, or until it is
 // plain that they ask.
 var SilentWait = property(
 	text("waiting sends no request", "等待时不发请求"),
 	text("the server works for clients that have nothing to do", "服务器在为无事可做的客户端忙碌"),
 	text("who could tell the waiter, so that it need not ask?", "谁可以通知等待者，让它不必去问？"),
-	func(s *story) { s.waitsInSilence(5, 2) })
-
-// waitsInSilence is told of some clients that wait, for as long as their sessions send so
-// many pings each.
-func (s *story) waitsInSilence(clients, pings int) {
-	const plainly = 100                                    // requests
-	_, waiters := s.crowd(clients, 2*zktest.MortalTimeout) // short, for the pings are the clock
-	began, count := time.Now(), s.Count(waiters...)
-	marks, enough := map[*zktest.Turn]int{}, map[*zktest.Turn]int{}
-	for _, w := range waiters {
-		marks[w], enough[w] = w.Tap.Mark(), len(w.Tap.Done(wiretap.Ping))+pings
-	}
-	s.Await(fmt.Sprintf("each waiter's session to send %d pings", pings), func() bool {
-		asked, pinged := 0, 0
+	func(s *story) {
+		const clients, pings = 5, 2
+		const plainly = 100                                    // requests
+		_, waiters := s.crowd(clients, 2*zktest.MortalTimeout) // short, for the pings are the clock
+		began, count := time.Now(), s.Count(waiters...)
+		marks, enough := map[*zktest.Turn]int{}, map[*zktest.Turn]int{}
 		for _, w := range waiters {
-			asked += len(w.Asked(marks[w]))
-			if len(w.Tap.Done(wiretap.Ping)) >= enough[w] {
-				pinged++
-			}
+			marks[w], enough[w] = w.Tap.Mark(), len(w.Tap.Done(wiretap.Ping))+pings
 		}
-		return asked > plainly || pinged == len(waiters)
+		s.Await(fmt.Sprintf("each waiter's session to send %d pings", pings), func() bool {
+			asked, pinged := 0, 0
+			for _, w := range waiters {
+				asked += len(w.Asked(marks[w]))
+				if len(w.Tap.Done(wiretap.Ping)) >= enough[w] {
+					pinged++
+				}
+			}
+			return asked > plainly || pinged == len(waiters)
+		})
+		sent := count()
+		s.failsIf(
+			sent.All() > 0,
+			"%d waiters sent %d requests in %v: %v",
+			clients,
+			sent.All(),
+			time.Since(began).Round(100*time.Millisecond),
+			sent.Requests,
+		)
+		s.holds("%d waiters sent 0 requests between %d pings", clients, pings)
 	})
-	sent := count()
-	s.failsIf(
-		sent.All() > 0,
-		"%d waiters sent %d requests in %v: %v",
-		clients,
-		sent.All(),
-		time.Since(began).Round(100*time.Millisecond),
-		sent.Requests,
-	)
-	s.holds("%d waiters sent 0 requests between %d pings", clients, pings)
-}
 
 // Five wait, the holder releases: how many are notified?
 var WakesOne = property(
