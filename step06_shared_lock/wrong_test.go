@@ -115,6 +115,7 @@ func TestW26AReaderThatWaitsForAWriterBehindIt(t *testing.T) {
 	turns[0].Release()
 	turns[1].MustWait("the writer behind it")
 	require.False(t, behind.Returned(), "the writer waits for the reader before it")
+	property.Lacks(t, lock, property.Shared)
 }
 
 func waitsForAnyWriter(names []string, mine string) (string, error) {
