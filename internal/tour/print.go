@@ -14,7 +14,7 @@ const screen = 110
 
 // PrintScore writes the scoreboard.
 func (rec *Recording) PrintScore(w io.Writer) {
-	fmt.Fprintf(w, "zklock, the tour: one lock, step by step; then leased, the lock for work, and the Go client's own\n\n")
+	fmt.Fprintf(w, "zklock, the tour: one lock, step by step, and what stands beside it\n\n")
 	fmt.Fprintf(w, "  on    %s\n", rec.Origin)
 	fmt.Fprintf(w, "  date  %s, measured within %.0f s\n\n", rec.date(), rec.Took.Seconds())
 
