@@ -58,7 +58,7 @@ func outlasts(z *zktest.Zoo, t *testing.T, turn *zktest.Turn, long time.Duration
 // as before, with another error. The holder must stay, the next one must come in
 // without a storm of requests, and a lost answer must be found out about.
 func TestAnotherClientAtTheRootStopsNobody(t *testing.T) {
-	timeout := zktest.Slower(4 * time.Second)
+	timeout := 6 * time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
 	e, err := zkserver.StartEnsemble(ctx, 1) // its own: the znode is everybody's
@@ -463,7 +463,7 @@ func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float
 // of them than one.
 func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 	t.Parallel()
-	timeout := zktest.Slower(5 * time.Second)
+	timeout := 6 * time.Second
 	z := zktest.New(t)
 	type holder struct {
 		*zktest.Member

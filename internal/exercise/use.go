@@ -22,7 +22,7 @@ const (
 )
 
 // soon is how long one call has that need not wait for anybody.
-var soon = zktest.Slower(4 * time.Second)
+const soon = 4 * time.Second
 
 // use finds out what every lock can do. So one that hangs is told so in a few seconds, and
 // in plain words.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"time"
-
-	"zklock/internal/zktest"
 )
 
 // An Answer is what Mine has found.
@@ -23,7 +21,7 @@ type Answer struct {
 var ErrAsks = errors.New("those who wait for this lock ask from time to time, and time is not explored")
 
 // mineLasts bounds Mine. It needs half of that, if nothing else goes on.
-var mineLasts = zktest.Slower(10 * time.Second)
+const mineLasts = 10 * time.Second
 
 // Mine plays orders of two clients of a learner's lock of a step, "3" to "6", for ten
 // seconds at most, or longer on a busy machine. They are all orders without a fault; then those with a crash or a client

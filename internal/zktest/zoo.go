@@ -32,14 +32,15 @@ type T interface {
 }
 
 // Patience is the deadline of one test: long enough for a slow machine, short
-// enough to be told what a stuck test was waiting for. A busy machine has more.
-var Patience = Slower(30 * time.Second)
+// enough to be told what a stuck test was waiting for.
+const Patience = time.Minute
 
 // Session time-outs. A mortal client is one that a test lets die: its session
-// must expire soon, and yet not by accident: so on a busy machine it lives longer.
-const SessionTimeout = 30 * time.Second
-
-var MortalTimeout = Slower(1500 * time.Millisecond)
+// must expire soon, and yet not by accident.
+const (
+	SessionTimeout = 30 * time.Second
+	MortalTimeout  = 2 * time.Second
+)
 
 // Zoo is one test's share of a real ZooKeeper: a root of its own, and clients
 // that are gone when the test ends.
