@@ -5,8 +5,9 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
-# A line "## NAME=value" below a command is an example of one of its variables. What
-# is typed there, as in make tour STEPS=3,4, stands in the program's environment.
+# What is typed behind a command, as in make tour STEPS=3,4, becomes a flag of its program:
+# $(call flags,STEPS) is then -steps=3,4.
+flags = $(foreach name,$(1),$(if $($(name)),-$(shell echo $(name) | tr A-Z a-z)="$($(name))"))
 
 help: ## this list: a command's variables stand below it, as in make exercise STEP=4
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) } /^##@ / { print "\n" substr($$0, 5) }' Makefile
@@ -16,16 +17,17 @@ help: ## this list: a command's variables stand below it, as in make exercise ST
 tour: ready ## all steps side by side, measured, and a page to look at
 ## STEPS=3,4        these steps only
 ## WAITERS=200      how many wait in the largest crowd; else 1000
+## MATRIX=1         in place of that: which lock has which property, with the evidence
 ## OPEN=1           opens the page
 ## PAGE=tour.html   where the page goes; else out/tour.html
-	@go run ./internal/cmd/tour $(if $(STEPS),-steps $(STEPS)) $(if $(WAITERS),-waiters $(WAITERS)) $(if $(PAGE),-page "$(PAGE)") $(if $(OPEN),-open)
+	@go run ./internal/cmd/tour $(call flags,STEPS WAITERS PAGE OPEN) $(if $(MATRIX),matrix)
 
 play: ready ## a page to play with the locks: real clients, a real server
 ## SERVERS=3        three servers, which can fail, too
 ## LESSON=3         begins with lesson 3
 ## LEFT=3 RIGHT=4   the locks side by side: a step, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine
 ## OPEN=1           opens the page
-	@mkdir -p out; go build -o out/play ./internal/cmd/play && out/play $(if $(SERVERS),-servers $(SERVERS)) $(if $(LESSON),-lesson $(LESSON)) $(if $(LEFT),-left $(LEFT)) $(if $(RIGHT),-right $(RIGHT)) $(if $(OPEN),-open)
+	@mkdir -p out; go build -o out/play ./internal/cmd/play && out/play $(call flags,SERVERS LESSON LEFT RIGHT OPEN)
 
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	@go run ./internal/cmd/zk with go test $(RACE) -vet=off -p 3 -timeout 300s -skip '$(LATER)' ./step06* ./step05* ./step0[1-4]*
@@ -39,18 +41,6 @@ hint: ## the next hint, more direct each time
 ## STEP=4           which exercise; else the first that is not done
 	@go run ./internal/cmd/exercise hint $(STEP)
 
-zk: $(if $(STEP),,ready) ## keep a server, until Ctrl-C; or take a step's lock there by hand
-## STEP=4           a client of this step's lock, in another terminal
-## NAME=a           the client's name
-## READ=1           as a reader, in step 6
-	@go build -o out/zk ./internal/cmd/zk && out/zk $(if $(STEP),-step $(STEP) -name "$(NAME)" $(if $(READ),-read))
-
-##@ Look closer
-
-matrix: ready ## every lock held against every property, with the evidence
-## STEPS=3,4        these steps only
-	@go run ./internal/cmd/tour $(if $(STEPS),-steps $(STEPS)) matrix
-
 explore: ready ## every order of a few clients' requests, and a fault anywhere
 ## STEP=4           which lock: 1w, 3 to 6, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine; else step 4
 ## CLIENTS=3        how many clients; else 2
@@ -58,45 +48,43 @@ explore: ready ## every order of a few clients' requests, and a fault anywhere
 ## FAULTS=2         at most so many faults in an order; else 1
 ## SWITCHES=1       at most so many times is a client interrupted; else any number
 ## OPEN=1           opens the page with the shortest wrong one
-	@mkdir -p out; go build -o out/explore ./internal/cmd/explore && out/explore $(if $(STEP),-step $(STEP)) $(if $(CLIENTS),-clients $(CLIENTS)) $(if $(READERS),-readers $(READERS)) $(if $(FAULTS),-faults $(FAULTS)) $(if $(SWITCHES),-switches $(SWITCHES)) $(if $(OPEN),-open)
+	@mkdir -p out; go build -o out/explore ./internal/cmd/explore && out/explore $(call flags,STEP CLIENTS READERS FAULTS SWITCHES OPEN)
 
-book: ## the chapters and pages as a site, in out/book: with questions to answer, and runs that play
-## OPEN=1           opens it
-	@go run ./internal/cmd/book $(if $(OPEN),-open)
+zk: $(if $(STEP),,ready) ## keep a server, until Ctrl-C; or take a step's lock there by hand
+## STEP=4           a client of this step's lock, in another terminal
+## NAME=a           the client's name
+## READ=1           as a reader, in step 6
+	@mkdir -p out; go build -o out/zk ./internal/cmd/zk && out/zk $(if $(STEP),$(call flags,STEP NAME READ))
+
+##@ For who carries it on
+
+check: ready ## what make test leaves out: gofmt, go vet, staticcheck, and the tests of leased, the tools and the pages
+	@files=$$(gofmt -l step0* leased docs internal); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
+	go vet $(OURS)
+	go run $(STATICCHECK) $(OURS)
+	go test $(RACE) -vet=off -p 3 -timeout 900s ./leased/... ./docs ./internal/...
+	go test $(RACE) -vet=off -p 3 -timeout 600s -run '$(LATER)' ./step0*
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
 ## CONTENDERS=1,8   how many contend; else 1,8,32
 ## ROUNDS=3         in how many rounds; else 7
-	@go run ./internal/cmd/bench $(if $(CONTENDERS),-contenders $(CONTENDERS)) $(if $(ROUNDS),-rounds $(ROUNDS))
+	@go run ./internal/cmd/bench $(call flags,CONTENDERS ROUNDS)
 
 storm: ready ## some locks on three servers that fall: what each is worth then
 ## TIME=10m         how long; else 1m
 ## SEED=42          which faults, in which order; else by chance
 ## FIRST=1          ends at the first mistake of a lock for work
-	@go build -o out/storm ./internal/cmd/storm && out/storm $(if $(TIME),-time $(TIME)) $(if $(SEED),-seed $(SEED)) $(if $(FIRST),-first)
+	@mkdir -p out; go build -o out/storm ./internal/cmd/storm && out/storm $(call flags,TIME SEED FIRST)
 
-##@ Keep the repository right
+book: ## the chapters and pages as a site, in out/book: with questions to answer, and runs that play
+## OPEN=1           opens it
+	@go run ./internal/cmd/book $(call flags,OPEN)
 
-quick: ready ## after each change: the format, go vet, the pages, the sentences, the packages that changed
-## SINCE=HEAD^      since which commit; else since the last
-	$(FORMATTED)
-	go vet ./...
-	go test -timeout 600s ./internal/doccheck $(CHANGED)
+# All of the repository, but not what a learner has begun in yours/.
+OURS = ./step0... ./leased/... ./docs ./internal/...
 
-# The folders with Go files that differ from a commit, new ones among them. internal/peers/kv is a module of its own.
-CHANGED = $(shell { git diff --name-only --diff-filter=d $(or $(SINCE),HEAD); git ls-files --others --exclude-standard; } | grep '\.go$$' | grep -v /peers/kv/ | xargs -r dirname | sort -u | sed 's|^|./|')
-
-FORMATTED = @files=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
-
-check: ready ## what make test leaves out: gofmt, go vet, staticcheck, and the tests of leased, the tools and the pages
-	$(FORMATTED)
-	go vet ./...
-	go run $(STATICCHECK) ./...
-	go test $(RACE) -vet=off -p 3 -timeout 900s ./leased ./docs $$(go list ./... | grep -vE '/yours/|/step0[^/]*$$|/leased$$|/docs$$')
-	go test $(RACE) -vet=off -p 3 -timeout 600s -run '$(LATER)' ./step0*
-	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
-
-# RACE=-race is for .ci/night. LATER is what a step's lock is not needed for: what the check of its exercise says of wrong locks.
+# RACE=-race is for .ci. LATER is what a step's lock is not needed for: what the check of its exercise says of wrong locks.
 LATER = ^TestTheExercise$$
 
 ready: # the modules in silence, so that what is installed stands in the first line
@@ -109,4 +97,4 @@ NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of 
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: help tour play test exercise hint zk matrix explore book bench storm quick check ready
+.PHONY: help tour play test exercise hint explore zk check bench storm book ready

@@ -42,7 +42,7 @@ func (rec *Recording) PrintScore(w io.Writer) {
 	fmt.Fprintln(w, rule)
 	fmt.Fprintf(w, "%s  does not arise: these waiters are never told, they ask. A blank: not measured of this lock.\n", none)
 	fmt.Fprintln(w, "A write is one round of consensus of the servers, also when it fails. All is counted on the wire.")
-	fmt.Fprintf(w, "make matrix shows every property of every lock; each step's README.md tells its story.\n\n")
+	fmt.Fprintf(w, "make tour MATRIX=1 shows every property of every lock; each step's README.md tells its story.\n\n")
 	for _, lock := range rec.Locks {
 		fmt.Fprintf(w, "%-8s %s\n", lock.Subject.Name, lock.Lesson)
 	}
