@@ -107,12 +107,12 @@ func TestTheStormFindsBrokenLocks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 
-	allFound := func(s *storm) bool {
-		v := s.judge(0)
-		tookItForItsOwn := v.together > 0 || v.alive > 0
-		return tookItForItsOwn && !s.judge(1).lockIsRight && s.judge(2).orphans > 0
+	// What forgetful leaves is found when the others are done, at the latest.
+	enough := func(s *storm) bool {
+		deaf := s.judge(0)
+		return deaf.together+deaf.alive > 0 && !s.judge(1).lockIsRight
 	}
-	s, err := run(ctx, Settings{Length: 3 * time.Minute, Seed: 1, enough: allFound}, t.Output())
+	s, err := run(ctx, Settings{Length: 3 * time.Minute, Seed: 1, enough: enough}, t.Output())
 	require.NoError(t, err)
 	isRight := s.print()
 
