@@ -18,7 +18,7 @@ import (
 
 // patience is how long a lock has for one property. Most take a second or two. The long hold
 // has twice as long.
-const patience = 8 * time.Second
+const patience = 10 * time.Second
 
 // Check asks a learner's lock for the properties of an exercise, one after the other, and
 // stops at the first that it lacks. When it has all of them, the orders of two clients are

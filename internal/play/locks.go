@@ -14,7 +14,6 @@ import (
 	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/steps"
-	"zklock/internal/tables"
 )
 
 // A lock is one that can be chosen.
@@ -30,7 +29,7 @@ type lock struct {
 
 // locks are all that can be chosen, in the order of the list.
 var locks = func() (all []lock) {
-	for _, s := range tables.Steps() {
+	for _, s := range steps.Steps() {
 		name := lang.Of("Step %v: %v", "第 %v 步：%v", s.Key, s.Name)
 		all = append(all, lock{Key: s.Key, Name: name, Lesson: s.Lesson, part: s.Subject, step: s.Key})
 	}
@@ -39,9 +38,9 @@ var locks = func() (all []lock) {
 		key := [...]string{"mutex", "rwmutex", "cohort"}[i]
 		all = append(all, lock{Key: key, Name: text(l.Name, l.Name), Lesson: work, part: l.Name})
 	}
-	client := tables.Find("zk")
+	client := steps.Find("zk")
 	all = append(all, lock{Key: client.Key, Name: client.Name, Lesson: client.Lesson, part: client.Subject})
-	for _, m := range tables.Mistakes {
+	for _, m := range steps.Mistakes {
 		all = append(all, lock{
 			Key:    m.Key(),
 			Name:   lang.Of("%s: %s", "%s：%s", m.Key(), text(m.Name, m.Chinese)),
@@ -52,7 +51,7 @@ var locks = func() (all []lock) {
 	}
 	lesson := text("Your exercise, built anew whenever you save it.", "你的练习，每次保存都重新编译。")
 	all = append(all, lock{Key: "mine", Name: text("Mine: the first that is not done", "我的：第一个没完成的"), Lesson: lesson})
-	for _, s := range tables.Steps() {
+	for _, s := range steps.Steps() {
 		name := lang.Of("Mine: step %v", "我的：第 %v 步", s.Key)
 		all = append(all, lock{Key: "mine" + s.Key, Name: name, Lesson: lesson, step: s.Key})
 	}
@@ -89,7 +88,7 @@ func (l lock) program(ctx context.Context, repo, exercises, scratch string) (p p
 	p.step = l.step
 	switch {
 	case l.test != "":
-		home := tables.Find(l.step).Folder
+		home := steps.Find(l.step).Folder
 		p.part, p.path, p.args = l.Key, filepath.Join(scratch, home+".test"), []string{"-test.run", l.test}
 		if _, err = os.Stat(p.path); err != nil {
 			_, err = run(ctx, repo, "go", "test", "-c", "-o", p.path, "./"+home)

@@ -1,5 +1,5 @@
-// Package steps makes the locks of the table of locks, each in the one shape that
-// property gives it.
+// Package steps has the lists of what the commands offer: the locks, and the published
+// mistakes. And it makes the locks, each in the one shape that property gives it.
 package steps
 
 import (
@@ -10,7 +10,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/property"
-	"zklock/internal/tables"
 	"zklock/internal/zktest"
 	"zklock/leased"
 	plainnode "zklock/step01_plain_node"
@@ -41,7 +40,7 @@ var (
 )
 
 // named is what the tests call the lock of a key.
-func named(key string) string { return tables.Find(key).Subject }
+func named(key string) string { return Find(key).Subject }
 
 // Of is the lock of a key of the table.
 func Of(key string) property.Subject {

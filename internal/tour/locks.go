@@ -5,12 +5,11 @@ import (
 	"zklock/internal/property"
 	"zklock/internal/stage"
 	"zklock/internal/steps"
-	"zklock/internal/tables"
 )
 
 // A Lock is one that the tour shows.
 type Lock struct {
-	tables.Lock
+	steps.Lock
 	Subject property.Subject
 }
 
@@ -30,7 +29,7 @@ func (l Lock) onPage() stage.Lock {
 }
 
 // Heading is a lock's name on a page, with the step before it.
-func Heading(l tables.Lock) lang.Text {
+func Heading(l steps.Lock) lang.Text {
 	if l.Key[0] < '0' || l.Key[0] > '9' {
 		return l.Name
 	}
@@ -40,7 +39,7 @@ func Heading(l tables.Lock) lang.Text {
 // Locks are all that the tour shows: the steps, step 1's lock whose waiters watch, and, as
 // what follows the lessons, the lock for work, and the Go client's own.
 var Locks = func() (all []Lock) {
-	for _, l := range tables.Locks {
+	for _, l := range steps.Locks {
 		if l.Key == "zk" {
 			all = append(all, leased())
 		}
@@ -55,7 +54,7 @@ var Locks = func() (all []Lock) {
 func leased() Lock {
 	subject := steps.RWMutex
 	subject.Name = "leased"
-	return Lock{tables.Lock{
+	return Lock{steps.Lock{
 		Key:     "leased",
 		Subject: subject.Name,
 		Folder:  "leased",

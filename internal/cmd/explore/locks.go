@@ -12,7 +12,6 @@ import (
 	"zklock/internal/exercise"
 	"zklock/internal/property"
 	"zklock/internal/steps"
-	"zklock/internal/tables"
 )
 
 // A lock is one that can be explored.
@@ -32,7 +31,7 @@ type lock struct {
 // as in steps 1 and 2, the orders have no end: those are left out.
 var locks = func() map[string]lock {
 	all := map[string]lock{}
-	for _, l := range tables.Locks {
+	for _, l := range steps.Locks {
 		if !polls[l.Key] {
 			all[l.Key] = lock{name: l.Subject, part: l.Subject, wakesOne: wakesOne(l.Key), znode: l.Znode}
 		}
@@ -51,9 +50,9 @@ func find(key string) (lock, error) {
 	if l, ok := locks[strings.TrimLeft(key, "0")]; ok {
 		return l, nil
 	}
-	for _, m := range tables.Mistakes {
+	for _, m := range steps.Mistakes {
 		if m.Key() == key {
-			folder := tables.Find(m.Step).Folder
+			folder := steps.Find(m.Step).Folder
 			name := fmt.Sprintf("%s: %s", key, m.Name)
 			return lock{name: name, part: key, test: m.Run(), folder: folder, wakesOne: wakesOne(m.Step)}, nil
 		}

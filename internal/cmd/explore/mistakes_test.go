@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/explore"
-	"zklock/internal/tables"
+	"zklock/internal/steps"
 )
 
 // isWide: trees are played that take minutes.
@@ -40,7 +40,7 @@ func madeIn(step string) string { return min(step, "4") }
 // asks are mistakes in a lock whose waiters ask from time to time.
 const asks = "this order cannot be repeated|a client goes on by itself after a while"
 
-// No mistake is told to the explorer. What it finds stands in tables.Mistakes, and from there
+// No mistake is told to the explorer. What it finds stands in steps.Mistakes, and from there
 // in docs/mistakes.md.
 func TestThePublishedMistakesAreExplored(t *testing.T) {
 	right := map[string]explore.Result{}
@@ -50,23 +50,23 @@ func TestThePublishedMistakesAreExplored(t *testing.T) {
 		require.NoError(t, err)
 		right[step] = r
 	}
-	for _, m := range tables.Mistakes {
+	for _, m := range steps.Mistakes {
 		t.Run(m.Key(), func(t *testing.T) {
 			t.Parallel()
 			want := m.Found
-			needsFault := want.Requests > 0 && want.Fault != tables.NoFault
+			needsFault := want.Requests > 0 && want.Fault != steps.NoFault
 			if needsFault && !isWide {
-				want = tables.NotFound
+				want = steps.NotFound
 			}
 			found := firstWrong(t, m, all, right[madeIn(m.Step)])
-			assert.Equal(t, want, found, "Found of %s in tables.Mistakes, and what is found", m.Key())
+			assert.Equal(t, want, found, "Found of %s in steps.Mistakes, and what is found", m.Key())
 		})
 	}
 }
 
 // firstWrong is the first order that is wrong in a lock with this mistake, and never in the
 // right one.
-func firstWrong(t *testing.T, m tables.Mistake, all []explore.Settings, right explore.Result) tables.Order {
+func firstWrong(t *testing.T, m steps.Mistake, all []explore.Settings, right explore.Result) steps.Order {
 	t.Helper()
 	l, err := find(m.Key())
 	require.NoError(t, err)
@@ -74,14 +74,14 @@ func firstWrong(t *testing.T, m tables.Mistake, all []explore.Settings, right ex
 		r, err := explored(t, l, s)
 		if err != nil {
 			assert.Regexp(t, asks, err.Error())
-			return tables.CannotBeExplored
+			return steps.CannotBeExplored
 		}
 		if run, found := news(r, right); found {
 			t.Log(strings.Join(run.Tell(), "\n"))
-			return tables.Order{Requests: run.Requests(), Fault: fault(run), Wrong: run.Wrong}
+			return steps.Order{Requests: run.Requests(), Fault: fault(run), Wrong: run.Wrong}
 		}
 	}
-	return tables.NotFound
+	return steps.NotFound
 }
 
 // The next one is let in when a waiter dies: that takes a third client.
@@ -117,7 +117,7 @@ func news(r, right explore.Result) (shortest explore.Run, found bool) {
 // fault is what has failed in an order, in words.
 func fault(r explore.Run) string {
 	if len(r.Faults) == 0 {
-		return tables.NoFault
+		return steps.NoFault
 	}
 	deed, op, _ := strings.Cut(r.Faults[0], " ")
 	switch deed {

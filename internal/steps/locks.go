@@ -1,8 +1,4 @@
-// Package tables has the one table of the locks and the one of the published mistakes: what
-// the commands offer is read from them. It is data, and imports no other package of this
-// repository but lang: the tests inside the steps' packages read it. What makes the locks is
-// in package steps.
-package tables
+package steps
 
 import (
 	"slices"
@@ -10,8 +6,7 @@ import (
 	"zklock/internal/lang"
 )
 
-// A Lock is one that the commands show, and that a column of the table of properties
-// is about.
+// A Lock is one that the commands show.
 type Lock struct {
 	Key     string // what STEP, LEFT and RIGHT name
 	Subject string // what the tests call it
@@ -23,8 +18,6 @@ type Lock struct {
 	Title  string    // in one short word; "": the tour does not show it
 	Name   lang.Text // in a few words
 	Lesson lang.Text // in one line
-	Idea   string    // of a step: what the lock is,
-	Wrong  string    // and what is still wrong with it
 }
 
 // Locks are all of them, in the order in which they are shown.
@@ -33,9 +26,7 @@ var Locks = []Lock{
 		Title: "plain", Name: text("a plain znode",
 			"一个普通的 znode"),
 		Lesson: text("One znode is the lock. Every try of a waiter is a write; a crash locks all out.",
-			"一个 znode 就是锁。等待者每试一次都是一次写操作；持有者崩溃，谁也拿不到锁。"),
-		Idea:  "a plain znode: whoever creates it holds the lock",
-		Wrong: "when the holder crashes, nobody gets the lock again"},
+			"一个 znode 就是锁。等待者每试一次都是一次写操作；持有者崩溃，谁也拿不到锁。")},
 	{Key: "1w", Subject: "step 1w", Folder: "step01_plain_node", Beside: true, Znode: true,
 		Title: "watched", Name: text("a plain znode, watched",
 			"一个普通的 znode，有监听"),
@@ -45,38 +36,28 @@ var Locks = []Lock{
 		Title: "spin", Name: text("a queue, and asking",
 			"排队，不停地问"),
 		Lesson: text("Numbered znodes stand in line, and die with their session; all keep asking.",
-			"编了号的 znode 排成队，随会话消失；所有人不停地问。"),
-		Idea:  "a queue: numbered znodes that go with their clients. It is fair and survives a crash",
-		Wrong: "all who wait keep asking"},
+			"编了号的 znode 排成队，随会话消失；所有人不停地问。")},
 	{Key: "3", Subject: "step 3", Folder: "step03_children_watch",
 		Title: "herd", Name: text("watch the directory",
 			"监听目录"),
 		Lesson: text("Who waits does not ask: the server notifies all of them of each change, and all look again.",
-			"等待者不用问：每有变化，服务器就通知所有等待者，所有人都再来看一次。"),
-		Idea:  "all who wait sleep, and watch the queue",
-		Wrong: "one release wakes them all, though one can go on: that is the **herd**"},
+			"等待者不用问：每有变化，服务器就通知所有等待者，所有人都再来看一次。")},
 	{Key: "4", Subject: "step 4", Folder: "step04_predecessor_watch",
 		Title: "chain", Name: text("watch the one before",
 			"监听前一个节点"),
 		Lesson: text("Each watches the one before it: a release wakes one, however many wait.",
-			"各自监听前一个节点：无论多少人在等，一次释放只唤醒一个。"),
-		Idea:  "each watches the znode before its own: one release wakes one",
-		Wrong: "a reply that is lost can make a client wait for itself"},
+			"各自监听前一个节点：无论多少人在等，一次释放只唤醒一个。")},
 	{Key: "5", Subject: "step 5", Folder: "step05_reentrant",
 		Title: "hold", Name: text("a queue, and lost replies",
 			"排队，不怕应答丢失"),
 		Lesson: text("Lost replies do no harm. The holder may lock again, is told of a loss, and has a token.",
-			"应答丢失没有害处。持有者可以再次加锁，丢锁时得到通知，并有令牌。"),
-		Idea: "a hold: a lost reply does no harm, the holder may lock again, " +
-			"is told when the lock is lost, and has a fencing token",
-		Wrong: "a connection that breaks for a moment costs the hold, and readers wait for readers"},
+			"应答丢失没有害处。持有者可以再次加锁，丢锁时得到通知，并有令牌。")},
 	{Key: "cohort", Subject: "leased.Cohort", Folder: "leased", Beside: true},
 	{Key: "6", Subject: "step 6", Folder: "step06_shared_lock",
 		Title: "shared", Name: text("a lock to share",
 			"可以共享的锁"),
 		Lesson: text("Readers share it, a writer is alone; each still waits for one other only.",
-			"读者共享，写者独占；每个仍然只等另外一个。"),
-		Idea: "a lock to share: many readers or one writer, and nobody starves"},
+			"读者共享，写者独占；每个仍然只等另外一个。")},
 	{Key: "zk", Subject: "zk.Lock", Beside: true,
 		Title: "client", Name: text("zk.Lock, the Go client's own",
 			"zk.Lock，Go 客户端自带的锁"),
@@ -101,15 +82,12 @@ func Step(key string) (step Lock, found bool) {
 	return Lock{}, false
 }
 
-// Column is the place of a lock in the table: Locks[Column(key)] is the lock. It panics if
-// there is none, as for a key that is misspelt in code.
-func Column(key string) int {
+// Find returns the lock of a key, and panics if there is none, as for a key that is misspelt
+// in code.
+func Find(key string) Lock {
 	at := slices.IndexFunc(Locks, func(l Lock) bool { return l.Key == key })
 	if at < 0 {
 		panic("there is no lock " + key)
 	}
-	return at
+	return Locks[at]
 }
-
-// Find returns the lock of a key, and panics if there is none.
-func Find(key string) Lock { return Locks[Column(key)] }
