@@ -60,7 +60,12 @@ func (s *trio) hold(from, to *zkserver.Peer) (release func()) {
 // aWrite returns the two halves of its zxid.
 func (s *trio) aWrite(c *zktest.Client) (epoch, count int64) {
 	mark := c.Tap.Mark()
-	create(s.T, c, s.Root+"/a-write-", zk.FlagSequence)
+	var err error
+	s.Await("a write to be answered", func() bool { // after an election the connection may break once more
+		_, err = c.Create(s.Root+"/a-write-", nil, zk.FlagSequence, anyone)
+		return !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer)
+	})
+	require.NoError(s, err)
 	for _, f := range c.Tap.Since(mark) {
 		if f.Kind == wiretap.Reply && f.Op == wiretap.Create {
 			return f.Zxid >> 32, f.Zxid & (1<<32 - 1)

@@ -107,10 +107,9 @@ func TestTheStormFindsBrokenLocks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 
-	// What forgetful leaves is found when the others are done, at the latest.
 	enough := func(s *storm) bool {
-		deaf := s.judge(0)
-		return deaf.together+deaf.alive > 0 && !s.judge(1).lockIsRight
+		deaf, forgetful := s.judge(0), s.judge(2)
+		return deaf.together+deaf.alive > 0 && !s.judge(1).lockIsRight && forgetful.orphans > 0
 	}
 	s, err := run(ctx, Settings{Length: 3 * time.Minute, Seed: 1, enough: enough}, t.Output())
 	require.NoError(t, err)
