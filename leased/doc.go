@@ -4,7 +4,10 @@
 // A process opens one Session, and makes all its locks from it:
 //
 //	session, err := leased.Open(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"}, 12*time.Second)
-//	...
+//	if err != nil {
+//		return err
+//	}
+//	defer session.Close()
 //	lock := leased.NewMutex(session, "/locks/orders")
 //
 // Whoever locks gets a Hold, works with its context, and unlocks:

@@ -84,8 +84,8 @@ func check(ctx context.Context, s *Session, path string) error {
 	switch {
 	case ctx == nil:
 		return errors.New("zklock: the context is nil: give context.Background()")
-	case s == nil:
-		return errors.New("zklock: the session is nil: give NewMutex, NewRWMutex or NewCohort what Open has returned")
+	case s == nil || s.conn == nil:
+		return errors.New("zklock: the session is nil or empty: give NewMutex, NewRWMutex or NewCohort what Open has returned")
 	case len(path) > longestPath:
 		return fmt.Errorf("zklock: a path of %d bytes, which begins with %.40q: want at most %d",
 			len(path), path, longestPath)

@@ -1,3 +1,5 @@
+// How to read these tests: the head of lock_test.go says what its words mean.
+
 package plainnode
 
 import (

@@ -28,6 +28,15 @@ import (
 //	waiting.Acquired()          B's Lock has returned, and B holds the lock
 //	a.Crash()                   from now on nothing passes between A and the server
 //	z.Expire(a.Client)          A crashes, and its session ends at once
+//	plain.JoinMortal(z, "A")    a client whose session ends two seconds after a crash
+//	z.AwaitExpiry(a.Client)     the server has ended A's session
+//	waiting.Queued()            the server has answered B's create, or a list
+//	waiting.Err()               what B's Lock answered, once it has
+//	a.Queue()                   the names in the lock's directory
+//	z.Owner(path)               the session whose znode that is; 0: it is not ephemeral
+//	z.Observer()                a client beside the story, to arrange things with
+//	z.Barrier(a.Client)         A has received every notification of what has happened so far
+//	a.Tap.LoseReply(…)          the next reply of this kind is lost, and the connection breaks
 //	a.Tap                       the line between A and the server: what passes can be lost or held up
 //	a.Asked(0)                  the requests that A has sent
 //

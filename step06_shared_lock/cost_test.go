@@ -1,3 +1,5 @@
+// How to read these tests: the head of ../step01_plain_node/lock_test.go says what its words mean.
+
 package sharedlock
 
 import (

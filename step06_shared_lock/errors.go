@@ -31,8 +31,8 @@ func check(ctx context.Context, s *Session, path string) error {
 	switch {
 	case ctx == nil:
 		return errNoContext
-	case s == nil:
-		return errors.New("zklock: the session is nil: give the one that Open returned")
+	case s == nil || s.conn == nil:
+		return errors.New("zklock: the session is nil or empty: give the one that Open returned")
 	case len(path) > longestPath:
 		return fmt.Errorf("zklock: path %.40q…: it has %d bytes, and %d are the most", path, len(path), longestPath)
 	case !strings.HasPrefix(path, "/") || path == "/" || path != pathpkg.Clean(path):

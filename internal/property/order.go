@@ -334,7 +334,8 @@ var UnlockTooMany = property(
 	text("an unlock without the lock says so", "没有锁却调用 Unlock 会报错"),
 	text("a caller that releases what it does not hold would not know of its mistake",
 		"释放自己并不持有的锁，调用者不会知道自己错了"),
-	text("how does Unlock know that the lock is held?", "Unlock 怎么知道锁正被持有？"),
+	text("how does Unlock know that the lock is held? And does its error name the lock, as failed does?",
+		"Unlock 怎么知道锁正被持有？它的错误里写明是哪把锁了吗（见 failed）？"),
 	func(s *story) {
 		a := s.join("A")
 		if !a.HasHolds() { // else there is nothing to call
