@@ -148,6 +148,15 @@ func TestUnlockWithAContextThatEnds(t *testing.T) {
 	require.ErrorIs(t, hold.Unlock(short), context.DeadlineExceeded, "Unlock, whose delete is not answered")
 	slow.Let()
 
+	// A hold that was lost is told as lost, also when Unlock does not wait.
+	hold, err = lock.Lock(z.Ctx)
+	require.NoError(t, err)
+	a.Tap.HangUp()
+	zktest.AwaitChan(z, "A to be told", hold.Context().Done())
+	err = hold.Unlock(ended)
+	require.ErrorIs(t, err, ErrLost)
+	require.ErrorIs(t, err, context.Canceled)
+
 	var none *Hold
 	require.ErrorIs(t, none.Unlock(z.Ctx), ErrNotHeld, "Unlock of a nil hold")
 }
