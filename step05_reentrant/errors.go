@@ -42,7 +42,8 @@ func check(ctx context.Context, s *Session, path string) error {
 	return nil
 }
 
-// noAnswers are what the client library says of a request that got no answer.
+// noAnswers are what the client library says of a request that got no answer, or whose
+// connection was no longer the session's.
 var noAnswers = []error{
 	zk.ErrConnectionClosed,
 	zk.ErrNoServer,

@@ -42,14 +42,14 @@ func (h *Hold) begin(given context.Context) {
 }
 
 // Context ends, with the cause ErrLost, when the lock is lost. Work under the lock should
-// stop then, and call Unlock. It also ends when the lock is released, and with the context
-// that was given to Lock: then the lock is still held, and Unlock is due. When somebody
-// deletes the znode, only Unlock notices.
+// stop then, and call Unlock. It ends when the lock is released. It also ends with the context
+// that was given to Lock; in that case the lock is still held, and Unlock is due. When
+// somebody deletes the znode, only Unlock notices.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Token is the fencing token. It is greater than those of all holds before on the same
-// path. A store that refuses a smaller token than it has seen is safe from a holder that has
-// lost the lock and does not know it yet.
+// path. A store that refuses a smaller token than it has seen is safe from a late write, once
+// it has seen the token of the next holder.
 func (h *Hold) Token() int64 { return h.token }
 
 // holdIn returns the hold of the lock that ctx carries, or nil. It may be over.
@@ -58,9 +58,9 @@ func holdIn(ctx context.Context, lock *Lock) *Hold {
 	return h
 }
 
-// enter counts one more Lock inside the hold. inside is false if the hold was released (its
-// context has ended, so the caller's was made by context.WithoutCancel): then the caller
-// queues up like anybody else. Nobody enters a hold that was lost: all that is
+// enter counts one more Lock inside the hold. inside is false if the hold was released: the
+// caller's context was made by context.WithoutCancel, or another goroutine unlocks just now.
+// Then the caller queues up like anybody else. Nobody enters a hold that was lost: all that is
 // left to do in it is to call Unlock.
 func (h *Hold) enter() (inside bool, err error) {
 	h.mu.Lock()

@@ -29,7 +29,7 @@ import (
 const forever time.Duration = math.MaxInt64
 
 // Lock is one lock, seen by one process. It is safe for use by many goroutines: each of
-// them queues up with a znode of its own. It must not be copied.
+// them queues up with a znode of its own, unless its context is a hold's. It must not be copied.
 type Lock struct {
 	noCopy noCopy
 	s      *Session
@@ -103,7 +103,9 @@ func (l *Lock) queueUp(waiting context.Context, mayWait bool) (*Hold, error) {
 		h   *Hold
 		err error
 	}
-	results := make(chan result) // no buffer: a result that nobody takes is still ours
+	// No buffer: either the caller takes the result, or the goroutine sees that waiting has ended,
+	// and deletes the znode.
+	results := make(chan result)
 	go func() {
 		h, err := l.joinAndWait(waiting, mayWait)
 		select {
@@ -305,7 +307,8 @@ func isRefused(leaveErr error) bool { return leaveErr != nil && !errors.Is(leave
 
 // Unlock is due once for each Lock. The last one deletes the znode, and goes on until it
 // knows that the znode is gone. When ctx ends first, Unlock returns ctx's error at once, and
-// the delete goes on in the background. If the server refuses it then, nobody hears of it.
+// the delete goes on in the background. If the server refuses it then, nobody hears of it. Of
+// a context made from the hold's only the deadline counts.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
 // or the znode gone. After an error by which the server refuses the delete, such as
@@ -323,8 +326,8 @@ func (h *Hold) Unlock(ctx context.Context) error {
 	}
 	h.end(errReleased) // before anybody else can get in
 	if context.Cause(ctx) == errReleased {
-		// ctx was made from the hold's, and has just ended with it. What was given to Lock
-		// counts in its place, and the deadline, if ctx had one.
+		// ctx was made from the hold's, and the line above has just ended it. So Unlock waits
+		// under what was given to Lock, with ctx's deadline if it has one.
 		deadline, has := ctx.Deadline()
 		ctx = h.given
 		if has {
@@ -342,7 +345,7 @@ func (h *Hold) Unlock(ctx context.Context) error {
 		result <- leaveErr
 	}()
 	select {
-	case leaveErr := <-result:
+	case leaveErr := <-result: // err is ErrLost if the hold was lost before, even if the delete works
 		if leaveErr != nil {
 			err = leaveErr
 		}

@@ -35,7 +35,7 @@ import (
 const forever time.Duration = math.MaxInt64
 
 // Lock is one lock, seen by one process. It is safe for use by many goroutines: each of
-// them queues up with a znode of its own. It must not be copied.
+// them queues up with a znode of its own, unless its context is a hold's. It must not be copied.
 type Lock struct {
 	noCopy noCopy
 	s      *Session
@@ -101,7 +101,9 @@ func (l *Lock) queueUp(waiting context.Context, mayWait bool) (*Hold, error) {
 		h   *Hold
 		err error
 	}
-	results := make(chan result) // no buffer: a result that nobody takes is still ours
+	// No buffer: either the caller takes the result, or the goroutine sees that waiting has ended,
+	// and deletes the znode.
+	results := make(chan result)
 	go func() {
 		h, err := l.joinAndWait(waiting, mayWait)
 		select {
@@ -278,7 +280,7 @@ func (h *Hold) Unlock(ctx context.Context) error {
 		result <- leaveErr
 	}()
 	select {
-	case leaveErr := <-result:
+	case leaveErr := <-result: // err is ErrLost if the hold was lost before, even if the delete works
 		if leaveErr != nil {
 			err = leaveErr
 		}

@@ -43,9 +43,9 @@ func (h *Hold) begin(given context.Context) {
 }
 
 // Context ends, with the cause ErrLost, when the lock is lost. Work under the lock should
-// stop then, and call Unlock. It also ends when the lock is released, and with the context
-// that was given to Lock: then the lock is still held, and Unlock is due. When somebody
-// deletes the znode, only Unlock notices.
+// stop then, and call Unlock. It ends when the lock is released. It also ends with the context
+// that was given to Lock; in that case the lock is still held, and Unlock is due. When
+// somebody deletes the znode, only Unlock notices.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Token is the fencing token. A writer's is greater than those of all holds before on the
@@ -61,8 +61,8 @@ func holdIn(ctx context.Context, lock *RWLock) *Hold {
 }
 
 // enter counts one more Lock or RLock inside the hold. inside is false if the hold was
-// released (its context has ended, so the caller's was made by context.WithoutCancel): then
-// the caller queues up like anybody else. Nobody enters a hold that was lost:
+// released: the caller's context was made by context.WithoutCancel, or another goroutine
+// unlocks just now. Then the caller queues up like anybody else. Nobody enters a hold that was lost:
 // all that is left to do in it is to call Unlock.
 //
 // TODO 4: two readers are inside, and both ask to write. Whom does each of them wait for?
