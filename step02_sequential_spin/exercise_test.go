@@ -19,7 +19,7 @@ func TestTheExercise(t *testing.T) {
 		return s
 	}
 	exercise.Accepts(t, exercise.Step2, lock)
-	exercise.Accepts(t, exercise.Step2, queue("rests for longer", with(func(l *wrong) { l.poll = 15 * pollInterval })))
+	exercise.Accepts(t, exercise.Step2, queue("rests for longer", with(func(l *wrong) { l.poll = 5 * pollInterval })))
 	// No lock's answers show how much of the stack is used.
 	exercise.Accepts(t, exercise.Step2, queue("W7", with(waitsByRecursion)))
 
