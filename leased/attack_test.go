@@ -571,7 +571,7 @@ func TestTheDialerIsGivenNames(t *testing.T) {
 	nowhere := zktest.Impostor(t, nil)
 	before := moves(nowhere)
 	a.Tap.HangUp()
-	z.Await("A to look for its server in vain", func() bool { return moves(nowhere) >= before+3 })
+	z.Await("A to look for its server", func() bool { return moves(nowhere) >= before+3 })
 	moves(z.Servers()[0])
 	held.Release()
 	require.Equal(t, a.ID, a.SessionID(), "A's session")

@@ -54,7 +54,7 @@ func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
 	a := joinProcess(zktest.New(t), "A")
 	a.Acquire().Release()           // makes the directory
 	for inTime := false; !inTime; { // on a busy machine the tenure may be over before all had their turn
-		require.NoError(t, a.Ctx.Err(), "waited in vain for six goroutines to have their turns within %v", maxTenure)
+		require.NoError(t, a.Ctx.Err(), "timed out waiting for six goroutines to have their turns within %v", maxTenure)
 		mark, begun := a.Tap.Mark(), time.Now()
 		line := []*zktest.Turn{a.Acquire()}
 		for n := range 5 {

@@ -346,7 +346,7 @@ func TestACreateThatDoesNotArriveIsRepeated(t *testing.T) {
 func TestAZnodeThatGoesWhileItIsLookedForIsMadeAnew(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
-		a.Tap.LoseReply(wiretap.Create, 3) // after one in vain, and the directory's
+		a.Tap.LoseReply(wiretap.Create, 3) // after one that finds no directory, and the directory's
 		read := a.Tap.HoldRequest(wiretap.GetData, 1)
 		turn := a.Start()
 		zktest.AwaitChan(z, "A to read the znode that it has found", read.Sprung())

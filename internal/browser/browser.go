@@ -165,7 +165,7 @@ func (b *Browser) Until(expression string) {
 	_, err := chromedp.Run(b.Ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(patience)))
 	if err != nil {
 		seen := Evaluate[string](b, `document.body.innerText`)
-		require.NoError(b, err, "waited in vain for %s; the page says:\n%s", expression, seen)
+		require.NoError(b, err, "timed out waiting for %s; the page says:\n%s", expression, seen)
 	}
 }
 

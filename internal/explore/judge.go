@@ -40,7 +40,7 @@ func (p *player) looksInside(r *Run) {
 	var inside []int
 	writes := false
 	for i, c := range p.clients {
-		if c.believes() {
+		if c.isInside() {
 			inside = append(inside, i)
 			writes = writes || i >= p.Readers
 			p.looksAtToken(r, i, c)
@@ -55,7 +55,7 @@ func (p *player) looksInside(r *Run) {
 }
 
 // looksAtToken looks whether the token of a new holder is greater than those before.
-func (p *player) looksAtToken(r *Run, i int, c *client) {
+func (p *player) looksAtToken(r *Run, i int, c *contender) {
 	isReader := i < p.Readers
 	hasToBeGreater := c.way.HasHolds() && !isReader
 	if !hasToBeGreater || c.counted {
@@ -123,7 +123,7 @@ func (p *player) looksForTimers() error {
 
 // end tells how an order has ended for a client, and what is wrong with that. The caller
 // has c.mu.
-func (c *client) end() (end string, wrong string) {
+func (c *contender) end() (end string, wrong string) {
 	switch {
 	case c.crashed:
 		return fmt.Sprintf("%v crashed", c.name), ""
@@ -145,7 +145,7 @@ func (c *client) end() (end string, wrong string) {
 
 // mayFail tells whether the error of the client's last call is one that the lock may give.
 // The caller has c.mu.
-func (c *client) mayFail() bool {
+func (c *contender) mayFail() bool {
 	if c.gaveUp && errors.Is(c.err, context.Canceled) {
 		return true
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/process"
 	"zklock/internal/stage"
 )
@@ -18,13 +18,13 @@ import (
 func part(name string) string { return "explore:" + name }
 
 // Role makes a process that was started to explore this lock do so.
-func Role(name string, lock actor.Lock) {
+func Role(name string, lock client.Lock) {
 	process.Role(part(name), func(process.Call) any { return &Played{lock: lock} })
 }
 
 // Played is the process, as the one that has started it sees it.
 type Played struct {
-	lock   actor.Lock
+	lock   client.Lock
 	player *player
 }
 

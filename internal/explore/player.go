@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -52,7 +52,7 @@ func (r Run) Requests() (n int) {
 // player plays one order after the other.
 type player struct {
 	Settings
-	lock   actor.Lock
+	lock   client.Lock
 	eye    *zk.Conn // the explorer's own
 	number int      // of the order
 	looked bool     // for timers
@@ -60,7 +60,7 @@ type player struct {
 	// The present order:
 	path     string // of its directory
 	story    *story
-	clients  []*client
+	clients  []*contender
 	last     int // the client that came last; -1: none
 	faults   int // until now
 	switches int
@@ -71,7 +71,7 @@ type player struct {
 }
 
 // newPlayer connects to the server.
-func newPlayer(lock actor.Lock, settings Settings, root string) (*player, error) {
+func newPlayer(lock client.Lock, settings Settings, root string) (*player, error) {
 	settings.Root = root
 	p := &player{Settings: settings, lock: lock}
 	eye, err := zktest.Dial(settings.Servers, timeout, wiretap.New().Dial)
@@ -127,7 +127,7 @@ func (p *player) enter() error {
 	p.path = dir
 	p.record.begins(p.lockPath(), p.Znode, p.Clients)
 	p.story = &story{path: dir}
-	p.clients = make([]*client, p.Clients)
+	p.clients = make([]*contender, p.Clients)
 	p.last = -1
 	p.faults = 0
 	p.switches = 0
@@ -138,7 +138,7 @@ func (p *player) enter() error {
 	var all sync.WaitGroup
 	for i := range p.clients {
 		all.Go(func() {
-			p.clients[i], errs[i] = newClient(i, p.lock, p.Servers, p.story, p.record)
+			p.clients[i], errs[i] = newContender(i, p.lock, p.Servers, p.story, p.record)
 		})
 	}
 	all.Wait()
@@ -165,7 +165,7 @@ func (p *player) lockPath() string {
 }
 
 // takesItsWay gives a client its lock.
-func (p *player) takesItsWay(i int, c *client) error {
+func (p *player) takesItsWay(i int, c *contender) error {
 	write, read := p.lock.Ways(c.session, p.lockPath())
 	c.way = write
 	if i < p.Readers && read == nil {
@@ -352,5 +352,5 @@ func (p *player) settle() error {
 }
 
 func (p *player) allSettled() bool {
-	return !slices.ContainsFunc(p.clients, func(c *client) bool { return !c.isSettled() })
+	return !slices.ContainsFunc(p.clients, func(c *contender) bool { return !c.isSettled() })
 }

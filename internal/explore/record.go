@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/stage"
 	"zklock/internal/wiretap"
@@ -57,17 +57,17 @@ func (r *record) notes(do func(now int)) {
 }
 
 // passes notes a frame of a client, which now goes on, or is lost.
-func (r *record) passes(client int, f wiretap.Frame) {
+func (r *record) passes(contender int, f wiretap.Frame) {
 	r.notes(func(now int) {
-		i := r.recorder.Departs(now, r.clients[client], actor.Passage{Frame: f})
+		i := r.recorder.Departs(now, r.clients[contender], client.Frame{Frame: f})
 		r.now += step
-		r.recorder.Arrives(r.now, i, r.clients[client], f)
+		r.recorder.Arrives(r.now, i, r.clients[contender], f)
 	})
 }
 
-// becomes notes what a client believes of itself from now on.
-func (r *record) becomes(client int, mood string) {
-	r.notes(func(now int) { r.recorder.Hears(now, r.clients[client], stage.Word{Mood: mood}) })
+// becomes notes the state of a client from now on.
+func (r *record) becomes(contender int, state string) {
+	r.notes(func(now int) { r.recorder.Hears(now, r.clients[contender], client.State{Name: state}) })
 }
 
 // chooses begins a part of the story, which a choice is.

@@ -67,14 +67,14 @@ func (w *window) press(selector string) {
 }
 
 // becomes waits until the list says of a client how it is, on the left and on the right.
-func (w *window) becomes(client int, moods ...string) {
+func (w *window) becomes(client int, states ...string) {
 	w.Helper()
-	for i, mood := range moods {
+	for i, state := range states {
 		w.Until(fmt.Sprintf(
 			`document.querySelector("#clients tbody").rows[%d]?.cells[%d]?.textContent.startsWith(%q)`,
 			client,
 			1+i,
-			mood,
+			state,
 		))
 	}
 }

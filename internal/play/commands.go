@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/stage"
 	"zklock/internal/zktest"
 )
@@ -197,14 +197,14 @@ func (b *side) gets(c command) error {
 
 // all lets all lock who do not yet, or all unlock who hold the lock. The caller holds mu.
 func (b *side) all(do string) error {
-	whom := slices.DeleteFunc(slices.Clone(b.clients), func(c *client) bool {
+	whom := slices.DeleteFunc(slices.Clone(b.clients), func(c *contender) bool {
 		switch {
 		case c.Process != stage.Running:
 			return true
 		case do == "lock":
-			return c.Mood == zktest.MoodWaits || c.Believes()
+			return c.State == zktest.StateWaits || c.IsInside()
 		case do == "unlock":
-			return !c.Believes()
+			return !c.IsInside()
 		}
 		return true
 	})
@@ -227,23 +227,23 @@ const tooLong = 10 * time.Second
 
 // follows carries a command out in its turn. If the client queues up, it has done so
 // before the next one's turn, unless that takes too long.
-func (c *client) follows(do string, queues bool) {
+func (c *contender) follows(do string, queues bool) {
 	c.mu.Lock()
 	done := !c.ended && c.Process == stage.Running && c.does(do) == nil
 	c.mu.Unlock()
 	if done && queues {
 		c.await(tooLong, func() bool {
-			willNotQueue := c.ended || c.Mood == zktest.MoodFailed
+			willNotQueue := c.ended || c.State == zktest.StateFailed
 			return c.Answered || willNotQueue
 		})
 	}
 }
 
 // toClient are the commands that a client's process carries out.
-var toClient = []string{"lock", "unlock", "again", "giveup", "read", "put", "cut", "mend", "losecreate", "losedelete"}
+var toClient = []string{"lock", "unlock", "again", "giveup", "read", "put", "cut", "restore", "losecreate", "losedelete"}
 
 // can are the commands that make sense now. The caller holds mu.
-func (c *client) can() []string {
+func (c *contender) can() []string {
 	return slices.DeleteFunc(
 		append([]string{"kill", "stop", "continue", "delaylist"}, toClient...),
 		func(do string) bool { return c.may(do) != nil },
@@ -251,10 +251,10 @@ func (c *client) can() []string {
 }
 
 // may tells whether a command makes sense now. The caller holds mu.
-func (c *client) may(do string) error {
+func (c *contender) may(do string) error {
 	stopped := c.Process == stage.Stopped
-	onItsLine := slices.Contains([]string{"cut", "mend", "losecreate", "losedelete"}, do)
-	waits, takes := c.Mood == zktest.MoodWaits, do == "lock" || do == "read"
+	onItsLine := slices.Contains([]string{"cut", "restore", "losecreate", "losedelete"}, do)
+	waits, takes := c.State == zktest.StateWaits, do == "lock" || do == "read"
 	callsLock, notDuringUnlock := takes || do == "again", takes || do == "unlock"
 	awaitsLock := waits || c.enters
 	lineIsInOrder := c.Line != stage.Cut && len(c.Armed) == 0
@@ -270,17 +270,17 @@ func (c *client) may(do string) error {
 		refused = "is stopped: its line is in its own hands"
 	case do == "cut" && c.Line == stage.Cut:
 		refused = "is cut off already"
-	case do == "mend" && lineIsInOrder:
+	case do == "restore" && lineIsInOrder:
 		refused = "has a line that is in order"
 	case do == "read" && !c.Reads:
 		refused = "has a lock without readers"
 	case callsLock && awaitsLock:
 		refused = "waits already"
-	case takes && c.Believes():
+	case takes && c.IsInside():
 		refused = "holds the lock already"
-	case notDuringUnlock && c.Mood == actor.Releases:
+	case notDuringUnlock && c.State == client.Releases:
 		refused = "calls Unlock already"
-	case do == "again" && !c.Believes():
+	case do == "again" && !c.IsInside():
 		refused = "does not hold the lock"
 	case do == "giveup" && !awaitsLock:
 		refused = "does not wait"
@@ -299,7 +299,7 @@ func (c *client) may(do string) error {
 }
 
 // does carries a command out, or has the client's process do so. The caller holds mu.
-func (c *client) does(do string) error {
+func (c *contender) does(do string) error {
 	defer c.Shows(c.now())
 	switch do {
 	case "kill":
@@ -320,7 +320,7 @@ func (c *client) does(do string) error {
 	case "cut":
 		c.Line = stage.Cut
 		c.Unwatched(c.now(), c.Client)
-	case "mend":
+	case "restore":
 		c.Line, c.Armed = stage.Up, nil
 	case "lock", "read":
 		c.Answered = false

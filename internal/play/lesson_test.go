@@ -117,15 +117,15 @@ func TestNothingIsSeenBeforeItsCauseInABrowser(t *testing.T) {
 	w := shows(t, "3", 6)
 	w.Do(chromedp.KeyEvent("L"))
 	w.becomes(0, "holds")
-	w.Until(`boards[0].mood(5) === "waits" && boards[0].story.frames.length === 0`)
+	w.Until(`boards[0].state(5) === "waits" && boards[0].story.frames.length === 0`)
 	browser.Evaluate[any](w.Browser, `
 		flew = 0; early = [];
 		(function look() {
 			const now = performance.now(), b = boards[0];
 			const flying = b.story.frames.filter((f) => f.client === 1 && f.to > now);
 			flew += flying.length;
-			if (flying.length && b.mood(1) === "holds") early.push("it holds");
-			if (flying.some((f) => f.kind === NOTIFICATION) && b.mood(1) === "holds")
+			if (flying.length && b.state(1) === "holds") early.push("it holds");
+			if (flying.some((f) => f.kind === NOTIFICATION) && b.state(1) === "holds")
 				early.push("it holds, and has not been told");
 			const writes = b.story.frames.some((f) => f.writes && f.to > now);
 			if (writes && ![...b.nodes.values()].some((n) => n.owner === 0 && there(n, now)))

@@ -135,12 +135,12 @@ var lessons = []lesson{
 					if !b.Quiet() {
 						return false
 					}
-					mood := b.clients[1].Mood
-					hasHeard := mood == zktest.MoodFailed || mood == zktest.MoodWaits
+					state := b.clients[1].State
+					hasHeard := state == zktest.StateFailed || state == zktest.StateWaits
 					return hasHeard && len(b.Queue()) == 2
 				},
 				seen: func(b *side) lang.Text {
-					if b.clients[1].Mood == zktest.MoodFailed {
+					if b.clients[1].State == zktest.StateFailed {
 						return lang.Of("Client 1 got an error, and does not know that it has a znode.",
 							"客户端 1 收到错误，不知道自己有一个 znode。")
 					}
@@ -149,7 +149,7 @@ var lessons = []lesson{
 				}},
 			{Text: text("Lock client 2.",
 				"让客户端 2 加锁。"), Do: "lock", Client: 2,
-				done: func(b *side) bool { return b.clients[2].Mood == zktest.MoodWaits && b.Quiet() }},
+				done: func(b *side) bool { return b.clients[2].State == zktest.StateWaits && b.Quiet() }},
 			{Text: text("Unlock client 0. Who is the next?",
 				"让客户端 0 解锁。下一个是谁？"), Do: "unlock",
 				done: func(b *side) bool {
@@ -261,12 +261,12 @@ func lists(n int) lang.Text { return plural(n, "%d list", "%d lists", "%d 次列
 func killed(b *side) bool { return b.clients[0].Process == stage.Dead }
 
 func holds(client int) func(b *side) bool {
-	return func(b *side) bool { return b.clients[client].Is == zktest.MoodHolds }
+	return func(b *side) bool { return b.clients[client].Is == zktest.StateHolds }
 }
 
 // are tells how the first clients are.
-func (b *side) are(moods ...string) bool {
-	for i, is := range moods {
+func (b *side) are(states ...string) bool {
+	for i, is := range states {
 		if b.clients[i].Is != is {
 			return false
 		}
@@ -367,7 +367,7 @@ func (s *service) open(n int) {
 	s.lay(0, left, l.clients)
 	s.await(time.Minute, func() bool {
 		return !slices.ContainsFunc(s.laid(), func(b *side) bool {
-			return slices.ContainsFunc(b.clients, func(c *client) bool { return c.Process == stage.Starting })
+			return slices.ContainsFunc(b.clients, func(c *contender) bool { return c.Process == stage.Starting })
 		})
 	})
 	for i, do := range l.moves {

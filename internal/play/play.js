@@ -82,8 +82,8 @@ class Board {
     for (const [i, f] of told("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
     const at = (moment, client) => laid ? 0 : this.moment(moment, client);
     this.is.rows.forEach((r, i) => {
-      const { moods } = this.clients[i] ??= { name: called(i), slot: 2 * i, moods: [{ at: 0, is: r.is }] };
-      if (moods.at(-1).is !== r.is) moods.push({ at: Math.max(moods.at(-1).at, at(r.since, i)), is: r.is });
+      const { states } = this.clients[i] ??= { name: called(i), slot: 2 * i, states: [{ at: 0, is: r.is }] };
+      if (states.at(-1).is !== r.is) states.push({ at: Math.max(states.at(-1).at, at(r.since, i)), is: r.is });
     });
     const lasts = (of, i, x, client) => {
       const known = of.get(i);
@@ -118,7 +118,7 @@ class Board {
   // arrange makes of what stands the story that the stage draws, and forgets what is over.
   arrange() {
     const { story } = this, places = new Map(), now = performance.now();
-    for (const c of this.clients) while (c.moods[1]?.at <= now) c.moods.shift();
+    for (const c of this.clients) while (c.states[1]?.at <= now) c.states.shift();
     for (const all of [this.nodes, this.watches]) for (const [i, x] of all) if (x.to >= 0 && x.to <= now) all.delete(i);
     story.clients = this.clients;
     story.slots = 2 * this.clients.length;
@@ -165,7 +165,7 @@ class Board {
     const { story } = this;
     if (!this.width) return false;
     story.frames = story.frames.filter((f) => now < f.to);
-    story.awake = story.awake.filter((a) => this.mood(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
+    story.awake = story.awake.filter((a) => this.state(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
     this.stage.draw(now, null);
     if (this.changes.some((at) => at <= now)) {
       this.changes = this.changes.filter((at) => at > now);
@@ -189,7 +189,7 @@ class Board {
         ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, "✗ ", say(`broken: ${service.properties[b.breaks].en}`, `不成立：${service.properties[b.breaks].zh}`))] : [])))]);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
-    const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.mood(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${n.owner < 0 ? say("of nobody here", "不属于这里的任何人") : clientName(n.owner)}`)));
+    const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.state(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${n.owner < 0 ? say("of nobody here", "不属于这里的任何人") : clientName(n.owner)}`)));
     if (!queue.length) shown.push(make("li", {}, say("empty", "空")));
     if (queue.length > LISTED) shown.push(make("li", { className: "more" }, say(`and ${queue.length - LISTED} more`, `还有 ${queue.length - LISTED} 个`)));
     fill(root.querySelector(".ls ol"), shown);
@@ -198,13 +198,13 @@ class Board {
       ...(writes ?? []).slice(0, 3).map((w) => make("p", { className: w.ok ? "ok" : "refused" }, writeLine(w)))]);
     if (!root.querySelector("details").open) return;
     const { clients, nodes, watches } = this.story;
-    fill(root.querySelector("tbody"), clients.map((c, i) => row(say(c.name), moodName(this.mood(i)),
+    fill(root.querySelector("tbody"), clients.map((c, i) => row(say(c.name), stateName(this.state(i)),
       nodes.filter((n) => n.owner === i && there(n, now)).map(number).join(", ") || say("none", "无"),
       watches.filter((w) => w.client === i && there(w, now)).map((w) => target(this.story, w)).join(", ") || say("nothing", "无"),
       say(PROCESS[is.rows[i]?.process] ?? text("", "")), say(STATES[is.rows[i]?.line] ?? text("", "")), is.rows[i]?.token || "–")));
   }
 
-  mood(i) { return this.clients[i] ? mood(this.clients[i], performance.now()) : "idle"; }
+  state(i) { return this.clients[i] ? stateAt(this.clients[i], performance.now()) : "idle"; }
 }
 
 // writeLine is a write to the store.
@@ -324,7 +324,7 @@ function toDo() {
 // isSet tells whether a lesson's scene is set, and seen so: then its task appears.
 function isSet() {
   const { course } = service;
-  return course.begun && (course.done > 0 || live().every((b) => b.is.rows.every((r, i) => b.mood(i) === r.is)));
+  return course.begun && (course.done > 0 || live().every((b) => b.is.rows.every((r, i) => b.state(i) === r.is)));
 }
 
 // isNext tells whether a button is the one to press now.
@@ -408,14 +408,14 @@ function list() {
   $("head1").hidden = !pair;
   set($("head1"), say("right", "右边"));
   fill($("clients").querySelector("tbody"), names.map((name, i) => {
-    const quick = (b) => QUICK[b.mood(i)];
+    const quick = (b) => QUICK[b.state(i)];
     const same = live().every((b) => quick(b) === quick(first)); // one button for both boards
     const press = (b, on) => {
       const what = quick(b);
       return what && b.is.rows[i]?.can.includes(what) ? [Object.assign(button({ do: what, client: String(i), ...on }, say(COMMANDS[what])), { className: "quick" + (isNext(what, i) ? " next" : ""), ariaLabel: clientAction(i, what) })] : [];
     };
     const tr = make("tr", { className: i === chosen ? "chosen" : "" }, make("th", { scope: "row" }, make("button", { type: "button", textContent: say(name) })),
-      ...live().map((b) => make("td", { className: look(b.mood(i)) }, ...state(b, i), ...(same ? [] : press(b, { board: String(b.i) })))),
+      ...live().map((b) => make("td", { className: look(b.state(i)) }, ...state(b, i), ...(same ? [] : press(b, { board: String(b.i) })))),
       make("td", {}, ...(same ? press(first, {}) : [])));
     tr.querySelector("button").dataset.choose = i;
     tr.querySelector("button").setAttribute("aria-pressed", i === chosen);
@@ -432,14 +432,14 @@ function list() {
   show("read", any((r) => r.reads));
   show("continue", any((r) => r.process === "stopped"));
   show("stop", !any((r) => r.process === "stopped"));
-  show("mend", any((r) => r.line === "cut"));
+  show("restore", any((r) => r.line === "cut"));
   show("cut", !any((r) => r.line === "cut"));
 }
 
-// state is a client's mood in words, and what is going to happen to it.
+// state is a client's state in words, and what is going to happen to it.
 function state(b, i) {
   const r = b.is.rows[i] ?? {};
-  return [moodName(b.mood(i)), ...(r.token && inside(b.mood(i)) ? [make("small", { className: "token" }, say(`token ${r.token}`, `令牌 ${r.token}`))] : []),
+  return [stateName(b.state(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${r.token}`, `令牌 ${r.token}`))] : []),
     ...(r.armed ?? []).map((a) => make("small", {}, say(ARMED[a]))), ...(r.said ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
 }
 
@@ -557,7 +557,7 @@ for (const b of boards) b.stage.canvas.onclick = (e) => {
 
 const moves = {
   ArrowDown: () => select(chosen + 1), ArrowUp: () => select(chosen - 1), PageDown: () => select(chosen + 10), PageUp: () => select(chosen - 10),
-  h: () => { const c = boards[0].clients, next = [...c.keys()].map((i) => (chosen + 1 + i) % c.length).find((i) => live().some((b) => inside(b.mood(i)))); if (next !== undefined) select(next); },
+  h: () => { const c = boards[0].clients, next = [...c.keys()].map((i) => (chosen + 1 + i) % c.length).find((i) => live().some((b) => inside(b.state(i)))); if (next !== undefined) select(next); },
   " ": () => ask({ do: "pace", pace: service.pace === "pause" ? "onward" : "pause" }),
   "?": () => { keys(); $("keys").showModal(); },
   S: () => $("save").click(),

@@ -168,7 +168,7 @@ func TestAHolderThatIsCutOff(t *testing.T) {
 			b.warns(stage.NotTold, 0) && b.warns(stage.TwoInside, 0, 1)
 	})
 	p.until(1, "step 5 to tell", func(b *side) bool { return b.are("told that it lost the lock", "holds") })
-	p.do(`{"do":"mend","client":0}`)
+	p.do(`{"do":"restore","client":0}`)
 	p.says(`"clients":[0],"frame":{"kind":1,"op":-10,`)
 }
 

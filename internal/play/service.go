@@ -83,7 +83,7 @@ type side struct {
 	building  bool
 	complaint string // of the compiler
 	program   program
-	clients   []*client
+	clients   []*contender
 	wanted    int            // clients, once it is built
 	left      sync.WaitGroup // has each client until its process has ended
 	ended     bool           // another lock has been laid in its place
@@ -264,7 +264,7 @@ func (s *service) place(l lock, p program) (dir, path string, err error) {
 // fill brings the clients that are wanted, once the lock is built. The caller holds mu.
 func (b *side) fill() {
 	for b.Dir != "" && len(b.clients) < b.wanted {
-		c := &client{Client: b.Add(b.now()), side: b, orders: make(chan string, 20)}
+		c := &contender{Client: b.Add(b.now()), side: b, orders: make(chan string, 20)}
 		b.clients = append(b.clients, c)
 		b.left.Go(c.plays)
 	}

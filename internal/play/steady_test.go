@@ -43,7 +43,7 @@ func TestClicksAtRandom(t *testing.T) {
 	keys := []string{"1", "2", "3", "4", "5", "6", "zk"}
 	dos := []string{
 		"lock", "lock", "lock", "lock", "unlock", "unlock", "unlock", "again", "giveup", "giveup", "read", "put",
-		"stop", "continue", "continue", "cut", "mend", "mend",
+		"stop", "continue", "continue", "cut", "restore", "restore",
 		"losecreate", "losedelete", "delaylist",
 	}
 	random := rand.New(rand.NewPCG(15, 15))
@@ -94,7 +94,7 @@ func TestClicksAtRandom(t *testing.T) {
 
 	// All that are alive go on; then what the page says of each board is what the server says.
 	for c := range clients {
-		for _, do := range []string{"continue", "mend"} {
+		for _, do := range []string{"continue", "restore"} {
 			p.post(fmt.Sprintf(`{"do":%q,"client":%d}`, do, c))
 		}
 	}
@@ -126,7 +126,7 @@ func TestClicksAtRandom(t *testing.T) {
 			if isSecondReader || len(queue) == 0 || queue[0].Owner < 0 {
 				return isSecondReader
 			}
-			return b.clients[queue[0].Owner].Believes()
+			return b.clients[queue[0].Owner].IsInside()
 		})
 		alive += clients - crashed
 	}
@@ -198,7 +198,7 @@ func TestThreeServersThatFail(t *testing.T) {
 	p.do(`{"do":"server","n":%d,"fault":"kill"}`, first)
 	p.zoo.Await("another leader", func() bool { n := leads(); return n > 0 && n != first })
 	p.do(`{"do":"unlock","client":0}`)
-	p.says(`"what":"mood","clients":[1],"mood":"holds"`)
+	p.says(`"what":"state","clients":[1],"state":"holds"`)
 	p.do(`{"do":"server","n":%d,"fault":"restore"}`, first)
 	other := first%3 + 1
 	for _, fault := range []string{"stop", "cut"} {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/stage"
 	"zklock/internal/wiretap"
 )
@@ -93,8 +93,8 @@ func (s *service) wake(after time.Duration) {
 }
 
 // hold returns when a frame of a client can go on. The caller holds mu.
-func (s *service) hold(c *client, f wiretap.Frame) {
-	if actor.IsFree(f) {
+func (s *service) hold(c *contender, f wiretap.Frame) {
+	if client.IsFree(f) {
 		return
 	}
 	h := &held{came: time.Now()}

@@ -92,7 +92,7 @@ func await(t *testing.T, what string, done <-chan error) {
 	case err := <-done:
 		require.NoError(t, err, what)
 	case <-time.After(30 * time.Second):
-		require.Fail(t, "waited in vain for "+what)
+		require.Fail(t, "timed out waiting for "+what)
 	}
 }
 

@@ -47,7 +47,7 @@ const (
 	Yes   Verdict = "✓"
 	No    Verdict = "✗"
 	Void  Verdict = "–" // the question does not arise: the evidence says why
-	Stuck Verdict = "?" // no answer: the evidence says what was waited for in vain
+	Stuck Verdict = "?" // no answer: the evidence says what did not come
 )
 
 // A Result is the verdict on one property of one subject.
@@ -64,7 +64,7 @@ type Result struct {
 type Line struct {
 	Client string
 	Frames []wiretap.Frame
-	Moods  []zktest.Mood
+	States []zktest.State
 }
 
 // String is the result in a sentence.
@@ -115,7 +115,7 @@ func check(
 		property.tell(s)
 	})
 	var r Result
-	if err != nil { // a wait in vain
+	if err != nil { // a wait has timed out
 		r.Verdict, r.Evidence = Stuck, err.Error()
 	}
 	select {
@@ -224,7 +224,7 @@ func (s *story) lines() (lines []Line) {
 		for i := range frames {
 			frames[i].Path = s.short(frames[i].Path)
 		}
-		lines = append(lines, Line{m.Name, frames, m.Moods()})
+		lines = append(lines, Line{m.Name, frames, m.States()})
 	}
 	return lines
 }

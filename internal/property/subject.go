@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/explore"
 	"zklock/internal/zktest"
 )
@@ -58,7 +58,7 @@ func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subjec
 // Acts makes a process that was started to be a client of this subject one: make play and
 // make explore start the tests of the published mistakes so.
 func (s Subject) Acts() {
-	lock := actor.Lock{Open: s.Open, Ways: s.Ways}
+	lock := client.Lock{Open: s.Open, Ways: s.Ways}
 	lock.Role(s.Name)
 	explore.Role(s.Name, lock)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -43,41 +43,41 @@ func (c *Camera) do(what func(r *Recorder, now int)) {
 }
 
 // Follow follows a client, which has not connected yet.
-func (c *Camera) Follow(name lang.Text, tap *wiretap.Tap) (client *Client) {
+func (c *Camera) Follow(name lang.Text, tap *wiretap.Tap) (seen *Client) {
 	c.do(func(r *Recorder, now int) {
-		client = r.Add(now)
-		client.Called, client.Process = name, Running
+		seen = r.Add(now)
+		seen.Called, seen.Process = name, Running
 	})
-	pass := func(f wiretap.Frame) { c.passes(client, tap, f) }
-	tap.GateOnRecord(pass, actor.IsFree)
-	return client
+	pass := func(f wiretap.Frame) { c.passes(seen, tap, f) }
+	tap.GateOnRecord(pass, client.IsFree)
+	return seen
 }
 
 // passes returns when a frame may go on.
-func (c *Camera) passes(client *Client, tap *wiretap.Tap, f wiretap.Frame) {
+func (c *Camera) passes(seen *Client, tap *wiretap.Tap, f wiretap.Frame) {
 	tellsOfAChange := f.Kind == wiretap.Notification || f.Op == wiretap.GetChildren
 	if tellsOfAChange && f.Kind != wiretap.Request {
 		c.Look() // before the client knows of it
 	}
-	p := actor.Passage{Frame: f}
+	at := client.Frame{Frame: f}
 	if f.Op == wiretap.SetWatches {
-		p.Watched = tap.Watched()
+		at.Watched = tap.Watched()
 	}
 	i := -1
-	c.do(func(r *Recorder, now int) { i = r.Departs(now, client, p) })
+	c.do(func(r *Recorder, now int) { i = r.Departs(now, seen, at) })
 	if i < 0 {
 		return
 	}
-	if !actor.IsFree(f) {
+	if !client.IsFree(f) {
 		time.Sleep(onItsWay)
 	}
-	c.do(func(r *Recorder, now int) { r.Arrives(now, i, client, f) })
+	c.do(func(r *Recorder, now int) { r.Arrives(now, i, seen, f) })
 }
 
 // Ends notes that the server has ended the session of a client.
-func (c *Camera) Ends(client *Client) {
+func (c *Camera) Ends(seen *Client) {
 	c.Look()
-	c.do(func(r *Recorder, now int) { r.Unwatched(now, client) })
+	c.do(func(r *Recorder, now int) { r.Unwatched(now, seen) })
 }
 
 // Look looks at what there is at the server.
@@ -95,12 +95,12 @@ func (c *Camera) Look() {
 	c.do(func(r *Recorder, now int) { r.Looked(asked, now, sessions) })
 }
 
-// Moods notes what a client has believed of itself, from its beginning on.
-func (c *Camera) Moods(client *Client, moods []zktest.Mood) {
+// States notes the states that a client has been in, from its beginning on.
+func (c *Camera) States(seen *Client, states []zktest.State) {
 	c.do(func(*Recorder, int) {
-		client.shown = nil
-		for _, m := range moods {
-			client.shown = append(client.shown, Mood{At: int(m.At.Sub(c.began).Microseconds()), Is: m.Is})
+		seen.shown = nil
+		for _, s := range states {
+			seen.shown = append(seen.shown, State{At: int(s.At.Sub(c.began).Microseconds()), Is: s.Is})
 		}
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/zktest"
 )
@@ -26,7 +26,7 @@ const (
 
 // A Client is what is seen of one. What has a name in JSON, the page shows.
 type Client struct {
-	Is      string   `json:"is"` // what it believes, and what has befallen it
+	Is      string   `json:"is"` // its state, and what has befallen it
 	Process string   `json:"process"`
 	Line    string   `json:"line"`
 	Armed   []string `json:"armed"` // faults that wait for their moment
@@ -40,10 +40,10 @@ type Client struct {
 	Called   lang.Text `json:"-"` // if it has another name than its number
 	Session  int64     `json:"-"`
 	Joined   bool      `json:"-"`
-	Mood     string    `json:"-"` // what it has told last
+	State    string    `json:"-"` // what it has told last
 	Answered bool      `json:"-"` // by the server, since it called Lock
 
-	shown      []Mood
+	shown      []State
 	lostCreate bool
 	last       Arrival
 	times      int
@@ -65,8 +65,8 @@ func (c *Client) name() lang.Text {
 	return lang.Text{EN: fmt.Sprintf("client %d", c.Number), ZH: fmt.Sprintf("客户端 %d", c.Number)}
 }
 
-// Believes tells whether the client takes the lock for its own.
-func (c *Client) Believes() bool { return actor.Believes(c.Mood) }
+// IsInside tells whether the client is between Lock and Unlock, as far as it knows.
+func (c *Client) IsInside() bool { return client.IsInside(c.State) }
 
 // Disarm takes a fault off those that wait.
 func (c *Client) Disarm(fault string) (was bool) {
@@ -84,21 +84,21 @@ func (c *Client) Shows(now int) {
 	case c.Line == Cut:
 		befallen, inside = "cut off", "cut off, believes it holds"
 	}
-	c.Is = c.Mood
-	idlesOrWaits := c.Mood == zktest.MoodIdle || c.Mood == zktest.MoodWaits
+	c.Is = c.State
+	idlesOrWaits := c.State == zktest.StateIdle || c.State == zktest.StateWaits
 	switch {
 	case c.Process == Starting:
 		c.Is = Starting
 	case c.Process == Dead:
 		c.Is = "crashed"
-	case befallen != "" && c.Believes():
+	case befallen != "" && c.IsInside():
 		c.Is = inside
 	case befallen != "" && idlesOrWaits:
 		c.Is = befallen
 	}
 	if n := len(c.shown); n == 0 || c.shown[n-1].Is != c.Is {
 		c.Since = now
-		c.shown = append(c.shown, Mood{At: now, Is: c.Is})
-		c.shown = c.shown[max(0, len(c.shown)-keptMoods):]
+		c.shown = append(c.shown, State{At: now, Is: c.Is})
+		c.shown = c.shown[max(0, len(c.shown)-keptStates):]
 	}
 }

@@ -46,7 +46,7 @@ function bend(story, phase) {
   const times = new Set([phase.at, phase.over]);
   for (const f of story.frames) for (const t of [f.from, f.to]) if (inside(t)) times.add(t);
   for (const n of story.nodes) for (const t of [n.from, n.to]) if (inside(t)) times.add(t);
-  for (const c of story.clients) for (const m of c.moods) if (inside(m.at)) times.add(m.at);
+  for (const c of story.clients) for (const m of c.states) if (inside(m.at)) times.add(m.at);
   const t = [...times].sort((a, b) => a - b), b = [0];
   for (let i = 1; i < t.length; i++) {
     const gap = t[i] - t[i - 1];

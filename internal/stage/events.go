@@ -3,7 +3,7 @@ package stage
 import (
 	"slices"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -19,7 +19,7 @@ type Event struct {
 
 	Action *Action  `json:"action,omitempty"`
 	Frame  *Arrival `json:"frame,omitempty"`
-	Mood   string   `json:"mood,omitempty"`
+	State  string   `json:"state,omitempty"`
 	Token  int64    `json:"token,omitempty"`
 	Again  bool     `json:"again,omitempty"` // it has happened before
 	Banner *Banner  `json:"banner,omitempty"`
@@ -31,19 +31,19 @@ type What string
 
 // The kinds of events.
 const (
-	Acted    What = "acted"   // the user has done something
-	Arrived  What = "arrived" // a frame
-	LostIt   What = "lost"    // a frame is
-	Believes What = "mood"    // a client believes something of itself
-	Wrote    What = "wrote"   // to the store
-	Gone     What = "gone"    // a znode, as the server shows
-	Expired  What = "expired" // a session, and a znode with it
-	Warns    What = "warns"   // there is a new banner
-	Ended    What = "ended"   // a client's process has, by itself
-	Printed  What = "printed" // a client's process has printed something
-	Failed   What = "failed"  // what the user has asked for
-	Late     What = "late"    // a list comes late
-	Later    What = "later"   // a client that is stopped will do what it was asked to
+	Acted   What = "acted"   // the user has done something
+	Arrived What = "arrived" // a frame
+	LostIt  What = "lost"    // a frame is
+	Changed What = "state"   // a client is in a new state
+	Wrote   What = "wrote"   // to the store
+	Gone    What = "gone"    // a znode, as the server shows
+	Expired What = "expired" // a session, and a znode with it
+	Warns   What = "warns"   // there is a new banner
+	Ended   What = "ended"   // a client's process has, by itself
+	Printed What = "printed" // a client's process has printed something
+	Failed  What = "failed"  // what the user has asked for
+	Late    What = "late"    // a list comes late
+	Later   What = "later"   // a client that is stopped will do what it was asked to
 )
 
 // An Action is what the user has asked for: by the command of the page's button.
@@ -120,7 +120,7 @@ func (r *Recorder) isWorthTelling(c *Client, f wiretap.Frame) bool {
 		return c.Joined
 	case isReply && f.Op == wiretap.SetWatches:
 		return true
-	case isReply && actor.IsFree(f), isReply && !isOfQueue, isReply && hasFound:
+	case isReply && client.IsFree(f), isReply && !isOfQueue, isReply && hasFound:
 		return false
 	}
 	return true
@@ -174,21 +174,14 @@ func (r *Recorder) isFirst(c *Client) bool {
 	return own != nil && own == r.Queue()[0]
 }
 
-// Hears notes what a client believes of itself.
-func (r *Recorder) Hears(now int, c *Client, w Word) {
-	was, believed := c.Mood, c.Believes()
-	c.Mood, c.Token, c.Said = w.Mood, w.Token, w.Said
-	hasGivenUp := w.Mood == zktest.MoodIdle && was == zktest.MoodWaits
-	if w.Said != "" || c.Believes() || hasGivenUp {
-		again := believed && c.Believes()
-		r.Say(Event{At: now, What: Believes, Clients: []int{c.Number}, Mood: w.Mood, Token: w.Token, Text: w.Said, Again: again})
+// Hears notes a new state of a client, as it tells it itself.
+func (r *Recorder) Hears(now int, c *Client, s client.State) {
+	was, wasInside := c.State, c.IsInside()
+	c.State, c.Token, c.Said = s.Name, s.Token, s.Err
+	hasGivenUp := s.Name == zktest.StateIdle && was == zktest.StateWaits
+	if s.Err != "" || c.IsInside() || hasGivenUp {
+		again := wasInside && c.IsInside()
+		r.Say(Event{At: now, What: Changed, Clients: []int{c.Number}, State: s.Name, Token: s.Token, Text: s.Err, Again: again})
 	}
 	c.Shows(now)
-}
-
-// A Word is what a client believes of itself from now on.
-type Word struct {
-	Mood  string
-	Said  string // an error, or ""
-	Token int64  // of its hold, if that has one
 }

@@ -1,7 +1,7 @@
 // Package stage shows a lock and its clients at work, for make play, the tour, the explorer
 // and the book alike. A Recorder stands at the gates of all clients: what passes there are
 // events, and out of them it keeps the znodes and watches at the server, the frames on the
-// wire, what each client believes, and what is wrong with all that. A page draws it while
+// wire, the state of each client, and what is wrong with all that. A page draws it while
 // it happens, or a Story of it later, with one script that also has the words, in both
 // languages.
 package stage
@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
 )
@@ -50,7 +50,7 @@ const (
 	keptFrames = 4000
 	keptNodes  = 1000
 	keptEvents = 300
-	keptMoods  = 200 // of each client
+	keptStates = 200 // of each client
 	keptPhases = 1000
 	keptWrites = 20
 )
@@ -123,11 +123,11 @@ func (r *Recorder) Quiet() bool {
 // unseen tells whether a frame is no part of what is drawn: what keeps a session alive and
 // proved is not what a lock does, nor what a story's teller asks to know that all has come.
 func unseen(f wiretap.Frame) bool {
-	return f.Op == wiretap.Ping || actor.IsProof(f.Path) || f.IsBarrier()
+	return f.Op == wiretap.Ping || client.IsProof(f.Path) || f.IsBarrier()
 }
 
 // Departs writes down that a frame is on its way, and returns its number.
-func (r *Recorder) Departs(now int, c *Client, p actor.Passage) int {
+func (r *Recorder) Departs(now int, c *Client, p client.Frame) int {
 	if p.Session != 0 {
 		c.Session = p.Session
 	}
@@ -368,7 +368,7 @@ func sequence(name string) int {
 }
 
 func (r *Recorder) count(f wiretap.Frame) {
-	if actor.IsFree(f) {
+	if client.IsFree(f) {
 		return
 	}
 	switch f.Kind {

@@ -17,7 +17,7 @@ func TestADeadHoldersSessionIsGivenItsTime(t *testing.T) {
 	holder.Process, waiter.Process = Running, Running
 	r.made(0, "/lock/lock-0000000000", holder.Number, 1)
 	r.made(0, "/lock/lock-0000000001", waiter.Number, 2)
-	waiter.Mood = zktest.MoodWaits
+	waiter.State = zktest.StateWaits
 	holder.Process = Dead
 	holder.Shows(0)
 

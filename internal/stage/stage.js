@@ -15,7 +15,7 @@ const ERRORS = { "-4": text("connection lost", "连接丢失"), "-101": text("no
   "-110": text("node exists", "节点已存在"), "-111": text("not empty", "不为空") };
 
 // What a client is, and, where there is little room, in fewer words.
-const MOODS = {
+const CLIENT_STATES = {
   idle: text("idle", "空闲"), waits: text("waits", "等待"), holds: text("holds", "持有"), reads: text("reads", "读"),
   releases: text("releases", "释放"), starting: text("starting", "正在启动"), crashed: text("crashed", "已崩溃"),
   stopped: text("stopped", "已停住"), "cut off": text("cut off", "被切断"), "got an error": text("got an error", "出错"),
@@ -28,7 +28,7 @@ const BRIEFLY = {
   "stopped, believes it holds": text("stopped, holds?", "已停住，持有？"),
   "cut off, believes it holds": text("cut off, holds?", "被切断，持有？"),
 };
-const moodName = (is) => say(MOODS[is] ?? text(is, is));
+const stateName = (is) => say(CLIENT_STATES[is] ?? text(is, is));
 const errorName = (err) => say(ERRORS[err] ?? text(`error ${err}`, `错误 ${err}`));
 
 // ---- A story, made ready to be drawn ----
@@ -52,9 +52,9 @@ function awakenings(story) {
 }
 
 const there = (x, t) => x.from <= t && (x.to < 0 || t < x.to);
-const mood = (client, t) => client.moods.findLast((m) => m.at <= t)?.is ?? "idle";
+const stateAt = (client, t) => client.states.findLast((m) => m.at <= t)?.is ?? "idle";
 
-// inside tells whether a client believes that it holds the lock, trouble whether
+// inside tells whether a client is between Lock and Unlock, as far as it knows, trouble whether
 // something is wrong with it.
 const inside = (is) => is === "holds" || is === "reads" || is.endsWith("believes it holds");
 const trouble = (is) => /^(crashed|cut off|stopped|told|got)/.test(is);
@@ -239,9 +239,9 @@ class Stage {
 
   node(n, i) {
     const { ink, color } = this;
-    const of = this.story.clients[n.owner]; // none, if it is a stranger's
+    const of = this.story.clients[n.owner]; // none, if it is another client's
     const p = this.nodeAt(i), owner = of ? this.clientAt(n.owner) : this.middle;
-    const held = of && inside(mood(of, this.t)) && !this.story.nodes.some((m, j) => j < i && m.owner === n.owner && there(m, this.t));
+    const held = of && inside(stateAt(of, this.t)) && !this.story.nodes.some((m, j) => j < i && m.owner === n.owner && there(m, this.t));
     ink.strokeStyle = held ? color.holder : color.line;
     ink.lineWidth = this.many ? 0.5 : held ? 2.5 : 1.2;
     if (!this.many || held) line(ink, n.slot < 0 ? toward(this.middle, owner, this.radius.hub) : p, owner); // whose it is
@@ -264,7 +264,7 @@ class Stage {
 
   client(c, i, awake) {
     const { ink, color } = this;
-    const p = this.clientAt(i), is = mood(c, this.t);
+    const p = this.clientAt(i), is = stateAt(c, this.t);
     const holds = inside(is);
     const bad = trouble(is);
     const size = this.many && (holds || awake) ? Math.max(3, this.dot) : this.dot;
@@ -285,7 +285,7 @@ class Stage {
     if (is === "crashed") cross(ink, p, size * 1.5, color.bad);
     const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
     if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
-    let words = awake && !holds ? say("awake", "醒着") : is === "idle" ? "" : BRIEFLY[is] ? say(BRIEFLY[is]) : moodName(is);
+    let words = awake && !holds ? say("awake", "醒着") : is === "idle" ? "" : BRIEFLY[is] ? say(BRIEFLY[is]) : stateName(is);
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
     const below = p.y >= this.middle.y - 1;

@@ -26,15 +26,15 @@ type Story struct {
 	Slots   int           `json:"slots"`           // places around the directory
 }
 
-// A StoryClient is a client in a story. Moods are what it believes of itself, in order.
+// A StoryClient is a client in a story. States are those that it has been in, in order.
 type StoryClient struct {
-	Name  lang.Text `json:"name"`
-	Slot  int       `json:"slot"`
-	Moods []Mood    `json:"moods"`
+	Name   lang.Text `json:"name"`
+	Slot   int       `json:"slot"`
+	States []State   `json:"states"`
 }
 
-// Mood is what a client believes of itself from a moment on.
-type Mood struct {
+// State is what a client is from a moment on.
+type State struct {
 	At int    `json:"at"`
 	Is string `json:"is"`
 }
@@ -123,9 +123,9 @@ func (r *Recorder) Story(now int) Story {
 		s.Phases = append(s.Phases, p)
 	}
 	for _, client := range r.Clients {
-		told := StoryClient{Name: client.name(), Slot: 2 * client.Number, Moods: []Mood{}}
+		told := StoryClient{Name: client.name(), Slot: 2 * client.Number, States: []State{}}
 		for _, m := range client.shown {
-			told.Moods = append(told.Moods, Mood{At: c.since(m.At), Is: m.Is})
+			told.States = append(told.States, State{At: c.since(m.At), Is: m.Is})
 		}
 		s.Clients = append(s.Clients, told)
 	}
@@ -224,7 +224,7 @@ func (s *Story) trim() {
 		happens = append(happens, n.From, n.To)
 	}
 	for _, c := range s.Clients {
-		for _, m := range c.Moods {
+		for _, m := range c.States {
 			happens = append(happens, m.At)
 		}
 	}

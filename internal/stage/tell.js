@@ -5,7 +5,7 @@ const COMMANDS = {
   lock: text("Lock", "加锁"), unlock: text("Unlock", "解锁"), again: text("Lock again", "再次加锁"),
   giveup: text("Give up", "放弃"), read: text("Read", "读"), put: text("Write to store", "写入存储"),
   kill: text("Kill", "杀掉"), stop: text("Stop", "停住"), continue: text("Go on", "恢复"),
-  cut: text("Cut its line", "切断连接"), mend: text("Restore its line", "恢复连接"),
+  cut: text("Cut its line", "切断连接"), restore: text("Restore its line", "恢复连接"),
   losecreate: text("Lose create reply", "丢失 create 应答"), losedelete: text("Lose delete reply", "丢失 delete 应答"),
   delaylist: text("Delay next list", "推迟下次列出"),
 };
@@ -42,7 +42,7 @@ function tell(e) {
     acted: () => say(`You: ${actionName(e.action)}.`, `你：${actionName(e.action)}。`),
     arrived: () => e.again ? say(`${deed(e)}, again and again.`, `${deed(e)}，一遍又一遍。`) : say(`${deed(e)}.`, `${deed(e)}。`),
     lost: () => say(`${deed(e)}, but the reply is lost: ${who} does not know it.`, `${deed(e)}，但应答丢失：${who} 不知道。`),
-    mood: () => moodSentence(e),
+    state: () => stateSentence(e),
     wrote: () => writeSentence(e.write),
     gone: () => e.clients ? say(`${e.znode}, which was ${i}'s, is gone.`, `${e.znode}（属于 ${i}）没了。`) : say(`${e.znode} is gone.`, `${e.znode} 没了。`),
     expired: () => say(`The server ends the session of ${i}, which it has not heard of for 5 s: ${e.znode} is gone.`,
@@ -89,11 +89,11 @@ function answer({ op, err, names }) {
   return names === 1 ? say("1 name", "1 个名字") : say(`${names} names`, `${names} 个名字`);
 }
 
-function moodSentence({ clients: [i], mood, text: error, token, again }) {
-  const is = moodName(mood);
-  if (error && mood === "told that it lost the lock") return say(`${i} is told: ${error}.`, `${i} 得到通知：${error}。`);
+function stateSentence({ clients: [i], state, text: error, token, again }) {
+  const is = stateName(state);
+  if (error && state === "told that it lost the lock") return say(`${i} is told: ${error}.`, `${i} 得到通知：${error}。`);
   if (error) return say(`${i} gets an error: ${error}.`, `${i} 得到错误：${error}。`);
-  if (mood === "idle") return say(`${i} has given up.`, `${i} 放弃了等待。`);
+  if (state === "idle") return say(`${i} has given up.`, `${i} 放弃了等待。`);
   if (again) return say(`${i} ${is} once more.`, `${i} 再一次${is}。`);
   return token ? say(`${i} ${is}, with the token ${token}.`, `${i} ${is}，令牌是 ${token}。`) : say(`${i} now ${is}.`, `${i} 现在${is}。`);
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/zktest"
 )
 
@@ -86,10 +86,10 @@ func (r *Recorder) twoInside() []Banner {
 	var inside []int
 	writers := 0
 	for _, c := range r.Clients {
-		isInside := c.Process != Dead && c.Believes()
+		isInside := c.Process != Dead && c.IsInside()
 		if isInside && !c.unheard() {
 			inside = append(inside, c.Number)
-			if c.Mood == zktest.MoodHolds {
+			if c.State == zktest.StateHolds {
 				writers++
 			}
 		}
@@ -107,7 +107,7 @@ const overdue = int(2 * Timeout / time.Microsecond)
 func (r *Recorder) blocked(now int) []Banner {
 	queue := r.Queue()
 	waits := slices.ContainsFunc(r.Clients, func(c *Client) bool {
-		return c.Process == Running && c.Mood == zktest.MoodWaits
+		return c.Process == Running && c.State == zktest.StateWaits
 	})
 	if len(queue) == 0 || !waits {
 		return nil
@@ -119,9 +119,9 @@ func (r *Recorder) blocked(now int) []Banner {
 	c := r.Clients[first.Owner]
 	itsLast := r.newest(c.Number) == first
 	knows := itsLast || !c.lostCreate
-	waitsItsTurn := itsLast && c.Mood == zktest.MoodWaits
-	isAboutToLeave := c.Mood == actor.Releases || c.Mood == actor.Told
-	hasAUseForIt := c.Believes() || waitsItsTurn || isAboutToLeave
+	waitsItsTurn := itsLast && c.State == zktest.StateWaits
+	isAboutToLeave := c.State == client.Releases || c.State == client.Told
+	hasAUseForIt := c.IsInside() || waitsItsTurn || isAboutToLeave
 	banner := Banner{Clients: []int{c.Number}, Znode: first.Name}
 	switch {
 	case c.Process == Dead && r.Znode:
@@ -143,7 +143,7 @@ func (r *Recorder) blocked(now int) []Banner {
 // unaware: a client believes that it holds the lock, and has no znode.
 func (r *Recorder) unaware() (all []Banner) {
 	for _, c := range r.Clients {
-		isInside := c.Process != Dead && c.Believes()
+		isInside := c.Process != Dead && c.IsInside()
 		switch {
 		case !isInside || r.newest(c.Number) != nil:
 		case c.unheard():

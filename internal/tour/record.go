@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/stage"
@@ -37,7 +37,7 @@ type scene struct {
 const (
 	crashed = "crashed"
 	cutOff  = "cut off, believes it holds"
-	told    = "told that it lost the lock"
+	told    = client.Told
 )
 
 // scene sets up a lock. It ends with ctx, at the latest after patience.
@@ -122,10 +122,10 @@ func each[V any](t zktest.T, values []V, do func(int, V)) {
 	}
 }
 
-// since is when the client has last changed its mind.
+// since is since when the client is in its state.
 func since(m *zktest.Member) time.Time {
-	moods := m.Moods()
-	return moods[len(moods)-1].At
+	states := m.States()
+	return states[len(states)-1].At
 }
 
 // asks calls Lock in the background.
@@ -218,7 +218,7 @@ func counting(turns ...*zktest.Turn) func(until time.Time) wiretap.Counts {
 		var all [][]wiretap.Frame
 		for i, turn := range turns {
 			all = append(all, slices.DeleteFunc(turn.Tap.Since(marks[i]), func(f wiretap.Frame) bool {
-				return f.At.After(until) || actor.IsProof(f.Path)
+				return f.At.After(until) || client.IsProof(f.Path)
 			}))
 		}
 		return wiretap.Count(all...)
@@ -257,7 +257,7 @@ func sentence(en, zh string, args ...any) lang.Text {
 // story is what the camera has recorded.
 func (s *scene) story() stage.Story {
 	for _, m := range s.members {
-		s.camera.Moods(s.filmed[m.Tap], m.Moods())
+		s.camera.States(s.filmed[m.Tap], m.States())
 	}
 	return s.camera.Story()
 }

@@ -28,9 +28,9 @@ var stories = []story{
 		},
 	},
 	{
-		tell: tellStranger,
+		tell: tellUnlockByAnother,
 		Title: stage.Title{
-			ID:    "stranger",
+			ID:    "unlock",
 			Title: text("Another client releases", "别的客户端来释放"),
 			Watch: text(
 				"Client 2 does not hold the lock and calls Unlock. What happens to client 0, which holds it?",
@@ -251,8 +251,8 @@ func tellCrash(s *scene) {
 	s.sum("The server has ended client 0's session and deleted its znode: %s holds the lock.", "服务器结束了客户端 0 的会话，删掉了它的 znode：%s 持有锁。", names(next.Member))
 }
 
-// tellStranger tells of an Unlock by a client that does not hold the lock.
-func tellStranger(s *scene) {
+// tellUnlockByAnother tells of an Unlock by a client that does not hold the lock.
+func tellUnlockByAnother(s *scene) {
 	cast := s.cast(3)
 	s.phase("client 0 locks, client 1 waits", "客户端 0 加锁，客户端 1 等待")
 	s.takes(cast[0])

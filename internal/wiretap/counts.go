@@ -120,7 +120,7 @@ func (t *Tap) Idle() bool {
 // since a Mark. Silently: the last thing it asked has been answered and set a
 // watch that has not fired. Polling: its last request was made three times, and
 // from the first of these on it has set no watch. Deletes do not count: nobody looks
-// whether it is his turn by a delete, but a session may make one in vain to be sure of itself.
+// whether it is his turn by a delete, but a session may make one without effect to be sure of itself.
 func (t *Tap) Waiting(mark int) (silently, polling bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -405,7 +405,7 @@ func TestAny(t *testing.T) {
 	assert.NoError(t, zktest.AwaitChan(z, "the call to return", answer))
 }
 
-// A client polls that makes one request three times, and not one that deletes in vain. It waits
+// A client polls that makes one request three times, and not one whose deletes have no effect. It waits
 // silently while the watch that it has set last has not fired.
 func TestHowAClientWaits(t *testing.T) {
 	z := zktest.New(t)
@@ -422,7 +422,7 @@ func TestHowAClientWaits(t *testing.T) {
 	for range 3 {
 		assert.ErrorIs(t, c.Delete(node, -1), zk.ErrNoNode)
 	}
-	is(false, false, "it has made three deletes in vain", mark)
+	is(false, false, "it has made three deletes with no effect", mark)
 	for n := 1; n <= 3; n++ {
 		_, _, err := c.Exists(node)
 		assert.NoError(t, err)

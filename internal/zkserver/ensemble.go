@@ -168,7 +168,7 @@ func StartAgain(ctx context.Context, members []*Peer) (err error) {
 			err := m.Restart(ctx)
 			restarted <- err
 			if err != nil {
-				cancel() // the others wait in vain
+				cancel() // no other will be ready
 			}
 		}()
 	}

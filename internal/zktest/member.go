@@ -67,23 +67,23 @@ type Member struct {
 	Path    string  // of the lock
 	Reader  *Member // the same client as a reader, where readers share
 
-	zoo   *Zoo
-	moods *moods
+	zoo    *Zoo
+	states *states
 }
 
 // NewMember gives a client its lock: the way to take it, and the way to take it
 // as a reader, or nil.
 func NewMember(z *Zoo, c *Client, s Session, path string, write Way, read *Way) *Member {
-	m := &Member{Client: c, Session: s, Path: path, zoo: z, moods: &moods{}}
-	m.Way = m.moods.told(write, MoodHolds)
+	m := &Member{Client: c, Session: s, Path: path, zoo: z, states: &states{}}
+	m.Way = m.states.recorded(write, StateHolds)
 	if read != nil {
 		m.Reader = &Member{
 			Client:  c,
-			Way:     m.moods.told(*read, MoodReads),
+			Way:     m.states.recorded(*read, StateReads),
 			Session: s,
 			Path:    path,
 			zoo:     z,
-			moods:   m.moods,
+			states:  m.states,
 		}
 	}
 	return m
@@ -186,77 +186,76 @@ func (z *Zoo) CountClients(clients ...*Client) func() wiretap.Counts {
 	}
 }
 
-// A Mood is what a client believes of itself from a moment on, after a call to
-// the lock.
-type Mood struct {
+// A State is what a client is from a moment on, as it knows itself after a call to the lock.
+type State struct {
 	At time.Time
 	Is string
 }
 
-// What a call to the lock makes a client believe.
+// The states that a call to the lock leads to.
 const (
-	MoodIdle   = "idle"
-	MoodWaits  = "waits"
-	MoodHolds  = "holds"
-	MoodReads  = "reads"
-	MoodFailed = "got an error"
+	StateIdle   = "idle"
+	StateWaits  = "waits"
+	StateHolds  = "holds"
+	StateReads  = "reads"
+	StateFailed = "got an error"
 )
 
-// Becomes notes a mood that no call tells of.
-func (m *Member) Becomes(is string) { m.moods.add(is) }
+// Becomes notes a state that no call leads to.
+func (m *Member) Becomes(is string) { m.states.add(is) }
 
-// Moods tells what the client has believed so far.
-func (m *Member) Moods() []Mood {
-	m.moods.Lock()
-	defer m.moods.Unlock()
-	return slices.Clone(m.moods.all)
+// States lists those that the client has been in so far.
+func (m *Member) States() []State {
+	m.states.Lock()
+	defer m.states.Unlock()
+	return slices.Clone(m.states.all)
 }
 
-type moods struct {
+type states struct {
 	sync.Mutex
-	all []Mood
+	all []State
 }
 
-func (m *moods) add(is string) {
+func (m *states) add(is string) {
 	m.Lock()
 	defer m.Unlock()
-	m.all = append(m.all, Mood{time.Now(), is})
+	m.all = append(m.all, State{time.Now(), is})
 }
 
-// told is the same way, which tells the moods of who takes it.
-func (m *moods) told(w Way, held string) Way {
+// recorded is the same way, which records the states of who takes it.
+func (m *states) recorded(w Way, held string) Way {
 	answer := func(h Hold, err error) (Hold, error) {
 		if err != nil {
-			m.add(MoodFailed)
+			m.add(StateFailed)
 			return nil, err
 		}
 		m.add(held)
-		return moodyHold{h, m}, nil
+		return recordedHold{h, m}, nil
 	}
 	tells := w
 	tells.Lock = func(ctx context.Context) (Hold, error) {
-		m.add(MoodWaits)
+		m.add(StateWaits)
 		return answer(w.Lock(ctx))
 	}
 	if w.TryLock != nil {
 		tells.TryLock = func(ctx context.Context, wait time.Duration) (Hold, error) {
-			m.add(MoodWaits)
+			m.add(StateWaits)
 			return answer(w.TryLock(ctx, wait))
 		}
 	}
 	return tells
 }
 
-// moodyHold tells when it is released.
-type moodyHold struct {
+// recordedHold records that it is released.
+type recordedHold struct {
 	Hold
-	moods *moods
+	states *states
 }
 
-func (h moodyHold) Unlock(ctx context.Context) error {
+func (h recordedHold) Unlock(ctx context.Context) error {
 	err := h.Hold.Unlock(ctx)
 	if err == nil {
-		h.moods.add(MoodIdle)
+		h.states.add(StateIdle)
 	}
 	return err
 }

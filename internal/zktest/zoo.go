@@ -197,7 +197,7 @@ func (z *Zoo) AwaitExpiry(clients ...*Client) {
 // what it was waiting for.
 func (z *Zoo) Await(what any, cond func() bool) {
 	z.t.Helper()
-	z.await(cond, func() { z.t.Fatalf("waited in vain for %s", what) })
+	z.await(cond, func() { z.t.Fatalf("timed out waiting for %s", what) })
 }
 
 // await is Await that calls inVain at the deadline, which fails the test.
@@ -219,7 +219,7 @@ func AwaitChan[V any](z *Zoo, what any, ch <-chan V) V {
 	case v := <-ch:
 		return v
 	case <-z.Ctx.Done():
-		z.t.Fatalf("waited in vain for %s", what)
+		z.t.Fatalf("timed out waiting for %s", what)
 		panic("unreachable")
 	}
 }

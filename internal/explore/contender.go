@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -24,8 +24,8 @@ const timeout = 30 * time.Second
 // patience is the explorer's with whatever it waits for.
 const patience = 20 * time.Second
 
-// client takes the lock once.
-type client struct {
+// A contender is a client that takes the lock once.
+type contender struct {
 	name    string
 	tap     *wiretap.Tap
 	session zktest.Session
@@ -58,7 +58,7 @@ type client struct {
 }
 
 // isFree tells whether a frame is no step of what a lock does: it does not wait.
-func isFree(f wiretap.Frame) bool { return actor.IsFree(f) || f.IsBarrier() }
+func isFree(f wiretap.Frame) bool { return client.IsFree(f) || f.IsBarrier() }
 
 // passesBy tells whether a frame overtakes those that wait at the gate. The handshake's reply
 // does: behind the one that a session has expired, the server closes the connection, and what
@@ -68,9 +68,9 @@ func passesBy(f wiretap.Frame) bool {
 	return isFreeRequest || f.Op == wiretap.Connect
 }
 
-// newClient opens a session for a client.
-func newClient(number int, lock actor.Lock, servers []string, story *story, record *record) (*client, error) {
-	c := &client{name: nameOf(number), number: number, tap: wiretap.New(), story: story, record: record}
+// newContender opens a session for a client.
+func newContender(number int, lock client.Lock, servers []string, story *story, record *record) (*contender, error) {
+	c := &contender{name: nameOf(number), number: number, tap: wiretap.New(), story: story, record: record}
 	address := servers[0]
 	// with one alone, the library rests before it connects again
 	several := []string{address, address, address, address}
@@ -84,7 +84,7 @@ func newClient(number int, lock actor.Lock, servers []string, story *story, reco
 
 // dial gives each connection a gate of its own: what comes late to the gate of an old one
 // is no news.
-func (c *client) dial(network, address string, limit time.Duration) (net.Conn, error) {
+func (c *contender) dial(network, address string, limit time.Duration) (net.Conn, error) {
 	c.connects.Lock()
 	defer c.connects.Unlock()
 	c.mu.Lock()
@@ -99,7 +99,7 @@ func (c *client) dial(network, address string, limit time.Duration) (net.Conn, e
 }
 
 // pass returns when a frame may go on.
-func (c *client) pass(connection int, f wiretap.Frame) {
+func (c *contender) pass(connection int, f wiretap.Frame) {
 	switch f.Op {
 	case wiretap.Ping, wiretap.Connect, wiretap.Close:
 		if f.Kind != wiretap.Notification {
@@ -141,7 +141,7 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 }
 
 // letGo lets the pending request go on.
-func (c *client) letGo() {
+func (c *contender) letGo() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.record.passes(c.number, *c.pending)
@@ -151,7 +151,7 @@ func (c *client) letGo() {
 }
 
 // hangUp closes the connection. A pending request never gets to the server.
-func (c *client) hangUp() {
+func (c *contender) hangUp() {
 	c.mu.Lock()
 	c.connection++ // what the old one still brings is no news
 	c.isCut = true
@@ -173,7 +173,7 @@ func (c *client) hangUp() {
 
 // isSettled tells whether the client has a session, and nothing is on its way to the server
 // or back.
-func (c *client) isSettled() bool {
+func (c *contender) isSettled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crashed {
@@ -186,19 +186,19 @@ func (c *client) isSettled() bool {
 
 // flush returns when all notifications have come that the server has sent until now: the
 // answer to a read comes behind them.
-func (c *client) flush() error {
+func (c *contender) flush() error {
 	_, _, err := c.session.Conn().Exists("/")
 	return err
 }
 
 // lock makes the client's lock, and calls Lock. It returns when the lock has been made, or
 // sends a request for that: so those of several clients are made one after the other.
-func (c *client) lock(makeLock func() error) error {
+func (c *contender) lock(makeLock func() error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.mu.Lock()
 	c.giveUp = cancel
 	c.call = "Lock"
-	c.record.becomes(c.number, zktest.MoodWaits)
+	c.record.becomes(c.number, zktest.StateWaits)
 	c.mu.Unlock()
 	made := make(chan error, 1)
 	go func() {
@@ -234,14 +234,14 @@ func (c *client) lock(makeLock func() error) error {
 }
 
 // asks tells whether a request of the client waits at the gate.
-func (c *client) asks() bool {
+func (c *contender) asks() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pending != nil
 }
 
 // unlock calls Unlock.
-func (c *client) unlock() {
+func (c *contender) unlock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held := c.held
@@ -258,23 +258,23 @@ func (c *client) unlock() {
 }
 
 // returned tells of a call that has come back. The caller has c.mu.
-func (c *client) returned(call string, err error) {
+func (c *contender) returned(call string, err error) {
 	if c.crashed {
 		return
 	}
 	c.story.returned(c.name, call, err)
 	switch {
 	case err != nil:
-		c.record.becomes(c.number, zktest.MoodFailed)
+		c.record.becomes(c.number, zktest.StateFailed)
 	case call == "Lock":
-		c.record.becomes(c.number, zktest.MoodHolds)
+		c.record.becomes(c.number, zktest.StateHolds)
 	default:
-		c.record.becomes(c.number, zktest.MoodIdle)
+		c.record.becomes(c.number, zktest.StateIdle)
 	}
 }
 
 // guarded makes a panic an error.
-func (c *client) guarded(do func() error) (err error) {
+func (c *contender) guarded(do func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			err = fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
@@ -283,9 +283,9 @@ func (c *client) guarded(do func() error) (err error) {
 	return do()
 }
 
-// believes tells whether the client takes the lock for its own. Its hold may have
+// isInside tells whether the client is between Lock and Unlock, as far as it knows. Its hold may have
 // told it that the lock is lost.
-func (c *client) believes() bool {
+func (c *contender) isInside() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crashed {
@@ -297,7 +297,7 @@ func (c *client) believes() bool {
 
 // endSession makes the server end the client's session at once: another connection takes
 // it over, and closes it.
-func (c *client) endSession(server string) error {
+func (c *contender) endSession(server string) error {
 	session := c.tap.Session()
 	conn, err := net.DialTimeout("tcp", server, patience)
 	if err != nil {
@@ -349,7 +349,7 @@ func readFrame(conn net.Conn) ([]byte, error) {
 }
 
 // expire breaks the connection and ends the session, before the client can connect again.
-func (c *client) expire(server string) error {
+func (c *contender) expire(server string) error {
 	c.connects.Lock()
 	defer c.connects.Unlock()
 	c.mu.Lock()
@@ -364,7 +364,7 @@ func (c *client) expire(server string) error {
 }
 
 // crash ends the client without a word to the server, and then its session.
-func (c *client) crash(server string) error {
+func (c *contender) crash(server string) error {
 	c.mu.Lock()
 	c.crashed = true
 	c.record.becomes(c.number, "crashed")
@@ -376,7 +376,7 @@ func (c *client) crash(server string) error {
 }
 
 // leave ends a client that has not crashed, whatever it does. Nothing more is said of it.
-func (c *client) leave() {
+func (c *contender) leave() {
 	c.mu.Lock()
 	c.crashed = true
 	pending := c.pending != nil

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/actor"
+	"zklock/internal/client"
 	"zklock/internal/process"
 	"zklock/internal/stage"
 )
 
-// A client is a process with a session of its own.
-type client struct {
+// A contender is a client: a process with a session of its own.
+type contender struct {
 	*stage.Client // what is seen of it
 	*side
 	child  *process.Process // nil: not started
@@ -24,15 +24,15 @@ type client struct {
 }
 
 // lives tells whether the client's process has not ended, and its side is still in use.
-func (c *client) lives() bool { return c.Process != stage.Dead && !c.ended }
+func (c *contender) lives() bool { return c.Process != stage.Dead && !c.ended }
 
 // plays starts the client's process, which joins the lock and does what it is told, and
 // returns when it has ended.
-func (c *client) plays() {
+func (c *contender) plays() {
 	complaints := &process.Tail{}
 	var said io.Writer = complaints
 	if c.mine() {
-		said = io.MultiWriter(complaints, &printed{client: c})
+		said = io.MultiWriter(complaints, &printed{contender: c})
 	}
 	err := c.joins(said)
 	if err == nil {
@@ -60,7 +60,7 @@ func (c *client) plays() {
 }
 
 // joins starts the client's process, and returns when that has joined the lock, or has failed to.
-func (c *client) joins(complaints io.Writer) error {
+func (c *contender) joins(complaints io.Writer) error {
 	c.starting <- struct{}{}
 	defer func() { <-c.starting }()
 	err := context.Canceled
@@ -72,9 +72,9 @@ func (c *client) joins(complaints io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c.child.Serve(director{c})
+	c.child.Serve(parent{c})
 	var reads bool
-	place := actor.Address{Servers: c.server.Servers(), Timeout: stage.Timeout, Path: c.Path}
+	place := client.Address{Servers: c.server.Servers(), Timeout: stage.Timeout, Path: c.Path}
 	if err := c.child.Call("Begin", place, &reads); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (c *client) joins(complaints io.Writer) error {
 // printed writes into the log what the learner's lock prints, up to a panic, of which the log
 // has the first line anyway.
 type printed struct {
-	*client
+	*contender
 	line  string // not ended yet
 	panic bool
 }
@@ -112,7 +112,7 @@ func (p *printed) Write(b []byte) (int, error) {
 }
 
 // obeys hands the commands on to the client's process, one after the other, until that ends.
-func (c *client) obeys() {
+func (c *contender) obeys() {
 	for {
 		select {
 		case do := <-c.orders:
@@ -135,7 +135,7 @@ func (c *client) obeys() {
 }
 
 // leave ends the client in good order, if that can be.
-func (c *client) leave() {
+func (c *contender) leave() {
 	c.mu.Lock()
 	child, process := c.child, c.Process
 	c.mu.Unlock()
@@ -153,39 +153,39 @@ func (c *client) leave() {
 	_ = child.Close()
 }
 
-// A director is what a client's process can call.
-type director struct{ *client }
+// A parent is what a client's process can call.
+type parent struct{ *contender }
 
 // Pass returns when a frame may go on.
-func (d director) Pass(p actor.Passage, _ *bool) error {
-	return d.told(func() {
-		i := d.Departs(d.now(), d.Client, p)
-		d.hold(d.client, p.Frame)
-		if !d.ended {
-			d.Arrives(d.now(), i, d.Client, p.Frame)
+func (p parent) Pass(f client.Frame, _ *bool) error {
+	return p.told(func() {
+		i := p.Departs(p.now(), p.Client, f)
+		p.hold(p.contender, f.Frame)
+		if !p.ended {
+			p.Arrives(p.now(), i, p.Client, f.Frame)
 		}
 	})
 }
 
-// Becomes is told what the client believes of itself.
-func (d director) Becomes(w actor.Word, _ *bool) error {
-	return d.told(func() {
-		d.held, d.enters = d.held || actor.Believes(w.Mood), false
-		said := strings.ReplaceAll(w.Said, d.Path, "/lock")
-		d.Hears(d.now(), d.Client, stage.Word{Mood: w.Mood, Said: said, Token: w.Token})
+// Becomes is told a new state of the client.
+func (p parent) Becomes(s client.State, _ *bool) error {
+	return p.told(func() {
+		p.held, p.enters = p.held || client.IsInside(s.Name), false
+		s.Err = strings.ReplaceAll(s.Err, p.Path, "/lock")
+		p.Hears(p.now(), p.Client, s)
 	})
 }
 
 // Put is a write to the store.
-func (d director) Put(token int64, _ *bool) error {
-	return d.told(func() { d.Recorder.Put(d.now(), d.Client, token) })
+func (p parent) Put(token int64, _ *bool) error {
+	return p.told(func() { p.Recorder.Put(p.now(), p.Client, token) })
 }
 
 // told notes what the process tells, unless nobody hears it any more.
-func (d director) told(note func()) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.ended {
+func (p parent) told(note func()) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
 		note()
 	}
 	return nil

@@ -1,0 +1,280 @@
+// Package client is a client of a lock in a process of its own. It does what the process
+// that started it, its parent, asks, and tells it everything: its state, and each frame on
+// its connection, which goes on when the parent lets it.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/process"
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
+)
+
+// A Lock is how a client comes to a lock: it opens a session, and finds in it the
+// ways to take the lock at a path, to write and, if not nil, to read.
+type Lock struct {
+	Open func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error)
+	Ways func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way)
+}
+
+// Role makes a process that was started in this role a client of the lock.
+func (l Lock) Role(name string) {
+	process.Role(name, func(parent process.Call) any {
+		return &Client{lock: l, parent: parent, tap: wiretap.New()}
+	})
+}
+
+// An Address is where a client finds its lock.
+type Address struct {
+	Servers []string
+	Timeout time.Duration
+	Path    string
+}
+
+// A State is what a client is from now on, as it knows itself.
+type State struct {
+	Name  string
+	Err   string // or empty
+	Token int64  // of its hold, if that has one
+}
+
+// The states besides those that a call to the lock ends with.
+const (
+	Releases = "releases"
+	Told     = "told that it lost the lock"
+)
+
+// A Frame is a frame at the gate, with what only the client knows of it.
+type Frame struct {
+	wiretap.Frame
+	Watched []string // with a SetWatches: the paths
+	Session int64    // that the client has; 0: none yet
+}
+
+// IsProof tells, by its path, the write that changes nothing with which steps 5 and 6
+// prove a session: no part of what the lock does.
+func IsProof(path string) bool { return strings.HasPrefix(path, "/zklock-nobody-") }
+
+// IsFree tells whether a frame does not wait for its parent: it is of the session, or
+// the proof of one, and no part of what the lock does.
+func IsFree(f wiretap.Frame) bool { return f.IsOfSession() || IsProof(f.Path) }
+
+// A Client is the process, as its parent sees it: that calls its exported methods. The parent
+// has the methods Pass of a Frame, Becomes of a State, and Put of a token.
+type Client struct {
+	lock    Lock
+	parent  process.Call
+	tap     *wiretap.Tap
+	session zktest.Session
+	conn    atomic.Pointer[zk.Conn]
+	write   zktest.Way
+	read    *zktest.Way
+
+	mu      sync.Mutex
+	state   string
+	way     *zktest.Way // of its last hold
+	held    zktest.Hold // that hold; nil: there was none
+	entries int         // of the hold
+	giveUp  func()      // nil: it does not wait
+}
+
+// Begin joins a lock, and tells whether it has a way to read.
+func (c *Client) Begin(place Address, reads *bool) (err error) {
+	pass := func(f wiretap.Frame) {
+		at := Frame{Frame: f}
+		if f.Op == wiretap.SetWatches {
+			at.Watched = c.tap.Watched()
+		}
+		if conn := c.conn.Load(); conn != nil {
+			at.Session = conn.SessionID()
+		}
+		_ = c.parent("Pass", at, new(bool))
+	}
+	c.tap.Gate(pass, IsFree)
+	if c.session, err = c.lock.Open(place.Servers, place.Timeout, c.tap.Dial); err != nil {
+		return err
+	}
+	conn := c.session.Conn()
+	c.conn.Store(conn)
+	for late := time.Now().Add(zktest.Patience); conn.State() != zk.StateHasSession; time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			return errors.New("no server gives it a session")
+		}
+	}
+	c.write, c.read = c.lock.Ways(c.session, place.Path)
+	*reads = c.read != nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.becomes(zktest.StateIdle, nil)
+	return nil
+}
+
+// becomes tells the parent of a new state. The caller holds mu.
+func (c *Client) becomes(state string, err error) {
+	c.state = state
+	s := State{Name: state}
+	if err != nil {
+		s.Err = err.Error()
+	}
+	if IsInside(c.state) && c.held != nil {
+		s.Token = c.held.Token()
+	}
+	_ = c.parent("Becomes", s, new(bool))
+}
+
+// IsInside tells whether a client in this state is between Lock and Unlock, whatever the
+// server says.
+func IsInside(state string) bool { return state == zktest.StateHolds || state == zktest.StateReads }
+
+// Do does what it is asked to. Calls that wait go on when it has returned.
+func (c *Client) Do(what string, _ *bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch what {
+	case "lock":
+		return c.take(&c.write, zktest.StateHolds, nil)
+	case "read":
+		if c.read == nil {
+			return errors.New("this lock has no readers")
+		}
+		return c.take(c.read, zktest.StateReads, nil)
+	case "again":
+		if !IsInside(c.state) {
+			return errors.New("it does not hold the lock")
+		}
+		return c.take(c.way, c.state, c.held)
+	case "giveup":
+		if c.giveUp == nil {
+			return errors.New("it does not wait")
+		}
+		c.giveUp()
+	case "unlock":
+		return c.unlock()
+	case "put":
+		if c.held == nil {
+			return errors.New("it has not held the lock")
+		}
+		return c.parent("Put", c.held.Token(), new(bool))
+	case "losecreate":
+		c.tap.LoseReply(wiretap.Create, 1)
+	case "losedelete":
+		c.tap.LoseReply(wiretap.Delete, 1)
+	case "cut":
+		c.tap.Cut()
+	case "restore":
+		c.tap.Restore()
+	default:
+		return fmt.Errorf("it does not know what %q is", what)
+	}
+	return nil
+}
+
+// take calls a way's Lock in the background: for a new hold, or, with a hold, to enter
+// that once more. It can be given up.
+func (c *Client) take(way *zktest.Way, state string, hold zktest.Hold) error {
+	again := hold != nil
+	ctx := context.Background()
+	switch {
+	case c.giveUp != nil:
+		return errors.New("it waits already")
+	case !again && IsInside(c.state):
+		return errors.New("it holds the lock already")
+	case !again:
+		c.becomes(zktest.StateWaits, nil)
+	default:
+		ctx = hold.Context()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	given := false
+	c.giveUp = func() { given = true; cancel() }
+	go func() {
+		held, err := way.Lock(ctx)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.giveUp = nil
+		stillHeld := c.held == hold && c.state == state
+		switch {
+		case given && errors.Is(err, context.Canceled):
+			if c.state == zktest.StateWaits {
+				c.becomes(zktest.StateIdle, nil)
+			}
+		case again && !stillHeld: // there is nothing to enter any more
+		case err != nil:
+			c.becomes(zktest.StateFailed, err)
+		case again:
+			c.entries++
+			c.becomes(state, nil)
+		default:
+			c.way, c.held, c.entries = way, held, 1
+			c.becomes(state, nil)
+			go c.hears(held)
+		}
+	}()
+	return nil
+}
+
+// hears waits for the end of a hold that is lost.
+func (c *Client) hears(held zktest.Hold) {
+	<-held.Context().Done()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == held && IsInside(c.state) {
+		c.becomes(Told, context.Cause(held.Context()))
+	}
+}
+
+// unlock calls Unlock, also without a hold: that is refused, if the lock is any good.
+func (c *Client) unlock() error {
+	if c.state == Releases {
+		return errors.New("it calls Unlock already")
+	}
+	state, held := c.state, c.held
+	unlock := c.write.Unlock // of who has never held the lock
+	if held != nil {
+		unlock = func() error { return held.Unlock(context.Background()) }
+	}
+	if unlock == nil {
+		return errors.New("it has no hold, and only a hold can unlock")
+	}
+	if state != zktest.StateWaits {
+		c.becomes(Releases, nil)
+	}
+	go func() {
+		err := unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		switch {
+		case c.state != Releases: // it still waits, or waits no more
+			if err != nil {
+				c.becomes(c.state, err)
+			}
+		case err != nil && state != Told:
+			c.becomes(zktest.StateFailed, err)
+		case err == nil && c.entries > 1:
+			c.entries--
+			c.becomes(state, nil)
+		default:
+			c.entries = 0
+			c.becomes(zktest.StateIdle, err)
+		}
+	}()
+	return nil
+}
+
+// Leave ends the session.
+func (c *Client) Leave(bool, *bool) error {
+	if c.session != nil {
+		c.tap.Restore()
+		c.session.Close()
+	}
+	return nil
+}
