@@ -12,8 +12,8 @@ import (
 
 // After so many hand-ons, or so long, other processes have their turn.
 const (
-	maxHandOns = 16
-	maxTenure  = 100 * time.Millisecond
+	maxHandOns     = 16
+	maxProcessHold = 100 * time.Millisecond
 )
 
 // Cohort is a Mutex for the goroutines of one process. They stand in a line of their
@@ -30,14 +30,14 @@ type Cohort struct {
 	line   []chan struct{} // those who wait for it; closing the channel gives it
 	holder *Hold           // who has the turn and the lock; nil while the turn is used for something else
 
-	tenure *tenure // only who has the turn may touch it; nil if there is none
+	processHold *processHold // only who has the turn may touch it; nil if there is none
 }
 
-// tenure is one time for which the process has ZooKeeper's lock. Many holds may follow one
+// processHold is one time for which the process has ZooKeeper's lock. Many holds may follow one
 // another in it.
-type tenure struct {
+type processHold struct {
 	place
-	stopUsing func() // tells the lease that the tenure needs it no more
+	stopUsing func() // tells the lease that the process hold needs it no more
 	since     time.Time
 	handOns   int
 }
@@ -89,19 +89,19 @@ func (c *Cohort) acquire(ctx context.Context, wait time.Duration) (*Hold, error)
 	if err := c.takeTurn(t); err != nil {
 		return nil, err
 	}
-	if !c.tenureIsGood() {
-		begin := func() (bool, error) { return true, c.beginTenure(t) }
+	if !c.processHoldIsGood() {
+		begin := func() (bool, error) { return true, c.beginProcessHold(t) }
 		late := func(bool) { c.passTurn() }
 		if _, err := doOrGiveUp(c.q.s, t.waiting, begin, late); err != nil {
-			return nil, err // beginTenure or passTurn sees to the turn
+			return nil, err // beginProcessHold or passTurn sees to the turn
 		}
 	}
 	return c.begin(ctx), nil
 }
 
-// begin makes the hold of who has the turn, in a tenure.
+// begin makes the hold of who has the turn, in a process hold.
 func (c *Cohort) begin(ctx context.Context) *Hold {
-	h := newHold(ctx, c.q, c.tenure.place)
+	h := newHold(ctx, c.q, c.processHold.place)
 	h.release = func() error { return c.release(h) }
 	h.onLoss = func() { c.letGo(h) }
 	c.mu.Lock()
@@ -185,14 +185,14 @@ func (c *Cohort) callFirst() {
 	c.line = c.line[1:]
 }
 
-// handOn gives the turn to the first in the line, and the tenure with it. It returns
-// false if nobody waits, if it is the turn of other processes, or if there is no tenure
+// handOn gives the turn to the first in the line, and the process hold with it. It returns
+// false if nobody waits, if it is the turn of other processes, or if there is no process hold
 // that is good.
 func (c *Cohort) handOn() bool {
-	if !c.tenureIsGood() {
+	if !c.processHoldIsGood() {
 		return false
 	}
-	othersTurn := c.tenure.handOns >= maxHandOns || time.Since(c.tenure.since) >= maxTenure
+	othersTurn := c.processHold.handOns >= maxHandOns || time.Since(c.processHold.since) >= maxProcessHold
 	if othersTurn {
 		return false
 	}
@@ -201,7 +201,7 @@ func (c *Cohort) handOn() bool {
 	if len(c.line) == 0 {
 		return false
 	}
-	c.tenure.handOns++
+	c.processHold.handOns++
 	c.callFirst()
 	return true
 }
@@ -211,18 +211,20 @@ func (c *Cohort) passTurn() {
 	if c.handOn() {
 		return
 	}
-	_ = c.endTenure() // if it is refused, the tenure stays, and whoever gets the turn has it
+	_ = c.endProcessHold() // if it is refused, the process hold stays, and whoever gets the turn has it
 	c.giveTurn()
 }
 
-func (c *Cohort) tenureIsGood() bool { return c.tenure != nil && !c.q.s.isOver(c.tenure.lease) }
+func (c *Cohort) processHoldIsGood() bool {
+	return c.processHold != nil && !c.q.s.isOver(c.processHold.lease)
+}
 
-// beginTenure gets the lock from ZooKeeper. If that fails, it gives the turn on.
+// beginProcessHold gets the lock from ZooKeeper. If that fails, it gives the turn on.
 //
-// There may be an old tenure still: the turn was handed on with it, and just then its lease ran
+// There may be an old one still: the turn was handed on with it, and just then its lease ran
 // out; or passTurn was refused the delete. We must not queue up behind its znode.
-func (c *Cohort) beginTenure(t *try) error {
-	if err := c.endTenure(); isRefused(err) {
+func (c *Cohort) beginProcessHold(t *try) error {
+	if err := c.endProcessHold(); isRefused(err) {
 		c.giveTurn()
 		return err
 	}
@@ -231,27 +233,27 @@ func (c *Cohort) beginTenure(t *try) error {
 		c.giveTurn()
 		return err
 	}
-	c.tenure = &tenure{place: mine, since: time.Now()}
+	c.processHold = &processHold{place: mine, since: time.Now()}
 	doNothing := func(*LostError) {} // each hold is told of a loss by itself
-	c.tenure.stopUsing = c.q.s.useLease(mine.lease, &leaseUser{lose: doNothing})
+	c.processHold.stopUsing = c.q.s.useLease(mine.lease, &leaseUser{lose: doNothing})
 	return nil
 }
 
-// endTenure leaves ZooKeeper's queue. If the server refuses that, the tenure stays.
-func (c *Cohort) endTenure() error {
-	if c.tenure == nil {
+// endProcessHold leaves ZooKeeper's queue. If the server refuses that, the process hold stays.
+func (c *Cohort) endProcessHold() error {
+	if c.processHold == nil {
 		return nil
 	}
-	err := c.q.leave(c.tenure.place)
+	err := c.q.leave(c.processHold.place)
 	if isRefused(err) {
 		return err
 	}
-	c.tenure.stopUsing()
-	c.tenure = nil
+	c.processHold.stopUsing()
+	c.processHold = nil
 	return err
 }
 
-// release is called by the last Unlock of a hold. It hands the tenure on, or ends it.
+// release is called by the last Unlock of a hold. It hands the process hold on, or ends it.
 func (c *Cohort) release(h *Hold) error {
 	if !c.takeTurnFrom(h) {
 		return c.q.leave(h.place) // see letGo
@@ -259,7 +261,7 @@ func (c *Cohort) release(h *Hold) error {
 	if c.handOn() {
 		return nil
 	}
-	err := c.endTenure()
+	err := c.endProcessHold()
 	if isRefused(err) { // Unlock can be called again: until then h keeps the turn
 		c.mu.Lock()
 		c.holder = h
@@ -291,6 +293,6 @@ func (c *Cohort) letGo(h *Hold) {
 		return // Unlock is under way
 	}
 	c.holder = nil
-	c.tenure = nil
+	c.processHold = nil
 	c.callFirst()
 }

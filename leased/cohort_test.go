@@ -53,8 +53,8 @@ func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
 	t.Parallel()
 	a := joinProcess(zktest.New(t), "A")
 	a.Acquire().Release()           // makes the directory
-	for inTime := false; !inTime; { // on a busy machine the tenure may be over before all had their turn
-		require.NoError(t, a.Ctx.Err(), "timed out waiting for six goroutines to have their turns within %v", maxTenure)
+	for inTime := false; !inTime; { // on a busy machine the process hold may be over before all had their turn
+		require.NoError(t, a.Ctx.Err(), "timed out waiting for six goroutines to have their turns within %v", maxProcessHold)
 		mark, begun := a.Tap.Mark(), time.Now()
 		line := []*zktest.Turn{a.Acquire()}
 		for n := range 5 {
@@ -65,7 +65,7 @@ func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
 			for _, later := range line[i+1:] {
 				require.False(t, later.Returned(), "a later goroutine was served beside, or before, an earlier one")
 			}
-			inTime = time.Since(begun) < maxTenure
+			inTime = time.Since(begun) < maxProcessHold
 			turn.Release()
 		}
 		if inTime {
@@ -97,9 +97,9 @@ func TestAWaiterThatGivesUpLeavesTheTurnToTheNext(t *testing.T) {
 	third.Release()
 }
 
-// More goroutines of A wait than a tenure is handed on to, and B waits behind
+// More goroutines of A wait than a process hold is handed on to, and B waits behind
 // A's znode.
-func TestATenureIsHandedOnSixteenTimesAtMost(t *testing.T) {
+func TestAProcessHoldIsHandedOnSixteenTimesAtMost(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := joinProcess(z, "A"), joinProcess(z, "B")
@@ -126,12 +126,12 @@ func TestATenureIsHandedOnSixteenTimesAtMost(t *testing.T) {
 	for _, turn := range turns {
 		turn.Acquired()
 	}
-	// Fewer than 16 on a machine so slow that the tenure's time was over first.
+	// Fewer than 16 on a machine so slow that the process hold's time was over first.
 	require.LessOrEqual(t, strings.Index(order, "B"), maxHandOns, "hand-ons before B's turn: %s", order)
 	require.Len(t, order, len(turns))
 }
 
-func TestATenureIsHandedOnForATenthOfASecondAtMost(t *testing.T) {
+func TestAProcessHoldIsHandedOnForATenthOfASecondAtMost(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := joinProcess(z, "A"), mutexes.Join(z, "B")
@@ -139,10 +139,10 @@ func TestATenureIsHandedOnForATenthOfASecondAtMost(t *testing.T) {
 	next := a.lineUp(1)
 	other := b.Start()
 	other.MustWait("A holds the lock")
-	z.Await("the tenure's time to be over", func() bool { return time.Since(begun) > maxTenure })
+	z.Await("the process hold's time to be over", func() bool { return time.Since(begun) > maxProcessHold })
 	held.Release()
 	z.Await("the next to be let in", func() bool { return other.Returned() || next.Returned() })
-	require.False(t, next.Returned(), "A's tenure was over, B waited, and A's next goroutine was let in first")
+	require.False(t, next.Returned(), "A's process hold was over, B waited, and A's next goroutine was let in first")
 	other.Release()
 	next.Release()
 }
@@ -185,7 +185,7 @@ func TestEachWaiterGetsItsOwnError(t *testing.T) {
 	second.Release()
 }
 
-// takeFrom is what Unlock does before it hands the tenure on.
+// takeFrom is what Unlock does before it hands the process hold on.
 func takeFrom(t *testing.T, c *Cohort, h *Hold) {
 	t.Helper()
 	isLast, err := h.exit()
@@ -196,9 +196,9 @@ func takeFrom(t *testing.T, c *Cohort, h *Hold) {
 	require.True(t, c.takeTurnFrom(h), "whether the holder has the turn")
 }
 
-// A tenure is handed on to somebody who gives up at that moment, and the server
+// A process hold is handed on to somebody who gives up at that moment, and the server
 // refuses to end it. The next one must not wait behind the process's own znode.
-func TestATenureThatCannotBeEndedIsNotForgotten(t *testing.T) {
+func TestAProcessHoldThatCannotBeEndedIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := joinProcess(z, "A")
@@ -219,8 +219,8 @@ func TestATenureThatCannotBeEndedIsNotForgotten(t *testing.T) {
 
 // Several goroutines wait in the process, and all of them give up just as the holder
 // unlocks. Nobody of the process comes after them. One of them may have been given the
-// tenure in that moment: it must end it, or its znode shuts all other processes out.
-func TestATenureGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
+// process hold in that moment: it must end it, or its znode shuts all other processes out.
+func TestAProcessHoldGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 	t.Parallel()
 	const waiters = 8
 	z := zktest.New(t)

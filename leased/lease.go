@@ -86,8 +86,8 @@ type lease struct {
 	renewing bool                // a goroutine renews it
 }
 
-// leaseUser is a hold, or the tenure of a Cohort, as the lease knows it: there a tenure is the
-// time for which the process has the lock, and many holds follow one another in it.
+// leaseUser is a hold, or the process hold of a Cohort, as the lease knows it: in that, many
+// holds follow one another.
 type leaseUser struct {
 	isHold bool
 	lose   func(why *LostError)

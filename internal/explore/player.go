@@ -65,7 +65,7 @@ type player struct {
 	faults   int // until now
 	switches int
 	asleep   []choice // they come in other orders, and need not come now
-	token    int64    // of the last tenure
+	token    int64    // of the last hold
 	woken    int      // the most waiters that one release has woken
 	record   *record  // of the order; nil: it is not recorded
 }
