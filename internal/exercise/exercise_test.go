@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -118,6 +119,26 @@ func TestEveryHintIsForAProperty(t *testing.T) {
 			assert.GreaterOrEqual(t, len(s.hints), 3, "%s: %s", e, s.property)
 			assert.Contains(t, s.hints[0], "?", "%s: %s", e, s.property)
 			assert.Len(t, chinese[i].hints, len(s.hints), "%s: %s", e, chinese[i].property)
+		}
+	}
+}
+
+// From step 5 on a diff of the learner's lock and ours is to show only what a TODO asks for.
+func TestWhatAStarterGivesIsTheStepsOwn(t *testing.T) {
+	for _, file := range []string{
+		"step05_reentrant/exercise/lock.go",
+		"step06_shared_lock/exercise/lock.go",
+		"step06_shared_lock/exercise/hold.go",
+	} {
+		starter, err := os.ReadFile(file)
+		require.NoError(t, err)
+		ours, err := os.ReadFile(strings.Replace(file, "/exercise", "", 1))
+		require.NoError(t, err)
+		functions := strings.SplitAfter(string(starter), "\n}\n")
+		for _, function := range functions[1:] { // before these the package says what there is to do
+			if !strings.Contains(function, "TODO") {
+				assert.True(t, strings.Contains(string(ours), function), "given in %s, and not the step's own:\n%s", file, function)
+			}
 		}
 	}
 }

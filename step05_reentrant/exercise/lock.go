@@ -59,7 +59,8 @@ func New(s *Session, path string) *Lock {
 // directory and its parents are created where they are missing.
 //
 // Lock, called with the context of a hold or with one made from it, is re-entry: it returns
-// the same hold at once, and one more Unlock is due.
+// the same hold at once, and one more Unlock is due. Only the same Lock knows the hold:
+// another one for the same path queues up.
 //
 // When ctx ends first, Lock returns its error at once; the znode is deleted later. A broken
 // connection or the end of the session does not end the wait. What the server refuses, such
@@ -80,7 +81,7 @@ func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
 	// TODO 3: does ctx carry a hold of this lock? Then its holder is calling.
 	// 待办 3：ctx 是不是带着这把锁的 hold？是的话，调用者就是持有者。
 	mayWait := wait > 0
-	waiting := ctx // the work may take longer than the waiting: it has a context of its own
+	waiting := ctx // a limit of the waiting is none of the work: the hold's context is made from ctx
 	if mayWait {
 		limited, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
 		defer stop()
@@ -161,9 +162,9 @@ func (l *Lock) join(waiting context.Context) (place, error) {
 	return place{node, session}, nil
 }
 
-// find looks for a znode whose path begins with prefix, until a server has answered. It
-// goes on even if the caller has given up: the znode would have to be deleted. The place has
-// no node if there is none.
+// find looks for a znode whose path begins with prefix. It asks until a server has
+// answered, even if the caller has given up: the znode would have to be deleted. The place
+// has no node if there is none.
 func (l *Lock) find(prefix string) (place, error) {
 	for {
 		mine, err := l.look(prefix)
@@ -191,13 +192,13 @@ func (l *Lock) look(prefix string) (place, error) {
 //
 // TODO 1: a list or a GetW that got no answer is no reason to give up the place.
 // 待办 1：列目录或 GetW 没有应答，不是放弃位置的理由。
-// TODO 4: the hold is lost with the connection. Take connection before the list that says that
-// you are the first: what if the connection has ended when the list has come? And if the
-// session is another one now, where is your znode?
-// 待办 4：连接断了，hold 也就丢了。要在得知自己是第一个的那次列出之前取 connection：列表到了而连接已断，
-// 怎么办？如果会话已经换了，你的 znode 在哪里？
+// TODO 4: no connection, no hold. Take connection before the list: what if the list says that
+// you are the first, and the connection has ended when it has come? And if the session is
+// another one now, where is your znode?
+// 待办 4：连接一断，锁就算丢了。connection 要在取列表之前拿到。列表显示轮到自己、连接却已断了，怎么办？
+// 如果会话已经换了，你的 znode 在哪里？
 // TODO 5: that list brings a number with it that only ever grows.
-// 待办 5：那次列出带来一个只增不减的数字。
+// 待办 5：这份列表还带来一个只增不减的数。
 func (l *Lock) wait(waiting context.Context, mine place, mayWait bool) (*Hold, error) {
 	for waiting.Err() == nil {
 		names, _, err := l.s.conn.Children(l.dir)
@@ -251,7 +252,8 @@ func isRefused(leaveErr error) bool { return leaveErr != nil && !errors.Is(leave
 
 // Unlock is due once for each Lock. The last one deletes the znode, and goes on until it
 // knows that the znode is gone. When ctx ends first, Unlock returns ctx's error at once, and
-// the delete goes on in the background.
+// the delete goes on in the background. If the server refuses it then, nobody hears of it. Of
+// a context made from the hold's only the deadline counts.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
 // or the znode gone. After an error by which the server refuses the delete, such as
@@ -269,7 +271,15 @@ func (h *Hold) Unlock(ctx context.Context) error {
 	}
 	h.end(errReleased) // before anybody else can get in
 	if context.Cause(ctx) == errReleased {
-		ctx = h.given // ctx was made from the hold's, which has just ended
+		// ctx was made from the hold's, and the line above has just ended it. So Unlock waits
+		// under what was given to Lock, with ctx's deadline if it has one.
+		deadline, has := ctx.Deadline()
+		ctx = h.given
+		if has {
+			limited, stop := context.WithDeadline(ctx, deadline)
+			defer stop()
+			ctx = limited
+		}
 	}
 	result := make(chan error, 1)
 	go func() {
@@ -286,7 +296,8 @@ func (h *Hold) Unlock(ctx context.Context) error {
 		}
 		return failed("unlock", h.node, err)
 	case <-ctx.Done():
-		return failed("unlock", h.node, fmt.Errorf("the delete goes on in the background: %w", whyEnded(ctx)))
+		goesOn := fmt.Errorf("the delete goes on in the background: %w", whyEnded(ctx))
+		return failed("unlock", h.node, errors.Join(err, goesOn))
 	}
 }
 
