@@ -66,7 +66,7 @@ check: ready ## what make test leaves out: gofmt, go vet, staticcheck, and the t
 	go test $(RACE) -vet=off -p 3 -timeout 600s -run '$(LATER)' ./step0*
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
-bench: ready ## hand-overs a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
+bench: ready ## turns a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
 ## CONTENDERS=1,8   how many contend; else 1,8,32
 ## ROUNDS=3         in how many rounds; else 7
 	@go run ./internal/cmd/bench $(call flags,CONTENDERS ROUNDS)

@@ -1,6 +1,5 @@
-// Package bench measures how many hand-overs a second the locks make, side by side on one real
-// server, and what each hand-over takes. A hand-over is one Lock and one Unlock, with nothing in
-// between.
+// Package bench measures how many turns a second the locks make, side by side on one real server,
+// and what each turn takes. A turn is one Lock and one Unlock, with nothing in between.
 //
 //	bench.go    the table
 //	locks.go    the locks
@@ -54,8 +53,8 @@ func Run(ctx context.Context, contenders []int, rounds int, out io.Writer) error
 // table measures locks with n contenders, and prints a table of them.
 func (s stage) table(rivals []rival, n, rounds int) {
 	all := s.rounds(rivals, n, rounds)
-	fmt.Fprintf(s.out, "\n| contenders: %d | hand-overs a second | beside zk.Lock's, lowest to highest "+
-		"| part that goes to another contender | longest, in mean ones | requests for one | bytes for one |\n", n)
+	fmt.Fprintf(s.out, "\n| contenders: %d | turns a second | zk.Lock is 1: median (lowest to highest round) "+
+		"| part of the turns that goes to another contender | longest turn, in mean turns | requests a turn | bytes a turn |\n", n)
 	fmt.Fprintln(s.out, "|---|--:|--:|--:|--:|--:|--:|")
 	for i, r := range rivals {
 		to := ratios(all[i], all[0])
@@ -103,7 +102,7 @@ func each(rounds []round, measure func(round) float64) (all []float64) {
 	return all
 }
 
-// ratios are the hand-overs a second, beside another lock's in the same rounds.
+// ratios are the turns a second, beside another lock's in the same rounds.
 func ratios(rounds, others []round) (all []float64) {
 	for i, r := range rounds {
 		all = append(all, aSecond(r)/aSecond(others[i]))

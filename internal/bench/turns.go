@@ -15,7 +15,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A turn is one hand-over: the caller comes, holds the lock, and goes.
+// A turn is one Lock and one Unlock: the caller comes, holds the lock, and goes.
 type turn func() error
 
 // takeTurns takes turns on as many goroutines as there are, for d and at least once each.

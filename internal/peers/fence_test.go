@@ -58,22 +58,25 @@ func (db *orders) run(sql string) (said string) {
 	return strings.TrimSpace(string(text))
 }
 
-// does runs one of the page's statements for an order.
-func (db *orders) does(statement int, token int64, id int, state string) (said string) {
+// does runs one of the page's statements for an order, and what else the client asks.
+func (db *orders) does(statement int, token int64, id int, state, andThen string) (said string) {
 	db.t.Helper()
 	return db.run(fmt.Sprintf(".parameter set :token %d\n", token) +
 		fmt.Sprintf(".parameter set :id %d\n", id) +
 		fmt.Sprintf(".parameter set :state \"'%s'\"\n", state) +
-		db.statements[statement])
+		db.statements[statement] + andThen)
 }
 
-// writes tells whether a statement has changed the order.
+// writes tells whether a statement has changed the order. The client sees it by the rows that its
+// last UPDATE has changed.
 func (db *orders) writes(statement int, token int64, id int, state string) string {
 	db.t.Helper()
-	db.does(statement, token, id, state)
+	rows := db.does(statement, token, id, state, "SELECT changes();")
 	if db.state(id) == state {
+		require.Equal(db.t, "1", rows, "rows changed")
 		return "accepted"
 	}
+	require.Equal(db.t, "0", rows, "rows changed")
 	return "refused"
 }
 
@@ -135,8 +138,9 @@ func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 	require.NotEqual(t, read, db.state(2), "what the new holder has read is not there any more")
 
 	db = newOrders(t, z)
-	read = db.does(tokenBeforeARead, next, 2, "")
+	read = db.does(tokenBeforeARead, next, 2, "", "")
 	says("the new holder brings its token, and reads order 2, and then the late write comes to it: %s",
 		db.writes(tokenOfTheLock, late, 2, "late"))
 	require.Equal(t, read, db.state(2), "what the new holder has read is still there")
+	require.Empty(t, db.does(tokenBeforeARead, late, 2, "", ""), "the late holder reads: rows")
 }

@@ -108,7 +108,7 @@ var ElectionProperties = []*Property{
 			s.holds("nobody, A, B, nobody: all three said so")
 		},
 	},
-	{Name: text("a dead leader is not named", "崩溃的领导者不再被提名"),
+	{Name: text("a dead leader is not named", "崩溃的领导者不再被当作领导者"),
 		Question: text("who takes the name away when the leader cannot?", "领导者自己不能撤下名字时，由谁来撤？"),
 		tell: func(s *story) {
 			a := s.leader("A", zktest.MortalTimeout)

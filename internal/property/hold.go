@@ -69,7 +69,7 @@ var ToldOfLoss = property(
 // A and B take turns; between two turns the directory is deleted and so made
 // again, which starts the sequence numbers over.
 var Fenced = property(
-	text("each hold's token is greater than the last", "每次持有的令牌都比上一次大"),
+	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
 		"存储分不清哪些是前一个持有者迟到的写操作、哪些是正常的写操作"),
 	text("which number at the server only ever grows?", "服务器上哪个数字只增不减？"),

@@ -225,7 +225,7 @@ var FailsClean = property(
 
 // A holds, B waits, C waits behind B. Somebody deletes B's znode, and A releases.
 var NotBeside = property(
-	text("a waiter whose znode was deleted is not let in beside another", "znode 被删的等待者不会在别人之外进来"),
+	text("a waiter whose znode was deleted is not let in beside another", "znode 被删的等待者，不会在别人持锁时拿到锁"),
 	text("it stands nowhere in the queue, and takes an empty place before it for its turn",
 		"它已不在队列里，却把前面没有人当成轮到自己"),
 	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),

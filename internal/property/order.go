@@ -263,7 +263,7 @@ var ParentsMade = property(
 // One goroutine of A holds, and another one waits. Then eight take turns with the one lock.
 var ManyShare = property(
 	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),
-	text("two goroutines that use one lock would be inside together", "用同一把锁的两个 goroutine 会同时在里面"),
+	text("two goroutines that use one lock would be inside together", "用同一把锁的两个 goroutine 会同时进入临界区"),
 	text("which of the lock's fields do two callers at once read and write?", "两个调用者会同时读写这把锁的哪些字段？"),
 	func(s *story) {
 		a := s.join("A")

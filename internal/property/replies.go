@@ -124,7 +124,7 @@ var UnlockRepeated = property(
 var OwnPlace = property(
 	text("a lost create takes nobody else's place", "create 丢失时不会占用别人的位置"),
 	text("two goroutines would be inside, each with the one znode of the first",
-		"两个 goroutine 会同时在里面，凭的都是第一个的那一个 znode"),
+		"两个 goroutine 会同时进入临界区，凭的都是第一个 goroutine 的那个 znode"),
 	text("you look for your znode by its name: which other calls have made znodes with such a name?",
 		"你按名字找自己的 znode：还有哪些调用也创建过这样的名字？"),
 	func(s *story) {

@@ -63,7 +63,7 @@ var SemaphoreProperties = []*Property{
 	},
 	{
 		Name:     text("whoever leaves makes room", "谁走都会空出位置"),
-		Question: text("of all who are inside, whose leaving can a waiter make use of?", "里面的人当中，谁走了等待者可以进？"),
+		Question: text("of all who are inside, whose leaving can a waiter make use of?", "临界区里的客户端当中，哪一个离开之后，等待者就可以进入？"),
 		tell: func(s *story) {
 			a := s.inside("A")
 			s.inside("B")

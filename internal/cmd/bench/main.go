@@ -1,5 +1,5 @@
-// Command bench measures how many hand-overs a second the locks make, side by side on one real
-// server, and what each hand-over takes. It prints a table in Markdown.
+// Command bench measures how many turns a second the locks make, side by side on one real server,
+// and what each turn takes. It prints a table in Markdown.
 package main
 
 import (
