@@ -296,27 +296,3 @@ func TestTryLockOfACohortOverAClosedSession(t *testing.T) {
 	_, err := c.TryLock(z.Ctx, 0)
 	require.ErrorIs(t, err, zk.ErrClosing)
 }
-
-// A holder is told that the lock is lost, and hangs in something else. The lock is free again, and
-// another process gets it. The goroutines of the holder's own process get it, too, without its
-// Unlock. That comes in the end, and takes nothing from anybody.
-func TestALostHolderThatHangsKeepsItsProcessFromNothing(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := cohorts.JoinMortal(z, "A")
-	hangs := a.Acquire()
-	inLine, other := a.Start(), mutexes.Join(z, "another process").Start()
-	other.MustWait("A holds the lock")
-	z.Expire(a.Client)
-	a.Tap.Restore()
-	zktest.AwaitChan(z, "the holder to be told", hangs.Context().Done())
-	other.Release()
-	inLine.Acquired()
-	require.NoError(t, inLine.Context().Err(), "a new hold")
-	require.ErrorIs(t, hangs.Unlock(), ErrLost)
-	require.NoError(t, inLine.Context().Err(), "the hold of the next goroutine, after the late Unlock")
-	require.ErrorIs(t, tryFor(a, z.Ctx, 0).Err(), ErrLocked, "the next goroutine has the lock")
-	inLine.Release()
-	tryFor(a, z.Ctx, 0).Release()
-	require.Empty(t, a.Queue())
-}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,21 @@ func TestWhatCannotWorkIsRefusedUnasked(t *testing.T) {
 	})
 }
 
+// An error has of a very long path what fits: the beginning, and the end.
+func TestAVeryLongPathInAnError(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	ended, cancel := context.WithCancel(z.Ctx)
+	cancel()
+	path := "/locks/" + strings.Repeat("锁", longestPath/3-10) + "/the-end"
+	_, err := NewMutex(session(mutexes.Join(z, "A")), path).Lock(ended)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "zklock: lock /locks/锁")
+	require.ErrorContains(t, err, "锁/the-end: ")
+	require.True(t, utf8.ValidString(err.Error()), err.Error())
+	require.Less(t, len(err.Error()), 200, "bytes of the error")
+}
+
 // A closed session is named in the error.
 func TestAfterClose(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
@@ -98,7 +114,8 @@ func TestClosedDuringACall(t *testing.T) {
 			call := a.StartIn(context.Background())
 			zktest.AwaitChan(z, fmt.Sprintf("the reply to A's %v", op), reply.Sprung())
 			closeDuring(a, call, reply)
-			require.ErrorContains(t, call.Err(), a.Path, "closed at %v", op)
+			require.ErrorContains(t, call.Err(), "zklock: lock "+a.Path, "closed at %v", op)
+			require.ErrorContains(t, call.Err(), "the session is closed", "closed at %v", op)
 			held.Release()
 			b.Close()
 		}
@@ -442,6 +459,30 @@ func TestTheHoldEndsBeforeTheNextIsLetIn(t *testing.T) {
 		require.ErrorIs(t, context.Cause(held.Context()), ErrNotHeld, "B is in, and A's context")
 		slow.Let()
 		require.NoError(t, unlock.Err())
+	})
+}
+
+// A holder is told that the lock is lost, and hangs in something else. The lock is free again, and
+// another process gets it. The goroutines of the holder's own process get it, too, without its
+// Unlock. That comes in the end, and takes nothing from anybody.
+func TestALostHolderThatHangsKeepsItsProcessFromNothing(t *testing.T) {
+	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout})
+		hangs := a.Acquire()
+		own, other := a.Start(), w.other(z, "another process").Start()
+		other.MustWait("A holds the lock")
+		z.Expire(a.Client)
+		a.Tap.Restore()
+		zktest.AwaitChan(z, "the holder to be told", hangs.Context().Done())
+		other.Release()
+		own.Acquired()
+		require.NoError(t, own.Context().Err(), "a new hold")
+		require.ErrorIs(t, hangs.Unlock(), ErrLost)
+		require.NoError(t, own.Context().Err(), "the hold of the other goroutine, after the late Unlock")
+		require.ErrorIs(t, tryFor(a, z.Ctx, 0).Err(), ErrLocked, "the other goroutine has the lock")
+		own.Release()
+		tryFor(a, z.Ctx, 0).Release()
+		require.Empty(t, a.Queue())
 	})
 }
 

@@ -166,7 +166,17 @@ func failed(what, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("zklock: %s %s: %w%s", what, path, err, advice(err))
+	return fmt.Errorf("zklock: %s %s: %w%s", what, short(path), err, advice(err))
+}
+
+// short is a path as an error shows it: of a very long one the beginning and the end, which has the
+// znode's number.
+func short(path string) string {
+	const half = 50 // bytes
+	if len(path) <= 2*half {
+		return path
+	}
+	return strings.ToValidUTF8(path[:half]+"…"+path[len(path)-half:], "")
 }
 
 // advice says what to do about an error, if there is something.
