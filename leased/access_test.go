@@ -11,15 +11,19 @@ import (
 )
 
 // A password each does not protect clients of a queue from one another: whoever may delete in the
-// directory can take another out. The holder learns of it when it calls Unlock.
+// directory can take another out, whatever the ACL of the znode itself says. The holder learns of it
+// when it calls Unlock.
 func TestWhoMayDeleteCanTakeAnotherOut(t *testing.T) {
 	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		a, b := w.with(WithAuth("digest", []byte("till:one"))).join(z, "A"), w.with(WithAuth("digest", []byte("web:two"))).join(z, "B")
 		const members = zk.PermRead | zk.PermCreate | zk.PermDelete
 		acl := append(zk.DigestACL(members, "till", "one"), zk.DigestACL(members, "web", "two")...)
+		a := w.with(WithACL(acl), WithAuth("digest", []byte("till:one"))).join(z, "A")
+		b := w.with(WithACL(acl), WithAuth("digest", []byte("web:two"))).join(z, "B")
 		_, err := z.Observer().Create(a.Path, nil, 0, acl)
 		require.NoError(t, err)
 		held := a.Acquire()
+		_, err = b.SetACL(held.Znode(), zk.WorldACL(zk.PermAll), -1)
+		require.ErrorIs(t, err, zk.ErrNoAuth, "nobody may change it")
 		_, err = w.join(z, "another client").Lock(z.Ctx)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 		require.NoError(t, b.Delete(held.Znode(), -1))
@@ -31,8 +35,9 @@ func TestWhoMayDeleteCanTakeAnotherOut(t *testing.T) {
 	})
 }
 
-// The queue's znodes are open to the world: who knows the name of one can close it to those who watch
-// it already. They are not told any more when it goes. So names must not be shown, as by dump.
+// Without WithACL the queue's znodes are open to the world: who knows the name of one can close it to
+// those who watch it already. They are not told any more when it goes. So names must not be shown, as by
+// dump.
 func TestAShutZnodeIsNotSeenToGo(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

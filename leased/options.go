@@ -30,9 +30,11 @@ func WithLabel(label string) Option {
 	return func(s *Session) { s.label = []byte(label) }
 }
 
-// WithACL sets the ACL of the directories that Lock makes when they are missing. Else everybody
-// may do everything there. A directory's ACL says who may list, create and delete in it: so it
-// protects the queue.
+// WithACL sets the ACL of what Lock creates: the directories that are missing, and the znodes with
+// which the session queues up. Else everybody may do everything with them.
+//
+// A directory's ACL says who may list, create and delete in it. A znode's own says who may read it,
+// and all who use the lock must: they wait for one another so.
 func WithACL(acl []zk.ACL) Option {
 	return func(s *Session) { s.acl = acl }
 }

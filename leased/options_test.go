@@ -129,24 +129,34 @@ func TestALoggerIsTold(t *testing.T) {
 	})
 }
 
-// The directories that Lock makes have the ACL that was given, and the session logs in: so nobody
-// else can use the lock. It stays so over a broken line, and in the next session.
+// What Lock creates has the ACL that was given, and the session logs in: so nobody else can use the
+// lock, or read its znodes, or shut them. Who has the ACL waits and is let in. It stays so over a broken
+// line, and in the next session.
 func TestAnACLAndALogin(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		acl := zk.DigestACL(zk.PermAll, "orders", "secret")
 		guarded := w.with(WithACL(acl), WithAuth("digest", []byte("orders:secret")))
-		a, other := guarded.join(z, "A"), w.join(z, "another client")
+		a, b, other := guarded.join(z, "A"), guarded.other(z, "B"), w.join(z, "another client")
 		turn := a.Acquire()
 		_, err := other.Lock(z.Ctx)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
-		made, _, err := a.GetACL(a.Path)
-		require.NoError(t, err)
-		require.Equal(t, acl, made)
+		_, _, err = other.Get(a.Znode())
+		require.ErrorIs(t, err, zk.ErrNoAuth, "another client reads A's znode")
+		_, err = other.SetACL(a.Znode(), zk.WorldACL(zk.PermAll), -1)
+		require.ErrorIs(t, err, zk.ErrNoAuth, "another client gives A's znode another ACL")
+		for _, path := range []string{a.Path, a.Znode()} {
+			made, _, err := a.GetACL(path)
+			require.NoError(t, err)
+			require.Equal(t, acl, made, path)
+		}
+		waiting := b.Start()
+		waiting.MustWait("A holds the lock")
 		for range 3 {
 			a.Tap.HangUp()
 			z.Barrier(a.Client)
 		}
 		turn.Release()
+		waiting.Release()
 		z.Expire(a.Client)
 		a.Tap.Restore()
 		z.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })

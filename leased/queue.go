@@ -221,7 +221,7 @@ func (q *queue) joinAndWait(t *try, k kind) (place, error) {
 		return place{}, err // there is no znode to delete
 	}
 	if leaveErr := q.leave(mine); isRefused(leaveErr) {
-		err = errors.Join(err, fmt.Errorf("leave the queue: delete %s: %w", mine.node, leaveErr))
+		err = errors.Join(err, fmt.Errorf("leave the queue: delete %s: %w", short(mine.node), leaveErr))
 	}
 	return place{}, err
 }
@@ -450,9 +450,10 @@ func (q *queue) leave(mine place) error {
 }
 
 // create makes our znode and returns its path, with the number that the server gave it. Its data
-// says who has made it.
+// says who has made it. Who waits behind it has to be able to read it; who may delete it, the
+// directory's ACL says.
 func (q *queue) create(path string) (string, error) {
-	made, err := q.s.conn.Create(path, q.s.label, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	made, err := q.s.conn.Create(path, q.s.label, zk.FlagEphemeralSequential, q.s.acl)
 	if !errors.Is(err, zk.ErrNoNode) {
 		return made, err
 	}
