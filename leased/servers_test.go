@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/wiretap"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
@@ -51,12 +53,59 @@ func TestServersThatWantALogin(t *testing.T) {
 		require.ErrorContains(t, err, "-124 (the servers want a login: give Open WithAuth)")
 		require.NotErrorIs(t, err, ErrLocked)
 	}
-	ours, err := Open(ctx, s.Servers(), 4*time.Second, WithAuth("digest", []byte("orders:secret")))
-	require.NoError(t, err)
-	defer ours.Close()
-	hold, err := NewMutex(ours, "/locks/orders").Lock(ctx)
-	require.NoError(t, err)
+
+	// Who has logged in holds the lock and waits for it over broken lines, and gets it in the next session.
+	loggedIn := func() (*Mutex, *wiretap.Tap) {
+		tap := wiretap.New()
+		session, err := Open(ctx, s.Servers(), 4*time.Second, WithAuth("digest", []byte("orders:secret")), WithDialer(tap.Dial))
+		require.NoError(t, err)
+		t.Cleanup(session.Close)
+		return NewMutex(session, "/locks/orders"), tap
+	}
+	one, tap := loggedIn()
+	other, otherTap := loggedIn()
+	hold := mustLock(t, one, ctx)
+	letIn := make(chan *Hold)
+	go func() {
+		next, err := other.Lock(ctx)
+		assert.NoError(t, err)
+		letIn <- next
+	}()
+	awaits(t, "the other to wait", func() bool { return len(otherTap.Watched()) == 1 })
+	for range 3 {
+		for lock, tap := range map[*Mutex]*wiretap.Tap{one: tap, other: otherTap} {
+			tap.HangUp()
+			_, _, err := lock.q.s.Conn().Exists("/")
+			for errors.Is(err, zk.ErrConnectionClosed) && ctx.Err() == nil {
+				_, _, err = lock.q.s.Conn().Exists("/")
+			}
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, context.Cause(hold.Context()), "a hold over three broken lines")
 	require.NoError(t, hold.Unlock(ctx))
+	next := <-letIn
+	require.NoError(t, next.Unlock(ctx))
+
+	hold = mustLock(t, one, ctx)
+	id := one.q.s.Conn().SessionID()
+	tap.Silence()
+	awaits(t, "the session to expire", func() bool {
+		sessions, err := s.Sessions()
+		_, lives := sessions[id]
+		return err == nil && !lives
+	})
+	tap.Restore()
+	require.ErrorIs(t, hold.Unlock(ctx), ErrLost)
+	hold = mustLock(t, one, ctx)
+	require.NotEqual(t, id, one.q.s.Conn().SessionID())
+	require.NoError(t, hold.Unlock(ctx))
+}
+
+// awaits returns when cond is true.
+func awaits(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	require.Eventually(t, cond, zktest.Patience, 5*time.Millisecond, "waited in vain for %s", what)
 }
 
 // A local session can make no ephemeral znode, if the servers do not make a global one of it.
