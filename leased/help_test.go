@@ -16,6 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	zktest.Child("paused holder", pausedHolder) // in cost_test.go
+	zktest.Child("service", service)            // in end_test.go
 	for _, lock := range []property.Subject{mutexes, cohorts, rwmutexes} {
 		lock.Acts() // in explore_test.go
 	}

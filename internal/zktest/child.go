@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"zklock/internal/process"
 )
@@ -109,6 +110,14 @@ func (p *Process) Line() string {
 
 // Kill ends the process at once.
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
+
+// Terminate tells the process to end, by SIGTERM, as a service manager does.
+func (p *Process) Terminate() {
+	p.zoo.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.zoo.t.Fatalf("tell %s to end: %v", p.cmd, err)
+	}
+}
 
 // Stop stops the process in the midst of what it does.
 func (p *Process) Stop() {
