@@ -15,6 +15,7 @@ import (
 	"zklock/internal/process"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
+	"zklock/leased"
 )
 
 const role = "client of the storm"
@@ -132,6 +133,7 @@ type Turn struct {
 	From, Until  time.Time // at both times it held the lock, for all it could know; zero: it never did
 	Ended        time.Time // after Until: it holds the lock no more; zero: nobody knows
 	Told         time.Time // it was told that the lock was lost; zero: it was not
+	Why          string    // as it was told
 	Lived        bool      // its session had not ended when Unlock was called
 
 	Base         int64 // the number that it has read,
@@ -246,9 +248,21 @@ func (w *worker) holds(t *Turn, held zktest.Hold) bool {
 		return true
 	}
 	if t.Told.IsZero() {
-		t.Told = now
+		t.Told, t.Why = now, why(context.Cause(held.Context()))
 	}
 	return false
+}
+
+// notSaid stands for the reason of a lock that tells none.
+const notSaid = "the lock does not say"
+
+// why is the reason that a lock gives for its loss.
+func why(lost error) string {
+	var reasoned *leased.LostError
+	if !errors.As(lost, &reasoned) {
+		return notSaid
+	}
+	return string(reasoned.Reason)
 }
 
 // release calls Unlock, and notes until when nobody else may have come in: until Unlock was called,

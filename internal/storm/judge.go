@@ -18,6 +18,7 @@ type verdict struct {
 	told     int            // holders that were told of a loss,
 	lived    int            // and their session had not ended
 	faults   map[string]int // what befell them
+	whys     map[string]int // why, as the lock told them
 	together int            // holds that began while another client held the lock
 	refused  int            // stale uses that the store has refused
 	alive    int            // holders that the store has refused though they held the lock
@@ -29,7 +30,7 @@ type verdict struct {
 
 // isRight tells whether a lock for work may have such a verdict.
 func (v verdict) isRight() bool {
-	wrong := v.failed + v.hung + v.together + v.alive + v.lost + v.orphans
+	wrong := v.failed + v.hung + v.together + v.alive + v.lost + v.orphans + v.whys[notSaid]
 	return wrong == 0 && v.lockIsRight && v.numberIsRight
 }
 
@@ -39,7 +40,7 @@ func (s *store) judge(lock int) verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.numbers[lock]
-	v := verdict{faults: map[string]int{}, refused: n.refused, lost: n.lost, orphans: s.orphans[lock]}
+	v := verdict{faults: map[string]int{}, whys: map[string]int{}, refused: n.refused, lost: n.lost, orphans: s.orphans[lock]}
 	for _, at := range s.hung {
 		if at == lock {
 			v.hung++
@@ -62,6 +63,7 @@ func (s *store) judge(lock int) verdict {
 		if !t.Told.IsZero() {
 			v.told++
 			v.faults[s.faultAt(t.Client, t.Told)]++
+			v.whys[t.Why]++
 		}
 		if !t.Told.IsZero() && t.Lived {
 			v.lived++

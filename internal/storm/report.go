@@ -37,20 +37,23 @@ func (s *storm) hasMistake() bool {
 // print writes the table, and returns whether the locks for work were right.
 func (s *storm) print() (isRight bool) {
 	var verdicts []verdict
-	reasons := map[string]bool{}
+	befell, whys := map[string]bool{}, map[string]bool{}
 	isRight = true
 	for i, lock := range locks {
 		v := s.judge(i)
 		verdicts = append(verdicts, v)
 		for fault := range v.faults {
-			reasons[fault] = true
+			befell[fault] = true
+		}
+		for why := range v.whys {
+			whys[why] = true
 		}
 		if lock.forWork && !v.isRight() {
 			isRight = false
 		}
 	}
 	row := func(title string, cell func(i int, v verdict) any) {
-		fmt.Fprintf(s.out, "%-45s", title)
+		fmt.Fprintf(s.out, "%-58s", title)
 		for i, v := range verdicts {
 			fmt.Fprintf(s.out, "  %*v", max(6, len(locks[i].Name)), cell(i, v))
 		}
@@ -64,10 +67,13 @@ func (s *storm) print() (isRight bool) {
 	row("calls that did not come back", func(_ int, v verdict) any { return v.hung })
 	row("znodes left behind", func(_ int, v verdict) any { return v.orphans })
 	row("holders that were told: the lock was lost", func(_ int, v verdict) any { return v.told })
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		row("    "+reason, func(_ int, v verdict) any { return v.faults[reason] })
-	}
 	row("  of them, while the session lived on", func(_ int, v verdict) any { return v.lived })
+	for _, why := range slices.Sorted(maps.Keys(whys)) {
+		row("  for the reason: "+why, func(_ int, v verdict) any { return v.whys[why] })
+	}
+	for _, fault := range slices.Sorted(maps.Keys(befell)) {
+		row("  in the fault: "+fault, func(_ int, v verdict) any { return v.faults[fault] })
+	}
 	row("holds that began beside another", func(_ int, v verdict) any { return v.together })
 	row("stale uses that the store refused", func(_ int, v verdict) any { return v.refused })
 	row("holders that the store refused", func(_ int, v verdict) any { return v.alive })

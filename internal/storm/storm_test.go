@@ -13,6 +13,8 @@ import (
 	"zklock/internal/property"
 	"zklock/internal/steps"
 	"zklock/internal/zktest"
+	"zklock/leased"
+	reentrant "zklock/step05_reentrant"
 )
 
 // withBroken tells a client process that the locks are the broken ones.
@@ -148,6 +150,7 @@ func TestTheJudge(t *testing.T) {
 		return t
 	}
 	neverEnded := func(t Turn) Turn { t.Ended = time.Time{}; return t }
+	told := func(t Turn, why string) Turn { t.Told, t.Why = t.Until, why; return t }
 	first := hold(1, 10)
 	for name, c := range map[string]struct {
 		turns []Turn
@@ -159,6 +162,8 @@ func TestTheJudge(t *testing.T) {
 		"two at one time":                {turns: []Turn{first, hold(8, 20)}, wrong: "lock"},
 		"one inside the other":           {turns: []Turn{hold(1, 100), hold(50, 60)}, wrong: "lock"},
 		"not next to one another":        {turns: []Turn{hold(1, 100), hold(20, 30), hold(50, 60)}, wrong: "lock"},
+		"told of a loss, and why":        {turns: []Turn{told(first, string(leased.Expired))}},
+		"told of a loss, and not why":    {turns: []Turn{told(first, why(reentrant.ErrLost))}, wrong: "reason"},
 		"an increment each":              {turns: []Turn{wrote(first, 0), wrote(hold(20, 30), 1)}},
 		"an increment was overwritten":   {turns: []Turn{wrote(first, 0), wrote(hold(20, 30), 0)}, wrong: "number"},
 		"an increment without a turn":    {turns: []Turn{wrote(first, 0), wrote(hold(20, 30), 2)}, wrong: "number"},
