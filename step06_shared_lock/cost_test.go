@@ -92,6 +92,85 @@ func TestTheWriterHearsOfTheLastReaderOnly(t *testing.T) {
 	}
 }
 
+// They leave in the opposite order. The znode that the writer watches goes each time, and it
+// watches the one before that.
+func TestReadersThatLeaveInTheOppositeOrderWakeTheWriterEachTime(t *testing.T) {
+	t.Parallel()
+	const n = 10
+	z := zktest.New(t)
+	turns := queue(z, locks, strings.Repeat("R", n)+"W")
+	readers, writer := turns[:n], turns[n]
+	count := z.Count(writer)
+	for i, reader := range slices.Backward(readers) {
+		reader.Release()
+		if i > 0 {
+			z.Settle(writer)
+		}
+	}
+	writer.Acquired()
+	told := count().Notifications
+	require.Equal(t, n, told, "notifications to the writer")
+	chapter.Says(t, "%d readers leave, the last one first: notifications to the writer behind them: %d", n, told)
+}
+
+// store is what readers and writers share. It keeps two numbers: the greatest token of a writer,
+// and the greatest of anybody.
+type store struct {
+	ofWriters, ofAll int64
+	told             []string
+}
+
+func (s *store) read(who string, token int64) { s.take(who+" reads", token, s.ofWriters) }
+func (s *store) write(who string, token int64) {
+	if s.take(who+" writes", token, s.ofAll) {
+		s.ofWriters = token
+	}
+}
+
+func (s *store) take(what string, token, least int64) bool {
+	if token < least {
+		s.told = append(s.told, what+" (refused)")
+		return false
+	}
+	s.ofAll = max(s.ofAll, token)
+	s.told = append(s.told, what)
+	return true
+}
+
+// A and B read together, and A's token is the smaller one. So one number would refuse A. With
+// two, only those are refused who have lost the lock.
+func TestAStoreForReadersAndWritersKeepsTwoNumbers(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, w := locks.Join(z, "A"), locks.Join(z, "B"), locks.Join(z, "W")
+	var s store
+
+	writing := w.Acquire()
+	s.write("W", writing.Held().Token())
+	writing.Release()
+
+	ofA, readingB := a.Reader.Acquire().Held().Token(), b.Reader.Acquire()
+	ofB := readingB.Held().Token()
+	require.Less(t, ofA, ofB, "A's token, and that of B, who came later")
+	s.read("B", ofB)
+	s.read("A", ofA)
+
+	z.Expire(a.Client)
+	readingB.Release()
+	ofW := w.Acquire().Held().Token()
+	s.write("W", ofW)
+	s.read("A", ofA)
+
+	z.Expire(w.Client)
+	s.read("B", b.Reader.Acquire().Held().Token())
+	s.write("W", ofW)
+
+	want := "W writes, B reads, A reads, W writes, A reads (refused), B reads, W writes (refused)"
+	told := strings.Join(s.told, ", ")
+	require.Equal(t, want, told)
+	chapter.Says(t, "a store with two numbers takes: %s", told)
+}
+
 // Whoever is let in together takes a turn together.
 func TestTenReadersTakeOneTurn(t *testing.T) {
 	t.Parallel()
