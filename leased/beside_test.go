@@ -9,7 +9,9 @@ import (
 
 	"zklock/internal/property"
 	"zklock/internal/zktest"
+	sequentialspin "zklock/step02_sequential_spin"
 	childrenwatch "zklock/step03_children_watch"
+	predecessorwatch "zklock/step04_predecessor_watch"
 	reentrant "zklock/step05_reentrant"
 	sharedlock "zklock/step06_shared_lock"
 )
@@ -29,12 +31,16 @@ var families = map[string][]property.Subject{
 			return sharedlock.Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 		}, sharedlock.New),
 	},
-	"a lock of steps 2 to 4": {property.Over("step 3", childrenwatch.New)},
+	"lock- without a guid": {
+		property.Over("step 2", sequentialspin.New),
+		property.Over("step 3", childrenwatch.New),
+		property.Over("step 4", predecessorwatch.New),
+	},
 }
 
 // Whoever changes from one lock to another has to know which of them exclude one another. A lock of
 // steps 2 to 4 is let in beside the others, though they wait for it: its names are a part of theirs.
-// And zk.Lock waits for every name that ends in a number.
+// And zk.Lock waits for every name that ends in a number. Where both have tokens, these grow.
 func TestWhoExcludesWhomOnOnePath(t *testing.T) {
 	t.Parallel()
 	for ofHolder, holders := range families {
@@ -45,12 +51,15 @@ func TestWhoExcludesWhomOnOnePath(t *testing.T) {
 					held := holder.Join(z, "the holder").Acquire()
 					next := newcomer.Join(z, "the newcomer").Start()
 					isIn := next.Waits() == zktest.Returned
-					isOfTheFirstSteps := ofHolder == "a lock of steps 2 to 4"
+					isOfTheFirstSteps := ofHolder == "lock- without a guid"
 					isZkLock := newcomer.Name == clientLocks.Name
 					waits := ofHolder == ofNewcomer || isOfTheFirstSteps && ofNewcomer == "lock-" || isZkLock
 					assert.Equal(t, !waits, isIn, "%s holds the lock; whether %s is let in beside it", holder.Name, newcomer.Name)
 					held.Release()
 					next.Release()
+					if waits && token(held) != 0 && token(next) != 0 {
+						assert.Greater(t, token(next), token(held), "the tokens of %s and, after it, of %s", holder.Name, newcomer.Name)
+					}
 				}
 			}
 		}

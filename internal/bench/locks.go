@@ -108,7 +108,7 @@ func (s stage) others() (rivals []rival, missing []string) {
 				return peers.Curator(z, s.T, server, "mutex", newPath(s, z), n).Run
 			}},
 			rival{name: "kazoo's Lock", bring: func(s stage, z *zktest.Zoo, server string, n int) runner {
-				return peers.Kazoo(z, s.T, server, newPath(s, z), n).Run
+				return peers.Kazoo(z, s.T, server, peers.OurNames, newPath(s, z), n).Run
 			}})
 	}
 	if err := peers.MissingStores(); err != nil {

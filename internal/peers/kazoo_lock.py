@@ -1,8 +1,8 @@
 """Clients of kazoo's Lock that do what the lines of their input say: see package
 peers. To look is to go into a room that holds one: a znode that does not exist yet.
 
-Arguments: servers, the lock's path, the room's path, and how many clients, each with
-a session of its own.
+Arguments: servers, the lock's path, the room's path, how many clients, each with a session
+of its own, and the kind of their locks.
 """
 import sys
 import threading
@@ -18,10 +18,17 @@ class QueueLock(Lock):
     _NODE_NAME = "-lock-"
 
 
+KINDS = {
+    "own names": lambda client: Lock(client, path),
+    "own names, waits for both": lambda client: Lock(client, path, extra_lock_patterns=["-lock-"]),
+    "our names, waits for both": lambda client: QueueLock(client, path, extra_lock_patterns=["-lock-"]),
+}
+
+
 def connect():
     client = KazooClient(hosts=servers, timeout=5)
     client.start()
-    return client, QueueLock(client, path, extra_lock_patterns=["-lock-"])
+    return client, KINDS[kind](client)
 
 
 def run(seconds):
@@ -48,7 +55,7 @@ def run(seconds):
         print("turn:", i, int(asked * 1e6), int(done * 1e6))
 
 
-servers, path, room, contenders = sys.argv[1:]
+servers, path, room, contenders, kind = sys.argv[1:]
 clients = [connect() for _ in range(int(contenders))]
 client, lock = clients[0]
 print("ready", flush=True)

@@ -74,9 +74,16 @@ func Curator(z *zktest.Zoo, t zktest.T, servers, kind, path string, n int) Peer 
 	)
 }
 
-// Kazoo starts n clients of the lock at path, with znodes named as ours are.
-func Kazoo(z *zktest.Zoo, t zktest.T, servers, path string, n int) Peer {
-	return begin(z, t, exec.Command(python, here("kazoo_lock.py"), servers, path, Room(path), strconv.Itoa(n)))
+// Kinds of kazoo's Lock: how its znodes are named, and for whose it waits.
+const (
+	OwnNames        = "own names"
+	OwnNamesForBoth = "own names, waits for both"
+	OurNames        = "our names, waits for both"
+)
+
+// Kazoo starts n clients of the lock at path, of one of these kinds.
+func Kazoo(z *zktest.Zoo, t zktest.T, servers, kind, path string, n int) Peer {
+	return begin(z, t, exec.Command(python, here("kazoo_lock.py"), servers, path, Room(path), strconv.Itoa(n), kind))
 }
 
 // Room is where turns at a lock look: a path that only one client at a time can create.

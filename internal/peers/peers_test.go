@@ -97,7 +97,7 @@ func TestCuratorKazooAndTheClientsLockStandInOneQueueWithOurs(t *testing.T) {
 	z := needsPeers(t)
 	path := z.Root + "/lock"
 	inOneQueue(t, z, path,
-		[]Peer{Curator(z, t, z.Servers()[0], "mutex", path, 1), Kazoo(z, t, z.Servers()[0], path, 1)},
+		[]Peer{Curator(z, t, z.Servers()[0], "mutex", path, 1), Kazoo(z, t, z.Servers()[0], OurNames, path, 1)},
 		map[*zktest.Member]looks{
 			step5.Join(z, "step 5"):         goIn,
 			mutex.Join(z, "leased.Mutex"):   goIn,
@@ -119,12 +119,27 @@ func TestCuratorsReadWriteLockStandsInOneQueueWithOurs(t *testing.T) {
 		})
 }
 
+// A service changes over from kazoo's Lock to leased's Mutex, one process after the other, in three
+// rounds. In each round the old and the new ones exclude one another.
+func TestChangingOverFromKazoo(t *testing.T) {
+	z := needsPeers(t)
+	kazoo := func(kind, path string) Peer { return Kazoo(z, t, z.Servers()[0], kind, path, 1) }
+	for _, round := range []struct{ from, to string }{{OwnNames, OwnNamesForBoth}, {OwnNamesForBoth, OurNames}} {
+		path := z.Root + "/to " + round.to
+		inOneQueue(t, z, path, []Peer{kazoo(round.from, path), kazoo(round.to, path)}, nil)
+	}
+	path := z.Root + "/to leased"
+	inOneQueue(t, z, path, []Peer{kazoo(OurNames, path)}, map[*zktest.Member]looks{
+		mutex.JoinAs(z, "leased.Mutex", property.Seat{Path: path}): goIn,
+	})
+}
+
 // A holds, and B of another language waits until A has released: both ways.
 func TestEachWaitsForTheOther(t *testing.T) {
 	z := needsPeers(t)
 	for name, start := range map[string]func(path string) Peer{
 		"Curator": func(path string) Peer { return Curator(z, t, z.Servers()[0], "mutex", path, 1) },
-		"kazoo":   func(path string) Peer { return Kazoo(z, t, z.Servers()[0], path, 1) },
+		"kazoo":   func(path string) Peer { return Kazoo(z, t, z.Servers()[0], OurNames, path, 1) },
 	} {
 		path := z.Root + "/" + name
 		ours, peer := step5.JoinAs(z, "step 5", property.Seat{Path: path}), start(path)
