@@ -216,18 +216,27 @@ func TestTheTableOfOrders(t *testing.T) {
 	label := inBoth{"at any place", "任何一处"}
 	if !isWide {
 		s.Switches = 0
-		label = inBoth{"nobody is interrupted", "没有人被打断"}
+		label = inBoth{"nobody is interrupted", "没有抢占"}
 	}
 	var orders, wrong []string
 	for _, name := range locks {
 		r := explored(t, s, name)
-		orders = append(orders, strconv.Itoa(r.Orders))
-		wrong = append(wrong, strconv.Itoa(r.Wrong))
+		orders = append(orders, withComma(r.Orders))
+		wrong = append(wrong, withComma(r.Wrong))
 	}
 	for i, page := range []string{"../../docs/explore.md", "../../docs/explore.zh-CN.md"} {
 		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"orders, ", "次序，"}[i], label[i], strings.Join(orders, " | "))
 		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"wrong, ", "有错，"}[i], label[i], strings.Join(wrong, " | "))
 	}
+}
+
+// withComma is a number below a million as the pages have it.
+func withComma(n int) string {
+	digits := strconv.Itoa(n)
+	if thousands := len(digits) - 3; thousands > 0 {
+		return digits[:thousands] + "," + digits[thousands:]
+	}
+	return digits
 }
 
 // inBoth is a text in English and in Chinese.
