@@ -177,6 +177,7 @@ var OldZnode = property(
 		b := s.writerAs("B", Seat{})
 		b.Acquire().Release() // so that the directory is there
 		lost := a.Tap.LoseReply(wiretap.Create, 1)
+		a.Tap.LoseReply(wiretap.Sync, 1) // whoever looks for its znode after a sync looks once more, in the new session
 		attempt := a.Start()
 		zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
 		old := s.left(a)
