@@ -64,6 +64,7 @@ check: ready ## what make test leaves out: gofmt, go vet, staticcheck, and the t
 	go run $(STATICCHECK) $(FINISHED)
 	go test $(RACE) -vet=off -p 3 -timeout 900s $(BESIDE)
 	go test $(RACE) -vet=off -p 3 -timeout 600s -run '$(LATER)' ./step0*
+	cd leased/service && export GOWORK=off && go vet . && go run $(STATICCHECK) . && go test $(RACE) -vet=off -timeout 600s .
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
 bench: ready ## turns a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd

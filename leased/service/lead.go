@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"zklock/leased"
+)
+
+// replica is one process of the service.
+type replica struct {
+	name    string
+	session *leased.Session
+	lock    *leased.Mutex
+	store   *store
+
+	// Payments, for /metrics.
+	inProgress, paid, refused, failed atomic.Int64
+}
+
+const (
+	idle       = time.Second // until a leader without an invoice to pay looks again
+	afterError = time.Second // until a replica that has failed to lead competes again
+)
+
+// compete leads whenever this replica has the lock, until ctx ends.
+func (r *replica) compete(ctx context.Context) {
+	for {
+		err := r.lead(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		var lost *leased.LostError
+		if errors.As(err, &lost) {
+			slog.Warn("the lead is lost", "reason", lost.Reason, "error", err)
+		} else {
+			slog.Error("the lead is given up", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(afterError):
+		}
+	}
+}
+
+// lead waits for the lock, and pays invoices as long as it has it. It returns why it has stopped.
+func (r *replica) lead(ctx context.Context) (err error) {
+	hold, err := r.lock.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, hold.Unlock(ctx)) }()
+	held := hold.Context()
+	me := leader{r.name, hold.Token()}
+
+	// Before it reads anything: from now on, the store refuses those who have led before. So
+	// what is read is not changed by a late write of theirs.
+	if err := r.store.takeOver(held, me); err != nil {
+		return err
+	}
+	slog.Info("leading", "token", me.token)
+	for {
+		if err := r.payAll(held, me); err != nil {
+			return err
+		}
+		select {
+		case <-held.Done():
+			return nil // Unlock says why
+		case <-time.After(idle):
+		}
+	}
+}
+
+// payAll pays what is unpaid.
+func (r *replica) payAll(held context.Context, me leader) error {
+	for {
+		invoices, err := r.store.unpaid(held)
+		if err != nil || len(invoices) == 0 {
+			return err
+		}
+		for _, invoice := range invoices {
+			if held.Err() != nil {
+				return nil
+			}
+			if err := r.pay(held, me, invoice); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// pay pays one invoice. A payment that has begun is not broken off, not by SIGTERM, and not when
+// the lock is lost. Otherwise nobody would know whether it was made. If the lock is lost while it
+// goes on, the store sees that by the token.
+//
+// Here the payment is a row in the store. What goes elsewhere, as to a bank, is not protected by the
+// token. Then the other side has to be told the invoice's number, so that it can refuse a second payment.
+func (r *replica) pay(held context.Context, me leader, i invoice) error {
+	r.inProgress.Add(1)
+	err := r.store.pay(context.WithoutCancel(held), me, i)
+	r.inProgress.Add(-1)
+	switch {
+	case errors.Is(err, errRefused):
+		r.refused.Add(1)
+	case err != nil:
+		r.failed.Add(1)
+	default:
+		r.paid.Add(1)
+		slog.Info("paid", "invoice", i.id, "cents", i.cents, "token", me.token)
+	}
+	return err
+}

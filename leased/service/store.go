@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	_ "modernc.org/sqlite"
+)
+
+// store is the database of all replicas. SQLite is a file, so these have to run on one machine. In
+// another database the statements are the same.
+type store struct{ db *sql.DB }
+
+// leader is who writes, and the fencing token of its hold.
+type leader struct {
+	name  string
+	token int64
+}
+
+type invoice struct{ id, cents int64 }
+
+// errRefused is said to a leader that was replaced, and perhaps does not know it yet.
+var errRefused = errors.New("the store has refused the write: it has seen a greater token")
+
+// The table leader has one row: the greatest token that the store has seen, and who brought it.
+//
+// The table payments is a history. It does not say that there is one payment for each invoice: a
+// payment that the bank has sent back is made again.
+const tables = `
+CREATE TABLE IF NOT EXISTS leader (
+	id    INTEGER PRIMARY KEY CHECK (id = 1),
+	token INTEGER NOT NULL,
+	name  TEXT NOT NULL
+);
+INSERT OR IGNORE INTO leader VALUES (1, 0, '');
+CREATE TABLE IF NOT EXISTS invoices (
+	id    INTEGER PRIMARY KEY,
+	cents INTEGER NOT NULL,
+	paid  INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS unpaid ON invoices (id) WHERE paid = 0;
+CREATE TABLE IF NOT EXISTS payments (
+	id      INTEGER PRIMARY KEY,
+	invoice INTEGER NOT NULL REFERENCES invoices,
+	cents   INTEGER NOT NULL,
+	token   INTEGER NOT NULL,
+	name    TEXT NOT NULL
+);`
+
+// Who writes waits up to five seconds until nobody else does. A transaction begins with BEGIN
+// IMMEDIATE, so that is at its beginning. Who reads does not wait, and lets others write.
+const settings = "?_pragma=busy_timeout(5000)&_txlock=immediate&_pragma=journal_mode(WAL)"
+
+// openStore opens the database, and makes the tables if they are missing. If two replicas make the
+// file in the same moment, one of them may get an error, and is to be started again.
+func openStore(ctx context.Context, file string) (*store, error) {
+	db, err := sql.Open("sqlite", "file:"+file+settings)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := db.ExecContext(ctx, tables); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("the store %s: %w", file, err)
+	}
+	return &store{db}, nil
+}
+
+func (s *store) close() { s.db.Close() }
+
+// write makes a leader's statements, if its token is not smaller than the greatest that the store has
+// seen. Both are one transaction, so nobody writes in between.
+func (s *store) write(ctx context.Context, by leader, statements func(tx *sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // of no effect after Commit
+	result, err := tx.ExecContext(ctx,
+		`UPDATE leader SET token = ?, name = ? WHERE token <= ?`, by.token, by.name, by.token)
+	if err != nil {
+		return err
+	}
+	changed, err := result.RowsAffected()
+	switch {
+	case err != nil:
+		return err
+	case changed == 0:
+		return errRefused
+	}
+	if err := statements(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// takeOver brings a new leader's token.
+func (s *store) takeOver(ctx context.Context, by leader) error {
+	return s.write(ctx, by, func(*sql.Tx) error { return nil })
+}
+
+// pay notes that a leader has paid an invoice.
+func (s *store) pay(ctx context.Context, by leader, i invoice) error {
+	return s.write(ctx, by, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx,
+			`INSERT INTO payments (invoice, cents, token, name) VALUES (?, ?, ?, ?)`, i.id, i.cents, by.token, by.name)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE invoices SET paid = 1 WHERE id = ?`, i.id)
+		return err
+	})
+}
+
+// unpaid returns the first invoices that are not paid.
+func (s *store) unpaid(ctx context.Context) (all []invoice, err error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT id, cents FROM invoices WHERE paid = 0 ORDER BY id LIMIT 100`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var i invoice
+		if err := rows.Scan(&i.id, &i.cents); err != nil {
+			return nil, err
+		}
+		all = append(all, i)
+	}
+	return all, rows.Err()
+}
+
+// enter notes an invoice. Each replica does so at any time. The lock does not protect this, so there is no token.
+func (s *store) enter(ctx context.Context, cents int64) (id int64, err error) {
+	result, err := s.db.ExecContext(ctx, `INSERT INTO invoices (cents) VALUES (?)`, cents)
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
+}
+
+// leader is the last one that has taken over.
+func (s *store) leader(ctx context.Context) (name string, err error) {
+	err = s.db.QueryRowContext(ctx, `SELECT name FROM leader`).Scan(&name)
+	return name, err
+}
