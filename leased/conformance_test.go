@@ -60,7 +60,6 @@ func TestWhatCannotWorkIsRefusedUnasked(t *testing.T) {
 		}
 		refused(w.at(z, a, strings.Repeat("k", longestPath)), z.Ctx, nil, "want an absolute path")
 		refused(w.at(z, a, "/locks/"+strings.Repeat("k", 1_100_000)), z.Ctx, nil, "a path of 1100007 bytes, which begins with \"/locks/kkk")
-		refused(w.at(z, a, "/locks/\x00"), z.Ctx, zk.ErrInvalidPath, "/locks/")
 
 		_, err := NewMutex(nil, a.Path).Lock(z.Ctx)
 		require.ErrorContains(t, err, "the session is nil or empty")
@@ -341,27 +340,36 @@ func TestALockBelowALock(t *testing.T) {
 	})
 }
 
-// Names in all scripts are good. What the server refuses is refused at once, and harms nobody else.
+// Names in all scripts are good, and the server takes them. What it would refuse is refused unasked, and
+// the error names the character.
 func TestNamesInOtherScripts(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
-		holds := w.at(z, a, z.Root+"/held").Acquire()
-		for name, refused := range map[string]bool{
-			"订单": false, "заказ-७": false, "a b": false, "a%2Fb": false, "ﬁ！": false, "lock-": false, "_c_": false, "...": false,
-			"🔒": true, "\ue000": true, "\x7f": true, "\xff\xfe": true, "a\nb": true, "\ufffd": true, "x\u0000": true,
-		} {
-			m := w.at(z, a, z.Root+"/"+name+"/deep")
-			if refused {
-				_, err := m.Lock(z.Ctx)
-				require.Error(t, err, "%q", name)
-				require.NoError(t, z.Ctx.Err(), "%q", name)
-				continue
-			}
-			m.Acquire().Release()
+		for _, name := range []string{"订单", "заказ-७", "a b", "a%2Fb", "ﬁ！", "lock-", "_c_", "...", "\ud7ff", "\uf900", "\uffef"} {
+			w.at(z, a, z.Root+"/"+name+"/deep").Acquire().Release()
 		}
-		require.NoError(t, holds.Context().Err())
-		holds.Release()
+		mark := a.Tap.Mark()
+		for name, char := range map[string]string{
+			"🔒": "U+1F512", "\ue000": "U+E000", "\uf8ff": "U+F8FF", "\x7f": "U+007F", "\u009f": "U+009F", "a\nb": "U+000A",
+			"x\u0000": "U+0000", "\ufff0": "U+FFF0", "\xff\xfe": "U+FFFD", strings.Repeat("锁", 100) + "\ufffd": "U+FFFD",
+		} {
+			_, err := w.at(z, a, z.Root+"/"+name+"/deep").Lock(z.Ctx)
+			require.ErrorIs(t, err, zk.ErrInvalidPath, "%q", name)
+			require.ErrorContains(t, err, "the servers refuse the character "+char)
+			require.Less(t, len(err.Error()), 200, "bytes of the error")
+		}
+		require.Empty(t, a.Asked(mark), "requests of calls that were all refused")
 	})
+}
+
+// What is refused unasked, the server or the client library would refuse, and nothing else.
+func TestTheServerRefusesTheSameCharacters(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	for _, char := range []rune{0x1f, 0x20, 0x7e, 0x7f, 0x9f, 0xa0, 0xd7ff, 0xe000, 0xf8ff, 0xf900, 0xffef, 0xfff0, 0xffff, 0x10000} {
+		_, err := z.Observer().Create(z.Root+"/"+string(char), nil, 0, zk.WorldACL(zk.PermAll))
+		require.Equal(t, refusedInPath(char), err != nil, "%U: %v", char, err)
+	}
 }
 
 // A znode with kazoo's own name is none of this queue: kazoo's Lock excludes zk.Lock and kazoo alone.

@@ -7,6 +7,7 @@ import (
 	pathpkg "path"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -90,9 +91,21 @@ func check(ctx context.Context, s *Session, path string) error {
 		return fmt.Errorf("zklock: a path of %d bytes, which begins with %.40q: want at most %d",
 			len(path), path, longestPath)
 	case !strings.HasPrefix(path, "/") || path == "/" || path != pathpkg.Clean(path):
-		return fmt.Errorf("zklock: path %.100q: want an absolute path below the root, such as /locks/orders", path)
+		return fmt.Errorf("zklock: path %.40q: want an absolute path below the root, such as /locks/orders", path)
+	}
+	if at := strings.IndexFunc(path, refusedInPath); at >= 0 {
+		char, _ := utf8.DecodeRuneInString(path[at:])
+		return fmt.Errorf("zklock: path %.40q: the servers refuse the character %U: %w", path, char, zk.ErrInvalidPath)
 	}
 	return nil
+}
+
+// refusedInPath tells which characters the servers refuse: control characters, Unicode's private use,
+// and all from U+FFF0 on, which has the emoji. Bytes that are not UTF-8 read as U+FFFD.
+func refusedInPath(char rune) bool {
+	isControl := char <= 0x1f || char >= 0x7f && char <= 0x9f
+	isPrivate := char >= 0xd800 && char <= 0xf8ff
+	return isControl || isPrivate || char >= 0xfff0
 }
 
 // unanswered tells that a request got no answer to what was asked: the connection failed or
