@@ -367,7 +367,7 @@ func TestALockThatIsTheZeroValue(t *testing.T) {
 	}
 }
 
-// A copy of a lock or a hold is a mistake that go vet knows.
+// A copy of a lock or a hold is a mistake that go vet knows. It knows the locks of steps 5 and 6, too.
 func TestVetWarnsOfACopy(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp(".", "copied")
@@ -375,20 +375,26 @@ func TestVetWarnsOfACopy(t *testing.T) {
 	defer os.RemoveAll(dir)
 	const program = `package copied
 
-import "zklock/leased"
+import (
+	"zklock/leased"
+	"zklock/step05_reentrant"
+	"zklock/step06_shared_lock"
+)
 
-func copies(m *leased.Mutex, rw *leased.RWMutex, c *leased.Cohort, h *leased.Hold) {
+func copies(m *leased.Mutex, rw *leased.RWMutex, c *leased.Cohort, h *leased.Hold, l *reentrant.Lock, s *sharedlock.RWLock) {
 	mutex := *m
 	rwmutex := *rw
 	cohort := *c
 	hold := *h
-	_, _, _, _ = &mutex, &rwmutex, &cohort, &hold
+	ofStep5 := *l
+	ofStep6 := *s
+	_, _, _, _, _, _ = &mutex, &rwmutex, &cohort, &hold, &ofStep5, &ofStep6
 }
 `
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "copied.go"), []byte(program), 0o600))
 	said, err := exec.CommandContext(t.Context(), "go", "vet", "-copylocks", "./"+dir).CombinedOutput()
 	require.Error(t, err, "go vet has nothing to say")
-	for _, copied := range []string{"mutex", "rwmutex", "cohort", "hold"} {
+	for _, copied := range []string{"mutex", "rwmutex", "cohort", "hold", "ofStep5", "ofStep6"} {
 		require.Contains(t, string(said), "assignment copies lock value to "+copied+":")
 	}
 }

@@ -35,9 +35,9 @@ func check(ctx context.Context, s *Session, path string) error {
 	case len(path) > longestPath:
 		return fmt.Errorf("zklock: path %.40q…: it has %d bytes, and %d are the most", path, len(path), longestPath)
 	case !strings.HasPrefix(path, "/") || path == "/" || path != pathpkg.Clean(path):
-		return fmt.Errorf("zklock: path %q: want an absolute path below the root, such as /locks/orders", path)
+		return fmt.Errorf("zklock: path %.40q: want an absolute path below the root, such as /locks/orders", path)
 	case s.isClosed():
-		return fmt.Errorf("zklock: lock %s: the session is closed: open another one", path)
+		return fmt.Errorf("zklock: lock %.100s: the session is closed: open another one", path)
 	}
 	return nil
 }
@@ -77,5 +77,5 @@ func failed(what, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("zklock: %s %s: %w", what, path, err)
+	return fmt.Errorf("zklock: %s %.100s: %w", what, path, err)
 }

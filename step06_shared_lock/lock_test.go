@@ -1,6 +1,7 @@
 package sharedlock
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -68,6 +69,40 @@ func TestProperties(t *testing.T) {
 		property.Upgrade,
 		property.ReaderStays,
 	)
+}
+
+// What cannot become a lock is refused at once, by an error that is short, however long the path is.
+func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	session, mark := a.Session.(*Session), a.Tap.Mark()
+	refused := func(session *Session, ctx context.Context, path, says string) {
+		t.Helper()
+		_, err := New(session, path).Lock(ctx)
+		require.ErrorContains(t, err, says)
+		require.Less(t, len(err.Error()), 200, "bytes of the error")
+	}
+	tooLong := strings.Repeat("/k", 600_000) // of a longer request than 1 MB the server says nothing, and hangs up
+	for path, says := range map[string]string{
+		"":                               "want an absolute path below the root",
+		"/":                              "want an absolute path below the root",
+		"locks/orders":                   "want an absolute path below the root",
+		"/locks//orders":                 "want an absolute path below the root",
+		strings.Repeat("k", longestPath): "want an absolute path below the root",
+		tooLong:                          "it has 1200000 bytes, and 500000 are the most",
+	} {
+		refused(session, z.Ctx, path, says)
+	}
+	var none context.Context
+	refused(session, none, a.Path, "the context is nil")
+	refused(nil, z.Ctx, a.Path, "the session is nil or empty")
+	ended, cancel := context.WithCancel(z.Ctx)
+	cancel()
+	refused(session, ended, tooLong[:longestPath], "context canceled")
+	session.Close()
+	refused(session, z.Ctx, a.Path, "the session is closed: open another one")
+	require.Empty(t, a.Asked(mark), "requests")
 }
 
 // The clients of these stories read and write in turn.
