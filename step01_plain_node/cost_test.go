@@ -32,7 +32,7 @@ func TestStillBrokenACrashLocksForEver(t *testing.T) {
 	owner, there := z.Owner(a.Path)
 	assert.True(t, there, "A's znode is there after the end of A's session")
 	assert.Zero(t, owner, "the session that A's znode belongs to: none")
-	chapter.Says(t, "New: A's session has expired, its znode is there and belongs to session %d, and B waits", owner)
+	chapter.Says(t, "New: A's session has expired, its znode is there and belongs to no session (%d), and B waits", owner)
 
 	require.NoError(t, z.Observer().Delete(a.Path, -1), "somebody deletes the znode by hand")
 	waiting.Acquired()

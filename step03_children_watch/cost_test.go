@@ -22,7 +22,7 @@ func TestWaitersAreSilent(t *testing.T) {
 	time.Sleep(time.Second) // the measure
 	requests := count().All()
 	assert.Zero(t, requests, "requests of the holder and of those who wait, in one second")
-	chapter.Says(t, "10 waiters, 1 second: %d requests but pings", requests)
+	chapter.Says(t, "10 waiters, 1 second: %d requests besides pings", requests)
 }
 
 // A newcomer stands behind all others.
@@ -75,8 +75,8 @@ func TestStillBrokenEachDeathWakesEveryWaiter(t *testing.T) {
 	}
 	woken := count()
 	assert.Equal(t, deaths*(n-deaths), woken.Notifications, "notifications: one a death, to each who lives")
-	chapter.Says(t, "%d waiters, %d expire one after the other: %d notifications, %d lists",
-		n, deaths, woken.Notifications, woken.Requests[wiretap.GetChildren])
+	chapter.Says(t, "%d waiters, %d expire one after the other: %d notifications to the %d others, %d lists",
+		n, deaths, woken.Notifications, len(alive), woken.Requests[wiretap.GetChildren])
 }
 
 // A queue of n is served, each release after all have looked and sleep again. The last one
