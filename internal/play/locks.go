@@ -33,7 +33,7 @@ var locks = func() (all []lock) {
 		name := lang.Of("Step %v: %v", "第 %v 步：%v", s.Key, s.Name)
 		all = append(all, lock{Key: s.Key, Name: name, Lesson: s.Lesson, part: s.Subject, step: s.Key})
 	}
-	work := text("For work: what the steps teach, and a lease.", "用于工作：有各步讲的一切，还有租约。")
+	work := text("For work: what the steps teach, and a lease.", "用在生产环境里：有各步讲的一切，还有租约。")
 	for i, l := range []property.Subject{steps.Mutex, steps.RWMutex, steps.Cohort} {
 		key := [...]string{"mutex", "rwmutex", "cohort"}[i]
 		all = append(all, lock{Key: key, Name: text(l.Name, l.Name), Lesson: work, part: l.Name})

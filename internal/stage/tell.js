@@ -114,7 +114,7 @@ function bannerText({ wrong, clients, znode }) {
   const [i] = clients ?? [], blocks = say(`${znode} blocks everybody`, `${znode} 挡住了所有人`);
   return {
     "two inside": () => say(`${clients.length} inside at a time: each of ${clients.join(", ")} believes that it holds the lock`,
-      `同时有 ${clients.length} 个在里面：${clients.join("、")} 都以为自己持有锁`),
+      `同时有 ${clients.length} 个在临界区里：${clients.join("、")} 都以为自己持有锁`),
     "blocks: of nobody": () => say(`${blocks}: it belongs to nobody here`, `${blocks}：它不属于这里的任何人`),
     "blocks: of a dead client, and nobody deletes it": () => say(`${blocks}: ${i}, which made it, is dead, and nobody will delete it`,
       `${blocks}：创建它的 ${i} 已死，没有人会删它`),

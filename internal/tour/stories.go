@@ -344,7 +344,7 @@ func tellCutOff(s *scene) {
 	next.Acquired()
 	if !holder.HasHolds() {
 		s.sum("client 1 was let in, and client 0 has not been told: two are inside.",
-			"客户端 1 拿到了锁，客户端 0 却没有得到通知：两个同时在里面。")
+			"客户端 1 拿到了锁，客户端 0 却没有得到通知：临界区里同时有两个。")
 		return
 	}
 	s.sum("client 0 was told that it had lost the lock, and then client 1 was let in.",
