@@ -35,6 +35,9 @@ func (m *Member) Acquire() *Turn {
 	return t
 }
 
+// lastPatience is how long the end of a test waits for a call whose context has ended.
+const lastPatience = 10 * time.Second
+
 // Call is Start of another call, such as a TryLock. The
 // test's end cancels it.
 func (m *Member) Call(lock func(context.Context) (Hold, error)) *Turn {
@@ -47,7 +50,11 @@ func (m *Member) Call(lock func(context.Context) (Hold, error)) *Turn {
 	m.zoo.t.Cleanup(func() { // before the client closes
 		cancel()
 		m.Tap.Restore() // a crashed client's call comes back, too
-		<-t.done
+		select {
+		case <-t.done:
+		case <-time.After(lastPatience):
+			m.zoo.t.Errorf("%s's call has not come back within %v, though its context has ended", m.Name, lastPatience)
+		}
 	})
 	return t
 }
