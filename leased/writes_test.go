@@ -1,0 +1,174 @@
+package leased
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/property"
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
+)
+
+// transactions is how many the servers of the ensemble have agreed to since their last election: the
+// lower half of the zxid of the last one.
+func transactions(t *testing.T, leader *zkserver.Peer) int {
+	t.Helper()
+	said, err := leader.Word("srvr")
+	require.NoError(t, err)
+	require.Contains(t, said, "Mode: leader", "it leads no more")
+	_, said, _ = strings.Cut(said, "Zxid: 0x")
+	said, _, _ = strings.Cut(said, "\n")
+	zxid, err := strconv.ParseUint(said, 16, 64)
+	require.NoError(t, err)
+	return int(uint32(zxid))
+}
+
+// logged is how many bytes the server has in its transaction log. A file is made larger before it is
+// written, with zeros.
+func logged(t *testing.T, server *zkserver.Peer) (size int) {
+	t.Helper()
+	conf, err := server.Word("conf")
+	require.NoError(t, err)
+	_, dir, _ := strings.Cut(conf, "dataLogDir=")
+	dir, _, _ = strings.Cut(dir, "\n")
+	logs, err := filepath.Glob(filepath.Join(dir, "log.*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, logs, dir)
+	for _, log := range logs {
+		text, err := os.ReadFile(log)
+		require.NoError(t, err)
+		size += len(bytes.TrimRight(text, "\x00"))
+	}
+	return size
+}
+
+// What a session costs the servers is what stands in README.md: the create and the delete of each hold;
+// while it holds something, one write for each fifth of its time-out; and one after a wait that was
+// longer than that. A session that waits, or holds nothing, makes none, and with WithoutLease nobody
+// does. The servers count: each write is a transaction, and there are no others.
+func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
+	t.Parallel()
+	_, leader, _ := zktest.ThreeServers(t)
+	const each, timeout = 10, 3 * time.Second
+	z := zktest.NewOn(t, leader.Server)
+	seat := func(path string) property.Seat { return property.Seat{Timeout: timeout, Path: z.Root + "/" + path} }
+	var holders, withoutLease, waiters, idle []*zktest.Member
+	for i := range each {
+		path, other := fmt.Sprintf("leased-%d", i), fmt.Sprintf("without-%d", i)
+		holders = append(holders, byMutex.joinAs(z, "a holder", seat(path)))
+		withoutLease = append(withoutLease, byMutex.with(WithoutLease()).joinAs(z, "a holder without a lease", seat(other)))
+		waiters = append(waiters, byMutex.joinAs(z, "a waiter", seat(path)))
+		idle = append(idle, byMutex.joinAs(z, "an idle client", seat(path)))
+	}
+	before, begun := transactions(t, leader), time.Now()
+	var turns []*zktest.Turn
+	for _, m := range append(holders, withoutLease...) {
+		turns = append(turns, m.Acquire())
+	}
+	for _, m := range waiters {
+		turn := m.Start()
+		turn.Queued()
+		turns = append(turns, turn)
+	}
+	z.Await("three time-outs to pass", func() bool { return time.Since(begun) > 3*timeout })
+	for _, turn := range turns {
+		turn.Release()
+	}
+	fifths := int(time.Since(begun)/(timeout/5)) + 1
+	grown := transactions(t, leader) - before
+
+	all := 0
+	const withDirectory = 3 // creates of the first hold: one in vain, the directory, and the znode
+	for _, of := range []struct {
+		what             string
+		members          []*zktest.Member
+		creates, deletes int // of each, the deletes at most
+	}{
+		{"hold", holders, withDirectory, 1 + fifths},
+		{"hold, without a lease", withoutLease, withDirectory, 1},
+		{"wait", waiters, 1, 2},
+		{"do nothing", idle, 0, 0},
+	} {
+		asked := map[wiretap.Op]int{}
+		for _, m := range of.members {
+			for op, n := range m.Requests(0) {
+				asked[op] += n
+			}
+		}
+		creates, deletes := asked[wiretap.Create], asked[wiretap.Delete]
+		assert.Equal(t, each*of.creates, creates, "creates of %d who %s", each, of.what)
+		assert.LessOrEqual(t, deletes, each*of.deletes, "deletes of %d who %s, in %d fifths of their time-outs", each, of.what, fifths)
+		t.Logf("» %d sessions that %s: %d creates, %d deletes", each, of.what, creates, deletes)
+		all += creates + deletes
+	}
+	assert.Equal(t, all, grown, "transactions of the servers, and writes of all clients")
+}
+
+// The table in README.md. Each write that changes nothing is a transaction: this many sessions hold a
+// lock each, for two of their time-outs, and the servers count.
+func TestTheTableOfWrites(t *testing.T) {
+	const variable = "ZKLOCK_COSTS"
+	if os.Getenv(variable) == "" {
+		t.Skip(variable + "=1 measures for ten minutes what sessions that hold cost three servers")
+	}
+	e, leader, followers := zktest.Ensemble(t, "tickTime=2000", "maxSessionTimeout=40000")
+	measure := func(sessions int, timeout time.Duration, options ...Option) {
+		held := holdOneEach(t, e, sessions, timeout, options...)
+		before, sizeBefore, begun := transactions(t, leader), logged(t, followers[0]), time.Now()
+		time.Sleep(2 * timeout) // this is a measurement
+		writes, size, took := transactions(t, leader)-before, logged(t, followers[0])-sizeBefore, time.Since(begun)
+		for _, hold := range held {
+			require.NoError(t, hold.Context().Err(), "a lock was lost: the servers are too slow for so many")
+			hold.q.s.Close()
+		}
+		fifths := int(took/(timeout/5)) + 1
+		require.LessOrEqual(t, writes, sessions*fifths)
+		const numbers = 1 << 32
+		perSecond := float64(writes) / took.Seconds()
+		t.Logf("» %d sessions hold, time-out %v: %.2f transactions a second, %.0f bytes a second in each server's log, "+
+			"the numbers last %.0f days", sessions, timeout, perSecond, float64(size)/took.Seconds(), numbers/perSecond/(24*60*60))
+	}
+	for _, sessions := range []int{10, 100, 1000} {
+		for _, timeout := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
+			measure(sessions, timeout)
+		}
+	}
+	measure(1000, 10*time.Second, WithoutLease())
+}
+
+// holdOneEach opens sessions, spread over the servers, each of which holds a lock of its own.
+func holdOneEach(t *testing.T, e *zkserver.Ensemble, sessions int, timeout time.Duration, options ...Option) []*Hold {
+	t.Helper()
+	held := make([]*Hold, sessions)
+	errs := make([]error, sessions)
+	const atATime = 20
+	for from := 0; from < sessions; from += atATime {
+		var all sync.WaitGroup
+		for i := from; i < min(from+atATime, sessions); i++ {
+			all.Go(func() {
+				s, err := Open(t.Context(), e.Servers(), timeout, append(options, WithBuffer(smallestBuffer))...)
+				if err == nil {
+					t.Cleanup(s.Close)
+					held[i], err = NewMutex(s, fmt.Sprintf("/locks/%d", i)).Lock(t.Context())
+				}
+				errs[i] = err
+			})
+		}
+		all.Wait()
+	}
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	return held
+}
