@@ -96,6 +96,8 @@ func TestHints(t *testing.T) {
 	assert.Contains(t, hint(false).Text, "Where is it written down who came first?", "the hint of an earlier step")
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "first come, first served", Stuck: true}))
 	assert.Equal(t, notWoken, hint(false).Property)
+	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "a crashed holder's lock is free again"}))
+	assert.Contains(t, hint(false).Text, "Which kind of znode does the server delete by itself", "step 2's hint, not step 1's")
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "missing parents are made"}))
 	assert.Contains(t, hint(false).Text, "what is missing, and who else may be making it?", "the property's own question")
 }

@@ -38,7 +38,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 	//         is yours, which one that another client has it?
 	// 待办 1：create 有应答，看看应答。哪个说锁归你？哪个说锁被别人持有？
 	// TODO 2: while another client has it, rest for 20 ms and try again.
-	// 待办 2：别人持有时，休息 20 ms，再试。
+	// 待办 2：被别人持有时，停 20 ms，再试。
 	// TODO 3: stop trying when ctx has ended, and say why.
 	// 待办 3：ctx 结束时停止尝试，并说明原因。
 	_ = create(l.conn, l.path, l.mode)
@@ -51,7 +51,7 @@ func (l *Lock) Unlock() error {
 		return err
 	}
 	// TODO 4: delete the znode. (A version of -1 means: whichever.)
-	// 待办 4：删掉 znode。（version 为 -1 表示任意版本。）
+	// 待办 4：删除 znode。（version 为 -1 表示任意版本。）
 	return nil
 }
 
@@ -72,7 +72,7 @@ func create(conn *zk.Conn, path string, mode int32) error {
 // its creator's session ends.
 //
 // TODO 5: this one is still persistent.
-// 待办 5：这一种还是持久的。
+// 待办 5：这一种还是持久节点。
 func NewEphemeral(conn *zk.Conn, path string) *Lock {
 	return New(conn, path)
 }

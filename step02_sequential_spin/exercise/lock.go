@@ -49,14 +49,14 @@ func (l *Lock) Lock(ctx context.Context) error {
 	}
 	// TODO 1: take a number, once: create l.dir+"/lock-" with
 	//         zk.FlagEphemeralSequential. The path that comes back ends in it.
-	// 待办 1：取一个号，只取一次：用 zk.FlagEphemeralSequential 创建 l.dir+"/lock-"。
-	//         返回的路径以号结尾。
+	// 待办 1：取一个序号，只取一次：用 zk.FlagEphemeralSequential 创建 l.dir+"/lock-"。
+	//         返回的路径以序号结尾。
 	// TODO 2: then ask again and again, not by a create, but by a list of
 	//         l.dir: is there a smaller number than mine?
-	// 待办 2：然后一遍遍地问，不用 create，而是列出 l.dir：有比我小的号吗？
+	// 待办 2：然后反复询问，不用 create，而是列出 l.dir：有比自己小的序号吗？
 	// TODO 3: now there is something to take back when ctx ends, or when a
 	//         request fails.
-	// 待办 3：现在，ctx 结束或请求失败时，有东西要收回了。
+	// 待办 3：现在，ctx 结束或请求失败时，有东西要清理了。
 	for {
 		if err := ctx.Err(); err != nil {
 			return failed("lock", l.dir, err)
@@ -82,7 +82,7 @@ func (l *Lock) Unlock() error {
 		return err
 	}
 	// TODO 4: whose znode is this? Delete your own.
-	// 待办 4：这是谁的 znode？只删自己的。
+	// 待办 4：这是谁的 znode？只能删除自己的。
 	return failed("unlock", l.dir, l.conn.Delete(l.dir, -1))
 }
 

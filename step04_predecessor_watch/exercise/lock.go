@@ -73,12 +73,12 @@ func (l *Lock) Lock(ctx context.Context) error {
 //
 // TODO 1: list without a watch; then set a watch on the znode right before
 // yours alone, which TODO 4 finds.
-// 待办 1：列出而不监听；然后只监听前驱节点（待办 4 找出它）。
+// 待办 1：列目录，不设置监听；然后只监听前驱节点（待办 4 找出它）。
 // TODO 2: list and watch are two requests now. What if the znode before yours
 // has gone between them? And which read sets no watch on a znode that is not
 // there?
-// 待办 2：现在列出和监听是两个请求。前驱节点在两者之间没了怎么办？
-// 哪一种读对不在的 znode 不设置监听？
+// 待办 2：现在列目录和设置监听是两个请求。前驱节点在两者之间没了怎么办？
+// 哪一种读操作对不存在的 znode 不设置监听？
 // TODO 3: the watch has fired. Is it your turn, for certain?
 // 待办 3：监听触发了。这就一定轮到你了吗？
 func (l *Lock) wait(ctx context.Context, node string) error {
@@ -145,7 +145,7 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 
 // TODO 4: it is not enough to know whether mine is the first: name the znode
 // right before it.
-// 待办 4：只知道我是不是第一个还不够：要说出紧挨在前面的 znode。
+// 待办 4：只知道自己是不是第一个还不够：要找出紧挨在前面的 znode。
 
 // isFirst tells whether mine has the lowest number in the queue. It is an
 // error when mine is not there at all: then nothing holds our place.

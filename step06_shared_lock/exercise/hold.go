@@ -66,7 +66,7 @@ func holdIn(ctx context.Context, lock *RWLock) *Hold {
 // all that is left to do in it is to call Unlock.
 //
 // TODO 4: two readers are inside, and both ask to write. Whom does each of them wait for?
-// 待办 4：两个读者都在里面，又都要写。他们各自在等谁？
+// 待办 4：两个读者都在临界区里，又都要写。各自在等谁？
 func (h *Hold) enter(k kind) (inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

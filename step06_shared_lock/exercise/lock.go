@@ -178,7 +178,7 @@ func (l *RWLock) joinAndWait(waiting context.Context, k kind, mayWait bool) (*Ho
 // create is lost, nobody knows whether there is a znode, and join looks for that name.
 //
 // TODO 1: whoever lists the queue has to see which znodes are readers' and which are writers'.
-// 待办 1：列出队列的人，要看得出哪些 znode 是读者的，哪些是写者的。
+// 待办 1：列出队列时，要看得出哪些 znode 是读者的，哪些是写者的。
 func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
 	prefix := fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), "lock-") // k is not used yet
 	for waiting.Err() == nil {
@@ -427,7 +427,7 @@ const fewestDigits = 10
 // compared, never names. ok is false for a child that is not of the queue.
 //
 // TODO 2: in step 6 the names end otherwise. Return the kind, too.
-// 待办 2：第 6 步的名字结尾不同。把种类也返回。
+// 待办 2：第 6 步的名字，结尾不同。把种类也返回。
 func number(name string) (n int, ok bool) {
 	at := strings.LastIndex(name, "lock-")
 	if at < 0 {

@@ -42,7 +42,7 @@ func (c *Candidate) Campaign(ctx context.Context) (*reentrant.Hold, error) {
 // Leader names the one who leads, "" when nobody does.
 //
 // TODO 3: read the name. What does it say of a leader that has died?
-// 待办 3：读名字。领导者死了，它会说什么？
+// 待办 3：读名字。领导者崩溃了，读到的是什么？
 func (c *Candidate) Leader() (name string, err error) {
 	return c.name, nil
 }

@@ -46,7 +46,7 @@ func (m *MultiLock) Lock(ctx context.Context) error {
 // Unlock releases all the locks. An error with one does not keep the others.
 //
 // TODO 5: all of them.
-// 待办 5：全部。
+// 待办 5：全部释放。
 // TODO 6: and if one of them answers with an error?
 // 待办 6：其中一把返回错误怎么办？
 func (m *MultiLock) Unlock() error {

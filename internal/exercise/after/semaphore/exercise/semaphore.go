@@ -38,7 +38,7 @@ func New(conn *zk.Conn, path string, permits int) *Semaphore {
 // 待办 2：s.permits 个全部发出时，就等。你在等谁离开？
 // TODO 3: let one client at a time do so: then nobody is overtaken, and a
 // release wakes one. You have a lock for that.
-// 待办 3：同一时刻只让一个客户端做这件事：谁也不会被超过，一次释放只唤醒一个。你有一把锁做这件事。
+// 待办 3：同一时刻只让一个客户端做这件事：谁也不会被插队，一次释放只唤醒一个。你有一把锁做这件事。
 func (s *Semaphore) Acquire(ctx context.Context) (release func() error, err error) {
 	line := predecessorwatch.New(s.conn, s.path+"/line")
 	if err := line.Lock(ctx); err != nil {
