@@ -581,16 +581,14 @@ func TestTheFirstWriteAfterAnIdleTimeCountsFromAPing(t *testing.T) {
 	n.follower.Rejoin()
 }
 
-// Servers may be told to look at the ACLs before they pass a write on (in 3.8 that is
-// the Java property zookeeper.enableEagerACLCheck). Then a follower answers a delete
+// Servers may be told to look at the ACLs before they pass a write on (enableEagerACLCheck). Then a follower answers a delete
 // that is forbidden by itself. Another client has forbidden the delete for nothing, and A's
 // follower is cut off: A must not take these answers for the majority's.
 func TestARefusalByAFollowerAloneProvesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
-	e, err := zkserver.StartEnsembleWith(ctx, 3, zkserver.Config{Lines: []string{"syncLimit=100"},
-		Java: []string{"-Dzookeeper.enableEagerACLCheck=true"}})
+	e, err := zkserver.StartEnsemble(ctx, 3, "syncLimit=100", "enableEagerACLCheck=true")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
 	n := part(t, e, 2*time.Second, toFollower, sound)

@@ -12,6 +12,8 @@ import (
 	"errors"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,23 +28,20 @@ import (
 )
 
 // start starts a server of the test's own.
-func start(t *testing.T, config zkserver.Config) *zkserver.Server {
+func start(t *testing.T, lines ...string) *zkserver.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
 	defer cancel()
-	s, err := zkserver.StartWith(ctx, config)
+	s, err := zkserver.StartEnsemble(ctx, 1, lines...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Stop()) })
 	t.Parallel() // not before: a java that starts disturbs tests that measure
-	return s
+	return s.Server
 }
 
 // The servers serve only who has logged in. Who has not is told what to do.
 func TestServersThatWantALogin(t *testing.T) {
-	s := start(t, zkserver.Config{
-		Lines: []string{"enforce.auth.enabled=true", "enforce.auth.schemes=digest"},
-		Java:  []string{"-Dzookeeper.enforce.auth.enabled=true", "-Dzookeeper.enforce.auth.schemes=digest"},
-	})
+	s := start(t, "enforce.auth.enabled=true", "enforce.auth.schemes=digest")
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
 	defer cancel()
 	another, err := Open(ctx, s.Servers(), 4*time.Second)
@@ -125,7 +124,7 @@ func TestServersWithLocalSessions(t *testing.T) {
 
 // A server that allows few connections from an address hangs up on one more. Open says what that may be.
 func TestAServerWithTooManyConnections(t *testing.T) {
-	s := start(t, zkserver.Config{Lines: []string{"maxClientCnxns=1"}})
+	s := start(t, "maxClientCnxns=1")
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
 	defer cancel()
 	one, err := Open(ctx, s.Servers(), 4*time.Second)
@@ -186,24 +185,32 @@ func TestOverTLS(t *testing.T) {
 	own := certify(t, "zk1", authority)
 	key, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
 	require.NoError(t, err)
-	server := start(t, zkserver.Config{
-		Lines: []string{
-			"serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
-			"secureClientPort={port}",
-			"secureClientPortAddress={host}",
-			"ssl.keyStore.location={dir}/server.pem",
-			"ssl.trustStore.location={dir}/ca.pem",
-			"ssl.clientAuth=need",
-		},
-		Files: map[string]string{"ca.pem": inPEM("CERTIFICATE", authority.Leaf.Raw),
-			"server.pem": inPEM("PRIVATE KEY", key) + inPEM("CERTIFICATE", own.Leaf.Raw)},
-	})
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		return file
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := free.Addr().String()
+	_, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	free.Close()
+	server := start(t,
+		"serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
+		"secureClientPort="+port,
+		"secureClientPortAddress=127.0.0.1",
+		"ssl.keyStore.location="+write("server.pem", inPEM("PRIVATE KEY", key)+inPEM("CERTIFICATE", own.Leaf.Raw)),
+		"ssl.trustStore.location="+write("ca.pem", inPEM("CERTIFICATE", authority.Leaf.Raw)),
+		"ssl.clientAuth=need",
+	)
 	z := zktest.NewOn(t, server) // at the other port
-	secure := []string{server.Second}
+	secure := []string{address}
 	config := knows(authority)
 	config.Certificates = []tls.Certificate{*certify(t, "orders", authority)}
 	warmUp := &net.Dialer{Timeout: zktest.Patience} // Java's first handshake takes long, and a client waits for a second only
-	if conn, err := tls.DialWithDialer(warmUp, "tcp", server.Second, config); err == nil {
+	if conn, err := tls.DialWithDialer(warmUp, "tcp", address, config); err == nil {
 		_ = conn.Close()
 	}
 

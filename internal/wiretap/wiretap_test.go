@@ -38,10 +38,10 @@ var acl = zk.WorldACL(zk.PermAll)
 // zk_packets_sent counts replies and notifications, and each piece of an
 // answer to mntr: as those are nobody's business, it is not exact.
 func TestCountsAreTheServersOwn(t *testing.T) {
-	server, err := zkserver.StartWith(t.Context(), zkserver.Config{})
+	server, err := zkserver.StartEnsemble(t.Context(), 1)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
-	z := zktest.NewOn(t, server)
+	z := zktest.NewOn(t, server.Server)
 	a, b, pinger := z.Client("A"), z.Client("B"), z.Mortal("the pinger")
 	clients := []*zktest.Client{z.Observer(), a, b, pinger}
 

@@ -8,20 +8,15 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/go-zookeeper/zk"
+	dockercontainer "github.com/moby/moby/api/types/container"
+	dockernetwork "github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
-	"github.com/testcontainers/testcontainers-go/wait"
-)
-
-// Ports of a container.
-const (
-	clientPort = "2181/tcp"
-	secondPort = "2281/tcp"
 )
 
 var errNoDocker = errors.New("no Docker daemon answers")
@@ -46,115 +41,146 @@ func findDocker(ctx context.Context) (launcher, error) {
 	log.SetDefault(log.NewNoopLogger()) // the library talks a lot
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	client, err := testcontainers.NewDockerClientWithOpts(ctx)
+	provider, err := testcontainers.NewDockerProvider()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoDocker, err)
 	}
-	defer client.Close()
-	if _, err := client.ImageInspect(ctx, image()); err == nil {
-		return startContainer, nil
+	defer provider.Close() // its idle connections: it can be used again
+	daemon := provider.Client()
+	if _, err := daemon.Ping(ctx, client.PingOptions{}); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoDocker, err)
 	}
-	provider, err := testcontainers.NewDockerProvider()
-	if err != nil {
+	if _, err := daemon.ImageInspect(ctx, image()); err != nil {
+		if err := provider.PullImage(ctx, image()); err != nil {
+			return nil, fmt.Errorf("the image %s is not there and cannot be pulled: %w", image(), err)
+		}
+	}
+	host, err1 := provider.DaemonHost(ctx)
+	gateway, err2 := provider.GetGatewayIP(ctx)
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	defer provider.Close()
-	if err := provider.PullImage(ctx, image()); err != nil {
-		return nil, fmt.Errorf("the image %s is not there and cannot be pulled: %w", image(), err)
+	if host == "localhost" { // it may mean ::1, which Docker maps separately
+		host = "127.0.0.1"
 	}
-	return startContainer, nil
+	// The containers reach this machine at their gateway. With Docker Desktop that is an
+	// address of another machine, and a name leads from there to this one.
+	listen, calls := gateway, gateway
+	listener, err := net.Listen("tcp", net.JoinHostPort(gateway, "0"))
+	if err != nil {
+		listen, calls = "127.0.0.1", "host.docker.internal"
+	} else {
+		listener.Close()
+	}
+	return place{
+		name:    "Docker image " + image(),
+		machine: func(ports []int) (machine, error) { return &container{daemon: daemon, ports: ports}, nil },
+		host:    host,
+		listen:  listen,
+		gateway: calls,
+		address: "0.0.0.0",
+	}.start, nil
 }
 
-// startContainer runs a container of the image.
+// container is a server that runs in a container of the image. Its ports have the same
+// numbers on the Docker host.
 //
 // Its configuration is a file and not ZOO_... variables, so that any image
 // will do whose ZooKeeper reads /conf/zoo.cfg, not the official one alone.
 //
-// Stop removes the container. If this process is killed, testcontainers' own container, Ryuk,
-// does, unless TESTCONTAINERS_RYUK_DISABLED is set.
-func startContainer(ctx context.Context, config Config) (*Server, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	container, err := testcontainers.Run(ctx, image(),
-		testcontainers.WithExposedPorts(clientPort, secondPort),
-		testcontainers.WithFiles(containerFiles(config)...),
-		testcontainers.WithWaitStrategyAndDeadline(30*time.Second, wait.ForMappedPort(clientPort)),
-	)
-	s := &Server{stop: sync.OnceValue(func() error {
-		return testcontainers.TerminateContainer(container, testcontainers.StopTimeout(0))
-	})}
-	if err == nil {
-		err = s.awaitContainer(ctx, container)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("a container of %s: %w", image(), err), s.Stop())
-	}
-	s.servers = []string{s.Addr}
-	s.Origin = fmt.Sprintf("Docker image %s, %s, container %s on %s",
-		image(), s.version(), container.GetContainerID()[:12], s.Addr)
-	return s, nil
+// If this process is killed, testcontainers' own container, Ryuk, removes it, unless
+// TESTCONTAINERS_RYUK_DISABLED is set.
+type container struct {
+	daemon                          client.APIClient
+	ports                           []int
+	files                           []testcontainers.ContainerFile
+	*testcontainers.DockerContainer // nil: it has not been started yet
 }
 
-func containerFiles(config Config) (files []testcontainers.ContainerFile) {
+func (c *container) String() string { return "a container of " + image() }
+
+func (c *container) data() string { return "/data" }
+
+func (c *container) prepare(zooCfg string, data map[string]string) error {
 	add := func(path, text string) {
-		files = append(files, testcontainers.ContainerFile{
+		c.files = append(c.files, testcontainers.ContainerFile{
 			Reader: strings.NewReader(text), ContainerFilePath: path, FileMode: 0o644,
 		})
 	}
-	lines := config.lines("/conf", "0.0.0.0", 2281)
-	add("/conf/zoo.cfg", zooCfg("/data", "0.0.0.0", 2181, lines))
-	for name, text := range config.Files {
-		add("/conf/"+name, text)
+	add("/conf/zoo.cfg", zooCfg)
+	for name, text := range data {
+		add(c.data()+"/"+name, text)
 	}
-	for name, text := range config.Data {
-		add("/data/"+name, text)
-	}
-	return files
+	return nil
 }
 
-// awaitContainer waits until a session can be made, and notes the addresses of the server.
-func (s *Server) awaitContainer(ctx context.Context, container testcontainers.Container) error {
-	host, err1 := container.Host(ctx)
-	port, err2 := container.MappedPort(ctx, clientPort)
-	second, err3 := container.MappedPort(ctx, secondPort)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return err
+func (c *container) start(ctx context.Context) (err error) {
+	if c.DockerContainer != nil {
+		return c.DockerContainer.Start(ctx)
 	}
-	// The library's guess is wrong where the daemon runs beside us inside a
-	// container, and "localhost" may mean ::1, which is mapped separately.
-	addrs := []string{net.JoinHostPort("127.0.0.1", port.Port()), net.JoinHostPort(host, port.Port())}
-	ended := func() error { return endOf(ctx, container) }
-	addr, err := await(ctx, addrs, "srvr", versionIs, 150*time.Millisecond, ended)
-	if err != nil {
-		return err
+	var exposed []string
+	published := dockernetwork.PortMap{}
+	for _, n := range c.ports {
+		port := dockernetwork.MustParsePort(fmt.Sprintf("%d/tcp", n))
+		exposed = append(exposed, port.String())
+		published[port] = []dockernetwork.PortBinding{{HostPort: strconv.Itoa(n)}}
 	}
-	host, _, _ = net.SplitHostPort(addr)
-	s.Addr, s.Second = addr, net.JoinHostPort(host, second.Port())
-
-	conn, _, err := zk.Connect([]string{addr, addr}, 10*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		return err
+	c.DockerContainer, err = testcontainers.Run(ctx, image(),
+		testcontainers.WithExposedPorts(exposed...),
+		testcontainers.WithFiles(c.files...),
+		testcontainers.WithHostConfigModifier(func(host *dockercontainer.HostConfig) { host.PortBindings = published }),
+	)
+	if err != nil && strings.Contains(err.Error(), "already") { // "allocated", "in use"
+		return errors.Join(errPortTaken, err)
 	}
-	defer conn.Close()
-	return poll(ctx, func() error {
-		if state := conn.State(); state != zk.StateHasSession {
-			return fmt.Errorf("no session can be made at %s: %v", addr, state)
-		}
-		return nil
-	})
+	return err
 }
 
-// endOf tells that the container has ended, if it has, and how.
-func endOf(ctx context.Context, container testcontainers.Container) error {
-	state, err := container.State(ctx)
-	if err != nil || state.Running {
+func (c *container) failed(ctx context.Context) error {
+	if state, err := c.State(ctx); err == nil && !state.Running {
+		return errEnded
+	}
+	return nil
+}
+
+func (c *container) log(ctx context.Context) string {
+	if c.DockerContainer == nil {
+		return ""
+	}
+	output, err := c.Logs(ctx)
+	if err != nil {
+		return ""
+	}
+	defer output.Close()
+	text, _ := io.ReadAll(output)
+	return string(text)
+}
+
+func (c *container) kill() error {
+	if c.DockerContainer == nil {
 		return nil
 	}
-	said := ""
-	if output, err := container.Logs(ctx); err == nil {
-		defer output.Close()
-		text, _ := io.ReadAll(output)
-		said = lastLines(string(text), 12)
+	ctx := context.Background()
+	_, _ = c.daemon.ContainerKill(ctx, c.GetContainerID(), client.ContainerKillOptions{}) // fails if it has ended already
+	ended := c.daemon.ContainerWait(ctx, c.GetContainerID(), client.ContainerWaitOptions{})
+	select {
+	case <-ended.Result:
+		return nil
+	case err := <-ended.Error:
+		return err
 	}
-	return fmt.Errorf("it ended before it served; the end of its log:\n%s", said)
+}
+
+func (c *container) pause() error {
+	_, err := c.daemon.ContainerPause(context.Background(), c.GetContainerID(), client.ContainerPauseOptions{})
+	return err
+}
+
+func (c *container) resume() error {
+	_, err := c.daemon.ContainerUnpause(context.Background(), c.GetContainerID(), client.ContainerUnpauseOptions{})
+	return err
+}
+
+func (c *container) remove() error {
+	return errors.Join(testcontainers.TerminateContainer(c.DockerContainer, testcontainers.StopTimeout(0)), c.daemon.Close())
 }

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 // A process that has started servers may end in any way, even in one that lets
 // it do nothing more: the servers end with it, in whatever state they are.
 func TestServersEndWithTheirProcess(t *testing.T) {
+	if os.Getenv("ZK_BACKEND") == "docker" && os.Getenv("TESTCONTAINERS_RYUK_DISABLED") != "" {
+		t.Skip("Ryuk is off, which removes the containers of a process that was killed")
+	}
 	for name, test := range map[string]struct {
 		servers string
 		end     syscall.Signal
@@ -40,10 +43,6 @@ func TestServersEndWithTheirProcess(t *testing.T) {
 			pid, origin, _ := strings.Cut(z.Process("launcher", test.servers).Line(), " ")
 			job, err := strconv.Atoi(pid)
 			require.NoError(t, err, "%s %s", pid, origin)
-			ryukIsOff := os.Getenv("TESTCONTAINERS_RYUK_DISABLED") != ""
-			if strings.HasPrefix(origin, "Docker") && ryukIsOff {
-				t.Skip("Ryuk is off, which removes the containers of a process that was killed")
-			}
 			assert.NotEmpty(t, remains(origin), "there is a server, and this test cannot see it")
 			require.NoError(t, syscall.Kill(-job, test.end))
 			nothingRemains := func(c *assert.CollectT) { assert.Empty(c, remains(origin)) }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
+	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +23,7 @@ type Ensemble struct {
 	network *network
 }
 
-// Peer is one member of an Ensemble: a server that runs as a child process. Its
+// Peer is one member of an Ensemble: a server on a machine of its own. Its
 // methods are not for use by two goroutines at once; those of two Peers are.
 type Peer struct {
 	*Server // at its own address alone; its Stop does nothing
@@ -31,22 +31,27 @@ type Peer struct {
 
 	Observes bool // it has no vote
 
-	installation
-	dir     string          // within a home
-	options []string        // more options for java
-	child   *exec.Cmd       // the last java
-	alive   context.Context // ends with it
+	machine machine
 	paused  bool
 
 	network *network
 	rejoin  []func() // not nil: it is cut off
 }
 
+// Config is what a private server's configuration has besides the usual.
+type Config struct {
+	Lines []string          // of each one's zoo.cfg; they win over the usual ones
+	Data  map[string]string // texts by name, for the folder where the server keeps its data
+
+	Observers int  // how many of the servers, the last ones, have no vote
+	Behind    bool // these hear of the leader through server 1, which must not lead, by its observerMasterPort
+}
+
 // StartEnsemble starts n servers, and returns when each one serves, as leader or as
 // follower. lines go into each one's zoo.cfg and win over the usual ones.
 //
-// They are processes of a local installation, whatever ZK_BACKEND says, and
-// end with this process.
+// They are processes of a local installation, or else containers, as ZK_BACKEND says. A
+// server that exists already is none of them. They end with this process.
 func StartEnsemble(ctx context.Context, n int, lines ...string) (*Ensemble, error) {
 	return StartEnsembleWith(ctx, n, Config{Lines: lines})
 }
@@ -54,52 +59,22 @@ func StartEnsemble(ctx context.Context, n int, lines ...string) (*Ensemble, erro
 // StartEnsembleWith is StartEnsemble for servers with more additions. n is all of
 // them, the observers, too.
 func StartEnsembleWith(ctx context.Context, n int, config Config) (*Ensemble, error) {
-	e, err := firstOf([]backend{local}, func(backend) (*Ensemble, error) {
-		found, err := findInstallation()
-		if err != nil {
-			return nil, err
-		}
-		return found.start(ctx, n, config)
-	})
-	if err != nil {
-		err = fmt.Errorf("an ensemble is %d processes on this machine: %w", n, err)
-	}
-	return e, err
+	return start(ctx, n, config, local, docker)
 }
 
-// launch runs a server for every three ports: for clients, and for the other servers,
-// if there are any; the second port of a single one is for the lines of its Config.
+// launch runs a server for every three ports: for clients, and for the other servers.
 // What one sends to another goes through a network in this process, which can hold it.
-func (i installation) launch(ctx context.Context, ports []int, config Config) (*Ensemble, error) {
-	home, remove, err := newHome()
-	if err != nil {
-		return nil, err
-	}
+func (p place) launch(ctx context.Context, ports []int, config Config) (*Ensemble, error) {
 	n := len(ports) / 3
-	clients, quorum, election := ports[:n], ports[n:2*n], ports[2*n:]
-	e := &Ensemble{Server: &Server{Second: fmt.Sprintf("127.0.0.1:%d", quorum[0])}, network: newNetwork(n)}
-	e.stop = sync.OnceValue(func() error {
+	e := &Ensemble{Server: &Server{}, network: newNetwork(n, p)}
+	e.stop = sync.OnceValue(func() (err error) {
 		for _, m := range e.Members {
-			m.Kill()
+			err = errors.Join(err, m.machine.remove())
 		}
 		e.network.close()
-		return remove()
+		return err
 	})
-	for id := 1; id <= n; id++ {
-		addr := fmt.Sprintf("127.0.0.1:%d", clients[id-1])
-		m := &Peer{
-			Server: &Server{Addr: addr, servers: []string{addr}}, ID: id,
-			installation: i, dir: filepath.Join(home, strconv.Itoa(id)), network: e.network,
-			options: config.Java, Observes: id > n-config.Observers,
-		}
-		lines := config.lines(m.dir, "127.0.0.1", quorum[0])
-		if n > 1 {
-			others, failed := e.membership(m, config, quorum, election)
-			lines, err = append(others, lines...), errors.Join(err, failed)
-		}
-		err = errors.Join(err, m.prepare(clients[id-1], lines, config))
-		e.Members, e.servers = append(e.Members, m), append(e.servers, addr)
-	}
+	err := e.prepare(p, ports, config)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
@@ -111,12 +86,41 @@ func (i installation) launch(ctx context.Context, ports []int, config Config) (*
 		return nil, errors.Join(err, e.Stop())
 	}
 	e.Addr = e.servers[0]
-	origin := "%s, %s, private process on %s"
-	if n > 1 {
-		origin = "%s, %s, ensemble on %s"
-	}
-	e.Origin = fmt.Sprintf(origin, i.name, e.version(), strings.Join(e.servers, ","))
+	e.Origin = fmt.Sprintf("%s, %s, on %s", p.name, e.version(), strings.Join(e.servers, ","))
 	return e, nil
+}
+
+// prepare makes the members.
+func (e *Ensemble) prepare(p place, ports []int, config Config) error {
+	n := len(ports) / 3
+	clients, quorum, election := ports[:n], ports[n:2*n], ports[2*n:]
+	for id := 1; id <= n; id++ {
+		port := clients[id-1]
+		machine, err := p.machine([]int{port, quorum[id-1], election[id-1]})
+		if err != nil {
+			return err
+		}
+		addr := net.JoinHostPort(p.host, strconv.Itoa(port))
+		m := &Peer{
+			Server: &Server{Addr: addr, servers: []string{addr}}, ID: id, Observes: id > n-config.Observers,
+			machine: machine, network: e.network,
+		}
+		e.Members, e.servers = append(e.Members, m), append(e.servers, addr)
+		lines := config.Lines
+		if n > 1 {
+			others, err := e.membership(m, config, quorum, election)
+			if err != nil {
+				return err
+			}
+			lines = append(others, lines...)
+		}
+		data := map[string]string{"myid": fmt.Sprintln(id)}
+		maps.Copy(data, config.Data)
+		if err := machine.prepare(zooCfg(machine.data(), p.address, port, lines), data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // membership tells one server in its zoo.cfg who the servers are, and how it
@@ -137,7 +141,7 @@ func (e *Ensemble) membership(m *Peer, config Config, quorum, election []int) (l
 		// 0.0.0.0 and do so where their own configuration says.
 		host, ports := "0.0.0.0", []int{quorum[i], election[i]}
 		if i+1 != m.ID {
-			host = "127.0.0.1"
+			host = e.network.gateway
 			for j, port := range ports {
 				at, failed := e.network.lead(m.ID, i+1, port)
 				ports[j], err = at, errors.Join(err, failed)

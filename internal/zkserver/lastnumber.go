@@ -18,7 +18,7 @@ const LastNumber = math.MaxInt32
 //
 // To make two thousand million children takes weeks. So the server finds a log which
 // says that they were made, as after a restart; all that it does from then on is its
-// own. As with StartWith, a server that exists already is left alone.
+// own. As with StartEnsemble, a server that exists already is left alone.
 func StartNear(ctx context.Context, next int32, directories ...string) (*Server, error) {
 	var log txnLog
 	log.begin()
@@ -27,11 +27,15 @@ func StartNear(ctx context.Context, next int32, directories ...string) (*Server,
 		log.create(dir+"/the-one-before", next)
 		log.delete(dir + "/the-one-before")
 	}
-	return StartWith(ctx, Config{
+	e, err := StartEnsembleWith(ctx, 1, Config{
 		// A log without a snapshot is taken for an accident, unless this is said.
 		Lines: []string{"snapshot.trust.empty=true"},
 		Data:  map[string]string{"version-2/log.1": log.String()},
 	})
+	if err != nil {
+		return nil, err
+	}
+	return e.Server, nil
 }
 
 // txnLog is the text of a server's log of transactions. All numbers begin with their

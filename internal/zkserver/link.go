@@ -2,9 +2,12 @@ package zkserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -61,14 +64,15 @@ func (f far) Write(b []byte) (int, error) {
 // A network is what lies between the servers of an ensemble: ports of this
 // process that lead to the servers, over links.
 type network struct {
+	place
 	ctx     context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
 	links   map[[2]int]*link // from, to
 }
 
-func newNetwork(servers int) *network {
-	n := &network{links: make(map[[2]int]*link)}
+func newNetwork(servers int, at place) *network {
+	n := &network{place: at, links: make(map[[2]int]*link)}
 	n.ctx, n.end = context.WithCancel(context.Background())
 	for i := range servers * servers {
 		n.links[[2]int{1 + i/servers, 1 + i%servers}] = &link{cond: sync.NewCond(&sync.Mutex{})}
@@ -90,7 +94,7 @@ func (n *network) close() {
 
 // lead opens a port for one server, which leads on to a port of another.
 func (n *network) lead(from, to, target int) (port int, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", net.JoinHostPort(n.listen, "0"))
 	if err != nil {
 		return 0, err
 	}
@@ -135,8 +139,23 @@ func (n *network) dial(target int) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(n.ctx, time.Second)
 	defer cancel()
 	err = poll(ctx, func() error {
-		conn, err = new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", target))
+		conn, err = new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(n.host, strconv.Itoa(target)))
+		if err == nil {
+			err = staysOpen(conn)
+		}
 		return err
 	})
 	return conn, err
+}
+
+// staysOpen returns an error if the other side hangs up at once, as Docker does for a server
+// that does not listen yet. A server does not speak first.
+func staysOpen(conn net.Conn) error {
+	conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	defer conn.SetReadDeadline(time.Time{})
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		conn.Close()
+		return fmt.Errorf("%v has hung up: %v", conn.RemoteAddr(), err)
+	}
+	return nil
 }

@@ -100,35 +100,17 @@ func repairLocal(err error) string {
 	return InstallCommand()
 }
 
-// findLocal finds what can run a private server as a child process on a free
-// port, with its data in a temporary folder.
+// findLocal finds what can run private servers as child processes, with their data in a
+// temporary folder.
 func findLocal(context.Context) (launcher, error) {
 	found, err := findInstallation()
-	return func(ctx context.Context, config Config) (*Server, error) {
-		e, err := found.start(ctx, 1, config)
-		if err != nil {
-			return nil, err
-		}
-		return e.Server, nil
-	}, err
+	return found.place().start, err
 }
 
-// start launches n servers on free ports, and again on others if someone has taken
-// one of them before the server did.
-func (i installation) start(ctx context.Context, n int, config Config) (e *Ensemble, err error) {
-	for range 5 {
-		var ports []int
-		if ports, err = freePorts(3 * n); err != nil {
-			break
-		}
-		if e, err = i.launch(ctx, ports, config); err == nil || !strings.Contains(err.Error(), portTaken) {
-			break
-		}
-	}
-	return e, err
+func (i installation) place() place {
+	const here = "127.0.0.1"
+	return place{name: i.name, machine: i.machine, address: here, host: here, listen: here, gateway: here}
 }
-
-const portTaken = "BindException" // as java says it
 
 // freePorts returns ports that nobody listens on. They are below those that
 // systems give to outgoing connections: one of these could take the port of a
@@ -147,27 +129,4 @@ func freePorts(n int) (ports []int, err error) {
 		ports = append(ports, port)
 	}
 	return ports, nil
-}
-
-// newHome makes the temporary folder that holds the folders of servers, under
-// a watchdog. remove, or the end of this process, kills these servers and
-// removes the folder.
-//
-// Java has to end, and its folder to go, however this process ends: by Stop,
-// os.Exit, a panic, Ctrl-C, or SIGKILL, which leaves no time for a clean-up.
-// Only another process can see to that, and the kernel tells it: it closes a
-// pipe that this process alone holds open. (Linux could kill java by itself,
-// through Pdeathsig, but it does so as soon as the *thread* that started java
-// ends, which Go's scheduler decides; and nothing would remove the folder.)
-func newHome() (home string, remove func() error, err error) {
-	home, err = os.MkdirTemp("", "zklock-")
-	if err != nil {
-		return "", nil, err
-	}
-	remove, err = watchdog(`for file in "${1:?}"/*/pid; do read -r pid <"$file" && kill -9 "$pid"; done
-		rm -rf "$1" || { sleep 1; rm -rf "$1"; }`, home)
-	if err != nil {
-		os.RemoveAll(home)
-	}
-	return home, remove, err
 }

@@ -9,10 +9,18 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"zklock/internal/process"
 )
+
+// javaProcess is a server that runs as a child process, with its files in a temporary folder.
+type javaProcess struct {
+	installation
+	dir   string
+	clean func() error    // kills java, and removes the folder
+	child *exec.Cmd       // the last java
+	alive context.Context // ends with it
+}
 
 // Without a configuration, logback writes all it can, each request included.
 const quietLogback = `<configuration>
@@ -23,54 +31,45 @@ const quietLogback = `<configuration>
 </configuration>
 `
 
-// prepare makes the server's folder, with its configuration and other files.
-func (p *Peer) prepare(port int, lines []string, config Config) (err error) {
+// machine makes the folder of a server, under a watchdog.
+//
+// Java has to end, and its folder to go, however this process ends: by Stop,
+// os.Exit, a panic, Ctrl-C, or SIGKILL, which leaves no time for a clean-up.
+// Only another process can see to that, and the kernel tells it: it closes a
+// pipe that this process alone holds open. (Linux could kill java by itself,
+// through Pdeathsig, but it does so as soon as the *thread* that started java
+// ends, which Go's scheduler decides; and nothing would remove the folder.)
+func (i installation) machine([]int) (machine, error) {
+	dir, err := os.MkdirTemp("", "zklock-")
+	if err != nil {
+		return nil, err
+	}
+	clean, err := watchdog(`read -r pid <"${1:?}"/pid && kill -9 "$pid"
+		rm -rf "$1" || { sleep 1; rm -rf "$1"; }`, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &javaProcess{installation: i, dir: dir, clean: clean}, nil
+}
+
+func (p *javaProcess) String() string { return p.java + " with the ZooKeeper of " + p.name }
+
+func (p *javaProcess) data() string { return filepath.Join(p.dir, "data") }
+
+func (p *javaProcess) prepare(zooCfg string, data map[string]string) (err error) {
 	write := func(name, text string) {
 		file := filepath.Join(p.dir, name)
 		err = errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600))
 	}
-	write("zoo.cfg", zooCfg(p.data(), "127.0.0.1", port, lines))
+	write("zoo.cfg", zooCfg)
 	write("logback.xml", quietLogback)
-	write("data/myid", fmt.Sprintln(p.ID))
-	for name, text := range config.Files {
-		write(name, text)
-	}
-	for name, text := range config.Data {
+	for name, text := range data {
 		write(filepath.Join("data", name), text)
 	}
 	return err
 }
 
-func (p *Peer) data() string { return filepath.Join(p.dir, "data") }
-
-// Restart starts the server, again after a Kill, at the same address and with
-// the data it had. It returns when the server serves, for which a member of an
-// ensemble needs another one: of several, restart all at the same time. A
-// member that is cut off stays so.
-func (p *Peer) Restart(ctx context.Context) error {
-	if p.child != nil && p.alive.Err() == nil {
-		return fmt.Errorf("the server at %s runs already", p.Addr)
-	}
-	if err := p.run(); err != nil {
-		return err
-	}
-	// Should the port be another server's, that one would answer, and be gone
-	// when its own test ends: make sure that it is the one with our folder.
-	_, err := await(ctx, []string{p.Addr}, "conf", p.data(), 150*time.Millisecond, p.failed)
-	if err != nil {
-		return fmt.Errorf(
-			"%s with the ZooKeeper of %s: %w; the end of its log:\n%s",
-			p.java,
-			p.name,
-			err,
-			lastLines(p.log(), 25),
-		)
-	}
-	return nil
-}
-
-// run starts java.
-func (p *Peer) run() error {
+func (p *javaProcess) start(context.Context) error {
 	log, err := os.Create(filepath.Join(p.dir, "log"))
 	if err != nil {
 		return err
@@ -80,21 +79,16 @@ func (p *Peer) run() error {
 	// The shell becomes java only once it is told to, which is when the
 	// watchdog can find its number: at no moment is there a java that nobody
 	// watches.
-	arguments := []string{"-c", `read -r go && exec "$@" </dev/null`, "sh", p.java,
+	java := exec.Command("sh", "-c", `read -r go && exec "$@" </dev/null`, "sh", p.java,
 		// Quick to start, and small.
 		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
 		// A killed java would leave its performance file in /tmp.
 		"-XX:-UsePerfData",
 		// Warnings only, in Apache's distribution and in Debian's.
-		"-Dlogback.configurationFile=" + filepath.Join(
-			p.dir,
-			"logback.xml",
-		), "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-cp", p.classpath}
-	arguments = append(arguments, p.options...)
-	java := exec.Command(
-		"sh",
-		append(arguments, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(p.dir, "zoo.cfg"))...)
+		"-Dlogback.configurationFile="+filepath.Join(p.dir, "logback.xml"),
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", p.classpath,
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(p.dir, "zoo.cfg"))
 	java.Stdout, java.Stderr = log, log
 	java.SysProcAttr = process.WithoutCtrlC()
 	start, err := java.StdinPipe()
@@ -116,37 +110,27 @@ func (p *Peer) run() error {
 		os.Remove(pid) // the number is free for another process
 		ended()
 	}()
-	p.child, p.alive, p.paused = java, alive, false
+	p.child, p.alive = java, alive
 	return err
 }
 
-// failed tells why java will never serve, if so. A server of an ensemble that
-// cannot have its port goes on trying.
-func (p *Peer) failed() error {
+func (p *javaProcess) failed(context.Context) error {
 	switch {
+	case strings.Contains(p.log(context.Background()), "BindException"):
+		return errPortTaken // a server of an ensemble goes on trying
 	case p.alive.Err() != nil:
-		return errors.New("java ended before it served")
-	case strings.Contains(p.log(), portTaken):
-		return errors.New("a port is taken")
+		return errEnded
 	default:
 		return nil
 	}
 }
 
-func (p *Peer) log() string {
+func (p *javaProcess) log(context.Context) string {
 	text, _ := os.ReadFile(filepath.Join(p.dir, "log"))
 	return string(text)
 }
 
-// lastLines returns the last n lines of a text.
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
-
-// Kill ends the server as kill -9 does, paused or not. It returns when the
-// server has ended.
-func (p *Peer) Kill() error {
+func (p *javaProcess) kill() error {
 	if p.child == nil {
 		return nil
 	}
@@ -155,27 +139,16 @@ func (p *Peer) Kill() error {
 	return nil
 }
 
-// Pause stops the server in the midst of what it does: it still accepts
-// connections, as its system does that for it, but answers nothing.
-func (p *Peer) Pause() error {
-	if p.paused {
-		return nil
-	}
+func (p *javaProcess) pause() error {
 	if err := process.Stop(p.child.Process); err != nil {
-		return fmt.Errorf("pause the server at %s: %w", p.Addr, err)
+		return err
 	}
-	p.paused = true
 	return process.AwaitStop(p.child.Process)
 }
 
-// Resume lets a paused server go on, as if no time had passed.
-func (p *Peer) Resume() error {
-	p.paused = false
-	if err := process.Continue(p.child.Process); err != nil {
-		return fmt.Errorf("resume the server at %s: %w", p.Addr, err)
-	}
-	return nil
-}
+func (p *javaProcess) resume() error { return process.Continue(p.child.Process) }
+
+func (p *javaProcess) remove() error { return errors.Join(p.kill(), p.clean()) }
 
 // watchdog starts a shell that runs the script once this process has ended,
 // in whatever way, or has called stop, which waits until the script is done.

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +22,6 @@ import (
 // Server is one real ZooKeeper that serves.
 type Server struct {
 	Addr   string // host:port; of an ensemble, the first member that serves
-	Second string // host:port that {host} and {port} are in a Config's lines
 	Origin string // where it came from, in one line for people
 
 	servers []string
@@ -49,27 +47,6 @@ func (s *Server) Stop() error {
 	return s.stop()
 }
 
-// Config is what a private server's configuration has besides the usual.
-type Config struct {
-	Lines []string          // of zoo.cfg; {dir} is the folder with the Files, {host} and {port} a second address
-	Files map[string]string // texts by name: keystores, certificates
-	Data  map[string]string // the same, for the folder where the server keeps its data
-
-	// Of processes of this machine, and not of a container:
-	Java []string // options for java, as -Dname=value, for what zoo.cfg cannot say
-
-	// Of an ensemble:
-	Observers int  // how many of the servers, the last ones, have no vote
-	Behind    bool // these hear of the leader through server 1, which must not lead, by its observerMasterPort
-}
-
-// lines returns the Lines for a server that finds the Files in dir, and that
-// may listen on host and port besides.
-func (c Config) lines(dir, host string, port int) []string {
-	replacer := strings.NewReplacer("{dir}", dir, "{host}", host, "{port}", strconv.Itoa(port))
-	return strings.Split(replacer.Replace(strings.Join(c.Lines, "\n")), "\n")
-}
-
 // A backend is one way to a ZooKeeper.
 type backend struct {
 	name   string
@@ -77,8 +54,8 @@ type backend struct {
 	repair func(error) string                      // the command that would make it work
 }
 
-// A launcher starts the server that a backend has found.
-type launcher func(context.Context, Config) (*Server, error)
+// A launcher starts so many servers by what a backend has found.
+type launcher func(ctx context.Context, servers int, config Config) (*Ensemble, error)
 
 var (
 	existing = backend{"existing", findExisting, repairExisting}
@@ -94,17 +71,21 @@ var (
 // ctx bounds the start only. A private server ends with this process, however
 // the process ends.
 func Start(ctx context.Context) (*Server, error) {
-	return firstOf(
-		[]backend{existing, local, docker},
-		func(b backend) (*Server, error) { return b.start(ctx, Config{}) },
-	)
+	e, err := start(ctx, 1, Config{}, existing, local, docker)
+	if err != nil {
+		return nil, err
+	}
+	return e.Server, nil
 }
 
-// StartWith is Start for a private server with additions to its
-// configuration. It does not look at ZK_SERVERS: a server that exists already
-// cannot be configured.
-func StartWith(ctx context.Context, config Config) (*Server, error) {
-	return firstOf([]backend{local, docker}, func(b backend) (*Server, error) { return b.start(ctx, config) })
+func start(ctx context.Context, servers int, config Config, ways ...backend) (*Ensemble, error) {
+	return firstOf(ways, func(b backend) (*Ensemble, error) {
+		launch, err := b.find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return launch(ctx, servers, config)
+	})
 }
 
 // Check reports whether Start can be expected to succeed, without starting
@@ -112,14 +93,6 @@ func StartWith(ctx context.Context, config Config) (*Server, error) {
 func Check(ctx context.Context) error {
 	_, err := firstOf([]backend{existing, local, docker}, func(b backend) (launcher, error) { return b.find(ctx) })
 	return err
-}
-
-func (b backend) start(ctx context.Context, config Config) (*Server, error) {
-	launch, err := b.find(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return launch(ctx, config)
 }
 
 // firstOf tries the backends in order until one succeeds. It tries only the one
@@ -197,19 +170,18 @@ func findExisting(ctx context.Context) (launcher, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // a busy machine is slow to answer
 	defer cancel()
 	// Every server's default whitelist has this word.
-	addr, err := await(ctx, servers, "srvr", versionIs, 2*time.Second, nil)
+	addr, err := await(ctx, servers, "srvr", versionIs, 2*time.Second, func() error { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("ZK_SERVERS=%s: %w", list, err)
 	}
 	s := &Server{Addr: addr, servers: servers}
-	s.Origin = fmt.Sprintf("ZK_SERVERS, %s at %s", s.version(), strings.Join(servers, ","))
-	return func(context.Context, Config) (*Server, error) { return s, nil }, nil
+	s.Origin = fmt.Sprintf("ZK_SERVERS, %s, on %s", s.version(), strings.Join(servers, ","))
+	return func(context.Context, int, Config) (*Ensemble, error) { return &Ensemble{Server: s}, nil }, nil
 }
 
 // await polls the addresses until one answers a four-letter word as wanted,
 // and returns that one. It waits until ctx ends, and for a single answer for
-// at most probe. It gives up at once when ended, which may be nil, reports
-// that the server has ended.
+// at most probe. It gives up at once when ended reports that the server has ended.
 //
 // An open port would prove nothing, least of all one that a container maps:
 // it is open before the server behind it is. A word is answered with what it
@@ -234,10 +206,8 @@ func await(
 			}
 			failed = errors.Join(failed, err)
 		}
-		if ended != nil {
-			if err := ended(); err != nil {
-				giveUp(err)
-			}
+		if err := ended(); err != nil {
+			giveUp(err)
 		}
 		return failed
 	})
@@ -273,25 +243,4 @@ func (s *Server) version() string {
 	_, rest, _ := strings.Cut(answer, versionIs)
 	number, _, _ := strings.Cut(rest, "-")
 	return fmt.Sprintf("ZooKeeper %v", cmp.Or(number, "(version not told)"))
-}
-
-// zooCfg is the zoo.cfg of a private server. Of two lines with the same key
-// the later one counts: more wins.
-//
-// A short tick lets sessions expire quickly. The longest session is then 20
-// ticks, unless raised: longer ones would be cut to two seconds in silence.
-// A thousand clients come at once: an attempt to connect that finds no place is made
-// again a second later. forceSync stays on, so that a write costs here what it costs in earnest.
-func zooCfg(dataDir, address string, port int, more []string) string {
-	return fmt.Sprintf(`dataDir=%s
-clientPortAddress=%s
-clientPort=%d
-tickTime=100
-maxSessionTimeout=60000
-maxClientCnxns=0
-clientPortListenBacklog=1000
-admin.enableServer=false
-4lw.commands.whitelist=*
-%s
-`, dataDir, address, port, strings.Join(more, "\n"))
 }

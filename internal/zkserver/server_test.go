@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,11 +21,9 @@ var acl = zk.WorldACL(zk.PermAll)
 
 func TestServerServesTellsAndStops(t *testing.T) {
 	ownServer(t)
-	config := zkserver.Config{Lines: []string{"maxSessionTimeout=7000", "dynamicConfigFile={dir}/members"}}
-	_, err := zkserver.StartWith(t.Context(), config)
+	_, err := zkserver.StartEnsemble(t.Context(), 1, "dynamicConfigFile=/nowhere")
 	require.ErrorContains(t, err, "ended before it served", "it lacks a file")
-	config.Files = map[string]string{"members": "server.1=127.0.0.1:2888:3888\n"}
-	s, err := zkserver.StartWith(t.Context(), config)
+	s, err := zkserver.StartEnsemble(t.Context(), 1, "maxSessionTimeout=7000")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Stop()) })
 	assert.Equal(t, []string{s.Addr, s.Addr}, s.Servers(), "the client reconnects at once if it knows two")
@@ -35,7 +31,7 @@ func TestServerServesTellsAndStops(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, text, "maxSessionTimeout=7000\n")
 
-	conn := session(t, s)
+	conn := session(t, s.Server)
 	path, err := conn.Create("/ephemeral-", nil, zk.FlagEphemeralSequential, acl)
 	require.NoError(t, err)
 	sessions, err := s.Sessions()
@@ -77,19 +73,14 @@ func session(t *testing.T, s *zkserver.Server) *zk.Conn {
 	return zktest.NewOn(t, s).Client("a client").Conn
 }
 
-var originEnds = regexp.MustCompile(`(?:container (\S+) )?on (\S+)$`)
-
 // remains tells what is left of servers, but for their files.
 func remains(origin string) (left []string) {
-	names := originEnds.FindStringSubmatch(origin)
-	for addr := range strings.SplitSeq(names[2], ",") {
+	_, addrs, _ := strings.Cut(origin, ", on ")
+	for addr := range strings.SplitSeq(addrs, ",") {
 		if conn, err := net.DialTimeout("tcp", addr, time.Second); err == nil {
 			conn.Close()
 			left = append(left, addr+" is open")
 		}
-	}
-	if names[1] != "" && exec.Command("docker", "inspect", names[1]).Run() == nil {
-		left = append(left, "there is container "+names[1])
 	}
 	return left
 }
@@ -101,11 +92,11 @@ func TestServerIsNotMistakenForAnother(t *testing.T) {
 	require.NoError(t, err)
 	ports, err := zkserver.FreePorts(3)
 	require.NoError(t, err)
-	first, err := zkserver.Launch(found, t.Context(), ports, zkserver.Config{})
+	first, err := zkserver.LaunchLocally(t.Context(), found, ports)
 	require.NoError(t, err)
 	defer first.Stop()
-	_, err = zkserver.Launch(found, t.Context(), ports, zkserver.Config{})
-	require.ErrorContains(t, err, "BindException", "so that other ports are tried")
+	_, err = zkserver.LaunchLocally(t.Context(), found, ports)
+	require.ErrorContains(t, err, "a port is taken", "so that other ports are tried")
 }
 
 func TestExistingServerIsFoundAndLeftRunning(t *testing.T) {
@@ -140,7 +131,6 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 	const noDocker = `docker +(` + noImageThere + `|` + noDaemon + `)`
 
 	start := func(ctx context.Context) error { _, err := zkserver.Start(ctx); return err }
-	startWith := func(ctx context.Context) error { _, err := zkserver.StartWith(ctx, zkserver.Config{}); return err }
 	startEnsemble := func(ctx context.Context) error { _, err := zkserver.StartEnsemble(ctx, 3); return err }
 	for name, test := range map[string]struct {
 		start func(context.Context) error
@@ -177,7 +167,7 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 		"java ends at once": {
 			start,
 			[]string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar},
-			`java ended before it served(.|\n)*Could not find or load main class`,
+			`it ended before it served(.|\n)*Could not find or load main class`,
 		},
 		"no way at all": {
 			start,
@@ -189,15 +179,10 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 				noDocker,
 		},
 		"one way is forced": {start, []string{"ZK_BACKEND=docker", noImage}, `^no ZooKeeper was found:\n +` + noDocker},
-		"StartWith wants a server of its own": {
-			startWith,
+		"an ensemble is none that exists": {
+			startEnsemble,
 			[]string{"ZK_SERVERS=127.0.0.1:1", "ZOOKEEPER_HOME=" + noJar, noImage},
 			`^no ZooKeeper was found:\n +` + noLocal + `\n +` + noDocker,
-		},
-		"an ensemble is local": {
-			startEnsemble,
-			[]string{"ZK_SERVERS=127.0.0.1:1", "ZK_BACKEND=docker", "ZOOKEEPER_HOME=" + noJar},
-			`^an ensemble is 3 processes on this machine: no ZooKeeper was found:\n +` + noLocal + `$`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
