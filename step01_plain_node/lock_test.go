@@ -66,25 +66,8 @@ func init() {
 // The only test that is not parallel, and so the first to speak: when a line of
 // lock.go is broken, the properties say what it was good for.
 func TestProperties(t *testing.T) {
-	property.Holds(t, plain,
-		property.OneHolder,
-		property.GivingUp,
-		property.Unrelated,
-		property.NoWatchLeft,
-		property.LongHold,
-		property.ParentsMade,
-		property.ManyShare,
-		property.WhateverIsInIt,
-		property.LostWhileWaiting,
-		property.ReleaseSeen,
-		property.FailsClean,
-		property.UnlockRepeated,
-		property.LostTold,
-		property.UnlockTooMany,
-		property.QuietAfter,
-		property.OwnPlace,
-		property.OldZnode,
-	)
+	property.Holds(t, plain, property.EveryStep...)
+	property.Holds(t, plain, property.UnlockTooMany)
 	property.Lacks(t, plain,
 		property.CrashFrees,
 		property.FirstCome,

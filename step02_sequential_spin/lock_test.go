@@ -28,6 +28,7 @@ func init() { lock.NotHeld = ErrNotHeld }
 // The first test to speak: when a line of lock.go is broken, the properties say
 // what it was good for.
 func TestProperties(t *testing.T) {
+	property.Holds(t, lock, property.EveryStep...)
 	property.Holds(t, lock,
 		// new in this step
 		property.CrashFrees,
@@ -37,23 +38,7 @@ func TestProperties(t *testing.T) {
 		property.WaiterCrash,
 		property.NotBeside,
 		// as in step 1
-		property.OneHolder,
-		property.GivingUp,
-		property.Unrelated,
-		property.NoWatchLeft,
-		property.LongHold,
-		property.ParentsMade,
-		property.ManyShare,
-		property.WhateverIsInIt,
-		property.LostWhileWaiting,
-		property.ReleaseSeen,
-		property.FailsClean,
-		property.UnlockRepeated,
-		property.LostTold,
 		property.UnlockTooMany,
-		property.QuietAfter,
-		property.OwnPlace,
-		property.OldZnode,
 	)
 	property.Lacks(t, lock,
 		property.SilentWait,

@@ -25,33 +25,18 @@ func init() { lock.NotHeld = ErrNotHeld }
 // The only test that is not parallel, and so the first to speak: when a line of
 // lock.go is broken, the properties say what it was good for.
 func TestProperties(t *testing.T) {
+	property.Holds(t, lock, property.EveryStep...)
 	property.Holds(t, lock,
 		// new in this step
 		property.WakesOne,
 		property.ArrivalWakesNobody,
 		// as in step 3
-		property.OneHolder,
 		property.CrashFrees,
 		property.FirstCome,
 		property.OnlyHolder,
-		property.GivingUp,
-		property.Unrelated,
 		property.WaiterCrash,
 		property.SilentWait,
-		property.NoWatchLeft,
-		property.LongHold,
-		property.ParentsMade,
-		property.ManyShare,
-		property.WhateverIsInIt,
-		property.LostWhileWaiting,
-		property.ReleaseSeen,
-		property.FailsClean,
-		property.UnlockRepeated,
-		property.LostTold,
 		property.UnlockTooMany,
-		property.QuietAfter,
-		property.OwnPlace,
-		property.OldZnode,
 		property.NotBeside,
 		property.ReleasedWhileCutOff,
 	)

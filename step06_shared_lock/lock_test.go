@@ -28,32 +28,17 @@ var locks = func() property.Subject {
 }()
 
 func TestProperties(t *testing.T) {
+	property.Holds(t, locks, property.EveryStep...)
 	property.Holds(
 		t, locks,
 		// as in step 5
-		property.OneHolder,
 		property.CrashFrees,
 		property.FirstCome,
 		property.OnlyHolder,
-		property.GivingUp,
-		property.Unrelated,
 		property.WaiterCrash,
 		property.SilentWait,
 		property.WakesOne,
 		property.ArrivalWakesNobody,
-		property.NoWatchLeft,
-		property.LongHold,
-		property.ParentsMade,
-		property.ManyShare,
-		property.WhateverIsInIt,
-		property.LostWhileWaiting,
-		property.ReleaseSeen,
-		property.FailsClean,
-		property.UnlockRepeated,
-		property.LostTold,
-		property.QuietAfter,
-		property.OwnPlace,
-		property.OldZnode,
 		property.NotBeside,
 		property.LostCreateReply,
 		property.LostDeleteReply,

@@ -21,3 +21,23 @@ var Properties = []*Property{
 	LongHold,
 	Shared,
 }
+
+// EveryStep are those that each step's lock has, from the first on, and none gives up.
+var EveryStep = []*Property{
+	OneHolder,
+	GivingUp,
+	Unrelated,
+	NoWatchLeft,
+	LongHold,
+	ParentsMade,
+	ManyShare,
+	WhateverIsInIt,
+	LostWhileWaiting,
+	ReleaseSeen,
+	FailsClean,
+	UnlockRepeated,
+	LostTold,
+	QuietAfter,
+	OwnPlace,
+	OldZnode,
+}
