@@ -21,7 +21,7 @@ import (
 // What the pages say of several servers, seen on three real ones. The parts come one after the
 // other; each begins with three servers that serve.
 func TestEnsemble(t *testing.T) {
-	e, _, _ := zktest.Ensemble(t, "syncLimit=300") // so that no server gives up a silent one
+	e, _, _ := zktest.ThreeServers(t)
 	for _, part := range []struct {
 		name string
 		tell func(*trio)

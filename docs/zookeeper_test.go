@@ -211,7 +211,7 @@ func TestASessionOutlivesItsConnection(t *testing.T) {
 func TestASilentSessionExpires(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	c := z.Mortal("the client")
+	c := z.Connect("the client", zktest.MortalTimeout)
 	path := create(t, c, z.Root+"/mine", zk.FlagEphemeral)
 	_, _, gone, err := c.GetW(z.Root)
 	require.NoError(t, err)

@@ -627,7 +627,7 @@ func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
 	}{
 		{"the buffer is too small", []Option{WithBuffer(smallestBuffer)}, nil},
 		{"the server is too busy", nil, zktest.Over(func(c net.Conn) net.Conn {
-			return zktest.Throttling(c, func(op wiretap.Op, _ string) bool { return op == wiretap.SetWatches })
+			return throttling(c, func(op wiretap.Op, _ string) bool { return op == wiretap.SetWatches })
 		})},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -671,7 +671,7 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 	var mu sync.Mutex
 	left := map[wiretap.Op]int{} // how many requests of a kind are still to be refused
 	over := zktest.Over(func(c net.Conn) net.Conn {
-		return zktest.Throttling(c, func(op wiretap.Op, path string) bool {
+		return throttling(c, func(op wiretap.Op, path string) bool {
 			mu.Lock()
 			defer mu.Unlock()
 			forNothing := strings.HasPrefix(path, "/zklock-nobody") // it is made whenever one is due

@@ -26,7 +26,6 @@ var properties = []*property.Property{
 	property.LocksAgain,
 	property.ToldOfLoss,
 	property.Fenced,
-	property.LastNumber,
 	property.ParentsMade,
 	property.ManyShare,
 	property.WhateverIsInIt,

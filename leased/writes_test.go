@@ -122,7 +122,10 @@ func TestTheTableOfWrites(t *testing.T) {
 	if os.Getenv(variable) == "" {
 		t.Skip(variable + "=1 measures for ten minutes what sessions that hold cost three servers")
 	}
-	e, leader, followers := zktest.Ensemble(t, "tickTime=2000", "maxSessionTimeout=40000")
+	e, err := zkserver.StartEnsemble(t.Context(), 3, "tickTime=2000", "maxSessionTimeout=40000")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
+	leader, followers := zktest.Roles(t, e)
 	measure := func(sessions int, timeout time.Duration, options ...Option) {
 		held := holdOneEach(t, e, sessions, timeout, options...)
 		before, sizeBefore, begun := transactions(t, leader), logged(t, followers[0]), time.Now()

@@ -2,6 +2,8 @@ package sequentialspin
 
 import (
 	"context"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ import (
 // How to read these tests: see step 1's lock_test.go.
 
 func TestMain(m *testing.M) {
-	zktest.Child("holder", lock.Hold)
+	zktest.Child("holder", holder)
 	zktest.Main(m)
 }
 
@@ -32,7 +34,6 @@ func TestProperties(t *testing.T) {
 	property.Holds(t, lock,
 		// new in this step
 		property.CrashFrees,
-		property.KilledHolder,
 		property.FirstCome,
 		property.OnlyHolder,
 		property.WaiterCrash,
@@ -50,6 +51,35 @@ func TestProperties(t *testing.T) {
 		property.Shared,
 	)
 	property.DoesNotArise(t, lock, property.WakesOne, property.ArrivalWakesNobody) // here nobody sleeps
+}
+
+// A process holds the lock, B waits, and the process is killed: nobody says goodbye for it.
+func TestAKilledHoldersLockIsFreeAgain(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	b := lock.Join(z, "B")
+	process := z.Process("holder", b.Path)
+	session, err := strconv.ParseInt(process.Line(), 10, 64)
+	require.NoError(t, err, "the process holds the lock, and tells its session")
+	waiting := b.Start()
+	require.Equal(t, zktest.Polling, waiting.Waits(), "how B waits")
+	process.Kill()
+	z.AwaitExpiry(&zktest.Client{Name: "the killed process", ID: session})
+	waiting.Acquired()
+}
+
+// holder is a process that takes the lock at a path, and keeps it.
+func holder(servers, args []string) {
+	conn, err := zktest.Dial(servers, zktest.MortalTimeout, net.DialTimeout)
+	if err == nil {
+		err = New(conn, args[0]).Lock(context.Background())
+	}
+	if err != nil {
+		zktest.Say("%v", err)
+		return
+	}
+	zktest.Say("%d", conn.SessionID())
+	select {}
 }
 
 func TestLockIsOneCreateAndOneListAndUnlockOneDelete(t *testing.T) {

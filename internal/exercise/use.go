@@ -28,7 +28,9 @@ const soon = 4 * time.Second
 // in plain words.
 func use(server *zkserver.Server, lock property.Subject) answer {
 	a := answer{question: canBeUsed}
-	err := zktest.PlayWithin(4*soon, func(story zktest.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*soon)
+	defer cancel()
+	err := zktest.PlayUntil(ctx, func(story zktest.T) {
 		a.seen, a.ask = useOnce(zktest.NewOn(story, server), lock)
 	})
 	switch {

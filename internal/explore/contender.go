@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -298,26 +297,11 @@ func (c *contender) isInside() bool {
 // endSession makes the server end the client's session at once: another connection takes
 // it over, and closes it.
 func (c *contender) endSession(server string) error {
-	session := c.tap.Session()
-	conn, err := net.DialTimeout("tcp", server, patience)
+	conn, err := zktest.TakeOver(server, c.tap.Session(), timeout)
 	if err != nil {
-		return err
+		return fmt.Errorf("end the session of %s: %w", c.name, err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
-	connect := make([]byte, 20) // length, version, last zxid, time-out; then session and password
-	binary.BigEndian.PutUint32(connect, uint32(16+len(session)))
-	binary.BigEndian.PutUint32(connect[16:], uint32(timeout.Milliseconds()))
-	if _, err := conn.Write(append(connect, session...)); err != nil {
-		return err
-	}
-	answer, err := readFrame(conn)
-	if err != nil {
-		return err
-	}
-	if len(answer) < 16 || binary.BigEndian.Uint64(answer[8:]) == 0 { // version, time-out, session
-		return errors.New("the session that was to end has ended before")
-	}
 	closing := make([]byte, 12) // length, xid, op
 	closeSession := int32(wiretap.Close)
 	binary.BigEndian.PutUint32(closing, 8)
@@ -326,26 +310,8 @@ func (c *contender) endSession(server string) error {
 	if _, err := conn.Write(closing); err != nil {
 		return err
 	}
-	_, err = readFrame(conn)
-	if err == io.EOF { // the server has ended the session and so the connection, and says nothing
-		return nil
-	}
+	_, err = io.Copy(io.Discard, conn) // until the server has ended the session, and so the connection
 	return err
-}
-
-// readFrame reads a frame that is not long, without its length.
-func readFrame(conn net.Conn) ([]byte, error) {
-	length := make([]byte, 4)
-	if _, err := io.ReadFull(conn, length); err != nil {
-		return nil, err
-	}
-	n := binary.BigEndian.Uint32(length)
-	if n > 1024 {
-		return nil, fmt.Errorf("a frame of %d bytes, which is not ZooKeeper's", n)
-	}
-	frame := make([]byte, n)
-	_, err := io.ReadFull(conn, frame)
-	return frame, err
 }
 
 // expire breaks the connection and ends the session, before the client can connect again.

@@ -34,6 +34,3 @@ func AwaitStop(child *os.Process) error {
 
 // WithoutCtrlC is for a child that must not get its parent's Ctrl-C.
 func WithoutCtrlC() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
-// KillAll kills a child that was started WithoutCtrlC, and with it what it has started.
-func KillAll(child *os.Process) error { return syscall.Kill(-child.Pid, syscall.SIGKILL) }

@@ -16,5 +16,3 @@ func Continued() <-chan os.Signal { return nil }
 func AwaitStop(*os.Process) error { return ErrWindows }
 
 func WithoutCtrlC() *syscall.SysProcAttr { return nil }
-
-func KillAll(*os.Process) error { return ErrWindows }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -31,45 +29,6 @@ var CrashFrees = property(
 		waiting.Acquired()
 		s.holds("A's session expired, and B was let in")
 	})
-
-// A process holds the lock, B waits, and the process is killed. This is for packages
-// whose zktest.Child "holder" is the subject's Hold.
-var KilledHolder = property(
-	text("a killed holder's lock is free again", "进程被杀后锁会释放"),
-	text("a process that is killed inside the lock would lock everybody out for ever",
-		"a process that is killed inside the lock would lock everybody out for ever"),
-	text("who deletes the holder's znode when the holder cannot?", "持有者自己删不了 znode 时，由谁来删？"),
-	func(s *story) {
-		process := s.Process("holder", s.path)
-		said := process.Line()
-		session, err := strconv.ParseInt(said, 10, 64)
-		if err != nil {
-			s.Fatalf("the process does not hold the lock: %s", said)
-		}
-		waiting := s.queue(s.join("B"))[0]
-		process.Kill()
-		s.AwaitExpiry(&zktest.Client{Name: "the killed process", ID: session})
-		s.failsIf(waiting.StillWaits() != zktest.Returned,
-			"the process was killed, its session is gone, and B waits: %v", s.Names(s.path))
-		waiting.Acquired()
-		s.holds("session %#x of a killed process expired, and B was let in", session)
-	})
-
-// Hold is the part of a process, for zktest.Child, that takes the lock at a path
-// and keeps it.
-func (s Subject) Hold(servers, args []string) {
-	session, err := s.Open(servers, zktest.MortalTimeout, net.DialTimeout)
-	if err == nil {
-		way, _ := s.Ways(session, args[0])
-		_, err = way.Lock(context.Background())
-	}
-	if err != nil {
-		zktest.Say("%v", err)
-		return
-	}
-	zktest.Say("%d", session.Conn().SessionID())
-	select {}
-}
 
 // A holds the lock, B waits, C waits behind B. B crashes, and C must wait on.
 var WaiterCrash = property(

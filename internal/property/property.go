@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
@@ -76,19 +75,13 @@ func (r Result) String() string {
 // property, or its question does not arise.
 func (v Verdict) Accepted() bool { return v == Yes || v == Void }
 
-// Check holds a subject against a property, on a real server. For a lock that may
-// hang there is a limit, other than 0: the story has to come to its verdict in this
-// time, and what it leaves behind is not waited for.
-func Check(server *zkserver.Server, subject Subject, property *Property, limit time.Duration) Result {
-	if limit == 0 {
-		return check(context.Background(), server, subject, property, zktest.Play)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	return CheckUntil(ctx, server, subject, property)
+// Check holds a subject against a property, on a real server.
+func Check(server *zkserver.Server, subject Subject, property *Property) Result {
+	return check(context.Background(), server, subject, property, zktest.Play)
 }
 
-// CheckUntil is Check of a story that has to come to its verdict before ctx ends.
+// CheckUntil is Check of a lock that may hang: the story has to come to its verdict before
+// ctx ends, and what it leaves behind is not waited for.
 func CheckUntil(ctx context.Context, server *zkserver.Server, subject Subject, property *Property) Result {
 	return check(ctx, server, subject, property, func(tell func(zktest.T)) error { return zktest.PlayUntil(ctx, tell) })
 }
@@ -154,7 +147,7 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := Check(server, subject, p, 0)
+			r := Check(server, subject, p)
 			t.Log(r)
 			if r.Verdict != want {
 				t.Errorf("%s: want %s here, not %s. Why it matters: %s. Ask yourself: %s",

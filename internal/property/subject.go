@@ -163,13 +163,6 @@ func Reading(subject Subject, first bool) Subject {
 	return subject
 }
 
-// Readers is the subject, whose clients only read.
-func Readers(subject Subject) Subject {
-	subject.Name += ", readers"
-	subject.reads = func(int) bool { return true }
-	return subject
-}
-
 // A Seat says how a client comes to a lock. In place of zero values stand a
 // session of zktest.SessionTimeout, the lock at <the test's root>/lock, and the
 // client's tap.

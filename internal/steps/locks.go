@@ -72,16 +72,6 @@ func Steps() []Lock {
 	return slices.DeleteFunc(slices.Clone(Locks), func(l Lock) bool { return l.Beside })
 }
 
-// Step returns the step of a key that somebody has typed.
-func Step(key string) (step Lock, found bool) {
-	for _, l := range Steps() {
-		if l.Key == key {
-			return l, true
-		}
-	}
-	return Lock{}, false
-}
-
 // Find returns the lock of a key, and panics if there is none, as for a key that is misspelt
 // in code.
 func Find(key string) Lock {

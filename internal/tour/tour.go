@@ -200,7 +200,7 @@ func (t *Tour) questions(promised bool) (jobs []func() error) {
 		for i, lock := range slices.Backward(t.Locks) { // zk.Lock has the longest story
 			jobs = append(jobs, func() error {
 				t.say("%s: %s?", lock.Subject.Name, p.Name)
-				t.Answers[i][j] = property.Check(t.Server, lock.Subject, p, 0)
+				t.Answers[i][j] = property.Check(t.Server, lock.Subject, p)
 				return nil
 			})
 		}

@@ -42,7 +42,7 @@ func TestCountsAreTheServersOwn(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, server.Stop()) })
 	z := zktest.NewOn(t, server.Server)
-	a, b, pinger := z.Client("A"), z.Client("B"), z.Mortal("the pinger")
+	a, b, pinger := z.Client("A"), z.Client("B"), z.Connect("the pinger", zktest.MortalTimeout)
 	clients := []*zktest.Client{z.Observer(), a, b, pinger}
 
 	// The start is a moment at which nothing is on its way: no packet has come
@@ -393,7 +393,7 @@ func TestTrapsAreTakenAway(t *testing.T) {
 // Any is whatever comes next, but no ping and no handshake.
 func TestAny(t *testing.T) {
 	z := zktest.New(t)
-	c := z.Mortal("the client") // it pings often
+	c := z.Connect("the client", zktest.MortalTimeout) // it pings often
 	held := c.Tap.HoldRequest(wiretap.Any, 2)
 	zktest.AwaitChan(z, "a ping to be lost", c.Tap.LoseRequest(wiretap.Ping, 2).Sprung())
 	reconnected(z, c)
@@ -440,7 +440,7 @@ func TestHowAClientWaits(t *testing.T) {
 // nothing and the client hears nothing: at last it takes the line for dead.
 func TestRequestOnHoldEndsWithItsConnection(t *testing.T) {
 	z := zktest.New(t)
-	c := z.Mortal("the client")
+	c := z.Connect("the client", zktest.MortalTimeout)
 	held := c.Tap.HoldRequest(wiretap.Create, 1)
 	answer := creating(c, z.Root+"/a")
 	zktest.AwaitChan(z, "the request to be held", held.Sprung())

@@ -143,7 +143,13 @@ func (z *Zoo) Expire(clients ...*Client) {
 	taken := make(chan error)
 	for some := range slices.Chunk(clients, 16) { // a server has few places for who is not accepted yet
 		for _, c := range some {
-			go func() { taken <- z.takeOver(c.Tap.Session()) }()
+			go func() {
+				conn, err := TakeOver(z.Servers()[0], c.Tap.Session(), time.Millisecond)
+				if err == nil {
+					conn.Close()
+				}
+				taken <- err
+			}()
 		}
 		for range some {
 			if err := <-taken; err != nil {
@@ -154,22 +160,26 @@ func (z *Zoo) Expire(clients ...*Client) {
 	z.AwaitExpiry(clients...)
 }
 
-// takeOver connects with a session that somebody else has begun, and hangs up.
-func (z *Zoo) takeOver(session []byte) error {
-	conn, err := net.DialTimeout("tcp", z.Servers()[0], Patience)
+// TakeOver connects to a server with a session that somebody else has begun, as Tap.Session
+// tells it, and agrees on a time-out.
+func TakeOver(server string, session []byte, timeout time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout("tcp", server, Patience)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(Patience))
 	b := make([]byte, 20) // length, version, last zxid, time-out
 	binary.BigEndian.PutUint32(b, uint32(16+len(session)))
-	binary.BigEndian.PutUint32(b[16:], 1)
-	if _, err = conn.Write(append(b, session...)); err != nil {
-		return err
+	binary.BigEndian.PutUint32(b[16:], uint32(timeout.Milliseconds()))
+	if _, err = conn.Write(append(b, session...)); err == nil {
+		_, err = io.ReadFull(conn, b) // length, version, time-out, session
 	}
-	_, err = io.ReadFull(conn, b)
 	if err == nil && binary.BigEndian.Uint64(b[12:]) == 0 {
 		err = errors.New("the server says that it has expired")
 	}
-	return err
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }

@@ -14,24 +14,6 @@ import (
 	"zklock/internal/zkserver"
 )
 
-// Ensemble starts an ensemble that ends with the test, which is told who leads.
-func Ensemble(t T, lines ...string) (ensemble *zkserver.Ensemble, leader *zkserver.Peer, followers []*zkserver.Peer) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	ensemble, err := zkserver.StartEnsemble(ctx, 3, lines...)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	t.Cleanup(func() {
-		if err := ensemble.Stop(); err != nil {
-			t.Errorf("stop %s: %v", ensemble.Origin, err)
-		}
-	})
-	leader, followers = Roles(t, ensemble)
-	return ensemble, leader, followers
-}
-
 // Roles returns who leads and who follows of three servers, when two follow. A leader that
 // was deposed needs a moment until it follows.
 func Roles(t T, ensemble *zkserver.Ensemble) (leader *zkserver.Peer, followers []*zkserver.Peer) {

@@ -1,61 +1,131 @@
 package zktest
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
-	"slices"
-	"sync"
-	"sync/atomic"
+	"hash/adler32"
+	"math"
 
 	"zklock/internal/zkserver"
 )
 
-// What NewAtTheEnd gives: in each of its directories three numbers are left.
-const (
-	FirstAtTheEnd = zkserver.LastNumber - 2
-	dirsAtTheEnd  = 6
-	rootsAtTheEnd = 300 // more than the tests of any one package take, run twenty times
-)
+// FirstAtTheEnd is the third number from the end: a directory counts the children that it has
+// ever had with 32 bits and a sign.
+const FirstAtTheEnd = math.MaxInt32 - 2
 
-// rootAtTheEnd is the n-th test's, and its directories.
-func rootAtTheEnd(n int) (root string, dirs []string) {
-	root = fmt.Sprintf("/zklock-end-%04d", n)
-	dirs = append(dirs, root+"/lock")
-	for i := 2; i <= dirsAtTheEnd; i++ {
-		dirs = append(dirs, fmt.Sprintf("%s/lock%d", root, i))
-	}
-	return root, dirs
-}
-
-// theEnd is the server of this process whose directories' numbers come to their end.
-// The first call starts it. It is always a private one: on a server that exists already,
-// nobody can tell a directory that it has had so many children.
-var theEnd = sync.OnceValues(func() (*zkserver.Server, error) {
-	var all []string
-	for n := range rootsAtTheEnd {
-		root, dirs := rootAtTheEnd(n)
-		all = slices.Concat(all, []string{root}, dirs)
-	}
-	s, err := zkserver.StartNear(context.Background(), FirstAtTheEnd, all...)
-	started(s)
-	return s, err
-})
-
-var takenAtTheEnd atomic.Int32 // roots
-
-// NewAtTheEnd is New on a server of its own, with directories that nobody else has got
-// and that have three numbers left: their next child gets FirstAtTheEnd. So it is in the
-// test's root itself.
+// NewAtTheEnd is New on a server of the test's own, with directories that have three numbers
+// left: their next child gets FirstAtTheEnd.
+//
+// To make two thousand million children takes weeks. So the server finds a log which
+// says that they were made, as after a restart; all that it does from then on is its own.
 func NewAtTheEnd(t T) (z *Zoo, dirs []string) {
 	t.Helper()
-	server, err := theEnd()
+	var log txnLog
+	log.begin()
+	for n := range 6 {
+		dir := fmt.Sprintf("/lock%d", n)
+		dirs = append(dirs, dir)
+		log.create(dir, 0)
+		log.create(dir+"/the-one-before", FirstAtTheEnd)
+		log.delete(dir + "/the-one-before")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	e, err := zkserver.StartEnsembleWith(ctx, 1, zkserver.Config{
+		// A log without a snapshot is taken for an accident, unless this is said.
+		Lines: []string{"snapshot.trust.empty=true"},
+		Data:  map[string]string{"version-2/log.1": log.String()},
+	})
 	if err != nil {
 		t.Fatalf("the last numbers need a private server, which finds them in its log: %v", err)
 	}
-	n := int(takenAtTheEnd.Add(1)) - 1
-	if n >= rootsAtTheEnd {
-		t.Fatalf("all %d directories with few numbers left have been used", rootsAtTheEnd)
-	}
-	root, dirs := rootAtTheEnd(n)
-	return newAt(t, server, root), dirs
+	t.Cleanup(func() {
+		if err := e.Stop(); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
+	return NewOn(t, e.Server), dirs
+}
+
+// txnLog is the text of a server's log of transactions. All numbers begin with their
+// highest byte. First stands
+//
+//	"ZKLG"  version: 4 bytes  database: 8
+//
+// and then, for each transaction,
+//
+//	Adler-32 of the record: 8 bytes  length of the record: 4  the record  'B'
+//
+// where the record tells when what was done, and with what:
+//
+//	session: 8  request: 4  zxid: 8  time: 8  kind: 4
+//	of a create: path  data  ACL  is it ephemeral: 1  the parent's new count: 4
+//	of a delete: path
+//
+// A text has its length in front, in 4 bytes, and a list the number of its items.
+type txnLog struct {
+	bytes.Buffer
+	zxid uint64 // of the last transaction
+}
+
+// The kinds of transactions, by the numbers of the requests that lead to them.
+const (
+	createTxn = 1
+	deleteTxn = 2
+)
+
+func (l *txnLog) begin() {
+	l.WriteString("ZKLG")
+	l.Write(binary.BigEndian.AppendUint32(nil, 2))
+	l.Write(binary.BigEndian.AppendUint64(nil, 0))
+}
+
+// create notes that a persistent znode was made. A count that is less than the parent's
+// own changes nothing.
+func (l *txnLog) create(path string, parentsCount int32) {
+	r := l.record(createTxn)
+	r.text(path)
+	r.number(-1) // no data
+	r.number(1)  // one ACL: everything is allowed to anybody
+	r.number(31)
+	r.text("world")
+	r.text("anyone")
+	r = append(r, 0) // not ephemeral
+	r.number(parentsCount)
+	l.add(r)
+}
+
+func (l *txnLog) delete(path string) {
+	r := l.record(deleteTxn)
+	r.text(path)
+	l.add(r)
+}
+
+// record begins the record of the next transaction.
+func (l *txnLog) record(kind int32) record {
+	l.zxid++
+	r := make(record, 8+4, 100) // of session 0, by its request 0
+	r = binary.BigEndian.AppendUint64(r, l.zxid)
+	r = binary.BigEndian.AppendUint64(r, 0) // in 1970
+	r.number(kind)
+	return r
+}
+
+func (l *txnLog) add(r record) {
+	l.Write(binary.BigEndian.AppendUint64(nil, uint64(adler32.Checksum(r))))
+	l.Write(binary.BigEndian.AppendUint32(nil, uint32(len(r))))
+	l.Write(r)
+	l.WriteByte('B')
+}
+
+// record is one record of a txnLog.
+type record []byte
+
+func (r *record) number(n int32) { *r = binary.BigEndian.AppendUint32(*r, uint32(n)) }
+
+func (r *record) text(s string) {
+	r.number(int32(len(s)))
+	*r = append(*r, s...)
 }

@@ -12,22 +12,14 @@ import (
 
 // Play tells a story outside of tests: tell gets a T, and Play returns what the
 // story failed with, once all that it has set up is gone.
-func Play(tell func(T)) error { return PlayWithin(0, tell) }
-
-// PlayWithin is Play of a story that may hang: with a limit it has to come to its end
-// in this time, and what it leaves behind is not waited for.
-func PlayWithin(limit time.Duration, tell func(T)) error {
-	if limit == 0 {
-		p := play(tell)
-		<-p.ended
-		return p.failure()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	return PlayUntil(ctx, tell)
+func Play(tell func(T)) error {
+	p := play(tell)
+	<-p.ended
+	return p.failure()
 }
 
-// PlayUntil is PlayWithin of a story that has to come to its end when ctx ends.
+// PlayUntil is Play of a story that may hang: it has to come to its end when ctx ends, and
+// what it leaves behind is not waited for.
 func PlayUntil(ctx context.Context, tell func(T)) error {
 	began := time.Now()
 	p := play(tell)

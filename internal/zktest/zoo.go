@@ -71,15 +71,9 @@ func New(t T) *Zoo {
 // NewOn is New on a server of the caller's choice.
 func NewOn(t T, server *zkserver.Server) *Zoo {
 	t.Helper()
-	return newAt(t, server, fmt.Sprintf("/zklock-%016x", rand.Uint64()))
-}
-
-// newAt is NewOn with a root that may be there already.
-func newAt(t T, server *zkserver.Server, root string) *Zoo {
-	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	t.Cleanup(cancel)
-	z := &Zoo{Server: server, Ctx: ctx, t: t, Root: root}
+	z := &Zoo{Server: server, Ctx: ctx, t: t, Root: fmt.Sprintf("/zklock-%016x", rand.Uint64())}
 	z.eye = z.Client("the observer")
 	var err error
 	isAnswered := func() bool {
@@ -111,9 +105,6 @@ func (c *Client) Close() { c.end() }
 
 // Client opens a session that ends with the test.
 func (z *Zoo) Client(name string) *Client { return z.Connect(name, SessionTimeout) }
-
-// Mortal opens a session that the server expires soon after Crash.
-func (z *Zoo) Mortal(name string) *Client { return z.Connect(name, MortalTimeout) }
 
 // Connect opens a session with a time-out of the caller's choice.
 func (z *Zoo) Connect(name string, timeout time.Duration) *Client {
@@ -149,7 +140,7 @@ func Dial(servers []string, timeout time.Duration, dial zk.Dialer) (*zk.Conn, er
 }
 
 func dialWith(buffer int, servers []string, timeout time.Duration, dial zk.Dialer) (*zk.Conn, error) {
-	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(log.New(io.Discard, "", 0)),
+	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(NoLog),
 		zk.WithMaxConnBufferSize(buffer), zk.WithMaxBufferSize(buffer))
 	return conn, err
 }

@@ -1,4 +1,4 @@
-package zktest
+package leased
 
 import (
 	"encoding/binary"
@@ -9,9 +9,9 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// Throttling is a line to a server that has too much to do: what it refuses, it answers at once
+// throttling is a line to a server that has too much to do: what it refuses, it answers at once
 // with the error of a server that throttles, and does not do.
-func Throttling(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.Conn {
+func throttling(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.Conn {
 	near, far := net.Pipe() // has deadlines, too
 	var mu sync.Mutex       // one frame behind the other
 	answer := func(frame []byte) error {
@@ -48,7 +48,7 @@ func Throttling(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.C
 				return
 			}
 			if refuses(opAndPath(request)) {
-				err = answer(throttled(request))
+				err = answer(refusal(request))
 			} else {
 				_, err = c.Write(request)
 			}
@@ -71,9 +71,9 @@ func readRequest(from io.Reader) ([]byte, error) {
 	return append(length, rest...), err
 }
 
-// throttled is the answer of a server that has too much to do: the request's number, no
+// refusal is the answer of a server that has too much to do: the request's number, no
 // change, and the error.
-func throttled(request []byte) []byte {
+func refusal(request []byte) []byte {
 	code := int32(-127)
 	answer := binary.BigEndian.AppendUint32(nil, 4+8+4)
 	answer = append(answer, request[4:8]...)
