@@ -150,11 +150,16 @@ func begin(
 	running.Go(func() { s.every(time.Second, s.idles) })
 	return s, func() error {
 		end()
+		if ensemble != nil { // all that is there goes with the servers, of which some may not answer
+			s.observer.Close()
+		}
 		running.Wait()
 		s.lay(0, lock{}, 0)
 		s.lay(1, lock{}, 0)
-		s.clean(s.root)
-		s.observer.Close()
+		if ensemble == nil {
+			s.clean(s.root)
+			s.observer.Close()
+		}
 		return os.RemoveAll(s.scratch)
 	}, nil
 }

@@ -1,6 +1,7 @@
 package play
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -211,4 +212,23 @@ func TestThreeServersThatFail(t *testing.T) {
 		p.post(fmt.Sprintf(`{"do":"server","n":%d,"fault":"restore"}`, other)).StatusCode,
 	)
 	p.zoo.Await("all to serve again", func() bool { return ensemble.Serving(p.zoo.Ctx) == nil && leads() > 0 })
+}
+
+// Without a majority no server answers. It ends all the same: what is there goes with them.
+func TestItEndsWithoutAMajority(t *testing.T) {
+	t.Parallel()
+	ensemble, err := zkserver.StartEnsemble(t.Context(), 3, "forceSnapshotSync=true")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, ensemble.Stop()) })
+	p := playsOn(t, zktest.NewOn(t, ensemble.Server), ensemble, "", "5", 1)
+	p.do(`{"do":"lock","client":0}`)
+	p.says(`"what":"state","clients":[0],"state":"holds"`)
+	p.do(`{"do":"server","n":1,"fault":"stop"}`)
+	p.do(`{"do":"server","n":2,"fault":"stop"}`)
+	p.says(`"what":"state","clients":[0],"text":"the lock was lost`)
+	ended := make(chan error, 1)
+	go func() { ended <- p.stop() }()
+	require.NoError(t, zktest.AwaitChan(p.zoo, "the service to end", ended))
+	require.NoError(t, errors.Join(ensemble.Members[0].Resume(), ensemble.Members[1].Resume()))
+	p.zoo.Await("all to serve again", func() bool { return ensemble.Serving(p.zoo.Ctx) == nil })
 }
