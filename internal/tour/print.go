@@ -42,13 +42,16 @@ func (rec *Recording) PrintScore(w io.Writer) {
 	fmt.Fprintln(w, rule)
 	fmt.Fprintf(w, "%s  does not arise: these waiters are never told, they ask. A blank: not measured of this lock.\n", none)
 	fmt.Fprintln(w, "A write is one round of consensus of the servers, also when it fails. All is counted on the wire.")
+	if rec.Largest > 100 {
+		fmt.Fprintln(w, "A bystander has nothing to do with the lock. Times quiet: its wait, divided by that while the crowd is quiet.")
+	}
 	fmt.Fprintf(w, "make tour MATRIX=1 shows every property of every lock; each step's README.md tells its story.\n\n")
 	for _, lock := range rec.Locks {
 		fmt.Fprintf(w, "%-8s %s\n", lock.Subject.Name, lock.Lesson)
 	}
 }
 
-func (rec *Recording) date() string { return rec.Began.Format("2 January 2006, 15:04 MST") }
+func (rec *Recording) date() string { return rec.Began.Format("2006-01-02 15:04 MST") }
 
 // columns writes the lines of a table.
 func columns(w io.Writer, label, width int) func(first string, cells []any) {

@@ -112,6 +112,7 @@ func (t *Tour) measure(z zktest.T, queues []*Queue) {
 			q.crowd().Deaths = &deaths
 		}
 		q.end()
+		t.done.Add(queueJobs)
 	}
 }
 
@@ -178,7 +179,7 @@ func (q *Queue) wait() {
 func (q *Queue) waited(c wiretap.Counts) {
 	switch asked, n := c.All(), len(q.waiting); {
 	case asked == 0:
-		q.sumOfWindow("%d clients waited: 0 requests, 0 bytes.", "%d 个客户端在等：0 个请求，0 字节。", n)
+		q.sumOfWindow("%d clients waited: 0 requests.", "%d 个客户端在等：0 个请求。", n)
 	case writes(c) > 0:
 		q.sumOfWindow(
 			"%d clients waited: %s requests, every one a write that failed.",
@@ -187,9 +188,9 @@ func (q *Queue) waited(c wiretap.Counts) {
 		)
 	default:
 		q.sumOfWindow(
-			"%d clients waited: %s requests, %s bytes of lists, and nothing new in them.",
-			"%d 个客户端在等：%s 个请求，%s 字节的列表，里面没有任何新消息。",
-			n, number(asked), number(c.Received),
+			"%d clients waited: %s requests for the list, and nothing new in it.",
+			"%d 个客户端在等：%s 个请求，都是列出目录，没有任何新消息。",
+			n, number(asked),
 		)
 	}
 }
@@ -308,7 +309,7 @@ func (q *Queue) release() Release {
 		looks = plural(n, "%s create", "%s creates", "%s 次 create")
 	}
 	notifications := plural(r.Notifications, "%s notification", "%s notifications", "%s 个通知")
-	q.sum("%s released: %s, %s. Only %s could go on.", "%s 释放：%s，%s。只有%s可以继续。", old, notifications, looks, next)
+	q.sum("%s released: %s, %s. Only %s could go on.", "%s 释放：%s，%s。只有%s 可以继续。", old, notifications, looks, next)
 	return r
 }
 

@@ -106,10 +106,10 @@ func (rec *Recording) Score() (groups []Group) {
 		group(
 			lang.Of("a bystander reads and writes while %v are served", "%v 个等待者轮流得到锁时，旁观者在读和写", number(n)),
 			n,
-			waits(text("its median wait, times quiet", "等待的中位数，平静时的倍数"), 50),
+			waits(text("its median wait, times quiet", "它的等待的中位数，平静时的倍数"), 50),
 			waits(text("99th percentile, times quiet", "第 99 百分位，平静时的倍数"), 99),
 			waits(text("longest wait, times quiet", "最长的等待，平静时的倍数"), 100),
-			beside(text("kilobytes to others in one wait", "它等一次时发给别人的千字节数"),
+			beside(text("kilobytes to others in one wait", "它等一次期间发给别人的数据，KB"),
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
 		)

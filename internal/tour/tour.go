@@ -65,7 +65,7 @@ func (t *Tour) Record(ctx context.Context) error {
 	if t.Scored != nil {
 		promised, others = t.questions(true), t.questions(false)
 	}
-	t.jobs.Store(int64(len(tellings) + len(promised) + len(others)))
+	t.jobs.Store(int64(len(tellings) + len(promised) + len(others) + queueJobs*len(t.Locks)))
 	if err := t.queues(ctx); err != nil {
 		return t.explained(err)
 	}
@@ -88,6 +88,9 @@ func (t *Tour) explained(err error) error {
 	return fmt.Errorf("%w\n(a server allows 60 connections from one machine, "+
 		"unless its maxClientCnxns says otherwise: try WAITERS=50)", err)
 }
+
+// queueJobs is how many jobs a queue counts for, which takes longer than they.
+const queueJobs = 20
 
 // queues measures a queue of each lock: first of those who poll, for they would disturb
 // the others, and then of the others, those last whose herds come. For a holder of steps

@@ -128,6 +128,7 @@ func untilDone(ctx context.Context, work func() error) error {
 func score(ctx context.Context, t *tour.Tour, line *progress) error {
 	t.Scored = func() {
 		line.end()
+		line.quiet = true
 		t.PrintScore(os.Stdout)
 	}
 	if wanted := t.Largest; t.LimitCrowd() {

@@ -11,8 +11,9 @@ import (
 // A progress tells on stderr what is going on: in a terminal in one line that moves, and
 // else in a plain line now and then.
 type progress struct {
-	bar  *progressbar.ProgressBar // nil: it is no terminal
-	last time.Time
+	bar   *progressbar.ProgressBar // nil: it is no terminal
+	last  time.Time
+	quiet bool // the table stands: no plain line comes after it
 }
 
 // nowAndThen is how often there is a plain line.
@@ -41,7 +42,7 @@ func (p *progress) say(doing string, done, all int) {
 		_ = p.bar.Set(min(done, max(all-1, 0))) // what it cannot write, nobody reads
 		return
 	}
-	if time.Since(p.last) >= nowAndThen {
+	if !p.quiet && time.Since(p.last) >= nowAndThen {
 		p.last = time.Now()
 		fmt.Fprintln(os.Stderr, doing)
 	}
