@@ -199,7 +199,7 @@ var labels = map[string]lang.Text{
 	"compare":  both("Compare", "对照答案"),
 	"show":     both("Show me", "直接看答案"),
 	"again":    both("Answer again", "重新回答"),
-	"said":     both("You said", "你的答案是"),
+	"said":     both("You said: ", "你的答案是："),
 	"right":    both("That is right.", "答对了。"),
 	"near":     both("That is near.", "很接近。"),
 	"far":      both("That is far from it.", "相差较远。"),

@@ -40,7 +40,7 @@ for (const question of all(".question")) {
   function compare() {
     yours.replaceChildren();
     const line = (said, verdict, right) => {
-      const p = make("span", `${labels.said}: ${said} `);
+      const p = make("span", `${labels.said}${said} `);
       if (verdict) p.append(make("b", verdict, { className: right ? "" : "off" }));
       yours.append(p, make("br"));
     };

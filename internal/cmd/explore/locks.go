@@ -10,14 +10,15 @@ import (
 	"strings"
 
 	"zklock/internal/exercise"
+	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/steps"
 )
 
 // A lock is one that can be explored.
 type lock struct {
-	name string // for people
-	part string // the name that its process has
+	name lang.Text // for people
+	part string    // the name that its process has
 
 	test     string // of a published mistake: the test that has it
 	folder   string // where that is
@@ -33,19 +34,27 @@ var locks = func() map[string]lock {
 	all := map[string]lock{}
 	for _, l := range steps.Locks {
 		if !polls[l.Key] {
-			all[l.Key] = lock{name: l.Subject, part: l.Subject, wakesOne: wakesOne(l.Key), znode: l.Znode}
+			all[l.Key] = lock{name: called(l), part: l.Subject, wakesOne: wakesOne(l.Key), znode: l.Znode}
 		}
 	}
 	for key, l := range map[string]property.Subject{"mutex": steps.Mutex, "rwmutex": steps.RWMutex} {
-		all[key] = lock{name: l.Name, part: l.Name, wakesOne: true}
+		all[key] = lock{name: lang.Text{EN: l.Name, ZH: l.Name}, part: l.Name, wakesOne: true}
 	}
 	return all
 }()
 
+// called is a lock's name: the Go client's is the same in both languages.
+func called(l steps.Lock) lang.Text {
+	if step, isStep := strings.CutPrefix(l.Subject, "step "); isStep {
+		return lang.Of("step %s", "第 %s 步", step)
+	}
+	return lang.Text{EN: l.Subject, ZH: l.Subject}
+}
+
 // find returns the lock that STEP names. 04 is 4, and mine4 is mine of step 4.
 func find(key string) (lock, error) {
 	if step, ok := strings.CutPrefix(key, "mine"); ok {
-		return lock{name: key, mine: true, step: step}, nil
+		return lock{name: lang.Text{EN: key, ZH: key}, mine: true, step: step}, nil
 	}
 	if l, ok := locks[strings.TrimLeft(key, "0")]; ok {
 		return l, nil
@@ -53,7 +62,7 @@ func find(key string) (lock, error) {
 	for _, m := range steps.Mistakes {
 		if m.Key() == key {
 			folder := steps.Find(m.Step).Folder
-			name := fmt.Sprintf("%s: %s", key, m.Name)
+			name := lang.Of("%s: %s", "%s：%s", key, lang.Text{EN: m.Name, ZH: m.Chinese})
 			return lock{name: name, part: key, test: m.Run(), folder: folder, wakesOne: wakesOne(m.Step)}, nil
 		}
 	}

@@ -109,7 +109,7 @@ func run(ctx context.Context) error {
 const drawing = "out/explore.html"
 
 // draw plays the shortest order that breaks an invariant once more, and draws it.
-func draw(origin, lock, invariant string, r explore.Result, player *explore.Player) error {
+func draw(origin string, lock lang.Text, invariant string, r explore.Result, player *explore.Player) error {
 	shortest := r.Findings[invariant].Shortest
 	story, err := player.Record(shortest)
 	if err != nil {
@@ -128,7 +128,7 @@ func draw(origin, lock, invariant string, r explore.Result, player *explore.Play
 		EN: "The shortest order of requests in which this happens. Each part is a choice of what comes next.",
 		ZH: "会出这个错的、最短的一种请求次序。每一段是一次选择：接下来发生什么。",
 	}
-	shown := stage.Lock{Key: lock, Heading: lang.Text{EN: lock, ZH: lock}, Lesson: wrong}
+	shown := stage.Lock{Key: lock.EN, Heading: lock, Lesson: wrong}
 	return stage.Kept(origin, wrong, watch, []stage.Lock{shown}, []stage.Story{story}).Write(file)
 }
 

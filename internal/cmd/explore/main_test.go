@@ -16,6 +16,7 @@ import (
 
 	"zklock/internal/exercise"
 	"zklock/internal/explore"
+	"zklock/internal/lang"
 	"zklock/internal/stage"
 	"zklock/internal/steps"
 	"zklock/internal/zktest"
@@ -81,7 +82,7 @@ func TestFind(t *testing.T) {
 	} {
 		l, err := find(key)
 		require.NoError(t, err, key)
-		l.name = ""
+		l.name = lang.Text{}
 		assert.Equal(t, want, l, key)
 	}
 	for _, key := range []string{"1", "2", "7", "W0", "W25", "w8", ""} {
