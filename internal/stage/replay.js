@@ -31,7 +31,7 @@ function choose(id, left, right) {
   write();
   const { phases } = player.clock;
   pause();
-  go((data.titles.length > 1 ? phases[1] : phases.at(-1))?.at ?? 0); // what has come of the beginning, or the last that was done
+  go(data.titles.length > 1 ? phases[1]?.at ?? 0 : 0); // of the tour, what has come of the beginning
   address(`#${id}/${left}/${right}`);
 }
 
@@ -58,6 +58,7 @@ const stepName = (key) => say(data.steps.find((s) => s.key === key).heading);
 
 function options(select, list, chosen) {
   select.replaceChildren(...list.map(([value, text]) => new Option(text, value, false, value === chosen)));
+  select.parentElement.hidden = list.length < 2; // there is nothing to choose
 }
 
 function phaseButtons() {

@@ -137,7 +137,7 @@ class Stage {
     this.tiny = side < Math.min(300, this.common);
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
     this.dot = this.many ? Math.max(1, Math.min(4, side / this.story.clients.length * 1.2)) : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
-    const outer = Math.max(40, side / 2 - this.dot - (this.tiny ? 16 : this.small ? 20 : 24) * this.scale);
+    const outer = Math.max(40, side / 2 - this.dot - (this.tiny ? 19 : this.small ? 21 : 24) * this.scale);
     this.radius = { hub: outer * 0.31, node: outer * 0.62, client: outer };
   }
 
@@ -159,10 +159,10 @@ class Stage {
     ink.lineCap = "round";
     ink.textAlign = "center";
     ink.textBaseline = "middle";
-    this.directory();
     const watches = story.watches.filter((w) => there(w, t));
     if (this.many) this.rays(watches);
     else watches.forEach((w) => this.watch(w));
+    this.directory(); // over the watches: its name can be read
     const flying = this.flying();
     for (const f of flying) if (!this.over(f)) this.frame(f, focus);
     story.nodes.forEach((n, i) => there(n, t) && this.node(n, i));
@@ -289,7 +289,7 @@ class Stage {
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
     const below = p.y >= this.middle.y - 1;
-    const y = p.y + (below ? 1 : -1) * (size + (this.tiny ? 8 : this.small ? 11 : 14) * this.scale);
+    const y = p.y + (below ? 1 : -1) * (size + (this.tiny ? 11 : this.small ? 12 : 14) * this.scale);
     const half = words.length * (this.tiny ? 2.9 : 3.4) * this.scale, edge = this.middle.x * 2;
     this.text(words, Math.min(edge - half - 2, Math.max(half + 2, p.x)), y, bad ? color.bad : holds ? color.holder : color.soft, this.tiny ? 10 : 12, holds || bad || awake ? "700" : "400");
   }
@@ -355,11 +355,11 @@ class Stage {
     const w = ink.measureText(words).width + 8;
     const shift = p.x > this.middle.x + 20 ? -11 - w / 2 : 11 + w / 2, hub = this.radius.hub; // towards the middle
     const onHub = Math.abs(p.y - this.middle.y) < hub && Math.abs(p.x + shift - this.middle.x) < hub + w / 2;
-    const fits = p.x - shift - w / 2 > 0 && p.x - shift + w / 2 < 2 * this.middle.x;
-    const x = p.x + (onHub && fits ? -shift : shift); // what stands in the middle can be read
+    const beside = Math.max(Math.abs(p.x - this.middle.x), hub + w / 2) * (shift < 0 ? 1 : -1);
+    const x = onHub ? this.middle.x + beside : p.x + shift, y = onHub ? p.y - this.dot - 10 * this.scale : p.y; // what stands in the middle can be read
     ink.fillStyle = color.paper;
-    ink.fillRect(x - w / 2, p.y - 9 * this.scale, w, 18 * this.scale);
-    this.text(words, x, p.y + 1, color.ink, this.small ? 10 : 12, "600");
+    ink.fillRect(x - w / 2, y - 9 * this.scale, w, 18 * this.scale);
+    this.text(words, x, y + 1, color.ink, this.small ? 10 : 12, "600");
   }
 
   // tally counts what has passed since the phase began.
