@@ -163,7 +163,7 @@ func TestTheHolderIsKilledInABrowser(t *testing.T) {
 	w.click(0, "kill")
 	w.becomes(1, "holds")
 	w.becomes(2, "waits")
-	w.Contains("#log", "The server ends the session of 0")
+	w.Contains("#log", "The server ends the session of client 0")
 }
 
 func TestALostReplyInABrowser(t *testing.T) {
@@ -182,7 +182,7 @@ func TestALostReplyInABrowser(t *testing.T) {
 	w.click(2, "lock")
 	w.becomes(2, "waits")
 	w.click(0, "unlock")
-	w.Contains("#board0 .banners", "it is 1's, which does not know it ✗ broken: a lost reply to create does no harm")
+	w.Contains("#board0 .banners", "it is client 1's, which does not know it ✗ broken: a lost reply to create does no harm")
 	w.becomes(2, "waits") // for a znode whose owner does not know it
 	w.Until(`document.querySelector("#board0 .ls li").textContent.endsWith("client 1")`)
 
@@ -201,8 +201,8 @@ func TestThePausedHolderInABrowser(t *testing.T) {
 	w.press("#start li:nth-child(5) button") // step 4 on the left, step 5 on the right
 	w.becomes(0, "stopped, believes it holds", "stopped, believes it holds")
 	w.becomes(1, "holds", "holds")
-	w.Contains("#board0 .banners", "2 inside at a time: each of 0, 1")
-	w.Contains("#board1 .banners", "0 has lost the lock and is stopped: it is told of that when it goes on")
+	w.Contains("#board0 .banners", "Clients 0 and 1 believe at the same time that they hold the lock")
+	w.Contains("#board1 .banners", "Client 0 has lost the lock and is stopped: it is told of that when it goes on")
 	w.Until(`document.querySelectorAll("#board1 .banners p:not(.note)").length === 0`) // it breaks nothing
 	w.click(1, "put")
 	w.Contains("#board1 .store", "accepted")
@@ -249,7 +249,7 @@ func TestTheLearnersLockInABrowser(t *testing.T) {
 	w.becomes(0, "holds")
 	w.becomes(1, "waits")
 	w.Says("#board0 .banners", "")
-	w.Contains("#log", "0 prints: I am called")
+	w.Contains("#log", "Client 0 prints: I am called")
 	kept, err := io.ReadAll(w.player.get("/save").Body)
 	require.NoError(t, err)
 	require.Contains(t, string(kept), `"znode":true`, "it is no directory on the page to keep")
@@ -262,7 +262,7 @@ func TestTheLearnersLockInABrowser(t *testing.T) {
 	w.ready(2)
 	w.click(0, "lock")
 	w.becomes(0, "crashed")
-	w.Contains("#log", "0 has ended by itself, without a word.")
+	w.Contains("#log", "Client 0 has ended by itself, without a word.")
 }
 
 // From a click to what it does on the page: of ten clients the holder releases, and

@@ -185,7 +185,7 @@ class Board {
     set(mine, is.building ? say("Your lock is being built …", "正在编译你的锁 ……") : is.complaint);
     const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
     fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, say(NO_MAJORITY[up])))]),
-      ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("strong", {}, bannerText(b)), " ",
+      ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("strong", {}, b.znode ? bannerText(b) : capital(bannerText(b))), " ",
         ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, "✗ ", say(`broken: ${service.properties[b.breaks].en}`, `不成立：${service.properties[b.breaks].zh}`))] : [])))]);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
@@ -296,6 +296,7 @@ function render() {
   set($("count"), say(`${n} of at most ${service.max} clients`, `${n} 个客户端（最多 ${service.max} 个）`));
   set($("held"), service.pace === "real" || !service.held ? "" : say(`${service.held} on the wire`, `${service.held} 条在路上`));
   $("proofs").hidden = !live().some((b) => /^(mutex|rwmutex|cohort)$/.test(b.is.lock));
+  $("tokens").hidden = !live().some((b) => b.is.rows.some((r) => r.token));
   $("rests").hidden = !service.rests;
   for (const b of document.querySelectorAll("[data-pace]")) b.setAttribute("aria-pressed", b.dataset.pace === service.pace);
   servers();

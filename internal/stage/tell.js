@@ -37,22 +37,22 @@ function clientNames(all) {
 
 // tell says an event of the recorder.
 function tell(e) {
-  const [i] = e.clients ?? [], who = e.clients ? clientNames(e.clients) : "", { text: error } = e;
+  const who = e.clients ? clientNames(e.clients) : "", { text: error } = e;
   const sentence = {
     acted: () => say(`You: ${actionName(e.action)}.`, `你：${actionName(e.action)}。`),
     arrived: () => e.again ? say(`${deed(e)}, again and again.`, `${deed(e)}，一遍又一遍。`) : say(`${deed(e)}.`, `${deed(e)}。`),
     lost: () => say(`${deed(e)}, but the reply is lost: ${who} does not know it.`, `${deed(e)}，但应答丢失：${who} 不知道。`),
     state: () => stateSentence(e),
     wrote: () => writeSentence(e.write),
-    gone: () => e.clients ? say(`${e.znode}, which was ${i}'s, is gone.`, `${e.znode}（属于 ${i}）没了。`) : say(`${e.znode} is gone.`, `${e.znode} 没了。`),
-    expired: () => say(`The server ends the session of ${i}, which it has not heard of for 5 s: ${e.znode} is gone.`,
-      `服务器结束 ${i} 的会话（已有 5 秒没有它的消息）：${e.znode} 没了。`),
+    gone: () => e.clients ? say(`${e.znode}, which was ${who}'s, is gone.`, `${e.znode}（属于${who}）没了。`) : say(`${e.znode} is gone.`, `${e.znode} 没了。`),
+    expired: () => say(`The server ends the session of ${who}, which it has not heard of for 5 s: ${e.znode} is gone.`,
+      `服务器结束${who} 的会话（已有 5 秒没有它的消息）：${e.znode} 没了。`),
     warns: () => e.banner.breaks ? say(`Wrong: ${bannerText(e.banner)}.`, `有问题：${bannerText(e.banner)}。`) : say(`${bannerText(e.banner)}.`, `${bannerText(e.banner)}。`),
-    ended: () => error ? say(`${i} has ended by itself: ${error}.`, `${i} 自己结束了：${error}。`) : say(`${i} has ended by itself, without a word.`, `${i} 自己结束了，什么也没有说。`),
-    printed: () => say(`${i} prints: ${error}`, `${i} 打印：${error}`),
-    failed: () => e.clients ? `${i}: ${actionName(e.action)}: ${error}.` : `${actionName(e.action)}: ${error}`,
-    late: () => say(`The list for ${i} comes late: in 3 s.`, `给 ${i} 的列表要迟到：3 秒后才来。`),
-    later: () => say(`${i} is stopped: it will do that when it goes on.`, `${i} 已停住：恢复之后才会做。`),
+    ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, without a word.`, `${who} 自己结束了，什么也没有说。`),
+    printed: () => say(`${who} prints: ${error}`, `${who} 打印：${error}`),
+    failed: () => `${actionName(e.action)}: ${error}`,
+    late: () => say(`The list for ${who} comes late: in 3 s.`, `给${who} 的列表要迟到：3 秒后才来。`),
+    later: () => say(`${who} is stopped: it will do that when it goes on.`, `${who} 已停住：恢复之后才会做。`),
   }[e.what]();
   return capital(sentence).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端");
 }
@@ -89,8 +89,8 @@ function answer({ op, err, names }) {
   return names === 1 ? say("1 name", "1 个名字") : say(`${names} names`, `${names} 个名字`);
 }
 
-function stateSentence({ clients: [i], state, text: error, token, again }) {
-  const is = stateName(state);
+function stateSentence({ clients: [client], state, text: error, token, again }) {
+  const i = clientName(client), is = stateName(state);
   if (error && state === "told that it lost the lock") return say(`${i} is told: ${error}.`, `${i} 得到通知：${error}。`);
   if (error) return say(`${i} gets an error: ${error}.`, `${i} 得到错误：${error}。`);
   if (state === "idle") return say(`${i} has given up.`, `${i} 放弃了等待。`);
@@ -100,32 +100,32 @@ function stateSentence({ clients: [i], state, text: error, token, again }) {
 
 // verdict is what the store says to a write.
 function verdict({ token, ok }) {
-  if (!token) return say("accepted, for it bears no token that could be checked", "接受，因为没有可校验的令牌");
+  if (!token) return say("accepted: it has no token to check", "接受：没有可校验的令牌");
   return ok ? say("accepted", "被接受") : say("refused: a later holder has written", "拒绝：后来的持有者已经写过");
 }
 
 function writeSentence(w) {
-  if (!w.token) return say(`${w.client} writes to the store: ${verdict(w)}.`, `${w.client} 写入存储：${verdict(w)}。`);
-  return say(`${w.client} writes to the store with the token ${w.token}: ${verdict(w)}.`, `${w.client} 带着令牌 ${w.token} 写入存储：${verdict(w)}。`);
+  if (!w.token) return say(`${clientName(w.client)} writes to the store: ${verdict(w)}.`, `${clientName(w.client)} 写入存储：${verdict(w)}。`);
+  return say(`${clientName(w.client)} writes to the store with the token ${w.token}: ${verdict(w)}.`, `${clientName(w.client)} 带着令牌 ${w.token} 写入存储：${verdict(w)}。`);
 }
 
 // bannerText says what is wrong.
 function bannerText({ wrong, clients, znode }) {
-  const [i] = clients ?? [], blocks = say(`${znode} blocks everybody`, `${znode} 挡住了所有人`);
+  const i = clients ? clientName(clients[0]) : "", blocks = say(`${znode} blocks everybody`, `${znode} 挡住了所有人`);
   return {
-    "two inside": () => say(`${clients.length} inside at a time: each of ${clients.join(", ")} believes that it holds the lock`,
-      `同时有 ${clients.length} 个在临界区里：${clients.join("、")} 都以为自己持有锁`),
+    "two inside": () => say(`${clientNames(clients)} believe at the same time that they hold the lock`,
+      `${clientNames(clients)} 同时以为自己持有锁`),
     "blocks: of nobody": () => say(`${blocks}: it belongs to nobody here`, `${blocks}：它不属于这里的任何人`),
     "blocks: of a dead client, and nobody deletes it": () => say(`${blocks}: ${i}, which made it, is dead, and nobody will delete it`,
-      `${blocks}：创建它的 ${i} 已死，没有人会删它`),
+      `${blocks}：创建它的${i} 已死，没有人会删它`),
     "blocks: of a dead client, and the server does not know it yet": () => say(`${blocks}: ${i}, whose it is, is dead, and the server does not know it yet`,
-      `${blocks}：它属于 ${i}，${i} 已死，服务器还不知道`),
-    "blocks: of a client that has been dead for long": () => say(`${blocks}: ${i}, whose it is, has been dead for long`, `${blocks}：它属于 ${i}，${i} 早就死了`),
-    "blocks: of a client that does not know it": () => say(`${blocks}: it is ${i}'s, which does not know it`, `${blocks}：它属于 ${i}，${i} 却不知道`),
-    "blocks: of a client that neither waits nor holds": () => say(`${blocks}: it is ${i}'s, which neither waits nor holds`, `${blocks}：它属于 ${i}，${i} 既没有在等也没有持有`),
+      `${blocks}：它属于${i}，${i} 已死，服务器还不知道`),
+    "blocks: of a client that has been dead for long": () => say(`${blocks}: ${i}, whose it is, has been dead for long`, `${blocks}：它属于${i}，${i} 早就死了`),
+    "blocks: of a client that does not know it": () => say(`${blocks}: it is ${i}'s, which does not know it`, `${blocks}：它属于${i}，${i} 却不知道`),
+    "blocks: of a client that neither waits nor holds": () => say(`${blocks}: it is ${i}'s, which neither waits nor holds`, `${blocks}：它属于${i}，${i} 既没有在等也没有持有`),
     "has lost it: is told when it goes on": () => say(`${i} has lost the lock and is stopped: it is told of that when it goes on`,
       `${i} 已经丢了锁，但它被停住了：恢复运行后才会得知`),
-    "has lost it: is not told": () => say(`${i} believes that it holds the lock, and has lost it: its znode is gone`,
-      `${i} 以为自己持有锁，其实已丢失：它的 znode 没了`),
+    "has lost it: is not told": () => say(`${i} has lost the lock, and does not know it: its znode is gone`,
+      `${i} 已经丢了锁，自己却不知道：它的 znode 没了`),
   }[wrong]();
 }
