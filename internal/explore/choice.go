@@ -31,6 +31,11 @@ type choice struct {
 
 func (c choice) isFault() bool { return c.deed != passes && c.deed != unlocks }
 
+// isRequest tells whether it is what becomes of a request.
+func (c choice) isRequest() bool {
+	return slices.Contains([]deed{passes, losesRequest, losesReply}, c.deed)
+}
+
 // fault is the choice as a fault, whoever's it is: lose-reply create, or crash.
 func (c choice) fault() string {
 	if c.deed == losesRequest || c.deed == losesReply {
@@ -131,7 +136,7 @@ func (p *player) choice(i int, d deed) choice {
 	if c.pending != nil {
 		ch.op = c.pending.Op.String()
 		ch.label += ": " + ch.op + " " + p.story.short(c.pending.Path)
-		ch.reads = isRead(c.pending.Op) && slices.Contains([]deed{passes, losesRequest, losesReply}, d)
+		ch.reads = isRead(c.pending.Op) && ch.isRequest()
 	}
 	return ch
 }

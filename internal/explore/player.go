@@ -28,25 +28,13 @@ type Moment struct {
 
 // A Run is an order that was played.
 type Run struct {
-	Moments []Moment
-	Faults  []string // what has failed, in its order
-	Wrong   []string // what is wrong, by the invariants that it breaks; nil: nothing
-	Told    []Line   // the order
-	Outcome string   // how it ended for each client
-	Covered bool     // what can come now comes in other orders, too: so it was not played to its end
-}
-
-// Requests counts those in the order, also the lost ones.
-func (r Run) Requests() (n int) {
-	for _, m := range r.Moments {
-		_, did, _ := strings.Cut(m.Choices[m.Taken], " ") // behind the client's name
-		name, _, _ := strings.Cut(did, ":")
-		switch deed(name) {
-		case passes, losesRequest, losesReply:
-			n++
-		}
-	}
-	return n
+	Moments  []Moment
+	Requests int      // of all clients, also the lost ones
+	Faults   []string // what has failed, in its order
+	Wrong    []string // what is wrong, by the invariants that it breaks; nil: nothing
+	Told     []Line   // the order
+	Outcome  string   // how it ended for each client
+	Covered  bool     // what can come now comes in other orders, too: so it was not played to its end
 }
 
 // player plays one order after the other.
@@ -230,6 +218,9 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 		taken := awake[moment.Taken]
 		if taken.isFault() {
 			r.Faults = append(r.Faults, taken.fault())
+		}
+		if taken.isRequest() {
+			r.Requests++
 		}
 		if err := p.do(taken, all[0]); err != nil {
 			return r, err

@@ -1,5 +1,12 @@
 package explore
 
+// A client is at rest when none of its goroutines will do anything by itself. A lock may have
+// any number of them, and the client library has its own, so nobody can be asked. The runtime
+// knows, and tells it in the text of its stacks alone: testing/synctest waits for the same, but
+// takes no goroutine for a waiting one that waits for the network, and these servers are real.
+// To wait until nothing was sent for a while would be plainer, and wrong on a busy machine: an
+// order in which a client was only slow would be told as one in which it waits for ever.
+
 import (
 	"bytes"
 	"regexp"
@@ -27,9 +34,9 @@ var waits = []string{
 // "goroutine 12 [select, 2 minutes]:".
 var stateOf = regexp.MustCompile(`^goroutine \d+ [^\[]*\[([^,\]]*)`)
 
-// director is what stands in the stacks of goroutines that are no client's: they wait for
+// parent is what stands in the stacks of goroutines that are no client's: they wait for
 // the process that has started this one.
-var director = []byte("net/rpc.")
+var parent = []byte("net/rpc.")
 
 // othersWait tells whether each goroutine but the caller's waits for another one, or for
 // the network. It stops the world for a moment, so no goroutine is missed on its way from
@@ -44,7 +51,7 @@ func othersWait() bool {
 	}
 	goroutines := bytes.Split(stacks[:n], []byte("\n\n"))
 	for _, goroutine := range goroutines[1:] { // the first is the caller's
-		if bytes.Contains(goroutine, director) {
+		if bytes.Contains(goroutine, parent) {
 			continue
 		}
 		state := stateOf.FindSubmatch(goroutine)

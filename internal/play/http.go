@@ -119,13 +119,10 @@ func (s *service) reads(w http.ResponseWriter, r *http.Request) {
 func (s *service) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	told := &reader{told: stage.Nothing()}
-	for tick, locked := time.Tick(10*time.Millisecond), int64(-1); ; {
-		if now := s.mu.locked.Load(); now != locked {
-			locked = now
-			if news := s.news(told); news != "" {
-				fmt.Fprintf(w, "data: %s\n\n", news)
-				w.(http.Flusher).Flush()
-			}
+	for tick := time.Tick(25 * time.Millisecond); ; {
+		if news := s.news(told); news != "" {
+			fmt.Fprintf(w, "data: %s\n\n", news)
+			w.(http.Flusher).Flush()
 		}
 		select {
 		case <-tick:

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -38,7 +37,7 @@ type service struct {
 	jobs     chan func()   // what takes time, one after the other
 	starting chan struct{} // has room for as many clients as start at a time
 
-	mu      guard
+	mu      sync.Mutex
 	sides   [2]*side
 	course  course
 	wanted  int // lesson, which is to be laid; 0: none
@@ -51,18 +50,6 @@ type service struct {
 	passed  int           // frames, when that was looked at last
 	held    []*held       // frames on the wire, in the order of their coming
 	changed *sync.Cond    // what they wait for has
-}
-
-// A guard is a mutex that knows how often it was locked: while that stays as it is, nothing
-// has changed.
-type guard struct {
-	sync.Mutex
-	locked atomic.Int64
-}
-
-func (g *guard) Lock() {
-	g.Mutex.Lock()
-	g.locked.Add(1)
 }
 
 type peer struct {
@@ -293,13 +280,13 @@ func (s *service) saved() string { return exercise.LastSaved(filepath.Join(s.you
 
 // look asks the server what there is, and looks for what is wrong.
 func (s *service) look() {
-	s.mu.Mutex.Lock() // to read only
+	s.mu.Lock()
 	sides := slices.DeleteFunc(s.laid(), func(b *side) bool { return b.Dir == "" })
 	s.mu.Unlock()
 	for _, b := range sides {
 		asked := s.now()
 		sessions, err := b.Look(s.observer, func(path string) bool {
-			s.mu.Mutex.Lock() // to read only
+			s.mu.Lock()
 			defer s.mu.Unlock()
 			return b.Knows(path)
 		})
@@ -342,7 +329,7 @@ type reader struct {
 
 // news is what the reader does not know, "" if it knows all.
 func (s *service) news(r *reader) string {
-	s.mu.Mutex.Lock() // to read only
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	news := r.told.Changes(
 		map[string]any{"pace": s.pace, "rests": s.rests, "held": len(s.held), "course": s.course, "servers": s.servers},

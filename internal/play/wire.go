@@ -54,7 +54,7 @@ func (s *service) setPace(pace string) {
 
 // idles holds the wire when nobody has done anything for a while, and clients still ask.
 func (s *service) idles() {
-	s.mu.Mutex.Lock() // to read only
+	s.mu.Lock()
 	passed := 0
 	for _, b := range s.laid() {
 		passed += b.Passed()

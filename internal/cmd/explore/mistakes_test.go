@@ -78,7 +78,7 @@ func firstWrong(t *testing.T, m steps.Mistake, all []explore.Settings, right exp
 		}
 		if run, found := news(r, right); found {
 			t.Log(strings.Join(run.Tell(), "\n"))
-			return steps.Order{Requests: run.Requests(), Fault: fault(run), Wrong: run.Wrong}
+			return steps.Order{Requests: run.Requests, Fault: fault(run), Wrong: run.Wrong}
 		}
 	}
 	return steps.NotFound
