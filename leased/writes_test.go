@@ -54,13 +54,13 @@ func logged(t *testing.T, server *zkserver.Peer) (size int) {
 }
 
 // What a session costs the servers is what stands in README.md: the create and the delete of each hold;
-// while it holds something, one write for each fifth of its time-out; and one after a wait that was
-// longer than that. A session that waits, or holds nothing, makes none, and with WithoutLease nobody
+// while it holds something, one write for each fifth of its time-out, as long as answers come soon; and
+// one after a wait that was longer than that. A session that waits, or holds nothing, makes none, and with WithoutLease nobody
 // does. The servers count: each write is a transaction, and there are no others.
 func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 	t.Parallel()
 	_, leader, _ := zktest.ThreeServers(t)
-	const each, timeout = 10, 3 * time.Second
+	const each, timeout = 10, 10 * time.Second // so long that no answer on a busy machine is late
 	z := zktest.NewOn(t, leader.Server)
 	seat := func(path string) property.Seat { return property.Seat{Timeout: timeout, Path: z.Root + "/" + path} }
 	var holders, withoutLease, waiters, idle []*zktest.Member
@@ -72,18 +72,21 @@ func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 		idle = append(idle, byMutex.joinAs(z, "an idle client", seat(path)))
 	}
 	before, begun := transactions(t, leader), time.Now()
-	var turns []*zktest.Turn
+	var turns, waiting []*zktest.Turn
 	for _, m := range append(holders, withoutLease...) {
 		turns = append(turns, m.Acquire())
 	}
 	for _, m := range waiters {
 		turn := m.Start()
 		turn.Queued()
-		turns = append(turns, turn)
+		waiting = append(waiting, turn)
 	}
-	z.Await("three time-outs to pass", func() bool { return time.Since(begun) > 3*timeout })
-	for _, turn := range turns {
+	z.Await("a time-out to pass", func() bool { return time.Since(begun) > timeout })
+	for i, turn := range turns {
 		turn.Release()
+		if i < each { // whoever waited for it holds the lock for a moment only
+			waiting[i].Release()
+		}
 	}
 	fifths := int(time.Since(begun)/(timeout/5)) + 1
 	grown := transactions(t, leader) - before
@@ -91,14 +94,14 @@ func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 	all := 0
 	const withDirectory = 3 // creates of the first hold: one in vain, the directory, and the znode
 	for _, of := range []struct {
-		what             string
-		members          []*zktest.Member
-		creates, deletes int // of each, the deletes at most
+		what                      string
+		members                   []*zktest.Member
+		creates, atLeast, deletes int // of each; the deletes at least and at most
 	}{
-		{"hold", holders, withDirectory, 1 + fifths},
-		{"hold, without a lease", withoutLease, withDirectory, 1},
-		{"wait", waiters, 1, 2},
-		{"do nothing", idle, 0, 0},
+		{"hold", holders, withDirectory, 4, 1 + fifths},
+		{"hold, without a lease", withoutLease, withDirectory, 1, 1},
+		{"wait", waiters, 1, 1, 2},
+		{"do nothing", idle, 0, 0, 0},
 	} {
 		asked := map[wiretap.Op]int{}
 		for _, m := range of.members {
@@ -108,6 +111,7 @@ func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 		}
 		creates, deletes := asked[wiretap.Create], asked[wiretap.Delete]
 		assert.Equal(t, each*of.creates, creates, "creates of %d who %s", each, of.what)
+		assert.GreaterOrEqual(t, deletes, each*of.atLeast, "deletes of %d who %s", each, of.what)
 		assert.LessOrEqual(t, deletes, each*of.deletes, "deletes of %d who %s, in %d fifths of their time-outs", each, of.what, fifths)
 		t.Logf("» %d sessions that %s: %d creates, %d deletes", each, of.what, creates, deletes)
 		all += creates + deletes
