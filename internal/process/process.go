@@ -11,6 +11,7 @@ package process
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/rpc"
@@ -45,6 +46,21 @@ func UntilStopped() (ctx context.Context, stop context.CancelFunc) {
 	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
+}
+
+// ParseFlags reads a command's flags. What is wrong with them is told in one line.
+func ParseFlags(flags *flag.FlagSet, args []string) error {
+	flags.Init(flags.Name(), flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(os.Stderr)
+		flags.PrintDefaults()
+	}
+	if err != nil {
+		return fmt.Errorf("%w (see make help)", err)
+	}
+	return nil
 }
 
 // A Call calls a method of the other side: exported, with two arguments, the second

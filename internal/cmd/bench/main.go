@@ -3,26 +3,25 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"zklock/internal/bench"
+	"zklock/internal/process"
 )
 
 func main() {
 	sizes := flag.String("contenders", "1,8,32", "how many contend, such as 1,8,32")
 	rounds := flag.Int("rounds", 7, "in how many rounds")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := process.ParseFlags(flag.CommandLine, os.Args[1:])
+	ctx, stop := process.UntilStopped()
 	defer stop()
-	contenders, err := numbers(*sizes)
-	if err == nil {
+	contenders, wrong := numbers(*sizes)
+	if err = errors.Join(err, wrong); err == nil {
 		err = bench.Run(ctx, contenders, max(*rounds, 1), os.Stdout)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"zklock/internal/exercise"
@@ -77,7 +78,7 @@ func check(name string) error {
 		return err
 	}
 	if copied {
-		fmt.Printf("\n%s is yours to write: begin with TODO 1\n", e.Dir())
+		fmt.Printf("\n%s is yours to write: open %s, and begin with TODO 1\n", e.Dir(), filepath.Join(e.Dir(), lockFile(e)))
 	}
 	return test(e)
 }
@@ -111,22 +112,33 @@ func test(e exercise.Exercise) error {
 	if err != nil || !p.Done {
 		return err
 	}
-	fmt.Printf("\nAll %d properties hold. Beside ours: %s\n", len(e.Properties), diff(e))
-	for i, other := range exercise.All[:len(exercise.All)-1] {
-		if other.Name == e.Name {
-			fmt.Printf("The next: make exercise STEP=%s\n", exercise.All[i+1].Name)
+	fmt.Printf("\nWell done: your lock has all %d properties. Beside ours: %s\n", len(e.Properties), diff(e))
+	fmt.Println(next(e))
+	return nil
+}
+
+// next tells which exercise comes after one: the first behind it that is not done, or before it.
+func next(e exercise.Exercise) string {
+	at := slices.IndexFunc(exercise.All, func(other exercise.Exercise) bool { return other.Name == e.Name })
+	for _, other := range append(slices.Clone(exercise.All[at:]), exercise.All[:at]...) {
+		if !other.Progress().Done {
+			return fmt.Sprintf("The next: make exercise STEP=%s", other.Name)
 		}
 	}
-	return nil
+	return "It was the last: you have written them all."
 }
 
 // diff is the command that shows the learner's lock beside the solution.
 func diff(e exercise.Exercise) string {
-	file := "lock.go"
-	if !e.IsStep() {
-		file = e.Name + ".go"
+	return fmt.Sprintf("diff -u %s %s", filepath.Join(e.Dir(), lockFile(e)), filepath.Join(e.Home, lockFile(e)))
+}
+
+// lockFile is the one to write.
+func lockFile(e exercise.Exercise) string {
+	if e.IsStep() {
+		return "lock.go"
 	}
-	return fmt.Sprintf("diff -u %s %s", filepath.Join(e.Dir(), file), filepath.Join(e.Home, file))
+	return e.Name + ".go"
 }
 
 func hint(name string) error {

@@ -51,7 +51,7 @@ func TestTheExercise(t *testing.T) {
 
 	save(right)
 	says = printed(t, func() error { return check("3") })
-	assert.Contains(t, says, "All 22 properties hold. Beside ours: diff -u ")
+	assert.Contains(t, says, "Well done: your lock has all 22 properties. Beside ours: diff -u ")
 	assert.Contains(t, says, "The next: make exercise STEP=4")
 	says = printed(t, func() error { return hint("3") })
 	assert.Contains(t, says, "step 3 is done")

@@ -140,7 +140,9 @@ func read() (s explore.Settings, l lock, err error) {
 	flag.IntVar(&s.Faults, "faults", 1, "at most so many faults in an order, 2 at most")
 	flag.IntVar(&s.Switches, "switches", explore.Unbound, "at most so many times is a client interrupted")
 	flag.BoolVar(&open, "open", false, "opens the page with the shortest wrong order")
-	flag.Parse()
+	if err := process.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
+		return s, l, err
+	}
 	l, err = find(*step)
 	isOutOfRange := s.Clients < 1 || s.Clients > 4 || s.Readers < 0 || s.Readers > 4 || s.Faults < 0 || s.Faults > 2
 	if isOutOfRange {

@@ -32,10 +32,12 @@ func run(ctx context.Context) (err error) {
 	left := flag.String("left", "", "the lock on the left: a step, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
 	right := flag.String("right", "", "the lock on the right")
 	open := flag.Bool("open", false, "opens the page in a browser")
-	flag.Parse()
+	if err := process.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
+		return err
+	}
 	opening, err := play.NewOpening(*lesson, *left, *right)
 	if *servers != 1 && *servers != 3 {
-		err = errors.Join(err, fmt.Errorf("-servers %d: it has to be 1 or 3", *servers))
+		err = errors.Join(err, fmt.Errorf("SERVERS=%d: it has to be 1 or 3", *servers))
 	}
 	if err != nil {
 		return err

@@ -3,15 +3,13 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"zklock/internal/process"
 	"zklock/internal/storm"
 )
 
@@ -21,10 +19,13 @@ func main() {
 	flag.DurationVar(&chosen.Length, "time", time.Minute, "how long the faults go on")
 	flag.Uint64Var(&chosen.Seed, "seed", rand.Uint64N(1_000_000), "which faults come, in which order")
 	flag.BoolVar(&chosen.First, "first", false, "end soon after the first mistake of a lock for work")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := process.ParseFlags(flag.CommandLine, os.Args[1:])
+	ctx, stop := process.UntilStopped()
 	defer stop()
-	isRight, err := storm.Run(ctx, chosen, os.Stdout)
+	isRight := false
+	if err == nil {
+		isRight, err = storm.Run(ctx, chosen, os.Stdout)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

@@ -35,12 +35,12 @@ var (
 
 func run(args []string) int {
 	flags := flag.NewFlagSet("tour", flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprintln(os.Stderr, "usage: tour [matrix | runs]"); flags.PrintDefaults() }
 	steps := flags.String("steps", "", "these steps only, such as 3,4")
 	largest := flags.Int("waiters", tour.UsualWaiters, "how many wait in the largest crowd")
 	flags.StringVar(&pageFile, "page", filepath.Join("out", "tour.html"), "where the page goes")
 	flags.BoolVar(&open, "open", false, "opens the page in a browser")
-	if err := flags.Parse(args); err != nil {
+	if err := process.ParseFlags(flags, args); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	locks, err := chosen(*steps)
@@ -49,7 +49,7 @@ func run(args []string) int {
 		err = errors.Join(err, fmt.Errorf("usage: tour [matrix | runs], and not %s", strings.Join(flags.Args(), " ")))
 	}
 	if *largest < tour.FewestWaiters || *largest > 10000 {
-		err = errors.Join(err, fmt.Errorf("-waiters %d: it has to be a number from %d to 10000", *largest, tour.FewestWaiters))
+		err = errors.Join(err, fmt.Errorf("WAITERS=%d: it has to be a number from %d to 10000", *largest, tour.FewestWaiters))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -87,7 +87,7 @@ func chosen(steps string) (locks []tour.Lock, err error) {
 		step = strings.TrimLeft(strings.TrimSpace(step), "0")
 		isThere := slices.ContainsFunc(tour.Locks, func(l tour.Lock) bool { return l.Key == step && !l.Beside })
 		if steps != "" && !isThere {
-			return nil, fmt.Errorf("-steps %s: there is no step %q", steps, step)
+			return nil, fmt.Errorf("STEPS=%s: there is no step %q", steps, step)
 		}
 		wanted = append(wanted, step)
 	}

@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 
 	"zklock/internal/process"
 	"zklock/internal/steps"
@@ -34,11 +35,14 @@ func run(args []string) int {
 }
 
 func do(ctx context.Context, stop func(), args []string) error {
-	flags := flag.NewFlagSet("zk", flag.ExitOnError)
-	step := flags.Int("step", 0, "the `number` of the step whose lock is taken")
+	flags := flag.NewFlagSet("zk", flag.ContinueOnError)
+	step := flags.String("step", "", "the `number` of the step whose lock is taken")
 	name := flags.String("name", "", "the client's `name`")
 	read := flags.Bool("read", false, "take the lock as a reader")
-	_ = flags.Parse(args)
+	if err := process.ParseFlags(flags, args); err != nil {
+		return err
+	}
+	number, err := strconv.Atoi(*step)
 	switch {
 	case flags.Arg(0) == "install":
 		return installIfMissing(ctx)
@@ -46,11 +50,11 @@ func do(ctx context.Context, stop func(), args []string) error {
 		return with(ctx, flags.Args()[1:])
 	case flags.NArg() > 0:
 		return fmt.Errorf("zk %s: there are only zk install and zk with", flags.Arg(0))
-	case *step == 0:
+	case *step == "":
 		return keep(ctx)
-	case *step < 0 || *step > len(steps.All):
-		return fmt.Errorf("STEP=%d: there are the steps 1 to %d", *step, len(steps.All))
+	case err != nil || number < 1 || number > len(steps.All):
+		return fmt.Errorf("STEP=%s: there are the steps 1 to %d", *step, len(steps.All))
 	}
 	anyName := fmt.Sprintf("p%d", os.Getpid())
-	return take(ctx, stop, *step, cmp.Or(*name, anyName), *read)
+	return take(ctx, stop, number, cmp.Or(*name, anyName), *read)
 }

@@ -349,6 +349,7 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 		"zk hold: there are only zk install": {"hold"},
 		"STEP=7: there are":                  {"-step", "7"},
 		"STEP=-1: there are":                 {"-step", "-1"},
+		"STEP=foo: there are":                {"-step", "foo"},
 	} {
 		assert.ErrorContains(t, do(context.Background(), nil, args), want)
 	}
