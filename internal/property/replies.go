@@ -202,11 +202,11 @@ var OldZnode = property(
 
 // A holds, B waits. B's line breaks at each kind of request of its wait.
 var LineBreaks = property(
-	text("a broken line does not end the wait", "断线不会结束等待"),
+	text("a broken connection does not end the wait", "断线不会结束等待"),
 	text("each short outage would send the callers to the end of the queue, or home with an error",
 		"每次短暂的故障都会让调用者排到队尾，或者带着错误返回"),
-	text("a request was not answered: is the session over, or only the line?",
-		"请求没有得到应答：是会话结束了，还是只断了线？"),
+	text("a request was not answered: is the session over, or only the connection?",
+		"请求没有得到应答：是会话结束了，还是只断了连接？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
 		held := a.Acquire()
