@@ -50,8 +50,6 @@ func TestRequestsForOneHold(t *testing.T) {
 	require.Equal(t, []string{"create", "getChildren", "getData", "getChildren", "delete"}, waiting)
 	require.Len(t, theirAlone, len(alone), "requests of zk.Lock, alone")
 	require.Len(t, theirWaiting, len(waiting), "requests of zk.Lock, after a wait")
-	chapter.Says(t, "a hold, alone: %d requests: %s", len(alone), strings.Join(alone, ", "))
-	chapter.Says(t, "a hold, after a wait: %d requests: %s", len(waiting), strings.Join(waiting, ", "))
 }
 
 // Idea 1. The server carries out a create, and the connection breaks before the reply
@@ -146,6 +144,23 @@ func TestUnlockWithAContextThatEnds(t *testing.T) {
 	short, cancel := context.WithTimeout(hold.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, hold.Unlock(short), context.DeadlineExceeded, "Unlock, whose delete is not answered")
+	slow.Let()
+
+	// So does the end of what was given to Lock, and an end before the release.
+	given, endGiven := context.WithCancel(z.Ctx)
+	hold, err = lock.Lock(given)
+	require.NoError(t, err)
+	slow = a.Tap.HoldReply(wiretap.Delete, 1)
+	context.AfterFunc(hold.Context(), endGiven) // the release ends the hold's context
+	require.ErrorIs(t, hold.Unlock(hold.Context()), context.Canceled, "Unlock, when what was given to Lock ends")
+	slow.Let()
+
+	hold, err = lock.Lock(z.Ctx)
+	require.NoError(t, err)
+	slow = a.Tap.HoldReply(wiretap.Delete, 1)
+	made, end := context.WithCancel(hold.Context())
+	end()
+	require.ErrorIs(t, hold.Unlock(made), context.Canceled, "Unlock, when a context made from the hold's has ended before")
 	slow.Let()
 
 	// A hold that was lost is told as lost, also when Unlock does not wait.

@@ -58,10 +58,10 @@ func holdIn(ctx context.Context, lock *Lock) *Hold {
 	return h
 }
 
-// enter counts one more Lock inside the hold. inside is false if the hold was released: the
-// caller's context was made by context.WithoutCancel, or another goroutine unlocks just now.
-// Then the caller queues up like anybody else. Nobody enters a hold that was lost: all that is
-// left to do in it is to call Unlock.
+// enter counts one more Lock inside the hold. inside is false if the hold was released, and
+// then the caller queues up like anybody else. (The hold's context has ended with it, so the
+// caller came here with one made by context.WithoutCancel, or while another goroutine unlocks.)
+// Nobody enters a hold that was lost: all that is left to do in it is to call Unlock.
 func (h *Hold) enter() (inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

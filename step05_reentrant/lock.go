@@ -82,7 +82,7 @@ func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
 		}
 	}
 	mayWait := wait > 0
-	waiting := ctx // a limit of the waiting is none of the work: the hold's context is made from ctx
+	waiting := ctx // wait limits this one alone: the hold's context is made from ctx, without that limit
 	if mayWait {
 		limited, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
 		defer stop()
@@ -140,7 +140,7 @@ func (l *Lock) joinAndWait(waiting context.Context, mayWait bool) (*Hold, error)
 			continue
 		}
 		leaveErr := l.leave(mine)
-		if isRefused(leaveErr) {
+		if isRefused(leaveErr) { // with ErrLost the znode is gone, and there is nothing to tell
 			err = errors.Join(err, fmt.Errorf("leave the queue: delete %s: %w", mine.node, leaveErr))
 		}
 		return nil, err
@@ -154,7 +154,8 @@ func (l *Lock) join(waiting context.Context) (place, error) {
 	for waiting.Err() == nil {
 		session := l.s.conn.SessionID()
 		node, err := create(l.s.conn, prefix, zk.FlagEphemeralSequential)
-		// The library may keep a request, and send it in the next session.
+		// The library may keep a request, and send it in the next session. So when the session has
+		// changed, an answer does not tell whose znode it is: look.
 		sameSession := l.s.conn.SessionID() == session
 		if err == nil && sameSession {
 			return place{node, session}, nil
@@ -183,9 +184,9 @@ func (l *Lock) find(prefix string) (place, error) {
 	}
 }
 
-// look is one try of find. The server to which we are connected now may not have heard yet
-// of what the one before has done. The sync makes it catch up. A create that is still on its
-// way from the one before comes too late: the session has moved, and it is refused.
+// look is one try of find. The server to which we are connected now may not know yet what our
+// last server has done: the sync makes it catch up. A create that our last server has not passed
+// on by then is refused: the session belongs to the new connection.
 func (l *Lock) look(prefix string) (place, error) {
 	session := l.s.conn.SessionID()
 	if _, err := l.s.conn.Sync(l.dir); err != nil {
@@ -242,13 +243,13 @@ func (l *Lock) wait(waiting context.Context, mine place, mayWait bool) (*Hold, e
 			return nil, err
 		}
 		if before == "" && connection.Err() != nil {
-			pause() // a new connection comes, and perhaps a new session
+			pause() // the connection ended before the list came, and our session may be over: look again
 			continue
 		}
 		if before == "" {
 			// The fencing token is the number of the transaction that last changed the queue.
-			// The holder before us took its token from a list. Its znode was deleted after that
-			// list, and before ours. So our token is greater.
+			// The holder before us took its own from an older list, in which its znode still stood.
+			// That znode was deleted after that list and before our list. So our token is greater.
 			token := stat.Pzxid
 			return &Hold{lock: l, place: mine, connection: connection, token: token}, nil
 		}
@@ -268,7 +269,7 @@ func (l *Lock) wait(waiting context.Context, mine place, mayWait bool) (*Hold, e
 			return nil, err
 		}
 		select {
-		case <-gone:
+		case <-gone: // or the watch is lost with its session: look again in either case
 		case <-connection.Done(): // our session may have ended, too: look again
 		case <-waiting.Done():
 		}
@@ -307,8 +308,11 @@ func isRefused(leaveErr error) bool { return leaveErr != nil && !errors.Is(leave
 
 // Unlock is due once for each Lock. The last one deletes the znode, and goes on until it
 // knows that the znode is gone. When ctx ends first, Unlock returns ctx's error at once, and
-// the delete goes on in the background. If the server refuses it then, nobody hears of it. Of
-// a context made from the hold's only the deadline counts.
+// the delete goes on in the background. If the server refuses it then, nobody hears of it.
+//
+// ctx may be the hold's context, or made from it. The release ends it, too, but Unlock waits on:
+// until ctx's deadline, or until the context that was given to Lock ends. If ctx ended before the
+// release, for example because the hold was lost, Unlock does not wait.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
 // or the znode gone. After an error by which the server refuses the delete, such as
@@ -320,7 +324,7 @@ func (h *Hold) Unlock(ctx context.Context) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	isLast, err := h.exit()
+	isLast, err := h.exit() // err is ErrLost if the hold was lost before
 	if !isLast {
 		return failed("unlock", h.lock.dir, err)
 	}
@@ -345,7 +349,7 @@ func (h *Hold) Unlock(ctx context.Context) error {
 		result <- leaveErr
 	}()
 	select {
-	case leaveErr := <-result: // err is ErrLost if the hold was lost before, even if the delete works
+	case leaveErr := <-result: // if there is none, err is still ErrLost when the hold was lost before
 		if leaveErr != nil {
 			err = leaveErr
 		}

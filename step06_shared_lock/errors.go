@@ -43,8 +43,8 @@ func check(ctx context.Context, s *Session, path string) error {
 	return nil
 }
 
-// noAnswers are what the client library says of a request that got no answer, or whose
-// connection was no longer the session's.
+// noAnswers are what the client library says of a request that got no answer, or that came over
+// a connection which the session has left (zk.ErrSessionMoved).
 var noAnswers = []error{
 	zk.ErrConnectionClosed,
 	zk.ErrNoServer,

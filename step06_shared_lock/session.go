@@ -23,7 +23,7 @@ type Session struct {
 	close context.CancelCauseFunc
 
 	mu         sync.Mutex
-	current    context.Context // the life of the connection that there is now: see connection
+	current    context.Context // ends when the present connection ends: see connection
 	disconnect context.CancelCauseFunc
 }
 
@@ -121,9 +121,9 @@ func (s *Session) hear(event zk.Event) {
 	}
 }
 
-// connection returns the life of the connection that there is now: a context that ends, with
-// the cause ErrLost, when the connection is lost. Until then the session is the same. If
-// there is no connection now, the context has ended already.
+// connection returns a context that ends, with the cause ErrLost, when the present connection
+// is lost. Until then the session is the same. If there is no connection now, the context has
+// ended already.
 func (s *Session) connection() context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -81,7 +81,7 @@ func (l *Lock) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
 	// TODO 3: does ctx carry a hold of this lock? Then its holder is calling.
 	// 待办 3：ctx 是不是带着这把锁的 hold？是的话，调用者就是持有者。
 	mayWait := wait > 0
-	waiting := ctx // a limit of the waiting is none of the work: the hold's context is made from ctx
+	waiting := ctx // wait limits this one alone: the hold's context is made from ctx, without that limit
 	if mayWait {
 		limited, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
 		defer stop()
@@ -139,7 +139,7 @@ func (l *Lock) joinAndWait(waiting context.Context, mayWait bool) (*Hold, error)
 			continue
 		}
 		leaveErr := l.leave(mine)
-		if isRefused(leaveErr) {
+		if isRefused(leaveErr) { // with ErrLost the znode is gone, and there is nothing to tell
 			err = errors.Join(err, fmt.Errorf("leave the queue: delete %s: %w", mine.node, leaveErr))
 		}
 		return nil, err
@@ -252,8 +252,11 @@ func isRefused(leaveErr error) bool { return leaveErr != nil && !errors.Is(leave
 
 // Unlock is due once for each Lock. The last one deletes the znode, and goes on until it
 // knows that the znode is gone. When ctx ends first, Unlock returns ctx's error at once, and
-// the delete goes on in the background. If the server refuses it then, nobody hears of it. Of
-// a context made from the hold's only the deadline counts.
+// the delete goes on in the background. If the server refuses it then, nobody hears of it.
+//
+// ctx may be the hold's context, or made from it. The release ends it, too, but Unlock waits on:
+// until ctx's deadline, or until the context that was given to Lock ends. If ctx ended before the
+// release, for example because the hold was lost, Unlock does not wait.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
 // or the znode gone. After an error by which the server refuses the delete, such as
@@ -265,7 +268,7 @@ func (h *Hold) Unlock(ctx context.Context) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	isLast, err := h.exit()
+	isLast, err := h.exit() // err is ErrLost if the hold was lost before
 	if !isLast {
 		return failed("unlock", h.lock.dir, err)
 	}
@@ -290,7 +293,7 @@ func (h *Hold) Unlock(ctx context.Context) error {
 		result <- leaveErr
 	}()
 	select {
-	case leaveErr := <-result: // err is ErrLost if the hold was lost before, even if the delete works
+	case leaveErr := <-result: // if there is none, err is still ErrLost when the hold was lost before
 		if leaveErr != nil {
 			err = leaveErr
 		}

@@ -61,9 +61,9 @@ func holdIn(ctx context.Context, lock *RWLock) *Hold {
 }
 
 // enter counts one more Lock or RLock inside the hold. inside is false if the hold was
-// released: the caller's context was made by context.WithoutCancel, or another goroutine
-// unlocks just now. Then the caller queues up like anybody else. Nobody enters a hold that was lost:
-// all that is left to do in it is to call Unlock.
+// released, and then the caller queues up like anybody else. (The hold's context has ended with
+// it, so the caller came here with one made by context.WithoutCancel, or while another goroutine
+// unlocks.) Nobody enters a hold that was lost: all that is left to do in it is to call Unlock.
 //
 // TODO 4: two readers are inside, and both ask to write. Whom does each of them wait for?
 // 待办 4：两个读者都在临界区里，又都要写。各自在等谁？
