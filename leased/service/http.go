@@ -41,7 +41,7 @@ func (r *replica) ready(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "no session with ZooKeeper: "+state.String(), http.StatusServiceUnavailable)
 		return
 	}
-	leader, err := r.store.leader(request.Context())
+	leader, err := r.store.lastLeader(request.Context())
 	if err != nil {
 		http.Error(w, "the store: "+err.Error(), http.StatusServiceUnavailable)
 		return
@@ -78,6 +78,7 @@ zklock_lease_left_seconds %g
 `,
 		r.paid.Load(), r.refused.Load(), r.failed.Load(), r.inProgress.Load(),
 		s.Holds, s.Waiting, s.Taken, s.LeaseLeft.Seconds())
+	// Stats counts these two, unless the session is WithoutLease.
 	for _, reason := range []leased.Reason{leased.NoAnswer, leased.Expired} {
 		fmt.Fprintf(w, "zklock_lost_total{reason=%q} %d\n", reason, s.Lost[reason])
 	}

@@ -51,7 +51,7 @@ type story struct {
 	file     string
 	db       *sql.DB
 	timeout  time.Duration
-	a, b     *peer
+	a, b     *child
 }
 
 func begin(t *testing.T, timeout time.Duration) *story {
@@ -70,41 +70,40 @@ func begin(t *testing.T, timeout time.Duration) *story {
 	return s
 }
 
-// A peer is a replica, as it is seen from outside.
-type peer struct {
+// A child is a replica as a process of its own, seen from outside.
+type child struct {
 	name  string
 	story *story
 	cmd   *exec.Cmd
-	said  log
+	said  output
 	url   string
 	ended chan struct{}
 }
 
-// log is what a replica says.
-type log struct {
+// output is what a replica says.
+type output struct {
 	sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *log) Write(b []byte) (int, error) {
-	l.Lock()
-	defer l.Unlock()
-	return l.text.Write(b)
+func (o *output) Write(b []byte) (int, error) {
+	o.Lock()
+	defer o.Unlock()
+	return o.text.Write(b)
 }
 
-func (l *log) String() string {
-	l.Lock()
-	defer l.Unlock()
-	return l.text.String()
+func (o *output) String() string {
+	o.Lock()
+	defer o.Unlock()
+	return o.text.String()
 }
 
 var serving = regexp.MustCompile(`serving address=(\S+)`)
 
-// start returns when the replica serves. If it runs at the test's end, it is told to end, and has to
-// do so without an error.
-func (s *story) start(name string) *peer {
+// start returns when the replica serves. If it still runs at the test's end, it is killed.
+func (s *story) start(name string) *child {
 	s.t.Helper()
-	p := &peer{name: name, story: s, ended: make(chan struct{})}
+	p := &child{name: name, story: s, ended: make(chan struct{})}
 	p.cmd = process.InRole("replica", exec.Command(os.Args[0], "-name", name, "-listen", "127.0.0.1:0",
 		"-store", s.file, "-zookeeper", strings.Join(s.Servers(), ","), "-lock", s.Root+"/payments",
 		"-timeout", s.timeout.String()))
@@ -134,7 +133,7 @@ func (s *story) start(name string) *peer {
 	return p
 }
 
-func (p *peer) hasEnded() bool {
+func (p *child) hasEnded() bool {
 	select {
 	case <-p.ended:
 		return true
@@ -143,20 +142,20 @@ func (p *peer) hasEnded() bool {
 	}
 }
 
-func (p *peer) signal(s os.Signal) {
+func (p *child) signal(s os.Signal) {
 	p.story.t.Helper()
 	require.NoError(p.story.t, p.cmd.Process.Signal(s))
 }
 
 // stop stops a replica in the midst of what it does.
-func (p *peer) stop() {
+func (p *child) stop() {
 	p.story.t.Helper()
 	p.signal(syscall.SIGSTOP)
 	require.NoError(p.story.t, process.AwaitStop(p.cmd.Process))
 }
 
 // endsWell tells a replica to end, and looks at its exit code. With -race a race is an error, too.
-func (p *peer) endsWell() {
+func (p *child) endsWell() {
 	p.story.t.Helper()
 	p.signal(syscall.SIGTERM)
 	zktest.AwaitChan(p.story.Zoo, p.name+" to end", p.ended)
@@ -166,7 +165,7 @@ func (p *peer) endsWell() {
 var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // ask returns the status and the text; 0 is no answer.
-func (p *peer) ask(path string) (status int, text string) {
+func (p *child) ask(path string) (status int, text string) {
 	answer, err := client.Get(p.url + path)
 	if err != nil {
 		return 0, err.Error()
@@ -176,13 +175,13 @@ func (p *peer) ask(path string) (status int, text string) {
 	return answer.StatusCode, string(body)
 }
 
-func (p *peer) isReady() bool {
+func (p *child) isReady() bool {
 	status, _ := p.ask("/readyz")
 	return status == http.StatusOK
 }
 
 // metric returns the number that /metrics has for a name; -1 is none.
-func (p *peer) metric(name string) float64 {
+func (p *child) metric(name string) float64 {
 	_, text := p.ask("/metrics")
 	_, rest, _ := strings.Cut("\n"+text, "\n"+name+" ")
 	number, _, _ := strings.Cut(rest, "\n")
@@ -193,16 +192,16 @@ func (p *peer) metric(name string) float64 {
 	return value
 }
 
-func (p *peer) leads() bool { return p.metric("zklock_holds") == 1 }
+func (p *child) leads() bool { return p.metric("zklock_holds") == 1 }
 
 // leaseEnd is when the replica's lease is over, if it is not renewed.
-func (p *peer) leaseEnd() time.Time {
+func (p *child) leaseEnd() time.Time {
 	left := p.metric("zklock_lease_left_seconds")
 	return time.Now().Add(time.Duration(left * float64(time.Second)))
 }
 
 // takes gives a replica an invoice.
-func (p *peer) takes(cents int) {
+func (p *child) takes(cents int) {
 	p.story.t.Helper()
 	answer, err := client.PostForm(p.url+"/invoices", url.Values{"cents": {strconv.Itoa(cents)}})
 	require.NoError(p.story.t, err)
@@ -227,7 +226,7 @@ func (s *story) number(query string, args ...any) (n int64) {
 }
 
 // paidBy counts the payments of a replica.
-func (s *story) paidBy(p *peer) int64 {
+func (s *story) paidBy(p *child) int64 {
 	s.t.Helper()
 	return s.number(`SELECT count(*) FROM payments WHERE name = ?`, p.name)
 }
@@ -379,7 +378,7 @@ func (s *story) busy() (free func()) {
 var server = regexp.MustCompile(`the ZooKeeper server is (\S+)`)
 
 // server is the ZooKeeper server that a replica is connected to; "" if it is not ready.
-func (p *peer) server() string {
+func (p *child) server() string {
 	_, text := p.ask("/readyz")
 	if found := server.FindStringSubmatch(text); found != nil {
 		return found[1]
@@ -441,7 +440,7 @@ func TestZooKeeperIsAway(t *testing.T) {
 	require.True(t, s.a.isReady() && s.b.isReady())
 
 	restart := s.kill(s.ensemble.Members...)
-	for _, p := range []*peer{s.a, s.b} {
+	for _, p := range []*child{s.a, s.b} {
 		s.Await(p.name+" to be not ready", func() bool { return !p.isReady() })
 		status, text := p.ask("/readyz")
 		require.Equal(t, http.StatusServiceUnavailable, status, text)
@@ -455,7 +454,7 @@ func TestZooKeeperIsAway(t *testing.T) {
 	s.b.takes(300)
 
 	restart()
-	for _, p := range []*peer{s.a, s.b} {
+	for _, p := range []*child{s.a, s.b} {
 		s.Await(p.name+" to be ready again", p.isReady)
 	}
 	s.awaitAllPaid()
@@ -483,7 +482,7 @@ func TestTheStoreRefusesASmallerToken(t *testing.T) {
 	unpaid, err := s.unpaid(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []invoice{{id, 100}}, unpaid)
-	name, err := s.leader(ctx)
+	name, err := s.lastLeader(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "b", name)
 	require.NoError(t, s.pay(ctx, next, invoice{id, 100}))
@@ -506,7 +505,7 @@ func TestWhatAReplicaAnswers(t *testing.T) {
 		require.NotNil(t, found, line)
 		require.Contains(t, text, fmt.Sprintf("# TYPE %s ", found[1]))
 	}
-	for _, p := range []*peer{s.a, s.b} {
+	for _, p := range []*child{s.a, s.b} {
 		status, text = p.ask("/readyz")
 		require.Equal(t, http.StatusOK, status, text)
 		require.Contains(t, text, fmt.Sprintf("this is %s, the leader is a,", p.name))

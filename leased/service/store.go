@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS leader (
 	token INTEGER NOT NULL,
 	name  TEXT NOT NULL
 );
-INSERT OR IGNORE INTO leader VALUES (1, 0, '');
+INSERT OR IGNORE INTO leader VALUES (1, 0, 'nobody');
 CREATE TABLE IF NOT EXISTS invoices (
 	id    INTEGER PRIMARY KEY,
 	cents INTEGER NOT NULL,
@@ -139,8 +139,8 @@ func (s *store) enter(ctx context.Context, cents int64) (id int64, err error) {
 	return result.LastInsertId()
 }
 
-// leader is the last one that has taken over.
-func (s *store) leader(ctx context.Context) (name string, err error) {
+// lastLeader is who has brought the greatest token.
+func (s *store) lastLeader(ctx context.Context) (name string, err error) {
 	err = s.db.QueryRowContext(ctx, `SELECT name FROM leader`).Scan(&name)
 	return name, err
 }
