@@ -54,15 +54,15 @@ func TestServersThatWantALogin(t *testing.T) {
 	}
 
 	// Who has logged in holds the lock and waits for it over broken lines, and gets it in the next session.
-	loggedIn := func() (*Mutex, *wiretap.Tap) {
+	loggedIn := func(timeout time.Duration) (*Mutex, *wiretap.Tap) {
 		tap := wiretap.New()
-		session, err := Open(ctx, s.Servers(), 4*time.Second, WithAuth("digest", []byte("orders:secret")), WithDialer(tap.Dial))
+		session, err := Open(ctx, s.Servers(), timeout, WithAuth("digest", []byte("orders:secret")), WithDialer(tap.Dial))
 		require.NoError(t, err)
 		t.Cleanup(session.Close)
 		return NewMutex(session, "/locks/orders"), tap
 	}
-	one, tap := loggedIn()
-	other, otherTap := loggedIn()
+	one, tap := loggedIn(zktest.SessionTimeout)
+	other, otherTap := loggedIn(zktest.SessionTimeout)
 	hold := mustLock(t, one, ctx)
 	letIn := make(chan *Hold)
 	go func() {
@@ -86,18 +86,19 @@ func TestServersThatWantALogin(t *testing.T) {
 	next := <-letIn
 	require.NoError(t, next.Unlock(ctx))
 
-	hold = mustLock(t, one, ctx)
-	id := one.q.s.Conn().SessionID()
-	tap.Silence()
+	mortal, mortalTap := loggedIn(4 * time.Second)
+	hold = mustLock(t, mortal, ctx)
+	id := mortal.q.s.Conn().SessionID()
+	mortalTap.Silence()
 	awaits(t, "the session to expire", func() bool {
 		sessions, err := s.Sessions()
 		_, lives := sessions[id]
 		return err == nil && !lives
 	})
-	tap.Restore()
+	mortalTap.Restore()
 	require.ErrorIs(t, hold.Unlock(ctx), ErrLost)
-	hold = mustLock(t, one, ctx)
-	require.NotEqual(t, id, one.q.s.Conn().SessionID())
+	hold = mustLock(t, mortal, ctx)
+	require.NotEqual(t, id, mortal.q.s.Conn().SessionID())
 	require.NoError(t, hold.Unlock(ctx))
 }
 
@@ -127,7 +128,7 @@ func TestAServerWithTooManyConnections(t *testing.T) {
 	s := start(t, "maxClientCnxns=1")
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
 	defer cancel()
-	one, err := Open(ctx, s.Servers(), 4*time.Second)
+	one, err := Open(ctx, s.Servers(), zktest.SessionTimeout)
 	require.NoError(t, err)
 	defer one.Close()
 	said := ""
@@ -216,7 +217,7 @@ func TestOverTLS(t *testing.T) {
 
 	_, err = z.Observer().Create(z.Root+"/lock", nil, 0, []zk.ACL{{Perms: zk.PermAll, Scheme: "x509", ID: "CN=orders"}})
 	require.NoError(t, err)
-	s, err := Open(z.Ctx, secure, zktest.MortalTimeout, overTLS(config))
+	s, err := Open(z.Ctx, secure, 5*time.Second, overTLS(config))
 	require.NoError(t, err)
 	defer s.Close()
 	hold, err := NewMutex(s, z.Root+"/lock").Lock(z.Ctx)
