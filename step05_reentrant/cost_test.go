@@ -248,8 +248,8 @@ func TestOnlyATokenStopsTheLateWriteOfAPausedHolder(t *testing.T) {
 		accepted string
 		says     string
 	}{
-		{store{checks: false}, "late", "a store that does not look at tokens takes: %s; it keeps %q"},
-		{store{checks: true}, "second", "a store that looks at tokens takes: %s; it keeps %q"},
+		{store{checks: false}, "late", "a store that does not look at tokens is sent: %s; it keeps %q"},
+		{store{checks: true}, "second", "a store that looks at tokens is sent: %s; it keeps %q"},
 	} {
 		t.Run(fmt.Sprintf("checks_%v", c.store.checks), func(t *testing.T) {
 			t.Parallel()

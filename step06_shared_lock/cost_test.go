@@ -168,7 +168,7 @@ func TestAStoreForReadersAndWritersKeepsTwoNumbers(t *testing.T) {
 	want := "W writes, B reads, A reads, W writes, A reads (refused), B reads, W writes (refused)"
 	told := strings.Join(s.told, ", ")
 	require.Equal(t, want, told)
-	chapter.Says(t, "a store with two numbers takes: %s", told)
+	chapter.Says(t, "a store with two numbers is sent: %s", told)
 }
 
 // Whoever is let in together takes a turn together.
