@@ -200,11 +200,11 @@ var lessons = []lesson{
 				seen: func(b *side) lang.Text {
 					if b.Store.Log[0].OK {
 						return lang.Of("The store has accepted the late write of client 0: nothing in it tells that it is late.",
-							"存储接受了客户端 0 迟到的写操作：从写操作本身看不出它迟到了。")
+							"存储接受了客户端 0 迟到的写入：从写操作本身看不出它迟到了。")
 					}
 					return lang.Of(
 						"The store has refused the late write of client 0: its token %d is less than %d.",
-						"存储拒绝了客户端 0 迟到的写操作：它的令牌 %d 小于 %d。",
+						"存储拒绝了客户端 0 迟到的写入：它的令牌 %d 小于 %d。",
 						b.Store.Log[0].Token,
 						b.Store.Token,
 					)

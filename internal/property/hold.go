@@ -71,7 +71,7 @@ var ToldOfLoss = property(
 var Fenced = property(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
-		"存储分不清哪些是前一个持有者迟到的写操作、哪些是正常的写操作"),
+		"存储分不清哪些是前一个持有者迟到的写入、哪些是正常的写入"),
 	text("which number at the server only ever grows?", "服务器上哪个数字只增不减？"),
 	func(s *story) {
 		a, b := s.join("A"), s.join("B")
