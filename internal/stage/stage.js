@@ -134,7 +134,7 @@ class Stage {
     this.many = this.story.clients.length > 40;
     this.small = side < this.common;
     this.middle = { x: box.width / 2, y: box.height / 2 };
-    this.tiny = side < Math.min(300, this.common);
+    this.tiny = side < Math.min(260, this.common);
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
     this.dot = this.many ? Math.max(1, Math.min(4, side / this.story.clients.length * 1.2)) : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
     const outer = Math.max(40, side / 2 - this.dot - (this.tiny ? 19 : this.small ? 21 : 24) * this.scale);
