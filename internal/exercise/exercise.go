@@ -4,6 +4,7 @@
 package exercise
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -99,10 +100,10 @@ func (e Exercise) Build(program string) error {
 		return err
 	}
 	said, err := exec.Command("go", "test", "-c", "-o", program, pkg).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, said)
+	if err != nil && len(said) > 0 {
+		return errors.New(string(said))
 	}
-	return nil
+	return err
 }
 
 // LastSaved changes when a Go file is saved in one of the folders that a pattern names.

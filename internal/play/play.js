@@ -182,7 +182,7 @@ class Board {
     const mine = root.querySelector(".build");
     mine.hidden = !is.complaint && !is.building;
     mine.classList.toggle("works", is.building);
-    set(mine, is.building ? say("Your lock is being built …", "正在编译你的锁 ……") : is.complaint);
+    set(mine, is.building ? say("The lock is being built …", "正在编译这把锁 ……") : is.complaint);
     const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
     fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, say(NO_MAJORITY[up])))]),
       ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("strong", {}, b.znode ? bannerText(b) : capital(bannerText(b))), " ",
@@ -282,6 +282,9 @@ function named() {
 
 const live = () => boards.filter((b) => b.is);
 
+// crowd are the clients of the board that has most: a lock that cannot be built has none.
+const crowd = () => live().map((b) => b.clients).reduce((a, b) => b.length > a.length ? b : a, []);
+
 // render writes what has changed.
 function render() {
   if (!service.course) return; // the service has told nothing yet
@@ -292,7 +295,7 @@ function render() {
   boards.forEach((b, i) => options($("lock" + i), [...(i ? [["", say("nothing", "无")]] : []), ...service.locks.map((l) => [l.key, say(l.name)])], b.is?.lock ?? ""));
   locate();
   lesson();
-  const n = boards[0].is ? boards[0].clients.length : 0;
+  const n = crowd().length;
   set($("count"), say(`${n} of at most ${service.max} clients`, `${n} 个客户端（最多 ${service.max} 个）`));
   set($("held"), service.pace === "real" || !service.held ? "" : say(`${service.held} on the wire`, `${service.held} 条在路上`));
   $("proofs").hidden = !live().some((b) => /^(mutex|rwmutex|cohort)$/.test(b.is.lock));
@@ -363,6 +366,7 @@ function lesson() {
     $("lesson").scrollTop = $("lesson").scrollHeight; // on a small screen
     if (course.done === 0) document.querySelector("main").scrollTop = 0;
     if (toDo()?.do) select(toDo().client);
+    if (document.activeElement === document.body) $("lesson").querySelector("button.next")?.focus({ preventScroll: true }); // the one before is gone
   }
 }
 
@@ -403,13 +407,13 @@ function servers() {
 // list shows the clients and what can be done to the one that is chosen.
 function list() {
   const pair = live().length > 1, first = boards[0];
-  const names = first.is ? first.clients.map((c) => c.name) : [];
+  const names = crowd().map((c) => c.name);
   chosen = Math.max(0, Math.min(chosen, names.length - 1));
   set($("head0"), pair ? say("left", "左边") : say("is", "状态"));
   $("head1").hidden = !pair;
   set($("head1"), say("right", "右边"));
   fill($("clients").querySelector("tbody"), names.map((name, i) => {
-    const quick = (b) => QUICK[b.state(i)];
+    const quick = (b) => b.is.rows[i] && QUICK[b.state(i)];
     const same = live().every((b) => quick(b) === quick(first)); // one button for both boards
     const press = (b, on) => {
       const what = quick(b);
@@ -439,7 +443,8 @@ function list() {
 
 // state is a client's state in words, and what is going to happen to it.
 function state(b, i) {
-  const r = b.is.rows[i] ?? {};
+  const r = b.is.rows[i];
+  if (!r) return ["–"];
   return [stateName(b.state(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${r.token}`, `令牌 ${r.token}`))] : []),
     ...(r.armed ?? []).map((a) => make("small", {}, say(ARMED[a]))), ...(r.said ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
 }
@@ -535,7 +540,7 @@ function start(is) {
 }
 
 function select(i) {
-  chosen = Math.max(0, Math.min(i, (boards[0].clients?.length ?? 1) - 1));
+  chosen = Math.max(0, Math.min(i, crowd().length - 1));
   list();
   const box = $("clients").querySelector(".scroll"), row = box.querySelector(".chosen");
   if (!row) return;
@@ -556,13 +561,14 @@ for (const b of boards) b.stage.canvas.onclick = (e) => {
 
 // ---- Keys ----
 
+const isSeen = (id) => $(id).checkVisibility(); // in a lesson a key does nothing that no button does
 const moves = {
   ArrowDown: () => select(chosen + 1), ArrowUp: () => select(chosen - 1), PageDown: () => select(chosen + 10), PageUp: () => select(chosen - 10),
-  h: () => { const c = boards[0].clients, next = [...c.keys()].map((i) => (chosen + 1 + i) % c.length).find((i) => live().some((b) => inside(b.state(i)))); if (next !== undefined) select(next); },
-  " ": () => ask({ do: "pace", pace: service.pace === "pause" ? "onward" : "pause" }),
-  "?": () => { keys(); $("keys").showModal(); },
-  S: () => $("save").click(),
-  f: () => { $("wide").setAttribute("aria-pressed", document.body.classList.toggle("wide")); resize(); },
+  h: () => { const c = crowd(), next = [...c.keys()].map((i) => (chosen + 1 + i) % c.length).find((i) => live().some((b) => inside(b.state(i)))); if (next !== undefined) select(next); },
+  " ": () => isSeen("held") && ask({ do: "pace", pace: service.pace === "pause" ? "onward" : "pause" }),
+  "?": () => { if (isSeen("help")) { keys(); $("keys").showModal(); } },
+  S: () => isSeen("save") && $("save").click(),
+  f: () => { if (!isSeen("wide")) return; $("wide").setAttribute("aria-pressed", document.body.classList.toggle("wide")); resize(); },
 };
 for (const b of document.querySelectorAll("[data-key]")) {
   moves[b.dataset.key] = () => b.checkVisibility() && !b.disabled && press(b);
@@ -577,7 +583,7 @@ function keys() {
 
 document.addEventListener("keydown", (e) => {
   const busy = e.target.matches("select, input") || [" ", "Enter"].includes(e.key) && e.target.matches("button, a, summary");
-  const covered = document.body.classList.contains("choosing") && e.key !== "?"; // what a key would do is not seen
+  const covered = document.body.classList.contains("choosing"); // what a key would do is not seen
   if (covered || busy || e.altKey || e.ctrlKey || e.metaKey || !moves[e.key] || $("keys").open) return;
   e.preventDefault();
   moves[e.key]();
