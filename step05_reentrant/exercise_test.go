@@ -92,7 +92,7 @@ func over[L interface {
 		return Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 	}
 	s := property.OverHolds(name, open, func(s *Session, path string) L { return newLock(New(s, path)) })
-	s.NotHeld, s.Lost = ErrNotHeld, ErrLost
+	s.NotHeld = ErrNotHeld
 	return s
 }
 
@@ -334,7 +334,7 @@ func holding(name string, change func(h *changed)) property.Subject {
 		return Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 	}
 	s := property.OverHolds(name, open, func(s *Session, path string) *changing { return &changing{New(s, path), change} })
-	s.NotHeld, s.Lost = ErrNotHeld, ErrLost
+	s.NotHeld = ErrNotHeld
 	return s
 }
 

@@ -26,7 +26,7 @@ var locks = func() property.Subject {
 		},
 		New,
 	)
-	subject.NotHeld, subject.Lost = ErrNotHeld, ErrLost
+	subject.NotHeld = ErrNotHeld
 	return subject
 }()
 

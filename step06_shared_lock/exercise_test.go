@@ -53,7 +53,7 @@ func over[L interface {
 	TryLock(context.Context, time.Duration) (*Hold, error)
 }](name string, newLock func(*right) L) property.Subject {
 	s := property.OverHolds(name, open, func(s *Session, path string) L { return newLock(New(s, path)) })
-	s.NotHeld, s.Lost = ErrNotHeld, ErrLost
+	s.NotHeld = ErrNotHeld
 	return s
 }
 

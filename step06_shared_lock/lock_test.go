@@ -23,7 +23,7 @@ func open(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, er
 
 var locks = func() property.Subject {
 	subject := property.OverHolds("step 6", open, New)
-	subject.NotHeld, subject.Lost = ErrNotHeld, ErrLost
+	subject.NotHeld = ErrNotHeld
 	return subject
 }()
 

@@ -47,10 +47,15 @@ type State struct {
 	Token int64  // of its hold, if that has one
 }
 
-// The states besides those that a call to the lock ends with.
+// The states that a client can be in.
 const (
+	Idle     = "idle"
+	Waits    = "waits"
+	Holds    = "holds"
+	Reads    = "reads"
 	Releases = "releases"
 	Told     = "told that it lost the lock"
+	Failed   = "got an error"
 )
 
 // A Frame is a frame at the gate, with what only the client knows of it.
@@ -114,7 +119,7 @@ func (c *Client) Begin(place Address, reads *bool) (err error) {
 	*reads = c.read != nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.becomes(zktest.StateIdle, nil)
+	c.becomes(Idle, nil)
 	return nil
 }
 
@@ -133,7 +138,7 @@ func (c *Client) becomes(state string, err error) {
 
 // IsInside tells whether a client in this state is between Lock and Unlock, whatever the
 // server says.
-func IsInside(state string) bool { return state == zktest.StateHolds || state == zktest.StateReads }
+func IsInside(state string) bool { return state == Holds || state == Reads }
 
 // Do does what it is asked to. Calls that wait go on when it has returned.
 func (c *Client) Do(what string, _ *bool) error {
@@ -141,12 +146,12 @@ func (c *Client) Do(what string, _ *bool) error {
 	defer c.mu.Unlock()
 	switch what {
 	case "lock":
-		return c.take(&c.write, zktest.StateHolds, nil)
+		return c.take(&c.write, Holds, nil)
 	case "read":
 		if c.read == nil {
 			return errors.New("this lock has no readers")
 		}
-		return c.take(c.read, zktest.StateReads, nil)
+		return c.take(c.read, Reads, nil)
 	case "again":
 		if !IsInside(c.state) {
 			return errors.New("it does not hold the lock")
@@ -189,7 +194,7 @@ func (c *Client) take(way *zktest.Way, state string, hold zktest.Hold) error {
 	case !again && IsInside(c.state):
 		return errors.New("it holds the lock already")
 	case !again:
-		c.becomes(zktest.StateWaits, nil)
+		c.becomes(Waits, nil)
 	default:
 		ctx = hold.Context()
 	}
@@ -204,12 +209,12 @@ func (c *Client) take(way *zktest.Way, state string, hold zktest.Hold) error {
 		stillHeld := c.held == hold && c.state == state
 		switch {
 		case given && errors.Is(err, context.Canceled):
-			if c.state == zktest.StateWaits {
-				c.becomes(zktest.StateIdle, nil)
+			if c.state == Waits {
+				c.becomes(Idle, nil)
 			}
 		case again && !stillHeld: // there is nothing to enter any more
 		case err != nil:
-			c.becomes(zktest.StateFailed, err)
+			c.becomes(Failed, err)
 		case again:
 			c.entries++
 			c.becomes(state, nil)
@@ -245,7 +250,7 @@ func (c *Client) unlock() error {
 	if unlock == nil {
 		return errors.New("it has no hold, and only a hold can unlock")
 	}
-	if state != zktest.StateWaits {
+	if state != Waits {
 		c.becomes(Releases, nil)
 	}
 	go func() {
@@ -258,13 +263,13 @@ func (c *Client) unlock() error {
 				c.becomes(c.state, err)
 			}
 		case err != nil && state != Told:
-			c.becomes(zktest.StateFailed, err)
+			c.becomes(Failed, err)
 		case err == nil && c.entries > 1:
 			c.entries--
 			c.becomes(state, nil)
 		default:
 			c.entries = 0
-			c.becomes(zktest.StateIdle, err)
+			c.becomes(Idle, err)
 		}
 	}()
 	return nil

@@ -48,7 +48,7 @@ func useOnce(zoo *zktest.Zoo, lock property.Subject) (seen, ask string) {
 	first := a.Start()
 	if !within(soon, first.Returned) {
 		return fmt.Sprintf("nobody held the lock, A called Lock, and it has not come back in %v; A sent %d requests",
-			soon, requests(a.Tap.Frames())), "what does Lock wait for, when nobody else is there?"
+			soon, wiretap.Count(a.Tap.Frames()).All()), "what does Lock wait for, when nobody else is there?"
 	}
 	if err := first.Err(); err != nil {
 		return fmt.Sprintf("nobody held the lock, and A's Lock answered: %v", err), "what does this error mean?"
@@ -59,7 +59,7 @@ func useOnce(zoo *zktest.Zoo, lock property.Subject) (seen, ask string) {
 		silently, polls := b.Tap.Waiting(mark)
 		return silently || polls || second.Returned()
 	})
-	spins := func() bool { return restless(b.Tap.Since(mark)) > tooMany }
+	spins := func() bool { return wiretap.AtOnce(b.Tap.Since(mark)) > tooMany }
 	if silently, _ := b.Tap.Waiting(mark); !silently {
 		within(look, func() bool { return second.Returned() || spins() })
 	}
@@ -88,7 +88,7 @@ func useOnce(zoo *zktest.Zoo, lock property.Subject) (seen, ask string) {
 		}
 	}
 	return fmt.Sprintf("nobody was woken after the release: A has released the lock, and %v later B still waits; "+
-		"since then B sent %d requests", soon, requests(b.Tap.Since(mark))), "who is to tell B that its turn has come, and what does B do then?"
+		"since then B sent %d requests", soon, wiretap.Count(b.Tap.Since(mark)).All()), "who is to tell B that its turn has come, and what does B do then?"
 }
 
 // within tells whether something becomes so in a time.
@@ -99,30 +99,4 @@ func within(limit time.Duration, so func() bool) bool {
 		}
 	}
 	return true
-}
-
-// requests counts what a client has asked of the server.
-func requests(frames []wiretap.Frame) (n int) {
-	for _, f := range frames {
-		if isRequest(f) {
-			n++
-		}
-	}
-	return n
-}
-
-func isRequest(f wiretap.Frame) bool { return f.Kind == wiretap.Request && f.Op != wiretap.Ping }
-
-// restless counts the requests that were made as soon as the one before was answered.
-func restless(frames []wiretap.Frame) (n int) {
-	var answered time.Time
-	for _, f := range frames {
-		if f.Kind == wiretap.Reply {
-			answered = f.At
-		}
-		if isRequest(f) && f.At.Sub(answered) < 2*time.Millisecond {
-			n++
-		}
-	}
-	return n
 }

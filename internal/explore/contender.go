@@ -197,7 +197,7 @@ func (c *contender) lock(makeLock func() error) error {
 	c.mu.Lock()
 	c.giveUp = cancel
 	c.call = "Lock"
-	c.record.becomes(c.number, zktest.StateWaits)
+	c.record.becomes(c.number, client.Waits)
 	c.mu.Unlock()
 	made := make(chan error, 1)
 	go func() {
@@ -264,11 +264,11 @@ func (c *contender) returned(call string, err error) {
 	c.story.returned(c.name, call, err)
 	switch {
 	case err != nil:
-		c.record.becomes(c.number, zktest.StateFailed)
+		c.record.becomes(c.number, client.Failed)
 	case call == "Lock":
-		c.record.becomes(c.number, zktest.StateHolds)
+		c.record.becomes(c.number, client.Holds)
 	default:
-		c.record.becomes(c.number, zktest.StateIdle)
+		c.record.becomes(c.number, client.Idle)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"zklock/internal/client"
 	"zklock/internal/stage"
-	"zklock/internal/zktest"
 )
 
 // A command is what the page asks for. What is wrong with it is an error for the user.
@@ -202,7 +201,7 @@ func (b *side) all(do string) error {
 		case c.Process != stage.Running:
 			return true
 		case do == "lock":
-			return c.State == zktest.StateWaits || c.IsInside()
+			return c.State == client.Waits || c.IsInside()
 		case do == "unlock":
 			return !c.IsInside()
 		}
@@ -233,7 +232,7 @@ func (c *contender) follows(do string, queues bool) {
 	c.mu.Unlock()
 	if done && queues {
 		c.await(tooLong, func() bool {
-			willNotQueue := c.ended || c.State == zktest.StateFailed
+			willNotQueue := c.ended || c.State == client.Failed
 			return c.Answered || willNotQueue
 		})
 	}
@@ -254,7 +253,7 @@ func (c *contender) can() []string {
 func (c *contender) may(do string) error {
 	stopped := c.Process == stage.Stopped
 	onItsLine := slices.Contains([]string{"cut", "restore", "losecreate", "losedelete"}, do)
-	waits, takes := c.State == zktest.StateWaits, do == "lock" || do == "read"
+	waits, takes := c.State == client.Waits, do == "lock" || do == "read"
 	callsLock, notDuringUnlock := takes || do == "again", takes || do == "unlock"
 	awaitsLock := waits || c.enters
 	lineIsInOrder := c.Line != stage.Cut && len(c.Armed) == 0

@@ -29,7 +29,7 @@ func (c *contender) lives() bool { return c.Process != stage.Dead && !c.ended }
 // plays starts the client's process, which joins the lock and does what it is told, and
 // returns when it has ended.
 func (c *contender) plays() {
-	complaints := &process.Tail{}
+	complaints := &tail{}
 	var said io.Writer = complaints
 	if c.mine() {
 		said = io.MultiWriter(complaints, &printed{contender: c})
@@ -47,7 +47,7 @@ func (c *contender) plays() {
 		return
 	}
 	if c.Process != stage.Dead {
-		c.Process, c.Said = stage.Dead, complaints.Panic()
+		c.Process, c.Said = stage.Dead, complaints.panicked()
 		if err != nil {
 			c.Said = strings.TrimSpace(fmt.Sprintf("%s\n%s", err, c.Said))
 		}
@@ -189,4 +189,20 @@ func (p parent) told(note func()) error {
 		note()
 	}
 	return nil
+}
+
+// A tail keeps the end of what a child says to people.
+type tail struct{ text []byte }
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.text = append(t.text, b...)
+	t.text = t.text[max(0, len(t.text)-8000):]
+	return len(b), nil
+}
+
+// panicked is what the child has died of, if it has panicked.
+func (t *tail) panicked() string {
+	text := string(t.text)
+	text, _, _ = strings.Cut(text[max(0, strings.Index(text, "panic: ")):], "\n\ngoroutine ")
+	return strings.TrimSpace(text)
 }

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/stage"
-	"zklock/internal/zktest"
 )
 
 // A lesson is a situation to begin from, and what to do in it, one task after the other.
@@ -136,11 +136,11 @@ var lessons = []lesson{
 						return false
 					}
 					state := b.clients[1].State
-					hasHeard := state == zktest.StateFailed || state == zktest.StateWaits
+					hasHeard := state == client.Failed || state == client.Waits
 					return hasHeard && len(b.Queue()) == 2
 				},
 				seen: func(b *side) lang.Text {
-					if b.clients[1].State == zktest.StateFailed {
+					if b.clients[1].State == client.Failed {
 						return lang.Of("Client 1 got an error, and does not know that it has a znode.",
 							"客户端 1 收到错误，不知道自己有一个 znode。")
 					}
@@ -149,7 +149,7 @@ var lessons = []lesson{
 				}},
 			{Text: text("Lock client 2.",
 				"让客户端 2 加锁。"), Do: "lock", Client: 2,
-				done: func(b *side) bool { return b.clients[2].State == zktest.StateWaits && b.Quiet() }},
+				done: func(b *side) bool { return b.clients[2].State == client.Waits && b.Quiet() }},
 			{Text: text("Unlock client 0. Who is the next?",
 				"让客户端 0 解锁。下一个是谁？"), Do: "unlock",
 				done: func(b *side) bool {
@@ -260,8 +260,8 @@ func lists(n int) lang.Text { return plural(n, "%d list", "%d lists", "%d 次列
 
 func killed(b *side) bool { return b.clients[0].Process == stage.Dead }
 
-func holds(client int) func(b *side) bool {
-	return func(b *side) bool { return b.clients[client].Is == zktest.StateHolds }
+func holds(n int) func(b *side) bool {
+	return func(b *side) bool { return b.clients[n].Is == client.Holds }
 }
 
 // are tells how the first clients are.

@@ -333,3 +333,14 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 	require.Equal(t, "data: "+p.page()+"\n", told)
 	require.Len(t, p.sides[0].clients, 1)
 }
+
+func TestWhatAPanicSays(t *testing.T) {
+	said := &tail{}
+	fmt.Fprint(
+		said,
+		"hello\n",
+		strings.Repeat("x", 9000),
+		"\npanic: my mistake [recovered]\n\ngoroutine 7 [running]:\n\tlock.go:12\n",
+	)
+	require.Equal(t, "panic: my mistake [recovered]", said.panicked())
+}

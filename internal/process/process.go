@@ -18,9 +18,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -169,18 +166,6 @@ func (p *Process) Call(method string, args, answer any) error {
 	return err
 }
 
-// CallAll calls a method of all children at the same time, each with arguments of its
-// own, and returns all that they answer.
-func CallAll[Answer any](children []*Process, method string, args func(i int) any) ([]Answer, error) {
-	var calls sync.WaitGroup
-	answers, errs := make([][]Answer, len(children)), make([]error, len(children))
-	for i, child := range children {
-		calls.Go(func() { errs[i] = child.Call(method, args(i), &answers[i]) })
-	}
-	calls.Wait()
-	return slices.Concat(answers...), errors.Join(errs...)
-}
-
 // Stop stops the child in the midst of what it does.
 func (p *Process) Stop() error { return Stop(p.cmd.Process) }
 
@@ -233,20 +218,4 @@ func (l lifeline) Read(b []byte) (int, error) {
 		os.Exit(0)
 	}
 	return n, err
-}
-
-// A Tail keeps the end of what a child says to people.
-type Tail struct{ text []byte }
-
-func (t *Tail) Write(b []byte) (int, error) {
-	t.text = append(t.text, b...)
-	t.text = t.text[max(0, len(t.text)-8000):]
-	return len(b), nil
-}
-
-// Panic is what the child has died of, if it has panicked.
-func (t *Tail) Panic() string {
-	text := string(t.text)
-	text, _, _ = strings.Cut(text[max(0, strings.Index(text, "panic: ")):], "\n\ngoroutine ")
-	return strings.TrimSpace(text)
 }

@@ -2,9 +2,7 @@ package process
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -100,15 +98,4 @@ func TestWindowsIsToldToUseWSL2(t *testing.T) {
 	require.ErrorContains(t, RunsOn("windows"), "use WSL2")
 	require.NoError(t, RunsOn("linux"))
 	require.NoError(t, RunsOn("darwin"))
-}
-
-func TestWhatAPanicSays(t *testing.T) {
-	said := &Tail{}
-	fmt.Fprint(
-		said,
-		"hello\n",
-		strings.Repeat("x", 9000),
-		"\npanic: my mistake [recovered]\n\ngoroutine 7 [running]:\n\tlock.go:12\n",
-	)
-	require.Equal(t, "panic: my mistake [recovered]", said.Panic())
 }

@@ -122,7 +122,7 @@ func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 	n := wiretap.Count(c.Tap.Since(mark)).All()
 	l.sent = append(l.sent, n)
 	l.failsIf(n > timeouts*most && !polls, "%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
-	if atOnce := askedAtOnce(c.Tap.Since(mark)); polls {
+	if atOnce := wiretap.AtOnce(c.Tap.Since(mark)); polls {
 		l.failsIf(
 			atOnce > n/4,
 			"%s sent %d requests in %d session time-outs, %d of them as soon as the one before was answered: it does not rest between two",
@@ -132,21 +132,4 @@ func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 			atOnce,
 		)
 	}
-}
-
-// askedAtOnce counts the requests that came no later than a millisecond after an answer.
-func askedAtOnce(frames []wiretap.Frame) (n int) {
-	var answered time.Time
-	for _, f := range frames {
-		if f.Op == wiretap.Ping {
-			continue
-		}
-		if f.Kind == wiretap.Reply {
-			answered = f.At
-		}
-		if f.Kind == wiretap.Request && f.At.Sub(answered) <= time.Millisecond {
-			n++
-		}
-	}
-	return n
 }

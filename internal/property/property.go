@@ -63,7 +63,6 @@ type Result struct {
 type Line struct {
 	Client string
 	Frames []wiretap.Frame
-	States []zktest.State
 }
 
 // String is the result in a sentence.
@@ -217,7 +216,7 @@ func (s *story) lines() (lines []Line) {
 		for i := range frames {
 			frames[i].Path = s.short(frames[i].Path)
 		}
-		lines = append(lines, Line{m.Name, frames, m.States()})
+		lines = append(lines, Line{m.Name, frames})
 	}
 	return lines
 }

@@ -24,9 +24,8 @@ type Subject struct {
 	// session stands for what the lock takes for one.
 	Ways func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way)
 
-	// What the properties of bad input have to know.
-	Znode         bool  // the path is that of the lock's one znode, and not of a directory
-	NotHeld, Lost error // what Unlock answers
+	Znode   bool  // the path is that of the lock's one znode, and not of a directory
+	NotHeld error // what an Unlock too many answers
 
 	reads func(n int) bool // whether the n-th client of a story, from 0, is a reader; nil: none
 }
@@ -37,7 +36,6 @@ func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subjec
 	return Subject{
 		Name: name,
 		Open: connect,
-		Lost: zk.ErrConnectionClosed,
 		Ways: func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
 			var conn *zk.Conn
 			if s != nil {

@@ -9,7 +9,6 @@ import (
 	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
-	"zklock/internal/zktest"
 )
 
 // A Camera records clients of this process, each of which has a gate on its line. It holds
@@ -47,6 +46,7 @@ func (c *Camera) Follow(name lang.Text, tap *wiretap.Tap) (seen *Client) {
 	c.do(func(r *Recorder, now int) {
 		seen = r.Add(now)
 		seen.Called, seen.Process = name, Running
+		seen.shown = nil // it connects before the story begins
 	})
 	pass := func(f wiretap.Frame) { c.passes(seen, tap, f) }
 	tap.GateOnRecord(pass, client.IsFree)
@@ -95,13 +95,11 @@ func (c *Camera) Look() {
 	c.do(func(r *Recorder, now int) { r.Looked(asked, now, sessions) })
 }
 
-// States notes the states that a client has been in, from its beginning on.
-func (c *Camera) States(seen *Client, states []zktest.State) {
-	c.do(func(*Recorder, int) {
-		seen.shown = nil
-		for _, s := range states {
-			seen.shown = append(seen.shown, State{At: int(s.At.Sub(c.began).Microseconds()), Is: s.Is})
-		}
+// Becomes notes a new state of a client.
+func (c *Camera) Becomes(seen *Client, state string) {
+	c.do(func(_ *Recorder, now int) {
+		seen.State = state
+		seen.Shows(now)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"zklock/internal/client"
 	"zklock/internal/lang"
-	"zklock/internal/zktest"
 )
 
 // Timeout is that of the sessions: short enough to wait for, when a client is dead.
@@ -85,7 +84,7 @@ func (c *Client) Shows(now int) {
 		befallen, inside = "cut off", "cut off, believes it holds"
 	}
 	c.Is = c.State
-	idlesOrWaits := c.State == zktest.StateIdle || c.State == zktest.StateWaits
+	idlesOrWaits := c.State == client.Idle || c.State == client.Waits
 	switch {
 	case c.Process == Starting:
 		c.Is = Starting

@@ -5,7 +5,6 @@ import (
 
 	"zklock/internal/client"
 	"zklock/internal/wiretap"
-	"zklock/internal/zktest"
 )
 
 // An Event is something that has happened, without words: the page's script says it, in
@@ -178,7 +177,7 @@ func (r *Recorder) isFirst(c *Client) bool {
 func (r *Recorder) Hears(now int, c *Client, s client.State) {
 	was, wasInside := c.State, c.IsInside()
 	c.State, c.Token, c.Said = s.Name, s.Token, s.Err
-	hasGivenUp := s.Name == zktest.StateIdle && was == zktest.StateWaits
+	hasGivenUp := s.Name == client.Idle && was == client.Waits
 	if s.Err != "" || c.IsInside() || hasGivenUp {
 		again := wasInside && c.IsInside()
 		r.Say(Event{At: now, What: Changed, Clients: []int{c.Number}, State: s.Name, Token: s.Token, Text: s.Err, Again: again})

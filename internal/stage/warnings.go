@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"zklock/internal/client"
-	"zklock/internal/zktest"
 )
 
 // A Banner says aloud what is wrong: the page's script has the words.
@@ -89,7 +88,7 @@ func (r *Recorder) twoInside() []Banner {
 		isInside := c.Process != Dead && c.IsInside()
 		if isInside && !c.unheard() {
 			inside = append(inside, c.Number)
-			if c.State == zktest.StateHolds {
+			if c.State == client.Holds {
 				writers++
 			}
 		}
@@ -107,7 +106,7 @@ const overdue = int(2 * Timeout / time.Microsecond)
 func (r *Recorder) blocked(now int) []Banner {
 	queue := r.Queue()
 	waits := slices.ContainsFunc(r.Clients, func(c *Client) bool {
-		return c.Process == Running && c.State == zktest.StateWaits
+		return c.Process == Running && c.State == client.Waits
 	})
 	if len(queue) == 0 || !waits {
 		return nil
@@ -119,7 +118,7 @@ func (r *Recorder) blocked(now int) []Banner {
 	c := r.Clients[first.Owner]
 	itsLast := r.newest(c.Number) == first
 	knows := itsLast || !c.lostCreate
-	waitsItsTurn := itsLast && c.State == zktest.StateWaits
+	waitsItsTurn := itsLast && c.State == client.Waits
 	isAboutToLeave := c.State == client.Releases || c.State == client.Told
 	hasAUseForIt := c.IsInside() || waitsItsTurn || isAboutToLeave
 	banner := Banner{Clients: []int{c.Number}, Znode: first.Name}

@@ -56,7 +56,7 @@ type Assignment struct {
 }
 
 // Begin opens all sessions, and lets the clients go to work.
-func (w *worker) Begin(me Assignment, _ *[]bool) error {
+func (w *worker) Begin(me Assignment, _ *[]int) error {
 	go w.pulse.beat()
 	random := rand.New(rand.NewPCG(me.Seed, uint64(100+me.Process)))
 	for i := range perProcess {

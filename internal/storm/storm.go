@@ -123,10 +123,19 @@ func (s *storm) startProcesses(ctx context.Context) error {
 		s.processes = append(s.processes, p)
 		context.AfterFunc(ctx, func() { _ = p.Kill() })
 	}
-	_, err := process.CallAll[bool](s.processes, "Begin", func(i int) any {
-		return Assignment{i, s.Seed, s.ensemble.Servers()}
-	})
+	_, err := s.callAll("Begin", func(i int) any { return Assignment{i, s.Seed, s.ensemble.Servers()} })
 	return err
+}
+
+// callAll calls a method of all client processes at the same time, and returns all that they answer.
+func (s *storm) callAll(method string, args func(i int) any) ([]int, error) {
+	var calls sync.WaitGroup
+	answers, errs := make([][]int, len(s.processes)), make([]error, len(s.processes))
+	for i, p := range s.processes {
+		calls.Go(func() { errs[i] = p.Call(method, args(i), &answers[i]) })
+	}
+	calls.Wait()
+	return slices.Concat(answers...), errors.Join(errs...)
 }
 
 func (s *storm) closeProcesses() {
@@ -152,7 +161,7 @@ func (s *storm) blow(ctx context.Context) error {
 	faults.Go(func() { errs[streams] = s.serverFaults(blowing) })
 	faults.Wait()
 
-	hung, err := process.CallAll[int](s.processes, "Finish", func(int) any { return true })
+	hung, err := s.callAll("Finish", func(int) any { return true })
 	done()
 	watchers.Wait()
 	s.hung = hung

@@ -289,7 +289,7 @@ func (q *Queue) release() Release {
 	all, waiters := counting(append(q.waiting, q.holder)...), counting(q.waiting...)
 	begin := time.Now()
 	q.handOver()
-	quiet := since(q.holder.Member)
+	quiet := q.holder.Came()
 	took := quiet.Sub(begin)
 	if !q.Polls {
 		q.settles(q.waiting)

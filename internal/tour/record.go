@@ -33,11 +33,10 @@ type scene struct {
 	filmed map[*wiretap.Tap]*stage.Client
 }
 
-// What a client can be besides what zktest says. The stage has a sign for each.
+// What a client can be besides what it says itself. The stage has a sign for each.
 const (
 	crashed = "crashed"
 	cutOff  = "cut off, believes it holds"
-	told    = client.Told
 )
 
 // scene sets up a lock. It ends with ctx, at the latest after patience.
@@ -84,6 +83,7 @@ func (s *scene) must(err error) {
 // join brings a client.
 func (s *scene) join(name string, timeout time.Duration) *zktest.Member {
 	m := s.Lock.Subject.JoinAs(s.Zoo, name, property.Seat{Timeout: timeout})
+	s.shows(m)
 	s.members = append(s.members, m)
 	return m
 }
@@ -102,8 +102,62 @@ func (s *scene) cast(n int) []*zktest.Member {
 			join(i, nil)
 		}
 	}
+	for _, m := range come {
+		s.shows(m)
+	}
 	s.members = append(s.members, come...)
 	return come
+}
+
+// shows lets the camera see what becomes of a client that calls Lock and Unlock.
+func (s *scene) shows(m *zktest.Member) {
+	if s.camera == nil {
+		return
+	}
+	m.Way = s.shown(m, m.Way, client.Holds)
+	if m.Reader != nil {
+		m.Reader.Way = s.shown(m, m.Reader.Way, client.Reads)
+	}
+}
+
+func (s *scene) shown(m *zktest.Member, w zktest.Way, inside string) zktest.Way {
+	lock := w.Lock
+	w.Lock = func(ctx context.Context) (zktest.Hold, error) {
+		s.becomes(m, client.Waits)
+		hold, err := lock(ctx)
+		if err != nil {
+			s.becomes(m, client.Failed)
+			return nil, err
+		}
+		s.becomes(m, inside)
+		return shownHold{hold, func() { s.becomes(m, client.Idle) }}, nil
+	}
+	return w
+}
+
+// shownHold is a hold whose end the camera sees.
+type shownHold struct {
+	zktest.Hold
+	ended func()
+}
+
+func (h shownHold) Unlock(ctx context.Context) error {
+	err := h.Hold.Unlock(ctx)
+	if err == nil {
+		h.ended()
+	}
+	return err
+}
+
+// becomes lets the camera see a new state of a client.
+func (s *scene) becomes(m *zktest.Member, state string) {
+	if s.camera == nil {
+		return
+	}
+	s.mu.Lock()
+	seen := s.filmed[m.Tap]
+	s.mu.Unlock()
+	s.camera.Becomes(seen, state)
 }
 
 // each does something with all values at once.
@@ -120,12 +174,6 @@ func each[V any](t zktest.T, values []V, do func(int, V)) {
 	if slices.Contains(ok, false) {
 		t.FailNow()
 	}
-}
-
-// since is since when the client is in its state.
-func since(m *zktest.Member) time.Time {
-	states := m.States()
-	return states[len(states)-1].At
 }
 
 // asks calls Lock in the background.
@@ -165,7 +213,7 @@ func (s *scene) mustWait(turn *zktest.Turn) {
 func (s *scene) expire(dead ...*zktest.Member) {
 	var clients []*zktest.Client
 	for _, m := range dead {
-		m.Becomes(crashed)
+		s.becomes(m, crashed)
 		clients = append(clients, m.Client)
 	}
 	s.Expire(clients...)
@@ -256,9 +304,6 @@ func sentence(en, zh string, args ...any) lang.Text {
 
 // story is what the camera has recorded.
 func (s *scene) story() stage.Story {
-	for _, m := range s.members {
-		s.camera.States(s.filmed[m.Tap], m.States())
-	}
 	return s.camera.Story()
 }
 

@@ -3,6 +3,7 @@ package tour
 import (
 	"fmt"
 
+	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/stage"
 	"zklock/internal/wiretap"
@@ -334,10 +335,10 @@ func tellCutOff(s *scene) {
 	s.sum("client 0 holds the lock, client 1 waits.", "客户端 0 持有锁，客户端 1 在等。")
 	s.phase("client 0 is cut off", "客户端 0 失去连接")
 	holder.Crash()
-	holder.Becomes(cutOff)
+	s.becomes(holder.Member, cutOff)
 	if holder.HasHolds() {
 		zktest.AwaitChan(s.Zoo, "client 0 to be told", holder.Context().Done())
-		holder.Becomes(told)
+		s.becomes(holder.Member, client.Told)
 	}
 	s.AwaitExpiry(holder.Client)
 	s.ended(holder.Member)

@@ -1,6 +1,9 @@
 package wiretap
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Counts sums up frames. What is not the lock's own doing is left out: pings,
 // the session's handshake, its end and its setWatches after a reconnect, and an
@@ -44,6 +47,22 @@ func Count(frames ...[]Frame) Counts {
 		}
 	}
 	return c
+}
+
+// AtOnce counts the requests that were made as soon as a reply had come: who polls well rests
+// between the two.
+func AtOnce(frames []Frame) (n int) {
+	var answered time.Time
+	for _, f := range frames {
+		switch {
+		case !f.isOfLock():
+		case f.Kind == Reply:
+			answered = f.At
+		case f.Kind == Request && f.At.Sub(answered) < 2*time.Millisecond:
+			n++
+		}
+	}
+	return n
 }
 
 // IsOfSession tells whether a frame is the client's own doing, for its session, and not

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -67,24 +66,15 @@ type Member struct {
 	Path    string  // of the lock
 	Reader  *Member // the same client as a reader, where readers share
 
-	zoo    *Zoo
-	states *states
+	zoo *Zoo
 }
 
 // NewMember gives a client its lock: the way to take it, and the way to take it
 // as a reader, or nil.
 func NewMember(z *Zoo, c *Client, s Session, path string, write Way, read *Way) *Member {
-	m := &Member{Client: c, Session: s, Path: path, zoo: z, states: &states{}}
-	m.Way = m.states.recorded(write, StateHolds)
+	m := &Member{Client: c, Way: write, Session: s, Path: path, zoo: z}
 	if read != nil {
-		m.Reader = &Member{
-			Client:  c,
-			Way:     m.states.recorded(*read, StateReads),
-			Session: s,
-			Path:    path,
-			zoo:     z,
-			states:  m.states,
-		}
+		m.Reader = &Member{Client: c, Way: *read, Session: s, Path: path, zoo: z}
 	}
 	return m
 }
@@ -184,78 +174,4 @@ func (z *Zoo) CountClients(clients ...*Client) func() wiretap.Counts {
 		}
 		return wiretap.Count(frames...)
 	}
-}
-
-// A State is what a client is from a moment on, as it knows itself after a call to the lock.
-type State struct {
-	At time.Time
-	Is string
-}
-
-// The states that a call to the lock leads to.
-const (
-	StateIdle   = "idle"
-	StateWaits  = "waits"
-	StateHolds  = "holds"
-	StateReads  = "reads"
-	StateFailed = "got an error"
-)
-
-// Becomes notes a state that no call leads to.
-func (m *Member) Becomes(is string) { m.states.add(is) }
-
-// States lists those that the client has been in so far.
-func (m *Member) States() []State {
-	m.states.Lock()
-	defer m.states.Unlock()
-	return slices.Clone(m.states.all)
-}
-
-type states struct {
-	sync.Mutex
-	all []State
-}
-
-func (m *states) add(is string) {
-	m.Lock()
-	defer m.Unlock()
-	m.all = append(m.all, State{time.Now(), is})
-}
-
-// recorded is the same way, which records the states of who takes it.
-func (m *states) recorded(w Way, held string) Way {
-	answer := func(h Hold, err error) (Hold, error) {
-		if err != nil {
-			m.add(StateFailed)
-			return nil, err
-		}
-		m.add(held)
-		return recordedHold{h, m}, nil
-	}
-	tells := w
-	tells.Lock = func(ctx context.Context) (Hold, error) {
-		m.add(StateWaits)
-		return answer(w.Lock(ctx))
-	}
-	if w.TryLock != nil {
-		tells.TryLock = func(ctx context.Context, wait time.Duration) (Hold, error) {
-			m.add(StateWaits)
-			return answer(w.TryLock(ctx, wait))
-		}
-	}
-	return tells
-}
-
-// recordedHold records that it is released.
-type recordedHold struct {
-	Hold
-	states *states
-}
-
-func (h recordedHold) Unlock(ctx context.Context) error {
-	err := h.Hold.Unlock(ctx)
-	if err == nil {
-		h.states.add(StateIdle)
-	}
-	return err
 }

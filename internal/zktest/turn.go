@@ -15,6 +15,7 @@ type Turn struct {
 	mark   int
 	cancel context.CancelFunc
 	done   chan struct{}
+	came   time.Time // when the call came back
 	held   Hold
 	err    error
 }
@@ -46,6 +47,7 @@ func (m *Member) Call(lock func(context.Context) (Hold, error)) *Turn {
 	go func() {
 		defer close(t.done)
 		t.held, t.err = lock(ctx)
+		t.came = time.Now()
 	}()
 	m.zoo.t.Cleanup(func() { // before the client closes
 		cancel()
@@ -88,6 +90,13 @@ func (t *Turn) Acquired() {
 	if err := t.Err(); err != nil {
 		t.zoo.t.Fatalf("%s: Lock: %v", t.Name, err)
 	}
+}
+
+// Came is when the call came back with the lock.
+func (t *Turn) Came() time.Time {
+	t.zoo.t.Helper()
+	t.Acquired()
+	return t.came
 }
 
 // Held returns the hold, once the call has come back with it.

@@ -23,6 +23,6 @@ func TestLock(t *testing.T) {
 		return Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 	}
 	lock := property.OverHolds("New", open, New)
-	lock.NotHeld, lock.Lost = ErrNotHeld, ErrLost
+	lock.NotHeld = ErrNotHeld
 	exercise.Check(t, exercise.Step6, lock)
 }
