@@ -335,7 +335,7 @@ class Stage {
     if (f.kind === NOTIFICATION) return say("changed!", "变了！");
     if (f.kind === REQUEST) return OPS[f.op] ?? "";
     if (f.err) return errorName(f.err);
-    return f.op === 12 ? say(`${f.names} names`, `${f.names} 个名字`) : say("done", "完成");
+    return f.op === 12 ? say(f.names === 1 ? "1 name" : `${f.names} names`, `${f.names} 个名字`) : say("done", "完成");
   }
 
   // over tells whether a frame is drawn over the znodes, or under them.
