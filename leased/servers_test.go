@@ -105,7 +105,7 @@ func TestServersThatWantALogin(t *testing.T) {
 // awaits returns when cond is true.
 func awaits(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	require.Eventually(t, cond, zktest.Patience, 5*time.Millisecond, "waited in vain for %s", what)
+	require.Eventually(t, cond, zktest.Patience, 5*time.Millisecond, "timed out waiting for %s", what)
 }
 
 // A local session can make no ephemeral znode, if the servers do not make a global one of it.

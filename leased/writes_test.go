@@ -92,7 +92,7 @@ func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 	grown := transactions(t, leader) - before
 
 	all := 0
-	const withDirectory = 3 // creates of the first hold: one in vain, the directory, and the znode
+	const withDirectory = 3 // creates of the first hold: one that finds no directory, the directory, and the znode
 	for _, of := range []struct {
 		what                      string
 		members                   []*zktest.Member

@@ -344,7 +344,7 @@ var UnlockTooMany = property(
 		turn := a.Acquire()
 		turn.Release()
 		s.says("a second Unlock", turn.Unlock(), s.subject.NotHeld, a.Path)
-		s.done("Unlock without the lock answered %q", s.subject.NotHeld)
+		s.holds("Unlock without the lock answered %q", s.subject.NotHeld)
 	})
 
 // A holds, and somebody deletes its znode.

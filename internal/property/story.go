@@ -71,16 +71,6 @@ func (s *story) left(c *zktest.Member) []string {
 	})
 }
 
-// done ends the story, if nothing is left at the server but an empty directory.
-func (s *story) done(evidence string, args ...any) {
-	left := s.Names(s.dir)
-	s.failsIf(len(left) > 0, "left in the lock's directory: %v", left)
-	left = s.Names(s.Root)
-	isClean := len(left) == 0 || slices.Equal(left, []string{"lock"})
-	s.failsIf(!isClean, "left at the server: %v", left)
-	s.holds(evidence, args...)
-}
-
 // says fails the story unless err is an error of the kind wanted, if any, and
 // holds all the words.
 func (s *story) says(call string, err, want error, words ...string) {

@@ -65,8 +65,8 @@ var (
 
 // Start gives a server that is ready for sessions: the one that ZK_SERVERS
 // names, else a private process of a local installation, else a container.
-// ZK_BACKEND (existing, local, docker) forces one of these. When none can be
-// had, the error names each way, why it failed and the command that repairs it.
+// ZK_BACKEND (existing, local, docker) forces one of these, where ZK_SERVERS
+// names none. When none can be had, the error names each way, why it failed and the command that repairs it.
 //
 // ctx bounds the start only. A private server ends with this process, however
 // the process ends.
@@ -102,11 +102,11 @@ func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err 
 		return found, err
 	}
 	forced := os.Getenv("ZK_BACKEND")
-	if forced == "" && os.Getenv("ZK_SERVERS") != "" {
-		forced = "existing" // who names a server wants that one, and no other in its place
-	}
 	if !slices.Contains([]string{"", "existing", "local", "docker"}, forced) {
 		return found, fmt.Errorf("ZK_BACKEND=%q is unknown: it is existing, local or docker, or not set", forced)
+	}
+	if ways[0].name == "existing" && os.Getenv("ZK_SERVERS") != "" {
+		forced = "existing" // who names a server wants that one, and no other in its place
 	}
 	if i := slices.IndexFunc(ways, func(b backend) bool { return b.name == forced }); i >= 0 {
 		ways = ways[i : i+1]

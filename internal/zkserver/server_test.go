@@ -102,7 +102,7 @@ func TestServerIsNotMistakenForAnother(t *testing.T) {
 func TestExistingServerIsFoundAndLeftRunning(t *testing.T) {
 	shared, err := zktest.Shared()
 	require.NoError(t, err)
-	t.Setenv("ZK_BACKEND", "")
+	t.Setenv("ZK_BACKEND", "docker") // for what is started, and nothing is
 	t.Setenv("ZK_SERVERS", closed(t)+", "+shared.Addr)
 	s, err := zkserver.Start(t.Context())
 	require.NoError(t, err)

@@ -71,7 +71,6 @@ func find(ctx context.Context) (*zkserver.Server, error) {
 		}
 		os.Setenv("ZK_SERVERS", addr)
 	}
-	os.Setenv("ZK_BACKEND", "existing")
 	return zkserver.Start(ctx)
 }
 
