@@ -63,7 +63,8 @@ func holdIn(ctx context.Context, lock *RWLock) *Hold {
 // enter counts one more Lock or RLock inside the hold. inside is false if the hold was
 // released, and then the caller queues up like anybody else. (The hold's context has ended with
 // it, so the caller came here with one made by context.WithoutCancel, or while another goroutine
-// unlocks.) Nobody enters a hold that was lost: all that is left to do in it is to call Unlock. Nobody enters a reader's hold to write.
+// unlocks.) Nobody enters a hold that was lost: all that is left to do in it is to call Unlock.
+// Nobody enters a reader's hold to write.
 func (h *Hold) enter(k kind) (inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
