@@ -54,7 +54,8 @@ function tell(e) {
     late: () => say(`The list for ${who} comes late: in 3 s.`, `给${who} 的列表要迟到：3 秒后才来。`),
     later: () => say(`${who} is stopped: it will do that when it goes on.`, `${who} 已停住：恢复之后才会做。`),
   }[e.what]();
-  return capital(sentence).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端");
+  const name = e.znode ?? e.banner?.znode; // which begins with a small letter always
+  return (name && sentence.startsWith(name) ? sentence : capital(sentence)).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端");
 }
 
 // deed says what has arrived at a client, or at several: what a request came to, or that they
