@@ -9,6 +9,7 @@ import (
 
 	"zklock/internal/client"
 	"zklock/internal/stage"
+	"zklock/internal/steps"
 )
 
 // A command is what the page asks for. What is wrong with it is an error for the user.
@@ -36,7 +37,7 @@ func (s *service) do(c command) error {
 			s.mu.Unlock()
 			for at, b := range s.sides {
 				if b != nil {
-					s.lay(at, b.lock, 0)
+					s.lay(at, b.Choice, 0)
 				}
 			}
 		})
@@ -73,10 +74,10 @@ func (s *service) choose(c command) error {
 	if c.Board == nil || !slices.Contains([]int{0, 1}, *c.Board) {
 		return errors.New("there are the boards 0 and 1")
 	}
-	var l lock
+	var l steps.Choice
 	if c.Lock != "" || *c.Board == 0 {
 		var err error
-		if l, err = find(c.Lock); err != nil {
+		if l, err = steps.Choose(c.Lock); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func (c *contender) lives() bool { return c.Process != stage.Dead && !c.ended }
 func (c *contender) plays() {
 	complaints := &tail{}
 	var said io.Writer = complaints
-	if c.mine() {
+	if c.IsMine() {
 		said = io.MultiWriter(complaints, &printed{contender: c})
 	}
 	err := c.joins(said)
@@ -66,7 +66,7 @@ func (c *contender) joins(complaints io.Writer) error {
 	err := context.Canceled
 	c.mu.Lock()
 	if !c.ended {
-		c.child, err = process.StartAs(c.program.part, complaints, c.program.path, c.program.args...)
+		c.child, err = process.StartAs(c.program.Part, complaints, c.program.Path, c.program.Args...)
 	}
 	c.mu.Unlock()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/stage"
+	"zklock/internal/steps"
 )
 
 // A lesson is a situation to begin from, and what to do in it, one task after the other.
@@ -360,8 +361,8 @@ func (s *service) open(n int) {
 	s.leaves()
 	s.course.Lesson = n
 	s.mu.Unlock()
-	left, _ := find(l.left)
-	right, _ := find(l.right) // none: an empty side
+	left, _ := steps.Choose(l.left)
+	right, _ := steps.Choose(l.right) // none: an empty side
 	s.lay(1, right, l.clients)
 	s.lay(0, left, l.clients)
 	s.await(time.Minute, func() bool {

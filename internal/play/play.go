@@ -8,29 +8,30 @@ import (
 	"fmt"
 
 	"zklock/internal/exercise"
+	"zklock/internal/steps"
 	"zklock/internal/zkserver"
 )
 
 // An Opening is what the page shows first.
 type Opening struct {
 	lesson      int // 0: none
-	left, right lock
+	left, right steps.Choice
 }
 
 // NewOpening is an opening with a lesson, if it is not 0, or with locks, by their keys.
 func NewOpening(lesson int, left, right string) (o Opening, err error) {
 	if lesson < 0 || lesson > len(lessons) {
-		return o, fmt.Errorf("-lesson %d: there are the lessons 1 to %d", lesson, len(lessons))
+		return o, fmt.Errorf("LESSON=%d: there are the lessons 1 to %d", lesson, len(lessons))
 	}
 	o.lesson = lesson
 	if right != "" && left == "" {
 		left = "3"
 	}
 	if left != "" {
-		o.left, err = find(left)
+		o.left, err = steps.Choose(left)
 	}
 	if right != "" && err == nil {
-		o.right, err = find(right)
+		o.right, err = steps.Choose(right)
 	}
 	return o, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/stage"
+	"zklock/internal/steps"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
@@ -200,9 +201,9 @@ func TestTheWireIsHeldAndLetGo(t *testing.T) {
 func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 	t.Parallel()
 	p := plays(t, "6", 2)
-	for _, l := range locks {
+	for _, l := range steps.Choices {
 		switch _, all := os.LookupEnv("ZKLOCK_CLICKS"); {
-		case l.mine(), l.test != "" && !all && l.Key != "W2" && l.Key != "W12": // what has to be built takes its time
+		case l.IsMine(), l.IsMistake() && !all && l.Key != "W2" && l.Key != "W12": // what has to be built takes its time
 			continue
 		}
 		p.patience(time.Minute)

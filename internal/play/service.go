@@ -18,6 +18,7 @@ import (
 	"zklock/internal/book"
 	"zklock/internal/exercise"
 	"zklock/internal/stage"
+	"zklock/internal/steps"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
@@ -65,11 +66,11 @@ const most = 200
 type side struct {
 	*service
 	*stage.Recorder
-	lock
+	steps.Choice
 	saved     string // what the exercises were when it was laid
 	building  bool
 	complaint string // of the compiler
-	program   program
+	program   steps.Program
 	clients   []*contender
 	wanted    int            // clients, once it is built
 	left      sync.WaitGroup // has each client until its process has ended
@@ -141,8 +142,8 @@ func begin(
 			s.observer.Close()
 		}
 		running.Wait()
-		s.lay(0, lock{}, 0)
-		s.lay(1, lock{}, 0)
+		s.lay(0, steps.Choice{}, 0)
+		s.lay(1, steps.Choice{}, 0)
 		if ensemble == nil {
 			s.clean(s.root)
 			s.observer.Close()
@@ -199,10 +200,10 @@ func (s *service) clean(path string) {
 
 // lay puts a lock on a side, with so many clients; no lock empties it. Only one job at a
 // time lays.
-func (s *service) lay(at int, l lock, clients int) {
+func (s *service) lay(at int, l steps.Choice, clients int) {
 	var fresh *side
 	if l.Key != "" {
-		fresh = &side{service: s, Recorder: stage.New(), lock: l, wanted: clients, saved: s.saved(), building: true}
+		fresh = &side{service: s, Recorder: stage.New(), Choice: l, wanted: clients, saved: s.saved(), building: true}
 	}
 	s.mu.Lock()
 	old := s.sides[at]
@@ -221,7 +222,7 @@ func (s *service) lay(at int, l lock, clients int) {
 	if fresh == nil {
 		return
 	}
-	p, err := l.program(s.ctx, s.repo, s.yours, s.scratch)
+	p, err := l.Program(s.ctx, s.repo, s.yours, s.scratch)
 	var dir, path string
 	if err == nil {
 		dir, path, err = s.place(l, p)
@@ -233,17 +234,17 @@ func (s *service) lay(at int, l lock, clients int) {
 		fresh.complaint = err.Error()
 		return
 	}
-	fresh.program, fresh.Dir, fresh.Path, fresh.Znode = p, dir, path, p.step == "1"
+	fresh.program, fresh.Dir, fresh.Path, fresh.Znode = p, dir, path, p.Lock.Znode
 	fresh.fill()
 }
 
 // place makes a place at the server: the queue, and what the clients are given.
-func (s *service) place(l lock, p program) (dir, path string, err error) {
+func (s *service) place(l steps.Choice, p steps.Program) (dir, path string, err error) {
 	dir, err = s.create(s.root+"/", zk.FlagSequence)
 	path = dir + "/lock"
 	if l.Key != "W5" { // whose locks have one queue, beside them
 		dir = path
-		if err == nil && p.step != "1" { // making the queue is no part of what is shown
+		if err == nil && !p.Lock.Znode { // making the queue is no part of what is shown
 			_, err = s.create(path, 0)
 		}
 	}
@@ -265,12 +266,12 @@ func (b *side) fill() {
 // rebuild lays the learner's locks anew that have been saved.
 func (s *service) rebuild() {
 	for at, b := range s.sides {
-		isMine := b != nil && b.mine()
+		isMine := b != nil && b.IsMine()
 		if isMine && b.saved != s.saved() {
 			s.mu.Lock()
 			wanted := b.wanted
 			s.mu.Unlock()
-			s.lay(at, b.lock, wanted)
+			s.lay(at, b.Choice, wanted)
 		}
 	}
 }
@@ -346,7 +347,7 @@ func (s *service) news(r *reader) string {
 			}
 			of = b.News(
 				r.boards[at],
-				map[string]any{"lock": b.Key, "name": b.Name, "lesson": b.Lesson, "step": b.program.step,
+				map[string]any{"lock": b.Key, "name": b.Name, "lesson": b.Lesson, "step": stepOf(b.program.Lock),
 					"building": b.building, "complaint": b.complaint},
 			)
 		}
@@ -362,4 +363,19 @@ func (s *service) news(r *reader) string {
 		panic(err) // it is ours
 	}
 	return string(text)
+}
+
+// stepOf is the step that a lock is, "" if it is none.
+func stepOf(l steps.Lock) string {
+	if l.Beside {
+		return ""
+	}
+	return l.Key
+}
+
+// Part begins the part of a client in a process that was started for it.
+func Part() {
+	for _, s := range steps.Every {
+		s.Acts()
+	}
 }

@@ -13,6 +13,8 @@ type Lock struct {
 	Folder  string // where its code is; "": it is not ours
 	Beside  bool   // it stands beside the steps
 	Znode   bool   // its path is that of its one znode, and not of a directory
+	Polls   bool   // who waits asks again and again
+	Herd    bool   // a release wakes all who wait
 
 	// What the pages say of it.
 	Title  string    // in one short word; "": the tour does not show it
@@ -22,22 +24,22 @@ type Lock struct {
 
 // Locks are all of them, in the order in which they are shown.
 var Locks = []Lock{
-	{Key: "1", Subject: "step 1", Folder: "step01_plain_node", Znode: true,
+	{Key: "1", Subject: "step 1", Folder: "step01_plain_node", Znode: true, Polls: true,
 		Title: "plain", Name: text("a plain znode",
 			"一个普通的 znode"),
 		Lesson: text("One znode is the lock. Every try of a waiter is a write; a crash locks all out.",
 			"一个 znode 就是锁。等待者每试一次都是一次写操作；持有者崩溃，谁也拿不到锁。")},
-	{Key: "1w", Subject: "step 1w", Folder: "step01_plain_node", Beside: true, Znode: true,
+	{Key: "1w", Subject: "step 1w", Folder: "step01_plain_node", Beside: true, Znode: true, Herd: true,
 		Title: "watched", Name: text("a plain znode, watched",
 			"一个普通的 znode，有监听"),
 		Lesson: text("Step 1's NewWatched: silent, and then all who wait are told, and each of them writes.",
 			"第 1 步的 NewWatched：等待时不发请求，然后所有等待者都收到通知，每一个都发出写操作。")},
-	{Key: "2", Subject: "step 2", Folder: "step02_sequential_spin",
+	{Key: "2", Subject: "step 2", Folder: "step02_sequential_spin", Polls: true,
 		Title: "spin", Name: text("a queue, and asking",
 			"排队，不停地问"),
 		Lesson: text("Numbered znodes stand in line, and die with their session; all keep asking.",
 			"编了号的 znode 排成队，随会话消失；所有人不停地问。")},
-	{Key: "3", Subject: "step 3", Folder: "step03_children_watch",
+	{Key: "3", Subject: "step 3", Folder: "step03_children_watch", Herd: true,
 		Title: "herd", Name: text("watch the directory",
 			"监听目录"),
 		Lesson: text("Who waits does not ask: the server notifies all of them of each change, and all look again.",
@@ -52,17 +54,32 @@ var Locks = []Lock{
 			"排队，不怕应答丢失"),
 		Lesson: text("Lost replies do no harm. The holder may lock again, is told of a loss, and has a token.",
 			"应答丢失没有害处。持有者可以再次加锁，丢锁时得到通知，并有令牌。")},
-	{Key: "cohort", Subject: "leased.Cohort", Folder: "leased", Beside: true},
 	{Key: "6", Subject: "step 6", Folder: "step06_shared_lock",
 		Title: "shared", Name: text("a lock to share",
 			"可以共享的锁"),
 		Lesson: text("Readers share it, a writer is alone; each still waits for one other only.",
 			"读者共享，写者独占；每个仍然只等另外一个。")},
+	{Key: "mutex", Subject: "leased.Mutex", Folder: "leased", Beside: true,
+		Name: text("leased.Mutex", "leased.Mutex"), Lesson: work},
+	{Key: "rwmutex", Subject: "leased.RWMutex", Folder: "leased", Beside: true,
+		Name: text("leased.RWMutex", "leased.RWMutex"), Lesson: work},
+	{Key: "cohort", Subject: "leased.Cohort", Folder: "leased", Beside: true,
+		Name: text("leased.Cohort", "leased.Cohort"), Lesson: work},
 	{Key: "zk", Subject: "zk.Lock", Beside: true,
 		Title: "client", Name: text("zk.Lock, the Go client's own",
 			"zk.Lock，Go 客户端自带的锁"),
 		Lesson: text("The Go client's own lock, for comparison: it waits as step 4 does.",
 			"Go 客户端自带的锁，用作对比：等待方式与第 4 步相同。")},
+}
+
+var work = text("For work: what the steps teach, and a lease.", "用在生产环境里：有各步讲的一切，还有租约。")
+
+// Heading is a lock's name on a page, with the step before it.
+func (l Lock) Heading() lang.Text {
+	if l.Key[0] < '0' || l.Key[0] > '9' {
+		return l.Name
+	}
+	return lang.Of("Step %v: %v", "第 %v 步：%v", l.Key, l.Name)
 }
 
 func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }

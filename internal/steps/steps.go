@@ -33,8 +33,8 @@ var All = []property.Subject{
 // Beside them stand step 1's watched lock, the locks for work, and the Go client's own.
 var (
 	Watched = property.Over(named("1w"), plainnode.NewWatched)
-	Mutex   = property.OverHolds("leased.Mutex", openLeased, leased.NewMutex)
-	RWMutex = property.OverHolds("leased.RWMutex", openLeased, leased.NewRWMutex)
+	Mutex   = property.OverHolds(named("mutex"), openLeased, leased.NewMutex)
+	RWMutex = property.OverHolds(named("rwmutex"), openLeased, leased.NewRWMutex)
 	Cohort  = property.OverHolds(named("cohort"), openLeased, leased.NewCohort)
 	Client  = property.Over(named("zk"), property.ClientLock)
 )

@@ -1,7 +1,6 @@
 package tour
 
 import (
-	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/stage"
 	"zklock/internal/steps"
@@ -25,15 +24,7 @@ func (l Lock) among(keys ...string) bool {
 
 // onPage is the lock as the stage's page shows it.
 func (l Lock) onPage() stage.Lock {
-	return stage.Lock{Key: l.Key, Heading: Heading(l.Lock), Lesson: l.Lesson}
-}
-
-// Heading is a lock's name on a page, with the step before it.
-func Heading(l steps.Lock) lang.Text {
-	if l.Key[0] < '0' || l.Key[0] > '9' {
-		return l.Name
-	}
-	return lang.Of("Step %v: %v", "第 %v 步：%v", l.Key, l.Name)
+	return stage.Lock{Key: l.Key, Heading: l.Heading(), Lesson: l.Lesson}
 }
 
 // Locks are all that the tour shows: the steps, step 1's lock whose waiters watch, and, as

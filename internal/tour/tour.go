@@ -102,7 +102,7 @@ func (t *Tour) queues(ctx context.Context) error {
 		err := zktest.Play(func(z zktest.T) {
 			var group []*Queue
 			for i, lock := range slices.Backward(t.Locks) {
-				if lock.among("1", "2") == poll {
+				if lock.Polls == poll {
 					part := zktest.NewSection(z)
 					t.Queues[i] = &Queue{scene: t.scene(ctx, patience, part, lock), part: part, largest: t.Largest}
 					group = append(group, t.Queues[i])

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"zklock/internal/exercise"
 	"zklock/internal/explore"
 	"zklock/internal/lang"
 	"zklock/internal/process"
@@ -43,7 +44,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	settings, l, err := read()
+	settings, chosen, err := read()
 	if err != nil {
 		return err
 	}
@@ -52,12 +53,12 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	program, args, err := l.program(ctx, scratch)
+	program, err := chosen.Program(ctx, ".", exercise.Folder, scratch)
 	if err != nil {
 		return err
 	}
-	settings.Znode = l.znode
-	settings.WakesOne = l.wakesOne && settings.Readers == 0
+	settings.Znode = program.Lock.Znode
+	settings.WakesOne = !program.Lock.Herd && settings.Readers == 0
 	server, err := zkserver.Start(ctx)
 	if err != nil {
 		return err
@@ -68,18 +69,18 @@ func run(ctx context.Context) error {
 	err = zktest.Play(func(t zktest.T) {
 		z := zktest.NewOn(t, server)
 		settings.Servers, settings.Root = z.Servers(), z.Root
-		players, err := explore.Start(processes, settings, l.part, program, args...)
+		players, err := explore.Start(processes, settings, program.Part, program.Path, program.Args...)
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
-		fmt.Printf("%s: %d clients take the lock once each; faults in an order: at most %d\n",
-			l.name, settings.Clients, settings.Faults)
+		fmt.Printf("%s\n%d clients take the lock once each; faults in an order: at most %d\n",
+			chosen.Name, settings.Clients, settings.Faults)
 		begun := time.Now()
 		var failed error
 		result, failed = explore.Explore(ctx, players, progress())
 		took = time.Since(begun)
 		if broken := result.Broken(); len(broken) > 0 && failed == nil {
-			failed = draw(server.Origin, l.name, broken[0], result, players[0])
+			failed = draw(server.Origin, chosen.Name, broken[0], result, players[0])
 		}
 		failed = errors.Join(failed, explore.End(players))
 		if failed != nil {
@@ -133,7 +134,7 @@ func draw(origin string, lock lang.Text, invariant string, r explore.Result, pla
 }
 
 // read reads the flags.
-func read() (s explore.Settings, l lock, err error) {
+func read() (s explore.Settings, l steps.Choice, err error) {
 	step := flag.String("step", "4", "which lock: 1w, 3 to 6, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
 	flag.IntVar(&s.Clients, "clients", 2, "how many clients, at most 4")
 	flag.IntVar(&s.Readers, "readers", 0, "how many of them read")
@@ -143,7 +144,10 @@ func read() (s explore.Settings, l lock, err error) {
 	if err := process.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
 		return s, l, err
 	}
-	l, err = find(*step)
+	l, err = steps.Choose(*step)
+	if polls := l.Key == "1" || l.Key == "2"; polls {
+		err = explore.ErrAsks
+	}
 	isOutOfRange := s.Clients < 1 || s.Clients > 4 || s.Readers < 0 || s.Readers > 4 || s.Faults < 0 || s.Faults > 2
 	if isOutOfRange {
 		err = errors.Join(err, errors.New("there are 1 to 4 clients, 0 to 4 readers, and 0 to 2 faults"))

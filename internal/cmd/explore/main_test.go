@@ -16,7 +16,6 @@ import (
 
 	"zklock/internal/exercise"
 	"zklock/internal/explore"
-	"zklock/internal/lang"
 	"zklock/internal/stage"
 	"zklock/internal/steps"
 	"zklock/internal/zktest"
@@ -34,10 +33,17 @@ func TestMain(m *testing.M) {
 	zktest.Main(m)
 }
 
+func choose(t *testing.T, key string) steps.Choice {
+	t.Helper()
+	chosen, err := steps.Choose(key)
+	require.NoError(t, err)
+	return chosen
+}
+
 // explored plays the orders of a lock, and gives its players to one who wants more of them.
 func explored(
 	t *testing.T,
-	l lock,
+	l steps.Choice,
 	s explore.Settings,
 	more ...func(explore.Result, []*explore.Player),
 ) (explore.Result, error) {
@@ -46,15 +52,15 @@ func explored(
 }
 
 // until is explored, as far as it needs to be.
-func until(t *testing.T, l lock, s explore.Settings, isEnough func(explore.Result) bool,
+func until(t *testing.T, l steps.Choice, s explore.Settings, isEnough func(explore.Result) bool,
 	more ...func(explore.Result, []*explore.Player)) (explore.Result, error) {
 	t.Helper()
-	program, args, err := l.program(t.Context(), t.TempDir())
+	program, err := l.Program(t.Context(), ".", exercise.Folder, t.TempDir())
 	require.NoError(t, err)
 	z := zktest.New(t)
 	s.Servers, s.Root = z.Servers(), z.Root
-	s.Znode, s.WakesOne = l.znode, l.wakesOne
-	players, err := explore.Start(2, s, l.part, program, args...)
+	s.Znode, s.WakesOne = program.Lock.Znode, !program.Lock.Herd
+	players, err := explore.Start(2, s, program.Part, program.Path, program.Args...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, explore.End(players)) }()
 	ctx, enough := context.WithCancel(t.Context())
@@ -70,33 +76,12 @@ func until(t *testing.T, l lock, s explore.Settings, isEnough func(explore.Resul
 	return r, err
 }
 
-func TestFind(t *testing.T) {
-	for key, want := range map[string]lock{
-		"1w":    {part: "step 1w", znode: true},
-		"04":    {part: "step 4", wakesOne: true},
-		"zk":    {part: "zk.Lock", wakesOne: true},
-		"W8":    {part: "W8", test: "^TestW8TrustsTheWakeUp$", folder: "step04_predecessor_watch", wakesOne: true},
-		"W13":   {part: "W13", test: "^TestW13MakesItsLatchTooLate$", folder: "step03_children_watch"},
-		"mine":  {mine: true},
-		"mine4": {mine: true, step: "4"},
-	} {
-		l, err := find(key)
-		require.NoError(t, err, key)
-		l.name = lang.Text{}
-		assert.Equal(t, want, l, key)
-	}
-	for _, key := range []string{"1", "2", "7", "W0", "W25", "w8", ""} {
-		_, err := find(key)
-		assert.Error(t, err, "STEP=%q", key)
-	}
-}
-
 // What is printed has all that is wrong, a story that two mistakes share only once; and
 // the page has the order, choice by choice, as the run has told it.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	settings := explore.Settings{Clients: 2, Faults: 1, Switches: 0}
-	_, err := explored(t, locks["4"], settings, func(r explore.Result, players []*explore.Player) {
+	_, err := explored(t, choose(t, "4"), settings, func(r explore.Result, players []*explore.Player) {
 		var out bytes.Buffer
 		report(&out, r, 2*time.Second, false)
 		said := out.String()
@@ -143,14 +128,14 @@ func TestReport(t *testing.T) {
 // 1w's lock is a znode: its orders are those of a lock that can be taken.
 func TestAZnodeIsExplored(t *testing.T) {
 	t.Parallel()
-	r, err := explored(t, locks["1w"], explore.Settings{Clients: 2, Switches: explore.Unbound})
+	r, err := explored(t, choose(t, "1w"), explore.Settings{Clients: 2, Switches: explore.Unbound})
 	require.NoError(t, err)
 	assert.Greater(t, r.Orders, 5)
 	assert.Empty(t, r.Broken())
 }
 
 // written writes a step's lock as the learner's, with a change in it, if was is not empty.
-func written(t *testing.T, step, was, is string) lock {
+func written(t *testing.T, step, was, is string) steps.Choice {
 	t.Helper()
 	e, err := exercise.Find(step)
 	require.NoError(t, err)
@@ -168,7 +153,7 @@ func written(t *testing.T, step, was, is string) lock {
 		}
 		require.NoError(t, os.WriteFile(e.Dir()+file, solution, 0o644))
 	}
-	return lock{mine: true, step: step}
+	return choose(t, "mine"+step)
 }
 
 // What the exercises ask last.
@@ -188,13 +173,13 @@ func TestMine(t *testing.T) {
 	require.Error(t, err)
 	assert.Regexp(t, asks, err.Error())
 
-	asked := func(l lock) explore.Answer {
+	asked := func(l steps.Choice) explore.Answer {
 		t.Helper()
-		program, _, err := l.program(t.Context(), t.TempDir())
+		program, err := l.Program(t.Context(), ".", exercise.Folder, t.TempDir())
 		require.NoError(t, err)
 		z := zktest.New(t)
 		begun := time.Now()
-		a, err := explore.Mine(t.Context(), z.Servers(), z.Root, l.step, program)
+		a, err := explore.Mine(t.Context(), z.Servers(), z.Root, program.Lock.Key, program.Path)
 		require.NoError(t, err)
 		t.Logf("%d orders, all: %v, in %v", a.Orders, a.All, time.Since(begun))
 		return a
