@@ -182,7 +182,7 @@ var Step6 = Exercise{"6", "step06_shared_lock", []*property.Property{
 
 // The exercises after the steps.
 var (
-	Semaphore = Exercise{"semaphore", "internal/exercise/after/semaphore", property.SemaphoreProperties}
-	MultiLock = Exercise{"multilock", "internal/exercise/after/multilock", property.MultiLockProperties}
-	Election  = Exercise{"election", "internal/exercise/after/election", property.ElectionProperties}
+	Semaphore = Exercise{"semaphore", "internal/exercise/after/semaphore", semaphoreProperties}
+	MultiLock = Exercise{"multilock", "internal/exercise/after/multilock", multiLockProperties}
+	Election  = Exercise{"election", "internal/exercise/after/election", electionProperties}
 )

@@ -8,23 +8,23 @@ import (
 )
 
 // A holds the lock and locks again, and releases twice.
-var LocksAgain = property(
+var LocksAgain = New(
 	text("the holder may lock again", "持有者可以再次加锁"),
 	text("a function that locks, called from one that has locked, waits for itself",
 		"持锁的函数调用了另一个要加锁的函数，结果自己等自己"),
 	text("how can Lock tell that the caller is the holder?", "Lock 怎样看出调用者就是持有者？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		first := a.Acquire()
 		second := first.StartIn(first.Context())
-		s.failsIf(second.Waits() != zktest.Returned, "A holds the lock and waits for it: %v", s.left(a))
-		s.failsIf(second.Err() != nil, "A holds the lock, and its second Lock answered: %v", second.Err())
+		s.FailsIf(second.Waits() != zktest.Returned, "A holds the lock and waits for it: %v", s.left(a))
+		s.FailsIf(second.Err() != nil, "A holds the lock, and its second Lock answered: %v", second.Err())
 		if a.HasHolds() { // another lock inside is no re-entry
-			other := s.joinAs("C", Seat{Path: s.path + "-other"})
+			other := s.JoinAs("C", Seat{Path: s.path + "-other"})
 			inside := other.StartIn(first.Context())
 			inside.Acquired()
 			names := other.Queue()
-			s.failsIf(
+			s.FailsIf(
 				len(names) != 1,
 				"inside the hold of one lock another one was locked, and that one's queue is %v",
 				names,
@@ -36,18 +36,18 @@ var LocksAgain = property(
 		s.mustWait(waiting, waiting.StillWaits(), "saw A release once of two times")
 		first.Release()
 		waiting.Acquired()
-		s.holds("A locked twice with one znode, and B was let in after the second release")
+		s.Holds("A locked twice with one znode, and B was let in after the second release")
 	})
 
 // A holds the lock and is cut off. By the time that B is let in, A must know.
-var ToldOfLoss = property(
+var ToldOfLoss = New(
 	text("the holder is told when the lock is lost", "锁丢失时会通知持有者"),
 	text("a holder whose session is gone goes on writing beside the next one",
 		"会话已经失效的持有者还在写，而下一个持有者也在写"),
 	text("what does the client know, and when, while it cannot reach the server?",
 		"客户端连不上服务器时，它知道什么？什么时候知道？"),
-	func(s *story) {
-		a, b := s.joinMortal("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.JoinMortal("A"), s.Join("B")
 		earlier := a.Acquire()
 		earlier.Release()
 		held := a.Acquire()
@@ -55,27 +55,27 @@ var ToldOfLoss = property(
 		a.Crash()
 		if !a.HasHolds() {
 			s.AwaitExpiry(a.Client)
-			s.fails("session %#x of A has expired, and nothing can tell A, which is still inside", a.ID)
+			s.Fails("session %#x of A has expired, and nothing can tell A, which is still inside", a.ID)
 		}
 		waiting.Acquired()
-		s.failsIf(held.Context().Err() == nil, "session %#x of A has expired and B holds the lock: A has not been told", a.ID)
-		s.failsIf(
+		s.FailsIf(held.Context().Err() == nil, "session %#x of A has expired and B holds the lock: A has not been told", a.ID)
+		s.FailsIf(
 			earlier.Context().Err() == nil,
 			"A was told of its loss, but the context of an earlier hold goes on after Unlock",
 		)
-		s.holds("A was cut off, and knew it before B was let in")
+		s.Holds("A was cut off, and knew it before B was let in")
 	})
 
 // A and B take turns; between two turns the directory is deleted and so made
 // again, which starts the sequence numbers over.
-var Fenced = property(
+var Fenced = New(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
 		"存储分不清哪些是前一个持有者迟到的写入、哪些是正常的写入"),
 	text("which number at the server only ever grows?", "服务器上哪个数字只增不减？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
-		s.failsIf(!a.HasHolds(), "the lock hands out no number that a store could check")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
+		s.FailsIf(!a.HasHolds(), "the lock hands out no number that a store could check")
 		var tokens []int64
 		units := map[string]time.Duration{
 			"s":  time.Second,
@@ -97,14 +97,14 @@ var Fenced = property(
 			}
 		}
 		for i := 1; i < len(tokens); i++ {
-			s.failsIf(tokens[i] <= tokens[i-1], "turn %d got token %d after token %d", i+1, tokens[i], tokens[i-1])
+			s.FailsIf(tokens[i] <= tokens[i-1], "turn %d got token %d after token %d", i+1, tokens[i], tokens[i-1])
 		}
 		for unit := range units {
-			s.fails(
+			s.Fails(
 				"each token was the time of day, in %s, by the clock of this machine: another's may go wrong, or back; tokens: %v",
 				unit,
 				tokens,
 			)
 		}
-		s.holds("%d turns got the tokens %v, over a directory that was made again", len(tokens), tokens)
+		s.Holds("%d turns got the tokens %v, over a directory that was made again", len(tokens), tokens)
 	})

@@ -13,30 +13,30 @@ import (
 )
 
 // A holds the lock and crashes. B must get it when A's session has expired.
-var CrashFrees = property(
+var CrashFrees = New(
 	text("a crashed holder's lock is free again", "持有者崩溃后锁会释放"),
 	text("a process that dies inside the lock would lock everybody out for ever",
 		"进程若在持锁时崩溃，其他人就永远进不来了"),
 	text("who deletes the holder's znode when the holder cannot?", "持有者自己删不了 znode 时，由谁来删？"),
-	func(s *story) {
-		a, b := s.joinMortal("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.JoinMortal("A"), s.Join("B")
 		a.Acquire()
 		waiting := s.queue(b)[0]
 		a.Crash()
 		s.AwaitExpiry(a.Client)
-		s.failsIf(waiting.StillWaits() != zktest.Returned,
+		s.FailsIf(waiting.StillWaits() != zktest.Returned,
 			"the session of A is gone, its znode is not, and B waits: %v", s.left(a))
 		waiting.Acquired()
-		s.holds("A's session expired, and B was let in")
+		s.Holds("A's session expired, and B was let in")
 	})
 
 // A holds the lock, B waits, C waits behind B. B crashes, and C must wait on.
-var WaiterCrash = property(
+var WaiterCrash = New(
 	text("a waiter's crash lets nobody in", "等待者崩溃不会误放行"),
 	text("whoever waited behind it would take its death for a release", "排在它后面的人会把它的死亡当成释放"),
 	text("you were woken: does that mean that it is your turn?", "你被唤醒了：这就说明轮到你了吗？"),
-	func(s *story) {
-		a, b, c := s.join("A"), s.joinMortal("B"), s.join("C")
+	func(s *Story) {
+		a, b, c := s.Join("A"), s.JoinMortal("B"), s.Join("C")
 		held := a.Acquire()
 		waiting := s.queue(b, c)[1]
 		if len(s.left(b)) == 0 {
@@ -47,34 +47,34 @@ var WaiterCrash = property(
 		s.mustWait(waiting, waiting.StillWaits(), "saw the waiter B die")
 		held.Release()
 		waiting.Acquired()
-		s.holds("B died in the queue; C waited on, and was served after A's release")
+		s.Holds("B died in the queue; C waited on, and was served after A's release")
 	})
 
 // A holds the lock. B is cancelled while it waits, D runs into its deadline,
 // E is cancelled while its create is on its way. C must get the lock. At last nobody else is
 // there, and F is cancelled while its create is on its way, and then while its list is.
-var GivingUp = property(
+var GivingUp = New(
 	text("giving up leaves nothing behind", "放弃等待后不留残余"),
 	text("everyone behind would wait for a client that is no longer there", "排在后面的人都在等一个已经不在的客户端"),
 	text("the context has ended: what have you put into ZooKeeper by now, and who takes it out?",
 		"context 已经结束：到这时你在 ZooKeeper 里放了什么？由谁清掉？"),
-	func(s *story) {
-		a, b, c, d, e := s.join("A"), s.join("B"), s.join("C"), s.join("D"), s.join("E")
+	func(s *Story) {
+		a, b, c, d, e := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D"), s.Join("E")
 		held := a.Acquire()
 		waiting := s.queue(b, c)
-		s.gaveUp(b, s.givesUp(waiting[0], "B waits behind A"), context.Canceled)
+		s.GaveUp(b, s.givesUp(waiting[0], "B waits behind A"), context.Canceled)
 
 		overdue := d.Call(func(ctx context.Context) (zktest.Hold, error) {
 			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 			defer cancel()
 			return d.Lock(ctx)
 		})
-		s.failsIf(
+		s.FailsIf(
 			!s.soon(overdue.Returned),
 			"D waits behind A: its deadline has passed, and its Lock does not return; left by it: %v",
 			s.left(d),
 		)
-		s.gaveUp(d, overdue.Err(), context.DeadlineExceeded)
+		s.GaveUp(d, overdue.Err(), context.DeadlineExceeded)
 
 		slow := e.Tap.HoldReply(wiretap.Create, 1)
 		ctx, cancel := context.WithCancel(s.Ctx)
@@ -82,13 +82,13 @@ var GivingUp = property(
 		zktest.AwaitChan(s.Zoo, "the server to carry out E's create", slow.Sprung())
 		cancel()
 		slow.Let()
-		s.gaveUp(e, caught.Err(), context.Canceled)
+		s.GaveUp(e, caught.Err(), context.Canceled)
 
 		s.mustWait(waiting[1], waiting[1].StillWaits(), "went on waiting")
 		held.Release()
 		waiting[1].Release()
 
-		f := s.join("F") // whose turn it is, just when it gives up
+		f := s.Join("F") // whose turn it is, just when it gives up
 		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
 			slow = f.Tap.HoldReply(op, 1)
 			ctx, cancel = context.WithCancel(s.Ctx)
@@ -99,31 +99,31 @@ var GivingUp = property(
 			if caught.Err() == nil {
 				caught.Release()
 			} else {
-				s.gaveUp(f, caught.Err(), context.Canceled)
+				s.GaveUp(f, caught.Err(), context.Canceled)
 			}
 		}
-		s.holds("four gave up, each was told so, and left nothing; the next in line was served")
+		s.Holds("four gave up, each was told so, and left nothing; the next in line was served")
 	})
 
-// gaveUp fails the story unless the client was told why its Lock ended, and
+// GaveUp fails the story unless the client was told why its Lock ended, and
 // has left nothing behind.
-func (s *story) gaveUp(c *zktest.Member, err, why error) {
-	s.failsIf(!errors.Is(err, why), "%s gave up, and its Lock answered %v instead of %q", c.Name, err, why)
+func (s *Story) GaveUp(c *zktest.Member, err, why error) {
+	s.FailsIf(!errors.Is(err, why), "%s gave up, and its Lock answered %v instead of %q", c.Name, err, why)
 	for deadline := time.Now().Add(3 * time.Second); len(s.left(c)) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) { // a lock may clean up in the background
-			s.fails("%s gave up, and left %v behind", c.Name, s.left(c))
+			s.Fails("%s gave up, and left %v behind", c.Name, s.left(c))
 		}
 	}
 }
 
 // A holds. B's list is not answered, and B gives up: the answer comes later.
-var GivesUpAtOnce = property(
+var GivesUpAtOnce = New(
 	text("who gives up need not wait for an answer", "放弃等待不必等应答"),
 	text("a caller with a deadline would hang for as long as the line is down", "设了截止时间的调用者会一直挂到网络恢复"),
 	text("the context has ended while a request is on its way: who waits for the answer?",
 		"请求还在路上，context 已经结束：由谁来等应答？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		a.Acquire()
 		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
 			slow := b.Tap.HoldReply(op, 1)
@@ -135,28 +135,28 @@ var GivesUpAtOnce = property(
 			waiting.GiveUp()
 			atOnce := s.soon(waiting.Returned)
 			slow.Let()
-			s.failsIf(
+			s.FailsIf(
 				!atOnce,
 				"B gave up while the answer to its %v was on its way, and its Lock did not return before it had come",
 				op,
 			)
-			s.gaveUp(b, waiting.Err(), context.Canceled)
+			s.GaveUp(b, waiting.Err(), context.Canceled)
 		}
-		s.holds(
+		s.Holds(
 			"B gave up while its create, and then its list, was not answered: it was told at once, and nothing was left",
 		)
 	})
 
 // A holds. B's line breaks while B asks for the list, and then while it reads a znode. If
 // its Lock answers an error, it must have left the queue.
-var FailsClean = property(
+var FailsClean = New(
 	text("an error in the wait leaves nothing behind", "等待出错后不留残余"),
 	text("the znode of a caller who was told of an error would become the first, and hold the lock for nobody",
 		"调用者已经得到错误，它的 znode 却会排到最前，没有人在用锁，锁却被占着"),
 	text("a request of the wait has failed: what have you put into ZooKeeper by now?",
 		"等待中的一个请求失败了：到这时你在 ZooKeeper 里放了什么？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
 		var told []string
 		for _, op := range []wiretap.Op{wiretap.GetChildren, wiretap.GetData} {
@@ -170,26 +170,26 @@ var FailsClean = property(
 				told = append(told, "and waited on")
 				_ = s.givesUp(waiting, "B waited on after a broken line")
 			} else {
-				s.failsIf(waiting.Err() == nil, "B's line broke at its %v while A held the lock, and B was let in beside it", op)
+				s.FailsIf(waiting.Err() == nil, "B's line broke at its %v while A held the lock, and B was let in beside it", op)
 				told = append(told, fmt.Sprintf("and was told %q", waiting.Err()))
 			}
-			s.failsIf(!s.soon(func() bool { return len(s.left(b)) == 0 }),
+			s.FailsIf(!s.soon(func() bool { return len(s.left(b)) == 0 }),
 				"B's line broke at its %v, its Lock answered %v, and left %v", op, waiting.Err(), s.left(b))
 			b.Tap.Restore()
 		}
 		held.Release()
-		s.letIn(s.join("C").Start(), "A has released, and B has given up")
-		s.holds("B's line broke at its list, %s; at its read, %s; nothing was left", told[0], told[1])
+		s.letIn(s.Join("C").Start(), "A has released, and B has given up")
+		s.Holds("B's line broke at its list, %s; at its read, %s; nothing was left", told[0], told[1])
 	})
 
 // A holds, B waits, C waits behind B. Somebody deletes B's znode, and A releases.
-var NotBeside = property(
+var NotBeside = New(
 	text("a waiter whose znode was deleted is not let in beside another", "znode 被删的等待者，不会在别人持锁时拿到锁"),
 	text("it stands nowhere in the queue, and takes an empty place before it for its turn",
 		"它已不在队列里，却把前面没有人当成轮到自己"),
 	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),
-	func(s *story) {
-		a, b, c := s.join("A"), s.join("B"), s.join("C")
+	func(s *Story) {
+		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
 		held := a.Acquire()
 		turns := s.queue(b, c)
 		znodes := s.left(b)
@@ -198,32 +198,32 @@ var NotBeside = property(
 		}
 		s.deletes(znodes[0])
 		s.mustWait(turns[1], turns[1].StillWaits(), "saw the znode before its own deleted")
-		s.failsIf(turns[0].Returned() && turns[0].Err() == nil, "B's znode was deleted, and B was let in beside A")
+		s.FailsIf(turns[0].Returned() && turns[0].Err() == nil, "B's znode was deleted, and B was let in beside A")
 		held.Release()
 		s.letIn(turns[1], "A released, and C is the next")
-		s.failsIf(!s.soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
+		s.FailsIf(!s.soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
 			"B's znode was deleted, and B neither says so nor queues again; it has asked %s", turns[0].LastAsked())
 		if !turns[0].Returned() {
 			s.mustWait(turns[0], turns[0].StillWaits(), "had lost its znode")
 			turns[1].Release()
 			s.letIn(turns[0], "C released, and B has queued again")
-			s.holds("somebody deleted B's znode; B queued again, and was let in after C")
+			s.Holds("somebody deleted B's znode; B queued again, and was let in after C")
 		}
-		s.failsIf(
+		s.FailsIf(
 			turns[0].Err() == nil,
 			"somebody deleted B's znode, C was let in, and B was let in beside it; the queue: %v",
 			s.Names(s.dir),
 		)
-		s.holds("somebody deleted B's znode; B was told %q", turns[0].Err())
+		s.Holds("somebody deleted B's znode; B was told %q", turns[0].Err())
 	})
 
 // A holds, B waits, and B's session expires.
-var LostWhileWaiting = property(
+var LostWhileWaiting = New(
 	text("a waiter whose session expires says so or queues again", "会话过期的等待者会报错或重新排队"),
 	text("its znode and its watch are gone, and it would wait for ever", "它的 znode 和监听都没了，会永远等下去"),
 	text("the session has ended: what wakes the waiter now?", "会话已经结束：现在由什么唤醒等待者？"),
-	func(s *story) {
-		a, b := s.join("A"), s.joinMortal("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.JoinMortal("B")
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
 		told := zk.ErrSessionExpired
@@ -235,20 +235,20 @@ var LostWhileWaiting = property(
 		b.Tap.Restore()
 		if !b.HasHolds() { // it knows no other session than the one it had
 			err := waiting.Err()
-			s.failsIf(
+			s.FailsIf(
 				!errors.Is(err, told),
 				"B's session expired while it waited; wanted was the error %q, and its Lock answered: %v",
 				told,
 				err,
 			)
 			left := s.left(b)
-			s.failsIf(len(left) > 0, "B's session expired while it waited, B was told, and left %v", left)
-			s.holds("B's session expired while it waited: its Lock answered %q, and nothing was left", waiting.Err())
+			s.FailsIf(len(left) > 0, "B's session expired while it waited, B was told, and left %v", left)
+			s.Holds("B's session expired while it waited: its Lock answered %q, and nothing was left", waiting.Err())
 		}
-		s.failsIf(!s.soon(func() bool { return len(b.Queue()) == 2 || waiting.Returned() }),
+		s.FailsIf(!s.soon(func() bool { return len(b.Queue()) == 2 || waiting.Returned() }),
 			"B's session expired while it waited, and B neither says so nor queues again; the queue: %v", b.Queue())
 		if waiting.Returned() && waiting.Err() != nil {
-			s.fails(
+			s.Fails(
 				"B's session expired while it waited, the client has another one, and B's Lock answered: %v; it has to queue up again",
 				waiting.Err(),
 			)
@@ -257,19 +257,19 @@ var LostWhileWaiting = property(
 		held.Release()
 		waiting.Acquired()
 		if owner, _ := s.Owner(b.Znode()); owner != b.SessionID() || owner == b.ID {
-			s.fails("B lost session %#x while it waited, and holds the lock by a znode of session %#x", b.ID, owner)
+			s.Fails("B lost session %#x while it waited, and holds the lock by a znode of session %#x", b.ID, owner)
 		}
-		s.holds("B's session expired while it waited, and B was served under its new one")
+		s.Holds("B's session expired while it waited, and B was served under its new one")
 	})
 
 // A holds, and B tries. Then the lock is free, and B tries again.
-var Tries = property(
+var Tries = New(
 	text("a try ends in time, and leaves nothing", "尝试按时结束，不留残余"),
 	text("who may not wait would wait, or would block the queue with a znode of nobody",
 		"不能等的人会等下去，或者留下一个没有主人的 znode 堵住队列"),
 	text("the time of a try is over: what ends with it, and what must not?", "尝试的时间到了：什么随之结束？什么不该结束？"),
-	func(s *story) {
-		a, b := s.writerAs("A", Seat{}), s.join("B")
+	func(s *Story) {
+		a, b := s.writerAs("A", Seat{}), s.Join("B")
 		if b.TryLock == nil {
 			s.void("the lock has no TryLock")
 		}
@@ -279,9 +279,9 @@ var Tries = property(
 		}
 		for _, wait := range []time.Duration{0, 50 * time.Millisecond} {
 			t := try(wait)
-			s.failsIf(!s.soon(t.Returned), "A holds the lock, and B's TryLock(%v) does not return", wait)
-			s.failsIf(t.Err() == nil, "A holds the lock, and B's TryLock(%v) was let in beside it", wait)
-			s.failsIf(
+			s.FailsIf(!s.soon(t.Returned), "A holds the lock, and B's TryLock(%v) does not return", wait)
+			s.FailsIf(t.Err() == nil, "A holds the lock, and B's TryLock(%v) was let in beside it", wait)
+			s.FailsIf(
 				!s.soon(func() bool { return len(s.left(b)) == 0 }),
 				"A holds the lock, and B's TryLock(%v) has left %v",
 				wait,
@@ -296,35 +296,35 @@ var Tries = property(
 			for begin := time.Now(); t.Context().Err() == nil && time.Since(begin) <= wait+late; {
 				time.Sleep(time.Millisecond) // the time is the story
 			}
-			s.failsIf(t.Context().Err() != nil, "B's TryLock(%v) got the lock, and lost it at once: %v", wait, context.Cause(t.Context()))
+			s.FailsIf(t.Context().Err() != nil, "B's TryLock(%v) got the lock, and lost it at once: %v", wait, context.Cause(t.Context()))
 			t.Release()
 		}
-		s.holds("two tries behind A ended and left nothing, and two tries on the free lock got it, and kept it")
+		s.Holds("two tries behind A ended and left nothing, and two tries on the free lock got it, and kept it")
 	})
 
 // A holds, and B tries. B's delete is lost on its way to the server.
-var TryLost = property(
+var TryLost = New(
 	text("a try whose delete is lost leaves nothing behind", "尝试失败时即使 delete 丢失也不留残余"),
 	text("the znode of a caller who went on without the lock would become the first, and block it",
 		"调用者没有拿到锁就走了，它的 znode 却会排到最前，把锁堵住"),
 	text("TryLock has said that the lock is held: who goes on until the znode is gone?",
 		"TryLock 已经说锁被别人持有：由谁继续，直到 znode 删掉？"),
-	func(s *story) {
-		a, b := s.writerAs("A", Seat{}), s.join("B")
+	func(s *Story) {
+		a, b := s.writerAs("A", Seat{}), s.Join("B")
 		if b.TryLock == nil {
 			s.void("the lock has no TryLock")
 		}
 		held := a.Acquire()
 		lost := b.Tap.LoseRequest(wiretap.Delete, 1)
 		_, err := b.TryLock(s.Ctx, 0)
-		s.failsIf(err == nil, "A holds the lock, and B's TryLock(0) was let in beside it")
+		s.FailsIf(err == nil, "A holds the lock, and B's TryLock(0) was let in beside it")
 		s.Await("B's delete to be lost", lost.IsSprung)
-		s.failsIf(
+		s.FailsIf(
 			!s.soon(func() bool { return len(s.left(b)) == 0 }),
 			"B's TryLock answered %q, its delete was lost, and it has left %v",
 			err, s.left(b),
 		)
 		held.Release()
 		b.Acquire().Release()
-		s.holds("B's TryLock answered %q, its delete was lost, and nothing was left", err)
+		s.Holds("B's TryLock answered %q, its delete was lost, and nothing was left", err)
 	})

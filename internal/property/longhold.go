@@ -11,41 +11,41 @@ import (
 // A holds for two of its session's time-outs, while B waits. Then A releases, and
 // B holds for one more. If the machine itself stood still meanwhile, that was no
 // healthy line, and the story is told again, with others.
-var LongHold = property(
+var LongHold = New(
 	text("a long hold and a long wait come to a good end", "长时间持锁或等待都能正常结束"),
 	text("under long work the hold is lost, or the next in line is never served",
 		"工作时间一长，锁就丢了，或者下一个永远等不到"),
 	text("two session time-outs have gone by: what has made the lease longer, for the holder and for the one who waits?",
 		"已经过去了两个会话超时：持有者和等待者的租约各是靠什么延长的？"),
-	func(s *story) {
+	func(s *Story) {
 		var l longHold
 		var wrong string
 		for try := range 3 {
 			seat := Seat{Timeout: zktest.MortalTimeout, Path: fmt.Sprintf("%s-%d", s.path, try)}
-			a, b := s.joinAs("A", seat), s.joinAs("B", seat)
+			a, b := s.JoinAs("A", seat), s.JoinAs("B", seat)
 			held, waiting := a.Acquire(), s.queue(b)[0]
-			wrong = s.apart(func(part *story) {
-				l = longHold{story: part, last: time.Now()}
+			wrong = s.apart(func(part *Story) {
+				l = longHold{Story: part, last: time.Now()}
 				l.tell(held, waiting)
 			})
 			a.Close()
 			b.Close()
 			if wrong == ("") {
-				s.holds(
+				s.Holds(
 					"A held for two session time-outs and sent %d requests; B waited for it with %d, and held for one more with %d",
 					l.sent[0],
 					l.sent[1],
 					l.sent[2],
 				)
 			}
-			s.failsIf(l.still < zktest.MortalTimeout/5, "%s", wrong)
+			s.FailsIf(l.still < zktest.MortalTimeout/5, "%s", wrong)
 		}
 		s.Fatalf("%s; but nothing at all went on for %v: the machine is too busy", wrong, l.still)
 	})
 
 // longHold is one telling of that story.
 type longHold struct {
-	*story
+	*Story
 	sent        []int         // requests: by A, by B as a waiter, by B as a holder
 	last, asked time.Time     // when the line was looked at, and when with a write
 	still       time.Duration // for which nothing went on, at the longest
@@ -59,10 +59,10 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 
 	mark = waiting.Tap.Mark()
 	l.goBy(1, waiting.Returned)
-	l.failsIf(!waiting.Returned(),
+	l.FailsIf(!waiting.Returned(),
 		"%s's turn came after two session time-outs; one more later it was still not in, and had sent %d requests",
 		waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
-	l.failsIf(
+	l.FailsIf(
 		waiting.Err() != nil,
 		"%s's turn came after two session time-outs, and its Lock answered: %v",
 		waiting.Name,
@@ -75,13 +75,13 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() bool) {
 	mark, lost := holder.Tap.Mark(), holder.Context().Err
 	passed := l.goBy(timeouts, func() bool { return lost() != nil || otherIsIn() })
-	l.failsIf(
+	l.FailsIf(
 		lost() != nil,
 		"the line was healthy, and %s was told of a loss after %.1f session time-outs",
 		holder.Name,
 		passed,
 	)
-	l.failsIf(
+	l.FailsIf(
 		otherIsIn(),
 		"the line was healthy, and after %.1f session time-outs another was let in beside %s",
 		passed,
@@ -89,7 +89,7 @@ func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() boo
 	)
 	l.mayHaveSent(holder, mark, timeouts, false)
 	if err := holder.Unlock(); err != nil {
-		l.fails(
+		l.Fails(
 			"the line was healthy, and after %d session time-outs %s's Unlock answered: %v",
 			timeouts,
 			holder.Name,
@@ -121,9 +121,9 @@ func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 	const most = 50 // in a time-out
 	n := wiretap.Count(c.Tap.Since(mark)).All()
 	l.sent = append(l.sent, n)
-	l.failsIf(n > timeouts*most && !polls, "%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
+	l.FailsIf(n > timeouts*most && !polls, "%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
 	if atOnce := wiretap.AtOnce(c.Tap.Since(mark)); polls {
-		l.failsIf(
+		l.FailsIf(
 			atOnce > n/4,
 			"%s sent %d requests in %d session time-outs, %d of them as soon as the one before was answered: it does not rest between two",
 			c.Name,

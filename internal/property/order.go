@@ -17,19 +17,19 @@ import (
 // its connection, not by having held the lock before, not by having looked before A
 // came. Then all contend, and a
 // witness outside the lock looks on: a znode that only one can create.
-var OneHolder = property(
+var OneHolder = New(
 	text("one holder at a time", "同一时刻只有一个持有者"),
 	text("two holders at one time write over one another", "两个持有者同时存在，会互相覆盖对方写的数据"),
 	text("when does Lock return, and has it seen that every other client is behind it?",
 		"Lock 什么时候返回？返回时，确认过其他客户端都排在自己后面吗？"),
-	func(s *story) {
-		a, b, c, d := s.join("A"), s.join("B"), s.join("C"), s.join("D")
+	func(s *Story) {
+		a, b, c, d := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D")
 		held := a.Acquire()
 		waiting := s.queue(b, c)
 
 		d.Tap.LoseReply(wiretap.GetChildren, 1) // only a lock that lists will lose it
 		lost := d.Start()
-		s.failsIf(lost.Waits() == zktest.Returned && lost.Err() == nil,
+		s.FailsIf(lost.Waits() == zktest.Returned && lost.Err() == nil,
 			"D lost its connection while A held the lock, and was let in beside it")
 		d.Close()
 
@@ -43,7 +43,7 @@ var OneHolder = property(
 		first.Release()
 		second.Release()
 
-		e := s.join("E")
+		e := s.Join("E")
 		late := e.Tap.HoldRequest(wiretap.Create, 1)
 		slower := e.Start()
 		s.Await(
@@ -59,14 +59,14 @@ var OneHolder = property(
 		clients := []*zktest.Member{a, b, c, e}
 		turns, breaches := s.contend(clients)
 		if len(breaches) > 0 {
-			s.fails("%s", <-breaches)
+			s.Fails("%s", <-breaches)
 		}
-		s.holds("%d turns by %d clients, and never two inside at a time", turns, len(clients))
+		s.Holds("%d turns by %d clients, and never two inside at a time", turns, len(clients))
 	})
 
 // contend lets members take turns, all at once. It tells how many turns they had,
 // and whom the witness found inside together.
-func (s *story) contend(members []*zktest.Member) (turns int, breaches chan error) {
+func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan error) {
 	const rounds = 5
 	breaches = make(chan error, rounds*len(members))
 	var contending []*zktest.Turn
@@ -92,17 +92,17 @@ func (s *story) contend(members []*zktest.Member) (turns int, breaches chan erro
 	for _, c := range contending {
 		for !c.Returned() {
 			before := had.Load()
-			s.failsIf(!s.soon(func() bool { return had.Load() > before || c.Returned() }),
+			s.FailsIf(!s.soon(func() bool { return had.Load() > before || c.Returned() }),
 				"%d contended, had %d turns of %d, and then none of them went on; the queue: %v",
 				len(members), before, rounds*len(members), s.Names(s.dir))
 		}
-		s.failsIf(c.Err() != nil, "%d contended, and one of them was told: %v", len(members), c.Err())
+		s.FailsIf(c.Err() != nil, "%d contended, and one of them was told: %v", len(members), c.Err())
 	}
 	return rounds * len(members), breaches
 }
 
 // oneOf returns the two turns, first the one that is let in: not every lock is fair.
-func (s *story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
+func (s *Story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
 	s.Await(fmt.Sprintf("%s or %s to be let in", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
 	if b.Returned() {
 		a, b = b, a
@@ -112,7 +112,7 @@ func (s *story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
 }
 
 // witness goes through a room that holds one: a znode that does not exist yet.
-func (s *story) witness(c *zktest.Member) error {
+func (s *Story) witness(c *zktest.Member) error {
 	room := s.Root + "/witness"
 	if _, err := c.Create(room, []byte(c.Name), 0, zk.WorldACL(zk.PermAll)); err != nil {
 		other, _, _ := s.Observer().Get(room)
@@ -124,14 +124,14 @@ func (s *story) witness(c *zktest.Member) error {
 // A holds the lock; B, C and D come in this order. At each release the line of
 // the one whose turn it is stands still, so that everyone else has time to
 // overtake.
-var FirstCome = property(
+var FirstCome = New(
 	text("first come, first served", "先来先得"),
 	text("a client with a slow line could wait for ever while others come and go",
 		"网络慢的客户端可能一直等下去，别人却来了又走"),
 	text("where is it written down who came first?", "谁先来的，记在哪里？"),
-	func(s *story) {
-		holder := s.join("A").Acquire()
-		line := s.queue(s.join("B"), s.join("C"), s.join("D"))
+	func(s *Story) {
+		holder := s.Join("A").Acquire()
+		line := s.queue(s.Join("B"), s.Join("C"), s.Join("D"))
 		for i, next := range line {
 			slow := next.Tap.HoldRequest(wiretap.Any, 1)
 			if next.Waits() == zktest.Polling {
@@ -139,7 +139,7 @@ var FirstCome = property(
 			}
 			holder.Release()
 			for _, later := range line[i+1:] {
-				s.failsIf(later.StillWaits() == zktest.Returned,
+				s.FailsIf(later.StillWaits() == zktest.Returned,
 					"%s came before %s, and %s was served first, while a request of %s was on its way",
 					next.Name, later.Name, later.Name, next.Name)
 			}
@@ -147,25 +147,25 @@ var FirstCome = property(
 			next.Acquired()
 			holder = next
 		}
-		s.holds("B, C and D came in this order and were served in it, each with a slow line when its turn came")
+		s.Holds("B, C and D came in this order and were served in it, each with a slow line when its turn came")
 	})
 
 // B, who holds nothing, calls Unlock while A holds the lock. In steps 5 and 6 it has
 // nothing to call: only a hold unlocks. Then A loses its session, B gets the lock, and A
 // calls Unlock too late.
-var OnlyHolder = property(
+var OnlyHolder = New(
 	text("another client cannot release it", "其他客户端无法释放锁"),
 	text("an Unlock too many, or too late, would let a second client in beside the holder",
 		"多调一次或者晚调一次 Unlock，就会让第二个客户端与持有者同时持有锁"),
 	text("how does Unlock know that what it deletes is its own?", "Unlock 怎么知道自己删的是自己的 znode？"),
-	func(s *story) {
-		a, b := s.joinMortal("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.JoinMortal("A"), s.Join("B")
 		held := a.Acquire()
 		if !b.HasHolds() {
 			err := b.Unlock()
 			gone := b.Tap.Done(wiretap.Delete)
-			s.failsIf(len(gone) > 0, "A held the lock, and B's Unlock deleted %v", gone)
-			s.failsIf(err == nil, "B's Unlock said that it had released a lock that it did not hold")
+			s.FailsIf(len(gone) > 0, "A held the lock, and B's Unlock deleted %v", gone)
+			s.FailsIf(err == nil, "B's Unlock said that it had released a lock that it did not hold")
 		}
 		waiting := s.queue(b)[0]
 		a.Crash()
@@ -178,9 +178,9 @@ var OnlyHolder = property(
 		)
 		late := held.Unlock()
 		gone := a.Tap.Done(wiretap.Delete)
-		s.failsIf(len(gone) > 0, "A had lost the lock to B, and its late Unlock deleted %v", gone)
-		s.failsIf(late == nil, "A had lost the lock to B, and its late Unlock said that all was well")
-		s.holds("A had lost the lock to B, and its late Unlock deleted nothing and said %q", late)
+		s.FailsIf(len(gone) > 0, "A had lost the lock to B, and its late Unlock deleted %v", gone)
+		s.FailsIf(late == nil, "A had lost the lock to B, and its late Unlock said that all was well")
+		s.Holds("A had lost the lock to B, and its late Unlock deleted nothing and said %q", late)
 	})
 
 // foreign are names that are no place in a queue. Some look like one: the directories of
@@ -193,16 +193,16 @@ var foreign = []string{
 // Another lock beside this one is held, and foreign znodes stand in the lock's directory. A
 // takes the lock again and again, until its numbers are higher than those in the foreign
 // names. B comes while A holds, and gets it after A.
-var Unrelated = property(
+var Unrelated = New(
 	text("unrelated znodes are no obstacle", "无关节点不影响加锁"),
 	text("another lock, or a stray znode in the directory, would block or break this one",
 		"别的锁，或目录里一个不相干的 znode，就会挡住或弄坏这把锁"),
 	text("which of the names in the list are really of this queue?", "列出的名字里，哪些真正属于这个队列？"),
-	func(s *story) {
-		s.joinAs("the neighbour", Seat{Path: s.path + "-too"}).Acquire()
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		s.JoinAs("the neighbour", Seat{Path: s.path + "-too"}).Acquire()
+		a, b := s.Join("A"), s.Join("B")
 		first := a.Start() // makes the directory, where there is one
-		s.failsIf(
+		s.FailsIf(
 			first.Waits() != zktest.Returned,
 			"the neighbour holds another lock, and A waits: %v",
 			s.Names(s.Root),
@@ -220,29 +220,29 @@ var Unrelated = property(
 				held.Release()
 			}
 			held = a.Start()
-			s.failsIf(
+			s.FailsIf(
 				held.Waits() != zktest.Returned,
 				"nobody holds the lock, and A waits; beside it: %v",
 				s.Names(s.path),
 			)
-			s.failsIf(held.Err() != nil, "with foreign znodes in the directory Lock answered: %v", held.Err())
+			s.FailsIf(held.Err() != nil, "with foreign znodes in the directory Lock answered: %v", held.Err())
 		}
 		waiting := s.queue(b)[0]
 		held.Release()
 		waiting.Acquired()
-		s.holds("with a held neighbour and %d foreign znodes, A and B were served", len(foreign))
+		s.Holds("with a held neighbour and %d foreign znodes, A and B were served", len(foreign))
 	})
 
 // A finds that the lock's parents are missing. Before A can make the second of
 // them, B has made it, and holds the lock.
-var ParentsMade = property(
+var ParentsMade = New(
 	text("missing parents are made", "缺少的父节点会创建"),
 	text("somebody would have to prepare the server for each new lock", "每加一把新锁，都得有人先在服务器上做准备"),
 	text("the create is answered with NoNode: what is missing, and who else may be making it?",
 		"create 得到的应答是 NoNode：缺的是什么？还有谁可能正在创建它？"),
-	func(s *story) {
+	func(s *Story) {
 		s.path = s.Root + "/shop/locks/orders"
-		a, b := s.join("A"), s.join("B")
+		a, b := s.Join("A"), s.Join("B")
 		slow := a.Tap.HoldRequest(wiretap.Create, 2)
 		second := a.Start()
 		zktest.AwaitChan(s.Zoo, "A to make a parent", slow.Sprung())
@@ -252,31 +252,31 @@ var ParentsMade = property(
 		first.Release()
 		second.Release()
 		below := s.Names(s.Root + "/shop")
-		s.failsIf(
+		s.FailsIf(
 			!slices.Equal(below, []string{"locks"}),
 			"the lock is /shop/locks/orders, and below /shop stands %v",
 			below,
 		)
-		s.holds("two made the parents of /shop/locks/orders at once, and were let in one after the other")
+		s.Holds("two made the parents of /shop/locks/orders at once, and were let in one after the other")
 	})
 
 // One goroutine of A holds, and another one waits. Then eight take turns with the one lock.
-var ManyShare = property(
+var ManyShare = New(
 	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),
 	text("two goroutines that use one lock would be inside together", "用同一把锁的两个 goroutine 会同时进入临界区"),
 	text("which of the lock's fields do two callers at once read and write?", "两个调用者会同时读写这把锁的哪些字段？"),
-	func(s *story) {
-		a := s.join("A")
+	func(s *Story) {
+		a := s.Join("A")
 		held, second := a.Acquire(), a.Start()
 		s.mustWait(second, second.StillWaits(), "called Lock in another goroutine")
 		unlock := s.Go(a.Client, func(context.Context) error { return held.Unlock() })
 		if !s.soon(unlock.Returned) {
 			second.GiveUp()
-			s.fails(
+			s.Fails(
 				"one goroutine of A holds the lock and calls Unlock, which does not return while another one waits in Lock",
 			)
 		}
-		s.failsIf(
+		s.FailsIf(
 			unlock.Err() != nil,
 			"one goroutine of A holds the lock, another one waits, and Unlock answered: %v",
 			unlock.Err(),
@@ -285,18 +285,18 @@ var ManyShare = property(
 		second.Release()
 		const goroutines = 8
 		turns, breaches := s.contend(slices.Repeat([]*zktest.Member{a}, goroutines))
-		s.failsIf(len(breaches) > 0, "%d goroutines had %d turns with one lock, and %d times there were two inside",
+		s.FailsIf(len(breaches) > 0, "%d goroutines had %d turns with one lock, and %d times there were two inside",
 			goroutines, turns, len(breaches))
-		s.holds("%d goroutines had %d turns with one lock, and never were there two inside", goroutines, turns)
+		s.Holds("%d goroutines had %d turns with one lock, and never were there two inside", goroutines, turns)
 	})
 
 // A holds, B waits, and somebody writes into their znodes. B gives up, A releases.
-var WhateverIsInIt = property(
+var WhateverIsInIt = New(
 	text("a znode is deleted whatever is in it", "不管 znode 里写了什么都能删掉"),
 	text("a note that somebody wrote into a znode would keep it for ever", "有人往 znode 里写了点东西，它就永远删不掉了"),
 	text("which version does the delete ask for?", "删除时要求的是哪个版本？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
 		written := append(s.left(a), s.left(b)...)
@@ -307,62 +307,62 @@ var WhateverIsInIt = property(
 		}
 		waiting.StillWaits() // it has looked again
 		err := waiting.Cancel()
-		s.failsIf(
+		s.FailsIf(
 			!errors.Is(err, context.Canceled),
 			"somebody wrote into the znodes; B gave up, and its Lock answered: %v",
 			err,
 		)
 		if err := held.Unlock(); err != nil {
-			s.fails("somebody wrote into the znodes, and A's Unlock answered: %v", err)
+			s.Fails("somebody wrote into the znodes, and A's Unlock answered: %v", err)
 		}
 		for _, znode := range written {
 			s.gone(znode, "somebody wrote into it")
 		}
-		s.holds("somebody wrote into %v; one gave up, one released, and nothing was left", written)
+		s.Holds("somebody wrote into %v; one gave up, one released, and nothing was left", written)
 	})
 
 // gone fails the story if a znode stays.
-func (s *story) gone(znode, why string) {
+func (s *Story) gone(znode, why string) {
 	gone := s.soon(func() bool {
 		_, there := s.Owner(znode)
 		return !there
 	})
-	s.failsIf(!gone, "%s stays, for %s", znode, why)
+	s.FailsIf(!gone, "%s stays, for %s", znode, why)
 }
 
-var UnlockTooMany = property(
+var UnlockTooMany = New(
 	text("an unlock without the lock says so", "没有锁却调用 Unlock 会报错"),
 	text("a caller that releases what it does not hold would not know of its mistake",
 		"释放自己并不持有的锁，调用者不会知道自己错了"),
 	text("how does Unlock know that the lock is held? And does its error name the lock, as failed does?",
 		"Unlock 怎么知道锁正被持有？它的错误里写明是哪把锁了吗（见 failed）？"),
-	func(s *story) {
-		a := s.join("A")
+	func(s *Story) {
+		a := s.Join("A")
 		if !a.HasHolds() { // else there is nothing to call
 			s.says("Unlock before Lock", a.Unlock(), s.subject.NotHeld, a.Path)
 		}
 		turn := a.Acquire()
 		turn.Release()
 		s.says("a second Unlock", turn.Unlock(), s.subject.NotHeld, a.Path)
-		s.holds("Unlock without the lock answered %q", s.subject.NotHeld)
+		s.Holds("Unlock without the lock answered %q", s.subject.NotHeld)
 	})
 
 // A holds, and somebody deletes its znode.
-var LostTold = property(
+var LostTold = New(
 	text("unlock says that the lock was lost", "Unlock 会说锁已丢失"),
 	text("the caller would believe that nobody else has been inside", "调用者会以为没有别人进来过"),
 	text("the delete is answered with NoNode: who has deleted your znode, and since when?",
 		"删除得到的应答是 NoNode：是谁删了你的 znode？什么时候删的？"),
-	func(s *story) {
-		a := s.join("A")
+	func(s *Story) {
+		a := s.Join("A")
 		held := a.Acquire()
 		left := s.left(a)
-		s.failsIf(len(left) != 1, "A holds the lock with %d znodes: %v", len(left), left)
+		s.FailsIf(len(left) != 1, "A holds the lock with %d znodes: %v", len(left), left)
 		s.deletes(left[0])
 		err := held.Unlock()
-		s.failsIf(
+		s.FailsIf(
 			err == nil,
 			"somebody deleted A's znode, another could be let in, and A's Unlock said that all was well",
 		)
-		s.holds("somebody deleted A's znode, and its Unlock said %q", err)
+		s.Holds("somebody deleted A's znode, and its Unlock said %q", err)
 	})

@@ -25,7 +25,7 @@ type Property struct {
 	Name     lang.Text
 	Why      lang.Text // one line: what goes wrong without it, if a step's test may say it
 	Question lang.Text // one that leads to the answer
-	tell     func(*story)
+	tell     func(*Story)
 }
 
 func (p *Property) String() string { return p.Name.EN }
@@ -33,8 +33,8 @@ func (p *Property) String() string { return p.Name.EN }
 // text is a sentence in both languages.
 func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
 
-// property is something that a good lock has. Its story shows whether a lock has it.
-func property(name, why, question lang.Text, tell func(*story)) *Property {
+// New makes a property. Its story shows whether a lock has it.
+func New(name, why, question lang.Text, tell func(*Story)) *Property {
 	return &Property{name, why, question, tell}
 }
 
@@ -92,9 +92,9 @@ func check(
 	property *Property,
 	play func(func(zktest.T)) error,
 ) Result {
-	told := make(chan *story, 1)
+	told := make(chan *Story, 1)
 	err := play(func(t zktest.T) {
-		s := &story{T: t, Zoo: zktest.NewOn(t, server), subject: subject}
+		s := &Story{T: t, Zoo: zktest.NewOn(t, server), subject: subject}
 		s.dir = s.Root + "/lock"
 		s.path = s.in(s.dir)
 		var cancel context.CancelFunc
@@ -156,8 +156,8 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 	}
 }
 
-// A story is one run of a property's check.
-type story struct {
+// A Story is one run of a property's check.
+type Story struct {
 	zktest.T
 	*zktest.Zoo
 	subject Subject
@@ -167,29 +167,29 @@ type story struct {
 	members []*zktest.Member // in the order of their coming
 }
 
-// holds ends the story with the verdict that the property holds.
-func (s *story) holds(evidence string, args ...any) { s.verdict(Yes, evidence, args) }
+// Holds ends the story with the verdict that the property holds.
+func (s *Story) Holds(evidence string, args ...any) { s.verdict(Yes, evidence, args) }
 
-// fails ends the story with the verdict that it does not.
-func (s *story) fails(evidence string, args ...any) { s.verdict(No, evidence, args) }
+// Fails ends the story with the verdict that it does not.
+func (s *Story) Fails(evidence string, args ...any) { s.verdict(No, evidence, args) }
 
-// failsIf is fails, if something is so.
-func (s *story) failsIf(wrong bool, evidence string, args ...any) {
+// FailsIf is Fails, if something is so.
+func (s *Story) FailsIf(wrong bool, evidence string, args ...any) {
 	if wrong {
-		s.fails(evidence, args...)
+		s.Fails(evidence, args...)
 	}
 }
 
 // void ends the story with the verdict that the question does not arise.
-func (s *story) void(why string, args ...any) { s.verdict(Void, why, args) }
+func (s *Story) void(why string, args ...any) { s.verdict(Void, why, args) }
 
-func (s *story) verdict(v Verdict, evidence string, args []any) {
+func (s *Story) verdict(v Verdict, evidence string, args []any) {
 	s.result.Verdict, s.result.Evidence = v, s.short(fmt.Sprintf(evidence, args...))
 	s.FailNow()
 }
 
 // in is the path to give to a lock whose znodes are to be in dir.
-func (s *story) in(dir string) string {
+func (s *Story) in(dir string) string {
 	if s.subject.Znode {
 		return dir + "/lock"
 	}
@@ -197,7 +197,7 @@ func (s *story) in(dir string) string {
 }
 
 // apart tells a part of the story that ends where it fails, and returns with what.
-func (s *story) apart(tell func(part *story)) (wrong string) {
+func (s *Story) apart(tell func(part *Story)) (wrong string) {
 	part := *s
 	err := zktest.Play(func(t zktest.T) {
 		part.T = t
@@ -210,7 +210,7 @@ func (s *story) apart(tell func(part *story)) (wrong string) {
 }
 
 // lines tells what has passed until now.
-func (s *story) lines() (lines []Line) {
+func (s *Story) lines() (lines []Line) {
 	for _, m := range s.members {
 		frames := m.Tap.Frames()
 		for i := range frames {
@@ -222,17 +222,17 @@ func (s *story) lines() (lines []Line) {
 }
 
 // short takes the test's own root out of paths: nobody can tell it from another.
-func (s *story) short(text string) string { return strings.ReplaceAll(text, s.Root, "") }
+func (s *Story) short(text string) string { return strings.ReplaceAll(text, s.Root, "") }
 
-// join brings a new client to the lock.
-func (s *story) join(name string) *zktest.Member { return s.joinAs(name, Seat{}) }
+// Join brings a new client to the lock.
+func (s *Story) Join(name string) *zktest.Member { return s.JoinAs(name, Seat{}) }
 
-// joinMortal brings a client whose session expires soon after a crash.
-func (s *story) joinMortal(name string) *zktest.Member {
-	return s.joinAs(name, Seat{Timeout: zktest.MortalTimeout})
+// JoinMortal brings a client whose session expires soon after a crash.
+func (s *Story) JoinMortal(name string) *zktest.Member {
+	return s.JoinAs(name, Seat{Timeout: zktest.MortalTimeout})
 }
 
-func (s *story) joinAs(name string, seat Seat) *zktest.Member {
+func (s *Story) JoinAs(name string, seat Seat) *zktest.Member {
 	m := s.writerAs(name, seat)
 	if s.reads(len(s.members) - 1) {
 		return m.Reader
@@ -241,7 +241,7 @@ func (s *story) joinAs(name string, seat Seat) *zktest.Member {
 }
 
 // writerAs brings a client that lets nobody in beside it.
-func (s *story) writerAs(name string, seat Seat) *zktest.Member {
+func (s *Story) writerAs(name string, seat Seat) *zktest.Member {
 	seat.Path = cmp.Or(seat.Path, s.path)
 	m := s.subject.JoinAs(s.Zoo, name, seat)
 	s.members = append(s.members, m)
@@ -249,11 +249,11 @@ func (s *story) writerAs(name string, seat Seat) *zktest.Member {
 }
 
 // reads tells whether the n-th client of the story is a reader.
-func (s *story) reads(n int) bool { return s.subject.reads != nil && s.subject.reads(n) }
+func (s *Story) reads(n int) bool { return s.subject.reads != nil && s.subject.reads(n) }
 
 // queue brings clients to the lock one after the other: each waits before the
 // next comes. The story fails if one is let in.
-func (s *story) queue(members ...*zktest.Member) []*zktest.Turn {
+func (s *Story) queue(members ...*zktest.Member) []*zktest.Turn {
 	var turns []*zktest.Turn
 	for _, m := range members {
 		t := m.Start()
@@ -264,14 +264,14 @@ func (s *story) queue(members ...*zktest.Member) []*zktest.Turn {
 }
 
 // mustWait fails the story if the one whose turn it is not, and who waits so,
-// holds the lock beside somebody else, or was told of an error.
-func (s *story) mustWait(t *zktest.Turn, how zktest.Wait, what string, args ...any) {
+// Holds the lock beside somebody else, or was told of an error.
+func (s *Story) mustWait(t *zktest.Turn, how zktest.Wait, what string, args ...any) {
 	if how != zktest.Returned {
 		return
 	}
 	when := fmt.Sprintf(what, args...)
 	if err := t.Err(); err != nil {
-		s.fails("%s %s and its Lock answered: %v", t.Name, when, err)
+		s.Fails("%s %s and its Lock answered: %v", t.Name, when, err)
 	}
-	s.fails("%s %s and was let in beside the holder; the queue: %v", t.Name, when, s.Names(s.path))
+	s.Fails("%s %s and was let in beside the holder; the queue: %v", t.Name, when, s.Names(s.path))
 }

@@ -16,14 +16,14 @@ import (
 // connection. A must get the lock, if need be by calling Lock once more as any
 // caller would. Then the same, and the connection is lost again at the first
 // list that A asks for.
-var LostCreateReply = property(
+var LostCreateReply = New(
 	text("a lost reply to create does no harm", "create 的应答丢失无害"),
 	text("the znode that nobody knows of stands in the line, and its own maker waits behind it",
 		"一个谁也不知道的 znode 排在队里，创建它的人自己等在它后面"),
 	text("the create has failed, or has it? How could you recognise your own znode?",
 		"create 失败了吗？怎样认出自己的 znode？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		b.Acquire().Release() // so that the directory is there
 		for _, again := range []string{"", ", and the reply to the next list as well"} {
 			if again != "" {
@@ -39,7 +39,7 @@ var LostCreateReply = property(
 			if how == zktest.Polling { // or it has asked again for what was lost
 				how = attempt.StillWaits()
 			}
-			s.failsIf(
+			s.FailsIf(
 				how != zktest.Returned,
 				"the reply to A's create was lost%s; now nobody holds the lock, and A waits behind a znode of its own: %v",
 				again,
@@ -47,7 +47,7 @@ var LostCreateReply = property(
 			)
 			attempt.Acquired()
 			left := s.left(a)
-			s.failsIf(
+			s.FailsIf(
 				len(left) != 1,
 				"the reply to A's create was lost%s; A holds the lock with %d znodes: %v",
 				again,
@@ -57,27 +57,27 @@ var LostCreateReply = property(
 			attempt.Release()
 			b.Acquire().Release()
 		}
-		s.holds("A's create was answered to nobody, twice, and A held the lock with one znode each time")
+		s.Holds("A's create was answered to nobody, twice, and A held the lock with one znode each time")
 	})
 
 // The server carries out A's delete, and the reply is lost with the
 // connection. Then a delete is lost before the server has heard of it. Each
 // time one call to Unlock must be enough: it says that the lock is released,
 // and so it is, while A's session lives on.
-var LostDeleteReply = property(
+var LostDeleteReply = New(
 	text("a lost reply to delete does no harm", "delete 的应答丢失无害"),
 	text("the holder does not know whether it has released the lock, or the lock is never released",
 		"持有者不知道锁有没有释放，或者锁永远没有释放"),
 	text("the delete has failed, or has it? Who goes on until it is sure?", "delete 失败了吗？由谁一直做到确定为止？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest} {
 			held := a.Acquire()
 			lost := lose(wiretap.Delete, 1)
 			err := held.Unlock()
 			zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
 			if err != nil {
-				s.fails(
+				s.Fails(
 					"A's delete was carried out and the reply lost: Unlock said %q, left at the server: %v, and a second Unlock said: %v",
 					err,
 					s.left(a),
@@ -86,28 +86,28 @@ var LostDeleteReply = property(
 			}
 			b.Acquire().Release()
 		}
-		s.failsIf(a.ID != a.SessionID(), "A got rid of the lock only with its session")
-		s.holds("a delete without reply and a delete that was never heard: Unlock saw to both")
+		s.FailsIf(a.ID != a.SessionID(), "A got rid of the lock only with its session")
+		s.Holds("a delete without reply and a delete that was never heard: Unlock saw to both")
 	})
 
 // A's delete is lost on the way to the server. If Unlock answers an error, it is called once more.
-var UnlockRepeated = property(
+var UnlockRepeated = New(
 	text("an unlock that failed can be called again", "失败的 Unlock 可以再调用一次"),
 	text("the lock would stay locked until the holder's session ends", "锁会一直锁着，直到持有者的会话结束"),
 	text("the delete has failed: does the lock still know which znode it is about?",
 		"删除失败了：锁还记得要删的是哪个 znode 吗？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
 		lost := a.Tap.LoseRequest(wiretap.Delete, 1)
 		err := held.Unlock()
 		calls := 1
-		s.failsIf(!lost.IsSprung(), "A's Unlock answered %v without a delete; left by it: %v", err, s.left(a))
+		s.FailsIf(!lost.IsSprung(), "A's Unlock answered %v without a delete; left by it: %v", err, s.left(a))
 		if err != nil {
 			again := held.Unlock()
 			calls++
-			s.failsIf(
+			s.FailsIf(
 				again != nil,
 				"A's delete was lost, Unlock answered %q, and when it was called again: %v; left at the server: %v",
 				err,
@@ -116,19 +116,19 @@ var UnlockRepeated = property(
 			)
 		}
 		s.letIn(waiting, "A's Unlock has said that the lock is released")
-		s.holds("A's delete was lost on its way: %d Unlocks released the lock", calls)
+		s.Holds("A's delete was lost on its way: %d Unlocks released the lock", calls)
 	})
 
 // One goroutine of A holds. Another one calls Lock of the same lock, and its create is
 // lost: on the way to the server, and then on the way back.
-var OwnPlace = property(
+var OwnPlace = New(
 	text("a lost create takes nobody else's place", "create 丢失时不会占用别人的位置"),
 	text("two goroutines would be inside, each with the one znode of the first",
 		"两个 goroutine 会同时进入临界区，凭的都是第一个 goroutine 的那个 znode"),
 	text("you look for your znode by its name: which other calls have made znodes with such a name?",
 		"你按名字找自己的 znode：还有哪些调用也创建过这样的名字？"),
-	func(s *story) {
-		a := s.join("A")
+	func(s *Story) {
+		a := s.Join("A")
 		a.Acquire().Release() // so that the directory is there
 		a.Acquire()
 		what := map[bool]string{true: "request", false: "reply"}
@@ -146,7 +146,7 @@ var OwnPlace = property(
 			if how != zktest.Returned && lost.IsSprung() {
 				how = second.StillWaits()
 			}
-			s.failsIf(
+			s.FailsIf(
 				how == zktest.Returned && second.Err() == nil,
 				"one goroutine of A held the lock; another one's create was lost (the %s), and it was let in beside the first; A's znodes: %v",
 				what[request],
@@ -157,20 +157,20 @@ var OwnPlace = property(
 			}
 			a.Tap.Restore() // a trap that was not sprung
 		}
-		s.holds("a second goroutine's create was lost twice, and never was it let in beside the first")
+		s.Holds("a second goroutine's create was lost twice, and never was it let in beside the first")
 	})
 
 // The reply to A's create is lost, and when A is back, it hears that its session has
 // expired. The server deletes the znodes of the old session later. B comes before that.
-var OldZnode = property(
+var OldZnode = New(
 	text("a znode of an old session is no place in the queue", "旧会话的 znode 不算队列里的位置"),
 	text("it is deleted with the old session, and somebody else is let in beside its maker",
 		"它会随旧会话一起删除，别人就会在它的主人之外进来"),
 	text("you find a znode with your name: whose session does it belong to?",
 		"你找到一个带自己名字的 znode：它属于哪个会话？"),
-	func(s *story) {
+	func(s *Story) {
 		lines := 0
-		a := s.joinAs("A", Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
+		a := s.JoinAs("A", Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
 			lines++
 			return zktest.Handshake{Expired: lines == 2}.Conn(c)
 		})})
@@ -197,18 +197,18 @@ var OldZnode = property(
 		s.letIn(attempt, "the old session's znode has gone, and nobody else has one")
 		other := b.Start()
 		s.mustWait(other, other.Waits(), "came after %s, of A's old session, had gone,", old[0])
-		s.holds("A made %s in an old session, got a new one, and held the lock with a znode of the new one", old[0])
+		s.Holds("A made %s in an old session, got a new one, and held the lock with a znode of the new one", old[0])
 	})
 
 // A holds, B waits. B's line breaks at each kind of request of its wait.
-var LineBreaks = property(
+var LineBreaks = New(
 	text("a broken connection does not end the wait", "断线不会结束等待"),
 	text("each short outage would send the callers to the end of the queue, or home with an error",
 		"每次短暂的故障都会让调用者排到队尾，或者带着错误返回"),
 	text("a request was not answered: is the session over, or only the connection?",
 		"请求没有得到应答：是会话结束了，还是只断了连接？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
 		var broken []wiretap.Op
 		// the first create is no wait yet
@@ -223,7 +223,7 @@ var LineBreaks = property(
 				broken = append(broken, op)
 			}
 			if how == zktest.Returned {
-				s.failsIf(
+				s.FailsIf(
 					waiting.Err() != nil,
 					"B waited, its line broke at its %v, and its Lock answered: %v",
 					op,
@@ -238,24 +238,24 @@ var LineBreaks = property(
 		held.Release()
 		s.letIn(last, "A released")
 		slices.Sort(broken)
-		s.holds("B's line broke at its %v, and B waited on", broken)
+		s.Holds("B's line broke at its %v, and B waited on", broken)
 	})
 
 // The leader has heard of A's create, and A's line breaks. A comes back to a follower that
 // hears of the create late, on three servers. Whoever lacks LostCreateReply lacks this, too,
 // and is not asked.
-var LaggingServer = property(
+var LaggingServer = New(
 	text("a server that lags does no harm", "落后的服务器无害"),
 	text("who looks for its znode there finds none, makes a second one, and waits for the first",
 		"在那里找自己的 znode 会找不到，于是再创建一个，然后等着前一个"),
 	text("the server that answers you now may know less than the one before: how do you make it catch up?",
 		"现在应答你的服务器可能不如之前那台知道得多：怎样让它赶上？"),
-	func(s *story) {
+	func(s *Story) {
 		ctx := s.Ctx // has the property's limit
 		lag := zktest.NewLag(s.T)
 		s.Zoo, s.dir = lag.Zoo, lag.Root+"/lock"
 		s.Ctx, s.path = ctx, s.in(s.dir)
-		a := s.joinAs("A", Seat{Through: lag.Through})
+		a := s.JoinAs("A", Seat{Through: lag.Through})
 		a.Acquire().Release() // makes the directory
 		var call *zktest.Turn
 		catchUp := lag.LoseCreate(a.Client, func() {
@@ -275,14 +275,14 @@ var LaggingServer = property(
 			before,
 		)
 		left := s.Names(s.dir)
-		s.failsIf(
+		s.FailsIf(
 			len(left) != 1,
 			"A came back to a server that lags, and holds the lock with %d znodes: %v",
 			len(left),
 			left,
 		)
 		call.Release()
-		s.holds(
+		s.Holds(
 			"A came back to a server that did not know of its create (%d names there), and held the lock with that one znode",
 			before,
 		)

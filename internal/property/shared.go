@@ -8,12 +8,12 @@ import (
 
 // Two readers come, then a writer, then a third reader. The two share; the
 // writer waits for both; the third waits for the writer.
-var Shared = property(
+var Shared = New(
 	text("readers share, writers do not, nobody starves", "读者共享，写者独占，无人饿死"),
 	text("readers, who do each other no harm, wait for one another", "读者之间互不妨碍，却在互相等待"),
 	text("whom must a reader wait for, and whom a writer?", "读者必须等谁？写者必须等谁？"),
-	func(s *story) {
-		r1, r2, w, r3 := s.join("reader 1"), s.join("reader 2"), s.join("the writer"), s.join("reader 3")
+	func(s *Story) {
+		r1, r2, w, r3 := s.Join("reader 1"), s.Join("reader 2"), s.Join("the writer"), s.Join("reader 3")
 		read := func(m *zktest.Member) *zktest.Turn {
 			if m.Reader == nil {
 				return m.Start()
@@ -23,13 +23,13 @@ var Shared = property(
 		first := read(r1)
 		first.Acquired()
 		second := read(r2)
-		s.failsIf(second.Waits() != zktest.Returned, "reader 2 waits for reader 1: %v", s.Names(s.path))
+		s.FailsIf(second.Waits() != zktest.Returned, "reader 2 waits for reader 1: %v", s.Names(s.path))
 		second.Acquired()
-		s.failsIf(r1.Reader == nil, "reader 2 was let in beside reader 1 by a lock that knows no readers")
+		s.FailsIf(r1.Reader == nil, "reader 2 was let in beside reader 1 by a lock that knows no readers")
 		writing := s.queue(w)[0]
 		third := read(r3)
 		s.mustWait(third, third.Waits(), "overtook a waiting writer")
-		fourth := read(s.join("reader 4"))
+		fourth := read(s.Join("reader 4"))
 		s.mustWait(fourth, fourth.Waits(), "overtook a waiting writer")
 		for _, r := range []*zktest.Turn{first, second} {
 			s.mustWait(writing, writing.StillWaits(), "wrote while somebody read")
@@ -37,7 +37,7 @@ var Shared = property(
 		}
 		writing.Acquired()
 		s.mustWait(third, third.StillWaits(), "read while somebody wrote")
-		late := s.queue(s.join("a late writer"))[0]
+		late := s.queue(s.Join("a late writer"))[0]
 		writing.Release()
 		s.letIn(third, "the writer has gone")
 		s.letIn(fourth, "the writer has gone, and reader 3 is inside; another writer waits behind it")
@@ -45,61 +45,61 @@ var Shared = property(
 		s.mustWait(late, late.StillWaits(), "wrote while reader 4 read")
 		fourth.Release()
 		s.letIn(late, "both late readers have gone")
-		s.holds("two readers shared, the writer waited for both, two late readers for the writer")
+		s.Holds("two readers shared, the writer waited for both, two late readers for the writer")
 	})
 
 // A reads, and asks to write inside its read hold. It must be refused at once,
 // and go on reading. Then B writes, reads inside, and writes inside that, which is no upgrade.
-var Upgrade = property(
+var Upgrade = New(
 	text("write inside a read hold is refused", "持有读锁时拒绝加写锁"),
 	text("two readers who ask to write would wait for each other", "两个读者都要求写锁，就会互相等待"),
 	text("two readers are inside, and both ask to write: whom does each wait for?",
 		"两个读者都持有读锁，都要求写锁：各自在等谁？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		if a.Reader == nil {
 			s.void("there is no read hold")
 		}
 		reads := a.Reader.Acquire()
 		upgrade := a.StartIn(reads.Context())
-		s.failsIf(
+		s.FailsIf(
 			upgrade.Waits() != zktest.Returned,
 			"A reads, asks to write, and waits for itself: %v",
 			s.Names(s.path),
 		)
 		refusal := upgrade.Err()
-		s.failsIf(refusal == nil, "A reads, asks to write, and is let in: so would be a second reader beside it")
+		s.FailsIf(refusal == nil, "A reads, asks to write, and is let in: so would be a second reader beside it")
 		waiting := s.queue(b)[0]
 		if err := reads.Unlock(); err != nil {
-			s.fails("A was refused (%v), and its RUnlock answered: %v", refusal, err)
+			s.Fails("A was refused (%v), and its RUnlock answered: %v", refusal, err)
 		}
 		waiting.Acquired()
 		inside := b.Reader.StartIn(waiting.Context()) // a writer may do all that it likes
 		inside.Acquired()
 		again := b.StartIn(inside.Context())
-		s.failsIf(
+		s.FailsIf(
 			!s.soon(again.Returned),
 			"B writes, reads inside, writes inside that, and waits for itself: %v",
 			s.Names(s.path),
 		)
-		s.failsIf(
+		s.FailsIf(
 			again.Err() != nil,
 			"B writes, reads inside, asks to write inside that, and its Lock answered: %v",
 			again.Err(),
 		)
-		s.holds(
+		s.Holds(
 			"A read, asked to write, and was told %q; a writer waited until it had stopped reading, and wrote, read and wrote",
 			refusal,
 		)
 	})
 
 // A writes. B and C wait to read, and B's session expires meanwhile.
-var ReaderStays = property(
+var ReaderStays = New(
 	text("a reader that queues again is a reader", "重新排队的读者仍是读者"),
 	text("after an outage readers would wait for one another", "一次故障之后，读者之间会互相等待"),
 	text("your znode has gone with its session: which kind was it?", "znode 随会话没了：它原来是哪一种？"),
-	func(s *story) {
-		a, b, c := s.join("A"), s.joinMortal("B"), s.join("C")
+	func(s *Story) {
+		a, b, c := s.Join("A"), s.JoinMortal("B"), s.Join("C")
 		if a.Reader == nil {
 			s.void("there is no read hold")
 		}
@@ -109,12 +109,12 @@ var ReaderStays = property(
 		b.Crash()
 		s.AwaitExpiry(b.Client)
 		b.Tap.Restore()
-		s.failsIf(
+		s.FailsIf(
 			!s.soon(func() bool { return len(b.Queue()) == 2 || first.Returned() }),
 			"B's session expired, and B does not queue again",
 		)
 		if first.Returned() {
-			s.fails("B's session expired while it waited to read, and its RLock answered: %v", first.Err())
+			s.Fails("B's session expired while it waited to read, and its RLock answered: %v", first.Err())
 		}
 		second := c.Reader.Start()
 		s.mustWait(second, second.Waits(), "came to read while A wrote")
@@ -126,5 +126,5 @@ var ReaderStays = property(
 			"A released, and B reads, whose session had expired while it waited; the queue was %v",
 			queue,
 		)
-		s.holds("B's session expired while it waited to read; later B and C read together")
+		s.Holds("B's session expired while it waited to read; later B and C read together")
 	})

@@ -16,7 +16,7 @@ const enoughTimeouts = 3
 
 // soon tells whether something happens in a time in which it has long happened, if the
 // lock does anything about it at all.
-func (s *story) soon(happens func() bool) bool {
+func (s *Story) soon(happens func() bool) bool {
 	deadline := time.Now().Add(enoughTimeouts * zktest.MortalTimeout)
 	for s.Ctx.Err() == nil {
 		if happens() {
@@ -31,18 +31,18 @@ func (s *story) soon(happens func() bool) bool {
 }
 
 // letIn fails the story unless the call comes back soon, and with the lock.
-func (s *story) letIn(t *zktest.Turn, because string, args ...any) {
+func (s *Story) letIn(t *zktest.Turn, because string, args ...any) {
 	why := fmt.Sprintf(because, args...)
 	if !s.soon(t.Returned) {
-		s.fails("%s, and %s is not let in: it has asked %s; the queue: %v", why, t.Name, t.LastAsked(), s.Names(s.dir))
+		s.Fails("%s, and %s is not let in: it has asked %s; the queue: %v", why, t.Name, t.LastAsked(), s.Names(s.dir))
 	}
-	s.failsIf(t.Err() != nil, "%s, and %s's Lock answered: %v", why, t.Name, t.Err())
+	s.FailsIf(t.Err() != nil, "%s, and %s's Lock answered: %v", why, t.Name, t.Err())
 }
 
 // givesUp ends the call's context, and fails the story unless the call comes back soon.
-func (s *story) givesUp(t *zktest.Turn, why string) error {
+func (s *Story) givesUp(t *zktest.Turn, why string) error {
 	t.GiveUp()
-	s.failsIf(
+	s.FailsIf(
 		!s.soon(t.Returned),
 		"%s: its context has ended, and its Lock does not return; left by it: %v",
 		why,
@@ -62,7 +62,7 @@ func comesToAStop(call *zktest.Turn, trap *wiretap.Trap, mark int) bool {
 }
 
 // left lists what a client has put below the test's root and not taken out.
-func (s *story) left(c *zktest.Member) []string {
+func (s *Story) left(c *zktest.Member) []string {
 	made := c.Tap.Done(wiretap.Create)
 	return slices.DeleteFunc(slices.Clone(made), func(path string) bool {
 		_, there := s.Owner(path)
@@ -73,16 +73,16 @@ func (s *story) left(c *zktest.Member) []string {
 
 // says fails the story unless err is an error of the kind wanted, if any, and
 // holds all the words.
-func (s *story) says(call string, err, want error, words ...string) {
+func (s *Story) says(call string, err, want error, words ...string) {
 	isAnotherKind := want != nil && !errors.Is(err, want)
-	s.failsIf(err == nil || isAnotherKind, "%s answered %v; wanted: %v", call, err, want)
+	s.FailsIf(err == nil || isAnotherKind, "%s answered %v; wanted: %v", call, err, want)
 	for _, word := range words {
-		s.failsIf(!strings.Contains(err.Error(), word), "%s answered %q, which does not say %q", call, err, word)
+		s.FailsIf(!strings.Contains(err.Error(), word), "%s answered %q, which does not say %q", call, err, word)
 	}
 }
 
 // deletes is what somebody else does to a znode of the lock.
-func (s *story) deletes(znode string) {
+func (s *Story) deletes(znode string) {
 	if err := s.Observer().Delete(znode, -1); err != nil {
 		s.Fatalf("delete %s: %v", znode, err)
 	}

@@ -35,7 +35,7 @@ type Subject struct {
 func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subject {
 	return Subject{
 		Name: name,
-		Open: connect,
+		Open: Connect,
 		Ways: func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
 			var conn *zk.Conn
 			if s != nil {
@@ -67,7 +67,8 @@ type alone struct{ conn *zk.Conn }
 func (a alone) Conn() *zk.Conn { return a.conn }
 func (a alone) Close()         { a.conn.Close() }
 
-func connect(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+// Connect is the Open of a lock that is made from a connection.
+func Connect(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
 	conn, err := zktest.Dial(servers, timeout, dial)
 	return alone{conn}, err
 }

@@ -11,11 +11,11 @@ import (
 
 // Five clients wait, for as long as their sessions send two pings each, or until it is
 // plain that they ask.
-var SilentWait = property(
+var SilentWait = New(
 	text("waiting sends no request", "等待时不发请求"),
 	text("the server works for clients that have nothing to do", "服务器在为无事可做的客户端忙碌"),
 	text("who could tell the waiter, so that it need not ask?", "谁可以通知等待者，让它不必去问？"),
-	func(s *story) {
+	func(s *Story) {
 		const clients, pings = 5, 2
 		const plainly = 100                                    // requests
 		_, waiters := s.crowd(clients, 2*zktest.MortalTimeout) // short, for the pings are the clock
@@ -35,7 +35,7 @@ var SilentWait = property(
 			return asked > plainly || pinged == len(waiters)
 		})
 		sent := count()
-		s.failsIf(
+		s.FailsIf(
 			sent.All() > 0,
 			"%d waiters sent %d requests in %v: %v",
 			clients,
@@ -43,43 +43,43 @@ var SilentWait = property(
 			time.Since(began).Round(100*time.Millisecond),
 			sent.Requests,
 		)
-		s.holds("%d waiters sent 0 requests between %d pings", clients, pings)
+		s.Holds("%d waiters sent 0 requests between %d pings", clients, pings)
 	})
 
 // Five wait, the holder releases: how many are notified?
-var WakesOne = property(
+var WakesOne = New(
 	text("a release wakes one", "一次释放只唤醒一个"),
 	text("all waiters wake, look, and go back to sleep, but for one: the herd",
 		"所有等待者都醒来查看，除一个外又都睡下：这就是羊群效应"),
 	text("which single change must happen before it can be your turn?", "哪一个变化发生之后才可能轮到你？"),
-	func(s *story) {
+	func(s *Story) {
 		holder, waiters := s.crowd(5, zktest.SessionTimeout)
 		s.needsWatches(waiters)
 		count := s.Count(waiters...)
 		holder.Release()
 		s.Await("a waiter to be let in", func() bool { return slices.ContainsFunc(waiters, (*zktest.Turn).Returned) })
 		n := count().Notifications
-		s.failsIf(n != 1, "one release sent %d notifications to %d waiters", n, len(waiters))
-		s.holds("one release sent 1 notification to %d waiters", len(waiters))
+		s.FailsIf(n != 1, "one release sent %d notifications to %d waiters", n, len(waiters))
+		s.Holds("one release sent 1 notification to %d waiters", len(waiters))
 	})
 
 // Five wait, a sixth arrives: how many are notified?
-var ArrivalWakesNobody = property(
+var ArrivalWakesNobody = New(
 	text("an arrival wakes nobody", "新来者不唤醒任何人"),
 	text("a newcomer at the end of the line disturbs all who stand in it", "队尾来了一个人，却惊动了整个队列"),
 	text("does it matter to you who stands behind you?", "谁排在你后面，和你有关系吗？"),
-	func(s *story) {
+	func(s *Story) {
 		_, waiters := s.crowd(5, zktest.SessionTimeout)
 		s.needsWatches(waiters)
 		count := s.Count(waiters...)
-		s.queue(s.join("the newcomer"))
+		s.queue(s.Join("the newcomer"))
 		n := count().Notifications
-		s.failsIf(n != 0, "one arrival sent %d notifications to %d waiters", n, len(waiters))
-		s.holds("one arrival sent 0 notifications to %d waiters", len(waiters))
+		s.FailsIf(n != 0, "one arrival sent %d notifications to %d waiters", n, len(waiters))
+		s.Holds("one arrival sent 0 notifications to %d waiters", len(waiters))
 	})
 
 // needsWatches ends the story if the waiters poll.
-func (s *story) needsWatches(waiters []*zktest.Turn) {
+func (s *Story) needsWatches(waiters []*zktest.Turn) {
 	if waiters[0].Waits() == zktest.Polling {
 		s.void("nobody is ever woken: the waiters poll")
 	}
@@ -87,10 +87,10 @@ func (s *story) needsWatches(waiters []*zktest.Turn) {
 
 // crowd brings a holder and n waiters who have settled down. The waiters'
 // sessions have the given time-out.
-func (s *story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waiting []*zktest.Turn) {
-	holder = s.join("the holder").Acquire()
+func (s *Story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waiting []*zktest.Turn) {
+	holder = s.Join("the holder").Acquire()
 	for i := range n {
-		waiting = append(waiting, s.queue(s.joinAs(fmt.Sprintf("waiter %d", i+1), Seat{Timeout: timeout}))...)
+		waiting = append(waiting, s.queue(s.JoinAs(fmt.Sprintf("waiter %d", i+1), Seat{Timeout: timeout}))...)
 	}
 	for _, w := range waiting {
 		w.StillWaits() // the arrivals behind it have had their effect
@@ -101,13 +101,13 @@ func (s *story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waitin
 // A holds, B waits. C arrives, and its third request, which is where a watch on
 // one znode is set, is held up until B, whom C would watch, has left with its
 // session. Then A releases and C is served.
-var NoWatchLeft = property(
+var NoWatchLeft = New(
 	text("no watch is left behind", "不遗留监听"),
 	text("watches that can never fire fill the server's memory", "永远不会触发的监听会占满服务器的内存"),
 	text("what does the read that sets the watch do when its znode is gone?",
 		"设置监听的那次读，在 znode 已经不在时会怎样？"),
-	func(s *story) {
-		a, b, c := s.join("A"), s.join("B"), s.join("C")
+	func(s *Story) {
+		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
 		held := a.Acquire()
 		s.queue(b)
 		slow := c.Tap.HoldRequest(wiretap.Any, 3)
@@ -124,19 +124,19 @@ var NoWatchLeft = property(
 		for _, c := range []*zktest.Member{a, c} {
 			s.Barrier(c.Client)
 			left := c.Tap.Watched()
-			s.failsIf(len(left) > 0, "all is over, and %s still has a watch at the server, on %v", c.Name, left)
+			s.FailsIf(len(left) > 0, "all is over, and %s still has a watch at the server, on %v", c.Name, left)
 		}
-		s.holds("B left while C was about to watch it; all is over, and 0 watches are left")
+		s.Holds("B left while C was about to watch it; all is over, and 0 watches are left")
 	})
 
 // A holds the lock, and releases it while a request of B's is on its way: the second, the
 // third, the fourth of B's call to Lock.
-var ReleaseSeen = property(
+var ReleaseSeen = New(
 	text("a release is seen, whenever it comes", "释放发生在任何时刻都不会错过"),
 	text("a waiter would sleep for ever beside a free lock", "锁空着，等待者却会一直睡下去"),
 	text("the lock is released between two of your requests: what wakes you?", "锁在你的两个请求之间释放：什么会唤醒你？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		first := a.Start()
 		s.letIn(first, "nobody holds the lock")
 		first.Release()
@@ -157,24 +157,24 @@ var ReleaseSeen = property(
 			s.letIn(waiting, "A released while B's request number %d was on its way", n)
 			waiting.Release()
 		}
-		s.holds("A released while B's second, third and fourth request was on its way, and B was let in each time")
+		s.Holds("A released while B's second, third and fourth request was on its way, and B was let in each time")
 	})
 
 // mustWaitUnsettled is mustWait for a call that cannot settle down.
-func (s *story) mustWaitUnsettled(t *zktest.Turn, when string) {
+func (s *Story) mustWaitUnsettled(t *zktest.Turn, when string) {
 	if t.Returned() {
 		s.mustWait(t, zktest.Returned, "%s", when)
 	}
 }
 
 // A holds, B waits and is cut off, and A releases. B's session lives on.
-var ReleasedWhileCutOff = property(
+var ReleasedWhileCutOff = New(
 	text("a release is not missed while the line is down", "断线期间的释放不会错过"),
 	text("the waiter would wait for a notification that was sent to nobody", "等待者会等一个没有发给任何人的通知"),
 	text("who sets the watch again on the new connection, and what if its znode has gone meanwhile?",
 		"在新连接上由谁重新设置监听？要是那个 znode 这时已经没了呢？"),
-	func(s *story) {
-		a, b := s.join("A"), s.join("B")
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
 		s.needsWatches([]*zktest.Turn{waiting})
@@ -182,18 +182,18 @@ var ReleasedWhileCutOff = property(
 		held.Release()
 		b.Tap.Restore()
 		waiting.Acquired()
-		s.failsIf(b.SessionID() != b.ID, "B was let in, with session %#x in place of %#x", b.SessionID(), b.ID)
-		s.holds("A released while B's line was down, and B was let in when it was back")
+		s.FailsIf(b.SessionID() != b.ID, "B was let in, with session %#x in place of %#x", b.SessionID(), b.ID)
+		s.Holds("A released while B's line was down, and B was let in when it was back")
 	})
 
 // A has held the lock, and has released it.
-var QuietAfter = property(
+var QuietAfter = New(
 	text("who holds nothing sends nothing", "不持锁就不发请求"),
 	text("a process that was done with its locks long ago would still work for them, and load the server",
 		"进程早就用完了锁，却还在为它忙，给服务器加负担"),
 	text("what have you begun for the hold, and what ends it?", "你为这次持有启动了什么？由什么来结束它？"),
-	func(s *story) {
-		a := s.joinMortal("A")
+	func(s *Story) {
+		a := s.JoinMortal("A")
 		a.Acquire().Release()
 		pings := func() int { return len(a.Tap.Done(wiretap.Ping)) }
 		begin := pings()
@@ -202,11 +202,11 @@ var QuietAfter = property(
 		count, begin := s.CountClients(a.Client), pings()
 		s.Await("three more", func() bool { return pings() > begin+3 })
 		sent := count()
-		s.failsIf(
+		s.FailsIf(
 			sent.All() > 0,
 			"A has released the lock, and sent %d requests in the next session time-out: %v",
 			sent.All(),
 			sent.Requests,
 		)
-		s.holds("A has released the lock, and sent 0 requests between three pings")
+		s.Holds("A has released the lock, and sent 0 requests between three pings")
 	})

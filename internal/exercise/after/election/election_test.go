@@ -5,7 +5,6 @@ import (
 
 	"zklock/internal/exercise"
 	starter "zklock/internal/exercise/after/election/exercise"
-	"zklock/internal/property"
 	"zklock/internal/steps"
 	"zklock/internal/zktest"
 )
@@ -14,7 +13,7 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 
 // The check of the exercise accepts the solution, and refuses the starter.
 func TestTheExercise(t *testing.T) {
-	exercise.Accepts(t, exercise.Election, property.OverElection(steps.OpenReentrant, New))
+	exercise.Accepts(t, exercise.Election, exercise.OverElection(steps.OpenReentrant, New))
 	first := exercise.Election.Properties[0]
-	exercise.Refuses(t, exercise.Election, first, property.OverElection(steps.OpenReentrant, starter.New))
+	exercise.Refuses(t, exercise.Election, first, exercise.OverElection(steps.OpenReentrant, starter.New))
 }

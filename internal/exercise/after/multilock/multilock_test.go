@@ -5,7 +5,6 @@ import (
 
 	"zklock/internal/exercise"
 	starter "zklock/internal/exercise/after/multilock/exercise"
-	"zklock/internal/property"
 	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
@@ -14,7 +13,7 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 
 // The check of the exercise accepts the solution, and refuses the starter.
 func TestTheExercise(t *testing.T) {
-	exercise.Accepts(t, exercise.MultiLock, property.OverMultiLock(New, predecessorwatch.New))
+	exercise.Accepts(t, exercise.MultiLock, exercise.OverMultiLock(New, predecessorwatch.New))
 	first := exercise.MultiLock.Properties[0]
-	exercise.Refuses(t, exercise.MultiLock, first, property.OverMultiLock(starter.New, predecessorwatch.New))
+	exercise.Refuses(t, exercise.MultiLock, first, exercise.OverMultiLock(starter.New, predecessorwatch.New))
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"zklock/internal/exercise"
-	"zklock/internal/property"
 	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
@@ -16,5 +15,5 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 //	go test ./yours/multilock       all of it
 //	go test -v ./yours/multilock    with what was seen of each that holds
 func TestMultiLock(t *testing.T) {
-	exercise.Check(t, exercise.MultiLock, property.OverMultiLock(New, predecessorwatch.New))
+	exercise.Check(t, exercise.MultiLock, exercise.OverMultiLock(New, predecessorwatch.New))
 }

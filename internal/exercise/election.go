@@ -1,4 +1,4 @@
-package property
+package exercise
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/property"
 	"zklock/internal/zktest"
 )
 
-// A Candidate stands for election. Its time in office is the hold of a lock.
-type Candidate[H zktest.Hold] interface {
+// A campaigner stands for election. Its time in office is the hold of a lock.
+type campaigner[H zktest.Hold] interface {
 	Campaign(context.Context) (H, error)
 	Leader() (name string, err error)
 	Resign(H) error
@@ -25,11 +26,11 @@ type candidacy struct {
 
 // OverElection makes a Subject of an election. The path is that of the election and,
 // behind it, the candidate's name.
-func OverElection[S zktest.Session, H zktest.Hold, C Candidate[H]](
+func OverElection[S zktest.Session, H zktest.Hold, C campaigner[H]](
 	open func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error),
 	newCandidate func(s S, path, name string) C,
-) Subject {
-	return Subject{
+) property.Subject {
+	return property.Subject{
 		Name: "New",
 		Open: func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
 			s, err := open(servers, timeout, dial)
@@ -52,35 +53,35 @@ func OverElection[S zktest.Session, H zktest.Hold, C Candidate[H]](
 }
 
 // candidate brings one who may stand for election.
-func (s *story) candidate(name string, timeout time.Duration) *zktest.Member {
-	return s.joinAs(name, Seat{Timeout: timeout, Path: s.Root + "/team/" + name})
+func (s story) candidate(name string, timeout time.Duration) *zktest.Member {
+	return s.JoinAs(name, property.Seat{Timeout: timeout, Path: s.Root + "/team/" + name})
 }
 
 // leader brings a candidate that leads, and follower one that waits.
-func (s *story) leader(name string, timeout time.Duration) *zktest.Turn {
+func (s story) leader(name string, timeout time.Duration) *zktest.Turn {
 	t := s.candidate(name, timeout).Start()
 	s.succeeds(t)
 	return t
 }
 
-func (s *story) follower(name string) *zktest.Turn {
+func (s story) follower(name string) *zktest.Turn {
 	return s.stands(s.candidate(name, zktest.SessionTimeout), "somebody leads")
 }
 
 // named fails the story unless all name the same leader.
-func (s *story) named(want, when string, all ...*zktest.Member) {
+func (s story) named(want, when string, all ...*zktest.Member) {
 	for _, m := range all {
 		if name, err := m.Session.(*candidacy).Leader(); err != nil || name != want {
-			s.fails("%s, and %s takes %q for the leader (%v); it is %q", when, m.Name, name, err, want)
+			s.Fails("%s, and %s takes %q for the leader (%v); it is %q", when, m.Name, name, err, want)
 		}
 	}
 }
 
-// ElectionProperties are those of an election.
-var ElectionProperties = []*Property{
-	{Name: text("one leads at a time", "同一时刻只有一个领导者"),
-		Question: text("when does Campaign return, and for how many at a time?", "Campaign 什么时候返回？同时对几个人返回？"),
-		tell: func(s *story) {
+// electionProperties are those of an election.
+var electionProperties = []*property.Property{
+	asked(text("one leads at a time", "同一时刻只有一个领导者"),
+		text("when does Campaign return, and for how many at a time?", "Campaign 什么时候返回？同时对几个人返回？"),
+		func(s story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")
 			s.leaves(a)
@@ -88,12 +89,11 @@ var ElectionProperties = []*Property{
 			s.stillStands(c, "B leads")
 			s.leaves(b)
 			s.succeeds(c)
-			s.holds("A led, then B, then C")
-		}},
-	{
-		Name:     text("everybody knows who leads", "人人知道谁是领导者"),
-		Question: text("where could the leader's name stand, so that anybody can read it?", "领导者的名字写在哪里，谁都能读到？"),
-		tell: func(s *story) {
+			s.Holds("A led, then B, then C")
+		}),
+	asked(text("everybody knows who leads", "人人知道谁是领导者"),
+		text("where could the leader's name stand, so that anybody can read it?", "领导者的名字写在哪里，谁都能读到？"),
+		func(s story) {
 			onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
 			s.named("", "nobody has campaigned", onlooker)
 			a := s.leader("A", zktest.SessionTimeout)
@@ -105,12 +105,11 @@ var ElectionProperties = []*Property{
 			_ = b.Cancel() // its context ends; it has to resign all the same
 			s.leaves(b)
 			s.named("", "all have resigned", a.Member, b.Member, onlooker)
-			s.holds("nobody, A, B, nobody: all three said so")
-		},
-	},
-	{Name: text("a dead leader is not named", "崩溃的领导者不再被当作领导者"),
-		Question: text("who takes the name away when the leader cannot?", "领导者自己不能撤下名字时，由谁来撤？"),
-		tell: func(s *story) {
+			s.Holds("nobody, A, B, nobody: all three said so")
+		}),
+	asked(text("a dead leader is not named", "崩溃的领导者不再被当作领导者"),
+		text("who takes the name away when the leader cannot?", "领导者自己不能撤下名字时，由谁来撤？"),
+		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
 			a.Crash()
@@ -118,24 +117,21 @@ var ElectionProperties = []*Property{
 			s.named("", "A's session has expired", onlooker)
 			b := s.leader("B", zktest.SessionTimeout)
 			s.named("B", "A's session has expired and B leads", b.Member, onlooker)
-			s.holds("A's session expired: nobody was named, and then B")
-		}},
-	{
-		Name:     text("a leader that is cut off knows it first", "失去连接的领导者最先知道"),
-		Question: text("what does step 5 tell a holder, and how do you pass it on?", "第 5 步会通知持有者什么？你怎样转达？"),
-		tell: func(s *story) {
+			s.Holds("A's session expired: nobody was named, and then B")
+		}),
+	asked(text("a leader that is cut off knows it first", "失去连接的领导者最先知道"),
+		text("what does step 5 tell a holder, and how do you pass it on?", "第 5 步会通知持有者什么？你怎样转达？"),
+		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")
 			a.Crash()
 			s.succeeds(b)
-			s.failsIf(a.Context().Err() == nil, "A was cut off and B leads: A's context has not ended")
-			s.holds("A was cut off, and its context had ended when B led")
-		},
-	},
-	{
-		Name:     text("a late resignation harms nobody", "迟到的卸任不影响别人"),
-		Question: text("A has lost its session, and B leads: what does A's Resign delete?", "A 的会话没了，B 是领导者：A 的 Resign 会删掉什么？"),
-		tell: func(s *story) {
+			s.FailsIf(a.Context().Err() == nil, "A was cut off and B leads: A's context has not ended")
+			s.Holds("A was cut off, and its context had ended when B led")
+		}),
+	asked(text("a late resignation harms nobody", "迟到的卸任不影响别人"),
+		text("A has lost its session, and B leads: what does A's Resign delete?", "A 的会话没了，B 是领导者：A 的 Resign 会删掉什么？"),
+		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")
 			a.Crash()
@@ -146,24 +142,21 @@ var ElectionProperties = []*Property{
 				func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
 			)
 			if err := a.Unlock(); err == nil {
-				s.fails("A had lost its office to B, and its Resign said that all was well")
+				s.Fails("A had lost its office to B, and its Resign said that all was well")
 			}
 			s.named("B", "B leads, and A has resigned too late", b.Member)
 			s.follower("C")
-			s.holds("A resigned too late, was told so, and B leads on")
-		},
-	},
-	{
-		Name:     text("giving up leaves nothing behind", "放弃等待后不留残余"),
-		Question: text("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
-		tell: func(s *story) {
+			s.Holds("A resigned too late, was told so, and B leads on")
+		}),
+	asked(text("giving up leaves nothing behind", "放弃等待后不留残余"),
+		text("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
+		func(s story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")
-			s.gaveUp(b.Member, b.Cancel(), context.Canceled)
+			s.GaveUp(b.Member, b.Cancel(), context.Canceled)
 			s.leaves(a)
 			s.succeeds(c)
 			s.named("C", "B has given up, A has resigned", b.Member)
-			s.holds("B gave up and left nothing, and C leads after A")
-		},
-	},
+			s.Holds("B gave up and left nothing, and C leads after A")
+		}),
 }

@@ -1,4 +1,4 @@
-package property
+package exercise
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -17,8 +18,8 @@ import (
 func OverMultiLock[M, L zktest.Locker](
 	newMultiLock func(conn *zk.Conn, paths ...string) M,
 	newLock func(*zk.Conn, string) L,
-) Subject {
-	return Over("New", func(conn *zk.Conn, path string) zktest.Locker {
+) property.Subject {
+	return property.Over("New", func(conn *zk.Conn, path string) zktest.Locker {
 		if paths := strings.Split(path, ","); len(paths) > 1 {
 			return newMultiLock(conn, paths...)
 		}
@@ -27,7 +28,7 @@ func OverMultiLock[M, L zktest.Locker](
 }
 
 // owner brings a client with a lock of /x, /y, …, whose directories are there.
-func (s *story) owner(name string, paths ...string) *zktest.Member {
+func (s story) owner(name string, paths ...string) *zktest.Member {
 	var all []string
 	for _, path := range paths {
 		path = s.Root + path
@@ -37,22 +38,22 @@ func (s *story) owner(name string, paths ...string) *zktest.Member {
 		}
 		all = append(all, path)
 	}
-	return s.joinAs(name, Seat{Path: strings.Join(all, ",")})
+	return s.JoinAs(name, property.Seat{Path: strings.Join(all, ",")})
 }
 
 // isFree fails the story if somebody stands in one of the locks.
-func (s *story) isFree(why string, paths ...string) {
+func (s story) isFree(why string, paths ...string) {
 	for _, path := range paths {
 		names := s.Names(s.Root + path)
-		s.failsIf(len(names) > 0, "%s, and in %s there is %v", why, path, names)
+		s.FailsIf(len(names) > 0, "%s, and in %s there is %v", why, path, names)
 	}
 }
 
-// MultiLockProperties are those of several locks taken as one.
-var MultiLockProperties = []*Property{
-	{Name: text("it holds all its locks", "要的锁全都持有"),
-		Question: text("which znodes are there when Lock returns?", "Lock 返回时，有哪些 znode？"),
-		tell: func(s *story) {
+// multiLockProperties are those of several locks taken as one.
+var multiLockProperties = []*property.Property{
+	asked(text("it holds all its locks", "要的锁全都持有"),
+		text("which znodes are there when Lock returns?", "Lock 返回时，有哪些 znode？"),
+		func(s story) {
 			a := s.enters(s.owner("A", "/x", "/y"), "nobody holds a lock")
 			x, y := s.owner("B", "/x").Start(), s.owner("C", "/y").Start()
 			for _, t := range []*zktest.Turn{x, y} {
@@ -62,11 +63,11 @@ var MultiLockProperties = []*Property{
 			s.leaves(a)
 			s.succeeds(x)
 			s.succeeds(y)
-			s.holds("B waited for /x and C for /y, and both were let in by one Unlock")
-		}},
-	{Name: text("all or none", "要么全有，要么全无"),
-		Question: text("the second lock is held by somebody: what about the first?", "第二把锁被别人持有：第一把怎么办？"),
-		tell: func(s *story) {
+			s.Holds("B waited for /x and C for /y, and both were let in by one Unlock")
+		}),
+	asked(text("all or none", "要么全有，要么全无"),
+		text("the second lock is held by somebody: what about the first?", "第二把锁被别人持有：第一把怎么办？"),
+		func(s story) {
 			a, b := s.owner("A", "/x", "/y", "/z"), s.enters(s.owner("B", "/y"), "nobody holds a lock")
 			trying := a.Call(func(ctx context.Context) (zktest.Hold, error) {
 				ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
@@ -74,26 +75,25 @@ var MultiLockProperties = []*Property{
 				return a.Lock(ctx)
 			})
 			err := trying.Err()
-			s.failsIf(err == nil, "B holds /y, and A's Lock of /x, /y and /z said that it has all")
+			s.FailsIf(err == nil, "B holds /y, and A's Lock of /x, /y and /z said that it has all")
 			s.isFree("B holds /y, A has given up", "/x", "/z")
 			names := b.Queue()
-			s.failsIf(len(names) != 1, "B holds /y, A has given up, and in /y there is %v", names)
+			s.FailsIf(len(names) != 1, "B holds /y, A has given up, and in /y there is %v", names)
 			s.leaves(b)
 			s.succeeds(a.Start())
-			s.holds("A did not get /y, and let go of the rest; when /y was free it got all")
-		}},
-	{
-		Name:     text("two with the same locks do not wait for each other", "要同样几把锁的两个客户端不会互相等待"),
-		Question: text("in which order does each of them take the locks?", "它们各按什么次序加锁？"),
-		tell: func(s *story) {
+			s.Holds("A did not get /y, and let go of the rest; when /y was free it got all")
+		}),
+	asked(text("two with the same locks do not wait for each other", "要同样几把锁的两个客户端不会互相等待"),
+		text("in which order does each of them take the locks?", "它们各按什么次序加锁？"),
+		func(s story) {
 			a, b := s.owner("A", "/x", "/y"), s.owner("B", "/y", "/x")
 			slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and is on its way to the other
 			first := a.Start()
 			s.Await("A to ask for its second lock", func() bool { return slow.IsSprung() || first.Returned() })
-			s.failsIf(first.Returned(), "A's Lock has come back without asking for the second of two locks")
+			s.FailsIf(first.Returned(), "A's Lock has come back without asking for the second of two locks")
 			second := s.stands(b, "A has one of two locks")
 			slow.Let()
-			s.failsIf(
+			s.FailsIf(
 				first.Waits() != zktest.Returned,
 				"A, for /x and /y, waits for B; B, for /y and /x, waits for A: /x has %v, /y has %v",
 				s.Names(s.Root+"/x"),
@@ -102,15 +102,13 @@ var MultiLockProperties = []*Property{
 			s.succeeds(first)
 			s.leaves(first)
 			s.succeeds(second)
-			s.holds("A asked for /x and /y, B for /y and /x; A was served, then B")
-		},
-	},
-	{
-		Name:     text("a lock named twice is one", "写了两遍的锁只算一把"),
-		Question: text("the same path comes twice: who holds it when it is asked for the second time?", "同一个路径出现两次：第二次要时，谁持有它？"),
-		tell: func(s *story) {
+			s.Holds("A asked for /x and /y, B for /y and /x; A was served, then B")
+		}),
+	asked(text("a lock named twice is one", "写了两遍的锁只算一把"),
+		text("the same path comes twice: who holds it when it is asked for the second time?", "同一个路径出现两次：第二次要时，谁持有它？"),
+		func(s story) {
 			a := s.owner("A", "/x", "/y", "/x").Start()
-			s.failsIf(
+			s.FailsIf(
 				a.Waits() != zktest.Returned,
 				"A, for /x, /y and /x, waits for itself: /x has %v",
 				s.Names(s.Root+"/x"),
@@ -118,21 +116,18 @@ var MultiLockProperties = []*Property{
 			s.succeeds(a)
 			s.leaves(a)
 			s.isFree("A has released all", "/x", "/y")
-			s.holds("A named /x twice, held it once, and released it")
-		},
-	},
-	{
-		Name:     text("one lost lock does not keep the others", "丢了一把锁，不妨碍释放其余的"),
-		Question: text("one Unlock has failed: do you go on?", "一次 Unlock 失败了：继续吗？"),
-		tell: func(s *story) {
+			s.Holds("A named /x twice, held it once, and released it")
+		}),
+	asked(text("one lost lock does not keep the others", "丢了一把锁，不妨碍释放其余的"),
+		text("one Unlock has failed: do you go on?", "一次 Unlock 失败了：继续吗？"),
+		func(s story) {
 			a := s.enters(s.owner("A", "/x", "/y", "/z"), "nobody holds a lock")
 			for _, name := range s.Names(s.Root + "/y") {
 				_ = s.Observer().Delete(s.Root+"/y/"+name, -1)
 			}
 			err := a.Unlock()
-			s.failsIf(err == nil, "somebody had deleted A's znode in /y, and A's Unlock said that all was well")
+			s.FailsIf(err == nil, "somebody had deleted A's znode in /y, and A's Unlock said that all was well")
 			s.isFree("A has released all", "/x", "/y", "/z")
-			s.holds("A's znode in /y was gone; Unlock said so, and released /x and /z")
-		},
-	},
+			s.Holds("A's znode in /y was gone; Unlock said so, and released /x and /z")
+		}),
 }

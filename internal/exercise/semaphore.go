@@ -1,0 +1,130 @@
+package exercise
+
+import (
+	"context"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/property"
+	"zklock/internal/zktest"
+)
+
+// An acquirer is a semaphore: it lets several in.
+type acquirer interface {
+	Acquire(context.Context) (release func() error, err error)
+}
+
+const permits = 2
+
+// OverSemaphore makes a Subject of a semaphore, of two permits.
+func OverSemaphore[S acquirer](newSemaphore func(conn *zk.Conn, path string, permits int) S) property.Subject {
+	return property.Subject{
+		Name: "New",
+		Open: property.Connect,
+		Ways: func(session zktest.Session, path string) (zktest.Way, *zktest.Way) {
+			semaphore := newSemaphore(session.Conn(), path, permits)
+			acquire := func(ctx context.Context) (zktest.Hold, error) {
+				release, err := semaphore.Acquire(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return zktest.HoldOf(ctx, release), nil
+			}
+			return zktest.Way{Lock: acquire}, nil
+		},
+	}
+}
+
+// inside brings a client for whom a permit is left.
+func (s story) inside(name string) *zktest.Turn { return s.enters(s.Join(name), "a permit is left") }
+
+// outside brings clients for whom none is left, one after the other.
+func (s story) outside(names ...string) (line []*zktest.Turn) {
+	for _, name := range names {
+		line = append(line, s.stands(s.Join(name), "%d permits are out", permits))
+	}
+	return line
+}
+
+// semaphoreProperties are those of a semaphore, in the order in which they are
+// best written.
+var semaphoreProperties = []*property.Property{
+	asked(text("two at a time, and no more", "同时两个，不会更多"),
+		text("how many permits are out, and how does a newcomer find out?", "发出了几个许可？新来者怎么知道？"),
+		func(s story) {
+			s.inside("A")
+			b := s.inside("B")
+			c := s.outside("C")[0]
+			s.leaves(b)
+			s.succeeds(c)
+			s.outside("D")
+			s.Holds("A and B were let in, C when B had left, and D was not")
+		}),
+	asked(text("whoever leaves makes room", "谁走都会空出位置"),
+		text("of all who are inside, whose leaving can a waiter make use of?", "临界区里的客户端当中，哪一个离开之后，等待者就可以进入？"),
+		func(s story) {
+			a := s.inside("A")
+			s.inside("B")
+			c := s.outside("C")[0]
+			s.leaves(a)
+			s.succeeds(c)
+			s.Holds("A left before B, and C was let in")
+		}),
+	asked(text("a crashed holder's permit is free again", "持有者崩溃后许可会归还"),
+		text("who takes the permit back when its holder cannot?", "持有者自己还不了许可时，由谁收回？"),
+		func(s story) {
+			a := s.JoinMortal("A")
+			s.succeeds(a.Start())
+			s.inside("B")
+			c := s.outside("C")[0]
+			a.Crash()
+			s.AwaitExpiry(a.Client)
+			s.succeeds(c)
+			s.Holds("A's session expired, and C was let in")
+		}),
+	asked(text("first come, first served", "先来先得"),
+		text("who may look for a free permit when several wait?", "几个人在等时，谁可以去找空闲的许可？"),
+		func(s story) {
+			inside := []*zktest.Turn{s.inside("A"), s.inside("B")}
+			line := s.outside("C", "D", "E")
+			for i, t := range line {
+				s.leaves(inside[i%2])
+				s.succeeds(t)
+				inside[i%2] = t
+				for _, later := range line[i+1:] {
+					s.stillStands(later, "%v came first", t.Name)
+				}
+			}
+			s.Holds("C, D and E were let in, in this order")
+		}),
+	asked(text("a release wakes one", "一次释放只唤醒一个"),
+		text("how many clients watch the permits?", "有几个客户端监听许可？"),
+		func(s story) {
+			a := s.inside("A")
+			s.inside("B")
+			line := s.outside("C", "D", "E", "F")
+			for _, t := range line {
+				s.stillStands(t, "two are inside") // the arrivals behind it have had their effect
+			}
+			count := s.Count(line[2:]...) // D, the next in line, moves up
+			s.leaves(a)
+			s.succeeds(line[0])
+			n := count().Notifications
+			s.FailsIf(n > 0, "one release let C in, and sent %d notifications to E and F, far back in the line", n)
+			s.Holds("one release let C in, and sent 0 notifications to E and F, far back in the line")
+		}),
+	asked(text("giving up leaves nothing behind", "放弃等待后不留残余"),
+		text("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
+		func(s story) {
+			s.inside("A")
+			b := s.inside("B")
+			line := s.outside("C", "D", "E")
+			for _, t := range line[:2] {
+				s.GaveUp(t.Member, t.Cancel(), context.Canceled)
+			}
+			s.stillStands(line[2], "two are inside")
+			s.leaves(b)
+			s.succeeds(line[2])
+			s.Holds("C and D gave up and left nothing, and E was let in")
+		}),
+}

@@ -1,0 +1,60 @@
+package exercise
+
+import (
+	"fmt"
+
+	"zklock/internal/lang"
+	"zklock/internal/property"
+	"zklock/internal/zktest"
+)
+
+// A story of the exercises after the steps: it is told of Members, whose Lock and Unlock are
+// the exercise's own pair of calls.
+type story struct{ *property.Story }
+
+// asked is a property of such an exercise.
+func asked(name, question lang.Text, tell func(story)) *property.Property {
+	return property.New(name, lang.Text{}, question, func(s *property.Story) { tell(story{s}) })
+}
+
+func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
+
+// enters brings a member's call to its end, without a wait.
+func (s story) enters(m *zktest.Member, why string) *zktest.Turn {
+	t := m.Start()
+	s.FailsIf(t.Waits() != zktest.Returned, "%s, and %s waits", why, m.Name)
+	s.succeeds(t)
+	return t
+}
+
+// succeeds returns once the call has come back without an error.
+func (s story) succeeds(t *zktest.Turn) {
+	s.FailsIf(t.Err() != nil, "%s was told: %v", t.Name, t.Err())
+}
+
+// stands brings a member that has to wait.
+func (s story) stands(m *zktest.Member, why string, args ...any) *zktest.Turn {
+	t := m.Start()
+	t.Waits()
+	s.stillStands(t, why, args...)
+	return t
+}
+
+// stillStands fails the story unless the call waits, with a watch and no request.
+func (s story) stillStands(t *zktest.Turn, because string, args ...any) {
+	why := fmt.Sprintf(because, args...)
+	switch t.StillWaits() {
+	case zktest.Returned:
+		s.FailsIf(t.Err() != nil, "%s, and %s was told: %v", why, t.Name, t.Err())
+		s.Fails("%s, and %s was let in", why, t.Name)
+	case zktest.Polling:
+		s.Fails("%s, and %s asks again and again", why, t.Name)
+	}
+}
+
+// leaves gives back what the call has got.
+func (s story) leaves(t *zktest.Turn) {
+	if err := t.Unlock(); err != nil {
+		s.Fails("%s gave it back, and was told: %v", t.Name, err)
+	}
+}
