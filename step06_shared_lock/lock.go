@@ -248,9 +248,9 @@ func (l *RWLock) look(prefix string) (place, error) {
 // zk.ErrNoNode our znode is gone.
 func (l *RWLock) wait(waiting context.Context, mine place, mayWait bool) (*Hold, error) {
 	for waiting.Err() == nil {
-		// Taken before all that follows: if this connection still lives when the list has
-		// come, our session has not ended in between. If the connection ends later, the hold
-		// ends with it.
+		// connection is a context, which ends when the present connection does. It is taken
+		// before all that follows: if it has not ended when the list has come, our session has
+		// not ended in between. If it ends later, the hold ends with it.
 		connection := l.s.connection()
 		if l.s.conn.SessionID() != mine.session {
 			return nil, zk.ErrNoNode // our znode goes with its session
@@ -273,8 +273,9 @@ func (l *RWLock) wait(waiting context.Context, mine place, mayWait bool) (*Hold,
 		}
 		if before == "" {
 			// The fencing token is the number of the transaction that last changed the queue.
-			// We have waited for each holder before us, except when both read. Its znode was deleted
-			// after the list from which it took its token, and before our list. So our token is greater.
+			// Take a holder before us for whom we had to wait. It took its token from a list in which
+			// its znode still stood. The znode was deleted after that list, and before ours. So our
+			// token is greater.
 			token := stat.Pzxid
 			return &Hold{lock: l, place: mine, connection: connection, token: token}, nil
 		}
@@ -335,9 +336,9 @@ func isRefused(leaveErr error) bool { return leaveErr != nil && !errors.Is(leave
 // knows that the znode is gone. When ctx ends first, Unlock returns ctx's error at once, and
 // the delete goes on in the background. If the server refuses it then, nobody hears of it.
 //
-// ctx may be the hold's context, or made from it. The release ends it, too, but Unlock waits on:
-// until ctx's deadline, or until the context that was given to Lock ends. If ctx ended before the
-// release, for example because the hold was lost, Unlock does not wait.
+// ctx may be the hold's context, or made from it. The release ends that context, too. From then on
+// Unlock waits under the context that Lock was given, and keeps ctx's deadline. If ctx had ended
+// already, for example because the hold was lost, Unlock does not wait.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
 // or the znode gone. After an error by which the server refuses the delete, such as

@@ -254,9 +254,9 @@ func isRefused(leaveErr error) bool { return leaveErr != nil && !errors.Is(leave
 // knows that the znode is gone. When ctx ends first, Unlock returns ctx's error at once, and
 // the delete goes on in the background. If the server refuses it then, nobody hears of it.
 //
-// ctx may be the hold's context, or made from it. The release ends it, too, but Unlock waits on:
-// until ctx's deadline, or until the context that was given to Lock ends. If ctx ended before the
-// release, for example because the hold was lost, Unlock does not wait.
+// ctx may be the hold's context, or made from it. The release ends that context, too. From then on
+// Unlock waits under the context that Lock was given, and keeps ctx's deadline. If ctx had ended
+// already, for example because the hold was lost, Unlock does not wait.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
 // or the znode gone. After an error by which the server refuses the delete, such as
