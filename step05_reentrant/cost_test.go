@@ -168,6 +168,8 @@ func TestUnlockWithAContextThatEnds(t *testing.T) {
 	require.NoError(t, err)
 	a.Tap.HangUp()
 	zktest.AwaitChan(z, "A to be told", hold.Context().Done())
+	_, err = lock.Lock(context.WithoutCancel(hold.Context()))
+	require.ErrorIs(t, err, ErrLost, "Lock inside a hold that was lost, with a context that does not end")
 	err = hold.Unlock(ended)
 	require.ErrorIs(t, err, ErrLost)
 	require.ErrorIs(t, err, context.Canceled)

@@ -20,6 +20,9 @@ import (
 // has twice as long.
 const patience = 10 * time.Second
 
+// everyOrder is the last question.
+const everyOrder = "every order"
+
 // Check asks a learner's lock for the properties of an exercise, one after the other, and
 // stops at the first that it lacks. When it has all of them, the orders of two clients are
 // played. How far the lock has come is written into the folder of the test.
@@ -71,7 +74,10 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 		keep()
 	}
 	if e.hasOrders() {
-		t.Run("every order", func(t *testing.T) { e.playOrders(t, server) })
+		t.Run(everyOrder, func(t *testing.T) { e.playOrders(t, server) })
+		if t.Failed() {
+			p.Missing = everyOrder
+		}
 	}
 	p.Done = isAll && !t.Failed()
 	keep()
@@ -142,7 +148,10 @@ func ask(ctx context.Context, server *zkserver.Server, p *property.Property, loc
 	a := answer{question: p.String(), holds: r.Verdict.Accepted(), seen: fmt.Sprint(r.Evidence), ask: p.Question.EN}
 	if r.Verdict == property.Stuck {
 		a.stuck = true
-		a.seen = fmt.Sprintf("no end after %v: %s", limit, a.seen)
+		if ctx.Err() != nil {
+			a.seen = fmt.Sprintf("no end after %v: %s", limit, a.seen)
+			a.ask = "does somebody wait for what never comes? Who is to wake it, and whose znode is still there? Or: " + a.ask
+		}
 	}
 	return a
 }

@@ -52,6 +52,13 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 	if p.Missing == "" || p.Missing == canBeUsed {
 		return own[0], nil
 	}
+	if p.Missing == everyOrder {
+		if chinese {
+			return section{everyOrder, []string{"没有现成的提示：测试打印的次序就是提示。一行一行地跟着它读你的代码。make explore STEP=mine" + e.Name + " 会画出来。"}}, nil
+		}
+		return section{everyOrder, []string{"There is no hint for an order: the one that the test has printed is the hint. " +
+			"Follow it in your code, line by line. make explore STEP=mine" + e.Name + " draws it."}}, nil
+	}
 	all := own
 	at := slices.IndexFunc(All, func(other Exercise) bool { return other.Name == e.Name })
 	for _, earlier := range slices.Backward(All[:at]) {

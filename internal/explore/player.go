@@ -208,7 +208,8 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 		moment := Moment{Choices: labels(awake)}
 		if i := len(r.Moments); i < len(begin) {
 			if !slices.Equal(begin[i].Choices, moment.Choices) {
-				return r, fmt.Errorf("this order cannot be repeated: at choice %d there was %q, and now there is %q",
+				return r, fmt.Errorf("this order cannot be repeated: at choice %d there was %q, and now there is %q"+
+					" (no mistake, if the lock asks again once more or less)",
 					i+1, begin[i].Choices, moment.Choices)
 			}
 			moment.Taken = begin[i].Taken

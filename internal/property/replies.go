@@ -14,8 +14,8 @@ import (
 
 // The server carries out A's create, and the reply is lost with the
 // connection. A must get the lock, if need be by calling Lock once more as any
-// caller would. Then the same, and the connection is lost again at the first
-// list that A asks for.
+// caller would. At first not even the lock's directory is there. At last the connection
+// is lost again at the first list that A asks for.
 var LostCreateReply = New(
 	text("a lost reply to create does no harm", "create 的应答丢失无害"),
 	text("the znode that nobody knows of stands in the line, and its own maker waits behind it",
@@ -24,15 +24,16 @@ var LostCreateReply = New(
 		"create 失败了吗？怎样认出自己的 znode？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
-		b.Acquire().Release() // so that the directory is there
-		for _, again := range []string{"", ", and the reply to the next list as well"} {
-			if again != "" {
+		const noDirectory, list = ", and its directory was not there", ", and the reply to the next list as well"
+		for _, again := range []string{noDirectory, "", list} {
+			if again == list {
 				a.Tap.LoseReply(wiretap.GetChildren, 1)
 			}
 			lost := a.Tap.LoseReply(wiretap.Create, 1)
 			attempt := a.Start()
 			zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
 			if attempt.Waits() == zktest.Returned && attempt.Err() != nil {
+				s.FailsIf(errors.Is(attempt.Err(), zk.ErrNoNode), "the reply to A's create was lost%s, and A's Lock answered: %v", again, attempt.Err())
 				attempt = a.Start()
 			}
 			how := attempt.Waits()
@@ -57,7 +58,7 @@ var LostCreateReply = New(
 			attempt.Release()
 			b.Acquire().Release()
 		}
-		s.Holds("A's create was answered to nobody, twice, and A held the lock with one znode each time")
+		s.Holds("A's create was answered to nobody, three times, and A held the lock with one znode each time")
 	})
 
 // The server carries out A's delete, and the reply is lost with the

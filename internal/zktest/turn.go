@@ -80,7 +80,11 @@ func (t *Turn) Returned() bool {
 // Err returns what the call answered, once it has come back.
 func (t *Turn) Err() error {
 	t.zoo.t.Helper()
-	AwaitChan(t.zoo, fmt.Sprintf("%v's Lock to return", t.Name), t.done)
+	select {
+	case <-t.done:
+	case <-t.zoo.Ctx.Done():
+		t.zoo.t.Fatalf("timed out waiting for %s's Lock to return: it has asked last %v", t.Name, t.LastAsked())
+	}
 	return t.err
 }
 

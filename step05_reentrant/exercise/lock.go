@@ -177,11 +177,12 @@ func (l *Lock) find(prefix string) (place, error) {
 
 // look is one try of find.
 //
-// TODO 1: list the directory, and look for a name that begins with prefix. Two questions: has
-// the server that you are connected to now heard of what the one before has done (Sync)? And
-// is the znode of this session, or does it go with an earlier one (EphemeralOwner)?
-// 待办 1：列出目录，找以 prefix 开头的名字。两个问题：现在连着的这台服务器，知道前一台做过的事吗（Sync）？
-// 这个 znode 属于当前会话，还是会随以前的会话消失（EphemeralOwner）？
+// TODO 1: list the directory, and look for a name that begins with prefix. Three questions: has
+// the server that you are connected to now heard of what the one before has done (Sync)? Is
+// the znode of this session, or does it go with an earlier one (EphemeralOwner)? And what does
+// it mean if not even the directory is there?
+// 待办 1：列出目录，找以 prefix 开头的名字。三个问题：现在连着的这台服务器，知道前一台做过的事吗（Sync）？
+// 这个 znode 属于当前会话，还是会随以前的会话消失（EphemeralOwner）？连目录都还没有，又说明什么？
 func (l *Lock) look(prefix string) (place, error) {
 	return place{}, nil
 }
