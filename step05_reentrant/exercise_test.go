@@ -245,6 +245,9 @@ func (l *queued) findIf(prefix string, syncs bool, isRight func(place) (bool, er
 			pause()
 			continue
 		}
+		if errors.Is(err, zk.ErrNoNode) {
+			return place{}, nil // not even the directory is there
+		}
 		if err != nil || !right {
 			return place{}, err
 		}
