@@ -24,16 +24,22 @@ var LostCreateReply = New(
 		"create 失败了吗？怎样认出自己的 znode？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
-		const noDirectory, list = ", and its directory was not there", ", and the reply to the next list as well"
-		for _, again := range []string{noDirectory, "", list} {
-			if again == list {
+		const noDirectory = ", and its directory was not there"
+		const list = ", and the reply to the next list as well"
+		for _, besides := range []string{noDirectory, "", list} {
+			if besides == list {
 				a.Tap.LoseReply(wiretap.GetChildren, 1)
 			}
 			lost := a.Tap.LoseReply(wiretap.Create, 1)
 			attempt := a.Start()
 			zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
 			if attempt.Waits() == zktest.Returned && attempt.Err() != nil {
-				s.FailsIf(errors.Is(attempt.Err(), zk.ErrNoNode), "the reply to A's create was lost%s, and A's Lock answered: %v", again, attempt.Err())
+				s.FailsIf(
+					errors.Is(attempt.Err(), zk.ErrNoNode), // it has taken the missing directory for a refusal
+					"the reply to A's create was lost%s, and A's Lock answered: %v",
+					besides,
+					attempt.Err(),
+				)
 				attempt = a.Start()
 			}
 			how := attempt.Waits()
@@ -43,7 +49,7 @@ var LostCreateReply = New(
 			s.FailsIf(
 				how != zktest.Returned,
 				"the reply to A's create was lost%s; now nobody holds the lock, and A waits behind a znode of its own: %v",
-				again,
+				besides,
 				s.left(a),
 			)
 			attempt.Acquired()
@@ -51,7 +57,7 @@ var LostCreateReply = New(
 			s.FailsIf(
 				len(left) != 1,
 				"the reply to A's create was lost%s; A holds the lock with %d znodes: %v",
-				again,
+				besides,
 				len(left),
 				left,
 			)
