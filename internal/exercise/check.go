@@ -150,7 +150,8 @@ func ask(ctx context.Context, server *zkserver.Server, p *property.Property, loc
 		a.stuck = true
 		if ctx.Err() != nil {
 			a.seen = fmt.Sprintf("no end after %v: %s", limit, a.seen)
-			a.ask = "does somebody wait for what never comes? Who is to wake it, and whose znode is still there? Or: " + a.ask
+			a.ask = "does somebody wait for what never comes? " +
+				"Who is to wake it, and whose znode is still there? Or: " + a.ask
 		}
 	}
 	return a

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/zktest"
 )
@@ -79,8 +80,8 @@ func (s story) named(want, when string, all ...*zktest.Member) {
 
 // electionProperties are those of an election.
 var electionProperties = []*property.Property{
-	asked(text("one leads at a time", "同一时刻只有一个领导者"),
-		text("when does Campaign return, and for how many at a time?", "Campaign 什么时候返回？同时对几个人返回？"),
+	asked(lang.Of("one leads at a time", "同一时刻只有一个领导者"),
+		lang.Of("when does Campaign return, and for how many at a time?", "Campaign 什么时候返回？同时对几个人返回？"),
 		func(s story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")
@@ -91,8 +92,8 @@ var electionProperties = []*property.Property{
 			s.succeeds(c)
 			s.Holds("A led, then B, then C")
 		}),
-	asked(text("everybody knows who leads", "人人知道谁是领导者"),
-		text("where could the leader's name stand, so that anybody can read it?", "领导者的名字写在哪里，谁都能读到？"),
+	asked(lang.Of("everybody knows who leads", "人人知道谁是领导者"),
+		lang.Of("where could the leader's name stand, so that anybody can read it?", "领导者的名字写在哪里，谁都能读到？"),
 		func(s story) {
 			onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
 			s.named("", "nobody has campaigned", onlooker)
@@ -107,8 +108,8 @@ var electionProperties = []*property.Property{
 			s.named("", "all have resigned", a.Member, b.Member, onlooker)
 			s.Holds("nobody, A, B, nobody: all three said so")
 		}),
-	asked(text("a dead leader is not named", "崩溃的领导者不再被当作领导者"),
-		text("who takes the name away when the leader cannot?", "领导者自己不能撤下名字时，由谁来撤？"),
+	asked(lang.Of("a dead leader is not named", "崩溃的领导者不再被当作领导者"),
+		lang.Of("who takes the name away when the leader cannot?", "领导者自己不能撤下名字时，由谁来撤？"),
 		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
@@ -119,8 +120,8 @@ var electionProperties = []*property.Property{
 			s.named("B", "A's session has expired and B leads", b.Member, onlooker)
 			s.Holds("A's session expired: nobody was named, and then B")
 		}),
-	asked(text("a leader that is cut off knows it first", "失去连接的领导者最先知道"),
-		text("what does step 5 tell a holder, and how do you pass it on?", "第 5 步会通知持有者什么？你怎样转达？"),
+	asked(lang.Of("a leader that is cut off knows it first", "失去连接的领导者最先知道"),
+		lang.Of("what does step 5 tell a holder, and how do you pass it on?", "第 5 步会通知持有者什么？你怎样转达？"),
 		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")
@@ -129,8 +130,8 @@ var electionProperties = []*property.Property{
 			s.FailsIf(a.Context().Err() == nil, "A was cut off and B leads: A's context has not ended")
 			s.Holds("A was cut off, and its context had ended when B led")
 		}),
-	asked(text("a late resignation harms nobody", "迟到的卸任不影响别人"),
-		text("A has lost its session, and B leads: what does A's Resign delete?", "A 的会话没了，B 是领导者：A 的 Resign 会删掉什么？"),
+	asked(lang.Of("a late resignation harms nobody", "迟到的卸任不影响别人"),
+		lang.Of("A has lost its session, and B leads: what does A's Resign delete?", "A 的会话没了，B 是领导者：A 的 Resign 会删掉什么？"),
 		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")
@@ -148,8 +149,8 @@ var electionProperties = []*property.Property{
 			s.follower("C")
 			s.Holds("A resigned too late, was told so, and B leads on")
 		}),
-	asked(text("giving up leaves nothing behind", "放弃等待后不留残余"),
-		text("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
+	asked(lang.Of("giving up leaves nothing behind", "放弃等待后不留残余"),
+		lang.Of("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
 		func(s story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"zklock/internal/lang"
 )
 
 // A Hint is one of several for a property, each more direct than the last.
@@ -53,11 +55,11 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		return own[0], nil
 	}
 	if p.Missing == everyOrder {
+		hint := noHintForAnOrder(e.Name)
 		if chinese {
-			return section{everyOrder, []string{"没有现成的提示：测试打印的次序就是提示。一行一行地跟着它读你的代码。make explore STEP=mine" + e.Name + " 会画出来。"}}, nil
+			return section{everyOrder, []string{hint.ZH}}, nil
 		}
-		return section{everyOrder, []string{"There is no hint for an order: the one that the test has printed is the hint. " +
-			"Follow it in your code, line by line. make explore STEP=mine" + e.Name + " draws it."}}, nil
+		return section{everyOrder, []string{hint.EN}}, nil
 	}
 	all := own
 	at := slices.IndexFunc(All, func(other Exercise) bool { return other.Name == e.Name })
@@ -89,6 +91,16 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		return section{p.Missing, []string{property.Question.EN, "Why it matters: " + property.Why.EN + "."}}, nil
 	}
 	return own[0], nil
+}
+
+// noHintForAnOrder is what a learner is told whose lock has all properties, and is wrong in an order.
+func noHintForAnOrder(step string) lang.Text {
+	return lang.Of(
+		"There is no hint for an order: the one that the test has printed is the hint. "+
+			"Follow it in your code, line by line. make explore STEP=mine%s draws it.",
+		"没有现成的提示：测试打印的次序就是提示。一行一行地跟着它读你的代码。make explore STEP=mine%s 会画出来。",
+		step,
+	)
 }
 
 var numbered = regexp.MustCompile(`(?m)^\d+\. `)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -51,8 +52,8 @@ func (s story) isFree(why string, paths ...string) {
 
 // multiLockProperties are those of several locks taken as one.
 var multiLockProperties = []*property.Property{
-	asked(text("it holds all its locks", "要的锁全都持有"),
-		text("which znodes are there when Lock returns?", "Lock 返回时，有哪些 znode？"),
+	asked(lang.Of("it holds all its locks", "要的锁全都持有"),
+		lang.Of("which znodes are there when Lock returns?", "Lock 返回时，有哪些 znode？"),
 		func(s story) {
 			a := s.enters(s.owner("A", "/x", "/y"), "nobody holds a lock")
 			x, y := s.owner("B", "/x").Start(), s.owner("C", "/y").Start()
@@ -65,8 +66,8 @@ var multiLockProperties = []*property.Property{
 			s.succeeds(y)
 			s.Holds("B waited for /x and C for /y, and both were let in by one Unlock")
 		}),
-	asked(text("all or none", "要么全有，要么全无"),
-		text("the second lock is held by somebody: what about the first?", "第二把锁被别人持有：第一把怎么办？"),
+	asked(lang.Of("all or none", "要么全有，要么全无"),
+		lang.Of("the second lock is held by somebody: what about the first?", "第二把锁被别人持有：第一把怎么办？"),
 		func(s story) {
 			a, b := s.owner("A", "/x", "/y", "/z"), s.enters(s.owner("B", "/y"), "nobody holds a lock")
 			trying := a.Call(func(ctx context.Context) (zktest.Hold, error) {
@@ -83,8 +84,8 @@ var multiLockProperties = []*property.Property{
 			s.succeeds(a.Start())
 			s.Holds("A did not get /y, and let go of the rest; when /y was free it got all")
 		}),
-	asked(text("two with the same locks do not wait for each other", "要同样几把锁的两个客户端不会互相等待"),
-		text("in which order does each of them take the locks?", "它们各按什么次序加锁？"),
+	asked(lang.Of("two with the same locks do not wait for each other", "要同样几把锁的两个客户端不会互相等待"),
+		lang.Of("in which order does each of them take the locks?", "它们各按什么次序加锁？"),
 		func(s story) {
 			a, b := s.owner("A", "/x", "/y"), s.owner("B", "/y", "/x")
 			slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and is on its way to the other
@@ -104,8 +105,8 @@ var multiLockProperties = []*property.Property{
 			s.succeeds(second)
 			s.Holds("A asked for /x and /y, B for /y and /x; A was served, then B")
 		}),
-	asked(text("a lock named twice is one", "写了两遍的锁只算一把"),
-		text("the same path comes twice: who holds it when it is asked for the second time?", "同一个路径出现两次：第二次要时，谁持有它？"),
+	asked(lang.Of("a lock named twice is one", "写了两遍的锁只算一把"),
+		lang.Of("the same path comes twice: who holds it when it is asked for the second time?", "同一个路径出现两次：第二次要时，谁持有它？"),
 		func(s story) {
 			a := s.owner("A", "/x", "/y", "/x").Start()
 			s.FailsIf(
@@ -118,8 +119,8 @@ var multiLockProperties = []*property.Property{
 			s.isFree("A has released all", "/x", "/y")
 			s.Holds("A named /x twice, held it once, and released it")
 		}),
-	asked(text("one lost lock does not keep the others", "丢了一把锁，不妨碍释放其余的"),
-		text("one Unlock has failed: do you go on?", "一次 Unlock 失败了：继续吗？"),
+	asked(lang.Of("one lost lock does not keep the others", "丢了一把锁，不妨碍释放其余的"),
+		lang.Of("one Unlock has failed: do you go on?", "一次 Unlock 失败了：继续吗？"),
 		func(s story) {
 			a := s.enters(s.owner("A", "/x", "/y", "/z"), "nobody holds a lock")
 			for _, name := range s.Names(s.Root + "/y") {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/zktest"
 )
@@ -49,8 +50,8 @@ func (s story) outside(names ...string) (line []*zktest.Turn) {
 // semaphoreProperties are those of a semaphore, in the order in which they are
 // best written.
 var semaphoreProperties = []*property.Property{
-	asked(text("two at a time, and no more", "同时两个，不会更多"),
-		text("how many permits are out, and how does a newcomer find out?", "发出了几个许可？新来者怎么知道？"),
+	asked(lang.Of("two at a time, and no more", "同时两个，不会更多"),
+		lang.Of("how many permits are out, and how does a newcomer find out?", "发出了几个许可？新来者怎么知道？"),
 		func(s story) {
 			s.inside("A")
 			b := s.inside("B")
@@ -60,8 +61,8 @@ var semaphoreProperties = []*property.Property{
 			s.outside("D")
 			s.Holds("A and B were let in, C when B had left, and D was not")
 		}),
-	asked(text("whoever leaves makes room", "谁走都会空出位置"),
-		text("of all who are inside, whose leaving can a waiter make use of?", "临界区里的客户端当中，哪一个离开之后，等待者就可以进入？"),
+	asked(lang.Of("whoever leaves makes room", "谁走都会空出位置"),
+		lang.Of("of all who are inside, whose leaving can a waiter make use of?", "临界区里的客户端当中，哪一个离开之后，等待者就可以进入？"),
 		func(s story) {
 			a := s.inside("A")
 			s.inside("B")
@@ -70,8 +71,8 @@ var semaphoreProperties = []*property.Property{
 			s.succeeds(c)
 			s.Holds("A left before B, and C was let in")
 		}),
-	asked(text("a crashed holder's permit is free again", "持有者崩溃后许可会归还"),
-		text("who takes the permit back when its holder cannot?", "持有者自己还不了许可时，由谁收回？"),
+	asked(lang.Of("a crashed holder's permit is free again", "持有者崩溃后许可会归还"),
+		lang.Of("who takes the permit back when its holder cannot?", "持有者自己还不了许可时，由谁收回？"),
 		func(s story) {
 			a := s.JoinMortal("A")
 			s.succeeds(a.Start())
@@ -82,8 +83,8 @@ var semaphoreProperties = []*property.Property{
 			s.succeeds(c)
 			s.Holds("A's session expired, and C was let in")
 		}),
-	asked(text("first come, first served", "先来先得"),
-		text("who may look for a free permit when several wait?", "几个人在等时，谁可以去找空闲的许可？"),
+	asked(lang.Of("first come, first served", "先来先得"),
+		lang.Of("who may look for a free permit when several wait?", "几个人在等时，谁可以去找空闲的许可？"),
 		func(s story) {
 			inside := []*zktest.Turn{s.inside("A"), s.inside("B")}
 			line := s.outside("C", "D", "E")
@@ -97,8 +98,8 @@ var semaphoreProperties = []*property.Property{
 			}
 			s.Holds("C, D and E were let in, in this order")
 		}),
-	asked(text("a release wakes one", "一次释放只唤醒一个"),
-		text("how many clients watch the permits?", "有几个客户端监听许可？"),
+	asked(lang.Of("a release wakes one", "一次释放只唤醒一个"),
+		lang.Of("how many clients watch the permits?", "有几个客户端监听许可？"),
 		func(s story) {
 			a := s.inside("A")
 			s.inside("B")
@@ -113,8 +114,8 @@ var semaphoreProperties = []*property.Property{
 			s.FailsIf(n > 0, "one release let C in, and sent %d notifications to E and F, far back in the line", n)
 			s.Holds("one release let C in, and sent 0 notifications to E and F, far back in the line")
 		}),
-	asked(text("giving up leaves nothing behind", "放弃等待后不留残余"),
-		text("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
+	asked(lang.Of("giving up leaves nothing behind", "放弃等待后不留残余"),
+		lang.Of("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
 		func(s story) {
 			s.inside("A")
 			b := s.inside("B")

@@ -17,8 +17,6 @@ func asked(name, question lang.Text, tell func(story)) *property.Property {
 	return property.New(name, lang.Text{}, question, func(s *property.Story) { tell(story{s}) })
 }
 
-func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
-
 // enters brings a member's call to its end, without a wait.
 func (s story) enters(m *zktest.Member, why string) *zktest.Turn {
 	t := m.Start()

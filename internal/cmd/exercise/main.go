@@ -78,7 +78,8 @@ func check(name string) error {
 		return err
 	}
 	if copied {
-		fmt.Printf("\n%s is yours to write: open %s, and begin with TODO 1\n", e.Dir(), filepath.Join(e.Dir(), lockFile(e)))
+		toOpen := filepath.Join(e.Dir(), lockFile(e))
+		fmt.Printf("\n%s is yours to write: open %s, and begin with TODO 1\n", e.Dir(), toOpen)
 	}
 	return test(e)
 }
