@@ -3,7 +3,7 @@
 // again a little later.
 //
 // It is an exclusive lock and nothing more: a crash leaves it locked for ever,
-// every try of every waiter is a write, nobody stands in line, and anyone can
+// every waiter tries again and again, nobody stands in line, and anyone can
 // release it.
 package plainnode
 

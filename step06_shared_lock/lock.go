@@ -1,5 +1,5 @@
-// Package sharedlock is step 6: the lock of step 5, which readers share. A reader waits
-// for the last writer before it, a writer for the last znode before it, of either kind.
+// Package sharedlock is step 6: the lock of step 5, which readers share. predecessor says
+// who waits for whom.
 //
 // It is a lesson, like step 5. For work there is the package leased.
 //

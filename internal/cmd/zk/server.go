@@ -48,7 +48,7 @@ func tell(server *zkserver.Server) error {
 	fmt.Println("It is kept until Ctrl-C. In other terminals:")
 	fmt.Println("  make zk STEP=1 NAME=a")
 	if cli := shell(); cli != "" {
-		fmt.Printf("  %s -server %s ls /locks/step01\n", cli, server.Addr)
+		fmt.Printf("  %s -server %s    ZooKeeper's own shell\n", cli, server.Addr)
 	}
 	return nil
 }
