@@ -329,7 +329,7 @@ func TestTheNotificationComesBeforeTheChange(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"the notification", `the data "new"`}, order, "on the line")
-	chapter.SaysIn(t, page, "in this order on the line: %s", strings.Join(order, ", "))
+	chapter.SaysIn(t, page, "in this order on its connection: %s", strings.Join(order, ", "))
 }
 
 // What happens while the watcher is cut off is told afterwards, as far as the difference shows.

@@ -89,7 +89,7 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 		}
 		select {
 		case event := <-gone:
-			if event.Err != nil { // the session has ended: no event will come
+			if event.Err != nil { // the session has ended, and the watch with it
 				return event.Err
 			}
 		case <-ctx.Done():

@@ -226,7 +226,7 @@ func (l *Lock) wait(waiting context.Context, mine place, mayWait bool) (*Hold, e
 		}
 		select {
 		case event := <-gone:
-			if event.Err != nil { // the session has ended: no event will come
+			if event.Err != nil { // the session has ended, and the watch with it
 				return nil, event.Err
 			}
 		case <-waiting.Done():

@@ -67,7 +67,7 @@ func (s *Semaphore) take(ctx context.Context) (node string, err error) {
 		}
 		select {
 		case event := <-changed:
-			if event.Err != nil { // the session has ended: no event will come
+			if event.Err != nil { // the session has ended, and the watch with it
 				return "", event.Err
 			}
 		case <-ctx.Done():
