@@ -6,7 +6,6 @@ import (
 	"fmt"
 	pathpkg "path"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/go-zookeeper/zk"
@@ -39,7 +38,7 @@ type Reason string
 
 // The reasons.
 const (
-	NoAnswer     Reason = "no answer"    // no majority has answered for so long that the session may have ended
+	NoAnswer     Reason = "no answer"    // the lease is over: no answered write has renewed it in time
 	Expired      Reason = "expired"      // the servers have ended the session
 	Closed       Reason = "closed"       // the session was closed by its own process
 	ZnodeDeleted Reason = "deleted"      // somebody else has deleted the znode; only Unlock notices
@@ -57,9 +56,10 @@ func (e *LostError) Error() string { return ErrLost.Error() + ": " + e.detail }
 
 func (e *LostError) Is(target error) bool { return target == ErrLost }
 
-func lostUnanswered(lease time.Duration) *LostError {
-	const text = "no majority of the servers has answered in the last %v, so the session may have ended"
-	return &LostError{NoAnswer, fmt.Sprintf(text, lease)}
+// lostUnanswered names no time: the lease counts from a write that may be long ago (README.md, "Which
+// time-out"), so it can end soon after the last answer.
+func lostUnanswered() *LostError {
+	return &LostError{NoAnswer, "the lease is over: no answered write has renewed it, so the session may have ended"}
 }
 
 var (

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -238,7 +237,7 @@ func TestWhyALockWasLost(t *testing.T) {
 		says    string
 		happens func(z *zktest.Zoo, a *zktest.Member)
 	}{
-		{NoAnswer, "no majority of the servers has answered in the last", func(z *zktest.Zoo, a *zktest.Member) { a.Tap.Silence() }},
+		{NoAnswer, "the lease is over: no answered write has renewed it", func(z *zktest.Zoo, a *zktest.Member) { a.Tap.Silence() }},
 		{Expired, "the servers have ended the session", func(z *zktest.Zoo, a *zktest.Member) {
 			z.Expire(a.Client)
 			a.Tap.Restore()
@@ -285,7 +284,7 @@ func TestUnlocksErrorsNameIt(t *testing.T) {
 		hold := mustLock(t, l, z.Ctx)
 		mustLock(t, l, hold.Context())
 		ofTheZnode := "zklock: unlock " + hold.place.node + ": "
-		hold.lose(lostUnanswered(time.Second)) // as when the lease is over
+		hold.lose(lostUnanswered()) // as when the lease is over
 		_, err := l.Lock(context.WithoutCancel(hold.Context()))
 		require.ErrorIs(t, err, ErrLost, "inside a hold that was lost")
 		fails(hold, ErrLost, ofTheLock)
@@ -312,7 +311,7 @@ func TestALostHoldStaysLostThoughItsUnlockWasRefused(t *testing.T) {
 		a := w.join(z, "A")
 		l := w.lock(a)
 		hold := mustLock(t, l, z.Ctx)
-		hold.lose(lostUnanswered(time.Second)) // as when the lease is over
+		hold.lose(lostUnanswered()) // as when the lease is over
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(t, hold.Unlock(z.Ctx), zk.ErrNoAuth)
 
