@@ -2,19 +2,7 @@ package leased
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +26,8 @@ func start(t *testing.T, lines ...string) *zkserver.Server {
 	t.Parallel() // not before: a java that starts disturbs tests that measure
 	return s.Server
 }
+
+var Start = start // for the tests outside of the package
 
 // The servers serve only who has logged in. Who has not is told what to do.
 func TestServersThatWantALogin(t *testing.T) {
@@ -140,102 +130,4 @@ func TestAServerWithTooManyConnections(t *testing.T) {
 		said += err.Error() + "\n"
 	}
 	require.Contains(t, said, "too many connections from this address, see maxClientCnxns")
-}
-
-// certify makes a certificate for somebody on this machine, signed by an
-// authority. Without one it is an authority's own.
-func certify(t *testing.T, name string, by *tls.Certificate) *tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{Subject: pkix.Name{CommonName: name},
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		SerialNumber: big.NewInt(time.Now().UnixNano()), NotAfter: time.Now().Add(time.Hour),
-		IsCA: by == nil, BasicConstraintsValid: true}
-	if by == nil {
-		by = &tls.Certificate{Leaf: template, PrivateKey: key}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, by.Leaf, key.Public(), by.PrivateKey)
-	require.NoError(t, err)
-	leaf, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
-}
-
-func inPEM(what string, der []byte) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: what, Bytes: der}))
-}
-
-func knows(authority *tls.Certificate) *tls.Config {
-	pool := x509.NewCertPool()
-	pool.AddCert(authority.Leaf)
-	return &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
-}
-
-// overTLS stands in README.md.
-func overTLS(config *tls.Config) Option {
-	return WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-		return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, address, config)
-	})
-}
-
-// A lock over TLS: the server wants a certificate, whose subject is the client's name in an ACL. The
-// lease works there, too. Whoever does not fit is told why.
-func TestOverTLS(t *testing.T) {
-	authority := certify(t, "our CA", nil)
-	own := certify(t, "zk1", authority)
-	key, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		return file
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := free.Addr().String()
-	_, port, err := net.SplitHostPort(address)
-	require.NoError(t, err)
-	free.Close()
-	server := start(t,
-		"serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
-		"secureClientPort="+port,
-		"secureClientPortAddress=127.0.0.1",
-		"ssl.keyStore.location="+write("server.pem", inPEM("PRIVATE KEY", key)+inPEM("CERTIFICATE", own.Leaf.Raw)),
-		"ssl.trustStore.location="+write("ca.pem", inPEM("CERTIFICATE", authority.Leaf.Raw)),
-		"ssl.clientAuth=need",
-	)
-	z := zktest.NewOn(t, server) // at the other port
-	secure := []string{address}
-	config := knows(authority)
-	config.Certificates = []tls.Certificate{*certify(t, "orders", authority)}
-	warmUp := &net.Dialer{Timeout: zktest.Patience} // Java's first handshake takes long, and a client waits for a second only
-	if conn, err := tls.DialWithDialer(warmUp, "tcp", address, config); err == nil {
-		_ = conn.Close()
-	}
-
-	_, err = z.Observer().Create(z.Root+"/lock", nil, 0, []zk.ACL{{Perms: zk.PermAll, Scheme: "x509", ID: "CN=orders"}})
-	require.NoError(t, err)
-	s, err := Open(z.Ctx, secure, 5*time.Second, overTLS(config))
-	require.NoError(t, err)
-	defer s.Close()
-	hold, err := NewMutex(s, z.Root+"/lock").Lock(z.Ctx)
-	require.NoError(t, err)
-	begun := time.Now()
-	z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*s.Timeout() })
-	require.NoError(t, context.Cause(hold.Context()), "a hold of two time-outs over TLS")
-	require.NoError(t, hold.Unlock(z.Ctx))
-
-	refused := func(options ...Option) string {
-		ctx, cancel := context.WithTimeout(z.Ctx, 3*time.Second)
-		defer cancel()
-		_, err := Open(ctx, secure, zktest.SessionTimeout, options...)
-		require.Error(t, err)
-		return err.Error()
-	}
-	require.Contains(t, refused(overTLS(knows(certify(t, "another", nil)))), "certificate signed by unknown authority")
-	require.Contains(t, refused(), "or it wants TLS", "without TLS")
-	require.True(t, strings.Contains(refused(overTLS(knows(authority))), "tls: "), "without a certificate")
-	require.NoError(t, z.Observer().Delete(z.Root+"/lock", -1))
 }
