@@ -1,11 +1,13 @@
 package leased
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"zklock/internal/property"
 	"zklock/internal/zktest"
@@ -40,7 +42,8 @@ var families = map[string][]property.Subject{
 
 // Whoever changes from one lock to another has to know which of them exclude one another. A lock of
 // steps 2 to 4 is let in beside the others, though they wait for it: its names are a part of theirs.
-// And zk.Lock waits for every name that ends in a number. Where both have tokens, these grow.
+// And zk.Lock waits for every name with a number right behind lock- or __. Where both have tokens,
+// these grow.
 func TestWhoExcludesWhomOnOnePath(t *testing.T) {
 	t.Parallel()
 	for ofHolder, holders := range families {
@@ -62,6 +65,27 @@ func TestWhoExcludesWhomOnOnePath(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// A name without such a number is nothing to the locks of leased. zk.Lock fails there, and leaves its
+// znode in the queue.
+func TestANameWithoutANumberFailsZkLockAlone(t *testing.T) {
+	t.Parallel()
+	for _, lock := range []property.Subject{clientLocks, mutexes, cohorts, rwmutexes} {
+		for _, name := range []string{"config", "config-0000000001", "my-lock-2-copy"} {
+			z := zktest.New(t)
+			m := lock.Join(z, "a client")
+			m.Acquire().Release() // makes the directory
+			_, err := z.Observer().Create(m.Path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+			if lock.Name != clientLocks.Name {
+				m.Acquire().Release()
+				continue
+			}
+			require.ErrorIs(t, m.Start().Err(), strconv.ErrSyntax, name)
+			require.Len(t, z.Names(m.Path), 2, "its znode beside %s", name)
 		}
 	}
 }
