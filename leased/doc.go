@@ -22,7 +22,7 @@
 // # What is promised
 //
 //   - One at a time holds a Mutex or a Cohort; many readers or one writer hold an RWMutex. First
-//     come, first served.
+//     come, first served, but for up to 16 hand-overs inside a Cohort.
 //   - A holder is told in time when its lock is lost: the hold's context ends before anybody else
 //     is let in. The cause is a LostError, which says why.
 //   - While the session lives, nobody else is let in before Unlock, even when the lock was lost.
@@ -35,6 +35,7 @@
 //   - The time-out of the session is five of the servers' ticks or more, 10 s at the usual tick.
 //   - The process runs. Nobody can tell a process that is stopped anything, and a suspended machine
 //     does not count the time. Therefore the store has to check the token: see Hold.Token.
+//   - Nobody else deletes the znodes. Of such a loss a holder learns only at Unlock.
 //   - The servers are those of one ensemble, keep what they have written, and ask one another in
 //     time which sessions live. README.md says what that means, and what happens otherwise.
 //

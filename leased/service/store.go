@@ -9,8 +9,12 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// store is the database of all replicas. SQLite is a file, so these have to run on one machine. In
-// another database the statements are the same.
+// store is the database of all replicas. SQLite is a file, so these have to run on one machine.
+//
+// In another database the tables, the placeholders and the keys that number themselves are written in
+// its own way. What stays: the check of the token and the write are one transaction. For MySQL,
+// go-sql-driver needs clientFoundRows=true. Else an UPDATE that changes nothing counts no row, and
+// write takes that for a refusal (read, not tried).
 type store struct{ db *sql.DB }
 
 // leader is who writes, and the fencing token of its hold.
