@@ -99,8 +99,8 @@ func (h *Hold) Token() int64 {
 // answer. When ctx ends before that, Unlock returns an error that wraps ctx's, and the release
 // goes on in the background: it needs no second call. ctx may be the hold's own context.
 //
-// The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before, and
-// then there is nothing left to do, either. After any other error, such as zk.ErrNoAuth, the
+// The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: then
+// this Unlock is done, too, and only the others that are due are left. After any other error, such as zk.ErrNoAuth, the
 // server has refused to delete the znode, and Unlock can be called again.
 func (h *Hold) Unlock(ctx context.Context) error {
 	switch {

@@ -220,6 +220,7 @@ type Stats struct {
 	Waiting int
 
 	// Holds that go on, holds since Open, and holds that were lost while the session was open.
+	// A znode that somebody has deleted is not among the lost: only Unlock notices that.
 	Holds int
 	Taken uint64
 	Lost  map[Reason]uint64
