@@ -46,7 +46,7 @@ func (r *replica) ready(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "the store: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	fmt.Fprintf(w, "this is %s, the leader is %s, the ZooKeeper server is %s\n", r.name, leader, r.session.Conn().Server())
+	fmt.Fprintf(w, "this is %s, the last to lead is %s, the ZooKeeper server is %s\n", r.name, leader, r.session.Conn().Server())
 }
 
 // metrics answers in the text format of Prometheus.

@@ -508,7 +508,7 @@ func TestWhatAReplicaAnswers(t *testing.T) {
 	for _, p := range []*child{s.a, s.b} {
 		status, text = p.ask("/readyz")
 		require.Equal(t, http.StatusOK, status, text)
-		require.Contains(t, text, fmt.Sprintf("this is %s, the leader is a,", p.name))
+		require.Contains(t, text, fmt.Sprintf("this is %s, the last to lead is a,", p.name))
 	}
 	for _, cents := range []string{"", "0", "-5", "1.5", "much"} {
 		answer, err := client.PostForm(s.b.url+"/invoices", url.Values{"cents": {cents}})
