@@ -101,8 +101,9 @@ func (s *Session) isClosed() bool { return s.open.Err() != nil }
 //	the servers end the session           when they have heard nothing for all of it
 //
 // So the holder has a third to stop in, less what the last answer took. This assumes
-// that pings are answered soon, that the process is not paused, and that the server to which
-// we are connected is in touch with the others. One that is cut off from them goes on answering
+// that pings are answered soon, that the clocks of client and server run at about the same rate,
+// that the process is not paused, and that the server to which we are connected is in touch
+// with the others. One that is cut off from them goes on answering
 // pings for a while: then the holder is told late. In these cases the fencing token helps.
 //
 // The price: when the connection breaks for a moment, the hold is lost, though the session
