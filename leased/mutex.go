@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Mutex is a lock that one at a time can hold, seen by one process. It is safe for use by many
+// Mutex is a process's view of a lock that one at a time can hold. It is safe for use by many
 // goroutines: each of them queues up with a znode of its own.
 type Mutex struct {
 	_ noCopy

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RWMutex is a lock that many readers or one writer can hold, seen by one process. It is safe
+// RWMutex is a process's view of a lock that many readers or one writer can hold. It is safe
 // for use by many goroutines. Nobody overtakes: a reader waits for the writers that came
 // before it, and a writer for all that came before it.
 type RWMutex struct {
