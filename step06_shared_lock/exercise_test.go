@@ -39,6 +39,9 @@ func TestTheExercise(t *testing.T) {
 		wrong := over(name, func(l *right) *queued { return &queued{l, before} })
 		exercise.Refuses(t, exercise.Step6, property.Shared, wrong)
 	}
+	exercise.Refuses(t, exercise.Step6, property.WakesOne, over("a reader watches the first writer", func(l *right) *queued {
+		return &queued{l, firstWriterOrPredecessor}
+	}))
 	exercise.Refuses(t, exercise.Step6, property.Upgrade, over("a reader may write", newMayWrite))
 	exercise.Refuses(t, exercise.Step6, property.Upgrade, over("a reader that wants to write queues up", newQueuesUp))
 	exercise.Refuses(t, exercise.Step6, property.ReaderStays, over("a reader queues again as a writer", newQueuesAgain))
@@ -203,6 +206,24 @@ func waitsForReadersBehindAWriter(names []string, mine string) (string, error) {
 		return before, err
 	}
 	return waitsForAll(names, mine)
+}
+
+// "A reader waits for a writer, and the first one is the next to go." It is woken by that one, too,
+// and goes back to sleep behind the second.
+func firstWriterOrPredecessor(names []string, mine string) (string, error) {
+	before, err := predecessor(names, mine)
+	_, kindBefore, _ := number(before)
+	if _, own, _ := number(mine); own == write || kindBefore == read || before == "" || err != nil {
+		return before, err
+	}
+	own, _, _ := number(mine)
+	var writers []string
+	for _, name := range names {
+		if n, k, ok := number(name); ok && k == write && n < own {
+			writers = append(writers, name)
+		}
+	}
+	return first(writers), nil
 }
 
 // "Who holds the lock may lock again."

@@ -73,9 +73,14 @@ var Upgrade = New(
 		if err := reads.Unlock(); err != nil {
 			s.Fails("A was refused (%v), and its RUnlock answered: %v", refusal, err)
 		}
+		s.FailsIf(
+			!s.soon(func() bool { return len(s.left(a)) == 0 }),
+			"A's call to write was refused, A unlocked once, and its znode is still there: is the refused call counted?",
+		)
 		waiting.Acquired()
 		inside := b.Reader.StartIn(waiting.Context()) // a writer may do all that it likes
-		inside.Acquired()
+		s.FailsIf(!s.soon(inside.Returned), "B writes, asks to read inside its hold, and waits for itself: %v", s.Names(s.path))
+		s.FailsIf(inside.Err() != nil, "B writes, asks to read inside its hold, and is answered: %v", inside.Err())
 		again := b.StartIn(inside.Context())
 		s.FailsIf(
 			!s.soon(again.Returned),

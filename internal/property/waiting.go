@@ -60,8 +60,33 @@ var WakesOne = New(
 		s.Await("a waiter to be let in", func() bool { return slices.ContainsFunc(waiters, (*zktest.Turn).Returned) })
 		n := count().Notifications
 		s.FailsIf(n != 1, "one release sent %d notifications to %d waiters", n, len(waiters))
+		if s.subject.reads == nil && holder.Reader != nil {
+			s.wakesNoReader(waiters)
+		}
 		s.Holds("one release sent 1 notification to %d waiters", len(waiters))
 	})
+
+// wakesNoReader brings three readers behind the writers of a crowd, the first of whom holds the
+// lock. When it releases, another writer is the next, and no reader is to be woken.
+func (s *Story) wakesNoReader(writers []*zktest.Turn) {
+	at := slices.IndexFunc(writers, (*zktest.Turn).Returned)
+	holder, others := writers[at], slices.Delete(slices.Clone(writers), at, at+1)
+	var readers []*zktest.Turn
+	for i := range 3 {
+		reader := s.Join(fmt.Sprintf("reader %d", i+1)).Reader.Start()
+		s.mustWait(reader, reader.Waits(), "came to read behind writers who wait")
+		readers = append(readers, reader)
+	}
+	count := s.Count(readers...)
+	holder.Release()
+	s.Await("the next writer to be let in", func() bool { return slices.ContainsFunc(others, (*zktest.Turn).Returned) })
+	n := count().Notifications
+	s.FailsIf(
+		n != 0,
+		"a writer released, another writer is the next, and %d notifications woke the %d readers behind the writers for nothing",
+		n, len(readers),
+	)
+}
 
 // Five wait, a sixth arrives: how many are notified?
 var ArrivalWakesNobody = New(

@@ -16,7 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Lock is one lock, seen by one client.
+// Lock is one lock, seen by one client. It is safe for use by many goroutines.
 type Lock struct {
 	conn *zk.Conn
 	path string

@@ -27,7 +27,7 @@ const pollInterval = 20 * time.Millisecond
 // ErrNotHeld is what Unlock answers when this client does not hold the lock.
 var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
 
-// Lock is one lock, seen by one client.
+// Lock is one lock, seen by one client. It is safe for use by many goroutines.
 type Lock struct {
 	conn *zk.Conn
 	dir  string
@@ -42,7 +42,8 @@ func New(conn *zk.Conn, path string) *Lock {
 }
 
 // Lock blocks until this client's znode is the first in the queue. When ctx
-// ends first, it deletes its znode and returns ctx's error.
+// ends first, it deletes its znode and returns ctx's error. Any other error of
+// ZooKeeper ends the wait likewise.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err

@@ -114,6 +114,7 @@ func test(e exercise.Exercise) error {
 		return err
 	}
 	fmt.Printf("\nWell done: your lock has all %d properties. Beside ours: %s\n", len(e.Properties), diff(e))
+	fmt.Printf("To look for data races, too: go test -race %s\n", pkg)
 	fmt.Println(next(e))
 	return nil
 }
