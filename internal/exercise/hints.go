@@ -55,11 +55,7 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		return own[0], nil
 	}
 	if p.Missing == everyOrder {
-		hint := noHintForAnOrder(e.Name)
-		if chinese {
-			return section{everyOrder, []string{hint.ZH}}, nil
-		}
-		return section{everyOrder, []string{hint.EN}}, nil
+		return section{everyOrder, []string{in(chinese, noHintForAnOrder(e.Name))}}, nil
 	}
 	all := own
 	at := slices.IndexFunc(All, func(other Exercise) bool { return other.Name == e.Name })
@@ -85,12 +81,18 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		if property.String() != p.Missing {
 			continue
 		}
-		if chinese {
-			return section{p.Missing, []string{property.Question.ZH, "为什么重要：" + property.Why.ZH + "。"}}, nil
-		}
-		return section{p.Missing, []string{property.Question.EN, "Why it matters: " + property.Why.EN + "."}}, nil
+		why := lang.Of("Why it matters: %s.", "为什么重要：%s。", property.Why)
+		return section{p.Missing, []string{in(chinese, property.Question), in(chinese, why)}}, nil
 	}
 	return own[0], nil
+}
+
+// in is a text in the language that is wanted.
+func in(chinese bool, text lang.Text) string {
+	if chinese {
+		return text.ZH
+	}
+	return text.EN
 }
 
 // noHintForAnOrder is what a learner is told whose lock has all properties, and is wrong in an order.

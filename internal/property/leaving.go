@@ -219,29 +219,26 @@ var NotBeside = New(
 var LostWhileWaiting = New(
 	text("a waiter whose session expires says so or queues again", "会话过期的等待者会报错或重新排队"),
 	text("its znode and its watch are gone, and it would wait for ever", "它的 znode 和监听都没了，会永远等下去"),
-	text("the session has ended: what wakes the waiter now, and what does its Lock answer?", "会话已经结束：现在由什么唤醒等待者？它的 Lock 应答什么？"),
+	text("the session has ended: what wakes the waiter now, and what does its Lock answer?",
+		"会话已经结束：现在由什么唤醒等待者？它的 Lock 应答什么？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.JoinMortal("B")
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
-		waiting.Waits()
 		b.Crash()
 		s.AwaitExpiry(b.Client)
 		b.Tap.Restore()
-		s.FailsIf(!s.soon(func() bool { return waiting.Returned() || !s.subject.Znode && len(b.Queue()) == 2 }),
-			"B's session expired while it waited, and B neither says so nor queues again; it has asked %s", waiting.LastAsked())
-		if waiting.Returned() && !b.HasHolds() { // it knows no other session than the one it had
-			err := waiting.Err()
-			s.FailsIf(err == nil, "B's session expired while it waited, A holds the lock, and B was let in beside it")
-			left := s.left(b)
-			s.FailsIf(len(left) > 0, "B's session expired while it waited, B was told, and left %v", left)
-			s.Holds("B's session expired while it waited: its Lock answered %q, and nothing was left", err)
+		queuesAgain := func() bool {
+			const withA = 2 // znodes: A's, and a new one of B's
+			return !s.subject.Znode && len(b.Queue()) == withA
 		}
-		if waiting.Returned() && waiting.Err() != nil {
-			s.Fails(
-				"B's session expired while it waited, the client has another one, and B's Lock answered: %v; it has to queue up again",
-				waiting.Err(),
-			)
+		s.FailsIf(
+			!s.soon(func() bool { return waiting.Returned() || queuesAgain() }),
+			"B's session expired while it waited, and B neither says so nor queues again; it has asked %s",
+			waiting.LastAsked(),
+		)
+		if waiting.Returned() {
+			s.saysSo(b, waiting.Err())
 		}
 		s.mustWait(waiting, waiting.StillWaits(), "lost its session")
 		held.Release()
@@ -251,6 +248,20 @@ var LostWhileWaiting = New(
 		}
 		s.Holds("B's session expired while it waited, and B was served under its new one")
 	})
+
+// saysSo ends the story of B, whose session expired while it waited, and whose Lock has come back. A
+// lock without holds knows no other session than the one that it had: it may answer any error.
+func (s *Story) saysSo(b *zktest.Member, err error) {
+	s.FailsIf(err == nil, "B's session expired while it waited, A holds the lock, and B was let in beside it")
+	s.FailsIf(
+		b.HasHolds(),
+		"B's session expired while it waited, the client has another one, and B's Lock answered: %v; it has to queue up again",
+		err,
+	)
+	left := s.left(b)
+	s.FailsIf(len(left) > 0, "B's session expired while it waited, B was told, and left %v", left)
+	s.Holds("B's session expired while it waited: its Lock answered %q, and nothing was left", err)
+}
 
 // A holds, and B tries. Then the lock is free, and B tries again.
 var Tries = New(

@@ -264,7 +264,7 @@ func (s *Story) queue(members ...*zktest.Member) []*zktest.Turn {
 }
 
 // mustWait fails the story if the one whose turn it is not, and who waits so,
-// Holds the lock beside somebody else, or was told of an error.
+// holds the lock beside somebody else, or was told of an error.
 func (s *Story) mustWait(t *zktest.Turn, how zktest.Wait, what string, args ...any) {
 	if how != zktest.Returned {
 		return

@@ -75,23 +75,13 @@ var Upgrade = New(
 		}
 		s.FailsIf(
 			!s.soon(func() bool { return len(s.left(a)) == 0 }),
-			"A's call to write was refused, A unlocked once, and its znode is still there: is the refused call counted?",
+			"A's call to write was refused, A unlocked once, and its znode stays: is the refused call counted?",
 		)
 		waiting.Acquired()
 		inside := b.Reader.StartIn(waiting.Context()) // a writer may do all that it likes
-		s.FailsIf(!s.soon(inside.Returned), "B writes, asks to read inside its hold, and waits for itself: %v", s.Names(s.path))
-		s.FailsIf(inside.Err() != nil, "B writes, asks to read inside its hold, and is answered: %v", inside.Err())
+		s.letIn(inside, "B writes, and asks to read inside its hold")
 		again := b.StartIn(inside.Context())
-		s.FailsIf(
-			!s.soon(again.Returned),
-			"B writes, reads inside, writes inside that, and waits for itself: %v",
-			s.Names(s.path),
-		)
-		s.FailsIf(
-			again.Err() != nil,
-			"B writes, reads inside, asks to write inside that, and its Lock answered: %v",
-			again.Err(),
-		)
+		s.letIn(again, "B writes, reads inside, and asks to write inside that")
 		s.Holds(
 			"A read, asked to write, and was told %q; a writer waited until it had stopped reading, and wrote, read and wrote",
 			refusal,

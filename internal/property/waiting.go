@@ -57,20 +57,18 @@ var WakesOne = New(
 		s.needsWatches(waiters)
 		count := s.Count(waiters...)
 		holder.Release()
-		s.Await("a waiter to be let in", func() bool { return slices.ContainsFunc(waiters, (*zktest.Turn).Returned) })
+		next, others := s.firstIn(waiters)
 		n := count().Notifications
 		s.FailsIf(n != 1, "one release sent %d notifications to %d waiters", n, len(waiters))
 		if s.subject.reads == nil && holder.Reader != nil {
-			s.wakesNoReader(waiters)
+			s.wakesNoReader(next, others)
 		}
 		s.Holds("one release sent 1 notification to %d waiters", len(waiters))
 	})
 
-// wakesNoReader brings three readers behind the writers of a crowd, the first of whom holds the
-// lock. When it releases, another writer is the next, and no reader is to be woken.
-func (s *Story) wakesNoReader(writers []*zktest.Turn) {
-	at := slices.IndexFunc(writers, (*zktest.Turn).Returned)
-	holder, others := writers[at], slices.Delete(slices.Clone(writers), at, at+1)
+// wakesNoReader brings three readers behind a writer that holds the lock and others that wait. When
+// it releases, another writer is the next, and no reader is to be woken.
+func (s *Story) wakesNoReader(holder *zktest.Turn, others []*zktest.Turn) {
 	var readers []*zktest.Turn
 	for i := range 3 {
 		reader := s.Join(fmt.Sprintf("reader %d", i+1)).Reader.Start()
@@ -79,13 +77,23 @@ func (s *Story) wakesNoReader(writers []*zktest.Turn) {
 	}
 	count := s.Count(readers...)
 	holder.Release()
-	s.Await("the next writer to be let in", func() bool { return slices.ContainsFunc(others, (*zktest.Turn).Returned) })
+	s.firstIn(others)
 	n := count().Notifications
 	s.FailsIf(
 		n != 0,
-		"a writer released, another writer is the next, and %d notifications woke the %d readers behind the writers for nothing",
+		"a writer released, another writer is the next, and %d notifications woke for nothing the %d readers behind",
 		n, len(readers),
 	)
+}
+
+// firstIn waits until one of the calls has come back, and returns it, and the others.
+func (s *Story) firstIn(waiters []*zktest.Turn) (in *zktest.Turn, others []*zktest.Turn) {
+	var at int
+	s.Await("a waiter to be let in", func() bool {
+		at = slices.IndexFunc(waiters, (*zktest.Turn).Returned)
+		return at >= 0
+	})
+	return waiters[at], slices.Concat(waiters[:at], waiters[at+1:])
 }
 
 // Five wait, a sixth arrives: how many are notified?

@@ -32,11 +32,12 @@ var Choices = func() (all []Choice) {
 	}
 	for _, m := range Mistakes {
 		all = append(all, Choice{
-			Key:    m.Key(),
-			Name:   lang.Of("%s: %s", "%s：%s", m.Key(), text(m.Name, m.Chinese)),
-			Lesson: text("A mistake that was published: docs/mistakes.md shows its code.", "一个公开发表过的错误：代码见 docs/mistakes.zh-CN.md。"),
-			lock:   m.Step,
-			test:   m.Run(),
+			Key:  m.Key(),
+			Name: lang.Of("%s: %s", "%s：%s", m.Key(), text(m.Name, m.Chinese)),
+			Lesson: text("A mistake that was published: docs/mistakes.md shows its code.",
+				"一个公开发表过的错误：代码见 docs/mistakes.zh-CN.md。"),
+			lock: m.Step,
+			test: m.Run(),
 		})
 	}
 	lesson := text("Your exercise, built anew whenever you save it.", "你的练习，每次保存都重新编译。")
