@@ -56,13 +56,12 @@ func (e *LostError) Error() string { return ErrLost.Error() + ": " + e.detail }
 
 func (e *LostError) Is(target error) bool { return target == ErrLost }
 
-// lostUnanswered names no time: the lease counts from a write that may be long ago (README.md, "Which
-// time-out"), so it can end soon after the last answer.
-func lostUnanswered() *LostError {
-	return &LostError{NoAnswer, "the lease is over: no answered write has renewed it, so the session may have ended"}
-}
-
 var (
+	// It names no time: the lease counts from a write that may be long ago (README.md, "Which
+	// time-out"), so it can end soon after the last answer.
+	errUnanswered = &LostError{
+		NoAnswer, "the lease is over: no answered write has renewed it, so the session may have ended",
+	}
 	errExpired      = &LostError{Expired, "the servers have ended the session"}
 	errZnodeDeleted = &LostError{ZnodeDeleted, "somebody has deleted its znode"}
 	errDisconnected = &LostError{Disconnected, "the connection was lost"}

@@ -284,7 +284,7 @@ func TestUnlocksErrorsNameIt(t *testing.T) {
 		hold := mustLock(t, l, z.Ctx)
 		mustLock(t, l, hold.Context())
 		ofTheZnode := "zklock: unlock " + hold.place.node + ": "
-		hold.lose(lostUnanswered()) // as when the lease is over
+		hold.lose(errUnanswered) // as when the lease is over
 		_, err := l.Lock(context.WithoutCancel(hold.Context()))
 		require.ErrorIs(t, err, ErrLost, "inside a hold that was lost")
 		fails(hold, ErrLost, ofTheLock)
@@ -311,7 +311,7 @@ func TestALostHoldStaysLostThoughItsUnlockWasRefused(t *testing.T) {
 		a := w.join(z, "A")
 		l := w.lock(a)
 		hold := mustLock(t, l, z.Ctx)
-		hold.lose(lostUnanswered()) // as when the lease is over
+		hold.lose(errUnanswered) // as when the lease is over
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(t, hold.Unlock(z.Ctx), zk.ErrNoAuth)
 

@@ -236,7 +236,7 @@ func (s *Session) renew(until time.Time) {
 	}
 	if s.lease.isOver() {
 		// perhaps its holds have not been told yet: the timer may be late
-		s.endLease(lostUnanswered())
+		s.endLease(errUnanswered)
 		s.lease = &lease{users: map[*leaseUser]bool{}}
 	}
 	if !until.After(s.lease.until) {
@@ -265,7 +265,7 @@ func (s *Session) timeIsUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease.isOver() {
-		s.endLease(lostUnanswered())
+		s.endLease(errUnanswered)
 	}
 }
 
@@ -340,7 +340,7 @@ func (s *Session) useLease(l *lease, user *leaseUser) (stop func()) {
 	if l.isOver() {
 		why := l.lost
 		if why == nil { // its timer is late
-			why = lostUnanswered()
+			why = errUnanswered
 		}
 		user.lose(why)
 		s.countLost(why, 1)

@@ -93,7 +93,8 @@ func TestOverTLS(t *testing.T) {
 	secure := []string{address}
 	config := knows(authority)
 	config.Certificates = []tls.Certificate{*certify(t, "orders", authority)}
-	warmUp := &net.Dialer{Timeout: zktest.Patience} // Java's first handshake takes long, and a client waits for a second only
+	// Java's first handshake takes long, and a client waits for a second only.
+	warmUp := &net.Dialer{Timeout: zktest.Patience}
 	if conn, err := tls.DialWithDialer(warmUp, "tcp", address, config); err == nil {
 		_ = conn.Close()
 	}

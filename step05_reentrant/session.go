@@ -100,11 +100,11 @@ func (s *Session) isClosed() bool { return s.open.Err() != nil }
 //	the client gives up the connection    when it has heard nothing for two thirds of it
 //	the servers end the session           when they have heard nothing for all of it
 //
-// So the holder has a third to stop in, less what the last answer took. This assumes
-// that pings are answered soon, that the clocks of client and server run at about the same rate,
-// that the process is not paused, and that the server to which we are connected is in touch
-// with the others. One that is cut off from them goes on answering
-// pings for a while: then the holder is told late. In these cases the fencing token helps.
+// So the holder has a third to stop in, less what the last answer took. This assumes that pings
+// are answered soon, that the clocks of client and server run at about the same rate, that the
+// process is not paused, and that the server to which we are connected is in touch with the
+// others. One that is cut off from them goes on answering pings for a while: then the holder is
+// told late. In these cases the fencing token helps.
 //
 // The price: when the connection breaks for a moment, the hold is lost, though the session
 // lives.

@@ -39,9 +39,10 @@ func TestTheExercise(t *testing.T) {
 		wrong := over(name, func(l *right) *queued { return &queued{l, before} })
 		exercise.Refuses(t, exercise.Step6, property.Shared, wrong)
 	}
-	exercise.Refuses(t, exercise.Step6, property.WakesOne, over("a reader watches the first writer", func(l *right) *queued {
+	herd := over("a reader watches the first writer", func(l *right) *queued {
 		return &queued{l, firstWriterOrPredecessor}
-	}))
+	})
+	exercise.Refuses(t, exercise.Step6, property.WakesOne, herd)
 	exercise.Refuses(t, exercise.Step6, property.Upgrade, over("a reader may write", newMayWrite))
 	exercise.Refuses(t, exercise.Step6, property.Upgrade, over("a reader that wants to write queues up", newQueuesUp))
 	exercise.Refuses(t, exercise.Step6, property.ReaderStays, over("a reader queues again as a writer", newQueuesAgain))
@@ -212,14 +213,18 @@ func waitsForReadersBehindAWriter(names []string, mine string) (string, error) {
 // and goes back to sleep behind the second.
 func firstWriterOrPredecessor(names []string, mine string) (string, error) {
 	before, err := predecessor(names, mine)
-	_, kindBefore, _ := number(before)
-	if _, own, _ := number(mine); own == write || kindBefore == read || before == "" || err != nil {
+	if before == "" || err != nil {
 		return before, err
 	}
-	own, _, _ := number(mine)
+	own, ownKind, _ := number(mine)
+	if ownKind == write {
+		return before, nil
+	}
 	var writers []string
 	for _, name := range names {
-		if n, k, ok := number(name); ok && k == write && n < own {
+		n, k, ok := number(name)
+		isWriter := ok && k == write
+		if isWriter && n < own {
 			writers = append(writers, name)
 		}
 	}

@@ -46,7 +46,8 @@ func (r *replica) ready(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "the store: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	fmt.Fprintf(w, "this is %s, the last to lead is %s, the ZooKeeper server is %s\n", r.name, leader, r.session.Conn().Server())
+	server := r.session.Conn().Server()
+	fmt.Fprintf(w, "this is %s, the last to lead is %s, the ZooKeeper server is %s\n", r.name, leader, server)
 }
 
 // metrics answers in the text format of Prometheus.
