@@ -296,7 +296,7 @@ func TestWhatCannotBeExploredIsAnError(t *testing.T) {
 		"step 2": "a client goes on by itself after a while|this order cannot be repeated",
 	} {
 		_, err = exploredBy(t, program, two(0), lock, func(explore.Result) bool { return false })
-		require.Error(t, err)
-		require.Regexp(t, says, err.Error())
+		require.Error(t, err, lock)
+		require.Regexp(t, says, err.Error(), lock)
 	}
 }

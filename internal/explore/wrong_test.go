@@ -2,8 +2,8 @@ package explore_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"math/rand/v2"
 
 	"github.com/go-zookeeper/zk"
 
@@ -89,16 +89,14 @@ func (l gap) Lock(ctx context.Context) error {
 	return l.stays.Lock(ctx)
 }
 
-// dice asks once or twice.
+// dice throws dice for what it asks for: no two of its orders have the same requests.
 type dice struct{ stays }
 
 func newDice(conn *zk.Conn, path string) dice { return dice{newStays(conn, path)} }
 
 func (l dice) Lock(ctx context.Context) error {
-	if rand.IntN(2) == 0 {
-		if _, _, err := l.conn.Exists(l.path); err != nil {
-			return err
-		}
+	if _, _, err := l.conn.Exists(l.path + "/" + rand.Text()); err != nil {
+		return err
 	}
 	return l.stays.Lock(ctx)
 }
