@@ -78,7 +78,7 @@ func check(name string) error {
 		return err
 	}
 	if copied {
-		toOpen := filepath.Join(e.Dir(), lockFile(e))
+		toOpen := filepath.Join(e.Dir(), toWrite(e)[0])
 		fmt.Printf("\n%s is yours to write: open %s, and begin with TODO 1\n", e.Dir(), toOpen)
 	}
 	return test(e)
@@ -132,15 +132,22 @@ func next(e exercise.Exercise) string {
 
 // diff is the command that shows the learner's lock beside the solution.
 func diff(e exercise.Exercise) string {
-	return fmt.Sprintf("diff -u %s %s", filepath.Join(e.Dir(), lockFile(e)), filepath.Join(e.Home, lockFile(e)))
+	var commands []string
+	for _, file := range toWrite(e) {
+		commands = append(commands, fmt.Sprintf("diff -u %s %s", filepath.Join(e.Dir(), file), filepath.Join(e.Home, file)))
+	}
+	return strings.Join(commands, "; ")
 }
 
-// lockFile is the one to write.
-func lockFile(e exercise.Exercise) string {
-	if e.IsStep() {
-		return "lock.go"
+// toWrite are the files with TODOs, in their order.
+func toWrite(e exercise.Exercise) []string {
+	switch {
+	case e.Name == "6":
+		return []string{"lock.go", "hold.go"}
+	case e.IsStep():
+		return []string{"lock.go"}
 	}
-	return e.Name + ".go"
+	return []string{e.Name + ".go"}
 }
 
 func hint(name string) error {
@@ -155,6 +162,9 @@ func hint(name string) error {
 	if _, err := e.Copy(); err != nil {
 		return err
 	}
+	if !compiles(e) {
+		fmt.Printf("%s does not compile now: what follows is for the lock that was tested last\n\n", e.Dir())
+	}
 	h, err := e.Next(inChinese())
 	if err != nil {
 		return err
@@ -166,6 +176,10 @@ func hint(name string) error {
 		fmt.Printf("This was the last; the next is the first again. Beside ours: %s\n", diff(e))
 	}
 	return nil
+}
+
+func compiles(e exercise.Exercise) bool {
+	return exec.Command("go", "build", "./"+filepath.ToSlash(e.Dir())).Run() == nil
 }
 
 // inChinese tells in which language the hints are wanted.

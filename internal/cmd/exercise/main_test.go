@@ -34,6 +34,7 @@ func TestTheExercise(t *testing.T) {
 		assert.Contains(t, says, said)
 	}
 	says = printed(t, func() error { return hint("3") })
+	assert.NotContains(t, says, "does not compile")
 	assert.Contains(t, says, `step 3, "waiting sends no request", hint 1 of 5`)
 
 	own, err := os.ReadFile("step03_children_watch/lock.go")
@@ -44,6 +45,11 @@ func TestTheExercise(t *testing.T) {
 	save := func(text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "step3", "lock.go"), []byte(text), 0o644))
 	}
+	save(right + "}")
+	says = printed(t, func() error { return hint("3") })
+	assert.Contains(t, says, "step3 does not compile now: what follows is for the lock that was tested last")
+	assert.Contains(t, says, `step 3, "waiting sends no request", hint 2 of 5`)
+
 	save(strings.Replace(sleepsOn, "names, _, changed, err", "names, _, _, err", 1))
 	says = printed(t, func() error { return check("3") })
 	assert.Contains(t, says, "✗ seen: nobody was woken after the release")
