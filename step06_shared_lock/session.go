@@ -59,9 +59,9 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	}
 	s.conn = conn
 	tooLate := time.After(openPatience)
-	for conn.State() != zk.StateHasSession {
+	for s.connection().Err() != nil { // hear has not heard of a connection
 		select {
-		case <-events: // the state has changed: look again
+		case <-events: // hear has been called: look again
 		case <-tooLate:
 			s.Close()
 			return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q?", openPatience, servers)
