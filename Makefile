@@ -62,7 +62,7 @@ check: ready ## what make test leaves out: gofmt, go vet, staticcheck, and the t
 	@files=$$(gofmt -l step0* leased docs internal); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
 	go vet $(OURS)
 	go run $(STATICCHECK) $(FINISHED)
-	go test $(RACE) -vet=off -p 3 -timeout 900s $(BESIDE)
+	go test $(RACE) -vet=off -p 2 -timeout 900s $(BESIDE)
 	go test $(RACE) -vet=off -p 3 -timeout 600s -run '$(LATER)' ./step0*
 	cd leased/service && export GOWORK=off && go vet . && go run $(STATICCHECK) . && go test $(RACE) -vet=off -timeout 600s .
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"

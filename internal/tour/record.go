@@ -88,12 +88,18 @@ func (s *scene) join(name string, timeout time.Duration) *zktest.Member {
 	return m
 }
 
+// crowdTimeout is the session time-out of a cast, the longest that the server grants: while
+// many come, a busy machine can keep the holder's requests waiting for seconds, and the lease
+// of leased must not be over by then.
+const crowdTimeout = time.Minute
+
 // cast brings n clients: all at once, or, before a camera, one after the other, for the page
 // shows them in their order.
 func (s *scene) cast(n int) []*zktest.Member {
 	come := make([]*zktest.Member, n)
 	join := func(i int, _ *zktest.Member) {
-		come[i] = s.Lock.Subject.Join(s.Zoo, fmt.Sprintf("client %d", len(s.members)+i))
+		name := fmt.Sprintf("client %d", len(s.members)+i)
+		come[i] = s.Lock.Subject.JoinAs(s.Zoo, name, property.Seat{Timeout: crowdTimeout})
 	}
 	if s.camera == nil {
 		each(s.t, come, join)
