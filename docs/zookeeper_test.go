@@ -248,12 +248,16 @@ func TestTheReadDecidesWhatAWatchTells(t *testing.T) {
 	z := zktest.New(t)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	makesChild := func(c *zktest.Client, path string) error {
-		_, err := c.Create(path+"/child-", nil, zk.FlagSequence, anyone)
-		return err
-	}
+	makesChild := func(c *zktest.Client, path string) error { return makes(c, path+"/child") }
+	losesChild := func(c *zktest.Client, path string) error { return deletes(c, path+"/child") }
 	type step = func(c *zktest.Client, path string) error
-	changes := [][]step{{makes, deletes, makes}, {sets, sets}, {makesChild, makesChild}, {deletes, makes, deletes}}
+	changes := [][]step{
+		{makes, deletes, makes},
+		{sets, sets},
+		{makesChild, losesChild},
+		{losesChild, makesChild},
+		{deletes, makes, deletes},
+	}
 	for name, read := range map[string]step{
 		"getData":     func(c *zktest.Client, path string) error { _, _, _, err := c.GetW(path); return err },
 		"exists":      func(c *zktest.Client, path string) error { _, _, _, err := c.ExistsW(path); return err },
@@ -262,9 +266,12 @@ func TestTheReadDecidesWhatAWatchTells(t *testing.T) {
 		row := "| " + name
 		for i, change := range changes {
 			path, c := fmt.Sprintf("%s/%s%d", z.Root, name, i), z.Client("a client that reads by "+name)
-			isCreated := i == 0
+			isCreated, losesOne := i == 0, i == 3
 			if !isCreated {
 				require.NoError(t, makes(z.Observer(), path))
+			}
+			if losesOne {
+				require.NoError(t, makesChild(z.Observer(), path))
 			}
 			mark, told := c.Tap.Mark(), []string{}
 			if err := read(c, path); err != nil {

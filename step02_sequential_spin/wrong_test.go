@@ -240,10 +240,10 @@ func TestW7WaitsByRecursion(t *testing.T) {
 	assert.Equal(t, 99, depths[99]-depths[0], "frames on the stack, after 99 looks more")
 }
 
-// W16, in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: a guid before
-// the number lets a client know its own znode, and the number is the third of
-// the fields between the dashes. A guid has dashes itself, so the queue is
-// sorted by a piece of it: a late-comer is let in beside the holder.
+// W16, in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: some text
+// stands before the number, and the number is the third of the fields between
+// the dashes. The text is a guid, which has dashes itself, so the queue is sorted
+// by a piece of it: a late-comer is let in beside the holder.
 func sortsByAPieceOfTheGuid(l *wrong) {
 	l.prefix = fmt.Sprintf("%s/3f9a6c10-7be2-%04x-9c3b-5d0f8a1e44c7-lock-", l.dir, newcomer())
 	l.isFirst = firstBy(func(name string) string { return append(strings.Split(name, "-"), "", "", "")[2] })
