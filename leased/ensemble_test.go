@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	pathpkg "path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -592,11 +593,12 @@ func TestARefusalByAFollowerAloneProvesNothing(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
 	n := part(t, e, 2*time.Second, toFollower, sound)
-	for _, path := range []string{"/zklock-nobody", "/zklock-nobody/nothing"} {
-		_, err := n.z.Observer().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+	nothing := n.session().nobody
+	for _, znode := range []string{pathpkg.Dir(nothing), nothing} {
+		_, err := n.z.Observer().Create(znode, nil, 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 	}
-	_, err = n.z.Observer().SetACL("/zklock-nobody", zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
+	_, err = n.z.Observer().SetACL(pathpkg.Dir(nothing), zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
 	require.NoError(t, err)
 	asked := n.a.Tap.Mark()
 	n.z.Await("A to have asked twice since", func() bool { return len(answers(n.a, asked)) >= 2 })

@@ -28,6 +28,7 @@ func TestTheExercise(t *testing.T) {
 
 	exercise.Refuses(t, exercise.Step1, property.OneHolder, property.Over("the starter", starter.New))
 	exercise.Refuses(t, exercise.Step1, property.OneHolder, property.Over("W4", newCareless))
-	exercise.RefusesAtOnce(t, exercise.Step1, plain("asks without a rest", 0, false), ephemeral)
+	// as a rule at once; on a slow machine, which lets it ask less often, in a long hold
+	exercise.RefusesSomewhere(t, exercise.Step1, plain("asks without a rest", 0, false), ephemeral)
 	exercise.Refuses(t, exercise.Step1, property.CrashFrees, own, property.Over("a persistent one", New))
 }

@@ -32,5 +32,6 @@ func TestTheExercise(t *testing.T) {
 	exercise.Refuses(t, exercise.Step2, property.OneHolder, property.Over("W6", newOneZnode))
 	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W16", with(sortsByAPieceOfTheGuid)))
 	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W17", with(sortsByTheHostname)))
-	exercise.RefusesAtOnce(t, exercise.Step2, queue("asks without a rest", with(func(l *wrong) { l.poll = 0 })))
+	// as a rule at once; on a slow machine, which lets it ask less often, in a long hold
+	exercise.RefusesSomewhere(t, exercise.Step2, queue("asks without a rest", with(func(l *wrong) { l.poll = 0 })))
 }

@@ -27,8 +27,8 @@ func RefusesAtOnce(t *testing.T, e Exercise, locks ...property.Subject) {
 	e.judge(t, canBeUsed, locks)
 }
 
-// RefusesSomewhere tests that the check stops, whatever the property: what is wrong with the
-// lock can strike in each story that releases while somebody is about to wait.
+// RefusesSomewhere tests that the check stops, whatever the property: the machine decides in
+// which story it is seen first what is wrong with the lock.
 func RefusesSomewhere(t *testing.T, e Exercise, locks ...property.Subject) {
 	e.judge(t, anywhere, locks)
 }
