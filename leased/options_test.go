@@ -126,6 +126,7 @@ func TestALoggerIsTold(t *testing.T) {
 		a.Acquire()
 		a.Session.Close()
 		require.True(t, h.has("level=WARN", "locks were lost", "locks=1", "Close was called"), "%q", h.all())
+		require.Equal(t, map[Reason]uint64{Closed: 1}, a.Session.(*Session).Stats().Lost)
 	})
 }
 

@@ -51,7 +51,8 @@ func TestProperties(t *testing.T) {
 	property.Holds(t, mutexes, properties...)
 	property.Holds(t, mutexes, property.LongHold, property.LaggingServer)
 	property.Lacks(t, mutexes, property.Shared)
-	property.Holds(t, cohorts, properties...) // a long hold of theirs is a Mutex's
+	property.Holds(t, cohorts, properties...)
+	property.Holds(t, cohorts, property.LongHold)
 	property.Holds(t, rwmutexes, properties...)
 	property.Holds(t, rwmutexes, property.LongHold, property.Shared, property.Upgrade, property.ReaderStays)
 	for _, lock := range []property.Subject{mutexes, cohorts, rwmutexes} {

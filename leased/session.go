@@ -219,7 +219,7 @@ type Stats struct {
 	// Calls to Lock, RLock, TryLock and TryRLock that are under way.
 	Waiting int
 
-	// Holds that go on, holds since Open, and holds that were lost while the session was open.
+	// Holds that go on, holds since Open, and holds that were lost, also by closing the session.
 	// A znode that somebody has deleted is not among the lost: only Unlock notices that.
 	Holds int
 	Taken uint64

@@ -63,7 +63,7 @@ func init() {
 	}
 }
 
-// The only test that is not parallel, and so the first to speak: when a line of
+// It is not parallel, and so it speaks before most other tests: when a line of
 // lock.go is broken, the properties say what it was good for.
 func TestProperties(t *testing.T) {
 	property.Holds(t, plain, property.EveryStep...)

@@ -68,7 +68,7 @@ func lists(z *zktest.Zoo, waiter *zktest.Turn, times int) (all []wiretap.Frame) 
 }
 
 // Five wait. The lock is released, and the next look of the one whose turn it is is held up.
-// In step 1, whoever came first would get the lock.
+// In step 1, whoever tried next would get the lock.
 func TestStillBrokenTheLockStaysFreeUntilTheNextOneLooks(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

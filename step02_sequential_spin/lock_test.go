@@ -27,8 +27,8 @@ var lock = property.Over("step 2", New)
 
 func init() { lock.NotHeld = ErrNotHeld }
 
-// The first test to speak: when a line of lock.go is broken, the properties say
-// what it was good for.
+// It is not parallel, and so it speaks before most other tests: when a line of
+// lock.go is broken, the properties say what it was good for.
 func TestProperties(t *testing.T) {
 	property.Holds(t, lock, property.EveryStep...)
 	property.Holds(t, lock,

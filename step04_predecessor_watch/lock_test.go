@@ -22,7 +22,7 @@ var lock = property.Over("step 4", New)
 
 func init() { lock.NotHeld = ErrNotHeld }
 
-// The only test that is not parallel, and so the first to speak: when a line of
+// It is not parallel, and so it speaks before most other tests: when a line of
 // lock.go is broken, the properties say what it was good for.
 func TestProperties(t *testing.T) {
 	property.Holds(t, lock, property.EveryStep...)

@@ -53,7 +53,7 @@ func TestRequestsForOneHold(t *testing.T) {
 }
 
 // Idea 1. The server carries out a create, and the connection breaks before the reply
-// comes. In step 4 everybody waited for ever.
+// comes. In step 4 everybody waited until the session ended.
 func TestALostReplyToCreateLeavesOneZnode(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -39,6 +39,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	// For the example, one program reads twice. A writer that came in between would wait for
+	// the first hold, and the second RLock for the writer.
 	second, err := lock.RLock(ctx)
 	if err != nil {
 		log.Fatal(err)

@@ -213,7 +213,7 @@ func TestTheTableOfOrders(t *testing.T) {
 	t.Parallel()
 	locks := []string{"step 1w", "step 3", "step 4", "step 5", "step 6", "zk.Lock"}
 	s := two(1)
-	label := inBoth{"at any place", "任何一处"}
+	label := inBoth{"interrupted at any place", "允许抢占"}
 	if !isWide {
 		s.Switches = 0
 		label = inBoth{"nobody is interrupted", "没有抢占"}

@@ -34,8 +34,8 @@ var Choices = func() (all []Choice) {
 		all = append(all, Choice{
 			Key:  m.Key(),
 			Name: lang.Of("%s: %s", "%s：%s", m.Key(), text(m.Name, m.Chinese)),
-			Lesson: text("A mistake that was published: docs/mistakes.md shows its code.",
-				"一个公开发表过的错误：代码见 docs/mistakes.zh-CN.md。"),
+			Lesson: text("A mistake that was published: see docs/mistakes.md, and its test.",
+				"一个公开发表过的错误：见 docs/mistakes.zh-CN.md 和它的测试。"),
 			lock: m.Step,
 			test: m.Run(),
 		})

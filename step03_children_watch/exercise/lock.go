@@ -111,9 +111,9 @@ func (l *Lock) leave(node string) error {
 }
 
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
-// this client does not hold the lock, and zk.ErrNoNode when it no longer did:
-// its session had ended, or somebody had deleted the znode. After any other
-// error Unlock can be called again.
+// this client does not hold the lock, and zk.ErrNoNode when the znode is gone:
+// with its session, or deleted by somebody else, or by an earlier Unlock whose
+// reply was lost. After any other error Unlock can be called again.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
