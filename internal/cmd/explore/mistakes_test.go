@@ -37,6 +37,10 @@ func bounds() []explore.Settings {
 // lock of step 4, so that no other thing of step 5 helps.
 func madeIn(step string) string { return min(step, "4") }
 
+// tries is how often a lock is explored whose waiters rest: a busy machine can let each rest
+// pass before it is seen.
+const tries = 5
+
 // asks are mistakes in a lock whose waiters ask from time to time.
 const asks = "this order cannot be repeated|a client goes on by itself after a while"
 
@@ -59,6 +63,10 @@ func TestThePublishedMistakesAreExplored(t *testing.T) {
 				want = steps.NotFound
 			}
 			found := firstWrong(t, m, all, right[madeIn(m.Step)])
+			rests := assert.ObjectsAreEqual(steps.CannotBeExplored, want)
+			for try := 1; rests && !assert.ObjectsAreEqual(want, found) && try < tries; try++ {
+				found = firstWrong(t, m, all, right[madeIn(m.Step)])
+			}
 			assert.Equal(t, want, found, "Found of %s in steps.Mistakes, and what is found", m.Key())
 		})
 	}
