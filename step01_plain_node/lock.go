@@ -2,9 +2,9 @@
 // the lock, whoever deletes it releases it, and whoever finds it there tries
 // again a little later.
 //
-// It is an exclusive lock and nothing more: a crash leaves it locked for ever,
-// every waiter tries again and again, nobody stands in line, and anyone can
-// release it.
+// It is an exclusive lock and nothing more. With New a crash leaves it locked for
+// ever, and with New and NewEphemeral every waiter tries again and again. With all
+// three nobody stands in line, and anyone can release it.
 package plainnode
 
 import (
