@@ -252,12 +252,12 @@ func TestTheReadDecidesWhatAWatchTells(t *testing.T) {
 	makesChild := func(c *zktest.Client, path string) error { return makes(c, path+"/child") }
 	losesChild := func(c *zktest.Client, path string) error { return deletes(c, path+"/child") }
 	type step = func(c *zktest.Client, path string) error
-	changes := [][]step{
-		{makes, deletes, makes},
-		{sets, sets},
-		{makesChild, losesChild},
-		{losesChild, makesChild},
-		{deletes, makes, deletes},
+	columns := []struct{ before, change []step }{
+		{nil, []step{makes, deletes, makes}},
+		{[]step{makes}, []step{sets, sets}},
+		{[]step{makes}, []step{makesChild, losesChild}},
+		{[]step{makes, makesChild}, []step{losesChild, makesChild}},
+		{[]step{makes}, []step{deletes, makes, deletes}},
 	}
 	for name, read := range map[string]step{
 		"getData":     func(c *zktest.Client, path string) error { _, _, _, err := c.GetW(path); return err },
@@ -265,20 +265,16 @@ func TestTheReadDecidesWhatAWatchTells(t *testing.T) {
 		"getChildren": func(c *zktest.Client, path string) error { _, _, _, err := c.ChildrenW(path); return err },
 	} {
 		row := "| " + name
-		for i, change := range changes {
+		for i, column := range columns {
 			path, c := fmt.Sprintf("%s/%s%d", z.Root, name, i), z.Client("a client that reads by "+name)
-			isCreated, losesOne := i == 0, i == 3
-			if !isCreated {
-				require.NoError(t, makes(z.Observer(), path))
-			}
-			if losesOne {
-				require.NoError(t, makesChild(z.Observer(), path))
+			for _, step := range column.before {
+				require.NoError(t, step(z.Observer(), path))
 			}
 			mark, told := c.Tap.Mark(), []string{}
 			if err := read(c, path); err != nil {
 				told = append(told, "no watch: "+err.Error())
 			}
-			for _, step := range change {
+			for _, step := range column.change {
 				require.NoError(t, step(z.Observer(), path))
 			}
 			z.Barrier(c)

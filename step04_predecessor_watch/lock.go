@@ -1,8 +1,8 @@
 // Package predecessorwatch is step 4: the queue of step 3, where each waiter
 // watches only the znode right before its own. A release wakes one client, an
-// arrival nobody. It is the recipe of ZooKeeper's own documentation, but for two things: the
-// recipe watches with exists, and this lock with getData; and the recipe protects
-// itself against a lost reply to create, as step 5 does.
+// arrival nobody. It is the recipe of ZooKeeper's own documentation, but for two
+// things. The recipe watches with exists, and this lock with getData. And the
+// recipe protects itself against a lost reply to create, as step 5 does.
 //
 // The queue is right. What is left fails around it: a reply is lost, the holder
 // locks again, or its session ends while it works and nobody tells it.

@@ -27,8 +27,8 @@ func RefusesAtOnce(t *testing.T, e Exercise, locks ...property.Subject) {
 	e.judge(t, canBeUsed, locks)
 }
 
-// RefusesSomewhere tests that the check stops, whatever the property: the machine decides in
-// which story it is seen first what is wrong with the lock.
+// RefusesSomewhere tests that the check stops, whatever the property. It is for a lock whose
+// mistake shows first in one story or in another, as the machine's speed has it.
 func RefusesSomewhere(t *testing.T, e Exercise, locks ...property.Subject) {
 	e.judge(t, anywhere, locks)
 }

@@ -105,8 +105,8 @@ func (l dice) Lock(ctx context.Context) error {
 	return l.stays.Lock(ctx)
 }
 
-// rests asks once a second whether its znode is the only one. That is long enough to be seen
-// at rest on a busy machine, too.
+// rests asks once a second whether its znode is the first. That is long enough to be seen at
+// rest on a busy machine, too.
 type rests struct {
 	conn *zk.Conn
 	path string
@@ -115,18 +115,23 @@ type rests struct {
 
 func newRests(conn *zk.Conn, path string) *rests { return &rests{conn: conn, path: path} }
 
-func (l *rests) Lock(ctx context.Context) (err error) {
-	everybody := zk.WorldACL(zk.PermAll)
-	l.mine, err = l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, everybody)
-	for err == nil {
-		var names []string
-		names, _, err = l.conn.Children(l.path)
-		if err == nil && slices.Min(names) == pathpkg.Base(l.mine) {
+func (l *rests) Lock(context.Context) error {
+	mine, err := l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return err
+	}
+	l.mine = mine
+	for {
+		names, _, err := l.conn.Children(l.path)
+		if err != nil {
+			return err
+		}
+		isFirst := slices.Min(names) == pathpkg.Base(l.mine)
+		if isFirst {
 			return nil
 		}
-		<-time.After(time.Second)
+		<-time.After(time.Second) // and not time.Sleep: a client that sleeps is not at rest
 	}
-	return err
 }
 
 func (l *rests) Unlock() error { return l.conn.Delete(l.mine, -1) }

@@ -163,8 +163,10 @@ var lessons = []lesson{
 							"客户端 1 持有锁。")
 					}
 					return lang.Of(
-						"The first znode is that of client 1, which does not know it: client 2 waits, and nobody gets the lock while the session of client 1 lives.",
-						"排在第一的是客户端 1 的 znode，它自己却不知道：客户端 2 一直在等；只要客户端 1 的会话还在，谁也拿不到锁。",
+						"The first znode is that of client 1, which does not know it: client 2 waits, "+
+							"and nobody gets the lock while the session of client 1 lives.",
+						"排在第一的是客户端 1 的 znode，它自己却不知道：客户端 2 一直在等；"+
+							"只要客户端 1 的会话还在，谁也拿不到锁。",
 					)
 				}},
 		},

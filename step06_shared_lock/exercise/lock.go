@@ -73,8 +73,9 @@ func (l *RWLock) Lock(ctx context.Context) (*Hold, error) {
 	return l.lock(ctx, forever, write)
 }
 
-// RLock is Lock for a reader: readers hold the lock together. Inside a hold that Lock began
-// it is re-entry, too, and the hold stays a writer's.
+// RLock is Lock for a reader: it blocks until no writer stands before it, and readers hold
+// the lock together. Inside a hold that Lock began it is re-entry, too, and the hold stays a
+// writer's.
 func (l *RWLock) RLock(ctx context.Context) (*Hold, error) {
 	return l.lock(ctx, forever, read)
 }

@@ -62,10 +62,17 @@ func TestThePublishedMistakesAreExplored(t *testing.T) {
 			if needsFault && !isWide {
 				want = steps.NotFound
 			}
-			found := firstWrong(t, m, all, right[madeIn(m.Step)])
-			rests := assert.ObjectsAreEqual(steps.CannotBeExplored, want)
-			for try := 1; rests && !assert.ObjectsAreEqual(want, found) && try < tries; try++ {
+			mayTry := 1
+			waitersRest := assert.ObjectsAreEqual(steps.CannotBeExplored, want)
+			if waitersRest {
+				mayTry = tries
+			}
+			var found steps.Order
+			for range mayTry {
 				found = firstWrong(t, m, all, right[madeIn(m.Step)])
+				if assert.ObjectsAreEqual(want, found) {
+					break
+				}
 			}
 			assert.Equal(t, want, found, "Found of %s in steps.Mistakes, and what is found", m.Key())
 		})
