@@ -42,7 +42,7 @@ hint: ## the next hint, more direct each time
 	@go run ./internal/cmd/exercise hint $(STEP)
 
 explore: ready ## every order of a few clients' requests, and a fault anywhere
-## STEP=4           which lock: 1w, 3 to 6, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine; else step 4
+## STEP=4           which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine; else step 4
 ## CLIENTS=3        how many clients; else 2
 ## READERS=1        how many of them read, in step 6; else none
 ## FAULTS=2         at most so many faults in an order; else 1

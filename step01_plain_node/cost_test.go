@@ -4,7 +4,6 @@ package plainnode
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -135,48 +134,4 @@ func TestStillBrokenALostReplyMakesTheHolderWaitForItself(t *testing.T) {
 			kind.Name)
 		require.Error(t, again.Cancel(), "%s: only giving up ends the wait", kind.Name)
 	}
-}
-
-// All who watch the directory are told that the znode has gone, and all try to create it.
-func TestStillBrokenAReleaseWakesAllAndEachWrites(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{10, chapter.Size(t, 50)} {
-		z := zktest.New(t)
-		line := watched.Line(z, n)
-		holder, waiting := line[0], line[1:]
-		count := z.Count(waiting...)
-		holder.Release()
-		z.Await("one of them to hold the lock", func() bool {
-			return slices.ContainsFunc(waiting, (*zktest.Turn).Returned)
-		})
-		z.Settle(slices.DeleteFunc(slices.Clone(waiting), (*zktest.Turn).Returned)...)
-		woken := count()
-		creates := woken.Requests[wiretap.Create]
-		assert.Equal(t, n, woken.Notifications, "notifications: one to each waiter")
-		assert.Equal(t, n, creates, "creates: each waiter tries")
-		chapter.Says(t, "NewWatched, %d waiters, one release: %d notifications, %d creates, and %d of them fail",
-			n, woken.Notifications, creates, creates-1)
-	}
-}
-
-// Another lock's znode stands in the same directory, /locks/stock beside /locks/orders.
-func TestStillBrokenALockBesideItWakesAll(t *testing.T) {
-	t.Parallel()
-	const n = 10
-	z := zktest.New(t)
-	line := watched.Line(z, n)
-	waiting := line[1:]
-	beside := ephemeral.JoinAs(z, "the neighbour", property.Seat{Path: z.Root + "/the lock beside it"})
-	count := z.Count(waiting...)
-	held := beside.Acquire()
-	z.Settle(waiting...)
-	held.Release()
-	z.Settle(waiting...)
-	woken := count()
-	creates := woken.Requests[wiretap.Create]
-	assert.Equal(t, 2*n, woken.Notifications, "notifications: two to each waiter, of what is none of its business")
-	assert.Equal(t, 2*n, creates, "creates: each waiter tries each time, and fails")
-	chapter.Says(t,
-		"NewWatched, %d waiters, a lock beside it is taken and released: %d notifications, %d creates, and all fail",
-		n, woken.Notifications, creates)
 }

@@ -1,17 +1,16 @@
-// Package plainnode is step 1: one znode is the lock. Whoever creates it holds
-// the lock, whoever deletes it releases it, and whoever finds it there tries
-// again a little later.
+// Package plainnode is step 1: one znode is the lock. The client that creates it
+// holds the lock, and deletes it to release the lock. A client that finds it there
+// tries again a little later.
 //
-// It is an exclusive lock and nothing more. With New a crash leaves it locked for
-// ever, and with New and NewEphemeral every waiter tries again and again. With all
-// three nobody stands in line, and anyone can release it.
+// It is an exclusive lock and nothing more. With New a crash leaves it locked
+// forever. With both New and NewEphemeral every waiter polls, there is no queue,
+// and anyone can release the lock.
 package plainnode
 
 import (
 	"context"
 	"errors"
 	pathpkg "path"
-	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -22,11 +21,10 @@ const pollInterval = 20 * time.Millisecond
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
 type Lock struct {
-	conn    *zk.Conn
-	path    string
-	mode    int32         // of the znode that is the lock
-	poll    time.Duration // a waiter's rest,
-	watches bool          // or it sleeps until the directory has changed
+	conn *zk.Conn
+	path string
+	mode int32         // of the znode that is the lock
+	poll time.Duration // a waiter's rest
 }
 
 // New returns the lock whose znode is path, an absolute path below the root
@@ -39,12 +37,6 @@ func New(conn *zk.Conn, path string) *Lock {
 // its creator's session ends: the answer to a holder that crashes.
 func NewEphemeral(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral, poll: pollInterval}
-}
-
-// NewWatched returns the ephemeral lock whose waiters do not poll: each watches the
-// directory of the znode, and tries again when something has changed there.
-func NewWatched(conn *zk.Conn, path string) *Lock {
-	return &Lock{conn: conn, path: path, mode: zk.FlagEphemeral, watches: true}
 }
 
 // Lock blocks until this client has created the znode. Parents that are
@@ -69,33 +61,10 @@ func (l *Lock) Lock(ctx context.Context) error {
 		if !errors.Is(err, zk.ErrNodeExists) {
 			return failed("lock", l.path, err)
 		}
-		if err := l.rest(ctx); err != nil {
-			return failed("lock", l.path, err)
-		}
-	}
-}
-
-// rest returns when it is time to try again, or when ctx has ended.
-func (l *Lock) rest(ctx context.Context) error {
-	if !l.watches {
 		select {
 		case <-time.After(l.poll):
-		case <-ctx.Done():
+		case <-ctx.Done(): // the head of the loop sees it
 		}
-		return nil
-	}
-	names, _, changed, err := l.conn.ChildrenW(pathpkg.Dir(l.path))
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
-	}
-	if !slices.Contains(names, pathpkg.Base(l.path)) { // it has gone meanwhile
-		return nil
-	}
-	select {
-	case event := <-changed:
-		return event.Err // nil, unless our session has ended
-	case <-ctx.Done():
-		return nil
 	}
 }
 

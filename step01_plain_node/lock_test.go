@@ -50,15 +50,14 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-// The three kinds of this step's lock.
+// The two kinds of this step's lock.
 var (
 	plain     = property.Over("New", New)
 	ephemeral = property.Over("NewEphemeral", NewEphemeral)
-	watched   = property.Over("NewWatched", NewWatched)
 )
 
 func init() {
-	for _, kind := range []*property.Subject{&plain, &ephemeral, &watched} {
+	for _, kind := range []*property.Subject{&plain, &ephemeral} {
 		kind.Znode, kind.NotHeld = true, zk.ErrNoNode
 	}
 }
@@ -94,30 +93,9 @@ func TestPropertiesOfNewEphemeral(t *testing.T) {
 	)
 }
 
-// It differs from NewEphemeral in the waiting, and in nothing else.
-func TestPropertiesOfNewWatched(t *testing.T) {
-	property.Holds(t, watched,
-		// which the others lack
-		property.SilentWait,
-		property.ArrivalWakesNobody,
-		// as NewEphemeral
-		property.OneHolder,
-		property.CrashFrees,
-		property.GivingUp,
-		property.Unrelated,
-		property.NoWatchLeft,
-		property.LongHold,
-		property.LostWhileWaiting,
-		property.ReleaseSeen,
-		property.FailsClean,
-		property.ReleasedWhileCutOff,
-	)
-	property.Lacks(t, watched, property.WakesOne)
-}
-
 func TestLockIsOneCreateAndUnlockOneDelete(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []property.Subject{plain, ephemeral, watched} {
+	for _, kind := range []property.Subject{plain, ephemeral} {
 		z := zktest.New(t)
 		a := kind.Join(z, "A")
 		held := a.Acquire()
@@ -146,31 +124,6 @@ func TestGivingUpDoesNotWaitForTheNextTry(t *testing.T) {
 	z.Barrier(b.Client)
 	assert.EqualError(t, waiting.Cancel(), "zklock: lock "+b.Path+": context canceled", "B's Lock, its context over")
 	assert.Equal(t, []string{"create"}, b.Asked(0), "B's requests within the hour")
-}
-
-// A releases after B's create has failed, and before B has listed the directory.
-func TestAReleaseBeforeTheWatchIsSeen(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a, b := watched.Join(z, "A"), watched.Join(z, "B")
-	held := a.Acquire()
-	list := b.Tap.HoldRequest(wiretap.GetChildren, 1)
-	second := b.Start()
-	zktest.AwaitChan(z, "B's list to be on its way", list.Sprung())
-	held.Release()
-	list.Let()
-	second.Acquired()
-}
-
-func TestAWaiterThatSleepsIsToldThatItsSessionIsClosed(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a, b := watched.Join(z, "A"), watched.Join(z, "B")
-	a.Acquire()
-	waiting := b.Start()
-	waiting.MustWait("A to release")
-	b.Session.Close()
-	assert.ErrorContains(t, waiting.Err(), "zklock: lock "+b.Path+": ", "B's Lock, its session being closed")
 }
 
 func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {

@@ -211,7 +211,7 @@ func TestNoOrderOfSteps5And6IsWrong(t *testing.T) {
 // The table stands on the page of the explorer, in both languages.
 func TestTheTableOfOrders(t *testing.T) {
 	t.Parallel()
-	locks := []string{"step 1w", "step 3", "step 4", "step 5", "step 6", "zk.Lock"}
+	locks := []string{"step 3", "step 3w", "step 4", "step 5", "step 6", "zk.Lock"}
 	s := two(1)
 	label := inBoth{"interrupted at any place", "允许抢占"}
 	if !isWide {

@@ -9,7 +9,7 @@ import (
 
 func TestWhatCanBeChosen(t *testing.T) {
 	for key, want := range map[string]Choice{
-		"1w":      {Key: "1w", lock: "1w"},
+		"3w":      {Key: "3w", lock: "3w"},
 		"04":      {Key: "4", lock: "4"},
 		"rwmutex": {Key: "rwmutex", lock: "rwmutex"},
 		"W8":      {Key: "W8", lock: "4", test: "^TestW8TrustsTheWakeUp$"},

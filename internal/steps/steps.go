@@ -30,9 +30,9 @@ var All = []property.Subject{
 	property.OverHolds(named("6"), openShared, sharedlock.New),
 }
 
-// Beside them stand step 1's watched lock, the locks for work, and the Go client's own.
+// Beside them stand step 3's lock without a queue, the locks for work, and the Go client's own.
 var (
-	Watched = property.Over(named("1w"), plainnode.NewWatched)
+	Watched = property.Over(named("3w"), childrenwatch.NewWatched)
 	Mutex   = property.OverHolds(named("mutex"), openLeased, leased.NewMutex)
 	RWMutex = property.OverHolds(named("rwmutex"), openLeased, leased.NewRWMutex)
 	Cohort  = property.OverHolds(named("cohort"), openLeased, leased.NewCohort)

@@ -27,7 +27,7 @@ func (l Lock) onPage() stage.Lock {
 	return stage.Lock{Key: l.Key, Heading: l.Heading(), Lesson: l.Lesson}
 }
 
-// Locks are all that the tour shows: the steps, step 1's lock whose waiters watch, and, as
+// Locks are all that the tour shows: the steps, step 3's lock without a queue, and, as
 // what follows the lessons, the lock for work, and the Go client's own.
 var Locks = func() (all []Lock) {
 	for _, l := range steps.Locks {

@@ -133,7 +133,7 @@ func TestEveryReleaseCostsTheSame(t *testing.T) {
 			switch q.Lock.Key {
 			case "1", "2":
 				continue // they are never told
-			case "1w": // one of them creates the znode, and the others try to, and watch it
+			case "3w": // one of them creates the znode, and the others try to, and watch it
 				woken, looks = c.Waiters, 2*c.Waiters-1
 			case "3":
 				woken, looks = c.Waiters, c.Waiters

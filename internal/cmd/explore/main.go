@@ -135,7 +135,7 @@ func draw(origin string, lock lang.Text, invariant string, r explore.Result, pla
 
 // read reads the flags.
 func read() (s explore.Settings, l steps.Choice, err error) {
-	step := flag.String("step", "4", "which lock: 1w, 3 to 6, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
+	step := flag.String("step", "4", "which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
 	flag.IntVar(&s.Clients, "clients", 2, "how many clients, at most 4")
 	flag.IntVar(&s.Readers, "readers", 0, "how many of them read")
 	flag.IntVar(&s.Faults, "faults", 1, "at most so many faults in an order, 2 at most")

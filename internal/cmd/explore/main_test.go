@@ -125,10 +125,10 @@ func TestReport(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// 1w's lock is a znode: its orders are those of a lock that can be taken.
+// 3w's lock is a znode: its orders are those of a lock that can be taken.
 func TestAZnodeIsExplored(t *testing.T) {
 	t.Parallel()
-	r, err := explored(t, choose(t, "1w"), explore.Settings{Clients: 2, Switches: explore.Unbound})
+	r, err := explored(t, choose(t, "3w"), explore.Settings{Clients: 2, Switches: explore.Unbound})
 	require.NoError(t, err)
 	assert.Greater(t, r.Orders, 5)
 	assert.Empty(t, r.Broken())
