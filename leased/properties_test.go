@@ -23,6 +23,7 @@ var properties = []*property.Property{
 	property.NoWatchLeft,
 	property.LostCreateReply,
 	property.LostDeleteReply,
+	property.GivesUpCutOff,
 	property.LocksAgain,
 	property.ToldOfLoss,
 	property.Fenced,

@@ -45,6 +45,7 @@ func TestProperties(t *testing.T) {
 		property.SilentWait,
 		property.LostCreateReply,
 		property.LostDeleteReply,
+		property.GivesUpCutOff,
 		property.LocksAgain,
 		property.ToldOfLoss,
 		property.Fenced,

@@ -43,6 +43,7 @@ func TestProperties(t *testing.T) {
 		property.ArrivalWakesNobody,
 		property.LostCreateReply,
 		property.LostDeleteReply,
+		property.GivesUpCutOff,
 		property.LocksAgain,
 		property.ToldOfLoss,
 		property.Fenced,

@@ -43,6 +43,7 @@ func TestProperties(t *testing.T) {
 	property.Lacks(t, lock,
 		property.LostCreateReply,
 		property.LostDeleteReply,
+		property.GivesUpCutOff,
 		property.LocksAgain,
 		property.ToldOfLoss,
 		property.Fenced,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	pathpkg "path"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -115,6 +116,134 @@ func TestW8TrustsTheWakeUp(t *testing.T) {
 	subject.Acts()
 	t.Parallel()
 	property.Lacks(t, subject, property.WaiterCrash)
+}
+
+// W27, published in 基于zookeeper实现分布式锁(下). The idea: whatever wakes me says that the znode before mine
+// was deleted, so the event's type does not matter. But in Java every watcher hears the session's events, too: a
+// waiter whose connection breaks for a moment is let in. The listing has W8 besides. Here the lock looks again after
+// a deletion, to show this mistake alone.
+func looksAtNoType(s javaSession) waiting {
+	return func(l *right, ctx context.Context, node string) error {
+		for {
+			path, err := before(l, node)
+			if path == "" || err != nil {
+				return err
+			}
+			event, err := s.watch(ctx, path)
+			if event.Type == zk.EventSession || err != nil {
+				return err // the mistake: an event of the session has no error
+			}
+		}
+	}
+}
+
+// javaSession is a connection whose watchers hear what they hear in Java.
+type javaSession struct {
+	conn   *zk.Conn
+	events <-chan zk.Event // of the session; in Java each watcher hears them, and here there is one watcher
+}
+
+func (s javaSession) Conn() *zk.Conn { return s.conn }
+func (s javaSession) Close()         { s.conn.Close() }
+
+func openAsInJava(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+	conn, events, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
+	return javaSession{conn, events}, err
+}
+
+// watch returns the first event that the watcher of a znode hears.
+func (s javaSession) watch(ctx context.Context, path string) (event zk.Event, err error) {
+	for len(s.events) > 0 {
+		<-s.events // from before there was a watcher
+	}
+	_, _, gone, err := s.conn.GetW(path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return event, nil
+	}
+	if err != nil {
+		return event, err
+	}
+	select {
+	case event = <-gone:
+		return event, event.Err
+	case event = <-s.events:
+		return event, nil
+	case <-ctx.Done():
+		return event, ctx.Err()
+	}
+}
+
+// The lock is at path, over a session that hears what it hears in Java.
+func w27(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
+	wait := leaving(looksAtNoType(s.(javaSession)))
+	return property.Over("W27", waits(wait)).Ways(s, path)
+}
+
+func TestW27LooksAtNoType(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	looks := property.Subject{Name: "W27", Open: openAsInJava, Ways: w27}
+	a, b := lock.Join(z, "A"), looks.Join(z, "B")
+	a.Acquire()
+	waiting := b.Start()
+	waiting.MustWait("A")
+	b.Tap.HangUp()
+	require.NoError(t, waiting.Err(), "what B's Lock answers after its connection broke, while A holds the lock")
+	assert.Equal(t, a.ID, owner(t, z, a.Znode()), "the session of A's znode: A and B hold the lock at once")
+	assert.Len(t, a.Queue(), 2, "the queue")
+}
+
+// owner is the session that a znode belongs to; the znode has to be there.
+func owner(t *testing.T, z *zktest.Zoo, path string) int64 {
+	t.Helper()
+	session, there := z.Owner(path)
+	require.True(t, there, "%s is there", path)
+	return session
+}
+
+// W28, published in the course's article on 51CTO. The idea: an object is a lock, so it has a field for its znode.
+// Each Lock writes its znode into it at once, also one that has to wait then. With two goroutines on one object, the
+// holder's Unlock deletes the waiter's znode: the lock is not released, and the waiter has no place any more. (The
+// lock of 基于zookeeper实现分布式锁(下) makes its znode in the constructor: there both get the lock. See W6.)
+type oneField struct {
+	*right
+	note sync.Mutex // so that there is no data race besides
+	last string     // the mistake: the znode of whoever called Lock last
+}
+
+func newOneField(conn *zk.Conn, path string) *oneField { return &oneField{right: New(conn, path)} }
+
+func (l *oneField) Lock(ctx context.Context) error {
+	node, err := create(l.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
+	if err != nil {
+		return err
+	}
+	l.note.Lock()
+	l.last = node
+	l.note.Unlock()
+	return leaving((*right).wait)(l.right, ctx, node)
+}
+
+func (l *oneField) Unlock() error {
+	l.note.Lock()
+	defer l.note.Unlock()
+	return l.conn.Delete(l.last, -1)
+}
+
+func TestW28OneFieldForTheZnode(t *testing.T) {
+	t.Parallel()
+	subject := property.Over("W28", newOneField)
+	property.Lacks(t, subject, property.ManyShare)
+
+	z := zktest.New(t)
+	shared := subject.Join(z, "two goroutines")
+	first := shared.Acquire()
+	held := shared.Znode()
+	second := shared.Start()
+	second.MustWait("the first goroutine")
+	first.Release()
+	assert.Equal(t, []string{pathpkg.Base(held)}, shared.Queue(), "the queue: the first has unlocked, and its znode is there")
+	second.MustWait("the znode of a goroutine that has unlocked")
 }
 
 // W9, published in the same two and in nileader's article on the herd effect.

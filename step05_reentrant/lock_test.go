@@ -46,6 +46,7 @@ func TestProperties(t *testing.T) {
 		// new in this step
 		property.LostCreateReply,
 		property.LostDeleteReply,
+		property.GivesUpCutOff,
 		property.LocksAgain,
 		property.ToldOfLoss,
 		property.Fenced,

@@ -42,6 +42,7 @@ func TestProperties(t *testing.T) {
 		property.NotBeside,
 		property.LostCreateReply,
 		property.LostDeleteReply,
+		property.GivesUpCutOff,
 		property.LocksAgain,
 		property.ToldOfLoss,
 		property.Fenced,

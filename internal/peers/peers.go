@@ -62,16 +62,17 @@ type Peer struct{ *zktest.Process }
 // an InterProcessMutex, or of the read or write side of an
 // InterProcessReadWriteLock. Their turns look into the lock's Room.
 func Curator(z *zktest.Zoo, t zktest.T, servers, kind, path string, n int) Peer {
+	return begin(z, t, java("Curator.java", servers, path, kind, Room(path), strconv.Itoa(n)))
+}
+
+// java runs a program that stands beside this file, with Curator's jars.
+func java(program string, args ...string) *exec.Cmd {
 	var all []string
 	for _, jar := range jars {
 		all = append(all, "/usr/share/java/"+jar+".jar")
 	}
-	return begin(
-		z,
-		t,
-		exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(all, ":"),
-			here("Curator.java"), servers, path, kind, Room(path), strconv.Itoa(n)),
-	)
+	options := []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(all, ":"), here(program)}
+	return exec.Command("java", append(options, args...)...)
 }
 
 // Kinds of kazoo's Lock: how its znodes are named, and for whose it waits.

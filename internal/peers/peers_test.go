@@ -20,6 +20,7 @@ import (
 func TestMain(m *testing.M) { zktest.Main(m) }
 
 var (
+	step4          = steps.Of("4")
 	step5, step6   = steps.Of("5"), steps.Of("6")
 	mutex, rwmutex = steps.Mutex, steps.RWMutex
 )

@@ -15,6 +15,7 @@ var Properties = []*Property{
 	NoWatchLeft,
 	LostCreateReply,
 	LostDeleteReply,
+	GivesUpCutOff,
 	LocksAgain,
 	ToldOfLoss,
 	Fenced,

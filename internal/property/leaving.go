@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -101,6 +103,33 @@ var GivingUp = New(
 			}
 		}
 		s.Holds("four gave up, each was told so, and left nothing; the next in line was served")
+	})
+
+// A holds, B waits. B gives up while no server can be reached. Then B's line is back, in the same session,
+// and A releases. C must get the lock.
+var GivesUpCutOff = New(
+	text("giving up while cut off leaves nothing behind", "断线期间放弃等待，也不留残余"),
+	text("the session outlives the cut, and so does a znode that nobody waits with: it bars the lock for everybody",
+		"会话熬过了断线，没有人在等的 znode 也跟着留了下来，把锁堵死"),
+	text("the delete could not reach a server: who sends it again, and until when?",
+		"delete 没能送到服务器：由谁再发？发到什么时候为止？"),
+	func(s *Story) {
+		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
+		held := a.Acquire()
+		waiting := s.queue(b)[0]
+		b.Tap.Cut()
+		waiting.GiveUp()
+		s.soon(waiting.Returned) // or it waits until a server can be reached, which is as good
+		b.Tap.Restore()
+		s.Await("B to be back", func() bool { return b.State() == zk.StateHasSession })
+		s.FailsIf(!s.soon(waiting.Returned), "B gave up while it was cut off, is back, and its Lock does not return")
+		s.FailsIf(waiting.Err() == nil, "B gave up while it was cut off and A held the lock, and B was let in beside A")
+		s.FailsIf(!s.soon(func() bool { return len(s.left(b)) == 0 }),
+			"B gave up while it was cut off: its Lock answered %v; B is back, and has left %v",
+			waiting.Err(), s.left(b))
+		held.Release()
+		s.letIn(c.Start(), "B gave up while it was cut off, and A has released")
+		s.Holds("B gave up while it was cut off, and was told %q; back again, it left nothing, and C was let in", waiting.Err())
 	})
 
 // GaveUp fails the story unless the client was told why its Lock ended, and

@@ -1,0 +1,186 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException;
+import org.apache.zookeeper.WatchedEvent;
+import org.apache.zookeeper.Watcher.Event.EventType;
+import org.apache.zookeeper.ZooDefs;
+import org.apache.zookeeper.ZooKeeper;
+
+/**
+ * Small locks with mistakes of the course's listings, for those that need Java itself: its watchers, its threads, its
+ * exceptions. Each is our own code, and right but for what its comment says. docs/mistakes.md explains them.
+ *
+ * Arguments: server, the lock's directory, and the kind of lock. Each line of the input is a thread's name and what
+ * this thread does: lock, unlock or root. All threads use one lock object.
+ */
+public class Listings {
+    interface Lock {
+        void lock() throws Exception;
+
+        void unlock() throws Exception;
+    }
+
+    static ZooKeeper zk;
+    static String directory;
+
+    /** W27: a watcher that looks at no type takes an event of the session for the news that its znode is gone. */
+    static class AnyEvent implements Lock {
+        String znode;
+
+        public void lock() throws Exception {
+            znode = join();
+            String before = before(znode);
+            while (before != null) {
+                CountDownLatch woken = new CountDownLatch(1);
+                if (zk.exists(before, event -> hear(event, woken)) != null) {
+                    woken.await();
+                }
+                before = next();
+            }
+        }
+
+        void hear(WatchedEvent event, CountDownLatch woken) {
+            say("the watcher hears " + event.getState() + ", " + event.getType());
+            woken.countDown(); // the mistake
+        }
+
+        String next() throws Exception {
+            return null; // with the mistake goes W8: who was woken holds the lock
+        }
+
+        public void unlock() throws Exception {
+            zk.delete(znode, -1);
+        }
+    }
+
+    /** The same without W27: only the deletion of the znode ends the wait. A client that dies before us still lets us in: W8. */
+    static class OnlyDeletion extends AnyEvent {
+        @Override
+        void hear(WatchedEvent event, CountDownLatch woken) {
+            say("the watcher hears " + event.getState() + ", " + event.getType());
+            if (event.getType() == EventType.NodeDeleted) {
+                woken.countDown();
+            }
+        }
+    }
+
+    /** W28, one way: the znode belongs to the object (W6), so all threads of the object stand in the same place. */
+    static class OneZnode implements Lock {
+        String znode;
+
+        OneZnode() throws Exception {
+            try {
+                znode = join();
+            } catch (KeeperException e) {
+                say("the constructor prints " + e.code());
+            }
+        }
+
+        public void lock() throws Exception {
+            String before = before(znode);
+            while (before != null) {
+                CountDownLatch gone = new CountDownLatch(1);
+                if (zk.exists(before, event -> gone.countDown()) != null) {
+                    gone.await();
+                }
+                before = before(znode);
+            }
+        }
+
+        public void unlock() throws Exception {
+            try {
+                zk.delete(znode, 0); // another mistake: it is deleted only if its data was never set
+            } catch (KeeperException e) {
+                say("unlock prints " + e.code());
+            }
+        }
+    }
+
+    /** W28, the other way: each lock() writes its znode into the same field, also one that then has to wait. */
+    static class OneField implements Lock {
+        volatile String znode;
+
+        public void lock() throws Exception {
+            znode = join(); // the mistake: it may be the holder's that is forgotten here
+            String mine = znode;
+            String before = before(mine);
+            while (before != null) {
+                CountDownLatch gone = new CountDownLatch(1);
+                if (zk.exists(before, event -> gone.countDown()) != null) {
+                    gone.await();
+                }
+                before = before(mine);
+            }
+        }
+
+        public void unlock() throws Exception {
+            say("unlock deletes " + znode);
+            zk.delete(znode, -1);
+        }
+    }
+
+    static String join() throws Exception {
+        return zk.create(directory + "/lock-", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.EPHEMERAL_SEQUENTIAL);
+    }
+
+    /** The path of the znode right before ours, or null. */
+    static String before(String znode) throws Exception {
+        String name = znode.substring(directory.length() + 1);
+        List<String> names = zk.getChildren(directory, false);
+        Collections.sort(names); // all begin alike
+        int place = names.indexOf(name);
+        return place == 0 ? null : directory + "/" + names.get(place - 1);
+    }
+
+    /** Asks whether the directory is there, and then makes it: two that ask at once are both told no. */
+    static void root() throws Exception {
+        if (zk.exists(directory, false) == null) {
+            zk.create(directory, new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
+        }
+    }
+
+    static synchronized void say(String line) {
+        System.out.println(line);
+    }
+
+    public static void main(String[] args) throws Exception {
+        CountDownLatch connected = new CountDownLatch(1);
+        zk = new ZooKeeper(args[0], 30000, event -> connected.countDown());
+        connected.await();
+        directory = args[1];
+        Lock lock = switch (args[2]) {
+            case "any event" -> new AnyEvent();
+            case "only deletion" -> new OnlyDeletion();
+            case "one znode" -> new OneZnode();
+            default -> new OneField();
+        };
+        say("ready");
+        Map<String, ExecutorService> threads = new TreeMap<>();
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            String command = line;
+            String thread = line.split(" ")[0];
+            threads.computeIfAbsent(thread, name -> Executors.newSingleThreadExecutor()).submit(() -> {
+                try {
+                    switch (command.split(" ")[1]) {
+                        case "lock" -> lock.lock();
+                        case "unlock" -> lock.unlock();
+                        default -> root();
+                    }
+                    say(command + ": done");
+                } catch (Exception e) {
+                    say(command + ": " + (e instanceof KeeperException k ? k.code() : e.getClass().getSimpleName()));
+                }
+            });
+        }
+        System.exit(0); // whoever has started us is gone
+    }
+}

@@ -1,0 +1,183 @@
+package peers
+
+import (
+	"io"
+	"net"
+	"slices"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
+)
+
+// A listing is a process with one of the locks of Listings.java. Its client's line is tapped.
+type listing struct {
+	Peer
+	Tap *wiretap.Tap
+}
+
+// newListing starts a lock of some kind, in the directory of ours.
+func newListing(z *zktest.Zoo, t *testing.T, kind, directory string) listing {
+	tap := wiretap.New()
+	return listing{begin(z, t, java("Listings.java", relay(t, tap, z.Servers()[0]), directory, kind)), tap}
+}
+
+// does tells a thread to do something, and returns the lines that are said until it is done.
+func (l listing) does(command string) (said []string) {
+	l.Tell(command)
+	return l.until(command)
+}
+
+// until returns the lines that are said until a command has come to its end.
+func (l listing) until(command string) (said []string) {
+	for {
+		line := l.Line()
+		said = append(said, line)
+		if len(line) > len(command) && line[:len(command)] == command {
+			return said
+		}
+	}
+}
+
+// watches tells whether the client has a watch on a znode, which has not fired.
+func (l listing) watches(znode string) bool { return slices.Contains(l.Tap.Watched(), znode) }
+
+// relay is an address that leads through a tap to the server, for a client that takes no dialer.
+func relay(t *testing.T, tap *wiretap.Tap, server string) (address string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return // the test is over
+			}
+			go connect(client, tap, server)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// connect leads one connection on, until either side hangs up.
+func connect(client net.Conn, tap *wiretap.Tap, server string) {
+	defer client.Close()
+	onward, err := tap.Dial("tcp", server, zktest.Patience)
+	if err != nil {
+		return // the line is cut
+	}
+	defer onward.Close()
+	go func() {
+		_, _ = io.Copy(onward, client)
+		onward.Close()
+	}()
+	_, _ = io.Copy(client, onward)
+}
+
+// B waits for A's znode, and B's connection breaks. In Java every watcher hears the events of the session. One that
+// looks at no type takes that for the deletion of A's znode. One that looks at the type waits on.
+func TestW27InJava(t *testing.T) {
+	z := needsPeers(t)
+	a := step4.Join(z, "A")
+	held := a.Acquire()
+	b := newListing(z, t, "any event", a.Path)
+	b.Tell("main lock")
+	z.Await("B to watch A's znode", func() bool { return b.watches(held.Znode()) })
+	b.Tap.HangUp()
+	said := b.until("main lock")
+	assert.Equal(t, []string{"the watcher hears Disconnected, None", "main lock: done"}, said,
+		"what B's watcher hears, and what lock() answers: it returns as the holder")
+	owner, there := z.Owner(held.Znode())
+	assert.True(t, there, "A's znode is there")
+	assert.Equal(t, a.SessionID(), owner, "and it is A's: A and B hold the lock at once")
+
+	b.does("main unlock")
+	c := newListing(z, t, "only deletion", a.Path)
+	c.Tell("main lock")
+	z.Await("C to watch A's znode", func() bool { return c.watches(held.Znode()) })
+	c.Tap.HangUp()
+	assert.Equal(t, "the watcher hears Disconnected, None", c.Line(), "C's watcher hears the same")
+	assert.Equal(t, "the watcher hears SyncConnected, None", c.Line(), "and that C is back")
+	held.Release()
+	assert.Equal(t, []string{"the watcher hears SyncConnected, NodeDeleted", "main lock: done"}, c.until("main lock"),
+		"C was let in by A's release, and not before")
+}
+
+// One object, two threads. Where the znode belongs to the object, both get the lock.
+func TestW28InJavaOneZnode(t *testing.T) {
+	z := needsPeers(t)
+	path := step4.Join(z, "the observer of the queue").Path
+	makes(t, z, path)
+	l := newListing(z, t, "one znode", path)
+	require.Equal(t, []string{"first lock: done"}, l.does("first lock"))
+	assert.Equal(t, []string{"second lock: done"}, l.does("second lock"), "the first thread has not unlocked")
+	assert.Len(t, z.Names(path), 1, "znodes: both threads stand in the same place")
+}
+
+// One object, two threads. Where each lock() writes its znode into the same field, the holder deletes the waiter's.
+func TestW28InJavaOneField(t *testing.T) {
+	z := needsPeers(t)
+	path := step4.Join(z, "the observer of the queue").Path
+	makes(t, z, path)
+	l := newListing(z, t, "one field", path)
+	require.Equal(t, []string{"first lock: done"}, l.does("first lock"))
+	held := path + "/" + z.Names(path)[0]
+	l.Tell("second lock")
+	z.Await("the second thread to watch the holder's znode", func() bool { return watched(z, held) })
+	said := l.does("first unlock")
+	require.Len(t, said, 2)
+	assert.NotEqual(t, "unlock deletes "+held, said[0], "the znode that the holder deletes is not its own")
+	_, there := z.Owner(held)
+	assert.True(t, there, "the holder has unlocked, and its znode is there")
+	assert.True(t, watched(z, held), "and the second thread waits for it, with no znode of its own")
+	assert.Len(t, z.Names(path), 1, "the queue")
+}
+
+// unlock() asks for version 0 of the znode. Whoever has set its data has made it version 1.
+func TestAListingsDeleteOfVersionZero(t *testing.T) {
+	z := needsPeers(t)
+	path := step4.Join(z, "the observer of the queue").Path
+	makes(t, z, path)
+	l := newListing(z, t, "one znode", path)
+	require.Equal(t, []string{"first lock: done"}, l.does("first lock"))
+	znode := path + "/" + z.Names(path)[0]
+	_, err := z.Observer().Set(znode, []byte("a note"), -1)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"unlock prints BADVERSION", "first unlock: done"}, l.does("first unlock"))
+	_, there := z.Owner(znode)
+	assert.True(t, there, "the holder has unlocked, and its znode is there")
+}
+
+// The directory is missing: the constructor prints it, and lock() fails at a path that is null.
+func TestAListingWithoutItsRoot(t *testing.T) {
+	z := needsPeers(t)
+	tap := wiretap.New()
+	cmd := java("Listings.java", relay(t, tap, z.Servers()[0]), z.Root+"/missing", "one znode")
+	l := listing{Peer{z.Command(cmd)}, tap}
+	require.Equal(t, "the constructor prints NONODE", l.Line())
+	require.Equal(t, "ready", l.Line(), "the constructor has returned")
+	assert.Equal(t, []string{"first lock: NullPointerException"}, l.does("first lock"), "its znode is null")
+}
+
+// Two ask whether the root is there, are told no, and make it: one of them fails.
+func TestAListingAsksAndThenMakes(t *testing.T) {
+	z := needsPeers(t)
+	l := newListing(z, t, "one field", z.Root+"/root")
+	late := l.Tap.HoldRequest(wiretap.Create, 1)
+	l.Tell("first root")
+	zktest.AwaitChan(z, "the create, behind an exists that said no", late.Sprung())
+	makes(t, z, z.Root+"/root")
+	late.Let()
+	assert.Equal(t, []string{"first root: NODEEXISTS"}, l.until("first root"))
+}
+
+// makes creates a directory.
+func makes(t *testing.T, z *zktest.Zoo, path string) {
+	t.Helper()
+	_, err := z.Observer().Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+}
