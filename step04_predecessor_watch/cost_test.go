@@ -3,6 +3,7 @@
 package predecessorwatch
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -180,6 +181,30 @@ func TestStillBrokenLostDelete(t *testing.T) {
 	chapter.Says(t, "a lost delete: Unlock has answered an error, its znode is still there, and all wait")
 	holder.Release() // who calls Unlock again releases the lock
 	waiting.Acquired()
+}
+
+// B gives up while it is cut off: its one delete cannot be sent. Then B is back, in the same session. Its znode is
+// the next in the queue, and nobody waits with it.
+func TestStillBrokenGivingUpWhileCutOff(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	line := lock.Line(z, 1)
+	holder, b := line[0], line[1]
+	b.Tap.Cut()
+	err := b.Cancel()
+	require.ErrorIs(t, err, context.Canceled, "what B's Lock answers")
+	require.ErrorIs(t, err, zk.ErrNoServer, "and what it says of its delete")
+	b.Tap.Restore()
+	z.Await("B to be connected again", func() bool { return b.State() == zk.StateHasSession })
+	assert.Equal(t, b.ID, b.SessionID(), "B's session lives on")
+	holder.Release()
+	next := lock.Join(z, "the next").Start()
+	next.MustWait("B, which has given up")
+	assert.Len(t, next.Queue(), 2, "the queue: nobody holds the lock")
+	chapter.Says(t, "a client gives up while it is cut off: its Lock has returned, its znode is still there, and all wait")
+
+	b.Client.Close() // what a restart does
+	next.Acquired()
 }
 
 // The lock does not know who calls it. A holder that locks again is one more waiter, behind

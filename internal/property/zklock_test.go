@@ -35,6 +35,7 @@ func TestTheClientsOwnLock(t *testing.T) {
 		NotBeside,
 		LostCreateReply,
 		LostDeleteReply,
+		GivesUpCutOff,
 		LineBreaks,
 		GivesUpAtOnce,
 		LaggingServer,

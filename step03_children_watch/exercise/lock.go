@@ -51,10 +51,11 @@ func New(conn *zk.Conn, path string) *Lock {
 // Lock blocks until this client's znode is the first in the queue. The
 // directory and its parents are created where they are missing.
 //
-// When ctx ends first, Lock deletes its znode and returns ctx's error. It does
-// so between two requests: one that is on its way is waited for. Any other
-// error of ZooKeeper ends the wait likewise. When the create itself answers
-// zk.ErrConnectionClosed, nobody knows whether there is a znode to delete.
+// When ctx ends first, Lock tries once to delete its znode, and returns ctx's
+// error. It does so between two requests: one that is on its way is waited for.
+// Any other error of ZooKeeper also ends the wait. If the delete fails, Lock
+// says so, and the znode stays until the session ends. When the create itself
+// answers zk.ErrConnectionClosed, nobody knows whether there is a znode to delete.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err
