@@ -127,6 +127,15 @@ public class Listings {
         }
     }
 
+    /** unlock() closes the session as well: the object, and all who share its session, lock no more. */
+    static class Closes extends OneField {
+        @Override
+        public void unlock() throws Exception {
+            super.unlock();
+            zk.close();
+        }
+    }
+
     static String join() throws Exception {
         return zk.create(directory + "/lock-", new byte[0], ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.EPHEMERAL_SEQUENTIAL);
     }
@@ -160,6 +169,7 @@ public class Listings {
             case "any event" -> new AnyEvent();
             case "only deletion" -> new OnlyDeletion();
             case "one znode" -> new OneZnode();
+            case "closes" -> new Closes();
             default -> new OneField();
         };
         say("ready");

@@ -152,6 +152,17 @@ func TestAListingsDeleteOfVersionZero(t *testing.T) {
 	assert.True(t, there, "the holder has unlocked, and its znode is there")
 }
 
+// unlock() closes the session. The object cannot lock a second time.
+func TestAListingClosesItsSession(t *testing.T) {
+	z := needsPeers(t)
+	path := step4.Join(z, "the observer of the queue").Path
+	makes(t, z, path)
+	l := newListing(z, t, "closes", path)
+	require.Equal(t, []string{"first lock: done"}, l.does("first lock"))
+	l.does("first unlock")
+	assert.Equal(t, []string{"first lock: SESSIONEXPIRED"}, l.does("first lock"))
+}
+
 // The directory is missing: the constructor prints it, and lock() fails at a path that is null.
 func TestAListingWithoutItsRoot(t *testing.T) {
 	z := needsPeers(t)
