@@ -1,5 +1,5 @@
 # The client library has a data race, which is no news: zk.(*Conn).sendSetWatches.
-export GORACE = suppressions=$(CURDIR)/internal/zktest/race.txt
+export GORACE = suppressions="$(CURDIR)/internal/zktest/race.txt"
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 SHELL := bash
@@ -9,25 +9,35 @@ SHELL := bash
 # $(call flags,STEPS) is then -steps=3,4.
 flags = $(foreach name,$(1),$(if $($(name)),-$(shell echo $(name) | tr A-Z a-z)="$($(name))"))
 
+# A misspelt variable, as in make tour WAITER=5, is an error. Those that a command knows stand below it.
+GOAL := $(or $(firstword $(MAKECMDGOALS)),help)
+KNOWN := $(shell awk '/^[a-z]+:/ { here = $$1 == "$(GOAL):" } here && /^\#\# / { for (i = 2; i <= NF; i++) if ($$i ~ /^[A-Z]+=/) { sub("=.*", "", $$i); print $$i } }' Makefile)
+TYPED := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
+UNKNOWN := $(filter-out $(KNOWN) RACE GO% ZK_% ZKLOCK_%,$(TYPED))
+$(if $(UNKNOWN),$(error make $(GOAL) knows no $(UNKNOWN). It knows: $(or $(KNOWN),no variable)))
+
+# The programs of the lab, a module of its own, are built into out/, and run here.
+lab = mkdir -p out && export GOWORK=off && go -C internal/lab build -o ../../out/$(1) ./cmd/$(1) && out/$(1)
+
 help: ## this list: a command's variables stand below it, as in make exercise STEP=4
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) } /^##@ / { print "\n" substr($$0, 5) }' Makefile
 
 ##@ Begin here
 
-tour: ready ## all steps side by side, measured, and a page to look at
+tour: ready labready ## all steps side by side, measured, and a page to look at
 ## STEPS=3,4        these steps only
 ## WAITERS=200      how many wait in the largest crowd; else 1000
 ## MATRIX=1         in place of that: which lock has which property, with the evidence
 ## OPEN=1           opens the page
 ## PAGE=tour.html   where the page goes; else out/tour.html
-	@go run ./internal/cmd/tour $(call flags,STEPS WAITERS PAGE OPEN) $(if $(MATRIX),matrix)
+	@$(call lab,tour) $(call flags,STEPS WAITERS PAGE OPEN) $(if $(MATRIX),matrix)
 
-play: ready ## a page to play with the locks: real clients, a real server
+play: ready labready ## a page to play with the locks: real clients, a real server
 ## SERVERS=3        three servers, which can fail, too
 ## LESSON=3         begins with lesson 3
 ## LEFT=3 RIGHT=4   the locks side by side: a step, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine
 ## OPEN=1           opens the page
-	@mkdir -p out; go build -o out/play ./internal/cmd/play && out/play $(call flags,SERVERS LESSON LEFT RIGHT OPEN)
+	@$(call lab,play) $(call flags,SERVERS LESSON LEFT RIGHT OPEN)
 
 test: ready ## every step's promises and costs, proved on a real ZooKeeper
 	@go run ./internal/cmd/zk with go test $(RACE) -vet=off -p 3 -timeout 300s -skip '$(LATER)' ./step06* ./step05* ./step0[1-4]*
@@ -41,14 +51,14 @@ hint: ## the next hint, more direct each time
 ## STEP=4           which exercise; else the first that is not done
 	@go run ./internal/cmd/exercise hint $(STEP)
 
-explore: ready ## every order of a few clients' requests, and a fault anywhere
+explore: ready labready ## every order of a few clients' requests, and a fault anywhere
 ## STEP=4           which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine; else step 4
 ## CLIENTS=3        how many clients; else 2
 ## READERS=1        how many of them read, in step 6; else none
 ## FAULTS=2         at most so many faults in an order; else 1
 ## SWITCHES=1       at most so many times is a client interrupted; else any number
 ## OPEN=1           opens the page with the shortest wrong one
-	@mkdir -p out; go build -o out/explore ./internal/cmd/explore && out/explore $(call flags,STEP CLIENTS READERS FAULTS SWITCHES OPEN)
+	@$(call lab,explore) $(call flags,STEP CLIENTS READERS FAULTS SWITCHES OPEN)
 
 zk: $(if $(STEP),,ready) ## keep a server, until Ctrl-C; or take a step's lock there by hand
 ## STEP=4           a client of this step's lock, in another terminal
@@ -60,32 +70,32 @@ zk: $(if $(STEP),,ready) ## keep a server, until Ctrl-C; or take a step's lock t
 
 check: ready ## what make test leaves out: gofmt, go vet, staticcheck, and the tests of leased, the tools and the pages
 	@files=$$(gofmt -l step0* leased docs internal); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
-	go vet $(OURS)
-	go run $(STATICCHECK) $(FINISHED)
+	go vet ./step0... $(BESIDE)
+	go run $(STATICCHECK) ./step0* $(BESIDE)
 	go test $(RACE) -vet=off -p 2 -timeout 900s $(BESIDE)
 	go test $(RACE) -vet=off -p 3 -timeout 600s -run '$(LATER)' ./step0*
-	cd leased/service && export GOWORK=off && go vet . && go run $(STATICCHECK) . && go test $(RACE) -vet=off -timeout 600s .
+	for module in leased leased/service internal/lab; do (cd $$module && $(CHECK)) || exit 1; done
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
-bench: ready ## turns a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
+bench: ready labready ## turns a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
 ## CONTENDERS=1,8   how many contend; else 1,8,32
 ## ROUNDS=3         in how many rounds; else 7
-	@go run ./internal/cmd/bench $(call flags,CONTENDERS ROUNDS)
+	@$(call lab,bench) $(call flags,CONTENDERS ROUNDS)
 
 storm: ready ## some locks on three servers that fall: what each is worth then
 ## TIME=10m         how long; else 1m
 ## SEED=42          which faults, in which order; else by chance
 ## FIRST=1          ends at the first mistake of a lock for work
-	@mkdir -p out; go build -o out/storm ./internal/cmd/storm && out/storm $(call flags,TIME SEED FIRST)
+	@mkdir -p out && GOWORK=off go -C leased build -o ../out/storm ./cmd/storm && out/storm $(call flags,TIME SEED FIRST)
 
-book: ## the chapters and pages as a site, in out/book: with questions to answer, and runs that play
+book: labready ## the chapters and pages as a site, in out/book: with questions to answer, and runs that play
 ## OPEN=1           opens it
-	@go run ./internal/cmd/book $(call flags,OPEN)
+	@$(call lab,book) $(call flags,OPEN)
 
-# All of the repository, but not what a learner has begun in yours/. The starters of the exercises are not finished.
-OURS = ./step0... $(BESIDE)
-FINISHED = ./step0* $(BESIDE)
-BESIDE = ./leased/... ./docs ./internal/...
+# What stands beside the steps in this module; the starters of the exercises are not finished, and yours/ is the learner's.
+BESIDE = ./docs ./internal/...
+# The other modules.
+CHECK = export GOWORK=off && go vet ./... && go run $(STATICCHECK) ./... && go test $(RACE) -vet=off -p 2 -timeout 900s ./...
 
 # RACE=-race is for .ci. LATER is what a step's lock is not needed for: what the check of its exercise says of wrong locks.
 LATER = ^TestTheExercise$$
@@ -95,9 +105,12 @@ ready: # the modules in silence, so that what is installed stands in the first l
 	@go mod download || { $(NO_MODULES); exit 1; }
 	@go run ./internal/cmd/zk install
 
+labready:
+	@GOWORK=off go -C internal/lab mod download || { $(NO_MODULES); exit 1; }
+
 # An old Go fails at go.mod, and not for want of a network. If it is only the file go.work that fails, Go itself has said what to do.
 NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of reach, name a mirror in your country, and try again:'; \
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: help tour play test exercise hint explore zk check bench storm book ready
+.PHONY: help tour play test exercise hint explore zk check bench storm book ready labready

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/explore"
 	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) {
 	zktest.Child("paused holder", pausedHolder) // in cost_test.go
 	zktest.Child("service", service)            // in end_test.go
 	for _, lock := range []property.Subject{mutexes, cohorts, rwmutexes} {
-		lock.Acts() // in explore_test.go
+		explore.Acts(lock) // in explore_test.go
 	}
 	zktest.Main(m)
 }

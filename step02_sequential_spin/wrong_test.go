@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/explore"
 	"zklock/internal/property"
 	"zklock/internal/zktest"
 )
@@ -108,7 +109,7 @@ func persistentZnode(l *wrong) { l.mode = zk.FlagSequence }
 
 func TestW1PersistentZnode(t *testing.T) {
 	subject := property.Over("W1", with(persistentZnode))
-	subject.Acts()
+	explore.Acts(subject)
 	property.Lacks(t, subject, property.CrashFrees)
 }
 
@@ -129,7 +130,7 @@ func comparesItselfWithItself(l *wrong) {
 
 func TestW2ComparesItselfWithItself(t *testing.T) {
 	subject := property.Over("W2", with(comparesItselfWithItself))
-	subject.Acts()
+	explore.Acts(subject)
 	property.Lacks(t, subject, property.OneHolder)
 }
 
@@ -151,7 +152,7 @@ func overlooksNumberZero(l *wrong) {
 
 func TestW3OverlooksNumberZero(t *testing.T) {
 	subject := property.Over("W3", with(overlooksNumberZero))
-	subject.Acts()
+	explore.Acts(subject)
 	property.Lacks(t, subject, property.OneHolder)
 }
 
@@ -167,7 +168,7 @@ func returnsAfterAnError(l *wrong) {
 
 func TestW4ReturnsAfterAnError(t *testing.T) {
 	subject := property.Over("W4", with(returnsAfterAnError))
-	subject.Acts()
+	explore.Acts(subject)
 	property.Lacks(t, subject, property.OneHolder)
 }
 
@@ -184,7 +185,7 @@ func oneQueueForAllLocks(l *wrong) {
 
 func TestW5OneQueueForAllLocks(t *testing.T) {
 	subject := property.Over("W5", with(oneQueueForAllLocks))
-	subject.Acts()
+	explore.Acts(subject)
 	property.Lacks(t, subject, property.Unrelated)
 }
 
@@ -211,7 +212,7 @@ func (l *oneZnode) Unlock() error                  { return l.conn.Delete(l.node
 
 func TestW6ZnodeMadeInTheConstructor(t *testing.T) {
 	subject := property.Over("W6", newOneZnode)
-	subject.Acts()
+	explore.Acts(subject)
 	property.Lacks(t, subject, property.OneHolder, property.ManyShare)
 }
 
@@ -228,7 +229,7 @@ func waitsByRecursion(l *wrong) {
 }
 
 func TestW7WaitsByRecursion(t *testing.T) {
-	property.Over("W7", with(waitsByRecursion)).Acts()
+	explore.Acts(property.Over("W7", with(waitsByRecursion)))
 	z := zktest.New(t)
 	l := with(waitsByRecursion)(z.Client("the waiter").Conn, z.Root)
 	l.poll = time.Millisecond
@@ -252,7 +253,7 @@ func sortsByAPieceOfTheGuid(l *wrong) {
 
 func TestW16SortsByAPieceOfTheGuid(t *testing.T) {
 	subject := property.Over("W16", with(sortsByAPieceOfTheGuid))
-	subject.Acts()
+	explore.Acts(subject)
 	property.Lacks(t, subject, property.OneHolder)
 }
 
@@ -266,7 +267,7 @@ func sortsByTheHostname(l *wrong) {
 
 func TestW17SortsByTheHostname(t *testing.T) {
 	subject := property.Over("W17", with(sortsByTheHostname))
-	subject.Acts()
+	explore.Acts(subject)
 	property.Lacks(t, subject, property.OneHolder)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 
+	"zklock/internal/explore"
 	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -77,7 +78,7 @@ func (l lateLatch) wait(ctx context.Context, node string) error {
 // told, asks nothing, and sleeps.
 func TestW13MakesItsLatchTooLate(t *testing.T) {
 	late := property.Over("W13", newLateLatch)
-	late.Acts()
+	explore.Acts(late)
 	t.Parallel()
 	line := late.Line(zktest.New(t), 1)
 	holder, waiter := line[0], line[1]

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/explore"
 	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -113,7 +114,7 @@ var w8 = waits(leaving(trustsTheWakeUp))
 
 func TestW8TrustsTheWakeUp(t *testing.T) {
 	subject := property.Over("W8", w8)
-	subject.Acts()
+	explore.Acts(subject)
 	t.Parallel()
 	property.Lacks(t, subject, property.WaiterCrash)
 }
@@ -270,7 +271,7 @@ var w9 = waits(leaving(asksIfItExists))
 
 func TestW9AsksIfItExists(t *testing.T) {
 	subject := property.Over("W9", w9)
-	subject.Acts()
+	explore.Acts(subject)
 	t.Parallel()
 	property.Lacks(t, subject, property.NoWatchLeft)
 }
@@ -283,7 +284,7 @@ var w12 = waits((*right).wait)
 
 func TestW12ForgetsItsZnode(t *testing.T) {
 	subject := property.Over("W12", w12)
-	subject.Acts()
+	explore.Acts(subject)
 	t.Parallel()
 	property.Lacks(t, subject, property.GivingUp)
 }
@@ -323,7 +324,7 @@ var w18 = waits(looksOnce)
 func newTries(conn *zk.Conn, path string) tries { return tries{w18(conn, path)} }
 
 func TestW18TriesAndStays(t *testing.T) {
-	property.Over("W18", newTries).Acts()
+	explore.Acts(property.Over("W18", newTries))
 	t.Parallel()
 	z := zktest.New(t)
 	holder, b := lock.Join(z, "the holder").Acquire(), property.Over("tryLock", w18).Join(z, "B")
@@ -364,7 +365,7 @@ var w19 = waits(leaving(waitsForNobody))
 
 func TestW19WaitsForNobody(t *testing.T) {
 	subject := property.Over("W19", w19)
-	subject.Acts()
+	explore.Acts(subject)
 	t.Parallel()
 	property.Lacks(t, subject, property.OneHolder)
 }
@@ -394,7 +395,7 @@ var w20 = waits(leaving(comparesAPathWithAName))
 
 func TestW20ComparesAPathWithAName(t *testing.T) {
 	compares := property.Over("W20", w20)
-	compares.Acts()
+	explore.Acts(compares)
 	t.Parallel()
 	alone := compares.Join(zktest.New(t), "the only one")
 	require.ErrorIs(t, alone.Start().Err(), errNoneBefore, "the lock is free, and nobody else has ever asked for it")
@@ -429,7 +430,7 @@ var w21 = waits(leaving(looksTwice))
 
 func TestW21LooksTwice(t *testing.T) {
 	looks := property.Over("W21", w21)
-	looks.Acts()
+	explore.Acts(looks)
 	t.Parallel()
 	z := zktest.New(t)
 	holder, waiter := lock.Join(z, "the holder").Acquire(), looks.Join(z, "the waiter")
@@ -458,7 +459,7 @@ var w22 = waits(looksBeforeTheTry)
 
 func TestW22LooksBeforeTheTry(t *testing.T) {
 	looks := property.Over("W22", w22)
-	looks.Acts()
+	explore.Acts(looks)
 	t.Parallel()
 	z := zktest.New(t)
 	a := looks.Join(z, "A")
@@ -493,7 +494,7 @@ var w24 = waits(leaving(waitsWhateverIsThere))
 
 func TestW24WaitsWhateverIsThere(t *testing.T) {
 	waitsOn := property.Over("W24", w24)
-	waitsOn.Acts()
+	explore.Acts(waitsOn)
 	t.Parallel()
 	z := zktest.New(t)
 	holder, waiter := lock.Join(z, "the holder").Acquire(), waitsOn.Join(z, "the waiter")
@@ -538,7 +539,7 @@ var w15 = waits(leaving(wakesUnderTheWaitersLock))
 
 func TestW15WakesUnderTheWaitersLock(t *testing.T) {
 	wakes := property.Over("W15", w15)
-	wakes.Acts()
+	explore.Acts(wakes)
 	t.Parallel()
 	z := zktest.New(t)
 	line := wakes.Line(z, 1)

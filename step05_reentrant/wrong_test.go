@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/explore"
 	"zklock/internal/property"
 	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
@@ -69,7 +70,7 @@ func newHoldsOrders(conn *zk.Conn, path string) *holdsOrders {
 
 func TestW10OneCountForAllLocks(t *testing.T) {
 	subject := property.Over("W10", newHoldsOrders)
-	subject.Acts()
+	explore.Acts(subject)
 	t.Parallel()
 	z := zktest.New(t)
 	property.Over("stock", newBasic).Join(z, "B").Acquire()
@@ -115,7 +116,7 @@ func TestW11CountsOnlyWhoWaited(t *testing.T) {
 	subject := property.Over("W11", func(conn *zk.Conn, path string) *countsOnlyWhoWaited {
 		return &countsOnlyWhoWaited{basic: newBasic(conn, path)}
 	})
-	subject.Acts()
+	explore.Acts(subject)
 	t.Parallel()
 	property.Lacks(t, subject, property.LocksAgain)
 
@@ -143,7 +144,7 @@ func TestW14DeletesTheFirst(t *testing.T) {
 	subject := property.Over("W14", func(conn *zk.Conn, path string) deletesTheFirst {
 		return deletesTheFirst{newBasic(conn, path)}
 	})
-	subject.Acts()
+	explore.Acts(subject)
 	t.Parallel()
 	property.Lacks(t, subject, property.OnlyHolder)
 }
@@ -177,7 +178,7 @@ func (l asPublished) Unlock() error { return deletesTheFirst{l.basic}.Unlock() }
 
 func TestW23TakesAnInterruptForTheLock(t *testing.T) {
 	subject := property.Over("W23", newTakesAnInterruptForTheLock)
-	subject.Acts()
+	explore.Acts(subject)
 	t.Parallel()
 	property.Lacks(t, subject, property.GivingUp)
 

@@ -15,21 +15,15 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/process"
+	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
-// A Lock is how a client comes to a lock: it opens a session, and finds in it the
-// ways to take the lock at a path, to write and, if not nil, to read.
-type Lock struct {
-	Open func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error)
-	Ways func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way)
-}
-
-// Role makes a process that was started in this role a client of the lock.
-func (l Lock) Role(name string) {
-	process.Role(name, func(parent process.Call) any {
-		return &Client{lock: l, parent: parent, tap: wiretap.New()}
+// Acts makes a process that was started to be a client of this lock one.
+func Acts(lock property.Subject) {
+	process.Role(lock.Name, func(parent process.Call) any {
+		return &Client{lock: lock, parent: parent, tap: wiretap.New()}
 	})
 }
 
@@ -76,7 +70,7 @@ func IsFree(f wiretap.Frame) bool { return f.IsOfSession() || IsProof(f.Path) }
 // A Client is the process, as its parent sees it: that calls its exported methods. The parent
 // has the methods Pass of a Frame, Becomes of a State, and Put of a token.
 type Client struct {
-	lock    Lock
+	lock    property.Subject
 	parent  process.Call
 	tap     *wiretap.Tap
 	session zktest.Session

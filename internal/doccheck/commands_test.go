@@ -85,9 +85,16 @@ func (r repository) looksAt(variable string) bool {
 // lacksOfGo says what of the packages, and of the tests that -run names, is not there.
 func (r repository) lacksOfGo(words []string) string {
 	var folders []string
-	pattern := ""
+	pattern, in := "", "" // the folder that -C names
+	if len(words) > 2 && words[0] == "-C" {
+		in = words[1]
+		words = words[2:]
+	}
 	for i, word := range words {
 		folder, isFolder := strings.CutPrefix(word, "./")
+		if isHere := i > 0 && word == "."; isHere {
+			folder, isFolder = "", true
+		}
 		switch {
 		case i > 0 && slices.Contains([]string{"-run", "-bench"}, words[i-1]):
 			pattern, _, _ = strings.Cut(strings.Trim(word, `'"`), "/")
@@ -95,7 +102,7 @@ func (r repository) lacksOfGo(words []string) string {
 			return "" // the learner's own
 		case isFolder:
 			folder, _, _ = strings.Cut(folder, "...")
-			found, _ := filepath.Glob(filepath.Join(root, folder))
+			found, _ := filepath.Glob(filepath.Join(root, in, folder))
 			if len(found) == 0 {
 				return "there is no folder " + word
 			}

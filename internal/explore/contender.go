@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/client"
+	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -68,7 +69,7 @@ func passesBy(f wiretap.Frame) bool {
 }
 
 // newContender opens a session for a client.
-func newContender(number int, lock client.Lock, servers []string, story *story, record *record) (*contender, error) {
+func newContender(number int, lock property.Subject, servers []string, story *story, record *record) (*contender, error) {
 	c := &contender{name: nameOf(number), number: number, tap: wiretap.New(), story: story, record: record}
 	address := servers[0]
 	// with one alone, the library rests before it connects again

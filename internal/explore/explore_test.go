@@ -22,9 +22,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	besides := []property.Subject{steps.Client, steps.Watched, steps.Cohort, curators}
+	besides := []property.Subject{steps.Client, steps.Watched, curators}
 	for _, s := range slices.Concat(steps.All, besides, wrongLocks) {
-		s.Acts()
+		explore.Acts(s)
 	}
 	zktest.Main(m)
 }
@@ -70,7 +70,7 @@ func explored(t *testing.T, s explore.Settings, name string) explore.Result {
 }
 
 // wakesOne are the locks that promise that a release wakes at most one.
-var wakesOne = map[string]bool{"step 4": true, "step 5": true, "step 5, a Cohort": true, "step 6": true,
+var wakesOne = map[string]bool{"step 4": true, "step 5": true, "step 6": true,
 	"zk.Lock": true, curators.Name: true}
 
 // played plays a tree.
@@ -201,7 +201,6 @@ func TestNoOrderOfSteps5And6IsWrong(t *testing.T) {
 	if !isWide {
 		return
 	}
-	tree("step 5, a Cohort", besides)
 	tree("step 6", readers)
 	three := explore.Settings{Clients: 3, Switches: 2}
 	tree("step 5", three)

@@ -8,7 +8,7 @@ import (
 
 	"zklock/internal/client"
 	"zklock/internal/process"
-	"zklock/internal/stage"
+	"zklock/internal/property"
 )
 
 // Orders are played in processes of their own: there, each goroutine is a client's, and so
@@ -17,14 +17,17 @@ import (
 // part is the name of the part that such a process has.
 func part(name string) string { return "explore:" + name }
 
-// Role makes a process that was started to explore this lock do so.
-func Role(name string, lock client.Lock) {
-	process.Role(part(name), func(process.Call) any { return &Played{lock: lock} })
+// Acts makes a process that was started to be a client of this lock, or to explore it, do
+// so: make play and make explore start the tests of the published mistakes, and of the
+// exercises, as such processes.
+func Acts(lock property.Subject) {
+	client.Acts(lock)
+	process.Role(part(lock.Name), func(process.Call) any { return &Played{lock: lock} })
 }
 
 // Played is the process, as the one that has started it sees it.
 type Played struct {
-	lock   client.Lock
+	lock   property.Subject
 	player *player
 }
 
@@ -40,8 +43,8 @@ func (p *Played) Play(begin []Moment, run *Run) (err error) {
 	return err
 }
 
-// Record plays an order once more, and tells it as a story for the stage.
-func (p *Played) Record(run Run, story *stage.Story) error {
+// Record plays an order once more, and records it.
+func (p *Played) Record(run Run, recording *Recording) error {
 	recorded := &record{}
 	p.player.record = recorded
 	defer func() { p.player.record = nil }()
@@ -56,7 +59,8 @@ func (p *Played) Record(run Run, story *stage.Story) error {
 	if err != nil {
 		return err
 	}
-	*story = recorded.story(again)
+	*recording = recorded.made
+	recording.Run = again
 	return nil
 }
 
@@ -88,10 +92,10 @@ func (p *Player) play(begin []Moment) (run Run, err error) {
 	return run, err
 }
 
-// Record plays an order once more, and tells it as a story for the stage.
-func (p *Player) Record(run Run) (story stage.Story, err error) {
-	err = p.process.Call("Record", run, &story)
-	return story, err
+// Record plays an order once more, and records it.
+func (p *Player) Record(run Run) (r Recording, err error) {
+	err = p.process.Call("Record", run, &r)
+	return r, err
 }
 
 // End ends the processes.

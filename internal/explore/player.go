@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/client"
 	"zklock/internal/lang"
+	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -40,7 +40,7 @@ type Run struct {
 // player plays one order after the other.
 type player struct {
 	Settings
-	lock   client.Lock
+	lock   property.Subject
 	eye    *zk.Conn // the explorer's own
 	number int      // of the order
 	looked bool     // for timers
@@ -59,7 +59,7 @@ type player struct {
 }
 
 // newPlayer connects to the server.
-func newPlayer(lock client.Lock, settings Settings, root string) (*player, error) {
+func newPlayer(lock property.Subject, settings Settings, root string) (*player, error) {
 	settings.Root = root
 	p := &player{Settings: settings, lock: lock}
 	eye, err := zktest.Dial(settings.Servers, timeout, wiretap.New().Dial)

@@ -9,52 +9,13 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/zktest"
-	"zklock/leased"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
-// Three locks that are right for a second or two, and that only LongHold finds.
+// Two locks that are right for a second or two, and that only LongHold finds. A third one is
+// among the tests of leased.
 
 type step4 = predecessorwatch.Lock
-
-// losesEarly is a lock whose holds never make their lease longer.
-type losesEarly struct {
-	lock    *leased.Mutex
-	session *leased.Session
-}
-
-// earlyHold ends before its lease would.
-type earlyHold struct {
-	*leased.Hold
-	ctx context.Context
-}
-
-func (h *earlyHold) Context() context.Context { return h.ctx }
-
-func (l losesEarly) Lock(ctx context.Context) (*earlyHold, error) {
-	hold, err := l.lock.Lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	held, end := context.WithCancelCause(hold.Context())
-	time.AfterFunc(l.session.Timeout()*9/10, func() { end(leased.ErrLost) }) // the mistake
-	return &earlyHold{hold, held}, nil
-}
-
-func (l losesEarly) TryLock(ctx context.Context, _ time.Duration) (*earlyHold, error) {
-	return l.Lock(ctx)
-}
-
-func TestAHoldThatIsLostOnAHealthyLine(t *testing.T) {
-	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*leased.Session, error) {
-		return leased.Open(t.Context(), servers, timeout, leased.WithDialer(dial))
-	}
-	wrong := OverHolds("loses early", open, func(s *leased.Session, path string) losesEarly {
-		return losesEarly{leased.NewMutex(s, path), s}
-	})
-	Holds(t, wrong, OneHolder, LocksAgain, ToldOfLoss, Fenced)
-	Lacks(t, wrong, LongHold)
-}
 
 // neverServed is step 4's lock, with a lease that is taken when the wait begins. A
 // waiter whose turn comes later waits for ever: so did a starter of step 6.

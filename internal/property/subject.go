@@ -8,8 +8,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/client"
-	"zklock/internal/explore"
 	"zklock/internal/zktest"
 )
 
@@ -51,14 +49,6 @@ func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subjec
 			return zktest.Way{Lock: lock, Unlock: l.Unlock}, nil
 		},
 	}
-}
-
-// Acts makes a process that was started to be a client of this subject one: make play and
-// make explore start the tests of the published mistakes so.
-func (s Subject) Acts() {
-	lock := client.Lock{Open: s.Open, Ways: s.Ways}
-	lock.Role(s.Name)
-	explore.Role(s.Name, lock)
 }
 
 // alone stands for a session where there is only a connection.

@@ -7,6 +7,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	modernc.org/sqlite v1.59.0
 	zklock v0.0.0
+	zklock/leased v0.0.0
 )
 
 require (
@@ -68,4 +69,7 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace zklock => ../..
+replace (
+	zklock => ../..
+	zklock/leased => ..
+)

@@ -2,6 +2,7 @@
 // servers, while servers fall, networks fail and processes stop.
 //
 //	storm.go     the servers, the client processes, and the faults one after the other
+//	locks.go     the locks
 //	faults.go    the faults
 //	client.go    a client process: it takes the locks, and notes what it believes
 //	store.go     what the locks protect: a number that checks fencing tokens
@@ -24,27 +25,9 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/process"
-	"zklock/internal/property"
-	"zklock/internal/steps"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
-
-// A lock of the storm.
-type lock struct {
-	property.Subject
-	users   int  // goroutines of a client that use it
-	forWork bool // it has to come through without a mistake; the others are lessons
-}
-
-var locks = []lock{
-	{steps.Of("4"), 1, false},
-	{steps.Client, 1, false},
-	{steps.Of("5"), 1, false},
-	{steps.Mutex, 1, true},
-	{steps.RWMutex, 1, true},
-	{steps.Cohort, 2, true},
-}
 
 // sessionTimeout is short, so that many sessions end in a storm, and longer than an election
 // takes.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/property"
-	"zklock/internal/steps"
 	"zklock/internal/zktest"
 	"zklock/leased"
 	reentrant "zklock/step05_reentrant"
@@ -33,14 +32,14 @@ var broken = []lock{
 	{wrong("deaf", deaf), 1, false},
 	{wrong("impatient", impatient), 1, false},
 	{wrong("forgetful", forgetful), 1, false},
-	{steps.Mutex, 1, true},
+	{mutex, 1, true},
 }
 
 func wrong(name string, spoil func(zktest.Way) zktest.Way) property.Subject {
-	lock := steps.Mutex
+	lock := mutex
 	lock.Name = name
 	lock.Ways = func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
-		way, _ := steps.Mutex.Ways(s, path)
+		way, _ := mutex.Ways(s, path)
 		return spoil(way), nil
 	}
 	return lock

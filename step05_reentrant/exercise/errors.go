@@ -1,1 +1,81 @@
-../errors.go
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	pathpkg "path"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// The errors that callers ask for, with errors.Is.
+var (
+	ErrLocked  = errors.New("the lock could not be had in time")
+	ErrNotHeld = errors.New("the lock is not held: call Unlock once for each Lock, on the hold that it returned")
+	ErrLost    = errors.New("the lock was lost: its connection broke, or its znode was deleted")
+)
+
+// errNoContext is also for Unlock.
+var errNoContext = errors.New("zklock: the context is nil: give context.Background(), or one with a deadline")
+
+// longestPath leaves room for the rest of a request. The server reads at most 1 MB of one
+// (jute.maxbuffer). At more it hangs up, and the lock would ask again and again.
+const longestPath = 500_000
+
+// check refuses what can never become a lock.
+func check(ctx context.Context, s *Session, path string) error {
+	switch {
+	case ctx == nil:
+		return errNoContext
+	case s == nil || s.conn == nil:
+		return errors.New("zklock: the session is nil or empty: give the one that Open returned")
+	case len(path) > longestPath:
+		return fmt.Errorf("zklock: path %.40q…: it has %d bytes, and %d are the most", path, len(path), longestPath)
+	case !strings.HasPrefix(path, "/") || path == "/" || path != pathpkg.Clean(path):
+		return fmt.Errorf("zklock: path %.40q: want an absolute path below the root, such as /locks/orders", path)
+	case s.isClosed():
+		return fmt.Errorf("zklock: lock %.100s: the session is closed: open another one", path)
+	}
+	return nil
+}
+
+// noAnswers are what the client library says of a request that got no answer, or that came over
+// a connection which the session has left (zk.ErrSessionMoved).
+var noAnswers = []error{
+	zk.ErrConnectionClosed,
+	zk.ErrNoServer,
+	zk.ErrSessionExpired,
+	zk.ErrSessionMoved,
+	zk.ErrClosing,
+}
+
+// unanswered tells that a request got no answer: nobody knows whether the servers did it.
+func unanswered(err error) bool {
+	for _, noAnswer := range noAnswers {
+		if errors.Is(err, noAnswer) {
+			return true
+		}
+	}
+	var broken net.Error // the connection broke while the request was being sent
+	return errors.As(err, &broken)
+}
+
+// whyEnded says why a context is over: its error, and the cause if one was given.
+func whyEnded(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// failed says what was being done to which path, and why it failed. It returns nil for nil.
+func failed(what, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("zklock: %s %.100s: %w", what, path, err)
+}

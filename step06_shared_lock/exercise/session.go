@@ -1,1 +1,142 @@
-../session.go
+package sharedlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Session is a connection to ZooKeeper that tells the holders of its locks when it is lost.
+// It is safe for use by many goroutines.
+//
+// When ZooKeeper ends the session, the client library begins another one by itself: what
+// was held is lost, and locks can be had again over the same Session.
+type Session struct {
+	conn *zk.Conn
+
+	open  context.Context // ends with Close
+	close context.CancelCauseFunc
+
+	mu         sync.Mutex
+	current    context.Context // ends when the present connection ends: see connection
+	disconnect context.CancelCauseFunc
+}
+
+// Option is an option of the client library, such as zk.WithDialer.
+type Option = func(*zk.Conn)
+
+// openPatience is how long Open waits for a session.
+const openPatience = 10 * time.Second
+
+// Open connects to servers, each host:port, and asks for a session with the given
+// time-out. Without a session after ten seconds it returns an error. The caller calls Close
+// in the end.
+func Open(servers []string, timeout time.Duration, options ...Option) (*Session, error) {
+	if len(servers) == 0 {
+		return nil, errors.New("zklock: open a session: no servers: give host:port of each")
+	}
+	s := &Session{}
+	s.open, s.close = context.WithCancelCause(context.Background())
+	s.current, s.disconnect = context.WithCancelCause(s.open)
+	s.disconnect(ErrLost) // there is none yet
+
+	allOptions := func(conn *zk.Conn) {
+		zk.WithLogInfo(false)(conn)
+		for _, option := range options {
+			option(conn)
+		}
+		zk.WithEventCallback(s.hear)(conn)
+	}
+	several := slices.Repeat(servers, 2) // with one alone, the library rests for a second before it connects again
+	conn, events, err := zk.Connect(several, timeout, allOptions)
+	if err != nil {
+		return nil, fmt.Errorf("zklock: connect to %q: %w", servers, err)
+	}
+	s.conn = conn
+	tooLate := time.After(openPatience)
+	for s.connection().Err() != nil { // hear has not heard of a connection
+		select {
+		case <-events: // hear has been called: look again
+		case <-tooLate:
+			s.Close()
+			return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q?", openPatience, servers)
+		}
+	}
+	go func() {
+		for range events { // they end when the connection is closed, perhaps by its user
+		}
+		s.Close()
+	}()
+	return s, nil
+}
+
+// Conn is the session's connection. Do not close it: then the servers delete the znodes
+// before the holders hear of it. Call Close of the Session.
+func (s *Session) Conn() *zk.Conn { return s.conn }
+
+// Close ends the session. Every hold is lost, and every waiting Lock returns an error. The
+// servers let the next one in at once, so stop the work first. A second Close does nothing
+// more.
+func (s *Session) Close() {
+	s.close(ErrLost) // tell the holders first: then the servers delete their znodes
+	s.conn.Close()
+}
+
+func (s *Session) isClosed() bool { return s.open.Err() != nil }
+
+// hear is called by the client library at each change of the connection's state. It must
+// not block.
+//
+// The rule is: no connection, no hold. Nobody can know from here whether the servers keep the
+// session or have ended it, so a holder that is cut off is told that the lock is lost. That is
+// in time, since the client has less patience with the servers than they have with it:
+//
+//	the client sends a ping               each third of the session time-out
+//	the client gives up the connection    when it has heard nothing for two thirds of it
+//	the servers end the session           when they have heard nothing for all of it
+//
+// So the holder has a third to stop in, less what the last answer took. This assumes that pings
+// are answered soon, that the clocks of client and server run at about the same rate, that the
+// process is not paused, and that the server to which we are connected is in touch with the
+// others. One that is cut off from them goes on answering pings for a while: then the holder is
+// told late. In these cases the fencing token helps.
+//
+// The price: when the connection breaks for a moment, the hold is lost, though the session
+// lives.
+func (s *Session) hear(event zk.Event) {
+	if event.Type != zk.EventSession { // a watch has fired
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch event.State {
+	case zk.StateHasSession: // connected, with the old session or a new one
+		s.current, s.disconnect = context.WithCancelCause(s.open)
+	case zk.StateDisconnected, zk.StateExpired:
+		s.disconnect(ErrLost)
+	}
+}
+
+// connection returns a context that ends, with the cause ErrLost, when the present connection
+// is lost. Until then the session is the same. If there is no connection now, the context has
+// ended already.
+func (s *Session) connection() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+// mustAskAgain tells whether a request that ended with err is to be made again: it was not
+// answered, and the session is not closed.
+func (s *Session) mustAskAgain(err error) bool {
+	return unanswered(err) && !s.isClosed()
+}
+
+// pause is for a loop that asks again: while a connection is being closed, each request
+// fails at once.
+func pause() { time.Sleep(time.Millisecond) }

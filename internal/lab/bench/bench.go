@@ -14,7 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/peers"
+	"zklock/internal/lab/peers"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )

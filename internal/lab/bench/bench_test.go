@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/peers"
+	"zklock/internal/lab/peers"
 	"zklock/internal/zktest"
 )
 

@@ -11,7 +11,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/peers"
+	"zklock/internal/lab/locks"
+	"zklock/internal/lab/peers"
 	"zklock/internal/property"
 	"zklock/internal/steps"
 	"zklock/internal/zktest"
@@ -34,15 +35,15 @@ type runner func(d time.Duration) ([]peers.Turn, error)
 var ours = []rival{
 	here("zk.Lock", steps.Client),
 	here("zk.Lock, once more", steps.Client), // what it differs by is noise
-	here("step 1", steps.Of("1")),
-	here("step 2", steps.Of("2")),
-	here("step 3", steps.Of("3")),
-	here("step 4", steps.Of("4")),
-	here("step 5", steps.Of("5")),
-	here("step 6, as a writer", steps.Of("6")),
-	here("leased.Mutex", steps.Mutex),
-	here("leased.RWMutex, as a writer", steps.RWMutex),
-	{name: "leased.Cohort, in one process", bring: inOneProcess(steps.Cohort)},
+	here("step 1", locks.Of("1")),
+	here("step 2", locks.Of("2")),
+	here("step 3", locks.Of("3")),
+	here("step 4", locks.Of("4")),
+	here("step 5", locks.Of("5")),
+	here("step 6, as a writer", locks.Of("6")),
+	here("leased.Mutex", locks.Mutex),
+	here("leased.RWMutex, as a writer", locks.RWMutex),
+	{name: "leased.Cohort, in one process", bring: inOneProcess(locks.Cohort)},
 }
 
 // here is a lock for contenders of this process, each with a session of its own.

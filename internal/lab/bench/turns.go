@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"zklock/internal/peers"
+	"zklock/internal/lab/peers"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )

@@ -18,8 +18,8 @@ import (
 	"strings"
 
 	"zklock/internal/doccheck"
+	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
-	"zklock/internal/stage"
 )
 
 //go:embed book.html.tmpl

@@ -18,7 +18,7 @@ import (
 	"zklock/internal/doccheck"
 )
 
-const root = "../.."
+const root = "../../.."
 
 var built = sync.OnceValues(func() (Files, error) { return Build(root) })
 

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/browser"
+	"zklock/internal/lab/browser"
 )
 
 // opens writes the book, and opens a page of it as a file.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 
+	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
-	"zklock/internal/stage"
 )
 
 // runsFile has the runs that the chapters play.

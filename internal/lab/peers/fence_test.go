@@ -35,7 +35,7 @@ type orders struct {
 
 func newOrders(t *testing.T, z *zktest.Zoo) *orders {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/limits.md")
+	page, err := os.ReadFile("../../../docs/limits.md")
 	require.NoError(t, err)
 	db := &orders{t: t, ctx: z.Ctx, file: filepath.Join(t.TempDir(), "orders.db")}
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
@@ -116,7 +116,7 @@ func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 	late, next := twoTokens(t, z)
 	says := func(format string, args ...any) {
 		t.Helper()
-		chapter.SaysIn(t, "../../docs/limits.md", format, args...)
+		chapter.SaysIn(t, "../../../docs/limits.md", format, args...)
 	}
 	for _, c := range []struct {
 		statement int

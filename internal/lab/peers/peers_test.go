@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/lab/locks"
 	"zklock/internal/property"
 	"zklock/internal/steps"
 	"zklock/internal/zktest"
@@ -20,9 +21,9 @@ import (
 func TestMain(m *testing.M) { zktest.Main(m) }
 
 var (
-	step4          = steps.Of("4")
-	step5, step6   = steps.Of("5"), steps.Of("6")
-	mutex, rwmutex = steps.Mutex, steps.RWMutex
+	step4          = locks.Of("4")
+	step5, step6   = locks.Of("5"), locks.Of("6")
+	mutex, rwmutex = locks.Mutex, locks.RWMutex
 )
 
 // needsPeers leaves a test out where Curator and kazoo are not installed, and

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/browser"
+	"zklock/internal/lab/browser"
 	"zklock/internal/zktest"
 )
 
@@ -220,7 +220,7 @@ func TestThePausedHolderInABrowser(t *testing.T) {
 
 func TestTheLearnersLockInABrowser(t *testing.T) {
 	t.Parallel()
-	repo, err := filepath.Abs(filepath.Join("..", ".."))
+	repo, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(repo, "yours"), 0o755))
 	folder, err := os.MkdirTemp(filepath.Join(repo, "yours"), "scratch") // inside of the module

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"zklock/internal/client"
-	"zklock/internal/stage"
-	"zklock/internal/steps"
+	"zklock/internal/lab/locks"
+	"zklock/internal/lab/stage"
 )
 
 // A command is what the page asks for. What is wrong with it is an error for the user.
@@ -74,10 +74,10 @@ func (s *service) choose(c command) error {
 	if c.Board == nil || !slices.Contains([]int{0, 1}, *c.Board) {
 		return errors.New("there are the boards 0 and 1")
 	}
-	var l steps.Choice
+	var l locks.Choice
 	if c.Lock != "" || *c.Board == 0 {
 		var err error
-		if l, err = steps.Choose(c.Lock); err != nil {
+		if l, err = locks.Choose(c.Lock); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"zklock/internal/client"
+	"zklock/internal/lab/stage"
 	"zklock/internal/process"
-	"zklock/internal/stage"
 )
 
 // A contender is a client: a process with a session of its own.

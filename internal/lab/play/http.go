@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"zklock/internal/lab/locks"
+	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 	"zklock/internal/property"
-	"zklock/internal/stage"
-	"zklock/internal/steps"
 )
 
 //go:embed page.html.tmpl
@@ -54,7 +54,7 @@ func (s *service) guarded(host, token string) http.Handler {
 			"CSS":      template.CSS(stage.Style + css),
 			"Script":   template.JS(stage.Common + stage.Script + script),
 			"Language": stage.Language(),
-			"Choice":   map[string]any{"locks": steps.Choices, "lessons": lessons, "properties": broken, "max": most},
+			"Choice":   map[string]any{"locks": locks.Choices, "lessons": lessons, "properties": broken, "max": most},
 			"Legend":   stage.Legend,
 		})
 	})

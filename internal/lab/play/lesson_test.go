@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/browser"
+	"zklock/internal/lab/browser"
 	"zklock/internal/zktest"
 )
 

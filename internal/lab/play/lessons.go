@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"zklock/internal/client"
+	"zklock/internal/lab/locks"
+	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
-	"zklock/internal/stage"
-	"zklock/internal/steps"
 )
 
 // A lesson is a situation to begin from, and what to do in it, one task after the other.
@@ -363,8 +363,8 @@ func (s *service) open(n int) {
 	s.leaves()
 	s.course.Lesson = n
 	s.mu.Unlock()
-	left, _ := steps.Choose(l.left)
-	right, _ := steps.Choose(l.right) // none: an empty side
+	left, _ := locks.Choose(l.left)
+	right, _ := locks.Choose(l.right) // none: an empty side
 	s.lay(1, right, l.clients)
 	s.lay(0, left, l.clients)
 	s.await(time.Minute, func() bool {

@@ -8,14 +8,14 @@ import (
 	"fmt"
 
 	"zklock/internal/exercise"
-	"zklock/internal/steps"
+	"zklock/internal/lab/locks"
 	"zklock/internal/zkserver"
 )
 
 // An Opening is what the page shows first.
 type Opening struct {
 	lesson      int // 0: none
-	left, right steps.Choice
+	left, right locks.Choice
 }
 
 // NewOpening is an opening with a lesson, if it is not 0, or with locks, by their keys.
@@ -28,10 +28,10 @@ func NewOpening(lesson int, left, right string) (o Opening, err error) {
 		left = "3"
 	}
 	if left != "" {
-		o.left, err = steps.Choose(left)
+		o.left, err = locks.Choose(left)
 	}
 	if right != "" && err == nil {
-		o.right, err = steps.Choose(right)
+		o.right, err = locks.Choose(right)
 	}
 	return o, err
 }

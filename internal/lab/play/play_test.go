@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/stage"
-	"zklock/internal/steps"
+	"zklock/internal/lab/locks"
+	"zklock/internal/lab/stage"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
@@ -56,7 +56,7 @@ func playsOn(t *testing.T, z *zktest.Zoo, ensemble *zkserver.Ensemble, yours, ke
 
 // begins begins a service, and lays nothing.
 func begins(t *testing.T, z *zktest.Zoo, ensemble *zkserver.Ensemble, yours string) *player {
-	s, stop, err := begin(context.Background(), "../..", yours, z.Server, ensemble)
+	s, stop, err := begin(context.Background(), "../../..", yours, z.Server, ensemble)
 	require.NoError(t, err)
 	s.mu.Lock()
 	s.rest = time.Hour // on a busy machine a test takes long to do the next thing
@@ -201,7 +201,7 @@ func TestTheWireIsHeldAndLetGo(t *testing.T) {
 func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 	t.Parallel()
 	p := plays(t, "6", 2)
-	for _, l := range steps.Choices {
+	for _, l := range locks.Choices {
 		switch _, all := os.LookupEnv("ZKLOCK_CLICKS"); {
 		case l.IsMine(), l.IsMistake() && !all && l.Key != "W2" && l.Key != "W12": // what has to be built takes its time
 			continue

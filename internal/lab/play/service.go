@@ -15,10 +15,11 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/book"
 	"zklock/internal/exercise"
-	"zklock/internal/stage"
-	"zklock/internal/steps"
+	"zklock/internal/explore"
+	"zklock/internal/lab/book"
+	"zklock/internal/lab/locks"
+	"zklock/internal/lab/stage"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
@@ -66,11 +67,11 @@ const most = 200
 type side struct {
 	*service
 	*stage.Recorder
-	steps.Choice
+	locks.Choice
 	saved     string // what the exercises were when it was laid
 	building  bool
 	complaint string // of the compiler
-	program   steps.Program
+	program   locks.Program
 	clients   []*contender
 	wanted    int            // clients, once it is built
 	left      sync.WaitGroup // has each client until its process has ended
@@ -142,8 +143,8 @@ func begin(
 			s.observer.Close()
 		}
 		running.Wait()
-		s.lay(0, steps.Choice{}, 0)
-		s.lay(1, steps.Choice{}, 0)
+		s.lay(0, locks.Choice{}, 0)
+		s.lay(1, locks.Choice{}, 0)
 		if ensemble == nil {
 			s.clean(s.root)
 			s.observer.Close()
@@ -200,7 +201,7 @@ func (s *service) clean(path string) {
 
 // lay puts a lock on a side, with so many clients; no lock empties it. Only one job at a
 // time lays.
-func (s *service) lay(at int, l steps.Choice, clients int) {
+func (s *service) lay(at int, l locks.Choice, clients int) {
 	var fresh *side
 	if l.Key != "" {
 		fresh = &side{service: s, Recorder: stage.New(), Choice: l, wanted: clients, saved: s.saved(), building: true}
@@ -239,7 +240,7 @@ func (s *service) lay(at int, l steps.Choice, clients int) {
 }
 
 // place makes a place at the server: the queue, and what the clients are given.
-func (s *service) place(l steps.Choice, p steps.Program) (dir, path string, err error) {
+func (s *service) place(l locks.Choice, p locks.Program) (dir, path string, err error) {
 	dir, err = s.create(s.root+"/", zk.FlagSequence)
 	path = dir + "/lock"
 	if l.Key != "W5" { // whose locks have one queue, beside them
@@ -366,7 +367,7 @@ func (s *service) news(r *reader) string {
 }
 
 // stepOf is the step that a lock is, "" if it is none.
-func stepOf(l steps.Lock) string {
+func stepOf(l locks.Lock) string {
 	if l.Beside {
 		return ""
 	}
@@ -375,7 +376,7 @@ func stepOf(l steps.Lock) string {
 
 // Part begins the part of a client in a process that was started for it.
 func Part() {
-	for _, s := range steps.Every {
-		s.Acts()
+	for _, s := range locks.Every {
+		explore.Acts(s)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"zklock/internal/client"
-	"zklock/internal/stage"
+	"zklock/internal/lab/stage"
 	"zklock/internal/wiretap"
 )
 

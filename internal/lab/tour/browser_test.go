@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/browser"
+	"zklock/internal/lab/browser"
 	"zklock/internal/property"
 )
 
@@ -77,7 +77,7 @@ func TestPageInABrowser(t *testing.T) {
 			"client 1holds1"+map[string]string{"#left": "the directory", "#right": "nothing"}[side],
 		)
 	}
-	out := filepath.Join("..", "..", "out")
+	out := filepath.Join("..", "..", "..", "out")
 	require.NoError(t, os.MkdirAll(out, 0o755))
 	b.Picture(filepath.Join(out, "page.png"))
 

@@ -1,14 +1,14 @@
 package tour
 
 import (
+	"zklock/internal/lab/locks"
+	"zklock/internal/lab/stage"
 	"zklock/internal/property"
-	"zklock/internal/stage"
-	"zklock/internal/steps"
 )
 
 // A Lock is one that the tour shows.
 type Lock struct {
-	steps.Lock
+	locks.Lock
 	Subject property.Subject
 }
 
@@ -30,12 +30,12 @@ func (l Lock) onPage() stage.Lock {
 // Locks are all that the tour shows: the steps, step 3's lock without a queue, and, as
 // what follows the lessons, the lock for work, and the Go client's own.
 var Locks = func() (all []Lock) {
-	for _, l := range steps.Locks {
+	for _, l := range locks.Locks {
 		if l.Key == "zk" {
 			all = append(all, leased())
 		}
 		if l.Title != "" {
-			all = append(all, Lock{l, steps.Of(l.Key)})
+			all = append(all, Lock{l, locks.Of(l.Key)})
 		}
 	}
 	return all
@@ -43,9 +43,9 @@ var Locks = func() (all []Lock) {
 
 // leased is the lock for work, whose readers can share it.
 func leased() Lock {
-	subject := steps.RWMutex
+	subject := locks.RWMutex
 	subject.Name = "leased"
-	return Lock{steps.Lock{
+	return Lock{locks.Lock{
 		Key:     "leased",
 		Subject: subject.Name,
 		Folder:  "leased",

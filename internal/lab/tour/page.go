@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 	"zklock/internal/property"
-	"zklock/internal/stage"
 	"zklock/internal/wiretap"
 )
 

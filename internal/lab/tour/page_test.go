@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/chapter"
+	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 	"zklock/internal/property"
-	"zklock/internal/stage"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -69,7 +69,7 @@ func recorded(t *testing.T) *Recording {
 // The page that compares the locks has what the tour measures, but for times, which are the
 // machine's. Both tables fit the screen.
 func TestTheTablesAreWhatTheTourMeasures(t *testing.T) {
-	const comparison = "../../docs/comparison.md"
+	const comparison = "../../../docs/comparison.md"
 	rec := recorded(t)
 	row := "| %s |" + strings.Repeat(" %v |", len(rec.Locks))
 	groups := rec.Score()
@@ -87,7 +87,7 @@ func TestTheTablesAreWhatTheTourMeasures(t *testing.T) {
 		}
 		chapter.SaysIn(t, comparison, strings.Join(lines, "\n"), cells...)
 	}
-	for _, file := range []string{comparison, "../../docs/comparison.zh-CN.md"} {
+	for _, file := range []string{comparison, "../../../docs/comparison.zh-CN.md"} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.Empty(
@@ -218,8 +218,8 @@ func TestThePageIsSmall(t *testing.T) {
 // What the chapters of the book play is what is recorded now: each phase has the same name
 // and comes to the same, with its counts.
 func TestTheRunsOfTheBook(t *testing.T) {
-	kept, err := os.ReadFile(filepath.Join("..", "..", RunsFile))
-	require.NoError(t, err, "go run ./internal/cmd/tour runs records it")
+	kept, err := os.ReadFile(filepath.Join("..", "..", "..", RunsFile))
+	require.NoError(t, err, "out/tour runs records it")
 	var runs struct {
 		Stories []struct{ Phases []stage.Phase }
 	}
@@ -234,7 +234,7 @@ func TestTheRunsOfTheBook(t *testing.T) {
 		for _, p := range rec.recorded(run[0], run[1]).Phases {
 			tells = append(tells, p.Title, p.Sum)
 		}
-		assert.Equal(t, tells, told, "%v (go run ./internal/cmd/tour runs records it again)", run)
+		assert.Equal(t, tells, told, "%v (out/tour runs records it again)", run)
 	}
 }
 

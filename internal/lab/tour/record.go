@@ -11,9 +11,9 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/client"
+	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 	"zklock/internal/property"
-	"zklock/internal/stage"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"zklock/internal/stage"
+	"zklock/internal/lab/stage"
 )
 
 // RunsFile is where the runs lie that the chapters of the book play, below the repository's

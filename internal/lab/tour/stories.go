@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"zklock/internal/client"
+	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
-	"zklock/internal/stage"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )

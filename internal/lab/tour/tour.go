@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"zklock/internal/lab/stage"
 	"zklock/internal/property"
-	"zklock/internal/stage"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )

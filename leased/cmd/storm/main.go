@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"zklock/internal/process"
-	"zklock/internal/storm"
+	"zklock/leased/storm"
 )
 
 func main() {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"zklock/internal/bench"
+	"zklock/internal/lab/bench"
 	"zklock/internal/process"
 )
 

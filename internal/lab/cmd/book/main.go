@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"zklock/internal/book"
-	"zklock/internal/stage"
+	"zklock/internal/lab/book"
+	"zklock/internal/lab/stage"
 )
 
 func main() {

@@ -15,10 +15,11 @@ import (
 
 	"zklock/internal/exercise"
 	"zklock/internal/explore"
+	"zklock/internal/lab/explorer"
+	"zklock/internal/lab/locks"
+	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 	"zklock/internal/process"
-	"zklock/internal/stage"
-	"zklock/internal/steps"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
@@ -27,8 +28,8 @@ import (
 const processes = 4
 
 func main() {
-	for _, s := range steps.Every {
-		s.Acts()
+	for _, s := range locks.Every {
+		explore.Acts(s)
 	}
 	ctx, stop := process.UntilStopped()
 	defer stop()
@@ -112,7 +113,7 @@ const drawing = "out/explore.html"
 // draw plays the shortest order that breaks an invariant once more, and draws it.
 func draw(origin string, lock lang.Text, invariant string, r explore.Result, player *explore.Player) error {
 	shortest := r.Findings[invariant].Shortest
-	story, err := player.Record(shortest)
+	recording, err := player.Record(shortest)
 	if err != nil {
 		return err
 	}
@@ -130,11 +131,11 @@ func draw(origin string, lock lang.Text, invariant string, r explore.Result, pla
 		ZH: "会出这个错的、最短的一种请求次序。每一段是一次选择：接下来发生什么。",
 	}
 	shown := stage.Lock{Key: lock.EN, Heading: lock, Lesson: wrong}
-	return stage.Kept(origin, wrong, watch, []stage.Lock{shown}, []stage.Story{story}).Write(file)
+	return stage.Kept(origin, wrong, watch, []stage.Lock{shown}, []stage.Story{explorer.Story(recording)}).Write(file)
 }
 
 // read reads the flags.
-func read() (s explore.Settings, l steps.Choice, err error) {
+func read() (s explore.Settings, l locks.Choice, err error) {
 	step := flag.String("step", "4", "which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
 	flag.IntVar(&s.Clients, "clients", 2, "how many clients, at most 4")
 	flag.IntVar(&s.Readers, "readers", 0, "how many of them read")
@@ -144,7 +145,7 @@ func read() (s explore.Settings, l steps.Choice, err error) {
 	if err := process.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
 		return s, l, err
 	}
-	l, err = steps.Choose(*step)
+	l, err = locks.Choose(*step)
 	if polls := l.Key == "1" || l.Key == "2"; polls {
 		err = explore.ErrAsks
 	}

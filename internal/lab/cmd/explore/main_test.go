@@ -16,26 +16,27 @@ import (
 
 	"zklock/internal/exercise"
 	"zklock/internal/explore"
-	"zklock/internal/stage"
-	"zklock/internal/steps"
+	"zklock/internal/lab/explorer"
+	"zklock/internal/lab/locks"
+	"zklock/internal/lab/stage"
 	"zklock/internal/zktest"
 )
 
 // The locks' folders are named from the root.
 func TestMain(m *testing.M) {
-	if err := os.Chdir("../../.."); err != nil {
+	if err := os.Chdir("../../../.."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	for _, s := range steps.Every {
-		s.Acts()
+	for _, s := range locks.Every {
+		explore.Acts(s)
 	}
 	zktest.Main(m)
 }
 
-func choose(t *testing.T, key string) steps.Choice {
+func choose(t *testing.T, key string) locks.Choice {
 	t.Helper()
-	chosen, err := steps.Choose(key)
+	chosen, err := locks.Choose(key)
 	require.NoError(t, err)
 	return chosen
 }
@@ -43,7 +44,7 @@ func choose(t *testing.T, key string) steps.Choice {
 // explored plays the orders of a lock, and gives its players to one who wants more of them.
 func explored(
 	t *testing.T,
-	l steps.Choice,
+	l locks.Choice,
 	s explore.Settings,
 	more ...func(explore.Result, []*explore.Player),
 ) (explore.Result, error) {
@@ -52,7 +53,7 @@ func explored(
 }
 
 // until is explored, as far as it needs to be.
-func until(t *testing.T, l steps.Choice, s explore.Settings, isEnough func(explore.Result) bool,
+func until(t *testing.T, l locks.Choice, s explore.Settings, isEnough func(explore.Result) bool,
 	more ...func(explore.Result, []*explore.Player)) (explore.Result, error) {
 	t.Helper()
 	program, err := l.Program(t.Context(), ".", exercise.Folder, t.TempDir())
@@ -103,8 +104,9 @@ func TestReport(t *testing.T) {
 		assert.Contains(t, out.String(), "Played 94 orders, and there are more.\n")
 
 		shortest := r.Findings[r.Broken()[0]].Shortest
-		drawn, err := players[0].Record(shortest)
+		recording, err := players[0].Record(shortest)
 		require.NoError(t, err)
+		drawn := explorer.Story(recording)
 		var titles []string
 		for _, p := range drawn.Phases {
 			titles = append(titles, p.Title.EN)
@@ -135,7 +137,7 @@ func TestAZnodeIsExplored(t *testing.T) {
 }
 
 // written writes a step's lock as the learner's, with a change in it, if was is not empty.
-func written(t *testing.T, step, was, is string) steps.Choice {
+func written(t *testing.T, step, was, is string) locks.Choice {
 	t.Helper()
 	e, err := exercise.Find(step)
 	require.NoError(t, err)
@@ -173,7 +175,7 @@ func TestMine(t *testing.T) {
 	_, err = explored(t, one, explore.Settings{Clients: 2, Switches: explore.Unbound})
 	assert.ErrorContains(t, err, "a client goes on by itself after a while")
 
-	asked := func(l steps.Choice) explore.Answer {
+	asked := func(l locks.Choice) explore.Answer {
 		t.Helper()
 		program, err := l.Program(t.Context(), ".", exercise.Folder, t.TempDir())
 		require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/explore"
-	"zklock/internal/steps"
+	"zklock/internal/lab/locks"
 )
 
 // isWide: trees are played that take minutes.
@@ -44,7 +44,7 @@ const tries = 5
 // asks are mistakes in a lock whose waiters ask from time to time.
 const asks = "this order cannot be repeated|a client goes on by itself after a while"
 
-// No mistake is told to the explorer. What it finds stands in steps.Mistakes, and from there
+// No mistake is told to the explorer. What it finds stands in locks.Mistakes, and from there
 // in docs/mistakes.md.
 func TestThePublishedMistakesAreExplored(t *testing.T) {
 	right := map[string]explore.Result{}
@@ -54,48 +54,48 @@ func TestThePublishedMistakesAreExplored(t *testing.T) {
 		require.NoError(t, err)
 		right[step] = r
 	}
-	for _, m := range steps.Mistakes {
+	for _, m := range locks.Mistakes {
 		t.Run(m.Key(), func(t *testing.T) {
 			t.Parallel()
 			want := m.Found
-			needsFault := want.Requests > 0 && want.Fault != steps.NoFault
+			needsFault := want.Requests > 0 && want.Fault != locks.NoFault
 			if needsFault && !isWide {
-				want = steps.NotFound
+				want = locks.NotFound
 			}
 			mayTry := 1
-			waitersRest := assert.ObjectsAreEqual(steps.CannotBeExplored, want)
+			waitersRest := assert.ObjectsAreEqual(locks.CannotBeExplored, want)
 			if waitersRest {
 				mayTry = tries
 			}
-			var found steps.Order
+			var found locks.Order
 			for range mayTry {
 				found = firstWrong(t, m, all, right[madeIn(m.Step)])
 				if assert.ObjectsAreEqual(want, found) {
 					break
 				}
 			}
-			assert.Equal(t, want, found, "Found of %s in steps.Mistakes, and what is found", m.Key())
+			assert.Equal(t, want, found, "Found of %s in locks.Mistakes, and what is found", m.Key())
 		})
 	}
 }
 
 // firstWrong is the first order that is wrong in a lock with this mistake, and never in the
 // right one.
-func firstWrong(t *testing.T, m steps.Mistake, all []explore.Settings, right explore.Result) steps.Order {
+func firstWrong(t *testing.T, m locks.Mistake, all []explore.Settings, right explore.Result) locks.Order {
 	t.Helper()
 	l := choose(t, m.Key())
 	for _, s := range all {
 		r, err := explored(t, l, s)
 		if err != nil {
 			assert.Regexp(t, asks, err.Error())
-			return steps.CannotBeExplored
+			return locks.CannotBeExplored
 		}
 		if run, found := news(r, right); found {
 			t.Log(strings.Join(run.Tell(), "\n"))
-			return steps.Order{Requests: run.Requests, Fault: fault(run), Wrong: run.Wrong}
+			return locks.Order{Requests: run.Requests, Fault: fault(run), Wrong: run.Wrong}
 		}
 	}
-	return steps.NotFound
+	return locks.NotFound
 }
 
 // The next one is let in when a waiter dies: that takes a third client.
@@ -130,7 +130,7 @@ func news(r, right explore.Result) (shortest explore.Run, found bool) {
 // fault is what has failed in an order, in words.
 func fault(r explore.Run) string {
 	if len(r.Faults) == 0 {
-		return steps.NoFault
+		return locks.NoFault
 	}
 	deed, op, _ := strings.Cut(r.Faults[0], " ")
 	switch deed {

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"os"
 
-	"zklock/internal/play"
+	"zklock/internal/lab/play"
+	"zklock/internal/lab/stage"
 	"zklock/internal/process"
-	"zklock/internal/stage"
 	"zklock/internal/zkserver"
 )
 

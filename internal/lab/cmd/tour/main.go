@@ -14,10 +14,10 @@ import (
 	"slices"
 	"strings"
 
+	"zklock/internal/lab/stage"
+	"zklock/internal/lab/tour"
 	"zklock/internal/process"
 	"zklock/internal/property"
-	"zklock/internal/stage"
-	"zklock/internal/tour"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )

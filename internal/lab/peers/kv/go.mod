@@ -1,4 +1,4 @@
-module zklock/internal/peers/kv
+module zklock/internal/lab/peers/kv
 
 go 1.25.0
 

@@ -1,0 +1,41 @@
+// Package locks has the lists of what the commands offer: the locks, and the published
+// mistakes.
+package locks
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/property"
+	"zklock/internal/steps"
+	"zklock/internal/zktest"
+	"zklock/leased"
+)
+
+// The locks for work.
+var (
+	Mutex   = property.OverHolds("leased.Mutex", openLeased, leased.NewMutex)
+	RWMutex = property.OverHolds("leased.RWMutex", openLeased, leased.NewRWMutex)
+	Cohort  = property.OverHolds("leased.Cohort", openLeased, leased.NewCohort)
+)
+
+// Every is each lock of the table: the steps' first.
+var Every = slices.Concat(steps.All, []property.Subject{steps.Watched, Mutex, RWMutex, Cohort, steps.Client})
+
+// Of is the lock of a key of the table.
+func Of(key string) property.Subject {
+	name := Find(key).Subject
+	for _, s := range Every {
+		if s.Name == name {
+			return s
+		}
+	}
+	panic("nothing makes the lock " + key)
+}
+
+func openLeased(servers []string, timeout time.Duration, dial zk.Dialer) (*leased.Session, error) {
+	return leased.Open(context.Background(), servers, timeout, leased.WithDialer(dial), leased.WithBuffer(zktest.Buffer))
+}

@@ -1,0 +1,52 @@
+package leased
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/property"
+)
+
+// A lock that is right for a second or two, and that only the long hold finds.
+
+// losesEarly is a lock whose holds never make their lease longer.
+type losesEarly struct {
+	lock    *Mutex
+	session *Session
+}
+
+// earlyHold ends before its lease would.
+type earlyHold struct {
+	*Hold
+	ctx context.Context
+}
+
+func (h *earlyHold) Context() context.Context { return h.ctx }
+
+func (l losesEarly) Lock(ctx context.Context) (*earlyHold, error) {
+	hold, err := l.lock.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	held, end := context.WithCancelCause(hold.Context())
+	time.AfterFunc(l.session.Timeout()*9/10, func() { end(ErrLost) }) // the mistake
+	return &earlyHold{hold, held}, nil
+}
+
+func (l losesEarly) TryLock(ctx context.Context, _ time.Duration) (*earlyHold, error) {
+	return l.Lock(ctx)
+}
+
+func TestAHoldThatIsLostOnAHealthyLine(t *testing.T) {
+	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
+		return Open(t.Context(), servers, timeout, WithDialer(dial))
+	}
+	wrong := property.OverHolds("loses early", open, func(s *Session, path string) losesEarly {
+		return losesEarly{NewMutex(s, path), s}
+	})
+	property.Holds(t, wrong, property.OneHolder, property.LocksAgain, property.ToldOfLoss, property.Fenced)
+	property.Lacks(t, wrong, property.LongHold)
+}
