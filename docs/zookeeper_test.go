@@ -362,6 +362,31 @@ func TestAWatchOutlivesItsConnection(t *testing.T) {
 	}
 }
 
+// The watch is on a znode that is not there. While the watcher is cut off, the znode is made and deleted again. To the
+// server nothing has changed. The watch is still there: the next change fires it.
+func TestAChangeThatWasUndoneIsNotTold(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	client := z.Client("the client")
+	path := z.Root + "/not there"
+	there, _, changed, err := client.ExistsW(path)
+	require.NoError(t, err)
+	require.False(t, there)
+	client.Tap.Cut()
+	require.NoError(t, makes(z.Observer(), path))
+	require.NoError(t, deletes(z.Observer(), path))
+	client.Tap.Restore()
+	z.Await("the client to be back", func() bool { return client.State() == zk.StateHasSession })
+	z.Barrier(client)
+	told := wiretap.Count(client.Tap.Frames()).Notifications
+	assert.Zero(t, told, "notifications of a znode that was made and deleted while the watcher was cut off")
+	chapter.SaysIn(t, page,
+		"while the watcher was cut off, a znode that did not exist was made and deleted: %d notifications", told)
+	require.NoError(t, makes(z.Observer(), path))
+	event := zktest.AwaitChan(z, "the watch to fire", changed)
+	assert.Equal(t, zk.EventNodeCreated, event.Type, "what the watch tells of the next change")
+}
+
 func TestGivingUpLeavesTheWatch(t *testing.T) {
 	z, waiter := start(t)
 	watches := func(path string) int {

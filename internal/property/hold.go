@@ -41,7 +41,7 @@ var LocksAgain = New(
 
 // A holds the lock and is cut off. By the time that B is let in, A must know.
 var ToldOfLoss = New(
-	text("the holder is told when the lock is lost", "锁丢失时会通知持有者"),
+	text("the holder is told when its connection is lost", "连接断开时会通知持有者"),
 	text("a holder whose session is gone goes on writing beside the next one",
 		"会话已经失效的持有者还在写，而下一个持有者也在写"),
 	text("what does the client know, and when, while it cannot reach the server?",
