@@ -19,19 +19,20 @@ import (
 func TestStillBrokenACrashLocksForEver(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := plain.JoinMortal(z, "A"), plain.Join(z, "B")
+	a, b := plain.JoinMortal(z, "Ada"), plain.Join(z, "Ben")
 	a.Acquire()
 	waiting := b.Start()
-	require.Equal(t, zktest.Polling, waiting.Waits(), "what B does while A holds the lock")
+	require.Equal(t, zktest.Polling, waiting.Waits(), "what Ben does while Ada holds the lock")
 
 	a.Crash()
 	z.AwaitExpiry(a.Client)
 
-	assert.Equal(t, zktest.Polling, waiting.StillWaits(), "what B does after the end of A's session")
+	assert.Equal(t, zktest.Polling, waiting.StillWaits(), "what Ben does after the end of Ada's session")
 	owner, there := z.Owner(a.Path)
-	assert.True(t, there, "A's znode is there after the end of A's session")
-	assert.Zero(t, owner, "the session that A's znode belongs to: none")
-	chapter.Says(t, "New: A's session has expired, its znode is there and belongs to no session (%d), and B waits", owner)
+	assert.True(t, there, "Ada's znode exists after the end of the session")
+	assert.Zero(t, owner, "the session that Ada's znode belongs to: none")
+	chapter.Says(t,
+		"New: Ada's session has expired, the znode exists and belongs to no session (%d), and Ben still waits", owner)
 
 	require.NoError(t, z.Observer().Delete(a.Path, -1), "somebody deletes the znode by hand")
 	waiting.Acquired()
@@ -40,17 +41,17 @@ func TestStillBrokenACrashLocksForEver(t *testing.T) {
 func TestAnEphemeralZnodeGoesAfterACrash(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := ephemeral.JoinMortal(z, "A"), ephemeral.Join(z, "B")
+	a, b := ephemeral.JoinMortal(z, "Ada"), ephemeral.Join(z, "Ben")
 	a.Acquire()
 	owner, _ := z.Owner(a.Path)
-	assert.Equal(t, a.ID, owner, "the session that A's znode belongs to: its own")
+	assert.Equal(t, a.ID, owner, "the session that Ada's znode belongs to: its own")
 	waiting := b.Start()
-	require.Equal(t, zktest.Polling, waiting.Waits(), "what B does while A holds the lock")
+	require.Equal(t, zktest.Polling, waiting.Waits(), "what Ben does while Ada holds the lock")
 
 	a.Crash()
 	z.AwaitExpiry(a.Client)
 	waiting.Acquired()
-	chapter.Says(t, "NewEphemeral: A's session has expired, and B holds the lock")
+	chapter.Says(t, "NewEphemeral: Ada's session has expired, and Ben holds the lock")
 }
 
 // Each answer of the server has the number of the last transaction before it, its zxid. So
@@ -91,46 +92,46 @@ func tried(waiter *zktest.Turn) (answers []wiretap.Frame) {
 	return answers
 }
 
-// B comes first. Its third try is held up on its way, and meanwhile A releases and C comes.
+// Ben comes first. Ben's third try is held up on its way. Meanwhile Ada releases, and Cleo arrives.
 func TestStillBrokenTheFirstIsNotServedFirst(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b, c := plain.Join(z, "A"), plain.Join(z, "B"), plain.Join(z, "C")
+	a, b, c := plain.Join(z, "Ada"), plain.Join(z, "Ben"), plain.Join(z, "Cleo")
 	held := a.Acquire()
 	thirdTry := b.Tap.HoldRequest(wiretap.Create, 3)
 	first := b.Start()
-	zktest.AwaitChan(z, "B's third try", thirdTry.Sprung())
+	zktest.AwaitChan(z, "Ben's third try", thirdTry.Sprung())
 	held.Release()
 	c.Acquire()
 	thirdTry.Let()
-	assert.Equal(t, zktest.Polling, first.StillWaits(), "what B does, who came before C, while C holds the lock")
-	assert.Equal(t, 1, c.Requests(0)[wiretap.Create], "C's tries")
-	chapter.Says(t, "B came first and has tried 3 times, C came last and has tried 1 time: C holds the lock")
+	assert.Equal(t, zktest.Polling, first.StillWaits(), "what Ben does, who came before Cleo, while Cleo holds the lock")
+	assert.Equal(t, 1, c.Requests(0)[wiretap.Create], "Cleo's tries")
+	chapter.Says(t, "Ben came first and has tried 3 times, Cleo came last and has tried 1 time: Cleo holds the lock")
 }
 
 func TestStillBrokenAnotherClientReleasesTheLock(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b, other := plain.Join(z, "A"), plain.Join(z, "B"), plain.Join(z, "another client")
+	a, b, other := plain.Join(z, "Ada"), plain.Join(z, "Ben"), plain.Join(z, "Cleo")
 	a.Acquire()
 	require.NoError(t, other.Unlock(), "Unlock by a client that does not hold the lock")
-	require.NoError(t, b.Start().Err(), "B's Lock, while A is still inside")
-	chapter.Says(t, "A is inside, another client calls Unlock, B calls Lock: A and B are inside")
+	require.NoError(t, b.Start().Err(), "Ben's Lock, while Ada still holds the lock")
+	chapter.Says(t, "Ada holds the lock, Cleo calls Unlock, Ben calls Lock: Ada and Ben both hold the lock")
 }
 
-// The server makes A's znode, and the connection breaks before A is told.
+// The server makes Ada's znode, and the connection breaks before the reply arrives.
 func TestStillBrokenALostReplyMakesTheHolderWaitForItself(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []property.Subject{plain, ephemeral} {
 		z := zktest.New(t)
-		a := kind.Join(z, "A")
+		a := kind.Join(z, "Ada")
 		a.Tap.LoseReply(wiretap.Create, 1)
-		require.Error(t, a.Start().Err(), "%s: A's Lock, whose create was not answered", kind.Name)
+		require.Error(t, a.Start().Err(), "%s: Ada's Lock, whose create was not answered", kind.Name)
 		_, there := z.Owner(a.Path)
-		assert.True(t, there, "%s: A's znode is there", kind.Name)
+		assert.True(t, there, "%s: Ada's znode exists", kind.Name)
 		again := a.Start()
-		assert.Equal(t, zktest.Polling, again.Waits(), "%s: what A does, who locks again", kind.Name)
-		chapter.Says(t, "%s: the reply to A's create is lost, and its znode is there: A locks again, and waits",
+		assert.Equal(t, zktest.Polling, again.Waits(), "%s: what Ada does, who locks again", kind.Name)
+		chapter.Says(t, "%s: the reply to Ada's create is lost, and the znode exists: Ada calls Lock again, and waits",
 			kind.Name)
 		require.Error(t, again.Cancel(), "%s: only giving up ends the wait", kind.Name)
 	}

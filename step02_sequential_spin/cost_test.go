@@ -82,7 +82,7 @@ func TestStillBrokenTheLockStaysFreeUntilTheNextOneLooks(t *testing.T) {
 	}
 	assert.Len(t, first.Queue(), 5, "the queue: all who wait, and no holder")
 	chapter.Says(t,
-		"the lock is free, %d others look again and again, and nobody is inside: the next one has not looked",
+		"the lock is free, %d others keep polling, and nobody holds the lock: the next in the queue has not looked yet",
 		len(others))
 	look.Let()
 	first.Acquired()

@@ -120,7 +120,8 @@ func TestAReleaseAfterTheListIsNotMissed(t *testing.T) {
 	seen := wiretap.Count(waiter.Tap.Frames())
 	assert.Equal(t, []string{"create", "getChildren", "getChildren"}, seen.Asked, "requests: it looks again")
 	assert.Equal(t, 1, seen.Notifications, "notifications to the waiter")
-	chapter.Says(t, "a release after the server has made the list: the waiter is told, looks again, and holds the lock")
+	chapter.Says(t,
+		"a release after the server has made the list: the waiter is notified, lists again, and holds the lock")
 }
 
 func TestAReleaseBeforeTheListIsNotMissed(t *testing.T) {
@@ -136,5 +137,5 @@ func TestAReleaseBeforeTheListIsNotMissed(t *testing.T) {
 	seen := wiretap.Count(waiter.Tap.Frames())
 	assert.Equal(t, []string{"create", "getChildren"}, seen.Asked, "requests: it looks once")
 	assert.Zero(t, seen.Notifications, "notifications to the waiter")
-	chapter.Says(t, "a release before the server makes the list: the waiter looks once, and holds the lock")
+	chapter.Says(t, "a release before the server makes the list: the waiter lists once, and holds the lock")
 }

@@ -91,7 +91,7 @@ func TestWaiterDies(t *testing.T) {
 	assert.Equal(t, 1, told.Notifications, "notifications to the third")
 	assert.Equal(t, []string{"getChildren", "getData"}, told.Asked, "requests of the third: it looks again")
 	assert.Equal(t, []string{holder.Znode()}, third.Tap.Watched(), "what the third watches now")
-	chapter.Says(t, "a waiter dies: the one behind it gets %d notification, sends %s, and waits on",
+	chapter.Says(t, "a waiter crashes: the one behind it gets %d notification, sends %s, and waits on",
 		told.Notifications, strings.Join(told.Asked, ", "))
 	holder.Release()
 	third.Acquired()
@@ -111,7 +111,8 @@ func TestWatchOnAGoneZnode(t *testing.T) {
 	byExistsW := watchesAtTheServer(t, z, gone)
 	assert.Zero(t, byGetW, "watches that GetW leaves")
 	assert.Equal(t, 1, byExistsW, "watches that ExistsW leaves")
-	chapter.Says(t, "a znode that is gone: GetW leaves %d watches at the server, ExistsW %d", byGetW, byExistsW)
+	chapter.Says(t,
+		"a znode that has been deleted: GetW leaves %d watches at the server, ExistsW %d", byGetW, byExistsW)
 }
 
 // watchesAtTheServer is how many there are on a znode, as the server itself lists them.
@@ -125,7 +126,7 @@ func watchesAtTheServer(t *testing.T, z *zktest.Zoo, path string) int {
 func TestRequestsForOneTurn(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := lock.Join(z, "A")
+	a := lock.Join(z, "Ada")
 	a.Acquire().Release() // makes the directory
 	before := a.Tap.Mark()
 	a.Acquire().Release()
@@ -159,7 +160,7 @@ func TestStillBrokenLostCreateReply(t *testing.T) {
 	assert.Len(t, own, 2, "znodes of the unlucky client's session")
 	assert.Len(t, unlucky.Queue(), 3, "the queue: nobody holds the lock, and all wait")
 	chapter.Says(t,
-		"a lost reply to create: %d znodes of one session stand in the queue, nobody holds the lock, and all wait",
+		"a lost reply to create: %d znodes of one session are in the queue, nobody holds the lock, and everybody waits",
 		len(own))
 
 	unlucky.Client.Close() // what a restart does
@@ -178,13 +179,13 @@ func TestStillBrokenLostDelete(t *testing.T) {
 	waiting.MustWait("a client that has called Unlock")
 	assert.Equal(t, holder.ID, holder.SessionID(), "the holder's session lives on")
 	assert.Len(t, waiting.Queue(), 2, "the queue: the first has called Unlock")
-	chapter.Says(t, "a lost delete: Unlock has answered an error, its znode is still there, and all wait")
+	chapter.Says(t, "a lost delete: Unlock has returned an error, its znode still exists, and everybody waits")
 	holder.Release() // who calls Unlock again releases the lock
 	waiting.Acquired()
 }
 
-// B gives up while it is cut off: its one delete cannot be sent. Then B is back, in the same session. Its znode is
-// the next in the queue, and nobody waits with it.
+// Ben gives up while he is cut off: the one delete cannot be sent. Then Ben is back, in the same session. Ben's
+// znode is the next in the queue, and nobody waits with it.
 func TestStillBrokenGivingUpWhileCutOff(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -192,16 +193,17 @@ func TestStillBrokenGivingUpWhileCutOff(t *testing.T) {
 	holder, b := line[0], line[1]
 	b.Tap.Cut()
 	err := b.Cancel()
-	require.ErrorIs(t, err, context.Canceled, "what B's Lock answers")
+	require.ErrorIs(t, err, context.Canceled, "what Ben's Lock answers")
 	require.ErrorIs(t, err, zk.ErrNoServer, "and what it says of its delete")
 	b.Tap.Restore()
-	z.Await("B to be connected again", func() bool { return b.State() == zk.StateHasSession })
-	assert.Equal(t, b.ID, b.SessionID(), "B's session lives on")
+	z.Await("Ben to be connected again", func() bool { return b.State() == zk.StateHasSession })
+	assert.Equal(t, b.ID, b.SessionID(), "Ben's session lives on")
 	holder.Release()
 	next := lock.Join(z, "the next").Start()
-	next.MustWait("B, which has given up")
+	next.MustWait("Ben, who has given up")
 	assert.Len(t, next.Queue(), 2, "the queue: nobody holds the lock")
-	chapter.Says(t, "a client gives up while it is cut off: its Lock has returned, its znode is still there, and all wait")
+	chapter.Says(t,
+		"a client gives up while it is cut off: Lock has returned, its znode still exists, and everybody waits")
 
 	b.Client.Close() // what a restart does
 	next.Acquired()
@@ -224,28 +226,28 @@ func TestStillBrokenLockingTwice(t *testing.T) {
 	first.Release()
 }
 
-// A is cut off from the servers. Its session expires, its znode goes, and B gets the lock.
-// A goes on with its work: Lock has returned long ago, and nothing else tells A.
+// Ada is cut off from the servers. The session expires, the znode is deleted, and Ben gets the lock.
+// Ada goes on working: Lock has returned long ago, and nothing else notifies Ada.
 func TestStillBrokenTheHolderIsNotTold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := lock.Join(z, "A"), lock.Join(z, "B")
+	a, b := lock.Join(z, "Ada"), lock.Join(z, "Ben")
 	held := a.Acquire()
 	waiting := b.Start()
-	waiting.MustWait("A")
+	waiting.MustWait("Ada")
 
 	z.Expire(a.Client)
 	waiting.Acquired()
 
 	a.Tap.Restore()
-	z.Await("A to be connected again", func() bool { return a.State() == zk.StateHasSession })
+	z.Await("Ada to be connected again", func() bool { return a.State() == zk.StateHasSession })
 	err := held.Unlock()
-	require.ErrorIs(t, err, zk.ErrNoNode, "what A's Unlock answers, while B holds the lock")
-	chapter.Says(t, "A's session has expired, and B holds the lock: A hears of it from its Unlock, %q", zk.ErrNoNode)
+	require.ErrorIs(t, err, zk.ErrNoNode, "what Ada's Unlock answers, while Ben holds the lock")
+	chapter.Says(t, "Ada's session has expired, and Ben holds the lock: Ada learns of it from Unlock, %q", zk.ErrNoNode)
 }
 
-// A znode stands for a store that A and B write into when they hold the lock. A has lost the
-// lock to B and does not know it. It writes after B.
+// A znode stands for the store where Ada and Ben write down which order they have shipped. Ada
+// has lost the lock to Ben and does not know it, and writes after Ben.
 func TestStillBrokenALateWriteIsAccepted(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -255,16 +257,17 @@ func TestStillBrokenALateWriteIsAccepted(t *testing.T) {
 		_, err := z.Observer().Set(store, []byte(data), -1)
 		require.NoError(t, err)
 	}
-	a, b := lock.Join(z, "A"), lock.Join(z, "B")
+	a, b := lock.Join(z, "Ada"), lock.Join(z, "Ben")
+	const late = "order 17: shipped by Ada, who has lost the lock"
 	a.Acquire()
 	waiting := b.Start()
-	waiting.MustWait("A")
+	waiting.MustWait("Ada")
 	z.Expire(a.Client)
 	waiting.Acquired()
-	write("written by B, who holds the lock")
-	write("written by A, who has lost it")
+	write("order 17: shipped by Ben, who holds the lock")
+	write(late)
 	data, _, err := z.Observer().Get(store)
 	require.NoError(t, err)
-	assert.Equal(t, "written by A, who has lost it", string(data), "what the store has")
-	chapter.Says(t, "B holds the lock and has written, A has lost it and writes later: the store has what was %s", data)
+	assert.Equal(t, late, string(data), "what the store has")
+	chapter.Says(t, "Ben holds the lock, Ada has lost it and writes last: the store has %q", data)
 }

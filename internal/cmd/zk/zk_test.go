@@ -227,8 +227,8 @@ func (c *chapter) saysWhatIsQuoted() {
 }
 
 func crashLocksAllOut(c *chapter) {
-	a := c.client("holds the lock", "a")
-	b := c.client("tried to create /locks/step01: it is there already", "b")
+	a := c.client("holds the lock", "ada")
+	b := c.client("tried to create /locks/step01: it is there already", "ben")
 	a.signal(syscall.SIGQUIT)
 	a.ends(-1)
 	require.NotContains(c, a.String(), "goroutine")
@@ -246,8 +246,8 @@ func crashLocksAllOut(c *chapter) {
 }
 
 func crashLetsTheNextIn(c *chapter) {
-	a := c.client("holds the lock", "a")
-	b := c.client("listed /locks/step02: 2 names (", "b")
+	a := c.client("holds the lock", "ada")
+	b := c.client("listed /locks/step02: 2 names (", "ben")
 	a.signal(syscall.SIGKILL)
 	b.says("holds the lock")
 	require.Equal(c, []string{"lock-0000000001"}, c.queue())
@@ -263,10 +263,10 @@ func allAreTold(c *chapter) {
 	other := typed(c.T, elsewhere, c.addr)
 	other.says("ZK_SERVERS is set, so there are servers already: " + c.addr)
 	other.ends(0)
-	a := typed(c.T, elsewhere, c.addr, "-step", "3", "-name", "a")
+	a := typed(c.T, elsewhere, c.addr, "-step", "3", "-name", "ada")
 	a.says("holds the lock")
-	b := c.client("2 names, and set a watch", "b")
-	waiter := c.client("3 names, and set a watch", "c")
+	b := c.client("2 names, and set a watch", "ben")
+	waiter := c.client("3 names, and set a watch", "cleo")
 	a.signal(syscall.SIGQUIT)
 	b.says("holds the lock")
 	waiter.says("2 names, and set a watch")
@@ -280,9 +280,9 @@ func allAreTold(c *chapter) {
 }
 
 func oneIsTold(c *chapter) {
-	a := c.client("holds the lock", "a")
-	b := c.client("is not the first: it watches lock-0000000000", "b")
-	last := c.client("is not the first: it watches lock-0000000001", "c")
+	a := c.client("holds the lock", "ada")
+	b := c.client("is not the first: it watches lock-0000000000", "ben")
+	last := c.client("is not the first: it watches lock-0000000001", "cleo")
 	b.enter() // before it holds: that counts for nothing
 	a.signal(syscall.SIGQUIT)
 	b.says("holds the lock")
