@@ -99,83 +99,56 @@ func TestLockingAgainSendsNothing(t *testing.T) {
 	require.NoError(t, err)
 
 	mark := a.Tap.Mark()
-	again, err := lock.Lock(hold.Context())
+	again, err := lock.Lock(hold.Context(z.Ctx))
 	require.NoError(t, err)
 	require.Same(t, hold, again, "Lock inside the hold returns the hold")
-	require.NoError(t, again.Unlock(z.Ctx))
-	require.NoError(t, hold.Context().Err(), "the hold, after the first of two Unlocks")
+	require.NoError(t, again.Unlock())
+	require.NoError(t, hold.Context(z.Ctx).Err(), "the hold, after the first of two Unlocks")
 	requests := len(a.Asked(mark))
 	require.Zero(t, requests, "requests of the second Lock and the first Unlock")
 	chapter.Says(t, "lock again inside the hold, and unlock: %d requests", requests)
 
-	require.NoError(t, hold.Unlock(z.Ctx))
+	require.NoError(t, hold.Unlock())
 	require.Empty(t, a.Queue())
-	require.ErrorIs(t, hold.Unlock(z.Ctx), ErrNotHeld, "a third Unlock")
-	require.ErrorIs(t, hold.Context().Err(), context.Canceled)
-	_, err = lock.Lock(hold.Context())
+	require.ErrorIs(t, hold.Unlock(), ErrNotHeld, "a third Unlock")
+	require.ErrorIs(t, hold.Context(z.Ctx).Err(), context.Canceled)
+	_, err = lock.Lock(hold.Context(z.Ctx))
 	require.ErrorIs(t, err, ErrNotHeld, "Lock with the context of a hold that was released")
 }
 
-// An Unlock may be given the hold's own context, which ends with the release. And it may be
-// given one that has ended: then the delete goes on without it.
-func TestUnlockWithAContextThatEnds(t *testing.T) {
+// Unlock without an answer waits for the session time-out, and no longer. The delete goes on, and
+// the znode goes when the line is whole again.
+func TestUnlockWaitsForTheSessionTimeoutAtMost(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.JoinMortal(z, "A")
+	turn := a.Acquire()
+	slow := a.Tap.HoldReply(wiretap.Delete, 1)
+	err := turn.Unlock()
+	require.ErrorIs(t, err, errNoAnswer, "Unlock, whose delete is not answered")
+	require.ErrorContains(t, err, "in the background")
+	require.ErrorIs(t, turn.Unlock(), ErrNotHeld, "a second Unlock")
+	slow.Let()
+	z.Await("the znode to be deleted", func() bool { return len(a.Queue()) == 0 })
+}
+
+// What the server refuses is told. Unlock is then still due, as often as it takes.
+func TestARefusedUnlockCanBeCalledAgain(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := locks.Join(z, "A")
-	lock := New(a.Session.(*Session), a.Path)
-	hold, err := lock.Lock(z.Ctx)
-	require.NoError(t, err)
-	require.NoError(t, hold.Unlock(hold.Context()))
-	require.Empty(t, a.Queue(), "what is left when Unlock has returned")
-
-	hold, err = lock.Lock(z.Ctx)
-	require.NoError(t, err)
-	ended, cancel := context.WithCancel(z.Ctx)
-	cancel()
-	err = hold.Unlock(ended)
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "in the background")
-	z.Await("the znode to be deleted", func() bool { return len(a.Queue()) == 0 })
-
-	// The hold's own context ends with the release, and a deadline set upon it counts.
-	hold, err = lock.Lock(z.Ctx)
-	require.NoError(t, err)
-	slow := a.Tap.HoldReply(wiretap.Delete, 1)
-	short, cancel := context.WithTimeout(hold.Context(), 50*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, hold.Unlock(short), context.DeadlineExceeded, "Unlock, whose delete is not answered")
-	slow.Let()
-
-	// So does the end of what was given to Lock, and an end before the release.
-	given, endGiven := context.WithCancel(z.Ctx)
-	hold, err = lock.Lock(given)
-	require.NoError(t, err)
-	slow = a.Tap.HoldReply(wiretap.Delete, 1)
-	context.AfterFunc(hold.Context(), endGiven) // the release ends the hold's context
-	require.ErrorIs(t, hold.Unlock(hold.Context()), context.Canceled, "Unlock, when what was given to Lock ends")
-	slow.Let()
-
-	hold, err = lock.Lock(z.Ctx)
-	require.NoError(t, err)
-	slow = a.Tap.HoldReply(wiretap.Delete, 1)
-	made, end := context.WithCancel(hold.Context())
-	end()
-	require.ErrorIs(t, hold.Unlock(made), context.Canceled, "Unlock, when a context made from the hold's has ended before")
-	slow.Let()
-
-	// A hold that was lost is told as lost, also when Unlock does not wait.
-	hold, err = lock.Lock(z.Ctx)
-	require.NoError(t, err)
-	a.Tap.HangUp()
-	zktest.AwaitChan(z, "A to be told", hold.Context().Done())
-	_, err = lock.Lock(context.WithoutCancel(hold.Context()))
-	require.ErrorIs(t, err, ErrLost, "Lock inside a hold that was lost, with a context that does not end")
-	err = hold.Unlock(ended)
-	require.ErrorIs(t, err, ErrLost)
-	require.ErrorIs(t, err, context.Canceled)
-
-	var none *Hold
-	require.ErrorIs(t, none.Unlock(z.Ctx), ErrNotHeld, "Unlock of a nil hold")
+	turn := a.Acquire()
+	permit := func(permissions int32) {
+		_, err := z.Observer().SetACL(a.Path, zk.WorldACL(permissions), -1)
+		require.NoError(t, err)
+	}
+	permit(zk.PermAll &^ zk.PermDelete)
+	require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth)
+	require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth, "once more")
+	permit(zk.PermAll)
+	require.NoError(t, turn.Unlock(), "Unlock, called again once it is permitted")
+	require.Empty(t, a.Queue())
+	require.ErrorIs(t, turn.Unlock(), ErrNotHeld, "one more")
 }
 
 // Idea 4. The holder is cut off. It is told before the server ends its session, and so
@@ -231,14 +204,14 @@ func pausedHolder(servers, args []string) {
 		zktest.Say("%v", err)
 		return
 	}
-	id := session.Conn().SessionID()
-	if hold.Context().Err() == nil {
+	id, work := session.Conn().SessionID(), hold.Context(context.Background())
+	if work.Err() == nil {
 		zktest.Say("session %d, token %d: first", id, hold.Token())
 		<-goOn // here it is stopped
 		zktest.Say("session %d, token %d: late", id, hold.Token())
 	}
-	<-hold.Context().Done()
-	zktest.Say("%v", context.Cause(hold.Context()))
+	<-work.Done()
+	zktest.Say("%v", context.Cause(work))
 }
 
 // Idea 5. A holder is stopped until its session has ended, and goes on. No lock can help:
@@ -316,16 +289,16 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 	}
 	a := locks.JoinAs(z, "A", property.Seat{Timeout: 3 * time.Second, Through: atTheFirstFollower})
 	b := locks.Join(z, "B")
-	held := a.Acquire().Held()
+	turn := a.Acquire()
 	next := b.Start()
 	next.MustWait("A holds the lock")
 	followers[0].CutOff()
 	next.Acquired()
-	require.NoError(t, held.Context().Err(), "A has not been told")
-	require.Greater(t, next.Held().Token(), held.Token(), "B's token, by which a store can refuse A's late write")
+	require.NoError(t, turn.Context().Err(), "A has not been told")
+	require.Greater(t, next.Held().Token(), turn.Held().Token(), "B's token, by which a store can refuse A's late write")
 	chapter.Says(t, "A's server is cut off from the others: A and B are inside, and B's token is greater")
 	followers[0].Rejoin()
-	zktest.AwaitChan(z, "A to be told, too late", held.Context().Done())
+	zktest.AwaitChan(z, "A to be told, too late", turn.Context().Done())
 }
 
 // Readers do each other no harm, and yet they wait for one another. Step 6 lets them share.

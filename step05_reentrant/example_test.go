@@ -41,8 +41,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println("one goroutine of one process at a time comes here")
-	// Give hold.Context() to whatever works under the lock: it ends when the lock is lost.
-	if err := hold.Unlock(ctx); err != nil {
+	// Give hold.Context(ctx) to whatever works under the lock: it ends when the lock is lost.
+	if err := hold.Unlock(); err != nil {
 		log.Fatal(err)
 	}
 	// Output: one goroutine of one process at a time comes here
@@ -60,16 +60,17 @@ func Example_reentrant() {
 			return err
 		}
 		fmt.Println("audit")
-		return hold.Unlock(ctx)
+		return hold.Unlock()
 	}
 
-	hold, err := lock.Lock(context.Background())
+	ctx := context.Background()
+	hold, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("order")
-	err = audit(hold.Context())
-	fmt.Println("done:", errors.Join(err, hold.Unlock(context.Background())))
+	err = audit(hold.Context(ctx))
+	fmt.Println("done:", errors.Join(err, hold.Unlock()))
 	// Output:
 	// order
 	// audit
@@ -103,14 +104,14 @@ func ExampleHold_Token() {
 		log.Fatal(err)
 	}
 	fmt.Println("the first holder writes:", orders.write(first.Token(), "first"))
-	_ = first.Unlock(ctx)
+	_ = first.Unlock()
 
 	second, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("the second holder writes:", orders.write(second.Token(), "second"))
-	_ = second.Unlock(ctx)
+	_ = second.Unlock()
 
 	fmt.Println("a late write of the first:", orders.write(first.Token(), "late"))
 	fmt.Println("the store keeps:", orders.value)
@@ -131,14 +132,20 @@ func ExampleLock_TryLock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = lock.TryLock(ctx, 50*time.Millisecond)
-	fmt.Println("not in time:", errors.Is(err, reentrant.ErrLocked))
-	_ = hold.Unlock(ctx)
+	_, err = lock.TryLock(ctx)
+	fmt.Println("held by another:", errors.Is(err, reentrant.ErrLocked))
 
-	hold, err = lock.TryLock(ctx, time.Minute)
-	fmt.Println("in time:", err)
-	_ = hold.Unlock(ctx)
+	waiting, stop := context.WithTimeout(ctx, 50*time.Millisecond) // to wait, but no longer than this
+	defer stop()
+	_, err = lock.Lock(waiting)
+	fmt.Println("not in time:", errors.Is(err, context.DeadlineExceeded))
+
+	_ = hold.Unlock()
+	hold, err = lock.TryLock(ctx)
+	fmt.Println("free:", err)
+	_ = hold.Unlock()
 	// Output:
+	// held by another: true
 	// not in time: true
-	// in time: <nil>
+	// free: <nil>
 }

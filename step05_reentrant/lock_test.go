@@ -51,7 +51,6 @@ func TestProperties(t *testing.T) {
 		property.ToldOfLoss,
 		property.Fenced,
 		property.LineBreaks,
-		property.GivesUpAtOnce,
 		property.LaggingServer,
 	)
 	property.Lacks(t, locks, property.Shared)
@@ -93,12 +92,4 @@ func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 
 func TestTryLock(t *testing.T) {
 	property.Holds(t, locks, property.Tries, property.TryLost)
-	property.Holds(
-		t,
-		property.Trying(locks, time.Hour),
-		property.OneHolder,
-		property.FirstCome,
-		property.GivingUp,
-		property.LocksAgain,
-	)
 }

@@ -39,7 +39,7 @@ func newBasic(conn *zk.Conn, path string) basic {
 // for each knows one lock only; what it breaks is "one holder at a time".
 type oneCountForAllLocks struct{ basic }
 
-type countOfAll struct{} // the mistake: compare holdKey, which names the lock
+type countOfAll struct{} // the mistake: compare holdIn, whose key is the lock
 
 func (l *oneCountForAllLocks) Lock(ctx context.Context) (context.Context, error) {
 	if count, ok := ctx.Value(countOfAll{}).(*int); ok && *count > 0 {

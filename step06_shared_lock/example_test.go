@@ -46,7 +46,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println("two readers are inside")
-	if err := errors.Join(first.Unlock(ctx), second.Unlock(ctx)); err != nil {
+	if err := errors.Join(first.Unlock(), second.Unlock()); err != nil {
 		log.Fatal(err)
 	}
 
@@ -55,7 +55,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println("one writer is inside")
-	if err := hold.Unlock(ctx); err != nil {
+	if err := hold.Unlock(); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
@@ -73,11 +73,11 @@ func ExampleRWLock_TryLock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer reading.Unlock(ctx)
+	defer reading.Unlock()
 
-	_, err = lock.TryLock(ctx, 0)
+	_, err = lock.TryLock(ctx)
 	fmt.Println("a writer:", errors.Is(err, sharedlock.ErrLocked))
-	_, err = lock.TryLock(reading.Context(), 0)
+	_, err = lock.TryLock(reading.Context(ctx))
 	fmt.Println("the reader itself:", errors.Is(err, sharedlock.ErrUpgrade))
 	// Output:
 	// a writer: true
@@ -95,14 +95,14 @@ func ExampleRWLock_RLock_insideLock() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	inside, err := lock.RLock(hold.Context())
+	inside, err := lock.RLock(hold.Context(ctx))
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the first Unlock:", hold.Unlock(ctx))
-	_, err = lock.TryRLock(ctx, 0)
+	fmt.Println("the first Unlock:", hold.Unlock())
+	_, err = lock.TryRLock(ctx)
 	fmt.Println("another reader:", errors.Is(err, sharedlock.ErrLocked))
-	fmt.Println("the last Unlock:", inside.Unlock(ctx))
+	fmt.Println("the last Unlock:", inside.Unlock())
 	// Output:
 	// the first Unlock: <nil>
 	// another reader: true

@@ -54,7 +54,7 @@ type right = RWLock
 // over is this step's lock in another form.
 func over[L interface {
 	Lock(context.Context) (*Hold, error)
-	TryLock(context.Context, time.Duration) (*Hold, error)
+	TryLock(context.Context) (*Hold, error)
 }](name string, newLock func(*right) L) property.Subject {
 	s := property.OverHolds(name, open, func(s *Session, path string) L { return newLock(New(s, path)) })
 	s.NotHeld = ErrNotHeld
@@ -67,77 +67,40 @@ type queued struct {
 	before func(names []string, mine string) (before string, err error)
 }
 
-func (l *queued) Lock(ctx context.Context) (*Hold, error)  { return l.lock(ctx, forever, write) }
-func (l *queued) RLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, forever, read) }
-func (l *queued) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
-	return l.lock(ctx, wait, write)
-}
-func (l *queued) TryRLock(ctx context.Context, wait time.Duration) (*Hold, error) {
-	return l.lock(ctx, wait, read)
-}
+func (l *queued) Lock(ctx context.Context) (*Hold, error)     { return l.lock(ctx, write, true) }
+func (l *queued) RLock(ctx context.Context) (*Hold, error)    { return l.lock(ctx, read, true) }
+func (l *queued) TryLock(ctx context.Context) (*Hold, error)  { return l.lock(ctx, write, false) }
+func (l *queued) TryRLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, read, false) }
 
 // lock is the step's own, without its checks.
-func (l *queued) lock(ctx context.Context, wait time.Duration, k kind) (*Hold, error) {
+func (l *queued) lock(ctx context.Context, k kind, mayWait bool) (*Hold, error) {
 	if h := holdIn(ctx, l.right); h != nil {
-		inside, err := h.enter(k)
-		if err != nil {
-			return nil, err
-		}
-		if inside {
-			return h, nil
-		}
+		return h, h.enter(k)
 	}
-	waiting := ctx
-	if wait > 0 {
-		limited, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
-		defer stop()
-		waiting = limited
-	}
-	holds := make(chan *Hold)
-	errs := make(chan error, 1)
-	go func() {
-		h, err := l.joinAndWait(waiting, k, wait > 0)
-		if err != nil {
-			errs <- err
-			return
-		}
-		select {
-		case holds <- h:
-		case <-waiting.Done():
-			_ = l.leave(h.place)
-		}
-	}()
-	select {
-	case h := <-holds:
-		h.begin(ctx)
-		return h, nil
-	case err := <-errs:
-		return nil, err
-	case <-waiting.Done():
-		return nil, whyEnded(waiting)
-	}
-}
-
-func (l *queued) joinAndWait(waiting context.Context, k kind, mayWait bool) (*Hold, error) {
 	for {
-		mine, err := l.join(waiting, k)
+		mine, err := l.join(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		h, err := l.wait(waiting, mine, mayWait)
-		if err == nil {
-			h.kind = k
-			return h, nil
+		h, err := l.wait(ctx, mine, mayWait)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
 		}
-		if !errors.Is(err, zk.ErrNoNode) {
-			return nil, errors.Join(err, l.leave(mine))
+		if err != nil {
+			go l.leave(mine)
+			return nil, err
 		}
+		return h, nil
 	}
 }
 
-func (l *queued) wait(waiting context.Context, mine place, mayWait bool) (*Hold, error) {
-	for waiting.Err() == nil {
+func (l *queued) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
+	for ctx.Err() == nil {
 		connection := l.s.connection()
+		if connection.Err() != nil && !l.s.isClosed() {
+			pause()
+			continue
+		}
 		if l.s.conn.SessionID() != mine.session {
 			return nil, zk.ErrNoNode
 		}
@@ -151,17 +114,17 @@ func (l *queued) wait(waiting context.Context, mine place, mayWait bool) (*Hold,
 		}
 		var gone <-chan zk.Event
 		switch {
-		case err == nil && before == "" && connection.Err() == nil:
-			return &Hold{lock: l.right, place: mine, connection: connection, token: stat.Pzxid}, nil
-		case err == nil && before != "" && !mayWait:
+		case err == nil && before == "":
+			return newHold(l.right, mine, connection, stat.Pzxid), nil
+		case err == nil && !mayWait:
 			return nil, ErrLocked
-		case err == nil && before != "":
+		case err == nil:
 			_, _, gone, err = l.s.conn.GetW(l.dir + "/" + before)
 			if errors.Is(err, zk.ErrNoNode) {
 				continue
 			}
 		}
-		if l.s.mustAskAgain(err) || err == nil && gone == nil {
+		if l.s.mustAskAgain(err) {
 			pause()
 			continue
 		}
@@ -170,11 +133,10 @@ func (l *queued) wait(waiting context.Context, mine place, mayWait bool) (*Hold,
 		}
 		select {
 		case <-gone:
-		case <-connection.Done():
-		case <-waiting.Done():
+		case <-ctx.Done():
 		}
 	}
-	return nil, whyEnded(waiting)
+	return nil, context.Cause(ctx)
 }
 
 // Right: a writer waits for the last of all, and a reader for the last writer.
@@ -237,7 +199,7 @@ type mayWrite struct{ *right }
 func newMayWrite(l *right) mayWrite { return mayWrite{l} }
 
 func (l mayWrite) Lock(ctx context.Context) (*Hold, error) {
-	if h := holdIn(ctx, l.right); h != nil && h.kind == read {
+	if h := holdIn(ctx, l.right); h != nil && h.mine.kind == read {
 		return l.RLock(ctx)
 	}
 	return l.right.Lock(ctx)
@@ -249,8 +211,8 @@ type queuesUp struct{ *right }
 func newQueuesUp(l *right) queuesUp { return queuesUp{l} }
 
 func (l queuesUp) Lock(ctx context.Context) (*Hold, error) {
-	if h := holdIn(ctx, l.right); h != nil && h.kind == read {
-		ctx = context.WithValue(ctx, holdKey{l.right}, (*Hold)(nil)) // as if nobody held the lock
+	if h := holdIn(ctx, l.right); h != nil && h.mine.kind == read {
+		ctx = context.WithValue(ctx, l.right, (*Hold)(nil)) // as if nobody held the lock
 	}
 	return l.right.Lock(ctx)
 }
@@ -273,9 +235,8 @@ func (l queuesAgain) RLock(ctx context.Context) (*Hold, error) {
 		return l.right.Lock(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, l.leave(mine))
+		go l.leave(mine)
+		return nil, err
 	}
-	h.kind = read
-	h.begin(ctx)
 	return h, nil
 }

@@ -3,27 +3,24 @@
 //
 // It is a lesson, like step 5. For work there is the package leased.
 //
-// The files are those of step 5. session.go is the same. lock.go and hold.go know the kind of
-// a znode, too, and errors.go has one error more.
+// session.go and errors.go are those of step 5, with one error more.
 package sharedlock
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	pathpkg "path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
-
-// forever is how long Lock waits.
-const forever time.Duration = math.MaxInt64
 
 // kind says whether a znode is a reader's or a writer's. Its text stands in the znode's
 // name, before the number.
@@ -35,22 +32,24 @@ const (
 )
 
 // RWLock is one lock, seen by one process. It is safe for use by many goroutines: each of
-// them queues up with a znode of its own, unless its context is a hold's. It must not be copied.
+// them queues up with a znode of its own, unless its context is a hold's.
 type RWLock struct {
-	noCopy noCopy
-	s      *Session
-	dir    string
+	s   *Session
+	dir string
+
+	_ sync.Mutex // go vet warns of a copied RWLock, which would not know the holds of the first
 }
 
 // place is our znode in the queue.
 type place struct {
 	node    string
-	session int64 // the znode goes when this session ends
+	session int64 // that made the znode, and deletes it when it ends
+	kind    kind
 }
 
 // New returns the lock whose directory is path, an absolute path below the root such as
 // /locks/orders. It sends nothing: Lock reports a bad argument. The directory's children
-// whose names end in __READ__<ten digits> or __WRIT__<ten digits> are the queue; others are
+// named _c_<guid>-__READ__<number> or _c_<guid>-__WRIT__<number> are the queue; others are
 // ignored.
 func New(s *Session, path string) *RWLock {
 	return &RWLock{s: s, dir: path}
@@ -59,154 +58,100 @@ func New(s *Session, path string) *RWLock {
 // Lock blocks until this call's znode is the first in the queue, and returns the hold. The
 // directory and its parents are created where they are missing.
 //
-// Lock, called with the context of a hold or with one made from it, is re-entry: it returns
-// the same hold at once, and one more Unlock is due. Inside a hold that RLock began it
-// returns ErrUpgrade. Only the same RWLock knows the hold: another one for the same path
-// queues up.
-//
-// When ctx ends first, Lock returns its error at once; the znode is deleted later. A broken
+// ctx bounds the wait, and nothing else. When it ends, Lock returns why, and the znode is
+// deleted in the background. Lock looks at ctx between two requests: on a line that has gone
+// silent it returns late, after two thirds of the session time-out at most. A broken
 // connection or the end of the session does not end the wait. What the server refuses, such
 // as zk.ErrNoAuth, does.
-func (l *RWLock) Lock(ctx context.Context) (*Hold, error) {
-	return l.lock(ctx, forever, write)
-}
+//
+// Lock, called with a context that a hold of this Lock made, or with one made from that, is
+// re-entry: it returns the same hold at once, and one more Unlock is due. Inside a hold that
+// RLock began it returns ErrUpgrade.
+func (l *RWLock) Lock(ctx context.Context) (*Hold, error) { return l.lock(ctx, write, true) }
 
-// RLock is Lock for a reader: it blocks until no writer stands before it, and readers hold
-// the lock together. Inside a hold that Lock began it is re-entry, too, and the hold stays a
+// RLock is Lock for a reader: it blocks until no writer is before it, and readers hold the
+// lock together. Inside a hold that Lock began it is re-entry, too, and the hold stays a
 // writer's.
-func (l *RWLock) RLock(ctx context.Context) (*Hold, error) {
-	return l.lock(ctx, forever, read)
-}
+func (l *RWLock) RLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, read, true) }
 
-// TryLock is Lock that returns ErrLocked when it does not get the lock within wait. With 0
-// it waits for the servers' answers, and for nobody in the queue.
-func (l *RWLock) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
-	return l.lock(ctx, wait, write)
-}
+// TryLock is Lock that returns ErrLocked when it would have to wait for somebody in the queue.
+func (l *RWLock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, write, false) }
 
 // TryRLock is TryLock for a reader.
-func (l *RWLock) TryRLock(ctx context.Context, wait time.Duration) (*Hold, error) {
-	return l.lock(ctx, wait, read)
-}
+func (l *RWLock) TryRLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, read, false) }
 
-// lock is each of the four.
-func (l *RWLock) lock(ctx context.Context, wait time.Duration, k kind) (*Hold, error) {
+func (l *RWLock) lock(ctx context.Context, k kind, mayWait bool) (*Hold, error) {
 	if err := check(ctx, l.s, l.dir); err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, failed("lock", l.dir, whyEnded(ctx))
-	}
 	if h := holdIn(ctx, l); h != nil {
-		inside, err := h.enter(k)
+		if err := h.enter(k); err != nil {
+			return nil, failed("lock", l.dir, err)
+		}
+		return h, nil
+	}
+	for {
+		mine, err := l.join(ctx, k)
 		if err != nil {
 			return nil, failed("lock", l.dir, err)
 		}
-		if inside {
-			return h, nil
-		}
-	}
-	mayWait := wait > 0
-	waiting := ctx // wait limits this one alone: the hold's context is made from ctx, without that limit
-	if mayWait {
-		limited, stop := context.WithTimeoutCause(ctx, wait, ErrLocked)
-		defer stop()
-		waiting = limited
-	}
-	h, err := l.queueUp(waiting, k, mayWait)
-	if err != nil {
-		return nil, failed("lock", l.dir, err)
-	}
-	h.begin(ctx)
-	return h, nil
-}
-
-// queueUp returns the hold when there is nobody to wait for any more. It returns as soon as
-// waiting ends: what is on its way then goes on in the background, and the znode is deleted.
-func (l *RWLock) queueUp(waiting context.Context, k kind, mayWait bool) (*Hold, error) {
-	type result struct {
-		h   *Hold
-		err error
-	}
-	// No buffer: either the caller takes the result, or the goroutine sees that waiting has ended,
-	// and deletes the znode.
-	results := make(chan result)
-	go func() {
-		h, err := l.joinAndWait(waiting, k, mayWait)
-		select {
-		case results <- result{h, err}:
-		case <-waiting.Done():
-			if err == nil {
-				_ = l.leave(h.place) // nobody will use it, and nobody is there to be told
-			}
-		}
-	}()
-	select {
-	case r := <-results:
-		return r.h, r.err
-	case <-waiting.Done():
-		return nil, whyEnded(waiting)
-	}
-}
-
-// joinAndWait creates our znode, and waits until there is nobody to wait for any more. If the
-// znode is gone meanwhile, it queues up again. If anything else fails, it leaves the queue.
-func (l *RWLock) joinAndWait(waiting context.Context, k kind, mayWait bool) (*Hold, error) {
-	for {
-		mine, err := l.join(waiting, k)
-		if err != nil {
-			return nil, err
-		}
-		h, err := l.wait(waiting, mine, mayWait)
-		if err == nil {
-			h.kind = k // wait need not know the kind: it stands in the znode's name
-			return h, nil
-		}
+		h, err := l.wait(ctx, mine, mayWait)
 		if errors.Is(err, zk.ErrNoNode) {
-			continue
+			continue // our znode is gone: queue up again
 		}
-		leaveErr := l.leave(mine)
-		if isRefused(leaveErr) { // with ErrLost the znode is gone, and there is nothing to tell
-			err = errors.Join(err, fmt.Errorf("leave the queue: delete %s: %w", mine.node, leaveErr))
+		if err != nil {
+			go l.leave(mine) // until the znode is deleted, or the server refuses
+			return nil, failed("lock", l.dir, err)
 		}
-		return nil, err
+		return h, nil
 	}
 }
 
 // join creates our znode. Its name has a guid, a random number. When the answer to the
 // create is lost, nobody knows whether there is a znode, and join looks for that name.
-func (l *RWLock) join(waiting context.Context, k kind) (place, error) {
+func (l *RWLock) join(ctx context.Context, k kind) (place, error) {
 	prefix := fmt.Sprintf("%s/_c_%016x-%s", l.dir, rand.Uint64(), k)
-	for waiting.Err() == nil {
+	for ctx.Err() == nil {
 		session := l.s.conn.SessionID()
 		node, err := create(l.s.conn, prefix, zk.FlagEphemeralSequential)
 		// The library may keep a request, and send it in the next session. So when the session has
 		// changed, an answer does not tell whose znode it is: look.
-		sameSession := l.s.conn.SessionID() == session
-		if err == nil && sameSession {
-			return place{node, session}, nil
+		if err == nil && l.s.conn.SessionID() == session {
+			return place{node: node, session: session, kind: k}, nil
 		}
 		if err != nil && !l.s.mustAskAgain(err) {
 			return place{}, err // the server refuses it, or the session is closed
 		}
-		mine, err := l.find(prefix)
+		mine, err := l.find(ctx, prefix)
 		if err != nil || mine.node != "" {
+			mine.kind = k
 			return mine, err
 		}
 	}
-	return place{}, whyEnded(waiting)
+	return place{}, context.Cause(ctx)
 }
 
-// find looks for a znode whose path begins with prefix. It asks until a server has
-// answered, even if the caller has given up: the znode would have to be deleted. The place
-// has no node if there is none.
-func (l *RWLock) find(prefix string) (place, error) {
+// find looks for a znode whose path begins with prefix, until a server has answered. The
+// place has no node if there is none. When ctx ends first, the search goes on in the
+// background, and what it finds is deleted: nobody would ever use it.
+func (l *RWLock) find(ctx context.Context, prefix string) (place, error) {
 	for {
 		mine, err := l.look(prefix)
 		if !l.s.mustAskAgain(err) {
 			return mine, err
 		}
+		if ctx.Err() != nil {
+			go l.findAndLeave(prefix)
+			return place{}, context.Cause(ctx)
+		}
 		pause()
+	}
+}
+
+func (l *RWLock) findAndLeave(prefix string) {
+	mine, err := l.find(context.Background(), prefix)
+	if err == nil && mine.node != "" {
+		_ = l.leave(mine) // nobody waits for the answer
 	}
 }
 
@@ -231,35 +176,33 @@ func (l *RWLock) look(prefix string) (place, error) {
 			continue
 		}
 		_, stat, err := l.s.conn.Get(node)
-		if errors.Is(err, zk.ErrNoNode) {
-			continue
+		if err == nil && stat.EphemeralOwner == session {
+			return place{node: node, session: session}, nil
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return place{}, err
-		}
-		if stat.EphemeralOwner == session { // else it goes with an earlier session of ours
-			return place{node, session}, nil
-		}
+		} // else an earlier session of ours made it, and deletes it
 	}
 	return place{}, nil
 }
 
-// wait returns when there is nobody to wait for any more. After a wake-up it looks again:
-// the predecessor may have been a waiter that died, or one of several readers. With
-// zk.ErrNoNode our znode is gone.
-func (l *RWLock) wait(waiting context.Context, mine place, mayWait bool) (*Hold, error) {
-	for waiting.Err() == nil {
-		// connection is a context, which ends when the present connection does. It is taken
-		// before all that follows: if it has not ended when the list has come, our session has
-		// not ended in between. If it ends later, the hold ends with it.
-		connection := l.s.connection()
+// wait returns the hold when there is nobody to wait for any more. After a wake-up it looks
+// again: the predecessor may have been a waiter that died. When a request got no answer, it
+// looks again, too. With zk.ErrNoNode our znode is gone.
+func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
+	for ctx.Err() == nil {
+		connection := l.s.connection() // ends when the present connection does
+		if connection.Err() != nil && !l.s.isClosed() {
+			pause() // until there is another one
+			continue
+		}
 		if l.s.conn.SessionID() != mine.session {
-			return nil, zk.ErrNoNode // our znode goes with its session
+			return nil, zk.ErrNoNode // our znode is deleted with its session
 		}
 		names, stat, err := l.s.conn.Children(l.dir)
-		for l.s.mustAskAgain(err) {
+		if l.s.mustAskAgain(err) {
 			pause()
-			names, stat, err = l.s.conn.Children(l.dir)
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -268,44 +211,39 @@ func (l *RWLock) wait(waiting context.Context, mine place, mayWait bool) (*Hold,
 		if err != nil {
 			return nil, err
 		}
-		if before == "" && connection.Err() != nil {
-			pause() // the connection ended before the list came, and our session may be over: look again
-			continue
-		}
 		if before == "" {
+			// The connection was there before this list. If it breaks, or has broken, the hold is lost.
+			//
 			// The fencing token is the number of the transaction that last changed the queue.
-			// Take a holder before us for whom we had to wait. It took its token from a list in which
-			// its znode still stood. The znode was deleted after that list, and before ours. So our
-			// token is greater.
-			token := stat.Pzxid
-			return &Hold{lock: l, place: mine, connection: connection, token: token}, nil
+			// A holder for whom we had to wait took its own from an older list, in which its znode still
+			// stood. That znode was deleted after that list and before our list. So our token is greater.
+			return newHold(l, mine, connection, stat.Pzxid), nil
 		}
 		if !mayWait {
 			return nil, ErrLocked
 		}
 		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
 		_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
-		for l.s.mustAskAgain(err) {
-			pause()
-			_, _, gone, err = l.s.conn.GetW(l.dir + "/" + before)
-		}
 		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if l.s.mustAskAgain(err) {
+			pause()
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		select {
-		case <-gone: // or the watch is lost with its session: look again in either case
-		case <-connection.Done(): // our session may have ended, too: look again
-		case <-waiting.Done():
+		case <-gone: // or the session has ended, and the watch with it: look again in either case
+		case <-ctx.Done():
 		}
 	}
-	return nil, whyEnded(waiting)
+	return nil, context.Cause(ctx)
 }
 
 // leave deletes our znode, and goes on until it knows that the znode is gone, or until the
-// server refuses. ErrLost means that it was gone before, or goes with its session.
+// server refuses. ErrLost means that it was gone before, or is deleted with its session.
 func (l *RWLock) leave(mine place) error {
 	mayBeDone := false // a delete may have been sent whose answer is lost
 	for {
@@ -330,61 +268,56 @@ func (l *RWLock) leave(mine place) error {
 	}
 }
 
-// isRefused tells that leave has failed because the server refuses the delete.
-func isRefused(leaveErr error) bool { return leaveErr != nil && !errors.Is(leaveErr, ErrLost) }
+// errNoAnswer is what Unlock returns when it does not wait any longer.
+var errNoAnswer = errors.New("no answer yet: the delete goes on in the background")
+
+// leaveInTime is leave that waits for the session time-out, and no longer. By then the servers
+// have deleted the znode themselves, or will: the delete goes on in the background.
+func (l *RWLock) leaveInTime(mine place) error {
+	result := make(chan error, 1)
+	go func() { result <- l.leave(mine) }()
+	select {
+	case err := <-result:
+		return err
+	case <-time.After(l.s.timeout):
+		return errNoAnswer
+	}
+}
+
+// isRefused tells that the server has refused the delete.
+func isRefused(leaveErr error) bool {
+	return leaveErr != nil && !errors.Is(leaveErr, ErrLost) && !errors.Is(leaveErr, errNoAnswer)
+}
 
 // Unlock is due once for each Lock. The last one deletes the znode, and goes on until it
-// knows that the znode is gone. When ctx ends first, Unlock returns ctx's error at once, and
-// the delete goes on in the background. If the server refuses it then, nobody hears of it.
-//
-// ctx may be the hold's context, or made from it. The release ends that context, too. From then on
-// Unlock waits under the context that Lock was given, and keeps ctx's deadline. If ctx had ended
-// already, for example because the hold was lost, Unlock does not wait.
+// knows that the znode is gone. It waits for that no longer than the session time-out; then
+// it returns an error, and the delete goes on in the background.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
 // or the znode gone. After an error by which the server refuses the delete, such as
 // zk.ErrNoAuth, Unlock can be called again.
-func (h *Hold) Unlock(ctx context.Context) error {
-	if h == nil || h.lock == nil {
+func (h *Hold) Unlock() error {
+	if h == nil {
 		return fmt.Errorf("zklock: unlock: %w", ErrNotHeld)
 	}
-	if ctx == nil {
-		return errNoContext
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.count == 0 {
+		return failed("unlock", h.mine.node, ErrNotHeld)
 	}
-	isLast, err := h.exit() // err is ErrLost if the hold was lost before
-	if !isLast {
-		return failed("unlock", h.lock.dir, err)
-	}
-	h.end(errReleased) // before anybody else can get in
-	if context.Cause(ctx) == errReleased {
-		// ctx was made from the hold's, and the line above has just ended it. So Unlock waits
-		// under what was given to Lock, with ctx's deadline if it has one.
-		deadline, has := ctx.Deadline()
-		ctx = h.given
-		if has {
-			limited, stop := context.WithDeadline(ctx, deadline)
-			defer stop()
-			ctx = limited
-		}
-	}
-	result := make(chan error, 1)
-	go func() {
-		leaveErr := h.lock.leave(h.place)
+	err := h.lost()
+	if h.count == 1 {
+		h.end(ErrNotHeld) // before anybody else can get in
+		leaveErr := h.lock.leaveInTime(h.mine)
 		if isRefused(leaveErr) {
-			h.exitAgain()
+			return failed("unlock", h.mine.node, leaveErr) // and one Unlock is still due
 		}
-		result <- leaveErr
-	}()
-	select {
-	case leaveErr := <-result: // if there is none, err is still ErrLost when the hold was lost before
-		if leaveErr != nil {
+		if err == nil {
 			err = leaveErr
 		}
-		return failed("unlock", h.node, err)
-	case <-ctx.Done():
-		goesOn := fmt.Errorf("the delete goes on in the background: %w", whyEnded(ctx))
-		return failed("unlock", h.node, errors.Join(err, goesOn))
 	}
+	h.count--
+	return failed("unlock", h.mine.node, err)
 }
 
 // create makes a znode and returns its path, with the number that the server
@@ -421,18 +354,16 @@ func predecessor(names []string, mine string) (string, error) {
 	return before, nil
 }
 
-// fewestDigits is how many digits the server gives a number, or more.
-const fewestDigits = 10
+// queueName is what the names in the queue look like. The server's number has ten digits, or more.
+var queueName = regexp.MustCompile(`^_c_.*-(__READ__|__WRIT__)([0-9]{10,})$`)
 
-// number reads a queue znode's number and kind out of the end of its name. Numbers are
-// compared, never names. ok is false for a child that is not of the queue.
+// number reads a queue znode's number and kind out of its name. Numbers are compared,
+// never names; ok is false for a child that is not of the queue.
 func number(name string) (n int, k kind, ok bool) {
-	at := max(strings.LastIndex(name, string(read)), strings.LastIndex(name, string(write)))
-	if at < 0 {
+	parts := queueName.FindStringSubmatch(name)
+	if parts == nil {
 		return 0, "", false
 	}
-	behind := at + len(read) // both kinds are equally long
-	digits := name[behind:]
-	n, err := strconv.Atoi(digits)
-	return n, kind(name[at:behind]), err == nil && len(digits) >= fewestDigits
+	n, err := strconv.Atoi(parts[2])
+	return n, kind(parts[1]), err == nil
 }

@@ -47,7 +47,6 @@ func TestProperties(t *testing.T) {
 		property.ToldOfLoss,
 		property.Fenced,
 		property.LineBreaks,
-		property.GivesUpAtOnce,
 		property.Tries,
 		property.TryLost,
 		// new in this step

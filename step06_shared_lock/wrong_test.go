@@ -34,8 +34,6 @@ func (v *variant) take(ctx context.Context, k kind) (*Hold, error) {
 	if err != nil {
 		return nil, errors.Join(err, v.leave(mine))
 	}
-	h.kind = k
-	h.begin(ctx)
 	return h, nil
 }
 
@@ -51,7 +49,7 @@ func (v *variant) wait(ctx context.Context, mine place) (*Hold, error) {
 			return nil, err
 		}
 		if before == "" {
-			return &Hold{lock: v.RWLock, place: mine, connection: connection, token: stat.Pzxid}, nil
+			return newHold(v.RWLock, mine, connection, stat.Pzxid), nil
 		}
 		select {
 		case <-changed:

@@ -80,10 +80,11 @@ type Client struct {
 
 	mu      sync.Mutex
 	state   string
-	way     *zktest.Way // of its last hold
-	held    zktest.Hold // that hold; nil: there was none
-	entries int         // of the hold
-	giveUp  func()      // nil: it does not wait
+	way     *zktest.Way     // of its last hold
+	held    zktest.Hold     // that hold; nil: there was none
+	work    context.Context // of that hold
+	entries int             // of the hold
+	giveUp  func()          // nil: it does not wait
 }
 
 // Begin joins a lock, and tells whether it has a way to read.
@@ -190,7 +191,7 @@ func (c *Client) take(way *zktest.Way, state string, hold zktest.Hold) error {
 	case !again:
 		c.becomes(Waits, nil)
 	default:
-		ctx = hold.Context()
+		ctx = c.work
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	given := false
@@ -214,20 +215,21 @@ func (c *Client) take(way *zktest.Way, state string, hold zktest.Hold) error {
 			c.becomes(state, nil)
 		default:
 			c.way, c.held, c.entries = way, held, 1
+			c.work = held.Context(context.Background())
 			c.becomes(state, nil)
-			go c.hears(held)
+			go c.hears(held, c.work)
 		}
 	}()
 	return nil
 }
 
 // hears waits for the end of a hold that is lost.
-func (c *Client) hears(held zktest.Hold) {
-	<-held.Context().Done()
+func (c *Client) hears(held zktest.Hold, work context.Context) {
+	<-work.Done()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held == held && IsInside(c.state) {
-		c.becomes(Told, context.Cause(held.Context()))
+		c.becomes(Told, context.Cause(work))
 	}
 }
 
@@ -239,7 +241,7 @@ func (c *Client) unlock() error {
 	state, held := c.state, c.held
 	unlock := c.write.Unlock // of who has never held the lock
 	if held != nil {
-		unlock = func() error { return held.Unlock(context.Background()) }
+		unlock = held.Unlock
 	}
 	if unlock == nil {
 		return errors.New("it has no hold, and only a hold can unlock")

@@ -46,12 +46,20 @@ func OverElection[S zktest.Session, H zktest.Hold, C campaigner[H]](
 				if err != nil {
 					return nil, err
 				}
-				return zktest.HoldOf(hold.Context(), func() error { return candidate.Resign(hold) }), nil
+				return inOffice{hold, func() error { return candidate.Resign(hold) }}, nil
 			}
 			return zktest.Way{Lock: campaign}, nil
 		},
 	}
 }
+
+// inOffice is a hold that is given up by Resign.
+type inOffice struct {
+	zktest.Hold
+	resign func() error
+}
+
+func (o inOffice) Unlock() error { return o.resign() }
 
 // candidate brings one who may stand for election.
 func (s story) candidate(name string, timeout time.Duration) *zktest.Member {

@@ -29,7 +29,7 @@ func OverSemaphore[S acquirer](newSemaphore func(conn *zk.Conn, path string, per
 				if err != nil {
 					return nil, err
 				}
-				return zktest.HoldOf(ctx, release), nil
+				return zktest.HoldOf(release), nil
 			}
 			return zktest.Way{Lock: acquire}, nil
 		},

@@ -44,11 +44,12 @@ type contender struct {
 	told       int            // notifications that have come
 	connects   sync.Mutex     // locked while the client must not connect
 
-	call    string      // Lock or Unlock, while it is under way
-	held    zktest.Hold // what Lock has returned
-	inside  bool        // between Lock and Unlock
-	counted bool        // its token has been looked at
-	err     error       // that the last call has returned
+	call    string          // Lock or Unlock, while it is under way
+	held    zktest.Hold     // what Lock has returned
+	work    context.Context // of that hold
+	inside  bool            // between Lock and Unlock
+	counted bool            // its token has been looked at
+	err     error           // that the last call has returned
 
 	crashed bool
 	gaveUp  bool
@@ -216,6 +217,9 @@ func (c *contender) lock(makeLock func() error) error {
 		defer c.mu.Unlock()
 		c.call = ""
 		c.held = held
+		if held != nil {
+			c.work = held.Context(context.Background())
+		}
 		c.err = err
 		c.inside = err == nil
 		c.returned("Lock", err)
@@ -248,7 +252,7 @@ func (c *contender) unlock() {
 	c.inside = false
 	c.call = "Unlock"
 	go func() {
-		err := c.guarded(func() error { return held.Unlock(context.Background()) })
+		err := c.guarded(func() error { return held.Unlock() })
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.call = ""
@@ -291,7 +295,7 @@ func (c *contender) isInside() bool {
 	if c.crashed {
 		return false
 	}
-	wasTold := c.held != nil && c.way.HasHolds() && c.held.Context().Err() != nil
+	wasTold := c.held != nil && c.way.HasHolds() && c.work.Err() != nil
 	return c.inside && !wasTold
 }
 

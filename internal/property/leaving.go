@@ -292,44 +292,47 @@ func (s *Story) saysSo(b *zktest.Member, err error) {
 	s.Holds("B's session expired while it waited: its Lock answered %q, and nothing was left", err)
 }
 
-// A holds, and B tries. Then the lock is free, and B tries again.
+// A holds, and B tries. Then the lock is free, and B tries again, and then locks. The context
+// of each call ends when the call has come back.
 var Tries = New(
-	text("a try ends in time, and leaves nothing", "尝试按时结束，不留残余"),
+	text("a try waits for nobody, and leaves nothing", "尝试加锁不等别人，也不留残余"),
 	text("who may not wait would wait, or would block the queue with a znode of nobody",
 		"不能等的人会等下去，或者留下一个没有主人的 znode 堵住队列"),
-	text("the time of a try is over: what ends with it, and what must not?", "尝试的时间到了：什么随之结束？什么不该结束？"),
+	text("the context that was given to TryLock ends: what ends with it, and what must not?",
+		"交给 TryLock 的 context 结束了：什么随之结束？什么不该结束？"),
 	func(s *Story) {
 		a, b := s.writerAs("A", Seat{}), s.Join("B")
 		if b.TryLock == nil {
 			s.void("the lock has no TryLock")
 		}
 		held := a.Acquire()
-		try := func(wait time.Duration) *zktest.Turn {
-			return b.Call(func(ctx context.Context) (zktest.Hold, error) { return b.TryLock(ctx, wait) })
-		}
-		for _, wait := range []time.Duration{0, 50 * time.Millisecond} {
-			t := try(wait)
-			s.FailsIf(!s.soon(t.Returned), "A holds the lock, and B's TryLock(%v) does not return", wait)
-			s.FailsIf(t.Err() == nil, "A holds the lock, and B's TryLock(%v) was let in beside it", wait)
-			s.FailsIf(
-				!s.soon(func() bool { return len(s.left(b)) == 0 }),
-				"A holds the lock, and B's TryLock(%v) has left %v",
-				wait,
-				s.left(b),
-			)
-		}
+		try := b.Call(b.TryLock)
+		s.FailsIf(!s.soon(try.Returned), "A holds the lock, and B's TryLock does not return")
+		s.FailsIf(try.Err() == nil, "A holds the lock, and B's TryLock was let in beside it")
+		s.FailsIf(
+			!s.soon(func() bool { return len(s.left(b)) == 0 }),
+			"A holds the lock, and B's TryLock has left %v",
+			s.left(b),
+		)
 		held.Release()
-		for _, wait := range []time.Duration{0, zktest.MortalTimeout} {
-			t := try(wait)
-			s.letIn(t, "nobody holds the lock, B calls TryLock(%v)", wait)
-			const late = 200 * time.Millisecond // that a timer may be
-			for begin := time.Now(); t.Context().Err() == nil && time.Since(begin) <= wait+late; {
+		for name, call := range map[string]func(context.Context) (zktest.Hold, error){
+			"TryLock": b.TryLock,
+			"Lock":    b.Lock,
+		} {
+			t := b.Call(call)
+			s.letIn(t, "nobody holds the lock, B calls %s", name)
+			t.GiveUp()                           // its context ends, and with it the wait: nothing else
+			const enough = 50 * time.Millisecond // for the hold to end, too
+			for begin := time.Now(); t.Context().Err() == nil && time.Since(begin) <= enough; {
 				time.Sleep(time.Millisecond) // the time is the story
 			}
-			s.FailsIf(t.Context().Err() != nil, "B's TryLock(%v) got the lock, and lost it at once: %v", wait, context.Cause(t.Context()))
+			s.FailsIf(t.Context().Err() != nil,
+				"B's %s got the lock, then the context that it was given ended, and the hold with it: %v",
+				name, context.Cause(t.Context()))
 			t.Release()
 		}
-		s.Holds("two tries behind A ended and left nothing, and two tries on the free lock got it, and kept it")
+		s.Holds("a try behind A answered %q and left nothing; a try on the free lock got it, and kept it when its context ended",
+			try.Err())
 	})
 
 // A holds, and B tries. B's delete is lost on its way to the server.
@@ -346,8 +349,8 @@ var TryLost = New(
 		}
 		held := a.Acquire()
 		lost := b.Tap.LoseRequest(wiretap.Delete, 1)
-		_, err := b.TryLock(s.Ctx, 0)
-		s.FailsIf(err == nil, "A holds the lock, and B's TryLock(0) was let in beside it")
+		_, err := b.TryLock(s.Ctx)
+		s.FailsIf(err == nil, "A holds the lock, and B's TryLock was let in beside it")
 		s.Await("B's delete to be lost", lost.IsSprung)
 		s.FailsIf(
 			!s.soon(func() bool { return len(s.left(b)) == 0 }),

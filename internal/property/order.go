@@ -81,7 +81,7 @@ func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan erro
 				if err := s.witness(m); err != nil {
 					breaches <- err
 				}
-				if err := held.Unlock(ctx); err != nil {
+				if err := held.Unlock(); err != nil {
 					return err
 				}
 				had.Add(1)

@@ -3,7 +3,6 @@ package property
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -44,7 +43,7 @@ func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subjec
 				if err := l.Lock(ctx); err != nil {
 					return nil, err
 				}
-				return zktest.HoldOf(ctx, l.Unlock), nil
+				return zktest.HoldOf(l.Unlock), nil
 			}
 			return zktest.Way{Lock: lock, Unlock: l.Unlock}, nil
 		},
@@ -67,7 +66,7 @@ func Connect(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Se
 // path, and whose Lock returns a hold of the kind H, as in steps 5 and 6.
 func OverHolds[S zktest.Session, H zktest.Hold, L interface {
 	Lock(context.Context) (H, error)
-	TryLock(context.Context, time.Duration) (H, error)
+	TryLock(context.Context) (H, error)
 }](
 	name string,
 	open func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error),
@@ -87,12 +86,12 @@ func OverHolds[S zktest.Session, H zktest.Hold, L interface {
 			l := newLock(session, path)
 			shared, isShared := any(l).(interface {
 				RLock(context.Context) (H, error)
-				TryRLock(context.Context, time.Duration) (H, error)
+				TryRLock(context.Context) (H, error)
 			})
 			if isShared {
-				read = &zktest.Way{Lock: holding(shared.RLock), TryLock: holdingInTime(shared.TryRLock)}
+				read = &zktest.Way{Lock: holding(shared.RLock), TryLock: holding(shared.TryRLock)}
 			}
-			return zktest.Way{Lock: holding(l.Lock), TryLock: holdingInTime(l.TryLock)}, read
+			return zktest.Way{Lock: holding(l.Lock), TryLock: holding(l.TryLock)}, read
 		},
 	}
 }
@@ -106,35 +105,6 @@ func holding[H zktest.Hold](lock func(context.Context) (H, error)) func(context.
 		}
 		return h, nil
 	}
-}
-
-func holdingInTime[H zktest.Hold](
-	try func(context.Context, time.Duration) (H, error),
-) func(context.Context, time.Duration) (zktest.Hold, error) {
-	return func(ctx context.Context, wait time.Duration) (zktest.Hold, error) {
-		h, err := try(ctx, wait)
-		if err != nil {
-			return nil, err
-		}
-		return h, nil
-	}
-}
-
-// Trying is the subject, with TryLock in place of Lock.
-func Trying(subject Subject, wait time.Duration) Subject {
-	ways := subject.Ways
-	subject.Name = fmt.Sprintf("%s, TryLock(%v)", subject.Name, wait)
-	subject.Ways = func(s zktest.Session, path string) (zktest.Way, *zktest.Way) {
-		write, read := ways(s, path)
-		for _, way := range []*zktest.Way{&write, read} {
-			if way != nil {
-				try := way.TryLock
-				way.Lock = func(ctx context.Context) (zktest.Hold, error) { return try(ctx, wait) }
-			}
-		}
-		return write, read
-	}
-	return subject
 }
 
 // Reading is the subject, whose clients read and write in turn: the first of a

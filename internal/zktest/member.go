@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -27,15 +26,15 @@ type Session interface {
 
 // A Hold is what Lock returns in steps 5 and 6, and in leased.
 type Hold interface {
-	Context() context.Context
+	Context(parent context.Context) context.Context
 	Token() int64
-	Unlock(context.Context) error
+	Unlock() error
 }
 
 // A Way to take a lock, in one shape for all steps: what Lock returns releases it.
 type Way struct {
 	Lock    func(ctx context.Context) (Hold, error)
-	TryLock func(ctx context.Context, wait time.Duration) (Hold, error) // nil: the lock has no such call
+	TryLock func(ctx context.Context) (Hold, error) // nil: the lock has no such call
 
 	// Unlock is that of the lock itself, as in steps 1 to 4. Nil: only a hold can unlock.
 	Unlock func() error
@@ -45,18 +44,15 @@ type Way struct {
 // told when the lock is lost.
 func (w Way) HasHolds() bool { return w.Unlock == nil }
 
-// HoldOf makes a hold of a lock whose Lock returns none. It has no token, and goes on for as
-// long as the context that Lock was given.
-func HoldOf(ctx context.Context, unlock func() error) Hold { return plainHold{ctx, unlock} }
+// HoldOf makes a hold of a lock whose Lock returns none. It has no token, and nothing tells it
+// of a loss.
+func HoldOf(unlock func() error) Hold { return plainHold{unlock} }
 
-type plainHold struct {
-	ctx    context.Context
-	unlock func() error
-}
+type plainHold struct{ unlock func() error }
 
-func (h plainHold) Context() context.Context     { return h.ctx }
-func (h plainHold) Token() int64                 { return 0 }
-func (h plainHold) Unlock(context.Context) error { return h.unlock() }
+func (h plainHold) Context(parent context.Context) context.Context { return parent }
+func (h plainHold) Token() int64                                   { return 0 }
+func (h plainHold) Unlock() error                                  { return h.unlock() }
 
 // A Member of a story is a client with its lock.
 type Member struct {

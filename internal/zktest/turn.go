@@ -17,6 +17,7 @@ type Turn struct {
 	done   chan struct{}
 	came   time.Time // when the call came back
 	held   Hold
+	work   context.Context // of the hold, made when the call came back
 	err    error
 }
 
@@ -48,6 +49,9 @@ func (m *Member) Call(lock func(context.Context) (Hold, error)) *Turn {
 		defer close(t.done)
 		t.held, t.err = lock(ctx)
 		t.came = time.Now()
+		if t.held != nil {
+			t.work = t.held.Context(m.zoo.Ctx)
+		}
 	}()
 	m.zoo.t.Cleanup(func() { // before the client closes
 		cancel()
@@ -110,11 +114,18 @@ func (t *Turn) Held() Hold {
 	return t.held
 }
 
-// Context is that of the hold, once the call has come back with it.
-func (t *Turn) Context() context.Context { return t.Held().Context() }
+// Context is one of the hold's, which the story works under, once the call has come back with it.
+func (t *Turn) Context() context.Context {
+	t.zoo.t.Helper()
+	t.Acquired()
+	return t.work
+}
 
 // Unlock releases the hold, once the call has come back with it, and returns what it answers.
-func (t *Turn) Unlock() error { return t.Held().Unlock(t.zoo.Ctx) }
+func (t *Turn) Unlock() error {
+	t.zoo.t.Helper()
+	return t.Held().Unlock()
+}
 
 // Release calls Unlock, which must succeed, once the call has come back.
 func (t *Turn) Release() {

@@ -146,7 +146,7 @@ func (w *worker) use(l *line, random *rand.Rand) {
 	defer l.users.Add(-1)
 	for !w.finishing.Load() {
 		t := Turn{Lock: l.at, Client: l.client, Called: time.Now()}
-		mayGiveUp := l.way.TryLock != nil && random.IntN(10) == 0
+		mayGiveUp := l.way.HasHolds() && random.IntN(10) == 0
 		held, err := l.take(mayGiveUp, random)
 		if err == nil {
 			session := l.session.Conn().SessionID()
@@ -164,7 +164,9 @@ func (w *worker) use(l *line, random *rand.Rand) {
 func (l *line) take(mayGiveUp bool, random *rand.Rand) (held zktest.Hold, err error) {
 	if mayGiveUp {
 		soon := time.Duration(random.IntN(200)) * time.Millisecond
-		return l.way.TryLock(context.Background(), soon)
+		waiting, stop := context.WithTimeout(context.Background(), soon)
+		defer stop()
+		return l.way.Lock(waiting)
 	}
 	held, err = l.way.Lock(context.Background())
 	if errors.Is(err, zk.ErrDeadlock) { // a failed Unlock has left zk.Lock so, for ever
@@ -181,7 +183,8 @@ const (
 
 // hold adds one to the number, for a while.
 func (w *worker) hold(l *line, t *Turn, held zktest.Hold, random *rand.Rand) {
-	if !w.holds(t, held) {
+	life := held.Context(context.Background()) // ends with the hold
+	if !w.holds(t, life) {
 		return
 	}
 	t.From = t.Until
@@ -191,11 +194,11 @@ func (w *worker) hold(l *line, t *Turn, held zktest.Hold, random *rand.Rand) {
 	t.Read = time.Now()
 	answer := w.ask(use)
 	if answer.Refused {
-		t.RefusedAlive = w.holds(t, held)
+		t.RefusedAlive = w.holds(t, life)
 		return
 	}
 	t.Base = answer.Number
-	w.work(t, held, isLong)
+	w.work(t, life, isLong)
 	if !t.Told.IsZero() {
 		// It takes its time to stop. While its session lives, nobody may come in before Unlock.
 		time.Sleep(time.Duration(random.Int64N(int64(sessionTimeout / 2))))
@@ -206,7 +209,7 @@ func (w *worker) hold(l *line, t *Turn, held zktest.Hold, random *rand.Rand) {
 	}
 	use.Write, use.Base = true, t.Base
 	if w.ask(use).Refused {
-		t.RefusedAlive = w.holds(t, held)
+		t.RefusedAlive = w.holds(t, life)
 	} else {
 		t.Wrote = time.Now()
 	}
@@ -214,12 +217,12 @@ func (w *worker) hold(l *line, t *Turn, held zktest.Hold, random *rand.Rand) {
 
 // work takes some milliseconds. If it is long, it takes a second, and until no fault befalls the
 // client, but not for ever. It ends at once when the holder is told that the lock is lost.
-func (w *worker) work(t *Turn, held zktest.Hold, isLong bool) {
+func (w *worker) work(t *Turn, life context.Context, isLong bool) {
 	began, atLeast := time.Now(), 3*time.Millisecond
 	if isLong {
 		atLeast = time.Second
 	}
-	for w.holds(t, held) && time.Since(began) < longest {
+	for w.holds(t, life) && time.Since(began) < longest {
 		time.Sleep(time.Millisecond)
 		if time.Since(began) < atLeast {
 			continue
@@ -240,15 +243,15 @@ func (w *worker) ask(u Use) (answer Answer) {
 }
 
 // holds tells whether the holder may take the lock for its own, and notes when.
-func (w *worker) holds(t *Turn, held zktest.Hold) bool {
+func (w *worker) holds(t *Turn, life context.Context) bool {
 	now := time.Now()
 	w.pulse.settle()
-	if held.Context().Err() == nil {
+	if life.Err() == nil {
 		t.Until = now
 		return true
 	}
 	if t.Told.IsZero() {
-		t.Told, t.Why = now, why(context.Cause(held.Context()))
+		t.Told, t.Why = now, why(context.Cause(life))
 	}
 	return false
 }
@@ -270,9 +273,9 @@ func why(lost error) string {
 func (w *worker) release(l *line, t *Turn, held zktest.Hold, session int64) {
 	const tries = 3 // as a user would, who then gives up
 	called := time.Now()
-	err := held.Unlock(context.Background())
+	err := held.Unlock()
 	for try := 1; try < tries && err != nil && !l.way.HasHolds(); try++ {
-		err = held.Unlock(context.Background())
+		err = held.Unlock()
 	}
 	if t.From.IsZero() {
 		return

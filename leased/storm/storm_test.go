@@ -55,21 +55,25 @@ func deaf(way zktest.Way) zktest.Way {
 		}
 		return deafHold{held}, nil
 	}
-	way.TryLock = nil
 	return way
 }
 
 type deafHold struct{ zktest.Hold }
 
-func (h deafHold) Context() context.Context { return context.WithoutCancel(h.Hold.Context()) }
+func (h deafHold) Context(parent context.Context) context.Context {
+	return context.WithoutCancel(h.Hold.Context(parent))
+}
 
 // impatient takes it for success when its time is up.
 func impatient(way zktest.Way) zktest.Way {
+	right := way.Lock
 	way.Lock = func(ctx context.Context) (zktest.Hold, error) {
-		held, err := way.TryLock(ctx, 200*time.Millisecond)
+		waiting, stop := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer stop()
+		held, err := right(waiting)
 		if err != nil {
 			nothing := func() error { return nil }
-			return zktest.HoldOf(context.Background(), nothing), nil
+			return zktest.HoldOf(nothing), nil
 		}
 		return held, nil
 	}
@@ -86,17 +90,16 @@ func forgetful(way zktest.Way) zktest.Way {
 		}
 		return forgetfulHold{held}, nil
 	}
-	way.TryLock = nil
 	return way
 }
 
 type forgetfulHold struct{ zktest.Hold }
 
-func (h forgetfulHold) Unlock(ctx context.Context) error {
+func (h forgetfulHold) Unlock() error {
 	if rand.IntN(10) == 0 {
 		return nil
 	}
-	return h.Hold.Unlock(ctx)
+	return h.Hold.Unlock()
 }
 
 // A storm that finds nothing proves something only if it would have found something.

@@ -13,23 +13,20 @@ import (
 
 // The errors that callers ask for, with errors.Is.
 var (
-	ErrLocked  = errors.New("the lock could not be had in time")
-	ErrNotHeld = errors.New("the lock is not held: call Unlock once for each Lock, on the hold that it returned")
+	ErrLocked  = errors.New("another client is before us in the queue")
+	ErrNotHeld = errors.New("the lock is not held: this hold was released, or is nil")
 	ErrLost    = errors.New("the lock was lost: its connection broke, or its znode was deleted")
 )
 
-// errNoContext is also for Unlock.
-var errNoContext = errors.New("zklock: the context is nil: give context.Background(), or one with a deadline")
-
 // longestPath leaves room for the rest of a request. The server reads at most 1 MB of one
-// (jute.maxbuffer). At more it hangs up, and the lock would ask again and again.
+// (jute.maxbuffer). At more it hangs up, and the lock would ask forever.
 const longestPath = 500_000
 
 // check refuses what can never become a lock.
 func check(ctx context.Context, s *Session, path string) error {
 	switch {
 	case ctx == nil:
-		return errNoContext
+		return errors.New("zklock: the context is nil: give context.Background(), or one with a deadline")
 	case s == nil || s.conn == nil:
 		return errors.New("zklock: the session is nil or empty: give the one that Open returned")
 	case len(path) > longestPath:
@@ -38,6 +35,8 @@ func check(ctx context.Context, s *Session, path string) error {
 		return fmt.Errorf("zklock: path %.40q: want an absolute path below the root, such as /locks/orders", path)
 	case s.isClosed():
 		return fmt.Errorf("zklock: lock %.100s: the session is closed: open another one", path)
+	case ctx.Err() != nil:
+		return failed("lock", path, context.Cause(ctx))
 	}
 	return nil
 }
@@ -61,15 +60,6 @@ func unanswered(err error) bool {
 	}
 	var broken net.Error // the connection broke while the request was being sent
 	return errors.As(err, &broken)
-}
-
-// whyEnded says why a context is over: its error, and the cause if one was given.
-func whyEnded(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
 }
 
 // failed says what was being done to which path, and why it failed. It returns nil for nil.

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// Session is a connection to ZooKeeper that tells the holders of its locks when it is lost.
-// It is safe for use by many goroutines.
+// Session is a connection to ZooKeeper. It is safe for use by many goroutines.
+//
+// TODO 3: Unlock has to know the session time-out.
+// 待办 3：Unlock 要知道会话超时是多长。
+// TODO 6: the client library calls zk.WithEventCallback at each change of the connection's
+// state. Make a context of each connection, which ends with it.
+// 待办 6：连接状态每次变化，客户端库都会调用 zk.WithEventCallback。给每条连接做一个随它结束的 context。
 //
 // When ZooKeeper ends the session, the client library begins another one by itself: what
 // was held is lost, and locks can be had again over the same Session.
@@ -21,10 +25,6 @@ type Session struct {
 
 	open  context.Context // ends with Close
 	close context.CancelCauseFunc
-
-	mu         sync.Mutex
-	current    context.Context // ends when the present connection ends: see connection
-	disconnect context.CancelCauseFunc
 }
 
 // Option is an option of the client library, such as zk.WithDialer.
@@ -42,15 +42,12 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	}
 	s := &Session{}
 	s.open, s.close = context.WithCancelCause(context.Background())
-	s.current, s.disconnect = context.WithCancelCause(s.open)
-	s.disconnect(ErrLost) // there is none yet
 
 	allOptions := func(conn *zk.Conn) {
 		zk.WithLogInfo(false)(conn)
 		for _, option := range options {
 			option(conn)
 		}
-		zk.WithEventCallback(s.hear)(conn)
 	}
 	several := slices.Repeat(servers, 2) // with one alone, the library rests for a second before it connects again
 	conn, events, err := zk.Connect(several, timeout, allOptions)
@@ -59,9 +56,9 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	}
 	s.conn = conn
 	tooLate := time.After(openPatience)
-	for s.connection().Err() != nil { // hear has not heard of a connection
+	for conn.State() != zk.StateHasSession {
 		select {
-		case <-events: // hear has been called: look again
+		case <-events: // the state has changed: look again
 		case <-tooLate:
 			s.Close()
 			return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q?", openPatience, servers)
@@ -76,7 +73,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 }
 
 // Conn is the session's connection. Do not close it: then the servers delete the znodes
-// before the holders hear of it. Call Close of the Session.
+// before the holders learn of it. Call Close of the Session.
 func (s *Session) Conn() *zk.Conn { return s.conn }
 
 // Close ends the session. Every hold is lost, and every waiting Lock returns an error. The
@@ -88,48 +85,6 @@ func (s *Session) Close() {
 }
 
 func (s *Session) isClosed() bool { return s.open.Err() != nil }
-
-// hear is called by the client library at each change of the connection's state. It must
-// not block.
-//
-// The rule is: no connection, no hold. Nobody can know from here whether the servers keep the
-// session or have ended it, so a holder that is cut off is told that the lock is lost. That is
-// in time, since the client has less patience with the servers than they have with it:
-//
-//	the client sends a ping               each third of the session time-out
-//	the client gives up the connection    when it has heard nothing for two thirds of it
-//	the servers end the session           when they have heard nothing for all of it
-//
-// So the holder has a third to stop in, less what the last answer took. This assumes that pings
-// are answered soon, that the clocks of client and server run at about the same rate, that the
-// process is not paused, and that the server to which we are connected is in touch with the
-// others. One that is cut off from them goes on answering pings for a while: then the holder is
-// told late. In these cases the fencing token helps.
-//
-// The price: when the connection breaks for a moment, the hold is lost, though the session
-// lives.
-func (s *Session) hear(event zk.Event) {
-	if event.Type != zk.EventSession { // a watch has fired
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch event.State {
-	case zk.StateHasSession: // connected, with the old session or a new one
-		s.current, s.disconnect = context.WithCancelCause(s.open)
-	case zk.StateDisconnected, zk.StateExpired:
-		s.disconnect(ErrLost)
-	}
-}
-
-// connection returns a context that ends, with the cause ErrLost, when the present connection
-// is lost. Until then the session is the same. If there is no connection now, the context has
-// ended already.
-func (s *Session) connection() context.Context {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.current
-}
 
 // mustAskAgain tells whether a request that ended with err is to be made again: it was not
 // answered, and the session is not closed.

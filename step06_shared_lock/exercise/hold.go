@@ -2,51 +2,44 @@ package sharedlock
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"sync"
 )
 
 // Hold is one time of having the lock, from Lock or RLock to the last Unlock. Whoever has the
 // hold can unlock, and nobody else. It is safe for use by many goroutines.
 type Hold struct {
-	lock *RWLock
-	kind kind // by which call it began
-	place
-	connection context.Context // when it ends, the hold is lost
-	token      int64
+	lock  *RWLock
+	mine  place
+	token int64
+	life  context.Context // ends when the hold is lost (ErrLost) or released (ErrNotHeld)
+	end   context.CancelCauseFunc
 
-	given context.Context // what Lock was given
-	ctx   context.Context // what Context returns, made from given
-	stop  context.CancelCauseFunc
-
-	mu         sync.Mutex
-	count      int         // calls to Lock and RLock without an Unlock yet
-	ended      error       // ErrLost or errReleased, once ctx has been ended
-	stopListen func() bool // so that the end of the connection does not call end any more
+	mu    sync.Mutex
+	count int // calls to Lock and RLock without an Unlock yet
 }
 
-// holdKey is the key under which a hold's context carries the hold: one for each lock.
-type holdKey struct{ lock *RWLock }
-
-// errReleased is the cause of a context whose hold was released.
-var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
-
-// begin makes the hold's context.
-func (h *Hold) begin(given context.Context) {
-	h.mu.Lock() // end waits for it, should the connection have ended already
-	defer h.mu.Unlock()
-	h.count = 1
-	h.given = given
-	carrying := context.WithValue(given, holdKey{h.lock}, h)
-	h.ctx, h.stop = context.WithCancelCause(carrying)
-	h.stopListen = context.AfterFunc(h.connection, func() { h.end(ErrLost) })
+// newHold returns a hold that is lost when the connection is.
+func newHold(l *RWLock, mine place, connection context.Context, token int64) *Hold {
+	h := &Hold{lock: l, mine: mine, token: token, count: 1}
+	h.life, h.end = context.WithCancelCause(connection)
+	return h
 }
 
-// Context ends, with the cause ErrLost, when the lock is lost. Work under the lock should
-// stop then, and call Unlock. It ends when the lock is released. It also ends with the context
-// that was given to Lock; in that case the lock is still held, and Unlock is due. When
-// somebody deletes the znode, only Unlock notices.
-func (h *Hold) Context() context.Context { return h.ctx }
+// Context is for the work under the lock. It is made from parent, and ends with it. It also
+// ends when the lock is lost, with the cause ErrLost: then the work should stop. And it ends
+// when the lock is released. When somebody deletes the znode, only Unlock notices.
+func (h *Hold) Context(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
+	context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
+	return ctx
+}
+
+// holdIn returns the hold of the lock that ctx carries, or nil. It may be over.
+func holdIn(ctx context.Context, l *RWLock) *Hold {
+	h, _ := ctx.Value(l).(*Hold)
+	return h
+}
 
 // Token is the fencing token. A writer's is greater than those of all holds before on the
 // same path, a reader's than those of all writers before. So a store that knows who reads
@@ -54,67 +47,24 @@ func (h *Hold) Context() context.Context { return h.ctx }
 // a read below the first, and a write below the second.
 func (h *Hold) Token() int64 { return h.token }
 
-// holdIn returns the hold of the lock that ctx carries, or nil. It may be over.
-func holdIn(ctx context.Context, lock *RWLock) *Hold {
-	h, _ := ctx.Value(holdKey{lock}).(*Hold)
-	return h
-}
-
-// enter counts one more Lock or RLock inside the hold. inside is false if the hold was
-// released, and then the caller queues up like anybody else. (The hold's context has ended with
-// it, so the caller came here with one made by context.WithoutCancel, or while another goroutine
-// unlocks.) Nobody enters a hold that was lost: all that is left to do in it is to call Unlock.
+// enter counts one more Lock or RLock inside the hold. Nobody enters a hold that is over.
 //
-// TODO 4: two readers are inside, and both ask to write. Whom does each of them wait for?
-// 待办 4：两个读者都在临界区里，又都要写。各自在等谁？
-func (h *Hold) enter(k kind) (inside bool, err error) {
+// TODO 4: two readers hold the lock, and both ask to write. Whom does each of them wait for?
+// 待办 4：两个读者都持有锁，又都要写。各自在等谁？
+func (h *Hold) enter(k kind) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.count == 0 {
-		return false, nil
-	}
-	if h.ended != nil {
-		return false, h.ended
+	if h.life.Err() != nil {
+		return context.Cause(h.life)
 	}
 	h.count++
-	return true, nil
+	return nil
 }
 
-// exit counts one Unlock. isLast tells that the lock is to be released.
-func (h *Hold) exit() (isLast bool, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.count == 0 {
-		return false, ErrNotHeld
+// lost returns ErrLost if the hold was lost, else nil.
+func (h *Hold) lost() error {
+	if cause := context.Cause(h.life); errors.Is(cause, ErrLost) {
+		return cause
 	}
-	h.count--
-	if h.ended == ErrLost {
-		err = ErrLost
-	}
-	return h.count == 0, err
+	return nil
 }
-
-// exitAgain takes the last exit back: the server has refused the delete.
-func (h *Hold) exitAgain() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.count = 1
-}
-
-// end ends the hold's context, if that has not ended yet.
-func (h *Hold) end(cause error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ended != nil {
-		return
-	}
-	h.ended = cause
-	h.stopListen()
-	h.stop(cause)
-}
-
-// noCopy makes go vet warn of a copied lock: a copy would not find the holds of the original.
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}

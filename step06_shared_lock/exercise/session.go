@@ -17,7 +17,8 @@ import (
 // When ZooKeeper ends the session, the client library begins another one by itself: what
 // was held is lost, and locks can be had again over the same Session.
 type Session struct {
-	conn *zk.Conn
+	conn    *zk.Conn
+	timeout time.Duration
 
 	open  context.Context // ends with Close
 	close context.CancelCauseFunc
@@ -40,10 +41,10 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	if len(servers) == 0 {
 		return nil, errors.New("zklock: open a session: no servers: give host:port of each")
 	}
-	s := &Session{}
+	s := &Session{timeout: timeout}
 	s.open, s.close = context.WithCancelCause(context.Background())
 	s.current, s.disconnect = context.WithCancelCause(s.open)
-	s.disconnect(ErrLost) // there is none yet
+	s.disconnect(ErrLost) // there is no connection yet
 
 	allOptions := func(conn *zk.Conn) {
 		zk.WithLogInfo(false)(conn)
@@ -59,9 +60,9 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	}
 	s.conn = conn
 	tooLate := time.After(openPatience)
-	for s.connection().Err() != nil { // hear has not heard of a connection
+	for conn.State() != zk.StateHasSession {
 		select {
-		case <-events: // hear has been called: look again
+		case <-events: // the state has changed: look again
 		case <-tooLate:
 			s.Close()
 			return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q?", openPatience, servers)
@@ -76,7 +77,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 }
 
 // Conn is the session's connection. Do not close it: then the servers delete the znodes
-// before the holders hear of it. Call Close of the Session.
+// before the holders learn of it. Call Close of the Session.
 func (s *Session) Conn() *zk.Conn { return s.conn }
 
 // Close ends the session. Every hold is lost, and every waiting Lock returns an error. The
@@ -89,25 +90,31 @@ func (s *Session) Close() {
 
 func (s *Session) isClosed() bool { return s.open.Err() != nil }
 
+// mustAskAgain tells whether a request that ended with err is to be made again: it was not
+// answered, and the session is not closed.
+func (s *Session) mustAskAgain(err error) bool {
+	return unanswered(err) && !s.isClosed()
+}
+
+// pause is for a loop that asks again: while a connection is being closed, each request
+// fails at once.
+func pause() { time.Sleep(time.Millisecond) }
+
 // hear is called by the client library at each change of the connection's state. It must
 // not block.
 //
-// The rule is: no connection, no hold. Nobody can know from here whether the servers keep the
-// session or have ended it, so a holder that is cut off is told that the lock is lost. That is
-// in time, since the client has less patience with the servers than they have with it:
+// The rule is: no connection, no hold. From here nobody can know whether the servers keep the
+// session or have ended it. So a holder whose connection is lost must take its lock for lost:
 //
 //	the client sends a ping               each third of the session time-out
 //	the client gives up the connection    when it has heard nothing for two thirds of it
 //	the servers end the session           when they have heard nothing for all of it
 //
-// So the holder has a third to stop in, less what the last answer took. This assumes that pings
-// are answered soon, that the clocks of client and server run at about the same rate, that the
-// process is not paused, and that the server to which we are connected is in touch with the
-// others. One that is cut off from them goes on answering pings for a while: then the holder is
-// told late. In these cases the fencing token helps.
-//
-// The price: when the connection breaks for a moment, the hold is lost, though the session
-// lives.
+// That leaves a third to stop in, less what the last answer took. It assumes that pings are
+// answered soon, that the clocks of client and server run at about the same rate, that the process
+// is not paused, and that our server is in touch with the others. Where that is not so, the
+// fencing token helps. The price is that a connection which breaks for a moment costs the hold,
+// though the session lives.
 func (s *Session) hear(event zk.Event) {
 	if event.Type != zk.EventSession { // a watch has fired
 		return
@@ -130,13 +137,3 @@ func (s *Session) connection() context.Context {
 	defer s.mu.Unlock()
 	return s.current
 }
-
-// mustAskAgain tells whether a request that ended with err is to be made again: it was not
-// answered, and the session is not closed.
-func (s *Session) mustAskAgain(err error) bool {
-	return unanswered(err) && !s.isClosed()
-}
-
-// pause is for a loop that asks again: while a connection is being closed, each request
-// fails at once.
-func pause() { time.Sleep(time.Millisecond) }

@@ -77,19 +77,19 @@ func hold(ctx context.Context, w *wire, way zktest.Way, held zktest.Hold, enter 
 		token = fmt.Sprintf(", its token is %d", held.Token())
 	}
 	w.say("holds the lock%s; Enter releases it", token)
+	work := held.Context(ctx)
 	select {
 	case <-enter:
-	case <-ctx.Done():
-	case <-held.Context().Done():
+	case <-work.Done():
 	}
-	isLost := held.Context().Err() != nil && ctx.Err() == nil
+	isLost := work.Err() != nil && ctx.Err() == nil
 	if isLost {
-		w.say("was told: %v", context.Cause(held.Context()))
-		_ = held.Unlock(context.Background())
+		w.say("was told: %v", context.Cause(work))
+		_ = held.Unlock()
 		w.say("stopped, and called Unlock")
 		return nil
 	}
-	if err := held.Unlock(context.Background()); err != nil {
+	if err := held.Unlock(); err != nil {
 		w.say("Unlock has failed")
 		return err
 	}

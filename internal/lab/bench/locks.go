@@ -85,7 +85,7 @@ func turnOf(way zktest.Way) turn {
 		if err != nil {
 			return err
 		}
-		return held.Unlock(context.Background())
+		return held.Unlock()
 	}
 }
 

@@ -59,7 +59,7 @@ func inOneQueue(t *testing.T, z *zktest.Zoo, path string, theirs []Peer, ours ma
 					err = look(m, Room(path))
 				}
 				if err == nil {
-					err = held.Unlock(ctx)
+					err = held.Unlock()
 				}
 				if err != nil {
 					return fmt.Errorf("turn %d: %w", i+1, err)

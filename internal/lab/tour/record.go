@@ -147,8 +147,8 @@ type shownHold struct {
 	ended func()
 }
 
-func (h shownHold) Unlock(ctx context.Context) error {
-	err := h.Hold.Unlock(ctx)
+func (h shownHold) Unlock() error {
+	err := h.Hold.Unlock()
 	if err == nil {
 		h.ended()
 	}

@@ -37,7 +37,7 @@ func (c *Candidate) Campaign(ctx context.Context) (*reentrant.Hold, error) {
 	_, err = c.conn.Create(c.sign(office), []byte(c.name), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	if err != nil {
 		err = fmt.Errorf("put up the name at %s: %w", c.path, err)
-		return nil, errors.Join(err, office.Unlock(context.Background()))
+		return nil, errors.Join(err, office.Unlock())
 	}
 	return office, nil
 }
@@ -70,5 +70,5 @@ func (c *Candidate) Leader() (name string, err error) {
 // Resign ends the time in office. It returns an error when that had ended
 // already, and takes nobody else's name away.
 func (c *Candidate) Resign(office *reentrant.Hold) error {
-	return errors.Join(c.conn.Delete(c.sign(office), -1), office.Unlock(context.Background()))
+	return errors.Join(c.conn.Delete(c.sign(office), -1), office.Unlock())
 }

@@ -53,5 +53,5 @@ func (c *Candidate) Leader() (name string, err error) {
 // TODO 4: and when somebody else leads by now?
 // 待办 4：这时若已由别人领导呢？
 func (c *Candidate) Resign(office *reentrant.Hold) error {
-	return office.Unlock(context.Background())
+	return office.Unlock()
 }
