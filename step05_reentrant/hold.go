@@ -32,6 +32,9 @@ func newHold(l *Lock, mine place, connection context.Context, token int64) *Hold
 func (h *Hold) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
 	context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
+	if h.life.Err() != nil {
+		cancel(context.Cause(h.life)) // at once, where AfterFunc would do it in a moment
+	}
 	return ctx
 }
 
