@@ -41,6 +41,7 @@ func TestTheChinesePageSaysTheSame(t *testing.T) {
 			sameCode(t, zh.path, e, z)
 			sameNumbers(t, zh.path, e, z)
 			r.sameLinks(t, en, zh, e, z)
+			sameRows(t, en, zh, e, z)
 		}
 	}
 }
@@ -138,4 +139,80 @@ func (r repository) sameLinks(t *testing.T, en, zh page, e, z section) {
 			t.Errorf("%s:%d: no link to %s, as %s:%d has", zh.path, z.line, wanted, en.path, l.number)
 		}
 	}
+}
+
+// sameRows: a table has the same rows in the same order. A row is known by what is not
+// translated: its code, its numbers, and the files to which it leads.
+func sameRows(t *testing.T, en, zh page, e, z section) {
+	t.Helper()
+	if len(e.rows) != len(z.rows) {
+		t.Errorf("%s:%d: %d rows of tables, in English %d", zh.path, z.line, len(z.rows), len(e.rows))
+		return
+	}
+	for i, english := range e.rows {
+		chinese := z.rows[i]
+		if cells(english) != cells(chinese) {
+			t.Errorf("%s:%d: a row of %d cells, in English of %d", zh.path, chinese.number, cells(chinese), cells(english))
+		}
+		found := untranslated(zh, chinese)
+		for _, wanted := range untranslated(en, english) {
+			if !slices.Contains(found, wanted) {
+				t.Errorf("%s:%d: no %s in this row, as %s:%d has", zh.path, chinese.number, wanted, en.path, english.number)
+			}
+		}
+	}
+}
+
+func cells(row line) int { return strings.Count(row.text, "|") }
+
+// untranslated is what the row of a table has in common with that of the other language.
+func untranslated(p page, row line) (all []string) {
+	for _, span := range codeSpan.FindAllStringSubmatch(row.text, -1) {
+		all = append(all, span[1])
+	}
+	of := section{prose: []line{{row.number, codeSpan.ReplaceAllString(row.text, "")}}}
+	all = append(all, of.numbers()...)
+	for _, l := range of.links() {
+		file, _ := p.resolve(l.text)
+		all = append(all, strings.Replace(file, ".zh-CN.", ".", 1))
+	}
+	return all
+}
+
+// The glossary has the same terms, in the same order, in both languages.
+func TestTheGlossaryHasTheSameTerms(t *testing.T) {
+	r := read(t)
+	english := glossary(t, r.pages["docs/course.md"], "Glossary")
+	chinese := glossary(t, r.pages["docs/course.zh-CN.md"], "术语表")
+	if len(english) == 0 || len(english) != len(chinese) {
+		t.Fatalf("%d rows in English, %d in Chinese", len(english), len(chinese))
+	}
+	for i, e := range english {
+		z := chinese[i]
+		isSame := e.cells[0] == z.cells[1] && e.cells[1] == z.cells[0] && e.cells[3] == z.cells[3]
+		if !isSame {
+			t.Errorf("docs/course.md:%d says %q, docs/course.zh-CN.md:%d says %q", e.number, e.cells, z.number, z.cells)
+		}
+	}
+}
+
+type term struct {
+	number int
+	cells  []string // the term in this language, in the other one, what it is, and who uses it
+}
+
+func glossary(t *testing.T, p page, heading string) (terms []term) {
+	t.Helper()
+	i := slices.IndexFunc(p.sections, func(s section) bool { return s.heading == heading })
+	if i < 0 {
+		t.Fatalf("%s has no section %s", p.path, heading)
+	}
+	for _, row := range p.sections[i].rows[2:] { // below the head and its line
+		var cells []string
+		for _, cell := range strings.Split(strings.Trim(row.text, "|"), "|") {
+			cells = append(cells, strings.ReplaceAll(strings.TrimSpace(cell), "，", ", "))
+		}
+		terms = append(terms, term{row.number, cells})
+	}
+	return terms
 }

@@ -25,6 +25,7 @@ type section struct {
 	line    int
 	prose   []line // without code
 	words   []line // what stands between backquotes
+	rows    []line // of tables, as they stand
 	blocks  []block
 }
 
@@ -70,6 +71,9 @@ func parse(path, text string) page {
 		default:
 			for _, span := range codeSpan.FindAllStringSubmatch(text, -1) {
 				s.words = append(s.words, line{number, span[1]})
+			}
+			if strings.HasPrefix(text, "|") {
+				s.rows = append(s.rows, line{number, text})
 			}
 			s.prose = append(s.prose, line{number, codeSpan.ReplaceAllString(text, "")})
 		}
