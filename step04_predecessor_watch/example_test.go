@@ -12,8 +12,14 @@ import (
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
+// orders is the lock's directory. A program of your own has something like /locks/orders.
+const orders = "/zklock-example-04"
+
+func ship(order int) { fmt.Println("order", order, "is shipped, by one worker at a time") }
+
 // It is used as step 2's lock is.
 func Example() {
+	ctx := context.Background()
 	// A program of your own names its servers in place of the tests'.
 	conn, _, err := zk.Connect(zktest.Servers(), 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
@@ -21,14 +27,14 @@ func Example() {
 	}
 	defer conn.Close()
 
-	lock := predecessorwatch.New(conn, "/zklock-example-04")
-	if err := lock.Lock(context.Background()); err != nil {
+	lock := predecessorwatch.New(conn, orders)
+	if err := lock.Lock(ctx); err != nil { // waits while another worker holds the lock
 		log.Fatal(err)
 	}
-	fmt.Println("one client at a time comes here")
+	ship(17)
 	if err := lock.Unlock(); err != nil {
 		log.Fatal(err)
 	}
-	_ = conn.Delete("/zklock-example-04", -1) // the directory stays, as a rule
-	// Output: one client at a time comes here
+	_ = conn.Delete(orders, -1) // the directory stays, as a rule
+	// Output: order 17 is shipped, by one worker at a time
 }
