@@ -22,7 +22,11 @@ type installation struct {
 	java      string
 }
 
-var errNoJava = errors.New("there is no java to run it")
+var (
+	errNotInstalled = errors.New("no ZooKeeper is installed")
+	errNoJava       = errors.New("there is no java to run it")
+	errNoFolder     = errors.New("no folder can be made for its files")
+)
 
 // findInstallation looks in ZOOKEEPER_HOME, and only there if it is set, then
 // where Debian and Homebrew put ZooKeeper. The java is that of JAVA_HOME, else
@@ -39,7 +43,8 @@ func findInstallation() (found installation, err error) {
 		places = append(places, apache("Homebrew", prefix+"/opt/zookeeper/libexec", prefix+"/opt/openjdk/bin/java"))
 	}
 	notThere := fmt.Errorf(
-		"no ZooKeeper is installed: ZOOKEEPER_HOME is not set, and there is no %s and no Homebrew zookeeper",
+		"%w: ZOOKEEPER_HOME is not set, and there is no %s and no Homebrew zookeeper",
+		errNotInstalled,
 		debian,
 	)
 	if home := os.Getenv("ZOOKEEPER_HOME"); home != "" {
@@ -92,12 +97,18 @@ func (i installation) isThere() bool {
 	})
 }
 
-// repairLocal returns the command that helps against an error of findLocal.
+// repairLocal returns the command that helps against an error of the backend local. What is
+// installed need not be installed.
 func repairLocal(err error) string {
-	if os.Getenv("ZOOKEEPER_HOME") != "" && !errors.Is(err, errNoJava) {
+	switch {
+	case errors.Is(err, errNotInstalled), errors.Is(err, errNoJava):
+		return InstallCommand()
+	case errors.Is(err, errNoFolder):
+		return "export TMPDIR=/tmp, or another folder that is there and that you may write to"
+	case os.Getenv("ZOOKEEPER_HOME") != "":
 		return "unset ZOOKEEPER_HOME"
 	}
-	return InstallCommand()
+	return "the end of the server's log above says what to look at; or: export ZK_BACKEND=docker"
 }
 
 // findLocal finds what can run private servers as child processes, with their data in a

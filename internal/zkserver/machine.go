@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf16"
 )
 
 // A machine has one server, which it runs, again and again, with the data that it had.
@@ -70,7 +71,21 @@ clientPortListenBacklog=1000
 admin.enableServer=false
 4lw.commands.whitelist=*
 %s
-`, dataDir, address, port, strings.Join(more, "\n"))
+`, propertyValue(dataDir), address, port, strings.Join(more, "\n"))
+}
+
+// propertyValue writes a text as Java reads it in a file of properties: that is in ISO 8859-1, and a
+// backslash begins an escape. A folder can have any name.
+func propertyValue(text string) string {
+	var value strings.Builder
+	for _, unit := range utf16.Encode([]rune(text)) {
+		if isPlain := unit > ' ' && unit < 0x7f && unit != '\\'; isPlain {
+			value.WriteByte(byte(unit))
+			continue
+		}
+		fmt.Fprintf(&value, `\u%04x`, unit)
+	}
+	return value.String()
 }
 
 // Restart starts the server, again after a Kill, at the same address and with

@@ -42,7 +42,7 @@ const quietLogback = `<configuration>
 func (i installation) machine([]int) (machine, error) {
 	dir, err := os.MkdirTemp("", "zklock-")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNoFolder, err)
 	}
 	clean, err := watchdog(`read -r pid <"${1:?}"/pid && kill -9 "$pid"
 		rm -rf "$1" || { sleep 1; rm -rf "$1"; }`, dir)
@@ -89,6 +89,7 @@ func (p *javaProcess) start(context.Context) error {
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-cp", p.classpath,
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(p.dir, "zoo.cfg"))
+	java.Env = append(java.Environ(), "LC_ALL=C.UTF-8") // in which it reads the names of files
 	java.Stdout, java.Stderr = log, log
 	java.SysProcAttr = process.WithoutCtrlC()
 	start, err := java.StdinPipe()
