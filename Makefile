@@ -47,7 +47,7 @@ exercise: ready ## your version of a step in the folder yours, and its test
 ## STEP=4           which exercise; else how far each is, and the first that is not done
 	@go run ./internal/cmd/exercise check $(STEP)
 
-hint: ## the next hint, more direct each time
+hint: home ## the next hint, more direct each time
 ## STEP=4           which exercise; else the first that is not done
 	@go run ./internal/cmd/exercise hint $(STEP)
 
@@ -103,17 +103,21 @@ CHECK = go vet ./... && go run $(STATICCHECK) ./... && go test $(RACE) -vet=off 
 # RACE=-race is for .ci. LATER is what a step's lock is not needed for: what the check of its exercise says of wrong locks.
 LATER = ^TestTheExercise$$
 
-ready: # the modules in silence, so that what is installed stands in the first line
+ready: home # the modules in silence, so that what is installed stands in the first line
 	@go list -m >/dev/null || { GOWORK=off go list -m >/dev/null 2>&1 || echo "This needs Go 1.25 or newer: https://go.dev/dl/"; exit 1; }
 	@go mod download || { $(NO_MODULES); exit 1; }
 	@go run ./internal/cmd/zk install
 
-labready:
+labready: home
 	@GOWORK=off go -C internal/lab mod download || { $(NO_MODULES); exit 1; }
+
+home: # without it Go says much, and nothing of HOME
+	@test -n "$$HOME" || test -n "$$GOMODCACHE$$GOPATH" && test -n "$$HOME$$GOCACHE$$XDG_CACHE_HOME" || { \
+		echo "HOME is not set, and Go keeps its modules there: export HOME=/a/folder/of/yours"; exit 1; }
 
 # An old Go fails at go.mod, and not for want of a network. If it is only the file go.work that fails, Go itself has said what to do.
 NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of reach, name a mirror in your country, and try again:'; \
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: help tour play test exercise hint explore zk check bench storm book ready labready
+.PHONY: help tour play test exercise hint explore zk check bench storm book ready labready home

@@ -1,6 +1,7 @@
 package tour
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"strconv"
@@ -20,16 +21,30 @@ const (
 	FewestWaiters = 10
 )
 
-// LimitCrowd lets no more come than there is memory for, and tells whether that is fewer.
-// A tour that takes more is killed by the system, without a word.
-func (t *Tour) LimitCrowd() (isFewer bool) {
+// LimitCrowd lets no more come than there is memory for, and than may have a file open. It says
+// why they are fewer, or "". A tour that takes more memory is killed by the system, without a
+// word; one that takes more files waits for clients that cannot connect.
+func (t *Tour) LimitCrowd() (why string, err error) {
 	wanted := t.Largest
 	if free, known := availableMemory(); known && takes(wanted) > free {
 		t.Largest = fitting(wanted, free)
+		why = "would take more memory than is free"
+	}
+	if most, known := mostFiles(); known && besides+t.Largest > most {
+		t.Largest = (most - besides) / 10 * 10
+		why = fmt.Sprintf("would take more open files than the %d that ulimit -n allows", most)
+		if t.Largest < FewestWaiters {
+			return why, fmt.Errorf("ulimit -n allows %d open files, and a tour takes %d at least: ulimit -n 4096, or ask who sets it",
+				most, besides+FewestWaiters)
+		}
 	}
 	zktest.Buffer = bufferFor(t.Largest)
-	return t.Largest < wanted
+	return why, nil
 }
+
+// besides is how many files a tour has open, and its server, besides one for each waiter: a
+// little more than was counted with all locks, 655.
+const besides = 750
 
 // takes is how much memory a tour takes with so many waiters, in bytes: a little more than
 // was measured. That was 140 MB with 10 of them, 450 to 610 MB with 1,000, the more the

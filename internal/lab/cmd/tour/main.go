@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -131,31 +130,48 @@ func score(ctx context.Context, t *tour.Tour, line *progress) error {
 		line.quiet = true
 		t.PrintScore(os.Stdout)
 	}
-	if wanted := t.Largest; t.LimitCrowd() {
-		line.note("%d waiters would take more memory than is free: so the largest crowd has %d", wanted, t.Largest)
+	page, draft, err := newPage()
+	if err != nil {
+		return err
+	}
+	defer os.Remove(draft.Name()) // if it has not become the page
+	wanted := t.Largest
+	why, err := t.LimitCrowd()
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		line.note("%d waiters %s: so the largest crowd has %d", wanted, why, t.Largest)
 	}
 	if err := t.Record(ctx); err != nil {
 		return err
 	}
 	line.end()
-	file, err := filepath.Abs(pageFile)
-	if err != nil {
-		return err
+	err = errors.Join(t.Write(draft), draft.Chmod(0o644), draft.Close())
+	if err == nil {
+		err = os.Rename(draft.Name(), page)
 	}
-	var text bytes.Buffer
-	err = errors.Join(
-		t.Write(&text),
-		os.MkdirAll(filepath.Dir(file), 0o755),
-		os.WriteFile(file, text.Bytes(), 0o644),
-	)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
+		return fmt.Errorf("write %s: %w", page, err)
 	}
-	fmt.Fprintf(os.Stderr, "\nSee it move: file://%s\n", file)
+	fmt.Fprintf(os.Stderr, "\nSee it move: file://%s\n", page)
 	if open {
-		return stage.Open("file://" + file)
+		return stage.Open("file://" + page)
 	}
 	return nil
+}
+
+// newPage makes a file beside the page, before anything is measured: where the page cannot be
+// written, that is said at once. The page that is there stays until the new one is whole.
+func newPage() (page string, draft *os.File, err error) {
+	if page, err = filepath.Abs(pageFile); err != nil {
+		return "", nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
+		return "", nil, err
+	}
+	draft, err = os.CreateTemp(filepath.Dir(page), "tour-*.html")
+	return page, draft, err
 }
 
 // matrix holds every lock against every property and prints the answers.
