@@ -20,6 +20,7 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"zklock/internal/doccheck"
+	"zklock/internal/lab/mermaid"
 )
 
 // A writer turns a page's Markdown into HTML.
@@ -148,6 +149,10 @@ func (w *writer) block(n ast.Node) {
 // or code. A line of a diff says what becomes of it.
 func (w *writer) code(n *ast.FencedCodeBlock) {
 	language := string(n.Language(w.markdown))
+	if language == "mermaid" {
+		w.picture(string(n.Lines().Value(w.markdown)))
+		return
+	}
 	kind := "code"
 	if language == "" || language == "sh" {
 		kind = "printed"
@@ -164,6 +169,15 @@ func (w *writer) code(n *ast.FencedCodeBlock) {
 		w.out.WriteString(safe)
 	}
 	w.out.WriteString("</code></pre>\n")
+}
+
+// picture draws what on the repository's host Mermaid draws.
+func (w *writer) picture(source string) {
+	svg, err := mermaid.Draw(source)
+	if err != nil {
+		w.fail("%s: %w", w.path, err)
+	}
+	fmt.Fprintf(&w.out, "<div class=\"figure\" tabindex=\"0\">%s</div>\n", svg)
 }
 
 // write writes the HTML of a node.

@@ -1,0 +1,163 @@
+package mermaid
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A sequence has a column for each who takes part, and below it its events, in order.
+type sequence struct {
+	names, labels []string
+	events        []event
+	gaps          []float64 // between a column and the next
+	x             []float64 // of the columns
+	canvas
+}
+
+// An event is a message from a column to another one, or a note over some columns.
+type event struct {
+	from, to int
+	arrow    string // "": it is a note
+	text     string
+}
+
+var (
+	participant = regexp.MustCompile(`^participant (\w+)(?: as (.+))?$`)
+	message     = regexp.MustCompile(`^(\w+)(->>|-->>|--x)(\w+): (.+)$`)
+	note        = regexp.MustCompile(`^Note over (\w+)(?:, ?(\w+))?: (.+)$`)
+)
+
+func drawSequence(lines []string) (string, error) {
+	s := &sequence{}
+	for _, line := range lines {
+		if err := s.read(line); err != nil {
+			return "", err
+		}
+	}
+	s.place()
+	return s.draw(), nil
+}
+
+func (s *sequence) read(line string) error {
+	if m := participant.FindStringSubmatch(line); m != nil {
+		label := m[2]
+		if label == "" {
+			label = m[1]
+		}
+		s.names, s.labels = append(s.names, m[1]), append(s.labels, label)
+		return nil
+	}
+	var e event
+	var from, to string
+	if m := message.FindStringSubmatch(line); m != nil {
+		from, to = m[1], m[3]
+		e.arrow, e.text = m[2], m[4]
+	} else if m := note.FindStringSubmatch(line); m != nil {
+		from, to = m[1], m[2]
+		e.text = m[3]
+		if to == "" {
+			to = from
+		}
+	} else {
+		return fmt.Errorf("mermaid: a sequence has no %q", line)
+	}
+	e.from, e.to = slices.Index(s.names, from), slices.Index(s.names, to)
+	isUnknown := e.from < 0 || e.to < 0
+	if isUnknown {
+		return fmt.Errorf("mermaid: who is in %q?", line)
+	}
+	s.events = append(s.events, e)
+	return nil
+}
+
+// place puts the columns so far apart that each text has room.
+func (s *sequence) place() {
+	s.gaps = make([]float64, len(s.names)-1)
+	for i := range s.gaps {
+		s.gaps[i] = (width(s.labels[i])+width(s.labels[i+1]))/2 + 2*padding + 20
+	}
+	for _, e := range s.events {
+		first, last := min(e.from, e.to), max(e.from, e.to)
+		needed := width(e.text) + 2*padding
+		switch {
+		case first < last:
+			s.widen(first, last, needed)
+		case first > 0: // a note over one column stays clear of the column before
+			s.widen(first-1, first, needed/2+padding)
+		}
+		if first == last && last < len(s.gaps) {
+			s.widen(last, last+1, needed/2+padding)
+		}
+	}
+	left := margin + width(s.labels[0])/2 + padding
+	for _, e := range s.events {
+		if max(e.from, e.to) == 0 {
+			left = max(left, margin+width(e.text)/2+padding)
+		}
+	}
+	s.x = []float64{left}
+	for i, gap := range s.gaps {
+		s.x = append(s.x, s.x[i]+gap)
+	}
+}
+
+// widen makes the columns from first to last at least so far apart.
+func (s *sequence) widen(first, last int, needed float64) {
+	between := s.gaps[first:last]
+	sum := 0.0
+	for _, gap := range between {
+		sum += gap
+	}
+	for i := range between {
+		between[i] += max(0, needed-sum) / float64(len(between))
+	}
+}
+
+func (s *sequence) draw() string {
+	const top = margin + boxHeight
+	height := float64(top + row*len(s.events) + margin + 10)
+	last := len(s.x) - 1
+	right := s.x[last] + width(s.labels[last])/2 + padding
+	for i, x := range s.x {
+		s.line("life", x, top-6, x, height-margin)
+		s.box("box", x, margin, width(s.labels[i])+2*padding, s.labels[i])
+	}
+	y := float64(top)
+	for _, e := range s.events {
+		y += row
+		from, to := s.x[e.from], s.x[e.to]
+		middle := (from + to) / 2
+		if e.arrow == "" {
+			wide := max(width(e.text)+2*padding, to-from+2*padding)
+			right = max(right, middle+wide/2)
+			s.box("note", middle, y-22, wide, e.text)
+			s.say("%s: %s", strings.Join(slices.Compact([]string{s.labels[e.from], s.labels[e.to]}), ", "), e.text)
+			continue
+		}
+		s.arrow(e, from, to, y)
+		s.text(middle, y-6, e.text)
+		s.say("%s → %s: %s", s.labels[e.from], s.labels[e.to], e.text)
+	}
+	return s.svg(right+margin, height)
+}
+
+// arrow draws a message. What is lost does not arrive.
+func (s *sequence) arrow(e event, from, to, y float64) {
+	direction := 1.0
+	if to < from {
+		direction = -1
+	}
+	switch e.arrow {
+	case "->>":
+		s.line("line", from, y, to, y)
+		s.head(to, y, direction)
+	case "-->>":
+		s.line("back", from, y, to, y)
+		s.head(to, y, direction)
+	case "--x":
+		s.line("back", from, y, to-12*direction, y)
+		s.cross(to-12*direction, y)
+	}
+}
