@@ -299,7 +299,9 @@ func TestNothingIsLeftOfTryLocksInAnOutage(t *testing.T) {
 	var all sync.WaitGroup
 	for range calls {
 		all.Go(func() {
-			_, err := lock.TryLock(z.Ctx, 5*time.Millisecond)
+			ctx, cancel := context.WithTimeout(z.Ctx, 5*time.Millisecond)
+			defer cancel()
+			_, err := lock.TryLock(ctx)
 			assert.ErrorIs(t, err, ErrNoAnswer)
 		})
 	}
@@ -449,7 +451,7 @@ func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float
 	const every = 5 * time.Millisecond
 	for last := begun; last.Sub(begun) < timeout*9/4; last = time.Now() {
 		select {
-		case <-hold.Context().Done():
+		case <-hold.Context(t.Context()).Done():
 			return time.Since(begun), deletes.Load(), machine
 		case <-time.After(every):
 		}
@@ -520,7 +522,7 @@ func TestAShortReplyDoesNotEndTheProcess(t *testing.T) {
 		hold, err := lock.Lock(context.Background())
 		require.NoError(t, err)
 		fmt.Println(good)
-		require.NoError(t, hold.Unlock(context.Background()))
+		require.NoError(t, hold.Unlock())
 		return
 	}
 	t.Parallel()
@@ -778,7 +780,7 @@ func TestWhyAContextHasEnded(t *testing.T) {
 	cancel(ErrLocked)
 	_, err = lock.Lock(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = lock.TryLock(ctx, time.Hour)
+	_, err = lock.TryLock(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

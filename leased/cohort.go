@@ -3,6 +3,7 @@ package leased
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +34,9 @@ type Cohort struct {
 	processHold *processHold // only who has the turn may touch it; nil if there is none
 }
 
+// ownGoroutine is who is before a call that waits for the turn.
+var ownGoroutine = "a goroutine of this process"
+
 // processHold is one time for which the process has ZooKeeper's lock. Many holds may follow one
 // another in it.
 type processHold struct {
@@ -53,55 +57,53 @@ func NewCohort(s *Session, path string) *Cohort {
 // When a holder is told that the lock is lost, the next goroutine queues up at ZooKeeper,
 // whatever the holder does. It is let in when the lock is free.
 func (c *Cohort) Lock(ctx context.Context) (*Hold, error) {
-	return c.take(ctx, forever)
+	return c.take(ctx, true)
 }
 
-// TryLock is the TryLock of a Mutex. With 0 it waits for nobody in the process, either.
-func (c *Cohort) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
-	return c.take(ctx, max(wait, 0))
+// TryLock is the TryLock of a Mutex. It waits for nobody in the process, either.
+func (c *Cohort) TryLock(ctx context.Context) (*Hold, error) {
+	return c.take(ctx, false)
 }
 
 // take is as that of a queue.
-func (c *Cohort) take(ctx context.Context, wait time.Duration) (*Hold, error) {
+func (c *Cohort) take(ctx context.Context, mayWait bool) (*Hold, error) {
 	if c.q == nil {
-		return nil, errors.New("zklock: a Cohort that is the zero value: make it with NewCohort")
+		return nil, errors.New("leased: a Cohort that is the zero value: make it with NewCohort")
 	}
 	if err := check(ctx, c.q.s, c.q.dir); err != nil {
 		return nil, err
 	}
 	c.q.s.waiting.Add(1)
 	defer c.q.s.waiting.Add(-1)
-	h, err := c.acquire(ctx, wait)
+	h, err := c.acquire(&try{s: c.q.s, ctx: ctx, mayWait: mayWait})
 	return h, failed("lock", c.q.dir, err)
 }
 
 // acquire is as that of a queue, with the process's own line before ZooKeeper's queue.
-func (c *Cohort) acquire(ctx context.Context, wait time.Duration) (*Hold, error) {
-	if ctx.Err() != nil {
-		return nil, whyEnded(ctx)
+func (c *Cohort) acquire(t *try) (*Hold, error) {
+	if t.ctx.Err() != nil {
+		return nil, whyEnded(t.ctx)
 	}
-	h, err := enterAgain(ctx, c.q, exclusive)
+	h, err := enterAgain(t.ctx, c.q, exclusive)
 	if h != nil || err != nil {
 		return h, err
 	}
-	t, end := newTry(ctx, wait)
-	defer end()
 	if err := c.takeTurn(t); err != nil {
 		return nil, err
 	}
 	if !c.processHoldIsGood() {
 		begin := func() (bool, error) { return true, c.beginProcessHold(t) }
 		late := func(bool) { c.passTurn() }
-		if _, err := doOrGiveUp(c.q.s, t.waiting, begin, late); err != nil {
+		if _, err := doOrGiveUp(t, begin, late); err != nil {
 			return nil, err // beginProcessHold or passTurn sees to the turn
 		}
 	}
-	return c.begin(ctx), nil
+	return c.begin(), nil
 }
 
 // begin makes the hold of who has the turn, in a process hold.
-func (c *Cohort) begin(ctx context.Context) *Hold {
-	h := newHold(ctx, c.q, c.processHold.place)
+func (c *Cohort) begin() *Hold {
+	h := newHold(c.q, c.processHold.place)
 	h.release = func() error { return c.release(h) }
 	h.onLoss = func() { c.letGo(h) }
 	c.mu.Lock()
@@ -120,11 +122,13 @@ func (c *Cohort) takeTurn(t *try) error {
 	if mine == nil {
 		return nil // the turn was free
 	}
+	t.behind.Store(&ownGoroutine)
 	select {
 	case <-mine:
+		t.behind.Store(nil)
 		return nil
-	case <-t.waiting.Done():
-		err = whyEnded(t.waiting)
+	case <-t.ctx.Done():
+		err = t.whyEnded()
 	case <-c.q.s.done:
 		err = zk.ErrClosing
 	}
@@ -147,8 +151,8 @@ func (c *Cohort) joinLine(t *try) (mine chan struct{}, err error) {
 		c.busy = true
 		return nil, nil
 	}
-	if !t.mayWait() {
-		return nil, errBehind
+	if !t.mayWait {
+		return nil, fmt.Errorf("%w: %s", ErrLocked, ownGoroutine)
 	}
 	mine = make(chan struct{})
 	c.line = append(c.line, mine)

@@ -153,10 +153,11 @@ func TestTryLockOfACohortComesBackThoughAnotherJoins(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := joinProcess(z, "A"), mutexes.Join(z, "B")
-	held := b.Acquire()
-	create := a.Tap.HoldReply(wiretap.Create, 1)
-	once := tryFor(a.Member, context.Background(), 0)
+	b.Acquire().Release() // makes the directory
+	create := a.Tap.HoldRequest(wiretap.Create, 1)
+	once := a.Call(a.TryLock)
 	zktest.AwaitChan(z, "the create to be under way", create.Sprung())
+	held := b.Acquire()
 	other := a.lineUp(1)
 	create.Let()
 	require.ErrorIs(t, once.Err(), ErrLocked)
@@ -233,7 +234,7 @@ func TestAProcessHoldGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 	}{
 		"at the same time": {60, func(hold *Hold, cancel func()) {
 			go cancel()
-			require.NoError(t, hold.Unlock(z.Ctx))
+			require.NoError(t, hold.Unlock())
 		}},
 		"just before the turn is given": {20, func(hold *Hold, cancel func()) {
 			takeFrom(t, c, hold)
@@ -257,7 +258,7 @@ func TestAProcessHoldGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 				all.Go(func() {
 					if hold, err := c.Lock(ctx); err == nil {
 						got.Add(1)
-						assert.NoError(t, hold.Unlock(z.Ctx))
+						assert.NoError(t, hold.Unlock())
 					}
 				})
 			}
@@ -286,13 +287,11 @@ func TestTryLockOfACohortOverAClosedSession(t *testing.T) {
 	z := zktest.New(t)
 	a := joinProcess(z, "A")
 	c := a.cohort
-	forGood, end := newTry(z.Ctx, forever)
-	defer end()
-	require.NoError(t, c.takeTurn(forGood), "the turn, as a holder has it")
+	require.NoError(t, c.takeTurn(&try{s: c.q.s, ctx: z.Ctx, mayWait: true}), "the turn, as a holder has it")
 	waiting := a.lineUp(1)
 	c.q.s.markClosed(byClose) // as Close begins
 	c.giveTurn()              // as the holder's Unlock ends
 	require.ErrorIs(t, waiting.Err(), zk.ErrClosing)
-	_, err := c.TryLock(z.Ctx, 0)
+	_, err := c.TryLock(z.Ctx)
 	require.ErrorIs(t, err, zk.ErrClosing)
 }

@@ -244,13 +244,14 @@ func pausedHolder(servers, args []string) {
 		zktest.Say("%v", err)
 		return
 	}
-	if hold.Context().Err() == nil {
+	held := hold.Context(context.Background())
+	if held.Err() == nil {
 		zktest.Say("session %d, token %d: first", s.Conn().SessionID(), hold.Token())
 		<-goOn // here it is stopped
 		zktest.Say("session %d, token %d: late", s.Conn().SessionID(), hold.Token())
 	}
-	<-hold.Context().Done()
-	zktest.Say("%v", context.Cause(hold.Context()))
+	<-held.Done()
+	zktest.Say("%v", context.Cause(held))
 }
 
 // A holder is stopped until its session has expired, and goes on. No lock can

@@ -28,9 +28,10 @@ func service(servers, args []string) {
 		return
 	}
 	zktest.Say("holds")
-	<-hold.Context().Done()
-	zktest.Say("%v", context.Cause(hold.Context()))
-	_ = hold.Unlock(ctx)
+	held := hold.Context(ctx)
+	<-held.Done()
+	zktest.Say("%v", context.Cause(held))
+	_ = hold.Unlock()
 }
 
 // A process that waits for the lock, and one that holds it, are told to end by SIGTERM. The first
@@ -48,7 +49,7 @@ func TestSIGTERMGivesTheLockBack(t *testing.T) {
 	turn.MustWait("two stand before it")
 
 	waiter.Terminate()
-	require.Contains(t, waiter.Line(), "zklock: lock "+next.Path+": "+context.Canceled.Error())
+	require.Contains(t, waiter.Line(), "leased: lock "+next.Path+": "+context.Canceled.Error())
 	z.Await("its znode to go", func() bool { return len(next.Queue()) == 2 })
 	require.False(t, turn.Returned(), "the first process holds the lock")
 

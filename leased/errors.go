@@ -13,11 +13,11 @@ import (
 
 // The errors that callers ask for, with errors.Is.
 var (
-	// ErrLocked says that TryLock's time is up.
-	ErrLocked = errors.New("the lock could not be had in time")
+	// ErrLocked says that somebody holds the lock, or stood before us in the queue.
+	ErrLocked = errors.New("somebody holds the lock, or stands before us in the queue")
 
-	// ErrNoAnswer is an ErrLocked, too: in that time no server has said whether anybody holds the lock.
-	ErrNoAnswer = fmt.Errorf("%w: no server has answered", ErrLocked)
+	// ErrNoAnswer says that no server has answered in time.
+	ErrNoAnswer = errors.New("no server has answered")
 
 	// ErrNotHeld says that an Unlock was not due.
 	ErrNotHeld = errors.New("nothing to unlock: one Unlock is due for each Lock that has returned a hold")
@@ -29,9 +29,6 @@ var (
 	ErrUpgrade = errors.New("Lock inside a hold of RLock: two readers who do so would wait for each other; " +
 		"call Unlock first")
 )
-
-// errBehind is what TryLock returns when somebody was before it.
-var errBehind = fmt.Errorf("%w: somebody holds it, or stands before us in the queue", ErrLocked)
 
 // Reason says why a lock was lost, in a few words, as for the label of a counter.
 type Reason string
@@ -83,18 +80,23 @@ const longestPath = 16 << 10
 func check(ctx context.Context, s *Session, path string) error {
 	switch {
 	case ctx == nil:
-		return errors.New("zklock: the context is nil: give context.Background()")
+		return errors.New("leased: the context is nil: give context.Background()")
 	case s == nil || s.conn == nil:
-		return errors.New("zklock: the session is nil or empty: give NewMutex, NewRWMutex or NewCohort what Open has returned")
+		return errors.New("leased: the session is nil or empty: give NewMutex, NewRWMutex or NewCohort what Open has returned")
 	case len(path) > longestPath:
-		return fmt.Errorf("zklock: a path of %d bytes, which begins with %.40q: want at most %d",
+		return fmt.Errorf("leased: a path of %d bytes, which begins with %.40q: want at most %d",
 			len(path), path, longestPath)
 	case !strings.HasPrefix(path, "/") || path == "/" || path != pathpkg.Clean(path):
-		return fmt.Errorf("zklock: path %.40q: want an absolute path below the root, such as /locks/orders", path)
+		return fmt.Errorf("leased: path %.40q: want an absolute path below the root, such as /locks/orders", path)
+	}
+	for _, element := range strings.Split(path, "/") {
+		if hasGUID(element) {
+			return fmt.Errorf("leased: path %.40q: its element %.60q has the form of a place in a lock's queue", path, element)
+		}
 	}
 	if at := strings.IndexFunc(path, refusedInPath); at >= 0 {
 		char, _ := utf8.DecodeRuneInString(path[at:])
-		return fmt.Errorf("zklock: path %.40q: the servers refuse the character %U: %w", path, char, zk.ErrInvalidPath)
+		return fmt.Errorf("leased: path %.40q: the servers refuse the character %U: %w", path, char, zk.ErrInvalidPath)
 	}
 	return nil
 }
@@ -145,17 +147,9 @@ func hasCode(err error, code int) bool {
 	return err != nil && strings.Contains(err.Error(), fmt.Sprintf("unknown error: %d", code))
 }
 
-// outOfTime is the cause of a context that ends with TryLock's time. It is a type of its own,
-// since a caller may end a context with the cause ErrLocked: then TryLock's time is not up.
-type outOfTime struct{ error }
-
-// whyEnded says why a wait is over: TryLock's time, or the caller's context.
+// whyEnded says why a context has ended.
 func whyEnded(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	var timeIsUp outOfTime
-	if errors.As(cause, &timeIsUp) {
-		return timeIsUp.error
-	}
 	// The texts are compared, and not the errors: a context need not be one of Go's own, and
 	// an error of a type that cannot be compared would panic.
 	err := ctx.Err()
@@ -178,7 +172,7 @@ func failed(what, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("zklock: %s %s: %w%s", what, short(path), err, advice(err))
+	return fmt.Errorf("leased: %s %s: %w%s", what, short(path), err, advice(err))
 }
 
 // short is a path as an error shows it: of a very long one the beginning and the end, which has the

@@ -34,8 +34,8 @@ func ship(ctx context.Context, lock *leased.Mutex, orders *store) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, hold.Unlock(ctx)) }()
-	return orders.write(hold.Context(), hold.Token(), "shipped")
+	defer func() { err = errors.Join(err, hold.Unlock()) }()
+	return orders.write(hold.Context(ctx), hold.Token(), "shipped")
 }
 
 // store stands for your database: it refuses a token that is smaller than the last.
@@ -85,7 +85,7 @@ func ExampleHold_Context() {
 			return err
 		}
 		fmt.Println("audit")
-		return hold.Unlock(ctx)
+		return hold.Unlock()
 	}
 
 	ctx := context.Background()
@@ -94,8 +94,8 @@ func ExampleHold_Context() {
 		log.Fatal(err)
 	}
 	fmt.Println("order")
-	err = audit(hold.Context())
-	fmt.Println("done:", errors.Join(err, hold.Unlock(ctx)))
+	err = audit(hold.Context(ctx))
+	fmt.Println("done:", errors.Join(err, hold.Unlock()))
 	// Output:
 	// order
 	// audit
@@ -114,14 +114,14 @@ func ExampleHold_Token() {
 		log.Fatal(err)
 	}
 	_ = orders.write(ctx, first.Token(), "first")
-	_ = first.Unlock(ctx)
+	_ = first.Unlock()
 
 	second, err := lock.Lock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	_ = orders.write(ctx, second.Token(), "second")
-	_ = second.Unlock(ctx)
+	_ = second.Unlock()
 
 	fmt.Println("a late write of the first:", orders.write(ctx, first.Token(), "late"))
 	fmt.Println("the store keeps:", orders.state)
@@ -144,14 +144,14 @@ func ExampleMutex_TryLock() {
 	}
 
 	lock := leased.NewMutex(other, "/locks/orders")
-	_, err = lock.TryLock(ctx, 50*time.Millisecond)
-	fmt.Println("not in time:", errors.Is(err, leased.ErrLocked))
+	_, err = lock.TryLock(ctx)
+	fmt.Println("somebody holds it:", errors.Is(err, leased.ErrLocked))
 
-	_ = hold.Unlock(ctx)
-	hold, err = lock.TryLock(ctx, time.Minute)
-	fmt.Println("in time:", err)
-	_ = hold.Unlock(ctx)
+	_ = hold.Unlock()
+	hold, err = lock.TryLock(ctx)
+	fmt.Println("nobody holds it:", err)
+	_ = hold.Unlock()
 	// Output:
-	// not in time: true
-	// in time: <nil>
+	// somebody holds it: true
+	// nobody holds it: <nil>
 }

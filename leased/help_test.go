@@ -150,18 +150,13 @@ func inTurn(m *zktest.Member, inside func()) func(context.Context) (zktest.Hold,
 			return nil, err
 		}
 		inside()
-		return held, held.Unlock(ctx)
+		return held, held.Unlock()
 	}
 }
 
 // lock is a call to Lock with a context of the test's own.
 func lock(m *zktest.Member, ctx context.Context) *zktest.Turn {
 	return m.StartIn(ctx)
-}
-
-// try is a call to TryLock, likewise.
-func tryFor(m *zktest.Member, ctx context.Context, wait time.Duration) *zktest.Turn {
-	return m.Call(func(context.Context) (zktest.Hold, error) { return m.TryLock(ctx, wait) })
 }
 
 func token(turn *zktest.Turn) int64 { return turn.Held().Token() }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Hold is one time of having a lock: from the Lock that let you in to its last Unlock. Whoever
@@ -13,17 +14,15 @@ type Hold struct {
 	_       noCopy
 	q       *queue
 	place   place
-	given   context.Context // to the Lock that let us in
-	ctx     context.Context // what Context returns
-	endCtx  context.CancelCauseFunc
 	release func() error // gives the lock back: the last Unlock runs it
 	onLoss  func()       // is called when the hold is lost, with the session's mutex locked
 
 	stopUsing func() // tells the lease that this hold needs it no more
 
-	mu    sync.Mutex
-	count int   // calls to Lock without an Unlock yet
-	ended error // a LostError or errReleased, once the hold has ended
+	mu       sync.Mutex
+	count    int                                         // calls to Lock without an Unlock yet
+	ended    error                                       // a LostError or errReleased, once the hold has ended
+	contexts map[context.Context]context.CancelCauseFunc // those that Context has made, and that go on
 }
 
 // noCopy lets go vet warn of a copy.
@@ -32,26 +31,24 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// holdKey is the key under which the hold's context carries the hold.
-type holdKey struct{ q *queue }
+// holdKey is the key under which a hold's context carries the hold. Two values that stand for one
+// lock have one key: NewMutex may be called for each request.
+type holdKey struct {
+	s    *Session
+	dir  string
+	kind kind // the first of the queue's
+}
 
-// errReleased is the cause of a context whose hold was released.
+func (q *queue) holdKey() holdKey { return holdKey{q.s, q.dir, q.kinds[0]} }
+
+// errReleased is why a hold has ended that was released.
 var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
-
-// endedContext is the context of no hold.
-var endedContext = func() context.Context {
-	ctx, end := context.WithCancelCause(context.Background())
-	end(ErrNotHeld)
-	return ctx
-}()
 
 // newHold is the hold that our place gives, once nobody is left to wait for. begin makes it
 // hang on the lease.
-func newHold(ctx context.Context, q *queue, mine place) *Hold {
-	h := &Hold{q: q, place: mine, given: ctx, count: 1, onLoss: func() {}}
+func newHold(q *queue, mine place) *Hold {
+	h := &Hold{q: q, place: mine, count: 1, onLoss: func() {}, contexts: map[context.Context]context.CancelCauseFunc{}}
 	h.release = func() error { return q.leave(mine) }
-	held, end := context.WithCancelCause(ctx)
-	h.ctx, h.endCtx = context.WithValue(held, holdKey{q}, h), end
 	return h
 }
 
@@ -64,20 +61,42 @@ func (h *Hold) begin() {
 // holdIn returns the hold of the lock that ctx carries, nil if there is none. The hold may
 // have been released meanwhile.
 func holdIn(ctx context.Context, q *queue) *Hold {
-	h, _ := ctx.Value(holdKey{q}).(*Hold)
+	h, _ := ctx.Value(q.holdKey()).(*Hold)
 	return h
 }
 
-// Context ends when the lock is lost, with a LostError as its cause; when it is released; and
-// with the context that was given to Lock. The work under the lock should be done with it. To
-// lock again with it, or with a context made from it, is re-entry.
+// Context returns a context for work under the lock. It is made from parent, and ends with it. It
+// also ends when the lock is lost, with a LostError as its cause, and when it is released.
 //
-// A hold that is nil has a context that has ended.
-func (h *Hold) Context() context.Context {
+// To lock again with it, or with a context made from it, is re-entry.
+//
+// If parent is of a type of your own, its methods must not block. When the hold is lost, they are
+// called with the session's mutex locked, and the session would stand still.
+//
+// A hold that is nil makes a context that has ended.
+func (h *Hold) Context(parent context.Context) context.Context {
 	if h.isNone() {
-		return endedContext
+		ctx, end := context.WithCancelCause(parent)
+		end(ErrNotHeld)
+		return ctx
 	}
-	return h.ctx
+	ctx, end := context.WithCancelCause(context.WithValue(parent, h.q.holdKey(), h))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended != nil {
+		end(h.ended)
+		return ctx
+	}
+	h.contexts[ctx] = end
+	context.AfterFunc(ctx, func() { h.forget(ctx) })
+	return ctx
+}
+
+// forget drops a context that has ended with its parent.
+func (h *Hold) forget(ctx context.Context) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.contexts, ctx)
 }
 
 // Token is the fencing token. It is greater than those of all holds before on the same path,
@@ -93,21 +112,19 @@ func (h *Hold) Token() int64 {
 }
 
 // Unlock is due once for each Lock, TryLock, RLock and TryRLock that has returned the hold. The
-// last one ends the hold's context and releases the lock.
+// last one ends the hold's contexts and releases the lock.
 //
-// Unlock goes on until it knows that the lock is released, however long the servers do not
-// answer. When ctx ends before that, Unlock returns an error that wraps ctx's, and the release
-// goes on in the background: it needs no second call. ctx may be the hold's own context.
+// Unlock goes on until it knows that the lock is released. If no server answers for the session's
+// time-out, it returns ErrNoAnswer, and the release goes on in the background: it needs no second
+// call. By then the servers have ended the session, and have deleted the znode with it, or they
+// will.
 //
 // The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: then
-// this Unlock is done, too, and only the others that are due are left. After any other error, such as zk.ErrNoAuth, the
-// server has refused to delete the znode, and Unlock can be called again.
-func (h *Hold) Unlock(ctx context.Context) error {
-	switch {
-	case h.isNone():
-		return fmt.Errorf("zklock: unlock: the hold is nil, as when Lock has returned an error: %w", ErrNotHeld)
-	case ctx == nil:
-		return errors.New("zklock: unlock: the context is nil: give context.Background()")
+// this Unlock is done, too, and only the others that are due are left. After any other error, such
+// as zk.ErrNoAuth, the server has refused to delete the znode, and Unlock can be called again.
+func (h *Hold) Unlock() error {
+	if h.isNone() {
+		return fmt.Errorf("leased: unlock: the hold is nil, as when Lock has returned an error: %w", ErrNotHeld)
 	}
 	isLast, lost := h.exit()
 	if !isLast {
@@ -121,22 +138,22 @@ func (h *Hold) Unlock(ctx context.Context) error {
 		err := h.release()
 		if isRefused(err) {
 			h.allowUnlockAgain()
-			h.q.s.log.Error("zklock: a server has refused to release a lock", "znode", h.place.node, "error", err)
+			h.q.s.log.Error("leased: a server has refused to release a lock", "znode", h.place.node, "error", err)
 		}
 		result <- err
 	})
 	if !begun { // the session is closed, and the znode goes with it
 		result <- h.q.s.whyClosed()
 	}
-	ctx = h.outliving(ctx)
+	timeout := h.q.s.Timeout()
 	select {
 	case err := <-result:
 		if lost != nil && !isRefused(err) {
 			err = lost // why the work had to stop: more than what became of the znode
 		}
 		return failed("unlock", h.place.node, err)
-	case <-ctx.Done():
-		err := fmt.Errorf("no answer yet, the delete goes on in the background: %w", whyEnded(ctx))
+	case <-time.After(timeout):
+		err := fmt.Errorf("%w within the time-out of %v, the delete goes on in the background", ErrNoAnswer, timeout)
 		return failed("unlock", h.place.node, errors.Join(err, lost))
 	}
 }
@@ -144,21 +161,10 @@ func (h *Hold) Unlock(ctx context.Context) error {
 // isNone tells that this is not what Lock returns together with a nil error.
 func (h *Hold) isNone() bool { return h == nil || h.q == nil }
 
-// outliving returns a context to wait with while the hold is released: ctx, or, if the end of
-// the hold has ended ctx, the one that Lock was given.
-func (h *Hold) outliving(ctx context.Context) context.Context {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if context.Cause(ctx) == h.ended {
-		return h.given
-	}
-	return ctx
-}
-
 // enter counts one more call to Lock or RLock inside the hold. inside is false if the hold was
 // released: then the caller queues up like anybody else.
 //
-// Nobody enters a hold whose context has ended: new work in it could not be told of a loss. All
+// Nobody enters a hold that has ended: new work in it could not be told of a loss. All
 // that is left to do is to call Unlock. And nobody enters a reader's hold to write.
 func (h *Hold) enter(k kind) (inside bool, err error) {
 	h.mu.Lock()
@@ -166,8 +172,8 @@ func (h *Hold) enter(k kind) (inside bool, err error) {
 	if h.count == 0 {
 		return false, nil
 	}
-	if h.ctx.Err() != nil {
-		return true, whyEnded(h.ctx)
+	if h.ended != nil {
+		return true, h.ended
 	}
 	// Two readers that both queued up as writers would wait for each other.
 	if h.place.kind == read && k == write {
@@ -199,15 +205,18 @@ func (h *Hold) allowUnlockAgain() {
 	h.count = 1
 }
 
-// end ends the hold's context.
-func (h *Hold) end(cause error) {
+// end ends the hold's contexts. When it returns, all of them have ended.
+func (h *Hold) end(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != nil {
 		return
 	}
-	h.ended = cause
-	h.endCtx(cause)
+	h.ended = why
+	for _, end := range h.contexts {
+		end(why)
+	}
+	clear(h.contexts)
 }
 
 // lose is called when the lease is over, with the session's mutex locked.

@@ -54,31 +54,31 @@ func TestAsManyUnlocksAsLocksAndTheLastOneDeletes(t *testing.T) {
 		l := w.lock(a)
 		mark := a.Tap.Mark()
 		hold := mustLock(t, l, z.Ctx)
-		derived, cancel := context.WithTimeout(hold.Context(), zktest.Patience)
+		derived, cancel := context.WithTimeout(hold.Context(z.Ctx), zktest.Patience)
 		defer cancel()
-		for _, ctx := range []context.Context{hold.Context(), derived, context.WithoutCancel(hold.Context())} {
+		for _, ctx := range []context.Context{hold.Context(z.Ctx), derived, context.WithoutCancel(hold.Context(z.Ctx))} {
 			require.Same(t, hold, mustLock(t, l, ctx), "the hold that Lock returns inside of it")
 		}
 		waiting := b.Start()
 		const locks = 4
 		for i := range locks {
 			waiting.MustWait("%d of %d Unlocks", i, locks)
-			require.NoError(t, hold.Context().Err(), "the hold after %d of %d Unlocks", i, locks)
+			require.NoError(t, hold.Context(z.Ctx).Err(), "the hold after %d of %d Unlocks", i, locks)
 			require.Zero(t, a.Requests(mark)[wiretap.Delete], "deletes after %d of %d Unlocks", i, locks)
-			require.NoError(t, hold.Unlock(z.Ctx))
+			require.NoError(t, hold.Unlock())
 		}
 		require.Equal(t, 1, a.Requests(mark)[wiretap.Delete], "deletes after the last Unlock")
 		waiting.Release()
 
-		require.ErrorIs(t, hold.Unlock(z.Ctx), ErrNotHeld, "an Unlock too many")
-		for _, released := range []context.Context{hold.Context(), derived} {
+		require.ErrorIs(t, hold.Unlock(), ErrNotHeld, "an Unlock too many")
+		for _, released := range []context.Context{hold.Context(z.Ctx), derived} {
 			_, err := l.Lock(released)
 			require.ErrorIs(t, err, context.Canceled, "Lock with a context that ended with the hold")
 			require.ErrorIs(t, err, ErrNotHeld, "why it ended")
 		}
-		anew := mustLock(t, l, context.WithoutCancel(hold.Context()))
+		anew := mustLock(t, l, context.WithoutCancel(hold.Context(z.Ctx)))
 		require.NotSame(t, hold, anew, "with the context of a hold that was released Lock queues up")
-		require.NoError(t, anew.Unlock(z.Ctx))
+		require.NoError(t, anew.Unlock())
 	})
 }
 
@@ -89,91 +89,105 @@ func TestAContextThatEndsBeforeItsHoldIsNoReentry(t *testing.T) {
 		a := w.join(z, "A")
 		l := w.lock(a)
 		hold := mustLock(t, l, z.Ctx)
-		ended, cancel := context.WithCancel(hold.Context())
+		ended, cancel := context.WithCancel(hold.Context(z.Ctx))
 		cancel()
 		_, err := l.Lock(ended)
 		require.ErrorIs(t, err, context.Canceled)
-		require.NoError(t, hold.Context().Err(), "the hold goes on")
-		require.NoError(t, hold.Unlock(z.Ctx))
+		require.NoError(t, hold.Context(z.Ctx).Err(), "the hold goes on")
+		require.NoError(t, hold.Unlock())
 		require.Empty(t, a.Queue(), "one Unlock was due")
 	})
 }
 
-// The hold's context has the values of the one that was given to Lock, and ends with it. Then nobody
-// enters the hold any more, and the znode stays until Unlock.
-func TestTheHoldsContextEndsWithTheOneGivenToLock(t *testing.T) {
+// A context of a hold has its parent's values and ends with its parent, which ends neither the hold
+// nor its other contexts.
+func TestAContextOfAHoldEndsWithItsParent(t *testing.T) {
 	type key struct{}
-	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		a := w.join(z, "A")
-		l := w.lock(a)
-		given, cancel := context.WithCancel(context.WithValue(z.Ctx, key{}, "a value"))
-		hold := mustLock(t, l, given)
-		require.Equal(t, "a value", hold.Context().Value(key{}))
-		require.NoError(t, hold.Context().Err())
-		cancel()
-		require.ErrorIs(t, context.Cause(hold.Context()), context.Canceled)
-		_, err := l.Lock(context.WithoutCancel(hold.Context()))
-		require.ErrorIs(t, err, context.Canceled, "Lock inside the hold")
-		require.Len(t, a.Queue(), 1, "until Unlock")
-		require.NoError(t, hold.Unlock(z.Ctx))
-		require.Empty(t, a.Queue())
-	})
-}
-
-// Unlock waits with the context that it is given. The hold's own context ends by the release: then
-// Unlock waits with the one that was given to Lock.
-func TestUnlockWithTheHoldsOwnContext(t *testing.T) {
-	type key struct{}
-	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		a := w.join(z, "A")
-		l := w.lock(a)
-		for what, made := range map[string]func(context.Context) context.Context{
-			"the hold's context":               func(ctx context.Context) context.Context { return ctx },
-			"one made from it":                 func(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, "") },
-			"one made from it without its end": context.WithoutCancel,
-		} {
-			hold := mustLock(t, l, z.Ctx)
-			late := a.Tap.HoldReply(wiretap.Delete, 1)
-			unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock(made(hold.Context())) })
-			zktest.AwaitChan(z, "the server to carry out A's delete", late.Sprung())
-			require.Error(t, hold.Context().Err())
-			require.False(t, unlock.Returned(), "with %s Unlock has not waited for the answer", what)
-			late.Let()
-			require.NoError(t, unlock.Err(), what)
-		}
-
-		given, cancel := context.WithCancel(z.Ctx)
-		hold := mustLock(t, l, given)
-		late := a.Tap.HoldReply(wiretap.Delete, 1)
-		unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock(hold.Context()) })
-		zktest.AwaitChan(z, "the server to carry out A's delete", late.Sprung())
-		cancel()
-		require.ErrorIs(t, unlock.Err(), context.Canceled, "the context given to Lock has ended")
-		late.Let()
-	})
-}
-
-// A is cut off. Unlock does not know whether the lock is released, and waits. When its context
-// ends, it says that it goes on; when A is back, the znode goes, in a session that lives.
-func TestUnlockGoesOnWhenItsContextEnds(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
 		l := w.lock(a)
 		hold := mustLock(t, l, z.Ctx)
+		parent, cancel := context.WithCancelCause(context.WithValue(z.Ctx, key{}, "a value"))
+		ends, other := hold.Context(parent), hold.Context(z.Ctx)
+		require.Equal(t, "a value", ends.Value(key{}))
+		require.NoError(t, ends.Err())
+		cancel(os.ErrProcessDone)
+		require.ErrorIs(t, context.Cause(ends), os.ErrProcessDone)
+		require.NoError(t, other.Err(), "a context with another parent")
+		z.Await("the hold to drop the context that has ended", func() bool {
+			hold.mu.Lock()
+			defer hold.mu.Unlock()
+			return len(hold.contexts) == 1
+		})
+		require.Same(t, hold, mustLock(t, l, context.WithoutCancel(ends)), "the hold goes on, and can be entered")
+		require.NoError(t, hold.Unlock())
+		require.NoError(t, hold.Unlock())
+		require.ErrorIs(t, context.Cause(other), ErrNotHeld, "a context of a hold that was released")
+		require.Empty(t, a.Queue())
+	})
+}
+
+// The context that Lock was given ends, as by the usual deferred cancel: the hold goes on.
+func TestLocksContextIsForTheWaitAlone(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		l := w.lock(a)
+		given, cancel := context.WithCancel(z.Ctx)
+		hold := mustLock(t, l, given)
+		work := hold.Context(z.Ctx)
+		cancel()
+		require.NoError(t, work.Err(), "the hold")
+		require.Same(t, hold, mustLock(t, l, work), "re-entry")
+		require.Len(t, a.Queue(), 1)
+		require.NoError(t, hold.Unlock())
+		require.NoError(t, hold.Unlock())
+		require.Empty(t, a.Queue())
+	})
+}
+
+// A work under two locks has a context of both. The release of one ends it, and is nothing to the
+// other lock: it can still be locked again, and its Unlock waits for the server's answer.
+func TestTheEndOfOneHoldIsNotTheEndOfAnother(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		l := w.lock(a)
+		one := mustLock(t, w.lock(w.at(z, a, a.Path+"-one")), z.Ctx)
+		two := mustLock(t, l, z.Ctx)
+		both := two.Context(one.Context(z.Ctx))
+		require.NoError(t, one.Unlock())
+		require.ErrorIs(t, context.Cause(both), ErrNotHeld)
+		require.NoError(t, two.Context(z.Ctx).Err(), "the hold that goes on")
+		require.Same(t, two, mustLock(t, l, context.WithoutCancel(both)), "re-entry")
+		require.NoError(t, two.Unlock())
+		late := a.Tap.HoldReply(wiretap.Delete, 1)
+		unlock := z.Go(a.Client, func(context.Context) error { return two.Unlock() })
+		zktest.AwaitChan(z, "the server to carry out A's delete", late.Sprung())
+		require.False(t, unlock.Returned(), "Unlock has not waited for the answer")
+		late.Let()
+		require.NoError(t, unlock.Err())
+	})
+}
+
+// A is cut off. Unlock does not know whether the lock is released, and waits. When the session's
+// time-out is over, it says that it goes on; when A is back, the znode goes, in a session that lives.
+func TestUnlockGoesOnWhenTheTimeOutIsOver(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
+		a := w.joinAs(z, "A", property.Seat{Through: believes.Through})
+		l := w.lock(a)
+		hold := mustLock(t, l, z.Ctx)
+		work := hold.Context(z.Ctx)
 		a.Tap.Cut()
-		ctx, cancel := context.WithCancelCause(z.Ctx)
-		unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock(ctx) })
-		z.Await("the hold to end", func() bool { return hold.Context().Err() != nil })
+		unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock() })
+		z.Await("the hold to end", func() bool { return work.Err() != nil })
+		require.ErrorIs(t, context.Cause(work), ErrNotHeld, "released, and not lost")
 		require.False(t, unlock.Returned(), "nobody has answered, and Unlock has returned")
 		require.Len(t, a.Queue(), 1, "A's znode, which it could not delete")
-		why := os.ErrProcessDone // any error
-		cancel(why)
 		err := unlock.Err()
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, why)
+		require.ErrorIs(t, err, ErrNoAnswer)
 		require.ErrorContains(t, err, "the delete goes on in the background")
 		require.NotErrorIs(t, err, ErrLost)
-		require.ErrorIs(t, hold.Unlock(z.Ctx), ErrNotHeld, "no second call is due")
+		require.ErrorIs(t, hold.Unlock(), ErrNotHeld, "no second call is due")
 		a.Tap.Restore()
 		z.Await("A's znode to go", func() bool { return len(a.Queue()) == 0 })
 		require.Equal(t, a.ID, a.SessionID(), "A's session: the release must not need its end")
@@ -190,8 +204,8 @@ func TestUnlockOfALostHoldGoesOnUntilTheZnodeIsGone(t *testing.T) {
 		next := b.Start()
 		next.MustWait("A holds the lock")
 		a.Tap.Cut()
-		zktest.AwaitChan(z, "A to be told", hold.Context().Done())
-		unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock(hold.Context()) })
+		zktest.AwaitChan(z, "A to be told", hold.Context(z.Ctx).Done())
+		unlock := z.Go(a.Client, func(context.Context) error { return hold.Unlock() })
 		next.MustWait("A's znode stands there")
 		require.False(t, unlock.Returned(), "nobody has answered, and Unlock has returned")
 		a.Tap.Restore()
@@ -254,12 +268,12 @@ func TestWhyALockWasLost(t *testing.T) {
 				a := w.joinAs(z, "A", seat)
 				hold := mustLock(t, w.lock(a), z.Ctx)
 				c.happens(z, a)
-				zktest.AwaitChan(z, "A to be told", hold.Context().Done())
-				cause := context.Cause(hold.Context())
+				zktest.AwaitChan(z, "A to be told", hold.Context(z.Ctx).Done())
+				cause := context.Cause(hold.Context(z.Ctx))
 				requireReason(t, cause, c.reason)
 				require.ErrorContains(t, cause, c.says)
 				a.Tap.Restore()
-				err := hold.Unlock(z.Ctx)
+				err := hold.Unlock()
 				requireReason(t, err, c.reason)
 				require.ErrorContains(t, err, c.says)
 			})
@@ -273,19 +287,19 @@ func TestUnlocksErrorsNameIt(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
 		l := w.lock(a)
-		ofTheLock := "zklock: unlock " + a.Path + ": "
+		ofTheLock := "leased: unlock " + a.Path + ": "
 		fails := func(hold *Hold, with error, says string) {
 			t.Helper()
-			err := hold.Unlock(z.Ctx)
+			err := hold.Unlock()
 			require.ErrorIs(t, err, with)
 			require.ErrorContains(t, err, says)
 		}
 
 		hold := mustLock(t, l, z.Ctx)
-		mustLock(t, l, hold.Context())
-		ofTheZnode := "zklock: unlock " + hold.place.node + ": "
+		mustLock(t, l, hold.Context(z.Ctx))
+		ofTheZnode := "leased: unlock " + hold.place.node + ": "
 		hold.lose(errUnanswered) // as when the lease is over
-		_, err := l.Lock(context.WithoutCancel(hold.Context()))
+		_, err := l.Lock(context.WithoutCancel(hold.Context(z.Ctx)))
 		require.ErrorIs(t, err, ErrLost, "inside a hold that was lost")
 		fails(hold, ErrLost, ofTheLock)
 		fails(hold, ErrLost, ofTheZnode) // the delete succeeds, and the hold was lost
@@ -294,13 +308,13 @@ func TestUnlocksErrorsNameIt(t *testing.T) {
 
 		hold = mustLock(t, l, z.Ctx)
 		require.NoError(t, z.Observer().Delete(hold.place.node, -1))
-		err = hold.Unlock(z.Ctx)
+		err = hold.Unlock()
 		requireReason(t, err, ZnodeDeleted)
-		require.ErrorContains(t, err, "zklock: unlock "+hold.place.node+": ")
+		require.ErrorContains(t, err, "leased: unlock "+hold.place.node+": ")
 
 		hold = mustLock(t, l, z.Ctx)
 		session(a).Close()
-		requireReason(t, hold.Unlock(z.Ctx), Closed)
+		requireReason(t, hold.Unlock(), Closed)
 	})
 }
 
@@ -313,12 +327,12 @@ func TestALostHoldStaysLostThoughItsUnlockWasRefused(t *testing.T) {
 		hold := mustLock(t, l, z.Ctx)
 		hold.lose(errUnanswered) // as when the lease is over
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
-		require.ErrorIs(t, hold.Unlock(z.Ctx), zk.ErrNoAuth)
+		require.ErrorIs(t, hold.Unlock(), zk.ErrNoAuth)
 
-		_, err := l.Lock(context.WithoutCancel(hold.Context()))
+		_, err := l.Lock(context.WithoutCancel(hold.Context(z.Ctx)))
 		require.ErrorIs(t, err, ErrLost, "Lock inside the hold")
 		permit(t, z, a.Path, zk.PermAll)
-		require.ErrorIs(t, hold.Unlock(z.Ctx), ErrLost, "the Unlock that was refused, tried again")
+		require.ErrorIs(t, hold.Unlock(), ErrLost, "the Unlock that was refused, tried again")
 		require.Empty(t, a.Queue())
 	})
 }
@@ -330,17 +344,17 @@ func TestARefusedUnlockCanBeTriedAgain(t *testing.T) {
 		a := w.join(z, "A")
 		l := w.lock(a)
 		hold := mustLock(t, l, z.Ctx)
-		mustLock(t, l, hold.Context())
+		mustLock(t, l, hold.Context(z.Ctx))
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
-		require.NoError(t, hold.Unlock(z.Ctx), "the Unlock that is not the last")
+		require.NoError(t, hold.Unlock(), "the Unlock that is not the last")
 		for range 2 {
-			require.ErrorIs(t, hold.Unlock(z.Ctx), zk.ErrNoAuth)
+			require.ErrorIs(t, hold.Unlock(), zk.ErrNoAuth)
 			require.Len(t, a.Queue(), 1, "the lock, which is still held")
 		}
-		require.ErrorIs(t, context.Cause(hold.Context()), ErrNotHeld, "who has called for the release does not work on")
+		require.ErrorIs(t, context.Cause(hold.Context(z.Ctx)), ErrNotHeld, "who has called for the release does not work on")
 		permit(t, z, a.Path, zk.PermAll)
-		require.NoError(t, hold.Unlock(z.Ctx))
-		require.ErrorIs(t, hold.Unlock(z.Ctx), ErrNotHeld, "once more")
+		require.NoError(t, hold.Unlock())
+		require.ErrorIs(t, hold.Unlock(), ErrNotHeld, "once more")
 		require.Empty(t, a.Queue())
 	})
 }
@@ -348,10 +362,10 @@ func TestARefusedUnlockCanBeTriedAgain(t *testing.T) {
 // Who does not look at Lock's error has a hold that is nil: it says so, and has ended.
 func TestAHoldThatIsNone(t *testing.T) {
 	for what, hold := range map[string]*Hold{"nil": nil, "the zero value": {}} {
-		err := hold.Unlock(t.Context())
+		err := hold.Unlock()
 		require.ErrorIs(t, err, ErrNotHeld, what)
 		require.ErrorContains(t, err, "the hold is nil, as when Lock has returned an error", what)
-		require.ErrorIs(t, context.Cause(hold.Context()), ErrNotHeld, what)
+		require.ErrorIs(t, context.Cause(hold.Context(t.Context())), ErrNotHeld, what)
 		require.Zero(t, hold.Token(), what)
 	}
 }

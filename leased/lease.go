@@ -297,7 +297,7 @@ func (s *Session) countLost(why *LostError, holds int) {
 	s.lost[why.Reason] += uint64(holds)
 	id := s.id
 	s.work.Go(func() { // a logger may be slow
-		s.log.Warn("zklock: locks were lost", "locks", holds, "why", why.detail, "session", fmt.Sprintf("%#x", id))
+		s.log.Warn("leased: locks were lost", "locks", holds, "why", why.detail, "session", fmt.Sprintf("%#x", id))
 	})
 }
 

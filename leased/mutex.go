@@ -1,9 +1,6 @@
 package leased
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Mutex is a process's view of a lock that one at a time can hold. It is safe for use by many
 // goroutines: each of them queues up with a znode of its own.
@@ -15,38 +12,41 @@ type Mutex struct {
 // NewMutex returns the lock whose directory is path, absolute and below the root, such
 // as /locks/orders. It sends nothing: Lock reports a bad argument.
 //
-// The children whose names end in lock-<ten digits or more> are the queue. So a zk.Lock or
-// Curator's InterProcessMutex on the same path stands in it, too. Other children are ignored: an
-// RWMutex or another kind of lock on the same path does not exclude a Mutex.
+// The children of this directory that are named <guid>-lock-<number>, or lock-<number>, are the queue. So
+// a zk.Lock or Curator's InterProcessMutex on the same path stands in it, too. Other children, and those
+// that are not ephemeral, are ignored: an RWMutex or another kind of lock on the same path does not exclude
+// a Mutex.
 //
-// To lock again inside a hold, use the same Mutex: another one for the same path queues up.
+// Two Mutex values of one session for one path stand for one lock: inside the hold of one, Lock of the
+// other is re-entry.
 func NewMutex(s *Session, path string) *Mutex {
 	return &Mutex{q: &queue{s: s, dir: path, kinds: []kind{exclusive}}}
 }
 
-// Lock blocks until its znode is the first in the queue, and returns the hold.
+// Lock blocks until its znode is the first in the queue, and returns the hold. ctx bounds the wait,
+// and nothing else: for a deadline of the wait, give it one.
 //
-// The hold's context ends with a LostError as its cause when the lock can no longer be relied
-// on. Work under the lock should stop then, and call Unlock: while the session lives, nobody
-// else comes in before that Unlock. If somebody deletes the znode, only Unlock notices. The
-// context ends with ctx, too, without a release: a deadline for the waiting belongs in TryLock.
+// The contexts that Hold.Context makes end with a LostError as their cause when the lock can no
+// longer be relied on. Work under the lock should stop then, and call Unlock: while the session
+// lives, nobody else comes in before that Unlock. If somebody deletes the znode, only Unlock
+// notices.
 //
-// With a hold's context, or one made from it, Lock is re-entry: it returns the same hold at
-// once, and one more Unlock is due.
+// With a context that Hold.Context has made, or one made from it, Lock is re-entry: it returns the
+// same hold at once, and one more Unlock is due. A hold that has ended refuses it, with the reason.
 //
-// When ctx ends first, Lock returns its error at once; the znode is deleted later.
-// A connection that fails, or a session that expires, does not end the wait. What
-// the server refuses, such as zk.ErrNoAuth, does.
-//
-// If ctx is of a type of your own, its methods must not block. When a hold is lost, they are
-// called with the session's mutex locked, and the session would stand still.
+// When ctx ends first, Lock returns its error at once; the znode is deleted later. The error is
+// ErrLocked, too, if somebody stood before us, and says who; it is ErrNoAnswer if no server has said
+// so. A connection that fails, or a session that expires, does not end the wait. What the server
+// refuses, such as zk.ErrNoAuth, does.
 func (m *Mutex) Lock(ctx context.Context) (*Hold, error) {
-	return m.q.take(ctx, exclusive, forever)
+	return m.q.take(ctx, exclusive, true)
 }
 
-// TryLock is Lock that returns ErrLocked when it does not get the lock within wait. With 0 it
-// does not wait behind anybody. For the servers' answers it waits longer than that if it has
-// to, but no longer than a second: without an answer the error is ErrNoAnswer.
-func (m *Mutex) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
-	return m.q.take(ctx, exclusive, max(wait, 0))
+// TryLock is Lock that waits behind nobody: if somebody holds the lock, or stands in the queue, it
+// returns ErrLocked. It waits only for the servers' answers, until ctx ends.
+//
+// It looks first. If our server's list shows somebody, that is one read, and no write. The list of a
+// server that lags behind may show somebody who has just left.
+func (m *Mutex) TryLock(ctx context.Context) (*Hold, error) {
+	return m.q.take(ctx, exclusive, false)
 }

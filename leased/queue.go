@@ -7,10 +7,11 @@ import (
 	"math"
 	"math/rand/v2"
 	pathpkg "path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -45,16 +46,16 @@ const (
 	write     kind = "__WRIT__"
 )
 
-// A server writes a number with at least so many digits. So block-12, or a lock's directory
-// called my-lock-3, is no place in the queue.
+// A server writes a number with at least so many digits.
 const fewestDigits = 10
 
 // lastNumber is the greatest that the server can give to a znode of a directory.
 // The server counts no further: each later create gets it again, or a number below 0.
 const lastNumber = math.MaxInt32
 
-// queue is a lock's directory, whose children of certain kinds are the queue. Other children
-// are ignored.
+// queue is a lock's directory. Its ephemeral children of certain kinds are the queue; other children
+// are ignored. A lock may have a directory below the one of another lock, and its name, perhaps
+// a user's text, may look like a place in the other one's queue. But what has no owner is no place.
 type queue struct {
 	s     *Session
 	dir   string
@@ -72,83 +73,50 @@ type place struct {
 	token int64
 }
 
-// forever is how long Lock waits.
-const forever time.Duration = math.MaxInt64
-
-// answerPatience is how long TryLock waits at least for the servers' answers.
-const answerPatience = time.Second
-
 // try is one call to Lock or TryLock, until it is let in or gives up.
 type try struct {
-	waiting context.Context // ends when the call gives up
-	until   time.Time       // from then on it waits behind nobody; zero: it waits for ever
-	behind  atomic.Bool     // it has seen that somebody stands before it
+	s       *Session
+	ctx     context.Context        // ends when the call gives up
+	mayWait bool                   // behind somebody, as Lock does
+	behind  atomic.Pointer[string] // who is before us, as a server has said last; nil: nobody, or none has
 }
 
-// newTry begins the time of TryLock. When that is up, the call gives up if it knows that
-// somebody stands before it. If no server has said so yet, it waits on for an answer, up to
-// answerPatience: else a short wait would fail where none succeeds.
-func newTry(ctx context.Context, wait time.Duration) (t *try, end func()) {
-	waiting, giveUp := context.WithCancelCause(ctx)
-	t = &try{waiting: waiting}
-	if wait == forever {
-		return t, func() { giveUp(nil) }
+// whyEnded says why the call has given up, and what it waited for.
+func (t *try) whyEnded() error {
+	err := whyEnded(t.ctx)
+	if behind := t.behind.Load(); behind != nil {
+		return fmt.Errorf("%w: %w: %s", err, ErrLocked, *behind)
 	}
-	t.until = time.Now().Add(wait)
-	timeIsUp := time.AfterFunc(wait, func() {
-		if t.behind.Load() {
-			giveUp(outOfTime{errBehind})
-		}
-	})
-	noAnswer := time.AfterFunc(max(wait, answerPatience), func() {
-		if t.behind.Load() {
-			giveUp(outOfTime{errBehind})
-		} else {
-			giveUp(outOfTime{ErrNoAnswer})
-		}
-	})
-	return t, func() {
-		timeIsUp.Stop()
-		noAnswer.Stop()
-		giveUp(nil)
-	}
-}
-
-// mayWait notes that somebody stands before us, and tells whether to wait.
-func (t *try) mayWait() bool {
-	t.behind.Store(true)
-	return t.until.IsZero() || time.Now().Before(t.until)
+	return fmt.Errorf("%w: %w", err, ErrNoAnswer)
 }
 
 // take is Lock, RLock, TryLock and TryRLock of a Mutex and an RWMutex.
-func (q *queue) take(ctx context.Context, k kind, wait time.Duration) (*Hold, error) {
+func (q *queue) take(ctx context.Context, k kind, mayWait bool) (*Hold, error) {
 	if q == nil {
-		return nil, errors.New("zklock: a lock that is the zero value: make it with NewMutex or NewRWMutex")
+		return nil, errors.New("leased: a lock that is the zero value: make it with NewMutex or NewRWMutex")
 	}
 	if err := check(ctx, q.s, q.dir); err != nil {
 		return nil, err
 	}
 	q.s.waiting.Add(1)
 	defer q.s.waiting.Add(-1)
-	h, err := q.acquire(ctx, k, wait)
+	h, err := q.acquire(&try{s: q.s, ctx: ctx, mayWait: mayWait}, k)
 	return h, failed("lock", q.dir, err)
 }
 
-func (q *queue) acquire(ctx context.Context, k kind, wait time.Duration) (*Hold, error) {
-	if ctx.Err() != nil {
-		return nil, whyEnded(ctx)
+func (q *queue) acquire(t *try, k kind) (*Hold, error) {
+	if t.ctx.Err() != nil {
+		return nil, whyEnded(t.ctx)
 	}
-	h, err := enterAgain(ctx, q, k)
+	h, err := enterAgain(t.ctx, q, k)
 	if h != nil || err != nil {
 		return h, err
 	}
-	t, end := newTry(ctx, wait)
-	defer end()
-	mine, err := doOrGiveUp(q.s, t.waiting, func() (place, error) { return q.joinAndWait(t, k) }, q.forget)
+	mine, err := doOrGiveUp(t, func() (place, error) { return q.joinAndWait(t, k) }, q.forget)
 	if err != nil {
 		return nil, err
 	}
-	h = newHold(ctx, q, mine)
+	h = newHold(q, mine)
 	h.begin()
 	return h, nil
 }
@@ -167,21 +135,21 @@ func enterAgain(ctx context.Context, q *queue, k kind) (*Hold, error) {
 	return h, nil
 }
 
-// doOrGiveUp runs do on a goroutine of its own, and returns what it returns. If waiting ends
+// doOrGiveUp runs do on a goroutine of its own, and returns what it returns. If t's context ends
 // first, doOrGiveUp returns at once, with the reason. Then do goes on in the background, and
 // if it succeeds in the end, late is called.
-func doOrGiveUp[V any](s *Session, waiting context.Context, do func() (V, error), late func(V)) (V, error) {
+func doOrGiveUp[V any](t *try, do func() (V, error), late func(V)) (V, error) {
 	type result struct {
 		value V
 		err   error
 	}
 	var none V
 	results := make(chan result) // without a buffer: a result that nobody takes is for late
-	begun := s.run(func() {
+	begun := t.s.run(func() {
 		value, err := do()
 		select {
 		case results <- result{value, err}:
-		case <-waiting.Done():
+		case <-t.ctx.Done():
 			if err == nil {
 				late(value)
 			}
@@ -193,15 +161,15 @@ func doOrGiveUp[V any](s *Session, waiting context.Context, do func() (V, error)
 	select {
 	case r := <-results:
 		return r.value, r.err
-	case <-waiting.Done():
-		return none, whyEnded(waiting)
+	case <-t.ctx.Done():
+		return none, t.whyEnded()
 	}
 }
 
 // forget leaves the queue when nobody is there any more to be told.
 func (q *queue) forget(mine place) {
 	if err := q.leave(mine); isRefused(err) {
-		q.s.log.Error("zklock: a server has refused to delete a znode that nobody uses",
+		q.s.log.Error("leased: a server has refused to delete a znode that nobody uses",
 			"znode", mine.node, "error", err)
 	}
 }
@@ -209,6 +177,11 @@ func (q *queue) forget(mine place) {
 // joinAndWait creates our znode and waits until there is nobody left to wait for. If the
 // wait fails, it leaves the queue.
 func (q *queue) joinAndWait(t *try, k kind) (place, error) {
+	if !t.mayWait {
+		if err := q.lookFirst(t, k); err != nil {
+			return place{}, err
+		}
+	}
 	mine, err := q.join(t, k)
 	if err != nil {
 		return place{}, err
@@ -226,13 +199,81 @@ func (q *queue) joinAndWait(t *try, k kind) (place, error) {
 	return place{}, err
 }
 
+// lookFirst returns ErrLocked if whoever comes now has somebody before it. TryLock makes no znode
+// then. Otherwise callers that poll would bar one another by znodes of which none becomes a hold.
+func (q *queue) lookFirst(t *try, k kind) error {
+	for t.ctx.Err() == nil {
+		before, err := q.anyBefore(k)
+		goneMeanwhile := errors.Is(err, zk.ErrNoNode)
+		if goneMeanwhile || q.s.canRetry(err) {
+			pause()
+			continue
+		}
+		if err == nil && before != "" {
+			err = fmt.Errorf("%w: %s", ErrLocked, before)
+		}
+		return err
+	}
+	return t.whyEnded()
+}
+
+// anyBefore is one try of lookFirst. It returns the name of a place in the queue that is before
+// whoever comes now, "" if there is none.
+//
+// Usually this is one request: see isPlace.
+func (q *queue) anyBefore(k kind) (string, error) {
+	names, _, err := q.s.Conn().Children(q.dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return "", nil // not even the directory is there
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		_, its, inQueue := q.number(name)
+		bothRead := k == read && its == read
+		if !inQueue || bothRead {
+			continue
+		}
+		isPlace, err := q.isPlace(name)
+		if isPlace || err != nil {
+			return name, err
+		}
+	}
+	return "", nil
+}
+
+// isPlace tells whether a name that looks like a place in the queue is one: whether a session owns the
+// znode. If the name has a guid, isPlace does not ask: no directory of a lock has such a name (see
+// check). So no request is needed but beside names as those of steps 2 to 4. If the znode is not there
+// any more, the error is zk.ErrNoNode.
+func (q *queue) isPlace(name string) (bool, error) {
+	if hasGUID(name) {
+		return true, nil
+	}
+	exists, stat, err := q.s.Conn().Exists(q.dir + "/" + name)
+	if err == nil && !exists {
+		err = zk.ErrNoNode
+	}
+	return err == nil && isOwned(stat), err
+}
+
+// isOwned tells whether a znode is ephemeral. Otherwise the number in this field is 0; or it is
+// one that no session has, which says that the znode is a container, or has a time to live.
+func isOwned(stat *zk.Stat) bool {
+	isContainer := stat.EphemeralOwner == math.MinInt64
+	const timeToLive = 0xff // in the first byte
+	hasTimeToLive := uint64(stat.EphemeralOwner)>>56 == timeToLive
+	return stat.EphemeralOwner != 0 && !isContainer && !hasTimeToLive
+}
+
 // join creates our znode. Its name has a guid, a random number: when the answer to a
 // create is lost, nobody knows whether there is a znode, and join looks for that name
 // until it knows, or until a server refuses to tell.
 func (q *queue) join(t *try, k kind) (place, error) {
 	conn := q.s.Conn()
 	ownName := fmt.Sprintf("%s/_c_%016x-%s", q.dir, rand.Uint64(), k)
-	for t.waiting.Err() == nil {
+	for t.ctx.Err() == nil {
 		owner := conn.SessionID()
 		node := ""
 		createErr := q.s.write(func() (err error) {
@@ -264,7 +305,7 @@ func (q *queue) join(t *try, k kind) (place, error) {
 			}
 		}
 	}
-	return place{}, whyEnded(t.waiting)
+	return place{}, t.whyEnded()
 }
 
 // find looks for a znode of our session whose path begins with ownName, until a
@@ -327,7 +368,7 @@ func (q *queue) look(ownName string, owner int64) (node string, err error) {
 // nothing to delete.
 func (q *queue) wait(t *try, mine place) (place, error) {
 	conn := q.s.Conn()
-	for t.waiting.Err() == nil {
+	for t.ctx.Err() == nil {
 		// The lease is taken before the list, and our hold will hang on it. Suppose that
 		// our session ends right after the list. The list still names our znode, but
 		// the znode is gone. A lease that was taken after the list would be that of the next
@@ -340,10 +381,14 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			pause()
 			continue
 		}
+		// Here no write is needed before the list. Our client has seen our znode already, in the
+		// create's answer or in find. A server that has not come so far refuses its connection. So
+		// this list is not older than the create: if our name is missing, our znode is gone.
+		ownZnodeGone := err == nil && !slices.Contains(names, pathpkg.Base(mine.node))
 		sessionEnded := conn.SessionID() != mine.owner
 		directoryGone := errors.Is(err, zk.ErrNoNode)
-		if sessionEnded || directoryGone {
-			mine, err = q.join(t, mine.kind) // our znode has gone, too
+		if ownZnodeGone || sessionEnded || directoryGone {
+			mine, err = q.join(t, mine.kind)
 			if err != nil {
 				return place{}, err
 			}
@@ -353,23 +398,20 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			return mine, err // refused, or the session is closed
 		}
 
-		before, err := q.predecessor(names, pathpkg.Base(mine.node))
-		// Here no write is needed before the list. Our client has seen our znode already, in the
-		// create's answer or in find. A server that has not come so far refuses its connection. So
-		// this list is not older than the create: if our name is missing, our znode is gone.
-		ownZnodeGone := errors.Is(err, zk.ErrNoNode)
-		if ownZnodeGone {
-			mine, err = q.join(t, mine.kind)
-			if err != nil {
-				return place{}, err
-			}
+		watchesLost := q.s.watchesLost() // taken before the watch is set: the watch can be lost from then on
+		before, gone, err := q.watchPredecessor(t, names, pathpkg.Base(mine.node))
+		if errors.Is(err, zk.ErrNoNode) {
+			continue // it has gone meanwhile
+		}
+		if q.s.canRetry(err) {
+			pause()
 			continue
 		}
 		if err != nil {
-			return mine, err // the numbers are used up
+			return mine, err // somebody is before a TryLock; or refused; or the numbers are used up
 		}
-
 		nobodyToWaitFor := before == ""
+		t.behind.Store(nil)
 		if nobodyToWaitFor {
 			if q.s.isOver(current) {
 				// The session has ended, or no write was answered for too long: the next takeLease makes one.
@@ -385,23 +427,7 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			mine.token = stat.Pzxid
 			return mine, nil
 		}
-		if !t.mayWait() {
-			return mine, errBehind
-		}
-
-		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
-		watchesLost := q.s.watchesLost() // taken before the watch is set: the watch can be lost from then on
-		_, _, gone, err := conn.GetW(q.dir + "/" + before)
-		if errors.Is(err, zk.ErrNoNode) {
-			continue
-		}
-		if q.s.canRetry(err) {
-			pause()
-			continue
-		}
-		if err != nil {
-			return mine, err
-		}
+		t.behind.Store(&before)
 		if conn.SessionID() != mine.owner {
 			// When a session ends, the watches set in it fire. But if ours ended just before GetW, this
 			// watch was set in the next session. It has not fired, and our znode is gone: do not sleep.
@@ -410,11 +436,37 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 		select {
 		case <-gone: // or the session has ended: the next round finds out
 		case <-watchesLost: // a fault of the client library: the next round sets the watch again
-		case <-t.waiting.Done():
+		case <-t.ctx.Done():
 		case <-q.s.done: // closed: the next request fails
 		}
 	}
-	return mine, whyEnded(t.waiting)
+	return mine, t.whyEnded()
+}
+
+// watchPredecessor sets a watch on the znode that mine has to wait for, and returns its name: "" if
+// there is none. The channel gone is ready when that znode is gone. The error is ErrLocked if t
+// waits behind nobody, and zk.ErrNoNode if the znode was gone before the watch was set.
+func (q *queue) watchPredecessor(t *try, names []string, mine string) (before string, gone <-chan zk.Event, err error) {
+	for {
+		before, err = q.predecessor(names, mine)
+		if before == "" || err != nil {
+			return "", nil, err
+		}
+		isPlace, err := q.isPlace(before)
+		switch {
+		case err != nil:
+			return "", nil, err
+		case isPlace && !t.mayWait:
+			return "", nil, fmt.Errorf("%w: %s", ErrLocked, before)
+		case isPlace:
+			// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
+			_, stat, gone, err := q.s.Conn().GetW(q.dir + "/" + before)
+			if err != nil || isOwned(stat) {
+				return before, gone, err
+			}
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return name == before })
+	}
 }
 
 // leave deletes our znode, and goes on until it knows that the znode is gone, or until the
@@ -482,14 +534,13 @@ func (s *Session) makeDirectory(path string) error {
 // predecessor returns the name of the znode that mine has to watch: for a reader the last
 // writer before it, for anybody else the last znode before it. It is "" if there is none.
 //
-// It is an error when mine is not there at all: then nothing holds our place. It is also
-// an error when another znode can have the same number.
+// It is an error when another znode can have the same number as mine.
 func (q *queue) predecessor(names []string, mine string) (string, error) {
-	own, ownKind, _ := q.number(mine)
-	if own < 0 || own == lastNumber {
+	own, ownKind, ok := q.number(mine)
+	if !ok || own == lastNumber {
 		return "", errors.New(usedUp)
 	}
-	before, highest, present := "", 0, false
+	before, highest := "", 0
 	for _, name := range names {
 		n, k, inQueue := q.number(name)
 		bothRead := ownKind == read && k == read
@@ -498,18 +549,13 @@ func (q *queue) predecessor(names []string, mine string) (string, error) {
 		if isBefore && isNearer {
 			before, highest = name, n
 		}
-		if name == mine {
-			present = true
-		}
-	}
-	if !present {
-		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
 	}
 	return before, nil
 }
 
 // number reads a queue znode's number and kind out of its name's end. Numbers are
-// compared, never names; ok is false for a child that is not of the queue.
+// compared, never names; ok is false for a child that is not of the queue. After the last number a
+// server goes on with negative ones: these are no places either.
 func (q *queue) number(name string) (n int, k kind, ok bool) {
 	// The kind nearest to the end counts: what stands before it may contain one, too.
 	at := -1
@@ -521,7 +567,23 @@ func (q *queue) number(name string) (n int, k kind, ok bool) {
 	if at < 0 {
 		return 0, "", false
 	}
+	isBare := at == 0 // as in steps 2 to 4
+	if !isBare && !guid.MatchString(name[:at]) {
+		return 0, "", false // such as block-0000000012, which is somebody's directory
+	}
 	digits := name[at+len(k):]
+	if len(digits) < fewestDigits || strings.Trim(digits, "0123456789") != "" {
+		return 0, "", false
+	}
 	n, err := strconv.Atoi(digits)
-	return n, k, err == nil && len(digits) >= fewestDigits
+	return n, k, err == nil
 }
+
+// guid is what stands before the kind in the names of a queue: that of leased and step 5 has 16 hexadecimal
+// digits, that of zk.Lock 32, and Curator's are with dashes. Kazoo's have no _c_ before it.
+var guid = regexp.MustCompile(`^(_c_)?[0-9a-f-]{16,}-$`)
+
+// named is a name that has a guid, as every place in a queue has but those of steps 2 to 4.
+var named = regexp.MustCompile(`^(_c_)?[0-9a-f-]{16,}-(lock-|__READ__|__WRIT__)[0-9]{10,}$`)
+
+func hasGUID(name string) bool { return named.MatchString(name) }

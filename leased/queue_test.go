@@ -2,6 +2,7 @@ package leased
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,30 +23,21 @@ import (
 	"zklock/internal/zktest"
 )
 
-// TryLock and deadlines.
-
-func TestTryLockWaitsNoLongerThanItIsTold(t *testing.T) {
+func TestTryLockWaitsForNobody(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.join(z, "A"), w.other(z, "B")
 		b.Acquire().Release() // makes the directory
-		for _, wait := range []time.Duration{0, zktest.Patience} {
-			free := tryFor(a, z.Ctx, wait)
-			holds(t, z, w, free)
-			require.NoError(t, free.Context().Err(), "the wait of %v is not for the work", wait)
-			free.Release()
-		}
+		free := a.Call(a.TryLock)
+		holds(t, z, w, free)
+		free.Release()
 
 		held, mark := b.Acquire(), a.Tap.Mark()
-		err := tryFor(a, z.Ctx, 0).Err()
+		err := a.Call(a.TryLock).Err()
 		require.ErrorIs(t, err, ErrLocked, "B holds the lock")
 		require.NotErrorIs(t, err, ErrNoAnswer, "the servers have answered")
-		asked := map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1, wiretap.Delete: 1}
-		require.Equal(t, asked, a.Requests(mark), "what TryLock asks, which waits for nobody")
+		asked := map[wiretap.Op]int{wiretap.GetChildren: 1}
+		require.Equal(t, asked, a.Requests(mark), "what a TryLock asks behind a holder: it looks, and makes no znode")
 		require.Empty(t, a.Tap.Watched(), "watches left at the server")
-		err = tryFor(a, z.Ctx, 30*time.Millisecond).Err()
-		require.ErrorIs(t, err, ErrLocked, "B still holds the lock")
-		require.NotErrorIs(t, err, ErrNoAnswer, "the servers have answered")
-		z.Await("A's znode to leave the queue", func() bool { return len(a.Queue()) == 1 })
 
 		if w.reads {
 			return // two readers of A do not wait for one another
@@ -56,7 +49,7 @@ func TestTryLockWaitsNoLongerThanItIsTold(t *testing.T) {
 		}
 		for _, does := range []string{"waits", "holds"} {
 			mark = a.Tap.Mark()
-			require.ErrorIs(t, tryFor(a, z.Ctx, 0).Err(), ErrLocked, "another goroutine of A %s", does)
+			require.ErrorIs(t, a.Call(a.TryLock).Err(), ErrLocked, "another goroutine of A %s", does)
 			require.Equal(t, asked, a.Requests(mark), "what TryLock asks while another goroutine %s", does)
 			if does == "waits" {
 				held.Release()
@@ -68,8 +61,61 @@ func TestTryLockWaitsNoLongerThanItIsTold(t *testing.T) {
 	})
 }
 
-// No server answers. TryLock comes back in its time, or after a second if its time is shorter. It
-// does not say that somebody holds the lock: nobody does.
+// Two look, see nobody, and create: the second one has somebody before it after all. It leaves the
+// queue, and comes back.
+func TestATryThatComesSecondLeaves(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.other(z, "A"), w.join(z, "B")
+		b.Acquire().Release() // makes the directory
+		create := b.Tap.HoldRequest(wiretap.Create, 1)
+		try := b.Call(b.TryLock)
+		zktest.AwaitChan(z, "B to have looked", create.Sprung())
+		held, mark := a.Acquire(), b.Tap.Mark()
+		create.Let()
+		require.ErrorIs(t, try.Err(), ErrLocked)
+		require.Len(t, b.Queue(), 1, "A's znode")
+		require.Equal(t, map[wiretap.Op]int{wiretap.GetChildren: 1, wiretap.Delete: 1}, b.Requests(mark), "behind the create")
+		require.Empty(t, b.Tap.Watched(), "watches left at the server")
+		held.Release()
+	})
+}
+
+// Many poll a lock that is held for a moment only. They must not bar one another by znodes of which
+// none becomes a hold. So most of the tries that come back with ErrLocked have made none: only those
+// that looked at the same moment as another one.
+func TestCallersOfTryLockDoNotBarOneAnother(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		const pollers, turns = 16, 100
+		a := w.other(z, "A")
+		a.Acquire().Release() // makes the directory
+		mark := a.Tap.Mark()
+		var had, tries atomic.Int32
+		var all sync.WaitGroup
+		for range pollers {
+			all.Go(func() {
+				for had.Load() < turns && z.Ctx.Err() == nil {
+					tries.Add(1)
+					hold, err := a.TryLock(z.Ctx)
+					if errors.Is(err, ErrLocked) {
+						continue
+					}
+					if assert.NoError(t, err) {
+						had.Add(1)
+						assert.NoError(t, hold.Unlock())
+					}
+				}
+			})
+		}
+		all.Wait()
+		require.NoError(t, z.Ctx.Err(), "timed out waiting for %d turns: there were %d, in %d tries", turns, had.Load(), tries.Load())
+		creates := a.Requests(mark)[wiretap.Create]
+		t.Logf("» %d turns, %d tries, %d creates", had.Load(), tries.Load(), creates)
+		require.Less(t, creates, int(tries.Load())*2/3, "creates of %d tries", tries.Load())
+	})
+}
+
+// No server answers. TryLock comes back with its context, and does not say that somebody holds the
+// lock: nobody does.
 func TestATryWithoutAServer(t *testing.T) {
 	for _, how := range []string{"cut off", "silent"} {
 		t.Run(how, func(t *testing.T) {
@@ -82,52 +128,31 @@ func TestATryWithoutAServer(t *testing.T) {
 					a.Tap.Cut()
 					z.Await("A to see it", func() bool { return a.State() != zk.StateHasSession })
 				}
-				waits := []time.Duration{0, answerPatience / 2, answerPatience * 3 / 2}
-				if w == byCohort {
-					waits = waits[1:2] // the first try goes on in the background, and stands before the next
-				}
-				for _, wait := range waits {
-					begun := time.Now()
-					err := tryFor(a, z.Ctx, wait).Err()
-					took := time.Since(begun)
-					require.ErrorIs(t, err, ErrNoAnswer, "TryLock(%v)", wait)
-					require.ErrorIs(t, err, ErrLocked, "TryLock(%v)", wait)
-					require.Greater(t, took, max(wait, answerPatience), "TryLock(%v)", wait)
-				}
+				ctx, cancel := context.WithTimeout(z.Ctx, 100*time.Millisecond)
+				defer cancel()
+				_, err := a.TryLock(ctx)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, ErrNoAnswer)
+				require.NotErrorIs(t, err, ErrLocked)
 				a.Tap.Restore()
 			})
 		})
 	}
 }
 
-// The line is slow, and the lock is free. TryLock gets it, however short its time: where 0
-// succeeds, a short time does not fail. If somebody holds the lock, the error says so.
-func TestATryOnASlowLine(t *testing.T) {
-	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		a, b := w.join(z, "A"), w.other(z, "B")
-		a.Acquire().Release()
-		a.Tap.Delay(60 * time.Millisecond)
-		for _, wait := range []time.Duration{0, time.Nanosecond, 20 * time.Millisecond} {
-			tryFor(a, z.Ctx, wait).Release()
-		}
-		held := b.Acquire()
-		for _, wait := range []time.Duration{0, time.Nanosecond, 20 * time.Millisecond} {
-			err := tryFor(a, z.Ctx, wait).Err()
-			require.ErrorIs(t, err, ErrLocked, "TryLock(%v)", wait)
-			require.NotErrorIs(t, err, ErrNoAnswer, "TryLock(%v)", wait)
-		}
-		held.Release()
-	})
-}
-
-// A holds the lock, and B's TryLock has to leave the queue. The directory's ACL forbids the
-// delete: the error says so, and names the znode that stays.
+// A holds the lock, and B's TryLock, which came second, has to leave the queue. The directory's ACL forbids
+// the delete: the error says so, and names the znode that stays.
 func TestWhoLeavesTellsOfADeleteThatIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.other(z, "A"), w.join(z, "B")
+		a.Acquire().Release() // makes the directory
+		create := b.Tap.HoldRequest(wiretap.Create, 1)
+		try := b.Call(b.TryLock)
+		zktest.AwaitChan(z, "B to have looked", create.Sprung())
 		a.Acquire()
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
-		_, err := b.TryLock(z.Ctx, 0)
+		create.Let()
+		err := try.Err()
 		require.ErrorIs(t, err, ErrLocked)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 		require.ErrorContains(t, err, b.Znode())
@@ -150,7 +175,7 @@ func TestGivingUpAtAnyMomentLeavesNothing(t *testing.T) {
 					ctx, cancel := context.WithTimeout(z.Ctx, span*time.Duration(60*n+i)/240)
 					held, err := a.Lock(ctx)
 					if err == nil {
-						err = held.Unlock(z.Ctx)
+						err = held.Unlock()
 					}
 					if err != nil {
 						assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -396,24 +421,26 @@ func TestAZnodeDeletedByHand(t *testing.T) {
 // FuzzNames puts a znode of each kind with a number among names of anybody's. It asks
 // functions that are not exported: a server would not give these numbers.
 func FuzzNames(f *testing.F) {
+	const one, two = "_c_00000000000000ff-", "_c_ffffffff-0b2c-4a61-9d3e-5f1f6a7b8c9d-"
 	// Sorted by the whole name, or by the kind, or by the first digits, the order
 	// would be another.
-	f.Add("_c_f-", "z-__WRIT__0000000002/_c_ffffffff-0b2c-4a61-9d3e-5f1f6a7b8c9d-__READ__0000000003/"+
-		"a-__READ__0000000010/_c_00-__WRIT__0000000011/b-__WRIT__2147483647", int32(100))
-	f.Add("", "", int32(0))
-	f.Add("_c_0-", "_c_1-__WRIT__0000000001/_c_3-__READ__0000000003/_c_2-__WRIT__0000000002/_c_5-__WRIT__0000000005/foreign", int32(4))
-	f.Add("__READ__", "__READ__-2147483648/__WRIT__2147483647/__WRIT__99999999999999999999", int32(-1))
-	f.Add("__WRIT__", "__READ__/__WRIT__x/__READ__+1/lock-0000000000/__WRIT__٣/__READ____WRIT__0000000003/__WRIT__0000000000-old", int32(7))
-	f.Add("_c_0-", "_c_1-lock-0000000001/zz-lock-0000000003/_c_2-lock-0000000002/lock-0000000005/foreign", int32(4))
-	f.Add("lock-", "lock--2147483648/lock-2147483647/lock-99999999999999999999", int32(-1))
-	f.Add("-lock-0000000000-", "lock-/lock-x/lock-+1/_c_0-__READ__0000000000/lock-٣", int32(7))
-	f.Add("_c_0-", "_c_block-lock-0000000002/_c_1b2c0000-0000-lock-0000000003-backup/0000000004", int32(5))
-	f.Add("__READ", "__READ__-000000000", int32(-1))
-	f.Add("", "block-0/flock-3/my-lock-2/x__READ__0/x__WRIT__3/lock-123456789", int32(9)) // directories of other locks
+	f.Add(one, "z-__WRIT__0000000002/"+two+"__READ__0000000003/"+
+		one+"__READ__0000000010/"+one+"__WRIT__0000000011/"+two+"__WRIT__2147483647", int32(100))
+	f.Add(one, "", int32(0))
+	f.Add(one, one+"__WRIT__0000000001/"+two+"__READ__0000000003/"+two+"__WRIT__0000000002/"+one+"__WRIT__0000000005/foreign", int32(4))
+	f.Add("", "__READ__-2147483648/__WRIT__2147483647/__WRIT__99999999999999999999", int32(-1))
+	f.Add("", "__READ__/__WRIT__x/__READ__+1/lock-0000000000/__WRIT__٣/__READ____WRIT__0000000003/__WRIT__0000000000-old", int32(7))
+	f.Add(two, one+"lock-0000000001/zz-lock-0000000003/"+two+"lock-0000000002/lock-0000000005/foreign", int32(4))
+	f.Add("", "lock--2147483648/lock-2147483647/lock-99999999999999999999", int32(-1))
+	f.Add(one, "lock-/lock-x/lock-+1/"+one+"__READ__0000000000/lock-٣", int32(7))
+	f.Add(one, "_c_block-lock-0000000002/_c_1b2c0000-0000-lock-0000000003-backup/0000000004", int32(5))
+	f.Add("", "__READ__-000000000", int32(-1))
+	f.Add("", "block-0/flock-3/my-lock-2/x__READ__0/x__WRIT__3/lock-123456789", int32(9))                            // directories of other locks
+	f.Add(one, "block-0000000000/evil-lock-0000000000/x__WRIT__0000000000/lock-+000000001/lock--00000001", int32(9)) // more of them
 	f.Fuzz(func(t *testing.T, prefix, names string, own int32) {
 		others := strings.Split(names, "/")
-		fuzzNames(t, NewMutex(nil, "/lock").q, `(?s)^.*lock-([+-]?[0-9]+)$`, prefix, others, own)
-		fuzzNames(t, NewRWMutex(nil, "/lock").q, `(?s)^.*__(?:READ|WRIT)__([+-]?[0-9]+)$`, prefix, others, own)
+		fuzzNames(t, NewMutex(nil, "/lock").q, `^(?:|(?:_c_)?[0-9a-f-]{16,}-)lock-([0-9]{10,})$`, prefix, others, own)
+		fuzzNames(t, NewRWMutex(nil, "/lock").q, `^(?:|(?:_c_)?[0-9a-f-]{16,}-)__(?:READ|WRIT)__([0-9]{10,})$`, prefix, others, own)
 	})
 }
 
@@ -421,25 +448,19 @@ func fuzzNames(t *testing.T, q *queue, ofTheQueue, prefix string, others []strin
 	is := regexp.MustCompile(ofTheQueue)
 	for _, name := range others {
 		_, k, ok := q.number(name)
-		number := ""
-		if found := is.FindStringSubmatch(name); found != nil {
-			number = found[1]
-		}
-		if len(number) < 18 { // a longer one may not fit into an int
-			require.Equal(t, len(number) >= 10, ok, "%q is of the queue, of kind %q", name, k)
+		found := is.FindStringSubmatch(name)
+		if found == nil || len(found[1]) < 18 { // a longer one may not fit into an int
+			require.Equal(t, found != nil, ok, "%q is of the queue, of kind %q", name, k)
 		}
 	}
 	for _, k := range q.kinds {
 		mine := fmt.Sprintf("%s%s%010d", prefix, k, own)
-		n, is, ok := q.number(mine)
-		require.Equal(t, fmt.Sprint(own, k, true), fmt.Sprint(n, is, ok), mine)
+		if own >= 0 && !is.MatchString(mine) {
+			continue // with a prefix that nobody has
+		}
 		waitsFor := func(name string) (int, bool) { // the number, if it is of those whom mine waits for
 			n, other, ok := q.number(name)
 			return n, ok && (k != read || other != read)
-		}
-		if !slices.Contains(others, mine) && own >= 0 && own < math.MaxInt32 {
-			_, err := q.predecessor(others, mine)
-			require.ErrorIs(t, err, zk.ErrNoNode, "%q is not among %q", mine, others)
 		}
 		for _, list := range [][]string{append(slices.Clone(others), mine), append([]string{mine}, others...)} {
 			before, err := q.predecessor(list, mine)
@@ -448,6 +469,8 @@ func fuzzNames(t *testing.T, q *queue, ofTheQueue, prefix string, others []strin
 				continue
 			}
 			require.NoError(t, err)
+			n, is, ok := q.number(mine)
+			require.Equal(t, fmt.Sprint(own, k, true), fmt.Sprint(n, is, ok), mine)
 			require.True(t, isBefore(waitsFor, before, others, int(own)), "before %q in %q stands %q", mine, list, before)
 		}
 	}

@@ -1,9 +1,6 @@
 package leased
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // RWMutex is a process's view of a lock that many readers or one writer can hold. It is safe
 // for use by many goroutines. Nobody overtakes: a reader waits for the writers that came
@@ -13,8 +10,8 @@ type RWMutex struct {
 	q *queue
 }
 
-// NewRWMutex returns the lock whose directory is path, as NewMutex does. The children whose names
-// end in __READ__<number> or __WRIT__<number> are the queue. So Curator's
+// NewRWMutex returns the lock whose directory is path, as NewMutex does. The children of this
+// directory that are named <guid>-__READ__<number> or <guid>-__WRIT__<number> are the queue. So Curator's
 // InterProcessReadWriteLock on the same path stands in it, too. A Mutex does not.
 func NewRWMutex(s *Session, path string) *RWMutex {
 	return &RWMutex{q: &queue{s: s, dir: path, kinds: []kind{read, write}}}
@@ -23,7 +20,7 @@ func NewRWMutex(s *Session, path string) *RWMutex {
 // Lock is the Lock of a Mutex, for a writer. Inside a reader's hold it returns ErrUpgrade, and
 // the hold goes on.
 func (m *RWMutex) Lock(ctx context.Context) (*Hold, error) {
-	return m.q.take(ctx, write, forever)
+	return m.q.take(ctx, write, true)
 }
 
 // RLock is the Lock of a Mutex, for a reader. Inside a writer's hold it is re-entry, and the
@@ -32,15 +29,15 @@ func (m *RWMutex) Lock(ctx context.Context) (*Hold, error) {
 // A reader that calls RLock once more with another context than its hold's queues up behind the
 // writers that have come meanwhile, who wait for the reader: it waits for itself.
 func (m *RWMutex) RLock(ctx context.Context) (*Hold, error) {
-	return m.q.take(ctx, read, forever)
+	return m.q.take(ctx, read, true)
 }
 
 // TryLock is the TryLock of a Mutex, for a writer.
-func (m *RWMutex) TryLock(ctx context.Context, wait time.Duration) (*Hold, error) {
-	return m.q.take(ctx, write, max(wait, 0))
+func (m *RWMutex) TryLock(ctx context.Context) (*Hold, error) {
+	return m.q.take(ctx, write, false)
 }
 
 // TryRLock is the TryLock of a Mutex, for a reader.
-func (m *RWMutex) TryRLock(ctx context.Context, wait time.Duration) (*Hold, error) {
-	return m.q.take(ctx, read, max(wait, 0))
+func (m *RWMutex) TryRLock(ctx context.Context) (*Hold, error) {
+	return m.q.take(ctx, read, false)
 }

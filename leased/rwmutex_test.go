@@ -128,16 +128,16 @@ func TestAWritersHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
 		z := zktest.New(t)
 		a, b := rwmutexes.Join(z, "the writer"), rwmutexes.Join(z, "a reader")
 		held := a.Acquire().Held()
-		_, err := b.Reader.TryLock(z.Ctx, 0)
+		_, err := b.Reader.TryLock(z.Ctx)
 		require.ErrorIs(t, err, ErrLocked, "a reader that asks once")
 		mark, reader := a.Tap.Mark(), b.Reader.Start()
 		for i, letter := range entriesAndExits {
 			reader.MustWait("the end of %s, from number %d", entriesAndExits, i+1)
 			if unicode.IsUpper(letter) {
-				_, err := as(letter, a).Lock(held.Context())
+				_, err := as(letter, a).Lock(held.Context(z.Ctx))
 				require.NoError(t, err, "%c inside a writer's hold", letter)
 			} else {
-				require.NoError(t, held.Unlock(z.Ctx), "exit number %d of %s", i+1, entriesAndExits)
+				require.NoError(t, held.Unlock(), "exit number %d of %s", i+1, entriesAndExits)
 			}
 		}
 		reader.Acquired()
@@ -155,7 +155,7 @@ func TestAnUpgradeIsRefusedWithoutARequest(t *testing.T) {
 	mark := a.Tap.Mark()
 	_, err := a.Lock(reading.Context())
 	require.ErrorIs(t, err, ErrUpgrade)
-	_, err = a.TryLock(reading.Context(), 0)
+	_, err = a.TryLock(reading.Context())
 	require.ErrorIs(t, err, ErrUpgrade)
 	require.Empty(t, a.Asked(mark))
 	require.NoError(t, reading.Context().Err(), "the hold goes on")

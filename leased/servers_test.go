@@ -37,8 +37,9 @@ func TestServersThatWantALogin(t *testing.T) {
 	another, err := Open(ctx, s.Servers(), 4*time.Second)
 	require.NoError(t, err)
 	defer another.Close()
-	for _, wait := range []time.Duration{forever, 10 * time.Second} {
-		_, err = NewMutex(another, "/locks/orders").TryLock(ctx, wait)
+	lock := NewMutex(another, "/locks/orders")
+	for _, take := range []func(context.Context) (*Hold, error){lock.Lock, lock.TryLock} {
+		_, err = take(ctx)
 		require.ErrorContains(t, err, "-124 (the servers want a login: give Open WithAuth)")
 		require.NotErrorIs(t, err, ErrLocked)
 	}
@@ -71,10 +72,10 @@ func TestServersThatWantALogin(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.NoError(t, context.Cause(hold.Context()), "a hold over three broken lines")
-	require.NoError(t, hold.Unlock(ctx))
+	require.NoError(t, context.Cause(hold.Context(ctx)), "a hold over three broken lines")
+	require.NoError(t, hold.Unlock())
 	next := <-letIn
-	require.NoError(t, next.Unlock(ctx))
+	require.NoError(t, next.Unlock())
 
 	mortal, mortalTap := loggedIn(4 * time.Second)
 	hold = mustLock(t, mortal, ctx)
@@ -86,10 +87,10 @@ func TestServersThatWantALogin(t *testing.T) {
 		return err == nil && !lives
 	})
 	mortalTap.Restore()
-	require.ErrorIs(t, hold.Unlock(ctx), ErrLost)
+	require.ErrorIs(t, hold.Unlock(), ErrLost)
 	hold = mustLock(t, mortal, ctx)
 	require.NotEqual(t, id, mortal.q.s.Conn().SessionID())
-	require.NoError(t, hold.Unlock(ctx))
+	require.NoError(t, hold.Unlock())
 }
 
 // awaits returns when cond is true.

@@ -71,15 +71,15 @@ const (
 // several addresses is one server: give each server a name of its own.
 func Open(ctx context.Context, servers []string, timeout time.Duration, options ...Option) (*Session, error) {
 	if ctx == nil {
-		return nil, errors.New("zklock: open a session: the context is nil: give context.Background()")
+		return nil, errors.New("leased: open a session: the context is nil: give context.Background()")
 	}
 	if len(servers) == 0 || timeout < time.Millisecond || timeout > longestTimeout {
-		return nil, fmt.Errorf("zklock: open a session with servers %q and time-out %v: want host:port and 1ms to %v",
+		return nil, fmt.Errorf("leased: open a session with servers %q and time-out %v: want host:port and 1ms to %v",
 			servers, timeout, longestTimeout)
 	}
 	s := newSession(timeout)
 	if err := s.apply(options); err != nil {
-		return nil, fmt.Errorf("zklock: open a session: %w", err)
+		return nil, fmt.Errorf("leased: open a session: %w", err)
 	}
 	if _, hasDeadline := ctx.Deadline(); !hasDeadline {
 		short, stop := context.WithTimeout(ctx, openPatience)
@@ -88,14 +88,14 @@ func Open(ctx context.Context, servers []string, timeout time.Duration, options 
 	}
 	conn, events, err := s.client.connect(servers, timeout)
 	if err != nil {
-		return nil, fmt.Errorf("zklock: connect to %q: %w", servers, err)
+		return nil, fmt.Errorf("leased: connect to %q: %w", servers, err)
 	}
 	s.conn = conn
 	begun := time.Now()
 	if err := s.comeUp(ctx, events); err != nil {
 		waited := time.Since(begun).Round(time.Second / 10)
 		s.Close()
-		return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q? %w", waited, servers, err)
+		return nil, fmt.Errorf("leased: no session after %v: does ZooKeeper run at %q? %w", waited, servers, err)
 	}
 	go func() {
 		for range events { // they end when the connection is closed, perhaps by its user
@@ -146,7 +146,7 @@ func (s *Session) comeUp(ctx context.Context, events <-chan zk.Event) error {
 
 // logIn logs in once. The client library repeats it on each new connection.
 func (s *Session) logIn(ctx context.Context, l login) error {
-	try := func() (bool, error) {
+	logIn := func() (bool, error) {
 		for {
 			err := s.conn.AddAuth(l.scheme, l.auth)
 			if ctx.Err() != nil || !s.canRetry(err) {
@@ -155,7 +155,7 @@ func (s *Session) logIn(ctx context.Context, l login) error {
 			pause()
 		}
 	}
-	_, err := doOrGiveUp(s, ctx, try, func(bool) {})
+	_, err := doOrGiveUp(&try{s: s, ctx: ctx}, logIn, func(bool) {})
 	return err
 }
 

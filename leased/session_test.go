@@ -116,7 +116,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	cancel()
 	hold, err := NewMutex(s, z.Root+"/lock").Lock(z.Ctx)
 	require.NoError(t, err)
-	require.NoError(t, hold.Unlock(z.Ctx))
+	require.NoError(t, hold.Unlock())
 }
 
 // With a small buffer, short requests and answers are as they are without it, and what is

@@ -108,8 +108,8 @@ func TestOverTLS(t *testing.T) {
 	require.NoError(t, err)
 	begun := time.Now()
 	z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*s.Timeout() })
-	require.NoError(t, context.Cause(hold.Context()), "a hold of two time-outs over TLS")
-	require.NoError(t, hold.Unlock(z.Ctx))
+	require.NoError(t, context.Cause(hold.Context(z.Ctx)), "a hold of two time-outs over TLS")
+	require.NoError(t, hold.Unlock())
 
 	refused := func(options ...leased.Option) string {
 		ctx, cancel := context.WithTimeout(z.Ctx, 3*time.Second)

@@ -140,7 +140,7 @@ func TestTheTableOfWrites(t *testing.T) {
 		time.Sleep(2 * timeout) // this is a measurement
 		writes, size, took := transactions(t, leader)-before, logged(t, followers[0])-sizeBefore, time.Since(begun)
 		for _, hold := range held {
-			require.NoError(t, hold.Context().Err(), "a lock was lost: the servers are too slow for so many")
+			require.NoError(t, hold.Context(t.Context()).Err(), "a lock was lost: the servers are too slow for so many")
 			hold.q.s.Close()
 		}
 		fifths := int(took/(timeout/5)) + 1
