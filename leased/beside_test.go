@@ -40,10 +40,9 @@ var families = map[string][]property.Subject{
 	},
 }
 
-// Whoever changes from one lock to another has to know which of them exclude one another. A lock of
-// steps 2 to 4 is let in beside the others, though they wait for it: its names are a part of theirs.
-// And zk.Lock waits for every name with a number right behind lock- or __. Where both have tokens,
-// these grow.
+// Whoever changes from one lock to another has to know which of them exclude one another: those of one
+// family. But zk.Lock waits for every name with a number right behind lock- or __. Where both have
+// tokens, these grow.
 func TestWhoExcludesWhomOnOnePath(t *testing.T) {
 	t.Parallel()
 	for ofHolder, holders := range families {
@@ -54,9 +53,8 @@ func TestWhoExcludesWhomOnOnePath(t *testing.T) {
 					held := holder.Join(z, "the holder").Acquire()
 					next := newcomer.Join(z, "the newcomer").Start()
 					isIn := next.Waits() == zktest.Returned
-					isOfTheFirstSteps := ofHolder == "lock- without a guid"
 					isZkLock := newcomer.Name == clientLocks.Name
-					waits := ofHolder == ofNewcomer || isOfTheFirstSteps && ofNewcomer == "lock-" || isZkLock
+					waits := ofHolder == ofNewcomer || isZkLock
 					assert.Equal(t, !waits, isIn, "%s holds the lock; whether %s is let in beside it", holder.Name, newcomer.Name)
 					held.Release()
 					next.Release()

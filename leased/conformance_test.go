@@ -321,18 +321,61 @@ func TestACrowdedDirectory(t *testing.T) {
 }
 
 // The directory of one lock stands below that of another one, as when a disk can be locked, and
-// each of its blocks. A directory is no place in the queue: its name has fewer digits than the server
-// writes.
+// each of its blocks. A directory is no place in the queue, whatever its name, and even if it is a user's
+// text.
 func TestALockBelowALock(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		disk := w.join(z, "A")
-		for _, child := range []string{"0", "orders", "block-0", "flock-3", "my-lock-2", "x__READ__0", "x__WRIT__3"} {
+		for _, child := range []string{
+			"0", "orders", "block-0", "flock-3", "my-lock-2", "x__READ__0", "x__WRIT__3",
+			"block-0000000000", "evil-lock-0000000000", "lock-0000000000", "x__WRIT__0000000000", "__WRIT__0000000000",
+			"lock-+000000001", "lock--00000001", "x-lock--000000001", "lock-00000000001234567890",
+		} {
 			w.at(z, disk, disk.Path+"/"+child).Acquire().Release()
 		}
 		for range 5 {
 			turn := disk.Start()
 			require.Equal(t, zktest.Returned, turn.Waits(), "nobody holds the lock: %v", disk.Queue())
 			turn.Release()
+			disk.Call(disk.TryLock).Release()
+		}
+	})
+}
+
+// A znode has the name of a place in the queue, and no owner, so nobody's end will ever delete it: it is no
+// place. Behind it, there may be one. No lock has a directory of such a name.
+func TestAZnodeWithoutAnOwnerIsNoPlace(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.join(z, "A"), w.other(z, "B")
+		names := []string{}
+		for _, k := range w.queue().kinds {
+			for i, flags := range []int32{0, zk.FlagContainer} {
+				names = append(names, fmt.Sprintf("_c_0123456789abcde%d-%s000000000%d", i, k, 4+i))
+				path := a.Path + "/" + names[len(names)-1]
+				if len(names) == 1 {
+					a.Acquire().Release() // makes the directory: number 0
+				}
+				var err error
+				if flags == zk.FlagContainer {
+					_, err = z.Observer().CreateContainer(path, nil, flags, zk.WorldACL(zk.PermAll))
+				} else {
+					_, err = z.Observer().Create(path, nil, flags, zk.WorldACL(zk.PermAll))
+				}
+				require.NoError(t, err)
+			}
+		}
+		held := b.Acquire() // before or behind them
+		for range 5 {
+			waiting := a.Start()
+			waiting.MustWait("B holds the lock")
+			held.Release()
+			waiting.Release()
+			held = b.Acquire()
+		}
+		held.Release()
+		for _, name := range names {
+			_, err := w.at(z, a, a.Path+"/"+name).Lock(z.Ctx)
+			require.ErrorContains(t, err, "has the form of a place in a lock's queue")
 		}
 	})
 }

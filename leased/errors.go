@@ -90,7 +90,7 @@ func check(ctx context.Context, s *Session, path string) error {
 		return fmt.Errorf("leased: path %.40q: want an absolute path below the root, such as /locks/orders", path)
 	}
 	for _, element := range strings.Split(path, "/") {
-		if hasGUID(element) {
+		if placeName.MatchString(element) {
 			return fmt.Errorf("leased: path %.40q: its element %.60q has the form of a place in a lock's queue", path, element)
 		}
 	}

@@ -21,24 +21,24 @@ type losesEarly struct {
 // earlyHold ends before its lease would.
 type earlyHold struct {
 	*Hold
-	ctx context.Context
+	early time.Time
 }
 
-func (h *earlyHold) Context() context.Context { return h.ctx }
+func (h *earlyHold) Context(parent context.Context) context.Context {
+	held, end := context.WithCancelCause(h.Hold.Context(parent))
+	time.AfterFunc(time.Until(h.early), func() { end(ErrLost) }) // the mistake
+	return held
+}
 
 func (l losesEarly) Lock(ctx context.Context) (*earlyHold, error) {
 	hold, err := l.lock.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	held, end := context.WithCancelCause(hold.Context())
-	time.AfterFunc(l.session.Timeout()*9/10, func() { end(ErrLost) }) // the mistake
-	return &earlyHold{hold, held}, nil
+	return &earlyHold{hold, time.Now().Add(l.session.Timeout() * 9 / 10)}, nil
 }
 
-func (l losesEarly) TryLock(ctx context.Context, _ time.Duration) (*earlyHold, error) {
-	return l.Lock(ctx)
-}
+func (l losesEarly) TryLock(ctx context.Context) (*earlyHold, error) { return l.Lock(ctx) }
 
 func TestAHoldThatIsLostOnAHealthyLine(t *testing.T) {
 	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {

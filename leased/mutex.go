@@ -12,7 +12,7 @@ type Mutex struct {
 // NewMutex returns the lock whose directory is path, absolute and below the root, such
 // as /locks/orders. It sends nothing: Lock reports a bad argument.
 //
-// The children of this directory that are named <guid>-lock-<number>, or lock-<number>, are the queue. So
+// The children of this directory that are named <guid>-lock-<number> are the queue. So
 // a zk.Lock or Curator's InterProcessMutex on the same path stands in it, too. Other children, and those
 // that are not ephemeral, are ignored: an RWMutex or another kind of lock on the same path does not exclude
 // a Mutex.

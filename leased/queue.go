@@ -46,16 +46,12 @@ const (
 	write     kind = "__WRIT__"
 )
 
-// A server writes a number with at least so many digits.
-const fewestDigits = 10
-
 // lastNumber is the greatest that the server can give to a znode of a directory.
 // The server counts no further: each later create gets it again, or a number below 0.
 const lastNumber = math.MaxInt32
 
 // queue is a lock's directory. Its ephemeral children of certain kinds are the queue; other children
-// are ignored. A lock may have a directory below the one of another lock, and its name, perhaps
-// a user's text, may look like a place in the other one's queue. But what has no owner is no place.
+// are ignored, such as the directory of another lock.
 type queue struct {
 	s     *Session
 	dir   string
@@ -203,68 +199,27 @@ func (q *queue) joinAndWait(t *try, k kind) (place, error) {
 // then. Otherwise callers that poll would bar one another by znodes of which none becomes a hold.
 func (q *queue) lookFirst(t *try, k kind) error {
 	for t.ctx.Err() == nil {
-		before, err := q.anyBefore(k)
-		goneMeanwhile := errors.Is(err, zk.ErrNoNode)
-		if goneMeanwhile || q.s.canRetry(err) {
+		names, _, err := q.s.Conn().Children(q.dir)
+		if q.s.canRetry(err) {
 			pause()
 			continue
 		}
-		if err == nil && before != "" {
-			err = fmt.Errorf("%w: %s", ErrLocked, before)
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil // not even the directory is there
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			_, its, inQueue := q.number(name)
+			bothRead := k == read && its == read
+			if inQueue && !bothRead {
+				return fmt.Errorf("%w: %s", ErrLocked, name)
+			}
+		}
+		return nil
 	}
 	return t.whyEnded()
-}
-
-// anyBefore is one try of lookFirst. It returns the name of a place in the queue that is before
-// whoever comes now, "" if there is none.
-//
-// Usually this is one request: see isPlace.
-func (q *queue) anyBefore(k kind) (string, error) {
-	names, _, err := q.s.Conn().Children(q.dir)
-	if errors.Is(err, zk.ErrNoNode) {
-		return "", nil // not even the directory is there
-	}
-	if err != nil {
-		return "", err
-	}
-	for _, name := range names {
-		_, its, inQueue := q.number(name)
-		bothRead := k == read && its == read
-		if !inQueue || bothRead {
-			continue
-		}
-		isPlace, err := q.isPlace(name)
-		if isPlace || err != nil {
-			return name, err
-		}
-	}
-	return "", nil
-}
-
-// isPlace tells whether a name that looks like a place in the queue is one: whether a session owns the
-// znode. If the name has a guid, isPlace does not ask: no directory of a lock has such a name (see
-// check). So no request is needed but beside names as those of steps 2 to 4. If the znode is not there
-// any more, the error is zk.ErrNoNode.
-func (q *queue) isPlace(name string) (bool, error) {
-	if hasGUID(name) {
-		return true, nil
-	}
-	exists, stat, err := q.s.Conn().Exists(q.dir + "/" + name)
-	if err == nil && !exists {
-		err = zk.ErrNoNode
-	}
-	return err == nil && isOwned(stat), err
-}
-
-// isOwned tells whether a znode is ephemeral. Otherwise the number in this field is 0; or it is
-// one that no session has, which says that the znode is a container, or has a time to live.
-func isOwned(stat *zk.Stat) bool {
-	isContainer := stat.EphemeralOwner == math.MinInt64
-	const timeToLive = 0xff // in the first byte
-	hasTimeToLive := uint64(stat.EphemeralOwner)>>56 == timeToLive
-	return stat.EphemeralOwner != 0 && !isContainer && !hasTimeToLive
 }
 
 // join creates our znode. Its name has a guid, a random number: when the answer to a
@@ -448,25 +403,30 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 // waits behind nobody, and zk.ErrNoNode if the znode was gone before the watch was set.
 func (q *queue) watchPredecessor(t *try, names []string, mine string) (before string, gone <-chan zk.Event, err error) {
 	for {
-		before, err = q.predecessor(names, mine)
+		before, err := q.predecessor(names, mine)
 		if before == "" || err != nil {
 			return "", nil, err
 		}
-		isPlace, err := q.isPlace(before)
-		switch {
-		case err != nil:
-			return "", nil, err
-		case isPlace && !t.mayWait:
+		if !t.mayWait {
 			return "", nil, fmt.Errorf("%w: %s", ErrLocked, before)
-		case isPlace:
-			// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
-			_, stat, gone, err := q.s.Conn().GetW(q.dir + "/" + before)
-			if err != nil || isOwned(stat) {
-				return before, gone, err
-			}
 		}
+		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
+		_, stat, gone, err := q.s.Conn().GetW(q.dir + "/" + before)
+		if err != nil || isOwned(stat) {
+			return before, gone, err
+		}
+		// Somebody has made a znode with such a name by hand, which no session owns: who is before it?
 		names = slices.DeleteFunc(names, func(name string) bool { return name == before })
 	}
+}
+
+// isOwned tells whether a znode is ephemeral. Otherwise the number in this field is 0; or it is
+// one that no session has, which says that the znode is a container, or has a time to live.
+func isOwned(stat *zk.Stat) bool {
+	isContainer := stat.EphemeralOwner == math.MinInt64
+	const timeToLive = 0xff // in the first byte
+	hasTimeToLive := uint64(stat.EphemeralOwner)>>56 == timeToLive
+	return stat.EphemeralOwner != 0 && !isContainer && !hasTimeToLive
 }
 
 // leave deletes our znode, and goes on until it knows that the znode is gone, or until the
@@ -553,37 +513,19 @@ func (q *queue) predecessor(names []string, mine string) (string, error) {
 	return before, nil
 }
 
-// number reads a queue znode's number and kind out of its name's end. Numbers are
-// compared, never names; ok is false for a child that is not of the queue. After the last number a
-// server goes on with negative ones: these are no places either.
+// number reads a znode's number and kind out of its name. Numbers are compared, never names; ok is false
+// for a child that is not of the queue. After the last number a server goes on with negative ones:
+// these are no places either.
 func (q *queue) number(name string) (n int, k kind, ok bool) {
-	// The kind nearest to the end counts: what stands before it may contain one, too.
-	at := -1
-	for _, of := range q.kinds {
-		if i := strings.LastIndex(name, string(of)); i > at {
-			at, k = i, of
-		}
-	}
-	if at < 0 {
+	parts := placeName.FindStringSubmatch(name)
+	if parts == nil || !slices.Contains(q.kinds, kind(parts[1])) {
 		return 0, "", false
 	}
-	isBare := at == 0 // as in steps 2 to 4
-	if !isBare && !guid.MatchString(name[:at]) {
-		return 0, "", false // such as block-0000000012, which is somebody's directory
-	}
-	digits := name[at+len(k):]
-	if len(digits) < fewestDigits || strings.Trim(digits, "0123456789") != "" {
-		return 0, "", false
-	}
-	n, err := strconv.Atoi(digits)
-	return n, k, err == nil
+	n, err := strconv.Atoi(parts[2])
+	return n, kind(parts[1]), err == nil
 }
 
-// guid is what stands before the kind in the names of a queue: that of leased and step 5 has 16 hexadecimal
-// digits, that of zk.Lock 32, and Curator's are with dashes. Kazoo's have no _c_ before it.
-var guid = regexp.MustCompile(`^(_c_)?[0-9a-f-]{16,}-$`)
-
-// named is a name that has a guid, as every place in a queue has but those of steps 2 to 4.
-var named = regexp.MustCompile(`^(_c_)?[0-9a-f-]{16,}-(lock-|__READ__|__WRIT__)[0-9]{10,}$`)
-
-func hasGUID(name string) bool { return named.MatchString(name) }
+// placeName is the form of a place's name in any queue: a guid, a kind, and a number. The guid of leased and
+// step 5 has 16 hexadecimal digits, that of zk.Lock 32; Curator's has dashes, and kazoo's no _c_ before it.
+// So the directory of another lock, such as block-0000000012, is no place.
+var placeName = regexp.MustCompile(`^(?:_c_)?[0-9a-f-]{16,}-(lock-|__READ__|__WRIT__)([0-9]{10,})$`)

@@ -52,8 +52,8 @@ func (r *replica) lead(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, hold.Unlock(ctx)) }()
-	held := hold.Context()
+	defer func() { err = errors.Join(err, hold.Unlock()) }()
+	held := hold.Context(ctx)
 	me := leader{r.name, hold.Token()}
 
 	// Before it reads anything: from now on, the store refuses those who have led before. So

@@ -29,9 +29,9 @@ var locks = []lock{
 }
 
 var (
-	mutex   = property.OverOldHolds("leased.Mutex", open, leased.NewMutex)
-	rwmutex = property.OverOldHolds("leased.RWMutex", open, leased.NewRWMutex)
-	cohort  = property.OverOldHolds("leased.Cohort", open, leased.NewCohort)
+	mutex   = property.OverHolds("leased.Mutex", open, leased.NewMutex)
+	rwmutex = property.OverHolds("leased.RWMutex", open, leased.NewRWMutex)
+	cohort  = property.OverHolds("leased.Cohort", open, leased.NewCohort)
 )
 
 func open(servers []string, timeout time.Duration, dial zk.Dialer) (*leased.Session, error) {

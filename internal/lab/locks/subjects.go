@@ -17,9 +17,9 @@ import (
 
 // The locks for work.
 var (
-	Mutex   = property.OverOldHolds("leased.Mutex", openLeased, leased.NewMutex)
-	RWMutex = property.OverOldHolds("leased.RWMutex", openLeased, leased.NewRWMutex)
-	Cohort  = property.OverOldHolds("leased.Cohort", openLeased, leased.NewCohort)
+	Mutex   = property.OverHolds("leased.Mutex", openLeased, leased.NewMutex)
+	RWMutex = property.OverHolds("leased.RWMutex", openLeased, leased.NewRWMutex)
+	Cohort  = property.OverHolds("leased.Cohort", openLeased, leased.NewCohort)
 )
 
 // Every is each lock of the table: the steps' first.
