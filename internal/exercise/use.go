@@ -2,101 +2,121 @@ package exercise
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
-const (
-	// canBeUsed is the first question.
-	canBeUsed = "it can be locked and unlocked"
+// canBeUsed is the first question.
+const canBeUsed = "it can be locked and unlocked"
 
-	// A waiter that polls rests between two requests: in the time of look it does not ask so
-	// often without a rest.
+// enoughAnswers is for how many answers of the server, at 50 a second on a quiet machine, the first
+// question waits for a call that need not wait for anybody.
+const enoughAnswers = 100
+
+// A waiter that polls rests between two requests: in the time of look it does not ask so
+// often without a rest.
+const (
 	look    = 500 * time.Millisecond
 	tooMany = 50
 )
 
-// soon is how long one call has that need not wait for anybody.
-const soon = 4 * time.Second
-
 // use finds out what every lock can do. So one that hangs is told so in a few seconds, and
 // in plain words.
 func use(server *zkserver.Server, lock property.Subject) answer {
-	a := answer{question: canBeUsed}
-	ctx, cancel := context.WithTimeout(context.Background(), 4*soon)
-	defer cancel()
-	err := zktest.PlayUntil(ctx, func(story zktest.T) {
-		a.seen, a.ask = useOnce(zktest.NewOn(story, server), lock)
-	})
-	switch {
-	case err != nil:
-		a.seen, a.ask = err.Error(), "which call is it, and what does it wait for?"
-	case a.ask == "":
-		a.holds, a.seen = true, "A locked, B waited, A unlocked, and B was let in"
+	var u usage
+	r := property.CheckUntil(context.Background(), patienceAlone, server, lock, property.New(
+		lang.Text{EN: canBeUsed}, lang.Text{}, lang.Text{},
+		func(s *property.Story) {
+			u.Story = s
+			u.tell(lock)
+		},
+	))
+	a := answer{question: canBeUsed, verdict: r.Verdict, seen: r.Evidence}
+	if a.isStuck() {
+		a.ask = "which call is it, and what does it wait for?"
+	} else {
+		a.ask = u.ask
 	}
 	return a
 }
 
-// useOnce lets A lock, B come, and A unlock. It returns what went wrong, and a question.
-func useOnce(zoo *zktest.Zoo, lock property.Subject) (seen, ask string) {
-	a, b := lock.Join(zoo, "A"), lock.Join(zoo, "B")
+// usage is the story of two clients that use a lock.
+type usage struct {
+	*property.Story
+	ask string // what to ask oneself when the story fails
+}
+
+func (u *usage) fails(ask, evidence string, args ...any) {
+	u.ask = ask
+	u.Fails(evidence, args...)
+}
+
+// comes tells whether something happens, or will not.
+func (u *usage) comes(happens func() bool) bool { return u.SoonAfter(enoughAnswers, happens) }
+
+// tell lets A lock, B come, and A unlock.
+func (u *usage) tell(lock property.Subject) {
+	seat := property.Seat{Path: u.Root + "/lock"}
+	a, b := u.JoinAs("A", seat), u.JoinAs("B", seat)
 	first := a.Start()
-	if !within(soon, first.Returned) {
-		return fmt.Sprintf("nobody held the lock, A called Lock, and it has not come back in %v; A sent %d requests",
-			soon, wiretap.Count(a.Tap.Frames()).All()), "what does Lock wait for, when nobody else is there?"
+	if !u.comes(first.Returned) {
+		u.fails("what does Lock wait for, when nobody else is there?",
+			"nobody held the lock, A called Lock, and it does not come back; A sent %d requests", requests(a, 0))
 	}
 	if err := first.Err(); err != nil {
-		return fmt.Sprintf("nobody held the lock, and A's Lock answered: %v", err), "what does this error mean?"
+		u.fails("what does this error mean?", "nobody held the lock, and A's Lock answered: %v", err)
 	}
 	mark := b.Tap.Mark()
 	second := b.Start()
-	within(soon, func() bool {
+	u.comes(func() bool {
 		silently, polls := b.Tap.Waiting(mark)
 		return silently || polls || second.Returned()
 	})
-	spins := func() bool { return wiretap.AtOnce(b.Tap.Since(mark)) > tooMany }
-	if silently, _ := b.Tap.Waiting(mark); !silently {
-		within(look, func() bool { return second.Returned() || spins() })
-	}
-	if spins() {
-		return fmt.Sprintf("A held the lock, and B sent more than %d requests in %v, without a rest between them",
-			tooMany, look), "what makes B rest between two requests, and what ends its rest?"
-	}
+	u.rests(second, mark)
+
 	mark = b.Tap.Mark()
-	released := zoo.Go(a.Client, func(context.Context) error { return first.Unlock() })
-	if !within(soon, released.Returned) {
-		return fmt.Sprintf("A held the lock and called Unlock, which has not come back in %v", soon),
-			"what does Unlock wait for?"
+	released := u.Go(a.Client, func(context.Context) error { return first.Unlock() })
+	if !u.comes(released.Returned) {
+		u.fails("what does Unlock wait for?", "A held the lock and called Unlock, which does not come back")
 	}
 	if err := released.Err(); err != nil {
-		return fmt.Sprintf("A held the lock, and its Unlock answered: %v", err), "what does this error mean?"
+		u.fails("what does this error mean?", "A held the lock, and its Unlock answered: %v", err)
 	}
-	if within(soon, second.Returned) {
-		return "", ""
+	if u.comes(second.Returned) {
+		u.Holds("A locked, B waited, A unlocked, and B was let in")
 	}
 	for _, znode := range a.Tap.Done(wiretap.Create) {
-		session, there := zoo.Owner(znode)
+		session, there := u.Owner(znode)
 		isDirectory := session == 0 && !lock.Znode
 		if there && !isDirectory {
-			return fmt.Sprintf("A's Unlock said that all was well, and its znode is still there: %s", znode),
-				"which znode has to go, so that the lock is free, and who deletes it?"
+			u.fails("which znode has to go, so that the lock is free, and who deletes it?",
+				"A's Unlock said that all was well, and its znode is still there: %s", znode)
 		}
 	}
-	return fmt.Sprintf("nobody was woken after the release: A has released the lock, and %v later B still waits; "+
-		"since then B sent %d requests", soon, wiretap.Count(b.Tap.Since(mark)).All()), "who is to tell B that its turn has come, and what does B do then?"
+	u.fails("who is to tell B that its turn has come, and what does B do then?",
+		"nobody was woken after the release: A has released the lock, and B still waits; since then B sent %d requests",
+		requests(b, mark))
 }
 
-// within tells whether something becomes so in a time.
-func within(limit time.Duration, so func() bool) bool {
-	for deadline := time.Now().Add(limit); !so(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return false
-		}
+// rests fails the story if a waiter that polls does not rest between two requests.
+func (u *usage) rests(waiting *zktest.Turn, mark int) {
+	if silently, _ := waiting.Tap.Waiting(mark); silently {
+		return
 	}
-	return true
+	spins := func() bool { return wiretap.AtOnce(waiting.Tap.Since(mark)) > tooMany }
+	for end := time.Now().Add(look); time.Now().Before(end) && !spins() && !waiting.Returned(); {
+		time.Sleep(2 * time.Millisecond)
+	}
+	if spins() {
+		u.fails("what makes B rest between two requests, and what ends its rest?",
+			"A held the lock, and B sent more than %d requests in %v, without a rest between them", tooMany, look)
+	}
 }
+
+// requests counts what a client has sent since a mark.
+func requests(m *zktest.Member, mark int) int { return wiretap.Count(m.Tap.Since(mark)).All() }

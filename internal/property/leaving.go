@@ -70,7 +70,7 @@ var GivingUp = New(
 			return d.Lock(ctx)
 		})
 		s.FailsIf(
-			!s.soon(overdue.Returned),
+			!s.Soon(overdue.Returned),
 			"D waits behind A: its deadline has passed, and its Lock does not return; left by it: %v",
 			s.left(d),
 		)
@@ -119,12 +119,12 @@ var GivesUpCutOff = New(
 		waiting := s.queue(b)[0]
 		b.Tap.Cut()
 		waiting.GiveUp()
-		s.soon(waiting.Returned) // or it waits until a server can be reached, which is as good
+		s.Soon(waiting.Returned) // or it waits until a server can be reached, which is as good
 		b.Tap.Restore()
 		s.Await("B to be back", func() bool { return b.State() == zk.StateHasSession })
-		s.FailsIf(!s.soon(waiting.Returned), "B gave up while it was cut off, is back, and its Lock does not return")
+		s.FailsIf(!s.Soon(waiting.Returned), "B gave up while it was cut off, is back, and its Lock does not return")
 		s.FailsIf(waiting.Err() == nil, "B gave up while it was cut off and A held the lock, and B was let in beside A")
-		s.FailsIf(!s.soon(func() bool { return len(s.left(b)) == 0 }),
+		s.FailsIf(!s.Soon(func() bool { return len(s.left(b)) == 0 }),
 			"B gave up while it was cut off: its Lock answered %v; B is back, and has left %v",
 			waiting.Err(), s.left(b))
 		held.Release()
@@ -136,11 +136,8 @@ var GivesUpCutOff = New(
 // has left nothing behind.
 func (s *Story) GaveUp(c *zktest.Member, err, why error) {
 	s.FailsIf(!errors.Is(err, why), "%s gave up, and its Lock answered %v instead of %q", c.Name, err, why)
-	for deadline := time.Now().Add(3 * time.Second); len(s.left(c)) > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) { // a lock may clean up in the background
-			s.Fails("%s gave up, and left %v behind", c.Name, s.left(c))
-		}
-	}
+	isGone := s.Soon(func() bool { return len(s.left(c)) == 0 }) // a lock may clean up in the background
+	s.FailsIf(!isGone, "%s gave up, and left %v behind", c.Name, s.left(c))
 }
 
 // A holds. B's list is not answered, and B gives up: the answer comes later.
@@ -160,7 +157,7 @@ var GivesUpAtOnce = New(
 				func() bool { return comesToAStop(waiting, slow, 0) },
 			)
 			waiting.GiveUp()
-			atOnce := s.soon(waiting.Returned)
+			atOnce := s.Soon(waiting.Returned)
 			slow.Let()
 			s.FailsIf(
 				!atOnce,
@@ -200,7 +197,7 @@ var FailsClean = New(
 				s.FailsIf(waiting.Err() == nil, "B's line broke at its %v while A held the lock, and B was let in beside it", op)
 				told = append(told, fmt.Sprintf("and was told %q", waiting.Err()))
 			}
-			s.FailsIf(!s.soon(func() bool { return len(s.left(b)) == 0 }),
+			s.FailsIf(!s.Soon(func() bool { return len(s.left(b)) == 0 }),
 				"B's line broke at its %v, its Lock answered %v, and left %v", op, waiting.Err(), s.left(b))
 			b.Tap.Restore()
 		}
@@ -228,7 +225,7 @@ var NotBeside = New(
 		s.FailsIf(turns[0].Returned() && turns[0].Err() == nil, "B's znode was deleted, and B was let in beside A")
 		held.Release()
 		s.letIn(turns[1], "A released, and C is the next")
-		s.FailsIf(!s.soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
+		s.FailsIf(!s.Soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
 			"B's znode was deleted, and B neither says so nor queues again; it has asked %s", turns[0].LastAsked())
 		if !turns[0].Returned() {
 			s.mustWait(turns[0], turns[0].StillWaits(), "had lost its znode")
@@ -262,7 +259,7 @@ var LostWhileWaiting = New(
 			return !s.subject.Znode && len(b.Queue()) == withA
 		}
 		s.FailsIf(
-			!s.soon(func() bool { return waiting.Returned() || queuesAgain() }),
+			!s.Soon(func() bool { return waiting.Returned() || queuesAgain() }),
 			"B's session expired while it waited, and B neither says so nor queues again; it has asked %s",
 			waiting.LastAsked(),
 		)
@@ -307,10 +304,10 @@ var Tries = New(
 		}
 		held := a.Acquire()
 		try := b.Call(b.TryLock)
-		s.FailsIf(!s.soon(try.Returned), "A holds the lock, and B's TryLock does not return")
+		s.FailsIf(!s.Soon(try.Returned), "A holds the lock, and B's TryLock does not return")
 		s.FailsIf(try.Err() == nil, "A holds the lock, and B's TryLock was let in beside it")
 		s.FailsIf(
-			!s.soon(func() bool { return len(s.left(b)) == 0 }),
+			!s.Soon(func() bool { return len(s.left(b)) == 0 }),
 			"A holds the lock, and B's TryLock has left %v",
 			s.left(b),
 		)
@@ -353,7 +350,7 @@ var TryLost = New(
 		s.FailsIf(err == nil, "A holds the lock, and B's TryLock was let in beside it")
 		s.Await("B's delete to be lost", lost.IsSprung)
 		s.FailsIf(
-			!s.soon(func() bool { return len(s.left(b)) == 0 }),
+			!s.Soon(func() bool { return len(s.left(b)) == 0 }),
 			"B's TryLock answered %q, its delete was lost, and it has left %v",
 			err, s.left(b),
 		)

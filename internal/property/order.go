@@ -85,6 +85,7 @@ func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan erro
 					return err
 				}
 				had.Add(1)
+				s.Moved()
 			}
 			return nil
 		}))
@@ -92,7 +93,7 @@ func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan erro
 	for _, c := range contending {
 		for !c.Returned() {
 			before := had.Load()
-			s.FailsIf(!s.soon(func() bool { return had.Load() > before || c.Returned() }),
+			s.FailsIf(!s.Soon(func() bool { return had.Load() > before || c.Returned() }),
 				"%d contended, had %d turns of %d, and then none of them went on; the queue: %v",
 				len(members), before, rounds*len(members), s.Names(s.dir))
 		}
@@ -270,7 +271,7 @@ var ManyShare = New(
 		held, second := a.Acquire(), a.Start()
 		s.mustWait(second, second.StillWaits(), "called Lock in another goroutine")
 		unlock := s.Go(a.Client, func(context.Context) error { return held.Unlock() })
-		if !s.soon(unlock.Returned) {
+		if !s.Soon(unlock.Returned) {
 			second.GiveUp()
 			s.Fails(
 				"one goroutine of A holds the lock and calls Unlock, which does not return while another one waits in Lock",
@@ -323,7 +324,7 @@ var WhateverIsInIt = New(
 
 // gone fails the story if a znode stays.
 func (s *Story) gone(znode, why string) {
-	gone := s.soon(func() bool {
+	gone := s.Soon(func() bool {
 		_, there := s.Owner(znode)
 		return !there
 	})

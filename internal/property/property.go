@@ -11,8 +11,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
@@ -26,6 +28,7 @@ type Property struct {
 	Why      lang.Text // one line: what goes wrong without it, if a step's test may say it
 	Question lang.Text // one that leads to the answer
 	tell     func(*Story)
+	onThree  bool // it is asked on three servers, one of which lags
 }
 
 func (p *Property) String() string { return p.Name.EN }
@@ -35,7 +38,7 @@ func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
 
 // New makes a property. Its story shows whether a lock has it.
 func New(name, why, question lang.Text, tell func(*Story)) *Property {
-	return &Property{name, why, question, tell}
+	return &Property{Name: name, Why: why, Question: question, tell: tell}
 }
 
 // A Verdict is the answer to whether a property holds.
@@ -55,14 +58,7 @@ type Result struct {
 	Property *Property
 	Verdict  Verdict
 	Evidence string // a count, a path or an order, as the server or the wire saw it
-	Lines    []Line // what passed on the wire until the verdict
-}
-
-// A Line is what passed between one client of a story and the server. Paths are
-// told from the story's own root.
-type Line struct {
-	Client string
-	Frames []wiretap.Frame
+	Asked    string // of no answer: what each client has asked last
 }
 
 // String is the result in a sentence.
@@ -76,47 +72,62 @@ func (v Verdict) Accepted() bool { return v == Yes || v == Void }
 
 // Check holds a subject against a property, on a real server.
 func Check(server *zkserver.Server, subject Subject, property *Property) Result {
-	return check(context.Background(), server, subject, property, zktest.Play)
+	play := func(_ context.Context, tell func(zktest.T)) error { return zktest.Play(tell) }
+	return check(context.Background(), zktest.Patience, server, subject, property, play)
 }
 
-// CheckUntil is Check of a lock that may hang: the story has to come to its verdict before
-// ctx ends, and what it leaves behind is not waited for.
-func CheckUntil(ctx context.Context, server *zkserver.Server, subject Subject, property *Property) Result {
-	return check(ctx, server, subject, property, func(tell func(zktest.T)) error { return zktest.PlayUntil(ctx, tell) })
+// CheckUntil is Check of a lock that may hang: the story comes to its verdict before ctx ends
+// and while something moves, and what it leaves behind is not waited for.
+func CheckUntil(
+	ctx context.Context,
+	patience time.Duration,
+	server *zkserver.Server,
+	subject Subject,
+	property *Property,
+) Result {
+	return check(ctx, patience, server, subject, property, zktest.PlayUntil)
 }
 
 func check(
 	ctx context.Context,
+	patience time.Duration,
 	server *zkserver.Server,
 	subject Subject,
 	property *Property,
-	play func(func(zktest.T)) error,
+	play func(context.Context, func(zktest.T)) error,
 ) Result {
-	told := make(chan *Story, 1)
-	err := play(func(t zktest.T) {
-		s := &Story{T: t, Zoo: zktest.NewOn(t, server), subject: subject}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	begun, told := make(chan *zktest.Zoo, 1), make(chan Result, 1)
+	err := play(ctx, func(t zktest.T) {
+		s := &Story{T: t, subject: subject}
+		if property.onThree {
+			s.lag = zktest.NewLag(t)
+			s.Zoo = s.lag.Zoo
+		} else {
+			s.Zoo = zktest.NewOn(t, server)
+		}
+		s.Bound(ctx, patience)
+		context.AfterFunc(s.Ctx, end)
+		begun <- s.Zoo
 		s.dir = s.Root + "/lock"
 		s.path = s.in(s.dir)
-		var cancel context.CancelFunc
-		s.Ctx, cancel = context.WithTimeout(ctx, zktest.Patience)
-		defer cancel()
-		defer func() {
-			s.result.Lines = s.lines()
-			told <- s
-		}()
+		defer func() { told <- s.result }()
 		property.tell(s)
 	})
 	var r Result
 	if err != nil { // a wait has timed out
 		r.Verdict, r.Evidence = Stuck, err.Error()
+	} else {
+		r = <-told
 	}
 	select {
-	case s := <-told:
-		r.Evidence = s.short(r.Evidence)
-		if r.Lines = s.result.Lines; err == nil {
-			r = s.result
+	case zoo := <-begun:
+		r.Evidence = short(zoo, r.Evidence)
+		if r.Verdict == Stuck {
+			r.Asked = lastAsked(zoo)
 		}
-	default: // it has not begun, or it hangs
+	default: // there was no server
 	}
 	r.Subject, r.Property = subject.Name, property
 	return r
@@ -165,13 +176,30 @@ type Story struct {
 	dir     string // in which its znodes are
 	result  Result
 	members []*zktest.Member // in the order of their coming
+	lag     *zktest.Lag      // of a property that is asked on three servers
 }
 
 // Holds ends the story with the verdict that the property holds.
 func (s *Story) Holds(evidence string, args ...any) { s.verdict(Yes, evidence, args) }
 
-// Fails ends the story with the verdict that it does not.
-func (s *Story) Fails(evidence string, args ...any) { s.verdict(No, evidence, args) }
+// Fails ends the story with the verdict that it does not. After an accident there is none: the
+// lock may have done right.
+func (s *Story) Fails(evidence string, args ...any) {
+	if accident := s.accident(); accident != "" {
+		s.Fatalf("%s, and nobody had asked for that; then %s", accident, fmt.Sprintf(evidence, args...))
+	}
+	s.verdict(No, evidence, args)
+}
+
+// accident says what has befallen a client that the story has not asked for.
+func (s *Story) accident() string {
+	for _, m := range s.members {
+		if accident := m.Accident(); accident != "" {
+			return accident
+		}
+	}
+	return ""
+}
 
 // FailsIf is Fails, if something is so.
 func (s *Story) FailsIf(wrong bool, evidence string, args ...any) {
@@ -184,7 +212,7 @@ func (s *Story) FailsIf(wrong bool, evidence string, args ...any) {
 func (s *Story) void(why string, args ...any) { s.verdict(Void, why, args) }
 
 func (s *Story) verdict(v Verdict, evidence string, args []any) {
-	s.result.Verdict, s.result.Evidence = v, s.short(fmt.Sprintf(evidence, args...))
+	s.result.Verdict, s.result.Evidence = v, fmt.Sprintf(evidence, args...)
 	s.FailNow()
 }
 
@@ -209,20 +237,27 @@ func (s *Story) apart(tell func(part *Story)) (wrong string) {
 	return part.result.Evidence
 }
 
-// lines tells what has passed until now.
-func (s *Story) lines() (lines []Line) {
-	for _, m := range s.members {
-		frames := m.Tap.Frames()
-		for i := range frames {
-			frames[i].Path = s.short(frames[i].Path)
+// lastAsked lists the last requests of each client.
+func lastAsked(zoo *zktest.Zoo) string {
+	const most = 3
+	var all []string
+	for _, line := range zoo.Lines() {
+		asked := slices.DeleteFunc(line.Tap.Frames(), func(f wiretap.Frame) bool {
+			return f.Kind != wiretap.Request || f.IsOfSession() || f.IsBarrier()
+		})
+		var last []string
+		for _, f := range asked[max(0, len(asked)-most):] {
+			last = append(last, f.Briefly(short(zoo, f.Path)).EN)
 		}
-		lines = append(lines, Line{m.Name, frames})
+		if len(last) > 0 {
+			all = append(all, fmt.Sprintf("%s: %s", line.Name, strings.Join(last, ", ")))
+		}
 	}
-	return lines
+	return strings.Join(all, "; ")
 }
 
 // short takes the test's own root out of paths: nobody can tell it from another.
-func (s *Story) short(text string) string { return strings.ReplaceAll(text, s.Root, "") }
+func short(zoo *zktest.Zoo, text string) string { return strings.ReplaceAll(text, zoo.Root, "") }
 
 // Join brings a new client to the lock.
 func (s *Story) Join(name string) *zktest.Member { return s.JoinAs(name, Seat{}) }

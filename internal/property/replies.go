@@ -147,7 +147,7 @@ var OwnPlace = New(
 			lost := lose(wiretap.Create, 1)
 			second := a.Start()
 			how := zktest.Silently
-			if s.soon(func() bool { return lost.IsSprung() || second.Returned() }) { // else it waits inside its process
+			if s.Soon(func() bool { return lost.IsSprung() || second.Returned() }) { // else it waits inside its process
 				how = second.Waits()
 			}
 			if how != zktest.Returned && lost.IsSprung() {
@@ -193,7 +193,7 @@ var OldZnode = New(
 			func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
 		)
 		// The old znode stays until A has seen it, and waits or has returned, however slow A is.
-		s.soon(func() bool { return len(a.Tap.Watched()) > 0 || attempt.Returned() })
+		s.Soon(func() bool { return len(a.Tap.Watched()) > 0 || attempt.Returned() })
 		if how := attempt.Waits(); how == zktest.Returned && attempt.Err() != nil {
 			attempt = a.Start()
 			attempt.Waits()
@@ -251,21 +251,17 @@ var LineBreaks = New(
 // The leader has heard of A's create, and A's line breaks. A comes back to a follower that
 // hears of the create late, on three servers. Whoever lacks LostCreateReply lacks this, too,
 // and is not asked.
-var LaggingServer = New(
+var LaggingServer = onThree(New(
 	text("a server that lags does no harm", "落后的服务器无害"),
 	text("who looks for its znode there finds none, makes a second one, and waits for the first",
 		"在那里找自己的 znode 会找不到，于是再创建一个，然后等着前一个"),
 	text("the server that answers you now may know less than the one before: how do you make it catch up?",
 		"现在应答你的服务器可能不如之前那台知道得多：怎样让它赶上？"),
 	func(s *Story) {
-		ctx := s.Ctx // has the property's limit
-		lag := zktest.NewLag(s.T)
-		s.Zoo, s.dir = lag.Zoo, lag.Root+"/lock"
-		s.Ctx, s.path = ctx, s.in(s.dir)
-		a := s.JoinAs("A", Seat{Through: lag.Through})
+		a := s.JoinAs("A", Seat{Through: s.lag.Through})
 		a.Acquire().Release() // makes the directory
 		var call *zktest.Turn
-		catchUp := lag.LoseCreate(a.Client, func() {
+		catchUp := s.lag.LoseCreate(a.Client, func() {
 			call = a.Call(func(ctx context.Context) (zktest.Hold, error) {
 				held, err := a.Lock(ctx)
 				if errors.Is(err, zk.ErrConnectionClosed) { // as any caller would
@@ -293,4 +289,10 @@ var LaggingServer = New(
 			"A came back to a server that did not know of its create (%d names there), and held the lock with that one znode",
 			before,
 		)
-	})
+	}))
+
+// onThree is a property that is asked on three servers, one of which lags.
+func onThree(p *Property) *Property {
+	p.onThree = true
+	return p
+}

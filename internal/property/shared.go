@@ -74,7 +74,7 @@ var Upgrade = New(
 			s.Fails("A was refused (%v), and its RUnlock answered: %v", refusal, err)
 		}
 		s.FailsIf(
-			!s.soon(func() bool { return len(s.left(a)) == 0 }),
+			!s.Soon(func() bool { return len(s.left(a)) == 0 }),
 			"A's call to write was refused, A unlocked once, and its znode stays: is the refused call counted?",
 		)
 		waiting.Acquired()
@@ -105,7 +105,7 @@ var ReaderStays = New(
 		s.AwaitExpiry(b.Client)
 		b.Tap.Restore()
 		s.FailsIf(
-			!s.soon(func() bool { return len(b.Queue()) == 2 || first.Returned() }),
+			!s.Soon(func() bool { return len(b.Queue()) == 2 || first.Returned() }),
 			"B's session expired, and B does not queue again",
 		)
 		if first.Returned() {

@@ -5,35 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
-// enoughTimeouts is how many session time-outs a story waits for what has to happen soon.
-const enoughTimeouts = 3
-
-// soon tells whether something happens in a time in which it has long happened, if the
-// lock does anything about it at all.
-func (s *Story) soon(happens func() bool) bool {
-	deadline := time.Now().Add(enoughTimeouts * zktest.MortalTimeout)
-	for s.Ctx.Err() == nil {
-		if happens() {
-			return true
-		}
-		if time.Now().After(deadline) {
-			return false
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-	return false // the story's own time is over, and with it the calls' contexts
-}
-
 // letIn fails the story unless the call comes back soon, and with the lock.
 func (s *Story) letIn(t *zktest.Turn, because string, args ...any) {
 	why := fmt.Sprintf(because, args...)
-	if !s.soon(t.Returned) {
+	if !s.Soon(t.Returned) {
 		s.Fails("%s, and %s is not let in: it has asked %s; the queue: %v", why, t.Name, t.LastAsked(), s.Names(s.dir))
 	}
 	s.FailsIf(t.Err() != nil, "%s, and %s's Lock answered: %v", why, t.Name, t.Err())
@@ -43,7 +23,7 @@ func (s *Story) letIn(t *zktest.Turn, because string, args ...any) {
 func (s *Story) givesUp(t *zktest.Turn, why string) error {
 	t.GiveUp()
 	s.FailsIf(
-		!s.soon(t.Returned),
+		!s.Soon(t.Returned),
 		"%s: its context has ended, and its Lock does not return; left by it: %v",
 		why,
 		s.left(t.Member),

@@ -110,6 +110,16 @@ func (t *Tap) Done(op Op) (paths []string) {
 	return paths
 }
 
+// Handshakes counts how often the client has connected.
+func (t *Tap) Handshakes() (n int) {
+	for _, f := range t.Frames() {
+		if f.Kind == Request && f.Op == Connect {
+			n++
+		}
+	}
+	return n
+}
+
 // Watched lists the paths that the server watches for the client's present
 // connection, one entry a watch.
 func (t *Tap) Watched() []string {

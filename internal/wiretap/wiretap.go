@@ -32,6 +32,8 @@ import (
 type Tap struct {
 	mu      sync.Mutex
 	frames  []Frame
+	passed  int            // frames, besides pings
+	touched bool           // a fault was asked for
 	armed   map[watch]bool // as the server has them
 	traps   []*Trap        // not sprung yet
 	holding []*Trap        // sprung, with a frame on hold
@@ -113,6 +115,13 @@ func (t *Tap) Restore() {
 	}
 }
 
+// Passed is the number of frames so far, besides pings.
+func (t *Tap) Passed() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.passed
+}
+
 // Session is the present session and its password, as they stand in a handshake.
 func (t *Tap) Session() []byte {
 	t.mu.Lock()
@@ -120,9 +129,18 @@ func (t *Tap) Session() []byte {
 	return slices.Clone(t.session)
 }
 
+// IsTouched tells whether a fault was ever asked for: what befalls an untouched line is an
+// accident.
+func (t *Tap) IsTouched() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.touched
+}
+
 func (t *Tap) setLine(state line) (was line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.touched = t.touched || state != up
 	was, t.line = t.line, state
 	return was
 }
@@ -130,6 +148,7 @@ func (t *Tap) setLine(state line) (was line) {
 // HangUp closes the connections: the client connects again at once.
 func (t *Tap) HangUp() {
 	t.mu.Lock()
+	t.touched = true
 	conns := slices.Collect(maps.Keys(t.conns))
 	t.mu.Unlock()
 	for _, c := range conns {
@@ -175,6 +194,7 @@ func (t *Tap) trap(kind Kind, op Op, nth int, hold bool) *Trap {
 	trap := &Trap{kind: kind, op: op, nth: nth, hold: hold, sprung: make(chan struct{}), let: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.touched = true
 	t.traps = append(t.traps, trap)
 	return trap
 }
@@ -246,6 +266,9 @@ func (c *conn) pass(f *Frame) (sprung *Trap, late time.Duration) {
 			}
 			break
 		}
+	}
+	if f.Op != Ping {
+		t.passed++
 	}
 	if t.gate == nil || !t.gate.isSilent {
 		t.frames = append(t.frames, *f)

@@ -3,12 +3,15 @@ package zktest
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/wiretap"
 )
 
 // A Handshake is what a line makes of the handshake, in which a client and a
@@ -158,6 +161,29 @@ func (z *Zoo) Expire(clients ...*Client) {
 		}
 	}
 	z.AwaitExpiry(clients...)
+}
+
+// EndSession returns when the server has ended the client's session, though the client lives and
+// its line is well: another connection takes the session over, and closes it. So a session can
+// end between two requests of the client, while the tap holds one.
+func (z *Zoo) EndSession(c *Client) {
+	z.t.Helper()
+	id, session := c.SessionID(), c.Tap.Session()
+	z.Await(fmt.Sprintf("the server to end session %#x of %s", id, c.Name), func() bool {
+		conn, err := TakeOver(z.Servers()[0], session, SessionTimeout)
+		if err == nil { // else the client was quicker, and has it again; or it has ended
+			closes := wiretap.Close
+			closeSession := binary.BigEndian.AppendUint32(nil, 8) // length, xid, opcode
+			closeSession = binary.BigEndian.AppendUint32(closeSession, 1)
+			closeSession = binary.BigEndian.AppendUint32(closeSession, uint32(closes))
+			_, _ = conn.Write(closeSession)
+			_, _ = io.Copy(io.Discard, conn) // until the server hangs up
+			conn.Close()
+		}
+		sessions, err := z.Sessions()
+		_, lives := sessions[id]
+		return err == nil && !lives
+	})
 }
 
 // TakeOver connects to a server with a session that somebody else has begun, as Tap.Session

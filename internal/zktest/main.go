@@ -63,6 +63,9 @@ func Main(m *testing.M) {
 	// These tests mostly wait. A -parallel on the command line comes later and wins.
 	_ = flag.Set("test.parallel", "12")
 	code := m.Run()
+	for _, tell := range afterRun {
+		tell(code == 0)
+	}
 	if err := stopServers(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -77,9 +80,15 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
+// afterRun are told whether the tests have passed.
+var afterRun []func(passed bool)
+
+// AfterRun calls tell when all tests of the package have run.
+func AfterRun(tell func(passed bool)) { afterRun = append(afterRun, tell) }
+
 // A closed session's goroutines need a moment to end, on a busy machine a
 // long one.
-var patience = 5 * time.Second
+var patience = 20 * time.Second
 
 // clientStuck is a mistake of the client (go-zookeeper v1.0.4): a request that
 // is queued while the connection is closed and fails to be written is answered

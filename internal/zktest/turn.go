@@ -38,7 +38,7 @@ func (m *Member) Acquire() *Turn {
 }
 
 // lastPatience is how long the end of a test waits for a call whose context has ended.
-const lastPatience = 10 * time.Second
+const lastPatience = 30 * time.Second
 
 // Call is Start of another call, such as a TryLock. The
 // test's end cancels it.
@@ -52,6 +52,7 @@ func (m *Member) Call(lock func(context.Context) (Hold, error)) *Turn {
 		if t.held != nil {
 			t.work = t.held.Context(m.zoo.Ctx)
 		}
+		m.zoo.Moved()
 	}()
 	m.zoo.t.Cleanup(func() { // before the client closes
 		cancel()
@@ -87,7 +88,8 @@ func (t *Turn) Err() error {
 	select {
 	case <-t.done:
 	case <-t.zoo.Ctx.Done():
-		t.zoo.t.Fatalf("timed out waiting for %s's Lock to return: it has asked last %v", t.Name, t.LastAsked())
+		t.zoo.t.Fatalf("timed out waiting for %s's Lock to return: it has asked last %v: %v",
+			t.Name, t.LastAsked(), context.Cause(t.zoo.Ctx))
 	}
 	return t.err
 }
@@ -202,30 +204,38 @@ func (t *Turn) StillWaits() Wait {
 	return how
 }
 
-// longestRest is shorter than the time between two writes with which a holder on the same session
-// renews its lease: a fifth of SessionTimeout.
-const longestRest = SessionTimeout/5 - time.Second
+// How often a look at a call has to find it at rest.
+const (
+	withAWatch   = 15  // for 30 ms: a list with a watch may also be what lets it in
+	whateverItIs = 500 // for a second or more: it waits for something else
+)
+
+// whateverItIs is not shorter than this, and this is shorter than the time between two writes with
+// which a holder on the same session renews its lease: a fifth of SessionTimeout.
+const longestRest = MortalTimeout
 
 func (t *Turn) settled(mark int) (how Wait) {
 	t.zoo.t.Helper()
 	quiet := 0 // looks in a row at which the client waited silently
+	idle := 0  // looks in a row at which it had asked nothing more
 	asked, since := 0, time.Now()
 	isSettled := func() bool {
 		silently, polling := t.Tap.Waiting(mark)
 		if quiet++; !silently {
 			quiet = 0
 		}
+		idle++
 		if n := len(t.Asked(mark)); n != asked || !t.Tap.Idle() {
-			asked, since = n, time.Now()
+			asked, since, idle = n, time.Now(), 0
 		}
 		switch {
 		case t.Returned():
 			how = Returned
-		case time.Since(since) > min(MortalTimeout, longestRest): // for whatever it waits
+		case idle > whateverItIs && time.Since(since) > longestRest:
 			how = Silently
 		case polling:
 			how = Polling
-		case quiet == 15: // for 30 ms: a list with a watch may also be what lets it in
+		case quiet == withAWatch:
 			how = Silently
 		default:
 			return false

@@ -31,10 +31,6 @@ type T interface {
 	FailNow()
 }
 
-// Patience is the deadline of one test: long enough for a slow machine, short
-// enough to be told what a stuck test was waiting for.
-const Patience = time.Minute
-
 // Session time-outs. A mortal client is one that a test lets die: its session
 // must expire soon, and yet not by accident.
 const (
@@ -46,7 +42,7 @@ const (
 // that are gone when the test ends.
 type Zoo struct {
 	*zkserver.Server
-	Ctx  context.Context // ends with the test, at the latest after Patience
+	Ctx  context.Context // ends with the test, at the latest when nothing has moved for Patience
 	Root string          // the path of a znode that is this test's own
 
 	Untapped bool // new clients' lines are not tapped: for measuring speed
@@ -54,8 +50,10 @@ type Zoo struct {
 	// Tapped, if it is set, is told of each new client's tap, before the client connects.
 	Tapped func(name string, tap *wiretap.Tap)
 
-	t   T
-	eye *Client // looks on from outside the test's story
+	t     T
+	eye   *Client // looks on from outside the test's story
+	clock *clock
+	end   context.CancelCauseFunc // of Ctx
 }
 
 // New gives a test its share of the test binary's server.
@@ -71,10 +69,19 @@ func New(t T) *Zoo {
 // NewOn is New on a server of the caller's choice.
 func NewOn(t T, server *zkserver.Server) *Zoo {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	t.Cleanup(cancel)
-	z := &Zoo{Server: server, Ctx: ctx, t: t, Root: fmt.Sprintf("/zklock-%016x", rand.Uint64())}
+	ctx, end := context.WithCancelCause(context.Background())
+	t.Cleanup(func() { end(errors.New("the test has ended")) })
+	z := &Zoo{
+		Server: server,
+		Ctx:    ctx,
+		Root:   fmt.Sprintf("/zklock-%016x", rand.Uint64()),
+		t:      t,
+		clock:  &clock{patience: Patience},
+		end:    end,
+	}
+	go z.clock.run(ctx, end)
 	z.eye = z.Client("the observer")
+	z.clock.forget() // the observer moves nothing
 	var err error
 	isAnswered := func() bool {
 		_, err = z.eye.Create(z.Root, nil, 0, zk.WorldACL(zk.PermAll))
@@ -97,11 +104,34 @@ type Client struct {
 	Name string
 	ID   int64 // of the session; stays the same after the session has ended
 
-	end func()
+	end        func()
+	closed     bool // by Close
+	handshakes int  // until the client had its session
 }
 
 // Close ends the session: the server deletes its ephemeral znodes at once.
-func (c *Client) Close() { c.end() }
+func (c *Client) Close() {
+	c.closed = true
+	c.end()
+}
+
+// Accident says what has befallen the client's line or session that nobody asked for: "" is
+// nothing. On a busy machine a short session may expire, and a line may break.
+func (c *Client) Accident() string {
+	if c.closed || c.Tap.IsTouched() {
+		return ""
+	}
+	_, _, err := c.Exists("/")
+	switch {
+	case err != nil:
+		return fmt.Sprintf("%s cannot reach the server: %v", c.Name, err)
+	case c.SessionID() != c.ID:
+		return fmt.Sprintf("session %#x of %s has ended", c.ID, c.Name)
+	case c.Tap.Handshakes() > c.handshakes:
+		return fmt.Sprintf("the connection of %s broke", c.Name)
+	}
+	return ""
+}
 
 // Client opens a session that ends with the test.
 func (z *Zoo) Client(name string) *Client { return z.Connect(name, SessionTimeout) }
@@ -150,6 +180,7 @@ func dialWith(buffer int, servers []string, timeout time.Duration, dial zk.Diale
 func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), error)) *Client {
 	z.t.Helper()
 	tap := wiretap.New()
+	z.clock.watch(name, tap)
 	dial := tap.Dial
 	if z.Tapped != nil {
 		z.Tapped(name, tap)
@@ -163,7 +194,10 @@ func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), e
 	}
 	z.t.Cleanup(closeIt)
 	z.Await(fmt.Sprintf("%v to have a session", name), func() bool { return conn.State() == zk.StateHasSession })
-	return &Client{Conn: conn, Tap: tap, Name: name, ID: conn.SessionID(), end: closeIt}
+	return &Client{
+		Conn: conn, Tap: tap, Name: name, ID: conn.SessionID(),
+		end: closeIt, handshakes: tap.Handshakes(),
+	}
 }
 
 // Crash makes the client go silent without a goodbye, as a process does that
@@ -188,7 +222,7 @@ func (z *Zoo) AwaitExpiry(clients ...*Client) {
 // what it was waiting for.
 func (z *Zoo) Await(what any, cond func() bool) {
 	z.t.Helper()
-	z.await(cond, func() { z.t.Fatalf("timed out waiting for %s", what) })
+	z.await(cond, func() { z.t.Fatalf("timed out waiting for %s: %v", what, context.Cause(z.Ctx)) })
 }
 
 // await is Await that calls inVain at the deadline, which fails the test.
@@ -210,7 +244,7 @@ func AwaitChan[V any](z *Zoo, what any, ch <-chan V) V {
 	case v := <-ch:
 		return v
 	case <-z.Ctx.Done():
-		z.t.Fatalf("timed out waiting for %s", what)
+		z.t.Fatalf("timed out waiting for %s: %v", what, context.Cause(z.Ctx))
 		panic("unreachable")
 	}
 }

@@ -107,7 +107,7 @@ func test(e exercise.Exercise) error {
 	p := e.Progress()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
-		p.Done = false // a goroutine that was left, or a test of the learner's own
+		p.Done = false // it does not even compile
 		return e.Keep(p)
 	}
 	if err != nil || !p.Done {

@@ -1,0 +1,32 @@
+package property
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/lang"
+	"zklock/internal/zktest"
+	predecessorwatch "zklock/step04_predecessor_watch"
+)
+
+// A holds. Its session ends by an accident, as on a machine that stands still, and B is let in
+// beside it. The lock is right, and so there is no verdict.
+func TestAnAccidentIsNoEvidence(t *testing.T) {
+	t.Parallel()
+	server, err := zktest.Shared()
+	require.NoError(t, err)
+	story := New(lang.Text{EN: "nobody is let in beside A"}, lang.Text{}, lang.Text{}, func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
+		a.Acquire()
+		waiting := s.queue(b)[0]
+		s.EndSession(a.Client)
+		waiting.Acquired()
+		s.Fails("B was let in beside A")
+	})
+	r := Check(server, Over("step 4", predecessorwatch.New), story)
+	assert.Equal(t, Stuck, r.Verdict, r.Evidence)
+	assert.Contains(t, r.Evidence, "nobody had asked for that; then B was let in beside A")
+	assert.Contains(t, r.Asked, "A: create /lock, create /lock/lock-, getChildren /lock; B: ")
+}

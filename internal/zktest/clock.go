@@ -1,0 +1,163 @@
+package zktest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"zklock/internal/wiretap"
+)
+
+// Patience is how long a test waits while nothing moves. It counts from the last movement, and
+// not from the test's begin: a slow machine needs longer for a test, and is not stuck.
+const Patience = time.Minute
+
+// tooLong is how many patiences a test has in which requests go on and on.
+const tooLong = 5
+
+// looks is how often in its patience a clock looks whether something has moved.
+const looks = 20
+
+// A clock ends the context of a Zoo when nothing moves any more, and when the test has gone on
+// for too long. It counts its looks, and not the time between them: a machine that stands
+// still does not look, either.
+type clock struct {
+	mu       sync.Mutex
+	patience time.Duration
+	lines    []Line
+	turns    int // calls that have come back, and what else has Moved
+}
+
+// A Line is a client's, with its tap.
+type Line struct {
+	Name string
+	Tap  *wiretap.Tap
+}
+
+// Lines are those of the clients that have come, in the order of their coming.
+func (z *Zoo) Lines() []Line {
+	z.clock.mu.Lock()
+	defer z.clock.mu.Unlock()
+	return slices.Clone(z.clock.lines)
+}
+
+// run looks until the context has ended.
+func (c *clock) run(ctx context.Context, end context.CancelCauseFunc) {
+	hasMoved := c.movement()
+	var patience time.Duration
+	still := 0 // looks in a row that have seen no movement
+	for range tooLong * looks {
+		c.mu.Lock()
+		patience = c.patience
+		c.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(patience / looks):
+		}
+		if still++; hasMoved() {
+			still = 0
+		}
+		if still == looks {
+			end(fmt.Errorf("nothing has moved for %v", patience))
+			return
+		}
+	}
+	end(fmt.Errorf("requests went on and on for %d times %v", tooLong, patience))
+}
+
+// movement returns a function that tells whether something has moved since its last call: a
+// call has come back, or a frame has passed on the line of a client. A ping is no movement, nor
+// is the same request made again and again by a client that polls.
+func (c *clock) movement() (hasMoved func() bool) {
+	turns := 0
+	passed := map[*wiretap.Tap]int{}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		moved := c.turns > turns
+		turns = c.turns
+		for _, line := range c.lines {
+			n := line.Tap.Passed()
+			_, polls := line.Tap.Waiting(0)
+			if n > passed[line.Tap] && !polls {
+				moved = true
+			}
+			passed[line.Tap] = n
+		}
+		return moved
+	}
+}
+
+func (c *clock) watch(name string, tap *wiretap.Tap) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines = append(c.lines, Line{name, tap})
+}
+
+// forget takes what the clients do that are there for no movement.
+func (c *clock) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines = nil
+}
+
+// Moved notes a movement that no line shows, such as a turn of a goroutine.
+func (z *Zoo) Moved() {
+	z.clock.mu.Lock()
+	defer z.clock.mu.Unlock()
+	z.clock.turns++
+}
+
+// Bound ends the Zoo's context with another one, and gives it another patience.
+func (z *Zoo) Bound(ctx context.Context, patience time.Duration) {
+	context.AfterFunc(ctx, func() { z.end(context.Cause(ctx)) })
+	z.clock.mu.Lock()
+	defer z.clock.mu.Unlock()
+	z.clock.patience = patience
+}
+
+// How often Soon asks the server while it waits, and its rest between two looks.
+const (
+	enoughAnswers = 300
+	mostTimes     = 5 // as many answers are enough if something moves all the time
+	rest          = 2 * time.Millisecond
+	restsToAsk    = 10 // between two questions to the server
+)
+
+// Soon tells whether something happens, or will not: "not yet" is not "no more". It will not
+// happen if nothing has moved while the server has answered the observer some hundred times. On
+// a slow machine that takes longer. If the Zoo's context ends meanwhile, there is no answer, and
+// the test fails.
+func (z *Zoo) Soon(happens func() bool) bool {
+	z.t.Helper()
+	return z.SoonAfter(enoughAnswers, happens)
+}
+
+// SoonAfter is Soon with another number of answers for enough: on a quiet machine 50 take a second.
+func (z *Zoo) SoonAfter(enough int, happens func() bool) bool {
+	z.t.Helper()
+	hasMoved := z.clock.movement()
+	answers, still := 0, 0 // of the server: all, and since something has moved
+	for still < enough && answers < mostTimes*enough {
+		for range restsToAsk {
+			if happens() {
+				return true
+			}
+			time.Sleep(rest)
+		}
+		if z.Ctx.Err() != nil {
+			z.t.Fatalf("there was no time left to see it: %v", context.Cause(z.Ctx))
+		}
+		if _, _, err := z.eye.Exists("/"); err == nil {
+			answers++
+			still++
+		}
+		if hasMoved() {
+			still = 0
+		}
+	}
+	return happens()
+}
