@@ -24,9 +24,14 @@ type Turn struct {
 // Start calls Lock.
 func (m *Member) Start() *Turn { return m.Call(m.Lock) }
 
-// StartIn is Start with a context of its own, such as a hold's to enter again.
+// StartIn is Start with a context of its own, such as a hold's to enter again. The call ends
+// when that one does, or the test.
 func (m *Member) StartIn(ctx context.Context) *Turn {
-	return m.Call(func(context.Context) (Hold, error) { return m.Lock(ctx) })
+	return m.Call(func(call context.Context) (Hold, error) {
+		both, cancel := context.WithCancel(ctx)
+		defer context.AfterFunc(call, cancel)()
+		return m.Lock(both)
+	})
 }
 
 // Acquire calls Lock, and returns when the member holds the lock.
