@@ -107,7 +107,7 @@ func trustsTheWakeUp(l *right, ctx context.Context, node string) error {
 	if path == "" || err != nil {
 		return err
 	}
-	return watch(l, ctx, path) // the mistake: it does not look again
+	return watch(l, ctx, path)
 }
 
 var w8 = waits(leaving(trustsTheWakeUp))
@@ -132,7 +132,7 @@ func looksAtNoType(s javaSession) waiting {
 			}
 			event, err := s.watch(ctx, path)
 			if event.Type == zk.EventSession || err != nil {
-				return err // the mistake: an event of the session has no error
+				return err
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func owner(t *testing.T, z *zktest.Zoo, path string) int64 {
 type oneField struct {
 	*right
 	note sync.Mutex // so that there is no data race besides
-	last string     // the mistake: the znode of whoever called Lock last
+	last string
 }
 
 func newOneField(conn *zk.Conn, path string) *oneField { return &oneField{right: New(conn, path)} }
@@ -257,7 +257,7 @@ func asksIfItExists(l *right, ctx context.Context, node string) error {
 		if path == "" || err != nil {
 			return err
 		}
-		there, _, gone, err := l.conn.ExistsW(path) // the mistake
+		there, _, gone, err := l.conn.ExistsW(path)
 		if there {
 			err = told(ctx, gone)
 		}
@@ -350,7 +350,7 @@ func waitsForNobody(l *right, ctx context.Context, node string) error {
 	for {
 		path, unknown := before(l, node)
 		if unknown != nil {
-			return watch(l, ctx, l.dir+"/null") // the mistake
+			return watch(l, ctx, l.dir+"/null")
 		}
 		if path == "" {
 			return nil
@@ -384,7 +384,7 @@ func comparesAPathWithAName(l *right, ctx context.Context, node string) error {
 	if names[0] == node {
 		return nil
 	}
-	at := slices.Index(names, node) - 1 // the mistake: node is a path
+	at := slices.Index(names, node) - 1
 	if at < 0 {
 		return errNoneBefore
 	}
@@ -416,7 +416,7 @@ func looksTwice(l *right, ctx context.Context, node string) error {
 		if path, err := before(l, node); path == "" || err != nil {
 			return err
 		}
-		path, err := before(l, node) // the mistake: it may be our turn by now
+		path, err := before(l, node)
 		if path == "" || err != nil {
 			return cmp.Or(err, errNoneBefore)
 		}
@@ -450,7 +450,7 @@ func TestW21LooksTwice(t *testing.T) {
 func looksBeforeTheTry(l *right, ctx context.Context, node string) error {
 	path, err := before(l, node)
 	if path == "" || err != nil {
-		return err // the mistake
+		return err
 	}
 	return leaving((*right).wait)(l, ctx, node)
 }
@@ -480,7 +480,7 @@ func waitsWhateverIsThere(l *right, ctx context.Context, node string) error {
 		if path == "" || err != nil {
 			return err
 		}
-		_, _, gone, err := l.conn.ExistsW(path) // the mistake: is it there?
+		_, _, gone, err := l.conn.ExistsW(path)
 		if err != nil {
 			return err
 		}
@@ -523,7 +523,7 @@ func wakesUnderTheWaitersLock(l *right, ctx context.Context, node string) error 
 	woken := make(chan error, 1)
 	go func() {
 		err := watch(l, ctx, path)
-		l.mu.Lock() // the mistake: the waiter has it until it is woken
+		l.mu.Lock()
 		defer l.mu.Unlock()
 		woken <- err
 	}()

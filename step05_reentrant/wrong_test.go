@@ -39,7 +39,7 @@ func newBasic(conn *zk.Conn, path string) basic {
 // for each knows one lock only; what it breaks is "one holder at a time".
 type oneCountForAllLocks struct{ basic }
 
-type countOfAll struct{} // the mistake: compare holdIn, whose key is the lock
+type countOfAll struct{}
 
 func (l *oneCountForAllLocks) Lock(ctx context.Context) (context.Context, error) {
 	if count, ok := ctx.Value(countOfAll{}).(*int); ok && *count > 0 {
@@ -96,7 +96,7 @@ func (l *countsOnlyWhoWaited) Lock(ctx context.Context) error {
 	}
 	others, _, _ := l.conn.Children(l.dir)
 	err := l.basic.Lock(ctx)
-	if len(others) > 0 && err == nil { // the mistake: who need not wait for others counts nothing
+	if len(others) > 0 && err == nil {
 		l.count = 1
 	}
 	return err
@@ -137,7 +137,7 @@ func (l deletesTheFirst) Unlock() error {
 		return err
 	}
 	slices.Sort(names)
-	return l.conn.Delete(l.dir+"/"+names[0], -1) // the mistake: not its own
+	return l.conn.Delete(l.dir+"/"+names[0], -1)
 }
 
 func TestW14DeletesTheFirst(t *testing.T) {
@@ -162,7 +162,7 @@ func newTakesAnInterruptForTheLock(conn *zk.Conn, path string) takesAnInterruptF
 func (l takesAnInterruptForTheLock) Lock(ctx context.Context) error {
 	err := l.basic.Lock(ctx)
 	if errors.Is(err, context.Canceled) {
-		return nil // the mistake: the znode is deleted, and the caller is not told
+		return nil
 	}
 	return err
 }
@@ -221,7 +221,7 @@ func (l takesADirectoryForAPlace) Lock(ctx context.Context) error {
 // isForeignPlace tells whether a name that the queue did not make looks like a place in it.
 func isForeignPlace(name string) bool {
 	before, digits, found := strings.Cut(name, "lock-")
-	_, err := strconv.Atoi(digits) // the mistake: the server's numbers have ten digits, or more
+	_, err := strconv.Atoi(digits)
 	return found && err == nil && before != ""
 }
 

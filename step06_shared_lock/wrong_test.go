@@ -120,7 +120,7 @@ func waitsForAnyWriter(names []string, mine string) (string, error) {
 	_, own, _ := number(mine)
 	for _, name := range names {
 		if _, other, _ := number(name); own == read && other == write {
-			return name, nil // the mistake: the writer's number may be greater
+			return name, nil
 		}
 	}
 	return predecessor(names, mine)
