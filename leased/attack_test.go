@@ -126,7 +126,7 @@ func TestAnotherClientAtTheRootStopsNobody(t *testing.T) {
 // deletedForNothing is the path of the znode that a client deletes though it is not there.
 func deletedForNothing(turn *zktest.Turn) (path string) {
 	for _, f := range turn.Tap.Frames() {
-		if f.Op == wiretap.Delete && strings.HasPrefix(f.Path, "/zklock-nobody") {
+		if f.Class() == wiretap.OfProof {
 			path = f.Path
 		}
 	}
@@ -676,8 +676,8 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 		return throttling(c, func(op wiretap.Op, path string) bool {
 			mu.Lock()
 			defer mu.Unlock()
-			forNothing := strings.HasPrefix(path, "/zklock-nobody") // it is made whenever one is due
-			if forNothing || left[op] == 0 {
+			isProof := wiretap.Frame{Op: op, Path: path}.Class() == wiretap.OfProof // it is made whenever one is due
+			if isProof || left[op] == 0 {
 				return false
 			}
 			left[op]--

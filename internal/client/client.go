@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,14 +58,6 @@ type Frame struct {
 	Session int64    // that the client has; 0: none yet
 }
 
-// IsProof tells, by its path, the write that changes nothing with which steps 5 and 6
-// prove a session: no part of what the lock does.
-func IsProof(path string) bool { return strings.HasPrefix(path, "/zklock-nobody-") }
-
-// IsFree tells whether a frame does not wait for its parent: it is of the session, or
-// the proof of one, and no part of what the lock does.
-func IsFree(f wiretap.Frame) bool { return f.IsOfSession() || IsProof(f.Path) }
-
 // A Client is the process, as its parent sees it: that calls its exported methods. The parent
 // has the methods Pass of a Frame, Becomes of a State, and Put of a token.
 type Client struct {
@@ -99,7 +90,7 @@ func (c *Client) Begin(place Address, reads *bool) (err error) {
 		}
 		_ = c.parent("Pass", at, new(bool))
 	}
-	c.tap.Gate(pass, IsFree)
+	c.tap.Gate(pass)
 	if c.session, err = c.lock.Open(place.Servers, place.Timeout, c.tap.Dial); err != nil {
 		return err
 	}

@@ -58,17 +58,6 @@ type contender struct {
 	faulty  bool // its line has failed
 }
 
-// isFree tells whether a frame is no step of what a lock does: it does not wait.
-func isFree(f wiretap.Frame) bool { return client.IsFree(f) || f.IsBarrier() }
-
-// passesBy tells whether a frame overtakes those that wait at the gate. The handshake's reply
-// does: behind the one that a session has expired, the server closes the connection, and what
-// waits is lost.
-func passesBy(f wiretap.Frame) bool {
-	isFreeRequest := f.Kind == wiretap.Request && isFree(f)
-	return isFreeRequest || f.Op == wiretap.Connect
-}
-
 // newContender opens a session for a client.
 func newContender(number int, lock property.Subject, servers []string, story *story, record *record) (*contender, error) {
 	c := &contender{name: nameOf(number), number: number, tap: wiretap.New(), story: story, record: record}
@@ -94,26 +83,23 @@ func (c *contender) dial(network, address string, limit time.Duration) (net.Conn
 	c.isCut = false
 	c.atServer = 0
 	c.mu.Unlock()
-	pass := func(f wiretap.Frame) { c.pass(connection, f) }
-	c.tap.Gate(pass, passesBy)
+	c.tap.Gate(func(f wiretap.Frame) { c.pass(connection, f) })
 	return c.tap.Dial(network, address, limit)
 }
 
 // pass returns when a frame may go on.
 func (c *contender) pass(connection int, f wiretap.Frame) {
-	switch f.Op {
-	case wiretap.Ping, wiretap.Connect, wiretap.Close:
-		if f.Kind != wiretap.Notification {
-			c.record.passes(c.number, f)
-			return
-		}
+	if f.Op == wiretap.Connect || f.Op == wiretap.Close {
+		c.record.passes(c.number, f)
+		return
 	}
 	c.mu.Lock()
 	if connection != c.connection || c.crashed {
 		c.mu.Unlock()
 		return
 	}
-	waits := f.Kind == wiretap.Request && !isFree(f)
+	isOfLock := f.Class() == wiretap.OfLock
+	waits := f.Kind == wiretap.Request && isOfLock
 	if !waits {
 		c.record.passes(c.number, f)
 	}
@@ -122,7 +108,7 @@ func (c *contender) pass(connection int, f wiretap.Frame) {
 	case f.Kind == wiretap.Reply:
 		c.atServer--
 		c.isCut = f.Lost
-		if !isFree(f) {
+		if isOfLock {
 			c.story.replied(c.name, f)
 		}
 		close(let)

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Counts sums up frames. What is not the lock's own doing is left out: pings,
-// the session's handshake, its end and its setWatches after a reconnect, and an
-// exists on "/", which tests send to flush a line.
+// Counts sums up frames: what a lock does, and the proofs of a lease. What is of the session or
+// of a test is left out.
 type Counts struct {
 	Requests      map[Op]int
 	Asked         []string // the requests, in order
@@ -30,7 +29,7 @@ func (c Counts) All() int {
 func Count(frames ...[]Frame) Counts {
 	c := Counts{Requests: map[Op]int{}}
 	for _, f := range slices.Concat(frames...) {
-		if !f.isOfLock() {
+		if class := f.Class(); class == OfSession || class == OfTest {
 			continue
 		}
 		switch f.Kind {
@@ -55,7 +54,7 @@ func AtOnce(frames []Frame) (n int) {
 	var answered time.Time
 	for _, f := range frames {
 		switch {
-		case !f.isOfLock():
+		case f.Class() != OfLock:
 		case f.Kind == Reply:
 			answered = f.At
 		case f.Kind == Request && f.At.Sub(answered) < 2*time.Millisecond:
@@ -64,22 +63,6 @@ func AtOnce(frames []Frame) (n int) {
 	}
 	return n
 }
-
-// IsOfSession tells whether a frame is the client's own doing, for its session, and not
-// the lock's.
-func (f Frame) IsOfSession() bool {
-	switch f.Op {
-	case Ping, Connect, Close, SetWatches:
-		return true
-	}
-	return false
-}
-
-// IsBarrier tells whether a frame belongs to the read that tests send to flush a line.
-func (f Frame) IsBarrier() bool { return f.Op == Exists && f.Path == "/" }
-
-// isOfLock tells whether a frame is the lock's own doing.
-func (f Frame) isOfLock() bool { return !f.IsOfSession() && !f.IsBarrier() }
 
 // Frames is a copy of all that has passed so far, in order.
 func (t *Tap) Frames() []Frame { return t.Since(0) }
@@ -148,8 +131,7 @@ func (t *Tap) Idle() bool {
 // Waiting tells how the client waits at this moment, judged by the record
 // since a Mark. Silently: the last thing it asked has been answered and set a
 // watch that has not fired. Polling: its last request was made three times, and
-// from the first of these on it has set no watch. Deletes do not count: nobody looks
-// whether it is his turn by a delete, but a session may make one without effect to be sure of itself.
+// from the first of these on it has set no watch.
 func (t *Tap) Waiting(mark int) (silently, polling bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +139,7 @@ func (t *Tap) Waiting(mark int) (silently, polling bool) {
 	made := 0 // how often the last request was made
 	for i := len(t.frames) - 1; i >= mark && made < 3; i-- {
 		f := t.frames[i]
-		if f.Kind != Request || !f.isOfLock() {
+		if f.Kind != Request || f.Class() != OfLock {
 			continue
 		}
 		if made == 0 {
@@ -175,6 +157,5 @@ func (t *Tap) Waiting(mark int) (silently, polling bool) {
 		unanswered += len(c.asked)
 	}
 	silently = last.Watch && unanswered == 0 && t.armed[watch{last.Path, last.Op == GetChildren}]
-	polling = made == 3 && last.Op != Delete
-	return silently, polling
+	return silently, made == 3
 }

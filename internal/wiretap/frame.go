@@ -101,14 +101,6 @@ func (f Frame) String() string {
 	return s
 }
 
-// setsWatch tells whether a reply tells of a watch that is set: exists sets one also where
-// no znode is.
-func (f Frame) setsWatch() bool {
-	isOfNoZnode := f.Op == Exists && f.Err == NoNode
-	isAccepted := f.Err == OK || isOfNoZnode
-	return f.Watch && isAccepted
-}
-
 // readRequest decodes a request. It never fails: what a short body does not
 // say stays at its zero value, for a tap must not disturb the line.
 func readRequest(b []byte) Frame {

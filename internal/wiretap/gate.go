@@ -5,27 +5,26 @@ import "net"
 // gate is what frames wait for on their way.
 type gate struct {
 	pass     func(Frame)
-	past     func(Frame) bool
 	isSilent bool // what passes is not kept on record
 }
 
 // Gate makes each frame of the connections to come wait, on its way, until pass has
 // returned for it: the line is as slow as pass is. Frames keep their order each way.
-// Pings, and frames for which past is true, do not wait behind others, so that a
-// session outlives a line that stands still; past ones are given to pass, too. A
+// What is not the lock's doing is given to pass, too, but does not wait behind others, so
+// that a session outlives a line that stands still; pings are not given to pass. A
 // frame that is going to be lost is so after its wait. What passes is not kept on
 // record.
-func (t *Tap) Gate(pass func(Frame), past func(Frame) bool) {
+func (t *Tap) Gate(pass func(Frame)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.gate = &gate{pass, past, true}
+	t.gate = &gate{pass, true}
 }
 
 // GateOnRecord is Gate, and what passes is kept on record, too.
-func (t *Tap) GateOnRecord(pass func(Frame), past func(Frame) bool) {
+func (t *Tap) GateOnRecord(pass func(Frame)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.gate = &gate{pass, past, false}
+	t.gate = &gate{pass, false}
 }
 
 // waiting is a frame, and what lets it go on.
@@ -71,7 +70,7 @@ func (c *conn) line(line chan<- waiting, f Frame, on func() error) error {
 	switch {
 	case c.gate == nil || f.Op == Ping:
 		return on()
-	case c.gate.past(f):
+	case f.passesBy():
 		c.gate.pass(f)
 		return on()
 	}

@@ -405,7 +405,7 @@ func TestAny(t *testing.T) {
 	assert.NoError(t, zktest.AwaitChan(z, "the call to return", answer))
 }
 
-// A client polls that makes one request three times, and not one whose deletes have no effect. It waits
+// A client polls that makes one request three times, and not one that proves its session. It waits
 // silently while the watch that it has set last has not fired.
 func TestHowAClientWaits(t *testing.T) {
 	z := zktest.New(t)
@@ -419,10 +419,11 @@ func TestHowAClientWaits(t *testing.T) {
 	node := z.Root + "/a"
 	mark := c.Tap.Mark()
 	is(false, false, "it has asked nothing", mark)
+	proves := func() { assert.ErrorIs(t, c.Delete("/zklock-nobody-1/nothing", -1), zk.ErrNoNode) }
 	for range 3 {
-		assert.ErrorIs(t, c.Delete(node, -1), zk.ErrNoNode)
+		proves()
 	}
-	is(false, false, "it has made three deletes with no effect", mark)
+	is(false, false, "it has proved its session three times", mark)
 	for n := 1; n <= 3; n++ {
 		_, _, err := c.Exists(node)
 		assert.NoError(t, err)
@@ -431,6 +432,8 @@ func TestHowAClientWaits(t *testing.T) {
 	_, _, _, err := c.ExistsW(node)
 	assert.NoError(t, err)
 	is(true, false, "it has set a watch", mark)
+	proves()
+	is(true, false, "it has proved its session once more", mark)
 	create(t, c, node, 0)
 	z.Await("the watch to have fired", func() bool { return len(c.Tap.Watched()) == 0 })
 	is(false, false, "the watch has fired", mark)
@@ -514,7 +517,7 @@ func TestASessionOutlivesAGateThatIsShut(t *testing.T) {
 				shut <- f
 				<-opened
 			}
-		}, func(f wiretap.Frame) bool { return f.Op == wiretap.Exists })
+		})
 		conn, err := zktest.Dial(z.Servers(), zktest.MortalTimeout, tap.Dial)
 		return conn, conn.Close, err
 	})

@@ -9,18 +9,17 @@ import (
 // Briefly is a frame in a few words: what a request asks for, what a reply answers, or what
 // a notification tells. path is the frame's, as it is to be shown.
 func (f Frame) Briefly(path string) lang.Text {
-	name := path
 	switch {
 	case f.Kind == Notification:
-		return f.event(name)
+		return f.event(path)
 	case f.Kind == Reply:
-		return f.answer(name)
+		return f.answer(path)
 	case f.Path == "":
 		return lang.Text{EN: f.Op.String(), ZH: f.Op.String()}
 	case f.Watch:
-		return lang.Of("%v %v, and watch", "%v %v，并监听", f.Op, name)
+		return lang.Of("%v %v, and watch", "%v %v，并监听", f.Op, path)
 	}
-	return lang.Of("%v %v", "%v %v", f.Op, name)
+	return lang.Of("%v %v", "%v %v", f.Op, path)
 }
 
 // event is what a notification tells.
@@ -57,18 +56,16 @@ func (f Frame) answer(name string) lang.Text {
 	return lang.Text{EN: "done", ZH: "完成"}
 }
 
-// Sentence says what a client has done, when the reply is there, or that it was notified. It
-// is empty for a request, and for what is not worth a sentence. who may also be several
-// clients: a verb in the past is the same for them.
-func (f Frame) Sentence(who lang.Text, path string) lang.Text {
-	name := path
-	if f.Kind == Notification {
-		return lang.Of("%v got a notification: %v", "%v 收到通知：%v", who, f.event(name))
-	}
-	if f.Kind == Request {
+// Did says what a client has done, when the reply is there, or that it was notified: a sentence
+// without its subject, which can be several clients, too. It is empty for what is not worth one.
+func (f Frame) Did(path string) lang.Text {
+	switch f.Kind {
+	case Request:
 		return lang.Text{}
+	case Notification:
+		return lang.Of("got a notification: %v", "收到通知：%v", f.event(path))
 	}
-	did := f.deed(who, name)
+	did := f.deed(path)
 	if f.setsWatch() {
 		return lang.Of("%v, and set a watch", "%v，并设置了监听", did)
 	}
@@ -76,30 +73,30 @@ func (f Frame) Sentence(who lang.Text, path string) lang.Text {
 }
 
 // deed says what a client has done by a request, as the reply tells it.
-func (f Frame) deed(who lang.Text, name string) lang.Text {
+func (f Frame) deed(path string) lang.Text {
 	isLook := f.Op == GetData || f.Op == Exists
 	isRefused := f.Err != OK
 	switch {
 	case f.Op == SetWatches:
-		return lang.Of("%v set the watches again", "%v 重新设置了监听", who)
-	case f.IsOfSession():
+		return lang.Text{EN: "set the watches again", ZH: "重新设置了监听"}
+	case f.Class() != OfLock:
 		return lang.Text{}
 	case f.Op == GetChildren:
-		return lang.Of("%v listed %v: %v", "%v 列出 %v：%v", who, name, f.answer(name))
+		return lang.Of("listed %v: %v", "列出 %v：%v", path, f.answer(path))
 	case isLook && isRefused:
-		return lang.Of("%v looked at %v: %v", "%v 查看 %v：%v", who, name, f.answer(name))
+		return lang.Of("looked at %v: %v", "查看 %v：%v", path, f.answer(path))
 	case isLook:
-		return lang.Of("%v looked at %v", "%v 查看了 %v", who, name)
+		return lang.Of("looked at %v", "查看了 %v", path)
 	case isRefused && f.Op == Create:
-		return lang.Of("%v tried to create %v: %v", "%v 试图创建 %v：%v", who, name, f.answer(name))
+		return lang.Of("tried to create %v: %v", "试图创建 %v：%v", path, f.answer(path))
 	case isRefused && f.Op == Delete:
-		return lang.Of("%v tried to delete %v: %v", "%v 试图删除 %v：%v", who, name, f.answer(name))
+		return lang.Of("tried to delete %v: %v", "试图删除 %v：%v", path, f.answer(path))
 	case isRefused:
-		return lang.Of("%v tried to %v %v: %v", "%v 试图 %v %v：%v", who, f.Op, name, f.answer(name))
+		return lang.Of("tried to %v %v: %v", "试图 %v %v：%v", f.Op, path, f.answer(path))
 	case f.Op == Create:
-		return lang.Of("%v created %v", "%v 创建了 %v", who, name)
+		return lang.Of("created %v", "创建了 %v", path)
 	case f.Op == Delete:
-		return lang.Of("%v deleted %v", "%v 删除了 %v", who, name)
+		return lang.Of("deleted %v", "删除了 %v", path)
 	}
 	return lang.Text{}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/lang"
 	"zklock/internal/wiretap"
 )
 
@@ -113,5 +112,5 @@ func (w *wire) sentence(f wiretap.Frame) string {
 	if hasFound && f.Watch {
 		return "is not the first: it watches " + znode
 	}
-	return strings.TrimSpace(f.Sentence(lang.Text{}, znode).EN)
+	return f.Did(znode).EN
 }

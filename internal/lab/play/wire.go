@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/client"
 	"zklock/internal/lab/stage"
 	"zklock/internal/wiretap"
 )
@@ -94,7 +93,7 @@ func (s *service) wake(after time.Duration) {
 
 // hold returns when a frame of a client can go on. The caller holds mu.
 func (s *service) hold(c *contender, f wiretap.Frame) {
-	if client.IsFree(f) {
+	if f.Class() != wiretap.OfLock {
 		return
 	}
 	h := &held{came: time.Now()}

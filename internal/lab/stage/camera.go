@@ -49,7 +49,7 @@ func (c *Camera) Follow(name lang.Text, tap *wiretap.Tap) (seen *Client) {
 		seen.shown = nil // it connects before the story begins
 	})
 	pass := func(f wiretap.Frame) { c.passes(seen, tap, f) }
-	tap.GateOnRecord(pass, client.IsFree)
+	tap.GateOnRecord(pass)
 	return seen
 }
 
@@ -68,7 +68,7 @@ func (c *Camera) passes(seen *Client, tap *wiretap.Tap, f wiretap.Frame) {
 	if i < 0 {
 		return
 	}
-	if !client.IsFree(f) {
+	if f.Class() == wiretap.OfLock {
 		time.Sleep(onItsWay)
 	}
 	c.do(func(r *Recorder, now int) { r.Arrives(now, i, seen, f) })

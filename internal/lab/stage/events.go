@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"zklock/internal/client"
+	"zklock/internal/lang"
 	"zklock/internal/wiretap"
 )
 
@@ -54,13 +55,8 @@ type Action struct {
 
 // An Arrival is a frame that has come to a client.
 type Arrival struct {
-	Kind  wiretap.Kind `json:"kind"`
-	Op    int          `json:"op"` // of a notification, its event
-	Name  string       `json:"name"`
-	Err   int32        `json:"err"`
-	Names int          `json:"names"`
-	Watch bool         `json:"watch"` // it tells of one that is set
-	First bool         `json:"first"` // the client's znode is the first in the queue
+	Did   lang.Text `json:"did"`   // what the client has done, or was told
+	First bool      `json:"first"` // the client's znode is the first in the queue
 }
 
 // atATime is for how long others are put into the event of the first, in microseconds.
@@ -108,47 +104,29 @@ func (r *Recorder) tell(now int, c *Client, f wiretap.Frame) {
 
 // isWorthTelling tells whether what has arrived is part of what the lock does.
 func (r *Recorder) isWorthTelling(c *Client, f wiretap.Frame) bool {
-	isReply := f.Kind == wiretap.Reply
-	isOfQueue := r.ours(f.Path) || r.isDirectory(f.Path)
-	isLook := f.Op == wiretap.GetData || f.Op == wiretap.Exists
-	hasFound := isLook && f.Err == wiretap.OK && !f.Watch
 	switch {
 	case f.Kind == wiretap.Request:
 		return false
-	case isReply && f.Op == wiretap.Connect:
-		return c.Joined
-	case isReply && f.Op == wiretap.SetWatches:
+	case f.Kind == wiretap.Notification, f.Op == wiretap.SetWatches:
 		return true
-	case isReply && client.IsFree(f), isReply && !isOfQueue, isReply && hasFound:
-		return false
+	case f.Op == wiretap.Connect:
+		return c.Joined
 	}
-	return true
+	isOfQueue := r.ours(f.Path) || r.isDirectory(f.Path)
+	isLook := f.Op == wiretap.GetData || f.Op == wiretap.Exists
+	hasFound := isLook && f.Err == wiretap.OK && !f.Watch
+	hasWords := f.Did("").EN != ""
+	return isOfQueue && hasWords && !hasFound
 }
 
 // arrival is what is told of a frame.
 func (r *Recorder) arrival(c *Client, f wiretap.Frame) Arrival {
-	a := Arrival{
-		Kind:  f.Kind,
-		Op:    int(f.Op),
-		Name:  r.name(f.Path),
-		Err:   f.Err,
-		Names: f.Names,
-		Watch: setsWatch(f),
-	}
-	if f.Kind == wiretap.Notification {
-		a.Op = int(f.Event)
-	}
 	hasListed := f.Op == wiretap.GetChildren && f.Err == wiretap.OK
-	a.First = hasListed && r.isFirst(c)
+	a := Arrival{Did: f.Did(r.name(f.Path)), First: hasListed && r.isFirst(c)}
+	if f.Op == wiretap.Connect {
+		a.Did = lang.Text{EN: "connected again", ZH: "又连上了"}
+	}
 	return a
-}
-
-// setsWatch tells whether a reply tells of a watch that is set: exists sets one also where
-// no znode is.
-func setsWatch(f wiretap.Frame) bool {
-	isOfNoZnode := f.Op == wiretap.Exists && f.Err == wiretap.NoNode
-	isAccepted := f.Err == wiretap.OK || isOfNoZnode
-	return f.Kind == wiretap.Reply && f.Watch && isAccepted
 }
 
 // arrives notes that something has arrived at a client. Of several at a time there is one

@@ -120,12 +120,6 @@ func (r *Recorder) Quiet() bool {
 	return true
 }
 
-// unseen tells whether a frame is no part of what is drawn: what keeps a session alive and
-// proved is not what a lock does, nor what a story's teller asks to know that all has come.
-func unseen(f wiretap.Frame) bool {
-	return f.Op == wiretap.Ping || client.IsProof(f.Path) || f.IsBarrier()
-}
-
 // Departs writes down that a frame is on its way, and returns its number.
 func (r *Recorder) Departs(now int, c *Client, p client.Frame) int {
 	if p.Session != 0 {
@@ -144,7 +138,7 @@ func (r *Recorder) Departs(now int, c *Client, p client.Frame) int {
 		r.notified(now, c, p.Frame)
 	}
 	r.count(p.Frame)
-	if unseen(p.Frame) {
+	if !p.Frame.IsShown() {
 		return -1
 	}
 	return r.flies(now, c, p.Frame)
@@ -368,7 +362,7 @@ func sequence(name string) int {
 }
 
 func (r *Recorder) count(f wiretap.Frame) {
-	if client.IsFree(f) {
+	if f.Class() != wiretap.OfLock {
 		return
 	}
 	switch f.Kind {

@@ -58,36 +58,10 @@ function tell(e) {
   return (name && sentence.startsWith(name) ? sentence : capital(sentence)).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端");
 }
 
-// deed says what has arrived at a client, or at several: what a request came to, or that they
-// were notified. A verb in the past is the same for several.
-function deed({ clients, frame: f }) {
-  let who = clientNames(clients);
-  if (f.first) who = say(`${who}, first in the queue,`, `排第一的${who}`);
-  if (f.kind === NOTIFICATION) {
-    return say(`${who} got a notification: ${eventName(f)}`, `${who} 收到通知：${eventName(f)}`);
-  }
-  const name = f.name, done = f.err === 0;
-  const said = {
-    "-10": () => say(`${who} connected again`, `${who} 又连上了`),
-    101: () => say(`${who} set the watches again`, `${who} 重新设置了监听`),
-    12: () => say(`${who} listed ${name}: ${answer(f)}`, `${who} 列出 ${name}：${answer(f)}`),
-    1: () => done ? say(`${who} created ${name}`, `${who} 创建了 ${name}`) : say(`${who} tried to create ${name}: ${answer(f)}`, `${who} 试图创建 ${name}：${answer(f)}`),
-    2: () => done ? say(`${who} deleted ${name}`, `${who} 删除了 ${name}`) : say(`${who} tried to delete ${name}: ${answer(f)}`, `${who} 试图删除 ${name}：${answer(f)}`),
-  }[f.op] ?? (() => done ? say(`${who} looked at ${name}`, `${who} 查看了 ${name}`) : say(`${who} looked at ${name}: ${answer(f)}`, `${who} 查看 ${name}：${answer(f)}`));
-  return f.watch ? say(`${said()}, and set a watch`, `${said()}，并设置了监听`) : said();
-}
-
-function eventName({ op, name }) {
-  if (op === 1) return say(`${name} is there`, `${name} 已出现`);
-  if (op === 2) return say(`${name} is gone`, `${name} 已消失`);
-  return op === 4 ? say(`${name} has other children`, `${name} 的子节点变了`) : say(`${name} has other data`, `${name} 的数据变了`);
-}
-
-function answer({ op, err, names }) {
-  if (err === -101) return op === 1 ? say("the znode above it is missing", "它的父节点不存在") : say("no such znode", "没有这个 znode");
-  if (err === -110) return say("it is there already", "它已经存在");
-  if (err !== 0) return errorName(err);
-  return names === 1 ? say("1 name", "1 个名字") : say(`${names} names`, `${names} 个名字`);
+// deed says what has arrived at a client, or at several: a verb in the past is the same for several.
+function deed({ clients, frame: { did, first } }) {
+  const who = clientNames(clients);
+  return first ? say(`${who}, first in the queue, ${did.en}`, `排第一的${who} ${did.zh}`) : say(`${who} ${did.en}`, `${who} ${did.zh}`);
 }
 
 function stateSentence({ clients: [client], state, text: error, token, again }) {

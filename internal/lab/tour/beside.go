@@ -96,7 +96,7 @@ func replies(c *zktest.Client, path string, work func()) []wiretap.Frame {
 		work()
 	}()
 	asking.Wait()
-	isOther := func(f wiretap.Frame) bool { return f.Kind != wiretap.Reply || !isDrawn(f) }
+	isOther := func(f wiretap.Frame) bool { return f.Kind != wiretap.Reply || !f.IsShown() }
 	return slices.DeleteFunc(c.Tap.Since(mark), isOther)
 }
 

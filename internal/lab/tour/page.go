@@ -134,9 +134,6 @@ func (rec *Recording) handOverTimes() (rows [][]any) {
 	return rows
 }
 
-// isDrawn tells whether a frame is part of what a lock does.
-func isDrawn(f wiretap.Frame) bool { return f.Op != wiretap.Ping && !f.IsBarrier() }
-
 // A message is a frame between a client and the server, as a row of a table.
 type message struct {
 	wiretap.Frame
@@ -156,7 +153,7 @@ func messages(lines []property.Line) (all []message) {
 		for _, f := range line.Frames {
 			isGreeting := f.Op == wiretap.Connect && !connected // every client's first
 			connected = connected || f.Kind == wiretap.Reply
-			if isDrawn(f) && !isGreeting && f.Op != wiretap.Close {
+			if f.IsShown() && !isGreeting && f.Op != wiretap.Close {
 				all = append(all, message{Frame: f, Client: i})
 			}
 		}

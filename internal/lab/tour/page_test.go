@@ -258,3 +258,21 @@ func TestCrowdsOfTheScoreboard(t *testing.T) {
 	}
 	assert.Equal(t, "1,234,567", number(1234567))
 }
+
+// The evidence of a property shows what the lock does. A lease's proofs are no part of that, nor
+// is what keeps a session alive, or what a story asks to know that all has come.
+func TestTheEvidenceShowsWhatALockDoes(t *testing.T) {
+	create := wiretap.Frame{Op: wiretap.Create, Path: "/lock/lock-"}
+	frames := []wiretap.Frame{
+		{Op: wiretap.Connect},
+		{Kind: wiretap.Reply, Op: wiretap.Connect},
+		{Op: wiretap.Delete, Path: "/zklock-nobody-0123456789abcdef/nothing"},
+		{Kind: wiretap.Reply, Op: wiretap.Ping},
+		create,
+		{Op: wiretap.Exists, Path: "/"},
+		{Op: wiretap.Close},
+	}
+	shown := messages([]property.Line{{Client: "A", Frames: frames}})
+	require.Len(t, shown, 1)
+	assert.Equal(t, create, shown[0].Frame)
+}

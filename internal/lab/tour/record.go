@@ -272,7 +272,7 @@ func counting(turns ...*zktest.Turn) func(until time.Time) wiretap.Counts {
 		var all [][]wiretap.Frame
 		for i, turn := range turns {
 			all = append(all, slices.DeleteFunc(turn.Tap.Since(marks[i]), func(f wiretap.Frame) bool {
-				return f.At.After(until) || client.IsProof(f.Path)
+				return f.At.After(until) || f.Class() == wiretap.OfProof
 			}))
 		}
 		return wiretap.Count(all...)
