@@ -243,7 +243,7 @@ func lastAsked(zoo *zktest.Zoo) string {
 	var all []string
 	for _, line := range zoo.Lines() {
 		asked := slices.DeleteFunc(line.Tap.Frames(), func(f wiretap.Frame) bool {
-			return f.Kind != wiretap.Request || f.IsOfSession() || f.IsBarrier()
+			return f.Kind != wiretap.Request || f.Class() != wiretap.OfLock
 		})
 		var last []string
 		for _, f := range asked[max(0, len(asked)-most):] {
