@@ -59,6 +59,14 @@ type Result struct {
 	Verdict  Verdict
 	Evidence string // a count, a path or an order, as the server or the wire saw it
 	Asked    string // of no answer: what each client has asked last
+	Lines    []Line // what passed on the wire until the verdict
+}
+
+// A Line is what passed between one client of a story and the server. Paths are
+// told from the story's own root.
+type Line struct {
+	Client string
+	Frames []wiretap.Frame
 }
 
 // String is the result in a sentence.
@@ -112,7 +120,10 @@ func check(
 		begun <- s.Zoo
 		s.dir = s.Root + "/lock"
 		s.path = s.in(s.dir)
-		defer func() { told <- s.result }()
+		defer func() {
+			s.result.Lines = lines(s.Zoo)
+			told <- s.result
+		}()
 		property.tell(s)
 	})
 	var r Result
@@ -125,7 +136,7 @@ func check(
 	case zoo := <-begun:
 		r.Evidence = short(zoo, r.Evidence)
 		if r.Verdict == Stuck {
-			r.Asked = lastAsked(zoo)
+			r.Asked = lastAsked(lines(zoo))
 		}
 	default: // there was no server
 	}
@@ -237,20 +248,32 @@ func (s *Story) apart(tell func(part *Story)) (wrong string) {
 	return part.result.Evidence
 }
 
+// lines tells what has passed until now.
+func lines(zoo *zktest.Zoo) (all []Line) {
+	for _, line := range zoo.Lines() {
+		frames := line.Tap.Frames()
+		for i := range frames {
+			frames[i].Path = short(zoo, frames[i].Path)
+		}
+		all = append(all, Line{line.Name, frames})
+	}
+	return all
+}
+
 // lastAsked lists the last requests of each client.
-func lastAsked(zoo *zktest.Zoo) string {
+func lastAsked(lines []Line) string {
 	const most = 3
 	var all []string
-	for _, line := range zoo.Lines() {
-		asked := slices.DeleteFunc(line.Tap.Frames(), func(f wiretap.Frame) bool {
+	for _, line := range lines {
+		asked := slices.DeleteFunc(line.Frames, func(f wiretap.Frame) bool {
 			return f.Kind != wiretap.Request || f.Class() != wiretap.OfLock
 		})
 		var last []string
 		for _, f := range asked[max(0, len(asked)-most):] {
-			last = append(last, f.Briefly(short(zoo, f.Path)).EN)
+			last = append(last, f.Briefly(f.Path).EN)
 		}
 		if len(last) > 0 {
-			all = append(all, fmt.Sprintf("%s: %s", line.Name, strings.Join(last, ", ")))
+			all = append(all, fmt.Sprintf("%s: %s", line.Client, strings.Join(last, ", ")))
 		}
 	}
 	return strings.Join(all, "; ")
