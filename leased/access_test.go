@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
@@ -56,4 +57,26 @@ func TestAShutZnodeIsNotSeenToGo(t *testing.T) {
 	}
 	require.Error(t, waiting.Cancel())
 	b.Acquire().Release()
+}
+
+// Two services have an ACL each, and their locks a common parent, which the first of them makes. It does not
+// shut the second one out.
+func TestAnACLIsNotForTheCommonParent(t *testing.T) {
+	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		service := func(name string) *zktest.Member {
+			acl := zk.DigestACL(zk.PermAll, name, "secret")
+			w := w.with(WithACL(acl), WithAuth("digest", []byte(name+":secret")))
+			return w.joinAs(z, name, property.Seat{Path: z.Root + "/apps/locks/" + name})
+		}
+		a, b := service("a"), service("b")
+		a.Acquire().Release()
+		b.Acquire().Release()
+		for _, open := range []string{"/apps", "/apps/locks"} {
+			acl, _, err := z.Observer().GetACL(z.Root + open)
+			require.NoError(t, err)
+			require.Equal(t, zk.WorldACL(zk.PermAll), acl, open)
+		}
+		_, err := w.at(z, b, a.Path).Lock(z.Ctx)
+		require.ErrorIs(t, err, zk.ErrNoAuth, "the lock of a")
+	})
 }

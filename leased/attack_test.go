@@ -498,6 +498,56 @@ func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 		"writes that change nothing of a session that holds 100 locks, while one that holds 1 has made %d", some)
 }
 
+// One session holds a hundred locks, and another one waits for them. When the first one ends, all of them
+// change over at the same time. One write is enough to prove a lease for all.
+func TestAHundredLocksChangeOverWithOneWrite(t *testing.T) {
+	t.Parallel()
+	const locks = 100
+	z := zktest.New(t)
+	a, b := mutexes.JoinAs(z, "A", property.Seat{Timeout: 6 * time.Second}), mutexes.JoinAs(z, "B", property.Seat{Timeout: 6 * time.Second})
+	var waiting []*zktest.Turn
+	for i := range locks {
+		path := fmt.Sprint(z.Root, "/", i)
+		mutexes.At(z, a, path).Acquire()
+		waiting = append(waiting, mutexes.At(z, b, path).Start())
+	}
+	z.Await("all to wait", func() bool { return len(b.Tap.Watched()) == locks })
+	s, tick := session(b), longestTick(6*time.Second)
+	z.Await("B's last write to be a tick ago", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return time.Since(s.lastWrite.answered) > tick
+	})
+	mark := b.Tap.Mark()
+	a.Session.Close()
+	for _, turn := range waiting {
+		turn.Acquired()
+	}
+	writes := b.Requests(mark)[wiretap.Delete]
+	t.Logf("» %d locks change over with %d writes of the session that gets them", locks, writes)
+	const most = 3 // one for all, and as their holds go on one in each fifth of the time-out
+	require.LessOrEqual(t, writes, most+int(time.Since(waiting[0].Came())/tick), "writes that change nothing")
+}
+
+// A fresh session makes a directory on four levels, on a slow line. All the creates are writes, each of which
+// is sent when the one before it is answered. As one write they would prove too little too late.
+func TestAFirstHoldThatMakesItsDirectoryIsKept(t *testing.T) {
+	t.Parallel()
+	lost := lostEachTime(func() error {
+		z := zktest.New(t)
+		a := mutexes.JoinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout, Path: z.Root + "/of/four/levels/lock"})
+		a.Tap.Delay(zktest.MortalTimeout * 75 / 1000)
+		begun := time.Now()
+		turn := a.Acquire()
+		z.Await("two time-outs to pass", func() bool {
+			return time.Since(begun) > 2*zktest.MortalTimeout || turn.Context().Err() != nil
+		})
+		defer a.Tap.Delay(0)
+		return context.Cause(turn.Context())
+	})
+	require.NoError(t, lost, "nothing was wrong but that the answers were slow")
+}
+
 // A server, or who plays one, sends a reply that is shorter than a reply's head. The
 // client library panics at that, on a goroutine of its own: so this is tried in
 // another process. There the line must be given up, and the lock be had over the next.

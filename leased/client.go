@@ -2,15 +2,18 @@ package leased
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -74,6 +77,69 @@ func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-c
 	}
 	return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c),
 		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
+}
+
+// checkServers refuses addresses that can never be reached. Beside a good one each would be tried in silence,
+// and what looks like a chroot would be dropped: other programs would use another lock.
+func checkServers(servers []string) error {
+	for _, server := range servers {
+		if why := badAddress(server); why != "" {
+			return fmt.Errorf("the address %q: %s", server, why)
+		}
+	}
+	return nil
+}
+
+// badAddress says what is wrong with an address, and what to do. It is "" for a good one.
+func badAddress(server string) string {
+	switch {
+	case strings.ContainsFunc(server, unicode.IsSpace):
+		return "it has a blank: want host:port, such as zk1:2181"
+	case strings.Contains(server, ","):
+		return "it has a comma: give each server a string of its own"
+	case strings.Contains(server, "://"):
+		return "it has a scheme: want host:port, such as zk1:2181"
+	case strings.Contains(server, "/"):
+		return "the Go client knows no chroot: put it before the paths of the locks, as in /app/locks/orders"
+	}
+	host, port, err := net.SplitHostPort(server)
+	number, notANumber := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err != nil:
+		return err.Error() + ": want host:port, such as zk1:2181 or [::1]:2181"
+	case host == "":
+		return "it has no host: want host:port, such as zk1:2181"
+	case notANumber != nil || number == 0:
+		return "its port is none: want a number from 1 to 65535, such as 2181"
+	}
+	return ""
+}
+
+// dialEach is the dialer unless WithDialer gives another one. A name may stand for several addresses, of which
+// some are dead: each is tried, for as long as the library waits for one. Go's own dialer gives the first
+// one at least two seconds, and the library waits for one second.
+func dialEach(lookUp func(ctx context.Context, host string) ([]string, error)) zk.Dialer {
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		found, err := lookUp(ctx, host)
+		if err != nil {
+			return nil, err
+		}
+		var failures []error
+		for _, ip := range found {
+			conn, err := net.DialTimeout(network, net.JoinHostPort(ip, port), timeout)
+			if err == nil {
+				return conn, nil
+			}
+			failures = append(failures, err)
+		}
+		return nil, errors.Join(failures...)
+	}
 }
 
 // How some lines of the library's log begin.
@@ -164,15 +230,6 @@ type hosts struct {
 const rounds = 2
 
 func (h *hosts) Init(servers []string) error {
-	for _, server := range servers {
-		host, _, err := net.SplitHostPort(server)
-		if err != nil {
-			return err
-		}
-		if host == "" {
-			return fmt.Errorf("server %q has no host: want host:port", server)
-		}
-	}
 	h.servers = servers
 	return nil
 }
@@ -309,7 +366,7 @@ func (w *wire) lookForPing() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.pings) > 0 {
-		w.s.pingAnswered(proof{sent: w.pings[0], answered: time.Now()})
+		w.s.pingAnswered(w, proof{sent: w.pings[0], answered: time.Now()})
 		w.pings = w.pings[1:]
 	}
 	return nil

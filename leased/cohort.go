@@ -17,6 +17,26 @@ const (
 	maxProcessHold = 100 * time.Millisecond
 )
 
+// A process hold is one time for which the process has ZooKeeper's lock. Its states, and the functions
+// that lead from one to the next:
+//
+//	none
+//	    │  beginProcessHold, by who has the turn: it queues up at ZooKeeper
+//	used ◄───────────────────────────────┐
+//	    │                                │
+//	    │  the holder unlocks: release   │ handOn: the next in the line has the turn, and it
+//	    ├────────────────────────────────┤
+//	    │                                │ handOn, by passTurn: whoever was given the turn has
+//	    │                                │ given up
+//	    │  nobody waits, or it is the turn of other processes: endProcessHold
+//	none
+//
+// It leaves these states, and becomes the last holder's alone, when the hold is lost (letGo), or when
+// a server refuses to delete its znode (release). Then the Cohort begins anew: the next in the line
+// queues up at ZooKeeper, behind that znode, until its holder's Unlock has deleted it, or it is gone with its
+// session. Only if passTurn is refused the delete there is no holder: then it stays, and whoever
+// has the turn next uses it, or ends it.
+
 // Cohort is a Mutex for the goroutines of one process. They stand in a line of their
 // own, and only one at a time has the turn to queue up at ZooKeeper. When it unlocks,
 // the next one gets the turn, and the lock with it, without a request. After 16 of these
@@ -260,17 +280,15 @@ func (c *Cohort) endProcessHold() error {
 // release is called by the last Unlock of a hold. It hands the process hold on, or ends it.
 func (c *Cohort) release(h *Hold) error {
 	if !c.takeTurnFrom(h) {
-		return c.q.leave(h.place) // see letGo
+		return c.q.leave(h.place) // it was lost, or a server has refused this before
 	}
 	if c.handOn() {
 		return nil
 	}
 	err := c.endProcessHold()
-	if isRefused(err) { // Unlock can be called again: until then h keeps the turn
-		c.mu.Lock()
-		c.holder = h
-		c.mu.Unlock()
-		return err
+	if isRefused(err) { // Unlock can be called again: the znode is h's own until then
+		c.processHold.stopUsing()
+		c.processHold = nil
 	}
 	c.giveTurn()
 	return err

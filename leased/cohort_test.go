@@ -295,3 +295,54 @@ func TestTryLockOfACohortOverAClosedSession(t *testing.T) {
 	_, err := c.TryLock(z.Ctx)
 	require.ErrorIs(t, err, zk.ErrClosing)
 }
+
+// A server refuses the delete of a holder's Unlock, and the holder does not call it again. When the znode
+// has gone all the same, by hand or with its session, the lock is free for the process's other goroutines,
+// too.
+func TestACohortOutlivesAnUnlockThatWasRefused(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"deleted by hand", "gone with its session"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			a := cohorts.JoinMortal(z, "A")
+			c := NewCohort(session(a), a.Path)
+			hold, err := c.Lock(z.Ctx)
+			require.NoError(t, err)
+			permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
+			require.ErrorIs(t, hold.Unlock(), zk.ErrNoAuth)
+			permit(t, z, a.Path, zk.PermAll)
+			_, err = c.TryLock(z.Ctx)
+			require.ErrorIs(t, err, ErrLocked, "the znode stands there")
+			if how == "deleted by hand" {
+				require.NoError(t, z.Observer().Delete(hold.place.node, -1))
+			} else {
+				z.Expire(a.Client)
+				a.Tap.Restore()
+			}
+			next, err := c.Lock(z.Ctx)
+			require.NoError(t, err)
+			require.Error(t, hold.Unlock(), "the refused one, tried again")
+			require.NoError(t, next.Context(z.Ctx).Err(), "the hold of the other goroutine")
+			require.NoError(t, next.Unlock())
+			require.Empty(t, a.Queue())
+		})
+	}
+}
+
+// The same, and the holder calls Unlock again: the goroutine that waits behind its znode is let in.
+func TestACohortsRefusedUnlockIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := joinProcess(z, "A")
+	hold, err := a.cohort.Lock(z.Ctx)
+	require.NoError(t, err)
+	permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
+	require.ErrorIs(t, hold.Unlock(), zk.ErrNoAuth)
+	next := a.Start()
+	next.MustWait("the znode stands there")
+	permit(t, z, a.Path, zk.PermAll)
+	require.NoError(t, hold.Unlock())
+	next.Release()
+	require.Empty(t, a.Queue())
+}

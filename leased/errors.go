@@ -61,7 +61,7 @@ var (
 	}
 	errExpired      = &LostError{Expired, "the servers have ended the session"}
 	errZnodeDeleted = &LostError{ZnodeDeleted, "somebody has deleted its znode"}
-	errDisconnected = &LostError{Disconnected, "the connection was lost"}
+	errDisconnected = &LostError{Disconnected, "the connection was lost, or the server did not answer on it in time"}
 )
 
 // How a session was closed.

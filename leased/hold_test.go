@@ -82,6 +82,28 @@ func TestAsManyUnlocksAsLocksAndTheLastOneDeletes(t *testing.T) {
 	})
 }
 
+// Two values made for one path, as by two functions of a service that call one another, stand for one lock.
+func TestTwoValuesForOnePathAreOneLock(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a := w.join(z, "A")
+		outer := mustLock(t, w.lock(a), z.Ctx)
+		mark := a.Tap.Mark()
+		require.Same(t, outer, mustLock(t, w.lock(a), outer.Context(z.Ctx)))
+		require.Empty(t, a.Asked(mark))
+		require.NoError(t, outer.Unlock())
+		require.NoError(t, outer.Unlock())
+		require.Empty(t, a.Queue())
+	})
+	z := zktest.New(t)
+	a := mutexes.Join(z, "A")
+	outer := mustLock(t, NewCohort(session(a), a.Path), z.Ctx)
+	require.Same(t, outer, mustLock(t, NewMutex(session(a), a.Path), outer.Context(z.Ctx)), "a Mutex inside a Cohort's hold")
+	_, err := NewRWMutex(session(a), a.Path).RLock(outer.Context(z.Ctx))
+	require.NoError(t, err, "an RWMutex on the same path is another lock")
+	require.NoError(t, outer.Unlock())
+	require.NoError(t, outer.Unlock())
+}
+
 // A context that was made from the hold's can end before the hold does. Lock with it is no
 // re-entry: it answers as to any context that has ended, and no Unlock is due for it.
 func TestAContextThatEndsBeforeItsHoldIsNoReentry(t *testing.T) {

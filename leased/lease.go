@@ -102,7 +102,7 @@ func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Du
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.withoutLease {
-		s.connected(line, id, timeout)
+		s.connected(line, begun, id, timeout)
 		return
 	}
 	if id == s.id { // the old session has come back, or, with 0, there is still none: this proves nothing
@@ -122,14 +122,15 @@ func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Du
 }
 
 // connected is granted with the rule "no connection, no hold": there a lease lasts as long as one
-// connection. The caller has s.mu.
-func (s *Session) connected(line *wire, id int64, timeout time.Duration) {
-	const never = 100 * 365 * 24 * time.Hour
+// connection, and only if the server goes on answering on it. Any answer to something of ours will
+// do: each renews the lease from when that was sent. A notification will not: the server may
+// send it though it hears nothing of us. The caller has s.mu.
+func (s *Session) connected(line *wire, begun time.Time, id int64, timeout time.Duration) {
 	s.endLease(errDisconnected)
 	s.id, s.line = id, line
-	if id != 0 && !s.isClosed() {
+	if id != 0 {
 		s.timeout = timeout
-		s.lease = &lease{users: map[*leaseUser]bool{}, until: time.Now().Add(never)}
+		s.renew(begun.Add(fullLease(timeout)))
 	}
 }
 
@@ -139,6 +140,7 @@ func (s *Session) disconnected(line *wire) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.withoutLease && s.line == line {
+		s.line = nil // what may still be read from it is no answer any more
 		s.endLease(errDisconnected)
 	}
 }
@@ -179,7 +181,7 @@ func agreed(err error) bool { return errors.Is(err, zk.ErrNoNode) }
 func (s *Session) count(id int64, w proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id != s.id {
+	if id != s.id || s.withoutLease {
 		return
 	}
 	holdsNothing := len(s.lease.users) == 0
@@ -209,11 +211,14 @@ func (s *Session) count(id int64, w proof) {
 	}
 }
 
-// pingAnswered is called when a server has answered a ping of the client.
-func (s *Session) pingAnswered(ping proof) {
+// pingAnswered is called when a server has answered a ping of the client, on a line.
+func (s *Session) pingAnswered(line *wire, ping proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pingBefore, s.lastPing = s.lastPing, ping
+	if s.withoutLease && s.line == line {
+		s.renew(ping.sent.Add(fullLease(s.timeout)))
+	}
 }
 
 // pingATickBefore returns a ping that was answered a tick or more before then; ok is false
@@ -231,12 +236,12 @@ func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
 
 // renew makes the lease longer, or begins another one if it is over. The caller has s.mu.
 func (s *Session) renew(until time.Time) {
-	if s.isClosed() || s.withoutLease || !until.After(time.Now()) {
+	if s.isClosed() || !until.After(time.Now()) {
 		return
 	}
 	if s.lease.isOver() {
 		// perhaps its holds have not been told yet: the timer may be late
-		s.endLease(errUnanswered)
+		s.endLease(s.whyOver())
 		s.lease = &lease{users: map[*leaseUser]bool{}}
 	}
 	if !until.After(s.lease.until) {
@@ -265,8 +270,16 @@ func (s *Session) timeIsUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease.isOver() {
-		s.endLease(errUnanswered)
+		s.endLease(s.whyOver())
 	}
+}
+
+// whyOver is why a lease has ended whose time is up.
+func (s *Session) whyOver() *LostError {
+	if s.withoutLease {
+		return errDisconnected
+	}
+	return errUnanswered
 }
 
 // endLease tells all holds that hang on the lease that they are lost. The caller has s.mu.
@@ -317,10 +330,32 @@ func (s *Session) takeLease() *lease {
 	lastIsOld := time.Since(s.lastWrite.answered) > tick
 	if !s.withoutLease && (littleLeft || lastIsOld) {
 		s.mu.Unlock()
-		_ = s.ask() // if there is no answer, the lease runs out, and the caller sees that
+		s.askTogether()
 		s.mu.Lock()
 	}
 	return s.lease
+}
+
+// askTogether is ask, for many at once: when a process ends, all its locks change over in
+// one moment, and one write is enough for all who waited for them. Whoever comes while a write
+// is under way waits for its answer. If there is none, the lease runs out, and the caller sees
+// that.
+func (s *Session) askTogether() {
+	s.mu.Lock()
+	answered := s.asking
+	if answered != nil {
+		s.mu.Unlock()
+		<-answered
+		return
+	}
+	answered = make(chan struct{})
+	s.asking = answered
+	s.mu.Unlock()
+	_ = s.ask()
+	s.mu.Lock()
+	s.asking = nil
+	s.mu.Unlock()
+	close(answered)
 }
 
 // waitHalfATick is for a loop that waits until a write is answered again, or until the
@@ -340,7 +375,7 @@ func (s *Session) useLease(l *lease, user *leaseUser) (stop func()) {
 	if l.isOver() {
 		why := l.lost
 		if why == nil { // its timer is late
-			why = errUnanswered
+			why = s.whyOver()
 		}
 		user.lose(why)
 		s.countLost(why, 1)

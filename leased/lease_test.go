@@ -59,7 +59,7 @@ func FuzzLease(f *testing.F) {
 				time.Sleep(pause / 2)
 				if pinged>>i&1 == 1 {
 					ping.answered = time.Now()
-					s.pingAnswered(ping)
+					s.pingAnswered(nil, ping)
 					pings = append(pings, ping)
 				}
 				time.Sleep(pause / 2)
@@ -128,11 +128,11 @@ func TestOneWriteCountsFromAPingThatWasAnsweredATickBefore(t *testing.T) {
 		}
 		first := time.Now()
 		time.Sleep(time.Second)
-		s.pingAnswered(proof{sent: first, answered: time.Now()})
+		s.pingAnswered(nil, proof{sent: first, answered: time.Now()})
 		time.Sleep(tick - time.Nanosecond)
 		require.Zero(t, write(), "the lease after a write that was sent too soon")
 		time.Sleep(time.Nanosecond)
-		s.pingAnswered(proof{sent: time.Now(), answered: time.Now()})
+		s.pingAnswered(nil, proof{sent: time.Now(), answered: time.Now()})
 		want := first.Add(timeout * 9 / 10)
 		require.Equal(t, want, write(), "the lease counts from the ping before the last")
 		s.held(true)

@@ -30,13 +30,23 @@ func WithLabel(label string) Option {
 	return func(s *Session) { s.label = []byte(label) }
 }
 
-// WithACL sets the ACL of what Lock creates: the directories that are missing, and the znodes with
-// which the session queues up. Else everybody may do everything with them.
+// WithACL sets the ACL of the lock's directory, if Lock has to make it, and of the znodes with which the
+// session queues up. Else everybody may do everything with them.
 //
 // A directory's ACL says who may list, create and delete in it. A znode's own says who may read it,
 // and all who use the lock must: they wait for one another so.
+//
+// What is missing above the lock's directory is made open to everybody, for other services' locks may stand
+// there. To protect it, make it yourself.
 func WithACL(acl []zk.ACL) Option {
 	return func(s *Session) { s.acl = acl }
+}
+
+// WithContainers makes the directory of a lock a container, if Lock has to make it: the servers delete it when
+// it has been empty for a while, and the next Lock makes it anew. Take it for locks that are used once,
+// such as one for each order. What is above the directory stays.
+func WithContainers() Option {
+	return func(s *Session) { s.containers = true }
 }
 
 // login is one call of AddAuth.
@@ -52,7 +62,8 @@ func WithAuth(scheme string, auth []byte) Option {
 }
 
 // WithoutLease makes the session go by the rule "no connection, no hold": all holds are lost
-// when the connection is lost, or has been silent for two thirds of the time-out. Then a hold
+// when the connection is lost, or when for nine tenths of the time-out nothing that was sent has been
+// answered on it. Then a hold
 // makes no write but its create and its delete. The price: a connection that breaks for a
 // moment costs the holds, and if the server is cut off from the others, another client can
 // get the lock before the holder is told.

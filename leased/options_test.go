@@ -4,18 +4,22 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/property"
 	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -205,6 +209,98 @@ func TestWithoutLease(t *testing.T) {
 		requireReason(t, context.Cause(turn.Context()), Disconnected)
 		a.Tap.Restore()
 	})
+}
+
+// Nothing of A arrives any more, and the server does not know: it sends A a notification, and then
+// nothing of the server arrives either. A must not count from the notification, which is no answer: the
+// server may end the session a time-out after the last of A that it has heard.
+func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		w = w.with(WithoutLease())
+		const timeout = 3 * zktest.MortalTimeout
+		var mute atomic.Bool
+		over := zktest.Over(func(c net.Conn) net.Conn { return halfDead{c, &mute} })
+		a := w.joinAs(z, "A", property.Seat{Timeout: timeout, Through: over})
+		b := w.other(z, "B")
+		turn := a.Acquire()
+		_, _, _, err := a.GetW(z.Root)
+		require.NoError(t, err)
+		next := b.Start()
+		next.MustWait("A holds the lock")
+		mute.Store(true)
+		muteSince := time.Now()
+		z.Await("half of the time-out to pass", func() bool { return time.Since(muteSince) > timeout/2 })
+		mark := a.Tap.Mark()
+		_, err = z.Observer().Set(z.Root, []byte("changed"), -1)
+		require.NoError(t, err)
+		z.Await("A to be notified, or to be told already, on a busy machine", func() bool {
+			return wiretap.Count(a.Tap.Since(mark)).Notifications == 1 || turn.Context().Err() != nil
+		})
+		a.Tap.Silence()
+		next.Acquired()
+		require.ErrorIs(t, context.Cause(turn.Context()), ErrLost, "B holds the lock, and A has not been told")
+		requireReason(t, context.Cause(turn.Context()), Disconnected)
+	})
+}
+
+// halfDead is a line that loses what is sent on it, while it is mute.
+type halfDead struct {
+	net.Conn
+	mute *atomic.Bool
+}
+
+func (l halfDead) Write(b []byte) (int, error) {
+	if l.mute.Load() {
+		return len(b), nil
+	}
+	return l.Conn.Write(b)
+}
+
+// The lease left is nothing without a connection, and less than the time-out with one.
+func TestTheLeaseLeftWithoutLease(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := byMutex.with(WithoutLease()).joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout})
+	s := session(a)
+	left := s.Stats().LeaseLeft
+	require.Positive(t, left)
+	require.LessOrEqual(t, left, fullLease(zktest.MortalTimeout))
+	a.Tap.Cut()
+	z.Await("A to see it", func() bool { return s.Stats().LeaseLeft == 0 })
+	z.AwaitExpiry(a.Client)
+	a.Tap.Restore()
+	z.Await("A to have another session", func() bool { return s.Stats().LeaseLeft > 0 })
+	require.NotEqual(t, a.ID, a.SessionID())
+	s.Close()
+	require.Zero(t, s.Stats().LeaseLeft)
+}
+
+// The directory of a lock is a container, each time that it is made. The server deletes it when it is
+// empty.
+func TestWithContainers(t *testing.T) {
+	t.Setenv("JAVA_TOOL_OPTIONS", "-Dznode.container.checkIntervalMs=200")
+	e, err := zkserver.StartEnsemble(t.Context(), 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
+	z := zktest.NewOn(t, e.Server)
+	for _, w := range ways {
+		w = w.with(WithContainers())
+		a := w.joinAs(z, "A", property.Seat{Path: z.Root + "/orders/" + strings.ReplaceAll(w.name, " ", "")})
+		var tokens []int64
+		for range 2 {
+			turn := a.Acquire()
+			tokens = append(tokens, token(turn))
+			turn.Release()
+			z.Await("the server to delete the directory", func() bool {
+				exists, _, err := z.Observer().Exists(a.Path)
+				return err == nil && !exists
+			})
+		}
+		require.Greater(t, tokens[1], tokens[0], "tokens over a directory made anew")
+	}
+	exists, _, err := z.Observer().Exists(z.Root + "/orders")
+	require.NoError(t, err)
+	require.True(t, exists, "what is above the directory stays")
 }
 
 // What is asked of every lock, but that a short break does not end the hold.

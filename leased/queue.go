@@ -230,11 +230,7 @@ func (q *queue) join(t *try, k kind) (place, error) {
 	ownName := fmt.Sprintf("%s/_c_%016x-%s", q.dir, rand.Uint64(), k)
 	for t.ctx.Err() == nil {
 		owner := conn.SessionID()
-		node := ""
-		createErr := q.s.write(func() (err error) {
-			node, err = q.create(ownName)
-			return err
-		})
+		node, createErr := q.create(ownName)
 		// If the session has changed meanwhile, the old one or the new one may have made the znode.
 		sameSession := conn.SessionID() == owner
 		ours := createErr == nil && sameSession
@@ -412,21 +408,15 @@ func (q *queue) watchPredecessor(t *try, names []string, mine string) (before st
 		}
 		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
 		_, stat, gone, err := q.s.Conn().GetW(q.dir + "/" + before)
-		if err != nil || isOwned(stat) {
-			return before, gone, err
+		if err != nil {
+			return "", nil, err
+		}
+		if isOwned := stat.EphemeralOwner != 0; isOwned {
+			return before, gone, nil
 		}
 		// Somebody has made a znode with such a name by hand, which no session owns: who is before it?
 		names = slices.DeleteFunc(names, func(name string) bool { return name == before })
 	}
-}
-
-// isOwned tells whether a znode is ephemeral. Otherwise the number in this field is 0; or it is
-// one that no session has, which says that the znode is a container, or has a time to live.
-func isOwned(stat *zk.Stat) bool {
-	isContainer := stat.EphemeralOwner == math.MinInt64
-	const timeToLive = 0xff // in the first byte
-	hasTimeToLive := uint64(stat.EphemeralOwner)>>56 == timeToLive
-	return stat.EphemeralOwner != 0 && !isContainer && !hasTimeToLive
 }
 
 // leave deletes our znode, and goes on until it knows that the znode is gone, or until the
@@ -464,8 +454,11 @@ func (q *queue) leave(mine place) error {
 // create makes our znode and returns its path, with the number that the server gave it. Its data
 // says who has made it. Who waits behind it has to be able to read it; who may delete it, the
 // directory's ACL says.
-func (q *queue) create(path string) (string, error) {
-	made, err := q.s.conn.Create(path, q.s.label, zk.FlagEphemeralSequential, q.s.acl)
+func (q *queue) create(path string) (made string, err error) {
+	err = q.s.write(func() error {
+		made, err = q.s.conn.Create(path, q.s.label, zk.FlagEphemeralSequential, q.s.acl)
+		return err
+	})
 	if !errors.Is(err, zk.ErrNoNode) {
 		return made, err
 	}
@@ -475,20 +468,43 @@ func (q *queue) create(path string) (string, error) {
 	return q.create(path)
 }
 
-// makeDirectory makes a directory and its parents. They are made only when the server says that
-// they are missing: asking for them each time would be a write each time.
+// makeDirectory makes the directory of a lock. It is made only when the server says that it is missing:
+// asking for it each time would be a write each time. It may be a container, which the server
+// deletes when it has been empty for a while. So it may go missing again and again.
 func (s *Session) makeDirectory(path string) error {
-	_, err := s.conn.Create(path, nil, zk.FlagPersistent, s.acl)
+	return s.makeDirectories(path, func(path string) error {
+		if s.containers {
+			_, err := s.conn.CreateContainer(path, nil, zk.FlagContainer, s.acl)
+			return err
+		}
+		_, err := s.conn.Create(path, nil, zk.FlagPersistent, s.acl)
+		return err
+	})
+}
+
+// makeParent makes a directory above that of a lock. It may become the parent of other services' locks,
+// too: so it is open to all.
+func (s *Session) makeParent(path string) error {
+	return s.makeDirectories(path, func(path string) error {
+		_, err := s.conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		return err
+	})
+}
+
+// makeDirectories calls make, and before it, if need be, makes the parent. Each create is a write of its own:
+// counted as one, they would be a write that was sent with the first one, and answered with the last.
+func (s *Session) makeDirectories(path string, make func(path string) error) error {
+	err := s.write(func() error { return make(path) })
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
 	if !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}
-	if err := s.makeDirectory(pathpkg.Dir(path)); err != nil {
+	if err := s.makeParent(pathpkg.Dir(path)); err != nil {
 		return err
 	}
-	return s.makeDirectory(path)
+	return s.makeDirectories(path, make)
 }
 
 // predecessor returns the name of the znode that mine has to watch: for a reader the last

@@ -34,6 +34,7 @@ type Session struct {
 	acl          []zk.ACL
 	logins       []login
 	withoutLease bool
+	containers   bool
 
 	waiting atomic.Int64 // calls to Lock that are under way
 	taken   atomic.Uint64
@@ -45,7 +46,8 @@ type Session struct {
 	timer   *time.Timer // fires when the lease is over
 	line    *wire       // with WithoutLease: the connection that the lease hangs on
 	lost    map[Reason]uint64
-	closed  *LostError // how it was closed
+	asking  chan struct{} // askTogether's write, if one is under way: closed when it is answered
+	closed  *LostError    // how it was closed
 
 	// Writes and pings that were answered: the last one, and the last but one. Of the writes
 	// only those are kept that were sent a tick or more after the answer to the last one kept.
@@ -67,8 +69,9 @@ const (
 // Open returns an error when ctx ends. If ctx has no deadline, it returns one after ten seconds
 // without a session. Afterwards ctx is of no effect.
 //
-// A name is looked up anew each time the session connects. A name that stands for
-// several addresses is one server: give each server a name of its own.
+// A name is looked up anew each time the session connects, and if it stands for several addresses, each is
+// tried in turn (with WithDialer, that is the dialer's affair). Still it is one server: give each
+// server a name of its own. The Go client knows no chroot.
 func Open(ctx context.Context, servers []string, timeout time.Duration, options ...Option) (*Session, error) {
 	if ctx == nil {
 		return nil, errors.New("leased: open a session: the context is nil: give context.Background()")
@@ -76,6 +79,9 @@ func Open(ctx context.Context, servers []string, timeout time.Duration, options 
 	if len(servers) == 0 || timeout < time.Millisecond || timeout > longestTimeout {
 		return nil, fmt.Errorf("leased: open a session with servers %q and time-out %v: want host:port and 1ms to %v",
 			servers, timeout, longestTimeout)
+	}
+	if err := checkServers(servers); err != nil {
+		return nil, fmt.Errorf("leased: open a session: %w", err)
 	}
 	s := newSession(timeout)
 	if err := s.apply(options); err != nil {
@@ -117,7 +123,7 @@ func newSession(timeout time.Duration) *Session {
 		lease:   &lease{},
 		lost:    map[Reason]uint64{},
 	}
-	s.client = client{dial: net.DialTimeout, s: s, lostWatches: make(chan struct{})}
+	s.client = client{dial: dialEach(net.DefaultResolver.LookupHost), s: s, lostWatches: make(chan struct{})}
 	return s
 }
 
@@ -226,7 +232,7 @@ type Stats struct {
 	Lost  map[Reason]uint64
 
 	// For how long the session can be relied on from now on. With WithoutLease it is 0 without a
-	// connection, and very long with one.
+	// connection.
 	LeaseLeft time.Duration
 }
 

@@ -39,9 +39,9 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 			[]string{""},
 			time.Second,
 			WithDialer(net.DialTimeout),
-			`connect to [""]: server ":2181" has no host: want host:port`,
+			`the address "": missing port in address: want host:port`,
 		},
-		{[]string{"::1::"}, time.Second, WithDialer(net.DialTimeout), `connect to ["::1::"]`},
+		{[]string{"::1::"}, time.Second, WithDialer(net.DialTimeout), `the address "::1::": `},
 		{anywhere, time.Second, nil, "an option is nil: leave it out"},
 		{anywhere, time.Second, WithDialer(nil), "the dialer is nil: give one, or leave WithDialer out"},
 		{

@@ -1,0 +1,59 @@
+package leased
+
+import (
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A name stands for two addresses, and the first one answers to nothing. The second is tried.
+func TestEachAddressOfANameIsTried(t *testing.T) {
+	t.Parallel()
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer server.Close()
+	port := server.Addr().(*net.TCPAddr).Port
+	const wait = 200 * time.Millisecond
+	silent := silentAt(t, [4]byte{127, 0, 0, 9}, port, wait)
+	both := func(context.Context, string) ([]string, error) { return []string{silent, "127.0.0.1"}, nil }
+	dial, address := dialEach(both), net.JoinHostPort("zoo.test", strconv.Itoa(port))
+	conn, err := dial("tcp", address, wait)
+	require.NoError(t, err)
+	require.Equal(t, server.Addr().String(), conn.RemoteAddr().String())
+	conn.Close()
+
+	server.Close()
+	_, err = dial("tcp", address, wait)
+	require.ErrorContains(t, err, silent+":")
+	require.ErrorContains(t, err, "127.0.0.1:")
+	none := func(context.Context, string) ([]string, error) { return nil, os.ErrNotExist }
+	_, err = dialEach(none)("tcp", address, wait)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// silentAt makes an address that answers to no connection: its backlog is full.
+func silentAt(t *testing.T, ip [4]byte, port int, wait time.Duration) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { syscall.Close(fd) })
+	require.NoError(t, syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: ip}))
+	require.NoError(t, syscall.Listen(fd, 0))
+	silent := net.IP(ip[:]).String()
+	const most = 10
+	for range most {
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(silent, strconv.Itoa(port)), wait)
+		if err != nil {
+			return silent
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	t.Fatalf("an address with a backlog of none has taken %d connections", most)
+	return ""
+}
