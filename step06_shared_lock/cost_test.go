@@ -137,35 +137,35 @@ func (s *store) take(what string, token, least int64) bool {
 	return true
 }
 
-// A and B read together, and A's token is the smaller one. So one number would refuse A. With
+// Ben and Cleo read together, and Ben's token is the smaller one. So one number would refuse Ben. With
 // two, only those are refused who have lost the lock.
 func TestAStoreForReadersAndWritersKeepsTwoNumbers(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b, w := locks.Join(z, "A"), locks.Join(z, "B"), locks.Join(z, "W")
+	a, b, w := locks.Join(z, "Ben"), locks.Join(z, "Cleo"), locks.Join(z, "Ada")
 	var s store
 
 	writing := w.Acquire()
-	s.write("W", writing.Held().Token())
+	s.write("Ada", writing.Held().Token())
 	writing.Release()
 
 	ofA, readingB := a.Reader.Acquire().Held().Token(), b.Reader.Acquire()
 	ofB := readingB.Held().Token()
-	require.Less(t, ofA, ofB, "A's token, and that of B, who came later")
-	s.read("B", ofB)
-	s.read("A", ofA)
+	require.Less(t, ofA, ofB, "Ben's token, and that of Cleo, who came later")
+	s.read("Cleo", ofB)
+	s.read("Ben", ofA)
 
 	z.Expire(a.Client)
 	readingB.Release()
 	ofW := w.Acquire().Held().Token()
-	s.write("W", ofW)
-	s.read("A", ofA)
+	s.write("Ada", ofW)
+	s.read("Ben", ofA)
 
 	z.Expire(w.Client)
-	s.read("B", b.Reader.Acquire().Held().Token())
-	s.write("W", ofW)
+	s.read("Cleo", b.Reader.Acquire().Held().Token())
+	s.write("Ada", ofW)
 
-	want := "W writes, B reads, A reads, W writes, A reads (refused), B reads, W writes (refused)"
+	want := "Ada writes, Cleo reads, Ben reads, Ada writes, Ben reads (refused), Cleo reads, Ada writes (refused)"
 	told := strings.Join(s.told, ", ")
 	require.Equal(t, want, told)
 	chapter.Says(t, "a store with two numbers is sent: %s", told)
@@ -207,9 +207,9 @@ func TestTenReadersTakeOneTurn(t *testing.T) {
 			}
 			waiting = outside
 		}
-		require.Equal(t, c.most, most, "%s inside at a time", c.who)
+		require.Equal(t, c.most, most, "%s that hold the lock at a time", c.who)
 		require.Equal(t, c.inTurn, turns, "turns of %d %s", n, c.who)
-		chapter.Says(t, "%d %s: %d inside at a time, turns: %d", n, c.who, most, turns)
+		chapter.Says(t, "%d %s: %d hold the lock at a time, turns: %d", n, c.who, most, turns)
 	}
 }
 
@@ -247,11 +247,11 @@ func TestRequestsForOneHold(t *testing.T) {
 func TestLeftOutUpgrade(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := locks.Join(z, "A"), locks.Join(z, "B")
+	a, b := locks.Join(z, "Ben"), locks.Join(z, "Cleo")
 	reading := a.Reader.Acquire()
-	who := map[string]string{a.Znode(): "A's read znode"}
+	who := map[string]string{a.Znode(): "Ben's read znode"}
 	b.Reader.Acquire()
-	who[b.Znode()] = "B's read znode"
+	who[b.Znode()] = "Cleo's read znode"
 
 	mark := a.Tap.Mark()
 	_, err := a.Lock(reading.Context())
@@ -261,11 +261,11 @@ func TestLeftOutUpgrade(t *testing.T) {
 	chapter.Says(t, "write asked for inside a read hold: ErrUpgrade after %d requests", requests)
 
 	writing := a.Start()
-	writing.MustWait("B's read znode")
-	who[a.Znode()] = "A's write znode"
-	b.Start().MustWait("A's write znode")
-	writing.MustWait("B's read znode, now that B waits, too")
+	writing.MustWait("Cleo's read znode")
+	who[a.Znode()] = "Ben's write znode"
+	b.Start().MustWait("Ben's write znode")
+	writing.MustWait("Cleo's read znode, now that Cleo also waits")
 	waitsFor := []string{who[a.Tap.Watched()[0]], who[b.Tap.Watched()[0]]}
-	require.Equal(t, []string{"B's read znode", "A's write znode"}, waitsFor, "whom A and B wait for")
-	chapter.Says(t, "two readers queue up as writers: both wait, A for %s, B for %s", waitsFor[0], waitsFor[1])
+	require.Equal(t, []string{"Cleo's read znode", "Ben's write znode"}, waitsFor, "whom Ben and Cleo wait for")
+	chapter.Says(t, "two readers queue up as writers: both wait, Ben for %s, Cleo for %s", waitsFor[0], waitsFor[1])
 }

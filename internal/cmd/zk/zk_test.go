@@ -307,9 +307,9 @@ func pausedHolderIsTold(c *chapter) {
 
 func readersShare(c *chapter) {
 	refused(c.T, c.dir, "", "READ=1 with STEP=5: only step 6 has readers", "-step", "5", "-read")
-	first := c.client("holds the lock", "w1")
-	a := c.client("is not the first", "a", "-read")
-	b := c.client("is not the first", "b", "-read")
+	first := c.client("holds the lock", "ada")
+	a := c.client("is not the first", "ben", "-read")
+	b := c.client("is not the first", "cleo", "-read")
 	writer := c.client("is not the first", "")
 	require.Contains(c, writer.String(), fmt.Sprintf("\np%d ", writer.cmd.Process.Pid), "a client without a name")
 	first.enter()
