@@ -49,6 +49,10 @@ const (
 	Releases = "releases"
 	Told     = "told that it lost the lock"
 	Failed   = "got an error"
+
+	// What others see of it, and it does not know itself.
+	Crashed = "crashed"
+	CutOff  = "cut off, believes it holds"
 )
 
 // A Frame is a frame at the gate, with what only the client knows of it.
@@ -130,30 +134,23 @@ func IsInside(state string) bool { return state == Holds || state == Reads }
 func (c *Client) Do(what string, _ *bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	enters := c.giveUp != nil && c.state != Waits
+	standing := Standing{State: c.state, Enters: enters, Held: c.held != nil, Reads: c.read != nil}
+	if why := standing.Refuses(what); why != "" {
+		return errors.New("it " + why)
+	}
 	switch what {
 	case "lock":
-		return c.take(&c.write, Holds, nil)
+		c.take(&c.write, Holds, nil)
 	case "read":
-		if c.read == nil {
-			return errors.New("this lock has no readers")
-		}
-		return c.take(c.read, Reads, nil)
+		c.take(c.read, Reads, nil)
 	case "again":
-		if !IsInside(c.state) {
-			return errors.New("it does not hold the lock")
-		}
-		return c.take(c.way, c.state, c.held)
+		c.take(c.way, c.state, c.held)
 	case "giveup":
-		if c.giveUp == nil {
-			return errors.New("it does not wait")
-		}
 		c.giveUp()
 	case "unlock":
 		return c.unlock()
 	case "put":
-		if c.held == nil {
-			return errors.New("it has not held the lock")
-		}
 		return c.parent("Put", c.held.Token(), new(bool))
 	case "losecreate":
 		c.tap.LoseReply(wiretap.Create, 1)
@@ -171,18 +168,13 @@ func (c *Client) Do(what string, _ *bool) error {
 
 // take calls a way's Lock in the background: for a new hold, or, with a hold, to enter
 // that once more. It can be given up.
-func (c *Client) take(way *zktest.Way, state string, hold zktest.Hold) error {
+func (c *Client) take(way *zktest.Way, state string, hold zktest.Hold) {
 	again := hold != nil
 	ctx := context.Background()
-	switch {
-	case c.giveUp != nil:
-		return errors.New("it waits already")
-	case !again && IsInside(c.state):
-		return errors.New("it holds the lock already")
-	case !again:
-		c.becomes(Waits, nil)
-	default:
+	if again {
 		ctx = c.work
+	} else {
+		c.becomes(Waits, nil)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	given := false
@@ -211,7 +203,6 @@ func (c *Client) take(way *zktest.Way, state string, hold zktest.Hold) error {
 			go c.hears(held, c.work)
 		}
 	}()
-	return nil
 }
 
 // hears waits for the end of a hold that is lost.
@@ -226,9 +217,6 @@ func (c *Client) hears(held zktest.Hold, work context.Context) {
 
 // unlock calls Unlock, also without a hold: that is refused, if the lock is any good.
 func (c *Client) unlock() error {
-	if c.state == Releases {
-		return errors.New("it calls Unlock already")
-	}
 	state, held := c.state, c.held
 	unlock := c.write.Unlock // of who has never held the lock
 	if held != nil {
@@ -237,18 +225,12 @@ func (c *Client) unlock() error {
 	if unlock == nil {
 		return errors.New("it has no hold, and only a hold can unlock")
 	}
-	if state != Waits {
-		c.becomes(Releases, nil)
-	}
+	c.becomes(Releases, nil)
 	go func() {
 		err := unlock()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		switch {
-		case c.state != Releases: // it still waits, or waits no more
-			if err != nil {
-				c.becomes(c.state, err)
-			}
 		case err != nil && state != Told:
 			c.becomes(Failed, err)
 		case err == nil && c.entries > 1:

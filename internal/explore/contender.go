@@ -313,7 +313,7 @@ func (c *contender) expire(server string) error {
 	c.expired = true
 	c.lost = c.held != nil
 	if c.inside && !c.way.HasHolds() {
-		c.record.becomes(c.number, "cut off, believes it holds")
+		c.record.becomes(c.number, client.CutOff)
 	}
 	c.mu.Unlock()
 	c.hangUp()
@@ -324,7 +324,7 @@ func (c *contender) expire(server string) error {
 func (c *contender) crash(server string) error {
 	c.mu.Lock()
 	c.crashed = true
-	c.record.becomes(c.number, "crashed")
+	c.record.becomes(c.number, client.Crashed)
 	c.mu.Unlock()
 	c.tap.Cut()
 	c.hangUp()

@@ -1,9 +1,9 @@
 package explore
 
 import (
-	"fmt"
 	"sync"
 
+	"zklock/internal/client"
 	"zklock/internal/wiretap"
 )
 
@@ -74,26 +74,9 @@ func (p *player) looks() error {
 	if p.record == nil {
 		return nil
 	}
-	paths := []string{p.lockPath()}
-	if !p.Znode {
-		names, _, err := p.eye.Children(p.path)
-		if err != nil {
-			return fmt.Errorf("list %s: %w", p.path, err)
-		}
-		paths = nil
-		for _, name := range names {
-			paths = append(paths, p.path+"/"+name)
-		}
-	}
-	znodes := map[string]int64{}
-	for _, path := range paths {
-		there, stat, err := p.eye.Exists(path)
-		if err != nil {
-			return fmt.Errorf("look at %s: %w", path, err)
-		}
-		if there {
-			znodes[path] = stat.EphemeralOwner
-		}
+	znodes, err := client.Znodes(p.eye, p.lockPath(), p.Znode, func(string) bool { return false })
+	if err != nil {
+		return err
 	}
 	p.record.notes(Seen{Znodes: znodes})
 	return nil

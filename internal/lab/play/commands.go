@@ -198,15 +198,9 @@ func (b *side) gets(c command) error {
 // all lets all lock who do not yet, or all unlock who hold the lock. The caller holds mu.
 func (b *side) all(do string) error {
 	whom := slices.DeleteFunc(slices.Clone(b.clients), func(c *contender) bool {
-		switch {
-		case c.Process != stage.Running:
-			return true
-		case do == "lock":
-			return c.State == client.Waits || c.IsInside()
-		case do == "unlock":
-			return !c.IsInside()
-		}
-		return true
+		isForAll := do == "lock" || do == "unlock"
+		hasNoHold := do == "unlock" && !c.IsInside()
+		return c.Process != stage.Running || !isForAll || hasNoHold || c.may(do) != nil
 	})
 	if len(whom) == 0 {
 		return errors.New("there is no client that it concerns")
@@ -239,63 +233,60 @@ func (c *contender) follows(do string, queues bool) {
 	}
 }
 
-// toClient are the commands that a client's process carries out.
-var toClient = []string{"lock", "unlock", "again", "giveup", "read", "put", "cut", "restore", "losecreate", "losedelete"}
+// commands are those of a client.
+var commands = []string{
+	"lock", "unlock", "again", "giveup", "read", "put",
+	"kill", "stop", "continue", "cut", "restore", "losecreate", "losedelete", "delaylist",
+}
 
 // can are the commands that make sense now. The caller holds mu.
 func (c *contender) can() []string {
-	return slices.DeleteFunc(
-		append([]string{"kill", "stop", "continue", "delaylist"}, toClient...),
-		func(do string) bool { return c.may(do) != nil },
-	)
+	return slices.DeleteFunc(slices.Clone(commands), func(do string) bool { return c.may(do) != nil })
 }
+
+// refusals are the reasons against commands that concern a client's process or its line. Of
+// several the first is told.
+var refusals = []struct {
+	commands []string
+	applies  func(*contender) bool
+	why      string
+}{
+	{[]string{"stop"}, (*contender).isStopped, "is stopped already"},
+	{[]string{"continue"}, func(c *contender) bool { return !c.isStopped() }, "is not stopped"},
+	{[]string{"cut", "restore", "losecreate", "losedelete"}, (*contender).isStopped,
+		"is stopped: its line is in its own hands"},
+	{[]string{"cut"}, func(c *contender) bool { return c.Line == stage.Cut }, "is cut off already"},
+	{[]string{"restore"}, func(c *contender) bool { return c.Line != stage.Cut && len(c.Armed) == 0 },
+		"has a line that is in order"},
+}
+
+func (c *contender) isStopped() bool { return c.Process == stage.Stopped }
 
 // may tells whether a command makes sense now. The caller holds mu.
 func (c *contender) may(do string) error {
-	stopped := c.Process == stage.Stopped
-	onItsLine := slices.Contains([]string{"cut", "restore", "losecreate", "losedelete"}, do)
-	waits, takes := c.State == client.Waits, do == "lock" || do == "read"
-	callsLock, notDuringUnlock := takes || do == "again", takes || do == "unlock"
-	awaitsLock := waits || c.enters
-	lineIsInOrder := c.Line != stage.Cut && len(c.Armed) == 0
-	refused := ""
-	switch {
-	case c.Process == stage.Starting || c.Process == stage.Dead:
-		return fmt.Errorf("client %d is %s", c.Number, c.Process)
-	case do == "stop" && stopped:
-		refused = "is stopped already"
-	case do == "continue" && !stopped:
-		refused = "is not stopped"
-	case onItsLine && stopped:
-		refused = "is stopped: its line is in its own hands"
-	case do == "cut" && c.Line == stage.Cut:
-		refused = "is cut off already"
-	case do == "restore" && lineIsInOrder:
-		refused = "has a line that is in order"
-	case do == "read" && !c.Reads:
-		refused = "has a lock without readers"
-	case callsLock && awaitsLock:
-		refused = "waits already"
-	case takes && c.IsInside():
-		refused = "holds the lock already"
-	case notDuringUnlock && c.State == client.Releases:
-		refused = "calls Unlock already"
-	case do == "again" && !c.IsInside():
-		refused = "does not hold the lock"
-	case do == "giveup" && !awaitsLock:
-		refused = "does not wait"
-	case do == "unlock" && waits:
-		refused = "waits: it can give up"
-	case do == "put" && !c.held:
-		refused = "has not held the lock"
-	case slices.Contains(c.Armed, do):
-		refused = "has that before it already"
-	case !slices.Contains(append([]string{"kill", "stop", "continue", "delaylist"}, toClient...), do):
+	if !slices.Contains(commands, do) {
 		return fmt.Errorf("there is no command %q", do)
-	default:
-		return nil
 	}
-	return fmt.Errorf("client %d %s", c.Number, refused)
+	if why := c.refuses(do); why != "" {
+		return fmt.Errorf("client %d %s", c.Number, why)
+	}
+	return nil
+}
+
+// refuses says why a command makes no sense now; "" if it does.
+func (c *contender) refuses(do string) string {
+	if c.Process == stage.Starting || c.Process == stage.Dead {
+		return "is " + c.Process
+	}
+	for _, r := range refusals {
+		if slices.Contains(r.commands, do) && r.applies(c) {
+			return r.why
+		}
+	}
+	if slices.Contains(c.Armed, do) {
+		return "has that before it already"
+	}
+	return client.Standing{State: c.State, Enters: c.enters, Held: c.held, Reads: c.Reads}.Refuses(do)
 }
 
 // does carries a command out, or has the client's process do so. The caller holds mu.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/client"
 	"zklock/internal/exercise"
 	"zklock/internal/explore"
 	"zklock/internal/lab/book"
@@ -287,7 +288,7 @@ func (s *service) look() {
 	s.mu.Unlock()
 	for _, b := range sides {
 		asked := s.now()
-		sessions, err := b.Look(s.observer, func(path string) bool {
+		sessions, err := client.Znodes(s.observer, b.Dir, b.Znode, func(path string) bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return b.Knows(path)

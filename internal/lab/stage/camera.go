@@ -88,7 +88,7 @@ func (c *Camera) Look() {
 		c.do(func(r *Recorder, _ int) { known = r.Knows(path) })
 		return known
 	}
-	sessions, err := c.recorder.Look(c.server, isKnown)
+	sessions, err := client.Znodes(c.server, c.recorder.Dir, c.recorder.Znode, isKnown)
 	if err != nil {
 		return // then it is seen the next time
 	}
@@ -97,10 +97,7 @@ func (c *Camera) Look() {
 
 // Becomes notes a new state of a client.
 func (c *Camera) Becomes(seen *Client, state string) {
-	c.do(func(_ *Recorder, now int) {
-		seen.State = state
-		seen.Shows(now)
-	})
+	c.do(func(r *Recorder, now int) { r.Hears(now, seen, client.State{Name: state}) })
 }
 
 // Phase begins a part of the story, which begins with the first.

@@ -81,7 +81,7 @@ func (c *Client) Shows(now int) {
 	case c.Process == Stopped:
 		befallen, inside = "stopped", "stopped, believes it holds"
 	case c.Line == Cut:
-		befallen, inside = "cut off", "cut off, believes it holds"
+		befallen, inside = "cut off", client.CutOff
 	}
 	c.Is = c.State
 	idlesOrWaits := c.State == client.Idle || c.State == client.Waits
@@ -89,7 +89,7 @@ func (c *Client) Shows(now int) {
 	case c.Process == Starting:
 		c.Is = Starting
 	case c.Process == Dead:
-		c.Is = "crashed"
+		c.Is = client.Crashed
 	case befallen != "" && c.IsInside():
 		c.Is = inside
 	case befallen != "" && idlesOrWaits:

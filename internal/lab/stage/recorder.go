@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-zookeeper/zk"
-
 	"zklock/internal/client"
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
@@ -423,35 +421,4 @@ func (r *Recorder) Looked(asked, now int, sessions map[string]int64) {
 			)
 		}
 	}
-}
-
-// Look asks the server for the znodes that there are, for Looked, with their sessions. What
-// isKnown is not asked about: its session is 0.
-func (r *Recorder) Look(server *zk.Conn, isKnown func(path string) bool) (sessions map[string]int64, err error) {
-	paths := []string{r.Dir}
-	if !r.Znode {
-		names, _, err := server.Children(r.Dir)
-		if err != nil {
-			return nil, err
-		}
-		paths = nil
-		for _, name := range names {
-			paths = append(paths, r.Dir+"/"+name)
-		}
-	}
-	sessions = map[string]int64{}
-	for _, path := range paths {
-		if !r.Znode && isKnown(path) {
-			sessions[path] = 0
-			continue
-		}
-		there, stat, err := server.Exists(path)
-		if err != nil {
-			return nil, err
-		}
-		if there {
-			sessions[path] = stat.EphemeralOwner
-		}
-	}
-	return sessions, nil
 }

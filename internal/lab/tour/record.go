@@ -33,12 +33,6 @@ type scene struct {
 	filmed map[*wiretap.Tap]*stage.Client
 }
 
-// What a client can be besides what it says itself. The stage has a sign for each.
-const (
-	crashed = "crashed"
-	cutOff  = "cut off, believes it holds"
-)
-
 // scene sets up a lock. It ends with ctx, at the latest after patience.
 func (t *Tour) scene(ctx context.Context, patience time.Duration, z zktest.T, lock Lock) *scene {
 	s := &scene{Zoo: zktest.NewOn(z, t.Server), Lock: lock, t: z}
@@ -219,7 +213,7 @@ func (s *scene) mustWait(turn *zktest.Turn) {
 func (s *scene) expire(dead ...*zktest.Member) {
 	var clients []*zktest.Client
 	for _, m := range dead {
-		s.becomes(m, crashed)
+		s.becomes(m, client.Crashed)
 		clients = append(clients, m.Client)
 	}
 	s.Expire(clients...)

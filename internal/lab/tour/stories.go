@@ -335,7 +335,7 @@ func tellCutOff(s *scene) {
 	s.sum("client 0 holds the lock, client 1 waits.", "客户端 0 持有锁，客户端 1 在等。")
 	s.phase("client 0 is cut off", "客户端 0 失去连接")
 	holder.Crash()
-	s.becomes(holder.Member, cutOff)
+	s.becomes(holder.Member, client.CutOff)
 	if holder.HasHolds() {
 		zktest.AwaitChan(s.Zoo, "client 0 to be told", holder.Context().Done())
 		s.becomes(holder.Member, client.Told)

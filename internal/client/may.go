@@ -1,0 +1,41 @@
+package client
+
+import "slices"
+
+// A Standing is what decides which calls a client can make.
+type Standing struct {
+	State  string
+	Enters bool // it calls Lock once more, within its hold
+	Held   bool // it has held the lock, once at least
+	Reads  bool // its lock has readers
+}
+
+// awaits tells whether a call to Lock has not come back.
+func (s Standing) awaits() bool { return s.State == Waits || s.Enters }
+
+// refusals are the reasons against calls. Of several the first is told.
+var refusals = []struct {
+	calls   []string
+	applies func(Standing) bool
+	why     string
+}{
+	{[]string{"read"}, func(s Standing) bool { return !s.Reads }, "has a lock without readers"},
+	{[]string{"lock", "read", "again"}, Standing.awaits, "waits already"},
+	{[]string{"lock", "read"}, func(s Standing) bool { return IsInside(s.State) }, "holds the lock already"},
+	{[]string{"lock", "read", "unlock"}, func(s Standing) bool { return s.State == Releases }, "calls Unlock already"},
+	{[]string{"again"}, func(s Standing) bool { return !IsInside(s.State) }, "does not hold the lock"},
+	{[]string{"giveup"}, func(s Standing) bool { return !s.awaits() }, "does not wait"},
+	{[]string{"unlock"}, func(s Standing) bool { return s.State == Waits }, "waits: it can give up"},
+	{[]string{"put"}, func(s Standing) bool { return !s.Held }, "has not held the lock"},
+}
+
+// Refuses says why a call makes no sense now; "" if it does. A client without the lock may call
+// Unlock: that a lock refuses this is worth a try.
+func (s Standing) Refuses(call string) string {
+	for _, r := range refusals {
+		if slices.Contains(r.calls, call) && r.applies(s) {
+			return r.why
+		}
+	}
+	return ""
+}
