@@ -5,7 +5,7 @@
 // The server numbers the clients, so they are served in order. It deletes the
 // znodes of a session that ends, so a crash frees the lock. Unlock deletes the
 // client's own znode, so the Unlock of another client cannot release the lock. What is
-// left is the asking: every waiter pays for every poll.
+// left is the polling: every waiter pays for every look.
 package sequentialspin
 
 import (

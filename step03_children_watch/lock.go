@@ -1,6 +1,6 @@
-// Package childrenwatch is step 3: the queue of step 2, waited for with a
-// watch. Whoever is not the lowest watches the directory's children and sleeps
-// until they change.
+// Package childrenwatch is step 3: the queue of step 2, with a watch in place of
+// the polling. A client that is not the first watches the directory's children,
+// and sleeps until they change.
 //
 // Waiting is silent. But every release, and every arrival, wakes every waiter,
 // and each of them lists the whole directory to learn that it is not its turn:

@@ -145,7 +145,7 @@ func (c *chapter) queue() []string {
 	return names
 }
 
-// The chapters' part "Touch it", in all steps at the same time, on the server that make zk
+// The chapters' part "Try it by hand", in all steps at the same time, on the server that make zk
 // keeps. What a chapter quotes is what the clients say, in that order.
 func TestTheChaptersInTerminals(t *testing.T) {
 	t.Parallel()
