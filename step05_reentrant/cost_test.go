@@ -274,6 +274,64 @@ func TestStillBrokenAShortBreakEndsTheHold(t *testing.T) {
 	next.Release()
 }
 
+// farEnd is a connection that does not tell when the other side hangs up: over a line that is broken, that is lost, too.
+type farEnd struct {
+	net.Conn
+	deadline time.Time // until which the client waits for the next packet
+}
+
+func (c *farEnd) SetReadDeadline(t time.Time) error {
+	c.deadline = t
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *farEnd) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		<-time.After(time.Until(c.deadline))
+	}
+	return n, err
+}
+
+// A's line breaks one direction at a time. First A's requests are lost, and the servers' notifications still arrive:
+// the client counts each of them as a sign of life, though none says that a server hears A. Then nothing arrives any
+// more. The servers end A's session, and let B in. The package leased counts answers alone, and is told in time.
+func TestStillBrokenNotificationsHideALineThatBreaksOneWayFirst(t *testing.T) {
+	t.Parallel()
+	const timeout = 3 * zktest.MortalTimeout
+	z := zktest.New(t)
+	through := zktest.Over(func(tap net.Conn) net.Conn { return &farEnd{Conn: tap} })
+	a, b := locks.JoinAs(z, "A", property.Seat{Timeout: timeout, Through: through}), locks.Join(z, "B")
+	held := a.Acquire()
+	next := b.Start()
+	next.MustWait("A holds the lock")
+	var watches []<-chan zk.Event
+	for i := range 2 {
+		path, err := z.Observer().Create(fmt.Sprintf("%s/config %d", z.Root, i), nil, 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		_, _, changed, err := a.GetW(path)
+		require.NoError(t, err)
+		watches = append(watches, changed)
+	}
+
+	lost := a.Tap.HoldRequest(wiretap.Ping, 1) // and all behind it: from here on the servers do not hear A
+	zktest.AwaitChan(z, "A's ping to be lost", lost.Sprung())
+	for i, changed := range watches {
+		_, err := z.Observer().Set(fmt.Sprintf("%s/config %d", z.Root, i), []byte("changed"), -1)
+		require.NoError(t, err)
+		zktest.AwaitChan(z, "the notification, which does arrive", changed)
+		if i == 0 {
+			<-time.After(timeout / 3) // the client would have given up by then
+		}
+	}
+	a.Tap.Silence() // now nothing arrives any more
+	next.Acquired()
+	require.NoError(t, held.Context().Err(), "A has not been told, and B holds the lock")
+	zktest.AwaitChan(z, "A to be told, too late", held.Context().Done())
+	require.Greater(t, next.Held().Token(), held.Held().Token(), "B's token, by which a store can refuse A's late write")
+	next.Release()
+}
+
 // A's server is cut off from the other two. It goes on answering A's pings. The others end
 // A's session, and let B in. This needs three servers. The package leased is told in time.
 func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {

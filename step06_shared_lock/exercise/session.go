@@ -110,11 +110,17 @@ func pause() { time.Sleep(time.Millisecond) }
 //	the client gives up the connection    when it has heard nothing for two thirds of it
 //	the servers end the session           when they have heard nothing for all of it
 //
-// That leaves a third to stop in, less what the last answer took. It assumes that pings are
-// answered soon, that the clocks of client and server run at about the same rate, that the process
-// is not paused, and that our server is in touch with the others. Where that is not so, the
-// fencing token helps. The price is that a connection which breaks for a moment costs the hold,
-// though the session lives.
+// That leaves a third to stop in, less what the last answer took. It assumes that
+//
+//   - pings are answered soon;
+//   - the clocks of client and server run at about the same rate;
+//   - the process is not paused;
+//   - our server is in touch with the others;
+//   - a line that breaks, breaks in both directions at once: the client counts every packet as a
+//     sign of life, also a notification, which does not say that the server hears us.
+//
+// Where that is not so, the fencing token helps. The price is that a connection which breaks for
+// a moment costs the hold, though the session lives.
 func (s *Session) hear(event zk.Event) {
 	if event.Type != zk.EventSession { // a watch has fired
 		return
