@@ -31,7 +31,7 @@ func TestWhoMayDeleteCanTakeAnotherOut(t *testing.T) {
 		next := b.Acquire()
 		require.NoError(t, held.Context().Err(), "A's hold goes on")
 		require.Greater(t, token(next), token(held))
-		requireReason(t, held.Unlock(), ZnodeDeleted)
+		requireReason(t, held.Unlock(), ReasonDeleted)
 		next.Release()
 	})
 }

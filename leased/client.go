@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,6 +70,38 @@ type client struct {
 	closed      bool
 	said        string        // the last line of the library's log that is a reason, see Printf
 	lostWatches chan struct{} // see watchesLost
+}
+
+// The client library, and the version whose log texts and errors this package reads.
+const (
+	library        = "github.com/go-zookeeper/zk"
+	libraryVersion = "v1.0.4"
+)
+
+// checkLibrary refuses a program that was built with another version of the client library. What is read out
+// of the texts of its log might be missed in silence then.
+func checkLibrary() error {
+	build, known := debug.ReadBuildInfo()
+	if !known {
+		return nil // the linker was told to leave it out
+	}
+	return checkLibraryIn(build.Deps)
+}
+
+func checkLibraryIn(modules []*debug.Module) error {
+	for _, module := range modules {
+		if module.Path != library {
+			continue
+		}
+		if module.Replace != nil {
+			module = module.Replace
+		}
+		if module.Path != library || module.Version != libraryVersion {
+			return fmt.Errorf("the program is built with %s %s, and this version of leased knows %s %s: go get %s@%s",
+				module.Path, module.Version, library, libraryVersion, library, libraryVersion)
+		}
+	}
+	return nil
 }
 
 // connect begins to connect to the servers.
@@ -154,7 +188,7 @@ const (
 // line before it, which says why the connection before was of no use.
 func (c *client) Printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
-	c.s.log.Debug("zk: " + line)
+	c.s.log.say(slog.LevelDebug, "zk: "+line)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if strings.HasPrefix(line, closeGivenUp) {

@@ -2,6 +2,11 @@ package leased
 
 import (
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,4 +55,32 @@ func TestAnAddressThatCannotWorkIsRefused(t *testing.T) {
 		}
 	}
 	require.Empty(t, badAddress("[::1]:2181"))
+}
+
+// What this package reads in the client library's log, and in its errors, stands in the library's source. A
+// program with another version of it is told so by Open.
+func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
+	t.Parallel()
+	said, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", library).CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	version, dir, _ := strings.Cut(strings.TrimSpace(string(said)), " ")
+	require.Equal(t, libraryVersion, version, "the version in go.mod, and the one whose texts are known")
+	conn, err := os.ReadFile(filepath.Join(dir, "conn.go"))
+	require.NoError(t, err)
+	for _, text := range []string{`"` + connected, `"` + closeGivenUp, `"` + watchesNotSet} {
+		require.Contains(t, string(conn), text)
+	}
+	constants, err := os.ReadFile(filepath.Join(dir, "constants.go"))
+	require.NoError(t, err)
+	require.Contains(t, string(constants), `fmt.Errorf("unknown error: %v", e)`)
+
+	require.NoError(t, checkLibrary())
+	built := func(m debug.Module) error {
+		return checkLibraryIn([]*debug.Module{{Path: "another", Version: "v1.0.0"}, &m})
+	}
+	require.NoError(t, built(debug.Module{Path: library, Version: libraryVersion}))
+	const is = "github.com/go-zookeeper/zk v1.0.5, and this version of leased knows github.com/go-zookeeper/zk v1.0.4"
+	require.ErrorContains(t, built(debug.Module{Path: library, Version: "v1.0.5"}), is)
+	fork := &debug.Module{Path: "example.com/fork/zk", Version: libraryVersion}
+	require.ErrorContains(t, built(debug.Module{Path: library, Version: libraryVersion, Replace: fork}), "built with example.com/fork/zk")
 }

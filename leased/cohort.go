@@ -93,9 +93,9 @@ func (c *Cohort) take(ctx context.Context, mayWait bool) (*Hold, error) {
 	if err := check(ctx, c.q.s, c.q.dir); err != nil {
 		return nil, err
 	}
-	c.q.s.waiting.Add(1)
-	defer c.q.s.waiting.Add(-1)
-	h, err := c.acquire(&try{s: c.q.s, ctx: ctx, mayWait: mayWait})
+	t, end := c.q.s.newTry(ctx, mayWait)
+	defer end()
+	h, err := c.acquire(t)
 	return h, failed("lock", c.q.dir, err)
 }
 

@@ -92,7 +92,7 @@ func TestAfterClose(t *testing.T) {
 		a := w.join(z, "A")
 		hold := mustLock(t, w.lock(a), z.Ctx)
 		a.Session.Close()
-		requireReason(t, hold.Unlock(), Closed)
+		requireReason(t, hold.Unlock(), ReasonClosed)
 		_, err := a.Lock(z.Ctx)
 		require.ErrorContains(t, err, a.Path)
 		require.ErrorContains(t, err, "the session is closed: open another one")
@@ -131,7 +131,7 @@ func TestClosedDuringACall(t *testing.T) {
 		unlock := z.Go(a.Client, func(context.Context) error { return turn.Unlock() })
 		zktest.AwaitChan(z, "the server to carry out A's delete", reply.Sprung())
 		closeDuring(a, unlock, reply)
-		requireReason(t, unlock.Err(), Closed)
+		requireReason(t, unlock.Err(), ReasonClosed)
 		z.Await("nothing to be left", func() bool { return len(b.Queue()) == 0 })
 	})
 }
@@ -472,7 +472,7 @@ func TestALossLetsNobodyInBeforeUnlock(t *testing.T) {
 		a.Tap.Cut()
 		for _, turn := range []*zktest.Turn{outer, inner} {
 			zktest.AwaitChan(z, "A to be told", turn.Context().Done())
-			requireReason(t, context.Cause(turn.Context()), NoAnswer)
+			requireReason(t, context.Cause(turn.Context()), ReasonLeaseOver)
 		}
 		a.Tap.Restore()
 		w.at(z, a, a.Path+"-other").Acquire().Release() // A's session can be relied on again

@@ -654,7 +654,7 @@ func TestWithoutAMajority(t *testing.T) {
 		require.NoError(t, server.Kill())
 	}
 	zktest.AwaitChan(n.z, "A to be told", n.held.Context().Done())
-	requireReason(t, context.Cause(n.held.Context()), NoAnswer)
+	requireReason(t, context.Cause(n.held.Context()), ReasonLeaseOver)
 	require.False(t, n.next.Returned())
 	require.NoError(t, zkserver.StartAgain(n.z.Ctx, killed))
 	require.NoError(t, e.Serving(n.z.Ctx))
@@ -674,7 +674,7 @@ func TestALeaderThatIsStopped(t *testing.T) {
 		n := part(t, e, zktest.MortalTimeout, at, sound)
 		require.NoError(t, n.leader.Pause())
 		zktest.AwaitChan(n.z, "A, whose server is "+server+", to be told", n.held.Context().Done())
-		requireReason(t, context.Cause(n.held.Context()), NoAnswer)
+		requireReason(t, context.Cause(n.held.Context()), ReasonLeaseOver)
 		require.False(t, n.next.Returned(), "no majority can end A's session, and B is in")
 		require.NoError(t, n.leader.Resume())
 		require.NoError(t, e.Serving(n.z.Ctx))

@@ -35,11 +35,11 @@ type Reason string
 
 // The reasons.
 const (
-	NoAnswer     Reason = "no answer"    // the lease is over: no answered write has renewed it in time
-	Expired      Reason = "expired"      // the servers have ended the session
-	Closed       Reason = "closed"       // the session was closed by its own process
-	ZnodeDeleted Reason = "deleted"      // somebody else has deleted the znode; only Unlock notices
-	Disconnected Reason = "disconnected" // the connection was lost, with WithoutLease
+	ReasonLeaseOver    Reason = "lease over"   // no answered write has renewed the lease in time
+	ReasonExpired      Reason = "expired"      // the servers have ended the session
+	ReasonClosed       Reason = "closed"       // the session was closed by its own process
+	ReasonDeleted      Reason = "deleted"      // somebody else has deleted the znode; only Unlock notices
+	ReasonDisconnected Reason = "disconnected" // the connection was lost, with WithoutLease
 )
 
 // LostError is the error of a lock that was lost: errors.Is(err, ErrLost) holds. It is the cause
@@ -57,11 +57,11 @@ var (
 	// It names no time: the lease counts from a write that may be long ago (README.md, "Which
 	// time-out"), so it can end soon after the last answer.
 	errUnanswered = &LostError{
-		NoAnswer, "the lease is over: no answered write has renewed it, so the session may have ended",
+		ReasonLeaseOver, "the lease is over: no answered write has renewed it, so the session may have ended",
 	}
-	errExpired      = &LostError{Expired, "the servers have ended the session"}
-	errZnodeDeleted = &LostError{ZnodeDeleted, "somebody has deleted its znode"}
-	errDisconnected = &LostError{Disconnected, "the connection was lost, or the server did not answer on it in time"}
+	errExpired      = &LostError{ReasonExpired, "the servers have ended the session"}
+	errZnodeDeleted = &LostError{ReasonDeleted, "somebody has deleted its znode"}
+	errDisconnected = &LostError{ReasonDisconnected, "the connection was lost, or the server did not answer on it in time"}
 )
 
 // How a session was closed.
@@ -70,7 +70,9 @@ const (
 	byConnection = "its zk.Conn was closed"
 )
 
-func lostClosed(how string) *LostError { return &LostError{Closed, "the session was closed: " + how} }
+func lostClosed(how string) *LostError {
+	return &LostError{ReasonClosed, "the session was closed: " + how}
+}
 
 // longestPath leaves room for the rest of a request. The servers read up to 1 MB (jute.maxbuffer);
 // they hang up on a longer request, and it would be made again for ever.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -138,7 +139,7 @@ func (h *Hold) Unlock() error {
 		err := h.release()
 		if isRefused(err) {
 			h.allowUnlockAgain()
-			h.q.s.log.Error("leased: a server has refused to release a lock", "znode", h.place.node, "error", err)
+			h.q.s.log.say(slog.LevelError, "leased: a server has refused to release a lock", "znode", h.place.node, "error", err)
 		}
 		result <- err
 	})

@@ -253,7 +253,7 @@ func TestADeleteThatComesAfterTheSessionsEndIsErrLost(t *testing.T) {
 		z.AwaitExpiry(&zktest.Client{Name: "A", ID: owner})
 		end()
 		require.ErrorIs(t, unlock.Err(), ErrLost, "the znode went with the session and not by the delete")
-		requireReason(t, unlock.Err(), Expired)
+		requireReason(t, unlock.Err(), ReasonExpired)
 	})
 }
 
@@ -273,18 +273,18 @@ func TestWhyALockWasLost(t *testing.T) {
 		says    string
 		happens func(z *zktest.Zoo, a *zktest.Member)
 	}{
-		{NoAnswer, "the lease is over: no answered write has renewed it", func(z *zktest.Zoo, a *zktest.Member) { a.Tap.Silence() }},
-		{Expired, "the servers have ended the session", func(z *zktest.Zoo, a *zktest.Member) {
+		{ReasonLeaseOver, "the lease is over: no answered write has renewed it", func(z *zktest.Zoo, a *zktest.Member) { a.Tap.Silence() }},
+		{ReasonExpired, "the servers have ended the session", func(z *zktest.Zoo, a *zktest.Member) {
 			z.Expire(a.Client)
 			a.Tap.Restore()
 		}},
-		{Closed, "the session was closed: Close was called", func(z *zktest.Zoo, a *zktest.Member) { a.Session.Close() }},
-		{Closed, "the session was closed: its zk.Conn was closed", func(z *zktest.Zoo, a *zktest.Member) { a.Session.Conn().Close() }},
+		{ReasonClosed, "the session was closed: Close was called", func(z *zktest.Zoo, a *zktest.Member) { a.Session.Close() }},
+		{ReasonClosed, "the session was closed: its zk.Conn was closed", func(z *zktest.Zoo, a *zktest.Member) { a.Session.Conn().Close() }},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 				seat := property.Seat{Timeout: zktest.MortalTimeout}
-				if c.reason == Expired {
+				if c.reason == ReasonExpired {
 					seat.Timeout = 3 * zktest.SessionTimeout // and so A hears of the end before its lease is over
 				}
 				a := w.joinAs(z, "A", seat)
@@ -331,12 +331,12 @@ func TestUnlocksErrorsNameIt(t *testing.T) {
 		hold = mustLock(t, l, z.Ctx)
 		require.NoError(t, z.Observer().Delete(hold.place.node, -1))
 		err = hold.Unlock()
-		requireReason(t, err, ZnodeDeleted)
+		requireReason(t, err, ReasonDeleted)
 		require.ErrorContains(t, err, "leased: unlock "+hold.place.node+": ")
 
 		hold = mustLock(t, l, z.Ctx)
 		session(a).Close()
-		requireReason(t, hold.Unlock(), Closed)
+		requireReason(t, hold.Unlock(), ReasonClosed)
 	})
 }
 

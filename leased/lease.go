@@ -3,6 +3,7 @@ package leased
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -101,8 +102,11 @@ type leaseUser struct {
 func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if id != 0 {
+		s.connected(line, id, timeout)
+	}
 	if s.withoutLease {
-		s.connected(line, begun, id, timeout)
+		s.grantedWithoutLease(begun, id, timeout)
 		return
 	}
 	if id == s.id { // the old session has come back, or, with 0, there is still none: this proves nothing
@@ -121,28 +125,81 @@ func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Du
 	}
 }
 
-// connected is granted with the rule "no connection, no hold": there a lease lasts as long as one
+// grantedWithoutLease is granted with the rule "no connection, no hold": there a lease lasts as long as one
 // connection, and only if the server goes on answering on it. Any answer to something of ours will
 // do: each renews the lease from when that was sent. A notification will not: the server may
 // send it though it hears nothing of us. The caller has s.mu.
-func (s *Session) connected(line *wire, begun time.Time, id int64, timeout time.Duration) {
+func (s *Session) grantedWithoutLease(begun time.Time, id int64, timeout time.Duration) {
 	s.endLease(errDisconnected)
-	s.id, s.line = id, line
+	s.id = id
 	if id != 0 {
 		s.timeout = timeout
 		s.renew(begun.Add(fullLease(timeout)))
 	}
 }
 
-// disconnected is called when a connection has failed or is being closed. With a lease that means
-// nothing, and neither does it when another connection has been made meanwhile.
+// disconnected is called when a connection has failed or is being closed. To a lease that means
+// nothing. Nor does it mean anything when another connection has been made meanwhile.
 func (s *Session) disconnected(line *wire) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.withoutLease && s.line == line {
-		s.line = nil // what may still be read from it is no answer any more
+	if s.line != line {
+		return
+	}
+	s.line = nil // what may still be read from it is no answer any more
+	s.disconnectedAt = time.Now()
+	if !s.isClosed() {
+		s.outage = time.AfterFunc(s.timeout/2, s.warnOfOutage)
+	}
+	if s.withoutLease {
 		s.endLease(errDisconnected)
 	}
+}
+
+// connected is called when a session goes on over a line, or begins. The caller has s.mu.
+func (s *Session) connected(line *wire, id int64, granted time.Duration) {
+	s.line = line
+	if s.outage != nil {
+		s.outage.Stop()
+	}
+	isNew, isOther := id != s.id, granted != s.asked.Truncate(time.Millisecond)
+	if isNew && isOther {
+		s.log.say(slog.LevelWarn, "leased: the servers have granted another time-out than was asked for, and theirs counts",
+			"asked", s.asked, "granted", granted)
+	}
+}
+
+// warnOfOutage warns once of a connection that is missing, when somebody has waited for half of the
+// time-out meanwhile.
+func (s *Session) warnOfOutage() {
+	why := s.client.lastWords() // not below: client.mu is locked before s.mu
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.line != nil || s.isClosed() {
+		return
+	}
+	soon := s.timeout / 2
+	if oldest := s.oldestTry(); oldest != nil {
+		waits := time.Since(oldest.begun)
+		withoutConnection := min(waits, time.Since(s.disconnectedAt))
+		if withoutConnection >= soon {
+			s.log.say(slog.LevelWarn, "leased: there is no connection, and calls to Lock wait",
+				"calls", len(s.tries), "longest", waits, "why", why)
+			return
+		}
+		soon -= withoutConnection
+	}
+	s.outage = time.AfterFunc(soon, s.warnOfOutage)
+}
+
+// oldestTry is the call to Lock that has waited longest, nil if there is none. The caller has s.mu.
+func (s *Session) oldestTry() (oldest *try) {
+	for t := range s.tries {
+		if oldest == nil || t.begun.Before(oldest.begun) {
+			oldest = t
+		}
+	}
+	return oldest
 }
 
 // write makes a write, and counts it if a majority has agreed to it.
@@ -308,10 +365,7 @@ func (s *Session) countLost(why *LostError, holds int) {
 		return
 	}
 	s.lost[why.Reason] += uint64(holds)
-	id := s.id
-	s.work.Go(func() { // a logger may be slow
-		s.log.Warn("leased: locks were lost", "locks", holds, "why", why.detail, "session", fmt.Sprintf("%#x", id))
-	})
+	s.log.say(slog.LevelWarn, "leased: locks were lost", "locks", holds, "why", why.detail, "session", fmt.Sprintf("%#x", s.id))
 }
 
 // takeLease returns the lease, for a hold that may begin now. It makes a write before that in two

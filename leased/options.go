@@ -18,9 +18,11 @@ func WithDialer(dial zk.Dialer) Option {
 }
 
 // WithLogger gives the logger the lines of the client library, at the level Debug, and this
-// package's own: locks that were lost, at Warn, and a release that a server has refused, at Error.
+// package's own. At Warn: locks that were lost; calls to Lock that have waited for half a time-out without a
+// connection; a time-out that is granted and is not the one asked for. At Error: a release that a server has
+// refused. Nothing waits for the logger, not even Close.
 func WithLogger(log *slog.Logger) Option {
-	return func(s *Session) { s.log = log }
+	return func(s *Session) { s.log = newJournal(log) }
 }
 
 // WithLabel sets the data of the znodes with which the session queues up, so that
@@ -105,7 +107,7 @@ func (s *Session) apply(options []Option) error {
 	switch {
 	case s.client.dial == nil:
 		return errors.New("the dialer is nil: give one, or leave WithDialer out")
-	case s.log == nil:
+	case s.log.log == nil:
 		return errors.New("the logger is nil: give one, or leave WithLogger out")
 	case len(s.acl) == 0:
 		return errors.New("the ACL is empty, which the servers refuse: give one, or leave WithACL out")

@@ -62,11 +62,16 @@ func TestStats(t *testing.T) {
 		held := b.Acquire()
 		waiting := a.Start()
 		waiting.MustWait("B holds the lock")
+		require.True(t, s.Stats().Connected)
 		require.Equal(t, 1, s.Stats().Waiting)
+		longest := s.Stats().Longest
+		require.Positive(t, longest)
+		require.Greater(t, s.Stats().Longest, longest, "the longest wait, a moment later")
 		held.Release()
 		waiting.Acquired()
 		stats := s.Stats()
 		require.Equal(t, []any{0, 1, uint64(1)}, []any{stats.Waiting, stats.Holds, stats.Taken})
+		require.Zero(t, stats.Longest)
 		waiting.Release()
 		require.Zero(t, s.Stats().Holds)
 
@@ -74,7 +79,7 @@ func TestStats(t *testing.T) {
 		a.Tap.Silence()
 		zktest.AwaitChan(z, "A to be told", turn.Context().Done())
 		stats = s.Stats()
-		require.Equal(t, map[Reason]uint64{NoAnswer: 1}, stats.Lost)
+		require.Equal(t, map[Reason]uint64{ReasonLeaseOver: 1}, stats.Lost)
 		require.Equal(t, []any{0, uint64(2), time.Duration(0)}, []any{stats.Holds, stats.Taken, stats.LeaseLeft})
 		a.Tap.Restore()
 	})
@@ -124,14 +129,123 @@ func TestALoggerIsTold(t *testing.T) {
 		turn := a.Acquire()
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth)
-		require.True(t, h.has("level=ERROR", "has refused to release a lock", a.Znode()), "%q", h.all())
+		z.Await("an error in the log", func() bool { return h.has("level=ERROR", "has refused to release a lock", a.Znode()) })
 		permit(t, z, a.Path, zk.PermAll)
 		turn.Release()
 		a.Acquire()
 		a.Session.Close()
-		require.True(t, h.has("level=WARN", "locks were lost", "locks=1", "Close was called"), "%q", h.all())
-		require.Equal(t, map[Reason]uint64{Closed: 1}, a.Session.(*Session).Stats().Lost)
+		z.Await("a warning of the loss", func() bool {
+			return h.has("level=WARN", "locks were lost", "locks=1", "Close was called")
+		})
+		require.Equal(t, map[Reason]uint64{ReasonClosed: 1}, a.Session.(*Session).Stats().Lost)
 	})
+}
+
+// Nobody answers for so long that A's lock is lost, and a call waits. The log says so once, with the reason; so
+// does the error of the call. Somebody who looks at the numbers sees it, too.
+func TestAnOutageIsSaid(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		h := &heard{}
+		log := slog.New(slog.NewTextHandler(h, nil)) // at Info and above
+		a := w.with(WithLogger(log)).joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout})
+		require.True(t, session(a).Stats().Connected)
+		a.Tap.Silence()
+		z.Await("A to see it", func() bool { return !session(a).Stats().Connected })
+		ctx, cancel := context.WithCancel(z.Ctx)
+		defer cancel()
+		waiting := a.StartIn(ctx)
+		says := func() bool {
+			return h.has("level=WARN", "there is no connection, and calls to Lock wait", "calls=1", "the line is down")
+		}
+		z.Await("a warning", says)
+		begun := time.Now()
+		z.Await("the time of another warning to pass", func() bool { return time.Since(begun) > zktest.MortalTimeout })
+		require.Len(t, h.all(), 1, "%q", h.all())
+		cancel()
+		err := waiting.Err()
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, ErrNoAnswer)
+		require.ErrorContains(t, err, "there is no connection: ")
+		require.ErrorContains(t, err, "the line is down", "the client library's last words")
+		a.Tap.Restore()
+		z.Await("A to be back", func() bool { return session(a).Stats().Connected })
+	})
+}
+
+// A deadline of Lock says who stood before it.
+func TestADeadlineSaysWhoStandsBeforeUs(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.with(WithLabel("billing, pod 7")).other(z, "A"), w.join(z, "B")
+		a.Acquire()
+		ctx, cancel := context.WithCancel(z.Ctx)
+		waiting := b.StartIn(ctx)
+		waiting.MustWait("A holds the lock")
+		cancel()
+		err := waiting.Err()
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, ErrLocked)
+		require.NotErrorIs(t, err, ErrNoAnswer)
+		require.ErrorContains(t, err, `whose label is "billing, pod 7"`)
+	})
+}
+
+// The servers grant another time-out than was asked for: the log says so, once for each session.
+func TestATimeOutThatIsNotTheOneAskedFor(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	for asked, isOther := range map[time.Duration]bool{time.Millisecond: true, zktest.SessionTimeout: false} {
+		h := &heard{}
+		s, err := Open(z.Ctx, z.Servers(), asked, WithLogger(slog.New(slog.NewTextHandler(h, nil))))
+		require.NoError(t, err)
+		defer s.Close()
+		if isOther {
+			z.Await("a warning", func() bool {
+				return h.has("level=WARN", "another time-out", fmt.Sprint("asked=", asked), fmt.Sprint("granted=", s.Timeout()))
+			})
+			continue
+		}
+		s.log.say(slog.LevelWarn, "the end")
+		z.Await("the log's end", func() bool { return h.has("the end") })
+		require.Len(t, h.all(), 1, "%q", h.all())
+	}
+}
+
+// stuck is a handler of a logger that blocks until it is let.
+type stuck struct {
+	slog.Handler
+	let <-chan struct{}
+}
+
+func (s stuck) Handle(ctx context.Context, r slog.Record) error {
+	<-s.let
+	return s.Handler.Handle(ctx, r)
+}
+
+// The logger blocks. The session goes on for as long as it likes, with pings and holds, and Close returns.
+func TestNobodyWaitsForALogger(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	h, let := &heard{}, make(chan struct{})
+	blocked := stuck{slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug}), let}
+	timeout := 3 * zktest.MortalTimeout
+	a := byMutex.with(WithLogger(slog.New(blocked))).joinAs(z, "A", property.Seat{Timeout: timeout})
+	begun := time.Now()
+	turn := a.Acquire()
+	z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*timeout })
+	require.NoError(t, context.Cause(turn.Context()), "the hold")
+	s := session(a)
+	for range 2 * mostLines { // more than wait for the logger
+		s.log.say(slog.LevelInfo, "a line")
+	}
+	closed := make(chan struct{})
+	go func() {
+		s.Close()
+		close(closed)
+	}()
+	zktest.AwaitChan(z, "Close to return, though the logger blocks", closed)
+	close(let)
+	z.Await("the logger to be told of what was left out", func() bool { return h.has("lines were left out") })
+	z.Await("the logger to be told the rest", func() bool { return h.has("a line") })
 }
 
 // What Lock creates has the ACL that was given, and the session logs in: so nobody else can use the
@@ -195,7 +309,7 @@ func TestWithoutLease(t *testing.T) {
 		hello := a.Tap.HoldRequest(wiretap.Connect, 1)
 		a.Tap.HangUp()
 		zktest.AwaitChan(z, "A to be told", turn.Context().Done())
-		requireReason(t, context.Cause(turn.Context()), Disconnected)
+		requireReason(t, context.Cause(turn.Context()), ReasonDisconnected)
 		hello.Let()
 		next.MustWait("A's session lives")
 		require.ErrorIs(t, turn.Unlock(), ErrLost)
@@ -206,7 +320,7 @@ func TestWithoutLease(t *testing.T) {
 		next.MustWait("A holds the lock")
 		a.Tap.Silence() // the line breaks only when the client gives it up
 		next.Acquired()
-		requireReason(t, context.Cause(turn.Context()), Disconnected)
+		requireReason(t, context.Cause(turn.Context()), ReasonDisconnected)
 		a.Tap.Restore()
 	})
 }
@@ -239,7 +353,7 @@ func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
 		a.Tap.Silence()
 		next.Acquired()
 		require.ErrorIs(t, context.Cause(turn.Context()), ErrLost, "B holds the lock, and A has not been told")
-		requireReason(t, context.Cause(turn.Context()), Disconnected)
+		requireReason(t, context.Cause(turn.Context()), ReasonDisconnected)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	pathpkg "path"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -75,15 +77,34 @@ type try struct {
 	ctx     context.Context        // ends when the call gives up
 	mayWait bool                   // behind somebody, as Lock does
 	behind  atomic.Pointer[string] // who is before us, as a server has said last; nil: nobody, or none has
+	begun   time.Time
 }
 
-// whyEnded says why the call has given up, and what it waited for.
+// newTry begins a call. end is called when it returns.
+func (s *Session) newTry(ctx context.Context, mayWait bool) (t *try, end func()) {
+	t = &try{s: s, ctx: ctx, mayWait: mayWait, begun: time.Now()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tries[t] = true
+	return t, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.tries, t)
+	}
+}
+
+// whyEnded says why the call has given up, and what it waited for: for somebody, or for a server.
 func (t *try) whyEnded() error {
 	err := whyEnded(t.ctx)
 	if behind := t.behind.Load(); behind != nil {
-		return fmt.Errorf("%w: %w: %s", err, ErrLocked, *behind)
+		err = fmt.Errorf("%w: %w: %s", err, ErrLocked, *behind)
+	} else {
+		err = fmt.Errorf("%w: %w", err, ErrNoAnswer)
 	}
-	return fmt.Errorf("%w: %w", err, ErrNoAnswer)
+	if !t.s.Stats().Connected {
+		err = fmt.Errorf("%w; there is no connection: %s", err, t.s.client.lastWords())
+	}
+	return err
 }
 
 // take is Lock, RLock, TryLock and TryRLock of a Mutex and an RWMutex.
@@ -94,9 +115,9 @@ func (q *queue) take(ctx context.Context, k kind, mayWait bool) (*Hold, error) {
 	if err := check(ctx, q.s, q.dir); err != nil {
 		return nil, err
 	}
-	q.s.waiting.Add(1)
-	defer q.s.waiting.Add(-1)
-	h, err := q.acquire(&try{s: q.s, ctx: ctx, mayWait: mayWait}, k)
+	t, end := q.s.newTry(ctx, mayWait)
+	defer end()
+	h, err := q.acquire(t, k)
 	return h, failed("lock", q.dir, err)
 }
 
@@ -165,7 +186,7 @@ func doOrGiveUp[V any](t *try, do func() (V, error), late func(V)) (V, error) {
 // forget leaves the queue when nobody is there any more to be told.
 func (q *queue) forget(mine place) {
 	if err := q.leave(mine); isRefused(err) {
-		q.s.log.Error("leased: a server has refused to delete a znode that nobody uses",
+		q.s.log.say(slog.LevelError, "leased: a server has refused to delete a znode that nobody uses",
 			"znode", mine.node, "error", err)
 	}
 }
@@ -362,8 +383,8 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			return mine, err // somebody is before a TryLock; or refused; or the numbers are used up
 		}
 		nobodyToWaitFor := before == ""
-		t.behind.Store(nil)
 		if nobodyToWaitFor {
+			t.behind.Store(nil)
 			if q.s.isOver(current) {
 				// The session has ended, or no write was answered for too long: the next takeLease makes one.
 				q.s.waitHalfATick()
@@ -378,7 +399,6 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			mine.token = stat.Pzxid
 			return mine, nil
 		}
-		t.behind.Store(&before)
 		if conn.SessionID() != mine.owner {
 			// When a session ends, the watches set in it fire. But if ours ended just before GetW, this
 			// watch was set in the next session. It has not fired, and our znode is gone: do not sleep.
@@ -407,11 +427,13 @@ func (q *queue) watchPredecessor(t *try, names []string, mine string) (before st
 			return "", nil, fmt.Errorf("%w: %s", ErrLocked, before)
 		}
 		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
-		_, stat, gone, err := q.s.Conn().GetW(q.dir + "/" + before)
+		label, stat, gone, err := q.s.Conn().GetW(q.dir + "/" + before)
 		if err != nil {
 			return "", nil, err
 		}
 		if isOwned := stat.EphemeralOwner != 0; isOwned {
+			who := fmt.Sprintf("%s, whose label is %.100q", before, label)
+			t.behind.Store(&who)
 			return before, gone, nil
 		}
 		// Somebody has made a znode with such a name by hand, which no session owns: who is before it?

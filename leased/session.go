@@ -29,25 +29,30 @@ type Session struct {
 	work   sync.WaitGroup // what Close waits for
 
 	// As the options say.
-	log          *slog.Logger
+	log          *journal
 	label        []byte // the data of our znodes
 	acl          []zk.ACL
 	logins       []login
 	withoutLease bool
 	containers   bool
 
-	waiting atomic.Int64 // calls to Lock that are under way
-	taken   atomic.Uint64
+	asked time.Duration // the time-out that the servers were asked for
+	taken atomic.Uint64
 
 	mu      sync.Mutex
 	id      int64         // of ZooKeeper's session; 0 while there is none
 	timeout time.Duration // as the servers granted it
 	lease   *lease
 	timer   *time.Timer // fires when the lease is over
-	line    *wire       // with WithoutLease: the connection that the lease hangs on
+	line    *wire       // the connection over which the session goes on; nil: there is none
 	lost    map[Reason]uint64
+	tries   map[*try]bool // calls to Lock that are under way
 	asking  chan struct{} // askTogether's write, if one is under way: closed when it is answered
 	closed  *LostError    // how it was closed
+
+	// When the last connection was lost, and what warns of it.
+	disconnectedAt time.Time
+	outage         *time.Timer
 
 	// Writes and pings that were answered: the last one, and the last but one. Of the writes
 	// only those are kept that were sent a tick or more after the answer to the last one kept.
@@ -92,8 +97,13 @@ func Open(ctx context.Context, servers []string, timeout time.Duration, options 
 		defer stop()
 		ctx = short
 	}
+	if err := checkLibrary(); err != nil {
+		return nil, fmt.Errorf("leased: open a session: %w", err)
+	}
+	go s.log.keep(s.done)
 	conn, events, err := s.client.connect(servers, timeout)
 	if err != nil {
+		s.markClosed(byClose)
 		return nil, fmt.Errorf("leased: connect to %q: %w", servers, err)
 	}
 	s.conn = conn
@@ -116,7 +126,9 @@ func newSession(timeout time.Duration) *Session {
 	s := &Session{
 		nobody:  nobodysZnode(),
 		done:    make(chan struct{}),
-		log:     slog.New(slog.DiscardHandler),
+		log:     newJournal(slog.New(slog.DiscardHandler)),
+		asked:   timeout,
+		tries:   map[*try]bool{},
 		label:   hostAndPid(),
 		acl:     zk.WorldACL(zk.PermAll),
 		timeout: timeout,
@@ -222,8 +234,13 @@ func (s *Session) whyClosed() error {
 
 // Stats are numbers about a session, to look at or to give to a library for metrics.
 type Stats struct {
-	// Calls to Lock, RLock, TryLock and TryRLock that are under way.
+	// Whether there is a connection now, over which a server has confirmed the session.
+	Connected bool
+
+	// Calls to Lock, RLock, TryLock and TryRLock that are under way, and for how long the oldest of them
+	// has waited.
 	Waiting int
+	Longest time.Duration
 
 	// Holds that go on, holds since Open, and holds that were lost, also by closing the session.
 	// A znode that somebody has deleted is not among the lost: only Unlock notices that.
@@ -247,8 +264,14 @@ func (s *Session) Stats() Stats {
 			holds++
 		}
 	}
+	var longest time.Duration
+	if oldest := s.oldestTry(); oldest != nil {
+		longest = time.Since(oldest.begun)
+	}
 	return Stats{
-		Waiting:   int(s.waiting.Load()),
+		Connected: s.line != nil,
+		Waiting:   len(s.tries),
+		Longest:   longest,
 		Holds:     holds,
 		Taken:     s.taken.Load(),
 		Lost:      maps.Clone(s.lost),

@@ -80,7 +80,7 @@ zklock_lease_left_seconds %g
 		r.paid.Load(), r.refused.Load(), r.failed.Load(), r.inProgress.Load(),
 		s.Holds, s.Waiting, s.Taken, s.LeaseLeft.Seconds())
 	// While the session is open, a hold with a lease is lost for one of these two reasons.
-	for _, reason := range []leased.Reason{leased.NoAnswer, leased.Expired} {
+	for _, reason := range []leased.Reason{leased.ReasonLeaseOver, leased.ReasonExpired} {
 		fmt.Fprintf(w, "zklock_lost_total{reason=%q} %d\n", reason, s.Lost[reason])
 	}
 }

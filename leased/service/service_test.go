@@ -448,7 +448,7 @@ func TestZooKeeperIsAway(t *testing.T) {
 		status, _ = p.ask("/healthz")
 		require.Equal(t, http.StatusOK, status, "it lives")
 	}
-	s.Await("a to be told", func() bool { return s.a.metric(`zklock_lost_total{reason="no answer"}`) == 1 })
+	s.Await("a to be told", func() bool { return s.a.metric(`zklock_lost_total{reason="lease over"}`) == 1 })
 	s.Await("a to stop", func() bool { return s.a.metric("zklock_holds") == 0 })
 	s.a.takes(200)
 	s.b.takes(300)
@@ -461,7 +461,7 @@ func TestZooKeeperIsAway(t *testing.T) {
 	s.isRight()
 	require.EqualValues(t, 1, s.number(`SELECT count(*) FROM payments WHERE token = (SELECT min(token) FROM payments)`),
 		"payments of the hold that was lost")
-	require.Contains(t, s.a.said.String(), `the lead is lost reason="no answer"`)
+	require.Contains(t, s.a.said.String(), `the lead is lost reason="lease over"`)
 	s.a.endsWell()
 	s.b.endsWell()
 }

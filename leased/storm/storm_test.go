@@ -164,7 +164,7 @@ func TestTheJudge(t *testing.T) {
 		"two at one time":                {turns: []Turn{first, hold(8, 20)}, wrong: "lock"},
 		"one inside the other":           {turns: []Turn{hold(1, 100), hold(50, 60)}, wrong: "lock"},
 		"not next to one another":        {turns: []Turn{hold(1, 100), hold(20, 30), hold(50, 60)}, wrong: "lock"},
-		"told of a loss, and why":        {turns: []Turn{told(first, string(leased.Expired))}},
+		"told of a loss, and why":        {turns: []Turn{told(first, string(leased.ReasonExpired))}},
 		"told of a loss, and not why":    {turns: []Turn{told(first, why(reentrant.ErrLost))}, wrong: "reason"},
 		"an increment each":              {turns: []Turn{wrote(first, 0), wrote(hold(20, 30), 1)}},
 		"an increment was overwritten":   {turns: []Turn{wrote(first, 0), wrote(hold(20, 30), 0)}, wrong: "number"},
