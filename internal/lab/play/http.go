@@ -52,7 +52,7 @@ func (s *service) guarded(host, token string) http.Handler {
 		_ = live.Execute(w, map[string]any{
 			"Token":    token,
 			"CSS":      template.CSS(stage.Style + css),
-			"Script":   template.JS(stage.Common + stage.Script + script),
+			"Script":   template.JS(stage.Common + stage.Script + stage.Clock + script),
 			"Language": stage.Language(),
 			"Choice":   map[string]any{"locks": locks.Choices, "lessons": lessons, "properties": broken, "max": most},
 			"Legend":   stage.Legend,
@@ -61,6 +61,7 @@ func (s *service) guarded(host, token string) http.Handler {
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("POST /do", s.command)
 	mux.HandleFunc("GET /save", s.save)
+	mux.HandleFunc("GET /recorded", s.recorded)
 	public := http.NewServeMux() // the book: it tells nobody what is not published, and does nothing
 	public.HandleFunc("GET /book/", s.reads)
 	_, port, _ := net.SplitHostPort(host)
@@ -150,6 +151,25 @@ func (s *service) command(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// recorded gives the stories of the boards until now, for the page's time line.
+func (s *service) recorded(w http.ResponseWriter, _ *http.Request) {
+	stories := []stage.Story{}
+	s.mu.Lock()
+	for _, b := range s.laid() {
+		if b.Acted() {
+			stories = append(stories, b.Story(s.now()))
+		}
+	}
+	isWhole := len(stories) == len(s.laid())
+	s.mu.Unlock()
+	if !isWhole {
+		http.Error(w, "nothing has happened yet", http.StatusConflict)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(stories) // unless nobody waits for it any more
 }
 
 // save gives a page to keep of what has happened on the boards.

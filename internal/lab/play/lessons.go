@@ -30,6 +30,7 @@ type task struct {
 	Text   lang.Text `json:"text"`
 	Do     string    `json:"do"` // the button; "": one waits
 	Client int       `json:"client"`
+	Moment string    `json:"moment"` // which message decides: lost, or notified; "": none is shown
 
 	done func(b *side) bool
 	seen func(b *side) lang.Text // in a sentence, with its counts; nil: there is nothing to say
@@ -53,13 +54,13 @@ var lessons = []lesson{
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
-			{Text: text("Wait until the server ends the session of client 0. That takes 5 seconds.",
-				"等服务器结束客户端 0 的会话，需要 5 秒。"),
+			{Text: text("Wait until the server ends the session of client 0: 5 seconds after the last sign of life. The ring round the client shows how much of it is left.",
+				"等服务器结束客户端 0 的会话：最后一次收到它的消息之后 5 秒。客户端四周的圆环显示还剩多少。"),
 				done: func(b *side) bool { return b.over(0) },
 				seen: func(b *side) lang.Text {
 					return lang.Of(
-						"The session of client 0 has ended, and its znode is still there: nobody gets the lock. Those who wait have sent %d requests since, %d of them writes.",
-						"客户端 0 的会话已经结束，它的 znode 还在：谁也拿不到锁。等待者从那时起发了 %d 个请求，其中 %d 个是写操作。",
+						"The session of client 0 has ended, and the znode that it created is still there: nobody gets the lock. The clients that wait have sent %d requests since the kill, %d of them writes.",
+						"客户端 0 的会话已经结束，它创建的 znode 还在：谁也拿不到锁。被杀之后，等待的客户端发了 %d 个请求，其中 %d 个是写请求。",
 						b.Counters().Requests,
 						b.Counters().Writes,
 					)
@@ -72,9 +73,10 @@ var lessons = []lesson{
 			"持有者又被杀"),
 		Question: text("The znodes stand in a queue, and die with their session. What does it cost to wait?",
 			"znode 排成队列，会话结束就被删除。等待要付出什么代价？"),
-		Situation: text("Client 0 holds the lock of step 2, three wait.",
-			"客户端 0 持有第 2 步的锁，三个客户端在等。"),
-		left:    "2",
+		Situation: text("Client 0 holds the lock, three wait: in step 1, and beside it in step 2, whose znodes are ephemeral: the server deletes them when their session ends.",
+			"客户端 0 持有锁，三个客户端在等：左边是第 1 步，右边是第 2 步。第 2 步的 znode 是临时的：会话结束时由服务器删除。"),
+		left:    "1",
+		right:   "2",
 		clients: 4,
 		moves:   slices.Repeat([]string{"lock"}, 4),
 		scene:   []string{"holds", "waits", "waits", "waits"},
@@ -82,11 +84,19 @@ var lessons = []lesson{
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
-			{Text: text("Wait until the server ends the session of client 0. That takes 5 seconds.",
-				"等服务器结束客户端 0 的会话，需要 5 秒。"), done: holds(1),
+			{Text: text("Wait until the server ends the session of client 0. What is different on the right?",
+				"等服务器结束客户端 0 的会话。右边有什么不同？"),
+				done: func(b *side) bool {
+					isFree := b.clients[1].Is == client.Holds
+					return b.over(0) && (b.Znode || isFree)
+				},
 				seen: func(b *side) lang.Text {
-					return lang.Of("The server has deleted the znode of client 0, and client 1 holds the lock. Meanwhile the clients have sent %d requests: those who wait ask all the time.",
-						"服务器删除了客户端 0 的 znode，客户端 1 持有锁。这期间客户端一共发了 %d 个请求：等待者一直在询问。", b.Counters().Requests)
+					if b.Znode {
+						return lang.Of("The session has ended, and the znode stays: nobody gets the lock. %d requests since the kill.",
+							"会话已经结束，znode 还在：谁也拿不到锁。被杀之后一共 %d 个请求。", b.Counters().Requests)
+					}
+					return lang.Of("The server has deleted the znode of client 0 with its session, and client 1 holds the lock. %d requests since the kill: the clients that wait poll all the time.",
+						"服务器随会话删除了客户端 0 的 znode，客户端 1 持有锁。被杀之后一共 %d 个请求：等待的客户端一直在轮询。", b.Counters().Requests)
 				}},
 		},
 	},
@@ -106,7 +116,7 @@ var lessons = []lesson{
 		pace:    slow,
 		Tasks: []task{
 			{Text: text("Guess how many clients will be notified in each step. Then unlock client 0.",
-				"先猜一猜：两步各有多少个客户端会收到通知？然后让客户端 0 解锁。"), Do: "unlock",
+				"先猜一猜：两步各有多少个客户端会收到通知？然后让客户端 0 解锁。"), Do: "unlock", Moment: "notified",
 				done: func(b *side) bool { return b.are("idle", "holds") && b.Quiet() },
 				seen: func(b *side) lang.Text {
 					return lang.Of("%s, %s. Only client 1 could go on: it holds the lock now.",
@@ -121,17 +131,17 @@ var lessons = []lesson{
 			"一个应答丢失"),
 		Question: text("The server makes a znode, and the client does not hear of it. Who deletes that znode?",
 			"服务器创建了 znode，客户端却没有收到消息。这个 znode 由谁来删？"),
-		Situation: text("Client 0 holds the lock: in step 4, and beside it in step 5. The reply to the next create of client 1 will be lost.",
-			"客户端 0 持有锁：左边是第 4 步，右边是第 5 步。客户端 1 下一次 create 的应答会丢失。"),
+		Situation: text("Client 0 holds the lock: in step 4, and beside it in step 5. The reply to the next create of client 1 will be lost. The wire is slow, so that it can be seen.",
+			"客户端 0 持有锁：左边是第 4 步，右边是第 5 步。客户端 1 下一次 create 的应答会丢失。网络放慢了，看得见它怎样丢失。"),
 		left:    "4",
 		right:   "5",
 		clients: 3,
 		moves:   []string{"lock", "losecreate"},
 		scene:   []string{"holds", "idle", "idle"},
-		pace:    real,
+		pace:    slow,
 		Tasks: []task{
 			{Text: text("Lock client 1. The reply to its create is lost.",
-				"让客户端 1 加锁。它的 create 的应答会丢失。"), Do: "lock", Client: 1,
+				"让客户端 1 加锁。它的 create 的应答会丢失。"), Do: "lock", Client: 1, Moment: "lost",
 				done: func(b *side) bool {
 					if !b.Quiet() {
 						return false
@@ -186,8 +196,8 @@ var lessons = []lesson{
 		scene:   []string{"stopped, believes it holds", "waits"},
 		pace:    real,
 		Tasks: []task{
-			{Text: text("Wait until the server ends the session of client 0. That takes 5 seconds.",
-				"等服务器结束客户端 0 的会话，需要 5 秒。"), done: holds(1),
+			{Text: text("Wait until the server ends the session of client 0, of which it hears nothing any more.",
+				"服务器再也收不到客户端 0 的消息：等它结束客户端 0 的会话。"), done: holds(1),
 				seen: func(*side) lang.Text {
 					return lang.Of("Client 1 holds the lock, and client 0 does not know it.",
 						"客户端 1 持有锁，客户端 0 却不知道。")
@@ -202,14 +212,14 @@ var lessons = []lesson{
 				"让客户端 0 继续运行。"), Do: "continue", done: func(b *side) bool { return len(b.Store.Log) > 1 },
 				seen: func(b *side) lang.Text {
 					if b.Store.Log[0].OK {
-						return lang.Of("The store has accepted the late write of client 0: nothing in it tells that it is late.",
-							"存储接受了客户端 0 迟到的写入：从写操作本身看不出它迟到了。")
+						return lang.Of("The store has accepted the late write of client 0, and the value of client 1 is lost: nothing in a write tells that it is late.",
+							"存储接受了客户端 0 迟到的写入，客户端 1 写的值丢了：从写操作本身看不出它迟到了。")
 					}
 					return lang.Of(
-						"The store has refused the late write of client 0: its token %d is less than %d.",
-						"存储拒绝了客户端 0 迟到的写入：它的令牌 %d 小于 %d。",
-						b.Store.Log[0].Token,
-						b.Store.Token,
+						"The store has refused the late write of client 0, and keeps the value of client 1: its token %s is less than %s.",
+						"存储拒绝了客户端 0 迟到的写入，保住了客户端 1 写的值：它的令牌 %s 小于 %s。",
+						stage.ShortToken(b.Store.Log[0].Token),
+						stage.ShortToken(b.Store.Token),
 					)
 				}},
 		},
@@ -220,7 +230,7 @@ var lessons = []lesson{
 		Situation: text("Clients 0, 1 and 2 read, client 3 waits to write, client 4 waits to read.",
 			"客户端 0、1、2 在读，客户端 3 等着写，客户端 4 等着读。"),
 		left: "6", clients: 5, moves: []string{"read", "read", "read", "lock", "read"},
-		scene: []string{"reads", "reads", "reads", "waits", "waits"}, pace: real,
+		scene: []string{"reads", "reads", "reads", "waits", "waits"}, pace: slow,
 		Tasks: []task{
 			{Text: text("Unlock client 0, which reads.",
 				"让正在读的客户端 0 解锁。"), Do: "unlock",
@@ -233,7 +243,7 @@ var lessons = []lesson{
 				"让正在读的客户端 1 解锁。"), Do: "unlock", Client: 1,
 				done: func(b *side) bool { return b.are("idle", "idle") && b.Quiet() }},
 			{Text: text("Unlock client 2, the last that reads.",
-				"让最后一个读者客户端 2 解锁。"), Do: "unlock", Client: 2,
+				"让最后一个读者客户端 2 解锁。"), Do: "unlock", Client: 2, Moment: "notified",
 				done: func(b *side) bool { return b.are("idle", "idle", "idle", "holds") && b.Quiet() },
 				seen: func(b *side) lang.Text {
 					return lang.Of(
@@ -243,7 +253,7 @@ var lessons = []lesson{
 					)
 				}},
 			{Text: text("Unlock client 3, which writes.",
-				"让正在写的客户端 3 解锁。"), Do: "unlock", Client: 3,
+				"让正在写的客户端 3 解锁。"), Do: "unlock", Client: 3, Moment: "notified",
 				done: func(b *side) bool { return b.are("idle", "idle", "idle", "idle", "reads") && b.Quiet() },
 				seen: func(b *side) lang.Text {
 					return lang.Of(
@@ -282,16 +292,8 @@ func (b *side) blockedBy(client int) bool {
 	return len(b.Banners) > 0 && b.Queue()[0].Owner == client
 }
 
-// over tells whether the server has ended a client's session. It asks the server.
-func (b *side) over(client int) bool {
-	session := b.clients[client].Session
-	b.mu.Unlock()
-	sessions, err := b.server.Sessions()
-	b.mu.Lock()
-	_, lives := sessions[session]
-	hasAnswered := err == nil && len(sessions) > 0
-	return hasAnswered && !lives
-}
+// over tells whether the server has ended a client's session.
+func (b *side) over(client int) bool { return b.clients[client].Over > 0 }
 
 // A course is how far the reader is in a lesson: in none, if that is 0.
 type course struct {

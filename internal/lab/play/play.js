@@ -29,21 +29,27 @@ const { token } = document.body.dataset;
 // Milliseconds: of a frame's flight on the page, and at most behind the wire. And how many
 // flights of a client are drawn at a time: who asks all the time is not drawn each time.
 const FLIGHT = 220, LAG = 1300, FLIGHTS = 6;
+const SESSION = 5000; // milliseconds that a session lasts without a word of its client
 const COMPLAINT = 5000; // milliseconds that an error stays
+
+// onPage is a moment of the service's on the clock of the page: its news are never early.
+let offset = Infinity;
+const onPage = (microseconds) => microseconds / 1000 + offset;
 
 // ---- A board: what the service has told of one lock ----
 
 // A LiveStage draws what stands now. Its clock is the page's, in milliseconds.
 class LiveStage extends Stage {
   // labels: where clients ask again and again, names would lie on each other.
-  labels(f) { return this.flying().length <= 8 && this.flying().filter((g) => g.client === f.client).length <= 2; }
+  labels(f) { return this.story.past || this.flying().filter((g) => g.client === f.client).length <= 2; }
 
   // over tells whether a frame is drawn over the znodes: one that is held is.
-  over(f) { return f.to === Infinity; }
+  over(f) { return this.story.past || f.to === Infinity; }
 
   // along is the share of its way that a frame has gone. One that is held on the
   // wire waits on the way.
   along(f) {
+    if (this.story.past) return super.along(f);
     const age = this.t - f.from;
     return f.to === Infinity ? 0.6 * (1 - Math.exp(-age / FLIGHT)) : f.share + (1 - f.share) * age / (f.to - f.from);
   }
@@ -70,7 +76,7 @@ class Board {
       this.log = new Map();
       this.clients = [];
       this.changes = []; // when something is going to look different
-      this.story = { step: news.lock, awake: [], frames: [] };
+      this.story = { step: news.lock, awake: [], frames: [], writes: [], session: SESSION };
       this.stage.show(this.story, news.name, news.lesson);
     }
     Object.assign(this.is, news);
@@ -82,7 +88,9 @@ class Board {
     for (const [i, f] of told("frames").map(([i, row]) => [i, frame(row)])) if (!laid || f.to < 0) this.fly(i, f);
     const at = (moment, client) => laid ? 0 : this.moment(moment, client);
     this.is.rows.forEach((r, i) => {
-      const { states } = this.clients[i] ??= { name: called(i), slot: 2 * i, states: [{ at: 0, is: r.is }] };
+      const c = this.clients[i] ??= { name: called(i), slot: 2 * i, states: [{ at: 0, is: r.is }], beats: [], over: -1 }, { states } = c;
+      c.beats = r.heard ? [onPage(r.heard)] : [];
+      c.over = r.over ? onPage(r.over) : -1;
       if (states.at(-1).is !== r.is) states.push({ at: Math.max(states.at(-1).at, at(r.since, i)), is: r.is });
     });
     const lasts = (of, i, x, client) => {
@@ -90,6 +98,10 @@ class Board {
       if (known && x.to >= 0) known.to = at(x.to, client);
       if (!known && x.to < 0) of.set(i, { ...x, from: at(x.from, client) });
     };
+    for (const w of (news.store?.log ?? []).filter((w) => !this.story.writes.some((known) => known.at === w.at)).reverse()) {
+      const from = laid ? -FLIGHT : performance.now();
+      this.story.writes.push({ ...w, from, to: from + 3 * FLIGHT });
+    }
     for (const [i, n] of told("nodes")) lasts(this.nodes, i, n, n.owner);
     for (const [i, w] of told("watches").map(([i, row]) => [i, watch(row)])) lasts(this.watches, i, w, w.client);
     this.arrange();
@@ -135,7 +147,10 @@ class Board {
     let f = this.flights.get(i);
     if (f === undefined) {
       const crowd = story.frames.filter((g) => g.client === told.client && g.to > now).length >= FLIGHTS;
-      if (crowd) f = null;
+      if (crowd) {
+        f = null;
+        if (told.kind === REPLY) this.wake(told.client, now); // it has looked, though that is not drawn
+      }
       else story.frames.push(f = { ...told, from: this.moment(told.from, told.client), to: Infinity, share: 0, writes: told.kind === REQUEST && (told.op === 1 || told.op === 2) });
       this.flights.set(i, f);
     }
@@ -164,6 +179,11 @@ class Board {
   draw(now) {
     const { story } = this;
     if (!this.width) return false;
+    if (this.stage.story.past) {
+      const moment = past.clock.recorded(past.stories.indexOf(this.stage.story), past.at);
+      this.stage.draw(moment, past.focus?.story === this.stage.story ? past.focus.frame : null);
+      return false;
+    }
     story.frames = story.frames.filter((f) => now < f.to);
     story.awake = story.awake.filter((a) => this.state(a.client) === "waits" && (a.to < 0 || now < a.to)); // a holder need not look
     this.stage.draw(now, null);
@@ -171,7 +191,8 @@ class Board {
       this.changes = this.changes.filter((at) => at > now);
       soon();
     }
-    return this.changes.length > 0 || story.frames.some((f) => f.to !== Infinity || now - f.from < 5 * FLIGHT) || story.awake.some((a) => a.to > 0);
+    this.ticks = story.clients.some((c) => c.beats.length && c.over < 0); // a session runs out, or is renewed
+    return this.changes.length > 0 || story.frames.some((f) => f.to !== Infinity || now - f.from < 5 * FLIGHT) || story.awake.some((a) => a.to > 0) || story.writes.some((w) => now < w.to);
   }
 
   // words writes all that stands around the drawing.
@@ -186,7 +207,7 @@ class Board {
     const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
     fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, say(NO_MAJORITY[up])))]),
       ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("strong", {}, b.znode ? bannerText(b) : capital(bannerText(b))), " ",
-        ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, "✗ ", say(`broken: ${service.properties[b.breaks].en}`, `不成立：${service.properties[b.breaks].zh}`))] : [])))]);
+        ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`This should hold, and does not: ${service.properties[b.breaks].en}.`, `本该成立，却不成立：${service.properties[b.breaks].zh}。`))] : [])))]);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
     const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.state(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${n.owner < 0 ? say("of nobody here", "不属于这里的任何人") : clientName(n.owner)}`)));
@@ -194,14 +215,14 @@ class Board {
     if (queue.length > LISTED) shown.push(make("li", { className: "more" }, say(`and ${queue.length - LISTED} more`, `还有 ${queue.length - LISTED} 个`)));
     fill(root.querySelector(".ls ol"), shown);
     const { token: greatest, log: writes } = is.store;
-    fill(root.querySelector(".store"), [make("b", {}, say("The store", "存储")), " ", !writes?.length ? say("nothing written yet", "还没有写过") : greatest ? say(`greatest token ${greatest}`, `最大令牌 ${greatest}`) : "",
-      ...(writes ?? []).slice(0, 3).map((w) => make("p", { className: w.ok ? "ok" : "refused" }, writeLine(w)))]);
+    fill(root.querySelector(".store"), [make("b", {}, say("The store", "存储")), " ", !writes?.length ? say("nothing written yet", "还没有写过") : greatest ? say(`greatest token ${tokenName(greatest)}`, `最大令牌 ${tokenName(greatest)}`) : "",
+      ...(writes ?? []).slice(0, 3).map((w) => make("p", {}, writeLine(w)))]);
     if (!root.querySelector("details").open) return;
     const { clients, nodes, watches } = this.story;
     fill(root.querySelector("tbody"), clients.map((c, i) => row(say(c.name), stateName(this.state(i)),
       nodes.filter((n) => n.owner === i && there(n, now)).map(number).join(", ") || say("none", "无"),
       watches.filter((w) => w.client === i && there(w, now)).map((w) => target(this.story, w)).join(", ") || say("nothing", "无"),
-      say(PROCESS[is.rows[i]?.process] ?? text("", "")), say(STATES[is.rows[i]?.line] ?? text("", "")), is.rows[i]?.token || "–")));
+      say(PROCESS[is.rows[i]?.process] ?? text("", "")), say(STATES[is.rows[i]?.line] ?? text("", "")), tokenName(is.rows[i]?.token || "–"))));
   }
 
   state(i) { return this.clients[i] ? stateAt(this.clients[i], performance.now()) : "idle"; }
@@ -209,8 +230,8 @@ class Board {
 
 // writeLine is a write to the store.
 function writeLine(w) {
-  const who = clientName(w.client), with_ = w.token ? say(`${who}, token ${w.token}`, `${who}，令牌 ${w.token}`) : who;
-  return (w.ok ? "✓ " : "✗ ") + say(`${with_}: ${verdict(w)}`, `${with_}：${verdict(w)}`);
+  const who = clientName(w.client), with_ = w.token ? say(`${who}, token ${tokenName(w.token)}`, `${who}，令牌 ${tokenName(w.token)}`) : who;
+  return say(`${with_}: ${verdict(w)}`, `${with_}：${verdict(w)}`);
 }
 
 // ---- Writing into the page ----
@@ -248,10 +269,11 @@ const boards = [new Board(0), new Board(1)];
 const service = JSON.parse($("choice").textContent); // locks, lessons, called, max; and then pace, rests, held, course, servers
 const RENDERS = 100; // milliseconds between two that are not alone
 const LISTED = 5; // znodes of the queue that are named
-let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, led = "", located = "";
+let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, learned = false, led = "", located = "";
 
-function take({ left, right, ...rest }) {
+function take({ left, right, now, ...rest }) {
   Object.assign(service, rest);
+  offset = Math.min(offset, performance.now() - now / 1000);
   [left, right].forEach((news, i) => news !== undefined && boards[i].take(news));
   wish();
   soon();
@@ -280,6 +302,9 @@ function named() {
   }
 }
 
+// learns tells whether a lesson is on the page.
+const learns = () => document.body.classList.contains("learning");
+
 const live = () => boards.filter((b) => b.is);
 
 // crowd are the clients of the board that has most: a lock that cannot be built has none.
@@ -307,6 +332,7 @@ function render() {
   everybody();
   list();
   log();
+  timeline();
   if (live().some((b) => !b.width && !choosing || b.many !== b.clients.length > 40)) resize();
   animate();
 }
@@ -344,7 +370,9 @@ function lesson() {
   document.body.classList.toggle("choosing", choice);
   $("start").hidden = !choice;
   $("lesson").hidden = choice || !l;
-  document.body.classList.toggle("learning", !$("lesson").hidden && !freely);
+  const learning = !$("lesson").hidden && !freely;
+  if (document.body.classList.toggle("learning", learning) !== learned) resize();
+  learned = learning;
   document.body.classList.toggle("stores", Boolean(l?.tasks.some((t) => t.do === "put")));
   fill($("start").querySelector("ol"), lessons.map((l) => {
     const b = button({ do: "lesson", n: String(l.n) }, "");
@@ -364,7 +392,9 @@ function lesson() {
   if (led !== place && isSet()) {
     led = place;
     $("lesson").scrollTop = $("lesson").scrollHeight; // on a small screen
-    if (course.done === 0) document.querySelector("main").scrollTop = 0;
+    if (course.done === 0) shows(null);
+    const { moment } = l.tasks[course.done - 1] ?? {};
+    if (moment) decides(moment);
     if (toDo()?.do) select(toDo().client);
     if (document.activeElement === document.body) $("lesson").querySelector("button.next")?.focus({ preventScroll: true }); // the one before is gone
   }
@@ -445,7 +475,7 @@ function list() {
 function state(b, i) {
   const r = b.is.rows[i];
   if (!r) return ["–"];
-  return [stateName(b.state(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${r.token}`, `令牌 ${r.token}`))] : []),
+  return [stateName(b.state(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${tokenName(r.token)}`, `令牌 ${tokenName(r.token)}`))] : []),
     ...(r.armed ?? []).map((a) => make("small", {}, say(ARMED[a]))), ...(r.said ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
 }
 
@@ -461,11 +491,14 @@ function log() {
   while (ol.children.length > all.length) ol.lastElementChild.remove();
 }
 
+// resize fits the drawings to their places, and draws them at once: a canvas that changes its size is blank.
 function resize() {
   for (const b of live()) {
     b.width = b.stage.canvas.clientWidth;
     b.many = b.clients.length > 40;
+    b.stage.story.stored = !learns() || Boolean(service.lessons[service.course.lesson - 1].tasks.some((t) => t.do === "put"));
     b.stage.size();
+    b.draw(performance.now());
   }
   animate();
 }
@@ -480,8 +513,81 @@ function animate() {
       moving = live().map((b) => b.draw(performance.now())).some(Boolean);
     }
     if (moving) requestAnimationFrame(tick);
+    else if (live().some((b) => b.ticks && b.root.checkVisibility())) setTimeout(animate, 150); // a session's ring
   });
 }
+
+// ---- The time line: what has been recorded since the lesson began ----
+
+// past is what was recorded, and the moment of it that is shown: null is now.
+const past = { stories: [], clock: null, moments: [], at: null, focus: null, of: "" };
+
+// recall asks for what was recorded, unless it is known.
+async function recall() {
+  const { course } = service, of = [course.lesson, course.done, ...live().map((b) => b.is.counters.requests + b.is.counters.notifications)].join("/");
+  if (past.of === of && past.clock) return;
+  const answer = await fetch("/recorded?token=" + token);
+  if (!answer.ok) return;
+  past.stories = await answer.json();
+  past.stories.forEach(ready);
+  for (const s of past.stories) s.past = true;
+  past.clock = clock(past.stories);
+  past.moments = past.stories.flatMap((story, i) => story.frames.map((f) => ({ at: past.clock.shown(i, (f.from + f.to) / 2), story, frame: f }))).sort((a, b) => a.at - b.at);
+  past.of = of;
+}
+
+// shows shows a moment of what was recorded, or what is now.
+function shows(at, focus = null) {
+  const { length } = past.clock ?? { length: 0 };
+  Object.assign(past, { at: at === null || !past.clock ? null : Math.min(length, Math.max(0, at)), focus });
+  live().forEach((b, i) => {
+    b.stage.story = past.at === null ? b.story : Object.assign(past.stories[i], { step: b.story.step, stored: b.story.stored });
+  });
+  timeline();
+  resize();
+}
+
+// goes goes to the next frame of the record, or to the one before.
+async function goes(by) {
+  await recall();
+  const { moments, focus, clock } = past, at = past.at ?? clock?.length;
+  if (!moments.length) return;
+  let i = focus ? moments.findIndex((m) => m.frame === focus.frame) + by : by > 0 ? moments.findIndex((m) => m.at > at) : moments.findLastIndex((m) => m.at < at);
+  if (i < 0 && by > 0 || i >= moments.length) return shows(null);
+  i = Math.max(0, i);
+  shows(moments[i].at, moments[i]);
+}
+
+// decides goes to the moment that decides a task that is done, if the task has one.
+async function decides(what) {
+  await recall();
+  const isIt = { notified: (f) => f.kind === NOTIFICATION, lost: (f) => f.lost }[what];
+  const [at, of] = past.stories.map((s) => [s.phases.at(-1).at, s]).find(([at, s]) => s.frames.some((f) => f.from >= at && isIt(f))) ?? [];
+  if (!of) return;
+  const frame = of.frames.find((f) => f.from >= at && isIt(f));
+  shows(past.clock.shown(past.stories.indexOf(of), frame.from + (frame.to - frame.from) * (frame.lost ? 0.9 : 0.45)), null);
+  past.of = "";
+}
+
+// timeline says which moment is shown.
+function timeline() {
+  const isPast = past.at !== null, slider = $("moment");
+  $("time").classList.toggle("past", isPast);
+  slider.max = Math.round(past.clock?.length ?? 1000);
+  slider.value = isPast ? past.at : slider.max;
+  $("now").hidden = !isPast;
+  const phase = isPast && past.stories[0].phases[past.clock.phaseAt(past.at)];
+  const { focus } = past, place = focus && past.stories.indexOf(focus.story);
+  const pair = live().length > 1 ? say(place ? "right: " : "left: ", place ? "右边：" : "左边：") : "";
+  const words = !isPast ? say("now", "现在") : focus ? pair + sentence(focus.story, focus.frame) : say(`after “${phaseTitle(phase)}”`, `“${phaseTitle(phase)}”之后`);
+  set($("when"), words);
+  slider.setAttribute("aria-valuetext", words);
+}
+
+$("moment").oninput = async (e) => { const { value, max } = e.target, share = value / max; await recall(); past.clock && shows(share * past.clock.length); };
+$("earlier").onclick = () => goes(-1);
+$("later").onclick = () => goes(1);
+$("now").onclick = () => shows(null);
 
 const events = new EventSource("/events?token=" + token);
 events.onmessage = (e) => take(JSON.parse(e.data));
@@ -517,6 +623,7 @@ function button(data, text) {
 // press does what a button says.
 function press(b) {
   const { do: what, n, pace, fault, client, choose, board } = b.dataset;
+  if (choose === undefined && past.at !== null) shows(null);
   if (what === "lessons") return start(!choosing || !live().length);
   if (what === "lesson" || what === "freely") {
     start(false);
@@ -524,6 +631,7 @@ function press(b) {
     render();
   }
   if (what === "lesson") return ask({ do: what, n: Number(n) });
+  if (what === "freely" && live().length) ask({ do: "pace", pace: "real" });
   if (what === "freely") return live().length || ask({ do: "choose", board: 0, lock: "3" });
   if (choose !== undefined) return select(Number(choose));
   if (what === "pace") return ask({ do: what, pace });

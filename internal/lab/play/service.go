@@ -206,6 +206,7 @@ func (s *service) lay(at int, l locks.Choice, clients int) {
 	var fresh *side
 	if l.Key != "" {
 		fresh = &side{service: s, Recorder: stage.New(), Choice: l, wanted: clients, saved: s.saved(), building: true}
+		fresh.Lasts = stage.Timeout
 	}
 	s.mu.Lock()
 	old := s.sides[at]
@@ -301,6 +302,36 @@ func (s *service) look() {
 		b.Warn(s.now())
 		s.mu.Unlock()
 	}
+	s.looksForEnds(sides)
+}
+
+// looksForEnds asks the server which sessions it has ended, if a client has been silent for
+// long.
+func (s *service) looksForEnds(sides []*side) {
+	isSilent := func(b *side) bool {
+		return slices.ContainsFunc(b.clients, func(c *contender) bool { return c.MayBeOver(s.now()) })
+	}
+	s.mu.Lock()
+	asks := slices.ContainsFunc(sides, isSilent)
+	s.mu.Unlock()
+	if !asks {
+		return
+	}
+	sessions, err := s.server.Sessions()
+	hasAnswered := err == nil && len(sessions) > 0 // the observer has one always
+	if !hasAnswered {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range sides {
+		for _, c := range b.clients {
+			_, lives := sessions[c.Session]
+			if !lives && c.MayBeOver(s.now()) {
+				b.Ends(s.now(), c.Client)
+			}
+		}
+	}
 }
 
 // laid are the sides that have a lock. The caller holds mu, or is a job.
@@ -346,6 +377,11 @@ func (s *service) news(r *reader) string {
 		if b != nil {
 			for _, c := range b.clients {
 				c.Can = c.can()
+				c.Heard = 0
+				inTrouble := c.Process != stage.Running || c.Line != stage.Up
+				if s.course.Lesson > 0 || inTrouble { // else it would be news all the time
+					c.Heard = c.LastHeard()
+				}
 			}
 			of = b.News(
 				r.boards[at],
@@ -360,6 +396,7 @@ func (s *service) news(r *reader) string {
 	if len(news) == 0 {
 		return ""
 	}
+	news["now"] = s.now()
 	text, err := json.Marshal(news)
 	if err != nil {
 		panic(err) // it is ours

@@ -22,8 +22,8 @@ const (
 
 // rest is after how much time without a command the wire is held, if clients ask all the
 // time: nobody looks at it, and a page that draws takes a tenth of a core. Whatever is
-// pressed next lets it go on.
-const rest = 15 * time.Second
+// pressed next lets it go on. It is not held while a task of a lesson is open: somebody reads.
+const rest = time.Minute
 
 // held is a frame on the wire.
 type held struct {
@@ -59,8 +59,8 @@ func (s *service) idles() {
 		passed += b.Passed()
 	}
 	c := s.course
-	awaited := c.Begun && c.Done < len(lessons[c.Lesson-1].Tasks) && lessons[c.Lesson-1].Tasks[c.Done].Do == ""
-	still := passed == s.passed || s.pace == paused || awaited || time.Since(s.acted) < s.rest
+	isOpen := c.Begun && c.Done < len(lessons[c.Lesson-1].Tasks)
+	still := passed == s.passed || s.pace == paused || isOpen || time.Since(s.acted) < s.rest
 	s.passed = passed
 	s.mu.Unlock()
 	if !still {

@@ -34,6 +34,8 @@ type Client struct {
 	Reads   bool     `json:"reads"` // its lock has readers
 	Since   int      `json:"since"` // is it so
 	Can     []string `json:"can"`   // which commands make sense
+	Heard   int      `json:"heard"` // when the server has heard of its session last, if that is shown
+	Over    int      `json:"over"`  // when the server has ended its session; 0: it has not
 
 	Number   int       `json:"-"`
 	Called   lang.Text `json:"-"` // if it has another name than its number
@@ -43,6 +45,8 @@ type Client struct {
 	Answered bool      `json:"-"` // by the server, since it called Lock
 
 	shown      []State
+	beats      []int // when the server has heard of it
+	hadNode    bool  // since it has called Lock last
 	lostCreate bool
 	last       Arrival
 	times      int

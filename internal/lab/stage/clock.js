@@ -6,6 +6,8 @@ function ready(story) {
   story.watches = story.watches.map(watch);
   story.frames = story.frames.map(frame);
   story.awake = awakenings(story);
+  story.writes = (story.writes ?? []).map((w) => ({ ...w, from: w.at, to: w.at + 600 }));
+  story.stored = story.writes.length > 0;
 }
 
 const REST = 1500; // after each phase, to read what it came to
@@ -45,6 +47,7 @@ function bend(story, phase) {
   const inside = (t) => t > phase.at && t < phase.over;
   const times = new Set([phase.at, phase.over]);
   for (const f of story.frames) for (const t of [f.from, f.to]) if (inside(t)) times.add(t);
+  for (const w of story.writes) for (const t of [w.from, w.to]) if (inside(t)) times.add(t);
   for (const n of story.nodes) for (const t of [n.from, n.to]) if (inside(t)) times.add(t);
   for (const c of story.clients) for (const m of c.states) if (inside(m.at)) times.add(m.at);
   const t = [...times].sort((a, b) => a - b), b = [0];

@@ -155,6 +155,9 @@ func (r *Recorder) isFirst(c *Client) bool {
 func (r *Recorder) Hears(now int, c *Client, s client.State) {
 	was, wasInside := c.State, c.IsInside()
 	c.State, c.Token, c.Said = s.Name, s.Token, s.Err
+	if c.State == client.Waits {
+		c.hadNode = false
+	}
 	hasGivenUp := s.Name == client.Idle && was == client.Waits
 	if s.Err != "" || c.IsInside() || hasGivenUp {
 		again := wasInside && c.IsInside()

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"zklock/internal/client"
 	"zklock/internal/lang"
@@ -25,9 +26,10 @@ import (
 // after the other, has happened in this order.
 type Recorder struct {
 	Clients []*Client
-	Dir     string // the queue; in step 1 the lock itself
-	Path    string // what the clients are given
-	Znode   bool   // the lock is one znode, and no queue
+	Dir     string        // the queue; in step 1 the lock itself
+	Path    string        // what the clients are given
+	Znode   bool          // the lock is one znode, and no queue
+	Lasts   time.Duration // each session, without a word of its client; 0: that is not shown
 	Store   store
 	Banners []Banner
 
@@ -51,6 +53,7 @@ const (
 	keptStates = 200 // of each client
 	keptPhases = 1000
 	keptWrites = 20
+	keptBeats  = 1000 // of each client
 )
 
 // A node is a znode of the queue.
@@ -120,10 +123,12 @@ func (r *Recorder) Quiet() bool {
 
 // Departs writes down that a frame is on its way, and returns its number.
 func (r *Recorder) Departs(now int, c *Client, p client.Frame) int {
-	if p.Session != 0 {
-		c.Session = p.Session
+	if p.Session != 0 && p.Session != c.Session {
+		c.Session, c.Over = p.Session, 0
 	}
 	if p.Frame.Kind == wiretap.Request {
+		c.beats = append(c.beats, now)
+		c.beats = c.beats[max(0, len(c.beats)-keptBeats):]
 		r.requested(now, c, p.Frame)
 	}
 	for _, path := range p.Watched {
@@ -227,6 +232,9 @@ func (r *Recorder) made(now int, path string, owner int, zxid int64) {
 			return
 		}
 		r.gone(now, path, 0)
+	}
+	if owner >= 0 {
+		r.Clients[owner].hadNode = true
 	}
 	slot := 2 * owner
 	if r.newest(owner) != nil {
@@ -395,7 +403,7 @@ func (r *Recorder) Looked(asked, now int, sessions map[string]int64) {
 			owner := r.Clients[n.Owner]
 			e.Clients = []int{n.Owner}
 			if owner.Process != Running || owner.Line != Up {
-				e.What = Expired
+				e.What, owner.Over = Expired, now
 			}
 		}
 		r.Say(e)

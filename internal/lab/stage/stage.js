@@ -130,19 +130,24 @@ class Stage {
     const style = getComputedStyle(document.documentElement);
     this.color = Object.fromEntries(["ink", "soft", "paper", "line", "request", "reply", "notification", "holder", "bad", "awake"]
       .map((name) => [name, style.getPropertyValue("--" + name).trim()]));
-    const side = Math.min(box.width, box.height);
+    this.foot = this.story.stored ? Math.min(64, box.height * 0.24) : 0; // the store's place, below all else
+    const side = Math.min(box.width, box.height - this.foot);
+    this.width = box.width;
     this.many = this.story.clients.length > 40;
     this.small = side < this.common;
-    this.middle = { x: box.width / 2, y: box.height / 2 };
+    this.middle = { x: box.width / 2, y: (box.height - this.foot) / 2 };
+    this.store = { x: box.width / 2, y: box.height - this.foot / 2, w: Math.min(box.width - 8, 380), h: this.foot - 8 };
     this.tiny = side < Math.min(260, this.common);
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
     this.dot = this.many ? Math.max(1, Math.min(4, side / this.story.clients.length * 1.2)) : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
-    const outer = Math.max(40, side / 2 - this.dot - (this.tiny ? 19 : this.small ? 21 : 24) * this.scale);
+    const outer = Math.max(40, side / 2 - this.dot - (this.tiny ? 21 : this.small ? 25 : 29) * this.scale);
     this.radius = { hub: outer * 0.31, node: outer * 0.62, client: outer };
   }
 
   at(slot, radius) {
-    const angle = 2 * Math.PI * slot / Math.max(3, this.story.slots) - Math.PI / 2;
+    const { slots } = this.story;
+    const areTwo = slots === 4 && this.story.clients.length === 2; // at ten and at two o'clock: a watch does not cross the middle
+    const angle = areTwo ? Math.PI * (slot / 3 - 5 / 6) : 2 * Math.PI * slot / Math.max(3, slots) - Math.PI / 2;
     return { x: this.middle.x + radius * Math.cos(angle), y: this.middle.y + radius * Math.sin(angle) };
   }
   clientAt(i) { return this.at(this.story.clients[i].slot, this.radius.client); }
@@ -168,7 +173,97 @@ class Stage {
     story.nodes.forEach((n, i) => there(n, t) && this.node(n, i));
     const awake = new Set(story.awake.filter((a) => there(a, t)).map((a) => a.client));
     story.clients.forEach((c, i) => this.client(c, i, awake.has(i)));
+    if (this.foot) this.drawStore();
+    this.labelled = [];
     for (const f of flying) if (this.over(f)) this.frame(f, focus);
+    for (const f of flying) this.nameFrame(f, focus);
+  }
+
+  // nameFrame writes a frame's name beside it, where there is room: in a burst one name of each.
+  nameFrame(f, focus) {
+    if (this.many || f !== focus && !this.labels(f)) return;
+    const words = this.called(f), isBurst = this.flying().length > 4;
+    if (f !== focus && isBurst && this.labelled.some((l) => l.words === words)) return;
+    this.ink.globalAlpha = focus && f !== focus ? 0.25 : 1;
+    this.label(words, f.is, f === focus);
+    this.ink.globalAlpha = 1;
+  }
+
+  // share is how much is left of a client's session, of 1: it ends when the server has not heard
+  // of the client for so long. null: it is not known.
+  left(c) {
+    const { story, t } = this;
+    if (!story.session || !c.beats?.length) return null;
+    if (c.over >= 0 && c.over <= t) return 0;
+    const last = c.beats.findLast((at) => at <= t);
+    return last === undefined ? null : Math.max(0.02, 1 - (t - last) / story.session);
+  }
+
+  // ring is a client's session: full when the server hears of the client, and empty when it ends.
+  ring(c, p, size) {
+    const left = this.left(c), { ink, color } = this;
+    if (left === null || this.many) return;
+    const radius = size + (this.tiny ? 5 : 8);
+    ink.lineWidth = this.tiny ? 2 : 3;
+    ink.strokeStyle = color.line;
+    if (!left) ink.setLineDash([2, 5]);
+    circle(ink, p, radius);
+    ink.stroke();
+    ink.setLineDash([]);
+    if (!left) return;
+    ink.strokeStyle = left < 0.5 ? color.bad : color.request;
+    ink.beginPath();
+    ink.arc(p.x, p.y, radius, -Math.PI / 2, -Math.PI / 2 + 2 * Math.PI * left);
+    ink.stroke();
+  }
+
+  // kept is what the store has at the moment: the last write that it has taken, and the greatest token.
+  kept() {
+    const done = (this.story.writes ?? []).filter((w) => w.to <= this.t), taken = done.filter((w) => w.ok);
+    return { last: done.at(-1), value: taken.at(-1), greatest: Math.max(0, ...taken.map((w) => w.token)) };
+  }
+
+  // drawStore draws what the lock protects. A write that was taken too late has the colour of harm.
+  drawStore() {
+    const { ink, color, store: { x, y, w, h } } = this, { last, value, greatest } = this.kept();
+    const harmed = Boolean(value?.late);
+    ink.beginPath();
+    ink.roundRect(x - w / 2, y - h / 2, w, h, 8);
+    ink.fillStyle = harmed ? color.bad : color.paper;
+    ink.fill();
+    ink.strokeStyle = harmed ? color.bad : color.ink;
+    ink.lineWidth = 2;
+    ink.stroke();
+    const of = value && clientName(value.client), size = Math.min(14, h / 3.1) / this.scale, step = h / 3.1, fill = harmed ? color.paper : color.ink;
+    const lines = [
+      value ? say(`The store: ${of}'s value`, `存储：${of}写的值`) : say("The store: nothing written yet", "存储：还没有写过"),
+      greatest ? say(`greatest token: ${tokenName(greatest)}`, `最大令牌：${tokenName(greatest)}`) : value ? say("no token to compare", "没有可比较的令牌") : "",
+      last ? this.fit(capital(storeSays(last)), w - 10) : "",
+    ];
+    lines.forEach((words, i) => this.text(words, x, y + (i - 1) * step + 1, fill, size, i === 1 ? "400" : "700"));
+    for (const write of this.story.writes ?? []) if (write.from <= this.t && this.t < write.to) this.flyingWrite(write);
+  }
+
+  // fit leaves out the end of what is too long.
+  fit(words, width) {
+    this.ink.font = `700 ${Math.min(14, this.store.h / 3.1)}px system-ui, "DejaVu Sans", sans-serif`;
+    if (this.ink.measureText(words).width <= width) return words;
+    return words.split(/[:：]/)[0];
+  }
+
+  // flyingWrite is a write on its way to the store, with its token.
+  flyingWrite(w) {
+    const { ink, color, store } = this, from = this.clientAt(w.client), to = { x: store.x, y: store.y - store.h / 2 };
+    const share = still.matches ? 0.5 : (this.t - w.from) / (w.to - w.from);
+    const p = { x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share };
+    const words = w.token ? tokenName(w.token) : say("write", "写");
+    ink.font = `700 ${12 * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
+    const width = ink.measureText(words).width + 12, height = 20 * this.scale;
+    ink.beginPath();
+    ink.roundRect(p.x - width / 2, p.y - height / 2, width, height, 5);
+    ink.fillStyle = w.late ? color.bad : color.request;
+    ink.fill();
+    this.text(words, p.x, p.y + 1, color.paper, 12, "700");
   }
 
   directory() {
@@ -221,7 +316,8 @@ class Stage {
     const from = this.clientAt(w.client), to = w.node >= 0 ? this.nodeAt(w.node) : this.middle;
     const own = w.node < 0 || this.story.nodes[w.node].owner === w.client;
     const tip = toward(to, from, w.node < 0 ? this.radius.hub + 2 : this.chip().h / 2 + 6);
-    const far = Math.hypot(from.x - tip.x, from.y - tip.y) || 1, out = own ? this.chip().w * (w.node < 0 ? 1.35 : 1) : 0;
+    const far = Math.hypot(from.x - tip.x, from.y - tip.y) || 1;
+    const out = own ? this.chip().w * (w.node < 0 ? 1.35 : 1) : this.round(from, tip, far);
     const bend = { x: (from.x + tip.x) / 2 - (from.y - tip.y) / far * out, y: (from.y + tip.y) / 2 + (from.x - tip.x) / far * out };
     const start = toward(from, bend, this.dot + 2);
     ink.strokeStyle = ink.fillStyle = color.soft;
@@ -233,6 +329,15 @@ class Stage {
     ink.stroke();
     ink.setLineDash([]);
     arrowhead(ink, bend, tip, 8);
+  }
+
+  // round is how far a line has to bend to go past the middle, which it would cross else.
+  round(from, tip, far) {
+    const { middle, radius } = this;
+    const along = ((middle.x - from.x) * (tip.x - from.x) + (middle.y - from.y) * (tip.y - from.y)) / far;
+    const beside = ((middle.x - from.x) * (from.y - tip.y) - (middle.y - from.y) * (from.x - tip.x)) / far; // of the line
+    const near = radius.hub + 10, crosses = along > 0 && along < far && Math.abs(beside) < near;
+    return crosses ? (beside > 0 ? 2 : -2) * (near - Math.abs(beside)) : 0;
   }
 
   chip() { return this.tiny ? { w: 22, h: 14 } : this.small ? { w: 28, h: 18 } : { w: 38 * this.scale, h: 22 * this.scale }; }
@@ -282,6 +387,7 @@ class Stage {
       ink.lineWidth = 1.5;
       ink.stroke();
     }
+    this.ring(c, p, size);
     if (is === "crashed") cross(ink, p, size * 1.5, color.bad);
     const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
     if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
@@ -289,7 +395,7 @@ class Stage {
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
     const below = p.y >= this.middle.y - 1;
-    const y = p.y + (below ? 1 : -1) * (size + (this.tiny ? 11 : this.small ? 12 : 14) * this.scale);
+    const y = p.y + (below ? 1 : -1) * (size + (this.tiny ? 13 : this.small ? 17 : 20) * this.scale);
     const half = words.length * (this.tiny ? 2.9 : 3.4) * this.scale, edge = this.middle.x * 2;
     this.text(words, Math.min(edge - half - 2, Math.max(half + 2, p.x)), y, bad ? color.bad : holds ? color.holder : color.soft, this.tiny ? 10 : 12, holds || bad || awake ? "700" : "400");
   }
@@ -307,6 +413,7 @@ class Stage {
     const shift = this.many ? 0 : 7 * side;
     const p = { x: a.x + (b.x - a.x) * share + shift * Math.abs(b.y - a.y) / length, y: a.y + (b.y - a.y) * share + shift * Math.abs(b.x - a.x) / length };
     const size = this.many ? 2.2 : this.tiny ? 4.5 : this.small ? 6 : 8 * this.scale;
+    f.is = p;
     ink.globalAlpha = focus && f !== focus ? 0.25 : 1;
     ink.fillStyle = ink.strokeStyle = f.kind === REQUEST ? color.request : f.kind === REPLY ? color.reply : color.notification;
     ink.lineWidth = 2;
@@ -324,9 +431,6 @@ class Stage {
       this.text("!", p.x, p.y + 0.5, color.paper, size * 1.6 / this.scale, "800");
     }
     if (f.lost) cross(ink, p, size * 1.6, color.bad);
-    if (!this.many && (f === focus || this.labels(f))) {
-      this.label(this.called(f), p);
-    }
     ink.globalAlpha = 1;
   }
 
@@ -347,9 +451,10 @@ class Stage {
   flying() { return this.story.frames.filter((f) => f.from <= this.t && this.t < f.to); }
 
   // labels tells whether there is room for a frame's name.
-  labels() { return this.story.clients.length <= 5 || this.flying().length <= 2; }
+  labels() { return true; }
 
-  label(words, p) {
+  // label writes words beside a point, unless they would lie on others; isFocus: they are written anyway.
+  label(words, p, isFocus) {
     const { ink, color } = this;
     ink.font = `600 ${(this.small ? 10 : 12) * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
     const w = ink.measureText(words).width + 8;
@@ -357,9 +462,20 @@ class Stage {
     const onHub = Math.abs(p.y - this.middle.y) < hub && Math.abs(p.x + shift - this.middle.x) < hub + w / 2;
     const beside = Math.max(Math.abs(p.x - this.middle.x), hub + w / 2) * (shift < 0 ? 1 : -1);
     const x = onHub ? this.middle.x + beside : p.x + shift, y = onHub ? p.y - this.dot - 10 * this.scale : p.y; // what stands in the middle can be read
+    const box = { x: x - w / 2, y: y - 9 * this.scale, w, h: 18 * this.scale, words };
+    const meets = (b) => box.x < b.x + b.w && b.x < box.x + box.w && box.y < b.y + b.h && b.y < box.y + box.h;
+    if (!isFocus && (box.x < 0 || box.x + w > this.width || [...this.labelled, ...this.chips()].some(meets))) return;
+    this.labelled.push(box);
     ink.fillStyle = color.paper;
-    ink.fillRect(x - w / 2, y - 9 * this.scale, w, 18 * this.scale);
+    ink.fillRect(box.x, box.y, w, box.h);
     this.text(words, x, y + 1, color.ink, this.small ? 10 : 12, "600");
+  }
+
+  // chips are the places of the znodes and the clients, on which no name may lie.
+  chips() {
+    const { w, h } = this.chip(), { story, t, dot } = this;
+    const nodes = story.nodes.flatMap((n, i) => { const p = this.nodeAt(i); return there(n, t) ? [{ x: p.x - w / 2, y: p.y - h / 2, w, h }] : []; });
+    return [...nodes, ...story.clients.map((c, i) => { const p = this.clientAt(i); return { x: p.x - dot, y: p.y - dot, w: 2 * dot, h: 2 * dot }; })];
   }
 
   // tally counts what has passed since the phase began.

@@ -1,5 +1,7 @@
 package stage
 
+import "fmt"
+
 // A store is what the lock protects. It checks tokens as a store should: it refuses
 // one that is less than the greatest it has seen. A lock without tokens leaves
 // it nothing to check.
@@ -11,19 +13,36 @@ type store struct {
 // A write is refused if a later holder has written. One without a token is accepted: there
 // is nothing to check.
 type write struct {
+	At     int   `json:"at"`
 	Client int   `json:"client"`
 	Token  int64 `json:"token"`
 	OK     bool  `json:"ok"`
+	Late   bool  `json:"late"` // its client does not hold the lock, as the server sees it
 }
 
 // Put writes to the store.
 func (r *Recorder) Put(now int, c *Client, token int64) {
 	s := &r.Store
-	w := write{Client: c.Number, Token: token, OK: token == 0 || token >= s.Token}
+	w := write{
+		At:     now,
+		Client: c.Number,
+		Token:  token,
+		OK:     token == 0 || token >= s.Token,
+		Late:   r.newest(c.Number) == nil,
+	}
 	if w.OK {
 		s.Token = max(s.Token, token)
 	}
 	s.Log = append([]write{w}, s.Log...)
 	s.Log = s.Log[:min(len(s.Log), keptWrites)]
 	r.Say(Event{At: now, What: Wrote, Clients: []int{c.Number}, Write: &w})
+}
+
+// ShortToken is a token as people tell it: of a long one the end, which is what differs.
+func ShortToken(token int64) string {
+	const long, tail = 99_999, 10_000
+	if token > long {
+		return fmt.Sprintf("…%04d", token%tail)
+	}
+	return fmt.Sprint(token)
 }

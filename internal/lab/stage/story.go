@@ -6,6 +6,7 @@ import (
 	"maps"
 	pathpkg "path"
 	"slices"
+	"time"
 
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
@@ -22,8 +23,10 @@ type Story struct {
 	Frames  []Flight      `json:"frames"`
 	Phases  []Phase       `json:"phases"`
 	End     int           `json:"end"`
-	Znode   bool          `json:"znode,omitempty"` // the lock is one znode, and no queue
-	Slots   int           `json:"slots"`           // places around the directory
+	Znode   bool          `json:"znode,omitempty"`  // the lock is one znode, and no queue
+	Slots   int           `json:"slots"`            // places around the directory
+	Writes  []write       `json:"writes,omitempty"` // to the store, in order
+	Session int           `json:"session"`          // how long one lasts without a word of its client; 0: not shown
 }
 
 // A StoryClient is a client in a story. States are those that it has been in, in order.
@@ -31,6 +34,8 @@ type StoryClient struct {
 	Name   lang.Text `json:"name"`
 	Slot   int       `json:"slot"`
 	States []State   `json:"states"`
+	Beats  []int     `json:"beats"` // when the server has heard of its session
+	Over   int       `json:"over"`  // when that has ended; -1: it has not
 }
 
 // State is what a client is from a moment on.
@@ -111,7 +116,15 @@ func (r *Recorder) Story(now int) Story {
 	phases := r.told(now)
 	start := phases[0].At
 	c := cut{start: start, now: now, place: map[int]int{-1: -1}}
-	s := Story{Znode: r.Znode, End: now - start, Slots: 2 * len(r.Clients), Nodes: []Node{}, Watches: []Watch{}, Frames: []Flight{}}
+	s := Story{
+		Znode:   r.Znode,
+		End:     now - start,
+		Slots:   2 * len(r.Clients),
+		Nodes:   []Node{},
+		Watches: []Watch{},
+		Frames:  []Flight{},
+		Session: int(r.Lasts / time.Microsecond),
+	}
 	for i, p := range phases {
 		if p.Over == 0 {
 			p.Over = now
@@ -123,11 +136,25 @@ func (r *Recorder) Story(now int) Story {
 		s.Phases = append(s.Phases, p)
 	}
 	for _, client := range r.Clients {
-		told := StoryClient{Name: client.name(), Slot: 2 * client.Number, States: []State{}}
+		told := StoryClient{Name: client.name(), Slot: 2 * client.Number, States: []State{}, Beats: []int{}, Over: -1}
+		for _, at := range client.beats {
+			if r.Lasts > 0 {
+				told.Beats = append(told.Beats, at-start)
+			}
+		}
+		if client.Over > 0 {
+			told.Over = client.Over - start
+		}
 		for _, m := range client.shown {
 			told.States = append(told.States, State{At: c.since(m.At), Is: m.Is})
 		}
 		s.Clients = append(s.Clients, told)
+	}
+	for _, w := range slices.Backward(r.Store.Log) {
+		if w.At >= start {
+			w.At -= start
+			s.Writes = append(s.Writes, w)
+		}
 	}
 	c.nodes(r, &s)
 	c.watches(r, &s)
@@ -227,6 +254,9 @@ func (s *Story) trim() {
 		for _, m := range c.States {
 			happens = append(happens, m.At)
 		}
+	}
+	for _, w := range s.Writes {
+		happens = append(happens, w.At)
 	}
 	for i := range s.Phases {
 		p := &s.Phases[i]

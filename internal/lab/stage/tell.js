@@ -14,6 +14,9 @@ const FAULTS = {
   restoreserver: text("Restore", "恢复"),
 };
 
+// tokenName is a token as people tell it: of a long one the end, which is what differs.
+const tokenName = (token) => token > 99999 ? "…" + String(token).slice(-4) : String(token);
+
 const clientName = (i) => say(`client ${i}`, `客户端 ${i}`);
 
 // actionName is what the user has done.
@@ -45,7 +48,8 @@ function tell(e) {
     state: () => stateSentence(e),
     wrote: () => writeSentence(e.write),
     gone: () => e.clients ? say(`${e.znode}, which was ${who}'s, is gone.`, `${e.znode}（属于${who}）没了。`) : say(`${e.znode} is gone.`, `${e.znode} 没了。`),
-    expired: () => say(`The server ends the session of ${who}, which it has not heard of for 5 s: ${e.znode} is gone.`,
+    expired: () => !e.znode ? say(`The server ends the session of ${who}, which it has not heard of for 5 s.`,
+      `服务器结束${who} 的会话：已有 5 秒没有它的消息。`) : say(`The server ends the session of ${who}, which it has not heard of for 5 s: ${e.znode} is gone.`,
       `服务器结束${who} 的会话（已有 5 秒没有它的消息）：${e.znode} 没了。`),
     warns: () => e.banner.breaks ? say(`Wrong: ${bannerText(e.banner)}.`, `有问题：${bannerText(e.banner)}。`) : say(`${bannerText(e.banner)}.`, `${bannerText(e.banner)}。`),
     ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, without a word.`, `${who} 自己结束了，什么也没有说。`),
@@ -70,18 +74,22 @@ function stateSentence({ clients: [client], state, text: error, token, again }) 
   if (error) return say(`${i} gets an error: ${error}.`, `${i} 得到错误：${error}。`);
   if (state === "idle") return say(`${i} has given up.`, `${i} 放弃了等待。`);
   if (again) return say(`${i} ${is} once more.`, `${i} 再一次${is}。`);
-  return token ? say(`${i} ${is}, with the token ${token}.`, `${i} ${is}，令牌是 ${token}。`) : say(`${i} now ${is}.`, `${i} 现在${is}。`);
+  return token ? say(`${i} ${is}, with the token ${tokenName(token)}.`, `${i} ${is}，令牌是 ${tokenName(token)}。`) : say(`${i} now ${is}.`, `${i} 现在${is}。`);
 }
 
-// verdict is what the store says to a write.
-function verdict({ token, ok }) {
-  if (!token) return say("accepted: it has no token to check", "接受：没有可校验的令牌");
-  return ok ? say("accepted", "被接受") : say("refused: a later holder has written", "拒绝：后来的持有者已经写过");
+// verdict is what the store says to a write. What is late, and accepted, does harm.
+function verdict({ token, ok, late }) {
+  if (!ok) return say("refused: a later holder has written", "拒绝：后来的持有者已经写过");
+  if (late) return token ? say("accepted, too late", "被接受，可是太晚了") : say("accepted, too late: it has no token to check", "被接受，可是太晚了：没有可校验的令牌");
+  return token ? say("accepted", "被接受") : say("accepted: it has no token to check", "接受：没有可校验的令牌");
 }
+
+// storeSays is the store's verdict on a write, with whose it is.
+const storeSays = (w) => say(`${clientName(w.client)} ${verdict(w)}`, `${clientName(w.client)}${verdict(w)}`);
 
 function writeSentence(w) {
   if (!w.token) return say(`${clientName(w.client)} writes to the store: ${verdict(w)}.`, `${clientName(w.client)} 写入存储：${verdict(w)}。`);
-  return say(`${clientName(w.client)} writes to the store with the token ${w.token}: ${verdict(w)}.`, `${clientName(w.client)} 带着令牌 ${w.token} 写入存储：${verdict(w)}。`);
+  return say(`${clientName(w.client)} writes to the store with the token ${tokenName(w.token)}: ${verdict(w)}.`, `${clientName(w.client)} 带着令牌 ${tokenName(w.token)} 写入存储：${verdict(w)}。`);
 }
 
 // bannerText says what is wrong.
@@ -97,9 +105,13 @@ function bannerText({ wrong, clients, znode }) {
       `${blocks}：它属于${i}，${i} 已死，服务器还不知道`),
     "blocks: of a client that has been dead for long": () => say(`${blocks}: ${i}, whose it is, has been dead for long`, `${blocks}：它属于${i}，${i} 早就死了`),
     "blocks: of a client that does not know it": () => say(`${blocks}: it is ${i}'s, which does not know it`, `${blocks}：它属于${i}，${i} 却不知道`),
+    "blocks: of a client that waits with a newer one": () => say(`${blocks}: it is an old one of ${i}, which waits with a newer one`,
+      `${blocks}：它是${i} 留下的旧 znode，${i} 正用新的 znode 等待`),
     "blocks: of a client that neither waits nor holds": () => say(`${blocks}: it is ${i}'s, which neither waits nor holds`, `${blocks}：它属于${i}，${i} 既没有在等也没有持有`),
     "has lost it: is told when it goes on": () => say(`${i} has lost the lock and is stopped: it is told of that when it goes on`,
       `${i} 已经丢了锁，但它被停住了：恢复运行后才会得知`),
+    "is inside, and has made no znode": () => say(`${i} believes that it holds the lock, and has made no znode`,
+      `${i} 以为自己持有锁，却没有创建过 znode`),
     "has lost it: is not told": () => say(`${i} has lost the lock, and does not know it: its znode is gone`,
       `${i} 已经丢了锁，自己却不知道：它的 znode 没了`),
   }[wrong]();

@@ -27,9 +27,11 @@ const (
 	DeadsYet    Wrong = "blocks: of a dead client, and the server does not know it yet"
 	DeadsLong   Wrong = "blocks: of a client that has been dead for long"
 	UnknownNode Wrong = "blocks: of a client that does not know it"
+	OldNode     Wrong = "blocks: of a client that waits with a newer one"
 	LeftNode    Wrong = "blocks: of a client that neither waits nor holds"
 	NotToldYet  Wrong = "has lost it: is told when it goes on"
 	NotTold     Wrong = "has lost it: is not told"
+	NoNode      Wrong = "is inside, and has made no znode"
 )
 
 // Breaks is the property that something wrong breaks.
@@ -123,7 +125,7 @@ func (r *Recorder) blocked(now int) []Banner {
 	hasAUseForIt := c.IsInside() || waitsItsTurn || isAboutToLeave
 	banner := Banner{Clients: []int{c.Number}, Znode: first.Name}
 	switch {
-	case c.Process == Dead && r.Znode:
+	case c.Process == Dead && r.Znode && c.Over > 0:
 		banner.Wrong, banner.Breaks = DeadsNode, CrashFrees
 	case c.Process == Dead && now-c.Since < overdue:
 		banner.Wrong = DeadsYet // no property is broken: that is what a session costs
@@ -133,13 +135,15 @@ func (r *Recorder) blocked(now int) []Banner {
 		return nil
 	case c.lostCreate:
 		banner.Wrong, banner.Breaks = UnknownNode, LostCreateReply
+	case c.State == client.Waits:
+		banner.Wrong, banner.Breaks = OldNode, GivingUp
 	default:
 		banner.Wrong, banner.Breaks = LeftNode, GivingUp
 	}
 	return []Banner{banner}
 }
 
-// unaware: a client believes that it holds the lock, and has no znode.
+// unaware: a client believes that it holds the lock, and has no znode, or has never had one.
 func (r *Recorder) unaware() (all []Banner) {
 	for _, c := range r.Clients {
 		isInside := c.Process != Dead && c.IsInside()
@@ -147,6 +151,8 @@ func (r *Recorder) unaware() (all []Banner) {
 		case !isInside || r.newest(c.Number) != nil:
 		case c.unheard():
 			all = append(all, Banner{Wrong: NotToldYet, Clients: []int{c.Number}})
+		case !c.hadNode:
+			all = append(all, Banner{Wrong: NoNode, Breaks: OneHolder, Clients: []int{c.Number}})
 		default:
 			all = append(all, Banner{Wrong: NotTold, Breaks: ToldOfLoss, Clients: []int{c.Number}})
 		}
