@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"zklock/internal/lang"
 )
 
 // The invariants, by what is said when one is broken.
 const (
-	twoInside   = "two clients are inside"
-	waitsOn     = "nobody is inside, and a client waits for ever"
+	TwoInside   = "two clients are inside"
+	WaitsOn     = "nobody is inside, and a client waits for ever"
 	noReturn    = "a call does not come back"
 	leftBehind  = "a znode is left behind"
 	notAllowed  = "a call fails that should not"
@@ -24,8 +26,8 @@ const (
 
 // Chinese is what the invariants are called on a Chinese page.
 var Chinese = map[string]string{
-	twoInside:   "两个客户端同时在临界区里",
-	waitsOn:     "没有人持有锁，却有客户端永远等下去",
+	TwoInside:   "两个客户端同时在临界区里",
+	WaitsOn:     "没有人持有锁，却有客户端永远等下去",
 	noReturn:    "有一次调用没有返回",
 	leftBehind:  "留下了一个 znode",
 	notAllowed:  "有一次调用不该失败却失败了",
@@ -33,6 +35,51 @@ var Chinese = map[string]string{
 	tokenTooLow: "有一个令牌不大于前一个",
 	wakesMany:   "一次释放唤醒了不止一个",
 	asksOn:      "有一个客户端一再询问，没有尽头",
+}
+
+// Gravest are the invariants, the gravest first.
+var Gravest = []string{
+	TwoInside, WaitsOn, leftBehind, tokenTooLow, hidesLoss, noReturn, notAllowed, wakesMany, asksOn,
+}
+
+// Should says, of each invariant, what a lock should do in its place.
+var Should = map[string]lang.Text{
+	TwoInside: {
+		EN: "Two clients must never hold the lock at the same time, whatever gets lost on the way.",
+		ZH: "不管路上丢了什么，都不能有两个客户端同时持有锁。",
+	},
+	WaitsOn: {
+		EN: "When nobody holds the lock, the next client that waits should get it.",
+		ZH: "没有人持有锁的时候，下一个等待的客户端应该拿到它。",
+	},
+	leftBehind: {
+		EN: "A client that has left should leave no znode in the queue: it would block all who come after it.",
+		ZH: "客户端离开以后，队列里不该留下它的 znode：那会挡住后来的所有人。",
+	},
+	tokenTooLow: {
+		EN: "Each holder should get a greater token than the one before, so that a store can refuse a late write.",
+		ZH: "每个持有者的令牌都应该大于前一个，这样存储才能拒绝迟到的写入。",
+	},
+	hidesLoss: {
+		EN: "Unlock should tell a client whose session has ended that it had lost the lock.",
+		ZH: "会话已经结束的客户端调用 Unlock 时，应该得知自己已经丢了锁。",
+	},
+	noReturn: {
+		EN: "Each call should return: with the lock, or with an error.",
+		ZH: "每次调用都应该返回：要么拿到锁，要么返回错误。",
+	},
+	notAllowed: {
+		EN: "A call should fail only if its session has ended, or its caller has given up.",
+		ZH: "只有会话已经结束，或调用者已经放弃，调用才可以失败。",
+	},
+	wakesMany: {
+		EN: "A release should wake one client: the next.",
+		ZH: "一次释放应该只唤醒一个客户端：下一个。",
+	},
+	asksOn: {
+		EN: "A client that waits should wait for a notification, and not poll.",
+		ZH: "等待的客户端应该等通知，而不是轮询。",
+	},
 }
 
 // looksInside looks at who is inside. Readers may be inside together.
@@ -47,7 +94,7 @@ func (p *player) looksInside(r *Run) {
 		}
 	}
 	if len(inside) > 1 && writes {
-		r.Wrong = append(r.Wrong, twoInside)
+		r.Wrong = append(r.Wrong, TwoInside)
 	}
 	if p.WakesOne && p.woken > 1 {
 		r.Wrong = append(r.Wrong, wakesMany)
@@ -71,17 +118,17 @@ func (p *player) looksAtToken(r *Run, i int, c *contender) {
 
 // judge looks at what is left when nothing more can come.
 func (p *player) judge(r *Run) error {
-	var ends []string
+	r.Ends = nil
 	for _, c := range p.clients {
 		c.mu.Lock()
 		end, wrong := c.end()
 		c.mu.Unlock()
-		ends = append(ends, end)
+		r.Ends = append(r.Ends, end)
 		if wrong != "" && !slices.Contains(r.Wrong, wrong) {
 			r.Wrong = append(r.Wrong, wrong)
 		}
 	}
-	if slices.Contains(r.Wrong, waitsOn) {
+	if slices.Contains(r.Wrong, WaitsOn) {
 		if err := p.looksForTimers(); err != nil {
 			return err
 		}
@@ -92,7 +139,11 @@ func (p *player) judge(r *Run) error {
 	}
 	if len(left) > 0 {
 		r.Wrong = append(r.Wrong, leftBehind)
-		ends = append(ends, fmt.Sprintf("what stays: %v", strings.Join(left, ", ")))
+		r.Ends = append(r.Ends, lang.Of("what stays: %v", "留下来的：%v", strings.Join(left, ", ")))
+	}
+	var ends []string
+	for _, end := range r.Ends {
+		ends = append(ends, end.EN)
 	}
 	r.Outcome = strings.Join(ends, "; ")
 	return nil
@@ -123,24 +174,25 @@ func (p *player) looksForTimers() error {
 
 // end tells how an order has ended for a client, and what is wrong with that. The caller
 // has c.mu.
-func (c *contender) end() (end string, wrong string) {
+func (c *contender) end() (end lang.Text, wrong string) {
+	says := func(en, zh string) lang.Text { return lang.Of(en, zh, c.name) }
 	switch {
 	case c.crashed:
-		return fmt.Sprintf("%v crashed", c.name), ""
+		return says("%v crashed", "%v 崩溃了"), ""
 	case c.call == "Lock" && c.gaveUp:
-		return fmt.Sprintf("%v gave up, and its Lock does not come back", c.name), noReturn
+		return says("%v gave up, and its Lock does not come back", "%v 放弃了，可是它的 Lock 没有返回"), noReturn
 	case c.call == "Lock":
-		return fmt.Sprintf("%v waits for ever", c.name), waitsOn
+		return says("%v waits for ever", "%v 永远等下去"), WaitsOn
 	case c.call == "Unlock":
-		return fmt.Sprintf("%v waits for its Unlock", c.name), noReturn
+		return says("%v waits for its Unlock", "%v 的 Unlock 没有返回"), noReturn
 	case c.err != nil && !c.mayFail():
-		return fmt.Sprintf("%v fails", c.name), notAllowed
+		return says("%v fails", "%v 得到错误，而它不该失败"), notAllowed
 	case c.err != nil:
-		return fmt.Sprintf("%v fails as it may", c.name), ""
+		return says("%v got an error, which is allowed after such a fault", "%v 得到错误，出了这种故障可以失败"), ""
 	case c.lost && c.way.HasHolds():
-		return fmt.Sprintf("%v is not told of its loss", c.name), hidesLoss
+		return says("%v is not told of its loss", "%v 没有得知自己丢了锁"), hidesLoss
 	}
-	return fmt.Sprintf("%v is done", c.name), ""
+	return says("%v is done", "%v 完成了"), ""
 }
 
 // mayFail tells whether the error of the client's last call is one that the lock may give.

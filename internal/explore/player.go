@@ -29,12 +29,13 @@ type Moment struct {
 // A Run is an order that was played.
 type Run struct {
 	Moments  []Moment
-	Requests int      // of all clients, also the lost ones
-	Faults   []string // what has failed, in its order
-	Wrong    []string // what is wrong, by the invariants that it breaks; nil: nothing
-	Told     []Line   // the order
-	Outcome  string   // how it ended for each client
-	Covered  bool     // what can come now comes in other orders, too: so it was not played to its end
+	Requests int         // of all clients, also the lost ones
+	Faults   []string    // what has failed, in its order
+	Wrong    []string    // what is wrong, by the invariants that it breaks; nil: nothing
+	Told     []Line      // the order
+	Outcome  string      // how it ended for each client
+	Ends     []lang.Text // the same, a sentence each; nil: it was not played further than to what is wrong
+	Covered  bool        // what can come now comes in other orders, too: so it was not played to its end
 }
 
 // player plays one order after the other.

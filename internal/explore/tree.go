@@ -18,7 +18,11 @@ type Result struct {
 	Kinds    map[Kind]Finding   // the same, and by what has failed before
 	Outcomes map[string]int     // how the orders have ended: in how many
 	Waiting  int                // beginnings of orders that have not been played
+	Runs     []Run              // all that were played, while they are few
 }
+
+// mostKept is of how many orders all are kept: of more, none is.
+const mostKept = 6000
 
 // A Kind tells what is wrong in an order, and after which faults.
 type Kind struct{ Invariant, Faults string }
@@ -116,6 +120,11 @@ func (t *tree) played(begin []Moment, run Run, err error, say func(Result)) {
 }
 
 func (r *Result) add(run Run) {
+	if r.Orders+r.Covered < mostKept {
+		r.Runs = append(r.Runs, run)
+	} else {
+		r.Runs = nil
+	}
 	if run.Covered {
 		r.Covered++
 		return

@@ -10,8 +10,8 @@ type gate struct {
 
 // Gate makes each frame of the connections to come wait, on its way, until pass has
 // returned for it: the line is as slow as pass is. Frames keep their order each way.
-// What is not the lock's doing is given to pass, too, but does not wait behind others, so
-// that a session outlives a line that stands still; pings are not given to pass. A
+// What is not the lock's doing, pings among it, is given to pass, too, but does not wait behind
+// others, so that a session outlives a line that stands still. A
 // frame that is going to be lost is so after its wait. What passes is not kept on
 // record.
 func (t *Tap) Gate(pass func(Frame)) {
@@ -68,9 +68,9 @@ func (c *conn) queueUp() {
 // line lets a frame stand in line before the gate, or go past it.
 func (c *conn) line(line chan<- waiting, f Frame, on func() error) error {
 	switch {
-	case c.gate == nil || f.Op == Ping:
+	case c.gate == nil:
 		return on()
-	case f.passesBy():
+	case f.passesBy() || f.Op == Ping:
 		c.gate.pass(f)
 		return on()
 	}

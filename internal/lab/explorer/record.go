@@ -20,12 +20,18 @@ func Story(r explore.Recording) stage.Story {
 	for _, name := range r.Clients {
 		c := recorder.Add(0)
 		c.Process, c.Called = stage.Running, lang.Text{EN: name, ZH: name}
+		recorder.Hears(0, c, client.State{Name: client.Idle})
 		clients = append(clients, c)
 	}
 	now := 0
+	calls := map[int]bool{} // clients that have called Lock, and have not asked for anything yet
 	for _, seen := range r.Seen {
 		now += step
 		c := clients[seen.Client]
+		if seen.Frame != nil && calls[seen.Client] {
+			delete(calls, seen.Client)
+			recorder.Hears(now, c, client.State{Name: client.Waits})
+		}
 		switch {
 		case seen.Frame != nil:
 			i := recorder.Departs(now, c, client.Frame{Frame: *seen.Frame})
@@ -35,6 +41,8 @@ func Story(r explore.Recording) stage.Story {
 			recorder.Looked(now, now, seen.Znodes)
 		case seen.Choice != "":
 			recorder.Phase(now, lang.Text{EN: seen.Choice})
+		case seen.State == client.Waits:
+			calls[seen.Client] = true
 		default:
 			recorder.Hears(now, c, client.State{Name: seen.State})
 		}
@@ -48,7 +56,7 @@ func Story(r explore.Recording) stage.Story {
 // told gives the parts of a story their titles, and what came of them.
 func told(s *stage.Story, run explore.Run) {
 	part := -1
-	for _, line := range append(run.Told, explore.Line{Text: inBoth(run.Outcome)}) {
+	for _, line := range append(run.Told, ends(run)...) {
 		switch {
 		case line.Choice > 0:
 			part = line.Choice - 1
@@ -57,15 +65,20 @@ func told(s *stage.Story, run explore.Run) {
 		case s.Phases[part].Sum.EN == "":
 			s.Phases[part].Sum = line.Text
 		default:
-			s.Phases[part].Sum = lang.Of("%s; %s", "%s；%s", s.Phases[part].Sum, line.Text)
+			s.Phases[part].Sum = lang.Of("%s. %s", "%s。%s", s.Phases[part].Sum, line.Text)
 		}
 	}
 }
 
-// inBoth is what is wrong in both languages, if it is one of the invariants.
-func inBoth(outcome string) lang.Text {
-	if chinese, ok := explore.Chinese[outcome]; ok {
-		return lang.Text{EN: outcome, ZH: chinese}
+// ends is how an order has ended, as the last lines of it.
+func ends(run explore.Run) (lines []explore.Line) {
+	for _, end := range run.Ends {
+		lines = append(lines, explore.Line{Text: end})
 	}
-	return lang.Text{EN: outcome, ZH: outcome}
+	if len(run.Ends) == 0 && !run.Covered {
+		for _, wrong := range run.Wrong {
+			lines = append(lines, explore.Line{Text: named(wrong)})
+		}
+	}
+	return lines
 }

@@ -181,7 +181,7 @@ class Board {
     if (!this.width) return false;
     if (this.stage.story.past) {
       const moment = past.clock.recorded(past.stories.indexOf(this.stage.story), past.at);
-      this.stage.draw(moment, past.focus?.story === this.stage.story ? past.focus.frame : null);
+      this.stage.draw(moment, past.focus?.story === this.stage.story && !past.focus.decides ? past.focus.frame : null);
       return false;
     }
     story.frames = story.frames.filter((f) => now < f.to);
@@ -476,7 +476,7 @@ function state(b, i) {
   const r = b.is.rows[i];
   if (!r) return ["–"];
   return [stateName(b.state(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${tokenName(r.token)}`, `令牌 ${tokenName(r.token)}`))] : []),
-    ...(r.armed ?? []).map((a) => make("small", {}, say(ARMED[a]))), ...(r.said ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
+    ...(r.armed ?? []).map((a) => make("small", {}, say(ARMED[a]))), ...(r.said && !r.is.startsWith("told") ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
 }
 
 const look = (is) => is === "holds" || is === "reads" ? "in" : trouble(is) ? "bad" : "";
@@ -565,7 +565,7 @@ async function decides(what) {
   const [at, of] = past.stories.map((s) => [s.phases.at(-1).at, s]).find(([at, s]) => s.frames.some((f) => f.from >= at && isIt(f))) ?? [];
   if (!of) return;
   const frame = of.frames.find((f) => f.from >= at && isIt(f));
-  shows(past.clock.shown(past.stories.indexOf(of), frame.from + (frame.to - frame.from) * (frame.lost ? 0.9 : 0.45)), null);
+  shows(past.clock.shown(past.stories.indexOf(of), frame.from + (frame.to - frame.from) * (frame.lost ? 0.9 : 0.45)), { story: of, frame, decides: true });
   past.of = "";
 }
 

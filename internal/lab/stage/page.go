@@ -67,6 +67,11 @@ var Functions = template.FuncMap{
 	},
 }
 
+// Say is a paragraph in both languages.
+func Say(words lang.Text) template.HTML {
+	return template.HTML(fmt.Sprintf(`<p class="intro" data-zh="%s">%s</p>`, html.EscapeString(words.ZH), html.EscapeString(words.EN)))
+}
+
 func both(texts []any) lang.Text {
 	if t, ok := texts[0].(lang.Text); ok {
 		return t
@@ -116,8 +121,11 @@ type Page struct {
 	Titles  []Title
 	Stories []Story
 
-	Parts []Part        // what stands below, if there is anything
-	More  template.HTML // and its HTML
+	Intro  template.HTML // stands above the replay
+	Parts  []Part        // what stands below, if there is anything
+	More   template.HTML // and its HTML,
+	Style  string        // and how it looks,
+	Script string        // and what it does
 }
 
 // A Part of a page has an anchor and a title.
@@ -132,8 +140,9 @@ var page = template.Must(template.New("page").Funcs(Functions).Parse(markup))
 func (p Page) Write(w io.Writer) error {
 	return page.Execute(w, map[string]any{
 		"Language": Language(),
-		"CSS":      template.CSS(Style),
-		"Script":   template.JS(Common + Script + Clock + replayJS),
+		"CSS":      template.CSS(Style + p.Style),
+		"Script":   template.JS(Common + Script + Clock + p.Script + replayJS),
+		"Intro":    p.Intro,
 		"Legend":   Legend,
 		"Heading":  p.Heading,
 		"Footer":   p.Footer,

@@ -31,7 +31,7 @@ function choose(id, left, right) {
   write();
   const { phases } = player.clock;
   pause();
-  go(data.titles.length > 1 ? phases[1]?.at ?? 0 : 0); // of the tour, what has come of the beginning
+  go(data.steps.length > 1 && data.titles.length > 1 ? phases[1]?.at ?? 0 : 0); // of the tour, what has come of the beginning
   address(`#${id}/${left}/${right}`);
 }
 
@@ -51,6 +51,7 @@ function write() {
 // titled is the title of a story with the steps that it compares, or the first that it is told of.
 function titled({ pair: [one, other], steps, title }) {
   const name = say(title), first = one ?? steps[0];
+  if (data.steps.length === 1) return name;
   return other ? say(`Steps ${first} and ${other}: ${name}`, `第 ${first}、${other} 步：${name}`) : say(`Step ${first}: ${name}`, `第 ${first} 步：${name}`);
 }
 

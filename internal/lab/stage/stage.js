@@ -130,13 +130,13 @@ class Stage {
     const style = getComputedStyle(document.documentElement);
     this.color = Object.fromEntries(["ink", "soft", "paper", "line", "request", "reply", "notification", "holder", "bad", "awake"]
       .map((name) => [name, style.getPropertyValue("--" + name).trim()]));
-    this.foot = this.story.stored ? Math.min(64, box.height * 0.24) : 0; // the store's place, below all else
+    this.foot = this.story.stored ? Math.min(box.height * 0.24, Math.max(64, box.height * 0.15)) : 0; // the store's place, below all else
     const side = Math.min(box.width, box.height - this.foot);
     this.width = box.width;
     this.many = this.story.clients.length > 40;
     this.small = side < this.common;
     this.middle = { x: box.width / 2, y: (box.height - this.foot) / 2 };
-    this.store = { x: box.width / 2, y: box.height - this.foot / 2, w: Math.min(box.width - 8, 380), h: this.foot - 8 };
+    this.store = { x: box.width / 2, y: box.height - this.foot / 2, w: Math.min(box.width - 8, 380 + this.foot), h: this.foot - 8 };
     this.tiny = side < Math.min(260, this.common);
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
     this.dot = this.many ? Math.max(1, Math.min(4, side / this.story.clients.length * 1.2)) : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
@@ -234,21 +234,19 @@ class Stage {
     ink.strokeStyle = harmed ? color.bad : color.ink;
     ink.lineWidth = 2;
     ink.stroke();
-    const of = value && clientName(value.client), size = Math.min(14, h / 3.1) / this.scale, step = h / 3.1, fill = harmed ? color.paper : color.ink;
+    const of = value && clientName(value.client), step = h / 3.1, fill = harmed ? color.paper : color.ink;
     const lines = [
-      value ? say(`The store: ${of}'s value`, `存储：${of}写的值`) : say("The store: nothing written yet", "存储：还没有写过"),
+      value ? say(`The store: ${of}'s value`, `存储：${of} 写的值`) : say("The store: nothing written yet", "存储：还没有写过"),
       greatest ? say(`greatest token: ${tokenName(greatest)}`, `最大令牌：${tokenName(greatest)}`) : value ? say("no token to compare", "没有可比较的令牌") : "",
-      last ? this.fit(capital(storeSays(last)), w - 10) : "",
+      last ? capital(storeSays(last)) : "",
     ];
-    lines.forEach((words, i) => this.text(words, x, y + (i - 1) * step + 1, fill, size, i === 1 ? "400" : "700"));
+    lines.forEach((words, i) => {
+      const weight = i === 1 ? "400" : "700";
+      ink.font = `${weight} 10px system-ui, "DejaVu Sans", sans-serif`;
+      const fits = 10 * (w - 12) / (ink.measureText(words).width || 1);
+      this.text(words, x, y + (i - 1) * step + 1, fill, Math.min(16, step * 0.85, fits) / this.scale, weight);
+    });
     for (const write of this.story.writes ?? []) if (write.from <= this.t && this.t < write.to) this.flyingWrite(write);
-  }
-
-  // fit leaves out the end of what is too long.
-  fit(words, width) {
-    this.ink.font = `700 ${Math.min(14, this.store.h / 3.1)}px system-ui, "DejaVu Sans", sans-serif`;
-    if (this.ink.measureText(words).width <= width) return words;
-    return words.split(/[:：]/)[0];
   }
 
   // flyingWrite is a write on its way to the store, with its token.
@@ -392,6 +390,7 @@ class Stage {
     const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
     if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
     let words = awake && !holds ? say("awake", "醒着") : is === "idle" ? "" : BRIEFLY[is] ? say(BRIEFLY[is]) : stateName(is);
+    if (this.tiny && is === "waits" && !awake && this.story.clients.length > 6) words = ""; // all do, and there is no room
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
     const below = p.y >= this.middle.y - 1;

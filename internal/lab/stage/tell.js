@@ -70,7 +70,7 @@ function deed({ clients, frame: { did, first } }) {
 
 function stateSentence({ clients: [client], state, text: error, token, again }) {
   const i = clientName(client), is = stateName(state);
-  if (error && state === "told that it lost the lock") return say(`${i} is told: ${error}.`, `${i} 得到通知：${error}。`);
+  if (error && state === "told that it lost the lock") return say(`${i} is told: ${error}.`, `${i} 得知锁已经丢了。`);
   if (error) return say(`${i} gets an error: ${error}.`, `${i} 得到错误：${error}。`);
   if (state === "idle") return say(`${i} has given up.`, `${i} 放弃了等待。`);
   if (again) return say(`${i} ${is} once more.`, `${i} 再一次${is}。`);
@@ -85,7 +85,7 @@ function verdict({ token, ok, late }) {
 }
 
 // storeSays is the store's verdict on a write, with whose it is.
-const storeSays = (w) => say(`${clientName(w.client)} ${verdict(w)}`, `${clientName(w.client)}${verdict(w)}`);
+const storeSays = (w) => `${clientName(w.client)}${say(": ", "：")}${w.ok && !w.late ? say("accepted", "被接受") : w.ok ? say("accepted, too late", "被接受，可是太晚了") : say("refused: too late", "被拒绝：太晚了")}`;
 
 function writeSentence(w) {
   if (!w.token) return say(`${clientName(w.client)} writes to the store: ${verdict(w)}.`, `${clientName(w.client)} 写入存储：${verdict(w)}。`);

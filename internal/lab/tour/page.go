@@ -33,6 +33,12 @@ var sections = template.Must(template.New("sections").Funcs(stage.Functions).Fun
 	},
 }).Parse(markup))
 
+// intro is what stands first on the page.
+var intro = text(
+	"A distributed lock lets one client at a time change what many share. Two ways to build it on ZooKeeper: press ▶ Play to see what happens.",
+	"分布式锁让多个客户端同一时刻只有一个能修改共享的数据。下面是在 ZooKeeper 上实现它的两种方法：请按 ▶ 播放，看会发生什么。",
+)
+
 // Write writes the page: the replay of the stories, and below it what was measured.
 func (rec *Recording) Write(w io.Writer) error {
 	p := stage.Page{
@@ -41,6 +47,7 @@ func (rec *Recording) Write(w io.Writer) error {
 			"Recorded on %v, %v, with up to %v clients. Everything on this page comes from that one run.",
 			"录制环境：%v，%v，最多 %v 个客户端。本页的内容全都出自这一次运行。",
 			rec.Origin, rec.date(), number(rec.Largest+1)),
+		Intro:   stage.Say(intro),
 		Titles:  rec.Titles,
 		Stories: rec.Stories,
 		Parts: []stage.Part{

@@ -18,7 +18,6 @@ import (
 	"zklock/internal/lab/explorer"
 	"zklock/internal/lab/locks"
 	"zklock/internal/lab/stage"
-	"zklock/internal/lang"
 	"zklock/internal/process"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
@@ -80,8 +79,10 @@ func run(ctx context.Context) error {
 		var failed error
 		result, failed = explore.Explore(ctx, players, progress())
 		took = time.Since(begun)
-		if broken := result.Broken(); len(broken) > 0 && failed == nil {
-			failed = draw(server.Origin, chosen.Name, broken[0], result, players[0])
+		if failed == nil {
+			failed = draw(explorer.Page{
+				Origin: server.Origin, Lock: chosen.Name, Result: result, Settings: settings, Record: players[0].Record,
+			})
 		}
 		failed = errors.Join(failed, explore.End(players))
 		if failed != nil {
@@ -93,30 +94,25 @@ func run(ctx context.Context) error {
 		return err
 	}
 	report(os.Stdout, result, took, isStopped)
-	if result.Wrong == 0 || isStopped {
+	if isStopped {
 		return nil
 	}
 	drawn, err := filepath.Abs(drawing)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nThe first of them, drawn: file://%s\n", drawn)
+	fmt.Printf("\nSee it, and find a wrong order yourself: file://%s\n", drawn)
 	if open {
 		return stage.Open("file://" + drawn)
 	}
 	return nil
 }
 
-// drawing is the page of the shortest order that is wrong.
+// drawing is the page of what was found.
 const drawing = "out/explore.html"
 
-// draw plays the shortest order that breaks an invariant once more, and draws it.
-func draw(origin string, lock lang.Text, invariant string, r explore.Result, player *explore.Player) error {
-	shortest := r.Findings[invariant].Shortest
-	recording, err := player.Record(shortest)
-	if err != nil {
-		return err
-	}
+// draw writes the page of what was found.
+func draw(p explorer.Page) error {
 	if err := os.MkdirAll(filepath.Dir(drawing), 0o755); err != nil {
 		return err
 	}
@@ -125,13 +121,7 @@ func draw(origin string, lock lang.Text, invariant string, r explore.Result, pla
 		return err
 	}
 	defer file.Close()
-	wrong := lang.Text{EN: invariant, ZH: explore.Chinese[invariant]}
-	watch := lang.Text{
-		EN: "The shortest order of requests in which this happens. Each part is a choice of what comes next.",
-		ZH: "会出这个错的、最短的一种请求次序。每一段是一次选择：接下来发生什么。",
-	}
-	shown := stage.Lock{Key: lock.EN, Heading: lock, Lesson: wrong}
-	return stage.Kept(origin, wrong, watch, []stage.Lock{shown}, []stage.Story{explorer.Story(recording)}).Write(file)
+	return p.Write(file)
 }
 
 // read reads the flags.

@@ -1,0 +1,138 @@
+package explorer
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+
+	"zklock/internal/explore"
+	"zklock/internal/lab/stage"
+	"zklock/internal/lang"
+)
+
+//go:embed walk.html.tmpl
+var markup string
+
+//go:embed walk.css
+var style string
+
+//go:embed walk.js
+var script string
+
+var walk = template.Must(template.New("walk").Funcs(stage.Functions).Parse(markup))
+
+// A Page shows what an exploration has found: each kind of wrong order, the gravest first,
+// and all orders, to walk through.
+type Page struct {
+	Origin   string // where it was played
+	Lock     lang.Text
+	Result   explore.Result
+	Settings explore.Settings
+	Record   func(explore.Run) (explore.Recording, error) // plays an order once more, to draw it
+}
+
+// Write writes the page.
+func (p Page) Write(w io.Writer) error {
+	broken := slices.DeleteFunc(slices.Clone(explore.Gravest), func(invariant string) bool {
+		_, isBroken := p.Result.Findings[invariant]
+		return !isBroken
+	})
+	page := stage.Page{
+		Heading: lang.Of("Every order of %s", "%s：每一种次序", p.Lock),
+		Intro:   p.intro(len(broken)),
+		Footer:  lang.Of("Played on %s.", "运行环境：%s。", p.Origin),
+		Locks:   []stage.Lock{{Key: "lock", Heading: p.Lock}},
+		Style:   style,
+		Script:  script,
+	}
+	for i, invariant := range broken {
+		found := p.Result.Findings[invariant]
+		title := named(invariant)
+		watch := lang.Of(
+			"What should hold: %s This is the shortest of the %d orders in which it does not. Each part is a choice of what comes next.",
+			"本该成立：%s它在 %d 种次序里不成立，这是其中最短的一种。每一段是一次选择：接下来发生什么。",
+			explore.Should[invariant], found.Orders)
+		if err := p.shows(&page, fmt.Sprintf("wrong-%d", i+1), title, watch, found.Shortest); err != nil {
+			return err
+		}
+	}
+	if len(broken) == 0 && len(p.Result.Runs) > 0 {
+		title := text("An order that is right, as all are", "一种正确的次序：所有次序都是正确的")
+		watch := text("Each part is a choice of what comes next.", "每一段是一次选择：接下来发生什么。")
+		right := p.Result.Runs[slices.IndexFunc(p.Result.Runs, func(r explore.Run) bool { return !r.Covered })]
+		if err := p.shows(&page, "right", title, watch, right); err != nil {
+			return err
+		}
+	}
+	if len(p.Result.Runs) > 0 {
+		var more bytes.Buffer
+		shortest := 0
+		for _, invariant := range broken {
+			if n := len(p.Result.Findings[invariant].Shortest.Moments); shortest == 0 || n < shortest {
+				shortest = n
+			}
+		}
+		err := walk.Execute(&more, map[string]any{
+			"Tree":     grow(p.Result.Runs),
+			"Orders":   p.Result.Orders,
+			"Wrong":    p.Result.Wrong,
+			"Shortest": shortest,
+		})
+		if err != nil {
+			return err
+		}
+		page.More = template.HTML(more.String())
+		page.Parts = []stage.Part{{ID: "walk", Title: text("Find a wrong order yourself", "自己找出错误的次序")}}
+	}
+	return page.Write(w)
+}
+
+// shows puts an order on the page.
+func (p Page) shows(page *stage.Page, id string, title, watch lang.Text, run explore.Run) error {
+	recording, err := p.Record(run)
+	if err != nil {
+		return err
+	}
+	story := Story(recording)
+	story.ID, story.Step = id, "lock"
+	page.Stories = append(page.Stories, story)
+	page.Titles = append(page.Titles, stage.Title{ID: id, Title: title, Watch: watch, Steps: []string{"lock"}, Pair: []string{"lock"}})
+	return nil
+}
+
+// intro says what a lock promises, and what was found.
+func (p Page) intro(kinds int) template.HTML {
+	promise := text(
+		"What a lock promises: at most one client holds it at any moment, and every client that asks gets it in the end, "+
+			"whoever's request comes first, and whatever fails.",
+		"一把锁承诺：任何时刻最多一个客户端持有它；不管谁的请求先到、哪里出了故障，每个请求加锁的客户端最后都能拿到它。",
+	)
+	played := lang.Of(
+		"Here %d clients take it once each, and every order of their requests was played on a real server, with at most %d fault: %d orders. ",
+		"这里有 %d 个客户端，各加锁一次。它们的请求的每一种次序都在真实的服务器上运行过，故障最多 %d 个：一共 %d 种次序。",
+		p.Settings.Clients, p.Settings.Faults, p.Result.Orders)
+	found := text("All of them are right.", "它们全都正确。")
+	if kinds > 0 {
+		found = lang.Of("%d of them are wrong, in %d ways; the gravest comes first.", "其中 %d 种是错的，错法有 %d 类，最严重的排在最前。",
+			p.Result.Wrong, kinds)
+	}
+	return stage.Say(promise) + stage.Say(lang.Of("%s%s", "%s%s", played, found))
+}
+
+// named is what the page calls what is wrong.
+func named(invariant string) lang.Text {
+	switch invariant {
+	case explore.TwoInside:
+		return text("Two clients hold the lock at the same time", "两个客户端同时持有锁")
+	case explore.WaitsOn:
+		return text("Nobody holds the lock, and a client waits forever", "没有人持有锁，却有客户端永远等下去")
+	}
+	return lang.Text{EN: capital(invariant), ZH: explore.Chinese[invariant]}
+}
+
+func capital(s string) string { return string(bytes.ToUpper([]byte(s[:1]))) + s[1:] }
+
+func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }

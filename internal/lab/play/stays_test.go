@@ -1,0 +1,84 @@
+package play
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+
+	"zklock/internal/lab/browser"
+	"zklock/internal/zktest"
+)
+
+// sizes are of the windows in which a lesson is followed: a laptop, a large screen, a phone.
+var sizes = [][2]int64{{1366, 768}, {1920, 1080}, {390, 844}}
+
+// places are where the drawings of a lesson stand, in a window of each size.
+func (w *window) places() (all []string) {
+	w.Helper()
+	for _, size := range sizes {
+		w.Do(chromedp.EmulateViewport(size[0], size[1]))
+		w.Until(fmt.Sprintf(`innerWidth === %d && live().every((b) => b.width === b.stage.canvas.clientWidth)`, size[0]))
+		all = append(all, browser.Evaluate[string](w.Browser, `live().map((b) => {
+			const at = b.stage.canvas.getBoundingClientRect();
+			return [at.x, at.y, at.width, at.height].map(Math.round).join(" ");
+		}).join(", ")`))
+		cut := browser.Evaluate[[]string](w.Browser, `[...document.querySelectorAll(".banners")].filter(
+			(e) => e.checkVisibility() && e.scrollHeight > e.clientHeight + 1).map((e) => e.textContent)`)
+		assert.Empty(w, cut, "what is wrong is seen whole: %v", size)
+	}
+	return all
+}
+
+// Whatever a lesson says, its drawing stays where it is, and as large as it is. Nobody is seen
+// awake before the first move, and what has happened can be looked at again.
+func TestTheDrawingStaysInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(4 * time.Minute)
+	w := &window{browser.Open(t, p.address.String(), 1366, 768), p}
+	w.Until(`document.querySelectorAll("#start .cards button").length === 6`)
+	for _, l := range lessons {
+		w.press(fmt.Sprintf("#start li:nth-child(%d) button", l.N))
+		w.Until(fmt.Sprintf(`service.course.lesson === %d && isSet()`, l.N))
+		w.Until(`document.querySelector("#lesson li.now") !== null`)
+		if l.N != 1 && l.N != 2 { // whose clients ask all the time
+			w.Until(`boards.every((b) => !b.is || b.story.frames.length === 0)`)
+			assert.Zero(t, browser.Evaluate[int](w.Browser, `live().flatMap((b) => b.story.awake).length`), "awake")
+		}
+		places := w.places()
+		for i, task := range l.Tasks {
+			if task.Do != "" {
+				w.pressNext()
+			}
+			w.done(i + 1)
+			assert.Equal(t, places, w.places(), "lesson %d, after task %d", l.N, i+1)
+		}
+		w.Do(chromedp.EmulateViewport(1366, 768))
+		w.press("#earlier")
+		w.Until(`past.at !== null && boards[0].stage.story.past && !$("now").hidden`)
+		assert.Equal(t, places[0], w.places()[0], "lesson %d, in its past", l.N)
+		w.press("#now")
+		w.Until(`past.at === null && boards[0].stage.story === boards[0].story`)
+		w.press("header [data-do=lessons]")
+		w.Until(`!document.querySelector("#start").hidden`)
+	}
+}
+
+// A session's ring is full when the server has heard of its client, and empties when the
+// client is dead, until the session ends.
+func TestASessionRunsOutInABrowser(t *testing.T) {
+	t.Parallel()
+	w := shows(t, "2", 2)
+	left := `(c => (boards[0].stage.t = performance.now(), boards[0].stage.left(c)))(boards[0].clients[0])`
+	w.click(0, "lock")
+	w.becomes(0, "holds")
+	assert.Nil(t, browser.Evaluate[any](w.Browser, left), "its session is in order: nothing is to be seen")
+	w.click(0, "kill")
+	w.Until(left + ` > 0.3`)
+	w.Until(left + ` < 0.3`)
+	w.Until(left + ` === 0`)
+	w.Contains("#log", "The server ends the session of client 0")
+}
