@@ -67,6 +67,7 @@ type Result struct {
 type Line struct {
 	Client string
 	Frames []wiretap.Frame
+	Died   time.Time // when it crashed, if it did
 }
 
 // String is the result in a sentence.
@@ -255,7 +256,7 @@ func lines(zoo *zktest.Zoo) (all []Line) {
 		for i := range frames {
 			frames[i].Path = short(zoo, frames[i].Path)
 		}
-		all = append(all, Line{line.Name, frames})
+		all = append(all, Line{line.Name, frames, line.Tap.Silenced()})
 	}
 	return all
 }

@@ -30,18 +30,19 @@ import (
 // Tap taps all connections of one client, one after the other.
 // It is safe for use by many goroutines.
 type Tap struct {
-	mu      sync.Mutex
-	frames  []Frame
-	passed  int            // frames, besides pings
-	touched bool           // a fault was asked for
-	armed   map[watch]bool // as the server has them
-	traps   []*Trap        // not sprung yet
-	holding []*Trap        // sprung, with a frame on hold
-	conns   map[*conn]bool
-	line    line
-	delay   time.Duration
-	gate    *gate  // nil: nothing is held up
-	session []byte // and its password
+	mu       sync.Mutex
+	frames   []Frame
+	passed   int            // frames, besides pings
+	touched  bool           // a fault was asked for
+	armed    map[watch]bool // as the server has them
+	traps    []*Trap        // not sprung yet
+	holding  []*Trap        // sprung, with a frame on hold
+	conns    map[*conn]bool
+	line     line
+	delay    time.Duration
+	gate     *gate     // nil: nothing is held up
+	session  []byte    // and its password
+	silenced time.Time // when Silence was called last
 }
 
 // line is the state of the client's network.
@@ -96,7 +97,19 @@ func (t *Tap) Cut() {
 
 // Silence leaves the connections open and lets nothing pass, either way, until
 // Restore: for the server the client is dead, for the client the server is.
-func (t *Tap) Silence() { t.setLine(silent) }
+func (t *Tap) Silence() {
+	t.setLine(silent)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.silenced = time.Now()
+}
+
+// Silenced is when Silence was called last; the zero time: never.
+func (t *Tap) Silenced() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.silenced
+}
 
 // Restore ends every fault: traps are taken away, frames on hold go on, and
 // the client can connect again. A line that was silent is closed, since frames

@@ -201,7 +201,7 @@ for (const b of document.querySelectorAll("[data-evidence]")) b.onclick = () => 
   dialog.showModal();
   if (!messages) return;
   const fault = messages.querySelector(".lost, .told"); // what got lost, or the first that the server tells
-  messages.scrollTo(0, fault ? fault.offsetTop - 100 : messages.scrollHeight);
+  messages.scrollTo(0, fault ? fault.offsetTop - 100 : 0);
 };
 
 addEventListener("resize", resize);

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"zklock/internal/chapter"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 	"zklock/internal/property"
@@ -30,6 +31,12 @@ var sections = template.Must(template.New("sections").Funcs(stage.Functions).Fun
 	"both":     inBoth,
 	"evidence": func(r property.Result) lang.Text {
 		return lang.Of("%v evidence: %v, %v", "%v 证据：%v，%v", r.Verdict, inBoth(r.Subject), r.Property.Name)
+	},
+	"verdict": func(r property.Result) lang.Text {
+		if r.Verdict == property.No {
+			return lang.Of("%v: this should hold, and does not: %v", "%v：本该成立，却不成立：%v", inBoth(r.Subject), r.Property.Name)
+		}
+		return lang.Of("%v %v: %v", "%v %v：%v", r.Verdict, inBoth(r.Subject), r.Property.Name)
 	},
 }).Parse(markup))
 
@@ -60,8 +67,12 @@ func (rec *Recording) Write(w io.Writer) error {
 		p.Locks = append(p.Locks, l.onPage())
 	}
 	groups := rec.Score()
+	growth, err := rec.growth()
+	if err != nil {
+		return err
+	}
 	var more bytes.Buffer
-	err := sections.Execute(&more, map[string]any{
+	err = sections.Execute(&more, map[string]any{
 		"Rec":       rec,
 		"Columns":   len(rec.Locks) + 1,
 		"Story":     rec.story(),
@@ -69,6 +80,7 @@ func (rec *Recording) Write(w io.Writer) error {
 		"Measured":  rec.measured(compared...),
 		"Sizes":     scored(min(rec.Largest, 100)),
 		"Releases":  rec.releases(),
+		"Growth":    growth,
 		"HandOvers": rec.handOverTimes(),
 		"Promised": lang.Of(
 			"From the call of Unlock to the return of the next client's Lock, in milliseconds: %v hand-overs, ten waiting.",
@@ -134,24 +146,32 @@ func (rec *Recording) handOverTimes() (rows [][]any) {
 		slices.Sort(all)
 		row := []any{q.Lock.Subject.Name}
 		for _, took := range []time.Duration{all[0], all[len(all)/2], all[len(all)-1]} {
-			row = append(row, fmt.Sprintf("%.2g", float64(took.Microseconds())/1000))
+			row = append(row, twoDigits(float64(took.Microseconds())/1000))
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// A message is a frame between a client and the server, as a row of a table.
+// twoDigits is a number as people write it, to two digits: more would be noise.
+func twoDigits(n float64) string { return chapter.About(n, 1).String() }
+
+// A message is a frame between a client and the server, or a client's death, as a row of a
+// table.
 type message struct {
-	wiretap.Frame
-	Client int
+	At     time.Time
+	Client int    // -1: the row stands for those that are left out
 	After  string // milliseconds since the first
 	Arrow  string
+	Lost   bool // it is, or the client dies
 	Text   lang.Text
 }
 
-// shown is how many messages a table has at most: of more, the last.
-const shown = 60
+// How many messages a table has: of more, the first, which say how it came to that, and the last.
+const (
+	shownFirst = 12
+	shownLast  = 24
+)
 
 // messages are what has passed at the clients of a property's story, in its order.
 func messages(lines []property.Line) (all []message) {
@@ -161,21 +181,37 @@ func messages(lines []property.Line) (all []message) {
 			isGreeting := f.Op == wiretap.Connect && !connected // every client's first
 			connected = connected || f.Kind == wiretap.Reply
 			if f.IsShown() && !isGreeting && f.Op != wiretap.Close {
-				all = append(all, message{Frame: f, Client: i})
+				all = append(all, framed(i, f))
 			}
+		}
+		if !line.Died.IsZero() {
+			all = append(all, message{At: line.Died, Client: i, Arrow: "✗", Lost: true, Text: text("is killed", "被杀")})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b message) int { return a.At.Compare(b.At) })
 	for i := range all {
-		m := &all[i]
-		m.After = fmt.Sprintf("%.1f", float64(m.At.Sub(all[0].At).Microseconds())/1000)
-		m.Arrow = [...]string{"→", "←", "!"}[m.Kind]
-		m.Text = m.Briefly(short(m.Path))
-		if m.Lost {
-			m.Text = lang.Of("%v: lost", "%v：丢失", m.Text)
-		}
+		all[i].After = fmt.Sprintf("%.1f", float64(all[i].At.Sub(all[0].At).Microseconds())/1000)
 	}
-	return all[max(0, len(all)-shown):]
+	if len(all) <= shownFirst+shownLast {
+		return all
+	}
+	isDeath := func(m message) bool { return m.Arrow == "✗" }
+	first := shownFirst
+	if died := slices.IndexFunc(all, isDeath); died >= 0 && died < len(all)-shownLast && died >= first {
+		// The death is what the story is about: it stands between what is left out.
+		rest := []message{{Client: -1}, all[died], {Client: -1}}
+		return slices.Concat(all[:first], rest, all[len(all)-shownLast:])
+	}
+	return slices.Concat(all[:first], []message{{Client: -1}}, all[len(all)-shownLast:])
+}
+
+// framed is a client's frame as a message.
+func framed(client int, f wiretap.Frame) message {
+	m := message{At: f.At, Client: client, Arrow: [...]string{"→", "←", "!"}[f.Kind], Lost: f.Lost, Text: f.Briefly(short(f.Path))}
+	if f.Lost {
+		m.Text = lang.Of("%v: lost", "%v：丢失", m.Text)
+	}
+	return m
 }
 
 var zeroes = regexp.MustCompile(`0{3,9}(\d)`)
