@@ -392,7 +392,10 @@ function lesson() {
   if (led !== place && isSet()) {
     led = place;
     $("lesson").scrollTop = $("lesson").scrollHeight; // on a small screen
-    if (course.done === 0) shows(null);
+    if (course.done === 0) {
+      for (const b of live()) b.story.awake = []; // all have come to rest
+      shows(null);
+    }
     const { moment } = l.tasks[course.done - 1] ?? {};
     if (moment) decides(moment);
     if (toDo()?.do) select(toDo().client);
