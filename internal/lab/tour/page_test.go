@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -274,5 +275,22 @@ func TestTheEvidenceShowsWhatALockDoes(t *testing.T) {
 	}
 	shown := messages([]property.Line{{Client: "A", Frames: frames}})
 	require.Len(t, shown, 1)
-	assert.Equal(t, create, shown[0].Frame)
+	assert.Equal(t, framed(0, create).Text, shown[0].Text)
+}
+
+// Of a long story the evidence shows how it began, the death that it is about, and its end.
+func TestTheEvidenceBeginsWithTheBeginning(t *testing.T) {
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	a := property.Line{Client: "A", Frames: []wiretap.Frame{{Op: wiretap.Create, Path: "/lock", At: at(0)}}, Died: at(50)}
+	b := property.Line{Client: "B"}
+	for second := range 100 {
+		b.Frames = append(b.Frames, wiretap.Frame{Op: wiretap.Create, Path: "/lock", At: at(second)})
+	}
+	shown := messages([]property.Line{a, b})
+	require.Len(t, shown, shownFirst+3+shownLast)
+	assert.Equal(t, 0, shown[0].Client, "what A did first")
+	assert.Equal(t, "is killed", shown[shownFirst+1].Text.EN)
+	assert.Equal(t, "99000.0", shown[len(shown)-1].After)
+	assert.Equal(t, "250", twoDigits(249.6))
+	assert.Equal(t, "0.84", twoDigits(0.8437))
 }
