@@ -128,7 +128,8 @@ func nameOf(source string) string {
 	return path.Base(base)
 }
 
-var linked = regexp.MustCompile(`\]\(([^)#\s]+)`)
+// linked finds the rows of the list of pages.
+var linked = regexp.MustCompile(`(?m)^\| \[[^\]]+\]\(([^)#\s]+)\)`)
 
 // sort puts the pages into the order in which they are read: the front page, the way
 // through, the chapters, then what the way through names, in its order, and the rest.

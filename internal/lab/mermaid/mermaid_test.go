@@ -16,12 +16,16 @@ func TestASequence(t *testing.T) {
     participant Z as ZooKeeper
     Ada->>Z: create <1>
     Z--xAda: lost
+    loop again
+        Z->>Ada: ping
+    end
     Note over Ada, Z: both wait`)
 	require.NoError(t, err)
 	isXML(t, svg)
-	said := "Ada → ZooKeeper: create &lt;1&gt;. ZooKeeper → Ada: lost. Ada, ZooKeeper: both wait"
+	said := "Ada → ZooKeeper: create &lt;1&gt;. ZooKeeper → Ada: lost. again. ZooKeeper → Ada: ping. Ada, ZooKeeper: both wait"
 	assert.Contains(t, svg, `aria-label="`+said+`"`)
-	assert.Equal(t, 1, strings.Count(svg, `class="head"`), "heads: what is lost has none")
+	assert.Equal(t, 2, strings.Count(svg, `class="head"`), "heads: what is lost has none")
+	assert.Equal(t, 1, strings.Count(svg, `class="loop"`))
 	assert.Equal(t, 1, strings.Count(svg, `class="lost"`))
 	assert.Equal(t, 1, strings.Count(svg, `class="note"`))
 }
@@ -44,7 +48,7 @@ func TestAFlow(t *testing.T) {
 func TestWhatIsNotKnownIsAnError(t *testing.T) {
 	for _, source := range []string{
 		"pie",
-		"sequenceDiagram\nloop again",
+		"sequenceDiagram\nalt again",
 		"sequenceDiagram\nparticipant A\nA->>B: who is B?",
 		"flowchart LR\na ==> b",
 	} {

@@ -16,16 +16,24 @@ type sequence struct {
 	canvas
 }
 
-// An event is a message from a column to another one, or a note over some columns.
+// An event is a message from a column to another one, a note over some columns, or the
+// begin or the end of a loop.
 type event struct {
 	from, to int
-	arrow    string // "": it is a note
+	kind     string // the arrow of a message, or one of these:
 	text     string
 }
+
+const (
+	isNote = "Note"
+	isLoop = "loop"
+	isEnd  = "end"
+)
 
 var (
 	participant = regexp.MustCompile(`^participant (\w+)(?: as (.+))?$`)
 	message     = regexp.MustCompile(`^(\w+)(->>|-->>|--x)(\w+): (.+)$`)
+	loop        = regexp.MustCompile(`^loop (.+)$`)
 	note        = regexp.MustCompile(`^Note over (\w+)(?:, ?(\w+))?: (.+)$`)
 )
 
@@ -49,14 +57,22 @@ func (s *sequence) read(line string) error {
 		s.names, s.labels = append(s.names, m[1]), append(s.labels, label)
 		return nil
 	}
+	if m := loop.FindStringSubmatch(line); m != nil {
+		s.events = append(s.events, event{0, len(s.names) - 1, isLoop, m[1]})
+		return nil
+	}
+	if line == "end" {
+		s.events = append(s.events, event{0, len(s.names) - 1, isEnd, ""})
+		return nil
+	}
 	var e event
 	var from, to string
 	if m := message.FindStringSubmatch(line); m != nil {
 		from, to = m[1], m[3]
-		e.arrow, e.text = m[2], m[4]
+		e.kind, e.text = m[2], m[4]
 	} else if m := note.FindStringSubmatch(line); m != nil {
 		from, to = m[1], m[2]
-		e.text = m[3]
+		e.kind, e.text = isNote, m[3]
 		if to == "" {
 			to = from
 		}
@@ -124,12 +140,22 @@ func (s *sequence) draw() string {
 		s.line("life", x, top-6, x, height-margin)
 		s.box("box", x, margin, width(s.labels[i])+2*padding, s.labels[i])
 	}
-	y := float64(top)
+	y, loopFrom := float64(top), 0.0
 	for _, e := range s.events {
 		y += row
 		from, to := s.x[e.from], s.x[e.to]
 		middle := (from + to) / 2
-		if e.arrow == "" {
+		switch e.kind {
+		case isLoop:
+			loopFrom = y
+			s.text(middle, y-6, e.text)
+			s.say("%s", e.text)
+			continue
+		case isEnd:
+			y -= row / 2
+			s.frame(from-margin, loopFrom-24, to+margin, y)
+			continue
+		case isNote:
 			wide := max(width(e.text)+2*padding, to-from+2*padding)
 			right = max(right, middle+wide/2)
 			s.box("note", middle, y-22, wide, e.text)
@@ -143,13 +169,19 @@ func (s *sequence) draw() string {
 	return s.svg(right+margin, height)
 }
 
+// frame draws what is round a loop.
+func (s *sequence) frame(left, top, right, bottom float64) {
+	fmt.Fprintf(&s.shapes, `<rect class="loop" x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="4"/>`,
+		left, top, right-left, bottom-top)
+}
+
 // arrow draws a message. What is lost does not arrive.
 func (s *sequence) arrow(e event, from, to, y float64) {
 	direction := 1.0
 	if to < from {
 		direction = -1
 	}
-	switch e.arrow {
+	switch e.kind {
 	case "->>":
 		s.line("line", from, y, to, y)
 		s.head(to, y, direction)
