@@ -668,49 +668,32 @@ func TestCloseEndsAWaitThoughTheDialerHangs(t *testing.T) {
 }
 
 // A waits. Its line breaks and comes back, and the client library does not set A's watches
-// again: its buffer is too small for them all, or the server has too much to do, and refuses
-// that for now. The library tells nobody. A has to be let in all the same.
+// again: the server has too much to do, and refuses that for now. The library tells nobody. A has to be let in
+// all the same.
 func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		why     string
-		options []Option
-		over    func(zk.Dialer) zk.Dialer
-	}{
-		{"the buffer is too small", []Option{WithBuffer(smallestBuffer)}, nil},
-		{"the server is too busy", nil, zktest.Over(func(c net.Conn) net.Conn {
-			return throttling(c, func(op wiretap.Op, _ string) bool { return op == wiretap.SetWatches })
-		})},
-	} {
-		t.Run(c.why, func(t *testing.T) {
-			t.Parallel()
-			z := zktest.New(t)
-			kind := mutexes
-			kind.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
-				return Open(t.Context(), servers, timeout, append(c.options, WithDialer(dial))...)
-			}
-			a := kind.JoinAs(z, "A", property.Seat{Through: c.over})
-			b := mutexes.Join(z, "B")
-			// Each name fits into the buffer, and all of them together do not.
-			var held, waiting []*zktest.Turn
-			for i := range 10 {
-				path := fmt.Sprintf("%s/%d-%s", z.Root, i, strings.Repeat("x", smallestBuffer/8))
-				held = append(held, mutexes.At(z, b, path).Acquire())
-				waiting = append(waiting, kind.At(z, a, path).Start())
-			}
-			z.Await("A to watch in each directory", func() bool { return len(a.Tap.Watched()) == len(waiting) })
-			lost := session(a).watchesLost()
-			a.Tap.HangUp()
-			z.Await("A to be back", func() bool {
-				_, _, err := a.Exists("/")
-				return err == nil
-			})
-			zktest.AwaitChan(z, "A's client to hear that its watches are lost", lost)
-			for i := range held {
-				held[i].Release()
-				waiting[i].Release()
-			}
-		})
+	z := zktest.New(t)
+	busy := zktest.Over(func(c net.Conn) net.Conn {
+		return throttling(c, func(op wiretap.Op, _ string) bool { return op == wiretap.SetWatches })
+	})
+	a, b := mutexes.JoinAs(z, "A", property.Seat{Through: busy}), mutexes.Join(z, "B")
+	var held, waiting []*zktest.Turn
+	for i := range 10 {
+		path := fmt.Sprint(z.Root, "/", i)
+		held = append(held, mutexes.At(z, b, path).Acquire())
+		waiting = append(waiting, mutexes.At(z, a, path).Start())
+	}
+	z.Await("A to watch in each directory", func() bool { return len(a.Tap.Watched()) == len(waiting) })
+	lost := session(a).watchesLost()
+	a.Tap.HangUp()
+	z.Await("A to be back", func() bool {
+		_, _, err := a.Exists("/")
+		return err == nil
+	})
+	zktest.AwaitChan(z, "A's client to hear that its watches are lost", lost)
+	for i := range held {
+		held[i].Release()
+		waiting[i].Release()
 	}
 }
 

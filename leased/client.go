@@ -48,22 +48,21 @@ import (
 //     only when each server has been tried twice.
 //  8. It says only in its log why there is no connection. lastWords keeps that.
 //  9. It sends pings, and does not tell when, nor that they were answered. wire sees both.
-// 10. It keeps 1.5 MB to send and 1.5 MB to read for each session. connect can ask for less.
-// 11. When the connection has come back, it sets all watches again. If that fails, as with a
-//     small buffer or a server that is too busy, it says so in its log alone, and a watch
-//     never fires. Printf sees that, and wakes all who wait (watchesLost).
-// 12. It has no name for the error of a server that is too busy (throttled): isThrottled.
-// 13. When it has heard that the session has expired, it leaves that connection open. open
+// 10. When the connection has come back, it sets all watches again. If that fails, as at a
+//     server that is too busy, it says so in its log alone, and a watch never fires. Printf sees
+//     that, and wakes all who wait (watchesLost).
+// 11. It has no name for the error of a server that is too busy (throttled): isThrottled.
+// 12. When it has heard that the session has expired, it leaves that connection open. open
 //     closes it.
-// 14. What does not fit into its buffers makes it connect again and again, or panic. With 1.5 MB
-//     nothing is so long, since the servers refuse more than 1 MB. WithBuffer says what that
-//     means for a smaller buffer.
+// 13. It dials a name that stands for several addresses for one second, in which Go's dialer tries the first
+//     one alone. dialEach tries each.
+//
+// upstream.md has patches for what the library itself should mend.
 
 // client is what stands between the library and the Session.
 type client struct {
-	dial   zk.Dialer
-	buffer int // see WithBuffer; 0: as large as the library makes it
-	s      *Session
+	dial zk.Dialer
+	s    *Session
 
 	mu          sync.Mutex
 	wire        *wire // the last one
@@ -106,11 +105,7 @@ func checkLibraryIn(modules []*debug.Module) error {
 
 // connect begins to connect to the servers.
 func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-chan zk.Event, error) {
-	if c.buffer == 0 {
-		return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c))
-	}
-	return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c),
-		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
+	return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c))
 }
 
 // checkServers refuses addresses that can never be reached. Beside a good one each would be tried in silence,
@@ -204,7 +199,7 @@ func (c *client) Printf(format string, args ...any) {
 	}
 }
 
-// watchesLost returns a channel that is closed when the library has lost watches (see 11):
+// watchesLost returns a channel that is closed when the library has lost watches (see 10):
 // whoever sleeps on one of them has to look again.
 func (s *Session) watchesLost() <-chan struct{} {
 	s.client.mu.Lock()
@@ -235,7 +230,7 @@ func (c *client) open(network, address string, timeout time.Duration) (net.Conn,
 		return nil, zk.ErrClosing
 	}
 	if c.wire != nil {
-		c.wire.Close() // see 13 above; usually it is closed already
+		c.wire.Close() // see 12 above; usually it is closed already
 	}
 	c.wire = &wire{Conn: conn, in: bufio.NewReader(conn), s: c.s, begun: time.Now()}
 	return c.wire, nil

@@ -10,20 +10,20 @@
 //	defer session.Close()
 //	lock := leased.NewMutex(session, "/locks/orders")
 //
-// Whoever locks gets a Hold, works with its context, and unlocks:
+// A client that locks gets a Hold, works with a context of it, and unlocks:
 //
 //	hold, err := lock.Lock(ctx)
 //	if err != nil {
 //		return err
 //	}
-//	defer hold.Unlock(ctx)
-//	return store.Write(hold.Context(), hold.Token(), data)
+//	defer hold.Unlock()
+//	return store.Write(hold.Context(ctx), hold.Token(), data)
 //
 // # What is promised
 //
 //   - One at a time holds a Mutex or a Cohort; many readers or one writer hold an RWMutex. First
 //     come, first served, but for up to 16 hand-overs inside a Cohort.
-//   - A holder is told in time when its lock is lost: the hold's context ends before anybody else
+//   - A holder is told in time when its lock is lost: the hold's contexts end before anybody else
 //     is let in. The cause is a LostError, which says why.
 //   - While the session lives, nobody else is let in before Unlock, even when the lock was lost.
 //   - A lost request or answer, a connection that breaks for a moment, another leader of the
@@ -41,12 +41,13 @@
 //
 // # What to know
 //
-// Lock with a hold's context, or one made from it, is re-entry: it returns the same hold, and one
-// more Unlock is due. So pass hold.Context() on to whatever works under the lock.
+// The context that is given to Lock bounds the wait, and nothing else. For a deadline of the wait, give
+// it one. Work under the lock with hold.Context(ctx): it ends with ctx, and when the lock is lost or
+// released.
 //
-// The hold's context ends with the one given to Lock, too. So a deadline for the waiting alone
-// belongs in TryLock.
+// Lock with such a context, or one made from it, is re-entry: it returns the same hold, and one
+// more Unlock is due. So pass it on to whatever works under the lock.
 //
-// Unlock goes on until the lock is released. It needs a context that has not ended only if you
-// want to wait for that.
+// Unlock goes on until the lock is released. If no server answers for the session's time-out, it
+// returns ErrNoAnswer, and the release goes on in the background.
 package leased

@@ -44,14 +44,6 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		{[]string{"::1::"}, time.Second, WithDialer(net.DialTimeout), `the address "::1::": `},
 		{anywhere, time.Second, nil, "an option is nil: leave it out"},
 		{anywhere, time.Second, WithDialer(nil), "the dialer is nil: give one, or leave WithDialer out"},
-		{
-			anywhere,
-			time.Second,
-			WithBuffer(-1),
-			"a buffer of -1 bytes: give 32768 to 1073741824, or leave WithBuffer out",
-		},
-		{anywhere, time.Second, WithBuffer(32767), "a buffer of 32767 bytes: give"},
-		{anywhere, time.Second, WithBuffer(math.MaxInt), "a buffer of 9223372036854775807 bytes: give"},
 	} {
 		_, err := Open(t.Context(), c.servers, c.timeout, c.option)
 		require.ErrorContains(t, err, c.says)
@@ -117,31 +109,6 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	hold, err := NewMutex(s, z.Root+"/lock").Lock(z.Ctx)
 	require.NoError(t, err)
 	require.NoError(t, hold.Unlock())
-}
-
-// With a small buffer, short requests and answers are as they are without it, and what is
-// longer fails at once.
-func TestASmallBuffer(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	small := mutexes
-	small.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
-		return Open(t.Context(), servers, timeout, WithDialer(dial), WithBuffer(smallestBuffer))
-	}
-	m := small.Join(z, "the client")
-	m.Acquire().Release()
-
-	path := z.Root + "/data"
-	_, err := z.Observer().Create(path, make([]byte, smallestBuffer), 0, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
-	mark := m.Tap.Mark()
-	_, err = m.Set(path, make([]byte, smallestBuffer), -1)
-	require.ErrorIs(t, err, zk.ErrShortBuffer)
-	require.Zero(t, m.Requests(mark)[wiretap.SetData], "requests that were sent")
-	_, _, err = m.Get(path)
-	require.ErrorIs(t, err, zk.ErrConnectionClosed)
-	m.Acquire().Release()
-	require.Equal(t, m.ID, m.SessionID(), "the session")
 }
 
 // Whoever asks for a time-out of a few milliseconds is granted more, and must wait for the

@@ -168,7 +168,7 @@ func holdOneEach(t *testing.T, e *zkserver.Ensemble, sessions int, timeout time.
 		var all sync.WaitGroup
 		for i := from; i < min(from+atATime, sessions); i++ {
 			all.Go(func() {
-				s, err := Open(t.Context(), e.Servers(), timeout, append(options, WithBuffer(smallestBuffer))...)
+				s, err := Open(t.Context(), e.Servers(), timeout, options...)
 				if err == nil {
 					t.Cleanup(s.Close)
 					held[i], err = NewMutex(s, fmt.Sprintf("/locks/%d", i)).Lock(t.Context())
