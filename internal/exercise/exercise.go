@@ -62,9 +62,8 @@ func (e Exercise) Dir() string {
 // starter is the folder that Copy copies.
 func (e Exercise) starter() string { return filepath.Join(e.Home, "exercise") }
 
-// Copy copies the starter and its test into Dir. What is given, and stands in the starter as a
-// link to the step's own file, becomes a file there. Copy does nothing, and returns false, if
-// there is a Go file already.
+// Copy copies the starter and its test into Dir. It does nothing, and returns false, if there is
+// a Go file already.
 func (e Exercise) Copy() (copied bool, err error) {
 	there, err := filepath.Glob(filepath.Join(e.Dir(), "*.go"))
 	if err != nil || len(there) > 0 {

@@ -144,3 +144,15 @@ func TestWhatAStarterGivesIsTheStepsOwn(t *testing.T) {
 		}
 	}
 }
+
+// errors.go is given, and stands twice: a link to the step's own file would be none in a module's
+// zip, or on Windows.
+func TestAStartersErrorsAreTheStepsOwn(t *testing.T) {
+	for _, e := range []Exercise{Step1, Step2, Step3, Step4} {
+		given, err := os.ReadFile(filepath.Join(e.starter(), "errors.go"))
+		require.NoError(t, err)
+		ours, err := os.ReadFile(filepath.Join(e.Home, "errors.go"))
+		require.NoError(t, err)
+		assert.Equal(t, string(ours), string(given), "%s: copy the step's errors.go over the starter's", e)
+	}
+}

@@ -2,9 +2,7 @@ package explore
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"runtime/debug"
 	"sync"
@@ -288,24 +286,12 @@ func (c *contender) isInside() bool {
 	return c.inside && !wasTold
 }
 
-// endSession makes the server end the client's session at once: another connection takes
-// it over, and closes it.
+// endSession makes the server end the client's session at once.
 func (c *contender) endSession(server string) error {
-	conn, err := zktest.TakeOver(server, c.tap.Session(), timeout)
-	if err != nil {
+	if err := zktest.CloseSession(server, c.tap.Session()); err != nil {
 		return fmt.Errorf("end the session of %s: %w", c.name, err)
 	}
-	defer conn.Close()
-	closing := make([]byte, 12) // length, xid, op
-	closeSession := int32(wiretap.Close)
-	binary.BigEndian.PutUint32(closing, 8)
-	binary.BigEndian.PutUint32(closing[4:], 1)
-	binary.BigEndian.PutUint32(closing[8:], uint32(closeSession))
-	if _, err := conn.Write(closing); err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, conn) // until the server has ended the session, and so the connection
-	return err
+	return nil
 }
 
 // expire breaks the connection and ends the session, before the client can connect again.

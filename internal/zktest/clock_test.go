@@ -67,7 +67,7 @@ func TestAnAccidentIsNoticed(t *testing.T) {
 	z := New(t)
 	a, b := z.Client("A"), z.Client("B")
 	assert.Empty(t, a.Accident(), "nothing has befallen A")
-	if conn, err := TakeOver(z.Servers()[0], a.Tap.Session(), SessionTimeout); err == nil {
+	if conn, err := takeOver(z.Servers()[0], a.Tap.Session(), SessionTimeout); err == nil {
 		conn.Close() // else A has taken it back already
 	}
 	z.Await("A's accident", func() bool { return a.Accident() != "" })

@@ -147,7 +147,7 @@ func (z *Zoo) Expire(clients ...*Client) {
 	for some := range slices.Chunk(clients, 16) { // a server has few places for who is not accepted yet
 		for _, c := range some {
 			go func() {
-				conn, err := TakeOver(z.Servers()[0], c.Tap.Session(), time.Millisecond)
+				conn, err := takeOver(z.Servers()[0], c.Tap.Session(), time.Millisecond)
 				if err == nil {
 					conn.Close()
 				}
@@ -164,31 +164,41 @@ func (z *Zoo) Expire(clients ...*Client) {
 }
 
 // EndSession returns when the server has ended the client's session, though the client lives and
-// its line is well: another connection takes the session over, and closes it. So a session can
-// end between two requests of the client, while the tap holds one.
+// its line is well. So a session can end between two requests of the client, while the tap holds
+// one.
 func (z *Zoo) EndSession(c *Client) {
 	z.t.Helper()
 	id, session := c.SessionID(), c.Tap.Session()
 	z.Await(fmt.Sprintf("the server to end session %#x of %s", id, c.Name), func() bool {
-		conn, err := TakeOver(z.Servers()[0], session, SessionTimeout)
-		if err == nil { // else the client was quicker, and has it again; or it has ended
-			closes := wiretap.Close
-			closeSession := binary.BigEndian.AppendUint32(nil, 8) // length, xid, opcode
-			closeSession = binary.BigEndian.AppendUint32(closeSession, 1)
-			closeSession = binary.BigEndian.AppendUint32(closeSession, uint32(closes))
-			_, _ = conn.Write(closeSession)
-			_, _ = io.Copy(io.Discard, conn) // until the server hangs up
-			conn.Close()
-		}
+		_ = CloseSession(z.Servers()[0], session) // it may have ended, or the client was quicker, and has it again
 		sessions, err := z.Sessions()
 		_, lives := sessions[id]
 		return err == nil && !lives
 	})
 }
 
-// TakeOver connects to a server with a session that somebody else has begun, as Tap.Session
+// CloseSession ends a session that somebody else has begun, as Tap.Session tells it: another
+// connection takes it over, and closes it.
+func CloseSession(server string, session []byte) error {
+	conn, err := takeOver(server, session, SessionTimeout)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	closes := wiretap.Close
+	request := binary.BigEndian.AppendUint32(nil, 8) // length, xid, opcode
+	request = binary.BigEndian.AppendUint32(request, 1)
+	request = binary.BigEndian.AppendUint32(request, uint32(closes))
+	if _, err := conn.Write(request); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, conn) // until the server has ended the session, and hangs up
+	return err
+}
+
+// takeOver connects to a server with a session that somebody else has begun, as Tap.Session
 // tells it, and agrees on a time-out.
-func TakeOver(server string, session []byte, timeout time.Duration) (net.Conn, error) {
+func takeOver(server string, session []byte, timeout time.Duration) (net.Conn, error) {
 	conn, err := net.DialTimeout("tcp", server, Patience)
 	if err != nil {
 		return nil, err

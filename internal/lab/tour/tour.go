@@ -93,9 +93,8 @@ func (t *Tour) explained(err error) error {
 const queueJobs = 20
 
 // queues measures a queue of each lock: first of those who poll, for they would disturb
-// the others, and then of the others, those last whose herds come. For a holder of steps
-// 5 and 6 must keep its session proved: it does not wait until a herd of a thousand has
-// passed.
+// the others, and then of the others, those last whose herds come. For a holder of leased
+// must keep its session proved: it does not wait until a herd of a thousand has passed.
 func (t *Tour) queues(ctx context.Context) error {
 	t.Queues = make([]*Queue, len(t.Locks))
 	for _, poll := range []bool{true, false} {
