@@ -84,3 +84,37 @@ func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 	fork := &debug.Module{Path: "example.com/fork/zk", Version: libraryVersion}
 	require.ErrorContains(t, built(debug.Module{Path: library, Version: libraryVersion, Replace: fork}), "built with example.com/fork/zk")
 }
+
+// The patches in upstream.md apply to the library, one after the other, and each of them builds. Both editions
+// have the same.
+func TestThePatchesForTheLibraryApply(t *testing.T) {
+	t.Parallel()
+	patches := diffsIn(t, "upstream.md")
+	require.NotEmpty(t, patches)
+	require.Equal(t, patches, diffsIn(t, "upstream.zh-CN.md"))
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", library).Output()
+	require.NoError(t, err)
+	patched := filepath.Join(t.TempDir(), "zk")
+	require.NoError(t, os.CopyFS(patched, os.DirFS(strings.TrimSpace(string(dir)))))
+	for _, patch := range patches {
+		for _, command := range [][]string{{"git", "apply", "-"}, {"go", "build", "."}} {
+			cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+			cmd.Dir, cmd.Stdin = patched, strings.NewReader(patch)
+			cmd.Env = append(os.Environ(), "GOWORK=off", "GIT_CEILING_DIRECTORIES="+filepath.Dir(patched))
+			said, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%v: %s, with\n%s", command, said, patch)
+		}
+	}
+}
+
+// diffsIn are the blocks of a page that are diffs.
+func diffsIn(t *testing.T, page string) (diffs []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, block := range strings.Split(string(text), "```diff\n")[1:] {
+		diff, _, _ := strings.Cut(block, "```")
+		diffs = append(diffs, diff)
+	}
+	return diffs
+}
