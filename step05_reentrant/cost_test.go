@@ -156,7 +156,7 @@ func TestARefusedUnlockCanBeCalledAgain(t *testing.T) {
 func TestAHolderThatIsCutOffIsToldBeforeTheNextIsLetIn(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b := locks.JoinMortal(z, "A"), locks.Join(z, "B")
+	a, b := locks.JoinMortal(z, "Ada"), locks.Join(z, "Ben")
 	held := a.Acquire().Context()
 	next := b.Start()
 	next.MustWait("A holds the lock")
@@ -164,9 +164,9 @@ func TestAHolderThatIsCutOffIsToldBeforeTheNextIsLetIn(t *testing.T) {
 	zktest.AwaitChan(z, "A to be told", held.Done())
 	require.ErrorIs(t, context.Cause(held), ErrLost)
 	require.False(t, next.Returned(), "B is inside, and A has only just been told")
-	chapter.Says(t, "A is cut off. A is told: %v", context.Cause(held))
+	chapter.Says(t, "Ada is cut off, and learns: %v", context.Cause(held))
 	next.Acquired()
-	chapter.Says(t, "then B is let in")
+	chapter.Says(t, "then Ben gets the lock")
 	next.Release()
 }
 
@@ -269,7 +269,7 @@ func TestStillBrokenAShortBreakEndsTheHold(t *testing.T) {
 	require.Equal(t, a.ID, a.SessionID(), "A's session")
 	require.Len(t, a.Queue(), 2, "znodes in the queue: A's is still there")
 	next.MustWait("A has not called Unlock")
-	chapter.Says(t, "A's connection breaks for a moment: its session lives, and its hold is lost")
+	chapter.Says(t, "Ada's connection breaks for a moment: her session lives, and her hold is lost")
 	require.ErrorIs(t, turn.Unlock(), ErrLost)
 	next.Release()
 }
@@ -354,9 +354,30 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 	next.Acquired()
 	require.NoError(t, turn.Context().Err(), "A has not been told")
 	require.Greater(t, next.Held().Token(), turn.Held().Token(), "B's token, by which a store can refuse A's late write")
-	chapter.Says(t, "A's server is cut off from the others: A and B are inside, and B's token is greater")
+	chapter.Says(t, "Ada's server is partitioned from the others: Ada and Ben hold the lock at once, and Ben's token is greater")
 	followers[0].Rejoin()
 	zktest.AwaitChan(z, "A to be told, too late", turn.Context().Done())
+}
+
+// Ben gives up while a request of his Lock is on its way. Lock returns when the answer has come, or
+// when the client gives up the line: after two thirds of the session time-out. The package leased
+// returns at once.
+func TestStillBrokenGivingUpWaitsForAnAnswer(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	locks.Join(z, "Ada").Acquire()
+	ben := locks.Join(z, "Ben")
+	slow := ben.Tap.HoldReply(wiretap.GetChildren, 1)
+	turn := ben.Start()
+	zktest.AwaitChan(z, "the answer to Ben's list", slow.Sprung())
+	turn.GiveUp()
+	require.Len(t, ben.Queue(), 2, "znodes in the queue: nobody deletes Ben's")
+	require.False(t, turn.Returned(), "Ben has given up, and his Lock has returned before the answer")
+	chapter.Says(t, "Ben gives up while his list is not answered: his Lock does not return")
+	slow.Let()
+	require.ErrorIs(t, turn.Err(), context.Canceled)
+	chapter.Says(t, "the answer arrives, and his Lock returns: %v", context.Canceled)
+	z.Await("Ben's znode to be deleted", func() bool { return len(ben.Queue()) == 1 })
 }
 
 // Readers do each other no harm, and yet they wait for one another. Step 6 lets them share.

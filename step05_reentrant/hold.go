@@ -44,11 +44,6 @@ func holdIn(ctx context.Context, l *Lock) *Hold {
 	return h
 }
 
-// Token is the fencing token. It is greater than those of all holds before on the same
-// path. A store that refuses a smaller token than it has seen is safe from a late write, once
-// it has seen the token of the next holder.
-func (h *Hold) Token() int64 { return h.token }
-
 // enter counts one more Lock inside the hold. Nobody enters a hold that is over.
 func (h *Hold) enter() error {
 	h.mu.Lock()
@@ -67,3 +62,8 @@ func (h *Hold) lost() error {
 	}
 	return nil
 }
+
+// Token is the fencing token. It is greater than those of all holds before on the same
+// path. A store that refuses a smaller token than it has seen is safe from a late write, once
+// it has seen the token of the next holder.
+func (h *Hold) Token() int64 { return h.token }

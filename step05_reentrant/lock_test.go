@@ -2,14 +2,21 @@ package reentrant
 
 import (
 	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/property"
+	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 )
 
@@ -56,6 +63,34 @@ func TestProperties(t *testing.T) {
 	property.Lacks(t, locks, property.Shared)
 }
 
+// The queue is what its own znodes are. Another lock's directory, or a number with a sign, is none.
+func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int{
+		"_c_0123456789abcdef-lock-0000000007":                     7,
+		"_c_00000000-0000-0000-0000-000000000000-lock-0000000008": 8, // Curator's, zk.Lock's
+		"_c_0123456789abcdef-lock-10000000009":                    10_000_000_009,
+	} {
+		n, ok := number(name)
+		require.True(t, ok, name)
+		require.Equal(t, want, n, name)
+	}
+	for _, name := range []string{
+		"_c_0123456789abcdef-lock-000000007",
+		"_c_0123456789abcdef-lock-+000000007",
+		"_c_0123456789abcdef-lock--000000007",
+		"_c_0123456789abcdef-lock-0000000007x",
+		"_c_0123456789abcdef-lock-",
+		"lock-0000000007",
+		"lock--000000007",
+		"block-0000000007",
+		"orders",
+	} {
+		_, ok := number(name)
+		require.False(t, ok, name)
+	}
+}
+
 // What cannot become a lock is refused at once, by an error that is short, however long the path is.
 func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
@@ -92,4 +127,136 @@ func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 
 func TestTryLock(t *testing.T) {
 	property.Holds(t, locks, property.Tries, property.TryLost)
+}
+
+// The server permits no znode below the lock's parent. Lock says so, and does not ask forever.
+func TestAParentThatMayNotBeMade(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	_, err := z.Observer().Create(z.Root+"/closed", nil, 0, zk.WorldACL(zk.PermRead))
+	require.NoError(t, err)
+	a := locks.JoinAs(z, "A", property.Seat{Path: z.Root + "/closed/locks/orders"})
+	require.ErrorIs(t, a.Start().Err(), zk.ErrNoAuth)
+}
+
+// Open returns when there is a session, and not before.
+func TestOpenWaitsForTheSession(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	tap := wiretap.New()
+	hello := tap.HoldReply(wiretap.Connect, 1)
+	opened := make(chan *Session, 1)
+	go func() {
+		session, err := Open(z.Servers(), zktest.SessionTimeout, zk.WithDialer(tap.Dial), zk.WithLogger(zktest.NoLog))
+		assert.NoError(t, err)
+		opened <- session
+	}()
+	zktest.AwaitChan(z, "the server to give a session", hello.Sprung())
+	require.Empty(t, opened, "Open has returned, and the session has not come")
+	hello.Let()
+	select {
+	case session := <-opened:
+		require.Equal(t, zk.StateHasSession, session.Conn().State())
+		session.Close()
+	case <-z.Ctx.Done():
+		t.Fatal("timed out waiting for Open to return")
+	}
+}
+
+// Somebody closes the connection, and not the Session. The holder is told, and the waiter does not
+// wait forever.
+func TestAConnectionThatIsClosedByHand(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := locks.Join(z, "A"), locks.Join(z, "B")
+	work := a.Acquire().Context()
+	waiting := b.Start()
+	waiting.MustWait("A holds the lock")
+	b.Session.Conn().Close()
+	require.ErrorIs(t, waiting.Err(), zk.ErrConnectionClosed, "B's Lock")
+	a.Session.Conn().Close()
+	zktest.AwaitChan(z, "A to be told", work.Done())
+	require.ErrorIs(t, context.Cause(work), ErrLost)
+}
+
+// A's create is carried out, and not answered. A is cut off and gives up: it does not know whether
+// there is a znode. There is one, and it must go when the line is whole again.
+func TestGivingUpWhileNobodyKnowsOfTheZnode(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	a.Acquire().Release() // makes the directory
+	slow := a.Tap.HoldReply(wiretap.Create, 1)
+	turn := a.Start()
+	zktest.AwaitChan(z, "A's create to be carried out", slow.Sprung())
+	a.Tap.Cut()
+	require.ErrorIs(t, turn.Cancel(), context.Canceled, "A's Lock, while A is cut off")
+	require.Len(t, a.Queue(), 1, "the znode that A does not know of")
+	a.Tap.Restore()
+	z.Await("A's znode to be deleted", func() bool { return len(a.Queue()) == 0 })
+	require.Equal(t, a.ID, a.SessionID(), "A's session: it is not the end of it that has deleted the znode")
+}
+
+// A waits, and gets a new session at a server that does not know yet that the old one is over: it
+// still shows A's old znode. That znode becomes the first, and A must not take it for its place.
+func TestAZnodeOfTheSessionBeforeIsNoPlaceForAWaiter(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	lines := 0
+	a := locks.JoinAs(z, "A", property.Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
+		lines++
+		return zktest.Handshake{Expired: lines == 2}.Conn(c) // A is told so, and the server keeps the session
+	})})
+	held := locks.Join(z, "the holder").Acquire()
+	waiting := a.Start()
+	waiting.MustWait("somebody holds the lock")
+	old := a.Znode()
+	a.Tap.HangUp()
+	z.Await("A to have a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+	held.Release()
+	waiting.MustWait("its old znode is the first, and does not count")
+	require.NoError(t, z.Observer().Delete(old, -1)) // as the server does in the end
+	waiting.Acquired()
+	owner, _ := z.Owner(a.Znode())
+	require.Equal(t, a.SessionID(), owner, "the session of the znode by which A holds the lock")
+	waiting.Release()
+}
+
+// A hold that is over, released or lost, is entered by nobody: also with a context that does not end.
+func TestAHoldThatIsOverIsNoReentry(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	turn := a.Acquire()
+	turn.Release()
+	_, err := a.Lock(context.WithoutCancel(turn.Context()))
+	require.ErrorIs(t, err, ErrNotHeld, "Lock inside a hold that was released")
+
+	turn = a.Acquire()
+	a.Tap.HangUp()
+	zktest.AwaitChan(z, "A to be told", turn.Context().Done())
+	_, err = a.Lock(context.WithoutCancel(turn.Context()))
+	require.ErrorIs(t, err, ErrLost, "Lock inside a hold that was lost")
+	require.ErrorIs(t, turn.Unlock(), ErrLost)
+	require.ErrorIs(t, turn.Unlock(), ErrNotHeld, "an Unlock too many")
+
+	var none *Hold
+	require.ErrorIs(t, none.Unlock(), ErrNotHeld, "Unlock of a nil hold")
+}
+
+// go vet warns of a copied lock: the copy would not know the holds of the original.
+func TestGoVetWarnsOfACopiedLock(t *testing.T) {
+	t.Parallel()
+	here, err := filepath.Abs(".")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	copies, overlay := filepath.Join(dir, "copies.go"), filepath.Join(dir, "overlay.json")
+	const code = "package reentrant\n\nfunc copies(l *Lock) { another := *l; _ = &another }\n"
+	require.NoError(t, os.WriteFile(copies, []byte(code), 0o666))
+	list, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "copies.go"): copies}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, list, 0o666))
+	said, err := exec.CommandContext(t.Context(), "go", "vet", "-copylocks", "-overlay", overlay, ".").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(said), "assignment copies lock value", "what go vet says")
 }

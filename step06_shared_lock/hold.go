@@ -44,12 +44,6 @@ func holdIn(ctx context.Context, l *RWLock) *Hold {
 	return h
 }
 
-// Token is the fencing token. A writer's is greater than those of all holds before on the
-// same path, a reader's than those of all writers before. So a store that knows who reads
-// keeps two numbers, the greatest token of a writer, and the greatest of anybody. It refuses
-// a read below the first, and a write below the second.
-func (h *Hold) Token() int64 { return h.token }
-
 // enter counts one more Lock or RLock inside the hold. Nobody enters a hold that is over, and
 // nobody enters a reader's hold to write.
 func (h *Hold) enter(k kind) error {
@@ -72,3 +66,9 @@ func (h *Hold) lost() error {
 	}
 	return nil
 }
+
+// Token is the fencing token. A writer's is greater than those of all holds before on the
+// same path, a reader's than those of all writers before. So a store that knows who reads
+// keeps two numbers, the greatest token of a writer, and the greatest of anybody. It refuses
+// a read below the first, and a write below the second.
+func (h *Hold) Token() int64 { return h.token }

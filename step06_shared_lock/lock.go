@@ -47,9 +47,9 @@ type place struct {
 	kind    kind
 }
 
-// New returns the lock whose directory is path, an absolute path below the root such as
-// /locks/orders. It sends nothing: Lock reports a bad argument. The directory's children
-// named _c_<guid>-__READ__<number> or _c_<guid>-__WRIT__<number> are the queue; others are
+// New returns the lock whose directory is path, an absolute path below the
+// root such as /locks/orders. It sends nothing: Lock reports a bad argument.
+// The directory's children named _c_<guid>-__READ__<number> or _c_<guid>-__WRIT__<number> are the queue; others are
 // ignored.
 func New(s *Session, path string) *RWLock {
 	return &RWLock{s: s, dir: path}
@@ -289,9 +289,10 @@ func isRefused(leaveErr error) bool {
 	return leaveErr != nil && !errors.Is(leaveErr, ErrLost) && !errors.Is(leaveErr, errNoAnswer)
 }
 
-// Unlock is due once for each Lock. The last one deletes the znode, and goes on until it
-// knows that the znode is gone. It waits for that no longer than the session time-out; then
-// it returns an error, and the delete goes on in the background.
+// Unlock is due once for each Lock, and the last one releases the lock.
+//
+// It deletes the znode, and goes on until it knows that the znode is gone. It waits no longer
+// than the session time-out; then it returns an error, and the delete goes on in the background.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
 // or the znode gone. After an error by which the server refuses the delete, such as
@@ -305,18 +306,20 @@ func (h *Hold) Unlock() error {
 	if h.count == 0 {
 		return failed("unlock", h.mine.node, ErrNotHeld)
 	}
-	err := h.lost()
-	if h.count == 1 {
-		h.end(ErrNotHeld) // before anybody else can get in
-		leaveErr := h.lock.leaveInTime(h.mine)
-		if isRefused(leaveErr) {
-			return failed("unlock", h.mine.node, leaveErr) // and one Unlock is still due
-		}
-		if err == nil {
-			err = leaveErr
-		}
+	if h.count > 1 {
+		h.count--
+		return failed("unlock", h.mine.node, h.lost())
+	}
+	lost := h.lost()
+	h.end(ErrNotHeld) // before anybody else can get in
+	err := h.lock.leaveInTime(h.mine)
+	if isRefused(err) {
+		return failed("unlock", h.mine.node, err) // this Unlock is still due
 	}
 	h.count--
+	if lost != nil {
+		err = lost
+	}
 	return failed("unlock", h.mine.node, err)
 }
 

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Hold is one time of having the lock, from Lock to the last Unlock. Whoever has the hold
+// Hold is one time of having the lock, from Lock to Unlock. Whoever has the hold
 // can unlock, and nobody else. It is safe for use by many goroutines.
 type Hold struct {
 	lock *Lock
 	mine place
 
 	mu    sync.Mutex
-	count int // calls to Lock without an Unlock yet
+	count int // 1, and 0 once it is released
 }
 
 func newHold(l *Lock, mine place) *Hold {

@@ -148,9 +148,9 @@ func (l *Lock) leave(mine place) error {
 }
 
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when it is called too
-// often, and ErrLost when the znode is gone: with its session, or deleted by somebody else,
-// or by an earlier Unlock whose reply was lost. After any other error Unlock can be called
-// again.
+// often, and zk.ErrNoNode when the znode is gone: with its session, or deleted by somebody
+// else, or by an earlier Unlock whose reply was lost. After any other error Unlock can be
+// called again.
 func (h *Hold) Unlock() error {
 	if h == nil {
 		return fmt.Errorf("zklock: unlock: %w", ErrNotHeld)
@@ -161,10 +161,7 @@ func (h *Hold) Unlock() error {
 		return failed("unlock", h.mine.node, ErrNotHeld)
 	}
 	err := h.lock.s.conn.Delete(h.mine.node, -1)
-	if errors.Is(err, zk.ErrNoNode) {
-		err = ErrLost
-	}
-	if err == nil || errors.Is(err, ErrLost) {
+	if err == nil || errors.Is(err, zk.ErrNoNode) {
 		h.count--
 	}
 	return failed("unlock", h.mine.node, err)

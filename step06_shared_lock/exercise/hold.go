@@ -44,12 +44,6 @@ func holdIn(ctx context.Context, l *RWLock) *Hold {
 	return h
 }
 
-// Token is the fencing token. A writer's is greater than those of all holds before on the
-// same path, a reader's than those of all writers before. So a store that knows who reads
-// keeps two numbers, the greatest token of a writer, and the greatest of anybody. It refuses
-// a read below the first, and a write below the second.
-func (h *Hold) Token() int64 { return h.token }
-
 // enter counts one more Lock or RLock inside the hold. Nobody enters a hold that is over.
 //
 // TODO 4: two readers hold the lock, and both ask to write. Whom does each of them wait for?
@@ -71,3 +65,9 @@ func (h *Hold) lost() error {
 	}
 	return nil
 }
+
+// Token is the fencing token. A writer's is greater than those of all holds before on the
+// same path, a reader's than those of all writers before. So a store that knows who reads
+// keeps two numbers, the greatest token of a writer, and the greatest of anybody. It refuses
+// a read below the first, and a write below the second.
+func (h *Hold) Token() int64 { return h.token }

@@ -1,0 +1,117 @@
+// Package stairs asks the chapter's stairs for their properties. TestTheStairs, in
+// ../stairs_test.go, makes the packages stair0 to stair7 out of the chapter, and builds this test.
+package stairs
+
+import (
+	"context"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/internal/chapter"
+	"zklock/internal/property"
+	"zklock/internal/zktest"
+	stair0 "zklock/step05_reentrant/stair0"
+	stair1 "zklock/step05_reentrant/stair1"
+	stair2 "zklock/step05_reentrant/stair2"
+	stair3 "zklock/step05_reentrant/stair3"
+	stair4 "zklock/step05_reentrant/stair4"
+	stair5 "zklock/step05_reentrant/stair5"
+	stair6 "zklock/step05_reentrant/stair6"
+	stair7 "zklock/step05_reentrant/stair7"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+// stairs are the locks, from the starter to the package itself.
+var stairs = []property.Subject{
+	lock("5.0", stair0.Open, stair0.New),
+	lock("5.1", stair1.Open, stair1.New),
+	lock("5.2", stair2.Open, stair2.New),
+	lock("5.3", stair3.Open, stair3.New),
+	lock("5.4", stair4.Open, stair4.New),
+	lock("5.5", stair5.Open, stair5.New),
+	lock("5.6", stair6.Open, stair6.New),
+	lock("5.7", stair7.Open, stair7.New),
+}
+
+func lock[S zktest.Session, H zktest.Hold, L interface {
+	Lock(context.Context) (H, error)
+	TryLock(context.Context) (H, error)
+}](
+	name string,
+	open func([]string, time.Duration, ...func(*zk.Conn)) (S, error),
+	newLock func(S, string) L,
+) property.Subject {
+	quietly := func(servers []string, timeout time.Duration, dial zk.Dialer) (S, error) {
+		return open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
+	}
+	return property.OverHolds(name, quietly, newLock)
+}
+
+// Each stair gives the lock what the stair before lacks. The first property of each is quoted in
+// the chapter.
+func TestStairs(t *testing.T) {
+	for _, c := range []struct {
+		stair int
+		gives []*property.Property
+	}{
+		{1, []*property.Property{property.LostCreateReply}},
+		{2, []*property.Property{property.OldZnode, property.LaggingServer}},
+		{3, []*property.Property{property.LostDeleteReply, property.TryLost, property.GivesUpCutOff}},
+		{4, []*property.Property{property.LocksAgain}},
+		{5, []*property.Property{property.LineBreaks, property.LostWhileWaiting}},
+		{6, []*property.Property{property.ToldOfLoss}},
+		{7, []*property.Property{property.Fenced}},
+	} {
+		for i, p := range c.gives {
+			t.Run(stairs[c.stair].Name+" "+p.String(), func(t *testing.T) {
+				t.Parallel()
+				before := asked(t, stairs[c.stair-1], p, property.No)
+				after := asked(t, stairs[c.stair], p, property.Yes)
+				if i == 0 {
+					chapter.Says(t, "stair %s  %s", stairs[c.stair-1].Name, before)
+					chapter.Says(t, "stair %s  %s", stairs[c.stair].Name, after)
+				}
+			})
+		}
+	}
+}
+
+// A name alone is worse than none: the starter has a property that the first stair loses, and the
+// second gives back.
+func TestTheFirstStairLosesAProperty(t *testing.T) {
+	t.Parallel()
+	asked(t, stairs[0], property.OldZnode, property.Yes)
+	asked(t, stairs[1], property.OldZnode, property.No)
+}
+
+// asked asks a stair for a property, and returns the line that says what was seen.
+func asked(t *testing.T, stair property.Subject, p *property.Property, want property.Verdict) string {
+	t.Helper()
+	server, err := zktest.Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := property.Check(server, stair, p)
+	line := r.String()
+	if r.Verdict != want {
+		t.Fatalf("%s: want %s: %s", stair.Name, want, line)
+	}
+	for _, v := range varying {
+		line = v.pattern.ReplaceAllString(line, v.inChapter)
+	}
+	return line
+}
+
+// varying is what differs from run to run.
+var varying = []struct {
+	pattern   *regexp.Regexp
+	inChapter string
+}{
+	{regexp.MustCompile(`_c_[0-9a-f]{16}`), "_c_<guid>"},
+	{regexp.MustCompile(`0x[0-9a-f]+`), "<id>"},
+	{regexp.MustCompile(`tokens \[[0-9 ]+\]`), "tokens […]"},
+}
