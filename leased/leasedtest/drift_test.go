@@ -1,0 +1,416 @@
+package leasedtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"zklock/leased"
+	"zklock/leased/leasedtest"
+
+	"zklock/internal/zktest"
+)
+
+func TestMain(m *testing.M) { zktest.Main(m) }
+
+// A lock is a Mutex or an RWMutex, of leased or of leasedtest.
+type lock interface {
+	Lock(context.Context) (*leased.Hold, error)
+	TryLock(context.Context) (*leased.Hold, error)
+	Queue(context.Context) ([]leased.Participant, error)
+}
+
+type sharedLock interface {
+	lock
+	RLock(context.Context) (*leased.Hold, error)
+	TryRLock(context.Context) (*leased.Hold, error)
+}
+
+// A process has a session, and one lock of each kind.
+type process struct {
+	session interface {
+		Close()
+		Done() <-chan struct{}
+		Stats() leased.Stats
+	}
+	mutex   lock
+	rwmutex sharedLock
+	lose    func(why leased.Reason)
+}
+
+// A story is told of processes over ZooKeeper and of processes in memory. It writes down what the calls have
+// returned: the two lists have to be equal.
+type story struct {
+	t    *testing.T
+	ctx  context.Context
+	join func(label string, options ...leased.Option) *process
+	says []string
+}
+
+// say writes down the result of a call.
+func (s *story) say(call string, err error) { s.says = append(s.says, call+": "+inWords(err)) }
+
+// inWords tells an error by what a caller can ask of it.
+func inWords(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	words := ""
+	for _, known := range []error{
+		leased.ErrLocked, leased.ErrNoAnswer, leased.ErrNotHeld, leased.ErrLost, leased.ErrUpgrade,
+		context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, known) {
+			words += "<" + known.Error() + ">"
+		}
+	}
+	var lost *leased.LostError
+	if errors.As(err, &lost) {
+		words += " " + string(lost.Reason)
+	}
+	if closed := "the session is closed: open another one"; strings.Contains(err.Error(), closed) {
+		words += closed
+	}
+	if words == "" {
+		return err.Error()
+	}
+	return words
+}
+
+// take calls a method that takes a lock, and writes down what it returns.
+func (s *story) take(call string, lock func(context.Context) (*leased.Hold, error), ctx context.Context) *leased.Hold {
+	s.t.Helper()
+	hold, err := lock(ctx)
+	s.say(call, err)
+	return hold
+}
+
+// begin calls such a method on a goroutine of its own, and returns when the call stands in the queue behind
+// those that stood there before. The result comes over the channel.
+func (s *story) begin(in lock, call func(context.Context) (*leased.Hold, error), ctx context.Context) <-chan result {
+	s.t.Helper()
+	before := len(s.queue(in))
+	results := make(chan result, 1)
+	go func() {
+		hold, err := call(ctx)
+		results <- result{hold, err}
+	}()
+	s.await("one more in the queue", func() bool { return len(s.queue(in)) == before+1 })
+	return results
+}
+
+type result struct {
+	hold *leased.Hold
+	err  error
+}
+
+// end waits for the result of begin, and writes it down.
+func (s *story) end(call string, results <-chan result) *leased.Hold {
+	s.t.Helper()
+	select {
+	case r := <-results:
+		s.say(call, r.err)
+		return r.hold
+	case <-s.ctx.Done():
+		require.Fail(s.t, "timed out", "waiting for %s to return", call)
+		return nil
+	}
+}
+
+// waits writes down whether a call has not returned yet.
+func (s *story) waits(call string, results <-chan result) {
+	s.say(fmt.Sprintf("%s waits %t", call, len(results) == 0), nil)
+}
+
+func (s *story) await(what string, cond func() bool) {
+	s.t.Helper()
+	for !cond() {
+		require.NoError(s.t, s.ctx.Err(), "waiting for %s", what)
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// queue returns the queue in words.
+func (s *story) queue(in lock) (words []string) {
+	s.t.Helper()
+	participants, err := in.Queue(s.ctx)
+	require.NoError(s.t, err)
+	for _, p := range participants {
+		require.WithinDuration(s.t, time.Now(), p.Since, time.Hour)
+		words = append(words, fmt.Sprintf("%s reads %t holds %t", p.Label, p.Reads, p.Holds))
+	}
+	return words
+}
+
+// context writes down why a hold's context has ended, if it has.
+func (s *story) context(hold *leased.Hold) {
+	s.say("the hold's context", context.Cause(hold.Context(s.ctx)))
+}
+
+// told waits until the holder is told of a loss, and writes down why.
+func (s *story) told(hold *leased.Hold) {
+	s.t.Helper()
+	s.await("the holder to be told", func() bool { return hold.Context(s.ctx).Err() != nil })
+	s.context(hold)
+}
+
+// The table of calls.
+var stories = map[string]func(*story){
+	"one after the other": func(s *story) {
+		a, b, c := s.join("a"), s.join("b"), s.join("c")
+		first := s.take("a", a.mutex.Lock, s.ctx)
+		s.context(first)
+		s.take("b tries", b.mutex.TryLock, s.ctx)
+		second := s.begin(b.mutex, b.mutex.Lock, s.ctx)
+		third := s.begin(c.mutex, c.mutex.Lock, s.ctx)
+		s.says = append(s.says, s.queue(c.mutex)...)
+		s.waits("b", second)
+		s.say("a unlocks", first.Unlock())
+		s.context(first)
+		next := s.end("b", second)
+		s.waits("c", third)
+		s.say(fmt.Sprintf("the token is greater: %t", next.Token() > first.Token()), nil)
+		s.say("b unlocks", next.Unlock())
+		s.say("c unlocks", s.end("c", third).Unlock())
+		s.say("a tries, and unlocks", s.take("a tries", a.mutex.TryLock, s.ctx).Unlock())
+		s.say("Unlock too many", first.Unlock())
+		s.says = append(s.says, s.queue(c.mutex)...)
+	},
+	"a lock within the lock": func(s *story) {
+		a := s.join("a")
+		hold := s.take("a", a.mutex.Lock, s.ctx)
+		inner := s.take("a within", a.mutex.Lock, hold.Context(s.ctx))
+		s.take("a within, by another lock", a.rwmutex.TryLock, hold.Context(s.ctx))
+		s.say(fmt.Sprintf("the same hold: %t", hold == inner), nil)
+		s.say("inner Unlock", inner.Unlock())
+		s.context(hold)
+		s.say("outer Unlock", hold.Unlock())
+		s.take("a with the context of a hold that has ended", a.mutex.Lock, hold.Context(s.ctx))
+	},
+	"who gives up": func(s *story) {
+		a, b := s.join("a"), s.join("b")
+		hold := s.take("a", a.mutex.Lock, s.ctx)
+		ctx, cancel := context.WithCancel(s.ctx)
+		waiting := s.begin(b.mutex, b.mutex.Lock, ctx)
+		s.say(fmt.Sprintf("waiting: %d", b.session.Stats().Waiting), nil)
+		cancel()
+		s.end("b gives up", waiting)
+		s.await("b to leave the queue", func() bool { return len(s.queue(a.mutex)) == 1 })
+		s.take("b with a context that has ended", b.mutex.Lock, ctx)
+		_, err := b.mutex.Queue(ctx)
+		s.say("the queue with a context that has ended", err)
+		s.say("a unlocks", hold.Unlock())
+	},
+	"readers and writers": func(s *story) {
+		a, b, c := s.join("a"), s.join("b"), s.join("c")
+		one := s.take("a reads", a.rwmutex.RLock, s.ctx)
+		two := s.take("b reads", b.rwmutex.TryRLock, s.ctx)
+		s.take("a wants to write within", a.rwmutex.Lock, one.Context(s.ctx))
+		s.take("c tries to write", c.rwmutex.TryLock, s.ctx)
+		writing := s.begin(c.rwmutex, c.rwmutex.Lock, s.ctx)
+		s.take("a tries to read behind the writer", a.rwmutex.TryRLock, s.ctx)
+		behind := s.begin(a.rwmutex, a.rwmutex.RLock, s.ctx)
+		s.says = append(s.says, s.queue(a.rwmutex)...)
+		s.say("a unlocks", one.Unlock())
+		s.waits("c", writing)
+		s.say("b unlocks", two.Unlock())
+		writer := s.end("c writes", writing)
+		s.waits("a", behind)
+		s.say("c unlocks, having read within", s.take("c reads within", c.rwmutex.RLock, writer.Context(s.ctx)).Unlock())
+		s.say("c unlocks", writer.Unlock())
+		s.say("a unlocks", s.end("a reads", behind).Unlock())
+	},
+	"a Mutex does not see an RWMutex": func(s *story) {
+		a, b := s.join("a"), s.join("b")
+		one, other := s.take("a", a.mutex.Lock, s.ctx), s.take("b", b.rwmutex.TryLock, s.ctx)
+		s.say("unlock", errors.Join(one.Unlock(), other.Unlock()))
+	},
+	"told of a loss, and the others wait for Unlock": func(s *story) {
+		a, b := s.join("a", leased.WithoutLease()), s.join("b") // so the session outlives the loss
+		hold := s.take("a", a.mutex.Lock, s.ctx)
+		waiting := s.begin(b.mutex, b.mutex.Lock, s.ctx)
+		a.lose(leased.ReasonDisconnected)
+		s.told(hold)
+		s.take("a within", a.mutex.Lock, hold.Context(context.WithoutCancel(hold.Context(s.ctx))))
+		s.waits("b", waiting)
+		s.say("a unlocks", hold.Unlock())
+		s.say("b unlocks", s.end("b", waiting).Unlock())
+		s.say("a unlocks", s.take("a, once more", a.mutex.Lock, s.ctx).Unlock())
+		s.say(fmt.Sprintf("lost: %v", a.session.Stats().Lost), nil)
+	},
+	"expired": func(s *story) {
+		a, b := s.join("a"), s.join("b")
+		hold := s.take("a", a.mutex.Lock, s.ctx)
+		waiting := s.begin(b.mutex, b.mutex.Lock, s.ctx)
+		a.lose(leased.ReasonExpired)
+		s.told(hold)
+		next := s.end("b, before a has called Unlock", waiting)
+		s.say("a unlocks", hold.Unlock())
+		s.say("b unlocks", next.Unlock())
+		s.say("a unlocks", s.take("a, once more", a.mutex.Lock, s.ctx).Unlock())
+		s.say(fmt.Sprintf("lost: %v", a.session.Stats().Lost), nil)
+	},
+	"a znode that was deleted": func(s *story) {
+		a, b := s.join("a"), s.join("b")
+		hold := s.take("a", a.mutex.Lock, s.ctx)
+		waiting := s.begin(b.mutex, b.mutex.Lock, s.ctx)
+		a.lose(leased.ReasonDeleted)
+		next := s.end("b, before a has called Unlock", waiting)
+		s.context(hold)
+		s.say("a unlocks", hold.Unlock())
+		s.say("b unlocks", next.Unlock())
+	},
+	"closed": func(s *story) {
+		a, b := s.join("a"), s.join("b")
+		hold := s.take("a", a.mutex.Lock, s.ctx)
+		waiting := s.begin(b.mutex, b.mutex.Lock, s.ctx)
+		behind := s.begin(a.mutex, a.mutex.Lock, s.ctx)
+		a.session.Close()
+		s.told(hold)
+		s.end("a, that waited", behind)
+		next := s.end("b, before a has called Unlock", waiting)
+		s.say("a unlocks", hold.Unlock())
+		s.take("a, closed", a.mutex.Lock, s.ctx)
+		_, err := a.mutex.Queue(s.ctx)
+		s.say("the queue, closed", err)
+		<-a.session.Done()
+		s.say("b unlocks", next.Unlock())
+	},
+}
+
+// What leasedtest answers is what leased answers over a real server. Over ZooKeeper each story is told of
+// another path.
+func TestLeasedtestAnswersAsLeasedDoes(t *testing.T) {
+	t.Parallel()
+	for name, tell := range stories {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			z := zktest.New(t)
+			real := &story{t: t, ctx: z.Ctx, join: func(label string, options ...leased.Option) *process {
+				return overZooKeeper(t, z, label, options...)
+			}}
+			tell(real)
+			var servers leasedtest.Servers
+			fake := &story{t: t, ctx: z.Ctx, join: func(label string, _ ...leased.Option) *process {
+				return inMemory(&servers, label)
+			}}
+			tell(fake)
+			require.Equal(t, real.says, fake.says, "expected: over ZooKeeper; actual: in memory")
+		})
+	}
+}
+
+func inMemory(servers *leasedtest.Servers, label string) *process {
+	s := servers.Open(label)
+	return &process{
+		session: s,
+		mutex:   leasedtest.NewMutex(s, "/locks/orders"),
+		rwmutex: leasedtest.NewRWMutex(s, "/locks/orders"),
+		lose:    s.Lose,
+	}
+}
+
+func overZooKeeper(t *testing.T, z *zktest.Zoo, label string, options ...leased.Option) *process {
+	var s *leased.Session
+	client := z.ConnectWith(label, func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		var err error
+		s, err = leased.Open(z.Ctx, z.Servers(), zktest.SessionTimeout,
+			append(options, leased.WithDialer(dial), leased.WithLabel(label))...)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.Conn(), s.Close, nil
+	})
+	path := z.Root + "/orders"
+	return &process{
+		session: s,
+		mutex:   leased.NewMutex(s, path),
+		rwmutex: leased.NewRWMutex(s, path),
+		lose: func(why leased.Reason) {
+			switch why {
+			case leased.ReasonDisconnected:
+				client.Tap.HangUp()
+			case leased.ReasonExpired:
+				z.EndSession(client)
+			case leased.ReasonDeleted:
+				queue, err := leased.NewMutex(s, path).Queue(z.Ctx)
+				require.NoError(t, err)
+				require.NoError(t, z.Observer().Delete(queue[0].Znode, -1))
+			}
+		},
+	}
+}
+
+// What leased can do, leasedtest can do, but for what needs a connection.
+func TestLeasedtestHasTheMethodsOfLeased(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		real, fake any
+		missing    []string // in leasedtest
+		more       []string // in leasedtest
+	}{
+		{&leased.Mutex{}, &leasedtest.Mutex{}, nil, nil},
+		{&leased.Cohort{}, &leasedtest.Mutex{}, nil, nil},
+		{&leased.RWMutex{}, &leasedtest.RWMutex{}, nil, nil},
+		{&leased.Session{}, &leasedtest.Session{}, []string{"Conn"}, []string{"Lose"}},
+	} {
+		real, fake := methods(c.real), methods(c.fake)
+		for _, name := range c.missing {
+			delete(real, name)
+		}
+		for _, name := range c.more {
+			delete(fake, name)
+		}
+		require.Equal(t, real, fake, "methods of %T, and of %T", c.real, c.fake)
+	}
+}
+
+// methods are the exported methods, each with its parameters and results.
+func methods(of any) map[string]string {
+	all := map[string]string{}
+	for i := range reflect.TypeOf(of).NumMethod() {
+		method := reflect.TypeOf(of).Method(i)
+		var in []string
+		for j := 1; j < method.Type.NumIn(); j++ { // 0 is the receiver
+			in = append(in, method.Type.In(j).String())
+		}
+		var out []string
+		for j := range method.Type.NumOut() {
+			out = append(out, method.Type.Out(j).String())
+		}
+		all[method.Name] = fmt.Sprint(in, out)
+	}
+	return all
+}
+
+// Each reason of leased can be given to Lose, and is the cause of the hold's end; but of a znode that was
+// deleted Unlock alone tells.
+func TestLoseForEachReason(t *testing.T) {
+	t.Parallel()
+	reasons := []leased.Reason{
+		leased.ReasonLeaseOver, leased.ReasonExpired, leased.ReasonClosed, leased.ReasonDeleted, leased.ReasonDisconnected,
+	}
+	for _, why := range reasons {
+		var servers leasedtest.Servers
+		s := servers.Open("a")
+		hold, err := leasedtest.NewMutex(s, "/locks/orders").Lock(t.Context())
+		require.NoError(t, err)
+		s.Lose(why)
+		var lost *leased.LostError
+		told := errors.As(context.Cause(hold.Context(t.Context())), &lost)
+		require.Equal(t, why != leased.ReasonDeleted, told, "told of %q", why)
+		require.ErrorAs(t, hold.Unlock(), &lost)
+		require.Equal(t, why, lost.Reason)
+	}
+	slices.Sort(reasons)
+	require.Len(t, slices.Compact(reasons), 5)
+	require.Panics(t, func() { new(leasedtest.Servers).Open("a").Lose("a whim") })
+}

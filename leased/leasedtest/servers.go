@@ -1,0 +1,234 @@
+package leasedtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"zklock/leased"
+	"zklock/leased/internal/inmemory"
+)
+
+// Servers stand for the servers of one ZooKeeper: locks exclude one another if their sessions were opened on
+// the same Servers. The zero value can be used.
+type Servers struct {
+	mu      sync.Mutex
+	lines   map[lineName]*line
+	changes int64         // of all lines
+	changed chan struct{} // is closed at the next change; nil if nobody waits for it
+}
+
+// lineName names a line. Locks of different kinds on one path do not see each other.
+type lineName struct {
+	path   string
+	shared bool // of an RWMutex
+}
+
+// line is the queue of one lock.
+type line struct {
+	places     []*place
+	lastChange int64
+}
+
+// place is one place in a line.
+type place struct {
+	s      *Session
+	number int64
+	since  time.Time
+	reads  bool
+	holds  bool
+	gone   leased.Reason // why it is in the line no more, if Unlock did not do it
+}
+
+// queue is a lock, as one session sees it.
+type queue struct {
+	s  *Session
+	at lineName
+}
+
+// session is nil for a lock without one: leased refuses that.
+func (q queue) session() *leased.Session {
+	if q.s == nil {
+		return nil
+	}
+	return q.s.session
+}
+
+// take is Lock, RLock, TryLock and TryRLock.
+func (q queue) take(ctx context.Context, reads, mayWait bool) (*leased.Hold, error) {
+	stand := func() (inmemory.Place, error) { return q.stand(ctx, reads, mayWait) }
+	return door.Take(ctx, q.session(), q.at.path, reads, q.at.shared, stand)
+}
+
+// stand joins the line and waits until nobody is left to wait for.
+func (q queue) stand(ctx context.Context, reads, mayWait bool) (inmemory.Place, error) {
+	z := q.s.servers
+	mine := &place{s: q.s, reads: reads}
+	z.join(q.at, mine)
+	for {
+		letIn, before, changed := z.look(q.at, mine)
+		if before == nil {
+			return letIn, nil
+		}
+		if !mayWait {
+			_ = z.leave(q.at, mine)
+			return letIn, fmt.Errorf("%w: %s", leased.ErrLocked, before.s.label)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			_ = z.leave(q.at, mine)
+			return letIn, door.GivenUp(ctx, q.session(), before.s.label)
+		case <-q.s.Done():
+			_ = z.leave(q.at, mine)
+			return letIn, zk.ErrClosing
+		}
+	}
+}
+
+func (z *Servers) join(at lineName, mine *place) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.append(at, mine)
+}
+
+// append puts a place at the end of the line. The caller has z.mu.
+func (z *Servers) append(at lineName, mine *place) {
+	if z.lines == nil {
+		z.lines = map[lineName]*line{}
+	}
+	if z.lines[at] == nil {
+		z.lines[at] = &line{}
+	}
+	z.lines[at].places = append(z.lines[at].places, mine)
+	z.change(at)
+	mine.number, mine.since, mine.gone = z.changes, time.Now(), ""
+}
+
+// look returns the place that mine has to wait for. If there is none, mine holds the lock from now on.
+func (z *Servers) look(at lineName, mine *place) (letIn inmemory.Place, before *place, changed <-chan struct{}) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if mine.gone != "" {
+		z.append(at, mine) // the session has expired: once more, from the end
+	}
+	l := z.lines[at]
+	before = l.before(mine)
+	if before == nil {
+		mine.holds = true
+		letIn = inmemory.Place{
+			Token:   l.lastChange,
+			Lease:   door.Lease(mine.s.session),
+			Release: func() error { return z.leave(at, mine) },
+		}
+		return letIn, nil, nil
+	}
+	if z.changed == nil {
+		z.changed = make(chan struct{})
+	}
+	return letIn, before, z.changed
+}
+
+// before returns the last place that mine has to wait for, nil if there is none.
+func (l *line) before(mine *place) (before *place) {
+	for _, other := range l.places {
+		if other == mine {
+			break
+		}
+		bothRead := other.reads && mine.reads
+		if !bothRead {
+			before = other
+		}
+	}
+	return before
+}
+
+// participants is Queue.
+func (q queue) participants(ctx context.Context) (found []leased.Participant, err error) {
+	if err := door.MayList(ctx, q.session(), q.at.path); err != nil {
+		return nil, err
+	}
+	z := q.s.servers
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	l := z.lines[q.at]
+	if l == nil {
+		return nil, nil
+	}
+	for _, p := range l.places {
+		found = append(found, leased.Participant{
+			Znode: fmt.Sprintf("%s/%010d", q.at.path, p.number),
+			Label: p.s.label,
+			Since: p.since,
+			Reads: p.reads,
+			Holds: l.before(p) == nil,
+		})
+	}
+	return found, nil
+}
+
+// leave takes a place out of its line. The error says that it was gone before.
+func (z *Servers) leave(at lineName, mine *place) error {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if mine.gone != "" {
+		return door.Lost(mine.gone)
+	}
+	z.remove(at, leased.ReasonClosed, func(p *place) bool { return p == mine })
+	return nil
+}
+
+// expire tells the holders of a session that it has expired, and then lets others in.
+func (z *Servers) expire(s *Session) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	door.LoseHolds(s.session, leased.ReasonExpired)
+	z.removeIn(leased.ReasonExpired, func(p *place) bool { return p.s == s })
+}
+
+// close takes all places of a closed session out of their lines.
+func (z *Servers) close(s *Session) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.removeIn(leased.ReasonClosed, func(p *place) bool { return p.s == s })
+}
+
+// deleteHolders takes the places of a session that hold a lock out of their lines.
+func (z *Servers) deleteHolders(s *Session) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.removeIn(leased.ReasonDeleted, func(p *place) bool { return p.s == s && p.holds })
+}
+
+// removeIn takes such places out of all lines. The caller has z.mu.
+func (z *Servers) removeIn(why leased.Reason, such func(*place) bool) {
+	for at := range z.lines {
+		z.remove(at, why, such)
+	}
+}
+
+// remove takes places out of a line. The caller has z.mu.
+func (z *Servers) remove(at lineName, why leased.Reason, such func(*place) bool) {
+	l := z.lines[at]
+	for _, p := range l.places {
+		if such(p) {
+			p.gone = why
+		}
+	}
+	l.places = slices.DeleteFunc(l.places, such)
+	z.change(at)
+}
+
+// change counts a change of a line, and wakes all who wait. The caller has z.mu.
+func (z *Servers) change(at lineName) {
+	z.changes++
+	z.lines[at].lastChange = z.changes
+	if z.changed != nil {
+		close(z.changed)
+		z.changed = nil
+	}
+}

@@ -1,0 +1,120 @@
+package leased
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Participant is a client in a lock's queue, as its znode shows it: it holds the lock, or it waits.
+type Participant struct {
+	Znode string    // its path
+	Label string    // its data: see WithLabel
+	Since time.Time // when it was created, by the servers' clock
+	Reads bool      // it was created by RLock or TryRLock
+
+	// Holds tells that nobody stands before it whom it has to wait for. It may not know it yet: it
+	// learns that from its server.
+	Holds bool
+}
+
+// Queue returns who holds the lock and who waits for it, in the order in which they are served. It costs
+// a list, and a read for each of them.
+//
+// This is what our server knows: a server that lags behind may leave out who has just come, and show who has
+// just left. So it is for people and for metrics. Whether the lock can be had, TryLock tells.
+//
+// Queue waits for the servers' answers until ctx ends.
+func (m *Mutex) Queue(ctx context.Context) ([]Participant, error) { return m.q.participants(ctx) }
+
+// Queue is the Queue of a Mutex. Several readers can hold the lock.
+func (m *RWMutex) Queue(ctx context.Context) ([]Participant, error) { return m.q.participants(ctx) }
+
+// Queue is the Queue of a Mutex. Of all goroutines of one process it shows one znode.
+func (c *Cohort) Queue(ctx context.Context) ([]Participant, error) { return c.q.participants(ctx) }
+
+func (q *queue) participants(ctx context.Context) ([]Participant, error) {
+	if q == nil {
+		return nil, errors.New("leased: a lock that is the zero value: make it with NewMutex, NewRWMutex or NewCohort")
+	}
+	if err := check(ctx, q.s, q.dir); err != nil {
+		return nil, err
+	}
+	t := &try{s: q.s, ctx: ctx}
+	if ctx.Err() != nil {
+		return nil, failed("list the queue of", q.dir, whyEnded(ctx))
+	}
+	found, err := doOrGiveUp(t, func() ([]Participant, error) { return q.readAll(t) }, func([]Participant) {})
+	return found, failed("list the queue of", q.dir, err)
+}
+
+// readAll lists the queue, and reads each of its znodes.
+func (q *queue) readAll(t *try) ([]Participant, error) {
+	conn := q.s.Conn()
+	var names []string
+	err := q.s.untilAnswered(t, func() (err error) {
+		names, _, err = conn.Children(q.dir)
+		return err
+	})
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil // not even the directory is there
+	}
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		_, _, inQueue := q.number(name)
+		return !inQueue
+	})
+	slices.SortFunc(names, func(a, b string) int {
+		numberOfA, _, _ := q.number(a)
+		numberOfB, _, _ := q.number(b)
+		return cmp.Compare(numberOfA, numberOfB)
+	})
+
+	var found []Participant
+	writerBefore := false
+	for _, name := range names {
+		path := q.dir + "/" + name
+		var label []byte
+		var stat *zk.Stat
+		err := q.s.untilAnswered(t, func() (err error) {
+			label, stat, err = conn.Get(path)
+			return err
+		})
+		if errors.Is(err, zk.ErrNoNode) {
+			continue // it has left meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		_, k, _ := q.number(name)
+		reads := k == read
+		isFirst := len(found) == 0
+		found = append(found, Participant{
+			Znode: path,
+			Label: string(label),
+			Since: time.UnixMilli(stat.Ctime),
+			Reads: reads,
+			Holds: isFirst || reads && !writerBefore,
+		})
+		writerBefore = writerBefore || !reads
+	}
+	return found, nil
+}
+
+// untilAnswered makes a request again until it is answered, or until the call gives up.
+func (s *Session) untilAnswered(t *try, request func() error) error {
+	for t.ctx.Err() == nil {
+		err := request()
+		if !s.canRetry(err) {
+			return err
+		}
+		pause()
+	}
+	return t.whyEnded()
+}
