@@ -28,7 +28,7 @@ func Example() {
 	defer conn.Close()
 
 	lock := predecessorwatch.New(conn, orders)
-	if err := lock.Lock(ctx); err != nil { // waits while another worker holds the lock
+	if err := lock.Lock(ctx); err != nil { // waits for its turn
 		log.Fatal(err)
 	}
 	ship(17)

@@ -17,6 +17,9 @@ func (rec *Recording) PrintScore(w io.Writer) {
 	fmt.Fprintf(w, "zklock, the tour: one lock, step by step, and what stands beside it\n\n")
 	fmt.Fprintf(w, "  on    %s\n", rec.Origin)
 	fmt.Fprintf(w, "  date  %s, measured within %.0f s\n\n", rec.date(), rec.Took.Seconds())
+	if len(rec.measured("3w")) > 0 {
+		fmt.Fprintf(w, "Step 3w is NewWatched of step 3: a watch, and no queue.\n\n")
+	}
 
 	const label = 38
 	width := min(12, (screen-label)/len(rec.Locks))
