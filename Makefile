@@ -24,7 +24,7 @@ help: ## this list: a command's variables stand below it, as in make exercise ST
 
 ##@ Begin here
 
-tour: ready labready ## all steps side by side, measured, and a page to look at
+tour: soon ready labready ## all steps side by side, measured, and a page to look at
 ## STEPS=3,4        these steps only
 ## WAITERS=200      how many wait in the largest crowd; else 1000
 ## MATRIX=1         in place of that: which lock has which property, with the evidence
@@ -32,7 +32,7 @@ tour: ready labready ## all steps side by side, measured, and a page to look at
 ## PAGE=tour.html   where the page goes; else out/tour.html
 	@$(call lab,tour) $(call flags,STEPS WAITERS PAGE OPEN) $(if $(MATRIX),matrix)
 
-play: ready labready ## a page to play with the locks: real clients, a real server
+play: soon ready labready ## a page to play with the locks: real clients, a real server
 ## SERVERS=3        three servers, which can fail, too
 ## LESSON=3         begins with lesson 3
 ## LEFT=3 RIGHT=4   the locks side by side: a step, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine
@@ -51,7 +51,7 @@ hint: home ## the next hint, more direct each time
 ## STEP=4           which exercise; else the first that is not done
 	@go run ./internal/cmd/exercise hint $(STEP)
 
-explore: ready labready ## every order of a few clients' requests, and a fault anywhere
+explore: soon ready labready ## every order of a few clients' requests, and a fault anywhere
 ## STEP=4           which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine; else step 4
 ## CLIENTS=3        how many clients; else 2
 ## READERS=1        how many of them read, in step 6; else none
@@ -104,6 +104,9 @@ CHECK = go vet ./... && go run $(STATICCHECK) ./... && go test $(RACE) -vet=off 
 # and the stairs of step 5's chapter.
 LATER = ^TestTheExercise$$|^TestTheStairs$$
 
+soon: # a first line within a second: what is built, and started, says nothing for a while
+	@echo "make $(GOAL): builds its program, and starts a ZooKeeper of its own (half a minute the first time)"
+
 ready: home # the modules in silence, so that what is installed stands in the first line
 	@go list -m >/dev/null || { GOWORK=off go list -m >/dev/null 2>&1 || echo "This needs Go 1.25 or newer: https://go.dev/dl/"; exit 1; }
 	@go mod download || { $(NO_MODULES); exit 1; }
@@ -121,4 +124,4 @@ NO_MODULES = echo 'Go could not fetch the modules. If its usual proxy is out of 
 	echo "  go env -w GOPROXY=https://goproxy.cn,direct"; \
 	echo 'Other mirrors, and what to do without a network: docs/workshop.md'
 
-.PHONY: help tour play test exercise hint explore zk check bench storm book ready labready home
+.PHONY: help soon tour play test exercise hint explore zk check bench storm book ready labready home

@@ -46,6 +46,8 @@ func (s *service) do(c command) error {
 			return fmt.Errorf("there are the lessons 1 to %d", len(lessons))
 		}
 		return s.learn(c.N)
+	case "sweep":
+		return s.sweeps(c.N)
 	case "pace":
 		if !slices.Contains([]string{real, slow, paused, step, onward}, c.Pace) {
 			return fmt.Errorf("there is no pace %q", c.Pace)

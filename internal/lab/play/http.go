@@ -121,6 +121,8 @@ func (s *service) reads(w http.ResponseWriter, r *http.Request) {
 func (s *service) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	told := &reader{told: stage.Nothing()}
+	s.opens(1)
+	defer s.opens(-1)
 	for tick := time.Tick(25 * time.Millisecond); ; {
 		if news := s.news(told); news != "" {
 			fmt.Fprintf(w, "data: %s\n\n", news)
@@ -134,6 +136,13 @@ func (s *service) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// opens notes that a page has been opened, or closed.
+func (s *service) opens(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages += n
 }
 
 func (s *service) command(w http.ResponseWriter, r *http.Request) {

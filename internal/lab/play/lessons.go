@@ -17,6 +17,7 @@ type lesson struct {
 	Question  lang.Text `json:"question"`
 	Situation lang.Text `json:"situation"`
 	Tasks     []task    `json:"tasks"`
+	Guess     guess     `json:"guess"`
 
 	left, right string
 	clients     int
@@ -24,6 +25,29 @@ type lesson struct {
 	scene       []string // how the clients are when they have come of it: then the task appears
 	pace        string   // from then on
 }
+
+// A guess is asked for before a task, and stands beside what was measured at the lesson's end.
+type guess struct {
+	Text lang.Text `json:"text"`
+	Kind string    `json:"kind"` // a number, the client that is next, or whether a write is accepted
+	At   int       `json:"at"`   // the task
+
+	measured func(b *side) int
+}
+
+// The kinds of guesses.
+const (
+	guessNumber = "number"
+	guessNext   = "next"  // a client, or nobody: -1
+	guessWrite  = "write" // 1: it is accepted, 0: it is not
+)
+
+// holder is the client that holds the lock; nobody: -1.
+func holder(b *side) int {
+	return slices.IndexFunc(b.clients, func(c *contender) bool { return c.Is == client.Holds })
+}
+
+func notified(b *side) int { return b.Counters().Notifications }
 
 // A task asks for one button, or for a wait. It is done when something is so on each stage.
 type task struct {
@@ -51,6 +75,11 @@ var lessons = []lesson{
 		moves:   slices.Repeat([]string{"lock"}, 4),
 		scene:   []string{"holds", "waits", "waits", "waits"},
 		pace:    real,
+		Guess: guess{
+			Text: text("Before you press: who holds the lock when the session of client 0 has ended?",
+				"先猜：客户端 0 的会话结束以后，谁持有锁？"),
+			Kind: guessNext, At: 0, measured: holder,
+		},
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
@@ -81,6 +110,11 @@ var lessons = []lesson{
 		moves:   slices.Repeat([]string{"lock"}, 4),
 		scene:   []string{"holds", "waits", "waits", "waits"},
 		pace:    real,
+		Guess: guess{
+			Text: text("Before you press: who holds the lock when the session of client 0 has ended?",
+				"先猜：客户端 0 的会话结束以后，谁持有锁？"),
+			Kind: guessNext, At: 0, measured: holder,
+		},
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
@@ -114,9 +148,14 @@ var lessons = []lesson{
 		moves:   slices.Repeat([]string{"lock"}, 11),
 		scene:   append([]string{"holds"}, slices.Repeat([]string{"waits"}, 10)...),
 		pace:    slow,
+		Guess: guess{
+			Text: text("Your guess: how many clients are notified?",
+				"你猜：有多少个客户端会收到通知？"),
+			Kind: guessNumber, At: 0, measured: notified,
+		},
 		Tasks: []task{
-			{Text: text("Guess how many clients will be notified in each step. Then unlock client 0.",
-				"先猜一猜：两步各有多少个客户端会收到通知？然后让客户端 0 解锁。"), Do: "unlock", Moment: "notified",
+			{Text: text("Unlock client 0.",
+				"让客户端 0 解锁。"), Do: "unlock", Moment: "notified",
 				done: func(b *side) bool { return b.are("idle", "holds") && b.Quiet() },
 				seen: func(b *side) lang.Text {
 					return lang.Of("%s, %s. Only client 1 could go on: it holds the lock now.",
@@ -139,6 +178,11 @@ var lessons = []lesson{
 		moves:   []string{"lock", "losecreate"},
 		scene:   []string{"holds", "idle", "idle"},
 		pace:    slow,
+		Guess: guess{
+			Text: text("Your guess: who holds the lock then?",
+				"你猜：那时谁持有锁？"),
+			Kind: guessNext, At: 2, measured: holder,
+		},
 		Tasks: []task{
 			{Text: text("Lock client 1. The reply to its create is lost.",
 				"让客户端 1 加锁。它的 create 的应答会丢失。"), Do: "lock", Client: 1, Moment: "lost",
@@ -195,6 +239,16 @@ var lessons = []lesson{
 		moves:   []string{"lock", "lock", "stop"},
 		scene:   []string{"stopped, believes it holds", "waits"},
 		pace:    real,
+		Guess: guess{
+			Text: text("Your guess: does the store accept the late write?",
+				"你猜：存储会接受这次迟到的写入吗？"),
+			Kind: guessWrite, At: 3, measured: func(b *side) int {
+				if b.Store.Log[0].OK {
+					return 1
+				}
+				return 0
+			},
+		},
 		Tasks: []task{
 			{Text: text("Wait until the server ends the session of client 0, of which it hears nothing any more.",
 				"服务器再也收不到客户端 0 的消息：等它结束客户端 0 的会话。"), done: holds(1),
@@ -231,6 +285,11 @@ var lessons = []lesson{
 			"客户端 0、1、2 在读，客户端 3 等着写，客户端 4 等着读。"),
 		left: "6", clients: 5, moves: []string{"read", "read", "read", "lock", "read"},
 		scene: []string{"reads", "reads", "reads", "waits", "waits"}, pace: slow,
+		Guess: guess{
+			Text: text("Your guess: how many clients are notified when the writer releases?",
+				"你猜：写者释放时，有多少个客户端会收到通知？"),
+			Kind: guessNumber, At: 3, measured: notified,
+		},
 		Tasks: []task{
 			{Text: text("Unlock client 0, which reads.",
 				"让正在读的客户端 0 解锁。"), Do: "unlock",
@@ -301,6 +360,8 @@ type course struct {
 	Begun  bool          `json:"begun"` // it lies
 	Done   int           `json:"done"`  // tasks
 	Seen   [][]lang.Text `json:"seen"`  // of each task that is done: on each board
+
+	Measured []int `json:"measured"` // at its end, on each board: what was to be guessed
 }
 
 // guide notes what is done of a lesson.
@@ -312,7 +373,8 @@ func (s *service) guide() {
 		return
 	}
 	t := lessons[c.Lesson-1].Tasks[c.Done]
-	seen := []lang.Text{}
+	seen, measured := []lang.Text{}, []int{}
+	isLast := c.Done == len(lessons[c.Lesson-1].Tasks)-1
 	for _, b := range s.laid() {
 		if len(b.clients) < lessons[c.Lesson-1].clients || !t.done(b) {
 			return
@@ -320,10 +382,16 @@ func (s *service) guide() {
 		if t.seen != nil {
 			seen = append(seen, t.seen(b))
 		}
+		if isLast {
+			measured = append(measured, lessons[c.Lesson-1].Guess.measured(b))
+		}
 	}
 	if s.course.Begun && s.course.Lesson == c.Lesson { // no other lesson was chosen while the server was asked
 		s.course.Done++
 		s.course.Seen = append(s.course.Seen, seen)
+		if isLast {
+			s.course.Measured = measured
+		}
 	}
 }
 

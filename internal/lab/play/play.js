@@ -269,7 +269,7 @@ const boards = [new Board(0), new Board(1)];
 const service = JSON.parse($("choice").textContent); // locks, lessons, called, max; and then pace, rests, held, course, servers
 const RENDERS = 100; // milliseconds between two that are not alone
 const LISTED = 5; // znodes of the queue that are named
-let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, learned = false, led = "", located = "";
+let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, learned = false, awaited = 0, led = "", located = "";
 
 function take({ left, right, now, ...rest }) {
   Object.assign(service, rest);
@@ -286,17 +286,22 @@ function soon() {
   setTimeout(render, Math.max(0, rendered + RENDERS - performance.now()));
 }
 
-// wish asks once for the locks that the address names.
+// wish asks once for what the address names.
 function wish() {
+  wish = () => {};
+  if (location.hash) arrives();
+}
+
+// chooses asks for the locks that the address names.
+function chooses() {
   const locks = named();
   if (locks) [0, 1].forEach((i) => (locks[i] ?? "") !== (boards[i].is?.lock ?? "") && ask({ do: "choose", board: i, lock: locks[i] ?? "" }));
-  wish = () => {};
 }
 
 // named are the locks that the address names, if it names any.
 function named() {
   try {
-    return location.hash ? decodeURIComponent(location.hash.slice(1)).split("/") : null;
+    return location.hash && !location.hash.startsWith("#lesson") ? decodeURIComponent(location.hash.slice(1)).split("/") : null;
   } catch { // it is no address of this page
     return null;
   }
@@ -326,6 +331,8 @@ function render() {
   $("proofs").hidden = !live().some((b) => /^(mutex|rwmutex|cohort)$/.test(b.is.lock));
   $("tokens").hidden = !live().some((b) => b.is.rows.some((r) => r.token));
   $("rests").hidden = !service.rests;
+  $("shared").hidden = !(service.pages > 1);
+  set($("shared"), say(`open in ${service.pages} windows: all show the same`, `已在 ${service.pages} 个窗口打开，显示的都一样`));
   for (const b of document.querySelectorAll("[data-pace]")) b.setAttribute("aria-pressed", b.dataset.pace === service.pace);
   servers();
   for (const b of live()) b.words();
@@ -337,13 +344,32 @@ function render() {
   animate();
 }
 
-// locate keeps the address up to date, in which the locks stand.
+// locate keeps the address up to date, in which the lesson and its task stand, or the locks.
+// Another lesson is another place, to which Back returns.
 function locate() {
-  const locks = "#" + live().map((b) => b.is.lock).join("/");
-  if (!live().length || locks === located) return;
-  located = locks;
-  address(locks);
+  const { course, lessons } = service, inLesson = course.lesson && !freely;
+  const tasks = inLesson && lessons[course.lesson - 1].tasks.length;
+  const at = inLesson ? `#lesson-${course.lesson}/${Math.min(course.done + 1, tasks)}` : "#" + live().map((b) => b.is.lock).join("/");
+  if (course.lesson === awaited) awaited = 0;
+  if (awaited || choosing || !live().length || at === located) return;
+  const isPlace = located !== "" && (inLesson ? at.split("/")[0] !== located.split("/")[0] : located.startsWith("#lesson"));
+  located = at;
+  address(at, isPlace && location.hash !== at);
 }
+
+// arrives goes where the address says: to a lesson, to the choice of one, or to locks.
+function arrives() {
+  if (location.hash === located) return start(false);
+  if (location.hash === "#lessons") return start(true);
+  const n = Number(location.hash.match(/^#lesson-(\d+)/)?.[1] ?? 0);
+  start(false);
+  if (n > 0 && n <= service.lessons.length && n !== service.course.lesson) {
+    freely = false;
+    awaited = n;
+    ask({ do: "lesson", n });
+  } else if (n === 0) chooses();
+}
+addEventListener("popstate", arrives);
 
 // toDo is the task that is to be done now, if there is one.
 function toDo() {
@@ -381,12 +407,16 @@ function lesson() {
   }));
   if ($("lesson").hidden) return;
   set($("lesson-title"), lessonName(l));
-  set($("lesson").querySelector(".situation"), isSet() ? say(l.situation) : say("The clients come and take their places …", "客户端正在就位 ……"));
+  gloss($("lesson").querySelector(".situation"), isSet() ? say(l.situation) : say("The clients come and take their places …", "客户端正在就位 ……"));
   const over = course.begun && course.done === l.tasks.length;
-  fill($("lesson").querySelector("ol"), isSet() ? l.tasks.slice(0, course.done + 1).map((t, i) => task(t, i < course.done, course.seen[i] ?? [])) : []);
+  fill($("lesson").querySelector("ol"), isSet() ? l.tasks.slice(0, course.done + 1).map((t, i) => task(t, i, i < course.done, course.seen[i] ?? [])) : []);
   const next = l.n < lessons.length ? [Object.assign(button({ do: "lesson", n: String(l.n + 1) }, say("Next lesson ▸", "下一课 ▸")), { className: "next" })] : [];
   const all = freely ? [] : [button({ do: "freely" }, say("All controls", "全部按钮"))];
-  const ways = over ? [...next, button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次")), button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : [];
+  const more = button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次"));
+  const ways = over ? [...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
+    say("That is not what the task asks for. Look at what comes of it; then go on, or begin once more.", "这不是任务要求的操作。看看结果如何，然后继续，或者重来。")), more] : [];
+  $("sweep").hidden = !(over && l.n === 3);
+  if (!$("sweep").hidden) sweep();
   fill($("lesson").querySelector(".ways"), ways);
   const place = `${course.lesson}/${course.done}`;
   if (led !== place && isSet()) {
@@ -403,9 +433,43 @@ function lesson() {
   }
 }
 
+// strayed tells whether something was done last that no task of the lesson asks for.
+function strayed() {
+  const { course, lessons } = service, { tasks } = lessons[course.lesson - 1];
+  const action = live()[0]?.is.counters.action;
+  return isSet() && action && action.do !== "lesson" && !tasks.some((t) => t.do === action.do && t.client === action.client);
+}
+
+// guesses are what the reader has guessed, by lesson and board.
+const guesses = new Map();
+const guessKey = (board) => `${service.course.lesson}/${board}`;
+const guessed = (kind, value) => value === "" || value === undefined ? say("nothing", "没有猜") : kind === "number" ? String(value)
+  : kind === "write" ? (Number(value) ? say("it accepts it", "接受") : say("it refuses it", "拒绝")) : Number(value) < 0 ? say("nobody", "没有人") : clientName(value);
+
+// guess asks for a guess on each board, before a task; what was measured stands beside it at the end.
+function guess(at) {
+  const { course, lessons } = service, { guess: { kind, text: question, at: task }, clients } = { clients: crowd().length, ...lessons[course.lesson - 1] };
+  if (at !== task) return [];
+  const isOver = course.measured?.length, side = (i) => live().length > 1 ? say(`step ${live()[i].is.step}`, `第 ${live()[i].is.step} 步`) : "";
+  if (course.done > task && !isOver) return [];
+  const list = kind === "write" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
+  const fields = live().map((_, i) => {
+    const value = guesses.get(guessKey(i));
+    if (isOver) return make("span", { className: "guess" + (Number(value) === course.measured[i] && value !== undefined ? " right" : "") }, side(i), " ",
+      say(`guessed: ${guessed(kind, value)}; measured: `, `你猜：${guessed(kind, value)}；实测：`), make("b", {}, guessed(kind, course.measured[i])));
+    const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option("?", ""), ...list.map(([v, words]) => new Option(words, v)));
+    for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
+    return make("label", {}, side(i), " ", field);
+  });
+  return [make("p", { className: "guesses" }, ...(isOver ? [] : [say(question), " "]), ...fields)];
+}
+document.addEventListener("input", (e) => {
+  if (e.target.dataset.guess !== undefined) guesses.set(guessKey(e.target.dataset.guess), e.target.value);
+});
+
 // task is an item of the lesson: what is to be done, and what was seen when it was done.
-function task(t, done, seen) {
-  const li = make("li", { className: done ? "done" : "now" }, make("span", {}, say(t.text)));
+function task(t, i, done, seen) {
+  const li = make("li", { className: done ? "done" : "now" }, gloss(make("span"), say(t.text)), ...(!done && isDoing() ? [] : guess(i)));
   if (!done && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: "next" }));
   const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
   for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {
@@ -628,6 +692,7 @@ function press(b) {
   const { do: what, n, pace, fault, client, choose, board } = b.dataset;
   if (choose === undefined && past.at !== null) shows(null);
   if (what === "lessons") return start(!choosing || !live().length);
+  if (what === "lesson") awaited = Number(n);
   if (what === "lesson" || what === "freely") {
     start(false);
     freely = what === "freely";
@@ -636,7 +701,11 @@ function press(b) {
   if (what === "lesson") return ask({ do: what, n: Number(n) });
   if (what === "freely" && live().length) ask({ do: "pace", pace: "real" });
   if (what === "freely") return live().length || ask({ do: "choose", board: 0, lock: "3" });
-  if (choose !== undefined) return select(Number(choose));
+  if (choose !== undefined) {
+    const box = b.getBoundingClientRect();
+    select(Number(choose));
+    return learns() ? menu(Number(choose), box.right, box.bottom) : undefined;
+  }
   if (what === "pace") return ask({ do: what, pace });
   if (what === "server") return ask({ do: what, n: Number(n), fault });
   if (what === "add") return ask({ do: what, n: Number(n) });
@@ -646,8 +715,13 @@ function press(b) {
 
 // start shows the choice of a lesson, or what was there before it.
 function start(is) {
-  if (is !== choosing) soon();
+  if (is === choosing) return;
   choosing = is;
+  if (is && located) {
+    located = "#lessons";
+    address(located, location.hash !== located);
+  }
+  soon();
 }
 
 function select(i) {
@@ -666,9 +740,103 @@ document.addEventListener("click", (e) => {
 });
 [0, 1].forEach((i) => { $("lock" + i).onchange = (e) => start(false) ?? ask({ do: "choose", board: i, lock: e.target.value }); });
 for (const b of boards) b.stage.canvas.onclick = (e) => {
-  const at = b.clients.findIndex((c, i) => { const p = b.stage.clientAt(i); return Math.hypot(p.x - e.offsetX, p.y - e.offsetY) < Math.max(12, b.stage.dot * 1.5); });
-  if (at >= 0) select(at);
+  if (past.at !== null) return;
+  const at = b.clients.findIndex((c, i) => { const p = b.stage.clientAt(i); return Math.hypot(p.x - e.offsetX, p.y - e.offsetY) < Math.max(14, b.stage.dot * 1.7); });
+  if (at < 0) return;
+  select(at);
+  const p = b.stage.clientAt(at), box = b.stage.canvas.getBoundingClientRect();
+  menu(at, box.x + p.x, box.y + p.y + b.stage.dot);
 };
+
+// menu shows at a client what can be done to it now: of two boards, to both of it.
+function menu(i, x, y) {
+  const can = new Set(live().flatMap((b) => b.is.rows[i]?.can ?? []));
+  const guess = service.lessons[service.course.lesson - 1]?.guess, asksWho = learns() && guess?.kind === "next" && service.course.done <= guess.at;
+  const buttons = [...document.querySelectorAll("#commands [data-do]")].filter((b) => can.has(b.dataset.do)).map((b) => button({ do: b.dataset.do, client: String(i) }, say(COMMANDS[b.dataset.do])));
+  const who = make("b", {}, capital(clientName(i)));
+  const next = asksWho && live().map((b) => make("button", { type: "button", onclick: () => { guesses.set(guessKey(b.i), String(i)); guessIs(b.i, i); $("menu").hidePopover(); } },
+    live().length > 1 ? say(`my guess, step ${b.is.step}`, `我猜是它，第 ${b.is.step} 步`) : say("my guess", "我猜是它")));
+  $("menu").replaceChildren(who, ...(next || []), ...buttons);
+  $("menu").showPopover();
+  const { width, height } = $("menu").getBoundingClientRect();
+  $("menu").style.left = Math.max(4, Math.min(innerWidth - width - 4, x - width / 2)) + "px";
+  $("menu").style.top = Math.max(4, Math.min(innerHeight - height - 4, y + 6)) + "px";
+  $("menu").querySelector("button")?.focus();
+}
+$("menu").addEventListener("click", (e) => e.target.closest("button") && $("menu").hidePopover());
+
+// guessIs puts a guess that was made at the client into its field.
+function guessIs(board, i) {
+  const field = document.querySelector(`#lesson [data-guess="${board}"]`);
+  if (field) field.value = String(i);
+}
+
+// ---- Words that can be pressed ----
+
+const WORDS = [
+  [/sessions?\b|会话/, text("Session: what a server knows of a client. A client sends a sign of life all the time; when the servers have heard nothing for the time-out, here 5 s, they end the session.", "会话：服务器眼中的一个客户端。客户端不断发送心跳；超过超时时间（这里是 5 秒）没有消息，服务器就结束会话。")],
+  [/ephemeral|临时的/, text("Ephemeral: such a znode is deleted by the servers when the session that created it ends. Others stay until somebody deletes them.", "临时的：创建它的会话结束时，服务器会删除这种 znode。其他 znode 一直留到有人删除为止。")],
+  [/znodes?\b/, text("Znode: a small file in the tree that ZooKeeper keeps. Here a lock is one znode, or a directory in which each client creates one.", "znode：ZooKeeper 那棵树里的一个小文件。在这里，锁是一个 znode，或者是一个目录，每个客户端在里面创建一个。")],
+  [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch is told once, by one message, that what it watches has changed.", "通知：设置了监听器的客户端，在所监听的东西变化时，会收到一条消息，只有一次。")],
+  [/watch(?:es)?\b|监听/, text("Watch: a client asks a server to tell it, once, when a znode or a directory changes.", "监听：客户端请服务器在某个 znode 或目录变化时通知它一次。")],
+  [/wire\b|网络/, text("The wire: the connection between a client and a server. Here it can be slowed down, held, and cut.", "网络：客户端与服务器之间的连接。在这里可以放慢、停住、切断。")],
+  [/token|令牌/, text("Token: a number that grows with each holder. A store that compares it can refuse a late write.", "令牌：每换一个持有者就变大的数。存储比较它，就能拒绝迟到的写入。")],
+  [/poll\b|轮询/, text("To poll: to ask again and again, in place of waiting for a notification.", "轮询：一遍又一遍地问，而不是等通知。")],
+  [/\bcreate\b/, text("create: the request that makes a znode. It fails if there is one of that name.", "create：创建 znode 的请求。同名的已经存在时会失败。")],
+];
+
+// gloss writes a text in which the words of the field can be pressed, each once.
+function gloss(e, words) {
+  if (e.glossed === words) return e;
+  e.glossed = words;
+  let parts = [words];
+  for (const [i, [word]] of WORDS.entries()) {
+    const at = parts.findIndex((p) => typeof p === "string" && word.test(p));
+    if (at < 0) continue;
+    const p = parts[at], { index, 0: found } = p.match(word);
+    const b = make("button", { type: "button", className: "word" }, found);
+    b.dataset.word = i;
+    parts.splice(at, 1, p.slice(0, index), b, p.slice(index + found.length));
+  }
+  e.replaceChildren(...parts);
+  return e;
+}
+document.addEventListener("click", (e) => {
+  const b = e.target.closest(".word");
+  if (!b) return;
+  const box = b.getBoundingClientRect(), note = $("gloss");
+  note.textContent = say(WORDS[b.dataset.word][1]);
+  note.showPopover();
+  note.style.left = Math.max(6, Math.min(innerWidth - note.offsetWidth - 6, box.x)) + "px";
+  note.style.top = Math.min(innerHeight - note.offsetHeight - 6, box.bottom + 4) + "px";
+});
+
+// ---- Lesson 3 goes on: how a release grows with the crowd ----
+
+const SWEPT = [["notification", "3"], ["request", "4"]]; // the colours of the lines, and their steps
+
+// sweep draws what has been measured, on two logarithmic axes.
+function sweep() {
+  const { busy, done } = service.swept;
+  $("swept").disabled = busy > 0;
+  set($("swept"), busy ? say(`${busy} clients wait …`, `${busy} 个客户端在等 ……`) : say("Measure", "测量"));
+  const all = [...(done ?? [])].sort((a, b) => a.waiters - b.waiters);
+  $("curve").toggleAttribute("hidden", !all.length);
+  const shown = JSON.stringify([all, reader]);
+  if ($("curve").shown === shown) return;
+  $("curve").shown = shown;
+  const x = (n) => 44 + 250 * Math.log10(n) / Math.log10(200), y = (n) => 150 - 130 * Math.log10(Math.max(1, n)) / Math.log10(200);
+  const line = ([color], i) => `<polyline fill="none" stroke="var(--${color})" stroke-width="2.5" points="${all.map((s) => `${x(s.waiters)},${y(s.notifications[i])}`).join(" ")}"/>`
+    + all.map((s) => `<circle cx="${x(s.waiters)}" cy="${y(s.notifications[i])}" r="4" fill="var(--${color})"/>`).join("");
+  const mark = (n) => `<path d="M${x(n)} 150v4M40 ${y(n)}h4" stroke="var(--soft)"/><text x="${x(n)}" y="167" text-anchor="middle">${n}</text><text x="36" y="${y(n) + 4}" text-anchor="end">${n}</text>`;
+  const last = all.at(-1);
+  $("curve").innerHTML = `<path d="M44 15V150H300" fill="none" stroke="var(--soft)"/>${[1, 10, 100].map(mark).join("")}${SWEPT.map(line).join("")}`
+    + (last ? SWEPT.map(([color, step], i) => `<text x="${x(last.waiters) - 8}" y="${y(last.notifications[i]) - 8}" text-anchor="end" fill="var(--${color})" style="fill:var(--${color})">${say(`step ${step}: ${last.notifications[i]}`, `第 ${step} 步：${last.notifications[i]}`)}</text>`).join("") : "");
+  set($("bytes"), last ? say(`With ${last.waiters} waiting, one release sends ${last.bytes[0].toLocaleString("en")} bytes in step 3, and ${last.bytes[1].toLocaleString("en")} in step 4.`,
+    `${last.waiters} 个在等时，一次释放在第 3 步发送 ${last.bytes[0].toLocaleString("en")} 字节，在第 4 步发送 ${last.bytes[1].toLocaleString("en")} 字节。`) : "");
+}
+$("waiters").oninput = () => set($("many"), $("waiters").value);
+$("swept").onclick = () => ask({ do: "sweep", n: Number($("waiters").value) });
 
 // ---- Keys ----
 

@@ -44,6 +44,8 @@ type service struct {
 	sides   [2]*side
 	course  course
 	wanted  int // lesson, which is to be laid; 0: none
+	swept   sweeps
+	pages   int // that are open
 	servers []peer
 	pace    string
 	moves   string // the last pace at which frames went
@@ -366,7 +368,8 @@ func (s *service) news(r *reader) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	news := r.told.Changes(
-		map[string]any{"pace": s.pace, "rests": s.rests, "held": len(s.held), "course": s.course, "servers": s.servers},
+		map[string]any{"pace": s.pace, "rests": s.rests, "held": len(s.held), "course": s.course, "servers": s.servers,
+			"swept": s.swept, "pages": s.pages},
 	)
 	for at, b := range s.sides {
 		var of map[string]any // nil: the side is empty

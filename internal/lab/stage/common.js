@@ -23,10 +23,10 @@ const drawAgain = () => dispatchEvent(new Event("resize"));
   };
 })();
 
-// address writes the page's address, without going there. A browser refuses to do that
-// often: then it is not up to date.
-function address(to) {
+// address writes the page's address, without going there; isPlace: Back returns to the one
+// before. A browser refuses to do that often: then it is not up to date.
+function address(to, isPlace = false) {
   try {
-    history.replaceState(null, "", to);
+    isPlace ? history.pushState(null, "", to) : history.replaceState(null, "", to);
   } catch { /* not up to date */ }
 }

@@ -369,7 +369,8 @@ class Stage {
     const { ink, color } = this;
     const p = this.clientAt(i), is = stateAt(c, this.t);
     const holds = inside(is);
-    const bad = trouble(is);
+    const owns = this.story.nodes.some((n) => n.owner === i && there(n, this.t)); // else it only believes that it holds the lock
+    const bad = trouble(is) || holds && !owns && this.story.nodes.length > 0;
     const size = this.many && (holds || awake) ? Math.max(3, this.dot) : this.dot;
     if (this.many && !holds && !awake && is === "idle") return;
     circle(ink, p, size);
@@ -389,7 +390,8 @@ class Stage {
     if (is === "crashed") cross(ink, p, size * 1.5, color.bad);
     const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
     if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
-    let words = awake && !holds ? say("awake", "醒着") : is === "idle" ? "" : BRIEFLY[is] ? say(BRIEFLY[is]) : stateName(is);
+    const believes = holds && bad && !trouble(is);
+    let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("awake", "醒着") : is === "idle" ? "" : BRIEFLY[is] ? say(BRIEFLY[is]) : stateName(is);
     if (this.tiny && is === "waits" && !awake && this.story.clients.length > 6) words = ""; // all do, and there is no room
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;

@@ -1,0 +1,81 @@
+package play
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+
+	"zklock/internal/lab/browser"
+	"zklock/internal/zktest"
+)
+
+// A guess stands beside what was measured; what the task does not ask for can be done, too; a
+// word can be pressed; and a larger crowd is measured with real sessions.
+func TestAGuessInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(4 * time.Minute)
+	w := &window{browser.Open(t, p.address.String()+"#lesson-3/1", 1366, 768), p}
+	w.Until(`service.course?.lesson === 3 && isSet() && document.querySelector("[data-guess]") !== null`)
+	w.press("#lesson .word")
+	w.Contains("#gloss:popover-open", "The wire: the connection between a client and a server.")
+	browser.Evaluate[any](w.Browser, `
+		document.querySelectorAll("[data-guess]").forEach((field, i) => {
+			field.value = ["7", "1"][i];
+			field.dispatchEvent(new Event("input", { bubbles: true }));
+		});
+		null`)
+	w.pressNext()
+	w.done(1)
+	w.Contains("#lesson .guesses", "step 3 guessed: 7; measured: 10")
+	w.Contains("#lesson .guesses", "step 4 guessed: 1; measured: 1")
+	w.Until(`document.querySelectorAll("#lesson .guess.right").length === 1`)
+	browser.Evaluate[any](w.Browser, `$("waiters").value = 20; null`)
+	w.press("#swept")
+	w.Until(`service.swept.done?.length === 1`)
+	w.Contains("#curve", "step 3: 20")
+	w.Contains("#curve", "step 4: 1")
+
+	// What nobody asked for, at the client, in the drawing.
+	w.press(`[data-do=lesson][data-n="3"]`)
+	w.Until(`service.course.done === 0 && isSet()`)
+	browser.Evaluate[any](w.Browser, `(() => {
+		const canvas = boards[0].stage.canvas, box = canvas.getBoundingClientRect(), at = boards[0].stage.clientAt(2);
+		canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.x + at.x, clientY: box.y + at.y }));
+	})()`)
+	w.press("#menu:popover-open [data-do=kill]")
+	w.becomes(2, "crashed", "crashed")
+	w.Contains("#lesson .ways", "That is not what the task asks for.")
+}
+
+// A lesson has an address, to which Back returns; and a second window says that both show the same.
+func TestALessonHasAnAddressInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(4 * time.Minute)
+	w := &window{browser.Open(t, p.address.String(), 1366, 768), p}
+	w.press("#start li:nth-child(6) button")
+	w.Until(`location.hash === "#lesson-6/1" && isSet()`)
+	w.pressNext()
+	w.done(1)
+	w.Until(`location.hash === "#lesson-6/2"`)
+	w.press("header [data-do=lessons]")
+	w.Until(`location.hash === "#lessons" && !$("start").hidden`)
+	w.press("#start li:nth-child(4) button")
+	w.Until(`location.hash === "#lesson-4/1" && isSet()`)
+	browser.Evaluate[any](w.Browser, `history.back(); null`)
+	w.Until(`!$("start").hidden`)
+	browser.Evaluate[any](w.Browser, `history.back(); null`)
+	w.Until(`service.course.lesson === 6 && isSet()`)
+
+	second := browser.Open(t, p.address.String(), 1366, 768)
+	second.Until(`service.pages === 2 && !$("shared").hidden`)
+	assert.Contains(t, second.Text("#shared"), "open in 2 windows")
+	w.Until(`!$("shared").hidden`)
+	second.Do(chromedp.Navigate("about:blank"))
+	w.Until(`$("shared").hidden`)
+	assert.True(t, strings.HasPrefix(browser.Evaluate[string](w.Browser, `location.hash`), "#lesson-6/"))
+}
