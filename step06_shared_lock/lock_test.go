@@ -44,6 +44,8 @@ func TestProperties(t *testing.T) {
 		property.LostDeleteReply,
 		property.GivesUpCutOff,
 		property.LocksAgain,
+		property.LostApart,
+		property.KeptCreate,
 		property.ToldOfLoss,
 		property.Fenced,
 		property.LineBreaks,

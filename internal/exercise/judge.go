@@ -34,6 +34,7 @@ func RefusesSomewhere(t *testing.T, e Exercise, locks ...property.Subject) {
 const anywhere = "any property"
 
 func (e Exercise) judge(t *testing.T, want string, locks []property.Subject) {
+	locks[0] = locks[0].Elsewhere(t.Name())
 	t.Run(locks[0].Name, func(t *testing.T) {
 		t.Parallel()
 		server, err := zktest.Shared()

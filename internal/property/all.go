@@ -31,6 +31,7 @@ var EveryStep = []*Property{
 	NoWatchLeft,
 	LongHold,
 	ParentsMade,
+	MadeOnce,
 	ManyShare,
 	WhateverIsInIt,
 	LostWhileWaiting,

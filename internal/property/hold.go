@@ -39,6 +39,30 @@ var LocksAgain = New(
 		s.Holds("A locked twice with one znode, and B was let in after the second release")
 	})
 
+// One goroutine of A holds, somebody deletes its znode, and another one gets the same lock. Both unlock.
+var LostApart = New(
+	text("a lost hold takes nothing from the next", "已丢失的持有不影响下一个持有"),
+	text("the next holder could not unlock, and its znode would bar everybody",
+		"下一个持有者会无法解锁，它的 znode 会把所有人挡在外面"),
+	text("to what do the count and the znode belong: to the lock, or to a hold?", "计数和 znode 属于谁：锁，还是一次持有？"),
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
+		if !a.HasHolds() {
+			s.void("the lock has no holds")
+		}
+		first := a.Acquire()
+		s.deletes(s.left(a)[0])
+		second := a.Start()
+		s.letIn(second, "somebody deleted the znode of A's first hold")
+		waiting := s.queue(b)[0]
+		lost := first.Unlock()
+		s.mustWait(waiting, waiting.StillWaits(), "saw A unlock the hold that it had lost")
+		err := second.Unlock()
+		s.FailsIf(err != nil, "A's first hold was lost, and to unlock it answered %v; to unlock the second: %v", lost, err)
+		s.letIn(waiting, "A has unlocked both of its holds, of which one was lost")
+		s.Holds("A's first hold was lost, and its Unlock said %q; the second was released", lost)
+	})
+
 // A holds the lock and is cut off. By the time that B is let in, A must know.
 var ToldOfLoss = New(
 	text("the holder is told when its connection is lost", "连接断开时会通知持有者"),
@@ -66,8 +90,8 @@ var ToldOfLoss = New(
 		s.Holds("A was cut off, and knew it before B was let in")
 	})
 
-// A and B take turns; between two turns the directory is deleted and so made
-// again, which starts the sequence numbers over.
+// A and B take turns, and one turn is in a process of its own; between two turns the directory is
+// deleted and so made again, which starts the sequence numbers over.
 var Fenced = New(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
@@ -92,12 +116,16 @@ var Fenced = New(
 				return n < from || n > to
 			})
 			turn.Release()
+			if i == 1 && s.subject.elsewhere != nil {
+				tokens = append(tokens, s.subject.elsewhere(s.Zoo, s.path))
+			}
 			if i == 2 {
 				s.deletes(s.path)
 			}
 		}
 		for i := 1; i < len(tokens); i++ {
-			s.FailsIf(tokens[i] <= tokens[i-1], "turn %d got token %d after token %d", i+1, tokens[i], tokens[i-1])
+			s.FailsIf(tokens[i] <= tokens[i-1],
+				"turn %d got token %d after token %d; the third turn was in another process", i+1, tokens[i], tokens[i-1])
 		}
 		for unit := range units {
 			s.Fails(

@@ -253,10 +253,14 @@ var LostWhileWaiting = New(
 		waiting := s.queue(b)[0]
 		b.Crash()
 		s.AwaitExpiry(b.Client)
+		mark := b.Tap.Mark()
 		b.Tap.Restore()
 		queuesAgain := func() bool {
-			const withA = 2 // znodes: A's, and a new one of B's
-			return !s.subject.Znode && len(b.Queue()) == withA
+			const withA = 2      // znodes: A's, and a new one of B's
+			if s.subject.Znode { // there is no queue, and B has to ask in its new session
+				return b.SessionID() != b.ID && len(b.Asked(mark)) > 0 && b.Tap.Idle()
+			}
+			return len(b.Queue()) == withA
 		}
 		s.FailsIf(
 			!s.Soon(func() bool { return waiting.Returned() || queuesAgain() }),
@@ -268,7 +272,10 @@ var LostWhileWaiting = New(
 		}
 		s.mustWait(waiting, waiting.StillWaits(), "lost its session")
 		held.Release()
-		waiting.Acquired()
+		s.letIn(waiting, "B's session expired while it waited, B has another one, and A released")
+		if s.subject.Znode {
+			s.Holds("B's session expired while it waited, and B went on under its new one, and was served")
+		}
 		if owner, _ := s.Owner(b.Znode()); owner != b.SessionID() || owner == b.ID {
 			s.Fails("B lost session %#x while it waited, and holds the lock by a znode of session %#x", b.ID, owner)
 		}

@@ -261,6 +261,21 @@ var ParentsMade = New(
 		s.Holds("two made the parents of /shop/locks/orders at once, and were let in one after the other")
 	})
 
+// A locks twice. The second time all is there that the lock needs.
+var MadeOnce = New(
+	text("what is there is not made again", "已有的目录不再创建"),
+	text("a create that fails is a write, too: each Lock would cost one more", "失败的 create 也是一次写操作：每次 Lock 都会多花一次"),
+	text("when is the directory missing? Who tells you?", "目录什么时候会缺？谁会告诉你？"),
+	func(s *Story) {
+		a := s.Join("A")
+		a.Acquire().Release()
+		mark := a.Tap.Mark()
+		a.Acquire().Release()
+		creates := a.Requests(mark)[wiretap.Create]
+		s.FailsIf(creates > 1, "A locked once more, alone, and sent %d creates; its requests: %v", creates, a.Asked(mark))
+		s.Holds("A locked once more, alone, with %d create; its requests: %v", creates, a.Asked(mark))
+	})
+
 // One goroutine of A holds, and another one waits. Then eight take turns with the one lock.
 var ManyShare = New(
 	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),

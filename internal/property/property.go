@@ -162,6 +162,9 @@ func DoesNotArise(t *testing.T, subject Subject, properties ...*Property) {
 }
 
 func expect(t *testing.T, subject Subject, want Verdict, properties []*Property) {
+	if slices.Contains(properties, Fenced) {
+		subject = subject.Elsewhere(t.Name())
+	}
 	for _, p := range properties {
 		t.Run(strings.ReplaceAll(subject.Name+": "+p.Name.EN, " ", "_"), func(t *testing.T) {
 			t.Parallel()

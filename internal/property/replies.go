@@ -3,8 +3,10 @@ package property
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -167,8 +169,9 @@ var OwnPlace = New(
 		s.Holds("a second goroutine's create was lost twice, and never was it let in beside the first")
 	})
 
-// The reply to A's create is lost, and when A is back, it hears that its session has
-// expired. The server deletes the znodes of the old session later. B comes before that.
+// A's line breaks at its create, and then, with another A, at its list. Each time A hears that its
+// session has expired when it is back. The server deletes the znodes of the old session later. B
+// comes after that.
 var OldZnode = New(
 	text("a znode of an old session is no place in the queue", "旧会话的 znode 不算队列里的位置"),
 	text("it is deleted with the old session, and somebody else is let in beside its maker",
@@ -176,35 +179,89 @@ var OldZnode = New(
 	text("you find a znode with your name: whose session does it belong to?",
 		"你找到一个带自己名字的 znode：它属于哪个会话？"),
 	func(s *Story) {
-		lines := 0
-		a := s.JoinAs("A", Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
-			lines++
-			return zktest.Handshake{Expired: lines == 2}.Conn(c)
-		})})
 		b := s.writerAs("B", Seat{})
 		b.Acquire().Release() // so that the directory is there
-		lost := a.Tap.LoseReply(wiretap.Create, 1)
-		a.Tap.LoseReply(wiretap.Sync, 1) // whoever looks for its znode after a sync looks once more, in the new session
+		var old []string
+		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
+			lines := 0
+			a := s.JoinAs("A", Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
+				lines++
+				return zktest.Handshake{Expired: lines == 2}.Conn(c)
+			})})
+			lost := a.Tap.LoseReply(op, 1)
+			if op == wiretap.Create {
+				a.Tap.LoseReply(wiretap.Sync, 1) // whoever looks for its znode after a sync looks once more, in the new session
+			}
+			attempt := a.Start()
+			s.Await(fmt.Sprintf("the reply to A's %v to be lost", op), func() bool {
+				return lost.IsSprung() || attempt.Returned()
+			})
+			if !lost.IsSprung() { // a lock of one znode asks for no list
+				attempt.Release()
+				continue
+			}
+			old = append(old, s.left(a)...)
+			s.findsItsOldZnode(a, b, attempt)
+		}
+		s.Holds("A made %s in old sessions, got new ones, and held the lock with znodes of these", strings.Join(old, " and "))
+	})
+
+// findsItsOldZnode is told of A's call to Lock, in the course of which A gets a new session, while
+// its znode of the old one is still there.
+func (s *Story) findsItsOldZnode(a, b *zktest.Member, attempt *zktest.Turn) {
+	old := s.left(a)
+	s.Await(
+		"A to have another session",
+		func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
+	)
+	// The old znode stays until A has seen it, and waits or has returned, however slow A is.
+	s.Soon(func() bool { return len(a.Tap.Watched()) > 0 || attempt.Returned() })
+	if how := attempt.Waits(); how == zktest.Returned && attempt.Err() != nil {
+		attempt = a.Start()
+		attempt.Waits()
+	}
+	if _, there := s.Owner(old[0]); there { // else A has deleted it, which is as good
+		s.deletes(old[0]) // as the server does, when it ends the old session
+	}
+	s.letIn(attempt, "the old session's znode has gone, and nobody else has one")
+	other := b.Start()
+	s.mustWait(other, other.Waits(), "came after %s, of A's old session, had gone,", old[0])
+	attempt.Release()
+	other.Release()
+}
+
+// A calls Lock while its line is busy with another request, and so its create waits in the client.
+// Then A's session ends, and the client sends the create in the next one.
+var KeptCreate = New(
+	text("a create that is sent in the next session makes one place", "推迟到下一个会话才发出的 create 只占一个位置"),
+	text("its maker takes the znode for one of the old session, queues up once more, and waits for itself",
+		"它的主人以为这个 znode 属于旧会话，于是再排一次队，结果等的是自己"),
+	text("in which session was the create sent? Was it the one that you had before?",
+		"create 是在哪个会话里发出的？还是你之前的那个会话吗？"),
+	func(s *Story) {
+		a, b := s.Join("A"), s.Join("B")
+		b.Acquire().Release() // so that the directory is there
+		busy := a.Tap.HoldRequest(wiretap.Exists, 1)
+		s.Go(a.Client, func(context.Context) error {
+			_, _, err := a.Exists(s.Root)
+			return err
+		})
+		zktest.AwaitChan(s.Zoo, "A's line to be busy", busy.Sprung())
 		attempt := a.Start()
-		zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
-		old := s.left(a)
-		s.Await(
-			"A to have another session",
-			func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
-		)
-		// The old znode stays until A has seen it, and waits or has returned, however slow A is.
-		s.Soon(func() bool { return len(a.Tap.Watched()) > 0 || attempt.Returned() })
-		if how := attempt.Waits(); how == zktest.Returned && attempt.Err() != nil {
-			attempt = a.Start()
-			attempt.Waits()
+		// Nothing tells when A's create waits in the client. If it comes later, the story is told of a plain create.
+		s.SoonAfter(5, attempt.Returned)
+		back := a.Tap.HoldRequest(wiretap.Connect, 1) // until the old session has ended
+		s.EndSession(a.Client)
+		back.Let()
+		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		if attempt.Waits() == zktest.Returned && attempt.Err() != nil {
+			attempt = a.Start() // as any caller would
 		}
-		if _, there := s.Owner(old[0]); there { // else A has deleted it, which is as good
-			s.deletes(old[0]) // as the server does, when it ends the old session
-		}
-		s.letIn(attempt, "the old session's znode has gone, and nobody else has one")
-		other := b.Start()
-		s.mustWait(other, other.Waits(), "came after %s, of A's old session, had gone,", old[0])
-		s.Holds("A made %s in an old session, got a new one, and held the lock with a znode of the new one", old[0])
+		s.letIn(attempt, "A's create was sent in its next session, and nobody holds the lock; A's znodes: %v", s.left(a))
+		left := s.left(a)
+		s.FailsIf(len(left) != 1, "A's create was sent in its next session, and A holds the lock with %d znodes: %v", len(left), left)
+		attempt.Release()
+		s.Holds("A's session ended while its create waited in the client, and A held the lock with %s", left[0])
 	})
 
 // A holds, B waits. B's line breaks at each kind of request of its wait.

@@ -31,6 +31,9 @@ var Shared = New(
 		s.mustWait(third, third.Waits(), "overtook a waiting writer")
 		fourth := read(s.Join("reader 4"))
 		s.mustWait(fourth, fourth.Waits(), "overtook a waiting writer")
+		beside := read(r1) // another goroutine, with the same lock
+		s.mustWait(beside, beside.Waits(), "overtook a waiting writer, for another goroutine read with the same lock,")
+		_ = s.givesUp(beside, "it waits behind a writer")
 		for _, r := range []*zktest.Turn{first, second} {
 			s.mustWait(writing, writing.StillWaits(), "wrote while somebody read")
 			r.Release()

@@ -3,10 +3,18 @@ package property
 import (
 	"cmp"
 	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/process"
 	"zklock/internal/zktest"
 )
 
@@ -23,6 +31,8 @@ type Subject struct {
 
 	Znode   bool  // the path is that of the lock's one znode, and not of a directory
 	NotHeld error // what an Unlock too many answers
+
+	elsewhere func(z *zktest.Zoo, path string) (token int64) // a turn in a process of its own; nil: there is none
 
 	reads func(n int) bool // whether the n-th client of a story, from 0, is a reader; nil: none
 }
@@ -105,6 +115,53 @@ func holding[H zktest.Hold](lock func(context.Context) (H, error)) func(context.
 		}
 		return h, nil
 	}
+}
+
+// Elsewhere is the subject, which can also have a turn in a process of its own: this program once
+// more, in which the named test comes to this call. There it does not return.
+func (s Subject) Elsewhere(test string) Subject {
+	role := "one turn of " + s.Name
+	if process.Plays(role) {
+		if err := s.oneTurn(flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^") + "$"
+	s.elsewhere = func(z *zktest.Zoo, path string) (token int64) {
+		args := append([]string{"-test.run", pattern, path}, z.Servers()...)
+		cmd := process.InRole(role, exec.CommandContext(z.Ctx, os.Args[0], args...))
+		_, err := cmd.StdinPipe() // open until the process has ended: it ends with this one
+		var said []byte
+		if err == nil {
+			said, err = cmd.Output()
+		}
+		if err == nil {
+			_, err = fmt.Sscanf(string(said), "token %d", &token)
+		}
+		z.Require(err, "a turn in a process of its own")
+		return token
+	}
+	return s
+}
+
+// oneTurn locks, tells the token, and unlocks.
+func (s Subject) oneTurn(args []string) error {
+	go process.EndWithParent()
+	path, servers := args[0], args[1:]
+	session, err := s.Open(servers, zktest.SessionTimeout, net.DialTimeout)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	write, _ := s.Ways(session, path)
+	held, err := write.Lock(context.Background())
+	if err != nil {
+		return err
+	}
+	fmt.Println("token", held.Token())
+	return held.Unlock()
 }
 
 // Reading is the subject, whose clients read and write in turn: the first of a

@@ -46,7 +46,8 @@ var SilentWait = New(
 		s.Holds("%d waiters sent 0 requests between %d pings", clients, pings)
 	})
 
-// Five wait, the holder releases: how many are notified?
+// Five wait, and two of them give up, each before one who waits on. Then the holder releases: how
+// many are notified?
 var WakesOne = New(
 	text("a release wakes one", "一次释放只唤醒一个"),
 	text("all waiters wake, look, and go back to sleep, but for one: the herd",
@@ -55,6 +56,13 @@ var WakesOne = New(
 	func(s *Story) {
 		holder, waiters := s.crowd(5, zktest.SessionTimeout)
 		s.needsWatches(waiters)
+		for _, leaves := range []*zktest.Turn{waiters[1], waiters[3]} {
+			_ = s.givesUp(leaves, "it waits in the queue")
+		}
+		waiters = []*zktest.Turn{waiters[0], waiters[2], waiters[4]}
+		for _, w := range waiters {
+			s.mustWait(w, w.StillWaits(), "saw the one before it give up")
+		}
 		count := s.Count(waiters...)
 		holder.Release()
 		next, others := s.firstIn(waiters)

@@ -158,15 +158,16 @@ func (t *Turn) Cancel() error {
 	return t.Err()
 }
 
-// Queued returns once the server has answered the call's create, or a list: a
-// lock may have made its znode earlier.
+// Queued returns once the server has answered the call's create, a list, or a look at the lock's
+// own path: a lock may have made its znode earlier, or makes none while it waits.
 func (t *Turn) Queued() {
 	t.zoo.t.Helper()
 	t.zoo.Await(fmt.Sprintf("%v's create to be answered", t.Name), func() bool {
 		for _, f := range t.Tap.Since(t.mark) {
 			isCreate := f.Op == wiretap.Create && f.Err != wiretap.NoNode
 			isList := f.Op == wiretap.GetChildren
-			showsQueue := isCreate || isList
+			isLook := f.Path == t.Path && (f.Op == wiretap.Exists || f.Op == wiretap.GetData)
+			showsQueue := isCreate || isList || isLook
 			if f.Kind == wiretap.Reply && showsQueue {
 				return true
 			}

@@ -237,6 +237,14 @@ func (z *Zoo) await(cond func() bool, inVain func()) {
 	}
 }
 
+// Require fails the test if something that was to be done has failed.
+func (z *Zoo) Require(err error, what string) {
+	z.t.Helper()
+	if err != nil {
+		z.t.Fatalf("%s: %v", what, err)
+	}
+}
+
 // AwaitChan returns when ch is closed or has a value.
 func AwaitChan[V any](z *Zoo, what any, ch <-chan V) V {
 	z.t.Helper()
