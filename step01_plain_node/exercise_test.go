@@ -1,6 +1,8 @@
 package plainnode
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -28,10 +30,87 @@ func TestTheExercise(t *testing.T) {
 	watches := property.Over("watches", childrenwatch.NewWatched)
 	watches.Znode, watches.NotHeld = true, zk.ErrNoNode
 	exercise.Accepts(t, exercise.Step1, watches, ephemeral)
+	for name, wait := range map[string]func(*Lock, context.Context) error{
+		"looks before each try": looksBeforeEachTry,
+		"watches the znode":     watchesTheZnode,
+		"tries after any error": triesAfterAnyError,
+	} {
+		s := property.Over(name, func(conn *zk.Conn, path string) waiting { return waiting{New(conn, path), wait} })
+		s.Znode, s.NotHeld = true, zk.ErrNoNode
+		exercise.Accepts(t, exercise.Step1, s, ephemeral)
+	}
 
 	exercise.Refuses(t, exercise.Step1, property.OneHolder, property.Over("the starter", starter.New))
 	exercise.Refuses(t, exercise.Step1, property.OneHolder, property.Over("W4", newCareless))
 	// as a rule at once; on a slow machine, which lets it ask less often, in a long hold
 	exercise.RefusesSomewhere(t, exercise.Step1, plain("asks without a rest", 0), ephemeral)
 	exercise.Refuses(t, exercise.Step1, property.CrashFrees, own, property.Over("a persistent one", New))
+}
+
+// waiting is this step's lock, which gets the lock in another way.
+type waiting struct {
+	own  *Lock
+	wait func(l *Lock, ctx context.Context) error
+}
+
+func (l waiting) Lock(ctx context.Context) error { return l.wait(l.own, ctx) }
+func (l waiting) Unlock() error                  { return l.own.Unlock() }
+
+// A read is cheaper than a create that fails.
+func looksBeforeEachTry(l *Lock, ctx context.Context) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		there, _, err := l.conn.Exists(l.path)
+		if err == nil && !there {
+			err = create(l.conn, l.path, l.mode)
+		}
+		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return err
+		}
+		if err == nil && !there {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// A session that has expired ends the watch, and the client has another session: it looks again.
+func watchesTheZnode(l *Lock, ctx context.Context) error {
+	for ctx.Err() == nil {
+		err := create(l.conn, l.path, l.mode)
+		if !errors.Is(err, zk.ErrNodeExists) {
+			return err
+		}
+		there, _, gone, err := l.conn.ExistsW(l.path)
+		if err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
+		select {
+		case <-gone:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// An error may pass. The rest is long.
+func triesAfterAnyError(l *Lock, ctx context.Context) error {
+	for ctx.Err() == nil {
+		if create(l.conn, l.path, l.mode) == nil {
+			return nil
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
 }

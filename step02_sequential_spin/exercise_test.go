@@ -1,7 +1,12 @@
 package sequentialspin
 
 import (
+	"context"
+	pathpkg "path"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -20,6 +25,8 @@ func TestTheExercise(t *testing.T) {
 	}
 	exercise.Accepts(t, exercise.Step2, lock)
 	exercise.Accepts(t, exercise.Step2, queue("rests for longer", with(func(l *wrong) { l.poll = 5 * pollInterval })))
+	exercise.Accepts(t, exercise.Step2, queue("rests for half a second", with(func(l *wrong) { l.poll = 25 * pollInterval })))
+	exercise.Accepts(t, exercise.Step2, queue("sorts texts, and has a ticker", with(sortsTexts)))
 	// No lock's answers show how much of the stack is used.
 	exercise.Accepts(t, exercise.Step2, queue("W7", with(waitsByRecursion)))
 
@@ -34,4 +41,35 @@ func TestTheExercise(t *testing.T) {
 	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W17", with(sortsByTheHostname)))
 	// as a rule at once; on a slow machine, which lets it ask less often, in a long hold
 	exercise.RefusesSomewhere(t, exercise.Step2, queue("asks without a rest", with(func(l *wrong) { l.poll = 0 })))
+}
+
+// The names of this queue alone, all of the same length, are sorted as texts.
+func sortsTexts(l *wrong) {
+	l.wait = func(ctx context.Context, node string) error {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			names, _, err := l.conn.Children(l.dir)
+			if err != nil {
+				return err
+			}
+			own := pathpkg.Base(node)
+			names = slices.DeleteFunc(names, func(name string) bool {
+				number, isOurs := strings.CutPrefix(name, "lock-")
+				return !isOurs || len(number) != 10 || strings.Trim(number, "0123456789") != ""
+			})
+			slices.Sort(names)
+			if !slices.Contains(names, own) {
+				return zk.ErrNoNode
+			}
+			if names[0] == own {
+				return nil
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	pathpkg "path"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"zklock/internal/exercise"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 	starter "zklock/step03_children_watch/exercise"
 )
 
@@ -45,7 +47,17 @@ func TestTheExercise(t *testing.T) {
 	exercise.Accepts(t, exercise.Step3, lock)
 	exercise.Accepts(t, exercise.Step3, waits("waits by recursion", waitsByRecursion))
 
+	exercise.Accepts(t, exercise.Step3, waits("sorts the queue", sortsTheQueue))
+	exercise.Accepts(t, exercise.Step3, waits("a goroutine tells it by a channel", isToldByAGoroutine))
+	exercise.Accepts(t, exercise.Step3, waits("looks again after any event", looksAgainAfterAnyEvent))
+	watchesFirst := property.Over("sets a watch before the create, too", newWatchesFirst)
+	watchesFirst.NotHeld = ErrNotHeld
+	exercise.Accepts(t, exercise.Step3, watchesFirst)
+
 	exercise.Refuses(t, exercise.Step3, property.SilentWait, property.Over("the starter", starter.New))
+	makesEachTime := property.Over("makes the directory each time", newMakesEachTime)
+	makesEachTime.NotHeld = ErrNotHeld
+	exercise.Refuses(t, exercise.Step3, property.MadeOnce, makesEachTime)
 	exercise.RefusesAtOnce(t, exercise.Step3, property.Over("W13", newLateLatch))
 	exercise.Refuses(t, exercise.Step3, property.OneHolder, waits("trusts the wake-up", trustsTheWakeUp))
 	exercise.RefusesSomewhere(t, exercise.Step3, waits("lists, and then watches", listsAndThenWatches))
@@ -135,4 +147,85 @@ func looksNowAndThen(l *right, ctx context.Context, node string) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// Right: in a queue that is sorted, the first is the holder.
+func sortsTheQueue(l *right, ctx context.Context, node string) error {
+	for {
+		names, _, changed, err := l.conn.ChildrenW(l.dir)
+		if err != nil {
+			return err
+		}
+		queue := slices.DeleteFunc(names, func(name string) bool {
+			_, isPlace := number(name)
+			return !isPlace
+		})
+		slices.SortFunc(queue, zktest.BySequence)
+		at := slices.Index(queue, pathpkg.Base(node))
+		if at < 0 {
+			return zk.ErrNoNode
+		}
+		if at == 0 {
+			return nil
+		}
+		select {
+		case event := <-changed:
+			if event.Err != nil {
+				return event.Err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Right: the one who waits sleeps on a channel, and a goroutine looks.
+func isToldByAGoroutine(l *right, ctx context.Context, node string) error {
+	done := make(chan error, 1)
+	go func() { done <- waitsByRecursion(l, ctx, node) }()
+	return <-done
+}
+
+// Right: when the session has ended, the list says so.
+func looksAgainAfterAnyEvent(l *right, ctx context.Context, node string) error {
+	for {
+		first, changed, err := turn(l, node)
+		if first || err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// watchesFirst is right: it has a watch before it has a znode, and one more list costs little.
+type watchesFirst struct{ *right }
+
+func newWatchesFirst(conn *zk.Conn, path string) watchesFirst { return watchesFirst{New(conn, path)} }
+
+func (l watchesFirst) Lock(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, _, _, err := l.conn.ChildrenW(l.dir); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	return l.right.Lock(ctx)
+}
+
+// "First of all, the directory has to be there."
+type makesEachTime struct{ *right }
+
+func newMakesEachTime(conn *zk.Conn, path string) makesEachTime {
+	return makesEachTime{New(conn, path)}
+}
+
+func (l makesEachTime) Lock(ctx context.Context) error {
+	if _, err := create(l.conn, l.dir, zk.FlagPersistent); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		return err
+	}
+	return l.right.Lock(ctx)
 }

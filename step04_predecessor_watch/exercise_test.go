@@ -3,6 +3,7 @@ package predecessorwatch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	pathpkg "path"
 	"slices"
@@ -26,6 +27,8 @@ func TestTheExercise(t *testing.T) {
 	exercise.Accepts(t, exercise.Step4, lock)
 	exercise.Accepts(t, exercise.Step4, over("sorts the queue", waits(leaving(sortsTheQueue))))
 	exercise.Accepts(t, exercise.Step4, over("asks first", waits(leaving(asksFirst))))
+	exercise.Accepts(t, exercise.Step4, over("watches the children of the one before", waits(leaving(watchesItsChildren))))
+	exercise.Accepts(t, exercise.Step4, over("looks again after any event", waits(leaving(looksAgainAfterAnyEvent))))
 
 	exercise.Refuses(t, exercise.Step4, property.WakesOne, property.Over("the starter", starter.New))
 	exercise.Refuses(t, exercise.Step4, property.WaiterCrash, over("W8", w8))
@@ -39,6 +42,7 @@ func TestTheExercise(t *testing.T) {
 	exercise.Refuses(t, exercise.Step4, property.FailsClean, over("W22", w22))
 	exercise.Refuses(t, exercise.Step4, property.ReleaseSeen, over("W24", w24))
 	exercise.Refuses(t, exercise.Step4, property.WakesOne, over("watches the holder", waits(leaving(watchesTheHolder))))
+	exercise.Refuses(t, exercise.Step4, property.WakesOneLater, over("then watches the first", waits(leaving(thenWatchesTheFirst))))
 	exercise.RefusesAtOnce(t, exercise.Step4, over("watches its own znode", waits(leaving(watchesItself))))
 }
 
@@ -120,4 +124,58 @@ func watchesItself(l *right, ctx context.Context, node string) error {
 			return err
 		}
 	}
+}
+
+// The znode before ours has no children, and when it goes, who watches them is told so.
+func watchesItsChildren(l *right, ctx context.Context, node string) error {
+	for {
+		path, err := before(l, node)
+		if path == "" || err != nil {
+			return err
+		}
+		_, _, gone, err := l.conn.ChildrenW(path)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := told(ctx, gone); err != nil {
+			return err
+		}
+	}
+}
+
+// When the session has ended, the list says so.
+func looksAgainAfterAnyEvent(l *right, ctx context.Context, node string) error {
+	for {
+		path, err := before(l, node)
+		if path == "" || err != nil {
+			return err
+		}
+		_, _, gone, err := l.conn.GetW(path)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-gone:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// "The one before me has gone, and it was not the holder: now I wait for the holder."
+func thenWatchesTheFirst(l *right, ctx context.Context, node string) error {
+	path, err := before(l, node)
+	if path == "" || err != nil {
+		return err
+	}
+	if err := watch(l, ctx, path); err != nil {
+		return err
+	}
+	return watchesTheHolder(l, ctx, node)
 }

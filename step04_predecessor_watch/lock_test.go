@@ -29,6 +29,7 @@ func TestProperties(t *testing.T) {
 	property.Holds(t, lock,
 		// new in this step
 		property.WakesOne,
+		property.WakesOneLater,
 		property.ArrivalWakesNobody,
 		// as in step 3
 		property.CrashFrees,

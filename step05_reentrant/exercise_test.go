@@ -8,6 +8,8 @@ import (
 	pathpkg "path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +47,8 @@ func TestTheExercise(t *testing.T) {
 		{"one guid for all calls", func(l *queued) { l.prefix = sameName(l.dir) }, property.OwnPlace},
 		{"takes any znode with its guid", func(l *queued) { l.find = l.findWhoever }, property.OldZnode},
 		{"lists without a sync", func(l *queued) { l.find = l.findWithoutSync }, property.LaggingServer},
+		{"compares no sessions in its wait", func(l *queued) { l.wait = l.waitInAnySession }, property.OldZnode},
+		{"compares no sessions after its create", func(l *queued) { l.trusts = true }, property.KeptCreate},
 		{"is not told of a loss", func(l *queued) { l.wait = l.waitWithoutConnection }, property.ToldOfLoss},
 	} {
 		exercise.Refuses(t, exercise.Step5, wrong.at, queueing(wrong.name, wrong.change))
@@ -59,6 +63,7 @@ func TestTheExercise(t *testing.T) {
 		{"its context goes on", func(h *changed) { h.context = h.contextThatGoesOn }, property.ToldOfLoss},
 		{"the token is the znode's number", func(h *changed) { h.token = h.number() }, property.Fenced},
 		{"the token is the time of day", func(h *changed) { h.token = time.Now().UnixNano() }, property.Fenced},
+		{"the token is counted in the process", func(h *changed) { h.token = turns.Add(1) }, property.Fenced},
 		{"W14", func(h *changed) { h.unlock = h.deleteTheFirst }, property.OnlyHolder},
 		{"is glad if its znode has gone", func(h *changed) { h.unlock = h.unlockAnyway }, property.OnlyHolder},
 	} {
@@ -66,6 +71,7 @@ func TestTheExercise(t *testing.T) {
 	}
 	exercise.Refuses(t, exercise.Step5, property.LocksAgain, over("W10", newOneHoldForAllLocks))
 	exercise.Refuses(t, exercise.Step5, property.LocksAgain, over("W11", newEntersIfItWaited))
+	exercise.Refuses(t, exercise.Step5, property.LostApart, over("counts in the lock", newCountsInTheLock))
 	exercise.Refuses(t, exercise.Step5, property.Tries, over("a try that ends the hold", newTriesWithItsTime))
 	exercise.Refuses(t, exercise.Step5, property.Tries, over("a try that stays in the queue", newTriesAndStays))
 	exercise.Refuses(t, exercise.Step5, property.TryLost, over("a try that deletes once", newTriesAndDeletesOnce))
@@ -102,6 +108,7 @@ type right = Lock
 type queued struct {
 	*right
 	prefix func() string
+	trusts bool // an answer to a create, in whichever session
 	find   func(ctx context.Context, prefix string) (place, error)
 	wait   func(ctx context.Context, mine place, mayWait bool) (*Hold, error)
 }
@@ -146,7 +153,7 @@ func (l *queued) join(ctx context.Context) (place, error) {
 	for ctx.Err() == nil {
 		session := l.s.conn.SessionID()
 		node, err := create(l.s.conn, prefix, zk.FlagEphemeralSequential)
-		if err == nil && l.s.conn.SessionID() == session {
+		if err == nil && (l.trusts || l.s.conn.SessionID() == session) {
 			return place{node: node, session: session}, nil
 		}
 		if err != nil && !l.s.mustAskAgain(err) {
@@ -241,6 +248,19 @@ func (l *queued) waitWithoutConnection(ctx context.Context, mine place, mayWait 
 	return newHold(l.right, mine, l.s.open, h.token), nil
 }
 
+// "My znode is in the list, so the place is mine."
+func (l *queued) waitInAnySession(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
+	for {
+		mine.session = l.s.conn.SessionID()
+		h, err := l.right.wait(ctx, mine, mayWait)
+		sessionHasChanged := l.s.conn.SessionID() != mine.session
+		if errors.Is(err, zk.ErrNoNode) && sessionHasChanged {
+			continue
+		}
+		return h, err
+	}
+}
+
 // Right: the holders' znodes are made in the order in which they are served.
 func (l *queued) waitForCzxid(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
 	h, err := l.right.wait(ctx, mine, mayWait)
@@ -305,6 +325,9 @@ func holding(name string, change func(h *changed)) property.Subject {
 func (h *changed) contextThatGoesOn(parent context.Context) context.Context {
 	return context.WithValue(parent, h.lock, h.Hold)
 }
+
+// "Each turn has a number of its own."
+var turns atomic.Int64
 
 // "The delete was sent, and that is all that I can do."
 func (h *changed) deleteOnce() error {
@@ -376,6 +399,57 @@ func (l oneHoldForAllLocks) Lock(ctx context.Context) (*changed, error) {
 		return h, h.enter()
 	}
 	return l.changing.Lock(ctx)
+}
+
+// "The lock knows how often it is locked."
+type countsInTheLock struct {
+	*right
+	mu    sync.Mutex
+	count int
+}
+
+func newCountsInTheLock(l *Lock) *countsInTheLock { return &countsInTheLock{right: l} }
+
+func (l *countsInTheLock) Lock(ctx context.Context) (*countedInTheLock, error) {
+	return l.counted(holdIn(ctx, l.right), func() (*Hold, error) { return l.right.Lock(ctx) })
+}
+
+func (l *countsInTheLock) TryLock(ctx context.Context) (*countedInTheLock, error) {
+	return l.counted(holdIn(ctx, l.right), func() (*Hold, error) { return l.right.TryLock(ctx) })
+}
+
+func (l *countsInTheLock) counted(inside *Hold, lock func() (*Hold, error)) (*countedInTheLock, error) {
+	h := inside
+	if inside == nil {
+		var err error
+		if h, err = lock(); err != nil {
+			return nil, err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if inside == nil {
+		l.count = 0
+	}
+	l.count++
+	return &countedInTheLock{h, l}, nil
+}
+
+type countedInTheLock struct {
+	*Hold
+	lock *countsInTheLock
+}
+
+func (h *countedInTheLock) Unlock() error {
+	h.lock.mu.Lock()
+	defer h.lock.mu.Unlock()
+	if h.lock.count == 0 {
+		return ErrNotHeld
+	}
+	if h.lock.count--; h.lock.count > 0 {
+		return nil
+	}
+	return h.Hold.Unlock()
 }
 
 // W11: the count is set only on the path that waited.

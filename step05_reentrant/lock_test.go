@@ -48,6 +48,7 @@ func TestProperties(t *testing.T) {
 		property.WaiterCrash,
 		property.SilentWait,
 		property.WakesOne,
+		property.WakesOneLater,
 		property.ArrivalWakesNobody,
 		property.NotBeside,
 		// new in this step

@@ -6,6 +6,7 @@ import (
 	pathpkg "path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ func TestTheExercise(t *testing.T) {
 		return &queued{l, firstWriterOrPredecessor}
 	})
 	exercise.Refuses(t, exercise.Step6, property.WakesOne, herd)
+	exercise.Refuses(t, exercise.Step6, property.Shared, over("readers of one lock share a znode", newSharesAZnode))
 	exercise.Refuses(t, exercise.Step6, property.Upgrade, over("a reader may write", newMayWrite))
 	exercise.Refuses(t, exercise.Step6, property.Upgrade, over("a reader that wants to write queues up", newQueuesUp))
 	exercise.Refuses(t, exercise.Step6, property.ReaderStays, over("a reader queues again as a writer", newQueuesAgain))
@@ -239,4 +241,26 @@ func (l queuesAgain) RLock(ctx context.Context) (*Hold, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// "Who reads with this lock lets the others in who read with it."
+type sharesAZnode struct {
+	*right
+	mu    sync.Mutex
+	first *Hold // of those who read now
+}
+
+func newSharesAZnode(l *right) *sharesAZnode { return &sharesAZnode{right: l} }
+
+func (l *sharesAZnode) RLock(ctx context.Context) (*Hold, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.first != nil && l.first.life.Err() == nil {
+		return l.first, l.first.enter(read)
+	}
+	h, err := l.right.RLock(ctx)
+	if err == nil {
+		l.first = h
+	}
+	return h, err
 }

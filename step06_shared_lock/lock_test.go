@@ -38,6 +38,7 @@ func TestProperties(t *testing.T) {
 		property.WaiterCrash,
 		property.SilentWait,
 		property.WakesOne,
+		property.WakesOneLater,
 		property.ArrivalWakesNobody,
 		property.NotBeside,
 		property.LostCreateReply,

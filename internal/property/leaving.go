@@ -79,7 +79,9 @@ var GivingUp = New(
 		slow := e.Tap.HoldReply(wiretap.Create, 1)
 		ctx, cancel := context.WithCancel(s.Ctx)
 		caught := e.StartIn(ctx)
-		zktest.AwaitChan(s.Zoo, "the server to carry out E's create", slow.Sprung())
+		s.Await("the server to carry out E's create, or E to wait without one", func() bool {
+			return comesToAStop(caught, slow, 0)
+		})
 		cancel()
 		slow.Let()
 		s.GaveUp(e, caught.Err(), context.Canceled)

@@ -46,13 +46,33 @@ var SilentWait = New(
 		s.Holds("%d waiters sent 0 requests between %d pings", clients, pings)
 	})
 
-// Five wait, and two of them give up, each before one who waits on. Then the holder releases: how
-// many are notified?
+// Five wait, the holder releases: how many are notified?
 var WakesOne = New(
 	text("a release wakes one", "一次释放只唤醒一个"),
 	text("all waiters wake, look, and go back to sleep, but for one: the herd",
 		"所有等待者都醒来查看，除一个外又都睡下：这就是羊群效应"),
 	text("which single change must happen before it can be your turn?", "哪一个变化发生之后才可能轮到你？"),
+	func(s *Story) {
+		holder, waiters := s.crowd(5, zktest.SessionTimeout)
+		s.needsWatches(waiters)
+		count := s.Count(waiters...)
+		holder.Release()
+		next, others := s.firstIn(waiters)
+		n := count().Notifications
+		s.FailsIf(n != 1, "one release sent %d notifications to %d waiters", n, len(waiters))
+		if s.subject.reads == nil && holder.Reader != nil {
+			s.wakesNoReader(next, others)
+		}
+		s.Holds("one release sent 1 notification to %d waiters", len(waiters))
+	})
+
+// Five wait, and two of them give up, each before one that waits on. Then the holder releases: how
+// many are notified?
+var WakesOneLater = New(
+	text("when a waiter has left, a release still wakes one", "有等待者离开后，一次释放仍只唤醒一个"),
+	text("each waiter that gives up makes the herd greater again", "每有一个等待者放弃，羊群就又大一点"),
+	text("the znode before yours has gone, and it is not your turn: which one do you watch now?",
+		"你前面的 znode 没了，却还没轮到你：现在该监听哪一个？"),
 	func(s *Story) {
 		holder, waiters := s.crowd(5, zktest.SessionTimeout)
 		s.needsWatches(waiters)
@@ -65,13 +85,10 @@ var WakesOne = New(
 		}
 		count := s.Count(waiters...)
 		holder.Release()
-		next, others := s.firstIn(waiters)
+		s.firstIn(waiters)
 		n := count().Notifications
-		s.FailsIf(n != 1, "one release sent %d notifications to %d waiters", n, len(waiters))
-		if s.subject.reads == nil && holder.Reader != nil {
-			s.wakesNoReader(next, others)
-		}
-		s.Holds("one release sent 1 notification to %d waiters", len(waiters))
+		s.FailsIf(n != 1, "two of five waiters gave up; then one release sent %d notifications to the other three", n)
+		s.Holds("two of five waiters gave up; then one release sent 1 notification to the other three")
 	})
 
 // wakesNoReader brings three readers behind a writer that holds the lock and others that wait. When
