@@ -58,6 +58,16 @@ func TestRequestsForOneHold(t *testing.T) {
 		require.Positive(t, token(turn))
 		require.Empty(t, a.Asked(mark), "requests of a re-entry and of a token")
 		turn.Release()
+
+		count := z.CountClients(a.Client)
+		a.Call(a.TryLock).Release()
+		require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 2, wiretap.Delete: 1}, count().Requests,
+			"requests of a TryLock that gets the lock")
+		first := holder.Acquire()
+		count = z.CountClients(a.Client)
+		require.ErrorIs(t, a.Call(a.TryLock).Err(), ErrLocked)
+		require.Equal(t, map[wiretap.Op]int{wiretap.GetChildren: 1}, count().Requests, "requests of a TryLock that fails")
+		first.Release()
 	})
 }
 

@@ -175,6 +175,25 @@ func TestALeaseCountsFromTheSendingOfTheFirstOfThreeWrites(t *testing.T) {
 	})
 }
 
+// A waiter without a lease looks twice a tick whether there is one: seldom, and not so seldom that it would
+// stand still when it could go on.
+func TestAWaiterLooksTwiceATick(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 20 * time.Second
+		s, begun := dummy(t, timeout), time.Now()
+		s.waitHalfATick()
+		require.Equal(t, timeout/10, time.Since(begun))
+		go func() {
+			time.Sleep(time.Second)
+			s.markClosed(byClose)
+		}()
+		begun = time.Now()
+		s.waitHalfATick()
+		require.Equal(t, time.Second, time.Since(begun), "the session is closed")
+	})
+}
+
 // FuzzHandshake reads what a server sends, in pieces of any size. What is let
 // through is what was sent, from a handshake that is ZooKeeper's on, up to a frame
 // that is too short for a reply.
