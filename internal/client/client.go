@@ -60,6 +60,7 @@ type Frame struct {
 	wiretap.Frame
 	Watched []string // with a SetWatches: the paths
 	Session int64    // that the client has; 0: none yet
+	Server  string   // that it is connected to, or was last; "": none yet
 }
 
 // A Client is the process, as its parent sees it: that calls its exported methods. The parent
@@ -90,7 +91,7 @@ func (c *Client) Begin(place Address, reads *bool) (err error) {
 			at.Watched = c.tap.Watched()
 		}
 		if conn := c.conn.Load(); conn != nil {
-			at.Session = conn.SessionID()
+			at.Session, at.Server = conn.SessionID(), conn.Server()
 		}
 		_ = c.parent("Pass", at, new(bool))
 	}

@@ -15,33 +15,76 @@ for (const figure of all(".run")) {
   const times = clock(stories);
   let now = times.phases[0].lasts, playing = 0; // at the end of the first phase
 
+  const moments = stories.flatMap((story, i) => story.frames.map((frame) => ({ at: times.shown(i, (frame.from + frame.to) / 2), story, frame }))).sort((a, b) => a.at - b.at);
+  let focus = null; // the message that a step has stopped at
+
   function draw() {
     const p = times.phaseAt(now), phase = times.phases[p];
     stages.forEach((stage, i) => {
       const own = phase.bends[i], of = stories[i].phases[Math.min(p, stories[i].phases.length - 1)];
       const over = now >= phase.at + phase.lasts || (now - phase.at) / phase.slow >= own.length;
       const caption = $(".caption", stage.root);
-      stage.draw(times.recorded(i, now), null);
+      stage.draw(times.recorded(i, now), focus?.story === stories[i] ? focus.frame : null);
       const said = over && of.sum.en ? say(of.sum) : phaseTitle(of) + say(".", "。");
       if (caption.textContent !== said) caption.textContent = said;
     });
+    slider.value = now;
+    toggle.textContent = isPlaying ? "❚❚" : "▶";
+    toggle.ariaLabel = isPlaying ? say("Pause", "暂停") : say("Play", "播放");
+    const said = focus ? sentence(focus.story, focus.frame) : "";
+    if (detail.textContent !== said) detail.textContent = said;
     buttons.forEach((button, i) => button.setAttribute("aria-current", i === p ? "step" : "false"));
   }
 
   // play shows a phase from its beginning to its end. Who wants nothing to move sees the end.
   function play(p) {
-    const phase = times.phases[p], end = phase.at + phase.lasts, mine = ++playing;
-    now = still.matches ? end : phase.at;
+    const phase = times.phases[p];
+    run(still.matches ? phase.at + phase.lasts : phase.at, phase.at + phase.lasts);
+  }
+
+  // run plays from a moment to another.
+  function run(from, end) {
+    const mine = ++playing;
+    now = from;
+    focus = null;
+    isPlaying = true;
     let last;
     const tick = (time) => {
       if (mine !== playing) return;
       now = Math.min(end, now + (last === undefined ? 0 : time - last));
       last = time;
+      isPlaying = now < end;
       draw();
-      if (now < end) requestAnimationFrame(tick);
+      if (isPlaying) requestAnimationFrame(tick);
     };
     requestAnimationFrame(tick);
   }
+
+  // go stops at a moment, and, if a step has led there, at a message.
+  function go(at, of = null) {
+    playing++;
+    isPlaying = false;
+    now = Math.min(times.length, Math.max(0, at));
+    focus = of;
+    draw();
+  }
+
+  // step goes to the next message, or to the one before.
+  function step(by) {
+    let i = focus ? moments.indexOf(focus) + by : by > 0 ? moments.findIndex((m) => m.at > now) : moments.findLastIndex((m) => m.at < now);
+    if (i >= moments.length || i < 0 && by > 0) return go(times.length);
+    i < 0 ? go(0) : go(moments[i].at, moments[i]);
+  }
+
+  let isPlaying = false;
+  const toggle = make("button", "▶", { type: "button", onclick: () => isPlaying ? go(now) : run(now >= times.length ? 0 : now, times.length) });
+  const slider = make("input", "", { type: "range", min: 0, max: Math.round(times.length), step: 1, ariaLabel: say("Moment", "时刻"), oninput: () => go(Number(slider.value)) });
+  const detail = make("p", "", { className: "detail" });
+  detail.setAttribute("role", "status");
+  const controls = make("div", "", { className: "controls" });
+  controls.append(toggle, make("button", "◀", { type: "button", ariaLabel: say("One message back", "后退一条消息"), onclick: () => step(-1) }),
+    slider, make("button", "▶|", { type: "button", ariaLabel: say("One message on", "前进一条消息"), onclick: () => step(1) }));
+  $(".stages-of", figure).after(controls, detail);
 
   const buttons = stories[0].phases.map((phase, p) =>
     make("button", `▶ ${p + 1}. ${phaseTitle(phase)}`, { type: "button", onclick: () => play(p) }));

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,11 +161,20 @@ type parent struct{ *contender }
 // Pass returns when a frame may go on.
 func (p parent) Pass(f client.Frame, _ *bool) error {
 	return p.told(func() {
+		p.Server = p.serverAt(f.Server)
 		i := p.Departs(p.now(), p.Client, f)
 		p.hold(p.contender, f.Frame)
 		if !p.ended {
 			p.Arrives(p.now(), i, p.Client, f.Frame)
 		}
+	})
+}
+
+// serverAt is which server has an address, from 1; 0: none. Their ports differ.
+func (s *service) serverAt(address string) int {
+	_, port, _ := net.SplitHostPort(address)
+	return 1 + slices.IndexFunc(s.server.Servers(), func(a string) bool {
+		return port != "" && strings.HasSuffix(a, ":"+port)
 	})
 }
 

@@ -452,7 +452,7 @@ func (s *service) open(n int) {
 		}
 	}
 	for _, b := range s.laid() {
-		s.await(time.Minute, func() bool { return b.are(l.scene...) })
+		s.await(time.Minute, func() bool { return b.are(l.scene...) && b.waitsSilently() })
 		b.settles()
 		s.mu.Lock()
 		b.Acts(s.now(), stage.Action{Do: "lesson", N: n})
@@ -462,6 +462,14 @@ func (s *service) open(n int) {
 	s.mu.Lock()
 	s.course.Begun = true
 	s.mu.Unlock()
+}
+
+// waitsSilently tells whether each client that waits has a watch, if the lock has any.
+func (b *side) waitsSilently() bool {
+	polls := b.Key == "1" || b.Key == "2"
+	return polls || !slices.ContainsFunc(b.clients, func(c *contender) bool {
+		return c.State == client.Waits && !b.Watches(c.Number)
+	})
 }
 
 // settles returns when nothing has passed for a while. Those who keep asking never settle.

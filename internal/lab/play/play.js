@@ -89,6 +89,7 @@ class Board {
     const at = (moment, client) => laid ? 0 : this.moment(moment, client);
     this.is.rows.forEach((r, i) => {
       const c = this.clients[i] ??= { name: called(i), slot: 2 * i, states: [{ at: 0, is: r.is }], beats: [], over: -1 }, { states } = c;
+      c.server = r.server;
       c.beats = r.heard ? [onPage(r.heard)] : [];
       c.over = r.over ? onPage(r.over) : -1;
       if (states.at(-1).is !== r.is) states.push({ at: Math.max(states.at(-1).at, at(r.since, i)), is: r.is });
@@ -133,6 +134,7 @@ class Board {
     for (const c of this.clients) while (c.states[1]?.at <= now) c.states.shift();
     for (const all of [this.nodes, this.watches]) for (const [i, x] of all) if (x.to >= 0 && x.to <= now) all.delete(i);
     story.clients = this.clients;
+    story.servers = service.servers;
     story.slots = 2 * this.clients.length;
     story.nodes = [...this.nodes].map(([i, n], at) => { places.set(Number(i), at); return n; });
     story.watches = [...this.watches.values()].filter((w) => w.node < 0 || places.has(w.node))
@@ -608,7 +610,7 @@ function shows(at, focus = null) {
   const { length } = past.clock ?? { length: 0 };
   Object.assign(past, { at: at === null || !past.clock ? null : Math.min(length, Math.max(0, at)), focus });
   live().forEach((b, i) => {
-    b.stage.story = past.at === null ? b.story : Object.assign(past.stories[i], { step: b.story.step, stored: b.story.stored });
+    b.stage.story = past.at === null ? b.story : Object.assign(past.stories[i], { step: b.story.step, stored: b.story.stored, servers: b.story.servers });
   });
   timeline();
   resize();

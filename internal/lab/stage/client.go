@@ -30,12 +30,13 @@ type Client struct {
 	Line    string   `json:"line"`
 	Armed   []string `json:"armed"` // faults that wait for their moment
 	Token   int64    `json:"token"`
-	Said    string   `json:"said"`  // an error
-	Reads   bool     `json:"reads"` // its lock has readers
-	Since   int      `json:"since"` // is it so
-	Can     []string `json:"can"`   // which commands make sense
-	Heard   int      `json:"heard"` // when the server has heard of its session last, if that is shown
-	Over    int      `json:"over"`  // when the server has ended its session; 0: it has not
+	Said    string   `json:"said"`   // an error
+	Reads   bool     `json:"reads"`  // its lock has readers
+	Since   int      `json:"since"`  // is it so
+	Can     []string `json:"can"`    // which commands make sense
+	Heard   int      `json:"heard"`  // when the server has heard of its session last, if that is shown
+	Server  int      `json:"server"` // which it is connected to, from 1; 0: that is not known
+	Over    int      `json:"over"`   // when the server has ended its session; 0: it has not
 
 	Number   int       `json:"-"`
 	Called   lang.Text `json:"-"` // if it has another name than its number

@@ -301,6 +301,16 @@ func (r *Recorder) arm(now, client, node int) {
 	r.watches.forget(keptNodes, func(w *Watch) bool { return w.To >= 0 })
 }
 
+// Watches tells whether the server keeps a watch for a client.
+func (r *Recorder) Watches(client int) bool {
+	for _, w := range r.watches.kept {
+		if w.Client == client && w.To < 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *Recorder) disarm(now int, which func(*Watch) bool) {
 	for i, w := range r.watches.kept {
 		if w.To < 0 && which(w) {

@@ -141,7 +141,7 @@ class Stage {
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
     this.dot = this.many ? Math.max(1, Math.min(4, side / this.story.clients.length * 1.2)) : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
     const outer = Math.max(40, side / 2 - this.dot - (this.tiny ? 21 : this.small ? 25 : 29) * this.scale);
-    this.radius = { hub: outer * 0.31, node: outer * 0.62, client: outer };
+    this.radius = { hub: outer * (this.story.servers?.length > 1 ? 0.4 : 0.31), node: outer * 0.62, client: outer };
   }
 
   at(slot, radius) {
@@ -240,8 +240,9 @@ class Stage {
       greatest ? say(`greatest token: ${tokenName(greatest)}`, `最大令牌：${tokenName(greatest)}`) : value ? say("no token to compare", "没有可比较的令牌") : "",
       last ? capital(storeSays(last)) : "",
     ];
-    lines.forEach((words, i) => {
-      const weight = i === 1 ? "400" : "700";
+    lines.forEach((words, at) => {
+      const i = value ? at : at + 1; // the first line alone stands in the middle
+      const weight = at === 1 ? "400" : "700";
       ink.font = `${weight} 10px system-ui, "DejaVu Sans", sans-serif`;
       const fits = 10 * (w - 12) / (ink.measureText(words).width || 1);
       this.text(words, x, y + (i - 1) * step + 1, fill, Math.min(16, step * 0.85, fits) / this.scale, weight);
@@ -264,6 +265,52 @@ class Stage {
     this.text(words, p.x, p.y + 1, color.paper, 12, "700");
   }
 
+  // serverAt is where a server stands, of several; hubOf is the end of a client's line: its
+  // server, or the only one.
+  serverAt(n) {
+    const { hub } = this.radius, angle = 2 * Math.PI * (n - 1) / this.story.servers.length - Math.PI / 2;
+    return { x: this.middle.x + hub * 0.62 * Math.cos(angle), y: this.middle.y + hub * 0.62 * Math.sin(angle), radius: hub * 0.4 };
+  }
+  hubOf(i) {
+    const n = this.story.servers?.length > 1 ? this.story.clients[i].server : 0;
+    return n ? this.serverAt(n) : { ...this.middle, radius: this.radius.hub };
+  }
+
+  // servers draws three servers: which of them leads, which is cut off or down, and each client's
+  // line to its own.
+  servers() {
+    const { ink, color, story } = this, { servers } = story;
+    const up = (s) => s.state === "up";
+    ink.lineWidth = 1.5;
+    story.clients.forEach((c, i) => {
+      if (!c.server || this.many) return;
+      const client = this.clientAt(i), hub = this.hubOf(i), dead = stateAt(c, this.t) === "crashed";
+      const isCut = /^cut off/.test(stateAt(c, this.t));
+      if (dead) return;
+      ink.strokeStyle = isCut ? color.bad : color.line;
+      ink.setLineDash(isCut ? [3, 6] : []);
+      line(ink, toward(client, hub, this.dot), toward(hub, client, hub.radius));
+    });
+    for (const [i, a] of servers.entries()) for (const b of servers.slice(i + 1)) {
+      const holds = up(a) && up(b);
+      ink.strokeStyle = holds ? color.ink : color.bad;
+      ink.setLineDash(holds ? [] : [2, 5]);
+      line(ink, this.serverAt(a.n), this.serverAt(b.n));
+    }
+    ink.setLineDash([]);
+    for (const s of servers) {
+      const p = this.serverAt(s.n), size = Math.max(9, p.radius / 1.6) / this.scale;
+      circle(ink, p, p.radius);
+      ink.fillStyle = color.paper;
+      ink.fill();
+      ink.strokeStyle = up(s) ? color.ink : color.bad;
+      ink.lineWidth = s.leader && up(s) ? 3 : 1.5;
+      ink.stroke();
+      this.text(s.leader && up(s) ? `${s.n} ★` : s.state === "stopped" ? `${s.n} ❚❚` : String(s.n), p.x, p.y + 1, up(s) ? color.ink : color.bad, Math.min(15, size), "700");
+      if (s.state === "killed") cross(ink, p, p.radius * 1.2, color.bad);
+    }
+  }
+
   directory() {
     const { ink, color, middle, radius } = this;
     const plain = this.story.znode || this.story.step.startsWith("1");
@@ -273,6 +320,7 @@ class Stage {
       circle(ink, middle, radius.node);
       ink.stroke();
     }
+    if (this.story.servers?.length > 1) return this.servers();
     circle(ink, middle, radius.hub);
     ink.fillStyle = color.paper;
     ink.fill();
@@ -370,7 +418,9 @@ class Stage {
     const p = this.clientAt(i), is = stateAt(c, this.t);
     const holds = inside(is);
     const owns = this.story.nodes.some((n) => n.owner === i && there(n, this.t)); // else it only believes that it holds the lock
-    const bad = trouble(is) || holds && !owns && this.story.nodes.length > 0;
+    const since = c.states.findLast((m) => m.at <= this.t)?.at;
+    const leaves = this.story.frames.some((f) => f.client === i && f.kind === REQUEST && f.op === 2 && f.from >= since && f.from <= this.t);
+    const bad = trouble(is) || holds && !owns && !leaves && !this.many && this.story.nodes.length > 0;
     const size = this.many && (holds || awake) ? Math.max(3, this.dot) : this.dot;
     if (this.many && !holds && !awake && is === "idle") return;
     circle(ink, p, size);
@@ -405,7 +455,7 @@ class Stage {
   // notification a diamond with a !.
   frame(f, focus) {
     const { ink, color } = this;
-    const client = this.clientAt(f.client), hub = toward(this.middle, client, this.radius.hub);
+    const client = this.clientAt(f.client), its = this.hubOf(f.client), hub = toward(its, client, its.radius);
     const [a, b] = f.kind === REQUEST ? [client, hub] : [hub, client];
     let share = Math.min(1, Math.max(0, this.along(f)));
     if (still.matches) share = 0.5;
