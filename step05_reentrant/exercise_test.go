@@ -49,6 +49,7 @@ func TestTheExercise(t *testing.T) {
 		{"lists without a sync", func(l *queued) { l.find = l.findWithoutSync }, property.LaggingServer},
 		{"compares no sessions in its wait", func(l *queued) { l.wait = l.waitInAnySession }, property.OldZnode},
 		{"compares no sessions after its create", func(l *queued) { l.trusts = true }, property.KeptCreate},
+		{"gives up with one delete", func(l *queued) { l.giveUp = l.deleteOnceAfterAWait }, property.GivesUpCutOff},
 		{"is not told of a loss", func(l *queued) { l.wait = l.waitWithoutConnection }, property.ToldOfLoss},
 	} {
 		exercise.Refuses(t, exercise.Step5, wrong.at, queueing(wrong.name, wrong.change))
@@ -111,12 +112,14 @@ type queued struct {
 	trusts bool // an answer to a create, in whichever session
 	find   func(ctx context.Context, prefix string) (place, error)
 	wait   func(ctx context.Context, mine place, mayWait bool) (*Hold, error)
+	giveUp func(mine place, hasWaited bool)
 }
 
 // queueing is such a lock with one change.
 func queueing(name string, change func(l *queued)) property.Subject {
 	return over(name, func(own *Lock) *queued {
 		l := &queued{right: own, find: own.find, wait: own.wait}
+		l.giveUp = func(mine place, _ bool) { _ = own.leave(mine) }
 		l.prefix = func() string { return fmt.Sprintf("%s/_c_%016x-lock-", own.dir, rand.Uint64()) }
 		change(l)
 		return l
@@ -141,7 +144,7 @@ func (l *queued) lock(ctx context.Context, mayWait bool) (*Hold, error) {
 			continue
 		}
 		if err != nil {
-			go l.leave(mine)
+			go l.giveUp(mine, mayWait)
 			return nil, err
 		}
 		return h, nil
@@ -183,6 +186,15 @@ func (l *queued) findAndDelete(ctx context.Context, prefix string) (place, error
 		return place{}, err
 	}
 	return place{}, nil
+}
+
+// "The delete was sent, and the caller does not wait for more."
+func (l *queued) deleteOnceAfterAWait(mine place, hasWaited bool) {
+	if hasWaited {
+		_ = l.s.conn.Delete(mine.node, -1)
+	} else {
+		_ = l.leave(mine)
+	}
 }
 
 // "The guid is mine alone, so the znode is mine."

@@ -118,6 +118,7 @@ var Step5 = Exercise{"5", "step05_reentrant", []*property.Property{
 	property.LaggingServer,
 	property.LostDeleteReply,
 	property.TryLost,
+	property.GivesUpCutOff,
 	property.LocksAgain,
 	property.LostApart,
 	property.LineBreaks,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -116,12 +118,21 @@ var GivesUpCutOff = New(
 	text("the delete could not reach a server: who sends it again, and until when?",
 		"delete 没能送到服务器：由谁再发？发到什么时候为止？"),
 	func(s *Story) {
-		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
+		var dials atomic.Int64
+		counting := func(tap zk.Dialer) zk.Dialer {
+			return func(network, address string, timeout time.Duration) (net.Conn, error) {
+				dials.Add(1)
+				return tap(network, address, timeout)
+			}
+		}
+		a, b, c := s.Join("A"), s.JoinAs("B", Seat{Through: counting}), s.Join("C")
 		held := a.Acquire()
 		waiting := s.queue(b)[0]
 		b.Tap.Cut()
 		waiting.GiveUp()
-		s.Soon(waiting.Returned) // or it waits until a server can be reached, which is as good
+		const enough = 5 // that fail: by then the library has answered the first delete with an error
+		tried := dials.Load() + enough
+		s.Await("B to try to connect", func() bool { return dials.Load() >= tried })
 		b.Tap.Restore()
 		s.Await("B to be back", func() bool { return b.State() == zk.StateHasSession })
 		s.FailsIf(!s.Soon(waiting.Returned), "B gave up while it was cut off, is back, and its Lock does not return")
