@@ -7,7 +7,7 @@ import (
 )
 
 // Hold is one time of having the lock, from Lock or RLock to the last Unlock. Whoever has the
-// hold can unlock, and nobody else. It is safe for use by many goroutines.
+// hold can unlock through this package, and nobody else. It is safe for use by many goroutines.
 type Hold struct {
 	lock  *RWLock
 	mine  place

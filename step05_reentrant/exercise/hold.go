@@ -6,7 +6,7 @@ import (
 )
 
 // Hold is one time of having the lock, from Lock to Unlock. Whoever has the hold
-// can unlock, and nobody else. It is safe for use by many goroutines.
+// can unlock through this package, and nobody else. It is safe for use by many goroutines.
 type Hold struct {
 	lock *Lock
 	mine place
