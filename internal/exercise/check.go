@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"zklock/internal/explore"
+	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
@@ -75,8 +76,10 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 			p.Missing, p.Stuck = a.question, a.isStuck()
 			keep()
 			if p.Held > 0 {
-				fmt.Fprintf(t.Output(), "%d of %d properties hold. The others are asked when this one holds.\n",
-					p.Held, len(e.Properties))
+				fmt.Fprintln(t.Output(), inWords(lang.Of(
+					"%d of %d properties hold. The others are asked when this one holds.",
+					"%d 条性质已具备，共 %d 条。其余的等这一条具备后再问。",
+					p.Held, len(e.Properties))))
 			}
 			return
 		}
@@ -104,10 +107,11 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 
 // An answer is what the check has found out about one of its questions.
 type answer struct {
-	question string // the property's name, or canBeUsed
+	question string    // the property's name, or canBeUsed, by which it is known
+	name     lang.Text // the same, for the reader
 	verdict  property.Verdict
 	seen     string
-	ask      string // what to ask oneself
+	ask      lang.Text // what to ask oneself
 }
 
 func (a answer) holds() bool { return a.verdict.Accepted() }
@@ -115,15 +119,17 @@ func (a answer) holds() bool { return a.verdict.Accepted() }
 // isStuck tells whether the question has no answer: somebody waited for what never came.
 func (a answer) isStuck() bool { return a.verdict == property.Stuck }
 
+// tell says it in the reader's language. What was seen is English.
 func (a answer) tell(t *testing.T, e Exercise) {
+	say := func(text lang.Text) { fmt.Fprintln(t.Output(), inWords(text)) }
 	if a.holds() {
-		fmt.Fprintln(t.Output(), "✓", a.seen)
+		say(lang.Of("✓ %v", "✓ %[2]v：%[1]v", a.seen, a.name))
 		return
 	}
 	t.Fail()
-	fmt.Fprintln(t.Output(), a.verdict, "seen:", a.seen)
-	fmt.Fprintln(t.Output(), "  ask yourself:", a.ask)
-	fmt.Fprintf(t.Output(), "  more: make hint STEP=%s, and %s\n", e.Name, e.chapter())
+	say(lang.Of("%[1]v seen: %[3]v", "%[1]v %[2]v\n  看到的：%[3]v", string(a.verdict), a.name, a.seen))
+	say(lang.Of("  ask yourself: %v", "  问问自己：%v", a.ask))
+	say(lang.Of("  more: make hint STEP=%v, and %v", "  更多：make hint STEP=%v，以及 %v", e.Name, e.chapter()))
 }
 
 // answers asks as many questions at once as there are places, for most of their time is spent
@@ -202,11 +208,14 @@ func ask(
 		lock = locks[len(locks)-1] // in step 1 there are two
 	}
 	r := property.CheckUntil(ctx, patience, server, lock, p)
-	a := answer{question: p.String(), verdict: r.Verdict, seen: r.Evidence, ask: p.Question.EN}
+	a := answer{question: p.String(), name: p.Name, verdict: r.Verdict, seen: r.Evidence, ask: p.Question}
 	if a.isStuck() {
 		a.seen = fmt.Sprintf("no answer for %v: %s. The last requests: %s", patience, r.Evidence, r.Asked)
-		a.ask = "is this machine busy? Or does your lock wait for what never comes: " +
-			"who is to wake it, and whose znode is still there?"
+		a.ask = lang.Text{
+			EN: "is this machine busy? Or does your lock wait for what never comes: " +
+				"who is to wake it, and whose znode is still there?",
+			ZH: "是这台机器太忙？还是你的锁在等永远不会来的东西：该由谁唤醒它？谁的 znode 还在？",
+		}
 	}
 	return a
 }
@@ -241,9 +250,9 @@ func (e Exercise) playOrders(t *testing.T, server *zkserver.Server) {
 }
 
 // chapter is the page to read.
-func (e Exercise) chapter() string {
+func (e Exercise) chapter() lang.Text {
 	if e.IsStep() {
-		return filepath.Join(e.Home, "README.md")
+		return lang.Text{EN: filepath.Join(e.Home, "README.md"), ZH: filepath.Join(e.Home, "README.zh-CN.md")}
 	}
-	return "docs/workshop.md"
+	return lang.Text{EN: "docs/workshop.md", ZH: "docs/workshop.zh-CN.md"}
 }

@@ -75,7 +75,12 @@ func TestHints(t *testing.T) {
 	require.NoError(t, err)
 	hint := func(chinese bool) Hint {
 		t.Helper()
-		h, err := Step4.Next(chinese)
+		language := "en"
+		if chinese {
+			language = "zh"
+		}
+		t.Setenv("ZKLOCK_LANG", language)
+		h, err := Step4.Next()
 		require.NoError(t, err)
 		return h
 	}
@@ -106,7 +111,8 @@ func TestHints(t *testing.T) {
 // hints are the same, one by one.
 func TestEveryHintIsForAProperty(t *testing.T) {
 	for _, e := range All {
-		assert.FileExists(t, e.chapter(), "where a learner is sent")
+		assert.FileExists(t, e.chapter().EN, "where a learner is sent")
+		assert.FileExists(t, e.chapter().ZH, "where a learner is sent")
 		asked := map[string]bool{notWoken: true}
 		for _, p := range e.Properties {
 			asked[p.String()] = true

@@ -1,6 +1,7 @@
 package exercise
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 
 // A Hint is one of several for a property, each more direct than the last.
 type Hint struct {
-	Property  string
+	Property  string // in the reader's language
 	Text      string
 	Number, N int // it is the first, the second and so on of N
 }
@@ -24,8 +25,8 @@ const notWoken = "a waiter is not woken"
 
 // Next is the next hint for the property that is missing, and notes that it was given. After
 // the last comes the first again. Before the first check it is about the first property.
-func (e Exercise) Next(chinese bool) (Hint, error) {
-	p := e.Progress()
+func (e Exercise) Next() (Hint, error) {
+	p, chinese := e.Progress(), InChinese()
 	section, err := e.section(p, chinese)
 	if err != nil {
 		return Hint{}, err
@@ -35,7 +36,7 @@ func (e Exercise) Next(chinese bool) (Hint, error) {
 		p.Hints = map[string]int{}
 	}
 	p.Hints[section.property] = given + 1
-	return Hint{section.property, section.hints[given], given + 1, len(section.hints)}, e.Keep(p)
+	return Hint{inWords(e.nameOf(section.property)), section.hints[given], given + 1, len(section.hints)}, e.Keep(p)
 }
 
 // A section of hints.md has the hints for one property.
@@ -55,7 +56,7 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		return own[0], nil
 	}
 	if p.Missing == everyOrder {
-		return section{everyOrder, []string{in(chinese, noHintForAnOrder(e.Name))}}, nil
+		return section{everyOrder, []string{inWords(noHintForAnOrder(e.Name))}}, nil
 	}
 	all := own
 	at := slices.IndexFunc(All, func(other Exercise) bool { return other.Name == e.Name })
@@ -82,18 +83,45 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 			continue
 		}
 		why := lang.Of("Why it matters: %s.", "为什么重要：%s。", property.Why)
-		return section{p.Missing, []string{in(chinese, property.Question), in(chinese, why)}}, nil
+		return section{p.Missing, []string{inWords(property.Question), inWords(why)}}, nil
 	}
 	return own[0], nil
 }
 
-// in is a text in the language that is wanted.
-func in(chinese bool, text lang.Text) string {
-	if chinese {
+// InChinese tells in which language the check and the hints are wanted.
+func InChinese() bool {
+	asked := cmp.Or(os.Getenv("ZKLOCK_LANG"), os.Getenv("LC_ALL"), os.Getenv("LANG"))
+	return strings.HasPrefix(asked, "zh")
+}
+
+// inWords is a text in the language that is wanted.
+func inWords(text lang.Text) string {
+	if InChinese() {
 		return text.ZH
 	}
 	return text.EN
 }
+
+// nameOf is the name of what is known by its English one: a property, or a section of hints.
+func (e Exercise) nameOf(known string) lang.Text {
+	for _, p := range e.Properties {
+		if p.String() == known {
+			return p.Name
+		}
+	}
+	switch known {
+	case notWoken:
+		return lang.Text{EN: notWoken, ZH: "等待者没有被唤醒"}
+	case everyOrder:
+		return lang.Text{EN: everyOrder, ZH: "每一种次序"}
+	case canBeUsed:
+		return lang.Text{EN: canBeUsed, ZH: "能加锁，能解锁"}
+	}
+	return lang.Text{EN: known, ZH: known}
+}
+
+// MissingName is what is missing, in the reader's language.
+func (e Exercise) MissingName() string { return inWords(e.nameOf(e.Progress().Missing)) }
 
 // noHintForAnOrder is what a learner is told whose lock has all properties, and is wrong in an order.
 func noHintForAnOrder(step string) lang.Text {

@@ -14,6 +14,35 @@ import (
 // canBeUsed is the first question.
 const canBeUsed = "it can be locked and unlocked"
 
+// What to ask oneself when a lock cannot be used.
+var (
+	whatError = lang.Text{EN: "what does this error mean?", ZH: "这个错误是什么意思？"}
+	whichCall = lang.Text{
+		EN: "which call is it, and what does it wait for?",
+		ZH: "是哪个调用？它在等什么？",
+	}
+	whatLockWaitsFor = lang.Text{
+		EN: "what does Lock wait for, when nobody else is there?",
+		ZH: "没有别人时，Lock 在等什么？",
+	}
+	whatUnlockWaitsFor = lang.Text{
+		EN: "what does Unlock wait for?",
+		ZH: "Unlock 在等什么？",
+	}
+	whichZnode = lang.Text{
+		EN: "which znode has to go, so that the lock is free, and who deletes it?",
+		ZH: "哪个 znode 没了，锁才空闲？由谁删掉它？",
+	}
+	whoTellsB = lang.Text{
+		EN: "who is to tell B that its turn has come, and what does B do then?",
+		ZH: "由谁通知 B 轮到它了？B 接着做什么？",
+	}
+	whatMakesBRest = lang.Text{
+		EN: "what makes B rest between two requests, and what ends its rest?",
+		ZH: "什么让 B 在两个请求之间停一停？什么让它不再停？",
+	}
+)
+
 // enoughAnswers is for how many answers of the server, at 50 a second on a quiet machine, the first
 // question waits for a call that need not wait for anybody.
 const enoughAnswers = 100
@@ -30,15 +59,15 @@ const (
 func use(server *zkserver.Server, lock property.Subject) answer {
 	var u usage
 	r := property.CheckUntil(context.Background(), patienceAlone, server, lock, property.New(
-		lang.Text{EN: canBeUsed}, lang.Text{}, lang.Text{},
+		lang.Text{}, lang.Text{}, lang.Text{},
 		func(s *property.Story) {
 			u.Story = s
 			u.tell(lock)
 		},
 	))
-	a := answer{question: canBeUsed, verdict: r.Verdict, seen: r.Evidence}
+	a := answer{question: canBeUsed, name: Exercise{}.nameOf(canBeUsed), verdict: r.Verdict, seen: r.Evidence}
 	if a.isStuck() {
-		a.ask = "which call is it, and what does it wait for?"
+		a.ask = whichCall
 	} else {
 		a.ask = u.ask
 	}
@@ -48,10 +77,10 @@ func use(server *zkserver.Server, lock property.Subject) answer {
 // usage is the story of two clients that use a lock.
 type usage struct {
 	*property.Story
-	ask string // what to ask oneself when the story fails
+	ask lang.Text // what to ask oneself when the story fails
 }
 
-func (u *usage) fails(ask, evidence string, args ...any) {
+func (u *usage) fails(ask lang.Text, evidence string, args ...any) {
 	u.ask = ask
 	u.Fails(evidence, args...)
 }
@@ -65,11 +94,11 @@ func (u *usage) tell(lock property.Subject) {
 	a, b := u.JoinAs("A", seat), u.JoinAs("B", seat)
 	first := a.Start()
 	if !u.comes(first.Returned) {
-		u.fails("what does Lock wait for, when nobody else is there?",
+		u.fails(whatLockWaitsFor,
 			"nobody held the lock, A called Lock, and it does not come back; A sent %d requests", requests(a, 0))
 	}
 	if err := first.Err(); err != nil {
-		u.fails("what does this error mean?", "nobody held the lock, and A's Lock answered: %v", err)
+		u.fails(whatError, "nobody held the lock, and A's Lock answered: %v", err)
 	}
 	mark := b.Tap.Mark()
 	second := b.Start()
@@ -82,10 +111,10 @@ func (u *usage) tell(lock property.Subject) {
 	mark = b.Tap.Mark()
 	released := u.Go(a.Client, func(context.Context) error { return first.Unlock() })
 	if !u.comes(released.Returned) {
-		u.fails("what does Unlock wait for?", "A held the lock and called Unlock, which does not come back")
+		u.fails(whatUnlockWaitsFor, "A held the lock and called Unlock, which does not come back")
 	}
 	if err := released.Err(); err != nil {
-		u.fails("what does this error mean?", "A held the lock, and its Unlock answered: %v", err)
+		u.fails(whatError, "A held the lock, and its Unlock answered: %v", err)
 	}
 	if u.comes(second.Returned) {
 		u.Holds("A locked, B waited, A unlocked, and B was let in")
@@ -94,11 +123,11 @@ func (u *usage) tell(lock property.Subject) {
 		session, there := u.Owner(znode)
 		isDirectory := session == 0 && !lock.Znode
 		if there && !isDirectory {
-			u.fails("which znode has to go, so that the lock is free, and who deletes it?",
+			u.fails(whichZnode,
 				"A's Unlock said that all was well, and its znode is still there: %s", znode)
 		}
 	}
-	u.fails("who is to tell B that its turn has come, and what does B do then?",
+	u.fails(whoTellsB,
 		"nobody was woken after the release: A has released the lock, and B still waits; since then B sent %d requests",
 		requests(b, mark))
 }
@@ -113,7 +142,7 @@ func (u *usage) rests(waiting *zktest.Turn, mark int) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if spins() {
-		u.fails("what makes B rest between two requests, and what ends its rest?",
+		u.fails(whatMakesBRest,
 			"A held the lock, and B sent more than %d requests in %v, without a rest between them", tooMany, look)
 	}
 }

@@ -1,5 +1,6 @@
-// Package lang has what is said in two languages. The pages in a browser are for English
-// and for Chinese readers; what a terminal prints is English.
+// Package lang has what is said in two languages. The pages in a browser, and the verdicts and
+// hints of the exercises, are for English and for Chinese readers; what else a terminal prints is
+// English.
 package lang
 
 import (

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -95,7 +94,7 @@ func state(e exercise.Exercise) string {
 	case p.Missing == "":
 		return "all properties hold, and the test fails all the same"
 	}
-	return fmt.Sprintf("%d of %d hold; next: %s", p.Held, len(e.Properties), p.Missing)
+	return fmt.Sprintf("%d of %d hold; next: %s", p.Held, len(e.Properties), e.MissingName())
 }
 
 func test(e exercise.Exercise) error {
@@ -165,7 +164,7 @@ func hint(name string) error {
 	if !compiles(e) {
 		fmt.Printf("%s does not compile now: what follows is for the lock that was tested last\n\n", e.Dir())
 	}
-	h, err := e.Next(inChinese())
+	h, err := e.Next()
 	if err != nil {
 		return err
 	}
@@ -180,10 +179,4 @@ func hint(name string) error {
 
 func compiles(e exercise.Exercise) bool {
 	return exec.Command("go", "build", "./"+filepath.ToSlash(e.Dir())).Run() == nil
-}
-
-// inChinese tells in which language the hints are wanted.
-func inChinese() bool {
-	asked := cmp.Or(os.Getenv("ZKLOCK_LANG"), os.Getenv("LC_ALL"), os.Getenv("LANG"))
-	return strings.HasPrefix(asked, "zh")
 }
