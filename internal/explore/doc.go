@@ -8,7 +8,7 @@
 // chooses once more. So an order is a list of choices, and the same list gives the same
 // run.
 //
-// Read in this order: settings.go (what is tried), contender.go (a client, and its gate),
+// Read in this order: settings.go (what is tried), client.go (a client, and its gate),
 // quiet.go (how it is known that all clients wait), choice.go (what can come next),
 // player.go (one order), judge.go (what is wrong with it), tree.go (all orders), part.go
 // (the processes that play them), tell.go (an order as a story), recording.go (an order as it

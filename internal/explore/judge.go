@@ -102,7 +102,7 @@ func (p *player) looksInside(r *Run) {
 }
 
 // looksAtToken looks whether the token of a new holder is greater than those before.
-func (p *player) looksAtToken(r *Run, i int, c *contender) {
+func (p *player) looksAtToken(r *Run, i int, c *client) {
 	isReader := i < p.Readers
 	hasToBeGreater := c.way.HasHolds() && !isReader
 	if !hasToBeGreater || c.counted {
@@ -174,7 +174,7 @@ func (p *player) looksForTimers() error {
 
 // end tells how an order has ended for a client, and what is wrong with that. The caller
 // has c.mu.
-func (c *contender) end() (end lang.Text, wrong string) {
+func (c *client) end() (end lang.Text, wrong string) {
 	says := func(en, zh string) lang.Text { return lang.Of(en, zh, c.name) }
 	switch {
 	case c.crashed:
@@ -197,7 +197,7 @@ func (c *contender) end() (end lang.Text, wrong string) {
 
 // mayFail tells whether the error of the client's last call is one that the lock may give.
 // The caller has c.mu.
-func (c *contender) mayFail() bool {
+func (c *client) mayFail() bool {
 	if c.gaveUp && errors.Is(c.err, context.Canceled) {
 		return true
 	}

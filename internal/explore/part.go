@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/process"
 	"zklock/internal/property"
 )
@@ -21,7 +21,7 @@ func part(name string) string { return "explore:" + name }
 // so: make play and make explore start the tests of the published mistakes, and of the
 // exercises, as such processes.
 func Acts(lock property.Subject) {
-	client.Acts(lock)
+	actor.Acts(lock)
 	process.Role(part(lock.Name), func(process.Call) any { return &Played{lock: lock} })
 }
 

@@ -49,7 +49,7 @@ type player struct {
 	// The present order:
 	path     string // of its directory
 	story    *story
-	clients  []*contender
+	clients  []*client
 	last     int // the client that came last; -1: none
 	faults   int // until now
 	switches int
@@ -116,7 +116,7 @@ func (p *player) enter() error {
 	p.path = dir
 	p.record.begins(p.lockPath(), p.Znode, p.Clients)
 	p.story = &story{path: dir}
-	p.clients = make([]*contender, p.Clients)
+	p.clients = make([]*client, p.Clients)
 	p.last = -1
 	p.faults = 0
 	p.switches = 0
@@ -127,7 +127,7 @@ func (p *player) enter() error {
 	var all sync.WaitGroup
 	for i := range p.clients {
 		all.Go(func() {
-			p.clients[i], errs[i] = newContender(i, p.lock, p.Servers, p.story, p.record)
+			p.clients[i], errs[i] = newClient(i, p.lock, p.Servers, p.story, p.record)
 		})
 	}
 	all.Wait()
@@ -154,7 +154,7 @@ func (p *player) lockPath() string {
 }
 
 // takesItsWay gives a client its lock.
-func (p *player) takesItsWay(i int, c *contender) error {
+func (p *player) takesItsWay(i int, c *client) error {
 	write, read := p.lock.Ways(c.session, p.lockPath())
 	c.way = write
 	if i < p.Readers && read == nil {
@@ -345,5 +345,5 @@ func (p *player) settle() error {
 }
 
 func (p *player) allSettled() bool {
-	return !slices.ContainsFunc(p.clients, func(c *contender) bool { return !c.isSettled() })
+	return !slices.ContainsFunc(p.clients, func(c *client) bool { return !c.isSettled() })
 }

@@ -3,7 +3,7 @@ package explore
 import (
 	"sync"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/wiretap"
 )
 
@@ -61,10 +61,10 @@ func (r *record) notes(what Seen) {
 }
 
 // passes notes a frame of a client, which now goes on, or is lost.
-func (r *record) passes(contender int, f wiretap.Frame) { r.notes(Seen{Client: contender, Frame: &f}) }
+func (r *record) passes(client int, f wiretap.Frame) { r.notes(Seen{Client: client, Frame: &f}) }
 
 // becomes notes the state of a client from now on.
-func (r *record) becomes(contender int, state string) { r.notes(Seen{Client: contender, State: state}) }
+func (r *record) becomes(client int, state string) { r.notes(Seen{Client: client, State: state}) }
 
 // chooses notes a choice.
 func (r *record) chooses(choice string) { r.notes(Seen{Choice: choice}) }
@@ -74,7 +74,7 @@ func (p *player) looks() error {
 	if p.record == nil {
 		return nil
 	}
-	znodes, err := client.Znodes(p.eye, p.lockPath(), p.Znode, func(string) bool { return false })
+	znodes, err := actor.Znodes(p.eye, p.lockPath(), p.Znode, func(string) bool { return false })
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,7 @@
 package explorer
 
 import (
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/explore"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
@@ -16,11 +16,11 @@ const step = 1000
 func Story(r explore.Recording) stage.Story {
 	recorder := stage.New()
 	recorder.Dir, recorder.Path, recorder.Znode = r.Path, r.Path, r.Znode
-	var clients []*stage.Client
+	var clients []*stage.Figure
 	for _, name := range r.Clients {
 		c := recorder.Add(0)
 		c.Process, c.Called = stage.Running, lang.Text{EN: name, ZH: name}
-		recorder.Hears(0, c, client.State{Name: client.Idle})
+		recorder.Hears(0, c, actor.State{Name: actor.Idle})
 		clients = append(clients, c)
 	}
 	now := 0
@@ -30,21 +30,21 @@ func Story(r explore.Recording) stage.Story {
 		c := clients[seen.Client]
 		if seen.Frame != nil && calls[seen.Client] {
 			delete(calls, seen.Client)
-			recorder.Hears(now, c, client.State{Name: client.Waits})
+			recorder.Hears(now, c, actor.State{Name: actor.Waits})
 		}
 		switch {
 		case seen.Frame != nil:
-			i := recorder.Departs(now, c, client.Frame{Frame: *seen.Frame})
+			i := recorder.Departs(now, c, actor.Frame{Frame: *seen.Frame})
 			now += step
 			recorder.Arrives(now, i, c, *seen.Frame)
 		case seen.Znodes != nil:
 			recorder.Looked(now, now, seen.Znodes)
 		case seen.Choice != "":
 			recorder.Phase(now, lang.Text{EN: seen.Choice})
-		case seen.State == client.Waits:
+		case seen.State == actor.Waits:
 			calls[seen.Client] = true
 		default:
-			recorder.Hears(now, c, client.State{Name: seen.State})
+			recorder.Hears(now, c, actor.State{Name: seen.State})
 		}
 	}
 	s := recorder.Story(now + step)

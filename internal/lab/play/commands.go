@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/lab/locks"
 	"zklock/internal/lab/stage"
 )
@@ -199,7 +199,7 @@ func (b *side) gets(c command) error {
 
 // all lets all lock who do not yet, or all unlock who hold the lock. The caller holds mu.
 func (b *side) all(do string) error {
-	whom := slices.DeleteFunc(slices.Clone(b.clients), func(c *contender) bool {
+	whom := slices.DeleteFunc(slices.Clone(b.clients), func(c *client) bool {
 		isForAll := do == "lock" || do == "unlock"
 		hasNoHold := do == "unlock" && !c.IsInside()
 		return c.Process != stage.Running || !isForAll || hasNoHold || c.may(do) != nil
@@ -223,13 +223,13 @@ const tooLong = 10 * time.Second
 
 // follows carries a command out in its turn. If the client queues up, it has done so
 // before the next one's turn, unless that takes too long.
-func (c *contender) follows(do string, queues bool) {
+func (c *client) follows(do string, queues bool) {
 	c.mu.Lock()
 	done := !c.ended && c.Process == stage.Running && c.does(do) == nil
 	c.mu.Unlock()
 	if done && queues {
 		c.await(tooLong, func() bool {
-			willNotQueue := c.ended || c.State == client.Failed
+			willNotQueue := c.ended || c.State == actor.Failed
 			return c.Answered || willNotQueue
 		})
 	}
@@ -242,7 +242,7 @@ var commands = []string{
 }
 
 // can are the commands that make sense now. The caller holds mu.
-func (c *contender) can() []string {
+func (c *client) can() []string {
 	return slices.DeleteFunc(slices.Clone(commands), func(do string) bool { return c.may(do) != nil })
 }
 
@@ -250,22 +250,22 @@ func (c *contender) can() []string {
 // several the first is told.
 var refusals = []struct {
 	commands []string
-	applies  func(*contender) bool
+	applies  func(*client) bool
 	why      string
 }{
-	{[]string{"stop"}, (*contender).isStopped, "is stopped already"},
-	{[]string{"continue"}, func(c *contender) bool { return !c.isStopped() }, "is not stopped"},
-	{[]string{"cut", "restore", "losecreate", "losedelete"}, (*contender).isStopped,
+	{[]string{"stop"}, (*client).isStopped, "is stopped already"},
+	{[]string{"continue"}, func(c *client) bool { return !c.isStopped() }, "is not stopped"},
+	{[]string{"cut", "restore", "losecreate", "losedelete"}, (*client).isStopped,
 		"is stopped: its line is in its own hands"},
-	{[]string{"cut"}, func(c *contender) bool { return c.Line == stage.Cut }, "is cut off already"},
-	{[]string{"restore"}, func(c *contender) bool { return c.Line != stage.Cut && len(c.Armed) == 0 },
+	{[]string{"cut"}, func(c *client) bool { return c.Line == stage.Cut }, "is cut off already"},
+	{[]string{"restore"}, func(c *client) bool { return c.Line != stage.Cut && len(c.Armed) == 0 },
 		"has a line that is in order"},
 }
 
-func (c *contender) isStopped() bool { return c.Process == stage.Stopped }
+func (c *client) isStopped() bool { return c.Process == stage.Stopped }
 
 // may tells whether a command makes sense now. The caller holds mu.
-func (c *contender) may(do string) error {
+func (c *client) may(do string) error {
 	if !slices.Contains(commands, do) {
 		return fmt.Errorf("there is no command %q", do)
 	}
@@ -276,7 +276,7 @@ func (c *contender) may(do string) error {
 }
 
 // refuses says why a command makes no sense now; "" if it does.
-func (c *contender) refuses(do string) string {
+func (c *client) refuses(do string) string {
 	if c.Process == stage.Starting || c.Process == stage.Dead {
 		return "is " + c.Process
 	}
@@ -288,11 +288,11 @@ func (c *contender) refuses(do string) string {
 	if slices.Contains(c.Armed, do) {
 		return "has that before it already"
 	}
-	return client.Standing{State: c.State, Enters: c.enters, Held: c.held, Reads: c.Reads}.Refuses(do)
+	return actor.Standing{State: c.State, Enters: c.enters, Held: c.held, Reads: c.Reads}.Refuses(do)
 }
 
 // does carries a command out, or has the client's process do so. The caller holds mu.
-func (c *contender) does(do string) error {
+func (c *client) does(do string) error {
 	defer c.Shows(c.now())
 	switch do {
 	case "kill":
@@ -312,7 +312,7 @@ func (c *contender) does(do string) error {
 		c.Armed = append(c.Armed, do)
 	case "cut":
 		c.Line = stage.Cut
-		c.Unwatched(c.now(), c.Client)
+		c.Unwatched(c.now(), c.Figure)
 	case "restore":
 		c.Line, c.Armed = stage.Up, nil
 	case "lock", "read":

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/lab/locks"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
@@ -121,7 +121,7 @@ var lessons = []lesson{
 			{Text: text("Wait until the server ends the session of client 0. What is different on the right?",
 				"等服务器结束客户端 0 的会话。右边有什么不同？"),
 				done: func(b *side) bool {
-					isFree := b.clients[1].Is == client.Holds
+					isFree := b.clients[1].Is == actor.Holds
 					return b.over(0) && (b.Znode || isFree)
 				},
 				seen: func(b *side) lang.Text {
@@ -191,11 +191,11 @@ var lessons = []lesson{
 						return false
 					}
 					state := b.clients[1].State
-					hasHeard := state == client.Failed || state == client.Waits
+					hasHeard := state == actor.Failed || state == actor.Waits
 					return hasHeard && len(b.Queue()) == 2
 				},
 				seen: func(b *side) lang.Text {
-					if b.clients[1].State == client.Failed {
+					if b.clients[1].State == actor.Failed {
 						return lang.Of("Client 1 got an error, and does not know that it has a znode.",
 							"客户端 1 收到错误，不知道自己有一个 znode。")
 					}
@@ -204,7 +204,7 @@ var lessons = []lesson{
 				}},
 			{Text: text("Lock client 2.",
 				"让客户端 2 加锁。"), Do: "lock", Client: 2,
-				done: func(b *side) bool { return b.clients[2].State == client.Waits && b.Quiet() }},
+				done: func(b *side) bool { return b.clients[2].State == actor.Waits && b.Quiet() }},
 			{Text: text("Unlock client 0. Who is the next?",
 				"让客户端 0 解锁。下一个是谁？"), Do: "unlock",
 				done: func(b *side) bool {
@@ -333,7 +333,7 @@ func lists(n int) lang.Text { return plural(n, "%d list", "%d lists", "%d 次列
 func killed(b *side) bool { return b.clients[0].Process == stage.Dead }
 
 func holds(n int) func(b *side) bool {
-	return func(b *side) bool { return b.clients[n].Is == client.Holds }
+	return func(b *side) bool { return b.clients[n].Is == actor.Holds }
 }
 
 // are tells how the first clients are.
@@ -439,7 +439,7 @@ func (s *service) open(n int) {
 	s.lay(0, left, l.clients)
 	s.await(time.Minute, func() bool {
 		return !slices.ContainsFunc(s.laid(), func(b *side) bool {
-			return slices.ContainsFunc(b.clients, func(c *contender) bool { return c.Process == stage.Starting })
+			return slices.ContainsFunc(b.clients, func(c *client) bool { return c.Process == stage.Starting })
 		})
 	})
 	for i, do := range l.moves {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/exercise"
 	"zklock/internal/explore"
 	"zklock/internal/lab/book"
@@ -75,7 +75,7 @@ type side struct {
 	building  bool
 	complaint string // of the compiler
 	program   locks.Program
-	clients   []*contender
+	clients   []*client
 	wanted    int            // clients, once it is built
 	left      sync.WaitGroup // has each client until its process has ended
 	ended     bool           // another lock has been laid in its place
@@ -262,7 +262,7 @@ func (s *service) place(l locks.Choice, p locks.Program) (dir, path string, err 
 // fill brings the clients that are wanted, once the lock is built. The caller holds mu.
 func (b *side) fill() {
 	for b.Dir != "" && len(b.clients) < b.wanted {
-		c := &contender{Client: b.Add(b.now()), side: b, orders: make(chan string, 20)}
+		c := &client{Figure: b.Add(b.now()), side: b, orders: make(chan string, 20)}
 		b.clients = append(b.clients, c)
 		b.left.Go(c.plays)
 	}
@@ -291,7 +291,7 @@ func (s *service) look() {
 	s.mu.Unlock()
 	for _, b := range sides {
 		asked := s.now()
-		sessions, err := client.Znodes(s.observer, b.Dir, b.Znode, func(path string) bool {
+		sessions, err := actor.Znodes(s.observer, b.Dir, b.Znode, func(path string) bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return b.Knows(path)
@@ -311,7 +311,7 @@ func (s *service) look() {
 // long.
 func (s *service) looksForEnds(sides []*side) {
 	isSilent := func(b *side) bool {
-		return slices.ContainsFunc(b.clients, func(c *contender) bool { return c.MayBeOver(s.now()) })
+		return slices.ContainsFunc(b.clients, func(c *client) bool { return c.MayBeOver(s.now()) })
 	}
 	s.mu.Lock()
 	asks := slices.ContainsFunc(sides, isSilent)
@@ -330,7 +330,7 @@ func (s *service) looksForEnds(sides []*side) {
 		for _, c := range b.clients {
 			_, lives := sessions[c.Session]
 			if !lives && c.MayBeOver(s.now()) {
-				b.Ends(s.now(), c.Client)
+				b.Ends(s.now(), c.Figure)
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func (s *service) wake(after time.Duration) {
 }
 
 // hold returns when a frame of a client can go on. The caller holds mu.
-func (s *service) hold(c *contender, f wiretap.Frame) {
+func (s *service) hold(c *client, f wiretap.Frame) {
 	if f.Class() != wiretap.OfLock {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
 )
@@ -42,7 +42,7 @@ func (c *Camera) do(what func(r *Recorder, now int)) {
 }
 
 // Follow follows a client, which has not connected yet.
-func (c *Camera) Follow(name lang.Text, tap *wiretap.Tap) (seen *Client) {
+func (c *Camera) Follow(name lang.Text, tap *wiretap.Tap) (seen *Figure) {
 	c.do(func(r *Recorder, now int) {
 		seen = r.Add(now)
 		seen.Called, seen.Process = name, Running
@@ -54,12 +54,12 @@ func (c *Camera) Follow(name lang.Text, tap *wiretap.Tap) (seen *Client) {
 }
 
 // passes returns when a frame may go on.
-func (c *Camera) passes(seen *Client, tap *wiretap.Tap, f wiretap.Frame) {
+func (c *Camera) passes(seen *Figure, tap *wiretap.Tap, f wiretap.Frame) {
 	tellsOfAChange := f.Kind == wiretap.Notification || f.Op == wiretap.GetChildren
 	if tellsOfAChange && f.Kind != wiretap.Request {
 		c.Look() // before the client knows of it
 	}
-	at := client.Frame{Frame: f}
+	at := actor.Frame{Frame: f}
 	if f.Op == wiretap.SetWatches {
 		at.Watched = tap.Watched()
 	}
@@ -75,7 +75,7 @@ func (c *Camera) passes(seen *Client, tap *wiretap.Tap, f wiretap.Frame) {
 }
 
 // Ends notes that the server has ended the session of a client.
-func (c *Camera) Ends(seen *Client) {
+func (c *Camera) Ends(seen *Figure) {
 	c.Look()
 	c.do(func(r *Recorder, now int) { r.Unwatched(now, seen) })
 }
@@ -88,7 +88,7 @@ func (c *Camera) Look() {
 		c.do(func(r *Recorder, _ int) { known = r.Knows(path) })
 		return known
 	}
-	sessions, err := client.Znodes(c.server, c.recorder.Dir, c.recorder.Znode, isKnown)
+	sessions, err := actor.Znodes(c.server, c.recorder.Dir, c.recorder.Znode, isKnown)
 	if err != nil {
 		return // then it is seen the next time
 	}
@@ -96,8 +96,8 @@ func (c *Camera) Look() {
 }
 
 // Becomes notes a new state of a client.
-func (c *Camera) Becomes(seen *Client, state string) {
-	c.do(func(r *Recorder, now int) { r.Hears(now, seen, client.State{Name: state}) })
+func (c *Camera) Becomes(seen *Figure, state string) {
+	c.do(func(r *Recorder, now int) { r.Hears(now, seen, actor.State{Name: state}) })
 }
 
 // Phase begins a part of the story, which begins with the first.

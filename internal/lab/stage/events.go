@@ -3,7 +3,7 @@ package stage
 import (
 	"slices"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
 )
@@ -69,7 +69,7 @@ func (r *Recorder) Say(e Event) int {
 }
 
 // loses notes a frame that is lost.
-func (r *Recorder) loses(now int, c *Client, f wiretap.Frame) {
+func (r *Recorder) loses(now int, c *Figure, f wiretap.Frame) {
 	if f.Kind != wiretap.Reply {
 		return
 	}
@@ -88,7 +88,7 @@ func (r *Recorder) loses(now int, c *Client, f wiretap.Frame) {
 
 // tell notes what has arrived, if it is worth it. What a client does again and again is
 // noted twice.
-func (r *Recorder) tell(now int, c *Client, f wiretap.Frame) {
+func (r *Recorder) tell(now int, c *Figure, f wiretap.Frame) {
 	if !r.isWorthTelling(c, f) {
 		return
 	}
@@ -103,7 +103,7 @@ func (r *Recorder) tell(now int, c *Client, f wiretap.Frame) {
 }
 
 // isWorthTelling tells whether what has arrived is part of what the lock does.
-func (r *Recorder) isWorthTelling(c *Client, f wiretap.Frame) bool {
+func (r *Recorder) isWorthTelling(c *Figure, f wiretap.Frame) bool {
 	switch {
 	case f.Kind == wiretap.Request:
 		return false
@@ -120,7 +120,7 @@ func (r *Recorder) isWorthTelling(c *Client, f wiretap.Frame) bool {
 }
 
 // arrival is what is told of a frame.
-func (r *Recorder) arrival(c *Client, f wiretap.Frame) Arrival {
+func (r *Recorder) arrival(c *Figure, f wiretap.Frame) Arrival {
 	hasListed := f.Op == wiretap.GetChildren && f.Err == wiretap.OK
 	a := Arrival{Did: f.Did(r.name(f.Path)), First: hasListed && r.isFirst(c)}
 	if f.Op == wiretap.Connect {
@@ -131,7 +131,7 @@ func (r *Recorder) arrival(c *Client, f wiretap.Frame) Arrival {
 
 // arrives notes that something has arrived at a client. Of several at a time there is one
 // event.
-func (r *Recorder) arrives(now int, c *Client, a Arrival, again bool) {
+func (r *Recorder) arrives(now int, c *Figure, a Arrival, again bool) {
 	for i, e := range r.log.kept {
 		isSame := e.What == Arrived && e.Again == again && *e.Frame == a
 		isOther := isSame && !slices.Contains(e.Clients, c.Number)
@@ -146,19 +146,19 @@ func (r *Recorder) arrives(now int, c *Client, a Arrival, again bool) {
 }
 
 // isFirst tells whether a client's znode is the first in the queue.
-func (r *Recorder) isFirst(c *Client) bool {
+func (r *Recorder) isFirst(c *Figure) bool {
 	own := r.newest(c.Number)
 	return own != nil && own == r.Queue()[0]
 }
 
 // Hears notes a new state of a client, as it tells it itself.
-func (r *Recorder) Hears(now int, c *Client, s client.State) {
+func (r *Recorder) Hears(now int, c *Figure, s actor.State) {
 	was, wasInside := c.State, c.IsInside()
 	c.State, c.Token, c.Said = s.Name, s.Token, s.Err
-	if c.State == client.Waits {
+	if c.State == actor.Waits {
 		c.hadNode = false
 	}
-	hasGivenUp := s.Name == client.Idle && was == client.Waits
+	hasGivenUp := s.Name == actor.Idle && was == actor.Waits
 	if s.Err != "" || c.IsInside() || hasGivenUp {
 		again := wasInside && c.IsInside()
 		r.Say(Event{At: now, What: Changed, Clients: []int{c.Number}, State: s.Name, Token: s.Token, Text: s.Err, Again: again})

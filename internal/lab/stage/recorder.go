@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"time"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
 )
@@ -25,7 +25,7 @@ import (
 // Each client tells of a frame before that goes on. So what is written down here, one
 // after the other, has happened in this order.
 type Recorder struct {
-	Clients []*Client
+	Clients []*Figure
 	Dir     string        // the queue; in step 1 the lock itself
 	Path    string        // what the clients are given
 	Znode   bool          // the lock is one znode, and no queue
@@ -81,7 +81,7 @@ type counters struct {
 // New returns the board of a lock of which nothing has been seen.
 func New() *Recorder {
 	return &Recorder{
-		Clients: []*Client{},
+		Clients: []*Figure{},
 		Banners: []Banner{},
 		nodes:   newShelf[node](),
 		watches: newShelf[Watch](),
@@ -122,7 +122,7 @@ func (r *Recorder) Quiet() bool {
 }
 
 // Departs writes down that a frame is on its way, and returns its number.
-func (r *Recorder) Departs(now int, c *Client, p client.Frame) int {
+func (r *Recorder) Departs(now int, c *Figure, p actor.Frame) int {
 	if p.Session != 0 && p.Session != c.Session {
 		c.Session, c.Over = p.Session, 0
 	}
@@ -149,14 +149,14 @@ func (r *Recorder) Departs(now int, c *Client, p client.Frame) int {
 
 // requested notes what a request says before the server has it: on a new connection the
 // server knows of no watch, until the client has told it of them.
-func (r *Recorder) requested(now int, c *Client, f wiretap.Frame) {
+func (r *Recorder) requested(now int, c *Figure, f wiretap.Frame) {
 	if f.Op == wiretap.Connect || f.Op == wiretap.SetWatches {
 		r.Unwatched(now, c)
 	}
 }
 
 // replied notes what a reply says: the server has made a znode, deleted one, or set a watch.
-func (r *Recorder) replied(now int, c *Client, f wiretap.Frame) {
+func (r *Recorder) replied(now int, c *Figure, f wiretap.Frame) {
 	tried := f.Op == wiretap.Create && f.Err != wiretap.NoNode && r.ours(f.Path) // and not a create of the queue itself
 	looked := f.Op == wiretap.GetChildren
 	if tried || looked {
@@ -178,7 +178,7 @@ func (r *Recorder) replied(now int, c *Client, f wiretap.Frame) {
 }
 
 // notified notes what a notification says: a watch has fired, and perhaps a znode has gone.
-func (r *Recorder) notified(now int, c *Client, f wiretap.Frame) {
+func (r *Recorder) notified(now int, c *Figure, f wiretap.Frame) {
 	target := r.target(f.Path)
 	r.disarm(now, func(w *Watch) bool { return w.Client == c.Number && w.Node == target })
 	mayBeANewOne := r.Znode
@@ -188,7 +188,7 @@ func (r *Recorder) notified(now int, c *Client, f wiretap.Frame) {
 }
 
 // flies begins the drawing of a frame, and returns its number.
-func (r *Recorder) flies(now int, c *Client, f wiretap.Frame) int {
+func (r *Recorder) flies(now int, c *Figure, f wiretap.Frame) int {
 	op, flags := int(f.Op), 0
 	if f.Kind == wiretap.Notification {
 		op = int(f.Event)
@@ -209,7 +209,7 @@ func (r *Recorder) flies(now int, c *Client, f wiretap.Frame) int {
 }
 
 // Arrives writes down that it is there.
-func (r *Recorder) Arrives(now, i int, c *Client, f wiretap.Frame) {
+func (r *Recorder) Arrives(now, i int, c *Figure, f wiretap.Frame) {
 	if flight := r.frames.change(i); flight != nil {
 		flight.To = now
 		if f.Kind != wiretap.Request {
@@ -320,7 +320,7 @@ func (r *Recorder) disarm(now int, which func(*Watch) bool) {
 }
 
 // Unwatched notes that a client's connection has ended, and its watches with it.
-func (r *Recorder) Unwatched(now int, c *Client) {
+func (r *Recorder) Unwatched(now int, c *Figure) {
 	r.disarm(now, func(w *Watch) bool { return w.Client == c.Number })
 }
 
@@ -434,7 +434,7 @@ func (r *Recorder) Looked(asked, now int, sessions map[string]int64) {
 			r.made(
 				now,
 				path,
-				slices.IndexFunc(r.Clients, func(c *Client) bool { return c.Session == session && session != 0 }),
+				slices.IndexFunc(r.Clients, func(c *Figure) bool { return c.Session == session && session != 0 }),
 				0,
 			)
 		}

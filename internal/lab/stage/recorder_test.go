@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 )
 
 // The znode of a client that was killed stays until its session ends. That is no fault of
@@ -17,7 +17,7 @@ func TestADeadHoldersSessionIsGivenItsTime(t *testing.T) {
 	holder.Process, waiter.Process = Running, Running
 	r.made(0, "/lock/lock-0000000000", holder.Number, 1)
 	r.made(0, "/lock/lock-0000000001", waiter.Number, 2)
-	waiter.State = client.Waits
+	waiter.State = actor.Waits
 	holder.Process = Dead
 	holder.Shows(0)
 

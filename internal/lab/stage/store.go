@@ -21,7 +21,7 @@ type write struct {
 }
 
 // Put writes to the store.
-func (r *Recorder) Put(now int, c *Client, token int64) {
+func (r *Recorder) Put(now int, c *Figure, token int64) {
 	s := &r.Store
 	w := write{
 		At:     now,

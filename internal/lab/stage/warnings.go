@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 )
 
 // A Banner says aloud what is wrong: the page's script has the words.
@@ -80,7 +80,7 @@ func indexOf(all []Banner, b Banner) int {
 
 // unheard tells whether a client will be told of its loss when it goes on: its lock gives
 // tokens, and so tells, and the client is stopped.
-func (c *Client) unheard() bool { return c.Process == Stopped && c.Token != 0 }
+func (c *Figure) unheard() bool { return c.Process == Stopped && c.Token != 0 }
 
 // twoInside: more than one believes that it holds the lock, and they do not all read.
 func (r *Recorder) twoInside() []Banner {
@@ -90,7 +90,7 @@ func (r *Recorder) twoInside() []Banner {
 		isInside := c.Process != Dead && c.IsInside()
 		if isInside && !c.unheard() {
 			inside = append(inside, c.Number)
-			if c.State == client.Holds {
+			if c.State == actor.Holds {
 				writers++
 			}
 		}
@@ -107,8 +107,8 @@ const overdue = int(2 * Timeout / time.Microsecond)
 // blocked: somebody waits, and the first znode belongs to no one who waits or holds.
 func (r *Recorder) blocked(now int) []Banner {
 	queue := r.Queue()
-	waits := slices.ContainsFunc(r.Clients, func(c *Client) bool {
-		return c.Process == Running && c.State == client.Waits
+	waits := slices.ContainsFunc(r.Clients, func(c *Figure) bool {
+		return c.Process == Running && c.State == actor.Waits
 	})
 	if len(queue) == 0 || !waits {
 		return nil
@@ -120,8 +120,8 @@ func (r *Recorder) blocked(now int) []Banner {
 	c := r.Clients[first.Owner]
 	itsLast := r.newest(c.Number) == first
 	knows := itsLast || !c.lostCreate
-	waitsItsTurn := itsLast && c.State == client.Waits
-	isAboutToLeave := c.State == client.Releases || c.State == client.Told
+	waitsItsTurn := itsLast && c.State == actor.Waits
+	isAboutToLeave := c.State == actor.Releases || c.State == actor.Told
 	hasAUseForIt := c.IsInside() || waitsItsTurn || isAboutToLeave
 	banner := Banner{Clients: []int{c.Number}, Znode: first.Name}
 	switch {
@@ -135,7 +135,7 @@ func (r *Recorder) blocked(now int) []Banner {
 		return nil
 	case c.lostCreate:
 		banner.Wrong, banner.Breaks = UnknownNode, LostCreateReply
-	case c.State == client.Waits:
+	case c.State == actor.Waits:
 		banner.Wrong, banner.Breaks = OldNode, GivingUp
 	default:
 		banner.Wrong, banner.Breaks = LeftNode, GivingUp

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 	"zklock/internal/property"
@@ -30,7 +30,7 @@ type scene struct {
 
 	camera *stage.Camera // nil: the scene is measured
 	mu     sync.Mutex
-	filmed map[*wiretap.Tap]*stage.Client
+	filmed map[*wiretap.Tap]*stage.Figure
 }
 
 // scene sets up a lock. It ends with ctx, at the latest after patience.
@@ -50,7 +50,7 @@ func (t *Tour) scene(ctx context.Context, patience time.Duration, z zktest.T, lo
 // film records the scene: every client that comes has a gate.
 func (s *scene) film() {
 	s.camera = stage.Film(s.Observer().Conn, s.dir, s.Lock.Znode)
-	s.filmed = map[*wiretap.Tap]*stage.Client{}
+	s.filmed = map[*wiretap.Tap]*stage.Figure{}
 	s.Tapped = func(name string, tap *wiretap.Tap) {
 		client := s.camera.Follow(called(name), tap)
 		s.mu.Lock()
@@ -114,23 +114,23 @@ func (s *scene) shows(m *zktest.Member) {
 	if s.camera == nil {
 		return
 	}
-	m.Way = s.shown(m, m.Way, client.Holds)
+	m.Way = s.shown(m, m.Way, actor.Holds)
 	if m.Reader != nil {
-		m.Reader.Way = s.shown(m, m.Reader.Way, client.Reads)
+		m.Reader.Way = s.shown(m, m.Reader.Way, actor.Reads)
 	}
 }
 
 func (s *scene) shown(m *zktest.Member, w zktest.Way, inside string) zktest.Way {
 	lock := w.Lock
 	w.Lock = func(ctx context.Context) (zktest.Hold, error) {
-		s.becomes(m, client.Waits)
+		s.becomes(m, actor.Waits)
 		hold, err := lock(ctx)
 		if err != nil {
-			s.becomes(m, client.Failed)
+			s.becomes(m, actor.Failed)
 			return nil, err
 		}
 		s.becomes(m, inside)
-		return shownHold{hold, func() { s.becomes(m, client.Idle) }}, nil
+		return shownHold{hold, func() { s.becomes(m, actor.Idle) }}, nil
 	}
 	return w
 }
@@ -213,7 +213,7 @@ func (s *scene) mustWait(turn *zktest.Turn) {
 func (s *scene) expire(dead ...*zktest.Member) {
 	var clients []*zktest.Client
 	for _, m := range dead {
-		s.becomes(m, client.Crashed)
+		s.becomes(m, actor.Crashed)
 		clients = append(clients, m.Client)
 	}
 	s.Expire(clients...)

@@ -3,7 +3,7 @@ package tour
 import (
 	"fmt"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/lab/stage"
 	"zklock/internal/lang"
 	"zklock/internal/wiretap"
@@ -335,10 +335,10 @@ func tellCutOff(s *scene) {
 	s.sum("client 0 holds the lock, client 1 waits.", "客户端 0 持有锁，客户端 1 在等。")
 	s.phase("client 0 is cut off", "客户端 0 失去连接")
 	holder.Crash()
-	s.becomes(holder.Member, client.CutOff)
+	s.becomes(holder.Member, actor.CutOff)
 	if holder.HasHolds() {
 		zktest.AwaitChan(s.Zoo, "client 0 to be told", holder.Context().Done())
-		s.becomes(holder.Member, client.Told)
+		s.becomes(holder.Member, actor.Told)
 	}
 	s.AwaitExpiry(holder.Client)
 	s.ended(holder.Member)

@@ -1,7 +1,7 @@
-// Package client is a client of a lock in a process of its own. It does what the process
+// Package actor is a client of a lock in a process of its own. It does what the process
 // that started it, its parent, asks, and tells it everything: its state, and each frame on
 // its connection, which goes on when the parent lets it.
-package client
+package actor
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // Acts makes a process that was started to be a client of this lock one.
 func Acts(lock property.Subject) {
 	process.Role(lock.Name, func(parent process.Call) any {
-		return &Client{lock: lock, parent: parent, tap: wiretap.New()}
+		return &Actor{lock: lock, parent: parent, tap: wiretap.New()}
 	})
 }
 
@@ -63,9 +63,9 @@ type Frame struct {
 	Server  string   // that it is connected to, or was last; "": none yet
 }
 
-// A Client is the process, as its parent sees it: that calls its exported methods. The parent
+// An Actor is the process, as its parent sees it: that calls its exported methods. The parent
 // has the methods Pass of a Frame, Becomes of a State, and Put of a token.
-type Client struct {
+type Actor struct {
 	lock    property.Subject
 	parent  process.Call
 	tap     *wiretap.Tap
@@ -84,7 +84,7 @@ type Client struct {
 }
 
 // Begin joins a lock, and tells whether it has a way to read.
-func (c *Client) Begin(place Address, reads *bool) (err error) {
+func (c *Actor) Begin(place Address, reads *bool) (err error) {
 	pass := func(f wiretap.Frame) {
 		at := Frame{Frame: f}
 		if f.Op == wiretap.SetWatches {
@@ -115,7 +115,7 @@ func (c *Client) Begin(place Address, reads *bool) (err error) {
 }
 
 // becomes tells the parent of a new state. The caller holds mu.
-func (c *Client) becomes(state string, err error) {
+func (c *Actor) becomes(state string, err error) {
 	c.state = state
 	s := State{Name: state}
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *Client) becomes(state string, err error) {
 func IsInside(state string) bool { return state == Holds || state == Reads }
 
 // Do does what it is asked to. Calls that wait go on when it has returned.
-func (c *Client) Do(what string, _ *bool) error {
+func (c *Actor) Do(what string, _ *bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	enters := c.giveUp != nil && c.state != Waits
@@ -169,7 +169,7 @@ func (c *Client) Do(what string, _ *bool) error {
 
 // take calls a way's Lock in the background: for a new hold, or, with a hold, to enter
 // that once more. It can be given up.
-func (c *Client) take(way *zktest.Way, state string, hold zktest.Hold) {
+func (c *Actor) take(way *zktest.Way, state string, hold zktest.Hold) {
 	again := hold != nil
 	ctx := context.Background()
 	if again {
@@ -207,7 +207,7 @@ func (c *Client) take(way *zktest.Way, state string, hold zktest.Hold) {
 }
 
 // hears waits for the end of a hold that is lost.
-func (c *Client) hears(held zktest.Hold, work context.Context) {
+func (c *Actor) hears(held zktest.Hold, work context.Context) {
 	<-work.Done()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +217,7 @@ func (c *Client) hears(held zktest.Hold, work context.Context) {
 }
 
 // unlock calls Unlock, also without a hold: that is refused, if the lock is any good.
-func (c *Client) unlock() error {
+func (c *Actor) unlock() error {
 	state, held := c.state, c.held
 	unlock := c.write.Unlock // of who has never held the lock
 	if held != nil {
@@ -246,7 +246,7 @@ func (c *Client) unlock() error {
 }
 
 // Leave ends the session.
-func (c *Client) Leave(bool, *bool) error {
+func (c *Actor) Leave(bool, *bool) error {
 	if c.session != nil {
 		c.tap.Restore()
 		c.session.Close()

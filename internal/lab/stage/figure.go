@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/lang"
 )
 
@@ -23,8 +23,8 @@ const (
 	Cut = "cut"
 )
 
-// A Client is what is seen of one. What has a name in JSON, the page shows.
-type Client struct {
+// A Figure is what is seen of a client. What has a name in JSON, the page shows.
+type Figure struct {
 	Is      string   `json:"is"` // its state, and what has befallen it
 	Process string   `json:"process"`
 	Line    string   `json:"line"`
@@ -54,15 +54,15 @@ type Client struct {
 }
 
 // Add brings a client to the board.
-func (r *Recorder) Add(now int) *Client {
-	c := &Client{Number: len(r.Clients), Process: Starting, Line: Up}
+func (r *Recorder) Add(now int) *Figure {
+	c := &Figure{Number: len(r.Clients), Process: Starting, Line: Up}
 	r.Clients = append(r.Clients, c)
 	c.Shows(now)
 	return c
 }
 
 // name is what it is called on the page.
-func (c *Client) name() lang.Text {
+func (c *Figure) name() lang.Text {
 	if c.Called.EN != "" {
 		return c.Called
 	}
@@ -70,31 +70,31 @@ func (c *Client) name() lang.Text {
 }
 
 // IsInside tells whether the client is between Lock and Unlock, as far as it knows.
-func (c *Client) IsInside() bool { return client.IsInside(c.State) }
+func (c *Figure) IsInside() bool { return actor.IsInside(c.State) }
 
 // Disarm takes a fault off those that wait.
-func (c *Client) Disarm(fault string) (was bool) {
+func (c *Figure) Disarm(fault string) (was bool) {
 	n := len(c.Armed)
 	c.Armed = slices.DeleteFunc(c.Armed, func(f string) bool { return f == fault })
 	return len(c.Armed) < n
 }
 
 // Shows notes how the client is from now on.
-func (c *Client) Shows(now int) {
+func (c *Figure) Shows(now int) {
 	befallen, inside := "", ""
 	switch {
 	case c.Process == Stopped:
 		befallen, inside = "stopped", "stopped, believes it holds"
 	case c.Line == Cut:
-		befallen, inside = "cut off", client.CutOff
+		befallen, inside = "cut off", actor.CutOff
 	}
 	c.Is = c.State
-	idlesOrWaits := c.State == client.Idle || c.State == client.Waits
+	idlesOrWaits := c.State == actor.Idle || c.State == actor.Waits
 	switch {
 	case c.Process == Starting:
 		c.Is = Starting
 	case c.Process == Dead:
-		c.Is = client.Crashed
+		c.Is = actor.Crashed
 	case befallen != "" && c.IsInside():
 		c.Is = inside
 	case befallen != "" && idlesOrWaits:

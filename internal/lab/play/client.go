@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/lab/stage"
 	"zklock/internal/process"
 )
 
-// A contender is a client: a process with a session of its own.
-type contender struct {
-	*stage.Client // what is seen of it
+// A client is a figure on the page, and an actor: a process with a session of its own.
+type client struct {
+	*stage.Figure // what is seen of it
 	*side
 	child  *process.Process // nil: not started
 	orders chan string      // commands that it has not carried out
@@ -26,15 +26,15 @@ type contender struct {
 }
 
 // lives tells whether the client's process has not ended, and its side is still in use.
-func (c *contender) lives() bool { return c.Process != stage.Dead && !c.ended }
+func (c *client) lives() bool { return c.Process != stage.Dead && !c.ended }
 
 // plays starts the client's process, which joins the lock and does what it is told, and
 // returns when it has ended.
-func (c *contender) plays() {
+func (c *client) plays() {
 	complaints := &tail{}
 	var said io.Writer = complaints
 	if c.IsMine() {
-		said = io.MultiWriter(complaints, &printed{contender: c})
+		said = io.MultiWriter(complaints, &printed{client: c})
 	}
 	err := c.joins(said)
 	if err == nil {
@@ -57,12 +57,12 @@ func (c *contender) plays() {
 		c.Say(stage.Event{At: c.now(), What: stage.Ended, Clients: []int{c.Number}, Text: first})
 	}
 	c.changed.Broadcast()
-	c.Unwatched(c.now(), c.Client)
+	c.Unwatched(c.now(), c.Figure)
 	c.Shows(c.now())
 }
 
 // joins starts the client's process, and returns when that has joined the lock, or has failed to.
-func (c *contender) joins(complaints io.Writer) error {
+func (c *client) joins(complaints io.Writer) error {
 	c.starting <- struct{}{}
 	defer func() { <-c.starting }()
 	err := context.Canceled
@@ -76,7 +76,7 @@ func (c *contender) joins(complaints io.Writer) error {
 	}
 	c.child.Serve(parent{c})
 	var reads bool
-	place := client.Address{Servers: c.server.Servers(), Timeout: stage.Timeout, Path: c.Path}
+	place := actor.Address{Servers: c.server.Servers(), Timeout: stage.Timeout, Path: c.Path}
 	if err := c.child.Call("Begin", place, &reads); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (c *contender) joins(complaints io.Writer) error {
 // printed writes into the log what the learner's lock prints, up to a panic, of which the log
 // has the first line anyway.
 type printed struct {
-	*contender
+	*client
 	line  string // not ended yet
 	panic bool
 }
@@ -114,7 +114,7 @@ func (p *printed) Write(b []byte) (int, error) {
 }
 
 // obeys hands the commands on to the client's process, one after the other, until that ends.
-func (c *contender) obeys() {
+func (c *client) obeys() {
 	for {
 		select {
 		case do := <-c.orders:
@@ -137,7 +137,7 @@ func (c *contender) obeys() {
 }
 
 // leave ends the client in good order, if that can be.
-func (c *contender) leave() {
+func (c *client) leave() {
 	c.mu.Lock()
 	child, process := c.child, c.Process
 	c.mu.Unlock()
@@ -156,16 +156,16 @@ func (c *contender) leave() {
 }
 
 // A parent is what a client's process can call.
-type parent struct{ *contender }
+type parent struct{ *client }
 
 // Pass returns when a frame may go on.
-func (p parent) Pass(f client.Frame, _ *bool) error {
+func (p parent) Pass(f actor.Frame, _ *bool) error {
 	return p.told(func() {
 		p.Server = p.serverAt(f.Server)
-		i := p.Departs(p.now(), p.Client, f)
-		p.hold(p.contender, f.Frame)
+		i := p.Departs(p.now(), p.Figure, f)
+		p.hold(p.client, f.Frame)
 		if !p.ended {
-			p.Arrives(p.now(), i, p.Client, f.Frame)
+			p.Arrives(p.now(), i, p.Figure, f.Frame)
 		}
 	})
 }
@@ -179,17 +179,17 @@ func (s *service) serverAt(address string) int {
 }
 
 // Becomes is told a new state of the client.
-func (p parent) Becomes(s client.State, _ *bool) error {
+func (p parent) Becomes(s actor.State, _ *bool) error {
 	return p.told(func() {
-		p.held, p.enters = p.held || client.IsInside(s.Name), false
+		p.held, p.enters = p.held || actor.IsInside(s.Name), false
 		s.Err = strings.ReplaceAll(s.Err, p.Path, "/lock")
-		p.Hears(p.now(), p.Client, s)
+		p.Hears(p.now(), p.Figure, s)
 	})
 }
 
 // Put is a write to the store.
 func (p parent) Put(token int64, _ *bool) error {
-	return p.told(func() { p.Recorder.Put(p.now(), p.Client, token) })
+	return p.told(func() { p.Recorder.Put(p.now(), p.Figure, token) })
 }
 
 // told notes what the process tells, unless nobody hears it any more.

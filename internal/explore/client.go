@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/client"
+	"zklock/internal/actor"
 	"zklock/internal/property"
 	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
@@ -22,8 +22,8 @@ const timeout = 30 * time.Second
 // patience is the explorer's with whatever it waits for.
 const patience = 20 * time.Second
 
-// A contender is a client that takes the lock once.
-type contender struct {
+// A client of the lock takes it once. A gate stands on its line.
+type client struct {
 	name    string
 	tap     *wiretap.Tap
 	session zktest.Session
@@ -56,9 +56,9 @@ type contender struct {
 	faulty  bool // its line has failed
 }
 
-// newContender opens a session for a client.
-func newContender(number int, lock property.Subject, servers []string, story *story, record *record) (*contender, error) {
-	c := &contender{name: nameOf(number), number: number, tap: wiretap.New(), story: story, record: record}
+// newClient opens a session for a client.
+func newClient(number int, lock property.Subject, servers []string, story *story, record *record) (*client, error) {
+	c := &client{name: nameOf(number), number: number, tap: wiretap.New(), story: story, record: record}
 	address := servers[0]
 	// with one alone, the library rests before it connects again
 	several := []string{address, address, address, address}
@@ -72,7 +72,7 @@ func newContender(number int, lock property.Subject, servers []string, story *st
 
 // dial gives each connection a gate of its own: what comes late to the gate of an old one
 // is no news.
-func (c *contender) dial(network, address string, limit time.Duration) (net.Conn, error) {
+func (c *client) dial(network, address string, limit time.Duration) (net.Conn, error) {
 	c.connects.Lock()
 	defer c.connects.Unlock()
 	c.mu.Lock()
@@ -86,7 +86,7 @@ func (c *contender) dial(network, address string, limit time.Duration) (net.Conn
 }
 
 // pass returns when a frame may go on.
-func (c *contender) pass(connection int, f wiretap.Frame) {
+func (c *client) pass(connection int, f wiretap.Frame) {
 	if f.Op == wiretap.Ping {
 		return
 	}
@@ -129,7 +129,7 @@ func (c *contender) pass(connection int, f wiretap.Frame) {
 }
 
 // letGo lets the pending request go on.
-func (c *contender) letGo() {
+func (c *client) letGo() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.record.passes(c.number, *c.pending)
@@ -139,7 +139,7 @@ func (c *contender) letGo() {
 }
 
 // hangUp closes the connection. A pending request never gets to the server.
-func (c *contender) hangUp() {
+func (c *client) hangUp() {
 	c.mu.Lock()
 	c.connection++ // what the old one still brings is no news
 	c.isCut = true
@@ -161,7 +161,7 @@ func (c *contender) hangUp() {
 
 // isSettled tells whether the client has a session, and nothing is on its way to the server
 // or back.
-func (c *contender) isSettled() bool {
+func (c *client) isSettled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crashed {
@@ -174,19 +174,19 @@ func (c *contender) isSettled() bool {
 
 // flush returns when all notifications have come that the server has sent until now: the
 // answer to a read comes behind them.
-func (c *contender) flush() error {
+func (c *client) flush() error {
 	_, _, err := c.session.Conn().Exists("/")
 	return err
 }
 
 // lock makes the client's lock, and calls Lock. It returns when the lock has been made, or
 // sends a request for that: so those of several clients are made one after the other.
-func (c *contender) lock(makeLock func() error) error {
+func (c *client) lock(makeLock func() error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.mu.Lock()
 	c.giveUp = cancel
 	c.call = "Lock"
-	c.record.becomes(c.number, client.Waits)
+	c.record.becomes(c.number, actor.Waits)
 	c.mu.Unlock()
 	made := make(chan error, 1)
 	go func() {
@@ -225,14 +225,14 @@ func (c *contender) lock(makeLock func() error) error {
 }
 
 // asks tells whether a request of the client waits at the gate.
-func (c *contender) asks() bool {
+func (c *client) asks() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pending != nil
 }
 
 // unlock calls Unlock.
-func (c *contender) unlock() {
+func (c *client) unlock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held := c.held
@@ -249,23 +249,23 @@ func (c *contender) unlock() {
 }
 
 // returned tells of a call that has come back. The caller has c.mu.
-func (c *contender) returned(call string, err error) {
+func (c *client) returned(call string, err error) {
 	if c.crashed {
 		return
 	}
 	c.story.returned(c.name, call, err)
 	switch {
 	case err != nil:
-		c.record.becomes(c.number, client.Failed)
+		c.record.becomes(c.number, actor.Failed)
 	case call == "Lock":
-		c.record.becomes(c.number, client.Holds)
+		c.record.becomes(c.number, actor.Holds)
 	default:
-		c.record.becomes(c.number, client.Idle)
+		c.record.becomes(c.number, actor.Idle)
 	}
 }
 
 // guarded makes a panic an error.
-func (c *contender) guarded(do func() error) (err error) {
+func (c *client) guarded(do func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			err = fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
@@ -276,7 +276,7 @@ func (c *contender) guarded(do func() error) (err error) {
 
 // isInside tells whether the client is between Lock and Unlock, as far as it knows. Its hold may have
 // told it that the lock is lost.
-func (c *contender) isInside() bool {
+func (c *client) isInside() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crashed {
@@ -287,7 +287,7 @@ func (c *contender) isInside() bool {
 }
 
 // endSession makes the server end the client's session at once.
-func (c *contender) endSession(server string) error {
+func (c *client) endSession(server string) error {
 	if err := zktest.CloseSession(server, c.tap.Session()); err != nil {
 		return fmt.Errorf("end the session of %s: %w", c.name, err)
 	}
@@ -295,14 +295,14 @@ func (c *contender) endSession(server string) error {
 }
 
 // expire breaks the connection and ends the session, before the client can connect again.
-func (c *contender) expire(server string) error {
+func (c *client) expire(server string) error {
 	c.connects.Lock()
 	defer c.connects.Unlock()
 	c.mu.Lock()
 	c.expired = true
 	c.lost = c.held != nil
 	if c.inside && !c.way.HasHolds() {
-		c.record.becomes(c.number, client.CutOff)
+		c.record.becomes(c.number, actor.CutOff)
 	}
 	c.mu.Unlock()
 	c.hangUp()
@@ -310,10 +310,10 @@ func (c *contender) expire(server string) error {
 }
 
 // crash ends the client without a word to the server, and then its session.
-func (c *contender) crash(server string) error {
+func (c *client) crash(server string) error {
 	c.mu.Lock()
 	c.crashed = true
-	c.record.becomes(c.number, client.Crashed)
+	c.record.becomes(c.number, actor.Crashed)
 	c.mu.Unlock()
 	c.tap.Cut()
 	c.hangUp()
@@ -322,7 +322,7 @@ func (c *contender) crash(server string) error {
 }
 
 // leave ends a client that has not crashed, whatever it does. Nothing more is said of it.
-func (c *contender) leave() {
+func (c *client) leave() {
 	c.mu.Lock()
 	c.crashed = true
 	pending := c.pending != nil
