@@ -44,7 +44,7 @@ const (
 
 // holder is the client that holds the lock; nobody: -1.
 func holder(b *side) int {
-	return slices.IndexFunc(b.clients, func(c *contender) bool { return c.Is == client.Holds })
+	return slices.IndexFunc(b.clients, func(c *client) bool { return c.Is == actor.Holds })
 }
 
 func notified(b *side) int { return b.Counters().Notifications }
