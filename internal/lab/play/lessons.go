@@ -467,8 +467,8 @@ func (s *service) open(n int) {
 // waitsSilently tells whether each client that waits has a watch, if the lock has any.
 func (b *side) waitsSilently() bool {
 	polls := b.Key == "1" || b.Key == "2"
-	return polls || !slices.ContainsFunc(b.clients, func(c *contender) bool {
-		return c.State == client.Waits && !b.Watches(c.Number)
+	return polls || !slices.ContainsFunc(b.clients, func(c *client) bool {
+		return c.State == actor.Waits && !b.Watches(c.Number)
 	})
 }
 
