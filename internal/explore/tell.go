@@ -92,10 +92,10 @@ func (s *story) briefly(f wiretap.Frame) lang.Text { return f.Briefly(s.short(f.
 
 func (s *story) replied(client string, f wiretap.Frame) {
 	if f.Lost {
-		s.add(client, "%s does not get the reply: %s", "%s 没有收到应答：%s", s.briefly(f))
+		s.add(client, "%s does not get the reply: %s", "%s 没有收到响应：%s", s.briefly(f))
 		return
 	}
-	s.add(client, "%s gets the reply: %s", "%s 收到应答：%s", s.briefly(f))
+	s.add(client, "%s gets the reply: %s", "%s 收到响应：%s", s.briefly(f))
 }
 
 func (s *story) notified(client string, f wiretap.Frame) {

@@ -155,10 +155,10 @@ func (s *Story) GaveUp(c *zktest.Member, err, why error) {
 
 // A holds. B's list is not answered, and B gives up: the answer comes later.
 var GivesUpAtOnce = New(
-	text("who gives up need not wait for an answer", "放弃等待不必等应答"),
+	text("who gives up need not wait for an answer", "放弃等待不必等响应"),
 	text("a caller with a deadline would hang for as long as the line is down", "设了截止时间的调用者会一直挂到网络恢复"),
 	text("the context has ended while a request is on its way: who waits for the answer?",
-		"请求还在路上，context 已经结束：由谁来等应答？"),
+		"请求还在路上，context 已经结束：由谁来等响应？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		a.Acquire()
@@ -259,7 +259,7 @@ var LostWhileWaiting = New(
 	text("a waiter whose session expires says so or queues again", "会话过期的等待者会报错或重新排队"),
 	text("its znode and its watch are gone, and it would wait for ever", "它的 znode 和监听都没了，会永远等下去"),
 	text("the session has ended: what wakes the waiter now, and what does its Lock answer?",
-		"会话已经结束：现在由什么唤醒等待者？它的 Lock 应答什么？"),
+		"会话已经结束：现在由什么唤醒等待者？它的 Lock 响应什么？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.JoinMortal("B")
 		held := a.Acquire()

@@ -240,7 +240,7 @@ var ParentsMade = New(
 	text("missing parents are made", "缺少的父节点会创建"),
 	text("somebody would have to prepare the server for each new lock", "每加一把新锁，都得有人先在服务器上做准备"),
 	text("the create is answered with NoNode: what is missing, and who else may be making it?",
-		"create 得到的应答是 NoNode：缺的是什么？还有谁可能正在创建它？"),
+		"create 得到的响应是 NoNode：缺的是什么？还有谁可能正在创建它？"),
 	func(s *Story) {
 		s.path = s.Root + "/shop/locks/orders"
 		a, b := s.Join("A"), s.Join("B")
@@ -368,7 +368,7 @@ var LostTold = New(
 	text("unlock says that the lock was lost", "Unlock 会说锁已丢失"),
 	text("the caller would believe that nobody else has been inside", "调用者会以为没有别人进来过"),
 	text("the delete is answered with NoNode: who has deleted your znode, and since when?",
-		"删除得到的应答是 NoNode：是谁删了你的 znode？什么时候删的？"),
+		"删除得到的响应是 NoNode：是谁删了你的 znode？什么时候删的？"),
 	func(s *Story) {
 		a := s.Join("A")
 		held := a.Acquire()

@@ -19,7 +19,7 @@ import (
 // caller would. At first not even the lock's directory is there. At last the connection
 // is lost again at the first list that A asks for.
 var LostCreateReply = New(
-	text("a lost reply to create does no harm", "create 的应答丢失无害"),
+	text("a lost reply to create does no harm", "create 的响应丢失无害"),
 	text("the znode that nobody knows of stands in the line, and its own maker waits behind it",
 		"一个谁也不知道的 znode 排在队里，创建它的人自己等在它后面"),
 	text("the create has failed, or has it? How could you recognise your own znode?",
@@ -74,7 +74,7 @@ var LostCreateReply = New(
 // time one call to Unlock must be enough: it says that the lock is released,
 // and so it is, while A's session lives on.
 var LostDeleteReply = New(
-	text("a lost reply to delete does no harm", "delete 的应答丢失无害"),
+	text("a lost reply to delete does no harm", "delete 的响应丢失无害"),
 	text("the holder does not know whether it has released the lock, or the lock is never released",
 		"持有者不知道锁有没有释放，或者锁永远没有释放"),
 	text("the delete has failed, or has it? Who goes on until it is sure?", "delete 失败了吗？由谁一直做到确定为止？"),
@@ -270,7 +270,7 @@ var LineBreaks = New(
 	text("each short outage would send the callers to the end of the queue, or home with an error",
 		"每次短暂的故障都会让调用者排到队尾，或者带着错误返回"),
 	text("a request was not answered: is the session over, or only the connection?",
-		"请求没有得到应答：是会话结束了，还是只断了连接？"),
+		"请求没有得到响应：是会话结束了，还是只断了连接？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
@@ -313,7 +313,7 @@ var LaggingServer = onThree(New(
 	text("who looks for its znode there finds none, makes a second one, and waits for the first",
 		"在那里找自己的 znode 会找不到，于是再创建一个，然后等着前一个"),
 	text("the server that answers you now may know less than the one before: how do you make it catch up?",
-		"现在应答你的服务器可能不如之前那台知道得多：怎样让它赶上？"),
+		"现在响应你的服务器可能不如之前那台知道得多：怎样让它赶上？"),
 	func(s *Story) {
 		a := s.JoinAs("A", Seat{Through: s.lag.Through})
 		a.Acquire().Release() // makes the directory

@@ -36,7 +36,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 	}
 	// TODO 1: each try is a create. Look at its answer: which one says that the
 	//         lock is yours, which one that another client has it?
-	// 待办 1：每次尝试都是一次 create。看它的应答：哪个说锁归你？哪个说锁被别人持有？
+	// 待办 1：每次尝试都是一次 create。看它的响应：哪个说锁归你？哪个说锁被别人持有？
 	// TODO 2: while another client has it, rest for 20 ms and try again.
 	// 待办 2：被别人持有时，停 20 ms，再试。
 	// TODO 3: stop trying when ctx has ended, and say why.

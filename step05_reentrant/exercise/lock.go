@@ -81,7 +81,7 @@ func (l *Lock) lock(ctx context.Context, mayWait bool) (*Hold, error) {
 //
 // TODO 1: without an answer (mustAskAgain) nobody knows whether there is a znode. Give it a
 // name that you know again, _c_<random number>-lock-<number>, and look for it in the list.
-// 待办 1：没有应答（mustAskAgain），就没人知道 znode 有没有建成。给它一个认得出的名字
+// 待办 1：没有响应（mustAskAgain），就没人知道 znode 有没有建成。给它一个认得出的名字
 // _c_<随机数>-lock-<序号>，再到列表里找。
 // TODO 2: has the server that lists heard of the create (Sync)? Which session made the znode?
 // 待办 2：列目录的这台服务器知道那次 create 吗（Sync）？znode 是哪个会话建的？
@@ -94,7 +94,7 @@ func (l *Lock) join() (place, error) {
 // again: the predecessor may have been a waiter that died.
 //
 // TODO 5: a request without an answer, or the end of the session, is no reason to give up.
-// 待办 5：请求没有应答，或者会话结束，都不是放弃的理由。
+// 待办 5：请求没有响应，或者会话结束，都不是放弃的理由。
 // TODO 6: no connection, no hold. Which connection, and when do you ask for it?
 // 待办 6：连接断了，锁就算丢了。是哪一条连接？什么时候取？
 // TODO 7: the list that lets us in brings a number that only ever grows.
@@ -138,7 +138,7 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 //
 // TODO 3: without an answer nobody knows whether the znode is still there. Go on until you
 // know that it is gone: leave is for Unlock, too. Who waits for that, and for how long?
-// 待办 3：没有应答，就没人知道 znode 还在不在。一直做到确定它没了，Unlock 也用 leave。谁来等？等多久？
+// 待办 3：没有响应，就没人知道 znode 还在不在。一直做到确定它没了，Unlock 也用 leave。谁来等？等多久？
 func (l *Lock) leave(mine place) error {
 	err := l.s.conn.Delete(mine.node, -1)
 	if err == nil || errors.Is(err, zk.ErrNoNode) { // or gone with its session

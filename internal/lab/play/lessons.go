@@ -167,11 +167,11 @@ var lessons = []lesson{
 	{
 		N: 4,
 		Title: text("A reply is lost",
-			"一个应答丢失"),
+			"一个响应丢失"),
 		Question: text("The server makes a znode, and the client does not hear of it. Who deletes that znode?",
 			"服务器创建了 znode，客户端却没有收到消息。这个 znode 由谁来删？"),
 		Situation: text("Client 0 holds the lock: in step 4, and beside it in step 5. The reply to the next create of client 1 will be lost. The wire is slow, so that it can be seen.",
-			"客户端 0 持有锁：左边是第 4 步，右边是第 5 步。客户端 1 下一次 create 的应答会丢失。网络放慢了，看得见它怎样丢失。"),
+			"客户端 0 持有锁：左边是第 4 步，右边是第 5 步。客户端 1 下一次 create 的响应会丢失。网络放慢了，看得见它怎样丢失。"),
 		left:    "4",
 		right:   "5",
 		clients: 3,
@@ -185,7 +185,7 @@ var lessons = []lesson{
 		},
 		Tasks: []task{
 			{Text: text("Lock client 1. The reply to its create is lost.",
-				"让客户端 1 加锁。它的 create 的应答会丢失。"), Do: "lock", Client: 1, Moment: "lost",
+				"让客户端 1 加锁。它的 create 的响应会丢失。"), Do: "lock", Client: 1, Moment: "lost",
 				done: func(b *side) bool {
 					if !b.Quiet() {
 						return false

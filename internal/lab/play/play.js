@@ -3,7 +3,7 @@
 // stretched, so that an eye can follow.
 
 const ARMED = {
-  losecreate: text("create reply will be lost", "create 的应答将丢失"), losedelete: text("delete reply will be lost", "delete 的应答将丢失"),
+  losecreate: text("create reply will be lost", "create 的响应将丢失"), losedelete: text("delete reply will be lost", "delete 的响应将丢失"),
   delaylist: text("next list will be late", "下次列出将迟到"),
 };
 const QUICK = { idle: "lock", waits: "giveup", holds: "unlock", reads: "unlock" }; // the button beside a client
@@ -11,12 +11,12 @@ const STATES = { up: text("up", "正常"), killed: text("killed", "已被杀"), 
 const PROCESS = { starting: text("starting", "正在启动"), running: text("running", "运行中"), stopped: text("stopped", "已停住"), dead: text("dead", "已死") };
 const NO_MAJORITY = [
   text("None of the three servers answers: nothing can be read or written, and sessions cannot end.",
-    "三台服务器都没有应答：不能读也不能写，会话也无法结束。"),
+    "三台服务器都没有响应：不能读也不能写，会话也无法结束。"),
   text("Only one of three servers answers: without a majority nothing can be written, and sessions cannot end.",
-    "三台服务器只有一台应答：没有过半数，就不能写，会话也无法结束。"),
+    "三台服务器只有一台响应：没有过半数，就不能写，会话也无法结束。"),
 ];
 const GONE = text("The service does not answer. If make play has ended, start it again, and open the address that it prints.",
-  "服务没有应答。如果 make play 已经结束，请重新启动，再打开它给出的地址。");
+  "服务没有响应。如果 make play 已经结束，请重新启动，再打开它给出的地址。");
 
 const lessonName = (l) => say(`Lesson ${l.n}: ${l.title.en}`, `第 ${l.n} 课：${l.title.zh}`);
 const clientAction = (i, what) => say(`Client ${i}: ${COMMANDS[what].en}`, `客户端 ${i}：${COMMANDS[what].zh}`);

@@ -92,11 +92,11 @@ function onItsWay(story, f) {
     return say(`The server tells ${name}: ${on}: ${event}.`, `服务器通知 ${name}：${on}：${event}。`);
   }
   if (f.err !== 0) {
-    return say(`The server answers ${name}: ${what} failed: ${errorName(f.err)}.`, `服务器应答 ${name}：${what} 失败：${errorName(f.err)}。`);
+    return say(`The server answers ${name}: ${what} failed: ${errorName(f.err)}.`, `服务器响应 ${name}：${what} 失败：${errorName(f.err)}。`);
   }
-  if (f.op === 12) return say(`The server answers ${name}: a list of ${f.names}.`, `服务器应答 ${name}：${f.names} 个名字的列表。`);
-  if (f.op === 1) return say(`The server answers ${name}: ${on} is made.`, `服务器应答 ${name}：已创建 ${on}。`);
-  return say(`The server answers ${name}: ${asked} is done.`, `服务器应答 ${name}：${asked} 完成。`);
+  if (f.op === 12) return say(`The server answers ${name}: a list of ${f.names}.`, `服务器响应 ${name}：${f.names} 个名字的列表。`);
+  if (f.op === 1) return say(`The server answers ${name}: ${on} is made.`, `服务器响应 ${name}：已创建 ${on}。`);
+  return say(`The server answers ${name}: ${asked} is done.`, `服务器响应 ${name}：${asked} 完成。`);
 }
 
 // ---- The stage: one story, drawn at one moment ----

@@ -6,7 +6,7 @@ const COMMANDS = {
   giveup: text("Give up", "放弃"), read: text("Read", "读"), put: text("Write to store", "写入存储"),
   kill: text("Kill", "杀掉"), stop: text("Stop", "停住"), continue: text("Go on", "恢复"),
   cut: text("Cut its line", "切断连接"), restore: text("Restore its line", "恢复连接"),
-  losecreate: text("Lose create reply", "丢失 create 应答"), losedelete: text("Lose delete reply", "丢失 delete 应答"),
+  losecreate: text("Lose create reply", "丢失 create 响应"), losedelete: text("Lose delete reply", "丢失 delete 响应"),
   delaylist: text("Delay next list", "推迟下次列出"),
 };
 const FAULTS = {
@@ -44,7 +44,7 @@ function tell(e) {
   const sentence = {
     acted: () => say(`You: ${actionName(e.action)}.`, `你：${actionName(e.action)}。`),
     arrived: () => e.again ? say(`${deed(e)}, again and again.`, `${deed(e)}，一遍又一遍。`) : say(`${deed(e)}.`, `${deed(e)}。`),
-    lost: () => say(`${deed(e)}, but the reply is lost: ${who} does not know it.`, `${deed(e)}，但应答丢失：${who} 不知道。`),
+    lost: () => say(`${deed(e)}, but the reply is lost: ${who} does not know it.`, `${deed(e)}，但响应丢失：${who} 不知道。`),
     state: () => stateSentence(e),
     wrote: () => writeSentence(e.write),
     gone: () => e.clients ? say(`${e.znode}, which was ${who}'s, is gone.`, `${e.znode}（属于${who}）没了。`) : say(`${e.znode} is gone.`, `${e.znode} 没了。`),

@@ -130,7 +130,7 @@ var stories = []story{
 		tell: tellLostReply,
 		Title: stage.Title{
 			ID:    "lost",
-			Title: text("A reply gets lost", "一个应答丢失"),
+			Title: text("A reply gets lost", "一个响应丢失"),
 			Watch: text(
 				"The server makes the znode, and client 0 never hears of it. Whom does client 0 wait for then?",
 				"服务器创建了 znode，客户端 0 却不知道。这时客户端 0 在等谁？",
@@ -308,7 +308,7 @@ func tellDeaths(s *scene) {
 // tellLostReply tells of a create whose reply never arrives.
 func tellLostReply(s *scene) {
 	cast := s.cast(2)
-	s.phase("the reply to a create gets lost", "create 的应答丢失")
+	s.phase("the reply to a create gets lost", "create 的响应丢失")
 	lost := cast[0].Tap.LoseReply(wiretap.Create, 1)
 	unlucky := s.asks(cast[0])
 	zktest.AwaitChan(s.Zoo, "the reply to be lost", lost.Sprung())
