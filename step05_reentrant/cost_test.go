@@ -327,8 +327,8 @@ func TestStillBrokenNotificationsHideALineThatBreaksOneWayFirst(t *testing.T) {
 	a.Tap.Silence() // now nothing arrives any more
 	next.Acquired()
 	require.NoError(t, held.Context().Err(), "A has not been told, and B holds the lock")
-	chapter.Says(t, "Ada's requests are lost, notifications still reach her, and then nothing does: "+
-		"Ben gets the lock, and Ada has not been told")
+	chapter.Says(t,
+		"Ada's requests are lost, notifications still reach her, then nothing does: Ben gets the lock, Ada has not been told")
 	zktest.AwaitChan(z, "A to be told, too late", held.Context().Done())
 	require.Greater(t, next.Held().Token(), held.Held().Token(), "B's token, by which a store can refuse A's late write")
 	next.Release()
