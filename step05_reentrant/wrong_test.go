@@ -16,6 +16,7 @@ import (
 
 	"zklock/internal/explore"
 	"zklock/internal/property"
+	"zklock/internal/wiretap"
 	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
@@ -147,6 +148,15 @@ func TestW14DeletesTheFirst(t *testing.T) {
 	explore.Acts(subject)
 	t.Parallel()
 	property.Lacks(t, subject, property.OnlyHolder)
+
+	z := zktest.New(t)
+	a := subject.Join(z, "A")
+	held := a.Acquire()
+	a.Tap.LoseReply(wiretap.GetChildren, 1)
+	require.ErrorIs(t, held.Unlock(), zk.ErrConnectionClosed, "Unlock, whose list was not answered")
+	z.Await("A to be connected again", func() bool { return a.State() == zk.StateHasSession })
+	require.Empty(t, a.Tap.Done(wiretap.Delete), "deletes")
+	require.Len(t, a.Queue(), 1, "the queue: A has called Unlock, and its znode bars the lock")
 }
 
 // W23, published in the same, once W20 is fixed. The idea: an interrupt ends the wait,
