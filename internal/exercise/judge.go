@@ -50,7 +50,9 @@ func (e Exercise) judge(t *testing.T, want string, locks []property.Subject) {
 				wrong = a
 			}
 		}
-		t.Log(wrong.verdict, wrong.question, ":", wrong.seen)
+		if wrong.question != "" {
+			t.Logf("the check stops at %q: %s", wrong.question, wrong.seen)
+		}
 		if wrong.isStuck() {
 			t.Errorf("the check has no answer: %s", wrong.seen)
 		}
