@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -29,15 +30,21 @@ type Participant struct {
 // just left. So it is for people and for metrics. Whether the lock can be had, TryLock tells.
 //
 // Queue waits for the servers' answers until ctx ends.
-func (m *Mutex) Queue(ctx context.Context) ([]Participant, error) { return m.q.participants(ctx) }
+func (m *Mutex) Queue(ctx context.Context) ([]Participant, error) { return m.q.participants(ctx, all) }
 
 // Queue is the Queue of a Mutex. Several readers can hold the lock.
-func (m *RWMutex) Queue(ctx context.Context) ([]Participant, error) { return m.q.participants(ctx) }
+func (m *RWMutex) Queue(ctx context.Context) ([]Participant, error) {
+	return m.q.participants(ctx, all)
+}
 
 // Queue is the Queue of a Mutex. Of all goroutines of one process it shows one znode.
-func (c *Cohort) Queue(ctx context.Context) ([]Participant, error) { return c.q.participants(ctx) }
+func (c *Cohort) Queue(ctx context.Context) ([]Participant, error) { return c.q.participants(ctx, all) }
 
-func (q *queue) participants(ctx context.Context) ([]Participant, error) {
+// all is as many participants as there are.
+const all = math.MaxInt
+
+// participants returns the first ones of the queue, at most so many.
+func (q *queue) participants(ctx context.Context, most int) ([]Participant, error) {
 	if q == nil {
 		return nil, errors.New("leased: a lock that is the zero value: make it with NewMutex, NewRWMutex or NewCohort")
 	}
@@ -48,12 +55,12 @@ func (q *queue) participants(ctx context.Context) ([]Participant, error) {
 	if ctx.Err() != nil {
 		return nil, failed("list the queue of", q.dir, whyEnded(ctx))
 	}
-	found, err := doOrGiveUp(t, func() ([]Participant, error) { return q.readAll(t) }, func([]Participant) {})
+	found, err := doOrGiveUp(t, func() ([]Participant, error) { return q.readFirst(t, most) }, func([]Participant) {})
 	return found, failed("list the queue of", q.dir, err)
 }
 
-// readAll lists the queue, and reads each of its znodes.
-func (q *queue) readAll(t *try) ([]Participant, error) {
+// readFirst lists the queue, and reads its first znodes.
+func (q *queue) readFirst(t *try, most int) ([]Participant, error) {
 	conn := q.s.Conn()
 	var names []string
 	err := q.s.untilAnswered(t, func() (err error) {
@@ -79,6 +86,9 @@ func (q *queue) readAll(t *try) ([]Participant, error) {
 	var found []Participant
 	writerBefore := false
 	for _, name := range names {
+		if len(found) == most {
+			break
+		}
 		path := q.dir + "/" + name
 		var label []byte
 		var stat *zk.Stat

@@ -12,10 +12,10 @@ import (
 
 // replica is one process of the service.
 type replica struct {
-	name    string
-	session *leased.Session
-	lock    *leased.Mutex
-	store   *store
+	name     string
+	session  *leased.Session
+	election *leased.Election
+	store    *store
 
 	// Payments, for /metrics.
 	inProgress, paid, refused, failed atomic.Int64
@@ -26,10 +26,10 @@ const (
 	afterError = time.Second // until a replica that has failed to lead competes again
 )
 
-// compete leads whenever this replica has the lock, until ctx ends.
+// compete leads whenever it is this replica's turn, until ctx ends.
 func (r *replica) compete(ctx context.Context) {
 	for {
-		err := r.lead(ctx)
+		err := r.election.Campaign(ctx, r.lead)
 		if ctx.Err() != nil {
 			return
 		}
@@ -46,15 +46,9 @@ func (r *replica) compete(ctx context.Context) {
 	}
 }
 
-// lead waits for the lock, and pays invoices as long as it has it. It returns why it has stopped.
-func (r *replica) lead(ctx context.Context) (err error) {
-	hold, err := r.lock.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, hold.Unlock()) }()
-	held := hold.Context(ctx)
-	me := leader{r.name, hold.Token()}
+// lead pays invoices until held ends: when this replica leads no more, or when it is told to end.
+func (r *replica) lead(held context.Context, token int64) error {
+	me := leader{r.name, token}
 
 	// Before it reads anything: from now on, the store refuses those who have led before. So
 	// what is read is not changed by a late write of theirs.
@@ -68,7 +62,7 @@ func (r *replica) lead(ctx context.Context) (err error) {
 		}
 		select {
 		case <-held.Done():
-			return nil // Unlock says why
+			return nil // Campaign says why
 		case <-time.After(idle):
 		}
 	}

@@ -58,7 +58,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	r := &replica{name: *name, session: session, lock: leased.NewMutex(session, *path), store: store}
+	r := &replica{name: *name, session: session, election: leased.NewElection(session, *path), store: store}
 	server := &http.Server{Handler: r.handler(), ReadHeaderTimeout: 5 * time.Second}
 	go server.Serve(listener)
 	slog.Info("serving", "address", listener.Addr().String(), "name", *name)

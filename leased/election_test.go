@@ -1,0 +1,154 @@
+package leased
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/wiretap"
+	"zklock/internal/zktest"
+)
+
+// candidate is a client of an election, and its call of Campaign.
+type candidate struct {
+	*zktest.Client
+	election *Election
+	leads    chan term  // has a value when it begins to lead
+	resign   chan error // what lead is to return
+	ended    chan error // what Campaign has returned
+}
+
+// term is what lead is called with.
+type term struct {
+	ctx   context.Context
+	token int64
+}
+
+func newCandidate(z *zktest.Zoo, name string) *candidate {
+	s, client := labelled(z, name)
+	return &candidate{
+		Client: client, election: NewElection(s, z.Root+"/leader"),
+		leads: make(chan term, 1), resign: make(chan error, 1), ended: make(chan error, 1),
+	}
+}
+
+// campaign calls Campaign, and returns when the candidate stands in the queue, which it makes so long.
+func (c *candidate) campaign(z *zktest.Zoo, ctx context.Context, length int) {
+	go func() {
+		c.ended <- c.election.Campaign(ctx, func(ctx context.Context, token int64) error {
+			c.leads <- term{ctx, token}
+			select {
+			case err := <-c.resign:
+				return err
+			case <-z.Ctx.Done(): // the test has ended
+				return z.Ctx.Err()
+			}
+		})
+	}()
+	z.Await(c.Name+" to stand", func() bool { return len(z.Names(z.Root+"/leader")) == length })
+}
+
+// One of three candidates leads, everybody can ask who, and when it resigns the next one leads, with a
+// greater token.
+func TestOneOfSeveralCandidatesLeads(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, c := newCandidate(z, "a"), newCandidate(z, "b"), newCandidate(z, "c")
+	nobody, err := c.election.Leader(z.Ctx)
+	require.NoError(t, err)
+	require.Empty(t, nobody)
+
+	for i, candidate := range []*candidate{a, b, c} {
+		candidate.campaign(z, z.Ctx, i+1)
+	}
+	last := int64(0)
+	lost := errors.New("I have had enough")
+	for _, leading := range []*candidate{a, b, c} {
+		now := zktest.AwaitChan(z, leading.Name+" to lead", leading.leads)
+		require.Greater(t, now.token, last, "the token of %s", leading.Name)
+		last = now.token
+		for _, asks := range []*candidate{a, b, c} {
+			z.Barrier(asks.Client)
+			mark := asks.Tap.Mark()
+			who, err := asks.election.Leader(z.Ctx)
+			require.NoError(t, err)
+			require.Equal(t, leading.Name, who, "asked by %s", asks.Name)
+			asked := asks.Requests(mark)
+			made := [2]int{asked[wiretap.GetChildren], asked[wiretap.GetData]}
+			require.Equal(t, [2]int{1, 1}, made, "lists and reads of Leader")
+		}
+		require.NoError(t, now.ctx.Err(), "%s leads", leading.Name)
+		require.Empty(t, b.leads, "nobody leads beside %s", leading.Name)
+		require.Empty(t, c.leads, "nobody leads beside %s", leading.Name)
+		leading.resign <- lost
+		require.Equal(t, lost.Error(), zktest.AwaitChan(z, "Campaign to return", leading.ended).Error())
+		require.ErrorIs(t, context.Cause(now.ctx), ErrNotHeld, "the context of a time of leading that is over")
+	}
+	z.Await("nobody to lead", func() bool {
+		who, err := c.election.Leader(z.Ctx)
+		return err == nil && who == ""
+	})
+}
+
+// Requests counts what the candidate has asked for since the mark.
+func (c *candidate) Requests(mark int) map[wiretap.Op]int {
+	return wiretap.Count(c.Tap.Since(mark)).Requests
+}
+
+// The session of the leader ends: it is told, and the next one leads, though the first has not returned.
+func TestALeaderIsToldThatItLeadsNoMore(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := newCandidate(z, "a"), newCandidate(z, "b")
+	a.campaign(z, z.Ctx, 1)
+	first := zktest.AwaitChan(z, "a to lead", a.leads)
+	b.campaign(z, z.Ctx, 2)
+	z.EndSession(a.Client)
+	zktest.AwaitChan(z, "a to be told", first.ctx.Done())
+	requireReason(t, context.Cause(first.ctx), ReasonExpired)
+	next := zktest.AwaitChan(z, "b to lead", b.leads)
+	require.Greater(t, next.token, first.token)
+
+	tooLate := errors.New("too late")
+	a.resign <- tooLate
+	err := zktest.AwaitChan(z, "a's Campaign to return", a.ended)
+	require.ErrorIs(t, err, tooLate)
+	requireReason(t, err, ReasonExpired)
+	b.resign <- nil
+	require.NoError(t, zktest.AwaitChan(z, "b's Campaign to return", b.ended))
+}
+
+// The process is told to end, while one candidate leads and one waits: both calls return, and nothing is left.
+func TestCampaignEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := newCandidate(z, "a"), newCandidate(z, "b")
+	ctx, end := context.WithCancel(z.Ctx)
+	a.campaign(z, ctx, 1)
+	leads := zktest.AwaitChan(z, "a to lead", a.leads)
+	b.campaign(z, ctx, 2)
+	end()
+	zktest.AwaitChan(z, "a to be told", leads.ctx.Done())
+	a.resign <- nil
+	require.NoError(t, zktest.AwaitChan(z, "a's Campaign to return", a.ended))
+	require.ErrorIs(t, zktest.AwaitChan(z, "b's Campaign to return", b.ended), context.Canceled)
+	z.Await("nothing to be left", func() bool { return len(z.Names(z.Root+"/leader")) == 0 })
+	require.Empty(t, b.leads, "b was never called")
+}
+
+// A leader that panics does not stay leader.
+func TestALeaderThatPanicsResigns(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := newCandidate(z, "a")
+	require.Panics(t, func() {
+		_ = a.election.Campaign(z.Ctx, func(context.Context, int64) error { panic("a mistake") })
+	})
+	require.Empty(t, z.Names(z.Root+"/leader"))
+	require.Error(t, a.election.Campaign(z.Ctx, nil), "without a function that leads")
+	require.Error(t, new(Election).Campaign(z.Ctx, func(context.Context, int64) error { return nil }))
+	_, err := new(Election).Leader(z.Ctx)
+	require.Error(t, err)
+}
