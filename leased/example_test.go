@@ -155,3 +155,31 @@ func ExampleMutex_TryLock() {
 	// somebody holds it: true
 	// nobody holds it: <nil>
 }
+
+// leadPayments leads whenever it is this process's turn, until ctx ends.
+func leadPayments(ctx context.Context, session *leased.Session, payAll func(context.Context, int64) error) {
+	election := leased.NewElection(session, "/locks/payments")
+	for ctx.Err() == nil {
+		err := election.Campaign(ctx, payAll) // payAll returns when its context ends
+		fmt.Println("leads no more:", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second): // after an error: others have their turn
+		}
+	}
+}
+
+func ExampleElection() {
+	session := open()
+	defer session.Close()
+	ctx, stop := context.WithCancel(context.Background()) // SIGTERM in a service
+	leadPayments(ctx, session, func(ctx context.Context, token int64) error {
+		fmt.Println("leads, with a token:", token > 0)
+		stop()
+		<-ctx.Done() // it is told to end, or the leadership is lost
+		return nil
+	})
+	// Output:
+	// leads, with a token: true
+	// leads no more: <nil>
+}
