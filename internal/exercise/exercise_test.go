@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"zklock/internal/zktest"
 )
 
 func TestMain(m *testing.M) {
@@ -16,7 +18,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	zktest.LeavesGoroutines()
+	zktest.Main(m)
 }
 
 // inFolder lets the exercises be in a folder of the test's own.

@@ -203,7 +203,7 @@ var OldZnode = New(
 			old = append(old, s.left(a)...)
 			s.findsItsOldZnode(a, b, attempt)
 		}
-		s.Holds("A made %s in old sessions, got new ones, and held the lock with znodes of these", strings.Join(old, " and "))
+		s.Holds("A made %s in an old session, got a new one, and held the lock with a znode of the new one", old[0])
 	})
 
 // findsItsOldZnode is told of A's call to Lock, in the course of which A gets a new session, while
@@ -220,12 +220,14 @@ func (s *Story) findsItsOldZnode(a, b *zktest.Member, attempt *zktest.Turn) {
 		attempt = a.Start()
 		attempt.Waits()
 	}
-	if _, there := s.Owner(old[0]); there { // else A has deleted it, which is as good
-		s.deletes(old[0]) // as the server does, when it ends the old session
+	for _, znode := range old {
+		if _, there := s.Owner(znode); there { // else A has deleted it, which is as good
+			s.deletes(znode) // as the server does, when it ends the old session
+		}
 	}
 	s.letIn(attempt, "the old session's znode has gone, and nobody else has one")
 	other := b.Start()
-	s.mustWait(other, other.Waits(), "came after %s, of A's old session, had gone,", old[0])
+	s.mustWait(other, other.Waits(), "came after %s, of A's old session, had gone,", strings.Join(old, " and "))
 	attempt.Release()
 	other.Release()
 }

@@ -18,7 +18,24 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 //	go test ./yours/step1       all of it
 //	go test -v ./yours/step1    with what was seen of each that holds
 func TestLock(t *testing.T) {
+	exercise.Check(t, exercise.Step1, mine(), property.Over("NewEphemeral", NewEphemeral))
+}
+
+// mine is your lock.
+func mine() property.Subject {
 	plain := property.Over("New", New)
 	plain.Znode, plain.NotHeld = true, zk.ErrNoNode
-	exercise.Check(t, exercise.Step1, plain, property.Over("NewEphemeral", NewEphemeral))
+	return plain
+}
+
+// TestMine is your own test. It is asked when your lock has all properties: on your lock it has
+// to pass, and on a lock with a mistake that was published it has to fail.
+//
+// TODO 6: While A holds the lock, B waits.
+// 待办 6：A 持有锁时，B 在等。
+//
+// The calls are a.Locks(), b.Waits(), a.Unlocks() and b.GetsIt().
+func TestMine(t *testing.T) {
+	exercise.Own(t, exercise.Step1, mine(), func(a, b, c *exercise.Client) {
+	})
 }

@@ -16,7 +16,24 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 //	go test ./yours/step3       all of it
 //	go test -v ./yours/step3    with what was seen of each that holds
 func TestLock(t *testing.T) {
+	exercise.Check(t, exercise.Step3, mine())
+}
+
+// mine is your lock.
+func mine() property.Subject {
 	lock := property.Over("New", New)
 	lock.NotHeld = ErrNotHeld
-	exercise.Check(t, exercise.Step3, lock)
+	return lock
+}
+
+// TestMine is your own test. It is asked when your lock has all properties: on your lock it has
+// to pass, and on a lock with a mistake that was published it has to fail.
+//
+// TODO 4: A holds the lock, B waits, A unlocks, and B gets the lock.
+// 待办 4：A 持有锁，B 在等；A 解锁，B 拿到锁。
+//
+// The calls are a.Locks(), b.Waits(), a.Unlocks() and b.GetsIt().
+func TestMine(t *testing.T) {
+	exercise.Own(t, exercise.Step3, mine(), func(a, b, c *exercise.Client) {
+	})
 }

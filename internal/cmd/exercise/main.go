@@ -92,7 +92,7 @@ func state(e exercise.Exercise) string {
 	case p.Done:
 		return "done"
 	case p.Missing == "":
-		return "all properties hold, and the test fails all the same"
+		return "all properties hold; next: TestMine, your own test"
 	}
 	return fmt.Sprintf("%d of %d hold; next: %s", p.Held, len(e.Properties), e.MissingName())
 }

@@ -13,7 +13,8 @@ import (
 	"zklock/internal/exercise"
 )
 
-// A learner does step 3: with the starter, with a lock that wakes nobody, and with the step's own.
+// A learner does step 3: with the starter, with a lock that wakes nobody, with the step's own, and
+// with a test.
 func TestTheExercise(t *testing.T) {
 	t.Chdir("../../..")
 	require.NoError(t, os.MkdirAll("yours", 0o755))
@@ -29,7 +30,7 @@ func TestTheExercise(t *testing.T) {
 		"✗ seen: 5 waiters sent ",
 		"ask yourself: who could tell the waiter, so that it need not ask?",
 		"more: make hint STEP=3, and step03_children_watch/README.md",
-		"1 of 22 properties hold",
+		"1 of 23 properties hold",
 	} {
 		assert.Contains(t, says, said)
 	}
@@ -57,7 +58,17 @@ func TestTheExercise(t *testing.T) {
 
 	save(right)
 	says = printed(t, func() error { return check("3") })
-	assert.Contains(t, says, "Well done: your lock has all 22 properties. Beside ours: diff -u ")
+	assert.Contains(t, says, "your test should fail on W13, a mistake that was published")
+	assert.NotContains(t, says, "Well done")
+
+	tests, err := os.ReadFile(filepath.Join(folder, "step3", "lock_test.go"))
+	require.NoError(t, err)
+	const empty = "func(a, b, c *exercise.Client) {\n"
+	written := strings.Replace(string(tests), empty, empty+"a.Locks(); b.Waits(); a.Unlocks(); b.GetsIt()\n", 1)
+	require.NotEqual(t, string(tests), written)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "step3", "lock_test.go"), []byte(written), 0o644))
+	says = printed(t, func() error { return check("3") })
+	assert.Contains(t, says, "Well done: your lock has all 23 properties. Beside ours: diff -u ")
 	assert.Contains(t, says, "The next: make exercise STEP=4")
 	says = printed(t, func() error { return hint("3") })
 	assert.Contains(t, says, "step 3 is done")

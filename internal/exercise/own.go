@@ -1,0 +1,92 @@
+package exercise
+
+import (
+	"testing"
+
+	"zklock/internal/lang"
+	"zklock/internal/property"
+	"zklock/internal/zktest"
+)
+
+// A Client is one of those in a learner's own test.
+type Client struct {
+	story  *property.Story
+	member *zktest.Member
+	call   *zktest.Turn
+}
+
+// Locks: the client calls Lock, and holds the lock.
+func (c *Client) Locks() {
+	c.call = c.member.Start()
+	c.GetsIt()
+}
+
+// Waits: the client calls Lock, which does not return.
+func (c *Client) Waits() {
+	c.call = c.member.Start()
+	c.waits(c.call.Waits())
+}
+
+// StillWaits: after all that has happened so far, Lock has not returned.
+func (c *Client) StillWaits() { c.waits(c.call.StillWaits()) }
+
+func (c *Client) waits(how zktest.Wait) {
+	if how != zktest.Returned {
+		return
+	}
+	c.story.FailsIf(c.call.Err() != nil, "%s's Lock answered: %v", c.member.Name, c.call.Err())
+	c.story.Fails("%s should wait, and holds the lock", c.member.Name)
+}
+
+// GetsIt: the call to Lock returns, and the client holds the lock.
+func (c *Client) GetsIt() {
+	name := c.member.Name
+	c.story.FailsIf(!c.story.Soon(c.call.Returned), "%s should get the lock, and waits", name)
+	c.story.FailsIf(c.call.Err() != nil, "%s's Lock answered: %v", name, c.call.Err())
+}
+
+// Unlocks: the client calls Unlock, which says that all is well.
+func (c *Client) Unlocks() {
+	err := c.call.Unlock()
+	c.story.FailsIf(err != nil, "%s's Unlock answered: %v", c.member.Name, err)
+}
+
+// Crashes: the client's process is gone, and the server has ended its session.
+func (c *Client) Crashes() {
+	c.member.Crash()
+	c.story.AwaitExpiry(c.member.Client)
+}
+
+// Own asks a learner's own test of two locks, once TestLock has found that the learner's lock has
+// all properties. On that lock the test has to pass. On a lock with a mistake that was published
+// it has to fail.
+func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Client)) {
+	if progressIn(".").Held < len(e.Properties) {
+		t.Skip("first the lock: TestLock says what it lacks")
+	}
+	server, err := zktest.Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	story := told(test)
+	wrong := mistakes[e.Name]
+	if r := property.CheckUntil(t.Context(), patienceAlone, server, wrong.lock(), story); r.Verdict != property.No {
+		t.Error(inWords(lang.Of(
+			"your test should fail on %v, a mistake that was published: %v. There it says: %v %v",
+			"你的测试应该在 %v 上失败，那是一个公开发表过的错误：%v。它现在的结论：%v %v",
+			wrong.key, wrong.what, string(r.Verdict), r.Evidence)))
+	}
+	if r := property.CheckUntil(t.Context(), patienceAlone, server, mine, story); r.Verdict != property.Yes {
+		t.Error(inWords(lang.Of("your test should pass on your own lock, and says: %v %v",
+			"你的测试应该在你自己的锁上通过，而它的结论是：%v %v", string(r.Verdict), r.Evidence)))
+	}
+}
+
+// told is the story that a learner's test tells.
+func told(test func(a, b, c *Client)) *property.Property {
+	return property.New(lang.Text{EN: "the learner's own test"}, lang.Text{}, lang.Text{}, func(s *property.Story) {
+		client := func(name string) *Client { return &Client{story: s, member: s.JoinMortal(name)} }
+		test(client("A"), client("B"), client("C"))
+		s.Holds("the test has passed")
+	})
+}
