@@ -62,7 +62,7 @@ explore: soon ready labready ## every order of a few clients' requests, and a fa
 
 zk: $(if $(STEP),,ready) ## keep a server, until Ctrl-C; or take a step's lock there by hand
 ## STEP=4           a client of this step's lock, in another terminal
-## NAME=a           the client's name
+## NAME=ada         the client's name
 ## READ=1           as a reader, in step 6
 	@mkdir -p out; go build -o out/zk ./internal/cmd/zk && out/zk $(if $(STEP),$(call flags,STEP NAME READ))
 

@@ -46,7 +46,7 @@ func tell(server *zkserver.Server) error {
 	}
 	fmt.Println(server.Origin)
 	fmt.Println("It is kept until Ctrl-C. In other terminals:")
-	fmt.Println("  make zk STEP=1 NAME=a")
+	fmt.Println("  make zk STEP=1 NAME=ada")
 	if cli := shell(); cli != "" {
 		fmt.Printf("  %s -server %s    ZooKeeper's own shell\n", cli, server.Addr)
 	}

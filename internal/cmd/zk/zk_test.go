@@ -151,7 +151,7 @@ func TestTheChaptersInTerminals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := typed(t, dir, "")
-	server.says("make zk STEP=1 NAME=a")
+	server.says("make zk STEP=1 NAME=ada")
 	text, err := os.ReadFile(filepath.Join(dir, addressFile))
 	require.NoError(t, err)
 	addr := string(text)
@@ -294,8 +294,8 @@ func oneIsTold(c *chapter) {
 }
 
 func pausedHolderIsTold(c *chapter) {
-	a := c.client("holds the lock, its token is ", "a")
-	b := c.client("is not the first", "b")
+	a := c.client("holds the lock, its token is ", "ada")
+	b := c.client("is not the first", "ben")
 	a.signal(syscall.SIGSTOP)
 	b.says("holds the lock, its token is ")
 	a.signal(syscall.SIGCONT)
