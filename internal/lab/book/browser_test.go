@@ -65,10 +65,10 @@ func TestTheBookInABrowser(t *testing.T) {
 	// A choice.
 	b.Do(
 		chromedp.Navigate(address("step05.html")),
-		chromedp.Click(chromedp.CSS(`[data-key="step05-2"] label:nth-of-type(1) input`)),
-		chromedp.Click(chromedp.CSS(`[data-key="step05-2"] .guess button`)),
+		chromedp.Click(chromedp.CSS(`.question:has(fieldset) label:nth-of-type(1) input`)),
+		chromedp.Click(chromedp.CSS(`.question:has(fieldset) .guess button`)),
 	)
-	b.Contains(`[data-key="step05-2"] .yours`, "You said: always That is another one.")
+	b.Contains(`.question:has(fieldset) .yours`, "You said: always That is another one.")
 
 	// A run plays: the phase that is pressed, to its end.
 	b.Do(chromedp.Navigate(address("step03.html")))
@@ -78,6 +78,19 @@ func TestTheBookInABrowser(t *testing.T) {
 	)
 	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
 	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists. Only client 1 could go on.")
+
+	// Two runs are seen at once, and can be gone through message by message, there and back.
+	b.Do(chromedp.Navigate(address("step04.html")))
+	b.Until(`(([left, right]) => right !== undefined && left.top === right.top && left.right <= right.left)(
+		[...document.querySelectorAll(".run canvas")].map((c) => c.getBoundingClientRect()))`)
+	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")), chromedp.Click(chromedp.CSS(".run .controls button:first-child")))
+	b.Do(chromedp.Click(chromedp.CSS(".run .controls button:last-child")))
+	b.Until(`document.querySelector(".run .detail").textContent.includes("lient")`)
+	first := b.Text(".run .detail")
+	b.Do(chromedp.Click(chromedp.CSS(".run .controls button:last-child")))
+	b.Until(fmt.Sprintf(`document.querySelector(".run .detail").textContent !== %q`, first))
+	b.Do(chromedp.Click(chromedp.CSS(".run .controls button:nth-child(2)")))
+	b.Says(".run .detail", first)
 
 	// Without storage all of it works as well.
 	b.Do(chromedp.Navigate(address("step04.html")))

@@ -31,7 +31,8 @@ for (const figure of all(".run")) {
     slider.value = now;
     toggle.textContent = isPlaying ? "❚❚" : "▶";
     toggle.ariaLabel = isPlaying ? say("Pause", "暂停") : say("Play", "播放");
-    const said = focus ? sentence(focus.story, focus.frame) : "";
+    const side = focus && stages.length > 1 ? (focus.story === stories[0] ? say("left: ", "左边：") : say("right: ", "右边：")) : "";
+    const said = focus ? side + sentence(focus.story, focus.frame) : "";
     if (detail.textContent !== said) detail.textContent = said;
     buttons.forEach((button, i) => button.setAttribute("aria-current", i === p ? "step" : "false"));
   }
