@@ -29,7 +29,7 @@ type client struct {
 	session zktest.Session
 	way     zktest.Way
 	giveUp  context.CancelFunc
-	story   *story
+	story   *account
 	number  int
 	record  *record
 
@@ -57,7 +57,7 @@ type client struct {
 }
 
 // newClient opens a session for a client.
-func newClient(number int, lock property.Subject, servers []string, story *story, record *record) (*client, error) {
+func newClient(number int, lock property.Subject, servers []string, story *account, record *record) (*client, error) {
 	c := &client{name: nameOf(number), number: number, tap: wiretap.New(), story: story, record: record}
 	address := servers[0]
 	// with one alone, the library rests before it connects again

@@ -48,7 +48,7 @@ type player struct {
 
 	// The present order:
 	path     string // of its directory
-	story    *story
+	story    *account
 	clients  []*client
 	last     int // the client that came last; -1: none
 	faults   int // until now
@@ -115,7 +115,7 @@ func (p *player) enter() error {
 	}
 	p.path = dir
 	p.record.begins(p.lockPath(), p.Znode, p.Clients)
-	p.story = &story{path: dir}
+	p.story = &account{path: dir}
 	p.clients = make([]*client, p.Clients)
 	p.last = -1
 	p.faults = 0

@@ -18,8 +18,8 @@ type Line struct {
 	Text   lang.Text
 }
 
-// story is what happens in an order. It is safe for use by many goroutines.
-type story struct {
+// account is what happens in an order, as it is told. It is safe for use by many goroutines.
+type account struct {
 	path string // of the order's directory
 
 	mu      sync.Mutex
@@ -33,13 +33,13 @@ var sessions = regexp.MustCompile(`[0-9a-f]{12,}`)
 
 // short is a text in which nothing differs when the order is played again: the directory has
 // always the same name, and random numbers and sessions are left out.
-func (s *story) short(text string) string {
+func (s *account) short(text string) string {
 	text = strings.ReplaceAll(text, s.path, "/lock")
 	return sessions.ReplaceAllString(wiretap.WithoutGuid(text), "…")
 }
 
 // add tells what came of a choice. Paths and errors are short.
-func (s *story) add(client, en, zh string, args ...any) {
+func (s *account) add(client, en, zh string, args ...any) {
 	text := lang.Of(en, zh, append([]any{client}, args...)...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *story) add(client, en, zh string, args ...any) {
 }
 
 // chosen tells of a choice.
-func (s *story) chosen(client, en, zh string, args ...any) {
+func (s *account) chosen(client, en, zh string, args ...any) {
 	s.endChoice()
 	text := lang.Of(en, zh, append([]any{client}, args...)...)
 	s.mu.Lock()
@@ -59,7 +59,7 @@ func (s *story) chosen(client, en, zh string, args ...any) {
 
 // endChoice brings what came of the last choice into an order: clients that do something at
 // the same time are told one after the other.
-func (s *story) endChoice() {
+func (s *account) endChoice() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	byClient := func(a, b Line) int { return strings.Compare(a.Client, b.Client) }
@@ -68,7 +68,7 @@ func (s *story) endChoice() {
 }
 
 // told are the lines until now.
-func (s *story) told() []Line {
+func (s *account) told() []Line {
 	s.endChoice()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,9 +88,9 @@ func (r Run) Tell() (lines []string) {
 }
 
 // briefly is a frame in a few words.
-func (s *story) briefly(f wiretap.Frame) lang.Text { return f.Briefly(s.short(f.Path)) }
+func (s *account) briefly(f wiretap.Frame) lang.Text { return f.Briefly(s.short(f.Path)) }
 
-func (s *story) replied(client string, f wiretap.Frame) {
+func (s *account) replied(client string, f wiretap.Frame) {
 	if f.Lost {
 		s.add(client, "%s does not get the reply: %s", "%s 没有收到响应：%s", s.briefly(f))
 		return
@@ -98,11 +98,11 @@ func (s *story) replied(client string, f wiretap.Frame) {
 	s.add(client, "%s gets the reply: %s", "%s 收到响应：%s", s.briefly(f))
 }
 
-func (s *story) notified(client string, f wiretap.Frame) {
+func (s *account) notified(client string, f wiretap.Frame) {
 	s.add(client, "%s is notified: %s", "%s 收到通知：%s", s.briefly(f))
 }
 
-func (s *story) returned(client, call string, err error) {
+func (s *account) returned(client, call string, err error) {
 	switch {
 	case err != nil && call == "Lock":
 		s.add(client, "%s's Lock fails: %s", "%s 的 Lock 失败：%s", s.short(err.Error()))

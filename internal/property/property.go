@@ -81,7 +81,7 @@ func (v Verdict) Accepted() bool { return v == Yes || v == Void }
 
 // Check holds a subject against a property, on a real server.
 func Check(server *zkserver.Server, subject Subject, property *Property) Result {
-	play := func(_ context.Context, tell func(zktest.T)) error { return zktest.Play(tell) }
+	play := func(_ context.Context, tell func(zktest.T)) error { return zktest.Tell(tell) }
 	return check(context.Background(), zktest.Patience, server, subject, property, play)
 }
 
@@ -94,7 +94,7 @@ func CheckUntil(
 	subject Subject,
 	property *Property,
 ) Result {
-	return check(ctx, patience, server, subject, property, zktest.PlayUntil)
+	return check(ctx, patience, server, subject, property, zktest.TellUntil)
 }
 
 func check(
@@ -246,7 +246,7 @@ func (s *Story) in(dir string) string {
 // apart tells a part of the story that ends where it fails, and returns with what.
 func (s *Story) apart(tell func(part *Story)) (wrong string) {
 	part := *s
-	err := zktest.Play(func(t zktest.T) {
+	err := zktest.Tell(func(t zktest.T) {
 		part.T = t
 		tell(&part)
 	})

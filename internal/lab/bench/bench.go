@@ -38,7 +38,7 @@ func Run(ctx context.Context, contenders []int, rounds int, out io.Writer) error
 	}
 	defer server.Stop()
 	fmt.Fprintf(out, "%s; %d cores, %d rounds of %v for each lock.\n", server.Origin, runtime.NumCPU(), rounds, stint)
-	return zktest.Play(func(t zktest.T) {
+	return zktest.Tell(func(t zktest.T) {
 		s := stage{t, ctx, server, out}
 		others, missing := s.others()
 		for _, m := range missing {
@@ -124,7 +124,7 @@ func (s stage) on(measure func(stage, *zktest.Zoo)) {
 	s.must(s.ctx.Err())
 	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Minute) // more than a test's patience
 	defer cancel()
-	s.must(zktest.Play(func(t zktest.T) {
+	s.must(zktest.Tell(func(t zktest.T) {
 		s.T = t
 		z := zktest.NewOn(t, s.server)
 		z.Untapped, z.Ctx = true, ctx // the taps' own work would count

@@ -19,7 +19,7 @@ const runsFile = "docs/figures/runs.json"
 
 // A recording is what the file has. The stories are handed on to the script as they are.
 type recording struct {
-	Steps   []stage.Lock      `json:"steps"`
+	Steps   []stage.Column    `json:"steps"`
 	Titles  []stage.Title     `json:"titles"`
 	Stories []json.RawMessage `json:"stories"`
 }

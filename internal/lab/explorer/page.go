@@ -44,7 +44,7 @@ func (p Page) Write(w io.Writer) error {
 		Heading: lang.Of("Every order of %s", "%s：每一种次序", p.Lock),
 		Intro:   p.intro(len(broken)),
 		Footer:  lang.Of("Played on %s.", "运行环境：%s。", p.Origin),
-		Locks:   []stage.Lock{{Key: "lock", Heading: p.Lock}},
+		Locks:   []stage.Column{{Key: "lock", Heading: p.Lock}},
 		Style:   style,
 		Script:  script,
 	}

@@ -13,7 +13,7 @@ import (
 const step = 1000
 
 // Story tells a recording for the stage: each choice is a part, with what came of it.
-func Story(r explore.Recording) stage.Story {
+func Story(r explore.Recording) stage.Replay {
 	recorder := stage.New()
 	recorder.Dir, recorder.Path, recorder.Znode = r.Path, r.Path, r.Znode
 	var clients []*stage.Figure
@@ -47,14 +47,14 @@ func Story(r explore.Recording) stage.Story {
 			recorder.Hears(now, c, actor.State{Name: seen.State})
 		}
 	}
-	s := recorder.Story(now + step)
+	s := recorder.Replay(now + step)
 	s.Seat()
 	told(&s, r.Run)
 	return s
 }
 
 // told gives the parts of a story their titles, and what came of them.
-func told(s *stage.Story, run explore.Run) {
+func told(s *stage.Replay, run explore.Run) {
 	part := -1
 	for _, line := range append(run.Told, ends(run)...) {
 		switch {

@@ -66,7 +66,7 @@ func (c Choice) IsMistake() bool { return c.test != "" }
 
 // A Program is what is started as a client of a lock.
 type Program struct {
-	Lock Lock   // that it has, or a change of it
+	Lock Entry  // that it has, or a change of it
 	Part string // its name as a process
 	Path string
 	Args []string

@@ -6,8 +6,8 @@ import (
 	"zklock/internal/lang"
 )
 
-// A Lock is one that the commands show.
-type Lock struct {
+// An Entry is a lock that the commands show.
+type Entry struct {
 	Key     string // what STEP, LEFT and RIGHT name
 	Subject string // what the tests call it
 	Folder  string // where its code is; "": it is not ours
@@ -23,7 +23,7 @@ type Lock struct {
 }
 
 // Locks are all of them, in the order in which they are shown.
-var Locks = []Lock{
+var Locks = []Entry{
 	{Key: "1", Subject: "step 1", Folder: "step01_plain_node", Znode: true, Polls: true,
 		Title: "plain", Name: text("a plain znode",
 			"一个普通的 znode"),
@@ -75,7 +75,7 @@ var Locks = []Lock{
 var work = text("For work: what the steps teach, and a lease.", "用在生产环境里：有各步讲的一切，还有租约。")
 
 // Heading is a lock's name on a page, with the step before it.
-func (l Lock) Heading() lang.Text {
+func (l Entry) Heading() lang.Text {
 	if l.Key[0] < '0' || l.Key[0] > '9' {
 		return l.Name
 	}
@@ -85,14 +85,14 @@ func (l Lock) Heading() lang.Text {
 func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
 
 // Steps are the locks that have a chapter each.
-func Steps() []Lock {
-	return slices.DeleteFunc(slices.Clone(Locks), func(l Lock) bool { return l.Beside })
+func Steps() []Entry {
+	return slices.DeleteFunc(slices.Clone(Locks), func(l Entry) bool { return l.Beside })
 }
 
 // Find returns the lock of a key, and panics if there is none, as for a key that is misspelt
 // in code.
-func Find(key string) Lock {
-	at := slices.IndexFunc(Locks, func(l Lock) bool { return l.Key == key })
+func Find(key string) Entry {
+	at := slices.IndexFunc(Locks, func(l Entry) bool { return l.Key == key })
 	if at < 0 {
 		panic("there is no lock " + key)
 	}

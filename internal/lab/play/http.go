@@ -164,11 +164,11 @@ func (s *service) command(w http.ResponseWriter, r *http.Request) {
 
 // recorded gives the stories of the boards until now, for the page's time line.
 func (s *service) recorded(w http.ResponseWriter, _ *http.Request) {
-	stories := []stage.Story{}
+	stories := []stage.Replay{}
 	s.mu.Lock()
 	for _, b := range s.laid() {
 		if b.Acted() {
-			stories = append(stories, b.Story(s.now()))
+			stories = append(stories, b.Replay(s.now()))
 		}
 	}
 	isWhole := len(stories) == len(s.laid())
@@ -183,17 +183,17 @@ func (s *service) recorded(w http.ResponseWriter, _ *http.Request) {
 
 // save gives a page to keep of what has happened on the boards.
 func (s *service) save(w http.ResponseWriter, _ *http.Request) {
-	var locks []stage.Lock
-	var stories []stage.Story
+	var locks []stage.Column
+	var stories []stage.Replay
 	s.mu.Lock()
 	for _, b := range s.laid() {
 		if b.Acted() {
-			l := stage.Lock{Key: b.Key, Heading: b.Name, Lesson: b.Lesson}
+			l := stage.Column{Key: b.Key, Heading: b.Name, Lesson: b.Lesson}
 			if len(locks) > 0 && locks[0].Key == l.Key {
 				l.Key += "-again"
 				l.Heading = lang.Of("%s, once more", "%s（再一次）", b.Name)
 			}
-			locks, stories = append(locks, l), append(stories, b.Story(s.now()))
+			locks, stories = append(locks, l), append(stories, b.Replay(s.now()))
 		}
 	}
 	s.mu.Unlock()

@@ -408,7 +408,7 @@ func (s *service) news(r *reader) string {
 }
 
 // stepOf is the step that a lock is, "" if it is none.
-func stepOf(l locks.Lock) string {
+func stepOf(l locks.Entry) string {
 	if l.Beside {
 		return ""
 	}

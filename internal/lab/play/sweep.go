@@ -48,7 +48,7 @@ func (s *service) sweeps(waiters int) error {
 
 func (s *service) measures(waiters int) {
 	made := sweep{Waiters: waiters}
-	err := zktest.Play(func(t zktest.T) {
+	err := zktest.Tell(func(t zktest.T) {
 		for i, key := range []string{"3", "4"} {
 			z := zktest.NewOn(t, s.server)
 			line := locks.Of(key).Line(z, waiters)

@@ -117,10 +117,10 @@ func (c *Camera) Sum(sum lang.Text, isWindow bool) {
 // Forget takes all parts out of the story until now.
 func (c *Camera) Forget() { c.do(func(r *Recorder, _ int) { r.phases = nil }) }
 
-// Story is what was recorded, with the clients in the order of the queue.
-func (c *Camera) Story() (s Story) {
+// Replay is what was recorded, with the clients in the order of the queue.
+func (c *Camera) Replay() (s Replay) {
 	c.Look()
-	c.do(func(r *Recorder, now int) { s = r.Story(now) })
+	c.do(func(r *Recorder, now int) { s = r.Replay(now) })
 	s.Seat()
 	return s
 }

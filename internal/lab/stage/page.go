@@ -97,8 +97,8 @@ func Language() string {
 	return ""
 }
 
-// A Lock is one that a page shows at work.
-type Lock struct {
+// A Column is a lock that a page shows at work.
+type Column struct {
 	Key     string    `json:"key"`
 	Heading lang.Text `json:"heading"`
 	Lesson  lang.Text `json:"lesson"` // in one line
@@ -117,9 +117,9 @@ type Title struct {
 type Page struct {
 	Heading lang.Text
 	Footer  lang.Text // where it was recorded
-	Locks   []Lock
+	Locks   []Column
 	Titles  []Title
-	Stories []Story
+	Stories []Replay
 
 	Intro  template.HTML // stands above the replay
 	Parts  []Part        // what stands below, if there is anything
@@ -162,7 +162,7 @@ func (p Page) Data() map[string]any {
 }
 
 // Kept is a page of one story, as each of the locks has told it.
-func Kept(origin string, title, watch lang.Text, locks []Lock, stories []Story) Page {
+func Kept(origin string, title, watch lang.Text, locks []Column, stories []Replay) Page {
 	about := Title{ID: "story", Title: title, Watch: watch}
 	for i, l := range locks {
 		stories[i].ID, stories[i].Step = about.ID, l.Key

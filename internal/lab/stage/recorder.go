@@ -2,7 +2,7 @@
 // and the book alike. A Recorder stands at the gates of all clients: what passes there are
 // events, and out of them it keeps the znodes and watches at the server, the frames on the
 // wire, the state of each client, and what is wrong with all that. A page draws it while
-// it happens, or a Story of it later, with one script that also has the words, in both
+// it happens, or a Replay of it later, with one script that also has the words, in both
 // languages.
 package stage
 

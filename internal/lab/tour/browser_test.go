@@ -97,7 +97,7 @@ func TestPageInABrowser(t *testing.T) {
 
 	// A ✗ opens the frames that prove it.
 	evidence := fmt.Sprintf("#evidence-%d-%d", slices.Index(property.Properties, property.WakesOne),
-		slices.IndexFunc(rec.Locks, func(l Lock) bool { return l.Key == "3" }))
+		slices.IndexFunc(rec.Locks, func(l Exhibit) bool { return l.Key == "3" }))
 	b.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf("[data-evidence=%q]", evidence[1:]))))
 	b.Until(fmt.Sprintf(`document.querySelector("%s[open]") !== null`, evidence))
 	b.Says(evidence+" h3", "step 3: this should hold, and does not: a release wakes one")

@@ -6,14 +6,14 @@ import (
 	"zklock/internal/property"
 )
 
-// A Lock is one that the tour shows.
-type Lock struct {
-	locks.Lock
+// An Exhibit is a lock that the tour shows.
+type Exhibit struct {
+	locks.Entry
 	Subject property.Subject
 }
 
 // among tells whether its key is one of these.
-func (l Lock) among(keys ...string) bool {
+func (l Exhibit) among(keys ...string) bool {
 	for _, key := range keys {
 		if l.Key == key {
 			return true
@@ -23,29 +23,29 @@ func (l Lock) among(keys ...string) bool {
 }
 
 // onPage is the lock as the stage's page shows it.
-func (l Lock) onPage() stage.Lock {
-	return stage.Lock{Key: l.Key, Heading: l.Heading(), Lesson: l.Lesson}
+func (l Exhibit) onPage() stage.Column {
+	return stage.Column{Key: l.Key, Heading: l.Heading(), Lesson: l.Lesson}
 }
 
 // Locks are all that the tour shows: the steps, step 3's lock without a queue, and, as
 // what follows the lessons, the lock for work, and the Go client's own.
-var Locks = func() (all []Lock) {
+var Locks = func() (all []Exhibit) {
 	for _, l := range locks.Locks {
 		if l.Key == "zk" {
 			all = append(all, leased())
 		}
 		if l.Title != "" {
-			all = append(all, Lock{l, locks.Of(l.Key)})
+			all = append(all, Exhibit{l, locks.Of(l.Key)})
 		}
 	}
 	return all
 }()
 
 // leased is the lock for work, whose readers can share it.
-func leased() Lock {
+func leased() Exhibit {
 	subject := locks.RWMutex
 	subject.Name = "leased"
-	return Lock{locks.Lock{
+	return Exhibit{locks.Entry{
 		Key:     "leased",
 		Subject: subject.Name,
 		Folder:  "leased",

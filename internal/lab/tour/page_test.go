@@ -33,7 +33,7 @@ var largest = 1000 // crowd
 
 // An ending is what there was on the stage at the end of a story.
 type ending struct {
-	stage.Story
+	stage.Replay
 	nodes, watches []string
 }
 
@@ -47,8 +47,8 @@ var (
 		tour := &Tour{
 			Recording: Recording{Locks: Locks, Largest: largest}, Server: server,
 			Say: func(string, int, int) {}, Scored: func() {},
-			ended: func(r *scene, s stage.Story) {
-				end := ending{Story: s, nodes: r.Names(r.dir)}
+			ended: func(r *scene, s stage.Replay) {
+				end := ending{Replay: s, nodes: r.Names(r.dir)}
 				for _, m := range r.members {
 					end.watches = append(end.watches, m.Tap.Watched()...)
 				}

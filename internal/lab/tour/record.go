@@ -22,7 +22,7 @@ import (
 // the clients and the server but taps, or a camera records it for the page.
 type scene struct {
 	*zktest.Zoo
-	Lock    Lock
+	Lock    Exhibit
 	t       zktest.T
 	dir     string // the lock's directory; in step 1 the lock itself
 	members []*zktest.Member
@@ -34,7 +34,7 @@ type scene struct {
 }
 
 // scene sets up a lock. It ends with ctx, at the latest after patience.
-func (t *Tour) scene(ctx context.Context, patience time.Duration, z zktest.T, lock Lock) *scene {
+func (t *Tour) scene(ctx context.Context, patience time.Duration, z zktest.T, lock Exhibit) *scene {
 	s := &scene{Zoo: zktest.NewOn(z, t.Server), Lock: lock, t: z}
 	var cancel context.CancelFunc
 	s.Ctx, cancel = context.WithTimeout(ctx, patience)
@@ -303,8 +303,8 @@ func sentence(en, zh string, args ...any) lang.Text {
 }
 
 // story is what the camera has recorded.
-func (s *scene) story() stage.Story {
-	return s.camera.Story()
+func (s *scene) story() stage.Replay {
+	return s.camera.Replay()
 }
 
 // leave ends all sessions at once: one after the other, each would wake others.

@@ -26,7 +26,7 @@ var inChapters = [][2]string{
 
 // RecordRuns records the stories, and keeps those of the chapters.
 func (t *Tour) RecordRuns(ctx context.Context) ([]byte, error) {
-	t.Locks = slices.DeleteFunc(slices.Clone(t.Locks), func(l Lock) bool { return l.Beside })
+	t.Locks = slices.DeleteFunc(slices.Clone(t.Locks), func(l Exhibit) bool { return l.Beside })
 	jobs := t.tellings(ctx)
 	t.jobs.Store(int64(len(jobs)))
 	if err := t.inParallel(ctx, jobs); err != nil {
@@ -48,7 +48,7 @@ func (t *Tour) RecordRuns(ctx context.Context) ([]byte, error) {
 }
 
 // recorded is one story of the recording.
-func (rec *Recording) recorded(id, step string) *stage.Story {
-	i := slices.IndexFunc(rec.Stories, func(s stage.Story) bool { return s.ID == id && s.Step == step })
+func (rec *Recording) recorded(id, step string) *stage.Replay {
+	i := slices.IndexFunc(rec.Stories, func(s stage.Replay) bool { return s.ID == id && s.Step == step })
 	return &rec.Stories[i]
 }

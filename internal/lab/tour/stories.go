@@ -10,14 +10,14 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A story is something that happens to a lock, told with each of some locks.
-type story struct {
+// An episode is something that happens to a lock, told with each of some locks.
+type episode struct {
 	stage.Title
 	tell func(*scene)
 }
 
 // stories are all stories, in the order of the chapters, and of the page.
-var stories = []story{
+var stories = []episode{
 	{
 		tell: tellCrash,
 		Title: stage.Title{

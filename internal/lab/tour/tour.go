@@ -28,9 +28,9 @@ type Recording struct {
 	Took    time.Duration // to the scoreboard
 	Largest int           // crowd
 
-	Locks   []Lock
+	Locks   []Exhibit
 	Titles  []stage.Title
-	Stories []stage.Story
+	Stories []stage.Replay
 	Queues  []*Queue            // of each lock
 	Answers [][]property.Result // of each lock, in the order of the properties
 }
@@ -42,7 +42,7 @@ type Tour struct {
 	Say    func(doing string, done, all int) // is told what is going on, and how many jobs are done
 	Scored func()                            // is told that there is a scoreboard; if it is nil, no property is asked
 
-	ended func(*scene, stage.Story) // looks at a scene at the end of its story
+	ended func(*scene, stage.Replay) // looks at a scene at the end of its story
 
 	done, jobs atomic.Int64
 	mu         sync.Mutex
@@ -98,7 +98,7 @@ const queueJobs = 20
 func (t *Tour) queues(ctx context.Context) error {
 	t.Queues = make([]*Queue, len(t.Locks))
 	for _, poll := range []bool{true, false} {
-		err := zktest.Play(func(z zktest.T) {
+		err := zktest.Tell(func(z zktest.T) {
 			var group []*Queue
 			for i, lock := range slices.Backward(t.Locks) {
 				if lock.Polls == poll {
@@ -127,9 +127,9 @@ func (t *Tour) Ask(ctx context.Context) error {
 }
 
 // told are the stories that some of the locks have a part in.
-func (t *Tour) told() (all []story) {
+func (t *Tour) told() (all []episode) {
 	isMissing := func(key string) bool {
-		return !slices.ContainsFunc(t.Locks, func(l Lock) bool { return l.Key == key })
+		return !slices.ContainsFunc(t.Locks, func(l Exhibit) bool { return l.Key == key })
 	}
 	for _, s := range stories {
 		s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), isMissing)
@@ -152,7 +152,7 @@ func (t *Tour) tellings(ctx context.Context) (jobs []func() error) {
 				continue
 			}
 			at := len(t.Stories)
-			t.Stories = append(t.Stories, stage.Story{})
+			t.Stories = append(t.Stories, stage.Replay{})
 			jobs = append(jobs, func() error { return t.tell(ctx, s, lock, at) })
 		}
 	}
@@ -160,9 +160,9 @@ func (t *Tour) tellings(ctx context.Context) (jobs []func() error) {
 }
 
 // tell records a story, and puts it into its place.
-func (t *Tour) tell(ctx context.Context, s story, lock Lock, at int) error {
+func (t *Tour) tell(ctx context.Context, s episode, lock Exhibit, at int) error {
 	t.say("for the page: %s, %s", s.Title.Title, lock.Subject.Name)
-	err := zktest.Play(func(z zktest.T) {
+	err := zktest.Tell(func(z zktest.T) {
 		scene := t.scene(ctx, zktest.Patience, z, lock)
 		scene.film()
 		s.tell(scene)

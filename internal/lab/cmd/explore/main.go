@@ -66,7 +66,7 @@ func run(ctx context.Context) error {
 	defer server.Stop()
 	var result explore.Result
 	var took time.Duration
-	err = zktest.Play(func(t zktest.T) {
+	err = zktest.Tell(func(t zktest.T) {
 		z := zktest.NewOn(t, server)
 		settings.Servers, settings.Root = z.Servers(), z.Root
 		players, err := explore.Start(processes, settings, program.Part, program.Path, program.Args...)

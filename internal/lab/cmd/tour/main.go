@@ -80,11 +80,11 @@ func run(args []string) int {
 
 // chosen returns the locks of the steps in a list such as "3,4", and those that stand
 // beside the steps. An empty list names all.
-func chosen(steps string) (locks []tour.Lock, err error) {
+func chosen(steps string) (locks []tour.Exhibit, err error) {
 	var wanted []string
 	for step := range strings.SplitSeq(steps, ",") {
 		step = strings.TrimLeft(strings.TrimSpace(step), "0")
-		isThere := slices.ContainsFunc(tour.Locks, func(l tour.Lock) bool { return l.Key == step && !l.Beside })
+		isThere := slices.ContainsFunc(tour.Locks, func(l tour.Exhibit) bool { return l.Key == step && !l.Beside })
 		if steps != "" && !isThere {
 			return nil, fmt.Errorf("STEPS=%s: there is no step %q", steps, step)
 		}

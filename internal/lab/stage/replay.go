@@ -12,25 +12,25 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// A Story is what was recorded, made ready to be shown at any moment of it: all is told as
+// A Replay is what was recorded, made ready to be shown at any moment of it: all is told as
 // intervals, in microseconds from its start. A To of -1 has not come.
-type Story struct {
-	ID      string        `json:"id"`
-	Step    string        `json:"step"`
-	Clients []StoryClient `json:"clients"`
-	Nodes   []Node        `json:"nodes"`
-	Watches []Watch       `json:"watches"`
-	Frames  []Flight      `json:"frames"`
-	Phases  []Phase       `json:"phases"`
-	End     int           `json:"end"`
-	Znode   bool          `json:"znode,omitempty"`  // the lock is one znode, and no queue
-	Slots   int           `json:"slots"`            // places around the directory
-	Writes  []write       `json:"writes,omitempty"` // to the store, in order
-	Session int           `json:"session"`          // how long one lasts without a word of its client; 0: not shown
+type Replay struct {
+	ID      string         `json:"id"`
+	Step    string         `json:"step"`
+	Clients []ReplayClient `json:"clients"`
+	Nodes   []Node         `json:"nodes"`
+	Watches []Watch        `json:"watches"`
+	Frames  []Flight       `json:"frames"`
+	Phases  []Phase        `json:"phases"`
+	End     int            `json:"end"`
+	Znode   bool           `json:"znode,omitempty"`  // the lock is one znode, and no queue
+	Slots   int            `json:"slots"`            // places around the directory
+	Writes  []write        `json:"writes,omitempty"` // to the store, in order
+	Session int            `json:"session"`          // how long one lasts without a word of its client; 0: not shown
 }
 
-// A StoryClient is a client in a story. States are those that it has been in, in order.
-type StoryClient struct {
+// A ReplayClient is a client in a replay. States are those that it has been in, in order.
+type ReplayClient struct {
 	Name   lang.Text `json:"name"`
 	Slot   int       `json:"slot"`
 	States []State   `json:"states"`
@@ -111,12 +111,12 @@ func (r *Recorder) Acted() bool { return len(r.phases) > 0 }
 // mostPhases is how many of the last phases a story has.
 const mostPhases = 30
 
-// Story tells the last phases.
-func (r *Recorder) Story(now int) Story {
+// Replay tells the last phases.
+func (r *Recorder) Replay(now int) Replay {
 	phases := r.told(now)
 	start := phases[0].At
 	c := cut{start: start, now: now, place: map[int]int{-1: -1}}
-	s := Story{
+	s := Replay{
 		Znode:   r.Znode,
 		End:     now - start,
 		Slots:   2 * len(r.Clients),
@@ -136,7 +136,7 @@ func (r *Recorder) Story(now int) Story {
 		s.Phases = append(s.Phases, p)
 	}
 	for _, client := range r.Clients {
-		told := StoryClient{Name: client.name(), Slot: 2 * client.Number, States: []State{}, Beats: []int{}, Over: -1}
+		told := ReplayClient{Name: client.name(), Slot: 2 * client.Number, States: []State{}, Beats: []int{}, Over: -1}
 		for _, at := range client.beats {
 			if r.Lasts > 0 {
 				told.Beats = append(told.Beats, at-start)
@@ -197,7 +197,7 @@ func (c cut) since(at int) int {
 // lasts tells whether what ends then is not over before the start.
 func (c cut) lasts(to int) bool { return to < 0 || to > c.start }
 
-func (c cut) nodes(r *Recorder, s *Story) {
+func (c cut) nodes(r *Recorder, s *Replay) {
 	for _, i := range slices.Sorted(maps.Keys(r.nodes.kept)) {
 		if n := r.nodes.kept[i].Node; n.Owner >= 0 && c.lasts(n.To) {
 			c.place[i] = len(s.Nodes)
@@ -207,7 +207,7 @@ func (c cut) nodes(r *Recorder, s *Story) {
 	}
 }
 
-func (c cut) watches(r *Recorder, s *Story) {
+func (c cut) watches(r *Recorder, s *Replay) {
 	for _, i := range slices.Sorted(maps.Keys(r.watches.kept)) {
 		w := *r.watches.kept[i]
 		if node, ok := c.place[w.Node]; ok && c.lasts(w.To) {
@@ -219,7 +219,7 @@ func (c cut) watches(r *Recorder, s *Story) {
 // leastFlight is for how long a frame is shown on its way at least, in microseconds.
 const leastFlight = 300
 
-func (c cut) frames(r *Recorder, s *Story) {
+func (c cut) frames(r *Recorder, s *Replay) {
 	for _, kept := range r.frames.kept {
 		f := *kept
 		if f.From < c.start {
@@ -242,7 +242,7 @@ func (c cut) frames(r *Recorder, s *Story) {
 }
 
 // trim ends each phase with the last thing that happens in it.
-func (s *Story) trim() {
+func (s *Replay) trim() {
 	var happens []int
 	for _, f := range s.Frames {
 		happens = append(happens, f.From, f.To)
@@ -275,7 +275,7 @@ func (s *Story) trim() {
 
 // Seat gives each znode a place around the directory, in the queue's order, and each client
 // the place of its first znode. Without it each client has its own two places.
-func (s *Story) Seat() {
+func (s *Replay) Seat() {
 	order := make([]int, len(s.Nodes))
 	for i := range order {
 		order[i] = i

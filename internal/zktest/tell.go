@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Play tells a story outside of tests: tell gets a T, and Play returns what the
+// Tell tells a story outside of tests: tell gets a T, and Tell returns what the
 // story failed with, once all that it has set up is gone.
-func Play(tell func(T)) error {
-	p := play(tell)
+func Tell(tell func(T)) error {
+	p := begin(tell)
 	<-p.ended
 	return p.failure()
 }
 
-// PlayUntil is Play of a story that may hang: it has to come to its end when ctx ends, and
+// TellUntil is Tell of a story that may hang: it has to come to its end when ctx ends, and
 // what it leaves behind is not waited for.
-func PlayUntil(ctx context.Context, tell func(T)) error {
+func TellUntil(ctx context.Context, tell func(T)) error {
 	began := time.Now()
-	p := play(tell)
+	p := begin(tell)
 	select {
 	case <-p.told:
 		return p.failure()
@@ -37,8 +37,8 @@ func PlayUntil(ctx context.Context, tell func(T)) error {
 	}
 }
 
-// player is the T of a story.
-type player struct {
+// teller is the T of a story.
+type teller struct {
 	told  chan struct{} // closed when the story has come to its end
 	ended chan struct{} // closed when all is gone
 
@@ -48,8 +48,8 @@ type player struct {
 	cleanups
 }
 
-func play(tell func(T)) *player {
-	p := &player{told: make(chan struct{}), ended: make(chan struct{})}
+func begin(tell func(T)) *teller {
+	p := &teller{told: make(chan struct{}), ended: make(chan struct{})}
 	go func() { // on a goroutine of its own, which FailNow ends
 		defer close(p.ended)
 		defer p.cleanUp()
@@ -64,10 +64,10 @@ func play(tell func(T)) *player {
 	return p
 }
 
-func (p *player) Helper()  {}
-func (p *player) FailNow() { runtime.Goexit() }
+func (p *teller) Helper()  {}
+func (p *teller) FailNow() { runtime.Goexit() }
 
-func (p *player) Errorf(format string, args ...any) {
+func (p *teller) Errorf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err == nil {
@@ -75,12 +75,12 @@ func (p *player) Errorf(format string, args ...any) {
 	}
 }
 
-func (p *player) Fatalf(format string, args ...any) {
+func (p *teller) Fatalf(format string, args ...any) {
 	p.Errorf(format, args...)
 	p.FailNow()
 }
 
-func (p *player) failure() error {
+func (p *teller) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
