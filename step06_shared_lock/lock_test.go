@@ -3,6 +3,9 @@ package sharedlock
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +60,44 @@ func TestProperties(t *testing.T) {
 		property.Upgrade,
 		property.ReaderStays,
 	)
+}
+
+// session.go and errors.go are those of step 5, with one error more.
+func TestSessionAndErrorsAreThoseOfStep5(t *testing.T) {
+	t.Parallel()
+	const upgrade = "\tErrUpgrade = errors.New(\"the hold is a reader's: release it, and then lock to write\")\n"
+	for _, file := range []string{"session.go", "errors.go"} {
+		step5, err := os.ReadFile(filepath.Join("..", "step05_reentrant", file))
+		require.NoError(t, err)
+		here, err := os.ReadFile(file)
+		require.NoError(t, err)
+		want := strings.Replace(string(step5), "package reentrant\n", "package sharedlock\n", 1)
+		require.Equal(t, want, strings.Replace(string(here), upgrade, "", 1), file)
+	}
+}
+
+// The queue is what its own znodes are. Another lock's directory, or a number with a sign, is none.
+func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]kind{
+		"_c_0123456789abcdef-__READ__0000000007":  read,
+		"_c_0123456789abcdef-__WRIT__10000000007": write,
+	} {
+		_, k, ok := number(name)
+		require.True(t, ok, name)
+		require.Equal(t, want, k, name)
+	}
+	for _, name := range []string{
+		"_c_0123456789abcdef-__READ__000000007",
+		"_c_0123456789abcdef-__READ__+000000007",
+		"_c_0123456789abcdef-__WRIT__-000000007",
+		"_c_0123456789abcdef-lock-0000000007",
+		"__WRIT__0000000007",
+		"the__WRIT__0000000007",
+	} {
+		_, _, ok := number(name)
+		require.False(t, ok, name)
+	}
 }
 
 // What cannot become a lock is refused at once, by an error that is short, however long the path is.
@@ -165,4 +206,19 @@ func queue(z *zktest.Zoo, lock property.Subject, letters string) (turns []*zktes
 	}
 	z.Settle(waiting...)
 	return turns
+}
+
+// go vet warns of a copied lock: the copy would not know the holds of the original.
+func TestGoVetWarnsOfACopiedLock(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "copies.go")
+	require.NoError(t, os.WriteFile(file, []byte(`package copies
+
+import sharedlock "zklock/step06_shared_lock"
+
+func copies(l *sharedlock.RWLock) { another := *l; _ = &another }
+`), 0o666))
+	said, err := exec.CommandContext(t.Context(), "go", "vet", "-copylocks", file).CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(said), "assignment copies lock value", "what go vet says")
 }
