@@ -52,8 +52,8 @@ type place struct {
 
 // New returns the lock whose directory is path, an absolute path below the
 // root such as /locks/orders. It sends nothing: Lock reports a bad argument.
-// The directory's children named _c_<guid>-lock-<number> are the queue; others
-// are ignored.
+// The directory's children named _c_<guid>-__READ__<number> or _c_<guid>-__WRIT__<number> are the queue; others are
+// ignored.
 func New(s *Session, path string) *RWLock {
 	return &RWLock{s: s, dir: path}
 }
