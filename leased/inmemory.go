@@ -64,10 +64,31 @@ func takeInMemory(ctx context.Context, q *queue, k kind, stand func() (inmemory.
 	if err != nil {
 		return nil, err
 	}
-	h = newHold(q, place{kind: k, node: q.dir, token: mine.Token, lease: mine.Lease.(*lease)})
+	h = newHold(q, place{kind: k, node: mine.Znode, token: mine.Token, lease: mine.Lease.(*lease)})
 	h.release = mine.Release
 	h.begin()
 	return h, nil
+}
+
+// Downgrade is that of an RWMutex. The exchange makes a reader of a place.
+func (inMemory) Downgrade(
+	ctx context.Context, s *Session, dir string, h *Hold, exchange func(znode string) (inmemory.Place, error),
+) (*Hold, error) {
+	if err := check(ctx, s, dir); err != nil {
+		return nil, err
+	}
+	q := &queue{s: s, dir: dir, kinds: []kind{read, write}}
+	reader, err := q.downgrade(ctx, h, func(writer place) (*Hold, error) {
+		mine, err := exchange(writer.node)
+		if err != nil {
+			return nil, err
+		}
+		reader := newHold(q, writer)
+		reader.place.kind = read
+		reader.release = mine.Release
+		return reader, nil
+	})
+	return reader, failed("downgrade", dir, err)
 }
 
 // MayList is what can be wrong with a call of Queue.

@@ -215,7 +215,8 @@ func TestALockImportsNothingOfOurs(t *testing.T) {
 			continue
 		}
 		looked++
-		if strings.Contains(text, `"zklock/`) {
+		itsOwn := `"zklock/leased/internal/` // goes with the folder
+		if strings.Contains(strings.ReplaceAll(text, itsOwn, ""), `"zklock/`) {
 			t.Errorf("%s imports a package of ours", name)
 		}
 	}

@@ -32,6 +32,7 @@ type sharedLock interface {
 	lock
 	RLock(context.Context) (*leased.Hold, error)
 	TryRLock(context.Context) (*leased.Hold, error)
+	Downgrade(context.Context, *leased.Hold) (*leased.Hold, error)
 }
 
 // A process has a session, and one lock of each kind.
@@ -66,6 +67,7 @@ func inWords(err error) string {
 	words := ""
 	for _, known := range []error{
 		leased.ErrLocked, leased.ErrNoAnswer, leased.ErrNotHeld, leased.ErrLost, leased.ErrUpgrade,
+		leased.ErrNotDowngraded,
 		context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, known) {
@@ -228,6 +230,29 @@ var stories = map[string]func(*story){
 		s.say("c unlocks", writer.Unlock())
 		s.say("a unlocks", s.end("a reads", behind).Unlock())
 	},
+	"a writer becomes a reader": func(s *story) {
+		a, b, c := s.join("a"), s.join("b"), s.join("c")
+		writer := s.take("a writes", a.rwmutex.Lock, s.ctx)
+		reading := s.begin(b.rwmutex, b.rwmutex.RLock, s.ctx)
+		writing := s.begin(c.rwmutex, c.rwmutex.Lock, s.ctx)
+		reader, err := a.rwmutex.Downgrade(s.ctx, writer)
+		s.say("a downgrades", err)
+		s.context(writer)
+		s.context(reader)
+		s.say(fmt.Sprintf("the same token: %t", reader.Token() == writer.Token()), nil)
+		beside := s.end("b reads", reading)
+		s.waits("c", writing)
+		s.says = append(s.says, s.queue(a.rwmutex)...)
+		_, err = a.rwmutex.Downgrade(s.ctx, reader)
+		s.say("a downgrades a reader's hold", err)
+		s.say("the writer's hold is over", writer.Unlock())
+		s.say("a and b unlock", errors.Join(reader.Unlock(), beside.Unlock()))
+		last := s.end("c writes", writing)
+		c.lose(leased.ReasonDeleted)
+		_, err = c.rwmutex.Downgrade(s.ctx, last)
+		s.say("c, whose znode was deleted, downgrades", err)
+		s.say("and nothing is due", last.Unlock())
+	},
 	"a Mutex does not see an RWMutex": func(s *story) {
 		a, b := s.join("a"), s.join("b")
 		one, other := s.take("a", a.mutex.Lock, s.ctx), s.take("b", b.rwmutex.TryLock, s.ctx)
@@ -343,7 +368,9 @@ func overZooKeeper(t *testing.T, z *zktest.Zoo, label string, options ...leased.
 			case leased.ReasonDeleted:
 				queue, err := leased.NewMutex(s, path).Queue(z.Ctx)
 				require.NoError(t, err)
-				require.NoError(t, z.Observer().Delete(queue[0].Znode, -1))
+				shared, err := leased.NewRWMutex(s, path).Queue(z.Ctx)
+				require.NoError(t, err)
+				require.NoError(t, z.Observer().Delete(append(queue, shared...)[0].Znode, -1))
 			}
 		},
 	}

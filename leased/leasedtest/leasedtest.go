@@ -29,6 +29,8 @@ var door = inmemory.Leased.(interface {
 	NewSession(timeout time.Duration) *leased.Session
 	Take(ctx context.Context, s *leased.Session, dir string, reads, shared bool,
 		stand func() (inmemory.Place, error)) (*leased.Hold, error)
+	Downgrade(ctx context.Context, s *leased.Session, dir string, h *leased.Hold,
+		exchange func(znode string) (inmemory.Place, error)) (*leased.Hold, error)
 	MayList(ctx context.Context, s *leased.Session, dir string) error
 	Lease(s *leased.Session) any
 	GivenUp(ctx context.Context, s *leased.Session, behind string) error
@@ -141,4 +143,9 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*leased.Hold, error) {
 // Queue is as that of a leased.RWMutex.
 func (m *RWMutex) Queue(ctx context.Context) ([]leased.Participant, error) {
 	return m.q.participants(ctx)
+}
+
+// Downgrade is as that of a leased.RWMutex.
+func (m *RWMutex) Downgrade(ctx context.Context, h *leased.Hold) (*leased.Hold, error) {
+	return door.Downgrade(ctx, m.q.session(), m.q.at.path, h, m.q.exchange)
 }

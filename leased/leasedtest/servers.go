@@ -121,6 +121,7 @@ func (z *Servers) look(at lineName, mine *place) (letIn inmemory.Place, before *
 	if before == nil {
 		mine.holds = true
 		letIn = inmemory.Place{
+			Znode:   mine.znode(at),
 			Token:   l.lastChange,
 			Lease:   door.Lease(mine.s.session),
 			Release: func() error { return z.leave(at, mine) },
@@ -161,7 +162,7 @@ func (q queue) participants(ctx context.Context) (found []leased.Participant, er
 	}
 	for _, p := range l.places {
 		found = append(found, leased.Participant{
-			Znode: fmt.Sprintf("%s/%010d", q.at.path, p.number),
+			Znode: p.znode(q.at),
 			Label: p.s.label,
 			Since: p.since,
 			Reads: p.reads,
@@ -169,6 +170,24 @@ func (q queue) participants(ctx context.Context) (found []leased.Participant, er
 		})
 	}
 	return found, nil
+}
+
+// znode is the path that this place would have.
+func (p *place) znode(at lineName) string { return fmt.Sprintf("%s/%010d", at.path, p.number) }
+
+// exchange makes a reader of a writer that holds the lock.
+func (q queue) exchange(znode string) (inmemory.Place, error) {
+	z := q.s.servers
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	for _, p := range z.lines[q.at].places {
+		if p.znode(q.at) == znode {
+			p.reads = true
+			z.change(q.at)
+			return inmemory.Place{Release: func() error { return z.leave(q.at, p) }}, nil
+		}
+	}
+	return inmemory.Place{}, door.Lost(leased.ReasonDeleted)
 }
 
 // leave takes a place out of its line. The error says that it was gone before.

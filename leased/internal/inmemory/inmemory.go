@@ -7,6 +7,7 @@ var Leased any
 
 // Place is the place of a call that has been let in.
 type Place struct {
+	Znode   string
 	Token   int64
 	Lease   any          // what the hold depends on: what Lease has returned before the call was let in
 	Release func() error // takes the place out of its line

@@ -1,0 +1,113 @@
+package leased
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	pathpkg "path"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Downgrade makes of a writer's hold a reader's, and no writer gets in between. It returns the reader's
+// hold, for which an Unlock is due as for each other. The writer's hold is released, and its contexts
+// have ended, before any other reader is let in.
+//
+// One transaction of the servers deletes the writer's znode, and creates a reader's with the same number: so
+// whoever comes after the writer comes after this reader, too. The token stays that of the writer.
+//
+// With an error there is no hold any more, and nothing is due: the lock is released, if need be in the
+// background, as when Lock returns an error. That is so if ctx ends first, if the lock is lost, and if
+// the server refuses the transaction. Only ErrNotDowngraded leaves everything as it was.
+func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
+	if m.q == nil {
+		return nil, errors.New("leased: a lock that is the zero value: make it with NewRWMutex")
+	}
+	if err := check(ctx, m.q.s, m.q.dir); err != nil {
+		return nil, err
+	}
+	reader, err := m.q.downgrade(ctx, h, m.q.exchange)
+	return reader, failed("downgrade", m.q.dir, err)
+}
+
+// ErrNotDowngraded says that Downgrade has changed nothing: it wants a writer's hold of this lock, which was not
+// lost, and for which one Unlock is due.
+var ErrNotDowngraded = errors.New("want a hold that Lock of this RWMutex has returned, with one Unlock due")
+
+// downgrade is Downgrade. The exchange returns a reader's hold that has not begun.
+func (q *queue) downgrade(ctx context.Context, writer *Hold, exchange func(place) (*Hold, error)) (*Hold, error) {
+	isOurs := !writer.isNone() && writer.q.holdKey() == q.holdKey() && writer.place.kind == write
+	switch {
+	case !isOurs:
+		return nil, ErrNotDowngraded
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNotDowngraded, whyEnded(ctx))
+	}
+	if err := writer.exitIfLast(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotDowngraded, err)
+	}
+	writer.end(errReleased) // before another reader can get in
+	defer writer.stopUsing()
+
+	change := func() (*Hold, error) { return exchange(writer.place) }
+	late := func(reader *Hold) {
+		reader.begin()
+		_ = reader.Unlock() // it logs a refusal
+	}
+	reader, err := doOrGiveUp(&try{s: q.s, ctx: ctx}, change, late)
+	if err != nil {
+		return nil, err
+	}
+	reader.begin() // it hangs on the writer's lease, which is renewed until stopUsing
+	return reader, nil
+}
+
+// exitIfLast is exit, if that is the last Unlock that is due and the hold was not lost. Otherwise it changes
+// nothing.
+func (h *Hold) exitIfLast() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.ended != nil:
+		return h.ended
+	case h.count != 1:
+		return fmt.Errorf("%d calls of Unlock are due", h.count)
+	}
+	h.count = 0
+	return nil
+}
+
+// exchange puts a reader's znode in the place of the writer's, and goes on until it knows that this is done.
+// If it cannot be done, the writer's znode is deleted.
+//
+// The reader's name is the writer's but for its kind. So a transaction that is made again, because its answer
+// was lost, finds the reader's znode: nobody else makes one with our guid.
+func (q *queue) exchange(writer place) (*Hold, error) {
+	reader := writer
+	reader.kind = read
+	dir, name := pathpkg.Split(writer.node)
+	reader.node = dir + strings.Replace(name, string(write), string(read), 1)
+	for {
+		_, err := q.s.Conn().Multi(
+			&zk.CreateRequest{Path: reader.node, Data: q.s.label, Acl: q.s.acl, Flags: zk.FlagEphemeral},
+			&zk.DeleteRequest{Path: writer.node, Version: -1},
+		)
+		sessionEnded := q.s.Conn().SessionID() != writer.owner
+		switch {
+		case q.s.isClosed():
+			return nil, q.s.whyClosed()
+		case sessionEnded:
+			return nil, errExpired
+		case err == nil, errors.Is(err, zk.ErrNodeExists):
+			return newHold(q, reader), nil
+		case errors.Is(err, zk.ErrNoNode):
+			return nil, errZnodeDeleted
+		case !q.s.canRetry(err):
+			q.forget(writer)
+			q.forget(reader) // of an earlier try whose answer was lost
+			return nil, fmt.Errorf("the server has refused it, and the lock is released: %w", err)
+		}
+		pause()
+	}
+}
