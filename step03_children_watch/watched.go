@@ -56,11 +56,10 @@ func (w *Watched) sleep(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case event := <-changed:
-		return event.Err // nil, unless our session has ended
+	case <-changed: // or our session has ended: the next try says so
 	case <-ctx.Done():
-		return nil
 	}
+	return nil
 }
 
 // Unlock deletes the znode, no matter who created it. It returns zk.ErrNoNode when
