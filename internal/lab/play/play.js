@@ -423,7 +423,10 @@ function lesson() {
   const place = `${course.lesson}/${course.done}`;
   if (led !== place && isSet()) {
     led = place;
-    $("lesson").scrollTop = $("lesson").scrollHeight; // on a small screen
+    $("lesson").scrollTop = $("lesson").scrollHeight;
+    const side = $("lesson").parentElement; // which scrolls on a small screen
+    if (course.done > 0) side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - side.clientHeight;
+    else side.scrollTop = 0;
     if (course.done === 0) {
       for (const b of live()) b.story.awake = []; // all have come to rest
       shows(null);
