@@ -504,7 +504,8 @@ func TestAHundredLocksChangeOverWithOneWrite(t *testing.T) {
 	t.Parallel()
 	const locks = 100
 	z := zktest.New(t)
-	a, b := mutexes.JoinAs(z, "A", property.Seat{Timeout: 6 * time.Second}), mutexes.JoinAs(z, "B", property.Seat{Timeout: 6 * time.Second})
+	seat := property.Seat{Timeout: 6 * time.Second}
+	a, b := mutexes.JoinAs(z, "A", seat), mutexes.JoinAs(z, "B", seat)
 	var waiting []*zktest.Turn
 	for i := range locks {
 		path := fmt.Sprint(z.Root, "/", i)

@@ -331,7 +331,7 @@ func TestWithoutLease(t *testing.T) {
 func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		w = w.with(WithoutLease())
-		const timeout = 3 * zktest.MortalTimeout
+		const timeout = 4 * zktest.MortalTimeout
 		var mute atomic.Bool
 		over := zktest.Over(func(c net.Conn) net.Conn { return halfDead{c, &mute} })
 		a := w.joinAs(z, "A", property.Seat{Timeout: timeout, Through: over})
@@ -343,7 +343,7 @@ func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
 		next.MustWait("A holds the lock")
 		mute.Store(true)
 		muteSince := time.Now()
-		z.Await("half of the time-out to pass", func() bool { return time.Since(muteSince) > timeout/2 })
+		z.Await("six tenths of the time-out to pass", func() bool { return time.Since(muteSince) > timeout*6/10 })
 		mark := a.Tap.Mark()
 		_, err = z.Observer().Set(z.Root, []byte("changed"), -1)
 		require.NoError(t, err)

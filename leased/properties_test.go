@@ -41,7 +41,9 @@ var properties = []*property.Property{
 	property.LineBreaks,
 	property.GivesUpAtOnce,
 	property.UnlockTooMany,
+	property.MadeOnce,
 	property.Tries,
+	property.TryLost,
 	property.ReleasedWhileCutOff,
 }
 

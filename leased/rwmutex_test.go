@@ -102,6 +102,26 @@ func TestAReaderDoesNotWaitForAWriterBehindIt(t *testing.T) {
 	turns[2].Release()
 }
 
+// TryRLock waits for no writer, and minds no reader. A writer's TryLock minds both.
+func TestATryOfAReader(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b, c := rwmutexes.Join(z, "A"), rwmutexes.Join(z, "B"), rwmutexes.Join(z, "C")
+	one := a.Reader.Call(a.Reader.TryLock)
+	one.Acquired()
+	two := b.Reader.Call(b.Reader.TryLock)
+	two.Acquired()
+	_, err := c.TryLock(z.Ctx)
+	require.ErrorIs(t, err, ErrLocked, "a writer, while two read")
+	writer := c.Start()
+	writer.MustWait("two read")
+	_, err = b.Reader.TryLock(z.Ctx)
+	require.ErrorIs(t, err, ErrLocked, "a reader, while a writer waits")
+	one.Release()
+	two.Release()
+	writer.Release()
+}
+
 // A reader's inner function does not pass the hold on, and reads again while a writer waits: it waits
 // for itself. The call ends with its context, and leaves nothing. With the hold it is let in.
 func TestAReaderThatForgetsItsHold(t *testing.T) {
