@@ -62,6 +62,12 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 	}
 	keep()
 	isAll := true
+	root, orders := zktest.NewOn(t, server).Root, make(chan ordersAnswer, 1)
+	play := sync.OnceFunc(func() {
+		if e.hasOrders() {
+			go func() { orders <- e.playOrders(t.Context(), server, root) }()
+		}
+	})
 	for a := range e.answers(t.Context(), server, locks) {
 		isAsked := false
 		t.Run(a.question, func(t *testing.T) {
@@ -91,9 +97,15 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 			p.Missing = e.Properties[p.Held].String()
 		}
 		keep()
+		if isAll && p.Held == len(e.Properties)/2 {
+			play() // while the long hold goes on
+		}
 	}
 	if e.hasOrders() {
-		t.Run(everyOrder, func(t *testing.T) { e.playOrders(t, server) })
+		t.Run(everyOrder, func(t *testing.T) {
+			play()
+			(<-orders).tell(t, e)
+		})
 		if t.Failed() {
 			p.Missing = everyOrder
 		}
@@ -123,7 +135,7 @@ func (a answer) isStuck() bool { return a.verdict == property.Stuck }
 func (a answer) tell(t *testing.T, e Exercise) {
 	say := func(text lang.Text) { fmt.Fprintln(t.Output(), inWords(text)) }
 	if a.holds() {
-		say(lang.Of("✓ %v", "✓ %[2]v：%[1]v", a.seen, a.name))
+		say(lang.Of("✓ %[1]v", "✓ %[2]v：%[1]v", a.seen, a.name))
 		return
 	}
 	t.Fail()
@@ -224,17 +236,27 @@ func ask(
 // ask from time to time, as in the first two steps.
 func (e Exercise) hasOrders() bool { return e.IsStep() && e.Name != "1" && e.Name != "2" }
 
+// ordersAnswer is what was found in the orders of two clients.
+type ordersAnswer struct {
+	found explore.Answer
+	err   error
+}
+
 // playOrders looks for an order of two clients' requests, or a place for a fault, in which
 // the lock is wrong. A property is a situation that somebody has thought of. This finds those
 // that nobody has thought of. It takes ten seconds at most.
-func (e Exercise) playOrders(t *testing.T, server *zkserver.Server) {
-	root := zktest.NewOn(t, server).Root
-	found, err := explore.Mine(t.Context(), server.Servers(), root, e.Name, "")
+func (e Exercise) playOrders(ctx context.Context, server *zkserver.Server, root string) ordersAnswer {
+	found, err := explore.Mine(ctx, server.Servers(), root, e.Name, "")
+	return ordersAnswer{found, err}
+}
+
+func (a ordersAnswer) tell(t *testing.T, e Exercise) {
+	found := a.found
 	switch {
-	case errors.Is(err, explore.ErrAsks):
-		fmt.Fprintln(t.Output(), "✓", err)
-	case err != nil:
-		t.Error("the orders could not be played: ", err)
+	case errors.Is(a.err, explore.ErrAsks):
+		fmt.Fprintln(t.Output(), "✓", a.err)
+	case a.err != nil:
+		t.Error("the orders could not be played: ", a.err)
 	case found.Wrong != "":
 		t.Fail()
 		fmt.Fprintf(t.Output(), "✗ seen: after %d orders one in which %s:\n", found.Orders, found.Wrong)
