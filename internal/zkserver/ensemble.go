@@ -76,7 +76,7 @@ func (p place) launch(ctx context.Context, ports []int, config Config) (*Ensembl
 	})
 	err := e.prepare(p, ports, config)
 	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // on a busy machine
 		defer cancel()
 		if err = StartAgain(ctx, e.Members); err == nil {
 			err = e.Serving(ctx)

@@ -32,7 +32,7 @@ func Roles(t T, ensemble *zkserver.Ensemble) (leader *zkserver.Peer, followers [
 
 // threeServers are started by the first call to ThreeServers.
 var threeServers = sync.OnceValues(func() (*zkserver.Ensemble, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*Patience)
 	defer cancel()
 	e, err := zkserver.StartEnsemble(ctx, 3, "tickTime=300", "syncLimit=300")
 	if err == nil {
