@@ -65,7 +65,7 @@ func TestTheExercise(t *testing.T) {
 		{"the token is the znode's number", func(h *changed) { h.token = h.number() }, property.Fenced},
 		{"the token is the time of day", func(h *changed) { h.token = time.Now().UnixNano() }, property.Fenced},
 		{"the token is counted in the process", func(h *changed) { h.token = turns.Add(1) }, property.Fenced},
-		{"W14", func(h *changed) { h.unlock = h.deleteTheFirst }, property.OnlyHolder},
+		{"W14", func(h *changed) { h.unlock = h.deleteTheFirst }, property.LostApart},
 		{"is glad if its znode has gone", func(h *changed) { h.unlock = h.unlockAnyway }, property.OnlyHolder},
 	} {
 		exercise.Refuses(t, exercise.Step5, wrong.at, holding(wrong.name, wrong.change))

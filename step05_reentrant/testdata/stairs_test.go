@@ -5,12 +5,14 @@ package stairs
 import (
 	"context"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/chapter"
+	"zklock/internal/exercise"
 	"zklock/internal/property"
 	"zklock/internal/zktest"
 	stair0 "zklock/step05_reentrant/stair0"
@@ -51,32 +53,53 @@ func lock[S zktest.Session, H zktest.Hold, L interface {
 	return property.OverHolds(name, quietly, newLock)
 }
 
-// Each stair gives the lock what the stair before lacks. The first property of each is quoted in
-// the chapter.
+// gives are the properties that each stair gives the lock, and that the one before lacks. The first
+// of each is quoted in the chapter.
+var gives = [][]*property.Property{
+	1: {property.LostCreateReply},
+	2: {property.OldZnode, property.LaggingServer},
+	3: {property.LostDeleteReply, property.TryLost, property.GivesUpCutOff},
+	4: {property.LocksAgain},
+	5: {property.LineBreaks, property.LostWhileWaiting},
+	6: {property.ToldOfLoss},
+	7: {property.Fenced},
+}
+
 func TestStairs(t *testing.T) {
-	for _, c := range []struct {
-		stair int
-		gives []*property.Property
-	}{
-		{1, []*property.Property{property.LostCreateReply}},
-		{2, []*property.Property{property.OldZnode, property.LaggingServer}},
-		{3, []*property.Property{property.LostDeleteReply, property.TryLost, property.GivesUpCutOff}},
-		{4, []*property.Property{property.LocksAgain}},
-		{5, []*property.Property{property.LineBreaks, property.LostWhileWaiting}},
-		{6, []*property.Property{property.ToldOfLoss}},
-		{7, []*property.Property{property.Fenced}},
-	} {
-		for i, p := range c.gives {
-			t.Run(stairs[c.stair].Name+" "+p.String(), func(t *testing.T) {
+	for stair, properties := range gives {
+		for i, p := range properties {
+			t.Run(stairs[stair].Name+" "+p.String(), func(t *testing.T) {
 				t.Parallel()
-				before := asked(t, stairs[c.stair-1], p, property.No)
-				after := asked(t, stairs[c.stair], p, property.Yes)
+				before := asked(t, stairs[stair-1], p, property.No)
+				after := asked(t, stairs[stair], p, property.Yes)
 				if i == 0 {
-					chapter.Says(t, "stair %s  %s", stairs[c.stair-1].Name, before)
-					chapter.Says(t, "stair %s  %s", stairs[c.stair].Name, after)
+					chapter.Says(t, "stair %s  %s", stairs[stair-1].Name, before)
+					chapter.Says(t, "stair %s  %s", stairs[stair].Name, after)
 				}
 			})
 		}
+	}
+}
+
+// The check of the exercise stops a lock that is a stair at the property of the next one: the stair
+// has all that is asked in between.
+func TestTheCheckStopsAtTheNextStair(t *testing.T) {
+	stair := 0
+	for _, p := range exercise.Step5.Properties {
+		next := stair + 1
+		if next < len(gives) && p == gives[next][0] {
+			stair = next
+			continue
+		}
+		if stair < len(stairs)-1 && !slices.Contains(gives[stair], p) {
+			t.Run(stairs[stair].Name+" "+p.String(), func(t *testing.T) {
+				t.Parallel()
+				asked(t, stairs[stair], p, property.Yes)
+			})
+		}
+	}
+	if stair != len(stairs)-1 {
+		t.Errorf("the check asks for the properties of the stairs in another order than the stairs")
 	}
 }
 
