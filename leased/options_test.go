@@ -333,7 +333,7 @@ func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
 		w = w.with(WithoutLease())
 		const timeout = 4 * zktest.MortalTimeout
 		var mute atomic.Bool
-		over := zktest.Over(func(c net.Conn) net.Conn { return halfDead{c, &mute} })
+		over := zktest.Over(func(c net.Conn) net.Conn { return halfDead{c, &mute, new(atomic.Int64)} })
 		a := w.joinAs(z, "A", property.Seat{Timeout: timeout, Through: over})
 		b := w.other(z, "B")
 		turn := a.Acquire()
@@ -357,10 +357,25 @@ func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
 	})
 }
 
-// halfDead is a line that loses what is sent on it, while it is mute.
+// halfDead is a line that loses what is sent on it, while it is mute, and the news that the server has
+// closed it.
 type halfDead struct {
 	net.Conn
-	mute *atomic.Bool
+	mute     *atomic.Bool
+	deadline *atomic.Int64 // of Read, in Unix nanoseconds
+}
+
+func (l halfDead) SetReadDeadline(t time.Time) error {
+	l.deadline.Store(t.UnixNano())
+	return l.Conn.SetReadDeadline(t)
+}
+
+func (l halfDead) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	if err != nil && l.mute.Load() {
+		time.Sleep(time.Until(time.Unix(0, l.deadline.Load())))
+	}
+	return n, err
 }
 
 func (l halfDead) Write(b []byte) (int, error) {
