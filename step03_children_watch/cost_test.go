@@ -105,6 +105,16 @@ func TestStillBrokenServingAllCostsTheSquareOfThem(t *testing.T) {
 	}
 }
 
+// Behind one other, a waiter's turn takes one request less than in step 4, where the list sets no watch.
+func TestRequestsForOneTurn(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	line := lock.Line(z, 1)
+	z.Pass(z.Pass(line))
+	waited := line[1].Asked(0)
+	assert.Equal(t, []string{"create", "getChildren", "getChildren", "delete"}, waited, "after a wait")
+}
+
 // The server makes the list and sets the watch in one step. So the list of a waiter is from
 // before the release, and then the watch fires; or it is from after it.
 func TestAReleaseAfterTheListIsNotMissed(t *testing.T) {

@@ -117,6 +117,20 @@ func TestW8TrustsTheWakeUp(t *testing.T) {
 	explore.Acts(subject)
 	t.Parallel()
 	property.Lacks(t, subject, property.WaiterCrash)
+
+	// The znode before is gone already: both listings return there, too, and it was a waiter's.
+	z := zktest.New(t)
+	a, b, c := lock.Join(z, "A"), lock.Join(z, "B"), subject.Join(z, "C")
+	a.Acquire()
+	gaveUp := b.Start()
+	gaveUp.MustWait("A")
+	slow := c.Tap.HoldRequest(wiretap.GetData, 1)
+	late := c.Start()
+	zktest.AwaitChan(z, "C to ask for B's znode", slow.Sprung())
+	require.ErrorIs(t, gaveUp.Cancel(), context.Canceled, "what B's Lock answers")
+	slow.Let()
+	require.NoError(t, late.Err(), "what C's Lock answers, B's znode being gone, while A holds the lock")
+	assert.Equal(t, a.ID, owner(t, z, a.Znode()), "the session of A's znode: A and C hold the lock at once")
 }
 
 // W27, published in 基于zookeeper实现分布式锁(下). The idea: whatever wakes me says that the znode before mine
