@@ -56,6 +56,13 @@ func TestAProgramElsewhereGetsLeasedWithAVersion(t *testing.T) {
 	said("go", "build", "-o", "orders", ".")
 	assert.Equal(t, "stored \"shipped\"\n", said(filepath.Join(program, "orders")))
 
+	// Its unit tests run without a server.
+	require.NoError(t, os.Mkdir(filepath.Join(program, "unit"), 0o755))
+	unit, err := os.ReadFile("leasedtest/example_test.go")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(program, "unit", "example_test.go"), unit, 0o644))
+	assert.Contains(t, said("env", "-u", "ZK_SERVERS", "go", "test", "-v", "./unit"), "--- PASS: Example (")
+
 	modules := strings.Fields(said("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "."))
 	once := map[string]bool{}
 	for _, module := range modules {

@@ -33,11 +33,21 @@ func NewElection(s *Session, path string) *Election {
 // Campaign returns the error of Mutex.Lock, and lead is not called.
 func (e *Election) Campaign(
 	ctx context.Context, lead func(ctx context.Context, token int64) error,
-) (err error) {
-	if e.lock == nil || lead == nil {
-		return errors.New("leased: an Election needs NewElection, and Campaign needs a function that leads")
+) error {
+	if e.lock == nil {
+		return errors.New("leased: an Election that is the zero value: make it with NewElection")
 	}
-	hold, err := e.lock.Lock(ctx)
+	return campaign(ctx, e.lock.Lock, lead)
+}
+
+// campaign is Campaign over any lock.
+func campaign(
+	ctx context.Context, lock func(context.Context) (*Hold, error), lead func(ctx context.Context, token int64) error,
+) (err error) {
+	if lead == nil {
+		return errors.New("leased: Campaign needs a function that leads")
+	}
+	hold, err := lock(ctx)
 	if err != nil {
 		return err
 	}

@@ -91,6 +91,13 @@ func (inMemory) Downgrade(
 	return reader, failed("downgrade", dir, err)
 }
 
+// Campaign is that of an Election over a lock in memory.
+func (inMemory) Campaign(
+	ctx context.Context, lock func(context.Context) (*Hold, error), lead func(context.Context, int64) error,
+) error {
+	return campaign(ctx, lock, lead)
+}
+
 // MayList is what can be wrong with a call of Queue.
 func (inMemory) MayList(ctx context.Context, s *Session, dir string) error {
 	err := check(ctx, s, dir)

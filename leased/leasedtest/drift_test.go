@@ -35,16 +35,22 @@ type sharedLock interface {
 	Downgrade(context.Context, *leased.Hold) (*leased.Hold, error)
 }
 
-// A process has a session, and one lock of each kind.
+type election interface {
+	Campaign(context.Context, func(context.Context, int64) error) error
+	Leader(context.Context) (string, error)
+}
+
+// A process has a session, and one lock of each kind. The election is on the path of the Mutex.
 type process struct {
 	session interface {
 		Close()
 		Done() <-chan struct{}
 		Stats() leased.Stats
 	}
-	mutex   lock
-	rwmutex sharedLock
-	lose    func(why leased.Reason)
+	mutex    lock
+	rwmutex  sharedLock
+	election election
+	lose     func(why leased.Reason)
 }
 
 // A story is told of processes over ZooKeeper and of processes in memory. It writes down what the calls have
@@ -271,6 +277,34 @@ var stories = map[string]func(*story){
 		s.say("a unlocks", s.take("a, once more", a.mutex.Lock, s.ctx).Unlock())
 		s.say(fmt.Sprintf("lost: %v", a.session.Stats().Lost), nil)
 	},
+	"an election": func(s *story) {
+		a, b := s.join("a"), s.join("b")
+		campaign := func(p *process, lead func(held context.Context) error) func(context.Context) (*leased.Hold, error) {
+			return func(ctx context.Context) (*leased.Hold, error) {
+				return nil, p.election.Campaign(ctx, func(held context.Context, _ int64) error { return lead(held) })
+			}
+		}
+		leader := func() {
+			who, err := a.election.Leader(s.ctx)
+			s.say(fmt.Sprintf("leader %q", who), err)
+		}
+		leader()
+		s.take("a wants no function", func(ctx context.Context) (*leased.Hold, error) {
+			return nil, a.election.Campaign(ctx, nil)
+		}, s.ctx)
+		first := s.begin(a.mutex, campaign(a, func(held context.Context) error {
+			<-held.Done()
+			return context.Cause(held)
+		}), s.ctx)
+		leader()
+		s.take("b tries the Mutex", b.mutex.TryLock, s.ctx)
+		second := s.begin(b.mutex, campaign(b, func(context.Context) error { return errors.New("enough") }), s.ctx)
+		leader()
+		a.lose(leased.ReasonExpired)
+		s.end("a leads no more", first)
+		s.end("b leads no more", second)
+		leader()
+	},
 	"expired": func(s *story) {
 		a, b := s.join("a"), s.join("b")
 		hold := s.take("a", a.mutex.Lock, s.ctx)
@@ -336,10 +370,11 @@ func TestLeasedtestAnswersAsLeasedDoes(t *testing.T) {
 func inMemory(servers *leasedtest.Servers, label string) *process {
 	s := servers.Open(label)
 	return &process{
-		session: s,
-		mutex:   leasedtest.NewMutex(s, "/locks/orders"),
-		rwmutex: leasedtest.NewRWMutex(s, "/locks/orders"),
-		lose:    s.Lose,
+		session:  s,
+		mutex:    leasedtest.NewMutex(s, "/locks/orders"),
+		rwmutex:  leasedtest.NewRWMutex(s, "/locks/orders"),
+		election: leasedtest.NewElection(s, "/locks/orders"),
+		lose:     s.Lose,
 	}
 }
 
@@ -356,9 +391,10 @@ func overZooKeeper(t *testing.T, z *zktest.Zoo, label string, options ...leased.
 	})
 	path := z.Root + "/orders"
 	return &process{
-		session: s,
-		mutex:   leased.NewMutex(s, path),
-		rwmutex: leased.NewRWMutex(s, path),
+		session:  s,
+		mutex:    leased.NewMutex(s, path),
+		rwmutex:  leased.NewRWMutex(s, path),
+		election: leased.NewElection(s, path),
 		lose: func(why leased.Reason) {
 			switch why {
 			case leased.ReasonDisconnected:
@@ -387,6 +423,7 @@ func TestLeasedtestHasTheMethodsOfLeased(t *testing.T) {
 		{&leased.Mutex{}, &leasedtest.Mutex{}, nil, nil},
 		{&leased.Cohort{}, &leasedtest.Mutex{}, nil, nil},
 		{&leased.RWMutex{}, &leasedtest.RWMutex{}, nil, nil},
+		{&leased.Election{}, &leasedtest.Election{}, nil, nil},
 		{&leased.Session{}, &leasedtest.Session{}, []string{"Conn"}, []string{"Lose"}},
 	} {
 		real, fake := methods(c.real), methods(c.fake)

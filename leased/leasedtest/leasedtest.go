@@ -4,8 +4,9 @@
 // does not get the lock, and what when it loses the lock in the midst of its work? These tests need no
 // server, and a hold can be lost on command, for each reason there is.
 //
-// A Mutex and an RWMutex have the methods of those in leased, and return the same *leased.Hold. So a program
-// accepts either with a small interface of its own, which names the methods that it calls:
+// A Mutex, an RWMutex and an Election have the methods of those in leased, and a lock returns the same
+// *leased.Hold. So a program accepts either with a small interface of its own, which names the methods that it
+// calls:
 //
 //	type locker interface {
 //		Lock(context.Context) (*leased.Hold, error)
@@ -31,6 +32,8 @@ var door = inmemory.Leased.(interface {
 		stand func() (inmemory.Place, error)) (*leased.Hold, error)
 	Downgrade(ctx context.Context, s *leased.Session, dir string, h *leased.Hold,
 		exchange func(znode string) (inmemory.Place, error)) (*leased.Hold, error)
+	Campaign(ctx context.Context, lock func(context.Context) (*leased.Hold, error),
+		lead func(ctx context.Context, token int64) error) error
 	MayList(ctx context.Context, s *leased.Session, dir string) error
 	Lease(s *leased.Session) any
 	GivenUp(ctx context.Context, s *leased.Session, behind string) error
@@ -148,4 +151,26 @@ func (m *RWMutex) Queue(ctx context.Context) ([]leased.Participant, error) {
 // Downgrade is as that of a leased.RWMutex.
 func (m *RWMutex) Downgrade(ctx context.Context, h *leased.Hold) (*leased.Hold, error) {
 	return door.Downgrade(ctx, m.q.session(), m.q.at.path, h, m.q.exchange)
+}
+
+// Election stands for a leased.Election.
+type Election struct{ lock Mutex }
+
+// NewElection returns the election at path. A Mutex on the same path excludes it.
+func NewElection(s *Session, path string) *Election {
+	return &Election{*NewMutex(s, path)}
+}
+
+// Campaign is as that of a leased.Election.
+func (e *Election) Campaign(ctx context.Context, lead func(ctx context.Context, token int64) error) error {
+	return door.Campaign(ctx, e.lock.Lock, lead)
+}
+
+// Leader is as that of a leased.Election.
+func (e *Election) Leader(ctx context.Context) (label string, err error) {
+	queue, err := e.lock.Queue(ctx)
+	if err != nil || len(queue) == 0 {
+		return "", err
+	}
+	return queue[0].Label, nil
 }
