@@ -178,9 +178,12 @@ const (
 	watchesNotSet = "Failed to set previous watches"
 )
 
+// withoutReason is how a line ends that tells of the end of one loop, because the other one has ended.
+const withoutReason = "terminated: <nil>"
+
 // Printf is called with each line of the library's log, and keeps the last one that can tell
-// why there is no session. A line that says "connected" cannot. So it does not replace the
-// line before it, which says why the connection before was of no use.
+// why there is no session. A line that says "connected" cannot, nor one that ends with
+// "<nil>". So it does not replace the line before it, which says why the connection before was of no use.
 func (c *client) Printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	c.s.log.say(slog.LevelDebug, "zk: "+line)
@@ -193,7 +196,7 @@ func (c *client) Printf(format string, args ...any) {
 		close(c.lostWatches)
 		c.lostWatches = make(chan struct{})
 	}
-	isReason := !strings.HasPrefix(line, connected)
+	isReason := !strings.HasPrefix(line, connected) && !strings.HasSuffix(line, withoutReason)
 	if c.said == "" || isReason {
 		c.said = line
 	}

@@ -57,6 +57,16 @@ func TestAnAddressThatCannotWorkIsRefused(t *testing.T) {
 	require.Empty(t, badAddress("[::1]:2181"))
 }
 
+// Of two loops that end, the second has no reason. The reason of the first one stays.
+func TestTheLastWordsSayWhyThereIsNoConnection(t *testing.T) {
+	t.Parallel()
+	c := &newSession(time.Second).client
+	c.Printf("recv loop terminated: %v", os.ErrDeadlineExceeded)
+	c.Printf("send loop terminated: %v", error(nil))
+	c.Printf("connected to %s", "zk1:2181")
+	require.Equal(t, "recv loop terminated: i/o timeout", c.lastWords())
+}
+
 // What this package reads in the client library's log, and in its errors, stands in the library's source. A
 // program with another version of it is told so by Open.
 func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
@@ -70,6 +80,7 @@ func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 	for _, text := range []string{`"` + connected, `"` + closeGivenUp, `"` + watchesNotSet} {
 		require.Contains(t, string(conn), text)
 	}
+	require.Contains(t, string(conn), strings.Replace(withoutReason, "<nil>", `%v"`, 1))
 	constants, err := os.ReadFile(filepath.Join(dir, "constants.go"))
 	require.NoError(t, err)
 	require.Contains(t, string(constants), `fmt.Errorf("unknown error: %v", e)`)

@@ -90,8 +90,8 @@ type lease struct {
 // leaseUser is a hold, or the process hold of a Cohort, as the lease knows it: in that, many
 // holds follow one another.
 type leaseUser struct {
-	isHold bool
-	lose   func(why *LostError)
+	hold string // the znode of a hold, "" if it is none
+	lose func(why *LostError)
 }
 
 // granted is called when a server has answered the handshake on a line, which began at begun. The
@@ -348,24 +348,25 @@ func (s *Session) endLease(why *LostError) {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
-	holds := 0
+	var holds []string
 	for user := range s.lease.users {
 		user.lose(s.lease.lost)
-		if user.isHold {
-			holds++
+		if user.hold != "" {
+			holds = append(holds, user.hold)
 		}
 	}
 	clear(s.lease.users)
 	s.countLost(s.lease.lost, holds)
 }
 
-// countLost counts holds that were lost. The caller has s.mu.
-func (s *Session) countLost(why *LostError, holds int) {
-	if holds == 0 || s.isClosed() {
+// countLost counts holds that were lost, given by their znodes. The caller has s.mu.
+func (s *Session) countLost(why *LostError, holds []string) {
+	if len(holds) == 0 || s.isClosed() {
 		return
 	}
-	s.lost[why.Reason] += uint64(holds)
-	s.log.say(slog.LevelWarn, "leased: locks were lost", "locks", holds, "why", why.detail, "session", fmt.Sprintf("%#x", s.id))
+	s.lost[why.Reason] += uint64(len(holds))
+	s.log.say(slog.LevelWarn, "leased: locks were lost", "locks", len(holds), "one", holds[0],
+		"why", why.detail, "session", fmt.Sprintf("%#x", s.id))
 }
 
 // takeLease returns the lease, for a hold that may begin now. It makes a write before that in two
@@ -432,7 +433,9 @@ func (s *Session) useLease(l *lease, user *leaseUser) (stop func()) {
 			why = s.whyOver()
 		}
 		user.lose(why)
-		s.countLost(why, 1)
+		if user.hold != "" {
+			s.countLost(why, []string{user.hold})
+		}
 		return func() {}
 	}
 	l.users[user] = true

@@ -133,9 +133,10 @@ func TestALoggerIsTold(t *testing.T) {
 		permit(t, z, a.Path, zk.PermAll)
 		turn.Release()
 		a.Acquire()
+		znode := a.Znode()
 		a.Session.Close()
 		z.Await("a warning of the loss", func() bool {
-			return h.has("level=WARN", "locks were lost", "locks=1", "Close was called")
+			return h.has("level=WARN", "locks were lost", "locks=1", "one="+znode, "Close was called")
 		})
 		require.Equal(t, map[Reason]uint64{ReasonClosed: 1}, a.Session.(*Session).Stats().Lost)
 	})

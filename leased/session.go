@@ -260,7 +260,7 @@ func (s *Session) Stats() Stats {
 	defer s.mu.Unlock()
 	holds := 0
 	for user := range s.lease.users {
-		if user.isHold {
+		if user.hold != "" {
 			holds++
 		}
 	}
