@@ -1,5 +1,6 @@
 // Package leased has locks over ZooKeeper, for programs on several machines: a Mutex, an RWMutex
-// for readers and writers, and a Cohort, a Mutex for the many goroutines of one process.
+// for readers and writers, and a Cohort, a Mutex for the many goroutines of one process. An Election
+// is a Mutex for a task that a leader does.
 //
 // A process opens one Session, and makes all its locks from it:
 //
@@ -18,6 +19,10 @@
 //	}
 //	defer hold.Unlock()
 //	return store.Write(hold.Context(ctx), hold.Token(), data)
+//
+// RWMutex.Downgrade makes a reader of a writer. The method Queue of each lock tells who holds it and who
+// waits, Session.Stats what this process does. Package leasedtest has the same in memory, for unit tests
+// without a server.
 //
 // # What is promised
 //
