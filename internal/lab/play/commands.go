@@ -84,15 +84,20 @@ func (s *service) choose(c command) error {
 		}
 	}
 	return s.goes(func() {
-		n := 0
 		s.mu.Lock()
 		s.leaves()
-		for _, b := range s.laid() {
-			n = max(n, b.wanted)
-		}
+		clients := s.mostClients()
 		s.mu.Unlock()
-		s.lay(*c.Board, l, n)
+		s.lay(*c.Board, l, clients)
 	})
+}
+
+// mostClients is how many the fuller side has, or will have when it is built. The caller holds mu.
+func (s *service) mostClients() (n int) {
+	for _, b := range s.laid() {
+		n = max(n, b.wanted)
+	}
+	return n
 }
 
 // befall makes a fault of a server, or ends it.

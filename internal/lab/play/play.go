@@ -48,16 +48,23 @@ func Serve(ctx context.Context, o Opening, server *zkserver.Server, ensemble *zk
 	if err != nil {
 		return "", nil, errors.Join(err, stop())
 	}
-	_ = s.goes(func() {
-		if o.lesson > 0 {
-			s.open(o.lesson)
-			return
-		}
-		s.lay(0, o.left, 0)
-		s.lay(1, o.right, 0)
-	})
+	_ = s.goes(func() { s.start(o) })
 	return address, func() error {
 		close()
 		return stop()
 	}, nil
+}
+
+// start lays what the page begins with. The lock on the left may take a while to build, and meanwhile the reader may
+// add clients to it: the right gets as many.
+func (s *service) start(o Opening) {
+	if o.lesson > 0 {
+		s.open(o.lesson)
+		return
+	}
+	s.lay(0, o.left, 0)
+	s.mu.Lock()
+	clients := s.mostClients()
+	s.mu.Unlock()
+	s.lay(1, o.right, clients)
 }

@@ -161,6 +161,19 @@ func (b *side) warns(wrong stage.Wrong, clients ...int) bool {
 	})
 }
 
+func TestClientsThatAreAddedWhileTheFirstLockIsBuilt(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	o, err := NewOpening(0, "W8", "4")
+	require.NoError(t, err)
+	require.NoError(t, p.goes(func() { p.start(o) }))
+	p.until(0, "the left to be built", func(b *side) bool { return b.building })
+	p.do(`{"do":"add","n":1}`)
+	for at := range p.sides {
+		p.until(at, "the client to have a session", func(b *side) bool { return b.count("idle") == 1 })
+	}
+}
+
 func TestAHolderThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	p := plays(t, "4,5", 2)
