@@ -38,6 +38,11 @@ const openPatience = 10 * time.Second
 // time-out. Without a session after ten seconds it returns an error. The caller calls Close
 // in the end.
 func Open(servers []string, timeout time.Duration, options ...Option) (*Session, error) {
+	for _, server := range servers {
+		if err := checkAddress(server); err != nil {
+			return nil, err
+		}
+	}
 	if len(servers) == 0 {
 		return nil, errors.New("zklock: open a session: no servers: give host:port of each")
 	}

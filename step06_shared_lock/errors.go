@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	pathpkg "path"
+	"strconv"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -38,6 +39,18 @@ func check(ctx context.Context, s *Session, path string) error {
 		return fmt.Errorf("zklock: lock %.100s: the session is closed: open another one", path)
 	case ctx.Err() != nil:
 		return failed("lock", path, context.Cause(ctx))
+	}
+	return nil
+}
+
+// checkAddress refuses an address at which there can be no server, such as one with a path behind
+// the port. The client library would ask there, or somewhere else, forever.
+func checkAddress(server string) error {
+	host, port, err := net.SplitHostPort(server)
+	number, notANumber := strconv.ParseUint(port, 10, 16)
+	isAddress := err == nil && notANumber == nil && number > 0 && host != "" && host == strings.TrimSpace(host)
+	if !isAddress {
+		return fmt.Errorf("zklock: server %.100q: want host:port and nothing else, such as zk1:2181", server)
 	}
 	return nil
 }

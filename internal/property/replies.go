@@ -280,8 +280,11 @@ var LineBreaks = New(
 		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
 		var broken []wiretap.Op
-		// the first create is no wait yet
-		for op, nth := range map[wiretap.Op]int{wiretap.Create: 2, wiretap.GetChildren: 1, wiretap.GetData: 1} {
+		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren, wiretap.GetData} {
+			nth := 1
+			if op == wiretap.Create {
+				nth = 2 // the first create is no wait yet
+			}
 			lost := b.Tap.LoseReply(op, nth)
 			waiting := b.Start()
 			how := waiting.Waits()
