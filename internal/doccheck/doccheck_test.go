@@ -61,6 +61,24 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+var belowHeader = regexp.MustCompile(`^\|[-:| ]+\|$`)
+
+// The second row of each table is the line below its header. A row that a blank line cuts off from its table is
+// shown as text.
+func TestNoRowStandsOutsideItsTable(t *testing.T) {
+	for _, p := range read(t).pages {
+		for _, s := range p.sections {
+			for i, row := range s.rows {
+				isFirst := i == 0 || s.rows[i-1].number != row.number-1
+				hasLine := i+1 < len(s.rows) && belowHeader.MatchString(s.rows[i+1].text)
+				if isFirst && !hasLine {
+					t.Errorf("%s:%d: a row without a table: %s", p.path, row.number, row.text)
+				}
+			}
+		}
+	}
+}
+
 var pageInCode = regexp.MustCompile(`\bdocs/[\w.-]+\.md\b`)
 
 func TestPagesNamedInTheCodeExist(t *testing.T) {
