@@ -209,11 +209,15 @@ var OldZnode = New(
 // findsItsOldZnode is told of A's call to Lock, in the course of which A gets a new session, while
 // its znode of the old one is still there.
 func (s *Story) findsItsOldZnode(a, b *zktest.Member, attempt *zktest.Turn) {
-	old := s.left(a)
 	s.Await(
 		"A to have another session",
 		func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
 	)
+	isOfTheNewSession := func(znode string) bool { // A may have been quick, and queue up again already
+		owner, _ := s.Owner(znode)
+		return owner == a.SessionID()
+	}
+	old := slices.DeleteFunc(s.left(a), isOfTheNewSession)
 	// The old znode stays until A has seen it, and waits or has returned, however slow A is.
 	s.Soon(func() bool { return len(a.Tap.Watched()) > 0 || attempt.Returned() })
 	if how := attempt.Waits(); how == zktest.Returned && attempt.Err() != nil {
