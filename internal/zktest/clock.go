@@ -28,6 +28,7 @@ type clock struct {
 	patience time.Duration
 	lines    []Line
 	turns    int // calls that have come back, and what else has Moved
+	asking   int // calls of Soon under way: they count by themselves how long nothing has moved
 }
 
 // A Line is a client's, with its tap.
@@ -57,7 +58,7 @@ func (c *clock) run(ctx context.Context, end context.CancelCauseFunc) {
 			return
 		case <-time.After(patience / looks):
 		}
-		if still++; hasMoved() {
+		if still++; hasMoved() || c.isAsked() {
 			still = 0
 		}
 		if still == looks {
@@ -89,6 +90,20 @@ func (c *clock) movement() (hasMoved func() bool) {
 		}
 		return moved
 	}
+}
+
+// isAsked tells whether a call of Soon is under way.
+func (c *clock) isAsked() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asking > 0
+}
+
+// asks notes that a call of Soon begins, or, with -1, ends.
+func (c *clock) asks(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asking += n
 }
 
 func (c *clock) watch(name string, tap *wiretap.Tap) {
@@ -139,6 +154,8 @@ func (z *Zoo) Soon(happens func() bool) bool {
 // SoonAfter is Soon with another number of answers for enough: on a quiet machine 50 take a second.
 func (z *Zoo) SoonAfter(enough int, happens func() bool) bool {
 	z.t.Helper()
+	z.clock.asks(1)
+	defer z.clock.asks(-1)
 	hasMoved := z.clock.movement()
 	answers, still := 0, 0 // of the server: all, and since something has moved
 	for still < enough && answers < mostTimes*enough {

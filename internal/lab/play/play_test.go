@@ -125,7 +125,11 @@ func (p *player) until(at int, what string, is func(*side) bool) {
 	p.zoo.Await(what, func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.sides[at] != nil && is(p.sides[at])
+		side := p.sides[at]
+		if side != nil && side.building {
+			p.zoo.Moved() // the compiler is at work, and no client yet
+		}
+		return side != nil && is(side)
 	})
 }
 
