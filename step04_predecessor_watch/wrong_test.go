@@ -190,14 +190,16 @@ func (s javaSession) watch(ctx context.Context, path string) (event zk.Event, er
 
 // The lock is at path, over a session that hears what it hears in Java.
 func w27(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
-	wait := leaving(looksAtNoType(s.(javaSession)))
+	session, _ := s.(javaSession)
+	wait := leaving(looksAtNoType(session))
 	return property.Over("W27", waits(wait)).Ways(s, path)
 }
 
 func TestW27LooksAtNoType(t *testing.T) {
+	looks := property.Subject{Name: "W27", Open: openAsInJava, Ways: w27}
+	explore.Acts(looks)
 	t.Parallel()
 	z := zktest.New(t)
-	looks := property.Subject{Name: "W27", Open: openAsInJava, Ways: w27}
 	a, b := lock.Join(z, "A"), looks.Join(z, "B")
 	a.Acquire()
 	waiting := b.Start()

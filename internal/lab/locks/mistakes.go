@@ -113,6 +113,9 @@ var Mistakes = []Mistake{
 	{Number: 24, Name: "waits, whatever is there", Chinese: "不管节点在不在都等", Step: "4",
 		Test:  "TestW24WaitsWhateverIsThere",
 		Found: Order{6, NoFault, []string{nobody}}},
+	{Number: 27, Name: "looks at no type", Chinese: "不看事件类型", Step: "4",
+		Test:  "TestW27LooksAtNoType",
+		Found: NotFound},
 }
 
 // Key is what commands and pages call it: W1, and so on.
