@@ -259,7 +259,8 @@ func TestW28OneFieldForTheZnode(t *testing.T) {
 	second := shared.Start()
 	second.MustWait("the first goroutine")
 	first.Release()
-	assert.Equal(t, []string{pathpkg.Base(held)}, shared.Queue(), "the queue: the first has unlocked, and its znode is there")
+	queue := []string{pathpkg.Base(held)}
+	assert.Equal(t, queue, shared.Queue(), "the queue: the first has unlocked, and its znode is there")
 	second.MustWait("the znode of a goroutine that has unlocked")
 }
 
