@@ -136,15 +136,19 @@ func TestChangingOverFromKazoo(t *testing.T) {
 	})
 }
 
-// A holds, and B of another language waits until A has released: both ways.
+// A holds, and B of another language waits until A has released: both ways. Step 5 knows the names
+// of Curator's locks alone; leased knows those of kazoo's, too.
 func TestEachWaitsForTheOther(t *testing.T) {
 	z := needsPeers(t)
-	for name, start := range map[string]func(path string) Peer{
-		"Curator": func(path string) Peer { return Curator(z, t, z.Servers()[0], "mutex", path, 1) },
-		"kazoo":   func(path string) Peer { return Kazoo(z, t, z.Servers()[0], OurNames, path, 1) },
+	for name, pair := range map[string]struct {
+		ours  property.Subject
+		start func(path string) Peer
+	}{
+		"Curator": {step5, func(path string) Peer { return Curator(z, t, z.Servers()[0], "mutex", path, 1) }},
+		"kazoo":   {mutex, func(path string) Peer { return Kazoo(z, t, z.Servers()[0], OurNames, path, 1) }},
 	} {
 		path := z.Root + "/" + name
-		ours, peer := step5.JoinAs(z, "step 5", property.Seat{Path: path}), start(path)
+		ours, peer := pair.ours.JoinAs(z, pair.ours.Name, property.Seat{Path: path}), pair.start(path)
 		held := ours.Acquire()
 		peer.Begin("lock")
 		z.Await(name+" to queue", func() bool { return len(ours.Queue()) == 2 })
