@@ -61,8 +61,9 @@ import (
 
 // client is what stands between the library and the Session.
 type client struct {
-	dial zk.Dialer
-	s    *Session
+	dial   zk.Dialer
+	buffer int // see WithBuffer; 0: as large as the library makes it
+	s      *Session
 
 	mu          sync.Mutex
 	wire        *wire // the last one
@@ -105,7 +106,11 @@ func checkLibraryIn(modules []*debug.Module) error {
 
 // connect begins to connect to the servers.
 func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-chan zk.Event, error) {
-	return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c))
+	if c.buffer == 0 {
+		return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c))
+	}
+	return zk.Connect(servers, timeout, zk.WithDialer(c.open), zk.WithHostProvider(&hosts{}), zk.WithLogger(c),
+		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
 }
 
 // checkServers refuses addresses that can never be reached. Beside a good one each would be tried in silence,

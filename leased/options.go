@@ -73,7 +73,26 @@ func WithoutLease() Option {
 	return func(s *Session) { s.withoutLease = true }
 }
 
-const longestLabel = 1 << 10
+const (
+	smallestBuffer = 32 << 10
+	largestBuffer  = 1 << 30
+	longestLabel   = 1 << 10
+)
+
+// WithBuffer gives the client library so many bytes to send a request, and as many to
+// read an answer, in place of 1.5 MB each: for a process that has very many sessions.
+//
+// A longer request is not sent. If an answer is longer, the library closes the connection,
+// and connects again. If the list of a lock's queue does not fit, or the data of the znode
+// before ours, Lock retries it, and does not return before its context ends. One name takes
+// about 40 bytes.
+//
+// So use it only if you trust every client that may create or write znodes in the lock's
+// directory. If somebody makes one there whose path is about as long as the buffer, the library
+// connects again and again, as long as the session lives, or it panics, and the process ends.
+func WithBuffer(size int) Option {
+	return func(s *Session) { s.client.buffer = size }
+}
 
 // apply sets the options, and refuses what cannot work.
 func (s *Session) apply(options []Option) error {
@@ -83,6 +102,8 @@ func (s *Session) apply(options []Option) error {
 		}
 		option(s)
 	}
+	buffer := s.client.buffer
+	badBuffer := buffer < smallestBuffer || buffer > largestBuffer
 	switch {
 	case s.client.dial == nil:
 		return errors.New("the dialer is nil: give one, or leave WithDialer out")
@@ -92,6 +113,9 @@ func (s *Session) apply(options []Option) error {
 		return errors.New("the ACL is empty, which the servers refuse: give one, or leave WithACL out")
 	case len(s.label) > longestLabel:
 		return fmt.Errorf("a label of %d bytes: want at most %d", len(s.label), longestLabel)
+	case buffer != 0 && badBuffer:
+		return fmt.Errorf("a buffer of %d bytes: give %d to %d, or leave WithBuffer out",
+			buffer, smallestBuffer, largestBuffer)
 	}
 	return nil
 }

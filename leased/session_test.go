@@ -43,6 +43,9 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		},
 		{[]string{"::1::"}, time.Second, WithDialer(net.DialTimeout), `the address "::1::": `},
 		{anywhere, time.Second, nil, "an option is nil: leave it out"},
+		{anywhere, time.Second, WithBuffer(-1), "a buffer of -1 bytes: give 32768 to 1073741824, or leave WithBuffer out"},
+		{anywhere, time.Second, WithBuffer(32767), "a buffer of 32767 bytes: give"},
+		{anywhere, time.Second, WithBuffer(math.MaxInt), "a buffer of 9223372036854775807 bytes: give"},
 		{anywhere, time.Second, WithDialer(nil), "the dialer is nil: give one, or leave WithDialer out"},
 	} {
 		_, err := Open(t.Context(), c.servers, c.timeout, c.option)

@@ -8,6 +8,7 @@ import (
 
 	"zklock/internal/property"
 	"zklock/internal/steps"
+	"zklock/internal/zktest"
 	"zklock/leased"
 )
 
@@ -34,5 +35,5 @@ var (
 )
 
 func open(servers []string, timeout time.Duration, dial zk.Dialer) (*leased.Session, error) {
-	return leased.Open(context.Background(), servers, timeout, leased.WithDialer(dial))
+	return leased.Open(context.Background(), servers, timeout, leased.WithDialer(dial), leased.WithBuffer(zktest.Buffer))
 }
