@@ -243,15 +243,30 @@ func (r *Recorder) made(now int, path string, owner int, zxid int64) {
 	if r.Znode {
 		slot = -1
 	}
+	before, hadOne := r.places[path]
 	r.places[path] = r.nodes.add(
 		node{Node{Name: pathpkg.Base(path), Owner: owner, Slot: slot, From: now, To: -1}, path, sequence(path), zxid},
 	)
+	if hadOne {
+		r.watchesMove(before, r.places[path])
+	}
+
 	r.nodes.forget(keptNodes, func(n *node) bool {
 		if n.over() && r.nodes.kept[r.places[n.path]] == n {
 			delete(r.places, n.path)
 		}
 		return n.over()
 	})
+}
+
+// watchesMove moves the watches that are set from a znode that is over to the next one at its
+// path: a client may hear of its watch before the maker of the znode hears of its create.
+func (r *Recorder) watchesMove(from, to int) {
+	for i, w := range r.watches.kept {
+		if w.Node == from && w.To < 0 {
+			r.watches.change(i).Node = to
+		}
+	}
 }
 
 // ours tells whether a path is one of the queue's.
