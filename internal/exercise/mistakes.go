@@ -37,7 +37,7 @@ var mistakes = map[string]mistake{
 		wrongQueue("W1", zk.FlagSequence, looksAgain),
 	},
 	"3": {
-		"W13", lang.Text{EN: "what the watch opens is made after it has fired", ZH: "监听触发之后，才创建它要打开的闭锁"},
+		"W13", lang.Text{EN: "what the watch opens is made after it has fired", ZH: "监听器触发之后，才创建它要打开的闭锁"},
 		wrongQueue("W13", zk.FlagEphemeralSequential, makesItsLatchTooLate),
 	},
 	"4": {

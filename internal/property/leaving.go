@@ -257,7 +257,7 @@ var NotBeside = New(
 // A holds, B waits, and B's session expires.
 var LostWhileWaiting = New(
 	text("a waiter whose session expires says so or queues again", "会话过期的等待者会报错或重新排队"),
-	text("its znode and its watch are gone, and it would wait for ever", "它的 znode 和监听都没了，会永远等下去"),
+	text("its znode and its watch are gone, and it would wait for ever", "它的 znode 和监听器都没了，会永远等下去"),
 	text("the session has ended: what wakes the waiter now, and what does its Lock answer?",
 		"会话已经结束：现在由什么唤醒等待者？它的 Lock 响应什么？"),
 	func(s *Story) {

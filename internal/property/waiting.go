@@ -160,10 +160,10 @@ func (s *Story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waitin
 // one znode is set, is held up until B, whom C would watch, has left with its
 // session. Then A releases and C is served.
 var NoWatchLeft = New(
-	text("no watch is left behind", "不遗留监听"),
-	text("watches that can never fire fill the server's memory", "永远不会触发的监听会占满服务器的内存"),
+	text("no watch is left behind", "不遗留监听器"),
+	text("watches that can never fire fill the server's memory", "永远不会触发的监听器会占满服务器的内存"),
 	text("what does the read that sets the watch do when its znode is gone?",
-		"设置监听的那次读，在 znode 已经不在时会怎样？"),
+		"设置监听器的那次读，在 znode 已经不在时会怎样？"),
 	func(s *Story) {
 		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
 		held := a.Acquire()
@@ -230,7 +230,7 @@ var ReleasedWhileCutOff = New(
 	text("a release is not missed while the line is down", "断线期间的释放不会错过"),
 	text("the waiter would wait for a notification that was sent to nobody", "等待者会等一个没有发给任何人的通知"),
 	text("who sets the watch again on the new connection, and what if its znode has gone meanwhile?",
-		"在新连接上由谁重新设置监听？要是那个 znode 这时已经没了呢？"),
+		"在新连接上由谁重新设置监听器？要是那个 znode 这时已经没了呢？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()

@@ -67,7 +67,7 @@ func (f Frame) Did(path string) lang.Text {
 	}
 	did := f.deed(path)
 	if f.setsWatch() {
-		return lang.Of("%v, and set a watch", "%v，并设置了监听", did)
+		return lang.Of("%v, and set a watch", "%v，并设置了监听器", did)
 	}
 	return did
 }
@@ -78,7 +78,7 @@ func (f Frame) deed(path string) lang.Text {
 	isRefused := f.Err != OK
 	switch {
 	case f.Op == SetWatches:
-		return lang.Text{EN: "set the watches again", ZH: "重新设置了监听"}
+		return lang.Text{EN: "set the watches again", ZH: "重新设置了监听器"}
 	case f.Class() != OfLock:
 		return lang.Text{}
 	case f.Op == GetChildren:

@@ -74,14 +74,14 @@ func (l *Lock) Lock(ctx context.Context) error {
 //
 // TODO 1: list without a watch; then set a watch on the znode right before
 // yours alone, which TODO 4 finds.
-// 待办 1：列目录，不设置监听；然后只监听前驱节点（待办 4 找出它）。
+// 待办 1：列目录，不设置监听器；然后只监听前驱节点（待办 4 找出它）。
 // TODO 2: list and watch are two requests now. What if the znode before yours
 // has gone between them? And which read sets no watch on a znode that is not
 // there?
-// 待办 2：现在列目录和设置监听是两个请求。前驱节点在两者之间没了怎么办？
-// 哪一种读操作对不存在的 znode 不设置监听？
+// 待办 2：现在列目录和设置监听器是两个请求。前驱节点在两者之间没了怎么办？
+// 哪一种读操作对不存在的 znode 不设置监听器？
 // TODO 3: the watch has fired. Is it your turn, for certain?
-// 待办 3：监听触发了。这就一定轮到你了吗？
+// 待办 3：监听器触发了。这就一定轮到你了吗？
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {
 		names, _, changed, err := l.conn.ChildrenW(l.dir)

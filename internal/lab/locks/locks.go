@@ -41,7 +41,7 @@ var Locks = []Entry{
 			"等待者不用问：每有变化，服务器就通知所有等待者，所有人都再来看一次。")},
 	{Key: "3w", Subject: "step 3w", Folder: "step03_children_watch", Beside: true, Znode: true, Herd: true,
 		Title: "watched", Name: text("a plain znode, watched",
-			"一个普通的 znode，有监听"),
+			"一个普通的 znode，有监听器"),
 		Lesson: text("Step 3's NewWatched has no queue: a release wakes every waiter, and each of them writes.",
 			"第 3 步的 NewWatched，没有队列：一次释放唤醒所有等待者，每一个都发出写操作。")},
 	{Key: "4", Subject: "step 4", Folder: "step04_predecessor_watch",
