@@ -24,7 +24,7 @@ func TestTheExercise(t *testing.T) {
 		s.Znode, s.NotHeld = true, zk.ErrNoNode
 		return s
 	}
-	own, ephemeral := plain("the step's own", pollInterval), property.Over("NewEphemeral", NewEphemeral)
+	own, ephemeral := plain("step 1", pollInterval), property.Over("NewEphemeral", NewEphemeral)
 	exercise.Accepts(t, exercise.Step1, own, ephemeral)
 	exercise.Accepts(t, exercise.Step1, plain("rests for longer", 15*pollInterval), ephemeral)
 	watches := property.Over("watches", childrenwatch.NewWatched)
