@@ -34,7 +34,7 @@ var places = make(chan struct{}, 4*runtime.NumCPU())
 var company sync.RWMutex
 
 // everyOrder is the last question.
-const everyOrder = "every order"
+const everyOrder = "every interleaving"
 
 // Check asks a learner's lock for the properties of an exercise, one after the other, and
 // stops at the first that it lacks. When it has all of them, the orders of two clients are
@@ -83,7 +83,7 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 			keep()
 			if p.Held > 0 {
 				fmt.Fprintln(t.Output(), inWords(lang.Of(
-					"%d of %d properties hold. The others are asked when this one holds.",
+					"%d of %d properties hold. The others are checked when this one holds.",
 					"%d 条性质已具备，共 %d 条。其余的等这一条具备后再问。",
 					p.Held, len(e.Properties))))
 			}
@@ -224,8 +224,8 @@ func ask(
 	if a.isStuck() {
 		a.seen = fmt.Sprintf("no answer for %v: %s. The last requests: %s", patience, r.Evidence, r.Asked)
 		a.ask = lang.Text{
-			EN: "is this machine busy? Or does your lock wait for what never comes: " +
-				"who is to wake it, and whose znode is still there?",
+			EN: "is this machine busy? Or does your lock wait for something that never happens: " +
+				"what should wake it, and whose znode still exists?",
 			ZH: "是这台机器太忙？还是你的锁在等永远不会来的东西：该由谁唤醒它？谁的 znode 还在？",
 		}
 	}
@@ -256,18 +256,18 @@ func (a ordersAnswer) tell(t *testing.T, e Exercise) {
 	case errors.Is(a.err, explore.ErrAsks):
 		fmt.Fprintln(t.Output(), "✓", a.err)
 	case a.err != nil:
-		t.Error("the orders could not be played: ", a.err)
+		t.Error("the interleavings could not be played: ", a.err)
 	case found.Wrong != "":
 		t.Fail()
-		fmt.Fprintf(t.Output(), "✗ seen: after %d orders one in which %s:\n", found.Orders, found.Wrong)
+		fmt.Fprintf(t.Output(), "✗ seen: after %d interleavings, one in which %s:\n", found.Orders, found.Wrong)
 		for _, line := range found.Story {
 			fmt.Fprintln(t.Output(), line)
 		}
 		fmt.Fprintf(t.Output(), "  more: make explore STEP=mine%s plays more of them, and draws this one\n", e.Name)
 	case !found.All:
-		fmt.Fprintf(t.Output(), "✓ %d orders, and none is wrong; there was no time for the others\n", found.Orders)
+		fmt.Fprintf(t.Output(), "✓ %d interleavings, none of them wrong; there was no time for the others\n", found.Orders)
 	default:
-		fmt.Fprintf(t.Output(), "✓ %d orders, and none is wrong\n", found.Orders)
+		fmt.Fprintf(t.Output(), "✓ %d interleavings, none of them wrong\n", found.Orders)
 	}
 }
 

@@ -100,8 +100,8 @@ var electionProperties = []*property.Property{
 			s.succeeds(c)
 			s.Holds("A led, then B, then C")
 		}),
-	asked(lang.Of("everybody knows who leads", "人人知道谁是领导者"),
-		lang.Of("where could the leader's name stand, so that anybody can read it?", "领导者的名字写在哪里，谁都能读到？"),
+	asked(lang.Of("every client can find out who leads", "人人知道谁是领导者"),
+		lang.Of("where could the leader's name be stored, so that any client can read it?", "领导者的名字写在哪里，谁都能读到？"),
 		func(s story) {
 			onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
 			s.named("", "nobody has campaigned", onlooker)
@@ -114,10 +114,10 @@ var electionProperties = []*property.Property{
 			_ = b.Cancel() // its context ends; it has to resign all the same
 			s.leaves(b)
 			s.named("", "all have resigned", a.Member, b.Member, onlooker)
-			s.Holds("nobody, A, B, nobody: all three said so")
+			s.Holds("the leader was nobody, A, B, nobody: all three clients agreed")
 		}),
-	asked(lang.Of("a dead leader is not named", "崩溃的领导者不再被当作领导者"),
-		lang.Of("who takes the name away when the leader cannot?", "领导者自己不能撤下名字时，由谁来撤？"),
+	asked(lang.Of("a crashed leader is not named", "崩溃的领导者不再被当作领导者"),
+		lang.Of("what removes the name when the leader cannot?", "领导者自己不能撤下名字时，由谁来撤？"),
 		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			onlooker := s.candidate("the onlooker", zktest.SessionTimeout)
@@ -128,8 +128,8 @@ var electionProperties = []*property.Property{
 			s.named("B", "A's session has expired and B leads", b.Member, onlooker)
 			s.Holds("A's session expired: nobody was named, and then B")
 		}),
-	asked(lang.Of("a leader that is cut off knows it first", "失去连接的领导者最先知道"),
-		lang.Of("what does step 5 tell a holder, and how do you pass it on?", "第 5 步会通知持有者什么？你怎样转达？"),
+	asked(lang.Of("a disconnected leader knows it first", "失去连接的领导者最先知道"),
+		lang.Of("how does a holder of step 5 learn of its loss, and how do you pass that on?", "第 5 步会通知持有者什么？你怎样转达？"),
 		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")
@@ -138,7 +138,7 @@ var electionProperties = []*property.Property{
 			s.FailsIf(a.Context().Err() == nil, "A was cut off and B leads: A's context has not ended")
 			s.Holds("A was cut off, and its context had ended when B led")
 		}),
-	asked(lang.Of("a late resignation harms nobody", "迟到的卸任不影响别人"),
+	asked(lang.Of("a late resignation does no harm", "迟到的卸任不影响别人"),
 		lang.Of("A has lost its session, and B leads: what does A's Resign delete?", "A 的会话没了，B 是领导者：A 的 Resign 会删掉什么？"),
 		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
@@ -151,14 +151,14 @@ var electionProperties = []*property.Property{
 				func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
 			)
 			if err := a.Unlock(); err == nil {
-				s.Fails("A had lost its office to B, and its Resign said that all was well")
+				s.Fails("A had lost its office to B, and its Resign returned nil")
 			}
 			s.named("B", "B leads, and A has resigned too late", b.Member)
 			s.follower("C")
-			s.Holds("A resigned too late, was told so, and B leads on")
+			s.Holds("A resigned too late and got an error, and B still leads")
 		}),
 	asked(lang.Of("giving up leaves nothing behind", "放弃等待后不留残余"),
-		lang.Of("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
+		lang.Of("ctx has ended: what have you created in ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
 		func(s story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")

@@ -52,8 +52,8 @@ func (s story) isFree(why string, paths ...string) {
 
 // multiLockProperties are those of several locks taken as one.
 var multiLockProperties = []*property.Property{
-	asked(lang.Of("it holds all its locks", "要的锁全都持有"),
-		lang.Of("which znodes are there when Lock returns?", "Lock 返回时，有哪些 znode？"),
+	asked(lang.Of("it holds all of its locks", "要的锁全都持有"),
+		lang.Of("which znodes exist when Lock returns?", "Lock 返回时，有哪些 znode？"),
 		func(s story) {
 			a := s.enters(s.owner("A", "/x", "/y"), "nobody holds a lock")
 			x, y := s.owner("B", "/x").Start(), s.owner("C", "/y").Start()
@@ -64,7 +64,7 @@ var multiLockProperties = []*property.Property{
 			s.leaves(a)
 			s.succeeds(x)
 			s.succeeds(y)
-			s.Holds("B waited for /x and C for /y, and both were let in by one Unlock")
+			s.Holds("B waited for /x and C for /y, and one Unlock released both")
 		}),
 	asked(lang.Of("all or none", "要么全有，要么全无"),
 		lang.Of("the second lock is held by somebody: what about the first?", "第二把锁被别人持有：第一把怎么办？"),
@@ -76,13 +76,13 @@ var multiLockProperties = []*property.Property{
 				return a.Lock(ctx)
 			})
 			err := trying.Err()
-			s.FailsIf(err == nil, "B holds /y, and A's Lock of /x, /y and /z said that it has all")
+			s.FailsIf(err == nil, "B holds /y, and A's Lock of /x, /y and /z returned nil")
 			s.isFree("B holds /y, A has given up", "/x", "/z")
 			names := b.Queue()
 			s.FailsIf(len(names) != 1, "B holds /y, A has given up, and in /y there is %v", names)
 			s.leaves(b)
 			s.succeeds(a.Start())
-			s.Holds("A did not get /y, and let go of the rest; when /y was free it got all")
+			s.Holds("A did not get /y, and released the rest; when /y was free it got all")
 		}),
 	asked(lang.Of("two with the same locks do not wait for each other", "要同样几把锁的两个客户端不会互相等待"),
 		lang.Of("in which order does each of them take the locks?", "它们各按什么次序加锁？"),
@@ -91,7 +91,7 @@ var multiLockProperties = []*property.Property{
 			slow := a.Tap.HoldRequest(wiretap.Create, 2) // A has one lock, and is on its way to the other
 			first := a.Start()
 			s.Await("A to ask for its second lock", func() bool { return slow.IsSprung() || first.Returned() })
-			s.FailsIf(first.Returned(), "A's Lock has come back without asking for the second of two locks")
+			s.FailsIf(first.Returned(), "A's Lock has returned without asking for the second of two locks")
 			second := s.stands(b, "A has one of two locks")
 			slow.Let()
 			s.FailsIf(
@@ -106,7 +106,7 @@ var multiLockProperties = []*property.Property{
 			s.Holds("A asked for /x and /y, B for /y and /x; A was served, then B")
 		}),
 	asked(lang.Of("a lock named twice is one", "写了两遍的锁只算一把"),
-		lang.Of("the same path comes twice: who holds it when it is asked for the second time?", "同一个路径出现两次：第二次要时，谁持有它？"),
+		lang.Of("the same path is given twice: who holds it when you ask for it the second time?", "同一个路径出现两次：第二次要时，谁持有它？"),
 		func(s story) {
 			a := s.owner("A", "/x", "/y", "/x").Start()
 			s.FailsIf(
@@ -127,8 +127,8 @@ var multiLockProperties = []*property.Property{
 				_ = s.Observer().Delete(s.Root+"/y/"+name, -1)
 			}
 			err := a.Unlock()
-			s.FailsIf(err == nil, "somebody had deleted A's znode in /y, and A's Unlock said that all was well")
+			s.FailsIf(err == nil, "somebody had deleted A's znode in /y, and A's Unlock returned nil")
 			s.isFree("A has released all", "/x", "/y", "/z")
-			s.Holds("A's znode in /y was gone; Unlock said so, and released /x and /z")
+			s.Holds("A's znode in /y was deleted; Unlock returned an error, and released /x and /z")
 		}),
 }

@@ -34,7 +34,7 @@ func (c *Client) waits(how zktest.Wait) {
 	if how != zktest.Returned {
 		return
 	}
-	c.story.FailsIf(c.call.Err() != nil, "%s's Lock answered: %v", c.member.Name, c.call.Err())
+	c.story.FailsIf(c.call.Err() != nil, "%s's Lock returned: %v", c.member.Name, c.call.Err())
 	c.story.Fails("%s should wait, and holds the lock", c.member.Name)
 }
 
@@ -42,13 +42,13 @@ func (c *Client) waits(how zktest.Wait) {
 func (c *Client) GetsIt() {
 	name := c.member.Name
 	c.story.FailsIf(!c.story.Soon(c.call.Returned), "%s should get the lock, and waits", name)
-	c.story.FailsIf(c.call.Err() != nil, "%s's Lock answered: %v", name, c.call.Err())
+	c.story.FailsIf(c.call.Err() != nil, "%s's Lock returned: %v", name, c.call.Err())
 }
 
 // Unlocks: the client calls Unlock, which says that all is well.
 func (c *Client) Unlocks() {
 	err := c.call.Unlock()
-	c.story.FailsIf(err != nil, "%s's Unlock answered: %v", c.member.Name, err)
+	c.story.FailsIf(err != nil, "%s's Unlock returned: %v", c.member.Name, err)
 }
 
 // Crashes: the client's process is gone, and the server has ended its session.
@@ -62,7 +62,7 @@ func (c *Client) Crashes() {
 // it has to fail.
 func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Client)) {
 	if progressIn(".").Held < len(e.Properties) {
-		t.Skip("first the lock: TestLock says what it lacks")
+		t.Skip("first write the lock: TestLock says what it lacks")
 	}
 	server, err := zktest.Shared()
 	if err != nil {
@@ -72,7 +72,7 @@ func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Cli
 	wrong := mistakes[e.Name]
 	if r := property.CheckUntil(t.Context(), patienceAlone, server, wrong.lock(), story); r.Verdict != property.No {
 		t.Error(inWords(lang.Of(
-			"your test should fail on %v, a mistake that was published: %v. There it says: %v %v",
+			"your test should fail on %v, a published mistake: %v. There it says: %v %v",
 			"你的测试应该在 %v 上失败，那是一个公开发表过的错误：%v。它现在的结论：%v %v",
 			wrong.key, wrong.what, string(r.Verdict), r.Evidence)))
 	}

@@ -42,7 +42,7 @@ func (s story) inside(name string) *zktest.Turn { return s.enters(s.Join(name), 
 // outside brings clients for whom none is left, one after the other.
 func (s story) outside(names ...string) (line []*zktest.Turn) {
 	for _, name := range names {
-		line = append(line, s.stands(s.Join(name), "%d permits are out", permits))
+		line = append(line, s.stands(s.Join(name), "%d permits are taken", permits))
 	}
 	return line
 }
@@ -50,8 +50,8 @@ func (s story) outside(names ...string) (line []*zktest.Turn) {
 // semaphoreProperties are those of a semaphore, in the order in which they are
 // best written.
 var semaphoreProperties = []*property.Property{
-	asked(lang.Of("two at a time, and no more", "同时两个，不会更多"),
-		lang.Of("how many permits are out, and how does a newcomer find out?", "发出了几个许可？新来者怎么知道？"),
+	asked(lang.Of("at most two at a time", "同时两个，不会更多"),
+		lang.Of("how many permits are taken, and how does a new client find out?", "发出了几个许可？新来者怎么知道？"),
 		func(s story) {
 			s.inside("A")
 			b := s.inside("B")
@@ -59,20 +59,20 @@ var semaphoreProperties = []*property.Property{
 			s.leaves(b)
 			s.succeeds(c)
 			s.outside("D")
-			s.Holds("A and B were let in, C when B had left, and D was not")
+			s.Holds("A and B got a permit, C got one when B had left, and D did not")
 		}),
-	asked(lang.Of("whoever leaves makes room", "谁走都会空出位置"),
-		lang.Of("of all who are inside, whose leaving can a waiter make use of?", "临界区里的客户端当中，哪一个离开之后，等待者就可以进入？"),
+	asked(lang.Of("any holder that leaves makes room", "谁走都会空出位置"),
+		lang.Of("of all clients with a permit, which one must leave so that a waiter gets in?", "临界区里的客户端当中，哪一个离开之后，等待者就可以进入？"),
 		func(s story) {
 			a := s.inside("A")
 			s.inside("B")
 			c := s.outside("C")[0]
 			s.leaves(a)
 			s.succeeds(c)
-			s.Holds("A left before B, and C was let in")
+			s.Holds("A left before B, and C got a permit")
 		}),
 	asked(lang.Of("a crashed holder's permit is free again", "持有者崩溃后许可会归还"),
-		lang.Of("who takes the permit back when its holder cannot?", "持有者自己还不了许可时，由谁收回？"),
+		lang.Of("what returns the permit when its holder cannot?", "持有者自己还不了许可时，由谁收回？"),
 		func(s story) {
 			a := s.JoinMortal("A")
 			s.succeeds(a.Start())
@@ -81,7 +81,7 @@ var semaphoreProperties = []*property.Property{
 			a.Crash()
 			s.AwaitExpiry(a.Client)
 			s.succeeds(c)
-			s.Holds("A's session expired, and C was let in")
+			s.Holds("A's session expired, and C got a permit")
 		}),
 	asked(lang.Of("first come, first served", "先来先得"),
 		lang.Of("who may look for a free permit when several wait?", "几个人在等时，谁可以去找空闲的许可？"),
@@ -96,7 +96,7 @@ var semaphoreProperties = []*property.Property{
 					s.stillStands(later, "%v came first", t.Name)
 				}
 			}
-			s.Holds("C, D and E were let in, in this order")
+			s.Holds("C, D and E got permits in this order")
 		}),
 	asked(lang.Of("a release wakes one", "一次释放只唤醒一个"),
 		lang.Of("how many clients watch the permits?", "有几个客户端监听许可？"),
@@ -105,17 +105,17 @@ var semaphoreProperties = []*property.Property{
 			s.inside("B")
 			line := s.outside("C", "D", "E", "F")
 			for _, t := range line {
-				s.stillStands(t, "two are inside") // the arrivals behind it have had their effect
+				s.stillStands(t, "two permits are taken") // the arrivals behind it have had their effect
 			}
 			count := s.Count(line[2:]...) // D, the next in line, moves up
 			s.leaves(a)
 			s.succeeds(line[0])
 			n := count().Notifications
-			s.FailsIf(n > 0, "one release let C in, and sent %d notifications to E and F, far back in the line", n)
-			s.Holds("one release let C in, and sent 0 notifications to E and F, far back in the line")
+			s.FailsIf(n > 0, "one release let C in, and sent %d notifications to E and F, far back in the queue", n)
+			s.Holds("one release let C in, and sent 0 notifications to E and F, far back in the queue")
 		}),
 	asked(lang.Of("giving up leaves nothing behind", "放弃等待后不留残余"),
-		lang.Of("ctx has ended: what have you put into ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
+		lang.Of("ctx has ended: what have you created in ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
 		func(s story) {
 			s.inside("A")
 			b := s.inside("B")
@@ -123,9 +123,9 @@ var semaphoreProperties = []*property.Property{
 			for _, t := range line[:2] {
 				s.GaveUp(t.Member, t.Cancel(), context.Canceled)
 			}
-			s.stillStands(line[2], "two are inside")
+			s.stillStands(line[2], "two permits are taken")
 			s.leaves(b)
 			s.succeeds(line[2])
-			s.Holds("C and D gave up and left nothing, and E was let in")
+			s.Holds("C and D gave up and left nothing, and E got a permit")
 		}),
 }

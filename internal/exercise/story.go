@@ -27,7 +27,7 @@ func (s story) enters(m *zktest.Member, why string) *zktest.Turn {
 
 // succeeds returns once the call has come back without an error.
 func (s story) succeeds(t *zktest.Turn) {
-	s.FailsIf(t.Err() != nil, "%s was told: %v", t.Name, t.Err())
+	s.FailsIf(t.Err() != nil, "%s got an error: %v", t.Name, t.Err())
 }
 
 // stands brings a member that has to wait.
@@ -43,16 +43,16 @@ func (s story) stillStands(t *zktest.Turn, because string, args ...any) {
 	why := fmt.Sprintf(because, args...)
 	switch t.StillWaits() {
 	case zktest.Returned:
-		s.FailsIf(t.Err() != nil, "%s, and %s was told: %v", why, t.Name, t.Err())
-		s.Fails("%s, and %s was let in", why, t.Name)
+		s.FailsIf(t.Err() != nil, "%s, and %s got an error: %v", why, t.Name, t.Err())
+		s.Fails("%s, and %s got in", why, t.Name)
 	case zktest.Polling:
-		s.Fails("%s, and %s asks again and again", why, t.Name)
+		s.Fails("%s, and %s polls", why, t.Name)
 	}
 }
 
 // leaves gives back what the call has got.
 func (s story) leaves(t *zktest.Turn) {
 	if err := t.Unlock(); err != nil {
-		s.Fails("%s gave it back, and was told: %v", t.Name, err)
+		s.Fails("%s released, and got an error: %v", t.Name, err)
 	}
 }

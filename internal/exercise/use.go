@@ -18,11 +18,11 @@ const canBeUsed = "it can be locked and unlocked"
 var (
 	whatError = lang.Text{EN: "what does this error mean?", ZH: "这个错误是什么意思？"}
 	whichCall = lang.Text{
-		EN: "which call is it, and what does it wait for?",
+		EN: "which call waits, and for what?",
 		ZH: "是哪个调用？它在等什么？",
 	}
 	whatLockWaitsFor = lang.Text{
-		EN: "what does Lock wait for, when nobody else is there?",
+		EN: "what does Lock wait for, when there is no other client?",
 		ZH: "没有别人时，Lock 在等什么？",
 	}
 	whatUnlockWaitsFor = lang.Text{
@@ -30,15 +30,15 @@ var (
 		ZH: "Unlock 在等什么？",
 	}
 	whichZnode = lang.Text{
-		EN: "which znode has to go, so that the lock is free, and who deletes it?",
+		EN: "which znode must be deleted so that the lock is free, and what deletes it?",
 		ZH: "哪个 znode 没了，锁才空闲？由谁删掉它？",
 	}
 	whoTellsB = lang.Text{
-		EN: "who is to tell B that its turn has come, and what does B do then?",
+		EN: "what notifies B that it is its turn, and what does B do then?",
 		ZH: "由谁通知 B 轮到它了？B 接着做什么？",
 	}
 	whatMakesBRest = lang.Text{
-		EN: "what makes B rest between two requests, and what ends its rest?",
+		EN: "what makes B pause between two requests, and what ends the pause?",
 		ZH: "什么让 B 在两个请求之间停一停？什么让它不再停？",
 	}
 )
@@ -95,10 +95,10 @@ func (u *usage) tell(lock property.Subject) {
 	first := a.Start()
 	if !u.comes(first.Returned) {
 		u.fails(whatLockWaitsFor,
-			"nobody held the lock, A called Lock, and it does not come back; A sent %d requests", requests(a, 0))
+			"nobody held the lock, A called Lock, and it does not return; A sent %d requests", requests(a, 0))
 	}
 	if err := first.Err(); err != nil {
-		u.fails(whatError, "nobody held the lock, and A's Lock answered: %v", err)
+		u.fails(whatError, "nobody held the lock, and A's Lock returned: %v", err)
 	}
 	mark := b.Tap.Mark()
 	second := b.Start()
@@ -111,20 +111,20 @@ func (u *usage) tell(lock property.Subject) {
 	mark = b.Tap.Mark()
 	released := u.Go(a.Client, func(context.Context) error { return first.Unlock() })
 	if !u.comes(released.Returned) {
-		u.fails(whatUnlockWaitsFor, "A held the lock and called Unlock, which does not come back")
+		u.fails(whatUnlockWaitsFor, "A held the lock and called Unlock, which does not return")
 	}
 	if err := released.Err(); err != nil {
-		u.fails(whatError, "A held the lock, and its Unlock answered: %v", err)
+		u.fails(whatError, "A held the lock, and its Unlock returned: %v", err)
 	}
 	if u.comes(second.Returned) {
-		u.Holds("A locked, B waited, A unlocked, and B was let in")
+		u.Holds("A locked, B waited, A unlocked, and B got the lock")
 	}
 	for _, znode := range a.Tap.Done(wiretap.Create) {
 		session, there := u.Owner(znode)
 		isDirectory := session == 0 && !lock.Znode
 		if there && !isDirectory {
 			u.fails(whichZnode,
-				"A's Unlock said that all was well, and its znode is still there: %s", znode)
+				"A's Unlock returned nil, and its znode still exists: %s", znode)
 		}
 	}
 	u.fails(whoTellsB,
@@ -143,7 +143,7 @@ func (u *usage) rests(waiting *zktest.Turn, mark int) {
 	}
 	if spins() {
 		u.fails(whatMakesBRest,
-			"A held the lock, and B sent more than %d requests in %v, without a rest between them", tooMany, look)
+			"A held the lock, and B sent more than %d requests in %v, without a pause between them", tooMany, look)
 	}
 }
 

@@ -17,16 +17,16 @@ func TestAnAccidentIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	server, err := zktest.Shared()
 	require.NoError(t, err)
-	story := New(lang.Text{EN: "nobody is let in beside A"}, lang.Text{}, lang.Text{}, func(s *Story) {
+	story := New(lang.Text{EN: "nobody gets the lock beside A"}, lang.Text{}, lang.Text{}, func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		a.Acquire()
 		waiting := s.queue(b)[0]
 		s.EndSession(a.Client)
 		waiting.Acquired()
-		s.Fails("B was let in beside A")
+		s.Fails("B got the lock beside A")
 	})
 	r := Check(server, Over("step 4", predecessorwatch.New), story)
 	assert.Equal(t, Stuck, r.Verdict, r.Evidence)
-	assert.Contains(t, r.Evidence, "nobody had asked for that; then B was let in beside A")
+	assert.Contains(t, r.Evidence, "which the story had not asked for; then B got the lock beside A")
 	assert.Contains(t, r.Asked, "A: create /lock, create /lock/lock-, getChildren /lock; B: ")
 }

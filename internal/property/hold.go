@@ -10,7 +10,7 @@ import (
 // A holds the lock and locks again, and releases twice.
 var LocksAgain = New(
 	text("the holder may lock again", "持有者可以再次加锁"),
-	text("a function that locks, called from one that has locked, waits for itself",
+	text("a function that holds the lock calls one that takes it, and waits for itself",
 		"持锁的函数调用了另一个要加锁的函数，结果自己等自己"),
 	text("how can Lock tell that the caller is the holder?", "Lock 怎样看出调用者就是持有者？"),
 	func(s *Story) {
@@ -18,7 +18,7 @@ var LocksAgain = New(
 		first := a.Acquire()
 		second := first.StartIn(first.Context())
 		s.FailsIf(second.Waits() != zktest.Returned, "A holds the lock and waits for it: %v", s.left(a))
-		s.FailsIf(second.Err() != nil, "A holds the lock, and its second Lock answered: %v", second.Err())
+		s.FailsIf(second.Err() != nil, "A holds the lock, and its second Lock returned: %v", second.Err())
 		if a.HasHolds() { // another lock inside is no re-entry
 			other := s.JoinAs("C", Seat{Path: s.path + "-other"})
 			inside := other.StartIn(first.Context())
@@ -26,23 +26,23 @@ var LocksAgain = New(
 			names := other.Queue()
 			s.FailsIf(
 				len(names) != 1,
-				"inside the hold of one lock another one was locked, and that one's queue is %v",
+				"with the hold of one lock another one was taken, and that one's queue is %v",
 				names,
 			)
 			inside.Release()
 		}
 		waiting := s.queue(b)[0]
 		second.Release()
-		s.mustWait(waiting, waiting.StillWaits(), "saw A release once of two times")
+		s.mustWait(waiting, waiting.StillWaits(), "saw A release once of twice")
 		first.Release()
 		waiting.Acquired()
-		s.Holds("A locked twice with one znode, and B was let in after the second release")
+		s.Holds("A locked twice with one znode, and B got the lock after the second release")
 	})
 
 // One goroutine of A holds, somebody deletes its znode, and another one gets the same lock. Both unlock.
 var LostApart = New(
 	text("a lost hold takes nothing from the next", "已丢失的持有不影响下一个持有"),
-	text("the next holder could not unlock, and its znode would bar everybody",
+	text("the next holder could not unlock, and its znode would block everyone",
 		"下一个持有者会无法解锁，它的 znode 会把所有人挡在外面"),
 	text("to what do the count and the znode belong: to the lock, or to a hold?", "计数和 znode 属于谁：锁，还是一次持有？"),
 	func(s *Story) {
@@ -58,15 +58,15 @@ var LostApart = New(
 		lost := first.Unlock()
 		s.mustWait(waiting, waiting.StillWaits(), "saw A unlock the hold that it had lost")
 		err := second.Unlock()
-		s.FailsIf(err != nil, "A's first hold was lost, and to unlock it answered %v; to unlock the second: %v", lost, err)
+		s.FailsIf(err != nil, "A's first hold was lost, and its Unlock returned %v; the Unlock of the second: %v", lost, err)
 		s.letIn(waiting, "A has unlocked both of its holds, of which one was lost")
-		s.Holds("A's first hold was lost, and its Unlock said %q; the second was released", lost)
+		s.Holds("A's first hold was lost, and its Unlock returned %q; the second was released", lost)
 	})
 
 // A holds the lock and is cut off. By the time that B is let in, A must know.
 var ToldOfLoss = New(
-	text("the holder is told when its connection is lost", "连接断开时会通知持有者"),
-	text("a holder whose session is gone goes on writing beside the next one",
+	text("the holder learns that its connection is lost", "连接断开时会通知持有者"),
+	text("a holder whose session has ended goes on writing beside the next holder",
 		"会话已经失效的持有者还在写，而下一个持有者也在写"),
 	text("what does the client know, and when, while it cannot reach the server?",
 		"客户端连不上服务器时，它知道什么？什么时候知道？"),
@@ -79,15 +79,15 @@ var ToldOfLoss = New(
 		a.Crash()
 		if !a.HasHolds() {
 			s.AwaitExpiry(a.Client)
-			s.Fails("session %#x of A has expired, and nothing can tell A, which is still inside", a.ID)
+			s.Fails("session %#x of A has expired, and nothing notifies A, which still works as the holder", a.ID)
 		}
 		waiting.Acquired()
-		s.FailsIf(held.Context().Err() == nil, "session %#x of A has expired and B holds the lock: A has not been told", a.ID)
+		s.FailsIf(held.Context().Err() == nil, "session %#x of A has expired and B holds the lock: A does not know", a.ID)
 		s.FailsIf(
 			earlier.Context().Err() == nil,
-			"A was told of its loss, but the context of an earlier hold goes on after Unlock",
+			"A learned of its loss, but the context of an earlier hold did not end at Unlock",
 		)
-		s.Holds("A was cut off, and knew it before B was let in")
+		s.Holds("A was cut off, and knew it before B got the lock")
 	})
 
 // A and B take turns, and one turn is in a process of its own; between two turns the directory is

@@ -17,7 +17,7 @@ import (
 // A holds the lock and crashes. B must get it when A's session has expired.
 var CrashFrees = New(
 	text("a crashed holder's lock is free again", "持有者崩溃后锁会释放"),
-	text("a process that dies inside the lock would lock everybody out for ever",
+	text("a process that crashes while it holds the lock would lock everyone else out forever",
 		"进程若在持锁时崩溃，其他人就永远进不来了"),
 	text("who deletes the holder's znode when the holder cannot?", "持有者自己删不了 znode 时，由谁来删？"),
 	func(s *Story) {
@@ -27,29 +27,29 @@ var CrashFrees = New(
 		a.Crash()
 		s.AwaitExpiry(a.Client)
 		s.FailsIf(waiting.StillWaits() != zktest.Returned,
-			"the session of A is gone, its znode is not, and B waits: %v", s.left(a))
+			"A's session has ended, its znode still exists, and B waits: %v", s.left(a))
 		waiting.Acquired()
-		s.Holds("A's session expired, and B was let in")
+		s.Holds("A's session expired, and B got the lock")
 	})
 
 // A holds the lock, B waits, C waits behind B. B crashes, and C must wait on.
 var WaiterCrash = New(
 	text("a waiter's crash lets nobody in", "等待者崩溃不会误放行"),
-	text("whoever waited behind it would take its death for a release", "排在它后面的人会把它的死亡当成释放"),
+	text("the client behind it would take its crash for a release", "排在它后面的人会把它的死亡当成释放"),
 	text("you were woken: does that mean that it is your turn?", "你被唤醒了：这就说明轮到你了吗？"),
 	func(s *Story) {
 		a, b, c := s.Join("A"), s.JoinMortal("B"), s.Join("C")
 		held := a.Acquire()
 		waiting := s.queue(b, c)[1]
 		if len(s.left(b)) == 0 {
-			s.void("a waiter has no znode that could go")
+			s.void("a waiter has no znode that could be deleted")
 		}
 		b.Crash()
 		s.AwaitExpiry(b.Client)
-		s.mustWait(waiting, waiting.StillWaits(), "saw the waiter B die")
+		s.mustWait(waiting, waiting.StillWaits(), "saw the waiter B crash")
 		held.Release()
 		waiting.Acquired()
-		s.Holds("B died in the queue; C waited on, and was served after A's release")
+		s.Holds("B crashed in the queue; C waited on, and got the lock after A's release")
 	})
 
 // A holds the lock. B is cancelled while it waits, D runs into its deadline,
@@ -57,8 +57,8 @@ var WaiterCrash = New(
 // there, and F is cancelled while its create is on its way, and then while its list is.
 var GivingUp = New(
 	text("giving up leaves nothing behind", "放弃等待后不留残余"),
-	text("everyone behind would wait for a client that is no longer there", "排在后面的人都在等一个已经不在的客户端"),
-	text("the context has ended: what have you put into ZooKeeper by now, and who takes it out?",
+	text("every client behind it would wait for one that has given up", "排在后面的人都在等一个已经不在的客户端"),
+	text("the context has ended: what have you created in ZooKeeper by now, and what deletes it?",
 		"context 已经结束：到这时你在 ZooKeeper 里放了什么？由谁清掉？"),
 	func(s *Story) {
 		a, b, c, d, e := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D"), s.Join("E")
@@ -106,16 +106,16 @@ var GivingUp = New(
 				s.GaveUp(f, caught.Err(), context.Canceled)
 			}
 		}
-		s.Holds("four gave up, each was told so, and left nothing; the next in line was served")
+		s.Holds("four clients gave up, and left nothing; the next in the queue got the lock")
 	})
 
 // A holds, B waits. B gives up while no server can be reached. Then B's line is back, in the same session,
 // and A releases. C must get the lock.
 var GivesUpCutOff = New(
 	text("giving up while cut off leaves nothing behind", "断线期间放弃等待，也不留残余"),
-	text("the session outlives the cut, and so does a znode that nobody waits with: it bars the lock for everybody",
+	text("the session survives the disconnect, and so does a znode that no client uses: it blocks the lock",
 		"会话熬过了断线，没有人在等的 znode 也跟着留了下来，把锁堵死"),
-	text("the delete could not reach a server: who sends it again, and until when?",
+	text("the delete could not reach a server: what sends it again, and until when?",
 		"delete 没能送到服务器：由谁再发？发到什么时候为止？"),
 	func(s *Story) {
 		var dials atomic.Int64
@@ -136,28 +136,28 @@ var GivesUpCutOff = New(
 		b.Tap.Restore()
 		s.Await("B to be back", func() bool { return b.State() == zk.StateHasSession })
 		s.FailsIf(!s.Soon(waiting.Returned), "B gave up while it was cut off, is back, and its Lock does not return")
-		s.FailsIf(waiting.Err() == nil, "B gave up while it was cut off and A held the lock, and B was let in beside A")
+		s.FailsIf(waiting.Err() == nil, "B gave up while it was cut off and A held the lock, and B got the lock as well")
 		s.FailsIf(!s.Soon(func() bool { return len(s.left(b)) == 0 }),
-			"B gave up while it was cut off: its Lock answered %v; B is back, and has left %v",
+			"B gave up while it was cut off: its Lock returned %v; B is back, and has left %v",
 			waiting.Err(), s.left(b))
 		held.Release()
 		s.letIn(c.Start(), "B gave up while it was cut off, and A has released")
-		s.Holds("B gave up while it was cut off, and was told %q; back again, it left nothing, and C was let in", waiting.Err())
+		s.Holds("B gave up while it was cut off, and Lock returned %q; B is back, has left nothing, and C got the lock", waiting.Err())
 	})
 
 // GaveUp fails the story unless the client was told why its Lock ended, and
 // has left nothing behind.
 func (s *Story) GaveUp(c *zktest.Member, err, why error) {
-	s.FailsIf(!errors.Is(err, why), "%s gave up, and its Lock answered %v instead of %q", c.Name, err, why)
+	s.FailsIf(!errors.Is(err, why), "%s gave up, and its Lock returned %v instead of %q", c.Name, err, why)
 	isGone := s.Soon(func() bool { return len(s.left(c)) == 0 }) // a lock may clean up in the background
 	s.FailsIf(!isGone, "%s gave up, and left %v behind", c.Name, s.left(c))
 }
 
 // A holds. B's list is not answered, and B gives up: the answer comes later.
 var GivesUpAtOnce = New(
-	text("who gives up need not wait for an answer", "放弃等待不必等响应"),
-	text("a caller with a deadline would hang for as long as the line is down", "设了截止时间的调用者会一直挂到网络恢复"),
-	text("the context has ended while a request is on its way: who waits for the answer?",
+	text("a client that gives up need not wait for a reply", "放弃等待不必等响应"),
+	text("a caller with a deadline would hang while the connection is down", "设了截止时间的调用者会一直挂到网络恢复"),
+	text("the context has ended while a request is on its way: which goroutine waits for the reply?",
 		"请求还在路上，context 已经结束：由谁来等响应？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -166,7 +166,7 @@ var GivesUpAtOnce = New(
 			slow := b.Tap.HoldReply(op, 1)
 			waiting := b.Start()
 			s.Await(
-				fmt.Sprintf("the answer to B's %v to be held up", op),
+				fmt.Sprintf("the reply to B's %v to be held up", op),
 				func() bool { return comesToAStop(waiting, slow, 0) },
 			)
 			waiting.GiveUp()
@@ -174,13 +174,13 @@ var GivesUpAtOnce = New(
 			slow.Let()
 			s.FailsIf(
 				!atOnce,
-				"B gave up while the answer to its %v was on its way, and its Lock did not return before it had come",
+				"B gave up while the reply to its %v was on its way, and its Lock did not return before the reply arrived",
 				op,
 			)
 			s.GaveUp(b, waiting.Err(), context.Canceled)
 		}
 		s.Holds(
-			"B gave up while its create, and then its list, was not answered: it was told at once, and nothing was left",
+			"B gave up while its create, and then its list, was not answered: Lock returned at once, and nothing was left",
 		)
 	})
 
@@ -188,9 +188,9 @@ var GivesUpAtOnce = New(
 // its Lock answers an error, it must have left the queue.
 var FailsClean = New(
 	text("an error in the wait leaves nothing behind", "等待出错后不留残余"),
-	text("the znode of a caller who was told of an error would become the first, and hold the lock for nobody",
+	text("the caller got an error, but its znode would become the first in the queue and block everyone",
 		"调用者已经得到错误，它的 znode 却会排到最前，没有人在用锁，锁却被占着"),
-	text("a request of the wait has failed: what have you put into ZooKeeper by now?",
+	text("a request of the wait has failed: what have you created in ZooKeeper by now?",
 		"等待中的一个请求失败了：到这时你在 ZooKeeper 里放了什么？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -207,22 +207,22 @@ var FailsClean = New(
 				told = append(told, "and waited on")
 				_ = s.givesUp(waiting, "B waited on after a broken line")
 			} else {
-				s.FailsIf(waiting.Err() == nil, "B's line broke at its %v while A held the lock, and B was let in beside it", op)
-				told = append(told, fmt.Sprintf("and was told %q", waiting.Err()))
+				s.FailsIf(waiting.Err() == nil, "B's connection broke at its %v while A held the lock, and B got the lock as well", op)
+				told = append(told, fmt.Sprintf("and its Lock returned %q", waiting.Err()))
 			}
 			s.FailsIf(!s.Soon(func() bool { return len(s.left(b)) == 0 }),
-				"B's line broke at its %v, its Lock answered %v, and left %v", op, waiting.Err(), s.left(b))
+				"B's connection broke at its %v, its Lock returned %v, and left %v", op, waiting.Err(), s.left(b))
 			b.Tap.Restore()
 		}
 		held.Release()
 		s.letIn(s.Join("C").Start(), "A has released, and B has given up")
-		s.Holds("B's line broke at its list, %s; at its read, %s; nothing was left", told[0], told[1])
+		s.Holds("B's connection broke at its list, %s; at its read, %s; nothing was left", told[0], told[1])
 	})
 
 // A holds, B waits, C waits behind B. Somebody deletes B's znode, and A releases.
 var NotBeside = New(
-	text("a waiter whose znode was deleted is not let in beside another", "znode 被删的等待者，不会在别人持锁时拿到锁"),
-	text("it stands nowhere in the queue, and takes an empty place before it for its turn",
+	text("a waiter whose znode was deleted does not get the lock beside the holder", "znode 被删的等待者，不会在别人持锁时拿到锁"),
+	text("it has no place in the queue, finds no predecessor, and takes that for its turn",
 		"它已不在队列里，却把前面没有人当成轮到自己"),
 	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),
 	func(s *Story) {
@@ -231,34 +231,34 @@ var NotBeside = New(
 		turns := s.queue(b, c)
 		znodes := s.left(b)
 		if len(znodes) == 0 {
-			s.void("a waiter has no znode that could go")
+			s.void("a waiter has no znode that could be deleted")
 		}
 		s.deletes(znodes[0])
 		s.mustWait(turns[1], turns[1].StillWaits(), "saw the znode before its own deleted")
-		s.FailsIf(turns[0].Returned() && turns[0].Err() == nil, "B's znode was deleted, and B was let in beside A")
+		s.FailsIf(turns[0].Returned() && turns[0].Err() == nil, "B's znode was deleted, and B got the lock while A held it")
 		held.Release()
 		s.letIn(turns[1], "A released, and C is the next")
 		s.FailsIf(!s.Soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
-			"B's znode was deleted, and B neither says so nor queues again; it has asked %s", turns[0].LastAsked())
+			"B's znode was deleted, and B neither returns an error nor queues again; it has asked %s", turns[0].LastAsked())
 		if !turns[0].Returned() {
 			s.mustWait(turns[0], turns[0].StillWaits(), "had lost its znode")
 			turns[1].Release()
 			s.letIn(turns[0], "C released, and B has queued again")
-			s.Holds("somebody deleted B's znode; B queued again, and was let in after C")
+			s.Holds("somebody deleted B's znode; B queued again, and got the lock after C")
 		}
 		s.FailsIf(
 			turns[0].Err() == nil,
-			"somebody deleted B's znode, C was let in, and B was let in beside it; the queue: %v",
+			"somebody deleted B's znode, C got the lock, and B got it as well; the queue: %v",
 			s.Names(s.dir),
 		)
-		s.Holds("somebody deleted B's znode; B was told %q", turns[0].Err())
+		s.Holds("somebody deleted B's znode; B's Lock returned %q", turns[0].Err())
 	})
 
 // A holds, B waits, and B's session expires.
 var LostWhileWaiting = New(
-	text("a waiter whose session expires says so or queues again", "会话过期的等待者会报错或重新排队"),
-	text("its znode and its watch are gone, and it would wait for ever", "它的 znode 和监听器都没了，会永远等下去"),
-	text("the session has ended: what wakes the waiter now, and what does its Lock answer?",
+	text("a waiter whose session expires returns an error or queues again", "会话过期的等待者会报错或重新排队"),
+	text("its znode and its watch no longer exist, and it would wait forever", "它的 znode 和监听器都没了，会永远等下去"),
+	text("the session has ended: what wakes the waiter now, and what does its Lock return?",
 		"会话已经结束：现在由什么唤醒等待者？它的 Lock 响应什么？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.JoinMortal("B")
@@ -277,7 +277,7 @@ var LostWhileWaiting = New(
 		}
 		s.FailsIf(
 			!s.Soon(func() bool { return waiting.Returned() || queuesAgain() }),
-			"B's session expired while it waited, and B neither says so nor queues again; it has asked %s",
+			"B's session expired while it waited, and B neither returns an error nor queues again; it has asked %s",
 			waiting.LastAsked(),
 		)
 		if waiting.Returned() {
@@ -298,22 +298,22 @@ var LostWhileWaiting = New(
 // saysSo ends the story of B, whose session expired while it waited, and whose Lock has come back. A
 // lock without holds knows no other session than the one that it had: it may answer any error.
 func (s *Story) saysSo(b *zktest.Member, err error) {
-	s.FailsIf(err == nil, "B's session expired while it waited, A holds the lock, and B was let in beside it")
+	s.FailsIf(err == nil, "B's session expired while it waited, A holds the lock, and B got it as well")
 	s.FailsIf(
 		b.HasHolds(),
-		"B's session expired while it waited, the client has another one, and B's Lock answered: %v; it has to queue up again",
+		"B's session expired while it waited, the client has another one, and B's Lock returned: %v; it has to queue up again",
 		err,
 	)
 	left := s.left(b)
-	s.FailsIf(len(left) > 0, "B's session expired while it waited, B was told, and left %v", left)
-	s.Holds("B's session expired while it waited: its Lock answered %q, and nothing was left", err)
+	s.FailsIf(len(left) > 0, "B's session expired while it waited, its Lock returned an error, and left %v", left)
+	s.Holds("B's session expired while it waited: its Lock returned %q, and nothing was left", err)
 }
 
 // A holds, and B tries. Then the lock is free, and B tries again, and then locks. The context
 // of each call ends when the call has come back.
 var Tries = New(
-	text("a try waits for nobody, and leaves nothing", "尝试加锁不等别人，也不留残余"),
-	text("who may not wait would wait, or would block the queue with a znode of nobody",
+	text("TryLock does not wait, and leaves nothing behind", "尝试加锁不等别人，也不留残余"),
+	text("a caller that must not wait would wait, or would leave a znode that blocks the queue",
 		"不能等的人会等下去，或者留下一个没有主人的 znode 堵住队列"),
 	text("the context that was given to TryLock ends: what ends with it, and what must not?",
 		"交给 TryLock 的 context 结束了：什么随之结束？什么不该结束？"),
@@ -325,7 +325,7 @@ var Tries = New(
 		held := a.Acquire()
 		try := b.Call(b.TryLock)
 		s.FailsIf(!s.Soon(try.Returned), "A holds the lock, and B's TryLock does not return")
-		s.FailsIf(try.Err() == nil, "A holds the lock, and B's TryLock was let in beside it")
+		s.FailsIf(try.Err() == nil, "A holds the lock, and B's TryLock got the lock as well")
 		s.FailsIf(
 			!s.Soon(func() bool { return len(s.left(b)) == 0 }),
 			"A holds the lock, and B's TryLock has left %v",
@@ -348,16 +348,16 @@ var Tries = New(
 				name, context.Cause(t.Context()))
 			t.Release()
 		}
-		s.Holds("a try behind A answered %q and left nothing; a try on the free lock got it, and kept it when its context ended",
+		s.Holds("TryLock behind A returned %q and left nothing; on the free lock it got the lock, and kept it when its context ended",
 			try.Err())
 	})
 
 // A holds, and B tries. B's delete is lost on its way to the server.
 var TryLost = New(
-	text("a try whose delete is lost leaves nothing behind", "尝试失败时即使 delete 丢失也不留残余"),
-	text("the znode of a caller who went on without the lock would become the first, and block it",
+	text("TryLock leaves nothing behind when its delete is lost", "尝试失败时即使 delete 丢失也不留残余"),
+	text("the caller goes on without the lock, but its znode would become the first in the queue and block everyone",
 		"调用者没有拿到锁就走了，它的 znode 却会排到最前，把锁堵住"),
-	text("TryLock has said that the lock is held: who goes on until the znode is gone?",
+	text("TryLock has returned ErrLocked: what keeps trying until the znode is deleted?",
 		"TryLock 已经说锁被别人持有：由谁继续，直到 znode 删掉？"),
 	func(s *Story) {
 		a, b := s.writerAs("A", Seat{}), s.Join("B")
@@ -367,17 +367,17 @@ var TryLost = New(
 		held := a.Acquire()
 		lost := b.Tap.LoseRequest(wiretap.Delete, 1)
 		_, err := b.TryLock(s.Ctx)
-		s.FailsIf(err == nil, "A holds the lock, and B's TryLock was let in beside it")
+		s.FailsIf(err == nil, "A holds the lock, and B's TryLock got the lock as well")
 		s.FailsIf(
 			!s.Soon(func() bool { return len(s.left(b)) == 0 }),
-			"B's TryLock answered %q, its delete was lost, and it has left %v",
+			"B's TryLock returned %q, its delete was lost, and it has left %v",
 			err, s.left(b),
 		)
 		b.Tap.Restore() // a lock that looks before it creates has made no delete that could be lost
 		held.Release()
 		b.Acquire().Release()
 		if lost.IsSprung() {
-			s.Holds("B's TryLock answered %q, its delete was lost, and nothing was left", err)
+			s.Holds("B's TryLock returned %q, its delete was lost, and nothing was left", err)
 		}
-		s.Holds("B's TryLock answered %q, and has made no znode", err)
+		s.Holds("B's TryLock returned %q, and has made no znode", err)
 	})

@@ -12,10 +12,10 @@ import (
 // B holds for one more. If the machine itself stood still meanwhile, or a line broke, that was
 // no healthy line, and the story is told again, with others.
 var LongHold = New(
-	text("a long hold and a long wait come to a good end", "长时间持锁或等待都能正常结束"),
-	text("under long work the hold is lost, or the next in line is never served",
+	text("a long hold and a long wait both succeed", "长时间持锁或等待都能正常结束"),
+	text("during long work the hold is lost, or the next in the queue is never served",
 		"工作时间一长，锁就丢了，或者下一个永远等不到"),
-	text("two session time-outs have gone by: what has made the lease longer, for the holder and for the one who waits?",
+	text("two session time-outs have passed: what has extended the lease, for the holder and for the waiter?",
 		"已经过去了两个会话超时：持有者和等待者的租约各是靠什么延长的？"),
 	func(s *Story) {
 		var l longHold
@@ -42,7 +42,7 @@ var LongHold = New(
 			isBusy := l.still >= zktest.MortalTimeout/5 || accident != ""
 			s.FailsIf(!isBusy, "%s", wrong)
 		}
-		s.Fatalf("%s; but the line was not healthy: nothing at all went on for %v", wrong, l.still)
+		s.Fatalf("%s; but the connection was not healthy: nothing at all went on for %v", wrong, l.still)
 	})
 
 // longHold is one telling of that story.
@@ -62,11 +62,11 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 	mark = waiting.Tap.Mark()
 	l.goBy(1, waiting.Returned)
 	l.FailsIf(!waiting.Returned(),
-		"%s's turn came after two session time-outs; one more later it was still not in, and had sent %d requests",
+		"%s's turn came after two session time-outs; one more later it still waited, and had sent %d requests",
 		waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
 	l.FailsIf(
 		waiting.Err() != nil,
-		"%s's turn came after two session time-outs, and its Lock answered: %v",
+		"%s's turn came after two session time-outs, and its Lock returned: %v",
 		waiting.Name,
 		waiting.Err(),
 	)
@@ -79,20 +79,20 @@ func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() boo
 	passed := l.goBy(timeouts, func() bool { return lost() != nil || otherIsIn() })
 	l.FailsIf(
 		lost() != nil,
-		"the line was healthy, and %s was told of a loss after %.1f session time-outs",
+		"the connection was healthy, and %s lost the lock after %.1f session time-outs",
 		holder.Name,
 		passed,
 	)
 	l.FailsIf(
 		otherIsIn(),
-		"the line was healthy, and after %.1f session time-outs another was let in beside %s",
+		"the connection was healthy, and after %.1f session time-outs another client got the lock beside %s",
 		passed,
 		holder.Name,
 	)
 	l.mayHaveSent(holder, mark, timeouts, false)
 	if err := holder.Unlock(); err != nil {
 		l.Fails(
-			"the line was healthy, and after %d session time-outs %s's Unlock answered: %v",
+			"the connection was healthy, and after %d session time-outs %s's Unlock returned: %v",
 			timeouts,
 			holder.Name,
 			err,
@@ -127,7 +127,7 @@ func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 	if atOnce := wiretap.AtOnce(c.Tap.Since(mark)); polls {
 		l.FailsIf(
 			atOnce > n/4,
-			"%s sent %d requests in %d session time-outs, %d of them as soon as the one before was answered: it does not rest between two",
+			"%s sent %d requests in %d session time-outs, %d of them as soon as the one before was answered: it does not pause between requests",
 			c.Name,
 			n,
 			timeouts,

@@ -19,7 +19,7 @@ import (
 // witness outside the lock looks on: a znode that only one can create.
 var OneHolder = New(
 	text("one holder at a time", "同一时刻只有一个持有者"),
-	text("two holders at one time write over one another", "两个持有者同时存在，会互相覆盖对方写的数据"),
+	text("two holders at once overwrite each other's data", "两个持有者同时存在，会互相覆盖对方写的数据"),
 	text("when does Lock return, and has it seen that every other client is behind it?",
 		"Lock 什么时候返回？返回时，确认过其他客户端都排在自己后面吗？"),
 	func(s *Story) {
@@ -30,7 +30,7 @@ var OneHolder = New(
 		d.Tap.LoseReply(wiretap.GetChildren, 1) // only a lock that lists will lose it
 		lost := d.Start()
 		s.FailsIf(lost.Waits() == zktest.Returned && lost.Err() == nil,
-			"D lost its connection while A held the lock, and was let in beside it")
+			"D lost its connection while A held the lock, and got the lock as well")
 		d.Close()
 
 		held.Release()
@@ -61,7 +61,7 @@ var OneHolder = New(
 		if len(breaches) > 0 {
 			s.Fails("%s", <-breaches)
 		}
-		s.Holds("%d turns by %d clients, and never two inside at a time", turns, len(clients))
+		s.Holds("%d turns by %d clients, and never two holders at once", turns, len(clients))
 	})
 
 // contend lets members take turns, all at once. It tells how many turns they had,
@@ -94,10 +94,10 @@ func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan erro
 		for !c.Returned() {
 			before := had.Load()
 			s.FailsIf(!s.Soon(func() bool { return had.Load() > before || c.Returned() }),
-				"%d contended, had %d turns of %d, and then none of them went on; the queue: %v",
+				"%d clients contended, had %d turns of %d, and then none got the lock; the queue: %v",
 				len(members), before, rounds*len(members), s.Names(s.dir))
 		}
-		s.FailsIf(c.Err() != nil, "%d contended, and one of them was told: %v", len(members), c.Err())
+		s.FailsIf(c.Err() != nil, "%d clients contended, and one of them got an error: %v", len(members), c.Err())
 	}
 	return rounds * len(members), breaches
 }
@@ -117,7 +117,7 @@ func (s *Story) witness(c *zktest.Member) error {
 	room := s.Root + "/witness"
 	if _, err := c.Create(room, []byte(c.Name), 0, zk.WorldACL(zk.PermAll)); err != nil {
 		other, _, _ := s.Observer().Get(room)
-		return fmt.Errorf("%s held the lock and found %s inside (%w)", c.Name, other, err)
+		return fmt.Errorf("%s acquired the lock while %s held it (%w)", c.Name, other, err)
 	}
 	return c.Delete(room, -1)
 }
@@ -127,7 +127,7 @@ func (s *Story) witness(c *zktest.Member) error {
 // overtake.
 var FirstCome = New(
 	text("first come, first served", "先来先得"),
-	text("a client with a slow line could wait for ever while others come and go",
+	text("a client with a slow connection could wait forever while others are served",
 		"网络慢的客户端可能一直等下去，别人却来了又走"),
 	text("where is it written down who came first?", "谁先来的，记在哪里？"),
 	func(s *Story) {
@@ -141,14 +141,14 @@ var FirstCome = New(
 			holder.Release()
 			for _, later := range line[i+1:] {
 				s.FailsIf(later.StillWaits() == zktest.Returned,
-					"%s came before %s, and %s was served first, while a request of %s was on its way",
+					"%s arrived before %s, and %s was served first, while a request of %s was on its way",
 					next.Name, later.Name, later.Name, next.Name)
 			}
 			slow.Let()
 			next.Acquired()
 			holder = next
 		}
-		s.Holds("B, C and D came in this order and were served in it, each with a slow line when its turn came")
+		s.Holds("B, C and D arrived in this order and were served in it, each over a slow connection")
 	})
 
 // B, who holds nothing, calls Unlock while A holds the lock. In steps 5 and 6 it has
@@ -156,9 +156,9 @@ var FirstCome = New(
 // calls Unlock too late.
 var OnlyHolder = New(
 	text("another client cannot release it", "其他客户端无法释放锁"),
-	text("an Unlock too many, or too late, would let a second client in beside the holder",
+	text("an extra or late Unlock would give the lock to a second client while the holder still has it",
 		"多调一次或者晚调一次 Unlock，就会让第二个客户端与持有者同时持有锁"),
-	text("how does Unlock know that what it deletes is its own?", "Unlock 怎么知道自己删的是自己的 znode？"),
+	text("how does Unlock know that the znode it deletes is its own?", "Unlock 怎么知道自己删的是自己的 znode？"),
 	func(s *Story) {
 		a, b := s.JoinMortal("A"), s.Join("B")
 		held := a.Acquire()
@@ -166,7 +166,7 @@ var OnlyHolder = New(
 			err := b.Unlock()
 			gone := b.Tap.Done(wiretap.Delete)
 			s.FailsIf(len(gone) > 0, "A held the lock, and B's Unlock deleted %v", gone)
-			s.FailsIf(err == nil, "B's Unlock said that it had released a lock that it did not hold")
+			s.FailsIf(err == nil, "B's Unlock returned nil for a lock that B did not hold")
 		}
 		waiting := s.queue(b)[0]
 		a.Crash()
@@ -180,8 +180,8 @@ var OnlyHolder = New(
 		late := held.Unlock()
 		gone := a.Tap.Done(wiretap.Delete)
 		s.FailsIf(len(gone) > 0, "A had lost the lock to B, and its late Unlock deleted %v", gone)
-		s.FailsIf(late == nil, "A had lost the lock to B, and its late Unlock said that all was well")
-		s.Holds("A had lost the lock to B, and its late Unlock deleted nothing and said %q", late)
+		s.FailsIf(late == nil, "A had lost the lock to B, and its late Unlock returned nil")
+		s.Holds("A had lost the lock to B, and its late Unlock deleted nothing and returned %q", late)
 	})
 
 // foreign are names that are no place in a queue. Some look like one: the directories of
@@ -198,7 +198,7 @@ var Unrelated = New(
 	text("unrelated znodes are no obstacle", "无关节点不影响加锁"),
 	text("another lock, or a stray znode in the directory, would block or break this one",
 		"别的锁，或目录里一个不相干的 znode，就会挡住或弄坏这把锁"),
-	text("which of the names in the list are really of this queue?", "列出的名字里，哪些真正属于这个队列？"),
+	text("which names in the list belong to this queue?", "列出的名字里，哪些真正属于这个队列？"),
 	func(s *Story) {
 		s.JoinAs("the neighbour", Seat{Path: s.path + "-too"}).Acquire()
 		a, b := s.Join("A"), s.Join("B")
@@ -226,7 +226,7 @@ var Unrelated = New(
 				"nobody holds the lock, and A waits; beside it: %v",
 				s.Names(s.path),
 			)
-			s.FailsIf(held.Err() != nil, "with foreign znodes in the directory Lock answered: %v", held.Err())
+			s.FailsIf(held.Err() != nil, "with foreign znodes in the directory Lock returned: %v", held.Err())
 		}
 		waiting := s.queue(b)[0]
 		held.Release()
@@ -237,9 +237,9 @@ var Unrelated = New(
 // A finds that the lock's parents are missing. Before A can make the second of
 // them, B has made it, and holds the lock.
 var ParentsMade = New(
-	text("missing parents are made", "缺少的父节点会创建"),
+	text("missing parents are created", "缺少的父节点会创建"),
 	text("somebody would have to prepare the server for each new lock", "每加一把新锁，都得有人先在服务器上做准备"),
-	text("the create is answered with NoNode: what is missing, and who else may be making it?",
+	text("create returns NoNode: what is missing, and who else may be creating it?",
 		"create 得到的响应是 NoNode：缺的是什么？还有谁可能正在创建它？"),
 	func(s *Story) {
 		s.path = s.Root + "/shop/locks/orders"
@@ -249,23 +249,23 @@ var ParentsMade = New(
 		zktest.AwaitChan(s.Zoo, "A to make a parent", slow.Sprung())
 		first := b.Acquire()
 		slow.Let()
-		s.mustWait(second, second.Waits(), "made the lock's parents together with B")
+		s.mustWait(second, second.Waits(), "created the lock's parents together with B")
 		first.Release()
 		second.Release()
 		below := s.Names(s.Root + "/shop")
 		s.FailsIf(
 			!slices.Equal(below, []string{"locks"}),
-			"the lock is /shop/locks/orders, and below /shop stands %v",
+			"the lock is /shop/locks/orders, and /shop has the children %v",
 			below,
 		)
-		s.Holds("two made the parents of /shop/locks/orders at once, and were let in one after the other")
+		s.Holds("two clients created the parents of /shop/locks/orders at once, and got the lock one after the other")
 	})
 
 // A locks twice. The second time all is there that the lock needs.
 var MadeOnce = New(
-	text("what is there is not made again", "已有的目录不再创建"),
-	text("a create that fails is a write, too: each Lock would cost one more", "失败的 create 也是一次写操作：每次 Lock 都会多花一次"),
-	text("when is the directory missing? Who tells you?", "目录什么时候会缺？谁会告诉你？"),
+	text("an existing directory is not created again", "已有的目录不再创建"),
+	text("a create that fails is also a write: each Lock would cost one more", "失败的 create 也是一次写操作：每次 Lock 都会多花一次"),
+	text("when is the directory missing, and which reply says so?", "目录什么时候会缺？谁会告诉你？"),
 	func(s *Story) {
 		a := s.Join("A")
 		a.Acquire().Release()
@@ -279,7 +279,7 @@ var MadeOnce = New(
 // One goroutine of A holds, and another one waits. Then eight take turns with the one lock.
 var ManyShare = New(
 	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),
-	text("two goroutines that use one lock would be inside together", "用同一把锁的两个 goroutine 会同时进入临界区"),
+	text("two goroutines that use one lock would hold it at once", "用同一把锁的两个 goroutine 会同时进入临界区"),
 	text("which of the lock's fields do two callers at once read and write?", "两个调用者会同时读写这把锁的哪些字段？"),
 	func(s *Story) {
 		a := s.Join("A")
@@ -294,22 +294,22 @@ var ManyShare = New(
 		}
 		s.FailsIf(
 			unlock.Err() != nil,
-			"one goroutine of A holds the lock, another one waits, and Unlock answered: %v",
+			"one goroutine of A holds the lock, another one waits, and Unlock returned: %v",
 			unlock.Err(),
 		)
 		s.letIn(second, "A's other goroutine released")
 		second.Release()
 		const goroutines = 8
 		turns, breaches := s.contend(slices.Repeat([]*zktest.Member{a}, goroutines))
-		s.FailsIf(len(breaches) > 0, "%d goroutines had %d turns with one lock, and %d times there were two inside",
+		s.FailsIf(len(breaches) > 0, "%d goroutines had %d turns with one lock, and %d times two of them held it at once",
 			goroutines, turns, len(breaches))
-		s.Holds("%d goroutines had %d turns with one lock, and never were there two inside", goroutines, turns)
+		s.Holds("%d goroutines had %d turns with one lock, and never did two of them hold it at once", goroutines, turns)
 	})
 
 // A holds, B waits, and somebody writes into their znodes. B gives up, A releases.
 var WhateverIsInIt = New(
-	text("a znode is deleted whatever is in it", "不管 znode 里写了什么都能删掉"),
-	text("a note that somebody wrote into a znode would keep it for ever", "有人往 znode 里写了点东西，它就永远删不掉了"),
+	text("a znode is deleted, whatever its data", "不管 znode 里写了什么都能删掉"),
+	text("a znode with data that somebody wrote into it would stay forever", "有人往 znode 里写了点东西，它就永远删不掉了"),
 	text("which version does the delete ask for?", "删除时要求的是哪个版本？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -325,11 +325,11 @@ var WhateverIsInIt = New(
 		err := waiting.Cancel()
 		s.FailsIf(
 			!errors.Is(err, context.Canceled),
-			"somebody wrote into the znodes; B gave up, and its Lock answered: %v",
+			"somebody wrote into the znodes; B gave up, and its Lock returned: %v",
 			err,
 		)
 		if err := held.Unlock(); err != nil {
-			s.Fails("somebody wrote into the znodes, and A's Unlock answered: %v", err)
+			s.Fails("somebody wrote into the znodes, and A's Unlock returned: %v", err)
 		}
 		for _, znode := range written {
 			s.gone(znode, "somebody wrote into it")
@@ -347,8 +347,8 @@ func (s *Story) gone(znode, why string) {
 }
 
 var UnlockTooMany = New(
-	text("an unlock without the lock says so", "没有锁却调用 Unlock 会报错"),
-	text("a caller that releases what it does not hold would not know of its mistake",
+	text("Unlock without the lock returns an error", "没有锁却调用 Unlock 会报错"),
+	text("a caller that releases a lock it does not hold would not learn of its mistake",
 		"释放自己并不持有的锁，调用者不会知道自己错了"),
 	text("how does Unlock know that the lock is held? And does its error name the lock, as failed does?",
 		"Unlock 怎么知道锁正被持有？它的错误里写明是哪把锁了吗（见 failed）？"),
@@ -360,14 +360,14 @@ var UnlockTooMany = New(
 		turn := a.Acquire()
 		turn.Release()
 		s.says("a second Unlock", turn.Unlock(), s.subject.NotHeld, a.Path)
-		s.Holds("Unlock without the lock answered %q", s.subject.NotHeld)
+		s.Holds("Unlock without the lock returned %q", s.subject.NotHeld)
 	})
 
 // A holds, and somebody deletes its znode.
 var LostTold = New(
-	text("unlock says that the lock was lost", "Unlock 会说锁已丢失"),
-	text("the caller would believe that nobody else has been inside", "调用者会以为没有别人进来过"),
-	text("the delete is answered with NoNode: who has deleted your znode, and since when?",
+	text("Unlock reports that the lock was lost", "Unlock 会说锁已丢失"),
+	text("the caller would believe that no other client has held the lock meanwhile", "调用者会以为没有别人进来过"),
+	text("delete returns NoNode: who deleted your znode, and when?",
 		"删除得到的响应是 NoNode：是谁删了你的 znode？什么时候删的？"),
 	func(s *Story) {
 		a := s.Join("A")
@@ -378,7 +378,7 @@ var LostTold = New(
 		err := held.Unlock()
 		s.FailsIf(
 			err == nil,
-			"somebody deleted A's znode, another could be let in, and A's Unlock said that all was well",
+			"somebody deleted A's znode, so another client could get the lock, and A's Unlock returned nil",
 		)
-		s.Holds("somebody deleted A's znode, and its Unlock said %q", err)
+		s.Holds("somebody deleted A's znode, and its Unlock returned %q", err)
 	})

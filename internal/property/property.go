@@ -205,7 +205,7 @@ func (s *Story) Holds(evidence string, args ...any) { s.verdict(Yes, evidence, a
 // lock may have done right.
 func (s *Story) Fails(evidence string, args ...any) {
 	if accident := s.accident(); accident != "" {
-		s.Fatalf("%s, and nobody had asked for that; then %s", accident, fmt.Sprintf(evidence, args...))
+		s.Fatalf("%s, which the story had not asked for; then %s", accident, fmt.Sprintf(evidence, args...))
 	}
 	s.verdict(No, evidence, args)
 }
@@ -337,7 +337,7 @@ func (s *Story) mustWait(t *zktest.Turn, how zktest.Wait, what string, args ...a
 	}
 	when := fmt.Sprintf(what, args...)
 	if err := t.Err(); err != nil {
-		s.Fails("%s %s and its Lock answered: %v", t.Name, when, err)
+		s.Fails("%s %s and its Lock returned: %v", t.Name, when, err)
 	}
-	s.Fails("%s %s and was let in beside the holder; the queue: %v", t.Name, when, s.Names(s.path))
+	s.Fails("%s %s and got the lock beside the holder; the queue: %v", t.Name, when, s.Names(s.path))
 }

@@ -20,9 +20,9 @@ import (
 // is lost again at the first list that A asks for.
 var LostCreateReply = New(
 	text("a lost reply to create does no harm", "create 的响应丢失无害"),
-	text("the znode that nobody knows of stands in the line, and its own maker waits behind it",
+	text("a znode that no client knows of is in the queue, and the client that created it waits behind it",
 		"一个谁也不知道的 znode 排在队里，创建它的人自己等在它后面"),
-	text("the create has failed, or has it? How could you recognise your own znode?",
+	text("did the create fail? How could you recognise your own znode?",
 		"create 失败了吗？怎样认出自己的 znode？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -38,7 +38,7 @@ var LostCreateReply = New(
 			if attempt.Waits() == zktest.Returned && attempt.Err() != nil {
 				s.FailsIf(
 					errors.Is(attempt.Err(), zk.ErrNoNode), // it has taken the missing directory for a refusal
-					"the reply to A's create was lost%s, and A's Lock answered: %v",
+					"the reply to A's create was lost%s, and A's Lock returned: %v",
 					besides,
 					attempt.Err(),
 				)
@@ -66,7 +66,7 @@ var LostCreateReply = New(
 			attempt.Release()
 			b.Acquire().Release()
 		}
-		s.Holds("A's create was answered to nobody, three times, and A held the lock with one znode each time")
+		s.Holds("the reply to A's create was lost three times, and A held the lock with one znode each time")
 	})
 
 // The server carries out A's delete, and the reply is lost with the
@@ -77,7 +77,7 @@ var LostDeleteReply = New(
 	text("a lost reply to delete does no harm", "delete 的响应丢失无害"),
 	text("the holder does not know whether it has released the lock, or the lock is never released",
 		"持有者不知道锁有没有释放，或者锁永远没有释放"),
-	text("the delete has failed, or has it? Who goes on until it is sure?", "delete 失败了吗？由谁一直做到确定为止？"),
+	text("did the delete fail? What keeps trying until the outcome is known?", "delete 失败了吗？由谁一直做到确定为止？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest} {
@@ -87,7 +87,7 @@ var LostDeleteReply = New(
 			zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
 			if err != nil {
 				s.Fails(
-					"A's delete was carried out and the reply lost: Unlock said %q, left at the server: %v, and a second Unlock said: %v",
+					"A's delete was carried out and the reply lost: Unlock returned %q, left at the server: %v, and a second Unlock returned: %v",
 					err,
 					s.left(a),
 					held.Unlock(),
@@ -95,15 +95,15 @@ var LostDeleteReply = New(
 			}
 			b.Acquire().Release()
 		}
-		s.FailsIf(a.ID != a.SessionID(), "A got rid of the lock only with its session")
-		s.Holds("a delete without reply and a delete that was never heard: Unlock saw to both")
+		s.FailsIf(a.ID != a.SessionID(), "only the end of A's session released the lock")
+		s.Holds("one delete whose reply was lost and one that never arrived: Unlock released the lock both times")
 	})
 
 // A's delete is lost on the way to the server. If Unlock answers an error, it is called once more.
 var UnlockRepeated = New(
-	text("an unlock that failed can be called again", "失败的 Unlock 可以再调用一次"),
+	text("an Unlock that failed can be called again", "失败的 Unlock 可以再调用一次"),
 	text("the lock would stay locked until the holder's session ends", "锁会一直锁着，直到持有者的会话结束"),
-	text("the delete has failed: does the lock still know which znode it is about?",
+	text("the delete has failed: does the lock still know which znode to delete?",
 		"删除失败了：锁还记得要删的是哪个 znode 吗？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -112,19 +112,19 @@ var UnlockRepeated = New(
 		lost := a.Tap.LoseRequest(wiretap.Delete, 1)
 		err := held.Unlock()
 		calls := 1
-		s.FailsIf(!lost.IsSprung(), "A's Unlock answered %v without a delete; left by it: %v", err, s.left(a))
+		s.FailsIf(!lost.IsSprung(), "A's Unlock returned %v without a delete; left by it: %v", err, s.left(a))
 		if err != nil {
 			again := held.Unlock()
 			calls++
 			s.FailsIf(
 				again != nil,
-				"A's delete was lost, Unlock answered %q, and when it was called again: %v; left at the server: %v",
+				"A's delete was lost, Unlock returned %q, and when it was called again: %v; left at the server: %v",
 				err,
 				again,
 				s.left(a),
 			)
 		}
-		s.letIn(waiting, "A's Unlock has said that the lock is released")
+		s.letIn(waiting, "A's Unlock has returned nil")
 		s.Holds("A's delete was lost on its way: %d Unlocks released the lock", calls)
 	})
 
@@ -132,7 +132,7 @@ var UnlockRepeated = New(
 // lost: on the way to the server, and then on the way back.
 var OwnPlace = New(
 	text("a lost create takes nobody else's place", "create 丢失时不会占用别人的位置"),
-	text("two goroutines would be inside, each with the one znode of the first",
+	text("two goroutines would hold the lock at once, both with the znode of the first",
 		"两个 goroutine 会同时进入临界区，凭的都是第一个 goroutine 的那个 znode"),
 	text("you look for your znode by its name: which other calls have made znodes with such a name?",
 		"你按名字找自己的 znode：还有哪些调用也创建过这样的名字？"),
@@ -157,7 +157,7 @@ var OwnPlace = New(
 			}
 			s.FailsIf(
 				how == zktest.Returned && second.Err() == nil,
-				"one goroutine of A held the lock; another one's create was lost (the %s), and it was let in beside the first; A's znodes: %v",
+				"one goroutine of A held the lock; another one's create was lost (the %s), and it got the lock as well; A's znodes: %v",
 				what[request],
 				s.left(a),
 			)
@@ -166,15 +166,15 @@ var OwnPlace = New(
 			}
 			a.Tap.Restore() // a trap that was not sprung
 		}
-		s.Holds("a second goroutine's create was lost twice, and never was it let in beside the first")
+		s.Holds("a second goroutine's create was lost twice, and it never got the lock beside the first")
 	})
 
 // A's line breaks at its create, and then, with another A, at its list. Each time A hears that its
 // session has expired when it is back. The server deletes the znodes of the old session later. B
 // comes after that.
 var OldZnode = New(
-	text("a znode of an old session is no place in the queue", "旧会话的 znode 不算队列里的位置"),
-	text("it is deleted with the old session, and somebody else is let in beside its maker",
+	text("a znode of an old session holds no place in the queue", "旧会话的 znode 不算队列里的位置"),
+	text("the server deletes it with the old session, and another client gets the lock beside its creator",
 		"它会随旧会话一起删除，别人就会在它的主人之外进来"),
 	text("you find a znode with your name: whose session does it belong to?",
 		"你找到一个带自己名字的 znode：它属于哪个会话？"),
@@ -229,9 +229,9 @@ func (s *Story) findsItsOldZnode(a, b *zktest.Member, attempt *zktest.Turn) {
 			s.deletes(znode) // as the server does, when it ends the old session
 		}
 	}
-	s.letIn(attempt, "the old session's znode has gone, and nobody else has one")
+	s.letIn(attempt, "the old session's znode was deleted, and nobody else has one")
 	other := b.Start()
-	s.mustWait(other, other.Waits(), "came after %s, of A's old session, had gone,", strings.Join(old, " and "))
+	s.mustWait(other, other.Waits(), "arrived after %s, of A's old session, was deleted,", strings.Join(old, " and "))
 	attempt.Release()
 	other.Release()
 }
@@ -239,8 +239,8 @@ func (s *Story) findsItsOldZnode(a, b *zktest.Member, attempt *zktest.Turn) {
 // A calls Lock while its line is busy with another request, and so its create waits in the client.
 // Then A's session ends, and the client sends the create in the next one.
 var KeptCreate = New(
-	text("a create that is sent in the next session makes one place", "推迟到下一个会话才发出的 create 只占一个位置"),
-	text("its maker takes the znode for one of the old session, queues up once more, and waits for itself",
+	text("a create that is sent in the next session makes one znode", "推迟到下一个会话才发出的 create 只占一个位置"),
+	text("its creator takes the znode for one of the old session, queues up once more, and waits for itself",
 		"它的主人以为这个 znode 属于旧会话，于是再排一次队，结果等的是自己"),
 	text("in which session was the create sent? Was it the one that you had before?",
 		"create 是在哪个会话里发出的？还是你之前的那个会话吗？"),
@@ -266,7 +266,7 @@ var KeptCreate = New(
 		s.letIn(attempt, "A's create was sent in its next session, and nobody holds the lock; A's znodes: %v", s.left(a))
 		left := s.left(a)
 		if len(left) == 0 { // a busy machine
-			s.Fatalf("A got the lock in its next session, and has lost that one, too")
+			s.Fatalf("A got the lock in its next session, and has lost that session as well")
 		}
 		s.FailsIf(len(left) > 1, "A's create was sent in its next session, and A holds the lock with %d znodes: %v", len(left), left)
 		attempt.Release()
@@ -276,7 +276,7 @@ var KeptCreate = New(
 // A holds, B waits. B's line breaks at each kind of request of its wait.
 var LineBreaks = New(
 	text("a broken connection does not end the wait", "断线不会结束等待"),
-	text("each short outage would send the callers to the end of the queue, or home with an error",
+	text("each short outage would send callers to the end of the queue, or end their Lock with an error",
 		"每次短暂的故障都会让调用者排到队尾，或者带着错误返回"),
 	text("a request was not answered: is the session over, or only the connection?",
 		"请求没有得到响应：是会话结束了，还是只断了连接？"),
@@ -301,7 +301,7 @@ var LineBreaks = New(
 			if how == zktest.Returned {
 				s.FailsIf(
 					waiting.Err() != nil,
-					"B waited, its line broke at its %v, and its Lock answered: %v",
+					"B waited, its connection broke at its %v, and its Lock returned: %v",
 					op,
 					waiting.Err(),
 				)
@@ -314,7 +314,7 @@ var LineBreaks = New(
 		held.Release()
 		s.letIn(last, "A released")
 		slices.Sort(broken)
-		s.Holds("B's line broke at its %v, and B waited on", broken)
+		s.Holds("B's connection broke at its %v, and B waited on", broken)
 	})
 
 // The leader has heard of A's create, and A's line breaks. A comes back to a follower that
@@ -322,7 +322,7 @@ var LineBreaks = New(
 // and is not asked.
 var LaggingServer = onThree(New(
 	text("a server that lags does no harm", "落后的服务器无害"),
-	text("who looks for its znode there finds none, makes a second one, and waits for the first",
+	text("a client that looks for its znode there finds none, creates a second one, and waits for the first",
 		"在那里找自己的 znode 会找不到，于是再创建一个，然后等着前一个"),
 	text("the server that answers you now may know less than the one before: how do you make it catch up?",
 		"现在响应你的服务器可能不如之前那台知道得多：怎样让它赶上？"),

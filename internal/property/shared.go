@@ -10,7 +10,7 @@ import (
 // writer waits for both; the third waits for the writer.
 var Shared = New(
 	text("readers share, writers do not, nobody starves", "读者共享，写者独占，无人饿死"),
-	text("readers, who do each other no harm, wait for one another", "读者之间互不妨碍，却在互相等待"),
+	text("readers do each other no harm, and would wait for each other anyway", "读者之间互不妨碍，却在互相等待"),
 	text("whom must a reader wait for, and whom a writer?", "读者必须等谁？写者必须等谁？"),
 	func(s *Story) {
 		r1, r2, w, r3 := s.Join("reader 1"), s.Join("reader 2"), s.Join("the writer"), s.Join("reader 3")
@@ -25,7 +25,7 @@ var Shared = New(
 		second := read(r2)
 		s.FailsIf(second.Waits() != zktest.Returned, "reader 2 waits for reader 1: %v", s.Names(s.path))
 		second.Acquired()
-		s.FailsIf(r1.Reader == nil, "reader 2 was let in beside reader 1 by a lock that knows no readers")
+		s.FailsIf(r1.Reader == nil, "reader 2 got the lock while reader 1 held it, and this lock knows no readers")
 		writing := s.queue(w)[0]
 		third := read(r3)
 		s.mustWait(third, third.Waits(), "overtook a waiting writer")
@@ -42,21 +42,21 @@ var Shared = New(
 		s.mustWait(third, third.StillWaits(), "read while somebody wrote")
 		late := s.queue(s.Join("a late writer"))[0]
 		writing.Release()
-		s.letIn(third, "the writer has gone")
-		s.letIn(fourth, "the writer has gone, and reader 3 is inside; another writer waits behind it")
+		s.letIn(third, "the writer has released")
+		s.letIn(fourth, "the writer has released, and reader 3 holds the lock; another writer waits behind it")
 		third.Release()
 		s.mustWait(late, late.StillWaits(), "wrote while reader 4 read")
 		fourth.Release()
-		s.letIn(late, "both late readers have gone")
+		s.letIn(late, "both late readers have released")
 		s.Holds("two readers shared, the writer waited for both, two late readers for the writer")
 	})
 
 // A reads, and asks to write inside its read hold. It must be refused at once,
 // and go on reading. Then B writes, reads inside, and writes inside that, which is no upgrade.
 var Upgrade = New(
-	text("write inside a read hold is refused", "持有读锁时拒绝加写锁"),
-	text("two readers who ask to write would wait for each other", "两个读者都要求写锁，就会互相等待"),
-	text("two readers are inside, and both ask to write: whom does each wait for?",
+	text("a reader that asks to write is refused", "持有读锁时拒绝加写锁"),
+	text("two readers that ask to write would wait for each other", "两个读者都要求写锁，就会互相等待"),
+	text("two readers hold the lock, and both ask to write: whom does each wait for?",
 		"两个读者都持有读锁，都要求写锁：各自在等谁？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -71,10 +71,10 @@ var Upgrade = New(
 			s.Names(s.path),
 		)
 		refusal := upgrade.Err()
-		s.FailsIf(refusal == nil, "A reads, asks to write, and is let in: so would be a second reader beside it")
+		s.FailsIf(refusal == nil, "A reads, asks to write, and gets the lock: a second reader would get it as well")
 		waiting := s.queue(b)[0]
 		if err := reads.Unlock(); err != nil {
-			s.Fails("A was refused (%v), and its RUnlock answered: %v", refusal, err)
+			s.Fails("A was refused (%v), and its RUnlock returned: %v", refusal, err)
 		}
 		s.FailsIf(
 			!s.Soon(func() bool { return len(s.left(a)) == 0 }),
@@ -82,11 +82,11 @@ var Upgrade = New(
 		)
 		waiting.Acquired()
 		inside := b.Reader.StartIn(waiting.Context()) // a writer may do all that it likes
-		s.letIn(inside, "B writes, and asks to read inside its hold")
+		s.letIn(inside, "B writes, and asks to read within its hold")
 		again := b.StartIn(inside.Context())
-		s.letIn(again, "B writes, reads inside, and asks to write inside that")
+		s.letIn(again, "B writes, reads within its hold, and asks to write within that")
 		s.Holds(
-			"A read, asked to write, and was told %q; a writer waited until it had stopped reading, and wrote, read and wrote",
+			"A read, asked to write, and Lock returned %q; a writer waited until A released, and wrote, read and wrote",
 			refusal,
 		)
 	})
@@ -94,8 +94,8 @@ var Upgrade = New(
 // A writes. B and C wait to read, and B's session expires meanwhile.
 var ReaderStays = New(
 	text("a reader that queues again is a reader", "重新排队的读者仍是读者"),
-	text("after an outage readers would wait for one another", "一次故障之后，读者之间会互相等待"),
-	text("your znode has gone with its session: which kind was it?", "znode 随会话没了：它原来是哪一种？"),
+	text("after an outage readers would wait for each other", "一次故障之后，读者之间会互相等待"),
+	text("your znode was deleted with its session: which kind was it?", "znode 随会话没了：它原来是哪一种？"),
 	func(s *Story) {
 		a, b, c := s.Join("A"), s.JoinMortal("B"), s.Join("C")
 		if a.Reader == nil {
@@ -103,7 +103,7 @@ var ReaderStays = New(
 		}
 		held := a.Acquire()
 		first := b.Reader.Start()
-		s.mustWait(first, first.Waits(), "came to read while A wrote")
+		s.mustWait(first, first.Waits(), "arrived to read while A wrote")
 		b.Crash()
 		s.AwaitExpiry(b.Client)
 		b.Tap.Restore()
@@ -112,10 +112,10 @@ var ReaderStays = New(
 			"B's session expired, and B does not queue again",
 		)
 		if first.Returned() {
-			s.Fails("B's session expired while it waited to read, and its RLock answered: %v", first.Err())
+			s.Fails("B's session expired while it waited to read, and its RLock returned: %v", first.Err())
 		}
 		second := c.Reader.Start()
-		s.mustWait(second, second.Waits(), "came to read while A wrote")
+		s.mustWait(second, second.Waits(), "arrived to read while A wrote")
 		queue := slices.SortedFunc(slices.Values(b.Queue()), zktest.BySequence)
 		held.Release()
 		s.letIn(first, "A released, and B waits to read")

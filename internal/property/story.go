@@ -14,9 +14,9 @@ import (
 func (s *Story) letIn(t *zktest.Turn, because string, args ...any) {
 	why := fmt.Sprintf(because, args...)
 	if !s.Soon(t.Returned) {
-		s.Fails("%s, and %s is not let in: it has asked %s; the queue: %v", why, t.Name, t.LastAsked(), s.Names(s.dir))
+		s.Fails("%s, and %s does not get the lock: it has asked %s; the queue: %v", why, t.Name, t.LastAsked(), s.Names(s.dir))
 	}
-	s.FailsIf(t.Err() != nil, "%s, and %s's Lock answered: %v", why, t.Name, t.Err())
+	s.FailsIf(t.Err() != nil, "%s, and %s's Lock returned: %v", why, t.Name, t.Err())
 }
 
 // givesUp ends the call's context, and fails the story unless the call comes back soon.
@@ -55,9 +55,9 @@ func (s *Story) left(c *zktest.Member) []string {
 // holds all the words.
 func (s *Story) says(call string, err, want error, words ...string) {
 	isAnotherKind := want != nil && !errors.Is(err, want)
-	s.FailsIf(err == nil || isAnotherKind, "%s answered %v; wanted: %v", call, err, want)
+	s.FailsIf(err == nil || isAnotherKind, "%s returned %v; wanted: %v", call, err, want)
 	for _, word := range words {
-		s.FailsIf(!strings.Contains(err.Error(), word), "%s answered %q, which does not say %q", call, err, word)
+		s.FailsIf(!strings.Contains(err.Error(), word), "%s returned %q, which does not say %q", call, err, word)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 // plain that they ask.
 var SilentWait = New(
 	text("waiting sends no request", "等待时不发请求"),
-	text("the server works for clients that have nothing to do", "服务器在为无事可做的客户端忙碌"),
-	text("who could tell the waiter, so that it need not ask?", "谁可以通知等待者，让它不必去问？"),
+	text("the server works for clients that only wait", "服务器在为无事可做的客户端忙碌"),
+	text("who could notify the waiter, so that it need not poll?", "谁可以通知等待者，让它不必去问？"),
 	func(s *Story) {
 		const clients, pings = 5, 2
 		const plainly = 100                                    // requests
@@ -49,7 +49,7 @@ var SilentWait = New(
 // Five wait, the holder releases: how many are notified?
 var WakesOne = New(
 	text("a release wakes one", "一次释放只唤醒一个"),
-	text("all waiters wake, look, and go back to sleep, but for one: the herd",
+	text("every waiter wakes up and lists the queue, and all but one sleep again: the herd effect",
 		"所有等待者都醒来查看，除一个外又都睡下：这就是羊群效应"),
 	text("which single change must happen before it can be your turn?", "哪一个变化发生之后才可能轮到你？"),
 	func(s *Story) {
@@ -70,8 +70,8 @@ var WakesOne = New(
 // many are notified?
 var WakesOneLater = New(
 	text("when a waiter has left, a release still wakes one", "有等待者离开后，一次释放仍只唤醒一个"),
-	text("each waiter that gives up makes the herd greater again", "每有一个等待者放弃，羊群就又大一点"),
-	text("the znode before yours has gone, and it is not your turn: which one do you watch now?",
+	text("each waiter that gives up makes the herd larger again", "每有一个等待者放弃，羊群就又大一点"),
+	text("your predecessor's znode was deleted, and it is not your turn: which znode do you watch now?",
 		"你前面的 znode 没了，却还没轮到你：现在该监听哪一个？"),
 	func(s *Story) {
 		holder, waiters := s.crowd(5, zktest.SessionTimeout)
@@ -97,7 +97,7 @@ func (s *Story) wakesNoReader(holder *zktest.Turn, others []*zktest.Turn) {
 	var readers []*zktest.Turn
 	for i := range 3 {
 		reader := s.Join(fmt.Sprintf("reader %d", i+1)).Reader.Start()
-		s.mustWait(reader, reader.Waits(), "came to read behind writers who wait")
+		s.mustWait(reader, reader.Waits(), "arrived to read behind writers that wait")
 		readers = append(readers, reader)
 	}
 	count := s.Count(readers...)
@@ -124,8 +124,8 @@ func (s *Story) firstIn(waiters []*zktest.Turn) (in *zktest.Turn, others []*zkte
 // Five wait, a sixth arrives: how many are notified?
 var ArrivalWakesNobody = New(
 	text("an arrival wakes nobody", "新来者不唤醒任何人"),
-	text("a newcomer at the end of the line disturbs all who stand in it", "队尾来了一个人，却惊动了整个队列"),
-	text("does it matter to you who stands behind you?", "谁排在你后面，和你有关系吗？"),
+	text("a new client at the end of the queue wakes every waiter", "队尾来了一个人，却惊动了整个队列"),
+	text("does it matter to you which client is behind you?", "谁排在你后面，和你有关系吗？"),
 	func(s *Story) {
 		_, waiters := s.crowd(5, zktest.SessionTimeout)
 		s.needsWatches(waiters)
@@ -162,7 +162,7 @@ func (s *Story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waitin
 var NoWatchLeft = New(
 	text("no watch is left behind", "不遗留监听器"),
 	text("watches that can never fire fill the server's memory", "永远不会触发的监听器会占满服务器的内存"),
-	text("what does the read that sets the watch do when its znode is gone?",
+	text("what does the read that sets the watch do when its znode has been deleted?",
 		"设置监听器的那次读，在 znode 已经不在时会怎样？"),
 	func(s *Story) {
 		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
@@ -182,16 +182,16 @@ var NoWatchLeft = New(
 		for _, c := range []*zktest.Member{a, c} {
 			s.Barrier(c.Client)
 			left := c.Tap.Watched()
-			s.FailsIf(len(left) > 0, "all is over, and %s still has a watch at the server, on %v", c.Name, left)
+			s.FailsIf(len(left) > 0, "at the end %s still has a watch at the server, on %v", c.Name, left)
 		}
-		s.Holds("B left while C was about to watch it; all is over, and 0 watches are left")
+		s.Holds("B's znode was deleted while C was about to watch it; at the end 0 watches are left")
 	})
 
 // A holds the lock, and releases it while a request of B's is on its way: the second, the
 // third, the fourth of B's call to Lock.
 var ReleaseSeen = New(
-	text("a release is seen, whenever it comes", "释放发生在任何时刻都不会错过"),
-	text("a waiter would sleep for ever beside a free lock", "锁空着，等待者却会一直睡下去"),
+	text("no release is missed", "释放发生在任何时刻都不会错过"),
+	text("a waiter would sleep forever although the lock is free", "锁空着，等待者却会一直睡下去"),
 	text("the lock is released between two of your requests: what wakes you?", "锁在你的两个请求之间释放：什么会唤醒你？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -215,7 +215,7 @@ var ReleaseSeen = New(
 			s.letIn(waiting, "A released while B's request number %d was on its way", n)
 			waiting.Release()
 		}
-		s.Holds("A released while B's second, third and fourth request was on its way, and B was let in each time")
+		s.Holds("A released while B's second, third and fourth request was on its way, and B got the lock each time")
 	})
 
 // mustWaitUnsettled is mustWait for a call that cannot settle down.
@@ -227,9 +227,9 @@ func (s *Story) mustWaitUnsettled(t *zktest.Turn, when string) {
 
 // A holds, B waits and is cut off, and A releases. B's session lives on.
 var ReleasedWhileCutOff = New(
-	text("a release is not missed while the line is down", "断线期间的释放不会错过"),
-	text("the waiter would wait for a notification that was sent to nobody", "等待者会等一个没有发给任何人的通知"),
-	text("who sets the watch again on the new connection, and what if its znode has gone meanwhile?",
+	text("no release is missed while the connection is down", "断线期间的释放不会错过"),
+	text("the waiter would wait for a notification that was never sent to it", "等待者会等一个没有发给任何人的通知"),
+	text("what sets the watch again on the new connection, and what if its znode was deleted meanwhile?",
 		"在新连接上由谁重新设置监听器？要是那个 znode 这时已经没了呢？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -240,16 +240,16 @@ var ReleasedWhileCutOff = New(
 		held.Release()
 		b.Tap.Restore()
 		waiting.Acquired()
-		s.FailsIf(b.SessionID() != b.ID, "B was let in, with session %#x in place of %#x", b.SessionID(), b.ID)
-		s.Holds("A released while B's line was down, and B was let in when it was back")
+		s.FailsIf(b.SessionID() != b.ID, "B got the lock, with session %#x in place of %#x", b.SessionID(), b.ID)
+		s.Holds("A released while B was disconnected, and B got the lock when it was back")
 	})
 
 // A has held the lock, and has released it.
 var QuietAfter = New(
-	text("who holds nothing sends nothing", "不持锁就不发请求"),
-	text("a process that was done with its locks long ago would still work for them, and load the server",
+	text("a client without the lock sends nothing", "不持锁就不发请求"),
+	text("a process that released its locks long ago would still send requests for them",
 		"进程早就用完了锁，却还在为它忙，给服务器加负担"),
-	text("what have you begun for the hold, and what ends it?", "你为这次持有启动了什么？由什么来结束它？"),
+	text("what did you start for the hold, and what stops it?", "你为这次持有启动了什么？由什么来结束它？"),
 	func(s *Story) {
 		a := s.JoinMortal("A")
 		a.Acquire().Release()

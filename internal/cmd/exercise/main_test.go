@@ -28,7 +28,7 @@ func TestTheExercise(t *testing.T) {
 		"go test ./" + folder + "/step3",
 		"--- FAIL: TestLock/waiting_sends_no_request",
 		"✗ seen: 5 waiters sent ",
-		"ask yourself: who could tell the waiter, so that it need not ask?",
+		"ask yourself: who could notify the waiter, so that it need not poll?",
 		"more: make hint STEP=3, and step03_children_watch/README.md",
 		"1 of 23 properties hold",
 	} {
@@ -54,11 +54,11 @@ func TestTheExercise(t *testing.T) {
 	save(strings.Replace(sleepsOn, "names, _, changed, err", "names, _, _, err", 1))
 	says = printed(t, func() error { return check("3") })
 	assert.Contains(t, says, "✗ seen: nobody was woken after the release")
-	assert.Contains(t, says, "ask yourself: who is to tell B that its turn has come")
+	assert.Contains(t, says, "ask yourself: what notifies B that it is its turn")
 
 	save(right)
 	says = printed(t, func() error { return check("3") })
-	assert.Contains(t, says, "your test should fail on W13, a mistake that was published")
+	assert.Contains(t, says, "your test should fail on W13, a published mistake")
 	assert.NotContains(t, says, "Well done")
 
 	tests, err := os.ReadFile(filepath.Join(folder, "step3", "lock_test.go"))
