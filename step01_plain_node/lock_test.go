@@ -18,7 +18,7 @@ import (
 // How to read these tests. Each has clients of its own on a real server.
 //
 //	z := zktest.New(t)          the server, and a directory for this test: z.Root
-//	a := plain.Join(z, "A")     client A comes to the lock with a session of its own
+//	a := plain.Join(z, "A")     client A, with a session of its own, which will use the lock
 //	held := a.Acquire()         A calls Lock, and holds the lock
 //	held.Release()              A calls Unlock
 //	waiting := b.Start()        B calls Lock in the background
@@ -31,22 +31,22 @@ import (
 //	plain.JoinMortal(z, "A")    a client whose session ends two seconds after a crash
 //	z.AwaitExpiry(a.Client)     the server has ended A's session
 //	waiting.Queued()            the server has answered B's create, or a list
-//	waiting.Err()               what B's Lock answered, once it has
+//	waiting.Err()               what B's Lock returned, once it has
 //	a.Queue()                   the names in the lock's directory
-//	z.Owner(path)               the session whose znode that is; 0: it is not ephemeral
-//	z.Observer()                a client beside the story, to arrange things with
+//	z.Owner(path)               the session that owns the znode; 0: the znode is not ephemeral
+//	z.Observer()                a client with no part in the story, to arrange things with
 //	z.Barrier(a.Client)         A has received every notification of what has happened so far
 //	a.Tap.LoseReply(…)          the next reply of this kind is lost, and the connection breaks
-//	a.Tap                       the line between A and the server: what passes can be lost or held up
+//	a.Tap                       the connection between A and the server: messages can be lost or delayed
 //	a.Asked(0)                  the requests that A has sent
 //
-//	line := plain.Line(z, 10)   a holder and ten who wait, one behind the other
-//	count := z.Count(line...)   counts from now on what passes on their lines; count() is the sum
+//	line := plain.Line(z, 10)   a holder and a queue of ten waiters
+//	count := z.Count(line...)   counts from now on what passes on their connections; count() is the sum
 //	line = z.Pass(line)         the first releases; the next one holds, and the others sleep again
 //	z.Settle(line...)           each has seen all that has happened so far, and sleeps again
 //
-//	chapter.Says(t, …)          a line with what was measured: README.md quotes it
-//	chapter.Size(t, 50)         50, or what WAITERS says
+//	chapter.Says(t, …)          prints a measured line that README.md quotes
+//	chapter.Size(t, 50)         50, or the value of WAITERS
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
@@ -62,8 +62,8 @@ func init() {
 	}
 }
 
-// It is not parallel, and so it speaks before most other tests: when a line of
-// lock.go is broken, the properties say what it was good for.
+// It is not parallel, so it runs before most other tests. When a line of
+// lock.go is broken, the properties say what that line is for.
 func TestProperties(t *testing.T) {
 	property.Holds(t, plain, property.EveryStep...)
 	property.Holds(t, plain, property.UnlockTooMany, property.GivesUpCutOff) // a waiter has no znode here
@@ -81,7 +81,7 @@ func TestProperties(t *testing.T) {
 	)
 	property.DoesNotArise(t, plain,
 		property.WaiterCrash, property.NotBeside, // here a waiter has no znode
-		property.WakesOne, property.ArrivalWakesNobody, // here nobody sleeps
+		property.WakesOne, property.ArrivalWakesNobody, // here no waiter sleeps
 	)
 }
 
@@ -100,15 +100,15 @@ func TestLockIsOneCreateAndUnlockOneDelete(t *testing.T) {
 		a := kind.Join(z, "A")
 		held := a.Acquire()
 		_, there := z.Owner(a.Path)
-		assert.True(t, there, "%s: the znode is there while A holds the lock", kind.Name)
+		assert.True(t, there, "%s: the znode exists while A holds the lock", kind.Name)
 		held.Release()
 		_, there = z.Owner(a.Path)
-		assert.False(t, there, "%s: the znode is there after Unlock", kind.Name)
+		assert.False(t, there, "%s: the znode exists after Unlock", kind.Name)
 		assert.Equal(t, []string{"create", "delete"}, a.Asked(0), "%s: A's requests", kind.Name)
 	}
 }
 
-// B rests for an hour between two tries.
+// B pauses for an hour between two tries.
 func TestGivingUpDoesNotWaitForTheNextTry(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -130,14 +130,14 @@ func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := z.Client("A")
-	tooLong := strings.Repeat("/k", 600_000) // of a longer request than 1 MB the server says nothing, and hangs up
+	tooLong := strings.Repeat("/k", 600_000) // after a request of more than 1 MB the server closes the connection
 	for path, says := range map[string]string{
 		"":               "want an absolute path below the root",
 		"/":              "want an absolute path below the root",
 		"locks/orders":   "want an absolute path below the root",
 		"/locks/":        "want an absolute path below the root",
 		"/locks//orders": "want an absolute path below the root",
-		tooLong:          "it has 1200000 bytes, and 500000 are the most",
+		tooLong:          "it has 1200000 bytes, and the limit is 500000",
 	} {
 		err := New(a.Conn, path).Lock(z.Ctx)
 		require.Error(t, err, "Lock at a bad path")

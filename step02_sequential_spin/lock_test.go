@@ -124,14 +124,14 @@ func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := z.Client("A")
-	tooLong := strings.Repeat("/k", 600_000) // of a longer request than 1 MB the server says nothing, and hangs up
+	tooLong := strings.Repeat("/k", 600_000) // after a request of more than 1 MB the server closes the connection
 	for path, says := range map[string]string{
 		"":               "want an absolute path below the root",
 		"/":              "want an absolute path below the root",
 		"locks/orders":   "want an absolute path below the root",
 		"/locks/":        "want an absolute path below the root",
 		"/locks//orders": "want an absolute path below the root",
-		tooLong:          "it has 1200000 bytes, and 500000 are the most",
+		tooLong:          "it has 1200000 bytes, and the limit is 500000",
 	} {
 		err := New(a.Conn, path).Lock(z.Ctx)
 		require.Error(t, err, "Lock at a bad path")

@@ -20,19 +20,19 @@ var (
 	ErrUpgrade = errors.New("the hold is a reader's: release it, and then lock to write")
 )
 
-// longestPath leaves room for the rest of a request. The server reads at most 1 MB of one
-// (jute.maxbuffer). At more it hangs up, and the lock would ask forever.
+// longestPath leaves room for the rest of a request. When a request is longer than 1 MB
+// (jute.maxbuffer), the server closes the connection, and the lock would retry forever.
 const longestPath = 500_000
 
-// check refuses what can never become a lock.
+// check refuses arguments with which Lock can never succeed.
 func check(ctx context.Context, s *Session, path string) error {
 	switch {
 	case ctx == nil:
-		return errors.New("zklock: the context is nil: give context.Background(), or one with a deadline")
+		return errors.New("zklock: the context is nil: pass context.Background() or a context with a deadline")
 	case s == nil || s.conn == nil:
-		return errors.New("zklock: the session is nil or empty: give the one that Open returned")
+		return errors.New("zklock: the session is nil or empty: pass the one that Open returned")
 	case len(path) > longestPath:
-		return fmt.Errorf("zklock: path %.40q…: it has %d bytes, and %d are the most", path, len(path), longestPath)
+		return fmt.Errorf("zklock: path %.40q…: it has %d bytes, and the limit is %d", path, len(path), longestPath)
 	case !strings.HasPrefix(path, "/") || path == "/" || path != pathpkg.Clean(path):
 		return fmt.Errorf("zklock: path %.40q: want an absolute path below the root, such as /locks/orders", path)
 	case s.isClosed():
@@ -76,7 +76,7 @@ func unanswered(err error) bool {
 	return errors.As(err, &broken)
 }
 
-// failed says what was being done to which path, and why it failed. It returns nil for nil.
+// failed adds the operation and the path to err. For nil it returns nil.
 func failed(what, path string, err error) error {
 	if err == nil {
 		return nil
