@@ -1,4 +1,4 @@
-// How to read these tests: the head of lock_test.go says what its words mean.
+// How to read these tests: the head of lock_test.go explains their words.
 
 package plainnode
 
@@ -15,8 +15,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A persistent znode outlives the client that made it, and then nobody is left to delete it.
-func TestStillBrokenACrashLocksForEver(t *testing.T) {
+// A persistent znode outlives the client that created it, and then no client deletes it.
+func TestStillBrokenACrashLocksForever(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := plain.JoinMortal(z, "Ada"), plain.Join(z, "Ben")
@@ -38,7 +38,7 @@ func TestStillBrokenACrashLocksForEver(t *testing.T) {
 	waiting.Acquired()
 }
 
-func TestAnEphemeralZnodeGoesAfterACrash(t *testing.T) {
+func TestAnEphemeralZnodeIsDeletedAfterACrash(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := ephemeral.JoinMortal(z, "Ada"), ephemeral.Join(z, "Ben")
@@ -54,8 +54,8 @@ func TestAnEphemeralZnodeGoesAfterACrash(t *testing.T) {
 	chapter.Says(t, "NewEphemeral: Ada's session has expired, and Ben holds the lock")
 }
 
-// Each answer of the server has the number of the last transaction before it, its zxid. So
-// an answer with a number that no other answer has is the answer to a transaction.
+// Each reply of the server has the zxid of the last transaction before it. So a reply with a
+// zxid that no other reply has is the reply to a transaction.
 func TestStillBrokenEveryTryIsAWrite(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -82,7 +82,7 @@ func TestStillBrokenEveryTryIsAWrite(t *testing.T) {
 		waiters, tries, len(transactions))
 }
 
-// tried lists the answers to a waiter's creates.
+// tried lists the replies to a waiter's creates.
 func tried(waiter *zktest.Turn) (answers []wiretap.Frame) {
 	for _, f := range waiter.Tap.Frames() {
 		if f.Kind == wiretap.Reply && f.Op == wiretap.Create {
@@ -92,7 +92,7 @@ func tried(waiter *zktest.Turn) (answers []wiretap.Frame) {
 	return answers
 }
 
-// Ben comes first. Ben's third try is held up on its way. Meanwhile Ada releases, and Cleo arrives.
+// Ben arrives first. His third try is delayed on its way. Meanwhile Ada releases, and Cleo arrives.
 func TestStillBrokenTheFirstIsNotServedFirst(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -104,7 +104,7 @@ func TestStillBrokenTheFirstIsNotServedFirst(t *testing.T) {
 	held.Release()
 	c.Acquire()
 	thirdTry.Let()
-	assert.Equal(t, zktest.Polling, first.StillWaits(), "what Ben does, who came before Cleo, while Cleo holds the lock")
+	assert.Equal(t, zktest.Polling, first.StillWaits(), "what Ben does, while Cleo, who arrived later, holds the lock")
 	assert.Equal(t, 1, c.Requests(0)[wiretap.Create], "Cleo's tries")
 	chapter.Says(t, "Ben came first and has tried 3 times, Cleo came last and has tried 1 time: Cleo holds the lock")
 }
@@ -119,7 +119,7 @@ func TestStillBrokenAnotherClientReleasesTheLock(t *testing.T) {
 	chapter.Says(t, "Ada holds the lock, Cleo calls Unlock, Ben calls Lock: Ada and Ben both hold the lock")
 }
 
-// The server makes Ada's znode, and the connection breaks before the reply arrives.
+// The server creates Ada's znode, and the connection breaks before the reply arrives.
 func TestStillBrokenALostReplyMakesTheHolderWaitForItself(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []property.Subject{plain, ephemeral} {
@@ -130,7 +130,7 @@ func TestStillBrokenALostReplyMakesTheHolderWaitForItself(t *testing.T) {
 		_, there := z.Owner(a.Path)
 		assert.True(t, there, "%s: Ada's znode exists", kind.Name)
 		again := a.Start()
-		assert.Equal(t, zktest.Polling, again.Waits(), "%s: what Ada does, who locks again", kind.Name)
+		assert.Equal(t, zktest.Polling, again.Waits(), "%s: what Ada does after a second Lock", kind.Name)
 		chapter.Says(t, "%s: the reply to Ada's create is lost, and the znode exists: Ada calls Lock again, and waits",
 			kind.Name)
 		require.Error(t, again.Cancel(), "%s: only giving up ends the wait", kind.Name)

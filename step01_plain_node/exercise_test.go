@@ -26,7 +26,7 @@ func TestTheExercise(t *testing.T) {
 	}
 	own, ephemeral := plain("step 1", pollInterval), property.Over("NewEphemeral", NewEphemeral)
 	exercise.Accepts(t, exercise.Step1, own, ephemeral)
-	exercise.Accepts(t, exercise.Step1, plain("rests for longer", 15*pollInterval), ephemeral)
+	exercise.Accepts(t, exercise.Step1, plain("pauses for longer", 15*pollInterval), ephemeral)
 	watches := property.Over("watches", childrenwatch.NewWatched)
 	watches.Znode, watches.NotHeld = true, zk.ErrNoNode
 	exercise.Accepts(t, exercise.Step1, watches, ephemeral)
@@ -42,8 +42,8 @@ func TestTheExercise(t *testing.T) {
 
 	exercise.Refuses(t, exercise.Step1, property.OneHolder, property.Over("the starter", starter.New))
 	exercise.Refuses(t, exercise.Step1, property.OneHolder, property.Over("W4", newCareless))
-	// as a rule at once; on a slow machine, which lets it ask less often, in a long hold
-	exercise.RefusesSomewhere(t, exercise.Step1, plain("asks without a rest", 0), ephemeral)
+	// mostly at once; on a slow machine, where it polls less often, in a long hold
+	exercise.RefusesSomewhere(t, exercise.Step1, plain("polls without a pause", 0), ephemeral)
 	exercise.Refuses(t, exercise.Step1, property.CrashFrees, own, property.Over("a persistent one", New))
 }
 
@@ -79,7 +79,7 @@ func looksBeforeEachTry(l *Lock, ctx context.Context) error {
 	return ctx.Err()
 }
 
-// A session that has expired ends the watch, and the client has another session: it looks again.
+// When the session expires, its watch ends, and the client gets another session: it looks again.
 func watchesTheZnode(l *Lock, ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := create(l.conn, l.path, l.mode)
@@ -101,7 +101,7 @@ func watchesTheZnode(l *Lock, ctx context.Context) error {
 	return ctx.Err()
 }
 
-// An error may pass. The rest is long.
+// An error may be temporary. The pause is long.
 func triesAfterAnyError(l *Lock, ctx context.Context) error {
 	for ctx.Err() == nil {
 		if create(l.conn, l.path, l.mode) == nil {

@@ -9,8 +9,8 @@ import (
 	"zklock/internal/property"
 )
 
-// W4, in its first form: an error is printed, and Lock returns as if all were
-// well. Here that error is the one that says that somebody else has the lock.
+// W4, in its first form: Lock prints an error and returns as if it had the lock.
+// Here that error says that another client holds the lock.
 type careless struct{ right *Lock }
 
 func (l careless) Lock(context.Context) error {

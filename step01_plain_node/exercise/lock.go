@@ -1,6 +1,6 @@
-// Package plainnode is step 1, for you to write: one znode is the lock. Whoever
-// creates it holds the lock, whoever deletes it releases it, and whoever finds
-// it there tries again a little later.
+// Package plainnode is step 1, for you to write: one znode is the lock. The client
+// that creates it holds the lock, and deletes it to release the lock. A client that
+// finds the znode tries again a little later.
 //
 //	go test ./yours/step1    what your lock can do, and what not yet
 //	make hint STEP=1         the next hint
@@ -34,12 +34,12 @@ func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.path); err != nil {
 		return err
 	}
-	// TODO 1: each try is a create. Look at its answer: which one says that the
-	//         lock is yours, which one that another client has it?
+	// TODO 1: each try is a create. Look at its error: which value means that the
+	//         lock is yours, and which that another client holds it?
 	// 待办 1：每次尝试都是一次 create。看它的响应：哪个说锁归你？哪个说锁被别人持有？
-	// TODO 2: while another client has it, rest for 20 ms and try again.
+	// TODO 2: while another client holds it, pause for 20 ms and try again.
 	// 待办 2：被别人持有时，停 20 ms，再试。
-	// TODO 3: stop trying when ctx has ended, and say why.
+	// TODO 3: when ctx has ended, stop trying and return the reason.
 	// 待办 3：ctx 结束时停止尝试，并说明原因。
 	_ = create(l.conn, l.path, l.mode)
 	return nil
@@ -50,12 +50,12 @@ func (l *Lock) Unlock() error {
 	if err := check(context.Background(), l.conn, l.path); err != nil {
 		return err
 	}
-	// TODO 4: delete the znode. (A version of -1 means: whichever.)
+	// TODO 4: delete the znode. (The version -1 matches any version.)
 	// 待办 4：删除 znode。（version 为 -1 表示任意版本。）
 	return nil
 }
 
-// create makes the znode at path, and its parents where they are missing.
+// create creates the znode at path, and its missing parents.
 func create(conn *zk.Conn, path string, mode int32) error {
 	_, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
