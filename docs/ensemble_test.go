@@ -172,12 +172,36 @@ func followerLags(s *trio) {
 	})
 	accepted := frames(near, mark, wiretap.Reply, wiretap.Connect)
 	assert.Zero(s, accepted, "handshakes that a server answers which is behind the client")
-	chapter.SaysIn(s.T, page, "a client that has seen a newer state comes to that follower: %d answers to its handshakes",
+	chapter.SaysIn(s.T, page, "a client that has seen a newer state connects to that follower: %d answers to its handshakes",
 		accepted)
+
+	// To begin a session is a write. So the follower cannot answer before it has heard of it, and of all writes before it.
+	tap := wiretap.New()
+	newcomer, err := zktest.Dial([]string{late.Addr}, zktest.SessionTimeout, tap.Dial)
+	require.NoError(s, err)
+	s.Cleanup(newcomer.Close)
+	handshakes := func(kind wiretap.Kind) (n int) {
+		for _, f := range tap.Frames() {
+			if f.Kind == kind && f.Op == wiretap.Connect {
+				n++
+			}
+		}
+		return n
+	}
+	s.Await("a new client's handshake", func() bool { return handshakes(wiretap.Request) == 1 })
+	assert.Equal(s, "new", read(far), "the follower answers, and lags")
+	begun := handshakes(wiretap.Reply)
+	assert.Zero(s, begun, "answers to the handshake of a new session")
+	chapter.SaysIn(s.T, page, "a new client connects to that follower: %d answers to its handshake", begun)
 	tell()
-	s.Await("the client to be taken", func() bool { return near.State() == zk.StateHasSession })
+	s.Await("the new session", func() bool { return newcomer.State() == zk.StateHasSession })
+	data, _, err := newcomer.Get(path)
+	require.NoError(s, err)
+	assert.Equal(s, "newer", string(data), "the first read of a new session")
+	chapter.SaysIn(s.T, page, "the follower hears of that: the new client gets its session, and reads %q", data)
+	s.Await("the client to be accepted", func() bool { return near.State() == zk.StateHasSession })
 	assert.Equal(s, near.ID, near.SessionID(), "the session")
-	chapter.SaysIn(s.T, page, "the follower hears of that: the client is taken, with the same session, and reads %q", read(near))
+	chapter.SaysIn(s.T, page, "and the other client is accepted, with the same session, and reads %q", read(near))
 }
 
 // The leader is killed, and the others elect another one.

@@ -87,7 +87,7 @@ func TestWritesAreNumbered(t *testing.T) {
 		writes int64
 	}{
 		{"a create", func() { require.NoError(t, makes(c, path)) }, 1},
-		{"a create of what is there already", func() { require.Equal(t, zk.ErrNodeExists, makes(c, path)) }, 1},
+		{"a create of what exists already", func() { require.Equal(t, zk.ErrNodeExists, makes(c, path)) }, 1},
 		{"a list", func() { _, _, err := c.Children(z.Root); require.NoError(t, err) }, 0},
 		{"a delete", func() { require.NoError(t, deletes(c, path)) }, 1},
 		{"a session begins", func() { another = z.Client("another client") }, 1},
@@ -121,8 +121,8 @@ func TestKindsOfZnodes(t *testing.T) {
 	for kind, path := range made {
 		isEphemeral := strings.HasPrefix(kind, "ephemeral")
 		assert.Equal(t, !isEphemeral, isThere(z, path), "the %s znode is there when its session has been closed", kind)
-		seen := map[bool]string{true: "there", false: "gone"}[isThere(z, path)]
-		chapter.SaysIn(t, page, "its session has been closed: the %s znode is %s", kind, seen)
+		seen := map[bool]string{true: "exists", false: "is deleted"}[isThere(z, path)]
+		chapter.SaysIn(t, page, "its session has been closed: the %s znode %s", kind, seen)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestTheNumberCountsCreates(t *testing.T) {
 	require.NoError(t, deletes(c, dir+"/plain"))
 	require.NoError(t, deletes(c, dir))
 	create(t, c, dir, 0)
-	gets(0, "the next, after the directory was deleted and made again")
+	gets(0, "the next, after the directory was deleted and created again")
 }
 
 func TestTheNumberHasAnEnd(t *testing.T) {
@@ -204,7 +204,7 @@ func TestASessionOutlivesItsConnection(t *testing.T) {
 	z.Await("the client to be back", func() bool { return c.State() == zk.StateHasSession })
 	assert.Equal(t, c.ID, c.SessionID(), "the session")
 	assert.True(t, isThere(z, path), "its ephemeral znode")
-	chapter.SaysIn(t, page, "cut off and back in time: the same session, and its ephemeral znode is there")
+	chapter.SaysIn(t, page, "disconnected, and back in time: the same session, and its ephemeral znode exists")
 }
 
 // A client falls silent. The server waits for the time-out; the client knows nothing, and
@@ -222,7 +222,7 @@ func TestASilentSessionExpires(t *testing.T) {
 	z.AwaitExpiry(c)
 	assert.NotContains(t, []zk.State{zk.StateExpired, zk.StateHasSession}, c.State(), "the client, still cut off")
 	assert.Empty(t, gone, "what the watch said to a client that is cut off")
-	chapter.SaysIn(t, page, "silence: the session is gone, and the client, still cut off, has not been told")
+	chapter.SaysIn(t, page, "silence: the session has ended, and the client, still disconnected, does not know it")
 	c.Tap.Restore()
 	event := zktest.AwaitChan(z, "the watch to end", gone)
 	assert.ErrorIs(t, event.Err, zk.ErrSessionExpired)
@@ -311,7 +311,7 @@ func TestReadAndWatchAreOneStep(t *testing.T) {
 		z.Barrier(c)
 		notifications := wiretap.Count(c.Tap.Frames()).Notifications
 		assert.Equal(t, 1, len(names)+notifications, "the change is in the list, or fires the watch")
-		chapter.SaysIn(t, page, "a child is made just %s the server reads: names in the list: %d, notifications: %d",
+		chapter.SaysIn(t, page, "a child is created just %s the server reads: names in the list: %d, notifications: %d",
 			when, len(names), notifications)
 	}
 }
@@ -336,7 +336,7 @@ func TestTheNotificationComesBeforeTheChange(t *testing.T) {
 	chapter.SaysIn(t, page, "in this order on its connection: %s", strings.Join(order, ", "))
 }
 
-// What happens while the watcher is cut off is told afterwards, as far as the difference shows.
+// A watcher that was disconnected is notified afterwards, as far as the difference shows.
 func TestAWatchOutlivesItsConnection(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -345,7 +345,7 @@ func TestAWatchOutlivesItsConnection(t *testing.T) {
 		told    zk.EventType
 	}{
 		{"deleted", []func(*zktest.Client, string) error{deletes}, zk.EventNodeDeleted},
-		{"deleted and made again", []func(*zktest.Client, string) error{deletes, makes}, zk.EventNodeDataChanged},
+		{"deleted and created again", []func(*zktest.Client, string) error{deletes, makes}, zk.EventNodeDataChanged},
 	} {
 		z := zktest.New(t)
 		client := z.Client("the client")
@@ -358,7 +358,7 @@ func TestAWatchOutlivesItsConnection(t *testing.T) {
 		event := zktest.AwaitChan(z, "the watch to fire", changed)
 		require.NoError(t, event.Err, "the watch's event")
 		assert.Equal(t, c.told, event.Type, "a znode that was %s", c.what)
-		chapter.SaysIn(t, page, "while the watcher was cut off, its znode was %s: it is told %v", c.what, event.Type)
+		chapter.SaysIn(t, page, "while the watcher was disconnected, its znode was %s: its notification is %v", c.what, event.Type)
 	}
 }
 
@@ -381,7 +381,7 @@ func TestAChangeThatWasUndoneIsNotTold(t *testing.T) {
 	told := wiretap.Count(client.Tap.Frames()).Notifications
 	assert.Zero(t, told, "notifications of a znode that was made and deleted while the watcher was cut off")
 	chapter.SaysIn(t, page,
-		"while the watcher was cut off, a znode that did not exist was made and deleted: %d notifications", told)
+		"while the watcher was disconnected, a znode that did not exist was created and deleted: %d notifications", told)
 	require.NoError(t, makes(z.Observer(), path))
 	event := zktest.AwaitChan(z, "the watch to fire", changed)
 	assert.Equal(t, zk.EventNodeCreated, event.Type, "what the watch tells of the next change")
@@ -423,7 +423,7 @@ func TestStates(t *testing.T) {
 	take := func(until zk.State) string {
 		var states []string
 		for state := zk.StateUnknown; state != until; {
-			state = zktest.AwaitChan(z, "the client to be told "+until.String(), told)
+			state = zktest.AwaitChan(z, "the client to report "+until.String(), told)
 			states = append(states, strings.TrimPrefix(state.String(), "State"))
 		}
 		return strings.Join(slices.Compact(states), ", ") // how many servers it tries is a matter of luck
@@ -441,7 +441,7 @@ func TestStates(t *testing.T) {
 	c.Tap.Restore()
 	after := take(zk.StateHasSession)
 	assert.Equal(t, "Connecting, Connected, HasSession", after, "the states of a client that is back in time")
-	chapter.SaysIn(t, page, "the states of a client that was cut off, and is back in time: %s, %s", before, after)
+	chapter.SaysIn(t, page, "the states of a client that was disconnected, and is back in time: %s, %s", before, after)
 	c.Crash()
 	z.AwaitExpiry(c)
 	c.Tap.Restore()
@@ -472,7 +472,7 @@ func TestTheErrorDoesNotTellWhatHappened(t *testing.T) {
 		err := zktest.AwaitChan(z, "the create's answer", answer)
 		assert.ErrorIs(t, err, zk.ErrConnectionClosed, "the %s is lost", c.lost)
 		assert.Equal(t, c.there, isThere(z, z.Root+"/a"), "the znode is there when the %s is lost", c.lost)
-		chapter.SaysIn(t, page, "a create, and its %s is lost: error %q, and the znode is %s",
-			c.lost, err, map[bool]string{true: "there", false: "not there"}[c.there])
+		chapter.SaysIn(t, page, "a create, and its %s is lost: error %q, and the znode %s",
+			c.lost, err, map[bool]string{true: "exists", false: "does not exist"}[c.there])
 	}
 }
