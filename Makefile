@@ -5,7 +5,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
-# What is typed behind a command, as in make tour STEPS=3,4, becomes a flag of its program:
+# A variable of a command, as in make tour STEPS=3,4, becomes a flag of its program:
 # $(call flags,STEPS) is then -steps=3,4.
 flags = $(foreach name,$(1),$(if $($(name)),-$(shell echo $(name) | tr A-Z a-z)="$($(name))"))
 
@@ -19,54 +19,58 @@ $(if $(UNKNOWN),$(error make $(GOAL) knows no $(UNKNOWN). It knows: $(or $(KNOWN
 # The programs of the lab, a module of its own, are built into out/, and run here.
 lab = mkdir -p out && export GOWORK=off && go -C internal/lab build -o ../../out/$(1) ./cmd/$(1) && out/$(1)
 
-help: ## this list: a command's variables stand below it, as in make exercise STEP=4
+help: ## this list: each command with its variables, as in make exercise STEP=4
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) } /^##@ / { print "\n" substr($$0, 5) }' Makefile
 
-##@ Begin here
+##@ Start here
 
-tour: soon ready labready ## all steps side by side, measured, and a page to look at
+book: labready ## builds the chapters and pages into a site, in out/book, with predictions and recorded runs
+## OPEN=1           opens it
+	@$(call lab,book) $(call flags,OPEN)
+
+tour: soon ready labready ## measures all steps side by side, and writes a page that shows the runs
 ## STEPS=3,4        these steps only
-## WAITERS=200      how many wait in the largest crowd; else 1000
-## MATRIX=1         in place of that: which lock has which property, with the evidence
+## WAITERS=200      how many clients wait in the largest crowd; else 1000
+## MATRIX=1         instead: which lock has which property, with the evidence
 ## OPEN=1           opens the page
-## PAGE=tour.html   where the page goes; else out/tour.html
+## PAGE=tour.html   where the page is written; else out/tour.html
 	@$(call lab,tour) $(call flags,STEPS WAITERS PAGE OPEN) $(if $(MATRIX),matrix)
 
-play: soon ready labready ## a page to play with the locks: real clients, a real server
-## SERVERS=3        three servers, which can fail, too
-## LESSON=3         begins with lesson 3
+play: soon ready labready ## serves a page where you lock, release and make things fail: real clients, a real server
+## SERVERS=3        three servers, which can fail
+## LESSON=3         starts with lesson 3
 ## LEFT=3 RIGHT=4   the locks side by side: a step, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine
 ## OPEN=1           opens the page
 	@$(call lab,play) $(call flags,SERVERS LESSON LEFT RIGHT OPEN)
 
-test: ready ## every step's promises and costs, proved on a real ZooKeeper
+test: ready ## tests what each step promises, costs and breaks, on a real ZooKeeper
 	@go run ./internal/cmd/zk with go test $(RACE) -vet=off -p 3 -timeout 300s -skip '$(LATER)' ./step06* ./step05* ./step0[1-4]*
-	@echo "what stands beside the steps, and the check of the exercises, has its tests in make check"
+	@echo "make check has the other tests: those of leased, the tools, the pages and the exercises' check"
 
-exercise: ready ## your version of a step in the folder yours, and its test
-## STEP=4           which exercise; else how far each is, and the first that is not done
+exercise: ready ## copies an unfinished lock into the folder yours, and tests what you have written there
+## STEP=4           which exercise; else lists how far each is, and takes the first that is not done
 	@go run ./internal/cmd/exercise check $(STEP)
 
-hint: home ## the next hint, more direct each time
+hint: home ## prints the next hint; each is more direct than the one before
 ## STEP=4           which exercise; else the first that is not done
 	@go run ./internal/cmd/exercise hint $(STEP)
 
-explore: soon ready labready ## every order of a few clients' requests, and a fault anywhere
+explore: soon ready labready ## plays every interleaving of a few clients' requests, and a fault anywhere
 ## STEP=4           which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine; else step 4
 ## CLIENTS=3        how many clients; else 2
-## READERS=1        how many of them read, in step 6; else none
-## FAULTS=2         at most so many faults in an order; else 1
-## SWITCHES=1       at most so many times is a client interrupted; else any number
-## OPEN=1           opens the page with the shortest wrong one
+## READERS=1        how many of them are readers, in step 6; else none
+## FAULTS=2         how many faults at most in an interleaving; else 1
+## SWITCHES=1       how often at most a client is interrupted; else any number
+## OPEN=1           opens the page with the shortest wrong interleaving
 	@$(call lab,explore) $(call flags,STEP CLIENTS READERS FAULTS SWITCHES OPEN)
 
-zk: $(if $(STEP),,ready) ## keep a server, until Ctrl-C; or take a step's lock there by hand
+zk: $(if $(STEP),,ready) ## runs a server until Ctrl-C; with STEP, takes a step's lock there by hand
 ## STEP=4           a client of this step's lock, in another terminal
 ## NAME=ada         the client's name
 ## READ=1           as a reader, in step 6
 	@mkdir -p out; go build -o out/zk ./internal/cmd/zk && out/zk $(if $(STEP),$(call flags,STEP NAME READ))
 
-##@ For who carries it on
+##@ To change this repository
 
 check: ready ## what make test leaves out: gofmt, go vet, staticcheck, and the tests of leased, the tools and the pages
 	@files=$$(gofmt -l step0* leased docs internal); test -z "$$files" || { echo "gofmt has changes for: $$files"; exit 1; }
@@ -76,24 +80,20 @@ check: ready ## what make test leaves out: gofmt, go vet, staticcheck, and the t
 	go test $(RACE) -vet=off -p 3 -timeout 600s -run '$(LATER)' ./step0*
 	export $(WORKSPACE); for module in leased leased/service; do (cd $$module && $(CHECK)) || exit 1; done
 	export GOWORK=off; cd internal/lab && $(CHECK)
-	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the pages in a browser (Test…InABrowser), for there is no Chromium; apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo "left out: the tests of the pages in a browser (Test…InABrowser), since there is no Chromium: apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 
-bench: ready labready ## turns a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
+bench: ready labready ## measures turns a second, requests and bytes, beside zk.Lock, Curator, kazoo, Redis and etcd
 ## CONTENDERS=1,8   how many contend; else 1,8,32
 ## ROUNDS=3         in how many rounds; else 7
 	@$(call lab,bench) $(call flags,CONTENDERS ROUNDS)
 
-storm: ready ## some locks on three servers that fall: what each is worth then
+storm: ready ## tests some locks while servers, networks and processes fail at random moments
 ## TIME=10m         how long; else 1m
-## SEED=42          which faults, in which order; else by chance
-## FIRST=1          ends at the first mistake of a lock for work
+## SEED=42          which faults, in which order; else random ones
+## FIRST=1          ends at the first mistake of a production lock
 	@mkdir -p out && $(WORKSPACE) go -C leased build -o ../out/storm ./cmd/storm && out/storm $(call flags,TIME SEED FIRST)
 
-book: labready ## the chapters and pages as a site, in out/book: with questions to answer, and runs that play
-## OPEN=1           opens it
-	@$(call lab,book) $(call flags,OPEN)
-
-# What stands beside the steps in this module; the starters of the exercises are not finished, and yours/ is the learner's.
+# What is beside the steps in this module; the starters of the exercises are not finished, and yours/ is the learner's.
 BESIDE = ./docs ./internal/...
 # The other modules. leased's tests use this one, by leased/go.work: a require in its go.mod would reach those who use
 # leased. With a workspace Go takes no -mod=mod.
@@ -105,7 +105,7 @@ CHECK = go vet ./... && go run $(STATICCHECK) ./... && go test $(RACE) -vet=off 
 LATER = ^TestTheExercise$$|^TestTheStairs$$
 
 soon: # a first line within a second: what is built, and started, says nothing for a while
-	@echo "make $(GOAL): builds its program, and starts a ZooKeeper of its own (half a minute the first time)"
+	@echo "make $(GOAL): builds its program, and starts a ZooKeeper of its own (about half a minute the first time)"
 
 ready: home # the modules in silence, so that what is installed stands in the first line
 	@go list -m >/dev/null || { GOWORK=off go list -m >/dev/null 2>&1 || echo "This needs Go 1.25 or newer: https://go.dev/dl/"; exit 1; }

@@ -135,11 +135,11 @@ func TestTheLostReplyOfStep4IsFoundEachTime(t *testing.T) {
 		assert.Equal(t, a.Orders, b.Orders, invariant)
 		assert.Equal(t, a.Shortest.Tell(), b.Shortest.Tell(), invariant)
 	}
-	f, found := first.Findings["nobody is inside, and a client waits for ever"]
+	f, found := first.Findings["nobody holds the lock, and a client waits forever"]
 	require.True(t, found, "what is wrong: %v", first.Broken())
 	told := f.Shortest.Tell()
 	assert.Contains(t, told[0], "A asks: create /lock/lock-: the REPLY IS LOST")
-	assert.Contains(t, told[len(told)-1], "B waits for ever")
+	assert.Contains(t, told[len(told)-1], "B waits forever")
 }
 
 // What is left out comes to what is played.
@@ -215,7 +215,7 @@ func TestTheTableOfOrders(t *testing.T) {
 	label := inBoth{"interrupted at any place", "允许抢占"}
 	if !isWide {
 		s.Switches = 0
-		label = inBoth{"nobody is interrupted", "没有抢占"}
+		label = inBoth{"no client is interrupted", "没有抢占"}
 	}
 	var orders, wrong []string
 	for _, name := range locks {
@@ -224,7 +224,7 @@ func TestTheTableOfOrders(t *testing.T) {
 		wrong = append(wrong, withComma(r.Wrong))
 	}
 	for i, page := range []string{"../../docs/explore.md", "../../docs/explore.zh-CN.md"} {
-		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"orders, ", "次序，"}[i], label[i], strings.Join(orders, " | "))
+		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"interleavings, ", "次序，"}[i], label[i], strings.Join(orders, " | "))
 		chapter.SaysIn(t, page, "| %s%s | %s |", inBoth{"wrong, ", "有错，"}[i], label[i], strings.Join(wrong, " | "))
 	}
 }
@@ -270,11 +270,11 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 		settings explore.Settings
 		breaks   string
 	}{
-		{"open", two(0), "two clients are inside"},
+		{"open", two(0), "two clients hold the lock at once"},
 		{"stays", two(0), "a znode is left behind"},
 		{"fails", two(0), "a call fails that should not"},
-		{"hangs", two(0), "a call does not come back"},
-		{"asks", two(0), "a client asks again and again"},
+		{"hangs", two(0), "a call does not return"},
+		{"asks", two(0), "a client polls without end"},
 		{"step 3", three, "a release wakes more than one"},
 	} {
 		t.Run(c.lock+", "+c.breaks, func(t *testing.T) {

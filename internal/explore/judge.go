@@ -13,15 +13,15 @@ import (
 
 // The invariants, by what is said when one is broken.
 const (
-	TwoInside   = "two clients are inside"
-	WaitsOn     = "nobody is inside, and a client waits for ever"
-	noReturn    = "a call does not come back"
+	TwoInside   = "two clients hold the lock at once"
+	WaitsOn     = "nobody holds the lock, and a client waits forever"
+	noReturn    = "a call does not return"
 	leftBehind  = "a znode is left behind"
 	notAllowed  = "a call fails that should not"
-	hidesLoss   = "Unlock does not tell that the session has ended"
+	hidesLoss   = "Unlock does not report that the session has ended"
 	tokenTooLow = "a token is not greater than the one before"
 	wakesMany   = "a release wakes more than one"
-	asksOn      = "a client asks again and again"
+	asksOn      = "a client polls without end"
 )
 
 // Chinese is what the invariants are called on a Chinese page.
@@ -82,7 +82,7 @@ var Should = map[string]lang.Text{
 	},
 }
 
-// looksInside looks at who is inside. Readers may be inside together.
+// looksInside looks at who holds the lock. Readers may hold it together.
 func (p *player) looksInside(r *Run) {
 	var inside []int
 	writes := false
@@ -152,10 +152,10 @@ func (p *player) judge(r *Run) error {
 // Outcome is how an order ended in which these invariants are broken.
 func Outcome(wrong []string) string { return strings.Join(wrong, "; ") }
 
-// aWhile is how long a client that waits for ever is looked at: some ask once a second.
+// aWhile is how long a client that waits forever is looked at: some ask once a second.
 const aWhile = 1200 * time.Millisecond
 
-// looksForTimers looks whether a client that waits for ever really does, until one has been
+// looksForTimers looks whether a client that waits forever really does, until one has been
 // seen that does. The explorer does not see a timer that somebody waits for.
 func (p *player) looksForTimers() error {
 	if p.looked {
@@ -180,9 +180,9 @@ func (c *client) end() (end lang.Text, wrong string) {
 	case c.crashed:
 		return says("%v crashed", "%v 崩溃了"), ""
 	case c.call == "Lock" && c.gaveUp:
-		return says("%v gave up, and its Lock does not come back", "%v 放弃了，可是它的 Lock 没有返回"), noReturn
+		return says("%v gave up, and its Lock does not return", "%v 放弃了，可是它的 Lock 没有返回"), noReturn
 	case c.call == "Lock":
-		return says("%v waits for ever", "%v 永远等下去"), WaitsOn
+		return says("%v waits forever", "%v 永远等下去"), WaitsOn
 	case c.call == "Unlock":
 		return says("%v waits for its Unlock", "%v 的 Unlock 没有返回"), noReturn
 	case c.err != nil && !c.mayFail():
@@ -190,7 +190,7 @@ func (c *client) end() (end lang.Text, wrong string) {
 	case c.err != nil:
 		return says("%v got an error, which is allowed after such a fault", "%v 得到错误，出了这种故障可以失败"), ""
 	case c.lost && c.way.HasHolds():
-		return says("%v is not told of its loss", "%v 没有得知自己丢了锁"), hidesLoss
+		return says("%v does not learn that it has lost the lock", "%v 没有得知自己丢了锁"), hidesLoss
 	}
 	return says("%v is done", "%v 完成了"), ""
 }

@@ -41,7 +41,7 @@ func (p Page) Write(w io.Writer) error {
 		return !isBroken
 	})
 	page := stage.Page{
-		Heading: lang.Of("Every order of %s", "%s：每一种次序", p.Lock),
+		Heading: lang.Of("Every interleaving of %s", "%s：每一种次序", p.Lock),
 		Intro:   p.intro(len(broken)),
 		Footer:  lang.Of("Played on %s.", "运行环境：%s。", p.Origin),
 		Locks:   []stage.Column{{Key: "lock", Heading: p.Lock}},

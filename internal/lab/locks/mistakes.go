@@ -35,8 +35,8 @@ var (
 const (
 	fails      = "a call fails that should not"
 	leftBehind = "a znode is left behind"
-	nobody     = "nobody is inside, and a client waits for ever"
-	twoClients = "two clients are inside"
+	nobody     = "nobody holds the lock, and a client waits forever"
+	twoClients = "two clients hold the lock at once"
 )
 
 // Mistakes are all of them, W1 and so on in their order.

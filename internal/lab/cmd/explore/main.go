@@ -1,5 +1,5 @@
 // Command explore plays every order in which the requests of a few clients of a lock can
-// reach the server, with faults, and prints what was wrong.
+// reach the server (every interleaving), with faults, and prints what was wrong.
 package main
 
 import (
@@ -73,7 +73,7 @@ func run(ctx context.Context) error {
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
-		fmt.Printf("%s\n%d clients take the lock once each; faults in an order: at most %d\n",
+		fmt.Printf("%s\n%d clients take the lock once each; faults in an interleaving: at most %d\n",
 			chosen.Name, settings.Clients, settings.Faults)
 		begun := time.Now()
 		var failed error
@@ -101,7 +101,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nSee it, and find a wrong order yourself: file://%s\n", drawn)
+	fmt.Printf("\nSee it, and find a wrong interleaving yourself: file://%s\n", drawn)
 	if open {
 		return stage.Open("file://" + drawn)
 	}
@@ -129,9 +129,9 @@ func read() (s explore.Settings, l locks.Choice, err error) {
 	step := flag.String("step", "4", "which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
 	flag.IntVar(&s.Clients, "clients", 2, "how many clients, at most 4")
 	flag.IntVar(&s.Readers, "readers", 0, "how many of them read")
-	flag.IntVar(&s.Faults, "faults", 1, "at most so many faults in an order, 2 at most")
+	flag.IntVar(&s.Faults, "faults", 1, "at most so many faults in an interleaving, 2 at most")
 	flag.IntVar(&s.Switches, "switches", explore.Unbound, "at most so many times is a client interrupted")
-	flag.BoolVar(&open, "open", false, "opens the page with the shortest wrong order")
+	flag.BoolVar(&open, "open", false, "opens the page with the shortest wrong interleaving")
 	if err := process.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
 		return s, l, err
 	}
@@ -157,7 +157,7 @@ func progress() func(explore.Result) {
 	begun := time.Now()
 	last := begun
 	return func(r explore.Result) {
-		text := fmt.Sprintf("played %d orders, of which %d are wrong; begun and not yet played: %d",
+		text := fmt.Sprintf("played %d interleavings, of which %d are wrong; begun and not yet played: %d",
 			r.Orders, r.Wrong, r.Waiting)
 		switch {
 		case isTerminal && r.Waiting == 0:
@@ -176,9 +176,9 @@ func progress() func(explore.Result) {
 func report(out io.Writer, r explore.Result, took time.Duration, isStopped bool) {
 	perSecond := float64(r.Orders) / took.Seconds()
 	if isStopped {
-		fmt.Fprintf(out, "\nPlayed %d orders, and there are more.\n", r.Orders)
+		fmt.Fprintf(out, "\nPlayed %d interleavings, and there are more.\n", r.Orders)
 	} else {
-		fmt.Fprintf(out, "Played all %d orders in %.0f s, %.0f a second.\n", r.Orders, took.Seconds(), perSecond)
+		fmt.Fprintf(out, "Played all %d interleavings in %.0f s, %.0f a second.\n", r.Orders, took.Seconds(), perSecond)
 	}
 	if r.Wrong == 0 {
 		fmt.Fprintf(out, "All of them are right.\n")
@@ -190,10 +190,10 @@ func report(out io.Writer, r explore.Result, took time.Duration, isStopped bool)
 		f := r.Findings[invariant]
 		story := strings.Join(f.Shortest.Tell(), "\n")
 		if story == last {
-			fmt.Fprintf(out, "\n✗ %s: in %d orders. The shortest is the same one.\n", invariant, f.Orders)
+			fmt.Fprintf(out, "\n✗ %s: in %d interleavings. The shortest is the same one.\n", invariant, f.Orders)
 			continue
 		}
-		fmt.Fprintf(out, "\n✗ %s: in %d orders. The shortest:\n", invariant, f.Orders)
+		fmt.Fprintf(out, "\n✗ %s: in %d interleavings. The shortest:\n", invariant, f.Orders)
 		fmt.Fprintln(out, story)
 		last = story
 	}

@@ -86,22 +86,22 @@ func TestReport(t *testing.T) {
 		var out bytes.Buffer
 		report(&out, r, 2*time.Second, false)
 		said := out.String()
-		assert.Contains(t, said, "Played all 94 orders in 2 s, 47 a second.\nWrong: 14 of them.\n")
+		assert.Contains(t, said, "Played all 94 interleavings in 2 s, 47 a second.\nWrong: 14 of them.\n")
 		assert.Contains(
 			t,
 			said,
-			"✗ a znode is left behind: in 14 orders. The shortest:\n  1. A asks: create /lock/lock-: the REPLY IS LOST",
+			"✗ a znode is left behind: in 14 interleavings. The shortest:\n  1. A asks: create /lock/lock-: the REPLY IS LOST",
 		)
 		assert.Contains(
 			t,
 			said,
-			"✗ nobody is inside, and a client waits for ever: in 4 orders. The shortest is the same one.",
+			"✗ nobody holds the lock, and a client waits forever: in 4 interleavings. The shortest is the same one.",
 		)
 		assert.Equal(t, 1, strings.Count(said, "In the end:"))
 
 		out.Reset()
 		report(&out, r, 2*time.Second, true)
-		assert.Contains(t, out.String(), "Played 94 orders, and there are more.\n")
+		assert.Contains(t, out.String(), "Played 94 interleavings, and there are more.\n")
 
 		shortest := r.Findings[r.Broken()[0]].Shortest
 		recording, err := players[0].Record(shortest)
@@ -120,7 +120,7 @@ func TestReport(t *testing.T) {
 		assert.Equal(t, chosen, titles)
 		assert.Len(t, drawn.Nodes, 2, "znodes: A's, of which A does not know, and B's")
 		assert.Len(t, drawn.Watches, 1)
-		assert.Contains(t, drawn.Phases[3].Sum.EN, "B waits for ever")
+		assert.Contains(t, drawn.Phases[3].Sum.EN, "B waits forever")
 		lost := slices.IndexFunc(drawn.Frames, func(f stage.Flight) bool { return f.Flags&stage.GotLost != 0 })
 		assert.GreaterOrEqual(t, lost, 0, "the reply that gets lost is drawn")
 	})
@@ -200,7 +200,7 @@ func TestMine(t *testing.T) {
 		assert.Empty(t, right.Wrong, "%s", strings.Join(right.Story, "\n"))
 	}
 	waits := asked(written(t, "6", "n < own && !bothRead", "(n < own || ownKind == read && k == write) && !bothRead"))
-	assert.Equal(t, "nobody is inside, and a client waits for ever", waits.Wrong, "a reader waits for a writer behind it")
+	assert.Equal(t, "nobody holds the lock, and a client waits forever", waits.Wrong, "a reader waits for a writer behind it")
 
 	_, err = explore.Mine(t.Context(), nil, "", "2", "")
 	assert.ErrorIs(t, err, explore.ErrAsks)

@@ -110,7 +110,7 @@ func TestAThirdClientFindsW8(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "something is wrong before all orders are played")
 	run := r.Findings[r.Broken()[0]].Shortest
 	t.Log(strings.Join(run.Tell(), "\n"))
-	assert.Equal(t, []string{"two clients are inside"}, run.Wrong)
+	assert.Equal(t, []string{"two clients hold the lock at once"}, run.Wrong)
 }
 
 // news is the shortest order that is wrong in a way in which none is in a lock without the
