@@ -226,7 +226,7 @@ func ask(
 		a.ask = lang.Text{
 			EN: "is this machine busy? Or does your lock wait for something that never happens: " +
 				"what should wake it, and whose znode still exists?",
-			ZH: "是这台机器太忙？还是你的锁在等永远不会来的东西：该由谁唤醒它？谁的 znode 还在？",
+			ZH: "是这台机器太忙？还是你的锁在等一个永远不会来的通知：该由谁唤醒它？谁的 znode 还在？",
 		}
 	}
 	return a

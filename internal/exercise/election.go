@@ -89,7 +89,7 @@ func (s story) named(want, when string, all ...*zktest.Member) {
 // electionProperties are those of an election.
 var electionProperties = []*property.Property{
 	asked(lang.Of("one leads at a time", "同一时刻只有一个领导者"),
-		lang.Of("when does Campaign return, and for how many at a time?", "Campaign 什么时候返回？同时对几个人返回？"),
+		lang.Of("when does Campaign return, and for how many at a time?", "Campaign 什么时候返回？同一时刻能对几个候选人返回？"),
 		func(s story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")
@@ -139,7 +139,7 @@ var electionProperties = []*property.Property{
 			s.Holds("A was cut off, and its context had ended when B led")
 		}),
 	asked(lang.Of("a late resignation does no harm", "迟到的卸任不影响别人"),
-		lang.Of("A has lost its session, and B leads: what does A's Resign delete?", "A 的会话没了，B 是领导者：A 的 Resign 会删掉什么？"),
+		lang.Of("A has lost its session, and B leads: what does A's Resign delete?", "A 丢失了会话，B 是领导者：A 的 Resign 会删除什么？"),
 		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")
@@ -158,7 +158,7 @@ var electionProperties = []*property.Property{
 			s.Holds("A resigned too late and got an error, and B still leads")
 		}),
 	asked(lang.Of("giving up leaves nothing behind", "放弃等待后不留残余"),
-		lang.Of("ctx has ended: what have you created in ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
+		lang.Of("ctx has ended: what have you created in ZooKeeper by now?", "ctx 已经结束：到这时，你在 ZooKeeper 里创建了什么？"),
 		func(s story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")

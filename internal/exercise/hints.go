@@ -128,7 +128,7 @@ func noHintForAnOrder(step string) lang.Text {
 	return lang.Of(
 		"There is no hint for an interleaving: the one that the test has printed is the hint. "+
 			"Follow it in your code, line by line. make explore STEP=mine%s draws it.",
-		"没有现成的提示：测试打印的次序就是提示。一行一行地跟着它读你的代码。make explore STEP=mine%s 会画出来。",
+		"没有现成的提示：测试打印的次序就是提示。请逐行对照着读你的代码。make explore STEP=mine%s 会把它画出来。",
 		step,
 	)
 }

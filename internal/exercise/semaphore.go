@@ -61,8 +61,8 @@ var semaphoreProperties = []*property.Property{
 			s.outside("D")
 			s.Holds("A and B got a permit, C got one when B had left, and D did not")
 		}),
-	asked(lang.Of("any holder that leaves makes room", "谁走都会空出位置"),
-		lang.Of("of all clients with a permit, which one must leave so that a waiter gets in?", "临界区里的客户端当中，哪一个离开之后，等待者就可以进入？"),
+	asked(lang.Of("any holder that leaves makes room", "无论谁离开，都会空出位置"),
+		lang.Of("of all clients with a permit, which one must leave so that a waiter gets in?", "持有许可的客户端当中，哪一个离开，等待者就能拿到许可？"),
 		func(s story) {
 			a := s.inside("A")
 			s.inside("B")
@@ -84,7 +84,7 @@ var semaphoreProperties = []*property.Property{
 			s.Holds("A's session expired, and C got a permit")
 		}),
 	asked(lang.Of("first come, first served", "先来先得"),
-		lang.Of("who may look for a free permit when several wait?", "几个人在等时，谁可以去找空闲的许可？"),
+		lang.Of("who may look for a free permit when several wait?", "几个客户端在等时，谁可以去找空闲的许可？"),
 		func(s story) {
 			inside := []*zktest.Turn{s.inside("A"), s.inside("B")}
 			line := s.outside("C", "D", "E")
@@ -115,7 +115,7 @@ var semaphoreProperties = []*property.Property{
 			s.Holds("one release let C in, and sent 0 notifications to E and F, far back in the queue")
 		}),
 	asked(lang.Of("giving up leaves nothing behind", "放弃等待后不留残余"),
-		lang.Of("ctx has ended: what have you created in ZooKeeper by now?", "ctx 已经结束：到这时你在 ZooKeeper 里放了什么？"),
+		lang.Of("ctx has ended: what have you created in ZooKeeper by now?", "ctx 已经结束：到这时，你在 ZooKeeper 里创建了什么？"),
 		func(s story) {
 			s.inside("A")
 			b := s.inside("B")

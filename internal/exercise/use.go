@@ -31,7 +31,7 @@ var (
 	}
 	whichZnode = lang.Text{
 		EN: "which znode must be deleted so that the lock is free, and what deletes it?",
-		ZH: "哪个 znode 没了，锁才空闲？由谁删掉它？",
+		ZH: "哪个 znode 删除以后，锁才空闲？由谁删除它？",
 	}
 	whoTellsB = lang.Text{
 		EN: "what notifies B that it is its turn, and what does B do then?",
@@ -39,7 +39,7 @@ var (
 	}
 	whatMakesBRest = lang.Text{
 		EN: "what makes B pause between two requests, and what ends the pause?",
-		ZH: "什么让 B 在两个请求之间停一停？什么让它不再停？",
+		ZH: "什么让 B 在两个请求之间等待？什么让它不再等？",
 	}
 )
 

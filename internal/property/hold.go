@@ -11,7 +11,7 @@ import (
 var LocksAgain = New(
 	text("the holder may lock again", "持有者可以再次加锁"),
 	text("a function that holds the lock calls one that takes it, and waits for itself",
-		"持锁的函数调用了另一个要加锁的函数，结果自己等自己"),
+		"持锁的函数调用了另一个要加同一把锁的函数，结果自己等自己"),
 	text("how can Lock tell that the caller is the holder?", "Lock 怎样看出调用者就是持有者？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -41,10 +41,10 @@ var LocksAgain = New(
 
 // One goroutine of A holds, somebody deletes its znode, and another one gets the same lock. Both unlock.
 var LostApart = New(
-	text("a lost hold takes nothing from the next", "已丢失的持有不影响下一个持有"),
+	text("a lost hold takes nothing from the next", "已丢失的持锁不影响下一次持锁"),
 	text("the next holder could not unlock, and its znode would block everyone",
-		"下一个持有者会无法解锁，它的 znode 会把所有人挡在外面"),
-	text("to what do the count and the znode belong: to the lock, or to a hold?", "计数和 znode 属于谁：锁，还是一次持有？"),
+		"下一个持有者会无法解锁，它的 znode 会挡住所有客户端"),
+	text("to what do the count and the znode belong: to the lock, or to a hold?", "计数和 znode 属于谁：属于锁，还是属于一次持锁？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		if !a.HasHolds() {
@@ -67,7 +67,7 @@ var LostApart = New(
 var ToldOfLoss = New(
 	text("the holder learns that its connection is lost", "连接断开时会通知持有者"),
 	text("a holder whose session has ended goes on writing beside the next holder",
-		"会话已经失效的持有者还在写，而下一个持有者也在写"),
+		"会话已经失效的持有者还在写，下一个持有者也在写"),
 	text("what does the client know, and when, while it cannot reach the server?",
 		"客户端连不上服务器时，它知道什么？什么时候知道？"),
 	func(s *Story) {
@@ -96,7 +96,7 @@ var Fenced = New(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
 		"存储分不清哪些是前一个持有者迟到的写入、哪些是正常的写入"),
-	text("which number at the server only ever grows?", "服务器上哪个数字只增不减？"),
+	text("which number at the server only ever grows?", "服务器上哪个数只增不减？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		s.FailsIf(!a.HasHolds(), "the lock hands out no number that a store could check")

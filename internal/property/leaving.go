@@ -18,8 +18,8 @@ import (
 var CrashFrees = New(
 	text("a crashed holder's lock is free again", "持有者崩溃后锁会释放"),
 	text("a process that crashes while it holds the lock would lock everyone else out forever",
-		"进程若在持锁时崩溃，其他人就永远进不来了"),
-	text("who deletes the holder's znode when the holder cannot?", "持有者自己删不了 znode 时，由谁来删？"),
+		"进程如果在持锁时崩溃，别的客户端就永远拿不到锁"),
+	text("who deletes the holder's znode when the holder cannot?", "持有者自己不能删除 znode 时，由谁删除？"),
 	func(s *Story) {
 		a, b := s.JoinMortal("A"), s.Join("B")
 		a.Acquire()
@@ -35,7 +35,7 @@ var CrashFrees = New(
 // A holds the lock, B waits, C waits behind B. B crashes, and C must wait on.
 var WaiterCrash = New(
 	text("a waiter's crash lets nobody in", "等待者崩溃不会误放行"),
-	text("the client behind it would take its crash for a release", "排在它后面的人会把它的死亡当成释放"),
+	text("the client behind it would take its crash for a release", "排在它后面的客户端会把它的崩溃当成释放"),
 	text("you were woken: does that mean that it is your turn?", "你被唤醒了：这就说明轮到你了吗？"),
 	func(s *Story) {
 		a, b, c := s.Join("A"), s.JoinMortal("B"), s.Join("C")
@@ -57,9 +57,9 @@ var WaiterCrash = New(
 // there, and F is cancelled while its create is on its way, and then while its list is.
 var GivingUp = New(
 	text("giving up leaves nothing behind", "放弃等待后不留残余"),
-	text("every client behind it would wait for one that has given up", "排在后面的人都在等一个已经不在的客户端"),
+	text("every client behind it would wait for one that has given up", "排在后面的客户端都在等一个已经离开的客户端"),
 	text("the context has ended: what have you created in ZooKeeper by now, and what deletes it?",
-		"context 已经结束：到这时你在 ZooKeeper 里放了什么？由谁清掉？"),
+		"context 已经结束：到这时，你在 ZooKeeper 里创建了什么？由谁清理？"),
 	func(s *Story) {
 		a, b, c, d, e := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D"), s.Join("E")
 		held := a.Acquire()
@@ -114,7 +114,7 @@ var GivingUp = New(
 var GivesUpCutOff = New(
 	text("giving up while cut off leaves nothing behind", "断线期间放弃等待，也不留残余"),
 	text("the session survives the disconnect, and so does a znode that no client uses: it blocks the lock",
-		"会话熬过了断线，没有人在等的 znode 也跟着留了下来，把锁堵死"),
+		"断线期间会话没有过期，没有人在等的 znode 也就留了下来，把锁堵死"),
 	text("the delete could not reach a server: what sends it again, and until when?",
 		"delete 没能送到服务器：由谁再发？发到什么时候为止？"),
 	func(s *Story) {
@@ -156,9 +156,9 @@ func (s *Story) GaveUp(c *zktest.Member, err, why error) {
 // A holds. B's list is not answered, and B gives up: the answer comes later.
 var GivesUpAtOnce = New(
 	text("a client that gives up need not wait for a reply", "放弃等待不必等响应"),
-	text("a caller with a deadline would hang while the connection is down", "设了截止时间的调用者会一直挂到网络恢复"),
+	text("a caller with a deadline would hang while the connection is down", "设了截止时间的调用者，会一直卡到网络恢复"),
 	text("the context has ended while a request is on its way: which goroutine waits for the reply?",
-		"请求还在路上，context 已经结束：由谁来等响应？"),
+		"请求还在路上，context 已经结束：由谁等响应？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		a.Acquire()
@@ -189,9 +189,9 @@ var GivesUpAtOnce = New(
 var FailsClean = New(
 	text("an error in the wait leaves nothing behind", "等待出错后不留残余"),
 	text("the caller got an error, but its znode would become the first in the queue and block everyone",
-		"调用者已经得到错误，它的 znode 却会排到最前，没有人在用锁，锁却被占着"),
+		"调用者已经得到错误，它的 znode 却会排到最前：没有人在用锁，锁却被占着"),
 	text("a request of the wait has failed: what have you created in ZooKeeper by now?",
-		"等待中的一个请求失败了：到这时你在 ZooKeeper 里放了什么？"),
+		"等待中有一个请求失败了：到这时，你在 ZooKeeper 里创建了什么？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
@@ -223,7 +223,7 @@ var FailsClean = New(
 var NotBeside = New(
 	text("a waiter whose znode was deleted does not get the lock beside the holder", "znode 被删的等待者，不会在别人持锁时拿到锁"),
 	text("it has no place in the queue, finds no predecessor, and takes that for its turn",
-		"它已不在队列里，却把前面没有人当成轮到自己"),
+		"它已经不在队列里，却以为前面没有别的节点就轮到自己"),
 	text("your own znode is not in the list: whose turn is it?", "列表里没有自己的 znode：轮到谁了？"),
 	func(s *Story) {
 		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
@@ -257,9 +257,9 @@ var NotBeside = New(
 // A holds, B waits, and B's session expires.
 var LostWhileWaiting = New(
 	text("a waiter whose session expires returns an error or queues again", "会话过期的等待者会报错或重新排队"),
-	text("its znode and its watch no longer exist, and it would wait forever", "它的 znode 和监听器都没了，会永远等下去"),
+	text("its znode and its watch no longer exist, and it would wait forever", "它的 znode 和监听器都没有了，它会永远等下去"),
 	text("the session has ended: what wakes the waiter now, and what does its Lock return?",
-		"会话已经结束：现在由什么唤醒等待者？它的 Lock 响应什么？"),
+		"会话已经结束：现在由什么唤醒等待者？它的 Lock 返回什么？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.JoinMortal("B")
 		held := a.Acquire()
@@ -314,9 +314,9 @@ func (s *Story) saysSo(b *zktest.Member, err error) {
 var Tries = New(
 	text("TryLock does not wait, and leaves nothing behind", "尝试加锁不等别人，也不留残余"),
 	text("a caller that must not wait would wait, or would leave a znode that blocks the queue",
-		"不能等的人会等下去，或者留下一个没有主人的 znode 堵住队列"),
+		"不愿等待的调用者会一直等下去，或者留下一个无主的 znode，堵住队列"),
 	text("the context that was given to TryLock ends: what ends with it, and what must not?",
-		"交给 TryLock 的 context 结束了：什么随之结束？什么不该结束？"),
+		"传给 TryLock 的 context 结束了：什么随之结束？什么不该结束？"),
 	func(s *Story) {
 		a, b := s.writerAs("A", Seat{}), s.Join("B")
 		if b.TryLock == nil {
@@ -356,9 +356,9 @@ var Tries = New(
 var TryLost = New(
 	text("TryLock leaves nothing behind when its delete is lost", "尝试失败时即使 delete 丢失也不留残余"),
 	text("the caller goes on without the lock, but its znode would become the first in the queue and block everyone",
-		"调用者没有拿到锁就走了，它的 znode 却会排到最前，把锁堵住"),
+		"调用者没有拿到锁就离开了，它的 znode 却会排到最前，把锁堵住"),
 	text("TryLock has returned ErrLocked: what keeps trying until the znode is deleted?",
-		"TryLock 已经说锁被别人持有：由谁继续，直到 znode 删掉？"),
+		"TryLock 已经返回，说锁被持有：由谁继续删除，直到 znode 确实不在？"),
 	func(s *Story) {
 		a, b := s.writerAs("A", Seat{}), s.Join("B")
 		if b.TryLock == nil {

@@ -14,7 +14,7 @@ import (
 var LongHold = New(
 	text("a long hold and a long wait both succeed", "长时间持锁或等待都能正常结束"),
 	text("during long work the hold is lost, or the next in the queue is never served",
-		"工作时间一长，锁就丢了，或者下一个永远等不到"),
+		"工作时间一长，锁就丢了，或者下一个客户端永远等不到锁"),
 	text("two session time-outs have passed: what has extended the lease, for the holder and for the waiter?",
 		"已经过去了两个会话超时：持有者和等待者的租约各是靠什么延长的？"),
 	func(s *Story) {

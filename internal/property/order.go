@@ -19,7 +19,7 @@ import (
 // witness outside the lock looks on: a znode that only one can create.
 var OneHolder = New(
 	text("one holder at a time", "同一时刻只有一个持有者"),
-	text("two holders at once overwrite each other's data", "两个持有者同时存在，会互相覆盖对方写的数据"),
+	text("two holders at once overwrite each other's data", "同时有两个持有者，就会互相覆盖对方写的数据"),
 	text("when does Lock return, and has it seen that every other client is behind it?",
 		"Lock 什么时候返回？返回时，确认过其他客户端都排在自己后面吗？"),
 	func(s *Story) {
@@ -128,7 +128,7 @@ func (s *Story) witness(c *zktest.Member) error {
 var FirstCome = New(
 	text("first come, first served", "先来先得"),
 	text("a client with a slow connection could wait forever while others are served",
-		"网络慢的客户端可能一直等下去，别人却来了又走"),
+		"网络慢的客户端可能永远等下去，别的客户端却来了又走"),
 	text("where is it written down who came first?", "谁先来的，记在哪里？"),
 	func(s *Story) {
 		holder := s.Join("A").Acquire()
@@ -157,8 +157,8 @@ var FirstCome = New(
 var OnlyHolder = New(
 	text("another client cannot release it", "其他客户端无法释放锁"),
 	text("an extra or late Unlock would give the lock to a second client while the holder still has it",
-		"多调一次或者晚调一次 Unlock，就会让第二个客户端与持有者同时持有锁"),
-	text("how does Unlock know that the znode it deletes is its own?", "Unlock 怎么知道自己删的是自己的 znode？"),
+		"多调用一次或者晚调用一次 Unlock，就会让另一个客户端与持有者同时持有锁"),
+	text("how does Unlock know that the znode it deletes is its own?", "Unlock 怎样知道要删除的是自己的 znode？"),
 	func(s *Story) {
 		a, b := s.JoinMortal("A"), s.Join("B")
 		held := a.Acquire()
@@ -197,7 +197,7 @@ var foreign = []string{
 var Unrelated = New(
 	text("unrelated znodes are no obstacle", "无关节点不影响加锁"),
 	text("another lock, or a stray znode in the directory, would block or break this one",
-		"别的锁，或目录里一个不相干的 znode，就会挡住或弄坏这把锁"),
+		"别的锁，或者目录里一个不相干的 znode，会挡住或弄坏这把锁"),
 	text("which names in the list belong to this queue?", "列出的名字里，哪些真正属于这个队列？"),
 	func(s *Story) {
 		s.JoinAs("the neighbour", Seat{Path: s.path + "-too"}).Acquire()
@@ -238,9 +238,9 @@ var Unrelated = New(
 // them, B has made it, and holds the lock.
 var ParentsMade = New(
 	text("missing parents are created", "缺少的父节点会创建"),
-	text("somebody would have to prepare the server for each new lock", "每加一把新锁，都得有人先在服务器上做准备"),
+	text("somebody would have to prepare the server for each new lock", "每增加一把新锁，都要有人先在服务器上做准备"),
 	text("create returns NoNode: what is missing, and who else may be creating it?",
-		"create 得到的响应是 NoNode：缺的是什么？还有谁可能正在创建它？"),
+		"create 得到的响应是 NoNode：缺少的是什么？还有谁可能正在创建它？"),
 	func(s *Story) {
 		s.path = s.Root + "/shop/locks/orders"
 		a, b := s.Join("A"), s.Join("B")
@@ -264,8 +264,8 @@ var ParentsMade = New(
 // A locks twice. The second time all is there that the lock needs.
 var MadeOnce = New(
 	text("an existing directory is not created again", "已有的目录不再创建"),
-	text("a create that fails is also a write: each Lock would cost one more", "失败的 create 也是一次写操作：每次 Lock 都会多花一次"),
-	text("when is the directory missing, and which reply says so?", "目录什么时候会缺？谁会告诉你？"),
+	text("a create that fails is also a write: each Lock would cost one more", "失败的 create 也是写操作：每次 Lock 都要多付一次"),
+	text("when is the directory missing, and which reply says so?", "目录什么时候会不存在？哪个响应会告诉你？"),
 	func(s *Story) {
 		a := s.Join("A")
 		a.Acquire().Release()
@@ -279,8 +279,8 @@ var MadeOnce = New(
 // One goroutine of A holds, and another one waits. Then eight take turns with the one lock.
 var ManyShare = New(
 	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),
-	text("two goroutines that use one lock would hold it at once", "用同一把锁的两个 goroutine 会同时进入临界区"),
-	text("which of the lock's fields do two callers at once read and write?", "两个调用者会同时读写这把锁的哪些字段？"),
+	text("two goroutines that use one lock would hold it at once", "共用一把锁的两个 goroutine 会同时进入临界区"),
+	text("which of the lock's fields do two callers at once read and write?", "这把锁的哪些字段，会被两个调用者同时读写？"),
 	func(s *Story) {
 		a := s.Join("A")
 		held, second := a.Acquire(), a.Start()
@@ -308,8 +308,8 @@ var ManyShare = New(
 
 // A holds, B waits, and somebody writes into their znodes. B gives up, A releases.
 var WhateverIsInIt = New(
-	text("a znode is deleted, whatever its data", "不管 znode 里写了什么都能删掉"),
-	text("a znode with data that somebody wrote into it would stay forever", "有人往 znode 里写了点东西，它就永远删不掉了"),
+	text("a znode is deleted, whatever its data", "znode 里无论写了什么，都能删除"),
+	text("a znode with data that somebody wrote into it would stay forever", "有人往 znode 里写了数据，它就再也删不掉"),
 	text("which version does the delete ask for?", "删除时要求的是哪个版本？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -347,11 +347,11 @@ func (s *Story) gone(znode, why string) {
 }
 
 var UnlockTooMany = New(
-	text("Unlock without the lock returns an error", "没有锁却调用 Unlock 会报错"),
+	text("Unlock without the lock returns an error", "没有持有锁，Unlock 会报错"),
 	text("a caller that releases a lock it does not hold would not learn of its mistake",
-		"释放自己并不持有的锁，调用者不会知道自己错了"),
+		"调用者释放了自己并不持有的锁，却不知道出了错"),
 	text("how does Unlock know that the lock is held? And does its error name the lock, as failed does?",
-		"Unlock 怎么知道锁正被持有？它的错误里写明是哪把锁了吗（见 failed）？"),
+		"Unlock 怎样知道锁是否被持有？它的错误里写明是哪把锁了吗（见 failed）？"),
 	func(s *Story) {
 		a := s.Join("A")
 		if !a.HasHolds() { // else there is nothing to call
@@ -365,10 +365,10 @@ var UnlockTooMany = New(
 
 // A holds, and somebody deletes its znode.
 var LostTold = New(
-	text("Unlock reports that the lock was lost", "Unlock 会说锁已丢失"),
-	text("the caller would believe that no other client has held the lock meanwhile", "调用者会以为没有别人进来过"),
+	text("Unlock reports that the lock was lost", "锁丢失时，Unlock 会报告"),
+	text("the caller would believe that no other client has held the lock meanwhile", "调用者会以为没有别的客户端持有过锁"),
 	text("delete returns NoNode: who deleted your znode, and when?",
-		"删除得到的响应是 NoNode：是谁删了你的 znode？什么时候删的？"),
+		"删除得到的响应是 NoNode：你的 znode 是谁删除的？什么时候？"),
 	func(s *Story) {
 		a := s.Join("A")
 		held := a.Acquire()

@@ -21,7 +21,7 @@ import (
 var LostCreateReply = New(
 	text("a lost reply to create does no harm", "create 的响应丢失无害"),
 	text("a znode that no client knows of is in the queue, and the client that created it waits behind it",
-		"一个谁也不知道的 znode 排在队里，创建它的人自己等在它后面"),
+		"队列里有一个谁也不知道的 znode，连创建它的客户端也在等它"),
 	text("did the create fail? How could you recognise your own znode?",
 		"create 失败了吗？怎样认出自己的 znode？"),
 	func(s *Story) {
@@ -77,7 +77,7 @@ var LostDeleteReply = New(
 	text("a lost reply to delete does no harm", "delete 的响应丢失无害"),
 	text("the holder does not know whether it has released the lock, or the lock is never released",
 		"持有者不知道锁有没有释放，或者锁永远没有释放"),
-	text("did the delete fail? What keeps trying until the outcome is known?", "delete 失败了吗？由谁一直做到确定为止？"),
+	text("did the delete fail? What keeps trying until the outcome is known?", "delete 真的失败了吗？由谁一直做到确定为止？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest} {
@@ -102,7 +102,7 @@ var LostDeleteReply = New(
 // A's delete is lost on the way to the server. If Unlock answers an error, it is called once more.
 var UnlockRepeated = New(
 	text("an Unlock that failed can be called again", "失败的 Unlock 可以再调用一次"),
-	text("the lock would stay locked until the holder's session ends", "锁会一直锁着，直到持有者的会话结束"),
+	text("the lock would stay locked until the holder's session ends", "锁会一直被占着，直到持有者的会话结束"),
 	text("the delete has failed: does the lock still know which znode to delete?",
 		"删除失败了：锁还记得要删的是哪个 znode 吗？"),
 	func(s *Story) {
@@ -133,7 +133,7 @@ var UnlockRepeated = New(
 var OwnPlace = New(
 	text("a lost create takes nobody else's place", "create 丢失时不会占用别人的位置"),
 	text("two goroutines would hold the lock at once, both with the znode of the first",
-		"两个 goroutine 会同时进入临界区，凭的都是第一个 goroutine 的那个 znode"),
+		"两个 goroutine 会凭第一个 goroutine 的 znode 同时进入临界区"),
 	text("you look for your znode by its name: which other calls have made znodes with such a name?",
 		"你按名字找自己的 znode：还有哪些调用也创建过这样的名字？"),
 	func(s *Story) {
@@ -175,9 +175,9 @@ var OwnPlace = New(
 var OldZnode = New(
 	text("a znode of an old session holds no place in the queue", "旧会话的 znode 不算队列里的位置"),
 	text("the server deletes it with the old session, and another client gets the lock beside its creator",
-		"它会随旧会话一起删除，别人就会在它的主人之外进来"),
+		"它会随旧会话一起删除，于是另一个客户端也拿到锁"),
 	text("you find a znode with your name: whose session does it belong to?",
-		"你找到一个带自己名字的 znode：它属于哪个会话？"),
+		"你找到一个名字是自己的 znode：它属于哪个会话？"),
 	func(s *Story) {
 		b := s.writerAs("B", Seat{})
 		b.Acquire().Release() // so that the directory is there
@@ -241,9 +241,9 @@ func (s *Story) findsItsOldZnode(a, b *zktest.Member, attempt *zktest.Turn) {
 var KeptCreate = New(
 	text("a create that is sent in the next session makes one znode", "推迟到下一个会话才发出的 create 只占一个位置"),
 	text("its creator takes the znode for one of the old session, queues up once more, and waits for itself",
-		"它的主人以为这个 znode 属于旧会话，于是再排一次队，结果等的是自己"),
+		"它的主人以为这个 znode 属于旧会话，于是重新排队，结果等的是自己"),
 	text("in which session was the create sent? Was it the one that you had before?",
-		"create 是在哪个会话里发出的？还是你之前的那个会话吗？"),
+		"create 是在哪个会话里发出的？会话还是原来的吗？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		b.Acquire().Release() // so that the directory is there
@@ -277,7 +277,7 @@ var KeptCreate = New(
 var LineBreaks = New(
 	text("a broken connection does not end the wait", "断线不会结束等待"),
 	text("each short outage would send callers to the end of the queue, or end their Lock with an error",
-		"每次短暂的故障都会让调用者排到队尾，或者带着错误返回"),
+		"每次短暂的故障都会让调用者排到队尾，或者得到一个错误"),
 	text("a request was not answered: is the session over, or only the connection?",
 		"请求没有得到响应：是会话结束了，还是只断了连接？"),
 	func(s *Story) {
@@ -323,9 +323,9 @@ var LineBreaks = New(
 var LaggingServer = onThree(New(
 	text("a server that lags does no harm", "落后的服务器无害"),
 	text("a client that looks for its znode there finds none, creates a second one, and waits for the first",
-		"在那里找自己的 znode 会找不到，于是再创建一个，然后等着前一个"),
+		"在那里找不到自己的 znode，于是再创建一个，然后等前一个"),
 	text("the server that answers you now may know less than the one before: how do you make it catch up?",
-		"现在响应你的服务器可能不如之前那台知道得多：怎样让它赶上？"),
+		"现在响应你的服务器，进度可能落后于之前那台：怎样让它赶上？"),
 	func(s *Story) {
 		a := s.JoinAs("A", Seat{Through: s.lag.Through})
 		a.Acquire().Release() // makes the directory

@@ -10,7 +10,7 @@ import (
 // writer waits for both; the third waits for the writer.
 var Shared = New(
 	text("readers share, writers do not, nobody starves", "读者共享，写者独占，无人饿死"),
-	text("readers do each other no harm, and would wait for each other anyway", "读者之间互不妨碍，却在互相等待"),
+	text("readers do each other no harm, and would wait for each other anyway", "读者之间互不妨碍，却要互相等待"),
 	text("whom must a reader wait for, and whom a writer?", "读者必须等谁？写者必须等谁？"),
 	func(s *Story) {
 		r1, r2, w, r3 := s.Join("reader 1"), s.Join("reader 2"), s.Join("the writer"), s.Join("reader 3")
@@ -94,8 +94,8 @@ var Upgrade = New(
 // A writes. B and C wait to read, and B's session expires meanwhile.
 var ReaderStays = New(
 	text("a reader that queues again is a reader", "重新排队的读者仍是读者"),
-	text("after an outage readers would wait for each other", "一次故障之后，读者之间会互相等待"),
-	text("your znode was deleted with its session: which kind was it?", "znode 随会话没了：它原来是哪一种？"),
+	text("after an outage readers would wait for each other", "一次故障之后，读者之间就会互相等待"),
+	text("your znode was deleted with its session: which kind was it?", "znode 随会话删除了：它原来是哪一种？"),
 	func(s *Story) {
 		a, b, c := s.Join("A"), s.JoinMortal("B"), s.Join("C")
 		if a.Reader == nil {

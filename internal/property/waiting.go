@@ -13,8 +13,8 @@ import (
 // plain that they ask.
 var SilentWait = New(
 	text("waiting sends no request", "等待时不发请求"),
-	text("the server works for clients that only wait", "服务器在为无事可做的客户端忙碌"),
-	text("who could notify the waiter, so that it need not poll?", "谁可以通知等待者，让它不必去问？"),
+	text("the server works for clients that only wait", "客户端只是在等，服务器却在为它们忙碌"),
+	text("who could notify the waiter, so that it need not poll?", "由谁通知等待者，它就不必轮询？"),
 	func(s *Story) {
 		const clients, pings = 5, 2
 		const plainly = 100                                    // requests
@@ -50,8 +50,8 @@ var SilentWait = New(
 var WakesOne = New(
 	text("a release wakes one", "一次释放只唤醒一个"),
 	text("every waiter wakes up and lists the queue, and all but one sleep again: the herd effect",
-		"所有等待者都醒来查看，除一个外又都睡下：这就是羊群效应"),
-	text("which single change must happen before it can be your turn?", "哪一个变化发生之后才可能轮到你？"),
+		"所有等待者都醒来检查，除了一个，又都继续睡眠：这就是羊群效应"),
+	text("which single change must happen before it can be your turn?", "哪一个变化发生之后，才可能轮到你？"),
 	func(s *Story) {
 		holder, waiters := s.crowd(5, zktest.SessionTimeout)
 		s.needsWatches(waiters)
@@ -70,9 +70,9 @@ var WakesOne = New(
 // many are notified?
 var WakesOneLater = New(
 	text("when a waiter has left, a release still wakes one", "有等待者离开后，一次释放仍只唤醒一个"),
-	text("each waiter that gives up makes the herd larger again", "每有一个等待者放弃，羊群就又大一点"),
+	text("each waiter that gives up makes the herd larger again", "每有一个等待者放弃，被一起唤醒的就又多一个"),
 	text("your predecessor's znode was deleted, and it is not your turn: which znode do you watch now?",
-		"你前面的 znode 没了，却还没轮到你：现在该监听哪一个？"),
+		"前面的 znode 没有了，却还没有轮到你：现在该监听哪一个？"),
 	func(s *Story) {
 		holder, waiters := s.crowd(5, zktest.SessionTimeout)
 		s.needsWatches(waiters)
@@ -124,8 +124,8 @@ func (s *Story) firstIn(waiters []*zktest.Turn) (in *zktest.Turn, others []*zkte
 // Five wait, a sixth arrives: how many are notified?
 var ArrivalWakesNobody = New(
 	text("an arrival wakes nobody", "新来者不唤醒任何人"),
-	text("a new client at the end of the queue wakes every waiter", "队尾来了一个人，却惊动了整个队列"),
-	text("does it matter to you which client is behind you?", "谁排在你后面，和你有关系吗？"),
+	text("a new client at the end of the queue wakes every waiter", "队尾来了一个客户端，却惊动了整个队列"),
+	text("does it matter to you which client is behind you?", "谁排在你后面，与你有关吗？"),
 	func(s *Story) {
 		_, waiters := s.crowd(5, zktest.SessionTimeout)
 		s.needsWatches(waiters)
@@ -163,7 +163,7 @@ var NoWatchLeft = New(
 	text("no watch is left behind", "不遗留监听器"),
 	text("watches that can never fire fill the server's memory", "永远不会触发的监听器会占满服务器的内存"),
 	text("what does the read that sets the watch do when its znode has been deleted?",
-		"设置监听器的那次读，在 znode 已经不在时会怎样？"),
+		"设置监听器的读操作，在 znode 已经不在时会怎样？"),
 	func(s *Story) {
 		a, b, c := s.Join("A"), s.Join("B"), s.Join("C")
 		held := a.Acquire()
@@ -190,7 +190,7 @@ var NoWatchLeft = New(
 // A holds the lock, and releases it while a request of B's is on its way: the second, the
 // third, the fourth of B's call to Lock.
 var ReleaseSeen = New(
-	text("no release is missed", "释放发生在任何时刻都不会错过"),
+	text("no release is missed", "不会错过任何一次释放"),
 	text("a waiter would sleep forever although the lock is free", "锁空着，等待者却会一直睡下去"),
 	text("the lock is released between two of your requests: what wakes you?", "锁在你的两个请求之间释放：什么会唤醒你？"),
 	func(s *Story) {
@@ -227,10 +227,10 @@ func (s *Story) mustWaitUnsettled(t *zktest.Turn, when string) {
 
 // A holds, B waits and is cut off, and A releases. B's session lives on.
 var ReleasedWhileCutOff = New(
-	text("no release is missed while the connection is down", "断线期间的释放不会错过"),
-	text("the waiter would wait for a notification that was never sent to it", "等待者会等一个没有发给任何人的通知"),
+	text("no release is missed while the connection is down", "断线期间的释放也不会错过"),
+	text("the waiter would wait for a notification that was never sent to it", "通知没有发给任何客户端，等待者却一直在等它"),
 	text("what sets the watch again on the new connection, and what if its znode was deleted meanwhile?",
-		"在新连接上由谁重新设置监听器？要是那个 znode 这时已经没了呢？"),
+		"在新连接上由谁重新设置监听器？如果那个 znode 这时已经不在呢？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
@@ -248,8 +248,8 @@ var ReleasedWhileCutOff = New(
 var QuietAfter = New(
 	text("a client without the lock sends nothing", "不持锁就不发请求"),
 	text("a process that released its locks long ago would still send requests for them",
-		"进程早就用完了锁，却还在为它忙，给服务器加负担"),
-	text("what did you start for the hold, and what stops it?", "你为这次持有启动了什么？由什么来结束它？"),
+		"进程早就用完了锁，却还在为它发请求，增加服务器的负担"),
+	text("what did you start for the hold, and what stops it?", "你为这次持锁启动了什么？由什么来结束它？"),
 	func(s *Story) {
 		a := s.JoinMortal("A")
 		a.Acquire().Release()
