@@ -26,15 +26,15 @@ const (
 
 // Chinese is what the invariants are called on a Chinese page.
 var Chinese = map[string]string{
-	TwoInside:   "两个客户端同时在临界区里",
+	TwoInside:   "两个客户端同时持有锁",
 	WaitsOn:     "没有人持有锁，却有客户端永远等下去",
 	noReturn:    "有一次调用没有返回",
 	leftBehind:  "留下了一个 znode",
 	notAllowed:  "有一次调用不该失败却失败了",
-	hidesLoss:   "会话已经结束，Unlock 却没有说",
+	hidesLoss:   "会话已经结束，Unlock 却没有报告",
 	tokenTooLow: "有一个令牌不大于前一个",
 	wakesMany:   "一次释放唤醒了不止一个",
-	asksOn:      "有一个客户端一再询问，没有尽头",
+	asksOn:      "有一个客户端没完没了地轮询",
 }
 
 // Gravest are the invariants, the gravest first.
@@ -46,7 +46,7 @@ var Gravest = []string{
 var Should = map[string]lang.Text{
 	TwoInside: {
 		EN: "Two clients must never hold the lock at the same time, whatever gets lost on the way.",
-		ZH: "不管路上丢了什么，都不能有两个客户端同时持有锁。",
+		ZH: "无论丢失了哪条消息，都不能有两个客户端同时持有锁。",
 	},
 	WaitsOn: {
 		EN: "When nobody holds the lock, the next client that waits should get it.",
@@ -74,7 +74,7 @@ var Should = map[string]lang.Text{
 	},
 	wakesMany: {
 		EN: "A release should wake one client: the next.",
-		ZH: "一次释放应该只唤醒一个客户端：下一个。",
+		ZH: "一次释放应该只唤醒一个客户端，也就是下一个。",
 	},
 	asksOn: {
 		EN: "A client that waits should wait for a notification, and not poll.",
@@ -180,7 +180,7 @@ func (c *client) end() (end lang.Text, wrong string) {
 	case c.crashed:
 		return says("%v crashed", "%v 崩溃了"), ""
 	case c.call == "Lock" && c.gaveUp:
-		return says("%v gave up, and its Lock does not return", "%v 放弃了，可是它的 Lock 没有返回"), noReturn
+		return says("%v gave up, and its Lock does not return", "%v 放弃了等待，可是它的 Lock 没有返回"), noReturn
 	case c.call == "Lock":
 		return says("%v waits forever", "%v 永远等下去"), WaitsOn
 	case c.call == "Unlock":
@@ -188,7 +188,7 @@ func (c *client) end() (end lang.Text, wrong string) {
 	case c.err != nil && !c.mayFail():
 		return says("%v fails", "%v 得到错误，而它不该失败"), notAllowed
 	case c.err != nil:
-		return says("%v got an error, which is allowed after such a fault", "%v 得到错误，出了这种故障可以失败"), ""
+		return says("%v got an error, which is allowed after such a fault", "%v 得到错误，出了这种故障，允许失败"), ""
 	case c.lost && c.way.HasHolds():
 		return says("%v does not learn that it has lost the lock", "%v 没有得知自己丢了锁"), hidesLoss
 	}

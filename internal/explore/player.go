@@ -288,7 +288,7 @@ func (p *player) do(ch, first choice) error {
 		p.story.chosen(c.name, "%s's SESSION EXPIRES, and the client lives on", "%s 的会话过期，客户端还活着")
 		return errors.Join(c.expire(p.Servers[0]), p.looks())
 	case givesUp:
-		p.story.chosen(c.name, "%s GIVES UP", "%s 放弃")
+		p.story.chosen(c.name, "%s GIVES UP", "%s 放弃等待")
 		c.gaveUp = true
 		c.giveUp()
 	}

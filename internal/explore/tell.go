@@ -109,7 +109,7 @@ func (s *account) returned(client, call string, err error) {
 	case err != nil:
 		s.add(client, "%s's Unlock fails: %s", "%s 的 Unlock 失败：%s", s.short(err.Error()))
 	case call == "Lock":
-		s.add(client, "%s holds the lock", "%s 进入了临界区")
+		s.add(client, "%s holds the lock", "%s 持有锁")
 	default:
 		s.add(client, "%s's Unlock is done", "%s 的 Unlock 完成")
 	}

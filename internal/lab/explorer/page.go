@@ -41,7 +41,7 @@ func (p Page) Write(w io.Writer) error {
 		return !isBroken
 	})
 	page := stage.Page{
-		Heading: lang.Of("Every interleaving of %s", "%s：每一种次序", p.Lock),
+		Heading: lang.Of("Every interleaving of %s", "%s：所有交错次序", p.Lock),
 		Intro:   p.intro(len(broken)),
 		Footer:  lang.Of("Played on %s.", "运行环境：%s。", p.Origin),
 		Locks:   []stage.Column{{Key: "lock", Heading: p.Lock}},
@@ -60,7 +60,7 @@ func (p Page) Write(w io.Writer) error {
 		}
 	}
 	if len(broken) == 0 && len(p.Result.Runs) > 0 {
-		title := text("An order that is right, as all are", "一种正确的次序：所有次序都是正确的")
+		title := text("An order that is right, as all are", "一种正确的次序：所有次序都正确")
 		watch := text("Each part is a choice of what comes next.", "每一段是一次选择：接下来发生什么。")
 		right := p.Result.Runs[slices.IndexFunc(p.Result.Runs, func(r explore.Run) bool { return !r.Covered })]
 		if err := p.shows(&page, "right", title, watch, right); err != nil {
@@ -108,7 +108,7 @@ func (p Page) intro(kinds int) template.HTML {
 	promise := text(
 		"What a lock promises: at most one client holds it at any moment, and every client that asks gets it in the end, "+
 			"whoever's request comes first, and whatever fails.",
-		"一把锁承诺：任何时刻最多一个客户端持有它；不管谁的请求先到、哪里出了故障，每个请求加锁的客户端最后都能拿到它。",
+		"一把锁承诺：任何时刻最多一个客户端持有它；无论谁的请求先到，无论哪里出了故障，每个请求加锁的客户端最后都能拿到它。",
 	)
 	played := lang.Of(
 		"Here %d clients take it once each, and every order of their requests was played on a real server, with at most %d fault: %d orders. ",
@@ -116,7 +116,7 @@ func (p Page) intro(kinds int) template.HTML {
 		p.Settings.Clients, p.Settings.Faults, p.Result.Orders)
 	found := text("All of them are right.", "它们全都正确。")
 	if kinds > 0 {
-		found = lang.Of("%d of them are wrong, in %d ways; the gravest comes first.", "其中 %d 种是错的，错法有 %d 类，最严重的排在最前。",
+		found = lang.Of("%d of them are wrong, in %d ways; the gravest comes first.", "其中 %d 种有错，错误分为 %d 类，最严重的排在最前。",
 			p.Result.Wrong, kinds)
 	}
 	return stage.Say(promise) + stage.Say(lang.Of("%s%s", "%s%s", played, found))

@@ -31,14 +31,14 @@ var Locks = []Entry{
 			"一个 znode 就是锁。等待者每试一次都是一次写操作；持有者崩溃，谁也拿不到锁。")},
 	{Key: "2", Subject: "step 2", Folder: "step02_sequential_spin", Polls: true,
 		Title: "spin", Name: text("a queue, and asking",
-			"排队，不停地问"),
+			"排队，轮询"),
 		Lesson: text("Numbered znodes stand in line, and die with their session; all keep asking.",
-			"编了号的 znode 排成队，随会话消失；所有人不停地问。")},
+			"编了号的 znode 排成队列，随会话删除；所有等待者都在轮询。")},
 	{Key: "3", Subject: "step 3", Folder: "step03_children_watch", Herd: true,
 		Title: "herd", Name: text("watch the directory",
 			"监听目录"),
 		Lesson: text("Who waits does not ask: the server notifies all of them of each change, and all look again.",
-			"等待者不用问：每有变化，服务器就通知所有等待者，所有人都再来看一次。")},
+			"等待者不用轮询：每次变化，服务器都通知所有等待者，它们全都重新检查。")},
 	{Key: "3w", Subject: "step 3w", Folder: "step03_children_watch", Beside: true, Znode: true, Herd: true,
 		Title: "watched", Name: text("a plain znode, watched",
 			"一个普通的 znode，有监听器"),
@@ -48,17 +48,17 @@ var Locks = []Entry{
 		Title: "chain", Name: text("watch the one before",
 			"监听前一个节点"),
 		Lesson: text("Each watches the one before it: a release wakes one, however many wait.",
-			"各自监听前一个节点：无论多少人在等，一次释放只唤醒一个。")},
+			"各自监听前一个节点：无论多少客户端在等，一次释放只唤醒一个。")},
 	{Key: "5", Subject: "step 5", Folder: "step05_reentrant",
 		Title: "hold", Name: text("a queue, and lost replies",
 			"排队，不怕响应丢失"),
 		Lesson: text("Lost replies do no harm. The holder may lock again, is told of a loss, and has a token.",
-			"响应丢失没有害处。持有者可以再次加锁，丢锁时得到通知，并有令牌。")},
+			"响应丢失没有害处。持有者可以再次加锁，丢锁时会得到通知，还有令牌。")},
 	{Key: "6", Subject: "step 6", Folder: "step06_shared_lock",
 		Title: "shared", Name: text("a lock to share",
 			"可以共享的锁"),
 		Lesson: text("Readers share it, a writer is alone; each still waits for one other only.",
-			"读者共享，写者独占；每个仍然只等另外一个。")},
+			"读者共享，写者独占；每个等待者仍然只等一个节点。")},
 	{Key: "mutex", Subject: "leased.Mutex", Folder: "leased", Beside: true,
 		Name: text("leased.Mutex", "leased.Mutex"), Lesson: work},
 	{Key: "rwmutex", Subject: "leased.RWMutex", Folder: "leased", Beside: true,
@@ -72,7 +72,7 @@ var Locks = []Entry{
 			"Go 客户端自带的锁，用作对比：等待方式与第 4 步相同。")},
 }
 
-var work = text("For work: what the steps teach, and a lease.", "用在生产环境里：有各步讲的一切，还有租约。")
+var work = text("For work: what the steps teach, and a lease.", "生产环境用的锁：有各步讲的一切，还有租约。")
 
 // Heading is a lock's name on a page, with the step before it.
 func (l Entry) Heading() lang.Text {

@@ -84,12 +84,12 @@ var lessons = []lesson{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
 			{Text: text("Wait until the server ends the session of client 0: 5 seconds after the last sign of life. The ring round the client shows how much of it is left.",
-				"等服务器结束客户端 0 的会话：最后一次收到它的消息之后 5 秒。客户端四周的圆环显示还剩多少。"),
+				"等服务器结束客户端 0 的会话，也就是最后一次收到它的消息之后 5 秒。客户端周围的圆环显示还剩多少时间。"),
 				done: func(b *side) bool { return b.over(0) },
 				seen: func(b *side) lang.Text {
 					return lang.Of(
 						"The session of client 0 has ended, and the znode that it created is still there: nobody gets the lock. The clients that wait have sent %d requests since the kill, %d of them writes.",
-						"客户端 0 的会话已经结束，它创建的 znode 还在：谁也拿不到锁。被杀之后，等待的客户端发了 %d 个请求，其中 %d 个是写请求。",
+						"客户端 0 的会话已经结束，它创建的 znode 还在：谁也拿不到锁。从杀掉它到现在，等待的客户端发了 %d 个请求，其中 %d 个是写操作。",
 						b.Counters().Requests,
 						b.Counters().Writes,
 					)
@@ -101,7 +101,7 @@ var lessons = []lesson{
 		Title: text("The holder is killed, again",
 			"持有者又被杀"),
 		Question: text("The znodes stand in a queue, and die with their session. What does it cost to wait?",
-			"znode 排成队列，会话结束就被删除。等待要付出什么代价？"),
+			"znode 排成队列，会话一结束就被删除。等待要付出什么代价？"),
 		Situation: text("Client 0 holds the lock, three wait: in step 1, and beside it in step 2, whose znodes are ephemeral: the server deletes them when their session ends.",
 			"客户端 0 持有锁，三个客户端在等：左边是第 1 步，右边是第 2 步。第 2 步的 znode 是临时的：会话结束时由服务器删除。"),
 		left:    "1",
@@ -127,10 +127,10 @@ var lessons = []lesson{
 				seen: func(b *side) lang.Text {
 					if b.Znode {
 						return lang.Of("The session has ended, and the znode stays: nobody gets the lock. %d requests since the kill.",
-							"会话已经结束，znode 还在：谁也拿不到锁。被杀之后一共 %d 个请求。", b.Counters().Requests)
+							"会话已经结束，znode 还在：谁也拿不到锁。从杀掉它到现在，一共 %d 个请求。", b.Counters().Requests)
 					}
 					return lang.Of("The server has deleted the znode of client 0 with its session, and client 1 holds the lock. %d requests since the kill: the clients that wait poll all the time.",
-						"服务器随会话删除了客户端 0 的 znode，客户端 1 持有锁。被杀之后一共 %d 个请求：等待的客户端一直在轮询。", b.Counters().Requests)
+						"服务器结束会话，并删除了客户端 0 的 znode，客户端 1 持有锁。从杀掉它到现在，一共 %d 个请求：等待的客户端一直在轮询。", b.Counters().Requests)
 				}},
 		},
 	},
@@ -169,9 +169,9 @@ var lessons = []lesson{
 		Title: text("A reply is lost",
 			"一个响应丢失"),
 		Question: text("The server makes a znode, and the client does not hear of it. Who deletes that znode?",
-			"服务器创建了 znode，客户端却没有收到消息。这个 znode 由谁来删？"),
+			"服务器创建了 znode，客户端却没有得到响应。这个 znode 由谁删除？"),
 		Situation: text("Client 0 holds the lock: in step 4, and beside it in step 5. The reply to the next create of client 1 will be lost. The wire is slow, so that it can be seen.",
-			"客户端 0 持有锁：左边是第 4 步，右边是第 5 步。客户端 1 下一次 create 的响应会丢失。网络放慢了，看得见它怎样丢失。"),
+			"客户端 0 持有锁：左边是第 4 步，右边是第 5 步。客户端 1 下一次 create 的响应会丢失。网络放慢了，看得见它是怎样丢失的。"),
 		left:    "4",
 		right:   "5",
 		clients: 3,
@@ -230,7 +230,7 @@ var lessons = []lesson{
 		Title: text("The paused holder writes late",
 			"停顿的持有者写晚了"),
 		Question: text("A client that holds the lock is stopped, and goes on too late. Who protects the data?",
-			"持有锁的客户端停住了，恢复得太晚。谁来保护数据？"),
+			"持有锁的客户端停住了，恢复运行时已经太晚。由谁保护数据？"),
 		Situation: text("Client 0 holds the lock and is stopped, client 1 waits: in step 4, and beside it in step 5.",
 			"客户端 0 持有锁并被停住，客户端 1 在等：左边是第 4 步，右边是第 5 步。"),
 		left:    "4",
@@ -251,27 +251,27 @@ var lessons = []lesson{
 		},
 		Tasks: []task{
 			{Text: text("Wait until the server ends the session of client 0, of which it hears nothing any more.",
-				"服务器再也收不到客户端 0 的消息：等它结束客户端 0 的会话。"), done: holds(1),
+				"服务器再也收不到客户端 0 的消息。等它结束客户端 0 的会话。"), done: holds(1),
 				seen: func(*side) lang.Text {
 					return lang.Of("Client 1 holds the lock, and client 0 does not know it.",
 						"客户端 1 持有锁，客户端 0 却不知道。")
 				}},
 			{Text: text("Let client 1 write to the store.",
-				"让客户端 1 写存储。"), Do: "put", Client: 1,
+				"让客户端 1 写入存储。"), Do: "put", Client: 1,
 				done: func(b *side) bool { return len(b.Store.Log) > 0 }},
 			{Text: text("Let client 0 write to the store. It is stopped: it will do so when it goes on.",
-				"让客户端 0 写存储。它停住了，恢复运行后才会写。"), Do: "put",
+				"让客户端 0 写入存储。它停住了，恢复运行以后才会写。"), Do: "put",
 				done: func(b *side) bool { return b.clients[0].puts }},
 			{Text: text("Let client 0 go on.",
 				"让客户端 0 继续运行。"), Do: "continue", done: func(b *side) bool { return len(b.Store.Log) > 1 },
 				seen: func(b *side) lang.Text {
 					if b.Store.Log[0].OK {
 						return lang.Of("The store has accepted the late write of client 0, and the value of client 1 is lost: nothing in a write tells that it is late.",
-							"存储接受了客户端 0 迟到的写入，客户端 1 写的值丢了：从写操作本身看不出它迟到了。")
+							"存储接受了客户端 0 迟到的写入，客户端 1 写入的值丢失了：从写操作本身看不出它迟到了。")
 					}
 					return lang.Of(
 						"The store has refused the late write of client 0, and keeps the value of client 1: its token %s is less than %s.",
-						"存储拒绝了客户端 0 迟到的写入，保住了客户端 1 写的值：它的令牌 %s 小于 %s。",
+						"存储拒绝了客户端 0 迟到的写入，保住了客户端 1 写入的值：迟到的令牌 %s 小于 %s。",
 						stage.ShortToken(b.Store.Log[0].Token),
 						stage.ShortToken(b.Store.Token),
 					)
@@ -296,7 +296,7 @@ var lessons = []lesson{
 				done: func(b *side) bool { return b.are("idle") && b.Quiet() },
 				seen: func(*side) lang.Text {
 					return lang.Of("Two still read: the writer waits.",
-						"还有两个在读：写者继续等。")
+						"还有两个读者在读，写者继续等。")
 				}},
 			{Text: text("Unlock client 1, which reads.",
 				"让正在读的客户端 1 解锁。"), Do: "unlock", Client: 1,
@@ -328,7 +328,7 @@ func notifications(n int) lang.Text {
 	return plural(n, "%d notification", "%d notifications", "%d 个通知")
 }
 
-func lists(n int) lang.Text { return plural(n, "%d list", "%d lists", "%d 次列出") }
+func lists(n int) lang.Text { return plural(n, "%d list", "%d lists", "%d 次列目录") }
 
 func killed(b *side) bool { return b.clients[0].Process == stage.Dead }
 

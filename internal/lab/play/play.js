@@ -4,16 +4,16 @@
 
 const ARMED = {
   losecreate: text("create reply will be lost", "create 的响应将丢失"), losedelete: text("delete reply will be lost", "delete 的响应将丢失"),
-  delaylist: text("next list will be late", "下次列出将迟到"),
+  delaylist: text("next list will be late", "下次列目录的响应将迟到"),
 };
 const QUICK = { idle: "lock", waits: "giveup", holds: "unlock", reads: "unlock" }; // the button beside a client
 const STATES = { up: text("up", "正常"), killed: text("killed", "已被杀"), stopped: text("stopped", "已停住"), cut: text("cut off", "被切断") };
-const PROCESS = { starting: text("starting", "正在启动"), running: text("running", "运行中"), stopped: text("stopped", "已停住"), dead: text("dead", "已死") };
+const PROCESS = { starting: text("starting", "正在启动"), running: text("running", "运行中"), stopped: text("stopped", "已停住"), dead: text("dead", "已结束") };
 const NO_MAJORITY = [
   text("None of the three servers answers: nothing can be read or written, and sessions cannot end.",
     "三台服务器都没有响应：不能读也不能写，会话也无法结束。"),
   text("Only one of three servers answers: without a majority nothing can be written, and sessions cannot end.",
-    "三台服务器只有一台响应：没有过半数，就不能写，会话也无法结束。"),
+    "三台服务器只有一台响应：不到半数，不能写，会话也无法结束。"),
 ];
 const GONE = text("The service does not answer. If make play has ended, start it again, and open the address that it prints.",
   "服务没有响应。如果 make play 已经结束，请重新启动，再打开它给出的地址。");
@@ -779,15 +779,15 @@ function guessIs(board, i) {
 // ---- Words that can be pressed ----
 
 const WORDS = [
-  [/sessions?\b|会话/, text("Session: what a server knows of a client. A client sends a sign of life all the time; when the servers have heard nothing for the time-out, here 5 s, they end the session.", "会话：服务器眼中的一个客户端。客户端不断发送心跳；超过超时时间（这里是 5 秒）没有消息，服务器就结束会话。")],
+  [/sessions?\b|会话/, text("Session: what a server knows of a client. A client sends a sign of life all the time; when the servers have heard nothing for the time-out, here 5 s, they end the session.", "会话：服务器上关于一个客户端的记录。客户端不断发送心跳；服务器如果在超时时间（这里是 5 秒）内没有收到消息，就结束会话。")],
   [/ephemeral|临时的/, text("Ephemeral: such a znode is deleted by the servers when the session that created it ends. Others stay until somebody deletes them.", "临时的：创建它的会话结束时，服务器会删除这种 znode。其他 znode 一直留到有人删除为止。")],
   [/znodes?\b/, text("Znode: a small file in the tree that ZooKeeper keeps. Here a lock is one znode, or a directory in which each client creates one.", "znode：ZooKeeper 那棵树里的一个小文件。在这里，锁是一个 znode，或者是一个目录，每个客户端在里面创建一个。")],
-  [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch is told once, by one message, that what it watches has changed.", "通知：设置了监听器的客户端，在所监听的东西变化时，会收到一条消息，只有一次。")],
-  [/watch(?:es)?\b|监听/, text("Watch: a client asks a server to tell it, once, when a znode or a directory changes.", "监听：客户端请服务器在某个 znode 或目录变化时通知它一次。")],
+  [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch is told once, by one message, that what it watches has changed.", "通知：客户端设置了监听器，所监听的内容一旦变化，就会收到一条消息，只有一次。")],
+  [/watch(?:es)?\b|监听/, text("Watch: a client asks a server to tell it, once, when a znode or a directory changes.", "监听器：客户端请服务器在某个 znode 或目录变化时通知它，只通知一次。")],
   [/wire\b|网络/, text("The wire: the connection between a client and a server. Here it can be slowed down, held, and cut.", "网络：客户端与服务器之间的连接。在这里可以放慢、停住、切断。")],
-  [/token|令牌/, text("Token: a number that grows with each holder. A store that compares it can refuse a late write.", "令牌：每换一个持有者就变大的数。存储比较它，就能拒绝迟到的写入。")],
-  [/poll\b|轮询/, text("To poll: to ask again and again, in place of waiting for a notification.", "轮询：一遍又一遍地问，而不是等通知。")],
-  [/\bcreate\b/, text("create: the request that makes a znode. It fails if there is one of that name.", "create：创建 znode 的请求。同名的已经存在时会失败。")],
+  [/token|令牌/, text("Token: a number that grows with each holder. A store that compares it can refuse a late write.", "令牌：一个随每个持有者增大的数。存储比较令牌，就能拒绝迟到的写入。")],
+  [/poll\b|轮询/, text("To poll: to ask again and again, in place of waiting for a notification.", "轮询：反复查询，而不是等通知。")],
+  [/\bcreate\b/, text("create: the request that makes a znode. It fails if there is one of that name.", "create：创建 znode 的请求。同名的 znode 已经存在时，它会失败。")],
 ];
 
 // gloss writes a text in which the words of the field can be pressed, each once.
@@ -838,7 +838,7 @@ function sweep() {
   $("curve").innerHTML = `<path d="M44 15V150H300" fill="none" stroke="var(--soft)"/>${[1, 10, 100].map(mark).join("")}${SWEPT.map(line).join("")}`
     + (last ? SWEPT.map(([color, step], i) => `<text x="${x(last.waiters) - 8}" y="${y(last.notifications[i]) - 8}" text-anchor="end" fill="var(--${color})" style="fill:var(--${color})">${say(`step ${step}: ${last.notifications[i]}`, `第 ${step} 步：${last.notifications[i]}`)}</text>`).join("") : "");
   set($("bytes"), last ? say(`With ${last.waiters} waiting, one release sends ${last.bytes[0].toLocaleString("en")} bytes in step 3, and ${last.bytes[1].toLocaleString("en")} in step 4.`,
-    `${last.waiters} 个在等时，一次释放在第 3 步发送 ${last.bytes[0].toLocaleString("en")} 字节，在第 4 步发送 ${last.bytes[1].toLocaleString("en")} 字节。`) : "");
+    `有 ${last.waiters} 个等待者时，一次释放在第 3 步发送 ${last.bytes[0].toLocaleString("en")} 字节，在第 4 步发送 ${last.bytes[1].toLocaleString("en")} 字节。`) : "");
 }
 $("waiters").oninput = () => set($("many"), $("waiters").value);
 $("swept").onclick = () => ask({ do: "sweep", n: Number($("waiters").value) });

@@ -149,8 +149,8 @@ func (p Page) Write(w io.Writer) error {
 		"Parts":    p.Parts,
 		"More":     p.More,
 		"Sides": []Part{
-			{"left", lang.Text{EN: "the stage on the left", ZH: "左边的舞台"}},
-			{"right", lang.Text{EN: "the stage on the right", ZH: "右边的舞台"}},
+			{"left", lang.Text{EN: "the stage on the left", ZH: "左边的图"}},
+			{"right", lang.Text{EN: "the stage on the right", ZH: "右边的图"}},
 		},
 		"Data": p.Data(),
 	})

@@ -76,7 +76,7 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 // sentence says what one frame is.
 function sentence(story, f) {
   const said = onItsWay(story, f);
-  return f.lost ? say(`${said} It never arrives.`, `${said}它永远没有到达。`) : said;
+  return f.lost ? say(`${said} It never arrives.`, `${said}它没有到达。`) : said;
 }
 
 function onItsWay(story, f) {

@@ -7,7 +7,7 @@ const COMMANDS = {
   kill: text("Kill", "杀掉"), stop: text("Stop", "停住"), continue: text("Go on", "恢复"),
   cut: text("Cut its line", "切断连接"), restore: text("Restore its line", "恢复连接"),
   losecreate: text("Lose create reply", "丢失 create 响应"), losedelete: text("Lose delete reply", "丢失 delete 响应"),
-  delaylist: text("Delay next list", "推迟下次列出"),
+  delaylist: text("Delay next list", "推迟下次列目录的响应"),
 };
 const FAULTS = {
   killserver: text("Kill", "杀掉"), stopserver: text("Stop", "停住"), cutserver: text("Cut off", "切断"),
@@ -52,11 +52,11 @@ function tell(e) {
       `服务器结束${who} 的会话：已有 5 秒没有它的消息。`) : say(`The server ends the session of ${who}, which it has not heard of for 5 s: ${e.znode} is gone.`,
       `服务器结束${who} 的会话（已有 5 秒没有它的消息）：${e.znode} 没了。`),
     warns: () => e.banner.breaks ? say(`Wrong: ${bannerText(e.banner)}.`, `有问题：${bannerText(e.banner)}。`) : say(`${bannerText(e.banner)}.`, `${bannerText(e.banner)}。`),
-    ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, without a word.`, `${who} 自己结束了，什么也没有说。`),
+    ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, without a word.`, `${who} 自己结束了，没有任何说明。`),
     printed: () => say(`${who} prints: ${error}`, `${who} 打印：${error}`),
     failed: () => `${actionName(e.action)}: ${error}`,
-    late: () => say(`The list for ${who} comes late: in 3 s.`, `给${who} 的列表要迟到：3 秒后才来。`),
-    later: () => say(`${who} is stopped: it will do that when it goes on.`, `${who} 已停住：恢复之后才会做。`),
+    late: () => say(`The list for ${who} comes late: in 3 s.`, `给${who} 的列表会迟到：3 秒后才到。`),
+    later: () => say(`${who} is stopped: it will do that when it goes on.`, `${who} 已停住：恢复运行以后才会执行。`),
   }[e.what]();
   const name = e.znode ?? e.banner?.znode; // which begins with a small letter always
   return (name && sentence.startsWith(name) ? sentence : capital(sentence)).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端");
@@ -100,19 +100,19 @@ function bannerText({ wrong, clients, znode }) {
       `${clientNames(clients)} 同时以为自己持有锁`),
     "blocks: of nobody": () => say(`${blocks}: it belongs to nobody here`, `${blocks}：它不属于这里的任何人`),
     "blocks: of a dead client, and nobody deletes it": () => say(`${blocks}: ${i}, which made it, is dead, and nobody will delete it`,
-      `${blocks}：创建它的${i} 已死，没有人会删它`),
+      `${blocks}：创建它的${i} 已经崩溃，没有人会删除它`),
     "blocks: of a dead client, and the server does not know it yet": () => say(`${blocks}: ${i}, whose it is, is dead, and the server does not know it yet`,
-      `${blocks}：它属于${i}，${i} 已死，服务器还不知道`),
-    "blocks: of a client that has been dead for long": () => say(`${blocks}: ${i}, whose it is, has been dead for long`, `${blocks}：它属于${i}，${i} 早就死了`),
+      `${blocks}：它属于${i}，${i} 已经崩溃，服务器还不知道`),
+    "blocks: of a client that has been dead for long": () => say(`${blocks}: ${i}, whose it is, has been dead for long`, `${blocks}：它属于${i}，${i} 早已崩溃`),
     "blocks: of a client that does not know it": () => say(`${blocks}: it is ${i}'s, which does not know it`, `${blocks}：它属于${i}，${i} 却不知道`),
     "blocks: of a client that waits with a newer one": () => say(`${blocks}: it is an old one of ${i}, which waits with a newer one`,
       `${blocks}：它是${i} 留下的旧 znode，${i} 正用新的 znode 等待`),
-    "blocks: of a client that neither waits nor holds": () => say(`${blocks}: it is ${i}'s, which neither waits nor holds`, `${blocks}：它属于${i}，${i} 既没有在等也没有持有`),
+    "blocks: of a client that neither waits nor holds": () => say(`${blocks}: it is ${i}'s, which neither waits nor holds`, `${blocks}：它属于${i}，${i} 既没有在等，也没有持有锁`),
     "has lost it: is told when it goes on": () => say(`${i} has lost the lock and is stopped: it is told of that when it goes on`,
       `${i} 已经丢了锁，但它被停住了：恢复运行后才会得知`),
     "is inside, and has made no znode": () => say(`${i} believes that it holds the lock, and has made no znode`,
       `${i} 以为自己持有锁，却没有创建过 znode`),
     "has lost it: is not told": () => say(`${i} has lost the lock, and does not know it: its znode is gone`,
-      `${i} 已经丢了锁，自己却不知道：它的 znode 没了`),
+      `${i} 已经丢了锁，自己却不知道：它的 znode 已经不在`),
   }[wrong]();
 }

@@ -30,7 +30,7 @@ var inks = []struct {
 // What the axes of the chart are.
 var (
 	waiting = text("clients that wait", "等待的客户端数")
-	sent    = text("bytes to clients, for one release", "一次释放发给客户端的字节")
+	sent    = text("bytes to clients, for one release", "一次释放发给客户端的字节数")
 )
 
 // growth draws what one release sends, as the crowd grows, on two logarithmic axes.

@@ -51,10 +51,10 @@ func leased() Exhibit {
 		Folder:  "leased",
 		Beside:  true,
 		Title:   "work",
-		Name:    text("leased, the lock for work", "leased，用在生产环境里的锁"),
+		Name:    text("leased, the lock for work", "leased，生产环境用的锁"),
 		Lesson: text(
 			"The lock for work: what steps 5 and 6 teach, and a lease that outlives a short break.",
-			"用在生产环境里：有第 5、6 步讲的一切，还有租约，连接短暂中断也不丢锁。",
+			"生产环境用的锁：有第 5、6 步讲的一切，还有租约，连接断开片刻也不会丢锁。",
 		),
 	}, subject}
 }

@@ -84,7 +84,7 @@ func (rec *Recording) Write(w io.Writer) error {
 		"HandOvers": rec.handOverTimes(),
 		"Promised": lang.Of(
 			"From the call of Unlock to the return of the next client's Lock, in milliseconds: %v hand-overs, ten waiting.",
-			"从调用 Unlock 到下一个客户端的 Lock 返回，单位毫秒：%v 次交接，十个在等。", handOvers),
+			"从调用 Unlock 到下一个客户端的 Lock 返回，单位毫秒：%v 次易主，十个在等。", handOvers),
 	})
 	if err != nil {
 		return err

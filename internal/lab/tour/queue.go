@@ -183,13 +183,13 @@ func (q *Queue) waited(c wiretap.Counts) {
 	case writes(c) > 0:
 		q.sumOfWindow(
 			"%d clients waited: %s requests, every one a write that failed.",
-			"%d 个客户端在等：%s 个请求，个个都是失败的写操作。",
+			"%d 个客户端在等：%s 个请求，全都是失败的写操作。",
 			n, number(asked),
 		)
 	default:
 		q.sumOfWindow(
 			"%d clients waited: %s requests for the list, and nothing new in it.",
-			"%d 个客户端在等：%s 个请求，都是列出目录，没有任何新消息。",
+			"%d 个客户端在等：%s 个请求，都是列目录，内容毫无变化。",
 			n, number(asked),
 		)
 	}
@@ -208,10 +208,10 @@ func (q *Queue) arrival() {
 	} else {
 		q.sum(
 			"%s came: %s to those who wait, %s, and it is nobody's turn.",
-			"%s 来了：给等待者 %s，%s，却没有轮到任何一个。",
+			"%s 来了：等待者一共 %s，%s，却没有轮到任何一个。",
 			names(newcomer),
 			plural(told, "%s notification", "%s notifications", "%s 个通知"),
-			plural(q.Arrival.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列出"),
+			plural(q.Arrival.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列目录"),
 		)
 	}
 	if q.camera != nil {
@@ -300,11 +300,11 @@ func (q *Queue) release() Release {
 	next := names(q.holder.Member)
 	if q.Polls {
 		q.sum("%s released: nobody was told; %d requests later %s found out by asking.",
-			"%s 释放：没有人收到通知；%d 个请求之后，%s 才问出来。",
+			"%s 释放：没有客户端收到通知；%d 个请求之后，%s 才查询到。",
 			old, r.All()-1, next)
 		return r
 	}
-	looks := plural(r.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列出")
+	looks := plural(r.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列目录")
 	if n := r.Requests[wiretap.Create]; n > 0 {
 		looks = plural(n, "%s create", "%s creates", "%s 次 create")
 	}

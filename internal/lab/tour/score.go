@@ -97,19 +97,19 @@ func (rec *Recording) Score() (groups []Group) {
 			told(text("notifications", "通知"), func(_ *Queue, c *Crowd) any { return c.median(notifications) }),
 			told(text("requests until all is quiet", "到恢复空闲为止的请求数"), func(_ *Queue, c *Crowd) any { return c.median(requests) }),
 			told(text("kilobytes sent to them", "发给它们的数据，KB"), func(_ *Queue, c *Crowd) any { return kilobytes(c.median(toWaiters), 1.1) }),
-			row{text("milliseconds until the next is in", "到下一个拿到锁的毫秒数"),
+			row{text("milliseconds until the next is in", "到下一个客户端拿到锁的毫秒数"),
 				func(_ *Queue, c *Crowd) any { return machines(float64(c.median(took)) / 1e6) },
 			},
 		)
 	}
 	if n := rec.Largest; n > 100 && len(rec.measured("3", "4")) > 0 {
 		group(
-			lang.Of("a bystander reads and writes while %v are served", "%v 个等待者轮流得到锁时，旁观者在读和写", number(n)),
+			lang.Of("a bystander reads and writes while %v are served", "%v 个等待者轮流拿锁时，旁观者在读和写", number(n)),
 			n,
-			waits(text("its median wait, times quiet", "它的等待的中位数，平静时的倍数"), 50),
-			waits(text("99th percentile, times quiet", "第 99 百分位，平静时的倍数"), 99),
-			waits(text("longest wait, times quiet", "最长的等待，平静时的倍数"), 100),
-			beside(text("kilobytes to others in one wait", "它等一次期间发给别人的数据，KB"),
+			waits(text("its median wait, times quiet", "等待时间的中位数，是平静时的几倍"), 50),
+			waits(text("99th percentile, times quiet", "第 99 百分位，是平静时的几倍"), 99),
+			waits(text("longest wait, times quiet", "最长的等待，是平静时的几倍"), 100),
+			beside(text("kilobytes to others in one wait", "它等一次期间，发给别的客户端的数据，KB"),
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
 		)
@@ -118,7 +118,7 @@ func (rec *Recording) Score() (groups []Group) {
 			beside(text("requests", "请求"), func(c *Crowd) any { return often(c.Deaths.All()) }),
 			beside(text("kilobytes sent to them", "发给它们的数据，KB"), func(c *Crowd) any { return kilobytes(c.Deaths.Received, 10) }))
 	}
-	kept := Group{Title: lang.Of("does it keep its promises?", "守住承诺了吗？")}
+	kept := Group{Title: lang.Of("does it keep its promises?", "承诺的性质成立吗？")}
 	for _, p := range promises {
 		kept.Rows = append(kept.Rows, Row{p.Name, rec.verdicts(slices.Index(property.Properties, p))})
 	}

@@ -23,7 +23,7 @@ var stories = []episode{
 		Title: stage.Title{
 			ID:    "crash",
 			Title: text("The holder crashes", "持有者崩溃"),
-			Watch: text("Who deletes the znode of a client that is no more?", "客户端已经不在了，谁来删它的 znode？"),
+			Watch: text("Who deletes the znode of a client that is no more?", "客户端已经不在了，由谁删除它的 znode？"),
 			Steps: []string{"1", "2", "4"},
 			Pair:  []string{"1", "2"},
 		},
@@ -71,7 +71,7 @@ var stories = []episode{
 			Title: text("A release, three waiting", "一次释放，三个在等"),
 			Watch: text(
 				"The same with fewer, so that each message can bear its name: who says what to whom?",
-				"同样的事，人少一些，每条消息都能写上名字：谁对谁说了什么？",
+				"情形相同，客户端少一些，每条消息都能写上名字：谁发给谁，是什么消息？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
@@ -82,7 +82,7 @@ var stories = []episode{
 		Title: stage.Title{
 			ID:    "arrival",
 			Title: text("One more comes", "又来一个"),
-			Watch: text("Whom does it concern that somebody joins the end of the queue?", "有人排到队尾，与谁有关？"),
+			Watch: text("Whom does it concern that somebody joins the end of the queue?", "一个客户端排到队尾，与谁有关？"),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
 		},
@@ -91,10 +91,10 @@ var stories = []episode{
 		tell: tellDeaths,
 		Title: stage.Title{
 			ID:    "deaths",
-			Title: text("Several die at once", "几个客户端同时死去"),
+			Title: text("Several die at once", "几个客户端同时崩溃"),
 			Watch: text(
 				"Three of the ten who wait expire in one moment. Whom does it concern, and how often?",
-				"10 个等待者中有 3 个同时过期。这关系到谁？要通知几次？",
+				"10 个等待者中有 3 个的会话同时过期。这与谁有关？要通知几次？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
@@ -107,7 +107,7 @@ var stories = []episode{
 			Title: text("A release, a hundred waiting", "一次释放，一百个在等"),
 			Watch: text(
 				"The same as with ten, and a larger crowd. What has grown, and what has not?",
-				"与十个时一样，只是人更多。什么变大了，什么没有？",
+				"与十个时相同，只是等待者更多。什么增长了，什么没有？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
@@ -120,7 +120,7 @@ var stories = []episode{
 			Title: text("A waiter dies", "一个等待者崩溃"),
 			Watch: text(
 				"Client 2 is told that the znode before its own is gone. Is it client 2's turn?",
-				"客户端 2 收到通知，前一个节点没了。轮到客户端 2 了吗？",
+				"客户端 2 收到通知：前一个节点已被删除。轮到客户端 2 了吗？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"4"},
@@ -262,12 +262,12 @@ func tellUnlockByAnother(s *scene) {
 	s.phase("client 2 calls Unlock", "客户端 2 调用 Unlock")
 	if cast[2].HasHolds() {
 		next.StillWaits()
-		s.sum("client 2 has no hold, and only a hold unlocks. Client 0 holds the lock.", "客户端 2 没有持有凭据，而只有持有凭据才能解锁。客户端 0 持有锁。")
+		s.sum("client 2 has no hold, and only a hold unlocks. Client 0 holds the lock.", "客户端 2 没有 hold，而只有凭 hold 才能解锁。客户端 0 持有锁。")
 		return
 	}
 	if err := cast[2].Unlock(); err != nil {
 		next.StillWaits()
-		s.sum("client 2 has no znode to delete, and was told so. Client 0 holds the lock.", "客户端 2 没有 znode 可删，也得到了说明。客户端 0 持有锁。")
+		s.sum("client 2 has no znode to delete, and was told so. Client 0 holds the lock.", "客户端 2 没有 znode 可删，得到一个错误。客户端 0 持有锁。")
 		return
 	}
 	next.Acquired()
@@ -286,7 +286,7 @@ func tellDeath(s *scene) {
 	s.expire(cast[1])
 	line[1].MustWait("client 0")
 	s.Barrier(cast[0].Client)
-	s.sum("client 2 was woken by the death of client 1, looked again, and waits on.", "客户端 2 因客户端 1 崩溃而被唤醒，再看一次，继续等。")
+	s.sum("client 2 was woken by the death of client 1, looked again, and waits on.", "客户端 2 因客户端 1 崩溃而被唤醒，重新检查，继续等。")
 	s.phase("client 0 releases", "客户端 0 释放")
 	holder.Release()
 	line[1].Acquired()
@@ -299,9 +299,9 @@ func tellDeaths(s *scene) {
 	q.come(10)
 	s.phase("clients 2, 5 and 8 crash", "客户端 2、5 和 8 崩溃")
 	c := q.die(3)
-	s.sum("3 sessions expired: %s, %s, and it is nobody's turn.", "3 个会话过期：%s，%s，还没有轮到谁。",
+	s.sum("3 sessions expired: %s, %s, and it is nobody's turn.", "3 个会话过期：%s，%s，却没有轮到任何一个。",
 		plural(c.Notifications, "%s notification", "%s notifications", "%s 个通知"),
-		plural(c.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列出"),
+		plural(c.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列目录"),
 	)
 }
 
@@ -314,13 +314,13 @@ func tellLostReply(s *scene) {
 	zktest.AwaitChan(s.Zoo, "the reply to be lost", lost.Sprung())
 	if unlucky.Waits() == zktest.Returned && unlucky.Err() != nil {
 		s.sum("client 0 got an error, and does not know that it has a znode.", "客户端 0 得到错误，不知道自己已有一个 znode。")
-		s.phase("client 0 asks again, and client 1 comes", "客户端 0 再要一次，客户端 1 也来了")
+		s.phase("client 0 asks again, and client 1 comes", "客户端 0 再次加锁，客户端 1 也来了")
 		s.lines(cast...)
 		s.sum("client 0 waits for its own first znode, and client 1 for client 0: nobody holds the lock.", "客户端 0 在等自己的第一个 znode，客户端 1 在等客户端 0：没有人持有锁。")
 		return
 	}
 	unlucky.Acquired()
-	s.sum("client 0 looked for its znode, knew it by the mark in its name, and holds the lock.", "客户端 0 去找自己的 znode，凭名字里的标记认出它，持有了锁。")
+	s.sum("client 0 looked for its znode, knew it by the mark in its name, and holds the lock.", "客户端 0 去找自己的 znode，凭名字里的标记认出了它，持有锁。")
 	s.phase("client 1 comes", "客户端 1 来了")
 	s.lines(cast[1])
 	s.sum("client 0 holds the lock with one znode, client 1 waits.", "客户端 0 凭一个 znode 持有锁，客户端 1 在等。")
@@ -345,7 +345,7 @@ func tellCutOff(s *scene) {
 	next.Acquired()
 	if !holder.HasHolds() {
 		s.sum("client 1 was let in, and client 0 has not been told: two are inside.",
-			"客户端 1 拿到了锁，客户端 0 却没有得到通知：临界区里同时有两个。")
+			"客户端 1 拿到了锁，客户端 0 却没有得到通知：两个客户端同时持有锁。")
 		return
 	}
 	s.sum("client 0 was told that it had lost the lock, and then client 1 was let in.",
@@ -372,7 +372,7 @@ func tellShared(s *scene) {
 	if shares {
 		s.sum("readers 1 and 2 read together; the writer waits for both, readers 3 and 4 for the writer.", "读者 1 和 2 一起读；写者等这两个，读者 3 和 4 等写者。")
 	} else {
-		s.sum("reader 1 holds the lock; each of the others waits for the one before.", "读者 1 持有锁；其余各等前一个。")
+		s.sum("reader 1 holds the lock; each of the others waits for the one before.", "读者 1 持有锁；其余的各等前一个。")
 	}
 	s.phase("readers 1 and 2 are done", "读者 1 和 2 读完")
 	writer := turns[2]
@@ -382,7 +382,7 @@ func tellShared(s *scene) {
 	writer.Acquired()
 	s.settles(turns[3:])
 	notifications := plural(counted().Notifications, "%s notification", "%s notifications", "%s 个通知")
-	s.sum("the writer has the lock, alone; %s told it so.", "写者独占锁；%s告诉了它。", notifications)
+	s.sum("the writer has the lock, alone; %s told it so.", "写者独占锁；是 %s让它得知的。", notifications)
 	s.phase("the writer is done", "写者写完")
 	writer.Release()
 	turns[3].Acquired()
