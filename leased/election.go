@@ -20,7 +20,8 @@ func NewElection(s *Session, path string) *Election {
 }
 
 // Campaign waits until this process leads, calls lead once, and resigns when lead returns, also by a
-// panic. To lead again, call Campaign again.
+// panic. To lead again, call Campaign again, after lead has returned. Within lead, Campaign with lead's context
+// is re-entry: the inner lead is called at once. With another context, it waits for itself.
 //
 // The context that lead is given ends with ctx, and when the leadership is lost: with a LostError as its
 // cause, and before anybody else leads. lead has to return then. As long as it does not, and the session
@@ -51,8 +52,17 @@ func campaign(
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, hold.Unlock()) }()
+	defer func() { err = joined(err, hold.Unlock()) }()
 	return lead(hold.Context(ctx), hold.Token())
+}
+
+// joined is both errors, but a loss that both tell of is told once.
+func joined(ofLead, ofUnlock error) error {
+	var lost *LostError
+	if errors.As(ofUnlock, &lost) && errors.Is(ofLead, lost) {
+		return ofLead
+	}
+	return errors.Join(ofLead, ofUnlock)
 }
 
 // Leader returns the label of the process that leads, "" if nobody does. It costs a list and a read.

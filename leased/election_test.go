@@ -3,6 +3,7 @@ package leased
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,6 +119,53 @@ func TestALeaderIsToldThatItLeadsNoMore(t *testing.T) {
 	requireReason(t, err, ReasonExpired)
 	b.resign <- nil
 	require.NoError(t, zktest.AwaitChan(z, "b's Campaign to return", b.ended))
+}
+
+// The leadership is lost, and lead returns why: Campaign says so once.
+func TestALossOfTheLeadIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := newCandidate(z, "a")
+	a.campaign(z, z.Ctx, 1)
+	leads := zktest.AwaitChan(z, "a to lead", a.leads)
+	z.EndSession(a.Client)
+	zktest.AwaitChan(z, "a to be notified", leads.ctx.Done())
+	a.resign <- context.Cause(leads.ctx)
+	err := zktest.AwaitChan(z, "Campaign to return", a.ended)
+	requireReason(t, err, ReasonExpired)
+	require.Equal(t, 1, strings.Count(err.Error(), ErrLost.Error()), err.Error())
+}
+
+// Campaign within lead is re-entry: this process leads already. With another context it waits for itself.
+func TestCampaignWithinLead(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := newCandidate(z, "a")
+	inner := errors.New("the inner one")
+	err := a.election.Campaign(z.Ctx, func(ctx context.Context, token int64) error {
+		mark := a.Tap.Mark()
+		err := a.election.Campaign(ctx, func(again context.Context, sameToken int64) error {
+			require.Equal(t, token, sameToken)
+			return inner
+		})
+		require.ErrorIs(t, err, inner)
+		require.NoError(t, ctx.Err(), "a leads on")
+		require.Zero(t, a.Requests(mark)[wiretap.Create], "znodes of the inner Campaign")
+
+		other, cancel := context.WithCancel(z.Ctx)
+		ended := make(chan error, 1)
+		go func() {
+			ended <- a.election.Campaign(other, func(context.Context, int64) error { return inner })
+		}()
+		z.Await("a to stand behind itself", func() bool { return len(a.Tap.Watched()) == 1 })
+		cancel()
+		err = zktest.AwaitChan(z, "the Campaign that is given up", ended)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, inner, "a leads beside itself")
+		return nil
+	})
+	require.NoError(t, err)
+	z.Await("nothing to be left", func() bool { return len(z.Names(z.Root+"/leader")) == 0 })
 }
 
 // The process is told to end, while one candidate leads and one waits: both calls return, and nothing is left.
