@@ -2,7 +2,6 @@ package leased
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -87,27 +86,11 @@ func (c *Cohort) TryLock(ctx context.Context) (*Hold, error) {
 
 // take is as that of a queue.
 func (c *Cohort) take(ctx context.Context, mayWait bool) (*Hold, error) {
-	if c.q == nil {
-		return nil, errors.New("leased: a Cohort that is the zero value: make it with NewCohort")
-	}
-	if err := check(ctx, c.q.s, c.q.dir); err != nil {
-		return nil, err
-	}
-	t, end := c.q.s.newTry(ctx, mayWait)
-	defer end()
-	h, err := c.acquire(t)
-	return h, failed("lock", c.q.dir, err)
+	return c.q.enterOrAcquire(ctx, exclusive, mayWait, c.acquire)
 }
 
 // acquire is as that of a queue, with the process's own line before ZooKeeper's queue.
 func (c *Cohort) acquire(t *try) (*Hold, error) {
-	if t.ctx.Err() != nil {
-		return nil, whyEnded(t.ctx)
-	}
-	h, err := enterAgain(t.ctx, c.q, exclusive)
-	if h != nil || err != nil {
-		return h, err
-	}
 	if err := c.takeTurn(t); err != nil {
 		return nil, err
 	}

@@ -52,8 +52,8 @@ func TestWhatCannotWorkIsRefusedUnasked(t *testing.T) {
 			}
 		}
 		refused(a, none, nil, "the context is nil", "give context.Background()")
-		refused(a, cancelled, context.Canceled, a.Path)
-		refused(a, overdue, context.DeadlineExceeded, a.Path)
+		refused(a, cancelled, context.Canceled, a.Path, "the context had ended before the call")
+		refused(a, overdue, context.DeadlineExceeded, a.Path, "the context had ended before the call")
 		for _, path := range []string{"", "/", "locks/orders", "/locks/", "//locks", "/locks//orders", "/locks/../orders", "/."} {
 			const advice = "want an absolute path below the root, such as /locks/orders"
 			refused(w.at(z, a, path), z.Ctx, nil, fmt.Sprintf("path %q", path), advice)
@@ -373,6 +373,10 @@ func TestAZnodeWithoutAnOwnerIsNoPlace(t *testing.T) {
 			held = b.Acquire()
 		}
 		held.Release()
+		queue, err := w.lock(a).(queued).Queue(z.Ctx)
+		require.NoError(t, err)
+		require.Empty(t, queue, "nobody holds the lock, and nobody waits")
+		a.Call(a.TryLock).Release()
 		for _, name := range names {
 			_, err := w.at(z, a, a.Path+"/"+name).Lock(z.Ctx)
 			require.ErrorContains(t, err, "has the form of a place in a lock's queue")

@@ -66,7 +66,8 @@ func TestRequestsForOneHold(t *testing.T) {
 		first := holder.Acquire()
 		count = z.CountClients(a.Client)
 		require.ErrorIs(t, a.Call(a.TryLock).Err(), ErrLocked)
-		require.Equal(t, map[wiretap.Op]int{wiretap.GetChildren: 1}, count().Requests, "requests of a TryLock that fails")
+		require.Equal(t, map[wiretap.Op]int{wiretap.GetChildren: 1, wiretap.GetData: 1}, count().Requests,
+			"requests of a TryLock that fails")
 		first.Release()
 	})
 }

@@ -21,10 +21,7 @@ import (
 // background, as when Lock returns an error. That is so if ctx ends first, if the lock is lost, and if
 // the server refuses the transaction. Only ErrNotDowngraded leaves everything as it was.
 func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
-	if m.q == nil {
-		return nil, errors.New("leased: a lock that is the zero value: make it with NewRWMutex")
-	}
-	if err := check(ctx, m.q.s, m.q.dir); err != nil {
+	if err := m.q.check(ctx); err != nil {
 		return nil, err
 	}
 	reader, err := m.q.downgrade(ctx, h, m.q.exchange)
@@ -42,7 +39,7 @@ func (q *queue) downgrade(ctx context.Context, writer *Hold, exchange func(place
 	case !isOurs:
 		return nil, ErrNotDowngraded
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%w: %w", ErrNotDowngraded, whyEnded(ctx))
+		return nil, fmt.Errorf("%w: %w", ErrNotDowngraded, endedBefore(ctx))
 	}
 	if err := writer.exitIfLast(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDowngraded, err)

@@ -78,7 +78,7 @@ func lostClosed(how string) *LostError {
 // they hang up on a longer request, and it would be made again for ever.
 const longestPath = 16 << 10
 
-// check refuses what can never become a lock.
+// check refuses a context, a session and a path with which there is no lock.
 func check(ctx context.Context, s *Session, path string) error {
 	switch {
 	case ctx == nil:
@@ -160,6 +160,11 @@ func whyEnded(ctx context.Context) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// endedBefore says why a context had ended before the call that was given it: nothing was asked then.
+func endedBefore(ctx context.Context) error {
+	return fmt.Errorf("the context had ended before the call: %w", whyEnded(ctx))
 }
 
 // isRefused tells that leave has failed because the server has refused the delete: the znode

@@ -1,6 +1,9 @@
 package leased
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -13,8 +16,19 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Every order in which the requests of two clients can reach the server, with a fault anywhere,
-// is right.
+// explored are the locks whose interleavings TestEveryOrder plays, and how many of two clients are readers.
+var explored = []struct {
+	property.Subject
+	readers []int
+}{
+	{mutexes, []int{0}},
+	{cohorts, []int{0}},
+	{rwmutexes, []int{0, 1, 2}},
+	{downgrades("downgraded at once", atOnce), []int{0}},
+	{downgrades("downgraded at the end", atItsEnd), []int{0, 1}},
+}
+
+// Every interleaving of the requests of two clients, with a fault anywhere, is right.
 func TestEveryOrder(t *testing.T) {
 	const variable = "ZKLOCK_EXPLORE"
 	if os.Getenv(variable) == "" {
@@ -22,27 +36,79 @@ func TestEveryOrder(t *testing.T) {
 	}
 	program, err := os.Executable()
 	require.NoError(t, err)
-	for _, lock := range []property.Subject{mutexes, cohorts, rwmutexes} {
-		readers := []int{0}
-		if lock.Name == rwmutexes.Name {
-			readers = []int{0, 1, 2}
-		}
-		for _, n := range readers {
-			z := zktest.New(t)
-			settings := explore.Settings{Servers: z.Servers(), Root: z.Root, Clients: 2, Readers: n, Faults: 1,
-				Switches: explore.Unbound, WakesOne: n == 0}
-			players, err := explore.Start(4, settings, lock.Name, program)
-			require.NoError(t, err)
-			begun := time.Now()
-			r, err := explore.Explore(t.Context(), players, func(explore.Result) {})
-			require.NoError(t, err)
-			require.NoError(t, explore.End(players))
-			t.Logf("» %s, 2 clients, %d of them readers, a fault anywhere: %d orders, %d wrong, in %v",
-				lock.Name, n, r.Orders, r.Wrong, time.Since(begun).Round(time.Second))
-			for _, invariant := range r.Broken() {
-				f := r.Findings[invariant]
-				t.Errorf("%s: in %d orders. The shortest:\n%s", invariant, f.Orders, strings.Join(f.Shortest.Tell(), "\n"))
-			}
+	for _, lock := range explored {
+		for _, n := range lock.readers {
+			t.Run(fmt.Sprintf("%s, %d of 2 clients read", lock.Name, n), func(t *testing.T) {
+				z := zktest.New(t)
+				settings := explore.Settings{Servers: z.Servers(), Root: z.Root, Clients: 2, Readers: n, Faults: 1,
+					Switches: explore.Unbound, WakesOne: n == 0}
+				players, err := explore.Start(4, settings, lock.Name, program)
+				require.NoError(t, err)
+				begun := time.Now()
+				r, err := explore.Explore(t.Context(), players, func(explore.Result) {})
+				require.NoError(t, err)
+				require.NoError(t, explore.End(players))
+				t.Logf("» %s, 2 clients, %d of them readers, a fault anywhere: %d orders, %d wrong, in %v",
+					lock.Name, n, r.Orders, r.Wrong, time.Since(begun).Round(time.Second))
+				for _, invariant := range r.Broken() {
+					f := r.Findings[invariant]
+					t.Errorf("%s: in %d orders. The shortest:\n%s", invariant, f.Orders, strings.Join(f.Shortest.Tell(), "\n"))
+				}
+			})
 		}
 	}
+}
+
+// downgrades is an RWMutex whose writers do this with their hold before Lock returns.
+func downgrades(name string, then func(*RWMutex, *Hold) (zktest.Hold, error)) property.Subject {
+	lock := rwmutexes
+	lock.Name += ", " + name
+	lock.Ways = func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
+		write, read = rwmutexes.Ways(s, path)
+		ofWriter := write.Lock
+		write.Lock = func(ctx context.Context) (zktest.Hold, error) {
+			for {
+				writer, err := ofWriter(ctx)
+				if err != nil {
+					return nil, err
+				}
+				h, err := then(NewRWMutex(s.(*Session), path), writer.(*Hold))
+				if !errors.Is(err, ErrLost) {
+					return h, err
+				} // the session has expired: once more
+			}
+		}
+		return write, read
+	}
+	return lock
+}
+
+// atOnce makes the writer a reader: no other writer may hold the lock beside it.
+func atOnce(lock *RWMutex, writer *Hold) (zktest.Hold, error) {
+	reader, err := lock.Downgrade(context.Background(), writer)
+	if errors.Is(err, ErrNotDowngraded) { // it was lost before
+		return nil, writer.Unlock()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reader, nil
+}
+
+// atItsEnd makes the writer a reader when it unlocks.
+func atItsEnd(lock *RWMutex, writer *Hold) (zktest.Hold, error) {
+	return untilItsEnd{writer, lock}, nil
+}
+
+type untilItsEnd struct {
+	*Hold
+	lock *RWMutex
+}
+
+func (h untilItsEnd) Unlock() error {
+	reader, err := atOnce(h.lock, h.Hold)
+	if err != nil {
+		return err
+	}
+	return reader.Unlock()
 }

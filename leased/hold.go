@@ -56,7 +56,7 @@ func newHold(q *queue, mine place) *Hold {
 // begin makes the hold end when its lease is over. That may be at once.
 func (h *Hold) begin() {
 	h.q.s.taken.Add(1)
-	h.stopUsing = h.q.s.useLease(h.place.lease, &leaseUser{hold: h.place.node, lose: h.lose})
+	h.stopUsing = h.q.s.useLease(h.place.lease, &leaseUser{hold: h.place.node, begun: time.Now(), lose: h.lose})
 }
 
 // holdIn returns the hold of the lock that ctx carries, nil if there is none. The hold may

@@ -43,31 +43,16 @@ func (inMemory) Take(
 	if reads {
 		k = read
 	}
-	if err := check(ctx, s, dir); err != nil {
-		return nil, err
-	}
-	_, end := s.newTry(ctx, true)
-	defer end()
-	h, err := takeInMemory(ctx, q, k, stand)
-	return h, failed("lock", dir, err)
-}
-
-func takeInMemory(ctx context.Context, q *queue, k kind, stand func() (inmemory.Place, error)) (*Hold, error) {
-	if ctx.Err() != nil {
-		return nil, whyEnded(ctx)
-	}
-	h, err := enterAgain(ctx, q, k)
-	if h != nil || err != nil {
-		return h, err
-	}
-	mine, err := stand()
-	if err != nil {
-		return nil, err
-	}
-	h = newHold(q, place{kind: k, node: mine.Znode, token: mine.Token, lease: mine.Lease.(*lease)})
-	h.release = mine.Release
-	h.begin()
-	return h, nil
+	return q.enterOrAcquire(ctx, k, true, func(*try) (*Hold, error) {
+		mine, err := stand()
+		if err != nil {
+			return nil, err
+		}
+		h := newHold(q, place{kind: k, node: mine.Znode, token: mine.Token, lease: mine.Lease.(*lease)})
+		h.release = mine.Release
+		h.begin()
+		return h, nil
+	})
 }
 
 // Downgrade is that of an RWMutex. The exchange makes a reader of a place.
@@ -100,16 +85,12 @@ func (inMemory) Campaign(
 
 // MayList is what can be wrong with a call of Queue.
 func (inMemory) MayList(ctx context.Context, s *Session, dir string) error {
-	err := check(ctx, s, dir)
-	switch {
-	case err != nil:
-		return err
-	case ctx.Err() != nil:
-		return failed("list the queue of", dir, whyEnded(ctx))
-	case s.isClosed():
-		return failed("list the queue of", dir, zk.ErrClosing)
+	q := &queue{s: s, dir: dir}
+	err := q.mayList(ctx)
+	if err == nil && s.isClosed() {
+		err = failed("list the queue of", dir, zk.ErrClosing)
 	}
-	return nil
+	return err
 }
 
 // Lease returns the lease, for a hold that may begin now.

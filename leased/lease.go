@@ -90,8 +90,9 @@ type lease struct {
 // leaseUser is a hold, or the process hold of a Cohort, as the lease knows it: in that, many
 // holds follow one another.
 type leaseUser struct {
-	hold string // the znode of a hold, "" if it is none
-	lose func(why *LostError)
+	hold  string    // the znode of a hold, "" if it is none
+	begun time.Time // when the hold began
+	lose  func(why *LostError)
 }
 
 // granted is called when a server has answered the handshake on a line, which began at begun. The

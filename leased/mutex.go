@@ -45,8 +45,9 @@ func (m *Mutex) Lock(ctx context.Context) (*Hold, error) {
 // TryLock is Lock that waits behind nobody: if somebody holds the lock, or stands in the queue, it
 // returns ErrLocked. It waits only for the servers' answers, until ctx ends.
 //
-// It looks first. If our server's list shows somebody, that is one read, and no write. The list of a
-// server that lags behind may show somebody who has just left.
+// It looks first. If somebody is in our server's list, that is two reads and no write, and the error has the
+// name and the label of the znode that the caller would have had to wait for. The list of a server that lags
+// behind may have a znode that has just been deleted.
 func (m *Mutex) TryLock(ctx context.Context) (*Hold, error) {
 	return m.q.take(ctx, exclusive, false)
 }

@@ -72,7 +72,10 @@ func TestStats(t *testing.T) {
 		stats := s.Stats()
 		require.Equal(t, []any{0, 1, uint64(1)}, []any{stats.Waiting, stats.Holds, stats.Taken})
 		require.Zero(t, stats.Longest)
+		require.Positive(t, stats.LongestHold)
+		require.Greater(t, s.Stats().LongestHold, stats.LongestHold, "the longest hold, a moment later")
 		waiting.Release()
+		require.Zero(t, s.Stats().LongestHold)
 		require.Zero(t, s.Stats().Holds)
 
 		turn := a.Acquire()
@@ -173,7 +176,7 @@ func TestAnOutageIsSaid(t *testing.T) {
 	})
 }
 
-// A deadline of Lock says who stood before it.
+// A deadline of Lock says who stood before it. So does a TryLock.
 func TestADeadlineSaysWhoStandsBeforeUs(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.with(WithLabel("billing, pod 7")).other(z, "A"), w.join(z, "B")
@@ -186,6 +189,10 @@ func TestADeadlineSaysWhoStandsBeforeUs(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, ErrLocked)
 		require.NotErrorIs(t, err, ErrNoAnswer)
+		require.ErrorContains(t, err, `whose label is "billing, pod 7"`)
+		z.Await("B to leave the queue", func() bool { return len(b.Queue()) == 1 })
+		_, err = b.TryLock(z.Ctx)
+		require.ErrorIs(t, err, ErrLocked)
 		require.ErrorContains(t, err, `whose label is "billing, pod 7"`)
 	})
 }

@@ -45,18 +45,23 @@ const all = math.MaxInt
 
 // participants returns the first ones of the queue, at most so many.
 func (q *queue) participants(ctx context.Context, most int) ([]Participant, error) {
-	if q == nil {
-		return nil, errors.New("leased: a lock that is the zero value: make it with NewMutex, NewRWMutex or NewCohort")
-	}
-	if err := check(ctx, q.s, q.dir); err != nil {
+	if err := q.mayList(ctx); err != nil {
 		return nil, err
 	}
 	t := &try{s: q.s, ctx: ctx}
-	if ctx.Err() != nil {
-		return nil, failed("list the queue of", q.dir, whyEnded(ctx))
-	}
 	found, err := doOrGiveUp(t, func() ([]Participant, error) { return q.readFirst(t, most) }, func([]Participant) {})
 	return found, failed("list the queue of", q.dir, err)
+}
+
+// mayList refuses a call of Queue that cannot be answered.
+func (q *queue) mayList(ctx context.Context) error {
+	if err := q.check(ctx); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return failed("list the queue of", q.dir, endedBefore(ctx))
+	}
+	return nil
 }
 
 // readFirst lists the queue, and reads its first znodes.
@@ -101,6 +106,9 @@ func (q *queue) readFirst(t *try, most int) ([]Participant, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if isOwned := stat.EphemeralOwner != 0; !isOwned {
+			continue // it was created by hand, and is no place
 		}
 		_, k, _ := q.number(name)
 		reads := k == read

@@ -107,33 +107,44 @@ func (t *try) whyEnded() error {
 	return err
 }
 
+// check refuses what can never become a lock.
+func (q *queue) check(ctx context.Context) error {
+	if q == nil {
+		return errors.New("leased: a lock that is the zero value: make it with NewMutex, NewRWMutex or NewCohort")
+	}
+	return check(ctx, q.s, q.dir)
+}
+
 // take is Lock, RLock, TryLock and TryRLock of a Mutex and an RWMutex.
 func (q *queue) take(ctx context.Context, k kind, mayWait bool) (*Hold, error) {
-	if q == nil {
-		return nil, errors.New("leased: a lock that is the zero value: make it with NewMutex or NewRWMutex")
-	}
-	if err := check(ctx, q.s, q.dir); err != nil {
+	return q.enterOrAcquire(ctx, k, mayWait, func(t *try) (*Hold, error) { return q.acquire(t, k) })
+}
+
+// enterOrAcquire is take of any lock. A caller that is not inside the hold already acquires the lock.
+func (q *queue) enterOrAcquire(
+	ctx context.Context, k kind, mayWait bool, acquire func(*try) (*Hold, error),
+) (*Hold, error) {
+	if err := q.check(ctx); err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, failed("lock", q.dir, endedBefore(ctx))
 	}
 	t, end := q.s.newTry(ctx, mayWait)
 	defer end()
-	h, err := q.acquire(t, k)
+	h, err := enterAgain(ctx, q, k)
+	if h == nil && err == nil {
+		h, err = acquire(t)
+	}
 	return h, failed("lock", q.dir, err)
 }
 
 func (q *queue) acquire(t *try, k kind) (*Hold, error) {
-	if t.ctx.Err() != nil {
-		return nil, whyEnded(t.ctx)
-	}
-	h, err := enterAgain(t.ctx, q, k)
-	if h != nil || err != nil {
-		return h, err
-	}
 	mine, err := doOrGiveUp(t, func() (place, error) { return q.joinAndWait(t, k) }, q.forget)
 	if err != nil {
 		return nil, err
 	}
-	h = newHold(q, mine)
+	h := newHold(q, mine)
 	h.begin()
 	return h, nil
 }
@@ -216,29 +227,22 @@ func (q *queue) joinAndWait(t *try, k kind) (place, error) {
 	return place{}, err
 }
 
-// lookFirst returns ErrLocked if whoever comes now has somebody before it. TryLock makes no znode
-// then. Otherwise callers that poll would bar one another by znodes of which none becomes a hold.
+// lookFirst returns ErrLocked if a client that joined the queue now would have somebody before it. Then TryLock
+// creates no znode. Otherwise callers that poll would bar one another by znodes of which none becomes a hold.
 func (q *queue) lookFirst(t *try, k kind) error {
 	for t.ctx.Err() == nil {
 		names, _, err := q.s.Conn().Children(q.dir)
-		if q.s.canRetry(err) {
-			pause()
-			continue
-		}
 		if errors.Is(err, zk.ErrNoNode) {
-			return nil // not even the directory is there
+			return nil // not even the directory exists
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			_, _, err = q.watchPredecessor(t, names, lastNumber, k)
 		}
-		for _, name := range names {
-			_, its, inQueue := q.number(name)
-			bothRead := k == read && its == read
-			if inQueue && !bothRead {
-				return fmt.Errorf("%w: %s", ErrLocked, name)
-			}
+		hasLeft := errors.Is(err, zk.ErrNoNode)
+		if !hasLeft && !q.s.canRetry(err) {
+			return err // ErrLocked; or refused, or the session is closed; nil if there is nobody
 		}
-		return nil
+		pause()
 	}
 	return t.whyEnded()
 }
@@ -369,9 +373,13 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 		if err != nil {
 			return mine, err // refused, or the session is closed
 		}
+		own, err := q.ownNumber(mine)
+		if err != nil {
+			return mine, err
+		}
 
 		watchesLost := q.s.watchesLost() // taken before the watch is set: the watch can be lost from then on
-		before, gone, err := q.watchPredecessor(t, names, pathpkg.Base(mine.node))
+		before, gone, err := q.watchPredecessor(t, names, own, mine.kind)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue // it has gone meanwhile
 		}
@@ -380,7 +388,7 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			continue
 		}
 		if err != nil {
-			return mine, err // somebody is before a TryLock; or refused; or the numbers are used up
+			return mine, err // somebody is before a TryLock; or refused
 		}
 		nobodyToWaitFor := before == ""
 		if nobodyToWaitFor {
@@ -414,31 +422,42 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 	return mine, t.whyEnded()
 }
 
-// watchPredecessor sets a watch on the znode that mine has to wait for, and returns its name: "" if
-// there is none. The channel gone is ready when that znode is gone. The error is ErrLocked if t
-// waits behind nobody, and zk.ErrNoNode if the znode was gone before the watch was set.
-func (q *queue) watchPredecessor(t *try, names []string, mine string) (before string, gone <-chan zk.Event, err error) {
+// watchPredecessor sets a watch on the znode that a client with this number has to wait for, and returns its
+// name: "" if there is none. The channel gone is ready when that znode is deleted. A t that may not wait gets
+// ErrLocked instead of the watch. The error is zk.ErrNoNode if the znode was deleted before it was read.
+func (q *queue) watchPredecessor(
+	t *try, names []string, own int, k kind,
+) (before string, gone <-chan zk.Event, err error) {
 	for {
-		before, err := q.predecessor(names, mine)
-		if before == "" || err != nil {
-			return "", nil, err
+		before := q.predecessor(names, own, k)
+		if before == "" {
+			return "", nil, nil
 		}
-		if !t.mayWait {
-			return "", nil, fmt.Errorf("%w: %s", ErrLocked, before)
-		}
-		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
-		label, stat, gone, err := q.s.Conn().GetW(q.dir + "/" + before)
+		label, stat, gone, err := q.read(before, t.mayWait)
 		if err != nil {
 			return "", nil, err
 		}
 		if isOwned := stat.EphemeralOwner != 0; isOwned {
 			who := fmt.Sprintf("%s, whose label is %.100q", before, label)
+			if !t.mayWait {
+				return "", nil, fmt.Errorf("%w: %s", ErrLocked, who)
+			}
 			t.behind.Store(&who)
 			return before, gone, nil
 		}
-		// Somebody has made a znode with such a name by hand, which no session owns: who is before it?
+		// Somebody has created a znode with such a name by hand, which no session owns: who is before it?
 		names = slices.DeleteFunc(names, func(name string) bool { return name == before })
 	}
+}
+
+// read reads a znode of the queue. It may set a watch: by GetW, not ExistsW, which would also set one where the
+// znode was deleted meanwhile.
+func (q *queue) read(name string, watch bool) (label []byte, stat *zk.Stat, gone <-chan zk.Event, err error) {
+	if watch {
+		return q.s.Conn().GetW(q.dir + "/" + name)
+	}
+	label, stat, err = q.s.Conn().Get(q.dir + "/" + name)
+	return label, stat, nil, err
 }
 
 // leave deletes our znode, and goes on until it knows that the znode is gone, or until the
@@ -473,9 +492,12 @@ func (q *queue) leave(mine place) error {
 	}
 }
 
-// create makes our znode and returns its path, with the number that the server gave it. Its data
-// says who has made it. Who waits behind it has to be able to read it; who may delete it, the
+// create creates our znode and returns its path, with the number that the server gave it. Its data
+// says who has created it. A client that waits behind it has to be able to read it; who may delete it, the
 // directory's ACL says.
+//
+// The directory is created only when the server says that it is missing: asking for it each time would be a
+// write each time.
 func (q *queue) create(path string) (made string, err error) {
 	err = q.s.write(func() error {
 		made, err = q.s.conn.Create(path, q.s.label, zk.FlagEphemeralSequential, q.s.acl)
@@ -484,60 +506,58 @@ func (q *queue) create(path string) (made string, err error) {
 	if !errors.Is(err, zk.ErrNoNode) {
 		return made, err
 	}
-	if err := q.s.makeDirectory(pathpkg.Dir(path)); err != nil {
+	if err := q.s.makeDirectory(q.dir, q.s.createDirectory); err != nil {
 		return "", err
 	}
 	return q.create(path)
 }
 
-// makeDirectory makes the directory of a lock. It is made only when the server says that it is missing:
-// asking for it each time would be a write each time. It may be a container, which the server
-// deletes when it has been empty for a while. So it may go missing again and again.
-func (s *Session) makeDirectory(path string) error {
-	return s.makeDirectories(path, func(path string) error {
-		if s.containers {
-			_, err := s.conn.CreateContainer(path, nil, zk.FlagContainer, s.acl)
-			return err
-		}
-		_, err := s.conn.Create(path, nil, zk.FlagPersistent, s.acl)
-		return err
-	})
-}
-
-// makeParent makes a directory above that of a lock. It may become the parent of other services' locks,
-// too: so it is open to all.
-func (s *Session) makeParent(path string) error {
-	return s.makeDirectories(path, func(path string) error {
-		_, err := s.conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		return err
-	})
-}
-
-// makeDirectories calls make, and before it, if need be, makes the parent. Each create is a write of its own:
-// counted as one, they would be a write that was sent with the first one, and answered with the last.
-func (s *Session) makeDirectories(path string, make func(path string) error) error {
-	err := s.write(func() error { return make(path) })
-	if errors.Is(err, zk.ErrNodeExists) {
+// makeDirectory creates a directory, and before it, if need be, those above it. Each create is a write of its
+// own: counted as one, they would be a write that was sent with the first one, and answered with the last.
+func (s *Session) makeDirectory(path string, create func(path string) error) error {
+	err := s.write(func() error { return create(path) })
+	switch {
+	case errors.Is(err, zk.ErrNodeExists):
 		return nil
-	}
-	if !errors.Is(err, zk.ErrNoNode) {
+	case !errors.Is(err, zk.ErrNoNode):
 		return err
 	}
-	if err := s.makeParent(pathpkg.Dir(path)); err != nil {
+	if err := s.makeDirectory(pathpkg.Dir(path), s.createParent); err != nil {
 		return err
 	}
-	return s.makeDirectories(path, make)
+	return s.makeDirectory(path, create)
 }
 
-// predecessor returns the name of the znode that mine has to watch: for a reader the last
-// writer before it, for anybody else the last znode before it. It is "" if there is none.
-//
-// It is an error when another znode can have the same number as mine.
-func (q *queue) predecessor(names []string, mine string) (string, error) {
-	own, ownKind, ok := q.number(mine)
-	if !ok || own == lastNumber {
-		return "", errors.New(usedUp)
+// createDirectory creates the directory of a lock. A container the server deletes when it has been empty for a
+// while: so it may be missing again and again.
+func (s *Session) createDirectory(path string) error {
+	create, flag := s.conn.Create, int32(zk.FlagPersistent)
+	if s.containers {
+		create, flag = s.conn.CreateContainer, zk.FlagContainer
 	}
+	_, err := create(path, nil, flag, s.acl)
+	return err
+}
+
+// createParent creates a directory above that of a lock. It may become the parent of other services' locks:
+// so it is open to all.
+func (s *Session) createParent(path string) error {
+	_, err := s.conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	return err
+}
+
+// ownNumber is the number of our znode. It is an error when another znode can have the same one.
+func (q *queue) ownNumber(mine place) (int, error) {
+	own, _, ok := q.number(pathpkg.Base(mine.node))
+	if !ok || own == lastNumber {
+		return 0, errors.New(usedUp)
+	}
+	return own, nil
+}
+
+// predecessor returns the name of the znode that a client with this number has to watch: for a reader the last
+// writer before it, for anybody else the last znode before it. It is "" if there is none.
+func (q *queue) predecessor(names []string, own int, ownKind kind) string {
 	before, highest := "", 0
 	for _, name := range names {
 		n, k, inQueue := q.number(name)
@@ -548,7 +568,7 @@ func (q *queue) predecessor(names []string, mine string) (string, error) {
 			before, highest = name, n
 		}
 	}
-	return before, nil
+	return before
 }
 
 // number reads a znode's number and kind out of its name. Numbers are compared, never names; ok is false

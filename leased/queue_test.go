@@ -35,8 +35,8 @@ func TestTryLockWaitsForNobody(t *testing.T) {
 		err := a.Call(a.TryLock).Err()
 		require.ErrorIs(t, err, ErrLocked, "B holds the lock")
 		require.NotErrorIs(t, err, ErrNoAnswer, "the servers have answered")
-		asked := map[wiretap.Op]int{wiretap.GetChildren: 1}
-		require.Equal(t, asked, a.Requests(mark), "what a TryLock asks behind a holder: it looks, and makes no znode")
+		asked := map[wiretap.Op]int{wiretap.GetChildren: 1, wiretap.GetData: 1}
+		require.Equal(t, asked, a.Requests(mark), "what a TryLock asks behind a holder: it looks, and creates no znode")
 		require.Empty(t, a.Tap.Watched(), "watches left at the server")
 
 		if w.reads {
@@ -74,7 +74,8 @@ func TestATryThatComesSecondLeaves(t *testing.T) {
 		create.Let()
 		require.ErrorIs(t, try.Err(), ErrLocked)
 		require.Len(t, b.Queue(), 1, "A's znode")
-		require.Equal(t, map[wiretap.Op]int{wiretap.GetChildren: 1, wiretap.Delete: 1}, b.Requests(mark), "behind the create")
+		asked := map[wiretap.Op]int{wiretap.GetChildren: 1, wiretap.GetData: 1, wiretap.Delete: 1}
+		require.Equal(t, asked, b.Requests(mark), "behind the create")
 		require.Empty(t, b.Tap.Watched(), "watches left at the server")
 		held.Release()
 	})
@@ -463,12 +464,13 @@ func fuzzNames(t *testing.T, q *queue, ofTheQueue, prefix string, others []strin
 			return n, ok && (k != read || other != read)
 		}
 		for _, list := range [][]string{append(slices.Clone(others), mine), append([]string{mine}, others...)} {
-			before, err := q.predecessor(list, mine)
+			number, err := q.ownNumber(place{node: q.dir + "/" + mine})
 			if own < 0 || own == math.MaxInt32 {
 				require.ErrorContains(t, err, "numbers are used up")
 				continue
 			}
 			require.NoError(t, err)
+			before := q.predecessor(list, number, k)
 			n, is, ok := q.number(mine)
 			require.Equal(t, fmt.Sprint(own, k, true), fmt.Sprint(n, is, ok), mine)
 			require.True(t, isBefore(waitsFor, before, others, int(own)), "before %q in %q stands %q", mine, list, before)

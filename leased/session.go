@@ -164,16 +164,11 @@ func (s *Session) comeUp(ctx context.Context, events <-chan zk.Event) error {
 
 // logIn logs in once. The client library repeats it on each new connection.
 func (s *Session) logIn(ctx context.Context, l login) error {
+	t := &try{s: s, ctx: ctx}
 	logIn := func() (bool, error) {
-		for {
-			err := s.conn.AddAuth(l.scheme, l.auth)
-			if ctx.Err() != nil || !s.canRetry(err) {
-				return true, err
-			}
-			pause()
-		}
+		return true, s.untilAnswered(t, func() error { return s.conn.AddAuth(l.scheme, l.auth) })
 	}
-	_, err := doOrGiveUp(&try{s: s, ctx: ctx}, logIn, func(bool) {})
+	_, err := doOrGiveUp(t, logIn, func(bool) {})
 	return err
 }
 
@@ -248,6 +243,9 @@ type Stats struct {
 	Taken uint64
 	Lost  map[Reason]uint64
 
+	// For how long the oldest of Holds has been held: a great value may be work that hangs.
+	LongestHold time.Duration
+
 	// For how long the session can be relied on from now on. With WithoutLease it is 0 without a
 	// connection.
 	LeaseLeft time.Duration
@@ -259,9 +257,11 @@ func (s *Session) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	holds := 0
+	var longestHold time.Duration
 	for user := range s.lease.users {
 		if user.hold != "" {
 			holds++
+			longestHold = max(longestHold, time.Since(user.begun))
 		}
 	}
 	var longest time.Duration
@@ -269,13 +269,14 @@ func (s *Session) Stats() Stats {
 		longest = time.Since(oldest.begun)
 	}
 	return Stats{
-		Connected: s.line != nil,
-		Waiting:   len(s.tries),
-		Longest:   longest,
-		Holds:     holds,
-		Taken:     s.taken.Load(),
-		Lost:      maps.Clone(s.lost),
-		LeaseLeft: max(time.Until(s.lease.until), 0),
+		Connected:   s.line != nil,
+		Waiting:     len(s.tries),
+		Longest:     longest,
+		Holds:       holds,
+		Taken:       s.taken.Load(),
+		Lost:        maps.Clone(s.lost),
+		LongestHold: longestHold,
+		LeaseLeft:   max(time.Until(s.lease.until), 0),
 	}
 }
 
