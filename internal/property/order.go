@@ -279,7 +279,7 @@ var MadeOnce = New(
 // One goroutine of A holds, and another one waits. Then eight take turns with the one lock.
 var ManyShare = New(
 	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),
-	text("two goroutines that use one lock would hold it at once", "共用一把锁的两个 goroutine 会同时进入临界区"),
+	text("two goroutines that use one lock would hold it at once", "共用一把锁的两个 goroutine 会同时持有锁"),
 	text("which of the lock's fields do two callers at once read and write?", "这把锁的哪些字段，会被两个调用者同时读写？"),
 	func(s *Story) {
 		a := s.Join("A")

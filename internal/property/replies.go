@@ -133,7 +133,7 @@ var UnlockRepeated = New(
 var OwnPlace = New(
 	text("a lost create takes nobody else's place", "create 丢失时不会占用别人的位置"),
 	text("two goroutines would hold the lock at once, both with the znode of the first",
-		"两个 goroutine 会凭第一个 goroutine 的 znode 同时进入临界区"),
+		"两个 goroutine 会凭第一个 goroutine 的 znode 同时持有锁"),
 	text("you look for your znode by its name: which other calls have made znodes with such a name?",
 		"你按名字找自己的 znode：还有哪些调用也创建过这样的名字？"),
 	func(s *Story) {
