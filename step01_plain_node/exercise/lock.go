@@ -38,7 +38,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 	//         lock is yours, and which that another client holds it?
 	// 待办 1：每次尝试都是一次 create。看它的响应：哪个说锁归你？哪个说锁被别人持有？
 	// TODO 2: while another client holds it, pause for 20 ms and try again.
-	// 待办 2：被别人持有时，停 20 ms，再试。
+	// 待办 2：被别人持有时，等 20 ms，再试。
 	// TODO 3: when ctx has ended, stop trying and return the reason.
 	// 待办 3：ctx 结束时停止尝试，并说明原因。
 	_ = create(l.conn, l.path, l.mode)

@@ -54,7 +54,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 	//         返回的路径以序号结尾。
 	// TODO 2: then ask again and again, not by a create, but by a list of
 	//         l.dir: is there a smaller number than mine?
-	// 待办 2：然后反复询问，不用 create，而是列出 l.dir：有比自己小的序号吗？
+	// 待办 2：然后轮询：不用 create，而是列出 l.dir。有比自己小的序号吗？
 	// TODO 3: now there is something to take back when ctx ends, or when a
 	//         request fails.
 	// 待办 3：现在，ctx 结束或请求失败时，有东西要清理了。

@@ -82,10 +82,10 @@ func (l *Lock) Lock(ctx context.Context) error {
 // request.
 // 待办 1：让服务器通知：ChildrenW 列出目录，并用同一个请求设置监听器。
 // TODO 2: sleep until the watch fires, in place of the rest. A watch fires once.
-// 待办 2：不再停 20 ms，而是睡眠，直到监听器触发。一个监听器只触发一次。
+// 待办 2：不再等 20 ms，而是睡眠，直到监听器触发。一个监听器只触发一次。
 // TODO 3: an event can carry an error, too. What has happened then? (The next list
 // would fail as well: this only gives the caller a better error.)
-// 待办 3：事件也可能带着错误。那时发生了什么？（下一次列出也会失败：这一步只是让调用者得到更好的错误。）
+// 待办 3：事件也可能带着错误。那时发生了什么？（下一次列目录也会失败：这一步只是让调用者得到更好的错误。）
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {
 		names, _, err := l.conn.Children(l.dir)

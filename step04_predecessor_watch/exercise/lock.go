@@ -78,7 +78,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 // TODO 2: list and watch are two requests now. What if the znode before yours
 // has gone between them? And which read sets no watch on a znode that is not
 // there?
-// 待办 2：现在列目录和设置监听器是两个请求。前驱节点在两者之间没了怎么办？
+// 待办 2：现在列目录和设置监听器是两个请求。前驱节点如果在两者之间被删除，怎么办？
 // 哪一种读操作对不存在的 znode 不设置监听器？
 // TODO 3: the watch has fired. Is it your turn, for certain?
 // 待办 3：监听器触发了。这就一定轮到你了吗？
