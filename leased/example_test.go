@@ -161,7 +161,7 @@ func leadPayments(ctx context.Context, session *leased.Session, payAll func(cont
 	election := leased.NewElection(session, "/locks/payments")
 	for ctx.Err() == nil {
 		err := election.Campaign(ctx, payAll) // payAll returns when its context ends
-		fmt.Println("leads no more:", err)
+		fmt.Println("Campaign has returned:", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second): // after an error: others have their turn
@@ -181,5 +181,5 @@ func ExampleElection() {
 	})
 	// Output:
 	// leads, with a token: true
-	// leads no more: <nil>
+	// Campaign has returned: <nil>
 }
