@@ -29,19 +29,19 @@ import (
 //  1. The library does not tell which time-out the servers have granted. wire reads it
 //     in the handshake's answer, as it passes.
 //  2. It waits for the handshake's answer ten times as long as for a later one. When
-//     four bytes of that answer have come, it waits for the rest for ever. wire waits
+//     four bytes of that answer have come, it waits for the rest forever. wire waits
 //     for the whole answer, as long as for any other.
 //  3. It panics when a reply is shorter than a reply's head, or when a server grants a
 //     time-out of 0. wire returns an error instead, and the library connects again.
 //  4. When wire tells it that a request could not be written, the library gives
-//     the caller two results, and may block for ever. So wire reports success, and closes the
+//     the caller two results, and may block forever. So wire reports success, and closes the
 //     connection: then the library's reader gives each open request one error.
 //  5. Close gives up after a few seconds if many requests wait to be sent. The library
 //     goes on sending pings, and the session lives on. hangUp closes the connection. If it was
 //     the user who closed the connection, the library says in its log alone that it has
 //     given up: Printf sees that, and closes the session.
 //  6. When the user closes the connection, the servers end the session, and the next
-//     client is let in: the holder must be told before. wire sees the request to close,
+//     client acquires the lock: the holder must be notified before. wire sees the request to close,
 //     and ends the lease before it passes the request on.
 //  7. It looks up the servers' names once. If there is only one server, it rests for a
 //     second before it connects again. With our type hosts it looks them up each time, and rests
@@ -50,7 +50,7 @@ import (
 //  9. It sends pings, and does not tell when, nor that they were answered. wire sees both.
 // 10. When the connection has come back, it sets all watches again. If that fails, as at a
 //     server that is too busy, it says so in its log alone, and a watch never fires. Printf sees
-//     that, and wakes all who wait (watchesLost).
+//     that, and wakes all calls that wait (watchesLost).
 // 11. It has no name for the error of a server that is too busy (throttled): isThrottled.
 // 12. When it has heard that the session has expired, it leaves that connection open. open
 //     closes it.
@@ -208,7 +208,7 @@ func (c *client) Printf(format string, args ...any) {
 }
 
 // watchesLost returns a channel that is closed when the library has lost watches (see 10):
-// whoever sleeps on one of them has to look again.
+// a call that waits for one of them has to look again.
 func (s *Session) watchesLost() <-chan struct{} {
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()

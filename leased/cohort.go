@@ -20,7 +20,7 @@ const (
 // that lead from one to the next:
 //
 //	none
-//	    │  beginProcessHold, by who has the turn: it queues up at ZooKeeper
+//	    │  beginProcessHold, by the goroutine that has the turn: it queues up at ZooKeeper
 //	used ◄───────────────────────────────┐
 //	    │                                │
 //	    │  the holder unlocks: release   │ handOn: the next in the line has the turn, and it
@@ -48,12 +48,12 @@ type Cohort struct {
 	mu     sync.Mutex
 	busy   bool            // somebody has the turn
 	line   []chan struct{} // those who wait for it; closing the channel gives it
-	holder *Hold           // who has the turn and the lock; nil while the turn is used for something else
+	holder *Hold           // the hold that has the turn and the lock; nil while the turn is used for something else
 
-	processHold *processHold // only who has the turn may touch it; nil if there is none
+	processHold *processHold // only the goroutine that has the turn may touch it; nil if there is none
 }
 
-// ownGoroutine is who is before a call that waits for the turn.
+// ownGoroutine names what a call waits for that waits for the turn.
 var ownGoroutine = "a goroutine of this process"
 
 // processHold is one time for which the process has ZooKeeper's lock. Many holds may follow one
@@ -65,7 +65,7 @@ type processHold struct {
 	handOns   int
 }
 
-// NewCohort is NewMutex for the goroutines of a process, which should share one.
+// NewCohort is NewMutex for the goroutines of a process. They should share one Cohort.
 func NewCohort(s *Session, path string) *Cohort {
 	return &Cohort{q: NewMutex(s, path).q}
 }
@@ -73,13 +73,13 @@ func NewCohort(s *Session, path string) *Cohort {
 // Lock is the Lock of a Mutex. The holds that follow one another with one znode have the same
 // token.
 //
-// When a holder is told that the lock is lost, the next goroutine queues up at ZooKeeper,
-// whatever the holder does. It is let in when the lock is free.
+// When a hold is lost, the next goroutine queues up at ZooKeeper, whatever the holder does. It acquires the lock
+// when the lock is free.
 func (c *Cohort) Lock(ctx context.Context) (*Hold, error) {
 	return c.take(ctx, true)
 }
 
-// TryLock is the TryLock of a Mutex. It waits for nobody in the process, either.
+// TryLock is the TryLock of a Mutex. It does not wait for another goroutine of the process either.
 func (c *Cohort) TryLock(ctx context.Context) (*Hold, error) {
 	return c.take(ctx, false)
 }
@@ -104,7 +104,7 @@ func (c *Cohort) acquire(t *try) (*Hold, error) {
 	return c.begin(), nil
 }
 
-// begin makes the hold of who has the turn, in a process hold.
+// begin makes the hold of the goroutine that has the turn, in a process hold.
 func (c *Cohort) begin() *Hold {
 	h := newHold(c.q, c.processHold.place)
 	h.release = func() error { return c.release(h) }
@@ -213,12 +213,12 @@ func (c *Cohort) handOn() bool {
 	return true
 }
 
-// passTurn is called when the turn was given to somebody who has given up.
+// passTurn is called when the turn was given to a goroutine that has given up.
 func (c *Cohort) passTurn() {
 	if c.handOn() {
 		return
 	}
-	_ = c.endProcessHold() // if it is refused, the process hold stays, and whoever gets the turn has it
+	_ = c.endProcessHold() // if it is refused, the process hold stays, for the goroutine that gets the turn
 	c.giveTurn()
 }
 
@@ -241,7 +241,7 @@ func (c *Cohort) beginProcessHold(t *try) error {
 		return err
 	}
 	c.processHold = &processHold{place: mine, since: time.Now()}
-	doNothing := func(*LostError) {} // each hold is told of a loss by itself
+	doNothing := func(*LostError) {} // each hold is notified of a loss by itself
 	c.processHold.stopUsing = c.q.s.useLease(mine.lease, &leaseUser{lose: doNothing})
 	return nil
 }
@@ -290,7 +290,7 @@ func (c *Cohort) takeTurnFrom(h *Hold) bool {
 
 // letGo is called when a hold is lost. Whatever the holder does from now on, the others go on
 // without it: the next in the line has the turn, and queues up at ZooKeeper. The znode of the lost
-// hold is its own from now on. If the session lives, it keeps everybody out until Unlock.
+// hold is its own from now on. While the session lives, no client acquires the lock before its Unlock.
 func (c *Cohort) letGo(h *Hold) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

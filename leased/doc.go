@@ -28,21 +28,21 @@
 //
 //   - One at a time holds a Mutex or a Cohort; many readers or one writer hold an RWMutex. First
 //     come, first served, but for up to 16 hand-overs inside a Cohort.
-//   - A holder is told in time when its lock is lost: the hold's contexts end before anybody else
-//     is let in. The cause is a LostError, which says why.
-//   - While the session lives, nobody else is let in before Unlock, even when the lock was lost.
+//   - A holder is notified in time when its lock is lost: the hold's contexts end before another client
+//     acquires the lock. The cause is a LostError, which says why.
+//   - While the session lives, no other client acquires the lock before Unlock, even when the lock was lost.
 //   - A lost request or answer, a connection that breaks for a moment, another leader of the
 //     servers: none of these ends a hold or a wait, or leaves a znode behind.
-//   - Whoever gives up returns at once, and leaves nothing behind.
+//   - A call that gives up returns at once, and leaves no znode behind.
 //
 // # What is assumed
 //
 //   - The time-out of the session is five of the servers' ticks or more, 10 s at the usual tick.
-//   - The process runs. Nobody can tell a process that is stopped anything, and a suspended machine
-//     does not count the time. Therefore the store has to check the token: see Hold.Token.
-//   - Nobody else deletes the znodes. Of such a loss a holder learns only at Unlock.
+//   - The process runs. A process that is stopped cannot be notified, and a suspended machine does not count
+//     the time. Therefore the store has to check the token: see Hold.Token.
+//   - No other client deletes the znodes. A holder learns of such a loss only at Unlock.
 //   - The servers are those of one ensemble, keep what they have written, and ask one another in
-//     time which sessions live. README.md says what that means, and what happens otherwise.
+//     time which sessions are alive. README.md says what that means, and what happens otherwise.
 //
 // # What to know
 //

@@ -10,16 +10,16 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Downgrade makes of a writer's hold a reader's, and no writer gets in between. It returns the reader's
-// hold, for which an Unlock is due as for each other. The writer's hold is released, and its contexts
-// have ended, before any other reader is let in.
+// Downgrade makes a writer's hold a reader's, and no writer acquires the lock in between. It returns the
+// reader's hold, for which an Unlock is due. The writer's hold is released, and its contexts have ended, before
+// another reader acquires the lock.
 //
 // One transaction of the servers deletes the writer's znode, and creates a reader's with the same number: so
-// whoever comes after the writer comes after this reader, too. The token stays that of the writer.
+// clients that queued up behind the writer are behind this reader also. The token stays that of the writer.
 //
-// With an error there is no hold any more, and nothing is due: the lock is released, if need be in the
+// With an error there is no hold any more, and no Unlock is due: the lock is released, if need be in the
 // background, as when Lock returns an error. That is so if ctx ends first, if the lock is lost, and if
-// the server refuses the transaction. Only ErrNotDowngraded leaves everything as it was.
+// the server refuses the transaction. After ErrNotDowngraded alone the writer's hold is as it was.
 func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
 	if err := m.q.check(ctx); err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 )
 
 // Election is for a task that one of several processes does at a time: the leader. It is a Mutex in the
-// words of leadership: whoever holds the lock leads, and a Mutex on the same path shows the candidates with
-// Queue.
+// words of leadership: the process that holds the lock leads, and Queue of a Mutex on the same path lists the
+// candidates.
 type Election struct {
 	_    noCopy
 	lock *Mutex
@@ -56,7 +56,7 @@ func campaign(
 	return lead(hold.Context(ctx), hold.Token())
 }
 
-// joined is both errors, but a loss that both tell of is told once.
+// joined is both errors. If both report one loss, it is that of lead.
 func joined(ofLead, ofUnlock error) error {
 	var lost *LostError
 	if errors.As(ofUnlock, &lost) && errors.Is(ofLead, lost) {
@@ -67,9 +67,9 @@ func joined(ofLead, ofUnlock error) error {
 
 // Leader returns the label of the process that leads, "" if nobody does. It costs a list and a read.
 //
-// This is what our server knows, and the leader may end at any moment: so it is for people, for metrics, and
-// to pass a request on to the leader, which may have to refuse it. Whoever may do the task learns that from
-// Campaign alone.
+// This is what our server knows, and the leadership may end at any moment: so it is for people, for metrics, and
+// to pass a request on to the leader, which may have to refuse it. A process may do the task only within
+// Campaign.
 func (e *Election) Leader(ctx context.Context) (label string, err error) {
 	if e.lock == nil {
 		return "", errors.New("leased: an Election that is the zero value: make it with NewElection")

@@ -13,7 +13,7 @@ import (
 
 // The errors that callers ask for, with errors.Is.
 var (
-	// ErrLocked says that somebody holds the lock, or stood before us in the queue.
+	// ErrLocked says that another client holds the lock, or is queued before this one.
 	ErrLocked = errors.New("somebody holds the lock, or stands before us in the queue")
 
 	// ErrNoAnswer says that no server has answered in time.
@@ -38,7 +38,7 @@ const (
 	ReasonLeaseOver    Reason = "lease over"   // no answered write has renewed the lease in time
 	ReasonExpired      Reason = "expired"      // the servers have ended the session
 	ReasonClosed       Reason = "closed"       // the session was closed by its own process
-	ReasonDeleted      Reason = "deleted"      // somebody else has deleted the znode; only Unlock notices
+	ReasonDeleted      Reason = "deleted"      // another client has deleted the znode: known only at Unlock
 	ReasonDisconnected Reason = "disconnected" // the connection was lost, with WithoutLease
 )
 
@@ -75,7 +75,7 @@ func lostClosed(how string) *LostError {
 }
 
 // longestPath leaves room for the rest of a request. The servers read up to 1 MB (jute.maxbuffer);
-// they hang up on a longer request, and it would be made again for ever.
+// they hang up on a longer request, and it would be repeated forever.
 const longestPath = 16 << 10
 
 // check refuses a context, a session and a path with which there is no lock.
@@ -84,7 +84,8 @@ func check(ctx context.Context, s *Session, path string) error {
 	case ctx == nil:
 		return errors.New("leased: the context is nil: give context.Background()")
 	case s == nil || s.conn == nil:
-		return errors.New("leased: the session is nil or empty: give NewMutex, NewRWMutex or NewCohort what Open has returned")
+		return errors.New("leased: the session is nil or empty: " +
+			"give NewMutex, NewRWMutex or NewCohort what Open has returned")
 	case len(path) > longestPath:
 		return fmt.Errorf("leased: a path of %d bytes, which begins with %.40q: want at most %d",
 			len(path), path, longestPath)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Hold is one time of having a lock: from the Lock that let you in to its last Unlock. Whoever
-// has the hold can unlock, and nobody else. It is safe for use by many goroutines.
+// Hold is one time of holding a lock: from the Lock that acquired it to the last Unlock. Code that has the hold
+// can unlock, and no other code can through this package. It is safe for use by many goroutines.
 type Hold struct {
 	_       noCopy
 	q       *queue
@@ -45,8 +45,7 @@ func (q *queue) holdKey() holdKey { return holdKey{q.s, q.dir, q.kinds[0]} }
 // errReleased is why a hold has ended that was released.
 var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
 
-// newHold is the hold that our place gives, once nobody is left to wait for. begin makes it
-// hang on the lease.
+// newHold is the hold that our place gives, once no znode before it is left. begin makes it depend on the lease.
 func newHold(q *queue, mine place) *Hold {
 	h := &Hold{q: q, place: mine, count: 1, onLoss: func() {}, contexts: map[context.Context]context.CancelCauseFunc{}}
 	h.release = func() error { return q.leave(mine) }
@@ -103,8 +102,8 @@ func (h *Hold) forget(ctx context.Context) {
 // Token is the fencing token. It is greater than those of all holds before on the same path,
 // except that holds which may overlap can have the same: those of readers beside one another, and
 // those that follow one another with one znode of a Cohort. A store that refuses a
-// smaller token than it has seen is safe from a holder that has lost the lock and does not know
-// it yet, once the store has seen the next holder's token.
+// smaller token than it has seen is safe from a holder that has lost the lock and has not been notified
+// yet, once the store has seen the next holder's token.
 func (h *Hold) Token() int64 {
 	if h.isNone() {
 		return 0
@@ -120,9 +119,9 @@ func (h *Hold) Token() int64 {
 // call. By then the servers have ended the session, and have deleted the znode with it, or they
 // will.
 //
-// The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: then
-// this Unlock is done, too, and only the others that are due are left. After any other error, such
-// as zk.ErrNoAuth, the server has refused to delete the znode, and Unlock can be called again.
+// The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: this Unlock
+// is done then, and the others that are due are left. After any other error, such as zk.ErrNoAuth, the server has
+// refused to delete the znode, and Unlock can be called again.
 func (h *Hold) Unlock() error {
 	if h.isNone() {
 		return fmt.Errorf("leased: unlock: the hold is nil, as when Lock has returned an error: %w", ErrNotHeld)
@@ -165,8 +164,8 @@ func (h *Hold) isNone() bool { return h == nil || h.q == nil }
 // enter counts one more call to Lock or RLock inside the hold. inside is false if the hold was
 // released: then the caller queues up like anybody else.
 //
-// Nobody enters a hold that has ended: new work in it could not be told of a loss. All
-// that is left to do is to call Unlock. And nobody enters a reader's hold to write.
+// No call enters a hold that has ended: new work in it could not be notified of a loss. All
+// that is left to do is to call Unlock. And no call enters a reader's hold to write.
 func (h *Hold) enter(k kind) (inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,7 +184,7 @@ func (h *Hold) enter(k kind) (inside bool, err error) {
 }
 
 // exit counts one call to Unlock. isLast tells that it was the last one: the lock is to be
-// released. If not, err is what Unlock returns. It is ErrLost, too, if the hold was lost.
+// released. If not, err is what Unlock returns. In either case it is ErrLost if the hold was lost.
 func (h *Hold) exit() (isLast bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // The lease is the time for which the session can be relied on. When it is over,
-// what hangs on it is lost, whatever a server may say later.
+// what depends on it is lost, whatever a server may say later.
 //
 // For leader, follower and majority see docs/zookeeper.md, "Reads at a follower, and sync".
 // A handshake is the first request on a connection: it begins a session, or brings an old
@@ -46,7 +46,7 @@ import (
 // The leader counts the time-out from the report, which came after write 1 was sent. So
 // the lease may count from the sending of write 1. The next write moves it on: of writes
 // a, b, c and d, each sent a tick after the answer to the last, c is write 3 of a and b,
-// and d is write 3 of b and c. All this holds, too, if we change to another server in
+// and d is write 3 of b and c. All this also holds if the client changes to another server in
 // between: the model in model/README.md tries it ("A comes back to another server").
 //
 // A session that holds nothing makes no writes. If the first Lock had to wait for three,
@@ -58,13 +58,13 @@ import (
 // not that it came. A hold that begins then assumes that no line between two servers fails
 // at that moment. Once something hangs on the lease, only three writes renew it.
 //
-// model/README.md has the whole argument, and a model that tries every order.
+// model/README.md has the whole argument, and a model that tries every interleaving.
 
 // longestTick is a fifth of the time-out. The servers' tick is not longer if the time-out
 // is five ticks or more, which Open asks of the caller, and cannot check. The leader asks
 // for a report each half tick, sometimes a little late. So in a whole tick it asks at least
 // once, unless it pauses. Below, "a tick" is this fifth of the time-out. What is said above
-// of a tick of the servers is true of it, too, since it is not shorter.
+// of a tick of the servers is also true of it, since it is not shorter.
 func longestTick(timeout time.Duration) time.Duration { return timeout / 5 }
 
 // fullLease is how long the lease is, from the sending of what it counts from: the whole
@@ -81,7 +81,7 @@ func (p proof) isNone() bool { return p.sent.IsZero() }
 // lease is one unbroken time for which the session can be relied on. The session's
 // mutex guards it.
 type lease struct {
-	users    map[*leaseUser]bool // what hangs on it
+	users    map[*leaseUser]bool // what depends on it
 	until    time.Time           // zero once endLease was called
 	lost     *LostError          // why it has ended
 	renewing bool                // a goroutine renews it
@@ -170,8 +170,8 @@ func (s *Session) connected(line *wire, id int64, granted time.Duration) {
 	}
 }
 
-// warnOfOutage warns once of a connection that is missing, when somebody has waited for half of the
-// time-out meanwhile.
+// warnOfOutage warns once that there is no connection, when a call has waited for half of the time-out
+// meanwhile.
 func (s *Session) warnOfOutage() {
 	why := s.client.lastWords() // not below: client.mu is locked before s.mu
 	s.mu.Lock()
@@ -298,7 +298,7 @@ func (s *Session) renew(until time.Time) {
 		return
 	}
 	if s.lease.isOver() {
-		// perhaps its holds have not been told yet: the timer may be late
+		// perhaps its holds have not been notified yet: the timer may be late
 		s.endLease(s.whyOver())
 		s.lease = &lease{users: map[*leaseUser]bool{}}
 	}
@@ -340,7 +340,7 @@ func (s *Session) whyOver() *LostError {
 	return errUnanswered
 }
 
-// endLease tells all holds that hang on the lease that they are lost. The caller has s.mu.
+// endLease notifies all holds that depend on the lease of their loss. The caller has s.mu.
 func (s *Session) endLease(why *LostError) {
 	s.lease.until = time.Time{}
 	if s.lease.lost == nil {
@@ -392,10 +392,9 @@ func (s *Session) takeLease() *lease {
 	return s.lease
 }
 
-// askTogether is ask, for many at once: when a process ends, all its locks change over in
-// one moment, and one write is enough for all who waited for them. Whoever comes while a write
-// is under way waits for its answer. If there is none, the lease runs out, and the caller sees
-// that.
+// askTogether is ask, for many at once: when a process ends, all its locks change hands in one moment, and one
+// write is enough for all calls that waited for them. A call that comes while a write is under way waits for its
+// answer. If there is none, the lease runs out, and the caller sees that.
 func (s *Session) askTogether() {
 	s.mu.Lock()
 	answered := s.asking
@@ -452,8 +451,8 @@ func (s *Session) useLease(l *lease, user *leaseUser) (stop func()) {
 	}
 }
 
-// renewWhileUsed makes a write a tick after the last one, whoever made that: so all holds of the
-// session ask together. At first the last one is usually the create of the hold. So a hold that
+// renewWhileUsed makes a write a tick after the last one of the session: so all its holds
+// ask together. At first the last one is usually the create of the hold. So a hold that
 // is shorter than a tick usually needs no other writes than its create and its delete.
 func (s *Session) renewWhileUsed(l *lease) {
 	for s.isUsedWhenAWriteIsDue(l) {
@@ -467,7 +466,7 @@ func (s *Session) renewWhileUsed(l *lease) {
 	}
 }
 
-// isUsedWhenAWriteIsDue waits until the next write is due. It returns false when nothing hangs
+// isUsedWhenAWriteIsDue waits until the next write is due. It returns false when nothing depends
 // on the lease any more.
 func (s *Session) isUsedWhenAWriteIsDue(l *lease) bool {
 	for {

@@ -26,17 +26,17 @@ func WithLogger(log *slog.Logger) Option {
 }
 
 // WithLabel sets the data of the znodes with which the session queues up, so that
-// get in zkCli.sh tells who holds a lock and who waits. Else it is the host's name and
+// get in zkCli.sh tells which process holds a lock, and which ones wait. Otherwise it is the host's name and
 // the process's number.
 func WithLabel(label string) Option {
 	return func(s *Session) { s.label = []byte(label) }
 }
 
 // WithACL sets the ACL of the lock's directory, if Lock has to make it, and of the znodes with which the
-// session queues up. Else everybody may do everything with them.
+// session queues up. Otherwise everybody may do everything with them.
 //
-// A directory's ACL says who may list, create and delete in it. A znode's own says who may read it,
-// and all who use the lock must: they wait for one another so.
+// A directory's ACL says who may list, create and delete in it. A znode's own ACL says who may read it: all
+// clients of the lock must, for to wait is to watch the znode before one's own.
 //
 // What is missing above the lock's directory is made open to everybody, for other services' locks may stand
 // there. To protect it, make it yourself.
@@ -65,10 +65,9 @@ func WithAuth(scheme string, auth []byte) Option {
 
 // WithoutLease makes the session go by the rule "no connection, no hold": all holds are lost
 // when the connection is lost, or when for nine tenths of the time-out nothing that was sent has been
-// answered on it. Then a hold
-// makes no write but its create and its delete. The price: a connection that breaks for a
-// moment costs the holds, and if the server is cut off from the others, another client can
-// get the lock before the holder is told.
+// answered on it. Then a hold makes no write but its create and its delete. The price: a connection that breaks
+// for a moment costs the holds, and if the server is partitioned from the others, another client can acquire the
+// lock before the holder is notified.
 func WithoutLease() Option {
 	return func(s *Session) { s.withoutLease = true }
 }

@@ -18,16 +18,16 @@ type Participant struct {
 	Since time.Time // when it was created, by the servers' clock
 	Reads bool      // it was created by RLock or TryRLock
 
-	// Holds tells that nobody stands before it whom it has to wait for. It may not know it yet: it
-	// learns that from its server.
+	// Holds tells that it has to wait for no other client. It may not know that yet: it learns it from its
+	// server.
 	Holds bool
 }
 
-// Queue returns who holds the lock and who waits for it, in the order in which they are served. It costs
-// a list, and a read for each of them.
+// Queue returns the clients that hold the lock and those that wait for it, in the order in which they are
+// served. It costs a list, and a read for each of them.
 //
-// This is what our server knows: a server that lags behind may leave out who has just come, and show who has
-// just left. So it is for people and for metrics. Whether the lock can be had, TryLock tells.
+// This is what our server knows: a server that lags behind may lack a client that has just queued up, and name
+// one that has just left. So it is for people and for metrics. TryLock tells whether the lock can be acquired.
 //
 // Queue waits for the servers' answers until ctx ends.
 func (m *Mutex) Queue(ctx context.Context) ([]Participant, error) { return m.q.participants(ctx, all) }

@@ -24,7 +24,7 @@ import (
 //	Lock is called
 //	    │  join: it creates a znode
 //	queued ──────────── Lock gives up ────────┐
-//	    │  wait: nobody is left to wait for   │
+//	    │  wait: it is the first              │
 //	first                                     │
 //	    │  begin: Lock returns a Hold         │
 //	held   (enter and exit: Lock and          │
@@ -66,17 +66,17 @@ type place struct {
 	node  string
 	owner int64 // the session's id: when that session ends, the znode is deleted
 
-	// These two are set when nobody is left to wait for.
+	// These two are set when there is no znode left to wait for.
 	lease *lease // what the hold depends on
 	token int64
 }
 
-// try is one call to Lock or TryLock, until it is let in or gives up.
+// try is one call to Lock or TryLock, until it acquires the lock or gives up.
 type try struct {
 	s       *Session
 	ctx     context.Context        // ends when the call gives up
-	mayWait bool                   // behind somebody, as Lock does
-	behind  atomic.Pointer[string] // who is before us, as a server has said last; nil: nobody, or none has
+	mayWait bool                   // for another client, as Lock does
+	behind  atomic.Pointer[string] // the znode before ours, as a server has said last; nil: there is none, or no answer
 	begun   time.Time
 }
 
@@ -93,7 +93,7 @@ func (s *Session) newTry(ctx context.Context, mayWait bool) (t *try, end func())
 	}
 }
 
-// whyEnded says why the call has given up, and what it waited for: for somebody, or for a server.
+// whyEnded says why the call has given up, and what it waited for: for another client, or for a server.
 func (t *try) whyEnded() error {
 	err := whyEnded(t.ctx)
 	if behind := t.behind.Load(); behind != nil {
@@ -149,8 +149,8 @@ func (q *queue) acquire(t *try, k kind) (*Hold, error) {
 	return h, nil
 }
 
-// enterAgain is Lock by a caller who is inside the hold already, if ctx carries one. It returns
-// nil if there is none.
+// enterAgain is Lock by a caller that is inside the hold already, if ctx carries one. It returns nil if ctx carries
+// none.
 func enterAgain(ctx context.Context, q *queue, k kind) (*Hold, error) {
 	h := holdIn(ctx, q)
 	if h == nil {
@@ -172,7 +172,7 @@ func doOrGiveUp[V any](t *try, do func() (V, error), late func(V)) (V, error) {
 		err   error
 	}
 	var none V
-	results := make(chan result) // without a buffer: a result that nobody takes is for late
+	results := make(chan result) // without a buffer: a result that is not received is for late
 	begun := t.s.run(func() {
 		value, err := do()
 		select {
@@ -194,7 +194,7 @@ func doOrGiveUp[V any](t *try, do func() (V, error), late func(V)) (V, error) {
 	}
 }
 
-// forget leaves the queue when nobody is there any more to be told.
+// forget leaves the queue when there is no caller any more to return an error to.
 func (q *queue) forget(mine place) {
 	if err := q.leave(mine); isRefused(err) {
 		q.s.log.say(slog.LevelError, "leased: a server has refused to delete a znode that nobody uses",
@@ -202,7 +202,7 @@ func (q *queue) forget(mine place) {
 	}
 }
 
-// joinAndWait creates our znode and waits until there is nobody left to wait for. If the
+// joinAndWait creates our znode and waits until there is no znode left to wait for. If the
 // wait fails, it leaves the queue.
 func (q *queue) joinAndWait(t *try, k kind) (place, error) {
 	if !t.mayWait {
@@ -247,9 +247,9 @@ func (q *queue) lookFirst(t *try, k kind) error {
 	return t.whyEnded()
 }
 
-// join creates our znode. Its name has a guid, a random number: when the answer to a
-// create is lost, nobody knows whether there is a znode, and join looks for that name
-// until it knows, or until a server refuses to tell.
+// join creates our znode. Its name has a guid, a random number: when the answer to a create is lost, it is not
+// known whether the znode was created, and join looks for that name until it knows, or until a server refuses
+// the look.
 func (q *queue) join(t *try, k kind) (place, error) {
 	conn := q.s.Conn()
 	ownName := fmt.Sprintf("%s/_c_%016x-%s", q.dir, rand.Uint64(), k)
@@ -303,9 +303,9 @@ func (q *queue) find(ownName string) (place, error) {
 
 // look is one try of find. The server that we are connected to now may lag behind the
 // one that carried out the create. So look first makes a write that changes nothing: when
-// it is answered, our server has caught up. If we come to another server before the list, that
-// one has caught up, too: the client tells it what it has seen last, and a server that
-// lags behind refuses the connection. A znode of another session is not ours: it goes with
+// it is answered, our server has caught up. If the client connects to another server before the list, that
+// one has also caught up: the client tells it what it has seen last, and a server that
+// lags behind refuses the connection. A znode of another session is not ours: it is deleted with
 // that session.
 func (q *queue) look(ownName string, owner int64) (node string, err error) {
 	if err := q.s.ask(); err != nil {
@@ -313,7 +313,7 @@ func (q *queue) look(ownName string, owner int64) (node string, err error) {
 	}
 	names, _, err := q.s.Conn().Children(q.dir)
 	if errors.Is(err, zk.ErrNoNode) {
-		return "", nil // not even the directory is there
+		return "", nil // not even the directory exists
 	}
 	if err != nil {
 		return "", err
@@ -325,7 +325,7 @@ func (q *queue) look(ownName string, owner int64) (node string, err error) {
 		}
 		_, stat, err := q.s.Conn().Get(node)
 		if errors.Is(err, zk.ErrNoNode) {
-			continue // it has gone meanwhile
+			continue // it was deleted meanwhile
 		}
 		if err != nil {
 			return "", err
@@ -337,18 +337,18 @@ func (q *queue) look(ownName string, owner int64) (node string, err error) {
 	return "", nil
 }
 
-// wait returns when there is nobody left to wait for. After a wake-up it looks again: the
-// predecessor may have been a waiter that died, or one of several readers, and the others
-// may still be inside. If our own znode has gone, by hand or with its session, wait makes
+// wait returns when there is no znode left to wait for. After a notification it lists again: the
+// predecessor may have been a waiter that crashed, or one of several readers, and the others
+// may still hold the lock. If our own znode was deleted, by hand or with its session, wait creates
 // another one. With an error it returns the place to leave, which has no node if there is
 // nothing to delete.
 func (q *queue) wait(t *try, mine place) (place, error) {
 	conn := q.s.Conn()
 	for t.ctx.Err() == nil {
-		// The lease is taken before the list, and our hold will hang on it. Suppose that
+		// The lease is taken before the list, and our hold will depend on it. Suppose that
 		// our session ends right after the list. The list still names our znode, but
-		// the znode is gone. A lease that was taken after the list would be that of the next
-		// session, and look good. This one is over then, and shows it: a lease that has ended
+		// the znode is deleted. A lease that was taken after the list would be that of the next
+		// session, and look good. This one is over then, and stays so: a lease that has ended
 		// does not begin again.
 		current := q.s.takeLease()
 
@@ -359,7 +359,7 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 		}
 		// Here no write is needed before the list. Our client has seen our znode already, in the
 		// create's answer or in find. A server that has not come so far refuses its connection. So
-		// this list is not older than the create: if our name is missing, our znode is gone.
+		// this list is not older than the create: if our name is missing, our znode was deleted.
 		ownZnodeGone := err == nil && !slices.Contains(names, pathpkg.Base(mine.node))
 		sessionEnded := conn.SessionID() != mine.owner
 		directoryGone := errors.Is(err, zk.ErrNoNode)
@@ -381,14 +381,14 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 		watchesLost := q.s.watchesLost() // taken before the watch is set: the watch can be lost from then on
 		before, gone, err := q.watchPredecessor(t, names, own, mine.kind)
 		if errors.Is(err, zk.ErrNoNode) {
-			continue // it has gone meanwhile
+			continue // it was deleted meanwhile
 		}
 		if q.s.canRetry(err) {
 			pause()
 			continue
 		}
 		if err != nil {
-			return mine, err // somebody is before a TryLock; or refused
+			return mine, err // a TryLock has a client before it; or refused
 		}
 		nobodyToWaitFor := before == ""
 		if nobodyToWaitFor {
@@ -400,8 +400,8 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			}
 			mine.lease = current
 			// The transaction that last changed the children. If we read, other readers may
-			// still be inside, and their tokens may be equal to ours. All other holders before
-			// us have left: each took its token from a list, then its znode was deleted, and
+			// still hold the lock, and their tokens may be equal to ours. All other holders before
+			// us have released it: each took its token from a list, then its znode was deleted, and
 			// our list came after that. A delete changes the children. So our token is greater
 			// than theirs.
 			mine.token = stat.Pzxid
@@ -409,7 +409,7 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 		}
 		if conn.SessionID() != mine.owner {
 			// When a session ends, the watches set in it fire. But if ours ended just before GetW, this
-			// watch was set in the next session. It has not fired, and our znode is gone: do not sleep.
+			// watch was set in the next session. It has not fired, and our znode is deleted: do not sleep.
 			continue
 		}
 		select {
@@ -445,7 +445,7 @@ func (q *queue) watchPredecessor(
 			t.behind.Store(&who)
 			return before, gone, nil
 		}
-		// Somebody has created a znode with such a name by hand, which no session owns: who is before it?
+		// This znode with such a name was created by hand, and no session owns it: look for the one before it.
 		names = slices.DeleteFunc(names, func(name string) bool { return name == before })
 	}
 }
@@ -460,8 +460,8 @@ func (q *queue) read(name string, watch bool) (label []byte, stat *zk.Stat, gone
 	return label, stat, nil, err
 }
 
-// leave deletes our znode, and goes on until it knows that the znode is gone, or until the
-// server refuses. A LostError means that it was gone before, or goes with its session.
+// leave deletes our znode, and retries until it knows that the znode is deleted, or until the
+// server refuses. A LostError means that it was deleted before, or is deleted with its session.
 func (q *queue) leave(mine place) error {
 	mayBeDone := false // a delete may have been sent whose answer is lost
 	for {

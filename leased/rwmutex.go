@@ -3,8 +3,8 @@ package leased
 import "context"
 
 // RWMutex is a process's view of a lock that many readers or one writer can hold. It is safe
-// for use by many goroutines. Nobody overtakes: a reader waits for the writers that came
-// before it, and a writer for all that came before it.
+// for use by many goroutines. Clients are served in order: a reader waits for the writers that queued up
+// before it, and a writer for all clients that queued up before it.
 type RWMutex struct {
 	_ noCopy
 	q *queue
@@ -12,7 +12,7 @@ type RWMutex struct {
 
 // NewRWMutex returns the lock whose directory is path, as NewMutex does. The children of this
 // directory that are named <guid>-__READ__<number> or <guid>-__WRIT__<number> are the queue. So Curator's
-// InterProcessReadWriteLock on the same path stands in it, too. A Mutex does not.
+// InterProcessReadWriteLock on the same path queues up in it also. A Mutex does not.
 func NewRWMutex(s *Session, path string) *RWMutex {
 	return &RWMutex{q: &queue{s: s, dir: path, kinds: []kind{read, write}}}
 }
@@ -26,8 +26,8 @@ func (m *RWMutex) Lock(ctx context.Context) (*Hold, error) {
 // RLock is the Lock of a Mutex, for a reader. Inside a writer's hold it is re-entry, and the
 // hold stays a writer's until its last Unlock.
 //
-// A reader that calls RLock once more with another context than its hold's queues up behind the
-// writers that have come meanwhile, who wait for the reader: it waits for itself.
+// A reader that calls RLock once more with another context than its hold's queues up behind the writers that
+// have queued up meanwhile. These wait for the reader, so it waits for itself.
 func (m *RWMutex) RLock(ctx context.Context) (*Hold, error) {
 	return m.q.take(ctx, read, true)
 }

@@ -69,7 +69,7 @@ const (
 // Open connects to servers, each host:port, and asks for a session with the given
 // time-out; what counts is the time-out that is granted. It should be five of the
 // servers' ticks or more, 10 s at the usual tick of 2 s: with less, a holder may be
-// told of its loss too late. The caller calls Close in the end.
+// notified of its loss too late. The caller calls Close in the end.
 //
 // Open returns an error when ctx ends. If ctx has no deadline, it returns one after ten seconds
 // without a session. Afterwards ctx is of no effect.
@@ -238,7 +238,7 @@ type Stats struct {
 	Longest time.Duration
 
 	// Holds that go on, holds since Open, and holds that were lost, also by closing the session.
-	// A znode that somebody has deleted is not among the lost: only Unlock notices that.
+	// A znode that another client has deleted is not counted as lost: the holder learns of it only at Unlock.
 	Holds int
 	Taken uint64
 	Lost  map[Reason]uint64
