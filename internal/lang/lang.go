@@ -15,6 +15,9 @@ type Text struct {
 	ZH string `json:"zh"`
 }
 
+// Both is one sentence in both languages, as it stands.
+func Both(en, zh string) Text { return Text{en, zh} }
+
 // String is the English sentence, for whatever prints a Text in a terminal.
 func (t Text) String() string { return t.EN }
 

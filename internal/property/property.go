@@ -34,7 +34,7 @@ type Property struct {
 func (p *Property) String() string { return p.Name.EN }
 
 // text is a sentence in both languages.
-func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
+var text = lang.Both
 
 // New makes a property. Its story shows whether a lock has it.
 func New(name, why, question lang.Text, tell func(*Story)) *Property {

@@ -25,6 +25,16 @@ func (c Counts) All() int {
 	return n
 }
 
+// Writes is the number of those that the servers must agree on.
+func (c Counts) Writes() (n int) {
+	for op, count := range c.Requests {
+		if op.IsWrite() {
+			n += count
+		}
+	}
+	return n
+}
+
 // Count sums up frames, those of several clients together if need be.
 func Count(frames ...[]Frame) Counts {
 	c := Counts{Requests: map[Op]int{}}

@@ -28,6 +28,9 @@ const (
 	Any         Op = -99 // for a trap: whatever comes next, but no ping and no handshake
 )
 
+// IsWrite tells whether the servers must agree on such a request, also when it fails.
+func (op Op) IsWrite() bool { return op == Create || op == Delete || op == SetData || op == Multi }
+
 var opNames = map[Op]string{
 	Create: "create", Delete: "delete", Exists: "exists", GetData: "getData", SetData: "setData",
 	Sync: "sync", Ping: "ping", GetChildren: "getChildren", Multi: "multi", SetAuth: "setAuth",

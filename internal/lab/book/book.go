@@ -185,7 +185,7 @@ func (e *edition) say(t lang.Text) string {
 	return t.ZH
 }
 
-func both(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
+var both = lang.Both
 
 // labels are the texts of the book itself, by the names that the template and the
 // script have for them.

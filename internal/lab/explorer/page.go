@@ -135,4 +135,4 @@ func named(invariant string) lang.Text {
 
 func capital(s string) string { return string(bytes.ToUpper([]byte(s[:1]))) + s[1:] }
 
-func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
+var text = lang.Both

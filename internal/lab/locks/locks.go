@@ -82,7 +82,7 @@ func (l Entry) Heading() lang.Text {
 	return lang.Of("Step %v: %v", "第 %v 步：%v", l.Key, l.Name)
 }
 
-func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
+var text = lang.Both
 
 // Steps are the locks that have a chapter each.
 func Steps() []Entry {

@@ -483,7 +483,7 @@ func (b *side) settles() {
 	})
 }
 
-func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
+var text = lang.Both
 
 // plural says how many there are, of which one is said otherwise in English.
 func plural(n int, one, several, chinese string) lang.Text {

@@ -180,7 +180,7 @@ func (q *Queue) waited(c wiretap.Counts) {
 	switch asked, n := c.All(), len(q.waiting); {
 	case asked == 0:
 		q.sumOfWindow("%d clients waited: 0 requests.", "%d 个客户端在等：0 个请求。", n)
-	case writes(c) > 0:
+	case c.Writes() > 0:
 		q.sumOfWindow(
 			"%d clients waited: %s requests, every one a write that failed.",
 			"%d 个客户端在等：%s 个请求，全都是失败的写操作。",
