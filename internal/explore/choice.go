@@ -3,6 +3,7 @@ package explore
 import (
 	"slices"
 
+	"zklock/internal/actor"
 	"zklock/internal/wiretap"
 )
 
@@ -92,11 +93,11 @@ func (p *player) steps(i int) []choice {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.crashed:
+	case c.hasCrashed():
 		return nil
 	case c.pending != nil:
 		return []choice{p.choice(i, passes)}
-	case c.inside:
+	case c.hasHold():
 		return []choice{p.choice(i, unlocks)}
 	}
 	return nil
@@ -107,8 +108,8 @@ func (p *player) faultsOf(i int) (all []choice) {
 	c := p.clients[i]
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	isDone := c.call == "" && !c.inside && c.pending == nil
-	if c.crashed || isDone {
+	isDone := c.isDone() && c.pending == nil
+	if c.hasCrashed() || isDone {
 		return nil
 	}
 	if c.pending != nil {
@@ -120,7 +121,7 @@ func (p *player) faultsOf(i int) (all []choice) {
 		all = append(all, p.choice(i, losesRequest))
 	}
 	all = append(all, p.choice(i, crashes), p.choice(i, expires))
-	if c.call == "Lock" && !c.gaveUp {
+	if c.State() == actor.Waits && !c.gaveUp {
 		all = append(all, p.choice(i, givesUp))
 	}
 	if p.Mild {

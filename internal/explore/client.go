@@ -24,11 +24,11 @@ const patience = 20 * time.Second
 
 // A client of the lock takes it once. A gate stands on its line.
 type client struct {
+	*actor.Client
 	name    string
 	tap     *wiretap.Tap
 	session zktest.Session
 	way     zktest.Way
-	giveUp  context.CancelFunc
 	story   *account
 	number  int
 	record  *record
@@ -42,14 +42,8 @@ type client struct {
 	told       int            // notifications that have come
 	connects   sync.Mutex     // locked while the client must not connect
 
-	call    string          // Lock or Unlock, while it is under way
-	held    zktest.Hold     // what Lock has returned
-	work    context.Context // of that hold
-	inside  bool            // between Lock and Unlock
-	counted bool            // its token has been looked at
-	err     error           // that the last call has returned
-
-	crashed bool
+	counted bool  // its token has been looked at
+	err     error // that the last call has returned
 	gaveUp  bool
 	expired bool // its session has ended, and it lives on
 	lost    bool // and it had the lock
@@ -59,6 +53,7 @@ type client struct {
 // newClient opens a session for a client.
 func newClient(number int, lock property.Subject, servers []string, story *account, record *record) (*client, error) {
 	c := &client{name: nameOf(number), number: number, tap: wiretap.New(), story: story, record: record}
+	c.Client = actor.NewClient(func(is actor.State) { record.becomes(number, is.Name) })
 	address := servers[0]
 	// with one alone, the library rests before it connects again
 	several := []string{address, address, address, address}
@@ -91,18 +86,18 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 		return
 	}
 	if f.Op == wiretap.Connect || f.Op == wiretap.Close {
-		c.record.passes(c.number, f)
+		c.record.passes(c.number, actor.Seen(c.tap, f))
 		return
 	}
 	c.mu.Lock()
-	if connection != c.connection || c.crashed {
+	if connection != c.connection || c.hasCrashed() {
 		c.mu.Unlock()
 		return
 	}
 	isOfLock := f.Class() == wiretap.OfLock
 	waits := f.Kind == wiretap.Request && isOfLock
 	if !waits {
-		c.record.passes(c.number, f)
+		c.record.passes(c.number, actor.Seen(c.tap, f))
 	}
 	let := make(chan struct{})
 	switch {
@@ -132,7 +127,7 @@ func (c *client) pass(connection int, f wiretap.Frame) {
 func (c *client) letGo() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.record.passes(c.number, *c.pending)
+	c.record.passes(c.number, actor.Seen(c.tap, *c.pending))
 	c.atServer++
 	c.pending = nil
 	close(c.let)
@@ -149,7 +144,7 @@ func (c *client) hangUp() {
 		let = nil
 	} else {
 		c.pending.Lost = true
-		c.record.passes(c.number, *c.pending)
+		c.record.passes(c.number, actor.Seen(c.tap, *c.pending))
 	}
 	c.pending = nil
 	c.mu.Unlock()
@@ -164,7 +159,7 @@ func (c *client) hangUp() {
 func (c *client) isSettled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.crashed {
+	if c.hasCrashed() {
 		return true
 	}
 	hasSession := c.session.Conn().State() == zk.StateHasSession // it may not know yet that it is cut
@@ -181,34 +176,23 @@ func (c *client) flush() error {
 
 // lock makes the client's lock, and calls Lock. It returns when the lock has been made, or
 // sends a request for that: so those of several clients are made one after the other.
-func (c *client) lock(makeLock func() error) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	c.mu.Lock()
-	c.giveUp = cancel
-	c.call = "Lock"
-	c.record.becomes(c.number, actor.Waits)
-	c.mu.Unlock()
+func (c *client) lock(makeLock func() error, inside string) error {
 	made := make(chan error, 1)
-	go func() {
-		err := c.guarded(makeLock)
+	lock := func(ctx context.Context) (held zktest.Hold, err error) {
+		err = guarded(makeLock)
 		made <- err
 		if err != nil {
-			return
+			return nil, err
 		}
-		var held zktest.Hold
-		err = c.guarded(func() (err error) {
+		err = guarded(func() (err error) {
 			held, err = c.way.Lock(ctx)
 			return err
 		})
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.call = ""
-		c.held = held
-		if held != nil {
-			c.work = held.Context(context.Background())
-		}
-		c.err = err
-		c.inside = err == nil
+		return held, err
+	}
+	call := c.Lock(context.Background(), zktest.Way{Lock: lock}, inside)
+	go func() {
+		_, err := call()
 		c.returned("Lock", err)
 	}()
 	for late := time.Now().Add(patience); time.Now().Before(late); {
@@ -233,39 +217,23 @@ func (c *client) asks() bool {
 
 // unlock calls Unlock.
 func (c *client) unlock() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	held := c.held
-	c.inside = false
-	c.call = "Unlock"
-	go func() {
-		err := c.guarded(func() error { return held.Unlock() })
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.call = ""
-		c.err = err
-		c.returned("Unlock", err)
-	}()
+	held := c.Held()
+	call := c.Unlock(func() error { return guarded(held.Unlock) })
+	go func() { c.returned("Unlock", call()) }()
 }
 
-// returned tells of a call that has come back. The caller has c.mu.
+// returned tells of a call that has come back.
 func (c *client) returned(call string, err error) {
-	if c.crashed {
-		return
-	}
-	c.story.returned(c.name, call, err)
-	switch {
-	case err != nil:
-		c.record.becomes(c.number, actor.Failed)
-	case call == "Lock":
-		c.record.becomes(c.number, actor.Holds)
-	default:
-		c.record.becomes(c.number, actor.Idle)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+	if !c.hasCrashed() {
+		c.story.returned(c.name, call, err)
 	}
 }
 
 // guarded makes a panic an error.
-func (c *client) guarded(do func() error) (err error) {
+func guarded(do func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			err = fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
@@ -274,17 +242,13 @@ func (c *client) guarded(do func() error) (err error) {
 	return do()
 }
 
-// isInside tells whether the client is between Lock and Unlock, as far as it knows. Its hold may have
-// told it that the lock is lost.
-func (c *client) isInside() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.crashed {
-		return false
-	}
-	wasTold := c.held != nil && c.way.HasHolds() && c.work.Err() != nil
-	return c.inside && !wasTold
-}
+func (c *client) hasCrashed() bool { return c.State() == actor.Crashed }
+
+// hasHold tells whether the client can call Unlock: it may have been told that the lock is lost.
+func (c *client) hasHold() bool { return actor.IsInside(c.State()) || c.State() == actor.Told }
+
+// isDone tells whether no call is under way, and none is due.
+func (c *client) isDone() bool { return c.State() == actor.Idle || c.State() == actor.Failed }
 
 // endSession makes the server end the client's session at once.
 func (c *client) endSession(server string) error {
@@ -300,8 +264,8 @@ func (c *client) expire(server string) error {
 	defer c.connects.Unlock()
 	c.mu.Lock()
 	c.expired = true
-	c.lost = c.held != nil
-	if c.inside && !c.way.HasHolds() {
+	c.lost = c.Held() != nil
+	if c.hasHold() && !c.way.HasHolds() {
 		c.record.becomes(c.number, actor.CutOff)
 	}
 	c.mu.Unlock()
@@ -311,10 +275,7 @@ func (c *client) expire(server string) error {
 
 // crash ends the client without a word to the server, and then its session.
 func (c *client) crash(server string) error {
-	c.mu.Lock()
-	c.crashed = true
-	c.record.becomes(c.number, actor.Crashed)
-	c.mu.Unlock()
+	c.Crash()
 	c.tap.Cut()
 	c.hangUp()
 	go c.session.Close() // for the client's goroutines: the line is cut
@@ -323,15 +284,13 @@ func (c *client) crash(server string) error {
 
 // leave ends a client that has not crashed, whatever it does. Nothing more is said of it.
 func (c *client) leave() {
+	c.Crash()
 	c.mu.Lock()
-	c.crashed = true
 	pending := c.pending != nil
 	c.pending = nil
 	let := c.let
 	c.mu.Unlock()
-	if c.giveUp != nil {
-		c.giveUp()
-	}
+	c.GiveUp()
 	if pending {
 		close(let)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"zklock/internal/actor"
 	"zklock/internal/lang"
 )
 
@@ -87,7 +88,7 @@ func (p *player) looksInside(r *Run) {
 	var inside []int
 	writes := false
 	for i, c := range p.clients {
-		if c.isInside() {
+		if actor.IsInside(c.State()) {
 			inside = append(inside, i)
 			writes = writes || i >= p.Readers
 			p.looksAtToken(r, i, c)
@@ -109,7 +110,7 @@ func (p *player) looksAtToken(r *Run, i int, c *client) {
 		return
 	}
 	c.counted = true
-	token := c.held.Token()
+	token := c.Held().Token()
 	if token <= p.token {
 		r.Wrong = append(r.Wrong, tokenTooLow)
 	}
@@ -177,13 +178,13 @@ func (p *player) looksForTimers() error {
 func (c *client) end() (end lang.Text, wrong string) {
 	says := func(en, zh string) lang.Text { return lang.Of(en, zh, c.name) }
 	switch {
-	case c.crashed:
+	case c.hasCrashed():
 		return says("%v crashed", "%v 崩溃了"), ""
-	case c.call == "Lock" && c.gaveUp:
+	case c.State() == actor.Waits && c.gaveUp:
 		return says("%v gave up, and its Lock does not return", "%v 放弃了等待，可是它的 Lock 没有返回"), noReturn
-	case c.call == "Lock":
+	case c.State() == actor.Waits:
 		return says("%v waits forever", "%v 永远等下去"), WaitsOn
-	case c.call == "Unlock":
+	case c.State() == actor.Releases:
 		return says("%v waits for its Unlock", "%v 的 Unlock 没有返回"), noReturn
 	case c.err != nil && !c.mayFail():
 		return says("%v fails", "%v 得到错误，而它不该失败"), notAllowed
@@ -217,7 +218,7 @@ func (p *player) leftBehind() (left []string, err error) {
 	waiting := map[int64]bool{}
 	for _, c := range p.clients {
 		c.mu.Lock()
-		if c.call != "" || c.inside {
+		if !c.isDone() {
 			waiting[c.session.Conn().SessionID()] = true
 		}
 		c.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"zklock/internal/actor"
 	"zklock/internal/lang"
 	"zklock/internal/property"
 	"zklock/internal/wiretap"
@@ -138,7 +139,11 @@ func (p *player) enter() error {
 		return err
 	}
 	for i, c := range p.clients {
-		if err := c.lock(func() error { return p.takesItsWay(i, c) }); err != nil {
+		inside := actor.Holds
+		if i < p.Readers {
+			inside = actor.Reads
+		}
+		if err := c.lock(func() error { return p.takesItsWay(i, c) }, inside); err != nil {
 			return err
 		}
 	}
@@ -170,7 +175,7 @@ func (p *player) takesItsWay(i int, c *client) error {
 func (p *player) leave() error {
 	var all sync.WaitGroup
 	for _, c := range p.clients {
-		if !c.crashed {
+		if !c.hasCrashed() {
 			all.Go(c.leave)
 		}
 	}
@@ -264,7 +269,7 @@ func (p *player) do(ch, first choice) error {
 	if c.pending != nil {
 		request = p.story.briefly(*c.pending)
 	}
-	releases := c.call == "Unlock" && c.pending != nil && c.pending.Op == wiretap.Delete
+	releases := c.State() == actor.Releases && c.pending != nil && c.pending.Op == wiretap.Delete
 	c.mu.Unlock()
 	toldBefore := p.notifications(ch.client)
 	switch ch.deed {
@@ -290,7 +295,7 @@ func (p *player) do(ch, first choice) error {
 	case givesUp:
 		p.story.chosen(c.name, "%s GIVES UP", "%s 放弃等待")
 		c.gaveUp = true
-		c.giveUp()
+		c.GiveUp()
 	}
 	if ch.deed == losesRequest || ch.deed == losesReply {
 		c.faulty = true
@@ -309,7 +314,7 @@ func (p *player) do(ch, first choice) error {
 func (p *player) notifications(butFor int) (n int) {
 	for i, c := range p.clients {
 		c.mu.Lock()
-		if i != butFor && c.call == "Lock" {
+		if i != butFor && c.State() == actor.Waits {
 			n += c.told
 		}
 		c.mu.Unlock()
@@ -333,7 +338,7 @@ func (p *player) settle() error {
 		}
 		flushed = true
 		for _, c := range p.clients {
-			if c.crashed {
+			if c.hasCrashed() {
 				continue
 			}
 			if err := c.flush(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"zklock/internal/actor"
-	"zklock/internal/wiretap"
 )
 
 // A Recording is an order, one thing after the other, for a page that draws it.
@@ -20,7 +19,7 @@ type Recording struct {
 type Seen struct {
 	Client int // whose frame or state it is
 
-	Frame  *wiretap.Frame   // it goes on, or is lost
+	Frame  *actor.Frame     // it goes on, or is lost
 	State  string           // of the client from now on
 	Choice string           // what comes next was chosen
 	Znodes map[string]int64 // what there is at the server: paths, with their sessions; nil: nobody has looked
@@ -61,7 +60,7 @@ func (r *record) notes(what Seen) {
 }
 
 // passes notes a frame of a client, which now goes on, or is lost.
-func (r *record) passes(client int, f wiretap.Frame) { r.notes(Seen{Client: client, Frame: &f}) }
+func (r *record) passes(client int, f actor.Frame) { r.notes(Seen{Client: client, Frame: &f}) }
 
 // becomes notes the state of a client from now on.
 func (r *record) becomes(client int, state string) { r.notes(Seen{Client: client, State: state}) }

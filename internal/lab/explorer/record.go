@@ -34,9 +34,7 @@ func Story(r explore.Recording) stage.Replay {
 		}
 		switch {
 		case seen.Frame != nil:
-			i := recorder.Departs(now, c, actor.Frame{Frame: *seen.Frame})
-			now += step
-			recorder.Arrives(now, i, c, *seen.Frame)
+			recorder.Passes(func() int { return now }, c, *seen.Frame, func() { now += step })
 		case seen.Znodes != nil:
 			recorder.Looked(now, now, seen.Znodes)
 		case seen.Choice != "":

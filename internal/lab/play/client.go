@@ -162,11 +162,7 @@ type parent struct{ *client }
 func (p parent) Pass(f actor.Frame, _ *bool) error {
 	return p.told(func() {
 		p.Server = p.serverAt(f.Server)
-		i := p.Departs(p.now(), p.Figure, f)
-		p.hold(p.client, f.Frame)
-		if !p.ended {
-			p.Arrives(p.now(), i, p.Figure, f.Frame)
-		}
+		p.Passes(p.now, p.Figure, f, func() { p.hold(p.client, f.Frame) })
 	})
 }
 

@@ -322,8 +322,8 @@ func (c *client) does(do string) error {
 		c.Line, c.Armed = stage.Up, nil
 	case "lock", "read":
 		c.Answered = false
-	case "again":
-		c.enters = true
+	case "again", "giveup":
+		c.enters = do == "again"
 	case "put":
 		c.puts = true
 	}

@@ -266,6 +266,22 @@ func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 	}
 }
 
+// Step 4 waits for itself when a holder calls Lock once more. The holder can give that up, and
+// holds the lock as before.
+func TestAHolderGivesUpLockingAgain(t *testing.T) {
+	t.Parallel()
+	p := plays(t, "4", 1)
+	p.do(`{"do":"lock","client":0}`)
+	p.until(0, "the client to hold", func(b *side) bool { return b.are("holds") })
+	p.do(`{"do":"again","client":0}`)
+	p.until(0, "a second znode", func(b *side) bool { return len(b.Queue()) == 2 })
+	p.do(`{"do":"giveup","client":0}`)
+	p.until(0, "the second znode to be deleted", func(b *side) bool { return len(b.Queue()) == 1 })
+	p.until(0, "the client to hold", func(b *side) bool { return b.are("holds") && b.clients[0].may("again") == nil })
+	p.do(`{"do":"unlock","client":0}`)
+	p.until(0, "the client to release", func(b *side) bool { return b.are("idle") })
+}
+
 func TestThePageToKeep(t *testing.T) {
 	t.Parallel()
 	p := plays(t, "3,4", 2)

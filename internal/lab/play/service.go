@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"zklock/internal/actor"
 	"zklock/internal/exercise"
 	"zklock/internal/explore"
 	"zklock/internal/lab/book"
@@ -290,19 +289,11 @@ func (s *service) look() {
 	sides := slices.DeleteFunc(s.laid(), func(b *side) bool { return b.Dir == "" })
 	s.mu.Unlock()
 	for _, b := range sides {
-		asked := s.now()
-		sessions, err := actor.Znodes(s.observer, b.Dir, b.Znode, func(path string) bool {
+		if b.Look(&s.mu, s.now, s.observer) {
 			s.mu.Lock()
-			defer s.mu.Unlock()
-			return b.Knows(path)
-		})
-		if err != nil {
-			continue
+			b.Warn(s.now())
+			s.mu.Unlock()
 		}
-		s.mu.Lock()
-		b.Looked(asked, s.now(), sessions)
-		b.Warn(s.now())
-		s.mu.Unlock()
 	}
 	s.looksForEnds(sides)
 }

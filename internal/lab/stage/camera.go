@@ -41,16 +41,16 @@ func (c *Camera) do(what func(r *Recorder, now int)) {
 	what(c.recorder, c.now())
 }
 
-// Follow follows a client, which has not connected yet.
-func (c *Camera) Follow(name lang.Text, tap *wiretap.Tap) (seen *Figure) {
+// Follow follows a client, which has not connected yet: what passes on its line, and, if its calls
+// are the actor's, its states.
+func (c *Camera) Follow(name lang.Text, tap *wiretap.Tap) (seen *Figure, calls *actor.Client) {
 	c.do(func(r *Recorder, now int) {
 		seen = r.Add(now)
 		seen.Called, seen.Process = name, Running
 		seen.shown = nil // it connects before the story begins
 	})
-	pass := func(f wiretap.Frame) { c.passes(seen, tap, f) }
-	tap.GateOnRecord(pass)
-	return seen
+	tap.GateOnRecord(func(f wiretap.Frame) { c.passes(seen, tap, f) })
+	return seen, actor.NewClient(func(is actor.State) { c.Becomes(seen, is) })
 }
 
 // passes returns when a frame may go on.
@@ -59,19 +59,14 @@ func (c *Camera) passes(seen *Figure, tap *wiretap.Tap, f wiretap.Frame) {
 	if tellsOfAChange && f.Kind != wiretap.Request {
 		c.Look() // before the client knows of it
 	}
-	at := actor.Frame{Frame: f}
-	if f.Op == wiretap.SetWatches {
-		at.Watched = tap.Watched()
+	hold := func() {
+		if f.Class() == wiretap.OfLock {
+			c.mu.Unlock()
+			time.Sleep(onItsWay)
+			c.mu.Lock()
+		}
 	}
-	i := -1
-	c.do(func(r *Recorder, now int) { i = r.Departs(now, seen, at) })
-	if i < 0 {
-		return
-	}
-	if f.Class() == wiretap.OfLock {
-		time.Sleep(onItsWay)
-	}
-	c.do(func(r *Recorder, now int) { r.Arrives(now, i, seen, f) })
+	c.do(func(r *Recorder, _ int) { r.Passes(c.now, seen, actor.Seen(tap, f), hold) })
 }
 
 // Ends notes that the server has ended the session of a client.
@@ -80,24 +75,12 @@ func (c *Camera) Ends(seen *Figure) {
 	c.do(func(r *Recorder, now int) { r.Unwatched(now, seen) })
 }
 
-// Look looks at what there is at the server.
-func (c *Camera) Look() {
-	asked := 0
-	c.do(func(_ *Recorder, now int) { asked = now })
-	isKnown := func(path string) (known bool) {
-		c.do(func(r *Recorder, _ int) { known = r.Knows(path) })
-		return known
-	}
-	sessions, err := actor.Znodes(c.server, c.recorder.Dir, c.recorder.Znode, isKnown)
-	if err != nil {
-		return // then it is seen the next time
-	}
-	c.do(func(r *Recorder, now int) { r.Looked(asked, now, sessions) })
-}
+// Look looks at what there is at the server. If that does not answer, it is seen the next time.
+func (c *Camera) Look() { c.recorder.Look(&c.mu, c.now, c.server) }
 
 // Becomes notes a new state of a client.
-func (c *Camera) Becomes(seen *Figure, state string) {
-	c.do(func(r *Recorder, now int) { r.Hears(now, seen, actor.State{Name: state}) })
+func (c *Camera) Becomes(seen *Figure, is actor.State) {
+	c.do(func(r *Recorder, now int) { r.Hears(now, seen, is) })
 }
 
 // Phase begins a part of the story, which begins with the first.

@@ -98,7 +98,7 @@ func (r *Recorder) tell(now int, c *Figure, f wiretap.Frame) {
 	}
 	c.times++
 	if c.times <= 2 {
-		r.arrives(now, c, arrival, c.times == 2)
+		r.reaches(now, c, arrival, c.times == 2)
 	}
 }
 
@@ -129,9 +129,9 @@ func (r *Recorder) arrival(c *Figure, f wiretap.Frame) Arrival {
 	return a
 }
 
-// arrives notes that something has arrived at a client. Of several at a time there is one
+// reaches notes that something has arrived at a client. Of several at a time there is one
 // event.
-func (r *Recorder) arrives(now int, c *Figure, a Arrival, again bool) {
+func (r *Recorder) reaches(now int, c *Figure, a Arrival, again bool) {
 	for i, e := range r.log.kept {
 		isSame := e.What == Arrived && e.Again == again && *e.Frame == a
 		isOther := isSame && !slices.Contains(e.Clients, c.Number)

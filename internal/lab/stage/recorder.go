@@ -12,7 +12,10 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"zklock/internal/actor"
 	"zklock/internal/lang"
@@ -121,8 +124,16 @@ func (r *Recorder) Quiet() bool {
 	return true
 }
 
-// Departs writes down that a frame is on its way, and returns its number.
-func (r *Recorder) Departs(now int, c *Figure, p actor.Frame) int {
+// Passes writes down a frame, which is on its way for as long as hold takes. Meanwhile the caller may
+// give up what guards the recorder.
+func (r *Recorder) Passes(now func() int, c *Figure, f actor.Frame, hold func()) {
+	i := r.departs(now(), c, f)
+	hold()
+	r.arrives(now(), i, c, f.Frame)
+}
+
+// departs writes down that a frame is on its way, and returns its number.
+func (r *Recorder) departs(now int, c *Figure, p actor.Frame) int {
 	if p.Session != 0 && p.Session != c.Session {
 		c.Session, c.Over = p.Session, 0
 	}
@@ -208,8 +219,8 @@ func (r *Recorder) flies(now int, c *Figure, f wiretap.Frame) int {
 	return i
 }
 
-// Arrives writes down that it is there.
-func (r *Recorder) Arrives(now, i int, c *Figure, f wiretap.Frame) {
+// arrives writes down that it is there.
+func (r *Recorder) arrives(now, i int, c *Figure, f wiretap.Frame) {
 	if flight := r.frames.change(i); flight != nil {
 		flight.To = now
 		if f.Kind != wiretap.Request {
@@ -284,9 +295,6 @@ func (r *Recorder) there(path string) *node {
 	}
 	return nil
 }
-
-// Knows tells whether a znode is known to be there.
-func (r *Recorder) Knows(path string) bool { return r.there(path) != nil }
 
 // gone notes that a znode is no more: by the delete with this zxid, or, if it is 0, by
 // what the server shows now. The replies of two clients may be told of in the wrong order.
@@ -401,16 +409,34 @@ func (r *Recorder) count(f wiretap.Frame) {
 		r.counters.Notifications++
 	case wiretap.Request:
 		r.counters.Requests++
-		switch f.Op {
-		case wiretap.Create, wiretap.Delete, wiretap.SetData, wiretap.Multi:
+		if f.Op.IsWrite() {
 			r.counters.Writes++
-		case wiretap.GetChildren:
+		}
+		if f.Op == wiretap.GetChildren {
 			r.counters.Lists++
 		}
 	}
 	if f.Kind != wiretap.Request {
 		r.counters.Bytes += f.Bytes
 	}
+}
+
+// Look looks at what there is at the server, and tells whether that has answered. The recorder is
+// guarded by guard, which the caller does not hold.
+func (r *Recorder) Look(guard sync.Locker, now func() int, server *zk.Conn) bool {
+	asked := now()
+	sessions, err := actor.Znodes(server, r.Dir, r.Znode, func(path string) bool {
+		guard.Lock()
+		defer guard.Unlock()
+		return r.there(path) != nil
+	})
+	if err != nil {
+		return false
+	}
+	guard.Lock()
+	defer guard.Unlock()
+	r.Looked(asked, now(), sessions)
+	return true
 }
 
 // Looked corrects what is known by what the server has shown: the paths that were

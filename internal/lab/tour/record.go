@@ -30,7 +30,13 @@ type scene struct {
 
 	camera *stage.Camera // nil: the scene is measured
 	mu     sync.Mutex
-	filmed map[*wiretap.Tap]*stage.Figure
+	filmed map[*wiretap.Tap]filmed
+}
+
+// A filmed client is what the camera sees of a member.
+type filmed struct {
+	*stage.Figure
+	calls *actor.Client
 }
 
 // scene sets up a lock. It ends with ctx, at the latest after patience.
@@ -50,12 +56,12 @@ func (t *Tour) scene(ctx context.Context, patience time.Duration, z zktest.T, lo
 // film records the scene: every client that comes has a gate.
 func (s *scene) film() {
 	s.camera = stage.Film(s.Observer().Conn, s.dir, s.Lock.Znode)
-	s.filmed = map[*wiretap.Tap]*stage.Figure{}
+	s.filmed = map[*wiretap.Tap]filmed{}
 	s.Tapped = func(name string, tap *wiretap.Tap) {
-		client := s.camera.Follow(called(name), tap)
+		figure, calls := s.camera.Follow(called(name), tap)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.filmed[tap] = client
+		s.filmed[tap] = filmed{figure, calls}
 	}
 }
 
@@ -114,51 +120,39 @@ func (s *scene) shows(m *zktest.Member) {
 	if s.camera == nil {
 		return
 	}
-	m.Way = s.shown(m, m.Way, actor.Holds)
+	m.Way = shown(s.seen(m).calls, m.Way, actor.Holds)
 	if m.Reader != nil {
-		m.Reader.Way = s.shown(m, m.Reader.Way, actor.Reads)
+		m.Reader.Way = shown(s.seen(m).calls, m.Reader.Way, actor.Reads)
 	}
 }
 
-func (s *scene) shown(m *zktest.Member, w zktest.Way, inside string) zktest.Way {
-	lock := w.Lock
+// seen is what the camera sees of a member.
+func (s *scene) seen(m *zktest.Member) filmed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.filmed[m.Tap]
+}
+
+// shown is a way whose calls a client makes that tells its states.
+func shown(calls *actor.Client, w zktest.Way, inside string) zktest.Way {
+	way := w
 	w.Lock = func(ctx context.Context) (zktest.Hold, error) {
-		s.becomes(m, actor.Waits)
-		hold, err := lock(ctx)
+		hold, err := calls.Lock(ctx, way, inside)()
 		if err != nil {
-			s.becomes(m, actor.Failed)
 			return nil, err
 		}
-		s.becomes(m, inside)
-		return shownHold{hold, func() { s.becomes(m, actor.Idle) }}, nil
+		return shownHold{hold, calls}, nil
 	}
 	return w
 }
 
-// shownHold is a hold whose end the camera sees.
+// shownHold is a hold whose end is told.
 type shownHold struct {
 	zktest.Hold
-	ended func()
+	calls *actor.Client
 }
 
-func (h shownHold) Unlock() error {
-	err := h.Hold.Unlock()
-	if err == nil {
-		h.ended()
-	}
-	return err
-}
-
-// becomes lets the camera see a new state of a client.
-func (s *scene) becomes(m *zktest.Member, state string) {
-	if s.camera == nil {
-		return
-	}
-	s.mu.Lock()
-	seen := s.filmed[m.Tap]
-	s.mu.Unlock()
-	s.camera.Becomes(seen, state)
-}
+func (h shownHold) Unlock() error { return h.calls.Unlock(h.Hold.Unlock)() }
 
 // each does something with all values at once.
 func each[V any](t zktest.T, values []V, do func(int, V)) {
@@ -213,7 +207,9 @@ func (s *scene) mustWait(turn *zktest.Turn) {
 func (s *scene) expire(dead ...*zktest.Member) {
 	var clients []*zktest.Client
 	for _, m := range dead {
-		s.becomes(m, actor.Crashed)
+		if s.camera != nil {
+			s.seen(m).calls.Crash()
+		}
 		clients = append(clients, m.Client)
 	}
 	s.Expire(clients...)
@@ -226,7 +222,7 @@ func (s *scene) ended(dead ...*zktest.Member) {
 		return
 	}
 	for _, m := range dead {
-		s.camera.Ends(s.filmed[m.Tap])
+		s.camera.Ends(s.seen(m).Figure)
 	}
 }
 

@@ -164,7 +164,7 @@ var stories = []episode{
 	},
 }
 
-func text(en, zh string) lang.Text { return lang.Text{EN: en, ZH: zh} }
+var text = lang.Both
 
 // waiters wait in most stories, and crowded in one.
 const (
@@ -223,15 +223,6 @@ func number(n int) string {
 		return fmt.Sprint(n)
 	}
 	return fmt.Sprintf("%s,%03d", number(n/1000), n%1000)
-}
-
-// writes counts the requests that the servers must agree on, whether they
-// succeed or not.
-func writes(c wiretap.Counts) int {
-	return c.Requests[wiretap.Create] +
-		c.Requests[wiretap.Delete] +
-		c.Requests[wiretap.SetData] +
-		c.Requests[wiretap.Multi]
 }
 
 // tellCrash tells of a holder that crashes while two wait.
@@ -334,11 +325,11 @@ func tellCutOff(s *scene) {
 	next := s.lines(cast[1])[0]
 	s.sum("client 0 holds the lock, client 1 waits.", "客户端 0 持有锁，客户端 1 在等。")
 	s.phase("client 0 is cut off", "客户端 0 失去连接")
+	seen := s.seen(holder.Member)
+	s.camera.Becomes(seen.Figure, actor.State{Name: actor.CutOff})
 	holder.Crash()
-	s.becomes(holder.Member, actor.CutOff)
 	if holder.HasHolds() {
-		zktest.AwaitChan(s.Zoo, "client 0 to be told", holder.Context().Done())
-		s.becomes(holder.Member, actor.Told)
+		s.Await("client 0 to be told", func() bool { return seen.calls.State() == actor.Told })
 	}
 	s.AwaitExpiry(holder.Client)
 	s.ended(holder.Member)
