@@ -109,12 +109,7 @@ func waits(replies []wiretap.Frame) (all []time.Duration) {
 	return all
 }
 
-// percentile is the wait that so many percent of the waits do not exceed.
-func percentile(waits []time.Duration, percent int) float64 {
-	return float64(waits[min(len(waits)-1, len(waits)*percent/100)])
-}
-
-// times is by how much a bystander's wait is longer while the crowd is served.
-func (b *Bystander) times(percent int) float64 {
-	return percentile(b.Served, percent) / percentile(b.Quiet, percent)
+// times is by how much a bystander's median wait is longer while the crowd is served.
+func (b *Bystander) times() float64 {
+	return float64(b.Served[len(b.Served)/2]) / float64(b.Quiet[len(b.Quiet)/2])
 }

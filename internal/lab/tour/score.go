@@ -62,9 +62,6 @@ func (rec *Recording) Score() (groups []Group) {
 			return cell(c)
 		}}
 	}
-	waits := func(label lang.Text, percent int) row {
-		return beside(label, func(c *Crowd) any { return machines(c.Bystander.times(percent)) })
-	}
 
 	group(
 		lang.Of("one client, alone", "只有一个客户端"),
@@ -78,7 +75,7 @@ func (rec *Recording) Score() (groups []Group) {
 				lang.Of("%v clients wait for one second", "%v 个客户端等待一秒", crowd),
 				n,
 				row{text("requests", "请求"), func(_ *Queue, c *Crowd) any { return often(c.Waiting.All()) }},
-				row{text("of these, writes", "其中写请求"), func(_ *Queue, c *Crowd) any { return often(writes(c.Waiting)) }},
+				row{text("of these, writes", "其中写请求"), func(_ *Queue, c *Crowd) any { return often(c.Waiting.Writes()) }},
 				row{text("kilobytes sent to them", "发给它们的数据，KB"),
 					func(_ *Queue, c *Crowd) any { return kilobytes(c.Waiting.Received, 10) },
 				},
@@ -106,9 +103,9 @@ func (rec *Recording) Score() (groups []Group) {
 		group(
 			lang.Of("a bystander reads and writes while %v are served", "%v 个等待者轮流拿锁时，旁观者在读和写", number(n)),
 			n,
-			waits(text("its median wait, times quiet", "等待时间的中位数，是平静时的几倍"), 50),
-			waits(text("99th percentile, times quiet", "第 99 百分位，是平静时的几倍"), 99),
-			waits(text("longest wait, times quiet", "最长的等待，是平静时的几倍"), 100),
+			beside(text("its median wait, times quiet", "等待时间的中位数，是平静时的几倍"),
+				func(c *Crowd) any { return machines(c.Bystander.times()) },
+			),
 			beside(text("kilobytes to others in one wait", "它等一次期间，发给别的客户端的数据，KB"),
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
