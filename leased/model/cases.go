@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // The rules. Each request is sent when the one before it is answered.
@@ -169,7 +168,6 @@ var theRule = []Case{
 		threeWrites,
 		elections.with("all of these at once", func(s *Setting) { s.sendsOthers, s.leaderStandsAndAsks = true, true }),
 	).asWide(),
-	holds(threeWrites, stalls.with("every line stalls as it likes", func(s *Setting) { s.clock = twelfths })).asWide(),
 	holds(
 		threeWrites,
 		elections.with(
@@ -206,13 +204,6 @@ var afterIdleTime = []Case{
 	})),
 	breaks(afterAPing, stalls).inFull(),
 	holds(pingForWrite1, elections),
-	holds(
-		pingForWrite1,
-		elections.with(
-			"elections; A comes back to the old leader or the new one",
-			func(s *Setting) { s.clock = eighths },
-		),
-	).asWide(),
 }
 
 // anyPing: the line of A stalls, and the rule may count on a ping that is sent at any time.
@@ -293,34 +284,4 @@ func withCommas(n int) string {
 		return fmt.Sprint(n)
 	}
 	return fmt.Sprintf("%s,%03d", withCommas(n/1000), n%1000)
-}
-
-// Gaps is the table of how long the space between writes 1 and 2 has to be, for each
-// longest gap between two questions of the leader.
-func Gaps(most int) (string, error) {
-	quarterTick := percent(5)
-	var b strings.Builder
-	for spaces := percent(2); spaces <= 5; spaces++ {
-		fmt.Fprintf(&b, "| %s |", inQuarters(spaces))
-		for gap := uint8(2); gap <= 4; gap++ {
-			rule := Rule{lease: 90, requests: []request{{write, 0}, {write, spaces * quarterTick}, {write, 0}}}
-			m := model{rule, stalls}
-			m.clock.longestGap = gap
-			r, err := m.explore(most)
-			if err != nil {
-				return "", err
-			}
-			if r.Order == nil {
-				b.WriteString(" ✓ |")
-			} else {
-				b.WriteString(" ✗ |")
-			}
-		}
-		b.WriteString("\n")
-	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
-}
-
-func inQuarters(n percent) string {
-	return map[percent]string{2: "½ tick", 3: "¾ tick", 4: "1 tick", 5: "1¼ ticks"}[n]
 }

@@ -40,7 +40,6 @@ var (
 	halves   = clock{unit: "½ tick", tick: 2, timeout: 10, longestGap: 1}
 	quarters = clock{unit: "¼ tick", tick: 4, timeout: 20, longestGap: 3}
 	eighths  = clock{unit: "⅛ tick", tick: 8, timeout: 40, longestGap: 7}
-	twelfths = clock{unit: "¹⁄₁₂ tick", tick: 12, timeout: 60, longestGap: 11}
 )
 
 // model is a rule in a setting.
