@@ -1,4 +1,4 @@
-// How to read these tests: the head of ../step01_plain_node/lock_test.go says what its words mean.
+// How to read these tests: the head of ../step01_plain_node/lock_test.go explains their words.
 
 package sequentialspin
 
@@ -17,7 +17,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Each waiter asks again and again, and each answer names all who stand in the queue.
+// Each waiter polls, and each list names everyone in the queue.
 func TestStillBrokenWaitingCostsWaitersTimesNames(t *testing.T) {
 	t.Parallel()
 	const looks = 3
@@ -25,7 +25,7 @@ func TestStillBrokenWaitingCostsWaitersTimesNames(t *testing.T) {
 		z := zktest.New(t)
 		_, waiting := queue(z, n)
 		count := z.Count(waiting...)
-		names := n + 1 // the holder's, and those of all who wait
+		names := n + 1 // the holder's, and those of all waiters
 		bytes := 92 + 19*names
 		for _, w := range waiting {
 			for _, list := range lists(z, w, looks) {
@@ -35,7 +35,7 @@ func TestStillBrokenWaitingCostsWaitersTimesNames(t *testing.T) {
 		}
 		sent := count()
 		assert.Equal(t, sent.Requests[wiretap.GetChildren], sent.All(), "requests: lists, and nothing else")
-		chapter.Says(t, "%d waiters look once: %d lists of %d names, %d bytes", n, n, names, n*bytes)
+		chapter.Says(t, "%d waiters poll once: %d lists of %d names, %d bytes", n, n, names, n*bytes)
 	}
 }
 
@@ -46,7 +46,7 @@ func queue(z *zktest.Zoo, n int) (held *zktest.Turn, waiting []*zktest.Turn) {
 		waiting = append(waiting, lock.Join(z, fmt.Sprintf("waiter %d", i+1)).Start())
 		waiting[i].Queued()
 	}
-	for _, w := range waiting { // an answer from before the last one came is not on its way any more
+	for _, w := range waiting { // no reply from before the last arrival is still on its way
 		z.Barrier(w.Client)
 	}
 	return held, waiting
@@ -55,7 +55,7 @@ func queue(z *zktest.Zoo, n int) (held *zktest.Turn, waiting []*zktest.Turn) {
 // lists are the next lists that a waiter gets.
 func lists(z *zktest.Zoo, waiter *zktest.Turn, times int) (all []wiretap.Frame) {
 	mark := waiter.Tap.Mark()
-	z.Await(waiter.Name+" to look again", func() bool {
+	z.Await(waiter.Name+" to poll again", func() bool {
 		all = nil
 		for _, f := range waiter.Tap.Since(mark) {
 			if f.Kind == wiretap.Reply && f.Op == wiretap.GetChildren {
@@ -67,46 +67,46 @@ func lists(z *zktest.Zoo, waiter *zktest.Turn, times int) (all []wiretap.Frame) 
 	return all
 }
 
-// Five wait. The lock is released, and the next look of the one whose turn it is is held up.
-// In step 1, whoever tried next would get the lock.
-func TestStillBrokenTheLockStaysFreeUntilTheNextOneLooks(t *testing.T) {
+// Five wait. The holder releases, and the next list of the first waiter is delayed. In step 1
+// any client that tried now would get the lock.
+func TestStillBrokenTheLockStaysFreeUntilTheNextOnePolls(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	held, waiting := queue(z, 5)
 	first, others := waiting[0], waiting[1:]
 	look := first.Tap.HoldRequest(wiretap.GetChildren, 1)
-	zktest.AwaitChan(z, "the next one's look", look.Sprung())
+	zktest.AwaitChan(z, "the first waiter's list", look.Sprung())
 	held.Release()
 	for _, other := range others {
-		assert.Equal(t, zktest.Polling, other.StillWaits(), "what %s does, who is not the next one", other.Name)
+		assert.Equal(t, zktest.Polling, other.StillWaits(), "what %s does, which is not the next in the queue", other.Name)
 	}
-	assert.Len(t, first.Queue(), 5, "the queue: all who wait, and no holder")
+	assert.Len(t, first.Queue(), 5, "the queue: all waiters, and no holder")
 	chapter.Says(t,
-		"the lock is free, %d others keep polling, and nobody holds the lock: the next in the queue has not looked yet",
+		"the lock is free, %d others keep polling, and nobody holds the lock: the next in the queue has not polled yet",
 		len(others))
 	look.Let()
 	first.Acquired()
 }
 
-// The long rest is 16 times the short one. It is not a parallel test: it measures times.
-func TestStillBrokenAShortRestCostsRequestsAndALongOneTime(t *testing.T) {
+// The long interval is 16 times the short one. The test is not parallel: it measures times.
+func TestStillBrokenAShortIntervalCostsRequestsAndALongOneTime(t *testing.T) {
 	short, long := 5*time.Millisecond, 80*time.Millisecond
 	askedByShort, freeAfterShort := cost(t, short)
 	askedByLong, freeAfterLong := cost(t, long)
-	assert.Greater(t, askedByShort, 3*askedByLong, "requests of one waiter in half a second, with the short rest")
-	assert.Greater(t, freeAfterLong, 2*freeAfterShort, "how long the lock is free after a release, with the long rest")
+	assert.Greater(t, askedByShort, 3*askedByLong, "requests of one waiter in half a second, with the short interval")
+	assert.Greater(t, freeAfterLong, 2*freeAfterShort, "how long the lock is free after a release, with the long interval")
 }
 
-// cost tells what a rest between two looks costs: how often one waiter asks in half a second,
+// cost returns what a polling interval costs: how many requests one waiter sends in half a second,
 // and how long the lock is free after a release, the median of nine.
-func cost(t *testing.T, rest time.Duration) (asked int, free time.Duration) {
+func cost(t *testing.T, interval time.Duration) (asked int, free time.Duration) {
 	z := zktest.New(t)
-	resting := property.Over("a rest of "+rest.String(), func(conn *zk.Conn, path string) *Lock {
+	polling := property.Over("an interval of "+interval.String(), func(conn *zk.Conn, path string) *Lock {
 		l := New(conn, path)
-		l.poll = rest
+		l.poll = interval
 		return l
 	})
-	held, waiting := resting.Join(z, "the holder").Acquire(), resting.Join(z, "waiter 0").Start()
+	held, waiting := polling.Join(z, "the holder").Acquire(), polling.Join(z, "waiter 0").Start()
 	waiting.Queued()
 	count := z.Count(waiting)
 	time.Sleep(500 * time.Millisecond) // the measure
@@ -116,16 +116,16 @@ func cost(t *testing.T, rest time.Duration) (asked int, free time.Duration) {
 	var delays []time.Duration
 	for i := range rounds {
 		lists(z, waiting, 1)
-		time.Sleep(rest * time.Duration(2*i+1) / (2 * rounds)) // the releases spread evenly between two looks
+		time.Sleep(interval * time.Duration(2*i+1) / (2 * rounds)) // the releases are spread evenly over the interval
 		begin := time.Now()
 		held.Release()
 		waiting.Acquired()
 		delays = append(delays, time.Since(begin))
-		held, waiting = waiting, resting.Join(z, fmt.Sprintf("waiter %d", i+1)).Start()
+		held, waiting = waiting, polling.Join(z, fmt.Sprintf("waiter %d", i+1)).Start()
 		waiting.Queued()
 	}
 	slices.Sort(delays)
-	t.Logf("in this run, with a rest of %v: %d requests in half a second; the lock is free for %v (%v to %v)",
-		rest, asked, delays[rounds/2], delays[0], delays[rounds-1])
+	t.Logf("in this run, with an interval of %v: %d requests in half a second; the lock is free for %v (%v to %v)",
+		interval, asked, delays[rounds/2], delays[0], delays[rounds-1])
 	return asked, delays[rounds/2]
 }

@@ -24,10 +24,10 @@ func TestTheExercise(t *testing.T) {
 		return s
 	}
 	exercise.Accepts(t, exercise.Step2, lock)
-	exercise.Accepts(t, exercise.Step2, queue("rests for longer", with(func(l *wrong) { l.poll = 5 * pollInterval })))
-	exercise.Accepts(t, exercise.Step2, queue("rests for half a second", with(func(l *wrong) { l.poll = 25 * pollInterval })))
+	exercise.Accepts(t, exercise.Step2, queue("pauses for longer", with(func(l *wrong) { l.poll = 5 * pollInterval })))
+	exercise.Accepts(t, exercise.Step2, queue("pauses for half a second", with(func(l *wrong) { l.poll = 25 * pollInterval })))
 	exercise.Accepts(t, exercise.Step2, queue("sorts texts, and has a ticker", with(sortsTexts)))
-	// No lock's answers show how much of the stack is used.
+	// No reply or result of a lock shows how much of the stack it uses.
 	exercise.Accepts(t, exercise.Step2, queue("W7", with(waitsByRecursion)))
 
 	exercise.Refuses(t, exercise.Step2, property.FirstCome, property.Over("the starter", starter.New))
@@ -39,11 +39,11 @@ func TestTheExercise(t *testing.T) {
 	exercise.Refuses(t, exercise.Step2, property.OneHolder, property.Over("W6", newOneZnode))
 	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W16", with(sortsByAPieceOfTheGuid)))
 	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W17", with(sortsByTheHostname)))
-	// as a rule at once; on a slow machine, which lets it ask less often, in a long hold
-	exercise.RefusesSomewhere(t, exercise.Step2, queue("asks without a rest", with(func(l *wrong) { l.poll = 0 })))
+	// mostly at once; on a slow machine, where it polls less often, in a long hold
+	exercise.RefusesSomewhere(t, exercise.Step2, queue("polls without a pause", with(func(l *wrong) { l.poll = 0 })))
 }
 
-// The names of this queue alone, all of the same length, are sorted as texts.
+// Only the names of this queue, all of the same length, are sorted as texts.
 func sortsTexts(l *wrong) {
 	l.wait = func(ctx context.Context, node string) error {
 		tick := time.NewTicker(200 * time.Millisecond)

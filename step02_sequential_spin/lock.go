@@ -1,11 +1,11 @@
 // Package sequentialspin is step 2: each client puts an ephemeral sequential
-// znode into the lock's directory, and the lowest number holds the lock. The
-// others list the directory again and again until they are the lowest.
+// znode into the lock's directory, and the client with the lowest number holds the
+// lock. The others poll: they list the directory until they have the lowest number.
 //
 // The server numbers the clients, so they are served in order. It deletes the
 // znodes of a session that ends, so a crash frees the lock. Unlock deletes the
 // client's own znode, so the Unlock of another client cannot release the lock. What is
-// left is the polling: every waiter pays for every look.
+// left is the polling: each waiter sends up to 50 requests a second.
 package sequentialspin
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// pollInterval is how long a waiter rests between two looks.
+// pollInterval is how long a waiter pauses between two lists.
 const pollInterval = 20 * time.Millisecond
 
-// ErrNotHeld is what Unlock answers when this client does not hold the lock.
+// ErrNotHeld is what Unlock returns when this client does not hold the lock.
 var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
@@ -46,14 +46,14 @@ func New(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, dir: path, poll: pollInterval}
 }
 
-// Lock blocks until this client's znode is the first in the queue. The
-// directory and its parents are created where they are missing.
+// Lock blocks until this client's znode is the first in the queue. It creates
+// the directory and its parents where they are missing.
 //
 // When ctx ends first, Lock tries once to delete its znode, and returns ctx's
-// error. It does so between two requests: one that is on its way is waited for.
-// Any other error of ZooKeeper also ends the wait. If the delete fails, Lock
-// says so, and the znode stays until the session ends. When the create itself
-// answers zk.ErrConnectionClosed, nobody knows whether there is a znode to delete.
+// error. If a request is on its way, Lock first waits for its reply. Any other
+// error of ZooKeeper also ends the wait. If the delete fails, Lock's error says
+// so, and the znode stays until the session ends. When the create returns
+// zk.ErrConnectionClosed, it is unknown whether there is a znode to delete.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 	return nil
 }
 
-// wait returns when node is the first in the queue, asking again and again.
+// wait polls until node is the first in the queue.
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {
 		names, _, err := l.conn.Children(l.dir)
@@ -95,16 +95,16 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 // leave deletes the znode of a waiter that has given up.
 func (l *Lock) leave(node string) error {
 	err := l.conn.Delete(node, -1)
-	if err == nil || errors.Is(err, zk.ErrNoNode) { // or gone with its session
+	if err == nil || errors.Is(err, zk.ErrNoNode) { // or deleted with its session
 		return nil
 	}
 	return fmt.Errorf("leave the queue: delete %s: %w", node, err)
 }
 
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
-// this client does not hold the lock, and zk.ErrNoNode when the znode is gone:
-// with its session, or deleted by somebody else, or by an earlier Unlock whose
-// reply was lost. After any other error Unlock can be called again.
+// this client does not hold the lock, and zk.ErrNoNode when the znode no longer
+// exists: it was deleted with its session, by another client, or by an earlier
+// Unlock whose reply was lost. After any other error Unlock can be called again.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,9 +119,9 @@ func (l *Lock) Unlock() error {
 	return failed("unlock", node, err)
 }
 
-// create makes a znode and returns its path, with the number that the server
-// gave it. Parents are made only when the server says that they are missing:
-// asking for them each time would be a write each time.
+// create creates a znode and returns its path, with the number that the server
+// added. It creates parents only when the server replies that they are missing:
+// to create them each time would be one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
@@ -134,8 +134,8 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	return create(conn, path, mode)
 }
 
-// isFirst tells whether mine has the lowest number in the queue. It is an
-// error when mine is not there at all: then nothing holds our place.
+// isFirst reports whether mine has the lowest number in the queue. It returns
+// an error when mine is not in the list: then we have no place in the queue.
 func isFirst(names []string, mine string) (bool, error) {
 	if !slices.Contains(names, mine) {
 		return false, fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
@@ -149,8 +149,8 @@ func isFirst(names []string, mine string) (bool, error) {
 	return true, nil
 }
 
-// number reads a queue znode's number out of its name. Numbers are compared,
-// never names; ok is false for a child that is not of the queue.
+// number returns the number in a znode's name. The queue compares numbers, never
+// names. For a child that is not part of the queue, ok is false.
 func number(name string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(name, "lock-")
 	n, err := strconv.Atoi(digits)

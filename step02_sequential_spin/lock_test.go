@@ -27,8 +27,8 @@ var lock = property.Over("step 2", New)
 
 func init() { lock.NotHeld = ErrNotHeld }
 
-// It is not parallel, and so it speaks before most other tests: when a line of
-// lock.go is broken, the properties say what it was good for.
+// It is not parallel, so it runs before most other tests. When a line of
+// lock.go is broken, the properties say what that line is for.
 func TestProperties(t *testing.T) {
 	property.Holds(t, lock, property.EveryStep...)
 	property.Holds(t, lock,
@@ -51,17 +51,17 @@ func TestProperties(t *testing.T) {
 		property.Fenced,
 		property.Shared,
 	)
-	property.DoesNotArise(t, lock, property.WakesOne, property.ArrivalWakesNobody) // here nobody sleeps
+	property.DoesNotArise(t, lock, property.WakesOne, property.ArrivalWakesNobody) // here no waiter sleeps
 }
 
-// A process holds the lock, B waits, and the process is killed: nobody says goodbye for it.
+// A process holds the lock, B waits, and the process is killed: its session is not closed, but expires.
 func TestAKilledHoldersLockIsFreeAgain(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	b := lock.Join(z, "B")
 	process := z.Process("holder", b.Path)
 	session, err := strconv.ParseInt(process.Line(), 10, 64)
-	require.NoError(t, err, "the process holds the lock, and tells its session")
+	require.NoError(t, err, "the process holds the lock, and prints its session")
 	waiting := b.Start()
 	require.Equal(t, zktest.Polling, waiting.Waits(), "how B waits")
 	process.Kill()
@@ -96,7 +96,7 @@ func TestLockIsOneCreateAndOneListAndUnlockOneDelete(t *testing.T) {
 	assert.Equal(t, []string{"create", "getChildren", "delete"}, a.Asked(before), "A's requests")
 }
 
-// Numbers are compared, never names. A child that is not of the queue counts for nothing.
+// isFirst compares numbers, never names. It ignores a child that is not part of the queue.
 func TestIsFirst(t *testing.T) {
 	for _, c := range []struct {
 		children []string
@@ -117,7 +117,7 @@ func TestIsFirst(t *testing.T) {
 
 func TestIsFirstNeedsItsOwnZnode(t *testing.T) {
 	_, err := isFirst([]string{"lock-0000000003"}, "lock-0000000002")
-	assert.ErrorIs(t, err, zk.ErrNoNode, "our znode is not in the list, so it is nobody's turn")
+	assert.ErrorIs(t, err, zk.ErrNoNode, "our znode is not in the list, so we have no place in the queue")
 }
 
 func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {

@@ -23,13 +23,13 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Published locks get copied. Here are the mistakes of some, each in a lock
-// that is otherwise right, and each with the property that finds it.
+// Readers copy published locks. Here are the mistakes of some of them, each in a
+// lock that is otherwise right, and each with the property that finds it.
 
 // right is this step's lock, as a part of a wrong one.
 type right = Lock
 
-// wrong is this step's lock, open in the places where the mistakes are made.
+// wrong is this step's lock, with the places of the mistakes as fields.
 type wrong struct {
 	*right
 	mode    int32                                              // of the znode
@@ -72,7 +72,7 @@ func (l *wrong) Lock(ctx context.Context) error {
 	return nil
 }
 
-// look tells whether it is our turn, and rests if it is not.
+// look reports whether it is our turn, and pauses if it is not.
 func (l *wrong) look(ctx context.Context, node string) (first bool, err error) {
 	names, _, err := l.conn.Children(l.dir)
 	if err != nil {
@@ -96,15 +96,15 @@ func firstBy[K cmp.Ordered](key func(name string) K) func([]string, string) (boo
 	}
 }
 
-// newcomers are counted for a name that sorts before those of all who came
-// earlier. In life this is a matter of luck, here it is certain.
+// newcomers are counted for a name that sorts before the names of all earlier
+// clients. In practice this is a matter of luck, here it is certain.
 var newcomers atomic.Int64
 
 func newcomer() int64 { return 0xffff - newcomers.Add(1) }
 
 // W1, in 基于zookeeper实现分布式锁(下). The idea: a sequential znode is all that
-// a queue needs. It is persistent, and so it outlives the holder that crashes:
-// everybody behind it waits for ever.
+// a queue needs. It is persistent, so it outlives a holder that crashes:
+// every client behind it waits forever.
 func persistentZnode(l *wrong) { l.mode = zk.FlagSequence }
 
 func TestW1PersistentZnode(t *testing.T) {
@@ -114,8 +114,8 @@ func TestW1PersistentZnode(t *testing.T) {
 }
 
 // W2, in the same article. The idea: compare each child's number with our own.
-// A slip reads the number out of our own name instead of the child's, so no
-// number is ever smaller, and everyone is let in.
+// By mistake it reads the number from our own name instead of the child's, so no
+// number is ever smaller, and every client gets the lock.
 func comparesItselfWithItself(l *wrong) {
 	l.isFirst = func(names []string, mine string) (bool, error) {
 		own, _ := number(mine)
@@ -136,7 +136,7 @@ func TestW2ComparesItselfWithItself(t *testing.T) {
 
 // W3, in the same article, once W2 is fixed. The idea: our predecessor is the
 // greatest number below ours. The search starts at 0 and looks for a greater
-// number, so number 0 is nobody's predecessor, and number 1 is let in beside it.
+// number, so number 0 is nobody's predecessor, and number 1 gets the lock beside it.
 func overlooksNumberZero(l *wrong) {
 	l.isFirst = func(names []string, mine string) (bool, error) {
 		own, _ := number(mine)
@@ -156,8 +156,8 @@ func TestW3OverlooksNumberZero(t *testing.T) {
 	property.Lacks(t, subject, property.OneHolder)
 }
 
-// W4, in the same article. The idea: an error of the look at the queue is printed. What it
-// returns then means "nobody is before me", so a lost connection lets a waiter in.
+// W4, in the same article. The idea: print an error of the request that lists the queue. The
+// result then means "nobody is before me", so a lost connection gives the lock to a waiter.
 func returnsAfterAnError(l *wrong) {
 	wait := l.wait
 	l.wait = func(ctx context.Context, node string) error {
@@ -172,9 +172,9 @@ func TestW4ReturnsAfterAnError(t *testing.T) {
 	property.Lacks(t, subject, property.OneHolder)
 }
 
-// W5, in the same article. The idea: one directory for all locks, whose names
-// stand before the numbers. Nobody looks at the names, so the locks share one
-// queue, and who wants one waits for the holder of another.
+// W5, in the same article. The idea: one directory for all locks, with the lock's
+// name before the number. The code ignores the names, so the locks share one
+// queue, and a client that wants one lock waits for the holder of another.
 func oneQueueForAllLocks(l *wrong) {
 	l.prefix, l.dir = l.dir+"_", pathpkg.Dir(l.dir)
 	l.isFirst = firstBy(func(name string) int {
@@ -190,9 +190,9 @@ func TestW5OneQueueForAllLocks(t *testing.T) {
 }
 
 // W6, in the same article. The idea: the constructor creates the znode, lock()
-// only waits. So building a lock queues for it, and a second lock() after
-// unlock() finds no smaller number and is let in, without any znode. And two
-// goroutines that use one object are both let in: they have one znode.
+// only waits. So the constructor joins the queue, and a second lock() after
+// unlock() finds no smaller number and returns, without any znode. And two
+// goroutines that use one object both get the lock: they share one znode.
 type oneZnode struct {
 	*wrong
 	node string
@@ -217,8 +217,8 @@ func TestW6ZnodeMadeInTheConstructor(t *testing.T) {
 }
 
 // W7, in the same article. The idea: to look again, lock() calls itself. Each
-// look is a frame on the stack, until the stack is full. A lock's answers do
-// not show it, so no property can; the stack does.
+// look is a frame on the stack, until the stack is full. A lock's results do
+// not show this, so no property can; the stack does.
 func waitsByRecursion(l *wrong) {
 	l.wait = func(ctx context.Context, node string) error {
 		if first, err := l.look(ctx, node); first || err != nil {
@@ -243,9 +243,9 @@ func TestW7WaitsByRecursion(t *testing.T) {
 }
 
 // W16, in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: some text
-// stands before the number, and the number is the third of the fields between
-// the dashes. The text is a guid, which has dashes itself, so the queue is sorted
-// by a piece of it: a late-comer is let in beside the holder.
+// precedes the number, and the number is the third of the fields between the
+// dashes. The text is a guid, which has dashes itself, so the queue is sorted by a
+// piece of the guid: a later client gets the lock beside the holder.
 func sortsByAPieceOfTheGuid(l *wrong) {
 	l.prefix = fmt.Sprintf("%s/3f9a6c10-7be2-%04x-9c3b-5d0f8a1e44c7-lock-", l.dir, newcomer())
 	l.isFirst = firstBy(func(name string) string { return append(strings.Split(name, "-"), "", "", "")[2] })
@@ -257,9 +257,9 @@ func TestW16SortsByAPieceOfTheGuid(t *testing.T) {
 	property.Lacks(t, subject, property.OneHolder)
 }
 
-// W17: as in ZooKeeper 如何实现分布式锁, a hostname stands before the number.
-// Who then sorts the whole names sorts the hosts: a late-comer from a host that
-// is early in the alphabet is let in beside the holder.
+// W17: as in ZooKeeper 如何实现分布式锁, a hostname precedes the number. Code that
+// sorts the whole names sorts the hosts: a later client from a host that is early
+// in the alphabet gets the lock beside the holder.
 func sortsByTheHostname(l *wrong) {
 	l.prefix = fmt.Sprintf("%s/host%04x-lock-", l.dir, newcomer())
 	l.isFirst = firstBy(func(name string) string { return name })

@@ -1,4 +1,4 @@
-// How to read these tests: the head of ../step01_plain_node/lock_test.go says what its words mean.
+// How to read these tests: the head of ../step01_plain_node/lock_test.go explains their words.
 
 package childrenwatch
 
@@ -13,7 +13,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Step 2's waiters list the directory all the time.
+// Step 2's waiters poll: they list the directory all the time.
 func TestWaitersAreSilent(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -21,11 +21,11 @@ func TestWaitersAreSilent(t *testing.T) {
 	count := z.Count(line...)
 	time.Sleep(time.Second) // the measure
 	requests := count().All()
-	assert.Zero(t, requests, "requests of the holder and of those who wait, in one second")
+	assert.Zero(t, requests, "requests of the holder and of the waiters, in one second")
 	chapter.Says(t, "10 waiters, 1 second: %d requests besides pings", requests)
 }
 
-// A newcomer stands behind all others.
+// A new client is the last in the queue.
 func TestStillBrokenAnArrivalWakesEveryWaiter(t *testing.T) {
 	t.Parallel()
 	const n = 10
@@ -37,12 +37,12 @@ func TestStillBrokenAnArrivalWakesEveryWaiter(t *testing.T) {
 	z.Settle(append(waiting, newcomer)...)
 	woken := count()
 	lists := woken.Requests[wiretap.GetChildren]
-	assert.Equal(t, n, woken.Notifications, "notifications to those who wait: one to each")
-	assert.Equal(t, n, lists, "lists that they ask for: one each")
+	assert.Equal(t, n, woken.Notifications, "notifications to the waiters: one to each")
+	assert.Equal(t, n, lists, "lists that they request: one each")
 	chapter.Says(t, "%d waiters, one arrival: %d notifications, %d lists", n, woken.Notifications, lists)
 }
 
-// One release is of use to one client. It wakes all of them.
+// One release helps one client. It wakes all of them.
 func TestStillBrokenAReleaseWakesEveryWaiter(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{10, chapter.Size(t, 50)} {
@@ -55,35 +55,35 @@ func TestStillBrokenAReleaseWakesEveryWaiter(t *testing.T) {
 		lists := woken.Requests[wiretap.GetChildren]
 		assert.Equal(t, n, woken.Notifications, "notifications: one to each waiter")
 		assert.Equal(t, n, lists, "lists: one for each waiter")
-		assert.Equal(t, n*n, woken.Names, "names: each list has all who are left")
+		assert.Equal(t, n*n, woken.Names, "names: each list has all that are left")
 		chapter.Says(t, "%d waiters, one release: %d notifications, %d lists, %d names in them",
 			n, woken.Notifications, lists, woken.Names)
 	}
 }
 
-// Three of the twelve who wait expire, and each of the others looks after every death.
-func TestStillBrokenEachDeathWakesEveryWaiter(t *testing.T) {
+// Three of twelve waiters expire, and each of the others lists after every crash.
+func TestStillBrokenEachCrashWakesEveryWaiter(t *testing.T) {
 	t.Parallel()
-	const n, deaths = 12, 3
+	const n, crashes = 12, 3
 	z := zktest.New(t)
 	line := lock.Line(z, n)
-	dead, alive := line[1:1+deaths], line[1+deaths:]
+	dead, alive := line[1:1+crashes], line[1+crashes:]
 	count := z.Count(alive...)
 	for _, d := range dead {
 		z.Expire(d.Client)
 		z.Settle(alive...)
 	}
 	woken := count()
-	assert.Equal(t, deaths*(n-deaths), woken.Notifications, "notifications: one a death, to each who lives")
+	assert.Equal(t, crashes*(n-crashes), woken.Notifications, "notifications: one per crash, to each of the others")
 	chapter.Says(t, "%d waiters, %d expire one after the other: %d notifications to the %d others, %d lists",
-		n, deaths, woken.Notifications, len(alive), woken.Requests[wiretap.GetChildren])
+		n, crashes, woken.Notifications, len(alive), woken.Requests[wiretap.GetChildren])
 }
 
-// A queue of n is served, each release after all have looked and sleep again. The last one
-// to be told is alone: n + (n-1) + ... + 1 notifications.
+// A queue of n is served, each release after all have listed and sleep again. At the last
+// release one waiter is left: n + (n-1) + ... + 1 notifications.
 //
-// There is one more to each holder: the list that let it in has set a watch as well, and its
-// own release fires that. (The very first holder's fired when the first waiter arrived.)
+// Each holder gets one more: the list that showed its turn also set a watch, and its own
+// release fires that. The very first holder's watch fired when the first waiter arrived.
 func TestStillBrokenServingAllCostsTheSquareOfThem(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{10, chapter.Size(t, 50)} {
@@ -105,7 +105,7 @@ func TestStillBrokenServingAllCostsTheSquareOfThem(t *testing.T) {
 	}
 }
 
-// Behind one other, a waiter's turn takes one request less than in step 4, where the list sets no watch.
+// Behind one other client, a turn takes one request less than in step 4, where the list sets no watch.
 func TestRequestsForOneTurn(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -128,7 +128,7 @@ func TestAReleaseAfterTheListIsNotMissed(t *testing.T) {
 	answer.Let()
 	waiting.Acquired()
 	seen := wiretap.Count(waiter.Tap.Frames())
-	assert.Equal(t, []string{"create", "getChildren", "getChildren"}, seen.Asked, "requests: it looks again")
+	assert.Equal(t, []string{"create", "getChildren", "getChildren"}, seen.Asked, "requests: it lists again")
 	assert.Equal(t, 1, seen.Notifications, "notifications to the waiter")
 	chapter.Says(t,
 		"a release after the server has made the list: the waiter is notified, lists again, and holds the lock")
@@ -145,7 +145,7 @@ func TestAReleaseBeforeTheListIsNotMissed(t *testing.T) {
 	request.Let()
 	waiting.Acquired()
 	seen := wiretap.Count(waiter.Tap.Frames())
-	assert.Equal(t, []string{"create", "getChildren"}, seen.Asked, "requests: it looks once")
+	assert.Equal(t, []string{"create", "getChildren"}, seen.Asked, "requests: it lists once")
 	assert.Zero(t, seen.Notifications, "notifications to the waiter")
 	chapter.Says(t, "a release before the server makes the list: the waiter lists once, and holds the lock")
 }

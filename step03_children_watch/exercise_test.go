@@ -64,7 +64,7 @@ func TestTheExercise(t *testing.T) {
 	exercise.Refuses(t, exercise.Step3, property.SilentWait, waits("looks now and then, too", looksNowAndThen))
 }
 
-// turn tells whether it is the turn of a znode, and gives the watch that was set with the list.
+// turn reports whether it is the turn of a znode, and returns the watch that was set with the list.
 func turn(l *right, node string) (first bool, changed <-chan zk.Event, err error) {
 	names, _, changed, err := l.conn.ChildrenW(l.dir)
 	if err != nil {
@@ -179,14 +179,14 @@ func sortsTheQueue(l *right, ctx context.Context, node string) error {
 	}
 }
 
-// Right: the one who waits sleeps on a channel, and a goroutine looks.
+// Right: the waiter sleeps on a channel, and a goroutine lists.
 func isToldByAGoroutine(l *right, ctx context.Context, node string) error {
 	done := make(chan error, 1)
 	go func() { done <- waitsByRecursion(l, ctx, node) }()
 	return <-done
 }
 
-// Right: when the session has ended, the list says so.
+// Right: when the session has ended, the list returns an error.
 func looksAgainAfterAnyEvent(l *right, ctx context.Context, node string) error {
 	for {
 		first, changed, err := turn(l, node)
@@ -216,7 +216,7 @@ func (l watchesFirst) Lock(ctx context.Context) error {
 	return l.right.Lock(ctx)
 }
 
-// "First of all, the directory has to be there."
+// "First of all, the directory must exist."
 type makesEachTime struct{ *right }
 
 func newMakesEachTime(conn *zk.Conn, path string) makesEachTime {

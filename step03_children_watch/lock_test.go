@@ -22,8 +22,8 @@ var lock = property.Over("step 3", New)
 
 func init() { lock.NotHeld = ErrNotHeld }
 
-// It is not parallel, and so it speaks before most other tests: when a line of
-// lock.go is broken, the properties say what it was good for.
+// It is not parallel, so it runs before most other tests. When a line of
+// lock.go is broken, the properties say what that line is for.
 func TestProperties(t *testing.T) {
 	property.Holds(t, lock, property.EveryStep...)
 	property.Holds(t, lock,

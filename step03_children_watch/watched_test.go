@@ -18,7 +18,7 @@ var watched = property.Over("NewWatched", NewWatched)
 
 func init() { watched.Znode, watched.NotHeld = true, zk.ErrNoNode }
 
-// It differs from step 1's NewEphemeral in the waiting, and in nothing else.
+// It differs from step 1's NewEphemeral in how it waits, and in nothing else.
 func TestPropertiesOfNewWatched(t *testing.T) {
 	property.Holds(t, watched,
 		// which step 1 lacks
@@ -45,10 +45,10 @@ func TestNewWatchedIsOneCreateAndOneDelete(t *testing.T) {
 	a := watched.Join(z, "A")
 	held := a.Acquire()
 	_, there := z.Owner(a.Path)
-	assert.True(t, there, "the znode is there while A holds the lock")
+	assert.True(t, there, "the znode exists while A holds the lock")
 	held.Release()
 	_, there = z.Owner(a.Path)
-	assert.False(t, there, "the znode is there after Unlock")
+	assert.False(t, there, "the znode exists after Unlock")
 	assert.Equal(t, []string{"create", "delete"}, a.Asked(0), "A's requests")
 }
 
@@ -74,7 +74,7 @@ func TestAWaiterOfNewWatchedLearnsThatItsSessionIsClosed(t *testing.T) {
 	waiting := b.Start()
 	waiting.MustWait("A to release")
 	b.Session.Close()
-	assert.ErrorContains(t, waiting.Err(), "zklock: lock "+b.Path+": ", "B's Lock, its session being closed")
+	assert.ErrorContains(t, waiting.Err(), "zklock: lock "+b.Path+": ", "B's Lock, after its session was closed")
 }
 
 func TestNewWatchedRefusesABadArgument(t *testing.T) {
@@ -87,7 +87,7 @@ func TestNewWatchedRefusesABadArgument(t *testing.T) {
 	property.BadInput(t, watched)
 }
 
-// All who watch the directory are notified that the znode is deleted, and all try to create it.
+// All clients that watch the directory are notified when the znode is deleted, and all try to create it.
 func TestStillBrokenWithoutAQueueAReleaseMakesEachWaiterWrite(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{10, chapter.Size(t, 50)} {
@@ -124,9 +124,9 @@ func TestStillBrokenWithoutAQueueALockBesideItWakesAll(t *testing.T) {
 	z.Settle(waiting...)
 	woken := count()
 	creates := woken.Requests[wiretap.Create]
-	assert.Equal(t, 2*n, woken.Notifications, "notifications: two to each waiter, of what is none of its business")
+	assert.Equal(t, 2*n, woken.Notifications, "notifications: two to each waiter, about another lock")
 	assert.Equal(t, 2*n, creates, "creates: each waiter tries each time, and fails")
 	chapter.Says(t,
-		"NewWatched, %d waiters, a lock beside it is taken and released: %d notifications, %d creates, and all fail",
+		"NewWatched, %d waiters, another lock in its directory is taken and released: %d notifications, %d creates, and all fail",
 		n, woken.Notifications, creates)
 }

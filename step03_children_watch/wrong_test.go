@@ -22,7 +22,7 @@ type right = Lock
 // W13, published in the course's article on 51CTO. The idea:
 // set the watch first, then make the latch that its callback will open, and
 // wait there. When the event arrives between the two, the callback finds no
-// latch to open, the latch is made after it, and nobody ever opens it.
+// latch to open. The latch is made after it, and nothing ever opens it.
 type lateLatch struct{ *right }
 
 func newLateLatch(conn *zk.Conn, path string) lateLatch { return lateLatch{New(conn, path)} }
@@ -60,7 +60,7 @@ func (l lateLatch) wait(ctx context.Context, node string) error {
 			close(called)
 		}()
 		select {
-		case <-called: // before the next line: in life now and then, here each time
+		case <-called: // before the next line: in practice now and then, here each time
 			latch = make(chan struct{})
 		case <-ctx.Done():
 			return ctx.Err()
@@ -74,8 +74,8 @@ func (l lateLatch) wait(ctx context.Context, node string) error {
 }
 
 // The property it breaks is "first come, first served": it is first in the
-// queue, and is never served. The evidence is on the wire: the waiter has been
-// told, asks nothing, and sleeps.
+// queue, and is never served. The evidence is on the wire: the waiter was
+// notified, sends no request, and sleeps.
 func TestW13MakesItsLatchTooLate(t *testing.T) {
 	late := property.Over("W13", newLateLatch)
 	explore.Acts(late)

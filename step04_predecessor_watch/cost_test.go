@@ -1,4 +1,4 @@
-// How to read these tests: the head of ../step01_plain_node/lock_test.go says what its words mean.
+// How to read these tests: the head of ../step01_plain_node/lock_test.go explains their words.
 
 package predecessorwatch
 
@@ -40,7 +40,7 @@ func TestReleaseWakesOne(t *testing.T) {
 		lists = all.Requests[wiretap.GetChildren]
 		assert.Equal(t, n, all.Notifications, "notifications until all are served")
 		assert.Equal(t, n, lists, "lists until all are served")
-		assert.Equal(t, n*(n+1)/2, all.Names, "names: each list has all who are left")
+		assert.Equal(t, n*(n+1)/2, all.Names, "names: each list has all that are left")
 		chapter.Says(t, "%d waiters, all served: %d notifications, %d lists, %d names in them",
 			n, all.Notifications, lists, all.Names)
 	}
@@ -55,12 +55,12 @@ func TestArrivalWakesNobody(t *testing.T) {
 	newcomer := lock.Join(z, "the newcomer").Start()
 	z.Settle(append(line[1:], newcomer)...)
 	woken := count()
-	assert.Zero(t, woken.Notifications, "notifications to those who were there")
-	assert.Zero(t, woken.All(), "requests of those who were there")
+	assert.Zero(t, woken.Notifications, "notifications to the clients that were there before")
+	assert.Zero(t, woken.All(), "requests of the clients that were there before")
 	chapter.Says(t, "10 waiters, one arrival: %d notifications, %d requests", woken.Notifications, woken.All())
 }
 
-// Three of the twelve who wait expire: each is of interest to the one behind it.
+// Three of twelve waiters expire: each matters only to the client behind it.
 func TestDeathsWakeThoseBehind(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -72,13 +72,13 @@ func TestDeathsWakeThoseBehind(t *testing.T) {
 	z.Expire(dead...)
 	z.Settle(behind...)
 	z.Settle(others...)
-	assert.Equal(t, 3, toThoseBehind().Notifications, "notifications to those right behind the dead")
+	assert.Equal(t, 3, toThoseBehind().Notifications, "notifications to those directly behind the crashed")
 	assert.Zero(t, toOthers().Notifications, "notifications to all others")
 	chapter.Says(t, "12 waiters, 3 expire: %d notifications", toThoseBehind().Notifications+toOthers().Notifications)
 }
 
-// The second in the queue dies. The third watched it and is woken, but it is not the third's
-// turn: it looks again, and watches the holder.
+// The second in the queue crashes. The third watched it and wakes up, but it is not the third's
+// turn: it lists again, and watches the holder.
 func TestWaiterDies(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -89,7 +89,7 @@ func TestWaiterDies(t *testing.T) {
 	third.MustWait("the holder")
 	told := count()
 	assert.Equal(t, 1, told.Notifications, "notifications to the third")
-	assert.Equal(t, []string{"getChildren", "getData"}, told.Asked, "requests of the third: it looks again")
+	assert.Equal(t, []string{"getChildren", "getData"}, told.Asked, "requests of the third: it lists again")
 	assert.Equal(t, []string{holder.Znode()}, third.Tap.Watched(), "what the third watches now")
 	chapter.Says(t, "a waiter crashes: the one behind it gets %d notification, sends %s, and waits on",
 		told.Notifications, strings.Join(told.Asked, ", "))
@@ -97,8 +97,8 @@ func TestWaiterDies(t *testing.T) {
 	third.Acquired()
 }
 
-// A watch on a znode that does not exist waits for it to be made. A directory gives no number
-// twice, until it is made again. So that watch would stay for as long as its session does.
+// A watch on a znode that does not exist waits for its creation. A directory gives no number
+// twice, unless it is deleted and created again. So that watch stays as long as its session.
 func TestWatchOnAGoneZnode(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -115,14 +115,14 @@ func TestWatchOnAGoneZnode(t *testing.T) {
 		"a znode that has been deleted: GetW leaves %d watches at the server, ExistsW %d", byGetW, byExistsW)
 }
 
-// watchesAtTheServer is how many there are on a znode, as the server itself lists them.
+// watchesAtTheServer counts the watches on a znode, as the server itself lists them.
 func watchesAtTheServer(t *testing.T, z *zktest.Zoo, path string) int {
 	sessions, err := z.Watches()
 	require.NoError(t, err)
 	return len(sessions[path])
 }
 
-// What a lock and an unlock cost the client, the directory being there.
+// What a lock and an unlock cost the client, when the directory exists.
 func TestRequestsForOneTurn(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -141,8 +141,8 @@ func TestRequestsForOneTurn(t *testing.T) {
 	chapter.Says(t, "lock and unlock, after a wait: %d requests: %s", len(waited), strings.Join(waited, ", "))
 }
 
-// The server makes the znode, and the connection breaks before it can say so. Its owner does
-// not know it, and queues up behind it. The session lives on, so the znode stays.
+// The server creates the znode, and the connection breaks before the reply arrives. Its owner
+// does not know of the znode, and queues up behind it. The session lives on, so the znode stays.
 func TestStillBrokenLostCreateReply(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -158,7 +158,7 @@ func TestStillBrokenLostCreateReply(t *testing.T) {
 	require.NoError(t, err)
 	own := sessions[unlucky.ID]
 	assert.Len(t, own, 2, "znodes of the unlucky client's session")
-	assert.Len(t, unlucky.Queue(), 3, "the queue: nobody holds the lock, and all wait")
+	assert.Len(t, unlucky.Queue(), 3, "the queue: nobody holds the lock, and everybody waits")
 	chapter.Says(t,
 		"a lost reply to create: %d znodes of one session are in the queue, nobody holds the lock, and everybody waits",
 		len(own))
@@ -167,7 +167,7 @@ func TestStillBrokenLostCreateReply(t *testing.T) {
 	waiting.Acquired()
 }
 
-// The delete never reaches the server. Unlock answers an error, and the znode stays.
+// The delete never reaches the server. Unlock returns an error, and the znode stays.
 func TestStillBrokenLostDelete(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -180,13 +180,13 @@ func TestStillBrokenLostDelete(t *testing.T) {
 	assert.Equal(t, holder.ID, holder.SessionID(), "the holder's session lives on")
 	assert.Len(t, waiting.Queue(), 2, "the queue: the first has called Unlock")
 	chapter.Says(t, "a lost delete: Unlock has returned an error, its znode still exists, and everybody waits")
-	holder.Release() // who calls Unlock again releases the lock
+	holder.Release() // a second Unlock releases the lock
 	waiting.Acquired()
 }
 
-// Ben gives up while he is cut off: the one delete cannot be sent. Then Ben is back, in the same session. Ben's
-// znode is the next in the queue, and nobody waits with it.
-func TestStillBrokenGivingUpWhileCutOff(t *testing.T) {
+// Ben gives up while he is disconnected: the one delete cannot be sent. Then Ben reconnects, in the same session.
+// Ben's znode is the next in the queue, and no client uses it.
+func TestStillBrokenGivingUpWhileDisconnected(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	line := lock.Line(z, 1)
@@ -203,13 +203,13 @@ func TestStillBrokenGivingUpWhileCutOff(t *testing.T) {
 	next.MustWait("Ben, who has given up")
 	assert.Len(t, next.Queue(), 2, "the queue: nobody holds the lock")
 	chapter.Says(t,
-		"a client gives up while it is cut off: Lock has returned, its znode still exists, and everybody waits")
+		"a client gives up while it is disconnected: Lock has returned, its znode still exists, and everybody waits")
 
 	b.Client.Close() // what a restart does
 	next.Acquired()
 }
 
-// The lock does not know who calls it. A holder that locks again is one more waiter, behind
+// The lock does not know its caller. A holder that locks again is one more waiter, behind
 // itself.
 func TestStillBrokenLockingTwice(t *testing.T) {
 	t.Parallel()
@@ -222,13 +222,13 @@ func TestStillBrokenLockingTwice(t *testing.T) {
 	assert.Len(t, first.Queue(), 2, "the queue: both are the holder's")
 	chapter.Says(t, "locking twice: the holder has %d znodes in the queue, and waits for its own", len(first.Queue()))
 
-	require.Error(t, second.Cancel(), "the second Lock: only giving up ends its wait")
+	require.Error(t, second.Cancel(), "the second Lock: only cancelling ends its wait")
 	first.Release()
 }
 
-// Ada is cut off from the servers. The session expires, the znode is deleted, and Ben gets the lock.
-// Ada goes on working: Lock has returned long ago, and nothing else notifies Ada.
-func TestStillBrokenTheHolderIsNotTold(t *testing.T) {
+// Ada loses the connection to the servers. Her session expires, her znode is deleted, and Ben gets the lock.
+// Ada goes on working: Lock has returned long ago, and nothing else notifies her.
+func TestStillBrokenTheHolderDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := lock.Join(z, "Ada"), lock.Join(z, "Ben")
@@ -242,12 +242,12 @@ func TestStillBrokenTheHolderIsNotTold(t *testing.T) {
 	a.Tap.Restore()
 	z.Await("Ada to be connected again", func() bool { return a.State() == zk.StateHasSession })
 	err := held.Unlock()
-	require.ErrorIs(t, err, zk.ErrNoNode, "what Ada's Unlock answers, while Ben holds the lock")
+	require.ErrorIs(t, err, zk.ErrNoNode, "what Ada's Unlock returns, while Ben holds the lock")
 	chapter.Says(t, "Ada's session has expired, and Ben holds the lock: Ada learns of it from Unlock, %q", zk.ErrNoNode)
 }
 
-// A znode stands for the store where Ada and Ben write down which order they have shipped. Ada
-// has lost the lock to Ben and does not know it, and writes after Ben.
+// A znode plays the store where Ada and Ben record which order they have shipped. Ada has lost
+// the lock to Ben and does not know it, and writes after Ben.
 func TestStillBrokenALateWriteIsAccepted(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -38,7 +38,7 @@ func TestTheExercise(t *testing.T) {
 	exercise.RefusesAtOnce(t, exercise.Step4, property.Over("W18", newTries))
 	exercise.Refuses(t, exercise.Step4, property.OneHolder, over("W19", w19))
 	exercise.RefusesAtOnce(t, exercise.Step4, over("W20", w20))
-	exercise.RefusesSomewhere(t, exercise.Step4, over("W21", w21)) // as a rule where a release is seen
+	exercise.RefusesSomewhere(t, exercise.Step4, over("W21", w21)) // mostly at the property of the missed release
 	exercise.Refuses(t, exercise.Step4, property.FailsClean, over("W22", w22))
 	exercise.Refuses(t, exercise.Step4, property.ReleaseSeen, over("W24", w24))
 	exercise.Refuses(t, exercise.Step4, property.WakesOne, over("watches the holder", waits(leaving(watchesTheHolder))))
@@ -126,7 +126,7 @@ func watchesItself(l *right, ctx context.Context, node string) error {
 	}
 }
 
-// The znode before ours has no children, and when it goes, who watches them is told so.
+// Our predecessor has no children, and its deletion also fires a watch on its children.
 func watchesItsChildren(l *right, ctx context.Context, node string) error {
 	for {
 		path, err := before(l, node)
@@ -146,7 +146,7 @@ func watchesItsChildren(l *right, ctx context.Context, node string) error {
 	}
 }
 
-// When the session has ended, the list says so.
+// When the session has ended, the list returns an error.
 func looksAgainAfterAnyEvent(l *right, ctx context.Context, node string) error {
 	for {
 		path, err := before(l, node)

@@ -1,12 +1,12 @@
 // Package predecessorwatch is step 4: the queue of step 3, where each waiter
-// watches only the znode right before its own. A release wakes one client, an
-// arrival nobody. It is the recipe of ZooKeeper's own documentation, but for two
-// things. The recipe watches with exists, and this lock with getData. And the
+// watches only the znode directly before its own. A release wakes one client, an
+// arrival nobody. It is the recipe in ZooKeeper's documentation, with two
+// differences: the recipe watches with exists, and this lock with getData; and the
 // recipe protects itself against a lost reply to create, as step 5 does.
 //
-// We know of no mistake in the queue itself. What is left fails around it: a
-// reply is lost, a client gives up while it is cut off, the holder locks again,
-// or its session ends while it works and nobody tells it.
+// We know of no mistake in the queue itself. The failures that are left are around
+// it: a reply is lost, a client gives up while it is disconnected, the holder locks
+// again, or its session ends while it works and it does not notice.
 package predecessorwatch
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ErrNotHeld is what Unlock answers when this client does not hold the lock.
+// ErrNotHeld is what Unlock returns when this client does not hold the lock.
 var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
@@ -42,14 +42,14 @@ func New(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, dir: path}
 }
 
-// Lock blocks until this client's znode is the first in the queue. The
-// directory and its parents are created where they are missing.
+// Lock blocks until this client's znode is the first in the queue. It creates
+// the directory and its parents where they are missing.
 //
 // When ctx ends first, Lock tries once to delete its znode, and returns ctx's
-// error. It does so between two requests: one that is on its way is waited for.
-// Any other error of ZooKeeper also ends the wait. If the delete fails, Lock
-// says so, and the znode stays until the session ends. When the create itself
-// answers zk.ErrConnectionClosed, nobody knows whether there is a znode to delete.
+// error. If a request is on its way, Lock first waits for its reply. Any other
+// error of ZooKeeper also ends the wait. If the delete fails, Lock's error says
+// so, and the znode stays until the session ends. When the create returns
+// zk.ErrConnectionClosed, it is unknown whether there is a znode to delete.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err
@@ -70,8 +70,8 @@ func (l *Lock) Lock(ctx context.Context) error {
 	return nil
 }
 
-// wait returns when node is the first in the queue. After a wake-up it looks
-// again: the predecessor may have been a waiter that died.
+// wait returns when node is the first in the queue. After a wake-up it lists
+// again: the predecessor may have been a waiter that crashed.
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {
 		names, _, err := l.conn.Children(l.dir)
@@ -82,7 +82,7 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 		if before == "" || err != nil {
 			return err
 		}
-		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
+		// GetW, not ExistsW: on a znode that was deleted meanwhile it sets no watch.
 		_, _, gone, err := l.conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -104,16 +104,16 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 // leave deletes the znode of a waiter that has given up.
 func (l *Lock) leave(node string) error {
 	err := l.conn.Delete(node, -1)
-	if err == nil || errors.Is(err, zk.ErrNoNode) { // or gone with its session
+	if err == nil || errors.Is(err, zk.ErrNoNode) { // or deleted with its session
 		return nil
 	}
 	return fmt.Errorf("leave the queue: delete %s: %w", node, err)
 }
 
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
-// this client does not hold the lock, and zk.ErrNoNode when the znode is gone:
-// with its session, or deleted by somebody else, or by an earlier Unlock whose
-// reply was lost. After any other error Unlock can be called again.
+// this client does not hold the lock, and zk.ErrNoNode when the znode no longer
+// exists: it was deleted with its session, by another client, or by an earlier
+// Unlock whose reply was lost. After any other error Unlock can be called again.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,9 +128,9 @@ func (l *Lock) Unlock() error {
 	return failed("unlock", node, err)
 }
 
-// create makes a znode and returns its path, with the number that the server
-// gave it. Parents are made only when the server says that they are missing:
-// asking for them each time would be a write each time.
+// create creates a znode and returns its path, with the number that the server
+// added. It creates parents only when the server replies that they are missing:
+// to create them each time would be one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
@@ -143,9 +143,9 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	return create(conn, path, mode)
 }
 
-// predecessor names the znode right before mine in the queue, "" when mine is
-// the first. It is an error when mine is not there at all: then nothing holds
-// our place.
+// predecessor names the znode directly before mine in the queue, "" when mine
+// is the first. It returns an error when mine is not in the list: then we have
+// no place in the queue.
 func predecessor(names []string, mine string) (string, error) {
 	if !slices.Contains(names, mine) {
 		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
@@ -160,8 +160,8 @@ func predecessor(names []string, mine string) (string, error) {
 	return before, nil
 }
 
-// number reads a queue znode's number out of its name. Numbers are compared,
-// never names; ok is false for a child that is not of the queue.
+// number returns the number in a znode's name. The queue compares numbers, never
+// names. For a child that is not part of the queue, ok is false.
 func number(name string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(name, "lock-")
 	n, err := strconv.Atoi(digits)

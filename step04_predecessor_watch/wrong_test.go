@@ -85,7 +85,7 @@ func told(ctx context.Context, gone <-chan zk.Event) error {
 	}
 }
 
-// watch returns when the znode has gone.
+// watch returns when the znode has been deleted.
 func watch(l *right, ctx context.Context, path string) error {
 	_, _, gone, err := l.conn.GetW(path)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -100,8 +100,8 @@ func watch(l *right, ctx context.Context, path string) error {
 var errNoneBefore = errors.New("no znode is before ours")
 
 // W8, published in 基于zookeeper实现分布式锁(下) and in the course's article on 51CTO.
-// The idea: I wait for the znode before mine to go; it has gone; it is my turn. But it
-// may have been a waiter that died, and the holder is still inside.
+// The idea: I wait for the deletion of my predecessor's znode; it is deleted; it is my
+// turn. But it may have been a waiter that crashed, and the holder still holds the lock.
 func trustsTheWakeUp(l *right, ctx context.Context, node string) error {
 	path, err := before(l, node)
 	if path == "" || err != nil {
@@ -118,7 +118,7 @@ func TestW8TrustsTheWakeUp(t *testing.T) {
 	t.Parallel()
 	property.Lacks(t, subject, property.WaiterCrash)
 
-	// The znode before is gone already: both listings return there, too, and it was a waiter's.
+	// The predecessor is already deleted: both listings also return then, and it was a waiter's.
 	z := zktest.New(t)
 	a, b, c := lock.Join(z, "A"), lock.Join(z, "B"), subject.Join(z, "C")
 	a.Acquire()
@@ -134,9 +134,9 @@ func TestW8TrustsTheWakeUp(t *testing.T) {
 }
 
 // W27, published in 基于zookeeper实现分布式锁(下). The idea: whatever wakes me says that the znode before mine
-// was deleted, so the event's type does not matter. But in Java every watcher hears the session's events, too: a
-// waiter whose connection breaks for a moment is let in. The listing has W8 besides. Here the lock looks again after
-// a deletion, to show this mistake alone.
+// was deleted, so the event's type does not matter. But in Java every watcher also gets the session's events: a
+// waiter whose connection breaks for a moment gets the lock. The listing also has W8. Here the lock lists again
+// after a deletion, to show this mistake alone.
 func looksAtNoType(s javaSession) waiting {
 	return func(l *right, ctx context.Context, node string) error {
 		for {
@@ -152,10 +152,10 @@ func looksAtNoType(s javaSession) waiting {
 	}
 }
 
-// javaSession is a connection whose watchers hear what they hear in Java.
+// javaSession is a connection whose watchers get the events that they get in Java.
 type javaSession struct {
 	conn   *zk.Conn
-	events <-chan zk.Event // of the session; in Java each watcher hears them, and here there is one watcher
+	events <-chan zk.Event // of the session; in Java each watcher gets them, and here there is one watcher
 }
 
 func (s javaSession) Conn() *zk.Conn { return s.conn }
@@ -166,7 +166,7 @@ func openAsInJava(servers []string, timeout time.Duration, dial zk.Dialer) (zkte
 	return javaSession{conn, events}, err
 }
 
-// watch returns the first event that the watcher of a znode hears.
+// watch returns the first event that the watcher of a znode gets.
 func (s javaSession) watch(ctx context.Context, path string) (event zk.Event, err error) {
 	for len(s.events) > 0 {
 		<-s.events // from before there was a watcher
@@ -188,7 +188,7 @@ func (s javaSession) watch(ctx context.Context, path string) (event zk.Event, er
 	}
 }
 
-// The lock is at path, over a session that hears what it hears in Java.
+// The lock is at path, over a session with the events of Java.
 func w27(s zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
 	session, _ := s.(javaSession)
 	wait := leaving(looksAtNoType(session))
@@ -210,7 +210,7 @@ func TestW27LooksAtNoType(t *testing.T) {
 	assert.Len(t, a.Queue(), 2, "the queue")
 }
 
-// owner is the session that a znode belongs to; the znode has to be there.
+// owner is the session that a znode belongs to; the znode must exist.
 func owner(t *testing.T, z *zktest.Zoo, path string) int64 {
 	t.Helper()
 	session, there := z.Owner(path)
@@ -219,12 +219,12 @@ func owner(t *testing.T, z *zktest.Zoo, path string) int64 {
 }
 
 // W28, published in the course's article on 51CTO. The idea: an object is a lock, so it has a field for its znode.
-// Each Lock writes its znode into it at once, also one that has to wait then. With two goroutines on one object, the
-// holder's Unlock deletes the waiter's znode: the lock is not released, and the waiter has no place any more. (The
-// lock of 基于zookeeper实现分布式锁(下) makes its znode in the constructor: there both get the lock. See W6.)
+// Each Lock writes its znode into it at once, even if it then has to wait. With two goroutines on one object, the
+// holder's Unlock deletes the waiter's znode: the lock is not released, and the waiter has lost its place. The lock
+// of 基于zookeeper实现分布式锁(下) creates its znode in the constructor: there both get the lock. See W6.
 type oneField struct {
 	*right
-	note sync.Mutex // so that there is no data race besides
+	note sync.Mutex // so that there is no data race as well
 	last string
 }
 
@@ -265,9 +265,9 @@ func TestW28OneFieldForTheZnode(t *testing.T) {
 }
 
 // W9, published in the same two and in nileader's article on the herd effect.
-// The idea: exists() tells whether the znode is there and sets the watch. It
-// sets one as well when the znode is not there, to tell when it is made, which
-// never happens: the watch stays.
+// The idea: exists() reports whether the znode exists, and sets the watch. It also
+// sets one when the znode does not exist, to notify of its creation, which never
+// happens: the watch stays.
 func asksIfItExists(l *right, ctx context.Context, node string) error {
 	for {
 		path, err := before(l, node)
@@ -294,8 +294,8 @@ func TestW9AsksIfItExists(t *testing.T) {
 }
 
 // W12, published in the course's article on 51CTO. The idea:
-// the time is up, so tell the caller. The znode is forgotten; it comes to the
-// front of the queue, and everyone behind it waits for a client that has given
+// the time is up, so return to the caller. The znode is forgotten: it becomes the
+// first in the queue, and everyone behind it waits for a client that has given
 // up.
 var w12 = waits((*right).wait)
 
@@ -307,9 +307,9 @@ func TestW12ForgetsItsZnode(t *testing.T) {
 }
 
 // W18, published in the course's article on 51CTO. The idea:
-// tryLock makes a znode, looks once, and says no if another is before it. But the
-// znode stays: the caller's next try stands behind its first, and everybody else
-// behind both. What it breaks is "giving up leaves nothing behind".
+// tryLock creates a znode, lists once, and returns false if another is before it. But
+// the znode stays: the caller's next try is behind its first, and everybody else is
+// behind both. It breaks "giving up leaves nothing behind".
 func looksOnce(l *right, _ context.Context, node string) error {
 	path, err := before(l, node)
 	if path != "" {
@@ -320,7 +320,7 @@ func looksOnce(l *right, _ context.Context, node string) error {
 
 var errHeld = errors.New("somebody else holds the lock")
 
-// tries is Lock that tries again and again, as callers of tryLock do.
+// tries is Lock that retries, as callers of tryLock do.
 type tries struct{ wrong }
 
 func (l tries) Lock(ctx context.Context) error {
@@ -359,10 +359,10 @@ func TestW18TriesAndStays(t *testing.T) {
 	assert.Len(t, holder.Queue(), 3, "the queue: two of B's, and the next one's, and nobody holds the lock")
 }
 
-// W19, published in the same. The idea: an error while looking is printed, and
-// then comes the wait for the znode before ours. But nobody has found that one
-// yet. Java makes "null" of its name, there is no such znode, and so it "has gone":
-// we are let in.
+// W19, published in the same. The idea: print an error of the list, and then wait
+// for our predecessor's znode. But the code has not found that znode yet. Java turns
+// its name into "null", there is no such znode, so it counts as deleted, and Lock
+// returns.
 func waitsForNobody(l *right, ctx context.Context, node string) error {
 	for {
 		path, unknown := before(l, node)
@@ -389,9 +389,9 @@ func TestW19WaitsForNobody(t *testing.T) {
 
 // W20, published in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: it is our
 // turn when the first in the list is ours. But the list has names, and the create
-// has answered with a path. They are never equal, and nobody is ever let in. Few
-// properties see it, for nearly all begin with a lock that can be taken; what it breaks
-// is "first come, first served".
+// has returned a path. They are never equal, so no client ever gets the lock. Few
+// properties show it, because nearly all begin with a lock that can be taken. It breaks
+// "first come, first served".
 func comparesAPathWithAName(l *right, ctx context.Context, node string) error {
 	names, _, err := l.conn.Children(l.dir)
 	if err != nil {
@@ -424,10 +424,10 @@ func TestW20ComparesAPathWithAName(t *testing.T) {
 	)
 }
 
-// W21, published in the same, once W20 is fixed. The idea: look whether we are the
-// first; if not, look who is before us. Those are two lists. If the holder leaves
-// between them, nobody is before us any more, and that is taken for an error. What
-// it breaks is "first come, first served": it is first, and is not served.
+// W21, published in the same, once W20 is fixed. The idea: list to see whether we are
+// the first; if not, list to find our predecessor. If the holder releases between the
+// two lists, we have no predecessor any more, and the code takes that for an error. It
+// breaks "first come, first served": it is first, and is not served.
 func looksTwice(l *right, ctx context.Context, node string) error {
 	for {
 		if path, err := before(l, node); path == "" || err != nil {
@@ -460,10 +460,10 @@ func TestW21LooksTwice(t *testing.T) {
 	require.ErrorIs(t, waiting.Err(), errNoneBefore, "the lock is free, and it is the waiter's turn")
 }
 
-// W22, published in the same. The idea: what can fail while we wait is in a try,
-// which deletes the znode when it fails. But the first look comes before the try. If
-// that fails, the caller is told, and the znode stays: everyone behind it waits
-// until the session ends. What it breaks is "giving up leaves nothing behind".
+// W22, published in the same. The idea: what can fail while we wait is in a try block,
+// which deletes the znode when it fails. But the first list is before the try. If it
+// fails, the caller gets an error, and the znode stays: everyone behind it waits until
+// the session ends. It breaks "giving up leaves nothing behind".
 func looksBeforeTheTry(l *right, ctx context.Context, node string) error {
 	path, err := before(l, node)
 	if path == "" || err != nil {
@@ -487,10 +487,10 @@ func TestW22LooksBeforeTheTry(t *testing.T) {
 	lock.Join(z, "the next").Start().MustWait("A has given up, and its znode is before this one")
 }
 
-// W24, published in the same. The idea: set a watch on the znode before ours, and wait to
-// be woken. Nobody looks at what the server has answered. If the znode has gone by then,
-// exists has set a watch that never fires, and the lock is free. What it breaks is "first
-// come, first served": it is first, and waits for ever.
+// W24, published in the same. The idea: set a watch on our predecessor, and wait for its
+// notification. The code ignores the server's reply. If the znode was already deleted,
+// exists has set a watch that never fires, and the lock is free. It breaks "first come,
+// first served": it is first, and waits forever.
 func waitsWhateverIsThere(l *right, ctx context.Context, node string) error {
 	for {
 		path, err := before(l, node)
@@ -527,9 +527,9 @@ func TestW24WaitsWhateverIsThere(t *testing.T) {
 
 // W15, published in the same. The idea: the watcher wakes the waiting thread,
 // and takes the local lock to do so. But the waiting thread has the local lock:
-// each waits for the other. (Had it that lock, Java's signalAll would throw: the condition
-// belongs to another one.) The properties get stuck on it, which is no
-// evidence; what it breaks is "a release wakes one".
+// each waits for the other. If it got that lock, Java's signalAll would throw: the
+// condition belongs to another lock. The properties get stuck on it, which is no
+// evidence. It breaks "a release wakes one".
 func wakesUnderTheWaitersLock(l *right, ctx context.Context, node string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -112,7 +112,7 @@ var GivingUp = New(
 // A holds, B waits. B gives up while no server can be reached. Then B's line is back, in the same session,
 // and A releases. C must get the lock.
 var GivesUpCutOff = New(
-	text("giving up while cut off leaves nothing behind", "断线期间放弃等待，也不留残余"),
+	text("giving up while disconnected leaves nothing behind", "断线期间放弃等待，也不留残余"),
 	text("the session survives the disconnect, and so does a znode that no client uses: it blocks the lock",
 		"断线期间会话没有过期，没有人在等的 znode 也就留了下来，把锁堵死"),
 	text("the delete could not reach a server: what sends it again, and until when?",

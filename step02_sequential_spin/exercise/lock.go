@@ -1,10 +1,10 @@
 // Package sequentialspin is step 2, for you to write: each client puts an ephemeral
-// sequential znode into the lock's directory, and the lowest number holds the
-// lock. The others list the directory again and again until they are the
-// lowest.
+// sequential znode into the lock's directory, and the client with the lowest number
+// holds the lock. The others poll: they list the directory until they have the
+// lowest number.
 //
-// What stands here is step 1 on an ephemeral znode. It is right, but nobody
-// stands in line, and anybody can release it.
+// This starter is step 1 with an ephemeral znode. It is right, but it has no queue,
+// and any client can release the lock.
 //
 //	go test ./yours/step2    what your lock can do, and what not yet
 //	make hint STEP=2         the next hint
@@ -21,10 +21,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// pollInterval is how long a waiter rests between two looks.
+// pollInterval is how long a waiter pauses between two lists.
 const pollInterval = 20 * time.Millisecond
 
-// ErrNotHeld is what Unlock answers when this client does not hold the lock.
+// ErrNotHeld is what Unlock returns when this client does not hold the lock.
 var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
@@ -43,20 +43,20 @@ func New(conn *zk.Conn, path string) *Lock {
 
 // Lock blocks until this client's znode is the first in the queue. When ctx
 // ends first, it deletes its znode and returns ctx's error. Any other error of
-// ZooKeeper ends the wait likewise.
+// ZooKeeper also ends the wait.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err
 	}
-	// TODO 1: take a number, once: create l.dir+"/lock-" with
-	//         zk.FlagEphemeralSequential. The path that comes back ends in it.
+	// TODO 1: get a number, once: create l.dir+"/lock-" with
+	//         zk.FlagEphemeralSequential. The returned path ends in the number.
 	// 待办 1：取一个序号，只取一次：用 zk.FlagEphemeralSequential 创建 l.dir+"/lock-"。
 	//         返回的路径以序号结尾。
-	// TODO 2: then ask again and again, not by a create, but by a list of
-	//         l.dir: is there a smaller number than mine?
+	// TODO 2: then poll, not with a create, but with a list of l.dir: is there a
+	//         smaller number than mine?
 	// 待办 2：然后轮询：不用 create，而是列出 l.dir。有比自己小的序号吗？
-	// TODO 3: now there is something to take back when ctx ends, or when a
-	//         request fails.
+	// TODO 3: now there is a znode to delete when ctx ends, or when a request
+	//         fails.
 	// 待办 3：现在，ctx 结束或请求失败时，有东西要清理了。
 	for {
 		if err := ctx.Err(); err != nil {
@@ -87,9 +87,9 @@ func (l *Lock) Unlock() error {
 	return failed("unlock", l.dir, l.conn.Delete(l.dir, -1))
 }
 
-// create makes a znode and returns its path, with the number that the server
-// gave it. Parents are made only when the server says that they are missing:
-// asking for them each time would be a write each time.
+// create creates a znode and returns its path, with the number that the server
+// added. It creates parents only when the server replies that they are missing:
+// to create them each time would be one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {

@@ -1,8 +1,8 @@
-// Package childrenwatch is step 3, for you to write: the queue of step 2, waited for
-// with a watch. Whoever is not the lowest watches the directory's children and
-// sleeps until they change.
+// Package childrenwatch is step 3, for you to write: the queue of step 2, with a watch in
+// place of the polling. A client that is not the first watches the directory's children,
+// and sleeps until they change.
 //
-// What stands here is step 2. It is right, but every waiter keeps asking.
+// This starter is step 2. It is right, but every waiter polls.
 //
 //	go test ./yours/step3    what your lock can do, and what not yet
 //	make hint STEP=3         the next hint
@@ -24,10 +24,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// pollInterval is how long a waiter rests between two looks.
+// pollInterval is how long a waiter pauses between two lists.
 const pollInterval = 20 * time.Millisecond
 
-// ErrNotHeld is what Unlock answers when this client does not hold the lock.
+// ErrNotHeld is what Unlock returns when this client does not hold the lock.
 var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
@@ -48,14 +48,14 @@ func New(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, dir: path, poll: pollInterval}
 }
 
-// Lock blocks until this client's znode is the first in the queue. The
-// directory and its parents are created where they are missing.
+// Lock blocks until this client's znode is the first in the queue. It creates
+// the directory and its parents where they are missing.
 //
 // When ctx ends first, Lock tries once to delete its znode, and returns ctx's
-// error. It does so between two requests: one that is on its way is waited for.
-// Any other error of ZooKeeper also ends the wait. If the delete fails, Lock
-// says so, and the znode stays until the session ends. When the create itself
-// answers zk.ErrConnectionClosed, nobody knows whether there is a znode to delete.
+// error. If a request is on its way, Lock first waits for its reply. Any other
+// error of ZooKeeper also ends the wait. If the delete fails, Lock's error says
+// so, and the znode stays until the session ends. When the create returns
+// zk.ErrConnectionClosed, it is unknown whether there is a znode to delete.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err
@@ -76,15 +76,15 @@ func (l *Lock) Lock(ctx context.Context) error {
 	return nil
 }
 
-// wait returns when node is the first in the queue, asking again and again.
+// wait polls until node is the first in the queue.
 //
-// TODO 1: let the server tell: ChildrenW lists, and sets a watch by the same
-// request.
+// TODO 1: let the server notify you: ChildrenW lists, and sets a watch with the
+// same request.
 // 待办 1：让服务器通知：ChildrenW 列出目录，并用同一个请求设置监听器。
-// TODO 2: sleep until the watch fires, in place of the rest. A watch fires once.
+// TODO 2: sleep until the watch fires, in place of the pause. A watch fires once.
 // 待办 2：不再等 20 ms，而是睡眠，直到监听器触发。一个监听器只触发一次。
-// TODO 3: an event can carry an error, too. What has happened then? (The next list
-// would fail as well: this only gives the caller a better error.)
+// TODO 3: an event can also carry an error. What has happened then? The next list
+// would fail as well: this only gives the caller a better error.
 // 待办 3：事件也可能带着错误。那时发生了什么？（下一次列目录也会失败：这一步只是让调用者得到更好的错误。）
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {
@@ -106,16 +106,16 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 // leave deletes the znode of a waiter that has given up.
 func (l *Lock) leave(node string) error {
 	err := l.conn.Delete(node, -1)
-	if err == nil || errors.Is(err, zk.ErrNoNode) { // or gone with its session
+	if err == nil || errors.Is(err, zk.ErrNoNode) { // or deleted with its session
 		return nil
 	}
 	return fmt.Errorf("leave the queue: delete %s: %w", node, err)
 }
 
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
-// this client does not hold the lock, and zk.ErrNoNode when the znode is gone:
-// with its session, or deleted by somebody else, or by an earlier Unlock whose
-// reply was lost. After any other error Unlock can be called again.
+// this client does not hold the lock, and zk.ErrNoNode when the znode no longer
+// exists: it was deleted with its session, by another client, or by an earlier
+// Unlock whose reply was lost. After any other error Unlock can be called again.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,9 +130,9 @@ func (l *Lock) Unlock() error {
 	return failed("unlock", node, err)
 }
 
-// create makes a znode and returns its path, with the number that the server
-// gave it. Parents are made only when the server says that they are missing:
-// asking for them each time would be a write each time.
+// create creates a znode and returns its path, with the number that the server
+// added. It creates parents only when the server replies that they are missing:
+// to create them each time would be one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
@@ -145,8 +145,8 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	return create(conn, path, mode)
 }
 
-// isFirst tells whether mine has the lowest number in the queue. It is an
-// error when mine is not there at all: then nothing holds our place.
+// isFirst reports whether mine has the lowest number in the queue. It returns
+// an error when mine is not in the list: then we have no place in the queue.
 func isFirst(names []string, mine string) (bool, error) {
 	if !slices.Contains(names, mine) {
 		return false, fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
@@ -160,8 +160,8 @@ func isFirst(names []string, mine string) (bool, error) {
 	return true, nil
 }
 
-// number reads a queue znode's number out of its name. Numbers are compared,
-// never names; ok is false for a child that is not of the queue.
+// number returns the number in a znode's name. The queue compares numbers, never
+// names. For a child that is not part of the queue, ok is false.
 func number(name string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(name, "lock-")
 	n, err := strconv.Atoi(digits)

@@ -1,7 +1,7 @@
 // Package predecessorwatch is step 4, for you to write: the queue of step 3, where each
-// waiter watches only the znode right before its own.
+// waiter watches only the znode directly before its own.
 //
-// What stands here is step 3. It is right, but each change wakes everybody.
+// This starter is step 3. It is right, but each change wakes every waiter.
 //
 //	go test ./yours/step4    what your lock can do, and what not yet
 //	make hint STEP=4         the next hint
@@ -22,7 +22,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ErrNotHeld is what Unlock answers when this client does not hold the lock.
+// ErrNotHeld is what Unlock returns when this client does not hold the lock.
 var ErrNotHeld = errors.New("the lock is not held by this client: each Unlock needs a Lock before it")
 
 // Lock is one lock, seen by one client. It is safe for use by many goroutines.
@@ -42,14 +42,14 @@ func New(conn *zk.Conn, path string) *Lock {
 	return &Lock{conn: conn, dir: path}
 }
 
-// Lock blocks until this client's znode is the first in the queue. The
-// directory and its parents are created where they are missing.
+// Lock blocks until this client's znode is the first in the queue. It creates
+// the directory and its parents where they are missing.
 //
 // When ctx ends first, Lock tries once to delete its znode, and returns ctx's
-// error. It does so between two requests: one that is on its way is waited for.
-// Any other error of ZooKeeper also ends the wait. If the delete fails, Lock
-// says so, and the znode stays until the session ends. When the create itself
-// answers zk.ErrConnectionClosed, nobody knows whether there is a znode to delete.
+// error. If a request is on its way, Lock first waits for its reply. Any other
+// error of ZooKeeper also ends the wait. If the delete fails, Lock's error says
+// so, and the znode stays until the session ends. When the create returns
+// zk.ErrConnectionClosed, it is unknown whether there is a znode to delete.
 func (l *Lock) Lock(ctx context.Context) error {
 	if err := check(ctx, l.conn, l.dir); err != nil {
 		return err
@@ -72,15 +72,15 @@ func (l *Lock) Lock(ctx context.Context) error {
 
 // wait returns when node is the first in the queue.
 //
-// TODO 1: list without a watch; then set a watch on the znode right before
-// yours alone, which TODO 4 finds.
+// TODO 1: list without a watch. Then set a watch only on the znode directly
+// before yours, which TODO 4 finds.
 // 待办 1：列目录，不设置监听器；然后只监听前驱节点（待办 4 找出它）。
-// TODO 2: list and watch are two requests now. What if the znode before yours
-// has gone between them? And which read sets no watch on a znode that is not
-// there?
+// TODO 2: list and watch are two requests now. What if the predecessor is
+// deleted between them? And which read sets no watch on a znode that does not
+// exist?
 // 待办 2：现在列目录和设置监听器是两个请求。前驱节点如果在两者之间被删除，怎么办？
 // 哪一种读操作对不存在的 znode 不设置监听器？
-// TODO 3: the watch has fired. Is it your turn, for certain?
+// TODO 3: the watch has fired. Is it certainly your turn?
 // 待办 3：监听器触发了。这就一定轮到你了吗？
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {
@@ -105,16 +105,16 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 // leave deletes the znode of a waiter that has given up.
 func (l *Lock) leave(node string) error {
 	err := l.conn.Delete(node, -1)
-	if err == nil || errors.Is(err, zk.ErrNoNode) { // or gone with its session
+	if err == nil || errors.Is(err, zk.ErrNoNode) { // or deleted with its session
 		return nil
 	}
 	return fmt.Errorf("leave the queue: delete %s: %w", node, err)
 }
 
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
-// this client does not hold the lock, and zk.ErrNoNode when the znode is gone:
-// with its session, or deleted by somebody else, or by an earlier Unlock whose
-// reply was lost. After any other error Unlock can be called again.
+// this client does not hold the lock, and zk.ErrNoNode when the znode no longer
+// exists: it was deleted with its session, by another client, or by an earlier
+// Unlock whose reply was lost. After any other error Unlock can be called again.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,9 +129,9 @@ func (l *Lock) Unlock() error {
 	return failed("unlock", node, err)
 }
 
-// create makes a znode and returns its path, with the number that the server
-// gave it. Parents are made only when the server says that they are missing:
-// asking for them each time would be a write each time.
+// create creates a znode and returns its path, with the number that the server
+// added. It creates parents only when the server replies that they are missing:
+// to create them each time would be one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
@@ -144,12 +144,12 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	return create(conn, path, mode)
 }
 
-// TODO 4: it is not enough to know whether mine is the first: name the znode
-// right before it.
+// TODO 4: it is not enough to know whether mine is the first: return the name
+// of the znode directly before it.
 // 待办 4：只知道自己是不是第一个还不够：要找出紧挨在前面的 znode。
 
-// isFirst tells whether mine has the lowest number in the queue. It is an
-// error when mine is not there at all: then nothing holds our place.
+// isFirst reports whether mine has the lowest number in the queue. It returns
+// an error when mine is not in the list: then we have no place in the queue.
 func isFirst(names []string, mine string) (bool, error) {
 	if !slices.Contains(names, mine) {
 		return false, fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
@@ -163,8 +163,8 @@ func isFirst(names []string, mine string) (bool, error) {
 	return true, nil
 }
 
-// number reads a queue znode's number out of its name. Numbers are compared,
-// never names; ok is false for a child that is not of the queue.
+// number returns the number in a znode's name. The queue compares numbers, never
+// names. For a child that is not part of the queue, ok is false.
 func number(name string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(name, "lock-")
 	n, err := strconv.Atoi(digits)
