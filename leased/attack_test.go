@@ -49,7 +49,8 @@ func outlasts(z *zktest.Zoo, t *testing.T, turn *zktest.Turn, long time.Duration
 		return long || held.Err() != nil
 	})
 	require.NoError(t, context.Cause(held),
-		"%s: %s's hold is lost, in a session that lives, after %d answered writes that change nothing", why, turn.Name, len(had))
+		"%s: %s's hold is lost, in a session that lives, after %d answered writes that change nothing",
+		why, turn.Name, len(had))
 }
 
 // Another client may do nothing in a lock's directory. But it may create znodes at the

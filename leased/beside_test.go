@@ -23,13 +23,17 @@ import (
 var families = map[string][]property.Subject{
 	"lock-": {
 		mutexes, cohorts, clientLocks,
-		property.OverHolds("step 5", func(servers []string, timeout time.Duration, dial zk.Dialer) (*reentrant.Session, error) {
+		property.OverHolds("step 5", func(
+			servers []string, timeout time.Duration, dial zk.Dialer,
+		) (*reentrant.Session, error) {
 			return reentrant.Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 		}, reentrant.New),
 	},
 	"__READ__ and __WRIT__": {
 		rwmutexes,
-		property.OverHolds("step 6", func(servers []string, timeout time.Duration, dial zk.Dialer) (*sharedlock.Session, error) {
+		property.OverHolds("step 6", func(
+			servers []string, timeout time.Duration, dial zk.Dialer,
+		) (*sharedlock.Session, error) {
 			return sharedlock.Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 		}, sharedlock.New),
 	},

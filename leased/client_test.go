@@ -71,7 +71,8 @@ func TestTheLastWordsSayWhyThereIsNoConnection(t *testing.T) {
 // program with another version of it is told so by Open.
 func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 	t.Parallel()
-	said, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", library).CombinedOutput()
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", library)
+	said, err := list.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	version, dir, _ := strings.Cut(strings.TrimSpace(string(said)), " ")
 	require.Equal(t, libraryVersion, version, "the version in go.mod, and the one whose texts are known")
@@ -93,7 +94,8 @@ func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 	const is = "github.com/go-zookeeper/zk v1.0.5, and this version of leased knows github.com/go-zookeeper/zk v1.0.4"
 	require.ErrorContains(t, built(debug.Module{Path: library, Version: "v1.0.5"}), is)
 	fork := &debug.Module{Path: "example.com/fork/zk", Version: libraryVersion}
-	require.ErrorContains(t, built(debug.Module{Path: library, Version: libraryVersion, Replace: fork}), "built with example.com/fork/zk")
+	replaced := debug.Module{Path: library, Version: libraryVersion, Replace: fork}
+	require.ErrorContains(t, built(replaced), "built with example.com/fork/zk")
 }
 
 // The patches in upstream.md apply to the library, one after the other, and each of them builds. Both editions

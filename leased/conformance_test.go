@@ -54,12 +54,15 @@ func TestWhatCannotWorkIsRefusedUnasked(t *testing.T) {
 		refused(a, none, nil, "the context is nil", "give context.Background()")
 		refused(a, cancelled, context.Canceled, a.Path, "the context had ended before the call")
 		refused(a, overdue, context.DeadlineExceeded, a.Path, "the context had ended before the call")
-		for _, path := range []string{"", "/", "locks/orders", "/locks/", "//locks", "/locks//orders", "/locks/../orders", "/."} {
+		for _, path := range []string{
+			"", "/", "locks/orders", "/locks/", "//locks", "/locks//orders", "/locks/../orders", "/.",
+		} {
 			const advice = "want an absolute path below the root, such as /locks/orders"
 			refused(w.at(z, a, path), z.Ctx, nil, fmt.Sprintf("path %q", path), advice)
 		}
 		refused(w.at(z, a, strings.Repeat("k", longestPath)), z.Ctx, nil, "want an absolute path")
-		refused(w.at(z, a, "/locks/"+strings.Repeat("k", 1_100_000)), z.Ctx, nil, "a path of 1100007 bytes, which begins with \"/locks/kkk")
+		tooLong := w.at(z, a, "/locks/"+strings.Repeat("k", 1_100_000))
+		refused(tooLong, z.Ctx, nil, "a path of 1100007 bytes, which begins with \"/locks/kkk")
 
 		_, err := NewMutex(nil, a.Path).Lock(z.Ctx)
 		require.ErrorContains(t, err, "the session is nil or empty")
@@ -293,7 +296,8 @@ func TestACrowdedDirectory(t *testing.T) {
 			"замок-0000000000", "锁", "_c_", "_c_short", "_c_-lock-", "_c_-lock-abc",
 			"_c_0123456789abcdef0123456789abcdef-lock-", "_c_-__WRIT__x", "__READ__", "__WRIT__",
 			"__READ__99999999999999999999", "__lock__0000000000",
-			"0", "orders", "block-0", "flock-3", "my-lock-2", "x__READ__0", "x__WRIT__3", "lock-000000000", // directories of other locks
+			// directories of other locks
+			"0", "orders", "block-0", "flock-3", "my-lock-2", "x__READ__0", "x__WRIT__3", "lock-000000000",
 		}
 		for len(names) < 1000 {
 			names = append(names, fmt.Sprintf("foreign-%0192d", len(names)))
@@ -389,7 +393,9 @@ func TestAZnodeWithoutAnOwnerIsNoPlace(t *testing.T) {
 func TestNamesInOtherScripts(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
-		for _, name := range []string{"订单", "заказ-७", "a b", "a%2Fb", "ﬁ！", "lock-", "_c_", "...", "\ud7ff", "\uf900", "\uffef"} {
+		for _, name := range []string{
+			"订单", "заказ-७", "a b", "a%2Fb", "ﬁ！", "lock-", "_c_", "...", "\ud7ff", "\uf900", "\uffef",
+		} {
 			w.at(z, a, z.Root+"/"+name+"/deep").Acquire().Release()
 		}
 		mark := a.Tap.Mark()
@@ -410,7 +416,9 @@ func TestNamesInOtherScripts(t *testing.T) {
 func TestTheServerRefusesTheSameCharacters(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	for _, char := range []rune{0x1f, 0x20, 0x7e, 0x7f, 0x9f, 0xa0, 0xd7ff, 0xe000, 0xf8ff, 0xf900, 0xffef, 0xfff0, 0xffff, 0x10000} {
+	for _, char := range []rune{
+		0x1f, 0x20, 0x7e, 0x7f, 0x9f, 0xa0, 0xd7ff, 0xe000, 0xf8ff, 0xf900, 0xffef, 0xfff0, 0xffff, 0x10000,
+	} {
 		_, err := z.Observer().Create(z.Root+"/"+string(char), nil, 0, zk.WorldACL(zk.PermAll))
 		require.Equal(t, refusedInPath(char), err != nil, "%U: %v", char, err)
 	}
@@ -438,7 +446,8 @@ func TestALockInsideAnother(t *testing.T) {
 		inner := mustLock(t, other, outer.Context(z.Ctx))
 		require.NotSame(t, outer, inner)
 		require.Greater(t, inner.Token(), outer.Token())
-		require.Same(t, outer, mustLock(t, one, inner.Context(outer.Context(z.Ctx))), "the first lock again, inside the second")
+		again := mustLock(t, one, inner.Context(outer.Context(z.Ctx)))
+		require.Same(t, outer, again, "the first lock again, inside the second")
 		require.NoError(t, inner.Unlock())
 		require.NoError(t, outer.Context(z.Ctx).Err())
 		require.NoError(t, outer.Unlock())
@@ -629,7 +638,9 @@ func TestAnOutageJustBeforeTheEntry(t *testing.T) {
 		z.Await("A's requests to stand in line", func() bool { return line.writes.Load() == 1 && unsent.Len() >= requests-1 })
 		before := unsent.Len()
 		turn.Let()
-		z.Await("A to be let in, or to ask for something", func() bool { return entering.Returned() || unsent.Len() > before })
+		z.Await("A to be let in, or to ask for something", func() bool {
+			return entering.Returned() || unsent.Len() > before
+		})
 		a.Tap.HangUp()
 		z.Await("A's client to see that the line is down", func() bool { return line.broken.Load() > 0 })
 		close(line.write)

@@ -39,7 +39,8 @@ func TestALostReplyAtAServerThatLags(t *testing.T) {
 	before := len(a.Queue())
 	catchUp()
 	require.Equal(t, zktest.Returned, call.Waits(), "A's Lock: it waits for itself; the queue: %v", a.Queue())
-	require.Equal(t, 1, a.Requests(mark)[wiretap.Create], "creates; %d names were there while the write that changes nothing was under way", before)
+	require.Equal(t, 1, a.Requests(mark)[wiretap.Create],
+		"creates; %d names were there while the write that changes nothing was under way", before)
 	holds(t, lag.Zoo, byMutex, call)
 }
 
@@ -54,8 +55,10 @@ func TestTheOldConnectionOfASessionIsRefused(t *testing.T) {
 		old  *zkserver.Peer
 		says string
 	}{
-		{followers[0], "a session comes back at another server, and then a create comes over its old connection: the server hangs up"},
-		{followers[1], "a session comes back at the same server, and then a create comes over its old connection: the server hangs up"},
+		{followers[0], "a session comes back at another server, and then a create comes over its old connection:" +
+			" the server hangs up"},
+		{followers[1], "a session comes back at the same server, and then a create comes over its old connection:" +
+			" the server hangs up"},
 	} {
 		z := zktest.NewOn(t, followers[1].Server)
 		require.NoError(t, e.Serving(z.Ctx))
@@ -96,7 +99,8 @@ const createKind, deleteKind int32 = 1, 2
 
 var (
 	anyVersion = []byte{0xff, 0xff, 0xff, 0xff}
-	anybody    = []byte("\x00\x00\x00\x00" + "\x00\x00\x00\x01\x00\x00\x00\x1f\x00\x00\x00\x05world\x00\x00\x00\x06anyone" + "\x00\x00\x00\x01")
+	anybody    = []byte("\x00\x00\x00\x00" +
+		"\x00\x00\x00\x01\x00\x00\x00\x1f\x00\x00\x00\x05world\x00\x00\x00\x06anyone" + "\x00\x00\x00\x01")
 )
 
 // connectByHand begins a session, or brings one back.

@@ -129,7 +129,8 @@ func holds(t *testing.T, z *zktest.Zoo, w *way, turn *zktest.Turn) {
 	require.Len(t, mine, 1, "znodes of %s's session", turn.Name)
 	number, k, inQueue := w.queue().number(pathpkg.Base(mine[0]))
 	require.True(t, inQueue, mine[0])
-	require.Empty(t, w.queue().predecessor(turn.Queue(), number, k), "%s holds the lock, and this one came before it", turn.Name)
+	before := w.queue().predecessor(turn.Queue(), number, k)
+	require.Empty(t, before, "%s holds the lock, and this one came before it", turn.Name)
 }
 
 // An outage begins when a frame is lost, and lasts until its end: the client

@@ -284,13 +284,19 @@ func TestWhyALockWasLost(t *testing.T) {
 		says    string
 		happens func(z *zktest.Zoo, a *zktest.Member)
 	}{
-		{ReasonLeaseOver, "the lease is over: no answered write has renewed it", func(z *zktest.Zoo, a *zktest.Member) { a.Tap.Silence() }},
+		{ReasonLeaseOver, "the lease is over: no answered write has renewed it", func(z *zktest.Zoo, a *zktest.Member) {
+			a.Tap.Silence()
+		}},
 		{ReasonExpired, "the servers have ended the session", func(z *zktest.Zoo, a *zktest.Member) {
 			z.Expire(a.Client)
 			a.Tap.Restore()
 		}},
-		{ReasonClosed, "the session was closed: Close was called", func(z *zktest.Zoo, a *zktest.Member) { a.Session.Close() }},
-		{ReasonClosed, "the session was closed: its zk.Conn was closed", func(z *zktest.Zoo, a *zktest.Member) { a.Session.Conn().Close() }},
+		{ReasonClosed, "the session was closed: Close was called", func(z *zktest.Zoo, a *zktest.Member) {
+			a.Session.Close()
+		}},
+		{ReasonClosed, "the session was closed: its zk.Conn was closed", func(z *zktest.Zoo, a *zktest.Member) {
+			a.Session.Conn().Close()
+		}},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
@@ -427,7 +433,9 @@ import (
 	"zklock/step06_shared_lock"
 )
 
-func copies(m *leased.Mutex, rw *leased.RWMutex, c *leased.Cohort, h *leased.Hold, l *reentrant.Lock, s *sharedlock.RWLock) {
+func copies(
+	m *leased.Mutex, rw *leased.RWMutex, c *leased.Cohort, h *leased.Hold, l *reentrant.Lock, s *sharedlock.RWLock,
+) {
 	mutex := *m
 	rwmutex := *rw
 	cohort := *c

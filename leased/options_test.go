@@ -132,7 +132,9 @@ func TestALoggerIsTold(t *testing.T) {
 		turn := a.Acquire()
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth)
-		z.Await("an error in the log", func() bool { return h.has("level=ERROR", "has refused to release a lock", a.Znode()) })
+		z.Await("an error in the log", func() bool {
+			return h.has("level=ERROR", "has refused to release a lock", a.Znode())
+		})
 		permit(t, z, a.Path, zk.PermAll)
 		turn.Release()
 		a.Acquire()

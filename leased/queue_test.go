@@ -108,7 +108,8 @@ func TestCallersOfTryLockDoNotBarOneAnother(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.NoError(t, z.Ctx.Err(), "timed out waiting for %d turns: there were %d, in %d tries", turns, had.Load(), tries.Load())
+		require.NoError(t, z.Ctx.Err(), "timed out waiting for %d turns: there were %d, in %d tries",
+			turns, had.Load(), tries.Load())
 		creates := a.Requests(mark)[wiretap.Create]
 		t.Logf("» %d turns, %d tries, %d creates", had.Load(), tries.Load(), creates)
 		require.Less(t, creates, int(tries.Load())*2/3, "creates of %d tries", tries.Load())
@@ -399,7 +400,8 @@ func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 		}
 		holds(t, z, w, turn)
 		require.Equal(t, 1, a.Requests(mark)[wiretap.Create], "creates: the one without a reply was found")
-		require.Equal(t, 4, a.Requests(mark)[wiretap.Delete], "writes that change nothing: one before each of three lists, and one without a reply")
+		require.Equal(t, 4, a.Requests(mark)[wiretap.Delete],
+			"writes that change nothing: one before each of three lists, and one without a reply")
 		turn.Release()
 	})
 }
@@ -428,20 +430,24 @@ func FuzzNames(f *testing.F) {
 	f.Add(one, "z-__WRIT__0000000002/"+two+"__READ__0000000003/"+
 		one+"__READ__0000000010/"+one+"__WRIT__0000000011/"+two+"__WRIT__2147483647", int32(100))
 	f.Add(one, "", int32(0))
-	f.Add(one, one+"__WRIT__0000000001/"+two+"__READ__0000000003/"+two+"__WRIT__0000000002/"+one+"__WRIT__0000000005/foreign", int32(4))
+	f.Add(one, one+"__WRIT__0000000001/"+two+"__READ__0000000003/"+two+"__WRIT__0000000002/"+
+		one+"__WRIT__0000000005/foreign", int32(4))
 	f.Add(two, "__READ__-2147483648/__WRIT__2147483647/__WRIT__99999999999999999999", int32(-1))
-	f.Add("", "__READ__/__WRIT__x/__READ__+1/lock-0000000000/__WRIT__٣/__READ____WRIT__0000000003/__WRIT__0000000000-old", int32(7))
+	f.Add("", "__READ__/__WRIT__x/__READ__+1/lock-0000000000/__WRIT__٣/__READ____WRIT__0000000003/"+
+		"__WRIT__0000000000-old", int32(7))
 	f.Add(two, one+"lock-0000000001/zz-lock-0000000003/"+two+"lock-0000000002/lock-0000000005/foreign", int32(4))
 	f.Add(one, two+"lock--2147483648/lock-2147483647/lock-99999999999999999999", int32(-1))
 	f.Add(one, "lock-/lock-x/lock-+1/"+one+"__READ__0000000000/lock-٣", int32(7))
 	f.Add(one, "_c_block-lock-0000000002/_c_1b2c0000-0000-lock-0000000003-backup/0000000004", int32(5))
 	f.Add(one, two+"__READ__-000000000", int32(-1))
-	f.Add("", "block-0/flock-3/my-lock-2/x__READ__0/x__WRIT__3/lock-123456789", int32(9))                            // directories of other locks
-	f.Add(one, "block-0000000000/evil-lock-0000000000/x__WRIT__0000000000/lock-+000000001/lock--00000001", int32(9)) // more of them
+	// Directories of other locks.
+	f.Add("", "block-0/flock-3/my-lock-2/x__READ__0/x__WRIT__3/lock-123456789", int32(9))
+	f.Add(one, "block-0000000000/evil-lock-0000000000/x__WRIT__0000000000/lock-+000000001/lock--00000001", int32(9))
 	f.Fuzz(func(t *testing.T, prefix, names string, own int32) {
 		others := strings.Split(names, "/")
-		fuzzNames(t, NewMutex(nil, "/lock").q, `^(?:_c_)?[0-9a-f-]{16,}-lock-([0-9]{10,})$`, prefix, others, own)
-		fuzzNames(t, NewRWMutex(nil, "/lock").q, `^(?:_c_)?[0-9a-f-]{16,}-__(?:READ|WRIT)__([0-9]{10,})$`, prefix, others, own)
+		const guid, number = `^(?:_c_)?[0-9a-f-]{16,}-`, `([0-9]{10,})$`
+		fuzzNames(t, NewMutex(nil, "/lock").q, guid+`lock-`+number, prefix, others, own)
+		fuzzNames(t, NewRWMutex(nil, "/lock").q, guid+`__(?:READ|WRIT)__`+number, prefix, others, own)
 	})
 }
 

@@ -48,7 +48,8 @@ func TestEachWatchesTheOneItWaitsFor(t *testing.T) {
 		3, 4, 5, 6, 6,
 	}
 	for i, turn := range turns[1:] {
-		require.Equal(t, []string{turns[behind[i]].Znode()}, turn.Tap.Watched(), "%s watches number %d", turn.Name, behind[i]+1)
+		watches := []string{turns[behind[i]].Znode()}
+		require.Equal(t, watches, turn.Tap.Watched(), "%s watches number %d", turn.Name, behind[i]+1)
 	}
 }
 

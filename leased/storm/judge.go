@@ -40,7 +40,10 @@ func (s *store) judge(lock int) verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.numbers[lock]
-	v := verdict{faults: map[string]int{}, whys: map[string]int{}, refused: n.refused, lost: n.lost, orphans: s.orphans[lock]}
+	v := verdict{
+		faults: map[string]int{}, whys: map[string]int{},
+		refused: n.refused, lost: n.lost, orphans: s.orphans[lock],
+	}
 	for _, at := range s.hung {
 		if at == lock {
 			v.hung++
