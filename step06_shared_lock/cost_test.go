@@ -1,4 +1,4 @@
-// How to read these tests: the head of ../step01_plain_node/lock_test.go says what its words mean.
+// How to read these tests: the head of ../step01_plain_node/lock_test.go explains their words.
 
 package sharedlock
 
@@ -15,7 +15,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// ways are the two ways to wait: the first is how the course's shared lock waits at first.
+// ways are the two ways to wait: the first is that of the course's first shared lock.
 var ways = []property.Subject{
 	watching("a watch on the directory", predecessor),
 	property.OverHolds("a watch on one znode", open, New),
@@ -27,8 +27,8 @@ func TestTheFirstFormIsARightLockWithAHerd(t *testing.T) {
 	property.Lacks(t, ways[0], property.WakesOne, property.ArrivalWakesNobody)
 }
 
-// The readers before the first writer in the queue are let in together. Each of them has to
-// be told. Anybody else is told for nothing.
+// The readers before the first writer in the queue get the lock together. Each of them must be
+// notified. Any other notification is useless.
 func TestAWritersReleaseLetsTheNextReadersInTogether(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -52,7 +52,7 @@ func TestAWritersReleaseLetsTheNextReadersInTogether(t *testing.T) {
 		z.Settle(waiters[c.letIn:]...)
 		told := count().Notifications
 		require.Equal(t, c.notifications, told, "%s: notifications when %s", c.way.Name, c.says)
-		chapter.Says(t, "%s: a writer releases, and %s: %d notifications, %d let in", c.way.Name, c.says, told, c.letIn)
+		chapter.Says(t, "%s: a writer releases, and %s: %d notifications, %d get the lock", c.way.Name, c.says, told, c.letIn)
 	}
 }
 
@@ -65,12 +65,12 @@ func TestAnArrivalWakesNobody(t *testing.T) {
 		way.Join(z, "the newcomer").Reader.Start().MustWait("the others")
 		told := count().Notifications
 		require.Equal(t, []int{11, 0}[i], told, "%s: notifications", way.Name)
-		chapter.Says(t, "%s: 5 readers, a writer and 5 readers wait, and one more comes: %d notifications", way.Name, told)
+		chapter.Says(t, "%s: 5 readers, a writer and 5 readers wait, and one more arrives: %d notifications", way.Name, told)
 	}
 }
 
-// Ten readers leave in the order in which they came. The writer behind them has to know of
-// the last one only.
+// Ten readers release in the order in which they arrived. The writer behind them must learn only
+// of the last one.
 func TestTheWriterHearsOfTheLastReaderOnly(t *testing.T) {
 	t.Parallel()
 	n := chapter.Size(t, 10)
@@ -88,12 +88,12 @@ func TestTheWriterHearsOfTheLastReaderOnly(t *testing.T) {
 		writer.Acquired()
 		told := count().Notifications
 		require.Equal(t, []int{n, 1}[i], told, "%s: notifications", way.Name)
-		chapter.Says(t, "%s: %d readers leave one by one: notifications to the writer behind them: %d", way.Name, n, told)
+		chapter.Says(t, "%s: %d readers release one by one: notifications to the writer behind them: %d", way.Name, n, told)
 	}
 }
 
-// They leave in the opposite order. The znode that the writer watches goes each time, and it
-// watches the one before that.
+// They release in the reverse order. Each time the znode that the writer watches is deleted, and
+// it watches the one before that.
 func TestReadersThatLeaveInTheOppositeOrderWakeTheWriterEachTime(t *testing.T) {
 	t.Parallel()
 	const n = 10
@@ -110,11 +110,11 @@ func TestReadersThatLeaveInTheOppositeOrderWakeTheWriterEachTime(t *testing.T) {
 	writer.Acquired()
 	told := count().Notifications
 	require.Equal(t, n, told, "notifications to the writer")
-	chapter.Says(t, "%d readers leave, the last one first: notifications to the writer behind them: %d", n, told)
+	chapter.Says(t, "%d readers release, the last one first: notifications to the writer behind them: %d", n, told)
 }
 
 // store is what readers and writers share. It keeps two numbers: the greatest token of a writer,
-// and the greatest of anybody.
+// and the greatest of all clients.
 type store struct {
 	ofWriters, ofAll int64
 	told             []string
@@ -138,7 +138,7 @@ func (s *store) take(what string, token, least int64) bool {
 }
 
 // Ben and Cleo read together, and Ben's token is the smaller one. So one number would refuse Ben. With
-// two, only those are refused who have lost the lock.
+// two, the store refuses only clients that have lost the lock.
 func TestAStoreForReadersAndWritersKeepsTwoNumbers(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -171,7 +171,7 @@ func TestAStoreForReadersAndWritersKeepsTwoNumbers(t *testing.T) {
 	chapter.Says(t, "a store with two numbers is sent: %s", told)
 }
 
-// Whoever is let in together takes a turn together.
+// Clients that get the lock together have one turn together.
 func TestTenReadersTakeOneTurn(t *testing.T) {
 	t.Parallel()
 	const n = 10
@@ -213,7 +213,7 @@ func TestTenReadersTakeOneTurn(t *testing.T) {
 	}
 }
 
-// What a lock and an unlock cost the client, the directory being there.
+// What a lock and an unlock cost the client, when the directory exists.
 func TestRequestsForOneHold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -255,10 +255,10 @@ func TestLeftOutUpgrade(t *testing.T) {
 
 	mark := a.Tap.Mark()
 	_, err := a.Lock(reading.Context())
-	require.ErrorIs(t, err, ErrUpgrade, "write asked for inside a read hold")
+	require.ErrorIs(t, err, ErrUpgrade, "a reader asks to write")
 	requests := len(a.Asked(mark))
 	require.Zero(t, requests, "requests of that call")
-	chapter.Says(t, "write asked for inside a read hold: ErrUpgrade after %d requests", requests)
+	chapter.Says(t, "a reader asks to write: ErrUpgrade after %d requests", requests)
 
 	writing := a.Start()
 	writing.MustWait("Cleo's read znode")

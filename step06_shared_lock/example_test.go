@@ -39,13 +39,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// For the example, one program reads twice. A writer that came in between would wait for
-	// the first hold, and the second RLock for the writer.
+	// For the example, one program reads twice. A writer that queued up in between would wait
+	// for the first hold, and the second RLock for the writer.
 	second, err := lock.RLock(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("two readers are inside")
+	fmt.Println("two readers hold the lock")
 	if err := errors.Join(first.Unlock(), second.Unlock()); err != nil {
 		log.Fatal(err)
 	}
@@ -54,13 +54,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("one writer is inside")
+	fmt.Println("one writer holds the lock")
 	if err := hold.Unlock(); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
-	// two readers are inside
-	// one writer is inside
+	// two readers hold the lock
+	// one writer holds the lock
 }
 
 func ExampleRWLock_TryLock() {
@@ -84,7 +84,7 @@ func ExampleRWLock_TryLock() {
 	// the reader itself: true
 }
 
-// A writer may read inside its hold. The lock stays exclusive until all is released.
+// A writer may read within its hold. The lock stays exclusive until the last Unlock.
 func ExampleRWLock_RLock_insideLock() {
 	session := open()
 	defer tidy(session)

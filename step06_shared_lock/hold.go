@@ -52,7 +52,7 @@ func (h *Hold) enter(k kind) error {
 	if h.life.Err() != nil {
 		return context.Cause(h.life)
 	}
-	if h.mine.kind == read && k == write { // two readers who queued up to write would wait for each other
+	if h.mine.kind == read && k == write { // two readers that queued up to write would wait for each other
 		return ErrUpgrade
 	}
 	h.count++

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-// open is Open without the client library's log: what happened is in the tap's record.
+// open is Open without the client library's log: the tap's record has what happened.
 func open(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
 	return Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 }
@@ -76,7 +76,7 @@ func TestSessionAndErrorsAreThoseOfStep5(t *testing.T) {
 	}
 }
 
-// The queue is what its own znodes are. Another lock's directory, or a number with a sign, is none.
+// Only the lock's own znodes are in the queue. Another lock's directory, or a number with a sign, is not.
 func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]kind{
@@ -100,7 +100,7 @@ func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	}
 }
 
-// What cannot become a lock is refused at once, by an error that is short, however long the path is.
+// An argument with which Lock can never succeed is refused at once. The error is short, however long the path is.
 func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -150,8 +150,8 @@ func TestReadersAndWritersInTurn(t *testing.T) {
 			property.Fenced,
 		)
 	}
-	// A holds the lock, B and C wait, and B leaves the queue. If only B writes, C is let
-	// in beside A, and rightly so: only a writer stood between two readers.
+	// A holds the lock, B and C wait, and B leaves the queue. If only B writes, C gets the
+	// lock beside A. That is correct: only a writer was between two readers.
 	property.Lacks(t, property.Reading(locks, true), property.WaiterCrash)
 }
 
@@ -169,7 +169,7 @@ func TestEachWatchesTheOneItWaitsFor(t *testing.T) {
 	}
 }
 
-// A reader may come in beside readers though a writer waits behind them. W26 waits for it.
+// A reader may get the lock beside readers although a writer waits behind it. W26 waits for that writer.
 func TestAReaderDoesNotWaitForAWriterBehindIt(t *testing.T) {
 	t.Parallel()
 	names := []string{"_c_a-__READ__0000000000", "_c_b-__READ__0000000001", "_c_c-__WRIT__0000000002"}
@@ -189,7 +189,7 @@ func as(k kind, m *zktest.Member) *zktest.Member {
 	return m
 }
 
-// queue brings clients to the lock one after the other, R to read and W to write.
+// queue lets clients call Lock one after the other, R to read and W to write.
 // It returns when those in front hold the lock, and all others wait silently.
 func queue(z *zktest.Zoo, lock property.Subject, letters string) (turns []*zktest.Turn) {
 	var waiting []*zktest.Turn
@@ -223,8 +223,8 @@ func copies(l *sharedlock.RWLock) { another := *l; _ = &another }
 	require.Contains(t, string(said), "assignment copies lock value", "what go vet says")
 }
 
-// An address at which there can be no server is refused before anything is asked there. A path behind
-// the port would be dropped, and then two programs with and without it exclude nobody.
+// Open refuses an address that can never work, before it connects. The client library would drop a path behind
+// the port, and the lock would be another one than the caller meant.
 func TestABadAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"", "zk1", ":2181", "zk1:", "zk1:zk", "zk1:0", "zk1:65536", " zk1:2181", "zk1:2181/app"} {

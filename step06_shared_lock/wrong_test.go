@@ -19,7 +19,7 @@ import (
 // functions that are not exported: a mistake is one of them done wrong.
 type variant struct {
 	*RWLock
-	before func(names []string, mine string) (before string, err error) // whom a znode waits for
+	before func(names []string, mine string) (before string, err error) // what a znode waits for
 }
 
 func (v *variant) RLock(ctx context.Context) (*Hold, error) { return v.take(ctx, read) }
@@ -73,8 +73,8 @@ func first(names []string) string {
 	})
 }
 
-// The first mistake that suggests itself: readers and writers are two kinds, and
-// a writer must not meet another writer. It must not meet a reader either.
+// The first likely mistake: readers and writers are two kinds, and a writer excludes
+// only other writers. It must exclude readers as well.
 func TestWriterThatWaitsForWritersOnly(t *testing.T) {
 	t.Parallel()
 	property.Lacks(t, watching("a writer that waits for the last writer", waitsForTheLastWriter), property.Shared)
@@ -85,9 +85,9 @@ func waitsForTheLastWriter(names []string, mine string) (string, error) {
 	return predecessor(append(names, asReader), asReader)
 }
 
-// The second: when the first in the queue is a reader, readers are inside, and
+// The second: when the first in the queue is a reader, readers hold the lock, and
 // one more does no harm. But a writer may wait between them, and while readers
-// keep coming it waits for ever.
+// keep arriving it waits forever.
 func TestReaderThatLooksAtTheFirstOnly(t *testing.T) {
 	t.Parallel()
 	property.Lacks(t, watching("a reader that looks at the first znode", joinsReaders), property.Shared)
@@ -102,7 +102,7 @@ func joinsReaders(names []string, mine string) (string, error) {
 }
 
 // W26, published in kazoo. The idea: a reader waits while a writer is in the queue. But the
-// writer may stand behind it, and wait for the reader: then both wait for ever.
+// writer may be behind it, and wait for the reader: then both wait forever.
 func TestW26AReaderThatWaitsForAWriterBehindIt(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -46,7 +46,7 @@ func holdIn(ctx context.Context, l *RWLock) *Hold {
 
 // enter counts one more Lock or RLock inside the hold. Nobody enters a hold that is over.
 //
-// TODO 4: two readers hold the lock, and both ask to write. Whom does each of them wait for?
+// TODO 4: two readers hold the lock, and both ask to write. Which client does each of them wait for?
 // 待办 4：两个读者都持有锁，又都要写。各自在等谁？
 func (h *Hold) enter(k kind) error {
 	h.mu.Lock()

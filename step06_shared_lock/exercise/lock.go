@@ -1,12 +1,12 @@
 // Package sharedlock is step 6, for you to write: the lock of step 5, which readers share.
 //
-// What stands here is step 5 with RLock and TryRLock. It is right, but readers wait for
-// readers: nobody looks at the kind. The kind is handed on already, as far as join.
+// This starter is step 5 with RLock and TryRLock. It is right, but readers wait for readers,
+// because the code ignores the kind. The kind is already passed as far as join.
 //
 //	go test ./yours/step6    what your lock can do, and what not yet
 //	make hint STEP=6         the next hint
 //
-// session.go and errors.go are given. hold.go has a TODO, too.
+// session.go and errors.go are given. hold.go also has a TODO.
 package sharedlock
 
 import (
@@ -113,7 +113,7 @@ func (l *RWLock) lock(ctx context.Context, k kind, mayWait bool) (*Hold, error) 
 // join creates our znode. Its name has a guid, a random number. When the answer to the
 // create is lost, nobody knows whether there is a znode, and join looks for that name.
 //
-// TODO 1: whoever lists the queue has to see which znodes are readers' and which are writers'.
+// TODO 1: a client that lists the queue must see which znodes are readers' and which are writers'.
 // 待办 1：列出队列时，要看得出哪些 znode 是读者的，哪些是写者的。
 func (l *RWLock) join(ctx context.Context, k kind) (place, error) {
 	prefix := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.Uint64())
@@ -347,7 +347,7 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 // predecessor names the znode that mine waits for, "" when there is none. It is an
 // error when mine is not there at all: then nothing holds our place.
 //
-// TODO 3: whom does a reader wait for, and whom a writer?
+// TODO 3: which client does a reader wait for, and which a writer?
 // 待办 3：读者等谁？写者等谁？
 func predecessor(names []string, mine string) (string, error) {
 	if !slices.Contains(names, mine) {
@@ -369,7 +369,7 @@ var queueName = regexp.MustCompile(`^_c_.*-lock-([0-9]{10,})$`)
 // number reads a queue znode's number out of its name. Numbers are compared,
 // never names; ok is false for a child that is not of the queue.
 //
-// TODO 2: in step 6 the names end otherwise. Return the kind, too.
+// TODO 2: in step 6 the names have another ending. Also return the kind.
 // 待办 2：第 6 步的名字，结尾不同。把种类也返回。
 func number(name string) (n int, ok bool) {
 	parts := queueName.FindStringSubmatch(name)
