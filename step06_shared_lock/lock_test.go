@@ -100,6 +100,21 @@ func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	}
 }
 
+// Left out: a persistent znode whose name is that of a place stands in the queue. To see that nobody
+// owns it takes a request more. The package leased makes that request.
+func TestADirectoryNamedAsAPlaceStandsInTheQueue(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "A")
+	a.Acquire().Release() // makes the lock's directory
+	other, err := z.Observer().Create(a.Path+"/_c_stock-__WRIT__0000000000", nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	waiting := a.Start()
+	waiting.MustWait("a znode without an owner is before it")
+	require.NoError(t, z.Observer().Delete(other, -1))
+	waiting.Release()
+}
+
 // An argument with which Lock can never succeed is refused at once. The error is short, however long the path is.
 func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
@@ -206,6 +221,17 @@ func queue(z *zktest.Zoo, lock property.Subject, letters string) (turns []*zktes
 	}
 	z.Settle(waiting...)
 	return turns
+}
+
+// As in step 5.
+func TestFaults(t *testing.T) {
+	property.Faults(t, locks, property.HoldErrors{Lost: ErrLost, NoAnswer: errNoAnswer})
+}
+
+func TestUnlockOfANilHold(t *testing.T) {
+	t.Parallel()
+	var none *Hold
+	require.ErrorIs(t, none.Unlock(), ErrNotHeld)
 }
 
 // go vet warns of a copied lock: the copy would not know the holds of the original.

@@ -1,0 +1,197 @@
+package property
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/wiretap"
+	"zklock/internal/zkserver"
+	"zklock/internal/zktest"
+)
+
+// HoldErrors are the errors of a lock with holds.
+type HoldErrors struct {
+	Lost     error // the hold was lost
+	NoAnswer error // Unlock has waited long enough
+}
+
+// Faults tests what the locks of steps 5 and 6 do when a fault meets them at an awkward moment. These
+// are plain tests, as those of BadInput are: each guards a line that the properties do not see.
+func Faults(t *testing.T, subject Subject, errs HoldErrors) {
+	for name, test := range map[string]func(*testing.T, Subject, HoldErrors){
+		"a connection that is closed by hand":                    closedByHand,
+		"giving up while nobody knows of the znode":              unknownZnode,
+		"a znode of the session before is no place for a waiter": znodeOfTheSessionBefore,
+		"a hold is of the connection that it was got over":       ownConnection,
+		"a hold that is over is no re-entry":                     holdIsOver,
+		"a parent that may not be made":                          closedParent,
+		"Unlock is not answered":                                 unlockUnanswered,
+		"Unlock while the server is down":                        unlockServerDown,
+		"Unlock is refused":                                      unlockRefused,
+	} {
+		t.Run(strings.ReplaceAll(subject.Name+": "+name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			test(t, subject, errs)
+		})
+	}
+}
+
+// Somebody closes the connection, and not the Session. The holder is told, and the waiter does not
+// wait forever.
+func closedByHand(t *testing.T, subject Subject, errs HoldErrors) {
+	z := zktest.New(t)
+	a, b := subject.Join(z, "A"), subject.Join(z, "B")
+	work := a.Acquire().Context()
+	waiting := b.Start()
+	waiting.MustWait("A holds the lock")
+	b.Session.Conn().Close()
+	require.ErrorIs(t, waiting.Err(), zk.ErrConnectionClosed, "B's Lock")
+	a.Session.Conn().Close()
+	zktest.AwaitChan(z, "A to be told", work.Done())
+	require.ErrorIs(t, context.Cause(work), errs.Lost)
+}
+
+// A's create is carried out, and not answered. A is cut off and gives up: it does not know whether
+// there is a znode. There is one, and it must be deleted when the line is whole again.
+func unknownZnode(t *testing.T, subject Subject, _ HoldErrors) {
+	z := zktest.New(t)
+	a := subject.Join(z, "A")
+	a.Acquire().Release() // makes the directory
+	slow := a.Tap.HoldReply(wiretap.Create, 1)
+	turn := a.Start()
+	zktest.AwaitChan(z, "A's create to be carried out", slow.Sprung())
+	a.Tap.Cut()
+	require.ErrorIs(t, turn.Cancel(), context.Canceled, "A's Lock, while A is cut off")
+	require.Len(t, a.Queue(), 1, "the znode that A does not know of")
+	a.Tap.Restore()
+	z.Await("A's znode to be deleted", func() bool { return len(a.Queue()) == 0 })
+	require.Equal(t, a.ID, a.SessionID(), "A's session: it is not the end of it that has deleted the znode")
+}
+
+// A waits, and gets a new session at a server that does not know yet that the old one is over: it
+// still shows A's old znode. That znode becomes the first, and A must not take it for its place.
+func znodeOfTheSessionBefore(t *testing.T, subject Subject, _ HoldErrors) {
+	z := zktest.New(t)
+	lines := 0
+	a := subject.JoinAs(z, "A", Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
+		lines++
+		return zktest.Handshake{Expired: lines == 2}.Conn(c) // A is told so, and the server keeps the session
+	})})
+	held := subject.Join(z, "the holder").Acquire()
+	waiting := a.Start()
+	waiting.MustWait("somebody holds the lock")
+	old := a.Znode()
+	a.Tap.HangUp()
+	z.Await("A to have a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+	held.Release()
+	waiting.MustWait("its old znode is the first, and does not count")
+	require.NoError(t, z.Observer().Delete(old, -1)) // as the server does in the end
+	waiting.Acquired()
+	owner, _ := z.Owner(a.Znode())
+	require.Equal(t, a.SessionID(), owner, "the session of the znode by which A holds the lock")
+	waiting.Release()
+}
+
+// A's line breaks while A asks for the list, and nobody else wants the lock. The hold that A gets in
+// the end depends on the new connection, and not on the one that broke.
+func ownConnection(t *testing.T, subject Subject, _ HoldErrors) {
+	z := zktest.New(t)
+	a := subject.Join(z, "A")
+	for range 5 {
+		a.Tap.LoseReply(wiretap.GetChildren, 1)
+		turn := a.Acquire()
+		z.Barrier(a.Client) // A is connected
+		require.NoError(t, context.Cause(turn.Context()), "A has just got the lock, and its connection lives")
+		turn.Release()
+	}
+}
+
+// A hold that is over, released or lost, is entered by nobody: also with a context that does not end.
+func holdIsOver(t *testing.T, subject Subject, errs HoldErrors) {
+	z := zktest.New(t)
+	a := subject.Join(z, "A")
+	turn := a.Acquire()
+	turn.Release()
+	_, err := a.Lock(context.WithoutCancel(turn.Context()))
+	require.ErrorIs(t, err, subject.NotHeld, "Lock inside a hold that was released")
+
+	turn = a.Acquire()
+	a.Tap.HangUp()
+	zktest.AwaitChan(z, "A to be told", turn.Context().Done())
+	_, err = a.Lock(context.WithoutCancel(turn.Context()))
+	require.ErrorIs(t, err, errs.Lost, "Lock inside a hold that was lost")
+	require.ErrorIs(t, turn.Unlock(), errs.Lost)
+	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "an Unlock too many")
+}
+
+// The server permits no znode below the lock's parent. Lock says so, and does not retry forever.
+func closedParent(t *testing.T, subject Subject, _ HoldErrors) {
+	z := zktest.New(t)
+	_, err := z.Observer().Create(z.Root+"/closed", nil, 0, zk.WorldACL(zk.PermRead))
+	require.NoError(t, err)
+	a := subject.JoinAs(z, "A", Seat{Path: z.Root + "/closed/locks/orders"})
+	require.ErrorIs(t, a.Start().Err(), zk.ErrNoAuth)
+}
+
+// A's delete is not answered. Unlock waits for the session time-out, and no longer. The delete goes
+// on in the background, and deletes the znode when the line is whole again.
+func unlockUnanswered(t *testing.T, subject Subject, errs HoldErrors) {
+	z := zktest.New(t)
+	a := subject.JoinMortal(z, "A")
+	turn := a.Acquire()
+	slow := a.Tap.HoldReply(wiretap.Delete, 1)
+	err := turn.Unlock()
+	require.ErrorIs(t, err, errs.NoAnswer, "Unlock, whose delete is not answered")
+	require.ErrorContains(t, err, "in the background")
+	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "a second Unlock")
+	slow.Let()
+	z.Await("the znode to be deleted", func() bool { return len(a.Queue()) == 0 })
+}
+
+// The server stops before A calls Unlock. Unlock waits for the session time-out, and no longer. When
+// the server is back, the znode is deleted in the background, or with A's session: the next client
+// gets the lock, and nobody has called Unlock again.
+func unlockServerDown(t *testing.T, subject Subject, errs HoldErrors) {
+	own, err := zkserver.StartEnsemble(t.Context(), 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, own.Stop()) })
+	z, server := zktest.NewOn(t, own.Server), own.Members[0]
+	a, b := subject.JoinMortal(z, "A"), subject.Join(z, "B")
+	turn := a.Acquire()
+	mark := a.Tap.Mark()
+	require.NoError(t, server.Pause())
+	called := time.Now()
+	err = turn.Unlock()
+	require.ErrorIs(t, err, errs.NoAnswer, "Unlock, while the server is down")
+	require.ErrorContains(t, err, "in the background")
+	require.GreaterOrEqual(t, time.Since(called), zktest.MortalTimeout, "Unlock gave up early")
+	require.Contains(t, a.Asked(mark), "delete", "A's requests")
+	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "a second Unlock")
+	require.NoError(t, server.Resume())
+	b.Acquire().Release()
+}
+
+// The server refuses the delete. Unlock says so, and is then still due, as often as it takes.
+func unlockRefused(t *testing.T, subject Subject, errs HoldErrors) {
+	z := zktest.New(t)
+	a := subject.Join(z, "A")
+	turn := a.Acquire()
+	permit := func(permissions int32) {
+		_, err := z.Observer().SetACL(a.Path, zk.WorldACL(permissions), -1)
+		require.NoError(t, err)
+	}
+	permit(zk.PermAll &^ zk.PermDelete)
+	require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth)
+	require.ErrorIs(t, turn.Unlock(), zk.ErrNoAuth, "once more")
+	permit(zk.PermAll)
+	require.NoError(t, turn.Unlock(), "Unlock, called again once it is permitted")
+	require.Empty(t, a.Queue())
+	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "one more")
+}
