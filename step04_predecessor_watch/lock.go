@@ -153,7 +153,10 @@ func predecessor(names []string, mine string) (string, error) {
 	own, _ := number(mine)
 	before, highest := "", 0
 	for _, name := range names {
-		if n, ok := number(name); ok && n < own && (before == "" || n > highest) {
+		n, ok := number(name)
+		isBefore := ok && n < own
+		isNearest := before == "" || n > highest
+		if isBefore && isNearest {
 			before, highest = name, n
 		}
 	}

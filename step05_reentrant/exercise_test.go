@@ -159,7 +159,7 @@ func (l *queued) join(ctx context.Context) (place, error) {
 		if err == nil && (l.trusts || l.s.conn.SessionID() == session) {
 			return place{node: node, session: session}, nil
 		}
-		if err != nil && !l.s.mustAskAgain(err) {
+		if err != nil && !l.s.mustRetry(err) {
 			return place{}, err
 		}
 		mine, err := l.find(ctx, prefix)
@@ -223,7 +223,7 @@ func (l *queued) findIf(prefix string, syncs bool, isRight func(place) (bool, er
 			found = place{l.dir + "/" + names[at], l.s.conn.SessionID()}
 			right, err = isRight(found)
 		}
-		if l.s.mustAskAgain(err) {
+		if l.s.mustRetry(err) {
 			pause()
 			continue
 		}
@@ -280,7 +280,7 @@ func (l *queued) waitForCzxid(ctx context.Context, mine place, mayWait bool) (*H
 		return nil, err
 	}
 	_, stat, err := l.s.conn.Get(mine.node)
-	for l.s.mustAskAgain(err) {
+	for l.s.mustRetry(err) {
 		pause()
 		_, stat, err = l.s.conn.Get(mine.node)
 	}

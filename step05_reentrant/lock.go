@@ -38,7 +38,7 @@ type Lock struct {
 // place is our znode in the queue.
 type place struct {
 	node    string
-	session int64 // that made the znode, and deletes it when it ends
+	session int64 // made the znode; when it ends, the servers delete the znode
 }
 
 // New returns the lock whose directory is path, an absolute path below the
@@ -54,15 +54,15 @@ func New(s *Session, path string) *Lock {
 //
 // ctx bounds the wait, and nothing else. When it ends, Lock returns why, and the znode is
 // deleted in the background. Lock looks at ctx between two requests: on a line that has gone
-// silent it returns late, after two thirds of the session time-out at most. A broken
-// connection or the end of the session does not end the wait. What the server refuses, such
-// as zk.ErrNoAuth, does.
+// silent it returns late, by at most two thirds of the session time-out. A broken connection,
+// or the end of the session, does not end the wait. A refusal by the server, such as
+// zk.ErrNoAuth, ends it.
 //
-// Lock, called with a context that a hold of this Lock made, or with one made from that, is
-// re-entry: it returns the same hold at once, and one more Unlock is due.
+// Lock called with a hold's context, or with one made from it, is re-entry: it returns the same
+// hold at once, and one more Unlock is due.
 func (l *Lock) Lock(ctx context.Context) (*Hold, error) { return l.lock(ctx, true) }
 
-// TryLock is Lock that returns ErrLocked when somebody is before us in the queue.
+// TryLock does not wait: it returns ErrLocked when somebody is before us in the queue.
 func (l *Lock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, false) }
 
 func (l *Lock) lock(ctx context.Context, mayWait bool) (*Hold, error) {
@@ -92,21 +92,23 @@ func (l *Lock) lock(ctx context.Context, mayWait bool) (*Hold, error) {
 	}
 }
 
-// join creates our znode. Its name has a guid, a random number. When the answer to the
-// create is lost, nobody knows whether there is a znode, and join looks for that name.
+// join creates our znode. Its name has a guid, a random number. When the create gets no answer,
+// nobody knows whether the znode exists: join looks for that guid, and creates again if it finds
+// nothing.
 func (l *Lock) join(ctx context.Context) (place, error) {
 	prefix := fmt.Sprintf("%s/_c_%016x-lock-", l.dir, rand.Uint64())
 	for ctx.Err() == nil {
 		session := l.s.conn.SessionID()
 		node, err := create(l.s.conn, prefix, zk.FlagEphemeralSequential)
-		// The library may keep a request, and send it in the next session. So when the session has
-		// changed, an answer does not tell whose znode it is: look.
-		if err == nil && l.s.conn.SessionID() == session {
+		sameSession := l.s.conn.SessionID() == session
+		if err == nil && sameSession {
 			return place{node: node, session: session}, nil
 		}
-		if err != nil && !l.s.mustAskAgain(err) {
+		if err != nil && !l.s.mustRetry(err) {
 			return place{}, err // the server refuses it, or the session is closed
 		}
+		// There was no answer. Or the session has changed: the library may have sent the create in the
+		// old session or in the new one, and the answer does not say in which.
 		mine, err := l.find(ctx, prefix)
 		if err != nil || mine.node != "" {
 			return mine, err
@@ -115,13 +117,13 @@ func (l *Lock) join(ctx context.Context) (place, error) {
 	return place{}, context.Cause(ctx)
 }
 
-// find looks for a znode whose path begins with prefix, until a server has answered. The
-// place has no node if there is none. When ctx ends first, the search goes on in the
-// background, and what it finds is deleted: nobody would ever use it.
+// find looks for a znode whose path begins with prefix, and retries until a server answers. It
+// returns an empty place if there is none. When ctx ends first, find returns, and findAndLeave
+// takes over.
 func (l *Lock) find(ctx context.Context, prefix string) (place, error) {
 	for {
 		mine, err := l.look(prefix)
-		if !l.s.mustAskAgain(err) {
+		if !l.s.mustRetry(err) {
 			return mine, err
 		}
 		if ctx.Err() != nil {
@@ -132,16 +134,18 @@ func (l *Lock) find(ctx context.Context, prefix string) (place, error) {
 	}
 }
 
+// findAndLeave goes on in the background after Lock has returned. If there is a znode, nobody would
+// ever use it or delete it: findAndLeave deletes it.
 func (l *Lock) findAndLeave(prefix string) {
 	mine, err := l.find(context.Background(), prefix)
 	if err == nil && mine.node != "" {
-		_ = l.leave(mine) // nobody waits for the answer
+		_ = l.leave(mine) // there is no caller to hear of an error
 	}
 }
 
-// look is one try of find. The server to which we are connected now may not know yet what our
-// last server has done: the sync makes it catch up. A create that our last server has not passed
-// on by then is refused: the session belongs to the new connection.
+// look is one try of find. We may be connected to another server now, which has not heard of the
+// create yet: the sync makes it catch up. Our last server may still have the create, and pass it on
+// only later: then the leader refuses it, because the session has moved to the new server.
 func (l *Lock) look(prefix string) (place, error) {
 	session := l.s.conn.SessionID()
 	if _, err := l.s.conn.Sync(l.dir); err != nil {
@@ -160,19 +164,23 @@ func (l *Lock) look(prefix string) (place, error) {
 			continue
 		}
 		_, stat, err := l.s.conn.Get(node)
-		if err == nil && stat.EphemeralOwner == session {
+		if errors.Is(err, zk.ErrNoNode) {
+			continue // it was deleted after the list
+		}
+		if err != nil {
+			return place{}, err
+		}
+		if stat.EphemeralOwner == session {
 			return place{node: node, session: session}, nil
 		}
-		if err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return place{}, err
-		} // else an earlier session of ours made it, and deletes it
+		// Else it belongs to an old session of ours, and will be deleted with it.
 	}
 	return place{}, nil
 }
 
 // wait returns the hold when our znode is the first in the queue. After a wake-up it looks
-// again: the predecessor may have been a waiter that died. When a request got no answer, it
-// looks again, too. With zk.ErrNoNode our znode is gone.
+// again: the predecessor may have been a waiter that died. It also looks again when a request
+// got no answer. It returns zk.ErrNoNode when our own znode is gone.
 func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
 	for ctx.Err() == nil {
 		connection := l.s.connection() // ends when the present connection does
@@ -184,7 +192,7 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 			return nil, zk.ErrNoNode // our znode is deleted with its session
 		}
 		names, stat, err := l.s.conn.Children(l.dir)
-		if l.s.mustAskAgain(err) {
+		if l.s.mustRetry(err) {
 			pause()
 			continue
 		}
@@ -196,10 +204,11 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 			return nil, err
 		}
 		if before == "" {
-			// The connection was there before this list. If it breaks, or has broken, the hold is lost.
+			// We took the connection before the list. If it has broken since, the hold is lost from
+			// the start.
 			//
 			// The fencing token is the number of the transaction that last changed the queue.
-			// The holder before us took its own from an older list, in which its znode still stood.
+			// The holder before us took its own from an older list, which still had its znode.
 			// That znode was deleted after that list and before our list. So our token is greater.
 			return newHold(l, mine, connection, stat.Pzxid), nil
 		}
@@ -211,7 +220,7 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
 		}
-		if l.s.mustAskAgain(err) {
+		if l.s.mustRetry(err) {
 			pause()
 			continue
 		}
@@ -219,23 +228,24 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 			return nil, err
 		}
 		select {
-		case <-gone: // or the session has ended, and the watch with it: look again in either case
+		case <-gone: // deleted; or the session has ended, and the watch with it: look again
 		case <-ctx.Done():
 		}
 	}
 	return nil, context.Cause(ctx)
 }
 
-// leave deletes our znode, and goes on until it knows that the znode is gone, or until the
-// server refuses. ErrLost means that it was gone before, or is deleted with its session.
+// leave deletes our znode. It retries until it knows that the znode is gone, or until the server
+// refuses. It returns ErrLost if the znode was gone before, or if its session has ended.
 func (l *Lock) leave(mine place) error {
-	mayBeDone := false // a delete may have been sent whose answer is lost
+	mayBeDone := false // an earlier delete got no answer: perhaps it was carried out
 	for {
 		err := l.s.conn.Delete(mine.node, -1)
 		if err == nil {
 			return nil
 		}
-		if l.s.isClosed() || l.s.conn.SessionID() != mine.session {
+		sessionEnded := l.s.isClosed() || l.s.conn.SessionID() != mine.session
+		if sessionEnded {
 			return ErrLost
 		}
 		if errors.Is(err, zk.ErrNoNode) && mayBeDone {
@@ -244,7 +254,7 @@ func (l *Lock) leave(mine place) error {
 		if errors.Is(err, zk.ErrNoNode) {
 			return ErrLost
 		}
-		if !l.s.mustAskAgain(err) {
+		if !l.s.mustRetry(err) {
 			return err
 		}
 		mayBeDone = true
@@ -252,11 +262,11 @@ func (l *Lock) leave(mine place) error {
 	}
 }
 
-// errNoAnswer is what Unlock returns when it does not wait any longer.
+// errNoAnswer is what Unlock returns when it has waited long enough.
 var errNoAnswer = errors.New("no answer yet: the delete goes on in the background")
 
-// leaveInTime is leave that waits for the session time-out, and no longer. By then the servers
-// have deleted the znode themselves, or will: the delete goes on in the background.
+// leaveInTime waits for leave, but no longer than the session time-out. By then the servers have
+// deleted the znode themselves, or will. leave goes on in the background.
 func (l *Lock) leaveInTime(mine place) error {
 	result := make(chan error, 1)
 	go func() { result <- l.leave(mine) }()
@@ -268,19 +278,21 @@ func (l *Lock) leaveInTime(mine place) error {
 	}
 }
 
-// isRefused tells that the server has refused the delete.
+// isRefused tells whether the server has refused the delete.
 func isRefused(leaveErr error) bool {
-	return leaveErr != nil && !errors.Is(leaveErr, ErrLost) && !errors.Is(leaveErr, errNoAnswer)
+	isGone := leaveErr == nil || errors.Is(leaveErr, ErrLost)
+	isUnknown := errors.Is(leaveErr, errNoAnswer)
+	return !isGone && !isUnknown
 }
 
 // Unlock is due once for each Lock, and the last one releases the lock.
 //
-// It deletes the znode, and goes on until it knows that the znode is gone. It waits no longer
+// It deletes the znode, and retries until it knows that the znode is gone. It waits no longer
 // than the session time-out; then it returns an error, and the delete goes on in the background.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
-// or the znode gone. After an error by which the server refuses the delete, such as
-// zk.ErrNoAuth, Unlock can be called again.
+// or the znode gone. After a refusal by the server, such as zk.ErrNoAuth, Unlock can be called
+// again.
 func (h *Hold) Unlock() error {
 	if h == nil {
 		return fmt.Errorf("zklock: unlock: %w", ErrNotHeld)
@@ -295,7 +307,7 @@ func (h *Hold) Unlock() error {
 		return failed("unlock", h.mine.node, h.lost())
 	}
 	lost := h.lost()
-	h.end(ErrNotHeld) // before anybody else can get in
+	h.end(ErrNotHeld) // before another client can get the lock
 	err := h.lock.leaveInTime(h.mine)
 	if isRefused(err) {
 		return failed("unlock", h.mine.node, err) // this Unlock is still due
@@ -332,7 +344,10 @@ func predecessor(names []string, mine string) (string, error) {
 	own, _ := number(mine)
 	before, highest := "", 0
 	for _, name := range names {
-		if n, ok := number(name); ok && n < own && (before == "" || n > highest) {
+		n, ok := number(name)
+		isBefore := ok && n < own
+		isNearest := before == "" || n > highest
+		if isBefore && isNearest {
 			before, highest = name, n
 		}
 	}

@@ -126,7 +126,7 @@ func (l *queued) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 				continue
 			}
 		}
-		if l.s.mustAskAgain(err) {
+		if l.s.mustRetry(err) {
 			pause()
 			continue
 		}

@@ -35,8 +35,8 @@ type Option = func(*zk.Conn)
 const openPatience = 10 * time.Second
 
 // Open connects to servers, each host:port, and asks for a session with the given
-// time-out. Without a session after ten seconds it returns an error. The caller calls Close
-// in the end.
+// time-out. Without a session after ten seconds it returns an error. The caller has to call
+// Close in the end.
 func Open(servers []string, timeout time.Duration, options ...Option) (*Session, error) {
 	for _, server := range servers {
 		if err := checkAddress(server); err != nil {
@@ -89,45 +89,28 @@ func (s *Session) Conn() *zk.Conn { return s.conn }
 // servers let the next one in at once, so stop the work first. A second Close does nothing
 // more.
 func (s *Session) Close() {
-	s.close(ErrLost) // tell the holders first: then the servers delete their znodes
+	s.close(ErrLost) // first the holders learn of it, then the servers delete their znodes
 	s.conn.Close()
 }
 
 func (s *Session) isClosed() bool { return s.open.Err() != nil }
 
-// mustAskAgain tells whether a request that ended with err is to be made again: it was not
-// answered, and the session is not closed.
-func (s *Session) mustAskAgain(err error) bool {
+// mustRetry tells whether to retry a request that ended with err: it got no answer, and the
+// Session is open.
+func (s *Session) mustRetry(err error) bool {
 	return unanswered(err) && !s.isClosed()
 }
 
-// pause is for a loop that asks again: while a connection is being closed, each request
-// fails at once.
+// pause comes before a retry: while a connection is being closed, each request fails at once.
 func pause() { time.Sleep(time.Millisecond) }
 
 // hear is called by the client library at each change of the connection's state. It must
 // not block.
 //
-// The rule is: no connection, no hold. From here nobody can know whether the servers keep the
-// session or have ended it. So a holder whose connection is lost must take its lock for lost:
-//
-//	the client sends a ping               each third of the session time-out
-//	the client gives up the connection    when it has heard nothing for two thirds of it
-//	the servers end the session           when they have heard nothing for all of it
-//
-// That leaves a third to stop in, less what the last answer took. It assumes that
-//
-//   - pings are answered soon;
-//   - the clocks of client and server run at about the same rate;
-//   - the process is not paused;
-//   - our server is in touch with the others;
-//   - a line that breaks, breaks in both directions at once: the client counts every packet as a
-//     sign of life, also a notification, which does not say that the server hears us.
-//
-// Where that is not so, the fencing token helps. The price is that a connection which breaks for
-// a moment costs the hold, though the session lives.
+// The rule is: no connection, no hold. Without a connection the client cannot know whether the
+// servers keep its session or have ended it. The chapter says what the rule assumes and costs.
 func (s *Session) hear(event zk.Event) {
-	if event.Type != zk.EventSession { // a watch has fired
+	if event.Type != zk.EventSession { // the event is that of a watch
 		return
 	}
 	s.mu.Lock()

@@ -43,12 +43,13 @@ func check(ctx context.Context, s *Session, path string) error {
 }
 
 // checkAddress refuses an address at which there can be no server, such as one with a path behind
-// the port. The client library would ask there, or somewhere else, forever.
+// the port. The client library would try it, or another one, forever.
 func checkAddress(server string) error {
-	host, port, err := net.SplitHostPort(server)
-	number, notANumber := strconv.ParseUint(port, 10, 16)
-	isAddress := err == nil && notANumber == nil && number > 0 && host != "" && host == strings.TrimSpace(host)
-	if !isAddress {
+	host, port, _ := net.SplitHostPort(server) // both are empty if it fails
+	hasHost := host != "" && host == strings.TrimSpace(host)
+	number, err := strconv.ParseUint(port, 10, 16)
+	hasPort := err == nil && number > 0
+	if !hasHost || !hasPort {
 		return fmt.Errorf("zklock: server %.100q: want host:port and nothing else, such as zk1:2181", server)
 	}
 	return nil

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Hold is one time of having the lock, from Lock to Unlock. Whoever has the hold
-// can unlock through this package, and nobody else. It is safe for use by many goroutines.
+// Hold is what Lock returns: the lock is held, until Unlock. Only a caller that has the Hold can
+// unlock through this package. It is safe for use by many goroutines.
 type Hold struct {
 	lock *Lock
 	mine place

@@ -52,10 +52,10 @@ func New(s *Session, path string) *Lock {
 //
 // ctx bounds the wait, and nothing else. When it ends, Lock deletes its znode and returns
 // why. It does so between two requests: one that is on its way is waited for. Any other
-// error of ZooKeeper ends the wait likewise.
+// error of ZooKeeper also ends the wait.
 func (l *Lock) Lock(ctx context.Context) (*Hold, error) { return l.lock(ctx, true) }
 
-// TryLock is Lock that returns ErrLocked when somebody is before us in the queue.
+// TryLock does not wait: it returns ErrLocked when somebody is before us in the queue.
 func (l *Lock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, false) }
 
 // TODO 4: does ctx carry a hold of this lock? Then its holder is calling.
@@ -79,9 +79,9 @@ func (l *Lock) lock(ctx context.Context, mayWait bool) (*Hold, error) {
 
 // join creates our znode.
 //
-// TODO 1: without an answer (mustAskAgain) nobody knows whether there is a znode. Give it a
+// TODO 1: without an answer (mustRetry) nobody knows whether there is a znode. Give it a
 // name that you know again, _c_<random number>-lock-<number>, and look for it in the list.
-// 待办 1：没有响应（mustAskAgain），就没人知道 znode 有没有建成。给它一个认得出的名字
+// 待办 1：没有响应（mustRetry），就没人知道 znode 有没有建成。给它一个认得出的名字
 // _c_<随机数>-lock-<序号>，再到列表里找。
 // TODO 2: has the server that lists heard of the create (Sync)? Which session made the znode?
 // 待办 2：列目录的这台服务器知道那次 create 吗（Sync）？znode 是哪个会话建的？
@@ -192,7 +192,10 @@ func predecessor(names []string, mine string) (string, error) {
 	own, _ := number(mine)
 	before, highest := "", 0
 	for _, name := range names {
-		if n, ok := number(name); ok && n < own && (before == "" || n > highest) {
+		n, ok := number(name)
+		isBefore := ok && n < own
+		isNearest := before == "" || n > highest
+		if isBefore && isNearest {
 			before, highest = name, n
 		}
 	}

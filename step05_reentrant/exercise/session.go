@@ -34,8 +34,8 @@ type Option = func(*zk.Conn)
 const openPatience = 10 * time.Second
 
 // Open connects to servers, each host:port, and asks for a session with the given
-// time-out. Without a session after ten seconds it returns an error. The caller calls Close
-// in the end.
+// time-out. Without a session after ten seconds it returns an error. The caller has to call
+// Close in the end.
 func Open(servers []string, timeout time.Duration, options ...Option) (*Session, error) {
 	for _, server := range servers {
 		if err := checkAddress(server); err != nil {
@@ -85,18 +85,17 @@ func (s *Session) Conn() *zk.Conn { return s.conn }
 // servers let the next one in at once, so stop the work first. A second Close does nothing
 // more.
 func (s *Session) Close() {
-	s.close(ErrLost) // tell the holders first: then the servers delete their znodes
+	s.close(ErrLost) // first the holders learn of it, then the servers delete their znodes
 	s.conn.Close()
 }
 
 func (s *Session) isClosed() bool { return s.open.Err() != nil }
 
-// mustAskAgain tells whether a request that ended with err is to be made again: it was not
-// answered, and the session is not closed.
-func (s *Session) mustAskAgain(err error) bool {
+// mustRetry tells whether to retry a request that ended with err: it got no answer, and the
+// Session is open.
+func (s *Session) mustRetry(err error) bool {
 	return unanswered(err) && !s.isClosed()
 }
 
-// pause is for a loop that asks again: while a connection is being closed, each request
-// fails at once.
+// pause comes before a retry: while a connection is being closed, each request fails at once.
 func pause() { time.Sleep(time.Millisecond) }

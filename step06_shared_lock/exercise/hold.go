@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Hold is one time of having the lock, from Lock or RLock to the last Unlock. Whoever has the
-// hold can unlock through this package, and nobody else. It is safe for use by many goroutines.
+// Hold is what Lock and RLock return: the lock is held, until the last Unlock. Only a caller that
+// has the Hold can unlock through this package. It is safe for use by many goroutines.
 type Hold struct {
 	lock  *RWLock
 	mine  place
@@ -19,7 +19,7 @@ type Hold struct {
 	count int // calls to Lock and RLock without an Unlock yet
 }
 
-// newHold returns a hold that is lost when the connection is.
+// newHold returns a hold that is lost when its connection ends.
 func newHold(l *RWLock, mine place, connection context.Context, token int64) *Hold {
 	h := &Hold{lock: l, mine: mine, token: token, count: 1}
 	h.life, h.end = context.WithCancelCause(connection)
@@ -27,24 +27,24 @@ func newHold(l *RWLock, mine place, connection context.Context, token int64) *Ho
 }
 
 // Context is for the work under the lock. It is made from parent, and ends with it. It also
-// ends when the lock is lost, with the cause ErrLost: then the work should stop. And it ends
-// when the lock is released. When somebody deletes the znode, only Unlock notices.
+// ends when the lock is released, and when the lock is lost: the cause is then ErrLost, and the
+// work should stop. When somebody deletes the znode, only Unlock notices.
 func (h *Hold) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, h.lock, h))
 	context.AfterFunc(h.life, func() { cancel(context.Cause(h.life)) })
 	if h.life.Err() != nil {
-		cancel(context.Cause(h.life)) // at once, where AfterFunc would do it in a moment
+		cancel(context.Cause(h.life)) // AfterFunc cancels in a goroutine of its own, a moment later
 	}
 	return ctx
 }
 
-// holdIn returns the hold of the lock that ctx carries, or nil. It may be over.
+// holdIn returns the lock's hold that ctx carries, or nil. The hold may be over: released or lost.
 func holdIn(ctx context.Context, l *RWLock) *Hold {
 	h, _ := ctx.Value(l).(*Hold)
 	return h
 }
 
-// enter counts one more Lock or RLock inside the hold. Nobody enters a hold that is over.
+// enter counts one more Lock or RLock by the holder. It refuses if the hold is over.
 //
 // TODO 4: two readers hold the lock, and both ask to write. Which client does each of them wait for?
 // 待办 4：两个读者都持有锁，又都要写。各自在等谁？

@@ -46,14 +46,14 @@ type RWLock struct {
 // place is our znode in the queue.
 type place struct {
 	node    string
-	session int64 // that made the znode, and deletes it when it ends
+	session int64 // made the znode; when it ends, the servers delete the znode
 	kind    kind
 }
 
 // New returns the lock whose directory is path, an absolute path below the
 // root such as /locks/orders. It sends nothing: Lock reports a bad argument.
-// The directory's children named _c_<guid>-__READ__<number> or _c_<guid>-__WRIT__<number> are the queue; others are
-// ignored.
+// The directory's children named _c_<guid>-__READ__<number> or
+// _c_<guid>-__WRIT__<number> are the queue; others are ignored.
 func New(s *Session, path string) *RWLock {
 	return &RWLock{s: s, dir: path}
 }
@@ -63,21 +63,21 @@ func New(s *Session, path string) *RWLock {
 //
 // ctx bounds the wait, and nothing else. When it ends, Lock returns why, and the znode is
 // deleted in the background. Lock looks at ctx between two requests: on a line that has gone
-// silent it returns late, after two thirds of the session time-out at most. A broken
-// connection or the end of the session does not end the wait. What the server refuses, such
-// as zk.ErrNoAuth, does.
+// silent it returns late, by at most two thirds of the session time-out. A broken connection,
+// or the end of the session, does not end the wait. A refusal by the server, such as
+// zk.ErrNoAuth, ends it.
 //
-// Lock, called with a context that a hold of this Lock made, or with one made from that, is
-// re-entry: it returns the same hold at once, and one more Unlock is due. Inside a hold that
-// RLock began it returns ErrUpgrade.
+// Lock called with a hold's context, or with one made from it, is re-entry: it returns the same
+// hold at once, and one more Unlock is due. With the context of a reader's hold it returns
+// ErrUpgrade.
 func (l *RWLock) Lock(ctx context.Context) (*Hold, error) { return l.lock(ctx, write, true) }
 
 // RLock is Lock for a reader: it blocks until no writer is before it, and readers hold the
-// lock together. Inside a hold that Lock began it is re-entry, too, and the hold stays a
+// lock together. With the context of a writer's hold it is re-entry, and the hold stays a
 // writer's.
 func (l *RWLock) RLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, read, true) }
 
-// TryLock is Lock that returns ErrLocked when it would have to wait for somebody in the queue.
+// TryLock does not wait: it returns ErrLocked when it would have to wait for somebody.
 func (l *RWLock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, write, false) }
 
 // TryRLock is TryLock for a reader.
@@ -110,8 +110,9 @@ func (l *RWLock) lock(ctx context.Context, k kind, mayWait bool) (*Hold, error) 
 	}
 }
 
-// join creates our znode. Its name has a guid, a random number. When the answer to the
-// create is lost, nobody knows whether there is a znode, and join looks for that name.
+// join creates our znode. Its name has a guid, a random number. When the create gets no answer,
+// nobody knows whether the znode exists: join looks for that guid, and creates again if it finds
+// nothing.
 //
 // TODO 1: a client that lists the queue must see which znodes are readers' and which are writers'.
 // 待办 1：列出队列时，要看得出哪些 znode 是读者的，哪些是写者的。
@@ -120,14 +121,15 @@ func (l *RWLock) join(ctx context.Context, k kind) (place, error) {
 	for ctx.Err() == nil {
 		session := l.s.conn.SessionID()
 		node, err := create(l.s.conn, prefix, zk.FlagEphemeralSequential)
-		// The library may keep a request, and send it in the next session. So when the session has
-		// changed, an answer does not tell whose znode it is: look.
-		if err == nil && l.s.conn.SessionID() == session {
+		sameSession := l.s.conn.SessionID() == session
+		if err == nil && sameSession {
 			return place{node: node, session: session, kind: k}, nil
 		}
-		if err != nil && !l.s.mustAskAgain(err) {
+		if err != nil && !l.s.mustRetry(err) {
 			return place{}, err // the server refuses it, or the session is closed
 		}
+		// There was no answer. Or the session has changed: the library may have sent the create in the
+		// old session or in the new one, and the answer does not say in which.
 		mine, err := l.find(ctx, prefix)
 		if err != nil || mine.node != "" {
 			mine.kind = k
@@ -137,13 +139,13 @@ func (l *RWLock) join(ctx context.Context, k kind) (place, error) {
 	return place{}, context.Cause(ctx)
 }
 
-// find looks for a znode whose path begins with prefix, until a server has answered. The
-// place has no node if there is none. When ctx ends first, the search goes on in the
-// background, and what it finds is deleted: nobody would ever use it.
+// find looks for a znode whose path begins with prefix, and retries until a server answers. It
+// returns an empty place if there is none. When ctx ends first, find returns, and findAndLeave
+// takes over.
 func (l *RWLock) find(ctx context.Context, prefix string) (place, error) {
 	for {
 		mine, err := l.look(prefix)
-		if !l.s.mustAskAgain(err) {
+		if !l.s.mustRetry(err) {
 			return mine, err
 		}
 		if ctx.Err() != nil {
@@ -154,16 +156,18 @@ func (l *RWLock) find(ctx context.Context, prefix string) (place, error) {
 	}
 }
 
+// findAndLeave goes on in the background after Lock has returned. If there is a znode, nobody would
+// ever use it or delete it: findAndLeave deletes it.
 func (l *RWLock) findAndLeave(prefix string) {
 	mine, err := l.find(context.Background(), prefix)
 	if err == nil && mine.node != "" {
-		_ = l.leave(mine) // nobody waits for the answer
+		_ = l.leave(mine) // there is no caller to hear of an error
 	}
 }
 
-// look is one try of find. The server to which we are connected now may not know yet what our
-// last server has done: the sync makes it catch up. A create that our last server has not passed
-// on by then is refused: the session belongs to the new connection.
+// look is one try of find. We may be connected to another server now, which has not heard of the
+// create yet: the sync makes it catch up. Our last server may still have the create, and pass it on
+// only later: then the leader refuses it, because the session has moved to the new server.
 func (l *RWLock) look(prefix string) (place, error) {
 	session := l.s.conn.SessionID()
 	if _, err := l.s.conn.Sync(l.dir); err != nil {
@@ -182,19 +186,23 @@ func (l *RWLock) look(prefix string) (place, error) {
 			continue
 		}
 		_, stat, err := l.s.conn.Get(node)
-		if err == nil && stat.EphemeralOwner == session {
+		if errors.Is(err, zk.ErrNoNode) {
+			continue // it was deleted after the list
+		}
+		if err != nil {
+			return place{}, err
+		}
+		if stat.EphemeralOwner == session {
 			return place{node: node, session: session}, nil
 		}
-		if err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return place{}, err
-		} // else an earlier session of ours made it, and deletes it
+		// Else it belongs to an old session of ours, and will be deleted with it.
 	}
 	return place{}, nil
 }
 
 // wait returns the hold when there is nobody to wait for any more. After a wake-up it looks
-// again: the predecessor may have been a waiter that died. When a request got no answer, it
-// looks again, too. With zk.ErrNoNode our znode is gone.
+// again: the predecessor may have been a waiter that died. It also looks again when a request
+// got no answer. It returns zk.ErrNoNode when our own znode is gone.
 func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
 	for ctx.Err() == nil {
 		connection := l.s.connection() // ends when the present connection does
@@ -206,7 +214,7 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 			return nil, zk.ErrNoNode // our znode is deleted with its session
 		}
 		names, stat, err := l.s.conn.Children(l.dir)
-		if l.s.mustAskAgain(err) {
+		if l.s.mustRetry(err) {
 			pause()
 			continue
 		}
@@ -218,11 +226,12 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 			return nil, err
 		}
 		if before == "" {
-			// The connection was there before this list. If it breaks, or has broken, the hold is lost.
+			// We took the connection before the list. If it has broken since, the hold is lost from
+			// the start.
 			//
 			// The fencing token is the number of the transaction that last changed the queue.
-			// A holder for whom we had to wait took its own from an older list, in which its znode still
-			// stood. That znode was deleted after that list and before our list. So our token is greater.
+			// A holder for whom we had to wait took its own from an older list, which still had its
+			// znode. That znode was deleted after that list and before our list. So our token is greater.
 			return newHold(l, mine, connection, stat.Pzxid), nil
 		}
 		if !mayWait {
@@ -233,7 +242,7 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
 		}
-		if l.s.mustAskAgain(err) {
+		if l.s.mustRetry(err) {
 			pause()
 			continue
 		}
@@ -241,23 +250,24 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 			return nil, err
 		}
 		select {
-		case <-gone: // or the session has ended, and the watch with it: look again in either case
+		case <-gone: // deleted; or the session has ended, and the watch with it: look again
 		case <-ctx.Done():
 		}
 	}
 	return nil, context.Cause(ctx)
 }
 
-// leave deletes our znode, and goes on until it knows that the znode is gone, or until the
-// server refuses. ErrLost means that it was gone before, or is deleted with its session.
+// leave deletes our znode. It retries until it knows that the znode is gone, or until the server
+// refuses. It returns ErrLost if the znode was gone before, or if its session has ended.
 func (l *RWLock) leave(mine place) error {
-	mayBeDone := false // a delete may have been sent whose answer is lost
+	mayBeDone := false // an earlier delete got no answer: perhaps it was carried out
 	for {
 		err := l.s.conn.Delete(mine.node, -1)
 		if err == nil {
 			return nil
 		}
-		if l.s.isClosed() || l.s.conn.SessionID() != mine.session {
+		sessionEnded := l.s.isClosed() || l.s.conn.SessionID() != mine.session
+		if sessionEnded {
 			return ErrLost
 		}
 		if errors.Is(err, zk.ErrNoNode) && mayBeDone {
@@ -266,7 +276,7 @@ func (l *RWLock) leave(mine place) error {
 		if errors.Is(err, zk.ErrNoNode) {
 			return ErrLost
 		}
-		if !l.s.mustAskAgain(err) {
+		if !l.s.mustRetry(err) {
 			return err
 		}
 		mayBeDone = true
@@ -274,11 +284,11 @@ func (l *RWLock) leave(mine place) error {
 	}
 }
 
-// errNoAnswer is what Unlock returns when it does not wait any longer.
+// errNoAnswer is what Unlock returns when it has waited long enough.
 var errNoAnswer = errors.New("no answer yet: the delete goes on in the background")
 
-// leaveInTime is leave that waits for the session time-out, and no longer. By then the servers
-// have deleted the znode themselves, or will: the delete goes on in the background.
+// leaveInTime waits for leave, but no longer than the session time-out. By then the servers have
+// deleted the znode themselves, or will. leave goes on in the background.
 func (l *RWLock) leaveInTime(mine place) error {
 	result := make(chan error, 1)
 	go func() { result <- l.leave(mine) }()
@@ -290,19 +300,21 @@ func (l *RWLock) leaveInTime(mine place) error {
 	}
 }
 
-// isRefused tells that the server has refused the delete.
+// isRefused tells whether the server has refused the delete.
 func isRefused(leaveErr error) bool {
-	return leaveErr != nil && !errors.Is(leaveErr, ErrLost) && !errors.Is(leaveErr, errNoAnswer)
+	isGone := leaveErr == nil || errors.Is(leaveErr, ErrLost)
+	isUnknown := errors.Is(leaveErr, errNoAnswer)
+	return !isGone && !isUnknown
 }
 
 // Unlock is due once for each Lock, and the last one releases the lock.
 //
-// It deletes the znode, and goes on until it knows that the znode is gone. It waits no longer
+// It deletes the znode, and retries until it knows that the znode is gone. It waits no longer
 // than the session time-out; then it returns an error, and the delete goes on in the background.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
-// or the znode gone. After an error by which the server refuses the delete, such as
-// zk.ErrNoAuth, Unlock can be called again.
+// or the znode gone. After a refusal by the server, such as zk.ErrNoAuth, Unlock can be called
+// again.
 func (h *Hold) Unlock() error {
 	if h == nil {
 		return fmt.Errorf("zklock: unlock: %w", ErrNotHeld)
@@ -317,7 +329,7 @@ func (h *Hold) Unlock() error {
 		return failed("unlock", h.mine.node, h.lost())
 	}
 	lost := h.lost()
-	h.end(ErrNotHeld) // before anybody else can get in
+	h.end(ErrNotHeld) // before another client can get the lock
 	err := h.lock.leaveInTime(h.mine)
 	if isRefused(err) {
 		return failed("unlock", h.mine.node, err) // this Unlock is still due
@@ -356,7 +368,10 @@ func predecessor(names []string, mine string) (string, error) {
 	own, _ := number(mine)
 	before, highest := "", 0
 	for _, name := range names {
-		if n, ok := number(name); ok && n < own && (before == "" || n > highest) {
+		n, ok := number(name)
+		isBefore := ok && n < own
+		isNearest := before == "" || n > highest
+		if isBefore && isNearest {
 			before, highest = name, n
 		}
 	}
