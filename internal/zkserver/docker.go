@@ -52,7 +52,7 @@ func findDocker(ctx context.Context) (launcher, error) {
 	}
 	if _, err := daemon.ImageInspect(ctx, image()); err != nil {
 		if err := provider.PullImage(ctx, image()); err != nil {
-			return nil, fmt.Errorf("the image %s is not there and cannot be pulled: %w", image(), err)
+			return nil, fmt.Errorf("cannot pull the image %s: %w", image(), err)
 		}
 	}
 	host, err1 := provider.DaemonHost(ctx)

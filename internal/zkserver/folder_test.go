@@ -45,7 +45,7 @@ func TestWhatIsInstalledNeedNotBeInstalled(t *testing.T) {
 	t.Setenv("ZK_BACKEND", "local")
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
 	_, err := zkserver.Start(t.Context())
-	require.ErrorContains(t, err, "no folder can be made for its files")
-	assert.ErrorContains(t, err, "repair it with: export TMPDIR=/tmp")
+	require.ErrorContains(t, err, "cannot make a folder for its files")
+	assert.ErrorContains(t, err, "to repair it: export TMPDIR=/tmp")
 	assert.NotContains(t, err.Error(), "install")
 }

@@ -25,7 +25,7 @@ type installation struct {
 var (
 	errNotInstalled = errors.New("no ZooKeeper is installed")
 	errNoJava       = errors.New("there is no java to run it")
-	errNoFolder     = errors.New("no folder can be made for its files")
+	errNoFolder     = errors.New("cannot make a folder for its files")
 )
 
 // findInstallation looks in ZOOKEEPER_HOME, and only there if it is set, then
@@ -49,7 +49,7 @@ func findInstallation() (found installation, err error) {
 	)
 	if home := os.Getenv("ZOOKEEPER_HOME"); home != "" {
 		places = []installation{apache(home, home, "")}
-		notThere = fmt.Errorf("ZOOKEEPER_HOME=%s holds no zookeeper-*.jar, nor does its lib folder", home)
+		notThere = fmt.Errorf("there is no zookeeper-*.jar in ZOOKEEPER_HOME=%s, nor in its folder lib", home)
 	}
 	i := slices.IndexFunc(places, installation.isThere)
 	if i < 0 {
@@ -71,7 +71,7 @@ func findInstallation() (found installation, err error) {
 		}
 	}
 	return found, fmt.Errorf(
-		"ZooKeeper is there (%s), but %w: %s not found",
+		"ZooKeeper is installed (%s), but %w: %s not found",
 		found.name,
 		errNoJava,
 		strings.Join(candidates, ", "),

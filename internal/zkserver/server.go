@@ -103,7 +103,7 @@ func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err 
 	}
 	forced := os.Getenv("ZK_BACKEND")
 	if !slices.Contains([]string{"", "existing", "local", "docker"}, forced) {
-		return found, fmt.Errorf("ZK_BACKEND=%q is unknown: it is existing, local or docker, or not set", forced)
+		return found, fmt.Errorf("ZK_BACKEND=%q is unknown: want existing, local or docker, or do not set it", forced)
 	}
 	if ways[0].name == "existing" && os.Getenv("ZK_SERVERS") != "" {
 		forced = "existing" // who names a server wants that one, and no other in its place
@@ -119,7 +119,7 @@ func firstOf[S any](ways []backend, try func(backend) (S, error)) (found S, err 
 		reason := func(text string) string {
 			return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n            ")
 		}(err.Error())
-		failed = append(failed, fmt.Sprintf("\n  %-9s %s\n            repair it with: %s", b.name, reason, b.repair(err)))
+		failed = append(failed, fmt.Sprintf("\n  %-9s %s\n            to repair it: %s", b.name, reason, b.repair(err)))
 	}
 	return found, fmt.Errorf("%s", strings.Join(failed, ""))
 }
@@ -158,7 +158,7 @@ func findExisting(ctx context.Context) (launcher, error) {
 	}
 	if server, _, found := strings.Cut(list, "/"); found {
 		return nil, fmt.Errorf(
-			"ZK_SERVERS=%s: the Go client knows no chroot: leave out the path after %s",
+			"ZK_SERVERS=%s: the Go client does not support a chroot: leave out the path after %s",
 			list,
 			server,
 		)

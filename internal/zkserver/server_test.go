@@ -125,8 +125,8 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 	require.NoError(t, os.WriteFile(fakeJar+"/zookeeper-3.9.3.jar", nil, 0o600))
 	noImage := "ZK_IMAGE=" + closed(t) + "/none:1" // on a registry that is not there
 	const noLocal = `local +ZOOKEEPER_HOME=\S+ holds no zookeeper-\*\.jar, nor does its lib folder\n` +
-		` +repair it with: unset ZOOKEEPER_HOME`
-	const noImageThere = `the image \S+/none:1 is not there and cannot be pulled: (.|\n)*repair it with: docker pull`
+		` +to repair it: unset ZOOKEEPER_HOME`
+	const noImageThere = `cannot pull the image \S+/none:1: (.|\n)*to repair it: docker pull`
 	const noDaemon = `no Docker daemon answers: (.|\n)*start docker`
 	const noDocker = `docker +(` + noImageThere + `|` + noDaemon + `)`
 
@@ -145,7 +145,7 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 		"nothing listens": {
 			start,
 			[]string{"ZK_SERVERS=" + closed(t)},
-			`existing +ZK_SERVERS=\S+: .*connection refused\n +repair it with: unset ZK_SERVERS`,
+			`existing +ZK_SERVERS=\S+: .*connection refused\n +to repair it: unset ZK_SERVERS`,
 		},
 		"no ZooKeeper": {
 			start,
@@ -156,13 +156,13 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 		"a chroot": {
 			start,
 			[]string{"ZK_SERVERS=127.0.0.1:2181/course"},
-			`the Go client knows no chroot: leave out the path after 127.0.0.1:2181`,
+			`the Go client does not support a chroot: leave out the path after 127.0.0.1:2181`,
 		},
 		"no java": {
 			start,
 			[]string{"ZK_BACKEND=local", "ZOOKEEPER_HOME=" + fakeJar, "JAVA_HOME=/nowhere", "PATH="},
-			`local +ZooKeeper is there.*no java to run it: /nowhere/bin/java, java not found\n` +
-				` +repair it with: export ZOOKEEPER_HOME=`,
+			`local +ZooKeeper is installed.*no java to run it: /nowhere/bin/java, java not found\n` +
+				` +to repair it: export ZOOKEEPER_HOME=`,
 		},
 		"java ends at once": {
 			start,
@@ -174,7 +174,7 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 			[]string{"ZOOKEEPER_HOME=" + noJar, noImage},
 			`^no ZooKeeper was found:\n` +
 				` +existing +ZK_SERVERS is not set\n` +
-				` +repair it with: export ZK_SERVERS=host:2181\n +` +
+				` +to repair it: export ZK_SERVERS=host:2181\n +` +
 				noLocal + `\n +` +
 				noDocker,
 		},

@@ -35,9 +35,9 @@ func ask(addr, word string, limit time.Duration) (string, error) {
 	switch {
 	case err != nil:
 	case len(answer) == 0:
-		err = errors.New("an empty answer: the server does not know this word, or is no ZooKeeper")
+		err = errors.New("an empty answer: the server does not know this four-letter word, or is not ZooKeeper")
 	case bytes.Contains(answer, []byte("is not executed because it is not in the whitelist")):
-		err = errors.New("the server refuses this word: put 4lw.commands.whitelist=* into its zoo.cfg")
+		err = errors.New("the server refuses this four-letter word: put 4lw.commands.whitelist=* in its zoo.cfg")
 	default:
 		return string(answer), nil
 	}

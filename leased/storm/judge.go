@@ -28,7 +28,7 @@ type verdict struct {
 	lockIsRight, numberIsRight bool // as porcupine judges
 }
 
-// isRight tells whether a lock for work may have such a verdict.
+// isRight tells whether a production lock may have such a verdict.
 func (v verdict) isRight() bool {
 	wrong := v.failed + v.hung + v.together + v.alive + v.lost + v.orphans + v.whys[notSaid]
 	return wrong == 0 && v.lockIsRight && v.numberIsRight

@@ -22,7 +22,7 @@ func (s *storm) tellProgress(ctx context.Context, stop func()) {
 	}
 }
 
-// hasMistake tells, while the storm goes on, whether a lock for work has made a mistake.
+// hasMistake tells, while the storm goes on, whether a production lock has made a mistake.
 func (s *storm) hasMistake() bool {
 	for i, lock := range locks {
 		v := s.judge(i)
@@ -34,7 +34,7 @@ func (s *storm) hasMistake() bool {
 	return false
 }
 
-// print writes the table, and returns whether the locks for work were right.
+// print writes the table, and returns whether the production locks were right.
 func (s *storm) print() (isRight bool) {
 	var verdicts []verdict
 	befell, whys := map[string]bool{}, map[string]bool{}
@@ -64,9 +64,9 @@ func (s *storm) print() (isRight bool) {
 	row("turns", func(_ int, v verdict) any { return v.turns })
 	row("longest wait", func(_ int, v verdict) any { return v.longest.Round(100 * time.Millisecond) })
 	row("calls of Lock that failed", func(_ int, v verdict) any { return v.failed })
-	row("calls that did not come back", func(_ int, v verdict) any { return v.hung })
+	row("calls that did not return", func(_ int, v verdict) any { return v.hung })
 	row("znodes left behind", func(_ int, v verdict) any { return v.orphans })
-	row("holders that were told: the lock was lost", func(_ int, v verdict) any { return v.told })
+	row("holders that were notified of a loss", func(_ int, v verdict) any { return v.told })
 	row("  of them, while the session lived on", func(_ int, v verdict) any { return v.lived })
 	for _, why := range slices.Sorted(maps.Keys(whys)) {
 		row("  for the reason: "+why, func(_ int, v verdict) any { return v.whys[why] })
@@ -74,14 +74,14 @@ func (s *storm) print() (isRight bool) {
 	for _, fault := range slices.Sorted(maps.Keys(befell)) {
 		row("  in the fault: "+fault, func(_ int, v verdict) any { return v.faults[fault] })
 	}
-	row("holds that began beside another", func(_ int, v verdict) any { return v.together })
+	row("holds that began while another lasted", func(_ int, v verdict) any { return v.together })
 	row("stale uses that the store refused", func(_ int, v verdict) any { return v.refused })
 	row("holders that the store refused", func(_ int, v verdict) any { return v.alive })
 	row("increments lost", func(_ int, v verdict) any { return v.lost })
 	row("a lock, as porcupine judges", func(_ int, v verdict) any { return rightOrWrong(v.lockIsRight) })
-	row("the number it guards, likewise", func(_ int, v verdict) any { return rightOrWrong(v.numberIsRight) })
+	row("the number it guards, as porcupine judges", func(_ int, v verdict) any { return rightOrWrong(v.numberIsRight) })
 	if !isRight {
-		fmt.Fprintf(s.out, "\nA lock for work was wrong. For the same faults: make storm TIME=%v SEED=%d\n", s.Length, s.Seed)
+		fmt.Fprintf(s.out, "\nA production lock was wrong. For the same faults: make storm TIME=%v SEED=%d\n", s.Length, s.Seed)
 	}
 	return isRight
 }

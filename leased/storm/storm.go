@@ -43,7 +43,7 @@ const (
 type Settings struct {
 	Length time.Duration // how long the faults go on
 	Seed   uint64        // which faults come, in which order; whom they hit, and when exactly, is the machine's
-	First  bool          // end soon after the first mistake of a lock for work
+	First  bool          // end soon after the first mistake of a production lock
 
 	enough func(*storm) bool // end when it is so
 }
@@ -57,7 +57,7 @@ type storm struct {
 	store
 }
 
-// Run makes a storm, and prints its table. It returns whether the locks for work were right.
+// Run makes a storm, and prints its table. It returns whether the production locks were right.
 func Run(ctx context.Context, chosen Settings, out io.Writer) (isRight bool, err error) {
 	if chosen.First {
 		chosen.enough = (*storm).hasMistake

@@ -133,7 +133,7 @@ func TestStorm(t *testing.T) {
 	defer cancel()
 	s, err := run(ctx, Settings{Length: 15 * time.Second, Seed: 42}, t.Output())
 	require.NoError(t, err)
-	assert.True(t, s.print(), "the locks for work: see the table")
+	assert.True(t, s.print(), "the production locks: see the table")
 	assert.Greater(t, len(s.faults), 5, "faults")
 	for i, lock := range locks {
 		assert.Positive(t, s.judge(i).turns, lock.Name)

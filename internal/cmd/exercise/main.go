@@ -88,7 +88,7 @@ func state(e exercise.Exercise) string {
 	p := e.Progress()
 	switch {
 	case !p.Begun:
-		return "not begun"
+		return "not started"
 	case p.Done:
 		return "done"
 	case p.Missing == "":
@@ -112,8 +112,8 @@ func test(e exercise.Exercise) error {
 	if err != nil || !p.Done {
 		return err
 	}
-	fmt.Printf("\nWell done: your lock has all %d properties. Beside ours: %s\n", len(e.Properties), diff(e))
-	fmt.Printf("To look for data races, too: go test -race %s\n", pkg)
+	fmt.Printf("\nWell done: your lock has all %d properties. To compare it with ours: %s\n", len(e.Properties), diff(e))
+	fmt.Printf("To check it for data races: go test -race %s\n", pkg)
 	fmt.Println(next(e))
 	return nil
 }
@@ -123,10 +123,10 @@ func next(e exercise.Exercise) string {
 	at := slices.IndexFunc(exercise.All, func(other exercise.Exercise) bool { return other.Name == e.Name })
 	for _, other := range append(slices.Clone(exercise.All[at:]), exercise.All[:at]...) {
 		if !other.Progress().Done {
-			return fmt.Sprintf("The next: make exercise STEP=%s", other.Name)
+			return fmt.Sprintf("Next: make exercise STEP=%s", other.Name)
 		}
 	}
-	return "It was the last: you have written them all."
+	return "That was the last exercise: you have written them all."
 }
 
 // diff is the command that shows the learner's lock beside the solution.
@@ -157,14 +157,14 @@ func hint(name string) error {
 		return err
 	}
 	if e.Progress().Done {
-		fmt.Printf("%s is done. Beside ours: %s\n", e, diff(e))
+		fmt.Printf("%s is done. To compare it with ours: %s\n", e, diff(e))
 		return nil
 	}
 	if _, err := e.Copy(); err != nil {
 		return err
 	}
 	if !compiles(e) {
-		fmt.Printf("%s does not compile now: what follows is for the lock that was tested last\n\n", e.Dir())
+		fmt.Printf("%s does not compile now: this hint is for the lock that was tested last\n\n", e.Dir())
 	}
 	h, err := e.Next()
 	if err != nil {
@@ -172,9 +172,9 @@ func hint(name string) error {
 	}
 	fmt.Printf("%s, %q, hint %d of %d\n\n%s\n\n", e, h.Property, h.Number, h.N, h.Text)
 	if h.Number < h.N {
-		fmt.Printf("More direct: make hint STEP=%s\n", e.Name)
+		fmt.Printf("For a more direct hint: make hint STEP=%s\n", e.Name)
 	} else {
-		fmt.Printf("This was the last; the next is the first again. Beside ours: %s\n", diff(e))
+		fmt.Printf("This was the last hint; the next one is the first again. To compare with ours: %s\n", diff(e))
 	}
 	return nil
 }

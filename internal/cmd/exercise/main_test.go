@@ -48,7 +48,7 @@ func TestTheExercise(t *testing.T) {
 	}
 	save(right + "}")
 	says = printed(t, func() error { return hint("3") })
-	assert.Contains(t, says, "step3 does not compile now: what follows is for the lock that was tested last")
+	assert.Contains(t, says, "step3 does not compile now: this hint is for the lock that was tested last")
 	assert.Contains(t, says, `step 3, "waiting sends no request", hint 2 of 5`)
 
 	save(strings.Replace(sleepsOn, "names, _, changed, err", "names, _, _, err", 1))
@@ -68,8 +68,8 @@ func TestTheExercise(t *testing.T) {
 	require.NotEqual(t, string(tests), written)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "step3", "lock_test.go"), []byte(written), 0o644))
 	says = printed(t, func() error { return check("3") })
-	assert.Contains(t, says, "Well done: your lock has all 23 properties. Beside ours: diff -u ")
-	assert.Contains(t, says, "The next: make exercise STEP=4")
+	assert.Contains(t, says, "Well done: your lock has all 23 properties. To compare it with ours: diff -u ")
+	assert.Contains(t, says, "Next: make exercise STEP=4")
 	says = printed(t, func() error { return hint("3") })
 	assert.Contains(t, says, "step 3 is done")
 }

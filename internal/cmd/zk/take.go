@@ -84,7 +84,7 @@ func hold(ctx context.Context, w *wire, way zktest.Way, held zktest.Hold, enter 
 	}
 	isLost := work.Err() != nil && ctx.Err() == nil
 	if isLost {
-		w.say("was told: %v", context.Cause(work))
+		w.say("was notified: %v", context.Cause(work))
 		_ = held.Unlock()
 		w.say("stopped, and called Unlock")
 		return nil

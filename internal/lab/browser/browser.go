@@ -82,7 +82,7 @@ func chromium(t *testing.T) string {
 		}
 	}
 	const why = "no Chromium on this machine, so the page was not tried in a browser; " +
-		"repair it with: apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
+		"to repair it: apt-get install -y --no-install-recommends chromium fonts-dejavu-core"
 	if os.Getenv("ZKLOCK_REQUIRE_BROWSER") != "" {
 		t.Fatal(why)
 	}

@@ -15,7 +15,7 @@ import (
 	"zklock/leased"
 )
 
-// The locks for work.
+// The production locks.
 var (
 	Mutex   = property.OverHolds("leased.Mutex", openLeased, leased.NewMutex)
 	RWMutex = property.OverHolds("leased.RWMutex", openLeased, leased.NewRWMutex)

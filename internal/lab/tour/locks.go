@@ -28,7 +28,7 @@ func (l Exhibit) onPage() stage.Column {
 }
 
 // Locks are all that the tour shows: the steps, step 3's lock without a queue, and, as
-// what follows the lessons, the lock for work, and the Go client's own.
+// what follows the lessons, the production lock, and the Go client's own.
 var Locks = func() (all []Exhibit) {
 	for _, l := range locks.Locks {
 		if l.Key == "zk" {
@@ -41,7 +41,7 @@ var Locks = func() (all []Exhibit) {
 	return all
 }()
 
-// leased is the lock for work, whose readers can share it.
+// leased is the production lock, whose readers can share it.
 func leased() Exhibit {
 	subject := locks.RWMutex
 	subject.Name = "leased"
@@ -51,9 +51,9 @@ func leased() Exhibit {
 		Folder:  "leased",
 		Beside:  true,
 		Title:   "work",
-		Name:    text("leased, the lock for work", "leased，生产环境用的锁"),
+		Name:    text("leased, the production lock", "leased，生产环境用的锁"),
 		Lesson: text(
-			"The lock for work: what steps 5 and 6 teach, and a lease that outlives a short break.",
+			"The production lock: what steps 5 and 6 teach, and a lease that outlives a brief disconnect.",
 			"生产环境用的锁：有第 5、6 步讲的一切，还有租约，连接断开片刻也不会丢锁。",
 		),
 	}, subject}

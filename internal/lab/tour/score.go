@@ -83,7 +83,7 @@ func (rec *Recording) Score() (groups []Group) {
 		}
 		if n == 10 {
 			group(
-				lang.Of("one more comes, %v wait", "%v 个在等，又来一个", crowd),
+				lang.Of("one more arrives, %v wait", "%v 个在等，又来一个", crowd),
 				n,
 				told(text("notifications", "通知"), func(q *Queue, _ *Crowd) any { return q.Arrival.Notifications }),
 			)
@@ -94,7 +94,7 @@ func (rec *Recording) Score() (groups []Group) {
 			told(text("notifications", "通知"), func(_ *Queue, c *Crowd) any { return c.median(notifications) }),
 			told(text("requests until all is quiet", "到恢复空闲为止的请求数"), func(_ *Queue, c *Crowd) any { return c.median(requests) }),
 			told(text("kilobytes sent to them", "发给它们的数据，KB"), func(_ *Queue, c *Crowd) any { return kilobytes(c.median(toWaiters), 1.1) }),
-			row{text("milliseconds until the next is in", "到下一个客户端拿到锁的毫秒数"),
+			row{text("milliseconds until the next has it", "到下一个客户端拿到锁的毫秒数"),
 				func(_ *Queue, c *Crowd) any { return machines(float64(c.median(took)) / 1e6) },
 			},
 		)
@@ -110,7 +110,7 @@ func (rec *Recording) Score() (groups []Group) {
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
 		)
-		group(lang.Of("%v of %v who wait expire at once", "%[2]v 个等待者中 %[1]v 个同时过期", number(n/10), number(n)), n,
+		group(lang.Of("%v of %v waiters expire at once", "%[2]v 个等待者中 %[1]v 个同时过期", number(n/10), number(n)), n,
 			beside(text("notifications", "通知"), func(c *Crowd) any { return often(c.Deaths.Notifications) }),
 			beside(text("requests", "请求"), func(c *Crowd) any { return often(c.Deaths.All()) }),
 			beside(text("kilobytes sent to them", "发给它们的数据，KB"), func(c *Crowd) any { return kilobytes(c.Deaths.Received, 10) }))

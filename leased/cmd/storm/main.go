@@ -18,7 +18,7 @@ func main() {
 	var chosen storm.Settings
 	flag.DurationVar(&chosen.Length, "time", time.Minute, "how long the faults go on")
 	flag.Uint64Var(&chosen.Seed, "seed", rand.Uint64N(1_000_000), "which faults come, in which order")
-	flag.BoolVar(&chosen.First, "first", false, "end soon after the first mistake of a lock for work")
+	flag.BoolVar(&chosen.First, "first", false, "end soon after the first mistake of a production lock")
 	err := process.ParseFlags(flag.CommandLine, os.Args[1:])
 	ctx, stop := process.UntilStopped()
 	defer stop()

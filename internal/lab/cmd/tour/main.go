@@ -113,7 +113,7 @@ func untilDone(ctx context.Context, work func() error) error {
 	if os.Getenv("ZK_SERVERS") != "" {
 		again, stop := process.UntilStopped()
 		defer stop()
-		fmt.Fprintln(os.Stderr, "\nleaving nothing behind on the server; Ctrl-C again to end at once")
+		fmt.Fprintln(os.Stderr, "\ncleaning up on the server; press Ctrl-C again to end at once")
 		select {
 		case <-done:
 		case <-again.Done():
@@ -154,7 +154,7 @@ func score(ctx context.Context, t *tour.Tour, line *progress) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", page, err)
 	}
-	fmt.Fprintf(os.Stderr, "\nSee it move: file://%s\n", page)
+	fmt.Fprintf(os.Stderr, "\nSee the runs: file://%s\n", page)
 	if open {
 		return stage.Open("file://" + page)
 	}

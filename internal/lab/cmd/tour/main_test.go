@@ -84,7 +84,7 @@ func TestTourSaysWhatIsWrong(t *testing.T) {
 		{
 			[]string{"ZK_BACKEND=", "ZK_SERVERS=127.0.0.1:1"},
 			nil,
-			`no ZooKeeper was found:\n +existing .*refused\n +repair it with: `,
+			`no ZooKeeper was found:\n +existing .*refused\n +to repair it: `,
 		},
 		{nil, []string{"-steps", "3,9"}, `STEPS=3,9: there is no step "9"`},
 		{nil, []string{"-waiters", "many"}, `invalid value "many" for flag -waiters: parse error \(see make help\)\n$`},
