@@ -2,12 +2,12 @@ package exercise
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -146,7 +146,7 @@ func (a answer) tell(t *testing.T, e Exercise) {
 
 // answers asks as many questions at once as there are places, for most of their time is spent
 // waiting. It gives the answers in the order of the questions, and stops asking when nobody wants
-// more of them. A question without an answer is asked once more, alone.
+// more of them, or when the lock cannot be used. A question without an answer is asked once more, alone.
 func (e Exercise) answers(
 	ctx context.Context,
 	server *zkserver.Server,
@@ -185,7 +185,7 @@ func (e Exercise) answers(
 				a = ask(ctx, patienceAlone, server, p, locks)
 				company.Unlock()
 			}
-			if !yield(a) || !a.holds() {
+			if !yield(a) {
 				return
 			}
 		}
@@ -251,23 +251,25 @@ func (e Exercise) playOrders(ctx context.Context, server *zkserver.Server, root 
 }
 
 func (a ordersAnswer) tell(t *testing.T, e Exercise) {
+	say := func(en, zh string, args ...any) { fmt.Fprintln(t.Output(), inWords(lang.Of(en, zh, args...))) }
 	found := a.found
 	switch {
-	case errors.Is(a.err, explore.ErrAsks):
-		fmt.Fprintln(t.Output(), "✓", a.err)
 	case a.err != nil:
-		t.Error("the interleavings could not be played: ", a.err)
+		t.Fail()
+		say("? the interleavings could not be played: %v\n  is this machine busy? Run the test once more.",
+			"? 没能把各种次序跑完：%v\n  是不是这台机器太忙？请再运行一次测试。", a.err)
 	case found.Wrong != "":
 		t.Fail()
-		fmt.Fprintf(t.Output(), "✗ seen: after %d interleavings, one in which %s:\n", found.Orders, found.Wrong)
-		for _, line := range found.Story {
-			fmt.Fprintln(t.Output(), line)
-		}
-		fmt.Fprintf(t.Output(), "  more: make explore STEP=mine%s plays more of them, and draws this one\n", e.Name)
+		wrong := lang.Both(found.Wrong, explore.Chinese[found.Wrong])
+		say("✗ seen: after %d interleavings, one in which %v:\n%s",
+			"✗ 跑到第 %d 种次序时看到：%v：\n%s", found.Orders, wrong, strings.Join(found.Story, "\n"))
+		say("  more: make explore STEP=mine%s plays more of them, and draws this one",
+			"  更多：make explore STEP=mine%s 会跑更多次序，并把这一个画出来", e.Name)
 	case !found.All:
-		fmt.Fprintf(t.Output(), "✓ %d interleavings, none of them wrong; there was no time for the others\n", found.Orders)
+		say("✓ %d interleavings, none of them wrong; there was no time for the others",
+			"✓ %d 种次序，没有一种出错；其余的没有时间跑", found.Orders)
 	default:
-		fmt.Fprintf(t.Output(), "✓ %d interleavings, none of them wrong\n", found.Orders)
+		say("✓ %d interleavings, none of them wrong", "✓ %d 种次序，没有一种出错", found.Orders)
 	}
 }
 

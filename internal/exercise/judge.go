@@ -1,6 +1,7 @@
 package exercise
 
 import (
+	"slices"
 	"testing"
 
 	"zklock/internal/property"
@@ -48,6 +49,7 @@ func (e Exercise) judge(t *testing.T, verb, want string, locks []property.Subjec
 		for a := range e.answers(t.Context(), server, locks) {
 			if !a.holds() {
 				wrong = a
+				break
 			}
 		}
 		if wrong.question != "" {
@@ -59,6 +61,73 @@ func (e Exercise) judge(t *testing.T, verb, want string, locks []property.Subjec
 		stoppedAnywhere := want == anywhere && wrong.question != ""
 		if wrong.question != want && !stoppedAnywhere {
 			t.Errorf("the check should have stopped at %q, and has stopped at %q", want, wrong.question)
+		}
+	})
+}
+
+// A Wrong lock has one mistake, and a property sees it.
+type Wrong struct {
+	By   *property.Property
+	Lock property.Subject
+
+	// These may refuse it as well, whatever the lock, and Why says so. They are not asked.
+	Besides []*property.Property
+	Why     string
+}
+
+// RefusesByOne tests that each property that the exercise brings, and that no step before it has, is
+// needed: there is a wrong lock that this property refuses, and that has all others of the exercise.
+func RefusesByOne(t *testing.T, e Exercise, all ...Wrong) {
+	var by []*property.Property
+	for _, wrong := range all {
+		by = append(by, wrong.By)
+		e.refusesByOne(t, wrong)
+	}
+	for _, p := range e.brings() {
+		if !slices.Contains(by, p) {
+			t.Errorf("no wrong lock is refused by %q alone", p)
+		}
+	}
+}
+
+// brings lists the properties that no exercise before this one asks for.
+func (e Exercise) brings() []*property.Property {
+	brought := slices.Clone(e.Properties)
+	for _, earlier := range All {
+		if earlier.Name == e.Name {
+			break
+		}
+		brought = without(brought, earlier.Properties)
+	}
+	return brought
+}
+
+func without(all, some []*property.Property) []*property.Property {
+	return slices.DeleteFunc(slices.Clone(all), func(p *property.Property) bool { return slices.Contains(some, p) })
+}
+
+func (e Exercise) refusesByOne(t *testing.T, wrong Wrong) {
+	lock := wrong.Lock.Elsewhere(t.Name())
+	t.Run("refuses by one "+lock.Name, func(t *testing.T) {
+		t.Parallel()
+		server, err := zktest.Shared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		zktest.LeavesGoroutines()
+		asked := e
+		asked.Properties = without(e.Properties, wrong.Besides)
+		var refusing []string
+		for a := range asked.answers(t.Context(), server, []property.Subject{lock}) {
+			if a.holds() {
+				continue
+			}
+			t.Logf("%s %s: %s", a.verdict, a.question, a.seen)
+			refusing = append(refusing, string(a.verdict)+" "+a.question)
+		}
+		want := []string{string(property.No) + " " + wrong.By.String()}
+		if !slices.Equal(refusing, want) {
+			t.Errorf("want: %q alone; got: %q", want, refusing)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	pathpkg "path"
 	"slices"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -44,6 +45,14 @@ var mistakes = map[string]mistake{
 		"W8", lang.Text{EN: "a client that is woken takes that for the lock", ZH: "被唤醒就当拿到了锁"},
 		wrongQueue("W8", zk.FlagEphemeralSequential, trustsTheWakeUp),
 	},
+	"5": {
+		"W11", lang.Text{EN: "only who had to wait is known as the holder", ZH: "只有等过的才被认作持有者"},
+		func() property.Subject { return property.OverHolds("W11", property.Connect, newForgetsItsHolder) },
+	},
+	"6": {
+		"W26", lang.Text{EN: "a reader waits for a writer behind it", ZH: "读者等排在自己后面的写者"},
+		func() property.Subject { return property.OverHolds("W26", property.Connect, newWaitsForAnyWriter) },
+	},
 }
 
 // careless is W4: the error says that another client has the lock, and nobody reads it.
@@ -62,11 +71,28 @@ func (l careless) Unlock() error { return l.conn.Delete(l.path, -1) }
 
 // queue is a lock with a queue of znodes. Its waiters watch the one before theirs.
 type queue struct {
-	conn  *zk.Conn
-	dir   string
-	mode  int32
-	woken func(ctx context.Context, gone <-chan zk.Event) (mine bool, err error) // how a wait for the one before ends
-	node  string
+	conn   *zk.Conn
+	dir    string
+	name   string // of a znode, before its number
+	mode   int32
+	before func(queue []string, at int) string                                    // whom the one at this place waits for
+	woken  func(ctx context.Context, gone <-chan zk.Event) (mine bool, err error) // how its wait ends
+	node   string
+}
+
+func newQueue(conn *zk.Conn, dir string) queue {
+	return queue{
+		conn: conn, dir: dir, name: "lock-", mode: zk.FlagEphemeralSequential,
+		before: theOneBefore, woken: looksAgain,
+	}
+}
+
+// theOneBefore is right. Nobody is before the first.
+func theOneBefore(queue []string, at int) string {
+	if at == 0 {
+		return ""
+	}
+	return queue[at-1]
 }
 
 func wrongQueue(
@@ -76,16 +102,18 @@ func wrongQueue(
 ) func() property.Subject {
 	return func() property.Subject {
 		return property.Over(name, func(conn *zk.Conn, path string) *queue {
-			return &queue{conn: conn, dir: path, mode: mode, woken: woken}
+			l := newQueue(conn, path)
+			l.mode, l.woken = mode, woken
+			return &l
 		})
 	}
 }
 
 func (l *queue) Lock(ctx context.Context) error {
-	if err := makeParents(l.conn, l.dir+"/lock-"); err != nil {
+	if err := makeParents(l.conn, l.dir+"/"+l.name); err != nil {
 		return err
 	}
-	node, err := l.conn.Create(l.dir+"/lock-", nil, l.mode, zk.WorldACL(zk.PermAll))
+	node, err := l.conn.Create(l.dir+"/"+l.name, nil, l.mode, zk.WorldACL(zk.PermAll))
 	if err != nil {
 		return err
 	}
@@ -100,10 +128,11 @@ func (l *queue) Lock(ctx context.Context) error {
 		if at < 0 {
 			return zk.ErrNoNode
 		}
-		if at == 0 {
+		before := l.before(names, at)
+		if before == "" {
 			return nil
 		}
-		_, _, gone, err := l.conn.GetW(l.dir + "/" + names[at-1])
+		_, _, gone, err := l.conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
 		}
@@ -162,4 +191,92 @@ func makeParents(conn *zk.Conn, path string) error {
 		return nil
 	}
 	return err
+}
+
+// forgetsItsHolder is W11: who finds the lock free is not known as its holder.
+type forgetsItsHolder struct{ queue }
+
+func newForgetsItsHolder(session zktest.Session, path string) *forgetsItsHolder {
+	return &forgetsItsHolder{newQueue(session.Conn(), path)}
+}
+
+func (l *forgetsItsHolder) Lock(ctx context.Context) (*countedHold, error) {
+	if h, isInside := ctx.Value(l).(*countedHold); isInside {
+		h.count++
+		return h, nil
+	}
+	others, _, _ := l.conn.Children(l.dir)
+	if err := l.queue.Lock(ctx); err != nil {
+		return nil, err
+	}
+	return &countedHold{lock: l, isKnown: len(others) > 0, count: 1}, nil
+}
+
+func (l *forgetsItsHolder) TryLock(ctx context.Context) (*countedHold, error) { return l.Lock(ctx) }
+
+type countedHold struct {
+	lock    *forgetsItsHolder
+	isKnown bool
+	count   int
+}
+
+func (h *countedHold) Context(parent context.Context) context.Context {
+	if !h.isKnown {
+		return parent
+	}
+	return context.WithValue(parent, h.lock, h)
+}
+
+func (h *countedHold) Token() int64 { return 0 }
+
+func (h *countedHold) Unlock() error {
+	if h.count--; h.count > 0 {
+		return nil
+	}
+	return h.lock.Unlock()
+}
+
+// waitsForAnyWriter is W26: a reader waits while a writer is in the queue, also behind it.
+type waitsForAnyWriter struct {
+	conn *zk.Conn
+	dir  string
+}
+
+func newWaitsForAnyWriter(session zktest.Session, path string) waitsForAnyWriter {
+	return waitsForAnyWriter{session.Conn(), path}
+}
+
+const (
+	writes = "write-"
+	reads  = "read-"
+)
+
+func (l waitsForAnyWriter) Lock(ctx context.Context) (zktest.Hold, error) {
+	return l.lock(ctx, writes, theOneBefore)
+}
+
+func (l waitsForAnyWriter) RLock(ctx context.Context) (zktest.Hold, error) {
+	return l.lock(ctx, reads, func(queue []string, at int) string {
+		writer := slices.IndexFunc(queue, func(name string) bool { return strings.HasPrefix(name, writes) })
+		if writer < 0 {
+			return ""
+		}
+		return queue[writer]
+	})
+}
+
+func (l waitsForAnyWriter) TryLock(ctx context.Context) (zktest.Hold, error)  { return l.Lock(ctx) }
+func (l waitsForAnyWriter) TryRLock(ctx context.Context) (zktest.Hold, error) { return l.RLock(ctx) }
+
+func (l waitsForAnyWriter) lock(
+	ctx context.Context,
+	name string,
+	before func(queue []string, at int) string,
+) (zktest.Hold, error) {
+	q := newQueue(l.conn, l.dir)
+	q.name, q.before = name, before
+	if err := q.Lock(ctx); err != nil {
+		return nil, err
+	}
+	return zktest.HoldOf(q.Unlock), nil
 }

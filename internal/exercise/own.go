@@ -13,12 +13,26 @@ type Client struct {
 	story  *property.Story
 	member *zktest.Member
 	call   *zktest.Turn
+	outer  []*zktest.Turn // the calls inside of which the last one was made
 }
 
 // Locks: the client calls Lock, and holds the lock.
 func (c *Client) Locks() {
 	c.call = c.member.Start()
 	c.GetsIt()
+}
+
+// LocksAgain: the holder calls Lock once more inside its hold, and has it at once. One more Unlocks is due.
+func (c *Client) LocksAgain() {
+	c.outer = append(c.outer, c.call)
+	c.call = c.member.StartIn(c.call.Context())
+	c.GetsIt()
+}
+
+// WaitsToRead: the client calls RLock, which does not return.
+func (c *Client) WaitsToRead() {
+	c.call = c.member.Reader.Start()
+	c.waits(c.call.Waits())
 }
 
 // Waits: the client calls Lock, which does not return.
@@ -49,6 +63,9 @@ func (c *Client) GetsIt() {
 func (c *Client) Unlocks() {
 	err := c.call.Unlock()
 	c.story.FailsIf(err != nil, "%s's Unlock returned: %v", c.member.Name, err)
+	if last := len(c.outer) - 1; last >= 0 {
+		c.call, c.outer = c.outer[last], c.outer[:last]
+	}
 }
 
 // Crashes: the client's process is gone, and the server has ended its session.

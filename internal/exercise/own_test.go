@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/property"
+	"zklock/internal/steps"
 	"zklock/internal/zktest"
 	plainnode "zklock/step01_plain_node"
 	sequentialspin "zklock/step02_sequential_spin"
@@ -47,6 +48,22 @@ func TestALearnersOwnTestSeesTheMistake(t *testing.T) {
 			c.Waits()
 			b.Crashes()
 			c.StillWaits()
+		}},
+		"5": {steps.Step(5), func(a, b, _ *Client) {
+			a.Locks()
+			a.LocksAgain()
+			b.Waits()
+			a.Unlocks()
+			b.StillWaits()
+			a.Unlocks()
+			b.GetsIt()
+		}},
+		"6": {steps.Step(6), func(a, b, c *Client) {
+			a.Locks()
+			b.WaitsToRead()
+			c.Waits()
+			a.Unlocks()
+			b.GetsIt()
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -183,11 +183,7 @@ var OldZnode = New(
 		b.Acquire().Release() // so that the directory is there
 		var old []string
 		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
-			lines := 0
-			a := s.JoinAs("A", Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
-				lines++
-				return zktest.Handshake{Expired: lines == 2}.Conn(c)
-			})})
+			a := s.JoinAs("A", Seat{Through: expiresOnce()})
 			lost := a.Tap.LoseReply(op, 1)
 			if op == wiretap.Create {
 				a.Tap.LoseReply(wiretap.Sync, 1) // whoever looks for its znode after a sync looks once more, in the new session
@@ -213,27 +209,37 @@ func (s *Story) findsItsOldZnode(a, b *zktest.Member, attempt *zktest.Turn) {
 		"A to have another session",
 		func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
 	)
-	isOfTheNewSession := func(znode string) bool { // A may have been quick, and queue up again already
-		owner, _ := s.Owner(znode)
-		return owner == a.SessionID()
-	}
-	old := slices.DeleteFunc(s.left(a), isOfTheNewSession)
+	old := s.ofOldSession(a)
 	// The old znode stays until A has seen it, and waits or has returned, however slow A is.
 	s.Soon(func() bool { return len(a.Tap.Watched()) > 0 || attempt.Returned() })
 	if how := attempt.Waits(); how == zktest.Returned && attempt.Err() != nil {
 		attempt = a.Start()
 		attempt.Waits()
 	}
-	for _, znode := range old {
-		if _, there := s.Owner(znode); there { // else A has deleted it, which is as good
-			s.deletes(znode) // as the server does, when it ends the old session
-		}
-	}
+	s.endsOldSession(old)
 	s.letIn(attempt, "the old session's znode was deleted, and nobody else has one")
 	other := b.Start()
 	s.mustWait(other, other.Waits(), "arrived after %s, of A's old session, was deleted,", strings.Join(old, " and "))
 	attempt.Release()
 	other.Release()
+}
+
+// ofOldSession are a client's znodes, but for those of the session that it has now: it may have been quick, and
+// queue up again already.
+func (s *Story) ofOldSession(a *zktest.Member) []string {
+	return slices.DeleteFunc(s.left(a), func(znode string) bool {
+		owner, _ := s.Owner(znode)
+		return owner == a.SessionID()
+	})
+}
+
+// endsOldSession deletes its znodes, as the server does when it ends a session.
+func (s *Story) endsOldSession(znodes []string) {
+	for _, znode := range znodes {
+		if _, there := s.Owner(znode); there { // else the client has deleted it, which is as good
+			s.deletes(znode)
+		}
+	}
 }
 
 // A calls Lock while its line is busy with another request, and so its create waits in the client.
@@ -247,15 +253,9 @@ var KeptCreate = New(
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		b.Acquire().Release() // so that the directory is there
-		busy := a.Tap.HoldRequest(wiretap.Exists, 1)
-		s.Go(a.Client, func(context.Context) error {
-			_, _, err := a.Exists(s.Root)
-			return err
-		})
-		zktest.AwaitChan(s.Zoo, "A's line to be busy", busy.Sprung())
+		s.keepsBusy(a)
 		attempt := a.Start()
-		// Nothing tells when A's create waits in the client. If it comes later, the story is told of a plain create.
-		s.SoonAfter(5, attempt.Returned)
+		s.SoonAfter(fewAnswers, attempt.Returned)
 		back := a.Tap.HoldRequest(wiretap.Connect, 1) // until the old session has ended
 		s.EndSession(a.Client)
 		back.Let()
@@ -272,6 +272,75 @@ var KeptCreate = New(
 		attempt.Release()
 		s.Holds("A's session ended while its create waited in the client, and A held the lock with %s", left[0])
 	})
+
+// A has made its znode, and its line is busy with another request, so its list waits in the client.
+// Then A hears that its session has expired, and the client sends the list in the next one. The server
+// deletes the znode of the old session later.
+var KeptList = New(
+	text("a list that is sent in the next session lets nobody in", "推迟到下一个会话才发出的列表请求，不会误放行"),
+	text("it still shows the znode of the old session: that one goes, another client is let in, and the holder is not told",
+		"列表里还有旧会话的 znode：它随后被删，别人拿到锁，而持有者没有得到通知"),
+	text("over which connection did the list come, and with which one does the hold end?",
+		"列表是从哪条连接来的？这次持有又随哪条连接结束？"),
+	func(s *Story) {
+		b := s.writerAs("B", Seat{})
+		b.Acquire().Release() // so that the directory is there
+		a := s.JoinAs("A", Seat{Through: expiresOnce()})
+		if !a.HasHolds() {
+			s.void("the lock has no holds, and nothing tells of a loss")
+		}
+		made := a.Tap.HoldReply(wiretap.Create, 1)
+		attempt := a.Start()
+		zktest.AwaitChan(s.Zoo, "the server to make A's znode", made.Sprung())
+		s.keepsBusy(a)
+		made.Let()
+		s.SoonAfter(fewAnswers, attempt.Returned) // as in KeptCreate
+		a.Tap.HangUp()
+		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		old := s.ofOldSession(a)
+		how := attempt.Waits()
+		s.endsOldSession(old)
+		if how != zktest.Returned {
+			s.letIn(attempt, "the old session's znode has gone, and nobody else has one")
+		}
+		if err := attempt.Err(); err != nil {
+			s.Holds("A's session ended before its list was sent, and its Lock said %q", err)
+		}
+		other := b.Start()
+		if other.Waits() != zktest.Returned {
+			s.Holds("A's session ended before its list was sent, and A held the lock with %v", s.left(a))
+		}
+		s.FailsIf(
+			!s.Soon(func() bool { return attempt.Context().Err() != nil }),
+			"A's list was sent in its next session, and A was let in by %v of the old one, which has gone: "+
+				"B holds the lock (error: %v), and A has not been told",
+			old, other.Err(),
+		)
+		s.Holds("A's list was sent in its next session, and the hold that came of it was over before B was let in")
+	})
+
+// expiresOnce lets a client hear, on its second connection, that its session has expired.
+func expiresOnce() func(tap zk.Dialer) zk.Dialer {
+	lines := 0
+	return zktest.Over(func(c net.Conn) net.Conn {
+		lines++
+		return zktest.Handshake{Expired: lines == 2}.Conn(c)
+	})
+}
+
+// keepsBusy holds a request on a client's line. What the client asks after it waits in the client.
+func (s *Story) keepsBusy(m *zktest.Member) {
+	busy := m.Tap.HoldRequest(wiretap.Exists, 1)
+	s.Go(m.Client, func(context.Context) error {
+		_, _, err := m.Exists(s.Root)
+		return err
+	})
+	zktest.AwaitChan(s.Zoo, m.Name+"'s line to be busy", busy.Sprung())
+}
+
+// fewAnswers of the server are the time in which a request comes to the client's line. Nothing tells that it has. If
+// it comes later, the story is told of a plain one.
+const fewAnswers = 5
 
 // A holds, B waits. B's line breaks at each kind of request of its wait.
 var LineBreaks = New(

@@ -239,7 +239,7 @@ var ReleasedWhileCutOff = New(
 		b.Tap.Cut()
 		held.Release()
 		b.Tap.Restore()
-		waiting.Acquired()
+		s.letIn(waiting, "A released while B was disconnected, and B is back")
 		s.FailsIf(b.SessionID() != b.ID, "B got the lock, with session %#x in place of %#x", b.SessionID(), b.ID)
 		s.Holds("A released while B was disconnected, and B got the lock when it was back")
 	})

@@ -19,10 +19,27 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 //	go test ./yours/step6       all of it
 //	go test -v ./yours/step6    with what was seen of each that holds
 func TestLock(t *testing.T) {
+	exercise.Check(t, exercise.Step6, mine())
+}
+
+// mine is your lock.
+func mine() property.Subject {
 	open := func(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, error) {
 		return Open(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog))
 	}
 	lock := property.OverHolds("New", open, New)
 	lock.NotHeld = ErrNotHeld
-	exercise.Check(t, exercise.Step6, lock)
+	return lock
+}
+
+// TestMine is your own test. It is asked when your lock has all properties: on your lock it has
+// to pass, and on a lock with a mistake that was published it has to fail.
+//
+// TODO 5: A writes, B waits to read, and C waits to write, behind B. A unlocks, and B gets the lock.
+// 待办 5：A 在写，B 等着读，C 排在 B 后面等着写；A 解锁，B 拿到锁。
+//
+// The calls are a.Locks(), b.WaitsToRead(), c.Waits(), a.Unlocks() and b.GetsIt().
+func TestMine(t *testing.T) {
+	exercise.Own(t, exercise.Step6, mine(), func(a, b, c *exercise.Client) {
+	})
 }
