@@ -5,6 +5,7 @@ import (
 	"errors"
 	pathpkg "path"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +62,14 @@ func TestTheExercise(t *testing.T) {
 	exercise.RefusesAtOnce(t, exercise.Step3, property.Over("W13", newLateLatch))
 	exercise.Refuses(t, exercise.Step3, property.OneHolder, waits("trusts the wake-up", trustsTheWakeUp))
 	exercise.RefusesSomewhere(t, exercise.Step3, waits("lists, and then watches", listsAndThenWatches))
-	exercise.Refuses(t, exercise.Step3, property.SilentWait, waits("looks now and then, too", looksNowAndThen))
+
+	leavesAWatch := property.Over("the holder watches for a sign to stop", newWatchesForASign)
+	leavesAWatch.NotHeld = ErrNotHeld
+	exercise.RefusesByOne(t, exercise.Step3, []exercise.Wrong{
+		{By: property.SilentWait, Lock: waits("looks now and then, too", looksNowAndThen)},
+		{By: property.NoWatchLeft, Lock: leavesAWatch},
+		{By: property.ReleasedWhileCutOff, Lock: givesUpWithItsLine()},
+	}...)
 }
 
 // turn reports whether it is the turn of a znode, and returns the watch that was set with the list.
@@ -228,4 +236,80 @@ func (l makesEachTime) Lock(ctx context.Context) error {
 		return err
 	}
 	return l.right.Lock(ctx)
+}
+
+// "Who makes the znode stop asks the holder to stop." Nobody ever does, and the watch stays.
+type watchesForASign struct{ *right }
+
+func newWatchesForASign(conn *zk.Conn, path string) watchesForASign {
+	return watchesForASign{New(conn, path)}
+}
+
+func (l watchesForASign) Lock(ctx context.Context) error {
+	if err := l.right.Lock(ctx); err != nil {
+		return err
+	}
+	_, _, _, err := l.conn.ExistsW(l.dir + "/stop")
+	if err != nil {
+		return errors.Join(err, l.right.Unlock())
+	}
+	return nil
+}
+
+// givesUpWithItsLine makes a lock whose waiters give up when the connection breaks: "A line that breaks brings
+// no notification."
+func givesUpWithItsLine() property.Subject {
+	s := property.Subject{Name: "gives up when its connection breaks", NotHeld: ErrNotHeld}
+	s.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
+		line := &line{}
+		counts := zk.WithEventCallback(func(event zk.Event) {
+			if event.State == zk.StateDisconnected {
+				line.broken.Add(1)
+			}
+		})
+		conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(zktest.NoLog), counts)
+		line.conn = conn
+		return line, err
+	}
+	s.Ways = func(session zktest.Session, path string) (write zktest.Way, read *zktest.Way) {
+		line := session.(*line)
+		return property.Over(s.Name, func(conn *zk.Conn, path string) waiting {
+			return waiting{New(conn, path), line.waits}
+		}).Ways(session, path)
+	}
+	return s
+}
+
+// line is a connection, and how often it has broken.
+type line struct {
+	conn   *zk.Conn
+	broken atomic.Int64
+}
+
+func (s *line) Conn() *zk.Conn { return s.conn }
+func (s *line) Close()         { s.conn.Close() }
+
+func (s *line) waits(l *right, ctx context.Context, node string) error {
+	begin := s.broken.Load()
+	for {
+		first, changed, err := turn(l, node)
+		if first || err != nil {
+			return err
+		}
+		for isWoken := false; !isWoken; {
+			select {
+			case event := <-changed:
+				if event.Err != nil {
+					return event.Err
+				}
+				isWoken = true
+			case <-time.After(5 * time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if s.broken.Load() > begin {
+				return zk.ErrConnectionClosed
+			}
+		}
+	}
 }

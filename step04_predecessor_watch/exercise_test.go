@@ -13,6 +13,7 @@ import (
 
 	"zklock/internal/exercise"
 	"zklock/internal/property"
+	"zklock/internal/zktest"
 	starter "zklock/step04_predecessor_watch/exercise"
 )
 
@@ -42,8 +43,13 @@ func TestTheExercise(t *testing.T) {
 	exercise.Refuses(t, exercise.Step4, property.FailsClean, over("W22", w22))
 	exercise.Refuses(t, exercise.Step4, property.ReleaseSeen, over("W24", w24))
 	exercise.Refuses(t, exercise.Step4, property.WakesOne, over("watches the holder", waits(leaving(watchesTheHolder))))
-	exercise.Refuses(t, exercise.Step4, property.WakesOneLater, over("then watches the first", waits(leaving(thenWatchesTheFirst))))
 	exercise.RefusesAtOnce(t, exercise.Step4, over("watches its own znode", waits(leaving(watchesItself))))
+
+	exercise.RefusesByOne(t, exercise.Step4, []exercise.Wrong{
+		{By: property.WakesOne, Lock: over("the second to wait watches the holder, too", waits(leaving(watchesTheHolderToo)))},
+		{By: property.ArrivalWakesNobody, Lock: over("tells the holder that it waits", waits(leaving(tellsTheHolder)))},
+		{By: property.WakesOneLater, Lock: over("then watches the first", waits(leaving(thenWatchesTheFirst)))},
+	}...)
 }
 
 // In a queue that is sorted by the numbers, the one before mine is the one to watch.
@@ -178,4 +184,76 @@ func thenWatchesTheFirst(l *right, ctx context.Context, node string) error {
 		return err
 	}
 	return watchesTheHolder(l, ctx, node)
+}
+
+// "I am the next but one, so I look at the holder, too." Who comes to stand there later does not.
+func watchesTheHolderToo(l *right, ctx context.Context, node string) error {
+	var holderGone <-chan zk.Event // nobody fires it as yet
+	for isNew := true; ; isNew = false {
+		queue, err := sorted(l)
+		if err != nil {
+			return err
+		}
+		at := slices.Index(queue, pathpkg.Base(node))
+		switch {
+		case at < 0:
+			return zk.ErrNoNode
+		case at == 0:
+			return nil
+		case at == 2 && isNew:
+			_, _, holderGone, err = l.conn.GetW(l.dir + "/" + queue[0])
+		}
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		_, _, gone, err := l.conn.GetW(l.dir + "/" + queue[at-1])
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case event := <-gone:
+			if event.Err != nil {
+				return event.Err
+			}
+		case event := <-holderGone:
+			if event.Err != nil {
+				return event.Err
+			}
+			holderGone = nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// sorted is the queue, by its numbers.
+func sorted(l *right) ([]string, error) {
+	names, _, err := l.conn.Children(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		_, isPlace := number(name)
+		return !isPlace
+	})
+	slices.SortFunc(names, zktest.BySequence)
+	return names, nil
+}
+
+// "The holder should know how many wait." What is written into its znode wakes the one behind it.
+func tellsTheHolder(l *right, ctx context.Context, node string) error {
+	queue, err := sorted(l)
+	if err != nil {
+		return err
+	}
+	if waits := len(queue) > 0 && queue[0] != pathpkg.Base(node); waits {
+		_, err = l.conn.Set(l.dir+"/"+queue[0], []byte("somebody waits"), -1)
+	}
+	if err != nil && !errors.Is(err, zk.ErrNoNode) { // the holder may have gone
+		return err
+	}
+	return l.wait(ctx, node)
 }

@@ -35,6 +35,8 @@ func TestTheExercise(t *testing.T) {
 		l.wait = l.waitForCzxid
 	}))
 
+	exercise.Accepts(t, exercise.Step5, over("knows its holds by a map", newHoldsInAMap))
+
 	exercise.Refuses(t, exercise.Step5, property.LostCreateReply, starting())
 	for _, wrong := range []struct {
 		name   string
@@ -43,13 +45,7 @@ func TestTheExercise(t *testing.T) {
 	}{
 		{"creates again without looking", func(l *queued) { l.find = findsNothing }, property.LostCreateReply},
 		{"leaves a lost create to its caller", func(l *queued) { l.find = givesBack }, property.LostCreateReply},
-		{"gives up its place when a list fails", func(l *queued) { l.wait = l.waitAskingOnce }, property.LineBreaks},
-		{"one guid for all calls", func(l *queued) { l.prefix = sameName(l.dir) }, property.OwnPlace},
-		{"takes any znode with its guid", func(l *queued) { l.find = l.findWhoever }, property.OldZnode},
-		{"lists without a sync", func(l *queued) { l.find = l.findWithoutSync }, property.LaggingServer},
 		{"compares no sessions in its wait", func(l *queued) { l.wait = l.waitInAnySession }, property.OldZnode},
-		{"compares no sessions after its create", func(l *queued) { l.trusts = true }, property.KeptCreate},
-		{"gives up with one delete", func(l *queued) { l.giveUp = l.deleteOnceAfterAWait }, property.GivesUpCutOff},
 		{"is not told of a loss", func(l *queued) { l.wait = l.waitWithoutConnection }, property.ToldOfLoss},
 	} {
 		exercise.Refuses(t, exercise.Step5, wrong.at, queueing(wrong.name, wrong.change))
@@ -59,10 +55,7 @@ func TestTheExercise(t *testing.T) {
 		change func(h *changed)
 		at     *property.Property
 	}{
-		{"unlocks once", func(h *changed) { h.unlock = h.deleteOnce }, property.LostDeleteReply},
-		{"the first of two Unlocks ends it", func(h *changed) { h.unlock = h.unlockAll }, property.LocksAgain},
 		{"its context goes on", func(h *changed) { h.context = h.contextThatGoesOn }, property.ToldOfLoss},
-		{"the token is the znode's number", func(h *changed) { h.token = h.number() }, property.Fenced},
 		{"the token is the time of day", func(h *changed) { h.token = time.Now().UnixNano() }, property.Fenced},
 		{"the token is counted in the process", func(h *changed) { h.token = turns.Add(1) }, property.Fenced},
 		{"W14", func(h *changed) { h.unlock = h.deleteTheFirst }, property.LostApart},
@@ -72,10 +65,31 @@ func TestTheExercise(t *testing.T) {
 	}
 	exercise.Refuses(t, exercise.Step5, property.LocksAgain, over("W10", newOneHoldForAllLocks))
 	exercise.Refuses(t, exercise.Step5, property.LocksAgain, over("W11", newEntersIfItWaited))
-	exercise.Refuses(t, exercise.Step5, property.LostApart, over("counts in the lock", newCountsInTheLock))
-	exercise.Refuses(t, exercise.Step5, property.Tries, over("a try that ends the hold", newTriesWithItsTime))
 	exercise.Refuses(t, exercise.Step5, property.Tries, over("a try that stays in the queue", newTriesAndStays))
-	exercise.Refuses(t, exercise.Step5, property.TryLost, over("a try that deletes once", newTriesAndDeletesOnce))
+
+	queues := func(by *property.Property, name string, change func(l *queued)) exercise.Wrong {
+		return exercise.Wrong{By: by, Lock: queueing(name, change)}
+	}
+	holds := func(by *property.Property, name string, change func(h *changed)) exercise.Wrong {
+		return exercise.Wrong{By: by, Lock: holding(name, change)}
+	}
+	exercise.RefusesByOne(t, exercise.Step5, []exercise.Wrong{
+		queues(property.LostCreateReply, "looks once", func(l *queued) { l.find = l.findOnce }),
+		queues(property.OwnPlace, "one guid for all calls", func(l *queued) { l.prefix = sameName(l.dir) }),
+		queues(property.OldZnode, "takes any znode with its guid", func(l *queued) { l.find = l.findWhoever }),
+		queues(property.KeptCreate, "compares no sessions after its create", func(l *queued) { l.trusts = true }),
+		queues(property.KeptList, "takes its connection after the list", func(l *queued) { l.wait = l.waitAndConnect }),
+		queues(property.LaggingServer, "lists without a sync", func(l *queued) { l.find = l.findWithoutSync }),
+		queues(property.GivesUpCutOff, "gives up with one delete", func(l *queued) { l.giveUp = l.deleteOnceAfterAWait }),
+		queues(property.LineBreaks, "gives up its place when a list fails", func(l *queued) { l.wait = l.waitAskingOnce }),
+		queues(property.ToldOfLoss, "looks at its connection once", func(l *queued) { l.wait = l.waitLookingOnce }),
+		holds(property.LostDeleteReply, "leaves a lost delete to its caller", func(h *changed) { h.unlock = h.deleteOnce }),
+		holds(property.LocksAgain, "the first of two Unlocks ends it", func(h *changed) { h.unlock = h.unlockAll }),
+		holds(property.Fenced, "the token is the znode's number", func(h *changed) { h.token = h.number() }),
+		{By: property.LostApart, Lock: over("counts in the lock", newCountsInTheLock)},
+		{By: property.Tries, Lock: over("a try that ends the hold", newTriesWithItsTime)},
+		{By: property.TryLost, Lock: over("a try that deletes once", newTriesAndDeletesOnce)},
+	}...)
 
 	// These are changes of step 4's lock.
 	exercise.Refuses(t, exercise.Step4, property.GivingUp, property.Over("W23", newTakesAnInterruptForTheLock))
@@ -210,6 +224,22 @@ func (l *queued) findWithoutSync(_ context.Context, prefix string) (place, error
 	})
 }
 
+// "The list has failed, so there is nothing to find."
+func (l *queued) findOnce(ctx context.Context, prefix string) (place, error) {
+	for {
+		_, err := l.s.conn.Sync(l.dir)
+		if l.s.mustAskAgain(err) {
+			pause()
+			continue
+		}
+		mine, err := l.look(prefix)
+		if l.s.mustAskAgain(err) {
+			return place{}, nil
+		}
+		return mine, err
+	}
+}
+
 // findIf looks for a znode whose path begins with prefix, and takes it if it is right.
 func (l *queued) findIf(prefix string, syncs bool, isRight func(place) (bool, error)) (place, error) {
 	for {
@@ -256,6 +286,24 @@ func (l *queued) waitWithoutConnection(ctx context.Context, mine place, mayWait 
 	h, err := l.right.wait(ctx, mine, mayWait)
 	if err != nil {
 		return nil, err
+	}
+	return newHold(l.right, mine, l.s.open, h.token), nil
+}
+
+// "Now that it is my turn, I need a connection."
+func (l *queued) waitAndConnect(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
+	h, err := l.right.wait(ctx, mine, mayWait)
+	if err != nil {
+		return nil, err
+	}
+	return newHold(l.right, mine, l.s.connection(), h.token), nil
+}
+
+// "The connection is there when I get the lock, so all is well."
+func (l *queued) waitLookingOnce(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
+	h, err := l.right.wait(ctx, mine, mayWait)
+	if err != nil || h.life.Err() != nil {
+		return h, err
 	}
 	return newHold(l.right, mine, l.s.open, h.token), nil
 }
@@ -341,19 +389,23 @@ func (h *changed) contextThatGoesOn(parent context.Context) context.Context {
 // "Each turn has a number of its own."
 var turns atomic.Int64
 
-// "The delete was sent, and that is all that I can do."
+// "The delete was not answered, and the caller may call Unlock again."
 func (h *changed) deleteOnce() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.count == 0 {
 		return ErrNotHeld
 	}
-	h.count--
-	if h.count > 0 {
+	if h.count > 1 {
+		h.count--
 		return nil
 	}
 	h.end(ErrNotHeld)
-	return h.lock.s.conn.Delete(h.mine.node, -1)
+	err := h.lock.s.conn.Delete(h.mine.node, -1)
+	if !h.lock.s.mustAskAgain(err) {
+		h.count--
+	}
+	return err
 }
 
 // "An Unlock releases the lock."
@@ -411,6 +463,64 @@ func (l oneHoldForAllLocks) Lock(ctx context.Context) (*changed, error) {
 		return h, h.enter()
 	}
 	return l.changing.Lock(ctx)
+}
+
+// holdsInAMap is right: the context carries a key, by which the lock knows the hold.
+type holdsInAMap struct {
+	*changing
+	mu   sync.Mutex
+	held map[int64]*changed
+	keys int64
+}
+
+type keyOf struct{ lock *holdsInAMap }
+
+func newHoldsInAMap(own *Lock) *holdsInAMap {
+	l := &holdsInAMap{held: map[int64]*changed{}}
+	l.changing = &changing{own, l.knows}
+	return l
+}
+
+// knows notes a new hold.
+func (l *holdsInAMap) knows(h *changed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keys++
+	key := l.keys
+	l.held[key] = h
+	h.context = func(parent context.Context) context.Context {
+		return context.WithValue(h.Hold.Context(parent), keyOf{l}, key)
+	}
+	context.AfterFunc(h.life, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.held, key)
+	})
+}
+
+func (l *holdsInAMap) Lock(ctx context.Context) (*changed, error) {
+	return l.lock(ctx, l.changing.Lock)
+}
+
+func (l *holdsInAMap) TryLock(ctx context.Context) (*changed, error) {
+	return l.lock(ctx, l.changing.TryLock)
+}
+
+func (l *holdsInAMap) lock(
+	ctx context.Context,
+	from func(context.Context) (*changed, error),
+) (*changed, error) {
+	key, isInside := ctx.Value(keyOf{l}).(int64)
+	if !isInside {
+		return from(ctx)
+	}
+	l.mu.Lock()
+	h := l.held[key]
+	l.mu.Unlock()
+	if h == nil {
+		return nil, ErrLost
+	}
+	return h, h.enter()
 }
 
 // "The lock knows how often it is locked."

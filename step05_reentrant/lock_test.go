@@ -56,6 +56,7 @@ func TestProperties(t *testing.T) {
 		property.LocksAgain,
 		property.LostApart,
 		property.KeptCreate,
+		property.KeptList,
 		property.ToldOfLoss,
 		property.Fenced,
 		property.LineBreaks,

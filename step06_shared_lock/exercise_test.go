@@ -23,7 +23,10 @@ import (
 func TestTheExercise(t *testing.T) {
 	exercise.Accepts(t, exercise.Step6, locks)
 	exercise.Accepts(t, exercise.Step6, over("a function for each kind", func(l *right) *queued {
-		return &queued{l, aFunctionForEachKind}
+		return &queued{right: l, before: aFunctionForEachKind}
+	}))
+	exercise.Accepts(t, exercise.Step6, over("sorts the queue", func(l *right) *queued {
+		return &queued{right: l, before: sortsTheQueue}
 	}))
 
 	openStarter := func(servers []string, timeout time.Duration, dial zk.Dialer) (*starter.Session, error) {
@@ -37,17 +40,24 @@ func TestTheExercise(t *testing.T) {
 		"behind a writer, a reader waits for readers": waitsForReadersBehindAWriter,
 		"W26": waitsForAnyWriter,
 	} {
-		wrong := over(name, func(l *right) *queued { return &queued{l, before} })
+		wrong := over(name, func(l *right) *queued { return &queued{right: l, before: before} })
 		exercise.Refuses(t, exercise.Step6, property.Shared, wrong)
 	}
 	herd := over("a reader watches the first writer", func(l *right) *queued {
-		return &queued{l, firstWriterOrPredecessor}
+		return &queued{right: l, before: firstWriterOrPredecessor}
 	})
 	exercise.Refuses(t, exercise.Step6, property.WakesOne, herd)
-	exercise.Refuses(t, exercise.Step6, property.Shared, over("readers of one lock share a znode", newSharesAZnode))
-	exercise.Refuses(t, exercise.Step6, property.Upgrade, over("a reader may write", newMayWrite))
 	exercise.Refuses(t, exercise.Step6, property.Upgrade, over("a reader that wants to write queues up", newQueuesUp))
-	exercise.Refuses(t, exercise.Step6, property.ReaderStays, over("a reader queues again as a writer", newQueuesAgain))
+	anySession := over("compares no sessions in its wait", func(l *right) *queued {
+		return &queued{right: l, before: predecessor, inAnySession: true}
+	})
+	exercise.Refuses(t, exercise.Step6, property.OldZnode, anySession)
+
+	exercise.RefusesByOne(t, exercise.Step6, []exercise.Wrong{
+		{By: property.Shared, Lock: over("readers of one lock share a znode", newSharesAZnode)},
+		{By: property.Upgrade, Lock: over("a reader may write", newMayWrite)},
+		{By: property.ReaderStays, Lock: over("a reader queues again as a writer", newQueuesAgain)},
+	}...)
 }
 
 // right is this step's lock, as a part of the others.
@@ -66,7 +76,8 @@ func over[L interface {
 // queued is this step's lock, open where it finds out whom to wait for.
 type queued struct {
 	*right
-	before func(names []string, mine string) (before string, err error)
+	before       func(names []string, mine string) (before string, err error)
+	inAnySession bool // a mistake: "my znode is in the list, so the place is mine"
 }
 
 func (l *queued) Lock(ctx context.Context) (*Hold, error)     { return l.lock(ctx, write, true) }
@@ -103,7 +114,7 @@ func (l *queued) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 			pause()
 			continue
 		}
-		if l.s.conn.SessionID() != mine.session {
+		if l.s.conn.SessionID() != mine.session && !l.inAnySession {
 			return nil, zk.ErrNoNode
 		}
 		names, stat, err := l.s.conn.Children(l.dir)
@@ -156,6 +167,23 @@ func aFunctionForEachKind(names []string, mine string) (string, error) {
 		return "", nil
 	}
 	return slices.MaxFunc(before, zktest.BySequence), nil
+}
+
+// Right: in a queue that is sorted, the one to wait for is the nearest before ours.
+func sortsTheQueue(names []string, mine string) (string, error) {
+	queue := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, _, isPlace := number(name)
+		return !isPlace
+	})
+	slices.SortFunc(queue, zktest.BySequence)
+	_, own, _ := number(mine)
+	for _, name := range slices.Backward(queue[:slices.Index(queue, mine)]) {
+		_, other, _ := number(name)
+		if own == write || other == write {
+			return name, nil
+		}
+	}
+	return "", nil
 }
 
 // "The queue is served in its order."

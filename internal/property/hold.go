@@ -4,6 +4,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"zklock/internal/zktest"
 )
 
@@ -86,6 +88,12 @@ var ToldOfLoss = New(
 		s.FailsIf(
 			earlier.Context().Err() == nil,
 			"A learned of its loss, but the context of an earlier hold did not end at Unlock",
+		)
+		a.Tap.Restore()
+		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
+		s.FailsIf(
+			held.Held().Context(s.Ctx).Err() == nil,
+			"A has lost the lock, and has another session: a context that its old hold makes now has not ended",
 		)
 		s.Holds("A was cut off, and knew it before B got the lock")
 	})
