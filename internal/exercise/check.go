@@ -257,19 +257,19 @@ func (a ordersAnswer) tell(t *testing.T, e Exercise) {
 	case a.err != nil:
 		t.Fail()
 		say("? the interleavings could not be played: %v\n  is this machine busy? Run the test once more.",
-			"? 没能把各种次序跑完：%v\n  是不是这台机器太忙？请再运行一次测试。", a.err)
+			"? 没能走完各种交错次序：%v\n  是不是这台机器太忙？请再运行一次测试。", a.err)
 	case found.Wrong != "":
 		t.Fail()
 		wrong := lang.Both(found.Wrong, explore.Chinese[found.Wrong])
 		say("✗ seen: after %d interleavings, one in which %v:\n%s",
-			"✗ 跑到第 %d 种次序时看到：%v：\n%s", found.Orders, wrong, strings.Join(found.Story, "\n"))
+			"✗ 走到第 %d 种交错次序时看到：%v：\n%s", found.Orders, wrong, strings.Join(found.Story, "\n"))
 		say("  more: make explore STEP=mine%s plays more of them, and draws this one",
-			"  更多：make explore STEP=mine%s 会跑更多次序，并把这一个画出来", e.Name)
+			"  更多：make explore STEP=mine%s 会走更多的交错次序，并把这一个画出来", e.Name)
 	case !found.All:
 		say("✓ %d interleavings, none of them wrong; there was no time for the others",
-			"✓ %d 种次序，没有一种出错；其余的没有时间跑", found.Orders)
+			"✓ %d 种交错次序，没有一种出错；其余的没有时间走", found.Orders)
 	default:
-		say("✓ %d interleavings, none of them wrong", "✓ %d 种次序，没有一种出错", found.Orders)
+		say("✓ %d interleavings, none of them wrong", "✓ %d 种交错次序，没有一种出错", found.Orders)
 	}
 }
 

@@ -113,7 +113,7 @@ func (e Exercise) nameOf(known string) lang.Text {
 	case notWoken:
 		return lang.Text{EN: notWoken, ZH: "等待者没有被唤醒"}
 	case everyOrder:
-		return lang.Text{EN: everyOrder, ZH: "每一种次序"}
+		return lang.Text{EN: everyOrder, ZH: "每一种交错次序"}
 	case canBeUsed:
 		return lang.Text{EN: canBeUsed, ZH: "能加锁，能解锁"}
 	}
