@@ -124,7 +124,7 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 	noJar, fakeJar := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(fakeJar+"/zookeeper-3.9.3.jar", nil, 0o600))
 	noImage := "ZK_IMAGE=" + closed(t) + "/none:1" // on a registry that is not there
-	const noLocal = `local +ZOOKEEPER_HOME=\S+ holds no zookeeper-\*\.jar, nor does its lib folder\n` +
+	const noLocal = `local +there is no zookeeper-\*\.jar in ZOOKEEPER_HOME=\S+, nor in its folder lib\n` +
 		` +to repair it: unset ZOOKEEPER_HOME`
 	const noImageThere = `cannot pull the image \S+/none:1: (.|\n)*to repair it: docker pull`
 	const noDaemon = `no Docker daemon answers: (.|\n)*start docker`
@@ -140,7 +140,7 @@ func TestStartSaysWhyItCannot(t *testing.T) {
 		"an unknown backend": {
 			start,
 			[]string{"ZK_BACKEND=podman"},
-			`^ZK_BACKEND="podman" is unknown: it is existing, local or docker`,
+			`^ZK_BACKEND="podman" is unknown: want existing, local or docker`,
 		},
 		"nothing listens": {
 			start,

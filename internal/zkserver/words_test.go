@@ -94,7 +94,7 @@ func TestWordErrors(t *testing.T) {
 	s, err := zkserver.Start(t.Context())
 	require.NoError(t, err)
 	_, err = s.Mntr()
-	assert.ErrorContains(t, err, "mntr to "+s.Addr+": the server refuses this word")
+	assert.ErrorContains(t, err, "mntr to "+s.Addr+": the server refuses this four-letter word")
 	_, err = s.Sessions()
 	assert.ErrorContains(t, err, "not currently serving requests")
 	_, err = s.Word("what")
