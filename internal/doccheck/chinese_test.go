@@ -1,6 +1,7 @@
 package doccheck
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,27 @@ func TestTheChinesePagesUseTheTermsOfTheGlossary(t *testing.T) {
 				for _, word := range notInChinese {
 					if strings.HasSuffix(p.path, ".zh-CN.md") && strings.Contains(l.text, word[0]) {
 						t.Errorf("%s:%d: say %s, and not %s", p.path, l.number, word[1], word[0])
+					}
+				}
+			}
+		}
+	}
+}
+
+var (
+	endsInMark     = regexp.MustCompile(`[。，：；！？）”]$`)
+	beginsWithWord = regexp.MustCompile(`^[\p{L}\p{N}]`)
+)
+
+// Markdown does not end a bold text with a Chinese mark in it when a word follows at once.
+func TestASpaceFollowsBoldTextThatEndsInAMark(t *testing.T) {
+	for _, p := range read(t).pages {
+		for _, s := range p.sections {
+			for _, l := range s.prose {
+				parts := strings.Split(l.text, "**") // each second one is bold
+				for i := 1; i+1 < len(parts); i += 2 {
+					if endsInMark.MatchString(parts[i]) && beginsWithWord.MatchString(parts[i+1]) {
+						t.Errorf("%s:%d: a space is missing behind **%s**", p.path, l.number, parts[i])
 					}
 				}
 			}
