@@ -228,12 +228,12 @@ func (l *queued) findWithoutSync(_ context.Context, prefix string) (place, error
 func (l *queued) findOnce(ctx context.Context, prefix string) (place, error) {
 	for {
 		_, err := l.s.conn.Sync(l.dir)
-		if l.s.mustAskAgain(err) {
+		if l.s.mustRetry(err) {
 			pause()
 			continue
 		}
 		mine, err := l.look(prefix)
-		if l.s.mustAskAgain(err) {
+		if l.s.mustRetry(err) {
 			return place{}, nil
 		}
 		return mine, err
@@ -402,7 +402,7 @@ func (h *changed) deleteOnce() error {
 	}
 	h.end(ErrNotHeld)
 	err := h.lock.s.conn.Delete(h.mine.node, -1)
-	if !h.lock.s.mustAskAgain(err) {
+	if !h.lock.s.mustRetry(err) {
 		h.count--
 	}
 	return err
