@@ -99,6 +99,56 @@ func awaits(t *testing.T, what string, cond func() bool) {
 	require.Eventually(t, cond, zktest.Patience, 5*time.Millisecond, "timed out waiting for %s", what)
 }
 
+// The directory has a hard quota, which is used up by a holder and a client that waits. A call that would create a
+// znode is refused, and the error says what to look at. The two are not disturbed, and afterwards there is room.
+func TestAQuotaOnTheDirectory(t *testing.T) {
+	s := start(t, "enforceQuota=true")
+	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
+	defer cancel()
+	session, err := Open(ctx, s.Servers(), 20*time.Second)
+	require.NoError(t, err)
+	defer session.Close()
+	const path = "/locks/orders"
+	require.NoError(t, mustLock(t, NewMutex(session, path), ctx).Unlock()) // makes the directory
+	for _, made := range []struct{ path, data string }{
+		{"/zookeeper/quota/locks", ""},
+		{"/zookeeper/quota/locks/orders", ""},
+		{"/zookeeper/quota/locks/orders/zookeeper_limits", "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=3"},
+		{"/zookeeper/quota/locks/orders/zookeeper_stats", "count=1,bytes=0"},
+	} {
+		_, err := session.Conn().Create(made.path, []byte(made.data), 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	queued := func() int {
+		names, _, err := session.Conn().Children(path)
+		require.NoError(t, err)
+		return len(names)
+	}
+	hold := mustLock(t, NewMutex(session, path), ctx)
+	next := make(chan *Hold, 1)
+	go func() {
+		hold, err := NewMutex(session, path).Lock(ctx)
+		assert.NoError(t, err)
+		next <- hold
+	}()
+	awaits(t, "a client to wait", func() bool { return queued() == 2 })
+
+	for _, lock := range []locker{
+		NewMutex(session, path), NewCohort(session, path),
+		NewRWMutex(session, path), reading{NewRWMutex(session, path)},
+	} {
+		_, err := lock.Lock(ctx)
+		require.ErrorContains(t, err, "-125 (a quota of the servers is used up: look at setquota on this path)")
+		require.NotErrorIs(t, err, ErrLocked)
+	}
+	_, err = NewMutex(session, path).TryLock(ctx)
+	require.ErrorIs(t, err, ErrLocked, "it looks first, and creates nothing")
+	require.Equal(t, 2, queued())
+	require.NoError(t, hold.Unlock())
+	require.NoError(t, (<-next).Unlock())
+	require.NoError(t, mustLock(t, NewMutex(session, path), ctx).Unlock())
+}
+
 // A local session can make no ephemeral znode, if the servers do not make a global one of it.
 func TestServersWithLocalSessions(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
