@@ -54,7 +54,7 @@ func closedByHand(t *testing.T, subject Subject, errs HoldErrors) {
 	b.Session.Conn().Close()
 	require.ErrorIs(t, waiting.Err(), zk.ErrConnectionClosed, "B's Lock")
 	a.Session.Conn().Close()
-	zktest.AwaitChan(z, "A to be told", work.Done())
+	zktest.AwaitChan(z, "A to be notified", work.Done())
 	require.ErrorIs(t, context.Cause(work), errs.Lost)
 }
 
@@ -124,7 +124,7 @@ func holdIsOver(t *testing.T, subject Subject, errs HoldErrors) {
 
 	turn = a.Acquire()
 	a.Tap.HangUp()
-	zktest.AwaitChan(z, "A to be told", turn.Context().Done())
+	zktest.AwaitChan(z, "A to be notified", turn.Context().Done())
 	_, err = a.Lock(context.WithoutCancel(turn.Context()))
 	require.ErrorIs(t, err, errs.Lost, "Lock inside a hold that was lost")
 	require.ErrorIs(t, turn.Unlock(), errs.Lost)

@@ -313,7 +313,7 @@ var KeptList = New(
 		s.FailsIf(
 			!s.Soon(func() bool { return attempt.Context().Err() != nil }),
 			"A's list was sent in its next session, and A was let in by %v of the old one, which has gone: "+
-				"B holds the lock (error: %v), and A has not been told",
+				"B holds the lock (error: %v), and A has not been notified",
 			old, other.Err(),
 		)
 		s.Holds("A's list was sent in its next session, and the hold that came of it was over before B was let in")

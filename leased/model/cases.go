@@ -147,7 +147,7 @@ var theRule = []Case{
 	holds(
 		threeWrites,
 		stalls.with(
-			"A sends other requests, too, at any time",
+			"A also sends other requests, at any time",
 			func(s *Setting) { s.places, s.sendsOthers = elections.places, true },
 		),
 	),
@@ -196,8 +196,8 @@ var weakerRules = []Case{
 var afterIdleTime = []Case{
 	breaks(oneWrite, idle),
 	breaks(afterAPing, follower),
-	breaks(soonAfterAPing, idle.with("A's line stalls, too", anyPing)),
-	holds(afterAPing, idle.with("A's line stalls, too, and elections", func(s *Setting) {
+	breaks(soonAfterAPing, idle.with("A's line also stalls", anyPing)),
+	holds(afterAPing, idle.with("A's line also stalls, and elections", func(s *Setting) {
 		anyPing(s)
 		s.places = elections.places
 		s.elections, s.reconnects = true, true

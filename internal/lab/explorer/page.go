@@ -107,11 +107,11 @@ func (p Page) shows(page *stage.Page, id string, title, watch lang.Text, run exp
 func (p Page) intro(kinds int) template.HTML {
 	promise := text(
 		"What a lock promises: at most one client holds it at any moment, and every client that asks gets it in the end, "+
-			"whoever's request comes first, and whatever fails.",
+			"whichever request arrives first, and whatever fails.",
 		"一把锁承诺：任何时刻最多一个客户端持有它；无论谁的请求先到，无论哪里出了故障，每个请求加锁的客户端最后都能拿到它。",
 	)
 	played := lang.Of(
-		"Here %d clients take it once each, and every order of their requests was played on a real server, with at most %d fault: %d orders. ",
+		"Here %d clients take it once each, and every interleaving of their requests was played on a real server, with at most %d fault: %d interleavings. ",
 		"这里有 %d 个客户端，各加锁一次。它们的请求的每一种次序都在真实的服务器上运行过，故障最多 %d 个：一共 %d 种次序。",
 		p.Settings.Clients, p.Settings.Faults, p.Result.Orders)
 	found := text("All of them are right.", "它们全都正确。")

@@ -52,7 +52,7 @@ var Locks = []Entry{
 	{Key: "5", Subject: "step 5", Folder: "step05_reentrant",
 		Title: "hold", Name: text("a queue, and lost replies",
 			"排队，不怕响应丢失"),
-		Lesson: text("Lost replies do no harm. The holder may lock again, is told of a loss, and has a token.",
+		Lesson: text("Lost replies do no harm. The holder may lock again, is notified of a loss, and has a token.",
 			"响应丢失没有害处。持有者可以再次加锁，丢锁时会得到通知，还有令牌。")},
 	{Key: "6", Subject: "step 6", Folder: "step06_shared_lock",
 		Title: "shared", Name: text("a lock to share",

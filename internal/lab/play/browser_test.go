@@ -203,7 +203,7 @@ func TestThePausedHolderInABrowser(t *testing.T) {
 	w.becomes(0, "stopped, believes it holds", "stopped, believes it holds")
 	w.becomes(1, "holds", "holds")
 	w.Contains("#board0 .banners", "Clients 0 and 1 believe at the same time that they hold the lock")
-	w.Contains("#board1 .banners", "Client 0 has lost the lock and is stopped: it is told of that when it goes on")
+	w.Contains("#board1 .banners", "Client 0 has lost the lock and is paused: it learns that when it resumes")
 	w.Until(`document.querySelectorAll("#board1 .banners p:not(.note)").length === 0`) // it breaks nothing
 	w.click(1, "put")
 	w.Contains("#board1 .store", "accepted")

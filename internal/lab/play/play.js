@@ -782,7 +782,7 @@ const WORDS = [
   [/sessions?\b|会话/, text("Session: what a server knows of a client. A client sends a sign of life all the time; when the servers have heard nothing for the time-out, here 5 s, they end the session.", "会话：服务器上关于一个客户端的记录。客户端不断发送心跳；服务器如果在超时时间（这里是 5 秒）内没有收到消息，就结束会话。")],
   [/ephemeral|临时的/, text("Ephemeral: such a znode is deleted by the servers when the session that created it ends. Others stay until somebody deletes them.", "临时的：创建它的会话结束时，服务器会删除这种 znode。其他 znode 一直留到有人删除为止。")],
   [/znodes?\b/, text("Znode: a small file in the tree that ZooKeeper keeps. Here a lock is one znode, or a directory in which each client creates one.", "znode：ZooKeeper 那棵树里的一个小文件。在这里，锁是一个 znode，或者是一个目录，每个客户端在里面创建一个。")],
-  [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch is told once, by one message, that what it watches has changed.", "通知：客户端设置了监听器，所监听的内容一旦变化，就会收到一条消息，只有一次。")],
+  [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch gets one message when what it watches has changed.", "通知：客户端设置了监听器，所监听的内容一旦变化，就会收到一条消息，只有一次。")],
   [/watch(?:es)?\b|监听/, text("Watch: a client asks a server to tell it, once, when a znode or a directory changes.", "监听器：客户端请服务器在某个 znode 或目录变化时通知它，只通知一次。")],
   [/wire\b|网络/, text("The wire: the connection between a client and a server. Here it can be slowed down, held, and cut.", "网络：客户端与服务器之间的连接。在这里可以放慢、停住、切断。")],
   [/token|令牌/, text("Token: a number that grows with each holder. A store that compares it can refuse a late write.", "令牌：一个随每个持有者增大的数。存储比较令牌，就能拒绝迟到的写入。")],

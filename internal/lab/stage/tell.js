@@ -70,7 +70,7 @@ function deed({ clients, frame: { did, first } }) {
 
 function stateSentence({ clients: [client], state, text: error, token, again }) {
   const i = clientName(client), is = stateName(state);
-  if (error && state === "told that it lost the lock") return say(`${i} is told: ${error}.`, `${i} 得知锁已经丢了。`);
+  if (error && state === "told that it lost the lock") return say(`${i} is notified: ${error}.`, `${i} 得知锁已经丢了。`);
   if (error) return say(`${i} gets an error: ${error}.`, `${i} 得到错误：${error}。`);
   if (state === "idle") return say(`${i} has given up.`, `${i} 放弃了等待。`);
   if (again) return say(`${i} ${is} once more.`, `${i} 再一次${is}。`);
@@ -108,11 +108,11 @@ function bannerText({ wrong, clients, znode }) {
     "blocks: of a client that waits with a newer one": () => say(`${blocks}: it is an old one of ${i}, which waits with a newer one`,
       `${blocks}：它是${i} 留下的旧 znode，${i} 正用新的 znode 等待`),
     "blocks: of a client that neither waits nor holds": () => say(`${blocks}: it is ${i}'s, which neither waits nor holds`, `${blocks}：它属于${i}，${i} 既没有在等，也没有持有锁`),
-    "has lost it: is told when it goes on": () => say(`${i} has lost the lock and is stopped: it is told of that when it goes on`,
+    "has lost it: learns it when it resumes": () => say(`${i} has lost the lock and is paused: it learns that when it resumes`,
       `${i} 已经丢了锁，但它被停住了：恢复运行后才会得知`),
-    "is inside, and has made no znode": () => say(`${i} believes that it holds the lock, and has made no znode`,
+    "holds it, and has no znode": () => say(`${i} believes that it holds the lock, and has made no znode`,
       `${i} 以为自己持有锁，却没有创建过 znode`),
-    "has lost it: is not told": () => say(`${i} has lost the lock, and does not know it: its znode is gone`,
+    "has lost it: is not notified": () => say(`${i} has lost the lock, and does not know it: its znode is gone`,
       `${i} 已经丢了锁，自己却不知道：它的 znode 已经不在`),
   }[wrong]();
 }

@@ -29,9 +29,9 @@ const (
 	UnknownNode Wrong = "blocks: of a client that does not know it"
 	OldNode     Wrong = "blocks: of a client that waits with a newer one"
 	LeftNode    Wrong = "blocks: of a client that neither waits nor holds"
-	NotToldYet  Wrong = "has lost it: is told when it goes on"
-	NotTold     Wrong = "has lost it: is not told"
-	NoNode      Wrong = "is inside, and has made no znode"
+	NotToldYet  Wrong = "has lost it: learns it when it resumes"
+	NotTold     Wrong = "has lost it: is not notified"
+	NoNode      Wrong = "holds it, and has no znode"
 )
 
 // Breaks is the property that something wrong breaks.

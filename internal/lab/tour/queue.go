@@ -299,7 +299,7 @@ func (q *Queue) release() Release {
 	r := Release{all(quiet), waiters(quiet).Received, took}
 	next := names(q.holder.Member)
 	if q.Polls {
-		q.sum("%s released: nobody was told; %d requests later %s found out by asking.",
+		q.sum("%s released: no client was notified; %d requests later %s found out by polling.",
 			"%s 释放：没有客户端收到通知；%d 个请求之后，%s 才查询到。",
 			old, r.All()-1, next)
 		return r

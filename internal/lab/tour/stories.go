@@ -119,7 +119,7 @@ var stories = []episode{
 			ID:    "death",
 			Title: text("A waiter dies", "一个等待者崩溃"),
 			Watch: text(
-				"Client 2 is told that the znode before its own is gone. Is it client 2's turn?",
+				"Client 2 is notified that the znode before its own was deleted. Is it client 2's turn?",
 				"客户端 2 收到通知：前一个节点已被删除。轮到客户端 2 了吗？",
 			),
 			Steps: []string{"3", "4"},
@@ -258,7 +258,7 @@ func tellUnlockByAnother(s *scene) {
 	}
 	if err := cast[2].Unlock(); err != nil {
 		next.StillWaits()
-		s.sum("client 2 has no znode to delete, and was told so. Client 0 holds the lock.", "客户端 2 没有 znode 可删，得到一个错误。客户端 0 持有锁。")
+		s.sum("client 2 has no znode to delete, and gets an error. Client 0 holds the lock.", "客户端 2 没有 znode 可删，得到一个错误。客户端 0 持有锁。")
 		return
 	}
 	next.Acquired()
@@ -329,17 +329,17 @@ func tellCutOff(s *scene) {
 	s.camera.Becomes(seen.Figure, actor.State{Name: actor.CutOff})
 	holder.Crash()
 	if holder.HasHolds() {
-		s.Await("client 0 to be told", func() bool { return seen.calls.State() == actor.Told })
+		s.Await("client 0 to be notified", func() bool { return seen.calls.State() == actor.Told })
 	}
 	s.AwaitExpiry(holder.Client)
 	s.ended(holder.Member)
 	next.Acquired()
 	if !holder.HasHolds() {
-		s.sum("client 1 was let in, and client 0 has not been told: two are inside.",
+		s.sum("client 1 got the lock, and client 0 was not notified: two clients hold the lock.",
 			"客户端 1 拿到了锁，客户端 0 却没有得到通知：两个客户端同时持有锁。")
 		return
 	}
-	s.sum("client 0 was told that it had lost the lock, and then client 1 was let in.",
+	s.sum("client 0 was notified that it had lost the lock, and then client 1 got it.",
 		"客户端 0 先得知自己丢了锁，然后客户端 1 才拿到锁。")
 }
 
