@@ -101,12 +101,12 @@ func TestLockingAgainSendsNothing(t *testing.T) {
 	mark := a.Tap.Mark()
 	again, err := lock.Lock(hold.Context(z.Ctx))
 	require.NoError(t, err)
-	require.Same(t, hold, again, "Lock inside the hold returns the hold")
+	require.Same(t, hold, again, "Lock by the holder returns the hold")
 	require.NoError(t, again.Unlock())
 	require.NoError(t, hold.Context(z.Ctx).Err(), "the hold, after the first of two Unlocks")
 	requests := len(a.Asked(mark))
 	require.Zero(t, requests, "requests of the second Lock and the first Unlock")
-	chapter.Says(t, "lock again inside the hold, and unlock: %d requests", requests)
+	chapter.Says(t, "the holder locks again, and unlocks: %d requests", requests)
 
 	require.NoError(t, hold.Unlock())
 	require.Empty(t, a.Queue())
@@ -186,8 +186,8 @@ func TestOnlyATokenStopsTheLateWriteOfAPausedHolder(t *testing.T) {
 		accepted string
 		says     string
 	}{
-		{store{checks: false}, "late", "a store that does not look at tokens is sent: %s; it keeps %q"},
-		{store{checks: true}, "second", "a store that looks at tokens is sent: %s; it keeps %q"},
+		{store{checks: false}, "late", "a store that ignores tokens is sent: %s; it keeps %q"},
+		{store{checks: true}, "second", "a store that checks tokens is sent: %s; it keeps %q"},
 	} {
 		t.Run(fmt.Sprintf("checks_%v", c.store.checks), func(t *testing.T) {
 			t.Parallel()
@@ -289,9 +289,9 @@ func TestStillBrokenNotificationsHideALineThatBreaksOneWayFirst(t *testing.T) {
 	}
 	a.Tap.Silence() // now nothing arrives any more
 	next.Acquired()
-	require.NoError(t, held.Context().Err(), "A has not been told, and B holds the lock")
+	require.NoError(t, held.Context().Err(), "A does not know, and B holds the lock")
 	chapter.Says(t,
-		"Ada's requests are lost, notifications still reach her, then nothing does: Ben gets the lock, Ada has not been told")
+		"Ada's requests are lost, notifications still reach her, then nothing does: Ben gets the lock, and Ada does not know")
 	zktest.AwaitChan(z, "A to be told, too late", held.Context().Done())
 	require.Greater(t, next.Held().Token(), held.Held().Token(), "B's token, by which a store can refuse A's late write")
 	next.Release()

@@ -258,7 +258,7 @@ func (l *queued) findIf(prefix string, syncs bool, isRight func(place) (bool, er
 			continue
 		}
 		if errors.Is(err, zk.ErrNoNode) {
-			return place{}, nil // not even the directory is there
+			return place{}, nil // not even the directory exists
 		}
 		if err != nil || !right {
 			return place{}, err

@@ -63,7 +63,7 @@ func (h *Hold) lost() error {
 	return nil
 }
 
-// Token is the fencing token. It is greater than those of all holds before on the same
+// Token is the fencing token. It is greater than those of all earlier holds on the same
 // path. A store that refuses a token smaller than the greatest it has seen is safe from a late
 // write, once it has seen the token of the next holder.
 func (h *Hold) Token() int64 { return h.token }

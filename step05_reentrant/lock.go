@@ -1,12 +1,12 @@
 // Package reentrant is step 5: the queue of step 4, with an answer to what fails around
 // it. A reply is lost, the holder's own code locks again, the connection breaks.
 //
-// It is a lesson. What it leaves out is shown by the tests called TestStillBroken. For
-// work there is the package leased.
+// It is a lesson: the tests called TestStillBroken show what it leaves out. The
+// production lock is the package leased.
 //
 //	lock.go      the queue: the functions of step 4, in their order, and what is new
 //	hold.go      what Lock returns
-//	session.go   the connection, and how a holder hears that it is lost
+//	session.go   the connection, and how a holder learns that it is lost
 //	errors.go    the errors, and what they say
 package reentrant
 
@@ -49,11 +49,11 @@ func New(s *Session, path string) *Lock {
 	return &Lock{s: s, dir: path}
 }
 
-// Lock blocks until this call's znode is the first in the queue, and returns the hold. The
-// directory and its parents are created where they are missing.
+// Lock blocks until this call's znode is the first in the queue, and returns the hold. It
+// creates the directory and its parents where they are missing.
 //
-// ctx bounds the wait, and nothing else. When it ends, Lock returns why, and the znode is
-// deleted in the background. Lock looks at ctx between two requests: on a line that has gone
+// ctx bounds the wait, and nothing else. When it ends, Lock returns the reason, and deletes the
+// znode in the background. Lock checks ctx between two requests: on a connection that has gone
 // silent it returns late, by at most two thirds of the session time-out. A broken connection,
 // or the end of the session, does not end the wait. A refusal by the server, such as
 // zk.ErrNoAuth, ends it.
@@ -82,7 +82,7 @@ func (l *Lock) lock(ctx context.Context, mayWait bool) (*Hold, error) {
 		}
 		h, err := l.wait(ctx, mine, mayWait)
 		if errors.Is(err, zk.ErrNoNode) {
-			continue // our znode is gone: queue up again
+			continue // our znode was deleted: queue up again
 		}
 		if err != nil {
 			go l.leave(mine) // until the znode is deleted, or the server refuses
@@ -139,11 +139,11 @@ func (l *Lock) find(ctx context.Context, prefix string) (place, error) {
 func (l *Lock) findAndLeave(prefix string) {
 	mine, err := l.find(context.Background(), prefix)
 	if err == nil && mine.node != "" {
-		_ = l.leave(mine) // there is no caller to hear of an error
+		_ = l.leave(mine) // no caller is left to get an error
 	}
 }
 
-// look is one try of find. We may be connected to another server now, which has not heard of the
+// look is one try of find. We may be connected to another server now, which does not know of the
 // create yet: the sync makes it catch up. Our last server may still have the create, and pass it on
 // only later: then the leader refuses it, because the session has moved to the new server.
 func (l *Lock) look(prefix string) (place, error) {
@@ -153,7 +153,7 @@ func (l *Lock) look(prefix string) (place, error) {
 	}
 	names, _, err := l.s.conn.Children(l.dir)
 	if errors.Is(err, zk.ErrNoNode) {
-		return place{}, nil // not even the directory is there
+		return place{}, nil // not even the directory exists
 	}
 	if err != nil {
 		return place{}, err
@@ -178,9 +178,9 @@ func (l *Lock) look(prefix string) (place, error) {
 	return place{}, nil
 }
 
-// wait returns the hold when our znode is the first in the queue. After a wake-up it looks
-// again: the predecessor may have been a waiter that died. It also looks again when a request
-// got no answer. It returns zk.ErrNoNode when our own znode is gone.
+// wait returns the hold when our znode is the first in the queue. After a wake-up it lists
+// again: the predecessor may have been a waiter that crashed. It also lists again when a request
+// got no answer. It returns zk.ErrNoNode when our own znode was deleted.
 func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
 	for ctx.Err() == nil {
 		connection := l.s.connection() // ends when the present connection does
@@ -215,7 +215,7 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 		if !mayWait {
 			return nil, ErrLocked
 		}
-		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
+		// GetW, not ExistsW: on a znode that was deleted meanwhile it sets no watch.
 		_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -228,15 +228,15 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 			return nil, err
 		}
 		select {
-		case <-gone: // deleted; or the session has ended, and the watch with it: look again
+		case <-gone: // deleted; or the session has ended, and the watch with it: list again
 		case <-ctx.Done():
 		}
 	}
 	return nil, context.Cause(ctx)
 }
 
-// leave deletes our znode. It retries until it knows that the znode is gone, or until the server
-// refuses. It returns ErrLost if the znode was gone before, or if its session has ended.
+// leave deletes our znode. It retries until it knows that the znode is deleted, or until the server
+// refuses. It returns ErrLost if the znode was deleted before, or if its session has ended.
 func (l *Lock) leave(mine place) error {
 	mayBeDone := false // an earlier delete got no answer: perhaps it was carried out
 	for {
@@ -278,7 +278,7 @@ func (l *Lock) leaveInTime(mine place) error {
 	}
 }
 
-// isRefused tells whether the server has refused the delete.
+// isRefused reports whether the server has refused the delete.
 func isRefused(leaveErr error) bool {
 	isGone := leaveErr == nil || errors.Is(leaveErr, ErrLost)
 	isUnknown := errors.Is(leaveErr, errNoAnswer)
@@ -287,11 +287,11 @@ func isRefused(leaveErr error) bool {
 
 // Unlock is due once for each Lock, and the last one releases the lock.
 //
-// It deletes the znode, and retries until it knows that the znode is gone. It waits no longer
+// It deletes the znode, and retries until it knows that the znode is deleted. It waits no longer
 // than the session time-out; then it returns an error, and the delete goes on in the background.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
-// or the znode gone. After a refusal by the server, such as zk.ErrNoAuth, Unlock can be called
+// or the znode was deleted. After a refusal by the server, such as zk.ErrNoAuth, Unlock can be called
 // again.
 func (h *Hold) Unlock() error {
 	if h == nil {
@@ -319,9 +319,9 @@ func (h *Hold) Unlock() error {
 	return failed("unlock", h.mine.node, err)
 }
 
-// create makes a znode and returns its path, with the number that the server
-// gave it. Parents are made only when the server says that they are missing:
-// asking for them each time would be a write each time.
+// create creates a znode and returns its path, with the number that the server
+// added. It creates parents only when the server replies that they are missing:
+// to create them each time would be one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
@@ -334,9 +334,9 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	return create(conn, path, mode)
 }
 
-// predecessor names the znode right before mine in the queue, "" when mine is
-// the first. It is an error when mine is not there at all: then nothing holds
-// our place.
+// predecessor names the znode directly before mine in the queue, "" when mine
+// is the first. It returns an error when mine is not in the list: then we have
+// no place in the queue.
 func predecessor(names []string, mine string) (string, error) {
 	if !slices.Contains(names, mine) {
 		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
@@ -354,11 +354,11 @@ func predecessor(names []string, mine string) (string, error) {
 	return before, nil
 }
 
-// queueName is what the names in the queue look like. The server's number has ten digits, or more.
+// queueName matches the names in the queue. The server's number has ten digits or more.
 var queueName = regexp.MustCompile(`^_c_.*-lock-([0-9]{10,})$`)
 
-// number reads a queue znode's number out of its name. Numbers are compared,
-// never names; ok is false for a child that is not of the queue.
+// number returns the number in a znode's name. The queue compares numbers, never
+// names. For a child that is not part of the queue, ok is false.
 func number(name string) (n int, ok bool) {
 	parts := queueName.FindStringSubmatch(name)
 	if parts == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// The errors that callers ask for, with errors.Is.
+// Callers check for these errors with errors.Is.
 var (
 	ErrLocked  = errors.New("another client is before us in the queue")
 	ErrNotHeld = errors.New("the lock is not held: this hold was released, or is nil")
@@ -56,7 +56,7 @@ func checkAddress(server string) error {
 	return nil
 }
 
-// noAnswers are what the client library says of a request that got no answer, or that came over
+// noAnswers are the client library's errors for a request that got no answer, or that arrived over
 // a connection which the session has left (zk.ErrSessionMoved).
 var noAnswers = []error{
 	zk.ErrConnectionClosed,
@@ -66,7 +66,7 @@ var noAnswers = []error{
 	zk.ErrClosing,
 }
 
-// unanswered tells that a request got no answer: nobody knows whether the servers did it.
+// unanswered reports whether a request got no answer: then nobody knows whether the servers did it.
 func unanswered(err error) bool {
 	for _, noAnswer := range noAnswers {
 		if errors.Is(err, noAnswer) {

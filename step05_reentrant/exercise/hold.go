@@ -21,14 +21,14 @@ func newHold(l *Lock, mine place) *Hold {
 
 // Context is for the work under the lock. It is made from parent, and ends with it.
 //
-// TODO 4: whoever locks again brings this context along. What does it have to carry?
+// TODO 4: a holder that locks again passes this context. What must it carry?
 // 待办 4：再次加锁的人会带来这个 context。它要带上什么？
-// TODO 6: it has to end when the lock is lost.
+// TODO 6: it must end when the lock is lost.
 // 待办 6：锁丢了，它要结束。
 func (h *Hold) Context(parent context.Context) context.Context { return parent }
 
 // Token is the fencing token.
 //
-// TODO 7: it has to be greater than those of all holds before on the same path.
+// TODO 7: it must be greater than those of all earlier holds on the same path.
 // 待办 7：它要比同一路径上以前每次持锁的都大。
 func (h *Hold) Token() int64 { return 0 }

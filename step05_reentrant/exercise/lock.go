@@ -1,7 +1,7 @@
 // Package reentrant is step 5, for you to write: the queue of step 4, with an answer to what
 // fails around it. A reply is lost, the holder's own code locks again, the connection breaks.
 //
-// What stands here is the lock of step 4 in a new form: New takes a Session in place of a
+// This starter is the lock of step 4 in a new form: New takes a Session in place of a
 // connection, Lock returns a Hold, and TryLock does not wait. It has no new behaviour. The
 // TODOs have the numbers of the chapter's stairs. Begin with TODO 1, in join.
 //
@@ -47,8 +47,8 @@ func New(s *Session, path string) *Lock {
 	return &Lock{s: s, dir: path}
 }
 
-// Lock blocks until this call's znode is the first in the queue, and returns the hold. The
-// directory and its parents are created where they are missing.
+// Lock blocks until this call's znode is the first in the queue, and returns the hold. It
+// creates the directory and its parents where they are missing.
 //
 // ctx bounds the wait, and nothing else. When it ends, Lock deletes its znode and returns
 // why. It does so between two requests: one that is on its way is waited for. Any other
@@ -60,7 +60,7 @@ func (l *Lock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, 
 
 // TODO 4: does ctx carry a hold of this lock? Then its holder is calling.
 // 待办 4：ctx 带着这把锁的 hold 吗？带着，调用者就是持有者。
-// TODO 5: wait may find that our znode is gone. That is no reason to give up.
+// TODO 5: wait may find that our znode was deleted. That is no reason to give up.
 // 待办 5：wait 可能发现自己的 znode 没了。这不是放弃的理由。
 func (l *Lock) lock(ctx context.Context, mayWait bool) (*Hold, error) {
 	if err := check(ctx, l.s, l.dir); err != nil {
@@ -79,25 +79,25 @@ func (l *Lock) lock(ctx context.Context, mayWait bool) (*Hold, error) {
 
 // join creates our znode.
 //
-// TODO 1: without an answer (mustRetry) nobody knows whether there is a znode. Give it a
-// name that you know again, _c_<random number>-lock-<number>, and look for it in the list.
+// TODO 1: without an answer (mustRetry) nobody knows whether the znode exists. Give it a
+// name that you recognize, _c_<random number>-lock-<number>, and look for it in the list.
 // 待办 1：没有响应（mustRetry），就没人知道 znode 有没有建成。给它一个认得出的名字
 // _c_<随机数>-lock-<序号>，再到列表里找。
-// TODO 2: has the server that lists heard of the create (Sync)? Which session made the znode?
+// TODO 2: does the server that lists know of the create (Sync)? Which session created the znode?
 // 待办 2：列目录的这台服务器知道那次 create 吗（Sync）？znode 是哪个会话建的？
 func (l *Lock) join() (place, error) {
 	node, err := create(l.s.conn, l.dir+"/lock-", zk.FlagEphemeralSequential)
 	return place{node: node}, err
 }
 
-// wait returns the hold when our znode is the first in the queue. After a wake-up it looks
+// wait returns the hold when our znode is the first in the queue. After a wake-up it lists
 // again: the predecessor may have been a waiter that died.
 //
 // TODO 5: a request without an answer, or the end of the session, is no reason to give up.
 // 待办 5：请求没有响应，或者会话结束，都不是放弃的理由。
-// TODO 6: no connection, no hold. Which connection, and when do you ask for it?
+// TODO 6: no connection, no hold. Which connection, and when do you take it?
 // 待办 6：连接断了，锁就算丢了。是哪一条连接？什么时候取？
-// TODO 7: the list that lets us in brings a number that only ever grows.
+// TODO 7: the list that shows our turn also returns a number that only ever grows.
 // 待办 7：轮到自己的那份列表里，有一个只增不减的数。
 func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
 	for ctx.Err() == nil {
@@ -115,7 +115,7 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 		if !mayWait {
 			return nil, ErrLocked
 		}
-		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
+		// GetW, not ExistsW: on a znode that was deleted meanwhile it sets no watch.
 		_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -136,8 +136,8 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 
 // leave deletes the znode of a waiter that has given up.
 //
-// TODO 3: without an answer nobody knows whether the znode is still there. Go on until you
-// know that it is gone: leave is for Unlock, too. Who waits for that, and for how long?
+// TODO 3: without an answer nobody knows whether the znode still exists. Retry until you
+// know that it is deleted. Unlock also calls leave: which call waits, and for how long?
 // 待办 3：没有响应，就没人知道 znode 还在不在。一直做到确定它没了，Unlock 也用 leave。谁来等？等多久？
 func (l *Lock) leave(mine place) error {
 	err := l.s.conn.Delete(mine.node, -1)
@@ -167,9 +167,9 @@ func (h *Hold) Unlock() error {
 	return failed("unlock", h.mine.node, err)
 }
 
-// create makes a znode and returns its path, with the number that the server
-// gave it. Parents are made only when the server says that they are missing:
-// asking for them each time would be a write each time.
+// create creates a znode and returns its path, with the number that the server
+// added. It creates parents only when the server replies that they are missing:
+// to create them each time would be one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
@@ -182,9 +182,9 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	return create(conn, path, mode)
 }
 
-// predecessor names the znode right before mine in the queue, "" when mine is
-// the first. It is an error when mine is not there at all: then nothing holds
-// our place.
+// predecessor names the znode directly before mine in the queue, "" when mine
+// is the first. It returns an error when mine is not in the list: then we have
+// no place in the queue.
 func predecessor(names []string, mine string) (string, error) {
 	if !slices.Contains(names, mine) {
 		return "", fmt.Errorf("own znode %s: %w", mine, zk.ErrNoNode)
@@ -202,8 +202,8 @@ func predecessor(names []string, mine string) (string, error) {
 	return before, nil
 }
 
-// number reads a queue znode's number out of its name. Numbers are compared,
-// never names; ok is false for a child that is not of the queue.
+// number returns the number in a znode's name. The queue compares numbers, never
+// names. For a child that is not part of the queue, ok is false.
 func number(name string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(name, "lock-")
 	n, err := strconv.Atoi(digits)

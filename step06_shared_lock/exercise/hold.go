@@ -66,8 +66,8 @@ func (h *Hold) lost() error {
 	return nil
 }
 
-// Token is the fencing token. A writer's is greater than those of all holds before on the
-// same path, a reader's than those of all writers before. So a store that knows who reads
-// keeps two numbers, the greatest token of a writer, and the greatest of anybody. It refuses
+// Token is the fencing token. A writer's is greater than those of all earlier holds on the
+// same path, a reader's than those of all earlier writers. So a store that knows which clients read
+// keeps two numbers, the greatest token of a writer, and the greatest of all clients. It refuses
 // a read below the first, and a write below the second.
 func (h *Hold) Token() int64 { return h.token }

@@ -25,7 +25,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// kind says whether a znode is a reader's or a writer's. Its text stands in the znode's
+// kind says whether a znode is a reader's or a writer's. Its text is in the znode's
 // name, before the number.
 type kind string
 
@@ -58,11 +58,11 @@ func New(s *Session, path string) *RWLock {
 	return &RWLock{s: s, dir: path}
 }
 
-// Lock blocks until this call's znode is the first in the queue, and returns the hold. The
-// directory and its parents are created where they are missing.
+// Lock blocks until this call's znode is the first in the queue, and returns the hold. It
+// creates the directory and its parents where they are missing.
 //
-// ctx bounds the wait, and nothing else. When it ends, Lock returns why, and the znode is
-// deleted in the background. Lock looks at ctx between two requests: on a line that has gone
+// ctx bounds the wait, and nothing else. When it ends, Lock returns the reason, and deletes the
+// znode in the background. Lock checks ctx between two requests: on a connection that has gone
 // silent it returns late, by at most two thirds of the session time-out. A broken connection,
 // or the end of the session, does not end the wait. A refusal by the server, such as
 // zk.ErrNoAuth, ends it.
@@ -100,7 +100,7 @@ func (l *RWLock) lock(ctx context.Context, k kind, mayWait bool) (*Hold, error) 
 		}
 		h, err := l.wait(ctx, mine, mayWait)
 		if errors.Is(err, zk.ErrNoNode) {
-			continue // our znode is gone: queue up again
+			continue // our znode was deleted: queue up again
 		}
 		if err != nil {
 			go l.leave(mine) // until the znode is deleted, or the server refuses
@@ -161,11 +161,11 @@ func (l *RWLock) find(ctx context.Context, prefix string) (place, error) {
 func (l *RWLock) findAndLeave(prefix string) {
 	mine, err := l.find(context.Background(), prefix)
 	if err == nil && mine.node != "" {
-		_ = l.leave(mine) // there is no caller to hear of an error
+		_ = l.leave(mine) // no caller is left to get an error
 	}
 }
 
-// look is one try of find. We may be connected to another server now, which has not heard of the
+// look is one try of find. We may be connected to another server now, which does not know of the
 // create yet: the sync makes it catch up. Our last server may still have the create, and pass it on
 // only later: then the leader refuses it, because the session has moved to the new server.
 func (l *RWLock) look(prefix string) (place, error) {
@@ -175,7 +175,7 @@ func (l *RWLock) look(prefix string) (place, error) {
 	}
 	names, _, err := l.s.conn.Children(l.dir)
 	if errors.Is(err, zk.ErrNoNode) {
-		return place{}, nil // not even the directory is there
+		return place{}, nil // not even the directory exists
 	}
 	if err != nil {
 		return place{}, err
@@ -201,8 +201,8 @@ func (l *RWLock) look(prefix string) (place, error) {
 }
 
 // wait returns the hold when there is nobody to wait for any more. After a wake-up it looks
-// again: the predecessor may have been a waiter that died. It also looks again when a request
-// got no answer. It returns zk.ErrNoNode when our own znode is gone.
+// again: the predecessor may have been a waiter that crashed. It also lists again when a request
+// got no answer. It returns zk.ErrNoNode when our own znode was deleted.
 func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
 	for ctx.Err() == nil {
 		connection := l.s.connection() // ends when the present connection does
@@ -237,7 +237,7 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 		if !mayWait {
 			return nil, ErrLocked
 		}
-		// GetW, not ExistsW: on a znode that has gone meanwhile it sets no watch.
+		// GetW, not ExistsW: on a znode that was deleted meanwhile it sets no watch.
 		_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -250,15 +250,15 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 			return nil, err
 		}
 		select {
-		case <-gone: // deleted; or the session has ended, and the watch with it: look again
+		case <-gone: // deleted; or the session has ended, and the watch with it: list again
 		case <-ctx.Done():
 		}
 	}
 	return nil, context.Cause(ctx)
 }
 
-// leave deletes our znode. It retries until it knows that the znode is gone, or until the server
-// refuses. It returns ErrLost if the znode was gone before, or if its session has ended.
+// leave deletes our znode. It retries until it knows that the znode is deleted, or until the server
+// refuses. It returns ErrLost if the znode was deleted before, or if its session has ended.
 func (l *RWLock) leave(mine place) error {
 	mayBeDone := false // an earlier delete got no answer: perhaps it was carried out
 	for {
@@ -300,7 +300,7 @@ func (l *RWLock) leaveInTime(mine place) error {
 	}
 }
 
-// isRefused tells whether the server has refused the delete.
+// isRefused reports whether the server has refused the delete.
 func isRefused(leaveErr error) bool {
 	isGone := leaveErr == nil || errors.Is(leaveErr, ErrLost)
 	isUnknown := errors.Is(leaveErr, errNoAnswer)
@@ -309,11 +309,11 @@ func isRefused(leaveErr error) bool {
 
 // Unlock is due once for each Lock, and the last one releases the lock.
 //
-// It deletes the znode, and retries until it knows that the znode is gone. It waits no longer
+// It deletes the znode, and retries until it knows that the znode is deleted. It waits no longer
 // than the session time-out; then it returns an error, and the delete goes on in the background.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
-// or the znode gone. After a refusal by the server, such as zk.ErrNoAuth, Unlock can be called
+// or the znode was deleted. After a refusal by the server, such as zk.ErrNoAuth, Unlock can be called
 // again.
 func (h *Hold) Unlock() error {
 	if h == nil {
@@ -341,9 +341,9 @@ func (h *Hold) Unlock() error {
 	return failed("unlock", h.mine.node, err)
 }
 
-// create makes a znode and returns its path, with the number that the server
-// gave it. Parents are made only when the server says that they are missing:
-// asking for them each time would be a write each time.
+// create creates a znode and returns its path, with the number that the server
+// added. It creates parents only when the server replies that they are missing:
+// to create them each time would be one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
@@ -357,7 +357,7 @@ func create(conn *zk.Conn, path string, mode int32) (string, error) {
 }
 
 // predecessor names the znode that mine waits for, "" when there is none. It is an
-// error when mine is not there at all: then nothing holds our place.
+// error when mine is not in the list: then we have no place in the queue.
 //
 // TODO 3: which client does a reader wait for, and which a writer?
 // 待办 3：读者等谁？写者等谁？
@@ -378,11 +378,11 @@ func predecessor(names []string, mine string) (string, error) {
 	return before, nil
 }
 
-// queueName is what the names in the queue look like. The server's number has ten digits, or more.
+// queueName matches the names in the queue. The server's number has ten digits or more.
 var queueName = regexp.MustCompile(`^_c_.*-lock-([0-9]{10,})$`)
 
-// number reads a queue znode's number out of its name. Numbers are compared,
-// never names; ok is false for a child that is not of the queue.
+// number returns the number in a znode's name. The queue compares numbers, never
+// names. For a child that is not part of the queue, ok is false.
 //
 // TODO 2: in step 6 the names have another ending. Also return the kind.
 // 待办 2：第 6 步的名字，结尾不同。把种类也返回。

@@ -11,11 +11,11 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Session is a connection to ZooKeeper that tells the holders of its locks when it is lost.
+// Session is a connection to ZooKeeper. When it is lost, all holds of its locks end.
 // It is safe for use by many goroutines.
 //
-// When ZooKeeper ends the session, the client library begins another one by itself: what
-// was held is lost, and locks can be had again over the same Session.
+// When ZooKeeper ends the session, the client library begins another one by itself: all
+// holds are lost, and locks can be taken again over the same Session.
 type Session struct {
 	conn    *zk.Conn
 	timeout time.Duration
@@ -35,8 +35,8 @@ type Option = func(*zk.Conn)
 const openPatience = 10 * time.Second
 
 // Open connects to servers, each host:port, and asks for a session with the given
-// time-out. Without a session after ten seconds it returns an error. The caller has to call
-// Close in the end.
+// time-out. Without a session after ten seconds it returns an error. The caller must call
+// Close at the end.
 func Open(servers []string, timeout time.Duration, options ...Option) (*Session, error) {
 	for _, server := range servers {
 		if err := checkAddress(server); err != nil {
@@ -44,7 +44,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 		}
 	}
 	if len(servers) == 0 {
-		return nil, errors.New("zklock: open a session: no servers: give host:port of each")
+		return nil, errors.New("zklock: open a session: no servers: pass host:port of each")
 	}
 	s := &Session{timeout: timeout}
 	s.open, s.close = context.WithCancelCause(context.Background())
@@ -58,7 +58,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 		}
 		zk.WithEventCallback(s.hear)(conn)
 	}
-	several := slices.Repeat(servers, 2) // with one alone, the library rests for a second before it connects again
+	several := slices.Repeat(servers, 2) // with one alone, the library waits for a second before it connects again
 	conn, events, err := zk.Connect(several, timeout, allOptions)
 	if err != nil {
 		return nil, fmt.Errorf("zklock: connect to %q: %w", servers, err)
@@ -67,7 +67,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	tooLate := time.After(openPatience)
 	for conn.State() != zk.StateHasSession {
 		select {
-		case <-events: // the state has changed: look again
+		case <-events: // the state has changed: check it again
 		case <-tooLate:
 			s.Close()
 			return nil, fmt.Errorf("zklock: no session after %v: does ZooKeeper run at %q?", openPatience, servers)
@@ -86,7 +86,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 func (s *Session) Conn() *zk.Conn { return s.conn }
 
 // Close ends the session. Every hold is lost, and every waiting Lock returns an error. The
-// servers let the next one in at once, so stop the work first. A second Close does nothing
+// next clients get their locks at once, so stop the work first. A second Close does nothing
 // more.
 func (s *Session) Close() {
 	s.close(ErrLost) // first the holders learn of it, then the servers delete their znodes
@@ -95,7 +95,7 @@ func (s *Session) Close() {
 
 func (s *Session) isClosed() bool { return s.open.Err() != nil }
 
-// mustRetry tells whether to retry a request that ended with err: it got no answer, and the
+// mustRetry reports whether to retry a request that ended with err: it got no answer, and the
 // Session is open.
 func (s *Session) mustRetry(err error) bool {
 	return unanswered(err) && !s.isClosed()

@@ -69,8 +69,7 @@ func take(ctx context.Context, stop func(), step int, name string, reads bool) e
 	return hold(ctx, w, way, held, enter)
 }
 
-// hold keeps the lock until Enter is pressed, ctx ends, or the holder is told that it has
-// lost the lock.
+// hold keeps the lock until Enter is pressed, ctx ends, or the lock is lost.
 func hold(ctx context.Context, w *wire, way zktest.Way, held zktest.Hold, enter <-chan struct{}) error {
 	token := ""
 	if way.HasHolds() {
