@@ -52,8 +52,8 @@ func TestRequestsForOneHold(t *testing.T) {
 	require.Len(t, theirWaiting, len(waiting), "requests of zk.Lock, after a wait")
 }
 
-// Idea 1. The server carries out a create, and the connection breaks before the reply
-// comes. In step 4 everybody waited until the session ended.
+// Stairs 5.1 and 5.2. The server carries out a create, and the connection breaks before the
+// reply arrives. In step 4 everybody waited until the session ended.
 func TestALostReplyToCreateLeavesOneZnode(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -116,8 +116,8 @@ func TestLockingAgainSendsNothing(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotHeld, "Lock with the context of a hold that was released")
 }
 
-// Idea 4. The holder is cut off. It is told before the server ends its session, and so
-// before the next one is let in.
+// Stair 5.6. The holder loses its connection. It learns of it before the server ends its
+// session, and so before the next client gets the lock.
 func TestAHolderThatIsCutOffIsToldBeforeTheNextIsLetIn(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -177,8 +177,8 @@ func pausedHolder(servers, args []string) {
 	zktest.Say("%v", context.Cause(work))
 }
 
-// Idea 5. A holder is stopped until its session has ended, and goes on. No lock can help:
-// at the time of the late write, nobody could tell the holder anything. The token can.
+// Stair 5.7. A holder is paused until its session has ended, and continues. No lock can stop its
+// late write. The token can.
 func TestOnlyATokenStopsTheLateWriteOfAPausedHolder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -216,7 +216,7 @@ func TestOnlyATokenStopsTheLateWriteOfAPausedHolder(t *testing.T) {
 	}
 }
 
-// A's connection breaks for a moment. Its session lives, its znode stands there, and its hold
+// A's connection breaks for a moment. Its session lives, its znode still exists, and its hold
 // is lost. The package leased keeps such a hold.
 func TestStillBrokenAShortBreakEndsTheHold(t *testing.T) {
 	t.Parallel()
@@ -237,7 +237,7 @@ func TestStillBrokenAShortBreakEndsTheHold(t *testing.T) {
 	next.Release()
 }
 
-// farEnd is a connection that does not tell when the other side hangs up: over a line that is broken, that is lost, too.
+// farEnd is a connection that does not report when the other side closes it: on a broken connection, that is lost as well.
 type farEnd struct {
 	net.Conn
 	deadline time.Time // until which the client waits for the next packet
@@ -256,9 +256,10 @@ func (c *farEnd) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A's line breaks one direction at a time. First A's requests are lost, and the servers' notifications still arrive:
+// A's connection breaks one direction at a time. First A's requests are lost, and the servers' notifications still arrive:
 // the client counts each of them as a sign of life, though none says that a server hears A. Then nothing arrives any
-// more. The servers end A's session, and let B in. The package leased counts answers alone, and is told in time.
+// more. The servers end A's session, and B gets the lock. The package leased counts only the answers to its own
+// requests, and learns of it in time.
 func TestStillBrokenNotificationsHideALineThatBreaksOneWayFirst(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * zktest.MortalTimeout
@@ -297,8 +298,8 @@ func TestStillBrokenNotificationsHideALineThatBreaksOneWayFirst(t *testing.T) {
 	next.Release()
 }
 
-// A's server is cut off from the other two. It goes on answering A's pings. The others end
-// A's session, and let B in. This needs three servers. The package leased is told in time.
+// A's server is partitioned from the other two. It still answers A's pings. The others end A's session, and B gets
+// the lock. This needs three servers. The package leased learns of it in time.
 func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 	t.Parallel()
 	ensemble, _, followers := zktest.ThreeServers(t)

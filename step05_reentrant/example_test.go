@@ -53,7 +53,7 @@ func Example_reentrant() {
 	defer tidy(session)
 	lock := reentrant.New(session, "/zklock-example-05/orders")
 
-	// audit locks for itself, for it is also called without the lock.
+	// audit takes the lock itself, because it is also called without the lock.
 	audit := func(ctx context.Context) error {
 		hold, err := lock.Lock(ctx) // re-entry, if ctx is of a hold
 		if err != nil {
@@ -77,8 +77,8 @@ func Example_reentrant() {
 	// done: <nil>
 }
 
-// store keeps one value and refuses whoever comes with an older token than the
-// last one.
+// store keeps one value and refuses a write whose token is smaller than the last
+// one.
 type store struct {
 	newest int64
 	value  string

@@ -34,10 +34,10 @@ func newBasic(conn *zk.Conn, path string) basic {
 	return basic{predecessorwatch.New(conn, path), conn, path}
 }
 
-// W10, published in 基于zookeeper实现分布式锁(下). The idea: a count that goes
-// with the thread tells that it holds the lock already. But there is one count
-// for all locks: holding orders makes stock "held", too. No property sees it,
-// for each knows one lock only; what it breaks is "one holder at a time".
+// W10, published in 基于zookeeper实现分布式锁(下). The idea: a count that
+// belongs to the thread shows that it already holds the lock. But there is one count
+// for all locks: holding orders makes stock "held", too. No property shows it,
+// because each knows only one lock. It breaks "one holder at a time".
 type oneCountForAllLocks struct{ basic }
 
 type countOfAll struct{}
@@ -82,8 +82,8 @@ func TestW10OneCountForAllLocks(t *testing.T) {
 
 // W11, published in 基于zookeeper实现分布式锁(下). The idea: count the holds, so
 // that the holder may lock again. But the count is set only on the path that
-// waited: who finds the lock free is not known as its holder, and cannot unlock. When it
-// locks again, it waits for itself; in the published listing only a second lock object
+// waited: a client that finds the lock free is not known as its holder, and cannot unlock. When
+// it locks again, it waits for itself; in the published listing only a second lock object
 // does, for there the constructor has made the znode (W6).
 type countsOnlyWhoWaited struct {
 	basic
@@ -128,8 +128,8 @@ func TestW11CountsOnlyWhoWaited(t *testing.T) {
 
 // W14, published in Java 基于 ZooKeeper 实现分布式锁需要注意什么. The idea: the
 // holder's znode is the first, so unlock() deletes the first. It is the first
-// of whoever holds the lock: a client that has lost its session, or never had
-// the lock, deletes another's.
+// of the present holder: a client that has lost its session, or never had the lock,
+// deletes another client's znode.
 type deletesTheFirst struct{ basic }
 
 func (l deletesTheFirst) Unlock() error {
@@ -161,8 +161,8 @@ func TestW14DeletesTheFirst(t *testing.T) {
 
 // W23, published in the same, once W20 is fixed. The idea: an interrupt ends the wait,
 // so catch it, and delete the znode. But then acquire() returns as it does with the
-// lock, and lock() notes that it is acquired: whoever has given up believes that it
-// holds the lock, and has no znode. With W14, its unlock() deletes the holder's.
+// lock, and lock() notes that it is acquired: a client that has given up believes that
+// it holds the lock, and has no znode. With W14, its unlock() deletes the holder's.
 type takesAnInterruptForTheLock struct{ basic }
 
 func newTakesAnInterruptForTheLock(conn *zk.Conn, path string) takesAnInterruptForTheLock {
@@ -177,7 +177,7 @@ func (l takesAnInterruptForTheLock) Lock(ctx context.Context) error {
 	return err
 }
 
-// asPublished is W23 with the unlock() that stands beside it.
+// asPublished is W23 with the unlock() from the same article.
 type asPublished struct{ takesAnInterruptForTheLock }
 
 func newAsPublished(conn *zk.Conn, path string) asPublished {

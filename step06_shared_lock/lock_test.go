@@ -101,8 +101,8 @@ func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	}
 }
 
-// Left out: a persistent znode whose name is that of a place stands in the queue. To see that nobody
-// owns it takes a request more. The package leased makes that request.
+// Left out: a persistent znode with the name of a place is in the queue. To find out that it has no
+// owner takes a request more. The package leased makes that request.
 func TestADirectoryNamedAsAPlaceStandsInTheQueue(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
