@@ -37,7 +37,7 @@ func (r *replica) compete(ctx context.Context) {
 		if errors.As(err, &lost) {
 			slog.Warn("the lead is lost", "reason", lost.Reason, "error", err)
 		} else {
-			slog.Error("the lead is given up", "error", err)
+			slog.Error("the campaign has ended", "error", err)
 		}
 		select {
 		case <-ctx.Done():

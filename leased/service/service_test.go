@@ -353,7 +353,7 @@ func TestALeaderWhosePaymentFails(t *testing.T) {
 	s.awaitAllPaid()
 	s.isRight()
 	require.Positive(t, s.paidBy(s.b), "what a has left to b")
-	require.Contains(t, s.a.said.String(), "the lead is given up")
+	require.Contains(t, s.a.said.String(), "the campaign has ended")
 	s.a.endsWell()
 	s.b.endsWell()
 }
