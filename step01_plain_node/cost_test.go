@@ -106,7 +106,7 @@ func TestStillBrokenTheFirstIsNotServedFirst(t *testing.T) {
 	thirdTry.Let()
 	assert.Equal(t, zktest.Polling, first.StillWaits(), "what Ben does, while Cleo, who arrived later, holds the lock")
 	assert.Equal(t, 1, c.Requests(0)[wiretap.Create], "Cleo's tries")
-	chapter.Says(t, "Ben came first and has tried 3 times, Cleo came last and has tried 1 time: Cleo holds the lock")
+	chapter.Says(t, "Ben arrived first and has tried 3 times, Cleo arrived last and has tried once: Cleo holds the lock")
 }
 
 func TestStillBrokenAnotherClientReleasesTheLock(t *testing.T) {
