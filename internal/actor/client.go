@@ -119,7 +119,7 @@ func (c *Client) hears(h *hold) {
 func (c *Client) Enter() (call func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h, state := c.hold, c.state
+	h := c.hold
 	ctx, cancel := context.WithCancel(h.work)
 	c.giveUp = cancel
 	return func() {
@@ -127,14 +127,14 @@ func (c *Client) Enter() (call func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.giveUp = nil
-		isStillHeld := c.hold == h && c.state == state
+		hasEnded := !IsInside(c.state)
 		switch {
-		case isGivenUp(ctx, err) || !isStillHeld: // there is nothing to enter any more
+		case hasEnded || isGivenUp(ctx, err): // there is nothing to enter any more
 		case err != nil:
 			c.becomes(Failed, err)
 		default:
 			h.entries++
-			c.becomes(state, nil)
+			c.becomes(c.state, nil)
 		}
 	}
 }

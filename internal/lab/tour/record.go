@@ -29,7 +29,6 @@ type scene struct {
 	turns   []*zktest.Turn
 
 	camera *stage.Camera // nil: the scene is measured
-	mu     sync.Mutex
 	filmed map[*wiretap.Tap]filmed
 }
 
@@ -59,9 +58,7 @@ func (s *scene) film() {
 	s.filmed = map[*wiretap.Tap]filmed{}
 	s.Tapped = func(name string, tap *wiretap.Tap) {
 		figure, calls := s.camera.Follow(called(name), tap)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.filmed[tap] = filmed{figure, calls}
+		s.filmed[tap] = filmed{figure, calls} // they come one after the other
 	}
 }
 
@@ -120,17 +117,11 @@ func (s *scene) shows(m *zktest.Member) {
 	if s.camera == nil {
 		return
 	}
-	m.Way = shown(s.seen(m).calls, m.Way, actor.Holds)
+	calls := s.filmed[m.Tap].calls
+	m.Way = shown(calls, m.Way, actor.Holds)
 	if m.Reader != nil {
-		m.Reader.Way = shown(s.seen(m).calls, m.Reader.Way, actor.Reads)
+		m.Reader.Way = shown(calls, m.Reader.Way, actor.Reads)
 	}
-}
-
-// seen is what the camera sees of a member.
-func (s *scene) seen(m *zktest.Member) filmed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.filmed[m.Tap]
 }
 
 // shown is a way whose calls a client makes that tells its states.
@@ -208,7 +199,7 @@ func (s *scene) expire(dead ...*zktest.Member) {
 	var clients []*zktest.Client
 	for _, m := range dead {
 		if s.camera != nil {
-			s.seen(m).calls.Crash()
+			s.filmed[m.Tap].calls.Crash()
 		}
 		clients = append(clients, m.Client)
 	}
@@ -222,7 +213,7 @@ func (s *scene) ended(dead ...*zktest.Member) {
 		return
 	}
 	for _, m := range dead {
-		s.camera.Ends(s.seen(m).Figure)
+		s.camera.Ends(s.filmed[m.Tap].Figure)
 	}
 }
 

@@ -325,7 +325,7 @@ func tellCutOff(s *scene) {
 	next := s.lines(cast[1])[0]
 	s.sum("client 0 holds the lock, client 1 waits.", "客户端 0 持有锁，客户端 1 在等。")
 	s.phase("client 0 is cut off", "客户端 0 失去连接")
-	seen := s.seen(holder.Member)
+	seen := s.filmed[holder.Tap]
 	s.camera.Becomes(seen.Figure, actor.State{Name: actor.CutOff})
 	holder.Crash()
 	if holder.HasHolds() {
