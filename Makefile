@@ -16,8 +16,8 @@ TYPED := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(
 UNKNOWN := $(filter-out $(KNOWN) RACE GO% ZK_% ZKLOCK_%,$(TYPED))
 $(if $(UNKNOWN),$(error make $(GOAL) knows no $(UNKNOWN). It knows: $(or $(KNOWN),no variable)))
 
-# The programs of the lab, a module of its own, are built into out/, and run here.
-lab = mkdir -p out && export GOWORK=off && go -C internal/lab build -o ../../out/$(1) ./cmd/$(1) && out/$(1)
+# The programs of the lab, a module of its own, are built into out/bin, and run here: out/book is the book.
+lab = mkdir -p out && export GOWORK=off && go -C internal/lab build -o ../../out/bin/ ./cmd/$(1) && out/bin/$(1)
 
 help: ## this list: each command with its variables, as in make exercise STEP=4
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 } /^## / { print "     " substr($$0, 4) } /^##@ / { print "\n" substr($$0, 5) }' Makefile

@@ -220,7 +220,7 @@ func TestThePageIsSmall(t *testing.T) {
 // and comes to the same, with its counts.
 func TestTheRunsOfTheBook(t *testing.T) {
 	kept, err := os.ReadFile(filepath.Join("..", "..", "..", RunsFile))
-	require.NoError(t, err, "out/tour runs records it")
+	require.NoError(t, err, "out/bin/tour runs records it")
 	var runs struct {
 		Stories []struct{ Phases []stage.Phase }
 	}
@@ -235,7 +235,7 @@ func TestTheRunsOfTheBook(t *testing.T) {
 		for _, p := range rec.recorded(run[0], run[1]).Phases {
 			tells = append(tells, p.Title, p.Sum)
 		}
-		assert.Equal(t, tells, told, "%v (out/tour runs records it again)", run)
+		assert.Equal(t, tells, told, "%v (out/bin/tour runs records it again)", run)
 	}
 }
 
