@@ -120,13 +120,13 @@ func holdIsOver(t *testing.T, subject Subject, errs HoldErrors) {
 	turn := a.Acquire()
 	turn.Release()
 	_, err := a.Lock(context.WithoutCancel(turn.Context()))
-	require.ErrorIs(t, err, subject.NotHeld, "Lock inside a hold that was released")
+	require.ErrorIs(t, err, subject.NotHeld, "Lock with the context of a hold that was released")
 
 	turn = a.Acquire()
 	a.Tap.HangUp()
 	zktest.AwaitChan(z, "A to be notified", turn.Context().Done())
 	_, err = a.Lock(context.WithoutCancel(turn.Context()))
-	require.ErrorIs(t, err, errs.Lost, "Lock inside a hold that was lost")
+	require.ErrorIs(t, err, errs.Lost, "Lock with the context of a hold that was lost")
 	require.ErrorIs(t, turn.Unlock(), errs.Lost)
 	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "an Unlock too many")
 }

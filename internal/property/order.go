@@ -20,7 +20,7 @@ import (
 var OneHolder = New(
 	text("one holder at a time", "同一时刻只有一个持有者"),
 	text("two holders at once overwrite each other's data", "同时有两个持有者，就会互相覆盖对方写的数据"),
-	text("when does Lock return, and has it seen that every other client is behind it?",
+	text("when does Lock return, and does it know by then that every other client is behind it?",
 		"Lock 什么时候返回？返回时，确认过其他客户端都排在自己后面吗？"),
 	func(s *Story) {
 		a, b, c, d := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D")
@@ -104,7 +104,7 @@ func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan erro
 
 // oneOf returns the two turns, first the one that is let in: not every lock is fair.
 func (s *Story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
-	s.Await(fmt.Sprintf("%s or %s to be let in", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
+	s.Await(fmt.Sprintf("%s or %s to get the lock", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
 	if b.Returned() {
 		a, b = b, a
 	}

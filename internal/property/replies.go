@@ -22,7 +22,7 @@ var LostCreateReply = New(
 	text("a lost reply to create does no harm", "create 的响应丢失无害"),
 	text("a znode that no client knows of is in the queue, and the client that created it waits behind it",
 		"队列里有一个谁也不知道的 znode，连创建它的客户端也在等它"),
-	text("did the create fail? How could you recognise your own znode?",
+	text("did the create fail? How could you recognize your own znode?",
 		"create 失败了吗？怎样认出自己的 znode？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
@@ -134,7 +134,7 @@ var OwnPlace = New(
 	text("a lost create takes nobody else's place", "create 丢失时不会占用别人的位置"),
 	text("two goroutines would hold the lock at once, both with the znode of the first",
 		"两个 goroutine 会凭第一个 goroutine 的 znode 同时持有锁"),
-	text("you look for your znode by its name: which other calls have made znodes with such a name?",
+	text("you look for your znode by its name: which other calls have created znodes with such a name?",
 		"你按名字找自己的 znode：还有哪些调用也创建过这样的名字？"),
 	func(s *Story) {
 		a := s.Join("A")
@@ -278,9 +278,9 @@ var KeptCreate = New(
 // deletes the znode of the old session later.
 var KeptList = New(
 	text("a list that is sent in the next session lets nobody in", "推迟到下一个会话才发出的列表请求，不会误放行"),
-	text("it still shows the znode of the old session: that one goes, another client is let in, and the holder is not told",
+	text("it still shows the znode of the old session: the server deletes that znode, another client gets the lock, and the holder does not notice",
 		"列表里还有旧会话的 znode：它随后被删，别人拿到锁，而持有者没有得到通知"),
-	text("over which connection did the list come, and with which one does the hold end?",
+	text("on which connection did the list arrive, and with which one does the hold end?",
 		"列表是从哪条连接来的？这次持有又随哪条连接结束？"),
 	func(s *Story) {
 		b := s.writerAs("B", Seat{})
@@ -301,7 +301,7 @@ var KeptList = New(
 		how := attempt.Waits()
 		s.endsOldSession(old)
 		if how != zktest.Returned {
-			s.letIn(attempt, "the old session's znode has gone, and nobody else has one")
+			s.letIn(attempt, "the old session's znode was deleted, and nobody else has one")
 		}
 		if err := attempt.Err(); err != nil {
 			s.Holds("A's session ended before its list was sent, and its Lock said %q", err)
@@ -312,11 +312,11 @@ var KeptList = New(
 		}
 		s.FailsIf(
 			!s.Soon(func() bool { return attempt.Context().Err() != nil }),
-			"A's list was sent in its next session, and A was let in by %v of the old one, which has gone: "+
+			"A's list was sent in its next session, and A got the lock with %v of the old one, which is deleted now: "+
 				"B holds the lock (error: %v), and A has not been notified",
 			old, other.Err(),
 		)
-		s.Holds("A's list was sent in its next session, and the hold that came of it was over before B was let in")
+		s.Holds("A's list was sent in its next session, and the hold that followed from it was over before B got the lock")
 	})
 
 // expiresOnce lets a client hear, on its second connection, that its session has expired.

@@ -114,7 +114,7 @@ func (s *Story) wakesNoReader(holder *zktest.Turn, others []*zktest.Turn) {
 // firstIn waits until one of the calls has come back, and returns it, and the others.
 func (s *Story) firstIn(waiters []*zktest.Turn) (in *zktest.Turn, others []*zktest.Turn) {
 	var at int
-	s.Await("a waiter to be let in", func() bool {
+	s.Await("a waiter to get the lock", func() bool {
 		at = slices.IndexFunc(waiters, (*zktest.Turn).Returned)
 		return at >= 0
 	})
