@@ -71,7 +71,7 @@ var Should = map[string]lang.Text{
 	},
 	notAllowed: {
 		EN: "A call should fail only if its session has ended, or its caller has given up.",
-		ZH: "只有会话已经结束，或调用者已经放弃，调用才可以失败。",
+		ZH: "只有会话已经结束，或调用者已经放弃等待，调用才可以失败。",
 	},
 	wakesMany: {
 		EN: "A release should wake one client: the next.",

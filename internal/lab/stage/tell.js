@@ -47,10 +47,10 @@ function tell(e) {
     lost: () => say(`${deed(e)}, but the reply is lost: ${who} does not know it.`, `${deed(e)}，但响应丢失：${who} 不知道。`),
     state: () => stateSentence(e),
     wrote: () => writeSentence(e.write),
-    gone: () => e.clients ? say(`${e.znode}, which was ${who}'s, is gone.`, `${e.znode}（属于${who}）没了。`) : say(`${e.znode} is gone.`, `${e.znode} 没了。`),
+    gone: () => e.clients ? say(`${e.znode}, which was ${who}'s, is gone.`, `${e.znode}（属于${who}）已被删除。`) : say(`${e.znode} is gone.`, `${e.znode} 已被删除。`),
     expired: () => !e.znode ? say(`The server ends the session of ${who}, which it has not heard of for 5 s.`,
       `服务器结束${who} 的会话：已有 5 秒没有它的消息。`) : say(`The server ends the session of ${who}, which it has not heard of for 5 s: ${e.znode} is gone.`,
-      `服务器结束${who} 的会话（已有 5 秒没有它的消息）：${e.znode} 没了。`),
+      `服务器结束${who} 的会话（已有 5 秒没有它的消息）：${e.znode} 已被删除。`),
     warns: () => e.banner.breaks ? say(`Wrong: ${bannerText(e.banner)}.`, `有问题：${bannerText(e.banner)}。`) : say(`${bannerText(e.banner)}.`, `${bannerText(e.banner)}。`),
     ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, without a word.`, `${who} 自己结束了，没有任何说明。`),
     printed: () => say(`${who} prints: ${error}`, `${who} 打印：${error}`),
@@ -80,8 +80,8 @@ function stateSentence({ clients: [client], state, text: error, token, again }) 
 // verdict is what the store says to a write. What is late, and accepted, does harm.
 function verdict({ token, ok, late }) {
   if (!ok) return say("refused: a later holder has written", "拒绝：后来的持有者已经写过");
-  if (late) return token ? say("accepted, too late", "被接受，可是太晚了") : say("accepted, too late: it has no token to check", "被接受，可是太晚了：没有可校验的令牌");
-  return token ? say("accepted", "被接受") : say("accepted: it has no token to check", "接受：没有可校验的令牌");
+  if (late) return token ? say("accepted, too late", "被接受，可是太晚了") : say("accepted, too late: it has no token to check", "被接受，可是太晚了：没有可检查的令牌");
+  return token ? say("accepted", "被接受") : say("accepted: it has no token to check", "接受：没有可检查的令牌");
 }
 
 // storeSays is the store's verdict on a write, with whose it is.
@@ -94,7 +94,7 @@ function writeSentence(w) {
 
 // bannerText says what is wrong.
 function bannerText({ wrong, clients, znode }) {
-  const i = clients ? clientName(clients[0]) : "", blocks = say(`${znode} blocks everybody`, `${znode} 挡住了所有人`);
+  const i = clients ? clientName(clients[0]) : "", blocks = say(`${znode} blocks everybody`, `${znode} 挡住了所有客户端`);
   return {
     "two inside": () => say(`${clientNames(clients)} believe at the same time that they hold the lock`,
       `${clientNames(clients)} 同时以为自己持有锁`),
