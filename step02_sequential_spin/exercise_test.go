@@ -304,7 +304,7 @@ func (l staysAfterAnError) Lock(ctx context.Context) error {
 		return err
 	}
 	err = l.wait(ctx, node)
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return errors.Join(err, l.leave(node))
 	}
 	if err != nil {

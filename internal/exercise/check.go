@@ -82,7 +82,7 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 			p.Missing, p.Stuck = a.question, a.isStuck()
 			keep()
 			if p.Held > 0 {
-				fmt.Fprintln(t.Output(), inWords(lang.Of(
+				fmt.Fprintln(t.Output(), InWords(lang.Of(
 					"%d of %d properties hold. The others are checked when this one holds.",
 					"%d 条性质已具备，共 %d 条。其余的等这一条具备后再问。",
 					p.Held, len(e.Properties))))
@@ -133,7 +133,7 @@ func (a answer) isStuck() bool { return a.verdict == property.Stuck }
 
 // tell says it in the reader's language. What was seen is English.
 func (a answer) tell(t *testing.T, e Exercise) {
-	say := func(text lang.Text) { fmt.Fprintln(t.Output(), inWords(text)) }
+	say := func(text lang.Text) { fmt.Fprintln(t.Output(), InWords(text)) }
 	if a.holds() {
 		say(lang.Of("✓ %[1]v", "✓ %[2]v：%[1]v", a.seen, a.name))
 		return
@@ -221,6 +221,13 @@ func ask(
 	}
 	r := property.CheckUntil(ctx, patience, server, lock, p)
 	a := answer{question: p.String(), name: p.Name, verdict: r.Verdict, seen: r.Evidence, ask: p.Question}
+	if r.NoServer {
+		a.ask = lang.Both(
+			"this is not about your lock, which has not been used yet: can this machine start the servers?",
+			"这与你的锁无关，它还没有被用到：这台机器能启动服务器吗？",
+		)
+		return a
+	}
 	if a.isStuck() {
 		a.seen = fmt.Sprintf("no answer for %v: %s. The last requests: %s", patience, r.Evidence, r.Asked)
 		a.ask = lang.Text{
@@ -251,26 +258,37 @@ func (e Exercise) playOrders(ctx context.Context, server *zkserver.Server, root 
 }
 
 func (a ordersAnswer) tell(t *testing.T, e Exercise) {
-	say := func(en, zh string, args ...any) { fmt.Fprintln(t.Output(), inWords(lang.Of(en, zh, args...))) }
+	holds, says := a.words(e)
+	fmt.Fprintln(t.Output(), InWords(says))
+	if !holds {
+		t.Fail()
+	}
+}
+
+// words are what is said of it. The interleaving itself is English.
+func (a ordersAnswer) words(e Exercise) (holds bool, says lang.Text) {
 	found := a.found
 	switch {
 	case a.err != nil:
-		t.Fail()
-		say("? the interleavings could not be played: %v\n  is this machine busy? Run the test once more.",
-			"? 没能走完各种交错次序：%v\n  是不是这台机器太忙？请再运行一次测试。", a.err)
+		return false, lang.Of(
+			"? the interleavings could not be played: %v\n  is this machine busy? Run the test once more.",
+			"? 没能走完各种交错次序：%v\n  是不是这台机器太忙？请再运行一次测试。",
+			a.err)
 	case found.Wrong != "":
-		t.Fail()
 		wrong := lang.Both(found.Wrong, explore.Chinese[found.Wrong])
-		say("✗ seen: after %d interleavings, one in which %v:\n%s",
-			"✗ 走到第 %d 种交错次序时看到：%v：\n%s", found.Orders, wrong, strings.Join(found.Story, "\n"))
-		say("  more: make explore STEP=mine%s plays more of them, and draws this one",
-			"  更多：make explore STEP=mine%s 会走更多的交错次序，并把这一个画出来", e.Name)
+		return false, lang.Of(
+			"✗ seen: after %d interleavings, one in which %v:\n%s\n"+
+				"  more: make explore STEP=mine%s plays more of them, and draws this one",
+			"✗ 走到第 %d 种交错次序时看到：%v：\n%s\n"+
+				"  更多：make explore STEP=mine%s 会走更多的交错次序，并把这一个画出来",
+			found.Orders, wrong, strings.Join(found.Story, "\n"), e.Name)
 	case !found.All:
-		say("✓ %d interleavings, none of them wrong; there was no time for the others",
-			"✓ %d 种交错次序，没有一种出错；其余的没有时间走", found.Orders)
-	default:
-		say("✓ %d interleavings, none of them wrong", "✓ %d 种交错次序，没有一种出错", found.Orders)
+		return true, lang.Of(
+			"✓ %d interleavings, none of them wrong; there was no time for the others",
+			"✓ %d 种交错次序，没有一种出错；其余的没有时间走",
+			found.Orders)
 	}
+	return true, lang.Of("✓ %d interleavings, none of them wrong", "✓ %d 种交错次序，没有一种出错", found.Orders)
 }
 
 // chapter is the page to read.

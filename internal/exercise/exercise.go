@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"zklock/internal/lang"
 	"zklock/internal/property"
 )
 
@@ -47,11 +48,14 @@ func Find(name string) (Exercise, error) {
 // IsStep tells whether the exercise is a step's lock.
 func (e Exercise) IsStep() bool { return strings.HasPrefix(e.Home, "step") }
 
-func (e Exercise) String() string {
+func (e Exercise) String() string { return e.Title().EN }
+
+// Title is what the exercise is called.
+func (e Exercise) Title() lang.Text {
 	if e.IsStep() {
-		return "step " + e.Name
+		return lang.Of("step %s", "第 %s 步", e.Name)
 	}
-	return e.Name
+	return lang.Both(e.Name, e.Name)
 }
 
 // Dir is the folder of the learner's package.

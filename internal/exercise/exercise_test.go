@@ -1,15 +1,21 @@
 package exercise
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"zklock/internal/explore"
+	"zklock/internal/property"
+	"zklock/internal/zkserver"
 	"zklock/internal/zktest"
 )
 
@@ -168,4 +174,30 @@ func TestAFileThatIsGivenIsTheStepsOwn(t *testing.T) {
 		same(e, "errors.go")
 	}
 	same(Step6, "session.go")
+}
+
+// What is said of the interleavings is Chinese for Chinese readers, but for the interleaving.
+func TestTheInterleavingsAreToldInChinese(t *testing.T) {
+	for _, a := range []ordersAnswer{
+		{err: errors.New("E")},
+		{found: explore.Answer{Wrong: explore.TwoInside, Orders: 7}},
+		{found: explore.Answer{Orders: 7}},
+		{found: explore.Answer{Orders: 7, All: true}},
+	} {
+		_, says := a.words(Step4)
+		chinese := strings.ReplaceAll(says.ZH, "make explore STEP=mine4", "")
+		assert.NotRegexp(t, "[a-z]", chinese, says.EN)
+	}
+}
+
+// A learner is not asked what the lock waits for when there is no server.
+func TestWithoutAServerTheLockIsNotBlamed(t *testing.T) {
+	lock := property.Subject{Open: func([]string, time.Duration, zk.Dialer) (zktest.Session, error) {
+		panic("nobody uses it")
+	}}
+	nowhere := &zkserver.Server{}
+	a := ask(t.Context(), patience, nowhere, property.OneHolder, []property.Subject{lock})
+	assert.True(t, a.isStuck())
+	assert.Contains(t, a.ask.EN, "this is not about your lock")
+	assert.NotContains(t, a.seen, "The last requests")
 }

@@ -36,7 +36,7 @@ func (e Exercise) Next() (Hint, error) {
 		p.Hints = map[string]int{}
 	}
 	p.Hints[section.property] = given + 1
-	return Hint{inWords(e.nameOf(section.property)), section.hints[given], given + 1, len(section.hints)}, e.Keep(p)
+	return Hint{InWords(e.nameOf(section.property)), section.hints[given], given + 1, len(section.hints)}, e.Keep(p)
 }
 
 // A section of hints.md has the hints for one property.
@@ -56,7 +56,7 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 		return own[0], nil
 	}
 	if p.Missing == everyOrder {
-		return section{everyOrder, []string{inWords(noHintForAnOrder(e.Name))}}, nil
+		return section{everyOrder, []string{InWords(noHintForAnOrder(e.Name))}}, nil
 	}
 	all := own
 	at := slices.IndexFunc(All, func(other Exercise) bool { return other.Name == e.Name })
@@ -83,7 +83,7 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 			continue
 		}
 		why := lang.Of("Why it matters: %s.", "为什么重要：%s。", property.Why)
-		return section{p.Missing, []string{inWords(property.Question), inWords(why)}}, nil
+		return section{p.Missing, []string{InWords(property.Question), InWords(why)}}, nil
 	}
 	return own[0], nil
 }
@@ -94,8 +94,8 @@ func InChinese() bool {
 	return strings.HasPrefix(asked, "zh")
 }
 
-// inWords is a text in the language that is wanted.
-func inWords(text lang.Text) string {
+// InWords is a text in the language that is wanted.
+func InWords(text lang.Text) string {
 	if InChinese() {
 		return text.ZH
 	}
@@ -120,8 +120,8 @@ func (e Exercise) nameOf(known string) lang.Text {
 	return lang.Text{EN: known, ZH: known}
 }
 
-// MissingName is what is missing, in the reader's language.
-func (e Exercise) MissingName() string { return inWords(e.nameOf(e.Progress().Missing)) }
+// MissingName is what is missing.
+func (e Exercise) MissingName() lang.Text { return e.nameOf(e.Progress().Missing) }
 
 // noHintForAnOrder is what a learner is told whose lock has all properties, and is wrong in an order.
 func noHintForAnOrder(step string) lang.Text {

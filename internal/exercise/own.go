@@ -88,13 +88,13 @@ func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Cli
 	story := told(test)
 	wrong := mistakes[e.Name]
 	if r := property.CheckUntil(t.Context(), patienceAlone, server, wrong.lock(), story); r.Verdict != property.No {
-		t.Error(inWords(lang.Of(
+		t.Error(InWords(lang.Of(
 			"your test should fail on %v, a published mistake: %v. There it says: %v %v",
 			"你的测试应该在 %v 上失败，那是一个公开发表过的错误：%v。它现在的结论：%v %v",
 			wrong.key, wrong.what, string(r.Verdict), r.Evidence)))
 	}
 	if r := property.CheckUntil(t.Context(), patienceAlone, server, mine, story); r.Verdict != property.Yes {
-		t.Error(inWords(lang.Of("your test should pass on your own lock, and says: %v %v",
+		t.Error(InWords(lang.Of("your test should pass on your own lock, and says: %v %v",
 			"你的测试应该在你自己的锁上通过，而它的结论是：%v %v", string(r.Verdict), r.Evidence)))
 	}
 }

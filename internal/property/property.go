@@ -59,6 +59,7 @@ type Result struct {
 	Verdict  Verdict
 	Evidence string // a count, a path or an order, as the server or the wire saw it
 	Asked    string // of no answer: what each client has asked last
+	NoServer bool   // of no answer: nothing was asked of the lock, for there was no server
 	Lines    []Line // what passed on the wire until the verdict
 }
 
@@ -139,7 +140,8 @@ func check(
 		if r.Verdict == Stuck {
 			r.Asked = lastAsked(lines(zoo))
 		}
-	default: // there was no server
+	default:
+		r.NoServer = true
 	}
 	r.Subject, r.Property = subject.Name, property
 	return r

@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"zklock/internal/exercise"
+	"zklock/internal/lang"
 )
 
 func main() {
@@ -65,7 +67,8 @@ func build(name, folder, program string) error {
 func check(name string) error {
 	if name == "" {
 		for _, e := range exercise.All {
-			fmt.Printf("%-9s  %s\n", e, state(e))
+			title := exercise.InWords(e.Title())
+			fmt.Println(title+strings.Repeat(" ", widest-width(title)), exercise.InWords(state(e)))
 		}
 	}
 	e, err := exercise.Find(name)
@@ -78,23 +81,42 @@ func check(name string) error {
 	}
 	if copied {
 		toOpen := filepath.Join(e.Dir(), toWrite(e)[0])
-		fmt.Printf("\n%s is yours to write: open %s, and begin with TODO 1\n", e.Dir(), toOpen)
+		say("\n%s is yours to write: open %s, and begin with TODO 1",
+			"\n%s 由你来写：打开 %s，从待办 1（TODO 1）开始", e.Dir(), toOpen)
 	}
 	return test(e)
 }
 
+// widest is the longest title, semaphore.
+const widest = 9
+
+// width is that of a title on the screen, where a Chinese character takes two columns.
+func width(title string) (n int) {
+	for _, r := range title {
+		n++
+		if unicode.Is(unicode.Han, r) {
+			n++
+		}
+	}
+	return n
+}
+
+// say prints a sentence in the reader's language.
+func say(en, zh string, args ...any) { fmt.Println(exercise.InWords(lang.Of(en, zh, args...))) }
+
 // state is how far a learner has come.
-func state(e exercise.Exercise) string {
+func state(e exercise.Exercise) lang.Text {
 	p := e.Progress()
 	switch {
 	case !p.Begun:
-		return "not started"
+		return lang.Both("not started", "未开始")
 	case p.Done:
-		return "done"
+		return lang.Both("done", "已完成")
 	case p.Missing == "":
-		return "all properties hold; next: TestMine, your own test"
+		return lang.Both("all properties hold; next: TestMine, your own test", "性质已全部具备；下一步：TestMine，你自己的测试")
 	}
-	return fmt.Sprintf("%d of %d hold; next: %s", p.Held, len(e.Properties), e.MissingName())
+	return lang.Of("%[1]d of %[2]d hold; next: %[3]v", "%[2]d 条性质中已具备 %[1]d 条；下一条：%[3]v",
+		p.Held, len(e.Properties), e.MissingName())
 }
 
 func test(e exercise.Exercise) error {
@@ -112,21 +134,27 @@ func test(e exercise.Exercise) error {
 	if err != nil || !p.Done {
 		return err
 	}
-	fmt.Printf("\nWell done: your lock has all %d properties. To compare it with ours: %s\n", len(e.Properties), diff(e))
-	fmt.Printf("To check it for data races: go test -race %s\n", pkg)
-	fmt.Println(next(e))
+	wellDone(e, pkg)
 	return nil
 }
 
+// wellDone is what a learner is told whose lock has all properties.
+func wellDone(e exercise.Exercise, pkg string) {
+	say("\nWell done: your lock has all %d properties. To compare it with ours: %s",
+		"\n做得好：你的锁具备全部 %d 条性质。与我们的锁对比：%s", len(e.Properties), diff(e))
+	say("To check it for data races: go test -race %s", "检查有没有数据竞争：go test -race %s", pkg)
+	fmt.Println(exercise.InWords(next(e)))
+}
+
 // next tells which exercise comes after one: the first behind it that is not done, or before it.
-func next(e exercise.Exercise) string {
+func next(e exercise.Exercise) lang.Text {
 	at := slices.IndexFunc(exercise.All, func(other exercise.Exercise) bool { return other.Name == e.Name })
 	for _, other := range append(slices.Clone(exercise.All[at:]), exercise.All[:at]...) {
 		if !other.Progress().Done {
-			return fmt.Sprintf("Next: make exercise STEP=%s", other.Name)
+			return lang.Of("Next: make exercise STEP=%s", "下一个：make exercise STEP=%s", other.Name)
 		}
 	}
-	return "That was the last exercise: you have written them all."
+	return lang.Both("That was the last exercise: you have written them all.", "这是最后一个练习：你已经全部写完了。")
 }
 
 // diff is the command that shows the learner's lock beside the solution.
@@ -157,24 +185,26 @@ func hint(name string) error {
 		return err
 	}
 	if e.Progress().Done {
-		fmt.Printf("%s is done. To compare it with ours: %s\n", e, diff(e))
+		say("%v is done. To compare it with ours: %s", "%v已完成。与我们的锁对比：%s", e.Title(), diff(e))
 		return nil
 	}
 	if _, err := e.Copy(); err != nil {
 		return err
 	}
 	if !compiles(e) {
-		fmt.Printf("%s does not compile now: this hint is for the lock that was tested last\n\n", e.Dir())
+		say("%s does not compile now: this hint is for the lock that was tested last\n",
+			"%s 现在无法编译：这条提示针对上一次测试的锁\n", e.Dir())
 	}
 	h, err := e.Next()
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s, %q, hint %d of %d\n\n%s\n\n", e, h.Property, h.Number, h.N, h.Text)
+	say("%v, %q, hint %d of %d\n\n%s\n", "%v，“%s”，提示 %d，共 %d 条\n\n%s\n", e.Title(), h.Property, h.Number, h.N, h.Text)
 	if h.Number < h.N {
-		fmt.Printf("For a more direct hint: make hint STEP=%s\n", e.Name)
+		say("For a more direct hint: make hint STEP=%s", "更直接的提示：make hint STEP=%s", e.Name)
 	} else {
-		fmt.Printf("This was the last hint; the next one is the first again. To compare with ours: %s\n", diff(e))
+		say("This was the last hint; the next one is the first again. To compare with ours: %s",
+			"这是最后一条提示，再往下又是第一条。与我们的锁对比：%s", diff(e))
 	}
 	return nil
 }

@@ -67,11 +67,35 @@ func TestTheExercise(t *testing.T) {
 	written := strings.Replace(string(tests), empty, empty+"a.Locks(); b.Waits(); a.Unlocks(); b.GetsIt()\n", 1)
 	require.NotEqual(t, string(tests), written)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "step3", "lock_test.go"), []byte(written), 0o644))
+	t.Setenv("ZKLOCK_LANG", "zh")
 	says = printed(t, func() error { return check("3") })
-	assert.Contains(t, says, "Well done: your lock has all 23 properties. To compare it with ours: diff -u ")
-	assert.Contains(t, says, "Next: make exercise STEP=4")
+	assert.Contains(t, says, "做得好：你的锁具备全部 23 条性质。与我们的锁对比：diff -u ")
+	assert.Contains(t, says, "下一个：make exercise STEP=4")
 	says = printed(t, func() error { return hint("3") })
-	assert.Contains(t, says, "step 3 is done")
+	assert.Contains(t, says, "第 3 步已完成")
+
+	says = printed(t, func() error { return check("") })
+	for _, said := range []string{
+		"第 3 步   已完成",
+		"semaphore 未开始",
+		"step1 由你来写",
+		"✗ 同一时刻只有一个持有者\n  看到的：",
+		"  问问自己：Lock 什么时候返回？",
+		"  更多：make hint STEP=1，以及 step01_plain_node/README.zh-CN.md",
+	} {
+		assert.Contains(t, says, said)
+	}
+	says = printed(t, func() error { return hint("1") })
+	assert.Contains(t, says, "第 1 步，“同一时刻只有一个持有者”，提示 1，共 ")
+	assert.Contains(t, says, "更直接的提示：make hint STEP=1")
+}
+
+// In English: what the last run would say.
+func TestWellDone(t *testing.T) {
+	t.Setenv("ZKLOCK_LANG", "en")
+	says := printed(t, func() error { wellDone(exercise.Step4, "./yours/step4"); return nil })
+	assert.Contains(t, says, "Well done: your lock has all 28 properties. To compare it with ours: diff -u ")
+	assert.Contains(t, says, "Next: make exercise STEP=")
 }
 
 // printed is what a command prints, which must succeed.
