@@ -1,7 +1,6 @@
 package predecessorwatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,27 +54,18 @@ func TestTheExercise(t *testing.T) {
 // In a queue that is sorted by the numbers, the one before mine is the one to watch.
 func sortsTheQueue(l *right, ctx context.Context, node string) error {
 	for {
-		names, _, err := l.conn.Children(l.dir)
+		queue, err := sorted(l)
 		if err != nil {
 			return err
 		}
-		names = slices.DeleteFunc(names, func(name string) bool {
-			_, ok := number(name)
-			return !ok
-		})
-		slices.SortFunc(names, func(a, b string) int {
-			n, _ := number(a)
-			m, _ := number(b)
-			return cmp.Compare(n, m)
-		})
-		at := slices.Index(names, pathpkg.Base(node))
+		at := slices.Index(queue, pathpkg.Base(node))
 		if at < 0 {
 			return fmt.Errorf("own znode %s: %w", node, zk.ErrNoNode)
 		}
 		if at == 0 {
 			return nil
 		}
-		if err := watch(l, ctx, l.dir+"/"+names[at-1]); err != nil {
+		if err := watch(l, ctx, l.dir+"/"+queue[at-1]); err != nil {
 			return err
 		}
 	}
@@ -101,19 +91,18 @@ func asksFirst(l *right, ctx context.Context, node string) error {
 // "I wait for the lock, and the first in the queue has it."
 func watchesTheHolder(l *right, ctx context.Context, node string) error {
 	for {
-		names, _, err := l.conn.Children(l.dir)
+		queue, err := sorted(l)
 		if err != nil {
 			return err
 		}
-		slices.Sort(names)
 		own := pathpkg.Base(node)
-		if !slices.Contains(names, own) {
+		if !slices.Contains(queue, own) {
 			return fmt.Errorf("own znode %s: %w", own, zk.ErrNoNode)
 		}
-		if names[0] == own {
+		if queue[0] == own {
 			return nil
 		}
-		if err := watch(l, ctx, l.dir+"/"+names[0]); err != nil {
+		if err := watch(l, ctx, l.dir+"/"+queue[0]); err != nil {
 			return err
 		}
 	}
