@@ -179,7 +179,7 @@ func untranslated(p page, row line) (all []string) {
 	return all
 }
 
-// The glossary has the same terms, in the same order, in both languages.
+// The glossary has the same terms, in the same order, in both languages, and each term once.
 func TestTheGlossaryHasTheSameTerms(t *testing.T) {
 	r := read(t)
 	english := glossary(t, r.pages["docs/course.md"], "Glossary")
@@ -187,8 +187,15 @@ func TestTheGlossaryHasTheSameTerms(t *testing.T) {
 	if len(english) == 0 || len(english) != len(chinese) {
 		t.Fatalf("%d rows in English, %d in Chinese", len(english), len(chinese))
 	}
+	isThere := map[string]bool{}
 	for i, e := range english {
 		z := chinese[i]
+		for name := range strings.SplitSeq(e.cells[0], ", ") {
+			if isThere[name] {
+				t.Errorf("docs/course.md:%d: the glossary has %s twice", e.number, name)
+			}
+			isThere[name] = true
+		}
 		isSame := e.cells[0] == z.cells[1] && e.cells[1] == z.cells[0] && e.cells[3] == z.cells[3]
 		if !isSame {
 			t.Errorf("docs/course.md:%d says %q, docs/course.zh-CN.md:%d says %q", e.number, e.cells, z.number, z.cells)
