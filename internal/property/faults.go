@@ -2,6 +2,7 @@ package property
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -147,12 +148,25 @@ func unlockUnanswered(t *testing.T, subject Subject, errs HoldErrors) {
 	a := subject.JoinMortal(z, "A")
 	turn := a.Acquire()
 	slow := a.Tap.HoldReply(wiretap.Delete, 1)
-	err := turn.Unlock()
+	defer slow.Let()
+	err := unlock(turn)
 	require.ErrorIs(t, err, errs.NoAnswer, "Unlock, whose delete is not answered")
 	require.ErrorContains(t, err, "in the background")
 	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "a second Unlock")
 	slow.Let()
 	z.Await("the znode to be deleted", func() bool { return len(a.Queue()) == 0 })
+}
+
+// unlock is Unlock that has to return in the end: here the session time-out is MortalTimeout.
+func unlock(turn *zktest.Turn) error {
+	result, tooLate := make(chan error, 1), time.After(30*zktest.MortalTimeout)
+	go func() { result <- turn.Unlock() }()
+	select {
+	case err := <-result:
+		return err
+	case <-tooLate:
+		return errors.New("Unlock has not returned, long after the session time-out")
+	}
 }
 
 // The server stops before A calls Unlock. Unlock waits for the session time-out, and no longer. When
@@ -167,8 +181,9 @@ func unlockServerDown(t *testing.T, subject Subject, errs HoldErrors) {
 	turn := a.Acquire()
 	mark := a.Tap.Mark()
 	require.NoError(t, server.Pause())
+	defer func() { assert.NoError(t, server.Resume()) }()
 	called := time.Now()
-	err = turn.Unlock()
+	err = unlock(turn)
 	require.ErrorIs(t, err, errs.NoAnswer, "Unlock, while the server is down")
 	require.ErrorContains(t, err, "in the background")
 	require.GreaterOrEqual(t, time.Since(called), zktest.MortalTimeout, "Unlock gave up early")
