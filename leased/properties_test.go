@@ -37,6 +37,8 @@ var properties = []*property.Property{
 	property.QuietAfter,
 	property.OwnPlace,
 	property.OldZnode,
+	property.KeptCreate,
+	property.KeptList,
 	property.NotBeside,
 	property.LineBreaks,
 	property.GivesUpAtOnce,
@@ -50,10 +52,13 @@ var properties = []*property.Property{
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	property.Holds(t, mutexes, properties...)
-	property.Holds(t, mutexes, property.LongHold, property.LaggingServer)
+	property.Holds(t, mutexes, property.LongHold, property.LaggingServer, property.LostApart)
 	property.Lacks(t, mutexes, property.Shared)
 	property.Holds(t, cohorts, properties...)
 	property.Holds(t, cohorts, property.LongHold)
 	property.Holds(t, rwmutexes, properties...)
-	property.Holds(t, rwmutexes, property.LongHold, property.Shared, property.Upgrade, property.ReaderStays)
+	property.Holds(
+		t, rwmutexes,
+		property.LongHold, property.LostApart, property.Shared, property.Upgrade, property.ReaderStays,
+	)
 }
