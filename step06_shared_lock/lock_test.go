@@ -54,6 +54,7 @@ func TestProperties(t *testing.T) {
 		property.ToldOfLoss,
 		property.Fenced,
 		property.LineBreaks,
+		property.LaggingServer,
 		property.Tries,
 		property.TryLost,
 		// new in this step
