@@ -140,7 +140,7 @@ func (p *player) judge(r *Run) error {
 	}
 	if len(left) > 0 {
 		r.Wrong = append(r.Wrong, leftBehind)
-		r.Ends = append(r.Ends, lang.Of("what stays: %v", "留下来的：%v", strings.Join(left, ", ")))
+		r.Ends = append(r.Ends, lang.Of("what is left behind: %v", "留下的 znode：%v", strings.Join(left, ", ")))
 	}
 	var ends []string
 	for _, end := range r.Ends {

@@ -280,17 +280,20 @@ func (p *player) do(ch, first choice) error {
 		p.story.chosen(c.name, "%s calls Unlock", "%s 调用 Unlock")
 		c.unlock()
 	case losesRequest:
-		p.story.chosen(c.name, "%s asks: %s: the REQUEST IS LOST, and the connection breaks", "%s 请求：%s：请求丢失，连接断开", request)
+		p.story.chosen(c.name, "%s asks: %s: the REQUEST IS LOST, and the connection breaks",
+			"%s 请求：%s：请求丢失，连接断开", request)
 		c.hangUp()
 	case losesReply:
-		p.story.chosen(c.name, "%s asks: %s: the REPLY IS LOST, and the connection breaks", "%s 请求：%s：响应丢失，连接断开", request)
+		p.story.chosen(c.name, "%s asks: %s: the REPLY IS LOST, and the connection breaks",
+			"%s 请求：%s：响应丢失，连接断开", request)
 		c.tap.LoseReply(wiretap.Any, 1)
 		c.letGo()
 	case crashes:
 		p.story.chosen(c.name, "%s CRASHES, and its session ends", "%s 崩溃，会话结束")
 		return errors.Join(c.crash(p.Servers[0]), p.looks())
 	case expires:
-		p.story.chosen(c.name, "%s's SESSION EXPIRES, and the client lives on", "%s 的会话过期，客户端还活着")
+		p.story.chosen(c.name, "%s's SESSION EXPIRES: the server deletes its znode, and the client does not know it yet",
+			"%s 的会话过期：服务器删除它的 znode，客户端还不知道")
 		return errors.Join(c.expire(p.Servers[0]), p.looks())
 	case givesUp:
 		p.story.chosen(c.name, "%s GIVES UP", "%s 放弃等待")

@@ -41,7 +41,8 @@ func (p Page) Write(w io.Writer) error {
 		return !isBroken
 	})
 	page := stage.Page{
-		Heading: lang.Of("Every interleaving of %s", "%s：所有交错次序", p.Lock),
+		Heading: lang.Of("%s. Every interleaving", "%s：所有交错次序", p.Lock),
+		Choose:  text("What goes wrong", "错在哪里"),
 		Intro:   p.intro(len(broken)),
 		Footer:  lang.Of("Played on %s.", "运行环境：%s。", p.Origin),
 		Locks:   []stage.Column{{Key: "lock", Heading: p.Lock}},
@@ -52,17 +53,19 @@ func (p Page) Write(w io.Writer) error {
 		found := p.Result.Findings[invariant]
 		title := named(invariant)
 		watch := lang.Of(
-			"What should hold: %s This is the shortest of the %d orders in which it does not. Each part is a choice of what comes next.",
-			"本该成立：%s它在 %d 种次序里不成立，这是其中最短的一种。每一段是一次选择：接下来发生什么。",
+			"This should hold: %s In %d orders it does not. "+
+				"The shortest of them, one message or fault after the other:",
+			"本该成立：%s它在 %d 种次序里不成立。其中最短的一种，每行是一条消息或一个故障：",
 			explore.Should[invariant], found.Orders)
 		if err := p.shows(&page, fmt.Sprintf("wrong-%d", i+1), title, watch, found.Shortest); err != nil {
 			return err
 		}
 	}
 	if len(broken) == 0 && len(p.Result.Runs) > 0 {
-		title := text("An order that is right, as all are", "一种正确的次序：所有次序都正确")
-		watch := text("Each part is a choice of what comes next.", "每一段是一次选择：接下来发生什么。")
-		right := p.Result.Runs[slices.IndexFunc(p.Result.Runs, func(r explore.Run) bool { return !r.Covered })]
+		title := text("An order that is right, as all are", "一种正确的次序：所有次序都是正确的")
+		watch := text("One message or fault after the other:", "每行是一条消息或一个故障：")
+		isWhole := func(r explore.Run) bool { return !r.Covered }
+		right := p.Result.Runs[slices.IndexFunc(p.Result.Runs, isWhole)]
 		if err := p.shows(&page, "right", title, watch, right); err != nil {
 			return err
 		}
@@ -99,25 +102,29 @@ func (p Page) shows(page *stage.Page, id string, title, watch lang.Text, run exp
 	story := Story(recording)
 	story.ID, story.Step = id, "lock"
 	page.Stories = append(page.Stories, story)
-	page.Titles = append(page.Titles, stage.Title{ID: id, Title: title, Watch: watch, Steps: []string{"lock"}, Pair: []string{"lock"}})
+	only := []string{"lock"}
+	page.Titles = append(page.Titles, stage.Title{ID: id, Title: title, Watch: watch, Steps: only, Pair: only})
 	return nil
 }
 
 // intro says what a lock promises, and what was found.
 func (p Page) intro(kinds int) template.HTML {
 	promise := text(
-		"What a lock promises: at most one client holds it at any moment, and every client that asks gets it in the end, "+
-			"whichever request arrives first, and whatever fails.",
-		"一把锁承诺：任何时刻最多一个客户端持有它；无论谁的请求先到，无论哪里出了故障，每个请求加锁的客户端最后都能拿到它。",
+		"A lock promises two things: at most one client holds it at any moment; and every client that asks for it "+
+			"gets it in the end, whichever request arrives first, and whatever fails.",
+		"一把锁承诺两件事：任何时刻最多一个客户端持有它；每个请求加锁的客户端最后都能拿到它，"+
+			"不管哪个请求先到、哪里出了故障。",
 	)
 	played := lang.Of(
-		"Here %d clients take it once each, and every interleaving of their requests was played on a real server, with at most %d fault: %d interleavings. ",
-		"这里有 %d 个客户端，各加锁一次。它们的请求的每一种次序都在真实的服务器上运行过，故障最多 %d 个：一共 %d 种次序。",
+		"Here %d clients take it once each. Their requests can reach the server in many orders (interleavings), "+
+			"and %d fault at most can happen anywhere. All %d orders were played on a real server. ",
+		"这里有 %d 个客户端，各加锁一次。它们的请求到达服务器的次序有很多种（交错次序），"+
+			"任何地方最多可以出 %d 个故障。全部 %d 种次序都在真实的服务器上运行过。",
 		p.Settings.Clients, p.Settings.Faults, p.Result.Orders)
 	found := text("All of them are right.", "它们全都正确。")
 	if kinds > 0 {
-		found = lang.Of("%d of them are wrong, in %d ways; the gravest comes first.", "其中 %d 种有错，错误分为 %d 类，最严重的排在最前。",
-			p.Result.Wrong, kinds)
+		found = lang.Of("%d of them are wrong, in %d ways. The gravest stands first.",
+			"其中 %d 种是错的，错法有 %d 类，最严重的排在最前。", p.Result.Wrong, kinds)
 	}
 	return stage.Say(promise) + stage.Say(lang.Of("%s%s", "%s%s", played, found))
 }
@@ -128,7 +135,8 @@ func named(invariant string) lang.Text {
 	case explore.TwoInside:
 		return text("Two clients hold the lock at the same time", "两个客户端同时持有锁")
 	case explore.WaitsOn:
-		return text("Nobody holds the lock, and a client waits forever", "没有人持有锁，却有客户端永远等下去")
+		return text("Nobody holds the lock, and a client waits forever",
+			"没有人持有锁，却有客户端永远等下去")
 	}
 	return lang.Text{EN: capital(invariant), ZH: explore.Chinese[invariant]}
 }

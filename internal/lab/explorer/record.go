@@ -2,6 +2,8 @@
 package explorer
 
 import (
+	"slices"
+
 	"zklock/internal/actor"
 	"zklock/internal/explore"
 	"zklock/internal/lab/stage"
@@ -54,18 +56,43 @@ func Story(r explore.Recording) stage.Replay {
 // told gives the parts of a story their titles, and what came of them.
 func told(s *stage.Replay, run explore.Run) {
 	part := -1
-	for _, line := range append(run.Told, ends(run)...) {
+	for _, line := range slices.Concat(run.Told, why(s), ends(run)) {
 		switch {
 		case line.Choice > 0:
 			part = line.Choice - 1
 			s.Phases[part].Title = line.Text
 		case part < 0:
 		case s.Phases[part].Sum.EN == "":
-			s.Phases[part].Sum = line.Text
+			s.Phases[part].Sum = capitalized(line.Text)
 		default:
-			s.Phases[part].Sum = lang.Of("%s. %s", "%s。%s", s.Phases[part].Sum, line.Text)
+			s.Phases[part].Sum = lang.Of("%s. %s", "%s。%s", s.Phases[part].Sum, capitalized(line.Text))
 		}
 	}
+}
+
+func capitalized(t lang.Text) lang.Text { return lang.Text{EN: capital(t.EN), ZH: t.ZH} }
+
+// why says of each client that waits in the end what it waits for, if nobody will delete that.
+func why(s *stage.Replay) (lines []explore.Line) {
+	last := func(client int) string {
+		states := s.Clients[client].States
+		return states[len(states)-1].Is
+	}
+	for _, w := range s.Watches {
+		isLeft := w.To < 0 && w.Node >= 0
+		if !isLeft || last(w.Client) != actor.Waits {
+			continue
+		}
+		node := s.Nodes[w.Node]
+		if last(node.Owner) == actor.Failed {
+			who, owner := s.Clients[w.Client].Name, s.Clients[node.Owner].Name
+			lines = append(lines, explore.Line{Text: lang.Of(
+				"%s watches %s. It belongs to %s, whose Lock has failed: %s will not delete it",
+				"%s 监听 %s。它属于 %s，%s 的 Lock 已经失败，不会删除它",
+				who, node.Name, owner, owner)})
+		}
+	}
+	return lines
 }
 
 // ends is how an order has ended, as the last lines of it.

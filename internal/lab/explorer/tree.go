@@ -50,7 +50,8 @@ func (t *tree) add(run explore.Run) {
 		line++ // before the first choice
 	}
 	for _, m := range run.Moments {
-		o := &option{label: m.Choices[m.Taken], Text: t.text(run.Told[line].Text), Client: run.Told[line].Client, Then: &point{}}
+		told := run.Told[line]
+		o := &option{label: m.Choices[m.Taken], Text: t.text(told.Text), Client: told.Client, Then: &point{}}
 		for line++; line < len(run.Told) && run.Told[line].Choice == 0; line++ {
 			o.Came = append(o.Came, t.text(run.Told[line].Text))
 		}

@@ -23,6 +23,8 @@ if (tree) {
     return counts.get(point);
   };
 
+  document.body.classList.toggle("right", !count(tree.root).wrong);
+
   const isFault = (o) => /LOST|CRASH|EXPIRES|GIVES UP/.test(tree.texts[o.text].en);
   const here = () => path.at(-1)?.then ?? tree.root;
 

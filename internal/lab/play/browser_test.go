@@ -149,7 +149,7 @@ func TestTheHolderIsKilledInABrowser(t *testing.T) {
 		_, lives := sessions[session]
 		return err == nil && len(sessions) > 0 && !lives
 	})
-	w.Contains("#log", "The server ends the session of client 0, which it has not heard of for 5 s.")
+	w.Contains("#log", "The server has heard nothing from client 0 for 5 s, and ends its session.")
 	w.Contains("#board0 .banners", "This should hold, and does not: a crashed holder's lock is free again.")
 	browser.Evaluate[any](w.Browser, `tried = boards[0].is.counters.requests`)
 	w.Until(`boards[0].is.counters.requests > tried + 20`) // the others still try
@@ -164,7 +164,7 @@ func TestTheHolderIsKilledInABrowser(t *testing.T) {
 	w.click(0, "kill")
 	w.becomes(1, "holds")
 	w.becomes(2, "waits")
-	w.Contains("#log", "The server ends the session of client 0")
+	w.Contains("#log", "The server has heard nothing from client 0 for 5 s")
 }
 
 func TestALostReplyInABrowser(t *testing.T) {
@@ -183,7 +183,7 @@ func TestALostReplyInABrowser(t *testing.T) {
 	w.click(2, "lock")
 	w.becomes(2, "waits")
 	w.click(0, "unlock")
-	w.Contains("#board0 .banners", "it is client 1's, which does not know it This should hold, and does not: a lost reply to create does no harm.")
+	w.Contains("#board0 .banners", "it belongs to client 1, which does not know of it This should hold, and does not: a lost reply to create does no harm.")
 	w.becomes(2, "waits") // for a znode whose owner does not know it
 	w.Until(`document.querySelector("#board0 .ls li").textContent.endsWith("client 1")`)
 
@@ -200,10 +200,11 @@ func TestThePausedHolderInABrowser(t *testing.T) {
 	w := shows(t, "6", 1)
 	w.press("header [data-do=lessons]")
 	w.press("#start li:nth-child(5) button") // step 4 on the left, step 5 on the right
+	w.pressNext()                            // stop
 	w.becomes(0, "stopped, believes it holds", "stopped, believes it holds")
 	w.becomes(1, "holds", "holds")
 	w.Contains("#board0 .banners", "Clients 0 and 1 believe at the same time that they hold the lock")
-	w.Contains("#board1 .banners", "Client 0 has lost the lock and is paused: it learns that when it resumes")
+	w.Contains("#board1 .banners", "Client 0 has lost the lock and is stopped: it will be notified when it continues")
 	w.Until(`document.querySelectorAll("#board1 .banners p:not(.note)").length === 0`) // it breaks nothing
 	w.click(1, "put")
 	w.Contains("#board1 .store", "accepted")
@@ -216,7 +217,7 @@ func TestThePausedHolderInABrowser(t *testing.T) {
 		log := b.Store.Log // newest first
 		return len(log) == 2 && !log[0].OK && log[1].OK && log[0].Token < log[1].Token
 	})
-	w.becomes(0, "holds", "told that it lost the lock")
+	w.becomes(0, "believes it holds", "knows that it lost the lock")
 	w.Contains("#lesson", "Step 5: The store has refused the late write of client 0")
 }
 

@@ -18,11 +18,13 @@ type lesson struct {
 	Situation lang.Text `json:"situation"`
 	Tasks     []task    `json:"tasks"`
 	Guess     guess     `json:"guess"`
+	Calm      bool      `json:"calm"` // nothing goes wrong in it
 
 	left, right string
 	clients     int
 	moves       []string // of client 0, client 1 and so on, in turn
 	scene       []string // how the clients are when they have come of it: then the task appears
+	beside      []string // how they are on the right, if that is not the same
 	pace        string   // from then on
 }
 
@@ -52,44 +54,50 @@ func notified(b *side) int { return b.Counters().Notifications }
 // A task asks for one button, or for a wait. It is done when something is so on each stage.
 type task struct {
 	Text   lang.Text `json:"text"`
-	Do     string    `json:"do"` // the button; "": one waits
-	Client int       `json:"client"`
+	Do     string    `json:"do"`     // the button; "": one waits
+	Client int       `json:"client"` // everyHolder: the command is for all that hold the lock
 	Moment string    `json:"moment"` // which message decides: lost, or notified; "": none is shown
 
 	done func(b *side) bool
 	seen func(b *side) lang.Text // in a sentence, with its counts; nil: there is nothing to say
 }
 
+// everyHolder is the Client of a task for all that hold the lock.
+const everyHolder = -1
+
 // lessons are one for each chapter.
 var lessons = []lesson{
 	{
-		N: 1,
-		Title: text("The holder is killed",
-			"持有者被杀"),
-		Question: text("One znode is the lock. Who gets it when the client that holds it is killed?",
-			"锁就是一个 znode。持有者被杀掉以后，谁能拿到锁？"),
-		Situation: text("Client 0 holds the lock of step 1, three wait.",
-			"客户端 0 持有第 1 步的锁，三个客户端在等。"),
+		N:     1,
+		Title: text("The holder is killed", "持有者被杀"),
+		Question: text("The lock is one znode. Who gets it when the client that holds it is killed?",
+			"锁就是一个 znode。持有锁的客户端被杀掉以后，谁能拿到锁？"),
+		Situation: text(
+			"In step 1 the client that creates the znode holds the lock. "+
+				"Client 0 has created it. The others poll: they try to create it, until one succeeds.",
+			"在第 1 步里，谁创建了 znode，谁就持有锁。客户端 0 已经创建了它。"+
+				"其余客户端在轮询：反复尝试创建，直到成功。"),
 		left:    "1",
 		clients: 4,
 		moves:   slices.Repeat([]string{"lock"}, 4),
 		scene:   []string{"holds", "waits", "waits", "waits"},
 		pace:    real,
-		Guess: guess{
-			Text: text("Before you press: who holds the lock when the session of client 0 has ended?",
-				"先猜：客户端 0 的会话结束以后，谁持有锁？"),
-			Kind: guessNext, At: 0, measured: holder,
-		},
+		Guess:   afterTheSession,
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
-			{Text: text("Wait until the server ends the session of client 0: 5 seconds after the last sign of life. The ring round the client shows how much of it is left.",
-				"等服务器结束客户端 0 的会话，也就是最后一次收到它的消息之后 5 秒。客户端周围的圆环显示还剩多少时间。"),
+			{Text: text(
+				"Wait: when the server has heard nothing from client 0 for 5 seconds, it ends the session. "+
+					"The ring around the client shows how much time is left.",
+				"等一等：服务器 5 秒没有收到客户端 0 的消息，就会结束它的会话。客户端四周的圆环显示还剩多少时间。"),
 				done: func(b *side) bool { return b.over(0) },
 				seen: func(b *side) lang.Text {
 					return lang.Of(
-						"The session of client 0 has ended, and the znode that it created is still there: nobody gets the lock. The clients that wait have sent %d requests since the kill, %d of them writes.",
-						"客户端 0 的会话已经结束，它创建的 znode 还在：谁也拿不到锁。从杀掉它到现在，等待的客户端发了 %d 个请求，其中 %d 个是写操作。",
+						"The session of client 0 has ended, and its znode still exists. It is persistent: "+
+							"it stays until a client deletes it, and none does. So nobody gets the lock. "+
+							"Since the kill, the waiting clients have sent %d requests, %d of them writes.",
+						"客户端 0 的会话已经结束，它的 znode 还在：这个 znode 是持久的，没有客户端来删，就一直留着。"+
+							"所以谁也拿不到锁。被杀之后，等待的客户端发了 %d 个请求，其中 %d 个是写操作。",
 						b.Counters().Requests,
 						b.Counters().Writes,
 					)
@@ -97,24 +105,23 @@ var lessons = []lesson{
 		},
 	},
 	{
-		N: 2,
-		Title: text("The holder is killed, again",
-			"持有者又被杀"),
-		Question: text("The znodes stand in a queue, and die with their session. What does it cost to wait?",
-			"znode 排成队列，会话一结束就被删除。等待要付出什么代价？"),
-		Situation: text("Client 0 holds the lock, three wait: in step 1, and beside it in step 2, whose znodes are ephemeral: the server deletes them when their session ends.",
-			"客户端 0 持有锁，三个客户端在等：左边是第 1 步，右边是第 2 步。第 2 步的 znode 是临时的：会话结束时由服务器删除。"),
+		N:     2,
+		Title: text("The holder is killed, again", "持有者又被杀"),
+		Question: text("Each client has a znode of its own, in a queue. What changes when the holder is killed?",
+			"每个客户端都有自己的 znode，排成队列。持有者被杀时，有什么不同？"),
+		Situation: text(
+			"On the left step 1, as before. On the right step 2: each client creates a znode of its own, "+
+				"and the smallest number holds the lock. "+
+				"These znodes are ephemeral: the server deletes them when the session of their client ends.",
+			"左边是第 1 步，同前。右边是第 2 步：每个客户端创建自己的 znode，编号最小的持有锁。"+
+				"这些 znode 是临时的：客户端的会话结束时，服务器就删除它们。"),
 		left:    "1",
 		right:   "2",
 		clients: 4,
 		moves:   slices.Repeat([]string{"lock"}, 4),
 		scene:   []string{"holds", "waits", "waits", "waits"},
 		pace:    real,
-		Guess: guess{
-			Text: text("Before you press: who holds the lock when the session of client 0 has ended?",
-				"先猜：客户端 0 的会话结束以后，谁持有锁？"),
-			Kind: guessNext, At: 0, measured: holder,
-		},
+		Guess:   afterTheSession,
 		Tasks: []task{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
@@ -126,28 +133,35 @@ var lessons = []lesson{
 				},
 				seen: func(b *side) lang.Text {
 					if b.Znode {
-						return lang.Of("The session has ended, and the znode stays: nobody gets the lock. %d requests since the kill.",
-							"会话已经结束，znode 还在：谁也拿不到锁。从杀掉它到现在，一共 %d 个请求。", b.Counters().Requests)
+						return lang.Of("The session has ended, and the znode stays: nobody gets the lock.",
+							"会话已经结束，znode 还在：谁也拿不到锁。")
 					}
-					return lang.Of("The server has deleted the znode of client 0 with its session, and client 1 holds the lock. %d requests since the kill: the clients that wait poll all the time.",
-						"服务器结束会话，并删除了客户端 0 的 znode，客户端 1 持有锁。从杀掉它到现在，一共 %d 个请求：等待的客户端一直在轮询。", b.Counters().Requests)
+					return lang.Of(
+						"The server has deleted the znode of client 0 with its session, and client 1 holds the lock. "+
+							"But waiting costs: since the kill, the clients have sent %d requests, for they poll.",
+						"服务器随会话删除了客户端 0 的 znode，客户端 1 持有锁。"+
+							"但是等待有代价：客户端一直在轮询，被杀之后已经发了 %d 个请求。", b.Counters().Requests)
 				}},
 		},
 	},
 	{
-		N: 3,
-		Title: text("A release wakes the herd",
-			"一次释放惊动所有等待者"),
-		Question: text("The server tells the clients that wait. How many of them does one release wake?",
+		N:     3,
+		Title: text("A release wakes the herd", "一次释放惊动所有等待者"),
+		Question: text("The server notifies the waiting clients. How many of them does one release wake?",
 			"服务器会通知等待的客户端。一次释放会唤醒几个？"),
-		Situation: text("Client 0 holds the lock, ten wait: in step 3, and beside it in step 4. The wire is slow, so that each message can be seen.",
-			"客户端 0 持有锁，十个客户端在等：左边是第 3 步，右边是第 4 步。网络放慢了，每条消息都看得见。"),
+		Situation: text(
+			"Client 0 holds the lock, ten wait, and nobody polls. In step 3, on the left, "+
+				"each of them watches the whole directory; in step 4 each watches only the znode before its own. "+
+				"The wire is slow, so that each message can be seen.",
+			"客户端 0 持有锁，十个客户端在等，谁也不轮询。左边是第 3 步：每个都监听整个目录。"+
+				"右边是第 4 步：每个只监听自己前面的那个 znode。网络放慢了，每条消息都看得见。"),
 		left:    "3",
 		right:   "4",
 		clients: 11,
 		moves:   slices.Repeat([]string{"lock"}, 11),
 		scene:   append([]string{"holds"}, slices.Repeat([]string{"waits"}, 10)...),
 		pace:    slow,
+		Calm:    true,
 		Guess: guess{
 			Text: text("Your guess: how many clients are notified?",
 				"你猜：有多少个客户端会收到通知？"),
@@ -158,20 +172,26 @@ var lessons = []lesson{
 				"让客户端 0 解锁。"), Do: "unlock", Moment: "notified",
 				done: func(b *side) bool { return b.are("idle", "holds") && b.Quiet() },
 				seen: func(b *side) lang.Text {
-					return lang.Of("%s, %s. Only client 1 could go on: it holds the lock now.",
-						"%s，%s。只有客户端 1 可以继续：它现在持有锁。",
-						notifications(b.Counters().Notifications), lists(b.Counters().Lists))
+					told, listed := notifications(b.Counters().Notifications), lists(b.Counters().Lists)
+					if b.Counters().Notifications == 1 {
+						return lang.Of("%s, %s: to client 1 alone, and it holds the lock.",
+							"%s，%s：只有客户端 1 收到通知，它现在持有锁。", told, listed)
+					}
+					return lang.Of("%s, %s. Only client 1 could go on: all the others looked for nothing.",
+						"%s，%s。只有客户端 1 可以继续，其余的都白看了一次。", told, listed)
 				}},
 		},
 	},
 	{
-		N: 4,
-		Title: text("A reply is lost",
-			"一个响应丢失"),
-		Question: text("The server makes a znode, and the client does not hear of it. Who deletes that znode?",
-			"服务器创建了 znode，客户端却没有得到响应。这个 znode 由谁删除？"),
-		Situation: text("Client 0 holds the lock: in step 4, and beside it in step 5. The reply to the next create of client 1 will be lost. The wire is slow, so that it can be seen.",
-			"客户端 0 持有锁：左边是第 4 步，右边是第 5 步。客户端 1 下一次 create 的响应会丢失。网络放慢了，看得见它是怎样丢失的。"),
+		N:     4,
+		Title: text("A reply is lost", "一个响应丢失"),
+		Question: text("The server creates a znode, and the client does not learn of it. Who deletes that znode?",
+			"服务器创建了 znode，客户端却不知道。这个 znode 由谁来删？"),
+		Situation: text(
+			"Client 0 holds the lock, in step 4 on the left and in step 5 on the right. "+
+				"Client 1 will ask for a znode: the server will create it, and then the line breaks, so that the reply is lost.",
+			"客户端 0 持有锁，左边是第 4 步，右边是第 5 步。客户端 1 将请求创建 znode："+
+				"服务器会创建，随后连接断开，响应丢失。"),
 		left:    "4",
 		right:   "5",
 		clients: 3,
@@ -196,11 +216,13 @@ var lessons = []lesson{
 				},
 				seen: func(b *side) lang.Text {
 					if b.clients[1].State == actor.Failed {
-						return lang.Of("Client 1 got an error, and does not know that it has a znode.",
-							"客户端 1 收到错误，不知道自己有一个 znode。")
+						return lang.Of("The Lock of client 1 has failed. It does not know that it has a znode in the queue.",
+							"客户端 1 的 Lock 失败了，它不知道队列里有一个自己的 znode。")
 					}
-					return lang.Of("Client 1 has found its znode by the mark in its name, and waits.",
-						"客户端 1 凭名字里的标记找到了自己的 znode，正在等待。")
+					return lang.Of(
+						"Each znode's name has an id that its client has chosen. "+
+							"By it client 1 has found its znode, and waits.",
+						"每个名字里都有客户端自己选定的标识。客户端 1 凭它找到了自己的 znode，正在等待。")
 				}},
 			{Text: text("Lock client 2.",
 				"让客户端 2 加锁。"), Do: "lock", Client: 2,
@@ -213,36 +235,39 @@ var lessons = []lesson{
 				},
 				seen: func(b *side) lang.Text {
 					if b.are("idle", "holds") {
-						return lang.Of("Client 1 holds the lock.",
-							"客户端 1 持有锁。")
+						return lang.Of("Client 1 holds the lock, and client 2 is the next.",
+							"客户端 1 持有锁，下一个是客户端 2。")
 					}
 					return lang.Of(
-						"The first znode is that of client 1, which does not know it: client 2 waits, "+
-							"and nobody gets the lock while the session of client 1 lives.",
-						"排在第一的是客户端 1 的 znode，它自己却不知道：客户端 2 一直在等；"+
-							"只要客户端 1 的会话还在，谁也拿不到锁。",
+						"The first znode belongs to client 1, which does not know of it, so nobody deletes it. "+
+							"Client 2 waits, and nobody gets the lock while the session of client 1 lives.",
+						"排在第一的 znode 属于客户端 1，它自己却不知道，所以没有人删。"+
+							"客户端 2 一直在等；只要客户端 1 的会话还在，谁也拿不到锁。",
 					)
 				}},
 		},
 	},
 	{
-		N: 5,
-		Title: text("The paused holder writes late",
-			"停顿的持有者写晚了"),
-		Question: text("A client that holds the lock is stopped, and goes on too late. Who protects the data?",
-			"持有锁的客户端停住了，恢复运行时已经太晚。由谁保护数据？"),
-		Situation: text("Client 0 holds the lock and is stopped, client 1 waits: in step 4, and beside it in step 5.",
-			"客户端 0 持有锁并被停住，客户端 1 在等：左边是第 4 步，右边是第 5 步。"),
+		N:     5,
+		Title: text("The paused holder writes late", "停顿的持有者写晚了"),
+		Question: text("A client that holds the lock is stopped, and continues too late. Who protects the data?",
+			"持有锁的客户端停住了，恢复得太晚。谁来保护数据？"),
+		Situation: text(
+			"The lock protects a store. Client 0 holds the lock, client 1 waits: in step 4 on the left, "+
+				"and in step 5 on the right. There each holder gets a token, greater than all before it, "+
+				"and sends it with its writes.",
+			"锁保护着一个存储。客户端 0 持有锁，客户端 1 在等：左边是第 4 步，右边是第 5 步。"+
+				"在第 5 步，每个持有者得到一个令牌，比之前的都大，写入时带上它。"),
 		left:    "4",
 		right:   "5",
 		clients: 2,
-		moves:   []string{"lock", "lock", "stop"},
-		scene:   []string{"stopped, believes it holds", "waits"},
+		moves:   []string{"lock", "lock"},
+		scene:   []string{"holds", "waits"},
 		pace:    real,
 		Guess: guess{
 			Text: text("Your guess: does the store accept the late write?",
 				"你猜：存储会接受这次迟到的写入吗？"),
-			Kind: guessWrite, At: 3, measured: func(b *side) int {
+			Kind: guessWrite, At: 4, measured: func(b *side) int {
 				if b.Store.Log[0].OK {
 					return 1
 				}
@@ -250,8 +275,11 @@ var lessons = []lesson{
 			},
 		},
 		Tasks: []task{
-			{Text: text("Wait until the server ends the session of client 0, of which it hears nothing any more.",
-				"服务器再也收不到客户端 0 的消息。等它结束客户端 0 的会话。"), done: holds(1),
+			{Text: text("Stop client 0: its process stands still, as in a long pause of a garbage collector.",
+				"停住客户端 0：进程不再运行，就像遇到一次很长的垃圾回收停顿。"), Do: "stop",
+				done: func(b *side) bool { return b.clients[0].Process == stage.Stopped }},
+			{Text: text("Wait: the server hears nothing from client 0, and ends its session after 5 seconds.",
+				"等一等：服务器收不到客户端 0 的消息，5 秒后结束它的会话。"), done: holds(1),
 				seen: func(*side) lang.Text {
 					return lang.Of("Client 1 holds the lock, and client 0 does not know it.",
 						"客户端 1 持有锁，客户端 0 却不知道。")
@@ -259,69 +287,97 @@ var lessons = []lesson{
 			{Text: text("Let client 1 write to the store.",
 				"让客户端 1 写入存储。"), Do: "put", Client: 1,
 				done: func(b *side) bool { return len(b.Store.Log) > 0 }},
-			{Text: text("Let client 0 write to the store. It is stopped: it will do so when it goes on.",
-				"让客户端 0 写入存储。它停住了，恢复运行以后才会写。"), Do: "put",
+			{Text: text("Let client 0 write to the store. It is stopped: it will write when it continues.",
+				"让客户端 0 写存储。它停住了，恢复运行后才会写。"), Do: "put",
 				done: func(b *side) bool { return b.clients[0].puts }},
-			{Text: text("Let client 0 go on.",
+			{Text: text("Let client 0 continue.",
 				"让客户端 0 继续运行。"), Do: "continue", done: func(b *side) bool { return len(b.Store.Log) > 1 },
 				seen: func(b *side) lang.Text {
 					if b.Store.Log[0].OK {
-						return lang.Of("The store has accepted the late write of client 0, and the value of client 1 is lost: nothing in a write tells that it is late.",
-							"存储接受了客户端 0 迟到的写入，客户端 1 写入的值丢失了：从写操作本身看不出它迟到了。")
+						return lang.Of(
+							"The store has accepted the late write of client 0, and the value of client 1 is lost: "+
+								"nothing in a write tells that it is late.",
+							"存储接受了客户端 0 迟到的写入，客户端 1 写的值丢了：从写操作本身看不出它迟到了。")
 					}
 					return lang.Of(
-						"The store has refused the late write of client 0, and keeps the value of client 1: its token %s is less than %s.",
-						"存储拒绝了客户端 0 迟到的写入，保住了客户端 1 写入的值：迟到的令牌 %s 小于 %s。",
+						"The store has refused the late write of client 0, and keeps the value of client 1: "+
+							"the token %s is less than %s, the greatest that the store has seen.",
+						"存储拒绝了客户端 0 迟到的写入，保住了客户端 1 写的值：令牌 %s 小于存储见过的最大令牌 %s。",
 						stage.ShortToken(b.Store.Log[0].Token),
 						stage.ShortToken(b.Store.Token),
 					)
 				}},
 		},
 	},
-	{N: 6, Title: text("Readers and a writer",
-		"读者和写者"), Question: text("Readers can share a lock. When is it the writer's turn?",
-		"读者可以共用一把锁。什么时候轮到写者？"),
-		Situation: text("Clients 0, 1 and 2 read, client 3 waits to write, client 4 waits to read.",
-			"客户端 0、1、2 在读，客户端 3 等着写，客户端 4 等着读。"),
-		left: "6", clients: 5, moves: []string{"read", "read", "read", "lock", "read"},
-		scene: []string{"reads", "reads", "reads", "waits", "waits"}, pace: slow,
+	{
+		N:     6,
+		Title: text("Readers and a writer", "读者和写者"),
+		Question: text("Clients that only read do each other no harm. Can they hold the lock at the same time?",
+			"只读的客户端互不妨碍。它们能同时持有锁吗？"),
+		Situation: text(
+			"Clients 0, 1 and 2 want to read, then client 3 wants to write, then 4 and 5 want to read. "+
+				"The lock of step 5, on the left, has one holder at a time. In step 6 readers hold the lock together, "+
+				"a writer alone, and nobody overtakes: a reader waits if a writer is before it in the queue.",
+			"客户端 0、1、2 要读，然后客户端 3 要写，然后 4 和 5 要读。左边第 5 步的锁同一时刻只有一个持有者。"+
+				"在第 6 步，读者可以同时持有锁，写者独占，而且谁也不能插队：队列里前面有写者，读者就要等。"),
+		left:    "5",
+		right:   "6",
+		clients: 6,
+		moves:   []string{"read", "read", "read", "lock", "read", "read"},
+		scene:   []string{"holds", "waits", "waits", "waits", "waits", "waits"},
+		beside:  []string{"reads", "reads", "reads", "waits", "waits", "waits"},
+		pace:    slow,
+		Calm:    true,
 		Guess: guess{
-			Text: text("Your guess: how many clients are notified when the writer releases?",
-				"你猜：写者释放时，有多少个客户端会收到通知？"),
-			Kind: guessNumber, At: 3, measured: notified,
+			Text: text("Your guess: how many clients are notified?",
+				"你猜：有多少个客户端会收到通知？"),
+			Kind: guessNumber, At: 1, measured: notified,
 		},
 		Tasks: []task{
-			{Text: text("Unlock client 0, which reads.",
-				"让正在读的客户端 0 解锁。"), Do: "unlock",
-				done: func(b *side) bool { return b.are("idle") && b.Quiet() },
-				seen: func(*side) lang.Text {
-					return lang.Of("Two still read: the writer waits.",
-						"还有两个读者在读，写者继续等。")
-				}},
-			{Text: text("Unlock client 1, which reads.",
-				"让正在读的客户端 1 解锁。"), Do: "unlock", Client: 1,
-				done: func(b *side) bool { return b.are("idle", "idle") && b.Quiet() }},
-			{Text: text("Unlock client 2, the last that reads.",
-				"让最后一个读者客户端 2 解锁。"), Do: "unlock", Client: 2, Moment: "notified",
-				done: func(b *side) bool { return b.are("idle", "idle", "idle", "holds") && b.Quiet() },
+			{Text: text("Let all clients that hold the lock unlock.",
+				"让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyHolder,
+				done: func(b *side) bool {
+					if b.isShared() {
+						return holds(3)(b) && b.Quiet()
+					}
+					return b.are("idle", "holds") && b.Quiet()
+				},
 				seen: func(b *side) lang.Text {
-					return lang.Of(
-						"Client 3 writes, alone. The last reader's release has sent %s.",
-						"客户端 3 独自在写。最后一个读者释放时发出了 %s。",
-						notifications(b.Counters().Notifications),
-					)
+					if b.isShared() {
+						return lang.Of("Clients 0, 1 and 2 have read at the same time. Now client 3 writes, alone.",
+							"客户端 0、1、2 同时读过了。现在客户端 3 独自在写。")
+					}
+					return lang.Of("Client 0 has read. Now client 1 holds the lock, alone.",
+						"客户端 0 读过了。现在客户端 1 独自持有锁。")
 				}},
-			{Text: text("Unlock client 3, which writes.",
-				"让正在写的客户端 3 解锁。"), Do: "unlock", Client: 3, Moment: "notified",
-				done: func(b *side) bool { return b.are("idle", "idle", "idle", "idle", "reads") && b.Quiet() },
+			{Text: text("Once more: let all clients that hold the lock unlock.",
+				"再来一次：让所有持有锁的客户端解锁。"), Do: "unlock", Client: everyHolder, Moment: "notified",
+				done: func(b *side) bool {
+					if b.isShared() {
+						return b.are("idle", "idle", "idle", "idle", "reads", "reads") && b.Quiet()
+					}
+					return b.are("idle", "idle", "holds") && b.Quiet()
+				},
 				seen: func(b *side) lang.Text {
-					return lang.Of(
-						"Client 4 reads. The writer's release has sent %s.",
-						"客户端 4 在读。写者释放时发出了 %s。",
-						notifications(b.Counters().Notifications),
-					)
+					told := notifications(b.Counters().Notifications)
+					if b.isShared() {
+						return lang.Of(
+							"%s, to the readers that waited for the writer. It is the turn of the last two clients.",
+							"%s：通知等这个写者的读者。已经轮到最后两个客户端。", told)
+					}
+					return lang.Of("%s. It is the turn of client 2, and three clients still wait: "+
+						"here a reader waits for readers, without need.",
+						"%s。刚轮到客户端 2，还有三个客户端在等：在这里读者要等读者，其实没有必要。", told)
 				}},
-		}},
+		},
+	},
+}
+
+// afterTheSession is what lessons 1 and 2 ask.
+var afterTheSession = guess{
+	Text: text("Before you press: who holds the lock when the session of client 0 has ended?",
+		"先猜：客户端 0 的会话结束以后，谁持有锁？"),
+	Kind: guessNext, At: 0, measured: holder,
 }
 
 func notifications(n int) lang.Text {
@@ -335,6 +391,9 @@ func killed(b *side) bool { return b.clients[0].Process == stage.Dead }
 func holds(n int) func(b *side) bool {
 	return func(b *side) bool { return b.clients[n].Is == actor.Holds }
 }
+
+// isShared tells whether readers can hold the lock at the same time.
+func (b *side) isShared() bool { return b.clients[0].Reads }
 
 // are tells how the first clients are.
 func (b *side) are(states ...string) bool {
@@ -360,6 +419,8 @@ type course struct {
 	Begun  bool          `json:"begun"` // it lies
 	Done   int           `json:"done"`  // tasks
 	Seen   [][]lang.Text `json:"seen"`  // of each task that is done: on each board
+
+	Since int `json:"since"` // when the last of them was done
 
 	Measured []int `json:"measured"` // at its end, on each board: what was to be guessed
 }
@@ -388,6 +449,7 @@ func (s *service) guide() {
 	}
 	if s.course.Begun && s.course.Lesson == c.Lesson { // no other lesson was chosen while the server was asked
 		s.course.Done++
+		s.course.Since = s.now()
 		s.course.Seen = append(s.course.Seen, seen)
 		if isLast {
 			s.course.Measured = measured
@@ -448,11 +510,20 @@ func (s *service) open(n int) {
 			if !queues {
 				b.settles() // it befalls a client that has come as far as it can
 			}
-			b.clients[i%l.clients].follows(do, queues)
+			one := b.clients[i%l.clients]
+			if do == "read" && !one.Reads {
+				one.follows("lock", queues)
+			} else {
+				one.follows(do, queues)
+			}
 		}
 	}
-	for _, b := range s.laid() {
-		s.await(time.Minute, func() bool { return b.are(l.scene...) && b.waitsSilently() })
+	for at, b := range s.laid() {
+		scene := l.scene
+		if at == 1 && l.beside != nil {
+			scene = l.beside
+		}
+		s.await(time.Minute, func() bool { return b.are(scene...) && b.waitsSilently() })
 		b.settles()
 		s.mu.Lock()
 		b.Acts(s.now(), stage.Action{Do: "lesson", N: n})

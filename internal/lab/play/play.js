@@ -19,7 +19,10 @@ const GONE = text("The service does not answer. If make play has ended, start it
   "服务没有响应。如果 make play 已经结束，请重新启动，再打开它给出的地址。");
 
 const lessonName = (l) => say(`Lesson ${l.n}: ${l.title.en}`, `第 ${l.n} 课：${l.title.zh}`);
-const clientAction = (i, what) => say(`Client ${i}: ${COMMANDS[what].en}`, `客户端 ${i}：${COMMANDS[what].zh}`);
+const clientAction = (i, what) => i < 0 ? capital(actionName({ do: what })) : say(`Client ${i}: ${COMMANDS[what].en}`, `客户端 ${i}：${COMMANDS[what].zh}`);
+
+const ABOUT = text("Many programs on many computers want to change the same data. A distributed lock lets only one of them do it at a time. Here a ZooKeeper server keeps the lock, in small files that are called znodes. The clients that you see are real processes, each of which has a session with the server.",
+  "很多电脑上的很多程序都想修改同一份数据。分布式锁让它们同一时刻只有一个能改。在这里，锁由 ZooKeeper 服务器保管，放在叫做 znode 的小文件里。你看到的客户端都是真实的进程，每个都与服务器有一个会话。");
 
 // called is a client's name, in both languages.
 const called = (i) => text("client " + i, "客户端 " + i);
@@ -208,11 +211,11 @@ class Board {
     set(mine, is.building ? say("The lock is being built …", "正在编译这把锁 ……") : is.complaint);
     const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
     fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, say(NO_MAJORITY[up])))]),
-      ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("strong", {}, b.znode ? bannerText(b) : capital(bannerText(b))), " ",
+      ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("span", { className: "whose" }, say(`Step ${is.step}: `, `第 ${is.step} 步：`)), make("strong", {}, b.znode ? bannerText(b) : capital(bannerText(b))), " ",
         ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`This should hold, and does not: ${service.properties[b.breaks].en}.`, `本该成立，却不成立：${service.properties[b.breaks].zh}。`))] : [])))]);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
-    const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.state(n.owner)) ? "in" : "" }, n.name.replace(/^_c_[0-9a-f]+-/, "_c_…-").replace(/0{6,}(?=\d)/, "…"), make("b", {}, ` ${n.owner < 0 ? say("of nobody here", "不属于这里的任何人") : clientName(n.owner)}`)));
+    const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.state(n.owner)) ? "in" : "" }, brief(n.name), make("b", {}, ` ${n.owner < 0 ? say("of nobody here", "不属于这里的任何人") : clientName(n.owner)}`)));
     if (!queue.length) shown.push(make("li", {}, say("empty", "空")));
     if (queue.length > LISTED) shown.push(make("li", { className: "more" }, say(`and ${queue.length - LISTED} more`, `还有 ${queue.length - LISTED} 个`)));
     fill(root.querySelector(".ls ol"), shown);
@@ -271,7 +274,7 @@ const boards = [new Board(0), new Board(1)];
 const service = JSON.parse($("choice").textContent); // locks, lessons, called, max; and then pace, rests, held, course, servers
 const RENDERS = 100; // milliseconds between two that are not alone
 const LISTED = 5; // znodes of the queue that are named
-let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, learned = false, awaited = 0, led = "", located = "";
+let chosen = 0, dirty = false, rendered = -RENDERS, choosing = false, freely = false, learned = false, awaited = 0, led = "", located = "", aim = null;
 
 function take({ left, right, now, ...rest }) {
   Object.assign(service, rest);
@@ -320,6 +323,7 @@ const crowd = () => live().map((b) => b.clients).reduce((a, b) => b.length > a.l
 // render writes what has changed.
 function render() {
   if (!service.course) return; // the service has told nothing yet
+  document.body.classList.remove("unknown");
   dirty = false;
   rendered = performance.now();
   const pair = live().length > 1;
@@ -327,6 +331,7 @@ function render() {
   boards.forEach((b, i) => options($("lock" + i), [...(i ? [["", say("nothing", "无")]] : []), ...service.locks.map((l) => [l.key, say(l.name)])], b.is?.lock ?? ""));
   locate();
   lesson();
+  catchUp();
   const n = crowd().length;
   set($("count"), say(`${n} of at most ${service.max} clients`, `${n} 个客户端（最多 ${service.max} 个）`));
   set($("held"), service.pace === "real" || !service.held ? "" : say(`${service.held} on the wire`, `${service.held} 条在路上`));
@@ -363,15 +368,31 @@ function locate() {
 function arrives() {
   if (location.hash === located) return start(false);
   if (location.hash === "#lessons") return start(true);
-  const n = Number(location.hash.match(/^#lesson-(\d+)/)?.[1] ?? 0);
+  const [n = 0, task = 1] = location.hash.match(/^#lesson-(\d+)(?:\/(\d+))?/)?.slice(1).map((digits) => Number(digits ?? 1)) ?? [];
   start(false);
-  if (n > 0 && n <= service.lessons.length && n !== service.course.lesson) {
-    freely = false;
-    awaited = n;
-    ask({ do: "lesson", n });
-  } else if (n === 0) chooses();
+  if (n === 0) return chooses();
+  const { course, lessons } = service, isThere = n === course.lesson && task - 1 >= course.done;
+  if (n > lessons.length) return;
+  freely = false;
+  aim = { n, tasks: Math.min(task, lessons[n - 1].tasks.length) - 1, isLaid: isThere };
+  if (isThere) return;
+  awaited = n;
+  ask({ do: "lesson", n });
 }
 addEventListener("popstate", arrives);
+
+// catchUp does the tasks before the one that the address names, one after the other.
+function catchUp() {
+  const { course } = service;
+  if (!aim) return;
+  if (course.lesson === aim.n && !course.begun) aim.isLaid = true; // it is laid anew
+  if (!aim.isLaid || course.lesson !== aim.n || !isSet()) return;
+  if (course.done >= aim.tasks) return void (aim = null);
+  const { do: what, client } = toDo() ?? {}, at = course.done;
+  if (!what || isDoing() || aim.asked === at) return;
+  aim.asked = at;
+  ask({ do: what, client });
+}
 
 // toDo is the task that is to be done now, if there is one.
 function toDo() {
@@ -388,8 +409,11 @@ function isSet() {
 // isNext tells whether a button is the one to press now.
 const isNext = (what, client) => toDo()?.do === what && toDo().client === client && !isDoing();
 
+// isOf tells whether an action is what a task asks for.
+const isOf = (task, action) => action?.do === task.do && (action.client ?? -1) === task.client;
+
 // isDoing tells whether the button was pressed last, and what comes of it is awaited.
-const isDoing = () => live().every(({ is: { counters: { action } } }) => action?.do === toDo().do && action.client === toDo().client);
+const isDoing = () => live().every(({ is: { counters } }) => counters.since > service.course.since && isOf(toDo(), counters.action));
 
 // lesson shows the choice of a lesson, or what is to be done in the one that was chosen.
 function lesson() {
@@ -402,6 +426,8 @@ function lesson() {
   if (document.body.classList.toggle("learning", learning) !== learned) resize();
   learned = learning;
   document.body.classList.toggle("stores", Boolean(l?.tasks.some((t) => t.do === "put")));
+  document.body.classList.toggle("calm", learning && l.calm);
+  gloss($("about"), say(ABOUT));
   fill($("start").querySelector("ol"), lessons.map((l) => {
     const b = button({ do: "lesson", n: String(l.n) }, "");
     b.append(make("b", {}, lessonName(l)), " ", make("span", {}, say(l.question)));
@@ -415,7 +441,8 @@ function lesson() {
   const next = l.n < lessons.length ? [Object.assign(button({ do: "lesson", n: String(l.n + 1) }, say("Next lesson ▸", "下一课 ▸")), { className: "next" })] : [];
   const all = freely ? [] : [button({ do: "freely" }, say("All controls", "全部按钮"))];
   const more = button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次"));
-  const ways = over ? [...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
+  const last = l.n < lessons.length ? [] : [make("p", {}, say("That was the last lesson. Build these locks yourself: make exercise.", "课程到此结束。接下来自己写这些锁：make exercise。"))];
+  const ways = over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
     say("That is not what the task asks for. Look at what comes of it; then go on, or begin once more.", "这不是任务要求的操作。看看结果如何，然后继续，或者重来。")), more] : [];
   $("sweep").hidden = !(over && l.n === 3);
   if (!$("sweep").hidden) sweep();
@@ -433,7 +460,7 @@ function lesson() {
     }
     const { moment } = l.tasks[course.done - 1] ?? {};
     if (moment) decides(moment);
-    if (toDo()?.do) select(toDo().client);
+    if (toDo()?.do && toDo().client >= 0) select(toDo().client);
     if (document.activeElement === document.body) $("lesson").querySelector("button.next")?.focus({ preventScroll: true }); // the one before is gone
   }
 }
@@ -442,14 +469,14 @@ function lesson() {
 function strayed() {
   const { course, lessons } = service, { tasks } = lessons[course.lesson - 1];
   const action = live()[0]?.is.counters.action;
-  return isSet() && action && action.do !== "lesson" && !tasks.some((t) => t.do === action.do && t.client === action.client);
+  return isSet() && action && action.do !== "lesson" && !tasks.some((t) => isOf(t, action));
 }
 
 // guesses are what the reader has guessed, by lesson and board.
 const guesses = new Map();
 const guessKey = (board) => `${service.course.lesson}/${board}`;
-const guessed = (kind, value) => value === "" || value === undefined ? say("nothing", "没有猜") : kind === "number" ? String(value)
-  : kind === "write" ? (Number(value) ? say("it accepts it", "接受") : say("it refuses it", "拒绝")) : Number(value) < 0 ? say("nobody", "没有人") : clientName(value);
+const guessed = (kind, value) => kind === "number" ? String(value)
+  : kind === "write" ? (Number(value) ? say("accepted", "接受") : say("refused", "拒绝")) : Number(value) < 0 ? say("nobody", "没有人") : clientName(value);
 
 // guess asks for a guess on each board, before a task; what was measured stands beside it at the end.
 function guess(at) {
@@ -460,8 +487,9 @@ function guess(at) {
   const list = kind === "write" ? [["1", guessed(kind, 1)], ["0", guessed(kind, 0)]] : [["-1", guessed(kind, -1)], ...[...Array(clients).keys()].map((i) => [String(i), guessed(kind, i)])];
   const fields = live().map((_, i) => {
     const value = guesses.get(guessKey(i));
-    if (isOver) return make("span", { className: "guess" + (Number(value) === course.measured[i] && value !== undefined ? " right" : "") }, side(i), " ",
-      say(`guessed: ${guessed(kind, value)}; measured: `, `你猜：${guessed(kind, value)}；实测：`), make("b", {}, guessed(kind, course.measured[i])));
+    const hasGuessed = value !== undefined && value !== "";
+    if (isOver) return make("span", { className: "guess" + (hasGuessed && Number(value) === course.measured[i] ? " right" : "") }, side(i), " ",
+      hasGuessed ? say(`guessed: ${guessed(kind, value)}; measured: `, `你猜：${guessed(kind, value)}；实测：`) : say("measured: ", "实测："), make("b", {}, guessed(kind, course.measured[i])));
     const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option("?", ""), ...list.map(([v, words]) => new Option(words, v)));
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
     return make("label", {}, side(i), " ", field);
@@ -522,7 +550,7 @@ function list() {
       return what && b.is.rows[i]?.can.includes(what) ? [Object.assign(button({ do: what, client: String(i), ...on }, say(COMMANDS[what])), { className: "quick" + (isNext(what, i) ? " next" : ""), ariaLabel: clientAction(i, what) })] : [];
     };
     const tr = make("tr", { className: i === chosen ? "chosen" : "" }, make("th", { scope: "row" }, make("button", { type: "button", textContent: say(name) })),
-      ...live().map((b) => make("td", { className: look(b.state(i)) }, ...state(b, i), ...(same ? [] : press(b, { board: String(b.i) })))),
+      ...live().map((b) => make("td", { className: isWrong(b, i) ? "bad" : look(b.state(i)) }, ...state(b, i), ...(same ? [] : press(b, { board: String(b.i) })))),
       make("td", {}, ...(same ? press(first, {}) : [])));
     tr.querySelector("button").dataset.choose = i;
     tr.querySelector("button").setAttribute("aria-pressed", i === chosen);
@@ -547,16 +575,21 @@ function list() {
 function state(b, i) {
   const r = b.is.rows[i];
   if (!r) return ["–"];
-  return [stateName(b.state(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${tokenName(r.token)}`, `令牌 ${tokenName(r.token)}`))] : []),
+  return [isWrong(b, i) ? say("believes it holds", "以为自己持有") : stateName(b.state(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${tokenName(r.token)}`, `令牌 ${tokenName(r.token)}`))] : []),
     ...(r.armed ?? []).map((a) => make("small", {}, say(ARMED[a]))), ...(r.said && !r.is.startsWith("told") ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
 }
+
+// isWrong tells whether a client only believes that it holds the lock.
+const isWrong = (b, i) => b.state(i) === "holds" && b.is.banners.some(({ wrong, clients }) => clients?.[0] === i && /^(has lost it: is not|holds it, and)/.test(wrong));
 
 const look = (is) => is === "holds" || is === "reads" ? "in" : trouble(is) ? "bad" : "";
 
 function log() {
-  const all = live().flatMap((b) => b.lines()).sort((a, b) => b.at - a.at).slice(0, 200);
+  const lines = live().flatMap((b) => b.lines()).sort((a, b) => b.at - a.at);
+  const isKnown = (l) => l.what === "acted" && l.side === 1 && lines.some((o) => o.what === "acted" && o.side === 0 && (o.action.do === "lesson" || Math.abs(o.at - l.at) < 100_000) && actionName(o.action) === actionName(l.action));
+  const all = lines.filter((l) => !isKnown(l)).slice(0, 200); // what was done on both boards is told once
   const pair = live().length > 1, ol = $("log").querySelector("ol");
-  const item = (l) => make("li", { line: l }, ...(pair ? [make("b", { className: "side" + l.side }, l.side ? say("right", "右边") : say("left", "左边")), " "] : []), tell(l));
+  const item = (l) => make("li", { line: l }, ...(pair && l.what !== "acted" ? [make("b", { className: "side" + l.side }, l.side ? say("right", "右边") : say("left", "左边")), " "] : []), tell(l));
   const fresh = all.indexOf(ol.firstElementChild?.line), old = [...ol.children];
   if (ol.pair !== pair || ol.reader !== reader || fresh < 0 || all.slice(fresh).some((l, i) => old[i]?.line !== l)) return Object.assign(ol, { pair, reader }).replaceChildren(...all.map(item));
   ol.prepend(...all.slice(0, fresh).map(item));
@@ -695,6 +728,7 @@ function button(data, text) {
 // press does what a button says.
 function press(b) {
   const { do: what, n, pace, fault, client, choose, board } = b.dataset;
+  if (what === "lesson" || what === "freely") aim = null;
   if (choose === undefined && past.at !== null) shows(null);
   if (what === "lessons") return start(!choosing || !live().length);
   if (what === "lesson") awaited = Number(n);
@@ -779,14 +813,18 @@ function guessIs(board, i) {
 // ---- Words that can be pressed ----
 
 const WORDS = [
+  [/ZooKeeper/, text("ZooKeeper: a service that keeps a small tree of data for many clients, and notifies them of changes. At work three or five servers keep it together; here it is one.", "ZooKeeper：为许多客户端保管一小棵数据树的服务，数据变化时通知它们。生产环境里由三台或五台服务器共同保管，这里只有一台。")],
   [/sessions?\b|会话/, text("Session: what a server knows of a client. A client sends a sign of life all the time; when the servers have heard nothing for the time-out, here 5 s, they end the session.", "会话：服务器上关于一个客户端的记录。客户端不断发送心跳；服务器如果在超时时间（这里是 5 秒）内没有收到消息，就结束会话。")],
   [/ephemeral|临时的/, text("Ephemeral: such a znode is deleted by the servers when the session that created it ends. Others stay until somebody deletes them.", "临时的：创建它的会话结束时，服务器会删除这种 znode。其他 znode 一直留到有人删除为止。")],
   [/znodes?\b/, text("Znode: a small file in the tree that ZooKeeper keeps. Here a lock is one znode, or a directory in which each client creates one.", "znode：ZooKeeper 那棵树里的一个小文件。在这里，锁是一个 znode，或者是一个目录，每个客户端在里面创建一个。")],
-  [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch gets one message when what it watches has changed.", "通知：客户端设置了监听器，所监听的内容一旦变化，就会收到一条消息，只有一次。")],
-  [/watch(?:es)?\b|监听/, text("Watch: a client asks a server to tell it, once, when a znode or a directory changes.", "监听器：客户端请服务器在某个 znode 或目录变化时通知它，只通知一次。")],
+  [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch gets one message, once, when what it watches has changed.", "通知：客户端设置了监听器，所监听的内容一旦变化，就会收到一条消息，只有一次。")],
+  [/watch(?:es)?\b|监听/, text("Watch: a client asks a server to notify it, once, when a znode or a directory changes.", "监听器：客户端请服务器在某个 znode 或目录变化时通知它，只通知一次。")],
   [/wire\b|网络/, text("The wire: the connection between a client and a server. Here it can be slowed down, held, and cut.", "网络：客户端与服务器之间的连接。在这里可以放慢、停住、切断。")],
   [/token|令牌/, text("Token: a number that grows with each holder. A store that compares it can refuse a late write.", "令牌：一个随每个持有者增大的数。存储比较令牌，就能拒绝迟到的写入。")],
-  [/poll\b|轮询/, text("To poll: to ask again and again, in place of waiting for a notification.", "轮询：反复查询，而不是等通知。")],
+  [/poll\b|轮询/, text("To poll: to ask repeatedly, in place of waiting for a notification.", "轮询：反复查询，而不是等通知。")],
+  [/directory|目录/, text("Directory: a znode that has children. Here it is that of the lock, and each client creates its znode in it.", "目录：有子节点的 znode。这里指锁的目录，每个客户端在里面创建自己的 znode。")],
+  [/persistent|持久的/, text("Persistent: such a znode stays until a client deletes it. An ephemeral one is deleted when its session ends.", "持久的：这种 znode 一直留到有客户端删除它。临时的则在会话结束时被删除。")],
+  [/readers?\b|读者/, text("Reader: a client that will only read the data. A writer is one that will change it.", "读者：只读数据的客户端。要修改数据的叫写者。")],
   [/\bcreate\b/, text("create: the request that makes a znode. It fails if there is one of that name.", "create：创建 znode 的请求。同名的 znode 已经存在时，它会失败。")],
 ];
 

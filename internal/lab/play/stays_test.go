@@ -80,5 +80,5 @@ func TestASessionRunsOutInABrowser(t *testing.T) {
 	w.Until(left + ` > 0.3`)
 	w.Until(left + ` < 0.3`)
 	w.Until(left + ` === 0`)
-	w.Contains("#log", "The server ends the session of client 0")
+	w.Contains("#log", "The server has heard nothing from client 0 for 5 s")
 }

@@ -161,7 +161,10 @@ func (r *Recorder) Hears(now int, c *Figure, s actor.State) {
 	hasGivenUp := s.Name == actor.Idle && was == actor.Waits
 	if s.Err != "" || c.IsInside() || hasGivenUp {
 		again := wasInside && c.IsInside()
-		r.Say(Event{At: now, What: Changed, Clients: []int{c.Number}, State: s.Name, Token: s.Token, Text: s.Err, Again: again})
+		r.Say(Event{
+			At: now, What: Changed, Clients: []int{c.Number},
+			State: s.Name, Token: s.Token, Text: s.Err, Again: again,
+		})
 	}
 	c.Shows(now)
 }

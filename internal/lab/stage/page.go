@@ -58,7 +58,8 @@ var (
 var Functions = template.FuncMap{
 	"say": func(texts ...any) template.HTML {
 		t := both(texts)
-		return template.HTML(fmt.Sprintf(`<span data-zh="%s">%s</span>`, html.EscapeString(t.ZH), html.EscapeString(t.EN)))
+		en, zh := html.EscapeString(t.EN), html.EscapeString(t.ZH)
+		return template.HTML(fmt.Sprintf(`<span data-zh="%s">%s</span>`, zh, en))
 	},
 	"label": func(texts ...any) template.HTMLAttr {
 		t := both(texts)
@@ -69,7 +70,8 @@ var Functions = template.FuncMap{
 
 // Say is a paragraph in both languages.
 func Say(words lang.Text) template.HTML {
-	return template.HTML(fmt.Sprintf(`<p class="intro" data-zh="%s">%s</p>`, html.EscapeString(words.ZH), html.EscapeString(words.EN)))
+	en, zh := html.EscapeString(words.EN), html.EscapeString(words.ZH)
+	return template.HTML(fmt.Sprintf(`<p class="intro" data-zh="%s">%s</p>`, zh, en))
 }
 
 func both(texts []any) lang.Text {
@@ -121,6 +123,7 @@ type Page struct {
 	Titles  []Title
 	Stories []Replay
 
+	Choose lang.Text     // what the list of stories is called; "": Story
 	Intro  template.HTML // stands above the replay
 	Parts  []Part        // what stands below, if there is anything
 	More   template.HTML // and its HTML,
@@ -138,6 +141,9 @@ var page = template.Must(template.New("page").Funcs(Functions).Parse(markup))
 
 // Write writes the page.
 func (p Page) Write(w io.Writer) error {
+	if p.Choose.EN == "" {
+		p.Choose = lang.Text{EN: "Story", ZH: "故事"}
+	}
 	return page.Execute(w, map[string]any{
 		"Language": Language(),
 		"CSS":      template.CSS(Style + p.Style),
@@ -145,6 +151,7 @@ func (p Page) Write(w io.Writer) error {
 		"Intro":    p.Intro,
 		"Legend":   Legend,
 		"Heading":  p.Heading,
+		"Choose":   p.Choose,
 		"Footer":   p.Footer,
 		"Parts":    p.Parts,
 		"More":     p.More,

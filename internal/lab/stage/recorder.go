@@ -79,6 +79,7 @@ type counters struct {
 	Writes        int     `json:"writes"`
 	Bytes         int     `json:"bytes"` // to the clients
 	Action        *Action `json:"action"`
+	Since         int     `json:"since"` // when that was
 }
 
 // New returns the board of a lock of which nothing has been seen.
@@ -97,7 +98,7 @@ func New() *Recorder {
 
 // Acts begins what an action of the user sets off.
 func (r *Recorder) Acts(now int, action Action) {
-	r.counters = counters{Action: &action}
+	r.counters = counters{Action: &action, Since: now}
 	r.phases = append(r.phases, Phase{At: now, Action: &action})
 	r.phases = r.phases[max(0, len(r.phases)-keptPhases):]
 	r.Say(Event{At: now, What: Acted, Action: &action})

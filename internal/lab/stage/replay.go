@@ -280,7 +280,9 @@ func (s *Replay) Seat() {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sequence(s.Nodes[i].Name), sequence(s.Nodes[j].Name)) })
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Compare(sequence(s.Nodes[i].Name), sequence(s.Nodes[j].Name))
+	})
 	s.Slots = 0
 	seated := make([]bool, len(s.Clients))
 	for _, i := range order {

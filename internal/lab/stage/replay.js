@@ -67,7 +67,10 @@ function phaseButtons() {
   $("phases").replaceChildren(...phases.map((p, i) => {
     const b = document.createElement("button");
     b.type = "button";
-    b.textContent = `${i + 1}. ${phaseTitle(p)}`;
+    b.textContent = `${i + 1}. ${brief(phaseTitle(p))}`;
+    if (data.steps.length === 1 && p.sum.en) { // one lock: what came of each part is read beside it
+      b.append(Object.assign(document.createElement("small"), { textContent: brief(say(p.sum)) }));
+    }
     b.onclick = () => go(clock.phases[i].at);
     return b;
   }));
@@ -95,7 +98,7 @@ function render() {
     stage.draw(clock.recorded(i, now), focus?.stage === i ? focus.frame : null);
     const own = phase.bends[i], done = over || (own && (now - phase.at) / phase.slow >= own.length);
     const before = now <= phase.at && stage.story.phases[p - 1]; // the part has not begun
-    set(stage.root.querySelector(".caption"), before ? say(before.sum) : done && of.sum.en ? say(of.sum) : phaseTitle(of) + say(".", "。"));
+    set(stage.root.querySelector(".caption"), brief(before ? say(before.sum) : done && of.sum.en ? say(of.sum) : phaseTitle(of) + say(".", "。")));
     const c = stage.tally(of);
     for (const name of ["notifications", "requests", "bytes"]) {
       set(stage.root.querySelector(`[data-count=${name}]`), c[name].toLocaleString("en"));

@@ -9,22 +9,25 @@ const OPS = { 1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData",
   14: "multi", 101: "setWatches", "-10": "connect", "-11": "close" };
 
 const text = (en, zh) => ({ en, zh });
-const EVENTS = { 1: text("created", "被创建"), 2: text("deleted", "被删除"), 3: text("data changed", "数据变了"),
-  4: text("children changed", "子节点变了") };
-const ERRORS = { "-4": text("connection lost", "连接丢失"), "-101": text("no such node", "节点不存在"),
-  "-110": text("node exists", "节点已存在"), "-111": text("not empty", "不为空") };
+const EVENTS = {
+  1: (on) => say(`${on} has been created`, `${on} 已创建`), 2: (on) => say(`${on} has been deleted`, `${on} 已删除`),
+  3: (on) => say(`the data of ${on} has changed`, `${on} 的数据变了`),
+  4: (on) => say(`the children of ${on} have changed`, `${on}的子节点变了`),
+};
+const ERRORS = { "-4": text("connection lost", "连接丢失"), "-101": text("no such znode", "没有这个 znode"),
+  "-110": text("exists already", "已存在"), "-111": text("not empty", "不为空") };
 
 // What a client is, and, where there is little room, in fewer words.
 const CLIENT_STATES = {
   idle: text("idle", "空闲"), waits: text("waits", "等待"), holds: text("holds", "持有"), reads: text("reads", "读"),
   releases: text("releases", "释放"), starting: text("starting", "正在启动"), crashed: text("crashed", "已崩溃"),
   stopped: text("stopped", "已停住"), "cut off": text("cut off", "被切断"), "got an error": text("got an error", "出错"),
-  "told that it lost the lock": text("told that it lost the lock", "已得知锁丢失"),
+  "told that it lost the lock": text("knows that it lost the lock", "已得知锁丢失"),
   "stopped, believes it holds": text("stopped, believes it holds", "已停住，以为自己持有锁"),
   "cut off, believes it holds": text("cut off, believes it holds", "失去连接，以为自己持有锁"),
 };
 const BRIEFLY = {
-  "told that it lost the lock": text("told: lost", "得知丢失"),
+  "told that it lost the lock": text("knows: lost", "得知丢失"),
   "stopped, believes it holds": text("stopped, holds?", "已停住，持有？"),
   "cut off, believes it holds": text("cut off, holds?", "被切断，持有？"),
 };
@@ -81,22 +84,22 @@ function sentence(story, f) {
 
 function onItsWay(story, f) {
   const name = say(story.clients[f.client].name), what = OPS[f.op] ?? say("request", "请求");
-  const on = target(story, f), asked = `${what} ${on}`.trim();
+  const on = target(story, f), asked = `${what} ${on}`.trim(), named = /^[A-Z]/i.test(name) ? ` ${name} ` : name; // in Chinese
   if (f.kind === REQUEST && f.op === 1 && f.node !== -1) {
     return say(`${capital(name)} asks: create a znode.`, `${name} 请求：创建一个 znode。`);
   }
   if (f.kind === REQUEST && f.watch) return say(`${capital(name)} asks: ${asked}, and watch it.`, `${name} 请求：${asked}，并监听它。`);
   if (f.kind === REQUEST) return say(`${capital(name)} asks: ${asked}.`, `${name} 请求：${asked}。`);
   if (f.kind === NOTIFICATION) {
-    const event = say(EVENTS[f.op] ?? text("event", "事件"));
-    return say(`The server tells ${name}: ${on}: ${event}.`, `服务器通知 ${name}：${on}：${event}。`);
+    const event = EVENTS[f.op]?.(on || say("it", "它")) ?? say("an event", "一个事件");
+    return say(`The server notifies ${name}: ${event}.`, `服务器通知${named}：${event}。`);
   }
   if (f.err !== 0) {
-    return say(`The server answers ${name}: ${what} failed: ${errorName(f.err)}.`, `服务器响应 ${name}：${what} 失败：${errorName(f.err)}。`);
+    return say(`The server answers ${name}: ${what} failed: ${errorName(f.err)}.`, `服务器响应${named}：${what} 失败：${errorName(f.err)}。`);
   }
-  if (f.op === 12) return say(`The server answers ${name}: a list of ${f.names}.`, `服务器响应 ${name}：${f.names} 个名字的列表。`);
-  if (f.op === 1) return say(`The server answers ${name}: ${on} is made.`, `服务器响应 ${name}：已创建 ${on}。`);
-  return say(`The server answers ${name}: ${asked} is done.`, `服务器响应 ${name}：${asked} 完成。`);
+  if (f.op === 12) return say(`The server answers ${name}: a list of ${f.names}.`, `服务器响应${named}：${f.names} 个名字的列表。`);
+  if (f.op === 1) return say(`The server answers ${name}: ${on} is created.`, `服务器响应${named}：已创建 ${on}。`);
+  return say(`The server answers ${name}: ${asked} is done.`, `服务器响应${named}：${asked} 完成。`);
 }
 
 // ---- The stage: one story, drawn at one moment ----
@@ -130,23 +133,28 @@ class Stage {
     const style = getComputedStyle(document.documentElement);
     this.color = Object.fromEntries(["ink", "soft", "paper", "line", "request", "reply", "notification", "holder", "bad", "awake"]
       .map((name) => [name, style.getPropertyValue("--" + name).trim()]));
-    this.foot = this.story.stored ? Math.min(box.height * 0.24, Math.max(64, box.height * 0.15)) : 0; // the store's place, below all else
-    const side = Math.min(box.width, box.height - this.foot);
+    const { length: clients } = this.story.clients, areTwo = clients === 2 && this.story.slots === 4; // see at
+    this.foot = this.story.stored ? Math.min(box.height * 0.3, Math.max(64, box.height * 0.15)) : 0; // the store's place, below all else
+    const room = box.height - this.foot;
+    const side = areTwo ? Math.min(box.width * 0.9, room * 1.6) : Math.min(box.width, room); // below two there is only the ring
     this.width = box.width;
     this.many = this.story.clients.length > 40;
     this.small = side < this.common;
-    this.middle = { x: box.width / 2, y: (box.height - this.foot) / 2 };
     this.store = { x: box.width / 2, y: box.height - this.foot / 2, w: Math.min(box.width - 8, 380 + this.foot), h: this.foot - 8 };
     this.tiny = side < Math.min(260, this.common);
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
-    this.dot = this.many ? Math.max(1, Math.min(4, side / this.story.clients.length * 1.2)) : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
-    const outer = Math.max(40, side / 2 - this.dot - (this.tiny ? 21 : this.small ? 25 : 29) * this.scale);
+    this.isCrowd = this.tiny && clients > 6; // there is room for the clients' numbers, and for no others
+    this.dot = this.many ? Math.max(1, Math.min(4, side / clients * 1.2)) : this.isCrowd ? 9 : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
+    const label = (this.isCrowd ? 14 : this.tiny ? 21 : this.small ? 25 : 29) * this.scale;
+    const outer = Math.max(40, side / 2 - this.dot - label);
     this.radius = { hub: outer * (this.story.servers?.length > 1 ? 0.4 : 0.31), node: outer * 0.62, client: outer };
+    const top = areTwo ? this.dot + label + outer / 2 : room / 2; // of the middle
+    this.middle = { x: box.width / 2, y: areTwo ? Math.max(top, (room + top - this.radius.node) / 2) : top };
   }
 
   at(slot, radius) {
-    const { slots } = this.story;
-    const areTwo = slots === 4 && this.story.clients.length === 2; // at ten and at two o'clock: a watch does not cross the middle
+    const { slots, clients } = this.story;
+    const areTwo = slots === 4 && clients.length === 2; // at ten and at two o'clock: a watch does not cross the middle
     const angle = areTwo ? Math.PI * (slot / 3 - 5 / 6) : 2 * Math.PI * slot / Math.max(3, slots) - Math.PI / 2;
     return { x: this.middle.x + radius * Math.cos(angle), y: this.middle.y + radius * Math.sin(angle) };
   }
@@ -181,7 +189,7 @@ class Stage {
 
   // nameFrame writes a frame's name beside it, where there is room: in a burst one name of each.
   nameFrame(f, focus) {
-    if (this.many || f !== focus && !this.labels(f)) return;
+    if (this.many || f !== focus && (this.isCrowd || !this.labels(f))) return;
     const words = this.called(f), isBurst = this.flying().length > 4;
     if (f !== focus && isBurst && this.labelled.some((l) => l.words === words)) return;
     this.ink.globalAlpha = focus && f !== focus ? 0.25 : 1;
@@ -203,7 +211,7 @@ class Stage {
   ring(c, p, size) {
     const left = this.left(c), { ink, color } = this;
     if (left === null || this.many) return;
-    const radius = size + (this.tiny ? 5 : 8);
+    const radius = size + (this.isCrowd ? 3 : this.tiny ? 5 : 8);
     ink.lineWidth = this.tiny ? 2 : 3;
     ink.strokeStyle = color.line;
     if (!left) ink.setLineDash([2, 5]);
@@ -327,8 +335,8 @@ class Stage {
     ink.strokeStyle = color.ink;
     ink.lineWidth = 2;
     ink.stroke();
-    const size = Math.min(14, radius.hub / 3.6 / this.scale);
-    this.text("ZooKeeper", middle.x, middle.y - (plain ? radius.hub * 0.4 : size * this.scale * 0.6), color.ink, size, "600");
+    const size = Math.min(14, radius.hub / (plain ? 4.3 : 3.6) / this.scale);
+    this.text("ZooKeeper", middle.x, middle.y - (plain ? radius.hub * 0.35 : size * this.scale * 0.6), color.ink, size, "600");
     if (!plain) this.text("/lock", middle.x, middle.y + size * this.scale * 0.8, color.soft, size);
   }
 
@@ -386,7 +394,7 @@ class Stage {
     return crosses ? (beside > 0 ? 2 : -2) * (near - Math.abs(beside)) : 0;
   }
 
-  chip() { return this.tiny ? { w: 22, h: 14 } : this.small ? { w: 28, h: 18 } : { w: 38 * this.scale, h: 22 * this.scale }; }
+  chip() { return this.isCrowd ? { w: 8, h: 8 } : this.tiny ? { w: 18, h: 13 } : this.small ? { w: 28, h: 18 } : { w: 38 * this.scale, h: 22 * this.scale }; }
 
   node(n, i) {
     const { ink, color } = this;
@@ -410,7 +418,7 @@ class Stage {
     ink.strokeStyle = held ? color.holder : color.ink;
     ink.lineWidth = 1.5;
     ink.stroke();
-    this.text(number(n), p.x, p.y + 1, held ? color.paper : color.ink, this.tiny ? 9 : this.small ? 11 : 13, "600");
+    if (!this.isCrowd) this.text(number(n), p.x, p.y + 1, held ? color.paper : color.ink, this.tiny ? 9 : this.small ? 11 : 13, "600");
   }
 
   client(c, i, awake) {
@@ -441,8 +449,8 @@ class Stage {
     const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
     if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
     const believes = holds && bad && !trouble(is);
-    let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("awake", "醒着") : is === "idle" ? "" : BRIEFLY[is] ? say(BRIEFLY[is]) : stateName(is);
-    if (this.tiny && is === "waits" && !awake && this.story.clients.length > 6) words = ""; // all do, and there is no room
+    let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("awake", "醒着") : is === "idle" ? "" : BRIEFLY[is] && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is);
+    if (this.isCrowd && is === "waits" && !awake) words = ""; // all do, and there is no room
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
     const below = p.y >= this.middle.y - 1;
@@ -490,7 +498,9 @@ class Stage {
     if (f.kind === NOTIFICATION) return say("changed!", "变了！");
     if (f.kind === REQUEST) return OPS[f.op] ?? "";
     if (f.err) return errorName(f.err);
-    return f.op === 12 ? say(f.names === 1 ? "1 name" : `${f.names} names`, `${f.names} 个名字`) : say("done", "完成");
+    const done = f.op === 12 ? say(f.names === 1 ? "1 name" : `${f.names} names`, `${f.names} 个名字`)
+      : f.op === 1 ? say("created", "已创建") : f.op === 2 ? say("deleted", "已删除") : say("done", "完成");
+    return f.lost ? say(`${done}: lost`, `${done}：丢失`) : done;
   }
 
   // over tells whether a frame is drawn over the znodes, or under them.

@@ -4,7 +4,7 @@
 const COMMANDS = {
   lock: text("Lock", "加锁"), unlock: text("Unlock", "解锁"), again: text("Lock again", "再次加锁"),
   giveup: text("Give up", "放弃"), read: text("Read", "读"), put: text("Write to store", "写入存储"),
-  kill: text("Kill", "杀掉"), stop: text("Stop", "停住"), continue: text("Go on", "恢复"),
+  kill: text("Kill", "杀掉"), stop: text("Stop", "停住"), continue: text("Continue", "恢复"),
   cut: text("Cut its line", "切断连接"), restore: text("Restore its line", "恢复连接"),
   losecreate: text("Lose create reply", "丢失 create 响应"), losedelete: text("Lose delete reply", "丢失 delete 响应"),
   delaylist: text("Delay next list", "推迟下次列目录的响应"),
@@ -24,6 +24,7 @@ function actionName({ do: what, n, client }) {
   if (what === "lesson") return say(`lesson ${n}`, `第 ${n} 课`);
   if (what === "add") return say(`add ${n}`, `添加 ${n} 个`);
   if (FAULTS[what]) return say(`server ${n}: ${FAULTS[what].en}`, `服务器 ${n}：${FAULTS[what].zh}`);
+  if (client === undefined && what === "unlock") return say("holders: Unlock", "持有者：解锁");
   if (client === undefined) return say(`all: ${COMMANDS[what].en}`, `全部：${COMMANDS[what].zh}`);
   return say(`client ${client}: ${COMMANDS[what].en}`, `客户端 ${client}：${COMMANDS[what].zh}`);
 }
@@ -43,24 +44,27 @@ function tell(e) {
   const who = e.clients ? clientNames(e.clients) : "", { text: error } = e;
   const sentence = {
     acted: () => say(`You: ${actionName(e.action)}.`, `你：${actionName(e.action)}。`),
-    arrived: () => e.again ? say(`${deed(e)}, again and again.`, `${deed(e)}，一遍又一遍。`) : say(`${deed(e)}.`, `${deed(e)}。`),
+    arrived: () => e.again ? say(`${deed(e)}, repeatedly.`, `${deed(e)}，反复多次。`) : say(`${deed(e)}.`, `${deed(e)}。`),
     lost: () => say(`${deed(e)}, but the reply is lost: ${who} does not know it.`, `${deed(e)}，但响应丢失：${who} 不知道。`),
     state: () => stateSentence(e),
     wrote: () => writeSentence(e.write),
-    gone: () => e.clients ? say(`${e.znode}, which was ${who}'s, is gone.`, `${e.znode}（属于${who}）已被删除。`) : say(`${e.znode} is gone.`, `${e.znode} 已被删除。`),
-    expired: () => !e.znode ? say(`The server ends the session of ${who}, which it has not heard of for 5 s.`,
-      `服务器结束${who} 的会话：已有 5 秒没有它的消息。`) : say(`The server ends the session of ${who}, which it has not heard of for 5 s: ${e.znode} is gone.`,
-      `服务器结束${who} 的会话（已有 5 秒没有它的消息）：${e.znode} 已被删除。`),
+    gone: () => e.clients ? say(`${e.znode}, which belonged to ${who}, is deleted.`, `${e.znode}（属于${who}）已被删除。`) : say(`${e.znode} is deleted.`, `${e.znode} 已被删除。`),
+    expired: () => !e.znode ? say(`The server has heard nothing from ${who} for 5 s, and ends its session.`,
+      `服务器已有 5 秒没有收到${who} 的消息，结束它的会话。`) : say(`The server has heard nothing from ${who} for 5 s, and ends its session: ${e.znode} is deleted.`,
+      `服务器已有 5 秒没有收到${who} 的消息，结束它的会话：${e.znode} 已被删除。`),
     warns: () => e.banner.breaks ? say(`Wrong: ${bannerText(e.banner)}.`, `有问题：${bannerText(e.banner)}。`) : say(`${bannerText(e.banner)}.`, `${bannerText(e.banner)}。`),
     ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, without a word.`, `${who} 自己结束了，没有任何说明。`),
     printed: () => say(`${who} prints: ${error}`, `${who} 打印：${error}`),
     failed: () => `${actionName(e.action)}: ${error}`,
-    late: () => say(`The list for ${who} comes late: in 3 s.`, `给${who} 的列表会迟到：3 秒后才到。`),
-    later: () => say(`${who} is stopped: it will do that when it goes on.`, `${who} 已停住：恢复运行以后才会执行。`),
+    late: () => say(`The list for ${who} comes late: in 3 s.`, `给${who} 的列表要迟到：3 秒后才来。`),
+    later: () => say(`${who} is stopped: it will do that when it continues.`, `${who} 已停住：恢复之后才会做。`),
   }[e.what]();
   const name = e.znode ?? e.banner?.znode; // which begins with a small letter always
-  return (name && sentence.startsWith(name) ? sentence : capital(sentence)).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端");
+  return brief((name && sentence.startsWith(name) ? sentence : capital(sentence)).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端"));
 }
+
+// brief is a text in which names of znodes are short: what differs between them stays.
+const brief = (words) => words.replace(/_c_[0-9a-f]+-/g, "_c_…-").replace(/([-_])0{6,}(?=\d)/g, "$1…");
 
 // deed says what has arrived at a client, or at several: a verb in the past is the same for several.
 function deed({ clients, frame: { did, first } }) {
@@ -94,25 +98,25 @@ function writeSentence(w) {
 
 // bannerText says what is wrong.
 function bannerText({ wrong, clients, znode }) {
-  const i = clients ? clientName(clients[0]) : "", blocks = say(`${znode} blocks everybody`, `${znode} 挡住了所有客户端`);
+  const i = clients ? clientName(clients[0]) : "", blocks = znode && say(`${brief(znode)} blocks everybody`, `${brief(znode)} 挡住了所有客户端`);
   return {
     "two inside": () => say(`${clientNames(clients)} believe at the same time that they hold the lock`,
-      `${clientNames(clients)} 同时以为自己持有锁`),
+      `${clientNames(clients)} 同时认为自己持有锁`),
     "blocks: of nobody": () => say(`${blocks}: it belongs to nobody here`, `${blocks}：它不属于这里的任何人`),
-    "blocks: of a dead client, and nobody deletes it": () => say(`${blocks}: ${i}, which made it, is dead, and nobody will delete it`,
-      `${blocks}：创建它的${i} 已经崩溃，没有人会删除它`),
-    "blocks: of a dead client, and the server does not know it yet": () => say(`${blocks}: ${i}, whose it is, is dead, and the server does not know it yet`,
-      `${blocks}：它属于${i}，${i} 已经崩溃，服务器还不知道`),
-    "blocks: of a client that has been dead for long": () => say(`${blocks}: ${i}, whose it is, has been dead for long`, `${blocks}：它属于${i}，${i} 早已崩溃`),
-    "blocks: of a client that does not know it": () => say(`${blocks}: it is ${i}'s, which does not know it`, `${blocks}：它属于${i}，${i} 却不知道`),
+    "blocks: of a dead client, and nobody deletes it": () => say(`${blocks}: ${i}, which created it, has crashed, and no client will delete it`,
+      `${blocks}：创建它的${i} 已崩溃，没有客户端会删它`),
+    "blocks: of a dead client, and the server does not know it yet": () => say(`${blocks}: its owner, ${i}, has crashed, and the server does not know it yet`,
+      `${blocks}：它属于${i}，${i} 已崩溃，服务器还不知道`),
+    "blocks: of a client that has been dead for long": () => say(`${blocks}: its owner, ${i}, crashed long ago`, `${blocks}：它属于${i}，${i} 早已崩溃`),
+    "blocks: of a client that does not know it": () => say(`${blocks}: it belongs to ${i}, which does not know of it`, `${blocks}：它属于${i}，${i} 却不知道`),
     "blocks: of a client that waits with a newer one": () => say(`${blocks}: it is an old one of ${i}, which waits with a newer one`,
       `${blocks}：它是${i} 留下的旧 znode，${i} 正用新的 znode 等待`),
-    "blocks: of a client that neither waits nor holds": () => say(`${blocks}: it is ${i}'s, which neither waits nor holds`, `${blocks}：它属于${i}，${i} 既没有在等，也没有持有锁`),
-    "has lost it: learns it when it resumes": () => say(`${i} has lost the lock and is paused: it learns that when it resumes`,
+    "blocks: of a client that neither waits nor holds": () => say(`${blocks}: it belongs to ${i}, which neither waits for the lock nor holds it`, `${blocks}：它属于${i}，${i} 既不在等锁，也不持有锁`),
+    "has lost it: learns it when it resumes": () => say(`${i} has lost the lock and is stopped: it will be notified when it continues`,
       `${i} 已经丢了锁，但它被停住了：恢复运行后才会得知`),
-    "holds it, and has no znode": () => say(`${i} believes that it holds the lock, and has made no znode`,
+    "holds it, and has no znode": () => say(`${i} believes that it holds the lock, and has created no znode`,
       `${i} 以为自己持有锁，却没有创建过 znode`),
-    "has lost it: is not notified": () => say(`${i} has lost the lock, and does not know it: its znode is gone`,
-      `${i} 已经丢了锁，自己却不知道：它的 znode 已经不在`),
+    "has lost it: is not notified": () => say(`${i} has lost the lock, and does not know it: its znode has been deleted`,
+      `${i} 已经丢了锁，自己却不知道：它的 znode 已被删除`),
   }[wrong]();
 }

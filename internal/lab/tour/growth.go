@@ -27,6 +27,15 @@ var inks = []struct {
 	{color.RGBA{R: 5, A: 255}, "var(--soft)"},
 }
 
+// dashes tell the lines apart without colours.
+var dashes = [][]vg.Length{
+	nil,
+	nil,
+	{vg.Points(6), vg.Points(3)},
+	{vg.Points(2), vg.Points(3)},
+	{vg.Points(9), vg.Points(4)},
+}
+
 // What the axes of the chart are.
 var (
 	waiting = text("clients that wait", "等待的客户端数")
@@ -52,7 +61,7 @@ func (rec *Recording) growth() (template.HTML, error) {
 			return "", err
 		}
 		line.Color, line.Width = inks[i%len(inks)].drawn, vg.Points(2)
-		line.Dashes = [][]vg.Length{nil, nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(3)}, {vg.Points(9), vg.Points(4)}}[i%len(inks)]
+		line.Dashes = dashes[i%len(dashes)]
 		dots.Color, dots.Shape = inks[i%len(inks)].drawn, draw.CircleGlyph{}
 		p.Add(line, dots)
 		p.Legend.Add(q.Lock.Subject.Name, line, dots)

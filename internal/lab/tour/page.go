@@ -34,7 +34,8 @@ var sections = template.Must(template.New("sections").Funcs(stage.Functions).Fun
 	},
 	"verdict": func(r property.Result) lang.Text {
 		if r.Verdict == property.No {
-			return lang.Of("%v: this should hold, and does not: %v", "%v：本该成立，却不成立：%v", inBoth(r.Subject), r.Property.Name)
+			return lang.Of("%v: this should hold, and does not: %v", "%v：本该成立，却不成立：%v",
+				inBoth(r.Subject), r.Property.Name)
 		}
 		return lang.Of("%v %v: %v", "%v %v：%v", r.Verdict, inBoth(r.Subject), r.Property.Name)
 	},
@@ -42,8 +43,10 @@ var sections = template.Must(template.New("sections").Funcs(stage.Functions).Fun
 
 // intro is what stands first on the page.
 var intro = text(
-	"A distributed lock lets one client at a time change what many share. Two ways to build it on ZooKeeper: press ▶ Play to see what happens.",
-	"分布式锁让多个客户端同一时刻只有一个能修改共享的数据。下面是在 ZooKeeper 上实现它的两种方法：请按 ▶ 播放，看会发生什么。",
+	"A distributed lock lets one client at a time change what many share. ZooKeeper is a server that keeps it, "+
+		"in small files called znodes. Here are two ways to build it: press ▶ Play to see what happens.",
+	"分布式锁让多个客户端同一时刻只有一个能修改共享的数据。ZooKeeper 是保管锁的服务器，"+
+		"锁放在叫做 znode 的小文件里。下面是两种实现方法：请按 ▶ 播放，看会发生什么。",
 )
 
 // Write writes the page: the replay of the stories, and below it what was measured.
@@ -76,6 +79,7 @@ func (rec *Recording) Write(w io.Writer) error {
 		"Rec":       rec,
 		"Columns":   len(rec.Locks) + 1,
 		"Story":     rec.story(),
+		"Beside":    rec.besideTheSteps(),
 		"Score":     groups[:len(groups)-1], // the last one is part of the matrix, which stands below
 		"Measured":  rec.measured(compared...),
 		"Sizes":     scored(min(rec.Largest, 100)),
@@ -83,7 +87,8 @@ func (rec *Recording) Write(w io.Writer) error {
 		"Growth":    growth,
 		"HandOvers": rec.handOverTimes(),
 		"Promised": lang.Of(
-			"From the call of Unlock to the return of the next client's Lock, in milliseconds: %v hand-overs, ten waiting.",
+			"From the call of Unlock to the return of the next client's Lock, in milliseconds: "+
+				"%v hand-overs, ten waiting.",
 			"从调用 Unlock 到下一个客户端的 Lock 返回，单位毫秒：%v 次易主，十个在等。", handOvers),
 	})
 	if err != nil {
@@ -100,6 +105,28 @@ func inBoth(name any) lang.Text {
 		return text(name.(string), name.(string))
 	}
 	return lang.Of("step %s", "第 %s 步", key)
+}
+
+// noSteps are the columns that are no step, in a sentence each.
+var noSteps = map[string]lang.Text{
+	"3w": text("Step 3w is NewWatched of step 3: a watch, and no queue.",
+		"第 3w 步是第 3 步的 NewWatched：有监听，没有队列。"),
+	"leased": text("leased is the production lock.", "leased 是用在生产环境里的锁。"),
+	"zk":     text("zk.Lock is the Go client's own.", "zk.Lock 是 Go 客户端自带的锁。"),
+}
+
+// besideTheSteps explains the columns that are no step.
+func (rec *Recording) besideTheSteps() (all lang.Text) {
+	for _, l := range rec.Locks {
+		about, isBeside := noSteps[l.Key]
+		switch {
+		case isBeside && all.EN == "":
+			all = about
+		case isBeside:
+			all = lang.Text{EN: all.EN + " " + about.EN, ZH: all.ZH + about.ZH}
+		}
+	}
+	return all
 }
 
 // cell is a cell of a table, as the page has it: with commas, and without what is noise.
@@ -207,7 +234,8 @@ func messages(lines []property.Line) (all []message) {
 
 // framed is a client's frame as a message.
 func framed(client int, f wiretap.Frame) message {
-	m := message{At: f.At, Client: client, Arrow: [...]string{"→", "←", "!"}[f.Kind], Lost: f.Lost, Text: f.Briefly(short(f.Path))}
+	arrow := [...]string{"→", "←", "!"}[f.Kind]
+	m := message{At: f.At, Client: client, Arrow: arrow, Lost: f.Lost, Text: f.Briefly(short(f.Path))}
 	if f.Lost {
 		m.Text = lang.Of("%v: lost", "%v：丢失", m.Text)
 	}

@@ -41,7 +41,7 @@ func TestThePageInABrowser(t *testing.T) {
 	b := page("4")
 	assert.Contains(t, b.Text(".intro"), "at most one client holds it at any moment")
 	b.Contains("#story option", "Nobody holds the lock, and a client waits forever") // the gravest of these first
-	b.Contains("#watch-for", "What should hold: When nobody holds the lock, the next client that waits should get it.")
+	b.Contains("#watch-for", "This should hold: When nobody holds the lock, the next client that waits should get it.")
 	browser.Evaluate[any](b, `document.getElementById("marked").click()`)
 	b.Until(`document.querySelectorAll("#options .doomed").length > 0`)
 	press(b, "A asks: create /lock/lock-: the REPLY IS LOST, and the connection breaks")
