@@ -1,6 +1,7 @@
 package play
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -78,4 +79,11 @@ func TestALessonHasAnAddressInABrowser(t *testing.T) {
 	second.Do(chromedp.Navigate("about:blank"))
 	w.Until(`$("shared").hidden`)
 	assert.True(t, strings.HasPrefix(browser.Evaluate[string](w.Browser, `location.hash`), "#lesson-6/"))
+
+	// The address of a task leads to it: the tasks before it are done once more, also those of the same lesson.
+	for _, at := range []string{"#lesson-4/3", "#lesson-4/2"} {
+		browser.Evaluate[any](w.Browser, fmt.Sprintf(`location.hash = %q; null`, at))
+		w.Until(fmt.Sprintf(
+			`service.course.lesson === 4 && isSet() && aim === null && location.hash === %q && toDo().do !== ""`, at))
+	}
 }

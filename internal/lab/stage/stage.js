@@ -410,7 +410,7 @@ class Stage {
       ink.fill();
       return;
     }
-    const { w, h } = this.chip();
+    const { w: narrow, h } = this.chip(), w = n.slot < 0 ? Math.max(28, narrow) : narrow; // that one has a name
     ink.beginPath();
     ink.roundRect(p.x - w / 2, p.y - h / 2, w, h, 4);
     ink.fillStyle = held ? color.holder : color.paper;
