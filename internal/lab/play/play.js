@@ -441,7 +441,7 @@ function lesson() {
   const next = l.n < lessons.length ? [Object.assign(button({ do: "lesson", n: String(l.n + 1) }, say("Next lesson ▸", "下一课 ▸")), { className: "next" })] : [];
   const all = freely ? [] : [button({ do: "freely" }, say("All controls", "全部按钮"))];
   const more = button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次"));
-  const last = l.n < lessons.length ? [] : [make("p", {}, say("That was the last lesson. Build these locks yourself: make exercise.", "课程到此结束。接下来自己写这些锁：make exercise。"))];
+  const last = l.n < lessons.length ? [] : [make("p", {}, say("That was the last lesson. Build these locks yourself: ", "课程到此结束。接下来自己写这些锁："), make("code", { translate: false }, "make exercise"))];
   const ways = over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
     say("That is not what the task asks for. Look at what comes of it; then go on, or begin once more.", "这不是任务要求的操作。看看结果如何，然后继续，或者重来。")), more] : [];
   $("sweep").hidden = !(over && l.n === 3);
@@ -821,7 +821,7 @@ const WORDS = [
   [/watch(?:es)?\b|监听/, text("Watch: a client asks a server to notify it, once, when a znode or a directory changes.", "监听器：客户端请服务器在某个 znode 或目录变化时通知它，只通知一次。")],
   [/wire\b|网络/, text("The wire: the connection between a client and a server. Here it can be slowed down, held, and cut.", "网络：客户端与服务器之间的连接。在这里可以放慢、停住、切断。")],
   [/token|令牌/, text("Token: a number that grows with each holder. A store that compares it can refuse a late write.", "令牌：一个随每个持有者增大的数。存储比较令牌，就能拒绝迟到的写入。")],
-  [/poll\b|轮询/, text("To poll: to ask repeatedly, in place of waiting for a notification.", "轮询：反复查询，而不是等通知。")],
+  [/polls?\b|轮询/, text("To poll: to ask repeatedly, in place of waiting for a notification.", "轮询：反复查询，而不是等通知。")],
   [/directory|目录/, text("Directory: a znode that has children. Here it is that of the lock, and each client creates its znode in it.", "目录：有子节点的 znode。这里指锁的目录，每个客户端在里面创建自己的 znode。")],
   [/persistent|持久的/, text("Persistent: such a znode stays until a client deletes it. An ephemeral one is deleted when its session ends.", "持久的：这种 znode 一直留到有客户端删除它。临时的则在会话结束时被删除。")],
   [/readers?\b|读者/, text("Reader: a client that will only read the data. A writer is one that will change it.", "读者：只读数据的客户端。要修改数据的叫写者。")],

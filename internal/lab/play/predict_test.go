@@ -22,7 +22,7 @@ func TestAGuessInABrowser(t *testing.T) {
 	w := &window{browser.Open(t, p.address.String()+"#lesson-3/1", 1366, 768), p}
 	w.Until(`service.course?.lesson === 3 && isSet() && document.querySelector("[data-guess]") !== null`)
 	w.press("#lesson .word")
-	w.Contains("#gloss:popover-open", "The wire: the connection between a client and a server.")
+	w.Contains("#gloss:popover-open", "To poll: to ask repeatedly")
 	browser.Evaluate[any](w.Browser, `
 		document.querySelectorAll("[data-guess]").forEach((field, i) => {
 			field.value = ["7", "1"][i];
