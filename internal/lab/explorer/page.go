@@ -62,7 +62,7 @@ func (p Page) Write(w io.Writer) error {
 		}
 	}
 	if len(broken) == 0 && len(p.Result.Runs) > 0 {
-		title := text("An order that is right, as all are", "一种正确的次序：所有次序都是正确的")
+		title := text("An order that is right, as all are", "一种正确的次序：所有次序都正确")
 		watch := text("One message or fault after the other:", "每行是一条消息或一个故障：")
 		isWhole := func(r explore.Run) bool { return !r.Covered }
 		right := p.Result.Runs[slices.IndexFunc(p.Result.Runs, isWhole)]
@@ -113,7 +113,7 @@ func (p Page) intro(kinds int) template.HTML {
 		"A lock promises two things: at most one client holds it at any moment; and every client that asks for it "+
 			"gets it in the end, whichever request arrives first, and whatever fails.",
 		"一把锁承诺两件事：任何时刻最多一个客户端持有它；每个请求加锁的客户端最后都能拿到它，"+
-			"不管哪个请求先到、哪里出了故障。",
+			"无论哪个请求先到，无论哪里出了故障。",
 	)
 	played := lang.Of(
 		"Here %d clients take it once each. Their requests can reach the server in many orders (interleavings), "+
@@ -124,7 +124,7 @@ func (p Page) intro(kinds int) template.HTML {
 	found := text("All of them are right.", "它们全都正确。")
 	if kinds > 0 {
 		found = lang.Of("%d of them are wrong, in %d ways. The gravest stands first.",
-			"其中 %d 种是错的，错法有 %d 类，最严重的排在最前。", p.Result.Wrong, kinds)
+			"其中 %d 种有错，错误分为 %d 类，最严重的排在最前。", p.Result.Wrong, kinds)
 	}
 	return stage.Say(promise) + stage.Say(lang.Of("%s%s", "%s%s", played, found))
 }

@@ -96,8 +96,8 @@ var lessons = []lesson{
 						"The session of client 0 has ended, and its znode still exists. It is persistent: "+
 							"it stays until a client deletes it, and none does. So nobody gets the lock. "+
 							"Since the kill, the waiting clients have sent %d requests, %d of them writes.",
-						"客户端 0 的会话已经结束，它的 znode 还在：这个 znode 是持久的，没有客户端来删，就一直留着。"+
-							"所以谁也拿不到锁。被杀之后，等待的客户端发了 %d 个请求，其中 %d 个是写操作。",
+						"客户端 0 的会话已经结束，它的 znode 还在：这个 znode 是持久的，没有客户端删除它，就一直留着。"+
+							"所以谁也拿不到锁。从杀掉它到现在，等待的客户端发了 %d 个请求，其中 %d 个是写操作。",
 						b.Counters().Requests,
 						b.Counters().Writes,
 					)
@@ -113,7 +113,7 @@ var lessons = []lesson{
 			"On the left step 1, as before. On the right step 2: each client creates a znode of its own, "+
 				"and the smallest number holds the lock. "+
 				"These znodes are ephemeral: the server deletes them when the session of their client ends.",
-			"左边是第 1 步，同前。右边是第 2 步：每个客户端创建自己的 znode，编号最小的持有锁。"+
+			"左边是第 1 步，与上一课相同。右边是第 2 步：每个客户端创建自己的 znode，编号最小的持有锁。"+
 				"这些 znode 是临时的：客户端的会话结束时，服务器就删除它们。"),
 		left:    "1",
 		right:   "2",
@@ -139,8 +139,8 @@ var lessons = []lesson{
 					return lang.Of(
 						"The server has deleted the znode of client 0 with its session, and client 1 holds the lock. "+
 							"But waiting costs: since the kill, the clients have sent %d requests, for they poll.",
-						"服务器随会话删除了客户端 0 的 znode，客户端 1 持有锁。"+
-							"但是等待有代价：客户端一直在轮询，被杀之后已经发了 %d 个请求。", b.Counters().Requests)
+						"服务器结束会话，并删除了客户端 0 的 znode，客户端 1 持有锁。"+
+							"但是等待有代价：客户端一直在轮询，从杀掉它到现在，已经发了 %d 个请求。", b.Counters().Requests)
 				}},
 		},
 	},
@@ -154,7 +154,7 @@ var lessons = []lesson{
 				"each of them watches the whole directory; in step 4 each watches only the znode before its own. "+
 				"The wire is slow, so that each message can be seen.",
 			"客户端 0 持有锁，十个客户端在等，谁也不轮询。左边是第 3 步：每个都监听整个目录。"+
-				"右边是第 4 步：每个只监听自己前面的那个 znode。网络放慢了，每条消息都看得见。"),
+				"右边是第 4 步：每个只监听自己前面的 znode。网络放慢了，每条消息都看得见。"),
 		left:    "3",
 		right:   "4",
 		clients: 11,
@@ -178,7 +178,7 @@ var lessons = []lesson{
 							"%s，%s：只有客户端 1 收到通知，它现在持有锁。", told, listed)
 					}
 					return lang.Of("%s, %s. Only client 1 could go on: all the others looked for nothing.",
-						"%s，%s。只有客户端 1 可以继续，其余的都白看了一次。", told, listed)
+						"%s，%s。只有客户端 1 可以继续，其余的都白白列了一次目录。", told, listed)
 				}},
 		},
 	},
@@ -186,7 +186,7 @@ var lessons = []lesson{
 		N:     4,
 		Title: text("A reply is lost", "一个响应丢失"),
 		Question: text("The server creates a znode, and the client does not learn of it. Who deletes that znode?",
-			"服务器创建了 znode，客户端却不知道。这个 znode 由谁来删？"),
+			"服务器创建了 znode，客户端却不知道。这个 znode 由谁删除？"),
 		Situation: text(
 			"Client 0 holds the lock, in step 4 on the left and in step 5 on the right. "+
 				"Client 1 will ask for a znode: the server will create it, and then the line breaks, so that the reply is lost.",
@@ -241,7 +241,7 @@ var lessons = []lesson{
 					return lang.Of(
 						"The first znode belongs to client 1, which does not know of it, so nobody deletes it. "+
 							"Client 2 waits, and nobody gets the lock while the session of client 1 lives.",
-						"排在第一的 znode 属于客户端 1，它自己却不知道，所以没有人删。"+
+						"排在第一的 znode 属于客户端 1，它自己却不知道，所以没有客户端删除它。"+
 							"客户端 2 一直在等；只要客户端 1 的会话还在，谁也拿不到锁。",
 					)
 				}},
@@ -251,7 +251,7 @@ var lessons = []lesson{
 		N:     5,
 		Title: text("The paused holder writes late", "停顿的持有者写晚了"),
 		Question: text("A client that holds the lock is stopped, and continues too late. Who protects the data?",
-			"持有锁的客户端停住了，恢复得太晚。谁来保护数据？"),
+			"持有锁的客户端停住了，恢复运行时已经太晚。由谁保护数据？"),
 		Situation: text(
 			"The lock protects a store. Client 0 holds the lock, client 1 waits: in step 4 on the left, "+
 				"and in step 5 on the right. There each holder gets a token, greater than all before it, "+
@@ -288,7 +288,7 @@ var lessons = []lesson{
 				"让客户端 1 写入存储。"), Do: "put", Client: 1,
 				done: func(b *side) bool { return len(b.Store.Log) > 0 }},
 			{Text: text("Let client 0 write to the store. It is stopped: it will write when it continues.",
-				"让客户端 0 写存储。它停住了，恢复运行后才会写。"), Do: "put",
+				"让客户端 0 写入存储。它停住了，恢复运行以后才会写。"), Do: "put",
 				done: func(b *side) bool { return b.clients[0].puts }},
 			{Text: text("Let client 0 continue.",
 				"让客户端 0 继续运行。"), Do: "continue", done: func(b *side) bool { return len(b.Store.Log) > 1 },
@@ -297,12 +297,12 @@ var lessons = []lesson{
 						return lang.Of(
 							"The store has accepted the late write of client 0, and the value of client 1 is lost: "+
 								"nothing in a write tells that it is late.",
-							"存储接受了客户端 0 迟到的写入，客户端 1 写的值丢了：从写操作本身看不出它迟到了。")
+							"存储接受了客户端 0 迟到的写入，客户端 1 写入的值丢失了：从写操作本身看不出它迟到了。")
 					}
 					return lang.Of(
 						"The store has refused the late write of client 0, and keeps the value of client 1: "+
 							"the token %s is less than %s, the greatest that the store has seen.",
-						"存储拒绝了客户端 0 迟到的写入，保住了客户端 1 写的值：令牌 %s 小于存储见过的最大令牌 %s。",
+						"存储拒绝了客户端 0 迟到的写入，保住了客户端 1 写入的值：令牌 %s 小于存储见过的最大令牌 %s。",
 						stage.ShortToken(b.Store.Log[0].Token),
 						stage.ShortToken(b.Store.Token),
 					)

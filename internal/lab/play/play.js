@@ -22,7 +22,7 @@ const lessonName = (l) => say(`Lesson ${l.n}: ${l.title.en}`, `第 ${l.n} 课：
 const clientAction = (i, what) => i < 0 ? capital(actionName({ do: what })) : say(`Client ${i}: ${COMMANDS[what].en}`, `客户端 ${i}：${COMMANDS[what].zh}`);
 
 const ABOUT = text("Many programs on many computers want to change the same data. A distributed lock lets only one of them do it at a time. Here a ZooKeeper server keeps the lock, in small files that are called znodes. The clients that you see are real processes, each of which has a session with the server.",
-  "很多电脑上的很多程序都想修改同一份数据。分布式锁让它们同一时刻只有一个能改。在这里，锁由 ZooKeeper 服务器保管，放在叫做 znode 的小文件里。你看到的客户端都是真实的进程，每个都与服务器有一个会话。");
+  "许多机器上的许多程序都想修改同一份数据。分布式锁保证同一时刻只有一个程序能改。在这里，锁由 ZooKeeper 服务器保管，放在叫做 znode 的小文件里。你看到的客户端都是真实的进程，每个都与服务器有一个会话。");
 
 // called is a client's name, in both languages.
 const called = (i) => text("client " + i, "客户端 " + i);

@@ -56,8 +56,8 @@ function tell(e) {
     ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, without a word.`, `${who} 自己结束了，没有任何说明。`),
     printed: () => say(`${who} prints: ${error}`, `${who} 打印：${error}`),
     failed: () => `${actionName(e.action)}: ${error}`,
-    late: () => say(`The list for ${who} comes late: in 3 s.`, `给${who} 的列表要迟到：3 秒后才来。`),
-    later: () => say(`${who} is stopped: it will do that when it continues.`, `${who} 已停住：恢复之后才会做。`),
+    late: () => say(`The list for ${who} comes late: in 3 s.`, `给${who} 的列表会迟到：3 秒后才到。`),
+    later: () => say(`${who} is stopped: it will do that when it continues.`, `${who} 已停住：恢复运行以后才会执行。`),
   }[e.what]();
   const name = e.znode ?? e.banner?.znode; // which begins with a small letter always
   return brief((name && sentence.startsWith(name) ? sentence : capital(sentence)).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端"));
@@ -104,7 +104,7 @@ function bannerText({ wrong, clients, znode }) {
       `${clientNames(clients)} 同时认为自己持有锁`),
     "blocks: of nobody": () => say(`${blocks}: it belongs to nobody here`, `${blocks}：它不属于这里的任何人`),
     "blocks: of a dead client, and nobody deletes it": () => say(`${blocks}: ${i}, which created it, has crashed, and no client will delete it`,
-      `${blocks}：创建它的${i} 已崩溃，没有客户端会删它`),
+      `${blocks}：创建它的${i} 已崩溃，没有客户端会删除它`),
     "blocks: of a dead client, and the server does not know it yet": () => say(`${blocks}: its owner, ${i}, has crashed, and the server does not know it yet`,
       `${blocks}：它属于${i}，${i} 已崩溃，服务器还不知道`),
     "blocks: of a client that has been dead for long": () => say(`${blocks}: its owner, ${i}, crashed long ago`, `${blocks}：它属于${i}，${i} 早已崩溃`),

@@ -110,8 +110,8 @@ func inBoth(name any) lang.Text {
 // noSteps are the columns that are no step, in a sentence each.
 var noSteps = map[string]lang.Text{
 	"3w": text("Step 3w is NewWatched of step 3: a watch, and no queue.",
-		"第 3w 步是第 3 步的 NewWatched：有监听，没有队列。"),
-	"leased": text("leased is the production lock.", "leased 是用在生产环境里的锁。"),
+		"第 3w 步是第 3 步的 NewWatched：有监听器，没有队列。"),
+	"leased": text("leased is the production lock.", "leased 是生产环境用的锁。"),
 	"zk":     text("zk.Lock is the Go client's own.", "zk.Lock 是 Go 客户端自带的锁。"),
 }
 
