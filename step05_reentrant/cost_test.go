@@ -237,7 +237,8 @@ func TestStillBrokenAShortBreakEndsTheHold(t *testing.T) {
 	next.Release()
 }
 
-// farEnd is a connection that does not report when the other side closes it: on a broken connection, that is lost as well.
+// farEnd is a connection that does not report when the other side closes it: on a broken connection,
+// that is lost as well.
 type farEnd struct {
 	net.Conn
 	deadline time.Time // until which the client waits for the next packet
@@ -256,10 +257,10 @@ func (c *farEnd) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A's connection breaks one direction at a time. First A's requests are lost, and the servers' notifications still arrive:
-// the client counts each of them as a sign of life, though none says that a server hears A. Then nothing arrives any
-// more. The servers end A's session, and B gets the lock. The package leased counts only the answers to its own
-// requests, and learns of it in time.
+// A's connection breaks one direction at a time. First A's requests are lost, and the servers'
+// notifications still arrive: the client counts each of them as a sign of life, though none says
+// that a server hears A. Then nothing arrives any more. The servers end A's session, and B gets the
+// lock. The package leased counts only the answers to its own requests, and learns of it in time.
 func TestStillBrokenNotificationsHideALineThatBreaksOneWayFirst(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * zktest.MortalTimeout
@@ -320,7 +321,8 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 	next.Acquired()
 	require.NoError(t, turn.Context().Err(), "A has not been told")
 	require.Greater(t, next.Held().Token(), turn.Held().Token(), "B's token, by which a store can refuse A's late write")
-	chapter.Says(t, "Ada's server is partitioned from the others: Ada and Ben hold the lock at once, and Ben's token is greater")
+	chapter.Says(t,
+		"Ada's server is partitioned from the others: Ada and Ben hold the lock at once, and Ben's token is greater")
 	followers[0].Rejoin()
 	zktest.AwaitChan(z, "A to be told, too late", turn.Context().Done())
 }

@@ -255,7 +255,9 @@ func copies(l *sharedlock.RWLock) { another := *l; _ = &another }
 // the port, and the lock would be another one than the caller meant.
 func TestABadAddressIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, server := range []string{"", "zk1", ":2181", "zk1:", "zk1:zk", "zk1:0", "zk1:65536", " zk1:2181", "zk1:2181/app"} {
+	for _, server := range []string{
+		"", "zk1", ":2181", "zk1:", "zk1:zk", "zk1:0", "zk1:65536", " zk1:2181", "zk1:2181/app",
+	} {
 		_, err := Open([]string{"localhost:2181", server}, time.Second)
 		require.ErrorContains(t, err, "want host:port and nothing else", "%q", server)
 	}
