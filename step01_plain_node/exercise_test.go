@@ -381,13 +381,13 @@ func looksOn(l *altered) {
 
 // "Do I still hold it?"
 func asksAllTheTime(l *altered) {
-	var unlocked chan struct{}
+	var unlocked atomic.Pointer[chan struct{}] // of the present hold
 	l.lock = func(ctx context.Context) error {
 		if err := l.right.Lock(ctx); err != nil {
 			return err
 		}
 		stop := make(chan struct{})
-		unlocked = stop
+		unlocked.Store(&stop)
 		go func() {
 			for {
 				select {
@@ -401,9 +401,8 @@ func asksAllTheTime(l *altered) {
 		return nil
 	}
 	l.unlock = func() error {
-		if unlocked != nil {
-			close(unlocked)
-			unlocked = nil
+		if stop := unlocked.Swap(nil); stop != nil {
+			close(*stop)
 		}
 		return l.right.Unlock()
 	}
