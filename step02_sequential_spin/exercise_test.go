@@ -30,7 +30,8 @@ func TestTheExercise(t *testing.T) {
 	}
 	exercise.Accepts(t, exercise.Step2, lock)
 	exercise.Accepts(t, exercise.Step2, queue("pauses for longer", with(func(l *wrong) { l.poll = 5 * pollInterval })))
-	exercise.Accepts(t, exercise.Step2, queue("pauses for half a second", with(func(l *wrong) { l.poll = 25 * pollInterval })))
+	halfASecond := with(func(l *wrong) { l.poll = 25 * pollInterval })
+	exercise.Accepts(t, exercise.Step2, queue("pauses for half a second", halfASecond))
 	exercise.Accepts(t, exercise.Step2, queue("sorts texts, and has a ticker", with(sortsTexts)))
 	exercise.Accepts(t, exercise.Step2, queue("pauses for longer and longer, at random", with(pausesAtRandom)))
 	exercise.Accepts(t, exercise.Step2, queue("sorts the queue", with(sortsTheQueue)))

@@ -45,7 +45,7 @@ func TestTheExercise(t *testing.T) {
 	exercise.RefusesAtOnce(t, exercise.Step4, over("watches its own znode", waits(leaving(watchesItself))))
 
 	exercise.RefusesByOne(t, exercise.Step4, []exercise.Wrong{
-		{By: property.WakesOne, Lock: over("the second to wait watches the holder, too", waits(leaving(watchesTheHolderToo)))},
+		{By: property.WakesOne, Lock: over("the second waiter watches the holder", waits(leaving(watchesTheHolderToo)))},
 		{By: property.ArrivalWakesNobody, Lock: over("tells the holder that it waits", waits(leaving(tellsTheHolder)))},
 		{By: property.WakesOneLater, Lock: over("then watches the first", waits(leaving(thenWatchesTheFirst)))},
 	}...)
