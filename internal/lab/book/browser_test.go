@@ -74,7 +74,8 @@ func TestTheBookInABrowser(t *testing.T) {
 	b.Do(chromedp.Navigate(address("step03.html")))
 	b.Says(".run .caption", "Client 0 holds the lock, 10 wait.")
 	b.Until(
-		`(canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v > 0))(document.querySelector(".run canvas"))`,
+		`(canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((v) => v > 0))(
+			document.querySelector(".run canvas"))`,
 	)
 	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
 	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists. Only client 1 could go on.")
@@ -83,7 +84,10 @@ func TestTheBookInABrowser(t *testing.T) {
 	b.Do(chromedp.Navigate(address("step04.html")))
 	b.Until(`(([left, right]) => right !== undefined && left.top === right.top && left.right <= right.left)(
 		[...document.querySelectorAll(".run canvas")].map((c) => c.getBoundingClientRect()))`)
-	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")), chromedp.Click(chromedp.CSS(".run .controls button:first-child")))
+	b.Do(
+		chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")),
+		chromedp.Click(chromedp.CSS(".run .controls button:first-child")),
+	)
 	b.Do(chromedp.Click(chromedp.CSS(".run .controls button:last-child")))
 	b.Until(`document.querySelector(".run .detail").textContent.includes("lient")`)
 	first := b.Text(".run .detail")
@@ -143,7 +147,9 @@ func TestThePagesOnAPhone(t *testing.T) {
 			t,
 			browser.Evaluate[[]string](
 				b,
-				`all("button, header a, #contents a").filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 24).map((e) => e.textContent)`,
+				`all("button, header a, #contents a")
+					.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 24)
+					.map((e) => e.textContent)`,
 			),
 			"what is hard to hit in %s",
 			name,

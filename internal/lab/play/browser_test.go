@@ -38,7 +38,8 @@ func (p *player) shows(clients int) *window {
 func (w *window) ready(clients int) {
 	w.Helper()
 	w.Until(fmt.Sprintf(
-		`(r => r.length === %d && r.every(r => r.cells[1].textContent === "idle"))([...document.querySelectorAll("#clients tbody tr")])`,
+		`(rows => rows.length === %d && rows.every((r) => r.cells[1].textContent === "idle"))(
+			[...document.querySelectorAll("#clients tbody tr")])`,
 		clients,
 	))
 }
@@ -183,7 +184,8 @@ func TestALostReplyInABrowser(t *testing.T) {
 	w.click(2, "lock")
 	w.becomes(2, "waits")
 	w.click(0, "unlock")
-	w.Contains("#board0 .banners", "it belongs to client 1, which does not know of it This should hold, and does not: a lost reply to create does no harm.")
+	w.Contains("#board0 .banners", "it belongs to client 1, which does not know of it "+
+		"This should hold, and does not: a lost reply to create does no harm.")
 	w.becomes(2, "waits") // for a znode whose owner does not know it
 	w.Until(`document.querySelector("#board0 .ls li").textContent.endsWith("client 1")`)
 

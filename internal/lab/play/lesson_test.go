@@ -145,7 +145,9 @@ func TestAnAddressThatCannotBeWrittenInABrowser(t *testing.T) {
 	w := shows(t, "2", 3)
 	browser.Evaluate[any](
 		w.Browser,
-		`written = 0; history.replaceState = () => { written++; throw new DOMException("too often", "SecurityError"); }; null`,
+		`written = 0;
+		history.replaceState = () => { written++; throw new DOMException("too often", "SecurityError"); };
+		null`,
 	)
 	w.Do(chromedp.KeyEvent("L"))
 	w.becomes(0, "holds")
@@ -224,7 +226,7 @@ func TestNothingIsDrawnInQuietInABrowser(t *testing.T) {
 	asked := browser.Evaluate[int](w.Browser, `boards[0].is.counters.requests`)
 	w.press("#rests button")
 	w.Until(fmt.Sprintf(
-		`document.querySelector("#rests").hidden && service.pace === "slow" && boards[0].is.counters.requests > %d + 10`,
+		`$("rests").hidden && service.pace === "slow" && boards[0].is.counters.requests > %d + 10`,
 		asked,
 	))
 	w.Do(chromedp.KeyEvent(" "))
@@ -243,7 +245,10 @@ func TestWhatCannotBeDoneInABrowser(t *testing.T) {
 	w.becomes(2, "waits")
 	browser.Evaluate[any](
 		w.Browser,
-		`told = 0; events.addEventListener("message", () => { if (!$("trouble").hidden) told++; }); ask({ do: "lock", client: 9 }); null`,
+		`told = 0;
+		events.addEventListener("message", () => { if (!$("trouble").hidden) told++; });
+		ask({ do: "lock", client: 9 });
+		null`,
 	)
 	w.Contains("#trouble", "there is no client 9")
 	w.Until(`$("trouble").hidden`)
@@ -251,7 +256,8 @@ func TestWhatCannotBeDoneInABrowser(t *testing.T) {
 
 	w.press(`[data-choose="0"]`)
 	w.Until(
-		`document.querySelector("#commands [data-do=lock]").disabled && !document.querySelector("#commands [data-do=unlock]").disabled`,
+		`document.querySelector("#commands [data-do=lock]").disabled &&
+		!document.querySelector("#commands [data-do=unlock]").disabled`,
 	)
 	w.Until(`document.querySelector("#clients tbody tr button.quick").ariaLabel === "Client 0: Unlock"`)
 	browser.Evaluate[any](w.Browser, `
@@ -303,7 +309,8 @@ func TestWhatCannotBeDoneByAllInABrowser(t *testing.T) {
 	w.Do(chromedp.KeyEvent("L"))
 	w.becomes(0, "holds")
 	w.Until(
-		`document.querySelector("#all [data-do=lock]").disabled && !document.querySelector("#all [data-do=unlock]").disabled`,
+		`document.querySelector("#all [data-do=lock]").disabled &&
+		!document.querySelector("#all [data-do=unlock]").disabled`,
 	)
 	browser.Evaluate[any](w.Browser, `service.max = 1; soon(); null`)
 	w.Until(`[...document.querySelectorAll("#all [data-do=add]")].every((b) => b.disabled)`)

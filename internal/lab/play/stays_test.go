@@ -20,7 +20,8 @@ func (w *window) places() (all []string) {
 	w.Helper()
 	for _, size := range sizes {
 		w.Do(chromedp.EmulateViewport(size[0], size[1]))
-		w.Until(fmt.Sprintf(`innerWidth === %d && live().every((b) => b.width === b.stage.canvas.clientWidth)`, size[0]))
+		isDrawn := `innerWidth === %d && live().every((b) => b.width === b.stage.canvas.clientWidth)`
+		w.Until(fmt.Sprintf(isDrawn, size[0]))
 		all = append(all, browser.Evaluate[string](w.Browser, `live().map((b) => {
 			const at = b.stage.canvas.getBoundingClientRect();
 			return [at.x, at.y, at.width, at.height].map(Math.round).join(" ");

@@ -212,7 +212,8 @@ func messages(lines []property.Line) (all []message) {
 			}
 		}
 		if !line.Died.IsZero() {
-			all = append(all, message{At: line.Died, Client: i, Arrow: "✗", Lost: true, Text: text("is killed", "被杀")})
+			died := message{At: line.Died, Client: i, Arrow: "✗", Lost: true, Text: text("is killed", "被杀")}
+			all = append(all, died)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b message) int { return a.At.Compare(b.At) })

@@ -90,7 +90,8 @@ func TestReport(t *testing.T) {
 		assert.Contains(
 			t,
 			said,
-			"✗ a znode is left behind: in 14 interleavings. The shortest:\n  1. A asks: create /lock/lock-: the REPLY IS LOST",
+			"✗ a znode is left behind: in 14 interleavings. The shortest:\n"+
+				"  1. A asks: create /lock/lock-: the REPLY IS LOST",
 		)
 		assert.Contains(
 			t,
