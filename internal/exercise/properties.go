@@ -75,12 +75,12 @@ var Step3 = Exercise{"3", "step03_children_watch", []*property.Property{
 	property.LongHold,
 }}
 
-// Step4 is for waiters that are woken one by one.
+// Step4 is for waiters that are woken one by one. That is asked first: the starter waits silently already.
 var Step4 = Exercise{"4", "step04_predecessor_watch", []*property.Property{
 	property.OneHolder,
-	property.SilentWait,
 	property.WakesOne,
 	property.ArrivalWakesNobody,
+	property.SilentWait,
 	property.FirstCome,
 	property.ReleaseSeen,
 	property.WaiterCrash,
