@@ -209,7 +209,7 @@ func TestTenReadersTakeOneTurn(t *testing.T) {
 		}
 		require.Equal(t, c.most, most, "%s that hold the lock at a time", c.who)
 		require.Equal(t, c.inTurn, turns, "turns of %d %s", n, c.who)
-		chapter.Says(t, "%d %s: %d hold the lock at a time, turns: %d", n, c.who, most, turns)
+		chapter.Says(t, "%d %s: holders at a time: %d, turns: %d", n, c.who, most, turns)
 	}
 }
 
