@@ -591,12 +591,12 @@ func TestTheFirstWriteAfterAnIdleTimeCountsFromAPing(t *testing.T) {
 // follower is cut off: A must not take these answers for the majority's.
 func TestARefusalByAFollowerAloneProvesNothing(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*zktest.Patience)
 	defer cancel()
-	e, err := zkserver.StartEnsemble(ctx, 3, "syncLimit=100", "enableEagerACLCheck=true")
+	e, err := zkserver.StartEnsemble(ctx, 3, "syncLimit=1000", "enableEagerACLCheck=true")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
-	n := part(t, e, 2*time.Second, toFollower, sound)
+	n := part(t, e, 10*time.Second, toFollower, sound)
 	nothing := n.session().nobody
 	for _, znode := range []string{pathpkg.Dir(nothing), nothing} {
 		_, err := n.z.Observer().Create(znode, nil, 0, zk.WorldACL(zk.PermAll))
@@ -605,7 +605,11 @@ func TestARefusalByAFollowerAloneProvesNothing(t *testing.T) {
 	_, err = n.z.Observer().SetACL(pathpkg.Dir(nothing), zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
 	require.NoError(t, err)
 	asked := n.a.Tap.Mark()
-	n.z.Await("A to have asked twice since", func() bool { return len(answers(n.a, asked)) >= 2 })
+	held := n.held.Context()
+	n.z.Await("A to have asked twice since, or to have lost its hold", func() bool {
+		return len(answers(n.a, asked)) >= 2 || held.Err() != nil
+	})
+	require.NoError(t, context.Cause(held), "A's hold, before the follower is cut off")
 	n.follower.CutOff()
 	n.told("the server is a follower, cut off, that refuses writes by itself")
 	n.follower.Rejoin()

@@ -29,10 +29,6 @@ const (
 // places are for the stories that are told at the same time. They mostly wait.
 var places = make(chan struct{}, 4*runtime.NumCPU())
 
-// company is locked for reading by a story that may be told beside others, and for writing by one
-// that is told alone.
-var company sync.RWMutex
-
 // everyOrder is the last question.
 const everyOrder = "every interleaving"
 
@@ -159,9 +155,12 @@ func (e Exercise) answers(
 		if !yield(first) || !first.holds() {
 			return
 		}
-		coming := map[*property.Property]chan answer{}
+		told := func(p *property.Property, patience time.Duration) property.Result {
+			return ask(ctx, patience, server, p, locks)
+		}
+		coming := map[*property.Property]chan property.Result{}
 		for _, p := range e.Properties {
-			coming[p] = make(chan answer, 1)
+			coming[p] = make(chan property.Result, 1)
 		}
 		go func() {
 			for _, p := range e.longestFirst() {
@@ -170,22 +169,16 @@ func (e Exercise) answers(
 				case <-ctx.Done():
 					return
 				}
-				company.RLock()
 				go func() {
-					coming[p] <- ask(ctx, patience, server, p, locks)
-					company.RUnlock()
+					coming[p] <- property.Beside(func() property.Result { return told(p, patience) })
 					<-places
 				}()
 			}
 		}()
 		for _, p := range e.Properties {
-			a := <-coming[p]
-			if a.isStuck() {
-				company.Lock()
-				a = ask(ctx, patienceAlone, server, p, locks)
-				company.Unlock()
-			}
-			if !yield(a) {
+			r := <-coming[p]
+			r = r.OrAlone(func() property.Result { return told(p, patienceAlone) })
+			if !yield(answerOf(p, r)) {
 				return
 			}
 		}
@@ -214,12 +207,16 @@ func ask(
 	server *zkserver.Server,
 	p *property.Property,
 	locks []property.Subject,
-) answer {
+) property.Result {
 	lock := locks[0]
 	if p == property.CrashFrees {
 		lock = locks[len(locks)-1] // in step 1 there are two
 	}
-	r := property.CheckUntil(ctx, patience, server, lock, p)
+	return property.CheckUntil(ctx, patience, server, lock, p)
+}
+
+// answerOf puts a result into words.
+func answerOf(p *property.Property, r property.Result) answer {
 	a := answer{question: p.String(), name: p.Name, verdict: r.Verdict, seen: r.Evidence, ask: p.Question}
 	if r.NoServer {
 		a.ask = lang.Both(
@@ -229,7 +226,7 @@ func ask(
 		return a
 	}
 	if a.isStuck() {
-		a.seen = fmt.Sprintf("no answer for %v: %s. The last requests: %s", patience, r.Evidence, r.Asked)
+		a.seen = fmt.Sprintf("no answer for %v: %s. The last requests: %s", patienceAlone, r.Evidence, r.Asked)
 		a.ask = lang.Text{
 			EN: "is this machine busy? Or does your lock wait for something that never happens: " +
 				"what should wake it, and whose znode still exists?",

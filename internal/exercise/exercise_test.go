@@ -196,7 +196,8 @@ func TestWithoutAServerTheLockIsNotBlamed(t *testing.T) {
 		panic("nobody uses it")
 	}}
 	nowhere := &zkserver.Server{}
-	a := ask(t.Context(), patience, nowhere, property.OneHolder, []property.Subject{lock})
+	r := ask(t.Context(), patience, nowhere, property.OneHolder, []property.Subject{lock})
+	a := answerOf(property.OneHolder, r)
 	assert.True(t, a.isStuck())
 	assert.Contains(t, a.ask.EN, "this is not about your lock")
 	assert.NotContains(t, a.seen, "The last requests")

@@ -71,7 +71,7 @@ func TestALearnersOwnTestSeesTheMistake(t *testing.T) {
 			server, err := zktest.Shared()
 			require.NoError(t, err)
 			asked := func(lock property.Subject, test func(a, b, c *Client)) property.Verdict {
-				r := property.CheckUntil(t.Context(), patienceAlone, server, lock, told(test))
+				r := askOwn(t.Context(), server, lock, test)
 				t.Log(lock.Name, r.Verdict, r.Evidence)
 				return r.Verdict
 			}
