@@ -1,0 +1,26 @@
+package property
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"zklock/internal/lang"
+	predecessorwatch "zklock/step04_predecessor_watch"
+)
+
+// A story that came to no end is told once more, and not while another is told.
+func TestNoAnswerIsAskedOnceMoreAlone(t *testing.T) {
+	asked, wasAlone := 0, false
+	late := New(text("late", "late"), lang.Text{}, lang.Text{}, func(s *Story) {
+		asked++
+		if asked == 1 {
+			s.Fatalf("a wait has timed out")
+		}
+		wasAlone = !company.TryRLock()
+		s.Holds("the second time")
+	})
+	t.Run("asked", func(t *testing.T) { Holds(t, Over("step 4", predecessorwatch.New), late) })
+	require.Equal(t, 2, asked)
+	require.True(t, wasAlone, "no other story may be told beside the second")
+}
