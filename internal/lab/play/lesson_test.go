@@ -110,6 +110,20 @@ func TestTheLastLessonChosenIsLaid(t *testing.T) {
 	})
 }
 
+// A lock that cannot be built, or gets no place at the server, is said, and play goes on.
+func TestALessonWhoseLockHasNoPlace(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.mu.Lock()
+	p.root = "/nowhere"
+	p.mu.Unlock()
+	p.do(`{"do":"lesson","n":1}`)
+	p.until(0, "the side to say why", func(b *side) bool { return b.complaint != "" })
+	p.until(0, "the lesson to be over", func(b *side) bool { return p.wanted == 0 && !b.building })
+	p.do(`{"do":"lesson","n":2}`)
+	p.until(1, "the next lesson's side to say why", func(b *side) bool { return b.Key == "2" && b.complaint != "" })
+}
+
 // A state changes when its frame arrives: nobody is seen to hold the lock while the reply
 // that says so is seen on its way.
 func TestNothingIsSeenBeforeItsCauseInABrowser(t *testing.T) {

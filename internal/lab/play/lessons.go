@@ -499,6 +499,12 @@ func (s *service) open(n int) {
 	right, _ := locks.Choose(l.right) // none: an empty side
 	s.lay(1, right, l.clients)
 	s.lay(0, left, l.clients)
+	s.mu.Lock()
+	hasNoClients := slices.ContainsFunc(s.laid(), func(b *side) bool { return b.complaint != "" })
+	s.mu.Unlock()
+	if hasNoClients {
+		return // the side says why
+	}
 	s.await(time.Minute, func() bool {
 		return !slices.ContainsFunc(s.laid(), func(b *side) bool {
 			return slices.ContainsFunc(b.clients, func(c *client) bool { return c.Process == stage.Starting })
