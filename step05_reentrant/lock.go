@@ -208,8 +208,8 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 			// the start.
 			//
 			// The fencing token is the number of the transaction that last changed the queue.
-			// The holder before us took its own from an older list, which still had its znode.
-			// That znode was deleted after that list and before our list. So our token is greater.
+			// The holder before us took its token from an older list, in which its znode still was.
+			// That znode was deleted after that list and before ours. So our token is greater.
 			return newHold(l, mine, connection, stat.Pzxid), nil
 		}
 		if !mayWait {
@@ -291,8 +291,8 @@ func isRefused(leaveErr error) bool {
 // than the session time-out; then it returns an error, and the delete goes on in the background.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
-// or the znode was deleted. After a refusal by the server, such as zk.ErrNoAuth, Unlock can be called
-// again.
+// or the znode was deleted. After a refusal by the server, such as zk.ErrNoAuth, the znode is still
+// in the queue, and Unlock can be called again.
 func (h *Hold) Unlock() error {
 	if h == nil {
 		return fmt.Errorf("zklock: unlock: %w", ErrNotHeld)
@@ -307,10 +307,10 @@ func (h *Hold) Unlock() error {
 		return failed("unlock", h.mine.node, h.lost())
 	}
 	lost := h.lost()
-	h.end(ErrNotHeld) // before another client can get the lock
+	h.end(ErrNotHeld) // before another client can get the lock, and even if the server refuses the delete
 	err := h.lock.leaveInTime(h.mine)
 	if isRefused(err) {
-		return failed("unlock", h.mine.node, err) // this Unlock is still due
+		return failed("unlock", h.mine.node, err) // the znode is still in the queue: the count stays
 	}
 	h.count--
 	if lost != nil {

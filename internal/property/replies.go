@@ -219,7 +219,7 @@ func (s *Story) findsItsOldZnode(a, b *zktest.Member, attempt *zktest.Turn) {
 	s.endsOldSession(old)
 	s.letIn(attempt, "the old session's znode was deleted, and nobody else has one")
 	other := b.Start()
-	s.mustWait(other, other.Waits(), "arrived after %s, of A's old session, was deleted,", strings.Join(old, " and "))
+	s.mustWait(other, other.Waits(), "arrived after A's old znode %s was deleted,", strings.Join(old, " and "))
 	attempt.Release()
 	other.Release()
 }
@@ -352,7 +352,7 @@ var LineBreaks = New(
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		held := a.Acquire()
-		var broken []wiretap.Op
+		var broken []string
 		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren, wiretap.GetData} {
 			nth := 1
 			if op == wiretap.Create {
@@ -365,7 +365,7 @@ var LineBreaks = New(
 				how = waiting.StillWaits()
 			}
 			if lost.IsSprung() {
-				broken = append(broken, op)
+				broken = append(broken, fmt.Sprintf("once at its %v", op))
 			}
 			if how == zktest.Returned {
 				s.FailsIf(
@@ -382,8 +382,7 @@ var LineBreaks = New(
 		last := s.queue(b)[0]
 		held.Release()
 		s.letIn(last, "A released")
-		slices.Sort(broken)
-		s.Holds("B's connection broke at its %v, and B waited on", broken)
+		s.Holds("B's connection broke %s, and B waited on", strings.Join(broken, " and "))
 	})
 
 // The leader has heard of A's create, and A's line breaks. A comes back to a follower that

@@ -2,7 +2,7 @@
 // fails around it. A reply is lost, the holder's own code locks again, the connection breaks.
 //
 // This starter is the lock of step 4 in a new form: New takes a Session in place of a
-// connection, Lock returns a Hold, and TryLock does not wait. It has no new behaviour. The
+// connection, and Lock returns a Hold. The only new behaviour is TryLock, which does not wait. The
 // TODOs have the numbers of the chapter's stairs. Begin with TODO 1, in join.
 //
 //	go test ./yours/step5    what your lock can do, and what not yet
@@ -79,10 +79,10 @@ func (l *Lock) lock(ctx context.Context, mayWait bool) (*Hold, error) {
 
 // join creates our znode.
 //
-// TODO 1: without an answer (mustRetry) nobody knows whether the znode exists. Give it a
-// name that you recognize, _c_<random number>-lock-<number>, and look for it in the list.
+// TODO 1: without an answer (mustRetry) nobody knows whether the znode exists. Give it a name that
+// you recognize, _c_<random number>-lock-<number>, let number read such names, and look for yours in the list.
 // 待办 1：没有响应（mustRetry），就没人知道 znode 有没有建成。给它一个认得出的名字
-// _c_<随机数>-lock-<序号>，再到列表里找。
+// _c_<随机数>-lock-<序号>，让 number 认得这种名字，再到列表里找自己的。
 // TODO 2: does the server that lists know of the create (Sync)? Which session created the znode?
 // 待办 2：列目录的这台服务器知道那次 create 吗（Sync）？znode 是哪个会话建的？
 func (l *Lock) join() (place, error) {
@@ -91,7 +91,7 @@ func (l *Lock) join() (place, error) {
 }
 
 // wait returns the hold when our znode is the first in the queue. After a wake-up it lists
-// again: the predecessor may have been a waiter that died.
+// again: the predecessor may have been a waiter that crashed.
 //
 // TODO 5: a request without an answer, or the end of the session, is no reason to give up.
 // 待办 5：请求没有响应，或者会话结束，都不是放弃的理由。
@@ -136,9 +136,9 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 
 // leave deletes the znode of a waiter that has given up.
 //
-// TODO 3: without an answer nobody knows whether the znode still exists. Retry until you
-// know that it is deleted. Unlock also calls leave: which call waits, and for how long?
-// 待办 3：没有响应，就没人知道 znode 还在不在。一直做到确定它没了，Unlock 也用 leave。谁来等？等多久？
+// TODO 3: without an answer nobody knows whether the znode still exists. Retry until you know that
+// it is deleted, in Unlock too. Must the caller of Unlock wait for all retries? And that of a Lock that gives up?
+// 待办 3：没有响应，就没人知道 znode 还在不在。一直做到确定它没了，Unlock 也一样。Unlock 要等到底吗？放弃的 Lock 呢？
 func (l *Lock) leave(mine place) error {
 	err := l.s.conn.Delete(mine.node, -1)
 	if err == nil || errors.Is(err, zk.ErrNoNode) { // or gone with its session
