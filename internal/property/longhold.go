@@ -1,6 +1,7 @@
 package property
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -20,14 +21,17 @@ var LongHold = New(
 	func(s *Story) {
 		var l longHold
 		var wrong string
+		var longest time.Duration // for which nothing went on
 		for try := range 3 {
 			seat := Seat{Timeout: zktest.MortalTimeout, Path: fmt.Sprintf("%s-%d", s.path, try)}
 			a, b := s.JoinAs("A", seat), s.JoinAs("B", seat)
+			beat := s.beat()
 			held, waiting := a.Acquire(), s.queue(b)[0]
 			wrong = s.apart(func(part *Story) {
-				l = longHold{Story: part, last: time.Now()}
+				l = longHold{Story: part}
 				l.tell(held, waiting)
 			})
+			still := beat.end()
 			accident := s.accident()
 			a.Close()
 			b.Close()
@@ -39,18 +43,51 @@ var LongHold = New(
 					l.sent[2],
 				)
 			}
-			isBusy := l.still >= zktest.MortalTimeout/5 || accident != ""
+			isBusy := still >= zktest.MortalTimeout/5 || accident != ""
 			s.FailsIf(!isBusy, "%s", wrong)
+			longest = max(longest, still)
 		}
-		s.Fatalf("%s; but the connection was not healthy: nothing at all went on for %v", wrong, l.still)
+		s.Fatalf("%s; but the connection was not healthy: nothing at all went on for %v", wrong, longest)
 	})
 
 // longHold is one telling of that story.
 type longHold struct {
 	*Story
-	sent        []int         // requests: by A, by B as a waiter, by B as a holder
-	last, asked time.Time     // when the line was looked at, and when with a write
-	still       time.Duration // for which nothing went on, at the longest
+	sent []int // requests: by A, by B as a waiter, by B as a holder
+}
+
+// A beat finds out whether this process and the server are at work, from before the hold begins:
+// now and then it makes a write, as those that keep a lease.
+type beat struct {
+	stop  context.CancelFunc
+	still chan time.Duration // for which nothing went on, at the longest
+}
+
+func (s *Story) beat() beat {
+	ctx, stop := context.WithCancel(s.Ctx)
+	s.Cleanup(stop)
+	b := beat{stop, make(chan time.Duration, 1)}
+	observer, nobody := s.Observer(), s.Root+"/nobody"
+	go func() {
+		var still time.Duration
+		for ctx.Err() == nil {
+			begun := time.Now()
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+				_ = observer.Delete(nobody, -1)
+			}
+			still = max(still, time.Since(begun))
+		}
+		b.still <- still
+	}()
+	return b
+}
+
+// end returns for how long nothing went on.
+func (b beat) end() time.Duration {
+	b.stop()
+	return <-b.still
 }
 
 func (l *longHold) tell(held, waiting *zktest.Turn) {
@@ -101,16 +138,9 @@ func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() boo
 }
 
 // goBy lets some session time-outs go by, or fewer if something has happened before.
-// Meanwhile it finds out whether this process and the server are at
-// work: now and then it makes a write, as those that keep a lease.
 func (l *longHold) goBy(timeouts int, happened func() bool) (passed float64) {
 	begin := time.Now()
 	l.Await("session time-outs to go by", func() bool { // not a wait for a state: the time is the story
-		if time.Since(l.asked) > 20*time.Millisecond {
-			_ = l.Observer().Delete(l.Root+"/nobody", -1)
-			l.asked = time.Now()
-		}
-		l.still, l.last = max(l.still, time.Since(l.last)), time.Now()
 		passed = time.Since(begin).Seconds() / zktest.MortalTimeout.Seconds()
 		return happened() || passed > float64(timeouts)
 	})
