@@ -53,16 +53,16 @@ func (p Page) Write(w io.Writer) error {
 		found := p.Result.Findings[invariant]
 		title := named(invariant)
 		watch := lang.Of(
-			"This should hold: %s In %d orders it does not. "+
+			"The promise: %s In %d interleavings it is broken. "+
 				"The shortest of them, one message or fault after the other:",
-			"本该成立：%s它在 %d 种次序里不成立。其中最短的一种，每行是一条消息或一个故障：",
-			explore.Should[invariant], found.Orders)
+			"承诺：%s它在 %d 种交错次序里没有兑现。其中最短的一种，每行是一条消息或一个故障：",
+			promised(invariant), found.Orders)
 		if err := p.shows(&page, fmt.Sprintf("wrong-%d", i+1), title, watch, found.Shortest); err != nil {
 			return err
 		}
 	}
 	if len(broken) == 0 && len(p.Result.Runs) > 0 {
-		title := text("An order that is right, as all are", "一种正确的次序：所有次序都正确")
+		title := text("An interleaving that is right, as all are", "一种正确的交错次序：所有交错次序都正确")
 		watch := text("One message or fault after the other:", "每行是一条消息或一个故障：")
 		isWhole := func(r explore.Run) bool { return !r.Covered }
 		right := p.Result.Runs[slices.IndexFunc(p.Result.Runs, isWhole)]
@@ -79,6 +79,7 @@ func (p Page) Write(w io.Writer) error {
 			}
 		}
 		err := walk.Execute(&more, map[string]any{
+			"Faults":   p.Settings.Faults,
 			"Tree":     grow(p.Result.Runs),
 			"Orders":   p.Result.Orders,
 			"Wrong":    p.Result.Wrong,
@@ -88,7 +89,7 @@ func (p Page) Write(w io.Writer) error {
 			return err
 		}
 		page.More = template.HTML(more.String())
-		page.Parts = []stage.Part{{ID: "walk", Title: text("Find a wrong order yourself", "自己找出错误的次序")}}
+		page.Parts = []stage.Part{{ID: "walk", Title: text("Find a wrong interleaving yourself", "自己找出错误的交错次序")}}
 	}
 	return page.Write(w)
 }
@@ -116,10 +117,10 @@ func (p Page) intro(kinds int) template.HTML {
 			"无论哪个请求先到，无论哪里出了故障。",
 	)
 	played := lang.Of(
-		"Here %d clients take it once each. Their requests can reach the server in many orders (interleavings), "+
-			"and %d fault at most can happen anywhere. All %d orders were played on a real server. ",
-		"这里有 %d 个客户端，各加锁一次。它们的请求到达服务器的次序有很多种（交错次序），"+
-			"任何地方最多可以出 %d 个故障。全部 %d 种次序都在真实的服务器上运行过。",
+		"Here %d clients take it once each. Their requests can reach the server in many interleavings, "+
+			"and %d fault at most can happen anywhere. All %d interleavings were played on a real server. ",
+		"这里有 %d 个客户端，各加锁一次。它们的请求到达服务器的交错次序有很多种，"+
+			"任何地方最多可以出 %d 个故障。全部 %d 种交错次序都在真实的服务器上运行过。",
 		p.Settings.Clients, p.Settings.Faults, p.Result.Orders)
 	found := text("All of them are right.", "它们全都正确。")
 	if kinds > 0 {
@@ -127,6 +128,18 @@ func (p Page) intro(kinds int) template.HTML {
 			"其中 %d 种有错，错误分为 %d 类，最严重的排在最前。", p.Result.Wrong, kinds)
 	}
 	return stage.Say(promise) + stage.Say(lang.Of("%s%s", "%s%s", played, found))
+}
+
+// promised is what the lock promises, that an invariant checks.
+func promised(invariant string) lang.Text {
+	if invariant == explore.TwoInside {
+		return text("Two clients never hold the lock at once.", "任何时刻都不会有两个客户端同时持有锁。")
+	}
+	if invariant == explore.WaitsOn {
+		return text("When nobody holds the lock, the next client that waits gets it.",
+			"没有人持有锁的时候，下一个等待的客户端会拿到它。")
+	}
+	return explore.Should[invariant]
 }
 
 // named is what the page calls what is wrong.

@@ -71,7 +71,8 @@ function phaseButtons() {
     if (data.steps.length === 1 && p.sum.en) { // one lock: what came of each part is read beside it
       b.append(Object.assign(document.createElement("small"), { textContent: brief(say(p.sum)) }));
     }
-    b.onclick = () => go(clock.phases[i].at);
+    const { at, lasts } = clock.phases[i];
+    b.onclick = () => go(data.steps.length === 1 ? at + lasts : at); // what is read beside it is its end
     return b;
   }));
 }

@@ -44,7 +44,7 @@ func TestThePageInABrowser(t *testing.T) {
 	b := page("4")
 	assert.Contains(t, b.Text(".intro"), "at most one client holds it at any moment")
 	b.Contains("#story option", "Nobody holds the lock, and a client waits forever") // the gravest of these first
-	b.Contains("#watch-for", "This should hold: When nobody holds the lock, the next client that waits should get it.")
+	b.Contains("#watch-for", "The promise: When nobody holds the lock, the next client that waits gets it.")
 	browser.Evaluate[any](b, `document.getElementById("marked").click()`)
 	b.Until(`document.querySelectorAll("#options .doomed").length > 0`)
 	press(b, "A asks: create /lock/lock-: the REPLY IS LOST, and the connection breaks")
@@ -57,6 +57,6 @@ func TestThePageInABrowser(t *testing.T) {
 	b.Contains("#verdict.wrong", "出错了，用了 4 次选择：没有人持有锁，却有客户端永远等下去")
 
 	b = page("5")
-	b.Contains(".challenge", "in none of these orders does it.")
+	b.Contains(".challenge", "in none of these interleavings does it.")
 	assert.Zero(t, browser.Evaluate[int](b, `tree.texts.filter((t) => t.en.startsWith("Nobody holds")).length`))
 }
