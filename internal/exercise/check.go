@@ -226,7 +226,7 @@ func answerOf(p *property.Property, r property.Result) answer {
 		return a
 	}
 	if a.isStuck() {
-		a.seen = fmt.Sprintf("no answer for %v: %s. The last requests: %s", patienceAlone, r.Evidence, r.Asked)
+		a.seen = fmt.Sprintf("no verdict: %s. The last requests: %s", r.Evidence, r.Asked)
 		a.ask = lang.Text{
 			EN: "is this machine busy? Or does your lock wait for something that never happens: " +
 				"what should wake it, and whose znode still exists?",

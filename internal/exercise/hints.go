@@ -52,6 +52,9 @@ func (e Exercise) section(p Progress, chinese bool) (section, error) {
 	if err != nil {
 		return section{}, err
 	}
+	if wrong, ok := mistakes[e.Name]; ok && p.Missing == "" && p.Held == len(e.Properties) {
+		return section{"TestMine", []string{InWords(hintForOwn(wrong))}}, nil
+	}
 	if p.Missing == "" || p.Missing == canBeUsed {
 		return own[0], nil
 	}
@@ -130,6 +133,16 @@ func noHintForAnOrder(step string) lang.Text {
 			"Follow it in your code, line by line. make explore STEP=mine%s draws it.",
 		"没有现成的提示：测试打印的次序就是提示。请逐行对照着读你的代码。make explore STEP=mine%s 会把它画出来。",
 		step,
+	)
+}
+
+// hintForOwn is what a learner is told whose lock has all properties.
+func hintForOwn(wrong mistake) lang.Text {
+	return lang.Of(
+		"Your lock has all properties. What is left is TestMine: which calls tell your lock from %[1]v? %[2]v. "+
+			"docs/mistakes.md shows its code.",
+		"你的锁已具备所有性质，只剩 TestMine：哪几次调用能区分你的锁和 %[1]v？%[2]v。代码见 docs/mistakes.zh-CN.md。",
+		wrong.key, wrong.what,
 	)
 }
 

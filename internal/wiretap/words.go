@@ -101,8 +101,9 @@ func (f Frame) deed(path string) lang.Text {
 	return lang.Text{}
 }
 
-// guid is the random part of a znode's name, by which a client knows its own.
-var guid = regexp.MustCompile(`_c_[0-9a-f-]+-`)
+// guid is the random part of a znode's name, by which a client knows its own: in hexadecimal
+// digits, as Curator's and ours, or in other letters, as crypto/rand.Text's.
+var guid = regexp.MustCompile(`_c_([0-9A-Fa-f-]+|[0-9A-Za-z]+)-`)
 
 // WithoutGuid leaves the random part out of the names in a text.
 func WithoutGuid(text string) string { return guid.ReplaceAllString(text, "") }

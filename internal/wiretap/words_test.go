@@ -43,7 +43,10 @@ func TestAFrameInWords(t *testing.T) {
 	assert.Equal(t, "创建了 a", reply(Create, OK).Did("a").ZH)
 	assert.Equal(t, "收到通知：a 已消失", event(NodeDeleted).Did("a").ZH)
 	assert.Equal(t, "nothing 已消失", event(NodeDeleted).Briefly("nothing").ZH, "a name is no word of ours")
-	assert.Equal(t, "/lock/lock-0000000001", WithoutGuid("/lock/_c_f392195506d88c95-lock-0000000001"))
+	for _, guid := range []string{"f392195506d88c95", "1b4e28ba-2fa1-11d2-883f-0016d3cca427", "YRTL7MML3GQZ2AFBDCEXUVWKHN"} {
+		assert.Equal(t, "/lock/lock-0000000001", WithoutGuid("/lock/_c_"+guid+"-lock-0000000001"))
+		assert.Equal(t, "/lock/__READ__0000000001", WithoutGuid("/lock/_c_"+guid+"-__READ__0000000001"))
+	}
 }
 
 func TestWhoseDoingAFrameIs(t *testing.T) {
