@@ -151,7 +151,7 @@ func TestTheHolderIsKilledInABrowser(t *testing.T) {
 		return err == nil && len(sessions) > 0 && !lives
 	})
 	w.Contains("#log", "The server has heard nothing from client 0 for 5 s, and ends its session.")
-	w.Contains("#board0 .banners", "This should hold, and does not: a crashed holder's lock is free again.")
+	w.Contains("#board0 .banners", "The broken promise: a crashed holder's lock is free again.")
 	browser.Evaluate[any](w.Browser, `tried = boards[0].is.counters.requests`)
 	w.Until(`boards[0].is.counters.requests > tried + 20`) // the others still try
 	w.Says("#board0 .ls ol", "lock client 0")
@@ -185,7 +185,7 @@ func TestALostReplyInABrowser(t *testing.T) {
 	w.becomes(2, "waits")
 	w.click(0, "unlock")
 	w.Contains("#board0 .banners", "it belongs to client 1, which does not know of it "+
-		"This should hold, and does not: a lost reply to create does no harm.")
+		"The broken promise: a lost reply to create does no harm.")
 	w.becomes(2, "waits") // for a znode whose owner does not know it
 	w.Until(`document.querySelector("#board0 .ls li").textContent.endsWith("client 1")`)
 

@@ -75,8 +75,8 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	}
 	w.pressNext()
 	w.done(1)
-	w.Contains("#lesson", "Step 3: 10 notifications, 10 lists. Only client 1 could go on")
-	w.Contains("#lesson", "Step 4: 1 notification, 1 list: to client 1 alone")
+	w.Contains("#lesson", "Step 3: 10 notifications, and 10 clients list the directory. Only client 1 could go on")
+	w.Contains("#lesson", "Step 4: 1 notification, and 1 client lists the directory: client 1 alone")
 	w.Do(chromedp.EmulateViewport(1366, 768))
 	w.press("header [data-do=lessons]")
 	w.Until(`!document.querySelector("#start").hidden && document.querySelector("main").offsetHeight === 0`)

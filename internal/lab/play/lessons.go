@@ -31,6 +31,7 @@ type lesson struct {
 // A guess is asked for before a task, and stands beside what was measured at the lesson's end.
 type guess struct {
 	Text lang.Text `json:"text"`
+	Of   lang.Text `json:"of"`   // what is guessed, before its value
 	Kind string    `json:"kind"` // a number, the client that is next, or whether a write is accepted
 	At   int       `json:"at"`   // the task
 
@@ -87,19 +88,20 @@ var lessons = []lesson{
 			{Text: text("Kill client 0, which holds the lock.",
 				"杀掉持有锁的客户端 0。"), Do: "kill", done: killed},
 			{Text: text(
-				"Wait: when the server has heard nothing from client 0 for 5 seconds, it ends the session. "+
-					"The ring around the client shows how much time is left.",
-				"等一等：服务器 5 秒没有收到客户端 0 的消息，就会结束它的会话。客户端四周的圆环显示还剩多少时间。"),
+				"Wait: the server ends the session when it has heard nothing from client 0 for 5 seconds, "+
+					"counted from its last message. The ring around the client shows how much of them is left.",
+				"等一等：从客户端 0 的最后一条消息算起，服务器 5 秒没有再收到消息，就会结束它的会话。"+
+					"客户端四周的圆环显示还剩多少时间。"),
 				done: func(b *side) bool { return b.over(0) },
 				seen: func(b *side) lang.Text {
 					return lang.Of(
 						"The session of client 0 has ended, and its znode still exists. It is persistent: "+
 							"it stays until a client deletes it, and none does. So nobody gets the lock. "+
-							"Since the kill, the waiting clients have sent %d requests, %d of them writes.",
+							"Until the session ended, the waiting clients sent %d requests, all of them writes: "+
+							"a create counts, also when it fails.",
 						"客户端 0 的会话已经结束，它的 znode 还在：这个 znode 是持久的，没有客户端删除它，就一直留着。"+
-							"所以谁也拿不到锁。从杀掉它到现在，等待的客户端发了 %d 个请求，其中 %d 个是写操作。",
+							"所以谁也拿不到锁。到会话结束为止，等待的客户端发了 %d 个请求，全是写操作：create 失败了也算。",
 						b.Counters().Requests,
-						b.Counters().Writes,
 					)
 				}},
 		},
@@ -138,9 +140,9 @@ var lessons = []lesson{
 					}
 					return lang.Of(
 						"The server has deleted the znode of client 0 with its session, and client 1 holds the lock. "+
-							"But waiting costs: since the kill, the clients have sent %d requests, for they poll.",
+							"But waiting costs: until then the clients sent %d requests, for they poll.",
 						"服务器结束会话，并删除了客户端 0 的 znode，客户端 1 持有锁。"+
-							"但是等待有代价：客户端一直在轮询，从杀掉它到现在，已经发了 %d 个请求。", b.Counters().Requests)
+							"但是等待有代价：客户端一直在轮询，到那时已经发了 %d 个请求。", b.Counters().Requests)
 				}},
 		},
 	},
@@ -165,6 +167,7 @@ var lessons = []lesson{
 		Guess: guess{
 			Text: text("Your guess: how many clients are notified?",
 				"你猜：有多少个客户端会收到通知？"),
+			Of:   text("notified clients", "收到通知的客户端"),
 			Kind: guessNumber, At: 0, measured: notified,
 		},
 		Tasks: []task{
@@ -174,10 +177,10 @@ var lessons = []lesson{
 				seen: func(b *side) lang.Text {
 					told, listed := notifications(b.Counters().Notifications), lists(b.Counters().Lists)
 					if b.Counters().Notifications == 1 {
-						return lang.Of("%s, %s: to client 1 alone, and it holds the lock.",
+						return lang.Of("%s, and %s: client 1 alone, and it holds the lock.",
 							"%s，%s：只有客户端 1 收到通知，它现在持有锁。", told, listed)
 					}
-					return lang.Of("%s, %s. Only client 1 could go on: all the others looked for nothing.",
+					return lang.Of("%s, and %s. Only client 1 could go on: the others looked without need.",
 						"%s，%s。只有客户端 1 可以继续，其余的都白白列了一次目录。", told, listed)
 				}},
 		},
@@ -201,11 +204,12 @@ var lessons = []lesson{
 		Guess: guess{
 			Text: text("Your guess: who holds the lock then?",
 				"你猜：那时谁持有锁？"),
+			Of:   text("holds the lock", "持有锁"),
 			Kind: guessNext, At: 2, measured: holder,
 		},
 		Tasks: []task{
-			{Text: text("Lock client 1. The reply to its create is lost.",
-				"让客户端 1 加锁。它的 create 的响应会丢失。"), Do: "lock", Client: 1, Moment: "lost",
+			{Text: text("Let client 1 ask for the lock. The reply to its create is lost.",
+				"让客户端 1 请求加锁。它的 create 的响应会丢失。"), Do: "lock", Client: 1, Moment: "lost",
 				done: func(b *side) bool {
 					if !b.Quiet() {
 						return false
@@ -224,8 +228,8 @@ var lessons = []lesson{
 							"By it client 1 has found its znode, and waits.",
 						"每个名字里都有客户端自己选定的标识。客户端 1 凭它找到了自己的 znode，正在等待。")
 				}},
-			{Text: text("Lock client 2.",
-				"让客户端 2 加锁。"), Do: "lock", Client: 2,
+			{Text: text("Let client 2 ask for the lock.",
+				"让客户端 2 请求加锁。"), Do: "lock", Client: 2,
 				done: func(b *side) bool { return b.clients[2].State == actor.Waits && b.Quiet() }},
 			{Text: text("Unlock client 0. Who is the next?",
 				"让客户端 0 解锁。下一个是谁？"), Do: "unlock",
@@ -267,6 +271,7 @@ var lessons = []lesson{
 		Guess: guess{
 			Text: text("Your guess: does the store accept the late write?",
 				"你猜：存储会接受这次迟到的写入吗？"),
+			Of:   text("the late write", "迟到的写入"),
 			Kind: guessWrite, At: 4, measured: func(b *side) int {
 				if b.Store.Log[0].OK {
 					return 1
@@ -280,7 +285,11 @@ var lessons = []lesson{
 				done: func(b *side) bool { return b.clients[0].Process == stage.Stopped }},
 			{Text: text("Wait: the server hears nothing from client 0, and ends its session after 5 seconds.",
 				"等一等：服务器收不到客户端 0 的消息，5 秒后结束它的会话。"), done: holds(1),
-				seen: func(*side) lang.Text {
+				seen: func(b *side) lang.Text {
+					if b.Key == "5" {
+						return lang.Of("Two clients believe for now that they hold the lock. The store decides by the token.",
+							"眼下有两个客户端都以为自己持有锁。由存储根据令牌决定。")
+					}
 					return lang.Of("Client 1 holds the lock, and client 0 does not know it.",
 						"客户端 1 持有锁，客户端 0 却不知道。")
 				}},
@@ -289,7 +298,10 @@ var lessons = []lesson{
 				done: func(b *side) bool { return len(b.Store.Log) > 0 }},
 			{Text: text("Let client 0 write to the store. It is stopped: it will write when it continues.",
 				"让客户端 0 写入存储。它停住了，恢复运行以后才会写。"), Do: "put",
-				done: func(b *side) bool { return b.clients[0].puts }},
+				done: func(b *side) bool { return b.clients[0].puts },
+				seen: func(*side) lang.Text {
+					return lang.Of("A write is waiting at client 0.", "客户端 0 有一次写入在等待。")
+				}},
 			{Text: text("Let client 0 continue.",
 				"让客户端 0 继续运行。"), Do: "continue", done: func(b *side) bool { return len(b.Store.Log) > 1 },
 				seen: func(b *side) lang.Text {
@@ -331,6 +343,7 @@ var lessons = []lesson{
 		Guess: guess{
 			Text: text("Your guess: how many clients are notified?",
 				"你猜：有多少个客户端会收到通知？"),
+			Of:   text("notified clients", "收到通知的客户端"),
 			Kind: guessNumber, At: 1, measured: notified,
 		},
 		Tasks: []task{
@@ -377,6 +390,7 @@ var lessons = []lesson{
 var afterTheSession = guess{
 	Text: text("Before you press: who holds the lock when the session of client 0 has ended?",
 		"先猜：客户端 0 的会话结束以后，谁持有锁？"),
+	Of:   text("holds the lock", "持有锁"),
 	Kind: guessNext, At: 0, measured: holder,
 }
 
@@ -384,7 +398,9 @@ func notifications(n int) lang.Text {
 	return plural(n, "%d notification", "%d notifications", "%d 个通知")
 }
 
-func lists(n int) lang.Text { return plural(n, "%d list", "%d lists", "%d 次列目录") }
+func lists(n int) lang.Text {
+	return plural(n, "%d client lists the directory", "%d clients list the directory", "%d 个客户端列目录")
+}
 
 func killed(b *side) bool { return b.clients[0].Process == stage.Dead }
 
@@ -494,6 +510,7 @@ func (s *service) open(n int) {
 	s.mu.Lock()
 	s.leaves()
 	s.course.Lesson = n
+	s.swept.Done = nil
 	s.mu.Unlock()
 	left, _ := locks.Choose(l.left)
 	right, _ := locks.Choose(l.right) // none: an empty side

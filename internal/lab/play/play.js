@@ -212,7 +212,7 @@ class Board {
     const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
     fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, say(NO_MAJORITY[up])))]),
       ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("span", { className: "whose" }, say(`Step ${is.step}: `, `第 ${is.step} 步：`)), make("strong", {}, b.znode ? bannerText(b) : capital(bannerText(b))), " ",
-        ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`This should hold, and does not: ${service.properties[b.breaks].en}.`, `本该成立，却不成立：${service.properties[b.breaks].zh}。`))] : [])))]);
+        ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`The broken promise: ${service.properties[b.breaks].en}.`, `违背的承诺：${service.properties[b.breaks].zh}。`))] : [])))]);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
     const shown = queue.slice(0, LISTED).map((n) => make("li", { className: inside(this.state(n.owner)) ? "in" : "" }, brief(n.name), make("b", {}, ` ${n.owner < 0 ? say("of nobody here", "不属于这里的任何人") : clientName(n.owner)}`)));
@@ -336,6 +336,10 @@ function render() {
   set($("count"), say(`${n} of at most ${service.max} clients`, `${n} 个客户端（最多 ${service.max} 个）`));
   set($("held"), service.pace === "real" || !service.held ? "" : say(`${service.held} on the wire`, `${service.held} 条在路上`));
   $("proofs").hidden = !live().some((b) => /^(mutex|rwmutex|cohort)$/.test(b.is.lock));
+  const { lesson: at } = service.course, of = live().map((b) => Number(b.is.step));
+  $("rings").hidden = !at;
+  $("ids").hidden = !of.some((step) => step >= 5);
+  $("kinds").hidden = !of.includes(6);
   $("tokens").hidden = !live().some((b) => b.is.rows.some((r) => r.token));
   $("rests").hidden = !service.rests;
   $("shared").hidden = !(service.pages > 1);
@@ -450,9 +454,10 @@ function lesson() {
   const place = `${course.lesson}/${course.done}`;
   if (led !== place && isSet()) {
     led = place;
-    $("lesson").scrollTop = $("lesson").scrollHeight;
+    const below = $("sweep").hidden ? 0 : $("sweep").offsetHeight; // it comes after the result
+    $("lesson").scrollTop = $("lesson").scrollHeight - $("lesson").clientHeight - below;
     const side = $("lesson").parentElement; // which scrolls on a small screen
-    if (course.done > 0) side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - side.clientHeight;
+    if (course.done > 0) side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - below - side.clientHeight;
     else side.scrollTop = 0;
     if (course.done === 0) {
       for (const b of live()) b.story.awake = []; // all have come to rest
@@ -480,7 +485,7 @@ const guessed = (kind, value) => kind === "number" ? String(value)
 
 // guess asks for a guess on each board, before a task; what was measured stands beside it at the end.
 function guess(at) {
-  const { course, lessons } = service, { guess: { kind, text: question, at: task }, clients } = { clients: crowd().length, ...lessons[course.lesson - 1] };
+  const { course, lessons } = service, { guess: { kind, text: question, of, at: task }, clients } = { clients: crowd().length, ...lessons[course.lesson - 1] };
   if (at !== task) return [];
   const isOver = course.measured?.length, side = (i) => live().length > 1 ? say(`step ${live()[i].is.step}`, `第 ${live()[i].is.step} 步`) : "";
   if (course.done > task && !isOver) return [];
@@ -489,7 +494,7 @@ function guess(at) {
     const value = guesses.get(guessKey(i));
     const hasGuessed = value !== undefined && value !== "";
     if (isOver) return make("span", { className: "guess" + (hasGuessed && Number(value) === course.measured[i] ? " right" : "") }, side(i), " ",
-      hasGuessed ? say(`guessed: ${guessed(kind, value)}; measured: `, `你猜：${guessed(kind, value)}；实测：`) : say("measured: ", "实测："), make("b", {}, guessed(kind, course.measured[i])));
+      hasGuessed ? say(`guessed: ${guessed(kind, value)}; measured: `, `你猜：${guessed(kind, value)}；实测：`) : say(`${of.en}: `, `${of.zh}：`), make("b", {}, guessed(kind, course.measured[i])));
     const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option("?", ""), ...list.map(([v, words]) => new Option(words, v)));
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
     return make("label", {}, side(i), " ", field);
@@ -539,6 +544,7 @@ function list() {
   const pair = live().length > 1, first = boards[0];
   const names = crowd().map((c) => c.name);
   chosen = Math.max(0, Math.min(chosen, names.length - 1));
+  set($("heads"), names.length > 4 ? say(`${names.length} clients`, `${names.length} 个客户端`) : say("client", "客户端"));
   set($("head0"), pair ? say("left", "左边") : say("is", "状态"));
   $("head1").hidden = !pair;
   set($("head1"), say("right", "右边"));
@@ -681,6 +687,12 @@ function timeline() {
   slider.max = Math.round(past.clock?.length ?? 1000);
   slider.value = isPast ? past.at : slider.max;
   $("now").hidden = !isPast;
+  for (const b of live()) {
+    const band = b.root.querySelector(".again");
+    band.hidden = !isPast;
+    set(band.querySelector("span"), past.focus?.decides ? say("Shown again: the moment that decides.", "重放：起决定作用的时刻。")
+      : say("Shown again: an earlier moment.", "重放：之前的某个时刻。"));
+  }
   const phase = isPast && past.stories[0].phases[past.clock.phaseAt(past.at)];
   const { focus } = past, place = focus && past.stories.indexOf(focus.story);
   const pair = live().length > 1 ? say(place ? "right: " : "left: ", place ? "右边：" : "左边：") : "";
@@ -692,7 +704,7 @@ function timeline() {
 $("moment").oninput = async (e) => { const { value, max } = e.target, share = value / max; await recall(); past.clock && shows(share * past.clock.length); };
 $("earlier").onclick = () => goes(-1);
 $("later").onclick = () => goes(1);
-$("now").onclick = () => shows(null);
+for (const b of [$("now"), ...document.querySelectorAll(".again button")]) b.onclick = () => shows(null);
 
 const events = new EventSource("/events?token=" + token);
 events.onmessage = (e) => take(JSON.parse(e.data));
@@ -714,8 +726,10 @@ async function ask(command) {
   try {
     const answer = await fetch("/do", { method: "POST", headers: { "Zklock-Token": token, "Content-Type": "application/json" }, body: JSON.stringify(command) });
     if (!answer.ok) complain(await answer.json());
+    return answer.ok;
   } catch {
     complain(say(GONE), Infinity);
+    return false;
   }
 }
 
@@ -862,24 +876,33 @@ const SWEPT = [["notification", "3"], ["request", "4"]]; // the colours of the l
 function sweep() {
   const { busy, done } = service.swept;
   $("swept").disabled = busy > 0;
-  set($("swept"), busy ? say(`${busy} clients wait …`, `${busy} 个客户端在等 ……`) : say("Measure", "测量"));
+  set($("swept"), busy ? say("Measuring …", "正在测量 ……") : say("Measure", "测量"));
   const all = [...(done ?? [])].sort((a, b) => a.waiters - b.waiters);
   $("curve").toggleAttribute("hidden", !all.length);
-  const shown = JSON.stringify([all, reader]);
+  const shown = JSON.stringify([all, busy, reader]);
   if ($("curve").shown === shown) return;
   $("curve").shown = shown;
   const x = (n) => 44 + 250 * Math.log10(n) / Math.log10(200), y = (n) => 150 - 130 * Math.log10(Math.max(1, n)) / Math.log10(200);
   const line = ([color], i) => `<polyline fill="none" stroke="var(--${color})" stroke-width="2.5" points="${all.map((s) => `${x(s.waiters)},${y(s.notifications[i])}`).join(" ")}"/>`
     + all.map((s) => `<circle cx="${x(s.waiters)}" cy="${y(s.notifications[i])}" r="4" fill="var(--${color})"/>`).join("");
   const mark = (n) => `<path d="M${x(n)} 150v4M40 ${y(n)}h4" stroke="var(--soft)"/><text x="${x(n)}" y="167" text-anchor="middle">${n}</text><text x="36" y="${y(n) + 4}" text-anchor="end">${n}</text>`;
-  const last = all.at(-1);
+  const last = all.at(-1), isFresh = all.length > ($("curve").points ?? 0);
+  $("curve").points = all.length;
   $("curve").innerHTML = `<path d="M44 15V150H300" fill="none" stroke="var(--soft)"/>${[1, 10, 100].map(mark).join("")}${SWEPT.map(line).join("")}`
     + (last ? SWEPT.map(([color, step], i) => `<text x="${x(last.waiters) - 8}" y="${y(last.notifications[i]) - 8}" text-anchor="end" fill="var(--${color})" style="fill:var(--${color})">${say(`step ${step}: ${last.notifications[i]}`, `第 ${step} 步：${last.notifications[i]}`)}</text>`).join("") : "");
-  set($("bytes"), last ? say(`With ${last.waiters} waiting, one release sends ${last.bytes[0].toLocaleString("en")} bytes in step 3, and ${last.bytes[1].toLocaleString("en")} in step 4.`,
+  set($("bytes"), busy ? say(`Measuring with ${busy} waiting clients …`, `正在用 ${busy} 个等待者测量 ……`) : last ? say(`With ${last.waiters} waiting, one release sends ${last.bytes[0].toLocaleString("en")} bytes in step 3, and ${last.bytes[1].toLocaleString("en")} in step 4.`,
     `有 ${last.waiters} 个等待者时，一次释放在第 3 步发送 ${last.bytes[0].toLocaleString("en")} 字节，在第 4 步发送 ${last.bytes[1].toLocaleString("en")} 字节。`) : "");
+  if (isFresh) $("curve").scrollIntoView({ block: "nearest" });
 }
 $("waiters").oninput = () => set($("many"), $("waiters").value);
-$("swept").onclick = () => ask({ do: "sweep", n: Number($("waiters").value) });
+$("swept").onclick = async () => {
+  const n = Number($("waiters").value);
+  service.swept = { ...service.swept, busy: n }; // seen at once: the news may be late
+  sweep();
+  if (await ask({ do: "sweep", n })) return;
+  service.swept = { ...service.swept, busy: 0 };
+  sweep();
+};
 
 // ---- Keys ----
 

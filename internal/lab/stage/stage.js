@@ -208,7 +208,8 @@ class Stage {
   }
 
   // ring is a client's session: full when the server hears of the client, and empty when it ends.
-  ring(c, p, size) {
+  // Only that of a client that is silent turns red.
+  ring(c, p, size, isSilent) {
     const left = this.left(c), { ink, color } = this;
     if (left === null || this.many) return;
     const radius = size + (this.isCrowd ? 3 : this.tiny ? 5 : 8);
@@ -219,7 +220,7 @@ class Stage {
     ink.stroke();
     ink.setLineDash([]);
     if (!left) return;
-    ink.strokeStyle = left < 0.5 ? color.bad : color.request;
+    ink.strokeStyle = isSilent && left < 0.5 ? color.bad : color.request;
     ink.beginPath();
     ink.arc(p.x, p.y, radius, -Math.PI / 2, -Math.PI / 2 + 2 * Math.PI * left);
     ink.stroke();
@@ -444,12 +445,12 @@ class Stage {
       ink.lineWidth = 1.5;
       ink.stroke();
     }
-    this.ring(c, p, size);
+    this.ring(c, p, size, /^(crashed|stopped|cut off)/.test(is));
     if (is === "crashed") cross(ink, p, size * 1.5, color.bad);
     const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
     if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
     const believes = holds && bad && !trouble(is);
-    let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("awake", "醒着") : is === "idle" ? "" : BRIEFLY[is] && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is);
+    let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("waits, awake", "等待，醒着") : is === "idle" ? "" : BRIEFLY[is] && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is);
     if (this.isCrowd && is === "waits" && !awake) words = ""; // all do, and there is no room
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;

@@ -24,7 +24,7 @@ function actionName({ do: what, n, client }) {
   if (what === "lesson") return say(`lesson ${n}`, `第 ${n} 课`);
   if (what === "add") return say(`add ${n}`, `添加 ${n} 个`);
   if (FAULTS[what]) return say(`server ${n}: ${FAULTS[what].en}`, `服务器 ${n}：${FAULTS[what].zh}`);
-  if (client === undefined && what === "unlock") return say("holders: Unlock", "持有者：解锁");
+  if (client === undefined && what === "unlock") return say("all holders: Unlock", "所有持有者：解锁");
   if (client === undefined) return say(`all: ${COMMANDS[what].en}`, `全部：${COMMANDS[what].zh}`);
   return say(`client ${client}: ${COMMANDS[what].en}`, `客户端 ${client}：${COMMANDS[what].zh}`);
 }
