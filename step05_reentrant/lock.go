@@ -62,7 +62,7 @@ func New(s *Session, path string) *Lock {
 // hold at once, and one more Unlock is due.
 func (l *Lock) Lock(ctx context.Context) (*Hold, error) { return l.lock(ctx, true) }
 
-// TryLock does not wait: it returns ErrLocked when somebody is before us in the queue.
+// TryLock does not wait for others: it returns ErrLocked when somebody is before us in the queue.
 func (l *Lock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, false) }
 
 func (l *Lock) lock(ctx context.Context, mayWait bool) (*Hold, error) {

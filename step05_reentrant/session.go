@@ -11,7 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Session is a connection to ZooKeeper. When it is lost, all holds of its locks end.
+// Session is one client of ZooKeeper. When its connection breaks, all holds of its locks end.
 // It is safe for use by many goroutines.
 //
 // When ZooKeeper ends the session, the client library begins another one by itself: all
@@ -89,7 +89,7 @@ func (s *Session) Conn() *zk.Conn { return s.conn }
 // next clients get their locks at once, so stop the work first. A second Close does nothing
 // more.
 func (s *Session) Close() {
-	s.close(ErrLost) // first the holders learn of it, then the servers delete their znodes
+	s.close(ErrLost) // before the servers delete the znodes of our holds
 	s.conn.Close()
 }
 

@@ -74,7 +74,7 @@ func (l *RWLock) Lock(ctx context.Context) (*Hold, error) { return l.lock(ctx, w
 // writer's.
 func (l *RWLock) RLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, read, true) }
 
-// TryLock does not wait: it returns ErrLocked when it would have to wait for somebody.
+// TryLock does not wait for others: it returns ErrLocked when it would have to wait for somebody.
 func (l *RWLock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, write, false) }
 
 // TryRLock is TryLock for a reader.

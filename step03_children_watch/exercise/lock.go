@@ -115,7 +115,8 @@ func (l *Lock) leave(node string) error {
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
 // this client does not hold the lock, and zk.ErrNoNode when the znode no longer
 // exists: it was deleted with its session, by another client, or by an earlier
-// Unlock whose reply was lost. After any other error Unlock can be called again.
+// Unlock whose reply was lost. After any other error Unlock can be called again, if no other
+// goroutine has got the lock through this Lock since.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

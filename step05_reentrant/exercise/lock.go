@@ -55,7 +55,7 @@ func New(s *Session, path string) *Lock {
 // error of ZooKeeper also ends the wait.
 func (l *Lock) Lock(ctx context.Context) (*Hold, error) { return l.lock(ctx, true) }
 
-// TryLock does not wait: it returns ErrLocked when somebody is before us in the queue.
+// TryLock does not wait for others: it returns ErrLocked when somebody is before us in the queue.
 func (l *Lock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, false) }
 
 // TODO 4: does ctx carry a hold of this lock? Then its holder is calling.

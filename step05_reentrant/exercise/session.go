@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Session is a connection to ZooKeeper. It is safe for use by many goroutines.
+// Session is one client of ZooKeeper. It is safe for use by many goroutines.
 //
 // TODO 3: Unlock must know the session time-out.
 // 待办 3：Unlock 要知道会话超时是多长。
@@ -85,7 +85,7 @@ func (s *Session) Conn() *zk.Conn { return s.conn }
 // next clients get their locks at once, so stop the work first. A second Close does nothing
 // more.
 func (s *Session) Close() {
-	s.close(ErrLost) // first the holders learn of it, then the servers delete their znodes
+	s.close(ErrLost) // before the servers delete the znodes of our holds
 	s.conn.Close()
 }
 
