@@ -88,9 +88,9 @@ func TestStillBrokenTheLockStaysFreeUntilTheNextOnePolls(t *testing.T) {
 	first.Acquired()
 }
 
-// The long interval is 16 times the short one. The test is not parallel: it measures times.
+// The long interval is 64 times the short one. The test is not parallel: it measures times.
 func TestStillBrokenAShortIntervalCostsRequestsAndALongOneTime(t *testing.T) {
-	short, long := 5*time.Millisecond, 80*time.Millisecond
+	short, long := 5*time.Millisecond, 320*time.Millisecond
 	askedByShort, freeAfterShort := cost(t, short)
 	askedByLong, freeAfterLong := cost(t, long)
 	assert.Greater(t, askedByShort, 3*askedByLong, "requests of one waiter in half a second, with the short interval")

@@ -132,6 +132,9 @@ func (p *Peer) Pause() error {
 
 // Resume lets a paused server go on, as if no time had passed.
 func (p *Peer) Resume() error {
+	if !p.paused {
+		return nil
+	}
 	p.paused = false
 	if err := p.machine.resume(); err != nil {
 		return fmt.Errorf("resume the server at %s: %w", p.Addr, err)
