@@ -36,9 +36,9 @@ func (l *Lock) Lock(ctx context.Context) error {
 	}
 	// TODO 1: each try is a create. Look at its error: which value means that the
 	//         lock is yours, and which that another client holds it?
-	// 待办 1：每次尝试都是一次 create。看它的响应：哪个说锁归你？哪个说锁被别人持有？
+	// 待办 1：每次尝试都是一次 create。看它返回的错误：哪个值表示锁归你？哪个值表示锁由别的客户端持有？
 	// TODO 2: while another client holds it, pause for 20 ms and try again.
-	// 待办 2：被别人持有时，等 20 ms，再试。
+	// 待办 2：锁由别的客户端持有时，等 20 ms，再试。
 	// TODO 3: when ctx has ended, stop trying and return the reason.
 	// 待办 3：ctx 结束时停止尝试，并说明原因。
 	_ = create(l.conn, l.path, l.mode)
