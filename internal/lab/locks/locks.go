@@ -13,8 +13,8 @@ type Entry struct {
 	Folder  string // where its code is; "": it is not ours
 	Beside  bool   // it stands beside the steps
 	Znode   bool   // its path is that of its one znode, and not of a directory
-	Polls   bool   // who waits asks again and again
-	Herd    bool   // a release wakes all who wait
+	Polls   bool   // its waiters poll
+	Herd    bool   // a release wakes every waiter
 
 	// What the pages say of it.
 	Title  string    // in one short word; "": the tour does not show it
@@ -27,17 +27,17 @@ var Locks = []Entry{
 	{Key: "1", Subject: "step 1", Folder: "step01_plain_node", Znode: true, Polls: true,
 		Title: "plain", Name: text("a plain znode",
 			"一个普通的 znode"),
-		Lesson: text("One znode is the lock. Every try of a waiter is a write; a crash locks all out.",
+		Lesson: text("One znode is the lock. Each try of a waiter is a write. After a crash nobody gets the lock.",
 			"一个 znode 就是锁。等待者每试一次都是一次写操作；持有者崩溃，谁也拿不到锁。")},
 	{Key: "2", Subject: "step 2", Folder: "step02_sequential_spin", Polls: true,
-		Title: "spin", Name: text("a queue, and asking",
+		Title: "spin", Name: text("a queue, and polling",
 			"排队，轮询"),
-		Lesson: text("Numbered znodes stand in line, and die with their session; all keep asking.",
+		Lesson: text("Numbered znodes form a queue, and are deleted with their sessions. All waiters poll.",
 			"编了号的 znode 排成队列，随会话删除；所有等待者都在轮询。")},
 	{Key: "3", Subject: "step 3", Folder: "step03_children_watch", Herd: true,
 		Title: "herd", Name: text("watch the directory",
 			"监听目录"),
-		Lesson: text("Who waits does not ask: the server notifies all of them of each change, and all look again.",
+		Lesson: text("Waiters do not poll: at each change the server notifies all of them, and all look again.",
 			"等待者不用轮询：每次变化，服务器都通知所有等待者，它们全都重新检查。")},
 	{Key: "3w", Subject: "step 3w", Folder: "step03_children_watch", Beside: true, Znode: true, Herd: true,
 		Title: "watched", Name: text("a plain znode, watched",
@@ -47,7 +47,7 @@ var Locks = []Entry{
 	{Key: "4", Subject: "step 4", Folder: "step04_predecessor_watch",
 		Title: "chain", Name: text("watch the one before",
 			"监听前一个节点"),
-		Lesson: text("Each watches the one before it: a release wakes one, however many wait.",
+		Lesson: text("Each waiter watches the znode before its own: a release wakes one, however many wait.",
 			"各自监听前一个节点：无论多少客户端在等，一次释放只唤醒一个。")},
 	{Key: "5", Subject: "step 5", Folder: "step05_reentrant",
 		Title: "hold", Name: text("a queue, and lost replies",
@@ -57,7 +57,7 @@ var Locks = []Entry{
 	{Key: "6", Subject: "step 6", Folder: "step06_shared_lock",
 		Title: "shared", Name: text("a lock to share",
 			"可以共享的锁"),
-		Lesson: text("Readers share it, a writer is alone; each still waits for one other only.",
+		Lesson: text("Readers share the lock, a writer holds it alone. Each waiter still waits for one znode only.",
 			"读者共享，写者独占；每个等待者仍然只等一个节点。")},
 	{Key: "mutex", Subject: "leased.Mutex", Folder: "leased", Beside: true,
 		Name: text("leased.Mutex", "leased.Mutex"), Lesson: work},
@@ -72,7 +72,7 @@ var Locks = []Entry{
 			"Go 客户端自带的锁，用作对比：等待方式与第 4 步相同。")},
 }
 
-var work = text("For work: what the steps teach, and a lease.", "生产环境用的锁：有各步讲的一切，还有租约。")
+var work = text("The production lock: what the steps teach, and a lease.", "生产环境用的锁：有各步讲的一切，还有租约。")
 
 // Heading is a lock's name on a page, with the step before it.
 func (l Entry) Heading() lang.Text {

@@ -100,7 +100,7 @@ func TestPageInABrowser(t *testing.T) {
 		slices.IndexFunc(rec.Locks, func(l Exhibit) bool { return l.Key == "3" }))
 	b.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf("[data-evidence=%q]", evidence[1:]))))
 	b.Until(fmt.Sprintf(`document.querySelector("%s[open]") !== null`, evidence))
-	b.Says(evidence+" h3", "step 3: this should hold, and does not: a release wakes one")
+	b.Says(evidence+" h3", "step 3 lacks this property: a release wakes one")
 	b.Contains(evidence+" .messages", "! lock has other children")
 
 	// In Chinese it remembers so, and no story has three English words in a row.

@@ -34,7 +34,8 @@ func (t *Tour) LimitCrowd() (why string, err error) {
 		t.Largest = (most - besides) / 10 * 10
 		why = fmt.Sprintf("would take more open files than the %d that ulimit -n allows", most)
 		if t.Largest < FewestWaiters {
-			return why, fmt.Errorf("ulimit -n allows %d open files, and a tour takes %d at least: ulimit -n 4096, or ask who sets it",
+			return why, fmt.Errorf(
+				"ulimit -n allows %d open files, and a tour needs at least %d: run ulimit -n 4096, or ask your administrator",
 				most, besides+FewestWaiters)
 		}
 	}

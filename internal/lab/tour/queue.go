@@ -14,7 +14,7 @@ import (
 // that grows.
 type Queue struct {
 	*scene
-	Polls   bool           // those who wait ask again and again, and are never told
+	Polls   bool           // its waiters poll, and are never notified
 	Alone   wiretap.Counts // one client, one Lock and Unlock
 	Arrival wiretap.Counts // the traffic of the first crowd because one more client comes
 	Crowds  []Crowd        // the smallest first, those that the scoreboard leaves out among them
@@ -88,7 +88,7 @@ func (t *Tour) measure(z zktest.T, queues []*Queue) {
 		}
 		for _, q := range queues {
 			if n == 10 && !q.Polls {
-				about(q, n, "one more comes")
+				about(q, n, "one more arrives")
 				q.arrival()
 			}
 			about(q, n, "the holder releases")
@@ -98,7 +98,7 @@ func (t *Tour) measure(z zktest.T, queues []*Queue) {
 	for _, q := range queues { // more are there one lock at a time
 		for _, n := range sizes(t.Largest) {
 			if n > 100 && !q.Polls { // else the server would do nothing but answer them
-				about(q, n, "they come, and the holder releases")
+				about(q, n, "they arrive, and the holder releases")
 				q.grow(n)
 				q.releases()
 			}
@@ -153,7 +153,7 @@ func (q *Queue) alone() {
 // come brings the first crowd, one after the other.
 func (q *Queue) come(n int) {
 	cast := q.cast(n + 1)
-	q.phase("%d clients come", "来了 %d 个客户端", n+1)
+	q.phase("%d clients arrive", "来了 %d 个客户端", n+1)
 	q.holder = q.takes(cast[0])
 	q.waiting = q.lines(cast[1:]...)
 	q.settles(q.waiting)
@@ -168,7 +168,7 @@ func (q *Queue) wait() {
 	if q.camera != nil {
 		window /= 5
 	}
-	q.phase("a fifth of a second goes by", "过去五分之一秒")
+	q.phase("a fifth of a second passes", "过去五分之一秒")
 	counted, begin := counting(q.waiting...), time.Now()
 	time.Sleep(window) // not a wait for a state: the time is the measure
 	q.crowd().Waiting = counted(begin.Add(window))
@@ -195,19 +195,19 @@ func (q *Queue) waited(c wiretap.Counts) {
 	}
 }
 
-// arrival lets one more client come, and, if nobody looks on, go again.
+// arrival lets one more client arrive, and, if there is no camera, leave again.
 func (q *Queue) arrival() {
 	newcomer := q.cast(1)[0]
-	q.phase("%s comes, too", "%s 也来了", names(newcomer))
+	q.phase("%s also arrives", "%s 也来了", names(newcomer))
 	counted := q.Count(q.waiting...)
 	q.settles(append(q.lines(newcomer), q.waiting...))
 	q.Barrier(q.holder.Client)
 	q.Arrival = counted()
 	if told := q.Arrival.Notifications; told == 0 {
-		q.sum("%s came: no waiter was woken.", "%s 来了：没有等待者被唤醒。", names(newcomer))
+		q.sum("%s arrived: no waiter was woken.", "%s 来了：没有等待者被唤醒。", names(newcomer))
 	} else {
 		q.sum(
-			"%s came: %s to those who wait, %s, and it is nobody's turn.",
+			"%s arrived: %s to the waiting clients, %s, and it is nobody's turn.",
 			"%s 来了：等待者一共 %s，%s，却没有轮到任何一个。",
 			names(newcomer),
 			plural(told, "%s notification", "%s notifications", "%s 个通知"),
@@ -222,8 +222,8 @@ func (q *Queue) arrival() {
 	q.settles(q.waiting)
 }
 
-// fill brings who has held the lock, and more clients, until n wait. All look around
-// when all stand in line: else each arrival would wake the others, n×n/2 times in all.
+// fill brings clients that have held the lock, and more clients, until n wait. They list
+// the queue only when all are in it: else each arrival would wake the others, n×n/2 times in all.
 func (q *Queue) fill(n int) {
 	more := append(q.idle, q.cast(n-len(q.waiting)-len(q.idle))...)
 	q.idle = nil

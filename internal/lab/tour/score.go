@@ -44,7 +44,7 @@ func (rec *Recording) Score() (groups []Group) {
 		}
 		groups = append(groups, g)
 	}
-	// What waiters are told who are never told does not arise.
+	// How often waiters are notified does not arise for waiters that poll.
 	told := func(label lang.Text, cell func(*Queue, *Crowd) any) row {
 		return row{label, func(q *Queue, c *Crowd) any {
 			if q.Polls {
@@ -83,18 +83,18 @@ func (rec *Recording) Score() (groups []Group) {
 		}
 		if n == 10 {
 			group(
-				lang.Of("one more arrives, %v wait", "%v 个在等，又来一个", crowd),
+				lang.Of("one more arrives while %v wait", "%v 个在等，又来一个", crowd),
 				n,
 				told(text("notifications", "通知"), func(q *Queue, _ *Crowd) any { return q.Arrival.Notifications }),
 			)
 		}
 		group(
-			lang.Of("the holder releases, %v wait", "持有者释放，%v 个在等", crowd),
+			lang.Of("the holder releases while %v wait", "持有者释放，%v 个在等", crowd),
 			n,
 			told(text("notifications", "通知"), func(_ *Queue, c *Crowd) any { return c.median(notifications) }),
 			told(text("requests until all is quiet", "到恢复空闲为止的请求数"), func(_ *Queue, c *Crowd) any { return c.median(requests) }),
 			told(text("kilobytes sent to them", "发给它们的数据，KB"), func(_ *Queue, c *Crowd) any { return kilobytes(c.median(toWaiters), 1.1) }),
-			row{text("milliseconds until the next has it", "到下一个客户端拿到锁的毫秒数"),
+			row{text("milliseconds until the next holds it", "到下一个客户端拿到锁的毫秒数"),
 				func(_ *Queue, c *Crowd) any { return machines(float64(c.median(took)) / 1e6) },
 			},
 		)
@@ -148,7 +148,7 @@ func (rec *Recording) story() Group {
 	return Group{Rows: []Row{
 		{property.CrashFrees.Name, crash},
 		{lang.Of("requests of %v clients that wait for one second", "%v 个客户端等待一秒发出的请求", number(n)), asked},
-		{lang.Of("notifications for one release, %v wait", "%v 个在等，一次释放的通知数", number(n)), woken},
+		{lang.Of("notifications for one release while %v wait", "%v 个在等，一次释放的通知数", number(n)), woken},
 	}}
 }
 

@@ -23,7 +23,7 @@ var stories = []episode{
 		Title: stage.Title{
 			ID:    "crash",
 			Title: text("The holder crashes", "持有者崩溃"),
-			Watch: text("Who deletes the znode of a client that is no more?", "客户端已经不在了，由谁删除它的 znode？"),
+			Watch: text("Who deletes the znode of a client that no longer exists?", "客户端已经不在了，由谁删除它的 znode？"),
 			Steps: []string{"1", "2", "4"},
 			Pair:  []string{"1", "2"},
 		},
@@ -70,7 +70,7 @@ var stories = []episode{
 			ID:    "few",
 			Title: text("A release, three waiting", "一次释放，三个在等"),
 			Watch: text(
-				"The same with fewer, so that each message can bear its name: who says what to whom?",
+				"The same with fewer clients, so that each message can show its name: who sends what to whom?",
 				"情形相同，客户端少一些，每条消息都能写上名字：谁发给谁，是什么消息？",
 			),
 			Steps: []string{"3", "4"},
@@ -81,8 +81,8 @@ var stories = []episode{
 		tell: tellArrival,
 		Title: stage.Title{
 			ID:    "arrival",
-			Title: text("One more comes", "又来一个"),
-			Watch: text("Whom does it concern that somebody joins the end of the queue?", "一个客户端排到队尾，与谁有关？"),
+			Title: text("One more arrives", "又来一个"),
+			Watch: text("A client joins the end of the queue: which other clients does that concern?", "一个客户端排到队尾，与谁有关？"),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
 		},
@@ -91,9 +91,9 @@ var stories = []episode{
 		tell: tellDeaths,
 		Title: stage.Title{
 			ID:    "deaths",
-			Title: text("Several die at once", "几个客户端同时崩溃"),
+			Title: text("Several crash at once", "几个客户端同时崩溃"),
 			Watch: text(
-				"Three of the ten who wait expire in one moment. Whom does it concern, and how often?",
+				"The sessions of three of ten waiters expire at the same moment. Whom does it concern, and how often?",
 				"10 个等待者中有 3 个的会话同时过期。这与谁有关？要通知几次？",
 			),
 			Steps: []string{"3", "4"},
@@ -106,7 +106,7 @@ var stories = []episode{
 			ID:    "crowd",
 			Title: text("A release, a hundred waiting", "一次释放，一百个在等"),
 			Watch: text(
-				"The same as with ten, and a larger crowd. What has grown, and what has not?",
+				"The same as with ten, but a larger crowd. What has grown, and what has not?",
 				"与十个时相同，只是等待者更多。什么增长了，什么没有？",
 			),
 			Steps: []string{"3", "4"},
@@ -117,7 +117,7 @@ var stories = []episode{
 		tell: tellDeath,
 		Title: stage.Title{
 			ID:    "death",
-			Title: text("A waiter dies", "一个等待者崩溃"),
+			Title: text("A waiter crashes", "一个等待者崩溃"),
 			Watch: text(
 				"Client 2 is notified that the znode before its own was deleted. Is it client 2's turn?",
 				"客户端 2 收到通知：前一个节点已被删除。轮到客户端 2 了吗？",
@@ -130,9 +130,9 @@ var stories = []episode{
 		tell: tellLostReply,
 		Title: stage.Title{
 			ID:    "lost",
-			Title: text("A reply gets lost", "一个响应丢失"),
+			Title: text("A reply is lost", "一个响应丢失"),
 			Watch: text(
-				"The server makes the znode, and client 0 never hears of it. Whom does client 0 wait for then?",
+				"The server creates the znode, and client 0 does not learn of it. Whom does client 0 wait for then?",
 				"服务器创建了 znode，客户端 0 却不知道。这时客户端 0 在等谁？",
 			),
 			Steps: []string{"4", "5"},
@@ -143,9 +143,9 @@ var stories = []episode{
 		tell: tellCutOff,
 		Title: stage.Title{
 			ID:    "cut",
-			Title: text("The holder is cut off", "持有者失去连接"),
+			Title: text("The holder loses its connection", "持有者失去连接"),
 			Watch: text(
-				"Does client 0 know that it no longer holds the lock, when client 1 is let in?",
+				"Does client 0 know that it no longer holds the lock, when client 1 gets it?",
 				"客户端 1 拿到锁时，客户端 0 知道自己不再持有锁吗？",
 			),
 			Steps: []string{"4", "5", "leased"},
@@ -186,14 +186,14 @@ func tellRelease(s *scene) {
 	q.release()
 }
 
-// tellArrival tells of one more client that comes.
+// tellArrival tells of one more client that arrives.
 func tellArrival(s *scene) {
 	q := &Queue{scene: s}
 	q.come(waiters)
 	q.arrival()
 }
 
-// tellCrowd tells of a release with many waiting. How they come is no part of it.
+// tellCrowd tells of a release with many waiting. How they arrive is no part of it.
 func tellCrowd(s *scene) {
 	q := &Queue{scene: s}
 	q.come(waiters)
@@ -228,14 +228,14 @@ func number(n int) string {
 // tellCrash tells of a holder that crashes while two wait.
 func tellCrash(s *scene) {
 	cast := s.cast(3)
-	s.phase("3 clients come", "来了 3 个客户端")
+	s.phase("3 clients arrive", "来了 3 个客户端")
 	s.takes(cast[0])
 	waiting := s.lines(cast[1:]...)
 	s.sum("client 0 holds the lock, 2 wait.", "客户端 0 持有锁，2 个在等。")
 	s.phase("client 0 crashes", "客户端 0 崩溃")
 	s.expire(cast[0])
 	if len(s.Names(s.dir)) == 0 { // there is no queue: this is the lock itself
-		s.sumOfWindow("The server has ended client 0's session, and the znode is still there: nobody will ever get the lock.", "服务器结束了客户端 0 的会话，znode 还在：再也没有人能拿到锁。")
+		s.sumOfWindow("The server has ended client 0's session, and the znode still exists: nobody will ever get the lock.", "服务器结束了客户端 0 的会话，znode 还在：再也没有人能拿到锁。")
 		return
 	}
 	next, waiting := s.served(waiting)
@@ -262,13 +262,13 @@ func tellUnlockByAnother(s *scene) {
 		return
 	}
 	next.Acquired()
-	s.sum("client 2 deleted the znode that client 0 had made: client 1 was let in beside client 0.", "客户端 2 删了客户端 0 创建的 znode：客户端 1 与客户端 0 同时持有锁。")
+	s.sum("client 2 deleted the znode that client 0 had created: clients 0 and 1 hold the lock at once.", "客户端 2 删了客户端 0 创建的 znode：客户端 1 与客户端 0 同时持有锁。")
 }
 
-// tellDeath tells of a waiter that dies in the line.
+// tellDeath tells of a waiter that crashes in the queue.
 func tellDeath(s *scene) {
 	cast := s.cast(3)
-	s.phase("3 clients come", "来了 3 个客户端")
+	s.phase("3 clients arrive", "来了 3 个客户端")
 	holder := s.takes(cast[0])
 	line := s.lines(cast[1:]...)
 	s.settles(line)
@@ -277,14 +277,14 @@ func tellDeath(s *scene) {
 	s.expire(cast[1])
 	line[1].MustWait("client 0")
 	s.Barrier(cast[0].Client)
-	s.sum("client 2 was woken by the death of client 1, looked again, and waits on.", "客户端 2 因客户端 1 崩溃而被唤醒，重新检查，继续等。")
+	s.sum("client 2 was woken by the crash of client 1, looked again, and still waits.", "客户端 2 因客户端 1 崩溃而被唤醒，重新检查，继续等。")
 	s.phase("client 0 releases", "客户端 0 释放")
 	holder.Release()
 	line[1].Acquired()
 	s.sum("client 0 released: now it is client 2's turn.", "客户端 0 释放：现在轮到客户端 2。")
 }
 
-// tellDeaths tells of several waiters that die in the line in one moment.
+// tellDeaths tells of several waiters that crash in the queue at the same moment.
 func tellDeaths(s *scene) {
 	q := &Queue{scene: s}
 	q.come(10)
@@ -299,20 +299,20 @@ func tellDeaths(s *scene) {
 // tellLostReply tells of a create whose reply never arrives.
 func tellLostReply(s *scene) {
 	cast := s.cast(2)
-	s.phase("the reply to a create gets lost", "create 的响应丢失")
+	s.phase("the reply to a create is lost", "create 的响应丢失")
 	lost := cast[0].Tap.LoseReply(wiretap.Create, 1)
 	unlucky := s.asks(cast[0])
 	zktest.AwaitChan(s.Zoo, "the reply to be lost", lost.Sprung())
 	if unlucky.Waits() == zktest.Returned && unlucky.Err() != nil {
 		s.sum("client 0 got an error, and does not know that it has a znode.", "客户端 0 得到错误，不知道自己已有一个 znode。")
-		s.phase("client 0 asks again, and client 1 comes", "客户端 0 再次加锁，客户端 1 也来了")
+		s.phase("client 0 calls Lock again, and client 1 arrives", "客户端 0 再次加锁，客户端 1 也来了")
 		s.lines(cast...)
 		s.sum("client 0 waits for its own first znode, and client 1 for client 0: nobody holds the lock.", "客户端 0 在等自己的第一个 znode，客户端 1 在等客户端 0：没有人持有锁。")
 		return
 	}
 	unlucky.Acquired()
-	s.sum("client 0 looked for its znode, knew it by the mark in its name, and holds the lock.", "客户端 0 去找自己的 znode，凭名字里的标记认出了它，持有锁。")
-	s.phase("client 1 comes", "客户端 1 来了")
+	s.sum("client 0 looked for its znode, recognized it by the id in its name, and holds the lock.", "客户端 0 去找自己的 znode，凭名字里的标记认出了它，持有锁。")
+	s.phase("client 1 arrives", "客户端 1 来了")
 	s.lines(cast[1])
 	s.sum("client 0 holds the lock with one znode, client 1 waits.", "客户端 0 凭一个 znode 持有锁，客户端 1 在等。")
 }
@@ -324,7 +324,7 @@ func tellCutOff(s *scene) {
 	holder := s.takes(cast[0])
 	next := s.lines(cast[1])[0]
 	s.sum("client 0 holds the lock, client 1 waits.", "客户端 0 持有锁，客户端 1 在等。")
-	s.phase("client 0 is cut off", "客户端 0 失去连接")
+	s.phase("client 0 loses its connection", "客户端 0 失去连接")
 	seen := s.filmed[holder.Tap]
 	s.camera.Becomes(seen.Figure, actor.State{Name: actor.CutOff})
 	holder.Crash()
@@ -351,7 +351,7 @@ func tellShared(s *scene) {
 		s.join(name, zktest.SessionTimeout)
 	}
 	shares := s.members[0].Reader != nil
-	s.phase("five come", "来了五个")
+	s.phase("five clients arrive", "来了五个")
 	for _, m := range s.members {
 		if shares && m.Name != "writer" {
 			m = m.Reader
@@ -363,7 +363,7 @@ func tellShared(s *scene) {
 	if shares {
 		s.sum("readers 1 and 2 read together; the writer waits for both, readers 3 and 4 for the writer.", "读者 1 和 2 一起读；写者等这两个，读者 3 和 4 等写者。")
 	} else {
-		s.sum("reader 1 holds the lock; each of the others waits for the one before.", "读者 1 持有锁；其余的各等前一个。")
+		s.sum("reader 1 holds the lock; each of the others waits for the one before it.", "读者 1 持有锁；其余的各等前一个。")
 	}
 	s.phase("readers 1 and 2 are done", "读者 1 和 2 读完")
 	writer := turns[2]
@@ -373,7 +373,7 @@ func tellShared(s *scene) {
 	writer.Acquired()
 	s.settles(turns[3:])
 	notifications := plural(counted().Notifications, "%s notification", "%s notifications", "%s 个通知")
-	s.sum("the writer has the lock, alone; %s told it so.", "写者独占锁；是 %s让它得知的。", notifications)
+	s.sum("the writer holds the lock alone, after %s.", "写者收到 %s，独占了锁。", notifications)
 	s.phase("the writer is done", "写者写完")
 	writer.Release()
 	turns[3].Acquired()

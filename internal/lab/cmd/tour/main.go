@@ -185,7 +185,7 @@ func matrix(ctx context.Context, t *tour.Tour, line *progress) error {
 	for _, r := range slices.Concat(t.Answers...) {
 		if r.Verdict == property.Stuck {
 			return errors.New(
-				"a ? is a question that got no answer: the machine may be too busy; what was waited for stands above",
+				"a ? is a property without a verdict: the machine may be too busy. What the check waited for is printed above",
 			)
 		}
 	}

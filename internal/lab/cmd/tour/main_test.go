@@ -49,7 +49,7 @@ func TestTheTableIsAloneOnStdout(t *testing.T) {
 	}{
 		{
 			nil,
-			`(?s)^zklock, .*step 4 +zk\.Lock\n.*the holder releases, 10 wait\n  notifications +1 +1\n.*The Go client's own lock`,
+			`(?s)^zklock, .*step 4 +zk\.Lock\n.*the holder releases while 10 wait\n  notifications +1 +1\n.*The Go client's own lock`,
 		},
 		{
 			[]string{"matrix"},
