@@ -95,7 +95,7 @@ var multiLockProperties = []*property.Property{
 			second := s.stands(b, "A has one of two locks")
 			slow.Let()
 			s.FailsIf(
-				first.Waits() != zktest.Returned,
+				!s.Soon(first.Returned),
 				"A, for /x and /y, waits for B; B, for /y and /x, waits for A: /x has %v, /y has %v",
 				s.Names(s.Root+"/x"),
 				s.Names(s.Root+"/y"),
@@ -110,7 +110,7 @@ var multiLockProperties = []*property.Property{
 		func(s story) {
 			a := s.owner("A", "/x", "/y", "/x").Start()
 			s.FailsIf(
-				a.Waits() != zktest.Returned,
+				!s.Soon(a.Returned),
 				"A, for /x, /y and /x, waits for itself: /x has %v",
 				s.Names(s.Root+"/x"),
 			)

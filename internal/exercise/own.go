@@ -89,7 +89,14 @@ func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Cli
 		t.Fatal(err)
 	}
 	wrong := mistakes[e.Name]
-	if r := askOwn(t.Context(), server, wrong.lock(), test); r.Verdict != property.No {
+	switch r := askOwn(t.Context(), server, wrong.lock(), test); r.Verdict {
+	case property.No: // as it should be
+	case property.Stuck:
+		t.Error(InWords(lang.Of(
+			"no verdict: your test came to no end on %v, a published mistake: %v. Is this machine busy? It waited for: %v",
+			"没有结论：你的测试在 %v 上没有结束，那是一个公开发表过的错误：%v。是这台机器太忙？它在等：%v",
+			wrong.key, wrong.what, r.Evidence)))
+	default:
 		t.Error(InWords(lang.Of(
 			"your test should fail on %v, a published mistake: %v. There it says: %v %v",
 			"你的测试应该在 %v 上失败，那是一个公开发表过的错误：%v。它现在的结论：%v %v",

@@ -26,7 +26,7 @@ var CrashFrees = New(
 		waiting := s.queue(b)[0]
 		a.Crash()
 		s.AwaitExpiry(a.Client)
-		s.FailsIf(waiting.StillWaits() != zktest.Returned,
+		s.FailsIf(!s.Soon(waiting.Returned),
 			"A's session has ended, its znode still exists, and B waits: %v", s.left(a))
 		waiting.Acquired()
 		s.Holds("A's session expired, and B got the lock")

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"zklock/internal/exercise"
 	"zklock/internal/lang"
+	"zklock/internal/zkserver"
 )
 
 func main() {
@@ -122,20 +124,53 @@ func state(e exercise.Exercise) lang.Text {
 func test(e exercise.Exercise) error {
 	pkg := "./" + filepath.ToSlash(e.Dir())
 	fmt.Printf("\ngo test %s\n", pkg)
-	run := exec.Command("go", "test", pkg)
-	run.Stdout, run.Stderr = os.Stdout, os.Stderr
-	err := run.Run()
-	p := e.Progress()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
-		p.Done = false // it does not even compile
-		return e.Keep(p)
-	}
-	if err != nil || !p.Done {
+	passed, err := runTest(e)
+	if err != nil {
 		return err
 	}
-	wellDone(e, pkg)
+	p := e.Progress()
+	if !passed {
+		p.Done = false // perhaps it does not even compile
+		return e.Keep(p)
+	}
+	if p.Done {
+		wellDone(e, pkg)
+	}
 	return nil
+}
+
+// runTest does what go test does, in less time: the server starts while the test is compiled, and nothing is vetted.
+func runTest(e exercise.Exercise) (passed bool, err error) {
+	program, err := filepath.Abs(filepath.Join("out", filepath.Base(e.Dir())+".test"))
+	if err = errors.Join(err, os.MkdirAll("out", 0o755)); err != nil {
+		return false, err
+	}
+	ctx, giveUp := context.WithCancel(context.Background())
+	defer giveUp()
+	compiled := make(chan error, 1)
+	go func() {
+		err := e.Build(program)
+		if err != nil {
+			giveUp() // no server is needed
+		}
+		compiled <- err
+	}()
+	server, err := zkserver.Start(ctx)
+	if err == nil {
+		defer func() { err = errors.Join(err, server.Stop()) }()
+	}
+	if wrong := <-compiled; wrong != nil {
+		fmt.Println(wrong)
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	run := exec.Command(program, "-test.timeout=10m")
+	run.Dir = e.Dir()
+	run.Env = append(os.Environ(), "ZK_SERVERS="+strings.Join(server.Servers(), ","))
+	run.Stdout, run.Stderr = os.Stdout, os.Stderr
+	return run.Run() == nil, nil
 }
 
 // wellDone is what a learner is told whose lock has all properties.
