@@ -85,7 +85,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 // 待办 2：不再等 20 ms，而是睡眠，直到监听器触发。一个监听器只触发一次。
 // TODO 3: an event can also carry an error. What has happened then? The next list
 // would fail as well: this only gives the caller a better error.
-// 待办 3：事件也可能带着错误。那时发生了什么？（下一次列目录也会失败：这一步只是让调用者得到更好的错误。）
+// 待办 3：事件也可能带着错误。那时发生了什么？（下一次列目录也会失败：写上这一步，只是为了让调用者得到更好的错误。）
 func (l *Lock) wait(ctx context.Context, node string) error {
 	for {
 		names, _, err := l.conn.Children(l.dir)

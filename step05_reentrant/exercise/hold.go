@@ -22,7 +22,7 @@ func newHold(l *Lock, mine place) *Hold {
 // Context is for the work under the lock. It is made from parent, and ends with it.
 //
 // TODO 4: a holder that locks again passes this context. What must it carry?
-// 待办 4：再次加锁的人会带来这个 context。它要带上什么？
+// 待办 4：持有者再次加锁时，会传入这个 context。它要带上什么？
 // TODO 6: it must end when the lock is lost.
 // 待办 6：锁丢了，它要结束。
 func (h *Hold) Context(parent context.Context) context.Context { return parent }

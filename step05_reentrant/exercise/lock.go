@@ -59,7 +59,7 @@ func (l *Lock) Lock(ctx context.Context) (*Hold, error) { return l.lock(ctx, tru
 func (l *Lock) TryLock(ctx context.Context) (*Hold, error) { return l.lock(ctx, false) }
 
 // TODO 4: does ctx carry a hold of this lock? Then its holder is calling.
-// 待办 4：ctx 带着这把锁的 hold 吗？带着，调用者就是持有者。
+// 待办 4：ctx 带着这把锁的 hold 吗？如果带着，调用者就是持有者。
 // TODO 5: wait may find that our znode was deleted. That is no reason to give up.
 // 待办 5：wait 可能发现自己的 znode 没了。这不是放弃的理由。
 func (l *Lock) lock(ctx context.Context, mayWait bool) (*Hold, error) {
@@ -98,7 +98,7 @@ func (l *Lock) join() (place, error) {
 // TODO 6: no connection, no hold. Which connection, and when do you take it?
 // 待办 6：连接断了，锁就算丢了。是哪一条连接？什么时候取？
 // TODO 7: the list that shows our turn also returns a number that only ever grows.
-// 待办 7：轮到自己的那份列表里，有一个只增不减的数。
+// 待办 7：显示轮到自己的那份列表，还带来一个只增不减的数。
 func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
 	for ctx.Err() == nil {
 		names, _, err := l.s.conn.Children(l.dir)
@@ -138,7 +138,7 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 //
 // TODO 3: without an answer nobody knows whether the znode still exists. Retry until you know that
 // it is deleted, in Unlock too. Must the caller of Unlock wait for all retries? And that of a Lock that gives up?
-// 待办 3：没有响应，就没人知道 znode 还在不在。一直做到确定它没了，Unlock 也一样。Unlock 要等到底吗？放弃的 Lock 呢？
+// 待办 3：没有响应，就没人知道 znode 还在不在。要一直重试，直到确定它已删除，Unlock 也一样。Unlock 的调用者要等到那时吗？放弃等待的 Lock 呢？
 func (l *Lock) leave(mine place) error {
 	err := l.s.conn.Delete(mine.node, -1)
 	if err == nil || errors.Is(err, zk.ErrNoNode) { // or gone with its session
