@@ -80,7 +80,7 @@ func Check(t *testing.T, e Exercise, locks ...property.Subject) {
 			if p.Held > 0 {
 				fmt.Fprintln(t.Output(), InWords(lang.Of(
 					"%d of %d properties hold. The others are checked when this one holds.",
-					"%d 条性质已具备，共 %d 条。其余的等这一条具备后再问。",
+					"%d 条性质已具备，共 %d 条。其余的性质，等具备了这一条再检查。",
 					p.Held, len(e.Properties))))
 			}
 			return
@@ -137,7 +137,7 @@ func (a answer) tell(t *testing.T, e Exercise) {
 	t.Fail()
 	say(lang.Of("%[1]v seen: %[3]v", "%[1]v %[2]v\n  看到的：%[3]v", string(a.verdict), a.name, a.seen))
 	say(lang.Of("  ask yourself: %v", "  问问自己：%v", a.ask))
-	say(lang.Of("  more: make hint STEP=%v, and %v", "  更多：make hint STEP=%v，以及 %v", e.Name, e.chapter()))
+	say(lang.Of("  more: make hint STEP=%v, and %v", "  想知道更多：make hint STEP=%v，以及 %v", e.Name, e.chapter()))
 }
 
 // answers asks as many questions at once as there are places, for most of their time is spent
@@ -221,7 +221,7 @@ func answerOf(p *property.Property, r property.Result) answer {
 	if r.NoServer {
 		a.ask = lang.Both(
 			"this is not about your lock, which has not been used yet: can this machine start the servers?",
-			"这与你的锁无关，它还没有被用到：这台机器能启动服务器吗？",
+			"这与你的锁无关，测试还没有用到它：这台机器能启动服务器吗？",
 		)
 		return a
 	}
@@ -277,12 +277,12 @@ func (a ordersAnswer) words(e Exercise) (holds bool, says lang.Text) {
 			"✗ seen: after %d interleavings, one in which %v:\n%s\n"+
 				"  more: make explore STEP=mine%s plays more of them, and draws this one",
 			"✗ 走到第 %d 种交错次序时看到：%v：\n%s\n"+
-				"  更多：make explore STEP=mine%s 会走更多的交错次序，并把这一个画出来",
+				"  想知道更多：make explore STEP=mine%s 会走更多的交错次序，并把这一个画出来",
 			found.Orders, wrong, strings.Join(found.Story, "\n"), e.Name)
 	case !found.All:
 		return true, lang.Of(
 			"✓ %d interleavings, none of them wrong; there was no time for the others",
-			"✓ %d 种交错次序，没有一种出错；其余的没有时间走",
+			"✓ %d 种交错次序，没有一种出错；其余的没有来得及走",
 			found.Orders)
 	}
 	return true, lang.Of("✓ %d interleavings, none of them wrong", "✓ %d 种交错次序，没有一种出错", found.Orders)

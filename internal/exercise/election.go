@@ -129,7 +129,7 @@ var electionProperties = []*property.Property{
 			s.Holds("A's session expired: nobody was named, and then B")
 		}),
 	asked(lang.Of("a disconnected leader knows it first", "失去连接的领导者最先知道"),
-		lang.Of("how does a holder of step 5 learn of its loss, and how do you pass that on?", "第 5 步会通知持有者什么？你怎样转达？"),
+		lang.Of("how does a holder of step 5 learn of its loss, and how do you pass that on?", "第 5 步的持有者怎样得知锁丢了？你怎样转告调用者？"),
 		func(s story) {
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")

@@ -187,9 +187,9 @@ func (c *client) end() (end lang.Text, wrong string) {
 	case c.State() == actor.Releases:
 		return says("%v waits for its Unlock", "%v 的 Unlock 没有返回"), noReturn
 	case c.err != nil && !c.mayFail():
-		return says("%v fails", "%v 得到错误，而它不该失败"), notAllowed
+		return says("%v fails", "%v 得到错误，可是它不该失败"), notAllowed
 	case c.err != nil:
-		return says("%v got an error, which is allowed after such a fault", "%v 得到错误，出了这种故障，允许失败"), ""
+		return says("%v got an error, which is allowed after such a fault", "%v 得到错误；出了这种故障，失败是允许的"), ""
 	case c.lost && c.way.HasHolds():
 		return says("%v does not learn that it has lost the lock", "%v 没有得知自己丢了锁"), hidesLoss
 	}

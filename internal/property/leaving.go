@@ -114,7 +114,7 @@ var GivingUp = New(
 var GivesUpCutOff = New(
 	text("giving up while disconnected leaves nothing behind", "断线期间放弃等待，也不留残余"),
 	text("the session survives the disconnect, and so does a znode that no client uses: it blocks the lock",
-		"断线期间会话没有过期，没有人在等的 znode 也就留了下来，把锁堵死"),
+		"断线期间会话没有过期，已经没有人用的 znode 也就留了下来，堵住了锁"),
 	text("the delete could not reach a server: what sends it again, and until when?",
 		"delete 没能送到服务器：由谁再发？发到什么时候为止？"),
 	func(s *Story) {

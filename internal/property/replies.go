@@ -77,7 +77,7 @@ var LostDeleteReply = New(
 	text("a lost reply to delete does no harm", "delete 的响应丢失无害"),
 	text("the holder does not know whether it has released the lock, or the lock is never released",
 		"持有者不知道锁有没有释放，或者锁永远没有释放"),
-	text("did the delete fail? What keeps trying until the outcome is known?", "delete 真的失败了吗？由谁一直做到确定为止？"),
+	text("did the delete fail? What keeps trying until the outcome is known?", "delete 真的失败了吗？由谁继续重试，直到结果确定？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		for _, lose := range []func(wiretap.Op, int) *wiretap.Trap{a.Tap.LoseReply, a.Tap.LoseRequest} {
@@ -281,7 +281,7 @@ var KeptList = New(
 	text("it still shows the znode of the old session: the server deletes that znode, another client gets the lock, and the holder does not notice",
 		"列表里还有旧会话的 znode：它随后被删，别人拿到锁，而持有者没有得到通知"),
 	text("on which connection did the list arrive, and with which one does the hold end?",
-		"列表是从哪条连接来的？这次持有又随哪条连接结束？"),
+		"列表是从哪条连接来的？这次持锁又随哪条连接结束？"),
 	func(s *Story) {
 		b := s.writerAs("B", Seat{})
 		b.Acquire().Release() // so that the directory is there

@@ -14,7 +14,7 @@ import (
 var SilentWait = New(
 	text("waiting sends no request", "等待时不发请求"),
 	text("the server works for clients that only wait", "客户端只是在等，服务器却在为它们忙碌"),
-	text("who could notify the waiter, so that it need not poll?", "由谁通知等待者，它就不必轮询？"),
+	text("who could notify the waiter, so that it need not poll?", "谁能通知等待者，让它不必轮询？"),
 	func(s *Story) {
 		const clients, pings = 5, 2
 		const plainly = 100                                    // requests

@@ -228,7 +228,7 @@ func hint(name string) error {
 	}
 	if !compiles(e) {
 		say("%s does not compile now: this hint is for the lock that was tested last\n",
-			"%s 现在无法编译：这条提示针对上一次测试的锁\n", e.Dir())
+			"%s 现在无法编译：这条提示针对的是上一次测试时的锁\n", e.Dir())
 	}
 	h, err := e.Next()
 	if err != nil {

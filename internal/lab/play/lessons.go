@@ -115,7 +115,7 @@ var lessons = []lesson{
 			"On the left step 1, as before. On the right step 2: each client creates a znode of its own, "+
 				"and the smallest number holds the lock. "+
 				"These znodes are ephemeral: the server deletes them when the session of their client ends.",
-			"左边是第 1 步，与上一课相同。右边是第 2 步：每个客户端创建自己的 znode，编号最小的持有锁。"+
+			"左边是第 1 步，与上一课相同。右边是第 2 步：每个客户端创建自己的 znode，序号最小的持有锁。"+
 				"这些 znode 是临时的：客户端的会话结束时，服务器就删除它们。"),
 		left:    "1",
 		right:   "2",

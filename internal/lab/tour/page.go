@@ -45,7 +45,7 @@ var sections = template.Must(template.New("sections").Funcs(stage.Functions).Fun
 var intro = text(
 	"A distributed lock lets one client at a time change what many share. ZooKeeper is a server that keeps it, "+
 		"in small files called znodes. Here are two ways to build it: press ▶ Play to see what happens.",
-	"分布式锁让多个客户端同一时刻只有一个能修改共享的数据。ZooKeeper 是保管锁的服务器，"+
+	"有了分布式锁，在许多客户端当中，同一时刻只有一个能修改共享的数据。ZooKeeper 是保管锁的服务器，"+
 		"锁放在叫做 znode 的小文件里。下面是两种实现方法：请按 ▶ 播放，看会发生什么。",
 )
 

@@ -106,7 +106,7 @@ func (rec *Recording) Score() (groups []Group) {
 			beside(text("its median wait, times quiet", "等待时间的中位数，是平静时的几倍"),
 				func(c *Crowd) any { return machines(c.Bystander.times()) },
 			),
-			beside(text("kilobytes to others in one wait", "它等一次期间，发给别的客户端的数据，KB"),
+			beside(text("kilobytes to others in one wait", "它等一次响应期间，发给别的客户端的数据，KB"),
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
 		)

@@ -51,7 +51,7 @@ func (c *Candidate) Leader() (name string, err error) {
 // already, and then takes nobody else's name away.
 //
 // TODO 4: and when somebody else leads by now?
-// 待办 4：这时若已由别人领导呢？
+// 待办 4：这时领导者如果已经换成别的客户端，会怎样？
 func (c *Candidate) Resign(office *reentrant.Hold) error {
 	return office.Unlock()
 }
