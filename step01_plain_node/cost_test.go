@@ -54,8 +54,8 @@ func TestAnEphemeralZnodeIsDeletedAfterACrash(t *testing.T) {
 	chapter.Says(t, "NewEphemeral: Ada's session has expired, and Ben holds the lock")
 }
 
-// Each reply of the server has the zxid of the last transaction before it. So a reply with a
-// zxid that no other reply has is the reply to a transaction.
+// The reply to a transaction has its zxid, and any other reply has the zxid of the last transaction
+// before it. If a create that fails were no transaction, many replies would have the same zxid.
 func TestStillBrokenEveryTryIsAWrite(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
