@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { zktest.Main(m) }
 
-// TestLock asks what your lock can do, in the order of the chapter, and stops at the first
-// that it cannot:
+// TestLock checks the properties of your lock, in the order of the chapter, and stops at the
+// first that it lacks:
 //
 //	go test ./yours/step5       all of it
 //	go test -v ./yours/step5    with what was seen of each that holds
@@ -32,8 +32,8 @@ func mine() property.Subject {
 	return lock
 }
 
-// TestMine is your own test. It is asked when your lock has all properties: on your lock it has
-// to pass, and on a lock with a mistake that was published it has to fail.
+// TestMine is your own test. It runs when your lock has all properties. It must pass on your
+// lock, and fail on a lock that was published with a mistake.
 //
 // TODO 8: A holds the lock and locks again; B waits. A unlocks once, and B waits on. A unlocks
 // once more, and B gets the lock.
