@@ -175,6 +175,66 @@ func TestALeaseCountsFromTheSendingOfTheFirstOfThreeWrites(t *testing.T) {
 	})
 }
 
+// What README.md says of a pause that begins at any moment of a hold: how much of the lease is left at least, if
+// answers arrive at once.
+func TestHowMuchIsLeftOfTheLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 60 * time.Second
+		const tick, betweenPings = timeout / 5, timeout / 3
+		inFirstTick, inSecondTick, later := timeout, timeout, timeout
+		for afterPing := time.Duration(0); afterPing < betweenPings; afterPing += time.Second / 2 {
+			s := dummy(t, timeout)
+			s.work.Go(func() {
+				for !s.isClosed() {
+					s.pingAnswered(nil, proof{sent: time.Now(), answered: time.Now()})
+					select {
+					case <-time.After(betweenPings):
+					case <-s.done:
+					}
+				}
+			})
+			write := func() { // answered at once
+				require.NoError(t, s.write(func() error { return nil }))
+				time.Sleep(time.Nanosecond)
+			}
+			time.Sleep(2*betweenPings + afterPing - time.Millisecond)
+			write() // the create
+			s.held(true)
+			begun, l := time.Now(), s.presentLease()
+			for time.Since(begun) < 3*timeout && s.isUsedWhenAWriteIsDue(l) {
+				until, _ := s.lasts()
+				left := time.Until(until)
+				switch age := time.Since(begun); {
+				case age <= tick:
+					inFirstTick = min(inFirstTick, left)
+				case age <= 2*tick+time.Millisecond:
+					inSecondTick = min(inSecondTick, left)
+				default:
+					later = min(later, left)
+				}
+				write()
+				if s.runsShort(l) {
+					write()
+				}
+			}
+			require.False(t, s.isOver(l), "the lease of a hold that no pause has met")
+			s.markClosed(byClose)
+			s.work.Wait()
+		}
+		require.Equal(t, timeout/6, inFirstTick.Round(10*time.Millisecond), "in the first tick of a hold")
+		require.Equal(t, timeout/5, inSecondTick.Round(10*time.Millisecond), "in the second one")
+		require.Equal(t, timeout*3/10, later.Round(10*time.Millisecond), "later")
+	})
+}
+
+// presentLease is the lease that a hold depends on which begins now.
+func (s *Session) presentLease() *lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease
+}
+
 // A waiter without a lease looks twice a tick whether there is one: seldom, and not so seldom that it would
 // stand still when it could go on.
 func TestAWaiterLooksTwiceATick(t *testing.T) {
