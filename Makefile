@@ -14,7 +14,7 @@ GOAL := $(or $(firstword $(MAKECMDGOALS)),help)
 KNOWN := $(shell awk '/^[a-z]+:/ { here = $$1 == "$(GOAL):" } here && /^\#\# / { for (i = 2; i <= NF; i++) if ($$i ~ /^[A-Z]+=/) { sub("=.*", "", $$i); print $$i } }' Makefile)
 TYPED := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
 UNKNOWN := $(filter-out $(KNOWN) RACE GO% ZK_% ZKLOCK_%,$(TYPED))
-$(if $(UNKNOWN),$(error make $(GOAL) knows no $(UNKNOWN). It knows: $(or $(KNOWN),no variable)))
+$(if $(UNKNOWN),$(error make $(GOAL) has no variable $(UNKNOWN). It has: $(or $(KNOWN),none)))
 
 # The programs of the lab, a module of its own, are built into out/bin, and run here: out/book is the book.
 lab = mkdir -p out && export GOWORK=off && go -C internal/lab build -o ../../out/bin/ ./cmd/$(1) && out/bin/$(1)

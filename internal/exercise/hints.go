@@ -126,7 +126,7 @@ func (e Exercise) nameOf(known string) lang.Text {
 // MissingName is what is missing.
 func (e Exercise) MissingName() lang.Text { return e.nameOf(e.Progress().Missing) }
 
-// noHintForAnOrder is what a learner is told whose lock has all properties, and is wrong in an order.
+// noHintForAnOrder is what a learner is told whose lock has all properties, and is wrong in an interleaving.
 func noHintForAnOrder(step string) lang.Text {
 	return lang.Of(
 		"There is no hint for an interleaving: the one that the test has printed is the hint. "+
@@ -161,7 +161,7 @@ func (e Exercise) sections(chinese bool) ([]section, error) {
 		return nil, err
 	}
 	if len(all) != len(english) {
-		return nil, fmt.Errorf("%s: the two files of hints have not the same sections", e.starter())
+		return nil, fmt.Errorf("%s: hints.md and hints.zh-CN.md do not have the same sections", e.starter())
 	}
 	for i := range all {
 		all[i].property = english[i].property

@@ -272,7 +272,7 @@ func TestEachInvariantCanBeBroken(t *testing.T) {
 	}{
 		{"open", two(0), "two clients hold the lock at once"},
 		{"stays", two(0), "a znode is left behind"},
-		{"fails", two(0), "a call fails that should not"},
+		{"fails", two(0), "a call that should succeed fails"},
 		{"hangs", two(0), "a call does not return"},
 		{"asks", two(0), "a client polls without end"},
 		{"step 3", three, "a release wakes more than one"},
@@ -291,8 +291,8 @@ func TestWhatCannotBeExploredIsAnError(t *testing.T) {
 	program, err := os.Executable()
 	require.NoError(t, err)
 	for lock, says := range map[string]string{
-		"dice":  "this order cannot be repeated",
-		"rests": "a client goes on by itself after a while",
+		"dice":  "this interleaving cannot be repeated",
+		"rests": "a client sends a request after a pause",
 	} {
 		_, err = exploredBy(t, program, two(0), lock, func(explore.Result) bool { return false })
 		require.ErrorContains(t, err, says, lock)

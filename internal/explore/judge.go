@@ -18,7 +18,7 @@ const (
 	WaitsOn     = "nobody holds the lock, and a client waits forever"
 	noReturn    = "a call does not return"
 	leftBehind  = "a znode is left behind"
-	notAllowed  = "a call fails that should not"
+	notAllowed  = "a call that should succeed fails"
 	hidesLoss   = "Unlock does not report that the session has ended"
 	tokenTooLow = "a token is not greater than the one before"
 	wakesMany   = "a release wakes more than one"
@@ -167,7 +167,7 @@ func (p *player) looksForTimers() error {
 		return err
 	}
 	if len(p.choices()) > 0 {
-		return errors.New("a client goes on by itself after a while: it keeps time, and that is not explored")
+		return errors.New("a client sends a request after a pause: it uses a timer, and timers are not explored")
 	}
 	p.looked = true
 	return nil
@@ -187,7 +187,7 @@ func (c *client) end() (end lang.Text, wrong string) {
 	case c.State() == actor.Releases:
 		return says("%v waits for its Unlock", "%v 的 Unlock 没有返回"), noReturn
 	case c.err != nil && !c.mayFail():
-		return says("%v fails", "%v 得到错误，可是它不该失败"), notAllowed
+		return says("%v got an error, and should not", "%v 得到错误，可是它不该失败"), notAllowed
 	case c.err != nil:
 		return says("%v got an error, which is allowed after such a fault", "%v 得到错误；出了这种故障，失败是允许的"), ""
 	case c.lost && c.way.HasHolds():

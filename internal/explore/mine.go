@@ -10,25 +10,29 @@ import (
 
 // An Answer is what Mine has found.
 type Answer struct {
-	Orders int      // that were played
-	All    bool     // within Mine's bounds there are no others
-	Wrong  string   // the invariant that the shortest wrong order breaks; "": all are right
-	Story  []string // that order, a line each
+	Orders int      // interleavings that were played
+	All    bool     // there are no others within Mine's bounds
+	Wrong  string   // the invariant that the shortest wrong one breaks; "": all are right
+	Story  []string // of the shortest wrong one, line by line
 }
 
-// ErrAsks is of the locks whose waiters ask from time to time, in steps 1 and 2: their
-// orders cannot be explored.
-var ErrAsks = errors.New("those who wait for this lock ask from time to time, and time is not explored")
+// ErrAsks is for the locks whose waiters poll, in steps 1 and 2: their interleavings cannot be
+// explored.
+var ErrAsks = errors.New("the waiters of this lock poll: the explorer has no clock, and cannot explore pauses")
 
 // mineLasts bounds Mine. It needs half of that, if nothing else goes on.
 const mineLasts = 10 * time.Second
 
-// Mine plays orders of two clients of a learner's lock of a step, "3" to "6", for ten
-// seconds at most, or longer on a busy machine. They are all orders without a fault; then those with a crash or a client
-// that gives up, and one switch without need; and in steps 5 and 6 those with any fault and
-// no such switch. The steps before cannot bear a lost reply. In step 6 one client reads, and
-// the other one writes. It stops when something is
-// wrong: then the answer has the shortest such order.
+// Mine plays interleavings of two clients of a learner's lock of a step, "3" to "6", for ten
+// seconds at most, or longer on a busy machine:
+//
+//   - first all that have no fault,
+//   - then those with a crash or a client that gives up, in which at most one client is interrupted,
+//   - in steps 5 and 6 also those with any one fault, in which no client is interrupted. The locks of
+//     steps 3 and 4 do not survive a lost reply.
+//
+// In step 6 one client reads, and the other writes. Mine stops when something is wrong: then the
+// answer has the shortest interleaving that is wrong.
 //
 // The program is a test of the learner's package, which calls exercise.Check in TestLock;
 // "" is the one that runs. Below root, a znode, it leaves nothing.
@@ -77,7 +81,7 @@ func Mine(ctx context.Context, servers []string, root, step, program string) (An
 	return a, nil
 }
 
-// playMine plays the orders of a learner's lock.
+// playMine plays the interleavings of a learner's lock.
 func playMine(ctx context.Context, s Settings, step, program string) (r Result, err error) {
 	const processes = 4
 	players, err := Start(processes, s, "mine "+step, program, "-test.run", "^TestLock$")

@@ -51,7 +51,7 @@ func (p *Played) Record(run Run, recording *Recording) error {
 	again, err := p.player.play(run.Moments)
 	if err == nil && again.Outcome != run.Outcome {
 		err = fmt.Errorf(
-			"this order cannot be repeated: it has ended with %q, and now with %q",
+			"this interleaving cannot be repeated: it ended with %q, and now with %q",
 			run.Outcome,
 			again.Outcome,
 		)

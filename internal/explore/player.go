@@ -17,7 +17,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// longest is how many choices an order can have. A lock that asks again and again has
+// longest is how many choices an order can have. A lock that polls has
 // orders without end.
 const longest = 100
 
@@ -214,8 +214,8 @@ func (p *player) playOn(begin []Moment) (r Run, err error) {
 		moment := Moment{Choices: labels(awake)}
 		if i := len(r.Moments); i < len(begin) {
 			if !slices.Equal(begin[i].Choices, moment.Choices) {
-				return r, fmt.Errorf("this order cannot be repeated: at choice %d there was %q, and now there is %q"+
-					" (no mistake, if the lock asks again once more or less)",
+				return r, fmt.Errorf("this interleaving cannot be repeated: at choice %d there was %q, and now there is %q"+
+					" (that is no mistake if the lock may retry once more or less)",
 					i+1, begin[i].Choices, moment.Choices)
 			}
 			moment.Taken = begin[i].Taken

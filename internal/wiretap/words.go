@@ -26,24 +26,24 @@ func (f Frame) Briefly(path string) lang.Text {
 func (f Frame) event(name string) lang.Text {
 	switch f.Event {
 	case NodeCreated:
-		return lang.Of("%v is there", "%v 已出现", name)
+		return lang.Of("%v was created", "%v 已创建", name)
 	case NodeDeleted:
-		return lang.Of("%v is gone", "%v 已消失", name)
+		return lang.Of("%v was deleted", "%v 已删除", name)
 	case ChildrenChanged:
-		return lang.Of("%v has other children", "%v 的子节点变了", name)
+		return lang.Of("the children of %v changed", "%v 的子节点变了", name)
 	}
-	return lang.Of("%v has other data", "%v 的数据变了", name)
+	return lang.Of("the data of %v changed", "%v 的数据变了", name)
 }
 
 // answer is what a reply says. That to a create is the name of the new znode.
 func (f Frame) answer(name string) lang.Text {
 	switch {
 	case f.Err == NoNode && f.Op == Create:
-		return lang.Text{EN: "the znode above it is missing", ZH: "它的父节点不存在"}
+		return lang.Text{EN: "its parent is missing", ZH: "它的父节点不存在"}
 	case f.Err == NoNode:
 		return lang.Text{EN: "no such znode", ZH: "没有这个 znode"}
 	case f.Err == NodeExists:
-		return lang.Text{EN: "it is there already", ZH: "它已经存在"}
+		return lang.Text{EN: "it already exists", ZH: "它已经存在"}
 	case f.Err != OK:
 		return lang.Of("error %d", "错误 %d", f.Err)
 	case f.Op == Create:
@@ -56,8 +56,8 @@ func (f Frame) answer(name string) lang.Text {
 	return lang.Text{EN: "done", ZH: "完成"}
 }
 
-// Did says what a client has done, when the reply is there, or that it was notified: a sentence
-// without its subject, which can be several clients, too. It is empty for what is not worth one.
+// Did says what a client has done, when the reply has arrived, or that it was notified: a sentence
+// without its subject, which can also be several clients. It is empty for what is not worth one.
 func (f Frame) Did(path string) lang.Text {
 	switch f.Kind {
 	case Request:

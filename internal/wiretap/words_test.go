@@ -18,8 +18,8 @@ func TestAFrameInWords(t *testing.T) {
 		{Frame{Op: GetData, Path: "/a", Watch: true}, "getData a, and watch", ""},
 		{Frame{Op: SetWatches}, "setWatches", ""},
 		{reply(Create, OK), "a", "created a"},
-		{reply(Create, NodeExists), "it is there already", "tried to create a: it is there already"},
-		{reply(Create, NoNode), "the znode above it is missing", "tried to create a: the znode above it is missing"},
+		{reply(Create, NodeExists), "it already exists", "tried to create a: it already exists"},
+		{reply(Create, NoNode), "its parent is missing", "tried to create a: its parent is missing"},
 		{reply(Delete, OK), "done", "deleted a"},
 		{reply(Delete, NoNode), "no such znode", "tried to delete a: no such znode"},
 		{reply(SetData, -102), "error -102", "tried to setData a: error -102"},
@@ -32,17 +32,17 @@ func TestAFrameInWords(t *testing.T) {
 		{Frame{Kind: Reply, Op: GetChildren, Names: 2, Watch: true}, "2 names", "listed a: 2 names, and set a watch"},
 		{reply(SetWatches, OK), "done", "set the watches again"},
 		{reply(Ping, OK), "done", ""},
-		{event(NodeCreated), "a is there", "got a notification: a is there"},
-		{event(NodeDeleted), "a is gone", "got a notification: a is gone"},
-		{event(NodeDataChanged), "a has other data", "got a notification: a has other data"},
-		{event(ChildrenChanged), "a has other children", "got a notification: a has other children"},
+		{event(NodeCreated), "a was created", "got a notification: a was created"},
+		{event(NodeDeleted), "a was deleted", "got a notification: a was deleted"},
+		{event(NodeDataChanged), "the data of a changed", "got a notification: the data of a changed"},
+		{event(ChildrenChanged), "the children of a changed", "got a notification: the children of a changed"},
 	} {
 		assert.Equal(t, c.briefly, c.Briefly("a").EN)
 		assert.Equal(t, c.did, c.Did("a").EN)
 	}
 	assert.Equal(t, "创建了 a", reply(Create, OK).Did("a").ZH)
-	assert.Equal(t, "收到通知：a 已消失", event(NodeDeleted).Did("a").ZH)
-	assert.Equal(t, "nothing 已消失", event(NodeDeleted).Briefly("nothing").ZH, "a name is no word of ours")
+	assert.Equal(t, "收到通知：a 已删除", event(NodeDeleted).Did("a").ZH)
+	assert.Equal(t, "nothing 已删除", event(NodeDeleted).Briefly("nothing").ZH, "a name is no word of ours")
 	for _, guid := range []string{"f392195506d88c95", "1b4e28ba-2fa1-11d2-883f-0016d3cca427", "YRTL7MML3GQZ2AFBDCEXUVWKHN"} {
 		assert.Equal(t, "/lock/lock-0000000001", WithoutGuid("/lock/_c_"+guid+"-lock-0000000001"))
 		assert.Equal(t, "/lock/__READ__0000000001", WithoutGuid("/lock/_c_"+guid+"-__READ__0000000001"))

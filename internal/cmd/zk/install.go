@@ -10,8 +10,8 @@ import (
 	"zklock/internal/zkserver"
 )
 
-// installIfMissing installs a ZooKeeper where none is there, and no question has to be asked
-// for it.
+// installIfMissing installs a ZooKeeper if there is none, and if the installation asks no
+// question.
 func installIfMissing(ctx context.Context) error {
 	err := zkserver.Check(ctx)
 	command := zkserver.InstallCommand()
@@ -26,7 +26,7 @@ func installIfMissing(ctx context.Context) error {
 }
 
 // mayInstall reports whether the command would help, and needs neither a
-// password nor an answer. Who has named a server or a folder wants no other.
+// password nor an answer. A user who has named a server or a folder wants no other.
 func mayInstall(command string) bool {
 	if os.Getenv("ZK_SERVERS") != "" || os.Getenv("ZOOKEEPER_HOME") != "" {
 		return false

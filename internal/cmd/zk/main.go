@@ -53,7 +53,7 @@ func do(ctx context.Context, stop func(), args []string) error {
 	case *step == "":
 		return keep(ctx)
 	case err != nil || number < 1 || number > len(steps.All):
-		return fmt.Errorf("STEP=%s: there are the steps 1 to %d", *step, len(steps.All))
+		return fmt.Errorf("STEP=%s: want a step from 1 to %d", *step, len(steps.All))
 	}
 	anyName := fmt.Sprintf("p%d", os.Getpid())
 	return take(ctx, stop, number, cmp.Or(*name, anyName), *read)

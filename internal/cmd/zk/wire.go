@@ -12,7 +12,7 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// wire tells what a client does, from what stands on its wire.
+// wire tells what a client does, from what passes on its wire.
 type wire struct {
 	name, path string
 	conn       *zk.Conn

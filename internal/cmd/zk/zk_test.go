@@ -228,7 +228,7 @@ func (c *chapter) saysWhatIsQuoted() {
 
 func crashLocksAllOut(c *chapter) {
 	a := c.client("holds the lock", "ada")
-	b := c.client("tried to create /locks/step01: it is there already", "ben")
+	b := c.client("tried to create /locks/step01: it already exists", "ben")
 	a.signal(syscall.SIGQUIT)
 	a.ends(-1)
 	require.NotContains(c, a.String(), "goroutine")
@@ -236,8 +236,8 @@ func crashLocksAllOut(c *chapter) {
 	require.NoError(c, err)
 	require.Zero(c, stat.EphemeralOwner, "as get -s in zkCli.sh shows it")
 	b.seen = len(b.String())
-	b.says("it is there already (") // it polls each 20 ms
-	b.says("it is there already (")
+	b.says("it already exists (") // it polls each 20 ms
+	b.says("it already exists (")
 	require.NotContains(c, b.String(), "holds the lock")
 	require.NoError(c, c.conn.Delete("/locks/step01", -1), "as in zkCli.sh")
 	b.says("holds the lock")
@@ -290,7 +290,7 @@ func oneIsTold(c *chapter) {
 	b.keys.Close()
 	b.says("released the lock")
 	b.ends(0)
-	last.says("got a notification: lock-0000000001 is gone")
+	last.says("got a notification: lock-0000000001 was deleted")
 }
 
 func pausedHolderIsTold(c *chapter) {
@@ -347,9 +347,9 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
 		"zk hold: there are only zk install": {"hold"},
-		"STEP=7: there are":                  {"-step", "7"},
-		"STEP=-1: there are":                 {"-step", "-1"},
-		"STEP=foo: there are":                {"-step", "foo"},
+		"STEP=7: want a step from 1 to 6":    {"-step", "7"},
+		"STEP=-1: want a step from 1 to 6":   {"-step", "-1"},
+		"STEP=foo: want a step from 1 to 6":  {"-step", "foo"},
 	} {
 		assert.ErrorContains(t, do(context.Background(), nil, args), want)
 	}

@@ -24,14 +24,14 @@ var script string
 
 var walk = template.Must(template.New("walk").Funcs(stage.Functions).Parse(markup))
 
-// A Page shows what an exploration has found: each kind of wrong order, the gravest first,
-// and all orders, to walk through.
+// A Page shows what an exploration has found: each kind of wrong interleaving, the gravest
+// first, and all interleavings, to walk through.
 type Page struct {
 	Origin   string // where it was played
 	Lock     lang.Text
 	Result   explore.Result
 	Settings explore.Settings
-	Record   func(explore.Run) (explore.Recording, error) // plays an order once more, to draw it
+	Record   func(explore.Run) (explore.Recording, error) // plays an interleaving once more, to draw it
 }
 
 // Write writes the page.
@@ -53,8 +53,8 @@ func (p Page) Write(w io.Writer) error {
 		found := p.Result.Findings[invariant]
 		title := named(invariant)
 		watch := lang.Of(
-			"The promise: %s In %d interleavings it is broken. "+
-				"The shortest of them, one message or fault after the other:",
+			"The promise: %s It is broken in %d interleavings. "+
+				"This is the shortest of them, one message or fault after the other:",
 			"承诺：%s它在 %d 种交错次序里没有兑现。其中最短的一种，每行是一条消息或一个故障：",
 			promised(invariant), found.Orders)
 		if err := p.shows(&page, fmt.Sprintf("wrong-%d", i+1), title, watch, found.Shortest); err != nil {
@@ -94,7 +94,7 @@ func (p Page) Write(w io.Writer) error {
 	return page.Write(w)
 }
 
-// shows puts an order on the page.
+// shows puts an interleaving on the page.
 func (p Page) shows(page *stage.Page, id string, title, watch lang.Text, run explore.Run) error {
 	recording, err := p.Record(run)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p Page) intro(kinds int) template.HTML {
 		p.Settings.Clients, p.Settings.Faults, p.Result.Orders)
 	found := text("All of them are right.", "它们全都正确。")
 	if kinds > 0 {
-		found = lang.Of("%d of them are wrong, in %d ways. The gravest stands first.",
+		found = lang.Of("%d of them are wrong, in %d ways. The gravest comes first.",
 			"其中 %d 种有错，错误分为 %d 类，最严重的排在最前。", p.Result.Wrong, kinds)
 	}
 	return stage.Say(promise) + stage.Say(lang.Of("%s%s", "%s%s", played, found))

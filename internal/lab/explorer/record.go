@@ -1,4 +1,4 @@
-// Package explorer draws an order that the explorer has found.
+// Package explorer draws an interleaving that the explorer has found.
 package explorer
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 // step is how long each thing that happens takes in the drawing, in microseconds: one thing
-// happens after the other in an order, so it needs no clock.
+// happens after the other in an interleaving, so it needs no clock.
 const step = 1000
 
 // Story tells a recording for the stage: each choice is a part, with what came of it.
@@ -95,7 +95,7 @@ func why(s *stage.Replay) (lines []explore.Line) {
 	return lines
 }
 
-// ends is how an order has ended, as the last lines of it.
+// ends is how an interleaving has ended, as its last lines.
 func ends(run explore.Run) (lines []explore.Line) {
 	for _, end := range run.Ends {
 		lines = append(lines, explore.Line{Text: end})

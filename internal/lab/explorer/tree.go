@@ -7,7 +7,7 @@ import (
 	"zklock/internal/lang"
 )
 
-// A tree is all orders that were played, for a page on which somebody walks through them.
+// A tree has all interleavings that were played, for a page on which a reader walks through them.
 // Texts are told once, and numbered.
 type tree struct {
 	Texts []lang.Text `json:"texts"`
@@ -16,12 +16,12 @@ type tree struct {
 	known map[lang.Text]int
 }
 
-// A point is one at which something is to be chosen, or the end of an order.
+// A point is one at which something is to be chosen, or the end of an interleaving.
 type point struct {
 	Choices []*option `json:"choices,omitempty"`
-	Ends    []int     `json:"ends,omitempty"`    // how the order has ended
+	Ends    []int     `json:"ends,omitempty"`    // how it has ended
 	Wrong   []int     `json:"wrong,omitempty"`   // what is wrong then
-	Covered bool      `json:"covered,omitempty"` // what could come now comes in other orders, too
+	Covered bool      `json:"covered,omitempty"` // what could come now also comes in another one
 }
 
 // An option is what can be chosen at a point, and what comes of it.
@@ -34,7 +34,7 @@ type option struct {
 	label string
 }
 
-// grow makes the tree of the orders that were played.
+// grow makes the tree of the interleavings that were played.
 func grow(runs []explore.Run) *tree {
 	t := &tree{Root: &point{}, known: map[lang.Text]int{}}
 	for _, run := range runs {
@@ -43,7 +43,7 @@ func grow(runs []explore.Run) *tree {
 	return t
 }
 
-// add adds an order: its beginning may be known.
+// add adds an interleaving: its beginning may be known.
 func (t *tree) add(run explore.Run) {
 	at, line := t.Root, 0
 	for line < len(run.Told) && run.Told[line].Choice == 0 {

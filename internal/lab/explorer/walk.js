@@ -1,4 +1,4 @@
-// The orders, to walk through: at each point somebody chooses what comes next.
+// The interleavings, to walk through: at each point the reader chooses what comes next.
 
 const tree = JSON.parse(document.getElementById("tree")?.textContent ?? "null");
 
@@ -34,7 +34,7 @@ if (tree) {
     const isOver = !point.choices;
     const verdict = at("verdict");
     verdict.className = point.wrong ? "wrong" : "";
-    verdict.replaceChildren(...(!isOver ? [] : point.covered && !point.wrong ? [say("From here on it is as in an interleaving that begins otherwise. Take the last choice back.", "从这里开始，与另一种开头不同的交错次序相同。请撤回上一步。")]
+    verdict.replaceChildren(...(!isOver ? [] : point.covered && !point.wrong ? [say("From here on, all is as in another interleaving, which begins differently. Take the last choice back.", "从这里开始，与另一种开头不同的交错次序相同。请撤回上一步。")]
       : [make("b", {}, point.wrong ? say(`Wrong, after ${path.length} choices: `, `出错了，用了 ${path.length} 次选择：`) + point.wrong.map(words).join(say("; ", "；")) : say("This interleaving is right.", "这种交错次序是正确的。")),
         (point.ends ?? []).map(words).join(say(". ", "。"))]));
     const faults = Number(at("walk").dataset.faults), areUsed = faults > 0 && path.filter(isFault).length === faults;

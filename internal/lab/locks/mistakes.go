@@ -3,7 +3,7 @@ package locks
 import "fmt"
 
 // A Mistake is one that somebody has published in a lock. A small Go lock has it, in
-// wrong_test.go of a step, and is right in all else.
+// wrong_test.go of a step, and is right otherwise.
 type Mistake struct {
 	Number  int
 	Name    string // as docs/mistakes.md has it in its headings,
@@ -14,26 +14,26 @@ type Mistake struct {
 	Found Order // what the explorer finds, as TestThePublishedMistakesAreExplored sees it
 }
 
-// An Order is the first one that is wrong because of a mistake, of all in which the explorer
-// lets the requests of two clients reach the server, with at most one fault.
+// An Order is the first interleaving that is wrong because of a mistake, of all in which the
+// explorer lets the requests of two clients reach the server, with at most one fault.
 type Order struct {
 	Requests int      // in it
 	Fault    string   // what fails before
 	Wrong    []string // what is wrong then
 }
 
-// NoFault is the Fault of an order in which nothing fails.
+// NoFault is the Fault of an interleaving in which nothing fails.
 const NoFault = "nothing"
 
-// What Found is where there is no such order.
+// What Found is where there is no such interleaving.
 var (
 	NotFound         = Order{Wrong: []string{"nothing, with two clients and one fault"}}
-	CannotBeExplored = Order{Wrong: []string{"cannot be explored: who waits asks from time to time"}}
+	CannotBeExplored = Order{Wrong: []string{"cannot be explored: its waiters poll"}}
 )
 
-// What is wrong in an order, as the explorer says it.
+// What is wrong in an interleaving, as the explorer says it.
 const (
-	fails      = "a call fails that should not"
+	fails      = "a call that should succeed fails"
 	leftBehind = "a znode is left behind"
 	nobody     = "nobody holds the lock, and a client waits forever"
 	twoClients = "two clients hold the lock at once"

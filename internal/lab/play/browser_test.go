@@ -99,7 +99,7 @@ func TestAReleaseInABrowser(t *testing.T) {
 	w.Contains("#board0 [data-count=notifications]", "5")
 	w.Contains("#board0 [data-count=requests]", "6")
 	assert.EqualValues(t, 5, w.told()-told, "notifications, as the server counts them")
-	w.Contains("#log", "got a notification: lock has other children")
+	w.Contains("#log", "got a notification: the children of lock changed")
 
 	// The page holds no truth of its own: loaded again, it says the same.
 	all := func() (texts []string) {

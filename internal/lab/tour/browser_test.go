@@ -101,7 +101,7 @@ func TestPageInABrowser(t *testing.T) {
 	b.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf("[data-evidence=%q]", evidence[1:]))))
 	b.Until(fmt.Sprintf(`document.querySelector("%s[open]") !== null`, evidence))
 	b.Says(evidence+" h3", "step 3 lacks this property: a release wakes one")
-	b.Contains(evidence+" .messages", "! lock has other children")
+	b.Contains(evidence+" .messages", "! the children of lock changed")
 
 	// In Chinese it remembers so, and no story has three English words in a row.
 	b.Do(chromedp.KeyEvent(kb.Escape), chromedp.Click(chromedp.CSS("#language")))

@@ -1,5 +1,5 @@
-// Command explore plays every order in which the requests of a few clients of a lock can
-// reach the server (every interleaving), with faults, and prints what was wrong.
+// Command explore plays every interleaving of the requests of a few clients of a lock, with
+// faults, and prints what was wrong.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// processes play the orders. They mostly wait for the server: so there are more than cores.
+// processes play the interleavings. They mostly wait for the server: so there are more than cores.
 const processes = 4
 
 func main() {
@@ -129,8 +129,8 @@ func read() (s explore.Settings, l locks.Choice, err error) {
 	step := flag.String("step", "4", "which lock: 3 to 6, 3w, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
 	flag.IntVar(&s.Clients, "clients", 2, "how many clients, at most 4")
 	flag.IntVar(&s.Readers, "readers", 0, "how many of them read")
-	flag.IntVar(&s.Faults, "faults", 1, "at most so many faults in an interleaving, 2 at most")
-	flag.IntVar(&s.Switches, "switches", explore.Unbound, "at most so many times is a client interrupted")
+	flag.IntVar(&s.Faults, "faults", 1, "how many faults at most in an interleaving: 0, 1 or 2")
+	flag.IntVar(&s.Switches, "switches", explore.Unbound, "how often at most a client is interrupted")
 	flag.BoolVar(&open, "open", false, "opens the page with the shortest wrong interleaving")
 	if err := process.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
 		return s, l, err
@@ -141,7 +141,7 @@ func read() (s explore.Settings, l locks.Choice, err error) {
 	}
 	isOutOfRange := s.Clients < 1 || s.Clients > 4 || s.Readers < 0 || s.Readers > 4 || s.Faults < 0 || s.Faults > 2
 	if isOutOfRange {
-		err = errors.Join(err, errors.New("there are 1 to 4 clients, 0 to 4 readers, and 0 to 2 faults"))
+		err = errors.Join(err, errors.New("want 1 to 4 clients, 0 to 4 readers, and 0 to 2 faults"))
 	}
 	return s, l, err
 }
@@ -172,7 +172,7 @@ func progress() func(explore.Result) {
 	}
 }
 
-// report prints what was found: of each invariant that is broken, the shortest order.
+// report prints what was found: for each invariant that is broken, the shortest interleaving.
 func report(out io.Writer, r explore.Result, took time.Duration, isStopped bool) {
 	perSecond := float64(r.Orders) / took.Seconds()
 	if isStopped {

@@ -174,7 +174,7 @@ func TestMine(t *testing.T) {
 	// A rest of a second is seen on a busy machine, too.
 	one := written(t, "1", "pollInterval = 20 * time.Millisecond", "pollInterval = time.Second")
 	_, err = explored(t, one, explore.Settings{Clients: 2, Switches: explore.Unbound})
-	assert.ErrorContains(t, err, "a client goes on by itself after a while")
+	assert.ErrorContains(t, err, "a client sends a request after a pause")
 
 	asked := func(l locks.Choice) explore.Answer {
 		t.Helper()

@@ -41,8 +41,8 @@ func madeIn(step string) string { return min(step, "4") }
 // pass before it is seen.
 const tries = 5
 
-// asks are mistakes in a lock whose waiters ask from time to time.
-const asks = "this order cannot be repeated|a client goes on by itself after a while"
+// asks is what the explorer says of a lock whose waiters poll.
+const asks = "this interleaving cannot be repeated|a client sends a request after a pause"
 
 // No mistake is told to the explorer. What it finds stands in locks.Mistakes, and from there
 // in docs/mistakes.md.
