@@ -19,8 +19,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// patience is how long a story waits in which nothing moves; and how long one does that came to
-// no end, and is told once more, alone.
+// patience is how long a story waits while nothing moves, and patienceAlone how long a story
+// does that came to no end and is told once more, alone.
 const (
 	patience      = 10 * time.Second
 	patienceAlone = 30 * time.Second
@@ -33,8 +33,8 @@ var places = make(chan struct{}, 4*runtime.NumCPU())
 const everyOrder = "every interleaving"
 
 // Check asks a learner's lock for the properties of an exercise, one after the other, and
-// stops at the first that it lacks. When it has all of them, the orders of two clients are
-// played. How far the lock has come is written into the folder of the test.
+// stops at the first that it lacks. When it has all of them, the interleavings of two clients
+// are played. How far the lock has come is written into the folder of the test.
 //
 // In step 1 the second lock is the one that is free again after a crash.
 func Check(t *testing.T, e Exercise, locks ...property.Subject) {
@@ -236,17 +236,17 @@ func answerOf(p *property.Property, r property.Result) answer {
 	return a
 }
 
-// hasOrders tells whether the orders of two clients can be played. They cannot where waiters
-// ask from time to time, as in the first two steps.
+// hasOrders tells whether the interleavings of two clients can be played. They cannot where
+// waiters poll, as in the first two steps.
 func (e Exercise) hasOrders() bool { return e.IsStep() && e.Name != "1" && e.Name != "2" }
 
-// ordersAnswer is what was found in the orders of two clients.
+// ordersAnswer is what was found in the interleavings of two clients.
 type ordersAnswer struct {
 	found explore.Answer
 	err   error
 }
 
-// playOrders looks for an order of two clients' requests, or a place for a fault, in which
+// playOrders looks for an interleaving of two clients' requests, or a place for a fault, in which
 // the lock is wrong. A property is a situation that somebody has thought of. This finds those
 // that nobody has thought of. It takes ten seconds at most.
 func (e Exercise) playOrders(ctx context.Context, server *zkserver.Server, root string) ordersAnswer {

@@ -111,7 +111,7 @@ var electionProperties = []*property.Property{
 			s.leaves(a)
 			s.succeeds(b)
 			s.named("B", "A has resigned and B leads", a.Member, b.Member, onlooker)
-			_ = b.Cancel() // its context ends; it has to resign all the same
+			_ = b.Cancel() // its context ends; it has to resign anyway
 			s.leaves(b)
 			s.named("", "all have resigned", a.Member, b.Member, onlooker)
 			s.Holds("the leader was nobody, A, B, nobody: all three clients agreed")
@@ -135,8 +135,8 @@ var electionProperties = []*property.Property{
 			b := s.follower("B")
 			a.Crash()
 			s.succeeds(b)
-			s.FailsIf(a.Context().Err() == nil, "A was cut off and B leads: A's context has not ended")
-			s.Holds("A was cut off, and its context had ended when B led")
+			s.FailsIf(a.Context().Err() == nil, "A was disconnected and B leads: A's context has not ended")
+			s.Holds("A was disconnected, and its context had ended when B led")
 		}),
 	asked(lang.Of("a late resignation does no harm", "迟到的卸任不影响别人"),
 		lang.Of("A has lost its session, and B leads: what does A's Resign delete?", "A 丢失了会话，B 是领导者：A 的 Resign 会删除什么？"),

@@ -15,8 +15,8 @@ import (
 )
 
 // A mistake is one that was published, in a small lock, for a learner's own test: see
-// docs/mistakes.md. The same mistakes stand in the steps' wrong_test.go, in locks that are right
-// in all else.
+// docs/mistakes.md. The steps' wrong_test.go have the same mistakes, in locks that are right
+// otherwise.
 type mistake struct {
 	key  string
 	what lang.Text
@@ -38,7 +38,7 @@ var mistakes = map[string]mistake{
 		wrongQueue("W1", zk.FlagSequence, looksAgain),
 	},
 	"3": {
-		"W13", lang.Text{EN: "what the watch opens is made after it has fired", ZH: "监听器触发之后，才创建它要打开的闭锁"},
+		"W13", lang.Text{EN: "the latch that the watch opens is created after the watch has fired", ZH: "监听器触发之后，才创建它要打开的闭锁"},
 		wrongQueue("W13", zk.FlagEphemeralSequential, makesItsLatchTooLate),
 	},
 	"4": {
@@ -46,7 +46,7 @@ var mistakes = map[string]mistake{
 		wrongQueue("W8", zk.FlagEphemeralSequential, trustsTheWakeUp),
 	},
 	"5": {
-		"W11", lang.Text{EN: "only who had to wait is known as the holder", ZH: "只有等过的才被认作持有者"},
+		"W11", lang.Text{EN: "only a client that had to wait is known as the holder", ZH: "只有等过的才被认作持有者"},
 		func() property.Subject { return property.OverHolds("W11", property.Connect, newForgetsItsHolder) },
 	},
 	"6": {
@@ -193,7 +193,7 @@ func makeParents(conn *zk.Conn, path string) error {
 	return err
 }
 
-// forgetsItsHolder is W11: who finds the lock free is not known as its holder.
+// forgetsItsHolder is W11: a client that finds the lock free is not known as its holder.
 type forgetsItsHolder struct{ queue }
 
 func newForgetsItsHolder(session zktest.Session, path string) *forgetsItsHolder {

@@ -28,7 +28,7 @@ func OverMultiLock[M, L zktest.Locker](
 	})
 }
 
-// owner brings a client with a lock of /x, /y, …, whose directories are there.
+// owner brings a client with a lock of /x, /y, …, whose directories exist.
 func (s story) owner(name string, paths ...string) *zktest.Member {
 	var all []string
 	for _, path := range paths {
@@ -42,11 +42,11 @@ func (s story) owner(name string, paths ...string) *zktest.Member {
 	return s.JoinAs(name, property.Seat{Path: strings.Join(all, ",")})
 }
 
-// isFree fails the story if somebody stands in one of the locks.
+// isFree fails the story if a client is in the queue of one of the locks.
 func (s story) isFree(why string, paths ...string) {
 	for _, path := range paths {
 		names := s.Names(s.Root + path)
-		s.FailsIf(len(names) > 0, "%s, and in %s there is %v", why, path, names)
+		s.FailsIf(len(names) > 0, "%s, and %s still has %v", why, path, names)
 	}
 }
 
@@ -79,7 +79,7 @@ var multiLockProperties = []*property.Property{
 			s.FailsIf(err == nil, "B holds /y, and A's Lock of /x, /y and /z returned nil")
 			s.isFree("B holds /y, A has given up", "/x", "/z")
 			names := b.Queue()
-			s.FailsIf(len(names) != 1, "B holds /y, A has given up, and in /y there is %v", names)
+			s.FailsIf(len(names) != 1, "B holds /y, A has given up, and /y has %v", names)
 			s.leaves(b)
 			s.succeeds(a.Start())
 			s.Holds("A did not get /y, and released the rest; when /y was free it got all")

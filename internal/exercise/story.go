@@ -44,7 +44,7 @@ func (s story) stillStands(t *zktest.Turn, because string, args ...any) {
 	switch t.StillWaits() {
 	case zktest.Returned:
 		s.FailsIf(t.Err() != nil, "%s, and %s got an error: %v", why, t.Name, t.Err())
-		s.Fails("%s, and %s got in", why, t.Name)
+		s.Fails("%s, and %s did not wait", why, t.Name)
 	case zktest.Polling:
 		s.Fails("%s, and %s polls", why, t.Name)
 	}

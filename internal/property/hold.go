@@ -28,14 +28,14 @@ var LocksAgain = New(
 			names := other.Queue()
 			s.FailsIf(
 				len(names) != 1,
-				"with the hold of one lock another one was taken, and that one's queue is %v",
+				"A locked another lock inside its hold, and the queue of that lock is %v",
 				names,
 			)
 			inside.Release()
 		}
 		waiting := s.queue(b)[0]
 		second.Release()
-		s.mustWait(waiting, waiting.StillWaits(), "saw A release once of twice")
+		s.mustWait(waiting, waiting.StillWaits(), "saw A, which had locked twice, release once")
 		first.Release()
 		waiting.Acquired()
 		s.Holds("A locked twice with one znode, and B got the lock after the second release")
@@ -46,7 +46,7 @@ var LostApart = New(
 	text("a lost hold takes nothing from the next", "已丢失的持锁不影响下一次持锁"),
 	text("the next holder could not unlock, and its znode would block everyone",
 		"下一个持有者会无法解锁，它的 znode 会挡住所有客户端"),
-	text("to what do the count and the znode belong: to the lock, or to a hold?", "计数和 znode 属于谁：属于锁，还是属于一次持锁？"),
+	text("do the count and the znode belong to the lock, or to a hold?", "计数和 znode 属于谁：属于锁，还是属于一次持锁？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
 		if !a.HasHolds() {
@@ -93,13 +93,13 @@ var ToldOfLoss = New(
 		s.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
 		s.FailsIf(
 			held.Held().Context(s.Ctx).Err() == nil,
-			"A has lost the lock, and has another session: a context that its old hold makes now has not ended",
+			"A has lost the lock, and has another session: a context made from its old hold now has not ended",
 		)
-		s.Holds("A was cut off, and knew it before B got the lock")
+		s.Holds("A was disconnected, and was notified before B got the lock")
 	})
 
-// A and B take turns, and one turn is in a process of its own; between two turns the directory is
-// deleted and so made again, which starts the sequence numbers over.
+// A and B take turns, and one turn is in a process of its own. Between two turns the directory is
+// deleted, and then created again: the sequence numbers start again from 0.
 var Fenced = New(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",
@@ -107,7 +107,7 @@ var Fenced = New(
 	text("which number at the server only ever grows?", "服务器上哪个数只增不减？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
-		s.FailsIf(!a.HasHolds(), "the lock hands out no number that a store could check")
+		s.FailsIf(!a.HasHolds(), "the lock returns no token that a store could check")
 		var tokens []int64
 		units := map[string]time.Duration{
 			"s":  time.Second,
@@ -140,10 +140,10 @@ var Fenced = New(
 		}
 		for unit := range units {
 			s.Fails(
-				"each token was the time of day, in %s, by the clock of this machine: another's may go wrong, or back; tokens: %v",
+				"each token is the time of this machine's clock, in %s: another clock may be wrong, or be set back; tokens: %v",
 				unit,
 				tokens,
 			)
 		}
-		s.Holds("%d turns got the tokens %v, over a directory that was made again", len(tokens), tokens)
+		s.Holds("%d turns got the tokens %v, although the directory was created again", len(tokens), tokens)
 	})

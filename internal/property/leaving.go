@@ -73,7 +73,7 @@ var GivingUp = New(
 		})
 		s.FailsIf(
 			!s.Soon(overdue.Returned),
-			"D waits behind A: its deadline has passed, and its Lock does not return; left by it: %v",
+			"D waits behind A: its deadline has passed, and its Lock does not return; it has left %v",
 			s.left(d),
 		)
 		s.GaveUp(d, overdue.Err(), context.DeadlineExceeded)
@@ -135,14 +135,15 @@ var GivesUpCutOff = New(
 		s.Await("B to try to connect", func() bool { return dials.Load() >= tried })
 		b.Tap.Restore()
 		s.Await("B to be back", func() bool { return b.State() == zk.StateHasSession })
-		s.FailsIf(!s.Soon(waiting.Returned), "B gave up while it was cut off, is back, and its Lock does not return")
-		s.FailsIf(waiting.Err() == nil, "B gave up while it was cut off and A held the lock, and B got the lock as well")
+		s.FailsIf(!s.Soon(waiting.Returned), "B gave up while it was disconnected; it is connected again, and its Lock does not return")
+		s.FailsIf(waiting.Err() == nil, "B gave up while it was disconnected, and got the lock although A held it")
 		s.FailsIf(!s.Soon(func() bool { return len(s.left(b)) == 0 }),
-			"B gave up while it was cut off: its Lock returned %v; B is back, and has left %v",
+			"B gave up while it was disconnected, and its Lock returned %v; B is connected again, and has left %v",
 			waiting.Err(), s.left(b))
 		held.Release()
-		s.letIn(c.Start(), "B gave up while it was cut off, and A has released")
-		s.Holds("B gave up while it was cut off, and Lock returned %q; B is back, has left nothing, and C got the lock", waiting.Err())
+		s.letIn(c.Start(), "B gave up while it was disconnected, and A has released")
+		s.Holds("B gave up while it was disconnected, and its Lock returned %q; B left nothing, and C got the lock",
+			waiting.Err())
 	})
 
 // GaveUp fails the story unless the client was told why its Lock ended, and
@@ -207,7 +208,8 @@ var FailsClean = New(
 				told = append(told, "and waited on")
 				_ = s.givesUp(waiting, "B waited on after a broken line")
 			} else {
-				s.FailsIf(waiting.Err() == nil, "B's connection broke at its %v while A held the lock, and B got the lock as well", op)
+				s.FailsIf(waiting.Err() == nil,
+					"B's connection broke at its %v while A held the lock, and B got the lock as well", op)
 				told = append(told, fmt.Sprintf("and its Lock returned %q", waiting.Err()))
 			}
 			s.FailsIf(!s.Soon(func() bool { return len(s.left(b)) == 0 }),
@@ -239,7 +241,8 @@ var NotBeside = New(
 		held.Release()
 		s.letIn(turns[1], "A released, and C is the next")
 		s.FailsIf(!s.Soon(func() bool { return turns[0].Returned() || len(s.left(b)) == 1 }),
-			"B's znode was deleted, and B neither returns an error nor queues again; it has asked %s", turns[0].LastAsked())
+			"B's znode was deleted, and B neither returns an error nor queues again; its last requests: %s",
+			turns[0].LastAsked())
 		if !turns[0].Returned() {
 			s.mustWait(turns[0], turns[0].StillWaits(), "had lost its znode")
 			turns[1].Release()
@@ -277,7 +280,7 @@ var LostWhileWaiting = New(
 		}
 		s.FailsIf(
 			!s.Soon(func() bool { return waiting.Returned() || queuesAgain() }),
-			"B's session expired while it waited, and B neither returns an error nor queues again; it has asked %s",
+			"B's session expired while it waited, and B neither returns an error nor queues again; its last requests: %s",
 			waiting.LastAsked(),
 		)
 		if waiting.Returned() {
@@ -301,7 +304,7 @@ func (s *Story) saysSo(b *zktest.Member, err error) {
 	s.FailsIf(err == nil, "B's session expired while it waited, A holds the lock, and B got it as well")
 	s.FailsIf(
 		b.HasHolds(),
-		"B's session expired while it waited, the client has another one, and B's Lock returned: %v; it has to queue up again",
+		"B's session expired while it waited, B has another one, and its Lock returned: %v; it has to queue up again",
 		err,
 	)
 	left := s.left(b)
@@ -348,8 +351,8 @@ var Tries = New(
 				name, context.Cause(t.Context()))
 			t.Release()
 		}
-		s.Holds("TryLock behind A returned %q and left nothing; on the free lock it got the lock, and kept it when its context ended",
-			try.Err())
+		s.Holds("TryLock behind A returned %q and left nothing; "+
+			"when the lock was free it got the lock, and kept it when its context ended", try.Err())
 	})
 
 // A holds, and B tries. B's delete is lost on its way to the server.
@@ -379,5 +382,5 @@ var TryLost = New(
 		if lost.IsSprung() {
 			s.Holds("B's TryLock returned %q, its delete was lost, and nothing was left", err)
 		}
-		s.Holds("B's TryLock returned %q, and has made no znode", err)
+		s.Holds("B's TryLock returned %q, and created no znode", err)
 	})

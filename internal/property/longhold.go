@@ -37,7 +37,7 @@ var LongHold = New(
 			b.Close()
 			if wrong == "" {
 				s.Holds(
-					"A held for two session time-outs and sent %d requests; B waited for it with %d, and held for one more with %d",
+					"A held for two session time-outs and sent %d requests; B sent %d while it waited, and %d in a hold of one more",
 					l.sent[0],
 					l.sent[1],
 					l.sent[2],
@@ -47,7 +47,7 @@ var LongHold = New(
 			s.FailsIf(!isBusy, "%s", wrong)
 			longest = max(longest, still)
 		}
-		s.Fatalf("%s; but the connection was not healthy: nothing at all went on for %v", wrong, longest)
+		s.Fatalf("%s; but the connection was not healthy: nothing happened at all for %v", wrong, longest)
 	})
 
 // longHold is one telling of that story.
@@ -158,7 +158,8 @@ func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 	if atOnce := wiretap.AtOnce(c.Tap.Since(mark)); polls {
 		l.FailsIf(
 			atOnce > n/4 && n > timeouts*often,
-			"%s sent %d requests in %d session time-outs, %d of them as soon as the one before was answered: it does not pause between requests",
+			"%s sent %d requests in %d session time-outs, %d of them right after the reply to the one before: "+
+				"it does not pause between requests",
 			c.Name,
 			n,
 			timeouts,

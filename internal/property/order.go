@@ -13,10 +13,9 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A holds the lock; nobody gets in beside it: not by arriving, not by losing
-// its connection, not by having held the lock before, not by having looked before A
-// came. Then all contend, and a
-// witness outside the lock looks on: a znode that only one can create.
+// A holds the lock, and no other client gets it: not by arriving, not by losing its connection,
+// not by having held the lock before, not by having looked before A arrived. Then all contend,
+// and a witness outside the lock looks on: a znode that only one client can create.
 var OneHolder = New(
 	text("one holder at a time", "同一时刻只有一个持有者"),
 	text("two holders at once overwrite each other's data", "同时有两个持有者，就会互相覆盖对方写的数据"),
@@ -47,12 +46,12 @@ var OneHolder = New(
 		late := e.Tap.HoldRequest(wiretap.Create, 1)
 		slower := e.Start()
 		s.Await(
-			"E to be about to make its znode, or to wait", // its znode may be there already
+			"E to be about to create its znode, or to wait", // its znode may be there already
 			func() bool { return comesToAStop(slower, late, 0) },
 		)
 		held = a.Acquire()
 		late.Let()
-		s.mustWait(slower, slower.Waits(), "had found the lock free, was slower than A")
+		s.mustWait(slower, slower.Waits(), "found the lock free, was slower than A,")
 		held.Release()
 		slower.Release()
 
@@ -64,8 +63,8 @@ var OneHolder = New(
 		s.Holds("%d turns by %d clients, and never two holders at once", turns, len(clients))
 	})
 
-// contend lets members take turns, all at once. It tells how many turns they had,
-// and whom the witness found inside together.
+// contend lets members take turns, all at once. It tells how many turns they had, and which
+// clients the witness found holding the lock together.
 func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan error) {
 	const rounds = 5
 	breaches = make(chan error, rounds*len(members))
@@ -192,7 +191,7 @@ var foreign = []string{
 }
 
 // Another lock beside this one is held, and foreign znodes stand in the lock's directory. A
-// takes the lock again and again, until its numbers are higher than those in the foreign
+// takes the lock many times, until its numbers are higher than those in the foreign
 // names. B comes while A holds, and gets it after A.
 var Unrelated = New(
 	text("unrelated znodes are no obstacle", "无关节点不影响加锁"),

@@ -207,14 +207,14 @@ func expect(t *testing.T, subject Subject, want Verdict, properties []*Property)
 			}
 			r := Beside(func() Result { return Check(server, subject, p) })
 			r = r.OrAlone(func() Result {
-				t.Logf("asked once more, alone, for there was no answer: %v. The last requests: %s", r, r.Asked)
+				t.Logf("checked once more, alone, because there was no verdict: %v. The last requests: %s", r, r.Asked)
 				return checkFor(patienceAlone, server, subject, p)
 			})
 			if r.Verdict == Stuck {
-				t.Fatalf("%s: no answer, not even alone: %s. The last requests: %s. Is this machine too busy? "+
-					"Or does the lock wait for what never comes?", subject.Name, r, r.Asked)
+				t.Fatalf("%s: no verdict, not even alone: %s. The last requests: %s. Is this machine too busy? "+
+					"Or does the lock wait for something that never happens?", subject.Name, r, r.Asked)
 			}
-			if r.Verdict == No && want == No { // a ✗ would accuse a lock that is as it should be here
+			if r.Verdict == No && want == No { // a ✗ would look as if the test had failed
 				t.Logf("as expected, %s lacks %q: %s", subject.Name, p.Name.EN, r.Evidence)
 			} else {
 				t.Log(r)
@@ -370,8 +370,8 @@ func (s *Story) queue(members ...*zktest.Member) []*zktest.Turn {
 	return turns
 }
 
-// mustWait fails the story if the one whose turn it is not, and who waits so,
-// holds the lock beside somebody else, or was told of an error.
+// mustWait fails the story if a client that has to wait, and waits so, holds the lock beside
+// another client, or got an error.
 func (s *Story) mustWait(t *zktest.Turn, how zktest.Wait, what string, args ...any) {
 	if how != zktest.Returned {
 		return

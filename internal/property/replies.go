@@ -87,7 +87,8 @@ var LostDeleteReply = New(
 			zktest.AwaitChan(s.Zoo, "A's delete to be lost", lost.Sprung())
 			if err != nil {
 				s.Fails(
-					"A's delete was carried out and the reply lost: Unlock returned %q, left at the server: %v, and a second Unlock returned: %v",
+					"A's delete was carried out and the reply lost: Unlock returned %q, "+
+						"left at the server: %v, and a second Unlock returned: %v",
 					err,
 					s.left(a),
 					held.Unlock(),
@@ -112,7 +113,7 @@ var UnlockRepeated = New(
 		lost := a.Tap.LoseRequest(wiretap.Delete, 1)
 		err := held.Unlock()
 		calls := 1
-		s.FailsIf(!lost.IsSprung(), "A's Unlock returned %v without a delete; left by it: %v", err, s.left(a))
+		s.FailsIf(!lost.IsSprung(), "A's Unlock returned %v without a delete; it has left %v", err, s.left(a))
 		if err != nil {
 			again := held.Unlock()
 			calls++
@@ -157,7 +158,8 @@ var OwnPlace = New(
 			}
 			s.FailsIf(
 				how == zktest.Returned && second.Err() == nil,
-				"one goroutine of A held the lock; another one's create was lost (the %s), and it got the lock as well; A's znodes: %v",
+				"one goroutine of A held the lock; another one's create was lost (the %s), "+
+					"and it got the lock as well; A's znodes: %v",
 				what[request],
 				s.left(a),
 			)
@@ -268,7 +270,8 @@ var KeptCreate = New(
 		if len(left) == 0 { // a busy machine
 			s.Fatalf("A got the lock in its next session, and has lost that session as well")
 		}
-		s.FailsIf(len(left) > 1, "A's create was sent in its next session, and A holds the lock with %d znodes: %v", len(left), left)
+		s.FailsIf(len(left) > 1, "A's create was sent in its next session, and A holds the lock with %d znodes: %v",
+			len(left), left)
 		attempt.Release()
 		s.Holds("A's session ended while its create waited in the client, and A held the lock with %s", left[0])
 	})
@@ -278,7 +281,8 @@ var KeptCreate = New(
 // deletes the znode of the old session later.
 var KeptList = New(
 	text("a list that is sent in the next session lets nobody in", "推迟到下一个会话才发出的列表请求，不会误放行"),
-	text("it still shows the znode of the old session: the server deletes that znode, another client gets the lock, and the holder does not notice",
+	text("it still shows the znode of the old session; when the server deletes that znode, "+
+		"another client gets the lock, and the holder is not notified",
 		"列表里还有旧会话的 znode：它随后被删，别人拿到锁，而持有者没有得到通知"),
 	text("on which connection did the list arrive, and with which one does the hold end?",
 		"列表是从哪条连接来的？这次持锁又随哪条连接结束？"),
@@ -304,7 +308,7 @@ var KeptList = New(
 			s.letIn(attempt, "the old session's znode was deleted, and nobody else has one")
 		}
 		if err := attempt.Err(); err != nil {
-			s.Holds("A's session ended before its list was sent, and its Lock said %q", err)
+			s.Holds("A's session ended before its list was sent, and its Lock returned %q", err)
 		}
 		other := b.Start()
 		if other.Waits() != zktest.Returned {
@@ -316,7 +320,7 @@ var KeptList = New(
 				"B holds the lock (error: %v), and A has not been notified",
 			old, other.Err(),
 		)
-		s.Holds("A's list was sent in its next session, and the hold that followed from it was over before B got the lock")
+		s.Holds("A's list was sent in its next session, and A's hold had ended before B got the lock")
 	})
 
 // expiresOnce lets a client hear, on its second connection, that its session has expired.

@@ -25,7 +25,7 @@ var Shared = New(
 		second := read(r2)
 		s.FailsIf(second.Waits() != zktest.Returned, "reader 2 waits for reader 1: %v", s.Names(s.path))
 		second.Acquired()
-		s.FailsIf(r1.Reader == nil, "reader 2 got the lock while reader 1 held it, and this lock knows no readers")
+		s.FailsIf(r1.Reader == nil, "reader 2 got the lock while reader 1 held it, and this lock has no readers")
 		writing := s.queue(w)[0]
 		third := read(r3)
 		s.mustWait(third, third.Waits(), "overtook a waiting writer")

@@ -14,7 +14,8 @@ import (
 func (s *Story) letIn(t *zktest.Turn, because string, args ...any) {
 	why := fmt.Sprintf(because, args...)
 	if !s.Soon(t.Returned) {
-		s.Fails("%s, and %s does not get the lock: it has asked %s; the queue: %v", why, t.Name, t.LastAsked(), s.Names(s.dir))
+		s.Fails("%s, and %s does not get the lock; its last requests: %s; the queue: %v",
+			why, t.Name, t.LastAsked(), s.Names(s.dir))
 	}
 	s.FailsIf(t.Err() != nil, "%s, and %s's Lock returned: %v", why, t.Name, t.Err())
 }
@@ -24,7 +25,7 @@ func (s *Story) givesUp(t *zktest.Turn, why string) error {
 	t.GiveUp()
 	s.FailsIf(
 		!s.Soon(t.Returned),
-		"%s: its context has ended, and its Lock does not return; left by it: %v",
+		"%s: its context has ended, and its Lock does not return; it has left %v",
 		why,
 		s.left(t.Member),
 	)

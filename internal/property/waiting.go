@@ -106,7 +106,7 @@ func (s *Story) wakesNoReader(holder *zktest.Turn, others []*zktest.Turn) {
 	n := count().Notifications
 	s.FailsIf(
 		n != 0,
-		"a writer released, another writer is the next, and %d notifications woke for nothing the %d readers behind",
+		"a writer released, another writer is the next, and %d notifications woke the %d readers behind it for nothing",
 		n, len(readers),
 	)
 }
@@ -225,7 +225,7 @@ func (s *Story) mustWaitUnsettled(t *zktest.Turn, when string) {
 	}
 }
 
-// A holds, B waits and is cut off, and A releases. B's session lives on.
+// A holds, B waits and is disconnected, and A releases. B's session lives on.
 var ReleasedWhileCutOff = New(
 	text("no release is missed while the connection is down", "断线期间的释放也不会错过"),
 	text("the waiter would wait for a notification that was never sent to it", "通知没有发给任何客户端，等待者却一直在等它"),
@@ -239,9 +239,9 @@ var ReleasedWhileCutOff = New(
 		b.Tap.Cut()
 		held.Release()
 		b.Tap.Restore()
-		s.letIn(waiting, "A released while B was disconnected, and B is back")
+		s.letIn(waiting, "A released while B was disconnected, and B is connected again")
 		s.FailsIf(b.SessionID() != b.ID, "B got the lock, with session %#x in place of %#x", b.SessionID(), b.ID)
-		s.Holds("A released while B was disconnected, and B got the lock when it was back")
+		s.Holds("A released while B was disconnected, and B got the lock when it was connected again")
 	})
 
 // A has held the lock, and has released it.

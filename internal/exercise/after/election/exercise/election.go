@@ -1,8 +1,8 @@
 // Package election is an exercise after the steps, for you to write: of several
-// candidates one leads, everybody can ask who, and the leader is told when it
-// no longer does.
+// candidates one leads, every client can ask which, and the leader is notified when
+// it no longer leads.
 //
-// What stands here lets everybody lead.
+// This starter lets every candidate lead.
 //
 //	go test ./yours/election    what it can do, and what not yet
 //	make hint STEP=election     the next hint
@@ -14,7 +14,7 @@ import (
 	reentrant "zklock/step05_reentrant"
 )
 
-// Candidate is one who may lead, under a name of its own.
+// Candidate is a client that may lead, under a name of its own.
 type Candidate struct {
 	lock *reentrant.Lock
 	path string
@@ -33,24 +33,24 @@ func New(s *reentrant.Session, path, name string) *Candidate {
 // Campaign blocks until this candidate leads. The hold that it returns is its
 // time in office: the hold's context ends when the office is lost.
 //
-// TODO 2: put up the leader's name, so that everybody can read it.
+// TODO 2: store the leader's name where every client can read it.
 // 待办 2：把领导者的名字挂出来，人人都能读到。
 func (c *Candidate) Campaign(ctx context.Context) (*reentrant.Hold, error) {
 	return c.lock.Lock(ctx)
 }
 
-// Leader names the one who leads, "" when nobody does.
+// Leader returns the name of the leader, "" when nobody leads.
 //
-// TODO 3: read the name. What does it say of a leader that has died?
+// TODO 3: read the name. What do you read when the leader has crashed?
 // 待办 3：读名字。领导者崩溃了，读到的是什么？
 func (c *Candidate) Leader() (name string, err error) {
 	return c.name, nil
 }
 
-// Resign ends the time in office. It returns an error when that had ended
-// already, and then takes nobody else's name away.
+// Resign ends the time in office. When that has ended already, it returns an
+// error, and does not delete another leader's name.
 //
-// TODO 4: and when somebody else leads by now?
+// TODO 4: what if another candidate leads by now?
 // 待办 4：这时领导者如果已经换成别的客户端，会怎样？
 func (c *Candidate) Resign(office *reentrant.Hold) error {
 	return office.Unlock()

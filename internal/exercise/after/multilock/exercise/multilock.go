@@ -1,7 +1,7 @@
 // Package multilock is an exercise after the steps, for you to write: several locks
 // taken as one, all or none, that cannot wait for each other or for themselves.
 //
-// What stands here takes the first lock only.
+// This starter takes only the first lock.
 //
 //	go test ./yours/multilock    what it can do, and what not yet
 //	make hint STEP=multilock     the next hint
@@ -43,11 +43,11 @@ func (m *MultiLock) Lock(ctx context.Context) error {
 	return m.locks[0].Lock(ctx)
 }
 
-// Unlock releases all the locks. An error with one does not keep the others.
+// Unlock releases all the locks. An error of one does not keep the others locked.
 //
 // TODO 5: all of them.
 // 待办 5：全部释放。
-// TODO 6: and if one of them answers with an error?
+// TODO 6: what if one of them returns an error?
 // 待办 6：其中一把返回错误怎么办？
 func (m *MultiLock) Unlock() error {
 	return m.locks[0].Unlock()

@@ -1,7 +1,7 @@
-// Package semaphore is an exercise after the steps, for you to write: a semaphore lets
-// a fixed number of clients in at a time.
+// Package semaphore is an exercise after the steps, for you to write: a semaphore gives
+// permits to a fixed number of clients at a time.
 //
-// What stands here is step 4's lock, which lets one in.
+// This starter is step 4's lock, which one client holds at a time.
 //
 //	go test ./yours/semaphore    what it can do, and what not yet
 //	make hint STEP=semaphore     the next hint
@@ -32,11 +32,11 @@ func New(conn *zk.Conn, path string, permits int) *Semaphore {
 // gives it back. When ctx ends first, it returns ctx's error and leaves nothing
 // behind.
 //
-// TODO 1: give each permit that is out a znode, and count them.
+// TODO 1: create a znode for each permit that is taken, and count them.
 // 待办 1：每发出一个许可就创建一个 znode，数一数它们。
-// TODO 2: wait while all s.permits are out. Whose leaving do you wait for?
+// TODO 2: wait while all s.permits are taken. Which client must leave?
 // 待办 2：s.permits 个全部发出时，就等。你在等谁离开？
-// TODO 3: let one client at a time do so: then nobody is overtaken, and a
+// TODO 3: let one client at a time do this: then no client is overtaken, and a
 // release wakes one. You have a lock for that.
 // 待办 3：同一时刻只让一个客户端做这件事：谁也不会被插队，一次释放只唤醒一个。你有一把锁做这件事。
 func (s *Semaphore) Acquire(ctx context.Context) (release func() error, err error) {
