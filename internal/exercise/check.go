@@ -274,18 +274,21 @@ func (a ordersAnswer) words(e Exercise) (holds bool, says lang.Text) {
 	case found.Wrong != "":
 		wrong := lang.Both(found.Wrong, explore.Chinese[found.Wrong])
 		return false, lang.Of(
-			"✗ seen: after %d interleavings, one in which %v:\n%s\n"+
+			"✗ interleavings: %d played, and in one of them %v:\n%s\n"+
 				"  more: make explore STEP=mine%s plays more of them, and draws this one",
-			"✗ 走到第 %d 种交错次序时看到：%v：\n%s\n"+
-				"  想知道更多：make explore STEP=mine%s 会走更多的交错次序，并把这一个画出来",
+			"✗ 交错次序：走了 %d 种，在其中一种里，%v：\n%s\n"+
+				"  更多：make explore STEP=mine%s 会走更多的交错次序，并把这一个画出来",
 			found.Orders, wrong, strings.Join(found.Story, "\n"), e.Name)
 	case !found.All:
 		return true, lang.Of(
-			"✓ %d interleavings, none of them wrong; there was no time for the others",
-			"✓ %d 种交错次序，没有一种出错；其余的没有来得及走",
-			found.Orders)
+			"✓ interleavings: %d played, none wrong. There was no time for the others: make explore STEP=mine%s plays more",
+			"✓ 交错次序：走了 %d 种，没有一种出错。其余的没有时间走：make explore STEP=mine%s 会走更多的",
+			found.Orders, e.Name)
 	}
-	return true, lang.Of("✓ %d interleavings, none of them wrong", "✓ %d 种交错次序，没有一种出错", found.Orders)
+	return true, lang.Of(
+		"✓ interleavings: %d played, none wrong",
+		"✓ 交错次序：走了 %d 种，没有一种出错",
+		found.Orders)
 }
 
 // chapter is the page to read.

@@ -19,8 +19,8 @@ import (
 var OneHolder = New(
 	text("one holder at a time", "同一时刻只有一个持有者"),
 	text("two holders at once overwrite each other's data", "同时有两个持有者，就会互相覆盖对方写的数据"),
-	text("when does Lock return, and does it know by then that every other client is behind it?",
-		"Lock 什么时候返回？返回时，确认过其他客户端都排在自己后面吗？"),
+	text("when does Lock return, and what tells it by then that no other client holds the lock?",
+		"Lock 什么时候返回？返回时，由什么得知没有别的客户端持有锁？"),
 	func(s *Story) {
 		a, b, c, d := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D")
 		held := a.Acquire()
@@ -93,8 +93,8 @@ func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan erro
 		for !c.Returned() {
 			before := had.Load()
 			s.FailsIf(!s.Soon(func() bool { return had.Load() > before || c.Returned() }),
-				"%d clients contended, had %d turns of %d, and then none got the lock; the queue: %v",
-				len(members), before, rounds*len(members), s.Names(s.dir))
+				"%d clients contended, had %d turns of %d, and then none got the lock%s",
+				len(members), before, rounds*len(members), s.queueNow())
 		}
 		s.FailsIf(c.Err() != nil, "%d clients contended, and one of them got an error: %v", len(members), c.Err())
 	}

@@ -380,5 +380,5 @@ func (s *Story) mustWait(t *zktest.Turn, how zktest.Wait, what string, args ...a
 	if err := t.Err(); err != nil {
 		s.Fails("%s %s and its Lock returned: %v", t.Name, when, err)
 	}
-	s.Fails("%s %s and got the lock while it was held; the queue: %v", t.Name, when, s.Names(s.path))
+	s.Fails("%s %s and got the lock while it was held%s", t.Name, when, s.queueNow())
 }

@@ -14,10 +14,18 @@ import (
 func (s *Story) letIn(t *zktest.Turn, because string, args ...any) {
 	why := fmt.Sprintf(because, args...)
 	if !s.Soon(t.Returned) {
-		s.Fails("%s, and %s does not get the lock; its last requests: %s; the queue: %v",
-			why, t.Name, t.LastAsked(), s.Names(s.dir))
+		s.Fails("%s, and %s does not get the lock; its last requests: %s%s",
+			why, t.Name, t.LastAsked(), s.queueNow())
 	}
 	s.FailsIf(t.Err() != nil, "%s, and %s's Lock returned: %v", why, t.Name, t.Err())
+}
+
+// queueNow ends a sentence with the queue. A lock that is one znode has none.
+func (s *Story) queueNow() string {
+	if s.subject.Znode {
+		return ""
+	}
+	return fmt.Sprintf("; the queue: %v", s.Names(s.dir))
 }
 
 // givesUp ends the call's context, and fails the story unless the call comes back soon.
