@@ -49,7 +49,7 @@ func TestTheBookInABrowser(t *testing.T) {
 	assert.False(t, seen("[data-after] > pre"), "the output that answers it")
 	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "300"), chromedp.KeyEvent(kb.Enter))
 	b.Until(`document.querySelector(".answer").open`)
-	b.Contains(".yours", "You said: 300 notifications That is far from it.")
+	b.Contains(".yours", "You said: 300 notifications That is not close.")
 	assert.True(t, seen(".answer > p:last-child"), "the answer")
 	assert.True(t, seen("[data-after] > pre"), "the output")
 
@@ -68,7 +68,7 @@ func TestTheBookInABrowser(t *testing.T) {
 		chromedp.Click(chromedp.CSS(`.question:has(fieldset) label:nth-of-type(1) input`)),
 		chromedp.Click(chromedp.CSS(`.question:has(fieldset) .guess button`)),
 	)
-	b.Contains(`.question:has(fieldset) .yours`, "You said: always That is another one.")
+	b.Contains(`.question:has(fieldset) .yours`, "You said: always That is not the answer.")
 
 	// A run plays: the phase that is pressed, to its end.
 	b.Do(chromedp.Navigate(address("step03.html")))

@@ -267,7 +267,7 @@ func TestTheLearnersLockInABrowser(t *testing.T) {
 	w.ready(2)
 	w.click(0, "lock")
 	w.becomes(0, "crashed")
-	w.Contains("#log", "Client 0 has ended by itself, without a word.")
+	w.Contains("#log", "Client 0 has ended by itself, and printed no error.")
 }
 
 // From a click to what it does on the page: of ten clients the holder releases, and

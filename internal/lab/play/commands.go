@@ -43,7 +43,7 @@ func (s *service) do(c command) error {
 		})
 	case "lesson":
 		if c.N < 1 || c.N > len(lessons) {
-			return fmt.Errorf("there are the lessons 1 to %d", len(lessons))
+			return fmt.Errorf("want a lesson from 1 to %d", len(lessons))
 		}
 		return s.learn(c.N)
 	case "sweep":
@@ -66,7 +66,7 @@ func (s *service) goes(do func()) error {
 	case s.jobs <- do:
 		return nil
 	default:
-		return errors.New("there is much to be done already: wait a moment")
+		return errors.New("too many commands are waiting already: wait a moment")
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *service) goes(do func()) error {
 // side has.
 func (s *service) choose(c command) error {
 	if c.Board == nil || !slices.Contains([]int{0, 1}, *c.Board) {
-		return errors.New("there are the boards 0 and 1")
+		return errors.New("want board 0 or 1")
 	}
 	var l locks.Choice
 	if c.Lock != "" || *c.Board == 0 {
@@ -183,7 +183,7 @@ func (b *side) gets(c command) error {
 	case c.Do == "add" && isOutOfRange:
 		return fmt.Errorf("1 to %d clients can be added", most)
 	case c.Do == "add" && b.wanted == most:
-		return fmt.Errorf("no board has room: %d clients are the most", most)
+		return fmt.Errorf("no board has room for another client: %d is the limit", most)
 	case c.Do == "add":
 		b.Acts(b.now(), stage.Action{Do: "add", N: c.N})
 		b.wanted = min(b.wanted+c.N, most)
@@ -210,7 +210,7 @@ func (b *side) all(do string) error {
 		return c.Process != stage.Running || !isForAll || hasNoHold || c.may(do) != nil
 	})
 	if len(whom) == 0 {
-		return errors.New("there is no client that it concerns")
+		return errors.New("there is no client that can do that now")
 	}
 	b.Acts(b.now(), stage.Action{Do: do})
 	return b.goes(func() {
@@ -261,10 +261,10 @@ var refusals = []struct {
 	{[]string{"stop"}, (*client).isStopped, "is stopped already"},
 	{[]string{"continue"}, func(c *client) bool { return !c.isStopped() }, "is not stopped"},
 	{[]string{"cut", "restore", "losecreate", "losedelete"}, (*client).isStopped,
-		"is stopped: its line is in its own hands"},
+		"is stopped, and only its own process can change its line"},
 	{[]string{"cut"}, func(c *client) bool { return c.Line == stage.Cut }, "is cut off already"},
 	{[]string{"restore"}, func(c *client) bool { return c.Line != stage.Cut && len(c.Armed) == 0 },
-		"has a line that is in order"},
+		"has a line that works already"},
 }
 
 func (c *client) isStopped() bool { return c.Process == stage.Stopped }
@@ -291,7 +291,7 @@ func (c *client) refuses(do string) string {
 		}
 	}
 	if slices.Contains(c.Armed, do) {
-		return "has that before it already"
+		return "has this fault set already"
 	}
 	return actor.Standing{State: c.State, Enters: c.enters, Held: c.held, Reads: c.Reads}.Refuses(do)
 }

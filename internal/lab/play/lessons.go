@@ -231,7 +231,7 @@ var lessons = []lesson{
 			{Text: text("Let client 2 ask for the lock.",
 				"让客户端 2 请求加锁。"), Do: "lock", Client: 2,
 				done: func(b *side) bool { return b.clients[2].State == actor.Waits && b.Quiet() }},
-			{Text: text("Unlock client 0. Who is the next?",
+			{Text: text("Unlock client 0. Which client is the next?",
 				"让客户端 0 解锁。下一个是谁？"), Do: "unlock",
 				done: func(b *side) bool {
 					isBlocked := b.are("idle", "got an error") && b.blockedBy(1)
@@ -308,7 +308,7 @@ var lessons = []lesson{
 					if b.Store.Log[0].OK {
 						return lang.Of(
 							"The store has accepted the late write of client 0, and the value of client 1 is lost: "+
-								"nothing in a write tells that it is late.",
+								"a write does not show that it is late.",
 							"存储接受了客户端 0 迟到的写入，客户端 1 写入的值丢失了：从写操作本身看不出它迟到了。")
 					}
 					return lang.Of(
@@ -566,7 +566,7 @@ func (b *side) waitsSilently() bool {
 	})
 }
 
-// settles returns when nothing has passed for a while. Those who keep asking never settle.
+// settles returns when nothing has passed for a while. Clients that poll never settle.
 func (b *side) settles() {
 	passed, quiet := -1, time.Now()
 	b.await(2*time.Second, func() bool {

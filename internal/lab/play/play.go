@@ -21,7 +21,7 @@ type Opening struct {
 // NewOpening is an opening with a lesson, if it is not 0, or with locks, by their keys.
 func NewOpening(lesson int, left, right string) (o Opening, err error) {
 	if lesson < 0 || lesson > len(lessons) {
-		return o, fmt.Errorf("LESSON=%d: there are the lessons 1 to %d", lesson, len(lessons))
+		return o, fmt.Errorf("LESSON=%d: want a lesson from 1 to %d", lesson, len(lessons))
 	}
 	o.lesson = lesson
 	if right != "" && left == "" {

@@ -43,7 +43,7 @@ const onPage = (microseconds) => microseconds / 1000 + offset;
 
 // A LiveStage draws what stands now. Its clock is the page's, in milliseconds.
 class LiveStage extends Stage {
-  // labels: where clients ask again and again, names would lie on each other.
+  // labels: where clients poll, names would lie on each other.
   labels(f) { return this.story.past || this.flying().filter((g) => g.client === f.client).length <= 2; }
 
   // over tells whether a frame is drawn over the znodes: one that is held is.
@@ -447,7 +447,7 @@ function lesson() {
   const more = button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次"));
   const last = l.n < lessons.length ? [] : [make("p", {}, say("That was the last lesson. Build these locks yourself: ", "课程到此结束。接下来自己写这些锁："), make("code", { translate: false }, "make exercise"))];
   const ways = over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
-    say("That is not what the task asks for. Look at what comes of it; then go on, or begin once more.", "这不是任务要求的操作。看看结果如何，然后继续，或者重来。")), more] : [];
+    say("That is not what the task asks for. See what happens now; then go on, or begin again.", "这不是任务要求的操作。看看结果如何，然后继续，或者重来。")), more] : [];
   $("sweep").hidden = !(over && l.n === 3);
   if (!$("sweep").hidden) sweep();
   fill($("lesson").querySelector(".ways"), ways);

@@ -253,7 +253,7 @@ func (s *service) place(l locks.Choice, p locks.Program) (dir, path string, err 
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("the server does not make a place for the lock: %v", err)
+		err = fmt.Errorf("cannot create the znodes for the lock: %v", err)
 	}
 	return dir, path, err
 }

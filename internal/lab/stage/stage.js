@@ -15,7 +15,7 @@ const EVENTS = {
   4: (on) => say(`the children of ${on} have changed`, `${on}的子节点变了`),
 };
 const ERRORS = { "-4": text("connection lost", "连接丢失"), "-101": text("no such znode", "没有这个 znode"),
-  "-110": text("exists already", "已存在"), "-111": text("not empty", "不为空") };
+  "-110": text("already exists", "已存在"), "-111": text("not empty", "不为空") };
 
 // What a client is, and, where there is little room, in fewer words.
 const CLIENT_STATES = {

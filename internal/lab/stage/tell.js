@@ -53,10 +53,10 @@ function tell(e) {
       `服务器已有 5 秒没有收到${who} 的消息，结束它的会话。`) : say(`The server has heard nothing from ${who} for 5 s, and ends its session: ${e.znode} is deleted.`,
       `服务器已有 5 秒没有收到${who} 的消息，结束它的会话：${e.znode} 已被删除。`),
     warns: () => e.banner.breaks ? say(`Wrong: ${bannerText(e.banner)}.`, `有问题：${bannerText(e.banner)}。`) : say(`${bannerText(e.banner)}.`, `${bannerText(e.banner)}。`),
-    ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, without a word.`, `${who} 自己结束了，没有任何说明。`),
+    ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, and printed no error.`, `${who} 自己结束了，没有任何说明。`),
     printed: () => say(`${who} prints: ${error}`, `${who} 打印：${error}`),
     failed: () => `${actionName(e.action)}: ${error}`,
-    late: () => say(`The list for ${who} comes late: in 3 s.`, `给${who} 的列表会迟到：3 秒后才到。`),
+    late: () => say(`The list for ${who} arrives late, in 3 s.`, `给${who} 的列表会迟到：3 秒后才到。`),
     later: () => say(`${who} is stopped: it will do that when it continues.`, `${who} 已停住：恢复运行以后才会执行。`),
   }[e.what]();
   const name = e.znode ?? e.banner?.znode; // which begins with a small letter always

@@ -46,7 +46,8 @@ func (rec *Recording) PrintScore(w io.Writer) {
 	fmt.Fprintf(w, "%s  these waiters are never notified: they poll. A blank: not measured for this lock.\n", none)
 	fmt.Fprintln(w, "Each write, even one that fails, needs a majority of the servers. All counts are taken on the wire.")
 	if rec.Largest > 100 {
-		fmt.Fprintln(w, "A bystander does not use the lock. Times quiet: its wait, divided by its wait while the crowd is quiet.")
+		fmt.Fprintln(w, "A bystander does not use the lock. "+
+			"Times quiet: its wait, divided by its wait while the crowd is quiet.")
 	}
 	fmt.Fprintf(w, "make tour MATRIX=1 shows every property of every lock; each step's README.md explains it.\n\n")
 	for _, lock := range rec.Locks {

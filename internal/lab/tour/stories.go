@@ -235,12 +235,14 @@ func tellCrash(s *scene) {
 	s.phase("client 0 crashes", "客户端 0 崩溃")
 	s.expire(cast[0])
 	if len(s.Names(s.dir)) == 0 { // there is no queue: this is the lock itself
-		s.sumOfWindow("The server has ended client 0's session, and the znode still exists: nobody will ever get the lock.", "服务器结束了客户端 0 的会话，znode 还在：再也没有人能拿到锁。")
+		s.sumOfWindow("The server has ended client 0's session, and the znode still exists: nobody will ever get the lock.",
+			"服务器结束了客户端 0 的会话，znode 还在：再也没有人能拿到锁。")
 		return
 	}
 	next, waiting := s.served(waiting)
 	s.settles(waiting)
-	s.sum("The server has ended client 0's session and deleted its znode: %s holds the lock.", "服务器结束了客户端 0 的会话，删掉了它的 znode：%s 持有锁。", names(next.Member))
+	s.sum("The server has ended client 0's session and deleted its znode: %s holds the lock.",
+		"服务器结束了客户端 0 的会话，删掉了它的 znode：%s 持有锁。", names(next.Member))
 }
 
 // tellUnlockByAnother tells of an Unlock by a client that does not hold the lock.
@@ -253,16 +255,19 @@ func tellUnlockByAnother(s *scene) {
 	s.phase("client 2 calls Unlock", "客户端 2 调用 Unlock")
 	if cast[2].HasHolds() {
 		next.StillWaits()
-		s.sum("client 2 has no hold, and only a hold unlocks. Client 0 holds the lock.", "客户端 2 没有 hold，而只有凭 hold 才能解锁。客户端 0 持有锁。")
+		s.sum("client 2 has no hold, and only a hold unlocks. Client 0 holds the lock.",
+			"客户端 2 没有 hold，而只有凭 hold 才能解锁。客户端 0 持有锁。")
 		return
 	}
 	if err := cast[2].Unlock(); err != nil {
 		next.StillWaits()
-		s.sum("client 2 has no znode to delete, and gets an error. Client 0 holds the lock.", "客户端 2 没有 znode 可删，得到一个错误。客户端 0 持有锁。")
+		s.sum("client 2 has no znode to delete, and gets an error. Client 0 holds the lock.",
+			"客户端 2 没有 znode 可删，得到一个错误。客户端 0 持有锁。")
 		return
 	}
 	next.Acquired()
-	s.sum("client 2 deleted the znode that client 0 had created: clients 0 and 1 hold the lock at once.", "客户端 2 删了客户端 0 创建的 znode：客户端 1 与客户端 0 同时持有锁。")
+	s.sum("client 2 deleted the znode that client 0 had created: clients 0 and 1 hold the lock at once.",
+		"客户端 2 删了客户端 0 创建的 znode：客户端 1 与客户端 0 同时持有锁。")
 }
 
 // tellDeath tells of a waiter that crashes in the queue.
@@ -307,11 +312,13 @@ func tellLostReply(s *scene) {
 		s.sum("client 0 got an error, and does not know that it has a znode.", "客户端 0 得到错误，不知道自己已有一个 znode。")
 		s.phase("client 0 calls Lock again, and client 1 arrives", "客户端 0 再次加锁，客户端 1 也来了")
 		s.lines(cast...)
-		s.sum("client 0 waits for its own first znode, and client 1 for client 0: nobody holds the lock.", "客户端 0 在等自己的第一个 znode，客户端 1 在等客户端 0：没有人持有锁。")
+		s.sum("client 0 waits for its own first znode, and client 1 for client 0: nobody holds the lock.",
+			"客户端 0 在等自己的第一个 znode，客户端 1 在等客户端 0：没有人持有锁。")
 		return
 	}
 	unlucky.Acquired()
-	s.sum("client 0 looked for its znode, recognized it by the id in its name, and holds the lock.", "客户端 0 去找自己的 znode，凭名字里的标记认出了它，持有锁。")
+	s.sum("client 0 looked for its znode, recognized it by the id in its name, and holds the lock.",
+		"客户端 0 去找自己的 znode，凭名字里的标记认出了它，持有锁。")
 	s.phase("client 1 arrives", "客户端 1 来了")
 	s.lines(cast[1])
 	s.sum("client 0 holds the lock with one znode, client 1 waits.", "客户端 0 凭一个 znode 持有锁，客户端 1 在等。")
@@ -361,7 +368,8 @@ func tellShared(s *scene) {
 		turns = append(turns, turn)
 	}
 	if shares {
-		s.sum("readers 1 and 2 read together; the writer waits for both, readers 3 and 4 for the writer.", "读者 1 和 2 一起读；写者等这两个，读者 3 和 4 等写者。")
+		s.sum("readers 1 and 2 read together; the writer waits for both, readers 3 and 4 for the writer.",
+			"读者 1 和 2 一起读；写者等这两个，读者 3 和 4 等写者。")
 	} else {
 		s.sum("reader 1 holds the lock; each of the others waits for the one before it.", "读者 1 持有锁；其余的各等前一个。")
 	}
@@ -382,5 +390,6 @@ func tellShared(s *scene) {
 		s.sum("readers 3 and 4 read together.", "读者 3 和 4 一起读。")
 		return
 	}
-	s.sum("reader 3 holds the lock, and reader 4 waits for it, though neither of them writes.", "读者 3 持有锁，读者 4 在等它，尽管两个都不写。")
+	s.sum("reader 3 holds the lock, and reader 4 waits for it, though neither of them writes.",
+		"读者 3 持有锁，读者 4 在等它，尽管两个都不写。")
 }

@@ -27,9 +27,10 @@ func main() {
 }
 
 func run(ctx context.Context) (err error) {
-	servers := flag.Int("servers", 1, "1, or 3, which can fail, too")
+	servers := flag.Int("servers", 1, "1, or 3, which can fail")
 	lesson := flag.Int("lesson", 0, "begins with this lesson")
-	left := flag.String("left", "", "the lock on the left: a step, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
+	left := flag.String("left", "",
+		"the lock on the left: a step, mutex, rwmutex, cohort, zk, a mistake such as W8, or mine")
 	right := flag.String("right", "", "the lock on the right")
 	open := flag.Bool("open", false, "opens the page in a browser")
 	if err := process.ParseFlags(flag.CommandLine, os.Args[1:]); err != nil {
