@@ -72,12 +72,12 @@ var lessons = []lesson{
 		N:     1,
 		Title: text("The holder is killed", "持有者被杀"),
 		Question: text("The lock is one znode. Who gets it when the client that holds it is killed?",
-			"锁就是一个 znode。持有锁的客户端被杀掉以后，谁能拿到锁？"),
+			"锁就是一个 znode。持有锁的客户端被杀掉以后，哪个客户端能拿到锁？"),
 		Situation: text(
 			"In step 1 the client that creates the znode holds the lock. "+
 				"Client 0 has created it. The others poll: they try to create it, until one succeeds.",
 			"在第 1 步里，谁创建了 znode，谁就持有锁。客户端 0 已经创建了它。"+
-				"其余客户端在轮询：反复尝试创建，直到成功。"),
+				"其余的客户端在轮询：它们反复尝试创建这个 znode，直到有一个成功。"),
 		left:    "1",
 		clients: 4,
 		moves:   slices.Repeat([]string{"lock"}, 4),
@@ -99,8 +99,9 @@ var lessons = []lesson{
 							"it stays until a client deletes it, and none does. So nobody gets the lock. "+
 							"Until the session ended, the waiting clients sent %d requests, all of them writes: "+
 							"a create counts, also when it fails.",
-						"客户端 0 的会话已经结束，它的 znode 还在：这个 znode 是持久的，没有客户端删除它，就一直留着。"+
-							"所以谁也拿不到锁。到会话结束为止，等待的客户端发了 %d 个请求，全是写操作：create 失败了也算。",
+						"客户端 0 的会话已经结束，它的 znode 还在：这个 znode 是持久的，一直留到有客户端删除它，"+
+							"而没有客户端会删除它。所以谁也拿不到锁。到会话结束为止，等待的客户端发了 %d 个请求，"+
+							"全是写操作：create 失败了也算写操作。",
 						b.Counters().Requests,
 					)
 				}},
@@ -141,7 +142,7 @@ var lessons = []lesson{
 					return lang.Of(
 						"The server has deleted the znode of client 0 with its session, and client 1 holds the lock. "+
 							"But waiting costs: until then the clients sent %d requests, for they poll.",
-						"服务器结束会话，并删除了客户端 0 的 znode，客户端 1 持有锁。"+
+						"服务器结束了客户端 0 的会话，同时删除了它的 znode，客户端 1 持有锁。"+
 							"但是等待有代价：客户端一直在轮询，到那时已经发了 %d 个请求。", b.Counters().Requests)
 				}},
 		},
@@ -155,8 +156,8 @@ var lessons = []lesson{
 			"Client 0 holds the lock, ten wait, and nobody polls. In step 3, on the left, "+
 				"each of them watches the whole directory; in step 4 each watches only the znode before its own. "+
 				"The wire is slow, so that each message can be seen.",
-			"客户端 0 持有锁，十个客户端在等，谁也不轮询。左边是第 3 步：每个都监听整个目录。"+
-				"右边是第 4 步：每个只监听自己前面的 znode。网络放慢了，每条消息都看得见。"),
+			"客户端 0 持有锁，十个客户端在等，谁也不轮询。左边是第 3 步：每个等待者都监听整个目录。"+
+				"右边是第 4 步：每个等待者只监听自己前面的 znode。网络放慢了，每条消息都看得见。"),
 		left:    "3",
 		right:   "4",
 		clients: 11,
@@ -178,10 +179,10 @@ var lessons = []lesson{
 					told, listed := notifications(b.Counters().Notifications), lists(b.Counters().Lists)
 					if b.Counters().Notifications == 1 {
 						return lang.Of("%s, and %s: client 1 alone, and it holds the lock.",
-							"%s，%s：只有客户端 1 收到通知，它现在持有锁。", told, listed)
+							"%s，%s：只有客户端 1，它现在持有锁。", told, listed)
 					}
 					return lang.Of("%s, and %s. Only client 1 could go on: the others looked without need.",
-						"%s，%s。只有客户端 1 可以继续，其余的都白白列了一次目录。", told, listed)
+						"%s，%s。只有客户端 1 可以继续，其余的客户端都白白检查了一次。", told, listed)
 				}},
 		},
 	},
@@ -193,8 +194,8 @@ var lessons = []lesson{
 		Situation: text(
 			"Client 0 holds the lock, in step 4 on the left and in step 5 on the right. "+
 				"Client 1 will ask for a znode: the server will create it, and then the line breaks, so that the reply is lost.",
-			"客户端 0 持有锁，左边是第 4 步，右边是第 5 步。客户端 1 将请求创建 znode："+
-				"服务器会创建，随后连接断开，响应丢失。"),
+			"客户端 0 持有锁，左边是第 4 步，右边是第 5 步。接下来，客户端 1 请求创建 znode："+
+				"服务器会创建它，随后连接断开，响应也就丢失了。"),
 		left:    "4",
 		right:   "5",
 		clients: 3,
@@ -226,7 +227,7 @@ var lessons = []lesson{
 					return lang.Of(
 						"Each znode's name has an id that its client has chosen. "+
 							"By it client 1 has found its znode, and waits.",
-						"每个名字里都有客户端自己选定的标识。客户端 1 凭它找到了自己的 znode，正在等待。")
+						"每个 znode 的名字里，都有客户端自己选定的标识。客户端 1 凭它找到了自己的 znode，正在等待。")
 				}},
 			{Text: text("Let client 2 ask for the lock.",
 				"让客户端 2 请求加锁。"), Do: "lock", Client: 2,
@@ -245,7 +246,7 @@ var lessons = []lesson{
 					return lang.Of(
 						"The first znode belongs to client 1, which does not know of it, so nobody deletes it. "+
 							"Client 2 waits, and nobody gets the lock while the session of client 1 lives.",
-						"排在第一的 znode 属于客户端 1，它自己却不知道，所以没有客户端删除它。"+
+						"排在第一的 znode 属于客户端 1，客户端 1 却不知道，所以没有客户端会删除它。"+
 							"客户端 2 一直在等；只要客户端 1 的会话还在，谁也拿不到锁。",
 					)
 				}},
@@ -253,15 +254,15 @@ var lessons = []lesson{
 	},
 	{
 		N:     5,
-		Title: text("The paused holder writes late", "停顿的持有者写晚了"),
+		Title: text("The paused holder writes late", "停顿的持有者，迟到的写入"),
 		Question: text("A client that holds the lock is stopped, and continues too late. Who protects the data?",
-			"持有锁的客户端停住了，恢复运行时已经太晚。由谁保护数据？"),
+			"持有锁的客户端停住了，等它恢复运行，已经太晚了。由谁保护数据？"),
 		Situation: text(
 			"The lock protects a store. Client 0 holds the lock, client 1 waits: in step 4 on the left, "+
 				"and in step 5 on the right. There each holder gets a token, greater than all before it, "+
 				"and sends it with its writes.",
 			"锁保护着一个存储。客户端 0 持有锁，客户端 1 在等：左边是第 4 步，右边是第 5 步。"+
-				"在第 5 步，每个持有者得到一个令牌，比之前的都大，写入时带上它。"),
+				"在第 5 步，每个持有者得到一个令牌，这个令牌比以前的都大，持有者每次写入都带上它。"),
 		left:    "4",
 		right:   "5",
 		clients: 2,
@@ -281,14 +282,14 @@ var lessons = []lesson{
 		},
 		Tasks: []task{
 			{Text: text("Stop client 0: its process stands still, as in a long pause of a garbage collector.",
-				"停住客户端 0：进程不再运行，就像遇到一次很长的垃圾回收停顿。"), Do: "stop",
+				"停住客户端 0：它的进程不再运行，就像遇到一次很长的垃圾回收停顿。"), Do: "stop",
 				done: func(b *side) bool { return b.clients[0].Process == stage.Stopped }},
 			{Text: text("Wait: the server hears nothing from client 0, and ends its session after 5 seconds.",
 				"等一等：服务器收不到客户端 0 的消息，5 秒后结束它的会话。"), done: holds(1),
 				seen: func(b *side) lang.Text {
 					if b.Key == "5" {
 						return lang.Of("Two clients believe for now that they hold the lock. The store decides by the token.",
-							"眼下有两个客户端都以为自己持有锁。由存储根据令牌决定。")
+							"眼下有两个客户端都以为自己持有锁。接受谁的写入，由存储根据令牌决定。")
 					}
 					return lang.Of("Client 1 holds the lock, and client 0 does not know it.",
 						"客户端 1 持有锁，客户端 0 却不知道。")
@@ -309,7 +310,7 @@ var lessons = []lesson{
 						return lang.Of(
 							"The store has accepted the late write of client 0, and the value of client 1 is lost: "+
 								"a write does not show that it is late.",
-							"存储接受了客户端 0 迟到的写入，客户端 1 写入的值丢失了：从写操作本身看不出它迟到了。")
+							"存储接受了客户端 0 迟到的写入，客户端 1 写入的值丢失了：从一次写入本身，看不出它迟到了。")
 					}
 					return lang.Of(
 						"The store has refused the late write of client 0, and keeps the value of client 1: "+
@@ -330,8 +331,9 @@ var lessons = []lesson{
 			"Clients 0, 1 and 2 want to read, then client 3 wants to write, then 4 and 5 want to read. "+
 				"The lock of step 5, on the left, has one holder at a time. In step 6 readers hold the lock together, "+
 				"a writer alone, and nobody overtakes: a reader waits if a writer is before it in the queue.",
-			"客户端 0、1、2 要读，然后客户端 3 要写，然后 4 和 5 要读。左边第 5 步的锁同一时刻只有一个持有者。"+
-				"在第 6 步，读者可以同时持有锁，写者独占，而且谁也不能插队：队列里前面有写者，读者就要等。"),
+			"先是客户端 0、1、2 要读，接着客户端 3 要写，最后客户端 4、5 要读。"+
+				"左边是第 5 步，它的锁同一时刻只有一个持有者。在第 6 步，读者一起持有锁，写者独占锁，"+
+				"而且谁也不能插队：如果队列里有写者排在读者前面，读者就要等。"),
 		left:    "5",
 		right:   "6",
 		clients: 6,
@@ -376,11 +378,11 @@ var lessons = []lesson{
 					if b.isShared() {
 						return lang.Of(
 							"%s, to the readers that waited for the writer. It is the turn of the last two clients.",
-							"%s：通知等这个写者的读者。已经轮到最后两个客户端。", told)
+							"%s，发给了等待写者的读者。已经轮到最后两个客户端。", told)
 					}
 					return lang.Of("%s. It is the turn of client 2, and three clients still wait: "+
 						"here a reader waits for readers, without need.",
-						"%s。刚轮到客户端 2，还有三个客户端在等：在这里读者要等读者，其实没有必要。", told)
+						"%s。刚轮到客户端 2，还有三个客户端在等：在这里，读者也要等读者，其实没有必要。", told)
 				}},
 		},
 	},

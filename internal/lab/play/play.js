@@ -11,9 +11,9 @@ const STATES = { up: text("up", "正常"), killed: text("killed", "已被杀"), 
 const PROCESS = { starting: text("starting", "正在启动"), running: text("running", "运行中"), stopped: text("stopped", "已停住"), dead: text("dead", "已结束") };
 const NO_MAJORITY = [
   text("None of the three servers answers: nothing can be read or written, and sessions cannot end.",
-    "三台服务器都没有响应：不能读也不能写，会话也无法结束。"),
+    "三台服务器都没有响应：什么也不能读，什么也不能写，会话也无法结束。"),
   text("Only one of three servers answers: without a majority nothing can be written, and sessions cannot end.",
-    "三台服务器只有一台响应：不到半数，不能写，会话也无法结束。"),
+    "三台服务器只有一台响应：没有过半，什么也不能写，会话也无法结束。"),
 ];
 const GONE = text("The service does not answer. If make play has ended, start it again, and open the address that it prints.",
   "服务没有响应。如果 make play 已经结束，请重新启动，再打开它给出的地址。");
@@ -22,7 +22,7 @@ const lessonName = (l) => say(`Lesson ${l.n}: ${l.title.en}`, `第 ${l.n} 课：
 const clientAction = (i, what) => i < 0 ? capital(actionName({ do: what })) : say(`Client ${i}: ${COMMANDS[what].en}`, `客户端 ${i}：${COMMANDS[what].zh}`);
 
 const ABOUT = text("Many programs on many computers want to change the same data. A distributed lock lets only one of them do it at a time. Here a ZooKeeper server keeps the lock, in small files that are called znodes. The clients that you see are real processes, each of which has a session with the server.",
-  "许多机器上的许多程序都想修改同一份数据。分布式锁保证同一时刻只有一个程序能改。在这里，锁由 ZooKeeper 服务器保管，放在叫做 znode 的小文件里。你看到的客户端都是真实的进程，每个都与服务器有一个会话。");
+  "许多机器上的许多程序都想修改同一份数据。有了分布式锁，同一时刻只有一个程序能修改。在这里，锁由一台 ZooKeeper 服务器保管，放在叫做 znode 的小文件里。你看到的客户端都是真实的进程，每个客户端都与服务器有一个会话。");
 
 // called is a client's name, in both languages.
 const called = (i) => text("client " + i, "客户端 " + i);
@@ -220,7 +220,7 @@ class Board {
     if (queue.length > LISTED) shown.push(make("li", { className: "more" }, say(`and ${queue.length - LISTED} more`, `还有 ${queue.length - LISTED} 个`)));
     fill(root.querySelector(".ls ol"), shown);
     const { token: greatest, log: writes } = is.store;
-    fill(root.querySelector(".store"), [make("b", {}, say("The store", "存储")), " ", !writes?.length ? say("nothing written yet", "还没有写过") : greatest ? say(`greatest token ${tokenName(greatest)}`, `最大令牌 ${tokenName(greatest)}`) : "",
+    fill(root.querySelector(".store"), [make("b", {}, say("The store", "存储")), " ", !writes?.length ? say("nothing written yet", "还没有写入过") : greatest ? say(`greatest token ${tokenName(greatest)}`, `最大令牌 ${tokenName(greatest)}`) : "",
       ...(writes ?? []).slice(0, 3).map((w) => make("p", {}, writeLine(w)))]);
     if (!root.querySelector("details").open) return;
     const { clients, nodes, watches } = this.story;
@@ -447,7 +447,7 @@ function lesson() {
   const more = button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次"));
   const last = l.n < lessons.length ? [] : [make("p", {}, say("That was the last lesson. Build these locks yourself: ", "课程到此结束。接下来自己写这些锁："), make("code", { translate: false }, "make exercise"))];
   const ways = over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
-    say("That is not what the task asks for. See what happens now; then go on, or begin again.", "这不是任务要求的操作。看看结果如何，然后继续，或者重来。")), more] : [];
+    say("That is not what the task asks for. See what happens now; then go on, or begin again.", "这不是任务要求的操作。请看看它的结果，然后继续，或者重来。")), more] : [];
   $("sweep").hidden = !(over && l.n === 3);
   if (!$("sweep").hidden) sweep();
   fill($("lesson").querySelector(".ways"), ways);
@@ -827,18 +827,18 @@ function guessIs(board, i) {
 // ---- Words that can be pressed ----
 
 const WORDS = [
-  [/ZooKeeper/, text("ZooKeeper: a service that keeps a small tree of data for many clients, and notifies them of changes. At work three or five servers keep it together; here it is one.", "ZooKeeper：为许多客户端保管一小棵数据树的服务，数据变化时通知它们。生产环境里由三台或五台服务器共同保管，这里只有一台。")],
-  [/sessions?\b|会话/, text("Session: what a server knows of a client. A client sends a sign of life all the time; when the servers have heard nothing for the time-out, here 5 s, they end the session.", "会话：服务器上关于一个客户端的记录。客户端不断发送心跳；服务器如果在超时时间（这里是 5 秒）内没有收到消息，就结束会话。")],
-  [/ephemeral|临时的/, text("Ephemeral: such a znode is deleted by the servers when the session that created it ends. Others stay until somebody deletes them.", "临时的：创建它的会话结束时，服务器会删除这种 znode。其他 znode 一直留到有人删除为止。")],
-  [/znodes?\b/, text("Znode: a small file in the tree that ZooKeeper keeps. Here a lock is one znode, or a directory in which each client creates one.", "znode：ZooKeeper 那棵树里的一个小文件。在这里，锁是一个 znode，或者是一个目录，每个客户端在里面创建一个。")],
-  [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch gets one message, once, when what it watches has changed.", "通知：客户端设置了监听器，所监听的内容一旦变化，就会收到一条消息，只有一次。")],
+  [/ZooKeeper/, text("ZooKeeper: a service that keeps a small tree of data for many clients, and notifies them of changes. At work three or five servers keep it together; here it is one.", "ZooKeeper 是一种服务：它为许多客户端保管一棵小小的数据树，数据变化时通知它们。在生产环境里，由三台或五台服务器共同保管；这里只有一台服务器。")],
+  [/sessions?\b|会话/, text("Session: what a server knows of a client. A client sends a sign of life all the time; when the servers have heard nothing for the time-out, here 5 s, they end the session.", "会话：服务器对一个客户端的记录。客户端不断发送心跳。如果服务器在整个超时（这里是 5 秒）里没有收到客户端的消息，就结束会话。")],
+  [/ephemeral|临时的/, text("Ephemeral: such a znode is deleted by the servers when the session that created it ends. Others stay until somebody deletes them.", "临时的：创建这种 znode 的会话结束时，服务器就删除它。其他的 znode 一直留到有人删除为止。")],
+  [/znodes?\b/, text("Znode: a small file in the tree that ZooKeeper keeps. Here a lock is one znode, or a directory in which each client creates one.", "znode：ZooKeeper 保管的那棵树里的一个小文件。在这里，锁或者是一个 znode，或者是一个目录，每个客户端在目录里创建一个 znode。")],
+  [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch gets one message, once, when what it watches has changed.", "通知：客户端设置监听器以后，监听的内容一旦变化，它就会收到一条消息，而且只收到一次。")],
   [/watch(?:es)?\b|监听/, text("Watch: a client asks a server to notify it, once, when a znode or a directory changes.", "监听器：客户端请服务器在某个 znode 或目录变化时通知它，只通知一次。")],
-  [/wire\b|网络/, text("The wire: the connection between a client and a server. Here it can be slowed down, held, and cut.", "网络：客户端与服务器之间的连接。在这里可以放慢、停住、切断。")],
+  [/wire\b|网络/, text("The wire: the connection between a client and a server. Here it can be slowed down, held, and cut.", "网络：客户端与服务器之间的连接。在这里，可以把它放慢、停住或切断。")],
   [/token|令牌/, text("Token: a number that grows with each holder. A store that compares it can refuse a late write.", "令牌：一个随每个持有者增大的数。存储比较令牌，就能拒绝迟到的写入。")],
-  [/polls?\b|轮询/, text("To poll: to ask repeatedly, in place of waiting for a notification.", "轮询：反复查询，而不是等通知。")],
-  [/directory|目录/, text("Directory: a znode that has children. Here it is that of the lock, and each client creates its znode in it.", "目录：有子节点的 znode。这里指锁的目录，每个客户端在里面创建自己的 znode。")],
-  [/persistent|持久的/, text("Persistent: such a znode stays until a client deletes it. An ephemeral one is deleted when its session ends.", "持久的：这种 znode 一直留到有客户端删除它。临时的则在会话结束时被删除。")],
-  [/readers?\b|读者/, text("Reader: a client that will only read the data. A writer is one that will change it.", "读者：只读数据的客户端。要修改数据的叫写者。")],
+  [/polls?\b|轮询/, text("To poll: to ask repeatedly, in place of waiting for a notification.", "轮询：反复发请求查询，而不是等通知。")],
+  [/directory|目录/, text("Directory: a znode that has children. Here it is that of the lock, and each client creates its znode in it.", "目录：有子节点的 znode。这里指锁的目录，每个客户端都在里面创建自己的 znode。")],
+  [/persistent|持久的/, text("Persistent: such a znode stays until a client deletes it. An ephemeral one is deleted when its session ends.", "持久的：这种 znode 一直留到有客户端删除它。临时的 znode 则在会话结束时被删除。")],
+  [/readers?\b|读者/, text("Reader: a client that will only read the data. A writer is one that will change it.", "读者：只读数据的客户端。要修改数据的客户端叫做写者。")],
   [/\bcreate\b/, text("create: the request that makes a znode. It fails if there is one of that name.", "create：创建 znode 的请求。同名的 znode 已经存在时，它会失败。")],
 ];
 
@@ -891,7 +891,7 @@ function sweep() {
   $("curve").innerHTML = `<path d="M44 15V150H300" fill="none" stroke="var(--soft)"/>${[1, 10, 100].map(mark).join("")}${SWEPT.map(line).join("")}`
     + (last ? SWEPT.map(([color, step], i) => `<text x="${x(last.waiters) - 8}" y="${y(last.notifications[i]) - 8}" text-anchor="end" fill="var(--${color})" style="fill:var(--${color})">${say(`step ${step}: ${last.notifications[i]}`, `第 ${step} 步：${last.notifications[i]}`)}</text>`).join("") : "");
   set($("bytes"), busy ? say(`Measuring with ${busy} waiting clients …`, `正在用 ${busy} 个等待者测量 ……`) : last ? say(`With ${last.waiters} waiting, one release sends ${last.bytes[0].toLocaleString("en")} bytes in step 3, and ${last.bytes[1].toLocaleString("en")} in step 4.`,
-    `有 ${last.waiters} 个等待者时，一次释放在第 3 步发送 ${last.bytes[0].toLocaleString("en")} 字节，在第 4 步发送 ${last.bytes[1].toLocaleString("en")} 字节。`) : "");
+    `有 ${last.waiters} 个等待者时，一次释放，在第 3 步发送 ${last.bytes[0].toLocaleString("en")} 字节，在第 4 步发送 ${last.bytes[1].toLocaleString("en")} 字节。`) : "");
   if (isFresh) $("curve").scrollIntoView({ block: "nearest" });
 }
 $("waiters").oninput = () => set($("many"), $("waiters").value);
