@@ -55,7 +55,7 @@ func (p Page) Write(w io.Writer) error {
 		watch := lang.Of(
 			"The promise: %s It is broken in %d interleavings. "+
 				"This is the shortest of them, one message or fault after the other:",
-			"承诺：%s它在 %d 种交错次序里没有兑现。其中最短的一种，每行是一条消息或一个故障：",
+			"承诺：%s在 %d 种交错次序里，这个承诺没有兑现。下面是其中最短的一种，每行是一条消息或一个故障：",
 			promised(invariant), found.Orders)
 		if err := p.shows(&page, fmt.Sprintf("wrong-%d", i+1), title, watch, found.Shortest); err != nil {
 			return err
@@ -113,19 +113,19 @@ func (p Page) intro(kinds int) template.HTML {
 	promise := text(
 		"A lock promises two things: at most one client holds it at any moment; and every client that asks for it "+
 			"gets it in the end, whichever request arrives first, and whatever fails.",
-		"一把锁承诺两件事：任何时刻最多一个客户端持有它；每个请求加锁的客户端最后都能拿到它，"+
-			"无论哪个请求先到，无论哪里出了故障。",
+		"一把锁承诺两件事：任何时刻，最多有一个客户端持有它；每个请求加锁的客户端，最后都能拿到它，"+
+			"无论哪个请求先到，无论什么出了故障。",
 	)
 	played := lang.Of(
 		"Here %d clients take it once each. Their requests can reach the server in many interleavings, "+
 			"and %d fault at most can happen anywhere. All %d interleavings were played on a real server. ",
 		"这里有 %d 个客户端，各加锁一次。它们的请求到达服务器的交错次序有很多种，"+
-			"任何地方最多可以出 %d 个故障。全部 %d 种交错次序都在真实的服务器上运行过。",
+			"每种里最多有 %d 个故障，位置任意。全部 %d 种交错次序都在真实的服务器上运行过。",
 		p.Settings.Clients, p.Settings.Faults, p.Result.Orders)
 	found := text("All of them are right.", "它们全都正确。")
 	if kinds > 0 {
 		found = lang.Of("%d of them are wrong, in %d ways. The gravest comes first.",
-			"其中 %d 种有错，错误分为 %d 类，最严重的排在最前。", p.Result.Wrong, kinds)
+			"其中 %d 种有错，错误分为 %d 类，最严重的排在最前面。", p.Result.Wrong, kinds)
 	}
 	return stage.Say(promise) + stage.Say(lang.Of("%s%s", "%s%s", played, found))
 }

@@ -34,11 +34,11 @@ if (tree) {
     const isOver = !point.choices;
     const verdict = at("verdict");
     verdict.className = point.wrong ? "wrong" : "";
-    verdict.replaceChildren(...(!isOver ? [] : point.covered && !point.wrong ? [say("From here on, all is as in another interleaving, which begins differently. Take the last choice back.", "从这里开始，与另一种开头不同的交错次序相同。请撤回上一步。")]
+    verdict.replaceChildren(...(!isOver ? [] : point.covered && !point.wrong ? [say("From here on, all is as in another interleaving, which begins differently. Take the last choice back.", "从这里往后，与另一种交错次序完全一样，只有开头不同。请撤回上一步。")]
       : [make("b", {}, point.wrong ? say(`Wrong, after ${path.length} choices: `, `出错了，用了 ${path.length} 次选择：`) + point.wrong.map(words).join(say("; ", "；")) : say("This interleaving is right.", "这种交错次序是正确的。")),
         (point.ends ?? []).map(words).join(say(". ", "。"))]));
     const faults = Number(at("walk").dataset.faults), areUsed = faults > 0 && path.filter(isFault).length === faults;
-    at("used").textContent = isOver || !areUsed ? "" : faults === 1 ? say("The one fault is used.", "唯一的一次故障已经用掉。") : say(`All ${faults} faults are used.`, `${faults} 次故障都已用掉。`);
+    at("used").textContent = isOver || !areUsed ? "" : faults === 1 ? say("The one fault is used.", "唯一的一次故障已经用掉。") : say(`All ${faults} faults are used.`, `${faults} 次故障都已经用掉。`);
     const isMarked = at("marked")?.checked, clients = [...new Set((point.choices ?? []).map((o) => o.client))].sort();
     at("options").replaceChildren(...clients.map((client) => make("div", {}, make("h4", {}, say(`client ${client}`, `客户端 ${client}`)),
       ...point.choices.filter((o) => o.client === client).sort((a, b) => isFault(a) - isFault(b)).map((o) => {

@@ -175,7 +175,7 @@ func (r *Recorder) told(now int) []Phase {
 	}
 	phases = slices.DeleteFunc(phases, func(p Phase) bool { return p.At < oldest })
 	if len(phases) == 0 {
-		phases = []Phase{{At: oldest, Title: lang.Text{EN: "What is still recorded", ZH: "还留下什么"}}}
+		phases = []Phase{{At: oldest, Title: lang.Text{EN: "What is still recorded", ZH: "还保留着的记录"}}}
 	}
 	return phases
 }

@@ -245,8 +245,8 @@ class Stage {
     ink.stroke();
     const of = value && clientName(value.client), step = h / 3.1, fill = harmed ? color.paper : color.ink;
     const lines = [
-      value ? say(`The store: ${of}'s value`, `存储：${of} 写的值`) : say("The store: nothing written yet", "存储：还没有写过"),
-      greatest ? say(`greatest token: ${tokenName(greatest)}`, `最大令牌：${tokenName(greatest)}`) : value ? say("no token to compare", "没有可比较的令牌") : "",
+      value ? say(`The store: ${of}'s value`, `存储：${of} 写入的值`) : say("The store: nothing written yet", "存储：还没有写入过"),
+      greatest ? say(`greatest token: ${tokenName(greatest)}`, `最大令牌：${tokenName(greatest)}`) : value ? say("no token to compare", "没有令牌可供比较") : "",
       last ? capital(storeSays(last)) : "",
     ];
     lines.forEach((words, at) => {

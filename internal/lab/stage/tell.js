@@ -45,19 +45,19 @@ function tell(e) {
   const sentence = {
     acted: () => say(`You: ${actionName(e.action)}.`, `你：${actionName(e.action)}。`),
     arrived: () => e.again ? say(`${deed(e)}, repeatedly.`, `${deed(e)}，反复多次。`) : say(`${deed(e)}.`, `${deed(e)}。`),
-    lost: () => say(`${deed(e)}, but the reply is lost: ${who} does not know it.`, `${deed(e)}，但响应丢失：${who} 不知道。`),
+    lost: () => say(`${deed(e)}, but the reply is lost: ${who} does not know it.`, `${deed(e)}，但响应丢失了：${who} 不知道。`),
     state: () => stateSentence(e),
     wrote: () => writeSentence(e.write),
     gone: () => e.clients ? say(`${e.znode}, which belonged to ${who}, is deleted.`, `${e.znode}（属于${who}）已被删除。`) : say(`${e.znode} is deleted.`, `${e.znode} 已被删除。`),
     expired: () => !e.znode ? say(`The server has heard nothing from ${who} for 5 s, and ends its session.`,
-      `服务器已有 5 秒没有收到${who} 的消息，结束它的会话。`) : say(`The server has heard nothing from ${who} for 5 s, and ends its session: ${e.znode} is deleted.`,
-      `服务器已有 5 秒没有收到${who} 的消息，结束它的会话：${e.znode} 已被删除。`),
+      `服务器已有 5 秒没有收到${who} 的消息，于是结束它的会话。`) : say(`The server has heard nothing from ${who} for 5 s, and ends its session: ${e.znode} is deleted.`,
+      `服务器已有 5 秒没有收到${who} 的消息，于是结束它的会话：${e.znode} 已被删除。`),
     warns: () => e.banner.breaks ? say(`Wrong: ${bannerText(e.banner)}.`, `有问题：${bannerText(e.banner)}。`) : say(`${bannerText(e.banner)}.`, `${bannerText(e.banner)}。`),
-    ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, and printed no error.`, `${who} 自己结束了，没有任何说明。`),
+    ended: () => error ? say(`${who} has ended by itself: ${error}.`, `${who} 自己结束了：${error}。`) : say(`${who} has ended by itself, and printed no error.`, `${who} 自己结束了，没有打印任何错误。`),
     printed: () => say(`${who} prints: ${error}`, `${who} 打印：${error}`),
     failed: () => `${actionName(e.action)}: ${error}`,
-    late: () => say(`The list for ${who} arrives late, in 3 s.`, `给${who} 的列表会迟到：3 秒后才到。`),
-    later: () => say(`${who} is stopped: it will do that when it continues.`, `${who} 已停住：恢复运行以后才会执行。`),
+    late: () => say(`The list for ${who} arrives late, in 3 s.`, `发给${who} 的列表会迟到：3 秒以后才到。`),
+    later: () => say(`${who} is stopped: it will do that when it continues.`, `${who} 已停住：它恢复运行以后才会执行。`),
   }[e.what]();
   const name = e.znode ?? e.banner?.znode; // which begins with a small letter always
   return brief((name && sentence.startsWith(name) ? sentence : capital(sentence)).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端"));
@@ -69,7 +69,7 @@ const brief = (words) => words.replace(/_c_[0-9a-f]+-/g, "_c_…-").replace(/([-
 // deed says what has arrived at a client, or at several: a verb in the past is the same for several.
 function deed({ clients, frame: { did, first } }) {
   const who = clientNames(clients);
-  return first ? say(`${who}, first in the queue, ${did.en}`, `排第一的${who} ${did.zh}`) : say(`${who} ${did.en}`, `${who} ${did.zh}`);
+  return first ? say(`${who}, first in the queue, ${did.en}`, `排在第一的${who} ${did.zh}`) : say(`${who} ${did.en}`, `${who} ${did.zh}`);
 }
 
 function stateSentence({ clients: [client], state, text: error, token, again }) {
@@ -83,9 +83,9 @@ function stateSentence({ clients: [client], state, text: error, token, again }) 
 
 // verdict is what the store says to a write. What is late, and accepted, does harm.
 function verdict({ token, ok, late }) {
-  if (!ok) return say("refused: a later holder has written", "拒绝：后来的持有者已经写过");
-  if (late) return token ? say("accepted, too late", "被接受，可是太晚了") : say("accepted, too late: it has no token to check", "被接受，可是太晚了：没有可检查的令牌");
-  return token ? say("accepted", "被接受") : say("accepted: it has no token to check", "接受：没有可检查的令牌");
+  if (!ok) return say("refused: a later holder has written", "被拒绝：后来的持有者已经写过");
+  if (late) return token ? say("accepted, too late", "被接受，可是太晚了") : say("accepted, too late: it has no token to check", "被接受，可是太晚了：它没有令牌可供检查");
+  return token ? say("accepted", "被接受") : say("accepted: it has no token to check", "被接受：它没有令牌可供检查");
 }
 
 // storeSays is the store's verdict on a write, with whose it is.
@@ -110,10 +110,10 @@ function bannerText({ wrong, clients, znode }) {
     "blocks: of a client that has been dead for long": () => say(`${blocks}: its owner, ${i}, crashed long ago`, `${blocks}：它属于${i}，${i} 早已崩溃`),
     "blocks: of a client that does not know it": () => say(`${blocks}: it belongs to ${i}, which does not know of it`, `${blocks}：它属于${i}，${i} 却不知道`),
     "blocks: of a client that waits with a newer one": () => say(`${blocks}: it is an old one of ${i}, which waits with a newer one`,
-      `${blocks}：它是${i} 留下的旧 znode，${i} 正用新的 znode 等待`),
+      `${blocks}：它是${i} 的旧 znode，${i} 正在用新的 znode 等待`),
     "blocks: of a client that neither waits nor holds": () => say(`${blocks}: it belongs to ${i}, which neither waits for the lock nor holds it`, `${blocks}：它属于${i}，${i} 既不在等锁，也不持有锁`),
     "has lost it: learns it when it resumes": () => say(`${i} has lost the lock and is stopped: it will be notified when it continues`,
-      `${i} 已经丢了锁，但它被停住了：恢复运行后才会得知`),
+      `${i} 已经丢了锁，但它停住了：它恢复运行以后才会得知`),
     "holds it, and has no znode": () => say(`${i} believes that it holds the lock, and has created no znode`,
       `${i} 以为自己持有锁，却没有创建过 znode`),
     "has lost it: is not notified": () => say(`${i} has lost the lock, and does not know it: its znode has been deleted`,
