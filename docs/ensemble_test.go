@@ -172,8 +172,8 @@ func followerLags(s *trio) {
 	})
 	accepted := frames(near, mark, wiretap.Reply, wiretap.Connect)
 	assert.Zero(s, accepted, "handshakes that a server answers which is behind the client")
-	chapter.SaysIn(s.T, page, "a client that has seen a newer state connects to that follower: %d answers to its handshakes",
-		accepted)
+	chapter.SaysIn(s.T, page,
+		"a client that has seen a newer state connects to that follower: %d answers to its handshakes", accepted)
 
 	// To begin a session is a write. So the follower cannot answer before it has heard of it, and of all writes before it.
 	tap := wiretap.New()
@@ -215,7 +215,8 @@ func newEpoch(s *trio) {
 	newEpoch, newCount := s.aWrite(s.Observer())
 	assert.Greater(s, newEpoch, epoch, "the epoch of a write after the election")
 	assert.Less(s, newCount, count, "the counter begins again")
-	chapter.SaysIn(s.T, "limits.md", "the leader is killed, and there is a new one: the epoch has grown, and the counter begins again")
+	chapter.SaysIn(s.T, "limits.md",
+		"the leader is killed, and there is a new one: the epoch has grown, and the counter begins again")
 	require.NoError(s, s.leader.Restart(s.Ctx))
 }
 

@@ -358,7 +358,8 @@ func TestAWatchOutlivesItsConnection(t *testing.T) {
 		event := zktest.AwaitChan(z, "the watch to fire", changed)
 		require.NoError(t, event.Err, "the watch's event")
 		assert.Equal(t, c.told, event.Type, "a znode that was %s", c.what)
-		chapter.SaysIn(t, page, "while the watcher was disconnected, its znode was %s: its notification is %v", c.what, event.Type)
+		chapter.SaysIn(t, page,
+			"while the watcher was disconnected, its znode was %s: its notification is %v", c.what, event.Type)
 	}
 }
 

@@ -586,9 +586,9 @@ func TestTheFirstWriteAfterAnIdleTimeCountsFromAPing(t *testing.T) {
 	n.follower.Rejoin()
 }
 
-// Servers may be told to look at the ACLs before they pass a write on (enableEagerACLCheck). Then a follower answers a delete
-// that is forbidden by itself. Another client has forbidden the delete for nothing, and A's
-// follower is cut off: A must not take these answers for the majority's.
+// Servers can be configured to check the ACLs before they pass a write on (enableEagerACLCheck). Then
+// a follower by itself answers a delete that is forbidden. Another client has forbidden the delete for
+// nothing, and A's follower is cut off: A must not take these answers for the majority's.
 func TestARefusalByAFollowerAloneProvesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*zktest.Patience)

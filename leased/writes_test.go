@@ -55,8 +55,8 @@ func logged(t *testing.T, server *zkserver.Peer) (size int) {
 
 // What a session costs the servers is what stands in README.md: the create and the delete of each hold;
 // while it holds something, one write for each fifth of its time-out, as long as answers come soon; and
-// one after a wait that was longer than that. A session that waits, or holds nothing, makes none, and with WithoutLease nobody
-// does. The servers count: each write is a transaction, and there are no others.
+// one after a wait that was longer than that. A session that waits, or holds nothing, makes none, and
+// with WithoutLease no session does. The servers count: each write is a transaction, and there are no others.
 func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 	t.Parallel()
 	_, leader, _ := zktest.ThreeServers(t)
@@ -148,7 +148,8 @@ func TestTheTableOfWrites(t *testing.T) {
 		const numbers = 1 << 32
 		perSecond := float64(writes) / took.Seconds()
 		t.Logf("» %d sessions hold, time-out %v: %.2f transactions a second, %.0f bytes a second in each server's log, "+
-			"the numbers last %.0f days", sessions, timeout, perSecond, float64(size)/took.Seconds(), numbers/perSecond/(24*60*60))
+			"the numbers last %.0f days",
+			sessions, timeout, perSecond, float64(size)/took.Seconds(), numbers/perSecond/(24*60*60))
 	}
 	for _, sessions := range []int{10, 100, 1000} {
 		for _, timeout := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {

@@ -113,9 +113,11 @@ func TestHints(t *testing.T) {
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "first come, first served", Stuck: true}))
 	assert.Equal(t, notWoken, hint(false).Property)
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "a crashed holder's lock is free again"}))
-	assert.Contains(t, hint(false).Text, "Which kind of znode does the server delete by itself", "step 2's hint, not step 1's")
+	assert.Contains(t, hint(false).Text, "Which kind of znode does the server delete by itself",
+		"step 2's hint, not step 1's")
 	require.NoError(t, Step4.Keep(Progress{Begun: true, Missing: "missing parents are created"}))
-	assert.Contains(t, hint(false).Text, "what is missing, and who else may be creating it?", "the property's own question")
+	assert.Contains(t, hint(false).Text, "what is missing, and who else may be creating it?",
+		"the property's own question")
 }
 
 // A section of hints is for a property that is asked, and begins with a question. The Chinese

@@ -135,7 +135,8 @@ var GivesUpCutOff = New(
 		s.Await("B to try to connect", func() bool { return dials.Load() >= tried })
 		b.Tap.Restore()
 		s.Await("B to be back", func() bool { return b.State() == zk.StateHasSession })
-		s.FailsIf(!s.Soon(waiting.Returned), "B gave up while it was disconnected; it is connected again, and its Lock does not return")
+		s.FailsIf(!s.Soon(waiting.Returned),
+			"B gave up while it was disconnected; it is connected again, and its Lock does not return")
 		s.FailsIf(waiting.Err() == nil, "B gave up while it was disconnected, and got the lock although A held it")
 		s.FailsIf(!s.Soon(func() bool { return len(s.left(b)) == 0 }),
 			"B gave up while it was disconnected, and its Lock returned %v; B is connected again, and has left %v",

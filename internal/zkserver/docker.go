@@ -182,5 +182,6 @@ func (c *container) resume() error {
 }
 
 func (c *container) remove() error {
-	return errors.Join(testcontainers.TerminateContainer(c.DockerContainer, testcontainers.StopTimeout(0)), c.daemon.Close())
+	err := testcontainers.TerminateContainer(c.DockerContainer, testcontainers.StopTimeout(0))
+	return errors.Join(err, c.daemon.Close())
 }

@@ -81,7 +81,8 @@ func (s *storm) print() (isRight bool) {
 	row("a lock, as porcupine judges", func(_ int, v verdict) any { return rightOrWrong(v.lockIsRight) })
 	row("the number it guards, as porcupine judges", func(_ int, v verdict) any { return rightOrWrong(v.numberIsRight) })
 	if !isRight {
-		fmt.Fprintf(s.out, "\nA production lock was wrong. For the same faults: make storm TIME=%v SEED=%d\n", s.Length, s.Seed)
+		fmt.Fprintf(s.out, "\nA production lock was wrong. For the same faults: make storm TIME=%v SEED=%d\n",
+			s.Length, s.Seed)
 	}
 	return isRight
 }

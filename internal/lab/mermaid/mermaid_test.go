@@ -22,7 +22,8 @@ func TestASequence(t *testing.T) {
     Note over Ada, Z: both wait`)
 	require.NoError(t, err)
 	isXML(t, svg)
-	said := "Ada → ZooKeeper: create &lt;1&gt;. ZooKeeper → Ada: lost. again. ZooKeeper → Ada: ping. Ada, ZooKeeper: both wait"
+	said := "Ada → ZooKeeper: create &lt;1&gt;. ZooKeeper → Ada: lost. again. " +
+		"ZooKeeper → Ada: ping. Ada, ZooKeeper: both wait"
 	assert.Contains(t, svg, `aria-label="`+said+`"`)
 	assert.Equal(t, 2, strings.Count(svg, `class="head"`), "heads: what is lost has none")
 	assert.Equal(t, 1, strings.Count(svg, `class="loop"`))

@@ -13,8 +13,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// StartRedis starts a Redis, private to this process, and returns its address. It writes each command to a file, and has the
-// kernel write it to the disk as appendfsync says: always, everysec.
+// StartRedis starts a Redis, private to this process, and returns its address. It writes each command
+// to a file, and has the kernel write it to the disk as appendfsync says: always, everysec.
 func StartRedis(ctx context.Context, t zktest.T, appendfsync string) (address string) {
 	return start(ctx, t, "redis-server", func(dir, port string) []string {
 		return []string{

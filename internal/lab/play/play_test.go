@@ -227,7 +227,9 @@ func TestEachStepAndEachMistakeCanBePlayed(t *testing.T) {
 		}
 		p.patience(time.Minute)
 		p.do(`{"do":"choose","board":0,"lock":%q}`, l.Key)
-		p.until(0, l.Key+" to be laid", func(b *side) bool { return b.Key == l.Key && b.count("idle") == 2 || b.complaint != "" })
+		p.until(0, l.Key+" to be laid", func(b *side) bool {
+			return b.Key == l.Key && b.count("idle") == 2 || b.complaint != ""
+		})
 		p.do(`{"do":"lock","client":0}`)
 		if l.Key == "W6" { // who came first when they were made
 			p.do(`{"do":"lock","client":1}`)

@@ -201,7 +201,8 @@ func TestMine(t *testing.T) {
 		assert.Empty(t, right.Wrong, "%s", strings.Join(right.Story, "\n"))
 	}
 	waits := asked(written(t, "6", "ok && n < own", "ok && (n < own || ownKind == read && k == write)"))
-	assert.Equal(t, "nobody holds the lock, and a client waits forever", waits.Wrong, "a reader waits for a writer behind it")
+	assert.Equal(t, "nobody holds the lock, and a client waits forever", waits.Wrong,
+		"a reader waits for a writer behind it")
 
 	_, err = explore.Mine(t.Context(), nil, "", "2", "")
 	assert.ErrorIs(t, err, explore.ErrAsks)

@@ -49,11 +49,13 @@ func TestTheTableIsAloneOnStdout(t *testing.T) {
 	}{
 		{
 			nil,
-			`(?s)^zklock, .*step 4 +zk\.Lock\n.*the holder releases while 10 wait\n  notifications +1 +1\n.*The Go client's own lock`,
+			`(?s)^zklock, .*step 4 +zk\.Lock\n.*the holder releases while 10 wait\n` +
+				`  notifications +1 +1\n.*The Go client's own lock`,
 		},
 		{
 			[]string{"matrix"},
-			`(?s)^Which lock .*one holder at a time +✓ +✓\n.*step 4, chain: what was seen\n.*✗ the holder may lock again: A holds the lock and waits for it`,
+			`(?s)^Which lock .*one holder at a time +✓ +✓\n.*step 4, chain: what was seen\n` +
+				`.*✗ the holder may lock again: A holds the lock and waits for it`,
 		},
 	} {
 		t.Run(strings.Join(append(test.args, "tour"), " "), func(t *testing.T) {
