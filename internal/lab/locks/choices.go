@@ -40,8 +40,8 @@ var Choices = func() (all []Choice) {
 			test: m.Run(),
 		})
 	}
-	lesson := text("Your exercise, built anew whenever you save it.", "你的练习，每次保存都重新编译。")
-	all = append(all, Choice{Key: "mine", Name: text("Mine: the first that is not done", "我的：第一个没完成的"), Lesson: lesson})
+	lesson := text("Your exercise, built anew whenever you save it.", "你的练习：每次保存以后，都会重新编译。")
+	all = append(all, Choice{Key: "mine", Name: text("Mine: the first that is not done", "我的：第一个没有完成的"), Lesson: lesson})
 	for _, s := range Steps() {
 		all = append(all, Choice{
 			Key: "mine" + s.Key, Name: lang.Of("Mine: step %v", "我的：第 %v 步", s.Key), Lesson: lesson, lock: s.Key,

@@ -54,7 +54,7 @@ func leased() Exhibit {
 		Name:    text("leased, the production lock", "leased，生产环境用的锁"),
 		Lesson: text(
 			"The production lock: what steps 5 and 6 teach, and a lease that outlives a brief disconnect.",
-			"生产环境用的锁：有第 5、6 步讲的一切，还有租约，连接断开片刻也不会丢锁。",
+			"生产环境用的锁：包含第 5、6 步所讲的内容，再加上租约，所以连接断开片刻也不会丢锁。",
 		),
 	}, subject}
 }

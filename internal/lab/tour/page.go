@@ -34,7 +34,7 @@ var sections = template.Must(template.New("sections").Funcs(stage.Functions).Fun
 	},
 	"verdict": func(r property.Result) lang.Text {
 		if r.Verdict == property.No {
-			return lang.Of("%v lacks this property: %v", "%v：本该成立，却不成立：%v",
+			return lang.Of("%v lacks this property: %v", "%v：这条性质本该成立，却不成立：%v",
 				inBoth(r.Subject), r.Property.Name)
 		}
 		return lang.Of("%v %v: %v", "%v %v：%v", r.Verdict, inBoth(r.Subject), r.Property.Name)
@@ -55,7 +55,7 @@ func (rec *Recording) Write(w io.Writer) error {
 		Heading: text("zklock: the tour", "zklock 导览"),
 		Footer: lang.Of(
 			"Recorded on %v, %v, with up to %v clients. Everything on this page comes from that one run.",
-			"录制环境：%v，%v，最多 %v 个客户端。本页的内容全都出自这一次运行。",
+			"录制环境：%v，%v，最多 %v 个客户端。本页的全部内容都出自这一次运行。",
 			rec.Origin, rec.date(), number(rec.Largest+1)),
 		Intro:   stage.Say(intro),
 		Titles:  rec.Titles,
@@ -89,7 +89,7 @@ func (rec *Recording) Write(w io.Writer) error {
 		"Promised": lang.Of(
 			"From the call of Unlock to the return of the next client's Lock, in milliseconds: "+
 				"%v hand-overs, ten waiting.",
-			"从调用 Unlock 到下一个客户端的 Lock 返回，单位毫秒：%v 次易主，十个在等。", handOvers),
+			"从调用 Unlock 到下一个客户端的 Lock 返回的毫秒数：一共 %v 次易主，有十个客户端在等。", handOvers),
 	})
 	if err != nil {
 		return err

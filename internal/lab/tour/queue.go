@@ -168,7 +168,7 @@ func (q *Queue) wait() {
 	if q.camera != nil {
 		window /= 5
 	}
-	q.phase("a fifth of a second passes", "过去五分之一秒")
+	q.phase("a fifth of a second passes", "过了五分之一秒")
 	counted, begin := counting(q.waiting...), time.Now()
 	time.Sleep(window) // not a wait for a state: the time is the measure
 	q.crowd().Waiting = counted(begin.Add(window))
@@ -179,17 +179,17 @@ func (q *Queue) wait() {
 func (q *Queue) waited(c wiretap.Counts) {
 	switch asked, n := c.All(), len(q.waiting); {
 	case asked == 0:
-		q.sumOfWindow("%d clients waited: 0 requests.", "%d 个客户端在等：0 个请求。", n)
+		q.sumOfWindow("%d clients waited: 0 requests.", "%d 个客户端在等：它们发了 0 个请求。", n)
 	case c.Writes() > 0:
 		q.sumOfWindow(
 			"%d clients waited: %s requests, every one a write that failed.",
-			"%d 个客户端在等：%s 个请求，全都是失败的写操作。",
+			"%d 个客户端在等：它们发了 %s 个请求，全都是失败的写操作。",
 			n, number(asked),
 		)
 	default:
 		q.sumOfWindow(
 			"%d clients waited: %s requests for the list, and nothing new in it.",
-			"%d 个客户端在等：%s 个请求，都是列目录，内容毫无变化。",
+			"%d 个客户端在等：它们列了 %s 次目录，内容毫无变化。",
 			n, number(asked),
 		)
 	}
@@ -208,10 +208,10 @@ func (q *Queue) arrival() {
 	} else {
 		q.sum(
 			"%s arrived: %s to the waiting clients, %s, and it is nobody's turn.",
-			"%s 来了：等待者一共 %s，%s，却没有轮到任何一个。",
+			"%s 来了：等待者一共收到 %s，%s，却没有轮到任何一个。",
 			names(newcomer),
 			plural(told, "%s notification", "%s notifications", "%s 个通知"),
-			plural(q.Arrival.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列目录"),
+			plural(q.Arrival.Requests[wiretap.GetChildren], "%s list", "%s lists", "列目录 %s 次"),
 		)
 	}
 	if q.camera != nil {
@@ -285,7 +285,7 @@ func (q *Queue) releases() {
 // release is a phase in which the holder releases and the next is let in.
 func (q *Queue) release() Release {
 	old := names(q.holder.Member)
-	q.phase("%s releases", "%s 释放", old)
+	q.phase("%s releases", "%s 释放锁", old)
 	all, waiters := counting(append(q.waiting, q.holder)...), counting(q.waiting...)
 	begin := time.Now()
 	q.handOver()
@@ -300,16 +300,16 @@ func (q *Queue) release() Release {
 	next := names(q.holder.Member)
 	if q.Polls {
 		q.sum("%s released: no client was notified; %d requests later %s found out by polling.",
-			"%s 释放：没有客户端收到通知；%d 个请求之后，%s 才查询到。",
+			"%s 释放了锁：没有客户端收到通知；又轮询了 %d 个请求以后，%s 才得知。",
 			old, r.All()-1, next)
 		return r
 	}
-	looks := plural(r.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列目录")
+	looks := plural(r.Requests[wiretap.GetChildren], "%s list", "%s lists", "列目录 %s 次")
 	if n := r.Requests[wiretap.Create]; n > 0 {
-		looks = plural(n, "%s create", "%s creates", "%s 次 create")
+		looks = plural(n, "%s create", "%s creates", "create %s 次")
 	}
 	notifications := plural(r.Notifications, "%s notification", "%s notifications", "%s 个通知")
-	q.sum("%s released: %s, %s. Only %s could go on.", "%s 释放：%s，%s。只有%s 可以继续。", old, notifications, looks, next)
+	q.sum("%s released: %s, %s. Only %s could go on.", "%s 释放了锁：%s，%s。只有%s 可以继续。", old, notifications, looks, next)
 	return r
 }
 

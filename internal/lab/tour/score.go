@@ -83,13 +83,13 @@ func (rec *Recording) Score() (groups []Group) {
 		}
 		if n == 10 {
 			group(
-				lang.Of("one more arrives while %v wait", "%v 个在等，又来一个", crowd),
+				lang.Of("one more arrives while %v wait", "%v 个客户端在等，又来一个", crowd),
 				n,
 				told(text("notifications", "通知"), func(q *Queue, _ *Crowd) any { return q.Arrival.Notifications }),
 			)
 		}
 		group(
-			lang.Of("the holder releases while %v wait", "持有者释放，%v 个在等", crowd),
+			lang.Of("the holder releases while %v wait", "持有者释放，%v 个客户端在等", crowd),
 			n,
 			told(text("notifications", "通知"), func(_ *Queue, c *Crowd) any { return c.median(notifications) }),
 			told(text("requests until all is quiet", "到恢复空闲为止的请求数"), func(_ *Queue, c *Crowd) any { return c.median(requests) }),
@@ -108,16 +108,16 @@ func (rec *Recording) Score() (groups []Group) {
 			beside(text("its median wait, times quiet", "等待时间的中位数，是平静时的几倍"),
 				func(c *Crowd) any { return machines(c.Bystander.times()) },
 			),
-			beside(text("kilobytes to others in one wait", "它等一次响应期间，发给别的客户端的数据，KB"),
+			beside(text("kilobytes to others in one wait", "它每等一次响应，发给别的客户端的数据，KB"),
 				func(c *Crowd) any { return kilobytes(c.Bystander.Meanwhile, 500) },
 			),
 		)
-		group(lang.Of("%v of %v waiters expire at once", "%[2]v 个等待者中 %[1]v 个同时过期", number(n/10), number(n)), n,
+		group(lang.Of("%v of %v waiters expire at once", "%[2]v 个等待者中有 %[1]v 个的会话同时过期", number(n/10), number(n)), n,
 			beside(text("notifications", "通知"), func(c *Crowd) any { return often(c.Deaths.Notifications) }),
 			beside(text("requests", "请求"), func(c *Crowd) any { return often(c.Deaths.All()) }),
 			beside(text("kilobytes sent to them", "发给它们的数据，KB"), func(c *Crowd) any { return kilobytes(c.Deaths.Received, 10) }))
 	}
-	kept := Group{Title: lang.Of("does it keep its promises?", "承诺的性质成立吗？")}
+	kept := Group{Title: lang.Of("does it keep its promises?", "承诺的性质都成立吗？")}
 	for _, p := range promises {
 		kept.Rows = append(kept.Rows, Row{p.Name, rec.verdicts(slices.Index(property.Properties, p))})
 	}
@@ -150,7 +150,7 @@ func (rec *Recording) story() Group {
 	return Group{Rows: []Row{
 		{property.CrashFrees.Name, crash},
 		{lang.Of("requests of %v clients that wait for one second", "%v 个客户端等待一秒发出的请求", number(n)), asked},
-		{lang.Of("notifications for one release while %v wait", "%v 个在等，一次释放的通知数", number(n)), woken},
+		{lang.Of("notifications for one release while %v wait", "一次释放引起的通知数，%v 个客户端在等", number(n)), woken},
 	}}
 }
 

@@ -23,7 +23,7 @@ var stories = []episode{
 		Title: stage.Title{
 			ID:    "crash",
 			Title: text("The holder crashes", "持有者崩溃"),
-			Watch: text("Who deletes the znode of a client that no longer exists?", "客户端已经不在了，由谁删除它的 znode？"),
+			Watch: text("Who deletes the znode of a client that no longer exists?", "一个客户端已经不在了，由谁删除它的 znode？"),
 			Steps: []string{"1", "2", "4"},
 			Pair:  []string{"1", "2"},
 		},
@@ -45,7 +45,7 @@ var stories = []episode{
 		tell: tellWait,
 		Title: stage.Title{
 			ID:    "wait",
-			Title: text("Ten wait", "十个在等"),
+			Title: text("Ten wait", "十个客户端在等"),
 			Watch: text("What does it cost to wait while nothing happens?", "什么也没发生时，等待要花多少代价？"),
 			Steps: []string{"1", "2", "3", "3w", "4"},
 			Pair:  []string{"2", "3"},
@@ -55,7 +55,7 @@ var stories = []episode{
 		tell: tellRelease,
 		Title: stage.Title{
 			ID:    "release",
-			Title: text("A release, ten waiting", "一次释放，十个在等"),
+			Title: text("A release, ten waiting", "一次释放，十个客户端在等"),
 			Watch: text(
 				"How many clients does one release wake, and how many of them have something to do?",
 				"一次释放唤醒多少个客户端？其中有多少个有事可做？",
@@ -68,10 +68,10 @@ var stories = []episode{
 		tell: tellFew,
 		Title: stage.Title{
 			ID:    "few",
-			Title: text("A release, three waiting", "一次释放，三个在等"),
+			Title: text("A release, three waiting", "一次释放，三个客户端在等"),
 			Watch: text(
 				"The same with fewer clients, so that each message can show its name: who sends what to whom?",
-				"情形相同，客户端少一些，每条消息都能写上名字：谁发给谁，是什么消息？",
+				"情形相同，只是客户端少一些，所以每条消息都能写上名字：谁发给谁，是什么消息？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
@@ -81,8 +81,8 @@ var stories = []episode{
 		tell: tellArrival,
 		Title: stage.Title{
 			ID:    "arrival",
-			Title: text("One more arrives", "又来一个"),
-			Watch: text("A client joins the end of the queue: which other clients does that concern?", "一个客户端排到队尾，与谁有关？"),
+			Title: text("One more arrives", "又来一个客户端"),
+			Watch: text("A client joins the end of the queue: which other clients does that concern?", "一个客户端排到了队尾：这与哪些客户端有关？"),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
 		},
@@ -94,7 +94,7 @@ var stories = []episode{
 			Title: text("Several crash at once", "几个客户端同时崩溃"),
 			Watch: text(
 				"The sessions of three of ten waiters expire at the same moment. Whom does it concern, and how often?",
-				"10 个等待者中有 3 个的会话同时过期。这与谁有关？要通知几次？",
+				"10 个等待者中，有 3 个的会话同时过期。这与谁有关？各有关几次？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
@@ -104,10 +104,10 @@ var stories = []episode{
 		tell: tellCrowd,
 		Title: stage.Title{
 			ID:    "crowd",
-			Title: text("A release, a hundred waiting", "一次释放，一百个在等"),
+			Title: text("A release, a hundred waiting", "一次释放，一百个客户端在等"),
 			Watch: text(
 				"The same as with ten, but a larger crowd. What has grown, and what has not?",
-				"与十个时相同，只是等待者更多。什么增长了，什么没有？",
+				"与十个等待者时相同，只是等待者更多。什么增长了，什么没有增长？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
@@ -120,7 +120,7 @@ var stories = []episode{
 			Title: text("A waiter crashes", "一个等待者崩溃"),
 			Watch: text(
 				"Client 2 is notified that the znode before its own was deleted. Is it client 2's turn?",
-				"客户端 2 收到通知：前一个节点已被删除。轮到客户端 2 了吗？",
+				"客户端 2 收到通知：它前面的节点已被删除。轮到客户端 2 了吗？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"4"},
@@ -157,7 +157,7 @@ var stories = []episode{
 		Title: stage.Title{
 			ID:    "shared",
 			Title: text("A writer among readers", "读者中的写者"),
-			Watch: text("Four want to read and one wants to write. Who has to wait for whom?", "四个要读，一个要写。谁必须等谁？"),
+			Watch: text("Four want to read and one wants to write. Who has to wait for whom?", "四个客户端要读，一个要写。谁必须等谁？"),
 			Steps: []string{"5", "6"},
 			Pair:  []string{"5", "6"},
 		},
@@ -236,13 +236,13 @@ func tellCrash(s *scene) {
 	s.expire(cast[0])
 	if len(s.Names(s.dir)) == 0 { // there is no queue: this is the lock itself
 		s.sumOfWindow("The server has ended client 0's session, and the znode still exists: nobody will ever get the lock.",
-			"服务器结束了客户端 0 的会话，znode 还在：再也没有人能拿到锁。")
+			"服务器结束了客户端 0 的会话，znode 还在：再也没有客户端能拿到锁。")
 		return
 	}
 	next, waiting := s.served(waiting)
 	s.settles(waiting)
 	s.sum("The server has ended client 0's session and deleted its znode: %s holds the lock.",
-		"服务器结束了客户端 0 的会话，删掉了它的 znode：%s 持有锁。", names(next.Member))
+		"服务器结束了客户端 0 的会话，删除了它的 znode：%s 持有锁。", names(next.Member))
 }
 
 // tellUnlockByAnother tells of an Unlock by a client that does not hold the lock.
@@ -256,18 +256,18 @@ func tellUnlockByAnother(s *scene) {
 	if cast[2].HasHolds() {
 		next.StillWaits()
 		s.sum("client 2 has no hold, and only a hold unlocks. Client 0 holds the lock.",
-			"客户端 2 没有 hold，而只有凭 hold 才能解锁。客户端 0 持有锁。")
+			"客户端 2 没有 hold，而只有凭 hold 才能解锁。客户端 0 仍持有锁。")
 		return
 	}
 	if err := cast[2].Unlock(); err != nil {
 		next.StillWaits()
 		s.sum("client 2 has no znode to delete, and gets an error. Client 0 holds the lock.",
-			"客户端 2 没有 znode 可删，得到一个错误。客户端 0 持有锁。")
+			"客户端 2 没有 znode 可删，得到一个错误。客户端 0 仍持有锁。")
 		return
 	}
 	next.Acquired()
 	s.sum("client 2 deleted the znode that client 0 had created: clients 0 and 1 hold the lock at once.",
-		"客户端 2 删了客户端 0 创建的 znode：客户端 1 与客户端 0 同时持有锁。")
+		"客户端 2 删除了客户端 0 创建的 znode：客户端 0 和 1 同时持有锁。")
 }
 
 // tellDeath tells of a waiter that crashes in the queue.
@@ -282,11 +282,11 @@ func tellDeath(s *scene) {
 	s.expire(cast[1])
 	line[1].MustWait("client 0")
 	s.Barrier(cast[0].Client)
-	s.sum("client 2 was woken by the crash of client 1, looked again, and still waits.", "客户端 2 因客户端 1 崩溃而被唤醒，重新检查，继续等。")
-	s.phase("client 0 releases", "客户端 0 释放")
+	s.sum("client 2 was woken by the crash of client 1, looked again, and still waits.", "客户端 1 崩溃，唤醒了客户端 2。客户端 2 重新检查，继续等。")
+	s.phase("client 0 releases", "客户端 0 释放锁")
 	holder.Release()
 	line[1].Acquired()
-	s.sum("client 0 released: now it is client 2's turn.", "客户端 0 释放：现在轮到客户端 2。")
+	s.sum("client 0 released: now it is client 2's turn.", "客户端 0 释放了锁：现在轮到客户端 2。")
 }
 
 // tellDeaths tells of several waiters that crash in the queue at the same moment.
@@ -295,9 +295,9 @@ func tellDeaths(s *scene) {
 	q.come(10)
 	s.phase("clients 2, 5 and 8 crash", "客户端 2、5 和 8 崩溃")
 	c := q.die(3)
-	s.sum("3 sessions expired: %s, %s, and it is nobody's turn.", "3 个会话过期：%s，%s，却没有轮到任何一个。",
+	s.sum("3 sessions expired: %s, %s, and it is nobody's turn.", "3 个会话过期：一共 %s，%s，却没有轮到任何客户端。",
 		plural(c.Notifications, "%s notification", "%s notifications", "%s 个通知"),
-		plural(c.Requests[wiretap.GetChildren], "%s list", "%s lists", "%s 次列目录"),
+		plural(c.Requests[wiretap.GetChildren], "%s list", "%s lists", "列目录 %s 次"),
 	)
 }
 
@@ -309,16 +309,16 @@ func tellLostReply(s *scene) {
 	unlucky := s.asks(cast[0])
 	zktest.AwaitChan(s.Zoo, "the reply to be lost", lost.Sprung())
 	if unlucky.Waits() == zktest.Returned && unlucky.Err() != nil {
-		s.sum("client 0 got an error, and does not know that it has a znode.", "客户端 0 得到错误，不知道自己已有一个 znode。")
+		s.sum("client 0 got an error, and does not know that it has a znode.", "客户端 0 得到一个错误，不知道自己有一个 znode。")
 		s.phase("client 0 calls Lock again, and client 1 arrives", "客户端 0 再次加锁，客户端 1 也来了")
 		s.lines(cast...)
 		s.sum("client 0 waits for its own first znode, and client 1 for client 0: nobody holds the lock.",
-			"客户端 0 在等自己的第一个 znode，客户端 1 在等客户端 0：没有人持有锁。")
+			"客户端 0 在等自己的第一个 znode，客户端 1 在等客户端 0：没有客户端持有锁。")
 		return
 	}
 	unlucky.Acquired()
 	s.sum("client 0 looked for its znode, recognized it by the id in its name, and holds the lock.",
-		"客户端 0 去找自己的 znode，凭名字里的标记认出了它，持有锁。")
+		"客户端 0 去找自己的 znode，凭名字里的标识认出了它，于是持有锁。")
 	s.phase("client 1 arrives", "客户端 1 来了")
 	s.lines(cast[1])
 	s.sum("client 0 holds the lock with one znode, client 1 waits.", "客户端 0 凭一个 znode 持有锁，客户端 1 在等。")
@@ -358,7 +358,7 @@ func tellShared(s *scene) {
 		s.join(name, zktest.SessionTimeout)
 	}
 	shares := s.members[0].Reader != nil
-	s.phase("five clients arrive", "来了五个")
+	s.phase("five clients arrive", "来了五个客户端")
 	for _, m := range s.members {
 		if shares && m.Name != "writer" {
 			m = m.Reader
@@ -369,11 +369,11 @@ func tellShared(s *scene) {
 	}
 	if shares {
 		s.sum("readers 1 and 2 read together; the writer waits for both, readers 3 and 4 for the writer.",
-			"读者 1 和 2 一起读；写者等这两个，读者 3 和 4 等写者。")
+			"读者 1 和 2 一起读；写者等这两个读者，读者 3 和 4 等写者。")
 	} else {
-		s.sum("reader 1 holds the lock; each of the others waits for the one before it.", "读者 1 持有锁；其余的各等前一个。")
+		s.sum("reader 1 holds the lock; each of the others waits for the one before it.", "读者 1 持有锁；其余的客户端各等自己前面的那一个。")
 	}
-	s.phase("readers 1 and 2 are done", "读者 1 和 2 读完")
+	s.phase("readers 1 and 2 are done", "读者 1 和 2 读完了")
 	writer := turns[2]
 	counted := s.Count(writer)
 	turns[0].Release()
@@ -382,7 +382,7 @@ func tellShared(s *scene) {
 	s.settles(turns[3:])
 	notifications := plural(counted().Notifications, "%s notification", "%s notifications", "%s 个通知")
 	s.sum("the writer holds the lock alone, after %s.", "写者收到 %s，独占了锁。", notifications)
-	s.phase("the writer is done", "写者写完")
+	s.phase("the writer is done", "写者写完了")
 	writer.Release()
 	turns[3].Acquired()
 	if turns[4].Waits() == zktest.Returned {
@@ -391,5 +391,5 @@ func tellShared(s *scene) {
 		return
 	}
 	s.sum("reader 3 holds the lock, and reader 4 waits for it, though neither of them writes.",
-		"读者 3 持有锁，读者 4 在等它，尽管两个都不写。")
+		"读者 3 持有锁，读者 4 在等它，尽管它们都不写。")
 }
