@@ -70,8 +70,8 @@ func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{
 		"_c_0123456789abcdef-lock-0000000007":                     7,
-		"_c_00000000-0000-0000-0000-000000000000-lock-0000000008": 8, // Curator's, zk.Lock's
-		"_c_0123456789abcdef-lock-10000000009":                    10_000_000_009,
+		"_c_00000000-0000-0000-0000-000000000000-lock-0000000008": 8,          // Curator's, zk.Lock's
+		"_c_0123456789abcdef-lock-2147483647":                     2147483647, // the greatest
 	} {
 		n, ok := number(name)
 		require.True(t, ok, name)
@@ -79,6 +79,7 @@ func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	}
 	for _, name := range []string{
 		"_c_0123456789abcdef-lock-000000007",
+		"_c_0123456789abcdef-lock-00000000007",
 		"_c_0123456789abcdef-lock-+000000007",
 		"_c_0123456789abcdef-lock--000000007",
 		"_c_0123456789abcdef-lock-0000000007x",

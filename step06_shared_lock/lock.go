@@ -371,8 +371,8 @@ func predecessor(names []string, mine string) (string, error) {
 	return before, nil
 }
 
-// queueName matches the names in the queue. The server's number has ten digits or more.
-var queueName = regexp.MustCompile(`^_c_.*-(__READ__|__WRIT__)([0-9]{10,})$`)
+// queueName matches the names in the queue. The server's number has ten digits.
+var queueName = regexp.MustCompile(`^_c_.*-(__READ__|__WRIT__)([0-9]{10})$`)
 
 // number returns the number and the kind in a znode's name. The queue compares numbers,
 // never names. For a child that is not part of the queue, ok is false.

@@ -82,8 +82,8 @@ func TestSessionAndErrorsAreThoseOfStep5(t *testing.T) {
 func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]kind{
-		"_c_0123456789abcdef-__READ__0000000007":  read,
-		"_c_0123456789abcdef-__WRIT__10000000007": write,
+		"_c_0123456789abcdef-__READ__0000000007": read,
+		"_c_0123456789abcdef-__WRIT__2147483647": write,
 	} {
 		_, k, ok := number(name)
 		require.True(t, ok, name)
@@ -91,6 +91,7 @@ func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	}
 	for _, name := range []string{
 		"_c_0123456789abcdef-__READ__000000007",
+		"_c_0123456789abcdef-__READ__00000000007",
 		"_c_0123456789abcdef-__READ__+000000007",
 		"_c_0123456789abcdef-__WRIT__-000000007",
 		"_c_0123456789abcdef-lock-0000000007",

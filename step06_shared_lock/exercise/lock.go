@@ -378,8 +378,8 @@ func predecessor(names []string, mine string) (string, error) {
 	return before, nil
 }
 
-// queueName matches the names in the queue. The server's number has ten digits or more.
-var queueName = regexp.MustCompile(`^_c_.*-lock-([0-9]{10,})$`)
+// queueName matches the names in the queue. The server's number has ten digits.
+var queueName = regexp.MustCompile(`^_c_.*-lock-([0-9]{10})$`)
 
 // number returns the number in a znode's name. The queue compares numbers, never
 // names. For a child that is not part of the queue, ok is false.
