@@ -35,6 +35,7 @@ func Faults(t *testing.T, subject Subject, errs HoldErrors) {
 		"a parent that may not be made":                          closedParent,
 		"Unlock is not answered":                                 unlockUnanswered,
 		"Unlock while the server is down":                        unlockServerDown,
+		"the session ends before Unlock is answered":             unlockSessionEnded,
 		"Unlock is refused":                                      unlockRefused,
 	} {
 		t.Run(strings.ReplaceAll(subject.Name+": "+name, " ", "_"), func(t *testing.T) {
@@ -191,6 +192,24 @@ func unlockServerDown(t *testing.T, subject Subject, errs HoldErrors) {
 	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "a second Unlock")
 	require.NoError(t, server.Resume())
 	b.Acquire().Release()
+}
+
+// A's delete is carried out, and A's session ends before the reply arrives. A had the lock until then.
+// But a client that was paused until its session had ended sees the same. So Unlock returns Lost.
+func unlockSessionEnded(t *testing.T, subject Subject, errs HoldErrors) {
+	z := zktest.New(t)
+	a := subject.Join(z, "A")
+	turn := a.Acquire()
+	result := make(chan error, 1)
+	slow := a.Tap.HoldReply(wiretap.Delete, 1)
+	go func() { result <- turn.Unlock() }()
+	zktest.AwaitChan(z, "A's delete to be carried out", slow.Sprung())
+	require.Empty(t, a.Queue(), "the queue: A has released the lock")
+	a.Tap.Cut()
+	z.EndSession(a.Client)
+	a.Tap.Restore()
+	require.ErrorIs(t, zktest.AwaitChan(z, "A's Unlock to return", result), errs.Lost)
+	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "a second Unlock")
 }
 
 // The server refuses the delete. Unlock says so, and is then still due, as often as it takes.

@@ -202,7 +202,7 @@ func (l *RWLock) look(prefix string) (place, error) {
 
 // wait returns the hold when there is nobody to wait for any more. After a wake-up it looks
 // again: the predecessor may have been a waiter that crashed. It also lists again when a request
-// got no answer. It returns zk.ErrNoNode when our own znode was deleted.
+// got no answer. It returns zk.ErrNoNode when our own znode was deleted, or its session has ended.
 func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
 	for ctx.Err() == nil {
 		connection := l.s.connection() // ends when the present connection does
@@ -258,7 +258,8 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 }
 
 // leave deletes our znode. It retries until it knows that the znode is deleted, or until the server
-// refuses. It returns ErrLost if the znode was deleted before, or if its session has ended.
+// refuses. It returns ErrLost if the znode was deleted before, or if its session has ended: then
+// nobody knows whether our delete came first.
 func (l *RWLock) leave(mine place) error {
 	mayBeDone := false // an earlier delete got no answer: perhaps it was carried out
 	for {
@@ -312,9 +313,10 @@ func isRefused(leaveErr error) bool {
 // It deletes the znode, and retries until it knows that the znode is deleted. It waits no longer
 // than the session time-out; then it returns an error, and the delete goes on in the background.
 //
-// Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost
-// or the znode was deleted. After a refusal by the server, such as zk.ErrNoAuth, the znode is still
-// in the queue, and Unlock can be called again.
+// Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost or the
+// znode was deleted. It also returns ErrLost when the session ends before the delete is answered:
+// then nobody knows whether the lock was lost. After a refusal by the server, such as zk.ErrNoAuth,
+// the znode is still in the queue, and Unlock can be called again.
 func (h *Hold) Unlock() error {
 	if h == nil {
 		return fmt.Errorf("zklock: unlock: %w", ErrNotHeld)
