@@ -184,6 +184,24 @@ func TestStillBrokenLostDelete(t *testing.T) {
 	waiting.Acquired()
 }
 
+// Two goroutines share a Lock. The first one's delete is carried out, and its reply is lost: Unlock
+// returns an error. The second gets the lock. The first calls Unlock again, which deletes the
+// second's znode.
+func TestUnlockCalledAgainReleasesAnotherGoroutinesLock(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a, b := lock.Join(z, "two goroutines of Ada's"), lock.Join(z, "Ben")
+	first := a.Acquire()
+	a.Tap.LoseReply(wiretap.Delete, 1)
+	require.ErrorIs(t, first.Unlock(), zk.ErrConnectionClosed, "the first goroutine's Unlock")
+	z.Await("Ada to be connected again", func() bool { return a.State() == zk.StateHasSession })
+	a.Acquire() // the second goroutine, which does not call Unlock
+	waiting := b.Start()
+	waiting.MustWait("Ada's second goroutine")
+	require.NoError(t, first.Unlock(), "the first goroutine's Unlock, called again")
+	waiting.Acquired() // beside the second goroutine
+}
+
 // Ben gives up while he is disconnected: the one delete cannot be sent. Then Ben reconnects, in the same session.
 // Ben's znode is the next in the queue, and no client uses it.
 func TestStillBrokenGivingUpWhileDisconnected(t *testing.T) {
