@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	pathpkg "path"
 	"regexp"
 	"slices"
 	"strings"
@@ -346,6 +347,22 @@ func TestStillBrokenGivingUpWaitsForAnAnswer(t *testing.T) {
 	require.ErrorIs(t, turn.Err(), context.Canceled)
 	chapter.Says(t, "the answer arrives, and his Lock returns: %v", context.Canceled)
 	z.Await("Ben's znode to be deleted", func() bool { return len(ben.Queue()) == 1 })
+}
+
+// A directory with a name like those of our znodes counts as a place in the queue. To find out that
+// it has no owner takes one more request. The package leased sends that request.
+func TestStillBrokenADirectoryNamedAsAPlaceIsInTheQueue(t *testing.T) {
+	t.Parallel()
+	z := zktest.New(t)
+	a := locks.Join(z, "Ada")
+	a.Acquire().Release() // makes the lock's directory
+	other, err := z.Observer().Create(a.Path+"/_c_stock-lock-0000000000", nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	waiting := a.Start()
+	waiting.MustWait("a znode without an owner is before it")
+	chapter.Says(t, "a directory is called %s: nobody holds the lock, and Ada waits", pathpkg.Base(other))
+	require.NoError(t, z.Observer().Delete(other, -1))
+	waiting.Release()
 }
 
 // Readers do each other no harm, and yet they wait for one another. Step 6 lets them share.

@@ -94,21 +94,6 @@ func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	}
 }
 
-// Left out: a persistent znode with the name of a place is in the queue. To find out that it has no
-// owner takes one more request. The package leased sends that request.
-func TestADirectoryNamedAsAPlaceStandsInTheQueue(t *testing.T) {
-	t.Parallel()
-	z := zktest.New(t)
-	a := locks.Join(z, "A")
-	a.Acquire().Release() // makes the lock's directory
-	other, err := z.Observer().Create(a.Path+"/_c_stock-lock-0000000000", nil, 0, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
-	waiting := a.Start()
-	waiting.MustWait("a znode without an owner is before it")
-	require.NoError(t, z.Observer().Delete(other, -1))
-	waiting.Release()
-}
-
 // What cannot become a lock is refused at once, by an error that is short, however long the path is.
 func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
