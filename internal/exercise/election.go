@@ -80,9 +80,9 @@ func (s story) follower(name string) *zktest.Turn {
 // named fails the story unless all name the same leader.
 func (s story) named(want, when string, all ...*zktest.Member) {
 	for _, m := range all {
-		if name, err := m.Session.(*candidacy).Leader(); err != nil || name != want {
-			s.Fails("%s, and %s takes %q for the leader (%v); it is %q", when, m.Name, name, err, want)
-		}
+		name, err := m.Session.(*candidacy).Leader()
+		s.FailsIf(err != nil, "%s, and %s asked who leads and got an error: %v", when, m.Name, err)
+		s.FailsIf(name != want, "%s, and %s takes %q for the leader, in place of %q", when, m.Name, name, want)
 	}
 }
 
@@ -134,6 +134,7 @@ var electionProperties = []*property.Property{
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")
 			a.Crash()
+			s.AwaitExpiry(a.Client)
 			s.succeeds(b)
 			s.FailsIf(a.Context().Err() == nil, "A was disconnected and B leads: A's context has not ended")
 			s.Holds("A was disconnected, and its context had ended when B led")
@@ -144,6 +145,7 @@ var electionProperties = []*property.Property{
 			a := s.leader("A", zktest.MortalTimeout)
 			b := s.follower("B")
 			a.Crash()
+			s.AwaitExpiry(a.Client)
 			s.succeeds(b)
 			a.Tap.Restore()
 			s.Await(
@@ -162,7 +164,7 @@ var electionProperties = []*property.Property{
 		func(s story) {
 			a := s.leader("A", zktest.SessionTimeout)
 			b, c := s.follower("B"), s.follower("C")
-			s.GaveUp(b.Member, b.Cancel(), context.Canceled)
+			s.givesUp(b)
 			s.leaves(a)
 			s.succeeds(c)
 			s.named("C", "B has given up, A has resigned", b.Member)

@@ -1,6 +1,7 @@
 package exercise
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -73,6 +74,16 @@ type Wrong struct {
 	// These may refuse it as well, whatever the lock, and Why says so. They are not asked.
 	Besides []*property.Property
 	Why     string
+}
+
+// Wrong is a lock with one mistake, which the property with this name sees.
+func (e Exercise) Wrong(by, name string, lock property.Subject) Wrong {
+	at := slices.IndexFunc(e.Properties, func(p *property.Property) bool { return p.String() == by })
+	if at < 0 {
+		panic(fmt.Sprintf("%s asks for no property %q", e, by))
+	}
+	lock.Name = name
+	return Wrong{By: e.Properties[at], Lock: lock}
 }
 
 // RefusesByOne tests that each property that the exercise brings, and that no step before it has, is

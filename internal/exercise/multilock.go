@@ -1,10 +1,8 @@
 package exercise
 
 import (
-	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -70,11 +68,10 @@ var multiLockProperties = []*property.Property{
 		lang.Of("the second lock is held by somebody: what about the first?", "第二把锁被别人持有：第一把怎么办？"),
 		func(s story) {
 			a, b := s.owner("A", "/x", "/y", "/z"), s.enters(s.owner("B", "/y"), "nobody holds a lock")
-			trying := a.Call(func(ctx context.Context) (zktest.Hold, error) {
-				ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-				defer cancel()
-				return a.Lock(ctx)
-			})
+			trying := a.Start()
+			trying.Waits()
+			trying.GiveUp()
+			s.FailsIf(!s.Soon(trying.Returned), "B holds /y, A's context has ended, and its Lock does not return")
 			err := trying.Err()
 			s.FailsIf(err == nil, "B holds /y, and A's Lock of /x, /y and /z returned nil")
 			s.isFree("B holds /y, A has given up", "/x", "/z")

@@ -1,6 +1,7 @@
 package exercise
 
 import (
+	"context"
 	"fmt"
 
 	"zklock/internal/lang"
@@ -25,8 +26,9 @@ func (s story) enters(m *zktest.Member, why string) *zktest.Turn {
 	return t
 }
 
-// succeeds returns once the call has come back without an error.
+// succeeds returns once the call has come back without an error, and fails the story unless it does.
 func (s story) succeeds(t *zktest.Turn) {
+	s.FailsIf(!s.Soon(t.Returned), "it is %[1]s's turn, and %[1]s still waits; its last requests: %[2]v", t.Name, t.LastAsked())
 	s.FailsIf(t.Err() != nil, "%s got an error: %v", t.Name, t.Err())
 }
 
@@ -48,6 +50,13 @@ func (s story) stillStands(t *zktest.Turn, because string, args ...any) {
 	case zktest.Polling:
 		s.Fails("%s, and %s polls", why, t.Name)
 	}
+}
+
+// givesUp ends the call's context, and fails the story unless the call says so and leaves nothing.
+func (s story) givesUp(t *zktest.Turn) {
+	t.GiveUp()
+	s.FailsIf(!s.Soon(t.Returned), "%s's context has ended, and its call does not return", t.Name)
+	s.GaveUp(t.Member, t.Err(), context.Canceled)
 }
 
 // leaves gives back what the call has got.
