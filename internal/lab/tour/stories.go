@@ -282,7 +282,8 @@ func tellDeath(s *scene) {
 	s.expire(cast[1])
 	line[1].MustWait("client 0")
 	s.Barrier(cast[0].Client)
-	s.sum("client 2 was woken by the crash of client 1, looked again, and still waits.", "客户端 1 崩溃，唤醒了客户端 2。客户端 2 重新检查，继续等。")
+	s.sum("client 2 was woken by the crash of client 1, looked again, and still waits.",
+		"客户端 1 崩溃，唤醒了客户端 2。客户端 2 重新检查，继续等。")
 	s.phase("client 0 releases", "客户端 0 释放锁")
 	holder.Release()
 	line[1].Acquired()
