@@ -1,8 +1,10 @@
 package leased
 
 import (
+	"context"
 	"testing"
 
+	"zklock/internal/exercise"
 	"zklock/internal/property"
 )
 
@@ -61,4 +63,33 @@ func TestProperties(t *testing.T) {
 		t, rwmutexes,
 		property.LongHold, property.LostApart, property.Shared, property.Upgrade, property.ReaderStays,
 	)
+}
+
+// A client that gives up need not wait for a reply: no exercise asks for that, so a wrong lock that
+// this property alone refuses is here.
+func TestGivesUpAtOnceRefusesByOne(t *testing.T) {
+	t.Parallel()
+	wrong := property.OverHolds("sees that nothing is left", open, newSeesThatNothingIsLeft)
+	wrong.NotHeld = ErrNotHeld
+	asked := exercise.Exercise{Name: "leased", Properties: properties}
+	exercise.RefusesByOne(t, asked, exercise.Wrong{By: property.GivesUpAtOnce, Lock: wrong})
+}
+
+// "Before Lock returns an error, it looks whether its znode is gone." The caller waits for the list.
+type seesThatNothingIsLeft struct {
+	*Mutex
+	s    *Session
+	path string
+}
+
+func newSeesThatNothingIsLeft(s *Session, path string) seesThatNothingIsLeft {
+	return seesThatNothingIsLeft{NewMutex(s, path), s, path}
+}
+
+func (m seesThatNothingIsLeft) Lock(ctx context.Context) (*Hold, error) {
+	h, err := m.Mutex.Lock(ctx)
+	if err != nil {
+		_, _, _ = m.s.Conn().Children(m.path)
+	}
+	return h, err
 }

@@ -28,7 +28,8 @@ func (s story) enters(m *zktest.Member, why string) *zktest.Turn {
 
 // succeeds returns once the call has come back without an error, and fails the story unless it does.
 func (s story) succeeds(t *zktest.Turn) {
-	s.FailsIf(!s.Soon(t.Returned), "it is %[1]s's turn, and %[1]s still waits; its last requests: %[2]v", t.Name, t.LastAsked())
+	s.FailsIf(!s.Soon(t.Returned),
+		"it is %[1]s's turn, and %[1]s still waits; its last requests: %[2]v", t.Name, t.LastAsked())
 	s.FailsIf(t.Err() != nil, "%s got an error: %v", t.Name, t.Err())
 }
 
