@@ -110,13 +110,13 @@ func sortsTexts(l *wrong) {
 // Right: those who have waited for long need not be in a hurry.
 func pausesAtRandom(l *wrong) {
 	l.wait = func(ctx context.Context, node string) error {
-		l := *l // with a pause of its own
+		pause := l.poll
 		for first := false; !first; {
 			var err error
-			if first, err = l.look(ctx, node); err != nil {
+			if first, err = l.lookAndPause(ctx, node, pause); err != nil {
 				return err
 			}
-			l.poll = min(l.poll+rand.N(l.poll), 300*time.Millisecond)
+			pause = min(pause+rand.N(pause), 300*time.Millisecond)
 		}
 		return nil
 	}

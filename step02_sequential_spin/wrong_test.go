@@ -74,6 +74,10 @@ func (l *wrong) Lock(ctx context.Context) error {
 
 // look reports whether it is our turn, and pauses if it is not.
 func (l *wrong) look(ctx context.Context, node string) (first bool, err error) {
+	return l.lookAndPause(ctx, node, l.poll)
+}
+
+func (l *wrong) lookAndPause(ctx context.Context, node string, pause time.Duration) (first bool, err error) {
 	names, _, err := l.conn.Children(l.dir)
 	if err != nil {
 		return false, err
@@ -82,7 +86,7 @@ func (l *wrong) look(ctx context.Context, node string) (first bool, err error) {
 		return first, err
 	}
 	select {
-	case <-time.After(l.poll):
+	case <-time.After(pause):
 		return false, nil
 	case <-ctx.Done():
 		return false, ctx.Err()
