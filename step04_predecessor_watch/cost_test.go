@@ -85,7 +85,7 @@ func TestWaiterDies(t *testing.T) {
 	line := lock.Line(z, 2)
 	holder, second, third := line[0], line[1], line[2]
 	count := z.Count(third)
-	second.Client.Close()
+	z.Expire(second.Client)
 	third.MustWait("the holder")
 	told := count()
 	assert.Equal(t, 1, told.Notifications, "notifications to the third")
