@@ -178,9 +178,10 @@ func dialEach(lookUp func(ctx context.Context, host string) ([]string, error)) z
 
 // How some lines of the library's log begin.
 const (
-	connected     = "connected"
-	closeGivenUp  = "gave up trying to send opClose"
-	watchesNotSet = "Failed to set previous watches"
+	connected       = "connected"
+	closeGivenUp    = "gave up trying to send opClose"
+	watchesNotSet   = "Failed to set previous watches"
+	handshakeFailed = "authentication failed: " // nobody has tried to log in: the library means the handshake
 )
 
 // withoutReason is how a line ends that tells of the end of one loop, because the other one has ended.
@@ -203,7 +204,7 @@ func (c *client) Printf(format string, args ...any) {
 	}
 	isReason := !strings.HasPrefix(line, connected) && !strings.HasSuffix(line, withoutReason)
 	if c.said == "" || isReason {
-		c.said = line
+		c.said = strings.TrimPrefix(line, handshakeFailed)
 	}
 }
 

@@ -65,6 +65,8 @@ func TestTheLastWordsSayWhyThereIsNoConnection(t *testing.T) {
 	c.Printf("send loop terminated: %v", error(nil))
 	c.Printf("connected to %s", "zk1:2181")
 	require.Equal(t, "recv loop terminated: i/o timeout", c.lastWords())
+	c.Printf("authentication failed: %s", os.ErrDeadlineExceeded)
+	require.Equal(t, "i/o timeout", c.lastWords(), "a handshake that has failed: nobody has logged in")
 }
 
 // What this package reads in the client library's log, and in its errors, stands in the library's source. A
@@ -78,7 +80,7 @@ func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 	require.Equal(t, libraryVersion, version, "the version in go.mod, and the one whose texts are known")
 	conn, err := os.ReadFile(filepath.Join(dir, "conn.go"))
 	require.NoError(t, err)
-	for _, text := range []string{`"` + connected, `"` + closeGivenUp, `"` + watchesNotSet} {
+	for _, text := range []string{`"` + connected, `"` + closeGivenUp, `"` + watchesNotSet, `"` + handshakeFailed} {
 		require.Contains(t, string(conn), text)
 	}
 	require.Contains(t, string(conn), strings.Replace(withoutReason, "<nil>", `%v"`, 1))

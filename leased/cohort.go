@@ -53,9 +53,6 @@ type Cohort struct {
 	processHold *processHold // only the goroutine that has the turn may touch it; nil if there is none
 }
 
-// ownGoroutine names what a call waits for that waits for the turn.
-var ownGoroutine = "a goroutine of this process"
-
 // processHold is one time for which the process has ZooKeeper's lock. Many holds may follow one
 // another in it.
 type processHold struct {
@@ -125,7 +122,8 @@ func (c *Cohort) takeTurn(t *try) error {
 	if mine == nil {
 		return nil // the turn was free
 	}
-	t.behind.Store(&ownGoroutine)
+	another := c.anotherGoroutine()
+	t.behind.Store(&another)
 	select {
 	case <-mine:
 		t.behind.Store(nil)
@@ -155,11 +153,16 @@ func (c *Cohort) joinLine(t *try) (mine chan struct{}, err error) {
 		return nil, nil
 	}
 	if !t.mayWait {
-		return nil, fmt.Errorf("%w: %s", ErrLocked, ownGoroutine)
+		return nil, fmt.Errorf("%w: %s", ErrLocked, c.anotherGoroutine())
 	}
 	mine = make(chan struct{})
 	c.line = append(c.line, mine)
 	return mine, nil
+}
+
+// anotherGoroutine says for what a call waits that waits for the turn.
+func (c *Cohort) anotherGoroutine() string {
+	return fmt.Sprintf("another goroutine of this process, whose label is %.100q", c.q.s.label)
 }
 
 // leaveLine leaves the process's line. It returns false if the turn has been given to mine

@@ -159,6 +159,7 @@ func TestTryLockOfACohortComesBackThoughAnotherJoins(t *testing.T) {
 	zktest.AwaitChan(z, "the create to be under way", create.Sprung())
 	held := b.Acquire()
 	other := a.lineUp(1)
+	require.ErrorContains(t, a.Call(a.TryLock).Err(), "another goroutine of this process, whose label is ")
 	create.Let()
 	require.ErrorIs(t, once.Err(), ErrLocked)
 	other.MustWait("B holds the lock")

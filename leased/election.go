@@ -56,10 +56,15 @@ func campaign(
 	return lead(hold.Context(ctx), hold.Token())
 }
 
-// joined is both errors. If both report one loss, it is that of lead.
+// joined is both errors. If both report the same loss, it is that of lead, unless lead has returned nothing but
+// the loss: that of Unlock also names the znode.
 func joined(ofLead, ofUnlock error) error {
 	var lost *LostError
-	if errors.As(ofUnlock, &lost) && errors.Is(ofLead, lost) {
+	sameLoss := errors.As(ofUnlock, &lost) && errors.Is(ofLead, lost)
+	switch {
+	case sameLoss && ofLead == error(lost):
+		return ofUnlock
+	case sameLoss:
 		return ofLead
 	}
 	return errors.Join(ofLead, ofUnlock)

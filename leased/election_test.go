@@ -3,6 +3,7 @@ package leased
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -134,6 +135,12 @@ func TestALossOfTheLeadIsSaidOnce(t *testing.T) {
 	err := zktest.AwaitChan(z, "Campaign to return", a.ended)
 	requireReason(t, err, ReasonExpired)
 	require.Equal(t, 1, strings.Count(err.Error(), ErrLost.Error()), err.Error())
+	require.ErrorContains(t, err, z.Root+"/leader/", "the znode")
+
+	loss := &LostError{ReasonExpired, "a test"}
+	unlock, lead := fmt.Errorf("unlock: %w", loss), fmt.Errorf("pay: %w", loss)
+	require.Equal(t, unlock, joined(loss, unlock))
+	require.Equal(t, lead, joined(lead, unlock))
 }
 
 // Campaign within lead is re-entry: this process leads already. With another context it waits for itself.

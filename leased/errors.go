@@ -14,7 +14,7 @@ import (
 // The errors that callers ask for, with errors.Is.
 var (
 	// ErrLocked says that another client holds the lock, or is queued before this one.
-	ErrLocked = errors.New("somebody holds the lock, or stands before us in the queue")
+	ErrLocked = errors.New("another caller holds the lock, or is queued before this one")
 
 	// ErrNoAnswer says that no server has answered in time.
 	ErrNoAnswer = errors.New("no server has answered")
@@ -60,7 +60,7 @@ var (
 		ReasonLeaseOver, "the lease is over: no answered write has renewed it, so the session may have ended",
 	}
 	errExpired      = &LostError{ReasonExpired, "the servers have ended the session"}
-	errZnodeDeleted = &LostError{ReasonDeleted, "somebody has deleted its znode"}
+	errZnodeDeleted = &LostError{ReasonDeleted, "a client has deleted its znode"}
 	errDisconnected = &LostError{ReasonDisconnected, "the connection was lost, or the server did not answer on it in time"}
 )
 
@@ -216,4 +216,4 @@ func advice(err error) string {
 }
 
 // usedUp is said of a directory whose znodes have had all numbers.
-const usedUp = "the directory's numbers are used up: delete it when nobody stands in it"
+const usedUp = "the directory's numbers are used up: delete it when its queue is empty"

@@ -2,7 +2,6 @@ package leased
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -153,8 +152,11 @@ func (h *Hold) Unlock() error {
 		}
 		return failed("unlock", h.place.node, err)
 	case <-time.After(timeout):
-		err := fmt.Errorf("%w within the time-out of %v, the delete goes on in the background", ErrNoAnswer, timeout)
-		return failed("unlock", h.place.node, errors.Join(err, lost))
+		err := fmt.Errorf("%w within the time-out of %v, the delete continues in the background", ErrNoAnswer, timeout)
+		if lost != nil {
+			err = fmt.Errorf("%w; %w", err, lost)
+		}
+		return failed("unlock", h.place.node, err)
 	}
 }
 

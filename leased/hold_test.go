@@ -218,7 +218,7 @@ func TestUnlockGoesOnWhenTheTimeOutIsOver(t *testing.T) {
 		require.Len(t, a.Queue(), 1, "A's znode, which it could not delete")
 		err := unlock.Err()
 		require.ErrorIs(t, err, ErrNoAnswer)
-		require.ErrorContains(t, err, "the delete goes on in the background")
+		require.ErrorContains(t, err, "the delete continues in the background")
 		require.NotErrorIs(t, err, ErrLost)
 		require.ErrorIs(t, hold.Unlock(), ErrNotHeld, "no second call is due")
 		a.Tap.Restore()

@@ -163,6 +163,10 @@ func (s *Session) connected(line *wire, id int64, granted time.Duration) {
 	if s.outage != nil {
 		s.outage.Stop()
 	}
+	if s.warned {
+		s.warned = false
+		s.log.say(slog.LevelInfo, "leased: there is a connection again", "after", time.Since(s.disconnectedAt))
+	}
 	isNew, isOther := id != s.id, granted != s.asked.Truncate(time.Millisecond)
 	if isNew && isOther {
 		s.log.say(slog.LevelWarn, "leased: the servers have granted another time-out than was asked for, and theirs counts",
@@ -184,6 +188,7 @@ func (s *Session) warnOfOutage() {
 		waits := time.Since(oldest.begun)
 		withoutConnection := min(waits, time.Since(s.disconnectedAt))
 		if withoutConnection >= soon {
+			s.warned = true
 			s.log.say(slog.LevelWarn, "leased: there is no connection, and calls to Lock wait",
 				"calls", len(s.tries), "longest", waits, "why", why)
 			return

@@ -147,8 +147,8 @@ func TestALoggerIsTold(t *testing.T) {
 	})
 }
 
-// Nobody answers for so long that A's lock is lost, and a call waits. The log says so once, with the reason; so
-// does the error of the call. Somebody who looks at the numbers sees it, too.
+// Nobody answers for so long that A's lock is lost, and a call waits. The log says so once, with the reason, and
+// when the outage is over. The error of the call also says so, and the numbers show it.
 func TestAnOutageIsSaid(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		h := &heard{}
@@ -175,6 +175,7 @@ func TestAnOutageIsSaid(t *testing.T) {
 		require.ErrorContains(t, err, "the line is down", "the client library's last words")
 		a.Tap.Restore()
 		z.Await("A to be back", func() bool { return session(a).Stats().Connected })
+		z.Await("the end of the outage in the log", func() bool { return h.has("level=INFO", "there is a connection again") })
 	})
 }
 

@@ -222,7 +222,7 @@ func (q *queue) joinAndWait(t *try, k kind) (place, error) {
 		return place{}, err // there is no znode to delete
 	}
 	if leaveErr := q.leave(mine); isRefused(leaveErr) {
-		err = errors.Join(err, fmt.Errorf("leave the queue: delete %s: %w", short(mine.node), leaveErr))
+		err = fmt.Errorf("%w; leave the queue: delete %s: %w", err, short(mine.node), leaveErr)
 	}
 	return place{}, err
 }

@@ -50,9 +50,10 @@ type Session struct {
 	asking  chan struct{} // askTogether's write, if one is under way: closed when it is answered
 	closed  *LostError    // how it was closed
 
-	// When the last connection was lost, and what warns of it.
+	// When the last connection was lost, what warns of it, and whether it has.
 	disconnectedAt time.Time
 	outage         *time.Timer
+	warned         bool
 
 	// Writes and pings that were answered: the last one, and the last but one. Of the writes
 	// only those are kept that were sent a tick or more after the answer to the last one kept.

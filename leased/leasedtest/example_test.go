@@ -75,6 +75,6 @@ func ExampleServers_Open() {
 	_, err = leasedtest.NewMutex(here, "/locks/orders").TryLock(ctx)
 	fmt.Println(err)
 	// Output:
-	// leased: lock /locks/orders: somebody holds the lock, or stands before us in the queue: there
+	// leased: lock /locks/orders: another caller holds the lock, or is queued before this one: there
 	// <nil>
 }
