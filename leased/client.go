@@ -21,15 +21,15 @@ import (
 )
 
 // This file is about the client library, go-zookeeper/zk v1.0.4: what it does wrong or
-// keeps to itself, and what is done about it. The other files can be read without it.
-// What to know from here: granted, in lease.go, is called when a server has answered a
-// handshake, and pingAnswered when it has answered a ping. watchesLost is a channel that is
-// closed when a watch may never fire. isThrottled tells of an error that a server is too busy.
+// does not expose, and what leased does about it. You can read the other files without it, if you
+// know this: granted, in lease.go, is called when a server has answered a
+// handshake, and pingAnswered when it has answered a ping. watchesLost returns a channel that is
+// closed when a watch may never fire. isThrottled reports whether an error says that a server is too busy.
 //
-//  1. The library does not tell which time-out the servers have granted. wire reads it
-//     in the handshake's answer, as it passes.
-//  2. It waits for the handshake's answer ten times as long as for a later one. When
-//     four bytes of that answer have come, it waits for the rest forever. wire waits
+//  1. The library does not expose the time-out that the servers have granted. wire reads it
+//     in the handshake's answer.
+//  2. It waits ten times as long for the handshake's answer as for a later one. When
+//     four bytes of that answer have arrived, it waits for the rest forever. wire waits
 //     for the whole answer, as long as for any other.
 //  3. It panics when a reply is shorter than a reply's head, or when a server grants a
 //     time-out of 0. wire returns an error instead, and the library connects again.
@@ -37,8 +37,8 @@ import (
 //     the caller two results, and may block forever. So wire reports success, and closes the
 //     connection: then the library's reader gives each open request one error.
 //  5. Close gives up after a few seconds if many requests wait to be sent. The library
-//     goes on sending pings, and the session lives on. hangUp closes the connection. If it was
-//     the user who closed the connection, the library says in its log alone that it has
+//     continues to send pings, and the session lives on. hangUp closes the connection. If the
+//     user has closed the connection, the library says only in its log that it has
 //     given up: Printf sees that, and closes the session.
 //  6. When the user closes the connection, the servers end the session, and the next
 //     client acquires the lock: the holder must be notified before. wire sees the request to close,
@@ -46,16 +46,16 @@ import (
 //  7. It looks up the servers' names once. If there is only one server, it rests for a
 //     second before it connects again. With our type hosts it looks them up each time, and rests
 //     only when each server has been tried twice.
-//  8. It says only in its log why there is no connection. lastWords keeps that.
-//  9. It sends pings, and does not tell when, nor that they were answered. wire sees both.
-// 10. When the connection has come back, it sets all watches again. If that fails, as at a
-//     server that is too busy, it says so in its log alone, and a watch never fires. Printf sees
+//  8. It says only in its log why there is no connection. lastWords returns that.
+//  9. It sends pings, and does not report when, nor that they were answered. wire sees both.
+// 10. On a new connection it sets all watches again. If that fails, for example at a
+//     server that is too busy, it says so only in its log, and a watch never fires. Printf sees
 //     that, and wakes all calls that wait (watchesLost).
-// 11. It has no name for the error of a server that is too busy (throttled): isThrottled.
-// 12. When it has heard that the session has expired, it leaves that connection open. open
-//     closes it.
-// 13. It dials a name that stands for several addresses for one second, in which Go's dialer tries the first
-//     one alone. dialEach tries each.
+// 11. It has no name for the error of a server that is too busy (throttled): see isThrottled.
+// 12. When a server has answered that the session has expired, the library leaves that connection
+//     open. open closes it.
+// 13. If a name has several addresses, the library dials it for one second, in which Go's dialer tries only
+//     the first one. dialEach tries each.
 //
 // upstream.md has patches for what the library itself should mend.
 
@@ -68,7 +68,7 @@ type client struct {
 	mu          sync.Mutex
 	wire        *wire // the last one
 	closed      bool
-	said        string        // the last line of the library's log that is a reason, see Printf
+	said        string        // the last line of the library's log that gives a reason, see Printf
 	lostWatches chan struct{} // see watchesLost
 }
 
@@ -78,8 +78,8 @@ const (
 	libraryVersion = "v1.0.4"
 )
 
-// checkLibrary refuses a program that was built with another version of the client library. What is read out
-// of the texts of its log might be missed in silence then.
+// checkLibrary refuses a program that was built with another version of the client library. In the log of another
+// version, leased might not find the texts that it looks for.
 func checkLibrary() error {
 	build, known := debug.ReadBuildInfo()
 	if !known {
@@ -113,8 +113,8 @@ func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-c
 		zk.WithMaxConnBufferSize(c.buffer), zk.WithMaxBufferSize(c.buffer))
 }
 
-// checkServers refuses addresses that can never be reached. Beside a good one each would be tried in silence,
-// and what looks like a chroot would be dropped: other programs would use another lock.
+// checkServers refuses addresses that can never be reached. Beside a good address, a wrong one would be tried
+// silently, and a chroot would be dropped: then other programs would use another lock.
 func checkServers(servers []string) error {
 	for _, server := range servers {
 		if why := badAddress(server); why != "" {
@@ -124,7 +124,7 @@ func checkServers(servers []string) error {
 	return nil
 }
 
-// badAddress says what is wrong with an address, and what to do. It is "" for a good one.
+// badAddress returns what is wrong with an address, and what to do, or "" for a good one.
 func badAddress(server string) string {
 	switch {
 	case strings.ContainsFunc(server, unicode.IsSpace):
@@ -144,13 +144,13 @@ func badAddress(server string) string {
 	case host == "":
 		return "it has no host: want host:port, such as zk1:2181"
 	case notANumber != nil || number == 0:
-		return "its port is none: want a number from 1 to 65535, such as 2181"
+		return "its port is invalid: want a number from 1 to 65535, such as 2181"
 	}
 	return ""
 }
 
-// dialEach is the dialer unless WithDialer gives another one. A name may stand for several addresses, of which
-// some are dead: each is tried, for as long as the library waits for one. Go's own dialer gives the first
+// dialEach returns the dialer that is used without WithDialer. A name may have several addresses, some of them
+// dead: each is tried, for as long as the library waits for one. Go's own dialer gives the first
 // one at least two seconds, and the library waits for one second.
 func dialEach(lookUp func(ctx context.Context, host string) ([]string, error)) zk.Dialer {
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
@@ -184,12 +184,12 @@ const (
 	handshakeFailed = "authentication failed: " // nobody has tried to log in: the library means the handshake
 )
 
-// withoutReason is how a line ends that tells of the end of one loop, because the other one has ended.
+// withoutReason is the end of a line which says that one loop has ended because the other one has.
 const withoutReason = "terminated: <nil>"
 
-// Printf is called with each line of the library's log, and keeps the last one that can tell
-// why there is no session. A line that says "connected" cannot, nor one that ends with
-// "<nil>". So it does not replace the line before it, which says why the connection before was of no use.
+// Printf is called with each line of the library's log, and keeps the last one that says
+// why there is no session. A line that says "connected" does not, nor does one that ends with
+// "<nil>". So it does not replace the line before it, which says why the earlier connection has failed.
 func (c *client) Printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	c.s.log.say(slog.LevelDebug, "zk: "+line)
@@ -208,16 +208,16 @@ func (c *client) Printf(format string, args ...any) {
 	}
 }
 
-// watchesLost returns a channel that is closed when the library has lost watches (see 10):
-// a call that waits for one of them has to look again.
+// watchesLost returns a channel that is closed when the library has lost watches (see 10).
+// Then a call that waits for one of them has to list again.
 func (s *Session) watchesLost() <-chan struct{} {
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
 	return s.client.lostWatches
 }
 
-// isThrottled tells that the server has too much to do, and has not done what was asked. It
-// refuses requests then if throttled_op_wait_time is set there.
+// isThrottled reports whether err says that the server is too busy, and has not carried out the request. A
+// server does so if throttled_op_wait_time is set there.
 func isThrottled(err error) bool { return hasCode(err, throttled) }
 
 func (c *client) lastWords() string {
@@ -255,7 +255,7 @@ func (c *client) hangUp() {
 	}
 }
 
-// hosts gives the library the servers in turn, by name: the dialer looks the name up.
+// hosts gives the library the servers in turn, by name: the dialer looks the names up.
 type hosts struct {
 	mu      sync.Mutex
 	servers []string
@@ -294,11 +294,11 @@ func (h *hosts) Connected() {
 	h.tried = 0
 }
 
-// wire is a connection to a server. It passes on what is read and written, as it is.
+// wire is a connection to a server. It passes all bytes on unchanged.
 //
-// Each frame begins with four bytes that say how long the rest is. In the handshake's
-// answer there follow: protocol version, time-out in ms, session id. In a reply: xid,
-// zxid, error. In a request: xid, kind of request.
+// Each frame begins with four bytes: the length of the rest. After them the handshake's
+// answer has the protocol version, the time-out in ms and the session id; a reply has the xid,
+// the zxid and the error; a request has the xid and the kind of request.
 type wire struct {
 	net.Conn
 	in       *bufio.Reader // of Conn
@@ -308,14 +308,14 @@ type wire struct {
 	unread   int       // bytes of the present frame that the library has not read yet
 
 	mu    sync.Mutex
-	pings []time.Time // when those were sent that are not answered yet
+	pings []time.Time // when the pings were sent that are not answered yet
 }
 
 const (
 	lengthSize = 4
 
-	timeoutAt        = lengthSize + 4 // where the time-out stands
-	sessionIDAt      = timeoutAt + 4  // where the session id stands
+	timeoutAt        = lengthSize + 4 // where the time-out is
+	sessionIDAt      = timeoutAt + 4  // where the session id is
 	handshakeHead    = sessionIDAt + 8
 	longestHandshake = 1024        // a real one has 37 bytes
 	handshakeTakes   = time.Second // or less
@@ -354,8 +354,8 @@ func isCloseRequest(frame []byte) bool {
 	return len(frame) == closeRequest && int32(binary.BigEndian.Uint32(frame[requestKind:])) == closeKind
 }
 
-// isPing looks at the head of a request, or of a reply. In a handshake the version stands
-// there, which is 0.
+// isPing looks at the xid of a request or a reply. In a handshake the protocol version is
+// in that place, which is 0.
 func isPing(frame []byte) bool {
 	return len(frame) >= lengthSize+4 && int32(binary.BigEndian.Uint32(frame[lengthSize:])) == pingXid
 }
@@ -391,8 +391,8 @@ func (w *wire) beginFrame() error {
 	return w.lookForPing()
 }
 
-// lookForPing tells the session if the next frame is the answer to a ping. They are
-// answered in their order.
+// lookForPing notifies the session if the next frame is the answer to a ping. Pings are
+// answered in order.
 func (w *wire) lookForPing() error {
 	head, err := w.in.Peek(lengthSize + 4)
 	if err != nil {
@@ -410,7 +410,7 @@ func (w *wire) lookForPing() error {
 	return nil
 }
 
-// handshakeAdvice says why a server may hang up.
+// handshakeAdvice returns why a server may have hung up.
 func handshakeAdvice(err error) string {
 	hungUp := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	if hungUp {
@@ -423,8 +423,8 @@ func handshakeAdvice(err error) string {
 // readHandshake waits for the whole answer to the handshake, and tells the session
 // what was granted.
 func (w *wire) readHandshake() error {
-	// As the library waits for later answers. But a session that asks for a few milliseconds
-	// is granted more, and must live to hear of it.
+	// This is as long as the library waits for later answers. But a session that asks for a few milliseconds
+	// is granted more, and must wait long enough for that answer.
 	longestWait := max(w.s.Timeout()*2/3, handshakeTakes)
 	w.SetReadDeadline(time.Now().Add(longestWait))
 	head, err := w.in.Peek(handshakeHead)

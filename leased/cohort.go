@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// After so many hand-ons, or so long, other processes have their turn.
+// After this many hand-overs, or this time, other processes have their turn.
 const (
 	maxHandOns     = 16
 	maxProcessHold = 100 * time.Millisecond
@@ -25,19 +25,19 @@ const (
 //	    │                                │
 //	    │  the holder unlocks: release   │ handOn: the next in the line has the turn, and it
 //	    ├────────────────────────────────┤
-//	    │                                │ handOn, by passTurn: whoever was given the turn has
-//	    │                                │ given up
-//	    │  nobody waits, or it is the turn of other processes: endProcessHold
+//	    │                                │ handOn, by passTurn: the goroutine that was given the
+//	    │                                │ turn has given up
+//	    │  no goroutine waits, or it is the turn of other processes: endProcessHold
 //	none
 //
-// It leaves these states, and becomes the last holder's alone, when the hold is lost (letGo), or when
-// a server refuses to delete its znode (release). Then the Cohort begins anew: the next in the line
-// queues up at ZooKeeper, behind that znode, until its holder's Unlock has deleted it, or it is gone with its
-// session. Only if passTurn is refused the delete there is no holder: then it stays, and whoever
-// has the turn next uses it, or ends it.
+// When the hold is lost (letGo), or when a server refuses to delete its znode (release), the process hold
+// leaves these states, and belongs to the last holder alone. Then the Cohort starts again: the next goroutine in
+// the line queues up at ZooKeeper, behind that znode, until its holder's Unlock has deleted it, or its session has
+// ended. If the server refuses the delete to passTurn, there is no holder. Then the process hold stays, and the
+// next goroutine that has the turn uses it, or ends it.
 
-// Cohort is a Mutex for the goroutines of one process. They stand in a line of their
-// own, and only one at a time has the turn to queue up at ZooKeeper. When it unlocks,
+// Cohort is a Mutex for the goroutines of one process. They wait in a line of their
+// own, and only one of them at a time queues up at ZooKeeper. When it unlocks,
 // the next one gets the turn, and the lock with it, without a request. After 16 of these
 // hand-overs, or a tenth of a second, other processes have their turn. This is lock cohorting
 // (Dice, Marathe, Shavit, PPoPP 2012). A Cohort and a Mutex on the same path exclude one another.
@@ -46,29 +46,29 @@ type Cohort struct {
 	q *queue
 
 	mu     sync.Mutex
-	busy   bool            // somebody has the turn
-	line   []chan struct{} // those who wait for it; closing the channel gives it
-	holder *Hold           // the hold that has the turn and the lock; nil while the turn is used for something else
+	busy   bool            // a goroutine has the turn
+	line   []chan struct{} // the goroutines that wait for it: closing a channel gives one the turn
+	holder *Hold           // the hold that has the turn and the lock; nil if none has
 
 	processHold *processHold // only the goroutine that has the turn may touch it; nil if there is none
 }
 
-// processHold is one time for which the process has ZooKeeper's lock. Many holds may follow one
-// another in it.
+// processHold is one time for which the process has ZooKeeper's lock. It may have many holds, one after
+// another.
 type processHold struct {
 	place
-	stopUsing func() // tells the lease that the process hold needs it no more
+	stopUsing func() // tells the lease that the process hold does not need it any more
 	since     time.Time
 	handOns   int
 }
 
-// NewCohort is NewMutex for the goroutines of a process. They should share one Cohort.
+// NewCohort returns the lock whose directory is path, as NewMutex does. The goroutines of a process should share
+// one Cohort.
 func NewCohort(s *Session, path string) *Cohort {
 	return &Cohort{q: NewMutex(s, path).q}
 }
 
-// Lock is the Lock of a Mutex. The holds that follow one another with one znode have the same
-// token.
+// Lock is like the Lock of a Mutex. Holds that are handed on with one znode have the same token.
 //
 // When a hold is lost, the next goroutine queues up at ZooKeeper, whatever the holder does. It acquires the lock
 // when the lock is free.
@@ -76,17 +76,18 @@ func (c *Cohort) Lock(ctx context.Context) (*Hold, error) {
 	return c.take(ctx, true)
 }
 
-// TryLock is the TryLock of a Mutex. It does not wait for another goroutine of the process either.
+// TryLock is like the TryLock of a Mutex. It does not wait for another goroutine of the process either: then
+// ErrLocked says so.
 func (c *Cohort) TryLock(ctx context.Context) (*Hold, error) {
 	return c.take(ctx, false)
 }
 
-// take is as that of a queue.
+// take is like that of a queue.
 func (c *Cohort) take(ctx context.Context, mayWait bool) (*Hold, error) {
 	return c.q.enterOrAcquire(ctx, exclusive, mayWait, c.acquire)
 }
 
-// acquire is as that of a queue, with the process's own line before ZooKeeper's queue.
+// acquire is like that of a queue, with the process's own line before ZooKeeper's queue.
 func (c *Cohort) acquire(t *try) (*Hold, error) {
 	if err := c.takeTurn(t); err != nil {
 		return nil, err
@@ -95,13 +96,13 @@ func (c *Cohort) acquire(t *try) (*Hold, error) {
 		begin := func() (bool, error) { return true, c.beginProcessHold(t) }
 		late := func(bool) { c.passTurn() }
 		if _, err := doOrGiveUp(t, begin, late); err != nil {
-			return nil, err // beginProcessHold or passTurn sees to the turn
+			return nil, err // beginProcessHold or passTurn gives the turn on
 		}
 	}
 	return c.begin(), nil
 }
 
-// begin makes the hold of the goroutine that has the turn, in a process hold.
+// begin returns a hold for the goroutine that has the turn, in the process hold.
 func (c *Cohort) begin() *Hold {
 	h := newHold(c.q, c.processHold.place)
 	h.release = func() error { return c.release(h) }
@@ -135,16 +136,16 @@ func (c *Cohort) takeTurn(t *try) error {
 	}
 	left := c.leaveLine(mine)
 	if !left { // the turn was given to us in this moment
-		c.q.s.run(c.passTurn) // it may wait for a delete; once the session is closed, nobody waits for the turn
+		c.q.s.run(c.passTurn) // it may wait for a delete; when the session is closed, no call waits for the turn
 	}
 	return err
 }
 
-// joinLine returns nil if the turn is free, and the caller has it now. Else the turn is given to
-// the caller by closing the channel.
+// joinLine returns nil if the turn was free: now the caller has it. Otherwise the caller gets the turn when
+// the channel is closed.
 func (c *Cohort) joinLine(t *try) (mine chan struct{}, err error) {
 	if c.q.s.isClosed() {
-		return nil, zk.ErrClosing // perhaps nobody gives the turn on any more
+		return nil, zk.ErrClosing // perhaps the turn is not given on any more
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,13 +161,12 @@ func (c *Cohort) joinLine(t *try) (mine chan struct{}, err error) {
 	return mine, nil
 }
 
-// anotherGoroutine says for what a call waits that waits for the turn.
+// anotherGoroutine names what a call waits for while it waits for the turn.
 func (c *Cohort) anotherGoroutine() string {
 	return fmt.Sprintf("another goroutine of this process, whose label is %.100q", c.q.s.label)
 }
 
-// leaveLine leaves the process's line. It returns false if the turn has been given to mine
-// already.
+// leaveLine leaves the process's line. It returns false if mine has already been given the turn.
 func (c *Cohort) leaveLine(mine chan struct{}) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,14 +178,14 @@ func (c *Cohort) leaveLine(mine chan struct{}) bool {
 	return true
 }
 
-// giveTurn gives the turn to the first in the line, or to nobody.
+// giveTurn gives the turn to the first in the line, if there is one.
 func (c *Cohort) giveTurn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.callFirst()
 }
 
-// callFirst is giveTurn for a caller that has c.mu.
+// callFirst is like giveTurn, for a caller that has c.mu.
 func (c *Cohort) callFirst() {
 	if len(c.line) == 0 {
 		c.busy = false
@@ -196,8 +196,8 @@ func (c *Cohort) callFirst() {
 }
 
 // handOn gives the turn to the first in the line, and the process hold with it. It returns
-// false if nobody waits, if it is the turn of other processes, or if there is no process hold
-// that is good.
+// false if no goroutine waits, if it is the turn of other processes, or if there is no good process
+// hold.
 func (c *Cohort) handOn() bool {
 	if !c.processHoldIsGood() {
 		return false
@@ -221,7 +221,7 @@ func (c *Cohort) passTurn() {
 	if c.handOn() {
 		return
 	}
-	_ = c.endProcessHold() // if it is refused, the process hold stays, for the goroutine that gets the turn
+	_ = c.endProcessHold() // if this is refused, the process hold stays for the goroutine that gets the turn
 	c.giveTurn()
 }
 
@@ -229,10 +229,10 @@ func (c *Cohort) processHoldIsGood() bool {
 	return c.processHold != nil && !c.q.s.isOver(c.processHold.lease)
 }
 
-// beginProcessHold gets the lock from ZooKeeper. If that fails, it gives the turn on.
+// beginProcessHold acquires the lock at ZooKeeper. If that fails, it gives the turn on.
 //
-// There may be an old one still: the turn was handed on with it, and just then its lease ran
-// out; or passTurn was refused the delete. We must not queue up behind its znode.
+// There may still be an old process hold: the turn was handed on with it just when its lease
+// ended, or the server has refused the delete to passTurn. We must not queue up behind its znode.
 func (c *Cohort) beginProcessHold(t *try) error {
 	if err := c.endProcessHold(); isRefused(err) {
 		c.giveTurn()
@@ -272,7 +272,7 @@ func (c *Cohort) release(h *Hold) error {
 		return nil
 	}
 	err := c.endProcessHold()
-	if isRefused(err) { // Unlock can be called again: the znode is h's own until then
+	if isRefused(err) { // Unlock can be called again: until then the znode is h's own
 		c.processHold.stopUsing()
 		c.processHold = nil
 	}
@@ -280,7 +280,7 @@ func (c *Cohort) release(h *Hold) error {
 	return err
 }
 
-// takeTurnFrom makes the turn ours if h has it.
+// takeTurnFrom takes the turn if h has it.
 func (c *Cohort) takeTurnFrom(h *Hold) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -291,9 +291,9 @@ func (c *Cohort) takeTurnFrom(h *Hold) bool {
 	return true
 }
 
-// letGo is called when a hold is lost. Whatever the holder does from now on, the others go on
-// without it: the next in the line has the turn, and queues up at ZooKeeper. The znode of the lost
-// hold is its own from now on. While the session lives, no client acquires the lock before its Unlock.
+// letGo is called when a hold is lost. From now on the others do not wait for its holder:
+// the next in the line has the turn, and queues up at ZooKeeper. The znode belongs to the lost
+// hold alone. While the session lives, no client acquires the lock before that hold's Unlock.
 func (c *Cohort) letGo(h *Hold) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,12 +14,12 @@ import (
 // reader's hold, for which an Unlock is due. The writer's hold is released, and its contexts have ended, before
 // another reader acquires the lock.
 //
-// One transaction of the servers deletes the writer's znode, and creates a reader's with the same number: so
-// clients that queued up behind the writer are behind this reader also. The token stays that of the writer.
+// One transaction of the servers deletes the writer's znode, and creates a reader's with the same number. So
+// clients that have queued up behind the writer are behind this reader. The token is still that of the writer.
 //
-// With an error there is no hold any more, and no Unlock is due: the lock is released, if need be in the
-// background, as when Lock returns an error. That is so if ctx ends first, if the lock is lost, and if
-// the server refuses the transaction. After ErrNotDowngraded alone the writer's hold is as it was.
+// If Downgrade returns ErrNotDowngraded, nothing has changed, and the writer still holds the lock. After any
+// other error there is no hold any more, and no Unlock is due: the lock is released, if necessary in the
+// background. This is so if ctx ends first, if the lock is lost, and if the server refuses the transaction.
 func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
 	if err := m.q.check(ctx); err != nil {
 		return nil, err
@@ -28,8 +28,8 @@ func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
 	return reader, failed("downgrade", m.q.dir, err)
 }
 
-// ErrNotDowngraded says that Downgrade has changed nothing: it wants a writer's hold of this lock, which was not
-// lost, and for which one Unlock is due.
+// ErrNotDowngraded says that Downgrade has changed nothing. It needs a writer's hold of this lock that was not
+// lost, and for which exactly one Unlock is due.
 var ErrNotDowngraded = errors.New("want a hold that Lock of this RWMutex has returned, with one Unlock due")
 
 // downgrade is Downgrade. The exchange returns a reader's hold that has not begun.
@@ -44,7 +44,7 @@ func (q *queue) downgrade(ctx context.Context, writer *Hold, exchange func(place
 	if err := writer.exitIfLast(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDowngraded, err)
 	}
-	writer.end(errReleased) // before another reader can get in
+	writer.end(errReleased) // before another reader can acquire the lock
 	defer writer.stopUsing()
 
 	change := func() (*Hold, error) { return exchange(writer.place) }
@@ -56,11 +56,11 @@ func (q *queue) downgrade(ctx context.Context, writer *Hold, exchange func(place
 	if err != nil {
 		return nil, err
 	}
-	reader.begin() // it hangs on the writer's lease, which is renewed until stopUsing
+	reader.begin() // it depends on the writer's lease, which is renewed until stopUsing
 	return reader, nil
 }
 
-// exitIfLast is exit, if that is the last Unlock that is due and the hold was not lost. Otherwise it changes
+// exitIfLast is like exit if the last Unlock is due and the hold was not lost. Otherwise it changes
 // nothing.
 func (h *Hold) exitIfLast() error {
 	h.mu.Lock()
@@ -75,11 +75,11 @@ func (h *Hold) exitIfLast() error {
 	return nil
 }
 
-// exchange puts a reader's znode in the place of the writer's, and goes on until it knows that this is done.
+// exchange replaces the writer's znode by a reader's, and retries until it knows that this is done.
 // If it cannot be done, the writer's znode is deleted.
 //
-// The reader's name is the writer's but for its kind. So a transaction that is made again, because its answer
-// was lost, finds the reader's znode: nobody else makes one with our guid.
+// The reader's name is the writer's except for its kind. So a transaction that is retried, because its answer
+// was lost, finds the reader's znode: no other client creates one with our guid.
 func (q *queue) exchange(writer place) (*Hold, error) {
 	reader := writer
 	reader.kind = read

@@ -5,33 +5,34 @@ import (
 	"errors"
 )
 
-// Election is for a task that one of several processes does at a time: the leader. It is a Mutex in the
-// words of leadership: the process that holds the lock leads, and Queue of a Mutex on the same path lists the
-// candidates.
+// Election is for a task that one of several processes, the leader, does at a time. It is made of a Mutex:
+// the process that holds the lock leads, and the Queue of a Mutex on the same path lists the candidates.
 type Election struct {
 	_    noCopy
 	lock *Mutex
 }
 
-// NewElection returns the election whose directory is path, as NewMutex does. The label of the session,
-// see WithLabel, names the candidate to others.
+// NewElection returns the election whose directory is path, as NewMutex does. Other processes see a candidate
+// by the label of its session: see WithLabel.
 func NewElection(s *Session, path string) *Election {
 	return &Election{lock: NewMutex(s, path)}
 }
 
-// Campaign waits until this process leads, calls lead once, and resigns when lead returns, also by a
-// panic. To lead again, call Campaign again, after lead has returned. Within lead, Campaign with lead's context
-// is re-entry: the inner lead is called at once. With another context, it waits for itself.
+// Campaign waits until this process leads, and calls lead once. When lead returns or panics, Campaign resigns,
+// as Unlock does. To lead again, call Campaign again after it has returned.
 //
-// The context that lead is given ends with ctx, and when the leadership is lost: with a LostError as its
-// cause, and before anybody else leads. lead has to return then. As long as it does not, and the session
-// lives, nobody else leads.
+// The context of lead ends with ctx, and when the leadership is lost: then its cause is a LostError, and it ends
+// before another process leads. lead has to return then. Until it does, and while the session lives, no
+// other process leads.
 //
-// The token is the fencing token of this time of leading: see Hold.Token. A store has to see it before lead
-// reads anything there: from then on it refuses those who have led before.
+// The token is the fencing token of this term: see Hold.Token. Let the store check it before lead
+// reads anything there: from then on, the store refuses those who have led before.
 //
-// The error has that of lead, and ErrLost if the leadership was lost. If ctx ends before this process leads,
-// Campaign returns the error of Mutex.Lock, and lead is not called.
+// The error is that of lead. It is also ErrLost if the leadership was lost, and that of Unlock if resigning has
+// failed. If ctx ends before this process leads, Campaign returns the error of Mutex.Lock, and does not call lead.
+//
+// Do not call Campaign within lead. With lead's context it is re-entry: the inner lead is called at once. With
+// another context, the process waits for itself.
 func (e *Election) Campaign(
 	ctx context.Context, lead func(ctx context.Context, token int64) error,
 ) error {
@@ -41,7 +42,7 @@ func (e *Election) Campaign(
 	return campaign(ctx, e.lock.Lock, lead)
 }
 
-// campaign is Campaign over any lock.
+// campaign is Campaign with any lock.
 func campaign(
 	ctx context.Context, lock func(context.Context) (*Hold, error), lead func(ctx context.Context, token int64) error,
 ) (err error) {
@@ -56,8 +57,8 @@ func campaign(
 	return lead(hold.Context(ctx), hold.Token())
 }
 
-// joined is both errors. If both report the same loss, it is that of lead, unless lead has returned nothing but
-// the loss: that of Unlock also names the znode.
+// joined returns both errors in one. If both report the same loss, it returns only that of lead; or that of
+// Unlock, which also names the znode, if lead has returned nothing but the loss.
 func joined(ofLead, ofUnlock error) error {
 	var lost *LostError
 	sameLoss := errors.As(ofUnlock, &lost) && errors.Is(ofLead, lost)
@@ -70,11 +71,11 @@ func joined(ofLead, ofUnlock error) error {
 	return errors.Join(ofLead, ofUnlock)
 }
 
-// Leader returns the label of the process that leads, "" if nobody does. It costs a list and a read.
+// Leader returns the label of the process that leads, or "" if none does. It costs a list and a read.
 //
-// This is what our server knows, and the leadership may end at any moment: so it is for people, for metrics, and
-// to pass a request on to the leader, which may have to refuse it. A process may do the task only within
-// Campaign.
+// The server that answers may lag behind, and the leadership may end at any moment. So use it for people, for
+// metrics, and to pass a request on to the leader, which may have to refuse it. A process may do the task only
+// within Campaign.
 func (e *Election) Leader(ctx context.Context) (label string, err error) {
 	if e.lock == nil {
 		return "", errors.New("leased: an Election that is the zero value: make it with NewElection")

@@ -11,26 +11,27 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// The errors that callers ask for, with errors.Is.
+// The errors for errors.Is.
 var (
-	// ErrLocked says that another client holds the lock, or is queued before this one.
+	// ErrLocked says that another client holds the lock, or is queued before this one. With a Cohort it may be
+	// another goroutine of this process.
 	ErrLocked = errors.New("another caller holds the lock, or is queued before this one")
 
 	// ErrNoAnswer says that no server has answered in time.
 	ErrNoAnswer = errors.New("no server has answered")
 
-	// ErrNotHeld says that an Unlock was not due.
+	// ErrNotHeld says that no Unlock was due.
 	ErrNotHeld = errors.New("nothing to unlock: one Unlock is due for each Lock that has returned a hold")
 
-	// ErrLost says that a lock was lost. The error is a LostError, which says why.
+	// ErrLost says that a lock was lost. The error is also a LostError, which says why.
 	ErrLost = errors.New("the lock was lost")
 
-	// ErrUpgrade says that a reader has asked to write inside its own hold.
-	ErrUpgrade = errors.New("Lock inside a hold of RLock: two readers who do so would wait for each other; " +
+	// ErrUpgrade says that a reader has called Lock or TryLock inside its own hold.
+	ErrUpgrade = errors.New("Lock inside a hold of RLock: two readers that do so would wait for each other; " +
 		"call Unlock first")
 )
 
-// Reason says why a lock was lost, in a few words, as for the label of a counter.
+// Reason says why a lock was lost, in a few words: it can be the label of a counter.
 type Reason string
 
 // The reasons.
@@ -38,12 +39,12 @@ const (
 	ReasonLeaseOver    Reason = "lease over"   // no answered write has renewed the lease in time
 	ReasonExpired      Reason = "expired"      // the servers have ended the session
 	ReasonClosed       Reason = "closed"       // the session was closed by its own process
-	ReasonDeleted      Reason = "deleted"      // another client has deleted the znode: known only at Unlock
-	ReasonDisconnected Reason = "disconnected" // the connection was lost, with WithoutLease
+	ReasonDeleted      Reason = "deleted"      // a client has deleted the znode: only Unlock notices it
+	ReasonDisconnected Reason = "disconnected" // the connection was lost, in a session WithoutLease
 )
 
-// LostError is the error of a lock that was lost: errors.Is(err, ErrLost) holds. It is the cause
-// of the hold's context, and what Unlock returns.
+// LostError is the error of a lock that was lost: errors.Is(err, ErrLost) is true. It is the cause
+// of the hold's contexts, and Unlock returns it, with the znode's path in the text.
 type LostError struct {
 	Reason Reason
 	detail string
@@ -54,7 +55,7 @@ func (e *LostError) Error() string { return ErrLost.Error() + ": " + e.detail }
 func (e *LostError) Is(target error) bool { return target == ErrLost }
 
 var (
-	// It names no time: the lease counts from a write that may be long ago (README.md, "Which
+	// The text names no time: the lease counts from a write that may be long ago (README.md, "Which
 	// time-out"), so it can end soon after the last answer.
 	errUnanswered = &LostError{
 		ReasonLeaseOver, "the lease is over: no answered write has renewed it, so the session may have ended",
@@ -64,7 +65,7 @@ var (
 	errDisconnected = &LostError{ReasonDisconnected, "the connection was lost, or the server did not answer on it in time"}
 )
 
-// How a session was closed.
+// These say how a session was closed.
 const (
 	byClose      = "Close was called"
 	byConnection = "its zk.Conn was closed"
@@ -78,7 +79,7 @@ func lostClosed(how string) *LostError {
 // they hang up on a longer request, and it would be repeated forever.
 const longestPath = 16 << 10
 
-// check refuses a context, a session and a path with which there is no lock.
+// check refuses a context, a session or a path with which no lock can work.
 func check(ctx context.Context, s *Session, path string) error {
 	switch {
 	case ctx == nil:
@@ -104,17 +105,17 @@ func check(ctx context.Context, s *Session, path string) error {
 	return nil
 }
 
-// refusedInPath tells which characters the servers refuse: control characters, Unicode's private use,
-// and all from U+FFF0 on, which has the emoji. Bytes that are not UTF-8 read as U+FFFD.
+// refusedInPath reports which characters the servers refuse: control characters, Unicode's private use,
+// and all from U+FFF0 on, such as the emoji. Bytes that are not UTF-8 read as U+FFFD.
 func refusedInPath(char rune) bool {
 	isControl := char <= 0x1f || char >= 0x7f && char <= 0x9f
 	isPrivate := char >= 0xd800 && char <= 0xf8ff
 	return isControl || isPrivate || char >= 0xfff0
 }
 
-// unanswered tells that a request got no answer to what was asked: the connection failed or
-// is being closed, or the session has ended, or has moved to another connection. Whether the
-// servers did what was asked is not known, unless nothingDone knows it.
+// unanswered reports whether a request was not answered: the connection has failed or
+// is being closed, or the session has ended or moved to another connection. It is not known whether the
+// servers have carried out the request, unless nothingDone knows it.
 func unanswered(err error) bool {
 	noAnswers := []error{
 		zk.ErrConnectionClosed,
@@ -131,13 +132,13 @@ func unanswered(err error) bool {
 	return false
 }
 
-// nothingDone tells that the servers have not done what was asked, and will not: no server
+// nothingDone reports whether the servers have not carried out a request, and will not: no server
 // could be reached, so nothing was sent, or the server was too busy.
 func nothingDone(err error) bool {
 	return errors.Is(err, zk.ErrNoServer) || isThrottled(err)
 }
 
-// Numbers of errors that the client library has no names for.
+// Error codes for which the client library has no names.
 const (
 	localSession  = -120
 	loginDemanded = -124
@@ -145,12 +146,12 @@ const (
 	throttled     = -127
 )
 
-// hasCode tells whether err is the library's error for such a number.
+// hasCode reports whether err is the library's error for such a code.
 func hasCode(err error, code int) bool {
 	return err != nil && strings.Contains(err.Error(), fmt.Sprintf("unknown error: %d", code))
 }
 
-// whyEnded says why a context has ended.
+// whyEnded returns why a context has ended.
 func whyEnded(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	// The texts are compared, and not the errors: a context need not be one of Go's own, and
@@ -163,19 +164,19 @@ func whyEnded(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// endedBefore says why a context had ended before the call that was given it: nothing was asked then.
+// endedBefore returns why a context had ended before the call that was given it: then no request was made.
 func endedBefore(ctx context.Context) error {
 	return fmt.Errorf("the context had ended before the call: %w", whyEnded(ctx))
 }
 
-// isRefused tells that leave has failed because the server has refused the delete: the znode
-// stays.
+// isRefused reports whether leave has failed because the server has refused the delete: then the znode
+// still exists.
 func isRefused(leaveErr error) bool {
 	return leaveErr != nil && !errors.Is(leaveErr, ErrLost)
 }
 
-// failed says what was being done to which path, why it failed, and where it
-// helps, what to do. It returns nil for nil.
+// failed returns an error that says what was being done to which path, why it has failed, and, if there is
+// something to do, what. It returns nil for nil.
 func failed(what, path string, err error) error {
 	if err == nil {
 		return nil
@@ -183,7 +184,7 @@ func failed(what, path string, err error) error {
 	return fmt.Errorf("leased: %s %s: %w%s", what, short(path), err, advice(err))
 }
 
-// short is a path as an error shows it: of a very long one the beginning and the end, which has the
+// short returns a path as an error shows it: of a very long one, the beginning and the end, which has the
 // znode's number.
 func short(path string) string {
 	const half = 50 // bytes
@@ -193,7 +194,7 @@ func short(path string) string {
 	return strings.ToValidUTF8(path[:half]+"…"+path[len(path)-half:], "")
 }
 
-// advice says what to do about an error, if there is something.
+// advice returns what to do about an error, if there is something.
 func advice(err error) string {
 	switch {
 	case errors.Is(err, ErrLost):
@@ -215,5 +216,5 @@ func advice(err error) string {
 	return ""
 }
 
-// usedUp is said of a directory whose znodes have had all numbers.
+// usedUp is the error of a directory that has given all its numbers.
 const usedUp = "the directory's numbers are used up: delete it when its queue is empty"

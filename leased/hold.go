@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Hold is one time of holding a lock: from the Lock that acquired it to the last Unlock. Code that has the hold
-// can unlock, and no other code can through this package. It is safe for use by many goroutines.
+// Hold is one time of holding a lock: from the Lock that acquired it to the last Unlock. Only code that has the
+// Hold can unlock through this package. A Hold is safe for use by many goroutines.
 type Hold struct {
 	_       noCopy
 	q       *queue
 	place   place
-	release func() error // gives the lock back: the last Unlock runs it
+	release func() error // releases the lock: the last Unlock calls it
 	onLoss  func()       // is called when the hold is lost, with the session's mutex locked
 
-	stopUsing func() // tells the lease that this hold needs it no more
+	stopUsing func() // tells the lease that this hold does not need it any more
 
 	mu       sync.Mutex
-	count    int                                         // calls to Lock without an Unlock yet
+	count    int                                         // calls to Lock whose Unlock is still due
 	ended    error                                       // a LostError or errReleased, once the hold has ended
-	contexts map[context.Context]context.CancelCauseFunc // those that Context has made, and that go on
+	contexts map[context.Context]context.CancelCauseFunc // those that Context has made, and that have not ended
 }
 
 // noCopy lets go vet warn of a copy.
@@ -31,8 +31,8 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// holdKey is the key under which a hold's context carries the hold. Two values that stand for one
-// lock have one key: NewMutex may be called for each request.
+// holdKey is the key under which a hold's context carries the hold. Two values for the same
+// lock have the same key, so NewMutex may be called for each request.
 type holdKey struct {
 	s    *Session
 	dir  string
@@ -41,23 +41,23 @@ type holdKey struct {
 
 func (q *queue) holdKey() holdKey { return holdKey{q.s, q.dir, q.kinds[0]} }
 
-// errReleased is why a hold has ended that was released.
+// errReleased is why a hold that was released has ended.
 var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
 
-// newHold is the hold that our place gives, once no znode before it is left. begin makes it depend on the lease.
+// newHold returns the hold of our place, when no znode is left before it. begin makes it depend on the lease.
 func newHold(q *queue, mine place) *Hold {
 	h := &Hold{q: q, place: mine, count: 1, onLoss: func() {}, contexts: map[context.Context]context.CancelCauseFunc{}}
 	h.release = func() error { return q.leave(mine) }
 	return h
 }
 
-// begin makes the hold end when its lease is over. That may be at once.
+// begin makes the hold end when its lease is over, which may be at once.
 func (h *Hold) begin() {
 	h.q.s.taken.Add(1)
 	h.stopUsing = h.q.s.useLease(h.place.lease, &leaseUser{hold: h.place.node, begun: time.Now(), lose: h.lose})
 }
 
-// holdIn returns the hold of the lock that ctx carries, nil if there is none. The hold may
+// holdIn returns the hold of the lock that ctx carries, or nil. The hold may
 // have been released meanwhile.
 func holdIn(ctx context.Context, q *queue) *Hold {
 	h, _ := ctx.Value(q.holdKey()).(*Hold)
@@ -65,14 +65,14 @@ func holdIn(ctx context.Context, q *queue) *Hold {
 }
 
 // Context returns a context for work under the lock. It is made from parent, and ends with it. It
-// also ends when the lock is lost, with a LostError as its cause, and when it is released.
+// also ends when the lock is lost, with a LostError as its cause, and when the lock is released.
 //
-// To lock again with it, or with a context made from it, is re-entry.
+// Lock with this context, or with one made from it, is re-entry.
 //
-// If parent is of a type of your own, its methods must not block. When the hold is lost, they are
-// called with the session's mutex locked, and the session would stand still.
+// If parent is of a type of your own, its methods must not block: when the hold is lost, they are
+// called with the session's mutex locked, and would block the whole session.
 //
-// A hold that is nil makes a context that has ended.
+// For a nil Hold, Context returns a context that has ended.
 func (h *Hold) Context(parent context.Context) context.Context {
 	if h.isNone() {
 		ctx, end := context.WithCancelCause(parent)
@@ -98,11 +98,10 @@ func (h *Hold) forget(ctx context.Context) {
 	delete(h.contexts, ctx)
 }
 
-// Token is the fencing token. It is greater than those of all holds before on the same path,
-// except that holds which may overlap can have the same: those of readers beside one another, and
-// those that follow one another with one znode of a Cohort. A store that refuses a
-// smaller token than it has seen is safe from a holder that has lost the lock and has not been notified
-// yet, once the store has seen the next holder's token.
+// Token returns the fencing token. It is greater than those of all earlier holds on the same path, with
+// two exceptions: readers that hold the lock together can have equal tokens, and so can holds that a Cohort
+// hands on with one znode. Let the store refuse a token that is smaller than one it has seen. Then, from the
+// next holder's first write on, it is safe from a holder that has lost the lock and does not know it yet.
 func (h *Hold) Token() int64 {
 	if h.isNone() {
 		return 0
@@ -111,16 +110,15 @@ func (h *Hold) Token() int64 {
 }
 
 // Unlock is due once for each Lock, TryLock, RLock and TryRLock that has returned the hold. The
-// last one ends the hold's contexts and releases the lock.
+// last Unlock ends the hold's contexts and releases the lock.
 //
-// Unlock goes on until it knows that the lock is released. If no server answers for the session's
-// time-out, it returns ErrNoAnswer, and the release goes on in the background: it needs no second
-// call. By then the servers have ended the session, and have deleted the znode with it, or they
-// will.
+// Unlock retries until it knows that the lock is released. If no server answers for the session's
+// time-out, it returns ErrNoAnswer, and the release continues in the background: do not call Unlock again.
+// By then the servers have ended the session, and deleted the znode with it, or they will.
 //
-// The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: this Unlock
-// is done then, and the others that are due are left. After any other error, such as zk.ErrNoAuth, the server has
-// refused to delete the znode, and Unlock can be called again.
+// The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: this Unlock counts,
+// and the others that were due are still due. Any other error, such as zk.ErrNoAuth, means that a server has
+// refused to delete the znode: repair the cause, and call Unlock again.
 func (h *Hold) Unlock() error {
 	if h.isNone() {
 		return fmt.Errorf("leased: unlock: the hold is nil, as when Lock has returned an error: %w", ErrNotHeld)
@@ -129,7 +127,7 @@ func (h *Hold) Unlock() error {
 	if !isLast {
 		return failed("unlock", h.q.dir, lost)
 	}
-	h.end(errReleased) // before anybody else can get in
+	h.end(errReleased) // before another client can acquire the lock
 	h.stopUsing()
 
 	result := make(chan error, 1)
@@ -141,14 +139,14 @@ func (h *Hold) Unlock() error {
 		}
 		result <- err
 	})
-	if !begun { // the session is closed, and the znode goes with it
+	if !begun { // the session is closed, and the servers delete the znode with it
 		result <- h.q.s.whyClosed()
 	}
 	timeout := h.q.s.Timeout()
 	select {
 	case err := <-result:
 		if lost != nil && !isRefused(err) {
-			err = lost // why the work had to stop: more than what became of the znode
+			err = lost // why the work had to stop: this says more than what happened to the znode
 		}
 		return failed("unlock", h.place.node, err)
 	case <-time.After(timeout):
@@ -160,14 +158,14 @@ func (h *Hold) Unlock() error {
 	}
 }
 
-// isNone tells that this is not what Lock returns together with a nil error.
+// isNone reports whether this is not a hold that Lock has returned with a nil error.
 func (h *Hold) isNone() bool { return h == nil || h.q == nil }
 
 // enter counts one more call to Lock or RLock inside the hold. inside is false if the hold was
-// released: then the caller queues up like anybody else.
+// released: then the caller queues up like any other.
 //
-// No call enters a hold that has ended: new work in it could not be notified of a loss. All
-// that is left to do is to call Unlock. And no call enters a reader's hold to write.
+// No call enters a hold that was lost, since new work in it could not be notified of the loss: its
+// holders only have to call Unlock. And no call enters a reader's hold to write.
 func (h *Hold) enter(k kind) (inside bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,8 +183,8 @@ func (h *Hold) enter(k kind) (inside bool, err error) {
 	return true, nil
 }
 
-// exit counts one call to Unlock. isLast tells that it was the last one: the lock is to be
-// released. If not, err is what Unlock returns. In either case it is ErrLost if the hold was lost.
+// exit counts one call to Unlock. isLast reports whether it was the last one: then the lock has to be
+// released. Otherwise err is what Unlock returns. In both cases err is ErrLost if the hold was lost.
 func (h *Hold) exit() (isLast bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"zklock/leased/internal/inmemory"
 )
 
-// inMemory is what package leasedtest needs of this one. Its locks have a queue in memory, and are for unit
-// tests of programs that use leased. What is not the queue is the same code: holds, re-entry, errors, Stats.
+// inMemory is what package leasedtest needs of this package. Its locks have a queue in memory, and are for unit
+// tests of programs that use leased. All else is the same code: holds, re-entry, errors, Stats.
 type inMemory struct{}
 
 func init() { inmemory.Leased = inMemory{} }
@@ -26,13 +26,13 @@ func (inMemory) NewSession(timeout time.Duration) *Session {
 	return s
 }
 
-// beginEndlessLease begins the lease of a session without servers. The caller has s.mu, or nobody else has s.
+// beginEndlessLease begins the lease of a session without servers. The caller has s.mu, or only the caller has s.
 func (s *Session) beginEndlessLease() {
 	s.lease = &lease{users: map[*leaseUser]bool{}, until: time.Unix(math.MaxInt32, 0)}
 }
 
-// Take is the take of a queue. In place of ZooKeeper's queue the call stands in another one: stand returns
-// when it is let in.
+// Take is like the take of a queue. The call waits in another queue than ZooKeeper's: stand returns
+// when the call acquires the lock.
 func (inMemory) Take(
 	ctx context.Context, s *Session, dir string, reads, shared bool, stand func() (inmemory.Place, error),
 ) (*Hold, error) {
@@ -55,7 +55,7 @@ func (inMemory) Take(
 	})
 }
 
-// Downgrade is that of an RWMutex. The exchange makes a reader of a place.
+// Downgrade is like that of an RWMutex. exchange makes a place a reader's.
 func (inMemory) Downgrade(
 	ctx context.Context, s *Session, dir string, h *Hold, exchange func(znode string) (inmemory.Place, error),
 ) (*Hold, error) {
@@ -76,14 +76,14 @@ func (inMemory) Downgrade(
 	return reader, failed("downgrade", dir, err)
 }
 
-// Campaign is that of an Election over a lock in memory.
+// Campaign is like that of an Election, with a lock in memory.
 func (inMemory) Campaign(
 	ctx context.Context, lock func(context.Context) (*Hold, error), lead func(context.Context, int64) error,
 ) error {
 	return campaign(ctx, lock, lead)
 }
 
-// MayList is what can be wrong with a call of Queue.
+// MayList refuses a call of Queue that cannot be answered.
 func (inMemory) MayList(ctx context.Context, s *Session, dir string) error {
 	q := &queue{s: s, dir: dir}
 	err := q.mayList(ctx)
@@ -93,17 +93,17 @@ func (inMemory) MayList(ctx context.Context, s *Session, dir string) error {
 	return err
 }
 
-// Lease returns the lease, for a hold that may begin now.
+// Lease returns the lease for a hold that may begin now.
 func (inMemory) Lease(s *Session) any { return s.takeLease() }
 
-// GivenUp is the error of a call that has waited behind somebody until its context ended.
+// GivenUp returns the error of a call that has waited behind another one until its context ended.
 func (inMemory) GivenUp(ctx context.Context, s *Session, behind string) error {
 	t := &try{s: s, ctx: ctx}
 	t.behind.Store(&behind)
 	return t.whyEnded()
 }
 
-// LoseHolds tells all holds of the session that they are lost. Then others can be had.
+// LoseHolds notifies all holds of the session that they are lost. Afterwards the session can have others.
 func (inMemory) LoseHolds(s *Session, why Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (inMemory) LoseHolds(s *Session, why Reason) {
 	s.beginEndlessLease()
 }
 
-// Lost is the error of a hold that was lost for this reason. It is nil for a reason that does not exist.
+// Lost returns the error of a hold that was lost for this reason, or nil if there is no such reason.
 func (inMemory) Lost(why Reason) error {
 	if lost := lostInMemory(why); lost != nil {
 		return lost
@@ -131,7 +131,7 @@ func lostInMemory(why Reason) *LostError {
 	return nil
 }
 
-// Close is the session's Close.
+// Close is like the session's Close.
 func (inMemory) Close(s *Session) {
 	s.markClosed(byClose)
 	s.work.Wait()

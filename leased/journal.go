@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// journal gives lines to the caller's logger, on a goroutine of its own. A logger may be slow, or block:
-// neither a ping nor Close waits for it. What it is too slow for is left out, and counted.
+// journal writes lines to the caller's logger, on a goroutine of its own. A logger may be slow, or block:
+// neither a ping nor Close waits for it. Lines for which it is too slow are dropped, and counted.
 type journal struct {
 	log     *slog.Logger
 	lines   chan entry
@@ -20,7 +20,7 @@ type entry struct {
 	args  []any
 }
 
-// mostLines is how many lines wait for the logger at most.
+// mostLines is how many lines can wait for the logger.
 const mostLines = 1000
 
 func newJournal(log *slog.Logger) *journal {
@@ -36,7 +36,7 @@ func (j *journal) say(level slog.Level, says string, args ...any) {
 	}
 }
 
-// keep gives the lines to the logger until the session is closed, and those that wait then.
+// keep writes the lines to the logger until the session is closed, and then those that still wait.
 func (j *journal) keep(closed <-chan struct{}) {
 	for {
 		select {

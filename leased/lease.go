@@ -11,64 +11,64 @@ import (
 )
 
 // The lease is the time for which the session can be relied on. When it is over,
-// what depends on it is lost, whatever a server may say later.
+// all holds that depend on it are lost, whatever a server may answer later.
 //
 // For leader, follower and majority see docs/zookeeper.md, "Reads at a follower, and sync".
-// A handshake is the first request on a connection: it begins a session, or brings an old
-// one back.
+// A handshake is the first request on a connection: it begins a session, or resumes an old
+// one.
 //
-// The leader of the servers ends a session of which it has not heard for the session
-// time-out. The client must know by itself when that may be. So it asks: which answer
+// The leader of the servers ends a session when it has not heard of it for the session
+// time-out. The client must know by itself when that may happen. Which answer
 // proves that the leader has heard of us?
 //
 //   - Not the answer to a ping or a read: a follower gives it alone.
 //   - Not the answer to a sync, or to the handshake of an old session: a leader gives
-//     it alone, and the others may have elected another leader without its knowing.
+//     it alone, and the others may have elected another leader meanwhile.
 //   - The answer to a write proves that no later leader ends our session too early, not even
-//     one of which our leader does not know. A write is answered when a majority has agreed to
-//     it, and a leader is elected by a majority. Two majorities share a server. Once that
-//     server has taken part in the election of a new leader, it agrees to nothing more from
-//     the old one. It agreed to our write: so that election came after the write was sent.
+//     one that our leader does not know of. A write is answered when a majority has agreed to
+//     it, and a leader is elected by a majority. Two majorities share a server. When that
+//     server has taken part in the election of a new leader, it agrees to no more writes of
+//     the old one. It has agreed to our write: so that election came after the write was sent.
 //     And a new leader gives each session a whole time-out, from its election on.
 //
-// That leaves the leader that we have now. A write that a follower passes on does not count
-// there as a sign of life of our session: only the follower's report does. The follower
+// That leaves our present leader. When a follower passes a write on, the leader does not count
+// it as a sign of life of our session: only the follower's report counts. The follower
 // reports twice a tick which sessions are alive, when the leader asks it. Between two
-// servers there is one connection, and nothing overtakes on it. So it takes three writes:
+// servers there is one connection, and messages on it arrive in order. So it takes three writes:
 //
 //	write 1 is answered   The follower has heard of us: we are in its next report.
 //	a tick passes         The leader asks the follower for a report.
-//	write 2 is sent       Its answer will come to the follower behind that question.
+//	write 2 is sent       Its answer will reach the follower after that question.
 //	write 2 is answered   So the follower has sent the report.
-//	write 3 is sent       It will come to the leader behind the report.
+//	write 3 is sent       It will reach the leader after the report.
 //	write 3 is answered   So the leader has the report.
 //
-// The leader counts the time-out from the report, which came after write 1 was sent. So
-// the lease may count from the sending of write 1. The next write moves it on: of writes
-// a, b, c and d, each sent a tick after the answer to the last, c is write 3 of a and b,
-// and d is write 3 of b and c. All this also holds if the client changes to another server in
+// The leader counts the time-out from the report, which was made after write 1 was sent. So
+// the lease may count from the sending of write 1. The next write renews it: of writes
+// a, b, c and d, each sent a tick after the answer to the one before, c is write 3 of a and b,
+// and d is write 3 of b and c. All this is also true if the client connects to another server in
 // between: the model in model/README.md tries it ("A comes back to another server").
 //
 // A session that holds nothing makes no writes. If the first Lock had to wait for three,
-// it would wait for a tick. So the client's pings are of use. An answered ping proves no
-// lease, but it proves what write 1 proves: the follower has heard of us. So, while nothing
-// hangs on the lease, one write is enough if it is sent a tick or more after the answer to
-// a ping, and the lease counts from the sending of that ping. The ping stands for write 1,
-// the write for write 2, and there is no write 3. So this proves that the report was sent,
-// not that it came. A hold that begins then assumes that no line between two servers fails
-// at that moment. Once something hangs on the lease, only three writes renew it.
+// it would wait for a tick. So the client's pings are useful. An answered ping proves no
+// lease, but it proves what write 1 proves: the follower has heard of us. So, while no hold
+// depends on the lease, one write is enough if it is sent a tick or more after the answer to
+// a ping, and the lease counts from the sending of that ping. The ping takes the place of write 1,
+// the write that of write 2, and there is no write 3. So this proves that the report was sent,
+// but not that it has arrived. A hold that begins then assumes that no line between two servers fails
+// at that moment. When a hold depends on the lease, only three writes renew it.
 //
 // model/README.md has the whole argument, and a model that tries every interleaving.
 
 // longestTick is a fifth of the time-out. The servers' tick is not longer if the time-out
 // is five ticks or more, which Open asks of the caller, and cannot check. The leader asks
 // for a report each half tick, sometimes a little late. So in a whole tick it asks at least
-// once, unless it pauses. Below, "a tick" is this fifth of the time-out. What is said above
-// of a tick of the servers is also true of it, since it is not shorter.
+// once, unless it pauses. In this file, "a tick" is this fifth of the time-out. What is said above
+// about a tick of the servers is also true of this one, since it is not shorter.
 func longestTick(timeout time.Duration) time.Duration { return timeout / 5 }
 
-// fullLease is how long the lease is, from the sending of what it counts from: the whole
-// time-out, less a tenth for the holder to stop in.
+// fullLease is the length of the lease, from the sending of the request from which it counts: the whole
+// time-out, less a tenth in which the holder stops.
 func fullLease(timeout time.Duration) time.Duration { return timeout * 9 / 10 }
 
 // proof is one piece of evidence: a write to which a majority has agreed, or a ping that a
@@ -78,19 +78,19 @@ type proof struct{ sent, answered time.Time }
 // isNone reports whether there is no such write or ping yet.
 func (p proof) isNone() bool { return p.sent.IsZero() }
 
-// lease is one unbroken time for which the session can be relied on. The session's
-// mutex guards it.
+// lease is one unbroken time for which the session can be relied on. It is guarded by the session's
+// mutex.
 type lease struct {
-	users    map[*leaseUser]bool // what depends on it
-	until    time.Time           // zero once endLease was called
+	users    map[*leaseUser]bool // the holds that depend on it
+	until    time.Time           // zero when endLease was called
 	lost     *LostError          // why it has ended
 	renewing bool                // a goroutine renews it
 }
 
-// leaseUser is a hold, or the process hold of a Cohort, as the lease knows it: in that, many
-// holds follow one another.
+// leaseUser is what the lease knows of a hold, or of the process hold of a Cohort, which has many holds, one
+// after another.
 type leaseUser struct {
-	hold  string    // the znode of a hold, "" if it is none
+	hold  string    // the znode of a hold, "" for a process hold
 	begun time.Time // when the hold began
 	lose  func(why *LostError)
 }
@@ -98,8 +98,8 @@ type leaseUser struct {
 // granted is called when a server has answered the handshake on a line, which began at begun. The
 // id is 0 if the session has expired.
 //
-// The handshake of a new session is a write, and the leader hears of the session by
-// it: so it counts in full. The handshake of an old session proves nothing.
+// The handshake of a new session is a write, and tells the leader of the session: so it counts
+// in full. The handshake of an old session proves nothing.
 func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,9 +110,9 @@ func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Du
 		s.grantedWithoutLease(begun, id, timeout)
 		return
 	}
-	if id == s.id { // the old session has come back, or, with 0, there is still none: this proves nothing
+	if id == s.id { // the old session goes on, or, with 0, there is still none: this proves nothing
 		if id != 0 {
-			s.timeout = timeout // of the leases to come: see "What it does not cover" in model/README.md
+			s.timeout = timeout // for later leases: see "What it does not cover" in model/README.md
 		}
 		return
 	}
@@ -126,10 +126,10 @@ func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Du
 	}
 }
 
-// grantedWithoutLease is granted with the rule "no connection, no hold": there a lease lasts as long as one
-// connection, and only if the server goes on answering on it. Any answer to something of ours will
-// do: each renews the lease from when that was sent. A notification will not: the server may
-// send it though it hears nothing of us. The caller has s.mu.
+// grantedWithoutLease is granted with the rule "no connection, no hold". Then a lease lasts as long as one
+// connection, and only while the server answers on it. Any answer to a request of ours renews
+// the lease, from the sending of that request. A notification does not: the server may
+// send it although it receives nothing from us. The caller has s.mu.
 func (s *Session) grantedWithoutLease(begun time.Time, id int64, timeout time.Duration) {
 	s.endLease(errDisconnected)
 	s.id = id
@@ -139,15 +139,15 @@ func (s *Session) grantedWithoutLease(begun time.Time, id int64, timeout time.Du
 	}
 }
 
-// disconnected is called when a connection has failed or is being closed. To a lease that means
-// nothing. Nor does it mean anything when another connection has been made meanwhile.
+// disconnected is called when a connection has failed or is being closed. This does not end a lease. If the
+// session has another connection by now, disconnected does nothing.
 func (s *Session) disconnected(line *wire) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.line != line {
 		return
 	}
-	s.line = nil // what may still be read from it is no answer any more
+	s.line = nil // what may still be read from it does not count as an answer
 	s.disconnectedAt = time.Now()
 	if !s.isClosed() {
 		s.outage = time.AfterFunc(s.timeout/2, s.warnOfOutage)
@@ -157,7 +157,7 @@ func (s *Session) disconnected(line *wire) {
 	}
 }
 
-// connected is called when a session goes on over a line, or begins. The caller has s.mu.
+// connected is called when a session begins or resumes on a line. The caller has s.mu.
 func (s *Session) connected(line *wire, id int64, granted time.Duration) {
 	s.line = line
 	if s.outage != nil {
@@ -169,13 +169,12 @@ func (s *Session) connected(line *wire, id int64, granted time.Duration) {
 	}
 	isNew, isOther := id != s.id, granted != s.asked.Truncate(time.Millisecond)
 	if isNew && isOther {
-		s.log.say(slog.LevelWarn, "leased: the servers have granted another time-out than was asked for, and theirs counts",
+		s.log.say(slog.LevelWarn, "leased: the servers have granted another time-out than was asked for, and theirs applies",
 			"asked", s.asked, "granted", granted)
 	}
 }
 
-// warnOfOutage warns once that there is no connection, when a call has waited for half of the time-out
-// meanwhile.
+// warnOfOutage warns, once in an outage, when a call has waited for half of the time-out without a connection.
 func (s *Session) warnOfOutage() {
 	why := s.client.lastWords() // not below: client.mu is locked before s.mu
 	s.mu.Lock()
@@ -198,7 +197,7 @@ func (s *Session) warnOfOutage() {
 	s.outage = time.AfterFunc(soon, s.warnOfOutage)
 }
 
-// oldestTry is the call to Lock that has waited longest, nil if there is none. The caller has s.mu.
+// oldestTry returns the call to Lock that has waited longest, or nil. The caller has s.mu.
 func (s *Session) oldestTry() (oldest *try) {
 	for t := range s.tries {
 		if oldest == nil || t.begun.Before(oldest.begun) {
@@ -221,8 +220,8 @@ func (s *Session) write(do func() error) error {
 	return err
 }
 
-// ask makes a write that changes nothing: it deletes a znode that is not there. When
-// it is answered, our server knows of everything that was decided before.
+// ask makes a write that changes nothing: it deletes a znode that does not exist. When
+// it is answered, our server knows of all earlier writes.
 func (s *Session) ask() error {
 	err := s.write(func() error { return s.conn.Delete(s.nobody, -1) })
 	if agreed(err) {
@@ -231,13 +230,13 @@ func (s *Session) ask() error {
 	return err
 }
 
-// nobodysZnode is the path of a znode that nobody makes: it has 64 random bits. Whoever
-// knew it could make it, or forbid the delete.
+// nobodysZnode returns the path of a znode that no client creates: it has 64 random bits. A client that
+// knew it could create it, or forbid the delete.
 func nobodysZnode() string { return fmt.Sprintf("/zklock-nobody-%016x/nothing", rand.Uint64()) }
 
 // agreed reports whether err is ErrNoNode, the leader's answer to a delete that a majority
 // has agreed to refuse. No other error counts. Some would prove as much, but ErrNoAuth
-// would not: a follower can be set up to say that alone (zookeeper.enableEagerACLCheck).
+// would not: a follower can be configured to answer it alone (zookeeper.enableEagerACLCheck).
 func agreed(err error) bool { return errors.Is(err, zk.ErrNoNode) }
 
 // count counts a write that was answered in the session with that id.
@@ -263,10 +262,10 @@ func (s *Session) count(id int64, w proof) {
 
 	// This write is kept. If the next one is a write 3, this one is the write 2 before it. If
 	// the one after that is a write 3, this one is the write 1. But if it was sent less than a
-	// tick after the answer to the last one that was kept, the leader has perhaps not asked for
-	// a report in between. Such a write can only be write 3, as above.
+	// tick after the answer to the last one that was kept, perhaps the leader has not asked for
+	// a report in between. Such a write can only be a write 3, as above.
 	//
-	// For the first write there is no lastWrite yet. Its time is the zero time then, long ago,
+	// For the first write there is no lastWrite yet. Then its time is the zero time, long ago,
 	// so aTickLater is true.
 	aTickLater := w.sent.Sub(s.lastWrite.answered) >= longestTick(s.timeout)
 	if aTickLater {
@@ -285,7 +284,7 @@ func (s *Session) pingAnswered(line *wire, ping proof) {
 }
 
 // pingATickBefore returns a ping that was answered a tick or more before then; ok is false
-// if it knows of none. The client sends a ping in each third of the time-out, and a tick is
+// if there is none. The client sends a ping in each third of the time-out, and a tick is
 // a fifth: so one of the last two is old enough, unless answers are slow. The caller has s.mu.
 func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
 	for _, ping := range []proof{s.lastPing, s.pingBefore} {
@@ -297,13 +296,13 @@ func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
 	return proof{}, false
 }
 
-// renew makes the lease longer, or begins another one if it is over. The caller has s.mu.
+// renew extends the lease, or begins another one if it is over. The caller has s.mu.
 func (s *Session) renew(until time.Time) {
 	if s.isClosed() || !until.After(time.Now()) {
 		return
 	}
 	if s.lease.isOver() {
-		// perhaps its holds have not been notified yet: the timer may be late
+		// Perhaps its holds have not been notified yet: the timer may be late.
 		s.endLease(s.whyOver())
 		s.lease = &lease{users: map[*leaseUser]bool{}}
 	}
@@ -321,14 +320,14 @@ func (s *Session) renew(until time.Time) {
 // caller has the session's mutex.
 func (l *lease) isOver() bool { return !time.Now().Before(l.until) }
 
-// isOver reports whether a lease is over. Once it is, it stays so.
+// isOver reports whether a lease is over. A lease that is over does not begin again.
 func (s *Session) isOver(l *lease) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return l.isOver()
 }
 
-// timeIsUp ends the lease, unless it has become longer meanwhile.
+// timeIsUp ends the lease, unless it has been renewed meanwhile.
 func (s *Session) timeIsUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,7 +336,7 @@ func (s *Session) timeIsUp() {
 	}
 }
 
-// whyOver is why a lease has ended whose time is up.
+// whyOver returns why a lease has ended whose time is up.
 func (s *Session) whyOver() *LostError {
 	if s.withoutLease {
 		return errDisconnected
@@ -375,13 +374,12 @@ func (s *Session) countLost(why *LostError, holds []string) {
 		"why", why.detail, "session", fmt.Sprintf("%#x", s.id))
 }
 
-// takeLease returns the lease, for a hold that may begin now. It makes a write before that in two
-// cases:
+// takeLease returns the lease for a hold that may begin now. In two cases it makes a write before:
 //
-//   - Little of the lease is left. Once the hold has begun, only three writes renew the
+//   - Little of the lease is left. When the hold has begun, only three writes renew the
 //     lease. That takes a tick or more, and the lease could be over before.
 //   - The last write was answered more than a tick ago. Then renewWhileUsed would make one as
-//     soon as the hold begins. The same write is of more use before: as long as nothing hangs on
+//     soon as the hold begins. The same write is more useful before: while no hold depends on
 //     the lease, one write after an answered ping is enough to renew it.
 func (s *Session) takeLease() *lease {
 	s.mu.Lock()
@@ -397,9 +395,9 @@ func (s *Session) takeLease() *lease {
 	return s.lease
 }
 
-// askTogether is ask, for many at once: when a process ends, all its locks change hands in one moment, and one
-// write is enough for all calls that waited for them. A call that comes while a write is under way waits for its
-// answer. If there is none, the lease runs out, and the caller sees that.
+// askTogether is ask, for many calls at once: when a process ends, all its locks change hands at the same time, and
+// one write is enough for all calls that waited for them. A call that finds a write under way waits for its
+// answer. If there is none, the lease ends, and the caller sees that.
 func (s *Session) askTogether() {
 	s.mu.Lock()
 	answered := s.asking
@@ -419,7 +417,7 @@ func (s *Session) askTogether() {
 }
 
 // waitHalfATick is for a loop that waits until a write is answered again, or until the
-// session has a lease again. A lease takes a tick or more. So to look twice a tick is enough.
+// session has a lease again. A lease takes a tick or more, so it is enough to look twice a tick.
 func (s *Session) waitHalfATick() {
 	select {
 	case <-time.After(longestTick(s.Timeout()) / 2):
@@ -428,7 +426,7 @@ func (s *Session) waitHalfATick() {
 }
 
 // useLease renews the lease until stop is called. If the lease is over before that, it
-// calls user.lose once, with s.mu locked: lose must call nothing of the session.
+// calls user.lose once, with s.mu locked: lose must not call methods of the session.
 func (s *Session) useLease(l *lease, user *leaseUser) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -456,9 +454,9 @@ func (s *Session) useLease(l *lease, user *leaseUser) (stop func()) {
 	}
 }
 
-// renewWhileUsed makes a write a tick after the last one of the session: so all its holds
-// ask together. At first the last one is usually the create of the hold. So a hold that
-// is shorter than a tick usually needs no other writes than its create and its delete.
+// renewWhileUsed makes a write a tick after the session's last one, for all its holds
+// together. At first the last one is usually the create of the hold. So a hold that
+// is shorter than a tick usually needs no writes except its create and its delete.
 func (s *Session) renewWhileUsed(l *lease) {
 	for s.isUsedWhenAWriteIsDue(l) {
 		if err := s.ask(); err != nil {
@@ -490,8 +488,8 @@ func (s *Session) isUsedWhenAWriteIsDue(l *lease) bool {
 	}
 }
 
-// runsShort reports whether less than two ticks of the lease are left. One write a tick
-// leaves more, as long as the answers come soon.
+// runsShort reports whether less than two ticks of the lease are left. With one write in each tick
+// more is left, if the answers arrive soon.
 func (s *Session) runsShort(l *lease) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,42 +9,42 @@ type Mutex struct {
 	q *queue
 }
 
-// NewMutex returns the lock whose directory is path, absolute and below the root, such
-// as /locks/orders. It sends nothing: Lock reports a bad argument.
+// NewMutex returns the lock whose directory is path. The path is absolute and below the root, such
+// as /locks/orders. NewMutex sends no request; if an argument is invalid, Lock returns the error.
 //
-// The children of this directory that are named <guid>-lock-<number> are the queue. So a zk.Lock and Curator's
-// InterProcessMutex on the same path queue up in it also. Other children, and those that are not ephemeral, are
+// The children of this directory that are named <guid>-lock-<number> are the queue. So zk.Lock and Curator's
+// InterProcessMutex on the same path join the same queue. Other children, and those that are not ephemeral, are
 // ignored: an RWMutex or another kind of lock on the same path does not exclude a Mutex.
 //
-// Two Mutex values of one session for one path stand for one lock: inside the hold of one, Lock of the
+// Two Mutex values of one session for one path are the same lock: inside the hold of one, Lock of the
 // other is re-entry.
 func NewMutex(s *Session, path string) *Mutex {
 	return &Mutex{q: &queue{s: s, dir: path, kinds: []kind{exclusive}}}
 }
 
 // Lock blocks until its znode is the first in the queue, and returns the hold. ctx bounds the wait,
-// and nothing else: for a deadline of the wait, give it one.
+// and nothing else: to limit the wait, give it a deadline.
 //
-// The contexts that Hold.Context makes end with a LostError as their cause when the lock can no
-// longer be relied on. Work under the lock should stop then, and call Unlock: while the session
+// When the lock can no longer be relied on, the contexts that Hold.Context has made end, with a LostError as
+// their cause. Work under the lock should stop then, and call Unlock: while the session
 // lives, no other client acquires the lock before that Unlock. If another client deletes the znode, the holder
 // learns of it only at Unlock.
 //
 // With a context that Hold.Context has made, or one made from it, Lock is re-entry: it returns the
-// same hold at once, and one more Unlock is due. A hold that has ended refuses it, with the reason.
+// same hold at once, and one more Unlock is due. If that hold was lost, Lock returns the reason.
 //
-// When ctx ends first, Lock returns its error at once; the znode is deleted later. The error is also
-// ErrLocked, with the name and the label of the znode that Lock waited for, or ErrNoAnswer, if no server has named
-// one. A connection that fails, or a session that expires, does not end the wait. What the server refuses, such as
-// zk.ErrNoAuth, does.
+// If ctx ends first, Lock returns its error at once; the znode is deleted later. The error is also
+// ErrLocked, with the name and the label of the znode that Lock waited for, or ErrNoAnswer if no server has named
+// one. A connection that fails, or a session that expires, does not end the wait. A server that refuses a
+// request does, for example with zk.ErrNoAuth.
 func (m *Mutex) Lock(ctx context.Context) (*Hold, error) {
 	return m.q.take(ctx, exclusive, true)
 }
 
-// TryLock is Lock that waits for no other client: if one holds the lock, or is queued, TryLock returns
+// TryLock is like Lock, but does not wait for other clients: if one holds the lock or is queued, TryLock returns
 // ErrLocked. It waits only for the servers' answers, until ctx ends.
 //
-// It first reads the queue. If another client is in it, that is two reads and no write, and the error has the
+// It first reads the queue. If another client is in it, this costs two reads and no write, and the error has the
 // name and the label of the znode that Lock would wait for. A server that lags behind may name a znode that has
 // just been deleted.
 func (m *Mutex) TryLock(ctx context.Context) (*Hold, error) {

@@ -11,42 +11,42 @@ import (
 // Option changes what Open does.
 type Option func(*Session)
 
-// WithDialer makes the session connect through dial, for TLS or for tests. It is
-// given the servers' addresses as they were given to Open.
+// WithDialer makes the session connect through dial, for TLS or for tests. dial
+// gets the servers' addresses as they were given to Open.
 func WithDialer(dial zk.Dialer) Option {
 	return func(s *Session) { s.client.dial = dial }
 }
 
-// WithLogger gives the logger the lines of the client library, at the level Debug, and this
-// package's own. At Warn: locks that were lost; calls to Lock that have waited for half a time-out without a
-// connection; a time-out that is granted and is not the one asked for. At Error: a release that a server has
-// refused. Nothing waits for the logger, not even Close.
+// WithLogger sets the logger; without it nothing is logged. At Debug: the lines of the client library. At Info: a
+// connection after an outage of which there was a warning. At Warn: locks that were lost; calls to Lock that have
+// waited for half a time-out without a connection; a granted time-out that differs from the one asked for. At
+// Error: a release that a server has refused. Nothing waits for the logger, not even Close.
 func WithLogger(log *slog.Logger) Option {
 	return func(s *Session) { s.log = newJournal(log) }
 }
 
-// WithLabel sets the data of the znodes with which the session queues up, so that
-// get in zkCli.sh tells which process holds a lock, and which ones wait. Otherwise it is the host's name and
+// WithLabel sets the data of the znodes with which the session queues up. Then Queue, and get in zkCli.sh, show
+// which process holds a lock, and which ones wait. Without this option the label is the host's name and
 // the process's number.
 func WithLabel(label string) Option {
 	return func(s *Session) { s.label = []byte(label) }
 }
 
-// WithACL sets the ACL of the lock's directory, if Lock has to make it, and of the znodes with which the
-// session queues up. Otherwise everybody may do everything with them.
+// WithACL sets the ACL of the lock's directory, if Lock has to create it, and of the znodes with which the
+// session queues up. Without this option everybody may do everything with them.
 //
-// A directory's ACL says who may list, create and delete in it. A znode's own ACL says who may read it: all
-// clients of the lock must, for to wait is to watch the znode before one's own.
+// A directory's ACL says who may list, create and delete in it. A znode's own ACL says who may read it. All
+// clients of the lock must be able to read it, since a waiter watches the znode before its own.
 //
-// What is missing above the lock's directory is made open to everybody, for other services' locks may stand
-// there. To protect it, make it yourself.
+// Parents of the directory that are missing are created open to everybody, since other services' locks may be
+// there. To protect a parent, create it yourself.
 func WithACL(acl []zk.ACL) Option {
 	return func(s *Session) { s.acl = acl }
 }
 
-// WithContainers makes the directory of a lock a container, if Lock has to make it: the servers delete it when
-// it has been empty for a while, and the next Lock makes it anew. Take it for locks that are used once,
-// such as one for each order. What is above the directory stays.
+// WithContainers makes the directory of a lock a container, if Lock has to create it: the servers delete it when
+// it has been empty for a while, and the next Lock creates it again. Use it for locks that are used once,
+// such as one for each order. Parents of the directory stay.
 func WithContainers() Option {
 	return func(s *Session) { s.containers = true }
 }
@@ -57,17 +57,17 @@ type login struct {
 	auth   []byte
 }
 
-// WithAuth logs in before Open returns, as with ("digest", []byte("name:password")), and
+// WithAuth logs in before Open returns, for example with ("digest", []byte("name:password")), and
 // again on each connection and in each session that follows.
 func WithAuth(scheme string, auth []byte) Option {
 	return func(s *Session) { s.logins = append(s.logins, login{scheme, auth}) }
 }
 
-// WithoutLease makes the session go by the rule "no connection, no hold": all holds are lost
-// when the connection is lost, or when for nine tenths of the time-out nothing that was sent has been
-// answered on it. Then a hold makes no write but its create and its delete. The price: a connection that breaks
-// for a moment costs the holds, and if the server is partitioned from the others, another client can acquire the
-// lock before the holder is notified.
+// WithoutLease makes the session follow the rule "no connection, no hold": all holds are lost
+// when the connection is lost, or when the server has answered nothing on it for nine tenths of the time-out.
+// Then a hold makes no writes except its create and its delete. The price: when the connection breaks
+// for a moment, the holds are lost, and if the server is partitioned from the others, another client may acquire
+// the lock before the holder is notified.
 func WithoutLease() Option {
 	return func(s *Session) { s.withoutLease = true }
 }
@@ -78,22 +78,22 @@ const (
 	longestLabel   = 1 << 10
 )
 
-// WithBuffer gives the client library so many bytes to send a request, and as many to
-// read an answer, in place of 1.5 MB each: for a process that has very many sessions.
+// WithBuffer sets the size in bytes of the client library's two buffers, for requests and for
+// answers, instead of 1.5 MB each. It is for a process that has very many sessions.
 //
-// A longer request is not sent. If an answer is longer, the library closes the connection,
+// A request that is longer is not sent. If an answer is longer, the library closes the connection,
 // and connects again. If the list of a lock's queue does not fit, or the data of the znode
-// before ours, Lock retries it, and does not return before its context ends. One name takes
+// before ours, Lock retries, and does not return before its context ends. One name takes
 // about 40 bytes.
 //
 // So use it only if you trust every client that may create or write znodes in the lock's
-// directory. If somebody makes one there whose path is about as long as the buffer, the library
-// connects again and again, as long as the session lives, or it panics, and the process ends.
+// directory. If a client creates a znode there whose path is about as long as the buffer, the library
+// reconnects as long as the session lives, or it panics, and the process ends.
 func WithBuffer(size int) Option {
 	return func(s *Session) { s.client.buffer = size }
 }
 
-// apply sets the options, and refuses what cannot work.
+// apply sets the options, and refuses those that cannot work.
 func (s *Session) apply(options []Option) error {
 	for _, option := range options {
 		if option == nil {

@@ -11,39 +11,39 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Participant is a client in a lock's queue, as its znode shows it: it holds the lock, or it waits.
+// Participant is a client in a lock's queue: it holds the lock, or it waits. Its znode shows what is known of it.
 type Participant struct {
-	Znode string    // its path
-	Label string    // its data: see WithLabel
-	Since time.Time // when it was created, by the servers' clock
-	Reads bool      // it was created by RLock or TryRLock
+	Znode string    // the znode's path
+	Label string    // the znode's data: see WithLabel
+	Since time.Time // when the znode was created, by the servers' clock
+	Reads bool      // whether RLock or TryRLock created it
 
-	// Holds tells that it has to wait for no other client. It may not know that yet: it learns it from its
-	// server.
+	// Holds reports whether the client has to wait for no other one. The client may not know it yet, since it
+	// learns it from its server.
 	Holds bool
 }
 
 // Queue returns the clients that hold the lock and those that wait for it, in the order in which they are
 // served. It costs a list, and a read for each of them.
 //
-// This is what our server knows: a server that lags behind may lack a client that has just queued up, and name
-// one that has just left. So it is for people and for metrics. TryLock tells whether the lock can be acquired.
+// A server that lags behind may not list a client that has just queued up, and may list one that has just left.
+// So use Queue for people and for metrics. To find out whether the lock can be acquired, call TryLock.
 //
 // Queue waits for the servers' answers until ctx ends.
 func (m *Mutex) Queue(ctx context.Context) ([]Participant, error) { return m.q.participants(ctx, all) }
 
-// Queue is the Queue of a Mutex. Several readers can hold the lock.
+// Queue is like the Queue of a Mutex. Several readers can hold the lock.
 func (m *RWMutex) Queue(ctx context.Context) ([]Participant, error) {
 	return m.q.participants(ctx, all)
 }
 
-// Queue is the Queue of a Mutex. Of all goroutines of one process it shows one znode.
+// Queue is like the Queue of a Mutex. It shows one znode for all goroutines of a process.
 func (c *Cohort) Queue(ctx context.Context) ([]Participant, error) { return c.q.participants(ctx, all) }
 
-// all is as many participants as there are.
+// all stands for any number of participants.
 const all = math.MaxInt
 
-// participants returns the first ones of the queue, at most so many.
+// participants returns the first clients in the queue, at most this many.
 func (q *queue) participants(ctx context.Context, most int) ([]Participant, error) {
 	if err := q.mayList(ctx); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (q *queue) readFirst(t *try, most int) ([]Participant, error) {
 		return err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil // not even the directory is there
+		return nil, nil // not even the directory exists
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (q *queue) readFirst(t *try, most int) ([]Participant, error) {
 			return nil, err
 		}
 		if isOwned := stat.EphemeralOwner != 0; !isOwned {
-			continue // it was created by hand, and is no place
+			continue // it was created by hand, and is no place in the queue
 		}
 		_, k, _ := q.number(name)
 		reads := k == read
@@ -125,7 +125,7 @@ func (q *queue) readFirst(t *try, most int) ([]Participant, error) {
 	return found, nil
 }
 
-// untilAnswered makes a request again until it is answered, or until the call gives up.
+// untilAnswered retries a request until it is answered, or until the call gives up.
 func (s *Session) untilAnswered(t *try, request func() error) error {
 	for t.ctx.Err() == nil {
 		err := request()

@@ -39,7 +39,7 @@ import (
 //	    │  leave: it deletes the znode
 //	gone
 
-// kind is what stands in a znode's name before its number.
+// kind is the part of a znode's name before its number.
 type kind string
 
 const (
@@ -48,7 +48,7 @@ const (
 	write     kind = "__WRIT__"
 )
 
-// lastNumber is the greatest that the server can give to a znode of a directory.
+// lastNumber is the greatest number that the server can give to a znode of a directory.
 // The server counts no further: each later create gets it again, or a number below 0.
 const lastNumber = math.MaxInt32
 
@@ -66,7 +66,7 @@ type place struct {
 	node  string
 	owner int64 // the session's id: when that session ends, the znode is deleted
 
-	// These two are set when there is no znode left to wait for.
+	// These two are set when no znode is left to wait for.
 	lease *lease // what the hold depends on
 	token int64
 }
@@ -74,13 +74,13 @@ type place struct {
 // try is one call to Lock or TryLock, until it acquires the lock or gives up.
 type try struct {
 	s       *Session
-	ctx     context.Context        // ends when the call gives up
-	mayWait bool                   // for another client, as Lock does
-	behind  atomic.Pointer[string] // the znode before ours, as a server has said last; nil: there is none, or no answer
+	ctx     context.Context        // when it ends, the call gives up
+	mayWait bool                   // for other clients, as Lock does
+	behind  atomic.Pointer[string] // the znode before ours, by a server's last answer; nil: there is none, or no answer
 	begun   time.Time
 }
 
-// newTry begins a call. end is called when it returns.
+// newTry begins a call. The caller calls end when the call returns.
 func (s *Session) newTry(ctx context.Context, mayWait bool) (t *try, end func()) {
 	t = &try{s: s, ctx: ctx, mayWait: mayWait, begun: time.Now()}
 	s.mu.Lock()
@@ -93,7 +93,7 @@ func (s *Session) newTry(ctx context.Context, mayWait bool) (t *try, end func())
 	}
 }
 
-// whyEnded says why the call has given up, and what it waited for: for another client, or for a server.
+// whyEnded returns why the call has given up, and for what it waited: another client, or a server.
 func (t *try) whyEnded() error {
 	err := whyEnded(t.ctx)
 	if behind := t.behind.Load(); behind != nil {
@@ -107,7 +107,7 @@ func (t *try) whyEnded() error {
 	return err
 }
 
-// check refuses what can never become a lock.
+// check refuses arguments with which no lock can work.
 func (q *queue) check(ctx context.Context) error {
 	if q == nil {
 		return errors.New("leased: a lock that is the zero value: make it with NewMutex, NewRWMutex or NewCohort")
@@ -115,12 +115,12 @@ func (q *queue) check(ctx context.Context) error {
 	return check(ctx, q.s, q.dir)
 }
 
-// take is Lock, RLock, TryLock and TryRLock of a Mutex and an RWMutex.
+// take is Lock, RLock, TryLock or TryRLock of a Mutex or an RWMutex.
 func (q *queue) take(ctx context.Context, k kind, mayWait bool) (*Hold, error) {
 	return q.enterOrAcquire(ctx, k, mayWait, func(t *try) (*Hold, error) { return q.acquire(t, k) })
 }
 
-// enterOrAcquire is take of any lock. A caller that is not inside the hold already acquires the lock.
+// enterOrAcquire is take of any lock. If the caller is not inside the hold already, acquire is called.
 func (q *queue) enterOrAcquire(
 	ctx context.Context, k kind, mayWait bool, acquire func(*try) (*Hold, error),
 ) (*Hold, error) {
@@ -149,8 +149,7 @@ func (q *queue) acquire(t *try, k kind) (*Hold, error) {
 	return h, nil
 }
 
-// enterAgain is Lock by a caller that is inside the hold already, if ctx carries one. It returns nil if ctx carries
-// none.
+// enterAgain is Lock by a caller that is inside the hold already. If ctx carries no hold, it returns nil.
 func enterAgain(ctx context.Context, q *queue, k kind) (*Hold, error) {
 	h := holdIn(ctx, q)
 	if h == nil {
@@ -158,21 +157,21 @@ func enterAgain(ctx context.Context, q *queue, k kind) (*Hold, error) {
 	}
 	inside, err := h.enter(k)
 	if !inside || err != nil {
-		return nil, err // with an error this call does not count: whatever Unlock was due is still due
+		return nil, err // with an error this call does not count: as many calls to Unlock are due as before
 	}
 	return h, nil
 }
 
 // doOrGiveUp runs do on a goroutine of its own, and returns what it returns. If t's context ends
-// first, doOrGiveUp returns at once, with the reason. Then do goes on in the background, and
-// if it succeeds in the end, late is called.
+// first, doOrGiveUp returns at once, with the reason. Then do continues in the background. If it
+// succeeds, late is called.
 func doOrGiveUp[V any](t *try, do func() (V, error), late func(V)) (V, error) {
 	type result struct {
 		value V
 		err   error
 	}
 	var none V
-	results := make(chan result) // without a buffer: a result that is not received is for late
+	results := make(chan result) // without a buffer: a result that is not received goes to late
 	begun := t.s.run(func() {
 		value, err := do()
 		select {
@@ -194,15 +193,15 @@ func doOrGiveUp[V any](t *try, do func() (V, error), late func(V)) (V, error) {
 	}
 }
 
-// forget leaves the queue when there is no caller any more to return an error to.
+// forget leaves the queue when no caller is left to return an error to.
 func (q *queue) forget(mine place) {
 	if err := q.leave(mine); isRefused(err) {
-		q.s.log.say(slog.LevelError, "leased: a server has refused to delete a znode that nobody uses",
+		q.s.log.say(slog.LevelError, "leased: a server has refused to delete a znode that no call uses",
 			"znode", mine.node, "error", err)
 	}
 }
 
-// joinAndWait creates our znode and waits until there is no znode left to wait for. If the
+// joinAndWait creates our znode and waits until no znode is left to wait for. If the
 // wait fails, it leaves the queue.
 func (q *queue) joinAndWait(t *try, k kind) (place, error) {
 	if !t.mayWait {
@@ -227,8 +226,8 @@ func (q *queue) joinAndWait(t *try, k kind) (place, error) {
 	return place{}, err
 }
 
-// lookFirst returns ErrLocked if a client that joined the queue now would have somebody before it. Then TryLock
-// creates no znode. Otherwise callers that poll would bar one another by znodes of which none becomes a hold.
+// lookFirst returns ErrLocked if a client that joined the queue now would have to wait. Then TryLock
+// creates no znode. Otherwise callers that poll would block one another with znodes that never become holds.
 func (q *queue) lookFirst(t *try, k kind) error {
 	for t.ctx.Err() == nil {
 		names, _, err := q.s.Conn().Children(q.dir)
@@ -240,23 +239,23 @@ func (q *queue) lookFirst(t *try, k kind) error {
 		}
 		hasLeft := errors.Is(err, zk.ErrNoNode)
 		if !hasLeft && !q.s.canRetry(err) {
-			return err // ErrLocked; or refused, or the session is closed; nil if there is nobody
+			return err // ErrLocked; or refused, or the session is closed; nil if no client is in the queue
 		}
 		pause()
 	}
 	return t.whyEnded()
 }
 
-// join creates our znode. Its name has a guid, a random number: when the answer to a create is lost, it is not
-// known whether the znode was created, and join looks for that name until it knows, or until a server refuses
-// the look.
+// join creates our znode. Its name has a guid, a random number. When the answer to a create is lost, it is not
+// known whether the znode was created. Then join looks for that name until it knows, or until a server refuses
+// the list or the read.
 func (q *queue) join(t *try, k kind) (place, error) {
 	conn := q.s.Conn()
 	ownName := fmt.Sprintf("%s/_c_%016x-%s", q.dir, rand.Uint64(), k)
 	for t.ctx.Err() == nil {
 		owner := conn.SessionID()
 		node, createErr := q.create(ownName)
-		// If the session has changed meanwhile, the old one or the new one may have made the znode.
+		// If the session has changed meanwhile, either the old one or the new one may have created the znode.
 		sameSession := conn.SessionID() == owner
 		ours := createErr == nil && sameSession
 		final := createErr != nil && !q.s.canRetry(createErr) // refused, or the session is closed
@@ -285,7 +284,7 @@ func (q *queue) join(t *try, k kind) (place, error) {
 }
 
 // find looks for a znode of our session whose path begins with ownName, until a
-// server has answered. The place has no node if there is none.
+// server has answered. If there is none, the place has no node.
 func (q *queue) find(ownName string) (place, error) {
 	for {
 		owner := q.s.Conn().SessionID()
@@ -301,10 +300,10 @@ func (q *queue) find(ownName string) (place, error) {
 	}
 }
 
-// look is one try of find. The server that we are connected to now may lag behind the
+// look is one try of find. Our present server may lag behind the
 // one that carried out the create. So look first makes a write that changes nothing: when
 // it is answered, our server has caught up. If the client connects to another server before the list, that
-// one has also caught up: the client tells it what it has seen last, and a server that
+// one has also caught up: the client sends the last zxid that it has seen, and a server that
 // lags behind refuses the connection. A znode of another session is not ours: it is deleted with
 // that session.
 func (q *queue) look(ownName string, owner int64) (node string, err error) {
@@ -337,19 +336,19 @@ func (q *queue) look(ownName string, owner int64) (node string, err error) {
 	return "", nil
 }
 
-// wait returns when there is no znode left to wait for. After a notification it lists again: the
+// wait returns when no znode is left to wait for. After a notification it lists again: the
 // predecessor may have been a waiter that crashed, or one of several readers, and the others
 // may still hold the lock. If our own znode was deleted, by hand or with its session, wait creates
-// another one. With an error it returns the place to leave, which has no node if there is
-// nothing to delete.
+// another one. With an error it returns the place to leave; if there is nothing to delete, the place
+// has no node.
 func (q *queue) wait(t *try, mine place) (place, error) {
 	conn := q.s.Conn()
 	for t.ctx.Err() == nil {
 		// The lease is taken before the list, and our hold will depend on it. Suppose that
-		// our session ends right after the list. The list still names our znode, but
+		// our session ends right after the list. The list still has our znode, but
 		// the znode is deleted. A lease that was taken after the list would be that of the next
-		// session, and look good. This one is over then, and stays so: a lease that has ended
-		// does not begin again.
+		// session, and would look good. The lease that was taken before is over then, and a lease that
+		// has ended does not begin again.
 		current := q.s.takeLease()
 
 		names, stat, err := conn.Children(q.dir)
@@ -357,8 +356,8 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			pause()
 			continue
 		}
-		// Here no write is needed before the list. Our client has seen our znode already, in the
-		// create's answer or in find. A server that has not come so far refuses its connection. So
+		// Here no write is needed before the list. Our client has already seen our znode, in the
+		// create's answer or in find. A server that lags behind that refuses its connection. So
 		// this list is not older than the create: if our name is missing, our znode was deleted.
 		ownZnodeGone := err == nil && !slices.Contains(names, pathpkg.Base(mine.node))
 		sessionEnded := conn.SessionID() != mine.owner
@@ -378,7 +377,7 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			return mine, err
 		}
 
-		watchesLost := q.s.watchesLost() // taken before the watch is set: the watch can be lost from then on
+		watchesLost := q.s.watchesLost() // taken before the watch is set, since the watch can be lost from then on
 		before, gone, err := q.watchPredecessor(t, names, own, mine.kind)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue // it was deleted meanwhile
@@ -388,33 +387,32 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 			continue
 		}
 		if err != nil {
-			return mine, err // a TryLock has a client before it; or refused
+			return mine, err // this is a TryLock, and a client is before it; or refused
 		}
 		nobodyToWaitFor := before == ""
 		if nobodyToWaitFor {
 			t.behind.Store(nil)
 			if q.s.isOver(current) {
-				// The session has ended, or no write was answered for too long: the next takeLease makes one.
+				// The session has ended, or no write was answered for too long. The next takeLease makes a write.
 				q.s.waitHalfATick()
 				continue
 			}
 			mine.lease = current
-			// The transaction that last changed the children. If we read, other readers may
-			// still hold the lock, and their tokens may be equal to ours. All other holders before
-			// us have released it: each took its token from a list, then its znode was deleted, and
-			// our list came after that. A delete changes the children. So our token is greater
-			// than theirs.
+			// The token is the zxid of the transaction that last changed the children. If we are a reader,
+			// other readers may still hold the lock, and their tokens may be equal to ours. All other
+			// earlier holders have released it: each took its token from a list, then its znode was deleted, and
+			// then we listed. A delete changes the children. So our token is greater than theirs.
 			mine.token = stat.Pzxid
 			return mine, nil
 		}
 		if conn.SessionID() != mine.owner {
 			// When a session ends, the watches set in it fire. But if ours ended just before GetW, this
-			// watch was set in the next session. It has not fired, and our znode is deleted: do not sleep.
+			// watch was set in the next session. It has not fired, and our znode is deleted: do not wait.
 			continue
 		}
 		select {
-		case <-gone: // or the session has ended: the next round finds out
-		case <-watchesLost: // a fault of the client library: the next round sets the watch again
+		case <-gone: // or the session has ended: the next round will see it
+		case <-watchesLost: // by a fault of the client library: the next round sets the watch again
 		case <-t.ctx.Done():
 		case <-q.s.done: // closed: the next request fails
 		}
@@ -423,8 +421,8 @@ func (q *queue) wait(t *try, mine place) (place, error) {
 }
 
 // watchPredecessor sets a watch on the znode that a client with this number has to wait for, and returns its
-// name: "" if there is none. The channel gone is ready when that znode is deleted. A t that may not wait gets
-// ErrLocked instead of the watch. The error is zk.ErrNoNode if the znode was deleted before it was read.
+// name, or "" if there is none. The channel gone is ready when that znode is deleted. If t may not wait, it
+// returns ErrLocked and sets no watch. The error is zk.ErrNoNode if the znode was deleted before it was read.
 func (q *queue) watchPredecessor(
 	t *try, names []string, own int, k kind,
 ) (before string, gone <-chan zk.Event, err error) {
@@ -445,12 +443,12 @@ func (q *queue) watchPredecessor(
 			t.behind.Store(&who)
 			return before, gone, nil
 		}
-		// This znode with such a name was created by hand, and no session owns it: look for the one before it.
+		// No session owns this znode: it was created by hand. Look for the one before it.
 		names = slices.DeleteFunc(names, func(name string) bool { return name == before })
 	}
 }
 
-// read reads a znode of the queue. It may set a watch: by GetW, not ExistsW, which would also set one where the
+// read reads a znode of the queue, and may set a watch. It uses GetW, since ExistsW would also set a watch if the
 // znode was deleted meanwhile.
 func (q *queue) read(name string, watch bool) (label []byte, stat *zk.Stat, gone <-chan zk.Event, err error) {
 	if watch {
@@ -461,9 +459,9 @@ func (q *queue) read(name string, watch bool) (label []byte, stat *zk.Stat, gone
 }
 
 // leave deletes our znode, and retries until it knows that the znode is deleted, or until the
-// server refuses. A LostError means that it was deleted before, or is deleted with its session.
+// server refuses. A LostError means that the znode was deleted before, or is deleted with its session.
 func (q *queue) leave(mine place) error {
-	mayBeDone := false // a delete may have been sent whose answer is lost
+	mayBeDone := false // the answer to an earlier delete may have been lost
 	for {
 		err := q.s.write(func() error { return q.s.Conn().Delete(mine.node, -1) })
 		if err == nil {
@@ -493,10 +491,10 @@ func (q *queue) leave(mine place) error {
 }
 
 // create creates our znode and returns its path, with the number that the server gave it. Its data
-// says who has created it. A client that waits behind it has to be able to read it; who may delete it, the
-// directory's ACL says.
+// is the label. A client that waits behind it has to be able to read it; the directory's ACL says who may
+// delete it.
 //
-// The directory is created only when the server says that it is missing: asking for it each time would be a
+// The directory is created only when the server says that it is missing: to create it each time would cost a
 // write each time.
 func (q *queue) create(path string) (made string, err error) {
 	err = q.s.write(func() error {
@@ -512,8 +510,8 @@ func (q *queue) create(path string) (made string, err error) {
 	return q.create(path)
 }
 
-// makeDirectory creates a directory, and before it, if need be, those above it. Each create is a write of its
-// own: counted as one, they would be a write that was sent with the first one, and answered with the last.
+// makeDirectory creates a directory, and before it, if necessary, its parents. Each create counts as a write of
+// its own: counted as one, they would be a write that was sent with the first one, and answered with the last.
 func (s *Session) makeDirectory(path string, create func(path string) error) error {
 	err := s.write(func() error { return create(path) })
 	switch {
@@ -528,8 +526,8 @@ func (s *Session) makeDirectory(path string, create func(path string) error) err
 	return s.makeDirectory(path, create)
 }
 
-// createDirectory creates the directory of a lock. A container the server deletes when it has been empty for a
-// while: so it may be missing again and again.
+// createDirectory creates the directory of a lock. If it is a container, the server deletes it when it has been
+// empty for a while: so it may be missing more than once.
 func (s *Session) createDirectory(path string) error {
 	create, flag := s.conn.Create, int32(zk.FlagPersistent)
 	if s.containers {
@@ -539,14 +537,14 @@ func (s *Session) createDirectory(path string) error {
 	return err
 }
 
-// createParent creates a directory above that of a lock. It may become the parent of other services' locks:
-// so it is open to all.
+// createParent creates a parent of a lock's directory. It may become the parent of other services' locks,
+// so it is open to everybody.
 func (s *Session) createParent(path string) error {
 	_, err := s.conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	return err
 }
 
-// ownNumber is the number of our znode. It is an error when another znode can have the same one.
+// ownNumber returns the number of our znode. If another znode can have the same number, it returns an error.
 func (q *queue) ownNumber(mine place) (int, error) {
 	own, _, ok := q.number(pathpkg.Base(mine.node))
 	if !ok || own == lastNumber {
@@ -556,7 +554,7 @@ func (q *queue) ownNumber(mine place) (int, error) {
 }
 
 // predecessor returns the name of the znode that a client with this number has to watch: for a reader the last
-// writer before it, for anybody else the last znode before it. It is "" if there is none.
+// writer before it, otherwise the last znode before it. It returns "" if there is none.
 func (q *queue) predecessor(names []string, own int, ownKind kind) string {
 	before, highest := "", 0
 	for _, name := range names {
@@ -571,9 +569,9 @@ func (q *queue) predecessor(names []string, own int, ownKind kind) string {
 	return before
 }
 
-// number reads a znode's number and kind out of its name. Numbers are compared, never names; ok is false
-// for a child that is not of the queue. After the last number a server goes on with negative ones:
-// these are no places either.
+// number returns the number and the kind in a znode's name. Numbers are compared, never names; ok is false
+// for a child that is not in the queue. After the last number a server continues with negative ones:
+// znodes with these are not in the queue either.
 func (q *queue) number(name string) (n int, k kind, ok bool) {
 	parts := placeName.FindStringSubmatch(name)
 	if parts == nil || !slices.Contains(q.kinds, kind(parts[1])) {
@@ -583,7 +581,7 @@ func (q *queue) number(name string) (n int, k kind, ok bool) {
 	return n, kind(parts[1]), err == nil
 }
 
-// placeName is the form of a place's name in any queue: a guid, a kind, and a number. The guid of leased and
-// step 5 has 16 hexadecimal digits, that of zk.Lock 32; Curator's has dashes, and kazoo's no _c_ before it.
-// So the directory of another lock, such as block-0000000012, is no place.
+// placeName is the form of a name in any queue: a guid, a kind, and a number. The guid of leased and
+// step 5 has 16 hexadecimal digits, that of zk.Lock 32; Curator's has dashes, and kazoo's has no _c_ before it.
+// So the directory of another lock, such as block-0000000012, is in no queue.
 var placeName = regexp.MustCompile(`^(?:_c_)?[0-9a-f-]{16,}-(lock-|__READ__|__WRIT__)([0-9]{10,})$`)

@@ -12,32 +12,32 @@ type RWMutex struct {
 
 // NewRWMutex returns the lock whose directory is path, as NewMutex does. The children of this
 // directory that are named <guid>-__READ__<number> or <guid>-__WRIT__<number> are the queue. So Curator's
-// InterProcessReadWriteLock on the same path queues up in it also. A Mutex does not.
+// InterProcessReadWriteLock on the same path joins the same queue. A Mutex does not.
 func NewRWMutex(s *Session, path string) *RWMutex {
 	return &RWMutex{q: &queue{s: s, dir: path, kinds: []kind{read, write}}}
 }
 
-// Lock is the Lock of a Mutex, for a writer. Inside a reader's hold it returns ErrUpgrade, and
-// the hold goes on.
+// Lock is like the Lock of a Mutex, for a writer. Inside a reader's hold it returns ErrUpgrade, and
+// the hold continues.
 func (m *RWMutex) Lock(ctx context.Context) (*Hold, error) {
 	return m.q.take(ctx, write, true)
 }
 
-// RLock is the Lock of a Mutex, for a reader. Inside a writer's hold it is re-entry, and the
+// RLock is like the Lock of a Mutex, for a reader. Inside a writer's hold it is re-entry, and the
 // hold stays a writer's until its last Unlock.
 //
-// A reader that calls RLock once more with another context than its hold's queues up behind the writers that
-// have queued up meanwhile. These wait for the reader, so it waits for itself.
+// A reader that calls RLock again, with a context that its hold has not made, queues up behind the writers that
+// have queued up meanwhile. They wait for the reader, so it waits for itself.
 func (m *RWMutex) RLock(ctx context.Context) (*Hold, error) {
 	return m.q.take(ctx, read, true)
 }
 
-// TryLock is the TryLock of a Mutex, for a writer.
+// TryLock is like the TryLock of a Mutex, for a writer.
 func (m *RWMutex) TryLock(ctx context.Context) (*Hold, error) {
 	return m.q.take(ctx, write, false)
 }
 
-// TryRLock is the TryLock of a Mutex, for a reader.
+// TryRLock is like the TryLock of a Mutex, for a reader.
 func (m *RWMutex) TryRLock(ctx context.Context) (*Hold, error) {
 	return m.q.take(ctx, read, false)
 }

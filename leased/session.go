@@ -16,11 +16,11 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Session is a ZooKeeper client that knows how long its session can be relied on: a process
-// needs one, for all its locks. It is safe for use by many goroutines.
+// Session is a ZooKeeper client that knows how long its session can be relied on. A process
+// needs one Session, for all its locks. It is safe for use by many goroutines.
 //
-// When the session expires, the client begins another one: what was held is lost,
-// and other locks can be had over the same Session.
+// When the ZooKeeper session expires, all its holds are lost, and the client begins another session: the
+// same Session can be used for further locks.
 type Session struct {
 	conn   *zk.Conn
 	client client         // what stands between the client library and us: see client.go
@@ -41,10 +41,10 @@ type Session struct {
 
 	mu      sync.Mutex
 	id      int64         // of ZooKeeper's session; 0 while there is none
-	timeout time.Duration // as the servers granted it
+	timeout time.Duration // as the servers have granted it
 	lease   *lease
 	timer   *time.Timer // fires when the lease is over
-	line    *wire       // the connection over which the session goes on; nil: there is none
+	line    *wire       // the connection that the session uses; nil: there is none
 	lost    map[Reason]uint64
 	tries   map[*try]bool // calls to Lock that are under way
 	asking  chan struct{} // askTogether's write, if one is under way: closed when it is answered
@@ -55,9 +55,9 @@ type Session struct {
 	outage         *time.Timer
 	warned         bool
 
-	// Writes and pings that were answered: the last one, and the last but one. Of the writes
+	// The last write and the last ping that were answered, and the ones before them. Of the writes,
 	// only those are kept that were sent a tick or more after the answer to the last one kept.
-	// lease.go says what they prove.
+	// lease.go explains what they prove.
 	lastWrite, writeBefore proof
 	lastPing, pingBefore   proof
 }
@@ -67,17 +67,17 @@ const (
 	longestTimeout = math.MaxInt32 * time.Millisecond // that the protocol can ask for
 )
 
-// Open connects to servers, each host:port, and asks for a session with the given
-// time-out; what counts is the time-out that is granted. It should be five of the
-// servers' ticks or more, 10 s at the usual tick of 2 s: with less, a holder may be
-// notified of its loss too late. The caller calls Close in the end.
+// Open connects to servers, each host:port, and asks for a session with the given time-out. The
+// servers may grant another one, which applies: see Timeout. It should be five of the servers' ticks or
+// more, 10 s at the usual tick of 2 s: with less, a holder may be notified of a loss too late. Call Close
+// when the Session is not needed any more.
 //
-// Open returns an error when ctx ends. If ctx has no deadline, it returns one after ten seconds
-// without a session. Afterwards ctx is of no effect.
+// If ctx ends before there is a session, Open returns an error. If ctx has no deadline, Open gives up after ten
+// seconds. When Open has returned, ctx has no effect.
 //
-// A name is looked up anew each time the session connects, and if it stands for several addresses, each is
-// tried in turn (with WithDialer, that is the dialer's affair). Still it is one server: give each
-// server a name of its own. The Go client knows no chroot.
+// Each time the session connects, it looks the server's name up again. If a name has several addresses, each is
+// tried in turn, unless WithDialer gives a dialer. All of them count as one server: give each
+// server a name of its own. The Go client supports no chroot.
 func Open(ctx context.Context, servers []string, timeout time.Duration, options ...Option) (*Session, error) {
 	if ctx == nil {
 		return nil, errors.New("leased: open a session: the context is nil: give context.Background()")
@@ -115,14 +115,14 @@ func Open(ctx context.Context, servers []string, timeout time.Duration, options 
 		return nil, fmt.Errorf("leased: no session after %v: does ZooKeeper run at %q? %w", waited, servers, err)
 	}
 	go func() {
-		for range events { // they end when the connection is closed, perhaps by its user
+		for range events { // until the connection is closed, perhaps by its user
 		}
 		s.close(byConnection)
 	}()
 	return s, nil
 }
 
-// newSession is a session that is not connected yet. Its lease is over.
+// newSession returns a session that is not connected yet. Its lease is over.
 func newSession(timeout time.Duration) *Session {
 	s := &Session{
 		nobody:  nobodysZnode(),
@@ -140,7 +140,7 @@ func newSession(timeout time.Duration) *Session {
 	return s
 }
 
-// hostAndPid is what a znode says of its holder, if WithLabel says nothing else.
+// hostAndPid returns the label of a session without WithLabel.
 func hostAndPid() []byte {
 	host, _ := os.Hostname()
 	return fmt.Appendf(nil, "%s %d", host, os.Getpid())
@@ -173,24 +173,24 @@ func (s *Session) logIn(ctx context.Context, l login) error {
 	return err
 }
 
-// Conn is the session's connection. Closing it closes the session. Do not call its SetLogger:
-// the session reads the library's log, and learns there of lost watches. See WithLogger.
+// Conn returns the session's connection. Closing it closes the session. Do not call its SetLogger:
+// the session reads the library's log, and learns of lost watches there. Use WithLogger.
 func (s *Session) Conn() *zk.Conn { return s.conn }
 
-// Timeout is the session time-out that the servers have granted.
+// Timeout returns the session time-out that the servers have granted.
 func (s *Session) Timeout() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.timeout
 }
 
-// Done is closed when the session has been closed, by Close or through its
-// connection: then every hold is lost, and no lock can be had over it any more.
+// Done returns a channel that is closed when the session is closed, by Close or through its
+// connection. Then every hold is lost, and no lock can be acquired with the session any more.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
 // Close ends the session: its ephemeral znodes are deleted, every hold is lost,
-// and every waiting Lock returns an error. Without a connection the znodes stay until
-// the session times out. A second Close does nothing more.
+// and every Lock that waits returns an error. Without a connection the znodes stay until
+// the session times out. A second Close does nothing.
 func (s *Session) Close() { s.close(byClose) }
 
 func (s *Session) close(how string) {
@@ -208,7 +208,7 @@ func (s *Session) markClosed(how string) {
 		return
 	}
 	s.closed = lostClosed(how)
-	s.endLease(s.closed) // before done is closed: who sees that finds every hold lost
+	s.endLease(s.closed) // before done is closed: a caller that sees this finds every hold lost
 	close(s.done)
 }
 
@@ -221,39 +221,39 @@ func (s *Session) isClosed() bool {
 	}
 }
 
-// whyClosed is the error of a hold in a closed session.
+// whyClosed returns the error of a hold in a closed session.
 func (s *Session) whyClosed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
 }
 
-// Stats are numbers about a session, to look at or to give to a library for metrics.
+// Stats are numbers about a session, for people and for metrics.
 type Stats struct {
-	// Whether there is a connection now, over which a server has confirmed the session.
+	// Whether the session has a connection now, on which a server has confirmed it.
 	Connected bool
 
-	// Calls to Lock, RLock, TryLock and TryRLock that are under way, and for how long the oldest of them
+	// The calls to Lock, RLock, TryLock and TryRLock that have not returned yet, and how long the oldest of them
 	// has waited.
 	Waiting int
 	Longest time.Duration
 
-	// Holds that go on, holds since Open, and holds that were lost, also by closing the session.
-	// A znode that another client has deleted is not counted as lost: the holder learns of it only at Unlock.
+	// The present holds, all holds since Open, and those that were lost, also by closing the session.
+	// If another client has deleted a znode, Lost does not count it: the holder learns of it only at Unlock.
 	Holds int
 	Taken uint64
 	Lost  map[Reason]uint64
 
-	// For how long the oldest of Holds has been held: a great value may be work that hangs.
+	// How long the oldest of Holds has been held. If it is large, the work may hang.
 	LongestHold time.Duration
 
-	// For how long the session can be relied on from now on. With WithoutLease it is 0 without a
+	// How long the session can be relied on from now on. In a session WithoutLease it is 0 while there is no
 	// connection.
 	LeaseLeft time.Duration
 }
 
-// Stats returns the numbers of this moment. With no hold the lease is not renewed, and LeaseLeft
-// goes to 0: that means nothing bad.
+// Stats returns the present numbers. Without a hold the lease is not renewed, and LeaseLeft
+// falls to 0, which is no problem.
 func (s *Session) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,8 +292,8 @@ func (s *Session) run(f func()) bool {
 	return true
 }
 
-// canRetry tells whether a request that ended with err is to be made again: it was not
-// answered, or the server was too busy, and the session is not closed. With no error there is
+// canRetry reports whether a request that has returned err should be made again: it was not
+// answered, or the server was too busy, and the session is not closed. Without an error there is
 // nothing to retry.
 func (s *Session) canRetry(err error) bool {
 	if s.isClosed() {
@@ -302,6 +302,6 @@ func (s *Session) canRetry(err error) bool {
 	return unanswered(err) || isThrottled(err)
 }
 
-// pause is for a loop that makes a request again. Usually the request itself waits for
-// a connection. But when the connection is being closed, each request fails at once.
+// pause is for a loop that retries a request. Usually the request itself waits for
+// a connection. But while the connection is being closed, each request fails at once.
 func pause() { time.Sleep(time.Millisecond) }

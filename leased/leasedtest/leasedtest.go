@@ -1,19 +1,24 @@
 // Package leasedtest proves nothing about ZooKeeper: its locks are in the memory of one process.
 //
-// It is for the unit tests of a program that uses leased: does the program unlock, what does it do when it
-// does not get the lock, and what when it loses the lock in the midst of its work? These tests need no
-// server, and a hold can be lost on command, for each reason there is.
+// It is for the unit tests of a program that uses leased. Does the program unlock? What does it do when it
+// does not get the lock, and when it loses the lock during its work? These tests need no
+// server, and they can make the program lose a hold, for each reason.
 //
-// A Mutex, an RWMutex and an Election have the methods of those in leased, and a lock returns the same
-// *leased.Hold. So a program accepts either with a small interface of its own, which names the methods that it
+// A test opens a Session for each process, on the same Servers:
+//
+//	var servers leasedtest.Servers
+//	a, b := servers.Open("a"), servers.Open("b")
+//
+// A Mutex, an RWMutex and an Election have the methods of those in leased, and the locks return
+// *leased.Hold. So a program can accept either with a small interface of its own, which has the methods that it
 // calls:
 //
 //	type locker interface {
 //		Lock(context.Context) (*leased.Hold, error)
 //	}
 //
-// What it leaves out is what only servers do: the network, time-outs, ACLs, other clients on the path. That a
-// program runs over a real ZooKeeper, a test has to show with a real ZooKeeper.
+// It leaves out what needs servers: the network, time-outs, ACLs, other clients on the path. Whether a
+// program works with ZooKeeper, only a test with a real server shows.
 package leasedtest
 
 import (
@@ -42,32 +47,31 @@ var door = inmemory.Leased.(interface {
 	Close(s *leased.Session)
 })
 
-// Timeout is what Session.Timeout says. Nothing takes so long here.
+// Timeout is what Session.Timeout returns. Nothing takes so long here.
 const Timeout = 10 * time.Second
 
-// Session stands for the session of one process. Its methods are those of a leased.Session, and Lose. What
-// needs a connection is missing.
+// Session stands for the session of one process. It has Lose, and the methods of a leased.Session, except Conn.
 type Session struct {
 	servers *Servers
 	session *leased.Session
 	label   string
 }
 
-// Open begins the session of one more process. The label says who it is, as leased.WithLabel does.
+// Open opens the session of one more process, with this label: see leased.WithLabel.
 func (z *Servers) Open(label string) *Session {
 	return &Session{servers: z, session: door.NewSession(Timeout), label: label}
 }
 
-// Lose takes from the session what it holds, as if this reason had come to pass:
+// Lose makes the session lose its holds for this reason:
 //
-//   - leased.ReasonLeaseOver, leased.ReasonDisconnected: the contexts of the holds end. Nobody else is let in before
-//     Unlock.
-//   - leased.ReasonExpired: the contexts of the holds end, and then the next ones are let in. Calls of this session
-//     that wait do so at the end of the queue.
-//   - leased.ReasonDeleted: the next ones are let in. The holders learn of it from Unlock alone.
+//   - leased.ReasonLeaseOver, leased.ReasonDisconnected: the contexts of the holds end. No other client acquires
+//     the lock before Unlock.
+//   - leased.ReasonExpired: the contexts of the holds end, and then the next clients acquire the locks. Calls of
+//     this session that wait start again at the end of the queue.
+//   - leased.ReasonDeleted: the next clients acquire the locks. The holders learn of it only at Unlock.
 //   - leased.ReasonClosed: as Close.
 //
-// Afterwards the session can have locks again, unless it is closed.
+// Afterwards the session can acquire locks again, unless it is closed.
 func (s *Session) Lose(why leased.Reason) {
 	switch why {
 	case leased.ReasonLeaseOver, leased.ReasonDisconnected:
@@ -83,19 +87,20 @@ func (s *Session) Lose(why leased.Reason) {
 	}
 }
 
-// Close ends the session: every hold is lost, every waiting Lock returns an error, and others are let in.
+// Close ends the session: every hold is lost, every Lock that waits returns an error, and the next clients acquire
+// the locks.
 func (s *Session) Close() {
 	door.Close(s.session)
 	s.servers.close(s)
 }
 
-// Done is closed when the session has been closed.
+// Done returns a channel that is closed when the session is closed.
 func (s *Session) Done() <-chan struct{} { return s.session.Done() }
 
 // Timeout returns the constant Timeout.
 func (s *Session) Timeout() time.Duration { return s.session.Timeout() }
 
-// Stats returns the numbers of this moment, counted as those of a leased.Session.
+// Stats returns the present numbers, counted as those of a leased.Session.
 func (s *Session) Stats() leased.Stats { return s.session.Stats() }
 
 // Mutex stands for a leased.Mutex, and for a leased.Cohort.
@@ -106,15 +111,15 @@ func NewMutex(s *Session, path string) *Mutex {
 	return &Mutex{queue{s: s, at: lineName{path: path}}}
 }
 
-// Lock is as that of a leased.Mutex.
+// Lock is like that of a leased.Mutex.
 func (m *Mutex) Lock(ctx context.Context) (*leased.Hold, error) { return m.q.take(ctx, false, true) }
 
-// TryLock is as that of a leased.Mutex.
+// TryLock is like that of a leased.Mutex.
 func (m *Mutex) TryLock(ctx context.Context) (*leased.Hold, error) {
 	return m.q.take(ctx, false, false)
 }
 
-// Queue is as that of a leased.Mutex.
+// Queue is like that of a leased.Mutex.
 func (m *Mutex) Queue(ctx context.Context) ([]leased.Participant, error) {
 	return m.q.participants(ctx)
 }
@@ -127,28 +132,28 @@ func NewRWMutex(s *Session, path string) *RWMutex {
 	return &RWMutex{queue{s: s, at: lineName{path: path, shared: true}}}
 }
 
-// Lock is as that of a leased.RWMutex.
+// Lock is like that of a leased.RWMutex.
 func (m *RWMutex) Lock(ctx context.Context) (*leased.Hold, error) { return m.q.take(ctx, false, true) }
 
-// TryLock is as that of a leased.RWMutex.
+// TryLock is like that of a leased.RWMutex.
 func (m *RWMutex) TryLock(ctx context.Context) (*leased.Hold, error) {
 	return m.q.take(ctx, false, false)
 }
 
-// RLock is as that of a leased.RWMutex.
+// RLock is like that of a leased.RWMutex.
 func (m *RWMutex) RLock(ctx context.Context) (*leased.Hold, error) { return m.q.take(ctx, true, true) }
 
-// TryRLock is as that of a leased.RWMutex.
+// TryRLock is like that of a leased.RWMutex.
 func (m *RWMutex) TryRLock(ctx context.Context) (*leased.Hold, error) {
 	return m.q.take(ctx, true, false)
 }
 
-// Queue is as that of a leased.RWMutex.
+// Queue is like that of a leased.RWMutex.
 func (m *RWMutex) Queue(ctx context.Context) ([]leased.Participant, error) {
 	return m.q.participants(ctx)
 }
 
-// Downgrade is as that of a leased.RWMutex.
+// Downgrade is like that of a leased.RWMutex.
 func (m *RWMutex) Downgrade(ctx context.Context, h *leased.Hold) (*leased.Hold, error) {
 	return door.Downgrade(ctx, m.q.session(), m.q.at.path, h, m.q.exchange)
 }
@@ -161,12 +166,12 @@ func NewElection(s *Session, path string) *Election {
 	return &Election{*NewMutex(s, path)}
 }
 
-// Campaign is as that of a leased.Election.
+// Campaign is like that of a leased.Election.
 func (e *Election) Campaign(ctx context.Context, lead func(ctx context.Context, token int64) error) error {
 	return door.Campaign(ctx, e.lock.Lock, lead)
 }
 
-// Leader is as that of a leased.Election.
+// Leader is like that of a leased.Election.
 func (e *Election) Leader(ctx context.Context) (label string, err error) {
 	queue, err := e.lock.Queue(ctx)
 	if err != nil || len(queue) == 0 {

@@ -13,8 +13,8 @@ import (
 	"zklock/leased/internal/inmemory"
 )
 
-// Servers stand for the servers of one ZooKeeper: locks exclude one another if their sessions were opened on
-// the same Servers. The zero value can be used.
+// Servers stand for the servers of one ZooKeeper. Locks exclude one another if their sessions were opened on
+// the same Servers. The zero value is ready to use.
 type Servers struct {
 	mu      sync.Mutex
 	lines   map[lineName]*line
@@ -41,7 +41,7 @@ type place struct {
 	since  time.Time
 	reads  bool
 	holds  bool
-	gone   leased.Reason // why it is in the line no more, if Unlock did not do it
+	gone   leased.Reason // why it is not in the line any more, if not by Unlock
 }
 
 // queue is a lock, as one session sees it.
@@ -58,13 +58,13 @@ func (q queue) session() *leased.Session {
 	return q.s.session
 }
 
-// take is Lock, RLock, TryLock and TryRLock.
+// take is Lock, RLock, TryLock or TryRLock.
 func (q queue) take(ctx context.Context, reads, mayWait bool) (*leased.Hold, error) {
 	stand := func() (inmemory.Place, error) { return q.stand(ctx, reads, mayWait) }
 	return door.Take(ctx, q.session(), q.at.path, reads, q.at.shared, stand)
 }
 
-// stand joins the line and waits until nobody is left to wait for.
+// stand joins the line, and waits until there is no client left to wait for.
 func (q queue) stand(ctx context.Context, reads, mayWait bool) (inmemory.Place, error) {
 	z := q.s.servers
 	mine := &place{s: q.s, reads: reads}
@@ -114,7 +114,7 @@ func (z *Servers) look(at lineName, mine *place) (letIn inmemory.Place, before *
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	if mine.gone != "" {
-		z.append(at, mine) // the session has expired: once more, from the end
+		z.append(at, mine) // the session has expired: start again at the end
 	}
 	l := z.lines[at]
 	before = l.before(mine)
@@ -148,7 +148,7 @@ func (l *line) before(mine *place) (before *place) {
 	return before
 }
 
-// participants is Queue.
+// participants is like Queue.
 func (q queue) participants(ctx context.Context) (found []leased.Participant, err error) {
 	if err := door.MayList(ctx, q.session(), q.at.path); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (q queue) participants(ctx context.Context) (found []leased.Participant, er
 // znode is the path that this place would have.
 func (p *place) znode(at lineName) string { return fmt.Sprintf("%s/%010d", at.path, p.number) }
 
-// exchange makes a reader of a writer that holds the lock.
+// exchange makes a writer that holds the lock a reader.
 func (q queue) exchange(znode string) (inmemory.Place, error) {
 	z := q.s.servers
 	z.mu.Lock()
@@ -190,7 +190,7 @@ func (q queue) exchange(znode string) (inmemory.Place, error) {
 	return inmemory.Place{}, door.Lost(leased.ReasonDeleted)
 }
 
-// leave takes a place out of its line. The error says that it was gone before.
+// leave removes a place from its line. The error says that it was removed before.
 func (z *Servers) leave(at lineName, mine *place) error {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -201,7 +201,7 @@ func (z *Servers) leave(at lineName, mine *place) error {
 	return nil
 }
 
-// expire tells the holders of a session that it has expired, and then lets others in.
+// expire notifies the holders of a session that it has expired. Then the next clients can acquire the locks.
 func (z *Servers) expire(s *Session) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -209,28 +209,28 @@ func (z *Servers) expire(s *Session) {
 	z.removeIn(leased.ReasonExpired, func(p *place) bool { return p.s == s })
 }
 
-// close takes all places of a closed session out of their lines.
+// close removes all places of a closed session from their lines.
 func (z *Servers) close(s *Session) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.removeIn(leased.ReasonClosed, func(p *place) bool { return p.s == s })
 }
 
-// deleteHolders takes the places of a session that hold a lock out of their lines.
+// deleteHolders removes those places of a session from their lines that hold a lock.
 func (z *Servers) deleteHolders(s *Session) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.removeIn(leased.ReasonDeleted, func(p *place) bool { return p.s == s && p.holds })
 }
 
-// removeIn takes such places out of all lines. The caller has z.mu.
+// removeIn removes such places from all lines. The caller has z.mu.
 func (z *Servers) removeIn(why leased.Reason, such func(*place) bool) {
 	for at := range z.lines {
 		z.remove(at, why, such)
 	}
 }
 
-// remove takes places out of a line. The caller has z.mu.
+// remove removes such places from one line. The caller has z.mu.
 func (z *Servers) remove(at lineName, why leased.Reason, such func(*place) bool) {
 	l := z.lines[at]
 	for _, p := range l.places {
@@ -242,7 +242,7 @@ func (z *Servers) remove(at lineName, why leased.Reason, such func(*place) bool)
 	z.change(at)
 }
 
-// change counts a change of a line, and wakes all who wait. The caller has z.mu.
+// change counts a change of a line, and wakes all calls that wait. The caller has z.mu.
 func (z *Servers) change(at lineName) {
 	z.changes++
 	z.lines[at].lastChange = z.changes
