@@ -19,7 +19,7 @@ func (r *replica) handler() http.Handler {
 	return mux
 }
 
-// enter takes an invoice.
+// enter accepts an invoice.
 func (r *replica) enter(w http.ResponseWriter, request *http.Request) {
 	cents, err := strconv.ParseInt(request.FormValue("cents"), 10, 64)
 	if err != nil || cents <= 0 {

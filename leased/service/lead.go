@@ -22,7 +22,7 @@ type replica struct {
 }
 
 const (
-	idle       = time.Second // until a leader without an invoice to pay looks again
+	idle       = time.Second // until a leader that has no invoice to pay looks again
 	afterError = time.Second // until a replica that has failed to lead competes again
 )
 
@@ -46,7 +46,7 @@ func (r *replica) compete(ctx context.Context) {
 	}
 }
 
-// lead pays invoices until held ends: when this replica leads no more, or when it is told to end.
+// lead pays invoices until held ends: when this replica no longer leads, or when the process is told to end.
 func (r *replica) lead(held context.Context, token int64) error {
 	me := leader{r.name, token}
 
@@ -86,12 +86,12 @@ func (r *replica) payAll(held context.Context, me leader) error {
 	}
 }
 
-// pay pays one invoice. A payment that has begun is not broken off, not by SIGTERM, and not when
-// the lock is lost. Otherwise nobody would know whether it was made. If the lock is lost while it
-// goes on, the store sees that by the token.
+// pay pays one invoice. A payment that has begun is not aborted, neither by SIGTERM nor when
+// the lock is lost. Otherwise nobody would know whether it was made. If the lock is lost during the payment,
+// the store sees that by the token.
 //
-// Here the payment is a row in the store. What goes elsewhere, as to a bank, is not protected by the
-// token. Then the other side has to be told the invoice's number, so that it can refuse a second payment.
+// Here the payment is a row in the store. The token does not protect a payment elsewhere, such as at a bank.
+// Then send the bank the invoice's number, so that it can refuse a second payment.
 func (r *replica) pay(held context.Context, me leader, i invoice) error {
 	r.inProgress.Add(1)
 	err := r.store.pay(context.WithoutCancel(held), me, i)

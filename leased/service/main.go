@@ -1,8 +1,8 @@
-// Command service pays invoices. Two or more of it run beside one another: the replicas. Each one
+// Command service pays invoices. Two or more replicas of it run at the same time. Each one
 // takes invoices over HTTP, and one of them, the leader, pays them. When the leader ends, crashes or
-// is stopped for too long, another one goes on. No invoice is left out, and none is paid twice.
+// is paused for too long, another one continues. No invoice is left out, and none is paid twice.
 //
-// README.md says how to try it, and what to copy.
+// README.md explains how to try it, and what to copy.
 package main
 
 import (

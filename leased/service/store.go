@@ -11,13 +11,13 @@ import (
 
 // store is the database of all replicas. SQLite is a file, so these have to run on one machine.
 //
-// In another database the tables, the placeholders and the keys that number themselves are written in
-// its own way. What stays: the check of the token and the write are one transaction. For MySQL,
-// go-sql-driver needs clientFoundRows=true. Else an UPDATE that changes nothing counts no row, and
+// In another database, the tables, the placeholders and the automatic keys are written in
+// its own way. The check of the token and the write must still be one transaction. For MySQL,
+// go-sql-driver needs clientFoundRows=true. Otherwise an UPDATE that changes nothing counts no row, and
 // write takes that for a refusal (read, not tried).
 type store struct{ db *sql.DB }
 
-// leader is who writes, and the fencing token of its hold.
+// leader is a replica that writes, with the fencing token of its hold.
 type leader struct {
 	name  string
 	token int64
@@ -25,12 +25,12 @@ type leader struct {
 
 type invoice struct{ id, cents int64 }
 
-// errRefused is said to a leader that was replaced, and perhaps does not know it yet.
+// errRefused is the error for a leader that was replaced, and perhaps does not know it yet.
 var errRefused = errors.New("the store has refused the write: it has seen a greater token")
 
-// The table leader has one row: the greatest token that the store has seen, and who brought it.
+// The table leader has one row: the greatest token that the store has seen, and the replica that has sent it.
 //
-// The table payments is a history. It does not say that there is one payment for each invoice: a
+// The table payments is a history. It does not enforce one payment for each invoice: a
 // payment that the bank has sent back is made again.
 const tables = `
 CREATE TABLE IF NOT EXISTS leader (
@@ -53,12 +53,12 @@ CREATE TABLE IF NOT EXISTS payments (
 	name    TEXT NOT NULL
 );`
 
-// Who writes waits up to five seconds until nobody else does. A transaction begins with BEGIN
-// IMMEDIATE, so that is at its beginning. Who reads does not wait, and lets others write.
+// A writer waits up to five seconds for other writers. A transaction begins with BEGIN
+// IMMEDIATE, so it waits at its beginning. A reader does not wait, and does not block writers.
 const settings = "?_pragma=busy_timeout(5000)&_txlock=immediate&_pragma=journal_mode(WAL)"
 
-// openStore opens the database, and makes the tables if they are missing. If two replicas make the
-// file in the same moment, one of them may get an error, and is to be started again.
+// openStore opens the database, and creates the tables if they are missing. If two replicas create the
+// file at the same moment, one of them may get an error, and has to be started again.
 func openStore(ctx context.Context, file string) (*store, error) {
 	db, err := sql.Open("sqlite", "file:"+file+settings)
 	if err != nil {
@@ -73,8 +73,8 @@ func openStore(ctx context.Context, file string) (*store, error) {
 
 func (s *store) close() { s.db.Close() }
 
-// write makes a leader's statements, if its token is not smaller than the greatest that the store has
-// seen. Both are one transaction, so nobody writes in between.
+// write executes a leader's statements if its token is not smaller than the greatest that the store has
+// seen. Both are one transaction, so no other client writes in between.
 func (s *store) write(ctx context.Context, by leader, statements func(tx *sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -99,12 +99,12 @@ func (s *store) write(ctx context.Context, by leader, statements func(tx *sql.Tx
 	return tx.Commit()
 }
 
-// takeOver brings a new leader's token.
+// takeOver gives the store a new leader's token.
 func (s *store) takeOver(ctx context.Context, by leader) error {
 	return s.write(ctx, by, func(*sql.Tx) error { return nil })
 }
 
-// pay notes that a leader has paid an invoice.
+// pay records that a leader has paid an invoice.
 func (s *store) pay(ctx context.Context, by leader, i invoice) error {
 	return s.write(ctx, by, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx,
@@ -117,7 +117,7 @@ func (s *store) pay(ctx context.Context, by leader, i invoice) error {
 	})
 }
 
-// unpaid returns the first invoices that are not paid.
+// unpaid returns the first unpaid invoices.
 func (s *store) unpaid(ctx context.Context) (all []invoice, err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT id, cents FROM invoices WHERE paid = 0 ORDER BY id LIMIT 100`)
 	if err != nil {
@@ -134,7 +134,8 @@ func (s *store) unpaid(ctx context.Context) (all []invoice, err error) {
 	return all, rows.Err()
 }
 
-// enter notes an invoice. Each replica does so at any time. The lock does not protect this, so there is no token.
+// enter records an invoice. Each replica may do so at any time. The lock does not protect this, so there is no
+// token.
 func (s *store) enter(ctx context.Context, cents int64) (id int64, err error) {
 	result, err := s.db.ExecContext(ctx, `INSERT INTO invoices (cents) VALUES (?)`, cents)
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *store) enter(ctx context.Context, cents int64) (id int64, err error) {
 	return result.LastInsertId()
 }
 
-// lastLeader is who has brought the greatest token.
+// lastLeader returns the replica that has sent the greatest token.
 func (s *store) lastLeader(ctx context.Context) (name string, err error) {
 	err = s.db.QueryRowContext(ctx, `SELECT name FROM leader`).Scan(&name)
 	return name, err

@@ -1,5 +1,5 @@
 // Package storm lets clients, in three processes, use some locks on an ensemble of three real
-// servers, while servers fall, networks fail and processes stop.
+// servers, while servers crash, networks fail and processes are paused.
 //
 //	storm.go     the servers, the client processes, and the faults one after the other
 //	locks.go     the locks

@@ -1,5 +1,5 @@
-// Command storm lets clients use some locks on three real servers, while servers fall,
-// networks fail and processes stop. Then it says what each lock was worth.
+// Command storm lets clients use some locks on three real servers, while servers crash,
+// networks fail and processes are paused. Then it prints how each lock has done.
 package main
 
 import (

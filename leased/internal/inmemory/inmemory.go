@@ -1,11 +1,11 @@
-// Package inmemory is how leasedtest reaches into leased, and nobody else can.
+// Package inmemory gives leasedtest, and no other package, access to what leased does not export.
 package inmemory
 
 // Leased has the methods that leasedtest needs: see inmemory.go in package leased, which sets it. It has
 // no type here, because this package cannot import leased.
 var Leased any
 
-// Place is the place of a call that has been let in.
+// Place is the place in the queue of a call that has acquired the lock.
 type Place struct {
 	Znode   string
 	Token   int64
