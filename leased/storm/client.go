@@ -20,7 +20,7 @@ import (
 
 const role = "client of the storm"
 
-// Client makes a process a client process, if a storm has started it as one. In any other process
+// Client turns this process into a client process if a storm has started it as one. In any other process
 // it does nothing.
 func Client() {
 	process.Role(role, func(conductor process.Call) any {
@@ -37,7 +37,7 @@ type worker struct {
 	pulse     pulse
 }
 
-// A line is what one client has of one lock: a session over a network of its own, in which faults
+// A line is one client's session for one lock, over a network of its own, in which faults
 // happen.
 type line struct {
 	lock
@@ -48,14 +48,14 @@ type line struct {
 	users      atomic.Int32 // goroutines that are at it
 }
 
-// An Assignment tells a client process who it is.
+// An Assignment gives a client process its number and its servers.
 type Assignment struct {
 	Process int
 	Seed    uint64
 	Servers []string
 }
 
-// Begin opens all sessions, and lets the clients go to work.
+// Begin opens all sessions, and starts the clients.
 func (w *worker) Begin(me Assignment, _ *[]int) error {
 	go w.pulse.beat()
 	random := rand.New(rand.NewPCG(me.Seed, uint64(100+me.Process)))
@@ -96,7 +96,7 @@ func (w *worker) Fault(f Fault, _ *bool) error {
 	return nil
 }
 
-// Finish returns when all clients have come to rest: with the locks whose calls have not come back.
+// Finish returns when all clients have ended. It returns the locks whose calls have not returned.
 func (w *worker) Finish(_ bool, hung *[]int) error {
 	w.finishing.Store(true)
 	atRest := make(chan bool)
@@ -141,7 +141,7 @@ type Turn struct {
 	RefusedAlive bool // the store has refused it, though it held the lock, for all it could know
 }
 
-// use takes the lock, again and again, until the storm is over.
+// use takes the lock repeatedly until the storm is over.
 func (w *worker) use(l *line, random *rand.Rand) {
 	defer l.users.Add(-1)
 	for !w.finishing.Load() {
@@ -160,7 +160,7 @@ func (w *worker) use(l *line, random *rand.Rand) {
 	}
 }
 
-// take takes the lock. It waits as long as it takes, or gives up soon.
+// take takes the lock. It waits without a limit, or gives up soon.
 func (l *line) take(mayGiveUp bool, random *rand.Rand) (held zktest.Hold, err error) {
 	if mayGiveUp {
 		soon := time.Duration(random.IntN(200)) * time.Millisecond
@@ -175,7 +175,7 @@ func (l *line) take(mayGiveUp bool, random *rand.Rand) (held zktest.Hold, err er
 	return held, err
 }
 
-// One turn of so many is long: it goes on while there is a fault. The others are short.
+// One of this many turns is long: it lasts while there is a fault. The others are short.
 const (
 	oneInIsLong = 10
 	longest     = 4 * sessionTimeout
@@ -200,7 +200,7 @@ func (w *worker) hold(l *line, t *Turn, held zktest.Hold, random *rand.Rand) {
 	t.Base = answer.Number
 	w.work(t, life, isLong)
 	if !t.Told.IsZero() {
-		// It takes its time to stop. While its session lives, nobody may come in before Unlock.
+		// The holder does not stop at once. While its session lives, no client may get the lock before Unlock.
 		time.Sleep(time.Duration(random.Int64N(int64(sessionTimeout / 2))))
 		isCareful := random.IntN(2) == 0
 		if isCareful {
@@ -215,8 +215,8 @@ func (w *worker) hold(l *line, t *Turn, held zktest.Hold, random *rand.Rand) {
 	}
 }
 
-// work takes some milliseconds. If it is long, it takes a second, and until no fault befalls the
-// client, but not for ever. It ends at once when the holder is told that the lock is lost.
+// work takes some milliseconds. If it is long, it takes a second, and then until no fault affects the
+// client, but not forever. It ends at once when the holder is notified that the lock is lost.
 func (w *worker) work(t *Turn, life context.Context, isLong bool) {
 	began, atLeast := time.Now(), 3*time.Millisecond
 	if isLong {
@@ -242,7 +242,7 @@ func (w *worker) ask(u Use) (answer Answer) {
 	return answer
 }
 
-// holds tells whether the holder may take the lock for its own, and notes when.
+// holds reports whether the holder may believe that it has the lock, and records when.
 func (w *worker) holds(t *Turn, life context.Context) bool {
 	now := time.Now()
 	w.pulse.settle()
@@ -256,10 +256,10 @@ func (w *worker) holds(t *Turn, life context.Context) bool {
 	return false
 }
 
-// notSaid stands for the reason of a lock that tells none.
+// notSaid is the reason for a lock that gives none.
 const notSaid = "the lock does not say"
 
-// why is the reason that a lock gives for its loss.
+// why returns the reason that a lock gives for its loss.
 func why(lost error) string {
 	var reasoned *leased.LostError
 	if !errors.As(lost, &reasoned) {
@@ -268,8 +268,8 @@ func why(lost error) string {
 	return string(reasoned.Reason)
 }
 
-// release calls Unlock, and notes until when nobody else may have come in: until Unlock was called,
-// if the session lived, else until the holder last believed that it had the lock.
+// release calls Unlock, and records until when no other client may have had the lock: until Unlock was called,
+// if the session lived, otherwise until the holder last believed that it had the lock.
 func (w *worker) release(l *line, t *Turn, held zktest.Hold, session int64) {
 	const tries = 3 // as a user would, who then gives up
 	called := time.Now()
@@ -291,8 +291,8 @@ func (w *worker) release(l *line, t *Turn, held zktest.Hold, session int64) {
 	}
 }
 
-// lives tells whether a session has not ended. A majority of the servers has to answer, so it is a
-// write, of a kind that changes nothing.
+// lives reports whether a session has not ended. A majority of the servers has to answer, so lives makes a
+// write, which changes nothing.
 func (l *line) lives(session int64) bool {
 	for range 100 {
 		err := l.session.Conn().Delete("/storm/nobody", -1)
@@ -307,8 +307,8 @@ func (l *line) lives(session int64) bool {
 	return false
 }
 
-// A pulse knows when this process did not run: it was stopped, or the machine was busy with others.
-// Nobody can tell anything to a process that does not run, so what a holder believes is asked for
+// A pulse knows when this process did not run: it was paused, or the machine was busy.
+// A process that does not run cannot be notified. So the storm asks what a holder believes
 // only when the process has run for a moment.
 type pulse struct{ lastBeat, stoodStill atomic.Int64 } // in Unix nanoseconds
 

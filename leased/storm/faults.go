@@ -11,7 +11,7 @@ import (
 	"zklock/internal/zkserver"
 )
 
-// A serverFault befalls a server, or several.
+// A serverFault is a fault of one server, or of several.
 type serverFault struct {
 	name   string
 	strike func(ctx context.Context, at servers, d time.Duration) error
@@ -58,8 +58,8 @@ func pause(server *zkserver.Peer, d time.Duration) error {
 	return errors.Join(err, server.Resume())
 }
 
-// A clientFault befalls one client's connections, until they are restored. Without a strike it is
-// the process that is stopped.
+// A clientFault is a fault of one client's connections, until they are restored. Without a strike,
+// the process is paused instead.
 type clientFault struct {
 	name   string
 	strike func(*wiretap.Tap)
@@ -85,7 +85,7 @@ var clientFaults = []clientFault{
 	{stopped, nil},
 }
 
-// deal yields a deck's faults for ever, shuffled like cards: each comes once before any comes twice.
+// deal yields a deck's faults forever, shuffled like cards: each comes once before any comes twice.
 func deal[F any](random *rand.Rand, deck []F) iter.Seq[F] {
 	return func(yield func(F) bool) {
 		for {

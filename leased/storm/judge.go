@@ -28,14 +28,14 @@ type verdict struct {
 	lockIsRight, numberIsRight bool // as porcupine judges
 }
 
-// isRight tells whether a production lock may have such a verdict.
+// isRight reports whether a production lock may have such a verdict.
 func (v verdict) isRight() bool {
 	wrong := v.failed + v.hung + v.together + v.alive + v.lost + v.orphans + v.whys[notSaid]
 	return wrong == 0 && v.lockIsRight && v.numberIsRight
 }
 
-// judge judges one lock by what has been noted so far. numberIsRight is not to be relied on before
-// all is noted: a turn that has added to the number may be missing.
+// judge judges one lock by what has been recorded so far. Do not rely on numberIsRight before
+// all is recorded: a turn that has added to the number may be missing.
 func (s *store) judge(lock int) verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +132,8 @@ func lockHistory(holds []Turn) (history []porcupine.Operation) {
 	return history
 }
 
-// numberModel is the number as those see it who hold the lock: each adds one to what it has read,
-// with nobody in between.
+// numberModel is the number as the holders see it: each adds one to what it has read,
+// and no other client writes in between.
 var numberModel = porcupine.Model{
 	Init: func() any { return int64(0) },
 	Step: func(state, _, read any) (bool, any) {

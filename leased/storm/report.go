@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// tellProgress prints a line now and then, and calls stop when the storm has shown enough.
+// tellProgress prints a line now and then, and calls stop when the storm has found enough.
 func (s *storm) tellProgress(ctx context.Context, stop func()) {
 	began := time.Now()
 	for rest(ctx, 5*time.Second) {
@@ -22,7 +22,7 @@ func (s *storm) tellProgress(ctx context.Context, stop func()) {
 	}
 }
 
-// hasMistake tells, while the storm goes on, whether a production lock has made a mistake.
+// hasMistake reports, during the storm, whether a production lock has made a mistake.
 func (s *storm) hasMistake() bool {
 	for i, lock := range locks {
 		v := s.judge(i)

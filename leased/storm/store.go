@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A store has what the locks protect: for each, a number to which holders add one. It checks
-// tokens, as a store should. It also keeps the notes of the storm. The client processes call it
-// over a line that no fault touches.
+// A store has what the locks protect: a number for each, to which holders add one. It checks
+// tokens, as a store should. It also keeps the records of the storm. The client processes call it
+// on a connection that no fault affects.
 type store struct {
 	mu      sync.Mutex
 	numbers []number // one for each of locks
@@ -30,7 +30,7 @@ type number struct {
 	holder  *Use  // the one that began the present hold; nil: that one has written
 }
 
-// A Use of a number by one who holds its lock.
+// A Use is one use of a number by a client that holds its lock.
 type Use struct {
 	Lock, Client int
 	Server       string // to which the client is connected
@@ -40,7 +40,7 @@ type Use struct {
 	IsLong       bool  // the hold is to last
 }
 
-// An Answer is what the store says to a Use.
+// An Answer is the store's answer to a Use.
 type Answer struct {
 	Number  int64
 	Refused bool
@@ -70,7 +70,7 @@ func (s *store) Use(u Use, answer *Answer) error {
 	return nil
 }
 
-// Note adds a turn to the notes.
+// Note adds a turn to the records.
 func (s *store) Note(t Turn, _ *bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *store) orphan(lock int) {
 	s.orphans[lock]++
 }
 
-// everybody is who a fault of the servers befalls.
+// everybody stands for all clients: a fault of the servers affects them all.
 const everybody = -1
 
 // A happening is a fault that has begun.
@@ -122,7 +122,7 @@ func (s *store) begin(what string, client int) (end func(), ok bool) {
 	}, true
 }
 
-// Befallen tells a client whether a fault goes on, of its own or of the servers.
+// Befallen reports to a client whether there is a fault, of its own or of the servers.
 func (s *store) Befallen(client int, answer *bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,13 +138,13 @@ func (s *store) befallen(client int, alsoByServers bool) bool {
 	})
 }
 
-// befalls tells whether a fault is of this client, or of its process, or of the servers.
+// befalls reports whether a fault is of this client, of its process, or of the servers.
 func (f *happening) befalls(client int) bool {
 	ofProcess := f.what == stopped && processOf(f.client) == processOf(client)
 	return f.client == client || f.client == everybody || ofProcess
 }
 
-// faultAt is the fault that befell a client at a time, or just before: the last one that began.
+// faultAt returns the fault that affected a client at a time, or just before: the last one that began.
 func (s *store) faultAt(client int, at time.Time) string {
 	for _, f := range slices.Backward(s.faults) {
 		isOver := !f.to.IsZero() && f.to.Add(sessionTimeout).Before(at)

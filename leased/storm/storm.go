@@ -57,7 +57,7 @@ type storm struct {
 	store
 }
 
-// Run makes a storm, and prints its table. It returns whether the production locks were right.
+// Run makes a storm, and prints its table. It reports whether the production locks were right.
 func Run(ctx context.Context, chosen Settings, out io.Writer) (isRight bool, err error) {
 	if chosen.First {
 		chosen.enough = (*storm).hasMistake
@@ -70,8 +70,8 @@ func Run(ctx context.Context, chosen Settings, out io.Writer) (isRight bool, err
 }
 
 func run(ctx context.Context, chosen Settings, out io.Writer) (*storm, error) {
-	// A server that comes back gets a whole copy. Told only what it has missed, ZooKeeper 3.8 may
-	// miss some of that, too, and never find out. And a server that is cut off finds out after
+	// A server that rejoins gets a whole copy. If it gets only the writes that it has missed, ZooKeeper 3.8 may
+	// miss some of them again, and never notice. And a server that is partitioned notices it after
 	// five seconds, not after one.
 	ensemble, err := zkserver.StartEnsemble(ctx, 3, "forceSnapshotSync=true", "syncLimit=50")
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *storm) closeProcesses() {
 	}
 }
 
-// blow lets the faults happen, and returns when all clients are idle again.
+// blow makes the faults, and returns when all clients are idle again.
 func (s *storm) blow(ctx context.Context) error {
 	blowing, calm := context.WithTimeout(ctx, s.Length)
 	defer calm()
@@ -152,12 +152,12 @@ func (s *storm) blow(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// The same znode may be the first of a queue at so many looks, a second apart. Nobody holds a
-// lock for so long: the session of a client that is cut off or stopped has ended before.
+// The same znode may be the first of a queue at this many looks, a second apart. No client holds a
+// lock for so long: the session of a client that is disconnected or paused has ended before.
 const looksAtAnOrphan = 25
 
-// removeOrphans does what an operator would: it deletes a znode that blocks a lock for long, so
-// that the storm goes on, and counts it.
+// removeOrphans does what an operator would do: it deletes a znode that blocks a lock for long, so
+// that the storm continues, and counts it.
 func (s *storm) removeOrphans(ctx context.Context) {
 	looks := map[string]int{} // at which a path was the first
 	for rest(ctx, time.Second) {
@@ -175,8 +175,8 @@ func (s *storm) removeOrphans(ctx context.Context) {
 	}
 }
 
-// lookForLeftovers counts the znodes that are there when all clients are idle, with their
-// sessions open. A delete that is on its way gets the time of two sessions.
+// lookForLeftovers counts the znodes that exist when all clients are idle, with their
+// sessions open. A delete that is under way gets two session time-outs.
 func (s *storm) lookForLeftovers(ctx context.Context) {
 	deadline := time.Now().Add(2 * sessionTimeout)
 	for i := range locks {
@@ -203,10 +203,10 @@ func (s *storm) queue(lock int) (paths []string, err error) {
 	return paths, err
 }
 
-// directory is where the znodes of a lock are.
+// directory is the directory of a lock's znodes.
 func directory(lock int) string { return fmt.Sprintf("/storm/%d", lock) }
 
-// serverFaults lets the servers' faults happen, one after the other.
+// serverFaults makes the servers' faults, one after the other.
 func (s *storm) serverFaults(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(s.Seed, 10))
 	for f := range deal(random, serverFaults) {
@@ -224,7 +224,7 @@ func (s *storm) serverFaults(ctx context.Context) error {
 	return nil
 }
 
-// strike makes a fault of the servers, and returns when all serve again.
+// strike makes a fault of the servers, and returns when all of them serve again.
 func (s *storm) strike(f serverFault, d time.Duration, lock int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -262,7 +262,7 @@ func (s *storm) awaitHolder(ctx context.Context, lock int) (client int, server s
 	return 0, "", false
 }
 
-// clientFaults lets faults of clients happen, one after the other, each to a client that holds a
+// clientFaults makes faults of clients, one after the other, each of a client that holds a
 // lock.
 func (s *storm) clientFaults(ctx context.Context, stream uint64) error {
 	random := rand.New(rand.NewPCG(s.Seed, stream))
@@ -294,7 +294,7 @@ func (s *storm) clientFaults(ctx context.Context, stream uint64) error {
 	return nil
 }
 
-// stop stops a process for a while.
+// stop pauses a process for a while.
 func stop(p *process.Process, d time.Duration) error {
 	err := p.Stop()
 	time.Sleep(d)
@@ -303,7 +303,7 @@ func stop(p *process.Process, d time.Duration) error {
 
 func processOf(client int) int { return client / perProcess }
 
-// anyDuration is how long a fault lasts: for less than a session lives, or for more.
+// anyDuration returns how long a fault lasts: less than a session time-out, or more.
 func anyDuration(random *rand.Rand) time.Duration {
 	d := time.Duration(random.Int64N(int64(sessionTimeout / 2)))
 	isShort := random.IntN(2) == 0
