@@ -81,7 +81,7 @@ func TestTheExercise(t *testing.T) {
 		"step1 由你来写",
 		"✗ 同一时刻只有一个持有者\n          看到的：",
 		"  问问自己：Lock 什么时候返回？",
-		"  更多：make hint STEP=1，以及 step01_plain_node/README.zh-CN.md",
+		"  想知道更多：make hint STEP=1，以及 step01_plain_node/README.zh-CN.md",
 	} {
 		assert.Contains(t, says, said)
 	}
