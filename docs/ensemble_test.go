@@ -198,7 +198,8 @@ func followerLags(s *trio) {
 	data, _, err := newcomer.Get(path)
 	require.NoError(s, err)
 	assert.Equal(s, "newer", string(data), "the first read of a new session")
-	chapter.SaysIn(s.T, page, "the follower hears of that: the new client gets its session, and reads %q", data)
+	chapter.SaysIn(s.T, page,
+		"the follower catches up with the leader: the new client gets its session, and reads %q", data)
 	s.Await("the client to be accepted", func() bool { return near.State() == zk.StateHasSession })
 	assert.Equal(s, near.ID, near.SessionID(), "the session")
 	chapter.SaysIn(s.T, page, "and the other client is accepted, with the same session, and reads %q", read(near))
