@@ -22,7 +22,7 @@ import (
 //	held := a.Acquire()         A calls Lock, and holds the lock
 //	held.Release()              A calls Unlock
 //	waiting := b.Start()        B calls Lock in the background
-//	waiting.Waits()             how B waits, once it does: it polls or waits silently; or it has returned
+//	waiting.Waits()             how B waits (it polls, or waits silently), or that its Lock has returned
 //	waiting.StillWaits()        the same, after all that has happened so far
 //	waiting.MustWait("A")       B waits silently, or the test fails
 //	waiting.Acquired()          B's Lock has returned, and B holds the lock
