@@ -72,7 +72,7 @@ func TestIsFirst(t *testing.T) {
 
 func TestIsFirstNeedsItsOwnZnode(t *testing.T) {
 	_, err := isFirst([]string{"lock-0000000003"}, "lock-0000000002")
-	assert.ErrorIs(t, err, zk.ErrNoNode, "our znode is not in the list, so it is nobody's turn")
+	assert.ErrorIs(t, err, zk.ErrNoNode, "our znode is not in the list, so we have no place in the queue")
 }
 
 func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {

@@ -76,7 +76,7 @@ func TestPredecessor(t *testing.T) {
 
 func TestPredecessorNeedsItsOwnZnode(t *testing.T) {
 	_, err := predecessor([]string{"lock-0000000003"}, "lock-0000000002")
-	assert.ErrorIs(t, err, zk.ErrNoNode, "our znode is not in the list, so it is nobody's turn")
+	assert.ErrorIs(t, err, zk.ErrNoNode, "our znode is not in the list, so we have no place in the queue")
 }
 
 func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {

@@ -114,8 +114,8 @@ func (l *Lock) leave(node string) error {
 // Unlock deletes the znode that holds the lock. It returns ErrNotHeld when
 // this client does not hold the lock, and zk.ErrNoNode when the znode no longer
 // exists: it was deleted with its session, by another client, or by an earlier
-// Unlock whose reply was lost. After any other error Unlock can be called again, if no other
-// goroutine has got the lock through this Lock since.
+// Unlock whose reply was lost. After any other error Unlock can be called again. But if another
+// goroutine has got the lock through this Lock since, that call can release the lock of the other.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
