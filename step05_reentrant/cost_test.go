@@ -73,7 +73,7 @@ func TestALostReplyToCreateLeavesOneZnode(t *testing.T) {
 	turn.Release()
 }
 
-// Idea 2. The server carries out a delete, and the reply is lost.
+// Stair 5.3. The server carries out a delete, and the reply is lost.
 func TestALostReplyToDeleteIsNoError(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -90,7 +90,7 @@ func TestALostReplyToDeleteIsNoError(t *testing.T) {
 		strings.Join(record(z, c, mark), "\n»   "))
 }
 
-// Idea 3. The holder locks again, and nobody hears of it.
+// Stair 5.4. The holder locks again, and nobody hears of it.
 func TestLockingAgainSendsNothing(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -65,7 +65,7 @@ func TestProperties(t *testing.T) {
 	property.Lacks(t, locks, property.Shared)
 }
 
-// The queue is what its own znodes are. Another lock's directory, or a number with a sign, is none.
+// Only the lock's own znodes are in the queue. Another lock's directory, or a number with a sign, is not.
 func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{
@@ -181,8 +181,8 @@ func copies(l *reentrant.Lock) { another := *l; _ = &another }
 	require.Contains(t, string(said), "assignment copies lock value", "what go vet says")
 }
 
-// An address at which there can be no server is refused before anything is asked there. A path behind
-// the port would be dropped, and then two programs with and without it exclude nobody.
+// Open refuses an address that can never work, before it connects. The client library would drop a path behind
+// the port, and the lock would be another one than the caller meant.
 func TestABadAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{

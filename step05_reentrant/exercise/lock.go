@@ -2,8 +2,8 @@
 // fails around it. A reply is lost, the holder's own code locks again, the connection breaks.
 //
 // This starter is the lock of step 4 in a new form: New takes a Session in place of a
-// connection, and Lock returns a Hold. The only new behaviour is TryLock, which does not wait. The
-// TODOs have the numbers of the chapter's stairs. Begin with TODO 1, in join.
+// connection, and Lock returns a Hold, which deletes only its own znode. TryLock is new, and does
+// not wait. The TODOs have the numbers of the chapter's stairs. Begin with TODO 1, in join.
 //
 //	go test ./yours/step5    what your lock can do, and what not yet
 //	make hint STEP=5         the next hint
@@ -51,8 +51,8 @@ func New(s *Session, path string) *Lock {
 // creates the directory and its parents where they are missing.
 //
 // ctx bounds the wait, and nothing else. When it ends, Lock deletes its znode and returns
-// why. It does so between two requests: one that is on its way is waited for. Any other
-// error of ZooKeeper also ends the wait.
+// why. If a request is on its way, Lock first waits for its reply. Any other error of
+// ZooKeeper also ends the wait.
 func (l *Lock) Lock(ctx context.Context) (*Hold, error) { return l.lock(ctx, true) }
 
 // TryLock does not wait for others: it returns ErrLocked when somebody is before us in the queue.
