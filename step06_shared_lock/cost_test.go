@@ -142,28 +142,28 @@ func (s *store) take(what string, token, least int64) bool {
 func TestAStoreForReadersAndWritersKeepsTwoNumbers(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a, b, w := locks.Join(z, "Ben"), locks.Join(z, "Cleo"), locks.Join(z, "Ada")
+	ada, ben, cleo := locks.Join(z, "Ada"), locks.Join(z, "Ben"), locks.Join(z, "Cleo")
 	var s store
 
-	writing := w.Acquire()
+	writing := ada.Acquire()
 	s.write("Ada", writing.Held().Token())
 	writing.Release()
 
-	ofA, readingB := a.Reader.Acquire().Held().Token(), b.Reader.Acquire()
-	ofB := readingB.Held().Token()
-	require.Less(t, ofA, ofB, "Ben's token, and that of Cleo, who came later")
-	s.read("Cleo", ofB)
-	s.read("Ben", ofA)
+	benReads, cleoReads := ben.Reader.Acquire(), cleo.Reader.Acquire()
+	benToken, cleoToken := benReads.Held().Token(), cleoReads.Held().Token()
+	require.Less(t, benToken, cleoToken, "Ben's token, and that of Cleo, who came later")
+	s.read("Cleo", cleoToken)
+	s.read("Ben", benToken)
 
-	z.Expire(a.Client)
-	readingB.Release()
-	ofW := w.Acquire().Held().Token()
-	s.write("Ada", ofW)
-	s.read("Ben", ofA)
+	z.Expire(ben.Client)
+	cleoReads.Release()
+	adaToken := ada.Acquire().Held().Token()
+	s.write("Ada", adaToken)
+	s.read("Ben", benToken)
 
-	z.Expire(w.Client)
-	s.read("Cleo", b.Reader.Acquire().Held().Token())
-	s.write("Ada", ofW)
+	z.Expire(ada.Client)
+	s.read("Cleo", cleo.Reader.Acquire().Held().Token())
+	s.write("Ada", adaToken)
 
 	want := "Ada writes, Cleo reads, Ben reads, Ada writes, Ben reads (refused), Cleo reads, Ada writes (refused)"
 	told := strings.Join(s.told, ", ")

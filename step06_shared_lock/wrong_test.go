@@ -15,8 +15,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// variant is the step's lock, whose clients watch the directory. It is made of
-// functions that are not exported: a mistake is one of them done wrong.
+// variant is the step's lock, but its clients watch the directory. before says what a znode
+// waits for, and each mistake is a wrong before.
 type variant struct {
 	*RWLock
 	before func(names []string, mine string) (before string, err error) // what a znode waits for
@@ -85,9 +85,9 @@ func waitsForTheLastWriter(names []string, mine string) (string, error) {
 	return predecessor(append(names, asReader), asReader)
 }
 
-// The second: when the first in the queue is a reader, readers hold the lock, and
-// one more does no harm. But a writer may wait between them, and while readers
-// keep arriving it waits forever.
+// The second likely mistake: a reader looks only at the first znode in the queue. If that is a
+// reader's, readers hold the lock, and one more does no harm. But a writer may wait between them,
+// and while readers keep arriving it waits forever.
 func TestReaderThatLooksAtTheFirstOnly(t *testing.T) {
 	t.Parallel()
 	property.Lacks(t, watching("a reader that looks at the first znode", joinsReaders), property.Shared)
