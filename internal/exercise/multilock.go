@@ -50,7 +50,7 @@ func (s story) isFree(why string, paths ...string) {
 
 // multiLockProperties are those of several locks taken as one.
 var multiLockProperties = []*property.Property{
-	asked(lang.Of("it holds all of its locks", "要的锁全都持有"),
+	asked(lang.Of("it holds all of its locks", "要的锁全都拿到"),
 		lang.Of("which znodes exist when Lock returns?", "Lock 返回时，有哪些 znode？"),
 		func(s story) {
 			a := s.enters(s.owner("A", "/x", "/y"), "nobody holds a lock")

@@ -94,7 +94,7 @@ func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Cli
 	case property.Stuck:
 		t.Error(InWords(lang.Of(
 			"no verdict: your test came to no end on %v, a published mistake: %v. Is this machine busy? It waited for: %v",
-			"没有结论：你的测试在 %v 上没有结束，那是一个公开发表过的错误：%v。是这台机器太忙？它在等：%v",
+			"没有结论：你的测试在 %v 上没有结束，那是一个公开发表过的错误：%v。是不是这台机器太忙？它在等：%v",
 			wrong.key, wrong.what, r.Evidence)))
 	default:
 		t.Error(InWords(lang.Of(

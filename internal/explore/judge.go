@@ -35,7 +35,7 @@ var Chinese = map[string]string{
 	hidesLoss:   "会话已经结束，Unlock 却没有报告",
 	tokenTooLow: "有一个令牌不大于前一个",
 	wakesMany:   "一次释放唤醒了不止一个",
-	asksOn:      "有一个客户端没完没了地轮询",
+	asksOn:      "有一个客户端无休止地轮询",
 }
 
 // Gravest are the invariants, the gravest first.

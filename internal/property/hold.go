@@ -43,7 +43,7 @@ var LocksAgain = New(
 
 // One goroutine of A holds, somebody deletes its znode, and another one gets the same lock. Both unlock.
 var LostApart = New(
-	text("a lost hold takes nothing from the next", "已丢失的持锁不影响下一次持锁"),
+	text("a lost hold takes nothing from the next", "丢了锁的持有者不影响下一个持有者"),
 	text("the next holder could not unlock, and its znode would block everyone",
 		"下一个持有者会无法解锁，它的 znode 会挡住所有客户端"),
 	text("do the count and the znode belong to the lock, or to a hold?", "计数和 znode 属于谁：属于锁，还是属于一次持锁？"),

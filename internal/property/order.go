@@ -236,7 +236,7 @@ var Unrelated = New(
 // A finds that the lock's parents are missing. Before A can make the second of
 // them, B has made it, and holds the lock.
 var ParentsMade = New(
-	text("missing parents are created", "缺少的父节点会创建"),
+	text("missing parents are created", "缺少的父节点会自动创建"),
 	text("somebody would have to prepare the server for each new lock", "每增加一把新锁，都要有人先在服务器上做准备"),
 	text("create returns NoNode: what is missing, and who else may be creating it?",
 		"create 得到的响应是 NoNode：缺少的是什么？还有谁可能正在创建它？"),
