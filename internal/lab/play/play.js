@@ -11,9 +11,9 @@ const STATES = { up: text("up", "正常"), killed: text("killed", "已被杀"), 
 const PROCESS = { starting: text("starting", "正在启动"), running: text("running", "运行中"), stopped: text("stopped", "已停住"), dead: text("dead", "已结束") };
 const NO_MAJORITY = [
   text("None of the three servers answers: nothing can be read or written, and sessions cannot end.",
-    "三台服务器都没有响应：什么也不能读，什么也不能写，会话也无法结束。"),
+    "三台服务器都没有响应：既不能读，也不能写，会话也无法结束。"),
   text("Only one of three servers answers: without a majority nothing can be written, and sessions cannot end.",
-    "三台服务器只有一台响应：没有过半，什么也不能写，会话也无法结束。"),
+    "三台服务器只有一台响应：没有过半，所以不能写，会话也无法结束。"),
 ];
 const GONE = text("The service does not answer. If make play has ended, start it again, and open the address that it prints.",
   "服务没有响应。如果 make play 已经结束，请重新启动，再打开它给出的地址。");

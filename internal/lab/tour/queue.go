@@ -300,7 +300,7 @@ func (q *Queue) release() Release {
 	next := names(q.holder.Member)
 	if q.Polls {
 		q.sum("%s released: no client was notified; %d requests later %s found out by polling.",
-			"%s 释放了锁：没有客户端收到通知；又轮询了 %d 个请求以后，%s 才得知。",
+			"%s 释放了锁：没有客户端收到通知；又发了 %d 个轮询请求以后，%s 才得知。",
 			old, r.All()-1, next)
 		return r
 	}

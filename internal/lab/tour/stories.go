@@ -46,7 +46,7 @@ var stories = []episode{
 		Title: stage.Title{
 			ID:    "wait",
 			Title: text("Ten wait", "十个客户端在等"),
-			Watch: text("What does it cost to wait while nothing happens?", "什么也没发生时，等待要花多少代价？"),
+			Watch: text("What does it cost to wait while nothing happens?", "什么也没发生时，等待要付出多少代价？"),
 			Steps: []string{"1", "2", "3", "3w", "4"},
 			Pair:  []string{"2", "3"},
 		},
@@ -94,7 +94,7 @@ var stories = []episode{
 			Title: text("Several crash at once", "几个客户端同时崩溃"),
 			Watch: text(
 				"The sessions of three of ten waiters expire at the same moment. Whom does it concern, and how often?",
-				"10 个等待者中，有 3 个的会话同时过期。这与谁有关？各有关几次？",
+				"10 个等待者中，有 3 个的会话同时过期。这与谁有关？每一个会被惊动几次？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
@@ -107,7 +107,7 @@ var stories = []episode{
 			Title: text("A release, a hundred waiting", "一次释放，一百个客户端在等"),
 			Watch: text(
 				"The same as with ten, but a larger crowd. What has grown, and what has not?",
-				"与十个等待者时相同，只是等待者更多。什么增长了，什么没有增长？",
+				"与十个客户端在等时一样，只是等待者更多。什么增长了，什么没有增长？",
 			),
 			Steps: []string{"3", "4"},
 			Pair:  []string{"3", "4"},
