@@ -43,7 +43,7 @@ play: soon ready labready ## serves a page where you lock, release and make thin
 ## OPEN=1           opens the page
 	@$(call lab,play) $(call flags,SERVERS LESSON LEFT RIGHT OPEN)
 
-test: ready ## tests what each step promises, costs and breaks, on a real ZooKeeper
+test: ready ## tests what each step promises, what it costs and what is still broken, on a real ZooKeeper
 	@go run ./internal/cmd/zk with go test $(RACE) -vet=off -p 3 -timeout 300s -skip '$(LATER)' ./step06* ./step05* ./step0[1-4]*
 	@echo "make check has the other tests: those of leased, the tools, the pages and the exercises' check"
 
