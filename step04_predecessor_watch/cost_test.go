@@ -91,7 +91,7 @@ func TestWaiterDies(t *testing.T) {
 	assert.Equal(t, 1, told.Notifications, "notifications to the third")
 	assert.Equal(t, []string{"getChildren", "getData"}, told.Asked, "requests of the third: it lists again")
 	assert.Equal(t, []string{holder.Znode()}, third.Tap.Watched(), "what the third watches now")
-	chapter.Says(t, "a waiter crashes: the one behind it gets %d notification, sends %s, and waits on",
+	chapter.Says(t, "a waiter crashes: the one behind it gets %d notification, sends %s, and keeps waiting",
 		told.Notifications, strings.Join(told.Asked, ", "))
 	holder.Release()
 	third.Acquired()

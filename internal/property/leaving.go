@@ -32,7 +32,7 @@ var CrashFrees = New(
 		s.Holds("A's session expired, and B got the lock")
 	})
 
-// A holds the lock, B waits, C waits behind B. B crashes, and C must wait on.
+// A holds the lock, B waits, C waits behind B. B crashes, and C must keep waiting.
 var WaiterCrash = New(
 	text("a waiter's crash lets nobody in", "等待者崩溃不会误放行"),
 	text("the client behind it would take its crash for a release", "排在它后面的客户端会把它的崩溃当成释放"),
@@ -49,7 +49,7 @@ var WaiterCrash = New(
 		s.mustWait(waiting, waiting.StillWaits(), "saw the waiter B crash")
 		held.Release()
 		waiting.Acquired()
-		s.Holds("B crashed in the queue; C waited on, and got the lock after A's release")
+		s.Holds("B crashed in the queue; C kept waiting, and got the lock after A's release")
 	})
 
 // A holds the lock. B is cancelled while it waits, D runs into its deadline,
@@ -206,8 +206,8 @@ var FailsClean = New(
 				how = waiting.StillWaits()
 			}
 			if how != zktest.Returned {
-				told = append(told, "and waited on")
-				_ = s.givesUp(waiting, "B waited on after a broken line")
+				told = append(told, "and kept waiting")
+				_ = s.givesUp(waiting, "B kept waiting after a broken line")
 			} else {
 				s.FailsIf(waiting.Err() == nil,
 					"B's connection broke at its %v while A held the lock, and B got the lock as well", op)

@@ -380,13 +380,13 @@ var LineBreaks = New(
 				)
 				s.mustWait(waiting, how, "lost its connection")
 			}
-			_ = s.givesUp(waiting, "B waited on after a broken line")
+			_ = s.givesUp(waiting, "B kept waiting after a broken line")
 			b.Tap.Restore()
 		}
 		last := s.queue(b)[0]
 		held.Release()
 		s.letIn(last, "A released")
-		s.Holds("B's connection broke %s, and B waited on", strings.Join(broken, " and "))
+		s.Holds("B's connection broke %s, and B kept waiting", strings.Join(broken, " and "))
 	})
 
 // The leader has heard of A's create, and A's line breaks. A comes back to a follower that

@@ -66,7 +66,7 @@ var WakesOne = New(
 		s.Holds("one release sent 1 notification to %d waiters", len(waiters))
 	})
 
-// Five wait, and two of them give up, each before one that waits on. Then the holder releases: how
+// Five wait, and two of them give up, each before one that still waits. Then the holder releases: how
 // many are notified?
 var WakesOneLater = New(
 	text("when a waiter has left, a release still wakes one", "有等待者离开后，一次释放仍只唤醒一个"),

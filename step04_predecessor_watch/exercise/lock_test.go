@@ -29,7 +29,7 @@ func mine() property.Subject {
 // TestMine is your own test. It runs when your lock has all properties. It must pass on your
 // lock, and fail on a lock that was published with a mistake.
 //
-// TODO 5: A holds the lock, B waits, C waits behind B. B crashes, and C waits on.
+// TODO 5: A holds the lock, B waits, C waits behind B. B crashes, and C still waits.
 // 待办 5：A 持有锁，B 在等，C 排在 B 后面；B 崩溃，C 继续等。
 //
 // The calls are a.Locks(), b.Waits(), b.Crashes() and c.StillWaits().

@@ -35,7 +35,7 @@ func mine() property.Subject {
 // TestMine is your own test. It runs when your lock has all properties. It must pass on your
 // lock, and fail on a lock that was published with a mistake.
 //
-// TODO 8: A holds the lock and locks again; B waits. A unlocks once, and B waits on. A unlocks
+// TODO 8: A holds the lock and locks again; B waits. A unlocks once, and B still waits. A unlocks
 // once more, and B gets the lock.
 // 待办 8：A 持有锁，又加一次锁；B 在等。A 解锁一次，B 继续等；A 再解锁一次，B 拿到锁。
 //
