@@ -47,7 +47,7 @@ import (
 // the lease may count from the sending of write 1. The next write renews it: of writes
 // a, b, c and d, each sent a tick after the answer to the one before, c is write 3 of a and b,
 // and d is write 3 of b and c. All this is also true if the client connects to another server in
-// between: the model in model/README.md tries it ("A comes back to another server").
+// between: the model in model/README.md tries it ("A reconnects to another server").
 //
 // A session that holds nothing makes no writes. If the first Lock had to wait for three,
 // it would wait for a tick. So the client's pings are useful. An answered ping proves no

@@ -12,10 +12,10 @@ var actions = []action{
 	{"A sends {next}", aSends},
 	{"A sends something else", aSendsOther},
 	{"A has the answer to {to A}", aHasAnswer},
-	{"A's connection breaks; A comes back with {next}", aComesBackWithHandshake},
-	{"A's connection breaks; A comes back to another server", aComesBack},
-	{"A's connection breaks; A comes back to a server of the deposed leader", aComesBackToDeposed},
-	{"A's connection breaks; A comes back to a server that grants half the time-out", aComesBackForHalf},
+	{"A's connection breaks; A reconnects with {next}", aComesBackWithHandshake},
+	{"A's connection breaks; A reconnects to another server", aComesBack},
+	{"A's connection breaks; A reconnects to a server of the deposed leader", aComesBackToDeposed},
+	{"A's connection breaks; A reconnects to a server that grants half the time-out", aComesBackForHalf},
 
 	{"{server} gets {at server}, and {passes it on}", serverGetsRequest},
 	{"{server} gets {at server}, and forgets that it has heard of A", serverForgets},
@@ -32,10 +32,10 @@ var actions = []action{
 	{"{leader} gets the follower's report: it has heard of A", leaderGetsReport},
 	{"{real leader} has not heard of A for too long, and decides to end its session", leaderDecides},
 	{"{real leader} {why}ends A's session", leaderEnds},
-	{"the follower stands still", followerStands},
-	{"the follower goes on", followerGoesOn},
-	{"the leader stands still", leaderStands},
-	{"the leader goes on", leaderGoesOn},
+	{"the follower is paused", followerStands},
+	{"the follower resumes", followerGoesOn},
+	{"the leader is paused", leaderStands},
+	{"the leader resumes", leaderGoesOn},
 
 	{"the follower is cut off from the leader", followerIsCutOff},
 	{"the others elect a new leader; it gives A's session a whole time-out", othersElect},
@@ -45,7 +45,7 @@ var actions = []action{
 // counted.
 var clockwork = []action{
 	{"time passes", timePasses},
-	{"time passes, and A stands still", timePassesWithoutA},
+	{"time passes, and A is paused", timePassesWithoutA},
 	{"{leader} asks the follower: of whom have you heard?", leaderAsks},
 	{"the follower asks the observer: of whom have you heard?", followerAsks},
 	{"A's client sends its ping", clientPings},

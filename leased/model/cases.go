@@ -89,7 +89,7 @@ var (
 		serverLinesStall: true,
 	}
 	elections = Setting{
-		name:             "elections; A comes back to the old leader or the new one",
+		name:             "elections; A reconnects to the old leader or the new one",
 		clock:            quarters,
 		places:           []place{atLeader, atFollower},
 		clientLineStalls: true,
@@ -109,7 +109,7 @@ var (
 // follower is for one that stands still, while no line stalls. Where lines stall, such a
 // follower is nothing new: what comes to it waits in its line.
 var follower = Setting{
-	name:             "the follower stands still, goes on, and is cut off; no line stalls",
+	name:             "the follower is paused, resumes, and is cut off; no line stalls",
 	clock:            quarters,
 	places:           []place{atFollower},
 	followerStands:   true,
@@ -153,14 +153,14 @@ var theRule = []Case{
 	),
 	holds(
 		threeWrites,
-		stalls.with("A's connection breaks; A comes back to another server", func(s *Setting) { s.reconnects = true }),
+		stalls.with("A's connection breaks; A reconnects to another server", func(s *Setting) { s.reconnects = true }),
 	),
 	holds(threeWrites, elections),
 	holds(threeWrites, follower),
 	holds(
 		threeWrites,
 		stalls.with(
-			"the leader stands still, and then asks before it answers",
+			"the leader is paused, and then asks before it answers",
 			func(s *Setting) { s.leaderStandsAndAsks = true },
 		),
 	),
@@ -171,7 +171,7 @@ var theRule = []Case{
 	holds(
 		threeWrites,
 		elections.with(
-			"elections; A comes back to the old leader or the new one",
+			"elections; A reconnects to the old leader or the new one",
 			func(s *Setting) { s.clock = eighths },
 		),
 	).asWide(),
@@ -220,7 +220,7 @@ var otherProofs = []Case{
 
 // What the rule does not cover.
 var notCovered = []Case{
-	breaks(threeWrites, stalls.with("A stands still", func(s *Setting) { s.clientStands = true })),
+	breaks(threeWrites, stalls.with("A is paused", func(s *Setting) { s.clientStands = true })),
 	breaks(threeWrites, stalls.with("the time-out is four ticks", func(s *Setting) {
 		s.clock = eighths
 		s.clock.timeout = 4 * s.clock.tick
@@ -239,7 +239,7 @@ var notCovered = []Case{
 	breaks(
 		threeWrites,
 		stalls.with(
-			"the leader stands still, and then answers before it asks",
+			"the leader is paused, and then answers before it asks",
 			func(s *Setting) { s.leaderStands = true },
 		),
 	).inFull(),

@@ -13,13 +13,13 @@ type Setting struct {
 
 	sendsOthers    bool // A sends anything else as well, whenever it likes
 	pingsEachThird bool // A's client sends a ping each third of the time-out, as it should
-	reconnects     bool // A's connection breaks, and A comes back to any server
+	reconnects     bool // A's connection breaks, and A reconnects to any server
 	elections      bool // the others elect a new leader, and the old one does not know
 
-	followerStands      bool // the follower's process stands still for a time
-	leaderStands        bool // the leader's process stands still for a time
-	leaderStandsAndAsks bool // the same, and it asks first when it goes on
-	clientStands        bool // A's process stands still for a time, and so does its clock
+	followerStands      bool // the follower's process is paused for a time
+	leaderStands        bool // the leader's process is paused for a time
+	leaderStandsAndAsks bool // the same, and it asks first when it resumes
+	clientStands        bool // A's process is paused for a time, and so does its clock
 	followerForgets     bool // the follower forgets that it has heard of A
 	leaderEndsInSteps   bool // the leader decides to end A's session, and ends it later
 	grantsHalf          bool // another server grants half the time-out
@@ -66,7 +66,7 @@ func (m *model) relies(s *state) bool {
 	return hasAllAnswers && s.sinceFirst < m.leaseInUnits()
 }
 
-// overlap is how long A goes on relying on its session, if B may come in.
+// overlap is how long A still relies on its session, if B may get the lock.
 func (m *model) overlap(s *state) uint8 {
 	if s.ended && m.relies(s) {
 		return m.leaseInUnits() - s.sinceFirst

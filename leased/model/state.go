@@ -24,10 +24,10 @@ type state struct {
 	silence   uint8 // since it heard of A
 	patience  uint8 // after so long a silence it ends A's session
 	condemned bool  // it is about to end it, whatever it hears
-	ended     bool  // it has ended A's session: B may come in
-	stands    bool  // its process stands still
+	ended     bool  // it has ended A's session: B may get the lock
+	stands    bool  // its process is paused
 
-	followerStands bool // the follower's process stands still
+	followerStands bool // the follower's process is paused
 
 	// What has gone wrong between the servers.
 	cut     bool // nothing passes between the follower and its leader any more

@@ -25,7 +25,7 @@ func (m *model) Tell(r Result) string {
 		}
 	}
 	end := r.Order[len(r.Order)-1].after
-	last := "B may come in; A believes for another " + m.partOfTimeout(m.overlap(&end))
+	last := "B may get the lock; A relies on its lease for another " + m.partOfTimeout(m.overlap(&end))
 	lines = append(lines, m.partOfTimeout(now)+"  "+last)
 	return strings.Join(lines, "\n")
 }
