@@ -145,7 +145,7 @@ class Stage {
     this.scale = this.many ? 1 : Math.max(1, Math.min(this.largest, side / this.common));
     this.isCrowd = this.tiny && clients > 6; // there is room for the clients' numbers, and for no others
     this.dot = this.many ? Math.max(1, Math.min(4, side / clients * 1.2)) : this.isCrowd ? 9 : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
-    const label = (this.isCrowd ? 14 : this.tiny ? 21 : this.small ? 25 : 29) * this.scale;
+    const label = (this.isCrowd ? 19 : this.tiny ? 21 : this.small ? 25 : 29) * this.scale;
     const outer = Math.max(40, side / 2 - this.dot - label);
     this.radius = { hub: outer * (this.story.servers?.length > 1 ? 0.4 : 0.31), node: outer * 0.62, client: outer };
     const top = areTwo ? this.dot + label + outer / 2 : room / 2; // of the middle
