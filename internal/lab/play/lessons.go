@@ -113,10 +113,11 @@ var lessons = []lesson{
 		Question: text("Each client has a znode of its own, in a queue. What changes when the holder is killed?",
 			"每个客户端都有自己的 znode，排成队列。持有者被杀时，有什么不同？"),
 		Situation: text(
-			"On the left step 1, as before. On the right step 2: each client creates a znode of its own, "+
-				"and the smallest number holds the lock. "+
+			"On the left step 1, as before. On the right step 2: each client creates a znode of its own, with a number, "+
+				"and the client with the smallest number holds the lock. The others poll with getChildren. "+
 				"These znodes are ephemeral: the server deletes them when the session of their client ends.",
-			"左边是第 1 步，与上一课相同。右边是第 2 步：每个客户端创建自己的 znode，序号最小的持有锁。"+
+			"左边是第 1 步，与上一课相同。右边是第 2 步：每个客户端创建自己的 znode，znode 带有序号，"+
+				"序号最小的客户端持有锁，其余的用 getChildren 轮询。"+
 				"这些 znode 是临时的：客户端的会话结束时，服务器就删除它们。"),
 		left:    "1",
 		right:   "2",
@@ -172,7 +173,7 @@ var lessons = []lesson{
 			Kind: guessNumber, At: 0, measured: notified,
 		},
 		Tasks: []task{
-			{Text: text("Unlock client 0.",
+			{Text: text("Let client 0 unlock.",
 				"让客户端 0 解锁。"), Do: "unlock", Moment: "notified",
 				done: func(b *side) bool { return b.are("idle", "holds") && b.Quiet() },
 				seen: func(b *side) lang.Text {
@@ -232,7 +233,7 @@ var lessons = []lesson{
 			{Text: text("Let client 2 ask for the lock.",
 				"让客户端 2 请求加锁。"), Do: "lock", Client: 2,
 				done: func(b *side) bool { return b.clients[2].State == actor.Waits && b.Quiet() }},
-			{Text: text("Unlock client 0. Which client is the next?",
+			{Text: text("Let client 0 unlock. Which client is the next?",
 				"让客户端 0 解锁。下一个是谁？"), Do: "unlock",
 				done: func(b *side) bool {
 					isBlocked := b.are("idle", "got an error") && b.blockedBy(1)
@@ -259,7 +260,7 @@ var lessons = []lesson{
 			"持有锁的客户端停住了，等它恢复运行，已经太晚了。由谁保护数据？"),
 		Situation: text(
 			"The lock protects a store. Client 0 holds the lock, client 1 waits: in step 4 on the left, "+
-				"and in step 5 on the right. There each holder gets a token, greater than all before it, "+
+				"and in step 5 on the right. In step 5 each holder gets a token, greater than all before it, "+
 				"and sends it with its writes.",
 			"锁保护着一个存储。客户端 0 持有锁，客户端 1 在等：左边是第 4 步，右边是第 5 步。"+
 				"在第 5 步，每个持有者得到一个令牌，这个令牌比以前的都大，持有者每次写入都带上它。"),
@@ -288,11 +289,13 @@ var lessons = []lesson{
 				"等一等：服务器收不到客户端 0 的消息，5 秒后结束它的会话。"), done: holds(1),
 				seen: func(b *side) lang.Text {
 					if b.Key == "5" {
-						return lang.Of("Two clients believe for now that they hold the lock. The store decides by the token.",
-							"眼下有两个客户端都以为自己持有锁。接受谁的写入，由存储根据令牌决定。")
+						return lang.Of("Here also both believe that they hold the lock, until client 0 continues and is notified. "+
+							"Until then the store decides by the token.",
+							"这里也一样，两个客户端都以为自己持有锁，直到客户端 0 恢复运行，得知锁丢了。"+
+								"在那之前，接受谁的写入，由存储根据令牌决定。")
 					}
-					return lang.Of("Client 1 holds the lock, and client 0 does not know it.",
-						"客户端 1 持有锁，客户端 0 却不知道。")
+					return lang.Of("Both clients believe that they hold the lock, and nothing will notify client 0.",
+						"两个客户端都以为自己持有锁，而且客户端 0 不会收到任何通知。")
 				}},
 			{Text: text("Let client 1 write to the store.",
 				"让客户端 1 写入存储。"), Do: "put", Client: 1,
@@ -359,8 +362,8 @@ var lessons = []lesson{
 				},
 				seen: func(b *side) lang.Text {
 					if b.isShared() {
-						return lang.Of("Clients 0, 1 and 2 have read at the same time. Now client 3 writes, alone.",
-							"客户端 0、1、2 同时读过了。现在客户端 3 独自在写。")
+						return lang.Of("Clients 0, 1 and 2 have read at the same time. Now client 3, the writer, holds the lock alone.",
+							"客户端 0、1、2 同时读过了。现在写者客户端 3 独占锁。")
 					}
 					return lang.Of("Client 0 has read. Now client 1 holds the lock, alone.",
 						"客户端 0 读过了。现在客户端 1 独自持有锁。")

@@ -59,7 +59,7 @@ function tell(e) {
     late: () => say(`The list for ${who} arrives late, in 3 s.`, `发给${who} 的列表会迟到：3 秒以后才到。`),
     later: () => say(`${who} is stopped: it will do that when it continues.`, `${who} 已停住：它恢复运行以后才会执行。`),
   }[e.what]();
-  const name = e.znode ?? e.banner?.znode; // which begins with a small letter always
+  const name = e.znode; // which begins with a small letter always
   return brief((name && sentence.startsWith(name) ? sentence : capital(sentence)).replace(/客户端 (?=[\u4e00-\u9fff])/g, "客户端"));
 }
 
@@ -84,8 +84,8 @@ function stateSentence({ clients: [client], state, text: error, token, again }) 
 // verdict is what the store says to a write. What is late, and accepted, does harm.
 function verdict({ token, ok, late }) {
   if (!ok) return say("refused: a later holder has written", "被拒绝：后来的持有者已经写过");
-  if (late) return token ? say("accepted, too late", "被接受，可是太晚了") : say("accepted, too late: it has no token to check", "被接受，可是太晚了：它没有令牌可供检查");
-  return token ? say("accepted", "被接受") : say("accepted: it has no token to check", "被接受：它没有令牌可供检查");
+  if (late) return token ? say("accepted, too late", "被接受，可是太晚了") : say("accepted, too late: there is no token to check", "被接受，可是太晚了：没有令牌可供检查");
+  return token ? say("accepted", "被接受") : say("accepted: there is no token to check", "被接受：没有令牌可供检查");
 }
 
 // storeSays is the store's verdict on a write, with whose it is.
@@ -98,7 +98,7 @@ function writeSentence(w) {
 
 // bannerText says what is wrong.
 function bannerText({ wrong, clients, znode }) {
-  const i = clients ? clientName(clients[0]) : "", blocks = znode && say(`${brief(znode)} blocks everybody`, `${brief(znode)} 挡住了所有客户端`);
+  const i = clients ? clientName(clients[0]) : "", blocks = znode && say(`the znode ${brief(znode)} blocks everybody`, `名为 ${brief(znode)} 的 znode 挡住了所有客户端`);
   return {
     "two inside": () => say(`${clientNames(clients)} believe at the same time that they hold the lock`,
       `${clientNames(clients)} 同时认为自己持有锁`),
