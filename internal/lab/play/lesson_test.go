@@ -98,6 +98,67 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	}
 }
 
+// After a task the moment that decides is shown, and a band says so. From there one message is one
+// message, and the way back to now is short.
+func (w *window) looksBack() {
+	w.Helper()
+	w.Until(`past.focus?.decides && [...document.querySelectorAll(".again")].every((e) => e.checkVisibility())`)
+	for _, board := range []string{"#board0", "#board1"} {
+		w.Says(board+" .again span", "Shown again: the moment that decides.")
+	}
+	index := `past.moments.findIndex((m) => m.frame === past.focus.frame)`
+	at := browser.Evaluate[int](w.Browser, index)
+	w.press("#earlier")
+	w.Until(fmt.Sprintf(`!past.focus.decides && %s === %d`, index, at-1))
+	w.Says("#board0 .again span", "Shown again: an earlier moment.")
+	w.press("#language")
+	w.Contains("#board0 .again span", "重放：之前的某个时刻。")
+	w.press("#language")
+	w.press("#later")
+	w.Until(fmt.Sprintf(`%s === %d`, index, at))
+	w.press("#board0 .again button")
+	w.Until(`past.at === null && [...document.querySelectorAll(".again")].every((e) => !e.checkVisibility())`)
+}
+
+// at waits until the page is at a task, which its address names.
+func (w *window) at(lesson, task int) {
+	w.Helper()
+	w.Until(fmt.Sprintf(`location.hash === "#lesson-%d/%d" && aim === null && isSet() &&
+		service.course.lesson === %[1]d && service.course.done === %[2]d - 1`, lesson, task))
+}
+
+// Each task has an address, and Back leads to the task before: the page does again what leads there.
+func TestBackLeadsToTheTaskBeforeInABrowser(t *testing.T) {
+	t.Parallel()
+	p := begins(t, zktest.New(t), nil, "")
+	p.patience(3 * time.Minute)
+	w := &window{browser.Open(t, p.address.String(), 1366, 768), p}
+	w.Until(`document.querySelectorAll("#start .cards button").length === 6`)
+	w.press("#start li:nth-child(4) button")
+	w.at(4, 1)
+	w.pressNext()
+	w.done(1)
+	w.looksBack()
+	w.at(4, 2)
+	w.pressNext()
+	w.at(4, 3)
+	browser.Evaluate[any](w.Browser, `history.back()`)
+	w.Contains("#lesson .ways", "On the way to task 2: the page does again what comes before it.")
+	w.at(4, 2)
+	browser.Evaluate[any](w.Browser, `history.back()`)
+	w.at(4, 1)
+	browser.Evaluate[any](w.Browser, `history.forward()`)
+	w.at(4, 2)
+	browser.Evaluate[any](w.Browser, `history.forward()`)
+	w.at(4, 3)
+	w.pressNext()
+	w.done(3)
+	over := browser.Evaluate[int](w.Browser, `service.course.since`)
+	w.Do(chromedp.Reload()) // of a lesson that is over nothing is done again
+	w.Until(`document.querySelectorAll("#lesson li.done").length === 3`)
+	assert.Equal(t, over, browser.Evaluate[int](w.Browser, `service.course.since`))
+}
+
 // Of lessons that are chosen quickly, one after the other, the last one is laid.
 func TestTheLastLessonChosenIsLaid(t *testing.T) {
 	t.Parallel()

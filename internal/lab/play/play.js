@@ -211,7 +211,7 @@ class Board {
     set(mine, is.building ? say("The lock is being built …", "正在编译这把锁 ……") : is.complaint);
     const up = service.servers.filter((s) => s.state === "up").length, majority = up > service.servers.length / 2;
     fill(root.querySelector(".banners"), [...(majority ? [] : [make("p", {}, make("strong", {}, say(NO_MAJORITY[up])))]),
-      ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("span", { className: "whose" }, say(`Step ${is.step}: `, `第 ${is.step} 步：`)), make("strong", {}, b.znode ? bannerText(b) : capital(bannerText(b))), " ",
+      ...is.banners.map((b) => make("p", { className: b.breaks ? "" : "note" }, make("span", { className: "whose" }, say(`Step ${is.step}: `, `第 ${is.step} 步：`)), make("strong", {}, capital(bannerText(b))), " ",
         ...(b.breaks ? [make(is.step ? "a" : "span", is.step ? { href: this.chapter(), target: "_blank" } : {}, say(`The broken promise: ${service.properties[b.breaks].en}.`, `违背的承诺：${service.properties[b.breaks].zh}。`))] : [])))]);
     const now = performance.now();
     const queue = [...this.nodes.values()].filter((n) => there(n, now)).sort((m, n) => m.name.match(/\d*$/)[0] - n.name.match(/\d*$/)[0] || m.from - n.from);
@@ -340,6 +340,7 @@ function render() {
   $("rings").hidden = !at;
   $("ids").hidden = !of.some((step) => step >= 5);
   $("kinds").hidden = !of.includes(6);
+  $("equal").hidden = !of.includes(6);
   $("tokens").hidden = !live().some((b) => b.is.rows.some((r) => r.token));
   $("rests").hidden = !service.rests;
   $("shared").hidden = !(service.pages > 1);
@@ -356,14 +357,15 @@ function render() {
 }
 
 // locate keeps the address up to date, in which the lesson and its task stand, or the locks.
-// Another lesson is another place, to which Back returns.
+// Another lesson is another place, and so is another task: Back returns to the one before.
 function locate() {
   const { course, lessons } = service, inLesson = course.lesson && !freely;
   const tasks = inLesson && lessons[course.lesson - 1].tasks.length;
   const at = inLesson ? `#lesson-${course.lesson}/${Math.min(course.done + 1, tasks)}` : "#" + live().map((b) => b.is.lock).join("/");
   if (course.lesson === awaited) awaited = 0;
-  if (awaited || choosing || !live().length || at === located) return;
-  const isPlace = located !== "" && (inLesson ? at.split("/")[0] !== located.split("/")[0] : located.startsWith("#lesson"));
+  const isOnItsWay = aim && inLesson; // to the task that the address names
+  if (awaited || isOnItsWay || choosing || !live().length || at === located) return;
+  const isPlace = located !== "" && (inLesson || located.startsWith("#lesson"));
   located = at;
   address(at, isPlace && location.hash !== at);
 }
@@ -375,10 +377,14 @@ function arrives() {
   const [n = 0, task = 1] = location.hash.match(/^#lesson-(\d+)(?:\/(\d+))?/)?.slice(1).map((digits) => Number(digits ?? 1)) ?? [];
   start(false);
   if (n === 0) return chooses();
-  const { course, lessons } = service, isThere = n === course.lesson && task - 1 >= course.done;
+  const { course, lessons } = service;
   if (n > lessons.length) return;
+  const last = lessons[n - 1].tasks.length - 1;
+  const isThere = n === course.lesson && task - 1 >= Math.min(course.done, last); // loaded again, a lesson that is over stays so
   freely = false;
-  aim = { n, tasks: Math.min(task, lessons[n - 1].tasks.length) - 1, isLaid: isThere };
+  aim = { n, tasks: Math.min(task - 1, last), isLaid: isThere };
+  located = `#lesson-${n}/${aim.tasks + 1}`;
+  address(located, false);
   if (isThere) return;
   awaited = n;
   ask({ do: "lesson", n });
@@ -446,7 +452,8 @@ function lesson() {
   const all = freely ? [] : [button({ do: "freely" }, say("All controls", "全部按钮"))];
   const more = button({ do: "lesson", n: String(l.n) }, say("Once more", "再来一次"));
   const last = l.n < lessons.length ? [] : [make("p", {}, say("That was the last lesson. Build these locks yourself: ", "课程到此结束。接下来自己写这些锁："), make("code", { translate: false }, "make exercise"))];
-  const ways = over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
+  const isCatchingUp = aim && isSet() && course.done < aim.tasks;
+  const ways = isCatchingUp ? [make("p", {}, say(`On the way to task ${aim.tasks + 1}: the page does again what comes before it.`, `正在回到任务 ${aim.tasks + 1}：页面把前面的任务重做一遍。`))] : over ? [...last, ...next, more, button({ do: "lessons" }, say("All lessons", "全部课程")), ...all] : strayed() ? [make("p", { className: "seen" },
     say("That is not what the task asks for. See what happens now; then go on, or begin again.", "这不是任务要求的操作。请看看它的结果，然后继续，或者重来。")), more] : [];
   $("sweep").hidden = !(over && l.n === 3);
   if (!$("sweep").hidden) sweep();
@@ -660,7 +667,7 @@ function shows(at, focus = null) {
 
 // goes goes to the next frame of the record, or to the one before.
 async function goes(by) {
-  await recall();
+  if (past.at === null) await recall(); // what is looked at stays, though more is recorded meanwhile
   const { moments, focus, clock } = past, at = past.at ?? clock?.length;
   if (!moments.length) return;
   let i = focus ? moments.findIndex((m) => m.frame === focus.frame) + by : by > 0 ? moments.findIndex((m) => m.at > at) : moments.findLastIndex((m) => m.at < at);
@@ -701,7 +708,7 @@ function timeline() {
   slider.setAttribute("aria-valuetext", words);
 }
 
-$("moment").oninput = async (e) => { const { value, max } = e.target, share = value / max; await recall(); past.clock && shows(share * past.clock.length); };
+$("moment").oninput = async (e) => { const { value, max } = e.target, share = value / max; if (past.at === null) await recall(); past.clock && shows(share * past.clock.length); };
 $("earlier").onclick = () => goes(-1);
 $("later").onclick = () => goes(1);
 for (const b of [$("now"), ...document.querySelectorAll(".again button")]) b.onclick = () => shows(null);
@@ -742,7 +749,7 @@ function button(data, text) {
 // press does what a button says.
 function press(b) {
   const { do: what, n, pace, fault, client, choose, board } = b.dataset;
-  if (what === "lesson" || what === "freely") aim = null;
+  if (choose === undefined && what !== "lessons") aim = null; // the reader goes on alone
   if (choose === undefined && past.at !== null) shows(null);
   if (what === "lessons") return start(!choosing || !live().length);
   if (what === "lesson") awaited = Number(n);
@@ -808,7 +815,7 @@ function menu(i, x, y) {
   const buttons = [...document.querySelectorAll("#commands [data-do]")].filter((b) => can.has(b.dataset.do)).map((b) => button({ do: b.dataset.do, client: String(i) }, say(COMMANDS[b.dataset.do])));
   const who = make("b", {}, capital(clientName(i)));
   const next = asksWho && live().map((b) => make("button", { type: "button", onclick: () => { guesses.set(guessKey(b.i), String(i)); guessIs(b.i, i); $("menu").hidePopover(); } },
-    live().length > 1 ? say(`my guess, step ${b.is.step}`, `我猜是它，第 ${b.is.step} 步`) : say("my guess", "我猜是它")));
+    live().length > 1 ? say(`My guess, step ${b.is.step}`, `我猜是它，第 ${b.is.step} 步`) : say("My guess", "我猜是它")));
   $("menu").replaceChildren(who, ...(next || []), ...buttons);
   $("menu").showPopover();
   const { width, height } = $("menu").getBoundingClientRect();
@@ -834,11 +841,12 @@ const WORDS = [
   [/notified|notifications?\b|收到通知/, text("Notification: a client that has set a watch gets one message, once, when what it watches has changed.", "通知：客户端设置监听器以后，监听的内容一旦变化，它就会收到一条消息，而且只收到一次。")],
   [/watch(?:es)?\b|监听/, text("Watch: a client asks a server to notify it, once, when a znode or a directory changes.", "监听器：客户端请服务器在某个 znode 或目录变化时通知它，只通知一次。")],
   [/wire\b|网络/, text("The wire: the connection between a client and a server. Here it can be slowed down, held, and cut.", "网络：客户端与服务器之间的连接。在这里，可以把它放慢、停住或切断。")],
-  [/token|令牌/, text("Token: a number that grows with each holder. A store that compares it can refuse a late write.", "令牌：一个随每个持有者增大的数。存储比较令牌，就能拒绝迟到的写入。")],
+  [/token|令牌/, text("Token: a number that grows from one holder to the next; two readers may have the same one. A store that compares tokens can refuse a late write.", "令牌：一个数，后来的持有者得到的比先前的大；两个读者的令牌可以相同。存储比较令牌，就能拒绝迟到的写入。")],
   [/polls?\b|轮询/, text("To poll: to ask repeatedly, in place of waiting for a notification.", "轮询：反复发请求查询，而不是等通知。")],
   [/directory|目录/, text("Directory: a znode that has children. Here it is that of the lock, and each client creates its znode in it.", "目录：有子节点的 znode。这里指锁的目录，每个客户端都在里面创建自己的 znode。")],
   [/persistent|持久的/, text("Persistent: such a znode stays until a client deletes it. An ephemeral one is deleted when its session ends.", "持久的：这种 znode 一直留到有客户端删除它。临时的 znode 则在会话结束时被删除。")],
   [/readers?\b|读者/, text("Reader: a client that will only read the data. A writer is one that will change it.", "读者：只读数据的客户端。要修改数据的客户端叫做写者。")],
+  [/\bgetChildren\b/, text("getChildren: the request that lists the children of a znode.", "getChildren：列出一个 znode 的子节点的请求。")],
   [/\bcreate\b/, text("create: the request that makes a znode. It fails if there is one of that name.", "create：创建 znode 的请求。同名的 znode 已经存在时，它会失败。")],
 ];
 

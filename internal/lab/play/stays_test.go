@@ -68,8 +68,30 @@ func TestTheDrawingStaysInABrowser(t *testing.T) {
 	}
 }
 
+// rings are the colours in which the sessions' rings are drawn, if so much is left of each.
+func (w *window) rings(left float64) []string {
+	w.Helper()
+	return browser.Evaluate[[]string](w.Browser, fmt.Sprintf(`(() => {
+		const { stage } = boards[0], { ring } = stage, drawn = [];
+		stage.left = () => %f;
+		stage.ring = function (...all) {
+			const { ink, color } = this, named = {};
+			for (const name of ["request", "bad"]) {
+				ink.strokeStyle = color[name];
+				named[ink.strokeStyle] = name;
+			}
+			ring.apply(this, all);
+			drawn.push(named[ink.strokeStyle]); // the last one that was set: that of what is left
+		};
+		boards[0].draw(performance.now());
+		delete stage.left;
+		delete stage.ring;
+		return drawn;
+	})()`, left))
+}
+
 // A session's ring is full when the server has heard of its client, and empties when the
-// client is dead, until the session ends.
+// client is dead, until the session ends. Only that of a client in trouble turns red.
 func TestASessionRunsOutInABrowser(t *testing.T) {
 	t.Parallel()
 	w := shows(t, "2", 2)
@@ -77,7 +99,11 @@ func TestASessionRunsOutInABrowser(t *testing.T) {
 	w.click(0, "lock")
 	w.becomes(0, "holds")
 	assert.Nil(t, browser.Evaluate[any](w.Browser, left), "its session is in order: nothing is to be seen")
+	assert.Equal(t, []string{"request", "request"}, w.rings(0.3), "the colours: nobody is in trouble")
 	w.click(0, "kill")
+	w.becomes(0, "crashed")
+	assert.Equal(t, []string{"request", "request"}, w.rings(0.7), "the crash is not an old one")
+	assert.Equal(t, []string{"bad", "request"}, w.rings(0.3), "it is the crashed client's ring that turns red")
 	w.Until(left + ` > 0.3`)
 	w.Until(left + ` < 0.3`)
 	w.Until(left + ` === 0`)

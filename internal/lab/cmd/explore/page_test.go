@@ -45,6 +45,16 @@ func TestThePageInABrowser(t *testing.T) {
 	assert.Contains(t, b.Text(".intro"), "at most one client holds it at any moment")
 	b.Contains("#story option", "Nobody holds the lock, and a client waits forever") // the gravest of these first
 	b.Contains("#watch-for", "The promise: When nobody holds the lock, the next client that waits gets it.")
+	steps := browser.Evaluate[int](b, `document.querySelectorAll("#phases button").length`)
+	assert.Greater(t, steps, 3)
+	for i := range steps { // a step that is pressed is shown as it ends, which is what stands beside it
+		step := fmt.Sprintf("#phases button:nth-child(%d)", i+1)
+		browser.Evaluate[any](b, fmt.Sprintf(`document.querySelector(%q).click()`, step))
+		came := b.Text(step + " small")
+		assert.NotEmpty(t, came, step)
+		b.Says("#left .caption", came)
+		b.Says(`#phases [aria-current="step"] small`, came)
+	}
 	browser.Evaluate[any](b, `document.getElementById("marked").click()`)
 	b.Until(`document.querySelectorAll("#options .doomed").length > 0`)
 	press(b, "A asks: create /lock/lock-: the REPLY IS LOST, and the connection breaks")
