@@ -111,9 +111,9 @@ func (p Page) shows(page *stage.Page, id string, title, watch lang.Text, run exp
 // intro says what a lock promises, and what was found.
 func (p Page) intro(kinds int) template.HTML {
 	promise := text(
-		"A lock promises two things: at most one client holds it at any moment; and every client that asks for it "+
-			"gets it in the end, whichever request arrives first, and whatever fails.",
-		"一把锁承诺两件事：任何时刻，最多有一个客户端持有它；每个请求加锁的客户端，最后都能拿到它，"+
+		"Above all, a lock promises two things: at most one client holds it at any moment; and every client "+
+			"that asks for it gets it in the end, whichever request arrives first, and whatever fails.",
+		"一把锁最主要的承诺有两个：任何时刻，最多有一个客户端持有它；每个请求加锁的客户端，最后都能拿到它，"+
 			"无论哪个请求先到，无论什么出了故障。",
 	)
 	played := lang.Of(

@@ -9,7 +9,7 @@ if (tree) {
     e.append(...children);
     return e;
   };
-  const words = (i) => say(tree.texts[i]);
+  const words = (i) => brief(say(tree.texts[i]));
   let path = []; // the options that were chosen
 
   // count counts the ends after a point: wrong ones, and all that were played.
@@ -35,8 +35,8 @@ if (tree) {
     const verdict = at("verdict");
     verdict.className = point.wrong ? "wrong" : "";
     verdict.replaceChildren(...(!isOver ? [] : point.covered && !point.wrong ? [say("From here on, all is as in another interleaving, which begins differently. Take the last choice back.", "从这里往后，与另一种交错次序完全一样，只有开头不同。请撤回上一步。")]
-      : [make("b", {}, point.wrong ? say(`Wrong, after ${path.length} choices: `, `出错了，用了 ${path.length} 次选择：`) + point.wrong.map(words).join(say("; ", "；")) : say("This interleaving is right.", "这种交错次序是正确的。")),
-        (point.ends ?? []).map(words).join(say(". ", "。"))]));
+      : [make("b", {}, point.wrong ? say(`Wrong, after ${path.length} choices: `, `出错了，用了 ${path.length} 次选择：`) + point.wrong.map(words).join(say(". ", "；")) : say("This interleaving is right.", "这种交错次序是正确的。")),
+        (point.ends ?? []).map((i) => capital(words(i))).join(say(". ", "。"))]));
     const faults = Number(at("walk").dataset.faults), areUsed = faults > 0 && path.filter(isFault).length === faults;
     at("used").textContent = isOver || !areUsed ? "" : faults === 1 ? say("The one fault is used.", "唯一的一次故障已经用掉。") : say(`All ${faults} faults are used.`, `${faults} 次故障都已经用掉。`);
     const isMarked = at("marked")?.checked, clients = [...new Set((point.choices ?? []).map((o) => o.client))].sort();

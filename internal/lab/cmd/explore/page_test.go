@@ -61,8 +61,10 @@ func TestThePageInABrowser(t *testing.T) {
 	b.Until(`[...document.querySelectorAll("#options button")].every((b) => b.classList.contains("doomed"))`)
 	press(b, "B asks: create /lock/lock-")
 	press(b, "B asks: getChildren /lock")
-	press(b, "B asks: getData /lock/lock-0000000000, and watch")
+	press(b, "B asks: getData /lock/lock-…0, and watch")
 	b.Contains("#verdict.wrong", "Wrong, after 4 choices: Nobody holds the lock, and a client waits forever")
+	b.Contains("#verdict.wrong", "A znode is left behind")
+	b.Contains("#verdict.wrong", "What is left behind: /lock/lock-…0")
 	browser.Evaluate[any](b, `document.getElementById("language").click()`)
 	b.Contains("#verdict.wrong", "出错了，用了 4 次选择：没有人持有锁，却有客户端永远等下去")
 
