@@ -202,8 +202,15 @@ func TestThePausedHolderInABrowser(t *testing.T) {
 	w := shows(t, "6", 1)
 	w.press("header [data-do=lessons]")
 	w.press("#start li:nth-child(5) button") // step 4 on the left, step 5 on the right
-	w.pressNext()                            // stop
+	w.Until(`document.querySelector("#lesson li.now button.next") !== null`)
+	browser.Evaluate[any](w.Browser, `
+		told = [];
+		new MutationObserver(() => told.push($("clients").querySelector("tbody").rows[0].cells[1].textContent))
+			.observe($("clients").querySelector("tbody"), { subtree: true, childList: true, characterData: true });
+		null`)
+	w.pressNext() // stop
 	w.becomes(0, "stopped, believes it holds", "stopped, believes it holds")
+	assert.Contains(t, browser.Evaluate[[]string](w.Browser, `told`), "stopped, holds", "while its session lives")
 	w.becomes(1, "holds", "holds")
 	w.Contains("#board0 .banners", "Clients 0 and 1 believe at the same time that they hold the lock")
 	w.Contains("#board1 .banners", "Client 0 has lost the lock and is stopped: it will be notified when it continues")

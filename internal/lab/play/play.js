@@ -224,11 +224,14 @@ class Board {
       ...(writes ?? []).slice(0, 3).map((w) => make("p", {}, writeLine(w)))]);
     if (!root.querySelector("details").open) return;
     const { clients, nodes, watches } = this.story;
-    fill(root.querySelector("tbody"), clients.map((c, i) => row(say(c.name), stateName(this.state(i)),
+    fill(root.querySelector("tbody"), clients.map((c, i) => row(say(c.name), stateName(this.state(i), this.owns(i)),
       nodes.filter((n) => n.owner === i && there(n, now)).map(number).join(", ") || say("none", "无"),
       watches.filter((w) => w.client === i && there(w, now)).map((w) => target(this.story, w)).join(", ") || say("nothing", "无"),
       say(PROCESS[is.rows[i]?.process] ?? text("", "")), say(STATES[is.rows[i]?.line] ?? text("", "")), tokenName(is.rows[i]?.token || "–"))));
   }
+
+  // owns tells whether a znode of a client exists.
+  owns(i) { return [...this.nodes.values()].some((n) => n.owner === i && there(n, performance.now())); }
 
   state(i) { return this.clients[i] ? stateAt(this.clients[i], performance.now()) : "idle"; }
 }
@@ -588,7 +591,7 @@ function list() {
 function state(b, i) {
   const r = b.is.rows[i];
   if (!r) return ["–"];
-  return [isWrong(b, i) ? say("believes it holds", "以为自己持有") : stateName(b.state(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${tokenName(r.token)}`, `令牌 ${tokenName(r.token)}`))] : []),
+  return [isWrong(b, i) ? say("believes it holds", "以为自己持有") : stateName(b.state(i), b.owns(i)), ...(r.token && inside(b.state(i)) ? [make("small", { className: "token" }, say(`token ${tokenName(r.token)}`, `令牌 ${tokenName(r.token)}`))] : []),
     ...(r.armed ?? []).map((a) => make("small", {}, say(ARMED[a]))), ...(r.said && !r.is.startsWith("told") ? [make("small", { className: "said", title: r.said }, r.said)] : [])];
 }
 

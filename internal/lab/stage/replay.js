@@ -122,7 +122,7 @@ function table() {
     const { story, t } = stage, rows = story.clients.slice(0, 40).map((c, i) => {
       const own = story.nodes.filter((n) => n.owner === i && there(n, t)).map(number).join(", ");
       const watched = story.watches.filter((w) => w.client === i && there(w, t)).map((w) => target(story, w)).join(", ");
-      return [say(c.name), stateName(stateAt(c, t)), own || say("none", "无"), watched || say("nothing", "无")];
+      return [say(c.name), stateName(stateAt(c, t), own !== ""), own || say("none", "无"), watched || say("nothing", "无")];
     });
     stage.root.querySelector("tbody").replaceChildren(...rows.map((cells) => {
       const tr = document.createElement("tr");

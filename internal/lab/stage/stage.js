@@ -31,7 +31,9 @@ const BRIEFLY = {
   "stopped, believes it holds": text("stopped, holds?", "已停住，持有？"),
   "cut off, believes it holds": text("cut off, holds?", "被切断，持有？"),
 };
-const stateName = (is) => say(CLIENT_STATES[is] ?? text(is, is));
+// While its znode exists, such a client still holds the lock.
+const STILL_HOLDS = { "stopped, believes it holds": text("stopped, holds", "已停住，仍持有"), "cut off, believes it holds": text("cut off, holds", "失去连接，仍持有") };
+const stateName = (is, owns = false) => say((owns ? STILL_HOLDS[is] : null) ?? CLIENT_STATES[is] ?? text(is, is));
 const errorName = (err) => say(ERRORS[err] ?? text(`error ${err}`, `错误 ${err}`));
 
 // ---- A story, made ready to be drawn ----
@@ -450,7 +452,7 @@ class Stage {
     const short = c.name.en.replace(/^client /, ""), initial = short.length > 2 ? short[0].toUpperCase() + (short.match(/\d/) ?? "") : short;
     if (!this.many) this.text(initial, p.x, p.y + 1, holds ? color.paper : is === "idle" ? color.soft : color.ink, this.tiny ? 10 : this.small ? 12 : 14, "600");
     const believes = holds && bad && !trouble(is);
-    let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("waits, awake", "等待，醒着") : is === "idle" ? "" : BRIEFLY[is] && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is);
+    let words = believes ? say("believes it holds", "以为自己持有") : awake && !holds ? say("waits, awake", "等待，醒着") : is === "idle" ? "" : BRIEFLY[is] && !(owns && STILL_HOLDS[is]) && (this.tiny || this.story.clients.length > 3) ? say(BRIEFLY[is]) : stateName(is, owns);
     if (this.isCrowd && is === "waits" && !awake) words = ""; // all do, and there is no room
     if (short.length > 2) words = say(c.name) + (words && ", " + words);
     if (!words) return;
