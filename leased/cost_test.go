@@ -118,18 +118,18 @@ func TestLeaseEndsFirst(t *testing.T) {
 		}
 		measured = toldAfter(t)
 	}
-	t.Logf("» cut off: %.2f of the session time-out after it sent write 1, the holder is told; the next one is let in later",
-		measured.write1)
-	require.InDelta(t, promised, measured.write1, 0.15, "of the time-out after write 1 the holder is told")
+	t.Logf("» cut off: %.2f of the session time-out after it sent write 1, the holder is notified; "+
+		"the next client gets the lock later", measured.write1)
+	require.InDelta(t, promised, measured.write1, 0.15, "of the time-out after write 1 the holder is notified")
 	require.Less(t, measured.last, 0.8, "after the last write: the lease does not count from that one")
 }
 
-// told is when a holder was told, as a part of the session time-out: after it had sent the
+// told is when a holder was notified, as a part of the session time-out: after it had sent the
 // write from which its lease counts, and after its last one.
 type told struct{ write1, last float64 }
 
-// toldAfter cuts a holder off in the midst of a long hold. It is told before the next one
-// is let in.
+// toldAfter cuts a holder off in the midst of a long hold. It is notified before the
+// next client gets the lock.
 func toldAfter(t *testing.T) told {
 	t.Helper()
 	z := zktest.New(t)
@@ -147,7 +147,7 @@ func toldAfter(t *testing.T) told {
 	zktest.AwaitChan(z, "the holder to be told", held.Done())
 	now := time.Now()
 	require.ErrorIs(t, context.Cause(held), ErrLost)
-	require.False(t, next.Returned(), "the next was let in before the holder was told")
+	require.False(t, next.Returned(), "the next client got the lock before the holder was notified")
 
 	answered := answeredWrites(c.Tap.Frames())
 	write1, last := lastWrite1(answered), answered[len(answered)-1]
@@ -296,7 +296,7 @@ func TestPausedHolder(t *testing.T) {
 			store.write(token(second), "second")
 			child.Continue()
 			writes()
-			require.Contains(t, child.Line(), ErrLost.Error(), "what the first holder is told, too late")
+			require.Contains(t, child.Line(), ErrLost.Error(), "what the first holder learns, too late")
 			second.Release()
 			require.Equal(t, c.takes, store.writes, "what the store takes")
 			require.Equal(t, c.keeps, store.value, "what the store keeps")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Hold is one time of holding a lock: from the Lock that acquired it to the last Unlock. Only code that has the
+// Hold stands for a lock that is held, from the Lock that acquired it to the last Unlock. Only code that has the
 // Hold can unlock through this package. A Hold is safe for use by many goroutines.
 type Hold struct {
 	_       noCopy

@@ -1,6 +1,6 @@
-// Package leasedtest proves nothing about ZooKeeper: its locks are in the memory of one process.
+// Package leasedtest has the locks of package leased in memory, for unit tests. It proves nothing about ZooKeeper.
 //
-// It is for the unit tests of a program that uses leased. Does the program unlock? What does it do when it
+// With it you test a program that uses leased. Does the program unlock? What does it do when it
 // does not get the lock, and when it loses the lock during its work? These tests need no
 // server, and they can make the program lose a hold, for each reason.
 //
@@ -17,8 +17,8 @@
 //		Lock(context.Context) (*leased.Hold, error)
 //	}
 //
-// It leaves out what needs servers: the network, time-outs, ACLs, other clients on the path. Whether a
-// program works with ZooKeeper, only a test with a real server shows.
+// It leaves out what needs servers: the network, time-outs, ACLs, other clients on the path. Only a
+// test with a real server shows whether a program works with ZooKeeper.
 package leasedtest
 
 import (
@@ -69,7 +69,7 @@ func (z *Servers) Open(label string) *Session {
 //   - leased.ReasonExpired: the contexts of the holds end, and then the next clients acquire the locks. Calls of
 //     this session that wait start again at the end of the queue.
 //   - leased.ReasonDeleted: the next clients acquire the locks. The holders learn of it only at Unlock.
-//   - leased.ReasonClosed: as Close.
+//   - leased.ReasonClosed: the same as Close.
 //
 // Afterwards the session can acquire locks again, unless it is closed.
 func (s *Session) Lose(why leased.Reason) {
