@@ -1,6 +1,6 @@
 // Package predecessorwatch is step 4: the queue of step 3, where each waiter
-// watches only the znode directly before its own. A release wakes one client, an
-// arrival nobody. It is the recipe in ZooKeeper's documentation, with two
+// watches only the znode directly before its own. A release wakes one client,
+// and an arrival wakes none. It is the recipe in ZooKeeper's documentation, with two
 // differences: the recipe watches with exists, and this lock with getData; and the
 // recipe protects itself against a lost reply to create, as step 5 does.
 //
@@ -131,7 +131,7 @@ func (l *Lock) Unlock() error {
 
 // create creates a znode and returns its path, with the number that the server
 // added. It creates parents only when the server replies that they are missing:
-// to create them each time would be one more write each time.
+// creating them each time would cost one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {

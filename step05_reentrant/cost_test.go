@@ -209,7 +209,7 @@ func TestOnlyATokenStopsTheLateWriteOfAPausedHolder(t *testing.T) {
 			c.store.write(second.Held().Token(), "second")
 			child.Continue()
 			writes()
-			require.Equal(t, ErrLost.Error(), child.Line(), "what the first holder is told, too late")
+			require.Equal(t, ErrLost.Error(), child.Line(), "what the first holder learns, too late")
 			require.Equal(t, c.accepted, c.store.value, "what the store keeps")
 			chapter.Says(t, c.says, strings.Join(c.store.writes, ", "), c.store.value)
 			second.Release()

@@ -133,7 +133,7 @@ func (l *Lock) Unlock() error {
 
 // create creates a znode and returns its path, with the number that the server
 // added. It creates parents only when the server replies that they are missing:
-// to create them each time would be one more write each time.
+// creating them each time would cost one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {

@@ -1,5 +1,5 @@
 // Package reentrant is step 5, for you to write: the queue of step 4, with an answer to what
-// fails around it. A reply is lost, the holder's own code locks again, the connection breaks.
+// fails around it: a reply is lost, the holder's own code locks again, or the connection breaks.
 //
 // This starter is the lock of step 4 in a new form: New takes a Session in place of a
 // connection, and Lock returns a Hold, which deletes only its own znode. TryLock is new, and does
@@ -169,7 +169,7 @@ func (h *Hold) Unlock() error {
 
 // create creates a znode and returns its path, with the number that the server
 // added. It creates parents only when the server replies that they are missing:
-// to create them each time would be one more write each time.
+// creating them each time would cost one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {

@@ -156,7 +156,7 @@ func (l *RWLock) find(ctx context.Context, prefix string) (place, error) {
 	}
 }
 
-// findAndLeave goes on in the background after Lock has returned. If there is a znode, nobody would
+// findAndLeave continues in the background after Lock has returned. If there is a znode, nobody would
 // ever use it or delete it: findAndLeave deletes it.
 func (l *RWLock) findAndLeave(prefix string) {
 	mine, err := l.find(context.Background(), prefix)
@@ -286,10 +286,10 @@ func (l *RWLock) leave(mine place) error {
 }
 
 // errNoAnswer is what Unlock returns when it has waited long enough.
-var errNoAnswer = errors.New("no answer yet: the delete goes on in the background")
+var errNoAnswer = errors.New("no answer yet: the delete continues in the background")
 
 // leaveInTime waits for leave, but no longer than the session time-out. By then the servers have
-// deleted the znode themselves, or will. leave goes on in the background.
+// deleted the znode themselves, or will. leave continues in the background.
 func (l *RWLock) leaveInTime(mine place) error {
 	result := make(chan error, 1)
 	go func() { result <- l.leave(mine) }()
@@ -311,7 +311,7 @@ func isRefused(leaveErr error) bool {
 // Unlock is due once for each Lock, and the last one releases the lock.
 //
 // It deletes the znode, and retries until it knows that the znode is deleted. It waits no longer
-// than the session time-out; then it returns an error, and the delete goes on in the background.
+// than the session time-out; then it returns an error, and the delete continues in the background.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost or the
 // znode was deleted. It also returns ErrLost when the session ends before the delete is answered:
@@ -345,7 +345,7 @@ func (h *Hold) Unlock() error {
 
 // create creates a znode and returns its path, with the number that the server
 // added. It creates parents only when the server replies that they are missing:
-// to create them each time would be one more write each time.
+// creating them each time would cost one more write each time.
 func create(conn *zk.Conn, path string, mode int32) (string, error) {
 	made, err := conn.Create(path, nil, mode, zk.WorldACL(zk.PermAll))
 	if !errors.Is(err, zk.ErrNoNode) {
