@@ -17,7 +17,7 @@ var LongHold = New(
 	text("during long work the hold is lost, or the next in the queue is never served",
 		"工作时间一长，锁就丢了，或者下一个客户端永远等不到锁"),
 	text("two session time-outs have passed: what has kept the two sessions alive, and what has your lock sent meanwhile?",
-		"已经过去了两个会话超时：两个会话靠什么保持？这段时间里你的锁又发了什么请求？"),
+		"过去的时间已经是会话超时的两倍：两个会话靠什么维持？这段时间里，你的锁又发了什么请求？"),
 	func(s *Story) {
 		var l longHold
 		var wrong string
