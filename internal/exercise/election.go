@@ -153,7 +153,7 @@ var electionProperties = []*property.Property{
 				func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID },
 			)
 			if err := a.Unlock(); err == nil {
-				s.Fails("A had lost its office to B, and its Resign returned nil")
+				s.Fails("A had lost the leadership to B, and its Resign returned nil")
 			}
 			s.named("B", "B leads, and A has resigned too late", b.Member)
 			s.follower("C")

@@ -93,17 +93,17 @@ func Own(t *testing.T, e Exercise, mine property.Subject, test func(a, b, c *Cli
 	case property.No: // as it should be
 	case property.Stuck:
 		t.Error(InWords(lang.Of(
-			"no verdict: your test came to no end on %v, a published mistake: %v. Is this machine busy? It waited for: %v",
+			"no verdict: with %v, a published mistake (%v), your test did not end. Is this machine busy? It waited for: %v",
 			"没有结论：你的测试在 %v 上没有结束，那是一个公开发表过的错误：%v。是不是这台机器太忙？它在等：%v",
 			wrong.key, wrong.what, r.Evidence)))
 	default:
 		t.Error(InWords(lang.Of(
-			"your test should fail on %v, a published mistake: %v. There it says: %v %v",
+			"your test should fail with %v, a published mistake: %v. Its result is: %v %v",
 			"你的测试应该在 %v 上失败，那是一个公开发表过的错误：%v。它现在的结论：%v %v",
 			wrong.key, wrong.what, string(r.Verdict), r.Evidence)))
 	}
 	if r := askOwn(t.Context(), server, mine, test); r.Verdict != property.Yes {
-		t.Error(InWords(lang.Of("your test should pass on your own lock, and says: %v %v",
+		t.Error(InWords(lang.Of("your test should pass with your own lock. Its result is: %v %v",
 			"你的测试应该在你自己的锁上通过，而它的结论是：%v %v", string(r.Verdict), r.Evidence)))
 	}
 }

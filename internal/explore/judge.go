@@ -46,7 +46,7 @@ var Gravest = []string{
 // Should says, of each invariant, what a lock should do in its place.
 var Should = map[string]lang.Text{
 	TwoInside: {
-		EN: "Two clients must never hold the lock at the same time, whatever gets lost on the way.",
+		EN: "Two clients must never hold the lock at the same time, whichever message is lost.",
 		ZH: "无论丢失了哪条消息，都不能有两个客户端同时持有锁。",
 	},
 	WaitsOn: {
@@ -54,7 +54,7 @@ var Should = map[string]lang.Text{
 		ZH: "没有人持有锁的时候，下一个等待的客户端应该拿到它。",
 	},
 	leftBehind: {
-		EN: "A client that has left should leave no znode in the queue: it would block all who come after it.",
+		EN: "A client that has left should leave no znode in the queue: it would block all clients behind it.",
 		ZH: "客户端离开以后，队列里不该留下它的 znode：那会挡住后来的所有人。",
 	},
 	tokenTooLow: {

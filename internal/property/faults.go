@@ -30,7 +30,7 @@ func Faults(t *testing.T, subject Subject, errs HoldErrors) {
 		"a connection that is closed by hand":                    closedByHand,
 		"giving up while nobody knows of the znode":              unknownZnode,
 		"a znode of the session before is no place for a waiter": znodeOfTheSessionBefore,
-		"a hold is of the connection that it was got over":       ownConnection,
+		"a hold depends on the connection of its list":           ownConnection,
 		"a hold that is over is no re-entry":                     holdIsOver,
 		"a parent that may not be made":                          closedParent,
 		"Unlock is not answered":                                 unlockUnanswered,
@@ -70,7 +70,7 @@ func unknownZnode(t *testing.T, subject Subject, _ HoldErrors) {
 	turn := a.Start()
 	zktest.AwaitChan(z, "A's create to be carried out", slow.Sprung())
 	a.Tap.Cut()
-	require.ErrorIs(t, turn.Cancel(), context.Canceled, "A's Lock, while A is cut off")
+	require.ErrorIs(t, turn.Cancel(), context.Canceled, "A's Lock, while A is disconnected")
 	require.Len(t, a.Queue(), 1, "the znode that A does not know of")
 	a.Tap.Restore()
 	z.Await("A's znode to be deleted", func() bool { return len(a.Queue()) == 0 })

@@ -65,7 +65,7 @@ var LostApart = New(
 		s.Holds("A's first hold was lost, and its Unlock returned %q; the second was released", lost)
 	})
 
-// A holds the lock and is cut off. By the time that B is let in, A must know.
+// A holds the lock and is disconnected. Before B gets the lock, A must know.
 var ToldOfLoss = New(
 	text("the holder learns that its connection is lost", "连接断开时会通知持有者"),
 	text("a holder whose session has ended goes on writing beside the next holder",

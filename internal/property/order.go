@@ -19,7 +19,7 @@ import (
 var OneHolder = New(
 	text("one holder at a time", "同一时刻只有一个持有者"),
 	text("two holders at once overwrite each other's data", "同时有两个持有者，就会互相覆盖对方写的数据"),
-	text("when does Lock return, and what tells it by then that no other client holds the lock?",
+	text("when does Lock return, and how does it know by then that no other client holds the lock?",
 		"Lock 什么时候返回？返回时，由什么得知没有别的客户端持有锁？"),
 	func(s *Story) {
 		a, b, c, d := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D")

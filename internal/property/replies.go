@@ -26,7 +26,7 @@ var LostCreateReply = New(
 		"create 失败了吗？怎样认出自己的 znode？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
-		const noDirectory = ", and its directory was not there"
+		const noDirectory = ", and its directory did not exist"
 		const list = ", and the reply to the next list as well"
 		for _, besides := range []string{noDirectory, "", list} {
 			if besides == list {
@@ -415,19 +415,19 @@ var LaggingServer = onThree(New(
 		catchUp()
 		s.letIn(
 			call,
-			"A's create was lost and carried out, and the server that A came back to did not know of it (%d names there)",
+			"A's create was lost and carried out, and the server to which A reconnected did not know of it (%d names there)",
 			before,
 		)
 		left := s.Names(s.dir)
 		s.FailsIf(
 			len(left) != 1,
-			"A came back to a server that lags, and holds the lock with %d znodes: %v",
+			"A reconnected to a server that lags, and holds the lock with %d znodes: %v",
 			len(left),
 			left,
 		)
 		call.Release()
 		s.Holds(
-			"A came back to a server that did not know of its create (%d names there), and held the lock with that one znode",
+			"A reconnected to a server that did not know of its create (%d names there), and held the lock with that one znode",
 			before,
 		)
 	}))

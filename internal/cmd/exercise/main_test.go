@@ -58,7 +58,7 @@ func TestTheExercise(t *testing.T) {
 
 	save(right)
 	says = printed(t, func() error { return check("3") })
-	assert.Contains(t, says, "your test should fail on W13, a published mistake")
+	assert.Contains(t, says, "your test should fail with W13, a published mistake")
 	assert.NotContains(t, says, "Well done")
 
 	tests, err := os.ReadFile(filepath.Join(folder, "step3", "lock_test.go"))
