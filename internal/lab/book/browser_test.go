@@ -78,7 +78,7 @@ func TestTheBookInABrowser(t *testing.T) {
 			document.querySelector(".run canvas"))`,
 	)
 	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
-	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists. Only client 1 could go on.")
+	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists. Only client 1 got the lock.")
 
 	// Two runs are seen at once, and can be gone through message by message, there and back.
 	b.Do(chromedp.Navigate(address("step04.html")))

@@ -75,7 +75,7 @@ func TestTheLessonsInABrowser(t *testing.T) {
 	}
 	w.pressNext()
 	w.done(1)
-	w.Contains("#lesson", "Step 3: 10 notifications, and 10 clients list the directory. Only client 1 could go on")
+	w.Contains("#lesson", "Step 3: 10 notifications, and 10 clients list the directory. Only client 1 got the lock")
 	w.Contains("#lesson", "Step 4: 1 notification, and 1 client lists the directory: client 1 alone")
 	w.Do(chromedp.EmulateViewport(1366, 768))
 	w.press("header [data-do=lessons]")
@@ -104,7 +104,7 @@ func (w *window) looksBack() {
 	w.Helper()
 	w.Until(`past.focus?.decides && [...document.querySelectorAll(".again")].every((e) => e.checkVisibility())`)
 	for _, board := range []string{"#board0", "#board1"} {
-		w.Says(board+" .again span", "Shown again: the moment that decides.")
+		w.Says(board+" .again span", "Shown again: the decisive moment.")
 	}
 	index := `past.moments.findIndex((m) => m.frame === past.focus.frame)`
 	at := browser.Evaluate[int](w.Browser, index)
@@ -460,5 +460,5 @@ func TestTheBookIsServedInABrowser(t *testing.T) {
 	b.Do(chromedp.SendKeys(chromedp.CSS(".question input"), "5050"), chromedp.KeyEvent(kb.Enter))
 	b.Contains(".yours", "You said: 5050 notifications That is right.")
 	b.Do(chromedp.Click(chromedp.CSS(".run .phases button:nth-child(2)")))
-	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists. Only client 1 could go on.")
+	b.Contains(".run .caption", "Client 0 released: 10 notifications, 10 lists. Only client 1 got the lock.")
 }

@@ -182,7 +182,7 @@ var lessons = []lesson{
 						return lang.Of("%s, and %s: client 1 alone, and it holds the lock.",
 							"%s，%s：只有客户端 1，它现在持有锁。", told, listed)
 					}
-					return lang.Of("%s, and %s. Only client 1 could go on: the others looked without need.",
+					return lang.Of("%s, and %s. Only client 1 got the lock: the others looked for nothing.",
 						"%s，%s。只有客户端 1 可以继续，其余的客户端都白白检查了一次。", told, listed)
 				}},
 		},
@@ -282,7 +282,7 @@ var lessons = []lesson{
 			},
 		},
 		Tasks: []task{
-			{Text: text("Stop client 0: its process stands still, as in a long pause of a garbage collector.",
+			{Text: text("Stop client 0: its process is paused, as by a long garbage collection.",
 				"停住客户端 0：它的进程不再运行，就像遇到一次很长的垃圾回收停顿。"), Do: "stop",
 				done: func(b *side) bool { return b.clients[0].Process == stage.Stopped }},
 			{Text: text("Wait: the server hears nothing from client 0, and ends its session after 5 seconds.",
@@ -384,7 +384,7 @@ var lessons = []lesson{
 							"%s，发给了等待写者的读者。已经轮到最后两个客户端。", told)
 					}
 					return lang.Of("%s. It is the turn of client 2, and three clients still wait: "+
-						"here a reader waits for readers, without need.",
+						"here a reader waits for readers, which is unnecessary.",
 						"%s。刚轮到客户端 2，还有三个客户端在等：在这里，读者也要等读者，其实没有必要。", told)
 				}},
 		},

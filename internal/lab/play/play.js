@@ -448,7 +448,7 @@ function lesson() {
   }));
   if ($("lesson").hidden) return;
   set($("lesson-title"), lessonName(l));
-  gloss($("lesson").querySelector(".situation"), isSet() ? say(l.situation) : say("The clients come and take their places …", "客户端正在就位 ……"));
+  gloss($("lesson").querySelector(".situation"), isSet() ? say(l.situation) : say("The clients are being set up …", "客户端正在就位 ……"));
   const over = course.begun && course.done === l.tasks.length;
   fill($("lesson").querySelector("ol"), isSet() ? l.tasks.slice(0, course.done + 1).map((t, i) => task(t, i, i < course.done, course.seen[i] ?? [])) : []);
   const next = l.n < lessons.length ? [Object.assign(button({ do: "lesson", n: String(l.n + 1) }, say("Next lesson ▸", "下一课 ▸")), { className: "next" })] : [];
@@ -700,7 +700,7 @@ function timeline() {
   for (const b of live()) {
     const band = b.root.querySelector(".again");
     band.hidden = !isPast;
-    set(band.querySelector("span"), past.focus?.decides ? say("Shown again: the moment that decides.", "重放：起决定作用的时刻。")
+    set(band.querySelector("span"), past.focus?.decides ? say("Shown again: the decisive moment.", "重放：起决定作用的时刻。")
       : say("Shown again: an earlier moment.", "重放：之前的某个时刻。"));
   }
   const phase = isPast && past.stories[0].phases[past.clock.phaseAt(past.at)];
@@ -848,7 +848,7 @@ const WORDS = [
   [/polls?\b|轮询/, text("To poll: to ask repeatedly, in place of waiting for a notification.", "轮询：反复发请求查询，而不是等通知。")],
   [/directory|目录/, text("Directory: a znode that has children. Here it is that of the lock, and each client creates its znode in it.", "目录：有子节点的 znode。这里指锁的目录，每个客户端都在里面创建自己的 znode。")],
   [/persistent|持久的/, text("Persistent: such a znode stays until a client deletes it. An ephemeral one is deleted when its session ends.", "持久的：这种 znode 一直留到有客户端删除它。临时的 znode 则在会话结束时被删除。")],
-  [/readers?\b|读者/, text("Reader: a client that will only read the data. A writer is one that will change it.", "读者：只读数据的客户端。要修改数据的客户端叫做写者。")],
+  [/readers?\b|读者/, text("Reader: a client that only reads the data. A writer is one that changes it.", "读者：只读数据的客户端。要修改数据的客户端叫做写者。")],
   [/\bgetChildren\b/, text("getChildren: the request that lists the children of a znode.", "getChildren：列出一个 znode 的子节点的请求。")],
   [/\bcreate\b/, text("create: the request that makes a znode. It fails if there is one of that name.", "create：创建 znode 的请求。同名的 znode 已经存在时，它会失败。")],
 ];

@@ -67,8 +67,8 @@ func TestPageInABrowser(t *testing.T) {
 	b.Until(`!player.playing && player.now >= player.clock.length`)
 	for side, key := range map[string]string{"#left": "3", "#right": "4"} {
 		b.Says(side+" .caption", map[string]string{
-			"#left":  "Client 0 released: 10 notifications, 10 lists. Only client 1 could go on.",
-			"#right": "Client 0 released: 1 notification, 1 list. Only client 1 could go on.",
+			"#left":  "Client 0 released: 10 notifications, 10 lists. Only client 1 got the lock.",
+			"#right": "Client 0 released: 1 notification, 1 list. Only client 1 got the lock.",
 		}[side])
 		b.Says(side+" [data-count=notifications]", map[string]string{"3": "10", "4": "1"}[key])
 		b.Says(side+" [data-count=requests]", map[string]string{"3": "11", "4": "2"}[key])

@@ -35,7 +35,7 @@ func numbers(list string) (all []int, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("CONTENDERS=%s: it has to be numbers above 0, such as 1,8,32", list)
+			return nil, fmt.Errorf("CONTENDERS=%s: it must be numbers above 0, such as 1,8,32", list)
 		}
 		all = append(all, n)
 	}

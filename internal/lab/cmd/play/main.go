@@ -38,7 +38,7 @@ func run(ctx context.Context) (err error) {
 	}
 	opening, err := play.NewOpening(*lesson, *left, *right)
 	if *servers != 1 && *servers != 3 {
-		err = errors.Join(err, fmt.Errorf("SERVERS=%d: it has to be 1 or 3", *servers))
+		err = errors.Join(err, fmt.Errorf("SERVERS=%d: it must be 1 or 3", *servers))
 	}
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func run(args []string) int {
 		err = errors.Join(err, fmt.Errorf("usage: tour [matrix | runs], and not %s", strings.Join(flags.Args(), " ")))
 	}
 	if *largest < tour.FewestWaiters || *largest > 10000 {
-		err = errors.Join(err, fmt.Errorf("WAITERS=%d: it has to be a number from %d to 10000", *largest, tour.FewestWaiters))
+		err = errors.Join(err, fmt.Errorf("WAITERS=%d: it must be a number from %d to 10000", *largest, tour.FewestWaiters))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
