@@ -48,7 +48,7 @@ test: ready ## tests what each step promises, what it costs and what is still br
 	@echo "make check has the other tests: those of leased, the tools, the pages and the exercises' check"
 
 exercise: ready ## copies an unfinished lock into the folder yours, and tests what you have written there
-## STEP=4           which exercise; else lists how far each is, and takes the first that is not done
+## STEP=4           which exercise; else shows the progress of each, and takes the first that is not done
 	@go run ./internal/cmd/exercise check $(STEP)
 
 hint: home ## prints the next hint; each is more direct than the one before

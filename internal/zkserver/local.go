@@ -104,7 +104,7 @@ func repairLocal(err error) string {
 	case errors.Is(err, errNotInstalled), errors.Is(err, errNoJava):
 		return InstallCommand()
 	case errors.Is(err, errNoFolder):
-		return "export TMPDIR=/tmp, or another folder that is there and that you may write to"
+		return "export TMPDIR=/tmp, or another folder that exists and that you may write to"
 	case os.Getenv("ZOOKEEPER_HOME") != "":
 		return "unset ZOOKEEPER_HOME"
 	}
