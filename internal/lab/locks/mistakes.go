@@ -71,7 +71,7 @@ var Mistakes = []Mistake{
 	{Number: 10, Name: "one count for all locks", Chinese: "所有锁共用一个计数", Step: "5",
 		Test:  "TestW10OneCountForAllLocks",
 		Found: Order{8, NoFault, []string{twoClients}}},
-	{Number: 11, Name: "counts only who waited", Chinese: "只有等过的才计数", Step: "5",
+	{Number: 11, Name: "counts only clients that waited", Chinese: "只有等过的才计数", Step: "5",
 		Test:  "TestW11CountsOnlyWhoWaited",
 		Found: Order{7, NoFault, []string{fails, nobody, leftBehind}}},
 	{Number: 12, Name: "forgets its znode", Chinese: "放弃时留下节点", Step: "4",
