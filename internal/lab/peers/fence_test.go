@@ -109,8 +109,8 @@ func twoTokens(t *testing.T, z *zktest.Zoo) (late, next int64) {
 	return late, waiting.Held().Token()
 }
 
-// One lock for two orders. The new holder works on order 1, and the late write comes to
-// order 2.
+// One lock for two orders. The new holder works on order 1, and the late write to
+// order 2 arrives.
 func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 	z := needsSQLite(t)
 	late, next := twoTokens(t, z)
@@ -127,19 +127,19 @@ func TestATokenForEachLockAndNotForEachRow(t *testing.T) {
 		require.Equal(t, "accepted", db.writes(c.statement, next, 1, "paid"))
 		require.Equal(t, "accepted", db.writes(c.statement, next, 1, "sent"), "once more, with the same token")
 		require.Equal(t, "refused", db.writes(c.statement, late, 1, "late"))
-		says("%s: the new holder has written order 1, and the late write comes to order 2: %s",
+		says("%s: the new holder has written order 1, and the late write to order 2 arrives: %s",
 			c.name, db.writes(c.statement, late, 2, "late"))
 	}
 
 	db := newOrders(t, z)
 	read := db.state(2)
-	says("the new holder reads order 2, and then the late write comes to it: %s",
+	says("the new holder reads order 2, and then the late write to it arrives: %s",
 		db.writes(tokenOfTheLock, late, 2, "late"))
-	require.NotEqual(t, read, db.state(2), "what the new holder has read is not there any more")
+	require.NotEqual(t, read, db.state(2), "what the new holder has read was overwritten")
 
 	db = newOrders(t, z)
 	read = db.does(tokenBeforeARead, next, 2, "", "")
-	says("the new holder brings its token, and reads order 2, and then the late write comes to it: %s",
+	says("the new holder sends its token, and reads order 2, and then the late write to it arrives: %s",
 		db.writes(tokenOfTheLock, late, 2, "late"))
 	require.Equal(t, read, db.state(2), "what the new holder has read is still there")
 	require.Empty(t, db.does(tokenBeforeARead, late, 2, "", ""), "the late holder reads: rows")
