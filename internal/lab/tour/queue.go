@@ -309,7 +309,7 @@ func (q *Queue) release() Release {
 		looks = plural(n, "%s create", "%s creates", "create %s 次")
 	}
 	notifications := plural(r.Notifications, "%s notification", "%s notifications", "%s 个通知")
-	q.sum("%s released: %s, %s. Only %s got the lock.", "%s 释放了锁：%s，%s。只有%s 可以继续。", old, notifications, looks, next)
+	q.sum("%s released: %s, %s. Only %s got the lock.", "%s 释放了锁：%s，%s。只有%s 拿到了锁。", old, notifications, looks, next)
 	return r
 }
 
