@@ -183,7 +183,7 @@ var lessons = []lesson{
 							"%s，%s：只有客户端 1，它现在持有锁。", told, listed)
 					}
 					return lang.Of("%s, and %s. Only client 1 got the lock: the others looked for nothing.",
-						"%s，%s。只有客户端 1 可以继续，其余的客户端都白白检查了一次。", told, listed)
+						"%s，%s。只有客户端 1 拿到了锁，其余的客户端都白白检查了一次。", told, listed)
 				}},
 		},
 	},
