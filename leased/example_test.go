@@ -176,7 +176,7 @@ func ExampleElection() {
 	leadPayments(ctx, session, func(ctx context.Context, token int64) error {
 		fmt.Println("leads, with a token:", token > 0)
 		stop()
-		<-ctx.Done() // it is told to end, or the leadership is lost
+		<-ctx.Done() // it is asked to end, or the leadership is lost
 		return nil
 	})
 	// Output:

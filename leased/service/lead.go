@@ -46,7 +46,7 @@ func (r *replica) compete(ctx context.Context) {
 	}
 }
 
-// lead pays invoices until held ends: when this replica no longer leads, or when the process is told to end.
+// lead pays invoices until held ends: when this replica no longer leads, or when the process is asked to end.
 func (r *replica) lead(held context.Context, token int64) error {
 	me := leader{r.name, token}
 
