@@ -42,11 +42,11 @@ var mistakes = map[string]mistake{
 		wrongQueue("W13", zk.FlagEphemeralSequential, makesItsLatchTooLate),
 	},
 	"4": {
-		"W8", lang.Text{EN: "a client that is woken takes that for the lock", ZH: "被唤醒就当拿到了锁"},
+		"W8", lang.Text{EN: "a client that is woken believes that it has the lock", ZH: "被唤醒就当拿到了锁"},
 		wrongQueue("W8", zk.FlagEphemeralSequential, trustsTheWakeUp),
 	},
 	"5": {
-		"W11", lang.Text{EN: "only a client that had to wait is known as the holder", ZH: "只有等过的才被认作持有者"},
+		"W11", lang.Text{EN: "only a client that had to wait is recognized as the holder", ZH: "只有等过的才被认作持有者"},
 		func() property.Subject { return property.OverHolds("W11", property.Connect, newForgetsItsHolder) },
 	},
 	"6": {

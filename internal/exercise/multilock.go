@@ -116,8 +116,8 @@ var multiLockProperties = []*property.Property{
 			s.isFree("A has released all", "/x", "/y")
 			s.Holds("A named /x twice, held it once, and released it")
 		}),
-	asked(lang.Of("one lost lock does not keep the others", "丢了一把锁，不妨碍释放其余的"),
-		lang.Of("one Unlock has failed: do you go on?", "一次 Unlock 失败了：继续吗？"),
+	asked(lang.Of("if one lock is lost, the others are still released", "丢了一把锁，不妨碍释放其余的"),
+		lang.Of("one Unlock has failed: do you continue?", "一次 Unlock 失败了：继续吗？"),
 		func(s story) {
 			a := s.enters(s.owner("A", "/x", "/y", "/z"), "nobody holds a lock")
 			for _, name := range s.Names(s.Root + "/y") {

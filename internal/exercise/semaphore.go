@@ -63,7 +63,7 @@ var semaphoreProperties = []*property.Property{
 			s.outside("D")
 			s.Holds("A and B got a permit, C got one when B had left, and D did not")
 		}),
-	asked(lang.Of("any holder that leaves makes room", "无论谁离开，都会空出位置"),
+	asked(lang.Of("whichever holder leaves, its permit is free again", "无论谁离开，都会空出位置"),
 		lang.Of("of all clients with a permit, which one must leave so that a waiter gets one?",
 			"持有许可的客户端当中，哪一个离开，等待者就能拿到许可？"),
 		func(s story) {

@@ -291,12 +291,12 @@ var LostWhileWaiting = New(
 		held.Release()
 		s.letIn(waiting, "B's session expired while it waited, B has another one, and A released")
 		if s.subject.Znode {
-			s.Holds("B's session expired while it waited, and B went on under its new one, and was served")
+			s.Holds("B's session expired while it waited; B continued in its new session, and got the lock")
 		}
 		if owner, _ := s.Owner(b.Znode()); owner != b.SessionID() || owner == b.ID {
 			s.Fails("B lost session %#x while it waited, and holds the lock by a znode of session %#x", b.ID, owner)
 		}
-		s.Holds("B's session expired while it waited, and B was served under its new one")
+		s.Holds("B's session expired while it waited, and B got the lock in its new session")
 	})
 
 // saysSo ends the story of B, whose session expired while it waited, and whose Lock has come back. A

@@ -230,7 +230,8 @@ var Unrelated = New(
 		waiting := s.queue(b)[0]
 		held.Release()
 		waiting.Acquired()
-		s.Holds("with a held neighbour and %d foreign znodes, A and B were served", len(foreign))
+		s.Holds("another lock in the same parent was held, the directory had %d foreign znodes, and A and B got the lock",
+			len(foreign))
 	})
 
 // A finds that the lock's parents are missing. Before A can make the second of
@@ -302,7 +303,7 @@ var ManyShare = New(
 		turns, breaches := s.contend(slices.Repeat([]*zktest.Member{a}, goroutines))
 		s.FailsIf(len(breaches) > 0, "%d goroutines had %d turns with one lock, and %d times two of them held it at once",
 			goroutines, turns, len(breaches))
-		s.Holds("%d goroutines had %d turns with one lock, and never did two of them hold it at once", goroutines, turns)
+		s.Holds("%d goroutines had %d turns with one lock, and two of them never held it at once", goroutines, turns)
 	})
 
 // A holds, B waits, and somebody writes into their znodes. B gives up, A releases.
@@ -349,7 +350,7 @@ var UnlockTooMany = New(
 	text("Unlock without the lock returns an error", "没有持有锁，Unlock 会报错"),
 	text("a caller that releases a lock it does not hold would not learn of its mistake",
 		"调用者释放了自己并不持有的锁，却不知道出了错"),
-	text("how does Unlock know that the lock is held? And does its error name the lock, as failed does?",
+	text("how does Unlock know that the lock is held? And does its error name the lock, as an error from failed does?",
 		"Unlock 怎样知道锁是否被持有？它的错误里写明是哪把锁了吗（见 failed）？"),
 	func(s *Story) {
 		a := s.Join("A")

@@ -55,7 +55,7 @@ func build(name, folder, program string) error {
 		return err
 	}
 	if !e.IsStep() {
-		return errors.New("all steps are done: choose the one to play with, such as mine4")
+		return errors.New("all steps are done: choose the lock to play with, for example mine4")
 	}
 	if _, err := e.Copy(); err != nil {
 		return err

@@ -21,7 +21,7 @@ func keep(ctx context.Context) error {
 		return nil
 	}
 	if addr := kept(); addr != "" {
-		return fmt.Errorf("make zk runs already, in another terminal: its server is at %s", addr)
+		return fmt.Errorf("make zk is already running in another terminal: its server is at %s", addr)
 	}
 	server, err := zkserver.Start(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func tell(server *zkserver.Server) error {
 		return err
 	}
 	fmt.Println(server.Origin)
-	fmt.Println("It is kept until Ctrl-C. In other terminals:")
+	fmt.Println("It runs until Ctrl-C. In other terminals:")
 	fmt.Println("  make zk STEP=1 NAME=ada")
 	if cli := shell(); cli != "" {
 		fmt.Printf("  %s -server %s    ZooKeeper's own shell\n", cli, server.Addr)

@@ -15,7 +15,7 @@ import (
 // one that runs already, by ZK_SERVERS. If none runs, one is started, and stopped afterwards.
 func with(ctx context.Context, command []string) error {
 	if len(command) == 0 {
-		return errors.New("zk with: which command? As in: zk with go test ./step0*")
+		return errors.New("zk with: name the command to run, for example zk with go test ./step0*")
 	}
 	server, err := zkserver.Start(ctx)
 	if err != nil {

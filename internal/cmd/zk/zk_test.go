@@ -178,7 +178,7 @@ func TestTheChaptersInTerminals(t *testing.T) {
 		}
 		t.Run("a second server", func(t *testing.T) {
 			t.Parallel()
-			refused(t, dir, "", "make zk runs already, in another terminal: its server is at "+addr)
+			refused(t, dir, "", "make zk is already running in another terminal: its server is at "+addr)
 		})
 	})
 

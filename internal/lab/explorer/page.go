@@ -118,7 +118,7 @@ func (p Page) intro(kinds int) template.HTML {
 	)
 	played := lang.Of(
 		"Here %d clients take it once each. Their requests can reach the server in many interleavings, "+
-			"and %d fault at most can happen anywhere. All %d interleavings were played on a real server. ",
+			"and faults can happen anywhere: at most %d in each interleaving. All %d interleavings were played on a real server. ",
 		"这里有 %d 个客户端，各加锁一次。它们的请求到达服务器的交错次序有很多种，"+
 			"每种里最多有 %d 个故障，位置任意。全部 %d 种交错次序都在真实的服务器上运行过。",
 		p.Settings.Clients, p.Settings.Faults, p.Result.Orders)

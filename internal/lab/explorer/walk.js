@@ -34,7 +34,7 @@ if (tree) {
     const isOver = !point.choices;
     const verdict = at("verdict");
     verdict.className = point.wrong ? "wrong" : "";
-    verdict.replaceChildren(...(!isOver ? [] : point.covered && !point.wrong ? [say("From here on, all is as in another interleaving, which begins differently. Take the last choice back.", "从这里往后，与另一种交错次序完全一样，只有开头不同。请撤回上一步。")]
+    verdict.replaceChildren(...(!isOver ? [] : point.covered && !point.wrong ? [say("From here on, everything is the same as in another interleaving. Only the beginning differs. Take the last choice back.", "从这里往后，与另一种交错次序完全一样，只有开头不同。请撤回上一步。")]
       : [make("b", {}, point.wrong ? say(`Wrong, after ${path.length} choices: `, `出错了，用了 ${path.length} 次选择：`) + point.wrong.map(words).join(say(". ", "；")) : say("This interleaving is right.", "这种交错次序是正确的。")),
         (point.ends ?? []).map((i) => capital(words(i))).join(say(". ", "。"))]));
     const faults = Number(at("walk").dataset.faults), areUsed = faults > 0 && path.filter(isFault).length === faults;

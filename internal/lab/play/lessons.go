@@ -98,7 +98,7 @@ var lessons = []lesson{
 						"The session of client 0 has ended, and its znode still exists. It is persistent: "+
 							"it stays until a client deletes it, and none does. So nobody gets the lock. "+
 							"Until the session ended, the waiting clients sent %d requests, all of them writes: "+
-							"a create counts, also when it fails.",
+							"a create is a write even if it fails.",
 						"客户端 0 的会话已经结束，它的 znode 还在：这个 znode 是持久的，一直留到有客户端删除它，"+
 							"而没有客户端会删除它。所以谁也拿不到锁。到会话结束为止，等待的客户端发了 %d 个请求，"+
 							"全是写操作：create 失败了也算写操作。",

@@ -26,7 +26,7 @@ func TestTheExercise(t *testing.T) {
 		wrong("all or none", "keeps what it has got", newKeeper),
 		wrong("two with the same locks do not wait for each other", "locks in the caller's order", inTheCallersOrder),
 		wrong("a lock named twice is one", "takes each path that is named", eachPathNamed),
-		wrong("one lost lock does not keep the others", "stops at an error", newStopper),
+		wrong("if one lock is lost, the others are still released", "stops at an error", newStopper),
 	}...)
 }
 

@@ -32,7 +32,7 @@ func TestTheExercise(t *testing.T) {
 	}
 	exercise.RefusesByOne(t, exercise.Semaphore, []exercise.Wrong{
 		wrong("at most two at a time", "takes a low number", func(s *altered) { s.first = s.lowNumber }),
-		wrong("any holder that leaves makes room", "watches the latest permit", func(s *altered) { s.watch = s.watchLatest }),
+		wrong("whichever holder leaves, its permit is free again", "watches the latest permit", func(s *altered) { s.watch = s.watchLatest }),
 		wrong("a crashed holder's permit is free again", "a persistent permit", func(s *altered) { s.mode = zk.FlagSequence }),
 		wrong("first come, first served", "looks before it stands in line", func(s *altered) { s.first = s.anyFree }),
 		wrong("a release wakes one", "step 3's lock is the line", func(s *altered) { s.line = herd }),

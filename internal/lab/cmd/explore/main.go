@@ -157,7 +157,7 @@ func progress() func(explore.Result) {
 	begun := time.Now()
 	last := begun
 	return func(r explore.Result) {
-		text := fmt.Sprintf("played %d interleavings, of which %d are wrong; begun and not yet played: %d",
+		text := fmt.Sprintf("played %d interleavings, of which %d are wrong; beginnings still to play: %d",
 			r.Orders, r.Wrong, r.Waiting)
 		switch {
 		case isTerminal && r.Waiting == 0:

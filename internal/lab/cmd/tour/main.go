@@ -36,7 +36,7 @@ func run(args []string) int {
 	flags := flag.NewFlagSet("tour", flag.ContinueOnError)
 	steps := flags.String("steps", "", "these steps only, such as 3,4")
 	largest := flags.Int("waiters", tour.UsualWaiters, "how many wait in the largest crowd")
-	flags.StringVar(&pageFile, "page", filepath.Join("out", "tour.html"), "where the page goes")
+	flags.StringVar(&pageFile, "page", filepath.Join("out", "tour.html"), "where the page is written")
 	flags.BoolVar(&open, "open", false, "opens the page in a browser")
 	if err := process.ParseFlags(flags, args); err != nil {
 		fmt.Fprintln(os.Stderr, err)
