@@ -551,14 +551,15 @@ func TestAHundredLocksChangeOverWithOneWrite(t *testing.T) {
 // is sent when the one before it is answered. As one write they would prove too little too late.
 func TestAFirstHoldThatMakesItsDirectoryIsKept(t *testing.T) {
 	t.Parallel()
+	const timeout = 3 * zktest.MortalTimeout // on a busy machine a shorter one is lost by a pause of the machine
 	lost := lostEachTime(func() error {
 		z := zktest.New(t)
-		a := mutexes.JoinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout, Path: z.Root + "/of/four/levels/lock"})
-		a.Tap.Delay(zktest.MortalTimeout * 75 / 1000)
+		a := mutexes.JoinAs(z, "A", property.Seat{Timeout: timeout, Path: z.Root + "/of/four/levels/lock"})
+		a.Tap.Delay(timeout * 75 / 1000)
 		begun := time.Now()
 		turn := a.Acquire()
 		z.Await("two time-outs to pass", func() bool {
-			return time.Since(begun) > 2*zktest.MortalTimeout || turn.Context().Err() != nil
+			return time.Since(begun) > 2*timeout || turn.Context().Err() != nil
 		})
 		defer a.Tap.Delay(0)
 		return context.Cause(turn.Context())
