@@ -27,7 +27,7 @@ const (
 )
 
 // places are for the stories that are told at the same time. They mostly wait.
-var places = make(chan struct{}, 3*runtime.NumCPU())
+var places = make(chan struct{}, 4*runtime.NumCPU())
 
 // everyOrder is the last question.
 const everyOrder = "every interleaving"
