@@ -358,7 +358,7 @@ var Tries = New(
 
 // A holds, and B tries. B's delete is lost on its way to the server.
 var TryLost = New(
-	text("TryLock leaves nothing behind when its delete is lost", "尝试失败时即使 delete 丢失也不留残余"),
+	text("TryLock leaves nothing behind when its delete is lost", "TryLock 放弃时，即使 delete 丢失，也不留下 znode"),
 	text("the caller goes on without the lock, but its znode would become the first in the queue and block everyone",
 		"调用者没有拿到锁就离开了，它的 znode 却会排到最前，把锁堵住"),
 	text("TryLock has returned ErrLocked: what keeps trying until the znode is deleted?",
