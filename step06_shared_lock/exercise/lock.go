@@ -308,7 +308,7 @@ func isRefused(leaveErr error) bool {
 	return !isGone && !isUnknown
 }
 
-// Unlock is due once for each Lock, and the last one releases the lock.
+// Unlock is due once for each Lock or RLock, and the last one releases the lock.
 //
 // It deletes the znode, and retries until it knows that the znode is deleted. It waits no longer
 // than the session time-out; then it returns an error, and the delete continues in the background.
