@@ -38,6 +38,11 @@ func (s *Server) Servers() []string {
 	return s.servers
 }
 
+// Environ is the environment of a command that finds the server as one that runs already, by ZK_SERVERS.
+func (s *Server) Environ() []string {
+	return append(os.Environ(), "ZK_SERVERS="+strings.Join(s.Servers(), ","))
+}
+
 // Stop ends the server and removes all it has left on the machine. Further
 // calls do nothing. An ensemble that ran before Start is left running.
 func (s *Server) Stop() error {

@@ -168,7 +168,7 @@ func runTest(e exercise.Exercise) (passed bool, err error) {
 	}
 	run := exec.Command(program, "-test.timeout=10m")
 	run.Dir = e.Dir()
-	run.Env = append(os.Environ(), "ZK_SERVERS="+strings.Join(server.Servers(), ","))
+	run.Env = server.Environ()
 	run.Stdout, run.Stderr = os.Stdout, os.Stderr
 	return run.Run() == nil, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 
 	"zklock/internal/zkserver"
 )
@@ -24,6 +23,6 @@ func with(ctx context.Context, command []string) error {
 	fmt.Println(server.Origin)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "ZK_SERVERS="+strings.Join(server.Servers(), ","))
+	cmd.Env = server.Environ()
 	return errors.Join(cmd.Run(), server.Stop())
 }

@@ -24,14 +24,14 @@ func TestTheExercise(t *testing.T) {
 	first := exercise.Election.Properties[0]
 	exercise.Refuses(t, exercise.Election, first, exercise.OverElection(steps.OpenReentrant, starter.New))
 
-	exercise.RefusesByOne(t, exercise.Election, []exercise.Wrong{
+	exercise.RefusesByOne(t, exercise.Election,
 		wrong("one leads at a time", "leads when the leader's name goes", newHeir),
 		wrong("every client can find out who leads", "leaves its name up", newLeaver),
 		wrong("a crashed leader is not named", "a persistent name", newPersistent),
 		wrong("a disconnected leader knows it first", "works under the caller's context", newUnaware),
 		wrong("a late resignation does no harm", "one znode for all names", newOneSign),
 		wrong("giving up leaves nothing behind", "campaigns on in the background", newTireless),
-	}...)
+	)
 }
 
 func wrong[H zktest.Hold, C interface {

@@ -21,13 +21,13 @@ func TestTheExercise(t *testing.T) {
 	first := exercise.MultiLock.Properties[0]
 	exercise.Refuses(t, exercise.MultiLock, first, exercise.OverMultiLock(starter.New, predecessorwatch.New))
 
-	exercise.RefusesByOne(t, exercise.MultiLock, []exercise.Wrong{
+	exercise.RefusesByOne(t, exercise.MultiLock,
 		wrong("it holds all of its locks", "the first lock is the door", newDoor),
 		wrong("all or none", "keeps what it has got", newKeeper),
 		wrong("two with the same locks do not wait for each other", "locks in the caller's order", inTheCallersOrder),
 		wrong("a lock named twice is one", "takes each path that is named", eachPathNamed),
 		wrong("if one lock is lost, the others are still released", "stops at an error", newStopper),
-	}...)
+	)
 }
 
 func wrong[M zktest.Locker](by, name string, newMultiLock func(conn *zk.Conn, paths ...string) M) exercise.Wrong {

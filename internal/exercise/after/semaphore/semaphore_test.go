@@ -30,14 +30,14 @@ func TestTheExercise(t *testing.T) {
 	wrong := func(by, name string, alter func(s *altered)) exercise.Wrong {
 		return exercise.Semaphore.Wrong(by, name, altering(alter))
 	}
-	exercise.RefusesByOne(t, exercise.Semaphore, []exercise.Wrong{
+	exercise.RefusesByOne(t, exercise.Semaphore,
 		wrong("at most two at a time", "takes a low number", func(s *altered) { s.first = s.lowNumber }),
 		wrong("whichever holder leaves, its permit is free again", "watches the latest permit", func(s *altered) { s.watch = s.watchLatest }),
 		wrong("a crashed holder's permit is free again", "a persistent permit", func(s *altered) { s.mode = zk.FlagSequence }),
 		wrong("first come, first served", "looks before it stands in line", func(s *altered) { s.first = s.anyFree }),
 		wrong("a release wakes one", "step 3's lock is the line", func(s *altered) { s.line = herd }),
 		wrong("giving up leaves nothing behind", "stays in the line", func(s *altered) { s.staysInLine = true }),
-	}...)
+	)
 }
 
 // altered is the solution, open in the places where it can go wrong.
