@@ -44,7 +44,7 @@ play: soon ready labready ## serves a page where you lock, release and make thin
 	@$(call lab,play) $(call flags,SERVERS LESSON LEFT RIGHT OPEN)
 
 test: ready ## tests what each step promises, what it costs and what is still broken, on a real ZooKeeper
-	@go run ./internal/cmd/zk with go test $(RACE) -vet=off -p 3 -timeout 300s -skip '$(LATER)' ./step06* ./step05* ./step0[1-4]*
+	@go run ./internal/cmd/zk with go test $(RACE) -vet=off -p 3 -timeout 600s -skip '$(LATER)' ./step06* ./step05* ./step0[1-4]*
 	@echo "make check has the other tests: those of leased, the tools, the pages and the exercises' check"
 
 exercise: ready ## copies an unfinished lock into the folder yours, and tests what you have written there

@@ -156,11 +156,15 @@ func (c *container) log(ctx context.Context) string {
 	return string(text)
 }
 
+// answers is how long the daemon may take for what it does at once on a quiet machine.
+const answers = time.Minute
+
 func (c *container) kill() error {
 	if c.DockerContainer == nil {
 		return nil
 	}
-	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(context.Background(), answers)
+	defer cancel()
 	_, _ = c.daemon.ContainerKill(ctx, c.GetContainerID(), client.ContainerKillOptions{}) // fails if it has ended already
 	ended := c.daemon.ContainerWait(ctx, c.GetContainerID(), client.ContainerWaitOptions{})
 	select {
@@ -171,17 +175,27 @@ func (c *container) kill() error {
 	}
 }
 
+// pause tries again: with cgroups of version 1 and on a busy machine, runc sometimes says that it
+// is "unable to freeze" the container, and leaves it running.
 func (c *container) pause() error {
-	_, err := c.daemon.ContainerPause(context.Background(), c.GetContainerID(), client.ContainerPauseOptions{})
-	return err
+	ctx, cancel := context.WithTimeout(context.Background(), answers)
+	defer cancel()
+	return poll(ctx, func() error {
+		_, err := c.daemon.ContainerPause(ctx, c.GetContainerID(), client.ContainerPauseOptions{})
+		return err
+	})
 }
 
 func (c *container) resume() error {
-	_, err := c.daemon.ContainerUnpause(context.Background(), c.GetContainerID(), client.ContainerUnpauseOptions{})
+	ctx, cancel := context.WithTimeout(context.Background(), answers)
+	defer cancel()
+	_, err := c.daemon.ContainerUnpause(ctx, c.GetContainerID(), client.ContainerUnpauseOptions{})
 	return err
 }
 
 func (c *container) remove() error {
-	err := testcontainers.TerminateContainer(c.DockerContainer, testcontainers.StopTimeout(0))
+	ctx, cancel := context.WithTimeout(context.Background(), answers)
+	defer cancel()
+	err := c.Terminate(ctx, testcontainers.StopTimeout(0)) // also if it is nil
 	return errors.Join(err, c.daemon.Close())
 }

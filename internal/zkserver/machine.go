@@ -123,10 +123,10 @@ func (p *Peer) Pause() error {
 	if p.paused {
 		return nil
 	}
-	p.paused = true
 	if err := p.machine.pause(); err != nil {
 		return fmt.Errorf("pause the server at %s: %w", p.Addr, err)
 	}
+	p.paused = true
 	return nil
 }
 
@@ -135,9 +135,9 @@ func (p *Peer) Resume() error {
 	if !p.paused {
 		return nil
 	}
-	p.paused = false
 	if err := p.machine.resume(); err != nil {
 		return fmt.Errorf("resume the server at %s: %w", p.Addr, err)
 	}
+	p.paused = false
 	return nil
 }

@@ -1,6 +1,7 @@
 package zktest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -23,8 +24,8 @@ func Roles(t T, ensemble *zkserver.Ensemble) (leader *zkserver.Peer, followers [
 	for len(followers) < 2 {
 		var err error
 		leader, followers, err = ensemble.Roles(ctx)
-		if err != nil {
-			t.Fatalf("three servers, of which two follow: %v", err)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			t.Fatalf("three servers, of which two follow: %d do; %v", len(followers), err)
 		}
 	}
 	return leader, followers

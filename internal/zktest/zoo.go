@@ -81,7 +81,8 @@ func NewOn(t T, server *zkserver.Server) *Zoo {
 	}
 	go z.clock.run(ctx, end)
 	z.eye = z.Client("the observer")
-	z.clock.forget() // the observer moves nothing
+	context.AfterFunc(ctx, z.eye.end) // what the observer asks, and nobody answers, returns at the deadline, too
+	z.clock.forget()                  // the observer moves nothing
 	var err error
 	isAnswered := func() bool {
 		_, err = z.eye.Create(z.Root, nil, 0, zk.WorldACL(zk.PermAll))
@@ -121,7 +122,9 @@ func (c *Client) Accident() string {
 	if c.closed || c.Tap.IsTouched() {
 		return ""
 	}
-	_, _, err := c.Exists("/")
+	ctx, cancel := context.WithTimeout(context.Background(), lastPatience)
+	defer cancel()
+	err := c.read(ctx)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("%s cannot reach the server: %v", c.Name, err)
@@ -131,6 +134,21 @@ func (c *Client) Accident() string {
 		return fmt.Sprintf("the connection of %s broke", c.Name)
 	}
 	return ""
+}
+
+// read asks whether "/" exists, and waits for the answer until ctx ends.
+func (c *Client) read(ctx context.Context) error {
+	answered := make(chan error, 1)
+	go func() {
+		_, _, err := c.Exists("/")
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Client opens a session that ends with the test.
@@ -294,9 +312,9 @@ func (z *Zoo) Observer() *Client { return z.eye }
 func (z *Zoo) Barrier(clients ...*Client) {
 	z.t.Helper()
 	for _, c := range clients {
-		_, _, err := c.Exists("/")
+		err := c.read(z.Ctx)
 		for errors.Is(err, zk.ErrConnectionClosed) && z.Ctx.Err() == nil {
-			_, _, err = c.Exists("/")
+			err = c.read(z.Ctx)
 		}
 		if err != nil {
 			z.t.Fatalf("%s: a read to flush its notifications: %v", c.Name, err)
