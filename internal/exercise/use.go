@@ -50,8 +50,8 @@ const enoughAnswers = 100
 // A waiter that polls rests between two requests: in the time of look it does not ask so
 // often without a rest.
 const (
-	look    = 500 * time.Millisecond
-	tooMany = 50
+	look    = 250 * time.Millisecond
+	tooMany = 25
 )
 
 // use finds out what every lock can do. So one that hangs is told so in a few seconds, and

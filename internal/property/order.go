@@ -66,7 +66,7 @@ var OneHolder = New(
 // contend lets members take turns, all at once. It tells how many turns they had, and which
 // clients the witness found holding the lock together.
 func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan error) {
-	const rounds = 5
+	const rounds = 3
 	breaches = make(chan error, rounds*len(members))
 	var contending []*zktest.Turn
 	var had atomic.Int64
