@@ -213,12 +213,9 @@ var lessons = []lesson{
 			{Text: text("Let client 1 ask for the lock. The reply to its create is lost.",
 				"让客户端 1 请求加锁。它的 create 的响应会丢失。"), Do: "lock", Client: 1, Moment: "lost",
 				done: func(b *side) bool {
-					if !b.Quiet() {
-						return false
-					}
-					state := b.clients[1].State
-					hasHeard := state == actor.Failed || state == actor.Waits
-					return hasHeard && len(b.Queue()) == 2
+					hasFailed := b.clients[1].State == actor.Failed
+					hasFound := b.Watches(1) // waiting alone tells nothing: Lock may not have noticed the loss yet
+					return (hasFailed || hasFound) && b.Quiet() && len(b.Queue()) == 2
 				},
 				seen: func(b *side) lang.Text {
 					if b.clients[1].State == actor.Failed {
@@ -232,7 +229,7 @@ var lessons = []lesson{
 				}},
 			{Text: text("Let client 2 ask for the lock.",
 				"让客户端 2 请求加锁。"), Do: "lock", Client: 2,
-				done: func(b *side) bool { return b.clients[2].State == actor.Waits && b.Quiet() }},
+				done: func(b *side) bool { return b.Watches(2) && b.Quiet() }},
 			{Text: text("Let client 0 unlock. Which client is the next?",
 				"让客户端 0 解锁。下一个是谁？"), Do: "unlock",
 				done: func(b *side) bool {
