@@ -18,7 +18,8 @@ type lesson struct {
 	Situation lang.Text `json:"situation"`
 	Tasks     []task    `json:"tasks"`
 	Guess     guess     `json:"guess"`
-	Calm      bool      `json:"calm"` // nothing goes wrong in it
+	Calm      bool      `json:"calm"`  // nothing goes wrong in it
+	Sound     bool      `json:"sound"` // nothing goes wrong on the right
 
 	left, right string
 	clients     int
@@ -203,6 +204,7 @@ var lessons = []lesson{
 		moves:   []string{"lock", "losecreate"},
 		scene:   []string{"holds", "idle", "idle"},
 		pace:    slow,
+		Sound:   true,
 		Guess: guess{
 			Text: text("Your guess: who holds the lock then?",
 				"你猜：那时谁持有锁？"),
@@ -219,27 +221,27 @@ var lessons = []lesson{
 				},
 				seen: func(b *side) lang.Text {
 					if b.clients[1].State == actor.Failed {
-						return lang.Of("The Lock of client 1 has failed. It does not know that it has a znode in the queue.",
-							"客户端 1 的 Lock 失败了，它不知道队列里有一个自己的 znode。")
+						return lang.Of("Lock has returned an error to client 1, which does not know that it has a znode in the queue.",
+							"客户端 1 的 Lock 返回了错误。客户端 1 不知道队列里有一个自己的 znode。")
 					}
 					return lang.Of(
-						"Each znode's name has an id that its client has chosen. "+
-							"By it client 1 has found its znode, and waits.",
-						"每个 znode 的名字里，都有客户端自己选定的标识。客户端 1 凭它找到了自己的 znode，正在等待。")
+						"Each client puts an id of its own into its znode's name. "+
+							"By this id client 1 has found its znode. Now it waits.",
+						"每个客户端都把自己选定的标识放进 znode 的名字里。客户端 1 凭这个标识找到了自己的 znode，正在等待。")
 				}},
 			{Text: text("Let client 2 ask for the lock.",
 				"让客户端 2 请求加锁。"), Do: "lock", Client: 2,
 				done: func(b *side) bool { return b.Watches(2) && b.Quiet() }},
-			{Text: text("Let client 0 unlock. Which client is the next?",
-				"让客户端 0 解锁。下一个是谁？"), Do: "unlock",
+			{Text: text("Let client 0 unlock.",
+				"让客户端 0 解锁。"), Do: "unlock",
 				done: func(b *side) bool {
 					isBlocked := b.are("idle", "got an error") && b.blockedBy(1)
 					return isBlocked || b.are("idle", "holds")
 				},
 				seen: func(b *side) lang.Text {
 					if b.are("idle", "holds") {
-						return lang.Of("Client 1 holds the lock, and client 2 is the next.",
-							"客户端 1 持有锁，下一个是客户端 2。")
+						return lang.Of("Client 1 holds the lock, and deletes its znode when it unlocks. Then it is the turn of client 2.",
+							"客户端 1 持有锁，解锁时会删除自己的 znode，然后轮到客户端 2。")
 					}
 					return lang.Of(
 						"The first znode belongs to client 1, which does not know of it, so nobody deletes it. "+

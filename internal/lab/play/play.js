@@ -34,6 +34,7 @@ const { token } = document.body.dataset;
 const FLIGHT = 220, LAG = 1300, FLIGHTS = 6;
 const SESSION = 5000; // milliseconds that a session lasts without a word of its client
 const COMPLAINT = 5000; // milliseconds that an error stays
+const narrow = matchMedia("(max-width: 760px)"); // as in the style
 
 // onPage is a moment of the service's on the clock of the page: its news are never early.
 let offset = Infinity;
@@ -440,6 +441,9 @@ function lesson() {
   learned = learning;
   document.body.classList.toggle("stores", Boolean(l?.tasks.some((t) => t.do === "put")));
   document.body.classList.toggle("calm", learning && l.calm);
+  document.body.classList.toggle("sound", learning && l.sound);
+  const home = learning && narrow.matches ? $("log").parentElement : $("boards"); // on a phone one scrolls to what the signs mean
+  if ($("legend").parentElement !== home) home.insertBefore($("legend"), home.querySelector("#log"));
   gloss($("about"), say(ABOUT));
   fill($("start").querySelector("ol"), lessons.map((l) => {
     const b = button({ do: "lesson", n: String(l.n) }, "");
@@ -448,6 +452,7 @@ function lesson() {
   }));
   if ($("lesson").hidden) return;
   set($("lesson-title"), lessonName(l));
+  set($("lesson").querySelector(".question"), say(l.question));
   gloss($("lesson").querySelector(".situation"), isSet() ? say(l.situation) : say("The clients are being set up …", "客户端正在就位 ……"));
   const over = course.begun && course.done === l.tasks.length;
   fill($("lesson").querySelector("ol"), isSet() ? l.tasks.slice(0, course.done + 1).map((t, i) => task(t, i, i < course.done, course.seen[i] ?? [])) : []);
@@ -467,8 +472,7 @@ function lesson() {
     const below = $("sweep").hidden ? 0 : $("sweep").offsetHeight; // it comes after the result
     $("lesson").scrollTop = $("lesson").scrollHeight - $("lesson").clientHeight - below;
     const side = $("lesson").parentElement; // which scrolls on a small screen
-    if (course.done > 0) side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - below - side.clientHeight;
-    else side.scrollTop = 0;
+    side.scrollTop = $("lesson").offsetTop - side.offsetTop + $("lesson").offsetHeight - below - side.clientHeight; // what is to be pressed is seen
     if (course.done === 0) {
       for (const b of live()) b.story.awake = []; // all have come to rest
       shows(null);
@@ -503,13 +507,13 @@ function guess(at) {
   const fields = live().map((_, i) => {
     const value = guesses.get(guessKey(i));
     const hasGuessed = value !== undefined && value !== "";
-    if (isOver) return make("span", { className: "guess" + (hasGuessed && Number(value) === course.measured[i] ? " right" : "") }, side(i), " ",
-      hasGuessed ? say(`guessed: ${guessed(kind, value)}; measured: `, `你猜：${guessed(kind, value)}；实测：`) : say(`${of.en}: `, `${of.zh}：`), make("b", {}, guessed(kind, course.measured[i])));
+    if (isOver) return make("span", { className: "guess" + (hasGuessed && Number(value) === course.measured[i] ? " right" : "") }, side(i) && capital(side(i)) + say(": ", "，"),
+      hasGuessed ? say(`you guessed ${guessed(kind, value)}, measured: `, `你猜：${guessed(kind, value)}；实测：`) : say(`${of.en}: `, `${of.zh}：`), make("b", {}, guessed(kind, course.measured[i])));
     const field = kind === "number" ? make("input", { type: "number" }) : make("select", {}, new Option("?", ""), ...list.map(([v, words]) => new Option(words, v)));
     for (const [name, v] of Object.entries({ "data-guess": i, min: 0, max: 999, inputmode: "numeric" })) field.setAttribute(name, v);
     return make("label", {}, side(i), " ", field);
   });
-  return [make("p", { className: "guesses" }, ...(isOver ? [] : [say(question), " "]), ...fields)];
+  return [make("p", { className: "guesses" }, ...(isOver ? [] : [make("span", { className: "asked" }, say(question)), " "]), ...fields)];
 }
 document.addEventListener("input", (e) => {
   if (e.target.dataset.guess !== undefined) guesses.set(guessKey(e.target.dataset.guess), e.target.value);
@@ -518,6 +522,7 @@ document.addEventListener("input", (e) => {
 // task is an item of the lesson: what is to be done, and what was seen when it was done.
 function task(t, i, done, seen) {
   const li = make("li", { className: done ? "done" : "now" }, gloss(make("span"), say(t.text)), ...(!done && isDoing() ? [] : guess(i)));
+  if (!done && t.do && isDoing()) li.append(make("p", { className: "run" }, say("Wait: the clients are at work …", "请等待：客户端正在运行 ……")));
   if (!done && t.do && !isDoing()) li.append(" ", Object.assign(button({ do: t.do, client: String(t.client) }, clientAction(t.client, t.do)), { className: "next" }));
   const isSame = seen.every((s) => s.en === seen[0].en), steps = live().map((b) => b.is.step);
   for (const [at, s] of (isSame ? seen.slice(0, 1) : seen).entries()) {

@@ -26,9 +26,9 @@ func (w *window) places() (all []string) {
 			const at = b.stage.canvas.getBoundingClientRect();
 			return [at.x, at.y, at.width, at.height].map(Math.round).join(" ");
 		}).join(", ")`))
-		cut := browser.Evaluate[[]string](w.Browser, `[...document.querySelectorAll(".banners")].filter(
+		cut := browser.Evaluate[[]string](w.Browser, `[...document.querySelectorAll(".banners, .tally")].filter(
 			(e) => e.checkVisibility() && e.scrollHeight > e.clientHeight + 1).map((e) => e.textContent)`)
-		assert.Empty(w, cut, "what is wrong is seen whole: %v", size)
+		assert.Empty(w, cut, "what is wrong, and the counts, are seen whole: %v", size)
 	}
 	return all
 }

@@ -149,7 +149,7 @@ class Stage {
     this.dot = this.many ? Math.max(1, Math.min(4, side / clients * 1.2)) : this.isCrowd ? 9 : this.tiny ? 10 : this.small ? 13 : 17 * this.scale;
     const label = (this.isCrowd ? 19 : this.tiny ? 21 : this.small ? 25 : 29) * this.scale;
     const outer = Math.max(40, side / 2 - this.dot - label);
-    this.radius = { hub: outer * (this.story.servers?.length > 1 ? 0.4 : 0.31), node: outer * 0.62, client: outer };
+    this.radius = { hub: outer * (this.story.servers?.length > 1 ? 0.4 : this.tiny ? 0.37 : 0.31), node: outer * (this.tiny ? 0.57 : 0.62), client: outer };
     const top = areTwo ? this.dot + label + outer / 2 : room / 2; // of the middle
     this.middle = { x: box.width / 2, y: areTwo ? Math.max(top, (room + top - this.radius.node) / 2) : top };
   }
@@ -472,7 +472,7 @@ class Stage {
     if (still.matches) share = 0.5;
     if (f.lost) share = Math.min(share, 0.5);
     const side = f.kind === REQUEST ? 1 : -1, length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
-    const shift = this.many ? 0 : 7 * side;
+    const shift = (this.many ? 0 : f.lost ? this.chip().w / 2 + 5 : 7) * side; // a cross stands beside the znode's number
     const p = { x: a.x + (b.x - a.x) * share + shift * Math.abs(b.y - a.y) / length, y: a.y + (b.y - a.y) * share + shift * Math.abs(b.x - a.x) / length };
     const size = this.many ? 2.2 : this.tiny ? 4.5 : this.small ? 6 : 8 * this.scale;
     f.is = p;
@@ -503,7 +503,7 @@ class Stage {
     if (f.err) return errorName(f.err);
     const done = f.op === 12 ? say(f.names === 1 ? "1 name" : `${f.names} names`, `${f.names} 个名字`)
       : f.op === 1 ? say("created", "已创建") : f.op === 2 ? say("deleted", "已删除") : say("done", "完成");
-    return f.lost ? say(`${done}: lost`, `${done}：丢失`) : done;
+    return !f.lost ? done : this.tiny ? say("lost", "丢失") : say(`${done}: lost`, `${done}：丢失`);
   }
 
   // over tells whether a frame is drawn over the znodes, or under them.
@@ -517,7 +517,7 @@ class Stage {
   // labels tells whether there is room for a frame's name.
   labels() { return true; }
 
-  // label writes words beside a point, unless they would lie on others; isFocus: they are written anyway.
+  // label writes words beside a point, unless they would lie on others; isFocus: they are written anyway, if the drawing is not tiny.
   label(words, p, isFocus) {
     const { ink, color } = this;
     ink.font = `600 ${(this.small ? 10 : 12) * this.scale}px system-ui, "DejaVu Sans", sans-serif`;
@@ -528,7 +528,7 @@ class Stage {
     const x = onHub ? this.middle.x + beside : p.x + shift, y = onHub ? p.y - this.dot - 10 * this.scale : p.y; // what stands in the middle can be read
     const box = { x: x - w / 2, y: y - 9 * this.scale, w, h: 18 * this.scale, words };
     const meets = (b) => box.x < b.x + b.w && b.x < box.x + box.w && box.y < b.y + b.h && b.y < box.y + box.h;
-    if (!isFocus && (box.x < 0 || box.x + w > this.width || [...this.labelled, ...this.chips()].some(meets))) return;
+    if (!(isFocus && !this.tiny) && (box.x < 0 || box.x + w > this.width || [...this.labelled, ...this.chips()].some(meets))) return;
     this.labelled.push(box);
     ink.fillStyle = color.paper;
     ink.fillRect(box.x, box.y, w, box.h);
