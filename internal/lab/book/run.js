@@ -24,7 +24,7 @@ for (const figure of all(".run")) {
       const own = phase.bends[i], of = stories[i].phases[Math.min(p, stories[i].phases.length - 1)];
       const over = now >= phase.at + phase.lasts || (now - phase.at) / phase.slow >= own.length;
       const caption = $(".caption", stage.root);
-      stage.draw(times.recorded(i, now), focus?.story === stories[i] ? focus.frame : null);
+      if (stage.radius) stage.draw(times.recorded(i, now), focus?.story === stories[i] ? focus.frame : null); // else it has no size yet
       const said = over && of.sum.en ? say(of.sum) : phaseTitle(of) + say(".", "。");
       if (caption.textContent !== said) caption.textContent = said;
     });
