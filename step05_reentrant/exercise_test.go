@@ -45,7 +45,7 @@ func TestTheExercise(t *testing.T) {
 	}{
 		{"creates again without looking", func(l *queued) { l.find = findsNothing }, property.LostCreateReply},
 		{"leaves a lost create to its caller", func(l *queued) { l.find = givesBack }, property.LostCreateReply},
-		{"compares no sessions in its wait", func(l *queued) { l.wait = l.waitInAnySession }, property.OldZnode},
+		{"compares no sessions in its wait", func(l *queued) { l.wait = l.waitInAnySession }, property.KeptList},
 		{"is not told of a loss", func(l *queued) { l.wait = l.waitWithoutConnection }, property.ToldOfLoss},
 	} {
 		exercise.Refuses(t, exercise.Step5, wrong.at, queueing(wrong.name, wrong.change))

@@ -51,7 +51,7 @@ func TestTheExercise(t *testing.T) {
 	anySession := over("compares no sessions in its wait", func(l *right) *queued {
 		return &queued{right: l, before: predecessor, inAnySession: true}
 	})
-	exercise.Refuses(t, exercise.Step6, property.OldZnode, anySession)
+	exercise.Refuses(t, exercise.Step6, property.KeptList, anySession)
 
 	exercise.RefusesByOne(t, exercise.Step6, []exercise.Wrong{
 		{By: property.Shared, Lock: over("readers of one lock share a znode", newSharesAZnode)},

@@ -171,9 +171,8 @@ var OwnPlace = New(
 		s.Holds("a second goroutine's create was lost twice, and it never got the lock beside the first")
 	})
 
-// A's line breaks at its create, and then, with another A, at its list. Each time A hears that its
-// session has expired when it is back. The server deletes the znodes of the old session later. B
-// comes after that.
+// A's line breaks at its create. A hears that its session has expired when it is back. The server
+// deletes the znode of the old session later. B comes after that.
 var OldZnode = New(
 	text("a znode of an old session holds no place in the queue", "旧会话的 znode 不算队列里的位置"),
 	text("the server deletes it with the old session, and another client gets the lock beside its creator",
@@ -183,24 +182,13 @@ var OldZnode = New(
 	func(s *Story) {
 		b := s.writerAs("B", Seat{})
 		b.Acquire().Release() // so that the directory is there
-		var old []string
-		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
-			a := s.JoinAs("A", Seat{Through: expiresOnce()})
-			lost := a.Tap.LoseReply(op, 1)
-			if op == wiretap.Create {
-				a.Tap.LoseReply(wiretap.Sync, 1) // whoever looks for its znode after a sync looks once more, in the new session
-			}
-			attempt := a.Start()
-			s.Await(fmt.Sprintf("the reply to A's %v to be lost", op), func() bool {
-				return lost.IsSprung() || attempt.Returned()
-			})
-			if !lost.IsSprung() { // a lock of one znode asks for no list
-				attempt.Release()
-				continue
-			}
-			old = append(old, s.left(a)...)
-			s.findsItsOldZnode(a, b, attempt)
-		}
+		a := s.JoinAs("A", Seat{Through: expiresOnce()})
+		lost := a.Tap.LoseReply(wiretap.Create, 1)
+		a.Tap.LoseReply(wiretap.Sync, 1) // whoever looks for its znode after a sync looks once more, in the new session
+		attempt := a.Start()
+		zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
+		old := s.left(a)
+		s.findsItsOldZnode(a, b, attempt)
 		s.Holds("A made %s in an old session, got a new one, and held the lock with a znode of the new one", old[0])
 	})
 
@@ -276,16 +264,16 @@ var KeptCreate = New(
 		s.Holds("A's session ended while its create waited in the client, and A held the lock with %s", left[0])
 	})
 
-// A has made its znode, and its line is busy with another request, so its list waits in the client.
-// Then A hears that its session has expired, and the client sends the list in the next one. The server
-// deletes the znode of the old session later.
+// A's line breaks at its list. Then another A has made its znode, and its line is busy with another
+// request, so its list waits in the client. Each A hears that its session has expired, and the client
+// sends a list in the next one. The server deletes the znode of the old session later.
 var KeptList = New(
 	text("a list that is sent in the next session lets nobody in", "推迟到下一个会话才发出的列表请求，不会误放行"),
 	text("it still shows the znode of the old session; when the server deletes that znode, "+
 		"another client gets the lock, and the holder is not notified",
 		"列表里还有旧会话的 znode：它随后被删，别人拿到锁，而持有者没有得到通知"),
-	text("on which connection did the list arrive, and with which one does the hold end?",
-		"列表是从哪条连接来的？这次持锁又随哪条连接结束？"),
+	text("the list shows your znode: in which session was it created, and on which connection did the list arrive?",
+		"列表里有你的 znode：它是在哪个会话里创建的？列表又是从哪条连接来的？"),
 	func(s *Story) {
 		b := s.writerAs("B", Seat{})
 		b.Acquire().Release() // so that the directory is there
@@ -293,8 +281,14 @@ var KeptList = New(
 		if !a.HasHolds() {
 			s.void("the lock has no holds, and nothing tells of a loss")
 		}
-		made := a.Tap.HoldReply(wiretap.Create, 1)
+		lost := a.Tap.LoseReply(wiretap.GetChildren, 1)
 		attempt := a.Start()
+		zktest.AwaitChan(s.Zoo, "the reply to A's list to be lost", lost.Sprung())
+		s.findsItsOldZnode(a, b, attempt)
+
+		a = s.JoinAs("A", Seat{Through: expiresOnce()})
+		made := a.Tap.HoldReply(wiretap.Create, 1)
+		attempt = a.Start()
 		zktest.AwaitChan(s.Zoo, "the server to make A's znode", made.Sprung())
 		s.keepsBusy(a)
 		made.Let()

@@ -5,7 +5,6 @@ package stairs
 import (
 	"context"
 	"regexp"
-	"slices"
 	"testing"
 	"time"
 
@@ -82,21 +81,22 @@ func TestStairs(t *testing.T) {
 }
 
 // The check of the exercise stops a lock that is a stair at the property of the next one: the stair
-// has all that is asked in between.
+// has all that is asked before.
 func TestTheCheckStopsAtTheNextStair(t *testing.T) {
 	stair := 0
-	for _, p := range exercise.Step5.Properties {
+	for end, p := range exercise.Step5.Properties {
 		next := stair + 1
-		if next < len(gives) && p == gives[next][0] {
-			stair = next
+		isRedLine := next < len(gives) && p == gives[next][0]
+		if !isRedLine {
 			continue
 		}
-		if stair < len(stairs)-1 && !slices.Contains(gives[stair], p) {
+		for _, p := range exercise.Step5.Properties[:end] {
 			t.Run(stairs[stair].Name+" "+p.String(), func(t *testing.T) {
 				t.Parallel()
 				asked(t, stairs[stair], p, property.Yes)
 			})
 		}
+		stair = next
 	}
 	if stair != len(stairs)-1 {
 		t.Errorf("the check asks for the properties of the stairs in another order than the stairs")
