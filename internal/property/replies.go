@@ -156,8 +156,11 @@ var OwnPlace = New(
 			if how != zktest.Returned && lost.IsSprung() {
 				how = second.StillWaits()
 			}
-			s.FailsIf(
-				how == zktest.Returned && second.Err() == nil,
+			gotIn := how == zktest.Returned && second.Err() == nil
+			s.FailsIf(gotIn && !lost.IsSprung(),
+				"one goroutine of A held the lock; another one called Lock, sent no create, and got the lock as well; A's znodes: %v",
+				s.left(a))
+			s.FailsIf(gotIn,
 				"one goroutine of A held the lock; another one's create was lost (the %s), "+
 					"and it got the lock as well; A's znodes: %v",
 				what[request],
