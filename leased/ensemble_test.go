@@ -185,7 +185,7 @@ func part(
 	server func(*network) *zkserver.Peer,
 	line func(net.Conn) net.Conn,
 ) *network {
-	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*zktest.Patience)
 	defer cancel()
 	require.NoError(t, e.Serving(ctx))
 	t.Cleanup(func() {
@@ -491,7 +491,7 @@ func TestBehindAnotherFollowerThreeAnswersAreNotEnough(t *testing.T) {
 }
 
 func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*zktest.Patience)
 	defer cancel()
 	const timeout, tick = 4500 * time.Millisecond, 300 * time.Millisecond
 	e, err := zkserver.StartEnsembleWith(ctx, 4, zkserver.Config{Observers: 1, Behind: true,

@@ -104,6 +104,7 @@ func TestOverTLS(t *testing.T) {
 	var s *leased.Session
 	z.Await("a handshake within a second: on a busy machine not the first one", func() bool {
 		s, err = leased.Open(z.Ctx, secure, 5*time.Second, overTLS(config))
+		z.Moved() // no tap is on this line
 		return err == nil
 	})
 	defer s.Close()
@@ -118,6 +119,7 @@ func TestOverTLS(t *testing.T) {
 		ctx, cancel := context.WithTimeout(z.Ctx, 3*time.Second)
 		defer cancel()
 		_, err := leased.Open(ctx, secure, zktest.SessionTimeout, options...)
+		z.Moved()
 		require.Error(t, err)
 		return err.Error()
 	}

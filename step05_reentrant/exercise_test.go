@@ -36,6 +36,7 @@ func TestTheExercise(t *testing.T) {
 	}))
 
 	exercise.Accepts(t, exercise.Step5, over("knows its holds by a map", newHoldsInAMap))
+	exercise.Accepts(t, exercise.Step5, over("one call of a process queues at a time", newSeated))
 
 	exercise.Refuses(t, exercise.Step5, property.LostCreateReply, starting())
 	for _, wrong := range []struct {
@@ -85,6 +86,7 @@ func TestTheExercise(t *testing.T) {
 		queues(property.ToldOfLoss, "looks at its connection once", func(l *queued) { l.wait = l.waitLookingOnce }),
 		holds(property.LostDeleteReply, "leaves a lost delete to its caller", func(h *changed) { h.unlock = h.deleteOnce }),
 		holds(property.LocksAgain, "the first of two Unlocks ends it", func(h *changed) { h.unlock = h.unlockAll }),
+		{By: property.LocksAgain, Lock: over("enters a hold that is over", newEntersWhatIsOver)},
 		holds(property.Fenced, "the token is the znode's number", func(h *changed) { h.token = h.number() }),
 		{By: property.LostApart, Lock: over("counts in the lock", newCountsInTheLock)},
 		{By: property.Tries, Lock: over("a try that ends the hold", newTriesWithItsTime)},
@@ -547,6 +549,8 @@ func (l *countsInTheLock) counted(inside *Hold, lock func() (*Hold, error)) (*co
 		if h, err = lock(); err != nil {
 			return nil, err
 		}
+	} else if h.life.Err() != nil {
+		return nil, context.Cause(h.life)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -590,6 +594,70 @@ func (l entersIfItWaited) Lock(ctx context.Context) (*changed, error) {
 		}
 	}
 	return h, err
+}
+
+// "The holder is known by its context."
+type entersWhatIsOver struct{ *changing }
+
+func newEntersWhatIsOver(l *Lock) entersWhatIsOver {
+	return entersWhatIsOver{&changing{l, func(*changed) {}}}
+}
+
+func (l entersWhatIsOver) Lock(ctx context.Context) (*changed, error) {
+	h := holdIn(ctx, l.right)
+	if h == nil {
+		return l.changing.Lock(ctx)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count++
+	return l.changed(h, nil)
+}
+
+// seated saves requests: of all calls of its process, one queues at a time. The others wait in the
+// process, also for a hold that was lost, until it is released.
+type seated struct {
+	*changing
+	seat chan struct{}
+}
+
+func newSeated(l *Lock) seated {
+	return seated{&changing{l, func(*changed) {}}, make(chan struct{}, 1)}
+}
+
+func (l seated) Lock(ctx context.Context) (*changed, error) {
+	if holdIn(ctx, l.right) != nil {
+		return l.changing.Lock(ctx)
+	}
+	select {
+	case l.seat <- struct{}{}:
+	case <-ctx.Done():
+		return nil, failed("lock", l.dir, context.Cause(ctx))
+	case <-l.s.open.Done():
+		return nil, failed("lock", l.dir, zk.ErrConnectionClosed)
+	}
+	return l.sits(l.right.Lock(ctx))
+}
+
+func (l seated) TryLock(ctx context.Context) (*changed, error) {
+	if holdIn(ctx, l.right) != nil {
+		return l.changing.TryLock(ctx)
+	}
+	select {
+	case l.seat <- struct{}{}:
+	default:
+		return nil, failed("lock", l.dir, ErrLocked)
+	}
+	return l.sits(l.right.TryLock(ctx))
+}
+
+func (l seated) sits(h *Hold, err error) (*changed, error) {
+	if err != nil {
+		<-l.seat
+		return nil, err
+	}
+	context.AfterFunc(h.life, func() { <-l.seat })
+	return l.changed(h, nil)
 }
 
 // "The work ends with the context that TryLock was given."

@@ -64,8 +64,13 @@ func (p *Played) Record(run Run, recording *Recording) error {
 	return nil
 }
 
-// End is the last call.
-func (p *Played) End(bool, *bool) error { return p.player.close() }
+// End is the last call, also if Begin has failed.
+func (p *Played) End(bool, *bool) error {
+	if p.player == nil {
+		return nil
+	}
+	return p.player.close()
+}
 
 // A Player is a process that plays orders.
 type Player struct{ process *process.Process }

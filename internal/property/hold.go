@@ -38,6 +38,11 @@ var LocksAgain = New(
 		s.mustWait(waiting, waiting.StillWaits(), "saw A, which had locked twice, release once")
 		first.Release()
 		waiting.Acquired()
+		if a.HasHolds() {
+			late := first.StartIn(first.Context())
+			s.FailsIf(!s.Soon(late.Returned), "A has released, and a Lock with the context of A's old hold does not return")
+			s.FailsIf(late.Err() == nil, "A has released, B holds the lock, and a Lock with the context of A's old hold returned nil")
+		}
 		s.Holds("A locked twice with one znode, and B got the lock after the second release")
 	})
 
@@ -55,6 +60,12 @@ var LostApart = New(
 		first := a.Acquire()
 		s.deletes(s.left(a)[0])
 		second := a.Start()
+		if waitsInProcess := !s.Soon(second.Returned) && len(s.left(a)) == 0; waitsInProcess {
+			lost := first.Unlock()
+			s.letIn(second, "A has unlocked the hold that it had lost")
+			second.Release()
+			s.Holds("A's first hold was lost, and its Unlock returned %q; the second waited for that, and was released", lost)
+		}
 		s.letIn(second, "somebody deleted the znode of A's first hold")
 		waiting := s.queue(b)[0]
 		lost := first.Unlock()

@@ -58,13 +58,14 @@ var WaiterCrash = New(
 var GivingUp = New(
 	text("giving up leaves nothing behind", "放弃等待后不留残余"),
 	text("every client behind it would wait for one that has given up", "排在后面的客户端都在等一个已经离开的客户端"),
-	text("the context has ended: what have you created in ZooKeeper by now, and what deletes it?",
-		"context 已经结束：到这时，你在 ZooKeeper 里创建了什么？由谁清理？"),
+	text("the context has ended: what does Lock return? And what have you created in ZooKeeper by now, and what deletes it?",
+		"context 已经结束：Lock 返回什么？到这时，你在 ZooKeeper 里创建了什么？由谁清理？"),
 	func(s *Story) {
 		a, b, c, d, e := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D"), s.Join("E")
 		held := a.Acquire()
 		waiting := s.queue(b, c)
 		s.GaveUp(b, s.givesUp(waiting[0], "B waits behind A"), context.Canceled)
+		s.mustWait(waiting[1], waiting[1].StillWaits(), "saw B give up")
 
 		overdue := d.Call(func(ctx context.Context) (zktest.Hold, error) {
 			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
@@ -287,13 +288,19 @@ var LostWhileWaiting = New(
 		if waiting.Returned() {
 			s.saysSo(b, waiting.Err())
 		}
+		second := b.SessionID()
 		s.mustWait(waiting, waiting.StillWaits(), "lost its session")
 		held.Release()
 		s.letIn(waiting, "B's session expired while it waited, B has another one, and A released")
 		if s.subject.Znode {
 			s.Holds("B's session expired while it waited; B continued in its new session, and got the lock")
 		}
-		if owner, _ := s.Owner(b.Znode()); owner != b.SessionID() || owner == b.ID {
+		owner, _ := s.Owner(b.Znode())
+		sessions, err := s.Sessions()
+		if _, lives := sessions[second]; err == nil && !lives {
+			s.Fatalf("B's second session %#x has expired as well", second) // a busy machine
+		}
+		if owner != b.SessionID() || owner == b.ID {
 			s.Fails("B lost session %#x while it waited, and holds the lock by a znode of session %#x", b.ID, owner)
 		}
 		s.Holds("B's session expired while it waited, and B got the lock in its new session")

@@ -14,7 +14,8 @@ import (
 var SilentWait = New(
 	text("waiting sends no request", "等待时不发请求"),
 	text("the server works for clients that only wait", "客户端只是在等，服务器却在为它们忙碌"),
-	text("who could notify the waiter, so that it need not poll?", "谁能通知等待者，让它不必轮询？"),
+	text("who could notify the waiter, so that it need not poll? And how many notifications does one watch send?",
+		"谁能通知等待者，让它不必轮询？一个监听器会通知几次？"),
 	func(s *Story) {
 		const clients, pings = 5, 2
 		const plainly = 20                                     // requests
