@@ -60,6 +60,18 @@ func logged(t *testing.T, server *zkserver.Peer) (size int) {
 func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 	t.Parallel()
 	_, leader, _ := zktest.ThreeServers(t)
+	const tries = 3 // a session of another test may expire meanwhile: that is a transaction, too
+	var made, counted int
+	for try := 1; try <= tries && (try == 1 || made != counted); try++ {
+		made, counted = writesOfHoldersAndOthers(t, leader)
+	}
+	require.Equal(t, made, counted, "writes of all clients, and transactions of the servers")
+}
+
+// writesOfHoldersAndOthers lets some clients hold, wait, and do nothing, and returns how many writes they
+// made, and how many transactions the servers counted meanwhile.
+func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer) (made, counted int) {
+	t.Helper()
 	const each, timeout = 10, 10 * time.Second // so long that no answer on a busy machine is late
 	z := zktest.NewOn(t, leader.Server)
 	seat := func(path string) property.Seat { return property.Seat{Timeout: timeout, Path: z.Root + "/" + path} }
@@ -89,9 +101,8 @@ func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 		}
 	}
 	fifths := int(time.Since(begun)/(timeout/5)) + 1
-	grown := transactions(t, leader) - before
+	counted = transactions(t, leader) - before
 
-	all := 0
 	const unlockAndThreeFifths = 4 // deletes in a hold that lasts for nearly all of a time-out
 	const withDirectory = 3        // creates of the first hold: one that finds no directory, the directory, and the znode
 	for _, of := range []struct {
@@ -118,9 +129,9 @@ func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 		assert.LessOrEqual(t, deletes, each*of.mostDeletes,
 			"deletes of %d who %s, in %d fifths of their time-outs", each, of.what, fifths)
 		t.Logf("» %d sessions that %s: %d creates, %d deletes", each, of.what, creates, deletes)
-		all += creates + deletes
+		made += creates + deletes
 	}
-	assert.Equal(t, all, grown, "transactions of the servers, and writes of all clients")
+	return made, counted
 }
 
 // The table in README.md. Each write that changes nothing is a transaction: this many sessions hold a
