@@ -201,7 +201,8 @@ func TestALongHoldAsksTheLeader(t *testing.T) {
 		asked, lost = askedInALongHold(t)
 		fifths := int(time.Since(begin) / (zktest.MortalTimeout / 5)) // ten, and more on a busy machine
 		writes = asked[wiretap.Delete]
-		if isMore := writes > fifths+2; isMore && lost == nil { // where answers are late, and the lease runs short, one write follows another at once
+		// Where answers are late the lease runs short, and one write follows another at once.
+		if isMore := writes > fifths+2; isMore && lost == nil {
 			lost = fmt.Errorf("%d writes in %d fifths of the time-out", writes, fifths)
 		}
 		return lost

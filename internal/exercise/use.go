@@ -52,9 +52,9 @@ const enoughAnswers = 100
 // one with a ticker asks a few times without a rest: then it is looked at again.
 const (
 	look    = 250 * time.Millisecond
-	tooMany = 25
-	few     = 5
-	looks   = 8
+	tooMany = 25 // requests without a rest, in one look: it never rests
+	few     = 5  // no more than these, in one look: it rests
+	looks   = 8  // at most
 )
 
 // use finds out what every lock can do. So one that hangs is told so in a few seconds, and
@@ -143,7 +143,8 @@ func (u *usage) rests(waiting *zktest.Turn, mark int) {
 	for range looks {
 		begin := waiting.Tap.Mark()
 		withoutRest := func() int { return wiretap.AtOnce(waiting.Tap.Since(begin)) }
-		for end := time.Now().Add(look); time.Now().Before(end) && withoutRest() <= tooMany && !waiting.Returned(); {
+		isPlain := func() bool { return withoutRest() > tooMany || waiting.Returned() }
+		for end := time.Now().Add(look); time.Now().Before(end) && !isPlain(); {
 			time.Sleep(2 * time.Millisecond)
 		}
 		if withoutRest() > tooMany {

@@ -40,8 +40,14 @@ var LocksAgain = New(
 		waiting.Acquired()
 		if a.HasHolds() {
 			late := first.StartIn(first.Context())
-			s.FailsIf(!s.Soon(late.Returned), "A has released, and a Lock with the context of A's old hold does not return")
-			s.FailsIf(late.Err() == nil, "A has released, B holds the lock, and a Lock with the context of A's old hold returned nil")
+			s.FailsIf(
+				!s.Soon(late.Returned),
+				"A has released, and a Lock with the context of A's old hold does not return",
+			)
+			s.FailsIf(
+				late.Err() == nil,
+				"A has released, B holds the lock, and a Lock with the context of A's old hold returned nil",
+			)
 		}
 		s.Holds("A locked twice with one znode, and B got the lock after the second release")
 	})
@@ -60,7 +66,9 @@ var LostApart = New(
 		first := a.Acquire()
 		s.deletes(s.left(a)[0])
 		second := a.Start()
-		if waitsInProcess := !s.Soon(second.Returned) && len(s.left(a)) == 0; waitsInProcess {
+		hasReturned := s.Soon(second.Returned)
+		waitsInProcess := !hasReturned && len(s.left(a)) == 0
+		if waitsInProcess {
 			lost := first.Unlock()
 			s.letIn(second, "A has unlocked the hold that it had lost")
 			second.Release()

@@ -58,7 +58,8 @@ var WaiterCrash = New(
 var GivingUp = New(
 	text("giving up leaves nothing behind", "放弃等待后不留残余"),
 	text("every client behind it would wait for one that has given up", "排在后面的客户端都在等一个已经离开的客户端"),
-	text("the context has ended: what does Lock return? And what have you created in ZooKeeper by now, and what deletes it?",
+	text("the context has ended: what does Lock return? "+
+		"And what have you created in ZooKeeper by now, and what deletes it?",
 		"context 已经结束：Lock 返回什么？到这时，你在 ZooKeeper 里创建了什么？由谁清理？"),
 	func(s *Story) {
 		a, b, c, d, e := s.Join("A"), s.Join("B"), s.Join("C"), s.Join("D"), s.Join("E")
@@ -288,7 +289,7 @@ var LostWhileWaiting = New(
 		if waiting.Returned() {
 			s.saysSo(b, waiting.Err())
 		}
-		second := b.SessionID()
+		newSession := b.SessionID()
 		s.mustWait(waiting, waiting.StillWaits(), "lost its session")
 		held.Release()
 		s.letIn(waiting, "B's session expired while it waited, B has another one, and A released")
@@ -297,8 +298,9 @@ var LostWhileWaiting = New(
 		}
 		owner, _ := s.Owner(b.Znode())
 		sessions, err := s.Sessions()
-		if _, lives := sessions[second]; err == nil && !lives {
-			s.Fatalf("B's second session %#x has expired as well", second) // a busy machine
+		_, lives := sessions[newSession]
+		if hasExpired := err == nil && !lives; hasExpired { // on a busy machine: that is no mistake of the lock
+			s.Fatalf("B's second session %#x has expired as well", newSession)
 		}
 		if owner != b.SessionID() || owner == b.ID {
 			s.Fails("B lost session %#x while it waited, and holds the lock by a znode of session %#x", b.ID, owner)
@@ -365,7 +367,8 @@ var Tries = New(
 
 // A holds, and B tries. B's delete is lost on its way to the server.
 var TryLost = New(
-	text("TryLock leaves nothing behind when its delete is lost", "TryLock 放弃时，即使 delete 丢失，也不留下 znode"),
+	text("TryLock leaves nothing behind when its delete is lost",
+		"TryLock 放弃时，即使 delete 丢失，也不留下 znode"),
 	text("the caller goes on without the lock, but its znode would become the first in the queue and block everyone",
 		"调用者没有拿到锁就离开了，它的 znode 却会排到最前，把锁堵住"),
 	text("TryLock has returned ErrLocked: what keeps trying until the znode is deleted?",

@@ -157,10 +157,14 @@ var OwnPlace = New(
 				how = second.StillWaits()
 			}
 			gotIn := how == zktest.Returned && second.Err() == nil
-			s.FailsIf(gotIn && !lost.IsSprung(),
-				"one goroutine of A held the lock; another one called Lock, sent no create, and got the lock as well; A's znodes: %v",
-				s.left(a))
-			s.FailsIf(gotIn,
+			s.FailsIf(
+				gotIn && !lost.IsSprung(),
+				"one goroutine of A held the lock; another one called Lock, sent no create, "+
+					"and got the lock as well; A's znodes: %v",
+				s.left(a),
+			)
+			s.FailsIf(
+				gotIn,
 				"one goroutine of A held the lock; another one's create was lost (the %s), "+
 					"and it got the lock as well; A's znodes: %v",
 				what[request],
@@ -284,14 +288,11 @@ var KeptList = New(
 		if !a.HasHolds() {
 			s.void("the lock has no holds, and nothing tells of a loss")
 		}
-		lost := a.Tap.LoseReply(wiretap.GetChildren, 1)
-		attempt := a.Start()
-		zktest.AwaitChan(s.Zoo, "the reply to A's list to be lost", lost.Sprung())
-		s.findsItsOldZnode(a, b, attempt)
+		s.losesItsList(a, b)
 
 		a = s.JoinAs("A", Seat{Through: expiresOnce()})
 		made := a.Tap.HoldReply(wiretap.Create, 1)
-		attempt = a.Start()
+		attempt := a.Start()
 		zktest.AwaitChan(s.Zoo, "the server to make A's znode", made.Sprung())
 		s.keepsBusy(a)
 		made.Let()
@@ -319,6 +320,14 @@ var KeptList = New(
 		)
 		s.Holds("A's list was sent in its next session, and A's hold had ended before B got the lock")
 	})
+
+// losesItsList breaks A's line at its list. A gets a new session, and asks for the list once more.
+func (s *Story) losesItsList(a, b *zktest.Member) {
+	lost := a.Tap.LoseReply(wiretap.GetChildren, 1)
+	attempt := a.Start()
+	zktest.AwaitChan(s.Zoo, "the reply to A's list to be lost", lost.Sprung())
+	s.findsItsOldZnode(a, b, attempt)
+}
 
 // expiresOnce lets a client hear, on its second connection, that its session has expired.
 func expiresOnce() func(tap zk.Dialer) zk.Dialer {

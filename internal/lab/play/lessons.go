@@ -217,7 +217,8 @@ var lessons = []lesson{
 				done: func(b *side) bool {
 					hasFailed := b.clients[1].State == actor.Failed
 					hasFound := b.Watches(1) // waiting alone tells nothing: Lock may not have noticed the loss yet
-					return (hasFailed || hasFound) && b.Quiet() && len(b.Queue()) == 2
+					hasHeard := hasFailed || hasFound
+					return hasHeard && b.Quiet() && len(b.Queue()) == 2
 				},
 				seen: func(b *side) lang.Text {
 					if b.clients[1].State == actor.Failed {
@@ -227,7 +228,8 @@ var lessons = []lesson{
 					return lang.Of(
 						"Each client puts an id of its own into its znode's name. "+
 							"By this id client 1 has found its znode. Now it waits.",
-						"每个客户端都把自己选定的标识放进 znode 的名字里。客户端 1 凭这个标识找到了自己的 znode，正在等待。")
+						"每个客户端都把自己选定的标识放进 znode 的名字里。"+
+							"客户端 1 凭这个标识找到了自己的 znode，正在等待。")
 				}},
 			{Text: text("Let client 2 ask for the lock.",
 				"让客户端 2 请求加锁。"), Do: "lock", Client: 2,
