@@ -55,7 +55,7 @@ func knows(authority *tls.Certificate) *tls.Config {
 	return &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
 }
 
-// overTLS stands in README.md, as a program of yours would have it.
+// overTLS stands in operations.md, as a program of yours would have it.
 func overTLS(config *tls.Config) leased.Option {
 	return leased.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 		return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, address, config)

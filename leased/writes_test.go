@@ -53,7 +53,7 @@ func logged(t *testing.T, server *zkserver.Peer) (size int) {
 	return size
 }
 
-// What a session costs the servers is what stands in README.md: the create and the delete of each hold;
+// What a session costs the servers is what operations.md says: the create and the delete of each hold;
 // while it holds something, one write for each fifth of its time-out, as long as answers come soon; and
 // one after a wait that was longer than that. A session that waits, or holds nothing, makes none, and
 // with WithoutLease no session does. The servers count: each write is a transaction, and there are no others.
@@ -137,8 +137,8 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer) (made, counte
 	return made, counted
 }
 
-// The table in README.md. Each write that changes nothing is a transaction: this many sessions hold a
-// lock each, for two of their time-outs, and the servers count.
+// The table in operations.md, "Long holds". Each write that changes nothing is a transaction: this many
+// sessions hold a lock each, for two of their time-outs, and the servers count.
 func TestTheTableOfWrites(t *testing.T) {
 	const variable = "ZKLOCK_COSTS"
 	if os.Getenv(variable) == "" {
