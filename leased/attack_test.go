@@ -60,7 +60,7 @@ func outlasts(z *zktest.Zoo, t *testing.T, turn *zktest.Turn, long time.Duration
 // as before, with another error. The holder must stay, the next one must come in
 // without a storm of requests, and a lost answer must be found out about.
 func TestAnotherClientAtTheRootStopsNobody(t *testing.T) {
-	timeout := 6 * time.Second
+	const timeout = steadyTimeout
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
 	e, err := zkserver.StartEnsemble(ctx, 1) // its own: the znode is everybody's
@@ -186,7 +186,7 @@ func TestReentryWithoutCancelIsToldOfTheEnd(t *testing.T) {
 	for _, end := range []string{"lost", "released"} {
 		t.Run(end, func(t *testing.T) {
 			each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-				a := w.joinAs(z, "A", property.Seat{Timeout: 3 * time.Second})
+				a := w.joinAs(z, "A", property.Seat{Timeout: steadyTimeout})
 				b := w.other(z, "B")
 				outer := a.Acquire()
 				inner := a.StartIn(context.WithoutCancel(outer.Context()))
@@ -236,7 +236,8 @@ func TestAHandshakeThatIsCutShortIsGivenUp(t *testing.T) {
 		}
 		return c
 	})
-	a := mutexes.JoinAs(z, "A", property.Seat{Timeout: 3 * time.Second, Through: over})
+	const timeout = steadyTimeout
+	a := mutexes.JoinAs(z, "A", property.Seat{Timeout: timeout, Through: over})
 	held := mutexes.Join(z, "B").Acquire()
 	waiting := a.Start()
 	waiting.MustWait("B holds the lock")
@@ -246,7 +247,7 @@ func TestAHandshakeThatIsCutShortIsGivenUp(t *testing.T) {
 	held.Release()
 	begun := time.Now()
 	z.Await("A to be let in, or two time-outs to pass", func() bool {
-		return waiting.Returned() || time.Since(begun) > 2*3*time.Second
+		return waiting.Returned() || time.Since(begun) > 2*timeout
 	})
 	require.True(t, waiting.Returned(),
 		"A hangs on a handshake that was cut short: it had %d lines, and tries no other", lines.Load())
@@ -469,8 +470,8 @@ func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 	t.Parallel()
 	const some = 4
 	writes := 0
-	require.NoError(t, lostEachTime(func() (lost error) {
-		writes, lost = writesForAHundredHolds(t, some)
+	require.NoError(t, lostEachTime(3*zktest.MortalTimeout, func(timeout time.Duration) (lost error) {
+		writes, lost = writesForAHundredHolds(t, timeout, some)
 		return lost
 	}))
 	require.LessOrEqual(t, writes, 2*some,
@@ -479,7 +480,7 @@ func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 
 // writesForAHundredHolds counts the writes of a session that holds a hundred locks, until one that holds one lock
 // has made so many, or one of the two has lost what it holds.
-func writesForAHundredHolds(t *testing.T, some int) (writes int, lost error) {
+func writesForAHundredHolds(t *testing.T, timeout time.Duration, some int) (writes int, lost error) {
 	t.Helper()
 	z := zktest.New(t)
 	type holder struct {
@@ -489,7 +490,7 @@ func writesForAHundredHolds(t *testing.T, some int) (writes int, lost error) {
 	}
 	var holders []*holder
 	for _, n := range []int{1, 100} {
-		seat := property.Seat{Timeout: 6 * time.Second}
+		seat := property.Seat{Timeout: timeout}
 		h := &holder{Member: mutexes.JoinAs(z, fmt.Sprint("the holder of ", n), seat)}
 		holders = append(holders, h)
 		for i := range n {
@@ -551,8 +552,7 @@ func TestAHundredLocksChangeOverWithOneWrite(t *testing.T) {
 // is sent when the one before it is answered. As one write they would prove too little too late.
 func TestAFirstHoldThatMakesItsDirectoryIsKept(t *testing.T) {
 	t.Parallel()
-	const timeout = 3 * zktest.MortalTimeout // on a busy machine a shorter one is lost by a pause of the machine
-	lost := lostEachTime(func() error {
+	lost := lostEachTime(3*zktest.MortalTimeout, func(timeout time.Duration) error {
 		z := zktest.New(t)
 		a := mutexes.JoinAs(z, "A", property.Seat{Timeout: timeout, Path: z.Root + "/of/four/levels/lock"})
 		a.Tap.Delay(timeout * 75 / 1000)

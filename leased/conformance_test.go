@@ -246,7 +246,7 @@ func TestRepliesThatAreNone(t *testing.T) {
 		t.Run(lie.what, func(t *testing.T) {
 			each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 				liar := &liar{lie: lie}
-				a := w.joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout, Through: liar.over})
+				a := w.joinAs(z, "A", property.Seat{Timeout: 3 * zktest.MortalTimeout, Through: liar.over})
 				const always = 1 << 30
 				lying := func(times int32, call func() error) error {
 					liar.left.Store(times)
@@ -474,7 +474,7 @@ func TestTwoSessionsInOneProcess(t *testing.T) {
 // works on. Nobody is let in before its last Unlock: no other client, and no other goroutine of A.
 func TestALossLetsNobodyInBeforeUnlock(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
+		believes := zktest.Handshake{Tell: 3 * zktest.MortalTimeout} // and the server keeps the session for longer
 		a, b := w.joinAs(z, "A", property.Seat{Through: believes.Through}), w.other(z, "B")
 		outer := a.Acquire()
 		inner := a.StartIn(context.WithoutCancel(outer.Context())) // as for work that outlives the caller
@@ -528,7 +528,7 @@ func TestTheHoldEndsBeforeTheNextIsLetIn(t *testing.T) {
 // Unlock. That comes in the end, and takes nothing from anybody.
 func TestALostHolderThatHangsKeepsItsProcessFromNothing(t *testing.T) {
 	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		a := w.joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout})
+		a := w.joinAs(z, "A", property.Seat{Timeout: steadyTimeout})
 		hangs := a.Acquire()
 		own, other := a.Start(), w.other(z, "another process").Start()
 		other.MustWait("A holds the lock")
@@ -589,7 +589,7 @@ func TestAReleaseWhileTheLineIsDown(t *testing.T) {
 // meanwhile. B is let in with a hold that is good.
 func TestWhoIsLetInCanRelyOnTheLock(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		believes := zktest.Handshake{Tell: zktest.MortalTimeout}
+		believes := zktest.Handshake{Tell: 3 * zktest.MortalTimeout}
 		a, b := w.other(z, "A"), w.joinAs(z, "B", property.Seat{Through: believes.Through})
 		held := a.Acquire()
 		waiting := b.Start()

@@ -196,10 +196,10 @@ func TestALongHoldAsksTheLeader(t *testing.T) {
 	t.Parallel()
 	var asked map[wiretap.Op]int
 	var writes int
-	require.NoError(t, lostEachTime(func() (lost error) {
+	require.NoError(t, lostEachTime(zktest.MortalTimeout, func(timeout time.Duration) (lost error) {
 		begin := time.Now()
-		asked, lost = askedInALongHold(t)
-		fifths := int(time.Since(begin) / (zktest.MortalTimeout / 5)) // ten, and more on a busy machine
+		asked, lost = askedInALongHold(t, timeout)
+		fifths := int(time.Since(begin) / (timeout / 5)) // ten, and more on a busy machine
 		writes = asked[wiretap.Delete]
 		// Where answers are late the lease runs short, and one write follows another at once.
 		if isMore := writes > fifths+2; isMore && lost == nil {
@@ -213,13 +213,13 @@ func TestALongHoldAsksTheLeader(t *testing.T) {
 
 // askedInALongHold is what a holder asks during two session time-outs, and why it has lost
 // the lock, if it has.
-func askedInALongHold(t *testing.T) (asked map[wiretap.Op]int, lost error) {
+func askedInALongHold(t *testing.T, timeout time.Duration) (asked map[wiretap.Op]int, lost error) {
 	t.Helper()
 	z := zktest.New(t)
-	c := mutexes.JoinMortal(z, "the holder")
+	c := mutexes.JoinAs(z, "the holder", property.Seat{Timeout: timeout})
 	turn := c.Acquire()
 	begin, mark := time.Now(), c.Tap.Mark()
-	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
+	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*timeout })
 	asked, lost = c.Requests(mark), context.Cause(turn.Context())
 	if lost == nil {
 		turn.Release()

@@ -169,15 +169,20 @@ func permit(t *testing.T, z *zktest.Zoo, dir string, permissions int32) {
 	require.NoError(t, err)
 }
 
+// steadyTimeout is the time-out of a client whose hold must last, beside busy jobs as well: a machine that
+// stands still for two seconds does not end it.
+const steadyTimeout = 5 * zktest.MortalTimeout
+
 // lostEachTime lets a client hold the lock up to three times, until the hold is not lost. On
-// a busy machine a renewal can come too late. It returns why the last hold was lost.
-func lostEachTime(hold func() (lost error)) (lost error) {
+// a busy machine a renewal can come too late: so each time-out is twice as long as the one before. It returns why the last hold was lost.
+func lostEachTime(timeout time.Duration, hold func(timeout time.Duration) (lost error)) (lost error) {
 	const tries = 3
 	for range tries {
-		lost = hold()
+		lost = hold(timeout)
 		if lost == nil {
 			return nil
 		}
+		timeout *= 2
 	}
 	return lost
 }

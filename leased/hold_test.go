@@ -205,7 +205,7 @@ func TestTheEndOfOneHoldIsNotTheEndOfAnother(t *testing.T) {
 // time-out is over, it says that it goes on; when A is back, the znode goes, in a session that lives.
 func TestUnlockGoesOnWhenTheTimeOutIsOver(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		believes := zktest.Handshake{Tell: zktest.MortalTimeout} // and the server keeps the session for longer
+		believes := zktest.Handshake{Tell: 3 * zktest.MortalTimeout} // and the server keeps the session for longer
 		a := w.joinAs(z, "A", property.Seat{Through: believes.Through})
 		l := w.lock(a)
 		hold := mustLock(t, l, z.Ctx)

@@ -56,9 +56,10 @@ func TestAZnodeSaysWhoMadeIt(t *testing.T) {
 // Numbers that a service can show.
 func TestStats(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		a, b := w.joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout}), w.other(z, "B")
+		const timeout = steadyTimeout
+		a, b := w.joinAs(z, "A", property.Seat{Timeout: timeout}), w.other(z, "B")
 		s := session(a)
-		require.Greater(t, s.Stats().LeaseLeft, zktest.MortalTimeout/2)
+		require.Greater(t, s.Stats().LeaseLeft, timeout/2)
 		held := b.Acquire()
 		waiting := a.Start()
 		waiting.MustWait("B holds the lock")
@@ -237,7 +238,7 @@ func TestNobodyWaitsForALogger(t *testing.T) {
 	z := zktest.New(t)
 	h, let := &heard{}, make(chan struct{})
 	blocked := stuck{slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug}), let}
-	timeout := 3 * zktest.MortalTimeout
+	const timeout = steadyTimeout
 	a := byMutex.with(WithLogger(slog.New(blocked))).joinAs(z, "A", property.Seat{Timeout: timeout})
 	begun := time.Now()
 	turn := a.Acquire()
@@ -306,13 +307,14 @@ func TestALoginThatIsRefused(t *testing.T) {
 func TestWithoutLease(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		w = w.with(WithoutLease())
-		a, b := w.joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout}), w.other(z, "B")
+		const timeout = 3 * zktest.MortalTimeout
+		a, b := w.joinAs(z, "A", property.Seat{Timeout: timeout}), w.other(z, "B")
 		a.Acquire().Release() // makes the directory
 		mark, begun := a.Tap.Mark(), time.Now()
 		turn := a.Acquire()
 		next := b.Start()
 		next.MustWait("A holds the lock")
-		z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*zktest.MortalTimeout })
+		z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*timeout })
 		require.NoError(t, turn.Context().Err())
 		require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1}, a.Requests(mark))
 
@@ -399,11 +401,12 @@ func (l halfDead) Write(b []byte) (int, error) {
 func TestTheLeaseLeftWithoutLease(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := byMutex.with(WithoutLease()).joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout})
+	const timeout = 3 * zktest.MortalTimeout
+	a := byMutex.with(WithoutLease()).joinAs(z, "A", property.Seat{Timeout: timeout})
 	s := session(a)
 	left := s.Stats().LeaseLeft
 	require.Positive(t, left)
-	require.LessOrEqual(t, left, fullLease(zktest.MortalTimeout))
+	require.LessOrEqual(t, left, fullLease(timeout))
 	a.Tap.Cut()
 	z.Await("A to see it", func() bool { return s.Stats().LeaseLeft == 0 })
 	z.AwaitExpiry(a.Client)
