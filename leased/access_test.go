@@ -11,9 +11,9 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A password each does not protect clients of a queue from one another: whoever may delete in the
-// directory can take another out, whatever the ACL of the znode itself says. The holder learns of it
-// when it calls Unlock.
+// Giving each client its own password does not protect the clients of a queue from one another. A client that
+// may delete in the directory can delete another client's znode, whatever the ACL of that znode says. The
+// holder learns of it only when it calls Unlock.
 func TestWhoMayDeleteCanTakeAnotherOut(t *testing.T) {
 	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		const members = zk.PermRead | zk.PermCreate | zk.PermDelete
@@ -36,9 +36,9 @@ func TestWhoMayDeleteCanTakeAnotherOut(t *testing.T) {
 	})
 }
 
-// Without WithACL the queue's znodes are open to the world: who knows the name of one can close it to
-// those who watch it already. They are not told any more when it goes. So names must not be shown, as by
-// dump.
+// Without WithACL the znodes of the queue are open to everybody. A client that knows a znode's name can set
+// an ACL that forbids reading it. Clients that already watch the znode are then no longer notified when it is
+// deleted. So the names must not be published, for example by the command dump.
 func TestAShutZnodeIsNotSeenToGo(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -50,17 +50,17 @@ func TestAShutZnodeIsNotSeenToGo(t *testing.T) {
 	require.NoError(t, err)
 	mark := b.Tap.Mark()
 	held.Release()
-	z.Barrier(b.Client) // a notification would come before the answer to this
+	z.Barrier(b.Client) // the notification would arrive before the answer to this
 	t.Logf("notifications to B: %d", wiretap.Count(b.Tap.Since(mark)).Notifications)
-	if waiting.Waits() == zktest.Returned { // servers before 3.8.4 and 3.9.2 tell it, except Debian's 3.8.0
+	if waiting.Waits() == zktest.Returned { // servers before 3.8.4 and 3.9.2 notify B, except Debian's 3.8.0
 		return
 	}
 	require.Error(t, waiting.Cancel())
 	b.Acquire().Release()
 }
 
-// Two services have an ACL each, and their locks a common parent, which the first of them makes. It does not
-// shut the second one out.
+// Two services have an ACL each, and their locks share a parent directory, which the first service creates.
+// The second service can use that parent.
 func TestAnACLIsNotForTheCommonParent(t *testing.T) {
 	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		service := func(name string) *zktest.Member {

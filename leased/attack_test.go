@@ -28,7 +28,7 @@ import (
 
 // Each of these attacks has broken the lock once.
 
-// answers are the server's answers to the client's deletes, since the mark.
+// answers returns the server's answers to the client's deletes, since the mark.
 func answers(m *zktest.Member, mark int) (deletes []wiretap.Frame) {
 	for _, f := range m.Tap.Since(mark) {
 		if f.Kind == wiretap.Reply && f.Op == wiretap.Delete {
@@ -38,8 +38,8 @@ func answers(m *zktest.Member, mark int) (deletes []wiretap.Frame) {
 	return deletes
 }
 
-// outlasts returns when the holder has had answers to its writes that change nothing for so long.
-// It fails the test if the hold is lost before that.
+// outlasts returns when the server has answered the holder's writes that change nothing for that long. If the
+// hold is lost before that, the test fails.
 func outlasts(z *zktest.Zoo, t *testing.T, turn *zktest.Turn, long time.Duration, why string) {
 	t.Helper()
 	held, mark, begun := turn.Context(), turn.Tap.Mark(), time.Now()
@@ -54,21 +54,21 @@ func outlasts(z *zktest.Zoo, t *testing.T, turn *zktest.Turn, long time.Duration
 		why, turn.Name, len(had))
 }
 
-// Another client may do nothing in a lock's directory. But it may create znodes at the
-// root, and so it makes the very znode that the sessions delete for nothing. First it puts
-// a child below that one, then it forbids the delete. The server answers each delete
-// as before, with another error. The holder must stay, the next one must come in
-// without a storm of requests, and a lost answer must be found out about.
+// Another client may do nothing in a lock's directory, but it may create znodes at the root. So it creates
+// the very znode that the sessions' writes delete. First it creates a child below that znode, then it forbids
+// the delete. The server answers each delete as before, but with another error. Even so, the holder must keep
+// the lock. The next client must acquire it without polling the server. And a client whose create lost its
+// answer must still find its znode.
 func TestAnotherClientAtTheRootStopsNobody(t *testing.T) {
 	const timeout = steadyTimeout
 	ctx, cancel := context.WithTimeout(context.Background(), zktest.Patience)
 	defer cancel()
-	e, err := zkserver.StartEnsemble(ctx, 1) // its own: the znode is everybody's
+	e, err := zkserver.StartEnsemble(ctx, 1) // its own: the sessions of other tests could meet this znode
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, e.Stop()) })
-	t.Parallel() // not before: a java that starts disturbs tests that measure
+	t.Parallel() // not before: starting a JVM disturbs tests that measure
 	z := zktest.NewOn(t, e.Members[0].Server)
-	const nobody = "/zklock-nobody" // what the path was once, for all sessions
+	const nobody = "/zklock-nobody" // this was once the path for all sessions
 	everybody := zk.WorldACL(zk.PermAll)
 	holder := mutexes.JoinAs(z, "A", property.Seat{Timeout: timeout}).Acquire()
 	next := mutexes.JoinAs(z, "B", property.Seat{Timeout: timeout}).Start()
@@ -80,7 +80,7 @@ func TestAnotherClientAtTheRootStopsNobody(t *testing.T) {
 		act  func()
 	}{
 		{"another client has put a znode below the one that is deleted for nothing", func() {
-			_, err := z.Observer().Multi( // all at once: A may delete it between one and the next
+			_, err := z.Observer().Multi( // in one transaction: A may delete the znode between two requests
 				&zk.CreateRequest{Path: nobody, Acl: everybody},
 				&zk.CreateRequest{Path: nobody + "/nothing", Acl: everybody},
 				&zk.CreateRequest{Path: nobody + "/nothing/child", Acl: everybody})
@@ -125,7 +125,7 @@ func TestAnotherClientAtTheRootStopsNobody(t *testing.T) {
 	next.Release()
 }
 
-// deletedForNothing is the path of the znode that a client deletes though it is not there.
+// deletedForNothing returns the path that a client's writes delete although no such znode exists.
 func deletedForNothing(turn *zktest.Turn) (path string) {
 	for _, f := range turn.Tap.Frames() {
 		if f.Class() == wiretap.OfProof {
@@ -135,11 +135,11 @@ func deletedForNothing(turn *zktest.Turn) (path string) {
 	return path
 }
 
-// A's line breaks while forty of its goroutines ask for something, and the server
-// takes its time over the next handshake. The client's channel is full, and so Close
-// cannot tell the server that the session is over. If the line stayed open, the client
-// would ping the server over it for ever, and A's znode would keep everybody out. If it is
-// the connection that is closed, by its user, the session has to hear of it, too.
+// A's connection breaks while forty of its goroutines make requests, and the server answers the next
+// handshake late. The client library's channel is full, so Close cannot tell the server that the session
+// ends. If the connection stayed open, the client library would send pings on it forever, and A's znode would
+// block every other client. The test also covers a user who closes the connection instead: then the session
+// must learn of it.
 func TestCloseClosesTheLineThatIsJustComingUp(t *testing.T) {
 	t.Parallel()
 	for what, closes := range map[string]func(s *Session){
@@ -168,10 +168,10 @@ func TestCloseClosesTheLineThatIsJustComingUp(t *testing.T) {
 
 			closed := a.Tap.Mark()
 			hello.Let()
-			spoken := 0 // frames of A's client since it was closed
+			spoken := 0 // frames that A's client has sent since it was closed
 			z.Await("the server to see the line closed, or the client to speak on it", func() bool {
 				spoken = len(a.Tap.Since(closed))
-				lines, err := z.Word("cons") // each line with its session
+				lines, err := z.Word("cons") // each connection with its session
 				return spoken > 0 || err == nil && !strings.Contains(lines, fmt.Sprintf("sid=%#x,", a.ID))
 			})
 			require.Zero(t, spoken, "A's session was closed, and its client goes on: %v", a.Tap.Since(closed))
@@ -179,9 +179,8 @@ func TestCloseClosesTheLineThatIsJustComingUp(t *testing.T) {
 	}
 }
 
-// A holder locks again with a context that it has made by context.WithoutCancel, as
-// for work that shall go on when the caller has gone. When the lock is lost, that
-// work has to be told as well; and when it is released, too.
+// A holder locks again with a context made by context.WithoutCancel, as for work that continues after the
+// caller has returned. When the lock is lost or released, that context must end as well.
 func TestReentryWithoutCancelIsToldOfTheEnd(t *testing.T) {
 	for _, end := range []string{"lost", "released"} {
 		t.Run(end, func(t *testing.T) {
@@ -210,10 +209,10 @@ func TestReentryWithoutCancelIsToldOfTheEnd(t *testing.T) {
 	}
 }
 
-// cutShort is a line on which only so many bytes arrive, and then nothing, not even the
-// end of the line.
+// cutShort returns a connection on which only that many bytes arrive, and then nothing: not even the end of
+// the connection.
 func cutShort(c net.Conn, bytes int64) net.Conn {
-	near, far := net.Pipe() // has deadlines, too
+	near, far := net.Pipe() // supports deadlines, as a network connection does
 	go func() {
 		_, _ = io.Copy(c, far)
 		c.Close()
@@ -222,9 +221,9 @@ func cutShort(c net.Conn, bytes int64) net.Conn {
 	return near
 }
 
-// A's line breaks. Of the answer to the next handshake 24 bytes arrive, and then
-// nothing more, as when a proxy is stopped in the midst of it. A has to give that line
-// up, and must be let in over another one. Close must not wait for such a line either.
+// A's connection breaks. Only 24 bytes of the answer to the next handshake arrive, as when a proxy is paused
+// in the middle of it. A must give that connection up and acquire the lock on another one. Close must not
+// wait for such a connection either.
 func TestAHandshakeThatIsCutShortIsGivenUp(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -253,7 +252,7 @@ func TestAHandshakeThatIsCutShortIsGivenUp(t *testing.T) {
 		"A hangs on a handshake that was cut short: it had %d lines, and tries no other", lines.Load())
 	waiting.Release()
 
-	short.Store(1 << 20) // all that follow
+	short.Store(1 << 20) // all connections that follow
 	a.Tap.HangUp()
 	z.Await("A to connect again", func() bool { return lines.Load() >= 4 })
 	closed := make(chan struct{})
@@ -264,8 +263,8 @@ func TestAHandshakeThatIsCutShortIsGivenUp(t *testing.T) {
 	zktest.AwaitChan(z, "Close to return, on a line whose handshake was cut short", closed)
 }
 
-// A's user closes the connection, and not the session. The server ends the session at
-// once and lets B in, but its answer to A is late. A must have been told before.
+// A's user closes the connection instead of the session. The server ends the session at once, and B acquires
+// the lock, but the server's answer to A is late. A must have been notified before B acquires the lock.
 func TestAHoldIsLostBeforeItsConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -285,10 +284,10 @@ func TestAHoldIsLostBeforeItsConnectionIsClosed(t *testing.T) {
 	require.ErrorIs(t, cause, ErrLost, "A's user has closed the connection, and B has the lock. Of A's hold")
 }
 
-// No server can be reached, and a hundred calls to TryLock wait for a moment each. No
-// create has gone out: so there is nothing to find out about. When all calls have
-// returned, and the client has said of each that no server was there, nothing must be
-// left of them: no goroutine, and no request that goes out later.
+// No server can be reached, and a hundred calls to TryLock wait for a moment each. No create was sent, so
+// there is no znode to look for. When all calls have returned, and the client library has failed each request
+// because it reached no server, nothing may be left of the calls: no goroutine, and no request that is sent
+// later.
 func TestNothingIsLeftOfTryLocksInAnOutage(t *testing.T) {
 	t.Parallel()
 	const calls = 100
@@ -296,7 +295,7 @@ func TestNothingIsLeftOfTryLocksInAnOutage(t *testing.T) {
 	mutexes.Join(z, "B").Acquire().Release() // makes the directory
 	a := mutexes.Join(z, "A")                // and holds nothing, now or before
 	s := session(a)
-	lock := NewMutex(s, a.Path) // a client of its own would be a second session
+	lock := NewMutex(s, a.Path) // Join would open a second session
 	a.Tap.Cut()
 	z.Await("A to see that it is cut off", func() bool { return a.State() != zk.StateHasSession })
 	var all sync.WaitGroup
@@ -309,7 +308,7 @@ func TestNothingIsLeftOfTryLocksInAnOutage(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for range 3 { // with each of these the client fails all that it holds
+	for range 3 { // with each of these the client library fails all requests that it has queued
 		_, _, err := a.Exists("/")
 		require.ErrorIs(t, err, zk.ErrNoServer)
 	}
@@ -343,9 +342,9 @@ func TestNothingIsLeftOfTryLocksInAnOutage(t *testing.T) {
 	require.False(t, left, "goroutines are left of %d calls that have returned in the outage", calls)
 }
 
-// sluggish plays a server with one session, each of whose answers is late, by so many
-// nanoseconds, and not more: on a busy machine a real one is slow in its own way. Its
-// directories hold the last znode that was made. It refuses all deletes, and counts them.
+// sluggish plays a server with one session. Each answer is late by that many nanoseconds, and by no more: on
+// a busy machine a real server would add delays of its own. A list in any directory shows the znode that was
+// created last. sluggish refuses all deletes, and counts them.
 func sluggish(c net.Conn, timeout time.Duration, late, deletes *atomic.Int64) {
 	type answer struct {
 		due time.Time
@@ -404,11 +403,11 @@ func sluggish(c net.Conn, timeout time.Duration, late, deletes *atomic.Int64) {
 	}
 }
 
-// The servers are slow, and nothing else is wrong: each answer is late, from the
-// beginning or while something is held, and the session lives. A long hold must last.
+// The servers are slow, and nothing else is wrong. Each answer is late, from the beginning or only during the
+// hold, and the session lives. A long hold must survive.
 func TestSlowAnswersDoNotEndALongHold(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ before, meanwhile float64 }{ // by what part of the time-out answers are late
+	for _, c := range []struct{ before, meanwhile float64 }{ // the delay of the answers, as a part of the time-out
 		{0, 0.1}, {0.05, 0.05}, {0.1, 0.1},
 	} {
 		t.Run(fmt.Sprint("late by ", c.before, ", then ", c.meanwhile), func(t *testing.T) {
@@ -418,7 +417,7 @@ func TestSlowAnswersDoNotEndALongHold(t *testing.T) {
 				if lost == 0 {
 					return
 				}
-				busy := late > timeout/80 // then it was the machine that was slow: more time
+				busy := late > timeout/80 // then the machine was slow, so the next round has more time
 				if !busy || timeout > 10*time.Second {
 					t.Fatalf("a lock was lost after %v, with %d answered writes that change nothing and nothing but slow answers: "+
 						"late by %v of the time-out, %v, as it began, and then by %v (the machine by %v)",
@@ -429,9 +428,9 @@ func TestSlowAnswersDoNotEndALongHold(t *testing.T) {
 	}
 }
 
-// holdsWhileLate holds a lock for two time-outs and more while answers are late, by what
-// part of the time-out. It returns when the lock was lost, after how many writes that change nothing,
-// and how late the machine itself was meanwhile.
+// holdsWhileLate holds a lock for more than two time-outs while answers are late. The delays are parts of the
+// time-out. It returns when the lock was lost, after how many writes that change nothing, and how late the
+// machine itself was meanwhile.
 func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float64) (
 	lost time.Duration, writes int64, machine time.Duration) {
 	var late, deletes atomic.Int64
@@ -463,9 +462,9 @@ func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float
 	return 0, deletes.Load(), machine
 }
 
-// One session holds one lock, another one a hundred, which it has taken all at the
-// same time. A write that changes nothing counts for the session: so a hundred holds need no more
-// of them than one.
+// One session holds one lock, another one a hundred, which it has acquired at the same time. A write that
+// changes nothing counts for the whole session, so a hundred holds need no more of these writes than one hold
+// does.
 func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 	t.Parallel()
 	const some = 4
@@ -478,8 +477,8 @@ func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 		"writes that change nothing of a session that holds 100 locks, while one that holds 1 has made %d", some)
 }
 
-// writesForAHundredHolds counts the writes of a session that holds a hundred locks, until one that holds one lock
-// has made so many, or one of the two has lost what it holds.
+// writesForAHundredHolds counts the writes of a session that holds a hundred locks. It stops when a session
+// that holds one lock has made that many writes, or when one of the two sessions has lost a hold.
 func writesForAHundredHolds(t *testing.T, timeout time.Duration, some int) (writes int, lost error) {
 	t.Helper()
 	z := zktest.New(t)
@@ -516,8 +515,8 @@ func writesForAHundredHolds(t *testing.T, timeout time.Duration, some int) (writ
 	return made(hundred), lost
 }
 
-// One session holds a hundred locks, and another one waits for them. When the first one ends, all of them
-// change over at the same time. One write is enough to prove a lease for all.
+// One session holds a hundred locks, and another one waits for them. When the first session ends, all locks
+// change hands at the same time. One write is enough to prove a lease for all of them.
 func TestAHundredLocksChangeOverWithOneWrite(t *testing.T) {
 	t.Parallel()
 	const locks = 100
@@ -544,12 +543,13 @@ func TestAHundredLocksChangeOverWithOneWrite(t *testing.T) {
 	}
 	writes := b.Requests(mark)[wiretap.Delete]
 	t.Logf("» %d locks change over with %d writes of the session that gets them", locks, writes)
-	const most = 3 // one for all, and as their holds go on one in each fifth of the time-out
+	const most = 3 // one for all locks, and then one in each fifth of the time-out while the holds last
 	require.LessOrEqual(t, writes, most+int(time.Since(waiting[0].Came())/tick), "writes that change nothing")
 }
 
-// A fresh session makes a directory on four levels, on a slow line. All the creates are writes, each of which
-// is sent when the one before it is answered. As one write they would prove too little too late.
+// A new session creates a directory on four levels, and its connection is slow. Each create is a write that
+// is sent when the one before it is answered. Counted as one write, the creates would prove too little, and
+// too late.
 func TestAFirstHoldThatMakesItsDirectoryIsKept(t *testing.T) {
 	t.Parallel()
 	lost := lostEachTime(3*zktest.MortalTimeout, func(timeout time.Duration) error {
@@ -567,9 +567,9 @@ func TestAFirstHoldThatMakesItsDirectoryIsKept(t *testing.T) {
 	require.NoError(t, lost, "nothing was wrong but that the answers were slow")
 }
 
-// A server, or who plays one, sends a reply that is shorter than a reply's head. The
-// client library panics at that, on a goroutine of its own: so this is tried in
-// another process. There the line must be given up, and the lock be had over the next.
+// A server, or a program that poses as one, sends a reply that is shorter than a reply's head. The client
+// library panics at such a reply, on a goroutine of its own, so the test runs the client in another process.
+// There leased must close the connection and acquire the lock on the next one.
 func TestAShortReplyDoesNotEndTheProcess(t *testing.T) {
 	const variable, good = "ZKLOCK_SHORT_REPLY", "the lock is held"
 	if servers := os.Getenv(variable); servers != "" { // this is the other process
@@ -578,7 +578,7 @@ func TestAShortReplyDoesNotEndTheProcess(t *testing.T) {
 			isFirst := first
 			first = false
 			return &zktest.Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
-				if !isFirst || n != 1 { // the first reply behind the handshake
+				if !isFirst || n != 1 { // the first reply after the handshake
 					return frame, nil
 				}
 				return append(binary.BigEndian.AppendUint32(nil, 8), frame[4:12]...), nil // half a head
@@ -604,8 +604,8 @@ func TestAShortReplyDoesNotEndTheProcess(t *testing.T) {
 	require.Empty(t, z.Names(z.Root+"/lock"))
 }
 
-// A server's name stands for another address from some moment on. So whoever dials
-// must be given the name, each time, and not an address that was looked up once.
+// At some moment a server's name gets another address. So the dialer must be given the name each time, and
+// not an address that was looked up once.
 func TestTheDialerIsGivenNames(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -652,8 +652,8 @@ func TestTheDialerIsGivenNames(t *testing.T) {
 	require.Contains(t, given, name)
 }
 
-// A waits, its line breaks, and the dialer that its user has given does not come back.
-// Close ends the wait all the same: it does not depend on the dialer.
+// A waits, its connection breaks, and the dialer that A's user has given hangs. Close ends the wait anyway:
+// it does not depend on the dialer.
 func TestCloseEndsAWaitThoughTheDialerHangs(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -686,9 +686,8 @@ func TestCloseEndsAWaitThoughTheDialerHangs(t *testing.T) {
 	held.Release()
 }
 
-// A waits. Its line breaks and comes back, and the client library does not set A's watches
-// again: the server has too much to do, and refuses that for now. The library tells nobody. A has to be let in
-// all the same.
+// A waits. Its connection breaks, A reconnects, and the server, which is too busy, refuses to set A's watches
+// again. The client library reports that to no caller. A must still acquire the lock.
 func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -716,9 +715,9 @@ func TestAWaiterWhoseWatchesAreLostLooksAgain(t *testing.T) {
 	}
 }
 
-// The server has too much to do. It refuses some of A's requests for now, and has not
-// done them. A makes them again: its Lock returns no error, and neither a waiter that
-// gives up nor a holder leaves its znode behind, or takes it for lost.
+// The server is too busy. It refuses some of A's requests for now, without carrying them out. A retries them:
+// its Lock returns no error, and neither a waiter that gives up nor a holder leaves its znode behind or
+// considers it lost.
 func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -728,7 +727,7 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 		return throttling(c, func(op wiretap.Op, path string) bool {
 			mu.Lock()
 			defer mu.Unlock()
-			isProof := wiretap.Frame{Op: op, Path: path}.Class() == wiretap.OfProof // it is made whenever one is due
+			isProof := wiretap.Frame{Op: op, Path: path}.Class() == wiretap.OfProof // sent whenever one is due
 			if isProof || left[op] == 0 {
 				return false
 			}
@@ -775,8 +774,8 @@ func TestABusyServersRefusalIsNotTheLast(t *testing.T) {
 	require.Empty(t, a.Queue())
 }
 
-// A's session expires. The client library leaves open the connection over
-// which it has heard that. With a dialer of A's own this may be more than a socket.
+// A's session expires. The client library leaves the connection open on which it learned that. With a dialer
+// of A's own, this may be more than a socket.
 func TestEachConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -815,9 +814,9 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// A context need not be one of Go's own: its error may be of a type that cannot be compared.
-// And the cause of a caller's context may be ErrLocked, from another lock: it is the caller's
-// context all the same that has ended.
+// A context need not be one of Go's own: its error may be of a type that cannot be compared. And the cause of
+// a caller's context may be ErrLocked, from another lock. Even then the error says that the caller's context
+// has ended.
 func TestWhyAContextHasEnded(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -840,7 +839,7 @@ type manyErrors struct{ all any } // comparing two of them panics: all is a slic
 
 func (m manyErrors) Error() string { return fmt.Sprint(m.all) }
 
-// oddContext has ended.
+// oddContext has ended, with an error of such a type.
 type oddContext struct{ context.Context }
 
 func (oddContext) Err() error { return manyErrors{[]string{"one", "two"}} }

@@ -18,8 +18,8 @@ import (
 	sharedlock "zklock/step06_shared_lock"
 )
 
-// Locks that can stand on one path. Those of one family exclude one another; those of different
-// families do not see one another.
+// The locks that can be used on one path. Locks of one family exclude one another; locks of different
+// families ignore one another.
 var families = map[string][]property.Subject{
 	"lock-": {
 		mutexes, cohorts, clientLocks,
@@ -44,9 +44,9 @@ var families = map[string][]property.Subject{
 	},
 }
 
-// Whoever changes from one lock to another has to know which of them exclude one another: those of one
-// family. But zk.Lock waits for every name with a number right behind lock- or __. Where both have
-// tokens, these grow.
+// A user who changes from one lock to another must know which of them exclude one another: those of one
+// family. An exception is zk.Lock, which waits for every name that has a number right after lock- or __.
+// Where both locks have tokens, the tokens grow.
 func TestWhoExcludesWhomOnOnePath(t *testing.T) {
 	t.Parallel()
 	for ofHolder, holders := range families {
@@ -71,7 +71,7 @@ func TestWhoExcludesWhomOnOnePath(t *testing.T) {
 	}
 }
 
-// A name without such a number is nothing to the locks of leased. zk.Lock fails there, and leaves its
+// The locks of leased ignore a name that has no such number. Lock of zk.Lock fails there, and leaves its
 // znode in the queue.
 func TestANameWithoutANumberFailsZkLockAlone(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A name stands for two addresses, and the first one answers to nothing. The second is tried.
+// A name has two addresses, and no server answers at the first one. The dialer tries the second.
 func TestEachAddressOfANameIsTried(t *testing.T) {
 	t.Parallel()
 	server, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +37,7 @@ func TestEachAddressOfANameIsTried(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// silentAt makes an address that answers to no connection: its backlog is full.
+// silentAt creates an address at which no connection succeeds, because its backlog is full.
 func silentAt(t *testing.T, ip [4]byte, port int, wait time.Duration) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)

@@ -16,8 +16,9 @@ import (
 	"zklock/internal/zktest"
 )
 
-// An address that can never be reached is refused at once, also beside a good one: a chroot
-// would else be dropped in silence, and a server with a blank never be tried with success.
+// An address that can never be reached is refused at once, even beside a good one. Otherwise the client
+// library would drop a chroot silently, and would retry a server with a blank in its name forever, without
+// success.
 func TestAnAddressThatCannotWorkIsRefused(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -57,7 +58,7 @@ func TestAnAddressThatCannotWorkIsRefused(t *testing.T) {
 	require.Empty(t, badAddress("[::1]:2181"))
 }
 
-// Of two loops that end, the second has no reason. The reason of the first one stays.
+// When two loops end, the second one logs no reason. The reason of the first one must be kept.
 func TestTheLastWordsSayWhyThereIsNoConnection(t *testing.T) {
 	t.Parallel()
 	c := &newSession(time.Second).client
@@ -69,8 +70,8 @@ func TestTheLastWordsSayWhyThereIsNoConnection(t *testing.T) {
 	require.Equal(t, "i/o timeout", c.lastWords(), "a handshake that has failed: nobody has logged in")
 }
 
-// What this package reads in the client library's log, and in its errors, stands in the library's source. A
-// program with another version of it is told so by Open.
+// The texts that this package looks for in the client library's log and errors are in the library's source.
+// In a program with another version of the library, Open returns an error that says so.
 func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 	t.Parallel()
 	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", library)
@@ -100,8 +101,8 @@ func TestTheLibrarysTextsAreThoseThatAreRead(t *testing.T) {
 	require.ErrorContains(t, built(replaced), "built with example.com/fork/zk")
 }
 
-// The patches in upstream.md apply to the library, one after the other, and each of them builds. Both editions
-// have the same.
+// The patches in upstream.md apply to the library, one after the other, and the library builds after each.
+// Both editions of the page have the same patches.
 func TestThePatchesForTheLibraryApply(t *testing.T) {
 	t.Parallel()
 	patches := diffsIn(t, "upstream.md")
@@ -122,7 +123,7 @@ func TestThePatchesForTheLibraryApply(t *testing.T) {
 	}
 }
 
-// diffsIn are the blocks of a page that are diffs.
+// diffsIn returns the blocks of a page that are diffs.
 func diffsIn(t *testing.T, page string) (diffs []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)

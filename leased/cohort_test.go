@@ -34,15 +34,15 @@ func joinProcess(z *zktest.Zoo, name string) *process {
 	return p
 }
 
-// lineUp calls Lock, and returns when the call is the nth in the process's line.
-// Nobody but the Cohort knows: it sends nothing.
+// lineUp calls Lock, and returns when the call is the nth in the process's line. Only the Cohort knows that,
+// because the call sends no request.
 func (p *process) lineUp(n int) *zktest.Turn {
 	turn := p.Start()
 	p.Await(p.Name+"'s next goroutine to stand in the process's line", func() bool { return p.cohort.inLine() == n })
 	return turn
 }
 
-// inLine is how many goroutines stand in the process's line.
+// inLine returns how many goroutines wait in the process's line.
 func (c *Cohort) inLine() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +53,7 @@ func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
 	t.Parallel()
 	a := joinProcess(zktest.New(t), "A")
 	a.Acquire().Release()           // makes the directory
-	for inTime := false; !inTime; { // on a busy machine the process hold may be over before all had their turn
+	for inTime := false; !inTime; { // on a busy machine the process hold may end before all of them have had their turn
 		require.NoError(t, a.Ctx.Err(), "timed out waiting for six goroutines to have their turns within %v", maxProcessHold)
 		mark, begun := a.Tap.Mark(), time.Now()
 		line := []*zktest.Turn{a.Acquire()}
@@ -79,8 +79,8 @@ func TestGoroutinesAreServedInTheOrderTheyCameWithOneZnode(t *testing.T) {
 	}
 }
 
-// Of three goroutines the second gives up, which waits in the process, and then the
-// first, which waits at ZooKeeper.
+// Of three goroutines, the second one gives up while it waits in the process, and then the first one gives up
+// while it waits at ZooKeeper.
 func TestAWaiterThatGivesUpLeavesTheTurnToTheNext(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -97,13 +97,12 @@ func TestAWaiterThatGivesUpLeavesTheTurnToTheNext(t *testing.T) {
 	third.Release()
 }
 
-// More goroutines of A wait than a process hold is handed on to, and B waits behind
-// A's znode.
+// More goroutines of A wait than there may be hand-overs in one process hold, and B waits behind A's znode.
 func TestAProcessHoldIsHandedOnSixteenTimesAtMost(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a, b := joinProcess(z, "A"), joinProcess(z, "B")
-	var mu sync.Mutex // the detector of races does not know of the lock
+	var mu sync.Mutex // the race detector does not know of the lock
 	order := ""
 	visit := func(p *process) *zktest.Turn {
 		return p.Call(inTurn(p.Member, func() {
@@ -126,7 +125,7 @@ func TestAProcessHoldIsHandedOnSixteenTimesAtMost(t *testing.T) {
 	for _, turn := range turns {
 		turn.Acquired()
 	}
-	// Fewer than 16 on a machine so slow that the process hold's time was over first.
+	// There are fewer than 16 if the machine is so slow that the time of the process hold ends first.
 	require.LessOrEqual(t, strings.Index(order, "B"), maxHandOns, "hand-ons before B's turn: %s", order)
 	require.Len(t, order, len(turns))
 }
@@ -147,8 +146,8 @@ func TestAProcessHoldIsHandedOnForATenthOfASecondAtMost(t *testing.T) {
 	next.Release()
 }
 
-// A second goroutine joins while the create of a TryLock that waits for nobody is
-// under way. B holds the lock: TryLock must come back.
+// A second goroutine joins while the create of a TryLock is under way. B holds the lock, so TryLock must
+// return: it does not wait for other clients.
 func TestTryLockOfACohortComesBackThoughAnotherJoins(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -167,8 +166,8 @@ func TestTryLockOfACohortComesBackThoughAnotherJoins(t *testing.T) {
 	other.Release()
 }
 
-// Two goroutines of A wait in the process, and each asks ZooKeeper in its turn: an
-// error is for the one whose question it answers.
+// Two goroutines of A wait in the process, and each makes its own requests to ZooKeeper in its turn. An error
+// goes only to the goroutine whose request it answers.
 func TestEachWaiterGetsItsOwnError(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -187,7 +186,7 @@ func TestEachWaiterGetsItsOwnError(t *testing.T) {
 	second.Release()
 }
 
-// takeFrom is what Unlock does before it hands the process hold on.
+// takeFrom does what Unlock does before it hands the process hold on.
 func takeFrom(t *testing.T, c *Cohort, h *Hold) {
 	t.Helper()
 	isLast, err := h.exit()
@@ -198,15 +197,15 @@ func takeFrom(t *testing.T, c *Cohort, h *Hold) {
 	require.True(t, c.takeTurnFrom(h), "whether the holder has the turn")
 }
 
-// A process hold is handed on to somebody who gives up at that moment, and the server
-// refuses to end it. The next one must not wait behind the process's own znode.
+// A goroutine gives up just when the process hold is handed on to it, and then the server refuses the delete
+// that would end the process hold. The next goroutine must not wait behind the process's own znode.
 func TestAProcessHoldThatCannotBeEndedIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	a := joinProcess(z, "A")
 	first, err := a.cohort.Lock(z.Ctx)
 	require.NoError(t, err)
-	takeFrom(t, a.cohort, first) // the moment cannot be arranged
+	takeFrom(t, a.cohort, first) // the test cannot time this moment
 	permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 	node := a.Znode()
 	a.cohort.passTurn()
@@ -219,9 +218,9 @@ func TestAProcessHoldThatCannotBeEndedIsNotForgotten(t *testing.T) {
 	require.Empty(t, a.Queue())
 }
 
-// Several goroutines wait in the process, and all of them give up just as the holder
-// unlocks. Nobody of the process comes after them. One of them may have been given the
-// process hold in that moment: it must end it, or its znode shuts all other processes out.
+// Several goroutines wait in the process, and all of them give up just when the holder unlocks. No other
+// goroutine of the process waits after them. One of them may have been given the process hold at that moment.
+// Then it must end the process hold, or its znode blocks all other processes.
 func TestAProcessHoldGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 	t.Parallel()
 	const waiters = 8
@@ -241,14 +240,14 @@ func TestAProcessHoldGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 			takeFrom(t, c, hold)
 			c.mu.Lock()
 			cancel()
-			for range 100 { // the waiters see it, and want to leave the line
+			for range 100 { // so that the waiters see it, and begin to leave the line
 				runtime.Gosched()
 			}
 			c.callFirst() // as handOn does
 			c.mu.Unlock()
 		}},
 	} {
-		given := 0 // how often a goroutine got the lock after all
+		given := 0 // how often a goroutine acquired the lock even so
 		for range round.times {
 			hold, err := c.Lock(z.Ctx)
 			require.NoError(t, err)
@@ -280,9 +279,9 @@ func TestAProcessHoldGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 	}
 }
 
-// The turn is given to a goroutine that sees just then that the session is closed. So
-// nobody has the turn, and nobody gives it on. Who comes later has to be told that the session
-// is closed, and not for ever that somebody else holds the lock.
+// A goroutine gets the turn just when it sees that the session is closed. So no goroutine has the turn, and
+// none passes it on. A later call must return that the session is closed, and not forever that another
+// goroutine holds the lock.
 func TestTryLockOfACohortOverAClosedSession(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -290,16 +289,15 @@ func TestTryLockOfACohortOverAClosedSession(t *testing.T) {
 	c := a.cohort
 	require.NoError(t, c.takeTurn(&try{s: c.q.s, ctx: z.Ctx, mayWait: true}), "the turn, as a holder has it")
 	waiting := a.lineUp(1)
-	c.q.s.markClosed(byClose) // as Close begins
-	c.giveTurn()              // as the holder's Unlock ends
+	c.q.s.markClosed(byClose) // as at the beginning of Close
+	c.giveTurn()              // as at the end of the holder's Unlock
 	require.ErrorIs(t, waiting.Err(), zk.ErrClosing)
 	_, err := c.TryLock(z.Ctx)
 	require.ErrorIs(t, err, zk.ErrClosing)
 }
 
-// A server refuses the delete of a holder's Unlock, and the holder does not call it again. When the znode
-// has gone all the same, by hand or with its session, the lock is free for the process's other goroutines,
-// too.
+// A server refuses the delete of a holder's Unlock, and the holder does not call Unlock again. When the znode
+// is deleted anyway, by hand or with its session, the process's other goroutines can also acquire the lock.
 func TestACohortOutlivesAnUnlockThatWasRefused(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"deleted by hand", "gone with its session"} {
@@ -331,7 +329,8 @@ func TestACohortOutlivesAnUnlockThatWasRefused(t *testing.T) {
 	}
 }
 
-// The same, and the holder calls Unlock again: the goroutine that waits behind its znode is let in.
+// The same, but the holder calls Unlock again. Then the goroutine that waits behind the znode acquires the
+// lock.
 func TestACohortsRefusedUnlockIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -23,7 +23,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// What cannot work is refused before anything is sent, with an error that says what to do.
+// Arguments with which no lock can work are refused before any request is sent, with an error that says what
+// to do.
 func TestWhatCannotWorkIsRefusedUnasked(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -69,12 +70,12 @@ func TestWhatCannotWorkIsRefusedUnasked(t *testing.T) {
 		hold := mustLock(t, w.lock(w.at(z, w.join(z, "B"), a.Path)), z.Ctx)
 		require.NoError(t, hold.Unlock())
 		z.Barrier(a.Client)
-		a.Session.Close() // waits for what is done in the background
+		a.Session.Close() // waits for the work in the background
 		require.Empty(t, a.Asked(mark), "requests of calls that were all refused")
 	})
 }
 
-// An error has of a very long path what fits: the beginning, and the end.
+// If a path is very long, the error contains the parts that fit: its beginning and its end.
 func TestAVeryLongPathInAnError(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -89,7 +90,7 @@ func TestAVeryLongPathInAnError(t *testing.T) {
 	require.Less(t, len(err.Error()), 200, "bytes of the error")
 }
 
-// A closed session is named in the error.
+// If the session is closed, the error says so.
 func TestAfterClose(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -104,8 +105,8 @@ func TestAfterClose(t *testing.T) {
 	})
 }
 
-// While a call waits for the answer to its create, list or read, while it stands
-// in the queue, or waits for the answer to its delete, the session is closed: the call ends.
+// The session is closed while a call waits for the answer to its create, list or read, while it is queued, or
+// while it waits for the answer to its delete. In each case the call returns.
 func TestClosedDuringACall(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren, wiretap.GetData} {
@@ -139,8 +140,8 @@ func TestClosedDuringACall(t *testing.T) {
 	})
 }
 
-// closeDuring closes the session while the call is under way and a reply on hold,
-// which is let go once the call has come back.
+// closeDuring closes the session while the call is under way and one reply is held back. The reply is sent
+// once the call has returned.
 func closeDuring(a *zktest.Member, call *zktest.Turn, reply *wiretap.Trap) {
 	var closing sync.WaitGroup
 	closing.Go(a.Session.Close)
@@ -149,7 +150,7 @@ func closeDuring(a *zktest.Member, call *zktest.Turn, reply *wiretap.Trap) {
 	closing.Wait()
 }
 
-// A missing permission is named, and can be given later.
+// If a permission is missing, the error names it. It can be granted later.
 func TestWithoutAPermission(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -178,7 +179,7 @@ func TestWithoutAPermission(t *testing.T) {
 	})
 }
 
-// A parent that can have no children is named.
+// If the parent can have no children, the error says so.
 func TestBelowAnEphemeralZnode(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		parent := z.Root + "/ephemeral"
@@ -194,10 +195,10 @@ func TestBelowAnEphemeralZnode(t *testing.T) {
 	})
 }
 
-// A lie is what comes instead of a reply.
+// A lie is sent instead of a reply.
 type lie struct {
 	what, says string
-	hangs      bool // and does not close the connection then
+	hangs      bool // keeps the connection open after the lie
 }
 
 var lies = []lie{
@@ -207,8 +208,8 @@ var lies = []lie{
 	{"half a frame's length", "\x00\x00", false},
 }
 
-// A liar stands between a client and its tap. It lets the handshake pass, and as
-// long as it has lies left, it tells one instead of the next reply.
+// A liar is between a client and its tap. It passes the handshake on. As long as it has lies left, it sends
+// one instead of the next reply.
 type liar struct {
 	lie
 	left atomic.Int32
@@ -218,7 +219,7 @@ func (l *liar) over(tap zk.Dialer) zk.Dialer {
 	return zktest.Over(func(c net.Conn) net.Conn {
 		hung := false
 		return &zktest.Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
-			if hung { // until the client loses patience, or hangs up
+			if hung { // until the client gives up, or disconnects
 				return nil, nil
 			}
 			isHandshake := n == 0
@@ -238,9 +239,9 @@ func (l *liar) over(tap zk.Dialer) zk.Dialer {
 	})(tap)
 }
 
-// A server turns out to be none: it has done what was asked, and instead of its reply comes
-// something else. The calls come back, and leave nothing. (The client itself makes room for any
-// length that a frame claims, and panics if a frame is too short: such frames are not tried here.)
+// A server turns out not to be one: it carries out the request, and sends something else instead of the
+// reply. The calls return, and leave no znode behind. The client library allocates whatever length a frame
+// claims, and panics if a frame is too short. Such frames are not tried here.
 func TestRepliesThatAreNone(t *testing.T) {
 	for _, lie := range lies {
 		t.Run(lie.what, func(t *testing.T) {
@@ -286,8 +287,8 @@ func TestRepliesThatAreNone(t *testing.T) {
 	}
 }
 
-// The directory has 1,000 children of somebody else, with names of 200
-// characters, and some that look like the queue's. They are no obstacle, and stay.
+// The directory has 1,000 children of other programs, with names of 200 characters, and some that look like
+// those of the queue. They do not disturb the lock, and are not deleted.
 func TestACrowdedDirectory(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		names := []string{
@@ -296,7 +297,7 @@ func TestACrowdedDirectory(t *testing.T) {
 			"замок-0000000000", "锁", "_c_", "_c_short", "_c_-lock-", "_c_-lock-abc",
 			"_c_0123456789abcdef0123456789abcdef-lock-", "_c_-__WRIT__x", "__READ__", "__WRIT__",
 			"__READ__99999999999999999999", "__lock__0000000000",
-			// directories of other locks
+			// The directories of other locks.
 			"0", "orders", "block-0", "flock-3", "my-lock-2", "x__READ__0", "x__WRIT__3", "lock-000000000",
 		}
 		for len(names) < 1000 {
@@ -304,7 +305,7 @@ func TestACrowdedDirectory(t *testing.T) {
 		}
 		a := w.join(z, "A")
 		inMany := func(op func(path string) any) {
-			for some := range slices.Chunk(names, 100) { // of which each multi fits the observer's buffer
+			for some := range slices.Chunk(names, 100) { // in parts, so that each multi fits into the observer's buffer
 				var ops []any
 				for _, name := range some {
 					ops = append(ops, op(a.Path+"/"+name))
@@ -316,7 +317,7 @@ func TestACrowdedDirectory(t *testing.T) {
 		_, err := z.Observer().Create(a.Path, nil, 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		inMany(func(path string) any { return &zk.CreateRequest{Path: path, Acl: zk.WorldACL(zk.PermAll)} })
-		for range 5 { // so that the queue's numbers pass those of the directories
+		for range 5 { // so that the queue's numbers exceed those of the directories
 			a.Acquire().Release()
 		}
 		require.ElementsMatch(t, names, a.Queue())
@@ -324,9 +325,8 @@ func TestACrowdedDirectory(t *testing.T) {
 	})
 }
 
-// The directory of one lock stands below that of another one, as when a disk can be locked, and
-// each of its blocks. A directory is no place in the queue, whatever its name, and even if it is a user's
-// text.
+// The directory of one lock is below that of another one, as when a disk can be locked, and also each of its
+// blocks. A directory is not a place in the queue, whatever its name, even if a user has chosen that name.
 func TestALockBelowALock(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		disk := w.join(z, "A")
@@ -346,8 +346,8 @@ func TestALockBelowALock(t *testing.T) {
 	})
 }
 
-// A znode has the name of a place in the queue, and no owner, so nobody's end will ever delete it: it is no
-// place. Behind it, there may be one. No lock has a directory of such a name.
+// A znode has the name of a place in the queue, but no owner. No session's end will ever delete it, so it is
+// not a place. Behind it, there may be a place in the queue. No lock has a directory with such a name.
 func TestAZnodeWithoutAnOwnerIsNoPlace(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.join(z, "A"), w.other(z, "B")
@@ -388,8 +388,8 @@ func TestAZnodeWithoutAnOwnerIsNoPlace(t *testing.T) {
 	})
 }
 
-// Names in all scripts are good, and the server takes them. What it would refuse is refused unasked, and
-// the error names the character.
+// Names in all scripts are allowed, and the server accepts them. Characters that the server would refuse are
+// refused before any request is sent, and the error names the character.
 func TestNamesInOtherScripts(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -412,7 +412,7 @@ func TestNamesInOtherScripts(t *testing.T) {
 	})
 }
 
-// What is refused unasked, the server or the client library would refuse, and nothing else.
+// leased refuses exactly the characters that the server or the client library would refuse.
 func TestTheServerRefusesTheSameCharacters(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -424,7 +424,7 @@ func TestTheServerRefusesTheSameCharacters(t *testing.T) {
 	}
 }
 
-// A znode with kazoo's own name is none of this queue: kazoo's Lock excludes zk.Lock and kazoo alone.
+// A znode with kazoo's own name is not in this queue: kazoo's Lock excludes only zk.Lock and kazoo.
 func TestAZnodeWithKazoosNameIsIgnored(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -436,8 +436,8 @@ func TestAZnodeWithKazoosNameIsIgnored(t *testing.T) {
 	})
 }
 
-// Each lock has its own hold and token: A locks one lock inside another, and the other again inside
-// this one.
+// Each lock has its own hold and token. A acquires a second lock while it holds a first one, and then locks
+// the first one again.
 func TestALockInsideAnother(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -457,7 +457,8 @@ func TestALockInsideAnother(t *testing.T) {
 	})
 }
 
-// Two sessions of one process are two clients. To the lock of one the hold of the other is no re-entry.
+// Two sessions of one process are two clients. Lock with a context of one session's hold is no re-entry to a
+// lock of the other session.
 func TestTwoSessionsInOneProcess(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.other(z, "one session"), w.join(z, "the other")
@@ -470,11 +471,11 @@ func TestTwoSessionsInOneProcess(t *testing.T) {
 	})
 }
 
-// A's lease runs out while it is cut off, and its session lives on. A is told, and
-// works on. Nobody is let in before its last Unlock: no other client, and no other goroutine of A.
+// A's lease ends while A is partitioned, but its session lives on. A is notified, and continues to work.
+// Until A's last Unlock nobody else acquires the lock: no other client, and no other goroutine of A.
 func TestALossLetsNobodyInBeforeUnlock(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		believes := zktest.Handshake{Tell: 3 * zktest.MortalTimeout} // and the server keeps the session for longer
+		believes := zktest.Handshake{Tell: 3 * zktest.MortalTimeout} // the server keeps the session for longer
 		a, b := w.joinAs(z, "A", property.Seat{Through: believes.Through}), w.other(z, "B")
 		outer := a.Acquire()
 		inner := a.StartIn(context.WithoutCancel(outer.Context())) // as for work that outlives the caller
@@ -488,7 +489,7 @@ func TestALossLetsNobodyInBeforeUnlock(t *testing.T) {
 			requireReason(t, context.Cause(turn.Context()), ReasonLeaseOver)
 		}
 		a.Tap.Restore()
-		w.at(z, a, a.Path+"-other").Acquire().Release() // A's session can be relied on again
+		w.at(z, a, a.Path+"-other").Acquire().Release() // A's session has a lease again
 		nobodyIn := func(when string) {
 			t.Helper()
 			other.MustWait("A has not unlocked: %s", when)
@@ -507,7 +508,7 @@ func TestALossLetsNobodyInBeforeUnlock(t *testing.T) {
 	})
 }
 
-// A releases, and the answer to its delete is late. When B is let in, A's context has ended.
+// A releases the lock, and the answer to its delete is late. A's context ends before B acquires the lock.
 func TestTheHoldEndsBeforeTheNextIsLetIn(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.join(z, "A"), w.other(z, "B")
@@ -523,9 +524,9 @@ func TestTheHoldEndsBeforeTheNextIsLetIn(t *testing.T) {
 	})
 }
 
-// A holder is told that the lock is lost, and hangs in something else. The lock is free again, and
-// another process gets it. The goroutines of the holder's own process get it, too, without its
-// Unlock. That comes in the end, and takes nothing from anybody.
+// A holder is notified that the lock is lost, but it hangs in something else. When the lock is free again,
+// another process acquires it. The goroutines of the holder's own process also acquire it without waiting for
+// the holder's Unlock. When the holder calls Unlock in the end, that takes the lock from nobody.
 func TestALostHolderThatHangsKeepsItsProcessFromNothing(t *testing.T) {
 	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.joinAs(z, "A", property.Seat{Timeout: steadyTimeout})
@@ -547,7 +548,7 @@ func TestALostHolderThatHangsKeepsItsProcessFromNothing(t *testing.T) {
 	})
 }
 
-// A's line breaks for a moment, three times, and A keeps the lock.
+// A's connection breaks for a moment, three times, and A keeps the lock.
 func TestAShortBreakDoesNotEndTheHold(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.join(z, "A"), w.other(z, "B")
@@ -570,7 +571,7 @@ func TestAShortBreakDoesNotEndTheHold(t *testing.T) {
 	})
 }
 
-// A releases while B's line is down, and B is let in when it is back, in the same session.
+// A releases the lock while B is disconnected. When B reconnects, it acquires the lock in the same session.
 func TestAReleaseWhileTheLineIsDown(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.other(z, "A"), w.join(z, "B")
@@ -585,8 +586,8 @@ func TestAReleaseWhileTheLineIsDown(t *testing.T) {
 	})
 }
 
-// B waits, and is cut off for longer than its lease, while its session lives on. A releases
-// meanwhile. B is let in with a hold that is good.
+// B waits, and is partitioned for longer than its lease, while its session lives on. Meanwhile A releases the
+// lock. B acquires the lock, and B's hold has a lease.
 func TestWhoIsLetInCanRelyOnTheLock(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		believes := zktest.Handshake{Tell: 3 * zktest.MortalTimeout}
@@ -605,9 +606,9 @@ func TestWhoIsLetInCanRelyOnTheLock(t *testing.T) {
 	})
 }
 
-// It is A's turn: the list that says so arrives, and at this moment A's line breaks. What A
-// asks from now on waits in its client, until the outage is over. By then A's session has
-// expired, and C is inside: A must not be let in beside it, by a session that began after the outage.
+// The list that gives A the lock arrives, and at this moment A's connection breaks. The client library queues
+// A's later requests until the outage is over. By then A's session has expired, and C holds the lock. A must
+// not acquire the lock beside C with a session that began after the outage.
 func TestAnOutageJustBeforeTheEntry(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		line := &stalling{write: make(chan struct{}), dial: make(chan struct{})}
@@ -617,7 +618,7 @@ func TestAnOutageJustBeforeTheEntry(t *testing.T) {
 		held := b.Acquire()
 		entering := a.Start()
 		entering.MustWait("B holds the lock")
-		// the time is the story: A's create is long ago
+		// A's create has to be long ago, so this loop lets time pass.
 		for begin := time.Now(); time.Since(begin) < zktest.MortalTimeout; time.Sleep(10 * time.Millisecond) {
 			require.False(t, entering.Returned(), "B holds the lock")
 		}
@@ -626,7 +627,7 @@ func TestAnOutageJustBeforeTheEntry(t *testing.T) {
 		zktest.AwaitChan(z, "the server to tell A that it is its turn", turn.Sprung())
 
 		line.stalls.Store(true)
-		const requests = 8 // the first of them waits on the line, and the others behind it
+		const requests = 8 // the first of them waits on the connection, and the others behind it
 		unsent := reflect.ValueOf(a.Conn).Elem().FieldByName("sendChan")
 		for range requests {
 			z.Go(a.Client, func(context.Context) error {
@@ -634,7 +635,7 @@ func TestAnOutageJustBeforeTheEntry(t *testing.T) {
 				return err
 			})
 		}
-		t.Cleanup(line.end) // before they are waited for
+		t.Cleanup(line.end) // before the goroutines are waited for
 		z.Await("A's requests to stand in line", func() bool { return line.writes.Load() == 1 && unsent.Len() >= requests-1 })
 		before := unsent.Len()
 		turn.Let()
@@ -666,8 +667,8 @@ func TestAnOutageJustBeforeTheEntry(t *testing.T) {
 	})
 }
 
-// stalling is a line on which, once it stalls, writes and new connections wait: a write
-// until the channel write is closed, and then it fails; a connection until dial is.
+// stalling is a connection on which, once it stalls, writes and new connections wait. A write waits until the
+// channel write is closed, and then fails. A new connection waits until dial is closed.
 type stalling struct {
 	stalls         atomic.Bool
 	write, dial    chan struct{}
@@ -689,7 +690,7 @@ func (l *stalling) through(tap zk.Dialer) zk.Dialer {
 	}
 }
 
-// end ends what waits. A second call does nothing.
+// end ends all these waits. A second call does nothing.
 func (l *stalling) end() {
 	if l.ended.Swap(true) {
 		return

@@ -17,15 +17,15 @@ import (
 	"zklock/internal/zktest"
 )
 
-// host stands for where the repository is kept, and version for one that is tagged there.
+// host stands for the place where the repository is kept, and version for a version that is tagged there.
 const (
 	host    = "example.com/owner/zklock/leased"
 	version = "v0.1.0"
 )
 
-// A program elsewhere gets leased with a version, as the README says: it has an empty module, and a
-// module proxy. The proxy's leased is made from the files that stand here now; of all else it has
-// what the tests of this module need.
+// A program elsewhere gets leased by its version, as the README says. The program has an empty module and a
+// module proxy. The proxy makes leased from the present files, and has the other modules that this module's
+// tests need.
 func TestAProgramElsewhereGetsLeasedWithAVersion(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -33,8 +33,8 @@ func TestAProgramElsewhereGetsLeasedWithAVersion(t *testing.T) {
 	program := t.TempDir()
 	env := append(os.Environ(),
 		"GOPROXY="+proxyOfLeased(t)+",file://"+filepath.ToSlash(moduleCache(t)),
-		"GOMODCACHE="+t.TempDir(), // nothing is taken from a version that was there before
-		"GOFLAGS=-modcacherw",     // or the folder could not be removed
+		"GOMODCACHE="+t.TempDir(), // nothing comes from a version that was downloaded before
+		"GOFLAGS=-modcacherw",     // otherwise the folder could not be removed
 		"GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GONOPROXY=none", "GOPRIVATE=",
 		"ZK_SERVERS="+strings.Join(zktest.Servers(), ","),
 	)
@@ -75,7 +75,7 @@ func TestAProgramElsewhereGetsLeasedWithAVersion(t *testing.T) {
 	assert.NotContains(t, string(sums), "testify", "go.mod has what only leased's tests need")
 }
 
-// proxyOfLeased makes a module proxy that has leased alone, and returns its address.
+// proxyOfLeased makes a module proxy for leased alone, and returns its address.
 func proxyOfLeased(t *testing.T) string {
 	t.Helper()
 	proxy := t.TempDir()
@@ -117,7 +117,7 @@ func proxyOfLeased(t *testing.T) string {
 	return "file://" + filepath.ToSlash(proxy)
 }
 
-// moduleCache is where Go keeps what it has downloaded, in the form of a proxy.
+// moduleCache returns the folder where Go keeps what it has downloaded, in the form of a proxy.
 func moduleCache(t *testing.T) string {
 	t.Helper()
 	folder, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
@@ -125,7 +125,7 @@ func moduleCache(t *testing.T) string {
 	return filepath.Join(strings.TrimSpace(string(folder)), "cache", "download")
 }
 
-// readme is the README's text.
+// readme returns the README's text.
 func readme(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
@@ -142,7 +142,7 @@ func block(t *testing.T, language string) string {
 	return code
 }
 
-// commandsToGetIt are the README's, with the host of this test.
+// commandsToGetIt returns the README's commands, with the host of this test.
 func commandsToGetIt(t *testing.T) (commands []string) {
 	t.Helper()
 	for line := range strings.Lines(block(t, "sh")) {
@@ -154,7 +154,7 @@ func commandsToGetIt(t *testing.T) (commands []string) {
 	return commands
 }
 
-// firstExample is the README's first example, as a program.
+// firstExample returns the README's first example as a program.
 func firstExample(t *testing.T) string {
 	t.Helper()
 	return `package main

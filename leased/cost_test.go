@@ -16,14 +16,14 @@ import (
 	"zklock/internal/zktest"
 )
 
-// What a Lock and an Unlock cost the client, the directory being there, and what
-// the client's own lock costs: alone, and after a wait.
+// The requests of a client for one Lock and one Unlock when the directory exists, alone and after a wait. The
+// client library's own lock is counted beside it.
 func TestRequestsForOneHold(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		holder := w.other(z, "the holder")
 		holder.Acquire().Release() // makes the directory
 
-		// spent is what passes for a hold, without and with somebody to wait for.
+		// spent returns the requests for a hold, first without and then with another client to wait for.
 		spent := func(m, holder *zktest.Member) (alone, waiting wiretap.Counts) {
 			count := z.CountClients(m.Client)
 			m.Acquire().Release()
@@ -100,14 +100,13 @@ func TestACohortHandsOnWithoutARequest(t *testing.T) {
 	require.Less(t, requests[byCohort], 1.0)
 }
 
-// The holder has asked for five minutes and was granted much less. It is
-// cut off in a long hold. It counts from the sending of a write that two later ones have
-// proved, the server from when it heard of the holder last, which is later: so the holder's
-// time is up first.
+// The holder has asked for five minutes, and was granted much less. It is partitioned during a long hold. It
+// counts from the sending of a write that two later ones have proved; the server counts from when it last
+// heard of the holder, which is later. So the holder's lease ends first.
 func TestLeaseEndsFirst(t *testing.T) {
 	t.Parallel()
-	// On a busy machine a timer can be late, and a write can come to the wire so late that the
-	// test takes another one than the client for write 1. So there are three tries.
+	// On a busy machine a timer can be late, or a write can reach the wire so late that the test takes
+	// another write than the client for write 1. So there are three tries.
 	const promised, tolerance = 0.9, 1.15
 	const tries = 3
 	measured := toldAfter(t)
@@ -124,12 +123,12 @@ func TestLeaseEndsFirst(t *testing.T) {
 	require.Less(t, measured.last, 0.8, "after the last write: the lease does not count from that one")
 }
 
-// told is when a holder was notified, as a part of the session time-out: after it had sent the
-// write from which its lease counts, and after its last one.
+// told says when a holder was notified, as a part of the session time-out: after it had sent the write from
+// which its lease counts, and after it had sent its last write.
 type told struct{ write1, last float64 }
 
-// toldAfter cuts a holder off in the midst of a long hold. It is notified before the
-// next client gets the lock.
+// toldAfter partitions a holder during a long hold. The holder is notified before the next client acquires
+// the lock.
 func toldAfter(t *testing.T) told {
 	t.Helper()
 	z := zktest.New(t)
@@ -156,8 +155,8 @@ func toldAfter(t *testing.T) told {
 	return told{after(write1), after(last)}
 }
 
-// answeredWrites are the writes of a connection that have an answer. The answers come in
-// the order of the requests.
+// answeredWrites returns the writes of a connection that were answered. The answers arrive in the order of
+// the requests.
 func answeredWrites(frames []wiretap.Frame) (writes []proof) {
 	var open []time.Time
 	for _, f := range frames {
@@ -175,8 +174,8 @@ func answeredWrites(frames []wiretap.Frame) (writes []proof) {
 	return writes
 }
 
-// lastWrite1 is the last of the writes that two later ones have proved: write 2 was sent a
-// tick after its answer, and write 3 after the answer to write 2.
+// lastWrite1 returns the last write that two later ones have proved: write 2 was sent a tick after its
+// answer, and write 3 after the answer to write 2.
 func lastWrite1(writes []proof) (last proof) {
 	for i, write1 := range writes {
 		for j, write2 := range writes {
@@ -190,8 +189,8 @@ func lastWrite1(writes []proof) (last proof) {
 	return last
 }
 
-// Only the leader's answers renew the lease, and pings are not among them. So a
-// long hold costs a write now and then.
+// Only the leader's answers renew the lease, and a ping's answer is not one of them. So a long hold costs a
+// write now and then.
 func TestALongHoldAsksTheLeader(t *testing.T) {
 	t.Parallel()
 	var asked map[wiretap.Op]int
@@ -201,7 +200,7 @@ func TestALongHoldAsksTheLeader(t *testing.T) {
 		asked, lost = askedInALongHold(t, timeout)
 		fifths := int(time.Since(begin) / (timeout / 5)) // ten, and more on a busy machine
 		writes = asked[wiretap.Delete]
-		// Where answers are late the lease runs short, and one write follows another at once.
+		// Where answers are late, less of the lease is left, and one write follows another at once.
 		if isMore := writes > fifths+2; isMore && lost == nil {
 			lost = fmt.Errorf("%d writes in %d fifths of the time-out", writes, fifths)
 		}
@@ -211,8 +210,8 @@ func TestALongHoldAsksTheLeader(t *testing.T) {
 	require.Equal(t, map[wiretap.Op]int{wiretap.Delete: writes}, asked, "requests during the hold")
 }
 
-// askedInALongHold is what a holder asks during two session time-outs, and why it has lost
-// the lock, if it has.
+// askedInALongHold returns the requests of a holder during two session time-outs and, if the holder has lost
+// the lock, why.
 func askedInALongHold(t *testing.T, timeout time.Duration) (asked map[wiretap.Op]int, lost error) {
 	t.Helper()
 	z := zktest.New(t)
@@ -227,13 +226,13 @@ func askedInALongHold(t *testing.T, timeout time.Duration) (asked map[wiretap.Op
 	return asked, lost
 }
 
-// store is what the lock protects: one value, somewhere else. A store that
-// checks tokens refuses one that is smaller than the greatest it has seen.
+// store is what the lock protects: one value, somewhere else. It checks tokens: it refuses one that is
+// smaller than the greatest it has seen.
 type store struct {
 	checks   bool
 	greatest int64
 	value    string
-	writes   []string // in the order in which they came
+	writes   []string // in the order in which they arrived
 }
 
 func (s *store) write(token int64, value string) {
@@ -245,9 +244,9 @@ func (s *store) write(token int64, value string) {
 	s.writes = append(s.writes, value)
 }
 
-// pausedHolder is the child process, whose lines are writes to the store. It looks
-// whether it still holds the lock, and then waits for a word before it writes. The
-// test stops it there: a garbage collector or a paused virtual machine does the same.
+// pausedHolder is the child process, whose lines of output are writes to the store. It checks whether it
+// still holds the lock, and then waits for a line of input before it writes. The test pauses it there. A
+// garbage collector or a paused virtual machine has the same effect.
 func pausedHolder(servers, args []string) {
 	goOn := zktest.Continued()
 	s, err := Open(context.Background(), servers, zktest.MortalTimeout)
@@ -262,15 +261,15 @@ func pausedHolder(servers, args []string) {
 	held := hold.Context(context.Background())
 	if held.Err() == nil {
 		zktest.Say("session %d, token %d: first", s.Conn().SessionID(), hold.Token())
-		<-goOn // here it is stopped
+		<-goOn // the test pauses the process here
 		zktest.Say("session %d, token %d: late", s.Conn().SessionID(), hold.Token())
 	}
 	<-held.Done()
 	zktest.Say("%v", context.Cause(held))
 }
 
-// A holder is stopped until its session has expired, and goes on. No lock can
-// help: at the time of the late write, nobody could tell the holder anything.
+// A holder is paused until its session has expired, and then resumes. No lock can prevent this late write: at
+// that time, nobody could notify the holder.
 func TestPausedHolder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -308,8 +307,8 @@ func TestPausedHolder(t *testing.T) {
 	}
 }
 
-// Eight clients want the lock all the time. A turn costs each of them five requests, as with zk.Lock: a
-// release wakes one, who looks once.
+// Eight clients acquire the lock repeatedly. A turn costs each of them five requests, as with zk.Lock: a
+// release wakes one client, which lists once.
 func TestRequestsAmongEight(t *testing.T) {
 	t.Parallel()
 	const clients, turns = 8, 10

@@ -11,7 +11,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// downgrading is a client that holds the lock to write.
+// downgrading returns a client that holds the lock as a writer.
 func downgrading(z *zktest.Zoo) (*RWMutex, *Hold, *zktest.Client) {
 	s, client := labelled(z, "A")
 	lock := NewRWMutex(s, z.Root+"/lock")
@@ -22,7 +22,7 @@ func downgrading(z *zktest.Zoo) (*RWMutex, *Hold, *zktest.Client) {
 	return lock, writer, client
 }
 
-// behind brings clients that queue up behind A, R to read and W to write.
+// behind lets clients queue up behind A, R as a reader and W as a writer.
 func behind(z *zktest.Zoo, letters string) (turns []*zktest.Turn) {
 	for _, letter := range letters {
 		turn := as(letter, rwmutexes.Join(z, string(letter))).Start()
@@ -32,8 +32,8 @@ func behind(z *zktest.Zoo, letters string) (turns []*zktest.Turn) {
 	return turns
 }
 
-// A writes, and a reader, two writers and a reader between them wait. A becomes a reader, by one transaction:
-// the reader behind it is let in, and nobody else, whether a reader or a writer stands next.
+// A is a writer, and readers and writers wait behind it. One transaction makes A a reader. The readers
+// directly behind it acquire the lock. No writer does, and no reader behind a writer.
 func TestAWriterBecomesAReaderAndNobodyGetsInBetween(t *testing.T) {
 	t.Parallel()
 	for letters, letIn := range map[string]int{"RWRW": 1, "WRW": 0, "RRR": 3} {
@@ -71,8 +71,8 @@ func TestAWriterBecomesAReaderAndNobodyGetsInBetween(t *testing.T) {
 	}
 }
 
-// The writer's contexts have ended before a reader is let in: here the answer of the transaction has not
-// come to A yet.
+// The writer's contexts end before a reader acquires the lock, even when the answer to the transaction has
+// not reached A yet.
 func TestTheWritersContextEndsBeforeAReaderIsLetIn(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -92,7 +92,7 @@ func TestTheWritersContextEndsBeforeAReaderIsLetIn(t *testing.T) {
 	require.NoError(t, zktest.AwaitChan(z, "Downgrade", result).Unlock())
 }
 
-// The transaction, or its answer, is lost: A has one znode in the end, and it is a reader's.
+// The transaction or its answer is lost. In the end A has one znode, a reader's.
 func TestADowngradeWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	for _, lose := range []func(*wiretap.Tap) *wiretap.Trap{
@@ -115,7 +115,7 @@ func TestADowngradeWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// The context ends while the answer is away: Downgrade returns at once, and the lock is released.
+// The context ends before the answer arrives. Downgrade returns at once, and the lock is released.
 func TestADowngradeThatIsGivenUpReleasesTheLock(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -137,7 +137,7 @@ func TestADowngradeThatIsGivenUpReleasesTheLock(t *testing.T) {
 	z.Await("no hold to be left", func() bool { return lock.q.s.Stats().Holds == 0 })
 }
 
-// The server refuses to create: the lock is released.
+// The server refuses the create, so the lock is released.
 func TestADowngradeThatIsRefusedReleasesTheLock(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -150,7 +150,7 @@ func TestADowngradeThatIsRefusedReleasesTheLock(t *testing.T) {
 	require.ErrorIs(t, writer.Unlock(), ErrNotHeld, "nothing is due")
 }
 
-// What is no writer's hold with one Unlock due stays as it is.
+// If the hold is not a writer's with one Unlock due, Downgrade changes nothing.
 func TestWhatCannotBeDowngradedStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -36,7 +36,7 @@ func newCandidate(z *zktest.Zoo, name string) *candidate {
 	}
 }
 
-// campaign calls Campaign, and returns when the candidate stands in the queue, which it makes so long.
+// campaign calls Campaign, and returns when the candidate is queued. The queue then has this length.
 func (c *candidate) campaign(z *zktest.Zoo, ctx context.Context, length int) {
 	go func() {
 		c.ended <- c.election.Campaign(ctx, func(ctx context.Context, token int64) error {
@@ -52,8 +52,8 @@ func (c *candidate) campaign(z *zktest.Zoo, ctx context.Context, length int) {
 	z.Await(c.Name+" to stand", func() bool { return len(z.Names(z.Root+"/leader")) == length })
 }
 
-// One of three candidates leads, everybody can ask who, and when it resigns the next one leads, with a
-// greater token.
+// One of three candidates leads, and everybody can learn which one. When it resigns, the next one leads, with
+// a greater token.
 func TestOneOfSeveralCandidatesLeads(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -94,12 +94,13 @@ func TestOneOfSeveralCandidatesLeads(t *testing.T) {
 	})
 }
 
-// Requests counts what the candidate has asked for since the mark.
+// Requests counts the candidate's requests since the mark.
 func (c *candidate) Requests(mark int) map[wiretap.Op]int {
 	return wiretap.Count(c.Tap.Since(mark)).Requests
 }
 
-// The session of the leader ends: it is told, and the next one leads, though the first has not returned.
+// The leader's session ends. The leader is notified, and the next candidate leads, although the first one's
+// lead has not returned.
 func TestALeaderIsToldThatItLeadsNoMore(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -122,7 +123,7 @@ func TestALeaderIsToldThatItLeadsNoMore(t *testing.T) {
 	require.NoError(t, zktest.AwaitChan(z, "b's Campaign to return", b.ended))
 }
 
-// The leadership is lost, and lead returns why: Campaign says so once.
+// The leadership is lost, and lead returns the reason. The error of Campaign contains it only once.
 func TestALossOfTheLeadIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -143,7 +144,8 @@ func TestALossOfTheLeadIsSaidOnce(t *testing.T) {
 	require.Equal(t, lead, joined(lead, unlock))
 }
 
-// Campaign within lead is re-entry: this process leads already. With another context it waits for itself.
+// Campaign within lead is re-entry: this process already leads. With another context the process waits for
+// itself.
 func TestCampaignWithinLead(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -175,7 +177,7 @@ func TestCampaignWithinLead(t *testing.T) {
 	z.Await("nothing to be left", func() bool { return len(z.Names(z.Root+"/leader")) == 0 })
 }
 
-// The process is told to end, while one candidate leads and one waits: both calls return, and nothing is left.
+// One candidate leads, and one waits, when their context ends. Both calls return, and leave no znode behind.
 func TestCampaignEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -193,7 +195,7 @@ func TestCampaignEndsWithItsContext(t *testing.T) {
 	require.Empty(t, b.leads, "b was never called")
 }
 
-// A leader that panics does not stay leader.
+// A leader that panics resigns.
 func TestALeaderThatPanicsResigns(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -12,7 +12,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// service does what run in README.md does, until it is told to end.
+// service does what run in README.md does, until it receives SIGTERM.
 func service(servers, args []string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -34,9 +34,9 @@ func service(servers, args []string) {
 	_ = hold.Unlock()
 }
 
-// A process that waits for the lock, and one that holds it, are told to end by SIGTERM. The first
-// leaves the queue, and the second gives the lock to the next. Nobody waits until a session expires:
-// these would outlive the test.
+// A process that waits for the lock, and one that holds it, receive SIGTERM. The first leaves the queue, and
+// the second releases the lock for the next client. No client waits until a session expires: that would take
+// longer than the test.
 func TestSIGTERMGivesTheLockBack(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -59,8 +59,8 @@ func TestSIGTERMGivesTheLockBack(t *testing.T) {
 	require.Empty(t, next.Queue())
 }
 
-// No server answers, and the session is closed. Close comes back, and each Lock that waits returns an
-// error that says so.
+// No server answers, and the session is closed. Close returns, and each Lock that waits returns an error that
+// says that the session is closed.
 func TestCloseWithoutAServer(t *testing.T) {
 	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		for what, fails := range map[string]func(a *zktest.Member){

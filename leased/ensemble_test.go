@@ -24,9 +24,9 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A's create is lost while it is being decided: the leader has proposed it, and
-// nobody has agreed. A comes back to a follower that hears of it late. Whoever
-// looks there without asking first finds nothing, and makes a second znode.
+// A's create is lost while the servers agree on it: the leader has proposed it, and no server has agreed yet.
+// A reconnects to a follower that learns of it late. A client that lists there without a write before finds
+// no znode, and creates a second one.
 func TestALostReplyAtAServerThatLags(t *testing.T) {
 	t.Parallel()
 	lag := zktest.NewLag(t)
@@ -44,10 +44,10 @@ func TestALostReplyAtAServerThatLags(t *testing.T) {
 	holds(t, lag.Zoo, byMutex, call)
 }
 
-// A session has come back on a new connection, and has made a write that changes nothing there. Then a
-// create comes that was still on the old connection. It must not be carried out any more:
-// the list after the write that changes nothing could not have shown it. The frames are written by hand:
-// the Go client sends nothing on its old connection.
+// A session has resumed on a new connection, and has made a write that changes nothing there. Then a create
+// arrives that was still on the old connection. The server must not carry it out any more, since the list
+// after that write could not have shown it. The frames are written by hand, because the Go client sends
+// nothing on its old connection.
 func TestTheOldConnectionOfASessionIsRefused(t *testing.T) {
 	t.Parallel()
 	e, _, followers := zktest.ThreeServers(t)
@@ -68,7 +68,7 @@ func TestTheOldConnectionOfASessionIsRefused(t *testing.T) {
 
 		back := connectByHand(t, followers[1].Addr, old.id, old.password)
 		require.Equal(t, old.id, back.id, "the session")
-		back.xid = old.xid + 100 // a client numbers its session's requests on
+		back.xid = old.xid + 100 // a client continues the numbers of its session's requests
 		back.ask(deleteKind, z.Root+"/nothing", anyVersion)
 		require.Equal(t, zk.ErrCode(wiretap.NoNode), back.answer(), "the answer to the write that changes nothing")
 
@@ -83,8 +83,8 @@ func TestTheOldConnectionOfASessionIsRefused(t *testing.T) {
 	}
 }
 
-// byHand is a session whose frames are written by hand. ZooKeeper's numbers are big-endian,
-// and each frame stands behind its length.
+// byHand is a session whose frames are written by hand. ZooKeeper's numbers are big-endian, and each frame
+// begins with its length.
 type byHand struct {
 	t        *testing.T
 	conn     net.Conn
@@ -93,8 +93,7 @@ type byHand struct {
 	xid      int32 // of the last request
 }
 
-// The kinds of request, and what stands behind the path: in a create no data, an ACL and
-// flags, in a delete a version.
+// The kinds of request. In a create, no data, an ACL and flags follow the path; in a delete, a version does.
 const createKind, deleteKind int32 = 1, 2
 
 var (
@@ -103,7 +102,7 @@ var (
 		"\x00\x00\x00\x01\x00\x00\x00\x1f\x00\x00\x00\x05world\x00\x00\x00\x06anyone" + "\x00\x00\x00\x01")
 )
 
-// connectByHand begins a session, or brings one back.
+// connectByHand begins a session, or resumes one.
 func connectByHand(t *testing.T, address string, id int64, password []byte) *byHand {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -152,14 +151,14 @@ func (c *byHand) receive() (frame []byte) {
 	return frame
 }
 
-// answer is the error in the next reply: behind its xid and its zxid.
+// answer returns the error in the next reply, which comes after its xid and its zxid.
 func (c *byHand) answer() zk.ErrCode {
 	c.t.Helper()
 	return zk.ErrCode(int32(binary.BigEndian.Uint32(c.receive()[12:])))
 }
 
-// A network is what parts A, who holds the lock, from the majority. The others
-// end A's session, and let B in. By then A must have been told, each time.
+// A network partitions A, which holds the lock, from the majority. The other servers end A's session, and B
+// acquires the lock. Each time, A must have been notified before.
 type network struct {
 	*testing.T
 	*zkserver.Ensemble
@@ -176,8 +175,7 @@ const (
 	tenTicks  = 3 * time.Second
 )
 
-// part brings A, over a line to the leader or a follower, and B, who waits behind
-// A's znode.
+// part lets A, connected to the leader or a follower, hold the lock, and B wait behind A's znode.
 func part(
 	t *testing.T,
 	e *zkserver.Ensemble,
@@ -222,14 +220,14 @@ func (n *network) join(timeout time.Duration, server func(*network) *zkserver.Pe
 	n.next.MustWait("A holds the lock")
 }
 
-// hold is Ensemble.Hold, until release, or until the test ends.
+// hold is Ensemble.Hold, until release is called or the test ends.
 func (n *network) hold(from, to *zkserver.Peer) (release func()) {
 	release = n.Hold(from, to)
 	n.Cleanup(release)
 	return release
 }
 
-// returnsInTime tells whether a call of A's comes back within A's time-out.
+// returnsInTime reports whether a call of A's returns within A's time-out.
 func (n *network) returnsInTime(call *zktest.Turn) bool {
 	end := time.Now().Add(n.session().Timeout())
 	for !call.Returned() && time.Now().Before(end) {
@@ -238,8 +236,8 @@ func (n *network) returnsInTime(call *zktest.Turn) bool {
 	return call.Returned()
 }
 
-// seenOnce tells a story that ends with two inside, until that is seen. The story needs
-// its moments: on a busy machine one of them can be missed, and A is told in time.
+// seenOnce repeats a story that ends with two holders, until it has seen them. The story depends on its
+// timing: on a busy machine it can miss a moment, and A is notified in time.
 func seenOnce(t *testing.T, story func(t *testing.T) (seen bool)) {
 	const tries = 5
 	for try := 1; try <= tries; try++ {
@@ -256,7 +254,7 @@ func sound(c net.Conn) net.Conn            { return c }
 func toLeader(n *network) *zkserver.Peer   { return n.leader }
 func toFollower(n *network) *zkserver.Peer { return n.follower }
 
-// told fails the test if B is let in before A has been told.
+// told fails the test if B acquires the lock before A is notified.
 func (n *network) told(why string) {
 	n.Helper()
 	n.next.Acquired()
@@ -275,7 +273,7 @@ func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
 		n.follower.Rejoin()
 	})
 
-	// AddAuth is answered out of turn, by the follower alone.
+	// The follower alone answers AddAuth, and does so out of turn.
 	t.Run("with a follower, logging in", func(t *testing.T) {
 		n := part(t, e, tenTicks, toFollower, sound)
 		n.follower.CutOff()
@@ -293,8 +291,8 @@ func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
 		logins.Wait()
 	})
 
-	// The leader answers a sync by itself, too, and lets old sessions come back.
-	// The others, started again, have a leader of their own.
+	// The leader alone answers a sync, and lets old sessions resume. The other servers, started again, elect
+	// a leader of their own.
 	for what, comesBack := range map[string]bool{
 		"with a leader that is deposed":    false,
 		"with one, and A comes back to it": true,
@@ -318,7 +316,7 @@ func (n *network) after(then time.Time, part float64) {
 	n.z.Await("time to pass", func() bool { return time.Since(then) > wait })
 }
 
-// leaseRunsOut returns when A's session, which holds nothing, has no lease any more.
+// leaseRunsOut returns when A's session, which has no hold, has no lease any more.
 func (n *network) leaseRunsOut() {
 	s := n.session()
 	current := s.takeLease()
@@ -327,7 +325,7 @@ func (n *network) leaseRunsOut() {
 
 func (n *network) session() *Session { return n.a.Session.(*Session) }
 
-// asks asks the servers something in the background.
+// asks makes a write that changes nothing, in the background.
 func (n *network) asks() (answer chan error) {
 	answer = make(chan error, 1)
 	go func() { answer <- n.session().ask() }()
@@ -339,7 +337,7 @@ func (n *network) answered(answer chan error) {
 	require.NoError(n, zktest.AwaitChan(n.z, "an answer to A", answer))
 }
 
-// proposed returns when the leader has proposed one thing more than before.
+// proposed returns when the leader has proposed one more transaction than before.
 func (n *network) proposed(act func()) {
 	count := func() int64 {
 		counters, err := n.leader.Mntr()
@@ -351,7 +349,7 @@ func (n *network) proposed(act func()) {
 	n.z.Await("the leader to propose it", func() bool { return count() > before })
 }
 
-// last is when such a frame was last on A's line, once there was one after then.
+// last returns when such a frame was last on A's connection. It first waits for one after then.
 func (n *network) last(kind wiretap.Kind, op wiretap.Op, then time.Time) (at time.Time) {
 	n.z.Await("A's next question", func() bool {
 		at = n.latest(kind, op)
@@ -360,7 +358,7 @@ func (n *network) last(kind wiretap.Kind, op wiretap.Op, then time.Time) (at tim
 	return at
 }
 
-// latest is when such a frame was last on A's line until now.
+// latest returns when such a frame was last on A's connection until now.
 func (n *network) latest(kind wiretap.Kind, op wiretap.Op) (at time.Time) {
 	for _, f := range n.a.Tap.Frames() {
 		if f.Kind == kind && f.Op == op {
@@ -370,13 +368,12 @@ func (n *network) latest(kind wiretap.Kind, op wiretap.Op) (at time.Time) {
 	return at
 }
 
-// isLost tells whether A has lost its hold.
+// isLost reports whether A has lost its hold.
 func (n *network) isLost() bool { return n.held.Context().Err() != nil }
 
-// The way from A to its follower stalls, as behind a full router. What A asks in the
-// meantime comes together, and then the follower is cut off. Whoever counts from what
-// was sent a tick before, and not from what was answered, counts on questions of which
-// the leader has never heard.
+// The connection from A to its follower stalls, as behind a full router. A's writes of that time arrive
+// together, and then the follower is partitioned. A client that counts from a write sent a tick before, and
+// not from one answered a tick before, relies on writes of which the leader has never heard.
 func TestQuestionsThatArriveTogetherProveNothing(t *testing.T) {
 	t.Parallel()
 	e, _, _ := zktest.ThreeServers(t)
@@ -389,7 +386,7 @@ func TestQuestionsThatArriveTogetherProveNothing(t *testing.T) {
 		answers = append(answers, n.asks())
 	}
 	n.after(begun, 0.63)
-	n.a.Tap.Delay(5 * time.Millisecond) // A takes the answers in their order
+	n.a.Tap.Delay(5 * time.Millisecond) // so that A takes the answers in their order
 	stall.Let()
 	for _, answer := range answers {
 		n.answered(answer)
@@ -399,16 +396,16 @@ func TestQuestionsThatArriveTogetherProveNothing(t *testing.T) {
 	n.follower.Rejoin()
 }
 
-// The leader's word to A's follower stalls as soon as A has an answer; A asks again, a
-// tick later; and when the leader has heard that, the follower's word is held up, too,
-// and the leader's let go. So A has two answers, a tick apart, and the follower has not
-// reported since before the first.
+// Messages from the leader to A's follower stall as soon as A has an answer. A makes another write a tick
+// later. When the leader has proposed that write, messages from the follower also stall, and those from the
+// leader flow again. So A has two answers, a tick apart, and the follower has not reported since before the
+// first one.
 func TestTwoAnswersAreNotEnough(t *testing.T) {
 	t.Parallel()
 	e, _, _ := zktest.ThreeServers(t)
 	n := part(t, e, 4500*time.Millisecond, toFollower, sound)
-	// The session's own questions are a tick apart. Between two of them the follower must
-	// not hear of A: there must be no ping.
+	// The session's own writes are a tick apart. The follower must not hear of A between two of them, so
+	// there must be no ping.
 	var release func()
 	for release == nil {
 		begun := time.Now()
@@ -431,7 +428,7 @@ func TestTwoAnswersAreNotEnough(t *testing.T) {
 		first.Let()
 	}
 	first := time.Now()
-	n.proposed(func() {}) // the session asks by itself, a tick after the first
+	n.proposed(func() {}) // the session makes its next write by itself, a tick after the first
 	back := n.hold(n.follower, n.leader)
 	release()
 	n.last(wiretap.Reply, wiretap.Delete, first)
@@ -439,11 +436,10 @@ func TestTwoAnswersAreNotEnough(t *testing.T) {
 	back()
 }
 
-// What the lease assumes when A, who has held nothing for long, is let in after
-// one write: that its follower reports as it should. Here the leader's word to the
-// follower is held up, so that it cannot, until the leader knows of A's create;
-// and from then on the follower's word is. A's lease counts from a ping then, of which
-// the leader has not heard.
+// A, which has held nothing for long, acquires the lock after one write. Its lease then assumes that the
+// follower reports as it should. Here the follower cannot: messages from the leader to the follower are held
+// back until the leader has proposed A's create, and from then on messages from the follower are. So A's
+// lease counts from a ping of which the leader has not heard.
 func TestTheFirstWriteAfterAnIdleTimeAssumesAReport(t *testing.T) {
 	t.Parallel()
 	seenOnce(t, bothAreInsideAfterOneWrite)
@@ -464,7 +460,7 @@ func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 	back := n.hold(n.follower, n.leader)
 	release()
 	if !n.returnsInTime(turn) {
-		return false // the follower has left a leader that it had not heard for too long
+		return false // the follower has left its leader, of which it had not heard for too long
 	}
 	held := turn.Context()
 	second := n.b.Acquire()
@@ -480,11 +476,10 @@ func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 	return true
 }
 
-// A's server is an observer that hears of the leader through a follower. So a report
-// has two ways to go, and is asked for twice: by the follower, and by the leader. Here
-// the follower does not ask between write 1 and the answer to write 2, and then the
-// follower's own reports do not reach the leader. The three writes are answered, and
-// the leader has not heard of A since before the first.
+// A's server is an observer, connected to the leader through a follower. So both the follower and the leader
+// ask for a report. Here the follower does not ask between write 1 and the answer to write 2, and then the
+// follower's own reports do not reach the leader. The three writes are answered, and the leader has not heard
+// of A since before the first one.
 func TestBehindAnotherFollowerThreeAnswersAreNotEnough(t *testing.T) {
 	t.Parallel()
 	seenOnce(t, bothAreInsideAfterThreeWrites)
@@ -501,7 +496,7 @@ func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
 	observer := e.Members[3]
 	n := part(t, e, timeout, func(*network) *zkserver.Peer { return observer }, sound)
 	require.Equal(t, e.Members[0], n.follower, "the follower that the observer hears of the leader through")
-	var asked atomic.Int32 // how often the follower has asked, when nothing else is said
+	var asked atomic.Int32 // how often the follower has asked, while it sends nothing else
 	e.Overhear(n.follower, observer, func([]byte) { asked.Add(1) })
 	n.held.Release()
 	n.next.Release()
@@ -511,7 +506,7 @@ func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
 	var ping, begun time.Time
 	var quiet func()
 	for inTime := false; !inTime; { // on a busy machine the follower may ask again too soon
-		// Each way for a report is free, and so the leader hears of this ping within a tick.
+		// Both ways for a report are free, so the leader hears of this ping within a tick.
 		ping = n.last(wiretap.Request, wiretap.Ping, time.Now())
 		n.after(ping, 0.28) // the next one is due after a third
 		before := asked.Load()
@@ -525,7 +520,7 @@ func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
 		}
 	}
 
-	// Write 2 is the session's own, and then write 3 follows at once.
+	// The session makes write 2 by itself, and write 3 follows at once.
 	first := n.zxid(n.follower)
 	n.z.Await("the follower to carry write 2 out", func() bool { return n.zxid(n.follower) != first })
 	two, mark := proposals(), n.a.Tap.Mark()
@@ -548,11 +543,11 @@ func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
 	return true
 }
 
-// The client's own line stalls while it holds nothing: its pings do not come to its
-// follower. A piece of news, the other way, keeps the client from giving the line up.
-// Then the line is as it was, the client makes its first write, and its follower is cut
-// off. The pings and the write come together, and the leader may not have heard of the
-// client for almost a time-out. So the write must not count from when it was sent.
+// The client's own connection stalls while it holds nothing: its pings do not reach its follower. A
+// notification from the server keeps the client from giving the connection up. Then the connection recovers,
+// the client makes its first write, and its follower is partitioned. The pings and the write arrive together,
+// and the leader may not have heard of the client for almost a time-out. So the lease must not count from the
+// sending of that write.
 func TestTheFirstWriteAfterAnIdleTimeCountsFromAPing(t *testing.T) {
 	t.Parallel()
 	e, _, _ := zktest.ThreeServers(t)
@@ -562,12 +557,12 @@ func TestTheFirstWriteAfterAnIdleTimeCountsFromAPing(t *testing.T) {
 	news := n.z.Root + "/news"
 	_, _, _, err := n.a.ExistsW(news)
 	require.NoError(t, err)
-	var asked atomic.Int32 // how often the leader has asked, when nothing else is said
+	var asked atomic.Int32 // how often the leader has asked, while it sends nothing else
 	e.Overhear(n.leader, n.follower, func([]byte) { asked.Add(1) })
 	defer e.Overhear(n.leader, n.follower, nil)
 	ping := n.last(wiretap.Request, wiretap.Ping, time.Now())
 	n.last(wiretap.Reply, wiretap.Ping, ping)
-	stall := n.a.Tap.HoldRequest(wiretap.Ping, 1) // the next one, and all behind it
+	stall := n.a.Tap.HoldRequest(wiretap.Ping, 1) // the next ping, and everything behind it
 	n.after(ping, 0.55)
 	_, err = n.z.Observer().Create(news, nil, 0, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
@@ -580,15 +575,15 @@ func TestTheFirstWriteAfterAnIdleTimeCountsFromAPing(t *testing.T) {
 	n.last(wiretap.Reply, wiretap.Create, begun) // A's write is answered
 	n.follower.CutOff()
 
-	n.b.Acquire() // A's session is over: its znode came before B's
+	n.b.Acquire() // so A's session has ended: its znode was before B's
 	aIsInside := call.Returned() && call.Context().Err() == nil
 	require.False(t, aIsInside, "A and B have the lock, and A has not been told")
 	n.follower.Rejoin()
 }
 
-// Servers can be configured to check the ACLs before they pass a write on (enableEagerACLCheck). Then
-// a follower by itself answers a delete that is forbidden. Another client has forbidden the delete for
-// nothing, and A's follower is cut off: A must not take these answers for the majority's.
+// Servers can be configured to check the ACLs before they pass a write on (enableEagerACLCheck). Then a
+// follower alone answers a delete that is forbidden. Another client has forbidden the delete that changes
+// nothing, and A's follower is partitioned. A must not take the follower's answers for the majority's.
 func TestARefusalByAFollowerAloneProvesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*zktest.Patience)
@@ -621,7 +616,7 @@ func (n *network) counter(server *zkserver.Peer, name string) int64 {
 	return counters[name]
 }
 
-// zxid is the last transaction that a server has carried out.
+// zxid returns the zxid of the last transaction that a server has carried out.
 func (n *network) zxid(server *zkserver.Peer) string {
 	said, err := server.Word("srvr")
 	require.NoError(n, err)
@@ -630,8 +625,8 @@ func (n *network) zxid(server *zkserver.Peer) string {
 	return said
 }
 
-// The leader is killed, and the others elect another one. A holds the lock all the time: the new
-// leader gives each session a whole time-out. B, who waits, is let in in its turn.
+// The leader is killed, and the others elect another one. A holds the lock all the time, since the new leader
+// gives each session a whole time-out. B, which waits, acquires the lock in its turn.
 func TestAHoldOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
 	e, _, _ := zktest.ThreeServers(t)
@@ -651,8 +646,8 @@ func TestAHoldOutlivesTheLeader(t *testing.T) {
 	n.next.Release()
 }
 
-// No majority is left: A is told that no server answers, and B waits. When the servers are back, B is
-// let in as soon as A has unlocked, with the place that it had.
+// No majority is left. A loses the lock because no server answers, and B waits. When the servers run again, B
+// acquires the lock as soon as A has unlocked, with its place in the queue.
 func TestWithoutAMajority(t *testing.T) {
 	t.Parallel()
 	e, _, _ := zktest.ThreeServers(t)
@@ -673,8 +668,8 @@ func TestWithoutAMajority(t *testing.T) {
 	n.next.Release()
 }
 
-// The leader is stopped and goes on. For a moment A does not notice; for longer, A is told, and B waits
-// until the servers go on.
+// The leader is paused. If the pause were short, A would not notice. Here it lasts until A is notified of the
+// loss. B waits until the servers serve again, and A has unlocked.
 func TestALeaderThatIsStopped(t *testing.T) {
 	t.Parallel()
 	e, _, _ := zktest.ThreeServers(t)

@@ -63,8 +63,7 @@ func Example() {
 	// Output: stored "shipped"
 }
 
-// open opens a session with the tests' server. A program of your own names its
-// servers here.
+// open opens a session with the tests' server. In your own program, name your servers here.
 func open() *leased.Session {
 	session, err := leased.Open(context.Background(), zktest.Servers(), 10*time.Second)
 	if err != nil {
@@ -78,7 +77,7 @@ func ExampleHold_Context() {
 	defer session.Close()
 	lock := leased.NewMutex(session, "/locks/orders")
 
-	// audit locks for itself, for it is also called without the lock.
+	// audit locks by itself, because it is also called without the lock.
 	audit := func(ctx context.Context) error {
 		hold, err := lock.Lock(ctx) // re-entry, if ctx is a hold's
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// explored are the locks whose interleavings TestEveryOrder plays, how many of two clients are readers, and how
-// often one client goes on though the other one could.
+// explored are the locks whose interleavings TestEveryOrder tries, how many of two clients are readers, and
+// how often a client continues although the other one could.
 var explored = []struct {
 	property.Subject
 	readers  []int
@@ -80,7 +80,7 @@ func downgrades(name string, then func(*RWMutex, *Hold) (zktest.Hold, error)) pr
 				h, err := then(NewRWMutex(s.(*Session), path), writer.(*Hold))
 				if !errors.Is(err, ErrLost) {
 					return h, err
-				} // the session has expired: once more
+				} // the session has expired: try again
 			}
 		}
 		return write, read

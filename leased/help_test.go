@@ -29,14 +29,14 @@ func open(servers []string, timeout time.Duration, dial zk.Dialer) (*Session, er
 	return Open(context.Background(), servers, timeout, WithDialer(dial))
 }
 
-// The three kinds of lock that stories are told of.
+// The three kinds of lock that the stories use.
 var (
 	mutexes   = property.OverHolds("leased.Mutex", open, NewMutex)
 	cohorts   = property.OverHolds("leased.Cohort", open, NewCohort)
 	rwmutexes = property.OverHolds("leased.RWMutex", open, NewRWMutex)
 )
 
-func init() { // for property.UnlockTooMany
+func init() { // property.UnlockTooMany needs this
 	for _, lock := range []*property.Subject{&mutexes, &cohorts, &rwmutexes} {
 		lock.NotHeld = ErrNotHeld
 	}
@@ -61,7 +61,7 @@ var (
 	ways = []*way{byMutex, byCohort, byWriter, byReader}
 )
 
-// join brings a client that takes the lock in this way.
+// join opens a client that takes the lock in this way.
 func (w *way) join(z *zktest.Zoo, name string) *zktest.Member {
 	return w.joinAs(z, name, property.Seat{})
 }
@@ -82,10 +82,10 @@ func (w *way) of(m *zktest.Member) *zktest.Member {
 	return m
 }
 
-// other brings a client that lets nobody in beside it.
+// other opens a client that excludes all others.
 func (w *way) other(z *zktest.Zoo, name string) *zktest.Member { return w.locks.Join(z, name) }
 
-// each tells a story of each way to take a lock.
+// each runs a story for each way to take a lock.
 func each(t *testing.T, tell func(t *testing.T, z *zktest.Zoo, w *way)) {
 	t.Parallel()
 	for _, w := range ways {
@@ -96,7 +96,7 @@ func each(t *testing.T, tell func(t *testing.T, z *zktest.Zoo, w *way)) {
 	}
 }
 
-// eachLock tells a story of each kind of lock. An RWMutex is taken to write.
+// eachLock runs a story for each kind of lock. An RWMutex is locked by writers.
 func eachLock(t *testing.T, tell func(t *testing.T, z *zktest.Zoo, w *way)) {
 	t.Parallel()
 	for _, w := range []*way{byMutex, byCohort, byWriter} {
@@ -110,7 +110,7 @@ func eachLock(t *testing.T, tell func(t *testing.T, z *zktest.Zoo, w *way)) {
 // session is the member's session.
 func session(m *zktest.Member) *Session { return m.Session.(*Session) }
 
-// firstOf is the queue of a way.
+// queue returns the queue of a way.
 func (w *way) queue() *queue {
 	if w.locks.Name == rwmutexes.Name {
 		return NewRWMutex(nil, "/lock").q
@@ -118,8 +118,8 @@ func (w *way) queue() *queue {
 	return NewMutex(nil, "/lock").q
 }
 
-// holds fails the test unless the hold hangs on the first znode of the queue, which
-// is the only one of the client's present session.
+// holds fails the test unless the hold depends on the first znode of the queue, and this znode is the only
+// one of the client's present session.
 func holds(t *testing.T, z *zktest.Zoo, w *way, turn *zktest.Turn) {
 	t.Helper()
 	turn.Acquired()
@@ -133,8 +133,8 @@ func holds(t *testing.T, z *zktest.Zoo, w *way, turn *zktest.Turn) {
 	require.Empty(t, before, "%s holds the lock, and this one came before it", turn.Name)
 }
 
-// An outage begins when a frame is lost, and lasts until its end: the client
-// connects again, but its handshake does not arrive. begun returns when it is cut off.
+// An outage begins when a frame is lost, and lasts until end is called: the client reconnects, but its
+// handshake does not arrive. begun returns when the client is partitioned.
 func outage(z *zktest.Zoo, m *zktest.Member, lost *wiretap.Trap) (begun, end func()) {
 	hello := m.Tap.HoldRequest(wiretap.Connect, 1)
 	return func() {
@@ -169,12 +169,13 @@ func permit(t *testing.T, z *zktest.Zoo, dir string, permissions int32) {
 	require.NoError(t, err)
 }
 
-// steadyTimeout is the time-out of a client whose hold must last, beside busy jobs as well: a machine that
-// stands still for two seconds does not end it.
+// steadyTimeout is the time-out of a client whose hold must survive, also beside busy jobs: a machine that
+// stalls for two seconds does not end the hold.
 const steadyTimeout = 5 * zktest.MortalTimeout
 
-// lostEachTime lets a client hold the lock up to three times, until the hold is not lost. On
-// a busy machine a renewal can come too late: so each time-out is twice as long as the one before. It returns why the last hold was lost.
+// lostEachTime lets a client hold the lock up to three times, until the hold is not lost. On a busy machine a
+// renewal can be late, so each time-out is twice as long as the one before. It returns why the last hold was
+// lost.
 func lostEachTime(timeout time.Duration, hold func(timeout time.Duration) (lost error)) (lost error) {
 	const tries = 3
 	for range tries {

@@ -15,13 +15,13 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A locker is each kind of lock, taken to write, and an RWMutex, taken to read.
+// A locker is any kind of lock, used by a writer, and an RWMutex, used by a reader.
 type locker interface {
 	Lock(context.Context) (*Hold, error)
 	TryLock(context.Context) (*Hold, error)
 }
 
-// queued is each kind of lock, whose queue can be listed.
+// queued is any kind of lock whose queue can be listed.
 type queued interface {
 	Queue(context.Context) ([]Participant, error)
 }
@@ -32,7 +32,7 @@ type reading struct{ *RWMutex }
 func (r reading) Lock(ctx context.Context) (*Hold, error)    { return r.RLock(ctx) }
 func (r reading) TryLock(ctx context.Context) (*Hold, error) { return r.TryRLock(ctx) }
 
-// lock is the member's lock once more, without the stories' context around the hold.
+// lock returns the member's lock without the stories' own context around the hold.
 func (w *way) lock(m *zktest.Member) locker {
 	switch w {
 	case byMutex:
@@ -54,7 +54,7 @@ func mustLock(t *testing.T, l locker, ctx context.Context) *Hold {
 	return hold
 }
 
-// The goroutines that have the hold share it, whoever is the first to unlock.
+// The goroutines that have the hold share it, in whatever order they unlock.
 func TestAsManyUnlocksAsLocksAndTheLastOneDeletes(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.join(z, "A"), w.other(z, "B")
@@ -89,7 +89,7 @@ func TestAsManyUnlocksAsLocksAndTheLastOneDeletes(t *testing.T) {
 	})
 }
 
-// Two values made for one path, as by two functions of a service that call one another, stand for one lock.
+// Two values for one path, as made by two functions of a service that call each other, are one lock.
 func TestTwoValuesForOnePathAreOneLock(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -115,8 +115,8 @@ func TestTwoValuesForOnePathAreOneLock(t *testing.T) {
 	require.NoError(t, outer.Unlock())
 }
 
-// A context that was made from the hold's can end before the hold does. Lock with it is no
-// re-entry: it answers as to any context that has ended, and no Unlock is due for it.
+// A context that was made from the hold's can end before the hold does. Lock with it is no re-entry: it
+// returns the same error as for any context that has ended, and no Unlock is due for it.
 func TestAContextThatEndsBeforeItsHoldIsNoReentry(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -132,8 +132,8 @@ func TestAContextThatEndsBeforeItsHoldIsNoReentry(t *testing.T) {
 	})
 }
 
-// A context of a hold has its parent's values and ends with its parent, which ends neither the hold
-// nor its other contexts.
+// A context of a hold has its parent's values, and ends with its parent. That ends neither the hold nor its
+// other contexts.
 func TestAContextOfAHoldEndsWithItsParent(t *testing.T) {
 	type key struct{}
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
@@ -160,7 +160,7 @@ func TestAContextOfAHoldEndsWithItsParent(t *testing.T) {
 	})
 }
 
-// The context that Lock was given ends, as by the usual deferred cancel: the hold goes on.
+// The context that was given to Lock ends, as with the usual deferred cancel. The hold continues.
 func TestLocksContextIsForTheWaitAlone(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -178,8 +178,8 @@ func TestLocksContextIsForTheWaitAlone(t *testing.T) {
 	})
 }
 
-// A work under two locks has a context of both. The release of one ends it, and is nothing to the
-// other lock: it can still be locked again, and its Unlock waits for the server's answer.
+// Work under two locks has a context of both holds. The release of one lock ends this context, but does not
+// affect the other lock: it can still be locked again, and its Unlock waits for the server's answer.
 func TestTheEndOfOneHoldIsNotTheEndOfAnother(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -201,11 +201,12 @@ func TestTheEndOfOneHoldIsNotTheEndOfAnother(t *testing.T) {
 	})
 }
 
-// A is cut off. Unlock does not know whether the lock is released, and waits. When the session's
-// time-out is over, it says that it goes on; when A is back, the znode goes, in a session that lives.
+// A is partitioned. Unlock does not know whether the lock is released, and waits. When the session's time-out
+// has passed, Unlock returns an error which says that the release continues. When A reconnects, the znode is
+// deleted while the session lives.
 func TestUnlockGoesOnWhenTheTimeOutIsOver(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
-		believes := zktest.Handshake{Tell: 3 * zktest.MortalTimeout} // and the server keeps the session for longer
+		believes := zktest.Handshake{Tell: 3 * zktest.MortalTimeout} // the server keeps the session for longer
 		a := w.joinAs(z, "A", property.Seat{Through: believes.Through})
 		l := w.lock(a)
 		hold := mustLock(t, l, z.Ctx)
@@ -227,8 +228,8 @@ func TestUnlockGoesOnWhenTheTimeOutIsOver(t *testing.T) {
 	})
 }
 
-// A believes that the server gave it a short time-out; the server keeps the session
-// for longer. The hold is lost, and Unlock goes on: while the znode is there, nobody gets the lock.
+// A believes that the server has granted a short time-out, but the server keeps the session for longer. The
+// hold is lost, and Unlock retries. While the znode exists, no other client acquires the lock.
 func TestUnlockOfALostHoldGoesOnUntilTheZnodeIsGone(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		believes := zktest.Handshake{Tell: zktest.MortalTimeout}
@@ -248,8 +249,8 @@ func TestUnlockOfALostHoldGoesOnUntilTheZnodeIsGone(t *testing.T) {
 	})
 }
 
-// The session expires while the delete is on its way. The server keeps it for
-// less than it said, so that A is still patient when the line is back.
+// The session expires while the delete is under way. The server keeps the session for less than it has
+// granted, so Unlock still waits when A reconnects.
 func TestADeleteThatComesAfterTheSessionsEndIsErrLost(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.joinAs(z, "A", property.Seat{
@@ -257,7 +258,7 @@ func TestADeleteThatComesAfterTheSessionsEndIsErrLost(t *testing.T) {
 			Through: zktest.Handshake{Tell: zktest.SessionTimeout}.Through,
 		})
 		turn := a.Acquire()
-		owner, _ := z.Owner(turn.Znode()) // the session may be another one already
+		owner, _ := z.Owner(turn.Znode()) // the client may have another session by now
 		begun, end := outage(z, a, a.Tap.LoseRequest(wiretap.Delete, 1))
 		unlock := z.Go(a.Client, func(context.Context) error { return turn.Unlock() })
 		begun()
@@ -302,7 +303,7 @@ func TestWhyALockWasLost(t *testing.T) {
 			each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 				seat := property.Seat{Timeout: zktest.MortalTimeout}
 				if c.reason == ReasonExpired {
-					seat.Timeout = 3 * zktest.SessionTimeout // and so A hears of the end before its lease is over
+					seat.Timeout = 3 * zktest.SessionTimeout // so that A learns of it before its lease is over
 				}
 				a := w.joinAs(z, "A", seat)
 				hold := mustLock(t, w.lock(a), z.Ctx)
@@ -320,8 +321,8 @@ func TestWhyALockWasLost(t *testing.T) {
 	}
 }
 
-// Each error of Unlock begins with "unlock", and with the path: the lock's, or that of the
-// znode that it was to delete.
+// Each error of Unlock begins with "unlock" and the path: the lock's, or that of the znode that it had to
+// delete.
 func TestUnlocksErrorsNameIt(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -341,7 +342,7 @@ func TestUnlocksErrorsNameIt(t *testing.T) {
 		_, err := l.Lock(context.WithoutCancel(hold.Context(z.Ctx)))
 		require.ErrorIs(t, err, ErrLost, "inside a hold that was lost")
 		fails(hold, ErrLost, ofTheLock)
-		fails(hold, ErrLost, ofTheZnode) // the delete succeeds, and the hold was lost
+		fails(hold, ErrLost, ofTheZnode) // the delete succeeds, but the hold was lost
 		fails(hold, ErrNotHeld, ofTheLock)
 		require.Empty(t, a.Queue())
 
@@ -357,8 +358,8 @@ func TestUnlocksErrorsNameIt(t *testing.T) {
 	})
 }
 
-// A hold is lost, and then the server refuses the delete of its znode. Why the hold ended is
-// still the loss, and not the release that was tried: Lock and the next Unlock say so.
+// A hold is lost, and then the server refuses the delete of its znode. The hold has still ended because of
+// the loss, and not because of the attempt to release it. Lock and the next Unlock return the loss.
 func TestALostHoldStaysLostThoughItsUnlockWasRefused(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -376,8 +377,7 @@ func TestALostHoldStaysLostThoughItsUnlockWasRefused(t *testing.T) {
 	})
 }
 
-// The directory's ACL forbids the delete. The lock stays as it is until the Unlock that was refused
-// is tried again.
+// The directory's ACL forbids the delete. The lock is held until the Unlock that was refused is called again.
 func TestARefusedUnlockCanBeTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -398,7 +398,7 @@ func TestARefusedUnlockCanBeTriedAgain(t *testing.T) {
 	})
 }
 
-// Who does not look at Lock's error has a hold that is nil: it says so, and has ended.
+// Code that ignores Lock's error has a nil hold. The methods of a nil hold say so, and its context has ended.
 func TestAHoldThatIsNone(t *testing.T) {
 	for what, hold := range map[string]*Hold{"nil": nil, "the zero value": {}} {
 		err := hold.Unlock()
@@ -409,7 +409,7 @@ func TestAHoldThatIsNone(t *testing.T) {
 	}
 }
 
-// Locks that were not made by their function say so.
+// A lock that was not made by its function returns an error that says so.
 func TestALockThatIsTheZeroValue(t *testing.T) {
 	for made, l := range map[string]locker{
 		"NewMutex": &Mutex{}, "NewRWMutex": &RWMutex{}, "NewCohort": &Cohort{},
@@ -419,7 +419,8 @@ func TestALockThatIsTheZeroValue(t *testing.T) {
 	}
 }
 
-// A copy of a lock or a hold is a mistake that go vet knows. It knows the locks of steps 5 and 6, too.
+// A copy of a lock or a hold is a mistake that go vet reports. It also reports copies of the locks of steps 5
+// and 6.
 func TestVetWarnsOfACopy(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp(".", "copied")

@@ -11,8 +11,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A directory has three numbers left. A and B get the first two. Everybody else gets the last
-// one, or a number below 0, and is told: two with the same number would be inside together.
+// A directory has three numbers left. A and B get the first two. Every other client gets the last one, or a
+// number below 0, and an error. Otherwise two clients with the same number would hold the lock at once.
 func TestTheLastNumbersOfADirectory(t *testing.T) {
 	for _, kind := range []property.Subject{mutexes, cohorts, rwmutexes} {
 		t.Run(kind.Name, func(t *testing.T) {
@@ -35,10 +35,10 @@ func TestTheLastNumbersOfADirectory(t *testing.T) {
 	}
 }
 
-// below0 is like a znode with such a number.
+// below0 matches a znode with such a number.
 var below0 = regexp.MustCompile(`(lock-|__WRIT__)-\d+$`)
 
-// theEnd is a directory with few numbers left, and those who come to its lock.
+// theEnd is a directory with few numbers left, and the clients of its lock.
 type theEnd struct {
 	*testing.T
 	z    *zktest.Zoo
@@ -50,8 +50,8 @@ func (e *theEnd) join(name string) *zktest.Member {
 	return e.kind.JoinAs(e.z, name, property.Seat{Path: e.dir})
 }
 
-// serves lets A hold the lock, B wait behind it, and others come. A and B are served, and later
-// nobody is, until the directory is deleted.
+// serves lets A hold the lock, B wait behind it, and other clients arrive. A and B acquire the lock, and
+// after them no client does, until the directory is deleted.
 func (e *theEnd) serves(come func()) {
 	e.Helper()
 	a := e.join("A").Acquire()
@@ -68,7 +68,7 @@ func (e *theEnd) serves(come func()) {
 	e.join("G").Acquire().Release()
 }
 
-// told wants a call to be told, and to leave nothing behind.
+// told fails the test unless a call returns the error, and leaves no znode behind.
 func (e *theEnd) told(call *zktest.Turn) {
 	e.Helper()
 	require.ErrorContains(e, call.Err(), usedUp, call.Name)
@@ -78,9 +78,9 @@ func (e *theEnd) told(call *zktest.Turn) {
 	})
 }
 
-// threeAtOnce lets C, D and E come at one moment: while the server makes a znode with the last
-// number, it counts on for the next ones, beyond what its count can hold. It tells
-// whether one of them got a number below 0.
+// threeAtOnce lets C, D and E arrive at one moment. While the server creates a znode with the last number, it
+// already counts the next ones, beyond the range of its counter. threeAtOnce reports whether one of them got
+// a number below 0.
 func (e *theEnd) threeAtOnce() (isBelow0 bool) {
 	e.Helper()
 	var creates []*wiretap.Trap

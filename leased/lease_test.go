@@ -14,21 +14,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dummy is a session without a server: so a test has the time in its hands.
+// dummy returns a session without a server. So a test controls the time.
 func dummy(t *testing.T, timeout time.Duration) *Session {
 	s := newSession(timeout)
 	t.Cleanup(func() { s.markClosed(byClose) })
 	return s
 }
 
-// lasts tells until when the lease lasts, and whether anything hangs on it.
+// lasts returns when the lease ends, and whether a hold depends on it.
 func (s *Session) lasts() (until time.Time, holds bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lease.until, len(s.lease.users) > 0
 }
 
-// held makes the session hold something, or nothing, without its asking for it.
+// held makes something depend on the session's lease, or nothing, without any renewal by the session.
 func (s *Session) held(is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,11 +38,10 @@ func (s *Session) held(is bool) {
 	}
 }
 
-// FuzzLease makes writes. Each byte is one: how long after the last answer it is
-// sent, and how long its own answer takes, in twentieths of the time-out. Some
-// fail, some are made while a lock is held, and before some a ping is answered. The
-// lease must never last longer than the words in lease.go allow, and must be lost as
-// soon as it is over.
+// FuzzLease makes writes. Each byte is one write: how long after the last answer it is sent, and how long its
+// own answer takes, in twentieths of the time-out. Some writes fail, some are made while a lock is held, and
+// before some a ping is answered. The lease must never last longer than the comment in lease.go allows. Holds
+// must be lost as soon as the lease is over.
 func FuzzLease(f *testing.F) {
 	f.Add([]byte{0x20, 0x20, 0x20, 0x20, 0x20}, uint64(0), ^uint64(0), uint64(0))
 	f.Add([]byte{0x11, 0x31, 0x20, 0x42, 0x10, 0x91, 0x00, 0x20, 0x20}, uint64(0x10), uint64(0x1ff), uint64(0x55))
@@ -68,7 +67,7 @@ func FuzzLease(f *testing.F) {
 				holds := false
 				err := s.write(func() error {
 					time.Sleep(time.Duration(b&15) * time.Second)
-					synctest.Wait() // the lease may be over in this moment, and its holds are lost
+					synctest.Wait() // the lease may end at this moment, and its holds are lost
 					_, holds = s.lasts()
 					answers := []error{nil, zk.ErrNoNode, zk.ErrConnectionClosed, zk.ErrNoAuth}
 					return answers[failed>>i&1*2+failed>>(i+1)&1]
@@ -81,7 +80,7 @@ func FuzzLease(f *testing.F) {
 							allowed = until
 						}
 					}
-					for j, second := range answers { // w is the third
+					for j, second := range answers { // w is write 3
 						for _, first := range answers[:j] {
 							aTick := second.sent.Sub(first.answered) >= timeout/5
 							until := first.sent.Add(timeout * 9 / 10)
@@ -141,7 +140,7 @@ func TestOneWriteCountsFromAPingThatWasAnsweredATickBefore(t *testing.T) {
 	})
 }
 
-// Three writes, a tick after one another, make a lease that counts from the first.
+// Three writes, a tick apart, make a lease that counts from the first one.
 func TestALeaseCountsFromTheSendingOfTheFirstOfThreeWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -175,8 +174,8 @@ func TestALeaseCountsFromTheSendingOfTheFirstOfThreeWrites(t *testing.T) {
 	})
 }
 
-// What README.md says of a pause that begins at any moment of a hold: how much of the lease is left at least, if
-// answers arrive at once.
+// README.md says how much of the lease is left, at least, when a pause begins at any moment of a hold, if
+// answers arrive at once. This test measures it.
 func TestHowMuchIsLeftOfTheLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -228,15 +227,15 @@ func TestHowMuchIsLeftOfTheLease(t *testing.T) {
 	})
 }
 
-// presentLease is the lease that a hold depends on which begins now.
+// presentLease returns the lease of a hold that begins now.
 func (s *Session) presentLease() *lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lease
 }
 
-// A waiter without a lease looks twice a tick whether there is one: seldom, and not so seldom that it would
-// stand still when it could go on.
+// A waiter without a lease checks twice a tick whether there is one. That is seldom, but often enough that it
+// does not wait much longer than it has to.
 func TestAWaiterLooksTwiceATick(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -254,9 +253,8 @@ func TestAWaiterLooksTwiceATick(t *testing.T) {
 	})
 }
 
-// FuzzHandshake reads what a server sends, in pieces of any size. What is let
-// through is what was sent, from a handshake that is ZooKeeper's on, up to a frame
-// that is too short for a reply.
+// FuzzHandshake sends a stream in pieces of any size, as a server might. If it begins with a valid handshake
+// of ZooKeeper, the wire passes it on unchanged, up to a frame that is too short for a reply.
 func FuzzHandshake(f *testing.F) {
 	frame := func(words ...uint32) (b []byte) {
 		for _, w := range words {
@@ -272,7 +270,7 @@ func FuzzHandshake(f *testing.F) {
 	f.Add(frame(1<<31-1, 0, 1000, 0, 7), []byte{})
 	f.Add(frame(1<<32-1, 0, 1000, 0, 7), []byte{})
 	f.Add([]byte("HTTP/1.1 400 Bad Request"), []byte{})
-	f.Add(frame(16, 0, 0, 0, 0, 16), []byte{4, 36, 1}) // it ends behind a length
+	f.Add(frame(16, 0, 0, 0, 0, 16), []byte{4, 36, 1}) // it ends after a length
 	f.Fuzz(func(t *testing.T, stream, cuts []byte) {
 		s, sent := dummy(t, time.Second), stream
 		near, server := net.Pipe()
@@ -303,9 +301,9 @@ func FuzzHandshake(f *testing.F) {
 	})
 }
 
-// passes is how much of a stream a line lets through behind a handshake: all frames,
-// the last one as far as it goes, up to a reply that is too short to be one. Of a reply
-// the length and the xid come together: the line looks at both.
+// passes returns how many bytes of a stream the wire passes on when the handshake is valid: all frames, the
+// last one as far as it has arrived, up to a reply that is too short to be one. The length and the xid of a
+// reply are passed on together, because the wire looks at both.
 func passes(stream []byte) (n int) {
 	const length, xid, shortest = 4, 4, 16
 	for {

@@ -10,15 +10,15 @@ import (
 	"zklock/internal/property"
 )
 
-// A lock that is right for a second or two, and that only the long hold finds.
+// This lock is right for a second or two. Only the property of the long hold refuses it.
 
-// losesEarly is a lock whose holds never make their lease longer.
+// losesEarly is a lock whose holds never extend their lease.
 type losesEarly struct {
 	lock    *Mutex
 	session *Session
 }
 
-// earlyHold ends before its lease would.
+// earlyHold ends before its lease ends.
 type earlyHold struct {
 	*Hold
 	early time.Time

@@ -23,7 +23,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// with is a way to take a lock over a session with these options.
+// with returns a way to take a lock in a session with these options.
 func (w *way) with(options ...Option) *way {
 	other := *w
 	other.locks.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
@@ -32,7 +32,7 @@ func (w *way) with(options ...Option) *way {
 	return &other
 }
 
-// The data of a znode says who holds the lock, and who waits.
+// The data of a znode says which client holds the lock, and which ones wait.
 func TestAZnodeSaysWhoMadeIt(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.join(z, "A"), w.with(WithLabel("billing, pod 7")).join(z, "B")
@@ -53,7 +53,7 @@ func TestAZnodeSaysWhoMadeIt(t *testing.T) {
 	})
 }
 
-// Numbers that a service can show.
+// The numbers that a service can show.
 func TestStats(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		const timeout = steadyTimeout
@@ -89,7 +89,7 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// heard keeps what a logger was told.
+// heard keeps what was logged.
 type heard struct {
 	mu    sync.Mutex
 	lines []string
@@ -102,7 +102,7 @@ func (h *heard) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// has tells whether a line has all these words.
+// has reports whether a line has all these words.
 func (h *heard) has(words ...string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,14 +116,14 @@ func (h *heard) has(words ...string) bool {
 	})
 }
 
-// all is what it was told so far.
+// all returns the lines so far.
 func (h *heard) all() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.lines)
 }
 
-// A logger is told of losses and of refusals, and has the client library's own lines.
+// A logger gets losses and refusals, and the client library's own lines.
 func TestALoggerIsTold(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		h := &heard{}
@@ -148,8 +148,8 @@ func TestALoggerIsTold(t *testing.T) {
 	})
 }
 
-// Nobody answers for so long that A's lock is lost, and a call waits. The log says so once, with the reason, and
-// when the outage is over. The error of the call also says so, and the numbers show it.
+// No server answers, until A's lock is lost, and a call waits. The log says so once, with the reason, and
+// says when the outage is over. The error of the call also says so, and Stats shows it.
 func TestAnOutageIsSaid(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		h := &heard{}
@@ -180,7 +180,7 @@ func TestAnOutageIsSaid(t *testing.T) {
 	})
 }
 
-// A deadline of Lock says who stood before it. So does a TryLock.
+// When the deadline of Lock passes, the error names the client before it. So does the error of TryLock.
 func TestADeadlineSaysWhoStandsBeforeUs(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b, c := w.with(WithLabel("billing, pod 7")).other(z, "A"), w.join(z, "B"), w.join(z, "C")
@@ -200,7 +200,7 @@ func TestADeadlineSaysWhoStandsBeforeUs(t *testing.T) {
 	})
 }
 
-// The servers grant another time-out than was asked for: the log says so, once for each session.
+// The servers grant a time-out other than the one asked for. The log says so, once for each session.
 func TestATimeOutThatIsNotTheOneAskedFor(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -221,7 +221,7 @@ func TestATimeOutThatIsNotTheOneAskedFor(t *testing.T) {
 	}
 }
 
-// stuck is a handler of a logger that blocks until it is let.
+// stuck is a handler of a logger that blocks until the test releases it.
 type stuck struct {
 	slog.Handler
 	let <-chan struct{}
@@ -232,7 +232,7 @@ func (s stuck) Handle(ctx context.Context, r slog.Record) error {
 	return s.Handler.Handle(ctx, r)
 }
 
-// The logger blocks. The session goes on for as long as it likes, with pings and holds, and Close returns.
+// The logger blocks. The session continues, with pings and holds, and Close returns.
 func TestNobodyWaitsForALogger(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -245,7 +245,7 @@ func TestNobodyWaitsForALogger(t *testing.T) {
 	z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*timeout })
 	require.NoError(t, context.Cause(turn.Context()), "the hold")
 	s := session(a)
-	for range 2 * mostLines { // more than wait for the logger
+	for range 2 * mostLines { // more than can wait for the logger
 		s.log.say(slog.LevelInfo, "a line")
 	}
 	closed := make(chan struct{})
@@ -259,9 +259,9 @@ func TestNobodyWaitsForALogger(t *testing.T) {
 	z.Await("the logger to be told the rest", func() bool { return h.has("a line") })
 }
 
-// What Lock creates has the ACL that was given, and the session logs in: so nobody else can use the
-// lock, or read its znodes, or shut them. Who has the ACL waits and is let in. It stays so over a broken
-// line, and in the next session.
+// Lock creates the directory and the znodes with the given ACL, and the session logs in. So no other client
+// can use the lock, read its znodes, or set an ACL on them. A client that the ACL allows waits, and acquires
+// the lock. This stays so after a reconnection, and in the next session.
 func TestAnACLAndALogin(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		acl := zk.DigestACL(zk.PermAll, "orders", "secret")
@@ -291,7 +291,7 @@ func TestAnACLAndALogin(t *testing.T) {
 		a.Tap.Restore()
 		z.Await("A to have another session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
 		a.Acquire().Release()
-		require.NoError(t, a.Delete(a.Path, -1)) // the observer may not
+		require.NoError(t, a.Delete(a.Path, -1)) // the observer has no permission to do so
 	})
 }
 
@@ -302,8 +302,8 @@ func TestALoginThatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `log in with the scheme "no-such-scheme"`)
 }
 
-// No connection, no hold: with WithoutLease a broken line ends the hold at once. The holder makes no
-// write but its create and its delete. Nobody is let in before its Unlock.
+// No connection, no hold: with WithoutLease a broken connection ends the hold at once. The holder makes no
+// write except its create and its delete. No other client acquires the lock before the holder's Unlock.
 func TestWithoutLease(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		w = w.with(WithoutLease())
@@ -327,19 +327,19 @@ func TestWithoutLease(t *testing.T) {
 		require.ErrorIs(t, turn.Unlock(), ErrLost)
 		next.Release()
 
-		turn = a.Acquire() // over the new connection
+		turn = a.Acquire() // on the new connection
 		next = b.Start()
 		next.MustWait("A holds the lock")
-		a.Tap.Silence() // the line breaks only when the client gives it up
+		a.Tap.Silence() // the connection breaks only when the client gives it up
 		next.Acquired()
 		requireReason(t, context.Cause(turn.Context()), ReasonDisconnected)
 		a.Tap.Restore()
 	})
 }
 
-// Nothing of A arrives any more, and the server does not know: it sends A a notification, and then
-// nothing of the server arrives either. A must not count from the notification, which is no answer: the
-// server may end the session a time-out after the last of A that it has heard.
+// Nothing that A sends arrives any more, and the server does not know. It sends A a notification, and then
+// nothing from the server arrives either. A's lease must not count from the notification, which is no answer:
+// the server may end the session a time-out after it last heard of A.
 func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		w = w.with(WithoutLease())
@@ -369,7 +369,7 @@ func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
 	})
 }
 
-// halfDead is a line that loses what is sent on it, while it is mute, and the news that the server has
+// halfDead is a connection. While it is mute, it drops what the client sends, and hides that the server has
 // closed it.
 type halfDead struct {
 	net.Conn
@@ -397,7 +397,7 @@ func (l halfDead) Write(b []byte) (int, error) {
 	return l.Conn.Write(b)
 }
 
-// The lease left is nothing without a connection, and less than the time-out with one.
+// LeaseLeft is 0 without a connection, and at most nine tenths of the time-out with one.
 func TestTheLeaseLeftWithoutLease(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -417,8 +417,7 @@ func TestTheLeaseLeftWithoutLease(t *testing.T) {
 	require.Zero(t, s.Stats().LeaseLeft)
 }
 
-// The directory of a lock is a container, each time that it is made. The server deletes it when it is
-// empty.
+// The directory of a lock is a container each time it is created. The server deletes it when it is empty.
 func TestWithContainers(t *testing.T) {
 	t.Setenv("JAVA_TOOL_OPTIONS", "-Dznode.container.checkIntervalMs=200")
 	e, err := zkserver.StartEnsemble(t.Context(), 1)
@@ -445,7 +444,8 @@ func TestWithContainers(t *testing.T) {
 	require.True(t, exists, "what is above the directory stays")
 }
 
-// What is asked of every lock, but that a short break does not end the hold.
+// The session WithoutLease has all properties, except that a short break of the connection does not end the
+// hold.
 func TestThePropertiesWithoutLease(t *testing.T) {
 	t.Parallel()
 	for _, lock := range []property.Subject{byMutex.with(WithoutLease()).locks, byCohort.with(WithoutLease()).locks} {

@@ -26,8 +26,9 @@ func labelled(z *zktest.Zoo, name string) (*Session, *zktest.Client) {
 	return s, c
 }
 
-// Clients queue up one after the other, to read (R) or to write (W). Queue lists them in this order, whatever
-// the guids in their names, and says of each who it is, since when it queues, and whether it holds the lock.
+// Clients queue up one after the other, as readers (R) or writers (W). Queue lists them in this order,
+// whatever the guids in their names. For each client, it says which one it is, since when it is queued, and
+// whether it holds the lock.
 func TestQueueTellsWhoHoldsAndWhoWaits(t *testing.T) {
 	t.Parallel()
 	for letters, holders := range map[string]int{"WRWRWRWRWR": 1, "RRRWRRW": 3, "WWWW": 1, "RRRR": 4} {
@@ -47,7 +48,7 @@ func TestQueueTellsWhoHoldsAndWhoWaits(t *testing.T) {
 				if letter == 'R' {
 					lock = NewRWMutex(s, path).RLock
 				}
-				go lock(z.Ctx) // it ends with the session
+				go lock(z.Ctx) // returns when the session ends
 				z.Await("the next one to queue up", func() bool { return len(z.Names(path)) == i+1 })
 			}
 			mark := c.Tap.Mark()
@@ -71,7 +72,7 @@ func TestQueueTellsWhoHoldsAndWhoWaits(t *testing.T) {
 	}
 }
 
-// Somebody leaves between the list and the read of its znode: it is left out.
+// A client leaves between the list and the read of its znode. Queue leaves it out.
 func TestQueueLeavesOutWhoLeavesMeanwhile(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -97,7 +98,7 @@ func TestQueueLeavesOutWhoLeavesMeanwhile(t *testing.T) {
 	require.Empty(t, got.queue)
 }
 
-// Without an answer Queue returns when its context ends, and says that there was none.
+// Without an answer Queue returns when its context ends, with an error that says that no server has answered.
 func TestQueueWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

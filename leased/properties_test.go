@@ -8,8 +8,8 @@ import (
 	"zklock/internal/property"
 )
 
-// What is asked of each lock. Conformance is in the other files; these are the stories that the
-// steps are held against, too.
+// The properties of each lock. Conformance is in the other files; these are the stories by which the steps
+// are also judged.
 var properties = []*property.Property{
 	property.OneHolder,
 	property.CrashFrees,
@@ -65,8 +65,8 @@ func TestProperties(t *testing.T) {
 	)
 }
 
-// A client that gives up need not wait for a reply: no exercise asks for that, so a wrong lock that
-// this property alone refuses is here.
+// A client that gives up need not wait for a reply. No exercise requires that, so the wrong lock that only
+// this property refuses is here.
 func TestGivesUpAtOnceRefusesByOne(t *testing.T) {
 	t.Parallel()
 	wrong := property.OverHolds("sees that nothing is left", open, newSeesThatNothingIsLeft)

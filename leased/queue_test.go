@@ -45,7 +45,7 @@ func TestTryLockWaitsForNobody(t *testing.T) {
 		own := a.Start()
 		own.MustWait("B holds the lock")
 		if w == byCohort {
-			asked = map[wiretap.Op]int{} // in the process, too, it waits for nobody
+			asked = map[wiretap.Op]int{} // in the process, it also waits for no other caller
 		}
 		for _, does := range []string{"waits", "holds"} {
 			mark = a.Tap.Mark()
@@ -61,8 +61,8 @@ func TestTryLockWaitsForNobody(t *testing.T) {
 	})
 }
 
-// Two look, see nobody, and create: the second one has somebody before it after all. It leaves the
-// queue, and comes back.
+// Two clients look, find an empty queue, and create. The second one then finds a client before it. It leaves
+// the queue, and its TryLock returns.
 func TestATryThatComesSecondLeaves(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.other(z, "A"), w.join(z, "B")
@@ -81,9 +81,9 @@ func TestATryThatComesSecondLeaves(t *testing.T) {
 	})
 }
 
-// Many poll a lock that is held for a moment only. They must not bar one another by znodes of which
-// none becomes a hold. So most of the tries that come back with ErrLocked have made none: only those
-// that looked at the same moment as another one.
+// Many callers poll a lock that is held only for a moment. They must not block one another with znodes that
+// never become holds. So most of the tries that return ErrLocked have created no znode. Only tries that
+// looked at the same moment as another one have.
 func TestCallersOfTryLockDoNotBarOneAnother(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		const pollers, turns = 16, 100
@@ -116,8 +116,8 @@ func TestCallersOfTryLockDoNotBarOneAnother(t *testing.T) {
 	})
 }
 
-// No server answers. TryLock comes back with its context, and does not say that somebody holds the
-// lock: nobody does.
+// No server answers. TryLock returns when its context ends, and its error does not say that another client
+// holds the lock, because none does.
 func TestATryWithoutAServer(t *testing.T) {
 	for _, how := range []string{"cut off", "silent"} {
 		t.Run(how, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestATryWithoutAServer(t *testing.T) {
 	}
 }
 
-// A holds the lock, and B's TryLock, which came second, has to leave the queue. The directory's ACL forbids
-// the delete: the error says so, and names the znode that stays.
+// A holds the lock, and B's TryLock, whose znode is second, must leave the queue. The directory's ACL forbids
+// the delete. The error says so, and names the znode that is left.
 func TestWhoLeavesTellsOfADeleteThatIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.other(z, "A"), w.join(z, "B")
@@ -161,8 +161,8 @@ func TestWhoLeavesTellsOfADeleteThatIsRefused(t *testing.T) {
 	})
 }
 
-// Hundreds give up, each at another moment: while the create is under way, while it
-// waits, just as it is let in.
+// Hundreds of calls give up, each at another moment: while the create is under way, while they wait, just
+// when they acquire the lock.
 func TestGivingUpAtAnyMomentLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -192,7 +192,7 @@ func TestGivingUpAtAnyMomentLeavesNothing(t *testing.T) {
 	})
 }
 
-// Beside the client library's own lock.
+// In one queue with the client library's own lock.
 
 var clientLocks = property.Over("zk.Lock", property.ClientLock)
 
@@ -209,9 +209,8 @@ func TestAMutexAndTheClientsLockExcludeOneAnother(t *testing.T) {
 	}
 }
 
-// The reply to a create of zk.Lock is lost. It looks for its own znode among ours,
-// and takes each name that begins with _c_ to have 32 characters behind that: with
-// fewer it would panic.
+// The reply to a create of zk.Lock is lost. Its recovery looks for its own znode among those of leased. It
+// assumes that each name that begins with _c_ has 32 more characters, and would panic if there were fewer.
 func TestTheClientsLockFindsItsZnodeAmongOurs(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -226,10 +225,10 @@ func TestTheClientsLockFindsItsZnodeAmongOurs(t *testing.T) {
 	theirs.Release()
 }
 
-// What is lost, and what others put into the queue.
+// Lost requests and replies, and znodes that other clients put into the queue.
 
-// A's create is lost, and while A is cut off somebody else, whose session lives,
-// makes znodes with A's guid: one before A's own number and one behind it.
+// A's create is lost. While A is partitioned, another client, whose session lives, creates znodes with A's
+// guid: one before A's own number and one behind it.
 func TestAZnodeOfAnotherSessionIsNotAdopted(t *testing.T) {
 	for what, lose := range map[string]func(*wiretap.Tap, wiretap.Op, int) *wiretap.Trap{
 		"the server has made A's": (*wiretap.Tap).LoseReply,
@@ -261,9 +260,8 @@ func TestAZnodeOfAnotherSessionIsNotAdopted(t *testing.T) {
 	}
 }
 
-// A hears that its session has expired, and has another one, before the znodes of
-// the first are gone: here, long before. The old znode comes to the front, and is
-// no place in the queue.
+// A learns that its session has expired, and gets another one, before the znodes of the first session are
+// deleted: here, long before. The old znode becomes the first in the queue, but it is not A's place.
 func TestAZnodeOfAnEndedSessionIsNoPlaceInTheQueue(t *testing.T) {
 	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		lines := 0
@@ -287,8 +285,8 @@ func TestAZnodeOfAnEndedSessionIsNoPlaceInTheQueue(t *testing.T) {
 	})
 }
 
-// The server has made A's znode, and A, who is cut off, does not know.
-// B waits, its znode goes, and the directory's ACL forbids to make another one: Lock says so.
+// B waits, and its znode is deleted, by hand or with its session. The directory's ACL forbids
+// creating another one, so Lock returns that error.
 func TestAPlaceThatCannotBeMadeAnewEndsTheWait(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		for _, why := range []string{"deleted", "gone with its session"} {
@@ -314,7 +312,7 @@ func TestAPlaceThatCannotBeMadeAnewEndsTheWait(t *testing.T) {
 	})
 }
 
-// Somebody forbids everybody to read A's znode. B cannot wait for it to go.
+// A's znode gets an ACL that lets nobody read it. So B cannot watch it.
 func TestAWatchThatIsRefusedEndsTheWait(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.other(z, "A"), w.join(z, "B")
@@ -340,8 +338,8 @@ func TestACreateWithoutAReplyIsRepeatedWhenTheSessionHasExpired(t *testing.T) {
 	})
 }
 
-// The reply to a create is lost, and the directory's ACL forbids the list. Nobody can know
-// whether there is a znode: Lock says why, and makes no other one.
+// The reply to a create is lost, and the directory's ACL forbids the list. So it cannot be known whether the
+// znode exists. Lock returns the reason, and creates no other one.
 func TestARecoveryThatIsRefusedEndsTheLock(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -354,8 +352,8 @@ func TestARecoveryThatIsRefusedEndsTheLock(t *testing.T) {
 	})
 }
 
-// A create that does not reach the server is repeated. It takes one list to find that there
-// is no znode, and one to see that it is the first. The first time there is no directory yet.
+// A create that does not reach the server is retried. One list finds that there is no znode, and another one
+// that the new znode is the first. In the first round there is no directory yet.
 func TestACreateThatDoesNotArriveIsRepeated(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -368,12 +366,12 @@ func TestACreateThatDoesNotArriveIsRepeated(t *testing.T) {
 	})
 }
 
-// The znode that Lock has found, after a lost reply, goes before Lock has read it. Lock makes
+// After a lost reply Lock has found its znode. The znode is deleted before Lock has read it, so Lock creates
 // another one.
 func TestAZnodeThatGoesWhileItIsLookedForIsMadeAnew(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
-		a.Tap.LoseReply(wiretap.Create, 3) // after one that finds no directory, and the directory's
+		a.Tap.LoseReply(wiretap.Create, 3) // the third create: the first finds no directory, and the second creates it
 		read := a.Tap.HoldRequest(wiretap.GetData, 1)
 		turn := a.Start()
 		zktest.AwaitChan(z, "A to read the znode that it has found", read.Sprung())
@@ -383,8 +381,8 @@ func TestAZnodeThatGoesWhileItIsLookedForIsMadeAnew(t *testing.T) {
 	})
 }
 
-// The create's reply is lost, and each step of the recovery loses its reply once: the
-// write that changes nothing, the list, the look at the owner.
+// The create's reply is lost, and each step of the recovery loses its reply once: the write that changes
+// nothing, the list, the read of the owner.
 func TestARecoveryThatIsCutOffGoesOn(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a := w.join(z, "A")
@@ -414,19 +412,19 @@ func TestAZnodeDeletedByHand(t *testing.T) {
 		for _, node := range []string{b.Znode(), a.Znode()} {
 			require.NoError(t, z.Observer().Delete(node, -1))
 		}
-		holds(t, z, w, waiting) // with a znode that it has made anew
+		holds(t, z, w, waiting) // with the znode that it has created instead
 		require.NoError(t, held.Context().Err(), "nobody asks the server, and so nobody knows")
 		require.ErrorIs(t, held.Unlock(), ErrLost)
 		waiting.Release()
 	})
 }
 
-// FuzzNames puts a znode of each kind with a number among names of anybody's. It asks
-// functions that are not exported: a server would not give these numbers.
+// FuzzNames puts a znode of each kind, with a number, among any other names. It calls functions that are not
+// exported, because a server would not give these numbers.
 func FuzzNames(f *testing.F) {
 	const one, two = "_c_00000000000000ff-", "_c_ffffffff-0b2c-4a61-9d3e-5f1f6a7b8c9d-"
-	// Sorted by the whole name, or by the kind, or by the first digits, the order
-	// would be another.
+	// These names are in another order if they are sorted by the whole name, by the kind, or by the first
+	// digits.
 	f.Add(one, "z-__WRIT__0000000002/"+two+"__READ__0000000003/"+
 		one+"__READ__0000000010/"+one+"__WRIT__0000000011/"+two+"__WRIT__2147483647", int32(100))
 	f.Add(one, "", int32(0))
@@ -440,7 +438,7 @@ func FuzzNames(f *testing.F) {
 	f.Add(one, "lock-/lock-x/lock-+1/"+one+"__READ__0000000000/lock-٣", int32(7))
 	f.Add(one, "_c_block-lock-0000000002/_c_1b2c0000-0000-lock-0000000003-backup/0000000004", int32(5))
 	f.Add(one, two+"__READ__-000000000", int32(-1))
-	// Directories of other locks.
+	// The directories of other locks.
 	f.Add("", "block-0/flock-3/my-lock-2/x__READ__0/x__WRIT__3/lock-123456789", int32(9))
 	f.Add(one, "block-0000000000/evil-lock-0000000000/x__WRIT__0000000000/lock-+000000001/lock--00000001", int32(9))
 	f.Fuzz(func(t *testing.T, prefix, names string, own int32) {
@@ -463,9 +461,9 @@ func fuzzNames(t *testing.T, q *queue, ofTheQueue, prefix string, others []strin
 	for _, k := range q.kinds {
 		mine := fmt.Sprintf("%s%s%010d", prefix, k, own)
 		if own >= 0 && !is.MatchString(mine) {
-			continue // with a prefix that nobody has
+			continue // with a prefix that no client has
 		}
-		waitsFor := func(name string) (int, bool) { // the number, if it is of those whom mine waits for
+		waitsFor := func(name string) (int, bool) { // the number, if mine has to wait for that name
 			n, other, ok := q.number(name)
 			return n, ok && (k != read || other != read)
 		}
@@ -484,8 +482,8 @@ func fuzzNames(t *testing.T, q *queue, ofTheQueue, prefix string, others []strin
 	}
 }
 
-// isBefore tells whether before is the right one of the names to watch: its
-// number is the greatest below own. There is none if it is "".
+// isBefore reports whether before is the name to watch: its number is the greatest below own. If before is
+// "", there must be no such name.
 func isBefore(number func(name string) (n int, ok bool), before string, names []string, own int) bool {
 	highest, there := number(before)
 	for _, name := range names {

@@ -13,7 +13,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// as is the member as a reader or a writer: by the letter R or W.
+// as returns the member as a reader or a writer, by the letter R or W.
 func as(letter rune, m *zktest.Member) *zktest.Member {
 	if letter == 'R' {
 		return m.Reader
@@ -21,8 +21,8 @@ func as(letter rune, m *zktest.Member) *zktest.Member {
 	return m
 }
 
-// line brings clients to the lock one after the other, R to read and W to write.
-// It returns when those in front hold the lock, and all others wait silently.
+// line lets clients call Lock one after the other, R as readers and W as writers. It returns when those at
+// the front hold the lock, and all others wait without sending requests.
 func line(z *zktest.Zoo, letters string) (turns []*zktest.Turn) {
 	var waiting []*zktest.Turn
 	for i, letter := range letters {
@@ -42,9 +42,9 @@ func line(z *zktest.Zoo, letters string) (turns []*zktest.Turn) {
 func TestEachWatchesTheOneItWaitsFor(t *testing.T) {
 	t.Parallel()
 	turns := line(zktest.New(t), "WRRWRWWRR")
-	behind := []int{ // whom each of the others waits for
-		0, 0, // the last writer before a reader,
-		2, // the last of all before a writer
+	behind := []int{ // the client that each of the others waits for
+		0, 0, // a reader waits for the last writer before it
+		2, // a writer waits for the last client before it
 		3, 4, 5, 6, 6,
 	}
 	for i, turn := range turns[1:] {
@@ -53,8 +53,8 @@ func TestEachWatchesTheOneItWaitsFor(t *testing.T) {
 	}
 }
 
-// The readers before the first writer in the queue are let in together. Each of
-// them has to be told; nobody else is told.
+// The readers before the first writer in the queue acquire the lock together. Each of them must be notified,
+// and no other client is.
 func TestAWritersReleaseTellsThoseWhomItLetsIn(t *testing.T) {
 	t.Parallel()
 	for waiting, letIn := range map[string]int{"RRRRRRRRRR": 10, "RRRRRWRRRRR": 5} {
@@ -71,8 +71,8 @@ func TestAWritersReleaseTellsThoseWhomItLetsIn(t *testing.T) {
 	}
 }
 
-// Ten readers leave in the order in which they came. The writer behind them has
-// to know of the last one only.
+// Ten readers unlock in the order in which they arrived. The writer behind them needs only the notification
+// about the last one.
 func TestAWriterIsToldOfTheLastReader(t *testing.T) {
 	t.Parallel()
 	const n = 10
@@ -90,8 +90,8 @@ func TestAWriterIsToldOfTheLastReader(t *testing.T) {
 	require.Equal(t, 1, count().Notifications, "notifications")
 }
 
-// W1 writes, R waits, W2 waits behind R. W1 leaves, R is woken and looks again: it must not begin to
-// wait for W2, which waits for R.
+// W1 holds the lock, R waits, and W2 waits behind R. When W1 unlocks, R is notified and lists again. It must
+// not begin to wait for W2, which waits for R.
 func TestAReaderDoesNotWaitForAWriterBehindIt(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -103,7 +103,8 @@ func TestAReaderDoesNotWaitForAWriterBehindIt(t *testing.T) {
 	turns[2].Release()
 }
 
-// TryRLock waits for no writer, and minds no reader. A writer's TryLock minds both.
+// TryRLock returns ErrLocked behind a writer, but not behind readers. A writer's TryLock returns it behind
+// either.
 func TestATryOfAReader(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -123,8 +124,9 @@ func TestATryOfAReader(t *testing.T) {
 	writer.Release()
 }
 
-// A reader's inner function does not pass the hold on, and reads again while a writer waits: it waits
-// for itself. The call ends with its context, and leaves nothing. With the hold it is let in.
+// A function that a reader calls does not get the hold's context, and calls RLock again while a writer waits.
+// So the reader waits for itself. The call returns when its context ends, and leaves no znode behind. With
+// the hold's context it returns the hold.
 func TestAReaderThatForgetsItsHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -141,8 +143,9 @@ func TestAReaderThatForgetsItsHold(t *testing.T) {
 	writer.Release()
 }
 
-// Whatever is inside a writer's hold is one znode, a writer's until it goes, and nobody
-// gets in before all is released, in whatever order it was taken.
+// All calls inside a writer's hold share one znode, which stays a writer's until it is deleted. No other
+// client acquires the lock before every Unlock was called, in whatever order the calls to Lock and RLock were
+// made.
 func TestAWritersHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
 	t.Parallel()
 	for _, entriesAndExits := range []string{"Rxx", "WRxxx", "RRxxx", "RxWxx"} { // a letter: an entry; x: an exit
@@ -167,7 +170,7 @@ func TestAWritersHoldStaysExclusiveUntilAllIsReleased(t *testing.T) {
 	}
 }
 
-// Two readers ask to write. Inside their holds that is refused, without a request.
+// A reader calls Lock and TryLock inside its hold. Both are refused, without a request.
 func TestAnUpgradeIsRefusedWithoutARequest(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -183,8 +186,8 @@ func TestAnUpgradeIsRefusedWithoutARequest(t *testing.T) {
 	reading.Release()
 }
 
-// A writes. B and C wait to read, and B's session expires meanwhile. B queues up again, as a reader: it
-// and C read together.
+// A writer, A, holds the lock. The readers B and C wait, and meanwhile B's session expires. B queues up again
+// as a reader, so B and C hold the lock together.
 func TestAReaderThatQueuesAgainIsAReader(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -202,9 +205,9 @@ func TestAReaderThatQueuesAgainIsAReader(t *testing.T) {
 	second.Acquired()
 }
 
-// The properties, asked of clients that read and write in turn. Left out are Shared, which brings
-// readers of its own, ManyShare, which has one client, and where the first one reads
-// OneHolder, for readers may meet inside.
+// The properties, for clients that read and write in turn. Three are left out: Shared, which brings readers
+// of its own; ManyShare, which has one client; and OneHolder where the first client reads, because readers
+// may hold the lock together.
 func TestReadersAndWritersInTurn(t *testing.T) {
 	t.Parallel()
 	readersFirst, writersFirst := property.Reading(rwmutexes, true), property.Reading(rwmutexes, false)
@@ -228,8 +231,8 @@ func TestReadersAndWritersInTurn(t *testing.T) {
 			property.LostWhileWaiting,
 		)
 	}
-	// A holds the lock, B and C wait, and B leaves the queue. If only B writes, C is let
-	// in beside A, and rightly so: only a writer stood between two readers.
+	// A holds the lock, B and C wait, and B leaves the queue. If only B writes, C rightly acquires the lock
+	// beside A: between these two readers there was only a writer.
 	left := []*property.Property{property.GivingUp, property.WaiterCrash, property.NoWatchLeft}
 	property.Lacks(t, readersFirst, left...)
 	property.Holds(t, writersFirst, append(left, property.OneHolder)...)

@@ -23,13 +23,13 @@ func start(t *testing.T, lines ...string) *zkserver.Server {
 	s, err := zkserver.StartEnsemble(ctx, 1, lines...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Stop()) })
-	t.Parallel() // not before: a java that starts disturbs tests that measure
+	t.Parallel() // not before: starting a JVM disturbs tests that measure
 	return s.Server
 }
 
 var Start = start // for the tests outside of the package
 
-// The servers serve only who has logged in. Who has not is told what to do.
+// The servers serve only clients that have logged in. Another client gets an error that says what to do.
 func TestServersThatWantALogin(t *testing.T) {
 	s := start(t, "enforce.auth.enabled=true", "enforce.auth.schemes=digest")
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
@@ -44,7 +44,8 @@ func TestServersThatWantALogin(t *testing.T) {
 		require.NotErrorIs(t, err, ErrLocked)
 	}
 
-	// Who has logged in holds the lock and waits for it over broken lines, and gets it in the next session.
+	// A client that has logged in holds the lock, and waits for it, over broken connections. It also acquires
+	// the lock in the next session.
 	loggedIn := func(timeout time.Duration) (*Mutex, *wiretap.Tap) {
 		tap := wiretap.New()
 		session, err := Open(ctx, s.Servers(), timeout, WithAuth("digest", []byte("orders:secret")), WithDialer(tap.Dial))
@@ -99,8 +100,9 @@ func awaits(t *testing.T, what string, cond func() bool) {
 	require.Eventually(t, cond, zktest.Patience, 5*time.Millisecond, "timed out waiting for %s", what)
 }
 
-// The directory has a hard quota, which is used up by a holder and a client that waits. A call that would create a
-// znode is refused, and the error says what to look at. The two are not disturbed, and afterwards there is room.
+// The directory has a hard quota, which a holder and a waiter use up. A call that would create a znode is
+// refused, and the error says what to check. The two other clients are not disturbed. When they are done, the
+// quota suffices again.
 func TestAQuotaOnTheDirectory(t *testing.T) {
 	s := start(t, "enforceQuota=true")
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
@@ -149,7 +151,7 @@ func TestAQuotaOnTheDirectory(t *testing.T) {
 	require.NoError(t, mustLock(t, NewMutex(session, path), ctx).Unlock())
 }
 
-// A local session can make no ephemeral znode, if the servers do not make a global one of it.
+// A local session cannot create an ephemeral znode, unless the servers upgrade it to a global one.
 func TestServersWithLocalSessions(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
 	defer cancel()
@@ -164,7 +166,8 @@ func TestServersWithLocalSessions(t *testing.T) {
 	require.ErrorContains(t, err, "localSessionsUpgradingEnabled=true")
 }
 
-// A server that allows few connections from an address hangs up on one more. Open says what that may be.
+// A server that allows few connections from one address closes any further one. The error of Open names this
+// possible cause.
 func TestAServerWithTooManyConnections(t *testing.T) {
 	s := start(t, "maxClientCnxns=1")
 	ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
@@ -173,7 +176,7 @@ func TestAServerWithTooManyConnections(t *testing.T) {
 	require.NoError(t, err)
 	defer one.Close()
 	said := ""
-	for range 5 { // the server may hang up before the handshake is sent
+	for range 5 { // the server may close the connection before the handshake is sent
 		short, cancel := context.WithTimeout(ctx, 2*time.Second)
 		_, err = Open(short, s.Servers(), 4*time.Second)
 		cancel()

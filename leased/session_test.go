@@ -53,8 +53,8 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-// Each of these is something else than a ZooKeeper. Open says what it met. It
-// takes its ten seconds, and so all are opened at the same time.
+// None of these addresses is a ZooKeeper server. The error of Open says what it found there. Each Open takes
+// its ten seconds, so all run at the same time.
 func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 	t.Parallel()
 	said := func(text string) func(net.Conn) {
@@ -90,7 +90,7 @@ func TestOpenSaysWhatKeptItFromASession(t *testing.T) {
 	opening.Wait()
 }
 
-// Open returns when its context ends. Afterwards the context is of no effect.
+// Open returns when its context ends. Once Open has succeeded, the context has no effect.
 func TestOpenEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	nowhere := zktest.Impostor(t, func(net.Conn) {})
@@ -114,8 +114,8 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	require.NoError(t, hold.Unlock())
 }
 
-// Whoever asks for a time-out of a few milliseconds is granted more, and must wait for the
-// answer to the handshake as long as that takes.
+// A client that asks for a time-out of a few milliseconds is granted more. So it must wait long enough for
+// the answer to the handshake.
 func TestOpenWithAVeryShortTimeout(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -125,7 +125,7 @@ func TestOpenWithAVeryShortTimeout(t *testing.T) {
 	require.Greater(t, s.Timeout(), time.Millisecond)
 }
 
-// A lock may use its session after the end of it.
+// A lock may still use its session after the session has ended.
 func TestAClosedSession(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -138,8 +138,7 @@ func TestAClosedSession(t *testing.T) {
 	require.False(t, s.isClosed())
 	require.False(t, s.isOver(lease))
 	require.True(t, s.run(func() { <-waiting }), "an open session runs what it is given")
-	// Nothing in place of a function is the caller's mistake. Whoever recovers has a
-	// session that works.
+	// A nil function is the caller's mistake. A caller that recovers still has a session that works.
 	require.Panics(t, func() { _ = s.write(nil) })
 	require.NoError(t, s.ask())
 	go func() {
@@ -180,13 +179,12 @@ func TestAClosedSession(t *testing.T) {
 	require.ErrorIs(t, err, zk.ErrConnectionClosed)
 }
 
-// A's turn comes, and its line goes down for longer than its lease just as it
-// asks for the list. The list that it gets in the end must not make it a holder
-// whose hold is lost already.
+// A is the first in the queue. Just when it sends the list, its connection breaks for longer than its lease.
+// When the list succeeds in the end, A must not get a hold that is already lost.
 func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	believes := zktest.Handshake{Tell: 3 * zktest.MortalTimeout} // and the server keeps the session for longer
+	believes := zktest.Handshake{Tell: 3 * zktest.MortalTimeout} // the server keeps the session for longer
 	a := mutexes.JoinAs(z, "A", property.Seat{Through: believes.Through})
 	held := mutexes.Join(z, "B").Acquire()
 	waiting := a.Start()
@@ -204,16 +202,16 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 	waiting.Release()
 }
 
-// A's turn comes when a little more than a tick of its first lease is left, and its answers
-// are slow. Three writes of the hold's own would renew the lease too late. So A makes one
-// before the hold begins: that one counts from a ping.
+// A becomes the first in the queue when a little more than a tick of its first lease is left, and its answers
+// are slow. Three writes during the hold would renew the lease too late. So A makes one write before the hold
+// begins, which counts from a ping.
 func TestAWaiterWhoseLeaseIsShortKeepsItsHold(t *testing.T) {
 	t.Parallel()
 	lost := lostEachTime(zktest.MortalTimeout, func(timeout time.Duration) error { return lostAfterAShortLease(t, timeout) })
 	require.NoError(t, lost, "nothing was wrong but that the answers were slow")
 }
 
-// lostAfterAShortLease is why the hold has ended within a time-out, nil if it has not.
+// lostAfterAShortLease returns why the hold has ended within a time-out, or nil if it has not.
 func lostAfterAShortLease(t *testing.T, timeout time.Duration) (lost error) {
 	t.Helper()
 	z := zktest.New(t)
@@ -235,15 +233,14 @@ func lostAfterAShortLease(t *testing.T, timeout time.Duration) (lost error) {
 	return lost
 }
 
-// A's line goes down as its turn comes, and the server is so slow with the next
-// handshake that the lease which it renews is over by then. Of what is asked now
-// the leader's answers are proof only a tenth of the time-out later. A must not
-// spend that time with asking.
+// A's connection breaks when A becomes the first in the queue. The server answers the next handshake so late
+// that A's lease is over by then. It takes at least a tenth of the time-out until the leader's answers prove
+// another lease. A must not poll the servers during that time.
 func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	const told = time.Second
-	a := mutexes.JoinAs(z, "A", property.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { // each time
+	a := mutexes.JoinAs(z, "A", property.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { // on each connection
 		return patient{zktest.Handshake{Ask: zktest.SessionTimeout, Tell: told}.Conn(c)}
 	})})
 	held := mutexes.Join(z, "B").Acquire()
@@ -268,15 +265,15 @@ func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 	waiting.Release()
 }
 
-// patient is a line on which nothing comes too late.
+// patient is a connection without deadlines.
 type patient struct{ net.Conn }
 
 func (patient) SetReadDeadline(time.Time) error  { return nil }
 func (patient) SetWriteDeadline(time.Time) error { return nil }
 
-// A server that is slow takes longer over a handshake than the first try waits
-// for. Each try keeps the session alive: with no more patience for the next one,
-// nobody would ever get in, and the znode would stay.
+// A slow server takes longer to answer a handshake than the first try waits. Each try keeps the session
+// alive. If later tries were not more patient, no client would ever acquire the lock, and the znode would
+// stay.
 func TestASlowServerIsHeardInTheEnd(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -284,7 +281,7 @@ func TestASlowServerIsHeardInTheEnd(t *testing.T) {
 		z,
 		"A",
 		property.Seat{Timeout: zktest.MortalTimeout, Through: zktest.Over(func(c net.Conn) net.Conn {
-			near, far := net.Pipe() // has deadlines, which are for what comes late, too
+			near, far := net.Pipe() // supports deadlines, also when data arrives late
 			go func() {
 				_, _ = io.Copy(c, far)
 				c.Close()
@@ -309,8 +306,7 @@ func TestASlowServerIsHeardInTheEnd(t *testing.T) {
 	z.Await("A's znode to go", func() bool { return len(a.Queue()) == 0 })
 }
 
-// The user closes the connection, of which the session knows nothing. A loop that
-// repeats what was not answered would spin.
+// The user closes the connection, and not the session. A loop that retries unanswered requests must not spin.
 func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -330,17 +326,17 @@ func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 	theirs.Release()
 }
 
-// B holds the lock, and A's line goes down right behind the list that tells A so.
-// The getData that A's client had not sent yet goes out on A's next session, which
-// has no znode: a watch set so would wait without a place in the queue. Whether
-// the client still sends it is up to chance, so there are up to six rounds.
+// B holds the lock, and A's connection breaks right after the list that shows this to A. A's client library
+// has not sent A's getData yet, and sends it in A's next session, which has no znode. A watch set in that way
+// would wait without a place in the queue. Whether the library still sends the getData depends on timing, so
+// there are up to six rounds.
 func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	held := mutexes.Join(z, "B").Acquire()
 	crowd := mutexes
 	crowd.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
-		// with few servers the client gives up what it has not sent
+		// With few servers the library drops requests that it has not sent.
 		return mutexes.Open(slices.Repeat(servers, 3), timeout, dial)
 	}
 	late := false
@@ -376,13 +372,13 @@ func TestAWatchOfTheNextSessionIsNotWaitedFor(t *testing.T) {
 	held.Release()
 }
 
-// unsent is how many requests the client holds in its channel.
+// unsent returns how many requests the client library holds in its channel.
 func unsent(c *zk.Conn) int { return reflect.ValueOf(c).Elem().FieldByName("sendChan").Len() }
 
-// A time in Go can have two readings: the time of day, which can be set, and a monotonic
-// one, which no setting moves. Two times that have the second are compared by that alone.
-// So a time of day that jumps does not move the lease, if all its times have the second.
-// Round, UTC, or a way through a number would drop it.
+// A time in Go can have two readings: the wall clock, which can be set, and a monotonic clock, which no
+// setting moves. Two times that have monotonic readings are compared by these alone. So a jump of the wall
+// clock does not move the lease, provided that all its times have monotonic readings. Round, UTC, or a
+// conversion to a number and back would drop them.
 func TestTheLeaseHasMonotonicTimesOnly(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -9,11 +9,11 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// throttling is a line to a server that has too much to do: what it refuses, it answers at once
-// with the error of a server that throttles, and does not do.
+// throttling is a connection to a server that is too busy. For the requests that it refuses, it answers at
+// once with the error of a server that throttles, and the request is not carried out.
 func throttling(c net.Conn, refuses func(op wiretap.Op, path string) bool) net.Conn {
-	near, far := net.Pipe() // has deadlines, too
-	var mu sync.Mutex       // one frame behind the other
+	near, far := net.Pipe() // supports deadlines, as a network connection does
+	var mu sync.Mutex       // one frame after the other
 	answer := func(frame []byte) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -71,8 +71,7 @@ func readRequest(from io.Reader) ([]byte, error) {
 	return append(length, rest...), err
 }
 
-// refusal is the answer of a server that has too much to do: the request's number, no
-// change, and the error.
+// refusal returns the answer of a server that is too busy: the request's number, no change, and the error.
 func refusal(request []byte) []byte {
 	code := int32(-127)
 	answer := binary.BigEndian.AppendUint32(nil, 4+8+4)
@@ -81,7 +80,7 @@ func refusal(request []byte) []byte {
 	return binary.BigEndian.AppendUint32(answer, uint32(code))
 }
 
-// opAndPath reads what a request asks for, and of which znode, where one stands there.
+// opAndPath returns the operation of a request and, if there is one, its path.
 func opAndPath(request []byte) (op wiretap.Op, path string) {
 	const opAt, lengthAt, pathAt = 8, 12, 16
 	op = wiretap.Op(binary.BigEndian.Uint32(request[opAt:]))

@@ -25,8 +25,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// certify makes a certificate for somebody on this machine, signed by an
-// authority. Without one it is an authority's own.
+// certify makes a certificate for a name on this machine, signed by an authority. Without one it is the
+// certificate of an authority.
 func certify(t *testing.T, name string, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -55,15 +55,16 @@ func knows(authority *tls.Certificate) *tls.Config {
 	return &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
 }
 
-// overTLS stands in operations.md, as a program of yours would have it.
+// overTLS is quoted in operations.md, as your own program would have it.
 func overTLS(config *tls.Config) leased.Option {
 	return leased.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 		return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, address, config)
 	})
 }
 
-// A lock over TLS: the server wants a certificate, whose subject is the client's name in an ACL. The
-// lease works there, too. Whoever does not fit is told why.
+// A lock over TLS. The server requires a certificate, whose subject is the client's name in an ACL. The lease
+// also works there. A client with the wrong authority, without a certificate, or without TLS gets an error
+// that says why.
 func TestOverTLS(t *testing.T) {
 	authority := certify(t, "our CA", nil)
 	own := certify(t, "zk1", authority)
@@ -93,7 +94,7 @@ func TestOverTLS(t *testing.T) {
 	secure := []string{address}
 	config := knows(authority)
 	config.Certificates = []tls.Certificate{*certify(t, "orders", authority)}
-	// Java's first handshake takes long, and a client waits for a second only.
+	// Java's first handshake takes long, and a client waits only for a second.
 	warmUp := &net.Dialer{Timeout: zktest.Patience}
 	if conn, err := tls.DialWithDialer(warmUp, "tcp", address, config); err == nil {
 		_ = conn.Close()
@@ -104,7 +105,7 @@ func TestOverTLS(t *testing.T) {
 	var s *leased.Session
 	z.Await("a handshake within a second: on a busy machine not the first one", func() bool {
 		s, err = leased.Open(z.Ctx, secure, 5*time.Second, overTLS(config))
-		z.Moved() // no tap is on this line
+		z.Moved() // no tap is on this connection
 		return err == nil
 	})
 	defer s.Close()

@@ -20,8 +20,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// transactions is how many the servers of the ensemble have agreed to since their last election: the
-// lower half of the zxid of the last one.
+// transactions returns how many transactions the servers of the ensemble have agreed to since their last
+// election: the lower half of the last zxid.
 func transactions(t *testing.T, leader *zkserver.Peer) int {
 	t.Helper()
 	said, err := leader.Word("srvr")
@@ -34,8 +34,8 @@ func transactions(t *testing.T, leader *zkserver.Peer) int {
 	return int(uint32(zxid))
 }
 
-// logged is how many bytes the server has in its transaction log. A file is made larger before it is
-// written, with zeros.
+// logged returns how many bytes the server has in its transaction log. Before the server writes to a file, it
+// lengthens the file with zeros.
 func logged(t *testing.T, server *zkserver.Peer) (size int) {
 	t.Helper()
 	conf, err := server.Word("conf")
@@ -53,14 +53,14 @@ func logged(t *testing.T, server *zkserver.Peer) (size int) {
 	return size
 }
 
-// What a session costs the servers is what operations.md says: the create and the delete of each hold;
-// while it holds something, one write for each fifth of its time-out, as long as answers come soon; and
-// one after a wait that was longer than that. A session that waits, or holds nothing, makes none, and
-// with WithoutLease no session does. The servers count: each write is a transaction, and there are no others.
+// operations.md says what a session costs the servers: the create and the delete of each hold; while it holds
+// a lock, one write in each fifth of its time-out, as long as answers arrive soon; and one write after a wait
+// that was longer than that fifth. A session that waits, or holds nothing, makes none, and with WithoutLease
+// no session does. Each write is a transaction, and there are no others, so the servers' counts show it.
 func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 	t.Parallel()
 	_, leader, _ := zktest.ThreeServers(t)
-	const tries = 3 // a session of another test may expire meanwhile: that is a transaction, too
+	const tries = 3 // a session of another test may expire meanwhile, which is a transaction as well
 	var made, counted int
 	for range tries {
 		made, counted = writesOfHoldersAndOthers(t, leader)
@@ -71,11 +71,11 @@ func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 	require.Equal(t, made, counted, "writes of all clients, and transactions of the servers")
 }
 
-// writesOfHoldersAndOthers lets some clients hold, wait, and do nothing, and returns how many writes they
-// made, and how many transactions the servers counted meanwhile.
+// writesOfHoldersAndOthers lets some clients hold a lock, wait, and do nothing. It returns how many writes
+// they made, and how many transactions the servers counted meanwhile.
 func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer) (made, counted int) {
 	t.Helper()
-	const each, timeout = 10, 10 * time.Second // so long that no answer on a busy machine is late
+	const each, timeout = 10, 10 * time.Second // long enough that no answer is late on a busy machine
 	z := zktest.NewOn(t, leader.Server)
 	seat := func(path string) property.Seat { return property.Seat{Timeout: timeout, Path: z.Root + "/" + path} }
 	var holders, withoutLease, waiters, idle []*zktest.Member
@@ -99,14 +99,14 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer) (made, counte
 	z.Await("a time-out to pass", func() bool { return time.Since(begun) > timeout })
 	for i, turn := range turns {
 		turn.Release()
-		if i < each { // whoever waited for it holds the lock for a moment only
+		if i < each { // a client that waited for it holds the lock only for a moment
 			waiting[i].Release()
 		}
 	}
 	fifths := int(time.Since(begun)/(timeout/5)) + 1
 	counted = transactions(t, leader) - before
 
-	const unlockAndThreeFifths = 4 // deletes in a hold that lasts for nearly all of a time-out
+	const unlockAndThreeFifths = 4 // deletes of a hold that lasts for nearly all of a time-out
 	const withDirectory = 3        // creates of the first hold: one that finds no directory, the directory, and the znode
 	for _, of := range []struct {
 		what          string
@@ -137,8 +137,8 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer) (made, counte
 	return made, counted
 }
 
-// The table in operations.md, "Long holds". Each write that changes nothing is a transaction: this many
-// sessions hold a lock each, for two of their time-outs, and the servers count.
+// This measures the table in operations.md, "Long holds". Each write that changes nothing is a transaction.
+// This many sessions each hold a lock for two of their time-outs, and the servers count.
 func TestTheTableOfWrites(t *testing.T) {
 	const variable = "ZKLOCK_COSTS"
 	if os.Getenv(variable) == "" {
@@ -173,7 +173,7 @@ func TestTheTableOfWrites(t *testing.T) {
 	measure(1000, 10*time.Second, WithoutLease())
 }
 
-// holdOneEach opens sessions, spread over the servers, each of which holds a lock of its own.
+// holdOneEach opens sessions, spread over the servers. Each of them holds a lock of its own.
 func holdOneEach(t *testing.T, e *zkserver.Ensemble, sessions int, timeout time.Duration, options ...Option) []*Hold {
 	t.Helper()
 	held := make([]*Hold, sessions)
