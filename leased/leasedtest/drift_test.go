@@ -53,8 +53,8 @@ type process struct {
 	lose     func(why leased.Reason)
 }
 
-// A story is told of processes over ZooKeeper and of processes in memory. It writes down what the calls have
-// returned: the two lists have to be equal.
+// A story runs once with processes over ZooKeeper, and once with processes in memory. It records what the
+// calls return. The two records must be equal.
 type story struct {
 	t    *testing.T
 	ctx  context.Context
@@ -62,10 +62,10 @@ type story struct {
 	says []string
 }
 
-// say writes down the result of a call.
+// say records the result of a call.
 func (s *story) say(call string, err error) { s.says = append(s.says, call+": "+inWords(err)) }
 
-// inWords tells an error by what a caller can ask of it.
+// inWords describes an error by what a caller can check with errors.Is and errors.As.
 func inWords(err error) string {
 	if err == nil {
 		return "ok"
@@ -93,7 +93,7 @@ func inWords(err error) string {
 	return words
 }
 
-// take calls a method that takes a lock, and writes down what it returns.
+// take calls a method that takes a lock, and records what it returns.
 func (s *story) take(call string, lock func(context.Context) (*leased.Hold, error), ctx context.Context) *leased.Hold {
 	s.t.Helper()
 	hold, err := lock(ctx)
@@ -101,8 +101,8 @@ func (s *story) take(call string, lock func(context.Context) (*leased.Hold, erro
 	return hold
 }
 
-// begin calls such a method on a goroutine of its own, and returns when the call stands in the queue behind
-// those that stood there before. The result comes over the channel.
+// begin calls such a method on a goroutine of its own, and returns when the call is queued behind all earlier
+// ones. The result arrives on the channel.
 func (s *story) begin(in lock, call func(context.Context) (*leased.Hold, error), ctx context.Context) <-chan result {
 	s.t.Helper()
 	before := len(s.queue(in))
@@ -115,8 +115,9 @@ func (s *story) begin(in lock, call func(context.Context) (*leased.Hold, error),
 	return results
 }
 
-// givesUp has a call wait behind another one and give up. It returns its error, and how many calls of the process
-// waited. A call that is canceled before a server has told it who holds the lock says so, and is made again.
+// givesUp lets a call wait behind another one and give up. It returns its error, and how many calls of the
+// process waited. If the call is canceled before a server has named the holder, the error says so, and
+// givesUp tries again.
 func (s *story) givesUp(p *process) (waited int, err error) {
 	s.t.Helper()
 	for {
@@ -137,7 +138,7 @@ type result struct {
 	err  error
 }
 
-// end waits for the result of begin, and writes it down.
+// end waits for the result of begin, and records it.
 func (s *story) end(call string, results <-chan result) *leased.Hold {
 	s.t.Helper()
 	select {
@@ -150,7 +151,7 @@ func (s *story) end(call string, results <-chan result) *leased.Hold {
 	}
 }
 
-// waits writes down whether a call has not returned yet.
+// waits records whether a call has not returned yet.
 func (s *story) waits(call string, results <-chan result) {
 	s.say(fmt.Sprintf("%s waits %t", call, len(results) == 0), nil)
 }
@@ -175,19 +176,19 @@ func (s *story) queue(in lock) (words []string) {
 	return words
 }
 
-// context writes down why a hold's context has ended, if it has.
+// context records why a hold's context has ended, if it has.
 func (s *story) context(hold *leased.Hold) {
 	s.say("the hold's context", context.Cause(hold.Context(s.ctx)))
 }
 
-// told waits until the holder is told of a loss, and writes down why.
+// told waits until the holder is notified of a loss, and records why.
 func (s *story) told(hold *leased.Hold) {
 	s.t.Helper()
 	s.await("the holder to be told", func() bool { return hold.Context(s.ctx).Err() != nil })
 	s.context(hold)
 }
 
-// The table of calls.
+// The stories.
 var stories = map[string]func(*story){
 	"one after the other": func(s *story) {
 		a, b, c := s.join("a"), s.join("b"), s.join("c")
@@ -281,7 +282,7 @@ var stories = map[string]func(*story){
 		s.say("unlock", errors.Join(one.Unlock(), other.Unlock()))
 	},
 	"told of a loss, and the others wait for Unlock": func(s *story) {
-		a, b := s.join("a", leased.WithoutLease()), s.join("b") // so the session outlives the loss
+		a, b := s.join("a", leased.WithoutLease()), s.join("b") // so that the session outlives the loss
 		hold := s.take("a", a.mutex.Lock, s.ctx)
 		waiting := s.begin(b.mutex, b.mutex.Lock, s.ctx)
 		a.lose(leased.ReasonDisconnected)
@@ -361,8 +362,8 @@ var stories = map[string]func(*story){
 	},
 }
 
-// What leasedtest answers is what leased answers over a real server. Over ZooKeeper each story is told of
-// another path.
+// leasedtest returns what leased returns with a real server. Over ZooKeeper, each story has a path of its
+// own.
 func TestLeasedtestAnswersAsLeasedDoes(t *testing.T) {
 	t.Parallel()
 	for name, tell := range stories {
@@ -428,7 +429,7 @@ func overZooKeeper(t *testing.T, z *zktest.Zoo, label string, options ...leased.
 	}
 }
 
-// What leased can do, leasedtest can do, but for what needs a connection.
+// leasedtest has all methods of leased, except those that need a connection.
 func TestLeasedtestHasTheMethodsOfLeased(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -453,7 +454,7 @@ func TestLeasedtestHasTheMethodsOfLeased(t *testing.T) {
 	}
 }
 
-// methods are the exported methods, each with its parameters and results.
+// methods returns the exported methods, each with its parameters and results.
 func methods(of any) map[string]string {
 	all := map[string]string{}
 	for i := range reflect.TypeOf(of).NumMethod() {
@@ -471,8 +472,8 @@ func methods(of any) map[string]string {
 	return all
 }
 
-// Each reason of leased can be given to Lose, and is the cause of the hold's end; but of a znode that was
-// deleted Unlock alone tells.
+// Each reason of leased can be given to Lose, and is the cause with which the hold's contexts end. The
+// exception is a znode that was deleted, which only Unlock reports.
 func TestLoseForEachReason(t *testing.T) {
 	t.Parallel()
 	reasons := []leased.Reason{

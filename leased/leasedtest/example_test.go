@@ -50,7 +50,7 @@ func Example() {
 	var lost *leased.LostError
 	fmt.Println("lost:", errors.As(err, &lost) && lost.Reason == leased.ReasonLeaseOver)
 
-	// Whatever happened, ship has called Unlock.
+	// In any case ship has called Unlock.
 	_, err = lock.TryLock(context.Background())
 	fmt.Println("the lock is free:", err == nil)
 	// Output:

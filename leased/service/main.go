@@ -52,7 +52,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	defer session.Close() // gives the lock back, so that the next leader need not wait for the time-out
+	defer session.Close() // releases the lock, so that the next leader need not wait for the time-out
 
 	listener, err := net.Listen("tcp", *listen)
 	if err != nil {

@@ -58,8 +58,8 @@ func changesARow(tx *sql.Tx, statement string, args ...any) (bool, error) {
 	return rows == 1, err
 }
 
-// Several processes run a nightly job. It fails the first time, and then it is run once; a holder that comes
-// late, with an old token, is refused.
+// Several processes run a nightly job. It fails the first time, and is then run once. A holder that is late,
+// with an old token, is refused.
 func TestANightlyJobIsRunOnce(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -109,7 +109,7 @@ func TestANightlyJobIsRunOnce(t *testing.T) {
 		require.Equal(t, n+1, reports(), "after the night of %s", night)
 	}
 
-	_, err = store.db.Exec(`UPDATE locks SET token = token + 1000000`) // the next holder has been there
+	_, err = store.db.Exec(`UPDATE locks SET token = token + 1000000`) // as when a later holder has used the store
 	require.NoError(t, err)
 	err = runOnce(z.Ctx, lock(), store.db, "wednesday", report("wednesday"))
 	require.ErrorContains(t, err, "refused: somebody has had the lock since")

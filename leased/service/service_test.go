@@ -26,7 +26,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A replica of these tests is a process of its own: this program once more, which then is the service.
+// A replica of these tests is a process of its own: the test program, started again as the service.
 func TestMain(m *testing.M) {
 	if process.Plays("replica") {
 		go process.EndWithParent()
@@ -38,9 +38,9 @@ func TestMain(m *testing.M) {
 
 // The session's time-out.
 const (
-	short  = 4 * time.Second  // a test waits for it
-	long   = 20 * time.Second // a hold survives a server that dies, on a busy machine, too
-	beyond = zktest.Patience  // the test is over before: nobody can wait for it
+	short  = 4 * time.Second  // a test waits until it has passed
+	long   = 20 * time.Second // even on a busy machine, a hold survives the death of a server
+	beyond = zktest.Patience  // longer than the test: no test may wait for it
 )
 
 // A story has three servers, a store, and two replicas, a and b. At first a leads, and b waits.
@@ -70,7 +70,7 @@ func begin(t *testing.T, timeout time.Duration) *story {
 	return s
 }
 
-// A child is a replica as a process of its own, seen from outside.
+// A child is a replica that runs as a process of its own, as seen from outside.
 type child struct {
 	name  string
 	story *story
@@ -80,7 +80,7 @@ type child struct {
 	ended chan struct{}
 }
 
-// output is what a replica says.
+// output is what a replica prints.
 type output struct {
 	sync.Mutex
 	text bytes.Buffer
@@ -108,7 +108,7 @@ func (s *story) start(name string) *child {
 		"-store", s.file, "-zookeeper", strings.Join(s.Servers(), ","), "-lock", s.Root+"/payments",
 		"-timeout", s.timeout.String()))
 	p.cmd.Stderr = &p.said
-	stdin, err := p.cmd.StdinPipe() // its end is the parent's
+	stdin, err := p.cmd.StdinPipe() // it is closed when this process ends
 	require.NoError(s.t, err)
 	require.NoError(s.t, p.cmd.Start())
 	go func() {
@@ -147,14 +147,14 @@ func (p *child) signal(s os.Signal) {
 	require.NoError(p.story.t, p.cmd.Process.Signal(s))
 }
 
-// stop stops a replica in the midst of what it does.
+// stop pauses a replica during its work.
 func (p *child) stop() {
 	p.story.t.Helper()
 	p.signal(syscall.SIGSTOP)
 	require.NoError(p.story.t, process.AwaitStop(p.cmd.Process))
 }
 
-// endsWell tells a replica to end, and looks at its exit code. With -race a race is an error, too.
+// endsWell sends SIGTERM to a replica, and checks its exit code. With -race the code also reports a race.
 func (p *child) endsWell() {
 	p.story.t.Helper()
 	p.signal(syscall.SIGTERM)
@@ -164,7 +164,7 @@ func (p *child) endsWell() {
 
 var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// ask returns the status and the text; 0 is no answer.
+// ask returns the status and the text. The status is 0 if there is no answer.
 func (p *child) ask(path string) (status int, text string) {
 	answer, err := client.Get(p.url + path)
 	if err != nil {
@@ -180,7 +180,7 @@ func (p *child) isReady() bool {
 	return status == http.StatusOK
 }
 
-// metric returns the number that /metrics has for a name; -1 is none.
+// metric returns the number that /metrics has for a name, or -1 if there is none.
 func (p *child) metric(name string) float64 {
 	_, text := p.ask("/metrics")
 	_, rest, _ := strings.Cut("\n"+text, "\n"+name+" ")
@@ -194,7 +194,7 @@ func (p *child) metric(name string) float64 {
 
 func (p *child) leads() bool { return p.metric("zklock_holds") == 1 }
 
-// leaseEnd is when the replica's lease is over, if it is not renewed.
+// leaseEnd returns when the replica's lease will be over if it is not renewed.
 func (p *child) leaseEnd() time.Time {
 	left := p.metric("zklock_lease_left_seconds")
 	return time.Now().Add(time.Duration(left * float64(time.Second)))
@@ -210,7 +210,7 @@ func (p *child) takes(cents int) {
 	require.Equal(p.story.t, http.StatusCreated, answer.StatusCode, string(body))
 }
 
-// enter puts invoices into the store, all in one moment.
+// enter adds invoices to the store, all in one moment.
 func (s *story) enter(n int) {
 	s.t.Helper()
 	_, err := s.db.ExecContext(s.Ctx, `WITH RECURSIVE count(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM count WHERE i < ?)
@@ -218,7 +218,7 @@ func (s *story) enter(n int) {
 	require.NoError(s.t, err)
 }
 
-// number is the answer to a query for a number.
+// number returns the answer to a query for a number.
 func (s *story) number(query string, args ...any) (n int64) {
 	s.t.Helper()
 	require.NoError(s.t, s.db.QueryRowContext(s.Ctx, query, args...).Scan(&n), query)
@@ -237,8 +237,7 @@ func (s *story) awaitAllPaid() {
 	s.Await("all invoices to be paid", func() bool { return s.number(unpaid) == 0 })
 }
 
-// isRight asks the store whether each invoice was paid once, and whether the tokens have never
-// gone back.
+// isRight asks the store whether each invoice was paid once, and whether the tokens have never decreased.
 func (s *story) isRight() {
 	s.t.Helper()
 	require.Zero(s.t, s.number(`SELECT count(*) FROM invoices WHERE id NOT IN (SELECT invoice FROM payments)`),
@@ -250,8 +249,8 @@ func (s *story) isRight() {
 		"payments with a smaller token than one before")
 }
 
-// Told to end, the leader brings its payment to an end and gives the lock back: b pays the rest,
-// though a's session would live for longer than this test.
+// When the leader receives SIGTERM, it finishes its payment and releases the lock. Then b pays the remaining
+// invoices, although a's session would outlive this test.
 func TestALeaderThatIsToldToEnd(t *testing.T) {
 	s := begin(t, beyond)
 	s.enter(500)
@@ -265,7 +264,7 @@ func TestALeaderThatIsToldToEnd(t *testing.T) {
 	s.b.endsWell()
 }
 
-// A replica that waits ends well, too, and the leader goes on.
+// A replica that waits also ends well, and the leader continues.
 func TestAWaitingReplicaThatIsToldToEnd(t *testing.T) {
 	s := begin(t, beyond)
 	s.b.endsWell()
@@ -276,8 +275,8 @@ func TestAWaitingReplicaThatIsToldToEnd(t *testing.T) {
 	s.a.endsWell()
 }
 
-// kill -9 in the midst of the work: b leads when a's session has timed out, and what a had begun
-// and not committed is not there.
+// kill -9 during the work: b leads when a's session has timed out. The store does not contain what a had
+// begun and not committed.
 func TestALeaderThatIsKilled(t *testing.T) {
 	s := begin(t, short)
 	s.enter(500)
@@ -291,9 +290,9 @@ func TestALeaderThatIsKilled(t *testing.T) {
 	s.b.endsWell()
 }
 
-// The paused holder. The leader is stopped between its look at the hold and its write: the store
-// is busy just then, for somebody else writes. When b has paid, a goes on. Its write comes late,
-// and is refused.
+// The paused holder. The leader is paused between its check of the hold and its write. The store is busy at
+// that time, because another client writes. When b has paid, a resumes. Its write is late, and the store
+// refuses it.
 func TestALeaderThatIsStoppedBeforeItsWrite(t *testing.T) {
 	s := begin(t, short)
 	free := s.busy()
@@ -321,8 +320,8 @@ func TestALeaderThatIsStoppedBeforeItsWrite(t *testing.T) {
 	s.a.endsWell()
 }
 
-// A write that is late, and yet comes before the new leader has brought its token, is accepted. So
-// the new leader brings its token first, and reads then: else it would pay that invoice again.
+// A late write that arrives before the new leader has given the store its token is accepted. So the new
+// leader gives its token first, and then reads. Otherwise it would pay that invoice again.
 func TestALateWriteBeforeTheNewLeaderReads(t *testing.T) {
 	s := begin(t, short)
 	free := s.busy()
@@ -342,8 +341,8 @@ func TestALateWriteBeforeTheNewLeaderReads(t *testing.T) {
 	s.b.endsWell()
 }
 
-// The store fails the leader: somebody else writes for longer than it waits. It gives the lock back,
-// and b goes on.
+// The leader's write fails, because another client writes to the store for longer than the leader waits. The
+// leader releases the lock, and b continues.
 func TestALeaderWhosePaymentFails(t *testing.T) {
 	s := begin(t, beyond)
 	free := s.busy()
@@ -358,8 +357,8 @@ func TestALeaderWhosePaymentFails(t *testing.T) {
 	s.b.endsWell()
 }
 
-// busy enters invoices, and begins to write in the store while some of them are not paid yet: until
-// free is called, no other write gets in. Reads do.
+// busy adds invoices, and begins to write to the store while some of them are not paid yet. Until free is
+// called, no other write to the store succeeds. Reads do.
 func (s *story) busy() (free func()) {
 	s.t.Helper()
 	for {
@@ -377,7 +376,7 @@ func (s *story) busy() (free func()) {
 
 var server = regexp.MustCompile(`the ZooKeeper server is (\S+)`)
 
-// server is the ZooKeeper server that a replica is connected to; "" if it is not ready.
+// server returns the ZooKeeper server to which a replica is connected, or "" if the replica is not ready.
 func (p *child) server() string {
 	_, text := p.ask("/readyz")
 	if found := server.FindStringSubmatch(text); found != nil {
@@ -386,7 +385,7 @@ func (p *child) server() string {
 	return ""
 }
 
-// The server dies that the leader is connected to. The leader goes on, with the same hold.
+// The server to which the leader is connected crashes. The leader continues with the same hold.
 func TestAServerThatDies(t *testing.T) {
 	s := begin(t, long)
 	s.a.takes(100)
@@ -416,7 +415,7 @@ func TestAServerThatDies(t *testing.T) {
 	s.b.endsWell()
 }
 
-// kill kills servers. They are there again after restart, or after the test.
+// kill kills servers. They run again after restart, or after the test.
 func (s *story) kill(servers ...*zkserver.Peer) (restart func()) {
 	s.t.Helper()
 	for _, server := range servers {
@@ -431,8 +430,8 @@ func (s *story) kill(servers ...*zkserver.Peer) (restart func()) {
 	return restart
 }
 
-// All servers are away. No replica is ready, none leads, and both live, and take invoices. When the
-// servers are there again, these are paid.
+// All servers are down. No replica is ready, and none leads, but both run, and take invoices. When the
+// servers run again, these invoices are paid.
 func TestZooKeeperIsAway(t *testing.T) {
 	s := begin(t, short)
 	s.a.takes(100)
@@ -466,7 +465,8 @@ func TestZooKeeperIsAway(t *testing.T) {
 	s.b.endsWell()
 }
 
-// The store alone: a token that is smaller than the greatest so far is refused, and nothing is changed.
+// This tests the store alone: it refuses a token that is smaller than the greatest so far, and changes
+// nothing.
 func TestTheStoreRefusesASmallerToken(t *testing.T) {
 	ctx := t.Context()
 	s, err := openStore(ctx, filepath.Join(t.TempDir(), "payments.db"))
@@ -492,7 +492,7 @@ func TestTheStoreRefusesASmallerToken(t *testing.T) {
 // sample is a line of Prometheus' text format.
 var sample = regexp.MustCompile(`^([a-z_]+)(\{[a-z]+="[a-z ]+"\})? [0-9.e+-]+$`)
 
-// Each number of /metrics has its type, and a name like those of Prometheus. Bad requests are told so.
+// Each number of /metrics has its type, and a name like those of Prometheus. A bad request gets status 400.
 func TestWhatAReplicaAnswers(t *testing.T) {
 	s := begin(t, beyond)
 	status, text := s.a.ask("/metrics")
