@@ -1,13 +1,13 @@
 package model
 
-// action is one thing that can happen. It is given a state, and finds the states that may
-// come of it: none, if it cannot happen then. tell.go fills in what stands in braces.
+// action is one thing that can happen. Given a state, it finds the states that may follow: none, if it cannot
+// happen in that state. tell.go fills in the names in braces.
 type action struct {
 	name string
 	do   func(m *model, s state, found func(state))
 }
 
-// actions are counted when the shortest order is looked for.
+// explore counts these actions when it looks for the shortest order.
 var actions = []action{
 	{"A sends {next}", aSends},
 	{"A sends something else", aSendsOther},
@@ -41,8 +41,7 @@ var actions = []action{
 	{"the others elect a new leader; it gives A's session a whole time-out", othersElect},
 }
 
-// clockwork are actions that happen of themselves, when their time has come. They are not
-// counted.
+// clockwork are the actions that happen by themselves when their time has come. They are not counted.
 var clockwork = []action{
 	{"time passes", timePasses},
 	{"time passes, and A is paused", timePassesWithoutA},

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The rules. Each request is sent when the one before it is answered.
+// The rules. Each request is sent when the one before it is answered, unless the rule says otherwise.
 var (
 	threeWrites = Rule{
 		name:     "three writes",
@@ -13,7 +13,7 @@ var (
 		requests: []request{{write, 0}, {write, wholeTick}, {write, 0}},
 	}
 
-	// Weaker ones.
+	// Weaker rules.
 	threePings = Rule{
 		name:     "three pings, or reads",
 		lease:    90,
@@ -44,7 +44,7 @@ var (
 	}
 	oneWrite = Rule{name: "one write, for 0.9", lease: 90, requests: []request{{write, 0}}}
 
-	// For a session that held nothing.
+	// Rules for a session that has held nothing.
 	afterAPing = Rule{
 		name:     "a ping, and one write a tick later",
 		lease:    90,
@@ -79,7 +79,7 @@ var (
 	}
 )
 
-// The settings. Each of the others is one of these three, and something more.
+// The settings. Each other setting is one of these three, with an addition.
 var (
 	stalls = Setting{
 		name:             "every line stalls as it likes",
@@ -106,8 +106,8 @@ var (
 	}
 )
 
-// follower is for one that stands still, while no line stalls. Where lines stall, such a
-// follower is nothing new: what comes to it waits in its line.
+// follower is the setting for a follower that is paused while no line stalls. Where lines stall, such a
+// follower adds nothing new: messages to it wait in its line anyway.
 var follower = Setting{
 	name:             "the follower is paused, resumes, and is cut off; no line stalls",
 	clock:            quarters,
@@ -116,18 +116,18 @@ var follower = Setting{
 	followerIsCutOff: true,
 }
 
-// with is a setting and something more.
+// with returns a setting with an addition.
 func (s Setting) with(name string, more func(*Setting)) Setting {
 	s.name = name
 	more(&s)
 	return s
 }
 
-// Case is a rule that is tried in a setting: a line of a table in README.md.
+// Case is a rule that is tried in a setting: one row of a table in README.md.
 type Case struct {
 	model
 	holds bool
-	told  bool // the page tells the order
+	told  bool // the page shows the order as a time line
 	wide  bool // there are millions of states
 }
 
@@ -137,7 +137,7 @@ func breaks(r Rule, s Setting) Case { return Case{model: model{r, s}} }
 func (c Case) inFull() Case { c.told = true; return c }
 func (c Case) asWide() Case { c.wide = true; return c }
 
-// Cases are the lines of the tables.
+// Cases are the rows of the tables.
 var Cases = slices.Concat(theRule, weakerRules, afterIdleTime, otherProofs, notCovered)
 
 // The rule of lease.go.
@@ -177,7 +177,7 @@ var theRule = []Case{
 	).asWide(),
 }
 
-// What is less than the rule.
+// Rules that require less than the rule.
 var weakerRules = []Case{
 	breaks(threePings, stalls).inFull(),
 	breaks(
@@ -192,7 +192,7 @@ var weakerRules = []Case{
 	breaks(sentApart, stalls).inFull(),
 }
 
-// What a session may go by that held nothing, and so made no writes.
+// What a session that has held nothing, and so has made no writes, can rely on.
 var afterIdleTime = []Case{
 	breaks(oneWrite, idle),
 	breaks(afterAPing, follower),
@@ -206,7 +206,7 @@ var afterIdleTime = []Case{
 	holds(pingForWrite1, elections),
 }
 
-// anyPing: the line of A stalls, and the rule may count on a ping that is sent at any time.
+// anyPing lets A's line stall, and lets the rule count on a ping that is sent at any time.
 func anyPing(s *Setting) {
 	s.clientLineStalls = true
 	s.pingsEachThird = false
@@ -218,7 +218,7 @@ var otherProofs = []Case{
 	holds(oldSessionAndWrite, elections),
 }
 
-// What the rule does not cover.
+// Cases that the rule does not cover.
 var notCovered = []Case{
 	breaks(threeWrites, stalls.with("A is paused", func(s *Setting) { s.clientStands = true })),
 	breaks(threeWrites, stalls.with("the time-out is four ticks", func(s *Setting) {
@@ -258,13 +258,13 @@ var notCovered = []Case{
 	).inFull(),
 }
 
-// behindAFollower has so many states that the unit is longer.
+// behindAFollower has so many states that it needs a longer unit.
 func behindAFollower(s *Setting) {
 	s.places = []place{atObserver}
 	s.clock = halves
 }
 
-// Row is the line of the table: the states, and for how long there are two holders.
+// Row returns the row of the table: the number of states, and for how long there are two holders.
 func (c Case) Row(r Result) string {
 	verdict := "✓"
 	if r.Order != nil {
@@ -273,7 +273,7 @@ func (c Case) Row(r Result) string {
 	return fmt.Sprintf("%s %s | %s |", c.title(), withCommas(r.States), verdict)
 }
 
-// title is the line's beginning.
+// title returns the beginning of the row.
 func (c Case) title() string {
 	return fmt.Sprintf("| %s | %s | %s |", c.Rule.name, c.Setting.name, c.clock.unit)
 }

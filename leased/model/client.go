@@ -56,8 +56,7 @@ func (m *model) pingIsDue(s *state) bool {
 	return m.pingsEachThird && s.sincePing == m.clock.aThird()
 }
 
-// aComesBack is the handshake of an old session, from its beginning to its end. So the
-// leader has heard of A.
+// aComesBack is the whole handshake of an old session. So the leader has heard of A.
 func aComesBack(m *model, s state, found func(state)) {
 	leaderAccepts := !s.ended && !s.stands
 	if m.reconnects && leaderAccepts {
@@ -66,7 +65,7 @@ func aComesBack(m *model, s state, found func(state)) {
 	}
 }
 
-// aComesBackToDeposed is one with a leader that does not know that it is none any more.
+// aComesBackToDeposed is such a handshake with a leader that does not know that it is deposed.
 func aComesBackToDeposed(m *model, s state, found func(state)) {
 	if m.reconnects && s.elected {
 		m.connect(s, true, found)
@@ -98,15 +97,15 @@ func aComesBackWithHandshake(m *model, s state, found func(state)) {
 	}
 }
 
-// connect gives A a new connection, to a server in any place. What was under way is lost.
-// The server has not heard of A yet.
+// connect gives A a new connection, to a server in any place. Messages that were under way are lost. That
+// server has not heard of A yet.
 func (m *model) connect(s state, toDeposed bool, found func(state)) {
 	otherLeader := s.deposed != toDeposed
 	s.deposed = toDeposed
 	s.cut = false
 	s.sent = s.answered
 	s.toServer, s.toClient = 0, 0
-	s.followerStands = false // it may be another one
+	s.followerStands = false // it may be another follower
 	for i := range s.between {
 		s.between[i] = server{sinceAsked: s.between[i].sinceAsked}
 	}
@@ -114,7 +113,7 @@ func (m *model) connect(s state, toDeposed bool, found func(state)) {
 		s.place = place
 		found(s)
 		for since := range m.clock.longestGap + 1 {
-			if otherLeader { // it asks at its own times
+			if otherLeader { // the other leader asks at its own times
 				s.between[0].sinceAsked = since
 				found(s)
 			}

@@ -8,9 +8,9 @@ import (
 // Result is what an exploration has found.
 type Result struct {
 	States int
-	Order  []moment        // a shortest order that makes two holders; nil if there is none
-	Worst  uint8           // in units: for so long there are two holders in the worst order
-	did    map[string]bool // the names of the actions that led to something new
+	Order  []moment        // a shortest order with two holders; nil if there is none
+	Worst  uint8           // in units: how long there are two holders in the worst order
+	did    map[string]bool // the names of the actions that have led to a new state
 }
 
 // moment is an action, and the states before and after it.
@@ -19,24 +19,24 @@ type moment struct {
 	before, after state
 }
 
-// exploration goes through all that can happen, in rounds: in each round one action more
-// has happened. A state has a number, in the order in which it was found.
+// exploration explores everything that can happen, in rounds: each round adds one action. A state has a
+// number, in the order in which the states were found.
 type exploration struct {
 	*model
 	states []state
 	known  map[state]bool
-	from   []int32 // the state before each state; itself for a first one
+	from   []int32 // the state before each state; for an initial state, itself
 	by     []uint8 // the number of the action between them
 
-	round []int32 // the states of the round that is being looked for
-	now   int32   // the state that it is looked for from
+	round []int32 // the new states of the present round
+	now   int32   // the state from which the exploration continues
 	does  uint8   // the number of the action
 	found func(state)
 }
 
-// explore ends when there is nothing new. The order that it tells is a shortest one; and of
-// those, one in which there are two holders for longest. More states than most are an error:
-// then it has not seen all of them, and cannot say that the rule holds.
+// explore ends when there is no new state. The order that it returns is a shortest one and, of those, one in
+// which there are two holders for longest. If there are more states than most, it returns an error: then it
+// has not seen all of them, and cannot say that the rule holds.
 func (m *model) explore(most int) (Result, error) {
 	e := &exploration{model: m, known: map[state]bool{}}
 	e.found = e.add
@@ -80,15 +80,15 @@ func (e *exploration) nextRound() {
 	}
 }
 
-// waits adds to the round what comes of its states, from one of them on, when nothing
-// happens but that time passes, and the clockwork goes.
+// waits adds to the round the states that follow from its states, beginning with number from, when only time
+// passes and the clockwork acts.
 func (e *exploration) waits(from int) {
 	for i := from; i < len(e.round); i++ {
 		e.act(e.round[i], len(actions), len(actionsAndClockwork))
 	}
 }
 
-// act adds to the round what comes of a state by some of the actions.
+// act adds to the round the states that follow from a state by some of the actions.
 func (e *exploration) act(number int32, from, to int) {
 	e.now = number
 	for i := from; i < to; i++ {
@@ -105,7 +105,7 @@ func (e *exploration) add(s state) {
 	}
 	e.known[s] = true
 	if len(e.known) == len(e.states) {
-		return // it was known
+		return // it was known already
 	}
 	e.round = append(e.round, int32(len(e.states)))
 	e.states = append(e.states, s)
@@ -113,7 +113,7 @@ func (e *exploration) add(s state) {
 	e.by = append(e.by, e.does)
 }
 
-// worst is the state of the round in which there are two holders for longest.
+// worst returns the state of the round in which there are two holders for longest.
 func (e *exploration) worst() (worst int32, overlap uint8) {
 	for _, number := range e.round {
 		if left := e.overlap(&e.states[number]); left > overlap {
@@ -123,7 +123,7 @@ func (e *exploration) worst() (worst int32, overlap uint8) {
 	return worst, overlap
 }
 
-// order is how the exploration has come to a state.
+// order returns how the exploration has reached a state.
 func (e *exploration) order(number int32) (order []moment) {
 	for ; e.from[number] != number; number = e.from[number] {
 		before := e.from[number]

@@ -1,6 +1,6 @@
 package model
 
-// message is one thing that is under way from one to another.
+// message is one message that is under way.
 type message uint16
 
 const (
@@ -11,8 +11,8 @@ const (
 	question message = 2 // from a server down: of whom have you heard?
 )
 
-// line is all that is under way in one direction between two of them, the oldest message
-// first. It is one TCP connection: nothing overtakes anything. A message takes two bits.
+// line holds the messages that are under way in one direction between two processes, the oldest first. It is
+// one TCP connection: no message overtakes another. A message takes two bits.
 type line uint16
 
 const (
@@ -24,11 +24,10 @@ func (l line) first() message { return message(l & (1<<bits - 1)) }
 
 func (l line) withoutFirst() line { return l >> bits }
 
-// with puts a message behind all others.
+// with adds a message behind all others.
 //
-// Two questions that follow upon one another count as one, and so do two reports, and two
-// requests that the rule does not count on. This leaves out no bad order: the second of
-// them can only make the leader hear more of A.
+// Two successive questions count as one, and so do two reports, and two requests that the rule does not count
+// on. This leaves out no bad order: the second one can only make the leader hear more of A.
 func (l line) with(m message) line {
 	length, last := l.end()
 	if m == last && m != counted {
@@ -40,7 +39,7 @@ func (l line) with(m message) line {
 	return l | line(m)<<(bits*length)
 }
 
-// end is how many messages there are, and the last of them.
+// end returns how many messages there are, and the last of them.
 func (l line) end() (length int, last message) {
 	for ; l != 0; l = l.withoutFirst() {
 		length++
@@ -49,7 +48,7 @@ func (l line) end() (length int, last message) {
 	return length, last
 }
 
-// count is how many messages are counted requests, or their answers.
+// count returns how many of the messages are counted requests, or answers to them.
 func (l line) count() (n uint8) {
 	for ; l != 0; l = l.withoutFirst() {
 		if l.first() == counted {

@@ -16,17 +16,18 @@ const (
 	chinese = "README.zh-CN.md"
 )
 
-// How much is tried: with the variable ZKLOCK_MODEL=full each case that takes seconds, with
-// ZKLOCK_MODEL=wide those of minutes, too. Else an exploration that becomes large is left out.
+// How much is tried. ZKLOCK_MODEL=full also tries each case that takes seconds, ZKLOCK_MODEL=wide also those
+// that take minutes. Without this variable, an exploration that becomes large is left out.
 var (
 	isWide = os.Getenv("ZKLOCK_MODEL") == "wide"
 	isFull = os.Getenv("ZKLOCK_MODEL") == "full" || isWide
 )
 
-// most is how many states an exploration may have. More than 25 million need more than three gigabytes.
+// most is how many states an exploration may have. More than 25 million states need more than three
+// gigabytes.
 var most = map[bool]int{true: 25_000_000, false: 110_000}[isFull]
 
-// isCoarse: the unit is longer.
+// isCoarse says that the unit is longer.
 var isCoarse = false
 
 func read(t *testing.T, file string) string {
@@ -35,8 +36,8 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// Each rule is tried, and README.md has what came of it. With -v the orders are told
-// that make two holders.
+// TestRules tries each rule, and README.md must have the result. With -v it prints the orders with two
+// holders.
 func TestRules(t *testing.T) {
 	did := map[string]bool{}
 	leftOut := 0
@@ -73,7 +74,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// explored gives an error for what is left out.
+// explored returns an error for a case that is left out.
 func explored(c Case) (Result, error) {
 	if c.wide && !isWide {
 		return Result{}, errors.New("it takes ZKLOCK_MODEL=wide")
@@ -95,15 +96,15 @@ func isInThePage(t *testing.T, words string) {
 	}
 }
 
-// No line of the page's tables is of a rule that is not tried.
+// Each row of the page's tables is of a rule that is tried.
 func TestThePageHasNoOtherRules(t *testing.T) {
 	t.Parallel()
 	rows := regexp.MustCompile(`(?m)^\|.*\|.*\|.* tick \| [0-9,]+ \| [✓✗].*\|$`).FindAllString(read(t, page), -1)
 	assert.Len(t, rows, len(Cases), "lines of tables in %s", page)
 }
 
-// How long the space between writes 1 and 2 has to be, for each longest gap between two
-// questions of the leader.
+// How long the space between writes 1 and 2 must be, for each longest gap between two questions of the
+// leader.
 func TestTheSpaceIsLongerThanTheLongestGap(t *testing.T) {
 	if isCoarse || !isFull {
 		t.Skip("it takes ZKLOCK_MODEL=full, and not the race detector")
@@ -124,7 +125,7 @@ func TestTheSpaceIsLongerThanTheLongestGap(t *testing.T) {
 	}
 }
 
-// The Chinese page tells the same time lines, in its own words.
+// The Chinese page has the same time lines, in its own words.
 func TestTheChinesePageHasTheSameTimeLines(t *testing.T) {
 	t.Parallel()
 	timeLine := regexp.MustCompile("(?ms)^```text\n([0-9].*?)^```")

@@ -1,21 +1,21 @@
 package model
 
-// Rule says from which answers A concludes that it has a lease, and how long a one.
+// Rule says from which answers A concludes that it has a lease, and for how long.
 type Rule struct {
 	name     string
 	requests []request // A counts on the answers to these, in this order
 
 	lease percent // counts from the sending of the first request
 
-	// The space before a request counts from the sending of the one before it, which need
-	// not be answered. Else it counts from the answer.
+	// The space before a request counts from the sending of the one before it, which need not be answered.
+	// Otherwise it counts from the answer.
 	fromSending bool
 }
 
-// request is one of those that a rule counts on.
+// request is one request that a rule counts on.
 type request struct {
 	kind  kind
-	space percent // it is sent at least so long after the one before it
+	space percent // the least time after the one before it
 }
 
 // kind is a kind of request.
@@ -23,7 +23,7 @@ type kind uint8
 
 const (
 	none       kind = iota
-	ping            // A's server answers it alone; so it does a read
+	ping            // A's server answers it alone, as it answers a read
 	sync            // the leader answers it alone
 	handshake       // of an old session: the leader hears of A by it, and answers it alone
 	write           // a majority has to agree before it is answered

@@ -2,8 +2,7 @@ package model
 
 // What A's server does, if it is not the leader.
 
-// otherServerRuns tells whether A's server is another one than the leader, and does not
-// stand still.
+// otherServerRuns reports whether A's server is not the leader, and is not paused.
 func (s *state) otherServerRuns() bool { return s.place != atLeader && !s.followerStands }
 
 func serverGetsRequest(m *model, s state, found func(state)) {
@@ -26,8 +25,8 @@ func serverGetsOther(m *model, s state, found func(state)) {
 	found(s)
 }
 
-// serverForgets: in ZooKeeper one thread takes the list of those of which the follower has
-// heard, while another one is about to write into it.
+// serverForgets models a race in ZooKeeper: one thread takes the list of the sessions that the follower has
+// heard of, while another one is about to write into it.
 func serverForgets(m *model, s state, found func(state)) {
 	mayForget := m.followerForgets && s.place != atLeader
 	if !mayForget || s.toServer.first() != counted {
@@ -37,7 +36,7 @@ func serverForgets(m *model, s state, found func(state)) {
 	found(s)
 }
 
-// serverPassesOn: a ping or a read the server answers alone.
+// serverPassesOn passes a request on. The server answers a ping or a read alone.
 func (m *model) serverPassesOn(s *state) {
 	answersAlone := m.kindOf(s.nextAtServer()) == ping
 	s.toServer = s.toServer.withoutFirst()
@@ -57,7 +56,7 @@ func serverPassesAnswer(_ *model, s state, found func(state)) {
 	found(s)
 }
 
-// What goes on between the servers. Number 0 is the follower, number 1 the observer.
+// What happens between the servers. Number 0 is the follower, number 1 the observer.
 
 func (s *state) sendUp(number place, what message) {
 	if number > 0 || !s.cut {
@@ -96,7 +95,7 @@ func (m *model) questionIsDue(number place, s *state) bool {
 func followerAnswers(_ *model, s state, found func(state)) { s.answerQuestion(0, found) }
 func observerAnswers(_ *model, s state, found func(state)) { s.answerQuestion(1, found) }
 
-// answerQuestion sends a report. One without A in it tells nothing, and is left out.
+// answerQuestion sends a report. A report without A has no effect, and is left out.
 func (s state) answerQuestion(number place, found func(state)) {
 	if s.followerStands || s.between[number].down.first() != question {
 		return
@@ -118,7 +117,8 @@ func followerGetsReport(_ *model, s state, found func(state)) {
 	found(s)
 }
 
-// followerPassesUp: that the observer's client has sent a write does not count as hearing of it.
+// followerPassesUp passes a write of the observer's client on. The follower does not count that as hearing of
+// the client.
 func followerPassesUp(_ *model, s state, found func(state)) {
 	if s.between[1].up.first() != counted {
 		return
@@ -164,15 +164,15 @@ func leaderGetsRequest(m *model, s state, found func(state)) {
 	}
 }
 
-// isHandshake: by a handshake the leader itself hears of A, and A's server does not; by a
-// write it is the other way round.
+// isHandshake reports whether the leader itself hears of A by a request, and A's server does not. With a
+// write it is the opposite.
 func (m *model) isHandshake(number uint8) bool {
 	kind := m.kindOf(number)
 	return kind == handshake || kind == newSession
 }
 
-// leaderAnswers: a deposed leader finds no majority for a write; the rest it answers alone.
-// The real one has closed A's connection if it has ended its session.
+// leaderAnswers reports whether the leader answers. A deposed leader finds no majority for a write, and
+// answers all other requests alone. The real leader closes A's connection when it has ended A's session.
 func (m *model) leaderAnswers(s *state) bool {
 	if s.deposed {
 		kind := m.kindOf(s.nextAtLeader())
@@ -181,7 +181,7 @@ func (m *model) leaderAnswers(s *state) bool {
 	return !s.ended
 }
 
-// kindOf is the kind of a request, if there is such a one.
+// kindOf returns the kind of a request, or none if there is no such request.
 func (m *model) kindOf(number uint8) kind {
 	if int(number) < len(m.requests) {
 		return m.requests[number].kind
@@ -189,7 +189,7 @@ func (m *model) kindOf(number uint8) kind {
 	return none
 }
 
-// leaderHears: what a deposed leader hears, the real one does not.
+// leaderHears records that the leader has heard of A. The real leader does not hear what a deposed one hears.
 func (s *state) leaderHears() {
 	if !s.deposed {
 		s.silence = 0
@@ -229,8 +229,8 @@ func leaderEnds(m *model, s state, found func(state)) {
 	found(s)
 }
 
-// leaderDecides: in ZooKeeper one thread takes all the sessions that are due from the list,
-// and then ends one after another. What it hears of one of them in the meantime comes too late.
+// leaderDecides models another race in ZooKeeper: one thread takes all sessions that are due from the list,
+// and then ends them one after another. If the leader hears of one of them in between, that is too late.
 func leaderDecides(m *model, s state, found func(state)) {
 	hasToDecide := m.leaderEndsInSteps && !s.condemned
 	if s.stands || !hasToDecide {
@@ -242,7 +242,7 @@ func leaderDecides(m *model, s state, found func(state)) {
 	}
 }
 
-// followerStands: what comes to it waits, and it sends nothing. It is A's server.
+// followerStands pauses A's server. Messages to it wait, and it sends none.
 func followerStands(m *model, s state, found func(state)) {
 	followerRuns := s.place == atFollower && !s.followerStands
 	if m.followerStands && followerRuns {
@@ -279,7 +279,7 @@ func leaderGoesOn(m *model, s state, found func(state)) {
 	found(s)
 }
 
-// What goes wrong between the servers.
+// Faults between the servers.
 
 func followerIsCutOff(m *model, s state, found func(state)) {
 	followerHasLeader := s.place != atLeader && !s.cut
@@ -291,8 +291,8 @@ func followerIsCutOff(m *model, s state, found func(state)) {
 	found(s)
 }
 
-// othersElect: the leader of A's server is deposed, and does not know. There may be any
-// number of elections: one more makes no difference to a server of a deposed leader.
+// othersElect deposes the leader of A's server, which does not know it. There may be any number of elections:
+// one more makes no difference to a server of a deposed leader.
 func othersElect(m *model, s state, found func(state)) {
 	mayElect := m.elections && !s.ended
 	if !mayElect || s.deposed {
@@ -304,7 +304,7 @@ func othersElect(m *model, s state, found func(state)) {
 	found(s)
 }
 
-// What time does.
+// The passing of time.
 
 func timePasses(m *model, s state, found func(state)) {
 	if m.somethingIsDue(&s) {
@@ -322,7 +322,7 @@ func timePassesWithoutA(m *model, s state, found func(state)) {
 	}
 }
 
-// somethingIsDue tells whether anything has to happen before time passes.
+// somethingIsDue reports whether an action has to happen before time passes.
 func (m *model) somethingIsDue(s *state) bool {
 	if m.pingIsDue(s) {
 		return true

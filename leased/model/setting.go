@@ -1,17 +1,18 @@
 package model
 
-// Setting says what there is, and what can happen. What it does not name cannot happen.
+// Setting says what the servers and A are like, and what can happen. An event that it does not name cannot
+// happen.
 type Setting struct {
 	name   string
 	clock  clock
-	places []place // where A's server may stand
+	places []place // the places that A's server may have
 
-	// What is under way may be so for any time. If not, it comes in no time.
+	// If a line stalls, a message can be under way for any time. Otherwise it arrives at once.
 	clientLineStalls bool // between A and its server
 	serverLinesStall bool // between the servers
-	followerIsCutOff bool // nothing passes any more between the follower and its leader
+	followerIsCutOff bool // no message passes any more between the follower and its leader
 
-	sendsOthers    bool // A sends anything else as well, whenever it likes
+	sendsOthers    bool // A also sends other requests, at any time
 	pingsEachThird bool // A's client sends a ping each third of the time-out, as it should
 	reconnects     bool // A's connection breaks, and A reconnects to any server
 	elections      bool // the others elect a new leader, and the old one does not know
@@ -25,14 +26,14 @@ type Setting struct {
 	grantsHalf          bool // another server grants half the time-out
 }
 
-// clock says how long things last, in units.
+// clock says how long each thing takes, in units.
 type clock struct {
 	unit    string
 	tick    uint8
-	timeout uint8 // after so long a silence the leader ends a session
+	timeout uint8 // the leader ends a session that it has not heard of for so long
 
-	// The leader waits for half a tick before it asks again, and then works. So its
-	// questions are half a tick apart, or more, up to this.
+	// The leader waits for half a tick before it asks again, and then does its work. So its questions are at
+	// least half a tick apart, and at most this.
 	longestGap uint8
 }
 
@@ -48,25 +49,25 @@ type model struct {
 	Setting
 }
 
-// units is a part of the time-out, in whole units: a longer time if there is no such.
+// units returns a part of the time-out in units, rounded up.
 func (c clock) units(part percent) uint8 {
 	return uint8((int(part)*int(c.timeout) + 99) / 100)
 }
 
-// aThird of the time-out is the pause between two pings, or a little more.
+// aThird returns a third of the time-out, the pause between two pings, rounded up.
 func (c clock) aThird() uint8 { return (c.timeout + 2) / 3 }
 
-// leaseInUnits is how long A relies on its session, from the sending of the first request:
-// in whole units, a shorter time if there is no such.
+// leaseInUnits returns how long A relies on its session, from the sending of the first request: in units,
+// rounded down.
 func (m *model) leaseInUnits() uint8 { return uint8(int(m.lease) * int(m.clock.timeout) / 100) }
 
-// relies tells whether A has a lease.
+// relies reports whether A has a lease.
 func (m *model) relies(s *state) bool {
 	hasAllAnswers := int(s.answered) == len(m.requests)
 	return hasAllAnswers && s.sinceFirst < m.leaseInUnits()
 }
 
-// overlap is how long A still relies on its session, if B may get the lock.
+// overlap returns how long A still relies on its session although B may already get the lock.
 func (m *model) overlap(s *state) uint8 {
 	if s.ended && m.relies(s) {
 		return m.leaseInUnits() - s.sinceFirst
@@ -74,21 +75,20 @@ func (m *model) overlap(s *state) uint8 {
 	return 0
 }
 
-// isOver tells whether the lease is over, or would be when A has it. Nothing can come of
-// such a state.
+// isOver reports whether the lease is over, or would be over by the time A has it. No bad state can follow.
 func (m *model) isOver(s *state) bool { return s.sent > 0 && s.sinceFirst >= m.leaseInUnits() }
 
-// normal forgets what makes no difference any more.
+// normal drops details that make no difference any more.
 func (m *model) normal(s state) state {
 	if s.sent == 0 || int(s.sent) == len(m.requests) {
-		s.sinceLast = 0 // nothing is sent that would have to wait
+		s.sinceLast = 0 // the rule has no next request that would have to wait
 	} else {
 		s.sinceLast = min(s.sinceLast, m.clock.units(m.requests[s.sent].space))
 	}
 	if s.ended {
 		s.silence = 0
 	}
-	if m.relies(&s) { // what still comes to the leader can only make it wait longer
+	if m.relies(&s) { // messages still on their way to the leader can only make it wait longer
 		s.toServer, s.toClient = 0, 0
 		for i := range s.between {
 			s.between[i].up, s.between[i].down, s.between[i].heard = 0, 0, false

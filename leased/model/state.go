@@ -1,38 +1,38 @@
 package model
 
-// state is all that there is at one moment: A, the servers, and the lines between them. It
-// is small, and can be compared, for there are millions.
+// state is the model at one moment: A, the servers, and the lines between them. It is small and comparable,
+// because there are millions of states.
 type state struct {
 	// A, the client. Times are in units.
-	sent       uint8 // so many of the rule's requests A has sent
-	answered   uint8 // to so many A has the answer
+	sent       uint8 // how many of the rule's requests A has sent
+	answered   uint8 // how many of them are answered
 	sinceFirst uint8 // since A sent the first of them
-	sinceLast  uint8 // since A had the last answer; if the rule says so, since A sent the last request
+	sinceLast  uint8 // since A got the last answer or, if the rule says so, sent the last request
 	sincePing  uint8 // since A's client sent its last ping
 
 	// The lines between A and its server.
 	toServer, toClient line
 
-	// place is where A's server stands.
+	// place says which server A's server is.
 	place place
 
-	// The servers between A and the leader: the follower is the first. If A's server is an
-	// observer behind the follower, that is the second.
+	// The servers between A and the leader. The first one is the follower. If A's server is an observer
+	// behind the follower, it is the second one.
 	between [2]server
 
 	// The leader, which is the one that a majority follows.
 	silence   uint8 // since it heard of A
-	patience  uint8 // after so long a silence it ends A's session
-	condemned bool  // it is about to end it, whatever it hears
-	ended     bool  // it has ended A's session: B may get the lock
+	patience  uint8 // the leader ends A's session when it has not heard of A for so long
+	condemned bool  // the leader is about to end the session, whatever it hears
+	ended     bool  // the leader has ended A's session: B may get the lock
 	stands    bool  // its process is paused
 
 	followerStands bool // the follower's process is paused
 
-	// What has gone wrong between the servers.
-	cut     bool // nothing passes between the follower and its leader any more
+	// Faults between the servers.
+	cut     bool // no message passes between the follower and its leader any more
 	elected bool // there was an election: there is another leader, which was deposed
-	deposed bool // that is the one which A's server follows
+	deposed bool // A's server follows the deposed leader
 }
 
 // server is one server between A and the leader, with the lines to the server above it.
@@ -54,9 +54,8 @@ const (
 // nearest is A's server, if it is not the leader.
 func (s *state) nearest() *server { return &s.between[s.place-1] }
 
-// Which of the rule's requests is the next to come to A's server, to the follower, to the
-// leader; and to which one the next answer is that comes to a server, or to A. They come in
-// their order.
+// The number of the rule's request that arrives next at A's server, at the follower and at the leader, and of
+// the answer that arrives next at A and at each server on the way. They arrive in order.
 func (s *state) nextAtServer() uint8       { return s.sent - s.toServer.count() }
 func (s *state) nextAtFollower() uint8     { return s.nextAtServer() - s.between[1].up.count() }
 func (s *state) nextAtLeader() uint8       { return s.nextAtFollower() - s.between[0].up.count() }

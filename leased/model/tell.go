@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Tell is the order of a result as a time line: an action a line, with the time in front of
-// it as a part of the time-out. Left out are questions to which nobody gives an answer, and
-// those that are under way behind another one.
+// Tell returns the order of a result as a time line: one action a line, with its time as a part of the
+// time-out in front. It leaves out questions that are not answered, and those that are under way behind
+// another one.
 func (m *model) Tell(r Result) string {
 	if r.Order == nil {
 		return ""
@@ -34,17 +34,17 @@ func (m *model) partOfTimeout(units uint8) string {
 	return fmt.Sprintf("%.2f", float64(units)/float64(m.clock.timeout))
 }
 
-// isQuestion tells whether a moment is a question to that server.
+// isQuestion reports whether a moment is a question to that server.
 func isQuestion(here moment, server int) bool {
 	asker := []string{"{leader} asks", "the follower asks"}[server]
 	return strings.HasPrefix(here.action.name, asker)
 }
 
-// isAnswered tells whether the question in the first moment of an order is answered in it.
+// isAnswered reports whether the order contains the answer to the question in its first moment.
 func isAnswered(order []moment, server int) bool {
 	before := order[0].before.between[server].down
 	if order[0].after.between[server].down == before {
-		return false // there is a question right before it, which is answered in its place
+		return false // there is an earlier question right before it, and the answer is counted for that one
 	}
 	length, _ := before.end()
 	earlier := length - int(before.count())
@@ -79,7 +79,7 @@ func (m *model) say(here moment) string {
 	).Replace(here.action.name)
 }
 
-// nameOf is "write 2", or "the write" if the rule counts on one alone.
+// nameOf returns "write 2", or "the write" if the rule counts on only one request.
 func (m *model) nameOf(number uint8) string {
 	kind := m.kindOf(number).String()
 	if len(m.requests) == 1 {
