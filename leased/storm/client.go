@@ -37,15 +37,14 @@ type worker struct {
 	pulse     pulse
 }
 
-// A line is one client's session for one lock, over a network of its own, in which faults
-// happen.
+// A line is one client's session for one lock, over a network of its own, in which faults happen.
 type line struct {
 	lock
-	at, client int // in locks; and which client's
+	at, client int // the lock, as an index in locks; and the client
 	tap        *wiretap.Tap
 	session    zktest.Session
 	way        zktest.Way
-	users      atomic.Int32 // goroutines that are at it
+	users      atomic.Int32 // goroutines that use it
 }
 
 // An Assignment gives a client process its number and its servers.
@@ -121,24 +120,24 @@ func (w *worker) Finish(_ bool, hung *[]int) error {
 // tell calls the conductor.
 func (w *worker) tell(method string, args, answer any) {
 	if err := w.conductor(method, args, answer); err != nil {
-		os.Exit(1) // it is gone
+		os.Exit(1) // the conductor has ended
 	}
 }
 
-// A Turn is one call of Lock and, if it came to that, the hold, as the client saw it.
+// A Turn is one call of Lock and, if the call succeeds, the hold, as the client saw it.
 type Turn struct {
 	Lock, Client int
 	Called       time.Time // Lock was called
 	Failure      string    // of Lock
-	From, Until  time.Time // at both times it held the lock, for all it could know; zero: it never did
-	Ended        time.Time // after Until: it holds the lock no more; zero: nobody knows
-	Told         time.Time // it was told that the lock was lost; zero: it was not
-	Why          string    // as it was told
+	From, Until  time.Time // at both times it held the lock, as far as it could know; zero: it never did
+	Ended        time.Time // after Until: it no longer holds the lock; zero: this is not known
+	Told         time.Time // when it was notified that the lock was lost; zero: it was not
+	Why          string    // the reason that the lock gave
 	Lived        bool      // its session had not ended when Unlock was called
 
 	Base         int64 // the number that it has read,
 	Read, Wrote  time.Time
-	RefusedAlive bool // the store has refused it, though it held the lock, for all it could know
+	RefusedAlive bool // the store refused it although it held the lock, as far as it could know
 }
 
 // use takes the lock repeatedly until the storm is over.
@@ -169,19 +168,19 @@ func (l *line) take(mayGiveUp bool, random *rand.Rand) (held zktest.Hold, err er
 		return l.way.Lock(waiting)
 	}
 	held, err = l.way.Lock(context.Background())
-	if errors.Is(err, zk.ErrDeadlock) { // a failed Unlock has left zk.Lock so, for ever
+	if errors.Is(err, zk.ErrDeadlock) { // a failed Unlock leaves zk.Lock in this state forever
 		l.way, _ = l.Ways(l.session, directory(l.at))
 	}
 	return held, err
 }
 
-// One of this many turns is long: it lasts while there is a fault. The others are short.
+// One of this many turns is long: it lasts while there is a fault. The other turns are short.
 const (
 	oneInIsLong = 10
 	longest     = 4 * sessionTimeout
 )
 
-// hold adds one to the number, for a while.
+// hold adds one to the number, and holds the lock for a while.
 func (w *worker) hold(l *line, t *Turn, held zktest.Hold, random *rand.Rand) {
 	life := held.Context(context.Background()) // ends with the hold
 	if !w.holds(t, life) {
@@ -271,7 +270,7 @@ func why(lost error) string {
 // release calls Unlock, and records until when no other client may have had the lock: until Unlock was called,
 // if the session lived, otherwise until the holder last believed that it had the lock.
 func (w *worker) release(l *line, t *Turn, held zktest.Hold, session int64) {
-	const tries = 3 // as a user would, who then gives up
+	const tries = 3 // a user would also retry, and then give up
 	called := time.Now()
 	err := held.Unlock()
 	for try := 1; try < tries && err != nil && !l.way.HasHolds(); try++ {
@@ -307,9 +306,9 @@ func (l *line) lives(session int64) bool {
 	return false
 }
 
-// A pulse knows when this process did not run: it was paused, or the machine was busy.
-// A process that does not run cannot be notified. So the storm asks what a holder believes
-// only when the process has run for a moment.
+// A pulse records when this process did not run: it was paused, or the machine was busy. A process that does
+// not run cannot be notified. So the storm checks what a holder believes only when the process has run for a
+// moment.
 type pulse struct{ lastBeat, stoodStill atomic.Int64 } // in Unix nanoseconds
 
 const (

@@ -17,7 +17,7 @@ type serverFault struct {
 	strike func(ctx context.Context, at servers, d time.Duration) error
 }
 
-// servers are the ensemble, by the roles of the moment.
+// servers are the members of the ensemble, by their present roles.
 type servers struct {
 	all       []*zkserver.Peer
 	leader    *zkserver.Peer
@@ -39,7 +39,7 @@ var serverFaults = []serverFault{
 	{"holder's server cut off from the others", func(_ context.Context, at servers, d time.Duration) error {
 		server := at.holders()
 		server.CutOff()
-		time.Sleep(sessionTimeout + d) // for longer than a session lives
+		time.Sleep(sessionTimeout + d) // longer than a session lives
 		server.Rejoin()
 		return nil
 	}},
@@ -85,7 +85,8 @@ var clientFaults = []clientFault{
 	{stopped, nil},
 }
 
-// deal yields a deck's faults forever, shuffled like cards: each comes once before any comes twice.
+// deal yields the faults of a deck forever, shuffled like cards: each fault is dealt once before any is dealt
+// twice.
 func deal[F any](random *rand.Rand, deck []F) iter.Seq[F] {
 	return func(yield func(F) bool) {
 		for {

@@ -9,19 +9,19 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A verdict is what a storm says of one lock.
+// A verdict is the result of a storm for one lock.
 type verdict struct {
 	turns    int            // Lock has returned, and the client held the lock
 	failed   int            // Lock has returned an error, and the client had not given up by itself
-	hung     int            // a call has not come back
+	hung     int            // calls that have not returned
 	longest  time.Duration  // wait
-	told     int            // holders that were told of a loss,
-	lived    int            // and their session had not ended
-	faults   map[string]int // what befell them
-	whys     map[string]int // why, as the lock told them
+	told     int            // holders that were notified of a loss
+	lived    int            // how many of them still had a session
+	faults   map[string]int // the faults that affected them
+	whys     map[string]int // the reasons that the lock gave them
 	together int            // holds that began while another client held the lock
 	refused  int            // stale uses that the store has refused
-	alive    int            // holders that the store has refused though they held the lock
+	alive    int            // holders that the store refused although they held the lock
 	lost     int            // increments that another one has overwritten
 	orphans  int            // znodes left behind
 
@@ -114,8 +114,8 @@ type lockOp struct {
 	acquires bool
 }
 
-// lockHistory is when each hold has begun, and when it has ended, as well as is known: it begins
-// between the call of Lock and the first time at which the client believes that it has the lock.
+// lockHistory returns when each hold began and ended, as precisely as is known. A hold begins between the
+// call of Lock and the first time at which the client believes that it has the lock.
 func lockHistory(holds []Turn) (history []porcupine.Operation) {
 	for i, t := range holds {
 		begins := porcupine.Operation{
@@ -132,8 +132,8 @@ func lockHistory(holds []Turn) (history []porcupine.Operation) {
 	return history
 }
 
-// numberModel is the number as the holders see it: each adds one to what it has read,
-// and no other client writes in between.
+// numberModel is the number as the holders see it: each adds one to the value it has read, and no other
+// client writes in between.
 var numberModel = porcupine.Model{
 	Init: func() any { return int64(0) },
 	Step: func(state, _, read any) (bool, any) {
@@ -143,7 +143,7 @@ var numberModel = porcupine.Model{
 
 func numberHistory(holds []Turn) (history []porcupine.Operation) {
 	for _, t := range holds {
-		if t.Wrote.IsZero() { // it has not, or the store has refused it
+		if t.Wrote.IsZero() { // it has not written, or the store has refused it
 			continue
 		}
 		history = append(history, porcupine.Operation{

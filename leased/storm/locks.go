@@ -16,7 +16,7 @@ import (
 type lock struct {
 	property.Subject
 	users   int  // goroutines of a client that use it
-	forWork bool // it has to come through without a mistake; the others are lessons
+	forWork bool // a production lock, which must make no mistake; the others are lessons
 }
 
 var locks = []lock{

@@ -26,7 +26,7 @@ func (s *storm) tellProgress(ctx context.Context, stop func()) {
 func (s *storm) hasMistake() bool {
 	for i, lock := range locks {
 		v := s.judge(i)
-		v.numberIsRight = true // it is not known yet
+		v.numberIsRight = true // not known before the storm ends
 		if lock.forWork && !v.isRight() {
 			return true
 		}

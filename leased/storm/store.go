@@ -15,7 +15,7 @@ type store struct {
 	orphans []int    // znodes left behind, of each of locks
 	turns   []Turn
 	faults  []*happening
-	hung    []int // locks of calls that did not come back
+	hung    []int // locks of calls that did not return
 }
 
 func newStore() store {
@@ -27,7 +27,7 @@ type number struct {
 	token   int64 // the greatest so far
 	refused int   // uses with a smaller one
 	lost    int   // increments that another one has overwritten
-	holder  *Use  // the one that began the present hold; nil: that one has written
+	holder  *Use  // the use that began the present hold; nil: its holder has written
 }
 
 // A Use is one use of a number by a client that holds its lock.
@@ -37,7 +37,7 @@ type Use struct {
 	Token        int64  // 0: the lock has none
 	Write        bool
 	Base         int64 // to write: the number that was read
-	IsLong       bool  // the hold is to last
+	IsLong       bool  // the hold will be long
 }
 
 // An Answer is the store's answer to a Use.
@@ -78,7 +78,7 @@ func (s *store) Note(t Turn, _ *bool) error {
 	return nil
 }
 
-// holder is the client that holds a lock now, for long, and its server.
+// holder returns the client that is in a long hold of the lock now, and its server.
 func (s *store) holder(lock int) (client int, server string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,10 +103,10 @@ const everybody = -1
 type happening struct {
 	what     string
 	client   int
-	from, to time.Time // to is zero while it goes on
+	from, to time.Time // to is zero while the fault lasts
 }
 
-// begin notes that a fault begins; end, that it is over. It is not ok if the client has one already.
+// begin records that a fault begins, and end that it is over. ok is false if the client already has a fault.
 func (s *store) begin(what string, client int) (end func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *store) Befallen(client int, answer *bool) error {
 	return nil
 }
 
-// befallen is for a caller that has mu.
+// befallen is like Befallen, for a caller that has mu.
 func (s *store) befallen(client int, alsoByServers bool) bool {
 	return slices.ContainsFunc(s.faults, func(f *happening) bool {
 		isOthers := f.client == everybody && !alsoByServers

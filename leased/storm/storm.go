@@ -1,12 +1,12 @@
-// Package storm lets clients, in three processes, use some locks on an ensemble of three real
-// servers, while servers crash, networks fail and processes are paused.
+// Package storm lets clients, in three processes, use some locks on an ensemble of three real servers, while
+// servers crash, networks fail and processes are paused.
 //
 //	storm.go     the servers, the client processes, and the faults one after the other
 //	locks.go     the locks
 //	faults.go    the faults
-//	client.go    a client process: it takes the locks, and notes what it believes
+//	client.go    a client process: it takes the locks, and records what it believes
 //	store.go     what the locks protect: a number that checks fencing tokens
-//	judge.go     what is right and what is wrong in the notes
+//	judge.go     what is right and what is wrong in the records
 //	report.go    the table
 package storm
 
@@ -41,11 +41,11 @@ const (
 
 // Settings are what the command's flags choose.
 type Settings struct {
-	Length time.Duration // how long the faults go on
-	Seed   uint64        // which faults come, in which order; whom they hit, and when exactly, is the machine's
+	Length time.Duration // how long faults are made
+	Seed   uint64        // the faults and their order; whom they affect, and exactly when, depends on the machine
 	First  bool          // end soon after the first mistake of a production lock
 
-	enough func(*storm) bool // end when it is so
+	enough func(*storm) bool // if it returns true, the storm ends early
 }
 
 type storm struct {
@@ -152,18 +152,18 @@ func (s *storm) blow(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// The same znode may be the first of a queue at this many looks, a second apart. No client holds a
-// lock for so long: the session of a client that is disconnected or paused has ended before.
+// The same znode may be the first of a queue at this many looks, a second apart. No client holds a lock for
+// that long: the session of a client that is disconnected or paused ends before.
 const looksAtAnOrphan = 25
 
-// removeOrphans does what an operator would do: it deletes a znode that blocks a lock for long, so
-// that the storm continues, and counts it.
+// removeOrphans does what an operator would do: it deletes a znode that blocks a lock for a long time, so
+// that the storm can continue, and counts it.
 func (s *storm) removeOrphans(ctx context.Context) {
 	looks := map[string]int{} // at which a path was the first
 	for rest(ctx, time.Second) {
 		for i := range locks {
 			queue, err := s.queue(i)
-			if err != nil || len(queue) == 0 { // no server answers now, or nobody is there
+			if err != nil || len(queue) == 0 { // no server answers now, or the queue is empty
 				continue
 			}
 			first := queue[0]
@@ -237,7 +237,7 @@ func (s *storm) strike(f serverFault, d time.Duration, lock int) error {
 	return errors.Join(f.strike(ctx, at, d), s.ensemble.Serving(ctx))
 }
 
-// serverOfHolder is the server to which the holder of a lock is connected.
+// serverOfHolder returns the server to which the holder of a lock is connected.
 func (s *storm) serverOfHolder(ctx context.Context, lock int) *zkserver.Peer {
 	_, addr, _ := s.awaitHolder(ctx, lock)
 	for _, member := range s.ensemble.Members {
@@ -248,8 +248,8 @@ func (s *storm) serverOfHolder(ctx context.Context, lock int) *zkserver.Peer {
 	return s.ensemble.Members[0]
 }
 
-// awaitHolder returns a client that has just begun a long hold, and its server. It is not ok if none
-// comes soon.
+// awaitHolder returns a client that has just begun a long hold, and its server. ok is false if there is none
+// soon.
 func (s *storm) awaitHolder(ctx context.Context, lock int) (client int, server string, ok bool) {
 	for range 60 {
 		if client, server, ok = s.holder(lock); ok {
@@ -277,7 +277,7 @@ func (s *storm) clientFaults(ctx context.Context, stream uint64) error {
 		}
 		end, ok := s.begin(f.name, client)
 		if !ok {
-			continue // it has another one
+			continue // it already has a fault
 		}
 		its := s.processes[processOf(client)]
 		var err error

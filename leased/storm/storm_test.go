@@ -18,7 +18,7 @@ import (
 	reentrant "zklock/step05_reentrant"
 )
 
-// withBroken tells a client process that the locks are the broken ones.
+// withBroken makes a client process use the broken locks.
 const withBroken = "STORM_WITH_BROKEN_LOCKS"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func wrong(name string, spoil func(zktest.Way) zktest.Way) property.Subject {
 	return lock
 }
 
-// deaf does not listen when it is told that the lock is lost.
+// deaf ignores the notification that the lock is lost.
 func deaf(way zktest.Way) zktest.Way {
 	right := way.Lock
 	way.Lock = func(ctx context.Context) (zktest.Hold, error) {
@@ -66,7 +66,7 @@ func (h deafHold) Context(parent context.Context) context.Context {
 	return context.WithoutCancel(h.Hold.Context(parent))
 }
 
-// impatient takes it for success when its time is up.
+// impatient treats a time-out as success.
 func impatient(way zktest.Way) zktest.Way {
 	right := way.Lock
 	way.Lock = func(ctx context.Context) (zktest.Hold, error) {
@@ -82,7 +82,7 @@ func impatient(way zktest.Way) zktest.Way {
 	return way
 }
 
-// forgetful leaves its znode in the queue, one time in ten.
+// forgetful leaves its znode in the queue at every tenth Unlock.
 func forgetful(way zktest.Way) zktest.Way {
 	right := way.Lock
 	way.Lock = func(ctx context.Context) (zktest.Hold, error) {
@@ -106,7 +106,7 @@ func (h forgetfulHold) Unlock() error {
 	return h.Hold.Unlock()
 }
 
-// longLived opens sessions that outlive each fault: what is left in the queue stays there.
+// longLived opens sessions that outlive each fault, so znodes that are left in the queue stay there.
 func longLived(lock property.Subject) property.Subject {
 	usual := lock.Open
 	lock.Open = func(servers []string, _ time.Duration, dial zk.Dialer) (zktest.Session, error) {
@@ -115,7 +115,7 @@ func longLived(lock property.Subject) property.Subject {
 	return lock
 }
 
-// A storm that finds nothing proves something only if it would have found something.
+// A storm that finds no mistake proves something only if it would have found one.
 func TestTheStormFindsBrokenLocks(t *testing.T) {
 	t.Setenv(withBroken, "1")
 	usual := locks
@@ -153,7 +153,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// A judge that finds nothing would make every storm a success.
+// A judge that finds no mistakes would make every storm a success.
 func TestTheJudge(t *testing.T) {
 	began := time.Now()
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
@@ -231,7 +231,7 @@ func TestTheSeedIsTheOrderOfTheFaults(t *testing.T) {
 	}
 }
 
-// What befell a client is its own last fault, one of its process, or one of the servers.
+// The fault that affected a client is its own last one, one of its process, or one of the servers.
 func TestWhatBefellAClient(t *testing.T) {
 	s := newStore()
 	endOwn, _ := s.begin("cut off", 0)
