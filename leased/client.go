@@ -59,7 +59,7 @@ import (
 //
 // upstream.md has patches for what the library itself should mend.
 
-// client is what stands between the library and the Session.
+// client is the layer between the library and the Session.
 type client struct {
 	dial   zk.Dialer
 	buffer int // see WithBuffer; 0: as large as the library makes it
@@ -324,7 +324,7 @@ const (
 
 	pingXid = -2
 
-	requestKind  = lengthSize + 4 // where the kind of request stands
+	requestKind  = lengthSize + 4 // where the kind of request is
 	closeKind    = -11
 	closeRequest = requestKind + 4 // the size of the whole frame
 )

@@ -96,7 +96,7 @@ func (c *Cohort) acquire(t *try) (*Hold, error) {
 		begin := func() (bool, error) { return true, c.beginProcessHold(t) }
 		late := func(bool) { c.passTurn() }
 		if _, err := doOrGiveUp(t, begin, late); err != nil {
-			return nil, err // beginProcessHold or passTurn gives the turn on
+			return nil, err // beginProcessHold or passTurn passes the turn on
 		}
 	}
 	return c.begin(), nil
@@ -145,7 +145,7 @@ func (c *Cohort) takeTurn(t *try) error {
 // the channel is closed.
 func (c *Cohort) joinLine(t *try) (mine chan struct{}, err error) {
 	if c.q.s.isClosed() {
-		return nil, zk.ErrClosing // perhaps the turn is not given on any more
+		return nil, zk.ErrClosing // perhaps the turn is not passed on any more
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,10 +229,10 @@ func (c *Cohort) processHoldIsGood() bool {
 	return c.processHold != nil && !c.q.s.isOver(c.processHold.lease)
 }
 
-// beginProcessHold acquires the lock at ZooKeeper. If that fails, it gives the turn on.
+// beginProcessHold acquires the lock at ZooKeeper. If that fails, it passes the turn on.
 //
-// There may still be an old process hold: the turn was handed on with it just when its lease
-// ended, or the server has refused the delete to passTurn. We must not queue up behind its znode.
+// There may still be an old process hold: the turn was handed on with it just when its lease ended, or the
+// server has refused the delete to passTurn. We must not queue up behind its znode.
 func (c *Cohort) beginProcessHold(t *try) error {
 	if err := c.endProcessHold(); isRefused(err) {
 		c.giveTurn()

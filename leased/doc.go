@@ -20,9 +20,9 @@
 //	defer hold.Unlock()
 //	return store.Write(hold.Context(ctx), hold.Token(), data)
 //
-// RWMutex.Downgrade makes a writer a reader. The Queue method of each lock lists the clients that hold the
-// lock, and those that wait for it. Session.Stats has the numbers of this process. Package leasedtest has the same locks
-// in memory, for unit tests without a server.
+// RWMutex.Downgrade makes a writer a reader. The Queue method of each lock lists the clients that hold the lock,
+// and those that wait for it. Session.Stats has the numbers of this process. Package leasedtest has the same
+// locks in memory, for unit tests without a server.
 //
 // # What is promised
 //

@@ -12,8 +12,8 @@ type Election struct {
 	lock *Mutex
 }
 
-// NewElection returns the election whose directory is path, as NewMutex does. Other processes see a candidate
-// by the label of its session: see WithLabel.
+// NewElection returns the election whose directory is path, as NewMutex does. Other processes see the label
+// of a candidate's session: see WithLabel.
 func NewElection(s *Session, path string) *Election {
 	return &Election{lock: NewMutex(s, path)}
 }
@@ -26,7 +26,7 @@ func NewElection(s *Session, path string) *Election {
 // other process leads.
 //
 // The token is the fencing token of this term: see Hold.Token. Let the store check it before lead
-// reads anything there: from then on, the store refuses those who have led before.
+// reads anything there: from then on, the store refuses the writes of earlier leaders.
 //
 // The error is that of lead. It is also ErrLost if the leadership was lost, and that of Unlock if resigning has
 // failed. If ctx ends before this process leads, Campaign returns the error of Mutex.Lock, and does not call lead.
@@ -57,8 +57,8 @@ func campaign(
 	return lead(hold.Context(ctx), hold.Token())
 }
 
-// joined returns both errors in one. If both report the same loss, it returns only that of lead; or that of
-// Unlock, which also names the znode, if lead has returned nothing but the loss.
+// joined returns both errors in one. If both report the same loss, it returns only the error of lead. If lead
+// has returned nothing but the loss, it returns the error of Unlock instead, which also names the znode.
 func joined(ofLead, ofUnlock error) error {
 	var lost *LostError
 	sameLoss := errors.As(ofUnlock, &lost) && errors.Is(ofLead, lost)

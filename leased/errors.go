@@ -175,8 +175,8 @@ func isRefused(leaveErr error) bool {
 	return leaveErr != nil && !errors.Is(leaveErr, ErrLost)
 }
 
-// failed returns an error that says what was being done to which path, why it has failed, and, if there is
-// something to do, what. It returns nil for nil.
+// failed returns an error that says what was being done to which path, why it has failed and, where something
+// helps, what to do. For nil it returns nil.
 func failed(what, path string, err error) error {
 	if err == nil {
 		return nil
@@ -184,8 +184,8 @@ func failed(what, path string, err error) error {
 	return fmt.Errorf("leased: %s %s: %w%s", what, short(path), err, advice(err))
 }
 
-// short returns a path as an error shows it: of a very long one, the beginning and the end, which has the
-// znode's number.
+// short returns a path as an error shows it. A very long path is cut to its beginning and its end, which has
+// the znode's number.
 func short(path string) string {
 	const half = 50 // bytes
 	if len(path) <= 2*half {

@@ -41,7 +41,7 @@ type holdKey struct {
 
 func (q *queue) holdKey() holdKey { return holdKey{q.s, q.dir, q.kinds[0]} }
 
-// errReleased is why a hold that was released has ended.
+// errReleased is the cause with which the contexts of a released hold end.
 var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
 
 // newHold returns the hold of our place, when no znode is left before it. begin makes it depend on the lease.

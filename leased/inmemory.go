@@ -31,8 +31,8 @@ func (s *Session) beginEndlessLease() {
 	s.lease = &lease{users: map[*leaseUser]bool{}, until: time.Unix(math.MaxInt32, 0)}
 }
 
-// Take is like the take of a queue. The call waits in another queue than ZooKeeper's: stand returns
-// when the call acquires the lock.
+// Take is like the take of a queue, but the call does not wait in ZooKeeper's queue: stand returns when the
+// call acquires the lock.
 func (inMemory) Take(
 	ctx context.Context, s *Session, dir string, reads, shared bool, stand func() (inmemory.Place, error),
 ) (*Hold, error) {

@@ -95,11 +95,11 @@ type leaseUser struct {
 	lose  func(why *LostError)
 }
 
-// granted is called when a server has answered the handshake on a line, which began at begun. The
-// id is 0 if the session has expired.
+// granted is called when a server has answered the handshake on a connection. The handshake began at begun.
+// The id is 0 if the session has expired.
 //
-// The handshake of a new session is a write, and tells the leader of the session: so it counts
-// in full. The handshake of an old session proves nothing.
+// The handshake of a new session is a write, and tells the leader of the session. So it counts in full. The
+// handshake of an old session proves nothing.
 func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Du
 		s.grantedWithoutLease(begun, id, timeout)
 		return
 	}
-	if id == s.id { // the old session goes on, or, with 0, there is still none: this proves nothing
+	if id == s.id { // the old session resumes or, with 0, there is still none: this proves nothing
 		if id != 0 {
 			s.timeout = timeout // for later leases: see "What it does not cover" in model/README.md
 		}
@@ -157,7 +157,7 @@ func (s *Session) disconnected(line *wire) {
 	}
 }
 
-// connected is called when a session begins or resumes on a line. The caller has s.mu.
+// connected is called when a session begins or resumes on a connection. The caller has s.mu.
 func (s *Session) connected(line *wire, id int64, granted time.Duration) {
 	s.line = line
 	if s.outage != nil {
@@ -273,7 +273,7 @@ func (s *Session) count(id int64, w proof) {
 	}
 }
 
-// pingAnswered is called when a server has answered a ping of the client, on a line.
+// pingAnswered is called when a server has answered a ping of the client on a connection.
 func (s *Session) pingAnswered(line *wire, ping proof) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -336,7 +336,7 @@ func (s *Session) timeIsUp() {
 	}
 }
 
-// whyOver returns why a lease has ended whose time is up.
+// whyOver returns the reason of a lease whose time is up.
 func (s *Session) whyOver() *LostError {
 	if s.withoutLease {
 		return errDisconnected

@@ -149,7 +149,7 @@ func (q *queue) acquire(t *try, k kind) (*Hold, error) {
 	return h, nil
 }
 
-// enterAgain is Lock by a caller that is inside the hold already. If ctx carries no hold, it returns nil.
+// enterAgain is Lock by a caller that already has the hold: ctx carries it. If ctx carries no hold, it returns nil.
 func enterAgain(ctx context.Context, q *queue, k kind) (*Hold, error) {
 	h := holdIn(ctx, q)
 	if h == nil {
@@ -490,12 +490,11 @@ func (q *queue) leave(mine place) error {
 	}
 }
 
-// create creates our znode and returns its path, with the number that the server gave it. Its data
-// is the label. A client that waits behind it has to be able to read it; the directory's ACL says who may
-// delete it.
+// create creates our znode and returns its path, with the number that the server gave it. Its data is the
+// label. A client that waits behind it has to be able to read it; the directory's ACL says who may delete it.
 //
-// The directory is created only when the server says that it is missing: to create it each time would cost a
-// write each time.
+// The directory is created only when the server says that it is missing. Creating it each time would cost one
+// more write for each znode.
 func (q *queue) create(path string) (made string, err error) {
 	err = q.s.write(func() error {
 		made, err = q.s.conn.Create(path, q.s.label, zk.FlagEphemeralSequential, q.s.acl)

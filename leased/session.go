@@ -23,7 +23,7 @@ import (
 // same Session can be used for further locks.
 type Session struct {
 	conn   *zk.Conn
-	client client         // what stands between the client library and us: see client.go
+	client client         // the layer between the client library and the session: see client.go
 	nobody string         // the path that ask deletes
 	done   chan struct{}  // closed by Close
 	work   sync.WaitGroup // what Close waits for
@@ -55,9 +55,9 @@ type Session struct {
 	outage         *time.Timer
 	warned         bool
 
-	// The last write and the last ping that were answered, and the ones before them. Of the writes,
-	// only those are kept that were sent a tick or more after the answer to the last one kept.
-	// lease.go explains what they prove.
+	// The last write and the last ping that were answered, and the ones before them. A write is kept only if
+	// it was sent a tick or more after the answer to the last one that was kept. lease.go explains what they
+	// prove.
 	lastWrite, writeBefore proof
 	lastPing, pingBefore   proof
 }

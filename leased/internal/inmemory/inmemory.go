@@ -9,6 +9,6 @@ var Leased any
 type Place struct {
 	Znode   string
 	Token   int64
-	Lease   any          // what the hold depends on: what Lease has returned before the call was let in
-	Release func() error // takes the place out of its line
+	Lease   any          // what the hold depends on: what Lease has returned before the call acquired the lock
+	Release func() error // removes the place from its line
 }
