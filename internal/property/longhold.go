@@ -11,7 +11,7 @@ import (
 
 // A holds for two of its session's time-outs, while B waits. Then A releases, and
 // B holds for one more. If the machine itself stood still meanwhile, or a line broke, that was
-// no healthy line, and the story is told again, with others.
+// no healthy line, and the story is told again, with others, whose time-out is twice as long.
 var LongHold = New(
 	text("a long hold and a long wait both succeed", "长时间持锁或等待都能正常结束"),
 	text("during long work the hold is lost, or the next in the queue is never served",
@@ -22,13 +22,14 @@ var LongHold = New(
 		var l longHold
 		var wrong string
 		var longest time.Duration // for which nothing went on
+		timeout := zktest.MortalTimeout
 		for try := range 3 {
-			seat := Seat{Timeout: zktest.MortalTimeout, Path: fmt.Sprintf("%s-%d", s.path, try)}
+			seat := Seat{Timeout: timeout, Path: fmt.Sprintf("%s-%d", s.path, try)}
 			a, b := s.JoinAs("A", seat), s.JoinAs("B", seat)
 			beat := s.beat()
 			held, waiting := a.Acquire(), s.queue(b)[0]
 			wrong = s.apart(func(part *Story) {
-				l = longHold{Story: part}
+				l = longHold{Story: part, timeout: timeout}
 				l.tell(held, waiting)
 			})
 			still := beat.end()
@@ -43,9 +44,11 @@ var LongHold = New(
 					l.sent[2],
 				)
 			}
-			isBusy := still >= zktest.MortalTimeout/5 || accident != ""
+			survived := timeout / 8 // a right lock keeps its hold if nothing happens for so long
+			isBusy := still >= survived || accident != ""
 			s.FailsIf(!isBusy, "%s", wrong)
 			longest = max(longest, still)
+			timeout *= 2
 		}
 		s.Fatalf("%s; but the connection was not healthy: nothing happened at all for %v", wrong, longest)
 	})
@@ -53,7 +56,8 @@ var LongHold = New(
 // longHold is one telling of that story.
 type longHold struct {
 	*Story
-	sent []int // requests: by A, by B as a waiter, by B as a holder
+	timeout time.Duration // of each session
+	sent    []int         // requests: by A, by B as a waiter, by B as a holder
 }
 
 // A beat finds out whether this process and the server are at work, from before the hold begins:
@@ -141,7 +145,7 @@ func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() boo
 func (l *longHold) goBy(timeouts int, happened func() bool) (passed float64) {
 	begin := time.Now()
 	l.Await("session time-outs to go by", func() bool { // not a wait for a state: the time is the story
-		passed = time.Since(begin).Seconds() / zktest.MortalTimeout.Seconds()
+		passed = time.Since(begin).Seconds() / l.timeout.Seconds()
 		return happened() || passed > float64(timeouts)
 	})
 	return passed
@@ -150,8 +154,9 @@ func (l *longHold) goBy(timeouts int, happened func() bool) (passed float64) {
 // mayHaveSent counts what a client has sent in some session time-outs, and says so
 // if it spins.
 func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
-	const most = 50   // in a time-out
-	const often = 100 // in a time-out: one each 20 ms. A ticker makes no more, on a slow machine without a pause
+	most := int(l.timeout / (40 * time.Millisecond)) // in a time-out
+	// In a time-out: a ticker makes no more, on a slow machine without a pause.
+	often := int(l.timeout / (20 * time.Millisecond))
 	n := wiretap.Count(c.Tap.Since(mark)).All()
 	l.sent = append(l.sent, n)
 	l.FailsIf(n > timeouts*most && !polls, "%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
