@@ -18,8 +18,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// What the pages say of several servers, seen on three real ones. The parts come one after the
-// other; each begins with three servers that serve.
+// What the pages say about several servers, tested on three real ones. The parts run one after the
+// other. Each begins with three servers that serve.
 func TestEnsemble(t *testing.T) {
 	e, _, _ := zktest.ThreeServers(t)
 	for _, part := range []struct {
@@ -41,7 +41,7 @@ func TestEnsemble(t *testing.T) {
 	}
 }
 
-// A trio is the three servers as a part finds them.
+// A trio is the three servers at the start of a part.
 type trio struct {
 	*testing.T
 	*zktest.Zoo
@@ -50,14 +50,14 @@ type trio struct {
 	followers []*zkserver.Peer
 }
 
-// hold stops what one server sends to another, until release.
+// hold holds back what one server sends to another until release is called.
 func (s *trio) hold(from, to *zkserver.Peer) (release func()) {
 	release = s.ensemble.Hold(from, to)
 	s.Cleanup(release)
 	return release
 }
 
-// aWrite returns the two halves of its zxid.
+// aWrite makes a write, and returns the two halves of its zxid.
 func (s *trio) aWrite(c *zktest.Client) (epoch, count int64) {
 	mark := c.Tap.Mark()
 	var err error
@@ -75,7 +75,7 @@ func (s *trio) aWrite(c *zktest.Client) (epoch, count int64) {
 	return 0, 0
 }
 
-// frames counts what has passed on a client's line since the mark.
+// frames counts what has passed on a client's connection since the mark.
 func frames(c *zktest.Client, mark int, kind wiretap.Kind, op wiretap.Op) (n int) {
 	for _, f := range c.Tap.Since(mark) {
 		if f.Kind == kind && f.Op == op {
@@ -85,8 +85,8 @@ func frames(c *zktest.Client, mark int, kind wiretap.Kind, op wiretap.Op) (n int
 	return n
 }
 
-// Clients of two followers write in turn: a write is sent when the other client's last one was
-// answered.
+// Clients of two followers write in turn. Each write is
+// sent after the other client's last one was answered.
 func oneOrder(s *trio) {
 	clients := []*zktest.Client{
 		zktest.NewOn(s, s.followers[0].Server).Client("a client of one follower"),
@@ -106,7 +106,7 @@ func oneOrder(s *trio) {
 		writes, grew)
 }
 
-// The leader's word to one follower is held up, and meanwhile a write is decided by the others.
+// What the leader sends to one follower is held back. Meanwhile the other two servers decide a write.
 func followerLags(s *trio) {
 	late := s.followers[0]
 	atLate := zktest.NewOn(s, late.Server)
@@ -131,7 +131,7 @@ func followerLags(s *trio) {
 		require.NoError(s, err)
 	}
 	set("old")
-	_, err := far.Sync(path) // the follower knows all this, and near's session
+	_, err := far.Sync(path) // the follower now has these writes, and the one that began near's session
 	require.NoError(s, err)
 
 	tell := s.hold(s.leader, late)
@@ -160,7 +160,7 @@ func followerLags(s *trio) {
 	chapter.SaysIn(s.T, page, "the follower hears of it: %d answer to the sync, and the read behind it finds %q",
 		answers(), found)
 
-	// near has seen the newest state, and goes to the follower that has not.
+	// near has seen the newest state, and connects to the follower that has not.
 	tell = s.hold(s.leader, late)
 	set("newer")
 	server.Store(late)
@@ -175,7 +175,8 @@ func followerLags(s *trio) {
 	chapter.SaysIn(s.T, page,
 		"a client that has seen a newer state connects to that follower: %d answers to its handshakes", accepted)
 
-	// To begin a session is a write. So the follower cannot answer before it has heard of it, and of all writes before it.
+	// To begin a session is a write. So the follower cannot answer
+	// before it has received this write and all earlier ones.
 	tap := wiretap.New()
 	newcomer, err := zktest.Dial([]string{late.Addr}, zktest.SessionTimeout, tap.Dial)
 	require.NoError(s, err)

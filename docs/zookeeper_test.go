@@ -1,5 +1,5 @@
-// Package docs tests what zookeeper.md and limits.md claim of ZooKeeper, on real servers. A line
-// of those pages that begins with a » is said by one of these tests.
+// Package docs tests what zookeeper.md and limits.md claim about ZooKeeper, on real servers. One of
+// these tests prints each line of those pages that begins with a ».
 package docs
 
 import (
@@ -56,7 +56,7 @@ func watched(t *testing.T, c *zktest.Client, z *zktest.Zoo) (path string, change
 	return path, changed
 }
 
-// What happens to a znode.
+// The changes of a znode.
 func makes(c *zktest.Client, path string) error {
 	_, err := c.Create(path, nil, 0, anyone)
 	return err
@@ -64,18 +64,18 @@ func makes(c *zktest.Client, path string) error {
 func sets(c *zktest.Client, path string) error    { _, err := c.Set(path, []byte("new"), -1); return err }
 func deletes(c *zktest.Client, path string) error { return c.Delete(path, -1) }
 
-// isThere tells whether there is a znode.
+// isThere reports whether the znode exists.
 func isThere(z *zktest.Zoo, path string) bool {
 	_, there := z.Owner(path)
 	return there
 }
 
-// Transactions are numbered for the whole server: this test runs alone.
+// Transactions are numbered for the whole server, so this test runs alone.
 func TestWritesAreNumbered(t *testing.T) {
 	z := zktest.New(t)
 	c := z.Client("the client")
 	path := z.Root + "/a"
-	last := func() int64 { // the transaction that the server had applied last
+	last := func() int64 { // the last transaction that the server has applied
 		z.Barrier(c)
 		frames := c.Tap.Frames()
 		return frames[len(frames)-1].Zxid
@@ -126,18 +126,18 @@ func TestKindsOfZnodes(t *testing.T) {
 	}
 }
 
-// The server reads no request that is longer than its jute.maxbuffer: it hangs up.
+// The server reads no request that is longer than its jute.maxbuffer. It closes the connection.
 func TestARequestHasALimit(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) { // with its usual buffer
+	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) { // with the usual buffer
 		conn, _, err := zk.Connect(z.Servers(), zktest.SessionTimeout, zk.WithDialer(dial), zk.WithLogger(quiet))
 		return conn, conn.Close, err
 	})
 	path := create(t, c, z.Root+"/a", 0)
 	const limit = 1<<20 - 1
 	sends := func(bytes int) error {
-		numbers := 20 // lengths, the version, which request it is
+		numbers := 20 // the lengths, the version, the xid and the opcode
 		_, err := c.Set(path, make([]byte, bytes-len(path)-numbers), -1)
 		return err
 	}
@@ -207,8 +207,8 @@ func TestASessionOutlivesItsConnection(t *testing.T) {
 	chapter.SaysIn(t, page, "disconnected, and back in time: the same session, and its ephemeral znode exists")
 }
 
-// A client falls silent. The server waits for the time-out; the client knows nothing, and
-// believes that it is between two connections.
+// A client goes silent. The server ends its session after the time-out. The client does not learn
+// of that, and believes that it is between two connections.
 func TestASilentSessionExpires(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -242,8 +242,8 @@ func TestAWatchFiresOnce(t *testing.T) {
 	chapter.SaysIn(t, page, "one watch, two changes: %d notification (%v)", notifications, event.Type)
 }
 
-// Which changes a watch tells depends on the read that has set it. Each change is made twice;
-// a cell of the page's table is what the server then sent to a client that had read once.
+// The read that sets a watch decides which changes the watch reports. Each change is made twice. A
+// cell of the page's table is what the server then sent to a client that had read once.
 func TestTheReadDecidesWhatAWatchTells(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -289,7 +289,7 @@ func TestTheReadDecidesWhatAWatchTells(t *testing.T) {
 	}
 }
 
-// A change falls between a read and its watch? There is nothing in between.
+// The server reads and sets the watch in one step, so no change can happen between the two.
 func TestReadAndWatchAreOneStep(t *testing.T) {
 	t.Parallel()
 	for when, hold := range map[string]func(*wiretap.Tap, wiretap.Op, int) *wiretap.Trap{
@@ -336,7 +336,7 @@ func TestTheNotificationComesBeforeTheChange(t *testing.T) {
 	chapter.SaysIn(t, page, "in this order on its connection: %s", strings.Join(order, ", "))
 }
 
-// A watcher that was disconnected is notified afterwards, as far as the difference shows.
+// A watcher that was disconnected is notified when it is back, as far as the new state differs from the old one.
 func TestAWatchOutlivesItsConnection(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -363,8 +363,8 @@ func TestAWatchOutlivesItsConnection(t *testing.T) {
 	}
 }
 
-// The watch is on a znode that is not there. While the watcher is cut off, the znode is made and deleted again. To the
-// server nothing has changed. The watch is still there: the next change fires it.
+// The watch is on a znode that does not exist. While the watcher is disconnected, the znode is created and deleted
+// again. For the server nothing has changed. The watch stays set, and the next change fires it.
 func TestAChangeThatWasUndoneIsNotTold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -411,7 +411,7 @@ func TestGivingUpLeavesTheWatch(t *testing.T) {
 		told, left)
 }
 
-// The client's words for its state, in the order in which they come.
+// The client's names for its state, in the order in which it reports them.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -427,7 +427,7 @@ func TestStates(t *testing.T) {
 			state = zktest.AwaitChan(z, "the client to report "+until.String(), told)
 			states = append(states, strings.TrimPrefix(state.String(), "State"))
 		}
-		return strings.Join(slices.Compact(states), ", ") // how many servers it tries is a matter of luck
+		return strings.Join(slices.Compact(states), ", ") // how many servers it tries differs from run to run
 	}
 	says := func(what, want string) {
 		t.Helper()
@@ -450,13 +450,13 @@ func TestStates(t *testing.T) {
 		"Disconnected, Connecting, Connected, Expired, Disconnected, Connecting, Connected, HasSession")
 }
 
-// Two faults, one error: the request was lost, or its reply.
+// Two faults lead to one error: the request was lost, or its reply.
 func TestTheErrorDoesNotTellWhatHappened(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		lost   string
 		fault  func(*wiretap.Tap)
-		frames int // on the line until then
+		frames int // on the connection until the loss
 		there  bool
 	}{
 		{"request", (*wiretap.Tap).Silence, 1, false},

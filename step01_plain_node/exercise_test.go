@@ -46,7 +46,7 @@ func TestTheExercise(t *testing.T) {
 
 	exercise.Refuses(t, exercise.Step1, property.OneHolder, property.Over("the starter", starter.New))
 	exercise.Refuses(t, exercise.Step1, property.OneHolder, property.Over("W4", newCareless))
-	// mostly at once; on a slow machine, where it polls less often, in a long hold
+	// mostly at once; on a slow machine it polls less often, and is refused in a long hold
 	exercise.RefusesSomewhere(t, exercise.Step1, plain("polls without a pause", 0), ephemeral)
 
 	exercise.RefusesByOne(t, exercise.Step1, []exercise.Wrong{
@@ -71,7 +71,7 @@ func TestTheExercise(t *testing.T) {
 	}...)
 }
 
-// waiting is this step's lock, which gets the lock in another way.
+// waiting is this step's lock, but it waits in another way.
 type waiting struct {
 	own  *Lock
 	wait func(l *Lock, ctx context.Context) error
@@ -139,7 +139,7 @@ func triesAfterAnyError(l *Lock, ctx context.Context) error {
 	return ctx.Err()
 }
 
-// altered is NewEphemeral, with one change. So CrashFrees can be asked of it like the others.
+// altered is NewEphemeral with one change. So CrashFrees can be checked like the other properties.
 type altered struct {
 	*right
 	lock   func(ctx context.Context) error
@@ -164,7 +164,7 @@ func altering(name string, change func(l *altered)) property.Subject {
 	return s
 }
 
-// rest is that between two tries.
+// rest pauses between two tries.
 func (l *altered) rest(ctx context.Context) {
 	select {
 	case <-time.After(l.poll):
@@ -172,7 +172,7 @@ func (l *altered) rest(ctx context.Context) {
 	}
 }
 
-// "It was not there when I looked. If it is there now, it is mine."
+// "It did not exist when I looked. If it exists now, it is mine."
 func takesAnyZnode(l *altered) {
 	var oneByOne sync.Mutex // the goroutines of this process
 	take := func() (mine bool, err error) {
@@ -269,7 +269,7 @@ func deletesVersion0(l *altered) {
 	l.unlock = func() error { return failed("unlock", l.path, l.conn.Delete(l.path, 0)) }
 }
 
-// "Only the deletion is my turn." When the session ends, no deletion comes any more.
+// "It is my turn only after a deletion." When the session has ended, no deletion is notified any more.
 func waitsForADeletionOnly(l *altered) {
 	l.lock = func(ctx context.Context) error {
 		for ctx.Err() == nil {
@@ -294,7 +294,7 @@ func waitsForADeletionOnly(l *altered) {
 	}
 }
 
-// W24: whether the znode is there is not looked at.
+// W24: it does not check whether the znode exists.
 func watchesWhatHasGone(l *altered) {
 	l.lock = func(ctx context.Context) error {
 		for ctx.Err() == nil {
@@ -347,7 +347,7 @@ func unlocksOnce(l *altered) {
 	}
 }
 
-// "Unlock has to make the znode go. If it has gone already, all is well."
+// "Unlock must delete the znode. If it is already deleted, all is well."
 func isGladIfGone(l *altered) {
 	l.notes()
 	l.unlock = func() error {

@@ -50,7 +50,7 @@ func TestTheExercise(t *testing.T) {
 	exercise.Refuses(t, exercise.Step2, property.OneHolder, property.Over("W6", newOneZnode))
 	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W16", with(sortsByAPieceOfTheGuid)))
 	exercise.Refuses(t, exercise.Step2, property.OneHolder, queue("W17", with(sortsByTheHostname)))
-	// mostly at once; on a slow machine, where it polls less often, in a long hold
+	// mostly at once; on a slow machine it polls less often, and is refused in a long hold
 	exercise.RefusesSomewhere(t, exercise.Step2, queue("polls without a pause", with(func(l *wrong) { l.poll = 0 })))
 
 	oneZnode := property.Over("one znode, and Unlock looks whose it is", newLooksWhoseItIs)
@@ -107,7 +107,7 @@ func sortsTexts(l *wrong) {
 	}
 }
 
-// Right: those who have waited for long need not be in a hurry.
+// Right: a client that has waited long may poll less often.
 func pausesAtRandom(l *wrong) {
 	l.wait = func(ctx context.Context, node string) error {
 		pause := l.poll
@@ -138,7 +138,7 @@ func sortsTheQueue(l *wrong) {
 	}
 }
 
-// withAChannel is right: the channel holds the znode of the one who has the lock.
+// withAChannel is right: the channel holds the znode of the present holder.
 type withAChannel struct {
 	*wrong
 	held chan string
@@ -178,12 +178,12 @@ func (l withAChannel) Unlock() error {
 	}
 }
 
-// looksWhoseItIs is step 1's lock, whose Unlock deletes no znode of another session.
+// looksWhoseItIs is step 1's lock, but its Unlock deletes no znode of another session.
 type looksWhoseItIs struct {
 	own     *plainnode.Lock
 	conn    *zk.Conn
 	path    string
-	session atomic.Int64 // in which it was locked
+	session atomic.Int64 // that got the lock
 }
 
 func newLooksWhoseItIs(conn *zk.Conn, path string) *looksWhoseItIs {
@@ -209,7 +209,7 @@ func (l *looksWhoseItIs) Unlock() error {
 	return l.own.Unlock()
 }
 
-// "What I had in the old session has gone with it, and that is all that Unlock wants."
+// "My znode of the old session was deleted with the session, and Unlock wants no more."
 type isGladWithoutSession struct {
 	*wrong
 	session atomic.Int64
@@ -235,10 +235,10 @@ func (l *isGladWithoutSession) Unlock() error {
 	return err
 }
 
-// W8, by polling: the one before has gone, so it is our turn.
+// W8, by polling: the znode before ours is deleted, so it is our turn.
 func waitsForTheOneBefore(l *wrong) {
 	l.wait = func(ctx context.Context, node string) error {
-		before := "" // which was there at the first look
+		before := "" // the znode before ours at the first look
 		look := func(names []string, mine string) (isOurTurn bool, err error) {
 			if first, err := isFirst(names, mine); first || err != nil {
 				return first, err
@@ -264,7 +264,7 @@ func waitsForTheOneBefore(l *wrong) {
 	}
 }
 
-// "First of all, the directory has to be there."
+// "First of all, the directory must exist."
 type makesEachTime struct{ *wrong }
 
 func newMakesEachTime(l *wrong) makesEachTime { return makesEachTime{l} }
@@ -276,7 +276,8 @@ func (l makesEachTime) Lock(ctx context.Context) error {
 	return l.wrong.Lock(ctx)
 }
 
-// "Nobody is before me." Nor does it stand in the queue. When its session has ended, it says so.
+// "Nobody is before me." But its own znode is not in the queue
+// either. When its session has ended, it returns an error.
 func doesNotMissItsOwn(l *wrong) {
 	l.isFirst = func(names []string, mine string) (bool, error) { return isFirst(append(names, mine), mine) }
 	wait := l.look
@@ -294,7 +295,7 @@ func doesNotMissItsOwn(l *wrong) {
 	}
 }
 
-// "When the server cannot be asked, it cannot be told that I leave."
+// "If I cannot reach the server, I cannot delete my znode either."
 type staysAfterAnError struct{ *wrong }
 
 func newStaysAfterAnError(l *wrong) staysAfterAnError { return staysAfterAnError{l} }

@@ -17,7 +17,7 @@ import (
 	starter "zklock/step03_children_watch/exercise"
 )
 
-// waiting is this step's lock, which waits in another way.
+// waiting is this step's lock, but it waits in another way.
 type waiting struct {
 	*right
 	wait func(l *right, ctx context.Context, node string) error
@@ -82,7 +82,7 @@ func turn(l *right, node string) (first bool, changed <-chan zk.Event, err error
 	return first, changed, err
 }
 
-// Each wake-up is one call more, and it looks again.
+// Each wake-up calls the function once more, and it lists again.
 func waitsByRecursion(l *right, ctx context.Context, node string) error {
 	first, changed, err := turn(l, node)
 	if first || err != nil {
@@ -209,7 +209,7 @@ func looksAgainAfterAnyEvent(l *right, ctx context.Context, node string) error {
 	}
 }
 
-// watchesFirst is right: it has a watch before it has a znode, and one more list costs little.
+// watchesFirst is right: it sets a watch before it creates a znode, and one more list costs little.
 type watchesFirst struct{ *right }
 
 func newWatchesFirst(conn *zk.Conn, path string) watchesFirst { return watchesFirst{New(conn, path)} }
@@ -238,7 +238,7 @@ func (l makesEachTime) Lock(ctx context.Context) error {
 	return l.right.Lock(ctx)
 }
 
-// "Who makes the znode stop asks the holder to stop." Nobody ever does, and the watch stays.
+// "A client that creates the znode stop asks the holder to stop." No client does, and the watch stays.
 type watchesForASign struct{ *right }
 
 func newWatchesForASign(conn *zk.Conn, path string) watchesForASign {
@@ -256,8 +256,8 @@ func (l watchesForASign) Lock(ctx context.Context) error {
 	return nil
 }
 
-// givesUpWithItsLine makes a lock whose waiters give up when the connection breaks: "A line that breaks brings
-// no notification."
+// givesUpWithItsLine makes a lock whose waiters give up when the
+// connection breaks: "A broken connection brings no notification."
 func givesUpWithItsLine() property.Subject {
 	s := property.Subject{Name: "gives up when its connection breaks", NotHeld: ErrNotHeld}
 	s.Open = func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error) {
@@ -280,7 +280,7 @@ func givesUpWithItsLine() property.Subject {
 	return s
 }
 
-// line is a connection, and how often it has broken.
+// line is a connection that counts how often it has broken.
 type line struct {
 	conn   *zk.Conn
 	broken atomic.Int64

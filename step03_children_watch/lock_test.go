@@ -51,7 +51,7 @@ func TestProperties(t *testing.T) {
 	)
 }
 
-// Numbers are compared, never names. A child that is not of the queue counts for nothing.
+// isFirst compares numbers, never names. It ignores a child that is not part of the queue.
 func TestIsFirst(t *testing.T) {
 	for _, c := range []struct {
 		children []string

@@ -109,7 +109,7 @@ func TestStillBrokenWithoutAQueueAReleaseMakesEachWaiterWrite(t *testing.T) {
 	}
 }
 
-// Another lock's znode stands in the same directory, /locks/stock beside /locks/orders.
+// The same directory has another lock's znode, /locks/stock beside /locks/orders.
 func TestStillBrokenWithoutAQueueALockBesideItWakesAll(t *testing.T) {
 	t.Parallel()
 	const n = 10

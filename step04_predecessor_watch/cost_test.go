@@ -46,7 +46,7 @@ func TestReleaseWakesOne(t *testing.T) {
 	}
 }
 
-// Nobody watches the end of the queue.
+// No client watches the end of the queue.
 func TestArrivalWakesNobody(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

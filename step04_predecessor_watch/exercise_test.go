@@ -51,7 +51,7 @@ func TestTheExercise(t *testing.T) {
 	}...)
 }
 
-// In a queue that is sorted by the numbers, the one before mine is the one to watch.
+// In a queue that is sorted by the numbers, the znode before mine is the one to watch.
 func sortsTheQueue(l *right, ctx context.Context, node string) error {
 	for {
 		queue, err := sorted(l)
@@ -71,7 +71,7 @@ func sortsTheQueue(l *right, ctx context.Context, node string) error {
 	}
 }
 
-// exists sets no watch when it is asked without one. Then comes the read that sets it.
+// exists sets no watch when it is asked without one. The read after it does.
 func asksFirst(l *right, ctx context.Context, node string) error {
 	for {
 		path, err := before(l, node)
@@ -108,7 +108,7 @@ func watchesTheHolder(l *right, ctx context.Context, node string) error {
 	}
 }
 
-// "The server tells me when something happens to my znode."
+// "The server notifies me when something happens to my znode."
 func watchesItself(l *right, ctx context.Context, node string) error {
 	for {
 		path, err := before(l, node)
@@ -163,7 +163,7 @@ func looksAgainAfterAnyEvent(l *right, ctx context.Context, node string) error {
 	}
 }
 
-// "The one before me has gone, and it was not the holder: now I wait for the holder."
+// "The znode before mine is deleted, and it was not the holder's. Now I wait for the holder."
 func thenWatchesTheFirst(l *right, ctx context.Context, node string) error {
 	path, err := before(l, node)
 	if path == "" || err != nil {
@@ -175,9 +175,9 @@ func thenWatchesTheFirst(l *right, ctx context.Context, node string) error {
 	return watchesTheHolder(l, ctx, node)
 }
 
-// "I am the next but one, so I look at the holder, too." Who comes to stand there later does not.
+// "I am the next but one, so I also watch the holder." A client that becomes the next but one later does not.
 func watchesTheHolderToo(l *right, ctx context.Context, node string) error {
-	var holderGone <-chan zk.Event // nobody fires it as yet
+	var holderGone <-chan zk.Event // nil never fires
 	for isNew := true; ; isNew = false {
 		queue, err := sorted(l)
 		if err != nil {
@@ -218,7 +218,7 @@ func watchesTheHolderToo(l *right, ctx context.Context, node string) error {
 	}
 }
 
-// sorted is the queue, by its numbers.
+// sorted is the queue, in the order of its numbers.
 func sorted(l *right) ([]string, error) {
 	names, _, err := l.conn.Children(l.dir)
 	if err != nil {
@@ -232,7 +232,7 @@ func sorted(l *right) ([]string, error) {
 	return names, nil
 }
 
-// "The holder should know how many wait." What is written into its znode wakes the one behind it.
+// "The holder should know how many wait." A write into the holder's znode wakes the client behind it.
 func tellsTheHolder(l *right, ctx context.Context, node string) error {
 	queue, err := sorted(l)
 	if err != nil {
@@ -241,7 +241,7 @@ func tellsTheHolder(l *right, ctx context.Context, node string) error {
 	if waits := len(queue) > 0 && queue[0] != pathpkg.Base(node); waits {
 		_, err = l.conn.Set(l.dir+"/"+queue[0], []byte("somebody waits"), -1)
 	}
-	if err != nil && !errors.Is(err, zk.ErrNoNode) { // the holder may have gone
+	if err != nil && !errors.Is(err, zk.ErrNoNode) { // the holder's znode may be deleted
 		return err
 	}
 	return l.wait(ctx, node)

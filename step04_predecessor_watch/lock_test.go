@@ -54,7 +54,7 @@ func TestProperties(t *testing.T) {
 	)
 }
 
-// Numbers are compared, never names. A child that is not of the queue counts for nothing.
+// predecessor compares numbers, never names. It ignores a child that is not part of the queue.
 func TestPredecessor(t *testing.T) {
 	for _, c := range []struct {
 		children []string

@@ -46,12 +46,12 @@ func (l wrong) Lock(ctx context.Context) error {
 	return nil
 }
 
-// waits makes a lock that waits so, and keeps its znode when the wait has failed.
+// waits makes a lock that waits in this way, and keeps its znode when the wait has failed.
 func waits(wait waiting) func(*zk.Conn, string) wrong {
 	return func(conn *zk.Conn, path string) wrong { return wrong{New(conn, path), wait} }
 }
 
-// leaving is the same wait, which deletes the znode when it has failed, as is right.
+// leaving is the same wait, but it deletes the znode when it has failed, as is right.
 func leaving(wait waiting) waiting {
 	return func(l *right, ctx context.Context, node string) error {
 		err := wait(l, ctx, node)

@@ -1,4 +1,4 @@
-// How to read these tests: the head of ../step01_plain_node/lock_test.go says what its words mean.
+// How to read these tests: the head of ../step01_plain_node/lock_test.go explains their words.
 
 package reentrant
 
@@ -22,8 +22,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// What a lock and an unlock cost, the directory being there, and what the client's own
-// lock costs.
+// What a lock and an unlock cost when the directory exists, and what the client's own lock costs.
 func TestRequestsForOneHold(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -31,7 +30,7 @@ func TestRequestsForOneHold(t *testing.T) {
 	holder := clientLocks.Join(z, "the holder")
 	holder.Acquire().Release() // makes the directory
 
-	// asked is what a client sends for one hold, without and with somebody to wait for.
+	// asked returns the requests of a client for one hold, alone and behind another client.
 	asked := func(m *zktest.Member) (alone, waiting []string) {
 		mark := m.Tap.Mark()
 		m.Acquire().Release()
@@ -90,7 +89,7 @@ func TestALostReplyToDeleteIsNoError(t *testing.T) {
 		strings.Join(record(z, c, mark), "\n»   "))
 }
 
-// Stair 5.4. The holder locks again, and nobody hears of it.
+// Stair 5.4. The holder locks again, and no server learns of it.
 func TestLockingAgainSendsNothing(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -117,8 +116,8 @@ func TestLockingAgainSendsNothing(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotHeld, "Lock with the context of a hold that was released")
 }
 
-// Stair 5.6. The holder loses its connection. It learns of it before the server ends its
-// session, and so before the next client gets the lock.
+// Stair 5.6. The holder is disconnected. It learns of that before the server ends its session, and
+// so before the next client gets the lock.
 func TestAHolderThatIsCutOffIsToldBeforeTheNextIsLetIn(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -126,7 +125,7 @@ func TestAHolderThatIsCutOffIsToldBeforeTheNextIsLetIn(t *testing.T) {
 	held := a.Acquire().Context()
 	next := b.Start()
 	next.MustWait("A holds the lock")
-	a.Crash() // nothing passes on its line any more
+	a.Crash() // from now on nothing passes on its connection
 	zktest.AwaitChan(z, "A to be told", held.Done())
 	require.ErrorIs(t, context.Cause(held), ErrLost)
 	require.False(t, next.Returned(), "B is inside, and A has only just been told")
@@ -140,7 +139,7 @@ type store struct {
 	checks   bool
 	greatest int64
 	value    string
-	writes   []string // in the order in which they came
+	writes   []string // in the order in which they arrived
 }
 
 func (s *store) write(token int64, value string) {
@@ -153,9 +152,9 @@ func (s *store) write(token int64, value string) {
 	s.writes = append(s.writes, value)
 }
 
-// pausedHolder is the child process, whose lines are writes to the store. It looks
-// whether it still holds the lock, and then waits for a word before it writes. The
-// test stops it there: a garbage collector or a paused virtual machine does the same.
+// pausedHolder is the child process, whose lines are writes to the store. It checks whether it
+// still holds the lock, and writes again only when the test lets it continue. The test stops it in
+// between, as a garbage collector or a paused virtual machine might.
 func pausedHolder(servers, args []string) {
 	goOn := zktest.Continued()
 	session, err := Open(servers, zktest.MortalTimeout)
@@ -280,7 +279,7 @@ func TestStillBrokenNotificationsHideALineThatBreaksOneWayFirst(t *testing.T) {
 		watches = append(watches, changed)
 	}
 
-	lost := a.Tap.HoldRequest(wiretap.Ping, 1) // and all behind it: from here on the servers do not hear A
+	lost := a.Tap.HoldRequest(wiretap.Ping, 1) // and all behind it: from here on the servers receive nothing from A
 	zktest.AwaitChan(z, "A's ping to be lost", lost.Sprung())
 	for i, changed := range watches {
 		_, err := z.Observer().Set(fmt.Sprintf("%s/config %d", z.Root, i), []byte("changed"), -1)
@@ -328,9 +327,9 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 	zktest.AwaitChan(z, "A to be told, too late", turn.Context().Done())
 }
 
-// Ben gives up while a request of his Lock is on its way. Lock returns when the answer has come, or
-// when the client gives up the line: after two thirds of the session time-out. The package leased
-// returns at once.
+// Ben gives up while a request of his Lock is on its way. Lock returns when the answer has arrived,
+// or when the client gives up the connection, after two thirds of the session time-out. The package
+// leased returns at once.
 func TestStillBrokenGivingUpWaitsForAnAnswer(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -388,8 +387,8 @@ func TestStillBrokenReadersWaitForReaders(t *testing.T) {
 	chapter.Says(t, "%d readers: one at a time, %d turns", readers, turns)
 }
 
-// record tells each request since the mark with the answer that it got. The random numbers
-// in the names are left out.
+// record lists each request since the mark with its answer.
+// The random numbers in the names are left out.
 func record(z *zktest.Zoo, c *zktest.Member, mark int) (told []string) {
 	guid := regexp.MustCompile(`_c_[0-9a-f]{16}`)
 	frames := c.Tap.Since(mark)

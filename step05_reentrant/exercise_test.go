@@ -121,11 +121,11 @@ func over[H zktest.Hold, L interface {
 // right is this step's lock, as a part of the others.
 type right = Lock
 
-// queued is this step's lock, open in the places where a queue can go wrong.
+// queued is this step's lock, with fields for the places where a queue can go wrong.
 type queued struct {
 	*right
 	prefix func() string
-	trusts bool // an answer to a create, in whichever session
+	trusts bool // an answer to a create, in any session
 	find   func(ctx context.Context, prefix string) (place, error)
 	wait   func(ctx context.Context, mine place, mayWait bool) (*Hold, error)
 	giveUp func(mine place, hasWaited bool)
@@ -246,7 +246,7 @@ func (l *queued) findOnce(ctx context.Context, prefix string) (place, error) {
 func (l *queued) findIf(prefix string, syncs bool, isRight func(place) (bool, error)) (place, error) {
 	for {
 		if syncs {
-			_, _ = l.s.conn.Sync(l.dir) // the list says what fails
+			_, _ = l.s.conn.Sync(l.dir) // the list returns the error
 		}
 		names, _, err := l.s.conn.Children(l.dir)
 		at := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(l.dir+"/"+name, prefix) })
@@ -301,7 +301,7 @@ func (l *queued) waitAndConnect(ctx context.Context, mine place, mayWait bool) (
 	return newHold(l.right, mine, l.s.connection(), h.token), nil
 }
 
-// "The connection is there when I get the lock, so all is well."
+// "I am connected when I get the lock, so all is well."
 func (l *queued) waitLookingOnce(ctx context.Context, mine place, mayWait bool) (*Hold, error) {
 	h, err := l.right.wait(ctx, mine, mayWait)
 	if err != nil || h.life.Err() != nil {
@@ -358,7 +358,7 @@ func (h *changed) Unlock() error {
 	return h.unlock()
 }
 
-// changing is this step's lock, whose holds are changed.
+// changing is this step's lock with changed holds.
 type changing struct {
 	*right
 	change func(h *changed)
@@ -422,7 +422,7 @@ func (h *changed) unlockAll() error {
 	}
 }
 
-// "Unlock has to make the znode go. If it has gone already, all is well."
+// "Unlock must delete the znode. If it is already deleted, all is well."
 func (h *changed) unlockAnyway() error {
 	err := h.Hold.Unlock()
 	if errors.Is(err, ErrLost) {
@@ -467,7 +467,7 @@ func (l oneHoldForAllLocks) Lock(ctx context.Context) (*changed, error) {
 	return l.changing.Lock(ctx)
 }
 
-// holdsInAMap is right: the context carries a key, by which the lock knows the hold.
+// holdsInAMap is right: the context carries a key, by which the lock finds the hold.
 type holdsInAMap struct {
 	*changing
 	mu   sync.Mutex
@@ -614,8 +614,8 @@ func (l entersWhatIsOver) Lock(ctx context.Context) (*changed, error) {
 	return l.changed(h, nil)
 }
 
-// seated saves requests: of all calls of its process, one queues at a time. The others wait in the
-// process, also for a hold that was lost, until it is released.
+// seated saves requests: of all calls of its process, only one is queued at a time. The others wait
+// in the process, also for a hold that was lost, until it is released.
 type seated struct {
 	*changing
 	seat chan struct{}

@@ -94,7 +94,7 @@ func TestOnlyTheQueuesOwnNamesCount(t *testing.T) {
 	}
 }
 
-// What cannot become a lock is refused at once, by an error that is short, however long the path is.
+// An argument with which Lock can never succeed is refused at once. The error is short, however long the path is.
 func TestABadArgumentIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

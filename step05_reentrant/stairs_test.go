@@ -18,9 +18,9 @@ import (
 // stairFiles are the files that the chapter's diffs change.
 var stairFiles = []string{"lock.go", "hold.go", "session.go"}
 
-// The chapter builds this package out of the exercise's starter, by its diffs. Here they are
-// applied as they stand there. Each stair compiles, gives the lock what the one before lacked, and
-// the last is this package.
+// The chapter builds this package from the exercise's starter, by its diffs. This test applies the
+// diffs as the chapter has them. Each stair compiles and gives the lock what the one before lacked.
+// The last one is this package.
 func TestTheStairs(t *testing.T) {
 	diffs := diffsOf(t, "README.md")
 	require.Equal(t, diffs, diffsOf(t, "README.zh-CN.md"), "the diffs of the two editions")
@@ -51,7 +51,7 @@ func TestTheStairs(t *testing.T) {
 		require.Equal(t, code(read(t, file)), code(read(t, filepath.Join(work, file))), "%s, after the last diff", file)
 	}
 
-	// To the go command the stairs are packages of this folder, and so is the test that asks them.
+	// For the go command the stairs are packages of this folder, and so is the test that checks them.
 	replace[filepath.Join(here, "stairs", "stairs_test.go")] = filepath.Join(here, "testdata", "stairs_test.go")
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func diffsOf(t *testing.T, page string) (diffs []string) {
 	return diffs
 }
 
-// code is a file of Go without what stands above its package clause.
+// code is a Go file without what is above its package clause.
 func code(file []byte) string {
 	_, code, _ := strings.Cut("\n"+string(file), "\npackage ")
 	return code

@@ -203,9 +203,9 @@ func TestW23TakesAnInterruptForTheLock(t *testing.T) {
 	published.Join(z, "the next").Acquire() // beside the holder
 }
 
-// W25, published in Curator, kazoo and go-zookeeper. The idea: a queue's znode is known by
-// the end of its name, lock- and a number. So the directory of another lock, which somebody
-// has put below this one and called block-0, counts as a place, and nobody ever leaves it.
+// W25, published in Curator, kazoo and go-zookeeper. The idea: a queue's znode is known by the end
+// of its name, lock- and a number. So the directory of another lock, which somebody has created
+// below this one as block-0, counts as a place, and that place is never left.
 type takesADirectoryForAPlace struct{ basic }
 
 func (l takesADirectoryForAPlace) Lock(ctx context.Context) error {
@@ -228,7 +228,7 @@ func (l takesADirectoryForAPlace) Lock(ctx context.Context) error {
 	}
 }
 
-// isForeignPlace tells whether a name that the queue did not make looks like a place in it.
+// isForeignPlace reports whether a name that the queue did not make looks like a place in it.
 func isForeignPlace(name string) bool {
 	before, digits, found := strings.Cut(name, "lock-")
 	_, err := strconv.Atoi(digits)

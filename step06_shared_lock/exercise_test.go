@@ -73,7 +73,7 @@ func over[L interface {
 	return s
 }
 
-// queued is this step's lock, open where it finds out whom to wait for.
+// queued is this step's lock, with a field for the function that finds out whom to wait for.
 type queued struct {
 	*right
 	before       func(names []string, mine string) (before string, err error)
@@ -120,7 +120,7 @@ func (l *queued) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 		names, stat, err := l.s.conn.Children(l.dir)
 		before := ""
 		if err == nil {
-			_, err = predecessor(names, pathpkg.Base(mine.node)) // is ours there?
+			_, err = predecessor(names, pathpkg.Base(mine.node)) // is our znode in the list?
 		}
 		if err == nil {
 			before, err = l.before(names, pathpkg.Base(mine.node))
@@ -152,7 +152,7 @@ func (l *queued) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 	return nil, context.Cause(ctx)
 }
 
-// Right: a writer waits for the last of all, and a reader for the last writer.
+// Right: a writer waits for the last znode before its own, and a reader for the last writer's.
 func aFunctionForEachKind(names []string, mine string) (string, error) {
 	own, ownKind, _ := number(mine)
 	waitsFor := map[kind]func(k kind) bool{
@@ -169,7 +169,7 @@ func aFunctionForEachKind(names []string, mine string) (string, error) {
 	return slices.MaxFunc(before, zktest.BySequence), nil
 }
 
-// Right: in a queue that is sorted, the one to wait for is the nearest before ours.
+// Right: in a sorted queue, the one to wait for is the nearest before ours that excludes ours.
 func sortsTheQueue(names []string, mine string) (string, error) {
 	queue := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, _, isPlace := number(name)
@@ -192,7 +192,7 @@ func waitsForAll(names []string, mine string) (string, error) {
 	return predecessor(append(names, asWriter), asWriter)
 }
 
-// "Behind a writer all stand in line, and who is let in wakes the next."
+// "Behind a writer all are queued, and a client that gets the lock wakes the next."
 func waitsForReadersBehindAWriter(names []string, mine string) (string, error) {
 	before, err := predecessor(names, mine)
 	if before == "" || err != nil {
@@ -201,8 +201,8 @@ func waitsForReadersBehindAWriter(names []string, mine string) (string, error) {
 	return waitsForAll(names, mine)
 }
 
-// "A reader waits for a writer, and the first one is the next to go." It is woken by that one, too,
-// and goes back to sleep behind the second.
+// "A reader waits for a writer, and the first one is the next to release." It is also woken by that
+// one, and goes back to sleep behind the second.
 func firstWriterOrPredecessor(names []string, mine string) (string, error) {
 	before, err := predecessor(names, mine)
 	if before == "" || err != nil {
@@ -223,7 +223,7 @@ func firstWriterOrPredecessor(names []string, mine string) (string, error) {
 	return first(writers), nil
 }
 
-// "Who holds the lock may lock again."
+// "A client that holds the lock may lock again."
 type mayWrite struct{ *right }
 
 func newMayWrite(l *right) mayWrite { return mayWrite{l} }
@@ -235,7 +235,7 @@ func (l mayWrite) Lock(ctx context.Context) (*Hold, error) {
 	return l.right.Lock(ctx)
 }
 
-// "Who wants to write waits for the readers to go."
+// "A client that wants to write waits until the readers release."
 type queuesUp struct{ *right }
 
 func newQueuesUp(l *right) queuesUp { return queuesUp{l} }
@@ -271,11 +271,11 @@ func (l queuesAgain) RLock(ctx context.Context) (*Hold, error) {
 	return h, nil
 }
 
-// "Who reads with this lock lets the others in who read with it."
+// "A goroutine that reads with this lock shares its hold with the others that read with it."
 type sharesAZnode struct {
 	*right
 	mu    sync.Mutex
-	first *Hold // of those who read now
+	first *Hold // of the present readers
 }
 
 func newSharesAZnode(l *right) *sharesAZnode { return &sharesAZnode{right: l} }
