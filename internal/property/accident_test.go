@@ -11,8 +11,8 @@ import (
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
-// A holds. Its session ends by an accident, as on a machine that stands still, and B is let in
-// beside it. The lock is right, and so there is no verdict.
+// A holds the lock. Its session ends by an accident, as on a machine that pauses, and B gets the
+// lock beside it. The lock is right, so there is no verdict.
 func TestAnAccidentIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	server, err := zktest.Shared()

@@ -9,7 +9,7 @@ import (
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
-// A story that came to no end is told once more, and not while another is told.
+// A story without a verdict runs once more, while no other story runs.
 func TestNoAnswerIsAskedOnceMoreAlone(t *testing.T) {
 	asked, wasAlone := 0, false
 	late := New(text("late", "late"), lang.Text{}, lang.Text{}, func(s *Story) {

@@ -11,9 +11,9 @@ import (
 	"zklock/internal/zktest"
 )
 
-// BadInput tests what a lock of steps 1 to 4 answers when its connection is closed, and when
-// the server permits too little. These are plain tests, and no stories: they teach nothing
-// about locks.
+// BadInput tests what a lock of steps 1 to 4 returns when its connection
+// is closed, and when the server permits too little. These are plain
+// tests and not stories, because they teach nothing about locks.
 func BadInput(t *testing.T, subject Subject) {
 	for name, test := range map[string]func(*testing.T, Subject){
 		"a closed connection": connectionClosed,
@@ -39,7 +39,7 @@ func connectionClosed(t *testing.T, subject Subject) {
 	assert.ErrorContains(t, err, a.Path)
 }
 
-// Znodes stand in dir, and the server permits less and less there.
+// The lock's znode is in dir, and the server permits less and less there.
 func noPermission(t *testing.T, subject Subject) {
 	z := zktest.New(t)
 	dir := z.Root + "/locks"
@@ -52,7 +52,7 @@ func noPermission(t *testing.T, subject Subject) {
 		_, err := z.Observer().SetACL(dir, zk.WorldACL(permissions), -1)
 		require.NoError(t, err)
 	}
-	held := a.Acquire() // from now on dir is there
+	held := a.Acquire() // from now on dir exists
 	permit(zk.PermAll &^ zk.PermDelete)
 	err := held.Unlock()
 	assert.ErrorIs(t, err, zk.ErrNoAuth, "Unlock without the permission to delete")

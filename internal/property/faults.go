@@ -20,11 +20,11 @@ import (
 // HoldErrors are the errors of a lock with holds.
 type HoldErrors struct {
 	Lost     error // the hold was lost
-	NoAnswer error // Unlock has waited long enough
+	NoAnswer error // Unlock was not answered in time
 }
 
-// Faults tests what the locks of steps 5 and 6 do when a fault meets them at an awkward moment. These
-// are plain tests, as those of BadInput are: each guards a line that the properties do not see.
+// Faults tests what the locks of steps 5 and 6 do when a fault happens at an awkward moment. Like those of
+// BadInput, these are plain tests: each guards a line of code that no property covers.
 func Faults(t *testing.T, subject Subject, errs HoldErrors) {
 	for name, test := range map[string]func(*testing.T, Subject, HoldErrors){
 		"a connection that is closed by hand":                    closedByHand,
@@ -45,8 +45,8 @@ func Faults(t *testing.T, subject Subject, errs HoldErrors) {
 	}
 }
 
-// Somebody closes the connection, and not the Session. The holder is told, and the waiter does not
-// wait forever.
+// Somebody closes the connection, but not the Session. The holder is notified, and the waiter does
+// not wait forever.
 func closedByHand(t *testing.T, subject Subject, errs HoldErrors) {
 	z := zktest.New(t)
 	a, b := subject.Join(z, "A"), subject.Join(z, "B")
@@ -60,8 +60,8 @@ func closedByHand(t *testing.T, subject Subject, errs HoldErrors) {
 	require.ErrorIs(t, context.Cause(work), errs.Lost)
 }
 
-// A's create is carried out, and not answered. A is cut off and gives up: it does not know whether
-// there is a znode. There is one, and it must be deleted when the line is whole again.
+// The server carries out A's create, and the reply does not arrive. A is disconnected and gives up,
+// without knowing whether its znode exists. It does, and must be deleted when A is connected again.
 func unknownZnode(t *testing.T, subject Subject, _ HoldErrors) {
 	z := zktest.New(t)
 	a := subject.Join(z, "A")
@@ -77,14 +77,15 @@ func unknownZnode(t *testing.T, subject Subject, _ HoldErrors) {
 	require.Equal(t, a.ID, a.SessionID(), "A's session: it is not the end of it that has deleted the znode")
 }
 
-// A waits, and gets a new session at a server that does not know yet that the old one is over: it
-// still shows A's old znode. That znode becomes the first, and A must not take it for its place.
+// A waits, and gets a new session from a server that does not know yet
+// that the old one has ended, and still lists A's old znode. That znode
+// becomes the first in the queue. A must not take it for its own place.
 func znodeOfTheSessionBefore(t *testing.T, subject Subject, _ HoldErrors) {
 	z := zktest.New(t)
 	lines := 0
 	a := subject.JoinAs(z, "A", Seat{Through: zktest.Over(func(c net.Conn) net.Conn {
 		lines++
-		return zktest.Handshake{Expired: lines == 2}.Conn(c) // A is told so, and the server keeps the session
+		return zktest.Handshake{Expired: lines == 2}.Conn(c) // A learns of an expiry, but the server keeps the session
 	})})
 	held := subject.Join(z, "the holder").Acquire()
 	waiting := a.Start()
@@ -94,15 +95,15 @@ func znodeOfTheSessionBefore(t *testing.T, subject Subject, _ HoldErrors) {
 	z.Await("A to have a new session", func() bool { return a.State() == zk.StateHasSession && a.SessionID() != a.ID })
 	held.Release()
 	waiting.MustWait("its old znode is the first, and does not count")
-	require.NoError(t, z.Observer().Delete(old, -1)) // as the server does in the end
+	require.NoError(t, z.Observer().Delete(old, -1)) // as the server does when it ends the session
 	waiting.Acquired()
 	owner, _ := z.Owner(a.Znode())
 	require.Equal(t, a.SessionID(), owner, "the session of the znode by which A holds the lock")
 	waiting.Release()
 }
 
-// A's line breaks while A asks for the list, and nobody else wants the lock. The hold that A gets in
-// the end depends on the new connection, and not on the one that broke.
+// A's connection breaks while A lists the queue, and no other client wants the lock. The hold that A then gets
+// depends on the new connection, and not on the one that broke.
 func ownConnection(t *testing.T, subject Subject, _ HoldErrors) {
 	z := zktest.New(t)
 	a := subject.Join(z, "A")
@@ -115,7 +116,7 @@ func ownConnection(t *testing.T, subject Subject, _ HoldErrors) {
 	}
 }
 
-// A hold that is over, released or lost, is entered by nobody: also with a context that does not end.
+// A hold that is over, released or lost, cannot be entered again, not even with a context that does not end.
 func holdIsOver(t *testing.T, subject Subject, errs HoldErrors) {
 	z := zktest.New(t)
 	a := subject.Join(z, "A")
@@ -133,7 +134,7 @@ func holdIsOver(t *testing.T, subject Subject, errs HoldErrors) {
 	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "an Unlock too many")
 }
 
-// The server permits no znode below the lock's parent. Lock says so, and does not retry forever.
+// The server permits no znode below the lock's parent. Lock returns that error, and does not retry forever.
 func closedParent(t *testing.T, subject Subject, _ HoldErrors) {
 	z := zktest.New(t)
 	_, err := z.Observer().Create(z.Root+"/closed", nil, 0, zk.WorldACL(zk.PermRead))
@@ -142,8 +143,8 @@ func closedParent(t *testing.T, subject Subject, _ HoldErrors) {
 	require.ErrorIs(t, a.Start().Err(), zk.ErrNoAuth)
 }
 
-// A's delete is not answered. Unlock waits for the session time-out, and no longer. The delete goes
-// on in the background, and deletes the znode when the line is whole again.
+// A's delete is not answered. Unlock waits for the session time-out and no longer. The delete is
+// retried in the background, and the znode is deleted once the connection works again.
 func unlockUnanswered(t *testing.T, subject Subject, errs HoldErrors) {
 	z := zktest.New(t)
 	a := subject.JoinMortal(z, "A")
@@ -158,7 +159,7 @@ func unlockUnanswered(t *testing.T, subject Subject, errs HoldErrors) {
 	z.Await("the znode to be deleted", func() bool { return len(a.Queue()) == 0 })
 }
 
-// unlock is Unlock that has to return in the end: here the session time-out is MortalTimeout.
+// unlock is Unlock with a limit: it must return some time after the session time-out, which is MortalTimeout here.
 func unlock(turn *zktest.Turn) error {
 	result, tooLate := make(chan error, 1), time.After(30*zktest.MortalTimeout)
 	go func() { result <- turn.Unlock() }()
@@ -170,9 +171,9 @@ func unlock(turn *zktest.Turn) error {
 	}
 }
 
-// The server stops before A calls Unlock. Unlock waits for the session time-out, and no longer. When
-// the server is back, the znode is deleted in the background, or with A's session: the next client
-// gets the lock, and nobody has called Unlock again.
+// The server stops before A calls Unlock. Unlock waits for the session time-out and no longer. When the server
+// continues, the znode is deleted in the background, or with A's session. Then the next client gets the lock
+// without another call to Unlock.
 func unlockServerDown(t *testing.T, subject Subject, errs HoldErrors) {
 	own, err := zkserver.StartEnsemble(t.Context(), 1)
 	require.NoError(t, err)
@@ -194,8 +195,8 @@ func unlockServerDown(t *testing.T, subject Subject, errs HoldErrors) {
 	b.Acquire().Release()
 }
 
-// A's delete is carried out, and A's session ends before the reply arrives. A had the lock until then.
-// But a client that was paused until its session had ended sees the same. So Unlock returns Lost.
+// The server carries out A's delete, and A's session ends before the reply arrives. A held the lock until then. But
+// a client that was paused until its session had ended sees the same. So Unlock returns Lost.
 func unlockSessionEnded(t *testing.T, subject Subject, errs HoldErrors) {
 	z := zktest.New(t)
 	a := subject.Join(z, "A")
@@ -212,7 +213,7 @@ func unlockSessionEnded(t *testing.T, subject Subject, errs HoldErrors) {
 	require.ErrorIs(t, turn.Unlock(), subject.NotHeld, "a second Unlock")
 }
 
-// The server refuses the delete. Unlock says so, and is then still due, as often as it takes.
+// The server refuses the delete. Unlock returns that error, and can be called again until it succeeds.
 func unlockRefused(t *testing.T, subject Subject, errs HoldErrors) {
 	z := zktest.New(t)
 	a := subject.Join(z, "A")

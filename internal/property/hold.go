@@ -21,7 +21,7 @@ var LocksAgain = New(
 		second := first.StartIn(first.Context())
 		s.FailsIf(second.Waits() != zktest.Returned, "A holds the lock and waits for it: %v", s.left(a))
 		s.FailsIf(second.Err() != nil, "A holds the lock, and its second Lock returned: %v", second.Err())
-		if a.HasHolds() { // another lock inside is no re-entry
+		if a.HasHolds() { // to take another lock within the hold is no re-entry
 			other := s.JoinAs("C", Seat{Path: s.path + "-other"})
 			inside := other.StartIn(first.Context())
 			inside.Acquired()
@@ -52,7 +52,7 @@ var LocksAgain = New(
 		s.Holds("A locked twice with one znode, and B got the lock after the second release")
 	})
 
-// One goroutine of A holds, somebody deletes its znode, and another one gets the same lock. Both unlock.
+// One goroutine of A holds the lock, somebody deletes its znode, and another one gets the same lock. Both unlock.
 var LostApart = New(
 	text("a lost hold takes nothing from the next", "丢了锁的持有者不影响下一个持有者"),
 	text("the next holder could not unlock, and its znode would block everyone",
@@ -84,7 +84,7 @@ var LostApart = New(
 		s.Holds("A's first hold was lost, and its Unlock returned %q; the second was released", lost)
 	})
 
-// A holds the lock and is disconnected. Before B gets the lock, A must know.
+// A holds the lock and is disconnected. A must learn of that before B gets the lock.
 var ToldOfLoss = New(
 	text("the holder learns that its connection is lost", "连接断开时会通知持有者"),
 	text("a holder whose session has ended goes on writing beside the next holder",
@@ -117,8 +117,8 @@ var ToldOfLoss = New(
 		s.Holds("A was disconnected, and was notified before B got the lock")
 	})
 
-// A and B take turns, and one turn is in a process of its own. Between two turns the directory is
-// deleted, and then created again: the sequence numbers start again from 0.
+// A and B take turns, and one turn runs in another process. Between two turns the directory is
+// deleted and created again, so the sequence numbers start again from 0.
 var Fenced = New(
 	text("each hold's token is greater than the last", "每次持锁，令牌都比上一次大"),
 	text("a store cannot tell the late write of an earlier holder from a good one",

@@ -52,9 +52,9 @@ var WaiterCrash = New(
 		s.Holds("B crashed in the queue; C kept waiting, and got the lock after A's release")
 	})
 
-// A holds the lock. B is cancelled while it waits, D runs into its deadline,
-// E is cancelled while its create is on its way. C must get the lock. At last nobody else is
-// there, and F is cancelled while its create is on its way, and then while its list is.
+// A holds the lock. B is cancelled while it waits, D runs into its deadline, E is cancelled while
+// its create is on its way. C must get the lock. At last only F is left. F is cancelled while its
+// create is on its way, and then while its list is.
 var GivingUp = New(
 	text("giving up leaves nothing behind", "放弃等待后不留残余"),
 	text("every client behind it would wait for one that has given up", "排在后面的客户端都在等一个已经离开的客户端"),
@@ -94,7 +94,7 @@ var GivingUp = New(
 		held.Release()
 		waiting[1].Release()
 
-		f := s.Join("F") // whose turn it is, just when it gives up
+		f := s.Join("F") // it gives up just when it is its turn
 		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren} {
 			slow = f.Tap.HoldReply(op, 1)
 			ctx, cancel = context.WithCancel(s.Ctx)
@@ -111,8 +111,8 @@ var GivingUp = New(
 		s.Holds("four clients gave up, and left nothing; the next in the queue got the lock")
 	})
 
-// A holds, B waits. B gives up while no server can be reached. Then B's line is back, in the same session,
-// and A releases. C must get the lock.
+// A holds, B waits. B gives up while it cannot reach a server. Then B reconnects in the same session, and A
+// releases. C must get the lock.
 var GivesUpCutOff = New(
 	text("giving up while disconnected leaves nothing behind", "断线期间放弃等待，也不留残余"),
 	text("the session survives the disconnect, and so does a znode that no client uses: it blocks the lock",
@@ -132,7 +132,7 @@ var GivesUpCutOff = New(
 		waiting := s.queue(b)[0]
 		b.Tap.Cut()
 		waiting.GiveUp()
-		const enough = 5 // that fail: by then the library has answered the first delete with an error
+		const enough = 5 // failed dials: by then the library has answered the first delete with an error
 		tried := dials.Load() + enough
 		s.Await("B to try to connect", func() bool { return dials.Load() >= tried })
 		b.Tap.Restore()
@@ -149,15 +149,15 @@ var GivesUpCutOff = New(
 			waiting.Err())
 	})
 
-// GaveUp fails the story unless the client was told why its Lock ended, and
-// has left nothing behind.
+// GaveUp fails the story unless the client's Lock returned
+// why it ended, and the client has left nothing behind.
 func (s *Story) GaveUp(c *zktest.Member, err, why error) {
 	s.FailsIf(!errors.Is(err, why), "%s gave up, and its Lock returned %v instead of %q", c.Name, err, why)
 	isGone := s.Soon(func() bool { return len(s.left(c)) == 0 }) // a lock may clean up in the background
 	s.FailsIf(!isGone, "%s gave up, and left %v behind", c.Name, s.left(c))
 }
 
-// A holds. B's list is not answered, and B gives up: the answer comes later.
+// A holds. The reply to B's create, and then to its list, is delayed. B gives up each time before it arrives.
 var GivesUpAtOnce = New(
 	text("a client that gives up need not wait for a reply", "放弃等待不必等响应"),
 	text("a caller with a deadline would hang while the connection is down", "设了截止时间的调用者，会一直卡到网络恢复"),
@@ -188,8 +188,8 @@ var GivesUpAtOnce = New(
 		)
 	})
 
-// A holds. B's line breaks while B asks for the list, and then while it reads a znode. If
-// its Lock answers an error, it must have left the queue.
+// A holds. B's connection breaks while B lists the queue, and then while it reads a znode. If B's
+// Lock returns an error, B must have left the queue.
 var FailsClean = New(
 	text("an error in the wait leaves nothing behind", "等待出错后不留残余"),
 	text("the caller got an error, but its znode would become the first in the queue and block everyone",
@@ -276,7 +276,7 @@ var LostWhileWaiting = New(
 		b.Tap.Restore()
 		queuesAgain := func() bool {
 			const withA = 2      // znodes: A's, and a new one of B's
-			if s.subject.Znode { // there is no queue, and B has to ask in its new session
+			if s.subject.Znode { // there is no queue, so B must send a request in its new session
 				return b.SessionID() != b.ID && len(b.Asked(mark)) > 0 && b.Tap.Idle()
 			}
 			return len(b.Queue()) == withA
@@ -299,7 +299,7 @@ var LostWhileWaiting = New(
 		owner, _ := s.Owner(b.Znode())
 		sessions, err := s.Sessions()
 		_, lives := sessions[newSession]
-		if hasExpired := err == nil && !lives; hasExpired { // on a busy machine: that is no mistake of the lock
+		if hasExpired := err == nil && !lives; hasExpired { // on a busy machine, which is no mistake of the lock
 			s.Fatalf("B's second session %#x has expired as well", newSession)
 		}
 		if owner != b.SessionID() || owner == b.ID {
@@ -308,8 +308,8 @@ var LostWhileWaiting = New(
 		s.Holds("B's session expired while it waited, and B got the lock in its new session")
 	})
 
-// saysSo ends the story of B, whose session expired while it waited, and whose Lock has come back. A
-// lock without holds knows no other session than the one that it had: it may answer any error.
+// saysSo ends the story of B, whose session expired while it waited, and whose Lock has returned. A lock without
+// holds knows only the session that it began with, so it may return any error.
 func (s *Story) saysSo(b *zktest.Member, err error) {
 	s.FailsIf(err == nil, "B's session expired while it waited, A holds the lock, and B got it as well")
 	s.FailsIf(
@@ -322,8 +322,8 @@ func (s *Story) saysSo(b *zktest.Member, err error) {
 	s.Holds("B's session expired while it waited: its Lock returned %q, and nothing was left", err)
 }
 
-// A holds, and B tries. Then the lock is free, and B tries again, and then locks. The context
-// of each call ends when the call has come back.
+// A holds, and B tries. Then the lock is free, and B tries again, and then locks. The context of
+// each call ends after the call has returned.
 var Tries = New(
 	text("TryLock does not wait, and leaves nothing behind", "尝试加锁不等别人，也不留残余"),
 	text("a caller that must not wait would wait, or would leave a znode that blocks the queue",
@@ -351,10 +351,10 @@ var Tries = New(
 		} {
 			t := b.Call(call)
 			s.letIn(t, "nobody holds the lock, B calls %s", name)
-			t.GiveUp()                           // its context ends, and with it the wait: nothing else
-			const enough = 50 * time.Millisecond // for the hold to end, too
+			t.GiveUp()                           // ends the call's context, which governs the wait and nothing else
+			const enough = 50 * time.Millisecond // in which the hold could end as well
 			for begin := time.Now(); t.Context().Err() == nil && time.Since(begin) <= enough; {
-				time.Sleep(time.Millisecond) // the time is the story
+				time.Sleep(time.Millisecond) // a wait for time to pass, not for a state
 			}
 			s.FailsIf(t.Context().Err() != nil,
 				"B's %s got the lock, then the context that it was given ended, and the hold with it: %v",
@@ -387,7 +387,7 @@ var TryLost = New(
 			"B's TryLock returned %q, its delete was lost, and it has left %v",
 			err, s.left(b),
 		)
-		b.Tap.Restore() // a lock that looks before it creates has made no delete that could be lost
+		b.Tap.Restore() // a lock that looks before it creates has sent no delete that could be lost
 		held.Release()
 		b.Acquire().Release()
 		if lost.IsSprung() {

@@ -9,9 +9,9 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A holds for two of its session's time-outs, while B waits. Then A releases, and
-// B holds for one more. If the machine itself stood still meanwhile, or a line broke, that was
-// no healthy line, and the story is told again, with others, whose time-out is twice as long.
+// A holds for two of its session's time-outs, while B waits. Then A releases, and B holds for one
+// more. If the machine paused meanwhile, or a connection broke, the connection was not healthy.
+// Then the story runs again, with other clients, whose time-out is twice as long.
 var LongHold = New(
 	text("a long hold and a long wait both succeed", "长时间持锁或等待都能正常结束"),
 	text("during long work the hold is lost, or the next in the queue is never served",
@@ -21,7 +21,7 @@ var LongHold = New(
 	func(s *Story) {
 		var l longHold
 		var wrong string
-		var longest time.Duration // for which nothing went on
+		var longest time.Duration // in which nothing happened
 		timeout := zktest.MortalTimeout
 		for try := range 3 {
 			seat := Seat{Timeout: timeout, Path: fmt.Sprintf("%s-%d", s.path, try)}
@@ -53,18 +53,18 @@ var LongHold = New(
 		s.Fatalf("%s; but the connection was not healthy: nothing happened at all for %v", wrong, longest)
 	})
 
-// longHold is one telling of that story.
+// longHold is one run of that story.
 type longHold struct {
 	*Story
 	timeout time.Duration // of each session
 	sent    []int         // requests: by A, by B as a waiter, by B as a holder
 }
 
-// A beat finds out whether this process and the server are at work, from before the hold begins:
-// now and then it makes a write, as those that keep a lease.
+// A beat finds out whether this process and the server are running, from before the hold begins. It
+// makes a write now and then, as a holder that renews a lease does.
 type beat struct {
 	stop  context.CancelFunc
-	still chan time.Duration // for which nothing went on, at the longest
+	still chan time.Duration // the longest time in which nothing happened
 }
 
 func (s *Story) beat() beat {
@@ -88,14 +88,14 @@ func (s *Story) beat() beat {
 	return b
 }
 
-// end returns for how long nothing went on.
+// end returns the longest time in which nothing happened.
 func (b beat) end() time.Duration {
 	b.stop()
 	return <-b.still
 }
 
 func (l *longHold) tell(held, waiting *zktest.Turn) {
-	polls := waiting.Waits() == zktest.Polling // as it is made to
+	polls := waiting.Waits() == zktest.Polling // as some locks do by design
 	mark := waiting.Tap.Mark()
 	l.keeps(held, 2, waiting.Returned)
 	l.mayHaveSent(waiting, mark, 2, polls)
@@ -114,7 +114,7 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 	l.keeps(waiting, 1, func() bool { return false })
 }
 
-// keeps is told of a holder that releases after some session time-outs.
+// keeps checks a holder that releases after some session time-outs.
 func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() bool) {
 	mark, lost := holder.Tap.Mark(), holder.Context().Err
 	passed := l.goBy(timeouts, func() bool { return lost() != nil || otherIsIn() })
@@ -141,21 +141,21 @@ func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() boo
 	}
 }
 
-// goBy lets some session time-outs go by, or fewer if something has happened before.
+// goBy waits for some session time-outs, or until something has happened.
 func (l *longHold) goBy(timeouts int, happened func() bool) (passed float64) {
 	begin := time.Now()
-	l.Await("session time-outs to go by", func() bool { // not a wait for a state: the time is the story
+	l.Await("session time-outs to go by", func() bool { // a wait for time to pass, not for a state
 		passed = time.Since(begin).Seconds() / l.timeout.Seconds()
 		return happened() || passed > float64(timeouts)
 	})
 	return passed
 }
 
-// mayHaveSent counts what a client has sent in some session time-outs, and says so
-// if it spins.
+// mayHaveSent counts the requests of a client in some session time-outs, and fails the story
+// if the client spins.
 func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
 	most := int(l.timeout / (40 * time.Millisecond)) // in a time-out
-	// In a time-out: a ticker makes no more, on a slow machine without a pause.
+	// In a time-out: a ticker sends no more, on a slow machine without a pause.
 	often := int(l.timeout / (20 * time.Millisecond))
 	n := wiretap.Count(c.Tap.Since(mark)).All()
 	l.sent = append(l.sent, n)

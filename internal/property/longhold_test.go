@@ -12,13 +12,13 @@ import (
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
 
-// Two locks that are right for a second or two, and that only LongHold finds. A third one is
+// Two locks that are right for a second or two. Only LongHold finds their mistakes. A third one is
 // among the tests of leased.
 
 type step4 = predecessorwatch.Lock
 
-// neverServed is step 4's lock, with a lease that is taken when the wait begins. A
-// waiter whose turn comes later waits for ever: so did a starter of step 6.
+// neverServed is step 4's lock, with a lease that is taken when the wait begins. A waiter whose
+// turn comes later waits forever. A starter of step 6 had this mistake.
 type neverServed struct{ *step4 }
 
 func (l neverServed) Lock(ctx context.Context) error {
@@ -38,8 +38,7 @@ func TestAWaiterThatIsNeverServedAfterALongWait(t *testing.T) {
 	Lacks(t, wrong, LongHold)
 }
 
-// spins is step 4's lock. After a while, its waiter asks all the time whether its
-// session lives.
+// spins is step 4's lock. After a while, its waiter polls all the time whether its session lives.
 type spins struct {
 	*step4
 	conn *zk.Conn

@@ -13,9 +13,9 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A holds the lock, and no other client gets it: not by arriving, not by losing its connection,
-// not by having held the lock before, not by having looked before A arrived. Then all contend,
-// and a witness outside the lock looks on: a znode that only one client can create.
+// A holds the lock, and no other client gets it: not by arriving, not by losing its connection, not
+// by having held the lock before, not by having looked before A arrived. Then all clients contend,
+// and a witness outside the lock observes them: a znode that only one client can create.
 var OneHolder = New(
 	text("one holder at a time", "同一时刻只有一个持有者"),
 	text("two holders at once overwrite each other's data", "同时有两个持有者，就会互相覆盖对方写的数据"),
@@ -46,7 +46,7 @@ var OneHolder = New(
 		late := e.Tap.HoldRequest(wiretap.Create, 1)
 		slower := e.Start()
 		s.Await(
-			"E to be about to create its znode, or to wait", // its znode may be there already
+			"E to be about to create its znode, or to wait", // its znode may exist already
 			func() bool { return comesToAStop(slower, late, 0) },
 		)
 		held = a.Acquire()
@@ -63,8 +63,8 @@ var OneHolder = New(
 		s.Holds("%d turns by %d clients, and never two holders at once", turns, len(clients))
 	})
 
-// contend lets members take turns, all at once. It tells how many turns they had, and which
-// clients the witness found holding the lock together.
+// contend lets all members take turns at the same time. It returns how many turns they had, and
+// which clients the witness found holding the lock at once.
 func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan error) {
 	const rounds = 3
 	breaches = make(chan error, rounds*len(members))
@@ -101,7 +101,7 @@ func (s *Story) contend(members []*zktest.Member) (turns int, breaches chan erro
 	return rounds * len(members), breaches
 }
 
-// oneOf returns the two turns, first the one that is let in: not every lock is fair.
+// oneOf returns the two turns, first the one that has got the lock: not every lock is fair.
 func (s *Story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
 	s.Await(fmt.Sprintf("%s or %s to get the lock", a.Name, b.Name), func() bool { return a.Returned() || b.Returned() })
 	if b.Returned() {
@@ -111,7 +111,7 @@ func (s *Story) oneOf(a, b *zktest.Turn) (in, out *zktest.Turn) {
 	return a, b
 }
 
-// witness goes through a room that holds one: a znode that does not exist yet.
+// witness creates and deletes a znode that only one client at a time can create.
 func (s *Story) witness(c *zktest.Member) error {
 	room := s.Root + "/witness"
 	if _, err := c.Create(room, []byte(c.Name), 0, zk.WorldACL(zk.PermAll)); err != nil {
@@ -121,9 +121,8 @@ func (s *Story) witness(c *zktest.Member) error {
 	return c.Delete(room, -1)
 }
 
-// A holds the lock; B, C and D come in this order. At each release the line of
-// the one whose turn it is stands still, so that everyone else has time to
-// overtake.
+// A holds the lock. B, C and D arrive in this order. At each release, a request of the next in the
+// queue is held back, so that all others have time to overtake it.
 var FirstCome = New(
 	text("first come, first served", "先来先得"),
 	text("a client with a slow connection could wait forever while others are served",
@@ -150,9 +149,9 @@ var FirstCome = New(
 		s.Holds("B, C and D arrived in this order and were served in it, each over a slow connection")
 	})
 
-// B, who holds nothing, calls Unlock while A holds the lock. In steps 5 and 6 it has
-// nothing to call: only a hold unlocks. Then A loses its session, B gets the lock, and A
-// calls Unlock too late.
+// B, which does not hold the lock, calls Unlock while A holds it. In
+// steps 5 and 6 only a hold unlocks, so B has nothing to call. Then
+// A loses its session, B gets the lock, and A calls Unlock too late.
 var OnlyHolder = New(
 	text("another client cannot release it", "其他客户端无法释放锁"),
 	text("an extra or late Unlock would give the lock to a second client while the holder still has it",
@@ -183,16 +182,16 @@ var OnlyHolder = New(
 		s.Holds("A had lost the lock to B, and its late Unlock deleted nothing and returned %q", late)
 	})
 
-// foreign are names that are no place in a queue. Some look like one: the directories of
+// foreign are names that are no place in a queue. Some look like one, such as the directories of
 // other locks below this one.
 var foreign = []string{
 	"notes", "lock-", "lock-x", "0000000000", "_c_short-lock-", "_c_", "-", "lock-0000000000-old",
 	"block-0", "my-lock-2", "x__READ__0", "x__WRIT__1",
 }
 
-// Another lock beside this one is held, and foreign znodes stand in the lock's directory. A
-// takes the lock many times, until its numbers are higher than those in the foreign
-// names. B comes while A holds, and gets it after A.
+// Another lock beside this one is held, and the lock's directory has foreign znodes. A takes the
+// lock many times, until its numbers are higher than those in the foreign names. B arrives while A
+// holds the lock, and gets it after A.
 var Unrelated = New(
 	text("unrelated znodes are no obstacle", "无关节点不影响加锁"),
 	text("another lock, or a stray znode in the directory, would block or break this one",
@@ -201,7 +200,7 @@ var Unrelated = New(
 	func(s *Story) {
 		s.JoinAs("the neighbour", Seat{Path: s.path + "-too"}).Acquire()
 		a, b := s.Join("A"), s.Join("B")
-		first := a.Start() // makes the directory, where there is one
+		first := a.Start() // makes the directory, if the lock has one
 		s.FailsIf(
 			first.Waits() != zktest.Returned,
 			"the neighbour holds another lock, and A waits: %v",
@@ -210,7 +209,7 @@ var Unrelated = New(
 		first.Release()
 		for _, name := range foreign {
 			_, err := s.Observer().Create(s.path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll))
-			if err != nil && !errors.Is(err, zk.ErrNoNode) { // a lock without a directory has no such guests
+			if err != nil && !errors.Is(err, zk.ErrNoNode) { // a lock without a directory has no foreign znodes
 				s.Fatalf("create %s: %v", name, err)
 			}
 		}
@@ -261,7 +260,7 @@ var ParentsMade = New(
 		s.Holds("two clients created the parents of /shop/locks/orders at once, and got the lock one after the other")
 	})
 
-// A locks twice. The second time all is there that the lock needs.
+// A locks twice. The second time everything that the lock needs exists.
 var MadeOnce = New(
 	text("an existing directory is not created again", "已有的目录不再创建"),
 	text("a create that fails is also a write: each Lock would cost one more", "失败的 create 也是写操作：每次 Lock 都要多付一次"),
@@ -276,7 +275,7 @@ var MadeOnce = New(
 		s.Holds("A locked once more, alone, with %d create; its requests: %v", creates, a.Asked(mark))
 	})
 
-// One goroutine of A holds, and another one waits. Then eight take turns with the one lock.
+// One goroutine of A holds the lock, and another one waits. Then eight goroutines take turns with the one lock.
 var ManyShare = New(
 	text("many goroutines share one lock", "许多 goroutine 共用一把锁"),
 	text("two goroutines that use one lock would hold it at once", "共用一把锁的两个 goroutine 会同时持有锁"),
@@ -337,7 +336,7 @@ var WhateverIsInIt = New(
 		s.Holds("somebody wrote into %v; one gave up, one released, and nothing was left", written)
 	})
 
-// gone fails the story if a znode stays.
+// gone fails the story if the znode is not deleted.
 func (s *Story) gone(znode, why string) {
 	gone := s.Soon(func() bool {
 		_, there := s.Owner(znode)
@@ -354,7 +353,7 @@ var UnlockTooMany = New(
 		"Unlock 怎样知道锁是否被持有？它的错误里写明是哪把锁了吗（见 failed）？"),
 	func(s *Story) {
 		a := s.Join("A")
-		if !a.HasHolds() { // else there is nothing to call
+		if !a.HasHolds() { // a lock with holds has no Unlock to call
 			s.says("Unlock before Lock", a.Unlock(), s.subject.NotHeld, a.Path)
 		}
 		turn := a.Acquire()

@@ -1,10 +1,10 @@
 // Package property is the one list of properties that every lock of this
-// repository is held against: the steps, the exercises, the published mistakes
+// repository is checked for: the steps, the exercises, the published mistakes
 // and the client's own zk.Lock.
 //
-// A property is checked by a story that is arranged, not hoped for: faults and
-// orders are made on the wire. Its verdict comes with evidence, a count, a path
-// or an order as the server or the wire saw it.
+// A property is checked by a story. Its faults and interleavings are arranged
+// on the wire, not hoped for. Its verdict comes with evidence: a count, a path
+// or an order, as the server or the wire saw it.
 package property
 
 import (
@@ -26,10 +26,10 @@ import (
 // A Property is something that a good lock has.
 type Property struct {
 	Name     lang.Text
-	Why      lang.Text // one line: what goes wrong without it, if a step's test may say it
+	Why      lang.Text // one line: what goes wrong without it. A step's test may print it
 	Question lang.Text // one that leads to the answer
 	tell     func(*Story)
-	onThree  bool // it is asked on three servers, one of which lags
+	onThree  bool // it is checked on three servers, one of which lags
 }
 
 func (p *Property) String() string { return p.Name.EN }
@@ -50,7 +50,7 @@ const (
 	Yes   Verdict = "✓"
 	No    Verdict = "✗"
 	Void  Verdict = "–" // the question does not arise: the evidence says why
-	Stuck Verdict = "?" // no answer: the evidence says what did not come
+	Stuck Verdict = "?" // no verdict: the evidence says what did not happen
 )
 
 // A Result is the verdict on one property of one subject.
@@ -59,13 +59,13 @@ type Result struct {
 	Property *Property
 	Verdict  Verdict
 	Evidence string // a count, a path or an order, as the server or the wire saw it
-	Asked    string // of no answer: what each client has asked last
-	NoServer bool   // of no answer: nothing was asked of the lock, for there was no server
+	Asked    string // without a verdict: the last requests of each client
+	NoServer bool   // without a verdict: the lock was not checked, because there was no server
 	Lines    []Line // what passed on the wire until the verdict
 }
 
-// A Line is what passed between one client of a story and the server. Paths are
-// told from the story's own root.
+// A Line is what passed between one client of a story and the server. Paths are relative to the
+// story's own root.
 type Line struct {
 	Client string
 	Frames []wiretap.Frame
@@ -77,23 +77,23 @@ func (r Result) String() string {
 	return fmt.Sprintf("%s %s: %s", r.Verdict, r.Property, r.Evidence)
 }
 
-// Accepted tells whether a lock with this verdict is as it has to be: it has the
-// property, or its question does not arise.
+// Accepted reports whether a lock with this verdict is right:
+// it has the property, or the question does not arise.
 func (v Verdict) Accepted() bool { return v == Yes || v == Void }
 
-// Check holds a subject against a property, on a real server.
+// Check checks whether a subject has a property, on a real server.
 func Check(server *zkserver.Server, subject Subject, property *Property) Result {
 	return checkFor(zktest.Patience, server, subject, property)
 }
 
-// checkFor is Check with another patience.
+// checkFor is Check with the given patience.
 func checkFor(patience time.Duration, server *zkserver.Server, subject Subject, property *Property) Result {
 	play := func(_ context.Context, tell func(zktest.T)) error { return zktest.Tell(tell) }
 	return check(context.Background(), patience, server, subject, property, play)
 }
 
-// CheckUntil is Check of a lock that may hang: the story comes to its verdict before ctx ends
-// and while something moves, and what it leaves behind is not waited for.
+// CheckUntil is Check for a lock that may hang. The story reaches its verdict before ctx ends and
+// while something moves, and CheckUntil does not wait for what it leaves behind.
 func CheckUntil(
 	ctx context.Context,
 	patience time.Duration,
@@ -104,19 +104,19 @@ func CheckUntil(
 	return check(ctx, patience, server, subject, property, zktest.TellUntil)
 }
 
-// company is locked for reading by a story that may be told beside others, and for writing by one
-// that is told alone.
+// company is locked for reading by a story that may run
+// beside others, and for writing by one that runs alone.
 var company sync.RWMutex
 
-// Beside asks for a verdict, perhaps beside others of this process.
+// Beside asks for a verdict, perhaps while other stories of this process run.
 func Beside(ask func() Result) Result {
 	company.RLock()
 	defer company.RUnlock()
 	return ask()
 }
 
-// OrAlone is the result or, if that is no answer, what comes of asking once more, when this process
-// tells no other story: a slow machine is never the lock's fault.
+// OrAlone returns the result. If it has no verdict, OrAlone asks once more, while this process runs
+// no other story: a slow machine is never the lock's fault.
 func (r Result) OrAlone(ask func() Result) Result {
 	if r.Verdict != Stuck {
 		return r
@@ -175,7 +175,7 @@ func check(
 	return r
 }
 
-// patienceAlone is that of a story which came to no end, and is told once more.
+// patienceAlone is the patience with a story that had no verdict and runs once more.
 const patienceAlone = 2 * zktest.Patience
 
 // Holds tests that the subject has the properties.
@@ -183,8 +183,8 @@ func Holds(t *testing.T, subject Subject, properties ...*Property) {
 	expect(t, subject, Yes, properties)
 }
 
-// Lacks tests that the subject lacks the properties, and that each is seen to
-// fail: a story that merely got stuck is not evidence.
+// Lacks tests that the subject lacks the properties, and that each is seen to fail. A story that
+// merely got stuck is no evidence.
 func Lacks(t *testing.T, subject Subject, properties ...*Property) {
 	expect(t, subject, No, properties)
 }
@@ -235,15 +235,15 @@ type Story struct {
 	path    string // of the lock
 	dir     string // in which its znodes are
 	result  Result
-	members []*zktest.Member // in the order of their coming
-	lag     *zktest.Lag      // of a property that is asked on three servers
+	members []*zktest.Member // in the order in which they joined
+	lag     *zktest.Lag      // of a property that is checked on three servers
 }
 
 // Holds ends the story with the verdict that the property holds.
 func (s *Story) Holds(evidence string, args ...any) { s.verdict(Yes, evidence, args) }
 
-// Fails ends the story with the verdict that it does not. After an accident there is none: the
-// lock may have done right.
+// Fails ends the story with the verdict that the property does not hold. After an accident there is
+// no verdict, because the lock may be right.
 func (s *Story) Fails(evidence string, args ...any) {
 	if accident := s.accident(); accident != "" {
 		s.Fatalf("%s, which the story had not asked for; then %s", accident, fmt.Sprintf(evidence, args...))
@@ -251,7 +251,7 @@ func (s *Story) Fails(evidence string, args ...any) {
 	s.verdict(No, evidence, args)
 }
 
-// accident says what has befallen a client that the story has not asked for.
+// accident describes what has happened to a client and was not caused by the story.
 func (s *Story) accident() string {
 	for _, m := range s.members {
 		if accident := m.Accident(); accident != "" {
@@ -261,7 +261,7 @@ func (s *Story) accident() string {
 	return ""
 }
 
-// FailsIf is Fails, if something is so.
+// FailsIf calls Fails if wrong.
 func (s *Story) FailsIf(wrong bool, evidence string, args ...any) {
 	if wrong {
 		s.Fails(evidence, args...)
@@ -284,7 +284,7 @@ func (s *Story) in(dir string) string {
 	return dir
 }
 
-// apart tells a part of the story that ends where it fails, and returns with what.
+// apart runs a part of the story that ends where it fails, and returns the evidence.
 func (s *Story) apart(tell func(part *Story)) (wrong string) {
 	part := *s
 	err := zktest.Tell(func(t zktest.T) {
@@ -297,7 +297,7 @@ func (s *Story) apart(tell func(part *Story)) (wrong string) {
 	return part.result.Evidence
 }
 
-// lines tells what has passed until now.
+// lines returns what has passed until now.
 func lines(zoo *zktest.Zoo) (all []Line) {
 	for _, line := range zoo.Lines() {
 		frames := line.Tap.Frames()
@@ -328,7 +328,7 @@ func lastAsked(lines []Line) string {
 	return strings.Join(all, "; ")
 }
 
-// short takes the test's own root out of paths: nobody can tell it from another.
+// short removes the test's own random root from paths: it tells a reader nothing.
 func short(zoo *zktest.Zoo, text string) string { return strings.ReplaceAll(text, zoo.Root, "") }
 
 // Join brings a new client to the lock.
@@ -347,7 +347,7 @@ func (s *Story) JoinAs(name string, seat Seat) *zktest.Member {
 	return m
 }
 
-// writerAs brings a client that lets nobody in beside it.
+// writerAs brings a client that writes, and so holds the lock alone.
 func (s *Story) writerAs(name string, seat Seat) *zktest.Member {
 	seat.Path = cmp.Or(seat.Path, s.path)
 	m := s.subject.JoinAs(s.Zoo, name, seat)
@@ -355,11 +355,11 @@ func (s *Story) writerAs(name string, seat Seat) *zktest.Member {
 	return m
 }
 
-// reads tells whether the n-th client of the story is a reader.
+// reads reports whether the n-th client of the story is a reader.
 func (s *Story) reads(n int) bool { return s.subject.reads != nil && s.subject.reads(n) }
 
-// queue brings clients to the lock one after the other: each waits before the
-// next comes. The story fails if one is let in.
+// queue brings clients to the lock one after the other: each waits before the next arrives. The
+// story fails if one gets the lock.
 func (s *Story) queue(members ...*zktest.Member) []*zktest.Turn {
 	var turns []*zktest.Turn
 	for _, m := range members {
@@ -370,7 +370,7 @@ func (s *Story) queue(members ...*zktest.Member) []*zktest.Turn {
 	return turns
 }
 
-// mustWait fails the story if a client that has to wait, and waits so, holds the lock beside
+// mustWait fails the story if a client that must wait has returned. Then it holds the lock beside
 // another client, or got an error.
 func (s *Story) mustWait(t *zktest.Turn, how zktest.Wait, what string, args ...any) {
 	if how != zktest.Returned {

@@ -14,10 +14,9 @@ import (
 	"zklock/internal/zktest"
 )
 
-// The server carries out A's create, and the reply is lost with the
-// connection. A must get the lock, if need be by calling Lock once more as any
-// caller would. At first not even the lock's directory is there. At last the connection
-// is lost again at the first list that A asks for.
+// The server carries out A's create, and the reply is lost with the connection. A must get the
+// lock, if need be by a second call to Lock, as any caller would make. At first not even the lock's
+// directory exists. At last the reply to A's next list is also lost.
 var LostCreateReply = New(
 	text("a lost reply to create does no harm", "create 的响应丢失无害"),
 	text("a znode that no client knows of is in the queue, and the client that created it waits behind it",
@@ -37,7 +36,7 @@ var LostCreateReply = New(
 			zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
 			if attempt.Waits() == zktest.Returned && attempt.Err() != nil {
 				s.FailsIf(
-					errors.Is(attempt.Err(), zk.ErrNoNode), // it has taken the missing directory for a refusal
+					errors.Is(attempt.Err(), zk.ErrNoNode), // it has mistaken the missing directory for a refusal
 					"the reply to A's create was lost%s, and A's Lock returned: %v",
 					besides,
 					attempt.Err(),
@@ -45,7 +44,7 @@ var LostCreateReply = New(
 				attempt = a.Start()
 			}
 			how := attempt.Waits()
-			if how == zktest.Polling { // or it has asked again for what was lost
+			if how == zktest.Polling { // or it has only retried what was lost
 				how = attempt.StillWaits()
 			}
 			s.FailsIf(
@@ -69,10 +68,9 @@ var LostCreateReply = New(
 		s.Holds("the reply to A's create was lost three times, and A held the lock with one znode each time")
 	})
 
-// The server carries out A's delete, and the reply is lost with the
-// connection. Then a delete is lost before the server has heard of it. Each
-// time one call to Unlock must be enough: it says that the lock is released,
-// and so it is, while A's session lives on.
+// The server carries out A's delete, and the reply is lost with the connection. Then a delete is
+// lost before it reaches the server. Each time one call to Unlock must be enough: Unlock returns
+// nil, and the lock is released while A's session lives on.
 var LostDeleteReply = New(
 	text("a lost reply to delete does no harm", "delete 的响应丢失无害"),
 	text("the holder does not know whether it has released the lock, or the lock is never released",
@@ -100,7 +98,7 @@ var LostDeleteReply = New(
 		s.Holds("one delete whose reply was lost and one that never arrived: Unlock released the lock both times")
 	})
 
-// A's delete is lost on the way to the server. If Unlock answers an error, it is called once more.
+// A's delete is lost on the way to the server. If Unlock returns an error, it is called once more.
 var UnlockRepeated = New(
 	text("an Unlock that failed can be called again", "失败的 Unlock 可以再调用一次"),
 	text("the lock would stay locked until the holder's session ends", "锁会一直被占着，直到持有者的会话结束"),
@@ -129,8 +127,8 @@ var UnlockRepeated = New(
 		s.Holds("A's delete was lost on its way: %d Unlocks released the lock", calls)
 	})
 
-// One goroutine of A holds. Another one calls Lock of the same lock, and its create is
-// lost: on the way to the server, and then on the way back.
+// One goroutine of A holds the lock. Another one calls Lock of the same lock. First its create is
+// lost on the way to the server, and then the reply on the way back.
 var OwnPlace = New(
 	text("a lost create takes nobody else's place", "create 丢失时不会占用别人的位置"),
 	text("two goroutines would hold the lock at once, both with the znode of the first",
@@ -139,7 +137,7 @@ var OwnPlace = New(
 		"你按名字找自己的 znode：还有哪些调用也创建过这样的名字？"),
 	func(s *Story) {
 		a := s.Join("A")
-		a.Acquire().Release() // so that the directory is there
+		a.Acquire().Release() // makes the directory
 		a.Acquire()
 		what := map[bool]string{true: "request", false: "reply"}
 		for _, request := range []bool{true, false} {
@@ -150,7 +148,7 @@ var OwnPlace = New(
 			lost := lose(wiretap.Create, 1)
 			second := a.Start()
 			how := zktest.Silently
-			if s.Soon(func() bool { return lost.IsSprung() || second.Returned() }) { // else it waits inside its process
+			if s.Soon(func() bool { return lost.IsSprung() || second.Returned() }) { // or it waits in its process
 				how = second.Waits()
 			}
 			if how != zktest.Returned && lost.IsSprung() {
@@ -173,13 +171,13 @@ var OwnPlace = New(
 			if how != zktest.Returned {
 				_ = s.givesUp(second, "A's second goroutine waited")
 			}
-			a.Tap.Restore() // a trap that was not sprung
+			a.Tap.Restore() // removes a trap that was not sprung
 		}
 		s.Holds("a second goroutine's create was lost twice, and it never got the lock beside the first")
 	})
 
-// A's line breaks at its create. A hears that its session has expired when it is back. The server
-// deletes the znode of the old session later. B comes after that.
+// A's connection breaks at its create. When A reconnects, it learns that its session has expired.
+// The server deletes the znode of the old session later. B arrives after that.
 var OldZnode = New(
 	text("a znode of an old session holds no place in the queue", "旧会话的 znode 不算队列里的位置"),
 	text("the server deletes it with the old session, and another client gets the lock beside its creator",
@@ -188,10 +186,10 @@ var OldZnode = New(
 		"你找到一个名字是自己的 znode：它属于哪个会话？"),
 	func(s *Story) {
 		b := s.writerAs("B", Seat{})
-		b.Acquire().Release() // so that the directory is there
+		b.Acquire().Release() // makes the directory
 		a := s.JoinAs("A", Seat{Through: expiresOnce()})
 		lost := a.Tap.LoseReply(wiretap.Create, 1)
-		a.Tap.LoseReply(wiretap.Sync, 1) // whoever looks for its znode after a sync looks once more, in the new session
+		a.Tap.LoseReply(wiretap.Sync, 1) // a lock that syncs before it looks must look again in the new session
 		attempt := a.Start()
 		zktest.AwaitChan(s.Zoo, "the reply to A's create to be lost", lost.Sprung())
 		old := s.left(a)
@@ -199,8 +197,8 @@ var OldZnode = New(
 		s.Holds("A made %s in an old session, got a new one, and held the lock with a znode of the new one", old[0])
 	})
 
-// findsItsOldZnode is told of A's call to Lock, in the course of which A gets a new session, while
-// its znode of the old one is still there.
+// findsItsOldZnode checks A's call to Lock, during which A gets a new session while its znode of
+// the old one still exists.
 func (s *Story) findsItsOldZnode(a, b *zktest.Member, attempt *zktest.Turn) {
 	s.Await(
 		"A to have another session",
@@ -221,8 +219,8 @@ func (s *Story) findsItsOldZnode(a, b *zktest.Member, attempt *zktest.Turn) {
 	other.Release()
 }
 
-// ofOldSession are a client's znodes, but for those of the session that it has now: it may have been quick, and
-// queue up again already.
+// ofOldSession returns a client's znodes, except those of its
+// present session: a quick client may already be queued again.
 func (s *Story) ofOldSession(a *zktest.Member) []string {
 	return slices.DeleteFunc(s.left(a), func(znode string) bool {
 		owner, _ := s.Owner(znode)
@@ -230,17 +228,17 @@ func (s *Story) ofOldSession(a *zktest.Member) []string {
 	})
 }
 
-// endsOldSession deletes its znodes, as the server does when it ends a session.
+// endsOldSession deletes these znodes, as the server does when it ends a session.
 func (s *Story) endsOldSession(znodes []string) {
 	for _, znode := range znodes {
-		if _, there := s.Owner(znode); there { // else the client has deleted it, which is as good
+		if _, there := s.Owner(znode); there { // otherwise the client has deleted it, which is as good
 			s.deletes(znode)
 		}
 	}
 }
 
-// A calls Lock while its line is busy with another request, and so its create waits in the client.
-// Then A's session ends, and the client sends the create in the next one.
+// A calls Lock while its connection is busy with another request, so its create waits in the
+// client. Then A's session ends, and the client sends the create in the next one.
 var KeptCreate = New(
 	text("a create that is sent in the next session makes one znode", "推迟到下一个会话才发出的 create 只占一个位置"),
 	text("its creator takes the znode for one of the old session, queues up once more, and waits for itself",
@@ -249,7 +247,7 @@ var KeptCreate = New(
 		"create 是在哪个会话里发出的？会话还是原来的吗？"),
 	func(s *Story) {
 		a, b := s.Join("A"), s.Join("B")
-		b.Acquire().Release() // so that the directory is there
+		b.Acquire().Release() // makes the directory
 		s.keepsBusy(a)
 		attempt := a.Start()
 		s.SoonAfter(fewAnswers, attempt.Returned)
@@ -271,9 +269,9 @@ var KeptCreate = New(
 		s.Holds("A's session ended while its create waited in the client, and A held the lock with %s", left[0])
 	})
 
-// A's line breaks at its list. Then another A has made its znode, and its line is busy with another
-// request, so its list waits in the client. Each A hears that its session has expired, and the client
-// sends a list in the next one. The server deletes the znode of the old session later.
+// A's connection breaks at its list. Then another A has created its znode, and its connection is busy with another
+// request, so its list waits in the client. Each A learns that its session has expired, and the client sends a list
+// in the next one. The server deletes the znode of the old session later.
 var KeptList = New(
 	text("a list that is sent in the next session lets nobody in", "推迟到下一个会话才发出的列表请求，不会误放行"),
 	text("it still shows the znode of the old session; when the server deletes that znode, "+
@@ -283,7 +281,7 @@ var KeptList = New(
 		"列表里有你的 znode：它是在哪个会话里创建的？列表又是从哪条连接来的？"),
 	func(s *Story) {
 		b := s.writerAs("B", Seat{})
-		b.Acquire().Release() // so that the directory is there
+		b.Acquire().Release() // makes the directory
 		a := s.JoinAs("A", Seat{Through: expiresOnce()})
 		if !a.HasHolds() {
 			s.void("the lock has no holds, and nothing tells of a loss")
@@ -321,7 +319,7 @@ var KeptList = New(
 		s.Holds("A's list was sent in its next session, and A's hold had ended before B got the lock")
 	})
 
-// losesItsList breaks A's line at its list. A gets a new session, and asks for the list once more.
+// losesItsList breaks A's connection at its list. A gets a new session, and lists once more.
 func (s *Story) losesItsList(a, b *zktest.Member) {
 	lost := a.Tap.LoseReply(wiretap.GetChildren, 1)
 	attempt := a.Start()
@@ -329,7 +327,7 @@ func (s *Story) losesItsList(a, b *zktest.Member) {
 	s.findsItsOldZnode(a, b, attempt)
 }
 
-// expiresOnce lets a client hear, on its second connection, that its session has expired.
+// expiresOnce makes a client learn, on its second connection, that its session has expired.
 func expiresOnce() func(tap zk.Dialer) zk.Dialer {
 	lines := 0
 	return zktest.Over(func(c net.Conn) net.Conn {
@@ -338,7 +336,7 @@ func expiresOnce() func(tap zk.Dialer) zk.Dialer {
 	})
 }
 
-// keepsBusy holds a request on a client's line. What the client asks after it waits in the client.
+// keepsBusy holds a request on a client's connection. What the client requests after it waits in the client.
 func (s *Story) keepsBusy(m *zktest.Member) {
 	busy := m.Tap.HoldRequest(wiretap.Exists, 1)
 	s.Go(m.Client, func(context.Context) error {
@@ -348,11 +346,11 @@ func (s *Story) keepsBusy(m *zktest.Member) {
 	zktest.AwaitChan(s.Zoo, m.Name+"'s line to be busy", busy.Sprung())
 }
 
-// fewAnswers of the server are the time in which a request comes to the client's line. Nothing tells that it has. If
-// it comes later, the story is told of a plain one.
+// fewAnswers is how many answers of the server a story waits for, so that a request gets as far as the client's
+// connection. Nothing shows that it has. If it takes longer, the story checks a plain request.
 const fewAnswers = 5
 
-// A holds, B waits. B's line breaks at each kind of request of its wait.
+// A holds, B waits. B's connection breaks at each kind of request of its wait.
 var LineBreaks = New(
 	text("a broken connection does not end the wait", "断线不会结束等待"),
 	text("each short outage would send callers to the end of the queue, or end their Lock with an error",
@@ -366,7 +364,7 @@ var LineBreaks = New(
 		for _, op := range []wiretap.Op{wiretap.Create, wiretap.GetChildren, wiretap.GetData} {
 			nth := 1
 			if op == wiretap.Create {
-				nth = 2 // the first create is no wait yet
+				nth = 2 // the first create is before the wait
 			}
 			lost := b.Tap.LoseReply(op, nth)
 			waiting := b.Start()
@@ -395,9 +393,9 @@ var LineBreaks = New(
 		s.Holds("B's connection broke %s, and B kept waiting", strings.Join(broken, " and "))
 	})
 
-// The leader has heard of A's create, and A's line breaks. A comes back to a follower that
-// hears of the create late, on three servers. Whoever lacks LostCreateReply lacks this, too,
-// and is not asked.
+// On three servers: the leader has received A's create, and A's connection breaks. A reconnects to
+// a follower that learns of the create late. A lock that lacks LostCreateReply also lacks this
+// property, and is not checked for it.
 var LaggingServer = onThree(New(
 	text("a server that lags does no harm", "落后的服务器无害"),
 	text("a client that looks for its znode there finds none, creates a second one, and waits for the first",
@@ -438,7 +436,7 @@ var LaggingServer = onThree(New(
 		)
 	}))
 
-// onThree is a property that is asked on three servers, one of which lags.
+// onThree is a property that is checked on three servers, one of which lags.
 func onThree(p *Property) *Property {
 	p.onThree = true
 	return p

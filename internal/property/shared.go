@@ -6,8 +6,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Two readers come, then a writer, then a third reader. The two share; the
-// writer waits for both; the third waits for the writer.
+// Two readers arrive, then a writer, then a third reader. The first two share. The writer waits for
+// both, and the third reader waits for the writer.
 var Shared = New(
 	text("readers share, writers do not, nobody starves", "读者共享，写者独占，无人饿死"),
 	text("readers do each other no harm, and would wait for each other anyway", "读者之间互不妨碍，却要互相等待"),
@@ -51,8 +51,8 @@ var Shared = New(
 		s.Holds("two readers shared, the writer waited for both, two late readers for the writer")
 	})
 
-// A reads, and asks to write inside its read hold. It must be refused at once,
-// and go on reading. Then B writes, reads inside, and writes inside that, which is no upgrade.
+// A reads, and asks to write within its read hold. It must be refused at once, and keep its read
+// hold. Then B writes, reads within that hold, and writes within that, which is no upgrade.
 var Upgrade = New(
 	text("a reader that asks to write is refused", "持有读锁时拒绝加写锁"),
 	text("two readers that ask to write would wait for each other", "两个读者都要求写锁，就会互相等待"),
@@ -81,7 +81,7 @@ var Upgrade = New(
 			"A's call to write was refused, A unlocked once, and its znode stays: is the refused call counted?",
 		)
 		waiting.Acquired()
-		inside := b.Reader.StartIn(waiting.Context()) // a writer may do all that it likes
+		inside := b.Reader.StartIn(waiting.Context()) // a writer may both read and write within its hold
 		s.letIn(inside, "B writes, and asks to read within its hold")
 		again := b.StartIn(inside.Context())
 		s.letIn(again, "B writes, reads within its hold, and asks to write within that")

@@ -10,7 +10,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// letIn fails the story unless the call comes back soon, and with the lock.
+// letIn fails the story unless the call soon returns with the lock.
 func (s *Story) letIn(t *zktest.Turn, because string, args ...any) {
 	why := fmt.Sprintf(because, args...)
 	if !s.Soon(t.Returned) {
@@ -28,7 +28,7 @@ func (s *Story) queueNow() string {
 	return fmt.Sprintf("; the queue: %v", s.Names(s.dir))
 }
 
-// givesUp ends the call's context, and fails the story unless the call comes back soon.
+// givesUp ends the call's context, and fails the story unless the call soon returns.
 func (s *Story) givesUp(t *zktest.Turn, why string) error {
 	t.GiveUp()
 	s.FailsIf(
@@ -40,8 +40,8 @@ func (s *Story) givesUp(t *zktest.Turn, why string) error {
 	return t.Err()
 }
 
-// comesToAStop tells whether nothing more comes of a call by itself: a trap has caught it,
-// it has returned, or it waits, judged by the record since a Mark.
+// comesToAStop reports whether a call makes no more progress by itself: a trap has caught its
+// frame, it has returned, or it waits, judged by the record since a Mark.
 func comesToAStop(call *zktest.Turn, trap *wiretap.Trap, mark int) bool {
 	if trap.IsSprung() || call.Returned() {
 		return true
@@ -50,7 +50,7 @@ func comesToAStop(call *zktest.Turn, trap *wiretap.Trap, mark int) bool {
 	return silently || polls
 }
 
-// left lists what a client has put below the test's root and not taken out.
+// left lists the znodes that a client has created and that still exist, but no directories.
 func (s *Story) left(c *zktest.Member) []string {
 	made := c.Tap.Done(wiretap.Create)
 	return slices.DeleteFunc(slices.Clone(made), func(path string) bool {
@@ -60,8 +60,7 @@ func (s *Story) left(c *zktest.Member) []string {
 	})
 }
 
-// says fails the story unless err is an error of the kind wanted, if any, and
-// holds all the words.
+// says fails the story unless err is an error of the wanted kind, if any, with all the words.
 func (s *Story) says(call string, err, want error, words ...string) {
 	isAnotherKind := want != nil && !errors.Is(err, want)
 	s.FailsIf(err == nil || isAnotherKind, "%s returned %v; wanted: %v", call, err, want)
@@ -70,7 +69,7 @@ func (s *Story) says(call string, err, want error, words ...string) {
 	}
 }
 
-// deletes is what somebody else does to a znode of the lock.
+// deletes deletes a znode of the lock, as somebody else might.
 func (s *Story) deletes(znode string) {
 	if err := s.Observer().Delete(znode, -1); err != nil {
 		s.Fatalf("delete %s: %v", znode, err)

@@ -22,19 +22,19 @@ import (
 type Subject struct {
 	Name string
 
-	// Open makes what a lock is made over.
+	// Open makes the session that a lock is made from.
 	Open func(servers []string, timeout time.Duration, dial zk.Dialer) (zktest.Session, error)
 
-	// Ways to take the lock at path: to write, and, if not nil, to read. A nil
-	// session stands for what the lock takes for one.
+	// Ways are the ways to take the lock at path: to write, and, if not nil, to read. If the session
+	// is nil, the lock is made from the nil of its own kind.
 	Ways func(s zktest.Session, path string) (write zktest.Way, read *zktest.Way)
 
 	Znode   bool  // the path is that of the lock's one znode, and not of a directory
-	NotHeld error // what an Unlock too many answers
+	NotHeld error // what one Unlock too many returns
 
-	elsewhere func(z *zktest.Zoo, path string) (token int64) // a turn in a process of its own; nil: there is none
+	elsewhere func(z *zktest.Zoo, path string) (token int64) // a turn in another process; nil if there is none
 
-	reads func(n int) bool // whether the n-th client of a story, from 0, is a reader; nil: none
+	reads func(n int) bool // whether the n-th client of a story, from 0, is a reader; nil if none is
 }
 
 // Over makes a Subject of a lock that is made from a connection and a path, as
@@ -60,7 +60,7 @@ func Over[L zktest.Locker](name string, newLock func(*zk.Conn, string) L) Subjec
 	}
 }
 
-// alone stands for a session where there is only a connection.
+// alone is the session of a lock that is made from a connection.
 type alone struct{ conn *zk.Conn }
 
 func (a alone) Conn() *zk.Conn { return a.conn }
@@ -106,7 +106,7 @@ func OverHolds[S zktest.Session, H zktest.Hold, L interface {
 	}
 }
 
-// holding is a call that returns a hold of some kind, in the shape of the stories.
+// holding gives a call that returns a hold of some kind the form that stories use.
 func holding[H zktest.Hold](lock func(context.Context) (H, error)) func(context.Context) (zktest.Hold, error) {
 	return func(ctx context.Context) (zktest.Hold, error) {
 		h, err := lock(ctx)
@@ -117,8 +117,8 @@ func holding[H zktest.Hold](lock func(context.Context) (H, error)) func(context.
 	}
 }
 
-// Elsewhere is the subject, which can also have a turn in a process of its own: this program once
-// more, in which the named test comes to this call. There it does not return.
+// Elsewhere returns the subject, which can also have a turn in another process: this program once
+// more, in which the named test reaches this call. There the call does not return.
 func (s Subject) Elsewhere(test string) Subject {
 	role := "one turn of " + s.Name
 	if process.Plays(role) {
@@ -132,7 +132,7 @@ func (s Subject) Elsewhere(test string) Subject {
 	s.elsewhere = func(z *zktest.Zoo, path string) (token int64) {
 		args := append([]string{"-test.run", pattern, path}, z.Servers()...)
 		cmd := process.InRole(role, exec.CommandContext(z.Ctx, os.Args[0], args...))
-		_, err := cmd.StdinPipe() // open until the process has ended: it ends with this one
+		_, err := cmd.StdinPipe() // stays open until the process has ended: it ends with this one
 		var said []byte
 		if err == nil {
 			said, err = cmd.Output()
@@ -146,7 +146,7 @@ func (s Subject) Elsewhere(test string) Subject {
 	return s
 }
 
-// oneTurn locks, tells the token, and unlocks.
+// oneTurn locks, prints the token, and unlocks.
 func (s Subject) oneTurn(args []string) error {
 	go process.EndWithParent()
 	path, servers := args[0], args[1:]
@@ -164,8 +164,8 @@ func (s Subject) oneTurn(args []string) error {
 	return held.Unlock()
 }
 
-// Reading is the subject, whose clients read and write in turn: the first of a
-// story, the third and so on are readers, or all the others.
+// Reading is the subject whose clients read and write in turn. If first, the first client of a
+// story, the third and so on are readers; otherwise all the others are.
 func Reading(subject Subject, first bool) Subject {
 	if first {
 		subject.Name += ", readers and writers"
@@ -179,9 +179,8 @@ func Reading(subject Subject, first bool) Subject {
 	return subject
 }
 
-// A Seat says how a client comes to a lock. In place of zero values stand a
-// session of zktest.SessionTimeout, the lock at <the test's root>/lock, and the
-// client's tap.
+// A Seat says how a client gets to a lock. Zero values mean a session of zktest.SessionTimeout, the
+// lock at <the test's root>/lock, and the client's tap.
 type Seat struct {
 	Timeout time.Duration
 	Path    string
@@ -196,7 +195,7 @@ func (s Subject) JoinMortal(z *zktest.Zoo, name string) *zktest.Member {
 	return s.JoinAs(z, name, Seat{Timeout: zktest.MortalTimeout})
 }
 
-// JoinAs brings a client that comes to the lock in a way of its own.
+// JoinAs brings a client with a Seat of its own.
 func (s Subject) JoinAs(z *zktest.Zoo, name string, seat Seat) *zktest.Member {
 	var session zktest.Session
 	c := z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {
@@ -212,7 +211,7 @@ func (s Subject) JoinAs(z *zktest.Zoo, name string, seat Seat) *zktest.Member {
 	return s.at(z, c, session, cmp.Or(seat.Path, z.Root+"/lock"))
 }
 
-// At gives a member another lock, of this kind, over the session that it has.
+// At gives a member another lock of this kind, over its session.
 func (s Subject) At(z *zktest.Zoo, m *zktest.Member, path string) *zktest.Member {
 	return s.at(z, m.Client, m.Session, path)
 }

@@ -9,8 +9,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// Five clients wait, for as long as their sessions send two pings each, or until it is
-// plain that they ask.
+// Five clients wait until each session has sent two pings, or until it is clear that they poll.
 var SilentWait = New(
 	text("waiting sends no request", "等待时不发请求"),
 	text("the server works for clients that only wait", "客户端只是在等，服务器却在为它们忙碌"),
@@ -19,7 +18,7 @@ var SilentWait = New(
 	func(s *Story) {
 		const clients, pings = 5, 2
 		const plainly = 20                                     // requests
-		_, waiters := s.crowd(clients, 2*zktest.MortalTimeout) // short, for the pings are the clock
+		_, waiters := s.crowd(clients, 2*zktest.MortalTimeout) // short, because the pings are the clock
 		began, count := time.Now(), s.Count(waiters...)
 		marks, enough := map[*zktest.Turn]int{}, map[*zktest.Turn]int{}
 		for _, w := range waiters {
@@ -67,8 +66,7 @@ var WakesOne = New(
 		s.Holds("one release sent 1 notification to %d waiters", len(waiters))
 	})
 
-// Five wait, and two of them give up, each before one that still waits. Then the holder releases: how
-// many are notified?
+// Five wait. Two of them give up, each with a waiter behind it. Then the holder releases: how many are notified?
 var WakesOneLater = New(
 	text("when a waiter has left, a release still wakes one", "有等待者离开后，一次释放仍只唤醒一个"),
 	text("each waiter that gives up makes the herd larger again", "每有一个等待者放弃，被一起唤醒的就又多一个"),
@@ -92,8 +90,8 @@ var WakesOneLater = New(
 		s.Holds("two of five waiters gave up; then one release sent 1 notification to the other three")
 	})
 
-// wakesNoReader brings three readers behind a writer that holds the lock and others that wait. When
-// it releases, another writer is the next, and no reader is to be woken.
+// wakesNoReader brings three readers behind a writer that holds the lock and other writers that
+// wait. When the holder releases, another writer is the next, and no reader may be notified.
 func (s *Story) wakesNoReader(holder *zktest.Turn, others []*zktest.Turn) {
 	var readers []*zktest.Turn
 	for i := range 3 {
@@ -112,7 +110,7 @@ func (s *Story) wakesNoReader(holder *zktest.Turn, others []*zktest.Turn) {
 	)
 }
 
-// firstIn waits until one of the calls has come back, and returns it, and the others.
+// firstIn waits until one of the calls has returned, and returns it and the others.
 func (s *Story) firstIn(waiters []*zktest.Turn) (in *zktest.Turn, others []*zktest.Turn) {
 	var at int
 	s.Await("a waiter to get the lock", func() bool {
@@ -144,8 +142,8 @@ func (s *Story) needsWatches(waiters []*zktest.Turn) {
 	}
 }
 
-// crowd brings a holder and n waiters who have settled down. The waiters'
-// sessions have the given time-out.
+// crowd brings a holder and n waiters, and returns when the waiters have settled. Their sessions
+// have the given time-out.
 func (s *Story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waiting []*zktest.Turn) {
 	holder = s.Join("the holder").Acquire()
 	for i := range n {
@@ -159,9 +157,9 @@ func (s *Story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waitin
 	return holder, waiting
 }
 
-// A holds, B waits. C arrives, and its third request, which is where a watch on
-// one znode is set, is held up until B, whom C would watch, has left with its
-// session. Then A releases and C is served.
+// A holds, B waits. C arrives. Its third request, which is the one that
+// sets a watch on a single znode, is held back until B, which C would
+// watch, has left with its session. Then A releases and C is served.
 var NoWatchLeft = New(
 	text("no watch is left behind", "不遗留监听器"),
 	text("watches that can never fire fill the server's memory", "永远不会触发的监听器会占满服务器的内存"),
@@ -190,8 +188,8 @@ var NoWatchLeft = New(
 		s.Holds("B's znode was deleted while C was about to watch it; at the end 0 watches are left")
 	})
 
-// A holds the lock, and releases it while a request of B's is on its way: the second, the
-// third, the fourth of B's call to Lock.
+// A releases the lock while a request of B's Lock is on its way: the second one, then the third,
+// then the fourth.
 var ReleaseSeen = New(
 	text("no release is missed", "不会错过任何一次释放"),
 	text("a waiter would sleep forever although the lock is free", "锁空着，等待者却会一直睡下去"),
@@ -221,7 +219,7 @@ var ReleaseSeen = New(
 		s.Holds("A released while B's second, third and fourth request was on its way, and B got the lock each time")
 	})
 
-// mustWaitUnsettled is mustWait for a call that cannot settle down.
+// mustWaitUnsettled is mustWait for a call that cannot settle.
 func (s *Story) mustWaitUnsettled(t *zktest.Turn, when string) {
 	if t.Returned() {
 		s.mustWait(t, zktest.Returned, "%s", when)
@@ -258,7 +256,7 @@ var QuietAfter = New(
 		a.Acquire().Release()
 		pings := func() int { return len(a.Tap.Done(wiretap.Ping)) }
 		begin := pings()
-		// Then what was under way has come to its end.
+		// By then no request of the release is on its way.
 		s.Await("a ping of A after the release", func() bool { return pings() > begin })
 		count, begin := s.CountClients(a.Client), pings()
 		s.Await("three more", func() bool { return pings() > begin+3 })

@@ -8,10 +8,9 @@ import (
 	"zklock/internal/zktest"
 )
 
-// ClientLock is the client library's own zk.Lock, made a zktest.Locker so that the
-// steps can be compared with it. zk.Lock knows no context: a caller who gives
-// up can only leave it to itself, so a cancelled Lock returns while the znode
-// stays in the queue, and the goroutine that waits ends with the session.
+// ClientLock is the client library's own zk.Lock, made a zktest.Locker so that the steps can be
+// compared with it. zk.Lock takes no context, so a caller cannot end its wait: a cancelled Lock
+// returns while the znode stays in the queue, and the waiting goroutine ends with the session.
 func ClientLock(conn *zk.Conn, path string) zktest.Locker {
 	return clientLock{zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))}
 }
