@@ -2,18 +2,18 @@ package wiretap
 
 import "strings"
 
-// A Class is whose doing a frame is.
+// A Class says what a frame belongs to.
 type Class int
 
 // The classes of frames.
 const (
 	OfLock    Class = iota
-	OfSession       // the client's: its handshake, pings and end, and the watches that it sets again
+	OfSession       // the client's own: its handshakes, pings and close, and the watches that it sets again
 	OfProof         // leased's: a write that changes nothing, to prove that the session lives
-	OfTest          // the read by which a test knows that all has come that was sent before
+	OfTest          // the read by which a test knows that everything sent before it has arrived
 )
 
-// Class tells whose doing a frame is. That of a reply is its request's.
+// Class returns the class of a frame. A reply has the class of its request.
 func (f Frame) Class() Class {
 	switch {
 	case f.Op == Ping, f.Op == Connect, f.Op == Close, f.Op == SetWatches:
@@ -26,22 +26,22 @@ func (f Frame) Class() Class {
 	return OfLock
 }
 
-// IsShown tells whether a page shows a frame: what a lock does, and how its session begins and
+// IsShown reports whether a page shows a frame: what a lock does, and how its session begins and
 // ends, but not what keeps the session alive, or what a test asks.
 func (f Frame) IsShown() bool {
 	class := f.Class()
 	return class == OfLock || class == OfSession && f.Op != Ping
 }
 
-// passesBy tells whether a frame does not wait at a gate. A test's answer does: it has to come
-// behind what was sent before it.
+// passesBy reports whether a frame does not wait at a gate. The answer to a test's read waits,
+// because it must arrive after what was sent before it.
 func (f Frame) passesBy() bool {
 	isTestsAnswer := f.Class() == OfTest && f.Kind == Reply
 	return f.Class() != OfLock && !isTestsAnswer
 }
 
-// setsWatch tells whether a reply tells of a watch that is set: exists sets one also where
-// no znode is.
+// setsWatch reports whether a reply shows that a watch is
+// set: exists sets one also if the znode does not exist.
 func (f Frame) setsWatch() bool {
 	isOfNoZnode := f.Op == Exists && f.Err == NoNode
 	isAccepted := f.Err == OK || isOfNoZnode

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Counts sums up frames: what a lock does, and the proofs of a lease. What is of the session or
-// of a test is left out.
+// Counts sums up the frames of a lock and the proofs of a lease. It leaves out the frames of the
+// session and of a test.
 type Counts struct {
 	Requests      map[Op]int
 	Asked         []string // the requests, in order
@@ -25,7 +25,7 @@ func (c Counts) All() int {
 	return n
 }
 
-// Writes is the number of those that the servers must agree on.
+// Writes is the number of requests that the servers must agree on.
 func (c Counts) Writes() (n int) {
 	for op, count := range c.Requests {
 		if op.IsWrite() {
@@ -35,7 +35,7 @@ func (c Counts) Writes() (n int) {
 	return n
 }
 
-// Count sums up frames, those of several clients together if need be.
+// Count sums up frames, also those of several clients.
 func Count(frames ...[]Frame) Counts {
 	c := Counts{Requests: map[Op]int{}}
 	for _, f := range slices.Concat(frames...) {
@@ -58,8 +58,8 @@ func Count(frames ...[]Frame) Counts {
 	return c
 }
 
-// AtOnce counts the requests that were made as soon as a reply had come: who polls well rests
-// between the two.
+// AtOnce counts the requests that were sent right after a reply had arrived: a client that polls
+// well pauses between the two.
 func AtOnce(frames []Frame) (n int) {
 	var answered time.Time
 	for _, f := range frames {
@@ -91,8 +91,8 @@ func (t *Tap) Since(mark int) []Frame {
 	return slices.Clone(t.frames[mark:])
 }
 
-// Done lists the paths that the server has made, deleted and so on for the client,
-// by a kind of request, in order.
+// Done lists the paths that the server has created, deleted and so on for the client, by a kind of
+// request, in order.
 func (t *Tap) Done(op Op) (paths []string) {
 	for _, f := range t.Frames() {
 		succeeded := f.Kind == Reply && f.Err == OK
@@ -126,7 +126,7 @@ func (t *Tap) Watched() []string {
 	return paths
 }
 
-// Idle tells whether all that the client has asked is answered.
+// Idle reports whether all requests of the client are answered.
 func (t *Tap) Idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,15 +138,14 @@ func (t *Tap) Idle() bool {
 	return true
 }
 
-// Waiting tells how the client waits at this moment, judged by the record
-// since a Mark. Silently: the last thing it asked has been answered and set a
-// watch that has not fired. Polling: its last request was made three times, and
-// from the first of these on it has set no watch.
+// Waiting reports how the client waits at this moment, judged by the record since a Mark. Silently:
+// its last request has been answered and set a watch that has not fired. Polling: its last request
+// was sent three times, and from the first of these on it has set no watch.
 func (t *Tap) Waiting(mark int) (silently, polling bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var last Frame
-	made := 0 // how often the last request was made
+	made := 0 // how often the last request was sent
 	for i := len(t.frames) - 1; i >= mark && made < 3; i-- {
 		f := t.frames[i]
 		if f.Kind != Request || f.Class() != OfLock {

@@ -25,10 +25,10 @@ const (
 	SetWatches  Op = 101 // re-arms the watches on a new connection
 	Connect     Op = -10 // the handshake that makes or resumes a session
 	Close       Op = -11
-	Any         Op = -99 // for a trap: whatever comes next, but no ping and no handshake
+	Any         Op = -99 // for a trap: the next frame that is no ping and no handshake
 )
 
-// IsWrite tells whether the servers must agree on such a request, also when it fails.
+// IsWrite reports whether the servers must agree on such a request, even if it fails.
 func (op Op) IsWrite() bool { return op == Create || op == Delete || op == SetData || op == Multi }
 
 var opNames = map[Op]string{
@@ -44,10 +44,10 @@ func (op Op) String() string {
 	return fmt.Sprintf("op %d", int32(op))
 }
 
-// Kind says which way a frame goes and why.
+// Kind is the direction and the purpose of a frame.
 type Kind int
 
-// A request goes to the server; a reply and a notification come from it.
+// A request is sent to the server. A reply and a notification are sent by it.
 const (
 	Request Kind = iota
 	Reply
@@ -71,11 +71,11 @@ const (
 	ChildrenChanged int32 = 4
 )
 
-// Frame is one message as it stood on the wire.
+// Frame is one message as it was on the wire.
 type Frame struct {
 	At    time.Time // when it passed the tap
 	Kind  Kind
-	Op    Op        // a reply bears the Op of the request that it answers
+	Op    Op        // a reply has the Op of the request that it answers
 	Xid   int32     // the client's number for a request and its reply
 	Path  string    // named by a request, made by a create, or watched
 	Watch bool      // the request (or the request answered) also sets a watch
@@ -104,8 +104,8 @@ func (f Frame) String() string {
 	return s
 }
 
-// readRequest decodes a request. It never fails: what a short body does not
-// say stays at its zero value, for a tap must not disturb the line.
+// readRequest decodes a request. It never fails, because a tap must not disturb the connection:
+// what a short body does not say stays at its zero value.
 func readRequest(b []byte) Frame {
 	r := bytes.NewReader(b[4:])
 	f := Frame{Kind: Request, Xid: read[int32](r), Op: Op(read[int32](r)), Bytes: len(b)}
@@ -119,8 +119,7 @@ func readRequest(b []byte) Frame {
 	return f
 }
 
-// readReply decodes what comes from the server. asked gives the request that it
-// answers, by its xid.
+// readReply decodes a frame from the server. asked returns the request that it answers, by its xid.
 func readReply(b []byte, asked func(xid int32) Frame) Frame {
 	r := bytes.NewReader(b[4:])
 	xid, zxid, err := read[int32](r), read[int64](r), read[int32](r)
@@ -162,14 +161,14 @@ func readWatches(b []byte) (set []watch) {
 	return set
 }
 
-// read takes a number or a bool, big-endian, off the front. It is zero if there
-// is too little, and nothing more can be read then.
+// read takes a number or a bool, big-endian, from the front. If there are too few bytes, it returns
+// zero, and nothing more can be read.
 func read[V int32 | int64 | bool](r *bytes.Reader) (v V) {
 	_ = binary.Read(r, binary.BigEndian, &v)
 	return v
 }
 
-// readString takes a string, which stands behind its length.
+// readString takes a string, which follows its length.
 func readString(r *bytes.Reader) string {
 	n := int(read[int32](r))
 	if n < 0 || n > r.Len() {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// frame puts a frame together, behind its length.
+// frame builds a frame with its length in front.
 func frame(parts ...any) []byte {
 	var body []byte
 	for _, p := range parts {
@@ -38,8 +38,8 @@ func TestShortFrameStaysZero(t *testing.T) {
 	assert.Empty(t, readRequest(frame(int32(7), GetData, int32(-1), true)).Path, "a path of length -1")
 }
 
-// FuzzFrame feeds the three readers what no server and no client would send.
-// They must not panic, nor make up what is not there.
+// FuzzFrame feeds the three readers what no server and no client would send. They must not panic,
+// and must not invent data.
 func FuzzFrame(f *testing.F) {
 	for _, op := range []Op{
 		Create,
@@ -66,7 +66,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add([]byte{}, int32(0))
 
 	f.Fuzz(func(t *testing.T, body []byte, op int32) {
-		// What stands behind the frame in memory must never be read.
+		// What is behind the frame in memory must never be read.
 		room := append(make([]byte, 4, 4+len(body)+64), body...)
 		copy(room[len(room):cap(room)], strings.Repeat("outside!", 8))
 		before := bytes.Clone(room)

@@ -2,38 +2,37 @@ package wiretap
 
 import "net"
 
-// gate is what frames wait for on their way.
+// gate is where frames wait on their way.
 type gate struct {
 	pass     func(Frame)
-	isSilent bool // what passes is not kept on record
+	isSilent bool // what passes is not recorded
 }
 
-// Gate makes each frame of the connections to come wait, on its way, until pass has
-// returned for it: the line is as slow as pass is. Frames keep their order each way.
-// What is not the lock's doing, pings among it, is given to pass, too, but does not wait behind
-// others, so that a session outlives a line that stands still. A
-// frame that is going to be lost is so after its wait. What passes is not kept on
-// record.
+// Gate makes each frame of later connections wait until pass has returned for it: the connection is
+// as slow as pass is. Frames keep their order in each direction. Frames that are not the lock's,
+// such as pings, are also given to pass, but do not wait behind others, so that a session outlives
+// a connection that is held up. A frame that is going to be lost is lost after its wait. What
+// passes is not recorded.
 func (t *Tap) Gate(pass func(Frame)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.gate = &gate{pass, true}
 }
 
-// GateOnRecord is Gate, and what passes is kept on record, too.
+// GateOnRecord is Gate, but what passes is also recorded.
 func (t *Tap) GateOnRecord(pass func(Frame)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.gate = &gate{pass, false}
 }
 
-// waiting is a frame, and what lets it go on.
+// waiting is a frame, and the function that sends it on.
 type waiting struct {
 	Frame
 	on func() error
 }
 
-// queueUp gives a connection queues before its gate, which end with it.
+// queueUp gives a connection the queues before its gate. They end with the connection.
 func (c *conn) queueUp() {
 	c.up, c.down, c.arrived = make(chan waiting, 64), make(chan waiting, 64), make(chan []byte)
 	for _, line := range []chan waiting{c.up, c.down} {
@@ -65,7 +64,7 @@ func (c *conn) queueUp() {
 	}()
 }
 
-// line lets a frame stand in line before the gate, or go past it.
+// line queues a frame before the gate, or lets it pass the gate.
 func (c *conn) line(line chan<- waiting, f Frame, on func() error) error {
 	switch {
 	case c.gate == nil:

@@ -1,10 +1,10 @@
-// Package wiretap listens to the line between a ZooKeeper client and its
+// Package wiretap observes the connection between a ZooKeeper client and its
 // server. It is the evidence behind every number in this repository: it counts
-// requests, replies and notifications as they stood on the wire, and it can
-// lose, hold, cut or silence them, so that a fault happens because a test says
-// so and not by luck.
+// requests, replies and notifications as they were on the wire. It can also
+// lose, hold, cut or silence them, so that a fault happens because a test
+// causes it and not by luck.
 //
-// A Tap goes in as the client's dialer:
+// A Tap is installed as the client's dialer:
 //
 //	tap := wiretap.New()
 //	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(tap.Dial))
@@ -32,8 +32,8 @@ import (
 type Tap struct {
 	mu       sync.Mutex
 	frames   []Frame
-	passed   int            // frames, besides pings
-	touched  bool           // a fault was asked for
+	passed   int            // frames, without pings
+	touched  bool           // a fault was caused
 	armed    map[watch]bool // as the server has them
 	traps    []*Trap        // not sprung yet
 	holding  []*Trap        // sprung, with a frame on hold
@@ -59,7 +59,7 @@ func New() *Tap {
 	return &Tap{armed: map[watch]bool{}, conns: map[*conn]bool{}}
 }
 
-// errDown is what a dial gets while the line is cut or silent.
+// errDown is what a dial returns while the connection is cut or silent.
 var errDown = errors.New("wiretap: the line is down, as the test asked")
 
 // Dial connects as net.DialTimeout does. Its type is zk.Dialer.
@@ -77,7 +77,7 @@ func (t *Tap) Dial(network, address string, timeout time.Duration) (net.Conn, er
 	c := &conn{Conn: real, tap: t, asked: map[int32]Frame{}, closed: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.line != up { // it went down while we dialled
+	if t.line != up { // it was cut or silenced while we dialled
 		real.Close()
 		return nil, errDown
 	}
@@ -88,15 +88,15 @@ func (t *Tap) Dial(network, address string, timeout time.Duration) (net.Conn, er
 	return c, nil
 }
 
-// Cut closes the connections and refuses new ones until Restore: the client is
-// cut off and knows it.
+// Cut closes the connections and refuses new ones until
+// Restore: the client is disconnected and knows it.
 func (t *Tap) Cut() {
 	t.setLine(cut)
 	t.HangUp()
 }
 
-// Silence leaves the connections open and lets nothing pass, either way, until
-// Restore: for the server the client is dead, for the client the server is.
+// Silence leaves the connections open and lets nothing pass, either way, until Restore. The client
+// seems dead to the server, and the server to the client.
 func (t *Tap) Silence() {
 	t.setLine(silent)
 	t.mu.Lock()
@@ -104,16 +104,15 @@ func (t *Tap) Silence() {
 	t.silenced = time.Now()
 }
 
-// Silenced is when Silence was called last; the zero time: never.
+// Silenced is when Silence was called last, or the zero time.
 func (t *Tap) Silenced() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.silenced
 }
 
-// Restore ends every fault: traps are taken away, frames on hold go on, and
-// the client can connect again. A line that was silent is closed, since frames
-// are missing from it.
+// Restore ends every fault: it removes the traps, lets the frames on hold pass, and lets the client
+// connect again. It closes a connection that was silent, because frames are missing from it.
 func (t *Tap) Restore() {
 	was := t.setLine(up)
 	t.mu.Lock()
@@ -128,22 +127,22 @@ func (t *Tap) Restore() {
 	}
 }
 
-// Passed is the number of frames so far, besides pings.
+// Passed is the number of frames so far, without pings.
 func (t *Tap) Passed() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.passed
 }
 
-// Session is the present session and its password, as they stand in a handshake.
+// Session is the present session and its password, as in a handshake.
 func (t *Tap) Session() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.session)
 }
 
-// IsTouched tells whether a fault was ever asked for: what befalls an untouched line is an
-// accident.
+// IsTouched reports whether a test ever caused a fault.
+// What happens to an untouched connection is an accident.
 func (t *Tap) IsTouched() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,7 +157,7 @@ func (t *Tap) setLine(state line) (was line) {
 	return was
 }
 
-// HangUp closes the connections: the client connects again at once.
+// HangUp closes the connections. The client reconnects at once.
 func (t *Tap) HangUp() {
 	t.mu.Lock()
 	t.touched = true
@@ -169,8 +168,8 @@ func (t *Tap) HangUp() {
 	}
 }
 
-// Delay makes each frame from the server take d longer. Frames that come
-// together arrive one after the other, d apart.
+// Delay makes each frame from the server take d longer. Frames that are sent together arrive one
+// after the other, d apart.
 func (t *Tap) Delay(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,18 +181,18 @@ type Trap struct {
 	kind   Kind
 	op     Op
 	nth    int
-	hold   bool // the frame, until let; else it is dropped and the connection closed
+	hold   bool // hold the frame until let; otherwise drop it and close the connection
 	sprung chan struct{}
 	let    chan struct{}
 	once   sync.Once
 }
 
-// LoseRequest drops the nth request of a kind, counted from now (the next is
-// 1), and closes the connection: the server never hears of it.
+// LoseRequest drops the nth request of a kind, counted from now (the next is 1), and closes the
+// connection: the server never receives it.
 func (t *Tap) LoseRequest(op Op, nth int) *Trap { return t.trap(Request, op, nth, false) }
 
-// LoseReply drops the reply to the nth request of a kind and closes the
-// connection: the server did what was asked, and the client cannot know.
+// LoseReply drops the reply to the nth request of a kind and closes the connection: the server has
+// carried out the request, and the client cannot know.
 func (t *Tap) LoseReply(op Op, nth int) *Trap { return t.trap(Reply, op, nth, false) }
 
 // HoldRequest stops the nth request of a kind, and all behind it, until Let.
@@ -212,11 +211,11 @@ func (t *Tap) trap(kind Kind, op Op, nth int, hold bool) *Trap {
 	return trap
 }
 
-// Sprung is closed when the frame has come and met its fate. For a reply this
-// proves that the server has done what was asked.
+// Sprung is closed when the trap has caught its frame. For a reply this proves that the server has
+// carried out the request.
 func (tr *Trap) Sprung() <-chan struct{} { return tr.sprung }
 
-// IsSprung tells whether the frame has come.
+// IsSprung reports whether the trap has caught its frame.
 func (tr *Trap) IsSprung() bool {
 	select {
 	case <-tr.sprung:
@@ -226,7 +225,7 @@ func (tr *Trap) IsSprung() bool {
 	}
 }
 
-// waitsFor tells whether the frame is one of those that the trap counts.
+// waitsFor reports whether the trap counts the frame.
 func (tr *Trap) waitsFor(f *Frame) bool {
 	if tr.kind != f.Kind {
 		return false
@@ -237,8 +236,8 @@ func (tr *Trap) waitsFor(f *Frame) bool {
 	return tr.op == f.Op
 }
 
-// Let lets a held frame go on. Calling it before the frame comes disarms the
-// hold; calling it again does nothing.
+// Let lets a held frame pass. If it is called before the frame arrives, the frame is not held. A
+// second call does nothing.
 func (tr *Trap) Let() { tr.once.Do(func() { close(tr.let) }) }
 
 // conn is one tapped connection. The client writes one whole frame a Write and
@@ -259,8 +258,8 @@ type conn struct {
 	arrived  chan []byte  // behind it
 }
 
-// pass records a frame. It returns the trap that the frame springs, or nil, and
-// how late a frame from the server is to be.
+// pass records a frame. It returns the trap that the frame springs, or nil, and how long a frame
+// from the server is to be delayed.
 func (c *conn) pass(f *Frame) (sprung *Trap, late time.Duration) {
 	t := c.tap
 	t.mu.Lock()
@@ -290,8 +289,8 @@ func (c *conn) pass(f *Frame) (sprung *Trap, late time.Duration) {
 	return sprung, t.delay
 }
 
-// account keeps the requests without a reply, and the watches that the server
-// has for the connection.
+// account keeps track of the requests without a reply, and
+// of the watches that the server has for the connection.
 func (c *conn) account(f Frame) {
 	armed := c.tap.armed
 	switch f.Kind {
@@ -352,7 +351,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		c.tap.mu.Unlock()
 	}
 	trap, _ := c.pass(&f)
-	b = bytes.Clone(b) // the client writes the next one into the same
+	b = bytes.Clone(b) // the client reuses its buffer for the next frame
 	return len(b), c.line(c.up, f, func() error {
 		err := c.spring(trap)
 		if err == nil && !f.Lost {
@@ -362,9 +361,9 @@ func (c *conn) Write(b []byte) (int, error) {
 	})
 }
 
-// Read gives the client what the server sent, a frame at a time. An error is
-// the end of the connection, and of a request on hold: the client, busy with
-// writing it, could not close the connection.
+// Read gives the client what the server sent, one frame at a time. An
+// error ends the connection, and with it a request on hold: the client
+// is still writing that request, and could not close the connection.
 func (c *conn) Read(b []byte) (int, error) {
 	for len(c.unread) == 0 {
 		if err := c.next(); err != nil {
@@ -377,11 +376,11 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// maxFrame is what a frame may hold: the server's own limit is 1 MiB of
-// request, and a list of very many names can be longer.
+// maxFrame is the largest frame. The server's own limit is 1 MiB for a request, and a list of very
+// many names can be longer.
 const maxFrame = 64 << 20
 
-// next gets the next frame for the client, if one is to arrive.
+// next gets the next frame for the client.
 func (c *conn) next() error {
 	if c.gate == nil {
 		return c.receive(func(b []byte) { c.unread = b })
@@ -394,7 +393,7 @@ func (c *conn) next() error {
 	}
 }
 
-// receive reads one frame from the server, and lets it arrive, if it is to.
+// receive reads one frame from the server, and delivers it unless it is lost.
 func (c *conn) receive(arrive func(b []byte)) error {
 	b := make([]byte, 4)
 	if _, err := io.ReadFull(c.Conn, b); err != nil {
@@ -428,7 +427,7 @@ func (c *conn) receive(arrive func(b []byte)) error {
 	})
 }
 
-// spring does with the frame in hand what the trap is for, if it sprang one.
+// spring applies the trap, if any, to the frame that sprang it.
 func (c *conn) spring(trap *Trap) error {
 	if trap == nil {
 		return nil

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 
 var acl = zk.WorldACL(zk.PermAll)
 
-// The tap's counts are the server's own. A server's counters hold everybody's
-// traffic, so this test has one to itself. What ZooKeeper 3.8 counts:
+// The tap's counts are the server's own. A server's counters include the traffic
+// of all clients, so this test has a server to itself. What ZooKeeper 3.8 counts:
 //
 //   - zk_packets_received, zk_bytes_received_count: requests, with pings and
 //     handshakes, whole; and of a four-letter word its 4 letters.
@@ -31,12 +31,12 @@ var acl = zk.WorldACL(zk.PermAll)
 //     pings and handshakes; no notification.
 //   - zk_watch_bytes: notifications without their length prefix.
 //   - zk_sum_node_*_watch_count: watches that fired. Each is a notification,
-//     but that a client which watches both the data and the children of a
-//     deleted znode is told once.
+//     except that a client which watches both the data and the children of a
+//     deleted znode is notified once.
 //   - zk_watch_count: watches, one for each client, znode and kind.
 //
-// zk_packets_sent counts replies and notifications, and each piece of an
-// answer to mntr: as those are nobody's business, it is not exact.
+// zk_packets_sent counts replies and notifications, and also each piece of an
+// answer to mntr, so it is not exact.
 func TestCountsAreTheServersOwn(t *testing.T) {
 	server, err := zkserver.StartEnsemble(t.Context(), 1)
 	require.NoError(t, err)
@@ -45,8 +45,8 @@ func TestCountsAreTheServersOwn(t *testing.T) {
 	a, b, pinger := z.Client("A"), z.Client("B"), z.Connect("the pinger", zktest.MortalTimeout)
 	clients := []*zktest.Client{z.Observer(), a, b, pinger}
 
-	// The start is a moment at which nothing is on its way: no packet has come
-	// between two words.
+	// The counts start at a moment when nothing is on its way: no packet has arrived between two
+	// four-letter words.
 	start, err := z.Mntr()
 	require.NoError(t, err)
 	marks := make([]int, len(clients))
@@ -171,7 +171,7 @@ func watch[V any](t *testing.T, set func(string) (V, *zk.Stat, <-chan zk.Event, 
 	require.NoError(t, err, "watch %s", path)
 }
 
-// resumed awaits the client's next connection, and the session that it had.
+// resumed waits for the client's next connection, which must have the same session.
 func resumed(t *testing.T, z *zktest.Zoo, c *zktest.Client) {
 	t.Helper()
 	reconnected(z, c)
@@ -193,7 +193,7 @@ func find(frames []wiretap.Frame, kind wiretap.Kind, op wiretap.Op) *wiretap.Fra
 	return &frames[i]
 }
 
-// Each request and its reply, as they stand in the record.
+// Each request and its reply, as the record has them.
 func TestRequestsAndRepliesAreUnderstood(t *testing.T) {
 	z := zktest.New(t)
 	c := z.Client("the client")
@@ -203,7 +203,7 @@ func TestRequestsAndRepliesAreUnderstood(t *testing.T) {
 	for i, test := range []struct {
 		do      func()
 		request frame
-		reply   frame // what it does not have from the request
+		reply   frame // what it does not take from the request
 	}{
 		{
 			func() { c.Create(dir+"/n-", nil, zk.FlagEphemeralSequential, acl) },
@@ -261,8 +261,8 @@ func TestRequestsAndRepliesAreUnderstood(t *testing.T) {
 	assert.Equal(t, wiretap.Connect, c.Tap.Frames()[1].Op)
 }
 
-// A line that is cut is down until Restore. Then the client resumes its session
-// and sets its watches again, and what has happened meanwhile is told at once.
+// A connection that is cut is down until Restore. Then the client resumes its session and sets its
+// watches again. It is notified at once of what has happened meanwhile.
 func TestCut(t *testing.T) {
 	z := zktest.New(t)
 	c := z.Client("the client")
@@ -308,7 +308,7 @@ func creating(c *zktest.Client, path string) <-chan error {
 	return call(func() error { _, err := c.Create(path, nil, 0, acl); return err })
 }
 
-// notYet tests that a channel has nothing to say so far.
+// notYet tests that a channel has no value so far.
 func notYet[V any](t *testing.T, ch <-chan V) {
 	t.Helper()
 	select {
@@ -350,7 +350,7 @@ func TestLostFrames(t *testing.T) {
 func TestFramesOnHold(t *testing.T) {
 	for name, test := range map[string]struct {
 		hold func(*wiretap.Tap, wiretap.Op, int) *wiretap.Trap
-		done int // by the server meanwhile
+		done int // creates that the server carries out meanwhile
 	}{
 		"HoldRequest": {(*wiretap.Tap).HoldRequest, 0},
 		"HoldReply":   {(*wiretap.Tap).HoldReply, 2},
@@ -377,7 +377,7 @@ func TestFramesOnHold(t *testing.T) {
 func TestTrapsAreTakenAway(t *testing.T) {
 	z := zktest.New(t)
 	c := z.Client("the client")
-	c.Tap.HoldRequest(wiretap.Create, 1).Let() // before its frame
+	c.Tap.HoldRequest(wiretap.Create, 1).Let() // before the frame arrives
 	create(t, c, z.Root+"/a", 0)
 
 	held, unused := c.Tap.HoldRequest(wiretap.Create, 1), c.Tap.LoseRequest(wiretap.Delete, 1)
@@ -390,7 +390,7 @@ func TestTrapsAreTakenAway(t *testing.T) {
 	assert.Nil(t, find(c.Tap.Frames()[2:], wiretap.Request, wiretap.Connect), "a line that was up has been closed")
 }
 
-// Any is whatever comes next, but no ping and no handshake.
+// Any is the next frame that is no ping and no handshake.
 func TestAny(t *testing.T) {
 	z := zktest.New(t)
 	c := z.Connect("the client", zktest.MortalTimeout) // it pings often
@@ -405,8 +405,8 @@ func TestAny(t *testing.T) {
 	assert.NoError(t, zktest.AwaitChan(z, "the call to return", answer))
 }
 
-// A client polls that makes one request three times, and not one that proves its session. It waits
-// silently while the watch that it has set last has not fired.
+// A client polls if it sends one request three times, unless that request proves its session. It
+// waits silently while the last watch that it has set has not fired.
 func TestHowAClientWaits(t *testing.T) {
 	z := zktest.New(t)
 	c := z.Client("the client")
@@ -439,8 +439,8 @@ func TestHowAClientWaits(t *testing.T) {
 	is(false, false, "the watch has fired", mark)
 }
 
-// While a request is on hold the client sends no ping, so the server hears
-// nothing and the client hears nothing: at last it takes the line for dead.
+// While a request is on hold, the client sends no ping, so neither side receives anything. At last
+// the client gives up the connection.
 func TestRequestOnHoldEndsWithItsConnection(t *testing.T) {
 	z := zktest.New(t)
 	c := z.Connect("the client", zktest.MortalTimeout)
@@ -452,8 +452,7 @@ func TestRequestOnHoldEndsWithItsConnection(t *testing.T) {
 	assert.Empty(t, z.Names(z.Root), "the server has heard of the request")
 }
 
-// A silent line loses what is sent either way, and Restore closes it, since
-// frames are missing.
+// A silent connection loses what is sent either way. Restore closes it, because frames are missing.
 func TestSilence(t *testing.T) {
 	z := zktest.New(t)
 	c := z.Client("the client")
@@ -493,7 +492,7 @@ func TestDelay(t *testing.T) {
 	z.Await("an answer without delay", func() bool { return takes() < late })
 }
 
-// A server that is no ZooKeeper does not make the tap take all memory.
+// If the server is no ZooKeeper, the tap does not take all memory.
 func TestFrameThatIsTooLong(t *testing.T) {
 	address := zktest.Impostor(t, func(conn net.Conn) { conn.Write(binary.BigEndian.AppendUint32(nil, 1<<31)) })
 	conn, err := wiretap.New().Dial("tcp", address, 5*time.Second)
@@ -505,8 +504,8 @@ func TestFrameThatIsTooLong(t *testing.T) {
 	assert.ErrorContains(t, err, "not ZooKeeper's protocol")
 }
 
-// A line may stand still for longer than its session's time-out: pings go past what
-// waits. Each way frames keep their order.
+// A connection may be held up for longer than its session's time-out, because pings pass the frames
+// that wait. In each direction frames keep their order.
 func TestASessionOutlivesAGateThatIsShut(t *testing.T) {
 	z := zktest.New(t)
 	shut, opened := make(chan wiretap.Frame, 10), make(chan bool)

@@ -6,8 +6,8 @@ import (
 	"zklock/internal/lang"
 )
 
-// Briefly is a frame in a few words: what a request asks for, what a reply answers, or what
-// a notification tells. path is the frame's, as it is to be shown.
+// Briefly describes a frame in a few words: what a request asks for, what a reply answers, or what
+// a notification reports. path is the frame's path, as it is to be shown.
 func (f Frame) Briefly(path string) lang.Text {
 	switch {
 	case f.Kind == Notification:
@@ -22,7 +22,7 @@ func (f Frame) Briefly(path string) lang.Text {
 	return lang.Of("%v %v", "%v %v", f.Op, path)
 }
 
-// event is what a notification tells.
+// event is what a notification reports.
 func (f Frame) event(name string) lang.Text {
 	switch f.Event {
 	case NodeCreated:
@@ -35,7 +35,7 @@ func (f Frame) event(name string) lang.Text {
 	return lang.Of("the data of %v changed", "%v 的数据变了", name)
 }
 
-// answer is what a reply says. That to a create is the name of the new znode.
+// answer is what a reply says. The answer to a create is the name of the new znode.
 func (f Frame) answer(name string) lang.Text {
 	switch {
 	case f.Err == NoNode && f.Op == Create:
@@ -56,8 +56,9 @@ func (f Frame) answer(name string) lang.Text {
 	return lang.Text{EN: "done", ZH: "完成"}
 }
 
-// Did says what a client has done, when the reply has arrived, or that it was notified: a sentence
-// without its subject, which can also be several clients. It is empty for what is not worth one.
+// Did says what a client has done, once the reply has arrived, or that it was notified. It is a
+// sentence without its subject, which can also be several clients. It is empty for a frame that
+// needs no sentence.
 func (f Frame) Did(path string) lang.Text {
 	switch f.Kind {
 	case Request:
@@ -72,7 +73,7 @@ func (f Frame) Did(path string) lang.Text {
 	return did
 }
 
-// deed says what a client has done by a request, as the reply tells it.
+// deed says what a client has done by a request, according to the reply.
 func (f Frame) deed(path string) lang.Text {
 	isLook := f.Op == GetData || f.Op == Exists
 	isRefused := f.Err != OK
@@ -101,9 +102,9 @@ func (f Frame) deed(path string) lang.Text {
 	return lang.Text{}
 }
 
-// guid is the random part of a znode's name, by which a client knows its own: in hexadecimal
-// digits, as Curator's and ours, or in other letters, as crypto/rand.Text's.
+// guid is the random part of a znode's name, by which a client recognizes its own znode:
+// hexadecimal digits, as in Curator's names and ours, or other letters, as from crypto/rand.Text.
 var guid = regexp.MustCompile(`_c_([0-9A-Fa-f-]+|[0-9A-Za-z]+)-`)
 
-// WithoutGuid leaves the random part out of the names in a text.
+// WithoutGuid removes the random part from the names in a text.
 func WithoutGuid(text string) string { return guid.ReplaceAllString(text, "") }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A client can read the longest list that a thousand waiters can make: zk.Lock's names,
-// and a holder's and a newcomer's among them.
+// A client can read the longest list that a thousand waiters can cause: the names of zk.Lock, with
+// those of a holder and a newcomer.
 func TestTheBufferHoldsAThousandNames(t *testing.T) {
 	t.Parallel()
 	z := New(t)
@@ -25,8 +25,8 @@ func TestTheBufferHoldsAThousandNames(t *testing.T) {
 	require.Len(t, listed, len(names))
 }
 
-// A longer list than the buffer can take is an error at once, and the client is there
-// again with the session that it had.
+// A list that does not fit into the buffer is an error at once, and the client reconnects in the
+// session that it had.
 func TestAListThatIsLongerThanTheBuffer(t *testing.T) {
 	t.Parallel()
 	z := New(t)

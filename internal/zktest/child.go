@@ -12,9 +12,9 @@ import (
 	"zklock/internal/process"
 )
 
-// Child lets a test binary play the process that really dies. A test starts
-// its own binary again with Process; Child, called in TestMain before Main, is
-// where that process finds its role:
+// Child lets a test binary run the process that really crashes. A test starts
+// its own binary again with Process. There Child, called in TestMain before
+// Main, runs the role of that process:
 //
 //	func TestMain(m *testing.M) {
 //		zktest.Child("holder", hold)
@@ -22,7 +22,7 @@ import (
 //	}
 //
 // play gets the server's addresses and the arguments given to Process. The
-// process ends when play returns, and when its parent is gone.
+// process ends when play returns, and when its parent has ended.
 func Child(role string, play func(servers, args []string)) {
 	if !process.Plays(role) {
 		return
@@ -41,11 +41,10 @@ func (z *Zoo) child(role string, args ...string) *exec.Cmd {
 // Say is for the child: it prints one line for its parent's Line.
 func Say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// Continued is for the child: it tells each time when its parent lets it go on.
+// Continued is for the child: its channel has a value each time the parent lets it continue.
 func Continued() <-chan os.Signal { return process.Continued() }
 
-// Process is a child process with which a test talks in lines, so that it can be in any
-// language.
+// Process is a child process. A test exchanges lines of text with it, so it can be in any language.
 type Process struct {
 	cmd   *exec.Cmd
 	stdin io.Writer
@@ -60,8 +59,8 @@ func (z *Zoo) Process(role string, args ...string) *Process {
 	return z.Command(z.child(role, args...))
 }
 
-// Command starts a program. It is killed at the test's end, and may take the end of its
-// input for its parent's.
+// Command starts a program. It is killed at the test's end, and may take the end of its input as
+// the end of its parent.
 func (z *Zoo) Command(cmd *exec.Cmd) *Process {
 	z.t.Helper()
 	p := &Process{cmd: cmd, lines: make(chan string, 100), zoo: z}
@@ -119,7 +118,7 @@ func (p *Process) Terminate() {
 	}
 }
 
-// Stop stops the process in the midst of what it does.
+// Stop pauses the process, whatever it is doing.
 func (p *Process) Stop() {
 	p.zoo.t.Helper()
 	if err := process.Stop(p.cmd.Process); err != nil {
@@ -127,7 +126,7 @@ func (p *Process) Stop() {
 	}
 }
 
-// Continue lets a process go on that was stopped.
+// Continue lets a stopped process continue.
 func (p *Process) Continue() {
 	p.zoo.t.Helper()
 	if err := process.Continue(p.cmd.Process); err != nil {

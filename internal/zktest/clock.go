@@ -10,34 +10,34 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// Patience is how long a test waits while nothing moves. It counts from the last movement, and
-// not from the test's begin: a slow machine needs longer for a test, and is not stuck.
+// Patience is how long a test waits while nothing moves. It counts from the last movement, and not
+// from the start of the test: on a slow machine a test takes longer, but is not stuck.
 const Patience = time.Minute
 
-// tooLong is how many patiences a test has in which requests go on and on.
+// tooLong is how many patiences a test may take if its requests never stop.
 const tooLong = 5
 
-// looks is how often in its patience a clock looks whether something has moved.
+// looks is how often a clock checks within its patience whether something has moved.
 const looks = 20
 
-// A clock ends the context of a Zoo when nothing moves any more, and when the test has gone on
-// for too long. It counts its looks, and not the time between them: a machine that stands
-// still does not look, either.
+// A clock ends the context of a Zoo when nothing moves any more, or
+// when the test has taken too long. It counts its looks, and not the
+// time between them: while the machine pauses, the clock also pauses.
 type clock struct {
 	mu       sync.Mutex
 	patience time.Duration
 	lines    []Line
-	turns    int // calls that have come back, and what else has Moved
-	asking   int // calls of Soon under way: they count by themselves how long nothing has moved
+	turns    int // calls that have returned, and what else has Moved
+	asking   int // calls of Soon under way, which count themselves how long nothing has moved
 }
 
-// A Line is a client's, with its tap.
+// A Line is a client's name and its tap.
 type Line struct {
 	Name string
 	Tap  *wiretap.Tap
 }
 
-// Lines are those of the clients that have come, in the order of their coming.
+// Lines are those of the clients so far, in the order in which they connected.
 func (z *Zoo) Lines() []Line {
 	z.clock.mu.Lock()
 	defer z.clock.mu.Unlock()
@@ -69,9 +69,9 @@ func (c *clock) run(ctx context.Context, end context.CancelCauseFunc) {
 	end(fmt.Errorf("requests went on and on for %d times %v", tooLong, patience))
 }
 
-// movement returns a function that tells whether something has moved since its last call: a
-// call has come back, or a frame has passed on the line of a client. A ping is no movement, nor
-// is the same request made again and again by a client that polls.
+// movement returns a function that reports whether something has moved since its last call: a call
+// has returned, or a frame has passed on a client's connection. A ping is no movement. Neither is a
+// request that a polling client repeats.
 func (c *clock) movement() (hasMoved func() bool) {
 	turns := 0
 	passed := map[*wiretap.Tap]int{}
@@ -92,7 +92,7 @@ func (c *clock) movement() (hasMoved func() bool) {
 	}
 }
 
-// isAsked tells whether a call of Soon is under way.
+// isAsked reports whether a call of Soon is under way.
 func (c *clock) isAsked() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,21 +112,21 @@ func (c *clock) watch(name string, tap *wiretap.Tap) {
 	c.lines = append(c.lines, Line{name, tap})
 }
 
-// forget takes what the clients do that are there for no movement.
+// forget makes the clock ignore the clients so far.
 func (c *clock) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lines = nil
 }
 
-// Moved notes a movement that no line shows, such as a turn of a goroutine.
+// Moved notes a movement that no connection shows, such as a turn of a goroutine.
 func (z *Zoo) Moved() {
 	z.clock.mu.Lock()
 	defer z.clock.mu.Unlock()
 	z.clock.turns++
 }
 
-// Bound ends the Zoo's context with another one, and gives it another patience.
+// Bound ends the Zoo's context when another one ends, and gives it another patience.
 func (z *Zoo) Bound(ctx context.Context, patience time.Duration) {
 	context.AfterFunc(ctx, func() { z.end(context.Cause(ctx)) })
 	z.clock.mu.Lock()
@@ -134,30 +134,30 @@ func (z *Zoo) Bound(ctx context.Context, patience time.Duration) {
 	z.clock.patience = patience
 }
 
-// How often Soon asks the server while it waits, and its rest between two looks.
+// How often Soon asks the server while it waits, and how long it pauses between two looks.
 const (
 	enoughAnswers = 300
-	mostTimes     = 5 // as many answers are enough if something moves all the time
+	mostTimes     = 5 // times as many answers are enough if something moves all the time
 	rest          = 2 * time.Millisecond
 	restsToAsk    = 10 // between two questions to the server
 )
 
-// Soon tells whether something happens, or will not: "not yet" is not "no more". It will not
-// happen if nothing has moved while the server has answered the observer some hundred times. On
-// a slow machine that takes longer. If the Zoo's context ends meanwhile, there is no answer, and
-// the test fails.
+// Soon reports whether something happens. It tells "not yet" from "no
+// more": it is "no more" if nothing has moved while the server has answered
+// the observer some hundred times. On a slow machine that takes longer. If
+// the Zoo's context ends meanwhile, there is no answer, and the test fails.
 func (z *Zoo) Soon(happens func() bool) bool {
 	z.t.Helper()
 	return z.SoonAfter(enoughAnswers, happens)
 }
 
-// SoonAfter is Soon with another number of answers for enough: on a quiet machine 50 take a second.
+// SoonAfter is Soon with another number of answers: on a quiet machine 50 take a second.
 func (z *Zoo) SoonAfter(enough int, happens func() bool) bool {
 	z.t.Helper()
 	z.clock.asks(1)
 	defer z.clock.asks(-1)
 	hasMoved := z.clock.movement()
-	answers, still := 0, 0 // of the server: all, and since something has moved
+	answers, still := 0, 0 // of the server: in all, and since the last movement
 	for still < enough && answers < mostTimes*enough {
 		for range restsToAsk {
 			if happens() {

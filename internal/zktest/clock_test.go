@@ -27,7 +27,7 @@ func TestPatienceCountsFromTheLastMovement(t *testing.T) {
 	assert.EqualError(t, context.Cause(z.Ctx), "nothing has moved for 1s", "A has asked no more")
 }
 
-// A client that polls asks for ever.
+// A client that polls never stops sending requests.
 func TestThePollsOfAClientAreNoMovement(t *testing.T) {
 	t.Parallel()
 	z := New(t)
@@ -41,7 +41,7 @@ func TestThePollsOfAClientAreNoMovement(t *testing.T) {
 	assert.EqualError(t, context.Cause(z.Ctx), "nothing has moved for 1s")
 }
 
-// A asks on for half a second, and then its call comes back.
+// A sends requests for half a second, and then its call returns.
 func TestSoonTellsNotYetFromNoMore(t *testing.T) {
 	t.Parallel()
 	z := New(t)
@@ -61,14 +61,14 @@ func TestSoonTellsNotYetFromNoMore(t *testing.T) {
 	assert.False(t, z.SoonAfter(few, func() bool { return false }), "no more: nothing moves")
 }
 
-// A's session ends, and nobody has asked A's tap for that.
+// A's session ends, and the test has not asked A's tap for that.
 func TestAnAccidentIsNoticed(t *testing.T) {
 	t.Parallel()
 	z := New(t)
 	a, b := z.Client("A"), z.Client("B")
 	assert.Empty(t, a.Accident(), "nothing has befallen A")
 	if conn, err := takeOver(z.Servers()[0], a.Tap.Session(), SessionTimeout); err == nil {
-		conn.Close() // else A has taken it back already
+		conn.Close() // otherwise A has already taken it back
 	}
 	z.Await("A's accident", func() bool { return a.Accident() != "" })
 	b.Tap.HangUp()

@@ -14,18 +14,16 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// A Handshake is what a line makes of the handshake, in which a client and a
-// server agree on a session. The zero value leaves it as it was.
+// A Handshake says what a connection changes in the handshake, by which a client and a server agree
+// on a session. The zero value changes nothing.
 type Handshake struct {
-	// Ask is the session time-out that the server hears in place of what the
-	// client asks for. A server with a short maxSessionTimeout would grant the
-	// same.
+	// Ask is the session time-out that the server receives in place of what the client asks for. A
+	// server with a short maxSessionTimeout would grant the same.
 	Ask time.Duration
-	// Tell is the session time-out that the client hears in place of what the
-	// server granted. A server with a long tickTime, too, keeps a session longer
-	// than it says.
+	// Tell is the session time-out that the client receives in place of what the server granted. A
+	// server with a long tickTime also keeps a session longer than it says.
 	Tell time.Duration
-	// Expired makes the client hear that its session has expired.
+	// Expired tells the client that its session has expired.
 	Expired bool
 }
 
@@ -60,8 +58,8 @@ func (c *handshaking) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Altered is a connection over a tap. Alter makes something else of the n-th frame
-// from the server, counted from 0: with an error, it is the last.
+// Altered is a connection over a tap. Alter changes the n-th frame from the server, counted from 0.
+// If it returns an error, that frame is the last.
 type Altered struct {
 	net.Conn
 	Alter func(n int, frame []byte) ([]byte, error)
@@ -89,7 +87,7 @@ func (c *Altered) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Over makes each connection of a dialer another one.
+// Over changes each connection of a dialer.
 func Over(change func(net.Conn) net.Conn) func(zk.Dialer) zk.Dialer {
 	return func(tap zk.Dialer) zk.Dialer {
 		return func(network, address string, limit time.Duration) (net.Conn, error) {
@@ -102,9 +100,8 @@ func Over(change func(net.Conn) net.Conn) func(zk.Dialer) zk.Dialer {
 	}
 }
 
-// Impostor listens on a free port until the test ends, and answers each
-// connection once it has asked something. With a nil answer it gives the port
-// back.
+// Impostor listens on a free port until the test ends, and answers each connection once the client
+// has sent something. With a nil answer it frees the port again.
 func Impostor(t T, answer func(net.Conn)) (address string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -134,17 +131,16 @@ func Impostor(t T, answer func(net.Conn)) (address string) {
 	return l.Addr().String()
 }
 
-// Expire returns when the sessions of the clients have expired, all in one moment.
-// They crash; and so that nobody has to wait for their time-outs, another
-// connection takes each session over, agrees on the shortest time-out that the
-// server grants, and is heard of no more.
+// Expire returns when the sessions of the clients have expired, all at once. The clients crash. So
+// that the test need not wait for their time-outs, another connection takes over each session,
+// agrees on the shortest time-out that the server grants, and sends nothing more.
 func (z *Zoo) Expire(clients ...*Client) {
 	z.t.Helper()
 	for _, c := range clients {
 		c.Crash()
 	}
 	taken := make(chan error)
-	for some := range slices.Chunk(clients, 16) { // a server has few places for who is not accepted yet
+	for some := range slices.Chunk(clients, 16) { // a server keeps few connections waiting that it has not accepted yet
 		for _, c := range some {
 			go func() {
 				conn, err := takeOver(z.Servers()[0], c.Tap.Session(), time.Millisecond)
@@ -163,22 +159,22 @@ func (z *Zoo) Expire(clients ...*Client) {
 	z.AwaitExpiry(clients...)
 }
 
-// EndSession returns when the server has ended the client's session, though the client lives and
-// its line is well. So a session can end between two requests of the client, while the tap holds
-// one.
+// EndSession returns when the server has ended the client's session,
+// although the client lives and its connection works. So a session can
+// end between two requests of the client, while the tap holds one.
 func (z *Zoo) EndSession(c *Client) {
 	z.t.Helper()
 	id, session := c.SessionID(), c.Tap.Session()
 	z.Await(fmt.Sprintf("the server to end session %#x of %s", id, c.Name), func() bool {
-		_ = CloseSession(z.Servers()[0], session) // it may have ended, or the client was quicker, and has it again
+		_ = CloseSession(z.Servers()[0], session) // it may have ended, or the client was quicker and has it again
 		sessions, err := z.Sessions()
 		_, lives := sessions[id]
 		return err == nil && !lives
 	})
 }
 
-// CloseSession ends a session that somebody else has begun, as Tap.Session tells it: another
-// connection takes it over, and closes it.
+// CloseSession closes a session that another client has begun, as Tap.Session returns it: another
+// connection takes it over and closes it.
 func CloseSession(server string, session []byte) error {
 	conn, err := takeOver(server, session, SessionTimeout)
 	if err != nil {
@@ -192,12 +188,12 @@ func CloseSession(server string, session []byte) error {
 	if _, err := conn.Write(request); err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, conn) // until the server has ended the session, and hangs up
+	_, err = io.Copy(io.Discard, conn) // until the server has ended the session and closes the connection
 	return err
 }
 
-// takeOver connects to a server with a session that somebody else has begun, as Tap.Session
-// tells it, and agrees on a time-out.
+// takeOver connects to a server with a session that another client has begun, as Tap.Session
+// returns it, and agrees on a time-out.
 func takeOver(server string, session []byte, timeout time.Duration) (net.Conn, error) {
 	conn, err := net.DialTimeout("tcp", server, Patience)
 	if err != nil {

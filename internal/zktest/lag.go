@@ -15,8 +15,8 @@ import (
 	"zklock/internal/zkserver"
 )
 
-// Roles returns who leads and who follows of three servers, when two follow. A leader that
-// was deposed needs a moment until it follows.
+// Roles returns the leader and the followers of three servers, once two of them follow. A leader
+// that was deposed needs a moment until it follows.
 func Roles(t T, ensemble *zkserver.Ensemble) (leader *zkserver.Peer, followers []*zkserver.Peer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -45,10 +45,10 @@ var threeServers = sync.OnceValues(func() (*zkserver.Ensemble, error) {
 // ofOneTest is locked while a test has the three servers.
 var ofOneTest sync.Mutex
 
-// ThreeServers returns three servers of this process, for to start three takes six
-// seconds of a core. One test has them at a time, until it ends, and leaves them as they
-// were: it may kill them and start them again. Their tick is 300 ms. A server that is
-// silent is not given up as long as a test takes.
+// ThreeServers returns three servers that this process starts once, because starting three takes
+// six seconds of a core. One test at a time has them, until it ends. It may kill them and start
+// them again, but leaves them as they were. Their tick is 300 ms. No server gives up a silent one
+// within the time of a test.
 func ThreeServers(t T) (ensemble *zkserver.Ensemble, leader *zkserver.Peer, followers []*zkserver.Peer) {
 	t.Helper()
 	ofOneTest.Lock()
@@ -61,17 +61,17 @@ func ThreeServers(t T) (ensemble *zkserver.Ensemble, leader *zkserver.Peer, foll
 	return ensemble, leader, followers
 }
 
-// Lag is an ensemble with a follower that learns of a create late. Its
-// observer looks at that follower, so Names are the ones that are known there.
+// Lag is an ensemble with a follower that learns of a create late. Its observer reads from that
+// follower, so Names are the names that are known there.
 type Lag struct {
 	*Zoo
 	ensemble     *zkserver.Ensemble
 	leader, late *zkserver.Peer
-	paused       *zkserver.Peer                // the third server: without it the late one must agree
-	server       atomic.Pointer[zkserver.Peer] // that Through leads to
+	paused       *zkserver.Peer                // the third server: while it is paused, the late one must agree
+	server       atomic.Pointer[zkserver.Peer] // that Through connects to
 }
 
-// NewLag gives a test such an ensemble, in which all is well as yet.
+// NewLag gives a test such an ensemble. As yet no server lags.
 func NewLag(t T) *Lag {
 	t.Helper()
 	ensemble, leader, followers := ThreeServers(t)
@@ -86,19 +86,18 @@ func NewLag(t T) *Lag {
 	return l
 }
 
-// Through connects a client to the leader, and once LoseCreate was called to
-// the follower that lags.
+// Through connects a client to the leader, and, once
+// LoseCreate was called, to the follower that lags.
 func (l *Lag) Through(dial zk.Dialer) zk.Dialer {
 	return func(network, _ string, limit time.Duration) (net.Conn, error) {
 		return dial(network, l.server.Load().Addr, limit)
 	}
 }
 
-// LoseCreate cuts c's line while the create that begin sends is being decided:
-// the leader has proposed it, and nobody has agreed. It returns when c is back,
-// at the follower that does not know of the create, and has asked for something
-// that must wait for the leader: a sync, or a write. catchUp lets the
-// follower agree to the create, and so learn of it.
+// LoseCreate cuts c's connection while the create that begin sends is being decided: the leader has
+// proposed it, and no other server has agreed. It returns when c has reconnected, to the follower
+// that does not know of the create, and has sent a request that must wait for the leader: a sync or
+// a write. catchUp lets the follower agree to the create, and so learn of it.
 func (l *Lag) LoseCreate(c *Client, begin func()) (catchUp func()) {
 	l.t.Helper()
 	if _, err := l.Observer().Sync(l.Root); err != nil { // it lags from here on, not before

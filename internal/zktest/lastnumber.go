@@ -11,15 +11,15 @@ import (
 	"zklock/internal/zkserver"
 )
 
-// FirstAtTheEnd is the third number from the end: a directory counts the children that it has
-// ever had with 32 bits and a sign.
+// FirstAtTheEnd is the third number from the end: a directory counts the children that it has ever
+// had in 32 bits with a sign.
 const FirstAtTheEnd = math.MaxInt32 - 2
 
 // NewAtTheEnd is New on a server of the test's own, with directories that have three numbers
 // left: their next child gets FirstAtTheEnd.
 //
-// To make two thousand million children takes weeks. So the server finds a log which
-// says that they were made, as after a restart; all that it does from then on is its own.
+// It would take weeks to create two thousand million children. So the server starts with a log
+// which says that they were created, as after a restart. Everything after that is its own work.
 func NewAtTheEnd(t T) (z *Zoo, dirs []string) {
 	t.Helper()
 	var log txnLog
@@ -34,7 +34,7 @@ func NewAtTheEnd(t T) (z *Zoo, dirs []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	e, err := zkserver.StartEnsembleWith(ctx, 1, zkserver.Config{
-		// A log without a snapshot is taken for an accident, unless this is said.
+		// The server refuses a log without a snapshot as an accident, unless this is set.
 		Lines: []string{"snapshot.trust.empty=true"},
 		Data:  map[string]string{"version-2/log.1": log.String()},
 	})
@@ -50,21 +50,21 @@ func NewAtTheEnd(t T) (z *Zoo, dirs []string) {
 }
 
 // txnLog is the text of a server's log of transactions. All numbers begin with their
-// highest byte. First stands
+// highest byte. The text begins with
 //
 //	"ZKLG"  version: 4 bytes  database: 8
 //
-// and then, for each transaction,
+// and then has, for each transaction,
 //
 //	Adler-32 of the record: 8 bytes  length of the record: 4  the record  'B'
 //
-// where the record tells when what was done, and with what:
+// where the record says what was done, and when:
 //
 //	session: 8  request: 4  zxid: 8  time: 8  kind: 4
 //	of a create: path  data  ACL  is it ephemeral: 1  the parent's new count: 4
 //	of a delete: path
 //
-// A text has its length in front, in 4 bytes, and a list the number of its items.
+// A text follows its length, in 4 bytes. A list follows the number of its items.
 type txnLog struct {
 	bytes.Buffer
 	zxid uint64 // of the last transaction
@@ -82,8 +82,8 @@ func (l *txnLog) begin() {
 	l.Write(binary.BigEndian.AppendUint64(nil, 0))
 }
 
-// create notes that a persistent znode was made. A count that is less than the parent's
-// own changes nothing.
+// create notes that a persistent znode was created. A count that is less than the parent's own
+// changes nothing.
 func (l *txnLog) create(path string, parentsCount int32) {
 	r := l.record(createTxn)
 	r.text(path)

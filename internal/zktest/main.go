@@ -48,7 +48,7 @@ var Shared = sync.OnceValues(func() (*zkserver.Server, error) {
 	return s, err
 })
 
-// Servers are the addresses of Shared, for examples: they have no test to fail.
+// Servers are the addresses of Shared, for examples, which have no test to fail.
 func Servers() []string {
 	server, err := Shared()
 	if err != nil {
@@ -57,10 +57,10 @@ func Servers() []string {
 	return server.Servers()
 }
 
-// Main is for a package's TestMain: it runs the tests, stops the servers that
-// they shared, and fails the test binary if a goroutine is left behind.
+// Main is for a package's TestMain: it runs the tests, stops the servers that they shared, and
+// fails the test binary if a goroutine is still running.
 func Main(m *testing.M) {
-	// These tests mostly wait. A -parallel on the command line comes later and wins.
+	// These tests mostly wait. A -parallel on the command line is set later and overrides this.
 	_ = flag.Set("test.parallel", "12")
 	code := m.Run()
 	for _, tell := range afterRun {
@@ -70,7 +70,7 @@ func Main(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
-	// After a failure, leftovers are no news.
+	// After a failure, goroutines that are still running are to be expected.
 	if code == 0 && !leaves.Load() {
 		if err := leaks(); err != nil {
 			fmt.Fprintln(os.Stderr, "the tests passed, but left goroutines running:", err)
@@ -80,7 +80,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// afterRun are told whether the tests have passed.
+// afterRun are the functions to call with whether the tests have passed.
 var afterRun []func(passed bool)
 
 // AfterRun calls tell when all tests of the package have run.
@@ -90,15 +90,15 @@ func AfterRun(tell func(passed bool)) { afterRun = append(afterRun, tell) }
 // long one.
 var patience = 20 * time.Second
 
-// clientStuck is a mistake of the client (go-zookeeper v1.0.4): a request that
-// is queued while the connection is closed and fails to be written is answered
-// three times, into a channel of two, and the client's loop never ends.
+// clientStuck is a mistake of the client (go-zookeeper v1.0.4). If a request is queued while the
+// connection is closed, and then fails to be written, it is answered three times, into a channel of
+// two. Then the client's loop never ends.
 var clientStuck = goleak.IgnoreTopFunction("github.com/go-zookeeper/zk.(*Conn).flushRequests")
 
-// leaves tells that a test leaves goroutines behind on purpose.
+// leaves says that a test leaves goroutines behind on purpose.
 var leaves atomic.Bool
 
-// LeavesGoroutines is for a test of locks that may hang: nobody waits for them.
+// LeavesGoroutines is for a test of locks that may hang: Main does not wait for their goroutines.
 func LeavesGoroutines() { leaves.Store(true) }
 
 // leaks names the goroutines that do not end.

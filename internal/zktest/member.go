@@ -17,8 +17,8 @@ type Locker interface {
 	Unlock() error
 }
 
-// A Session is what a lock is made over: that of steps 5 and 6, or what stands
-// for it where a lock is made from a connection alone.
+// A Session is what a lock is made from: that of steps 5 and 6, or a stand-in where a lock is made
+// from a connection alone.
 type Session interface {
 	Conn() *zk.Conn
 	Close()
@@ -31,7 +31,7 @@ type Hold interface {
 	Unlock() error
 }
 
-// A Way to take a lock, in one shape for all steps: what Lock returns releases it.
+// A Way to take a lock, in one form for all steps: the Hold that Lock returns releases it.
 type Way struct {
 	Lock    func(ctx context.Context) (Hold, error)
 	TryLock func(ctx context.Context) (Hold, error) // nil: the lock has no such call
@@ -40,12 +40,12 @@ type Way struct {
 	Unlock func() error
 }
 
-// HasHolds tells whether Lock returns a hold, as in steps 5 and 6: it has a token, and is
-// told when the lock is lost.
+// HasHolds reports whether Lock returns a hold, as in steps 5 and 6: it has a token, and its
+// context ends when the lock is lost.
 func (w Way) HasHolds() bool { return w.Unlock == nil }
 
-// HoldOf makes a hold of a lock whose Lock returns none. It has no token, and nothing tells it
-// of a loss.
+// HoldOf makes a hold for a lock whose Lock returns none.
+// It has no token, and does not learn of a loss.
 func HoldOf(unlock func() error) Hold { return plainHold{unlock} }
 
 type plainHold struct{ unlock func() error }
@@ -81,8 +81,8 @@ func (m *Member) Queue() []string {
 	return m.zoo.Names(m.Path)
 }
 
-// Znode is the path of the last znode that the server has made for the member in
-// the lock's directory: "" if there is none.
+// Znode is the path of the last znode that the server has created for the member in the lock's
+// directory, or "".
 func (m *Member) Znode() string {
 	made := slices.DeleteFunc(
 		m.Tap.Done(wiretap.Create),
@@ -94,16 +94,16 @@ func (m *Member) Znode() string {
 	return made[len(made)-1]
 }
 
-// Requests counts what the member has asked for since the mark, by kind.
+// Requests counts the member's requests since the mark, by kind.
 func (m *Member) Requests(mark int) map[wiretap.Op]int {
 	return wiretap.Count(m.Tap.Since(mark)).Requests
 }
 
-// Asked lists what the member has asked for since the mark, in order.
+// Asked lists the member's requests since the mark, in order.
 func (m *Member) Asked(mark int) []string { return wiretap.Count(m.Tap.Since(mark)).Asked }
 
-// Line brings a holder and n waiters to a lock, one after the other. It is for
-// locks whose waiters wait silently, and returns when all of them do.
+// Line brings a holder and n waiters to a lock, one after the other. It returns when all waiters
+// wait silently, so it is for locks whose waiters do not poll.
 func (z *Zoo) Line(n int, join func(name string) *Member) (line []*Turn) {
 	z.t.Helper()
 	line = append(line, join("the holder").Acquire())
@@ -116,8 +116,8 @@ func (z *Zoo) Line(n int, join func(name string) *Member) (line []*Turn) {
 	return line
 }
 
-// Pass lets the first of the line release the lock. It returns the rest of the
-// line when its first holds the lock and all others wait silently again.
+// Pass makes the first of the line release the lock. It returns the rest of the line, once the next
+// client holds the lock and all others wait silently again.
 func (z *Zoo) Pass(line []*Turn) []*Turn {
 	z.t.Helper()
 	line[0].Release()
@@ -129,8 +129,8 @@ func (z *Zoo) Pass(line []*Turn) []*Turn {
 	return line
 }
 
-// Settle returns when each waiter has received every notification of what has
-// happened so far, has done what it does about it, and waits silently.
+// Settle returns when each waiter has received every notification of what has happened so far, has
+// reacted to it, and waits silently.
 func (z *Zoo) Settle(waiters ...*Turn) {
 	z.t.Helper()
 	for _, t := range waiters {
@@ -154,8 +154,8 @@ func (z *Zoo) Count(turns ...*Turn) func() wiretap.Counts {
 	return z.CountClients(clients...)
 }
 
-// CountClients counts, from now on, what passes between the clients and the
-// server. The function that it returns gives the sum so far.
+// CountClients counts, from now on, what passes between the clients and the server. The function
+// that it returns returns the sum so far.
 func (z *Zoo) CountClients(clients ...*Client) func() wiretap.Counts {
 	marks := make([]int, len(clients))
 	for i, c := range clients {

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Tell tells a story outside of tests: tell gets a T, and Tell returns what the
-// story failed with, once all that it has set up is gone.
+// Tell runs a story outside of tests. It gives tell a T, and returns what the story failed with,
+// once everything that the story has set up is cleaned up.
 func Tell(tell func(T)) error {
 	p := begin(tell)
 	<-p.ended
 	return p.failure()
 }
 
-// TellUntil is Tell of a story that may hang: it has to come to its end when ctx ends, and
-// what it leaves behind is not waited for.
+// TellUntil is Tell for a story that may hang. The story must end when ctx ends, and TellUntil does
+// not wait for what it leaves behind.
 func TellUntil(ctx context.Context, tell func(T)) error {
 	began := time.Now()
 	p := begin(tell)
@@ -31,7 +31,7 @@ func TellUntil(ctx context.Context, tell func(T)) error {
 	select {
 	case <-p.told:
 		return p.failure()
-	case <-time.After(2 * time.Second): // its waits should have ended it by now
+	case <-time.After(2 * time.Second): // by now its waits should have ended
 		waited := time.Since(began).Round(time.Second)
 		return fmt.Errorf("a call without a context, such as Unlock, has not come back within %v", waited)
 	}
@@ -39,8 +39,8 @@ func TellUntil(ctx context.Context, tell func(T)) error {
 
 // teller is the T of a story.
 type teller struct {
-	told  chan struct{} // closed when the story has come to its end
-	ended chan struct{} // closed when all is gone
+	told  chan struct{} // closed when the story has ended
+	ended chan struct{} // closed when everything is cleaned up
 
 	mu  sync.Mutex
 	err error // the first
@@ -55,7 +55,7 @@ func begin(tell func(T)) *teller {
 		defer p.cleanUp()
 		defer close(p.told)
 		defer func() {
-			if broken := recover(); broken != nil { // as by the lock that the story is told of
+			if broken := recover(); broken != nil { // for example in the lock under test
 				p.Errorf("panic: %v\n%s", broken, debug.Stack())
 			}
 		}()
@@ -86,7 +86,7 @@ func (p *teller) failure() error {
 	return p.err
 }
 
-// cleanups are what is to be done at the end, the last one first.
+// cleanups are the functions to call at the end, the last one first.
 type cleanups struct {
 	mu  sync.Mutex
 	all []func()
@@ -98,7 +98,7 @@ func (c *cleanups) Cleanup(f func()) {
 	c.all = append(c.all, f)
 }
 
-// cleanUp does them, and forgets them and all that they hold on to.
+// cleanUp calls them, and drops them with everything that they refer to.
 func (c *cleanups) cleanUp() {
 	c.mu.Lock()
 	all := c.all
@@ -109,7 +109,7 @@ func (c *cleanups) cleanUp() {
 	}
 }
 
-// A Section of a story is a T that may come to its end before the story does.
+// A Section of a story is a T that may end before the story does.
 type Section struct {
 	T
 	own cleanups
@@ -122,8 +122,8 @@ func NewSection(t T) *Section {
 	return p
 }
 
-// Cleanup is for the end of the section.
+// Cleanup registers f for the end of the section.
 func (p *Section) Cleanup(f func()) { p.own.Cleanup(f) }
 
-// End returns when all is gone that the section has set up. A second End does nothing.
+// End returns when everything that the section has set up is cleaned up. A second End does nothing.
 func (p *Section) End() { p.own.cleanUp() }

@@ -8,24 +8,23 @@ import (
 	"zklock/internal/wiretap"
 )
 
-// A Turn is a member's call to Lock, in the background, and the hold that came
-// of it.
+// A Turn is a member's call to Lock, in the background, and the hold that it returned.
 type Turn struct {
 	*Member
 	mark   int
 	cancel context.CancelFunc
 	done   chan struct{}
-	came   time.Time // when the call came back
+	came   time.Time // when the call returned
 	held   Hold
-	work   context.Context // of the hold, made when the call came back
+	work   context.Context // of the hold, made when the call returned
 	err    error
 }
 
 // Start calls Lock.
 func (m *Member) Start() *Turn { return m.Call(m.Lock) }
 
-// StartIn is Start with a context of its own, such as a hold's to enter again. The call ends
-// when that one does, or the test.
+// StartIn is Start with the given context, such as a hold's for re-entry. The call ends when that
+// context does, or the test.
 func (m *Member) StartIn(ctx context.Context) *Turn {
 	return m.Call(func(call context.Context) (Hold, error) {
 		both, cancel := context.WithCancel(ctx)
@@ -45,8 +44,7 @@ func (m *Member) Acquire() *Turn {
 // lastPatience is how long the end of a test waits for a call whose context has ended.
 const lastPatience = 30 * time.Second
 
-// Call is Start of another call, such as a TryLock. The
-// test's end cancels it.
+// Call is Start of another call, such as a TryLock. The end of the test cancels it.
 func (m *Member) Call(lock func(context.Context) (Hold, error)) *Turn {
 	ctx, cancel := context.WithCancel(m.zoo.Ctx)
 	t := &Turn{Member: m, mark: m.Tap.Mark(), cancel: cancel, done: make(chan struct{})}
@@ -61,7 +59,7 @@ func (m *Member) Call(lock func(context.Context) (Hold, error)) *Turn {
 	}()
 	m.zoo.t.Cleanup(func() { // before the client closes
 		cancel()
-		m.Tap.Restore() // a crashed client's call comes back, too
+		m.Tap.Restore() // so that a crashed client's call also returns
 		select {
 		case <-t.done:
 		case <-time.After(lastPatience):
@@ -71,13 +69,13 @@ func (m *Member) Call(lock func(context.Context) (Hold, error)) *Turn {
 	return t
 }
 
-// Go is Call for a client without a lock of its own, or of what gives no hold.
+// Go is Call for a client without a lock of its own, or for a call that returns no hold.
 func (z *Zoo) Go(c *Client, call func(context.Context) error) *Turn {
 	m := &Member{Client: c, zoo: z}
 	return m.Call(func(ctx context.Context) (Hold, error) { return nil, call(ctx) })
 }
 
-// Returned tells whether the call has come back.
+// Returned reports whether the call has returned.
 func (t *Turn) Returned() bool {
 	select {
 	case <-t.done:
@@ -87,7 +85,7 @@ func (t *Turn) Returned() bool {
 	}
 }
 
-// Err returns what the call answered, once it has come back.
+// Err waits until the call has returned, and returns its error.
 func (t *Turn) Err() error {
 	t.zoo.t.Helper()
 	select {
@@ -99,7 +97,7 @@ func (t *Turn) Err() error {
 	return t.err
 }
 
-// Acquired returns once the call has come back with the lock.
+// Acquired returns once the call has returned with the lock.
 func (t *Turn) Acquired() {
 	t.zoo.t.Helper()
 	if err := t.Err(); err != nil {
@@ -107,34 +105,34 @@ func (t *Turn) Acquired() {
 	}
 }
 
-// Came is when the call came back with the lock.
+// Came is when the call returned with the lock.
 func (t *Turn) Came() time.Time {
 	t.zoo.t.Helper()
 	t.Acquired()
 	return t.came
 }
 
-// Held returns the hold, once the call has come back with it.
+// Held returns the hold, once the call has returned with it.
 func (t *Turn) Held() Hold {
 	t.zoo.t.Helper()
 	t.Acquired()
 	return t.held
 }
 
-// Context is one of the hold's, which the story works under, once the call has come back with it.
+// Context is the context of the hold for the story's work, once the call has returned with the hold.
 func (t *Turn) Context() context.Context {
 	t.zoo.t.Helper()
 	t.Acquired()
 	return t.work
 }
 
-// Unlock releases the hold, once the call has come back with it, and returns what it answers.
+// Unlock releases the hold, once the call has returned with it, and returns the error of that Unlock.
 func (t *Turn) Unlock() error {
 	t.zoo.t.Helper()
 	return t.Held().Unlock()
 }
 
-// Release calls Unlock, which must succeed, once the call has come back.
+// Release calls Unlock, which must succeed, once the call has returned.
 func (t *Turn) Release() {
 	t.zoo.t.Helper()
 	if err := t.Unlock(); err != nil {
@@ -142,7 +140,7 @@ func (t *Turn) Release() {
 	}
 }
 
-// GiveUp ends the call's context, and does not wait for what the call answers.
+// GiveUp ends the call's context, and does not wait until the call returns.
 func (t *Turn) GiveUp() { t.cancel() }
 
 // LastAsked lists the last requests of the member since the call, at most three.
@@ -151,15 +149,15 @@ func (t *Turn) LastAsked() []string {
 	return asked[max(0, len(asked)-3):]
 }
 
-// Cancel ends the call's context and returns what the call answered.
+// Cancel ends the call's context, and returns the error of the call.
 func (t *Turn) Cancel() error {
 	t.zoo.t.Helper()
 	t.cancel()
 	return t.Err()
 }
 
-// Queued returns once the server has answered the call's create, a list, or a look at the lock's
-// own path: a lock may have made its znode earlier, or makes none while it waits.
+// Queued returns once the server has answered the call's create, a list, or a read of the lock's
+// own path: a lock may have created its znode earlier, or create none while it waits.
 func (t *Turn) Queued() {
 	t.zoo.t.Helper()
 	t.zoo.Await(fmt.Sprintf("%v's create to be answered", t.Name), func() bool {
@@ -180,9 +178,9 @@ func (t *Turn) Queued() {
 type Wait int
 
 const (
-	Returned Wait = iota // it does not: it has come back
-	Silently             // with a watch that has not fired, and no request; or for long without a request
-	Polling              // by the same requests again and again
+	Returned Wait = iota // it does not wait: it has returned
+	Silently             // with a watch that has not fired, and no request; or without a request for a long time
+	Polling              // by sending the same requests repeatedly
 )
 
 func (w Wait) String() string { return [...]string{"returned", "waits silently", "polls"}[w] }
@@ -190,15 +188,15 @@ func (w Wait) String() string { return [...]string{"returned", "waits silently",
 // GoString is what a failed assertion shows.
 func (w Wait) GoString() string { return w.String() }
 
-// Waits returns once the call has settled down to wait, or has come back.
+// Waits returns once the call has settled to wait, or has returned.
 func (t *Turn) Waits() Wait {
 	t.zoo.t.Helper()
 	t.Queued()
 	return t.settled(t.mark)
 }
 
-// StillWaits is Waits after all that has happened so far: the client has
-// received every notification of it, and has looked again if it polls.
+// StillWaits is Waits after all that has happened so far: the client has received every
+// notification of it, and has polled again if it polls.
 func (t *Turn) StillWaits() Wait {
 	t.zoo.t.Helper()
 	mark := t.Tap.Mark()
@@ -210,20 +208,20 @@ func (t *Turn) StillWaits() Wait {
 	return how
 }
 
-// How often a look at a call has to find it at rest.
+// How many looks in a row must find a call at rest.
 const (
-	withAWatch   = 15  // for 30 ms: a list with a watch may also be what lets it in
+	withAWatch   = 15  // for 30 ms: a list with a watch may also be the one that shows its turn
 	whateverItIs = 500 // for a second or more: it waits for something else
 )
 
-// whateverItIs is not shorter than this, and this is shorter than the time between two writes with
-// which a holder on the same session renews its lease: a fifth of SessionTimeout.
+// longestRest is the least time for whateverItIs. It is shorter than the time between two writes
+// with which a holder on the same session renews its lease: a fifth of SessionTimeout.
 const longestRest = MortalTimeout
 
 func (t *Turn) settled(mark int) (how Wait) {
 	t.zoo.t.Helper()
 	quiet := 0 // looks in a row at which the client waited silently
-	idle := 0  // looks in a row at which it had asked nothing more
+	idle := 0  // looks in a row without a new request
 	asked, since := 0, time.Now()
 	isSettled := func() bool {
 		silently, polling := t.Tap.Waiting(mark)
@@ -255,8 +253,8 @@ func (t *Turn) settled(mark int) (how Wait) {
 	return how
 }
 
-// MustWait returns when the member waits silently, after all that has happened
-// so far. It fails the test if the member was let in, or polls.
+// MustWait returns when the member waits silently, after all that has happened so far. It fails the
+// test if the member got the lock, or polls.
 func (t *Turn) MustWait(why string, args ...any) {
 	t.zoo.t.Helper()
 	t.Waits()

@@ -1,6 +1,5 @@
-// Package zktest is the vocabulary with which tests, and the tour, talk about
-// clients of a real ZooKeeper: sessions and what passes on their lines, calls
-// that wait, crashes, whole queues.
+// Package zktest is the vocabulary in which tests, and the tour, describe clients of a real
+// ZooKeeper: sessions and what passes on their connections, calls that wait, crashes, whole queues.
 package zktest
 
 import (
@@ -21,8 +20,7 @@ import (
 	"zklock/internal/zkserver"
 )
 
-// T is what this package needs of a test. A *testing.T is one; outside of
-// tests, Play gives one.
+// T is what this package needs of a test. A *testing.T is one; outside of tests, Tell gives one.
 type T interface {
 	Helper()
 	Cleanup(func())
@@ -31,27 +29,27 @@ type T interface {
 	FailNow()
 }
 
-// Session time-outs. A mortal client is one that a test lets die: its session
-// must expire soon, and yet not by accident.
+// Session time-outs. A mortal client is one that a test lets crash: its session must expire soon,
+// but not by accident.
 const (
 	SessionTimeout = 30 * time.Second
 	MortalTimeout  = 2 * time.Second
 )
 
-// Zoo is one test's share of a real ZooKeeper: a root of its own, and clients
-// that are gone when the test ends.
+// Zoo is one test's share of a real ZooKeeper: a root of
+// its own, and clients whose sessions end with the test.
 type Zoo struct {
 	*zkserver.Server
 	Ctx  context.Context // ends with the test, at the latest when nothing has moved for Patience
 	Root string          // the path of a znode that is this test's own
 
-	Untapped bool // new clients' lines are not tapped: for measuring speed
+	Untapped bool // new clients' connections are not tapped: for measuring speed
 
-	// Tapped, if it is set, is told of each new client's tap, before the client connects.
+	// Tapped, if not nil, is called with each new client's tap, before the client connects.
 	Tapped func(name string, tap *wiretap.Tap)
 
 	t     T
-	eye   *Client // looks on from outside the test's story
+	eye   *Client // observes from outside the test's story
 	clock *clock
 	end   context.CancelCauseFunc // of Ctx
 }
@@ -81,7 +79,7 @@ func NewOn(t T, server *zkserver.Server) *Zoo {
 	}
 	go z.clock.run(ctx, end)
 	z.eye = z.Client("the observer")
-	context.AfterFunc(ctx, z.eye.end) // what the observer asks, and nobody answers, returns at the deadline, too
+	context.AfterFunc(ctx, z.eye.end) // a request of the observer that is not answered also returns at the deadline
 	z.clock.forget()                  // the observer moves nothing
 	var err error
 	isAnswered := func() bool {
@@ -98,7 +96,7 @@ func NewOn(t T, server *zkserver.Server) *Zoo {
 	return z
 }
 
-// Client is one session with a tap on its line.
+// Client is one session with a tap on its connection.
 type Client struct {
 	*zk.Conn
 	Tap  *wiretap.Tap
@@ -116,8 +114,9 @@ func (c *Client) Close() {
 	c.end()
 }
 
-// Accident says what has befallen the client's line or session that nobody asked for: "" is
-// nothing. On a busy machine a short session may expire, and a line may break.
+// Accident describes what has happened to the client's connection or
+// session and was not caused by the test: "" is nothing. On a busy
+// machine a short session may expire, and a connection may break.
 func (c *Client) Accident() string {
 	if c.closed || c.Tap.IsTouched() {
 		return ""
@@ -164,25 +163,25 @@ func (z *Zoo) Connect(name string, timeout time.Duration) *Client {
 }
 
 // Buffer is how many bytes a client keeps to send a request, and as many to read an
-// answer: else the client library takes 1.5 MB for each, and a thousand clients 3 GB. A
-// longer request is not sent. At a longer answer, such as a list of very many names, the
-// client hangs up, and whoever has asked for it gets zk.ErrConnectionClosed.
+// answer. By default the client library takes 1.5 MB for each, which is 3 GB for a thousand
+// clients. A longer request is not sent. At a longer answer, such as a list of very many
+// names, the client closes the connection, and the request returns zk.ErrConnectionClosed.
 //
-// The longest list of any test fits into this one. Who brings a thousand clients to a lock
-// sets another one, by BufferFor, before the first of them comes.
+// The longest list of any test fits into this one. A test that brings a thousand clients to
+// a lock sets another one, by BufferFor, before the first of them connects.
 var Buffer = 256 << 10
 
-// BufferFor is a Buffer for the list of a lock's directory that has so many names.
+// BufferFor is a Buffer for a list of so many names in a lock's directory.
 func BufferFor(names int) int {
 	const (
 		longest = 55      // zk.Lock's names have 51 bytes, and 4 bytes before each tell its length
-		other   = 8 << 10 // the head of the answer, a few more names; and all that is no list
+		other   = 8 << 10 // the head of the answer, a few more names; and everything that is no list
 	)
 	return names*longest + other
 }
 
-// Dial begins a session as all of them are begun here: with a Buffer, and without a word
-// of the client's own log, for what happened is in the tap's record.
+// Dial begins a session as every test does: with a Buffer, and without the client's own log,
+// because the tap's record has what happened.
 func Dial(servers []string, timeout time.Duration, dial zk.Dialer) (*zk.Conn, error) {
 	return dialWith(Buffer, servers, timeout, dial)
 }
@@ -193,8 +192,8 @@ func dialWith(buffer int, servers []string, timeout time.Duration, dial zk.Diale
 	return conn, err
 }
 
-// ConnectWith is Connect with a connection that open makes in its own way, over
-// the client's tap, and that is closed by the function that open returns.
+// ConnectWith is Connect with a connection that open makes over the client's tap. The function that
+// open returns closes it.
 func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), error)) *Client {
 	z.t.Helper()
 	tap := wiretap.New()
@@ -218,9 +217,8 @@ func (z *Zoo) ConnectWith(name string, open func(zk.Dialer) (*zk.Conn, func(), e
 	}
 }
 
-// Crash makes the client go silent without a goodbye, as a process does that
-// is killed or a machine that loses its network: the server keeps the session
-// until it expires.
+// Crash makes the client go silent without closing its session, like a process that is killed or a
+// machine that loses its network. The server keeps the session until it expires.
 func (c *Client) Crash() { c.Tap.Silence() }
 
 // AwaitExpiry returns when the server has ended the clients' sessions, and with
@@ -255,7 +253,7 @@ func (z *Zoo) await(cond func() bool, inVain func()) {
 	}
 }
 
-// Require fails the test if something that was to be done has failed.
+// Require fails the test if a step of it has failed.
 func (z *Zoo) Require(err error, what string) {
 	z.t.Helper()
 	if err != nil {
@@ -275,13 +273,13 @@ func AwaitChan[V any](z *Zoo, what any, ch <-chan V) V {
 	}
 }
 
-// BySequence compares the names of sequential znodes by the numbers that end them.
+// BySequence compares the names of sequential znodes by the numbers at their ends.
 func BySequence(a, b string) int {
 	return strings.Compare(a[max(0, len(a)-10):], b[max(0, len(b)-10):])
 }
 
-// Names lists the children of a znode, asked by an observer and so on nobody's
-// account. A znode that is not there has none.
+// Names lists the children of a znode. The observer sends the request, so it counts for no client.
+// A znode that does not exist has none.
 func (z *Zoo) Names(path string) []string {
 	z.t.Helper()
 	names, _, err := z.eye.Children(path)
@@ -291,8 +289,8 @@ func (z *Zoo) Names(path string) []string {
 	return names
 }
 
-// Owner is the session that the ephemeral znode belongs to: 0 when it is
-// persistent. It tells whether the znode is there at all.
+// Owner is the session that owns the ephemeral znode, or 0 if the znode is persistent. It also
+// reports whether the znode exists.
 func (z *Zoo) Owner(path string) (session int64, there bool) {
 	z.t.Helper()
 	there, stat, err := z.eye.Exists(path)
@@ -305,10 +303,9 @@ func (z *Zoo) Owner(path string) (session int64, there bool) {
 // Observer is a session outside of the test's story, to arrange things with.
 func (z *Zoo) Observer() *Client { return z.eye }
 
-// Barrier returns when each client has received every notification of what the
-// server did before the call: the answer to a read stands behind them on the
-// line. The read is an exists on "/". On a busy machine a client may lose its
-// connection meanwhile: then it reads once more.
+// Barrier returns when each client has received every notification of what the server did before
+// the call: the answer to a read is behind them on the connection. The read is an exists on "/". On
+// a busy machine a client may lose its connection meanwhile. Then it reads once more.
 func (z *Zoo) Barrier(clients ...*Client) {
 	z.t.Helper()
 	for _, c := range clients {
@@ -331,8 +328,8 @@ func (z *Zoo) remove(path string) {
 	for _, name := range names {
 		z.remove(path + "/" + name)
 	}
-	_ = z.eye.Delete(path, -1) // not empty, if a client was late: nobody minds
+	_ = z.eye.Delete(path, -1) // not empty, if a client was late, which does no harm
 }
 
-// NoLog takes what the client library says in its log: what happened is in the tap's record.
+// NoLog discards the client library's log, because the tap's record has what happened.
 var NoLog = log.New(io.Discard, "", 0)
