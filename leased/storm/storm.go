@@ -1,5 +1,5 @@
 // Package storm lets clients, in three processes, use some locks on an ensemble of three real servers, while
-// servers crash, networks fail and processes are paused.
+// servers crash, networks fail and processes are paused. README.md says what was found.
 //
 //	storm.go     the servers, the client processes, and the faults one after the other
 //	locks.go     the locks
