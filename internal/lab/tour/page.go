@@ -41,13 +41,18 @@ var sections = template.Must(template.New("sections").Funcs(stage.Functions).Fun
 	},
 }).Parse(markup))
 
-// intro is what stands first on the page.
-var intro = text(
-	"A distributed lock lets one client at a time change what many share. ZooKeeper is a server that keeps it, "+
-		"in small files called znodes. Here are two ways to build it: press ▶ Play to see what happens.",
-	"有了分布式锁，在许多客户端当中，同一时刻只有一个能修改共享的数据。ZooKeeper 是保管锁的服务器，"+
-		"锁放在叫做 znode 的小文件里。下面是两种实现方法：请按 ▶ 播放，看会发生什么。",
-)
+// intro is what stands first on the page, which begins with two locks beside one another, or with the only one.
+func (rec *Recording) intro() lang.Text {
+	ways := text("Here are two ways to build it", "下面是两种实现方法")
+	if len(rec.Locks) == 1 {
+		ways = text("Here is one way to build it", "下面是一种实现方法")
+	}
+	return lang.Of(
+		"A distributed lock lets one client at a time change what many share. ZooKeeper is a server that keeps it, "+
+			"in small files called znodes. %v: press ▶ Play to see what happens.",
+		"有了分布式锁，在许多客户端当中，同一时刻只有一个能修改共享的数据。ZooKeeper 是保管锁的服务器，"+
+			"锁放在叫做 znode 的小文件里。%v：请按 ▶ 播放，看会发生什么。", ways)
+}
 
 // Write writes the page: the replay of the stories, and below it what was measured.
 func (rec *Recording) Write(w io.Writer) error {
@@ -57,7 +62,7 @@ func (rec *Recording) Write(w io.Writer) error {
 			"Recorded on %v, %v, with up to %v clients. Everything on this page comes from that one run.",
 			"录制环境：%v，%v，最多 %v 个客户端。本页的全部内容都出自这一次运行。",
 			rec.Origin, rec.date(), number(rec.Largest+1)),
-		Intro:   stage.Say(intro),
+		Intro:   stage.Say(rec.intro()),
 		Titles:  rec.Titles,
 		Stories: rec.Stories,
 		Parts: []stage.Part{
