@@ -15,8 +15,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// run is what the main function of a service does. When the process is to end, ctx ends, and Close
-// gives the locks back at once.
+// run is the body of a service's main function. SIGTERM or an interrupt ends ctx, and Close releases
+// the locks immediately.
 func run(servers []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -38,7 +38,7 @@ func ship(ctx context.Context, lock *leased.Mutex, orders *store) (err error) {
 	return orders.write(hold.Context(ctx), hold.Token(), "shipped")
 }
 
-// store stands for your database: it refuses a token that is smaller than the last.
+// store stands for your database: it refuses a token that is smaller than one that it has seen.
 type store struct {
 	token int64
 	state string
@@ -49,7 +49,7 @@ func (s *store) write(ctx context.Context, token int64, state string) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case token < s.token:
-		return errors.New("refused: somebody has had the lock since")
+		return errors.New("refused: the store has seen a greater token")
 	}
 	s.token, s.state = token, state
 	fmt.Printf("stored %q\n", state)
@@ -127,7 +127,7 @@ func ExampleHold_Token() {
 	// Output:
 	// stored "first"
 	// stored "second"
-	// a late write of the first: refused: somebody has had the lock since
+	// a late write of the first: refused: the store has seen a greater token
 	// the store keeps: second
 }
 
@@ -163,7 +163,7 @@ func leadPayments(ctx context.Context, session *leased.Session, payAll func(cont
 		fmt.Println("Campaign has returned:", err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second): // after an error: others have their turn
+		case <-time.After(time.Second): // let another process lead before this one tries again
 		}
 	}
 }
