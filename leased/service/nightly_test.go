@@ -16,7 +16,8 @@ import (
 )
 
 // runOnce runs the job of a night, unless the mark in the store says that it has been run. Each of several
-// processes may call it, at any time of that night. ctx has a deadline: the end of the night.
+// processes may call it, at any time of that night. ctx has a deadline, the end of the night: it bounds the
+// wait and the job.
 func runOnce(
 	ctx context.Context, lock *leased.Mutex, db *sql.DB, night string, job func(*sql.Tx) error,
 ) (err error) {
@@ -25,26 +26,26 @@ func runOnce(
 		return err
 	}
 	defer func() { err = errors.Join(err, hold.Unlock()) }()
-	tx, err := db.BeginTx(hold.Context(ctx), nil) // it is rolled back when the lock is lost
+	tx, err := db.BeginTx(hold.Context(ctx), nil) // rolled back if the lock is lost or ctx ends
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // of no effect after Commit
+	defer tx.Rollback() // has no effect after Commit
 
 	isCurrent, err := changesARow(tx, `UPDATE locks SET token = ? WHERE name = 'nightly' AND token <= ?`,
 		hold.Token(), hold.Token())
 	if err == nil && !isCurrent {
-		err = errors.New("refused: somebody has had the lock since")
+		err = errors.New("refused: the store has seen a greater token")
 	}
 	if err != nil {
 		return err
 	}
 	isFirst, err := changesARow(tx, `INSERT INTO nights (night) VALUES (?) ON CONFLICT DO NOTHING`, night)
 	if err != nil || !isFirst {
-		return err // nil: it has been run
+		return err // nil if the job has been run already
 	}
 	if err := job(tx); err != nil {
-		return err // and there is no mark: the next caller runs it
+		return err // the mark is rolled back: the next caller runs the job
 	}
 	return tx.Commit()
 }
@@ -112,6 +113,6 @@ func TestANightlyJobIsRunOnce(t *testing.T) {
 	_, err = store.db.Exec(`UPDATE locks SET token = token + 1000000`) // as when a later holder has used the store
 	require.NoError(t, err)
 	err = runOnce(z.Ctx, lock(), store.db, "wednesday", report("wednesday"))
-	require.ErrorContains(t, err, "refused: somebody has had the lock since")
+	require.ErrorContains(t, err, "refused: the store has seen a greater token")
 	require.Equal(t, 2, reports())
 }
