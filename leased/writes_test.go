@@ -137,7 +137,7 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer) (made, counte
 	return made, counted
 }
 
-// This measures the table in operations.md, "Long holds". Each write that changes nothing is a transaction.
+// This measures the table in operations.md, "Holds that last". Each write that changes nothing is a transaction.
 // This many sessions each hold a lock for two of their time-outs, and the servers count.
 func TestTheTableOfWrites(t *testing.T) {
 	const variable = "ZKLOCK_COSTS"
