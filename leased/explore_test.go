@@ -32,7 +32,7 @@ var explored = []struct {
 func TestEveryOrder(t *testing.T) {
 	const variable = "ZKLOCK_EXPLORE"
 	if os.Getenv(variable) == "" {
-		t.Skip(variable + "=1 plays them, for three quarters of an hour")
+		t.Skip(variable + "=1 plays them, for half an hour or more")
 	}
 	program, err := os.Executable()
 	require.NoError(t, err)
