@@ -113,8 +113,8 @@ func (h *Hold) Token() int64 {
 // last Unlock ends the hold's contexts and releases the lock.
 //
 // Unlock retries until it knows that the lock is released. If no server answers for the session's
-// time-out, it returns ErrNoAnswer, and the release continues in the background: do not call Unlock again.
-// By then the servers have ended the session, and deleted the znode with it, or they will.
+// time-out, it returns ErrNoAnswer, and the release continues in the background: do not call Unlock again,
+// unless the log says that a server has refused the release. By then the servers have ended the session, and deleted the znode with it, or they will.
 //
 // The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: this Unlock counts,
 // and the others that were due are still due. Any other error, such as zk.ErrNoAuth, means that a server has
