@@ -70,8 +70,8 @@ func NewCohort(s *Session, path string) *Cohort {
 
 // Lock is like the Lock of a Mutex. Holds that are handed on with one znode have the same token.
 //
-// When a hold is lost, the next goroutine queues up at ZooKeeper, whatever the holder does. It acquires the lock
-// when the lock is free.
+// When a hold is lost, the next goroutine queues up at ZooKeeper, behind the hold's znode. It acquires the lock
+// when that znode is deleted: by the holder's Unlock, or when the session ends.
 func (c *Cohort) Lock(ctx context.Context) (*Hold, error) {
 	return c.take(ctx, true)
 }
@@ -291,9 +291,9 @@ func (c *Cohort) takeTurnFrom(h *Hold) bool {
 	return true
 }
 
-// letGo is called when a hold is lost. From now on the others do not wait for its holder:
-// the next in the line has the turn, and queues up at ZooKeeper. The znode belongs to the lost
-// hold alone. While the session lives, no client acquires the lock before that hold's Unlock.
+// letGo is called when a hold is lost. From now on the process's line does not wait for its holder:
+// the next in the line has the turn, and queues up at ZooKeeper, behind the lost hold's znode, which
+// belongs to that hold alone. While the session lives, no client acquires the lock before that hold's Unlock.
 func (c *Cohort) letGo(h *Hold) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

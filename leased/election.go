@@ -19,7 +19,7 @@ func NewElection(s *Session, path string) *Election {
 }
 
 // Campaign waits until this process leads, and calls lead once. When lead returns or panics, Campaign resigns,
-// as Unlock does. To lead again, call Campaign again after it has returned.
+// as Unlock does. A panic continues after that. To lead again, call Campaign again after it has returned.
 //
 // The context of lead ends with ctx, and when the leadership is lost: then its cause is a LostError, and it ends
 // before another process leads. lead has to return then. Until it does, and while the session lives, no

@@ -26,7 +26,7 @@ var (
 	// ErrLost says that a lock was lost. The error is also a LostError, which says why.
 	ErrLost = errors.New("the lock was lost")
 
-	// ErrUpgrade says that a reader has called Lock or TryLock inside its own hold.
+	// ErrUpgrade says that a reader has called Lock or TryLock with the context of its own hold.
 	ErrUpgrade = errors.New("Lock inside a hold of RLock: two readers that do so would wait for each other; " +
 		"call Unlock first")
 )

@@ -27,7 +27,8 @@ type Participant struct {
 // served. It costs a list, and a read for each of them.
 //
 // A server that lags behind may not list a client that has just queued up, and may list one that has just left.
-// So use Queue for people and for metrics. To find out whether the lock can be acquired, call TryLock.
+// A writer that becomes a reader at this moment may be missing. So use Queue for people and for metrics. To find
+// out whether the lock can be acquired, call TryLock.
 //
 // Queue waits for the servers' answers until ctx ends.
 func (m *Mutex) Queue(ctx context.Context) ([]Participant, error) { return m.q.participants(ctx, all) }

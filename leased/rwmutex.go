@@ -17,14 +17,14 @@ func NewRWMutex(s *Session, path string) *RWMutex {
 	return &RWMutex{q: &queue{s: s, dir: path, kinds: []kind{read, write}}}
 }
 
-// Lock is like the Lock of a Mutex, for a writer. Inside a reader's hold it returns ErrUpgrade, and
-// the hold continues.
+// Lock is like the Lock of a Mutex, for a writer. With the context of a reader's hold it returns ErrUpgrade,
+// and the hold continues.
 func (m *RWMutex) Lock(ctx context.Context) (*Hold, error) {
 	return m.q.take(ctx, write, true)
 }
 
-// RLock is like the Lock of a Mutex, for a reader. Inside a writer's hold it is re-entry, and the
-// hold stays a writer's until its last Unlock.
+// RLock is like the Lock of a Mutex, for a reader. With the context of a writer's hold it is re-entry, and the
+// hold remains a writer's until its last Unlock.
 //
 // A reader that calls RLock again, with a context that its hold has not made, queues up behind the writers that
 // have queued up meanwhile. They wait for the reader, so it waits for itself.
