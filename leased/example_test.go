@@ -182,3 +182,43 @@ func ExampleElection() {
 	// leads, with a token: true
 	// Campaign has returned: <nil>
 }
+
+// publish writes a plan. Then it reads the plan as a reader. No writer can change the plan in between.
+func publish(
+	ctx context.Context, lock *leased.RWMutex, write, read func(ctx context.Context, token int64) error,
+) (err error) {
+	hold, err := lock.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, hold.Unlock()) }() // after Downgrade: of the reader's hold
+	if err := write(hold.Context(ctx), hold.Token()); err != nil {
+		return err
+	}
+	reader, err := lock.Downgrade(ctx, hold)
+	if err != nil {
+		return err // if the lock is released already, the deferred Unlock adds ErrNotHeld
+	}
+	hold = reader
+	return read(hold.Context(ctx), hold.Token()) // a new context: those of the writer's hold have ended
+}
+
+func ExampleRWMutex_Downgrade() {
+	session := open()
+	defer session.Close()
+	var tokenOfWriter int64
+	write := func(_ context.Context, token int64) error {
+		fmt.Println("writes")
+		tokenOfWriter = token
+		return nil
+	}
+	read := func(ctx context.Context, token int64) error {
+		fmt.Println("reads, with the same token:", token == tokenOfWriter)
+		return ctx.Err()
+	}
+	fmt.Println("done:", publish(context.Background(), leased.NewRWMutex(session, "/locks/plan"), write, read))
+	// Output:
+	// writes
+	// reads, with the same token: true
+	// done: <nil>
+}
