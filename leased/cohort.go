@@ -163,7 +163,7 @@ func (c *Cohort) joinLine(t *try) (mine chan struct{}, err error) {
 
 // anotherGoroutine names what a call waits for while it waits for the turn.
 func (c *Cohort) anotherGoroutine() string {
-	return fmt.Sprintf("another goroutine of this process, whose label is %.100q", c.q.s.label)
+	return fmt.Sprintf("another goroutine of this process, whose label is %.100q: %s", c.q.s.label, howToLockAgain)
 }
 
 // leaveLine leaves the process's line. It returns false if mine has already been given the turn.

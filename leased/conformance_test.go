@@ -519,6 +519,7 @@ func TestTheHoldEndsBeforeTheNextIsLetIn(t *testing.T) {
 		unlock := z.Go(a.Client, func(context.Context) error { return held.Unlock() })
 		waiting.Acquired()
 		require.ErrorIs(t, context.Cause(held.Context()), ErrNotHeld, "B is in, and A's context")
+		require.EqualError(t, context.Cause(held.Context()), "the lock was released")
 		slow.Let()
 		require.NoError(t, unlock.Err())
 	})

@@ -11,6 +11,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
+// howToLockAgain is for a holder that waits for itself: it has given Lock a context that is not its hold's.
+const howToLockAgain = "a holder that locks again must give Lock a context from Hold.Context"
+
 // The errors for errors.Is.
 var (
 	// ErrLocked says that another client holds the lock, or is queued before this one. With a Cohort it may be

@@ -42,7 +42,12 @@ type holdKey struct {
 func (q *queue) holdKey() holdKey { return holdKey{q.s, q.dir, q.kinds[0]} }
 
 // errReleased is the cause with which the contexts of a released hold end.
-var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
+var errReleased error = releasedError{}
+
+type releasedError struct{}
+
+func (releasedError) Error() string        { return "the lock was released" }
+func (releasedError) Is(target error) bool { return target == ErrNotHeld }
 
 // newHold returns the hold of our place, when no znode is left before it. begin makes it depend on the lease.
 func newHold(q *queue, mine place) *Hold {
@@ -65,7 +70,8 @@ func holdIn(ctx context.Context, q *queue) *Hold {
 }
 
 // Context returns a context for work under the lock. It is made from parent, and ends with it. It
-// also ends when the lock is lost, with a LostError as its cause, and when the lock is released.
+// also ends when the lock is lost, with a LostError as its cause, and when the lock is released, with a cause for
+// which errors.Is(cause, ErrNotHeld) is true.
 //
 // Lock with this context, or with one made from it, is re-entry.
 //
@@ -114,7 +120,8 @@ func (h *Hold) Token() int64 {
 //
 // Unlock retries until it knows that the lock is released. If no server answers for the session's
 // time-out, it returns ErrNoAnswer, and the release continues in the background: do not call Unlock again,
-// unless the log says that a server has refused the release. By then the servers have ended the session, and deleted the znode with it, or they will.
+// unless the log says that a server has refused the release. By then the servers have ended the session, and
+// deleted the znode with it, or they will.
 //
 // The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: this Unlock counts,
 // and the others that were due are still due. Any other error, such as zk.ErrNoAuth, means that a server has

@@ -437,6 +437,9 @@ func (q *queue) watchPredecessor(
 		}
 		if isOwned := stat.EphemeralOwner != 0; isOwned {
 			who := fmt.Sprintf("%s, whose label is %.100q", before, label)
+			if sameSession := stat.EphemeralOwner == q.s.Conn().SessionID(); sameSession {
+				who += ", in this same session: " + howToLockAgain
+			}
 			if !t.mayWait {
 				return "", nil, fmt.Errorf("%w: %s", ErrLocked, who)
 			}

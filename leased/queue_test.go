@@ -23,6 +23,22 @@ import (
 	"zklock/internal/zktest"
 )
 
+// A holds the lock and tries to lock it again, without a context of its hold. The error says how to do it. B gets no
+// such advice.
+func TestAHolderThatLocksAgainIsAdvised(t *testing.T) {
+	eachLock(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		a, b := w.join(z, "A"), w.other(z, "B")
+		held := a.Acquire()
+		_, err := a.TryLock(z.Ctx)
+		require.ErrorIs(t, err, ErrLocked)
+		require.ErrorContains(t, err, howToLockAgain)
+		_, err = b.TryLock(z.Ctx)
+		require.ErrorIs(t, err, ErrLocked)
+		require.NotContains(t, err.Error(), howToLockAgain)
+		held.Release()
+	})
+}
+
 func TestTryLockWaitsForNobody(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		a, b := w.join(z, "A"), w.other(z, "B")

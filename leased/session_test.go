@@ -207,7 +207,9 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 // begins, which counts from a ping.
 func TestAWaiterWhoseLeaseIsShortKeepsItsHold(t *testing.T) {
 	t.Parallel()
-	lost := lostEachTime(zktest.MortalTimeout, func(timeout time.Duration) error { return lostAfterAShortLease(t, timeout) })
+	lost := lostEachTime(zktest.MortalTimeout, func(timeout time.Duration) error {
+		return lostAfterAShortLease(t, timeout)
+	})
 	require.NoError(t, lost, "nothing was wrong but that the answers were slow")
 }
 
@@ -382,7 +384,7 @@ func unsent(c *zk.Conn) int { return reflect.ValueOf(c).Elem().FieldByName("send
 func TestTheLeaseHasMonotonicTimesOnly(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := mutexes.JoinMortal(z, "A")
+	a := mutexes.JoinAs(z, "A", property.Seat{Timeout: steadyTimeout})
 	s := session(a)
 	has := func(p *proof) func() bool {
 		return func() bool {

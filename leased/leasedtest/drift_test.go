@@ -360,6 +360,20 @@ var stories = map[string]func(*story){
 		<-a.session.Done()
 		s.say("b unlocks", next.Unlock())
 	},
+
+	"closed, and the locks are free": func(s *story) {
+		a, b := s.join("a"), s.join("b")
+		a.session.Close()
+		s.take("a locks", a.mutex.Lock, s.ctx)
+		s.take("a tries", a.mutex.TryLock, s.ctx)
+		s.take("a locks to read", a.rwmutex.RLock, s.ctx)
+		s.say("a campaigns", a.election.Campaign(s.ctx, func(context.Context, int64) error {
+			s.say("a leads", nil)
+			return nil
+		}))
+		s.say("b unlocks", s.take("b locks", b.mutex.Lock, s.ctx).Unlock())
+		s.say("b unlocks", s.take("b locks to write", b.rwmutex.Lock, s.ctx).Unlock())
+	},
 }
 
 // leasedtest returns what leased returns with a real server. Over ZooKeeper, each story has a path of its

@@ -55,6 +55,7 @@ type Session struct {
 	servers *Servers
 	session *leased.Session
 	label   string
+	closed  bool // the mutex of servers guards it
 }
 
 // Open opens the session of one more process, with this label: see leased.WithLabel.
@@ -100,8 +101,12 @@ func (s *Session) Done() <-chan struct{} { return s.session.Done() }
 // Timeout returns the constant Timeout.
 func (s *Session) Timeout() time.Duration { return s.session.Timeout() }
 
-// Stats returns the present numbers, counted as those of a leased.Session.
-func (s *Session) Stats() leased.Stats { return s.session.Stats() }
+// Stats returns the present numbers, counted as those of a leased.Session. LeaseLeft is Timeout, until Close.
+func (s *Session) Stats() leased.Stats {
+	stats := s.session.Stats()
+	stats.LeaseLeft = min(stats.LeaseLeft, Timeout)
+	return stats
+}
 
 // Mutex stands for a leased.Mutex, and for a leased.Cohort.
 type Mutex struct{ q queue }

@@ -70,9 +70,9 @@ func (q queue) stand(ctx context.Context, reads, mayWait bool) (inmemory.Place, 
 	mine := &place{s: q.s, reads: reads}
 	z.join(q.at, mine)
 	for {
-		letIn, before, changed := z.look(q.at, mine)
+		letIn, before, changed, err := z.look(q.at, mine)
 		if before == nil {
-			return letIn, nil
+			return letIn, err
 		}
 		if !mayWait {
 			_ = z.leave(q.at, mine)
@@ -83,9 +83,6 @@ func (q queue) stand(ctx context.Context, reads, mayWait bool) (inmemory.Place, 
 		case <-ctx.Done():
 			_ = z.leave(q.at, mine)
 			return letIn, door.GivenUp(ctx, q.session(), before.s.label)
-		case <-q.s.Done():
-			_ = z.leave(q.at, mine)
-			return letIn, zk.ErrClosing
 		}
 	}
 }
@@ -96,8 +93,12 @@ func (z *Servers) join(at lineName, mine *place) {
 	z.append(at, mine)
 }
 
-// append puts a place at the end of the line. The caller has z.mu.
+// append puts a place at the end of the line, unless its session is closed. The caller has z.mu.
 func (z *Servers) append(at lineName, mine *place) {
+	if mine.s.closed {
+		mine.gone = leased.ReasonClosed
+		return
+	}
 	if z.lines == nil {
 		z.lines = map[lineName]*line{}
 	}
@@ -109,12 +110,17 @@ func (z *Servers) append(at lineName, mine *place) {
 	mine.number, mine.since, mine.gone = z.changes, time.Now(), ""
 }
 
-// look returns the place that mine has to wait for. If there is none, mine holds the lock from now on.
-func (z *Servers) look(at lineName, mine *place) (letIn inmemory.Place, before *place, changed <-chan struct{}) {
+// look returns the place that mine has to wait for. If there is none, mine holds the lock from now on, unless there
+// is an error: the session is closed.
+func (z *Servers) look(at lineName, mine *place) (
+	letIn inmemory.Place, before *place, changed <-chan struct{}, err error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	if mine.gone != "" {
-		z.append(at, mine) // the session has expired: start again at the end
+	if mine.gone == leased.ReasonExpired {
+		z.append(at, mine) // start again at the end
+	}
+	if mine.gone == leased.ReasonClosed {
+		return letIn, nil, nil, zk.ErrClosing
 	}
 	l := z.lines[at]
 	before = l.before(mine)
@@ -126,12 +132,12 @@ func (z *Servers) look(at lineName, mine *place) (letIn inmemory.Place, before *
 			Lease:   door.Lease(mine.s.session),
 			Release: func() error { return z.leave(at, mine) },
 		}
-		return letIn, nil, nil
+		return letIn, nil, nil, nil
 	}
 	if z.changed == nil {
 		z.changed = make(chan struct{})
 	}
-	return letIn, before, z.changed
+	return letIn, before, z.changed, nil
 }
 
 // before returns the last place that mine has to wait for, nil if there is none.
@@ -209,10 +215,11 @@ func (z *Servers) expire(s *Session) {
 	z.removeIn(leased.ReasonExpired, func(p *place) bool { return p.s == s })
 }
 
-// close removes all places of a closed session from their lines.
+// close removes all places of a closed session from their lines. From now on it gets no others.
 func (z *Servers) close(s *Session) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
+	s.closed = true
 	z.removeIn(leased.ReasonClosed, func(p *place) bool { return p.s == s })
 }
 
