@@ -207,7 +207,7 @@ func TestASessionOutlivesItsConnection(t *testing.T) {
 	chapter.SaysIn(t, page, "disconnected, and back in time: the same session, and its ephemeral znode exists")
 }
 
-// A client goes silent. The server ends its session after the time-out. The client does not learn
+// A client goes silent. The server ends its session after the timeout. The client does not learn
 // of that, and believes that it is between two connections.
 func TestASilentSessionExpires(t *testing.T) {
 	t.Parallel()

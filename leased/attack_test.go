@@ -245,7 +245,7 @@ func TestAHandshakeThatIsCutShortIsGivenUp(t *testing.T) {
 	z.Await("A to connect again", func() bool { return lines.Load() == 2 })
 	held.Release()
 	begun := time.Now()
-	z.Await("A to be let in, or two time-outs to pass", func() bool {
+	z.Await("A to be let in, or two timeouts to pass", func() bool {
 		return waiting.Returned() || time.Since(begun) > 2*timeout
 	})
 	require.True(t, waiting.Returned(),
@@ -407,7 +407,7 @@ func sluggish(c net.Conn, timeout time.Duration, late, deletes *atomic.Int64) {
 // hold, and the session lives. A long hold must survive.
 func TestSlowAnswersDoNotEndALongHold(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ before, meanwhile float64 }{ // the delay of the answers, as a part of the time-out
+	for _, c := range []struct{ before, meanwhile float64 }{ // the delay of the answers, as a part of the timeout
 		{0, 0.1}, {0.05, 0.05}, {0.1, 0.1},
 	} {
 		t.Run(fmt.Sprint("late by ", c.before, ", then ", c.meanwhile), func(t *testing.T) {
@@ -420,7 +420,7 @@ func TestSlowAnswersDoNotEndALongHold(t *testing.T) {
 				busy := late > timeout/80 // then the machine was slow, so the next round has more time
 				if !busy || timeout > 10*time.Second {
 					t.Fatalf("a lock was lost after %v, with %d answered writes that change nothing and nothing but slow answers: "+
-						"late by %v of the time-out, %v, as it began, and then by %v (the machine by %v)",
+						"late by %v of the timeout, %v, as it began, and then by %v (the machine by %v)",
 						lost, writes, c.before, timeout, c.meanwhile, late)
 				}
 			}
@@ -428,8 +428,8 @@ func TestSlowAnswersDoNotEndALongHold(t *testing.T) {
 	}
 }
 
-// holdsWhileLate holds a lock for more than two time-outs while answers are late. The delays are parts of the
-// time-out. It returns when the lock was lost, after how many writes that change nothing, and how late the
+// holdsWhileLate holds a lock for more than two timeouts while answers are late. The delays are parts of the
+// timeout. It returns when the lock was lost, after how many writes that change nothing, and how late the
 // machine itself was meanwhile.
 func holdsWhileLate(t *testing.T, timeout time.Duration, before, meanwhile float64) (
 	lost time.Duration, writes int64, machine time.Duration) {
@@ -543,7 +543,7 @@ func TestAHundredLocksChangeOverWithOneWrite(t *testing.T) {
 	}
 	writes := b.Requests(mark)[wiretap.Delete]
 	t.Logf("» %d locks change over with %d writes of the session that gets them", locks, writes)
-	const most = 3 // one for all locks, and then one in each fifth of the time-out while the holds last
+	const most = 3 // one for all locks, and then one in each fifth of the timeout while the holds last
 	require.LessOrEqual(t, writes, most+int(time.Since(waiting[0].Came())/tick), "writes that change nothing")
 }
 
@@ -558,7 +558,7 @@ func TestAFirstHoldThatMakesItsDirectoryIsKept(t *testing.T) {
 		a.Tap.Delay(timeout * 75 / 1000)
 		begun := time.Now()
 		turn := a.Acquire()
-		z.Await("two time-outs to pass", func() bool {
+		z.Await("two timeouts to pass", func() bool {
 			return time.Since(begun) > 2*timeout || turn.Context().Err() != nil
 		})
 		defer a.Tap.Delay(0)

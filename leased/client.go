@@ -26,13 +26,13 @@ import (
 // handshake, and pingAnswered when it has answered a ping. watchesLost returns a channel that is
 // closed when a watch may never fire. isThrottled reports whether an error says that a server is too busy.
 //
-//  1. The library does not expose the time-out that the servers have granted. wire reads it
+//  1. The library does not expose the timeout that the servers have granted. wire reads it
 //     in the handshake's answer.
 //  2. It waits ten times as long for the handshake's answer as for a later one. When
 //     four bytes of that answer have arrived, it waits for the rest forever. wire waits
 //     for the whole answer, as long as for any other.
 //  3. It panics when a reply is shorter than a reply's head, or when a server grants a
-//     time-out of 0. wire returns an error instead, and the library connects again.
+//     timeout of 0. wire returns an error instead, and the library connects again.
 //  4. When wire tells it that a request could not be written, the library gives
 //     the caller two results, and may block forever. So wire reports success, and closes the
 //     connection: then the library's reader gives each open request one error.
@@ -297,7 +297,7 @@ func (h *hosts) Connected() {
 // wire is a connection to a server. It passes all bytes on unchanged.
 //
 // Each frame begins with four bytes: the length of the rest. After them the handshake's
-// answer has the protocol version, the time-out in ms and the session id; a reply has the xid,
+// answer has the protocol version, the timeout in ms and the session id; a reply has the xid,
 // the zxid and the error; a request has the xid and the kind of request.
 type wire struct {
 	net.Conn
@@ -314,7 +314,7 @@ type wire struct {
 const (
 	lengthSize = 4
 
-	timeoutAt        = lengthSize + 4 // where the time-out is
+	timeoutAt        = lengthSize + 4 // where the timeout is
 	sessionIDAt      = timeoutAt + 4  // where the session id is
 	handshakeHead    = sessionIDAt + 8
 	longestHandshake = 1024        // a real one has 37 bytes

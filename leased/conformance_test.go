@@ -278,7 +278,7 @@ func TestRepliesThatAreNone(t *testing.T) {
 				require.NoError(t, lying(1, forLong), "Lock, once")
 				require.NoError(t, lying(1, unlock), "Unlock, once")
 				require.NoError(t, lock(z.Ctx), "Lock without a lie")
-				err = lying(always, unlock) // for a session time-out
+				err = lying(always, unlock) // for a session timeout
 				require.ErrorIs(t, err, ErrNoAnswer, "Unlock, each time")
 				require.ErrorContains(t, err, a.Path)
 				z.Await("the directory to be empty after the release", empty)

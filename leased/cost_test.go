@@ -117,13 +117,13 @@ func TestLeaseEndsFirst(t *testing.T) {
 		}
 		measured = toldAfter(t)
 	}
-	t.Logf("» cut off: %.2f of the session time-out after it sent write 1, the holder is notified; "+
+	t.Logf("» cut off: %.2f of the session timeout after it sent write 1, the holder is notified; "+
 		"the next client gets the lock later", measured.write1)
-	require.InDelta(t, promised, measured.write1, 0.15, "of the time-out after write 1 the holder is notified")
+	require.InDelta(t, promised, measured.write1, 0.15, "of the timeout after write 1 the holder is notified")
 	require.Less(t, measured.last, 0.8, "after the last write: the lease does not count from that one")
 }
 
-// told says when a holder was notified, as a part of the session time-out: after it had sent the write from
+// told says when a holder was notified, as a part of the session timeout: after it had sent the write from
 // which its lease counts, and after it had sent its last write.
 type told struct{ write1, last float64 }
 
@@ -137,11 +137,11 @@ func toldAfter(t *testing.T) told {
 		"the holder",
 		property.Seat{Timeout: 5 * time.Minute, Through: zktest.Handshake{Ask: zktest.MortalTimeout}.Through},
 	)
-	require.Equal(t, zktest.MortalTimeout, session(c).Timeout(), "the time-out that the server has granted")
+	require.Equal(t, zktest.MortalTimeout, session(c).Timeout(), "the timeout that the server has granted")
 	held, begin := c.Acquire().Context(), time.Now()
 	next := mutexes.Join(z, "the next").Start()
 	next.MustWait("the holder")
-	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
+	z.Await("two session timeouts to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
 	c.Crash()
 	zktest.AwaitChan(z, "the holder to be told", held.Done())
 	now := time.Now()
@@ -202,15 +202,15 @@ func TestALongHoldAsksTheLeader(t *testing.T) {
 		writes = asked[wiretap.Delete]
 		// Where answers are late, less of the lease is left, and one write follows another at once.
 		if isMore := writes > fifths+2; isMore && lost == nil {
-			lost = fmt.Errorf("%d writes in %d fifths of the time-out", writes, fifths)
+			lost = fmt.Errorf("%d writes in %d fifths of the timeout", writes, fifths)
 		}
 		return lost
 	}))
-	t.Logf("» a hold of two session time-outs: %d writes that change nothing", writes)
+	t.Logf("» a hold of two session timeouts: %d writes that change nothing", writes)
 	require.Equal(t, map[wiretap.Op]int{wiretap.Delete: writes}, asked, "requests during the hold")
 }
 
-// askedInALongHold returns the requests of a holder during two session time-outs and, if the holder has lost
+// askedInALongHold returns the requests of a holder during two session timeouts and, if the holder has lost
 // the lock, why.
 func askedInALongHold(t *testing.T, timeout time.Duration) (asked map[wiretap.Op]int, lost error) {
 	t.Helper()
@@ -218,7 +218,7 @@ func askedInALongHold(t *testing.T, timeout time.Duration) (asked map[wiretap.Op
 	c := mutexes.JoinAs(z, "the holder", property.Seat{Timeout: timeout})
 	turn := c.Acquire()
 	begin, mark := time.Now(), c.Tap.Mark()
-	z.Await("two session time-outs to pass", func() bool { return time.Since(begin) > 2*timeout })
+	z.Await("two session timeouts to pass", func() bool { return time.Since(begin) > 2*timeout })
 	asked, lost = c.Requests(mark), context.Cause(turn.Context())
 	if lost == nil {
 		turn.Release()

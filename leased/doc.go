@@ -37,7 +37,7 @@
 //
 // # What is assumed
 //
-//   - The time-out of the session is five of the servers' ticks or more, 10 s at the usual tick.
+//   - The timeout of the session is five of the servers' ticks or more, 10 s at the usual tick.
 //   - The process runs. A process that is paused cannot be notified, and the clock of a suspended
 //     machine stands still. So the store has to check the token: see Hold.Token.
 //   - No other client deletes the znodes. A holder learns of such a loss only at Unlock.
@@ -53,6 +53,6 @@
 // Lock with such a context, or one made from it, is re-entry: it returns the same hold, and one
 // more Unlock is due. So pass the context to all code that works under the lock.
 //
-// Unlock retries until the lock is released. If no server answers for the session's time-out, it
+// Unlock retries until the lock is released. If no server answers for the session's timeout, it
 // returns ErrNoAnswer, and the release continues in the background.
 package leased

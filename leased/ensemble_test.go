@@ -112,7 +112,7 @@ func connectByHand(t *testing.T, address string, id int64, password []byte) *byH
 	c := &byHand{t: t, conn: conn}
 	const version, lastZxid = int32(0), int64(0)
 	c.send(version, lastZxid, int32(zktest.SessionTimeout.Milliseconds()), id, int32(len(password)), password)
-	answer := c.receive() // version, time-out, id, password
+	answer := c.receive() // version, timeout, id, password
 	c.id, c.password = int64(binary.BigEndian.Uint64(answer[8:])), answer[20:36]
 	return c
 }
@@ -169,7 +169,7 @@ type network struct {
 	held, next       *zktest.Turn // A's, and B's behind it
 }
 
-// Time-outs of A's session, by the tick of zktest.ThreeServers.
+// Timeouts of A's session, by the tick of zktest.ThreeServers.
 const (
 	fiveTicks = 1500 * time.Millisecond
 	tenTicks  = 3 * time.Second
@@ -227,7 +227,7 @@ func (n *network) hold(from, to *zkserver.Peer) (release func()) {
 	return release
 }
 
-// returnsInTime reports whether a call of A's returns within A's time-out.
+// returnsInTime reports whether a call of A's returns within A's timeout.
 func (n *network) returnsInTime(call *zktest.Turn) bool {
 	end := time.Now().Add(n.session().Timeout())
 	for !call.Returned() && time.Now().Before(end) {
@@ -310,7 +310,7 @@ func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
 	}
 }
 
-// after waits until part of the time-out has passed since then.
+// after waits until part of the timeout has passed since then.
 func (n *network) after(then time.Time, part float64) {
 	wait := time.Duration(part * float64(n.session().Timeout()))
 	n.z.Await("time to pass", func() bool { return time.Since(then) > wait })
@@ -495,7 +495,7 @@ func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 	zktest.AwaitChan(n.z, "A to be told", held.Done())
 	part := time.Since(both).Seconds() / n.session().Timeout().Seconds()
 	require.Greater(t, token(second), token(turn), "a store that checks tokens is safe")
-	t.Logf("after the double fault B is inside, too, %.2f of a time-out before A is told; B's token is greater", part)
+	t.Logf("after the double fault B is inside, too, %.2f of a timeout before A is told; B's token is greater", part)
 	back()
 	return true
 }
@@ -561,7 +561,7 @@ func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
 		return false
 	}
 	zktest.AwaitChan(n.z, "A to be told", mine.Context().Done())
-	t.Logf("B was inside, too, for %.2f of a time-out", time.Since(both).Seconds()/timeout.Seconds())
+	t.Logf("B was inside, too, for %.2f of a timeout", time.Since(both).Seconds()/timeout.Seconds())
 	require.Greater(t, token(second), token(mine), "a store that checks tokens is safe")
 	back()
 	return true
@@ -570,7 +570,7 @@ func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
 // The client's own connection stalls while it holds nothing: its pings do not reach its follower. A
 // notification from the server keeps the client from giving the connection up. Then the connection recovers,
 // the client makes its first write, and its follower is partitioned. The pings and the write arrive together,
-// and the leader may not have heard of the client for almost a time-out. So the lease must not count from the
+// and the leader may not have heard of the client for almost a timeout. So the lease must not count from the
 // sending of that write.
 func TestTheFirstWriteAfterAnIdleTimeCountsFromAPing(t *testing.T) {
 	t.Parallel()
@@ -650,7 +650,7 @@ func (n *network) zxid(server *zkserver.Peer) string {
 }
 
 // The leader is killed, and the others elect another one. A holds the lock all the time, since the new leader
-// gives each session a whole time-out. B, which waits, acquires the lock in its turn.
+// gives each session a whole timeout. B, which waits, acquires the lock in its turn.
 func TestAHoldOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
 	e, _, _ := zktest.ThreeServers(t)

@@ -59,7 +59,7 @@ func (e *LostError) Is(target error) bool { return target == ErrLost }
 
 var (
 	// The text names no time: the lease counts from a write that may be long ago (README.md, "Which
-	// time-out"), so it can end soon after the last answer.
+	// timeout"), so it can end soon after the last answer.
 	errUnanswered = &LostError{
 		ReasonLeaseOver, "the lease is over: no answered write has renewed it, so the session may have ended",
 	}

@@ -169,12 +169,12 @@ func permit(t *testing.T, z *zktest.Zoo, dir string, permissions int32) {
 	require.NoError(t, err)
 }
 
-// steadyTimeout is the time-out of a client whose hold must survive, also beside busy jobs: a machine that
+// steadyTimeout is the timeout of a client whose hold must survive, also beside busy jobs: a machine that
 // stalls for two seconds does not end the hold.
 const steadyTimeout = 5 * zktest.MortalTimeout
 
 // lostEachTime lets a client hold the lock up to three times, until the hold is not lost. On a busy machine a
-// renewal can be late, so each time-out is twice as long as the one before. It returns why the last hold was
+// renewal can be late, so each timeout is twice as long as the one before. It returns why the last hold was
 // lost.
 func lostEachTime(timeout time.Duration, hold func(timeout time.Duration) (lost error)) (lost error) {
 	const tries = 3

@@ -119,7 +119,7 @@ func (h *Hold) Token() int64 {
 // last Unlock ends the hold's contexts and releases the lock.
 //
 // Unlock retries until it knows that the lock is released. If no server answers for the session's
-// time-out, it returns ErrNoAnswer, and the release continues in the background: do not call Unlock again,
+// timeout, it returns ErrNoAnswer, and the release continues in the background: do not call Unlock again,
 // unless the log says that a server has refused the release. By then the servers have ended the session, and
 // deleted the znode with it, or they will.
 //
@@ -157,7 +157,7 @@ func (h *Hold) Unlock() error {
 		}
 		return failed("unlock", h.place.node, err)
 	case <-time.After(timeout):
-		err := fmt.Errorf("%w within the time-out of %v, the delete continues in the background", ErrNoAnswer, timeout)
+		err := fmt.Errorf("%w within the timeout of %v, the delete continues in the background", ErrNoAnswer, timeout)
 		if lost != nil {
 			err = fmt.Errorf("%w; %w", err, lost)
 		}

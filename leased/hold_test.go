@@ -201,7 +201,7 @@ func TestTheEndOfOneHoldIsNotTheEndOfAnother(t *testing.T) {
 	})
 }
 
-// A is partitioned. Unlock does not know whether the lock is released, and waits. When the session's time-out
+// A is partitioned. Unlock does not know whether the lock is released, and waits. When the session's timeout
 // has passed, Unlock returns an error which says that the release continues. When A reconnects, the znode is
 // deleted while the session lives.
 func TestUnlockGoesOnWhenTheTimeOutIsOver(t *testing.T) {
@@ -228,7 +228,7 @@ func TestUnlockGoesOnWhenTheTimeOutIsOver(t *testing.T) {
 	})
 }
 
-// A believes that the server has granted a short time-out, but the server keeps the session for longer. The
+// A believes that the server has granted a short timeout, but the server keeps the session for longer. The
 // hold is lost, and Unlock retries. While the znode exists, no other client acquires the lock.
 func TestUnlockOfALostHoldGoesOnUntilTheZnodeIsGone(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {

@@ -18,7 +18,7 @@ import (
 // one.
 //
 // The leader of the servers ends a session when it has not heard of it for the session
-// time-out. The client must know by itself when that may happen. Which answer
+// timeout. The client must know by itself when that may happen. Which answer
 // proves that the leader has heard of us?
 //
 //   - Not the answer to a ping or a read: a follower gives it alone.
@@ -29,7 +29,7 @@ import (
 //     it, and a leader is elected by a majority. Two majorities share a server. When that
 //     server has taken part in the election of a new leader, it agrees to no more writes of
 //     the old one. It has agreed to our write: so that election came after the write was sent.
-//     And a new leader gives each session a whole time-out, from its election on.
+//     And a new leader gives each session a whole timeout, from its election on.
 //
 // That leaves our present leader. When a follower passes a write on, the leader does not count
 // it as a sign of life of our session: only the follower's report counts. The follower
@@ -43,7 +43,7 @@ import (
 //	write 3 is sent       It will reach the leader after the report.
 //	write 3 is answered   So the leader has the report.
 //
-// The leader counts the time-out from the report, which was made after write 1 was sent. So
+// The leader counts the timeout from the report, which was made after write 1 was sent. So
 // the lease may count from the sending of write 1. The next write renews it: of writes
 // a, b, c and d, each sent a tick after the answer to the one before, c is write 3 of a and b,
 // and d is write 3 of b and c. All this is also true if the client connects to another server in
@@ -60,15 +60,15 @@ import (
 //
 // model/README.md has the whole argument, and a model that tries every interleaving.
 
-// longestTick is a fifth of the time-out. The servers' tick is not longer if the time-out
+// longestTick is a fifth of the timeout. The servers' tick is not longer if the timeout
 // is five ticks or more, which Open asks of the caller, and cannot check. The leader asks
 // for a report each half tick, sometimes a little late. So in a whole tick it asks at least
-// once, unless it pauses. In this file, "a tick" is this fifth of the time-out. What is said above
+// once, unless it pauses. In this file, "a tick" is this fifth of the timeout. What is said above
 // about a tick of the servers is also true of this one, since it is not shorter.
 func longestTick(timeout time.Duration) time.Duration { return timeout / 5 }
 
 // fullLease is the length of the lease, from the sending of the request from which it counts: the whole
-// time-out, less a tenth in which the holder stops.
+// timeout, less a tenth in which the holder stops.
 func fullLease(timeout time.Duration) time.Duration { return timeout * 9 / 10 }
 
 // proof is one piece of evidence: a write to which a majority has agreed, or a ping that a
@@ -169,12 +169,12 @@ func (s *Session) connected(line *wire, id int64, granted time.Duration) {
 	}
 	isNew, isOther := id != s.id, granted != s.asked.Truncate(time.Millisecond)
 	if isNew && isOther {
-		s.log.say(slog.LevelWarn, "leased: the servers have granted another time-out than was asked for, and theirs applies",
+		s.log.say(slog.LevelWarn, "leased: the servers have granted another timeout than was asked for, and theirs applies",
 			"asked", s.asked, "granted", granted)
 	}
 }
 
-// warnOfOutage warns, once in an outage, when a call has waited for half of the time-out without a connection.
+// warnOfOutage warns, once in an outage, when a call has waited for half of the timeout without a connection.
 func (s *Session) warnOfOutage() {
 	why := s.client.lastWords() // not below: client.mu is locked before s.mu
 	s.mu.Lock()
@@ -284,7 +284,7 @@ func (s *Session) pingAnswered(line *wire, ping proof) {
 }
 
 // pingATickBefore returns a ping that was answered a tick or more before then; ok is false
-// if there is none. The client sends a ping in each third of the time-out, and a tick is
+// if there is none. The client sends a ping in each third of the timeout, and a tick is
 // a fifth: so one of the last two is old enough, unless answers are slow. The caller has s.mu.
 func (s *Session) pingATickBefore(then time.Time) (ping proof, ok bool) {
 	for _, ping := range []proof{s.lastPing, s.pingBefore} {

@@ -39,7 +39,7 @@ func (s *Session) held(is bool) {
 }
 
 // FuzzLease makes writes. Each byte is one write: how long after the last answer it is sent, and how long its
-// own answer takes, in twentieths of the time-out. Some writes fail, some are made while a lock is held, and
+// own answer takes, in twentieths of the timeout. Some writes fail, some are made while a lock is held, and
 // before some a ping is answered. The lease must never last longer than the comment in lease.go allows. Holds
 // must be lost as soon as the lease is over.
 func FuzzLease(f *testing.F) {

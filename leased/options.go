@@ -19,7 +19,7 @@ func WithDialer(dial zk.Dialer) Option {
 
 // WithLogger sets the logger; without it nothing is logged. At Debug: the lines of the client library. At Info: a
 // connection after an outage of which there was a warning. At Warn: locks that were lost; calls to Lock that have
-// waited for half a time-out without a connection; a granted time-out that differs from the one asked for. At
+// waited for half a timeout without a connection; a granted timeout that differs from the one asked for. At
 // Error: a release that a server has refused. Nothing waits for the logger, not even Close.
 func WithLogger(log *slog.Logger) Option {
 	return func(s *Session) { s.log = newJournal(log) }
@@ -64,7 +64,7 @@ func WithAuth(scheme string, auth []byte) Option {
 }
 
 // WithoutLease makes the session follow the rule "no connection, no hold": all holds are lost
-// when the connection is lost, or when the server has answered nothing on it for nine tenths of the time-out.
+// when the connection is lost, or when the server has answered nothing on it for nine tenths of the timeout.
 // Then a hold makes no writes except its create and its delete. The price: when the connection breaks
 // for a moment, the holds are lost, and if the server is partitioned from the others, another client may acquire
 // the lock before the holder is notified.

@@ -200,7 +200,7 @@ func TestADeadlineSaysWhoStandsBeforeUs(t *testing.T) {
 	})
 }
 
-// The servers grant a time-out other than the one asked for. The log says so, once for each session.
+// The servers grant a timeout other than the one asked for. The log says so, once for each session.
 func TestATimeOutThatIsNotTheOneAskedFor(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
@@ -211,7 +211,7 @@ func TestATimeOutThatIsNotTheOneAskedFor(t *testing.T) {
 		defer s.Close()
 		if isOther {
 			z.Await("a warning", func() bool {
-				return h.has("level=WARN", "another time-out", fmt.Sprint("asked=", asked), fmt.Sprint("granted=", s.Timeout()))
+				return h.has("level=WARN", "another timeout", fmt.Sprint("asked=", asked), fmt.Sprint("granted=", s.Timeout()))
 			})
 			continue
 		}
@@ -242,7 +242,7 @@ func TestNobodyWaitsForALogger(t *testing.T) {
 	a := byMutex.with(WithLogger(slog.New(blocked))).joinAs(z, "A", property.Seat{Timeout: timeout})
 	begun := time.Now()
 	turn := a.Acquire()
-	z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*timeout })
+	z.Await("two timeouts to pass", func() bool { return time.Since(begun) > 2*timeout })
 	require.NoError(t, context.Cause(turn.Context()), "the hold")
 	s := session(a)
 	for range 2 * mostLines { // more than can wait for the logger
@@ -314,7 +314,7 @@ func TestWithoutLease(t *testing.T) {
 		turn := a.Acquire()
 		next := b.Start()
 		next.MustWait("A holds the lock")
-		z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*timeout })
+		z.Await("two timeouts to pass", func() bool { return time.Since(begun) > 2*timeout })
 		require.NoError(t, turn.Context().Err())
 		require.Equal(t, map[wiretap.Op]int{wiretap.Create: 1, wiretap.GetChildren: 1}, a.Requests(mark))
 
@@ -339,7 +339,7 @@ func TestWithoutLease(t *testing.T) {
 
 // Nothing that A sends arrives any more, and the server does not know. It sends A a notification, and then
 // nothing from the server arrives either. A's lease must not count from the notification, which is no answer:
-// the server may end the session a time-out after it last heard of A.
+// the server may end the session a timeout after it last heard of A.
 func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		w = w.with(WithoutLease())
@@ -355,7 +355,7 @@ func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
 		next.MustWait("A holds the lock")
 		mute.Store(true)
 		muteSince := time.Now()
-		z.Await("six tenths of the time-out to pass", func() bool { return time.Since(muteSince) > timeout*6/10 })
+		z.Await("six tenths of the timeout to pass", func() bool { return time.Since(muteSince) > timeout*6/10 })
 		mark := a.Tap.Mark()
 		_, err = z.Observer().Set(z.Root, []byte("changed"), -1)
 		require.NoError(t, err)
@@ -397,7 +397,7 @@ func (l halfDead) Write(b []byte) (int, error) {
 	return l.Conn.Write(b)
 }
 
-// LeaseLeft is 0 without a connection, and at most nine tenths of the time-out with one.
+// LeaseLeft is 0 without a connection, and at most nine tenths of the timeout with one.
 func TestTheLeaseLeftWithoutLease(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)

@@ -36,7 +36,7 @@ type Session struct {
 	withoutLease bool
 	containers   bool
 
-	asked time.Duration // the time-out that the servers were asked for
+	asked time.Duration // the timeout that the servers were asked for
 	taken atomic.Uint64
 
 	mu      sync.Mutex
@@ -67,7 +67,7 @@ const (
 	longestTimeout = math.MaxInt32 * time.Millisecond // that the protocol can ask for
 )
 
-// Open connects to servers, each host:port, and asks for a session with the given time-out. The
+// Open connects to servers, each host:port, and asks for a session with the given timeout. The
 // servers may grant another one, which applies: see Timeout. It should be five of the servers' ticks or
 // more, 10 s at the usual tick of 2 s: with less, a holder may be notified of a loss too late. Call Close
 // when the Session is not needed any more.
@@ -83,7 +83,7 @@ func Open(ctx context.Context, servers []string, timeout time.Duration, options 
 		return nil, errors.New("leased: open a session: the context is nil: give context.Background()")
 	}
 	if len(servers) == 0 || timeout < time.Millisecond || timeout > longestTimeout {
-		return nil, fmt.Errorf("leased: open a session with servers %q and time-out %v: want host:port and 1ms to %v",
+		return nil, fmt.Errorf("leased: open a session with servers %q and timeout %v: want host:port and 1ms to %v",
 			servers, timeout, longestTimeout)
 	}
 	if err := checkServers(servers); err != nil {
@@ -177,7 +177,7 @@ func (s *Session) logIn(ctx context.Context, l login) error {
 // the session reads the library's log, and learns of lost watches there. Use WithLogger.
 func (s *Session) Conn() *zk.Conn { return s.conn }
 
-// Timeout returns the session time-out that the servers have granted.
+// Timeout returns the session timeout that the servers have granted.
 func (s *Session) Timeout() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

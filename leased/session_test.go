@@ -30,11 +30,11 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		option  Option
 		says    string
 	}{
-		{nil, time.Second, WithDialer(net.DialTimeout), "servers [] and time-out 1s: want host:port and 1ms to"},
-		{anywhere, 0, WithDialer(net.DialTimeout), "time-out 0s: want host:port and 1ms to"},
-		{anywhere, -time.Second, WithDialer(net.DialTimeout), "time-out -1s: want"},
-		{anywhere, time.Microsecond, WithDialer(net.DialTimeout), "time-out 1µs: want"},
-		{anywhere, math.MaxInt64, WithDialer(net.DialTimeout), "time-out 2562047h47m16.854775807s: want"},
+		{nil, time.Second, WithDialer(net.DialTimeout), "servers [] and timeout 1s: want host:port and 1ms to"},
+		{anywhere, 0, WithDialer(net.DialTimeout), "timeout 0s: want host:port and 1ms to"},
+		{anywhere, -time.Second, WithDialer(net.DialTimeout), "timeout -1s: want"},
+		{anywhere, time.Microsecond, WithDialer(net.DialTimeout), "timeout 1µs: want"},
+		{anywhere, math.MaxInt64, WithDialer(net.DialTimeout), "timeout 2562047h47m16.854775807s: want"},
 		{
 			[]string{""},
 			time.Second,
@@ -114,7 +114,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	require.NoError(t, hold.Unlock())
 }
 
-// A client that asks for a time-out of a few milliseconds is granted more. So it must wait long enough for
+// A client that asks for a timeout of a few milliseconds is granted more. So it must wait long enough for
 // the answer to the handshake.
 func TestOpenWithAVeryShortTimeout(t *testing.T) {
 	t.Parallel()
@@ -213,7 +213,7 @@ func TestAWaiterWhoseLeaseIsShortKeepsItsHold(t *testing.T) {
 	require.NoError(t, lost, "nothing was wrong but that the answers were slow")
 }
 
-// lostAfterAShortLease returns why the hold has ended within a time-out, or nil if it has not.
+// lostAfterAShortLease returns why the hold has ended within a timeout, or nil if it has not.
 func lostAfterAShortLease(t *testing.T, timeout time.Duration) (lost error) {
 	t.Helper()
 	z := zktest.New(t)
@@ -227,7 +227,7 @@ func lostAfterAShortLease(t *testing.T, timeout time.Duration) (lost error) {
 	held.Release()
 	turn := waiting.Context()
 	begin = time.Now()
-	z.Await("a time-out to pass", func() bool { return time.Since(begin) > timeout })
+	z.Await("a timeout to pass", func() bool { return time.Since(begin) > timeout })
 	lost = context.Cause(turn)
 	if lost == nil {
 		waiting.Release()
@@ -236,7 +236,7 @@ func lostAfterAShortLease(t *testing.T, timeout time.Duration) (lost error) {
 }
 
 // A's connection breaks when A becomes the first in the queue. The server answers the next handshake so late
-// that A's lease is over by then. It takes at least a tenth of the time-out until the leader's answers prove
+// that A's lease is over by then. It takes at least a tenth of the timeout until the leader's answers prove
 // another lease. A must not poll the servers during that time.
 func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 	t.Parallel()

@@ -112,8 +112,8 @@ func TestOverTLS(t *testing.T) {
 	hold, err := leased.NewMutex(s, z.Root+"/lock").Lock(z.Ctx)
 	require.NoError(t, err)
 	begun := time.Now()
-	z.Await("two time-outs to pass", func() bool { return time.Since(begun) > 2*s.Timeout() })
-	require.NoError(t, context.Cause(hold.Context(z.Ctx)), "a hold of two time-outs over TLS")
+	z.Await("two timeouts to pass", func() bool { return time.Since(begun) > 2*s.Timeout() })
+	require.NoError(t, context.Cause(hold.Context(z.Ctx)), "a hold of two timeouts over TLS")
 	require.NoError(t, hold.Unlock())
 
 	refused := func(says string, options ...leased.Option) {

@@ -57,7 +57,7 @@ func logged(t *testing.T, server *zkserver.Peer) (size int) {
 }
 
 // operations.md says what a session costs the servers: the create and the delete of each hold; while it holds
-// a lock, one write in each fifth of its time-out, as long as answers arrive soon; and one write after a wait
+// a lock, one write in each fifth of its timeout, as long as answers arrive soon; and one write after a wait
 // that was longer than that fifth. A session that waits, or holds nothing, makes none, and with WithoutLease
 // no session does. Each write is a transaction, and there are no others, so the servers' counts show it.
 func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
@@ -101,7 +101,7 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer, timeout time.
 		turn.Queued()
 		waiting = append(waiting, turn)
 	}
-	z.Await("a time-out to pass", func() bool { return time.Since(begun) > timeout })
+	z.Await("a timeout to pass", func() bool { return time.Since(begun) > timeout })
 	for _, turn := range turns {
 		lost = cmp.Or(lost, context.Cause(turn.Context()))
 	}
@@ -120,7 +120,7 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer, timeout time.
 	fifths := int(time.Since(begun)/(timeout/5)) + 1
 	counted = transactions(t, leader) - before
 
-	const unlockAndThreeFifths = 4 // deletes of a hold that lasts for nearly all of a time-out
+	const unlockAndThreeFifths = 4 // deletes of a hold that lasts for nearly all of a timeout
 	const withDirectory = 3        // creates of the first hold: one that finds no directory, the directory, and the znode
 	for _, of := range []struct {
 		what          string
@@ -144,7 +144,7 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer, timeout time.
 		assert.Equal(t, each*of.creates, creates, "creates of %d who %s", each, of.what)
 		assert.GreaterOrEqual(t, deletes, each*of.fewestDeletes, "deletes of %d who %s", each, of.what)
 		assert.LessOrEqual(t, deletes, each*of.mostDeletes,
-			"deletes of %d who %s, in %d fifths of their time-outs", each, of.what, fifths)
+			"deletes of %d who %s, in %d fifths of their timeouts", each, of.what, fifths)
 		t.Logf("» %d sessions that %s: %d creates, %d deletes", each, of.what, creates, deletes)
 		made += creates + deletes
 	}
@@ -152,7 +152,7 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer, timeout time.
 }
 
 // This measures the table in operations.md, "Holds that last". Each write that changes nothing is a transaction.
-// This many sessions each hold a lock for two of their time-outs, and the servers count.
+// This many sessions each hold a lock for two of their timeouts, and the servers count.
 func TestTheTableOfWrites(t *testing.T) {
 	const variable = "ZKLOCK_COSTS"
 	if os.Getenv(variable) == "" {
@@ -175,7 +175,7 @@ func TestTheTableOfWrites(t *testing.T) {
 		require.LessOrEqual(t, writes, sessions*fifths)
 		const numbers = 1 << 32
 		perSecond := float64(writes) / took.Seconds()
-		t.Logf("» %d sessions hold, time-out %v: %.2f transactions a second, %.0f bytes a second in each server's log, "+
+		t.Logf("» %d sessions hold, timeout %v: %.2f transactions a second, %.0f bytes a second in each server's log, "+
 			"the numbers last %.0f days",
 			sessions, timeout, perSecond, float64(size)/took.Seconds(), numbers/perSecond/(24*60*60))
 	}

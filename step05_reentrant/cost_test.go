@@ -328,7 +328,7 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 }
 
 // Ben gives up while a request of his Lock is on its way. Lock returns when the answer has arrived,
-// or when the client gives up the connection, after two thirds of the session time-out. The package
+// or when the client gives up the connection, after two thirds of the session timeout. The package
 // leased returns at once.
 func TestStillBrokenGivingUpWaitsForAnAnswer(t *testing.T) {
 	t.Parallel()

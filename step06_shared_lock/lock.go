@@ -60,7 +60,7 @@ func New(s *Session, path string) *RWLock {
 //
 // ctx bounds the wait, and nothing else. When it ends, Lock returns the reason, and deletes the
 // znode in the background. Lock checks ctx between two requests: on a connection that has gone
-// silent it returns late, by at most two thirds of the session time-out. A broken connection,
+// silent it returns late, by at most two thirds of the session timeout. A broken connection,
 // or the end of the session, does not end the wait. A refusal by the server, such as
 // zk.ErrNoAuth, ends it.
 //
@@ -282,7 +282,7 @@ func (l *RWLock) leave(mine place) error {
 // errNoAnswer is what Unlock returns when it has waited long enough.
 var errNoAnswer = errors.New("no answer yet: the delete continues in the background")
 
-// leaveInTime waits for leave, but no longer than the session time-out. By then the servers have
+// leaveInTime waits for leave, but no longer than the session timeout. By then the servers have
 // deleted the znode themselves, or will. leave continues in the background.
 func (l *RWLock) leaveInTime(mine place) error {
 	result := make(chan error, 1)
@@ -305,7 +305,7 @@ func isRefused(leaveErr error) bool {
 // Unlock is due once for each Lock or RLock, and the last one releases the lock.
 //
 // It deletes the znode, and retries until it knows that the znode is deleted. It waits no longer
-// than the session time-out; then it returns an error, and the delete continues in the background.
+// than the session timeout; then it returns an error, and the delete continues in the background.
 //
 // Unlock returns ErrNotHeld when it is called too often, and ErrLost when the hold was lost or the
 // znode was deleted. It also returns ErrLost when the session ends before the delete is answered:

@@ -123,7 +123,7 @@ func askOwn(
 	return r.OrAlone(func() property.Result { return ask(patienceAlone, 5*zktest.MortalTimeout) })
 }
 
-// told is the story that a learner's test tells, over sessions with that time-out.
+// told is the story that a learner's test tells, over sessions with that timeout.
 func told(test func(a, b, c *Client), timeout time.Duration) *property.Property {
 	return property.New(lang.Text{EN: "the learner's own test"}, lang.Text{}, lang.Text{}, func(s *property.Story) {
 		client := func(name string) *Client {

@@ -143,7 +143,7 @@ func closedParent(t *testing.T, subject Subject, _ HoldErrors) {
 	require.ErrorIs(t, a.Start().Err(), zk.ErrNoAuth)
 }
 
-// A's delete is not answered. Unlock waits for the session time-out and no longer. The delete is
+// A's delete is not answered. Unlock waits for the session timeout and no longer. The delete is
 // retried in the background, and the znode is deleted once the connection works again.
 func unlockUnanswered(t *testing.T, subject Subject, errs HoldErrors) {
 	z := zktest.New(t)
@@ -159,7 +159,7 @@ func unlockUnanswered(t *testing.T, subject Subject, errs HoldErrors) {
 	z.Await("the znode to be deleted", func() bool { return len(a.Queue()) == 0 })
 }
 
-// unlock is Unlock with a limit: it must return some time after the session time-out, which is MortalTimeout here.
+// unlock is Unlock with a limit: it must return some time after the session timeout, which is MortalTimeout here.
 func unlock(turn *zktest.Turn) error {
 	result, tooLate := make(chan error, 1), time.After(30*zktest.MortalTimeout)
 	go func() { result <- turn.Unlock() }()
@@ -167,11 +167,11 @@ func unlock(turn *zktest.Turn) error {
 	case err := <-result:
 		return err
 	case <-tooLate:
-		return errors.New("Unlock has not returned, long after the session time-out")
+		return errors.New("Unlock has not returned, long after the session timeout")
 	}
 }
 
-// The server stops before A calls Unlock. Unlock waits for the session time-out and no longer. When the server
+// The server stops before A calls Unlock. Unlock waits for the session timeout and no longer. When the server
 // continues, the znode is deleted in the background, or with A's session. Then the next client gets the lock
 // without another call to Unlock.
 func unlockServerDown(t *testing.T, subject Subject, errs HoldErrors) {

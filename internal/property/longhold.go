@@ -9,14 +9,14 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A holds for two of its session's time-outs, while B waits. Then A releases, and B holds for one
+// A holds for two of its session's timeouts, while B waits. Then A releases, and B holds for one
 // more. If the machine paused meanwhile, or a connection broke, the connection was not healthy.
-// Then the story runs again, with other clients, whose time-out is twice as long.
+// Then the story runs again, with other clients, whose timeout is twice as long.
 var LongHold = New(
 	text("a long hold and a long wait both succeed", "长时间持锁或等待都能正常结束"),
 	text("during long work the hold is lost, or the next in the queue is never served",
 		"工作时间一长，锁就丢了，或者下一个客户端永远等不到锁"),
-	text("two session time-outs have passed: what has kept the two sessions alive, and what has your lock sent meanwhile?",
+	text("two session timeouts have passed: what has kept the two sessions alive, and what has your lock sent meanwhile?",
 		"过去的时间已经是会话超时的两倍：两个会话靠什么维持？这段时间里，你的锁又发了什么请求？"),
 	func(s *Story) {
 		var l longHold
@@ -38,7 +38,7 @@ var LongHold = New(
 			b.Close()
 			if wrong == "" {
 				s.Holds(
-					"A held for two session time-outs and sent %d requests; B sent %d while it waited, and %d in a hold of one more",
+					"A held for two session timeouts and sent %d requests; B sent %d while it waited, and %d in a hold of one more",
 					l.sent[0],
 					l.sent[1],
 					l.sent[2],
@@ -103,37 +103,37 @@ func (l *longHold) tell(held, waiting *zktest.Turn) {
 	mark = waiting.Tap.Mark()
 	l.goBy(1, waiting.Returned)
 	l.FailsIf(!waiting.Returned(),
-		"%s's turn came after two session time-outs; one more later it still waited, and had sent %d requests",
+		"%s's turn came after two session timeouts; one more later it still waited, and had sent %d requests",
 		waiting.Name, wiretap.Count(waiting.Tap.Since(mark)).All())
 	l.FailsIf(
 		waiting.Err() != nil,
-		"%s's turn came after two session time-outs, and its Lock returned: %v",
+		"%s's turn came after two session timeouts, and its Lock returned: %v",
 		waiting.Name,
 		waiting.Err(),
 	)
 	l.keeps(waiting, 1, func() bool { return false })
 }
 
-// keeps checks a holder that releases after some session time-outs.
+// keeps checks a holder that releases after some session timeouts.
 func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() bool) {
 	mark, lost := holder.Tap.Mark(), holder.Context().Err
 	passed := l.goBy(timeouts, func() bool { return lost() != nil || otherIsIn() })
 	l.FailsIf(
 		lost() != nil,
-		"the connection was healthy, and %s lost the lock after %.1f session time-outs",
+		"the connection was healthy, and %s lost the lock after %.1f session timeouts",
 		holder.Name,
 		passed,
 	)
 	l.FailsIf(
 		otherIsIn(),
-		"the connection was healthy, and after %.1f session time-outs another client got the lock beside %s",
+		"the connection was healthy, and after %.1f session timeouts another client got the lock beside %s",
 		passed,
 		holder.Name,
 	)
 	l.mayHaveSent(holder, mark, timeouts, false)
 	if err := holder.Unlock(); err != nil {
 		l.Fails(
-			"the connection was healthy, and after %d session time-outs %s's Unlock returned: %v",
+			"the connection was healthy, and after %d session timeouts %s's Unlock returned: %v",
 			timeouts,
 			holder.Name,
 			err,
@@ -141,29 +141,29 @@ func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() boo
 	}
 }
 
-// goBy waits for some session time-outs, or until something has happened.
+// goBy waits for some session timeouts, or until something has happened.
 func (l *longHold) goBy(timeouts int, happened func() bool) (passed float64) {
 	begin := time.Now()
-	l.Await("session time-outs to go by", func() bool { // a wait for time to pass, not for a state
+	l.Await("session timeouts to go by", func() bool { // a wait for time to pass, not for a state
 		passed = time.Since(begin).Seconds() / l.timeout.Seconds()
 		return happened() || passed > float64(timeouts)
 	})
 	return passed
 }
 
-// mayHaveSent counts the requests of a client in some session time-outs, and fails the story
+// mayHaveSent counts the requests of a client in some session timeouts, and fails the story
 // if the client spins.
 func (l *longHold) mayHaveSent(c *zktest.Turn, mark, timeouts int, polls bool) {
-	most := int(l.timeout / (40 * time.Millisecond)) // in a time-out
-	// In a time-out: a ticker sends no more, on a slow machine without a pause.
+	most := int(l.timeout / (40 * time.Millisecond)) // in a timeout
+	// In a timeout: a ticker sends no more, on a slow machine without a pause.
 	often := int(l.timeout / (20 * time.Millisecond))
 	n := wiretap.Count(c.Tap.Since(mark)).All()
 	l.sent = append(l.sent, n)
-	l.FailsIf(n > timeouts*most && !polls, "%s sent %d requests in %d session time-outs", c.Name, n, timeouts)
+	l.FailsIf(n > timeouts*most && !polls, "%s sent %d requests in %d session timeouts", c.Name, n, timeouts)
 	if atOnce := wiretap.AtOnce(c.Tap.Since(mark)); polls {
 		l.FailsIf(
 			atOnce > n/4 && n > timeouts*often,
-			"%s sent %d requests in %d session time-outs, %d of them right after the reply to the one before: "+
+			"%s sent %d requests in %d session timeouts, %d of them right after the reply to the one before: "+
 				"it does not pause between requests",
 			c.Name,
 			n,

@@ -143,7 +143,7 @@ func (s *Story) needsWatches(waiters []*zktest.Turn) {
 }
 
 // crowd brings a holder and n waiters, and returns when the waiters have settled. Their sessions
-// have the given time-out.
+// have the given timeout.
 func (s *Story) crowd(n int, timeout time.Duration) (holder *zktest.Turn, waiting []*zktest.Turn) {
 	holder = s.Join("the holder").Acquire()
 	for i := range n {
@@ -263,7 +263,7 @@ var QuietAfter = New(
 		sent := count()
 		s.FailsIf(
 			sent.All() > 0,
-			"A has released the lock, and sent %d requests in the next session time-out: %v",
+			"A has released the lock, and sent %d requests in the next session timeout: %v",
 			sent.All(),
 			sent.Requests,
 		)

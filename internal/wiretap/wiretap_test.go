@@ -504,7 +504,7 @@ func TestFrameThatIsTooLong(t *testing.T) {
 	assert.ErrorContains(t, err, "not ZooKeeper's protocol")
 }
 
-// A connection may be held up for longer than its session's time-out, because pings pass the frames
+// A connection may be held up for longer than its session's timeout, because pings pass the frames
 // that wait. In each direction frames keep their order.
 func TestASessionOutlivesAGateThatIsShut(t *testing.T) {
 	z := zktest.New(t)

@@ -17,10 +17,10 @@ import (
 // A Handshake says what a connection changes in the handshake, by which a client and a server agree
 // on a session. The zero value changes nothing.
 type Handshake struct {
-	// Ask is the session time-out that the server receives in place of what the client asks for. A
+	// Ask is the session timeout that the server receives in place of what the client asks for. A
 	// server with a short maxSessionTimeout would grant the same.
 	Ask time.Duration
-	// Tell is the session time-out that the client receives in place of what the server granted. A
+	// Tell is the session timeout that the client receives in place of what the server granted. A
 	// server with a long tickTime also keeps a session longer than it says.
 	Tell time.Duration
 	// Expired tells the client that its session has expired.
@@ -33,7 +33,7 @@ func (h Handshake) Through(tap zk.Dialer) zk.Dialer { return Over(h.Conn)(tap) }
 // Conn is a connection over a tap that changes the handshake.
 func (h Handshake) Conn(c net.Conn) net.Conn {
 	return &handshaking{Altered: Altered{Conn: c, Alter: func(n int, frame []byte) ([]byte, error) {
-		if n == 0 && h.Tell > 0 { // length, version, time-out, session
+		if n == 0 && h.Tell > 0 { // length, version, timeout, session
 			binary.BigEndian.PutUint32(frame[8:], uint32(h.Tell.Milliseconds()))
 		}
 		if n == 0 && h.Expired {
@@ -50,7 +50,7 @@ type handshaking struct {
 }
 
 func (c *handshaking) Write(b []byte) (int, error) {
-	if !c.wrote && c.ask > 0 { // length, version, last zxid, time-out
+	if !c.wrote && c.ask > 0 { // length, version, last zxid, timeout
 		b = slices.Clone(b)
 		binary.BigEndian.PutUint32(b[16:], uint32(c.ask.Milliseconds()))
 	}
@@ -132,8 +132,8 @@ func Impostor(t T, answer func(net.Conn)) (address string) {
 }
 
 // Expire returns when the sessions of the clients have expired, all at once. The clients crash. So
-// that the test need not wait for their time-outs, another connection takes over each session,
-// agrees on the shortest time-out that the server grants, and sends nothing more.
+// that the test need not wait for their timeouts, another connection takes over each session,
+// agrees on the shortest timeout that the server grants, and sends nothing more.
 func (z *Zoo) Expire(clients ...*Client) {
 	z.t.Helper()
 	for _, c := range clients {
@@ -193,18 +193,18 @@ func CloseSession(server string, session []byte) error {
 }
 
 // takeOver connects to a server with a session that another client has begun, as Tap.Session
-// returns it, and agrees on a time-out.
+// returns it, and agrees on a timeout.
 func takeOver(server string, session []byte, timeout time.Duration) (net.Conn, error) {
 	conn, err := net.DialTimeout("tcp", server, Patience)
 	if err != nil {
 		return nil, err
 	}
 	conn.SetDeadline(time.Now().Add(Patience))
-	b := make([]byte, 20) // length, version, last zxid, time-out
+	b := make([]byte, 20) // length, version, last zxid, timeout
 	binary.BigEndian.PutUint32(b, uint32(16+len(session)))
 	binary.BigEndian.PutUint32(b[16:], uint32(timeout.Milliseconds()))
 	if _, err = conn.Write(append(b, session...)); err == nil {
-		_, err = io.ReadFull(conn, b) // length, version, time-out, session
+		_, err = io.ReadFull(conn, b) // length, version, timeout, session
 	}
 	if err == nil && binary.BigEndian.Uint64(b[12:]) == 0 {
 		err = errors.New("the server says that it has expired")

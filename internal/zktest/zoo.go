@@ -29,7 +29,7 @@ type T interface {
 	FailNow()
 }
 
-// Session time-outs. A mortal client is one that a test lets crash: its session must expire soon,
+// Session timeouts. A mortal client is one that a test lets crash: its session must expire soon,
 // but not by accident.
 const (
 	SessionTimeout = 30 * time.Second
@@ -153,7 +153,7 @@ func (c *Client) read(ctx context.Context) error {
 // Client opens a session that ends with the test.
 func (z *Zoo) Client(name string) *Client { return z.Connect(name, SessionTimeout) }
 
-// Connect opens a session with a time-out of the caller's choice.
+// Connect opens a session with a timeout of the caller's choice.
 func (z *Zoo) Connect(name string, timeout time.Duration) *Client {
 	z.t.Helper()
 	return z.ConnectWith(name, func(dial zk.Dialer) (*zk.Conn, func(), error) {

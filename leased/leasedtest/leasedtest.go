@@ -17,7 +17,7 @@
 //		Lock(context.Context) (*leased.Hold, error)
 //	}
 //
-// It leaves out what needs servers: the network, time-outs, ACLs, other clients on the path. Only a
+// It leaves out what needs servers: the network, timeouts, ACLs, other clients on the path. Only a
 // test with a real server shows whether a program works with ZooKeeper.
 package leasedtest
 

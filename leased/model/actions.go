@@ -15,7 +15,7 @@ var actions = []action{
 	{"A's connection breaks; A reconnects with {next}", aComesBackWithHandshake},
 	{"A's connection breaks; A reconnects to another server", aComesBack},
 	{"A's connection breaks; A reconnects to a server of the deposed leader", aComesBackToDeposed},
-	{"A's connection breaks; A reconnects to a server that grants half the time-out", aComesBackForHalf},
+	{"A's connection breaks; A reconnects to a server that grants half the timeout", aComesBackForHalf},
 
 	{"{server} gets {at server}, and {passes it on}", serverGetsRequest},
 	{"{server} gets {at server}, and forgets that it has heard of A", serverForgets},
@@ -38,7 +38,7 @@ var actions = []action{
 	{"the leader resumes", leaderGoesOn},
 
 	{"the follower is cut off from the leader", followerIsCutOff},
-	{"the others elect a new leader; it gives A's session a whole time-out", othersElect},
+	{"the others elect a new leader; it gives A's session a whole timeout", othersElect},
 }
 
 // clockwork are the actions that happen by themselves when their time has come. They are not counted.

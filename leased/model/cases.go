@@ -221,13 +221,13 @@ var otherProofs = []Case{
 // Cases that the rule does not cover.
 var notCovered = []Case{
 	breaks(threeWrites, stalls.with("A is paused", func(s *Setting) { s.clientStands = true })),
-	breaks(threeWrites, stalls.with("the time-out is four ticks", func(s *Setting) {
+	breaks(threeWrites, stalls.with("the timeout is four ticks", func(s *Setting) {
 		s.clock = eighths
 		s.clock.timeout = 4 * s.clock.tick
 	})),
 	breaks(
 		threeWrites,
-		stalls.with("another server grants half the time-out", func(s *Setting) { s.grantsHalf = true }),
+		stalls.with("another server grants half the timeout", func(s *Setting) { s.grantsHalf = true }),
 	),
 	breaks(
 		threeWrites,

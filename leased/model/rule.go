@@ -34,7 +34,7 @@ func (k kind) String() string {
 	return [...]string{"nothing", "ping", "sync", "handshake", "write", "new session"}[k]
 }
 
-// percent of the time-out. The client does not know how long a tick is. If the time-out is
+// percent of the timeout. The client does not know how long a tick is. If the timeout is
 // five ticks, a tenth of it is half a tick.
 type percent int
 

@@ -13,7 +13,7 @@ type Setting struct {
 	followerIsCutOff bool // no message passes any more between the follower and its leader
 
 	sendsOthers    bool // A also sends other requests, at any time
-	pingsEachThird bool // A's client sends a ping each third of the time-out, as it should
+	pingsEachThird bool // A's client sends a ping each third of the timeout, as it should
 	reconnects     bool // A's connection breaks, and A reconnects to any server
 	elections      bool // the others elect a new leader, and the old one does not know
 
@@ -23,7 +23,7 @@ type Setting struct {
 	clientStands        bool // A's process is paused for a time, and so does its clock
 	followerForgets     bool // the follower forgets that it has heard of A
 	leaderEndsInSteps   bool // the leader decides to end A's session, and ends it later
-	grantsHalf          bool // another server grants half the time-out
+	grantsHalf          bool // another server grants half the timeout
 }
 
 // clock says how long each thing takes, in units.
@@ -49,12 +49,12 @@ type model struct {
 	Setting
 }
 
-// units returns a part of the time-out in units, rounded up.
+// units returns a part of the timeout in units, rounded up.
 func (c clock) units(part percent) uint8 {
 	return uint8((int(part)*int(c.timeout) + 99) / 100)
 }
 
-// aThird returns a third of the time-out, the pause between two pings, rounded up.
+// aThird returns a third of the timeout, the pause between two pings, rounded up.
 func (c clock) aThird() uint8 { return (c.timeout + 2) / 3 }
 
 // leaseInUnits returns how long A relies on its session, from the sending of the first request: in units,

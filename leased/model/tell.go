@@ -6,7 +6,7 @@ import (
 )
 
 // Tell returns the order of a result as a time line: one action a line, with its time as a part of the
-// time-out in front. It leaves out questions that are not answered, and those that are under way behind
+// timeout in front. It leaves out questions that are not answered, and those that are under way behind
 // another one.
 func (m *model) Tell(r Result) string {
 	if r.Order == nil {

@@ -35,7 +35,7 @@ func run() error {
 	file := flag.String("store", "payments.db", "the `file` of the SQLite database")
 	servers := flag.String("zookeeper", "127.0.0.1:2181", "the ZooKeeper `servers`, as host:port,host:port")
 	path := flag.String("lock", "/locks/payments", "the `path` of the lock")
-	timeout := flag.Duration("timeout", 12*time.Second, "the session's time-out: a crashed leader is replaced after it")
+	timeout := flag.Duration("timeout", 12*time.Second, "the session's timeout: a crashed leader is replaced after it")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -52,7 +52,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	defer session.Close() // releases the lock, so that the next leader need not wait for the time-out
+	defer session.Close() // releases the lock, so that the next leader need not wait for the timeout
 
 	listener, err := net.Listen("tcp", *listen)
 	if err != nil {

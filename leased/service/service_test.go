@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	zktest.Main(m)
 }
 
-// The session's time-out.
+// The session's timeout.
 const (
 	short  = 4 * time.Second  // a test waits until it has passed
 	long   = 20 * time.Second // even on a busy machine, a hold survives the death of a server

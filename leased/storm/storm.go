@@ -176,7 +176,7 @@ func (s *storm) removeOrphans(ctx context.Context) {
 }
 
 // lookForLeftovers counts the znodes that exist when all clients are idle, with their
-// sessions open. A delete that is under way gets two session time-outs.
+// sessions open. A delete that is under way gets two session timeouts.
 func (s *storm) lookForLeftovers(ctx context.Context) {
 	deadline := time.Now().Add(2 * sessionTimeout)
 	for i := range locks {
@@ -303,7 +303,7 @@ func stop(p *process.Process, d time.Duration) error {
 
 func processOf(client int) int { return client / perProcess }
 
-// anyDuration returns how long a fault lasts: less than a session time-out, or more.
+// anyDuration returns how long a fault lasts: less than a session timeout, or more.
 func anyDuration(random *rand.Rand) time.Duration {
 	d := time.Duration(random.Int64N(int64(sessionTimeout / 2)))
 	isShort := random.IntN(2) == 0

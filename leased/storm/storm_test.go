@@ -66,7 +66,7 @@ func (h deafHold) Context(parent context.Context) context.Context {
 	return context.WithoutCancel(h.Hold.Context(parent))
 }
 
-// impatient treats a time-out as success.
+// impatient treats a timeout as success.
 func impatient(way zktest.Way) zktest.Way {
 	right := way.Lock
 	way.Lock = func(ctx context.Context) (zktest.Hold, error) {

@@ -12,7 +12,7 @@ import (
 
 // Session is one client of ZooKeeper. It is safe for use by many goroutines.
 //
-// TODO 3: Unlock must know the session time-out.
+// TODO 3: Unlock must know the session timeout.
 // 待办 3：Unlock 要知道会话超时是多长。
 // TODO 6: the client library calls zk.WithEventCallback at each change of the connection's
 // state. Make a context of each connection, which ends with it.
@@ -34,7 +34,7 @@ type Option = func(*zk.Conn)
 const openPatience = 10 * time.Second
 
 // Open connects to servers, each host:port, and asks for a session with the given
-// time-out. Without a session after ten seconds it returns an error. The caller must call
+// timeout. Without a session after ten seconds it returns an error. The caller must call
 // Close at the end.
 func Open(servers []string, timeout time.Duration, options ...Option) (*Session, error) {
 	for _, server := range servers {

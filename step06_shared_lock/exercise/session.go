@@ -35,7 +35,7 @@ type Option = func(*zk.Conn)
 const openPatience = 10 * time.Second
 
 // Open connects to servers, each host:port, and asks for a session with the given
-// time-out. Without a session after ten seconds it returns an error. The caller must call
+// timeout. Without a session after ten seconds it returns an error. The caller must call
 // Close at the end.
 func Open(servers []string, timeout time.Duration, options ...Option) (*Session, error) {
 	for _, server := range servers {

@@ -51,7 +51,7 @@ func take(ctx context.Context, stop func(), step int, name string, reads bool) e
 
 	w, end := tellWire(name, path, session.Conn(), tap)
 	defer end()
-	w.say("has a session at %s: %#x, with a time-out of %v", server.Addr, session.Conn().SessionID(), timeout)
+	w.say("has a session at %s: %#x, with a timeout of %v", server.Addr, session.Conn().SessionID(), timeout)
 	w.say(`Ctrl-C stops it cleanly; Ctrl-Z pauses it, and fg resumes it; Ctrl-\ or kill -9 %d crashes it`, os.Getpid())
 	held, err := way.Lock(ctx)
 	if err != nil && ctx.Err() != nil {

@@ -133,7 +133,7 @@ func (c *chapter) client(says, name string, more ...string) *terminal {
 	args := []string{"-step", c.step, "-name", name}
 	a := typed(c.T, c.dir, "", append(args, more...)...)
 	c.typed = append(c.typed, a)
-	a.says(", with a time-out of 6s")
+	a.says(", with a timeout of 6s")
 	require.NotContains(c, a.String(), "its connection", "it has just come")
 	a.says(says)
 	return a

@@ -85,7 +85,7 @@ func (s *scene) join(name string, timeout time.Duration) *zktest.Member {
 	return m
 }
 
-// crowdTimeout is the session time-out of a cast, the longest that the server grants: while
+// crowdTimeout is the session timeout of a cast, the longest that the server grants: while
 // many come, a busy machine can keep the holder's requests waiting for seconds, and the lease
 // of leased must not be over by then.
 const crowdTimeout = time.Minute
