@@ -118,7 +118,8 @@ func TestOverTLS(t *testing.T) {
 
 	refused := func(says string, options ...leased.Option) {
 		t.Helper()
-		z.Await("an error that says "+says, func() bool { // on a busy machine the first one may be that of the handshake's end
+		// On a busy machine the first error may say that the handshake took too long.
+		z.Await("an error that says "+says, func() bool {
 			ctx, cancel := context.WithTimeout(z.Ctx, 3*time.Second)
 			defer cancel()
 			_, err := leased.Open(ctx, secure, zktest.SessionTimeout, options...)

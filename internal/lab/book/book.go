@@ -91,7 +91,8 @@ func Build(root string) (Files, error) {
 }
 
 var (
-	pages    = regexp.MustCompile(`^(README|step\d\d_\w+/README|leased/(?:README|jobs|operations|beside|storm/README)|docs/[\w-]+?)(\.zh-CN)?\.md$`)
+	pages = regexp.MustCompile(`^(README|step\d\d_\w+/README|docs/[\w-]+?|` +
+		`leased/(README|jobs|operations|beside|storm/README))(\.zh-CN)?\.md$`)
 	stepName = regexp.MustCompile(`^step\d\d`)
 	heading  = regexp.MustCompile(`(?m)^# (.+)$`)
 )

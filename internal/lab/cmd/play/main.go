@@ -45,7 +45,8 @@ func run(ctx context.Context) (err error) {
 	}
 	var server *zkserver.Server
 	var ensemble *zkserver.Ensemble
-	if *servers == 1 { // of three, one that comes back gets a whole copy: see leased/operations.md, "When the servers disagree"
+	// Of three servers, one that comes back gets a whole copy: see leased/operations.md, "When the servers disagree".
+	if *servers == 1 {
 		server, err = zkserver.Start(ctx)
 	} else if ensemble, err = zkserver.StartEnsemble(ctx, 3, "forceSnapshotSync=true"); err == nil {
 		server = ensemble.Server
