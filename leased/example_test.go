@@ -191,7 +191,7 @@ func publish(
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, hold.Unlock()) }() // after Downgrade: of the reader's hold
+	defer func() { err = errors.Join(err, hold.Unlock()) }() // after Downgrade, this unlocks the reader's hold
 	if err := write(hold.Context(ctx), hold.Token()); err != nil {
 		return err
 	}
