@@ -151,7 +151,7 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer, timeout time.
 	return made, counted, nil
 }
 
-// This measures the table in operations.md, "Holds that last". Each write that changes nothing is a transaction.
+// This measures the table in operations.md, "Writes during a hold". Each write that changes nothing is a transaction.
 // This many sessions each hold a lock for two of their timeouts, and the servers count.
 func TestTheTableOfWrites(t *testing.T) {
 	const variable = "ZKLOCK_COSTS"
