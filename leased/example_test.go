@@ -155,7 +155,7 @@ func ExampleMutex_TryLock() {
 	// nobody holds it: <nil>
 }
 
-// leadPayments leads whenever it is this process's turn, until ctx ends.
+// leadPayments leads whenever it is this process's turn, until ctx ends or the session is closed.
 func leadPayments(ctx context.Context, session *leased.Session, payAll func(context.Context, int64) error) {
 	election := leased.NewElection(session, "/locks/payments")
 	for ctx.Err() == nil {
@@ -163,6 +163,8 @@ func leadPayments(ctx context.Context, session *leased.Session, payAll func(cont
 		fmt.Println("Campaign has returned:", err)
 		select {
 		case <-ctx.Done():
+		case <-session.Done():
+			return
 		case <-time.After(time.Second): // let another process lead before this one tries again
 		}
 	}

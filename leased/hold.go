@@ -104,10 +104,15 @@ func (h *Hold) forget(ctx context.Context) {
 	delete(h.contexts, ctx)
 }
 
-// Token returns the fencing token. It is greater than those of all earlier holds on the same path, with
-// two exceptions: readers that hold the lock together can have equal tokens, and so can holds that a Cohort
-// hands on with one znode. Let the store refuse a token that is smaller than one it has seen. Then, from the
-// next holder's first write on, it is safe from a holder that has lost the lock and does not know it yet.
+// Token returns the fencing token. It is greater than those of all earlier holds on the same path, with three
+// exceptions:
+//
+//   - The tokens of readers that hold the lock together do not say which reader came first.
+//   - Holds that a Cohort hands on with one znode have equal tokens.
+//   - The hold that Downgrade returns has the token of the writer's hold that it replaces.
+//
+// Let the store refuse a token that is smaller than one that it has seen. Then, from the next holder's first write
+// on, the store is safe from a holder that has lost the lock and does not know it yet.
 func (h *Hold) Token() int64 {
 	if h.isNone() {
 		return 0

@@ -16,8 +16,8 @@ import (
 )
 
 // runOnce runs the job of a night, unless the mark in the store says that it has been run. Each of several
-// processes may call it, at any time of that night. ctx has a deadline, the end of the night: it bounds the
-// wait and the job.
+// processes may call it, at any time of that night. ctx has a deadline, the end of the night. It ends the wait
+// and the transaction.
 func runOnce(
 	ctx context.Context, lock *leased.Mutex, db *sql.DB, night string, job func(*sql.Tx) error,
 ) (err error) {
