@@ -169,11 +169,8 @@ type network struct {
 	held, next       *zktest.Turn // A's, and B's behind it
 }
 
-// Timeouts of A's session, by the tick of zktest.ThreeServers.
-const (
-	fiveTicks = 1500 * time.Millisecond
-	tenTicks  = 3 * time.Second
-)
+// tenTicks is a timeout of A's session, by the tick of zktest.ThreeServers.
+const tenTicks = 3 * time.Second
 
 // part lets A, connected to the leader or a follower, hold the lock, and B wait behind A's znode.
 func part(
@@ -378,7 +375,7 @@ func TestQuestionsThatArriveTogetherProveNothing(t *testing.T) {
 	t.Parallel()
 	e, _, _ := zktest.ThreeServers(t)
 
-	n := part(t, e, fiveTicks, toFollower, func(c net.Conn) net.Conn { return patient{c} })
+	n := part(t, e, tenTicks, toFollower, func(c net.Conn) net.Conn { return patient{c} })
 	stall, begun := n.a.Tap.HoldRequest(wiretap.Any, 1), time.Now()
 	var answers []chan error
 	for _, at := range []float64{0.2, 0.41, 0.62} {
