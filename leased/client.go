@@ -114,7 +114,8 @@ func (c *client) connect(servers []string, timeout time.Duration) (*zk.Conn, <-c
 }
 
 // checkServers refuses addresses that can never be reached. Beside a good address, a wrong one would be tried
-// silently, and a chroot would be dropped: then other programs would use another lock.
+// silently. If the wrong one has a chroot, the session would use the good one without the chroot: then other
+// programs would use another lock.
 func checkServers(servers []string) error {
 	for _, server := range servers {
 		if why := badAddress(server); why != "" {

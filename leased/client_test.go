@@ -17,8 +17,8 @@ import (
 )
 
 // An address that can never be reached is refused at once, even beside a good one. Otherwise the client
-// library would drop a chroot silently, and would retry a server with a blank in its name forever, without
-// success.
+// library would retry it forever, without success. Beside a good address, the session would use that one: a chroot
+// in the other would have no effect.
 func TestAnAddressThatCannotWorkIsRefused(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
