@@ -104,7 +104,7 @@ func TestOverTLS(t *testing.T) {
 	require.NoError(t, err)
 	var s *leased.Session
 	z.Await("a handshake within a second: on a busy machine not the first one", func() bool {
-		s, err = leased.Open(z.Ctx, secure, 5*time.Second, overTLS(config))
+		s, err = leased.Open(z.Ctx, secure, 12*time.Second, overTLS(config))
 		z.Moved() // no tap is on this connection
 		return err == nil
 	})
