@@ -139,8 +139,9 @@ func (t *Tap) Idle() bool {
 }
 
 // Waiting reports how the client waits at this moment, judged by the record since a Mark. Silently:
-// its last request has been answered and set a watch that has not fired. Polling: its last request
-// was sent three times, and from the first of these on it has set no watch.
+// its last request has been answered and set a watch that has not fired, and no frame stands before
+// a gate. Polling: its last request was sent three times, and from the first of these on it has set
+// no watch.
 func (t *Tap) Waiting(mark int) (silently, polling bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,10 +162,10 @@ func (t *Tap) Waiting(mark int) (silently, polling bool) {
 			made++
 		}
 	}
-	unanswered := 0
+	onTheWay := 0
 	for c := range t.conns {
-		unanswered += len(c.asked)
+		onTheWay += len(c.asked) + c.before
 	}
-	silently = last.Watch && unanswered == 0 && t.armed[watch{last.Path, last.Op == GetChildren}]
+	silently = last.Watch && onTheWay == 0 && t.armed[watch{last.Path, last.Op == GetChildren}]
 	return silently, made == 3
 }

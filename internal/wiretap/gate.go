@@ -41,7 +41,11 @@ func (c *conn) queueUp() {
 				select {
 				case w := <-line:
 					c.gate.pass(w.Frame)
-					if w.on() != nil {
+					err := w.on()
+					c.tap.mu.Lock()
+					c.before--
+					c.tap.mu.Unlock()
+					if err != nil {
 						c.Close()
 						return
 					}
@@ -64,12 +68,15 @@ func (c *conn) queueUp() {
 	}()
 }
 
+// queues reports whether a frame waits before the gate.
+func (c *conn) queues(f Frame) bool { return c.gate != nil && !f.passesBy() }
+
 // line queues a frame before the gate, or lets it pass the gate.
 func (c *conn) line(line chan<- waiting, f Frame, on func() error) error {
-	switch {
-	case c.gate == nil:
+	if c.gate == nil {
 		return on()
-	case f.passesBy() || f.Op == Ping:
+	}
+	if !c.queues(f) {
 		c.gate.pass(f)
 		return on()
 	}

@@ -255,6 +255,7 @@ type conn struct {
 
 	gate     *gate        // nil: frames do not wait
 	up, down chan waiting // before the gate
+	before   int          // with tap.mu: frames there
 	arrived  chan []byte  // behind it
 }
 
@@ -286,6 +287,9 @@ func (c *conn) pass(f *Frame) (sprung *Trap, late time.Duration) {
 		t.frames = append(t.frames, *f)
 	}
 	c.account(*f)
+	if c.queues(*f) {
+		c.before++
+	}
 	return sprung, t.delay
 }
 

@@ -537,3 +537,36 @@ func TestASessionOutlivesAGateThatIsShut(t *testing.T) {
 	zktest.AwaitChan(z, "the notification", changed)
 	require.Empty(t, tap.Frames(), "what is kept")
 }
+
+// A client whose answer stands before a gate does not know yet that it has to wait.
+func TestWaitingBeginsBehindTheGate(t *testing.T) {
+	z := zktest.New(t)
+	shut, opened := make(chan wiretap.Frame, 10), make(chan bool)
+	tap := wiretap.New()
+	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
+		tap.GateOnRecord(func(f wiretap.Frame) {
+			if f.Op == wiretap.GetChildren && f.Kind == wiretap.Reply {
+				shut <- f
+				<-opened
+			}
+		})
+		conn, err := zktest.Dial(z.Servers(), zktest.SessionTimeout, tap.Dial)
+		return conn, conn.Close, err
+	})
+	mark := tap.Mark()
+	listed := make(chan error, 1)
+	go func() {
+		_, _, _, err := c.ChildrenW(z.Root)
+		listed <- err
+	}()
+	zktest.AwaitChan(z, "the answer to stand before the gate", shut)
+	require.Equal(t, []string{z.Root}, tap.Watched(), "what the server watches")
+	silently, _ := tap.Waiting(mark)
+	assert.False(t, silently, "the client has no answer yet")
+	close(opened)
+	require.NoError(t, zktest.AwaitChan(z, "the list", listed))
+	z.Await("the client to wait silently", func() bool {
+		silently, _ := tap.Waiting(mark)
+		return silently
+	})
+}
