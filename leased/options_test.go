@@ -194,6 +194,7 @@ func TestADeadlineSaysWhoStandsBeforeUs(t *testing.T) {
 		require.ErrorIs(t, err, ErrLocked)
 		require.NotErrorIs(t, err, ErrNoAnswer)
 		require.ErrorContains(t, err, `whose label is "billing, pod 7"`)
+		z.Await("the znode of B, which has given up, to be deleted", func() bool { return len(a.Queue()) == 1 })
 		_, err = c.TryLock(z.Ctx)
 		require.ErrorIs(t, err, ErrLocked)
 		require.ErrorContains(t, err, `whose label is "billing, pod 7"`)
