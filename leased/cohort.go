@@ -221,7 +221,7 @@ func (c *Cohort) passTurn() {
 	if c.handOn() {
 		return
 	}
-	_ = c.endProcessHold() // if this is refused, the process hold stays for the goroutine that gets the turn
+	_ = c.endProcessHold(c.q.forget) // if it is refused, the process hold stays for the goroutine that gets the turn
 	c.giveTurn()
 }
 
@@ -234,7 +234,7 @@ func (c *Cohort) processHoldIsGood() bool {
 // There may still be an old process hold: the turn was handed on with it just when its lease ended, or the
 // server has refused the delete to passTurn. We must not queue up behind its znode.
 func (c *Cohort) beginProcessHold(t *try) error {
-	if err := c.endProcessHold(); isRefused(err) {
+	if err := c.endProcessHold(c.q.forget); isRefused(err) {
 		c.giveTurn()
 		return err
 	}
@@ -250,11 +250,11 @@ func (c *Cohort) beginProcessHold(t *try) error {
 }
 
 // endProcessHold leaves ZooKeeper's queue. If the server refuses that, the process hold stays.
-func (c *Cohort) endProcessHold() error {
+func (c *Cohort) endProcessHold(leave func(place) error) error {
 	if c.processHold == nil {
 		return nil
 	}
-	err := c.q.leave(c.processHold.place)
+	err := leave(c.processHold.place)
 	if isRefused(err) {
 		return err
 	}
@@ -271,8 +271,8 @@ func (c *Cohort) release(h *Hold) error {
 	if c.handOn() {
 		return nil
 	}
-	err := c.endProcessHold()
-	if isRefused(err) { // Unlock can be called again: until then the znode is h's own
+	err := c.endProcessHold(c.q.leave)
+	if isRefused(err) { // Unlock logs it, and can be called again: until then the znode is h's own
 		c.processHold.stopUsing()
 		c.processHold = nil
 	}

@@ -2,6 +2,7 @@ package leased
 
 import (
 	"context"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -25,12 +26,13 @@ type process struct {
 	cohort *Cohort
 }
 
-func joinProcess(z *zktest.Zoo, name string) *process {
+func joinProcess(z *zktest.Zoo, name string, options ...Option) *process {
 	p := &process{Zoo: z}
-	p.Member = property.OverHolds("a Cohort", open, func(s *Session, path string) *Cohort {
+	w := &way{locks: property.OverHolds("a Cohort", open, func(s *Session, path string) *Cohort {
 		p.cohort = NewCohort(s, path)
 		return p.cohort
-	}).Join(z, name)
+	})}
+	p.Member = w.with(options...).join(z, name)
 	return p
 }
 
@@ -202,13 +204,17 @@ func takeFrom(t *testing.T, c *Cohort, h *Hold) {
 func TestAProcessHoldThatCannotBeEndedIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	a := joinProcess(z, "A")
+	h := &heard{}
+	a := joinProcess(z, "A", WithLogger(slog.New(slog.NewTextHandler(h, nil))))
 	first, err := a.cohort.Lock(z.Ctx)
 	require.NoError(t, err)
 	takeFrom(t, a.cohort, first) // the test cannot time this moment
 	permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 	node := a.Znode()
 	a.cohort.passTurn()
+	z.Await("the refusal in the log", func() bool {
+		return h.has("level=ERROR", "has refused to delete a znode that no hold has", node)
+	})
 	next := a.Acquire()
 	require.Equal(t, node, a.Znode(), "the znode with which the process holds the lock")
 	require.ErrorIs(t, next.Unlock(), zk.ErrNoAuth)

@@ -33,7 +33,7 @@
 //   - While the session lives, no other client acquires the lock before Unlock, even when the lock was lost.
 //   - A lost request or answer, a connection that breaks for a moment, or a new leader of the
 //     servers ends no hold and no wait, and leaves no znode behind.
-//   - A call that gives up returns at once, and leaves no znode behind.
+//   - A call that gives up returns at once, and leaves no znode behind, unless the servers refuse the delete.
 //
 // # What is assumed
 //

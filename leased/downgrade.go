@@ -17,9 +17,10 @@ import (
 // One transaction of the servers deletes the writer's znode, and creates a reader's with the same number. So
 // clients that have queued up behind the writer are behind this reader. The token is still that of the writer.
 //
-// If Downgrade returns ErrNotDowngraded, nothing has changed, and the writer still holds the lock. After any
-// other error there is no hold any more, and no Unlock is due: the lock is released, if necessary in the
-// background. This is so if ctx ends first, if the lock is lost, and if the server refuses the transaction.
+// If Downgrade returns ErrNotDowngraded, nothing has changed, and each Unlock that was due is still due. This is so
+// if ctx had ended, or the lock was lost, before the call; after a loss the error is also ErrLost. After any other
+// error there is no hold any more, and no Unlock is due: the lock is released, if necessary in the background. This
+// is so if ctx ends, or the lock is lost, during the call, and if the server refuses the transaction.
 func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
 	if err := m.q.check(ctx); err != nil {
 		return nil, err
@@ -101,8 +102,8 @@ func (q *queue) exchange(writer place) (*Hold, error) {
 		case errors.Is(err, zk.ErrNoNode):
 			return nil, errZnodeDeleted
 		case !q.s.canRetry(err):
-			q.forget(writer)
-			q.forget(reader) // of an earlier try whose answer was lost
+			_ = q.forget(writer)
+			_ = q.forget(reader) // of an earlier try whose answer was lost
 			return nil, fmt.Errorf("the server has refused it, and the lock is released: %w", err)
 		}
 		pause()

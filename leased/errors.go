@@ -16,8 +16,8 @@ const howToLockAgain = "a holder that locks again must give Lock a context from 
 
 // The errors for errors.Is.
 var (
-	// ErrLocked says that another client holds the lock, or is queued before this one. With a Cohort it may be
-	// another goroutine of this process.
+	// ErrLocked says that another client holds the lock, or is queued before this one. It may be another goroutine
+	// of this process.
 	ErrLocked = errors.New("another caller holds the lock, or is queued before this one")
 
 	// ErrNoAnswer says that no server has answered in time.

@@ -127,9 +127,9 @@ func (s *Session) granted(line *wire, begun time.Time, id int64, timeout time.Du
 }
 
 // grantedWithoutLease is granted with the rule "no connection, no hold". Then a lease lasts as long as one
-// connection, and only while the server answers on it. Any answer to a request of ours renews
-// the lease, from the sending of that request. A notification does not: the server may
-// send it although it receives nothing from us. The caller has s.mu.
+// connection, and only while the server answers on it. An answered ping renews the lease, from the
+// sending of that ping. A notification does not: the server may send it although it receives nothing
+// from us. The caller has s.mu.
 func (s *Session) grantedWithoutLease(begun time.Time, id int64, timeout time.Duration) {
 	s.endLease(errDisconnected)
 	s.id = id

@@ -35,8 +35,9 @@ func NewMutex(s *Session, path string) *Mutex {
 //
 // If ctx ends first, Lock returns its error at once; the znode is deleted later. The error is also
 // ErrLocked, with the name and the label of the znode that Lock waited for, or ErrNoAnswer if no server has named
-// one. A connection that fails, or a session that expires, does not end the wait. A server that refuses a
-// request does, for example with zk.ErrNoAuth.
+// one. If ctx had ended before the call, the error is only ctx's. A connection that fails, or a session that
+// expires, does not end the wait. A server that refuses a request does, for example with zk.ErrNoAuth. So does
+// Session.Close: then the error says that the session is closed.
 func (m *Mutex) Lock(ctx context.Context) (*Hold, error) {
 	return m.q.take(ctx, exclusive, true)
 }

@@ -20,7 +20,7 @@ func WithDialer(dial zk.Dialer) Option {
 // WithLogger sets the logger; without it nothing is logged. At Debug: the lines of the client library. At Info: a
 // connection after an outage of which there was a warning. At Warn: locks that were lost; calls to Lock that have
 // waited for half a timeout without a connection; a granted timeout that differs from the one asked for. At
-// Error: a release that a server has refused. Nothing waits for the logger, not even Close.
+// Error: a znode that a server has refused to delete. Nothing waits for the logger, not even Close.
 func WithLogger(log *slog.Logger) Option {
 	return func(s *Session) { s.log = newJournal(log) }
 }

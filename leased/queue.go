@@ -140,7 +140,9 @@ func (q *queue) enterOrAcquire(
 }
 
 func (q *queue) acquire(t *try, k kind) (*Hold, error) {
-	mine, err := doOrGiveUp(t, func() (place, error) { return q.joinAndWait(t, k) }, q.forget)
+	join := func() (place, error) { return q.joinAndWait(t, k) }
+	late := func(mine place) { _ = q.forget(mine) } // it logs a refusal
+	mine, err := doOrGiveUp(t, join, late)
 	if err != nil {
 		return nil, err
 	}
@@ -193,12 +195,15 @@ func doOrGiveUp[V any](t *try, do func() (V, error), late func(V)) (V, error) {
 	}
 }
 
-// forget leaves the queue when no caller is left to return an error to.
-func (q *queue) forget(mine place) {
-	if err := q.leave(mine); isRefused(err) {
-		q.s.log.say(slog.LevelError, "leased: a server has refused to delete a znode that no call uses",
+// forget is like leave, for a znode that no hold has. It logs a refusal: perhaps the call that created the znode
+// has given up, and its caller does not get the error.
+func (q *queue) forget(mine place) error {
+	err := q.leave(mine)
+	if isRefused(err) {
+		q.s.log.say(slog.LevelError, "leased: a server has refused to delete a znode that no hold has",
 			"znode", mine.node, "error", err)
 	}
+	return err
 }
 
 // joinAndWait creates our znode and waits until no znode is left to wait for. If the
@@ -220,7 +225,7 @@ func (q *queue) joinAndWait(t *try, k kind) (place, error) {
 	if mine.node == "" {
 		return place{}, err // there is no znode to delete
 	}
-	if leaveErr := q.leave(mine); isRefused(leaveErr) {
+	if leaveErr := q.forget(mine); isRefused(leaveErr) {
 		err = fmt.Errorf("%w; leave the queue: delete %s: %w", err, short(mine.node), leaveErr)
 	}
 	return place{}, err

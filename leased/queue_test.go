@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"regexp"
@@ -174,6 +175,27 @@ func TestWhoLeavesTellsOfADeleteThatIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, ErrLocked)
 		require.ErrorIs(t, err, zk.ErrNoAuth)
 		require.ErrorContains(t, err, b.Znode())
+	})
+}
+
+// B gives up while A holds the lock, and the directory's ACL forbids the delete of B's znode. Lock has returned
+// before that, so the refusal is in the log.
+func TestWhoGivesUpLogsADeleteThatIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
+		h := &heard{}
+		log := slog.New(slog.NewTextHandler(h, nil))
+		a, b := w.other(z, "A"), w.with(WithLogger(log)).join(z, "B")
+		held := a.Acquire()
+		waiting := b.Start()
+		waiting.MustWait("A holds the lock")
+		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
+		require.ErrorIs(t, waiting.Cancel(), ErrLocked)
+		z.Await("the refusal in the log", func() bool {
+			return h.has("level=ERROR", "has refused to delete a znode that no hold has", b.Znode())
+		})
+		permit(t, z, a.Path, zk.PermAll)
+		b.Close()
+		held.Release()
 	})
 }
 
