@@ -15,8 +15,8 @@ import (
 	"zklock/internal/zktest"
 )
 
-// run is the body of a service's main function. SIGTERM or an interrupt ends ctx, and Close releases
-// the locks immediately.
+// run is the body of a service's main function. SIGTERM or an interrupt ends ctx: then ship unlocks and
+// returns, and Close ends the session.
 func run(servers []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
