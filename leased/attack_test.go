@@ -469,7 +469,7 @@ func TestAHundredHoldsAskNoMoreThanOne(t *testing.T) {
 	t.Parallel()
 	const some = 4
 	writes := 0
-	require.NoError(t, lostEachTime(3*zktest.MortalTimeout, func(timeout time.Duration) (lost error) {
+	require.NoError(t, inThreeTries(3*zktest.MortalTimeout, func(timeout time.Duration) (lost error) {
 		writes, lost = writesForAHundredHolds(t, timeout, some)
 		return lost
 	}))
@@ -552,7 +552,7 @@ func TestAHundredLocksChangeOverWithOneWrite(t *testing.T) {
 // too late.
 func TestAFirstHoldThatMakesItsDirectoryIsKept(t *testing.T) {
 	t.Parallel()
-	lost := lostEachTime(3*zktest.MortalTimeout, func(timeout time.Duration) error {
+	lost := inThreeTries(3*zktest.MortalTimeout, func(timeout time.Duration) error {
 		z := zktest.New(t)
 		a := mutexes.JoinAs(z, "A", property.Seat{Timeout: timeout, Path: z.Root + "/of/four/levels/lock"})
 		a.Tap.Delay(timeout * 75 / 1000)

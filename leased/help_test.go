@@ -173,17 +173,16 @@ func permit(t *testing.T, z *zktest.Zoo, dir string, permissions int32) {
 // stalls for two seconds does not end the hold.
 const steadyTimeout = 5 * zktest.MortalTimeout
 
-// lostEachTime lets a client hold the lock up to three times, until the hold is not lost. On a busy machine a
-// renewal can be late, so each timeout is twice as long as the one before. It returns why the last hold was
-// lost.
-func lostEachTime(timeout time.Duration, hold func(timeout time.Duration) (lost error)) (lost error) {
+// inThreeTries repeats a story up to three times, until nothing is wrong. On a busy machine a renewal can be late, so
+// each timeout is twice as long as the one before. It returns what was wrong in the last try.
+func inThreeTries(timeout time.Duration, story func(timeout time.Duration) (wrong error)) (wrong error) {
 	const tries = 3
 	for range tries {
-		lost = hold(timeout)
-		if lost == nil {
+		wrong = story(timeout)
+		if wrong == nil {
 			return nil
 		}
 		timeout *= 2
 	}
-	return lost
+	return wrong
 }

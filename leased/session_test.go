@@ -207,7 +207,7 @@ func TestAWaiterWhoseLeaseRanOutGetsAGoodHold(t *testing.T) {
 // begins, which counts from a ping.
 func TestAWaiterWhoseLeaseIsShortKeepsItsHold(t *testing.T) {
 	t.Parallel()
-	lost := lostEachTime(zktest.MortalTimeout, func(timeout time.Duration) error {
+	lost := inThreeTries(zktest.MortalTimeout, func(timeout time.Duration) error {
 		return lostAfterAShortLease(t, timeout)
 	})
 	require.NoError(t, lost, "nothing was wrong but that the answers were slow")

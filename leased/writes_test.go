@@ -63,22 +63,14 @@ func logged(t *testing.T, server *zkserver.Peer) (size int) {
 func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 	t.Parallel()
 	_, leader, _ := zktest.ThreeServers(t)
-	require.NoError(t, lostEachTime(steadyTimeout, func(timeout time.Duration) (wrong error) {
-		made, counted, lost := writesOfHoldersAndOthers(t, leader, timeout)
-		if lost != nil {
-			return lost
-		}
-		if made != counted { // a session of another test may have expired meanwhile, which is a transaction as well
-			return fmt.Errorf("all clients have made %d writes, and the servers have counted %d transactions", made, counted)
-		}
-		return nil
+	require.NoError(t, inThreeTries(steadyTimeout, func(timeout time.Duration) (wrong error) {
+		return onlyHoldersWrite(t, leader, timeout)
 	}))
 }
 
-// writesOfHoldersAndOthers lets some clients hold a lock, wait, and do nothing. It returns how many writes
-// they made, and how many transactions the servers counted meanwhile, or why one of the holds was lost.
-func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer, timeout time.Duration) (
-	made, counted int, lost error) {
+// onlyHoldersWrite lets some clients hold a lock, wait, and do nothing. It returns what was wrong: a hold was lost, or
+// a client made too many or too few writes, or the servers counted another number of transactions.
+func onlyHoldersWrite(t *testing.T, leader *zkserver.Peer, timeout time.Duration) (wrong error) {
 	t.Helper()
 	const each = 10
 	z := zktest.NewOn(t, leader.Server)
@@ -91,6 +83,11 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer, timeout time.
 		waiters = append(waiters, byMutex.joinAs(z, "a waiter", seat(path)))
 		idle = append(idle, byMutex.joinAs(z, "an idle client", seat(path)))
 	}
+	defer func() {
+		for _, m := range slices.Concat(holders, withoutLease, waiters, idle) { // they must not write during the next try
+			m.Close()
+		}
+	}()
 	before, begun := transactions(t, leader), time.Now()
 	var turns, waiting []*zktest.Turn
 	for _, m := range append(holders, withoutLease...) {
@@ -102,26 +99,29 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer, timeout time.
 		waiting = append(waiting, turn)
 	}
 	z.Await("a timeout to pass", func() bool { return time.Since(begun) > timeout })
+	var lost error
 	for _, turn := range turns {
 		lost = cmp.Or(lost, context.Cause(turn.Context()))
 	}
 	if lost != nil {
-		for _, m := range slices.Concat(holders, withoutLease, waiters, idle) { // they must not write during the next try
-			m.Close()
-		}
-		return 0, 0, lost
+		return lost
 	}
 	for i, turn := range turns {
-		turn.Release()
+		lost = cmp.Or(lost, turn.Unlock())
 		if i < each { // a client that waited for it holds the lock only for a moment
-			waiting[i].Release()
+			lost = cmp.Or(lost, waiting[i].Unlock())
 		}
 	}
-	fifths := int(time.Since(begun)/(timeout/5)) + 1
-	counted = transactions(t, leader) - before
+	if lost != nil {
+		return lost
+	}
+	fifths := int(time.Since(begun) / (timeout / 5)) // five, and more on a busy machine
+	counted := transactions(t, leader) - before
 
-	const unlockAndThreeFifths = 4 // deletes of a hold that lasts for nearly all of a timeout
 	const withDirectory = 3        // creates of the first hold: one that finds no directory, the directory, and the znode
+	const unlockAndThreeFifths = 4 // deletes of a hold that lasts for nearly all of a timeout
+	const unlockAndTwoMore = 3     // deletes besides the fifths': where an answer is late, one write follows another
+	made := 0
 	for _, of := range []struct {
 		what          string
 		members       []*zktest.Member
@@ -129,7 +129,7 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer, timeout time.
 		fewestDeletes int
 		mostDeletes   int
 	}{
-		{"hold", holders, withDirectory, unlockAndThreeFifths, 1 + fifths},
+		{"hold", holders, withDirectory, unlockAndThreeFifths, unlockAndTwoMore + fifths},
 		{"hold, without a lease", withoutLease, withDirectory, 1, 1},
 		{"wait", waiters, 1, 1, 2},
 		{"do nothing", idle, 0, 0, 0},
@@ -141,14 +141,23 @@ func writesOfHoldersAndOthers(t *testing.T, leader *zkserver.Peer, timeout time.
 			}
 		}
 		creates, deletes := asked[wiretap.Create], asked[wiretap.Delete]
-		assert.Equal(t, each*of.creates, creates, "creates of %d who %s", each, of.what)
-		assert.GreaterOrEqual(t, deletes, each*of.fewestDeletes, "deletes of %d who %s", each, of.what)
-		assert.LessOrEqual(t, deletes, each*of.mostDeletes,
-			"deletes of %d who %s, in %d fifths of their timeouts", each, of.what, fifths)
 		t.Logf("» %d sessions that %s: %d creates, %d deletes", each, of.what, creates, deletes)
+		if want := each * of.creates; creates != want {
+			return fmt.Errorf("%d sessions that %s: %d creates, and not %d", each, of.what, creates, want)
+		}
+		if fewest := each * of.fewestDeletes; deletes < fewest {
+			return fmt.Errorf("%d sessions that %s: %d deletes, fewer than %d", each, of.what, deletes, fewest)
+		}
+		if most := each * of.mostDeletes; deletes > most {
+			return fmt.Errorf("%d sessions that %s: %d deletes in %d fifths of their timeouts, more than %d",
+				each, of.what, deletes, fifths, most)
+		}
 		made += creates + deletes
 	}
-	return made, counted, nil
+	if made != counted { // a session of another test may have expired meanwhile, which is a transaction as well
+		return fmt.Errorf("all clients have made %d writes, and the servers have counted %d transactions", made, counted)
+	}
+	return nil
 }
 
 // This measures the table in operations.md, "Writes during a hold". Each write that changes nothing is a transaction.
