@@ -189,8 +189,8 @@ func lastWrite1(writes []proof) (last proof) {
 	return last
 }
 
-// Only the leader's answers renew the lease, and a ping's answer is not one of them. So a long hold costs a
-// write now and then.
+// Only writes, to which a majority has agreed, renew the lease of a hold: no ping and no sync does. So a long hold
+// costs a write now and then.
 func TestALongHoldAsksTheLeader(t *testing.T) {
 	t.Parallel()
 	var asked map[wiretap.Op]int
@@ -226,7 +226,7 @@ func askedInALongHold(t *testing.T, timeout time.Duration) (asked map[wiretap.Op
 	return asked, lost
 }
 
-// store is what the lock protects: one value, somewhere else. It checks tokens: it refuses one that is
+// store is what the lock protects: one value, somewhere else. A store that checks tokens refuses one that is
 // smaller than the greatest it has seen.
 type store struct {
 	checks   bool

@@ -41,7 +41,7 @@ type place struct {
 	since  time.Time
 	reads  bool
 	holds  bool
-	gone   leased.Reason // why it is not in the line any more, if not by Unlock
+	gone   leased.Reason // why it is not in the line any more: after leave it is ReasonClosed
 }
 
 // queue is a lock, as one session sees it.
