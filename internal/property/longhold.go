@@ -32,6 +32,9 @@ var LongHold = New(
 				l = longHold{Story: part, timeout: timeout}
 				l.tell(held, waiting)
 			})
+			if s.Ctx.Err() != nil { // the part has not come to its end
+				s.Fatalf("there was no time left for the long hold: %v", context.Cause(s.Ctx))
+			}
 			still := beat.end()
 			accident := s.accident()
 			a.Close()
@@ -145,6 +148,7 @@ func (l *longHold) keeps(holder *zktest.Turn, timeouts int, otherIsIn func() boo
 func (l *longHold) goBy(timeouts int, happened func() bool) (passed float64) {
 	begin := time.Now()
 	l.Await("session timeouts to go by", func() bool { // a wait for time to pass, not for a state
+		l.Moved() // a client that sends nothing is right here
 		passed = time.Since(begin).Seconds() / l.timeout.Seconds()
 		return happened() || passed > float64(timeouts)
 	})

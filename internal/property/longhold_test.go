@@ -7,10 +7,28 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
 
+	"zklock/internal/lang"
 	"zklock/internal/zktest"
 	predecessorwatch "zklock/step04_predecessor_watch"
 )
+
+// On a busy machine the timeout of a long hold is longer than the check's patience. A hold in silence is right, so the
+// check must not end the story.
+func TestALongHoldMayBeLongerThanThePatience(t *testing.T) {
+	t.Parallel()
+	server, err := zktest.Shared()
+	require.NoError(t, err)
+	const timeout = 3 * time.Second
+	hold := New(lang.Text{EN: "a long hold"}, lang.Text{}, lang.Text{}, func(s *Story) {
+		l := longHold{Story: s, timeout: timeout}
+		passed := l.goBy(2, func() bool { return false })
+		s.Holds("%.1f timeouts have passed", passed)
+	})
+	r := checkFor(timeout/2, server, Over("step 4", predecessorwatch.New), hold)
+	require.Equal(t, Yes, r.Verdict, r.Evidence)
+}
 
 // Two locks that are right for a second or two. Only LongHold finds their mistakes. A third one is
 // among the tests of leased.
