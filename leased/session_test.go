@@ -236,12 +236,13 @@ func lostAfterAShortLease(t *testing.T, timeout time.Duration) (lost error) {
 }
 
 // A's connection breaks when A becomes the first in the queue. The server answers the next handshake so late
-// that A's lease is over by then. It takes at least a tenth of the timeout until the leader's answers prove
-// another lease. A must not poll the servers during that time.
+// that A's lease is over by then. It takes at least a tick until A's writes prove another lease. A must not
+// poll the servers during that time.
 func TestAfterALateHandshakeAWaiterWaitsForItsLease(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
-	const told = time.Second
+	// The new hold has only a part of it left, and must outlast a stall of a busy machine.
+	const told = 3 * zktest.MortalTimeout
 	a := mutexes.JoinAs(z, "A", property.Seat{Through: zktest.Over(func(c net.Conn) net.Conn { // on each connection
 		return patient{zktest.Handshake{Ask: zktest.SessionTimeout, Tell: told}.Conn(c)}
 	})})
