@@ -17,10 +17,11 @@ import (
 // One transaction of the servers deletes the writer's znode, and creates a reader's with the same number. So
 // clients that have queued up behind the writer are behind this reader. The token is still that of the writer.
 //
-// If Downgrade returns ErrNotDowngraded, nothing has changed, and each Unlock that was due is still due. This is so
-// if ctx had ended, or the lock was lost, before the call; after a loss the error is also ErrLost. After any other
-// error there is no hold any more, and no Unlock is due: the lock is released, if necessary in the background. This
-// is so if ctx ends, or the lock is lost, during the call, and if the server refuses the transaction.
+// If Downgrade returns ErrNotDowngraded, or refuses a nil ctx, nothing has changed, and each Unlock that was due is
+// still due. ErrNotDowngraded is also the error if ctx had ended, or the lock was lost, before the call; after a loss
+// it is ErrLost as well. After any other error there is no hold any more, and no Unlock is due: the lock is released,
+// if necessary in the background. This is so if ctx ends, or the lock is lost, during the call, and if the server
+// refuses the transaction.
 func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
 	if err := m.q.check(ctx); err != nil {
 		return nil, err
