@@ -231,7 +231,7 @@ func (c *client) lastWords() string {
 func (c *client) open(network, address string, timeout time.Duration) (net.Conn, error) {
 	conn, err := c.dial(network, address, timeout)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w%s", err, handshakeAdvice(err)) // a server may hang up as early as this
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
