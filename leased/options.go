@@ -64,7 +64,8 @@ func WithAuth(scheme string, auth []byte) Option {
 }
 
 // WithoutLease makes the session follow the rule "no connection, no hold": all holds are lost
-// when the connection is lost, or when the server has answered nothing on it for nine tenths of the timeout.
+// when the connection is lost, or when no ping that was sent on it in the last nine tenths of the timeout has been
+// answered.
 // Then a hold makes no writes except its create and its delete. The price: when the connection breaks
 // for a moment, the holds are lost, and if the server is partitioned from the others, another client may acquire
 // the lock before the holder is notified.
