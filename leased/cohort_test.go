@@ -2,7 +2,6 @@ package leased
 
 import (
 	"context"
-	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -205,7 +204,7 @@ func TestAProcessHoldThatCannotBeEndedIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	z := zktest.New(t)
 	h := &heard{}
-	a := joinProcess(z, "A", WithLogger(slog.New(slog.NewTextHandler(h, nil))))
+	a := joinProcess(z, "A", h.logger())
 	first, err := a.cohort.Lock(z.Ctx)
 	require.NoError(t, err)
 	takeFrom(t, a.cohort, first) // the test cannot time this moment

@@ -102,6 +102,9 @@ func (h *heard) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
+// logger is a session's logger that h keeps, at Info and above.
+func (h *heard) logger() Option { return WithLogger(slog.New(slog.NewTextHandler(h, nil))) }
+
 // has reports whether a line has all these words.
 func (h *heard) has(words ...string) bool {
 	h.mu.Lock()
@@ -153,8 +156,7 @@ func TestALoggerIsTold(t *testing.T) {
 func TestAnOutageIsSaid(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		h := &heard{}
-		log := slog.New(slog.NewTextHandler(h, nil)) // at Info and above
-		a := w.with(WithLogger(log)).joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout})
+		a := w.with(h.logger()).joinAs(z, "A", property.Seat{Timeout: zktest.MortalTimeout})
 		require.True(t, session(a).Stats().Connected)
 		a.Tap.Silence()
 		z.Await("A to see it", func() bool { return !session(a).Stats().Connected })
@@ -207,7 +209,7 @@ func TestATimeOutThatIsNotTheOneAskedFor(t *testing.T) {
 	z := zktest.New(t)
 	for asked, isOther := range map[time.Duration]bool{time.Millisecond: true, zktest.SessionTimeout: false} {
 		h := &heard{}
-		s, err := Open(z.Ctx, z.Servers(), asked, WithLogger(slog.New(slog.NewTextHandler(h, nil))))
+		s, err := Open(z.Ctx, z.Servers(), asked, h.logger())
 		require.NoError(t, err)
 		defer s.Close()
 		if isOther {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net"
 	"regexp"
@@ -183,8 +182,7 @@ func TestWhoLeavesTellsOfADeleteThatIsRefused(t *testing.T) {
 func TestWhoGivesUpLogsADeleteThatIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, z *zktest.Zoo, w *way) {
 		h := &heard{}
-		log := slog.New(slog.NewTextHandler(h, nil))
-		a, b := w.other(z, "A"), w.with(WithLogger(log)).join(z, "B")
+		a, b := w.other(z, "A"), w.with(h.logger()).join(z, "B")
 		held := a.Acquire()
 		waiting := b.Start()
 		waiting.MustWait("A holds the lock")

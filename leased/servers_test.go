@@ -3,6 +3,9 @@ package leased
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -164,6 +167,18 @@ func TestServersWithLocalSessions(t *testing.T) {
 	_, err = NewMutex(s, "/locks/orders").Lock(ctx)
 	require.ErrorContains(t, err, "-120 (the servers gave a local session, which can make no ephemeral znode")
 	require.ErrorContains(t, err, "localSessionsUpgradingEnabled=true")
+}
+
+// A server that hangs up at once can make the dial itself fail. The error of Open then has the same advice.
+func TestADialThatTheServerEnds(t *testing.T) {
+	t.Parallel()
+	ended := func(string, string, time.Duration) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EPIPE)}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := Open(ctx, []string{"127.0.0.1:2181"}, zktest.SessionTimeout, WithDialer(ended))
+	require.ErrorContains(t, err, "too many connections from this address, see maxClientCnxns")
 }
 
 // A server that allows few connections from one address closes any further one. The error of Open names this

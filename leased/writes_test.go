@@ -2,7 +2,6 @@ package leased
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -72,11 +71,10 @@ func TestOnlyHoldersWriteOnceInEachFifthOfTheTimeOut(t *testing.T) {
 // a client made too many or too few writes, or the servers counted another number of transactions.
 func onlyHoldersWrite(t *testing.T, leader *zkserver.Peer, timeout time.Duration) (wrong error) {
 	t.Helper()
-	const each = 10
 	z := zktest.NewOn(t, leader.Server)
 	seat := func(path string) property.Seat { return property.Seat{Timeout: timeout, Path: z.Root + "/" + path} }
 	var holders, withoutLease, waiters, idle []*zktest.Member
-	for i := range each {
+	for i := range ofAKind {
 		path, other := fmt.Sprintf("leased-%d", i), fmt.Sprintf("without-%d", i)
 		holders = append(holders, byMutex.joinAs(z, "a holder", seat(path)))
 		withoutLease = append(withoutLease, byMutex.with(WithoutLease()).joinAs(z, "a holder without a lease", seat(other)))
@@ -99,21 +97,22 @@ func onlyHoldersWrite(t *testing.T, leader *zkserver.Peer, timeout time.Duration
 		waiting = append(waiting, turn)
 	}
 	z.Await("a timeout to pass", func() bool { return time.Since(begun) > timeout })
-	var lost error
 	for _, turn := range turns {
-		lost = cmp.Or(lost, context.Cause(turn.Context()))
-	}
-	if lost != nil {
-		return lost
-	}
-	for i, turn := range turns {
-		lost = cmp.Or(lost, turn.Unlock())
-		if i < each { // a client that waited for it holds the lock only for a moment
-			lost = cmp.Or(lost, waiting[i].Unlock())
+		if lost := context.Cause(turn.Context()); lost != nil {
+			return lost
 		}
 	}
-	if lost != nil {
-		return lost
+	for i, turn := range turns {
+		if err := turn.Unlock(); err != nil {
+			return err
+		}
+		isWaitedFor := i < len(waiting)
+		if !isWaitedFor {
+			continue
+		}
+		if err := waiting[i].Unlock(); err != nil { // it holds the lock only for a moment
+			return err
+		}
 	}
 	fifths := int(time.Since(begun) / (timeout / 5)) // five, and more on a busy machine
 	counted := transactions(t, leader) - before
@@ -122,42 +121,56 @@ func onlyHoldersWrite(t *testing.T, leader *zkserver.Peer, timeout time.Duration
 	const unlockAndThreeFifths = 4 // deletes of a hold that lasts for nearly all of a timeout
 	const unlockAndTwoMore = 3     // deletes besides the fifths': where an answer is late, one write follows another
 	made := 0
-	for _, of := range []struct {
-		what          string
-		members       []*zktest.Member
-		creates       int // of each member, like those below
-		fewestDeletes int
-		mostDeletes   int
-	}{
+	for _, of := range []kindOfClient{
 		{"hold", holders, withDirectory, unlockAndThreeFifths, unlockAndTwoMore + fifths},
 		{"hold, without a lease", withoutLease, withDirectory, 1, 1},
 		{"wait", waiters, 1, 1, 2},
 		{"do nothing", idle, 0, 0, 0},
 	} {
-		asked := map[wiretap.Op]int{}
-		for _, m := range of.members {
-			for op, n := range m.Requests(0) {
-				asked[op] += n
-			}
+		writes, err := of.writes(t)
+		if err != nil {
+			return fmt.Errorf("%w, in %d fifths of the timeout", err, fifths)
 		}
-		creates, deletes := asked[wiretap.Create], asked[wiretap.Delete]
-		t.Logf("» %d sessions that %s: %d creates, %d deletes", each, of.what, creates, deletes)
-		if want := each * of.creates; creates != want {
-			return fmt.Errorf("%d sessions that %s: %d creates, and not %d", each, of.what, creates, want)
-		}
-		if fewest := each * of.fewestDeletes; deletes < fewest {
-			return fmt.Errorf("%d sessions that %s: %d deletes, fewer than %d", each, of.what, deletes, fewest)
-		}
-		if most := each * of.mostDeletes; deletes > most {
-			return fmt.Errorf("%d sessions that %s: %d deletes in %d fifths of their timeouts, more than %d",
-				each, of.what, deletes, fifths, most)
-		}
-		made += creates + deletes
+		made += writes
 	}
 	if made != counted { // a session of another test may have expired meanwhile, which is a transaction as well
 		return fmt.Errorf("all clients have made %d writes, and the servers have counted %d transactions", made, counted)
 	}
 	return nil
+}
+
+// ofAKind is how many clients of each kind onlyHoldersWrite has.
+const ofAKind = 10
+
+// A kindOfClient has clients that do the same, and says how many writes each of them makes.
+type kindOfClient struct {
+	what          string
+	members       []*zktest.Member
+	creates       int
+	fewestDeletes int
+	mostDeletes   int
+}
+
+// writes returns how many writes these clients have made, or an error if that is too many or too few.
+func (k kindOfClient) writes(t *testing.T) (made int, wrong error) {
+	asked := map[wiretap.Op]int{}
+	for _, m := range k.members {
+		for op, n := range m.Requests(0) {
+			asked[op] += n
+		}
+	}
+	creates, deletes := asked[wiretap.Create], asked[wiretap.Delete]
+	t.Logf("» %d sessions that %s: %d creates, %d deletes", ofAKind, k.what, creates, deletes)
+	if want := ofAKind * k.creates; creates != want {
+		return 0, fmt.Errorf("%d sessions that %s: %d creates, and not %d", ofAKind, k.what, creates, want)
+	}
+	if fewest := ofAKind * k.fewestDeletes; deletes < fewest {
+		return 0, fmt.Errorf("%d sessions that %s: %d deletes, fewer than %d", ofAKind, k.what, deletes, fewest)
+	}
+	if most := ofAKind * k.mostDeletes; deletes > most {
+		return 0, fmt.Errorf("%d sessions that %s: %d deletes, more than %d", ofAKind, k.what, deletes, most)
+	}
+	return creates + deletes, nil
 }
 
 // This measures the table in operations.md, "Writes during a hold". Each write that changes nothing is a transaction.

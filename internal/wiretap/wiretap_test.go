@@ -504,22 +504,32 @@ func TestFrameThatIsTooLong(t *testing.T) {
 	assert.ErrorContains(t, err, "not ZooKeeper's protocol")
 }
 
+// connectShut connects a client whose gate, set by gate, is shut for some frames until open is called. shut
+// receives each frame that stands there.
+func connectShut(
+	z *zktest.Zoo, timeout time.Duration, gate func(*wiretap.Tap, func(wiretap.Frame)), isShut func(wiretap.Frame) bool,
+) (c *zktest.Client, tap *wiretap.Tap, shut <-chan wiretap.Frame, open func()) {
+	stand, opened := make(chan wiretap.Frame, 10), make(chan bool)
+	tap = wiretap.New()
+	gate(tap, func(f wiretap.Frame) {
+		if isShut(f) {
+			stand <- f
+			<-opened
+		}
+	})
+	c = z.ConnectWith("the client", func(zk.Dialer) (*zk.Conn, func(), error) {
+		conn, err := zktest.Dial(z.Servers(), timeout, tap.Dial)
+		return conn, conn.Close, err
+	})
+	return c, tap, stand, func() { close(opened) }
+}
+
 // A connection may be held up for longer than its session's timeout, because pings pass the frames
 // that wait. In each direction frames keep their order.
 func TestASessionOutlivesAGateThatIsShut(t *testing.T) {
 	z := zktest.New(t)
-	shut, opened := make(chan wiretap.Frame, 10), make(chan bool)
-	tap := wiretap.New()
-	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		tap.Gate(func(f wiretap.Frame) {
-			if f.Op == wiretap.Create || f.Kind == wiretap.Notification {
-				shut <- f
-				<-opened
-			}
-		})
-		conn, err := zktest.Dial(z.Servers(), zktest.MortalTimeout, tap.Dial)
-		return conn, conn.Close, err
-	})
+	isShut := func(f wiretap.Frame) bool { return f.Op == wiretap.Create || f.Kind == wiretap.Notification }
+	c, tap, shut, open := connectShut(z, zktest.MortalTimeout, (*wiretap.Tap).Gate, isShut)
 	_, _, changed, err := c.ChildrenW(z.Root)
 	require.NoError(t, err)
 	first, second := creating(c, z.Root+"/a"), creating(c, z.Root+"/b")
@@ -531,7 +541,7 @@ func TestASessionOutlivesAGateThatIsShut(t *testing.T) {
 	require.Equal(t, c.ID, c.SessionID(), "the session")
 	require.Empty(t, z.Names(z.Root), "what the server has heard of")
 	notYet(t, first)
-	close(opened)
+	open()
 	require.NoError(t, zktest.AwaitChan(z, "the first to return", first))
 	require.NoError(t, zktest.AwaitChan(z, "the second to return", second))
 	zktest.AwaitChan(z, "the notification", changed)
@@ -541,18 +551,8 @@ func TestASessionOutlivesAGateThatIsShut(t *testing.T) {
 // A client whose answer stands before a gate does not know yet that it has to wait.
 func TestWaitingBeginsBehindTheGate(t *testing.T) {
 	z := zktest.New(t)
-	shut, opened := make(chan wiretap.Frame, 10), make(chan bool)
-	tap := wiretap.New()
-	c := z.ConnectWith("the client", func(dial zk.Dialer) (*zk.Conn, func(), error) {
-		tap.GateOnRecord(func(f wiretap.Frame) {
-			if f.Op == wiretap.GetChildren && f.Kind == wiretap.Reply {
-				shut <- f
-				<-opened
-			}
-		})
-		conn, err := zktest.Dial(z.Servers(), zktest.SessionTimeout, tap.Dial)
-		return conn, conn.Close, err
-	})
+	isShut := func(f wiretap.Frame) bool { return f.Op == wiretap.GetChildren && f.Kind == wiretap.Reply }
+	c, tap, shut, open := connectShut(z, zktest.SessionTimeout, (*wiretap.Tap).GateOnRecord, isShut)
 	mark := tap.Mark()
 	listed := make(chan error, 1)
 	go func() {
@@ -563,7 +563,7 @@ func TestWaitingBeginsBehindTheGate(t *testing.T) {
 	require.Equal(t, []string{z.Root}, tap.Watched(), "what the server watches")
 	silently, _ := tap.Waiting(mark)
 	assert.False(t, silently, "the client has no answer yet")
-	close(opened)
+	open()
 	require.NoError(t, zktest.AwaitChan(z, "the list", listed))
 	z.Await("the client to wait silently", func() bool {
 		silently, _ := tap.Waiting(mark)
