@@ -17,14 +17,13 @@ import (
 // One transaction of the servers deletes the writer's znode, and creates a reader's with the same number. So
 // clients that have queued up behind the writer are behind this reader. The token is still that of the writer.
 //
-// If Downgrade returns ErrNotDowngraded, or refuses a nil ctx, nothing has changed, and each Unlock that was due is
-// still due. ErrNotDowngraded is also the error if ctx had ended, or the lock was lost, before the call; after a loss
-// it is ErrLost as well. After any other error there is no hold any more, and no Unlock is due: the lock is released,
+// If Downgrade returns ErrNotDowngraded, nothing has changed, and each Unlock that was due is still due. The error
+// says why: for example, ctx had ended, or the lock was lost, before the call. After a loss it is also ErrLost. After any other error there is no hold any more, and no Unlock is due: the lock is released,
 // if necessary in the background. This is so if ctx ends, or the lock is lost, during the call, and if the server
 // refuses the transaction.
 func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
 	if err := m.q.check(ctx); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", err, ErrNotDowngraded)
 	}
 	reader, err := m.q.downgrade(ctx, h, m.q.exchange)
 	return reader, failed("downgrade", m.q.dir, err)
@@ -32,14 +31,14 @@ func (m *RWMutex) Downgrade(ctx context.Context, h *Hold) (*Hold, error) {
 
 // ErrNotDowngraded says that Downgrade has changed nothing. It needs a writer's hold of this lock that was not
 // lost, and for which exactly one Unlock is due.
-var ErrNotDowngraded = errors.New("want a hold that Lock of this RWMutex has returned, with one Unlock due")
+var ErrNotDowngraded = errors.New("the hold is unchanged")
 
 // downgrade is Downgrade. The exchange returns a reader's hold that has not begun.
 func (q *queue) downgrade(ctx context.Context, writer *Hold, exchange func(place) (*Hold, error)) (*Hold, error) {
 	isOurs := !writer.isNone() && writer.q.holdKey() == q.holdKey() && writer.place.kind == write
 	switch {
 	case !isOurs:
-		return nil, ErrNotDowngraded
+		return nil, fmt.Errorf("%w: want a hold that Lock of this RWMutex has returned", ErrNotDowngraded)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%w: %w", ErrNotDowngraded, endedBefore(ctx))
 	}
@@ -71,7 +70,7 @@ func (h *Hold) exitIfLast() error {
 	case h.ended != nil:
 		return h.ended
 	case h.count != 1:
-		return fmt.Errorf("%d calls of Unlock are due", h.count)
+		return fmt.Errorf("%d calls of Unlock are due, want 1", h.count)
 	}
 	h.count = 0
 	return nil

@@ -157,26 +157,30 @@ func TestWhatCannotBeDowngradedStaysAsItIs(t *testing.T) {
 	lock, writer, client := downgrading(z)
 	ended, cancel := context.WithCancel(z.Ctx)
 	cancel()
+	var none context.Context
 	again := mustLock(t, lock, writer.Context(z.Ctx))
 	other := mustLock(t, NewRWMutex(lock.q.s, z.Root+"/other"), z.Ctx)
 	mutex := mustLock(t, NewMutex(lock.q.s, z.Root+"/lock"), z.Ctx)
 	mark := client.Tap.Mark()
-	refused := func(ctx context.Context, h *Hold) {
+	refused := func(ctx context.Context, h *Hold, why string) {
 		t.Helper()
 		_, err := lock.Downgrade(ctx, h)
 		require.ErrorIs(t, err, ErrNotDowngraded)
+		require.ErrorContains(t, err, why)
 	}
-	refused(z.Ctx, writer) // two Unlocks are due
-	refused(z.Ctx, other)
-	refused(z.Ctx, mutex)
-	refused(z.Ctx, nil)
+	refused(z.Ctx, writer, "2 calls of Unlock are due, want 1")
+	const notOurs = "want a hold that Lock of this RWMutex has returned"
+	refused(z.Ctx, other, notOurs)
+	refused(z.Ctx, mutex, notOurs)
+	refused(z.Ctx, nil, notOurs)
+	refused(none, writer, "the context is nil")
 	require.NoError(t, again.Unlock())
-	refused(ended, writer)
+	refused(ended, writer, "the context had ended before the call")
 	require.Zero(t, wiretap.Count(client.Tap.Since(mark)).Requests[wiretap.Multi])
 	require.NoError(t, writer.Context(z.Ctx).Err())
 	require.NoError(t, writer.Unlock())
-	refused(z.Ctx, writer)
+	refused(z.Ctx, writer, "the lock was released")
 	reader := mustLock(t, reading{lock}, z.Ctx)
-	refused(z.Ctx, reader)
+	refused(z.Ctx, reader, notOurs)
 	require.NoError(t, reader.Unlock())
 }

@@ -57,15 +57,18 @@ func campaign(
 	return lead(hold.Context(ctx), hold.Token())
 }
 
-// joined returns both errors in one. If both report the same loss, it returns only the error of lead. If lead
-// has returned nothing but the loss, it returns the error of Unlock instead, which also names the znode.
+// joined returns both errors in one. If both report the same loss, it is reported once: if lead has returned
+// nothing but the loss, joined returns the error of Unlock, which also names the znode. If Unlock has returned
+// nothing but the loss, joined returns the error of lead.
 func joined(ofLead, ofUnlock error) error {
 	var lost *LostError
 	sameLoss := errors.As(ofUnlock, &lost) && errors.Is(ofLead, lost)
+	leadAddsNothing := ofLead == error(lost)
+	unlockAddsNothing := errors.Unwrap(ofUnlock) == error(lost) // Unlock has wrapped it, to name the znode
 	switch {
-	case sameLoss && ofLead == error(lost):
+	case sameLoss && leadAddsNothing:
 		return ofUnlock
-	case sameLoss:
+	case sameLoss && unlockAddsNothing:
 		return ofLead
 	}
 	return errors.Join(ofLead, ofUnlock)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"zklock/internal/wiretap"
@@ -142,6 +143,9 @@ func TestALossOfTheLeadIsSaidOnce(t *testing.T) {
 	unlock, lead := fmt.Errorf("unlock: %w", loss), fmt.Errorf("pay: %w", loss)
 	require.Equal(t, unlock, joined(loss, unlock))
 	require.Equal(t, lead, joined(lead, unlock))
+	refused := fmt.Errorf("unlock: %w", fmt.Errorf("%w; %w", zk.ErrNoAuth, loss))
+	require.Equal(t, refused, joined(loss, refused))
+	require.Equal(t, errors.Join(lead, refused), joined(lead, refused), "the refusal is not left out")
 }
 
 // Campaign within lead is re-entry: this process already leads. With another context the process waits for

@@ -200,8 +200,6 @@ func short(path string) string {
 // advice returns what to do about an error, if there is something.
 func advice(err error) string {
 	switch {
-	case errors.Is(err, ErrLost):
-		return ""
 	case errors.Is(err, zk.ErrNoChildrenForEphemerals):
 		return " (a znode on this path is ephemeral and can have no children: choose another path)"
 	case errors.Is(err, zk.ErrNoAuth):

@@ -129,8 +129,9 @@ func (h *Hold) Token() int64 {
 // deleted the znode with it, or they will.
 //
 // The error is ErrNotHeld if no Unlock was due. It is ErrLost if the lock was lost before: this Unlock counts,
-// and the others that were due are still due. Any other error, such as zk.ErrNoAuth, means that a server has
-// refused to delete the znode: repair the cause, and call Unlock again.
+// and the others that were due are still due. If a server has refused to delete the znode, the error is the
+// refusal, such as zk.ErrNoAuth, and also ErrLost if the lock was lost before: repair the cause, and call Unlock
+// again.
 func (h *Hold) Unlock() error {
 	if h.isNone() {
 		return fmt.Errorf("leased: unlock: the hold is nil, as when Lock has returned an error: %w", ErrNotHeld)
@@ -157,7 +158,10 @@ func (h *Hold) Unlock() error {
 	timeout := h.q.s.Timeout()
 	select {
 	case err := <-result:
-		if lost != nil && !isRefused(err) {
+		switch {
+		case lost != nil && isRefused(err):
+			err = fmt.Errorf("%w; %w", err, lost)
+		case lost != nil:
 			err = lost // why the work had to stop: this says more than what happened to the znode
 		}
 		return failed("unlock", h.place.node, err)

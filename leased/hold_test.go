@@ -367,9 +367,12 @@ func TestALostHoldStaysLostThoughItsUnlockWasRefused(t *testing.T) {
 		hold := mustLock(t, l, z.Ctx)
 		hold.lose(errUnanswered) // as when the lease is over
 		permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
-		require.ErrorIs(t, hold.Unlock(), zk.ErrNoAuth)
+		err := hold.Unlock()
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorContains(t, err, "the session lacks the permission", "what to do about the refusal")
+		requireReason(t, err, ReasonLeaseOver)
 
-		_, err := l.Lock(context.WithoutCancel(hold.Context(z.Ctx)))
+		_, err = l.Lock(context.WithoutCancel(hold.Context(z.Ctx)))
 		require.ErrorIs(t, err, ErrLost, "Lock inside the hold")
 		permit(t, z, a.Path, zk.PermAll)
 		require.ErrorIs(t, hold.Unlock(), ErrLost, "the Unlock that was refused, tried again")

@@ -20,7 +20,7 @@ type verdict struct {
 	faults   map[string]int // the faults that affected them
 	whys     map[string]int // the reasons that the lock gave them
 	together int            // holds that began while another client held the lock
-	refused  int            // stale uses that the store has refused
+	refused  int            // uses that the store has refused
 	alive    int            // holders that the store refused although they held the lock
 	lost     int            // increments that another one has overwritten
 	orphans  int            // znodes left behind

@@ -75,8 +75,8 @@ func (s *storm) print() (isRight bool) {
 		row("  in the fault: "+fault, func(_ int, v verdict) any { return v.faults[fault] })
 	}
 	row("holds that began while another lasted", func(_ int, v verdict) any { return v.together })
-	row("stale uses that the store refused", func(_ int, v verdict) any { return v.refused })
-	row("holders that the store refused", func(_ int, v verdict) any { return v.alive })
+	row("uses that the store refused", func(_ int, v verdict) any { return v.refused })
+	row("  of them, by holders that were not notified yet", func(_ int, v verdict) any { return v.alive })
 	row("increments lost", func(_ int, v verdict) any { return v.lost })
 	row("a lock, as porcupine judges", func(_ int, v verdict) any { return rightOrWrong(v.lockIsRight) })
 	row("the number it guards, as porcupine judges", func(_ int, v verdict) any { return rightOrWrong(v.numberIsRight) })
