@@ -83,7 +83,7 @@ const (
 func checkLibrary() error {
 	build, known := debug.ReadBuildInfo()
 	if !known {
-		return nil // the linker was told to leave it out
+		return nil // the linker has left it out
 	}
 	return checkLibraryIn(build.Deps)
 }

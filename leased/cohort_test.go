@@ -277,7 +277,7 @@ func TestAProcessHoldGivenToWhoGivesUpComesToItsEnd(t *testing.T) {
 				func() bool { return len(a.Queue()) == 0 },
 			)
 		}
-		t.Logf("they gave up %s: in %d rounds %d had the lock all the same", what, round.times, given)
+		t.Logf("they gave up %s: in %d rounds %d had acquired the lock anyway", what, round.times, given)
 		if round.times == 20 {
 			require.Less(t, given, round.times, "rounds in which nobody gave up too late")
 		}
@@ -317,7 +317,7 @@ func TestACohortOutlivesAnUnlockThatWasRefused(t *testing.T) {
 			require.ErrorIs(t, hold.Unlock(), zk.ErrNoAuth)
 			permit(t, z, a.Path, zk.PermAll)
 			_, err = c.TryLock(z.Ctx)
-			require.ErrorIs(t, err, ErrLocked, "the znode stands there")
+			require.ErrorIs(t, err, ErrLocked, "the znode still exists")
 			if how == "deleted by hand" {
 				require.NoError(t, z.Observer().Delete(hold.place.node, -1))
 			} else {
@@ -345,7 +345,7 @@ func TestACohortsRefusedUnlockIsTriedAgain(t *testing.T) {
 	permit(t, z, a.Path, zk.PermAll&^zk.PermDelete)
 	require.ErrorIs(t, hold.Unlock(), zk.ErrNoAuth)
 	next := a.Start()
-	next.MustWait("the znode stands there")
+	next.MustWait("the znode still exists")
 	permit(t, z, a.Path, zk.PermAll)
 	require.NoError(t, hold.Unlock())
 	next.Release()

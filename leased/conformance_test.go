@@ -485,7 +485,7 @@ func TestALossLetsNobodyInBeforeUnlock(t *testing.T) {
 		own := a.Start()
 		a.Tap.Cut()
 		for _, turn := range []*zktest.Turn{outer, inner} {
-			zktest.AwaitChan(z, "A to be told", turn.Context().Done())
+			zktest.AwaitChan(z, "A to be notified", turn.Context().Done())
 			requireReason(t, context.Cause(turn.Context()), ReasonLeaseOver)
 		}
 		a.Tap.Restore()
@@ -495,7 +495,7 @@ func TestALossLetsNobodyInBeforeUnlock(t *testing.T) {
 			other.MustWait("A has not unlocked: %s", when)
 			require.False(t, own.Returned(), "another goroutine of A was let in: %s", when)
 		}
-		nobodyIn("A has been told")
+		nobodyIn("A has been notified")
 		_, err := a.Lock(context.WithoutCancel(outer.Context()))
 		require.ErrorIs(t, err, ErrLost, "A's Lock with a lost hold")
 		require.ErrorIs(t, inner.Unlock(), ErrLost, "A's first Unlock")
@@ -536,7 +536,7 @@ func TestALostHolderThatHangsKeepsItsProcessFromNothing(t *testing.T) {
 		other.MustWait("A holds the lock")
 		z.Expire(a.Client)
 		a.Tap.Restore()
-		zktest.AwaitChan(z, "the holder to be told", hangs.Context().Done())
+		zktest.AwaitChan(z, "the holder to be notified", hangs.Context().Done())
 		other.Release()
 		own.Acquired()
 		require.NoError(t, own.Context().Err(), "a new hold")

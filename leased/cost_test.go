@@ -143,7 +143,7 @@ func toldAfter(t *testing.T) told {
 	next.MustWait("the holder")
 	z.Await("two session timeouts to pass", func() bool { return time.Since(begin) > 2*zktest.MortalTimeout })
 	c.Crash()
-	zktest.AwaitChan(z, "the holder to be told", held.Done())
+	zktest.AwaitChan(z, "the holder to be notified", held.Done())
 	now := time.Now()
 	require.ErrorIs(t, context.Cause(held), ErrLost)
 	require.False(t, next.Returned(), "the next client got the lock before the holder was notified")

@@ -110,7 +110,7 @@ func TestALeaderIsToldThatItLeadsNoMore(t *testing.T) {
 	first := zktest.AwaitChan(z, "a to lead", a.leads)
 	b.campaign(z, z.Ctx, 2)
 	z.EndSession(a.Client)
-	zktest.AwaitChan(z, "a to be told", first.ctx.Done())
+	zktest.AwaitChan(z, "a to be notified", first.ctx.Done())
 	requireReason(t, context.Cause(first.ctx), ReasonExpired)
 	next := zktest.AwaitChan(z, "b to lead", b.leads)
 	require.Greater(t, next.token, first.token)
@@ -191,7 +191,7 @@ func TestCampaignEndsWithItsContext(t *testing.T) {
 	leads := zktest.AwaitChan(z, "a to lead", a.leads)
 	b.campaign(z, ctx, 2)
 	end()
-	zktest.AwaitChan(z, "a to be told", leads.ctx.Done())
+	zktest.AwaitChan(z, "a to be notified", leads.ctx.Done())
 	a.resign <- nil
 	require.NoError(t, zktest.AwaitChan(z, "a's Campaign to return", a.ended))
 	require.ErrorIs(t, zktest.AwaitChan(z, "b's Campaign to return", b.ended), context.Canceled)

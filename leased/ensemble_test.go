@@ -250,8 +250,8 @@ func seenOnce(t *testing.T, otherwise string, story func(t *testing.T) (seen boo
 	require.Fail(t, otherwise)
 }
 
-// toldInTime is for seenOnce, about a story that ends with two holders.
-const toldInTime = "A was told in time each time: README.md could promise more"
+// notifiedInTime is for seenOnce, about a story that ends with two holders.
+const notifiedInTime = "A was notified in time each time: README.md could promise more"
 
 func sound(c net.Conn) net.Conn            { return c }
 func toLeader(n *network) *zkserver.Peer   { return n.leader }
@@ -261,7 +261,7 @@ func toFollower(n *network) *zkserver.Peer { return n.follower }
 func (n *network) told(why string) {
 	n.Helper()
 	n.next.Acquired()
-	require.ErrorIs(n, context.Cause(n.held.Context()), ErrLost, "%s: B has the lock, and A has not been told", why)
+	require.ErrorIs(n, context.Cause(n.held.Context()), ErrLost, "%s: B has the lock, and A has not been notified", why)
 }
 
 func TestAHolderOnTheWrongSideOfAPartitionIsToldInTime(t *testing.T) {
@@ -467,7 +467,7 @@ func (n *network) isAnsweredAfter(then time.Time) (isAnswered bool) {
 // lease counts from a ping of which the leader has not heard.
 func TestTheFirstWriteAfterAnIdleTimeAssumesAReport(t *testing.T) {
 	t.Parallel()
-	seenOnce(t, toldInTime, bothAreInsideAfterOneWrite)
+	seenOnce(t, notifiedInTime, bothAreInsideAfterOneWrite)
 }
 
 func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
@@ -493,10 +493,10 @@ func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 		return false
 	}
 	both := time.Now()
-	zktest.AwaitChan(n.z, "A to be told", held.Done())
+	zktest.AwaitChan(n.z, "A to be notified", held.Done())
 	part := time.Since(both).Seconds() / n.session().Timeout().Seconds()
 	require.Greater(t, token(second), token(turn), "a store that checks tokens is safe")
-	t.Logf("after the double fault B is inside, too, %.2f of a timeout before A is told; B's token is greater", part)
+	t.Logf("after the double fault B also holds the lock, %.2f of a timeout before A is notified; B's token is greater", part)
 	back()
 	return true
 }
@@ -507,7 +507,7 @@ func bothAreInsideAfterOneWrite(t *testing.T) (seen bool) {
 // of A since before the first one.
 func TestBehindAnotherFollowerThreeAnswersAreNotEnough(t *testing.T) {
 	t.Parallel()
-	seenOnce(t, toldInTime, bothAreInsideAfterThreeWrites)
+	seenOnce(t, notifiedInTime, bothAreInsideAfterThreeWrites)
 }
 
 func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
@@ -561,7 +561,7 @@ func bothAreInsideAfterThreeWrites(t *testing.T) (seen bool) {
 	if mine.Context().Err() != nil {
 		return false
 	}
-	zktest.AwaitChan(n.z, "A to be told", mine.Context().Done())
+	zktest.AwaitChan(n.z, "A to be notified", mine.Context().Done())
 	t.Logf("B was inside, too, for %.2f of a timeout", time.Since(both).Seconds()/timeout.Seconds())
 	require.Greater(t, token(second), token(mine), "a store that checks tokens is safe")
 	back()
@@ -602,7 +602,7 @@ func TestTheFirstWriteAfterAnIdleTimeCountsFromAPing(t *testing.T) {
 
 	n.b.Acquire() // so A's session has ended: its znode was before B's
 	aIsInside := call.Returned() && call.Context().Err() == nil
-	require.False(t, aIsInside, "A and B have the lock, and A has not been told")
+	require.False(t, aIsInside, "A and B have the lock, and A has not been notified")
 	n.follower.Rejoin()
 }
 
@@ -629,7 +629,7 @@ func TestARefusalByAFollowerAloneProvesNothing(t *testing.T) {
 	n.z.Await("A to have asked twice since, or to have lost its hold", func() bool {
 		return len(answers(n.a, asked)) >= 2 || held.Err() != nil
 	})
-	require.NoError(t, context.Cause(held), "A's hold, before the follower is cut off")
+	require.NoError(t, context.Cause(held), "A's hold, before the follower is partitioned")
 	n.follower.CutOff()
 	n.told("the server is a follower, cut off, that refuses writes by itself")
 	n.follower.Rejoin()
@@ -681,7 +681,7 @@ func TestWithoutAMajority(t *testing.T) {
 	for _, server := range killed {
 		require.NoError(t, server.Kill())
 	}
-	zktest.AwaitChan(n.z, "A to be told", n.held.Context().Done())
+	zktest.AwaitChan(n.z, "A to be notified", n.held.Context().Done())
 	requireReason(t, context.Cause(n.held.Context()), ReasonLeaseOver)
 	require.False(t, n.next.Returned())
 	require.NoError(t, zkserver.StartAgain(n.z.Ctx, killed))

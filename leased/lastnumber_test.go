@@ -58,7 +58,7 @@ func (e *theEnd) serves(come func()) {
 	b := e.join("B").Start()
 	b.MustWait("A holds the lock")
 	come()
-	b.MustWait("A holds the lock, and others were told")
+	b.MustWait("A holds the lock, and other clients were notified")
 	a.Release()
 	b.Acquired()
 	require.Greater(e, token(b), token(a))

@@ -81,7 +81,7 @@ func TestStats(t *testing.T) {
 
 		turn := a.Acquire()
 		a.Tap.Silence()
-		zktest.AwaitChan(z, "A to be told", turn.Context().Done())
+		zktest.AwaitChan(z, "A to be notified", turn.Context().Done())
 		stats = s.Stats()
 		require.Equal(t, map[Reason]uint64{ReasonLeaseOver: 1}, stats.Lost)
 		require.Equal(t, []any{0, uint64(2), time.Duration(0)}, []any{stats.Holds, stats.Taken, stats.LeaseLeft})
@@ -258,8 +258,8 @@ func TestNobodyWaitsForALogger(t *testing.T) {
 	}()
 	zktest.AwaitChan(z, "Close to return, though the logger blocks", closed)
 	close(let)
-	z.Await("the logger to be told of what was left out", func() bool { return h.has("lines were left out") })
-	z.Await("the logger to be told the rest", func() bool { return h.has("a line") })
+	z.Await("the line about lines that were left out", func() bool { return h.has("lines were left out") })
+	z.Await("the logger to receive the rest", func() bool { return h.has("a line") })
 }
 
 // Lock creates the directory and the znodes with the given ACL, and the session logs in. So no other client
@@ -323,7 +323,7 @@ func TestWithoutLease(t *testing.T) {
 
 		hello := a.Tap.HoldRequest(wiretap.Connect, 1)
 		a.Tap.HangUp()
-		zktest.AwaitChan(z, "A to be told", turn.Context().Done())
+		zktest.AwaitChan(z, "A to be notified", turn.Context().Done())
 		requireReason(t, context.Cause(turn.Context()), ReasonDisconnected)
 		hello.Let()
 		next.MustWait("A's session lives")
@@ -362,12 +362,12 @@ func TestWithoutLeaseANotificationIsNoAnswer(t *testing.T) {
 		mark := a.Tap.Mark()
 		_, err = z.Observer().Set(z.Root, []byte("changed"), -1)
 		require.NoError(t, err)
-		z.Await("A to be notified, or to be told already, on a busy machine", func() bool {
+		z.Await("A to be notified, perhaps already, on a busy machine", func() bool {
 			return wiretap.Count(a.Tap.Since(mark)).Notifications == 1 || turn.Context().Err() != nil
 		})
 		a.Tap.Silence()
 		next.Acquired()
-		require.ErrorIs(t, context.Cause(turn.Context()), ErrLost, "B holds the lock, and A has not been told")
+		require.ErrorIs(t, context.Cause(turn.Context()), ErrLost, "B holds the lock, and A has not been notified")
 		requireReason(t, context.Cause(turn.Context()), ReasonDisconnected)
 	})
 }

@@ -286,7 +286,7 @@ func TestAZnodeOfAnotherSessionIsNotAdopted(t *testing.T) {
 				}
 
 				end()
-				call.MustWait("number 0, whoever owns it")
+				call.MustWait("number 0 is the first, and its owner does not matter")
 				require.NoError(t, z.Observer().Delete(before, -1))
 				holds(t, z, w, call)
 				call.Release()

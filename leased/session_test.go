@@ -145,7 +145,7 @@ func TestAClosedSession(t *testing.T) {
 		s.Close()
 		close(closed)
 	}()
-	zktest.AwaitChan(z, "what hangs on the lease to be told", lost)
+	zktest.AwaitChan(z, "the user of the lease to be notified", lost)
 	require.True(t, s.isOver(lease))
 	zktest.AwaitChan(z, "the session to be done", s.Done())
 	z.Await("the connection to be closed", func() bool { return s.Conn().State() == zk.StateDisconnected })
@@ -173,7 +173,7 @@ func TestAClosedSession(t *testing.T) {
 	stop()
 	told := 0
 	s.useLease(s.takeLease(), &leaseUser{lose: func(*LostError) { told++ }})()
-	require.Equal(t, 1, told, "how often a hold is told whose lease was over when it began")
+	require.Equal(t, 1, told, "how often a hold is notified whose lease was over when it began")
 	s.Close()
 	_, _, err = s.Conn().Exists(z.Root)
 	require.ErrorIs(t, err, zk.ErrConnectionClosed)
@@ -319,7 +319,7 @@ func TestAConnectionClosedByItsUserClosesTheSession(t *testing.T) {
 	inLine, waiting := a.lineUp(1), other.Start()
 	waiting.MustWait("B holds the other lock")
 	a.Session.Conn().Close()
-	zktest.AwaitChan(z, "the hold to be told of its loss", held.Context().Done())
+	zktest.AwaitChan(z, "the hold to be notified of its loss", held.Context().Done())
 	require.ErrorIs(t, context.Cause(held.Context()), ErrLost)
 	for _, call := range []*zktest.Turn{inLine, waiting, other.Start()} {
 		require.ErrorContains(t, call.Err(), "the session is closed")

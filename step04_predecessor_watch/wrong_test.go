@@ -349,7 +349,7 @@ func TestW18TriesAndStays(t *testing.T) {
 	next := lock.Join(z, "the next").Start()
 	next.Queued()
 	holder.Release()
-	next.MustWait("B has been told no, and its znode is before this one")
+	next.MustWait("B's TryLock has failed, and its znode is before this one")
 	assert.ErrorIs(
 		t,
 		b.Start().Err(),
@@ -481,7 +481,7 @@ func TestW22LooksBeforeTheTry(t *testing.T) {
 	z := zktest.New(t)
 	a := looks.Join(z, "A")
 	a.Tap.LoseReply(wiretap.GetChildren, 1)
-	require.ErrorIs(t, a.Start().Err(), zk.ErrConnectionClosed, "what the caller is told")
+	require.ErrorIs(t, a.Start().Err(), zk.ErrConnectionClosed, "the error that the caller gets")
 	z.Await("A to be back", func() bool { return a.State() == zk.StateHasSession })
 	assert.Equal(t, a.ID, a.SessionID(), "A's session lives on")
 	lock.Join(z, "the next").Start().MustWait("A has given up, and its znode is before this one")

@@ -126,9 +126,9 @@ func TestAHolderThatIsCutOffIsToldBeforeTheNextIsLetIn(t *testing.T) {
 	next := b.Start()
 	next.MustWait("A holds the lock")
 	a.Crash() // from now on nothing passes on its connection
-	zktest.AwaitChan(z, "A to be told", held.Done())
+	zktest.AwaitChan(z, "A to be notified", held.Done())
 	require.ErrorIs(t, context.Cause(held), ErrLost)
-	require.False(t, next.Returned(), "B is inside, and A has only just been told")
+	require.False(t, next.Returned(), "B is inside, and A has only just been notified")
 	next.Acquired()
 	next.Release()
 }
@@ -226,7 +226,7 @@ func TestStillBrokenAShortBreakEndsTheHold(t *testing.T) {
 	next := b.Start()
 	next.MustWait("A holds the lock")
 	a.Tap.HangUp()
-	zktest.AwaitChan(z, "A to be told", turn.Context().Done())
+	zktest.AwaitChan(z, "A to be notified", turn.Context().Done())
 	require.ErrorIs(t, context.Cause(turn.Context()), ErrLost)
 	z.Barrier(a.Client) // A is connected again
 	require.Equal(t, a.ID, a.SessionID(), "A's session")
@@ -294,7 +294,7 @@ func TestStillBrokenNotificationsHideALineThatBreaksOneWayFirst(t *testing.T) {
 	require.NoError(t, held.Context().Err(), "A does not know, and B holds the lock")
 	chapter.Says(t,
 		"Ada's requests are lost, notifications still reach her, then nothing does: Ben gets the lock, and Ada does not know")
-	zktest.AwaitChan(z, "A to be told, too late", held.Context().Done())
+	zktest.AwaitChan(z, "A to be notified, too late", held.Context().Done())
 	require.Greater(t, next.Held().Token(), held.Held().Token(), "B's token, by which a store can refuse A's late write")
 	next.Release()
 }
@@ -319,12 +319,12 @@ func TestStillBrokenBehindAServerThatIsCutOffTwoAreInside(t *testing.T) {
 	next.MustWait("A holds the lock")
 	followers[0].CutOff()
 	next.Acquired()
-	require.NoError(t, turn.Context().Err(), "A has not been told")
+	require.NoError(t, turn.Context().Err(), "A has not been notified")
 	require.Greater(t, next.Held().Token(), turn.Held().Token(), "B's token, by which a store can refuse A's late write")
 	chapter.Says(t,
 		"Ada's server is partitioned from the others: Ada and Ben hold the lock at once, and Ben's token is greater")
 	followers[0].Rejoin()
-	zktest.AwaitChan(z, "A to be told, too late", turn.Context().Done())
+	zktest.AwaitChan(z, "A to be notified, too late", turn.Context().Done())
 }
 
 // Ben gives up while a request of his Lock is on its way. Lock returns when the answer has arrived,

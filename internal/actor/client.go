@@ -105,7 +105,7 @@ func isGivenUp(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Canceled)
 }
 
-// hears is told that a hold has ended.
+// hears is called when a hold has ended.
 func (c *Client) hears(h *hold) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ type Standing struct {
 // awaits tells whether a call to Lock has not come back.
 func (s Standing) awaits() bool { return s.State == Waits || s.Enters }
 
-// refusals are the reasons against calls. Of several the first is told.
+// refusals are the reasons against calls. Of several the first is reported.
 var refusals = []struct {
 	calls   []string
 	applies func(Standing) bool

@@ -61,7 +61,7 @@ type inOffice struct {
 
 func (o inOffice) Unlock() error { return o.resign() }
 
-// candidate brings one who may stand for election.
+// candidate brings a client that stands for election.
 func (s story) candidate(name string, timeout time.Duration) *zktest.Member {
 	return s.JoinAs(name, property.Seat{Timeout: timeout, Path: s.Root + "/team/" + name})
 }

@@ -126,7 +126,7 @@ func (e Exercise) nameOf(known string) lang.Text {
 // MissingName is what is missing.
 func (e Exercise) MissingName() lang.Text { return e.nameOf(e.Progress().Missing) }
 
-// noHintForAnOrder is what a learner is told whose lock has all properties, and is wrong in an interleaving.
+// noHintForAnOrder is for a learner whose lock has all properties, and is wrong in an interleaving.
 func noHintForAnOrder(step string) lang.Text {
 	return lang.Of(
 		"There is no hint for an interleaving: the one that the test has printed is the hint. "+
@@ -136,7 +136,7 @@ func noHintForAnOrder(step string) lang.Text {
 	)
 }
 
-// hintForOwn is what a learner is told whose lock has all properties.
+// hintForOwn is for a learner whose lock has all properties.
 func hintForOwn(wrong mistake) lang.Text {
 	return lang.Of(
 		"Your lock has all properties. What is left is TestMine: which calls tell your lock from %[1]v? %[2]v. "+

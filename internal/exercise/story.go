@@ -9,7 +9,7 @@ import (
 	"zklock/internal/zktest"
 )
 
-// A story of the exercises after the steps: it is told of Members, whose Lock and Unlock are
+// A story of the exercises after the steps: it has Members, whose Lock and Unlock are
 // the exercise's own pair of calls.
 type story struct{ *property.Story }
 

@@ -57,7 +57,7 @@ const (
 	looks   = 8  // at most
 )
 
-// use finds out what every lock can do. So one that hangs is told so in a few seconds, and
+// use finds out what every lock can do. So a lock that hangs gets a verdict in a few seconds, and
 // in plain words.
 func use(server *zkserver.Server, lock property.Subject) answer {
 	var u usage

@@ -244,7 +244,7 @@ func guarded(do func() error) (err error) {
 
 func (c *client) hasCrashed() bool { return c.State() == actor.Crashed }
 
-// hasHold tells whether the client can call Unlock: it may have been told that the lock is lost.
+// hasHold tells whether the client can call Unlock: it may have been notified that the lock is lost.
 func (c *client) hasHold() bool { return actor.IsInside(c.State()) || c.State() == actor.Told }
 
 // isDone tells whether no call is under way, and none is due.

@@ -14,7 +14,7 @@ import (
 // guid is a lock in the shape of Curator's InterProcessMutex: a guid in the znode's name, by
 // which the client finds it when the reply to its create is lost; each request once more when
 // the connection breaks; a delete that is repeated until it is known to be done. Curator does
-// the last in the background, and tells a listener of a lost session; here nobody is told.
+// the last in the background, and tells a listener of a lost session; here nobody is notified.
 type guid struct {
 	conn *zk.Conn
 	dir  string

@@ -5,7 +5,7 @@ package explore
 // knows, and tells it in the text of its stacks alone: testing/synctest waits for the same, but
 // takes no goroutine for a waiting one that waits for the network, and these servers are real.
 // To wait until nothing was sent for a while would be plainer, and wrong on a busy machine: an
-// order in which a client was only slow would be told as one in which it waits forever.
+// order in which a client was only slow would be reported as one in which it waits forever.
 
 import (
 	"bytes"

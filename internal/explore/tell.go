@@ -18,7 +18,7 @@ type Line struct {
 	Text   lang.Text
 }
 
-// account is what happens in an order, as it is told. It is safe for use by many goroutines.
+// account is what happens in an interleaving, in words. It is safe for use by many goroutines.
 type account struct {
 	path string // of the order's directory
 

@@ -45,7 +45,7 @@ func UntilStopped() (ctx context.Context, stop context.CancelFunc) {
 	return ctx, stop
 }
 
-// ParseFlags reads a command's flags. What is wrong with them is told in one line.
+// ParseFlags reads a command's flags. An error about them is one line.
 func ParseFlags(flags *flag.FlagSet, args []string) error {
 	flags.Init(flags.Name(), flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

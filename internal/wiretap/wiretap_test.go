@@ -505,7 +505,7 @@ func TestFrameThatIsTooLong(t *testing.T) {
 }
 
 // connectShut connects a client whose gate, set by gate, is shut for some frames until open is called. shut
-// receives each frame that stands there.
+// receives each frame that waits there.
 func connectShut(
 	z *zktest.Zoo, timeout time.Duration, gate func(*wiretap.Tap, func(wiretap.Frame)), isShut func(wiretap.Frame) bool,
 ) (c *zktest.Client, tap *wiretap.Tap, shut <-chan wiretap.Frame, open func()) {

@@ -35,7 +35,7 @@ type Peer struct {
 	paused  bool
 
 	network *network
-	rejoin  []func() // not nil: it is cut off
+	rejoin  []func() // not nil: it is partitioned
 }
 
 // Config is what a private server's configuration has besides the usual.

@@ -40,8 +40,8 @@ func TestEnsemble(t *testing.T) {
 			assert.NoError(t, m.Pause())
 			return m.Resume
 		}},
-		{"a follower is cut off", false, cutOff},
-		{"the leader is cut off", true, cutOff},
+		{"a follower is partitioned", false, cutOff},
+		{"the leader is partitioned", true, cutOff},
 		{"one direction is held", false, func(_ context.Context, m, leader *zkserver.Peer) func() error {
 			release := e.Hold(leader, m)
 			return func() error { release(); release(); return nil }

@@ -91,7 +91,7 @@ func propertyValue(text string) string {
 // Restart starts the server, again after a Kill, at the same address and with
 // the data it had. It returns when the server serves, for which a member of an
 // ensemble needs another one: of several, restart all at the same time. A
-// member that is cut off stays so.
+// member that is partitioned stays so.
 func (p *Peer) Restart(ctx context.Context) error {
 	p.paused = false
 	err := p.machine.start(ctx)

@@ -184,7 +184,7 @@ func (s *story) context(hold *leased.Hold) {
 // told waits until the holder is notified of a loss, and records why.
 func (s *story) told(hold *leased.Hold) {
 	s.t.Helper()
-	s.await("the holder to be told", func() bool { return hold.Context(s.ctx).Err() != nil })
+	s.await("the holder to be notified", func() bool { return hold.Context(s.ctx).Err() != nil })
 	s.context(hold)
 }
 
@@ -221,7 +221,7 @@ var stories = map[string]func(*story){
 		s.say("outer Unlock", hold.Unlock())
 		s.take("a with the context of a hold that has ended", a.mutex.Lock, hold.Context(s.ctx))
 	},
-	"who gives up": func(s *story) {
+	"a client gives up": func(s *story) {
 		a, b := s.join("a"), s.join("b")
 		hold := s.take("a", a.mutex.Lock, s.ctx)
 		waiting, err := s.givesUp(b)

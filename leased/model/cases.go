@@ -98,7 +98,7 @@ var (
 		reconnects:       true,
 	}
 	idle = Setting{
-		name:             "no line stalls, until A's server is cut off",
+		name:             "no line stalls, until A's server is partitioned",
 		clock:            quarters,
 		places:           []place{atFollower},
 		followerIsCutOff: true,
@@ -109,7 +109,7 @@ var (
 // follower is the setting for a follower that is paused while no line stalls. Where lines stall, such a
 // follower adds nothing new: messages to it wait in its line anyway.
 var follower = Setting{
-	name:             "the follower is paused, resumes, and is cut off; no line stalls",
+	name:             "the follower is paused, resumes, and is partitioned; no line stalls",
 	clock:            quarters,
 	places:           []place{atFollower},
 	followerStands:   true,

@@ -447,7 +447,7 @@ func TestZooKeeperIsAway(t *testing.T) {
 		status, _ = p.ask("/healthz")
 		require.Equal(t, http.StatusOK, status, "it lives")
 	}
-	s.Await("a to be told", func() bool { return s.a.metric(`zklock_lost_total{reason="lease over"}`) == 1 })
+	s.Await("a to be notified", func() bool { return s.a.metric(`zklock_lost_total{reason="lease over"}`) == 1 })
 	s.Await("a to stop", func() bool { return s.a.metric("zklock_holds") == 0 })
 	s.a.takes(200)
 	s.b.takes(300)

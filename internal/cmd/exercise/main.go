@@ -173,7 +173,7 @@ func runTest(e exercise.Exercise) (passed bool, err error) {
 	return run.Run() == nil, nil
 }
 
-// wellDone is what a learner is told whose lock has all properties.
+// wellDone is for a learner whose lock has all properties.
 func wellDone(e exercise.Exercise, pkg string) {
 	say("\nWell done: your lock has all %d properties. To compare it with ours: %s",
 		"\n做得好：你的锁具备全部 %d 条性质。与我们的锁对比：%s", len(e.Properties), diff(e))

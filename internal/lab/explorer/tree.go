@@ -8,7 +8,7 @@ import (
 )
 
 // A tree has all interleavings that were played, for a page on which a reader walks through them.
-// Texts are told once, and numbered.
+// Each text is in it once, with a number.
 type tree struct {
 	Texts []lang.Text `json:"texts"`
 	Root  *point      `json:"root"`

@@ -259,7 +259,7 @@ func TestReadersOfBothShareAndWritersOfBothExclude(t *testing.T) {
 	theirReader.Begin("unlock")
 	require.True(t, theirReader.Done())
 	require.True(t, theirWriter.Done(), "Curator's writer is let in when both readers have gone")
-	waiting.MustWait("Curator's writer is inside")
+	waiting.MustWait("Curator's writer holds the lock")
 	theirWriter.Kill()
 	waiting.Acquired()
 	assert.Len(t, ours.Queue(), 1, "Curator's writer was killed, and its session has expired")

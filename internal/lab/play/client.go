@@ -22,7 +22,7 @@ type client struct {
 	orders chan string      // commands that it has not carried out
 	held   bool             // the lock, once at least
 	enters bool             // it has called Lock again, within its hold
-	puts   bool             // it has been told to write to the store
+	puts   bool             // it has been asked to write to the store
 }
 
 // lives tells whether the client's process has not ended, and its side is still in use.
@@ -174,7 +174,7 @@ func (s *service) serverAt(address string) int {
 	})
 }
 
-// Becomes is told a new state of the client.
+// Becomes is called with each new state of the client.
 func (p parent) Becomes(s actor.State, _ *bool) error {
 	return p.told(func() {
 		p.held, p.enters = p.held || actor.IsInside(s.Name), false

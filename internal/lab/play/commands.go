@@ -252,7 +252,7 @@ func (c *client) can() []string {
 }
 
 // refusals are the reasons against commands that concern a client's process or its line. Of
-// several the first is told.
+// several the first is reported.
 var refusals = []struct {
 	commands []string
 	applies  func(*client) bool

@@ -201,7 +201,7 @@ func TestNothingIsSeenBeforeItsCauseInABrowser(t *testing.T) {
 			flew += flying.length;
 			if (flying.length && b.state(1) === "holds") early.push("it holds");
 			if (flying.some((f) => f.kind === NOTIFICATION) && b.state(1) === "holds")
-				early.push("it holds, and has not been told");
+				early.push("it holds, and has not been notified");
 			const writes = b.story.frames.some((f) => f.writes && f.to > now);
 			if (writes && ![...b.nodes.values()].some((n) => n.owner === 0 && there(n, now)))
 				early.push("its znode is gone before the delete");

@@ -111,7 +111,7 @@ func (p *player) get(path string) *http.Response {
 	return answer
 }
 
-// page is all that a page is told when it is opened.
+// page is all that a page receives when it is opened.
 func (p *player) page() string { return p.news(&reader{told: stage.Nothing()}) }
 
 // until waits for a side to be as it should be.
@@ -133,10 +133,10 @@ func (p *player) until(at int, what string, is func(*side) bool) {
 	})
 }
 
-// says waits until the page is told so, in JSON.
+// says waits until the page has received this, in JSON.
 func (p *player) says(text string) {
 	p.Helper()
-	p.zoo.Await("the page to be told "+text, func() bool { return strings.Contains(p.page(), text) })
+	p.zoo.Await("the page to receive "+text, func() bool { return strings.Contains(p.page(), text) })
 }
 
 func (b *side) count(is string) (n int) {
@@ -372,7 +372,7 @@ func TestOnlyItsOwnPageIsAnswered(t *testing.T) {
 	}
 	told, err := bufio.NewReader(p.get("/events").Body).ReadString('\n')
 	require.NoError(t, err)
-	moment := regexp.MustCompile(`"now":\d+`) // in which it was told
+	moment := regexp.MustCompile(`"now":\d+`) // at which it was sent
 	assert.Equal(t, moment.ReplaceAllString("data: "+p.page()+"\n", ""), moment.ReplaceAllString(told, ""))
 	require.Len(t, p.sides[0].clients, 1)
 }

@@ -214,7 +214,7 @@ func TestThreeServersThatFail(t *testing.T) {
 	p.zoo.Await("all to serve again", func() bool { return ensemble.Serving(p.zoo.Ctx) == nil && leads() > 0 })
 }
 
-// Without a majority no server answers. It ends all the same: what is there goes with them.
+// Without a majority no server answers. It ends anyway: the znodes are deleted with the servers.
 func TestItEndsWithoutAMajority(t *testing.T) {
 	t.Parallel()
 	ensemble, err := zkserver.StartEnsemble(t.Context(), 3, "forceSnapshotSync=true")

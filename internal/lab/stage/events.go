@@ -55,7 +55,7 @@ type Action struct {
 
 // An Arrival is a frame that has come to a client.
 type Arrival struct {
-	Did   lang.Text `json:"did"`   // what the client has done, or was told
+	Did   lang.Text `json:"did"`   // what the client has done, or received
 	First bool      `json:"first"` // the client's znode is the first in the queue
 }
 
@@ -119,7 +119,7 @@ func (r *Recorder) isWorthTelling(c *Figure, f wiretap.Frame) bool {
 	return isOfQueue && hasWords && !hasFound
 }
 
-// arrival is what is told of a frame.
+// arrival is what is recorded of a frame.
 func (r *Recorder) arrival(c *Figure, f wiretap.Frame) Arrival {
 	hasListed := f.Op == wiretap.GetChildren && f.Err == wiretap.OK
 	a := Arrival{Did: f.Did(r.name(f.Path)), First: hasListed && r.isFirst(c)}

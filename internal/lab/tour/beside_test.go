@@ -25,8 +25,8 @@ func TestWhatALargeCrowdMeans(t *testing.T) {
 	assert.Equal(t, dead, chain.Deaths.Notifications, "step 4: one for each death: to the one behind")
 	assert.Equal(t, dead, chain.Deaths.Requests[wiretap.GetChildren], "step 4: one list for each death")
 	n := herd.Deaths.Notifications
-	assert.GreaterOrEqual(t, n, alive, "step 3: everybody who lives is told")
-	assert.LessOrEqual(t, n, alive*dead, "step 3: everybody who lives is told of each death at most once")
+	assert.GreaterOrEqual(t, n, alive, "step 3: every client that is alive is notified")
+	assert.LessOrEqual(t, n, alive*dead, "step 3: every client that is alive is notified of each death at most once")
 	assert.Equal(t, n, herd.Deaths.Requests[wiretap.GetChildren], "step 3: a list for each notification")
 
 	assert.Greater(

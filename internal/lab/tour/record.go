@@ -137,7 +137,7 @@ func shown(calls *actor.Client, w zktest.Way, inside string) zktest.Way {
 	return w
 }
 
-// shownHold is a hold whose end is told.
+// shownHold is a hold whose end is recorded.
 type shownHold struct {
 	zktest.Hold
 	calls *actor.Client
@@ -186,7 +186,7 @@ func (s *scene) lines(members ...*zktest.Member) (turns []*zktest.Turn) {
 	return turns
 }
 
-// mustWait ends the story if the client, who is not the first, is inside.
+// mustWait ends the story if the client holds the lock although it is not the first.
 func (s *scene) mustWait(turn *zktest.Turn) {
 	if turn.Returned() {
 		s.t.Fatalf("%s was let in beside the holder; its Lock answered %v", turn.Name, turn.Err())
@@ -207,7 +207,7 @@ func (s *scene) expire(dead ...*zktest.Member) {
 	s.ended(dead...)
 }
 
-// ended lets the camera see that sessions have ended: no client is told of that.
+// ended lets the camera see that sessions have ended: no client is notified of that.
 func (s *scene) ended(dead ...*zktest.Member) {
 	if s.camera == nil {
 		return
@@ -229,7 +229,7 @@ func (s *scene) settles(waiting []*zktest.Turn) {
 	})
 }
 
-// served returns whoever of the waiting is let in next, and the others.
+// served returns the waiting client that acquires the lock next, and the others.
 func (s *scene) served(waiting []*zktest.Turn) (next *zktest.Turn, others []*zktest.Turn) {
 	i := -1
 	s.Await("the next in line to be let in", func() bool {

@@ -39,14 +39,14 @@ type Recording struct {
 type Tour struct {
 	Recording
 	Server *zkserver.Server
-	Say    func(doing string, done, all int) // is told what is going on, and how many jobs are done
-	Scored func()                            // is told that there is a scoreboard; if it is nil, no property is asked
+	Say    func(doing string, done, all int) // is called with what is going on, and how many jobs are done
+	Scored func()                            // is called when there is a scoreboard; if it is nil, no property is asked
 
 	ended func(*scene, stage.Replay) // looks at a scene at the end of its story
 
 	done, jobs atomic.Int64
 	mu         sync.Mutex
-	doing      string // what Say was told last
+	doing      string // what Say was called with last
 }
 
 func (t *Tour) say(format string, args ...any) {

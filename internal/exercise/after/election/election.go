@@ -1,5 +1,5 @@
 // Package election is a graduation exercise, solved: of several candidates one
-// leads, everybody can ask who, and the leader is told when it no longer does.
+// leads, everybody can ask for its name, and the leader is notified when it no longer leads.
 package election
 
 import (
@@ -14,10 +14,10 @@ import (
 	reentrant "zklock/step05_reentrant"
 )
 
-// Candidate is one who may lead, under a name of its own.
+// Candidate is a client that may lead, under a name of its own.
 type Candidate struct {
 	conn *zk.Conn
-	lock *reentrant.Lock // whoever holds it leads
+	lock *reentrant.Lock // its holder leads
 	path string
 	name string
 }
