@@ -63,7 +63,7 @@ func toAnother(turns round) float64 {
 	return float64(changed) / float64(max(len(done), 1))
 }
 
-// longest is the longest of all turns, in mean turns.
+// longest is the longest of all turns, as a multiple of the mean turn.
 func longest(turns round) float64 {
 	var most, sum time.Duration
 	for _, t := range turns {
