@@ -105,7 +105,7 @@ func (l *Lock) leave(node string) error {
 // this client does not hold the lock, and zk.ErrNoNode when the znode no longer
 // exists: it was deleted with its session, by another client, or by an earlier
 // Unlock whose reply was lost. After any other error Unlock can be called again. But if another
-// goroutine has got the lock through this Lock since, that call can release the lock of the other.
+// goroutine has acquired this Lock meanwhile, the second call can delete that goroutine's znode.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,9 +4,9 @@
 // differences: the recipe watches with exists, and this lock with getData; and the
 // recipe protects itself against a lost reply to create, as step 5 does.
 //
-// We know of no mistake in the queue itself. The failures that are left are around
+// We know of no mistake in the queue itself. The failures that are left are outside
 // it: a reply is lost, a client gives up while it is disconnected, the holder locks
-// again, or its session ends while it works and it does not notice.
+// again, or the holder's session ends and the holder does not notice.
 package predecessorwatch
 
 import (
@@ -82,7 +82,7 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 		if before == "" || err != nil {
 			return err
 		}
-		// GetW, not ExistsW: on a znode that was deleted meanwhile it sets no watch.
+		// GetW, not ExistsW: if the znode was deleted meanwhile, GetW sets no watch.
 		_, _, gone, err := l.conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -114,7 +114,7 @@ func (l *Lock) leave(node string) error {
 // this client does not hold the lock, and zk.ErrNoNode when the znode no longer
 // exists: it was deleted with its session, by another client, or by an earlier
 // Unlock whose reply was lost. After any other error Unlock can be called again. But if another
-// goroutine has got the lock through this Lock since, that call can release the lock of the other.
+// goroutine has acquired this Lock meanwhile, the second call can delete that goroutine's znode.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package reentrant is step 5: the queue of step 4, with an answer to what fails around
+// Package reentrant is step 5: the queue of step 4, with a remedy for what fails around
 // it: a reply is lost, the holder's own code locks again, or the connection breaks.
 //
 // It is a lesson: the tests called TestStillBroken show what it leaves out. The
@@ -27,18 +27,18 @@ import (
 )
 
 // Lock is one lock, seen by one process. It is safe for use by many goroutines: each of
-// them queues up with a znode of its own, unless its context is a hold's.
+// them queues up with a znode of its own, unless its context was made by Hold.Context.
 type Lock struct {
 	s   *Session
 	dir string
 
-	_ sync.Mutex // go vet warns of a copied Lock, which would not know the holds of the first
+	_ sync.Mutex // go vet warns of a copied Lock: the copy would not find the holds of the original
 }
 
 // place is our znode in the queue.
 type place struct {
 	node    string
-	session int64 // made the znode; when it ends, the servers delete the znode
+	session int64 // has created the znode; when it ends, the servers delete the znode
 }
 
 // New returns the lock whose directory is path, an absolute path below the
@@ -134,8 +134,8 @@ func (l *Lock) find(ctx context.Context, prefix string) (place, error) {
 	}
 }
 
-// findAndLeave continues in the background after Lock has returned. If there is a znode, nobody would
-// ever use it or delete it: findAndLeave deletes it.
+// findAndLeave continues in the background after Lock has returned. If there is a znode, no caller
+// will use it, so findAndLeave deletes it.
 func (l *Lock) findAndLeave(prefix string) {
 	mine, err := l.find(context.Background(), prefix)
 	if err == nil && mine.node != "" {
@@ -144,8 +144,8 @@ func (l *Lock) findAndLeave(prefix string) {
 }
 
 // look is one try of find. We may be connected to another server now, which does not know of the
-// create yet: the sync makes it catch up. Our last server may still have the create, and pass it on
-// only later: then the leader refuses it, because the session has moved to the new server.
+// create yet: the sync makes it catch up. Perhaps the previous server has not passed the create on
+// yet. If it does so later, the leader refuses it, because the session has moved to the new server.
 func (l *Lock) look(prefix string) (place, error) {
 	session := l.s.conn.SessionID()
 	if _, err := l.s.conn.Sync(l.dir); err != nil {
@@ -215,7 +215,7 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 		if !mayWait {
 			return nil, ErrLocked
 		}
-		// GetW, not ExistsW: on a znode that was deleted meanwhile it sets no watch.
+		// GetW, not ExistsW: if the znode was deleted meanwhile, GetW sets no watch.
 		_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -266,8 +266,8 @@ func (l *Lock) leave(mine place) error {
 // errNoAnswer is what Unlock returns when it has waited long enough.
 var errNoAnswer = errors.New("no answer yet: the delete continues in the background")
 
-// leaveInTime waits for leave, but no longer than the session timeout. By then the servers have
-// deleted the znode themselves, or will. leave continues in the background.
+// leaveInTime waits for leave, but no longer than the session timeout. Then leave continues in the
+// background: it deletes the znode, or the servers delete it with the session.
 func (l *Lock) leaveInTime(mine place) error {
 	result := make(chan error, 1)
 	go func() { result <- l.leave(mine) }()

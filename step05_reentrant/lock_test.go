@@ -166,7 +166,7 @@ func TestUnlockOfANilHold(t *testing.T) {
 	require.ErrorIs(t, none.Unlock(), ErrNotHeld)
 }
 
-// go vet warns of a copied lock: the copy would not know the holds of the original.
+// go vet warns of a copied lock: the copy would not find the holds of the original.
 func TestGoVetWarnsOfACopiedLock(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "copies.go")

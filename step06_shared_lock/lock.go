@@ -32,18 +32,18 @@ const (
 )
 
 // RWLock is one lock, seen by one process. It is safe for use by many goroutines: each of
-// them queues up with a znode of its own, unless its context is a hold's.
+// them queues up with a znode of its own, unless its context was made by Hold.Context.
 type RWLock struct {
 	s   *Session
 	dir string
 
-	_ sync.Mutex // go vet warns of a copied RWLock, which would not know the holds of the first
+	_ sync.Mutex // go vet warns of a copied RWLock: the copy would not find the holds of the original
 }
 
 // place is our znode in the queue.
 type place struct {
 	node    string
-	session int64 // made the znode; when it ends, the servers delete the znode
+	session int64 // has created the znode; when it ends, the servers delete the znode
 	kind    kind
 }
 
@@ -150,8 +150,8 @@ func (l *RWLock) find(ctx context.Context, prefix string) (place, error) {
 	}
 }
 
-// findAndLeave continues in the background after Lock has returned. If there is a znode, nobody would
-// ever use it or delete it: findAndLeave deletes it.
+// findAndLeave continues in the background after Lock has returned. If there is a znode, no caller
+// will use it, so findAndLeave deletes it.
 func (l *RWLock) findAndLeave(prefix string) {
 	mine, err := l.find(context.Background(), prefix)
 	if err == nil && mine.node != "" {
@@ -160,8 +160,8 @@ func (l *RWLock) findAndLeave(prefix string) {
 }
 
 // look is one try of find. We may be connected to another server now, which does not know of the
-// create yet: the sync makes it catch up. Our last server may still have the create, and pass it on
-// only later: then the leader refuses it, because the session has moved to the new server.
+// create yet: the sync makes it catch up. Perhaps the previous server has not passed the create on
+// yet. If it does so later, the leader refuses it, because the session has moved to the new server.
 func (l *RWLock) look(prefix string) (place, error) {
 	session := l.s.conn.SessionID()
 	if _, err := l.s.conn.Sync(l.dir); err != nil {
@@ -231,7 +231,7 @@ func (l *RWLock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, err
 		if !mayWait {
 			return nil, ErrLocked
 		}
-		// GetW, not ExistsW: on a znode that was deleted meanwhile it sets no watch.
+		// GetW, not ExistsW: if the znode was deleted meanwhile, GetW sets no watch.
 		_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -282,8 +282,8 @@ func (l *RWLock) leave(mine place) error {
 // errNoAnswer is what Unlock returns when it has waited long enough.
 var errNoAnswer = errors.New("no answer yet: the delete continues in the background")
 
-// leaveInTime waits for leave, but no longer than the session timeout. By then the servers have
-// deleted the znode themselves, or will. leave continues in the background.
+// leaveInTime waits for leave, but no longer than the session timeout. Then leave continues in the
+// background: it deletes the znode, or the servers delete it with the session.
 func (l *RWLock) leaveInTime(mine place) error {
 	result := make(chan error, 1)
 	go func() { result <- l.leave(mine) }()

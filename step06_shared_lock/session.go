@@ -15,7 +15,7 @@ import (
 // It is safe for use by many goroutines.
 //
 // When ZooKeeper ends the session, the client library begins another one by itself: all
-// holds are lost, and locks can be taken again over the same Session.
+// holds are lost, and locks can be acquired again over the same Session.
 type Session struct {
 	conn    *zk.Conn
 	timeout time.Duration
@@ -58,7 +58,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 		}
 		zk.WithEventCallback(s.hear)(conn)
 	}
-	several := slices.Repeat(servers, 2) // with one alone, the library waits for a second before it connects again
+	several := slices.Repeat(servers, 2) // with a single address, the library pauses for 1 s before it reconnects
 	conn, events, err := zk.Connect(several, timeout, allOptions)
 	if err != nil {
 		return nil, fmt.Errorf("zklock: connect to %q: %w", servers, err)
@@ -81,8 +81,8 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	return s, nil
 }
 
-// Conn is the session's connection. Do not close it: then the servers delete the znodes
-// before the holders learn of it. Call Close of the Session.
+// Conn is the session's connection. Do not close it: if you did, the servers would delete the
+// znodes before the holders learn of it. Call Close of the Session.
 func (s *Session) Conn() *zk.Conn { return s.conn }
 
 // Close ends the session. Every hold is lost, and every waiting Lock returns an error. The

@@ -115,7 +115,7 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 		if !mayWait {
 			return nil, ErrLocked
 		}
-		// GetW, not ExistsW: on a znode that was deleted meanwhile it sets no watch.
+		// GetW, not ExistsW: if the znode was deleted meanwhile, GetW sets no watch.
 		_, _, gone, err := l.s.conn.GetW(l.dir + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
@@ -137,7 +137,7 @@ func (l *Lock) wait(ctx context.Context, mine place, mayWait bool) (*Hold, error
 // leave deletes the znode of a waiter that has given up.
 //
 // TODO 3: without an answer nobody knows whether the znode still exists. Retry until you know that
-// it is deleted, in Unlock too. Must the caller of Unlock wait for all retries? And that of a Lock that gives up?
+// it is deleted, also in Unlock. Must the caller of Unlock wait for all retries? And that of a Lock that gives up?
 // 待办 3：没有响应，就没人知道 znode 还在不在。要一直重试，直到确定它已删除，Unlock 也一样。Unlock 的调用者要等到那时吗？放弃等待的 Lock 呢？
 func (l *Lock) leave(mine place) error {
 	err := l.s.conn.Delete(mine.node, -1)

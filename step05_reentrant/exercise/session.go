@@ -19,7 +19,7 @@ import (
 // 待办 6：连接状态每次变化，客户端库都会调用 zk.WithEventCallback。给每条连接做一个随它结束的 context。
 //
 // When ZooKeeper ends the session, the client library begins another one by itself: all
-// holds are lost, and locks can be taken again over the same Session.
+// holds are lost, and locks can be acquired again over the same Session.
 type Session struct {
 	conn *zk.Conn
 
@@ -54,7 +54,7 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 			option(conn)
 		}
 	}
-	several := slices.Repeat(servers, 2) // with one alone, the library waits for a second before it connects again
+	several := slices.Repeat(servers, 2) // with a single address, the library pauses for 1 s before it reconnects
 	conn, events, err := zk.Connect(several, timeout, allOptions)
 	if err != nil {
 		return nil, fmt.Errorf("zklock: connect to %q: %w", servers, err)
@@ -77,8 +77,8 @@ func Open(servers []string, timeout time.Duration, options ...Option) (*Session,
 	return s, nil
 }
 
-// Conn is the session's connection. Do not close it: then the servers delete the znodes
-// before the holders learn of it. Call Close of the Session.
+// Conn is the session's connection. Do not close it: if you did, the servers would delete the
+// znodes before the holders learn of it. Call Close of the Session.
 func (s *Session) Conn() *zk.Conn { return s.conn }
 
 // Close ends the session. Every hold is lost, and every waiting Lock returns an error. The

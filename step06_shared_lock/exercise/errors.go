@@ -16,7 +16,7 @@ import (
 var (
 	ErrLocked  = errors.New("another client is before us in the queue")
 	ErrNotHeld = errors.New("the lock is not held: this hold was released, or is nil")
-	ErrLost    = errors.New("the lock was lost: its connection broke, or its znode was deleted")
+	ErrLost    = errors.New("the lock was lost: its connection broke or was closed, or its znode was deleted")
 	ErrUpgrade = errors.New("the hold is a reader's: release it, and then lock to write")
 )
 

@@ -66,8 +66,8 @@ func (h *Hold) lost() error {
 	return nil
 }
 
-// Token is the fencing token. A writer's is greater than those of all earlier holds on the
-// same path, a reader's than those of all earlier writers. So a store that knows which clients read
-// keeps two numbers, the greatest token of a writer, and the greatest of all clients. It refuses
-// a read below the first, and a write below the second.
+// Token is the fencing token. A writer's is greater than those of all earlier holds on the same
+// path. A reader's is greater than those of all earlier writers. So a store keeps two numbers: the
+// greatest token of any writer, and the greatest token of any client. It refuses a read whose token
+// is below the first number, and a write whose token is below the second.
 func (h *Hold) Token() int64 { return h.token }
